@@ -1,0 +1,86 @@
+// Package clock is the wall clock: the one place, with its tests, that may ask
+// the operating system what time it is.
+package clock
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var epoch = time.Now()
+
+// Nano is monotonic time in nanoseconds since the process started: one cheap
+// reading of the same clock that [Wall] uses.
+func Nano() int64 { return int64(time.Since(epoch)) }
+
+// Time converts a [Nano] reading to a moment.
+func Time(nano int64) time.Time { return epoch.Add(time.Duration(nano)) }
+
+// FromTime converts a moment to a [Nano] reading.
+func FromTime(t time.Time) int64 { return int64(t.Sub(epoch)) }
+
+// Wall is the wall clock. It satisfies [strategies.Clock].
+type Wall struct{}
+
+var _ strategies.Clock = Wall{}
+
+// Now is the present moment, with a monotonic reading.
+func (Wall) Now() time.Time { return time.Now() }
+
+// Sleep waits for d or until ctx is done.
+func (Wall) Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// NewMutex makes a mutex that can be given up on.
+func (Wall) NewMutex() strategies.Mutex { return mutex(make(chan struct{}, 1)) }
+
+// NewEvent makes a one-shot event.
+func (Wall) NewEvent() strategies.Event { return &event{done: make(chan struct{})} }
+
+type mutex chan struct{}
+
+func (m mutex) Lock(ctx context.Context) error {
+	select {
+	case m <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case m <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (m mutex) Unlock() { <-m }
+
+type event struct {
+	once sync.Once
+	done chan struct{}
+}
+
+func (e *event) Set() { e.once.Do(func() { close(e.done) }) }
+
+func (e *event) Wait(ctx context.Context) error {
+	select {
+	case <-e.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,69 @@
+package quota
+
+import "time"
+
+// Subject is the holder of a quota: a user, a link, an address, an agent.
+type Subject string
+
+// Tier names the place where a decision was made or a count is kept. A strategy
+// may use names of its own; these are the ones that built-in strategies use.
+type Tier string
+
+// The tiers of the built-in strategies.
+const (
+	TierProcess  Tier = "process"  // memory of the application's own process
+	TierFilter   Tier = "bloom"    // in-process Bloom filter
+	TierRedis    Tier = "redis"    // Redis
+	TierPostgres Tier = "postgres" // PostgreSQL
+	TierModel    Tier = "model"    // in-process stand-in for PostgreSQL
+)
+
+// Request asks for units of one subject's quota.
+type Request struct {
+	// ID is unique within a run. A retry of the same request carries the same ID.
+	ID      uint64
+	Subject Subject
+	// Policy is shared and must not be changed.
+	Policy *Policy
+	// Units asked for, at least 1.
+	Units int64
+}
+
+// Decision is a strategy's answer.
+type Decision struct {
+	Admitted bool
+	// Tier that decided.
+	Tier Tier
+	// Degraded is set where the decision was made without the store that should
+	// have made it: failing open or failing closed.
+	Degraded bool
+	// Remaining units as the strategy believes them, or -1 where it does not know.
+	Remaining int64
+	// RetryAfter is how long a rejected caller should wait; 0 where unknown.
+	RetryAfter time.Duration
+	// Reservation of an admitted request, to commit or refund. Only strategies
+	// that can do either fill it in.
+	Reservation Reservation
+}
+
+// Reservation is what an admitted request holds until it is committed or
+// refunded.
+type Reservation struct {
+	Request Request
+	// Window is the index of the window charged, as [Window.At] numbers it.
+	Window int64
+	// Expires is when the hold lapses by itself; zero means never.
+	Expires time.Time
+}
+
+// Reading is what one tier believes a subject has consumed.
+type Reading struct {
+	Tier  Tier
+	Units int64
+	// Known is false where the tier has no record of the subject, which is not
+	// the same as a record of 0.
+	Known bool
+	// Atomic readings of one call with the same non-zero value were read in one
+	// atomic command and may be compared with each other.
+	Atomic int
+}

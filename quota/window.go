@@ -1,0 +1,220 @@
+package quota
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Kind says how a policy's window moves.
+type Kind uint8
+
+const (
+	// Standing has no window: units count from the moment they are admitted
+	// until they are given back.
+	Standing Kind = iota
+	// CalendarMonth runs from the first of a month, 00:00 local time, to the next.
+	CalendarMonth
+	// CalendarDay runs from local midnight to local midnight (23 to 25 hours
+	// where clocks change).
+	CalendarDay
+	// CalendarHour runs from one full local hour to the next.
+	CalendarHour
+	// Fixed windows of equal length follow each other from the Unix epoch.
+	Fixed
+	// Rolling looks back one length from every moment.
+	Rolling
+)
+
+var kindNames = [...]string{"standing", "calendar-month", "calendar-day", "calendar-hour", "fixed", "rolling"}
+
+// String returns the kind's public name, e.g. "calendar-month".
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "kind(" + strconv.Itoa(int(k)) + ")"
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *Kind) UnmarshalText(b []byte) error {
+	for i, n := range kindNames {
+		if n == string(b) {
+			*k = Kind(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown window kind %q", b)
+}
+
+// Tumbling reports whether windows of this kind follow each other without
+// overlap, so that every moment lies in exactly one of them.
+func (k Kind) Tumbling() bool { return k >= CalendarMonth && k <= Fixed }
+
+// Window is the stretch of time over which a policy's limit counts. The zero
+// value is a standing quota.
+type Window struct {
+	Kind Kind
+	// Length of a fixed or rolling window, in policy time; unused otherwise.
+	Length time.Duration
+	// Location of calendar windows; nil means UTC.
+	Location *time.Location
+	// Timeline maps real time to the policy's time; the zero value is identity.
+	Timeline Timeline
+}
+
+// Span is one window of a tumbling policy, [Start, End) in real time. For
+// standing and rolling windows it is the zero value, which contains every moment.
+type Span struct {
+	// Index numbers windows in order; consecutive windows differ by one.
+	Index      int64
+	Start, End time.Time
+}
+
+// Contains reports whether t lies in the span.
+func (s Span) Contains(t time.Time) bool {
+	if s.End.IsZero() {
+		return true
+	}
+	return !t.Before(s.Start) && t.Before(s.End)
+}
+
+// At returns the window that contains the moment t of real time.
+func (w Window) At(t time.Time) Span {
+	if !w.Kind.Tumbling() {
+		return Span{}
+	}
+	s := w.Span(w.index(w.Timeline.ToPolicy(t)))
+	// A scaled timeline rounds to nanoseconds, which can put a boundary one
+	// step to either side of t.
+	for t.Before(s.Start) {
+		s = w.Span(s.Index - 1)
+	}
+	for !t.Before(s.End) {
+		s = w.Span(s.Index + 1)
+	}
+	return s
+}
+
+// Span returns the window with the given index.
+func (w Window) Span(index int64) Span {
+	if !w.Kind.Tumbling() {
+		return Span{}
+	}
+	return Span{
+		Index: index,
+		Start: w.Timeline.ToReal(w.start(index)),
+		End:   w.Timeline.ToReal(w.start(index + 1)),
+	}
+}
+
+// RealLength is the length of a fixed or rolling window in real time, after the
+// timeline's speed.
+func (w Window) RealLength() time.Duration { return w.Timeline.Scale(w.Length) }
+
+// Label names a window as keys do: "2026-11", "2026-11-20", "2026-11-20T13", or
+// the decimal index of a fixed window. Standing and rolling windows have none.
+func (w Window) Label(index int64) string {
+	switch w.Kind {
+	case CalendarMonth:
+		y, m := floorDiv(index, 12), floorMod(index, 12)
+		return fmt.Sprintf("%04d-%02d", y, m+1)
+	case CalendarDay:
+		return time.Unix(index*86400, 0).UTC().Format(time.DateOnly)
+	case CalendarHour:
+		return w.start(index).In(w.location()).Format("2006-01-02T15")
+	case Fixed:
+		return strconv.FormatInt(index, 10)
+	default:
+		return ""
+	}
+}
+
+func (w Window) location() *time.Location {
+	if w.Location == nil {
+		return time.UTC
+	}
+	return w.Location
+}
+
+// index is the window that contains the policy moment t.
+func (w Window) index(t time.Time) int64 {
+	switch w.Kind {
+	case CalendarMonth:
+		l := t.In(w.location())
+		return int64(l.Year())*12 + int64(l.Month()) - 1
+	case CalendarDay:
+		y, m, d := t.In(w.location()).Date()
+		return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / 86400
+	case CalendarHour:
+		return floorDiv(t.Unix()+w.hourOffset(), 3600)
+	case Fixed:
+		n := t.Sub(time.Unix(0, 0)) // saturates 292 years from the epoch
+		return floorDiv(int64(n), int64(w.Length))
+	default:
+		return 0
+	}
+}
+
+// start is the first policy moment of a window.
+func (w Window) start(index int64) time.Time {
+	switch w.Kind {
+	case CalendarMonth:
+		return dayStart(int(floorDiv(index, 12)), time.Month(floorMod(index, 12)+1), 1, w.location())
+	case CalendarDay:
+		y, m, d := time.Unix(index*86400, 0).UTC().Date()
+		return dayStart(y, m, d, w.location())
+	case CalendarHour:
+		return time.Unix(index*3600-w.hourOffset(), 0)
+	case Fixed:
+		return time.Unix(0, 0).Add(time.Duration(index) * w.Length)
+	default:
+		return time.Time{}
+	}
+}
+
+// hourOffset is the part of an hour by which the zone's full hours differ from
+// UTC's. It is fixed per zone, so that hours never overlap: in the one zone
+// whose summer time is half an hour (Lord Howe) hours follow standard time.
+func (w Window) hourOffset() int64 {
+	_, a := time.Date(2000, time.January, 1, 0, 0, 0, 0, w.location()).Zone()
+	_, b := time.Date(2000, time.July, 1, 0, 0, 0, 0, w.location()).Zone()
+	return floorMod(int64(min(a, b)), 3600)
+}
+
+// dayStart is the first moment of a local date. Where summer time begins at
+// midnight that is 01:00; where it ends at 01:00 it is the first of two 00:00.
+// time.Date promises neither.
+func dayStart(y int, m time.Month, d int, loc *time.Location) time.Time {
+	noon := time.Date(y, m, d, 12, 0, 0, 0, loc)
+	s := time.Date(y, m, d, 0, 0, 0, 0, loc)
+	if s.Day() != noon.Day() { // midnight fell into the gap, and we are before it
+		_, end := s.ZoneBounds()
+		return end
+	}
+	zoneStart, _ := s.ZoneBounds()
+	if zoneStart.IsZero() {
+		return s
+	}
+	_, now := s.Zone()
+	_, before := zoneStart.Add(-1).Zone()
+	if before > now { // clocks were put back: midnight may have come once before
+		if e := s.Add(-time.Duration(before-now) * time.Second); e.Before(zoneStart) && e.Day() == s.Day() && e.Hour() == 0 {
+			return e
+		}
+	}
+	return s
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b != 0 && (a < 0) != (b < 0) {
+		q--
+	}
+	return q
+}
+
+func floorMod(a, b int64) int64 { return a - floorDiv(a, b)*b }

@@ -1,0 +1,123 @@
+package strategies
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+)
+
+// Env is what one application instance of a strategy lives in. Fields for stores
+// that the strategy's [Meta] does not need are nil.
+type Env struct {
+	Clock Clock
+	// Rand is seeded from the run's seed and the instance. It is not safe for
+	// concurrent use.
+	Rand *rand.Rand
+
+	Redis    redis.UniversalClient
+	Postgres *pgxpool.Pool
+	// Model stands in for PostgreSQL where a strategy needs [NeedSource] and no
+	// server is there. It is nil where Postgres is set.
+	Model *Model
+	// Shared is memory that all instances of one run see: what a single process
+	// holds however many instances it serves.
+	Shared *Shared
+
+	// Prefix begins every Redis key of this run. PostgreSQL connections have
+	// the run's own schema as their search path.
+	Prefix string
+	// Instance counts from 0 to Instances-1.
+	Instance, Instances int
+	Region              string
+	// Options are complete: every option of the strategy's Meta has a value.
+	Options Options
+	// Wake asks for a round of the named job as soon as the clock in force
+	// allows. It never blocks.
+	Wake func(job string)
+}
+
+// Clock is the only source of time, and of waiting, for a strategy. Everything
+// that makes a caller wait for another caller goes through it, so that a
+// scheduler knows who can run.
+type Clock interface {
+	Now() time.Time
+	// Sleep waits for d or until ctx is done, and then returns its error.
+	Sleep(ctx context.Context, d time.Duration) error
+	// NewMutex makes a mutex that may be held across a store call. A mutex that
+	// never is may be a plain sync.Mutex.
+	NewMutex() Mutex
+	// NewEvent makes a one-shot event.
+	NewEvent() Event
+}
+
+// Mutex is a lock whose waiters the clock in force knows about.
+type Mutex interface {
+	// Lock waits for the lock or until ctx is done, and then returns its error
+	// without holding the lock.
+	Lock(ctx context.Context) error
+	Unlock()
+}
+
+// Event happens once; all who wait for it go on.
+type Event interface {
+	// Set makes the event happen. Further calls do nothing.
+	Set()
+	// Wait waits for the event or until ctx is done, and then returns its error.
+	Wait(ctx context.Context) error
+}
+
+// Statement runs one statement of a [Model]. A runner may delay it, count it or
+// fail it instead.
+type Statement func(ctx context.Context, sql string, run func() error) error
+
+// Model is an in-process stand-in for the database of record of a tiered
+// strategy. Statements run one at a time and are atomic. It is a model: nothing
+// measured over it says anything about PostgreSQL.
+type Model struct {
+	mu  sync.Mutex
+	via Statement
+}
+
+// NewModel makes a model whose statements run through via; nil runs them as they
+// come.
+func NewModel(via Statement) *Model {
+	if via == nil {
+		via = func(_ context.Context, _ string, run func() error) error { return run() }
+	}
+	return &Model{via: via}
+}
+
+// Do runs f as the one statement sql, which is only a label.
+func (m *Model) Do(ctx context.Context, sql string, f func() error) error {
+	return m.via(ctx, sql, func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return f()
+	})
+}
+
+// Shared is a set of named values that all instances of one run see.
+type Shared struct {
+	mu sync.Mutex
+	m  map[string]any
+}
+
+// SharedValue returns the value of that name, made by the first instance to ask
+// for it. Every caller must ask for the same type.
+func SharedValue[T any](s *Shared, name string, make func() T) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v, ok := s.m[name]; ok {
+		return v.(T)
+	}
+	if s.m == nil {
+		s.m = map[string]any{}
+	}
+	v := make()
+	s.m[name] = v
+	return v
+}

@@ -1,0 +1,147 @@
+package strategies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Form says what a strategy is in relation to its source.
+type Form string
+
+// The forms.
+const (
+	Documented Form = "documented"           // faithful to a design record, flaws included
+	Hardened   Form = "hardened"             // what one would ship after measuring the documented one
+	Rejected   Form = "rejected alternative" // what a record considered and turned down
+	Reference  Form = "reference"            // a well-known way, for comparison
+	Future     Form = "future"               // what a record names as a later improvement
+	Frontier   Form = "frontier"             // goes beyond the records
+	Baseline   Form = "baseline"             // marks the floor or the ceiling of a measurement
+	Library    Form = "library"              // adapter of a published library
+)
+
+// Need is a store that a strategy cannot do without.
+type Need string
+
+// The needs.
+const (
+	NeedRedis    Need = "redis"
+	NeedPostgres Need = "postgres"
+	// NeedSource is a database of record: PostgreSQL, or its model.
+	NeedSource Need = "source"
+)
+
+// Mode is a way to run a strategy.
+type Mode string
+
+// The modes.
+const (
+	ModeMeasure  Mode = "measure"  // wall clock, real stores
+	ModeSimulate Mode = "simulate" // virtual time
+	ModeExplore  Mode = "explore"  // every interleaving
+)
+
+// Counting says which units a strategy's counter contains when it works as it
+// was built to, so that [Viewer] readings can be held against the truth.
+type Counting string
+
+// The ways of counting.
+const (
+	CountsAdmitted Counting = "admitted" // admitted less given back
+	CountsAttempts Counting = "attempts" // also the units of rejected requests
+	CountsNothing  Counting = "nothing"  // keeps no count
+)
+
+// Reset says how a strategy's counters begin a new window.
+type Reset string
+
+// The ways of resetting.
+const (
+	// ResetsWindow: every window starts from zero.
+	ResetsWindow Reset = ""
+	// ResetsNever: the source knows no windows. Such a strategy serves any limit
+	// within one window and is skipped where a run crosses one.
+	ResetsNever Reset = "never"
+	// ResetsMissing: the source has windows but describes no reset. It runs
+	// across windows, and what the omission costs is measured.
+	ResetsMissing Reset = "missing"
+)
+
+// Meta describes a strategy. It is data: nothing else in the module knows a
+// strategy's name.
+type Meta struct {
+	// Name is the public name, e.g. "incr-expire".
+	Name string
+	// Source is the design record it comes from, e.g. "000 (ADR-008)"; empty for none.
+	Source string
+	// Doc is one line for people, without a full stop.
+	Doc   string
+	Form  Form
+	Needs []Need
+	// Excluded modes, each with its reason. All others are supported.
+	Excluded map[Mode]string
+	// Kinds of windows it can serve.
+	Kinds []quota.Kind
+	// Serves narrows Kinds down: it returns why a policy cannot be served. nil
+	// serves all policies of Kinds.
+	Serves  func(p *quota.Policy) error
+	Reset   Reset
+	Counts  Counting
+	Options []Option
+	// Guarantee is what the strategy declares; no clause for a property means
+	// that it promises nothing about it.
+	Guarantee []Clause
+	// Open makes one application instance.
+	Open func(ctx context.Context, env Env) (Strategy, error)
+}
+
+// ServesPolicy returns nil if the strategy can serve p, and otherwise why not.
+func (m *Meta) ServesPolicy(p *quota.Policy) error {
+	if !slices.Contains(m.Kinds, p.Window.Kind) {
+		names := make([]string, len(m.Kinds))
+		for i, k := range m.Kinds {
+			names[i] = k.String()
+		}
+		return fmt.Errorf("policy %s has a %s window; %s serves %s", p.Name, p.Window.Kind, m.Name, strings.Join(names, ", "))
+	}
+	if m.Serves != nil {
+		return m.Serves(p)
+	}
+	return nil
+}
+
+// NeedsStore reports whether the strategy has the need.
+func (m *Meta) NeedsStore(n Need) bool { return slices.Contains(m.Needs, n) }
+
+// validate reports what is missing in a Meta.
+func (m *Meta) validate() error {
+	switch {
+	case m.Name == "" || strings.ContainsAny(m.Name, ",:= "):
+		return fmt.Errorf("strategy name %q is empty or contains one of \",:= \"", m.Name)
+	case m.Doc == "":
+		return fmt.Errorf("strategy %s has no Doc", m.Name)
+	case m.Form == "":
+		return fmt.Errorf("strategy %s has no Form", m.Name)
+	case len(m.Kinds) == 0:
+		return fmt.Errorf("strategy %s serves no kind of window", m.Name)
+	case m.Counts == "":
+		return fmt.Errorf("strategy %s does not say what it counts", m.Name)
+	case m.Open == nil:
+		return fmt.Errorf("strategy %s has no Open", m.Name)
+	}
+	for _, o := range m.Options {
+		if err := o.check(o.Default); err != nil {
+			return fmt.Errorf("strategy %s: default of option %s: %w", m.Name, o.Name, err)
+		}
+	}
+	for _, c := range m.Guarantee {
+		if err := c.validate(); err != nil {
+			return fmt.Errorf("strategy %s: %w", m.Name, err)
+		}
+	}
+	return nil
+}

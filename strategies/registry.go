@@ -1,0 +1,132 @@
+package strategies
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+var registry struct {
+	mu sync.RWMutex
+	m  map[string]*Meta
+}
+
+// Register adds a strategy. It is called from init functions and panics if the
+// Meta is incomplete or its name is taken.
+func Register(m Meta) {
+	if err := m.validate(); err != nil {
+		panic("strategies.Register: " + err.Error())
+	}
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	if registry.m == nil {
+		registry.m = map[string]*Meta{}
+	}
+	if _, ok := registry.m[m.Name]; ok {
+		panic("strategies.Register: " + m.Name + " is registered twice")
+	}
+	registry.m[m.Name] = &m
+}
+
+// All returns every registered strategy, sorted by name.
+func All() []*Meta {
+	registry.mu.RLock()
+	defer registry.mu.RUnlock()
+	out := make([]*Meta, 0, len(registry.m))
+	for _, m := range registry.m {
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b *Meta) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Lookup returns the strategy with the given name. The error lists all names.
+func Lookup(name string) (*Meta, error) {
+	registry.mu.RLock()
+	m, ok := registry.m[name]
+	registry.mu.RUnlock()
+	if ok {
+		return m, nil
+	}
+	var names []string
+	for _, m := range All() {
+		names = append(names, m.Name)
+	}
+	return nil, fmt.Errorf("unknown strategy %q: one of %s, or all", name, strings.Join(names, ", "))
+}
+
+// Parse reads a list such as "incr-expire,three-tier:write=literal,reset=job" or
+// "all". After a strategy's colon, every following part that contains "=" is one
+// more of its options. The same strategy may come twice with different options.
+func Parse(list string) ([]Selection, error) {
+	var out []Selection
+	var meta *Meta
+	var given Options
+	flush := func() error {
+		if meta == nil {
+			return nil
+		}
+		s, err := meta.Select(given)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(out, func(o Selection) bool { return o.String() == s.String() }) {
+			return fmt.Errorf("strategy %s is given twice", s)
+		}
+		out = append(out, s)
+		meta = nil
+		return nil
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		part = strings.TrimSpace(part)
+		name, opt, hasOpt := strings.Cut(part, ":")
+		if !hasOpt && strings.Contains(part, "=") {
+			if meta == nil {
+				return nil, fmt.Errorf("option %q follows no strategy: write name:option=value", part)
+			}
+			if err := addOption(given, part); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := flush(); err != nil {
+			return nil, err
+		}
+		if name == "all" && !hasOpt {
+			for _, m := range All() {
+				meta, given = m, Options{}
+				if err := flush(); err != nil {
+					return nil, err
+				}
+			}
+			continue
+		}
+		m, err := Lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		meta, given = m, Options{}
+		if hasOpt {
+			if err := addOption(given, opt); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func addOption(given Options, text string) error {
+	k, v, ok := strings.Cut(text, "=")
+	if !ok || k == "" {
+		return fmt.Errorf("option %q is not of the form name=value", text)
+	}
+	if _, dup := given[k]; dup {
+		return fmt.Errorf("option %q is given twice", k)
+	}
+	given[k] = v
+	return nil
+}

@@ -1,0 +1,87 @@
+package strategies
+
+import (
+	"context"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Strategy is one application instance's way of enforcing quotas. Take is called
+// from many goroutines at once.
+type Strategy interface {
+	// Take decides on a request and charges it if it is admitted. An error means
+	// that no decision was made; a decision made without the store is a
+	// [quota.Decision] with Degraded set.
+	Take(ctx context.Context, req quota.Request) (quota.Decision, error)
+	// Close releases what Open took. Stores themselves belong to the caller.
+	Close(ctx context.Context) error
+}
+
+// Refunder gives back the units of a reservation: the work failed, or what was
+// stored has been deleted.
+type Refunder interface {
+	Refund(ctx context.Context, r quota.Reservation) error
+}
+
+// Committer turns a reservation into lasting use of the actual units, which may
+// differ from those reserved.
+type Committer interface {
+	Commit(ctx context.Context, r quota.Reservation, actual int64) error
+}
+
+// Viewer says what each of a strategy's tiers believes a subject has consumed in
+// the window in force. Reads are not metered.
+type Viewer interface {
+	Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error)
+}
+
+// Grant is one subject's state as an operator would set it up.
+type Grant struct {
+	Subject quota.Subject
+	// Limit of this subject, in units; it replaces the one set before.
+	Limit int64
+	// Used units at the start.
+	Used int64
+}
+
+// Provisioner sets subjects up as an operator would: creates their rows, sets or
+// raises their limits, fills in what they have used. It is called before a
+// subject's first request, and is not measured.
+type Provisioner interface {
+	Provision(ctx context.Context, p *quota.Policy, grants []Grant) error
+}
+
+// Jobber has background work.
+type Jobber interface {
+	Jobs() []Job
+}
+
+// Job is background work that the harness runs on the clock in force. A job
+// never overlaps with itself.
+type Job struct {
+	Name string
+	// Singleton jobs run on one instance only; others on each.
+	Singleton bool
+	// Every is the period, in policy-independent real time; 0 means only when woken.
+	Every time.Duration
+	// Pending reports whether a woken job has work. nil means that the job is
+	// not woken by anything but its period.
+	Pending func() bool
+	// Run does one round of the work and reports whether it changed anything. A
+	// job is idle when a round changed nothing.
+	Run func(ctx context.Context) (changed bool, err error)
+}
+
+// Meter adds columns of a strategy's own to reports: retries, wasted bytes.
+type Meter interface {
+	// Measures returns running totals since Open, always in the same order.
+	Measures() []Measure
+}
+
+// Measure is one figure of a [Meter].
+type Measure struct {
+	Name  string // e.g. "retries"
+	Unit  string // e.g. "retries", "bytes"
+	Value int64
+}
