@@ -3,7 +3,10 @@
 // the terminal table and plots. It knows nothing of how figures came about.
 package results
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // SchemaVersion is the version of the JSON form that this package writes.
 const SchemaVersion = 1
@@ -11,7 +14,7 @@ const SchemaVersion = 1
 // File is one results.json.
 type File struct {
 	Schema int `json:"schema"`
-	// Kind is "measured" or "simulated".
+	// Kind is [Measured] or [Simulated].
 	Kind       string     `json:"kind"`
 	Seed       uint64     `json:"seed"`
 	Stores     Stores     `json:"stores"`
@@ -24,6 +27,12 @@ type File struct {
 	// Interrupted is set where the measurement was ended before its last round.
 	Interrupted bool `json:"interrupted"`
 }
+
+// The kinds of a file.
+const (
+	Measured  = "measured"
+	Simulated = "simulated"
+)
 
 // Stores says where the stores came from.
 type Stores struct {
@@ -139,8 +148,17 @@ type Run struct {
 }
 
 // Key identifies what a run repeats: runs with the same key are rounds of the
-// same measurement.
-func (r *Run) Key() string { return r.Params.Label }
+// same measurement. It is for comparing, not for showing.
+func (r *Run) Key() string {
+	return fmt.Sprintf("%s|%s", r.Params.Label, r.setting())
+}
+
+// setting is what has to be equal for two runs to be comparable with each other.
+func (r *Run) setting() string {
+	p := &r.Params
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%d|%g", r.Policy, r.Workload, p.Limit, p.Window,
+		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Retries, p.Speed)
+}
 
 // Params are the parameters of a run.
 type Params struct {
@@ -149,7 +167,7 @@ type Params struct {
 	Limit     int64   `json:"limit"`
 	Unit      string  `json:"unit"`
 	Window    string  `json:"window"` // e.g. "calendar-month", "fixed 1m0s"
-	Loop      string  `json:"loop"`   // "closed" or "open"
+	Loop      string  `json:"loop"`   // [ClosedLoop] or [OpenLoop]
 	Arrivals  string  `json:"arrivals,omitempty"`
 	RatePerS  float64 `json:"rate_per_s,omitempty"`
 	Workers   int     `json:"workers"`
@@ -166,13 +184,23 @@ type Params struct {
 	Stream string `json:"stream"`
 }
 
+// The two ways to issue requests.
+const (
+	// ClosedLoop: each worker waits for its answer before it asks again.
+	ClosedLoop = "closed"
+	// OpenLoop: requests start when they are due, whatever the answers do.
+	OpenLoop = "open"
+)
+
 // Latency is a distribution of durations in nanoseconds.
 type Latency struct {
+	// Samples counts all values, those in AtLeast and OutOfRange included.
 	Samples int64 `json:"samples"`
 	P50     int64 `json:"p50"`
 	P90     int64 `json:"p90"`
 	P99     int64 `json:"p99"`
 	P999    int64 `json:"p999"`
+	P9999   int64 `json:"p9999"`
 	Max     int64 `json:"max"`
 	// Stalls counts separate events (more than 10 ms apart) behind the samples
 	// at or above p99 and p99.9; -1 where unknown.
@@ -181,7 +209,8 @@ type Latency struct {
 	// AtLeast counts operations that had not finished: they entered with the
 	// time they had taken so far.
 	AtLeast int64 `json:"at_least,omitempty"`
-	// OutOfRange counts values that the histogram could not hold.
+	// OutOfRange counts values that the histogram could not hold. Percentiles
+	// take them as longer than [MaxDuration] and never read above it.
 	OutOfRange int64 `json:"out_of_range,omitempty"`
 	// Histogram is the HDR histogram, V2 compressed encoding, base64.
 	Histogram string `json:"histogram,omitempty"`
@@ -218,10 +247,14 @@ type Leak struct {
 	// Pct is Units in percent of the limit times the windows that crossed it.
 	Pct float64 `json:"pct"`
 	// PctOfOver is Units in percent of the units asked for over the limit.
-	PctOfOver  float64 `json:"pct_of_over"`
-	WorstUnits int64   `json:"worst_units"` // of one subject and window
-	Subjects   int64   `json:"subjects"`    // that leaked
-	Violations int64   `json:"violations"`  // subject-windows (standing: excursions) that leaked
+	PctOfOver float64 `json:"pct_of_over"`
+	// OverUnits were asked for over the limit, and Requests are those that would
+	// have had to be rejected to avoid the leak.
+	OverUnits  int64 `json:"over_units"`
+	Requests   int64 `json:"requests"`
+	WorstUnits int64 `json:"worst_units"` // of one subject and window
+	Subjects   int64 `json:"subjects"`    // that leaked
+	Violations int64 `json:"violations"`  // subject-windows (standing: excursions) that leaked
 	// Crossings counts subject-windows of which more than the limit was asked,
 	// with at least that many answers.
 	Crossings   int64   `json:"crossings"`

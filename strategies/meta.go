@@ -71,6 +71,21 @@ const (
 	ResetsMissing Reset = "missing"
 )
 
+// Control is what a strategy proves about the instrument that runs it.
+type Control string
+
+// The controls.
+const (
+	// ControlExact neither leaks nor rejects wrongly; if it seems to, the
+	// instrument is wrong.
+	ControlExact Control = "exact"
+	// ControlOpen admits everything.
+	ControlOpen Control = "open"
+	// ControlRacy is known to leak under concurrency; if it seems not to, the
+	// load was too weak to conclude anything from a leak of 0.
+	ControlRacy Control = "racy"
+)
+
 // Meta describes a strategy. It is data: nothing else in the module knows a
 // strategy's name.
 type Meta struct {
@@ -88,9 +103,11 @@ type Meta struct {
 	Kinds []quota.Kind
 	// Serves narrows Kinds down: it returns why a policy cannot be served. nil
 	// serves all policies of Kinds.
-	Serves  func(p *quota.Policy) error
-	Reset   Reset
-	Counts  Counting
+	Serves func(p *quota.Policy) error
+	Reset  Reset
+	Counts Counting
+	// Control is set where the strategy also checks the instrument.
+	Control Control
 	Options []Option
 	// Guarantee is what the strategy declares; no clause for a property means
 	// that it promises nothing about it.

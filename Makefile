@@ -1,0 +1,46 @@
+# quotabench: make help lists the targets.
+
+GO            ?= go
+GOLANGCI      ?= v2.11.4
+
+.DEFAULT_GOAL := help
+.PHONY: help run build deps test short lint fuzz tidy ci clean
+
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## measure every strategy in about a minute, on the stores that are here
+	$(GO) run ./cmd/quotabench run
+
+build: ## build the command line to bin/quotabench
+	$(GO) build -o bin/quotabench ./cmd/quotabench
+
+deps: ## install what the tests need and is missing: redis-server, PostgreSQL
+	@.ci/deps
+
+test: deps ## run all tests, with the race detector, on embedded and real stores
+	$(GO) vet ./...
+	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -race -timeout 15m ./...
+
+short: ## run the tests that need nothing installed
+	$(GO) test ./...
+
+lint: ## run the pinned golangci-lint
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
+
+fuzz: ## fuzz every decoder and the oracle, 20 s each
+	@for pkg in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 20s $$pkg || exit 1; \
+	  done; \
+	done
+
+tidy: ## format, and bring go.mod up to date
+	gofmt -w $$(git ls-files '*.go')
+	$(GO) mod tidy
+
+ci: ## do what CI does
+	.ci/run
+
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,12 @@
+// Command quotabench measures quota strategies. See the README, or
+// quotabench --help.
+package main
+
+import (
+	"os"
+
+	"github.com/quotabench/quotabench/cli"
+	_ "github.com/quotabench/quotabench/strategies/all"
+)
+
+func main() { os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -1,0 +1,83 @@
+package oracle
+
+// bounds are the two curves that every judgement of a window rests on. low never
+// exceeds the units in use, whatever the order of the operations, and is reached
+// by one order at each moment; high is never exceeded.
+type bounds struct {
+	low, high curve
+}
+
+func (b *bounds) reset(initial int64) {
+	b.low.reset(initial)
+	b.high.reset(initial)
+}
+
+func (b *bounds) build() {
+	b.low.build()
+	b.high.build()
+}
+
+// room reports whether units fit into the limit at every moment of [from, to],
+// and whether they do at some moment. Moments are doubled times.
+func (b *bounds) room(from, to, units, limit int64) (always, once bool) {
+	if units > limit {
+		return false, false
+	}
+	always = b.high.most(from, to)+units <= limit
+	return always, always || b.low.least(from, to)+units <= limit
+}
+
+// excess is what a low curve says about the time above the limit.
+type excess struct {
+	peak       int64 // units
+	at         int64 // instant of the peak
+	excursions int64
+	area       float64 // unit-nanoseconds
+}
+
+// overLimit walks along a low curve until the end of time (an instant).
+//
+// Units given back may belong to another window than the one at hand, which
+// would take the curve below zero; real use never is, so it is kept there. All
+// that happens at one instant is taken together for that, because a request
+// and its own refund may share it. Units that were in use before the run began
+// are nobody's leak: there is never more of it than was admitted.
+func (c *curve) overLimit(limit, end int64) excess {
+	var out excess
+	used, admitted, over := c.base, int64(0), int64(0)
+	last := int64(0)
+	for i := 0; i < len(c.steps); {
+		t := c.steps[i].at >> 1
+		for ; i < len(c.steps) && c.steps[i].at>>1 == t; i++ {
+			used += c.steps[i].by
+			admitted += max(0, c.steps[i].by)
+		}
+		used = max(0, used)
+		out.area += float64(over) * float64(t-last)
+		last = t
+		now := max(0, min(used-limit, admitted))
+		if now > 0 && over == 0 {
+			out.excursions++
+		}
+		if now > out.peak {
+			out.peak, out.at = now, t
+		}
+		over = now
+	}
+	out.area += float64(over) * float64(max(0, end-last))
+	return out
+}
+
+// mayExceed is the most by which a high curve passes the limit.
+func (c *curve) mayExceed(limit int64) (most int64) {
+	used, admitted := c.base, int64(0)
+	for i := 0; i < len(c.steps); {
+		at := c.steps[i].at
+		for ; i < len(c.steps) && c.steps[i].at == at; i++ {
+			used += c.steps[i].by
+			admitted += max(0, c.steps[i].by)
+		}
+		most = max(most, min(used-limit, admitted))
+	}
+	return most
+}

@@ -1,0 +1,143 @@
+package oracle
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// step changes a bound on the units in use. Its moment is a doubled time: 2t is
+// the instant t itself, 2t+1 all that follows it up to the next nanosecond.
+// Effects that may have happened at an instant count in it, and those that must
+// have happened count only after it, for another operation may share the
+// instant and have come first.
+type step struct {
+	at, by int64
+}
+
+func instant(t int64) int64 { return 2 * t }
+func after(t int64) int64   { return 2*t + 1 }
+
+// curve is a bound on the units in use over time: base, and what steps add up to.
+type curve struct {
+	base  int64
+	steps []step
+	down  bool // some step goes down
+	up    bool // some step goes up
+
+	at, val []int64 // after build: value from at[i] on
+	tree    []int64 // extremes for range queries, made when first needed
+	largest bool    // which extreme the tree holds
+}
+
+func (c *curve) reset(base int64) {
+	c.base, c.steps, c.down, c.up = base, c.steps[:0], false, false
+}
+
+func (c *curve) add(at, by int64) {
+	if by == 0 {
+		return
+	}
+	c.down = c.down || by < 0
+	c.up = c.up || by > 0
+	c.steps = append(c.steps, step{at, by})
+}
+
+// build sorts the steps and adds them up.
+func (c *curve) build() {
+	byTime := func(a, b step) int { return cmp.Compare(a.at, b.at) }
+	if !slices.IsSortedFunc(c.steps, byTime) {
+		slices.SortFunc(c.steps, byTime)
+	}
+	c.at, c.val, c.tree = c.at[:0], c.val[:0], c.tree[:0]
+	v := c.base
+	for _, s := range c.steps {
+		v += s.by
+		if n := len(c.at); n > 0 && c.at[n-1] == s.at {
+			c.val[n-1] = v
+			continue
+		}
+		c.at = append(c.at, s.at)
+		c.val = append(c.val, v)
+	}
+}
+
+// upTo is the number of values whose moment is at or before m.
+func (c *curve) upTo(m int64) int {
+	lo, hi := 0, len(c.at)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if c.at[mid] <= m {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+func (c *curve) value(n int) int64 {
+	if n == 0 {
+		return c.base
+	}
+	return c.val[n-1]
+}
+
+// most is the largest value in [from, to].
+func (c *curve) most(from, to int64) int64 {
+	last := c.upTo(to)
+	if !c.down {
+		return c.value(last)
+	}
+	first := c.upTo(from)
+	if !c.up {
+		return c.value(first)
+	}
+	return max(c.value(first), c.extreme(first, last, true))
+}
+
+// least is the smallest value in [from, to].
+func (c *curve) least(from, to int64) int64 {
+	first := c.upTo(from)
+	if !c.down {
+		return c.value(first)
+	}
+	last := c.upTo(to)
+	if !c.up {
+		return c.value(last)
+	}
+	return min(c.value(first), c.extreme(first, last, false))
+}
+
+// extreme is the largest or smallest of val[from:to], and of nothing an
+// infinity. A bottom-up tree answers in a logarithm of the length.
+func (c *curve) extreme(from, to int, largest bool) int64 {
+	pick, none := min64, int64(math.MaxInt64)
+	if largest {
+		pick, none = max64, math.MinInt64
+	}
+	n := len(c.val)
+	if len(c.tree) == 0 || c.largest != largest {
+		c.largest = largest
+		c.tree = slices.Grow(c.tree[:0], 2*n)[:2*n]
+		copy(c.tree[n:], c.val)
+		for i := n - 1; i > 0; i-- {
+			c.tree[i] = pick(c.tree[2*i], c.tree[2*i+1])
+		}
+	}
+	out := none
+	for l, r := from+n, to+n; l < r; l, r = l/2, r/2 {
+		if l&1 == 1 {
+			out = pick(out, c.tree[l])
+			l++
+		}
+		if r&1 == 1 {
+			r--
+			out = pick(out, c.tree[r])
+		}
+	}
+	return out
+}
+
+func max64(a, b int64) int64 { return max(a, b) }
+func min64(a, b int64) int64 { return min(a, b) }

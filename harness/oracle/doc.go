@@ -1,0 +1,35 @@
+// Package oracle is the judge: from what callers were told it works out what a
+// strategy got wrong. It does no input or output and reads no clock.
+//
+// # Truth
+//
+// Every operation took effect at one moment of its closed interval from call to
+// reply; nothing more is known. Two operations are ordered only if one had
+// replied strictly before the other was called. Admitted units are in use,
+// rejected and failed requests hold nothing, and units given back are free from
+// the call on, because the application has already let go of them.
+//
+// Every figure is therefore an interval. What is certain holds for each way in
+// which the operations may have been ordered; what is possible holds for at
+// least one, or is a bound above all of them. [Judge] computes both from a
+// complete history. [Cell] finds part of it while the run goes on, and [Agree]
+// holds one against the other.
+//
+// # Leak
+//
+// Leak is counted in units: the fewest admitted units that would have to be
+// taken away so that the rest can be placed within the limit. A request of 6
+// units on top of 6 at a limit of 10 leaks 2, not 6: limits and the bounds that
+// strategies declare are in units, and removing whole requests would make the
+// figure a knapsack problem that depends on the mix of costs. For the same
+// reason the units of one request that crosses a boundary may be placed in
+// different windows; that can only lower the certain figure, and nothing changes
+// for requests of one unit or requests that lie inside one window.
+//
+// Where units are given back, the leak of a subject-window is the peak of what
+// was in use above the limit: the same room can be taken twice in turn without
+// anything having to go. How often and for how long is told by [Standing].
+//
+// What was there before the run ([Config].Initial) takes up room but is never
+// itself leak.
+package oracle

@@ -1,0 +1,191 @@
+package oracle
+
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Judge works out the verdict on a complete history. The events may come in any
+// order and are not changed; it is fastest on those of [History.Events]. Each
+// subject is judged by itself.
+func Judge(cfg Config, events []Event) Verdict {
+	j := judge{cfg: cfg, limit: cfg.Limit, spans: spans{window: cfg.Window, epoch: cfg.Epoch}}
+	events = ordered(events)
+	for i := range events {
+		j.until = max(j.until, events[i].Reply)
+	}
+	for len(events) > 0 {
+		n := 1
+		for n < len(events) && events[n].Subject == events[0].Subject {
+			n++
+		}
+		j.subject(events[:n])
+		events = events[n:]
+	}
+	return j.out
+}
+
+// judge holds what is shared by all subjects, and scratch space that is used
+// again for each.
+type judge struct {
+	cfg   Config
+	limit int64
+	until int64 // last reply of the history
+	spans spans
+	out   Verdict
+
+	// Of the subject at hand.
+	id       uint32
+	initial  int64
+	takes    []*Event // by call
+	gives    []*Event // by call
+	gaveBack bool
+	leaked   int64 // certain, in units
+	rejected int64 // units of all rejections
+	wrongly  int64 // units of certain false rejects
+
+	used    bounds
+	replies []int64
+	latest  []answer
+}
+
+func (j *judge) subject(events []Event) {
+	first := len(j.out.Windows)
+	j.id = events[0].Subject
+	j.initial = j.cfg.initial(j.id)
+	j.takes, j.gives = j.takes[:0], j.gives[:0]
+	j.leaked, j.rejected, j.wrongly = 0, 0, 0
+	for i := range events {
+		e := &events[i]
+		if !e.wellFormed() {
+			j.out.Malformed++
+			continue
+		}
+		if e.Kind != Take {
+			j.gives = append(j.gives, e)
+			j.out.Overrun += max(0, -e.Units)
+			continue
+		}
+		j.takes = append(j.takes, e)
+		j.count(e)
+	}
+	if len(j.takes) == 0 {
+		return
+	}
+	j.gaveBack = len(j.gives) > 0
+	j.inFlight()
+	switch {
+	case j.cfg.Window.Kind.Tumbling():
+		j.tumbling()
+	case j.cfg.Window.Kind == quota.Rolling:
+		j.rolling()
+	default:
+		j.standing()
+	}
+	j.total(j.out.Windows[first:])
+}
+
+func (j *judge) count(e *Event) {
+	j.out.Issued.add(e.Units)
+	j.out.MaxCost = max(j.out.MaxCost, e.Units)
+	switch {
+	case e.admitted():
+		j.out.Admitted.add(e.Units)
+	case e.rejected():
+		j.out.Rejected.add(e.Units)
+		j.rejected += e.Units
+	default:
+		j.out.Failed.add(e.Units)
+	}
+}
+
+// inFlight finds the most requests at once. Two that share an instant overlap.
+func (j *judge) inFlight() {
+	j.replies = j.replies[:0]
+	for _, e := range j.takes {
+		j.replies = append(j.replies, e.Reply)
+	}
+	slices.Sort(j.replies)
+	done := 0
+	for i, e := range j.takes {
+		for j.replies[done] < e.Call {
+			done++
+		}
+		j.out.MaxInFlight = max(j.out.MaxInFlight, int64(i+1-done))
+	}
+}
+
+// total adds up what the subject's windows have in common under all policies.
+func (j *judge) total(windows []WindowVerdict) {
+	v := &j.out
+	leaked := false
+	for i := range windows {
+		w := &windows[i]
+		w.GaveBack = j.gaveBack
+		leaked = leaked || w.Leak > 0
+		v.LeakUnits += w.Leak
+		v.LeakWorst = max(v.LeakWorst, w.sure.leak)
+		v.LeakPossibleWorst = max(v.LeakPossibleWorst, w.LeakPossible)
+		v.FalseRejects += w.FalseRejects
+		v.FalseRejectsPossible += w.FalseRejectsPossible
+		v.FalseRejectUnits += w.FalseRejectUnits
+		v.FalseRejectUnitsPossible += w.FalseRejectUnitsPossible
+		v.FalseRejectWorst = max(v.FalseRejectWorst, w.sure.falseRejects)
+		v.FalseRejectPossibleWorst = max(v.FalseRejectPossibleWorst, w.sure.falsePossible)
+	}
+	if leaked {
+		v.LeakSubjects++
+	}
+}
+
+// crossing notes a subject-window of which that many units were answered.
+func (j *judge) crossing(answered, leak int64) {
+	// A leak proves that more than the limit was answered, though some of it was
+	// asked for in the window before.
+	if answered > j.limit || leak > 0 {
+		j.out.Crossings++
+		j.out.CrossingLeaks = append(j.out.CrossingLeaks, leak)
+	}
+}
+
+// overOffered is for subjects whose units come back, so that what was asked for
+// cannot be held against the limit.
+func (j *judge) overOffered(leak int64) int64 { return leak + j.rejected - j.wrongly }
+
+// verdictOn enters a rejection into the window it was called in.
+func (j *judge) verdictOn(w *WindowVerdict, units int64, certain, possible bool) {
+	if certain {
+		w.FalseRejects++
+		w.FalseRejectUnits += units
+		j.wrongly += units
+	}
+	if possible {
+		w.FalseRejectsPossible++
+		w.FalseRejectUnitsPossible += units
+	}
+}
+
+// answer is an admission by the moment of its reply.
+type answer struct {
+	reply, units int64
+}
+
+// latestCovering counts the requests that hold the given number of units when
+// they are taken from the one answered last backwards. It reorders the slice.
+func latestCovering(answers []answer, units int64) (n int64) {
+	if units <= 0 {
+		return 0
+	}
+	slices.SortFunc(answers, func(a, b answer) int { return sign(b.reply - a.reply) })
+	for _, a := range answers {
+		if units <= 0 {
+			break
+		}
+		if a.units > 0 {
+			units -= a.units
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,101 @@
+package oracle
+
+import "sync/atomic"
+
+// Cell judges one window of one subject while the run goes on. It is one cache
+// line of counters; its methods take no lock and allocate nothing.
+//
+// What it finds is sound only if Begin is called before the clock is read for
+// the call, and all others after it was read for the reply: then whatever the
+// timestamps put before a request is in the counters, and nothing is taken out
+// of them that the timestamps put later. A request stays with the cell of the
+// window that it was called in; if its reply falls into another one, Crossed
+// must be called on the cells of all windows in between, whose false rejects
+// then count for nothing.
+type Cell struct {
+	asked    atomic.Int64 // initial units and those of every request begun
+	admitted atomic.Int64
+	// released are units of requests that ended without holding any, and units
+	// given back.
+	released   atomic.Int64
+	gaveBack   atomic.Int64
+	initial    atomic.Int64
+	falseCount atomic.Int64
+	falseUnits atomic.Int64
+	crossed    atomic.Int64
+}
+
+// Fill sets the units in use before the first request.
+func (c *Cell) Fill(units int64) {
+	c.initial.Add(units)
+	c.asked.Add(units)
+}
+
+// Begin notes a request that is about to be made. The mark is for [Cell.Reject].
+func (c *Cell) Begin(units int64) (mark int64) {
+	// In this order: what is released after the mark must not be subtracted, what
+	// is asked before it must be in.
+	mark = c.released.Load()
+	c.asked.Add(units)
+	return mark
+}
+
+// Withdraw takes a Begin back: by its clock reading, the request belongs to the
+// next window.
+func (c *Cell) Withdraw(units int64) { c.asked.Add(-units) }
+
+// Admit notes that a request was admitted.
+func (c *Cell) Admit(units int64) { c.admitted.Add(units) }
+
+// Reject notes that a request was rejected. It reports whether that was certainly
+// wrong: everything that was asked for up to now, less what had come to nothing
+// before the request began, fits into the limit.
+func (c *Cell) Reject(units, mark, limit int64) (falseReject bool) {
+	falseReject = c.asked.Load()-mark <= limit
+	if falseReject {
+		c.falseCount.Add(1)
+		c.falseUnits.Add(units)
+	}
+	c.released.Add(units)
+	return falseReject
+}
+
+// Fail notes that a request ended in an error and holds nothing.
+func (c *Cell) Fail(units int64) { c.released.Add(units) }
+
+// GiveBack notes that units of an admitted request were given back. It belongs
+// to the cell of the window that the request was charged to.
+func (c *Cell) GiveBack(units int64) {
+	c.gaveBack.Add(units)
+	c.released.Add(units)
+}
+
+// Crossed marks a window whose boundary a request crossed: only the history can
+// judge it.
+func (c *Cell) Crossed() { c.crossed.Store(1) }
+
+// Tally is what a cell has counted, in units but for FalseRejects.
+type Tally struct {
+	Initial, Asked, Admitted, GaveBack int64
+	FalseRejects, FalseRejectUnits     int64
+	Crossed                            bool
+}
+
+// Tally reads the counters. They belong together only when no request is in
+// flight.
+func (c *Cell) Tally() Tally {
+	initial := c.initial.Load()
+	return Tally{
+		Initial: initial, Asked: c.asked.Load() - initial,
+		Admitted: c.admitted.Load(), GaveBack: c.gaveBack.Load(),
+		FalseRejects: c.falseCount.Load(), FalseRejectUnits: c.falseUnits.Load(),
+		Crossed: c.crossed.Load() != 0,
+	}
+}
+
+// Leak is the units admitted over the limit. It is exact where no request
+// crossed the window's boundary and nothing was given back, and means nothing
+// under a rolling window.
+func (t Tally) Leak(limit int64) int64 {
+	return max(0, min(t.Initial+t.Admitted-limit, t.Admitted))
+}

@@ -1,0 +1,86 @@
+package oracle
+
+import "time"
+
+// standing judges units that count from their admission until they are given
+// back.
+func (j *judge) standing() {
+	w := WindowVerdict{Subject: j.id}
+	j.used.reset(j.initial)
+	var asked, answered int64
+	for _, e := range j.takes {
+		asked += e.Units
+		if e.Outcome != Failed {
+			answered += e.Units
+		}
+		if e.admitted() {
+			w.Admitted += e.Units
+			j.used.high.add(instant(e.Call), e.Units)
+			j.used.low.add(after(e.Reply), e.Units)
+		}
+	}
+	for _, e := range j.gives {
+		j.used.give(e)
+	}
+	j.used.build()
+
+	over := j.used.low.overLimit(j.limit, j.until)
+	w.Leak = over.peak
+	w.LeakPossible = max(w.Leak, min(j.used.high.mayExceed(j.limit), w.Admitted))
+	j.out.LeakPossible += w.LeakPossible
+	j.out.LeakedRequests += j.answeredBy(j.takes, over.at, over.peak)
+	j.out.Violations += over.excursions
+	j.out.Standing.Excursions += over.excursions
+	j.out.Standing.UnitSeconds += over.area / float64(time.Second)
+
+	j.falseRejects(&w)
+	w.sure = sure{w.Leak, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
+	j.out.MaxOffered = max(j.out.MaxOffered, asked)
+	if j.gaveBack {
+		j.out.OverOffered += j.overOffered(w.Leak)
+	} else {
+		j.out.OverOffered += max(0, min(j.initial+asked-j.limit, asked))
+	}
+	j.crossing(j.initial+answered, w.Leak)
+	j.out.Windows = append(j.out.Windows, w)
+}
+
+// falseRejects judges the rejections of a subject that has only one window.
+func (j *judge) falseRejects(w *WindowVerdict) {
+	for _, e := range j.takes {
+		if e.rejected() {
+			always, once := j.used.room(instant(e.Call), instant(e.Reply), e.Units, j.limit)
+			j.verdictOn(w, e.Units, always, once)
+		}
+	}
+}
+
+// give takes units back that surely belong to the window at hand. A refund that
+// failed took effect at the latest when the application let go, and possibly
+// never in the store. What a commit used beyond its reservation is use, but never
+// leak for certain.
+func (b *bounds) give(e *Event) {
+	if e.Units < 0 {
+		b.high.add(instant(e.Call), -e.Units)
+		return
+	}
+	b.low.add(instant(e.Call), -e.Units)
+	if e.Outcome == Admitted {
+		b.high.add(after(e.Reply), -e.Units)
+	}
+}
+
+// answeredBy counts, of the requests admitted by the instant t, those answered
+// last that hold the given number of units.
+func (j *judge) answeredBy(takes []*Event, t, units int64) int64 {
+	if units == 0 {
+		return 0
+	}
+	j.latest = j.latest[:0]
+	for _, e := range takes {
+		if e.admitted() && e.Reply <= t {
+			j.latest = append(j.latest, answer{e.Reply, e.Units})
+		}
+	}
+	return latestCovering(j.latest, units)
+}

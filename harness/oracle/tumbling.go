@@ -1,0 +1,311 @@
+package oracle
+
+import "slices"
+
+// rider is a request that was called in one window and answered in another.
+type rider struct {
+	*Event
+	home     int   // its first window's place in Verdict.Windows
+	unplaced int64 // admitted units that no window has taken yet
+	kept     int64 // admitted units that fit wherever they are placed
+	always   bool  // rejected: would have fitted into each window so far
+	once     bool  // rejected: would have fitted into one of them
+}
+
+// tumbling judges windows that follow each other, one at a time.
+//
+// The least leak comes from placing units into windows in order, those first
+// that run out of windows first. For the most, a set of units is kept that fits
+// however they are placed, by letting each take up room in every window that it
+// touches: what has to be left out of the largest such set is the bound. Where
+// units were given back, limits on what each window held by itself are sharper,
+// and the better of both ways is taken.
+type tumbling struct {
+	*judge
+
+	// The window at hand.
+	span
+	home     int      // its place in Verdict.Windows
+	initial  int64    // units in use from before the run
+	here     []*Event // requests called and answered in it
+	riders   []*rider // requests that came from the one before or go on to the next
+	returned int64    // units given back by calls in it
+	due      []answer
+
+	// Requests and calls that give back, of windows still to come.
+	takes, gives []*Event
+	// Of the windows before, in units.
+	admittedBefore, givenBefore, overrun int64
+
+	records                          []record
+	possiblePacked, possibleSwept    int64
+	packedRequests, sweptRequests    int64
+	packedLeak, sweptLeak, overAsked int64
+}
+
+// record is what one window came to.
+type record struct {
+	answered      int64 // units, by the window of the call, initial ones included
+	packed, swept int64 // certain leak, by each way
+}
+
+func (j *judge) tumbling() {
+	t := tumbling{judge: j, takes: j.takes, gives: j.gives}
+	first := len(j.out.Windows)
+	for t.next() {
+		t.bound()
+		t.judgeRejections()
+		t.place()
+		t.keep()
+		t.leave()
+	}
+	t.finish(j.out.Windows[first:])
+}
+
+// next moves on to the next window that a request touches.
+func (t *tumbling) next() bool {
+	switch {
+	case len(t.riders) > 0:
+		t.span = t.spans.after(t.span)
+	case len(t.takes) > 0:
+		t.span = t.spans.at(t.takes[0].Call)
+	default:
+		return false
+	}
+	t.initial = 0
+	if t.start <= 0 && 0 < t.end {
+		t.initial = t.judge.initial
+	}
+	t.home = len(t.out.Windows)
+	w := WindowVerdict{Subject: t.id, Index: t.index, Crossed: len(t.riders) > 0}
+	r := record{answered: t.initial}
+	var visiting, asked int64
+	for _, p := range t.riders {
+		visiting += p.Units
+	}
+	t.here = t.here[:0]
+	for len(t.takes) > 0 && t.takes[0].Call < t.end {
+		e := t.takes[0]
+		t.takes = t.takes[1:]
+		asked += e.Units
+		if e.Outcome != Failed {
+			r.answered += e.Units
+		}
+		if e.admitted() {
+			w.Admitted += e.Units
+		}
+		if e.Reply < t.end {
+			t.here = append(t.here, e)
+			continue
+		}
+		w.Crossed = true
+		p := &rider{Event: e, home: t.home, always: true}
+		if e.admitted() {
+			p.unplaced, p.kept = e.Units, e.Units
+		}
+		t.riders = append(t.riders, p)
+	}
+	t.overAsked += max(0, min(t.initial+asked-t.limit, asked))
+	t.out.MaxOffered = max(t.out.MaxOffered, visiting+asked)
+	t.out.Windows = append(t.out.Windows, w)
+	t.records = append(t.records, r)
+	return true
+}
+
+// bound makes the curves of what was in use in this window, and takes from them
+// what it alone must, or may, have leaked.
+func (t *tumbling) bound() {
+	u := &t.used
+	u.reset(t.initial)
+	var admitted int64 // possibly in this window
+	for _, e := range t.here {
+		if e.admitted() {
+			admitted += e.Units
+			u.high.add(instant(e.Call), e.Units)
+			u.low.add(after(e.Reply), e.Units)
+		}
+	}
+	for _, p := range t.riders {
+		if p.admitted() {
+			admitted += p.Units
+			u.high.add(instant(max(p.Call, t.start)), p.Units)
+		}
+	}
+	t.giveBack()
+	u.build()
+
+	over := u.low.overLimit(t.limit, t.end)
+	t.records[len(t.records)-1].swept = over.peak
+	t.sweptLeak += over.peak
+	t.sweptRequests += t.answeredBy(t.here, over.at, over.peak)
+	w := &t.out.Windows[t.home]
+	w.LeakPossible = min(u.high.mayExceed(t.limit), admitted)
+	t.possibleSwept += w.LeakPossible
+	w.sure.leak = over.peak
+}
+
+// giveBack enters into the curves what was given back by calls in this window.
+//
+// An event does not say which window its reservation was charged to. Low takes
+// everything to be of this window. High takes as much of it as may be to be of
+// earlier ones: what they had admitted and not got back.
+func (t *tumbling) giveBack() {
+	for len(t.gives) > 0 && t.gives[0].Call < t.start {
+		t.past(t.gives[0])
+		t.gives = t.gives[1:]
+	}
+	n := 0
+	t.returned = 0
+	overrun := t.overrun
+	for n < len(t.gives) && t.gives[n].Call < t.end {
+		e := t.gives[n]
+		n++
+		if e.Units < 0 {
+			overrun -= e.Units
+			t.used.high.add(instant(e.Call), -e.Units)
+			continue
+		}
+		t.returned += e.Units
+		t.used.low.add(instant(e.Call), -e.Units)
+	}
+	earlier := t.admittedBefore + overrun - t.givenBefore
+	if t.start > 0 {
+		earlier += t.judge.initial
+	}
+	earlier = max(0, earlier)
+	done := slices.Clone(t.gives[:n])
+	slices.SortFunc(done, func(a, b *Event) int { return sign(a.Reply - b.Reply) })
+	for _, e := range done {
+		if e.Units <= 0 || e.Outcome != Admitted {
+			continue
+		}
+		other := min(earlier, e.Units)
+		earlier -= other
+		t.used.high.add(after(e.Reply), other-e.Units)
+	}
+}
+
+// past enters a call that gave back before the window at hand.
+func (t *tumbling) past(e *Event) {
+	switch {
+	case e.Units < 0:
+		t.overrun -= e.Units
+	case e.Outcome == Admitted:
+		t.givenBefore += e.Units
+	}
+}
+
+// judgeRejections holds every rejection against what was in use during the part
+// of it that lies in this window.
+func (t *tumbling) judgeRejections() {
+	w := &t.out.Windows[t.home]
+	for _, e := range t.here {
+		if e.rejected() {
+			always, once := t.used.room(instant(e.Call), instant(e.Reply), e.Units, t.limit)
+			t.verdictOn(w, e.Units, always, once)
+		}
+	}
+	w.sure.falseRejects, w.sure.falsePossible = w.FalseRejectUnits, w.FalseRejectUnitsPossible
+	for _, p := range t.riders {
+		if p.rejected() {
+			from, to := instant(max(p.Call, t.start)), min(instant(p.Reply), instant(t.end)-1)
+			always, once := t.used.room(from, to, p.Units, t.limit)
+			p.always = p.always && always
+			p.once = p.once || once
+			if once {
+				w.sure.falsePossible += p.Units
+			}
+		}
+	}
+}
+
+// place fills the window with those units first that have no later window, then
+// with those whose last window comes first.
+func (t *tumbling) place() {
+	room := max(0, t.limit-t.initial) + t.returned
+	t.due = t.due[:0]
+	var due int64
+	for _, e := range t.here {
+		if e.admitted() {
+			due += e.Units
+			t.due = append(t.due, answer{e.Reply, e.Units})
+		}
+	}
+	slices.SortFunc(t.riders, func(a, b *rider) int { return sign(a.Reply - b.Reply) })
+	for _, p := range t.riders {
+		if p.Reply < t.end {
+			due += p.unplaced
+			t.due = append(t.due, answer{p.Reply, p.unplaced})
+			continue
+		}
+		placed := min(p.unplaced, max(0, room-due))
+		p.unplaced -= placed
+		room -= placed
+	}
+	leak := max(0, due-room)
+	t.records[len(t.records)-1].packed = leak
+	t.packedLeak += leak
+	t.packedRequests += latestCovering(t.due, leak)
+}
+
+// keep leaves out what may not fit, units with the most windows ahead first.
+// Riders are in the order of their replies.
+func (t *tumbling) keep() {
+	load := min(t.initial, t.limit)
+	for _, e := range t.here {
+		if e.admitted() {
+			load += e.Units
+		}
+	}
+	for _, p := range t.riders {
+		load += p.kept
+	}
+	excess := max(0, load-t.limit)
+	t.possiblePacked += excess
+	for _, p := range slices.Backward(t.riders) {
+		out := min(p.kept, excess)
+		p.kept -= out
+		excess -= out
+	}
+}
+
+// leave lets those go that were answered in this window.
+func (t *tumbling) leave() {
+	for _, p := range t.riders {
+		if p.Reply < t.end && p.rejected() {
+			t.verdictOn(&t.out.Windows[p.home], p.Units, p.always, p.once)
+		}
+	}
+	t.riders = slices.DeleteFunc(t.riders, func(p *rider) bool { return p.Reply < t.end })
+	t.admittedBefore += t.out.Windows[t.home].Admitted
+}
+
+// finish settles the figures that depend on all windows of the subject.
+func (t *tumbling) finish(windows []WindowVerdict) {
+	swept := t.sweptLeak > t.packedLeak
+	leak, requests := t.packedLeak, t.packedRequests
+	if swept {
+		leak, requests = t.sweptLeak, t.sweptRequests
+	}
+	t.out.LeakedRequests += requests
+	t.out.LeakPossible += max(leak, min(t.possiblePacked, t.possibleSwept))
+	for i := range windows {
+		w, r := &windows[i], t.records[i]
+		w.Leak = r.packed
+		if swept {
+			w.Leak = r.swept
+		}
+		if w.Leak > 0 {
+			t.out.Violations++
+		}
+		w.LeakPossible = max(w.LeakPossible, w.Leak)
+		// However the leak is spread, some window has the average of it.
+		w.sure.leak = max(w.sure.leak, (leak+int64(len(windows))-1)/int64(len(windows)))
+		t.crossing(r.answered, w.Leak)
+	}
+	if t.gaveBack {
+		t.out.OverOffered += t.overOffered(leak)
+	} else {
+		t.out.OverOffered += t.overAsked
+	}
+}

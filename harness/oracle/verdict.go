@@ -1,0 +1,133 @@
+package oracle
+
+import (
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Config says what a history is judged against. The window need not be the one
+// that the strategy enforced: a fixed window can be judged as a rolling one.
+type Config struct {
+	Window quota.Window
+	// Limit in units, per subject and window.
+	Limit int64
+	// Initial is what a subject had in use at the epoch, in units; it belongs to
+	// the window that contains the epoch. nil means none.
+	Initial func(subject uint32) int64
+	// Epoch is the moment of nanosecond 0.
+	Epoch time.Time
+}
+
+// Count is a number of requests and the sum of their units.
+type Count struct {
+	Requests, Units int64
+}
+
+func (c *Count) add(units int64) {
+	c.Requests++
+	c.Units += units
+}
+
+// Verdict is the judgement of one history. A subject-window is one window of one
+// subject; under standing and rolling policies every subject has exactly one,
+// with index 0.
+type Verdict struct {
+	// Issued is the sum of the three others.
+	Issued, Admitted, Rejected, Failed Count
+	// Malformed events were left out: their reply precedes their call, or a field
+	// has no valid value. More than 0 is a bug of the recorder.
+	Malformed int64
+
+	// LeakUnits is the certain leak, LeakPossible a bound above what any order of
+	// the operations explains.
+	LeakUnits, LeakPossible int64
+	// LeakWorst and LeakPossibleWorst are those of a single subject-window.
+	LeakWorst, LeakPossibleWorst int64
+	// LeakedRequests are the admitted requests that the leaked units belong to,
+	// when those answered last count as the leaking ones.
+	LeakedRequests int64
+	LeakSubjects   int64
+	// Violations counts subject-windows that leaked; under a standing policy the
+	// excursions above the limit, under a rolling one the disjoint stretches of
+	// one window's length.
+	Violations int64
+
+	// Crossings counts subject-windows in which more units than the limit were
+	// answered, the initial ones included.
+	Crossings int64
+	// CrossingLeaks is the certain leak of each crossing, by subject and window.
+	CrossingLeaks []int64
+	// OverOffered is what was asked for over the limit, in units. Where units were
+	// given back, it is what was leaked and what was rightly rejected.
+	OverOffered int64
+
+	// FalseRejects are rejections although there was room: certainly, at every
+	// moment of the request and in each window that it touched; possibly, at some
+	// moment.
+	FalseRejects, FalseRejectsPossible         int64
+	FalseRejectUnits, FalseRejectUnitsPossible int64
+	// FalseRejectWorst and FalseRejectPossibleWorst are units of the worst
+	// subject-window.
+	FalseRejectWorst, FalseRejectPossibleWorst int64
+
+	Standing Standing
+	// Overrun is what commits used beyond their reservations, in units.
+	Overrun int64
+
+	// MaxInFlight is the most requests of one subject at once, MaxCost the units
+	// of the largest request, MaxOffered the most units asked of one subject in
+	// one window.
+	MaxInFlight, MaxCost, MaxOffered int64
+
+	// Windows holds every subject-window that a request touched, by subject and
+	// window.
+	Windows []WindowVerdict
+}
+
+// Standing is what only standing policies have.
+type Standing struct {
+	// Excursions are stretches of time certainly above the limit.
+	Excursions int64
+	// UnitSeconds is their area; one still open is counted to the history's end.
+	UnitSeconds float64
+}
+
+// WindowVerdict is the judgement of one subject-window.
+type WindowVerdict struct {
+	Subject uint32
+	// Crossed is set where a request's reply lies in another window than its call.
+	Crossed bool
+	// GaveBack is set where the subject gave units back.
+	GaveBack bool
+	// Index is the window's, as [quota.Window.At] numbers it.
+	Index int64
+	// Admitted units of requests called in this window.
+	Admitted int64
+	// Leak and LeakPossible in units.
+	Leak, LeakPossible int64
+	// FalseRejects and FalseRejectsPossible are requests called in this window,
+	// the units are theirs.
+	FalseRejects, FalseRejectsPossible         int64
+	FalseRejectUnits, FalseRejectUnitsPossible int64
+
+	sure sure
+}
+
+// sure is what may be said of one window alone. Figures above are attributed to
+// some window each, so that they add up; that another window took what crossed a
+// boundary is left out of, or for the possible added to, these.
+type sure struct {
+	leak, falseRejects, falsePossible int64
+}
+
+// leakIsPlain reports whether admitted units less the limit are the leak where
+// nothing crosses a boundary and nothing is given back.
+func (c *Config) leakIsPlain() bool { return c.Window.Kind != quota.Rolling }
+
+func (c *Config) initial(subject uint32) int64 {
+	if c.Initial == nil {
+		return 0
+	}
+	return c.Initial(subject)
+}

@@ -1,0 +1,163 @@
+package harness
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// maxStripes bounds how many sets of histograms a run keeps: one set costs
+// several hundred kilobytes. Up to this many workers have a set of their own
+// and record without a lock.
+const maxStripes = 64
+
+// maxTiers is the most deciding tiers that a run tells apart.
+const maxTiers = 16
+
+// recorder keeps the latencies of a run, by outcome and deciding tier.
+type recorder struct {
+	stripes []stripe
+	shared  bool // more workers than stripes
+	tiers   tierSet
+}
+
+type stripe struct {
+	mu sync.Mutex // taken only where workers share the stripe
+	// latency is indexed by outcome and tier, service (open loop) likewise.
+	latency [3 * maxTiers]*results.Histogram
+	service [3 * maxTiers]*results.Histogram
+	wait    *results.Histogram // from release to start
+	_       [64]byte
+}
+
+func newRecorder(workers int) *recorder {
+	return &recorder{stripes: make([]stripe, min(workers, maxStripes)), shared: workers > maxStripes}
+}
+
+func (r *recorder) stripe(worker int) *stripe { return &r.stripes[worker%len(r.stripes)] }
+
+// record adds one closed-loop decision.
+func (r *recorder) record(s *stripe, out oracle.Outcome, tier uint8, ns int64) {
+	if r.shared {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	s.put(&s.latency[slot(out, tier)], ns)
+}
+
+// recordOpen adds one open-loop decision: its response time from the intended
+// start, its service time and its wait for a free worker.
+func (r *recorder) recordOpen(s *stripe, out oracle.Outcome, tier uint8, response, service, wait int64) {
+	if r.shared {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	i := slot(out, tier)
+	s.put(&s.latency[i], response)
+	s.put(&s.service[i], service)
+	s.put(&s.wait, wait)
+}
+
+// outcomes that latencies are told apart by, in the order of the slots.
+var outcomes = [...]string{"admitted", "rejected", "error"}
+
+// slot is the index of a histogram.
+func slot(out oracle.Outcome, tier uint8) int {
+	switch out {
+	case oracle.Admitted:
+		return int(tier)
+	case oracle.Failed:
+		return 2*maxTiers + int(tier)
+	default:
+		return maxTiers + int(tier)
+	}
+}
+
+func (s *stripe) put(h **results.Histogram, ns int64) {
+	if *h == nil {
+		*h = results.NewHistogram()
+	}
+	(*h).Record(ns)
+}
+
+// merged is the union of a run's histograms of one kind.
+type merged struct {
+	all   *results.Histogram
+	parts map[[2]uint8]*results.Histogram // outcome and tier
+}
+
+func (r *recorder) merge(pick func(*stripe) *[3 * maxTiers]*results.Histogram) merged {
+	m := merged{all: results.NewHistogram(), parts: map[[2]uint8]*results.Histogram{}}
+	for i := range r.stripes {
+		s := &r.stripes[i]
+		for k, h := range pick(s) {
+			if h == nil {
+				continue
+			}
+			key := [2]uint8{uint8(k / maxTiers), uint8(k % maxTiers)}
+			if m.parts[key] == nil {
+				m.parts[key] = results.NewHistogram()
+			}
+			m.parts[key].Merge(h)
+			m.all.Merge(h)
+		}
+	}
+	return m
+}
+
+func (r *recorder) mergeWait() *results.Histogram {
+	all := results.NewHistogram()
+	for i := range r.stripes {
+		if h := r.stripes[i].wait; h != nil {
+			all.Merge(h)
+		}
+	}
+	return all
+}
+
+// tierSet numbers the tiers of a run as they appear. Index 0 is no tier: an
+// error decided nothing.
+type tierSet struct {
+	mu    sync.Mutex
+	names atomic.Pointer[[]quota.Tier]
+}
+
+func (t *tierSet) index(name quota.Tier) uint8 {
+	if p := t.names.Load(); p != nil {
+		for i, n := range *p {
+			if n == name {
+				return uint8(i)
+			}
+		}
+	}
+	return t.add(name)
+}
+
+func (t *tierSet) add(name quota.Tier) uint8 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names := []quota.Tier{""}
+	if p := t.names.Load(); p != nil {
+		names = slices.Clone(*p)
+	}
+	if i := slices.Index(names, name); i >= 0 {
+		return uint8(i)
+	}
+	if len(names) == maxTiers {
+		return 0
+	}
+	names = append(names, name)
+	t.names.Store(&names)
+	return uint8(len(names) - 1)
+}
+
+func (t *tierSet) name(i uint8) string {
+	if p := t.names.Load(); p != nil && int(i) < len(*p) {
+		return string((*p)[i])
+	}
+	return ""
+}

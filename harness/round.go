@@ -1,0 +1,208 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// abortGrace is how long operations in flight may take to end after Ctrl-C.
+const abortGrace = 2 * time.Second
+
+// runOne measures one strategy once: set up, warm up, drive, let everything come
+// to rest, read the counters, judge, clean up.
+func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stream workloads.Stream, info workloads.Info, run *results.Run) (err error) {
+	// Ctrl-C ends the pass, and neither the judgement nor the clean-up.
+	work := context.WithoutCancel(ctx)
+	policy := aligned(m.cfg.Policy, m)
+	s, err := openSite(work, m.cfg, m.tb, sel, m.siteName(fmt.Sprint(m.n)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close(work)) }()
+	strays := s.strayKeys(work)
+	s.jobs.start(work)
+	defer s.jobs.stop()
+
+	rate, err := m.warmUp(work, s, &policy)
+	if err != nil {
+		return err
+	}
+	d := m.newDrive(s, stream, &policy, rate)
+	run.Params.Subjects = len(d.subjects)
+	grants := d.grants()
+	if err := s.provision(work, &policy, grants); err != nil {
+		return err
+	}
+	d.setInitial(grants)
+	if m.cfg.Stream.Speed > 0 { // recorded windows, from the moment of the first row on
+		now := m.tb.time(m.tb.nano())
+		policy.Window.Timeline = quota.Timeline{Real: now, Policy: info.Trace.First, Speed: m.cfg.Stream.Speed}
+	}
+	if m.open(info) {
+		if d.arrivals, err = m.newArrivals(stream, roundSeed(m.cfg.Seed, run.Repetition)); err != nil {
+			return err
+		}
+	}
+
+	p := &pass{m: m, s: s, d: d, run: run, policy: &policy, strays: strays}
+	if err := p.drive(ctx); err != nil {
+		return err
+	}
+	s.jobs.stop()
+	return p.judge(work)
+}
+
+// newDrive prepares the measured pass. How many crossings it needs subjects for
+// follows from the rate seen while warming up.
+func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.Policy, rate float64) *drive {
+	c := m.cfg
+	requests := int64(math.MaxInt64)
+	if n := stream.Len(); n > 0 {
+		requests = n
+	}
+	if c.Requests > 0 {
+		requests = min(requests, c.Requests)
+	}
+	subjects := workloads.Subjects(stream)
+	if per := workloads.OpsPerCrossing(stream); per > 0 {
+		if c.Duration > 0 {
+			// Half as much again as expected; a faster pass ends early.
+			expect := int64(rate*c.Duration.Seconds()*1.5)/per + 8
+			requests = min(requests, min(expect, maxCrossings)*per)
+		}
+		subjects = int((requests + per - 1) / per)
+	}
+	d := &drive{
+		tb: m.tb, instances: s.instances, stream: stream, policy: policy, workers: c.Workers,
+		requests: requests, duration: int64(c.Duration), online: true,
+		rec: newRecorder(c.Workers), history: oracle.NewHistory(c.Workers, int64(c.HistoryLimit)),
+		subjects: make([]subject, subjects),
+	}
+	for i := range d.subjects {
+		d.subjects[i].name = quota.Subject(stream.Name(uint32(i)))
+	}
+	return d
+}
+
+// maxCrossings bounds the subjects that a pass is prepared for.
+const maxCrossings = 200_000
+
+func (d *drive) grants() []strategies.Grant {
+	g := make([]strategies.Grant, len(d.subjects))
+	for i := range d.subjects {
+		g[i] = strategies.Grant{Subject: d.subjects[i].name, Limit: d.policy.Limit, Used: workloads.Initial(d.stream, uint32(i))}
+	}
+	return g
+}
+
+func (d *drive) setInitial(grants []strategies.Grant) {
+	for i := range grants {
+		d.subjects[i].initial = grants[i].Used
+	}
+}
+
+// warmUp opens connections, loads scripts and prepares statements by requests of
+// other subjects. It returns the decisions per second that it reached.
+func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy) (float64, error) {
+	c := m.cfg
+	d := &drive{
+		tb: m.tb, instances: s.instances, stream: warmStream{}, policy: policy, workers: c.Workers,
+		requests: math.MaxInt64, duration: int64(warmUpTime(c.Duration)), firstID: warmUpID,
+		rec: newRecorder(c.Workers), subjects: make([]subject, warmSubjects),
+	}
+	for i := range d.subjects {
+		d.subjects[i].name = quota.Subject(d.stream.Name(uint32(i)))
+	}
+	if err := s.provision(ctx, policy, d.grants()); err != nil {
+		return 0, err
+	}
+	d.run(ctx)
+	if err := d.crash.Load(); err != nil {
+		return 0, *err
+	}
+	n := d.counts.admitted.Load() + d.counts.rejected.Load()
+	if n == 0 && d.firstError != nil {
+		return 0, fmt.Errorf("every warm-up request failed: %w", d.firstError)
+	}
+	return float64(n) / time.Duration(max(d.end-d.epoch, 1)).Seconds(), nil
+}
+
+func warmUpTime(d time.Duration) time.Duration {
+	if d == 0 {
+		d = 400 * time.Millisecond
+	}
+	return min(max(d/8, 20*time.Millisecond), 200*time.Millisecond)
+}
+
+// warmSubjects are enough that the warm-up does not become a contest for one row.
+const warmSubjects = 64
+
+// warmStream asks for single units, of one subject after the other.
+type warmStream struct{}
+
+func (warmStream) At(i int64, op *workloads.Op) {
+	*op = workloads.Op{Subject: uint32(i % warmSubjects), Units: 1}
+}
+func (warmStream) Len() int64           { return 0 }
+func (warmStream) Name(n uint32) string { return fmt.Sprintf("warm-up-%d", n) }
+
+// pass is a measured pass and what surrounds it.
+type pass struct {
+	m      *measurement
+	s      *site
+	d      *drive
+	run    *results.Run
+	policy *quota.Policy
+	strays int64 // keys under our prefix before the first request
+
+	redisBefore, redisAfter serverState
+	steal                   cpuTime
+	allocs                  uint64
+	modelSQL                int64
+	cost                    counted
+}
+
+// drive runs the pass. Ctrl-C stops it at the next request; operations that do
+// not end soon after are given up.
+func (p *pass) drive(ctx context.Context) error {
+	d := p.d
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stopped := context.AfterFunc(ctx, func() {
+		d.stop.Store(true)
+		time.AfterFunc(abortGrace, cancel)
+	})
+	defer stopped()
+	runtime.GC()
+	p.redisBefore = p.s.redisState(work)
+	before, allocs, model := p.s.counted(), heapAllocs(), p.s.modelStatements.Load()
+	cpu := readCPU()
+	d.run(work)
+	p.steal = readCPU().sub(cpu)
+	p.allocs = heapAllocs() - allocs
+	p.modelSQL = p.s.modelStatements.Load() - model
+	p.cost = p.s.counted().sub(before)
+	p.redisAfter = p.s.redisState(work)
+	p.run.Partial = d.stop.Load()
+	if err := d.crash.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func heapAllocs() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}

@@ -1,0 +1,146 @@
+package sched
+
+import (
+	"context"
+	"fmt"
+	"iter"
+)
+
+// Actor is one caller, or one job, as a coroutine.
+type Actor struct {
+	// ID counts the scheduler's actors from 0, in the order of their making.
+	ID   int
+	Name string
+
+	s     *Scheduler
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+	ctx   context.Context
+
+	op     Op
+	fail   error  // what the operation it is parked at answers instead of happening
+	parks  uint64 // how often it has parked; tells a stale queue entry from a live one
+	steps  int
+	job    *JobState
+	inside bool // an operation is happening: what it does underneath is part of it
+	dying  bool
+	done   bool
+}
+
+type actorKey struct{}
+
+// From returns the actor that ctx belongs to, or nil.
+func From(ctx context.Context) *Actor {
+	a, _ := ctx.Value(actorKey{}).(*Actor)
+	return a
+}
+
+// unwind is thrown through the code of a killed actor. It is not an error value,
+// since a caller that has crashed must not get to handle one.
+type unwind struct{}
+
+func newActor(s *Scheduler, name string, body func(ctx context.Context)) *Actor {
+	a := &Actor{Name: name, s: s, op: Op{Kind: Start}}
+	a.ctx = context.WithValue(context.Background(), actorKey{}, a)
+	a.next, a.stop = iter.Pull(func(yield func(struct{}) bool) {
+		defer func() {
+			switch r := recover(); r.(type) {
+			case nil, unwind:
+			default:
+				panic(r)
+			}
+		}()
+		a.yield = yield
+		body(a.ctx)
+	})
+	return a
+}
+
+// Op is the operation that the actor is parked at.
+func (a *Actor) Op() Op { return a.op }
+
+// Done reports whether the actor has returned or was killed.
+func (a *Actor) Done() bool { return a.done }
+
+// Steps is how often the actor has been stepped.
+func (a *Actor) Steps() int { return a.steps }
+
+// Job is the state of an actor that runs a job, and nil for callers.
+func (a *Actor) Job() *JobState { return a.job }
+
+// Ready reports whether the actor can be stepped now.
+func (a *Actor) Ready() bool {
+	if a.done {
+		return false
+	}
+	if a.op.ctx != nil && a.op.ctx.Err() != nil {
+		return true
+	}
+	switch a.op.Kind {
+	case Sleep:
+		return !a.s.now.Before(a.op.Until)
+	case Lock:
+		return a.op.mutex.holder == nil
+	case Wait:
+		return a.op.event.set
+	case Idle:
+		return a.job.ready(a.s.now)
+	default:
+		return true
+	}
+}
+
+// String is the actor's name and what it is about to do.
+func (a *Actor) String() string {
+	if a.done {
+		return a.Name + ": done"
+	}
+	return a.Name + ": " + a.op.String()
+}
+
+// park hands control to the scheduler until the actor is stepped. A non-nil
+// result is the error that the operation shall answer without happening.
+func (a *Actor) park(op Op) error {
+	if a.dying {
+		panic(unwind{})
+	}
+	if a.s.running != a {
+		panic(fmt.Sprintf("sched: the context of %s was used while %s was running", a.Name, a.s.runningName()))
+	}
+	a.op = op
+	a.parks++
+	if !a.yield(struct{}{}) {
+		a.dying = true
+		panic(unwind{})
+	}
+	err := a.fail
+	a.fail = nil
+	return err
+}
+
+// perform parks at a store operation, lets it happen, and parks once more at its
+// reply where the scheduler splits the two; the commands of a plain pipeline
+// share the reply of the last. It reports whether the error is the scheduler's
+// and not the operation's own.
+func (a *Actor) perform(op Op, effect func() error) (err error, injected bool) {
+	if err := a.park(op); err != nil {
+		return err, true
+	}
+	a.s.Sync()
+	err = a.happen(effect)
+	a.s.note(a, op, Happened, err)
+	if a.s.cfg.SplitReplies && op.Index == op.Of-1 {
+		op.Kind, op.of = Reply, op.Kind
+		if lost := a.park(op); lost != nil {
+			return lost, true
+		}
+	}
+	return err, false
+}
+
+func (a *Actor) happen(effect func() error) error {
+	a.inside = true
+	defer func() { a.inside = false }()
+	return effect()
+}

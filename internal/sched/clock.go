@@ -1,0 +1,130 @@
+package sched
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// errOutside is what a wait answers that no scheduler can see.
+var errOutside = errors.New("sched: would wait, but the context belongs to no actor")
+
+// Clock returns the scheduler's clock as an instance sees it whose own clock is
+// ahead by skew. Waiting is not affected by the skew.
+func (s *Scheduler) Clock(skew time.Duration) strategies.Clock { return clock{s, skew} }
+
+type clock struct {
+	s    *Scheduler
+	skew time.Duration
+}
+
+func (c clock) Now() time.Time { return c.s.now.Add(c.skew) }
+
+func (c clock) Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	a := From(ctx)
+	if a == nil {
+		return errOutside
+	}
+	op := Op{Kind: Sleep, Until: c.s.now.Add(d), ctx: ctx}
+	if err := a.park(op); err != nil {
+		return err
+	}
+	if c.s.now.Before(op.Until) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (c clock) NewMutex() strategies.Mutex { return &mutex{s: c.s} }
+
+func (c clock) NewEvent() strategies.Event { return &event{s: c.s} }
+
+// outsider holds mutexes that were locked outside of all actors.
+var outsider = &Actor{Name: "no actor"}
+
+type mutex struct {
+	s       *Scheduler
+	holder  *Actor
+	waiters []*Actor // under Simulate, first come first served
+}
+
+// Lock parks even if the mutex is free: who gets it first is a choice of its
+// own, apart from who spoke to a store first.
+func (m *mutex) Lock(ctx context.Context) error {
+	a := From(ctx)
+	if a == nil {
+		if m.holder != nil {
+			return errOutside
+		}
+		m.holder = outsider
+		return nil
+	}
+	if err := a.park(Op{Kind: Lock, ctx: ctx, mutex: m}); err != nil {
+		return err
+	}
+	a.op.mutex = nil
+	if m.holder != nil {
+		return ctx.Err()
+	}
+	m.holder = a
+	return nil
+}
+
+func (m *mutex) Unlock() {
+	if m.holder == nil {
+		panic("sched: unlock of an unlocked mutex")
+	}
+	m.holder = nil
+	m.promote()
+}
+
+// promote gives the first waiter its turn. It matters under Simulate only, where
+// nobody looks for those who have become ready.
+func (m *mutex) promote() {
+	for m.holder == nil && len(m.waiters) > 0 {
+		a := m.waiters[0]
+		m.waiters = m.waiters[1:]
+		if !a.done && a.op.mutex == m {
+			m.s.queue.push(m.s.now, a)
+			return
+		}
+	}
+}
+
+type event struct {
+	s       *Scheduler
+	set     bool
+	waiters []*Actor
+}
+
+func (e *event) Set() {
+	e.set = true
+	for _, a := range e.waiters {
+		if !a.done && a.op.event == e {
+			e.s.queue.push(e.s.now, a)
+		}
+	}
+	e.waiters = nil
+}
+
+func (e *event) Wait(ctx context.Context) error {
+	a := From(ctx)
+	if a == nil {
+		if !e.set {
+			return errOutside
+		}
+		return nil
+	}
+	if err := a.park(Op{Kind: Wait, ctx: ctx, event: e}); err != nil {
+		return err
+	}
+	if !e.set {
+		return ctx.Err()
+	}
+	return nil
+}

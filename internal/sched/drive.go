@@ -1,0 +1,97 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+)
+
+// patience is after how many deadlines in a row, none of which let a caller go
+// on, Run gives up: periodic jobs could otherwise keep a deadlock company forever.
+const patience = 10_000
+
+// Run steps one ready actor after the other, as pick chooses among them, until
+// all callers are done and all jobs idle. Where nobody is ready it moves time to
+// the next deadline. The slice that pick sees is valid until it returns; a nil
+// result ends the run early. Errors are a [*StuckError] for a deadlock.
+func (s *Scheduler) Run(pick func(ready []*Actor) *Actor) error {
+	var ready []*Actor
+	barren := 0
+	for !s.settled() {
+		ready = s.Ready(ready[:0])
+		if len(ready) == 0 {
+			t, ok := s.NextDeadline()
+			if barren++; !ok || barren > patience {
+				return s.stuck()
+			}
+			s.now = t
+			continue
+		}
+		a := pick(ready)
+		if a == nil {
+			return nil
+		}
+		if a.job == nil {
+			barren = 0
+		}
+		s.Step(a)
+	}
+	return nil
+}
+
+// Tree enumerates every sequence of choices of a program that is run again and
+// again, depth first. The zero value begins with the first sequence.
+//
+//	for ok := true; ok; ok = tree.Next() {
+//		// a fresh run, with every choice made by tree.Choose
+//	}
+type Tree struct {
+	path  []int // choices of this run
+	width []int // out of how many
+	depth int
+	err   error
+}
+
+// errChoices says that a program is no function of its choices.
+var errChoices = errors.New("not deterministic")
+
+// Choose returns a number in [0, n). n must depend on earlier choices only.
+func (t *Tree) Choose(n int) int {
+	if t.depth == len(t.path) {
+		t.path = append(t.path, 0)
+		t.width = append(t.width, n)
+	} else if t.width[t.depth] != n && t.err == nil {
+		t.err = fmt.Errorf("%w: choice %d was out of %d and is out of %d after the same choices",
+			errChoices, t.depth, t.width[t.depth], n)
+	}
+	t.depth++
+	return min(t.path[t.depth-1], n-1)
+}
+
+// Pick is Choose for [Scheduler.Run].
+func (t *Tree) Pick(ready []*Actor) *Actor { return ready[t.Choose(len(ready))] }
+
+// Next moves on to the next sequence and reports whether there is one. After an
+// error there is none.
+func (t *Tree) Next() bool {
+	if t.err == nil && t.depth < len(t.path) {
+		t.err = fmt.Errorf("%w: %d choices were made where there were %d before", errChoices, t.depth, len(t.path))
+	}
+	if t.err != nil {
+		return false
+	}
+	for last := len(t.path) - 1; last >= 0; last-- {
+		if t.path[last]+1 < t.width[last] {
+			t.path[last]++
+			t.path, t.width, t.depth = t.path[:last+1], t.width[:last+1], 0
+			return true
+		}
+	}
+	return false
+}
+
+// Path returns the choices made so far in this run. The slice is valid until
+// Next.
+func (t *Tree) Path() []int { return t.path[:t.depth] }
+
+// Err is not nil if two runs differed although their choices did not.
+func (t *Tree) Err() error { return t.err }

@@ -1,0 +1,88 @@
+package sched
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Hook parks the actor found in a command's context before the command reaches
+// the client. Commands with any other context pass. It keeps no state: one
+// client serves one scheduler after the other.
+//
+// A lone command and a MULTI/EXEC are one step each; the commands of a plain
+// pipeline are one step each, since Redis may run others between them. The
+// client must not retry by itself (MaxRetries -1), or repeats stay unseen.
+type Hook struct{}
+
+var _ redis.Hook = Hook{}
+
+// DialHook leaves dialling alone; it happens inside of a command's step.
+func (Hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook parks before one command.
+func (Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		a := From(ctx)
+		if a == nil || a.inside {
+			return next(ctx, cmd)
+		}
+		err, _ := a.perform(Op{Kind: Command, Cmd: cmd, Of: 1}, func() error { return next(ctx, cmd) })
+		return err // which the client puts into cmd
+	}
+}
+
+// ProcessPipelineHook parks before a transaction, or before each command of a
+// plain pipeline, whose replies arrive together.
+func (Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		a := From(ctx)
+		if a == nil || a.inside || len(cmds) == 0 {
+			return next(ctx, cmds)
+		}
+		if cmds[0].Name() == "multi" {
+			err, injected := a.perform(Op{Kind: Transaction, Cmds: cmds, Of: 1}, func() error { return next(ctx, cmds) })
+			if injected {
+				setErrors(cmds, err)
+			}
+			return err
+		}
+		var first error
+		for i := range cmds {
+			one := cmds[i : i+1 : i+1]
+			op := Op{Kind: Command, Cmd: cmds[i], Index: i, Of: len(cmds)}
+			happened := false
+			err, injected := a.perform(op, func() error {
+				happened = true
+				return next(ctx, one)
+			})
+			if injected && happened {
+				one = cmds // the reply that was lost was that of all
+			}
+			if injected {
+				setErrors(one, err)
+			}
+			if first == nil {
+				first = err
+			}
+		}
+		return first
+	}
+}
+
+func setErrors(cmds []redis.Cmder, err error) {
+	for _, c := range cmds {
+		c.SetErr(err)
+	}
+}
+
+// Statement parks the actor found in ctx before a statement of a
+// [strategies.Model].
+func Statement(ctx context.Context, sql string, run func() error) error {
+	a := From(ctx)
+	if a == nil || a.inside {
+		return run()
+	}
+	err, _ := a.perform(Op{Kind: SQL, SQL: sql, Of: 1}, run)
+	return err
+}

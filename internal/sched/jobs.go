@@ -1,0 +1,99 @@
+package sched
+
+import (
+	"context"
+	"time"
+
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Jobs runs the background work of one instance. Its Wake is made before the
+// instance is opened, its actors afterwards, when the jobs are known.
+type Jobs struct {
+	s      *Scheduler
+	label  string
+	actors map[string]*Actor
+	early  map[string]bool // woken before Start
+}
+
+// NewJobs makes the jobs of an instance whose actors' names begin with label.
+func (s *Scheduler) NewJobs(label string) *Jobs {
+	return &Jobs{s: s, label: label, actors: map[string]*Actor{}, early: map[string]bool{}}
+}
+
+// JobState is what an actor knows of the job that it runs.
+type JobState struct {
+	// Rounds completed so far.
+	Rounds int
+	// Changed and Err are what the last round returned.
+	Changed bool
+	Err     error
+
+	job   strategies.Job
+	woken bool
+	due   time.Time
+}
+
+func (j *JobState) ready(now time.Time) bool {
+	if j.woken && (j.job.Pending == nil || j.job.Pending()) {
+		return true
+	}
+	return !j.due.IsZero() && !now.Before(j.due)
+}
+
+// Wake asks for a round of the named job as soon as it is stepped. It serves as
+// [strategies.Env.Wake], and starts a periodic job's round on demand; the
+// period goes on as it was.
+func (j *Jobs) Wake(name string) {
+	a, ok := j.actors[name]
+	if !ok {
+		j.early[name] = true
+		return
+	}
+	a.job.woken = true
+	if q := j.s.queue; q != nil && !a.done && a.op.Kind == Idle && a.Ready() {
+		q.push(j.s.now, a)
+	}
+}
+
+// Start makes an actor for each job, which idles until it is due or woken. Which
+// instance runs the singletons is the caller's choice: pass only the jobs that
+// this one shall run.
+func (j *Jobs) Start(jobs []strategies.Job) []*Actor {
+	out := make([]*Actor, 0, len(jobs))
+	for _, job := range jobs {
+		st := &JobState{job: job, woken: j.early[job.Name] || job.Pending != nil && job.Pending()}
+		if job.Every > 0 {
+			st.due = j.s.now.Add(job.Every)
+		}
+		a := newActor(j.s, j.label+job.Name, func(ctx context.Context) { runJob(ctx, From(ctx)) })
+		a.job = st
+		// It idles from the start: a job that is not due is not ready either.
+		a.op = Op{Kind: Idle, Until: st.due}
+		j.s.add(a)
+		j.actors[job.Name] = a
+		out = append(out, a)
+	}
+	return out
+}
+
+// runJob is the body of an actor with a job.
+func runJob(ctx context.Context, a *Actor) {
+	st := a.job
+	for {
+		st.woken = false
+		st.Changed, st.Err = st.job.Run(ctx)
+		st.Rounds++
+		// One wake may stand for more work than fits into a round. A round that
+		// got nothing done is not repeated at once, or an outage would spin.
+		if st.Changed && st.job.Pending != nil && st.job.Pending() {
+			st.woken = true
+		}
+		// What fell due while the round took its time is not made up for: a job
+		// slower than its period would never be idle.
+		for !st.due.IsZero() && !st.due.After(a.s.now) {
+			st.due = st.due.Add(st.job.Every)
+		}
+		_ = a.park(Op{Kind: Idle, Until: st.due}) // an idle job cannot be failed
+	}
+}

@@ -1,0 +1,9 @@
+package sched_test
+
+import (
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/stores/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }

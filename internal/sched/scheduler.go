@@ -1,0 +1,260 @@
+package sched
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Config of a scheduler. The zero value is useful but for Start.
+type Config struct {
+	// Start is the first moment of virtual time.
+	Start time.Time
+	// SplitReplies makes a store operation two steps, its effect and its reply.
+	// It is needed wherever callers crash or replies get lost, wherever units
+	// are given back, and wherever callers of one instance share memory that
+	// they change after a command.
+	SplitReplies bool
+	// Observe, where not nil, is told of every step.
+	Observe func(Event)
+}
+
+// Outcome is what became of an operation.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Happened Outcome = iota // with the error in the event, if any, as its own answer
+	Failed                  // the actor was told so; a failed Reply is a lost one
+	Killed                  // the actor died at the operation, which did not happen
+)
+
+// Event is one step of an actor.
+type Event struct {
+	At      time.Time
+	Actor   *Actor
+	Op      Op
+	Outcome Outcome
+	Err     error
+}
+
+// String renders the event as a line of a timeline.
+func (e Event) String() string {
+	s := e.Actor.Name + ": " + e.Op.String()
+	switch {
+	case e.Outcome == Killed:
+		return s + " (killed)"
+	case e.Outcome == Failed:
+		return s + " (failed: " + e.Err.Error() + ")"
+	case e.Err != nil:
+		return s + " = " + e.Err.Error()
+	}
+	return s
+}
+
+// Scheduler holds actors and virtual time. It is used from one goroutine.
+type Scheduler struct {
+	cfg     Config
+	now     time.Time
+	actors  []*Actor // alive, by ID
+	made    int
+	running *Actor
+	syncs   []func(now time.Time)
+	queue   *queue // set by the first Simulate
+}
+
+// New makes a scheduler without actors.
+func New(cfg Config) *Scheduler { return &Scheduler{cfg: cfg, now: cfg.Start} }
+
+// Now is the present moment of virtual time.
+func (s *Scheduler) Now() time.Time { return s.now }
+
+// Go makes an actor that will run body. It runs nothing yet: its first step
+// takes it to its first operation. Actors may make further actors.
+func (s *Scheduler) Go(name string, body func(ctx context.Context)) *Actor {
+	return s.add(newActor(s, name, body))
+}
+
+func (s *Scheduler) add(a *Actor) *Actor {
+	a.ID = s.made
+	s.made++
+	s.actors = append(s.actors, a)
+	if s.queue != nil {
+		s.queue.park(a)
+	}
+	return a
+}
+
+// OnSync has f called before every store operation, and by [Scheduler.Sync], so
+// that a store can be brought up to the present moment.
+func (s *Scheduler) OnSync(f func(now time.Time)) { s.syncs = append(s.syncs, f) }
+
+// Sync brings the stores up to the present moment. It is for those who look into
+// a store from outside of all actors.
+func (s *Scheduler) Sync() {
+	for _, f := range s.syncs {
+		f(s.now)
+	}
+}
+
+// Alive appends the actors that are not done to buf, in the order of their IDs.
+func (s *Scheduler) Alive(buf []*Actor) []*Actor { return append(buf, s.actors...) }
+
+// Ready appends the actors that can be stepped to buf, in the order of their IDs.
+func (s *Scheduler) Ready(buf []*Actor) []*Actor {
+	for _, a := range s.actors {
+		if a.Ready() {
+			buf = append(buf, a)
+		}
+	}
+	return buf
+}
+
+// Step lets the operation that a is parked at happen, and runs a on to the next.
+// It panics if a is not ready.
+func (s *Scheduler) Step(a *Actor) {
+	if !a.Ready() {
+		panic("sched: stepped an actor that is not ready: " + a.String())
+	}
+	if !a.op.Store() || a.op.Kind == Reply { // the others are noted with their result
+		s.note(a, a.op, Happened, nil)
+	}
+	s.resume(a)
+}
+
+// Fail makes the store operation that a is parked at answer err without
+// happening. At a Reply, the operation has happened and its reply is lost. It
+// panics at anything else.
+func (s *Scheduler) Fail(a *Actor, err error) {
+	if a.done || !a.op.Store() || err == nil {
+		panic("sched: nothing to fail: " + a.String())
+	}
+	s.note(a, a.op, Failed, err)
+	a.fail = err
+	s.resume(a)
+}
+
+// Kill ends a where it is, as if its process had died: the operation that it is
+// parked at does not happen, none of its error handling runs, and no deferred
+// function of it reaches a store. A mutex that a deferred function unlocks does
+// become free; one for which that is not true stays locked.
+func (s *Scheduler) Kill(a *Actor) {
+	if a.done {
+		return
+	}
+	s.note(a, a.op, Killed, nil)
+	a.dying = true
+	a.enter()
+	defer a.leave()
+	a.stop()
+	a.done = true
+}
+
+// Close kills all actors.
+func (s *Scheduler) Close() {
+	s.cfg.Observe = nil
+	for len(s.actors) > 0 {
+		s.Kill(s.actors[0])
+	}
+}
+
+// Advance moves virtual time forward by d.
+func (s *Scheduler) Advance(d time.Duration) {
+	if d < 0 {
+		panic("sched: time does not run backwards")
+	}
+	s.now = s.now.Add(d)
+}
+
+// NextDeadline is the earliest moment at which an actor that is not ready now
+// becomes ready by the passing of time alone.
+func (s *Scheduler) NextDeadline() (time.Time, bool) {
+	var first time.Time
+	for _, a := range s.actors {
+		if u := a.op.Until; !u.IsZero() && !a.Ready() && (first.IsZero() || u.Before(first)) {
+			first = u
+		}
+	}
+	return first, !first.IsZero()
+}
+
+func (s *Scheduler) resume(a *Actor) {
+	a.steps++
+	a.enter()
+	defer a.leave()
+	if _, more := a.next(); !more {
+		a.done = true
+	}
+}
+
+func (a *Actor) enter() {
+	if a.s.running != nil {
+		panic("sched: " + a.Name + " was stepped while " + a.s.runningName() + " was running")
+	}
+	a.s.running = a
+}
+
+// leave is deferred, so that a panic of the strategy leaves a usable scheduler.
+func (a *Actor) leave() {
+	s := a.s
+	s.running = nil
+	if a.done {
+		if i, ok := slices.BinarySearchFunc(s.actors, a.ID, func(x *Actor, id int) int { return x.ID - id }); ok {
+			s.actors = slices.Delete(s.actors, i, i+1)
+		}
+		if m := a.op.mutex; m != nil {
+			m.promote() // it may have been the one whose turn it was
+		}
+		return
+	}
+	if s.queue != nil {
+		s.queue.park(a)
+	}
+}
+
+func (s *Scheduler) runningName() string {
+	if s.running == nil {
+		return "no actor"
+	}
+	return s.running.Name
+}
+
+func (s *Scheduler) note(a *Actor, op Op, o Outcome, err error) {
+	if s.cfg.Observe != nil {
+		s.cfg.Observe(Event{At: s.now, Actor: a, Op: op, Outcome: o, Err: err})
+	}
+}
+
+// StuckError says that actors wait for something that cannot come.
+type StuckError struct {
+	// Waiting lists who waits for what.
+	Waiting []string
+}
+
+// Error implements error.
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("deadlock: nobody can go on (%s)", strings.Join(e.Waiting, "; "))
+}
+
+func (s *Scheduler) stuck() error {
+	e := &StuckError{}
+	for _, a := range s.actors {
+		if a.job == nil || a.op.Kind != Idle {
+			e.Waiting = append(e.Waiting, a.String())
+		}
+	}
+	return e
+}
+
+// settled reports whether all callers are done and all jobs are idle with
+// nothing to do.
+func (s *Scheduler) settled() bool {
+	for _, a := range s.actors {
+		if a.job == nil || a.op.Kind != Idle || a.Ready() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,141 @@
+package stores
+
+import (
+	"net"
+	"sync/atomic"
+	"syscall"
+)
+
+// Meter counts the traffic of all connections that were opened with it. It may
+// be read at any time. The zero value is ready.
+//
+// What a connection does before it can serve (greeting, login, choice of a
+// database) is not part of these figures, but for the two that name it.
+type Meter struct {
+	// Commands that were written: Redis commands, or SQL statements executed.
+	Commands atomic.Int64
+	// RoundTrips are writes that were answered: any number of commands in one
+	// go, then the first bytes of a reply.
+	RoundTrips atomic.Int64
+	// BytesOut and BytesIn are what the client wrote and read, before encryption.
+	BytesOut atomic.Int64
+	BytesIn  atomic.Int64
+	// Connections that were opened, and SetupCommands that opening them took.
+	Connections   atomic.Int64
+	SetupCommands atomic.Int64
+	// Unparsed counts connections whose traffic could not be followed to its
+	// end. Where it is not 0, Commands is too low.
+	Unparsed atomic.Int64
+}
+
+// Counts is a Meter's state at one moment.
+type Counts struct {
+	Commands, RoundTrips, BytesOut, BytesIn int64
+	Connections, SetupCommands, Unparsed    int64
+}
+
+// Snapshot reads the counters. Commands in flight may be in some and not in
+// others.
+func (m *Meter) Snapshot() Counts {
+	return Counts{
+		Commands: m.Commands.Load(), RoundTrips: m.RoundTrips.Load(),
+		BytesOut: m.BytesOut.Load(), BytesIn: m.BytesIn.Load(),
+		Connections: m.Connections.Load(), SetupCommands: m.SetupCommands.Load(),
+		Unparsed: m.Unparsed.Load(),
+	}
+}
+
+// Sub returns what was counted between the earlier snapshot and c.
+func (c Counts) Sub(earlier Counts) Counts {
+	return Counts{
+		Commands: c.Commands - earlier.Commands, RoundTrips: c.RoundTrips - earlier.RoundTrips,
+		BytesOut: c.BytesOut - earlier.BytesOut, BytesIn: c.BytesIn - earlier.BytesIn,
+		Connections: c.Connections - earlier.Connections, SetupCommands: c.SetupCommands - earlier.SetupCommands,
+		Unparsed: c.Unparsed - earlier.Unparsed,
+	}
+}
+
+// parsed is what one write contained. A request counts where its last byte is.
+type parsed struct {
+	commands int64 // that work is done with
+	setup    int64 // that make the connection ready
+	// asks is set where the server will answer something that is not set-up.
+	asks bool
+}
+
+// parser follows what a client writes, in pieces of any size.
+type parser interface {
+	// parse reads the next piece. It returns false, for good, when it has lost
+	// its way.
+	parse(p []byte) (parsed, bool)
+}
+
+// meterConn counts on the way through. Writes come from one goroutine at a time
+// and so do reads, but the two may be different ones.
+type meterConn struct {
+	net.Conn
+	meter  *Meter
+	parser parser // nil once it has lost its way
+	// live is set by the first write beyond set-up.
+	live atomic.Bool
+	// waiting is set from a write to the first bytes of its reply.
+	waiting atomic.Bool
+}
+
+// newMeterConn wraps c. The result offers access to the socket exactly where c
+// does: go-redis looks at the socket of an idle connection before each use, and
+// metering must not change that.
+func newMeterConn(c net.Conn, m *Meter, p parser) net.Conn {
+	m.Connections.Add(1)
+	mc := &meterConn{Conn: c, meter: m, parser: p}
+	if sc, ok := c.(syscall.Conn); ok {
+		return &meterSyscallConn{mc, sc}
+	}
+	return mc
+}
+
+type meterSyscallConn struct {
+	*meterConn
+	sys syscall.Conn
+}
+
+func (c *meterSyscallConn) SyscallConn() (syscall.RawConn, error) { return c.sys.SyscallConn() }
+
+func (c *meterConn) Write(p []byte) (int, error) {
+	var got parsed
+	if c.parser != nil {
+		var ok bool
+		if got, ok = c.parser.parse(p); !ok {
+			c.parser = nil
+			c.meter.Unparsed.Add(1)
+		}
+	}
+	// Both before the write: the reply may be read before Write returns.
+	if got.commands > 0 || got.asks || c.parser == nil {
+		c.live.Store(true)
+		c.waiting.Store(true)
+	}
+	live := c.live.Load()
+	n, err := c.Conn.Write(p)
+	if live {
+		c.meter.BytesOut.Add(int64(n))
+	}
+	if err == nil { // else the connection is lost, and the server has not seen the whole
+		c.meter.Commands.Add(got.commands)
+		if got.setup > 0 {
+			c.meter.SetupCommands.Add(got.setup)
+		}
+	}
+	return n, err
+}
+
+func (c *meterConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.live.Load() {
+		c.meter.BytesIn.Add(int64(n))
+		if c.waiting.Load() && c.waiting.CompareAndSwap(true, false) {
+			c.meter.RoundTrips.Add(1)
+		}
+	}
+	return n, err
+}

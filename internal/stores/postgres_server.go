@@ -1,0 +1,234 @@
+package stores
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/quotabench/quotabench/internal/clock"
+)
+
+const (
+	postgresWaysOut = "start one, or use --postgres process, or --postgres embedded"
+	// ownUser is the role and ownDatabase the database of servers started here.
+	ownUser     = "quotabench"
+	ownDatabase = "postgres"
+)
+
+// findPostgres returns the folder with the server's programs. They are seldom on
+// the PATH: distributions keep versions side by side. The newest wins.
+func findPostgres() (string, error) {
+	complete := func(dir string) bool {
+		return exists(filepath.Join(dir, "initdb")) && exists(filepath.Join(dir, "postgres"))
+	}
+	if p, err := exec.LookPath("initdb"); err == nil {
+		if real, err := filepath.EvalSymlinks(p); err == nil && complete(filepath.Dir(real)) {
+			return filepath.Abs(filepath.Dir(real))
+		}
+	}
+	var found []string
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin", "/usr/lib/postgresql*/bin", "/usr/pgsql-*/bin", "/usr/libexec/postgresql*",
+		"/usr/local/pgsql/bin", "/usr/local/opt/postgresql*/bin", "/opt/homebrew/opt/postgresql*/bin",
+		"/opt/local/lib/postgresql*/bin", "/Applications/Postgres.app/Contents/Versions/*/bin",
+	} {
+		dirs, _ := filepath.Glob(pattern) // the patterns are well-formed
+		found = append(found, dirs...)
+	}
+	found = slices.DeleteFunc(found, func(d string) bool { return !complete(d) })
+	if len(found) == 0 {
+		return "", errors.New("no PostgreSQL programs (initdb, postgres) found on the PATH or in the usual folders: install them, or use --postgres embedded or a URL (" + postgresURLs + ")")
+	}
+	return slices.MaxFunc(found, func(a, b string) int { return cmp.Compare(versionIn(a), versionIn(b)) }), nil
+}
+
+// versionIn is the last number in a path such as /usr/lib/postgresql/15/bin.
+func versionIn(path string) float64 {
+	isNumber := func(r rune) bool { return r == '.' || '0' <= r && r <= '9' }
+	parts := strings.FieldsFunc(path, func(r rune) bool { return !isNumber(r) })
+	for _, s := range slices.Backward(parts) {
+		if v, err := strconv.ParseFloat(s, 64); err == nil {
+			return v
+		}
+	}
+	return 0
+}
+
+func openPostgresProcess(ctx context.Context, bin string, o Options) (*Postgres, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	user, err := serverAccount()
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	var p *Postgres
+	err = startOnFreePort(func(port int) (err error) {
+		p, err = startPostgres(ctx, bin, port, user, o)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL of %s: %w", bin, err)
+	}
+	return p, nil
+}
+
+func startPostgres(ctx context.Context, bin string, port int, user *account, o Options) (*Postgres, error) {
+	dir, err := newPrivateDir(o.dir())
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir.path, "data")
+	if err := initDatabase(ctx, bin, dir, data, user); err != nil {
+		return nil, errors.Join(err, dir.remove())
+	}
+	args := []string{"-D", data}
+	set := func(name, value string) { args = append(args, "-c", name+"="+value) }
+	set("port", strconv.Itoa(port))
+	set("listen_addresses", "127.0.0.1")
+	set("unix_socket_directories", "")
+	set("max_connections", "300")
+	// Strategies that retry provoke errors by the thousand: the log, which nobody
+	// reads, would fill the disk.
+	set("log_min_messages", "fatal")
+	for name, value := range o.Settings {
+		set(name, value)
+	}
+	cmd := exec.Command(filepath.Join(bin, "postgres"), args...)
+	cmd.Dir, cmd.Env = dir.path, childEnv()
+	c, err := startChild(cmd, dir, stopPostgres, stopPostgres, user)
+	if err != nil {
+		return nil, err
+	}
+	p := &Postgres{child: c, info: Info{Kind: KindProcess, Detail: "child process of " + filepath.Join(bin, "postgres")}}
+	if user != nil {
+		p.info.Detail += ", running as " + user.name
+	}
+	if err := p.awaitChild(ctx, port, data); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return p, nil
+}
+
+// initDatabase fills the data directory. Nothing is flushed to disk: what a
+// power cut leaves of it is of no use to anybody.
+func initDatabase(ctx context.Context, bin string, dir *privateDir, data string, user *account) error {
+	cmd := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", ownUser, "-A", "trust",
+		"-E", "UTF8", "--locale=C", "--no-sync")
+	cmd.Dir, cmd.Env = dir.path, childEnv()
+	if err := mkdirFor(user, data); err != nil {
+		return err
+	}
+	out, err := runProcess(ctx, cmd, user)
+	if err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, lastLines(out, 3))
+	}
+	return nil
+}
+
+// awaitChild waits until the child answers. Another server could have got the
+// port first: what answers must have the child's data directory.
+func (p *Postgres) awaitChild(ctx context.Context, port int, data string) error {
+	cfg, err := pgx.ParseConfig(fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", ownUser, port, ownDatabase))
+	if err != nil {
+		return err
+	}
+	p.base = cfg
+	forgetEnvironment(p.base)
+	for {
+		err := p.connect(ctx)
+		if err == nil {
+			var dir string
+			err = p.admin.QueryRow(ctx, "SHOW data_directory").Scan(&dir)
+			if err == nil && dir == data {
+				return nil
+			}
+			p.admin.Close()
+			if err == nil {
+				return errPortTaken
+			}
+		}
+		switch {
+		case p.child.ended():
+			words := p.child.lastWords()
+			if strings.Contains(words, "Address already in use") || strings.Contains(words, "could not create any TCP/IP sockets") {
+				return errPortTaken
+			}
+			return fmt.Errorf("it ended at once: %s", words)
+		case (clock.Wall{}).Sleep(ctx, 5*time.Millisecond) != nil:
+			return fmt.Errorf("it did not answer within %v (%s): %w", openTimeout, oneLine(err.Error()), ctx.Err())
+		}
+	}
+}
+
+// forgetEnvironment takes back what pgx read from PG* variables that speak about
+// somebody else's server.
+func forgetEnvironment(c *pgx.ConnConfig) {
+	c.Password = ""
+	c.RuntimeParams = map[string]string{}
+	c.ValidateConnect = nil
+	c.RequireAuth = ""
+	c.MinProtocolVersion, c.MaxProtocolVersion = "3.0", "3.0"
+}
+
+func isPostgresURL(spec string) bool {
+	return strings.HasPrefix(spec, "postgres://") || strings.HasPrefix(spec, "postgresql://")
+}
+
+func openPostgresURL(ctx context.Context, spec string) (*Postgres, error) {
+	const form = "write postgres://user:password@host:port/database and %-encode what is special in a password"
+	// The errors of both parsers may quote pieces of a password.
+	if _, err := url.Parse(spec); err != nil {
+		return nil, errors.New("--postgres is not a valid URL: " + form)
+	}
+	cfg, err := pgx.ParseConfig(spec)
+	if err != nil {
+		return nil, errors.New("--postgres is not a valid URL, or it has a parameter that is not: " + form)
+	}
+	p := &Postgres{base: cfg, info: Info{Kind: KindURL, Detail: "a server that was already running; it may serve others too"}}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := p.connect(ctx); err != nil {
+		return nil, explainPostgres(err, p.info.Addr, cfg.Password)
+	}
+	return p, nil
+}
+
+// explainPostgres turns the first error of a server into one line with a way out.
+func explainPostgres(err error, addr, password string) error {
+	text := redact(oneLine(err.Error()), password)
+	var pg *pgconn.PgError
+	switch {
+	case errors.Is(err, errOldPostgres):
+		return err
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("connect to postgresql at %s: %w", addr, context.Canceled)
+	case errors.As(err, &pg) && strings.HasPrefix(pg.Code, "28"): // invalid authorization
+		return fmt.Errorf("postgresql at %s refuses the login (%s): give user and password in the URL, or the password in PGPASSWORD", addr, pg.Message)
+	case errors.As(err, &pg):
+		return fmt.Errorf("postgresql at %s refuses the connection: %s (SQLSTATE %s)", addr, redact(oneLine(pg.Message), password), pg.Code)
+	}
+	return fmt.Errorf("no postgresql reached at %s (%s): %s", addr, text, postgresWaysOut)
+}
+
+// mkdirFor makes a directory that the user, or we where it is nil, own.
+func mkdirFor(user *account, path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return fmt.Errorf("make a data directory: %w", err)
+	}
+	if err := user.chown(path); err != nil {
+		return fmt.Errorf("make a data directory: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var errOldRedis = errors.New("redis is too old")
+
+// RedisStats is what a server says about itself. All counts are since its start,
+// and include what the harness did.
+type RedisStats struct {
+	// RunID changes with every start of the server.
+	RunID string
+	// Commands processed, for all clients; reading the statistics is one.
+	Commands int64
+	// Evicted and Expired keys.
+	Evicted, Expired int64
+	// Forks to save data or start a replica; Forking while one runs.
+	Forks   int64
+	Forking bool
+	// CPU time of the server in user and system mode.
+	CPU time.Duration
+	// UsedMemory in bytes, as its allocator counts.
+	UsedMemory int64
+
+	pid int
+}
+
+// Stats reads the server's statistics. ok is false where it keeps none, which is
+// the case of an embedded one.
+func (r *Redis) Stats(ctx context.Context) (stats RedisStats, ok bool, err error) {
+	if r.model != nil {
+		return RedisStats{}, false, nil
+	}
+	f, err := r.serverInfo(ctx)
+	if err != nil {
+		return RedisStats{}, false, err
+	}
+	n := func(name string) int64 {
+		v, _ := strconv.ParseInt(f[name], 10, 64) // absent from other versions: 0
+		return v
+	}
+	seconds := func(name string) float64 {
+		v, _ := strconv.ParseFloat(f[name], 64)
+		return v
+	}
+	return RedisStats{
+		RunID:      f["run_id"],
+		Commands:   n("total_commands_processed"),
+		Evicted:    n("evicted_keys"),
+		Expired:    n("expired_keys"),
+		Forks:      n("total_forks"),
+		Forking:    n("rdb_bgsave_in_progress")+n("aof_rewrite_in_progress") > 0,
+		CPU:        time.Duration((seconds("used_cpu_user") + seconds("used_cpu_sys")) * float64(time.Second)),
+		UsedMemory: n("used_memory"),
+		pid:        int(n("process_id")),
+	}, true, nil
+}
+
+// serverInfo is INFO by field.
+func (r *Redis) serverInfo(ctx context.Context) (map[string]string, error) {
+	text, err := r.admin.Info(ctx).Result()
+	if err != nil {
+		return nil, fmt.Errorf("ask redis for its state: %w", err)
+	}
+	f := map[string]string{}
+	for line := range strings.Lines(text) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			f[k] = v
+		}
+	}
+	return f, nil
+}
+
+// describe completes Info from what the server says, and refuses a server that
+// is too old.
+func (r *Redis) describe(ctx context.Context) error {
+	if r.model != nil {
+		return r.admin.Ping(ctx).Err()
+	}
+	f, err := r.serverInfo(ctx)
+	if err != nil {
+		return err
+	}
+	r.info.Version = f["redis_version"]
+	major, _, _ := strings.Cut(r.info.Version, ".")
+	if n, err := strconv.Atoi(major); err == nil && n < oldestRedis {
+		return fmt.Errorf("%w at %s: it is version %s, and %d.0 is the oldest that works", errOldRedis, r.base.Addr, r.info.Version, oldestRedis)
+	}
+	r.info.Durability = r.durability(ctx)
+	return nil
+}
+
+// durability puts the server's settings into words. Hosted servers may not let
+// us look.
+func (r *Redis) durability(ctx context.Context) string {
+	get := func(name string) (string, bool) {
+		m, err := r.admin.ConfigGet(ctx, name).Result()
+		v, ok := m[name]
+		return v, err == nil && ok
+	}
+	save, ok1 := get("save")
+	aof, ok2 := get("appendonly")
+	fsync, ok3 := get("appendfsync")
+	if !ok1 || !ok2 || !ok3 {
+		return "unknown: the server does not show its settings"
+	}
+	snapshots, log := "no snapshots", "no append-only file"
+	if save != "" {
+		snapshots = "snapshots (" + save + ")"
+	}
+	if aof == "yes" {
+		log = "append-only file, fsync " + fsync
+	}
+	return snapshots + ", " + log
+}

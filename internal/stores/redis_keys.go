@@ -1,0 +1,89 @@
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// scanBatch is how many keys are asked for, and dealt with, at a time.
+const scanBatch = 1000
+
+// KeysUnder counts the keys that begin with prefix, and those among them that
+// never expire.
+func (r *Redis) KeysUnder(ctx context.Context, prefix string) (total, withoutTTL int64, err error) {
+	seen := map[string]struct{}{} // SCAN may show a key more than once
+	err = r.scan(ctx, prefix, func(keys []string) error {
+		pipe := r.admin.Pipeline()
+		var ttls []*redis.DurationCmd
+		for _, k := range keys {
+			if _, again := seen[k]; !again {
+				seen[k] = struct{}{}
+				ttls = append(ttls, pipe.PTTL(ctx, k))
+			}
+		}
+		if len(ttls) == 0 {
+			return nil
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
+		for _, ttl := range ttls {
+			switch ttl.Val() {
+			case -2: // went since it was listed
+			case -1:
+				withoutTTL++
+				total++
+			default:
+				total++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("count keys under %q: %w", prefix, err)
+	}
+	return total, withoutTTL, nil
+}
+
+// Wipe removes the keys that begin with prefix, and no others, and says how many
+// it removed. Keys that are made meanwhile may stay. An empty prefix is refused.
+func (r *Redis) Wipe(ctx context.Context, prefix string) (removed int64, err error) {
+	if prefix == "" {
+		return 0, errors.New("wipe redis: an empty prefix would remove every key")
+	}
+	err = r.scan(ctx, prefix, func(keys []string) error {
+		n, err := r.admin.Unlink(ctx, keys...).Result()
+		removed += n
+		return err
+	})
+	if err != nil {
+		return removed, fmt.Errorf("wipe keys under %q: %w", prefix, err)
+	}
+	return removed, nil
+}
+
+// scan calls f with the keys under prefix, never with none.
+func (r *Redis) scan(ctx context.Context, prefix string, f func(keys []string) error) error {
+	pattern := globEscape(prefix) + "*" // Redis' patterns escape as paths' do
+	var cursor uint64
+	for {
+		keys, next, err := r.admin.Scan(ctx, cursor, pattern, scanBatch).Result()
+		if err != nil {
+			return err
+		}
+		for len(keys) > 0 {
+			// An embedded server returns all keys at once.
+			n := min(len(keys), scanBatch)
+			if err := f(keys[:n]); err != nil {
+				return err
+			}
+			keys = keys[n:]
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package results
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// MaxDuration is the longest duration in nanoseconds that a [Histogram] tells
+// apart from longer ones.
+const MaxDuration = int64(time.Hour)
+
+const (
+	// digits are kept of every value: percentiles are good to 0.1 %.
+	digits = 3
+	// maxEncoded is far above what our geometry can encode to. It keeps a
+	// damaged file from making the decoder unpack without end.
+	maxEncoded = 1 << 20
+)
+
+// Histogram is a distribution of durations from 0 ns to [MaxDuration], kept to
+// three digits. What lies outside is counted and not clamped into the range. It
+// takes 270 kB and is not safe for concurrent use: each worker has its own, and
+// they are merged afterwards.
+type Histogram struct {
+	h          *hdr.Histogram
+	atLeast    int64
+	outOfRange int64
+}
+
+// NewHistogram makes an empty histogram.
+func NewHistogram() *Histogram { return &Histogram{h: hdr.New(1, MaxDuration, digits)} }
+
+// Record adds a duration in nanoseconds.
+func (h *Histogram) Record(ns int64) {
+	if ns > MaxDuration || h.h.RecordValue(ns) != nil {
+		h.outOfRange++
+	}
+}
+
+// RecordAtLeast adds an operation that has taken ns nanoseconds so far and is not
+// finished. Leaving such operations out would favour whoever is slowest.
+func (h *Histogram) RecordAtLeast(ns int64) {
+	h.atLeast++
+	h.Record(ns)
+}
+
+// Merge adds what another histogram holds.
+func (h *Histogram) Merge(o *Histogram) {
+	h.outOfRange += o.outOfRange + h.h.Merge(o.h)
+	h.atLeast += o.atLeast
+}
+
+// Count is the number of recorded values, those out of range included.
+func (h *Histogram) Count() int64 { return h.h.TotalCount() + h.outOfRange }
+
+// Max is the largest value in nanoseconds, or MaxDuration where longer ones were
+// recorded; 0 for an empty histogram.
+func (h *Histogram) Max() int64 {
+	if h.outOfRange > 0 {
+		return MaxDuration
+	}
+	return h.h.Max()
+}
+
+// Quantile returns the smallest value that at least the share q of all values do
+// not exceed, or MaxDuration where that value is out of range; 0 for an empty
+// histogram.
+func (h *Histogram) Quantile(q float64) int64 {
+	total := h.Count()
+	if total == 0 {
+		return 0
+	}
+	in := h.h.TotalCount()
+	rank := int64(math.Ceil(q*float64(total) - 1e-9*float64(total)))
+	rank = min(max(rank, 1), total)
+	if rank > in {
+		return MaxDuration
+	}
+	// Asking half a rank below keeps rounding inside the library from moving the
+	// answer to the next value.
+	return min(h.h.ValueAtPercentile((float64(rank)-0.5)/float64(in)*100), MaxDuration)
+}
+
+// Latency condenses the histogram, its encoding included. Stalls are unknown to a
+// histogram and read -1.
+func (h *Histogram) Latency() (Latency, error) {
+	l := Latency{
+		Samples: h.Count(), AtLeast: h.atLeast, OutOfRange: h.outOfRange, Max: h.Max(),
+		P50: h.Quantile(0.5), P90: h.Quantile(0.9), P99: h.Quantile(0.99),
+		P999: h.Quantile(0.999), P9999: h.Quantile(0.9999),
+		StallsP99: -1, StallsP999: -1,
+	}
+	var err error
+	l.Histogram, err = h.encode()
+	return l, err
+}
+
+func (h *Histogram) encode() (string, error) {
+	b, err := h.h.Encode(hdr.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return "", fmt.Errorf("encode histogram: %w", err)
+	}
+	return string(b), nil
+}
+
+// Decode unpacks the histogram of a stored latency. It returns nil without an
+// error where none was stored.
+func (l *Latency) Decode() (*Histogram, error) {
+	if l.Histogram == "" {
+		return nil, nil
+	}
+	if len(l.Histogram) > maxEncoded {
+		return nil, fmt.Errorf("histogram of %d bytes is too large to be one of ours", len(l.Histogram))
+	}
+	h, err := hdr.Decode([]byte(l.Histogram))
+	if err != nil {
+		return nil, fmt.Errorf("decode histogram: %w", err)
+	}
+	if h.LowestTrackableValue() != 1 || h.HighestTrackableValue() != MaxDuration || h.SignificantFigures() != digits {
+		return nil, fmt.Errorf("histogram covers %d to %d ns in %d digits, not 1 to %d in %d", h.LowestTrackableValue(),
+			h.HighestTrackableValue(), h.SignificantFigures(), MaxDuration, digits)
+	}
+	if n := h.TotalCount() + l.OutOfRange; n != l.Samples {
+		return nil, fmt.Errorf("histogram holds %d values, the record says %d", n, l.Samples)
+	}
+	return &Histogram{h: h, atLeast: l.AtLeast, outOfRange: l.OutOfRange}, nil
+}
+
+// StallGap is the silence in nanoseconds after which a slow operation belongs to
+// another stall.
+const StallGap = int64(10 * time.Millisecond)
+
+// Stalls counts the separate events behind slow operations that began at the
+// given moments, in nanoseconds and ascending. A thousand slow operations
+// during one pause of the machine are one event, and say nothing of how often
+// such pauses come.
+func Stalls(moments []int64) int {
+	n := 0
+	for i, m := range moments {
+		if i == 0 || m-moments[i-1] > StallGap {
+			n++
+		}
+	}
+	return n
+}

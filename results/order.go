@@ -1,0 +1,56 @@
+package results
+
+import (
+	"slices"
+	"strings"
+)
+
+// sortForShow orders summaries for reports: strategies that leak least come
+// first, among equals the faster one, and baselines come last.
+func sortForShow(s []Summary) {
+	rank := func(x *Summary) int {
+		switch {
+		case x.Form == formBaseline:
+			return 2
+		case !x.Counts():
+			return 1
+		default:
+			return 0
+		}
+	}
+	slices.SortStableFunc(s, func(a, b Summary) int {
+		if d := rank(&a) - rank(&b); d != 0 {
+			return d
+		}
+		if a.Leak.Pct != b.Leak.Pct {
+			if a.Leak.Pct < b.Leak.Pct {
+				return -1
+			}
+			return 1
+		}
+		if d := faster(&a, &b); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Label, b.Label)
+	})
+}
+
+// formBaseline is the form of strategies that mark the floor or the ceiling.
+const formBaseline = "baseline"
+
+// faster compares by throughput in closed loop; at the common rate of an open
+// loop only latency tells strategies apart.
+func faster(a, b *Summary) int {
+	x, y := b.Throughput.Value, a.Throughput.Value
+	if a.Params.Loop == OpenLoop {
+		x, y = a.Latency.P99.Value, b.Latency.P99.Value
+	}
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,137 @@
+package results
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// ErrNothingToPlot is returned where no run has the figures that a plot shows.
+var ErrNothingToPlot = errors.New("nothing to plot")
+
+// Plot is a drawing of a fixed size, ready to be rendered. The same results give
+// the same bytes.
+type Plot struct {
+	title         string
+	width, height vg.Length
+	paint         func(c draw.Canvas)
+}
+
+// SVG renders the plot as a stand-alone SVG document.
+func (p *Plot) SVG() ([]byte, error) {
+	c := vgsvg.New(p.width, p.height)
+	p.paint(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return nil, fmt.Errorf("render svg: %w", err)
+	}
+	s := b.String()
+	// Arial and Helvetica have the same metrics as the font that the layout was
+	// computed with, so that labels still fit where it is not installed.
+	s = strings.ReplaceAll(s, "font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
+	open := strings.Index(s, "<svg")
+	end := open + strings.Index(s[open:], ">") + 1
+	s = s[:end] + "\n<title>" + html.EscapeString(p.title) + "</title>" + s[end:]
+	return []byte(s), nil
+}
+
+// pngDPI makes text crisp on screens of today.
+const pngDPI = 144
+
+// PNG renders the plot as a bitmap.
+func (p *Plot) PNG() ([]byte, error) {
+	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(white))}
+	p.paint(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return nil, fmt.Errorf("render png: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// Write renders the plot into a file whose name ends in .svg or .png.
+func (p *Plot) Write(path string) error {
+	var b []byte
+	var err error
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".svg":
+		b, err = p.SVG()
+	case ".png":
+		b, err = p.PNG()
+	default:
+		return fmt.Errorf("cannot plot to %s: the name has to end in .svg or .png", path)
+	}
+	if err != nil {
+		return err
+	}
+	return writeAtomic(path, b)
+}
+
+// series is a strategy as plots know it.
+type series struct {
+	*Summary
+	label string
+	style seriesStyle
+}
+
+// plotted returns the summaries of a file in the order of reports, each with a
+// label that tells it from the others and a style of its own.
+func plotted(f File) []series {
+	var out []series
+	groups := bySetting(Summarise(f.Runs))
+	for n, g := range groups {
+		sortForShow(g)
+		for i := range g {
+			label := shorten(plain(g[i].Label))
+			if len(groups) > 1 {
+				label += fmt.Sprintf(" (%s, %s", plain(g[i].Policy), plain(g[i].Workload))
+				if n > 0 {
+					label += fmt.Sprintf(", setting %d", n+1)
+				}
+				label += ")"
+			}
+			out = append(out, series{&g[i], label, styleOf(len(out))})
+		}
+	}
+	return out
+}
+
+// shorten cuts labels that no plot has room for.
+func shorten(label string) string {
+	const most = 80
+	if r := []rune(label); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return label
+}
+
+// caption says under a title what the figures rest on.
+func caption(f File, all []series) string {
+	s := all[0]
+	p := s.Params
+	loop := fmt.Sprintf("closed loop, %s", plural(int64(p.Workers), "worker", "workers"))
+	if p.Loop == OpenLoop {
+		loop = join(" ", "open loop,", plain(p.Arrivals), "at", digits3(p.RatePerS)+"/s")
+	}
+	text := join(" · ", "workload "+plain(s.Workload), fmt.Sprintf("%s (%s %s)", plain(s.Policy), formatCount(p.Limit), plain(p.Unit)), loop,
+		plural(int64(s.Rounds), "round", "rounds"), storeCaption("redis", f.Stores.Redis), storeCaption("postgres", f.Stores.Postgres))
+	if f.Kind == Simulated {
+		text = "SIMULATED in virtual time, latencies are modelled · " + text
+	}
+	return text
+}
+
+func storeCaption(name string, s Store) string {
+	if s.Kind == "" || s.Kind == "none" {
+		return ""
+	}
+	return join(" ", name+":", plain(s.Kind), plain(s.Version))
+}

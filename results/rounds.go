@@ -1,0 +1,97 @@
+package results
+
+import (
+	"math"
+	"slices"
+)
+
+// Figure is a quantity measured once per round.
+type Figure struct {
+	// Value is the median over rounds.
+	Value float64
+	// Lo and Hi are order statistics of the rounds: a confidence interval of the
+	// median where Coverage is not 0, else the smallest and the largest round.
+	Lo, Hi float64
+	// Coverage is the interval's confidence, at least 0.95, or 0 where there are
+	// fewer than 6 rounds and nothing can be said.
+	Coverage float64
+	// Rounds that the figure was computed from; 0 means that there is no figure.
+	Rounds int
+}
+
+// targetCoverage is what a confidence interval has to reach. Six rounds are the
+// fewest whose extremes do: 1 - 2/2^6 = 0.969.
+const targetCoverage = 0.95
+
+// OverRounds condenses one value per round. Its interval makes no assumption
+// about how rounds are distributed, and none is computed within a round: those
+// miss the spread between rounds, which is the larger part.
+func OverRounds(values []float64) Figure {
+	n := len(values)
+	if n == 0 {
+		return Figure{}
+	}
+	v := slices.Clone(values)
+	slices.Sort(v)
+	k, coverage := orderStatistics(n)
+	return Figure{Value: median(v), Lo: v[k-1], Hi: v[n-k], Coverage: coverage, Rounds: n}
+}
+
+// orderStatistics returns the largest k for which the k-th smallest and the k-th
+// largest of n values enclose the median with at least the target coverage,
+// and that coverage. Without such a k it returns 1 and 0.
+func orderStatistics(n int) (k int, coverage float64) {
+	k = 1
+	p := math.Pow(0.5, float64(n)) // P(fewer than k values below the median), summed up below
+	tail := p
+	for j := 1; 2*j <= n; j++ {
+		if c := 1 - 2*tail; c >= targetCoverage {
+			k, coverage = j, c
+		}
+		p *= float64(n-j+1) / float64(j)
+		tail += p
+	}
+	return k, coverage
+}
+
+// median of ascending values.
+func median(v []float64) float64 {
+	n := len(v)
+	if n == 0 {
+		return 0
+	}
+	if n%2 == 1 {
+		return v[n/2]
+	}
+	return v[n/2-1]/2 + v[n/2]/2
+}
+
+// Percentile is one point of a latency distribution, in nanoseconds.
+type Percentile struct {
+	Figure
+	// Status says whether the point may be shown.
+	Status Status
+}
+
+// Status of a percentile.
+type Status string
+
+// The states of a percentile. Only of the first two is Value a percentile.
+const (
+	// PerRound: every round had enough samples, Value is their median.
+	PerRound Status = "per round"
+	// Merged: only all rounds together had enough samples, and there is no
+	// interval.
+	Merged Status = "merged"
+	// EventDriven: fewer than 5 separate stalls are behind it, so that it
+	// measures those and not the strategy.
+	EventDriven Status = "event-driven"
+	// TooFew: even all rounds together have too few samples. Value is the
+	// largest of them, which the percentile is likely to exceed.
+	TooFew Status = "too few samples"
+	// NoSamples: nothing was measured.
+	NoSamples Status = "no samples"
+)
+
+// Shown reports whether Value is a percentile.
+func (p Percentile) Shown() bool { return p.Status == PerRound || p.Status == Merged }

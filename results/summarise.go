@@ -1,0 +1,184 @@
+package results
+
+import "slices"
+
+// Summarise condenses runs into one summary per strategy and setting, in the
+// order in which they first appear. Runs with the same [Run.Key] are rounds of
+// one measurement.
+func Summarise(runs []Run) []Summary {
+	var order []string
+	groups := map[string][]*Run{}
+	for i := range runs {
+		k := runs[i].Key()
+		if _, ok := groups[k]; !ok {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], &runs[i])
+	}
+	out := make([]Summary, len(order))
+	for i, k := range order {
+		out[i] = summariseGroup(k, groups[k])
+	}
+	return out
+}
+
+func summariseGroup(key string, runs []*Run) Summary {
+	first := runs[0]
+	s := Summary{
+		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form,
+		Policy: first.Policy, Workload: first.Workload, Params: first.Params, setting: first.setting(),
+		Rounds: len(runs),
+	}
+	if s.Label == "" {
+		s.Label = s.Strategy
+	}
+	s.audit(runs)
+	var valid []*Run
+	for _, r := range runs {
+		if r.Audit.Valid {
+			valid = append(valid, r)
+		}
+	}
+	s.Invalid = len(runs) - len(valid)
+	s.correctness(valid)
+	s.timings(runs)
+	return s
+}
+
+// audit merges the findings of all rounds.
+func (s *Summary) audit(runs []*Run) {
+	s.Audit = Audit{Valid: true, TimingsValid: true}
+	s.Occurrences = map[string]int{}
+	for _, r := range runs {
+		s.Audit.Valid = s.Audit.Valid && r.Audit.Valid
+		s.Audit.TimingsValid = s.Audit.TimingsValid && r.Audit.TimingsValid
+		if r.Partial {
+			s.Partial++
+		}
+		if !r.Audit.TimingsValid {
+			s.Untimed++
+		}
+		seen := map[string]bool{}
+		for _, f := range r.Audit.Reasons {
+			if !seen[f.Code] {
+				seen[f.Code] = true
+				s.Occurrences[f.Code]++
+			}
+			// The detail of the first round that has it stands for all: it
+			// usually differs in a figure only.
+			known := slices.ContainsFunc(s.Audit.Reasons, func(x Reason) bool { return x.Code == f.Code && x.Strikes == f.Strikes })
+			if !known {
+				s.Audit.Reasons = append(s.Audit.Reasons, f)
+			}
+		}
+	}
+}
+
+// correctness sums up what valid rounds say about decisions.
+func (s *Summary) correctness(runs []*Run) {
+	var medians []float64
+	var leakPct, overPct float64
+	l, fr := &s.Leak, &s.FalseRejects
+	for _, r := range runs {
+		s.Issued += r.Issued
+		s.Admitted += r.Admitted
+		s.Rejected += r.Rejected
+		s.Errors += r.Errors
+		s.Degraded += r.Degraded
+		if s.FirstError == "" {
+			s.FirstError = r.FirstError
+		}
+		l.Units += r.Leak.Units
+		l.Possible += r.Leak.Possible
+		l.WorstUnits = max(l.WorstUnits, r.Leak.WorstUnits)
+		l.Subjects += r.Leak.Subjects
+		l.Violations += r.Leak.Violations
+		l.Crossings += r.Leak.Crossings
+		l.OverUnits += r.Leak.OverUnits
+		l.Requests += r.Leak.Requests
+		medians = append(medians, r.Leak.MedianUnits)
+		leakPct, overPct = max(leakPct, r.Leak.Pct), max(overPct, r.Leak.PctOfOver)
+
+		fr.Count += r.FalseRejects.Count
+		fr.Possible += r.FalseRejects.Possible
+		fr.Units += r.FalseRejects.Units
+		s.mergeDrift(r.Drift)
+		s.mergeGuarantee(r.Guarantee)
+	}
+	slices.Sort(medians)
+	l.MedianUnits = median(medians)
+	// Where a denominator was not recorded the worst round speaks for all.
+	l.Pct, l.PctOfOver = leakPct, overPct
+	if base := float64(s.Params.Limit) * float64(l.Crossings); base > 0 {
+		l.Pct, l.PossiblePct = pct(float64(l.Units), base), pct(float64(l.Possible), base)
+	}
+	if l.OverUnits > 0 {
+		l.PctOfOver = pct(l.Units, l.OverUnits)
+	}
+	fr.Pct = pct(fr.Count, fr.Count+s.Admitted-l.Requests)
+	s.Verdict = overall(s.Guarantee)
+}
+
+// mergeDrift keeps the worst reading of each tier and moment.
+func (s *Summary) mergeDrift(d *Drift) {
+	if d == nil {
+		return
+	}
+	if s.Drift == nil {
+		s.Drift = &Drift{}
+	}
+	if magnitude(d.Units) > magnitude(s.Drift.Units) {
+		s.Drift.Units, s.Drift.PctOfLimit, s.Drift.PctOfUsage = d.Units, d.PctOfLimit, d.PctOfUsage
+	}
+	for _, t := range d.Tiers {
+		i := slices.IndexFunc(s.Drift.Tiers, func(x TierDrift) bool { return x.Tier == t.Tier && x.At == t.At })
+		if i < 0 {
+			s.Drift.Tiers = append(s.Drift.Tiers, t)
+			continue
+		}
+		m := &s.Drift.Tiers[i]
+		if magnitude(t.Units) > magnitude(m.Units) {
+			m.Units, m.PctOfLimit, m.PctOfUsage, m.Width = t.Units, t.PctOfLimit, t.PctOfUsage, t.Width
+		}
+		m.Total += t.Total
+		m.Readings += t.Readings
+		m.Unknown += t.Unknown
+		m.Drifting += t.Drifting
+		m.Surplus += t.Surplus
+		m.SettledNS = max(m.SettledNS, t.SettledNS)
+	}
+}
+
+// severity orders verdicts: over several rounds the highest one stands. A clause
+// that some round kept was exercised, so that kept outranks not exercised.
+var severity = map[string]int{NotExercised: 1, Kept: 2, Undecided: 3, Violated: 4}
+
+// mergeGuarantee keeps each clause once, with the amounts of its worst round.
+func (s *Summary) mergeGuarantee(clauses []Clause) {
+	for _, c := range clauses {
+		i := slices.IndexFunc(s.Guarantee, func(x Clause) bool { return x.Property == c.Property && x.Formula == c.Formula })
+		if i < 0 {
+			s.Guarantee = append(s.Guarantee, c)
+			continue
+		}
+		m := &s.Guarantee[i]
+		worse := severity[c.Verdict] - severity[m.Verdict]
+		// Bound and amounts belong together: the bound is evaluated with what that
+		// round measured.
+		if worse > 0 || worse == 0 && c.Certain-c.Bound > m.Certain-m.Bound {
+			*m = c
+		}
+	}
+}
+
+// overall is the verdict over all clauses: the worst, except that nothing
+// exercised keeps nothing.
+func overall(clauses []Clause) string {
+	verdict := ""
+	for _, c := range clauses {
+		if severity[c.Verdict] > severity[verdict] {
+			verdict = c.Verdict
+		}
+	}
+	return verdict
+}

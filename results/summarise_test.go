@@ -1,0 +1,222 @@
+package results
+
+import (
+	"math"
+	"testing"
+)
+
+// round is a valid run with the given leak and throughput.
+func round(n int, leak int64, throughput float64) Run {
+	return Run{
+		Strategy: "s", Policy: "p", Workload: "w", Params: Params{Label: "s", Limit: 10, Loop: ClosedLoop}, Repetition: n,
+		Issued: 200, Admitted: 100 + leak, Rejected: 100 - leak, ThroughputPerS: throughput, ReferencePerS: 1_000,
+		Leak:  Leak{Units: leak, Possible: leak + 1, Requests: leak, Crossings: 10, OverUnits: 100, WorstUnits: leak, Violations: min(leak, 10)},
+		Audit: Audit{Valid: true, TimingsValid: true},
+	}
+}
+
+func one(t *testing.T, runs ...Run) Summary {
+	t.Helper()
+	s := Summarise(runs)
+	if len(s) != 1 {
+		t.Fatalf("%d summaries, want 1", len(s))
+	}
+	return s[0]
+}
+
+func TestSummariseLeak(t *testing.T) {
+	s := one(t, round(1, 0, 500), round(2, 7, 600), round(3, 3, 700))
+	l := s.Leak
+	if l.Units != 10 || l.Possible != 13 || l.WorstUnits != 7 || l.Crossings != 30 || l.Violations != 10 {
+		t.Errorf("leak over three rounds: %+v", l)
+	}
+	if want := 100.0 * 10 / 300; math.Abs(l.Pct-want) > 1e-9 {
+		t.Errorf("leak is %g %% of the limit, want %g", l.Pct, want)
+	}
+	if want := 100.0 * 10 / 300; math.Abs(l.PctOfOver-want) > 1e-9 {
+		t.Errorf("leak is %g %% of what was over, want %g", l.PctOfOver, want)
+	}
+	if s.Throughput.Value != 600 || s.Ratio.Value != 0.6 {
+		t.Errorf("throughput %v, ratio %v", s.Throughput, s.Ratio)
+	}
+}
+
+func TestSummariseFalseRejects(t *testing.T) {
+	a, b := round(1, 5, 1), round(2, 0, 1)
+	a.FalseRejects = FalseRejects{Count: 10, Possible: 12, Units: 20}
+	s := one(t, a, b)
+	// 10 / (10 + 105 + 100 - 5)
+	if want := 100 * 10.0 / 210; math.Abs(s.FalseRejects.Pct-want) > 1e-9 || s.FalseRejects.Possible != 12 || s.FalseRejects.Units != 20 {
+		t.Errorf("false rejects %+v, want %g %%", s.FalseRejects, want)
+	}
+}
+
+func TestSummariseStruckRounds(t *testing.T) {
+	good, wrong, slow := round(1, 0, 500), round(2, 9, 510), round(3, 0, 90)
+	wrong.Audit.Strike("history-overflow", StrikesCorrectness, "x")
+	slow.Audit.Strike("cpu-steal", StrikesTimings, "y")
+	cut := round(4, 0, 70)
+	cut.Partial = true
+	s := one(t, good, wrong, slow, cut)
+	if s.Rounds != 4 || s.Invalid != 1 || s.Untimed != 1 || s.Partial != 1 || s.Timed != 2 {
+		t.Errorf("rounds %d, invalid %d, untimed %d, partial %d, timed %d", s.Rounds, s.Invalid, s.Untimed, s.Partial, s.Timed)
+	}
+	if s.Leak.Units != 0 || s.Leak.Crossings != 30 {
+		t.Errorf("an invalid round's leak counted: %+v", s.Leak)
+	}
+	if s.Throughput.Value != 505 || !s.TimingsCount {
+		t.Errorf("throughput %v of rounds that count", s.Throughput)
+	}
+	if s.Audit.Valid || s.Audit.TimingsValid || len(s.Audit.Reasons) != 2 || s.Occurrences["cpu-steal"] != 1 {
+		t.Errorf("audit %+v %v", s.Audit, s.Occurrences)
+	}
+	// With nothing better, struck timings are shown and marked.
+	if s := one(t, slow); s.TimingsCount || s.Throughput.Value != 90 || !s.Counts() {
+		t.Errorf("only a struck round: %+v", s)
+	}
+	if s := one(t, wrong); s.Counts() {
+		t.Error("only an invalid round, and yet its correctness counts")
+	}
+}
+
+func TestSummariseGroups(t *testing.T) {
+	a, b, c := round(1, 0, 1), round(1, 0, 1), round(1, 0, 1)
+	b.Params.Label = "s:x=1"
+	c.Params.Limit = 20
+	if got := Summarise([]Run{a, b, c, a}); len(got) != 3 || got[0].Rounds != 2 {
+		t.Errorf("%d groups, %d rounds in the first; want 3 and 2", len(got), got[0].Rounds)
+	}
+	d := round(2, 0, 1)
+	d.Params.Subjects, d.Params.Stream = 77, "other"
+	if a.Key() != d.Key() {
+		t.Error("what differs between rounds of one measurement is in the key")
+	}
+}
+
+func TestSummariseVerdicts(t *testing.T) {
+	with := func(verdicts ...string) []Run {
+		var runs []Run
+		for i, v := range verdicts {
+			r := round(i+1, 0, 1)
+			r.Guarantee = []Clause{{Property: "leak", Formula: "L", Certain: int64(i), Verdict: v}}
+			runs = append(runs, r)
+		}
+		return runs
+	}
+	for _, c := range []struct {
+		rounds []string
+		want   string
+	}{
+		{[]string{Kept, Kept}, Kept},
+		{[]string{Kept, NotExercised}, Kept},
+		{[]string{NotExercised, NotExercised}, NotExercised},
+		{[]string{Kept, Undecided, Kept}, Undecided},
+		{[]string{Kept, Violated, Undecided}, Violated},
+	} {
+		s := one(t, with(c.rounds...)...)
+		if s.Verdict != c.want || len(s.Guarantee) != 1 {
+			t.Errorf("%v: %q with %d clauses, want %q", c.rounds, s.Verdict, len(s.Guarantee), c.want)
+		}
+	}
+	// The worst round's amounts stand.
+	if s := one(t, with(Violated, Violated)...); s.Guarantee[0].Certain != 1 {
+		t.Errorf("worst certain amount %d, want 1", s.Guarantee[0].Certain)
+	}
+	if s := one(t, round(1, 0, 1)); s.Verdict != "" {
+		t.Errorf("nothing declared: %q", s.Verdict)
+	}
+}
+
+func TestSummariseDrift(t *testing.T) {
+	a, b := round(1, 0, 1), round(2, 0, 1)
+	a.Drift = &Drift{Units: 3, Tiers: []TierDrift{{Tier: "redis", At: "rest", Units: 3, Readings: 5, Total: 4}}}
+	b.Drift = &Drift{Units: -8, Tiers: []TierDrift{
+		{Tier: "redis", At: "rest", Units: -2, Readings: 5, Total: 2}, {Tier: "postgres", At: "rest", Units: -8, Readings: 5},
+		{Tier: "postgres", At: "after-jobs", Readings: 5}}}
+	s := one(t, a, b)
+	if s.Drift.Units != -8 || len(s.Drift.Tiers) != 3 || s.Drift.Tiers[0].Units != 3 || s.Drift.Tiers[0].Total != 6 || s.Drift.Tiers[0].Readings != 10 {
+		t.Errorf("drift %+v", s.Drift)
+	}
+	if rest, ok := s.AtRest(); !ok || rest.Tier != "postgres" {
+		t.Errorf("at rest: %+v, %v", rest, ok)
+	}
+	if after, ok := s.AfterJobs(); !ok || after.Units != 0 {
+		t.Errorf("after jobs: %+v, %v", after, ok)
+	}
+	if a.Drift.Tiers[0].Total != 4 {
+		t.Error("summarising changed the run")
+	}
+}
+
+func TestSummarisePercentiles(t *testing.T) {
+	latency := func(samples, stalls int) Run {
+		h := NewHistogram()
+		for i := range samples {
+			h.Record(int64(i + 1))
+		}
+		r := round(1, 0, 1)
+		r.Latency = must[Latency](t)(h.Latency())
+		r.Latency.StallsP99, r.Latency.StallsP999 = stalls, stalls
+		return r
+	}
+	rounds := func(n, samples, stalls int) []Run {
+		var out []Run
+		for range n {
+			out = append(out, latency(samples, stalls))
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name      string
+		runs      []Run
+		p99, p999 Status
+		value     float64 // of p99
+	}{
+		{"enough in each round", rounds(6, 4_000, 9), PerRound, PerRound, 3_960},
+		{"enough together", rounds(4, 1_000, 9), PerRound, Merged, 990},
+		{"too few", rounds(3, 100, 9), TooFew, TooFew, 100},
+		{"few, but enough together", rounds(4, 100, 9), Merged, TooFew, 99},
+		{"one stall in all", append(rounds(1, 4_000, 1), rounds(3, 4_000, 0)...), EventDriven, EventDriven, 4_000},
+		{"stalls add up over rounds", rounds(5, 4_000, 1), PerRound, PerRound, 3_960},
+		{"stalls unknown", rounds(2, 4_000, -1), PerRound, PerRound, 3_960},
+		{"nothing", []Run{round(1, 0, 1)}, NoSamples, NoSamples, 0},
+	} {
+		l := one(t, c.runs...).Latency
+		if l.P99.Status != c.p99 || l.P999.Status != c.p999 {
+			t.Errorf("%s: p99 %s, p99.9 %s; want %s, %s", c.name, l.P99.Status, l.P999.Status, c.p99, c.p999)
+		}
+		if math.Abs(l.P99.Value-c.value) > 0.002*c.value {
+			t.Errorf("%s: p99 is %g, want %g", c.name, l.P99.Value, c.value)
+		}
+	}
+	// One round without its histogram must not let the others speak for it.
+	runs := rounds(4, 100, 9)
+	runs[2].Latency.Histogram = ""
+	if l := one(t, runs...).Latency; l.P99.Status != TooFew || l.Merged != nil {
+		t.Errorf("a histogram is missing: %s", l.P99.Status)
+	}
+}
+
+func TestRateBound(t *testing.T) {
+	if got := RateBound(1_000); got != 0.003 {
+		t.Errorf("0 of 1000 is compatible with %g", got)
+	}
+	if got := RateBound(2); got != 1 {
+		t.Errorf("0 of 2 is compatible with %g", got)
+	}
+}
+
+func TestSortForShow(t *testing.T) {
+	mk := func(label, form string, leak, throughput float64) Summary {
+		return Summary{Label: label, Form: form, Rounds: 1, Leak: LeakSummary{Leak: Leak{Pct: leak}}, Throughput: Figure{Value: throughput}, Params: Params{Loop: ClosedLoop}}
+	}
+	invalid := mk("invalid", "documented", 0, 9e9)
+	invalid.Invalid = 1
+	s := []Summary{mk("base", formBaseline, 0, 9e9), invalid, mk("leaky", "documented", 4, 900), mk("slow", "documented", 0, 10), mk("fast", "documented", 0, 20)}
+	sortForShow(s)
+	for i, want := range []string{"fast", "slow", "leaky", "invalid", "base"} {
+		if s[i].Label != want {
+			t.Errorf("place %d: %s, want %s", i, s[i].Label, want)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package results
+
+import "math"
+
+// Summary is one strategy over all its rounds.
+type Summary struct {
+	// Key is the [Run.Key] that the rounds share; Label is how the command line
+	// takes the strategy.
+	Key, Label       string
+	Strategy, Form   string
+	Policy, Workload string
+	// Params are those of the first round.
+	Params  Params
+	setting string
+
+	// Rounds taken in. Invalid ones are left out of every correctness figure.
+	// Untimed ones (their timings do not count) and Partial ones are left out of
+	// timings as long as others remain.
+	Rounds, Invalid, Untimed, Partial int
+
+	// Counts of requests over all valid rounds.
+	Issued, Admitted, Rejected, Errors, Degraded int64
+	FirstError                                   string
+
+	// Timed counts the rounds behind the timings. TimingsCount is false where all
+	// rounds were struck and timings are shown for what they are worth.
+	Timed        int
+	TimingsCount bool
+	// Throughput is decisions per second; Ratio is throughput by that of the
+	// reference loop of the same round, with 0 rounds where there was none.
+	Throughput, Ratio Figure
+	// Latency is the response time in open loop and the service time in closed
+	// loop; Service is set in open loop only.
+	Latency Percentiles
+	Service *Percentiles
+	// Saturated counts rounds whose backlog kept growing.
+	Saturated int
+
+	Leak         LeakSummary
+	FalseRejects FalseRejects
+	// Drift holds the worst reading of each tier over all rounds; nil where the
+	// strategy shows no counter.
+	Drift *Drift
+	// Cost is the median over rounds; keys are those of the worst round.
+	Cost Cost
+	// Guarantee holds the declared clauses with the worst amounts of all rounds.
+	Guarantee []Clause
+	// Verdict of all clauses together; empty where none is declared.
+	Verdict string
+	// Audit holds every distinct finding once; Occurrences counts the rounds of
+	// each code.
+	Audit       Audit
+	Occurrences map[string]int
+}
+
+// Percentiles of a latency over all rounds.
+type Percentiles struct {
+	P50, P90, P99, P999, P9999 Percentile
+	// Max in nanoseconds, of all rounds.
+	Max     int64
+	AtLeast int64
+	// Merged holds the samples of all rounds; nil where none were stored.
+	Merged *Histogram
+}
+
+// LeakSummary is the leak of all valid rounds.
+type LeakSummary struct {
+	Leak
+	// PossiblePct is Possible in percent of the limit times the crossings.
+	PossiblePct float64
+}
+
+// RateBound is the largest share of crossings that may leak, with 95 % confidence,
+// given that none of n did: the rule of three. It is 1 where n is below 3.
+func RateBound(n int64) float64 {
+	if n < 3 {
+		return 1
+	}
+	return 3 / float64(n)
+}
+
+// Counts reports whether any round's correctness figures count.
+func (s *Summary) Counts() bool { return s.Rounds > s.Invalid }
+
+// AdmittedPct is the share of admitted among issued requests, in percent.
+func (s *Summary) AdmittedPct() float64 { return pct(s.Admitted, s.Issued) }
+
+// DegradedPct is the share of decisions made without their store, in percent.
+func (s *Summary) DegradedPct() float64 { return pct(s.Degraded, s.Admitted+s.Rejected) }
+
+// AtRest is the drift of the worst tier while nothing was in flight, and AfterJobs
+// that after background jobs had run until idle. ok is false where no such
+// reading was taken.
+func (s *Summary) AtRest() (t TierDrift, ok bool) { return s.worstTier("rest") }
+
+// AfterJobs: see [Summary.AtRest].
+func (s *Summary) AfterJobs() (t TierDrift, ok bool) { return s.worstTier("after-jobs") }
+
+func (s *Summary) worstTier(at string) (worst TierDrift, ok bool) {
+	if s.Drift == nil {
+		return worst, false
+	}
+	for _, t := range s.Drift.Tiers {
+		if t.At == at && t.Readings > 0 && (!ok || magnitude(t.Units) > magnitude(worst.Units)) {
+			worst, ok = t, true
+		}
+	}
+	return worst, ok
+}
+
+// magnitude is |n|, also for the one number whose negative does not fit.
+func magnitude(n int64) uint64 {
+	if n < 0 {
+		return -uint64(n)
+	}
+	return uint64(n)
+}
+
+// pct is part in percent of whole, and 0 where there is no whole.
+func pct[T int64 | float64](part, whole T) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return 100 * float64(part) / float64(whole)
+}
+
+// minSamples is how many samples it takes for the largest to lie above the
+// quantile q in 97.5 % of cases: 368 for p99, 3,688 for p99.9, 36,888 for p99.99.
+func minSamples(q float64) int64 { return int64(math.Ceil(math.Log(0.025) / math.Log(q))) }
+
+// minStalls is how many separate events have to be behind a percentile.
+const minStalls = 5

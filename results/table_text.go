@@ -1,0 +1,247 @@
+package results
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// headLabel is as wide as the longest label of the header.
+const headLabel = 12
+
+// headerLines says what was measured, on what and with which stores.
+func headerLines(f File) []string {
+	var out []string
+	entry := func(label, text string) {
+		if text != "" {
+			out = append(out, paragraph(pad(label, headLabel), plain(text), tableWidth)...)
+		}
+	}
+	entry("quotabench", join(" · ", f.Kind, "workload "+f.Workload.Name, fmt.Sprintf("seed %d", f.Seed)))
+	if f.Kind == Simulated {
+		entry("", "SIMULATED in virtual time: latencies are modelled, and nothing here is a throughput")
+	}
+	if t := f.Workload.Trace; t != nil {
+		entry("trace", join(" · ", t.File, t.Format, plural(int64(t.Rows), "row", "rows"), fmt.Sprintf("%s used", formatCount(int64(t.Used))),
+			formatCount(int64(t.Dropped))+" dropped", fmt.Sprintf("%s damaged%s", formatCount(int64(len(t.Damaged))), damagedText(t.Damaged))))
+	}
+	for _, n := range f.Workload.Notes {
+		entry("", n)
+	}
+	entry("redis", storeText(f.Stores.Redis))
+	entry("postgres", storeText(f.Stores.Postgres))
+	p := f.Provenance
+	host := ""
+	if p.Host.OS != "" {
+		host = join(", ", p.Host.OS+"/"+p.Host.Arch, plural(int64(p.Host.CPUs), "CPU", "CPUs"), p.Host.Model)
+	}
+	entry("host", join(" · ", p.Host.Name, host))
+	built := ""
+	if p.Commit != "" {
+		built = "commit " + p.Commit
+	}
+	when := ""
+	if !p.Time.IsZero() {
+		when = p.Time.UTC().Format(time.RFC3339)
+	}
+	entry("built from", join(" · ", built, versionText(p.Versions)))
+	entry("time", when)
+	if f.Interrupted {
+		entry("NOTE", "interrupted before the last round")
+	}
+	return out
+}
+
+// join leaves empty parts out.
+func join(sep string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
+}
+
+// damagedText names the first damaged rows; all of them are in the file.
+func damagedText(rows []DamagedRow) string {
+	const most = 3
+	var parts []string
+	for i, r := range rows {
+		if i == most {
+			parts = append(parts, "…")
+			break
+		}
+		fate := "dropped"
+		if r.Used {
+			fate = "used"
+		}
+		parts = append(parts, fmt.Sprintf("line %d: %s, %s", r.Line, r.Reason, fate))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
+}
+
+func storeText(s Store) string {
+	if s.Kind == "" {
+		return ""
+	}
+	return join(" · ", join(" ", s.Kind, s.Version), s.Durability, s.Detail)
+}
+
+func versionText(v map[string]string) string {
+	var parts []string
+	for _, k := range []string{"quotabench", "go"} {
+		if v[k] != "" {
+			parts = append(parts, k+" "+strings.TrimPrefix(v[k], "go"))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// settingLines says what the strategies of one table have in common.
+func settingLines(f File, group []Summary) []string {
+	s := &group[0]
+	p := s.Params
+	var out []string
+	entry := func(label, text string) {
+		out = append(out, paragraph(pad(label, headLabel), plain(text), tableWidth)...)
+	}
+	workload := ""
+	if s.Workload != f.Workload.Name {
+		workload = "workload " + s.Workload
+	}
+	entry("policy", join(" · ", fmt.Sprintf("%s: %s %s, %s", s.Policy, formatCount(p.Limit), p.Unit, p.Window), workload))
+	loop := "closed loop"
+	if p.Loop == OpenLoop {
+		loop = join(" ", "open loop,", p.Arrivals, "at", digits3(p.RatePerS), "requests/s")
+	}
+	speed := ""
+	if p.Speed != 0 && p.Speed != 1 {
+		speed = fmt.Sprintf("at %g x speed", p.Speed)
+	}
+	entry("load", join(" · ", loop, plural(int64(p.Workers), "worker", "workers"), plural(int64(p.Instances), "instance", "instances"),
+		fmt.Sprintf("pool %d", p.Pool), fmt.Sprintf("%d client retries", p.Retries), speed, boundText(p)))
+	entry("rounds", roundsText(group))
+	return out
+}
+
+func boundText(p Params) string {
+	var parts []string
+	if p.Requests > 0 {
+		parts = append(parts, formatCount(p.Requests)+" requests")
+	}
+	if p.DurationNS > 0 {
+		parts = append(parts, time.Duration(p.DurationNS).String())
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, " or ") + " per round"
+}
+
+func roundsText(group []Summary) string {
+	lo, hi := group[0].Rounds, group[0].Rounds
+	for i := range group {
+		lo, hi = min(lo, group[i].Rounds), max(hi, group[i].Rounds)
+	}
+	text := fmt.Sprintf("%d of each strategy; ", hi)
+	if lo != hi {
+		text = fmt.Sprintf("%d to %d of each strategy; ", lo, hi)
+	}
+	k, coverage := orderStatistics(hi)
+	switch {
+	case hi == 1:
+		return text + "one round says nothing about how much figures vary"
+	case coverage == 0:
+		return text + "fewer than 6, so brackets are the range of rounds and no confidence interval"
+	default:
+		return text + fmt.Sprintf("figures are medians, brackets are order statistics of rounds (%s to %s of %d: %.1f %% confidence)",
+			ordinal(k), ordinal(hi-k+1), hi, 100*coverage)
+	}
+}
+
+func ordinal(n int) string {
+	suffix := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
+}
+
+// skippedLines names who did not take part, and why. Strategies that share a
+// reason share a line.
+func skippedLines(f File) []string {
+	if len(f.Skipped) == 0 {
+		return nil
+	}
+	var reasons []string
+	names := map[string][]string{}
+	for _, s := range f.Skipped {
+		if names[s.Reason] == nil {
+			reasons = append(reasons, s.Reason)
+		}
+		names[s.Reason] = append(names[s.Reason], s.Strategy)
+	}
+	out := []string{"SKIPPED"}
+	for _, r := range reasons {
+		out = append(out, paragraph("  ", plain(strings.Join(names[r], ", ")+": "+r), tableWidth)...)
+	}
+	return out
+}
+
+// findingLines lists what the audit found, the gravest first. Strategies that
+// share a finding share its line.
+func findingLines(f File, summaries []Summary) []string {
+	type finding struct {
+		Reason
+		who []string
+	}
+	var all []finding
+	for i := range summaries {
+		s := &summaries[i]
+		for _, r := range s.Audit.Reasons {
+			j := slices.IndexFunc(all, func(x finding) bool { return x.Code == r.Code && x.Strikes == r.Strikes })
+			if j < 0 {
+				j = len(all)
+				all = append(all, finding{Reason: r})
+			}
+			who := s.Label
+			if n := s.Occurrences[r.Code]; n < s.Rounds {
+				who += fmt.Sprintf(" (%d of %d rounds)", n, s.Rounds)
+			}
+			all[j].who = append(all[j].who, who)
+		}
+		if s.FirstError != "" {
+			all = append(all, finding{Reason{"errors", StrikesNote,
+				fmt.Sprintf("%s, the first: %s", plural(s.Errors, "request failed", "requests failed"), s.FirstError)}, []string{s.Label}})
+		}
+		if s.Degraded > 0 {
+			all = append(all, finding{Reason{"degraded", StrikesNote,
+				fmt.Sprintf("%s of decisions were made without the store", formatPct(s.DegradedPct()))}, []string{s.Label}})
+		}
+		if s.Saturated > 0 {
+			all = append(all, finding{Reason{"saturated", StrikesNote,
+				fmt.Sprintf("the backlog kept growing in %s: latencies measure the queue", plural(int64(s.Saturated), "round", "rounds"))}, []string{s.Label}})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	grave := map[string]int{StrikesCorrectness: 0, StrikesTimings: 1, StrikesNote: 2}
+	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Strikes] - grave[b.Strikes] })
+	heads := map[string]string{StrikesCorrectness: "INVALID ", StrikesTimings: "TIMINGS ", StrikesNote: "note    "}
+	out := []string{"FINDINGS OF THE AUDIT"}
+	for _, x := range all {
+		who := strings.Join(x.who, ", ")
+		if len(x.who) == len(summaries) && len(summaries) > 1 && !strings.Contains(who, " rounds)") {
+			who = "all strategies"
+		}
+		out = append(out, paragraph("  "+heads[x.Strikes], plain(fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, who)), tableWidth)...)
+	}
+	return out
+}

@@ -1,0 +1,13 @@
+// Package all registers every strategy of this module. It is imported for that
+// effect alone:
+//
+//	import _ "github.com/quotabench/quotabench/strategies/all"
+package all
+
+import (
+	_ "github.com/quotabench/quotabench/strategies/baseline"
+	_ "github.com/quotabench/quotabench/strategies/postgres"
+	_ "github.com/quotabench/quotabench/strategies/reserve"
+	_ "github.com/quotabench/quotabench/strategies/tiered"
+	_ "github.com/quotabench/quotabench/strategies/ttlcounter"
+)

@@ -1,0 +1,29 @@
+// Package baseline holds the strategies that mark the ends of every scale:
+// "unlimited", which costs what the harness itself costs, and "exact", which is
+// as right as a strategy can be and knows nothing of distribution.
+package baseline
+
+import (
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// everyKind and everyFault: neither baseline has a store that could fail.
+var (
+	everyKind = []quota.Kind{
+		quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed, quota.Rolling,
+	}
+	everyFault = []strategies.Fault{
+		strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry,
+		strategies.FaultClock, strategies.FaultEviction, strategies.FaultOutage,
+	}
+	noFalseReject = strategies.Clause{
+		Property: strategies.PropertyFalseReject, Tolerates: everyFault,
+		Formula: "0", Bound: func(strategies.Params) int64 { return 0 },
+	}
+)
+
+func init() {
+	strategies.Register(unlimitedMeta)
+	strategies.Register(exactMeta)
+}

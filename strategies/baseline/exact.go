@@ -1,0 +1,170 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var exactMeta = strategies.Meta{
+	Name:      "exact",
+	Doc:       "one mutex in one process, shared by all instances: the ceiling of correctness",
+	Form:      strategies.Baseline,
+	Kinds:     everyKind,
+	Counts:    strategies.CountsAdmitted,
+	Guarantee: []strategies.Clause{strategies.Exactly(everyFault...), noFalseReject},
+	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		return strategies.SharedValue(env.Shared, "baseline.exact", func() *exact {
+			return &exact{clock: env.Clock, accounts: map[account]*subject{}}
+		}), nil
+	},
+}
+
+// exact decides every request at one moment under one lock. All instances are the
+// same value, with the clock of the first: a single process has but one.
+type exact struct {
+	clock strategies.Clock
+	// mu is never held across anything that waits, so a scheduler need not know.
+	mu       sync.Mutex
+	accounts map[account]*subject
+}
+
+var (
+	_ strategies.Refunder    = (*exact)(nil)
+	_ strategies.Committer   = (*exact)(nil)
+	_ strategies.Viewer      = (*exact)(nil)
+	_ strategies.Provisioner = (*exact)(nil)
+)
+
+type account struct {
+	policy  string
+	subject quota.Subject
+}
+
+// Take implements [strategies.Strategy].
+func (e *exact) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return quota.Decision{}, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.clock.Now()
+	sub := e.subject(req.Subject, req.Policy)
+	limit := sub.limitOr(req.Policy.Limit)
+	span := req.Policy.Window.At(now)
+	l := sub.open(span.Index)
+	l.expire(req.Policy.Window, now)
+
+	d := quota.Decision{Tier: quota.TierProcess, Remaining: limit - l.used}
+	if l.used+req.Units > limit {
+		d.Remaining = max(0, d.Remaining)
+		d.RetryAfter = l.retryAfter(req.Policy.Window, span, now, l.used+req.Units-limit)
+		return d, nil
+	}
+	l.add(entry{id: req.ID, units: req.Units, at: now})
+	d.Admitted = true
+	d.Remaining -= req.Units
+	d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+	return d, nil
+}
+
+// Refund implements [strategies.Refunder]. A second refund of the same request,
+// or one of a window long gone, changes nothing.
+func (e *exact) Refund(ctx context.Context, r quota.Reservation) error {
+	return e.settle(ctx, r, 0)
+}
+
+// Commit implements [strategies.Committer]. Committing what has been refunded, or
+// has left its window, changes nothing.
+func (e *exact) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
+	return e.settle(ctx, r, actual)
+}
+
+// settle makes units the amount that a reservation holds.
+func (e *exact) settle(ctx context.Context, r quota.Reservation, units int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if r.Request.Policy == nil {
+		return fmt.Errorf("settling a reservation that no admitted request made")
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	sub := e.subject(r.Request.Subject, r.Request.Policy)
+	if l, ok := sub.windows[r.Window]; ok {
+		l.expire(r.Request.Policy.Window, e.clock.Now())
+		l.set(r.Request.ID, units)
+	}
+	return nil
+}
+
+// Used implements [strategies.Viewer].
+func (e *exact) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.clock.Now()
+	r := quota.Reading{Tier: quota.TierProcess}
+	if sub, ok := e.accounts[account{p.Name, s}]; ok {
+		if l, ok := sub.windows[p.Window.At(now).Index]; ok {
+			l.expire(p.Window, now)
+			r.Units, r.Known = l.used, true
+		}
+	}
+	return []quota.Reading{r}, nil
+}
+
+// Provision implements [strategies.Provisioner].
+func (e *exact) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.clock.Now()
+	index := p.Window.At(now).Index
+	for _, g := range grants {
+		sub := &subject{limit: g.Limit, limited: true}
+		e.accounts[account{p.Name, g.Subject}] = sub
+		if g.Used > 0 {
+			sub.open(index).add(entry{initial: true, units: g.Used, at: now})
+		}
+	}
+	return nil
+}
+
+// Close implements [strategies.Strategy]. Other instances may still be open, so
+// the counts stay.
+func (e *exact) Close(context.Context) error { return nil }
+
+func (e *exact) subject(s quota.Subject, p *quota.Policy) *subject {
+	k := account{p.Name, s}
+	sub, ok := e.accounts[k]
+	if !ok {
+		sub = &subject{}
+		e.accounts[k] = sub
+	}
+	return sub
+}
+
+// retryAfter is how long until `excess` units more are free; 0 where only a
+// refund can free them.
+func (l *ledger) retryAfter(w quota.Window, span quota.Span, now time.Time, excess int64) time.Duration {
+	switch {
+	case w.Kind.Tumbling():
+		return span.End.Sub(now)
+	case w.Kind == quota.Rolling:
+		for _, x := range l.entries {
+			if excess -= x.units; excess <= 0 {
+				return x.at.Add(w.RealLength()).Sub(now)
+			}
+		}
+	}
+	return 0
+}

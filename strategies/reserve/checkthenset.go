@@ -1,0 +1,81 @@
+package reserve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var checkThenSetMeta = strategies.Meta{
+	Name:   "check-then-set",
+	Source: "004 (ADR-RM-3)",
+	Doc:    "GET, compare, SET: the race that record 004 starts from",
+	Form:   strategies.Documented,
+	Needs:  []strategies.Need{strategies.NeedRedis},
+	Kinds:  kinds,
+	Reset:  strategies.ResetsNever,
+	Counts: strategies.CountsAdmitted,
+	// No clause: a late SET erases any number of reservations made since its GET.
+	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		return &checkThenSet{redis: env.Redis, keys: newKeys(env)}, nil
+	},
+}
+
+// checkThenSet writes the sum of what it read and what it was asked for. The
+// limit itself may be used up, as in the record's script; the strict comparison
+// in its time line is true of the amounts there either way.
+type checkThenSet struct {
+	redis redis.UniversalClient
+	keys  keys
+}
+
+var (
+	_ strategies.Viewer      = (*checkThenSet)(nil)
+	_ strategies.Provisioner = (*checkThenSet)(nil)
+)
+
+// Take implements [strategies.Strategy].
+func (s *checkThenSet) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	key := s.keys.used(req.Policy.Name, req.Subject)
+	used, err := s.redis.Get(ctx, key).Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return quota.Decision{}, fmt.Errorf("reading what %s has used: %w", req.Subject, err)
+	}
+	d := quota.Decision{Tier: quota.TierRedis}
+	if used+req.Units > req.Policy.Limit {
+		d.Remaining = max(0, req.Policy.Limit-used)
+		return d, nil
+	}
+	used += req.Units
+	if err := s.redis.Set(ctx, key, used, 0).Err(); err != nil {
+		return quota.Decision{}, fmt.Errorf("writing what %s has used: %w", req.Subject, err)
+	}
+	d.Admitted = true
+	d.Remaining = req.Policy.Limit - used
+	return d, nil
+}
+
+// Used implements [strategies.Viewer].
+func (s *checkThenSet) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	return s.keys.reading(ctx, s.redis, subject, p)
+}
+
+// Provision implements [strategies.Provisioner].
+func (s *checkThenSet) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	for _, g := range grants {
+		if g.Limit != p.Limit {
+			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+		}
+	}
+	return provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+		pipe.Set(ctx, s.keys.used(p.Name, g.Subject), g.Used, 0)
+	})
+}
+
+// Close implements [strategies.Strategy]. There is nothing to release.
+func (s *checkThenSet) Close(context.Context) error { return nil }

@@ -1,0 +1,155 @@
+package reserve
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+//go:embed reserve.lua
+var reserveSource string
+
+//go:embed refund.lua
+var refundSource string
+
+var (
+	reserveScript = redis.NewScript(reserveSource)
+	refundScript  = redis.NewScript(refundSource)
+)
+
+var luaReserveMeta = strategies.Meta{
+	Name:   "lua-reserve",
+	Source: "004 (ADR-RM-3)",
+	Doc:    "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
+	Form:   strategies.Documented,
+	Needs:  []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+	Kinds:  kinds,
+	Reset:  strategies.ResetsNever,
+	Counts: strategies.CountsAdmitted,
+	Guarantee: []strategies.Clause{{
+		// The sync job counts stored files only. It forgets every reservation whose
+		// upload is still under way, and what it forgets can be reserved again, in
+		// every round. Neither a repeated refund nor a lost key is noticed.
+		Property:  strategies.PropertyLeak,
+		Tolerates: []strategies.Fault{strategies.FaultCrash, strategies.FaultOutage},
+		Formula:   "L until the sync job runs; then all that was asked",
+		Bound: func(p strategies.Params) int64 {
+			if p.SyncPeriod == 0 {
+				return 0
+			}
+			return max(0, p.Offered-p.Limit)
+		},
+	}},
+	Open: openLuaReserve,
+}
+
+// luaReserve is record 004's decision. A tenant without a limit key has a limit
+// of 0, and a Redis that does not answer is an error: the record describes
+// neither failing open nor failing closed.
+type luaReserve struct {
+	redis redis.UniversalClient
+	keys  keys
+	files source
+}
+
+var (
+	_ strategies.Refunder    = (*luaReserve)(nil)
+	_ strategies.Committer   = (*luaReserve)(nil)
+	_ strategies.Viewer      = (*luaReserve)(nil)
+	_ strategies.Provisioner = (*luaReserve)(nil)
+	_ strategies.Jobber      = (*luaReserve)(nil)
+)
+
+func openLuaReserve(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+	files, err := openSource(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	// Loaded here, so that every instance asks by digest from its first call on.
+	for _, script := range []*redis.Script{reserveScript, refundScript} {
+		if err := script.Load(ctx, env.Redis).Err(); err != nil {
+			return nil, fmt.Errorf("loading the scripts: %w", err)
+		}
+	}
+	return &luaReserve{redis: env.Redis, keys: newKeys(env), files: files}, nil
+}
+
+// Take implements [strategies.Strategy].
+func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	policy := req.Policy.Name
+	names := []string{s.keys.used(policy, req.Subject), s.keys.limit(policy, req.Subject)}
+	res, err := reserveScript.Run(ctx, s.redis, names, req.Units).Int64Slice()
+	if err != nil {
+		return quota.Decision{}, fmt.Errorf("reserving for %s: %w", req.Subject, err)
+	}
+	if len(res) != 3 {
+		return quota.Decision{}, fmt.Errorf("reserve.lua answered %v", res)
+	}
+	reserved, used, limit := res[0] == 1, res[1], res[2]
+	d := quota.Decision{Admitted: reserved, Tier: quota.TierRedis, Remaining: max(0, limit-used)}
+	if reserved {
+		d.Reservation = quota.Reservation{Request: req}
+	}
+	return d, nil
+}
+
+// Commit implements [strategies.Committer]: the upload is done, and its file
+// available. What was reserved stays reserved, also where the file turned out
+// smaller; only the sync job looks at actual sizes.
+func (s *luaReserve) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
+	if r.Request.Policy == nil {
+		return errNoReservation
+	}
+	return s.files.add(ctx, fileOf(r), actual)
+}
+
+// Refund implements [strategies.Refunder]: after a failed upload it gives back
+// what was reserved, after a file's deletion what the file took. It keeps no
+// record of having done so.
+func (s *luaReserve) Refund(ctx context.Context, r quota.Reservation) error {
+	if r.Request.Policy == nil {
+		return errNoReservation
+	}
+	units := r.Request.Units
+	size, stored, err := s.files.remove(ctx, fileOf(r))
+	if err != nil {
+		return err
+	}
+	if stored {
+		units = size
+	}
+	key := s.keys.used(r.Request.Policy.Name, r.Request.Subject)
+	if err := refundScript.Run(ctx, s.redis, []string{key}, units).Err(); err != nil {
+		return fmt.Errorf("refunding %s: %w", r.Request.Subject, err)
+	}
+	return nil
+}
+
+// Used implements [strategies.Viewer].
+func (s *luaReserve) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	return s.keys.reading(ctx, s.redis, subject, p)
+}
+
+// Provision implements [strategies.Provisioner]. Units used at the start are a
+// file that is already stored, so that the sync job finds them too.
+func (s *luaReserve) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	if err := s.files.provision(ctx, p.Name, grants); err != nil {
+		return err
+	}
+	return provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+		pipe.Set(ctx, s.keys.limit(p.Name, g.Subject), g.Limit, 0)
+		if g.Used == 0 {
+			pipe.Del(ctx, s.keys.used(p.Name, g.Subject))
+			return
+		}
+		pipe.Set(ctx, s.keys.used(p.Name, g.Subject), g.Used, 0)
+	})
+}
+
+// Close implements [strategies.Strategy]. There is nothing to release.
+func (s *luaReserve) Close(context.Context) error { return nil }

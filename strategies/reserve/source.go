@@ -1,0 +1,63 @@
+package reserve
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// errNoReservation is what settling the reservation of a rejected request gives.
+var errNoReservation = errors.New("settling a reservation that no admitted request made")
+
+// tenant is a row of the table of tenants. Subjects of different policies are
+// different tenants.
+type tenant struct {
+	policy  string
+	subject quota.Subject
+}
+
+// file names a row of the table of files.
+type file struct {
+	tenant
+	id string
+}
+
+// initialFile is the id of the file that an operator's grant stands for.
+const initialFile = "initial"
+
+func fileOf(r quota.Reservation) file {
+	return file{
+		tenant{r.Request.Policy.Name, r.Request.Subject},
+		"request-" + strconv.FormatUint(r.Request.ID, 10),
+	}
+}
+
+// source is the database of record: which tenants there are, and which files they
+// have stored. Each method is one statement, but for provision.
+type source interface {
+	// provision makes the subjects tenants, each with a single file of the units
+	// used at the start.
+	provision(ctx context.Context, policy string, grants []strategies.Grant) error
+	// add stores a file; one of the same id is an error.
+	add(ctx context.Context, f file, size int64) error
+	// remove deletes a file and returns its size; ok is false where there is none.
+	remove(ctx context.Context, f file) (size int64, ok bool, err error)
+	tenants(ctx context.Context) ([]tenant, error)
+	// stored is the size of all files of a tenant that are not deleted.
+	stored(ctx context.Context, t tenant) (int64, error)
+}
+
+// openSource opens PostgreSQL where there is one, and its model otherwise.
+func openSource(ctx context.Context, env strategies.Env) (source, error) {
+	switch {
+	case env.Postgres != nil:
+		return openPostgres(ctx, env.Postgres)
+	case env.Model != nil:
+		return openModel(env), nil
+	default:
+		return nil, errors.New("neither PostgreSQL nor its model is there to hold the stored files")
+	}
+}

@@ -1,0 +1,269 @@
+package strategytest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// book issues requests of one policy and writes down what came of them.
+type book struct {
+	*fixture
+	policy *quota.Policy
+	epoch  int64
+
+	mu      sync.Mutex
+	events  []oracle.Event
+	initial map[uint32]int64
+}
+
+func (f *fixture) book(p *quota.Policy) *book {
+	return &book{fixture: f, policy: p, epoch: clock.Nano(), initial: map[uint32]int64{}}
+}
+
+// subject is a holder of the book's quota.
+type subject struct {
+	number uint32
+	name   quota.Subject
+}
+
+// subject makes a new one, set up with the policy's limit and the units used at
+// the start.
+func (b *book) subject(used int64) subject {
+	b.Helper()
+	n := b.subjects.Add(1)
+	return b.named(quota.Subject(fmt.Sprintf("subject-%d", n)), n, used)
+}
+
+func (b *book) named(name quota.Subject, n uint32, used int64) subject {
+	b.Helper()
+	s := subject{n, name}
+	if p, ok := b.instances[0].(strategies.Provisioner); ok {
+		grant := strategies.Grant{Subject: s.name, Limit: b.policy.Limit, Used: used}
+		if err := p.Provision(context.Background(), b.policy, []strategies.Grant{grant}); err != nil {
+			b.Fatalf("setting up %q: %v", s.name, err)
+		}
+		b.initial[n] = used
+	}
+	return s
+}
+
+// try asks an instance for units and records the answer.
+func (b *book) try(ctx context.Context, instance int, s subject, units int64) (quota.Decision, error) {
+	req := quota.Request{ID: b.ids.Add(1), Subject: s.name, Policy: b.policy, Units: units}
+	e := oracle.Event{Call: clock.Nano(), Units: units, Subject: s.number, Instance: uint8(instance)}
+	d, err := b.instances[instance].Take(ctx, req)
+	e.Reply = clock.Nano()
+	switch {
+	case err != nil:
+		e.Outcome = oracle.Failed
+	case d.Admitted:
+		e.Outcome = oracle.Admitted
+	case d.Degraded:
+		e.Outcome = oracle.RejectedDegraded
+	default:
+		e.Outcome = oracle.Rejected
+	}
+	b.record(e)
+	if err == nil {
+		b.decent(req, d)
+	}
+	return d, err
+}
+
+// take is try where an error ends the test.
+func (b *book) take(s subject, units int64) quota.Decision {
+	b.Helper()
+	d, err := b.try(context.Background(), 0, s, units)
+	if err != nil {
+		b.Fatalf("asking for %d units: %v", units, err)
+	}
+	if d.Degraded {
+		b.Fatalf("%+v is degraded although every store is there", d)
+	}
+	return d
+}
+
+// exhaust asks n times for one unit and counts what was admitted.
+func (b *book) exhaust(s subject, n int64) (admitted int64, held []quota.Reservation) {
+	b.Helper()
+	for range n {
+		if d := b.take(s, 1); d.Admitted {
+			admitted++
+			held = append(held, d.Reservation)
+		}
+	}
+	return admitted, held
+}
+
+// refund gives units back; they are those that the oracle is told of.
+func (b *book) refund(s subject, r quota.Reservation, units int64) error {
+	e := oracle.Event{Kind: oracle.Refund, Call: clock.Nano(), Units: units, Subject: s.number}
+	err := b.instances[0].(strategies.Refunder).Refund(context.Background(), r)
+	e.Reply = clock.Nano()
+	b.record(e)
+	return err
+}
+
+func (b *book) commit(s subject, r quota.Reservation, actual int64) error {
+	e := oracle.Event{Kind: oracle.Commit, Call: clock.Nano(), Units: r.Request.Units - actual, Subject: s.number}
+	err := b.instances[0].(strategies.Committer).Commit(context.Background(), r, actual)
+	e.Reply = clock.Nano()
+	b.record(e)
+	return err
+}
+
+func (b *book) record(e oracle.Event) {
+	e.Call -= b.epoch
+	e.Reply -= b.epoch
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.events = append(b.events, e)
+}
+
+// decent looks at what every decision must be, whoever made it.
+func (b *book) decent(req quota.Request, d quota.Decision) {
+	b.Helper()
+	if d.Tier == "" {
+		b.Errorf("%+v does not say which tier decided", d)
+	}
+	if d.Remaining < -1 {
+		b.Errorf("%+v: remaining is neither units nor -1", d)
+	}
+	if d.RetryAfter < 0 {
+		b.Errorf("%+v: retry after a negative time", d)
+	}
+	held := d.Reservation.Request
+	if !d.Admitted && held.Policy != nil {
+		b.Errorf("%+v is a rejection with a reservation", d)
+	}
+	_, refunds := b.instances[0].(strategies.Refunder)
+	_, commits := b.instances[0].(strategies.Committer)
+	if d.Admitted && (refunds || commits) && held != req {
+		b.Errorf("%+v: the reservation is of %+v and not of %+v", d, held, req)
+	}
+}
+
+// judge is the oracle's verdict on all that was recorded.
+func (b *book) judge(w quota.Window) oracle.Verdict {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return oracle.Judge(oracle.Config{
+		Window: w, Limit: b.policy.Limit, Epoch: clock.Time(b.epoch),
+		Initial: func(s uint32) int64 { return b.initial[s] },
+	}, slices.Clone(b.events))
+}
+
+// hold fails the test where a declared clause was certainly broken, among those
+// that tolerate the faults that the test has caused.
+func (b *book) hold(faults ...strategies.Fault) {
+	b.Helper()
+	for _, c := range b.meta.Guarantee {
+		if slices.ContainsFunc(faults, func(f strategies.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {
+			continue
+		}
+		for _, w := range judgedAs(c, b.policy.Window) {
+			v := b.judge(w)
+			if v.Malformed > 0 {
+				b.Errorf("%d events of the test itself are malformed", v.Malformed)
+			}
+			bound := c.Bound(b.params(v))
+			worst := v.LeakWorst
+			if c.Property == strategies.PropertyFalseReject {
+				worst = v.FalseRejectWorst
+			}
+			if worst > bound {
+				b.Errorf("%s window, limit %d: the worst subject has a %s of %d units; declared is %s, which is %d here (%+v)",
+					w.Kind, b.policy.Limit, c.Property, worst, c.Formula, bound, b.params(v))
+			}
+		}
+	}
+}
+
+func (b *book) params(v oracle.Verdict) strategies.Params {
+	return strategies.Params{
+		Limit: b.policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight,
+		Instances: int64(len(b.instances)), Offered: v.MaxOffered,
+	}
+}
+
+// judgedAs are the windows that a clause is about: the policy's own, and where
+// the clause names it the rolling one of the same length.
+func judgedAs(c strategies.Clause, own quota.Window) []quota.Window {
+	var out []quota.Window
+	if c.Applies(own.Kind) {
+		out = append(out, own)
+	}
+	if own.Kind == quota.Fixed && slices.Contains(c.Kinds, quota.Rolling) {
+		out = append(out, quota.Window{Kind: quota.Rolling, Length: own.Length, Timeline: own.Timeline})
+	}
+	return out
+}
+
+// most and least are the units that one caller after the other may be admitted,
+// of so many units offered one by one; -1 is no bound.
+func (b *book) most(offered int64) int64 {
+	if bound, ok := b.bound(strategies.PropertyLeak, offered, 1); ok {
+		return b.policy.Limit + bound
+	}
+	return -1
+}
+
+func (b *book) least(offered int64) int64 {
+	bound, _ := b.bound(strategies.PropertyFalseReject, offered, 1)
+	return max(0, min(offered, b.policy.Limit)-bound)
+}
+
+// bound is the tightest that the strategy declares for a single caller of a
+// single instance; ok is false where it declares none.
+func (b *book) bound(property strategies.Property, offered, cost int64) (bound int64, ok bool) {
+	for _, c := range b.meta.Guarantee {
+		if c.Property != property || !c.Applies(b.policy.Window.Kind) {
+			continue
+		}
+		n := c.Bound(strategies.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered})
+		if !ok || n < bound {
+			bound, ok = n, true
+		}
+	}
+	return bound, ok
+}
+
+// promises reports whether the strategy declares anything about leaks of this
+// policy. One that does not may also fail to decide while others do.
+func (b *book) promises() bool {
+	_, ok := b.bound(strategies.PropertyLeak, 1, 1)
+	return ok
+}
+
+// exactly reports whether a single caller gets the right answer every time,
+// as the strategy declares.
+func (b *book) exactly(offered, cost int64) bool {
+	leak, declared := b.bound(strategies.PropertyLeak, offered, cost)
+	reject, _ := b.bound(strategies.PropertyFalseReject, offered, cost)
+	return declared && leak == 0 && reject == 0
+}
+
+// within fails the test where so many admitted units, of so many offered one by
+// one, are not what the strategy declares.
+func (b *book) within(what string, admitted, offered int64) {
+	b.Helper()
+	if least := b.least(offered); admitted < least {
+		b.Errorf("%s: %s window, limit %d: %d of %d units were admitted; at least %d have to be, unless a false-reject clause says otherwise",
+			what, b.policy.Window.Kind, b.policy.Limit, admitted, offered, least)
+	}
+	if most := b.most(offered); most >= 0 && admitted > most {
+		b.Errorf("%s: %s window, limit %d: %d of %d units were admitted; the leak clause allows %d",
+			what, b.policy.Window.Kind, b.policy.Limit, admitted, offered, most)
+	}
+}
+
+// wait sleeps on the wall clock.
+func wait(d time.Duration) { _ = clock.Wall{}.Sleep(context.Background(), d) }

@@ -1,0 +1,176 @@
+package strategytest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// checkSequential: one caller asks for twice the limit, unit by unit.
+func checkSequential(tb testing.TB, m *strategies.Meta, stores Stores) {
+	f := open(tb, m, stores, 1)
+	const limit, offered = 7, 14
+	for _, p := range served(m) {
+		b := f.book(withLimit(p, limit))
+		s := b.subject(0)
+		var admitted int64
+		for i := range int64(offered) {
+			d := b.take(s, 1)
+			if d.Admitted {
+				admitted++
+			}
+			if want := max(0, limit-admitted); b.exactly(offered, 1) && d.Remaining >= 0 && d.Remaining != want {
+				tb.Errorf("%s window: %d remain after request %d, says the decision; it is %d", p.Window.Kind, d.Remaining, i+1, want)
+			}
+		}
+		b.within("one caller", admitted, offered)
+		b.hold()
+	}
+}
+
+// checkCosts: requests of several units that do not add up to the limit, then
+// smaller ones that fit into what is left.
+func checkCosts(tb testing.TB, m *strategies.Meta, stores Stores) {
+	f := open(tb, m, stores, 1)
+	for _, p := range served(m) {
+		b := f.book(withLimit(p, 10))
+		s := b.subject(0)
+		var admitted int64
+		for _, units := range []int64{3, 3, 3, 3, 2, 1, 1, 11} {
+			if b.take(s, units).Admitted {
+				admitted += units
+			}
+		}
+		if b.exactly(27, 11) && admitted != b.policy.Limit {
+			tb.Errorf("%s window: %d units were admitted by requests that fill up a limit of %d", p.Window.Kind, admitted, b.policy.Limit)
+		}
+		b.hold()
+	}
+}
+
+// oddNames are subjects that are easily taken for one another, or for syntax.
+var oddNames = []quota.Subject{
+	"a", "A", "a:", ":a", "a:b", "a b", " a", "{a}", "{a}b", "a*", "a'b", `a"b`, `a\b`, "a%s", "a;--", "é", "e\u0301", "a/b", "a.b",
+	"a:conformance", "a:used", "a:limit",
+}
+
+// checkSubjects: what one subject uses up is not missing from another.
+func checkSubjects(tb testing.TB, m *strategies.Meta, stores Stores) {
+	f := open(tb, m, stores, 1)
+	p, ok := anyKind(m)
+	if !ok {
+		tb.Skip("serves no policy")
+	}
+	const limit, offered = 2, 4
+	b := f.book(withLimit(p, limit))
+	for i, name := range oddNames {
+		s := b.named(name, uint32(i), 0)
+		admitted, _ := b.exhaust(s, offered)
+		b.within(fmt.Sprintf("subject %q after %d others were used up", name, i), admitted, offered)
+	}
+	b.hold()
+}
+
+// checkNextWindow: a window that follows one that was used up starts from zero.
+// It is reached by moving the policy's anchor.
+func checkNextWindow(tb testing.TB, m *strategies.Meta, stores Stores) {
+	if m.Reset != strategies.ResetsWindow {
+		tb.Skip("does not reset")
+	}
+	if _, ok := servedKind(m, quota.Kind.Tumbling); !ok {
+		tb.Skip("serves no windows that follow each other")
+	}
+	f := open(tb, m, stores, 1)
+	const limit, offered = 3, 6
+	for _, p := range served(m) {
+		if !p.Window.Kind.Tumbling() {
+			continue
+		}
+		b := f.book(withLimit(p, limit))
+		s := b.subject(0)
+		for i := range 4 {
+			admitted, _ := b.exhaust(s, offered)
+			b.within(fmt.Sprintf("window %d", i), admitted, offered)
+			b.policy = nextWindow(b.policy)
+		}
+	}
+}
+
+// checkRolling: units come back one window's length after they were admitted.
+func checkRolling(tb testing.TB, m *strategies.Meta, stores Stores) {
+	p, ok := servedKind(m, func(k quota.Kind) bool { return k == quota.Rolling })
+	if !ok {
+		tb.Skip("serves no rolling windows")
+	}
+	f := open(tb, m, stores, 1)
+	const limit, offered = 3, 6
+	p.Window.Length = 150 * time.Millisecond
+	b := f.book(withLimit(p, limit))
+	s := b.subject(0)
+	for i := range 2 {
+		admitted, _ := b.exhaust(s, offered)
+		// A slow machine may be served more than one window here, never less.
+		if least := b.least(offered); admitted < least {
+			tb.Errorf("round %d: %d of %d units were admitted, not %d", i, admitted, offered, least)
+		}
+		wait(2 * p.Window.Length)
+	}
+	b.hold()
+}
+
+// checkProvision: an operator's grant counts, and replaces what was there.
+func checkProvision(tb testing.TB, m *strategies.Meta, stores Stores) {
+	f := open(tb, m, stores, 1)
+	p, ok := f.instances[0].(strategies.Provisioner)
+	if !ok {
+		tb.Skip("cannot be set up")
+	}
+	const limit, used, offered = 5, 2, 10
+	for _, policy := range served(m) {
+		b := f.book(withLimit(policy, limit))
+		admitted, _ := b.exhaust(b.subject(used), offered)
+		// The units used at the start take the place of admitted ones.
+		b.within("with units used at the start, them included", used+admitted, used+offered)
+		b.hold()
+	}
+
+	// More than any batch, the last of them used up.
+	policy, _ := anyKind(m)
+	b := f.book(withLimit(policy, limit))
+	grants := make([]strategies.Grant, 2_345)
+	for i := range grants {
+		grants[i] = strategies.Grant{Subject: quota.Subject(fmt.Sprintf("granted-%d", i)), Limit: limit}
+	}
+	last := &grants[len(grants)-1]
+	last.Used = limit
+	if err := p.Provision(context.Background(), b.policy, grants); err != nil {
+		tb.Fatalf("setting up %d subjects: %v", len(grants), err)
+	}
+	first, _ := b.exhaust(subject{b.subjects.Add(1), grants[0].Subject}, offered)
+	b.within("the first of many", first, offered)
+	if d := b.take(subject{b.subjects.Add(1), last.Subject}, 1); d.Admitted && b.exactly(offered, 1) {
+		tb.Errorf("the last of %d subjects was set up without anything left, and is admitted", len(grants))
+	}
+	checkGrantedLimit(tb, f, p, policy)
+}
+
+// checkGrantedLimit: a limit of the subject's own is kept, or refused in so many
+// words.
+func checkGrantedLimit(tb testing.TB, f *fixture, p strategies.Provisioner, policy quota.Policy) {
+	b := f.book(withLimit(policy, 5))
+	s := subject{b.subjects.Add(1), "generous"}
+	const own, offered = 8, 16
+	err := p.Provision(context.Background(), b.policy, []strategies.Grant{{Subject: s.name, Limit: own}})
+	if err != nil {
+		return
+	}
+	admitted, _ := b.exhaust(s, offered)
+	larger := *b.policy
+	larger.Limit = own
+	b.policy = &larger
+	b.within("a limit of the subject's own", admitted, offered)
+}

@@ -1,0 +1,165 @@
+package strategytest
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// checkJobs: background work has a name and an occasion, and comes to rest when
+// nobody asks for anything.
+func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
+	f := open(tb, m, stores, 1)
+	jobber, ok := f.instances[0].(strategies.Jobber)
+	if !ok {
+		tb.Skip("has no jobs")
+	}
+	p, ok := anyKind(m)
+	if !ok {
+		tb.Skip("serves no policy")
+	}
+	b := f.book(withLimit(p, 3))
+	for range 3 {
+		b.exhaust(b.subject(0), 6)
+	}
+	jobs := jobber.Jobs()
+	var names []string
+	for _, j := range jobs {
+		names = append(names, j.Name)
+		if j.Name == "" || j.Run == nil {
+			tb.Fatalf("job %q has no name, or nothing to run", j.Name)
+		}
+		if j.Every <= 0 && j.Pending == nil {
+			tb.Errorf("job %s never runs: it has no period and cannot be woken", j.Name)
+		}
+	}
+	unique(tb, "job", names)
+	settle(tb, jobs)
+	for _, j := range jobs {
+		if j.Pending != nil && j.Pending() {
+			tb.Errorf("job %s still has work after a round that changed nothing", j.Name)
+		}
+	}
+}
+
+// settle runs all jobs until a round of every one changes nothing.
+func settle(tb testing.TB, jobs []strategies.Job) {
+	tb.Helper()
+	const rounds = 20
+	for range rounds {
+		idle := true
+		for _, j := range jobs {
+			changed, err := j.Run(context.Background())
+			if err != nil {
+				tb.Fatalf("job %s: %v", j.Name, err)
+			}
+			idle = idle && !changed
+		}
+		if idle {
+			return
+		}
+	}
+	tb.Errorf("after %d rounds without a request the jobs still change something", rounds)
+}
+
+// checkCancelled: a caller that has given up gets an error, and no decision.
+func checkCancelled(tb testing.TB, m *strategies.Meta, stores Stores) {
+	f := open(tb, m, stores, 1)
+	p, ok := anyKind(m)
+	if !ok {
+		tb.Skip("serves no policy")
+	}
+	b := f.book(withLimit(p, 5))
+	s := b.subject(0)
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	expired, cancel := context.WithDeadline(context.Background(), clock.Wall{}.Now().Add(-time.Second))
+	defer cancel()
+	for _, c := range []struct {
+		ctx  context.Context
+		want error
+	}{{cancelled, context.Canceled}, {expired, context.DeadlineExceeded}} {
+		d, err := b.try(c.ctx, 0, s, 1)
+		if !errors.Is(err, c.want) {
+			tb.Errorf("a context with %q gives the decision %+v and the error %v", c.want, d, err)
+		}
+	}
+	// Nothing of that may have hurt those who still wait.
+	admitted, _ := b.exhaust(b.subject(0), 10)
+	b.within("after callers that gave up", admitted, 10)
+	b.hold()
+}
+
+// checkOutage: without its stores a strategy makes no decision, or one that is
+// marked as made without them.
+func checkOutage(tb testing.TB, m *strategies.Meta, stores Stores) {
+	if len(m.Needs) == 0 {
+		tb.Skip("needs no store")
+	}
+	f := open(tb, m, stores, 1)
+	p, ok := anyKind(m)
+	if !ok {
+		tb.Skip("serves no policy")
+	}
+	b := f.book(withLimit(p, 5))
+	before, fresh, after := b.subject(0), b.subject(0), b.subject(0)
+	b.exhaust(before, 3)
+
+	f.breakStores()
+	for _, s := range []subject{before, fresh} {
+		for range 10 {
+			d, err := b.try(context.Background(), 0, s, 1)
+			if err == nil && !d.Degraded {
+				tb.Errorf("%+v was made while every store was out of order, and is not marked as degraded", d)
+			}
+		}
+	}
+	b.hold(strategies.FaultOutage)
+	if f.env.Postgres != nil {
+		return // it does not come back
+	}
+	f.mend()
+	admitted, _ := b.exhaust(after, 10)
+	b.within("after the outage", admitted, 10)
+}
+
+// checkClose: an instance that closes takes nothing with it that others need, and
+// leaves nothing running.
+func checkClose(tb testing.TB, m *strategies.Meta, stores Stores) {
+	f := open(tb, m, stores, 1)
+	p, ok := anyKind(m)
+	if !ok {
+		tb.Skip("serves no policy")
+	}
+	b := f.book(withLimit(p, 20))
+	s := b.subject(0)
+	b.take(s, 1) // connections are made by now
+
+	before := runtime.NumGoroutine()
+	second := f.open(1)
+	f.instances = append(f.instances, second)
+	if _, err := b.try(context.Background(), 1, s, 1); err != nil {
+		tb.Fatal(err)
+	}
+	f.instances = f.instances[:1]
+	for i := range 2 {
+		if err := second.Close(context.Background()); err != nil {
+			tb.Errorf("closing for the %d. time: %v", i+1, err)
+		}
+	}
+	b.take(s, 1)
+	after := 0
+	for range 100 {
+		if after = runtime.NumGoroutine(); after <= before {
+			return
+		}
+		wait(10 * time.Millisecond)
+	}
+	stacks := make([]byte, 1<<16)
+	tb.Errorf("%d goroutines before an instance opened, %d after it closed:\n%s", before, after, stacks[:runtime.Stack(stacks, true)])
+}

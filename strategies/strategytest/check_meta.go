@@ -1,0 +1,130 @@
+package strategytest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var (
+	forms = []strategies.Form{
+		strategies.Documented, strategies.Hardened, strategies.Rejected, strategies.Reference,
+		strategies.Future, strategies.Frontier, strategies.Baseline, strategies.Library,
+	}
+	needs      = []strategies.Need{strategies.NeedRedis, strategies.NeedPostgres, strategies.NeedSource}
+	modes      = []strategies.Mode{strategies.ModeMeasure, strategies.ModeSimulate, strategies.ModeExplore}
+	countings  = []strategies.Counting{strategies.CountsAdmitted, strategies.CountsAttempts, strategies.CountsNothing}
+	resets     = []strategies.Reset{strategies.ResetsWindow, strategies.ResetsNever, strategies.ResetsMissing}
+	properties = []strategies.Property{strategies.PropertyLeak, strategies.PropertyFalseReject}
+)
+
+// checkMeta looks at what the Meta says about the strategy: it is all that
+// reports and the command line know.
+func checkMeta(tb testing.TB, m *strategies.Meta, _ Stores) {
+	if m.Name != strings.ToLower(m.Name) {
+		tb.Errorf("name %q is not in lower case", m.Name)
+	}
+	if strings.HasSuffix(m.Doc, ".") || strings.Contains(m.Doc, "\n") || m.Doc != strings.TrimSpace(m.Doc) {
+		tb.Errorf("doc %q is not one line without a full stop", m.Doc)
+	}
+	among(tb, "form", forms, m.Form)
+	among(tb, "counting", countings, m.Counts)
+	among(tb, "reset", resets, m.Reset)
+	for _, n := range m.Needs {
+		among(tb, "need", needs, n)
+	}
+	if m.Source == "" && (m.Form == strategies.Documented || m.Form == strategies.Rejected) {
+		tb.Errorf("a strategy of form %q names the record that it comes from", m.Form)
+	}
+	for mode, reason := range m.Excluded {
+		among(tb, "excluded mode", modes, mode)
+		if reason == "" {
+			tb.Errorf("mode %s is excluded without a reason", mode)
+		}
+	}
+	if len(m.Excluded) == len(modes) {
+		tb.Error("every mode is excluded")
+	}
+	unique(tb, "kind", m.Kinds)
+	unique(tb, "need", m.Needs)
+	if policies := served(m); len(policies) == 0 {
+		tb.Errorf("kinds are %v, but no policy of any of them is served", m.Kinds)
+	}
+	var names []string
+	for _, o := range m.Options {
+		names = append(names, o.Name)
+		if o.Name == "" || o.Doc == "" {
+			tb.Errorf("option %q has no name or no doc", o.Name)
+		}
+		unique(tb, "value of option "+o.Name, o.Values)
+	}
+	unique(tb, "option", names)
+	for _, c := range m.Guarantee {
+		checkClause(tb, c)
+	}
+}
+
+// checkClause evaluates the bound over a small grid: it must be a number of units,
+// and one that does not shrink as more is going on.
+func checkClause(tb testing.TB, c strategies.Clause) {
+	among(tb, "property", properties, c.Property)
+	unique(tb, "tolerated fault", c.Tolerates)
+	for _, limit := range []int64{1, 10} {
+		for _, cost := range []int64{1, 3} {
+			var last int64
+			for _, more := range []int64{1, 2, 50} {
+				got := c.Bound(strategies.Params{
+					Limit: limit, MaxCost: cost, InFlight: more, Instances: more, Offered: limit * more,
+				})
+				if got < 0 {
+					tb.Errorf("%s clause: a bound of %d units", c.Property, got)
+				}
+				if got < last {
+					tb.Errorf("%s clause: the bound sinks from %d to %d as load rises", c.Property, last, got)
+				}
+				last = got
+			}
+		}
+	}
+}
+
+func among[T comparable](tb testing.TB, what string, valid []T, v T) {
+	tb.Helper()
+	if !slices.Contains(valid, v) {
+		tb.Errorf("%s %v is none of %v", what, v, valid)
+	}
+}
+
+func unique[T comparable](tb testing.TB, what string, list []T) {
+	tb.Helper()
+	for i, v := range list {
+		if slices.Contains(list[:i], v) {
+			tb.Errorf("%s %v comes twice", what, v)
+		}
+	}
+}
+
+// checkOptions opens the strategy with each value of each option. What a value
+// does to decisions is its family's own test.
+func checkOptions(tb testing.TB, m *strategies.Meta, stores Stores) {
+	if len(m.Options) == 0 {
+		tb.Skip("has no options")
+	}
+	p, ok := anyKind(m)
+	if !ok {
+		tb.Skip("serves no policy")
+	}
+	for _, o := range m.Options {
+		values := o.Values
+		if len(values) == 0 {
+			values = []string{o.Default}
+		}
+		for _, v := range values {
+			f := openWith(tb, m, stores, 1, strategies.Options{o.Name: v})
+			b := f.book(withLimit(p, 5))
+			b.take(b.subject(0), 1)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package strategytest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	mrand "math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// fixture is one strategy on stores of its own.
+type fixture struct {
+	testing.TB
+	meta      *strategies.Meta
+	instances []strategies.Strategy
+	env       strategies.Env
+	ids       atomic.Uint64
+	subjects  atomic.Uint32
+	broken    atomic.Bool
+}
+
+// errOutage is what every store says while it is broken.
+var errOutage = errors.New("the store is out of order")
+
+// open makes that many instances with default options. It skips the test where a
+// store is missing.
+func open(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *fixture {
+	tb.Helper()
+	return openWith(tb, meta, stores, instances, nil)
+}
+
+func openWith(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given strategies.Options) *fixture {
+	tb.Helper()
+	sel, err := meta.Select(given)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f := &fixture{TB: tb, meta: meta}
+	f.env = strategies.Env{
+		Clock: clock.Wall{}, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
+		Instances: instances, Options: sel.Options, Wake: func(string) {},
+	}
+	f.connect(stores)
+	for i := range instances {
+		f.instances = append(f.instances, f.open(i))
+	}
+	tb.Cleanup(func() {
+		for i, s := range f.instances {
+			if err := s.Close(context.Background()); err != nil {
+				tb.Errorf("closing instance %d: %v", i, err)
+			}
+		}
+	})
+	return f
+}
+
+func (f *fixture) connect(stores Stores) {
+	f.Helper()
+	if f.meta.NeedsStore(strategies.NeedRedis) {
+		if stores.Redis == nil {
+			f.Skip("needs Redis")
+		}
+		client := stores.Redis(f.TB)
+		client.AddHook(outage{&f.broken})
+		f.env.Redis = client
+	}
+	needsPostgres, needsSource := f.meta.NeedsStore(strategies.NeedPostgres), f.meta.NeedsStore(strategies.NeedSource)
+	switch {
+	case !needsPostgres && !needsSource:
+	case stores.Postgres != nil:
+		f.env.Postgres = stores.Postgres(f.TB)
+	case needsPostgres:
+		f.Skip("needs PostgreSQL")
+	default:
+		f.env.Model = strategies.NewModel(func(_ context.Context, _ string, run func() error) error {
+			if f.broken.Load() {
+				return errOutage
+			}
+			return run()
+		})
+	}
+}
+
+// open makes one more instance, which the caller closes.
+func (f *fixture) open(i int) strategies.Strategy {
+	f.Helper()
+	env := f.env
+	env.Instance = i
+	env.Rand = mrand.New(mrand.NewPCG(1, uint64(i)))
+	s, err := f.meta.Open(context.Background(), env)
+	if err != nil {
+		f.Fatalf("opening instance %d: %v", i, err)
+	}
+	return s
+}
+
+// breakStores makes every store command fail from now on. Redis and the model
+// come back with mend, PostgreSQL does not.
+func (f *fixture) breakStores() {
+	f.broken.Store(true)
+	if f.env.Postgres != nil {
+		closePool(f.env.Postgres)
+	}
+}
+
+func (f *fixture) mend() { f.broken.Store(false) }
+
+func closePool(p *pgxpool.Pool) {
+	p.Reset() // connections in use are not waited for
+	p.Close()
+}
+
+// outage is a go-redis hook that lets no command through while it is on.
+type outage struct{ on *atomic.Bool }
+
+func (o outage) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (o outage) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if o.on.Load() {
+			return errOutage
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (o outage) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if o.on.Load() {
+			for _, cmd := range cmds {
+				cmd.SetErr(errOutage)
+			}
+			return errOutage
+		}
+		return next(ctx, cmds)
+	}
+}

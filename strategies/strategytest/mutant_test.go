@@ -1,0 +1,320 @@
+package strategytest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/stores/storetest"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// mutants are wrong in one way each, and the check that has to notice.
+var mutants = []struct {
+	name, check string
+	meta        func(*strategies.Meta)
+	make        func(*double)
+}{
+	{name: "admits one unit more", check: "sequential", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			return d.withPolicy(ctx, req, func(p *quota.Policy) { p.Limit++ })
+		}
+		d.grant = func(*double, context.Context, *quota.Policy, []strategies.Grant) error { return nil }
+	}},
+	{name: "never admits", check: "sequential", make: func(d *double) {
+		d.take = func(*double, context.Context, quota.Request) (quota.Decision, error) {
+			return quota.Decision{Tier: quota.TierRedis}, nil
+		}
+	}},
+	{name: "never admits and promises nothing", check: "sequential",
+		meta: func(m *strategies.Meta) { m.Guarantee, m.Form = nil, strategies.Documented },
+		make: func(d *double) {
+			d.take = func(*double, context.Context, quota.Request) (quota.Decision, error) {
+				return quota.Decision{Tier: quota.TierRedis}, nil
+			}
+		}},
+	{name: "names no tier", check: "sequential", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			dec, err := d.right(ctx, req)
+			dec.Tier = ""
+			return dec, err
+		}
+	}},
+	{name: "remaining is one too many", check: "sequential", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			dec, err := d.right(ctx, req)
+			dec.Remaining++
+			return dec, err
+		}
+	}},
+	{name: "ignores the amount", check: "costs", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			r, err := d.full.Used(ctx, req.Subject, req.Policy)
+			if err != nil || r[0].Units >= req.Policy.Limit {
+				return quota.Decision{Tier: quota.TierRedis, Remaining: -1}, err
+			}
+			return d.withPolicy(ctx, req, func(p *quota.Policy) { p.Limit = unlimited })
+		}
+		d.grant = func(*double, context.Context, *quota.Policy, []strategies.Grant) error { return nil }
+	}},
+	{name: "charges rejected requests", check: "costs", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			dec, err := d.withPolicy(ctx, req, func(p *quota.Policy) { p.Limit = unlimited })
+			if used := unlimited - dec.Remaining; err == nil && used > req.Policy.Limit {
+				return quota.Decision{Tier: quota.TierRedis}, nil
+			}
+			dec.Remaining = -1
+			return dec, err
+		}
+		d.grant = func(*double, context.Context, *quota.Policy, []strategies.Grant) error { return nil }
+	}},
+	{name: "mixes subjects", check: "subjects", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			inner := req
+			inner.Subject = quota.Subject(strings.ToLower(string(req.Subject)))
+			dec, err := d.right(ctx, inner)
+			if dec.Admitted {
+				dec.Reservation.Request = req
+			}
+			return dec, err
+		}
+	}},
+	{name: "never resets", check: "next-window", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			return d.withPolicy(ctx, req, func(p *quota.Policy) { p.Window = quota.Window{} })
+		}
+	}},
+	{name: "never lets go of a rolling window", check: "rolling", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			return d.withPolicy(ctx, req, func(p *quota.Policy) { p.Window.Length = time.Hour })
+		}
+	}},
+	{name: "lets go of a rolling window too soon", check: "rolling", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			wait(req.Policy.Window.Length / 8)
+			return d.withPolicy(ctx, req, func(p *quota.Policy) { p.Window.Length /= 8 })
+		}
+	}},
+	{name: "forgets what was used at the start", check: "provision", make: func(d *double) {
+		d.grant = func(d *double, ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+			for i := range grants {
+				grants[i].Used = 0
+			}
+			return d.full.Provision(ctx, p, grants)
+		}
+	}},
+	{name: "sets up the first batch only", check: "provision", make: func(d *double) {
+		d.grant = func(d *double, ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+			return d.full.Provision(ctx, p, grants[:min(1000, len(grants))])
+		}
+	}},
+	{name: "ignores a limit of the subject's own", check: "provision", make: func(d *double) {
+		d.grant = func(d *double, ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+			grants = slices.Clone(grants)
+			for i := range grants {
+				grants[i].Limit = p.Limit
+			}
+			return d.full.Provision(ctx, p, grants)
+		}
+	}},
+	{name: "refunds nothing", check: "refund", make: func(d *double) {
+		d.refund = func(*double, context.Context, quota.Reservation) error { return nil }
+	}},
+	{name: "refunds a unit too many", check: "refund", make: func(d *double) {
+		d.refund = func(d *double, ctx context.Context, r quota.Reservation) error {
+			return d.full.Commit(ctx, r, -1)
+		}
+	}},
+	{name: "refunds twice", check: "double-refund", make: func(d *double) {
+		var mu sync.Mutex
+		seen := map[uint64]bool{}
+		d.refund = func(d *double, ctx context.Context, r quota.Reservation) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if seen[r.Request.ID] {
+				r.Request.ID++ // somebody else's
+			}
+			seen[r.Request.ID] = true
+			return d.full.Refund(ctx, r)
+		}
+	}},
+	{name: "a commit lets go", check: "commit", make: func(d *double) {
+		d.commit = func(d *double, ctx context.Context, r quota.Reservation, _ int64) error {
+			return d.full.Refund(ctx, r)
+		}
+	}},
+	{name: "a commit keeps what was not used", check: "commit", make: func(d *double) {
+		d.commit = func(*double, context.Context, quota.Reservation, int64) error { return nil }
+	}},
+	{name: "shows a unit too few", check: "used", make: func(d *double) {
+		d.used = func(d *double, ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+			r, err := d.full.Used(ctx, s, p)
+			for i := range r {
+				r[i].Units = max(0, r[i].Units-1)
+			}
+			return r, err
+		}
+	}},
+	{name: "declares attempts and counts admitted units", check: "used",
+		meta: func(m *strategies.Meta) { m.Counts = strategies.CountsAttempts }},
+	{name: "shows counts and declares none", check: "used",
+		meta: func(m *strategies.Meta) { m.Counts = strategies.CountsNothing }},
+	{name: "a job is never idle", check: "jobs", make: func(d *double) {
+		d.jobs[0].Run = func(context.Context) (bool, error) { return true, nil }
+	}},
+	{name: "a job never runs", check: "jobs", make: func(d *double) { d.jobs[0].Every = 0 }},
+	{name: "a job fails", check: "jobs", make: func(d *double) {
+		d.jobs[0].Run = func(context.Context) (bool, error) { return false, errors.New("no") }
+	}},
+	{name: "decides for those who gave up", check: "cancelled", make: func(d *double) {
+		d.take = func(d *double, _ context.Context, req quota.Request) (quota.Decision, error) {
+			return d.right(context.Background(), req)
+		}
+	}},
+	{name: "takes giving up for an outage", check: "cancelled", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			dec, err := d.right(ctx, req)
+			if err != nil {
+				return quota.Decision{Tier: quota.TierProcess, Degraded: true}, nil
+			}
+			return dec, err
+		}
+	}},
+	{name: "fails open and does not say so", check: "outage", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			dec, err := d.right(ctx, req)
+			if err != nil && ctx.Err() == nil {
+				return quota.Decision{Admitted: true, Tier: quota.TierProcess, Reservation: quota.Reservation{Request: req}}, nil
+			}
+			return dec, err
+		}
+	}},
+	{name: "does not recover", check: "outage", make: func(d *double) {
+		var down atomic.Bool
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			dec, err := d.right(ctx, req)
+			if down.Load() || err != nil {
+				down.Store(true)
+				return quota.Decision{}, errOutage
+			}
+			return dec, err
+		}
+	}},
+	{name: "leaves a goroutine behind", check: "close", make: func(d *double) {
+		d.close = func(*double) { go wait(3 * time.Second) }
+	}},
+	{name: "checks, and counts later", check: "concurrent", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			r, err := d.full.Used(ctx, req.Subject, req.Policy)
+			if err != nil || r[0].Units+req.Units > req.Policy.Limit {
+				return quota.Decision{Tier: quota.TierRedis, Remaining: -1}, err
+			}
+			wait(pause)
+			return d.withPolicy(ctx, req, func(p *quota.Policy) { p.Limit = unlimited })
+		}
+		d.grant = func(*double, context.Context, *quota.Policy, []strategies.Grant) error { return nil }
+	}},
+	{name: "fails under load", check: "concurrent", make: func(d *double) {
+		var busy atomic.Int32
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			defer busy.Add(-1)
+			if busy.Add(1) > 1 {
+				return quota.Decision{}, errors.New("busy")
+			}
+			wait(pause)
+			return d.right(ctx, req)
+		}
+	}},
+	{name: "gives back twice under load", check: "concurrent-refunds", make: func(d *double) {
+		var calls atomic.Int32
+		d.refund = func(d *double, ctx context.Context, r quota.Reservation) error {
+			if calls.Add(1)%4 == 0 {
+				return d.full.Commit(ctx, r, -2)
+			}
+			return d.full.Refund(ctx, r)
+		}
+	}},
+	{name: "an option value does not open", check: "options", meta: func(m *strategies.Meta) {
+		m.Options = []strategies.Option{{Name: "mode", Doc: "one that works, one that does not", Default: "good", Values: []string{"good", "bad"}}}
+	}},
+	{name: "a doc with a full stop", check: "meta", meta: func(m *strategies.Meta) { m.Doc += "." }},
+	{name: "an excluded mode without a reason", check: "meta", meta: func(m *strategies.Meta) {
+		m.Excluded = map[strategies.Mode]string{strategies.ModeExplore: ""}
+	}},
+	{name: "documented by nothing", check: "meta", meta: func(m *strategies.Meta) { m.Form = strategies.Documented; m.Source = "" }},
+	{name: "serves no policy", check: "meta", meta: func(m *strategies.Meta) {
+		m.Serves = func(*quota.Policy) error { return errors.New("none") }
+	}},
+	{name: "a bound that sinks", check: "meta", meta: func(m *strategies.Meta) {
+		m.Guarantee = []strategies.Clause{{Property: strategies.PropertyLeak, Formula: "100 - in flight",
+			Bound: func(p strategies.Params) int64 { return 100 - p.InFlight }}}
+	}},
+}
+
+// TestRightStrategyPasses: the suite has nothing against the double as such, and
+// leaves out only what it has no part in.
+func TestRightStrategyPasses(t *testing.T) {
+	s := Stores{Redis: client(storetest.EmbeddedRedis(t))}
+	for _, c := range checks {
+		r := observe(t, func(tb testing.TB) { c.run(tb, sample(nil), s) })
+		if r.failed || (r.skipped && c.name != "options") {
+			t.Errorf("%s: failed %v, skipped %v:\n%s", c.name, r.failed, r.skipped, r.log.String())
+		}
+	}
+}
+
+// TestWrongStrategiesFail: every check notices what it is there for.
+func TestWrongStrategiesFail(t *testing.T) {
+	s := Stores{Redis: client(storetest.EmbeddedRedis(t))}
+	tried := map[string]bool{}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			tried[m.check] = true
+			meta := sample(m.make)
+			if m.meta != nil {
+				m.meta(meta)
+			}
+			i := slices.IndexFunc(checks, func(c check) bool { return c.name == m.check })
+			if i < 0 {
+				t.Fatalf("there is no check %q", m.check)
+			}
+			r := observe(t, func(tb testing.TB) { checks[i].run(tb, meta, s) })
+			if !r.failed {
+				t.Errorf("check %s did not notice:\n%s", m.check, r.log.String())
+			}
+		})
+	}
+	for _, c := range checks {
+		if !tried[c.name] {
+			t.Errorf("no wrong strategy shows that check %s can fail", c.name)
+		}
+	}
+}
+
+func TestEmptyRegistryFails(t *testing.T) {
+	if r := observe(t, func(tb testing.TB) { notEmpty(tb, nil) }); !r.failed {
+		t.Error("an empty registry passes")
+	}
+	if r := observe(t, func(tb testing.TB) { notEmpty(tb, strategies.All()) }); r.failed {
+		t.Error("a registry that is not empty fails")
+	}
+}
+
+// TestMissingStoreSkips: without its store a strategy is skipped, never passed
+// over as if it had been tested.
+func TestMissingStoreSkips(t *testing.T) {
+	for _, need := range needs {
+		m := sample(nil)
+		m.Needs = []strategies.Need{need}
+		r := observe(t, func(tb testing.TB) { open(tb, m, Stores{}, 1) })
+		if want := need != strategies.NeedSource; r.skipped != want || r.failed {
+			t.Errorf("%s is missing: skipped %v, failed %v", need, r.skipped, r.failed)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package strategytest
+
+import (
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+
+	"github.com/quotabench/quotabench/internal/clock"
+)
+
+// testLength is the length of fixed and rolling windows that are not meant to end.
+const testLength = time.Hour
+
+// served returns a policy for each kind of window that the strategy serves: one
+// of requests if it takes that, else the first of the records' policies that it
+// takes.
+func served(meta *strategies.Meta) []quota.Policy {
+	var out []quota.Policy
+	for _, kind := range meta.Kinds {
+		w := quota.Window{Kind: kind}
+		if kind == quota.Fixed || kind == quota.Rolling {
+			w.Length = testLength
+		}
+		candidates := []quota.Policy{{Name: "conformance", Doc: "made for the test", Unit: "requests", Window: w}}
+		for _, p := range quota.Policies() {
+			if p.Window.Kind == kind {
+				p.Window = w
+				candidates = append(candidates, p)
+			}
+		}
+		for _, p := range candidates {
+			if p.Limit = 1; meta.ServesPolicy(&p) == nil {
+				out = append(out, p)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// representative is one policy of each sort of window: standing, tumbling and
+// rolling. Under load the kinds of tumbling windows differ by name alone.
+func representative(meta *strategies.Meta) []quota.Policy {
+	var out []quota.Policy
+	tumbling := false
+	for _, p := range served(meta) {
+		if p.Window.Kind.Tumbling() {
+			if tumbling {
+				continue
+			}
+			tumbling = true
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// servedKind is the policy of one kind; ok is false where it is not served.
+func servedKind(meta *strategies.Meta, want func(quota.Kind) bool) (p quota.Policy, ok bool) {
+	for _, p := range served(meta) {
+		if want(p.Window.Kind) {
+			return p, true
+		}
+	}
+	return quota.Policy{}, false
+}
+
+// anyKind is the first policy served.
+func anyKind(meta *strategies.Meta) (quota.Policy, bool) {
+	return servedKind(meta, func(quota.Kind) bool { return true })
+}
+
+// standingFirst is a standing policy where one is served, which is what refunds
+// are about, and any other where not.
+func standingFirst(meta *strategies.Meta) (quota.Policy, bool) {
+	if p, ok := servedKind(meta, func(k quota.Kind) bool { return k == quota.Standing }); ok {
+		return p, true
+	}
+	return anyKind(meta)
+}
+
+// withLimit returns the policy with that limit and with the present in the middle
+// of a window, so that no window ends during a test.
+func withLimit(p quota.Policy, limit int64) *quota.Policy {
+	p.Limit = limit
+	if p.Window.Kind.Tumbling() {
+		// Noon and a half in the middle of a month.
+		p.Window.Timeline = quota.Timeline{
+			Real:   clock.Wall{}.Now(),
+			Policy: time.Date(2031, time.March, 15, 12, 30, 0, 0, time.UTC),
+		}
+	}
+	return &p
+}
+
+// nextWindow moves the policy's anchor by one window. No clock is touched: those
+// of the stores would not follow.
+func nextWindow(p *quota.Policy) *quota.Policy {
+	next := *p
+	w := p.Window
+	now := clock.Wall{}.Now()
+	span := w.Span(w.At(now).Index + 1)
+	middle := span.Start.Add(span.End.Sub(span.Start) / 2)
+	next.Window.Timeline = quota.Timeline{Real: now, Policy: w.Timeline.ToPolicy(middle)}
+	return &next
+}

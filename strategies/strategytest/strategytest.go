@@ -1,0 +1,104 @@
+// Package strategytest is the conformance suite of strategies. It knows no
+// strategy by name: what it asks for follows from the [strategies.Meta] and from
+// the optional interfaces that an instance implements.
+//
+// A strategy of one's own is tested with
+//
+//	func TestConformance(t *testing.T) {
+//		meta, err := strategies.Lookup("my-strategy")
+//		if err != nil {
+//			t.Fatal(err)
+//		}
+//		strategytest.Run(t, meta, strategytest.Stores{Redis: …})
+//	}
+//
+// What is asked for:
+//
+//   - the Meta is complete, and every value of every option opens;
+//   - one caller is admitted up to the limit and no further. A leak clause may
+//     allow more, and a false-reject clause fewer; without a leak clause nothing
+//     is said about more, but without a false-reject clause there may not be
+//     fewer. A strategy that rejects what fits has to declare it;
+//   - subjects do not share their quota, nor do windows, as far as the Meta says
+//     that they are reset;
+//   - refunds, commits, set-up and readings do what their interfaces say;
+//   - many callers at once break no declared clause, judged by
+//     [github.com/quotabench/quotabench/harness/oracle] with the parameters that
+//     were measured;
+//   - a caller that gave up gets an error, a decision without the store is marked
+//     Degraded, and nothing keeps running after Close.
+package strategytest
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Stores are what strategies are tested on.
+type Stores struct {
+	// Redis returns a client that the caller has to itself, to break as it likes,
+	// and closes it when the test ends. Keys begin with a prefix that no other
+	// test has. nil: strategies that need Redis are skipped.
+	Redis func(testing.TB) *redis.Client
+	// Postgres returns a pool that the caller has to itself, over an empty schema
+	// of its own, and clears both away when the test ends. nil: strategies that
+	// need PostgreSQL are skipped, and those that need a source get the model.
+	Postgres func(testing.TB) *pgxpool.Pool
+}
+
+// Run tests one strategy.
+func Run(t *testing.T, meta *strategies.Meta, stores Stores) {
+	t.Helper()
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) { c.run(t, meta, stores) })
+	}
+}
+
+// RunAll tests every registered strategy on the stores that the function gives
+// it. An empty registry fails: it means that an import is missing.
+func RunAll(t *testing.T, stores func(*testing.T, *strategies.Meta) Stores) {
+	t.Helper()
+	all := strategies.All()
+	notEmpty(t, all)
+	for _, meta := range all {
+		t.Run(meta.Name, func(t *testing.T) { Run(t, meta, stores(t, meta)) })
+	}
+}
+
+func notEmpty(tb testing.TB, all []*strategies.Meta) {
+	tb.Helper()
+	if len(all) == 0 {
+		tb.Fatal("no strategy is registered: import strategies/all, or your own")
+	}
+}
+
+// check is one part of the suite. It skips what does not concern the strategy.
+type check struct {
+	name string
+	run  func(testing.TB, *strategies.Meta, Stores)
+}
+
+var checks = []check{
+	{"meta", checkMeta},
+	{"options", checkOptions},
+	{"sequential", checkSequential},
+	{"costs", checkCosts},
+	{"subjects", checkSubjects},
+	{"next-window", checkNextWindow},
+	{"rolling", checkRolling},
+	{"provision", checkProvision},
+	{"refund", checkRefund},
+	{"double-refund", checkDoubleRefund},
+	{"commit", checkCommit},
+	{"used", checkUsed},
+	{"jobs", checkJobs},
+	{"cancelled", checkCancelled},
+	{"outage", checkOutage},
+	{"close", checkClose},
+	{"concurrent", checkConcurrent},
+	{"concurrent-refunds", checkConcurrentRefunds},
+}

@@ -1,0 +1,247 @@
+package tiered_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// The tests in this file pin what is wrong with the record's design. They fail if
+// somebody repairs it, which would make the measurements say something else.
+
+// TestCommands pins the statements and commands of each path, in order.
+func TestCommands(t *testing.T) {
+	hit := []string{"hget quota:agent-7 tokens_used", "hget limits:agent-7 tokens_max"}
+	miss := []string{
+		"hget quota:agent-7 tokens_used",
+		"SELECT check_quota", "SELECT tokens_used", "SELECT tokens_limit",
+		"hset quota:agent-7 tokens_used", "hset limits:agent-7 tokens_max", "expire quota:agent-7",
+	}
+	const charge, expire, again, mark = "hincrby quota:agent-7 tokens_used", "expire quota:agent-7", "hget limits:agent-7 tokens_max", "sadd over_quota agent-7"
+	for name, tails := range map[string][2][]string{
+		"redis-hash":             {{charge, expire}, {charge, expire}},
+		"redis-hash:ttl=literal": {{charge}, {charge}},
+		"three-tier":             {{charge, expire, again}, {charge, expire, again, mark}},
+		"three-tier:ttl=literal": {{charge, again}, {charge, again, mark}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEveryStack(t, func(t *testing.T, s *stack) {
+				in := s.open(t, name)
+				p := policy(t, "agent-tokens", 2)
+				in.provision(p, strategies.Grant{Subject: agent, Limit: 2})
+				s.trace = nil
+				path := func(what string, lists ...[]string) {
+					t.Helper()
+					var want []string
+					for _, l := range lists {
+						for _, c := range l {
+							if s.pool == nil || c[0] != 'S' { // PostgreSQL's statements are not in the trace
+								want = append(want, c)
+							}
+						}
+					}
+					in.take(t.Context(), p, 1)
+					s.wantTrace(t, what, want...)
+				}
+				path("a miss", miss, tails[0])
+				path("a hit that reaches the limit", hit, tails[1])
+				path("a rejection", hit)
+			})
+		})
+	}
+}
+
+func TestCheckIgnoresTheAmount(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		in := s.open(t, "three-tier")
+		p := policy(t, "agent-tokens", 1_000)
+		in.provision(p, strategies.Grant{Subject: agent, Limit: 1_000, Used: 999})
+		if d := in.take(t.Context(), p, 2_000); !d.Admitted {
+			t.Errorf("2,000 tokens of 1 that remains: %+v, want an admission", d)
+		}
+		in.wantUsed(p, 2_999, 999)
+	})
+}
+
+func TestOthersPassBetweenCheckAndCharge(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		a, b := s.open(t, "three-tier"), s.open(t, "three-tier")
+		p := policy(t, "agent-api", 2)
+		a.provision(p, strategies.Grant{Subject: agent, Limit: 2})
+		a.fill(p, 1)
+		var other quota.Decision
+		d := a.take(at(t.Context(), "hincrby", func() { other = b.take(t.Context(), p, 1) }), p, 1)
+		if !d.Admitted || !other.Admitted {
+			t.Errorf("%+v and %+v, want the last unit admitted twice", d, other)
+		}
+		a.wantUsed(p, 3, 0)
+	})
+}
+
+func TestLateMissErasesCharges(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		a, b := s.open(t, "redis-hash"), s.open(t, "redis-hash")
+		p := policy(t, "agent-api", 3)
+		a.provision(p, strategies.Grant{Subject: agent, Limit: 3})
+		d := a.take(at(t.Context(), "hset", func() { b.fill(p, 3) }), p, 1)
+		if !d.Admitted {
+			t.Fatalf("%+v, want an admission", d)
+		}
+		a.wantUsed(p, 1, 0) // of 4 admitted
+		a.fill(p, 2)
+	})
+}
+
+func TestQueuesOvertakeEachOther(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		a, b := s.open(t, "three-tier"), s.open(t, "three-tier")
+		p := policy(t, "agent-api", 10)
+		a.provision(p, strategies.Grant{Subject: agent, Limit: 10})
+		a.fill(p, 1)
+		b.fill(p, 4)
+		b.run("write-back")
+		a.wantUsed(p, 5, 5)
+		a.run("write-back")
+		a.wantUsed(p, 5, 1)
+	})
+}
+
+// TestChargeAfterExpiry: a hash that is gone when the charge comes begins anew at
+// the charge, and the write-back carries that to the database of record.
+func TestChargeAfterExpiry(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		for selection, forever := range map[string]bool{"three-tier": false, "three-tier:ttl=literal": true} {
+			t.Run(selection, func(t *testing.T) {
+				in := s.open(t, selection)
+				p := policy(t, "agent-api", 10)
+				in.provision(p, strategies.Grant{Subject: agent, Limit: 10})
+				key := s.prefix + "quota:" + string(agent)
+				s.redis.Del(t.Context(), key)
+				in.fill(p, 5)
+				in.run("write-back")
+				in.wantUsed(p, 5, 5)
+				expired := at(t.Context(), "hincrby", func() { s.redis.Del(t.Context(), key) })
+				if d := in.take(expired, p, 1); !d.Admitted {
+					t.Fatalf("%+v, want an admission", d)
+				}
+				in.run("write-back")
+				in.wantUsed(p, 1, 1)
+				if left := ttl(t, s); (left < 0) != forever || left > time.Hour {
+					t.Errorf("the hash lives for %s; for ever: want %t", left, forever)
+				}
+			})
+		}
+	})
+}
+
+func TestOneUseRejectsAllForGood(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		in := s.open(t, "three-tier")
+		sandboxes, api := policy(t, "agent-sandboxes", 1), policy(t, "agent-api", 1_000)
+		in.provision(sandboxes, strategies.Grant{Subject: agent, Limit: 1})
+		in.provision(api, strategies.Grant{Subject: agent, Limit: 1_000})
+		d := in.take(t.Context(), sandboxes, 1)
+		in.run("rebuild")
+		rejected := func(when string) {
+			t.Helper()
+			for _, p := range []*quota.Policy{sandboxes, api} {
+				if d := in.take(t.Context(), p, 1); d.Admitted || d.Tier != quota.TierFilter {
+					t.Errorf("%s, %s: %+v, want a rejection by the filter", when, p.Name, d)
+				}
+			}
+		}
+		rejected("with the only sandbox in use")
+		if err := in.Strategy.(strategies.Refunder).Refund(t.Context(), d.Reservation); err != nil {
+			t.Fatal(err)
+		}
+		in.provision(sandboxes, strategies.Grant{Subject: agent, Limit: 5})
+		in.run("rebuild")
+		rejected("after it was given back and the limit raised")
+	})
+}
+
+func TestLimitIsReadAnewOnlyOnAMiss(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		in := s.open(t, "redis-hash")
+		p := policy(t, "agent-api", 1)
+		in.provision(p, strategies.Grant{Subject: agent, Limit: 1})
+		in.fill(p, 1)
+		in.run("write-back")
+		in.provision(p, strategies.Grant{Subject: agent, Limit: 5, Used: 1})
+		if d := in.take(t.Context(), p, 1); d.Admitted {
+			t.Errorf("%+v, want a rejection by the old limit", d)
+		}
+		s.redis.Del(t.Context(), s.prefix+"quota:"+string(agent))
+		in.fill(p, 4)
+	})
+}
+
+func TestMissingLimitIsAnError(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		for _, name := range names {
+			in := s.open(t, name)
+			p := policy(t, "agent-api", 10)
+			in.provision(p, strategies.Grant{Subject: agent, Limit: 10})
+			s.redis.Del(t.Context(), s.prefix+"quota:"+string(agent))
+			in.fill(p, 2)
+			s.redis.Del(t.Context(), s.prefix+"limits:"+string(agent))
+			if d, err := in.Take(t.Context(), quota.Request{Subject: agent, Policy: p, Units: 1}); err == nil {
+				t.Errorf("%s: %+v, want an error", name, d)
+			}
+		}
+	})
+}
+
+func TestFailingOpenLeavesACountWithoutALimit(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		if s.pool != nil {
+			t.Skip("takes the model's outage")
+		}
+		in := s.open(t, "three-tier")
+		p := policy(t, "agent-api", 10)
+		in.provision(p, strategies.Grant{Subject: agent, Limit: 10})
+		s.sourceDown = true
+		if d := in.take(t.Context(), p, 1); !d.Admitted || !d.Degraded {
+			t.Errorf("a miss without a database of record: %+v, want a degraded admission", d)
+		}
+		s.sourceDown = false
+		if d, err := in.Take(t.Context(), quota.Request{Subject: agent, Policy: p, Units: 1}); err == nil {
+			t.Errorf("afterwards: %+v, want an error", d)
+		}
+	})
+}
+
+func TestNoReset(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		for _, name := range names {
+			in := s.open(t, name)
+			p := policy(t, "agent-tokens", 2)
+			in.provision(p, strategies.Grant{Subject: agent, Limit: 2})
+			s.redis.Del(t.Context(), s.prefix+"quota:"+string(agent))
+			in.fill(p, 2)
+			later := *p
+			real := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+			later.Window.Timeline = quota.Timeline{Real: real, Policy: real.AddDate(0, 1, 0)}
+			if d := in.take(t.Context(), &later, 1); d.Admitted {
+				t.Errorf("%s, a month later: %+v, want a rejection", name, d)
+			}
+		}
+	})
+}
+
+// TestHourShrinksWithTheTimeline: at 7,200 times the speed an hour takes 500 ms.
+func TestHourShrinksWithTheTimeline(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		in := s.open(t, "redis-hash")
+		p := policy(t, "agent-api", 10)
+		real := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+		p.Window.Timeline = quota.Timeline{Real: real, Policy: real, Speed: 7_200}
+		in.provision(p, strategies.Grant{Subject: agent, Limit: 10})
+		in.fill(p, 1)
+		if left := ttl(t, s); left <= 0 || left > 500*time.Millisecond {
+			t.Errorf("the hash lives for %s, want 500ms", left)
+		}
+	})
+}

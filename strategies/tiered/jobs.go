@@ -1,0 +1,46 @@
+package tiered
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Jobs implements strategies.Jobber. Both run on every instance: each has a
+// queue and a filter of its own.
+func (in *instance) Jobs() []strategies.Job {
+	jobs := []strategies.Job{{Name: jobWriteBack, Pending: in.queue.pending, Run: in.writeBack}}
+	if in.filter != nil {
+		jobs = append(jobs, strategies.Job{Name: jobRebuild, Every: rebuildEvery, Pending: in.filterDue.Load, Run: in.rebuild})
+	}
+	return jobs
+}
+
+// writeBack carries one batch of counts to the table.
+func (in *instance) writeBack(ctx context.Context) (bool, error) {
+	items := in.queue.take(batchSize)
+	if len(items) == 0 {
+		return false, nil
+	}
+	left, err := in.source.writeBack(ctx, items)
+	done := len(items) - len(left)
+	in.written.Add(int64(done))
+	if err != nil {
+		in.queue.putBack(left)
+		return done > 0, fmt.Errorf("write back %d counts: %w", len(left), err)
+	}
+	return true, nil
+}
+
+// rebuild makes the filter anew from the shared set.
+func (in *instance) rebuild(ctx context.Context) (bool, error) {
+	// Cleared first: whoever asks again while members are read gets a round more.
+	in.filterDue.Store(false)
+	members, err := in.redis.SMembers(ctx, in.overQuota()).Result()
+	if err != nil {
+		in.filterDue.Store(true)
+		return false, fmt.Errorf("read who is over quota: %w", err)
+	}
+	return in.filter.rebuild(members), nil
+}

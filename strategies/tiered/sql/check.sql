@@ -1,0 +1,1 @@
+SELECT check_quota($1, $2)

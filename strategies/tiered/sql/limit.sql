@@ -1,0 +1,1 @@
+SELECT {limit}::bigint FROM quotas WHERE agent_id = $1

@@ -1,0 +1,1 @@
+SELECT {used}::bigint FROM quotas WHERE agent_id = $1

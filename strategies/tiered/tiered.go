@@ -1,0 +1,200 @@
+package tiered
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+const (
+	// hashTTL is how long a hash of counts lives after a write, in policy time.
+	hashTTL = time.Hour
+	// rebuildEvery is the period of the filter's rebuild.
+	rebuildEvery = 5 * time.Minute
+	// batchSize bounds the write-backs of one round: enough to hide a round trip,
+	// few enough that rows are not locked for long.
+	batchSize = 256
+	// jobWriteBack and jobRebuild name the jobs.
+	jobWriteBack = "write-back"
+	jobRebuild   = "rebuild"
+)
+
+func init() {
+	strategies.Register(meta(strategies.Meta{
+		Name: "redis-hash",
+		Doc:  "counts in a Redis hash, PostgreSQL on a miss, written back by a queue",
+		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) { return open(ctx, env, nil) },
+	}))
+	strategies.Register(meta(strategies.Meta{
+		Name: "three-tier",
+		Doc:  "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
+		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+			return open(ctx, env, newFilter())
+		},
+	}))
+}
+
+// meta completes what the strategies of the record have in common. None declares
+// a bound: a check that missed can erase any number of charges.
+func meta(m strategies.Meta) strategies.Meta {
+	m.Source = "003 (ADR-005)"
+	m.Form = strategies.Documented
+	m.Needs = []strategies.Need{strategies.NeedRedis, strategies.NeedSource}
+	m.Kinds = []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
+	m.Serves = serves
+	m.Reset = strategies.ResetsMissing
+	m.Counts = strategies.CountsAdmitted
+	m.Options = []strategies.Option{{
+		Name: "ttl", Default: "refresh", Values: []string{"refresh", "literal"},
+		Doc: "a charge sets the hash's hour to live anew (refresh, the prose) or leaves it (literal, the listing)",
+	}}
+	return m
+}
+
+// instance is one application instance of either strategy.
+type instance struct {
+	clock  strategies.Clock
+	redis  redis.UniversalClient
+	source source
+	wake   func(job string)
+	prefix string
+	// filter is nil for redis-hash.
+	filter  *filter
+	refresh bool
+
+	queue queue
+	// filterDue asks for a rebuild ahead of its period.
+	filterDue atomic.Bool
+	// Running totals for Measures.
+	misses, chargeFailed, written atomic.Int64
+}
+
+var (
+	_ strategies.Strategy    = (*instance)(nil)
+	_ strategies.Refunder    = (*instance)(nil)
+	_ strategies.Viewer      = (*instance)(nil)
+	_ strategies.Provisioner = (*instance)(nil)
+	_ strategies.Jobber      = (*instance)(nil)
+	_ strategies.Meter       = (*instance)(nil)
+)
+
+func open(ctx context.Context, env strategies.Env, f *filter) (strategies.Strategy, error) {
+	src, err := openSource(ctx, env)
+	if err != nil {
+		return nil, fmt.Errorf("open the database of record: %w", err)
+	}
+	in := &instance{
+		clock: env.Clock, redis: env.Redis, source: src, wake: env.Wake, prefix: env.Prefix,
+		filter: f, refresh: env.Options["ttl"] == "refresh",
+	}
+	if in.wake == nil {
+		in.wake = func(string) {}
+	}
+	in.filterDue.Store(f != nil)
+	return in, nil
+}
+
+// Take implements strategies.Strategy: check, then charge.
+func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	u, err := useOf(req.Policy)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	if in.filter != nil && in.filter.test(req.Subject) {
+		return quota.Decision{Tier: quota.TierFilter}, nil
+	}
+	d, err := in.check(ctx, u, req)
+	if err != nil || !d.Admitted {
+		return d, err
+	}
+	d.Reservation = quota.Reservation{Request: req, Window: req.Policy.Window.At(in.clock.Now()).Index}
+	if err := in.charge(ctx, u, req, req.Units); err != nil {
+		if in.gaveUp(ctx) {
+			return quota.Decision{}, err
+		}
+		// The check has answered and the work is done: what fails after that, an
+		// outage or a limit that is missing, takes nothing back.
+		in.chargeFailed.Add(req.Units)
+		d.Degraded = true
+	}
+	return d, nil
+}
+
+// Refund charges a negative amount. It remembers nothing: a reservation that is
+// refunded twice gives its units back twice.
+func (in *instance) Refund(ctx context.Context, r quota.Reservation) error {
+	u, err := useOf(r.Request.Policy)
+	if err != nil {
+		return err
+	}
+	return in.charge(ctx, u, r.Request, -r.Request.Units)
+}
+
+// Used implements strategies.Viewer: what the hash holds, and what the table does.
+func (in *instance) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	u, err := useOf(p)
+	if err != nil {
+		return nil, err
+	}
+	cached, known, err := in.number(ctx, in.counts(s), u.field)
+	if err != nil {
+		return nil, err
+	}
+	readings := []quota.Reading{{Tier: quota.TierRedis, Units: cached, Known: known}}
+	stored, err := in.source.used(ctx, u, s)
+	if err != nil && !isNoAgent(err) {
+		return nil, fmt.Errorf("read %s: %w", u.usedColumn, err)
+	}
+	return append(readings, quota.Reading{Tier: in.source.tier(), Units: stored, Known: err == nil}), nil
+}
+
+// Provision writes rows, as an operator would, and leaves the cache alone: a
+// limit that is raised here reaches Redis when the count is next missing. An
+// agent whose quota is used up enters the shared set, where its own requests
+// would have put it.
+func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	u, err := useOf(p)
+	if err != nil {
+		return err
+	}
+	if err := in.source.provision(ctx, u, grants); err != nil {
+		return fmt.Errorf("provision %d agents: %w", len(grants), err)
+	}
+	if in.filter == nil {
+		return nil
+	}
+	var full []any
+	for _, g := range grants {
+		if g.Used >= g.Limit {
+			full = append(full, string(g.Subject))
+		}
+	}
+	if len(full) == 0 {
+		return nil
+	}
+	if err := in.redis.SAdd(ctx, in.overQuota(), full...).Err(); err != nil {
+		return fmt.Errorf("mark %d agents over quota: %w", len(full), err)
+	}
+	in.filterDue.Store(true)
+	in.wake(jobRebuild)
+	return nil
+}
+
+// Measures implements strategies.Meter.
+func (in *instance) Measures() []strategies.Measure {
+	return []strategies.Measure{
+		{Name: "cache misses", Unit: "checks", Value: in.misses.Load()},
+		{Name: "charge failed", Unit: "units", Value: in.chargeFailed.Load()},
+		{Name: "written back", Unit: "statements", Value: in.written.Load()},
+	}
+}
+
+// Close implements strategies.Strategy. What is still queued is lost, as it is
+// when a process of the record's service ends.
+func (in *instance) Close(context.Context) error { return nil }

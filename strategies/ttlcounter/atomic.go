@@ -1,0 +1,98 @@
+package ttlcounter
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+//go:embed take.lua
+var takeSource string
+
+var takeScript = redis.NewScript(takeSource)
+
+// What take.lua answers first, where it is not a plain rejection.
+const (
+	takeAdmitted int64 = 1
+	takeLate     int64 = -1
+)
+
+// grace is how long a counter outlives its window, by Redis' clock. It leaves
+// room for slow requests and for an application clock that is behind Redis'; more
+// than that, and the request is told that it is late.
+const grace = 5 * time.Second
+
+var incrExpireAtomicMeta = strategies.Meta{
+	Name:   "incr-expire-atomic",
+	Source: "000 (ADR-008)",
+	Doc:    "one script checks, counts and sets the expiry; a rejected attempt costs nothing",
+	Form:   strategies.Hardened,
+	Needs:  []strategies.Need{strategies.NeedRedis},
+	Kinds:  tumbling,
+	Counts: strategies.CountsAdmitted,
+	Guarantee: []strategies.Clause{
+		strategies.Exactly(strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry,
+			strategies.FaultClock, strategies.FaultOutage),
+		{
+			Property: strategies.PropertyFalseReject,
+			Formula:  "0",
+			Bound:    func(strategies.Params) int64 { return 0 },
+		},
+	},
+	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		if err := takeScript.Load(ctx, env.Redis).Err(); err != nil {
+			return nil, fmt.Errorf("loading the script: %w", err)
+		}
+		return &incrExpireAtomic{newCounter(env, "users")}, nil
+	},
+}
+
+// incrExpireAtomic is incr-expire in one script. The script is the only writer,
+// and the key of a window is refused from the very moment that it expires on, by
+// the same clock: however late a command comes, a window is never counted twice.
+type incrExpireAtomic struct{ counter }
+
+var (
+	_ strategies.Viewer      = (*incrExpireAtomic)(nil)
+	_ strategies.Provisioner = (*incrExpireAtomic)(nil)
+)
+
+// Take implements [strategies.Strategy].
+func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	// A late request is asked once more, for the window that is current by then.
+	for range 2 {
+		now := s.clock.Now()
+		span := req.Policy.Window.At(now)
+		key := s.key(req.Subject, req.Policy, span.Index)
+		res, err := takeScript.Run(ctx, s.redis, []string{key},
+			req.Units, req.Policy.Limit, expiry(span).UnixMilli()).Int64Slice()
+		if err != nil {
+			return failClosed(ctx, err)
+		}
+		if len(res) != 2 {
+			return quota.Decision{}, fmt.Errorf("take.lua answered %v", res)
+		}
+		if res[0] == takeLate {
+			continue
+		}
+		return decide(res[0] == takeAdmitted, req.Policy.Limit-res[1], span, now), nil
+	}
+	// Our clock is behind Redis' by more than the grace, so Redis will not say.
+	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
+}
+
+// Provision implements [strategies.Provisioner].
+func (s *incrExpireAtomic) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, span quota.Span, _ time.Time) {
+		pipe.PExpireAt(ctx, key, expiry(span))
+	})
+}
+
+// expiry is when a window's counter goes.
+func expiry(span quota.Span) time.Time { return span.End.Add(grace) }

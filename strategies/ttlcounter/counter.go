@@ -1,0 +1,117 @@
+package ttlcounter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// counter is what the strategies of this package share: where the keys are, and
+// what is said to a caller.
+type counter struct {
+	redis redis.UniversalClient
+	clock strategies.Clock
+	// family begins every key: the run's prefix and what the subjects are, e.g.
+	// "users:".
+	family string
+}
+
+func newCounter(env strategies.Env, subjects string) counter {
+	return counter{redis: env.Redis, clock: env.Clock, family: env.Prefix + subjects + ":"}
+}
+
+// key names a subject's counter of one window. The records count one thing per
+// subject; the policy's name stands where they name it, so that two policies of
+// one subject do not share a counter. Policy names and labels hold no colon,
+// which keeps keys unambiguous for any subject.
+func (c *counter) key(s quota.Subject, p *quota.Policy, index int64) string {
+	return c.family + string(s) + ":" + p.Name + ":" + p.Window.Label(index)
+}
+
+// value reads a counter; known is false where the key does not exist.
+func (c *counter) value(ctx context.Context, s quota.Subject, p *quota.Policy) (value int64, known bool, err error) {
+	index := p.Window.At(c.clock.Now()).Index
+	value, err = c.redis.Get(ctx, c.key(s, p, index)).Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("reading the counter of %s: %w", s, err)
+	}
+	return value, true, nil
+}
+
+// Used implements [strategies.Viewer] for counters that count upwards.
+func (c *counter) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	n, known, err := c.value(ctx, s, p)
+	if err != nil {
+		return nil, err
+	}
+	return []quota.Reading{{Tier: quota.TierRedis, Units: n, Known: known}}, nil
+}
+
+// provisionBatch is how many subjects are set up per round trip.
+const provisionBatch = 1000
+
+// provision sets the counters of the window in force; expire adds the command
+// that gives a key its time to live.
+func (c *counter) provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant,
+	expire func(pipe redis.Pipeliner, key string, span quota.Span, now time.Time)) error {
+	now := c.clock.Now()
+	span := p.Window.At(now)
+	for len(grants) > 0 {
+		n := min(provisionBatch, len(grants))
+		pipe := c.redis.Pipeline()
+		for _, g := range grants[:n] {
+			if g.Limit != p.Limit {
+				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+			}
+			key := c.key(g.Subject, p, span.Index)
+			if g.Used == 0 {
+				pipe.Del(ctx, key)
+				continue
+			}
+			pipe.Set(ctx, key, g.Used, 0)
+			expire(pipe, key, span, now)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("setting up %d subjects: %w", n, err)
+		}
+		grants = grants[n:]
+	}
+	return nil
+}
+
+// Close implements [strategies.Strategy]. There is nothing to release.
+func (c *counter) Close(context.Context) error { return nil }
+
+// failClosed is the decision where Redis gave none: reject. A caller that gave up
+// has made no decision at all, whatever Redis did.
+func failClosed(ctx context.Context, err error) (quota.Decision, error) {
+	if ctx.Err() != nil {
+		return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
+	}
+	return quota.Decision{Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
+}
+
+// decide is the decision that Redis made, with the units that it left.
+func decide(admitted bool, remaining int64, span quota.Span, now time.Time) quota.Decision {
+	d := quota.Decision{Admitted: admitted, Tier: quota.TierRedis, Remaining: max(0, remaining)}
+	if !admitted {
+		d.RetryAfter = span.End.Sub(now)
+	}
+	return d
+}
+
+// wholeSeconds is the time to live of a window's key: EXPIRE takes whole seconds,
+// and a key must not go before its window does.
+func wholeSeconds(span quota.Span, now time.Time) time.Duration {
+	d := span.End.Sub(now)
+	return (d + time.Second - 1).Truncate(time.Second)
+}

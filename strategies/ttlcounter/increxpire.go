@@ -1,0 +1,84 @@
+package ttlcounter
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var incrExpireMeta = strategies.Meta{
+	Name:   "incr-expire",
+	Source: "000 (ADR-008)",
+	Doc:    "INCR, EXPIRE by whoever created the key, reject above the limit; rejected attempts count",
+	Form:   strategies.Documented,
+	Needs:  []strategies.Need{strategies.NeedRedis},
+	Kinds:  tumbling,
+	Counts: strategies.CountsAttempts,
+	Guarantee: []strategies.Clause{
+		// A clock that passes the window's end between the caller's look at it and
+		// the INCR is not tolerated: the key may have expired by then, and the late
+		// command starts the old window's count again.
+		strategies.Exactly(strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry, strategies.FaultOutage),
+		{
+			// A large request that was turned away has used up what a small one
+			// could still have had.
+			Property: strategies.PropertyFalseReject,
+			Formula:  "0 while every request is for one unit; else all that was asked",
+			Bound: func(p strategies.Params) int64 {
+				if p.MaxCost <= 1 {
+					return 0
+				}
+				return p.Offered
+			},
+		},
+	},
+	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		return &incrExpire{newCounter(env, "users")}, nil
+	},
+}
+
+// incrExpire is record 000 as it stands: two commands, so a caller that dies
+// between them leaves a key that never expires.
+type incrExpire struct{ counter }
+
+var (
+	_ strategies.Viewer      = (*incrExpire)(nil)
+	_ strategies.Provisioner = (*incrExpire)(nil)
+)
+
+// Take implements [strategies.Strategy].
+func (s *incrExpire) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	now := s.clock.Now()
+	span := req.Policy.Window.At(now)
+	key := s.key(req.Subject, req.Policy, span.Index)
+
+	n, err := s.increment(ctx, key, req.Units)
+	if err != nil {
+		return failClosed(ctx, err)
+	}
+	if n == req.Units { // the key is new, so its expiry is ours to set
+		if err := s.redis.Expire(ctx, key, wholeSeconds(span, now)).Err(); err != nil {
+			return failClosed(ctx, err)
+		}
+	}
+	return decide(n <= req.Policy.Limit, req.Policy.Limit-n, span, now), nil
+}
+
+// increment uses the record's INCR wherever it says the same as INCRBY.
+func (s *incrExpire) increment(ctx context.Context, key string, units int64) (int64, error) {
+	if units == 1 {
+		return s.redis.Incr(ctx, key).Result()
+	}
+	return s.redis.IncrBy(ctx, key, units).Result()
+}
+
+// Provision implements [strategies.Provisioner].
+func (s *incrExpire) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, span quota.Span, now time.Time) {
+		pipe.Expire(ctx, key, wholeSeconds(span, now))
+	})
+}

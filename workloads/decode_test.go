@@ -1,0 +1,195 @@
+package workloads
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+var may17 = time.Date(2015, time.May, 17, 10, 5, 3, 0, time.UTC).UnixNano()
+
+func TestDecodeApache(t *testing.T) {
+	const stamp = `[17/May/2015:10:05:03 +0000]`
+	for _, c := range []struct {
+		text string
+		want record
+	}{
+		{`1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 12`, record{may17, "1.2.3.4", 1, "", false}},
+		{`1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-" "curl"`, record{may17, "1.2.3.4", 1, "", false}},
+		{`1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-" "curl" 17 "more"`, record{may17, "1.2.3.4", 1, "", false}},
+		{`::1 - joe doe [17/May/2015:12:05:03 +0200] "-" 408 - "a\"b\\" "c"`, record{may17, "::1", 1, "", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-" "curl`, record{may17, "h", 1, "unterminated user agent", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-" "curl\"`, record{may17, "h", 1, "unterminated user agent", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-"`, record{may17, "h", 1, "no user agent", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 "-`, record{may17, "h", 1, "unterminated referrer", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200 12 x`, record{may17, "h", 1, "no referrer", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 200`, record{may17, "h", 1, "size is not a number", false}},
+		{`h - - ` + stamp + ` "GET / HTTP/1.1" 20x 5`, record{may17, "h", 1, "status is not a number of three digits", false}},
+		{`h - - ` + stamp + ` "GET / HT`, record{may17, "h", 1, "unterminated request", false}},
+		{`h - - ` + stamp, record{may17, "h", 1, "no request", false}},
+		{`h - - [17/May/2015:10:05:03 +0000 "GET /" 200 5`, record{may17, "h", 1, "no bracket after the time", false}},
+		{`h - - [17/May/2015:10:05:03`, record{damage: "no time in brackets", lost: true}},
+		{`h - - [17/Mai/2015:10:05:03 +0000] "GET /" 200 5`, record{damage: `time "17/Mai/2015:10:05:03 +0000" is not like 02/Jan/2006:15:04:05 -0700`, lost: true}},
+		{`h - - [17/May/0915:10:05:03 +0000] "GET /" 200 5`, record{damage: `time "17/May/0915:10:05:03 +0000" is out of range`, lost: true}},
+		{`h`, record{damage: "no client address", lost: true}},
+		{` - - ` + stamp, record{damage: "no client address", lost: true}},
+		{`- - - ` + stamp, record{damage: "no client address", lost: true}},
+	} {
+		if got := decodeApache(c.text); got != c.want {
+			t.Errorf("%s\n got %+v\nwant %+v", c.text, got, c.want)
+		}
+	}
+}
+
+func TestDecodeAzure(t *testing.T) {
+	decode := csvFormat("TIMESTAMP,ContextTokens,GeneratedTokens").decode
+	at := time.Date(2023, time.November, 16, 18, 15, 46, 680_590_000, time.UTC).UnixNano()
+	for _, c := range []struct {
+		text string
+		want record
+	}{
+		{"2023-11-16 18:15:46.6805900,374,44", record{at, "", 418, "", false}},
+		{"2023-11-16 19:15:46.68059+01:00,374,44", record{at, "", 418, "", false}},
+		{"2023-11-16 18:15:46.68059Z,0,44", record{at, "", 44, "", false}},
+		{"2023-11-16 18:15:46.68059,374", record{at, "", 374, `2 fields instead of 3; generated tokens "" are not a whole number from 0 to 1000000000000000, counted as 0`, false}},
+		{"2023-11-16 18:15:46.68059,-1,4,", record{at, "", 4, `4 fields instead of 3; context tokens "-1" are not a whole number from 0 to 1000000000000000, counted as 0`, false}},
+		{"2023-11-16 18:15:46.68059,1000000000000001,5", record{at, "", 5, `context tokens "1000000000000001" are not a whole number from 0 to 1000000000000000, counted as 0`, false}},
+		{"2023-11-16 18:15:46.68059,0,0", record{at, "", 1, "no tokens, counted as 1", false}},
+		{"2023-11-16 18:15,3,4", record{damage: `time "2023-11-16 18:15" is not like 2006-01-02 15:04:05`, lost: true}},
+		{"1823-11-16 18:15:46,3,4", record{damage: `time "1823-11-16 18:15:46" is out of range`, lost: true}},
+	} {
+		if got := decode(c.text); got != c.want {
+			t.Errorf("%s\n got %+v\nwant %+v", c.text, got, c.want)
+		}
+	}
+}
+
+func TestDecodeCSV(t *testing.T) {
+	decode := csvFormat("time,subject,cost").decode
+	const second = int64(time.Second)
+	for _, c := range []struct {
+		text string
+		want record
+	}{
+		{"1,a,2", record{second, "a", 2, "", false}},
+		{"1.25,a,2", record{second * 5 / 4, "a", 2, "", false}},
+		{"1.0000000019,a,2", record{second + 1, "a", 2, "", false}},
+		{"1970-01-01T00:00:01.25Z,a,2", record{second * 5 / 4, "a", 2, "", false}},
+		{`1,"a,b",2`, record{second, "a,b", 2, "", false}},
+		{`1,a"b,2`, record{second, `a"b`, 2, "quotation marks do not match", false}},
+		{"1,a", record{second, "a", 1, `2 fields instead of 3; cost "" is not a whole number from 1 to 1000000000000000, counted as 1`, false}},
+		{"1,a,0", record{second, "a", 1, `cost "0" is not a whole number from 1 to 1000000000000000, counted as 1`, false}},
+		{"1,a,2,3", record{second, "a", 2, "4 fields instead of 3", false}},
+		{"1.,a,2", record{damage: `time "1." is neither RFC 3339 nor seconds since 1970`, lost: true}},
+		{"1e9,a,2", record{damage: `time "1e9" is neither RFC 3339 nor seconds since 1970`, lost: true}},
+		{"9223372036,a,2", record{damage: `time "9223372036" is out of range`, lost: true}},
+		{"99999999999999999999,a,2", record{damage: `time "99999999999999999999" is neither RFC 3339 nor seconds since 1970`, lost: true}},
+	} {
+		if got := decode(c.text); got != c.want {
+			t.Errorf("%s\n got %+v\nwant %+v", c.text, got, c.want)
+		}
+	}
+}
+
+// FuzzReadTrace checks what holds for any file.
+func FuzzReadTrace(f *testing.F) {
+	f.Add("time,subject,cost\n1,a,2\r\n2,,3\nx")
+	f.Add("\ufeffTIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:15:46.6805900,374,44\r\n,,\n")
+	f.Add("h - - [17/May/2015:10:05:03 +0000] \"GET /\" 200 5 \"-\" \"x\n\ny")
+	f.Add("time,subject\n1.5,\"a,b\"\n1,\"\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		tr, err := readTrace(strings.NewReader(text))
+		if err != nil {
+			if err.Error() == "" || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %q", err)
+			}
+			return
+		}
+		rows := 0
+		for l := range strings.SplitSeq(strings.TrimPrefix(text, "\ufeff"), "\n") {
+			if strings.TrimSpace(l) != "" {
+				rows++
+			}
+		}
+		if tr.header {
+			rows--
+		}
+		if len(tr.rows)+tr.dropped != rows || len(tr.rows) == 0 {
+			t.Errorf("%d used and %d dropped of %d rows", len(tr.rows), tr.dropped, rows)
+		}
+		line, unused := 0, 0
+		for _, d := range tr.damaged {
+			if d.Line <= line || d.Reason == "" {
+				t.Errorf("damaged row %+v after line %d", d, line)
+			}
+			line = d.Line
+			if !d.Used {
+				unused++
+			}
+		}
+		if unused != tr.dropped {
+			t.Errorf("%d rows dropped, %d named", tr.dropped, unused)
+		}
+		for _, r := range tr.rows {
+			if r.units < 1 || r.units > 2*maxCost || r.at < 0 || !tr.anonymous && int(r.subject) >= len(tr.names) {
+				t.Errorf("row %+v", r)
+			}
+		}
+		names := slices.Sorted(slices.Values(tr.names))
+		if len(slices.Compact(names)) != len(tr.names) || slices.ContainsFunc(tr.names, func(s string) bool { return unfit(s) != "" }) {
+			t.Errorf("names %q", tr.names)
+		}
+	})
+}
+
+// plainName reports whether a subject can be written without quotation marks in
+// every format.
+func plainName(s string) bool {
+	return s != "" && s != "-" && len(s) <= maxSubject && utf8.ValidString(s) &&
+		!strings.ContainsFunc(s, func(r rune) bool {
+			return unicode.IsControl(r) || unicode.IsSpace(r) || r == ',' || r == '"' || r == '\ufeff'
+		})
+}
+
+// FuzzRoundTrip writes a row in each format and reads it back.
+func FuzzRoundTrip(f *testing.F) {
+	f.Add(int64(1431857103), int64(680590000), "83.149.9.216", uint32(374), uint32(44), int8(2))
+	f.Add(int64(0), int64(0), "é::1", uint32(0), uint32(1), int8(-11))
+	f.Fuzz(func(t *testing.T, sec, nano int64, subject string, in, out uint32, hours int8) {
+		sec, nano = sec&(1<<33-1), nano&(1<<29-1)
+		if !plainName(subject) {
+			return
+		}
+		if in|out == 0 {
+			in = 1
+		}
+		at := time.Unix(sec, nano).In(time.FixedZone("", int(hours%14)*3600))
+		cost := strconv.FormatUint(uint64(in)+uint64(out), 10)
+		for _, c := range []struct {
+			format, text string
+			want         row
+			anonymous    bool
+		}{
+			{"Apache access log", fmt.Sprintf("%s - - [%s] \"GET /\" 200 %s", subject, at.Format(apacheTime), cost), row{sec * 1e9, 1, 0}, false},
+			{"Azure LLM CSV", fmt.Sprintf("TIMESTAMP,ContextTokens,GeneratedTokens\n%s,%d,%d", at.UTC().Format("2006-01-02 15:04:05.999999999"), in, out), row{at.UnixNano(), int64(in) + int64(out), 0}, true},
+			{"CSV", "time,subject,cost\n" + at.Format(time.RFC3339Nano) + "," + subject + "," + cost, row{at.UnixNano(), int64(in) + int64(out), 0}, false},
+			{"CSV", fmt.Sprintf("time,subject,cost\n%d.%09d,%s,%s", sec, nano, subject, cost), row{at.UnixNano(), int64(in) + int64(out), 0}, false},
+		} {
+			tr, err := readTrace(strings.NewReader(c.text))
+			if err != nil {
+				t.Fatalf("%q: %v", c.text, err)
+			}
+			if tr.label != c.format || len(tr.damaged) > 0 || len(tr.rows) != 1 || tr.rows[0] != c.want {
+				t.Errorf("%q: %s %+v %+v, want %s %+v", c.text, tr.label, tr.rows, tr.damaged, c.format, c.want)
+			}
+			if !c.anonymous && tr.names[0] != subject {
+				t.Errorf("%q: subject %q", c.text, tr.names[0])
+			}
+		}
+	})
+}

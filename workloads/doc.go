@@ -1,0 +1,28 @@
+// Package workloads makes the streams of requests that strategies are measured
+// with, and the moments at which an open loop issues them.
+//
+// A [Stream] is a pure function of its parameters and a position: every strategy
+// gets the same operations, however many workers fetch them and in whatever
+// order. Workloads are listed in a registry, see [All]; [Fingerprint] tells
+// streams apart.
+//
+// # Traces
+//
+// The trace workload replays the rows of a file in the order of their time. The
+// format is recognised from the content:
+//
+//   - Apache access logs, common or combined. The subject is the client address;
+//     a request costs 1.
+//   - Azure LLM inference traces: CSV with the columns TIMESTAMP, ContextTokens
+//     and GeneratedTokens. A request costs the sum of its tokens. The trace has
+//     no user, so subjects are assigned at random from the seed.
+//   - CSV with the header time,subject,cost. Time is RFC 3339 or seconds since
+//     1970 with an optional fraction. Cost is a whole number from 1; without
+//     that column a request costs 1. Columns may come in any order, other
+//     columns are ignored, names are not case-sensitive, and a field in
+//     quotation marks may hold commas but no line break.
+//
+// Lines may end in LF or CRLF; a byte order mark and blank lines are skipped. A
+// row that cannot be read whole is listed in [TraceInfo] with its line and the
+// reason, and is used if it still has a time and a subject.
+package workloads

@@ -1,0 +1,277 @@
+package workloads
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+func TestHotKeyCrossings(t *testing.T) {
+	for _, p := range quota.Policies() {
+		s, _ := build(t, "hot-key", Params{Seed: 3, Policy: &p})
+		if s.Len() != 0 || Subjects(s) != 0 {
+			t.Fatalf("%s: bounded: %d operations, %d subjects", p.Name, s.Len(), Subjects(s))
+		}
+		n := OpsPerCrossing(s)
+		costs := max(1, len(p.Costs))
+		largest := int64(1)
+		for _, c := range p.Costs {
+			largest = max(largest, c)
+		}
+		var op Op
+		for c := range int64(4) {
+			var sum int64
+			count := map[int64]int64{}
+			for i := c * n; i < (c+1)*n; i++ {
+				if s.At(i, &op); int64(op.Subject) != c {
+					t.Fatalf("%s: operation %d is on subject %d, want %d", p.Name, i, op.Subject, c)
+				}
+				sum += op.Units
+				count[op.Units]++
+			}
+			if sum < 2*p.Limit || sum >= 2*p.Limit+largest*int64(costs) {
+				t.Errorf("%s: crossing %d asks for %d units, limit %d", p.Name, c, sum, p.Limit)
+			}
+			for cost, k := range count {
+				if k != n/int64(costs) {
+					t.Errorf("%s: crossing %d has %d operations of cost %d, want %d", p.Name, c, k, cost, n/int64(costs))
+				}
+			}
+		}
+		if s.Name(0) == s.Name(1) {
+			t.Errorf("%s: crossings share the name %s", p.Name, s.Name(0))
+		}
+	}
+}
+
+// TestHotKeyOrder checks that each of the six orders of three costs is as likely
+// as the others.
+func TestHotKeyOrder(t *testing.T) {
+	s, _ := build(t, "hot-key", Params{Seed: 3, Policy: policy(t, "agent-spend")})
+	const blocks = 30_000
+	orders := map[[3]int64]int{}
+	for b := range int64(blocks) {
+		var order [3]int64
+		for i := range order {
+			var op Op
+			s.At(3*b+int64(i), &op)
+			order[i] = op.Units
+		}
+		orders[order]++
+	}
+	if len(orders) != 6 {
+		t.Fatalf("%d orders, want 6: %v", len(orders), orders)
+	}
+	for order, n := range orders {
+		closeTo(t, fmt.Sprint(order), float64(n)/blocks, 1./6, blocks)
+	}
+}
+
+// mass is the exact probability of every subject of a table, to 2^-64.
+func mass(a alias) []float64 {
+	m := make([]float64, len(a))
+	for i, c := range a {
+		own := float64(c.cut) / (1 << 64)
+		m[i] += own / float64(len(a))
+		m[c.other] += (1 - own) / float64(len(a))
+	}
+	return m
+}
+
+func TestAliasIsExact(t *testing.T) {
+	for _, c := range []struct {
+		n int
+		s float64
+	}{{1, 1}, {2, 1}, {3, 0}, {7, 0.5}, {100, 1}, {1_000, 2.5}, {10_000, 1}} {
+		weights := zipfWeights(c.n, c.s)
+		var sum float64
+		for r := range c.n {
+			sum += math.Pow(float64(r+1), -c.s)
+		}
+		for i, got := range mass(newAlias(weights)) {
+			// Weights are rounded to 2^-40 of the largest.
+			want := math.Pow(float64(i+1), -c.s) / sum
+			if math.Abs(got-want) > 2e-12 {
+				t.Fatalf("n %d s %v: subject %d has %v, want %v", c.n, c.s, i, got, want)
+			}
+		}
+	}
+}
+
+func TestAliasDrawsByColumn(t *testing.T) {
+	a := newAlias([]uint64{3, 1}) // columns: 0 whole; 1 half its own, half 0's
+	for x, want := range map[uint64]uint32{
+		0: 0, 1<<63 - 1: 0, // column 0
+		1 << 63: 1, 1<<63 + 1<<62 - 1: 1, // the lower half of column 1
+		1<<63 + 1<<62: 0, math.MaxUint64: 0,
+	} {
+		if got := a.draw(x); got != want {
+			t.Errorf("draw(%#x) = %d, want %d", x, got, want)
+		}
+	}
+}
+
+func TestSteadyPopularity(t *testing.T) {
+	const n = 400_000
+	s, _ := build(t, "steady", Params{Seed: 11, Policy: policy(t, "agent-spend")})
+	if Subjects(s) != 10_000 {
+		t.Fatalf("%d subjects", Subjects(s))
+	}
+	counts := make([]int, Subjects(s))
+	costs := map[int64]int{}
+	over := 0
+	var op Op
+	for i := range int64(n) {
+		s.At(i, &op)
+		counts[op.Subject]++
+		costs[op.Units]++
+		if Initial(s, op.Subject) > 0 {
+			over++
+		}
+	}
+	harmonic := 0.0
+	for r := range counts {
+		harmonic += 1 / float64(r+1)
+	}
+	for _, r := range []int{0, 1, 2, 9, 99} {
+		closeTo(t, s.Name(uint32(r)), float64(counts[r])/n, 1/float64(r+1)/harmonic, n)
+	}
+	tail := 0
+	for _, c := range counts[1000:] {
+		tail += c
+	}
+	want := 0.0
+	for r := 1000; r < len(counts); r++ {
+		want += 1 / float64(r+1) / harmonic
+	}
+	closeTo(t, "the tail", float64(tail)/n, want, n)
+	closeTo(t, "checks over quota", float64(over)/n, 0.05, n)
+	for _, c := range []int64{1, 5, 25} {
+		closeTo(t, "cost", float64(costs[c])/n, 1./3, n)
+	}
+}
+
+func TestOverQuotaShare(t *testing.T) {
+	weights := zipfWeights(10_000, 1)
+	var sum uint64
+	for _, w := range weights {
+		sum += w
+	}
+	for _, share := range []float64{0, 0.001, 0.05, 0.4, 0.5, 0.95, 1} {
+		var got uint64
+		full := chooseFull(weights, share, newStream(5, forFull))
+		for i, f := range full {
+			if !f {
+				continue
+			}
+			got += weights[i]
+			if share < 0.45 && i < 100 { // what the other 99 % of subjects can give
+				t.Errorf("share %v: subject %d, one of the hottest, is full", share, i)
+			}
+		}
+		if d := float64(got)/float64(sum) - share; math.Abs(d) > 2e-5 {
+			t.Errorf("share %v: the full ones have %v more", share, d)
+		}
+	}
+	// A few subjects cannot give every share; the full ones never exceed it.
+	for _, c := range []struct {
+		share float64
+		want  []bool
+	}{
+		{0.05, []bool{false}}, {1, []bool{true}},
+		{0.5, []bool{false, true}}, {0.7, []bool{true, false}}, {0.3, []bool{false, false}},
+	} {
+		if got := chooseFull(zipfWeights(len(c.want), 1), c.share, newStream(5, forFull)); !slices.Equal(got, c.want) {
+			t.Errorf("share %v of %d subjects: full %v, want %v", c.share, len(got), got, c.want)
+		}
+	}
+	a, b := chooseFull(weights, 0.05, newStream(5, forFull)), chooseFull(weights, 0.05, newStream(6, forFull))
+	same := 0
+	for i := range a {
+		if a[i] && b[i] {
+			same++
+		}
+	}
+	if same > 250 { // about 5 % to 10 % of either by chance
+		t.Errorf("%d subjects are full with both seeds", same)
+	}
+}
+
+func TestInitialIsTheLimit(t *testing.T) {
+	p := policy(t, "user-links")
+	s, info := build(t, "steady", Params{Policy: p, OverQuota: new(1.0), Subjects: 50})
+	for i := range uint32(50) {
+		if Initial(s, i) != p.Limit {
+			t.Errorf("subject %d starts with %d", i, Initial(s, i))
+		}
+	}
+	if !strings.HasPrefix(info.Notes[0], "50 of 50 subjects, with 100.0 % of the checks,") {
+		t.Errorf("note %q", info.Notes[0])
+	}
+}
+
+// TestSteadyWarns compares the note's expectation with a count.
+func TestSteadyWarns(t *testing.T) {
+	p := policy(t, "user-links")
+	const n = 100_000
+	s, info := build(t, "steady", Params{Seed: 1, Policy: p, Requests: n})
+	used := make([]int64, Subjects(s))
+	over := 0
+	var op Op
+	for i := range s.Len() {
+		s.At(i, &op)
+		if Initial(s, op.Subject)+used[op.Subject]+op.Units > p.Limit {
+			over++
+		} else {
+			used[op.Subject] += op.Units
+		}
+	}
+	if over < 62_500 || over > 64_500 { // 63.5 % by hand
+		t.Errorf("%d of %d checks are over quota", over, n)
+	}
+	if len(info.Notes) != 2 || !strings.Contains(info.Notes[1], "about 64 % of 100000 checks over quota") {
+		t.Errorf("counted %d; notes %q", over, info.Notes)
+	}
+	if _, info := build(t, "steady", Params{Policy: policy(t, "link-hits"), Requests: n}); len(info.Notes) != 1 {
+		t.Errorf("a warning without reason: %q", info.Notes)
+	}
+}
+
+// TestStreamsDiffer looks for streams that coincide or are shifted copies of
+// each other.
+func TestStreamsDiffer(t *testing.T) {
+	seen := map[uint64]bool{}
+	for seed := range uint64(4) {
+		for purpose := uint64(forSubjects); purpose <= forArrivals; purpose++ {
+			s := newStream(seed, purpose)
+			for i := range uint64(2_000) {
+				if seen[s.at(i)] {
+					t.Fatalf("seed %d, purpose %d: value %d was drawn before", seed, purpose, i)
+				}
+				seen[s.at(i)] = true
+			}
+		}
+	}
+}
+
+func BenchmarkAt(b *testing.B) {
+	for _, m := range All() {
+		b.Run("workload="+m.Name, func(b *testing.B) {
+			s, _ := build(b, m.Name, Params{Policy: policy(b, "agent-spend")})
+			n := s.Len()
+			if n == 0 {
+				n = math.MaxInt64
+			}
+			var op Op
+			var i int64
+			for b.Loop() {
+				s.At(i%n, &op)
+				i++
+			}
+		})
+	}
+}

@@ -1,0 +1,60 @@
+package workloads
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// The real traces are not part of the repository.
+const (
+	tracesDir   = "../../shared/traces"
+	apacheTrace = "apache-access.log"
+	azureTrace  = "azure-llm-2023-conversation.csv"
+)
+
+func traceFile(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(tracesDir, name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("the real trace is not here: %v", err)
+	}
+	return path
+}
+
+func policy(t testing.TB, name string) *quota.Policy {
+	t.Helper()
+	p, err := quota.LookupPolicy(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+func build(t testing.TB, workload string, p Params) (Stream, Info) {
+	t.Helper()
+	m, err := Lookup(workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.NeedsTrace && p.Trace == "" {
+		p.Trace = "testdata/tiny.csv"
+	}
+	s, info, err := m.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, info
+}
+
+// closeTo fails where a share of n independent trials is further from its
+// probability than chance explains: 5 standard deviations.
+func closeTo(t *testing.T, what string, got, want float64, n int) {
+	t.Helper()
+	if sigma := math.Sqrt(want * (1 - want) / float64(n)); math.Abs(got-want) > 5*sigma {
+		t.Errorf("%s: %.5f, want %.5f +- %.5f", what, got, want, 5*sigma)
+	}
+}

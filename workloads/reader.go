@@ -1,0 +1,234 @@
+package workloads
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// trace is what was read from a file.
+type trace struct {
+	*format
+	rows    []row // in the file's order, with the subjects' numbers
+	names   []string
+	dropped int
+	damaged []DamagedRow
+}
+
+// format is a format as it was recognised in one file.
+type format struct {
+	label string // for people
+	// unit of the costs and a description of them; empty where every row costs 1
+	// or the file does not say.
+	unit, costIs string
+	// anonymous formats name no subjects.
+	anonymous bool
+	// header is set where the first row is one.
+	header bool
+	decode func(line string) record
+}
+
+// record is one row as far as it could be read.
+type record struct {
+	at      int64 // ns since the Unix epoch
+	subject string
+	units   int64
+	// damage says what is wrong with the row; empty if nothing is.
+	damage string
+	// lost rows have no usable time or subject.
+	lost bool
+}
+
+// lost is a row that cannot be used.
+func lost(reason string, args ...any) record {
+	return record{damage: fmt.Sprintf(reason, args...), lost: true}
+}
+
+const (
+	// maxLine bounds the memory that one line can take. What follows is cut off,
+	// which damages the row.
+	maxLine = 1 << 20
+	// maxSubject bounds a subject's name, in bytes: it becomes a part of keys.
+	maxSubject = 512
+	// sniffed lines, the header included, decide on the format.
+	sniffed = 100
+)
+
+func readTraceFile(path string) (*trace, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read trace: %w", err)
+	}
+	defer f.Close()
+	t, err := readTrace(f)
+	if err != nil {
+		return nil, fmt.Errorf("read trace %s: %w", filepath.Base(path), err)
+	}
+	return t, nil
+}
+
+// readTrace reads a whole trace. It returns an error if nothing in it can be
+// replayed.
+func readTrace(r io.Reader) (*trace, error) {
+	in := &lineReader{r: bufio.NewReaderSize(r, 1<<16)}
+	var head []line
+	for len(head) < sniffed && in.next() {
+		head = append(head, in.line)
+	}
+	if in.err != nil {
+		return nil, in.err
+	}
+	if len(head) == 0 {
+		return nil, errors.New("the file is empty")
+	}
+	f, err := recognise(head)
+	if err != nil {
+		return nil, err
+	}
+	t := &trace{format: f}
+	if f.header {
+		head = head[1:]
+	}
+	numbers := map[string]uint32{}
+	for _, l := range head {
+		t.add(l, numbers)
+	}
+	for in.next() {
+		t.add(in.line, numbers)
+	}
+	if in.err != nil {
+		return nil, in.err
+	}
+	switch {
+	case len(t.rows) > 0:
+		return t, nil
+	case len(t.damaged) == 0:
+		return nil, errors.New("there are no rows after the header")
+	default:
+		return nil, fmt.Errorf("none of its %d rows can be used; line %d: %s", t.dropped, t.damaged[0].Line, t.damaged[0].Reason)
+	}
+}
+
+// add decodes a line and keeps what can be used of it.
+func (t *trace) add(l line, numbers map[string]uint32) {
+	rec := t.decode(l.text)
+	if !rec.lost && !t.anonymous {
+		if why := unfit(rec.subject); why != "" {
+			rec = lost("%s", why)
+		}
+	}
+	if l.cut {
+		rec.damage = strings.TrimSuffix(fmt.Sprintf("longer than %d bytes and cut off there; %s", maxLine, rec.damage), "; ")
+	}
+	if rec.damage != "" {
+		t.damaged = append(t.damaged, DamagedRow{Line: l.number, Reason: rec.damage, Used: !rec.lost})
+	}
+	if rec.lost {
+		t.dropped++
+		return
+	}
+	var n uint32
+	if !t.anonymous {
+		var ok bool
+		if n, ok = numbers[rec.subject]; !ok {
+			n = uint32(len(t.names))
+			name := strings.Clone(rec.subject) // or it would keep its whole line
+			numbers[name] = n
+			t.names = append(t.names, name)
+		}
+	}
+	t.rows = append(t.rows, row{at: rec.at, units: rec.units, subject: n})
+}
+
+// unfit says why a subject cannot be part of a store's key; "" if it can.
+func unfit(subject string) string {
+	switch {
+	case subject == "":
+		return "no subject"
+	case len(subject) > maxSubject:
+		return fmt.Sprintf("subject of %d bytes is longer than %d", len(subject), maxSubject)
+	case !utf8.ValidString(subject) || strings.ContainsFunc(subject, unicode.IsControl):
+		return fmt.Sprintf("subject %.40q is not text", subject)
+	}
+	return ""
+}
+
+// recognise tells the format from the first lines.
+func recognise(head []line) (*format, error) {
+	if strings.HasPrefix(head[0].text, "\x1f\x8b") {
+		return nil, errors.New("the file is compressed: unpack it first")
+	}
+	if f := csvFormat(head[0].text); f != nil {
+		return f, nil
+	}
+	for _, l := range head {
+		if !decodeApache(l.text).lost {
+			return &format{label: "Apache access log", decode: decodeApache}, nil
+		}
+	}
+	return nil, errors.New("unknown format: neither an Apache access log, nor CSV with the header time,subject,cost, " +
+		"nor an Azure LLM trace with the header TIMESTAMP,ContextTokens,GeneratedTokens")
+}
+
+// line is a line that is not blank, without its end.
+type line struct {
+	text   string
+	number int // from 1, blank lines counted
+	cut    bool
+}
+
+// lineReader reads lines of any length in bounded memory.
+type lineReader struct {
+	r      *bufio.Reader
+	number int
+	line   line
+	buf    []byte
+	err    error
+}
+
+// next reads the next line that is not blank. After false err tells the end of
+// the file (nil) from a failure.
+func (lr *lineReader) next() bool {
+	for {
+		lr.buf = lr.buf[:0]
+		cut := false
+		part, err := lr.r.ReadSlice('\n')
+		for ; errors.Is(err, bufio.ErrBufferFull); part, err = lr.r.ReadSlice('\n') {
+			cut = lr.keep(part) || cut
+		}
+		cut = lr.keep(part) || cut
+		if err != nil && err != io.EOF {
+			lr.err = err
+			return false
+		}
+		if len(lr.buf) == 0 { // even a blank line has its end
+			return false
+		}
+		lr.number++
+		text := bytes.TrimRight(lr.buf, "\r\n")
+		if lr.number == 1 {
+			text = bytes.TrimPrefix(text, []byte("\ufeff"))
+		}
+		if len(bytes.TrimSpace(text)) > 0 {
+			lr.line = line{string(text), lr.number, cut}
+			return true
+		}
+	}
+}
+
+// keep appends what still fits and reports whether something did not.
+func (lr *lineReader) keep(part []byte) (cut bool) {
+	room := maxLine - len(lr.buf)
+	if len(bytes.TrimRight(part, "\r\n")) > room {
+		cut = true
+	}
+	lr.buf = append(lr.buf, part[:min(room, len(part))]...)
+	return cut
+}

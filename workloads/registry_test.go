@@ -1,0 +1,227 @@
+package workloads
+
+import (
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// goldens are the fingerprints of the first 5,000 operations of every workload
+// with seed 1 and policy agent-payments. A change here means that results are no
+// longer comparable with older ones: say so in the changelog.
+var goldens = map[string]struct {
+	print    string
+	ops      int
+	subjects [2]int // distinct ones, at least and at most
+}{
+	"hot-key": {"2bcbbb1728be3a272fb5820fbf2b8d0a", 5_000, [2]int{139, 139}},
+	"steady":  {"14e2f2047075755afdace617e44372e5", 5_000, [2]int{1_500, 2_500}},
+	"trace":   {"45f4de78237ff1b3f3af2120aeb03f8f", 5, [2]int{3, 3}},
+}
+
+func TestGolden(t *testing.T) {
+	if len(All()) == 0 {
+		t.Fatal("no workload is registered")
+	}
+	for _, m := range All() {
+		t.Run(m.Name, func(t *testing.T) {
+			want, ok := goldens[m.Name]
+			if !ok {
+				t.Fatal("add a golden fingerprint")
+			}
+			s, _ := build(t, m.Name, Params{Seed: 1, Policy: policy(t, "agent-payments")})
+			n := int64(5_000)
+			if s.Len() > 0 {
+				n = min(n, s.Len())
+			}
+			names := map[string]bool{}
+			var op Op
+			for i := range n {
+				s.At(i, &op)
+				names[s.Name(op.Subject)] = true
+				if op.Units < 1 || op.Kind != Take {
+					t.Fatalf("operation %d is %+v", i, op)
+				}
+			}
+			if n != int64(want.ops) || len(names) < want.subjects[0] || len(names) > want.subjects[1] {
+				t.Errorf("%d operations on %d subjects, want %d on %v", n, len(names), want.ops, want.subjects)
+			}
+			if got := Fingerprint(s, 5_000); got != want.print {
+				t.Errorf("fingerprint %s, want %s", got, want.print)
+			}
+		})
+	}
+}
+
+// TestFingerprintTellsApart changes one thing at a time.
+func TestFingerprintTellsApart(t *testing.T) {
+	for _, m := range All() {
+		base := Params{Seed: 1, Policy: policy(t, "agent-payments")}
+		seed, limited := base, base
+		seed.Seed = 2
+		limited.Requests = 4
+		s, _ := build(t, m.Name, base)
+		again, _ := build(t, m.Name, base)
+		if Fingerprint(s, 1000) != Fingerprint(again, 1000) {
+			t.Errorf("%s: equal parameters make different streams", m.Name)
+		}
+		other, _ := build(t, m.Name, seed)
+		if same := Fingerprint(s, 1000) == Fingerprint(other, 1000); same != (m.Name == "trace") {
+			t.Errorf("%s: another seed makes the same stream: %v", m.Name, same)
+		}
+		short, _ := build(t, m.Name, limited)
+		if short.Len() != 4 {
+			t.Errorf("%s: %d operations, want 4", m.Name, short.Len())
+		}
+		if Fingerprint(s, 4) != Fingerprint(short, 1000) {
+			t.Errorf("%s: a bound on requests changes the operations", m.Name)
+		}
+	}
+	full, _ := build(t, "steady", Params{Policy: policy(t, "user-links"), OverQuota: new(0.2)})
+	empty, _ := build(t, "steady", Params{Policy: policy(t, "user-links"), OverQuota: new(0.0)})
+	if Fingerprint(full, 1000) == Fingerprint(empty, 1000) {
+		t.Error("the fingerprint does not cover what subjects have used at the start")
+	}
+}
+
+// TestAtIsPure reads each stream from several goroutines, backwards and
+// forwards.
+func TestAtIsPure(t *testing.T) {
+	for _, m := range All() {
+		s, _ := build(t, m.Name, Params{Seed: 7, Policy: policy(t, "agent-spend")})
+		n := int64(3_000)
+		if s.Len() > 0 {
+			n = min(n, s.Len())
+		}
+		want := make([]Op, n)
+		for i := range want {
+			s.At(int64(i), &want[i])
+		}
+		var wg sync.WaitGroup
+		for w := range 4 {
+			wg.Go(func() {
+				op := Op{Subject: 99, Kind: 99, Units: 99, At: 99}
+				for k := range n {
+					i := k
+					if w%2 == 1 {
+						i = n - 1 - k
+					}
+					if s.At(i, &op); op != want[i] {
+						t.Errorf("%s: operation %d is %+v, then %+v", m.Name, i, want[i], op)
+						return
+					}
+					s.Name(op.Subject)
+					Initial(s, op.Subject)
+				}
+			})
+		}
+		wg.Wait()
+		var op Op
+		if a := testing.AllocsPerRun(100, func() { s.At(n-1, &op) }); a != 0 {
+			t.Errorf("%s: At allocates %v times", m.Name, a)
+		}
+	}
+}
+
+func TestParamsAreChecked(t *testing.T) {
+	p := policy(t, "user-links")
+	bad := *p
+	bad.Limit = 0
+	costs := *p
+	costs.Costs = []int64{1, 0}
+	many := *p
+	many.Costs = make([]int64, maxCosts+1)
+	for i := range many.Costs {
+		many.Costs[i] = 1
+	}
+	for _, c := range []struct {
+		workload string
+		p        Params
+		want     string
+	}{
+		{"steady", Params{}, "no policy"},
+		{"steady", Params{Policy: &bad}, "limit is 0"},
+		{"steady", Params{Policy: &costs}, "cost of 0 units"},
+		{"hot-key", Params{Policy: &many}, "65 costs"},
+		{"steady", Params{Policy: p, Subjects: -1}, "-1 subjects"},
+		{"steady", Params{Policy: p, Subjects: maxSubjects + 1}, "subjects, not from"},
+		{"steady", Params{Policy: p, Requests: -1}, "-1 requests"},
+		{"steady", Params{Policy: p, Zipf: new(-0.1)}, "zipf"},
+		{"steady", Params{Policy: p, Zipf: new(math.NaN())}, "zipf"},
+		{"steady", Params{Policy: p, OverQuota: new(1.1)}, "over-quota"},
+		{"steady", Params{Policy: p, OverQuota: new(math.NaN())}, "over-quota"},
+		{"steady", Params{Policy: p, Trace: "x.log"}, "takes no trace file"},
+		{"steady", Params{Policy: p, Speed: 2}, "takes no speed"},
+		{"hot-key", Params{Policy: p, Subjects: 5}, "decides on its subjects"},
+		{"hot-key", Params{Policy: p, OverQuota: new(0.1)}, "decides on its subjects"},
+		{"trace", Params{Policy: p}, "--trace FILE"},
+		{"trace", Params{Policy: p, Trace: "x", Speed: -1}, "speed -1"},
+		{"trace", Params{Policy: p, Trace: "x", Speed: math.Inf(1)}, "speed +Inf"},
+		{"trace", Params{Policy: p, Trace: "testdata/none.log"}, "no such file"},
+		{"trace", Params{Policy: p, Trace: "testdata"}, "is a directory"},
+	} {
+		m, err := Lookup(c.workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = m.New(c.p)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "workload "+c.workload+": ") {
+			t.Errorf("%s %+v: error %v, want one with %q", c.workload, c.p, err, c.want)
+		} else if strings.Contains(err.Error(), "\n") {
+			t.Errorf("error of several lines: %v", err)
+		}
+	}
+}
+
+func TestLookupUnknown(t *testing.T) {
+	_, err := Lookup("hotkey")
+	for _, m := range All() {
+		if err == nil || !strings.Contains(err.Error(), m.Name) {
+			t.Errorf("error %v does not name %s", err, m.Name)
+		}
+	}
+}
+
+func TestRegisterRefuses(t *testing.T) {
+	ok := Meta{Name: "mine", Doc: "d", Loop: Open, Rate: 1, Make: func(Params) (Stream, Info, error) { return nil, Info{}, nil }}
+	if err := ok.validate(); err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(*Meta){
+		"name":  func(m *Meta) { m.Name = "a b" },
+		"doc":   func(m *Meta) { m.Doc = "" },
+		"loop":  func(m *Meta) { m.Loop = "" },
+		"rate":  func(m *Meta) { m.Rate = 0 },
+		"make":  func(m *Meta) { m.Make = nil },
+		"twice": func(m *Meta) { m.Name = "steady" },
+	} {
+		m := ok
+		change(&m)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", what)
+				}
+			}()
+			Register(m)
+		}()
+	}
+}
+
+// Every policy of the records can be run with every generated workload.
+func TestAllPolicies(t *testing.T) {
+	for _, p := range quota.Policies() {
+		for _, m := range All() {
+			s, info := build(t, m.Name, Params{Policy: &p})
+			if info.Loop != m.Loop {
+				t.Errorf("%s/%s: loop %q", m.Name, p.Name, info.Loop)
+			}
+			if m.Crosses != (OpsPerCrossing(s) > 0) {
+				t.Errorf("%s/%s: declares crossings: %v, makes some: %v", m.Name, p.Name, m.Crosses, !m.Crosses)
+			}
+		}
+	}
+}
