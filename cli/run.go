@@ -33,6 +33,9 @@ type runFlags struct {
 	quick                      bool
 	trace                      string
 	seed                       uint64
+	popularity, cost           string
+	fill, overQuota            float64
+	outages                    []string
 	redis, postgres            string
 	out                        string
 }
@@ -75,6 +78,11 @@ func runCommand() *cobra.Command {
 	fl.StringVar(&f.trace, "trace", "", "trace `file` to replay: Apache log, Azure LLM CSV, or CSV with time,subject,cost")
 	fl.Float64Var(&f.speed, "speed", 0, "replay at k times the recorded speed, windows shrunk alike; 0 for full speed")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
+	fl.StringVar(&f.popularity, "popularity", "", "popularity of subjects: "+workloads.PopularityForms+" (default: the workload's)")
+	fl.StringVar(&f.cost, "cost", "", "`units` per request: "+workloads.CostForms+" (default: the workload's)")
+	fl.Float64Var(&f.fill, "fill", 0, "`share` of its limit, 0 to 1, that every subject has used at the start")
+	fl.Float64Var(&f.overQuota, "over-quota", 0, "`share` of checks, 0 to 1, on subjects that start with their quota used up (default: the workload's)")
+	fl.StringArrayVar(&f.outages, "outage", nil, "take a store away in mid-run, e.g. redis:0.3-0.6 (shares of the duration); may be repeated")
 	fl.StringVar(&f.redis, "redis", "auto", "Redis: auto, process, embedded or a URL")
 	fl.StringVar(&f.postgres, "postgres", "auto", "PostgreSQL: auto, process, embedded or a URL")
 	fl.StringVar(&f.out, "out", "", "`directory` for results.json and plots (default quotabench-results/<time>)")
@@ -142,9 +150,22 @@ func (f *runFlags) config(changed func(string) bool) (harness.Config, error) {
 	}
 	c = harness.Config{
 		Strategies: sel, Policy: p, Workload: w,
-		Stream:  workloads.Params{Subjects: f.subjects, Trace: f.trace, Speed: f.speed},
+		Stream: workloads.Params{
+			Subjects: f.subjects, Trace: f.trace, Speed: f.speed,
+			Popularity: f.popularity, Cost: f.cost, Fill: f.fill,
+		},
 		Workers: f.workers, Rate: f.rate, Arrivals: f.arrivals, Requests: f.requests, Duration: f.duration, Rounds: f.rounds,
 		Instances: f.instances, Pool: f.pool, ClientRetries: f.retries, Seed: f.seed,
+	}
+	if changed("over-quota") {
+		c.Stream.OverQuota = &f.overQuota
+	}
+	for _, text := range f.outages {
+		o, err := harness.ParseOutage(text)
+		if err != nil {
+			return c, usagef("--outage: %w", err)
+		}
+		c.Outages = append(c.Outages, o)
 	}
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)

@@ -50,8 +50,15 @@ func (p *pass) auditCounts(v *oracle.Verdict, cfg oracle.Config) {
 	if err := oracle.Agree(*v, cfg, p.cells()); err != nil {
 		p.strike("oracles-disagree", results.StrikesCorrectness, "%v", err)
 	}
-	if share := float64(r.Errors) / float64(max(r.Issued, 1)); share > maxErrorShare {
+	prescribed := d.counts.prescribed.Load()
+	if share := float64(r.Errors-prescribed-p.planned) / float64(max(r.Issued, 1)); share > maxErrorShare {
 		p.strike("errors", results.StrikesCorrectness, "%.2g %% of requests ended in an error, the first: %s", 100*share, r.FirstError)
+	}
+	if p.planned > 0 {
+		p.strike("planned-errors", results.StrikesNote, "%d requests ended in an error during the planned outage", p.planned)
+	}
+	if prescribed > 0 {
+		p.strike("prescribed-errors", results.StrikesNote, "%d requests ended in an error that the strategy's source asks for: %s", prescribed, r.FirstError)
 	}
 	if r.Issued == 0 && !r.Partial {
 		p.strike("nothing-issued", results.StrikesCorrectness, "no request was issued")

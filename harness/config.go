@@ -47,6 +47,9 @@ type Config struct {
 	ClientRetries int
 	Seed          uint64
 
+	// Outages take stores away in mid-run. They need a Duration.
+	Outages []Outage
+
 	// Redis may be nil where no strategy needs it.
 	Redis *stores.Redis
 	// Postgres may be nil or unavailable; strategies that can then use the model.
@@ -66,6 +69,7 @@ const (
 	MaxWorkers   = 20_000
 	MaxInstances = 255
 	MaxRounds    = 1_000
+	maxSpeed     = 1e6
 	maxRedisPool = 64
 	maxSQLPool   = 16
 )
@@ -98,6 +102,12 @@ func (c *Config) Complete() error {
 		return errors.New("requests, duration, rate and client retries cannot be negative")
 	case c.Arrivals != "" && c.Arrivals != "poisson" && c.Arrivals != "constant":
 		return fmt.Errorf("arrivals %q: one of poisson, constant", c.Arrivals)
+	case c.Stream.Speed > maxSpeed:
+		return fmt.Errorf("a speed of %g: give at most %g times the recorded one", c.Stream.Speed, maxSpeed)
+	case c.Workload.Boundary && c.Duration == 0:
+		return fmt.Errorf("workload %s puts a window's end in the middle of the time: give --duration", c.Workload.Name)
+	case len(c.Outages) > 0 && c.Duration == 0:
+		return errors.New("an outage needs a duration to be a share of: give --duration")
 	case c.Policy.Limit < 1:
 		return fmt.Errorf("a limit of %d: give 1 or more", c.Policy.Limit)
 	}
@@ -140,6 +150,9 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 	if err := s.ServesPolicy(&c.Policy); err != nil {
 		return err
 	}
+	if c.Workload.GivesBack && !s.GivesBack {
+		return fmt.Errorf("cannot take units back, which the workload %s asks for", c.Workload.Name)
+	}
 	if s.Reset == strategies.ResetsNever && c.crossesWindows() {
 		return fmt.Errorf("has no reset, and this run crosses %s windows", c.Policy.Window.Kind)
 	}
@@ -149,7 +162,7 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 // crossesWindows reports whether the workload passes through several windows by
 // design. Runs that merely last too long are found by the audit.
 func (c *Config) crossesWindows() bool {
-	return c.Policy.Window.Kind.Tumbling() && c.Stream.Speed > 0
+	return c.Policy.Window.Kind.Tumbling() && (c.Stream.Speed > 0 || c.Workload.Boundary)
 }
 
 // Split separates the strategies that can take part from those that cannot.

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -42,11 +43,12 @@ type drive struct {
 	_           [56]byte
 	stop        atomic.Bool
 	win         atomic.Pointer[window]
-	counts      struct{ admitted, rejected, failed, degraded, falseRejects atomic.Int64 }
+	counts      struct{ admitted, rejected, failed, prescribed, degraded atomic.Int64 }
 
 	errOnce    sync.Once
 	firstError error
 	crash      atomic.Pointer[error]
+	settled    settlement
 	lateness   lateness
 }
 
@@ -73,7 +75,7 @@ func (d *drive) caught() {
 }
 
 // tally is one worker's counts, written back when it ends.
-type tally struct{ admitted, rejected, failed, degraded, last int64 }
+type tally struct{ admitted, rejected, failed, prescribed, degraded, last int64 }
 
 // run drives the stream until it ends, time is up or stop is set. Operations in
 // flight when ctx ends fail with its error.
@@ -98,6 +100,7 @@ func (d *drive) run(ctx context.Context) {
 			defer func() { lasts[w] = k.finish() }()
 			var op workloads.Op
 			for k.t.last < deadline && !d.stop.Load() {
+				k.settleDue(ctx)
 				i := d.next.Add(1) - 1
 				if i >= d.requests {
 					return
@@ -122,6 +125,7 @@ type worker struct {
 	strategy strategies.Strategy
 	stripe   *stripe
 	t        tally
+	agenda   agenda
 }
 
 func (d *drive) newWorker(id int) *worker {
@@ -135,6 +139,7 @@ func (k *worker) finish() int64 {
 	c.admitted.Add(k.t.admitted)
 	c.rejected.Add(k.t.rejected)
 	c.failed.Add(k.t.failed)
+	c.prescribed.Add(k.t.prescribed)
 	c.degraded.Add(k.t.degraded)
 	return k.t.last
 }
@@ -171,6 +176,9 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 	case err != nil:
 		out = oracle.Failed
 		k.t.failed++
+		if errors.Is(err, strategies.ErrPrescribed) {
+			k.t.prescribed++
+		}
 		d.errOnce.Do(func() { d.firstError = err })
 	case dec.Admitted:
 		out = oracle.Admitted
@@ -208,6 +216,9 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 			Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
 			Kind: oracle.Take, Outcome: out, Tier: tier, Instance: k.instance,
 		})
+	}
+	if out == oracle.Admitted && op.Fate != workloads.FateNone {
+		k.plan(op, dec, c)
 	}
 	return call, reply, out, tier
 }

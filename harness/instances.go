@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -28,6 +29,8 @@ type site struct {
 	redisMeter, sqlMeter stores.Meter
 	modelStatements      atomic.Int64
 
+	outages []*outage
+
 	clients []*redis.Client
 	pools   []*pgxpool.Pool
 }
@@ -35,7 +38,10 @@ type site struct {
 // openSite opens the instances of a strategy. What was opened is closed again if
 // it fails.
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string) (*site, error) {
-	s := &site{cfg: cfg, sel: sel, prefix: "quotabench:" + name + ":", jobs: newJobRunner()}
+	s := &site{cfg: cfg, sel: sel, prefix: "quotabench:" + name + ":", jobs: newJobRunner(tb.nano)}
+	for _, o := range cfg.Outages {
+		s.outages = append(s.outages, &outage{Outage: o})
+	}
 	if err := s.open(ctx, tb, name); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", sel, err), s.close(context.WithoutCancel(ctx)))
 	}
@@ -73,12 +79,15 @@ func (s *site) open(ctx context.Context, tb *timebase, name string) error {
 		if s.sel.NeedsStore(strategies.NeedRedis) {
 			c := s.cfg.Redis.Client(stores.ClientOptions{
 				PoolSize: s.cfg.redisPool(), MaxRetries: s.cfg.ClientRetries, Meter: &s.redisMeter,
+				DialWrap: s.dialWrap(strategies.NeedRedis),
 			})
 			s.clients = append(s.clients, c)
 			env.Redis = c
 		}
 		if s.schema != "" {
-			p, err := s.cfg.Postgres.Pool(ctx, stores.PoolOptions{Schema: s.schema, Size: s.cfg.sqlPool(), Meter: &s.sqlMeter})
+			p, err := s.cfg.Postgres.Pool(ctx, stores.PoolOptions{
+				Schema: s.schema, Size: s.cfg.sqlPool(), Meter: &s.sqlMeter, DialWrap: s.dialWrap(strategies.NeedPostgres),
+			})
 			if err != nil {
 				return err
 			}
@@ -93,6 +102,25 @@ func (s *site) open(ctx context.Context, tb *timebase, name string) error {
 		addJobs(inst, i)
 	}
 	return nil
+}
+
+// dialWrap puts the planned outages of a store into its connections; nil where
+// there are none.
+func (s *site) dialWrap(store strategies.Need) func(net.Conn) net.Conn {
+	var wrap func(net.Conn) net.Conn
+	for _, o := range s.outages {
+		if o.Store != store {
+			continue
+		}
+		inner := wrap
+		wrap = func(c net.Conn) net.Conn {
+			if inner != nil {
+				c = inner(c)
+			}
+			return o.wrap(c)
+		}
+	}
+	return wrap
 }
 
 // provision sets subjects up, and fills in what they have used: by the

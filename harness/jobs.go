@@ -17,17 +17,21 @@ type jobRunner struct {
 	wg     sync.WaitGroup
 	cancel context.CancelFunc
 	failed atomic.Int64
+	now    func() int64
 }
 
 type runningJob struct {
 	strategies.Job
 	wake chan struct{}
+	// longest is the longest time between two rounds of a periodic job, or from
+	// the start to its first; 0 while there was none. Read it after stop.
+	longest time.Duration
 }
 
 // settleLimit bounds how long jobs may take to become idle.
 const settleLimit = 30 * time.Second
 
-func newJobRunner() *jobRunner { return &jobRunner{} }
+func newJobRunner(now func() int64) *jobRunner { return &jobRunner{now: now} }
 
 // waker returns what an instance calls to wake its own jobs. It may be called
 // before the jobs are added.
@@ -69,6 +73,7 @@ func (r *jobRunner) start(ctx context.Context) {
 }
 
 func (r *jobRunner) loop(ctx context.Context, j *runningJob) {
+	last := r.now()
 	var tick <-chan time.Time
 	if j.Every > 0 {
 		t := time.NewTicker(j.Every)
@@ -85,11 +90,14 @@ func (r *jobRunner) loop(ctx context.Context, j *runningJob) {
 		for {
 			// A round is finished even when the run ends meanwhile: what it had
 			// taken from its queue would be lost otherwise.
-			_, err := j.guarded(context.WithoutCancel(ctx))
+			changed, err := j.guarded(context.WithoutCancel(ctx))
 			if err != nil {
 				r.failed.Add(1)
+			} else if now := r.now(); j.Every > 0 {
+				j.longest = max(j.longest, time.Duration(now-last))
+				last = now
 			}
-			if err != nil || ctx.Err() != nil || j.Pending == nil || !j.Pending() {
+			if err != nil || !changed || ctx.Err() != nil || j.Pending == nil || !j.Pending() {
 				break
 			}
 		}
@@ -112,6 +120,35 @@ func (r *jobRunner) stop() {
 		r.cancel()
 	}
 	r.wg.Wait()
+}
+
+// achievedPeriod is the longest time between two rounds of any periodic job; 0
+// where none came to run.
+func (r *jobRunner) achievedPeriod() (d time.Duration) {
+	for _, j := range r.jobs {
+		d = max(d, j.longest)
+	}
+	return d
+}
+
+// catchUp runs, before the jobs are started, every job that has work waiting,
+// until none has.
+func (r *jobRunner) catchUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	for again := true; again; {
+		again = false
+		for _, j := range r.jobs {
+			if j.Pending == nil || !j.Pending() {
+				continue
+			}
+			if _, err := j.guarded(ctx); err != nil {
+				return fmt.Errorf("job %s: %w", j.Name, err)
+			}
+			again = true
+		}
+	}
+	return nil
 }
 
 // settle runs all jobs, stopped before, until none changes anything any more. It

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -33,8 +34,13 @@ func (p *pass) judge(ctx context.Context) error {
 		Initial: func(s uint32) int64 { return d.subjects[s].initial },
 	}
 	v := oracle.Judge(cfg, events)
+	p.planned = p.plannedErrors(events)
 	p.correctness(&v)
-	r.Guarantee = evaluate(p.s.sel.Meta, p.policy, p.m.cfg.Instances, &v)
+	r.FalseRejects.Explained = explained(&v)
+	r.Guarantee = p.guarantee(&v, p.rolling(cfg, events))
+	if err := p.settlement(); err != nil {
+		return err
+	}
 	if err := p.readDrift(ctx, events); err != nil {
 		return err
 	}
@@ -43,6 +49,56 @@ func (p *pass) judge(ctx context.Context) error {
 	}
 	p.audit(&v, cfg)
 	return nil
+}
+
+// rolling judges the run once more, as if its windows were rolling ones of the
+// same length, where one of them ended in mid-run: what a burst around the
+// boundary gets is invisible to either window alone. It returns nil elsewhere.
+func (p *pass) rolling(cfg oracle.Config, events []oracle.Event) *oracle.Verdict {
+	if !p.m.cfg.Workload.Boundary || !p.policy.Window.Kind.Tumbling() {
+		return nil
+	}
+	span := p.policy.Window.At(cfg.Epoch)
+	cfg.Window = quota.Window{Kind: quota.Rolling, Length: span.End.Sub(span.Start)}
+	v := oracle.Judge(cfg, events)
+	worst := int64(0)
+	if v.LeakWorst > 0 {
+		worst = p.policy.Limit + v.LeakWorst
+	} else {
+		worst = min(p.policy.Limit, v.Admitted.Units)
+	}
+	p.run.Rolling = &results.Rolling{
+		WorstUnits: worst, Multiple: float64(worst) / float64(p.policy.Limit),
+		Units: v.LeakUnits, Possible: v.LeakPossible,
+	}
+	return &v
+}
+
+// settlement records what became of admitted requests, where callers settle.
+func (p *pass) settlement() error {
+	if !p.m.cfg.Workload.GivesBack {
+		return nil
+	}
+	l, err := p.d.rec.mergeOne(func(s *stripe) *results.Histogram { return s.settle }).Latency()
+	if err != nil {
+		return err
+	}
+	n := &p.d.settled
+	p.run.Settlement = &results.Settlement{
+		Commits: n.commits.Load(), Refunds: n.refunds.Load(), Abandoned: n.abandoned.Load(), Errors: n.failed.Load(), Latency: l,
+	}
+	return nil
+}
+
+// plannedErrors counts errors that a planned outage explains.
+func (p *pass) plannedErrors(events []oracle.Event) (n int64) {
+	for i := range events {
+		e := &events[i]
+		if e.Outcome == oracle.Failed && slices.ContainsFunc(p.s.outages, func(o *outage) bool { return o.explains(e, p.d.epoch) }) {
+			n++
+		}
+	}
+	return n
 }
 
 // correctness copies what the oracle found.
@@ -96,7 +152,7 @@ func (p *pass) latencies(events []oracle.Event) error {
 	// the response's tail stands on no more separate events than the service's.
 	all.StallsP99, all.StallsP999 = service.StallsP99, service.StallsP999
 	p.run.Latency, p.run.Service = all, &service
-	l, wait := &p.d.lateness, rec.mergeWait()
+	l, wait := &p.d.lateness, rec.mergeOne(func(s *stripe) *results.Histogram { return s.wait })
 	p.run.Lateness = &results.Lateness{
 		PacerP50: l.pacer.Quantile(0.5), PacerP99: l.pacer.Quantile(0.99),
 		WorkerP50: wait.Quantile(0.5), WorkerP99: wait.Quantile(0.99),
@@ -158,6 +214,10 @@ func (p *pass) costs(ctx context.Context) error {
 		c.SQL = float64(p.cost.sql.Commands) / n
 		c.ModelSQL = float64(p.modelSQL) / n
 		c.Allocs = float64(p.allocs) / n
+		c.ClientCPU = float64(p.own.used) / n
+		c.RunQueue = float64(p.own.waiting) / n
+		c.RedisCPU = float64(max(0, p.redisAfter.CPU-p.redisBefore.CPU)) / n
+		c.PostgresCPU = float64(max(0, p.sqlAfter.CPU-p.sqlBefore.CPU)) / n
 	}
 	if len(p.s.clients) > 0 {
 		total, without, err := p.m.cfg.Redis.KeysUnder(ctx, p.s.prefix)
@@ -165,6 +225,13 @@ func (p *pass) costs(ctx context.Context) error {
 			return fmt.Errorf("count keys: %w", err)
 		}
 		c.KeysAtEnd, c.KeysWithoutTTL = total, without
+	}
+	if p.run.Repetition == 1 && !p.run.Partial {
+		probe, err := p.probe(ctx)
+		if err != nil {
+			return err
+		}
+		c.Probe = probe
 	}
 	if mt, ok := p.s.instances[0].(strategies.Meter); ok {
 		p.run.Meter = map[string]int64{}

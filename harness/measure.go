@@ -179,7 +179,11 @@ func (m *measurement) blank(sel strategies.Selection, round int, stream workload
 		Loop: results.ClosedLoop, Workers: c.Workers, Instances: c.Instances,
 		Subjects: workloads.Subjects(stream), Pool: c.Pool, Retries: c.ClientRetries,
 		Requests: c.Requests, DurationNS: int64(c.Duration), Speed: c.Stream.Speed,
+		Popularity: c.Stream.Popularity, Cost: c.Stream.Cost, Fill: c.Stream.Fill, OverQuota: c.Stream.OverQuota,
 		Stream: workloads.Fingerprint(stream, fingerprintOps(stream)),
+	}
+	for _, o := range c.Outages {
+		p.Outages = append(p.Outages, o.String())
 	}
 	if m.open(info) {
 		p.Loop, p.RatePerS, p.Arrivals = results.OpenLoop, m.rate(), c.arrivals()
@@ -241,12 +245,28 @@ func (m *measurement) newArrivals(stream workloads.Stream, seed uint64) (workloa
 	}
 }
 
-// aligned is the policy with its windows shifted so that one begins at the given
-// real moment.
-func aligned(p quota.Policy, m *measurement) quota.Policy {
+// aligned is the policy with its windows shifted so that one begins now.
+func (m *measurement) aligned(p quota.Policy) quota.Policy {
 	if p.Window.Kind.Tumbling() {
 		now := m.tb.time(m.tb.nano())
 		p.Window.Timeline = quota.Timeline{Real: now, Policy: p.Window.At(now).Start}
 	}
 	return p
+}
+
+// realign shifts the windows once more, right before the measured pass, where a
+// workload needs them to meet its requests at a certain moment: recorded time
+// begins with the first row, and a boundary comes in mid-run.
+func (m *measurement) realign(p *quota.Policy, info workloads.Info) {
+	if !p.Window.Kind.Tumbling() {
+		return
+	}
+	now := m.tb.time(m.tb.nano())
+	switch {
+	case m.cfg.Stream.Speed > 0:
+		p.Window.Timeline = quota.Timeline{Real: now, Policy: info.Trace.First, Speed: m.cfg.Stream.Speed}
+	case m.cfg.Workload.Boundary:
+		half := now.Add(m.cfg.Duration / 2)
+		p.Window.Timeline = quota.Timeline{Real: half, Policy: m.cfg.Policy.Window.At(now).End}
+	}
 }

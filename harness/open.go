@@ -62,7 +62,11 @@ func (d *drive) runOpen(ctx context.Context) {
 			k := d.newWorker(w)
 			defer func() { lasts[w] = k.finish() }()
 			var op workloads.Op
-			for r := range queue {
+			for {
+				r, ok := k.nextRelease(ctx, queue)
+				if !ok {
+					return
+				}
 				if giveUp.Load() {
 					d.enterUnfinished(k.stripe, r)
 					continue
@@ -81,6 +85,27 @@ func (d *drive) runOpen(ctx context.Context) {
 	timer.Stop()
 	for _, l := range lasts {
 		d.end = max(d.end, l)
+	}
+}
+
+// nextRelease waits for a request, and does the worker's follow-ups that become
+// due meanwhile.
+func (k *worker) nextRelease(ctx context.Context, queue <-chan release) (r release, ok bool) {
+	for {
+		k.settleDue(ctx)
+		due, some := k.agenda.next()
+		if !some {
+			r, ok = <-queue
+			return r, ok
+		}
+		timer := time.NewTimer(time.Duration(due - k.d.tb.nano()))
+		select {
+		case r, ok = <-queue:
+			timer.Stop()
+			return r, ok
+		case <-timer.C:
+			k.t.last = k.d.tb.nano()
+		}
 	}
 }
 

@@ -23,17 +23,21 @@ type planted struct {
 	drift    int64                     // added to what it shows
 	delay    func(ctx context.Context) // of each decision
 	errorNo  func(total int64) error   // error instead of the n-th decision
-	total    int64
+	total    int64                     // requests, warm-up left out
 }
 
 func (p *planted) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	p.mu.Lock()
+	if r.ID < warmUpID {
+		p.total++
+	}
+	p.mu.Unlock()
 	if p.delay != nil {
 		p.delay(ctx)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total++
-	if p.errorNo != nil {
+	if p.errorNo != nil && r.ID < warmUpID {
 		if err := p.errorNo(p.total); err != nil {
 			return quota.Decision{}, err
 		}

@@ -31,6 +31,7 @@ type stripe struct {
 	latency [3 * maxTiers]*results.Histogram
 	service [3 * maxTiers]*results.Histogram
 	wait    *results.Histogram // from release to start
+	settle  *results.Histogram // commits and refunds
 	_       [64]byte
 }
 
@@ -60,6 +61,15 @@ func (r *recorder) recordOpen(s *stripe, out oracle.Outcome, tier uint8, respons
 	s.put(&s.latency[i], response)
 	s.put(&s.service[i], service)
 	s.put(&s.wait, wait)
+}
+
+// recordSettle adds one commit or refund.
+func (r *recorder) recordSettle(s *stripe, ns int64) {
+	if r.shared {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	s.put(&s.settle, ns)
 }
 
 // outcomes that latencies are told apart by, in the order of the slots.
@@ -109,10 +119,11 @@ func (r *recorder) merge(pick func(*stripe) *[3 * maxTiers]*results.Histogram) m
 	return m
 }
 
-func (r *recorder) mergeWait() *results.Histogram {
+// mergeOne is the union of a histogram that every stripe may have.
+func (r *recorder) mergeOne(pick func(*stripe) *results.Histogram) *results.Histogram {
 	all := results.NewHistogram()
 	for i := range r.stripes {
-		if h := r.stripes[i].wait; h != nil {
+		if h := pick(&r.stripes[i]); h != nil {
 			all.Merge(h)
 		}
 	}

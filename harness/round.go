@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/internal/stores"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -24,16 +25,13 @@ const abortGrace = 2 * time.Second
 func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stream workloads.Stream, info workloads.Info, run *results.Run) (err error) {
 	// Ctrl-C ends the pass, and neither the judgement nor the clean-up.
 	work := context.WithoutCancel(ctx)
-	policy := aligned(m.cfg.Policy, m)
+	policy := m.aligned(m.cfg.Policy)
 	s, err := openSite(work, m.cfg, m.tb, sel, m.siteName(fmt.Sprint(m.n)))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close(work)) }()
 	strays := s.strayKeys(work)
-	s.jobs.start(work)
-	defer s.jobs.stop()
-
 	rate, err := m.warmUp(work, s, &policy)
 	if err != nil {
 		return err
@@ -45,10 +43,12 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 		return err
 	}
 	d.setInitial(grants)
-	if m.cfg.Stream.Speed > 0 { // recorded windows, from the moment of the first row on
-		now := m.tb.time(m.tb.nano())
-		policy.Window.Timeline = quota.Timeline{Real: now, Policy: info.Trace.First, Speed: m.cfg.Stream.Speed}
+	if err := s.jobs.catchUp(work); err != nil {
+		return err
 	}
+	s.jobs.start(work)
+	defer s.jobs.stop()
+	m.realign(&policy, info)
 	if m.open(info) {
 		if d.arrivals, err = m.newArrivals(stream, roundSeed(m.cfg.Seed, run.Repetition)); err != nil {
 			return err
@@ -159,14 +159,17 @@ func (warmStream) Name(n uint32) string { return fmt.Sprintf("warm-up-%d", n) }
 
 // pass is a measured pass and what surrounds it.
 type pass struct {
-	m      *measurement
-	s      *site
-	d      *drive
-	run    *results.Run
-	policy *quota.Policy
-	strays int64 // keys under our prefix before the first request
+	m       *measurement
+	s       *site
+	d       *drive
+	run     *results.Run
+	policy  *quota.Policy
+	planned int64 // errors that a planned outage explains
+	strays  int64 // keys under our prefix before the first request
 
 	redisBefore, redisAfter serverState
+	sqlBefore, sqlAfter     stores.PostgresStats
+	own                     ownCPU
 	steal                   cpuTime
 	allocs                  uint64
 	modelSQL                int64
@@ -185,15 +188,22 @@ func (p *pass) drive(ctx context.Context) error {
 	})
 	defer stopped()
 	runtime.GC()
-	p.redisBefore = p.s.redisState(work)
+	p.redisBefore, p.sqlBefore = p.s.redisState(work), p.s.sqlState(work)
 	before, allocs, model := p.s.counted(), heapAllocs(), p.s.modelStatements.Load()
-	cpu := readCPU()
+	cpu, own := readCPU(), readOwnCPU()
+	var over []func()
+	for _, o := range p.s.outages {
+		over = append(over, o.schedule(d.tb.nano, p.m.cfg.Duration))
+	}
 	d.run(work)
-	p.steal = readCPU().sub(cpu)
+	for _, end := range over {
+		end()
+	}
+	p.steal, p.own = readCPU().sub(cpu), readOwnCPU().sub(own)
 	p.allocs = heapAllocs() - allocs
 	p.modelSQL = p.s.modelStatements.Load() - model
 	p.cost = p.s.counted().sub(before)
-	p.redisAfter = p.s.redisState(work)
+	p.redisAfter, p.sqlAfter = p.s.redisState(work), p.s.sqlState(work)
 	p.run.Partial = d.stop.Load()
 	if err := d.crash.Load(); err != nil {
 		return *err

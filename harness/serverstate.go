@@ -21,6 +21,18 @@ func (s *site) redisState(ctx context.Context) serverState {
 	return serverState{RedisStats: st, ok: ok && err == nil}
 }
 
+// sqlState is what PostgreSQL says about itself; zero where there is none.
+func (s *site) sqlState(ctx context.Context) stores.PostgresStats {
+	if s.schema == "" {
+		return stores.PostgresStats{}
+	}
+	st, _, err := s.cfg.Postgres.Stats(ctx)
+	if err != nil {
+		return stores.PostgresStats{}
+	}
+	return st
+}
+
 // strayKeys counts keys that exist under the run's prefix before its first request.
 func (s *site) strayKeys(ctx context.Context) int64 {
 	if len(s.clients) == 0 {

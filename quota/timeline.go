@@ -9,7 +9,8 @@ import (
 // policy's moment Policy, and from there the policy's time runs Speed times as
 // fast. Moving the anchor crosses a month's end without touching any clock;
 // a speed of k shrinks windows and everything derived from them by k. The zero
-// value is identity.
+// value is identity. Moments more than 292 years of either time from the anchor
+// are not told apart.
 type Timeline struct {
 	Real, Policy time.Time
 	// Speed is policy seconds per real second; 0 means 1.
@@ -23,7 +24,7 @@ func (l Timeline) ToPolicy(real time.Time) time.Time {
 	}
 	d := real.Sub(l.Real)
 	if l.scaled() {
-		d = time.Duration(math.Round(float64(d) * l.Speed))
+		d = rounded(float64(d) * l.Speed)
 	}
 	return l.Policy.Add(d)
 }
@@ -36,7 +37,7 @@ func (l Timeline) ToReal(policy time.Time) time.Time {
 	}
 	d := policy.Sub(l.Policy)
 	if l.scaled() {
-		d = time.Duration(math.Round(float64(d) / l.Speed))
+		d = rounded(float64(d) / l.Speed)
 	}
 	return l.Real.Add(d)
 }
@@ -46,7 +47,19 @@ func (l Timeline) Scale(d time.Duration) time.Duration {
 	if !l.scaled() {
 		return d
 	}
-	return time.Duration(math.Round(float64(d) / l.Speed))
+	return rounded(float64(d) / l.Speed)
+}
+
+// rounded saturates at 292 years, like time.Time.Sub.
+func rounded(ns float64) time.Duration {
+	switch {
+	case ns >= math.MaxInt64:
+		return math.MaxInt64
+	case ns <= math.MinInt64:
+		return math.MinInt64
+	default:
+		return time.Duration(math.Round(ns))
+	}
 }
 
 func (l Timeline) scaled() bool { return l.Speed != 0 && l.Speed != 1 }

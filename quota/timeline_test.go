@@ -77,7 +77,9 @@ func FuzzScaledWindows(f *testing.F) {
 			Kind: CalendarMonth + Kind(k%4), Length: time.Minute, Location: zone(t, fuzzZones[int(k)%len(fuzzZones)]),
 			Timeline: Timeline{Real: real, Policy: time.Unix(1_790_000_000+floorMod(anchor, 1e7), 0), Speed: speed},
 		}
-		at := real.Add(time.Duration(floorMod(offset, int64(48*time.Hour)) - int64(24*time.Hour)))
+		// 20 years of the policy's time to either side.
+		reach := int64(20 * 365 * 86400 * 1e9 / max(speed, 1))
+		at := real.Add(time.Duration(floorMod(offset, 2*reach) - reach))
 		windowsAgree(t, w, at)
 	})
 }

@@ -89,12 +89,12 @@ func (w Window) At(t time.Time) Span {
 	}
 	s := w.Span(w.index(w.Timeline.ToPolicy(t)))
 	// A scaled timeline rounds to nanoseconds, which can put a boundary one
-	// step to either side of t.
-	for t.Before(s.Start) {
-		s = w.Span(s.Index - 1)
+	// step to either side of t; never more.
+	if t.Before(s.Start) {
+		return w.Span(s.Index - 1)
 	}
-	for !t.Before(s.End) {
-		s = w.Span(s.Index + 1)
+	if !t.Before(s.End) {
+		return w.Span(s.Index + 1)
 	}
 	return s
 }

@@ -155,6 +155,8 @@ func jsonError(b []byte, err error) error {
 		return errors.New("is empty: not a results file of quotabench")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("line %d: ends too early, it was cut off", lineAt(b, int64(len(b))))
+	case strings.HasPrefix(err.Error(), "json: unknown field"):
+		return fmt.Errorf("%s, which schema %d does not have: use the quotabench that wrote it", strings.TrimPrefix(err.Error(), "json: "), SchemaVersion)
 	default:
 		return fmt.Errorf("not a results file of quotabench: %w", err)
 	}

@@ -84,7 +84,7 @@ func fakeRun(rng *rand.Rand, k fake, round int, reference float64) Run {
 		panic(err)
 	}
 	l.StallsP99, l.StallsP999 = 38, 4
-	units := int64(float64(k.leak) * math.Exp(0.05*rng.NormFloat64()))
+	units := min(int64(float64(k.leak)*math.Exp(0.05*rng.NormFloat64())), limit*crossings)
 	r := Run{
 		Strategy: k.label, Form: k.form, Options: map[string]string{}, Policy: "user-links", Workload: "hot-key",
 		Params: Params{

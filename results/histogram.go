@@ -79,9 +79,9 @@ func (h *Histogram) Quantile(q float64) int64 {
 	if rank > in {
 		return MaxDuration
 	}
-	// Asking half a rank below keeps rounding inside the library from moving the
-	// answer to the next value.
-	return min(h.h.ValueAtPercentile((float64(rank)-0.5)/float64(in)*100), MaxDuration)
+	// A quarter of a rank off keeps rounding inside the library from moving the
+	// answer to a neighbour.
+	return min(h.h.ValueAtPercentile((float64(rank)-0.25)/float64(in)*100), MaxDuration)
 }
 
 // Latency condenses the histogram, its encoding included. Stalls are unknown to a

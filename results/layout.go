@@ -140,13 +140,13 @@ func textWidth(s string) int {
 }
 
 // wrap breaks a line so that no part is wider than width cells. It prefers to
-// break at a space, which it drops, or after a comma, a colon or a slash, and
-// breaks anywhere else only where there is none.
+// break at a space, which it drops, or after a comma, a colon or a slash; failing
+// that after an equals sign, and anywhere only where there is none.
 func wrap(s string, width int) []string {
 	width = max(width, 2) // a wide character has to fit
 	var out []string
 	for uniseg.StringWidth(s) > width {
-		cut, soft, used := 0, 0, 0
+		cut, soft, weak, used := 0, 0, 0, 0
 		rest, state := s, -1
 		for rest != "" {
 			var cluster string
@@ -163,12 +163,17 @@ func wrap(s string, width int) []string {
 				soft = cut
 			}
 			cut += len(cluster)
-			if strings.ContainsAny(cluster, ",:/=") {
+			switch cluster {
+			case ",", ":", "/":
 				soft = cut
+			case "=":
+				weak = cut
 			}
 		}
 		if soft > 0 {
 			cut = soft
+		} else if weak > 0 {
+			cut = weak
 		}
 		out = append(out, strings.TrimRight(s[:cut], " "))
 		s = strings.TrimLeft(s[cut:], " ")

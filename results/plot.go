@@ -90,7 +90,7 @@ func plotted(f File) []series {
 	for n, g := range groups {
 		sortForShow(g)
 		for i := range g {
-			label := shorten(plain(g[i].Label))
+			label := drawable(shorten(plain(g[i].Label)))
 			if len(groups) > 1 {
 				label += fmt.Sprintf(" (%s, %s", plain(g[i].Policy), plain(g[i].Workload))
 				if n > 0 {
@@ -123,6 +123,7 @@ func caption(f File, all []series) string {
 	}
 	text := join(" · ", "workload "+plain(s.Workload), fmt.Sprintf("%s (%s %s)", plain(s.Policy), formatCount(p.Limit), plain(p.Unit)), loop,
 		plural(int64(s.Rounds), "round", "rounds"), storeCaption("redis", f.Stores.Redis), storeCaption("postgres", f.Stores.Postgres))
+	text = drawable(text)
 	if f.Kind == Simulated {
 		text = "SIMULATED in virtual time, latencies are modelled · " + text
 	}

@@ -39,6 +39,18 @@ var fonts = sync.OnceValue(func() *font.Cache {
 	return font.NewCache(font.Collection{face(xfont.WeightNormal, liberationsansregular.TTF), face(xfont.WeightBold, liberationsansbold.TTF)})
 })
 
+// drawable replaces characters that the font does not have, which would take no
+// room at all.
+func drawable(s string) string {
+	face := fonts().Lookup(textStyle(labelSize, ink, false).Font, labelSize)
+	return strings.Map(func(r rune) rune {
+		if i, err := face.Face.GlyphIndex(nil, r); err != nil || i == 0 {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
 // textStyle of a size in points, set by its left end and baseline.
 func textStyle(size float64, c color.Color, bold bool) draw.TextStyle {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: font.Length(size)}
@@ -167,7 +179,7 @@ func (f frame) draw(c draw.Canvas) {
 
 // watermark marks a drawing that does not come from a measurement.
 func watermark(c draw.Canvas, area vg.Rectangle) {
-	s := aligned(textStyle(54, subtle, true), text.XCenter, text.YCenter)
+	s := aligned(textStyle(54, rule, true), text.XCenter, text.YCenter)
 	s.Rotation = math.Pi / 9
 	c.FillText(s, vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: (area.Min.Y + area.Max.Y) / 2}, "SIMULATED")
 }

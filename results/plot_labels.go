@@ -45,19 +45,22 @@ func placeLabels(labels []label, area vg.Rectangle, dotRadius vg.Length, lines [
 	}
 	cheapest := math.Inf(1)
 	rng := rand.New(rand.NewPCG(1, 2)) // always the same, so that plots are
-	for range attempts {
+	tries := max(1, attempts*1000/(1000+len(labels)*len(labels)))
+	for range tries {
 		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		if cost, found := p.settle(order, dotRadius); found && cost < cheapest {
 			cheapest, places, ok = cost, slices.Clone(p.places), true
+		} else if !found {
+			break // it is tight, and more room will serve better than more tries
 		}
 	}
 	return places, ok
 }
 
 const (
-	// attempts in different orders. Where two labels would have to move at once
-	// one order gets stuck that another does not.
-	attempts = 24
+	// attempts in different orders, fewer for many labels. Where two labels would
+	// have to move at once one order gets stuck that another does not.
+	attempts = 12
 	// sweeps in which every label chooses once.
 	sweeps = 4
 )
@@ -106,13 +109,13 @@ func (p *placer) choose(i int, dotRadius vg.Length) (best vg.Rectangle, cheapest
 		for a := range angles {
 			sin, cos := math.Sincos(2 * math.Pi * float64(a) / angles)
 			r := around(l, vg.Length(cos), vg.Length(sin), d)
-			if !inside(r, p.area) || p.taken(i, r) {
-				continue
-			}
 			// Beside the dot reads best, left to right first.
 			cost := float64(d) * (1.12 - 0.12*cos*cos)
 			if cos < 0 {
-				cost += 1
+				cost++
+			}
+			if cost >= cheapest || !inside(r, p.area) || p.taken(i, r) {
+				continue
 			}
 			if cost += p.crossings(i, r); cost < cheapest {
 				cheapest, best, found = cost, r, true

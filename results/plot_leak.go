@@ -36,6 +36,9 @@ func verdictStyle(verdict string) (name string, g draw.GlyphStyle) {
 	return "", draw.GlyphStyle{Color: ink, Radius: dotRadius, Shape: draw.SquareGlyph{}}
 }
 
+// maxDots is where looking for places begins to take seconds, and reading too.
+const maxDots = 100
+
 // maxWidth in points keeps a bitmap below 100 MB.
 const maxWidth = vg.Length(2800)
 
@@ -79,9 +82,11 @@ type leakFigure struct {
 
 // LeakPlot draws what strategies leak against what they cost in p99 latency: a
 // labelled dot each. Labels overlap neither each other nor dots.
-func LeakPlot(f File) (*Plot, error) {
+func LeakPlot(f File) (*Plot, error) { return leakPlot(f, &leakFigure{}) }
+
+// leakPlot lays the plot out in fig.
+func leakPlot(f File, fig *leakFigure) (*Plot, error) {
 	all := plotted(f)
-	fig := leakFigure{}
 	for _, s := range all {
 		switch {
 		case !s.Counts():
@@ -95,12 +100,15 @@ func LeakPlot(f File) (*Plot, error) {
 	if len(fig.dots) == 0 {
 		return nil, fmt.Errorf("%w: no run has both a valid leak and a p99", ErrNothingToPlot)
 	}
+	if len(fig.dots) > maxDots {
+		return nil, fmt.Errorf("%d strategies are too many to label in one plot: select at most %d", len(fig.dots), maxDots)
+	}
 	fig.axes(f)
 	// More room is the way out where labels do not fit; four steps double it.
 	width, height := vg.Length(900), vg.Length(540)
 	for !fig.layout(width, height) {
 		if width, height = width*1.19, height*1.19; width > maxWidth {
-			return nil, fmt.Errorf("%d strategies are too many to label in one plot: select fewer", len(fig.dots))
+			return nil, fmt.Errorf("the labels of %d strategies do not fit into one plot: select fewer", len(fig.dots))
 		}
 	}
 	const title = "Leak against latency"

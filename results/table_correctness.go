@@ -9,8 +9,8 @@ import (
 func correctnessLines(group []Summary) []string {
 	unit := plain(group[0].Params.Unit)
 	g := grid{columns: []column{
-		labelColumn, {title: "admitted"}, {title: "leak,\n" + unit}, {title: "% of\nlimit"}, {title: "worst\nwindow"},
-		{title: "crossings\nthat leaked"}, {title: "false\nrejects"}, {title: "drift at rest,\n" + unit, left: true, flexible: true, minimum: 12},
+		labelColumn, {title: "admitted"}, {title: "leak"}, {title: "% of\nlimit"}, {title: "worst\nwindow"},
+		{title: "crossings\nthat leaked", flexible: true, minimum: 14}, {title: "false\nrejects"}, {title: "drift\nat rest", left: true, flexible: true, minimum: 12},
 		{title: "guarantee", left: true},
 	}}
 	invalid := false
@@ -21,7 +21,7 @@ func correctnessLines(group []Summary) []string {
 		}
 		return []string{
 			formatPct(s.AdmittedPct()),
-			formatRange(s.Leak.Units, s.Leak.Possible),
+			leakCell(s.Leak.Leak),
 			strings.TrimSuffix(formatPct(s.Leak.Pct), " %"),
 			formatCount(s.Leak.WorstUnits),
 			crossingsCell(s.Leak.Leak),
@@ -30,8 +30,8 @@ func correctnessLines(group []Summary) []string {
 			verdictCell(s.Verdict),
 		}
 	})
-	out := append([]string{"CORRECTNESS"}, g.lines(tableWidth)...)
-	note := "leak: certain..possible, all rounds together; worst: of one subject and window; 0 of n crossings: in brackets " +
+	out := append(wrap("CORRECTNESS  leak, worst window and drift in "+unit, tableWidth), g.lines(tableWidth)...)
+	note := "rows: least leak first, then the fastest; leak: certain..possible, all rounds together; worst: of one subject and window; 0 of n crossings: in brackets " +
 		"the largest share that is compatible with it (95 %)"
 	if invalid {
 		note += "; invalid: the audit struck every round, see below"
@@ -40,6 +40,15 @@ func correctnessLines(group []Summary) []string {
 		out = append(out, "  "+l)
 	}
 	return out
+}
+
+// leakCell puts a wide range on two lines.
+func leakCell(l Leak) string {
+	text := formatRange(l.Units, l.Possible)
+	if from, to, ok := strings.Cut(text, ".."); ok && len(text) > 12 {
+		return from + "..\n" + to
+	}
+	return text
 }
 
 // crossingsCell says how many crossings leaked. None of n is not proof of none.

@@ -18,7 +18,11 @@ func headerLines(f File) []string {
 			out = append(out, paragraph(pad(label, headLabel), plain(text), tableWidth)...)
 		}
 	}
-	entry("quotabench", join(" · ", f.Kind, "workload "+f.Workload.Name, fmt.Sprintf("seed %d", f.Seed)))
+	workload := ""
+	if f.Workload.Name != "" {
+		workload = "workload " + f.Workload.Name
+	}
+	entry("quotabench", join(" · ", f.Kind, workload, fmt.Sprintf("seed %d", f.Seed)))
 	if f.Kind == Simulated {
 		entry("", "SIMULATED in virtual time: latencies are modelled, and nothing here is a throughput")
 	}

@@ -138,8 +138,11 @@ type Run struct {
 	// for a free worker.
 	Lateness *Lateness `json:"lateness_ns,omitempty"`
 
-	Leak         Leak             `json:"leak"`
+	Leak Leak `json:"leak"`
+	// Rolling is set where a window ended in mid-run.
+	Rolling      *Rolling         `json:"rolling,omitempty"`
 	FalseRejects FalseRejects     `json:"false_rejects"`
+	Settlement   *Settlement      `json:"settlement,omitempty"`
 	Drift        *Drift           `json:"drift"` // null where the strategy shows no counter
 	Cost         Cost             `json:"cost"`
 	Guarantee    []Clause         `json:"guarantee"`
@@ -180,6 +183,14 @@ type Params struct {
 	Requests   int64   `json:"requests,omitempty"`
 	DurationNS int64   `json:"duration_ns,omitempty"`
 	Speed      float64 `json:"speed,omitempty"`
+	// Popularity, Cost, Fill and OverQuota are those that were asked for; empty
+	// leaves them to the workload.
+	Popularity string   `json:"popularity,omitempty"`
+	Cost       string   `json:"cost,omitempty"`
+	Fill       float64  `json:"fill,omitempty"`
+	OverQuota  *float64 `json:"over_quota,omitempty"`
+	// Outages are planned ones, e.g. "redis:0.3-0.6".
+	Outages []string `json:"outages,omitempty"`
 	// Stream is the fingerprint of the request stream; equal streams are equal.
 	Stream string `json:"stream"`
 }
@@ -268,6 +279,9 @@ type FalseRejects struct {
 	Units    int64 `json:"units"` // certain
 	// Pct is Count in percent of Count + admitted - leaked requests.
 	Pct float64 `json:"pct"`
+	// Explained is set where some order of the operations, in keeping with what
+	// every caller saw, has no wrong rejection: then possible ones mean nothing.
+	Explained bool `json:"explained"`
 }
 
 // Drift is the signed distance, in units, between what a tier believes and what
@@ -313,6 +327,56 @@ type Cost struct {
 	// KeysWithoutTTL are left in Redis at the end, of KeysAtEnd.
 	KeysAtEnd      int64 `json:"keys_at_end"`
 	KeysWithoutTTL int64 `json:"keys_without_ttl"`
+	// Processor time in nanoseconds per decision, of this process and of servers
+	// that tell theirs; 0 where unknown.
+	ClientCPU   float64 `json:"client_cpu_ns"`
+	RedisCPU    float64 `json:"redis_cpu_ns"`
+	PostgresCPU float64 `json:"postgres_cpu_ns"`
+	// RunQueue is how long this process' threads were ready to run and did not,
+	// in nanoseconds per decision; 0 where unknown.
+	RunQueue float64 `json:"run_queue_ns"`
+	// Probe is exact, and was measured by itself: one caller, one request at a
+	// time. Only the first round has it.
+	Probe *Probe `json:"probe,omitempty"`
+}
+
+// Probe is the exact cost of single decisions.
+type Probe struct {
+	// First is the subject's first request.
+	First ProbeCost `json:"first"`
+	// Admitted and Rejected are means over later requests; nil where there were
+	// none of the outcome.
+	Admitted *ProbeCost `json:"admitted,omitempty"`
+	Rejected *ProbeCost `json:"rejected,omitempty"`
+}
+
+// ProbeCost is the cost of one decision.
+type ProbeCost struct {
+	Commands   float64 `json:"commands"`
+	RoundTrips float64 `json:"round_trips"`
+	Bytes      float64 `json:"bytes"`
+	SQL        float64 `json:"sql"`
+	ModelSQL   float64 `json:"model_sql"`
+	Allocs     float64 `json:"allocs"`
+}
+
+// Rolling is a run of tumbling windows judged as rolling ones of the same length.
+type Rolling struct {
+	WorstUnits int64 `json:"worst_units"` // admitted in the worst rolling window
+	// Multiple is WorstUnits by the limit.
+	Multiple float64 `json:"multiple"`
+	Units    int64   `json:"units"` // certain leak over the limit, disjoint windows
+	Possible int64   `json:"possible"`
+}
+
+// Settlement is what became of admitted requests that callers settle.
+type Settlement struct {
+	Commits   int64 `json:"commits"`
+	Refunds   int64 `json:"refunds"` // failed work and deletions
+	Abandoned int64 `json:"abandoned"`
+	Errors    int64 `json:"errors"`
+	// Latency of commits and refunds, service time.
+	Latency Latency `json:"latency_ns"`
 }
 
 // Clause is a declared guarantee, evaluated.

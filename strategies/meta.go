@@ -105,7 +105,10 @@ type Meta struct {
 	// serves all policies of Kinds.
 	Serves func(p *quota.Policy) error
 	Reset  Reset
-	Counts Counting
+	// GivesBack is set where instances implement [Refunder], so that units can be
+	// returned. It says beforehand what an assertion says of an open instance.
+	GivesBack bool
+	Counts    Counting
 	// Control is set where the strategy also checks the instrument.
 	Control Control
 	Options []Option

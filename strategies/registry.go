@@ -81,7 +81,7 @@ func Parse(list string) ([]Selection, error) {
 	for part := range strings.SplitSeq(list, ",") {
 		part = strings.TrimSpace(part)
 		name, opt, hasOpt := strings.Cut(part, ":")
-		if !hasOpt && strings.Contains(part, "=") {
+		if strings.Contains(name, "=") { // an option, whose value may contain a colon
 			if meta == nil {
 				return nil, fmt.Errorf("option %q follows no strategy: write name:option=value", part)
 			}

@@ -2,10 +2,16 @@ package strategies
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
 )
+
+// ErrPrescribed is wrapped by errors that a strategy's source itself asks for,
+// such as a field that its algorithm expects and does not find. They are counted
+// as errors, and do not make a run suspect as a broken store would.
+var ErrPrescribed = errors.New("an error by its source")
 
 // Strategy is one application instance's way of enforcing quotas. Take is called
 // from many goroutines at once.

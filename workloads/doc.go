@@ -6,6 +6,21 @@
 // order. Workloads are listed in a registry, see [All]; [Fingerprint] tells
 // streams apart.
 //
+// # Parameters of generated streams
+//
+// How popular the subjects are is one of [PopularityForms], and what requests cost
+// one of [CostForms]. Subjects can start with a part of their quota used
+// ([Params.Fill]), or, a share of them, with all of it ([Params.OverQuota]).
+//
+// # Life cycles
+//
+// An operation with a [Fate] is the beginning of a session. If it is admitted,
+// the harness carries on as its fate says:
+//
+//	FateCommit    wait Settle, commit Actual units; if Hold > 0, wait Hold, give Actual units back
+//	FateFail      wait Settle, give Units back
+//	FateAbandon   nothing: the caller is gone, and the units stay reserved
+//
 // # Traces
 //
 // The trace workload replays the rows of a file in the order of their time. The

@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 )
 
-// Fingerprint identifies the first n operations of a stream, with the names of
-// their subjects and what these have used at the start: streams with different
+// Fingerprint identifies the first n operations of a stream, with their fates, the
+// names of their subjects and what these have used at the start: streams with different
 // fingerprints differ. A bounded stream may be shorter.
 func Fingerprint(s Stream, n int64) string {
 	if l := s.Len(); l > 0 {
@@ -19,9 +19,14 @@ func Fingerprint(s Stream, n int64) string {
 	for i := range n {
 		s.At(i, &op)
 		name := s.Name(op.Subject)
-		buf = append(buf[:0], byte(op.Kind))
+		buf = append(buf[:0], byte(op.Kind)|byte(op.Fate)<<4)
 		for _, v := range [...]uint64{uint64(op.Units), uint64(op.At), uint64(Initial(s, op.Subject)), uint64(len(name))} {
 			buf = binary.LittleEndian.AppendUint64(buf, v)
+		}
+		if op.Fate != FateNone { // prints of streams without fates predate them
+			for _, v := range [...]uint64{uint64(op.Actual), uint64(op.Settle), uint64(op.Hold)} {
+				buf = binary.LittleEndian.AppendUint64(buf, v)
+			}
 		}
 		h.Write(append(buf, name...))
 	}

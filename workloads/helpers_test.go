@@ -34,6 +34,18 @@ func policy(t testing.TB, name string) *quota.Policy {
 	return &p
 }
 
+// usual is the policy that tests run a workload with.
+func usual(t testing.TB, m *Meta) *quota.Policy {
+	t.Helper()
+	for _, name := range []string{"agent-payments", "tenant-uploads"} {
+		if p := policy(t, name); m.ServesPolicy(p) == nil {
+			return p
+		}
+	}
+	t.Fatalf("add a policy that %s serves", m.Name)
+	return nil
+}
+
 func build(t testing.TB, workload string, p Params) (Stream, Info) {
 	t.Helper()
 	m, err := Lookup(workload)

@@ -2,6 +2,8 @@ package workloads
 
 import (
 	"fmt"
+	"math/bits"
+	"sort"
 	"strconv"
 )
 
@@ -15,49 +17,102 @@ func init() {
 	})
 }
 
-// crossings is the hot-key stream. It is cut into blocks, each with every cost
-// of the policy once in random order: so costs are drawn evenly, and a crossing
-// has the same operations' worth of units every time.
+// crossings is the hot-key stream. It is cut into blocks that ask for at least so
+// many units whatever the seed, and a crossing is a fixed number of blocks: so
+// each has the same length, and is sure to ask for twice the limit.
+//
+// A block of listed costs has every one of them once. A block of n costs of a
+// distribution has one from each of n equally likely ranges of it. Both are in
+// random order, so that every operation by itself is drawn as the form says.
 type crossings struct {
-	costs    []int64
-	order    stream
-	requests int64
+	filled
+	prices
+	block    int64 // operations
 	perCross int64
+	requests int64
+	order    stream
+	what     stream
 }
 
 var (
-	_ Stream  = (*crossings)(nil)
-	_ Crosser = (*crossings)(nil)
+	_ Stream    = (*crossings)(nil)
+	_ Crosser   = (*crossings)(nil)
+	_ Prefilled = (*crossings)(nil)
 )
 
-// maxCosts bounds a block, whose order is made on the stack.
-const maxCosts = 64
+const (
+	// maxCosts bounds a block of listed costs, whose order is made on the stack.
+	maxCosts = 64
+	// maxRanges bounds a block of a distribution. The more ranges, the closer its
+	// least sum is to the mean.
+	maxRanges = 1024
+)
 
 func newHotKey(p Params) (Stream, Info, error) {
-	costs := costsOf(p)
-	if len(costs) > maxCosts {
-		return nil, Info{}, fmt.Errorf("policy %s has %d costs, more than %d", p.Policy.Name, len(costs), maxCosts)
+	form, err := parseCost(p.Cost)
+	if err != nil {
+		return nil, Info{}, err
 	}
-	block := int64(0)
-	for _, c := range costs {
-		block += c
+	s := &crossings{
+		requests: p.Requests,
+		order:    newStream(p.Seed, forCosts),
+	}
+	if s.prices, err = form.prices(p.Policy); err != nil {
+		return nil, Info{}, err
+	}
+	if s.filled, err = newFilled(p, nil); err != nil {
+		return nil, Info{}, err
 	}
 	twice := 2 * p.Policy.Limit
-	blocks := (twice + block - 1) / block
-	s := &crossings{
-		costs:    costs,
-		order:    newStream(p.Seed, forCosts),
-		requests: p.Requests,
-		perCross: blocks * int64(len(costs)),
+	var least int64 // units that a block asks for
+	if s.list != nil {
+		if len(s.list) > maxCosts {
+			return nil, Info{}, fmt.Errorf("policy %s has %d costs, more than %d", p.Policy.Name, len(s.list), maxCosts)
+		}
+		s.block = int64(len(s.list))
+		for _, c := range s.list {
+			least += c
+		}
+	} else {
+		s.order, s.what = newStream(p.Seed, forOrder), newStream(p.Seed, forCosts)
+		s.block = int64(sort.Search(maxRanges-1, func(n int) bool { return s.leastOf(n+1) >= twice })) + 1
+		least = s.leastOf(int(s.block))
 	}
-	notes := []string{fmt.Sprintf("each crossing asks a fresh subject for %d %s in %d requests", blocks*block, p.Policy.Unit, s.perCross)}
-	return s, Info{Loop: Closed, Notes: notes}, nil
+	blocks := (twice + least - 1) / least
+	s.perCross = blocks * s.block
+	asked := strconv.FormatInt(blocks*least, 10)
+	if s.list == nil {
+		asked = "at least " + asked
+	}
+	notes := []string{
+		fmt.Sprintf("each crossing asks a fresh subject for %s %s in %d requests", asked, p.Policy.Unit, s.perCross),
+		s.describe(p.Policy.Unit),
+	}
+	return s, Info{Loop: Closed, Notes: append(notes, s.notes("checks", p.Policy.Unit)...)}, nil
+}
+
+// leastOf is the least that a block of n ranges can ask for.
+func (s *crossings) leastOf(n int) int64 {
+	var sum int64
+	for i := range n {
+		x, _ := bits.Div64(uint64(i), 0, uint64(n))
+		sum += s.draw(x)
+	}
+	return sum
 }
 
 func (s *crossings) At(i int64, op *Op) {
-	*op = Op{Subject: uint32(i / s.perCross), Kind: Take, Units: s.costs[0]}
-	if n := int64(len(s.costs)); n > 1 {
-		op.Units = s.costs[s.shuffled(i/n, int(i%n))]
+	*op = Op{Subject: uint32(i / s.perCross), Kind: Take}
+	block, pos := i/s.block, i%s.block
+	switch {
+	case s.list == nil:
+		r := shuffledRange(s.order, uint64(block), uint64(pos), uint64(s.block))
+		x, _ := bits.Div64(r, s.what.at(uint64(i)), uint64(s.block))
+		op.Units = s.draw(x)
+	case len(s.list) == 1:
+		op.Units = s.list[0]
+	default:
+		op.Units = s.list[s.shuffled(block, int(pos))]
 	}
 }
 
@@ -65,7 +120,7 @@ func (s *crossings) At(i int64, op *Op) {
 // costs.
 func (s *crossings) shuffled(block int64, pos int) int {
 	var perm [maxCosts]uint8
-	n := len(s.costs)
+	n := len(s.list)
 	for i := range n {
 		perm[i] = uint8(i)
 	}
@@ -83,11 +138,21 @@ func (s *crossings) Name(subject uint32) string {
 	return "hot-" + strconv.FormatUint(uint64(subject), 10)
 }
 
-// costsOf are the units that a request of the policy asks for, each as likely as
-// the others.
-func costsOf(p Params) []int64 {
-	if len(p.Policy.Costs) == 0 {
-		return []int64{1}
+// shuffledRange is the element at position pos of a block's own permutation of
+// 0 to n-1, in time that does not depend on n: the swap-or-not shuffle of Hoang,
+// Morris and Rogaway. A round pairs the elements at random and swaps each pair or
+// not, by a bit that both of it compute alike.
+func shuffledRange(order stream, block, pos, n uint64) uint64 {
+	const rounds = 16
+	for r := range uint64(rounds) {
+		key := order.at(block*rounds + r)
+		partner := below(key, n) + n - pos
+		if partner >= n {
+			partner -= n
+		}
+		if mix(key+max(pos, partner)*golden)>>63 == 1 {
+			pos = partner
+		}
 	}
-	return p.Policy.Costs
+	return pos
 }

@@ -36,4 +36,10 @@ const (
 	forCosts
 	forFull
 	forArrivals
+	forOrder
+	forFates
+	forActual
+	forSettle
+	forHold
+	purposes // one more than the last
 )

@@ -1,9 +1,7 @@
 package workloads
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -62,6 +60,10 @@ func (m *Meta) validate() error {
 		return fmt.Errorf("workload %s is an open loop without a rate", m.Name)
 	case m.Make == nil:
 		return fmt.Errorf("workload %s has no Make", m.Name)
+	case m.Subjects > 0 && m.Popularity == "":
+		return fmt.Errorf("workload %s has subjects without a popularity", m.Name)
+	case m.Boundary && len(m.Kinds) == 0:
+		return fmt.Errorf("workload %s needs a window's end and does not say which kinds of windows have one", m.Name)
 	}
 	return nil
 }
@@ -72,17 +74,8 @@ func (m *Meta) New(p Params) (Stream, Info, error) {
 	if err := m.refuse(p); err != nil {
 		return nil, Info{}, fmt.Errorf("workload %s: %w", m.Name, err)
 	}
-	if p.Subjects == 0 {
-		p.Subjects = m.Subjects
-	}
-	if p.Zipf == nil {
-		p.Zipf = new(m.Zipf)
-	}
-	if p.OverQuota == nil {
-		p.OverQuota = new(m.OverQuota)
-	}
-	err := p.check()
-	if err != nil {
+	p = m.complete(p)
+	if err := m.check(p); err != nil {
 		return nil, Info{}, fmt.Errorf("workload %s: %w", m.Name, err)
 	}
 	s, info, err := m.Make(p)
@@ -91,54 +84,3 @@ func (m *Meta) New(p Params) (Stream, Info, error) {
 	}
 	return s, info, nil
 }
-
-// refuse reports parameters that the workload has no use for, which would
-// otherwise look as if they had been heeded, and those that it misses.
-func (m *Meta) refuse(p Params) error {
-	switch {
-	case m.NeedsTrace && p.Trace == "":
-		return errors.New("no trace file given: name one with --trace FILE")
-	case !m.NeedsTrace && p.Trace != "":
-		return fmt.Errorf("it generates its requests and takes no trace file, but %s is given", p.Trace)
-	case !m.NeedsTrace && p.Speed != 0:
-		return errors.New("it has no recorded time and takes no speed")
-	case m.Subjects == 0 && (p.Subjects != 0 || p.Zipf != nil || p.OverQuota != nil):
-		return errors.New("it decides on its subjects itself and takes no number, popularity or over-quota share of them")
-	}
-	return nil
-}
-
-// check reports the first field of complete parameters that is out of bounds.
-func (p Params) check() error {
-	switch {
-	case p.Policy == nil:
-		return errors.New("no policy given")
-	case p.Policy.Limit < 1 || p.Policy.Limit > maxLimit:
-		return fmt.Errorf("the limit is %d, not from 1 to %d", p.Policy.Limit, int64(maxLimit))
-	case p.Subjects < 0 || p.Subjects > maxSubjects:
-		return fmt.Errorf("%d subjects, not from 1 to %d", p.Subjects, maxSubjects)
-	case p.Requests < 0:
-		return fmt.Errorf("%d requests, not at least 1", p.Requests)
-	case !(*p.Zipf >= 0 && *p.Zipf <= maxZipf):
-		return fmt.Errorf("zipf exponent %v is not from 0 to %v", *p.Zipf, maxZipf)
-	case !(*p.OverQuota >= 0 && *p.OverQuota <= 1):
-		return fmt.Errorf("over-quota share %v is not from 0 to 1", *p.OverQuota)
-	case !(p.Speed >= 0) || math.IsInf(p.Speed, 0):
-		return fmt.Errorf("speed %v is not a number above 0", p.Speed)
-	}
-	for _, cost := range p.Policy.Costs {
-		if cost < 1 || cost > maxCost {
-			return fmt.Errorf("policy %s has a cost of %d units, not from 1 to %d", p.Policy.Name, cost, int64(maxCost))
-		}
-	}
-	return nil
-}
-
-// Bounds of parameters. They keep sums of units, and the integer arithmetic of
-// the popularity table, inside of 64 bits.
-const (
-	maxLimit    = 1 << 60
-	maxCost     = 1e15
-	maxSubjects = 1 << 22
-	maxZipf     = 4.0
-)

@@ -10,7 +10,7 @@ import (
 )
 
 // goldens are the fingerprints of the first 5,000 operations of every workload
-// with seed 1 and policy agent-payments. A change here means that results are no
+// with seed 1 and the policy that usual gives. A change here means that results are no
 // longer comparable with older ones: say so in the changelog.
 var goldens = map[string]struct {
 	print    string
@@ -32,7 +32,7 @@ func TestGolden(t *testing.T) {
 			if !ok {
 				t.Fatal("add a golden fingerprint")
 			}
-			s, _ := build(t, m.Name, Params{Seed: 1, Policy: policy(t, "agent-payments")})
+			s, _ := build(t, m.Name, Params{Seed: 1, Policy: usual(t, m)})
 			n := int64(5_000)
 			if s.Len() > 0 {
 				n = min(n, s.Len())
@@ -59,7 +59,7 @@ func TestGolden(t *testing.T) {
 // TestFingerprintTellsApart changes one thing at a time.
 func TestFingerprintTellsApart(t *testing.T) {
 	for _, m := range All() {
-		base := Params{Seed: 1, Policy: policy(t, "agent-payments")}
+		base := Params{Seed: 1, Policy: usual(t, m)}
 		seed, limited := base, base
 		seed.Seed = 2
 		limited.Requests = 4
@@ -91,7 +91,7 @@ func TestFingerprintTellsApart(t *testing.T) {
 // forwards.
 func TestAtIsPure(t *testing.T) {
 	for _, m := range All() {
-		s, _ := build(t, m.Name, Params{Seed: 7, Policy: policy(t, "agent-spend")})
+		s, _ := build(t, m.Name, Params{Seed: 7, Policy: usual(t, m)})
 		n := int64(3_000)
 		if s.Len() > 0 {
 			n = min(n, s.Len())
@@ -103,7 +103,7 @@ func TestAtIsPure(t *testing.T) {
 		var wg sync.WaitGroup
 		for w := range 4 {
 			wg.Go(func() {
-				op := Op{Subject: 99, Kind: 99, Units: 99, At: 99}
+				op := Op{99, 99, 99, 99, 99, 99, 99, 99} // nothing of it may stay
 				for k := range n {
 					i := k
 					if w%2 == 1 {
@@ -149,8 +149,8 @@ func TestParamsAreChecked(t *testing.T) {
 		{"steady", Params{Policy: p, Subjects: -1}, "-1 subjects"},
 		{"steady", Params{Policy: p, Subjects: maxSubjects + 1}, "subjects, not from"},
 		{"steady", Params{Policy: p, Requests: -1}, "-1 requests"},
-		{"steady", Params{Policy: p, Zipf: new(-0.1)}, "zipf"},
-		{"steady", Params{Policy: p, Zipf: new(math.NaN())}, "zipf"},
+		{"steady", Params{Policy: p, Popularity: "zipf:-0.1"}, "zipf"},
+		{"steady", Params{Policy: p, Popularity: "zipf:NaN"}, "zipf"},
 		{"steady", Params{Policy: p, OverQuota: new(1.1)}, "over-quota"},
 		{"steady", Params{Policy: p, OverQuota: new(math.NaN())}, "over-quota"},
 		{"steady", Params{Policy: p, Trace: "x.log"}, "takes no trace file"},
@@ -195,6 +195,8 @@ func TestRegisterRefuses(t *testing.T) {
 		"doc":   func(m *Meta) { m.Doc = "" },
 		"loop":  func(m *Meta) { m.Loop = "" },
 		"rate":  func(m *Meta) { m.Rate = 0 },
+		"who":   func(m *Meta) { m.Subjects = 5 },
+		"end":   func(m *Meta) { m.Boundary = true },
 		"make":  func(m *Meta) { m.Make = nil },
 		"twice": func(m *Meta) { m.Name = "steady" },
 	} {
@@ -211,17 +213,38 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// Every policy of the records can be run with every generated workload.
+// TestAllPolicies runs every policy of the records with every workload that
+// serves it.
 func TestAllPolicies(t *testing.T) {
-	for _, p := range quota.Policies() {
-		for _, m := range All() {
+	for _, m := range All() {
+		served := 0
+		for _, p := range quota.Policies() {
+			if err := m.ServesPolicy(&p); err != nil {
+				if _, _, got := m.New(Params{Policy: &p}); got == nil || !strings.HasSuffix(got.Error(), err.Error()) {
+					t.Errorf("%s/%s: not served (%v), but made: %v", m.Name, p.Name, err, got)
+				}
+				continue
+			}
+			served++
 			s, info := build(t, m.Name, Params{Policy: &p})
 			if info.Loop != m.Loop {
 				t.Errorf("%s/%s: loop %q", m.Name, p.Name, info.Loop)
 			}
-			if m.Crosses != (OpsPerCrossing(s) > 0) {
-				t.Errorf("%s/%s: declares crossings: %v, makes some: %v", m.Name, p.Name, m.Crosses, !m.Crosses)
+			if OpsPerCrossing(s) > 0 && !m.Crosses {
+				t.Errorf("%s/%s: makes crossings that it does not declare", m.Name, p.Name)
 			}
+			if m.Boundary && !p.Window.Kind.Tumbling() {
+				t.Errorf("%s/%s: needs a boundary, and a %s window has none", m.Name, p.Name, p.Window.Kind)
+			}
+			var op Op
+			for i := range int64(5) {
+				if s.At(i, &op); (op.Fate != FateNone) != m.GivesBack {
+					t.Errorf("%s/%s: gives back: %v, but operation %d is %+v", m.Name, p.Name, m.GivesBack, i, op)
+				}
+			}
+		}
+		if served == 0 {
+			t.Errorf("%s serves no policy", m.Name)
 		}
 	}
 }

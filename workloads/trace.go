@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -15,7 +16,8 @@ func init() {
 		Doc:        "replays the requests of a recorded trace",
 		Loop:       Closed,
 		Subjects:   100,
-		Zipf:       1,
+		Popularity: "zipf:1",
+		Cost:       "recorded",
 		NeedsTrace: true,
 		Make:       newTrace,
 	})
@@ -23,10 +25,9 @@ func init() {
 
 // replay is the stream of a trace's rows in the order of their time.
 type replay struct {
-	limit int64
+	filled
 	rows  []row
 	names []string
-	full  []bool
 }
 
 // row is a usable row of a trace.
@@ -60,19 +61,20 @@ func newTrace(p Params) (Stream, Info, error) {
 	if p.Speed > 0 {
 		info.Loop = Open
 	}
-	s := &replay{limit: p.Policy.Limit, rows: t.rows, names: t.names}
-	if t.anonymous {
-		assign(s, p)
-		info.Notes = append(info.Notes, fmt.Sprintf(
-			"the trace names no subjects: its rows were assigned to %d subjects at random from the seed, popularity zipf %v", p.Subjects, *p.Zipf))
+	s := &replay{rows: t.rows, names: t.names}
+	notes, err := s.assign(t, p)
+	if err != nil {
+		return nil, Info{}, err
 	}
-	if t.unit != "" {
-		info.Notes = append(info.Notes, "the cost of a request is "+t.costIs)
-		if p.Policy.Unit != t.unit {
-			info.Notes = append(info.Notes, fmt.Sprintf("policy %s counts %s, but the costs of this trace are %s", p.Policy.Name, p.Policy.Unit, t.unit))
-		}
+	info.Notes = append(info.Notes, notes...)
+	if notes, err = s.price(t, p); err != nil {
+		return nil, Info{}, err
 	}
-	s.fill(*p.OverQuota, newStream(p.Seed, forFull))
+	info.Notes = append(info.Notes, notes...)
+	if notes, err = s.fill(p); err != nil {
+		return nil, Info{}, err
+	}
+	info.Notes = append(info.Notes, notes...)
 	if n := p.Requests; n > 0 && n < int64(len(s.rows)) {
 		info.Notes = append(info.Notes, fmt.Sprintf("only the first %d of %d usable rows are replayed", n, len(s.rows)))
 		s.rows = s.rows[:n]
@@ -80,23 +82,58 @@ func newTrace(p Params) (Stream, Info, error) {
 	return s, info, nil
 }
 
-// assign gives every row a subject, in the order of time.
-func assign(s *replay, p Params) {
+// assign gives every row of a trace without subjects one, in the order of time.
+func (s *replay) assign(t *trace, p Params) (notes []string, err error) {
+	if !t.anonymous {
+		if p.given.subjects || p.given.popularity {
+			return nil, errors.New("the trace names its subjects: their number and popularity are as recorded")
+		}
+		return nil, nil
+	}
+	popular, err := parsePopularity(p.Popularity)
+	if err != nil {
+		return nil, err
+	}
 	s.names = subjectNames(p.Subjects)
-	table := newAlias(zipfWeights(p.Subjects, *p.Zipf))
+	table := newAlias(popular.weights(p.Subjects))
 	who := newStream(p.Seed, forSubjects)
 	for i := range s.rows {
 		s.rows[i].subject = table.draw(who.at(uint64(i)))
 	}
+	return []string{fmt.Sprintf("the trace names no subjects: its rows were assigned to %d subjects at random from the seed, popularity %v",
+		p.Subjects, popular)}, nil
 }
 
-// fill chooses the subjects that start with their quota used up, by their share
-// of the rows.
-func (s *replay) fill(share float64, order stream) {
-	s.full = make([]bool, len(s.names))
-	if share == 0 {
-		return
+// price replaces the recorded costs where others were asked for.
+func (s *replay) price(t *trace, p Params) (notes []string, err error) {
+	form, err := parseCost(p.Cost)
+	if err != nil {
+		return nil, err
 	}
+	if form.name != "recorded" {
+		prices, err := form.prices(p.Policy)
+		if err != nil {
+			return nil, err
+		}
+		what := newStream(p.Seed, forCosts)
+		for i := range s.rows {
+			s.rows[i].units = prices.draw(what.at(uint64(i)))
+		}
+		return []string{"the recorded costs are replaced: " + prices.describe(p.Policy.Unit)}, nil
+	}
+	if t.unit == "" {
+		return nil, nil
+	}
+	notes = []string{"the cost of a request is " + t.costIs}
+	if p.Policy.Unit != t.unit {
+		notes = append(notes, fmt.Sprintf("policy %s counts %s, but the costs of this trace are %s", p.Policy.Name, p.Policy.Unit, t.unit))
+	}
+	return notes, nil
+}
+
+// fill says what subjects have used at the start. Which of them are full goes by
+// their share of the rows.
+func (s *replay) fill(p Params) (notes []string, err error) {
 	counts := make([]uint64, len(s.names))
 	for _, r := range s.rows {
 		counts[r.subject]++
@@ -110,9 +147,17 @@ func (s *replay) fill(share float64, order stream) {
 	for r, i := range ranked {
 		weights[r] = counts[i]
 	}
-	for r, full := range chooseFull(weights, share, order) {
-		s.full[ranked[r]] = full
+	if s.filled, err = newFilled(p, weights); err != nil {
+		return nil, err
 	}
+	if s.full != nil {
+		full := make([]bool, len(s.names))
+		for r, f := range s.full {
+			full[ranked[r]] = f
+		}
+		s.full = full
+	}
+	return s.notes("rows", p.Policy.Unit), nil
 }
 
 func (s *replay) At(i int64, op *Op) {
@@ -123,13 +168,6 @@ func (s *replay) At(i int64, op *Op) {
 func (s *replay) Len() int64                 { return int64(len(s.rows)) }
 func (s *replay) Subjects() int              { return len(s.names) }
 func (s *replay) Name(subject uint32) string { return s.names[subject] }
-
-func (s *replay) Initial(subject uint32) int64 {
-	if s.full[subject] {
-		return s.limit
-	}
-	return 0
-}
 
 // inRange reports whether a recorded moment can be kept in nanoseconds.
 func inRange(t time.Time) bool {

@@ -13,17 +13,44 @@ type OpKind uint8
 // does.
 const Take OpKind = iota
 
+// Fate says what becomes of an operation once it is admitted. A rejected one has
+// none.
+type Fate uint8
+
+// The fates.
+const (
+	// FateNone: the units are used up by being admitted; nothing follows.
+	FateNone Fate = iota
+	// FateCommit: the work succeeds and the units are committed. Where [Op.Hold]
+	// is set, what they paid for is deleted later, which gives them back.
+	FateCommit
+	// FateFail: the work fails and the units are given back.
+	FateFail
+	// FateAbandon: the caller is never heard of again; nobody settles.
+	FateAbandon
+)
+
 // Op is one operation of a stream.
 type Op struct {
 	// Subject is a number; [Stream.Name] has the name.
 	Subject uint32
 	Kind    OpKind
+	Fate    Fate
 	// Units asked for, at least 1.
 	Units int64
 	// At is the recorded moment of a trace's row, counted from its first row and
 	// in the trace's own time. It is 0 in generated streams, whose moments come
 	// from [Arrivals].
 	At time.Duration
+	// Actual units that [FateCommit] commits, at least 1; fewer or more than
+	// Units where the request misjudged them. Deleting gives these back. It is 0
+	// with other fates.
+	Actual int64
+	// Settle is the time from admission to commit or failure; 0 is at once, and
+	// with the fates that never settle.
+	Settle time.Duration
+	// Hold is the time from commit to deletion; 0 means that nothing is deleted.
+	Hold time.Duration
 }
 
 // Stream is the sequence of operations of one run. All methods may be called
@@ -95,17 +122,32 @@ type Params struct {
 	Subjects int
 	// Requests bounds the stream; 0 leaves it to the workload.
 	Requests int64
-	// Zipf is the exponent of the subjects' popularity; 0 makes all equally
-	// popular, nil is the default.
-	Zipf *float64
+	// Popularity of the subjects, in one of [PopularityForms]; "" is the default.
+	Popularity string
+	// Cost of the requests, in one of [CostForms]; "" is the default.
+	Cost string
+	// Fill is the share of its limit, 0 to 1, that every subject has used at the
+	// start.
+	Fill float64
 	// OverQuota is the share of checks, 0 to 1, on subjects that start with
 	// their quota used up; nil is the default.
 	OverQuota *float64
+	// FailShare and AbandonShare of the sessions, 0 to 1 together, fail or are
+	// abandoned; the others commit. nil is the default.
+	FailShare, AbandonShare *float64
+	// MisjudgedShare of the commits, 0 to 1, are of half to one and a half times
+	// the units asked for; nil is the default.
+	MisjudgedShare *float64
+	// Settle and Hold are the means of [Op.Settle] and [Op.Hold], which are
+	// distributed exponentially. A Hold of 0 deletes nothing. nil is the default.
+	Settle, Hold *time.Duration
 	// Trace is the file to replay.
 	Trace string
 	// Speed is recorded seconds per second of a paced replay; 0 replays as fast
 	// as the workers can.
 	Speed float64
+
+	given given // filled in by Meta.New
 }
 
 // Info describes a stream that was made.
@@ -165,11 +207,26 @@ type Meta struct {
 	Loop Loop
 	// Rate is the default of the arrivals in open loop, in operations per second.
 	Rate float64
+	// Kinds of windows that it makes sense with; nil is all of them.
+	Kinds []quota.Kind
 	// Subjects is the default number; 0 where the workload decides, which then
-	// takes none of the parameters Subjects, Zipf and OverQuota.
+	// takes none of the parameters Subjects, Popularity and OverQuota.
 	Subjects int
-	// Zipf and OverQuota are the defaults of the parameters of the same name.
-	Zipf, OverQuota float64
+	// Popularity, Cost and OverQuota are the defaults of the parameters of the
+	// same name; an empty Cost stands for "policy".
+	Popularity, Cost string
+	OverQuota        float64
+	// GivesBack is set where operations have fates, which only strategies that
+	// can take units back can serve. Without it the parameters from FailShare to
+	// Hold are refused.
+	GivesBack bool
+	// FailShare, AbandonShare, MisjudgedShare, Settle and Hold are the defaults
+	// of the parameters of the same name.
+	FailShare, AbandonShare, MisjudgedShare float64
+	Settle, Hold                            time.Duration
+	// Boundary is set where a window must end in mid-run for the workload to show
+	// what it is made to show.
+	Boundary bool
 	// Crosses declares that some subject is asked for more than its limit in
 	// every run; one in which none was is invalid.
 	Crosses bool
@@ -177,6 +234,6 @@ type Meta struct {
 	// Params.Speed are refused.
 	NeedsTrace bool
 	// Make makes a stream of parameters that are checked and whose defaults are
-	// filled in: no pointer is nil. Callers use [Meta.New].
+	// filled in: no pointer is nil and no form empty. Callers use [Meta.New].
 	Make func(p Params) (Stream, Info, error)
 }

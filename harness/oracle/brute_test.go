@@ -92,18 +92,27 @@ func orders(ops []operation, windows bool, visit func([]effect)) {
 	rec(math.MinInt64 / 2)
 }
 
+// within reports whether a verdict's figures say nothing that trying everything
+// contradicts.
+func (t truth) within(want truth) bool {
+	return t.leak <= want.leak && t.worst <= want.worst && t.always <= want.always && t.falseWorst <= want.falseWorst &&
+		t.possible >= want.possible && t.mostWorst >= want.mostWorst && t.once >= want.once && t.falseMost >= want.falseMost
+}
+
 // truth is what trying everything finds out.
 type truth struct {
 	leak, possible   int64 // sum of the windows' peak excesses: least, most
 	worst, mostWorst int64 // of the worst window: least, most
 	always, once     int64 // false rejects: in every order, in some order
 	alwaysU, onceU   int64
+	// Units of false rejects in the worst window: least, most.
+	falseWorst, falseMost int64
 }
 
 // try evaluates a history of one subject under a standing policy, or under
 // tumbling windows.
 func try(ops []operation, limit, initial int64, windows bool) truth {
-	out := truth{leak: math.MaxInt64, worst: math.MaxInt64}
+	out := truth{leak: math.MaxInt64, worst: math.MaxInt64, falseWorst: math.MaxInt64}
 	fits := make([]int, len(ops))
 	total := 0
 	orders(ops, windows, func(seq []effect) {
@@ -118,6 +127,7 @@ func try(ops []operation, limit, initial int64, windows bool) truth {
 		used[0] = initial
 		admitted := map[int64]int64{}
 		peak := map[int64]int64{}
+		wrongly := map[int64]int64{}
 		charged := make([]int64, len(ops))
 		for _, e := range seq {
 			o := ops[e.op]
@@ -130,6 +140,7 @@ func try(ops []operation, limit, initial int64, windows bool) truth {
 			case o.rejected():
 				if used[e.window]+o.Units <= limit {
 					fits[e.op]++
+					wrongly[e.window] += o.Units
 				}
 			case o.of >= 0:
 				used[charged[o.of]] -= o.Units
@@ -137,7 +148,11 @@ func try(ops []operation, limit, initial int64, windows bool) truth {
 				used[0] -= o.Units
 			}
 		}
-		var sum, worst int64
+		var sum, worst, falsely int64
+		for _, units := range wrongly {
+			falsely = max(falsely, units)
+		}
+		out.falseWorst, out.falseMost = min(out.falseWorst, falsely), max(out.falseMost, falsely)
 		for _, p := range peak {
 			sum += p
 			worst = max(worst, p)
@@ -167,10 +182,13 @@ type generator struct {
 	failedToo    bool
 	// gap is the least time between a request's reply and its refund's call.
 	gap int64
+	// early is how far before the epoch calls may lie, and fill what refunds may
+	// give back of the units that were there from the start.
+	early, fill int64
 }
 
 func (g generator) interval(from int64) (call, reply int64) {
-	call = from + g.Int64N(max(1, g.span-from))
+	call = from + g.Int64N(max(1, g.span-from)) - g.early
 	return call, call + g.Int64N(g.length+1)
 }
 
@@ -190,6 +208,15 @@ func (g generator) history(n int) []operation {
 	for len(ops) < n {
 		if !g.refunds || g.IntN(3) > 0 {
 			ops = append(ops, g.take())
+			continue
+		}
+		if g.fill > 0 && g.IntN(3) == 0 {
+			g.fill--
+			o := operation{of: -1}
+			o.Kind, o.Units = Refund, 1
+			o.Call = g.Int64N(g.span)
+			o.Reply = o.Call + g.Int64N(g.length+1)
+			ops = append(ops, o)
 			continue
 		}
 		i := -1

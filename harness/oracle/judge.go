@@ -41,9 +41,9 @@ type judge struct {
 	takes    []*Event // by call
 	gives    []*Event // by call
 	gaveBack bool
-	leaked   int64 // certain, in units
 	rejected int64 // units of all rejections
 	wrongly  int64 // units of certain false rejects
+	overran  int64 // units that commits used beyond reservations
 
 	used    bounds
 	replies []int64
@@ -55,7 +55,7 @@ func (j *judge) subject(events []Event) {
 	j.id = events[0].Subject
 	j.initial = j.cfg.initial(j.id)
 	j.takes, j.gives = j.takes[:0], j.gives[:0]
-	j.leaked, j.rejected, j.wrongly = 0, 0, 0
+	j.rejected, j.wrongly, j.overran = 0, 0, 0
 	for i := range events {
 		e := &events[i]
 		if !e.wellFormed() {
@@ -64,12 +64,13 @@ func (j *judge) subject(events []Event) {
 		}
 		if e.Kind != Take {
 			j.gives = append(j.gives, e)
-			j.out.Overrun += max(0, -e.Units)
+			j.overran += max(0, -e.Units)
 			continue
 		}
 		j.takes = append(j.takes, e)
 		j.count(e)
 	}
+	j.out.Overrun += j.overran
 	if len(j.takes) == 0 {
 		return
 	}

@@ -55,7 +55,12 @@ func TestStandingIsExact(t *testing.T) {
 		limit, initial := 1+r.Int64N(5), r.Int64N(4)
 		want := try(ops, limit, initial, false)
 		v := Judge(standingConfig(limit, initial), events(ops))
-		if got := figures(v); got != want {
+		got := figures(v)
+		within := got.within(want)
+		// That two rejections are each wrong in some order does not make both so in
+		// one, and likewise for right ones.
+		got.falseWorst, got.falseMost = want.falseWorst, want.falseMost
+		if got != want || !within {
 			t.Fatalf("limit %d, initial %d:\n got %+v\nwant %+v%s", limit, initial, got, want, explain(ops))
 		}
 		seen.note("certain leak", want.leak > 0)
@@ -72,6 +77,7 @@ func figures(v Verdict) truth {
 		leak: v.LeakUnits, possible: v.LeakPossible, worst: v.LeakWorst, mostWorst: v.LeakPossibleWorst,
 		always: v.FalseRejects, once: v.FalseRejectsPossible,
 		alwaysU: v.FalseRejectUnits, onceU: v.FalseRejectUnitsPossible,
+		falseWorst: v.FalseRejectWorst, falseMost: v.FalseRejectPossibleWorst,
 	}
 }
 
@@ -82,7 +88,7 @@ func TestTumblingIsExact(t *testing.T) {
 	r, seen := seeded(2), tally{}
 	loose := 0
 	for range 6000 {
-		g := generator{Rand: r, span: 30, length: 14, cost: 1 + r.Int64N(3)}
+		g := generator{Rand: r, span: 30, length: 14, cost: 1 + r.Int64N(3), early: 20 * r.Int64N(2)}
 		ops := g.history(1 + r.IntN(5))
 		limit, initial := 1+r.Int64N(4), r.Int64N(4)
 		want := try(ops, limit, initial, true)
@@ -96,17 +102,11 @@ func TestTumblingIsExact(t *testing.T) {
 		if got.leak != units {
 			fail("certain leak", units)
 		}
-		if got.leak > want.leak {
-			fail("certain leak above that of whole requests", want.leak)
-		}
 		if g.cost == 1 && got.leak != want.leak {
 			fail("certain leak of unit requests", want.leak)
 		}
-		if got.possible < want.possible || got.mostWorst < want.mostWorst {
-			fail("possible leak is no bound", want.possible)
-		}
-		if got.worst > want.worst {
-			fail("worst window", want.worst)
+		if !got.within(want) {
+			fail("contradicts the certain leak of whole requests, or something else", want.leak)
 		}
 		if got.always != want.always || got.once != want.once || got.alwaysU != want.alwaysU || got.onceU != want.onceU {
 			fail("false rejects", want.always)
@@ -122,7 +122,7 @@ func TestTumblingIsExact(t *testing.T) {
 	}
 	seen.check(t, 20)
 	t.Logf("the bound above the possible leak was not reached in %d of 6000", loose)
-	if loose > 600 {
+	if loose > 6 {
 		t.Error("the bound above the possible leak has become loose")
 	}
 }
@@ -174,13 +174,13 @@ func TestTumblingWithRefundsIsSound(t *testing.T) {
 	exact, short := 0, 0
 	for range 8000 {
 		g := generator{Rand: r, span: 24, length: 9, cost: 2, refunds: true, failedToo: true, gap: r.Int64N(2)}
-		ops := g.history(3 + r.IntN(3))
 		limit, initial := 1+r.Int64N(4), r.Int64N(3)
+		g.fill = initial
+		ops := g.history(3 + r.IntN(3))
 		want := try(ops, limit, initial, true)
 		v := Judge(tumblingConfig(limit, initial), events(ops))
 		got := figures(v)
-		if got.leak > want.leak || got.worst > want.worst || got.always > want.always ||
-			got.possible < want.possible || got.mostWorst < want.mostWorst || got.once < want.once {
+		if !got.within(want) {
 			t.Fatalf("limit %d, initial %d:\n got %+v\nwant %+v%s", limit, initial, got, want, explain(ops))
 		}
 		if got.leak == want.leak && got.always == want.always {
@@ -210,7 +210,7 @@ func rollingConfig(limit, initial int64) Config {
 func TestRolling(t *testing.T) {
 	const length = 2 * 6 // doubled, as placements are
 	r, seen := seeded(4), tally{}
-	tight := 0
+	tight, reached := 0, 0
 	for range 1500 {
 		g := generator{Rand: r, span: 16, length: 2, cost: 1 + r.Int64N(2)}
 		if r.IntN(8) == 0 {
@@ -258,15 +258,18 @@ func TestRolling(t *testing.T) {
 		if v.LeakUnits == least {
 			tight++
 		}
+		if v.LeakPossible == most {
+			reached++
+		}
 		seen.note("certain leak", v.LeakUnits > 0)
 		seen.note("leak that is only possible", least < most)
 		seen.note("certain false reject", always > 0)
 		seen.note("false reject that is only possible", always < once)
 	}
 	seen.check(t, 100)
-	t.Logf("the certain leak was the least one in %d of 1500", tight)
-	if tight < 1200 {
-		t.Error("the certain leak has become weak")
+	t.Logf("the certain leak was the least one in %d of 1500, the possible one the most in %d", tight, reached)
+	if tight < 1440 || reached < 1440 {
+		t.Error("the bounds on the leak have become weak")
 	}
 }
 

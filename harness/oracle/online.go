@@ -15,9 +15,8 @@ import "sync/atomic"
 type Cell struct {
 	asked    atomic.Int64 // initial units and those of every request begun
 	admitted atomic.Int64
-	// released are units of requests that ended without holding any, and units
-	// given back.
-	released   atomic.Int64
+	// idle are units of requests that ended without holding any.
+	idle       atomic.Int64
 	gaveBack   atomic.Int64
 	initial    atomic.Int64
 	falseCount atomic.Int64
@@ -31,13 +30,11 @@ func (c *Cell) Fill(units int64) {
 	c.asked.Add(units)
 }
 
-// Begin notes a request that is about to be made. The mark is for [Cell.Reject].
+// Begin notes a request that is about to be made. The mark is for [Cell.Reject]:
+// what had been given back by then.
 func (c *Cell) Begin(units int64) (mark int64) {
-	// In this order: what is released after the mark must not be subtracted, what
-	// is asked before it must be in.
-	mark = c.released.Load()
 	c.asked.Add(units)
-	return mark
+	return c.gaveBack.Load()
 }
 
 // Withdraw takes a Begin back: by its clock reading, the request belongs to the
@@ -48,27 +45,27 @@ func (c *Cell) Withdraw(units int64) { c.asked.Add(-units) }
 func (c *Cell) Admit(units int64) { c.admitted.Add(units) }
 
 // Reject notes that a request was rejected. It reports whether that was certainly
-// wrong: everything that was asked for up to now, less what had come to nothing
-// before the request began, fits into the limit.
+// wrong: everything asked for up to now, less what came to nothing, and less what
+// had been given back before the request began, fits into the limit. What was
+// given back later does not count, for the decision may have come before it.
 func (c *Cell) Reject(units, mark, limit int64) (falseReject bool) {
-	falseReject = c.asked.Load()-mark <= limit
+	// In this order: a request whose end is seen here must be seen to begin below.
+	idle := c.idle.Load()
+	falseReject = c.asked.Load()-idle-mark <= limit
 	if falseReject {
 		c.falseCount.Add(1)
 		c.falseUnits.Add(units)
 	}
-	c.released.Add(units)
+	c.idle.Add(units)
 	return falseReject
 }
 
 // Fail notes that a request ended in an error and holds nothing.
-func (c *Cell) Fail(units int64) { c.released.Add(units) }
+func (c *Cell) Fail(units int64) { c.idle.Add(units) }
 
 // GiveBack notes that units of an admitted request were given back. It belongs
 // to the cell of the window that the request was charged to.
-func (c *Cell) GiveBack(units int64) {
-	c.gaveBack.Add(units)
-	c.released.Add(units)
-}
+func (c *Cell) GiveBack(units int64) { c.gaveBack.Add(units) }
 
 // Crossed marks a window whose boundary a request crossed: only the history can
 // judge it.

@@ -107,7 +107,7 @@ func TestOnlineAgrees(t *testing.T) {
 				ops[k].Outcome = Failed
 			}
 		}
-		limit, initial := 2+r.Int64N(8), r.Int64N(3)
+		limit, initial := 2+r.Int64N(8), r.Int64N(4)
 		cfg := standingConfig(limit, initial)
 		if windows {
 			cfg = tumblingConfig(limit, initial)
@@ -166,6 +166,36 @@ func TestAgreeNamesTheDisagreement(t *testing.T) {
 	cell.Admit(1)
 	if err := Agree(Judge(crossing, long), crossing, maps.All(map[Key]*Cell{{Index: w}: cell})); err == nil || !strings.Contains(err.Error(), "unnoticed online") {
 		t.Errorf("an unmarked crossing: %v", err)
+	}
+}
+
+// TestGivenBackMeanwhile: room made while a request was under way does not prove
+// its rejection wrong; room made before does, though the history, where the two
+// share a timestamp, only calls it possible.
+func TestGivenBackMeanwhile(t *testing.T) {
+	cfg := standingConfig(1, 0)
+	history := []Event{one(0, 0, 1, Admitted), {Kind: Refund, Call: 2, Reply: 5, Units: 1}, one(0, 5, 1, Rejected)}
+	for _, before := range []bool{true, false} {
+		c := new(Cell)
+		c.Begin(1)
+		c.Admit(1)
+		if before {
+			c.GiveBack(1)
+		}
+		mark := c.Begin(1)
+		if !before {
+			c.GiveBack(1)
+		}
+		if c.Reject(1, mark, 1) != before {
+			t.Errorf("given back before: %v, called a false reject: %v", before, !before)
+		}
+		v := Judge(cfg, history)
+		if v.FalseRejects != 0 || v.FalseRejectsPossible != 1 {
+			t.Errorf("the history: %+v", v)
+		}
+		if err := Agree(v, cfg, maps.All(map[Key]*Cell{{}: c})); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -38,10 +38,12 @@ func (j *judge) rolling() {
 			j.used.stay(e.Call, e.Reply, e.Units, length)
 		}
 	}
+	present := slices.Clone(admitted) // and what commits used beyond reservations
 	for _, e := range j.gives {
 		if e.Units < 0 {
 			j.used.high.add(instant(e.Call), -e.Units)
 			j.used.high.add(instant(e.Reply+length), e.Units)
+			present = append(present, stay{e.Call, e.Reply, -e.Units})
 			continue
 		}
 		j.used.low.add(instant(e.Call), -e.Units)
@@ -59,7 +61,7 @@ func (j *judge) rolling() {
 	}
 	w.sure = sure{worst, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
 	w.LeakPossible = max(worst, min(j.used.high.mayExceed(j.limit), w.Admitted))
-	j.out.LeakPossible += max(w.Leak, r.possible(admitted))
+	j.out.LeakPossible += max(w.Leak, min(r.possible(present), w.Admitted))
 	j.out.MaxOffered = max(j.out.MaxOffered, total)
 	if j.gaveBack {
 		j.out.OverOffered += j.overOffered(w.Leak)
@@ -196,6 +198,7 @@ func (r roller) possible(stays []stay) (out int64) {
 		byEnd = append(byEnd, &packed{stay: s})
 	}
 	byCall := slices.Clone(byEnd)
+	slices.SortStableFunc(byCall, func(a, b *packed) int { return cmp.Compare(a.call, b.call) })
 	slices.SortFunc(byEnd, func(a, b *packed) int { return cmp.Compare(a.reply, b.reply) })
 	var kept lastReply
 	fill := min(max(0, r.initial), r.limit)

@@ -208,8 +208,8 @@ func (t *tumbling) judgeRejections() {
 	w.sure.falseRejects, w.sure.falsePossible = w.FalseRejectUnits, w.FalseRejectUnitsPossible
 	for _, p := range t.riders {
 		if p.rejected() {
-			from, to := instant(max(p.Call, t.start)), min(instant(p.Reply), instant(t.end)-1)
-			always, once := t.used.room(from, to, p.Units, t.limit)
+			// Nothing enters the curves at or after the window's end that could matter.
+			always, once := t.used.room(instant(max(p.Call, t.start)), instant(p.Reply), p.Units, t.limit)
 			p.always = p.always && always
 			p.once = p.once || once
 			if once {
@@ -288,7 +288,7 @@ func (t *tumbling) finish(windows []WindowVerdict) {
 		leak, requests = t.sweptLeak, t.sweptRequests
 	}
 	t.out.LeakedRequests += requests
-	t.out.LeakPossible += max(leak, min(t.possiblePacked, t.possibleSwept))
+	t.out.LeakPossible += max(leak, min(t.possiblePacked+t.overran, t.possibleSwept))
 	for i := range windows {
 		w, r := &windows[i], t.records[i]
 		w.Leak = r.packed

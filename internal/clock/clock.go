@@ -67,7 +67,13 @@ func (m mutex) Lock(ctx context.Context) error {
 	}
 }
 
-func (m mutex) Unlock() { <-m }
+func (m mutex) Unlock() {
+	select {
+	case <-m:
+	default:
+		panic("clock: unlock of an unlocked mutex")
+	}
+}
 
 type event struct {
 	once sync.Once

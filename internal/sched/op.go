@@ -20,7 +20,7 @@ const (
 	Command
 	// Transaction: everything between MULTI and EXEC, which happens at once.
 	Transaction
-	// Statement: one SQL statement.
+	// SQL: one statement of a model of PostgreSQL.
 	SQL
 	// Reply: a store operation has happened, the actor does not know yet.
 	Reply
@@ -44,7 +44,7 @@ type Op struct {
 	// Index counts the commands of a plain pipeline from 0; Of is their number.
 	// A command on its own is 0 of 1.
 	Index, Of int
-	// SQL of a Statement and of its Reply.
+	// SQL names the statement, also in its Reply.
 	SQL string
 	// Until ends a Sleep; for an Idle job it is when the next round is due, or
 	// zero where only waking starts one.

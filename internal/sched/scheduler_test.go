@@ -220,6 +220,40 @@ func TestFaultsOfACommand(t *testing.T) {
 	}
 }
 
+// The replies of a pipeline arrive together, and are lost together; a command
+// that was refused is alone with its error.
+func TestFaultsOfAPipeline(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		name  string
+		steps func(s *sched.Scheduler, a *sched.Actor)
+		want  string
+		n     string
+	}{
+		{"first refused", func(s *sched.Scheduler, a *sched.Actor) { s.Fail(a, errGone); s.Step(a); s.Step(a) }, "connection refused, <nil>", "10"},
+		{"second refused", func(s *sched.Scheduler, a *sched.Actor) { s.Step(a); s.Fail(a, errGone) }, "<nil>, connection refused", "1"},
+		{"replies lost", func(s *sched.Scheduler, a *sched.Actor) { s.Step(a); s.Step(a); s.Fail(a, errGone) }, "connection refused, connection refused", "11"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := w.scheduler(sched.Config{SplitReplies: true})
+			defer s.Close()
+			got := ""
+			a := begin(s, "a", func(ctx context.Context) {
+				pipe := w.rdb.Pipeline()
+				one, two := pipe.Incr(ctx, "n"), pipe.IncrBy(ctx, "n", 10)
+				if _, err := pipe.Exec(ctx); !errors.Is(err, errGone) {
+					t.Errorf("the pipeline's error is %v", err)
+				}
+				got = fmt.Sprintf("%v, %v", one.Err(), two.Err())
+			})
+			c.steps(s, a)
+			if got != c.want || w.get(t, "n") != c.n || !a.Done() {
+				t.Errorf("errors %s with n=%s, want %s with n=%s", got, w.get(t, "n"), c.want, c.n)
+			}
+		})
+	}
+}
+
 func TestStatementOfAModelParks(t *testing.T) {
 	s := sched.New(sched.Config{Start: start})
 	model := strategies.NewModel(sched.Statement)

@@ -117,17 +117,34 @@ func TestSimulateMutexIsFirstComeFirstServed(t *testing.T) {
 			m.Unlock()
 		})
 	}
-	// One whose turn has come may be killed before it takes it.
-	doomed := s.Go("doomed", func(ctx context.Context) {
-		check(t, s.Clock(0).Sleep(ctx, 8500*time.Microsecond))
-		check(t, m.Lock(ctx))
-		t.Error("the dead got the lock")
-	})
-	check(t, s.Simulate(start.Add(time.Second), instantly))
-	s.Kill(doomed)
 	check(t, s.Simulate(start.Add(time.Hour), instantly))
 	if got := strings.Join(order, ""); got != "3210" {
 		t.Errorf("served in order %s, want 3210", got)
+	}
+}
+
+// One whose turn has come may die before it takes it; the next one must not wait
+// for the dead.
+func TestSimulateMutexOutlivesTheNextInLine(t *testing.T) {
+	s := sched.New(sched.Config{Start: start})
+	m := s.Clock(0).NewMutex()
+	var got []string
+	actors := map[string]*sched.Actor{}
+	for _, name := range []string{"holder", "doomed", "heir"} {
+		actors[name] = s.Go(name, func(ctx context.Context) {
+			check(t, m.Lock(ctx))
+			got = append(got, name)
+			check(t, s.Clock(0).Sleep(ctx, time.Minute))
+			m.Unlock()
+		})
+	}
+	check(t, s.Simulate(start.Add(time.Second), instantly))
+	s.Advance(time.Minute)
+	s.Step(actors["holder"])
+	s.Kill(actors["doomed"])
+	check(t, s.Simulate(start.Add(time.Hour), instantly))
+	if strings.Join(got, " ") != "holder heir" {
+		t.Errorf("the mutex went to %v", got)
 	}
 }
 

@@ -28,9 +28,13 @@ type privateDir struct {
 	lock *os.File
 }
 
-// newPrivateDir removes leftovers in parent and makes a new directory there.
+// newPrivateDir makes a new directory in parent. Its path is absolute: servers
+// have a working directory of their own.
 func newPrivateDir(parent string) (*privateDir, error) {
-	removeLeftovers(parent)
+	parent, err := filepath.Abs(parent)
+	if err != nil {
+		return nil, fmt.Errorf("make a private directory: %w", err)
+	}
 	// The directory gets its name once the lock is held. Otherwise another
 	// process could take it for a leftover in between.
 	tmp, err := os.MkdirTemp(parent, dirPrefix+"*"+newDirSuffix)

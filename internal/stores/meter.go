@@ -112,7 +112,9 @@ func (c *meterConn) Write(p []byte) (int, error) {
 	}
 	// Both before the write: the reply may be read before Write returns.
 	if got.commands > 0 || got.asks || c.parser == nil {
-		c.live.Store(true)
+		if !c.live.Load() {
+			c.live.Store(true)
+		}
 		c.waiting.Store(true)
 	}
 	live := c.live.Load()

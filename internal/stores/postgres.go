@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ const postgresURLs = "postgres://"
 // Postgres is one open PostgreSQL server, or the absence of one: see
 // [Postgres.Available].
 type Postgres struct {
-	base  *pgx.ConnConfig // to reach it; copied for each pool. nil without a server
+	base  *pgxpool.Config // to reach it; copied for each pool. nil without a server
 	info  Info
 	child *child
 	admin *pgxpool.Pool
@@ -37,6 +38,10 @@ type PoolOptions struct {
 	Size int
 	// Meter counts the pool's traffic; nil counts nothing.
 	Meter *Meter
+	// DialWrap is put between the pool (and its meter) and every connection,
+	// e.g. to inject faults. It sees the bytes on the wire, encrypted where the
+	// connection is.
+	DialWrap func(net.Conn) net.Conn
 	// Tracer is called around statements; nil for none.
 	Tracer pgx.QueryTracer
 }
@@ -48,6 +53,7 @@ type PoolOptions struct {
 //
 // Errors are of one line, say how to go on, and hold no password.
 func OpenPostgres(ctx context.Context, spec string, o Options) (*Postgres, error) {
+	removeLeftovers(o.dir())
 	switch {
 	case spec == "" || spec == "auto":
 		return openPostgresAuto(ctx, o)
@@ -140,16 +146,21 @@ func (p *Postgres) Pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, erro
 }
 
 func (p *Postgres) pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) {
-	// A pool's configuration only comes from parsing; what it parses is replaced.
-	cfg, err := pgxpool.ParseConfig("host=localhost sslmode=disable")
-	if err != nil {
-		return nil, err
-	}
-	cfg.ConnConfig = p.base.Copy()
+	cfg := p.base.Copy()
 	cfg.ConnConfig.Tracer = o.Tracer
 	if o.Schema != "" {
 		// In the start-up message: it costs no statement.
 		cfg.ConnConfig.RuntimeParams["search_path"] = pgx.Identifier{o.Schema}.Sanitize()
+	}
+	if o.DialWrap != nil {
+		dial := cfg.ConnConfig.DialFunc
+		cfg.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return o.DialWrap(c), nil
+		}
 	}
 	if o.Meter != nil {
 		cfg.ConnConfig.AfterNetConnect = meterPostgres(o.Meter)
@@ -183,9 +194,10 @@ func (p *Postgres) Close() error {
 
 // connect opens the admin pool and asks the server who it is. base is set.
 func (p *Postgres) connect(ctx context.Context) error {
-	p.info.Addr = net.JoinHostPort(p.base.Host, fmt.Sprint(p.base.Port))
-	if p.base.Host != "" && p.base.Host[0] == '/' {
-		p.info.Addr = fmt.Sprintf("%s/.s.PGSQL.%d", p.base.Host, p.base.Port)
+	server := p.base.ConnConfig
+	p.info.Addr = net.JoinHostPort(server.Host, fmt.Sprint(server.Port))
+	if strings.HasPrefix(server.Host, "/") {
+		p.info.Addr = fmt.Sprintf("%s/.s.PGSQL.%d", server.Host, server.Port)
 	}
 	var err error
 	if p.admin, err = p.pool(ctx, PoolOptions{Size: 2}); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/internal/clock"
 )
@@ -140,36 +141,47 @@ func initDatabase(ctx context.Context, bin string, dir *privateDir, data string,
 // awaitChild waits until the child answers. Another server could have got the
 // port first: what answers must have the child's data directory.
 func (p *Postgres) awaitChild(ctx context.Context, port int, data string) error {
-	cfg, err := pgx.ParseConfig(fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", ownUser, port, ownDatabase))
+	cfg, err := pgxpool.ParseConfig(fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", ownUser, port, ownDatabase))
 	if err != nil {
 		return err
 	}
 	p.base = cfg
-	forgetEnvironment(p.base)
+	forgetEnvironment(p.base.ConnConfig)
 	for {
-		err := p.connect(ctx)
-		if err == nil {
-			var dir string
-			err = p.admin.QueryRow(ctx, "SHOW data_directory").Scan(&dir)
-			if err == nil && dir == data {
-				return nil
-			}
-			p.admin.Close()
-			if err == nil {
-				return errPortTaken
-			}
-		}
+		err := p.tryChild(ctx, data)
 		switch {
+		case err == nil:
+			return nil
 		case p.child.ended():
 			words := p.child.lastWords()
 			if strings.Contains(words, "Address already in use") || strings.Contains(words, "could not create any TCP/IP sockets") {
 				return errPortTaken
 			}
 			return fmt.Errorf("it ended at once: %s", words)
+		case errors.Is(err, errPortTaken):
+			return err
 		case (clock.Wall{}).Sleep(ctx, 5*time.Millisecond) != nil:
 			return fmt.Errorf("it did not answer within %v (%s): %w", openTimeout, oneLine(err.Error()), ctx.Err())
 		}
 	}
+}
+
+// tryChild connects once. The admin pool is open where it returns nil.
+func (p *Postgres) tryChild(ctx context.Context, data string) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	if err := p.connect(ctx); err != nil {
+		return err
+	}
+	var dir string
+	err := p.admin.QueryRow(ctx, "SHOW data_directory").Scan(&dir)
+	if err == nil && dir != data {
+		err = errPortTaken
+	}
+	if err != nil {
+		p.admin.Close()
+	}
+	return err
 }
 
 // forgetEnvironment takes back what pgx read from PG* variables that speak about
@@ -192,7 +204,7 @@ func openPostgresURL(ctx context.Context, spec string) (*Postgres, error) {
 	if _, err := url.Parse(spec); err != nil {
 		return nil, errors.New("--postgres is not a valid URL: " + form)
 	}
-	cfg, err := pgx.ParseConfig(spec)
+	cfg, err := pgxpool.ParseConfig(spec)
 	if err != nil {
 		return nil, errors.New("--postgres is not a valid URL, or it has a parameter that is not: " + form)
 	}
@@ -200,7 +212,7 @@ func openPostgresURL(ctx context.Context, spec string) (*Postgres, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := p.connect(ctx); err != nil {
-		return nil, explainPostgres(err, p.info.Addr, cfg.Password)
+		return nil, explainPostgres(err, p.info.Addr, cfg.ConnConfig.Password)
 	}
 	return p, nil
 }

@@ -18,33 +18,6 @@ import (
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
-// victimEnv makes the test binary open servers in the folder it names, and wait
-// to be killed.
-const victimEnv = "QUOTABENCH_STORES_VICTIM"
-
-type victimReport struct {
-	Redis, Postgres int
-	Addr            string
-}
-
-func victim() {
-	ctx := context.Background()
-	o := stores.Options{Dir: os.Getenv(victimEnv)}
-	var rep victimReport
-	r, err := stores.OpenRedis(ctx, "process", o)
-	if err == nil {
-		rep.Redis, rep.Addr = r.PID(), r.Info().Addr
-	}
-	p, err := stores.OpenPostgres(ctx, "process", o)
-	if err == nil {
-		rep.Postgres = p.PID()
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(rep); err != nil {
-		os.Exit(1)
-	}
-	select {}
-}
-
 func startVictim(t *testing.T, dir string) (*exec.Cmd, victimReport) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -53,6 +53,7 @@ type ClientOptions struct {
 //
 // Errors are of one line, say how to go on, and hold no password.
 func OpenRedis(ctx context.Context, spec string, o Options) (*Redis, error) {
+	removeLeftovers(o.dir())
 	switch {
 	case spec == "" || spec == "auto":
 		return openRedisAuto(ctx, o)

@@ -85,17 +85,10 @@ func startRedis(ctx context.Context, bin string, port int, o Options) (*Redis, e
 // port first: what answers must have the child's process number.
 func (r *Redis) awaitChild(ctx context.Context) error {
 	for {
-		err := r.connect(ctx)
-		if err == nil {
-			st, _, serr := r.Stats(ctx)
-			if serr == nil && st.pid == r.child.pid() {
-				return nil
-			}
-			if err = r.admin.Close(); serr == nil {
-				err = errPortTaken
-			}
-		}
+		err := r.tryChild(ctx)
 		switch {
+		case err == nil:
+			return nil
 		case r.child.ended():
 			words := r.child.lastWords()
 			if strings.Contains(words, "Address already in use") {
@@ -108,6 +101,23 @@ func (r *Redis) awaitChild(ctx context.Context) error {
 			return fmt.Errorf("it did not answer within %v: %w", openTimeout, ctx.Err())
 		}
 	}
+}
+
+// tryChild connects once. The admin client is open where it returns nil.
+func (r *Redis) tryChild(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	if err := r.connect(ctx); err != nil {
+		return err
+	}
+	st, _, err := r.Stats(ctx)
+	if err == nil && st.pid != r.child.pid() {
+		err = errPortTaken
+	}
+	if err != nil {
+		return errors.Join(err, r.admin.Close())
+	}
+	return nil
 }
 
 func isRedisURL(spec string) bool {

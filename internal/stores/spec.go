@@ -58,6 +58,10 @@ var ErrNoServer = errors.New("no PostgreSQL server: the in-process model stands 
 // openTimeout bounds how long a server may take to answer for the first time.
 const openTimeout = 30 * time.Second
 
+// attemptTimeout bounds one attempt to reach a child. On a lost race for the port
+// it may be a program that accepts and never answers.
+const attemptTimeout = time.Second
+
 // badSpec explains which values a store's flag takes.
 func badSpec(flag, spec, urls string) error {
 	if spec == "container" {

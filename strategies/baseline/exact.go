@@ -15,7 +15,9 @@ var exactMeta = strategies.Meta{
 	Doc:       "one mutex in one process, shared by all instances: the ceiling of correctness",
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,
+	GivesBack: true,
 	Counts:    strategies.CountsAdmitted,
+	Control:   strategies.ControlExact,
 	Guarantee: []strategies.Clause{strategies.Exactly(everyFault...), noFalseReject},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return strategies.SharedValue(env.Shared, "baseline.exact", func() *exact {

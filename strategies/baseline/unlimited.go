@@ -12,7 +12,9 @@ var unlimitedMeta = strategies.Meta{
 	Doc:       "admits everything: what the harness itself costs",
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,
+	GivesBack: true,
 	Counts:    strategies.CountsNothing,
+	Control:   strategies.ControlOpen,
 	Guarantee: []strategies.Clause{noFalseReject},
 	Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
 		return unlimited{}, nil

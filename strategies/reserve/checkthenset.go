@@ -12,14 +12,15 @@ import (
 )
 
 var checkThenSetMeta = strategies.Meta{
-	Name:   "check-then-set",
-	Source: "004 (ADR-RM-3)",
-	Doc:    "GET, compare, SET: the race that record 004 starts from",
-	Form:   strategies.Documented,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  kinds,
-	Reset:  strategies.ResetsNever,
-	Counts: strategies.CountsAdmitted,
+	Name:    "check-then-set",
+	Source:  "004 (ADR-RM-3)",
+	Doc:     "GET, compare, SET: the race that record 004 starts from",
+	Form:    strategies.Documented,
+	Needs:   []strategies.Need{strategies.NeedRedis},
+	Kinds:   kinds,
+	Reset:   strategies.ResetsNever,
+	Counts:  strategies.CountsAdmitted,
+	Control: strategies.ControlRacy,
 	// No clause: a late SET erases any number of reservations made since its GET.
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &checkThenSet{redis: env.Redis, keys: newKeys(env)}, nil

@@ -23,14 +23,15 @@ var (
 )
 
 var luaReserveMeta = strategies.Meta{
-	Name:   "lua-reserve",
-	Source: "004 (ADR-RM-3)",
-	Doc:    "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
-	Form:   strategies.Documented,
-	Needs:  []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-	Kinds:  kinds,
-	Reset:  strategies.ResetsNever,
-	Counts: strategies.CountsAdmitted,
+	Name:      "lua-reserve",
+	Source:    "004 (ADR-RM-3)",
+	Doc:       "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
+	Form:      strategies.Documented,
+	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+	Kinds:     kinds,
+	Reset:     strategies.ResetsNever,
+	GivesBack: true,
+	Counts:    strategies.CountsAdmitted,
 	Guarantee: []strategies.Clause{{
 		// The sync job counts stored files only. It forgets every reservation whose
 		// upload is still under way, and what it forgets can be reserved again, in

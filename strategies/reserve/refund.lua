@@ -6,5 +6,5 @@ local left = tonumber(redis.call('GET', KEYS[1]) or 0) - tonumber(ARGV[1])
 if left < 0 then
   left = 0
 end
-redis.call('SET', KEYS[1], string.format('%.0f', left))
+redis.call('SET', KEYS[1], left)
 return left

@@ -236,13 +236,6 @@ func (b *book) bound(property strategies.Property, offered, cost int64) (bound i
 	return bound, ok
 }
 
-// promises reports whether the strategy declares anything about leaks of this
-// policy. One that does not may also fail to decide while others do.
-func (b *book) promises() bool {
-	_, ok := b.bound(strategies.PropertyLeak, 1, 1)
-	return ok
-}
-
 // exactly reports whether a single caller gets the right answer every time,
 // as the strategy declares.
 func (b *book) exactly(offered, cost int64) bool {

@@ -108,7 +108,7 @@ func checkRolling(tb testing.TB, m *strategies.Meta, stores Stores) {
 	}
 	f := open(tb, m, stores, 1)
 	const limit, offered = 3, 6
-	p.Window.Length = 150 * time.Millisecond
+	p.Window.Length = 100 * time.Millisecond
 	b := f.book(withLimit(p, limit))
 	s := b.subject(0)
 	for i := range 2 {

@@ -154,7 +154,7 @@ func checkClose(tb testing.TB, m *strategies.Meta, stores Stores) {
 	}
 	b.take(s, 1)
 	after := 0
-	for range 100 {
+	for range 50 {
 		if after = runtime.NumGoroutine(); after <= before {
 			return
 		}

@@ -17,12 +17,13 @@ var (
 	modes      = []strategies.Mode{strategies.ModeMeasure, strategies.ModeSimulate, strategies.ModeExplore}
 	countings  = []strategies.Counting{strategies.CountsAdmitted, strategies.CountsAttempts, strategies.CountsNothing}
 	resets     = []strategies.Reset{strategies.ResetsWindow, strategies.ResetsNever, strategies.ResetsMissing}
+	controls   = []strategies.Control{"", strategies.ControlExact, strategies.ControlOpen, strategies.ControlRacy}
 	properties = []strategies.Property{strategies.PropertyLeak, strategies.PropertyFalseReject}
 )
 
 // checkMeta looks at what the Meta says about the strategy: it is all that
 // reports and the command line know.
-func checkMeta(tb testing.TB, m *strategies.Meta, _ Stores) {
+func checkMeta(tb testing.TB, m *strategies.Meta, stores Stores) {
 	if m.Name != strings.ToLower(m.Name) {
 		tb.Errorf("name %q is not in lower case", m.Name)
 	}
@@ -32,6 +33,7 @@ func checkMeta(tb testing.TB, m *strategies.Meta, _ Stores) {
 	among(tb, "form", forms, m.Form)
 	among(tb, "counting", countings, m.Counts)
 	among(tb, "reset", resets, m.Reset)
+	among(tb, "control", controls, m.Control)
 	for _, n := range m.Needs {
 		among(tb, "need", needs, n)
 	}
@@ -63,6 +65,19 @@ func checkMeta(tb testing.TB, m *strategies.Meta, _ Stores) {
 	unique(tb, "option", names)
 	for _, c := range m.Guarantee {
 		checkClause(tb, c)
+	}
+	checkGivesBack(tb, m, stores)
+}
+
+// checkGivesBack: the Meta and an instance agree on whether there are refunds.
+func checkGivesBack(tb testing.TB, m *strategies.Meta, stores Stores) {
+	f := open(tb, m, stores, 1) // what can be said without stores has been said
+	_, refunds := f.instances[0].(strategies.Refunder)
+	if refunds != m.GivesBack {
+		tb.Errorf("the Meta says that units can be given back: %v; an instance can refund: %v", m.GivesBack, refunds)
+	}
+	if _, commits := f.instances[0].(strategies.Committer); commits && !refunds {
+		tb.Error("an instance can commit reservations and not refund them")
 	}
 }
 

@@ -26,6 +26,9 @@ func TestEmbedded(t *testing.T) {
 // TestServers runs it on a redis-server and on PostgreSQL.
 func TestServers(t *testing.T) {
 	RunAll(t, func(t *testing.T, m *strategies.Meta) Stores {
+		if len(m.Needs) == 0 {
+			t.Skip("needs no store: TestEmbedded has tested it")
+		}
 		var s Stores
 		if m.NeedsStore(strategies.NeedRedis) {
 			s.Redis = client(storetest.Redis(t))

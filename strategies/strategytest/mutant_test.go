@@ -3,6 +3,7 @@ package strategytest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -248,6 +249,7 @@ var mutants = []struct {
 		m.Excluded = map[strategies.Mode]string{strategies.ModeExplore: ""}
 	}},
 	{name: "documented by nothing", check: "meta", meta: func(m *strategies.Meta) { m.Form = strategies.Documented; m.Source = "" }},
+	{name: "refunds and does not say so", check: "meta", meta: func(m *strategies.Meta) { m.GivesBack = false }},
 	{name: "serves no policy", check: "meta", meta: func(m *strategies.Meta) {
 		m.Serves = func(*quota.Policy) error { return errors.New("none") }
 	}},
@@ -294,6 +296,23 @@ func TestWrongStrategiesFail(t *testing.T) {
 		if !tried[c.name] {
 			t.Errorf("no wrong strategy shows that check %s can fail", c.name)
 		}
+	}
+}
+
+// TestPrescribedErrorsPass: an error that the source asks for is no failure.
+func TestPrescribedErrorsPass(t *testing.T) {
+	s := Stores{Redis: client(storetest.EmbeddedRedis(t))}
+	var calls atomic.Int32
+	m := sample(func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			if calls.Add(1)%5 == 0 {
+				return quota.Decision{}, fmt.Errorf("as it is written: %w", strategies.ErrPrescribed)
+			}
+			return d.right(ctx, req)
+		}
+	})
+	if r := observe(t, func(tb testing.TB) { checkConcurrent(tb, m, s) }); r.failed {
+		t.Error(r.log.String())
 	}
 }
 

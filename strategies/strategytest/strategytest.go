@@ -14,7 +14,7 @@
 //
 // What is asked for:
 //
-//   - the Meta is complete, and every value of every option opens;
+//   - the Meta is complete and true, and every value of every option opens;
 //   - one caller is admitted up to the limit and no further. A leak clause may
 //     allow more, and a false-reject clause fewer; without a leak clause nothing
 //     is said about more, but without a false-reject clause there may not be

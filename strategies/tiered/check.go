@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // errMalformed marks what a store answered, but not as it should have: nothing
@@ -122,7 +123,7 @@ func decide(admitted bool, t quota.Tier, used, limit int64, req quota.Request) q
 func (in *instance) cachedLimit(ctx context.Context, u *use, s quota.Subject) (int64, error) {
 	limit, known, err := in.number(ctx, in.limits(s), u.limitField)
 	if err == nil && !known {
-		err = fmt.Errorf("%s of %s is missing: %w", u.limitField, in.limits(s), errMalformed)
+		err = fmt.Errorf("%s of %s is missing: %w, %w", u.limitField, in.limits(s), errMalformed, strategies.ErrPrescribed)
 	}
 	return limit, err
 }

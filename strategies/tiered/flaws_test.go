@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -57,11 +58,16 @@ func TestCheckIgnoresTheAmount(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		in := s.open(t, "three-tier")
 		p := policy(t, "agent-tokens", 1_000)
-		in.provision(p, strategies.Grant{Subject: agent, Limit: 1_000, Used: 999})
+		in.provision(p, strategies.Grant{Subject: agent, Limit: 1_000, Used: 998})
+		in.fill(p, 1)
 		if d := in.take(t.Context(), p, 2_000); !d.Admitted {
-			t.Errorf("2,000 tokens of 1 that remains: %+v, want an admission", d)
+			t.Errorf("2,000 tokens where 1 is left in the cache: %+v, want an admission", d)
 		}
-		in.wantUsed(p, 2_999, 999)
+		in.wantUsed(p, 2_999, 998)
+		s.redis.Del(t.Context(), s.prefix+"quota:"+string(agent))
+		if d := in.take(t.Context(), p, 2_000); !d.Admitted {
+			t.Errorf("2,000 tokens where 2 are left in the table: %+v, want an admission", d)
+		}
 	})
 }
 
@@ -236,8 +242,8 @@ func TestHourShrinksWithTheTimeline(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		in := s.open(t, "redis-hash")
 		p := policy(t, "agent-api", 10)
-		real := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-		p.Window.Timeline = quota.Timeline{Real: real, Policy: real, Speed: 7_200}
+		now := clock.Wall{}.Now()
+		p.Window.Timeline = quota.Timeline{Real: now, Policy: now, Speed: 7_200}
 		in.provision(p, strategies.Grant{Subject: agent, Limit: 10})
 		in.fill(p, 1)
 		if left := ttl(t, s); left <= 0 || left > 500*time.Millisecond {

@@ -20,6 +20,8 @@ import (
 	_ "github.com/quotabench/quotabench/strategies/tiered"
 )
 
+func TestMain(m *testing.M) { storetest.Main(m) }
+
 const agent = quota.Subject("agent-7")
 
 // stack is one set of stores, shared by the instances that a test opens.
@@ -60,20 +62,7 @@ func onEveryStack(t *testing.T, test func(t *testing.T, s *stack)) {
 
 func freshSchema(t *testing.T, p *stores.Postgres) *pgxpool.Pool {
 	t.Helper()
-	schema := "test_" + strings.ToLower(strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, storetest.Prefix(t)))
-	if err := p.CreateSchema(t.Context(), schema); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.DropSchema(context.Background(), schema); err != nil {
-			t.Error(err)
-		}
-	})
+	schema := storetest.Schema(t, p)
 	pool, err := p.Pool(t.Context(), stores.PoolOptions{Schema: schema, Size: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -109,8 +98,12 @@ func (s *stack) open(t *testing.T, selection string) *opened {
 	// A client shares the stack's connections but not its hooks.
 	o := *s.redis.Options()
 	client := redis.NewClient(&o)
-	client.AddHook(&tap{s})
 	t.Cleanup(func() { _ = client.Close() })
+	// Connected before the hook is there, the greeting is not in the trace.
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	client.AddHook(&tap{s})
 	st, err := sel[0].Open(t.Context(), strategies.Env{
 		Clock: clock.Wall{}, Redis: client, Postgres: s.pool, Model: s.model, Shared: s.shared,
 		Prefix: s.prefix, Instances: 1, Options: sel[0].Options, Wake: func(string) {},

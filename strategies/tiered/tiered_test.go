@@ -179,7 +179,8 @@ func TestOutages(t *testing.T) {
 				in := s.open(t, name)
 				p := policy(t, "agent-api", 2)
 				subject := quota.Subject("outage-" + name)
-				in.provision(p, strategies.Grant{Subject: subject, Limit: 2})
+				full := subject + "-full"
+				in.provision(p, strategies.Grant{Subject: subject, Limit: 2}, strategies.Grant{Subject: full, Limit: 2, Used: 2})
 				in.losesRedis()
 				req := quota.Request{Subject: subject, Policy: p, Units: 1}
 				// PostgreSQL answers, and as no charge reaches it, admits for ever.
@@ -192,21 +193,27 @@ func TestOutages(t *testing.T) {
 				if n := in.measure("charge failed"); n != 5 {
 					t.Errorf("%d units failed to be charged, want 5", n)
 				}
-				in.provision(p, strategies.Grant{Subject: subject + "-low", Limit: 2, Used: 1})
+				if d, err := in.Take(t.Context(), quota.Request{Subject: full, Policy: p, Units: 1}); err != nil || d.Admitted || !d.Degraded {
+					t.Errorf("without Redis, at the limit: %+v, %v; want a degraded rejection", d, err)
+				}
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
-				if d, err := in.Take(ctx, req); !errors.Is(err, context.Canceled) {
-					t.Errorf("a caller that gave up got %+v, %v; want its own error", d, err)
-				}
-				if s.pool != nil {
-					return
-				}
-				s.sourceDown = true
-				defer func() { s.sourceDown = false }()
-				if d, err := in.Take(t.Context(), req); err != nil || !d.Admitted || !d.Degraded || d.Tier != quota.TierProcess {
-					t.Errorf("without both: %+v, %v; want a degraded admission by nobody", d, err)
+				for _, s := range []quota.Subject{subject, full} {
+					if d, err := in.Take(ctx, quota.Request{Subject: s, Policy: p, Units: 1}); !errors.Is(err, context.Canceled) {
+						t.Errorf("a caller that gave up got %+v, %v; want its own error", d, err)
+					}
 				}
 			})
+		}
+		in := s.open(t, "three-tier")
+		p := policy(t, "agent-api", 2)
+		in.provision(p, strategies.Grant{Subject: agent, Limit: 2})
+		in.losesRedis()
+		if s.sourceDown = true; s.pool != nil {
+			s.pool.Close()
+		}
+		if d := in.take(t.Context(), p, 1); !d.Admitted || !d.Degraded || d.Tier != quota.TierProcess {
+			t.Errorf("without both: %+v; want a degraded admission by nobody", d)
 		}
 	})
 }

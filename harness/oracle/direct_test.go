@@ -1,0 +1,229 @@
+package oracle
+
+import (
+	"maps"
+	"testing"
+)
+
+// TestLongerHistories: with too many operations to try all orders, false rejects
+// are held against the units in use at every half nanosecond, and the certain
+// leak of single windows against adding up.
+func TestLongerHistories(t *testing.T) {
+	r, seen := seeded(9), tally{}
+	for range 150 {
+		g := generator{Rand: r, span: 150, length: 9, cost: 3, refunds: true, gap: 1}
+		ops := g.history(30 + r.IntN(90))
+		limit, initial := 5+r.Int64N(40), r.Int64N(5)
+		v := Judge(standingConfig(limit, initial), events(ops))
+		var always, once int64
+		for _, o := range ops {
+			if !o.rejected() {
+				continue
+			}
+			least, most := int64(1<<60), int64(0)
+			for m := 2 * o.Call; m <= 2*o.Reply; m++ {
+				low, high := at(ops, m)
+				least, most = min(least, initial+low), max(most, initial+high)
+			}
+			if most+o.Units <= limit {
+				always++
+			}
+			if least+o.Units <= limit {
+				once++
+			}
+		}
+		peak, possible := int64(0), int64(0)
+		for m := int64(0); m < 2*200; m++ {
+			low, high := at(ops, m)
+			peak, possible = max(peak, initial+low-limit), max(possible, initial+high-limit)
+		}
+		if v.FalseRejects != always || v.FalseRejectsPossible != once || v.LeakUnits != peak || v.LeakPossible != possible {
+			t.Fatalf("standing: false rejects %d..%d, leak %d..%d; should be %d..%d and %d..%d", v.FalseRejects, v.FalseRejectsPossible,
+				v.LeakUnits, v.LeakPossible, always, once, peak, possible)
+		}
+		seen.note("leak", peak > 0)
+		seen.note("false rejects that differ", always > 0 && always < once)
+
+		g.refunds, g.length, limit = false, 3, 1+r.Int64N(9)
+		ops = g.history(60)
+		always, once = 0, 0
+		for i, o := range ops {
+			if !o.rejected() {
+				continue
+			}
+			low, high := lookBack(ops, i, initial, 2*6)
+			if high+o.Units <= limit {
+				always++
+			}
+			if low+o.Units <= limit {
+				once++
+			}
+		}
+		if v = Judge(rollingConfig(limit, initial), events(ops)); v.FalseRejects != always || v.FalseRejectsPossible != once {
+			t.Fatalf("rolling: false rejects %d..%d, should be %d..%d", v.FalseRejects, v.FalseRejectsPossible, always, once)
+		}
+		seen.note("rolling false rejects that differ", always > 0 && always < once)
+	}
+	seen.check(t, 20)
+}
+
+// at is what must and what can have been added up to the moment m (doubled).
+func at(ops []operation, m int64) (low, high int64) {
+	for _, o := range ops {
+		begun, over := 2*o.Call <= m, 2*o.Reply < m
+		switch {
+		case o.admitted() && over:
+			low, high = low+o.Units, high+o.Units
+		case o.admitted() && begun:
+			high += o.Units
+		case o.of >= 0 && over:
+			low, high = low-o.Units, high-o.Units
+		case o.of >= 0 && begun:
+			low -= o.Units
+		}
+	}
+	return low, high
+}
+
+// TestRollingWithRefundsIsSound tries every placement of requests and refunds.
+func TestRollingWithRefundsIsSound(t *testing.T) {
+	const length = 2 * 6
+	r, seen := seeded(10), tally{}
+	for range 2500 {
+		g := generator{Rand: r, span: 9, length: 2, cost: 1, refunds: true, gap: r.Int64N(2)}
+		ops := g.history(3 + r.IntN(3))
+		limit, initial := 1+r.Int64N(2), r.Int64N(2)
+		stays := make([]stay, len(ops))
+		for i, o := range ops {
+			stays[i] = stay{o.Call, o.Reply, o.Units}
+		}
+		worst, mostWorst := int64(1<<60), int64(0)
+		fits, total := make([]int, len(ops)), 0
+		placements(stays, func(at []int64) {
+			for i, o := range ops {
+				if o.of >= 0 && at[i] < at[o.of] {
+					return
+				}
+			}
+			total++
+			var peak int64
+			for i, o := range ops {
+				if o.Kind != Take {
+					continue
+				}
+				// All that shares the moment has come first; refunds of it have, too.
+				used, mine := int64(0), int64(0)
+				if at[i] < length {
+					used += initial
+				}
+				for k, other := range ops {
+					if k == i || at[k] > at[i] || other.Kind == Take && (!other.admitted() || at[k] <= at[i]-length) {
+						continue
+					}
+					if other.admitted() {
+						used += other.Units
+						mine += other.Units
+					} else if other.of >= 0 && at[other.of] > at[i]-length {
+						used -= other.Units
+					}
+				}
+				if o.admitted() {
+					peak = max(peak, min(used+o.Units-limit, mine+o.Units))
+				} else if used+o.Units <= limit {
+					fits[i]++
+				}
+			}
+			worst, mostWorst = min(worst, peak), max(mostWorst, peak)
+		})
+		var always, once int64
+		for i, o := range ops {
+			if o.rejected() && fits[i] == total {
+				always++
+			}
+			if o.rejected() && fits[i] > 0 {
+				once++
+			}
+		}
+		v := Judge(rollingConfig(limit, initial), events(ops))
+		if v.LeakWorst > worst || v.LeakPossibleWorst < mostWorst || v.FalseRejects > always || v.FalseRejectsPossible < once {
+			t.Fatalf("limit %d, initial %d: worst %d..%d, rejects %d..%d; should be within %d..%d and %d..%d%s", limit, initial,
+				v.LeakWorst, v.LeakPossibleWorst, v.FalseRejects, v.FalseRejectsPossible, worst, mostWorst, always, once, explain(ops))
+		}
+		seen.note("certain leak", v.LeakWorst > 0)
+		seen.note("certain false reject", v.FalseRejects > 0)
+		seen.note("refund", ops[len(ops)-1].of >= 0)
+	}
+	seen.check(t, 50)
+}
+
+// TestWithdrawn: a request that turned out to belong to the next window leaves
+// nothing behind in the one it was begun in.
+func TestWithdrawn(t *testing.T) {
+	cfg := tumblingConfig(1, 0)
+	w := cfg.Window.At(cfg.Epoch).Index
+	cells := map[Key]*Cell{{Index: w}: {}, {Index: w + 1}: {}}
+	cells[Key{Index: w}].Begin(1)
+	cells[Key{Index: w}].Withdraw(1)
+	c := cells[Key{Index: w + 1}]
+	if c.Begin(1); c.Reject(1, 0, 1) != true {
+		t.Error("a lone request was rejected rightly")
+	}
+	v := Judge(cfg, []Event{{Call: width, Reply: width, Units: 1, Outcome: Rejected}})
+	if err := Agree(v, cfg, maps.All(cells)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOverruns: what a commit uses beyond its reservation is never leak for
+// certain, but may be, and takes room from the requests after it.
+func TestOverruns(t *testing.T) {
+	take := func(call int64, o Outcome) Event { return Event{Call: call, Reply: call + 1, Units: 4, Outcome: o} }
+	history := []Event{take(0, Admitted), {Kind: Commit, Call: 2, Reply: 3, Units: -3}, take(4, Rejected)}
+	for name, cfg := range map[string]Config{"standing": standingConfig(10, 0), "tumbling": tumblingConfig(10, 0), "rolling": rollingConfig(10, 0)} {
+		v := Judge(cfg, history)
+		if v.Overrun != 3 || v.FalseRejects != 0 || v.FalseRejectsPossible != 1 || v.LeakPossible != 0 {
+			t.Errorf("%s: %+v", name, v)
+		}
+		cfg.Limit = 11
+		if v = Judge(cfg, history); v.FalseRejects != 1 {
+			t.Errorf("%s: there is room for 4 beside 7 of 11: %+v", name, v)
+		}
+		cfg.Limit = 6
+		if v = Judge(cfg, history); v.LeakUnits != 0 || v.LeakPossible != 1 || v.LeakPossibleWorst != 1 {
+			t.Errorf("%s: an overrun is leak for certain, or cannot be: %+v", name, v)
+		}
+	}
+}
+
+// TestCurve: both extremes of one curve, against looking at every moment.
+func TestCurve(t *testing.T) {
+	r := seeded(11)
+	for range 300 {
+		var c curve
+		c.reset(r.Int64N(5))
+		var steps []step
+		for range r.IntN(20) {
+			s := step{r.Int64N(30), r.Int64N(9) - 4}
+			steps = append(steps, s)
+			c.add(s.at, s.by)
+		}
+		c.build()
+		for range 20 {
+			from := r.Int64N(34) - 2
+			to := from + r.Int64N(12)
+			least, most := int64(1<<60), int64(-1<<60)
+			for m := from; m <= to; m++ {
+				v := c.base
+				for _, s := range steps {
+					if s.at <= m {
+						v += s.by
+					}
+				}
+				least, most = min(least, v), max(most, v)
+			}
+			if lo, hi := c.least(from, to), c.most(from, to); lo != least || hi != most {
+				t.Fatalf("%v in [%d,%d]: %d..%d, should be %d..%d", steps, from, to, lo, hi, least, most)
+			}
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package oracle
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// one is a request that took one nanosecond.
+func one(subject uint32, at, units int64, o Outcome) Event {
+	return Event{Subject: subject, Call: at, Reply: at + 1, Units: units, Outcome: o}
+}
+
+var month = quota.Window{Kind: quota.CalendarMonth}
+
+// TestPlantedLeak: 7 units over a limit of 100 on one subject of 50, in the
+// second of two months.
+func TestPlantedLeak(t *testing.T) {
+	epoch := time.Date(2026, time.February, 28, 23, 59, 59, 0, time.UTC)
+	cfg := Config{Window: month, Limit: 100, Epoch: epoch}
+	var history []Event
+	for s := range uint32(50) {
+		for _, from := range []int64{0, int64(time.Second)} { // the second is 1 March, 00:00
+			for i := range int64(200) {
+				o := Rejected
+				if i < 100 || s == 17 && from > 0 && i < 107 {
+					o = Admitted
+				}
+				history = append(history, one(s, from+10*i, 1, o))
+			}
+		}
+	}
+	v := Judge(cfg, history)
+	want := Verdict{
+		Issued: Count{20_000, 20_000}, Admitted: Count{10_007, 10_007}, Rejected: Count{9_993, 9_993},
+		LeakUnits: 7, LeakPossible: 7, LeakWorst: 7, LeakPossibleWorst: 7, LeakedRequests: 7, LeakSubjects: 1, Violations: 1,
+		Crossings: 100, OverOffered: 10_000, MaxInFlight: 1, MaxCost: 1, MaxOffered: 200,
+	}
+	if n := len(v.Windows); n != 100 {
+		t.Errorf("%d subject-windows", n)
+	}
+	leaks := slices.Clone(v.CrossingLeaks)
+	slices.Sort(leaks)
+	if len(leaks) != 100 || leaks[99] != 7 || leaks[98] != 0 {
+		t.Errorf("leaks of the crossings: %v", leaks)
+	}
+	v.Windows, v.CrossingLeaks = nil, nil
+	if !reflect.DeepEqual(v, want) {
+		t.Errorf("got  %+v\nwant %+v", v, want)
+	}
+	// The order in which events are handed in does not matter.
+	a := Judge(cfg, history)
+	slices.Reverse(history)
+	if b := Judge(cfg, history); !reflect.DeepEqual(a, b) {
+		t.Errorf("in reverse %+v\nand before %+v", b, a)
+	}
+}
+
+// TestPlantedFalseRejects: 2 % of requests far below the limit.
+func TestPlantedFalseRejects(t *testing.T) {
+	for _, w := range []quota.Window{{}, month, {Kind: quota.Rolling, Length: time.Hour}} {
+		var history []Event
+		for i := range int64(10_000) {
+			o := Admitted
+			if i%50 == 7 {
+				o = Rejected
+			}
+			history = append(history, one(uint32(i%4), 10*i, 3, o))
+		}
+		v := Judge(Config{Window: w, Limit: 10_000, Epoch: time.Unix(1_000_000, 0)}, history)
+		if v.FalseRejects != 200 || v.FalseRejectsPossible != 200 || v.FalseRejectUnits != 600 || v.LeakPossible != 0 {
+			t.Errorf("%s: %d false rejects of %d units, %d possible", w.Kind, v.FalseRejects, v.FalseRejectUnits, v.FalseRejectsPossible)
+		}
+	}
+}
+
+// TestCases are histories small enough to judge by eye.
+func TestCases(t *testing.T) {
+	type result struct {
+		leak, possible, requests, violations, crossings, over, falseRejects int64
+	}
+	second := int64(time.Second)
+	rolling := quota.Window{Kind: quota.Rolling, Length: 100}
+	refund := func(at, units int64) Event { return Event{Kind: Refund, Call: at, Reply: at + 1, Units: units} }
+	settle := func(at, units int64) Event { return Event{Kind: Commit, Call: at, Reply: at + 1, Units: units} }
+	for _, c := range []struct {
+		name    string
+		window  quota.Window
+		limit   int64
+		initial int64
+		events  []Event
+		want    result
+	}{
+		{"nothing", month, 5, 0, nil, result{}},
+		{"two of six units", month, 10, 0, []Event{one(0, 0, 6, 0), one(0, 10, 6, 0)}, result{2, 2, 1, 1, 1, 2, 0}},
+		{"one unit each of the two last", month, 10, 0, []Event{one(0, 0, 10, 0), one(0, 10, 1, 0), one(0, 20, 1, 0)}, result{2, 2, 2, 1, 1, 2, 0}},
+		{"a full subject", month, 10, 10, []Event{one(0, 0, 3, Rejected), one(0, 10, 1, 0)}, result{1, 1, 1, 1, 1, 4, 0}},
+		{"more than full", month, 10, 12, []Event{one(0, 10, 1, 0)}, result{1, 1, 1, 1, 1, 1, 0}},
+		{"larger than the limit", month, 10, 0, []Event{one(0, 0, 11, Rejected)}, result{0, 0, 0, 0, 1, 1, 0}},
+		{"a timeout holds nothing", month, 1, 0, []Event{one(0, 0, 1, Failed), one(0, 10, 1, 0)}, result{over: 1}},
+		{"a timeout does not excuse", month, 1, 0, []Event{one(0, 0, 1, Failed), one(0, 10, 1, Rejected)}, result{over: 1, falseRejects: 1}},
+		{"across the boundary", month, 1, 0, []Event{{Call: 0, Reply: second, Units: 1}, one(0, second+10, 1, 0)}, result{possible: 1}},
+		{"into a full window", month, 1, 0, []Event{one(0, 0, 1, 0), {Call: 5, Reply: second, Units: 1}, one(0, second+10, 1, 0)}, result{1, 1, 1, 1, 2, 1, 0}},
+		{"given back in time", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), refund(5, 1), one(0, 10, 1, 0)}, result{crossings: 1}},
+		{"given back too late", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), one(0, 10, 1, 0), refund(15, 1)}, result{1, 1, 1, 1, 1, 1, 0}},
+		{"given back while asked", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), {Kind: Refund, Call: 5, Reply: 15, Units: 1}, one(0, 8, 1, 0)}, result{possible: 1, crossings: 1}},
+		{"settled lower", quota.Window{}, 10, 0, []Event{one(0, 0, 10, 0), settle(5, 4), one(0, 10, 4, 0)}, result{crossings: 1}},
+		{"settled higher is no leak", quota.Window{}, 10, 0, []Event{one(0, 0, 10, 0), settle(5, -4)}, result{possible: 4}},
+		{"two excursions", quota.Window{}, 1, 0, []Event{one(0, 0, 1, 0), one(0, 10, 1, 0), refund(15, 1), one(0, 20, 1, 0)}, result{1, 1, 1, 2, 1, 1, 0}},
+		{"given back of the window before", month, 1, 0, []Event{one(0, 0, 1, 0), refund(second+1, 1), one(0, second+10, 1, 0), one(0, second+20, 1, 0)}, result{1, 1, 1, 1, 1, 1, 0}},
+		{"larger than the limit, after a refund", month, 1, 0, []Event{one(0, 0, 1, 0), refund(second+1, 1), one(0, second+10, 2, Rejected)}, result{crossings: 1, over: 2}},
+		{"rolling, beside one that hangs", rolling, 1, 0, []Event{{Call: 0, Reply: 300, Units: 1}, one(0, 150, 1, 0), one(0, 160, 1, 0)}, result{1, 2, 1, 1, 1, 1, 0}},
+		{"rolling, leaving out the longest", rolling, 1, 0, []Event{{Call: 0, Reply: 50, Units: 1}, one(0, 10, 1, 0), one(0, 120, 1, 0)}, result{1, 1, 1, 1, 1, 1, 0}},
+		{"rolling, apart", rolling, 1, 0, []Event{one(0, 0, 1, 0), one(0, 101, 1, 0)}, result{}},
+		{"rolling, together", rolling, 1, 0, []Event{one(0, 0, 1, 0), one(0, 98, 1, 0)}, result{1, 1, 1, 1, 1, 1, 0}},
+		{"rolling, perhaps together", rolling, 1, 0, []Event{one(0, 0, 1, 0), one(0, 100, 1, 0)}, result{possible: 1}},
+		{"rolling, twice", rolling, 1, 0, []Event{one(0, 0, 2, 0), one(0, 150, 3, 0)}, result{3, 3, 2, 2, 1, 3, 0}},
+		{"rolling, full at the epoch", rolling, 2, 2, []Event{one(0, 50, 1, 0), one(0, 120, 1, Rejected)}, result{1, 1, 1, 1, 1, 1, 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := Judge(Config{
+				Window: c.window, Limit: c.limit, Epoch: time.Date(2026, time.January, 31, 23, 59, 59, 0, time.UTC),
+				Initial: func(uint32) int64 { return c.initial },
+			}, c.events)
+			got := result{v.LeakUnits, v.LeakPossible, v.LeakedRequests, v.Violations, v.Crossings, v.OverOffered, v.FalseRejects}
+			if got != c.want {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestNeverRoomForMoreThanTheLimit: also where a refund that belongs to another
+// window takes the lower bound below zero.
+func TestNeverRoomForMoreThanTheLimit(t *testing.T) {
+	cfg := tumblingConfig(1, 0)
+	v := Judge(cfg, []Event{
+		one(0, 0, 1, Admitted), {Kind: Refund, Call: width, Reply: width + 1, Units: 1}, one(0, width+3, 2, Rejected),
+	})
+	if v.FalseRejectsPossible != 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestStandingArea(t *testing.T) {
+	second := int64(time.Second)
+	v := Judge(Config{Limit: 10}, []Event{
+		{Call: 0, Reply: second, Units: 14},                            // 4 above from 1 s
+		{Kind: Expire, Call: 3 * second, Reply: 3 * second, Units: 14}, // to 3 s
+		{Call: 4 * second, Reply: 5 * second, Units: 11},               // 1 above from 5 s
+		{Subject: 1, Call: 0, Reply: 7 * second, Units: 1},             // to the end of the history
+	})
+	if v.Standing.Excursions != 2 || math.Abs(v.Standing.UnitSeconds-10) > 1e-9 {
+		t.Errorf("%+v, should be 2 excursions of 8 + 2 unit-seconds", v.Standing)
+	}
+}
+
+func TestMalformedEventsAreCounted(t *testing.T) {
+	v := Judge(Config{Limit: 1}, []Event{
+		one(0, 0, 1, Admitted),
+		{Call: 5, Reply: 4, Units: 1}, {Units: -1}, {Kind: kinds}, {Outcome: outcomes}, {Call: math.MinInt64}, {Reply: math.MaxInt64},
+	})
+	if v.Malformed != 6 || v.Issued.Requests != 1 {
+		t.Errorf("%d malformed, %d issued", v.Malformed, v.Issued.Requests)
+	}
+}
+
+// TestMaxInFlight: against counting at every moment.
+func TestMaxInFlight(t *testing.T) {
+	r := seeded(8)
+	for range 500 {
+		g := generator{Rand: r, span: 30, length: 12, cost: 1}
+		ops := g.history(1 + r.IntN(8))
+		want := int64(0)
+		for m := int64(0); m < 60; m++ {
+			n := int64(0)
+			for _, o := range ops {
+				if o.Call <= m && m <= o.Reply {
+					n++
+				}
+			}
+			want = max(want, n)
+		}
+		if v := Judge(standingConfig(1, 0), events(ops)); v.MaxInFlight != want {
+			t.Fatalf("%d in flight, should be %d%s", v.MaxInFlight, want, explain(ops))
+		}
+	}
+}

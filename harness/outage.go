@@ -1,0 +1,112 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Outage takes a store away for part of every pass.
+type Outage struct {
+	// Store is [strategies.NeedRedis] or [strategies.NeedPostgres].
+	Store strategies.Need
+	// From and To are shares of the round's duration, 0 to 1.
+	From, To float64
+}
+
+// ParseOutage reads "redis:0.3-0.6".
+func ParseOutage(text string) (Outage, error) {
+	bad := fmt.Errorf("outage %q is not of the form redis:0.3-0.6 or postgres:0.3-0.6, with shares of the round's duration", text)
+	store, span, ok := strings.Cut(text, ":")
+	from, to, ok2 := strings.Cut(span, "-")
+	if !ok || !ok2 {
+		return Outage{}, bad
+	}
+	o := Outage{Store: strategies.Need(store)}
+	var err1, err2 error
+	o.From, err1 = strconv.ParseFloat(from, 64)
+	o.To, err2 = strconv.ParseFloat(to, 64)
+	if err1 != nil || err2 != nil || !(o.From >= 0 && o.From < o.To && o.To <= 1) ||
+		o.Store != strategies.NeedRedis && o.Store != strategies.NeedPostgres {
+		return Outage{}, bad
+	}
+	return o, nil
+}
+
+// String renders the outage as [ParseOutage] reads it.
+func (o Outage) String() string { return fmt.Sprintf("%s:%g-%g", o.Store, o.From, o.To) }
+
+// outage is a planned outage of one store in one run. While it lasts, every read
+// and write on the client's connections fails as if the server had gone.
+type outage struct {
+	Outage
+	down     atomic.Bool
+	from, to int64 // when it was, on the run's clock; set by the timers
+}
+
+// errOutage is what a client sees: a connection that was reset.
+var errOutage = &net.OpError{Op: "read", Net: "tcp", Err: errors.Join(errors.New("planned outage"), syscall.ECONNRESET)}
+
+// wrap puts the switch into a connection.
+func (o *outage) wrap(c net.Conn) net.Conn { return &cutConn{Conn: c, o: o} }
+
+type cutConn struct {
+	net.Conn
+	o *outage
+}
+
+func (c *cutConn) Read(b []byte) (int, error) {
+	if c.o.down.Load() {
+		return 0, errOutage
+	}
+	n, err := c.Conn.Read(b)
+	if c.o.down.Load() { // the reply is lost with the connection
+		return 0, errOutage
+	}
+	return n, err
+}
+
+func (c *cutConn) Write(b []byte) (int, error) {
+	if c.o.down.Load() {
+		return 0, errOutage
+	}
+	return c.Conn.Write(b)
+}
+
+// schedule begins and ends the outage of a pass that starts now and lasts for d.
+// The returned function ends it at once.
+func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
+	begin := time.AfterFunc(time.Duration(o.From*float64(d)), func() {
+		atomic.StoreInt64(&o.from, now())
+		o.down.Store(true)
+	})
+	end := time.AfterFunc(time.Duration(o.To*float64(d)), func() {
+		o.down.Store(false)
+		atomic.StoreInt64(&o.to, now())
+	})
+	return func() {
+		begin.Stop()
+		end.Stop()
+		if o.down.Swap(false) {
+			atomic.StoreInt64(&o.to, now())
+		}
+	}
+}
+
+// reconnectGrace is how long after an outage errors are still its doing: pooled
+// connections are found dead one by one.
+const reconnectGrace = int64(100 * time.Millisecond)
+
+// explains reports whether an error in [call, reply] is the outage's doing.
+func (o *outage) explains(e *oracle.Event, epoch int64) bool {
+	from, to := atomic.LoadInt64(&o.from), atomic.LoadInt64(&o.to)
+	return from != 0 && e.Reply+epoch >= from && (to == 0 || e.Call+epoch <= to+reconnectGrace)
+}

@@ -1,0 +1,293 @@
+package postgres_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	_ "github.com/quotabench/quotabench/strategies/postgres"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+// tracer records statements and lets others go first.
+type tracer struct {
+	mu         sync.Mutex
+	statements []string
+}
+
+type beforeKey struct{}
+
+type before struct {
+	verb string
+	do   func()
+}
+
+// at makes do happen once, right before the first statement with that verb.
+func at(ctx context.Context, verb string, do func()) context.Context {
+	return context.WithValue(ctx, beforeKey{}, &before{verb, do})
+}
+
+func (tr *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	verb, _, _ := strings.Cut(q.SQL, " ")
+	if b, ok := ctx.Value(beforeKey{}).(*before); ok && b.do != nil && b.verb == verb {
+		do := b.do
+		b.do = nil
+		do()
+	}
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.statements = append(tr.statements, verb)
+	return ctx
+}
+
+func (tr *tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (tr *tracer) take() string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	s := strings.Join(tr.statements, " ")
+	tr.statements = nil
+	return s
+}
+
+func newPool(t *testing.T, tr pgx.QueryTracer) *pgxpool.Pool {
+	t.Helper()
+	p := storetest.Postgres(t)
+	pool, err := p.Pool(t.Context(), stores.PoolOptions{Schema: storetest.Schema(t, p), Size: 8, Tracer: tr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+func open(t *testing.T, pool *pgxpool.Pool) strategies.Strategy {
+	t.Helper()
+	s, err := tryOpen(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func tryOpen(ctx context.Context, pool *pgxpool.Pool) (strategies.Strategy, error) {
+	meta, err := strategies.Lookup("pg-check")
+	if err != nil {
+		return nil, err
+	}
+	return meta.Open(ctx, strategies.Env{Clock: clock.Wall{}, Postgres: pool, Instances: 1})
+}
+
+func policy(t *testing.T, name string, limit int64) *quota.Policy {
+	t.Helper()
+	p, err := quota.LookupPolicy(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Limit = limit
+	return &p
+}
+
+func take(t *testing.T, s strategies.Strategy, ctx context.Context, subject quota.Subject, p *quota.Policy, units int64) quota.Decision {
+	t.Helper()
+	d, err := s.Take(ctx, quota.Request{Subject: subject, Policy: p, Units: units})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func wantUsed(t *testing.T, s strategies.Strategy, subject quota.Subject, p *quota.Policy, want quota.Reading) {
+	t.Helper()
+	r, err := s.(strategies.Viewer).Used(t.Context(), subject, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Tier = quota.TierPostgres
+	if len(r) != 1 || r[0] != want {
+		t.Errorf("used: %+v, want %+v", r, want)
+	}
+}
+
+func TestSequential(t *testing.T) {
+	tr := &tracer{}
+	s := open(t, newPool(t, tr))
+	tr.take()
+	p, other := policy(t, "agent-tokens", 10), policy(t, "user-links", 10)
+	wantUsed(t, s, "a", p, quota.Reading{})
+	tr.take()
+	for i, step := range []struct {
+		units, remaining int64
+		admitted         bool
+		statements       string
+	}{
+		{4, 6, true, "SELECT INSERT UPDATE"},
+		{7, 6, false, "SELECT"},
+		{6, 0, true, "SELECT UPDATE"},
+		{1, 0, false, "SELECT"},
+	} {
+		d := take(t, s, t.Context(), "a", p, step.units)
+		if d.Admitted != step.admitted || d.Remaining != step.remaining || d.Tier != quota.TierPostgres {
+			t.Errorf("step %d: %+v, want %+v", i, d, step)
+		}
+		if got := tr.take(); got != step.statements {
+			t.Errorf("step %d sends %s, want %s", i, got, step.statements)
+		}
+	}
+	wantUsed(t, s, "a", p, quota.Reading{Units: 10, Known: true})
+	for what, d := range map[string]quota.Decision{
+		"subject": take(t, s, t.Context(), "b", p, 10),
+		"policy":  take(t, s, t.Context(), "a", other, 10),
+	} {
+		if !d.Admitted {
+			t.Errorf("another %s shares the quota: %+v", what, d)
+		}
+	}
+}
+
+// TestCallersPassBetweenReadAndCharge: both are admitted, neither charge is lost.
+func TestCallersPassBetweenReadAndCharge(t *testing.T) {
+	s := open(t, newPool(t, &tracer{}))
+	p := policy(t, "agent-tokens", 10)
+	for _, verb := range []string{"INSERT", "UPDATE"} {
+		subject := quota.Subject(verb)
+		var other quota.Decision
+		d := take(t, s, at(t.Context(), verb, func() { other = take(t, s, t.Context(), subject, p, 10) }), subject, p, 10)
+		if !d.Admitted || !other.Admitted {
+			t.Errorf("before %s: %+v and %+v, want both admitted", verb, d, other)
+		}
+		wantUsed(t, s, subject, p, quota.Reading{Units: 20, Known: true})
+	}
+}
+
+func TestRefundAndProvision(t *testing.T) {
+	s := open(t, newPool(t, nil))
+	p := policy(t, "agent-storage", 100)
+	grant := strategies.Grant{Subject: "a", Limit: 50, Used: 20}
+	if err := s.(strategies.Provisioner).Provision(t.Context(), p, []strategies.Grant{grant, {Subject: "b", Limit: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if d := take(t, s, t.Context(), "a", p, 31); d.Admitted || d.Remaining != 30 {
+		t.Errorf("31 of 30: %+v", d)
+	}
+	d := take(t, s, t.Context(), "a", p, 30)
+	for _, left := range []int64{20, -10} {
+		if err := s.(strategies.Refunder).Refund(t.Context(), d.Reservation); err != nil {
+			t.Fatal(err)
+		}
+		wantUsed(t, s, "a", p, quota.Reading{Units: left, Known: true})
+	}
+	grant.Limit, grant.Used = 200, 60
+	if err := s.(strategies.Provisioner).Provision(t.Context(), p, []strategies.Grant{grant}); err != nil {
+		t.Fatal(err)
+	}
+	if d := take(t, s, t.Context(), "a", p, 140); !d.Admitted || d.Remaining != 0 {
+		t.Errorf("140 of 140 after the limit was raised: %+v", d)
+	}
+}
+
+func TestNoReset(t *testing.T) {
+	s := open(t, newPool(t, nil))
+	p := policy(t, "user-links", 2)
+	take(t, s, t.Context(), "a", p, 2)
+	later := *p
+	now := clock.Wall{}.Now()
+	later.Window.Timeline = quota.Timeline{Real: now, Policy: now.AddDate(0, 1, 0)}
+	if d := take(t, s, t.Context(), "a", &later, 1); d.Admitted {
+		t.Errorf("a month later: %+v, want a rejection", d)
+	}
+}
+
+// TestConcurrent stays within the declared bound, and counts what it admitted.
+func TestConcurrent(t *testing.T) {
+	const workers, limit = 8, 60
+	s := open(t, newPool(t, nil))
+	p := policy(t, "user-links", limit)
+	var admitted, failed atomic.Int64
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for range 20 {
+				d, err := s.Take(t.Context(), quota.Request{Subject: "a", Policy: p, Units: 1})
+				if err != nil {
+					failed.Add(1)
+				}
+				if d.Admitted {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	meta, err := strategies.Lookup("pg-check")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := meta.Guarantee[0].Bound(strategies.Params{Limit: limit, MaxCost: 1, InFlight: workers})
+	if n := admitted.Load(); failed.Load() > 0 || n < limit || n > limit+over {
+		t.Errorf("%d admitted and %d failed, want %d to %d and none", n, failed.Load(), limit, limit+over)
+	}
+	wantUsed(t, s, "a", p, quota.Reading{Units: admitted.Load(), Known: true})
+}
+
+// TestInstancesOpenTogether: the table is made once, whoever comes first.
+func TestInstancesOpenTogether(t *testing.T) {
+	pool := newPool(t, nil)
+	errs := make(chan error, 8)
+	for range cap(errs) {
+		go func() {
+			_, err := tryOpen(t.Context(), pool)
+			errs <- err
+		}()
+	}
+	for range cap(errs) {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := tryOpen(t.Context(), nil); err == nil {
+		t.Error("opens without PostgreSQL")
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	s := open(t, newPool(t, nil))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	if d, err := s.Take(ctx, quota.Request{Subject: "a", Policy: policy(t, "user-links", 2), Units: 1}); err == nil {
+		t.Errorf("%+v, want an error", d)
+	}
+}
+
+// TestProvisionIsBulk: ten thousand subjects are one statement.
+func TestProvisionIsBulk(t *testing.T) {
+	tr := &tracer{}
+	s := open(t, newPool(t, tr))
+	tr.take()
+	grants := make([]strategies.Grant, 10_000)
+	for i := range grants {
+		grants[i] = strategies.Grant{Subject: quota.Subject(strings.Repeat("s", i%7+1) + time.Duration(i).String()), Limit: 5, Used: int64(i % 5)}
+	}
+	p := policy(t, "user-links", 5)
+	start := clock.Nano()
+	if err := s.(strategies.Provisioner).Provision(t.Context(), p, grants); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("10,000 subjects in %s", time.Duration(clock.Nano()-start))
+	if got := tr.take(); got != "INSERT" {
+		t.Errorf("sends %q, want one INSERT", got)
+	}
+	wantUsed(t, s, grants[9_999].Subject, p, quota.Reading{Units: 4, Known: true})
+}

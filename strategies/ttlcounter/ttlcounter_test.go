@@ -1,0 +1,296 @@
+package ttlcounter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+// onBoth runs a test on miniredis and on a redis-server.
+func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
+	t.Helper()
+	run := func(server func(testing.TB) *stores.Redis) func(*testing.T) {
+		return func(t *testing.T) {
+			c := server(t).Client(stores.ClientOptions{PoolSize: 4})
+			t.Cleanup(func() { c.Close() })
+			test(t, strategies.Env{Clock: clock.Wall{}, Redis: c, Prefix: storetest.Prefix(t), Instances: 1})
+		}
+	}
+	t.Run("embedded", run(storetest.EmbeddedRedis))
+	t.Run("server", run(storetest.Redis))
+}
+
+func open(t *testing.T, m strategies.Meta, env strategies.Env) strategies.Strategy {
+	t.Helper()
+	s, err := m.Open(t.Context(), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func take(t *testing.T, s strategies.Strategy, p *quota.Policy, units int64) quota.Decision {
+	t.Helper()
+	d, err := s.Take(t.Context(), quota.Request{Subject: "u1", Policy: p, Units: units})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// march is a policy per calendar month with the present some time before the end
+// of March 2031.
+func march(limit int64, left time.Duration) *quota.Policy {
+	return &quota.Policy{Name: "user-links", Limit: limit, Unit: "links", Window: quota.Window{
+		Kind: quota.CalendarMonth,
+		Timeline: quota.Timeline{
+			Real:   clock.Wall{}.Now(),
+			Policy: time.Date(2031, time.April, 1, 0, 0, 0, 0, time.UTC).Add(-left),
+		},
+	}}
+}
+
+func TestKeys(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		p := march(10, 24*time.Hour)
+		for _, c := range []struct {
+			meta strategies.Meta
+			key  string
+		}{
+			{incrExpireMeta, "users:u1:user-links:2031-03"},
+			{incrExpireAtomicMeta, "users:u1:user-links:2031-03"},
+			{decrLiteralMeta, "links:u1:user-links:2031-03"},
+		} {
+			env := env
+			env.Prefix += c.meta.Name + ":"
+			take(t, open(t, c.meta, env), p, 1)
+			keys := env.Redis.Keys(t.Context(), env.Prefix+"*").Val()
+			if len(keys) != 1 || keys[0] != env.Prefix+c.key {
+				t.Errorf("%s: keys %q, want %q", c.meta.Name, keys, env.Prefix+c.key)
+			}
+		}
+	})
+}
+
+// TestExpirySetOnce: whoever creates the key sets how long it lives, in whole
+// seconds and never less than the window; nobody touches that again.
+func TestExpirySetOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		p := march(10, time.Hour+300*time.Millisecond)
+		s := open(t, incrExpireMeta, env)
+		take(t, s, p, 3)
+		key := s.(*incrExpire).key("u1", p, p.Window.At(clock.Wall{}.Now()).Index)
+		ttl := env.Redis.PTTL(t.Context(), key).Val()
+		if ttl > time.Hour+time.Second || ttl < time.Hour-10*time.Second {
+			t.Errorf("time to live %s, want an hour and the second that was begun", ttl)
+		}
+		env.Redis.Expire(t.Context(), key, 10*time.Minute)
+		take(t, s, p, 3)
+		if ttl := env.Redis.PTTL(t.Context(), key).Val(); ttl > 10*time.Minute {
+			t.Errorf("the second request set the expiry anew: %s", ttl)
+		}
+	})
+}
+
+func TestWholeSeconds(t *testing.T) {
+	start := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct{ left, want time.Duration }{
+		{1, time.Second}, {time.Second, time.Second}, {time.Second + 1, 2 * time.Second},
+		{744 * time.Hour, 744 * time.Hour}, {59*time.Second + 999*time.Millisecond, time.Minute},
+	} {
+		if got := wholeSeconds(quota.Span{Start: start, End: start.Add(c.left)}, start); got != c.want {
+			t.Errorf("%s before the end: %s, want %s", c.left, got, c.want)
+		}
+	}
+}
+
+// refuse is a hook that fails commands of one name instead of sending them.
+type refuse string
+
+func (refuse) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (refuse) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (name refuse) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == string(name) {
+			return errors.New("refused")
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// TestOrphan: without the EXPIRE of the key's creator there will never be one.
+func TestOrphan(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		p := march(10, time.Hour)
+		client := env.Redis.(*redis.Client)
+		failing := redis.NewClient(client.Options())
+		t.Cleanup(func() { failing.Close() })
+		failing.AddHook(refuse("expire"))
+		broken := env
+		broken.Redis = failing
+		if d := take(t, open(t, incrExpireMeta, broken), p, 1); d.Admitted || !d.Degraded {
+			t.Errorf("%+v without an EXPIRE, want failing closed", d)
+		}
+		s := open(t, incrExpireMeta, env)
+		for range 3 {
+			if d := take(t, s, p, 1); !d.Admitted {
+				t.Errorf("%+v, want admitted", d)
+			}
+		}
+		key := s.(*incrExpire).key("u1", p, p.Window.At(clock.Wall{}.Now()).Index)
+		if ttl := client.TTL(t.Context(), key).Val(); ttl != -1 {
+			t.Errorf("time to live %s, want none", ttl)
+		}
+		if n := client.Get(t.Context(), key).Val(); n != "4" {
+			t.Errorf("counter %s, want 4: the rejected request was counted", n)
+		}
+	})
+}
+
+// TestRejectedAttempts: they count in the documented form and cost nothing in the
+// hardened one.
+func TestRejectedAttempts(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		for _, c := range []struct {
+			meta strategies.Meta
+			last bool
+			used int64
+		}{{incrExpireMeta, false, 13}, {incrExpireAtomicMeta, true, 5}} {
+			env := env
+			env.Prefix += c.meta.Name + ":"
+			p := march(5, time.Hour)
+			s := open(t, c.meta, env)
+			take(t, s, p, 4)
+			if d := take(t, s, p, 8); d.Admitted {
+				t.Errorf("%s: %+v over the limit", c.meta.Name, d)
+			}
+			if d := take(t, s, p, 1); d.Admitted != c.last {
+				t.Errorf("%s: the unit that is left: %+v, want admitted %v", c.meta.Name, d, c.last)
+			}
+			r, err := s.(strategies.Viewer).Used(t.Context(), "u1", p)
+			if err != nil || r[0].Units != c.used {
+				t.Errorf("%s: shows %+v (%v), want %d", c.meta.Name, r, err, c.used)
+			}
+		}
+	})
+}
+
+// behind is a clock that reads the given moments, the last one for ever.
+type behind struct {
+	clock.Wall
+	times []time.Time
+}
+
+func (b *behind) Now() time.Time {
+	t := b.times[0]
+	if len(b.times) > 1 {
+		b.times = b.times[1:]
+	}
+	return t
+}
+
+// TestLateRequest: a request that reads its window, and reaches Redis when that
+// window's key has expired.
+func TestLateRequest(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		now := clock.Wall{}.Now()
+		ago := func(d time.Duration) time.Time { return now.Add(-d) }
+		for i, c := range []struct {
+			meta     strategies.Meta
+			since    time.Duration // how long it has been April
+			times    []time.Time
+			admitted bool
+			degraded bool
+			label    string // of the month charged
+		}{
+			// The documented form starts the old month's count again, whatever it was.
+			{incrExpireMeta, 2 * grace, []time.Time{ago(time.Minute)}, true, false, "2031-03"},
+			// Within the grace the old month is still there to be counted.
+			{incrExpireAtomicMeta, grace / 5, []time.Time{ago(grace / 2)}, true, false, "2031-03"},
+			// Beyond it the request moves to the month that has begun.
+			{incrExpireAtomicMeta, 2 * grace, []time.Time{ago(time.Minute), now}, true, false, "2031-04"},
+			// A clock that stays behind gets no decision from Redis.
+			{incrExpireAtomicMeta, 2 * grace, []time.Time{ago(time.Minute)}, false, true, ""},
+		} {
+			env := env
+			env.Prefix += fmt.Sprint(i, ":")
+			env.Clock = &behind{times: c.times}
+			d := take(t, open(t, c.meta, env), march(1, -c.since), 1)
+			if d.Admitted != c.admitted || d.Degraded != c.degraded {
+				t.Errorf("case %d: %+v, want admitted %v, degraded %v", i, d, c.admitted, c.degraded)
+			}
+			want := env.Prefix + "users:u1:user-links:" + c.label
+			keys := env.Redis.Keys(t.Context(), env.Prefix+"*").Val()
+			if c.label == "" && len(keys) > 0 || c.label != "" && (len(keys) != 1 || keys[0] != want) {
+				t.Errorf("case %d: keys %q, want %q", i, keys, want)
+			}
+		}
+	})
+}
+
+// TestAtomicExpiry: the counter outlives its window by the grace, also where an
+// operator made it.
+func TestAtomicExpiry(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		p := march(10, time.Hour)
+		s := open(t, incrExpireAtomicMeta, env)
+		take(t, s, p, 1)
+		err := s.(strategies.Provisioner).Provision(t.Context(), p, []strategies.Grant{{Subject: "u2", Limit: 10, Used: 4}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, subject := range []quota.Subject{"u1", "u2"} {
+			key := s.(*incrExpireAtomic).key(subject, p, p.Window.At(clock.Wall{}.Now()).Index)
+			if ttl := env.Redis.PTTL(t.Context(), key).Val(); ttl <= time.Hour || ttl > time.Hour+grace {
+				t.Errorf("%s: time to live %s, want an hour and most of %s", subject, ttl, grace)
+			}
+		}
+	})
+}
+
+// TestDecrLiteral: nothing sets the count, so nothing is admitted and nothing
+// expires; a count that somebody set would have worked.
+func TestDecrLiteral(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		p := march(2, time.Hour)
+		s := open(t, decrLiteralMeta, env)
+		for range 3 {
+			if d := take(t, s, p, 1); d.Admitted || d.Degraded {
+				t.Errorf("%+v, want rejected", d)
+			}
+		}
+		key := s.(*decrLiteral).key("u1", p, p.Window.At(clock.Wall{}.Now()).Index)
+		if v, ttl := env.Redis.Get(t.Context(), key).Val(), env.Redis.TTL(t.Context(), key).Val(); v != "-3" || ttl != -1 {
+			t.Errorf("counter %s with time to live %s, want -3 and none", v, ttl)
+		}
+		r, err := s.(strategies.Viewer).Used(t.Context(), "u1", p)
+		if err != nil || r[0].Units != 5 || !r[0].Known {
+			t.Errorf("shows %+v (%v), want 5: the limit more than was asked for", r, err)
+		}
+
+		env.Redis.Set(t.Context(), key, 2, 0)
+		for i, want := range []bool{true, true, false} {
+			if d := take(t, s, p, 1); d.Admitted != want {
+				t.Errorf("request %d on a count of 2: %+v", i+1, d)
+			}
+		}
+		if ttl := env.Redis.TTL(t.Context(), key).Val(); ttl <= 0 {
+			t.Errorf("time to live %s after the first of a full count, want about an hour", ttl)
+		}
+	})
+}

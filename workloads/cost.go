@@ -1,0 +1,173 @@
+package workloads
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// CostForms lists the ways to say how many units requests ask for, for help texts
+// and errors: drawn evenly from the policy's own costs; always N; drawn evenly
+// from A to B; drawn from a log-normal distribution, capped where one request in
+// two million is beyond it; as recorded in a trace.
+const CostForms = "policy, N or constant:N, uniform:A-B, lognormal:MEDIAN:SIGMA, recorded (traces only)"
+
+// cost is a parsed form. Its zero value is no form.
+type cost struct {
+	name          string
+	low, high     int64 // constant (both N) and uniform
+	median, sigma float64
+}
+
+func parseCost(form string) (cost, error) {
+	name, rest, more := strings.Cut(form, ":")
+	if digits(form) {
+		name, rest, more = "constant", form, true
+	}
+	c := cost{name: name}
+	switch {
+	case (name == "policy" || name == "recorded") && !more:
+		return c, nil
+	case name == "constant" && more:
+		n, ok := units(rest)
+		if !ok {
+			return cost{}, fmt.Errorf("cost %q: N is a whole number from 1 to %d", form, int64(maxCost))
+		}
+		c.low, c.high = n, n
+		return c, nil
+	case name == "uniform" && more:
+		a, b, _ := strings.Cut(rest, "-")
+		var okA, okB bool
+		c.low, okA = units(a)
+		c.high, okB = units(b)
+		if !okA || !okB || c.low > c.high {
+			return cost{}, fmt.Errorf("cost %q: in uniform:A-B both are whole numbers from 1 to %d, and A is not above B", form, int64(maxCost))
+		}
+		return c, nil
+	case name == "lognormal" && more:
+		median, sigma, _ := strings.Cut(rest, ":")
+		var errM, errS error
+		c.median, errM = number(median)
+		c.sigma, errS = number(sigma)
+		if errM != nil || errS != nil || !(c.median >= 1 && c.median <= maxCost) || !(c.sigma > 0 && c.sigma <= maxSigma) {
+			return cost{}, fmt.Errorf("cost %q: in lognormal:MEDIAN:SIGMA the median is a number from 1 to %d, and sigma above 0 and at most %v",
+				form, int64(maxCost), maxSigma)
+		}
+		if largest := c.median * math.Exp(c.sigma*normalTail(lognormalTail)); largest > maxCost {
+			return cost{}, fmt.Errorf("cost %q goes up to %.3g units, more than %d", form, largest, int64(maxCost))
+		}
+		return c, nil
+	}
+	return cost{}, fmt.Errorf("unknown cost %q: one of %s", form, CostForms)
+}
+
+// units parses the cost of one request.
+func units(text string) (int64, bool) {
+	if !digits(text) {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && n >= 1 && n <= maxCost
+}
+
+// String is the form that parses to c.
+func (c cost) String() string {
+	switch c.name {
+	case "constant":
+		return fmt.Sprintf("constant:%d", c.low)
+	case "uniform":
+		return fmt.Sprintf("uniform:%d-%d", c.low, c.high)
+	case "lognormal":
+		return fmt.Sprintf("lognormal:%s:%s", strconv.FormatFloat(c.median, 'g', -1, 64), strconv.FormatFloat(c.sigma, 'g', -1, 64))
+	}
+	return c.name
+}
+
+// prices draws the units that requests ask for. Its methods are safe for
+// concurrent use.
+type prices struct {
+	list      []int64 // of the policy, or the constant; nil: one of the following
+	low, high int64
+	table     *lognormal
+}
+
+// prices of the form for a policy. Recorded costs have none.
+func (c cost) prices(p *quota.Policy) (prices, error) {
+	var out prices
+	switch c.name {
+	case "policy":
+		// Limits are often lowered below the costs to see a limit reached, so
+		// what can never be admitted is not refused here.
+		out.list = p.Costs
+		if len(out.list) == 0 {
+			out.list = []int64{1}
+		}
+		return out, nil
+	case "constant":
+		out.list = []int64{c.low}
+	case "uniform":
+		out.low, out.high = c.low, c.high
+	case "lognormal":
+		out.table = newLognormal(c.median, c.sigma)
+	}
+	if least := out.draw(0); least > p.Limit {
+		return prices{}, fmt.Errorf("cost %v: every request asks for more than the limit of %d %s, so none could be admitted", c, p.Limit, p.Unit)
+	}
+	return out, nil
+}
+
+// draw maps a uniform value to a cost. Where there is no list it is the quantile
+// function: a larger value never gives a smaller cost.
+func (p *prices) draw(x uint64) int64 {
+	switch {
+	case len(p.list) == 1:
+		return p.list[0]
+	case p.list != nil:
+		return p.list[below(x, uint64(len(p.list)))]
+	case p.table != nil:
+		return p.table.quantile(x)
+	}
+	return p.low + int64(below(x, uint64(p.high-p.low+1)))
+}
+
+// mean of the costs, as near as reports need it.
+func (p *prices) mean() float64 {
+	if p.list == nil {
+		const points = 1 << 16
+		sum := 0.0
+		for i := range uint64(points) {
+			sum += float64(p.draw(i<<48 | 1<<47))
+		}
+		return sum / points
+	}
+	sum := 0.0
+	for _, c := range p.list {
+		sum += float64(c) / float64(len(p.list))
+	}
+	return sum
+}
+
+// describe says what requests cost, for notes.
+func (p *prices) describe(unit string) string {
+	text := fmt.Sprintf("cost of a request in %s: ", unit)
+	switch {
+	case len(p.list) == 1:
+		return text + strconv.FormatInt(p.list[0], 10)
+	case p.list != nil:
+		return text + join(p.list) + ", each as likely"
+	case p.table != nil:
+		return text + fmt.Sprintf("%d to %d, log-normal with the median %d", p.draw(0), p.draw(math.MaxUint64), p.draw(1<<63))
+	}
+	return text + fmt.Sprintf("%d to %d, each as likely", p.low, p.high)
+}
+
+func join(list []int64) string {
+	text := make([]string, len(list))
+	for i, v := range list {
+		text[i] = strconv.FormatInt(v, 10)
+	}
+	return strings.Join(text, ", ")
+}

@@ -1,0 +1,136 @@
+package workloads
+
+import (
+	"fmt"
+	"math"
+)
+
+// filled is what subjects have used at the start of a stream.
+type filled struct {
+	limit  int64
+	all    int64  // of the subjects that are not full
+	full   []bool // by subject; nil where none is
+	weight float64
+}
+
+// newFilled chooses the full subjects by weights, the most popular first, which
+// may be nil where no share was asked for.
+func newFilled(p Params, weights []uint64) (filled, error) {
+	f := filled{limit: p.Policy.Limit}
+	var err error
+	if f.all, err = fillUnits(p); err != nil {
+		return filled{}, err
+	}
+	if weights == nil || *p.OverQuota == 0 {
+		return f, nil
+	}
+	f.full = chooseFull(weights, *p.OverQuota, newStream(p.Seed, forFull))
+	var sum, full uint64
+	for i, w := range weights {
+		sum += w
+		if f.full[i] {
+			full += w
+		}
+	}
+	f.weight = float64(full) / float64(sum)
+	if missed := math.Abs(f.weight - *p.OverQuota); missed > maxMissed && p.Fill < 1 {
+		return filled{}, fmt.Errorf("the over-quota share %v cannot be had: the popularity of %d subjects gives %.3g; "+
+			"ask for that, for more subjects, or for a more even popularity", *p.OverQuota, len(weights), f.weight)
+	}
+	return f, nil
+}
+
+// maxMissed is how far from the share asked for the full subjects may remain. A
+// few subjects, or a hot one, cannot give every share.
+const maxMissed = 0.05 + 1e-9
+
+// fillUnits is what a fill amounts to. Only a fill of 1 leaves no room at all.
+func fillUnits(p Params) (int64, error) {
+	if p.Fill == 0 || p.Fill == 1 {
+		return int64(p.Fill) * p.Policy.Limit, nil
+	}
+	n := min(int64(math.Round(p.Fill*float64(p.Policy.Limit))), p.Policy.Limit-1)
+	if n == 0 {
+		return 0, fmt.Errorf("a fill of %v is less than a whole unit of the limit of %d %s", p.Fill, p.Policy.Limit, p.Policy.Unit)
+	}
+	return n, nil
+}
+
+// Initial implements [Prefilled].
+func (f *filled) Initial(subject uint32) int64 {
+	if f.full != nil && f.full[subject] {
+		return f.limit
+	}
+	return f.all
+}
+
+// notes describe who starts with what; what is what their shares are of.
+func (f *filled) notes(what, unit string) []string {
+	var notes []string
+	switch {
+	case f.all == f.limit:
+		return []string{fmt.Sprintf("every subject starts with its quota of %d %s used up", f.limit, unit)}
+	case f.full != nil:
+		count := 0
+		for _, full := range f.full {
+			if full {
+				count++
+			}
+		}
+		notes = append(notes, fmt.Sprintf("%d of %d subjects, with %.1f %% of the %s, start with their quota used up",
+			count, len(f.full), 100*f.weight, what))
+	}
+	if f.all > 0 {
+		others := "every subject starts"
+		if f.full != nil {
+			others = "the others start"
+		}
+		notes = append(notes, fmt.Sprintf("%s with %d of %d %s used", others, f.all, f.limit, unit))
+	}
+	return notes
+}
+
+// hottest is the share of subjects, the most popular ones, that stay out of the
+// full ones as long as the others suffice: one of them alone can be the whole
+// share, and would make a run hinge on a single key.
+const hottest = 0.01
+
+// chooseFull picks subjects at random until their weights add up to share of
+// all, as closely as weights allow.
+func chooseFull(weights []uint64, share float64, order stream) []bool {
+	full := make([]bool, len(weights))
+	var sum, tail uint64
+	head := int(math.Ceil(hottest * float64(len(weights))))
+	for i, w := range weights {
+		sum += w
+		if i >= head {
+			tail += w
+		}
+	}
+	target := uint64(math.Round(share * float64(sum)))
+	var got uint64
+	take := func(i int) {
+		full[i] = true
+		got += weights[i]
+	}
+	// What the tail cannot give comes from the least popular of the head.
+	for i := head - 1; i >= 0 && got+tail < target; i-- {
+		if got+weights[i] <= target {
+			take(i)
+		}
+	}
+	perm := make([]int, 0, len(weights)-head)
+	for i := head; i < len(weights); i++ {
+		perm = append(perm, i)
+	}
+	for i := range perm {
+		j := i + int(below(order.at(uint64(i)), uint64(len(perm)-i)))
+		perm[i], perm[j] = perm[j], perm[i]
+	}
+	for _, i := range perm {
+		if got+weights[i] <= target {
+			take(i)
+		}
+	}
+	return full
+}
