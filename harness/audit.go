@@ -85,6 +85,9 @@ func (p *pass) auditWorkload(v *oracle.Verdict) {
 		p.strike("limit-never-crossed", results.StrikesCorrectness,
 			"no subject was asked for more than its limit of %d %s, so nothing could leak; give a smaller --limit or a longer --duration", p.policy.Limit, p.policy.Unit)
 	}
+	if p.m.cfg.Workload.Boundary && !r.Partial && !p.leftFirstWindow(v) {
+		p.strike("boundary-missed", results.StrikesCorrectness, "no request came after the window's end, which was to be in mid-run; give a longer --duration")
+	}
 	names := make(map[quota.Subject]struct{}, len(p.d.subjects))
 	for i := range p.d.subjects {
 		names[p.d.subjects[i].name] = struct{}{}

@@ -55,6 +55,11 @@ type Config struct {
 	// Postgres may be nil or unavailable; strategies that can then use the model.
 	Postgres *stores.Postgres
 
+	// NoReference leaves the reference loops out.
+	NoReference bool
+	// Closed makes the loop closed also where the workload's is open.
+	Closed bool
+
 	// Observer is told of progress; nil for none.
 	Observer Observer
 	// HistoryLimit is the most events kept per run. Default 1<<23 (256 MB).
@@ -104,8 +109,6 @@ func (c *Config) Complete() error {
 		return fmt.Errorf("arrivals %q: one of poisson, constant", c.Arrivals)
 	case c.Stream.Speed > maxSpeed:
 		return fmt.Errorf("a speed of %g: give at most %g times the recorded one", c.Stream.Speed, maxSpeed)
-	case c.Workload.Boundary && c.Duration == 0:
-		return fmt.Errorf("workload %s puts a window's end in the middle of the time: give --duration", c.Workload.Name)
 	case len(c.Outages) > 0 && c.Duration == 0:
 		return errors.New("an outage needs a duration to be a share of: give --duration")
 	case c.Policy.Limit < 1:
@@ -190,6 +193,9 @@ func windowText(w quota.Window) string {
 // Notes are what a report's header has to say about how requests met windows.
 func (c *Config) Notes() []string {
 	var notes []string
+	if p, err := quota.LookupPolicy(c.Policy.Name); err == nil && p.Limit != c.Policy.Limit {
+		notes = append(notes, fmt.Sprintf("the limit is %d %s here, %d in the policy's record", c.Policy.Limit, p.Unit, p.Limit))
+	}
 	switch {
 	case !c.Policy.Window.Kind.Tumbling():
 	case c.Stream.Speed > 0:

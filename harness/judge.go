@@ -107,7 +107,7 @@ func (p *pass) correctness(v *oracle.Verdict) {
 	l := &p.run.Leak
 	l.Units, l.Possible = v.LeakUnits, v.LeakPossible
 	l.WorstUnits, l.Subjects, l.Violations = v.LeakWorst, v.LeakSubjects, v.Violations
-	l.Crossings = v.Crossings
+	l.Crossings, l.OverUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
 	if v.Crossings > 0 {
 		l.Pct = 100 * float64(v.LeakUnits) / (limit * float64(v.Crossings))
 		l.MedianUnits = median(v.CrossingLeaks)

@@ -2,9 +2,11 @@ package harness
 
 import (
 	"context"
+	crand "crypto/rand"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
+	"strings"
+	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -41,7 +43,9 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	if err := cfg.Complete(); err != nil {
 		return nil, err
 	}
-	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: strconv.FormatUint(rand.Uint64(), 36)}
+	// The name is not derived from the seed: two runs of one seed may share a store.
+	id := strings.ToLower(crand.Text()[:12])
+	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id}
 	if m.tb == nil {
 		m.tb = wallTime
 	}
@@ -152,10 +156,10 @@ func (m *measurement) checkRacyControl(runs []results.Run, selected []strategies
 }
 
 func (m *measurement) reference(ctx context.Context) (float64, error) {
-	if m.cfg.Redis == nil {
+	if m.cfg.Redis == nil || m.cfg.NoReference {
 		return 0, nil
 	}
-	return reference(ctx, m.cfg, m.tb, m.siteName("ref"))
+	return referenceFor(ctx, m.cfg, m.tb, m.siteName("ref"), referenceDuration)
 }
 
 // siteName is unique among all runs of all processes that share a store.
@@ -207,7 +211,7 @@ func fingerprintOps(s workloads.Stream) int64 {
 // open reports whether the loop is open: because the workload is, or because a
 // rate was asked for.
 func (m *measurement) open(info workloads.Info) bool {
-	return info.Loop == workloads.Open || m.cfg.Rate > 0
+	return !m.cfg.Closed && (info.Loop == workloads.Open || m.cfg.Rate > 0)
 }
 
 // rate is that of the arrivals in requests per second; 0 where a trace gives them.
@@ -256,8 +260,9 @@ func (m *measurement) aligned(p quota.Policy) quota.Policy {
 
 // realign shifts the windows once more, right before the measured pass, where a
 // workload needs them to meet its requests at a certain moment: recorded time
-// begins with the first row, and a boundary comes in mid-run.
-func (m *measurement) realign(p *quota.Policy, info workloads.Info) {
+// begins with the first row, and a boundary comes half way through the expected
+// duration.
+func (m *measurement) realign(p *quota.Policy, info workloads.Info, expected time.Duration) {
 	if !p.Window.Kind.Tumbling() {
 		return
 	}
@@ -266,7 +271,7 @@ func (m *measurement) realign(p *quota.Policy, info workloads.Info) {
 	case m.cfg.Stream.Speed > 0:
 		p.Window.Timeline = quota.Timeline{Real: now, Policy: info.Trace.First, Speed: m.cfg.Stream.Speed}
 	case m.cfg.Workload.Boundary:
-		half := now.Add(m.cfg.Duration / 2)
+		half := now.Add(expected / 2)
 		p.Window.Timeline = quota.Timeline{Real: half, Policy: m.cfg.Policy.Window.At(now).End}
 	}
 }

@@ -13,10 +13,10 @@ import (
 // referenceDuration is how long each round's reference loop runs.
 const referenceDuration = int64(150 * time.Millisecond)
 
-// reference measures a bare client's INCR loop on the run's Redis: as many
-// goroutines and connections as the strategies get, one key, nothing else. It
-// returns commands per second.
-func reference(ctx context.Context, cfg *Config, tb *timebase, name string) (float64, error) {
+// referenceFor measures a bare client's INCR loop on the run's Redis: as many
+// goroutines and connections as the strategies get, one key, nothing else, for the
+// given nanoseconds. It returns commands per second.
+func referenceFor(ctx context.Context, cfg *Config, tb *timebase, name string, length int64) (float64, error) {
 	c := cfg.Redis.Client(stores.ClientOptions{PoolSize: cfg.redisPool(), MaxRetries: cfg.ClientRetries})
 	defer c.Close() //nolint:errcheck // nothing was written that matters
 	prefix := "quotabench:" + name + ":"
@@ -43,10 +43,10 @@ func reference(ctx context.Context, cfg *Config, tb *timebase, name string) (flo
 		}
 		wg.Wait()
 	}
-	pass(referenceDuration / 5) // connections
+	pass(length / 5) // connections
 	n.Store(0)
 	start := tb.nano()
-	pass(referenceDuration)
+	pass(length)
 	if err := failed.Load(); err != nil && ctx.Err() == nil {
 		return 0, fmt.Errorf("reference loop: %w", *err)
 	}

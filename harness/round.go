@@ -48,7 +48,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	}
 	s.jobs.start(work)
 	defer s.jobs.stop()
-	m.realign(&policy, info)
+	m.realign(&policy, info, m.expected(rate, d.requests))
 	if m.open(info) {
 		if d.arrivals, err = m.newArrivals(stream, roundSeed(m.cfg.Seed, run.Repetition)); err != nil {
 			return err
@@ -61,6 +61,15 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	}
 	s.jobs.stop()
 	return p.judge(work)
+}
+
+// expected is how long the pass will take: its duration, or as long as its
+// requests take at the rate seen while warming up.
+func (m *measurement) expected(rate float64, requests int64) time.Duration {
+	if m.cfg.Duration > 0 || rate == 0 {
+		return m.cfg.Duration
+	}
+	return time.Duration(float64(requests) / rate * float64(time.Second))
 }
 
 // newDrive prepares the measured pass. How many crossings it needs subjects for

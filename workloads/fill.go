@@ -21,7 +21,7 @@ func newFilled(p Params, weights []uint64) (filled, error) {
 	if f.all, err = fillUnits(p); err != nil {
 		return filled{}, err
 	}
-	if weights == nil || *p.OverQuota == 0 {
+	if weights == nil || *p.OverQuota == 0 || f.all == f.limit {
 		return f, nil
 	}
 	f.full = chooseFull(weights, *p.OverQuota, newStream(p.Seed, forFull))
@@ -33,7 +33,7 @@ func newFilled(p Params, weights []uint64) (filled, error) {
 		}
 	}
 	f.weight = float64(full) / float64(sum)
-	if missed := math.Abs(f.weight - *p.OverQuota); missed > maxMissed && p.Fill < 1 {
+	if missed := math.Abs(f.weight - *p.OverQuota); missed > maxMissed {
 		return filled{}, fmt.Errorf("the over-quota share %v cannot be had: the popularity of %d subjects gives %.3g; "+
 			"ask for that, for more subjects, or for a more even popularity", *p.OverQuota, len(weights), f.weight)
 	}

@@ -154,26 +154,38 @@ func TestInitialIsTheLimit(t *testing.T) {
 func TestSteadyWarns(t *testing.T) {
 	p := policy(t, "user-links")
 	const n = 100_000
-	s, info := build(t, "steady", Params{Seed: 1, Policy: p, Requests: n})
-	used := make([]int64, Subjects(s))
-	over := 0
-	var op Op
-	for i := range s.Len() {
-		s.At(i, &op)
-		if Initial(s, op.Subject)+used[op.Subject]+op.Units > p.Limit {
-			over++
-		} else {
-			used[op.Subject] += op.Units
+	for _, c := range []struct {
+		fill float64
+		want string
+		over int // counted, to 1 %
+	}{
+		{0, "about 64 % of 100000 checks over quota", 63_500},
+		{0.5, "about 70 % of 100000 checks over quota", 70_200},
+	} {
+		s, info := build(t, "steady", Params{Seed: 1, Policy: p, Requests: n, Fill: c.fill})
+		used := make([]int64, Subjects(s))
+		over := 0
+		var op Op
+		for i := range s.Len() {
+			s.At(i, &op)
+			if Initial(s, op.Subject)+used[op.Subject]+op.Units > p.Limit {
+				over++
+			} else {
+				used[op.Subject] += op.Units
+			}
+		}
+		if over < c.over-1_000 || over > c.over+1_000 {
+			t.Errorf("fill %v: %d of %d checks are over quota, want %d", c.fill, over, n, c.over)
+		}
+		if !strings.Contains(info.Notes[len(info.Notes)-1], c.want) {
+			t.Errorf("fill %v: counted %d; notes %q", c.fill, over, info.Notes)
 		}
 	}
-	if over < 62_500 || over > 64_500 { // 63.5 % by hand
-		t.Errorf("%d of %d checks are over quota", over, n)
-	}
-	if len(info.Notes) != 3 || !strings.Contains(info.Notes[2], "about 64 % of 100000 checks over quota") {
-		t.Errorf("counted %d; notes %q", over, info.Notes)
-	}
-	if _, info := build(t, "steady", Params{Policy: policy(t, "link-hits"), Requests: n}); len(info.Notes) != 2 {
-		t.Errorf("a warning without reason: %q", info.Notes)
+	for fill, unneeded := range map[float64]string{0: "link-hits", 1: "user-links"} {
+		_, info := build(t, "steady", Params{Policy: policy(t, unneeded), Requests: n, Fill: fill})
+		if strings.Contains(strings.Join(info.Notes, "\n"), "expect") {
+			t.Errorf("a warning without reason: %q", info.Notes)
+		}
 	}
 }
 

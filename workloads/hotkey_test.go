@@ -87,6 +87,9 @@ func TestHotKeyOfDistributions(t *testing.T) {
 		s, info := build(t, "hot-key", Params{Seed: 2, Policy: &p, Cost: c.cost})
 		x := s.(*crossings)
 		n := OpsPerCrossing(s)
+		if sure := n / x.block * x.leastOf(int(x.block)); sure < 2*c.limit {
+			t.Errorf("%s: a crossing is only sure to ask for %d units, limit %d", c.cost, sure, c.limit)
+		}
 		crossings := 200_000/n + 3
 		total, firsts := int64(0), 0
 		var below [4]int // operations below the quartiles

@@ -66,8 +66,9 @@ func (l *lognormal) quantile(x uint64) int64 {
 	return from - scale(uint64(from-to), part)
 }
 
-// scale is d times part / 2^63, rounded down.
+// scale is d times part / 2^63, rounded to the nearest.
 func scale(d, part uint64) int64 {
 	hi, lo := bits.Mul64(d, part)
-	return int64(hi<<1 | lo>>63)
+	lo, carry := bits.Add64(lo, 1<<62, 0)
+	return int64((hi+carry)<<1 | lo>>63)
 }

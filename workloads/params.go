@@ -59,7 +59,7 @@ func (m *Meta) refuse(p Params) error {
 
 // complete fills in the defaults of what was not given.
 func (m *Meta) complete(p Params) Params {
-	p.given = given{subjects: p.Subjects != 0, popularity: p.Popularity != "", overQuota: p.OverQuota != nil}
+	p.given = given{subjects: p.Subjects != 0, popularity: p.Popularity != ""}
 	if p.Popularity == "" {
 		p.Popularity = m.Popularity
 	}
@@ -91,8 +91,8 @@ func setDefault[T any](v **T, d T) {
 }
 
 // given are the parameters that did not come from defaults, where that makes a
-// difference: what was asked for explicitly is refused where it cannot be had.
-type given struct{ subjects, popularity, overQuota bool }
+// difference: what was asked for explicitly is refused where it cannot be heeded.
+type given struct{ subjects, popularity bool }
 
 // check reports the first field of complete parameters that is out of bounds.
 func (m *Meta) check(p Params) error {

@@ -104,7 +104,6 @@ func TestPopularityOfStreams(t *testing.T) {
 			continue
 		}
 		for form, hottest := range map[string]float64{"uniform": 1. / 50, "zipf:0.5": 1 / 12.7523724, "hot:0.6:3": 0.2} {
-			// A third of the subjects is full at most, so that any form can give it.
 			s, _ := build(t, m.Name, Params{Seed: 4, Policy: usual(t, m), Subjects: 50, Popularity: form, OverQuota: new(0.0)})
 			count := make([]int, Subjects(s))
 			var op Op

@@ -66,7 +66,7 @@ func readTraceFile(path string) (*trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read trace: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // nothing was written that closing could lose
 	t, err := readTrace(f)
 	if err != nil {
 		return nil, fmt.Errorf("read trace %s: %w", filepath.Base(path), err)

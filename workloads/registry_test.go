@@ -17,9 +17,12 @@ var goldens = map[string]struct {
 	ops      int
 	subjects [2]int // distinct ones, at least and at most
 }{
-	"hot-key": {"2bcbbb1728be3a272fb5820fbf2b8d0a", 5_000, [2]int{139, 139}},
-	"steady":  {"14e2f2047075755afdace617e44372e5", 5_000, [2]int{1_500, 2_500}},
-	"trace":   {"45f4de78237ff1b3f3af2120aeb03f8f", 5, [2]int{3, 3}},
+	"hot-key":  {"2bcbbb1728be3a272fb5820fbf2b8d0a", 5_000, [2]int{139, 139}},
+	"steady":   {"14e2f2047075755afdace617e44372e5", 5_000, [2]int{1_500, 2_500}},
+	"abuse":    {"1ea43eb16c17b78b8d53a8fc204506ee", 5_000, [2]int{1_500, 2_500}},
+	"boundary": {"efa72af9517a1caf536489a707a84d13", 5_000, [2]int{20, 20}},
+	"uploads":  {"784a97a7bca53191f9737884ccc53563", 5_000, [2]int{20, 20}},
+	"trace":    {"45f4de78237ff1b3f3af2120aeb03f8f", 5, [2]int{3, 3}},
 }
 
 func TestGolden(t *testing.T) {
@@ -53,6 +56,26 @@ func TestGolden(t *testing.T) {
 				t.Errorf("fingerprint %s, want %s", got, want.print)
 			}
 		})
+	}
+}
+
+// TestGoldenForms pins the streams of every form of popularity and cost.
+func TestGoldenForms(t *testing.T) {
+	for _, c := range []struct {
+		workload, popularity, cost, want string
+	}{
+		{"steady", "zipf:1", "policy", goldens["steady"].print},
+		{"steady", "uniform", "constant:1", "e6a1d878a67fc1d4a02e3e34f0bf991a"},
+		{"steady", "hot:0.5:10", "uniform:10-20", "0b254f60a8a28ebe948e48e60acf078d"},
+		{"steady", "zipf:0.7", "lognormal:100:0.8", "8e62e410e03e85644519e9f7f6cd2f4e"},
+		{"hot-key", "", "policy", goldens["hot-key"].print},
+		{"hot-key", "", "uniform:10-20", "c7e52a4236308382cee46bda9f5747b7"},
+		{"hot-key", "", "lognormal:100:0.8", "c231ec93d4186d88f85a652836671140"},
+	} {
+		s, _ := build(t, c.workload, Params{Seed: 1, Policy: policy(t, "agent-payments"), Popularity: c.popularity, Cost: c.cost})
+		if got := Fingerprint(s, 5_000); got != c.want {
+			t.Errorf("%s, %s, %s: fingerprint %s, want %s", c.workload, c.popularity, c.cost, got, c.want)
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ func TestAzureTrace(t *testing.T) {
 	if s.Len() != 100 || Subjects(s) != 7 || info.Trace.Used != 19_366 {
 		t.Errorf("%d operations, %d subjects, %+v", s.Len(), Subjects(s), info.Trace)
 	}
-	for i, want := range []string{"7 subjects", "tokens", "policy agent-api counts requests", "first 100 of 19366"} {
+	for i, want := range []string{"7 subjects", "tokens", "policy agent-api counts requests", "of the rows", "first 100 of 19366"} {
 		if i >= len(info.Notes) || !strings.Contains(info.Notes[i], want) {
 			t.Errorf("notes %q lack %q", info.Notes, want)
 		}

@@ -2,8 +2,6 @@ package workloads
 
 import (
 	"fmt"
-	"math"
-	"math/bits"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
@@ -97,34 +95,4 @@ func (u *uploads) actual(i uint64, units int64) int64 {
 	least := (units + 1) / 2
 	most := units + units/2
 	return least + int64(below(u.sizes.at(2*i+1), uint64(most-least+1)))
-}
-
-// threshold is a share of all uniform values.
-type threshold struct {
-	below uint64
-	all   bool // the share 1, which below cannot hold
-}
-
-func share(s float64) threshold {
-	if s >= 1 {
-		return threshold{all: true}
-	}
-	return threshold{below: uint64(math.Ldexp(s, 64))}
-}
-
-// above reports whether x is inside of the share.
-func (t threshold) above(x uint64) bool { return t.all || x < t.below }
-
-// exponential draws times with the mean of ln 2 times itself, which is in ns and
-// 2^-16 of one.
-type exponential uint64
-
-func newExponential(mean time.Duration) exponential {
-	return exponential(math.Round(math.Ln2 * float64(mean) * (1 << 16)))
-}
-
-// draw maps a uniform value to a time, in integers as [Poisson] does.
-func (e exponential) draw(x uint64) time.Duration {
-	hi, lo := bits.Mul64(negLog2(x), uint64(e))
-	return time.Duration(hi<<16 | lo>>48)
 }

@@ -33,7 +33,7 @@ func TestLongerHistories(t *testing.T) {
 			}
 		}
 		peak, possible := int64(0), int64(0)
-		for m := int64(0); m < 2*200; m++ {
+		for m := range int64(2 * 200) {
 			low, high := at(ops, m)
 			peak, possible = max(peak, initial+low-limit), max(possible, initial+high-limit)
 		}

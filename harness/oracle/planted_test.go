@@ -176,7 +176,7 @@ func TestMaxInFlight(t *testing.T) {
 		g := generator{Rand: r, span: 30, length: 12, cost: 1}
 		ops := g.history(1 + r.IntN(8))
 		want := int64(0)
-		for m := int64(0); m < 60; m++ {
+		for m := range int64(60) {
 			n := int64(0)
 			for _, o := range ops {
 				if o.Call <= m && m <= o.Reply {

@@ -198,7 +198,7 @@ func TestCheckThenSetAsTheRecordPrintsIt(t *testing.T) {
 func TestScheduleReplaysOnAServer(t *testing.T) {
 	server := storetest.Redis(t)
 	rdb := server.Client(stores.ClientOptions{PoolSize: 2})
-	defer rdb.Close()
+	defer rdb.Close() //nolint:errcheck // nothing is written any more
 	rdb.AddHook(sched.Hook{})
 	prefix := storetest.Prefix(t)
 	defer func() {

@@ -20,7 +20,7 @@ import (
 func increment(w *world) func(ctx context.Context) {
 	return func(ctx context.Context) {
 		n, err := w.rdb.Get(ctx, "n").Int()
-		if err != nil && err != redis.Nil {
+		if err != nil && !errors.Is(err, redis.Nil) {
 			panic(err)
 		}
 		if err := w.rdb.Set(ctx, "n", n+1, 0).Err(); err != nil {
@@ -68,7 +68,7 @@ func TestTreeNoticesNondeterminism(t *testing.T) {
 		"shorter": func(run int) []int { return []int{2, 2}[:2-min(run, 1)*2] },
 	} {
 		var tree sched.Tree
-		for run := 0; run < 9; run++ {
+		for run := range 9 {
 			for _, n := range width(run) {
 				tree.Choose(n)
 			}
@@ -284,7 +284,7 @@ func TestDiallingIsInsideTheStep(t *testing.T) {
 	var ops []string
 	a := s.Go("a", func(ctx context.Context) {
 		fresh := w.client()
-		defer fresh.Close()
+		defer fresh.Close() //nolint:errcheck // nothing is written any more
 		ops = append(ops, fresh.Ping(ctx).Val())
 	})
 	check(t, s.Run(first))

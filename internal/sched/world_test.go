@@ -2,6 +2,7 @@ package sched_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 	"time"
@@ -61,7 +62,7 @@ func (w *world) scheduler(cfg sched.Config) *sched.Scheduler {
 func (w *world) get(t testing.TB, key string) string {
 	t.Helper()
 	v, err := w.rdb.Get(context.Background(), key).Result()
-	if err != nil && err != redis.Nil {
+	if err != nil && !errors.Is(err, redis.Nil) {
 		t.Fatal(err)
 	}
 	return v
