@@ -15,7 +15,10 @@ import (
 const (
 	maxErrorShare = 0.001 // of requests, unplanned
 	maxSteal      = 0.01  // of processor time, taken by the hypervisor
-	maxPacerShare = 0.05  // of the median response, by which releases may be late
+	maxForeign    = 0.01  // of the reference loop's commands, sent by others
+	// maxReferenceDrift is how much the reference loop may change in a round.
+	maxReferenceDrift = 0.1
+	maxPacerShare     = 0.05 // of the median response, by which releases may be late
 )
 
 // audit looks for reasons not to believe the run. Each finding strikes what it
@@ -127,6 +130,9 @@ func (p *pass) auditStores() {
 	}
 	if n := p.cost.redis.Unparsed + p.cost.sql.Unparsed; n > 0 {
 		p.strike("meter-lost", results.StrikesNote, "the traffic of %d connections could not be followed: commands and statements are too low", n)
+	}
+	if p.sqlRestarted() {
+		p.strike("postgres-restarted", results.StrikesCorrectness, "PostgreSQL was restarted during the run")
 	}
 	b, a := p.redisBefore, p.redisAfter
 	if !b.ok || !a.ok {

@@ -135,7 +135,7 @@ func BenchmarkIncrExpireOverBareLoop(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			return x
+			return x.perS
 		})
 	}
 	b.ReportMetric(ratio, "x-bare-incr-loop")

@@ -48,6 +48,12 @@ func (p *pass) judge(ctx context.Context) error {
 		return err
 	}
 	p.audit(&v, cfg)
+	a := p.m.across
+	a.sameRequests(r, events)
+	a.freshStream(r, p.m.random(d.stream))
+	if !d.lateness.open {
+		a.stationary(r, events)
+	}
 	return nil
 }
 

@@ -30,6 +30,8 @@ type measurement struct {
 	obs Observer
 	id  string // of this measurement, in key prefixes and schema names
 	n   int    // runs begun
+	// across remembers what the audit compares between runs.
+	across *across
 }
 
 // Measure runs every strategy of cfg that can take part, round by round. When ctx
@@ -45,7 +47,7 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	// The name is not derived from the seed: two runs of one seed may share a store.
 	id := strings.ToLower(crand.Text()[:12])
-	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id}
+	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newAcross()}
 	if m.tb == nil {
 		m.tb = wallTime
 	}
@@ -72,6 +74,7 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 		}
 		report.Runs = append(report.Runs, m.round(ctx, round, selected, stream, info)...)
 	}
+	m.across.trends(report.Runs)
 	report.Interrupted = ctx.Err() != nil
 	return report, nil
 }
@@ -102,7 +105,7 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 		m.n++
 		m.obs.Running(sel.String(), round, m.cfg.Rounds)
 		r := m.attempt(ctx, sel, round, stream, info)
-		r.ReferencePerS = before
+		r.ReferencePerS = before.perS
 		if refErr != nil {
 			r.Audit.Strike("reference-failed", results.StrikesTimings, refErr.Error())
 		}
@@ -120,22 +123,25 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 // finishRound measures the reference once more and gives every run of the round
 // the mean of both. A reference that moved by more than a tenth in between makes
 // the round's timings worthless: the machine was busy with something else.
-func (m *measurement) finishRound(ctx context.Context, runs []results.Run, before float64) {
-	if before == 0 || ctx.Err() != nil {
+func (m *measurement) finishRound(ctx context.Context, runs []results.Run, before loop) {
+	if before.perS == 0 || ctx.Err() != nil {
 		return
 	}
 	after, err := m.reference(ctx)
 	for i := range runs {
 		r := &runs[i]
-		switch {
-		case err != nil:
+		if err != nil {
 			r.Audit.Strike("reference-failed", results.StrikesTimings, err.Error())
-		case after < before*0.9 || after > before/0.9:
-			r.ReferencePerS = (before + after) / 2
+			continue
+		}
+		r.ReferencePerS = (before.perS + after.perS) / 2
+		if after.perS < before.perS*(1-maxReferenceDrift) || after.perS > before.perS/(1-maxReferenceDrift) {
 			r.Audit.Strike("reference-drift", results.StrikesTimings, fmt.Sprintf(
-				"the reference loop went from %.0f to %.0f commands/s within the round: the machine was not quiet", before, after))
-		default:
-			r.ReferencePerS = (before + after) / 2
+				"the reference loop went from %.0f to %.0f commands/s within the round: the machine was not quiet", before.perS, after.perS))
+		}
+		if share := max(before.foreign, after.foreign); share > maxForeign {
+			r.Audit.Strike("redis-shared", results.StrikesTimings, fmt.Sprintf(
+				"Redis processed commands of others while the reference loop ran, %.1f %% of the loop's own: it was not ours alone", 100*share))
 		}
 	}
 }
@@ -155,9 +161,9 @@ func (m *measurement) checkRacyControl(runs []results.Run, selected []strategies
 	}
 }
 
-func (m *measurement) reference(ctx context.Context) (float64, error) {
+func (m *measurement) reference(ctx context.Context) (loop, error) {
 	if m.cfg.Redis == nil || m.cfg.NoReference {
-		return 0, nil
+		return loop{}, nil
 	}
 	return referenceFor(ctx, m.cfg, m.tb, m.siteName("ref"), referenceDuration)
 }
@@ -197,6 +203,12 @@ func (m *measurement) blank(sel strategies.Selection, round int, stream workload
 		Workload: c.Workload.Name, Params: p, Repetition: round, Guarantee: []results.Clause{},
 		Audit: results.Audit{Valid: true, TimingsValid: true, Reasons: []results.Reason{}},
 	}
+}
+
+// random reports whether a stream is generated with chance in it: it has several
+// subjects to choose from.
+func (m *measurement) random(s workloads.Stream) bool {
+	return !m.cfg.Workload.NeedsTrace && workloads.Subjects(s) > 1
 }
 
 // fingerprintOps is how much of a stream its fingerprint covers.

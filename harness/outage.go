@@ -81,23 +81,38 @@ func (c *cutConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// schedule begins and ends the outage of a pass that starts now and lasts for d.
-// The returned function ends it at once.
+// schedule plans the outage of a pass that starts now and lasts for d. The end is
+// counted from the actual beginning, so that a late timer does not shorten it. The
+// returned function ends it at once.
 func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
-	begin := time.AfterFunc(time.Duration(o.From*float64(d)), func() {
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if !waitOr(time.Duration(o.From*float64(d)), done) {
+			return
+		}
 		atomic.StoreInt64(&o.from, now())
 		o.down.Store(true)
-	})
-	end := time.AfterFunc(time.Duration(o.To*float64(d)), func() {
+		waitOr(time.Duration((o.To-o.From)*float64(d)), done)
 		o.down.Store(false)
 		atomic.StoreInt64(&o.to, now())
-	})
+	}()
 	return func() {
-		begin.Stop()
-		end.Stop()
-		if o.down.Swap(false) {
-			atomic.StoreInt64(&o.to, now())
-		}
+		close(done)
+		<-ended
+	}
+}
+
+// waitOr waits for d and reports true, or false where done came first.
+func waitOr(d time.Duration, done <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-done:
+		return false
 	}
 }
 

@@ -240,3 +240,14 @@ func TestRunsNeverShowCountsOfWarmUp(t *testing.T) {
 		t.Errorf("issued %d of 4000", r.Issued)
 	}
 }
+
+var measurePolicy = quota.Policy{Name: "p", Limit: 20, Unit: "units"}
+
+func measureWorkload(t *testing.T) *workloads.Meta {
+	t.Helper()
+	w, err := workloads.Lookup("hot-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
