@@ -12,7 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -43,9 +43,14 @@ func usagef(format string, args ...any) error { return fail(ExitUsage, fmt.Error
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := withSignals(context.Background(), stderr)
 	defer stop()
+	return execute(ctx, args, stdout, stderr)
+}
+
+// execute is [Main] but for the signals.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := Command(stdout, stderr)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(withArgs(ctx, args))
 	if err == nil {
 		return ExitOK
 	}
@@ -54,9 +59,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		// What cobra itself finds wrong is the command line.
 		e = &exitError{ExitUsage, err}
 	}
-	if msg := e.Error(); msg != "" {
-		fmt.Fprintln(stderr, "quotabench: "+msg)
-	}
+	fmt.Fprintln(stderr, "quotabench: "+e.Error())
 	return e.code
 }
 
@@ -71,51 +74,75 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 		Version:       Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          oneOfCommands,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetVersionTemplate("quotabench {{.Version}}\n")
-	root.AddCommand(runCommand(), listCommand())
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w (see %s --help)", err, cmd.CommandPath())
-	})
+	root.AddCommand(runCommand(), listCommand(), doctorCommand())
+	root.SetHelpCommand(helpCommand())
+	root.SetFlagErrorFunc(badFlag)
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if !c.Runnable() { // completion, which without a shell would exit with 0
+			c.Args = oneOfCommands
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+		for _, sub := range c.Commands() {
+			sub.Args = noArgs
+		}
+	}
 	return root
 }
 
-// Version is the module's version and commit, as far as the build knows them.
-func Version() string {
-	version, commit := buildVersion()
-	if commit != "" {
-		return version + " (" + commit + ")"
+// oneOfCommands refuses what is not a command of cmd.
+func oneOfCommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
 	}
-	return version
-}
-
-func buildVersion() (version, commit string) {
-	version = "devel"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return version, ""
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		version = v
-	}
-	dirty := false
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			commit = s.Value
-		case "vcs.modified":
-			dirty = s.Value == "true"
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
 		}
 	}
-	if len(commit) > 12 {
-		commit = commit[:12]
+	return usagef("unknown command %q: one of %s (see %s --help)", redact(args[0]), strings.Join(names, ", "), cmd.CommandPath())
+}
+
+// helpCommand explains a command. Unlike cobra's own it makes an unknown one an
+// error.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Explain a command",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			at, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return nil, noFiles
+			}
+			var out []cobra.Completion
+			for _, c := range at.Commands() {
+				if c.IsAvailableCommand() {
+					out = append(out, cobra.CompletionWithDesc(c.Name(), c.Short))
+				}
+			}
+			return out, noFiles
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			at, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 && at.HasAvailableSubCommands() {
+				return oneOfCommands(at, rest)
+			}
+			if len(rest) > 0 {
+				return usagef("%s has no commands, but got %q (see %s --help)", at.CommandPath(), redact(rest[0]), at.CommandPath())
+			}
+			at.InitDefaultHelpFlag()
+			at.InitDefaultVersionFlag()
+			return at.Help()
+		},
 	}
-	if dirty {
-		commit += "+changes"
-	}
-	return version, commit
 }

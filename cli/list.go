@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,57 +44,94 @@ func listCommand() *cobra.Command {
 		names[i] = c.name
 	}
 	cmd := &cobra.Command{
-		Use:       "list [" + strings.Join(names, "|") + "]",
-		Short:     "List strategies, workloads, policies and stores",
-		ValidArgs: names,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
+		Use:   "list [" + strings.Join(names, "|") + "]",
+		Short: "List strategies, workloads, policies and stores",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, noFiles
+			}
+			return names, noFiles
+		},
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
 				return usagef("list takes one catalogue: %s", strings.Join(names, ", "))
-			}
-			if len(args) == 1 && !slices.Contains(names, args[0]) {
-				return usagef("nothing called %q to list: one of %s", args[0], strings.Join(names, ", "))
-			}
-			out := cmd.OutOrStdout()
-			all := map[string][]entry{}
-			for _, c := range catalogues {
-				if len(args) == 0 || args[0] == c.name {
-					all[c.name] = c.list()
-				}
-			}
-			if asJSON {
-				enc := json.NewEncoder(out)
-				enc.SetIndent("", "  ")
-				if len(args) == 1 {
-					return enc.Encode(all[args[0]])
-				}
-				return enc.Encode(all)
-			}
-			first := true
-			for _, c := range catalogues {
-				if entries, ok := all[c.name]; ok {
-					if !first {
-						fmt.Fprintln(out)
-					}
-					first = false
-					if err := writeEntries(out, c.name, entries); err != nil {
-						return err
-					}
-				}
+			case len(args) == 1 && !slices.Contains(names, args[0]):
+				return usagef("nothing called %q to list: one of %s", redact(args[0]), strings.Join(names, ", "))
 			}
 			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), args)
+			}
+			return writeText(cmd.OutOrStdout(), args)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
 }
 
-func writeEntries(out io.Writer, title string, entries []entry) error {
+// writeJSON writes the one catalogue that is named, or all of them by name.
+func writeJSON(out io.Writer, names []string) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	all := map[string][]entry{}
+	for _, c := range catalogues {
+		if len(names) == 1 && c.name == names[0] {
+			return enc.Encode(c.list())
+		}
+		all[c.name] = c.list()
+	}
+	return enc.Encode(all)
+}
+
+func writeText(out io.Writer, names []string) error {
+	var b bytes.Buffer
+	for _, c := range catalogues {
+		if len(names) > 0 && c.name != names[0] {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		writeEntries(&b, c.name, c.list())
+		if c.name == "strategies" {
+			writeOptions(&b)
+		}
+	}
+	_, err := out.Write(b.Bytes())
+	return err
+}
+
+func writeEntries(out *bytes.Buffer, title string, entries []entry) {
 	fmt.Fprintln(out, strings.ToUpper(title))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, e := range entries {
 		fmt.Fprintln(w, "  "+strings.Join(append([]string{e.Name}, append(e.Columns, e.Doc)...), "\t"))
 	}
-	return w.Flush()
+	_ = w.Flush() // a buffer takes everything
+}
+
+// writeOptions lists the options of strategies, as they are typed.
+func writeOptions(out *bytes.Buffer) {
+	var lines []entry
+	for _, m := range strategies.All() {
+		for _, o := range m.Options {
+			values := strings.Join(o.Values, "|")
+			if values == "" {
+				values = "<" + cmp.Or(o.Type, "text") + ">"
+			}
+			lines = append(lines, entry{
+				Name: m.Name + ":" + o.Name + "=" + values, Columns: []string{"default " + o.Default}, Doc: o.Doc,
+			})
+		}
+	}
+	if len(lines) > 0 {
+		out.WriteByte('\n')
+		writeEntries(out, "options of strategies", lines)
+	}
 }
 
 func listStrategies() []entry {
@@ -104,11 +143,11 @@ func listStrategies() []entry {
 		}
 		clauses := []map[string]any{}
 		for _, c := range m.Guarantee {
-			clauses = append(clauses, map[string]any{"property": c.Property, "at_most": c.Formula, "windows": c.Kinds, "tolerates": c.Tolerates})
+			clauses = append(clauses, map[string]any{"property": c.Property, "at_most": c.Formula, "windows": orEmpty(c.Kinds), "tolerates": orEmpty(c.Tolerates)})
 		}
 		options := []map[string]any{}
 		for _, o := range m.Options {
-			options = append(options, map[string]any{"name": o.Name, "doc": o.Doc, "default": o.Default, "values": o.Values, "type": o.Type})
+			options = append(options, map[string]any{"name": o.Name, "doc": o.Doc, "default": o.Default, "values": orEmpty(o.Values), "type": o.Type})
 		}
 		out = append(out, entry{
 			Name: m.Name, Doc: m.Doc,
@@ -141,26 +180,33 @@ func listPolicies() []entry {
 		}
 		out = append(out, entry{
 			Name: p.Name, Doc: p.Doc, Columns: []string{p.String(), "record " + p.Source},
-			More: map[string]any{"limit": p.Limit, "unit": p.Unit, "window": p.Window.Kind, "length_ns": p.Window.Length, "record": p.Source, "costs": p.Costs, "served_by": serving},
+			More: map[string]any{"limit": p.Limit, "unit": p.Unit, "window": p.Window.Kind, "length_ns": p.Window.Length, "record": p.Source, "costs": orEmpty(p.Costs), "served_by": serving},
 		})
 	}
 	return out
 }
 
 // storeChoices are the values of --redis and --postgres.
-var storeChoices = []struct{ name, flags, doc string }{
-	{"auto", "--redis, --postgres", "a process if its server is installed, else embedded; the default"},
-	{"process", "--redis, --postgres", "redis-server or postgres of this machine, started as a child and removed afterwards"},
-	{"embedded", "--redis", "miniredis inside this process: no server, and timings that say nothing about one"},
-	{"embedded", "--postgres", "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
-	{"redis://", "--redis", "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
-	{"postgres://", "--postgres", "a server of yours by URL; only a schema of the run's own is touched"},
+var storeChoices = []struct {
+	name  string
+	flags []string
+	doc   string
+}{
+	{"auto", bothStores, "a process if its server is installed, else a container if its image is here, else embedded; the default"},
+	{"process", bothStores, "redis-server or postgres of this machine, started as a child and removed afterwards"},
+	{"container", bothStores, "the official image in Docker or Podman, removed afterwards; see --redis-image, --postgres-image"},
+	{"embedded", bothStores[:1], "miniredis inside this process: no server, and timings that say nothing about one"},
+	{"embedded", bothStores[1:], "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
+	{"redis://", bothStores[:1], "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
+	{"postgres://", bothStores[1:], "a server of yours by URL; only a schema of the run's own is touched"},
 }
+
+var bothStores = []string{"--redis", "--postgres"}
 
 func listStores() []entry {
 	var out []entry
 	for _, c := range storeChoices {
-		out = append(out, entry{Name: c.name, Doc: c.doc, Columns: []string{c.flags}, More: map[string]any{"flags": c.flags}})
+		out = append(out, entry{Name: c.name, Doc: c.doc, Columns: []string{strings.Join(c.flags, ", ")}, More: map[string]any{"flags": c.flags}})
 	}
 	return out
 }
@@ -168,6 +214,14 @@ func listStores() []entry {
 func orDash(s string) string {
 	if s == "" {
 		return "-"
+	}
+	return s
+}
+
+// orEmpty makes a list that JSON shows as empty and not as null.
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
 	}
 	return s
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,13 +24,13 @@ type openedStores struct {
 	postgres *stores.Postgres
 }
 
-func openStores(ctx context.Context, redisSpec, postgresSpec string) (*openedStores, error) {
+func (s *settings) openStores(ctx context.Context) (*openedStores, error) {
 	st := &openedStores{}
 	var err error
-	if st.redis, err = stores.OpenRedis(ctx, redisSpec, stores.Options{}); err != nil {
+	if st.redis, err = stores.OpenRedis(ctx, s.redis, stores.Options{Image: s.redisImage}); err != nil {
 		return nil, err
 	}
-	if st.postgres, err = stores.OpenPostgres(ctx, postgresSpec, stores.Options{}); err != nil {
+	if st.postgres, err = stores.OpenPostgres(ctx, s.postgres, stores.Options{Image: s.postgresImage}); err != nil {
 		return nil, errors.Join(err, st.close())
 	}
 	return st, nil
@@ -121,17 +120,4 @@ func cpuModel() string {
 		}
 	}
 	return ""
-}
-
-// passwords finds the user's part of a URL, wherever in an argument it stands.
-var passwords = regexp.MustCompile(`(://[^/@:]*):.*@`)
-
-// commandLine is how the program was called, passwords in URLs taken out.
-func commandLine() string {
-	args := slices.Clone(os.Args)
-	for i, a := range args {
-		args[i] = passwords.ReplaceAllString(a, "$1:***@")
-	}
-	args[0] = "quotabench"
-	return strings.Join(args, " ")
 }

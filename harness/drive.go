@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/quotabench/quotabench/harness/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -29,6 +30,9 @@ type drive struct {
 	// no bound.
 	requests int64
 	duration int64
+	// begins is told the moment at which the pass begins, before anything that
+	// depends on it; nil for nobody.
+	begins func(time.Time)
 	// firstID is added to request indices, so that IDs are unique among passes.
 	firstID uint64
 
@@ -81,6 +85,9 @@ type tally struct{ admitted, rejected, failed, prescribed, degraded, last int64 
 // flight when ctx ends fail with its error.
 func (d *drive) run(ctx context.Context) {
 	d.epoch = d.tb.nano()
+	if d.begins != nil {
+		d.begins(d.tb.time(d.epoch))
+	}
 	d.firstWindow = d.window(d.epoch).index
 	d.fillCells()
 	if d.arrivals != nil {

@@ -270,15 +270,14 @@ func (m *measurement) aligned(p quota.Policy) quota.Policy {
 	return p
 }
 
-// realign shifts the windows once more, right before the measured pass, where a
-// workload needs them to meet its requests at a certain moment: recorded time
+// realign shifts the windows once more, at the moment when the measured pass
+// begins, where a workload needs them to meet its requests at a certain moment: recorded time
 // begins with the first row, and a boundary comes half way through the expected
 // duration.
-func (m *measurement) realign(p *quota.Policy, info workloads.Info, expected time.Duration) {
+func (m *measurement) realign(p *quota.Policy, info workloads.Info, now time.Time, expected time.Duration) {
 	if !p.Window.Kind.Tumbling() {
 		return
 	}
-	now := m.tb.time(m.tb.nano())
 	switch {
 	case m.cfg.Stream.Speed > 0:
 		p.Window.Timeline = quota.Timeline{Real: now, Policy: info.Trace.First, Speed: m.cfg.Stream.Speed}

@@ -48,7 +48,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	}
 	s.jobs.start(work)
 	defer s.jobs.stop()
-	m.realign(&policy, info, m.expected(rate, d.requests))
+	d.begins = func(now time.Time) { m.realign(&policy, info, now, m.expected(rate, d.requests)) }
 	if m.open(info) {
 		if d.arrivals, err = m.newArrivals(stream, roundSeed(m.cfg.Seed, run.Repetition)); err != nil {
 			return err

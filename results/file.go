@@ -35,8 +35,10 @@ func Encode(f File) ([]byte, error) {
 	if err := e.Encode(complete(f)); err != nil {
 		return nil, fmt.Errorf("encode results: %w", err)
 	}
-	if err := checkSchema(b.Bytes()); err != nil {
-		return nil, fmt.Errorf("encode results: %w", err)
+	for _, check := range []func([]byte) error{checkShape, checkSchema} {
+		if err := check(b.Bytes()); err != nil {
+			return nil, fmt.Errorf("encode results: %w", err)
+		}
 	}
 	return b.Bytes(), nil
 }
@@ -83,9 +85,14 @@ func writeAtomic(path string, b []byte) (err error) {
 // Read loads a file that [Write] stored. Everything that is not exactly of this
 // version's form is an error of one line that begins with the path.
 func Read(path string) (File, error) {
-	b, err := os.ReadFile(path)
+	in, err := os.Open(path)
 	if err != nil {
 		return File{}, err // names the path already
+	}
+	defer func() { _ = in.Close() }() // nothing was written
+	b, err := readAll(in, maxFile)
+	if err != nil {
+		return File{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	f, err := Decode(b)
 	if err != nil {
@@ -96,11 +103,15 @@ func Read(path string) (File, error) {
 
 // Decode is [Read] for bytes at hand.
 func Decode(b []byte) (File, error) {
-	if err := checkVersion(b); err != nil {
-		return File{}, err
+	if len(b) > maxFile {
+		return File{}, errTooLarge
 	}
-	// Decoding comes first: it refuses numbers that do not fit, which the schema
-	// would expand to all their digits.
+	for _, check := range []func([]byte) error{checkVersion, checkShape} {
+		if err := check(b); err != nil {
+			return File{}, err
+		}
+	}
+	// Decoding comes before the schema: its errors name lines and not indices.
 	var f File
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -112,7 +123,7 @@ func Decode(b []byte) (File, error) {
 	}
 	for i := range f.Runs {
 		if err := checkHistograms(&f.Runs[i]); err != nil {
-			return File{}, fmt.Errorf("runs[%d] (%s): %w", i, f.Runs[i].Params.Label, err)
+			return File{}, fmt.Errorf("runs[%d] (%s): %w", i, shortened(plain(f.Runs[i].Params.Label)), err)
 		}
 	}
 	return f, nil
@@ -170,6 +181,9 @@ func checkHistograms(r *Run) error {
 	all := []*Latency{&r.Latency}
 	if r.Service != nil {
 		all = append(all, r.Service)
+	}
+	if r.Settlement != nil {
+		all = append(all, &r.Settlement.Latency)
 	}
 	for _, l := range slices.Clone(all) {
 		for i := range l.Parts {

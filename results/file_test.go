@@ -120,21 +120,21 @@ func TestReadRefuses(t *testing.T) {
 		return strings.Replace(good, old, new, 1)
 	}
 	for want, text := range map[string]string{
-		"is empty":                      "",
-		"cut off":                       good[:len(good)/2],
-		"line 2: not valid JSON":        "{\n oops",
-		"no \"schema\" field":           `{"kind": "measured"}`,
-		"schema 2, this quotabench":     edit(`"schema": 1`, `"schema": 2`),
-		"measure again":                 edit(`"schema": 1`, `"schema": 0`),
-		`unknown field "extra"`:         edit(`"kind"`, `"extra": 1, "kind"`),
-		"missing property 'kind'":       edit(`"kind": "measured"`, `"Kind": "measured"`),
-		"runs.0: missing property":      withoutLeak(t, good),
-		"cannot hold a string":          edit(`"seed": 18446744073709551615`, `"seed": "1"`),
-		"more follows after the end":    good + "{}",
-		"decode histogram":              edit(`"histogram": "`, `"histogram": "!`),
-		"seed":                          edit(`"seed": 18446744073709551615`, `"seed": -1`),
-		"runs.0.params.loop":            edit(`"loop": "open"`, `"loop": "ajar"`),
-		"cannot hold a number 1e999999": edit(`"workers": 50`, `"workers": 1e999999`),
+		"is empty":                   "",
+		"cut off":                    good[:len(good)/2],
+		"line 2: not valid JSON":     "{\n oops",
+		"no \"schema\" field":        `{"kind": "measured"}`,
+		"schema 2, this quotabench":  edit(`"schema": 1`, `"schema": 2`),
+		"measure again":              edit(`"schema": 1`, `"schema": 0`),
+		`unknown field "extra"`:      edit(`"kind"`, `"extra": 1, "kind"`),
+		"missing property 'kind'":    edit(`"kind": "measured"`, `"Kind": "measured"`),
+		"runs.0: missing property":   withoutLeak(t, good),
+		"cannot hold a string":       edit(`"seed": 18446744073709551615`, `"seed": "1"`),
+		"more follows after the end": good + "{}",
+		"decode histogram":           edit(`"histogram": "`, `"histogram": "!`),
+		"seed":                       edit(`"seed": 18446744073709551615`, `"seed": -1`),
+		"runs.0.params.loop":         edit(`"loop": "open"`, `"loop": "ajar"`),
+		"cannot hold a number 1e99":  edit(`"workers": 50`, `"workers": 1e99`),
 	} {
 		path := filepath.Join(t.TempDir(), "r.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -271,6 +271,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(must[[]byte](f)(Encode(x)))
 	}
 	f.Add([]byte(`{"schema":1}`))
+	f.Add([]byte(`{"schema":1,"kind":"measured","runs":[{"params":{"rate_per_s":1e-1000001}}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		x, err := Decode(b)
 		if err != nil {
@@ -289,6 +290,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		if err := WriteTable(io.Discard, x); err != nil {
 			t.Error(err)
+		}
+		for _, plot := range []func(File) (*Plot, error){LatencyPlot, LeakPlot} {
+			_, _ = plot(x) // may have nothing to plot, but has to say so
 		}
 	})
 }

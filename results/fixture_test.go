@@ -99,8 +99,16 @@ func fakeRun(rng *rand.Rand, k fake, round int, reference float64) Run {
 			Requests: units, WorstUnits: k.worst, Crossings: crossings, MedianUnits: float64(units / crossings),
 		},
 		FalseRejects: FalseRejects{Count: k.falseRejects, Possible: k.falseRejects, Units: k.falseRejects},
-		Cost:         Cost{Commands: k.commands, RoundTrips: k.commands + k.sql, Bytes: 170 * (k.commands + k.sql), SQL: k.sql, Allocs: 14},
-		Audit:        Audit{Valid: true, TimingsValid: true},
+		Cost: Cost{Commands: k.commands, RoundTrips: k.commands + k.sql, Bytes: 170 * (k.commands + k.sql), SQL: k.sql, Allocs: 14,
+			ClientCPU: 9e3 + 4e3*k.commands, RedisCPU: 3.1e3 * k.commands, PostgresCPU: 20e3 * k.sql, RunQueue: 21e3},
+		Audit: Audit{Valid: true, TimingsValid: true},
+	}
+	if round == 1 {
+		later := ProbeCost{Commands: 1, RoundTrips: 1 + k.sql, Bytes: 170, SQL: k.sql, Allocs: 6}
+		r.Cost.Probe = &Probe{First: ProbeCost{Commands: 2, RoundTrips: 2 + 2*k.sql, Bytes: 320, SQL: 2 * k.sql, Allocs: 11}, Admitted: &later}
+		if k.form != formBaseline {
+			r.Cost.Probe.Rejected = &ProbeCost{Commands: 1.0625, RoundTrips: 1, Bytes: 101}
+		}
 	}
 	r.Admitted = max(0, limit*crossings+units-k.falseRejects)
 	r.Rejected = r.Issued - r.Admitted

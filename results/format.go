@@ -120,3 +120,20 @@ func plural(n int64, one, many string) string {
 	}
 	return formatCount(n) + " " + many
 }
+
+// units renders an amount of what a policy counts, whose name is a plural: "1
+// e-mail", "50 requests", "1 MB".
+func units(n int64, name string) string { return plural(n, singular(name), name) }
+
+func singular(name string) string {
+	switch {
+	case strings.HasSuffix(name, "ies"):
+		return strings.TrimSuffix(name, "ies") + "y"
+	case strings.HasSuffix(name, "xes"), strings.HasSuffix(name, "tches"), strings.HasSuffix(name, "shes"), strings.HasSuffix(name, "sses"):
+		return strings.TrimSuffix(name, "es")
+	case strings.HasSuffix(name, "s") && !strings.HasSuffix(name, "ss"):
+		return strings.TrimSuffix(name, "s")
+	default:
+		return name
+	}
+}

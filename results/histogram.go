@@ -1,8 +1,13 @@
 package results
 
 import (
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
+	"strings"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -15,9 +20,9 @@ const MaxDuration = int64(time.Hour)
 const (
 	// digits are kept of every value: percentiles are good to 0.1 %.
 	digits = 3
-	// maxEncoded is far above what our geometry can encode to. It keeps a
-	// damaged file from making the decoder unpack without end.
-	maxEncoded = 1 << 20
+	// maxEncoded is above what our geometry can encode to: 30 thousand counts of
+	// at most 9 bytes each.
+	maxEncoded = 512 << 10
 )
 
 // Histogram is a distribution of durations from 0 ns to [MaxDuration], kept to
@@ -115,18 +120,45 @@ func (l *Latency) Decode() (*Histogram, error) {
 	if len(l.Histogram) > maxEncoded {
 		return nil, fmt.Errorf("histogram of %d bytes is too large to be one of ours", len(l.Histogram))
 	}
+	if err := checkGeometry(l.Histogram); err != nil {
+		return nil, err
+	}
 	h, err := hdr.Decode([]byte(l.Histogram))
 	if err != nil {
 		return nil, fmt.Errorf("decode histogram: %w", err)
-	}
-	if h.LowestTrackableValue() != 1 || h.HighestTrackableValue() != MaxDuration || h.SignificantFigures() != digits {
-		return nil, fmt.Errorf("histogram covers %d to %d ns in %d digits, not 1 to %d in %d", h.LowestTrackableValue(),
-			h.HighestTrackableValue(), h.SignificantFigures(), MaxDuration, digits)
 	}
 	if n := h.TotalCount() + l.OutOfRange; n != l.Samples {
 		return nil, fmt.Errorf("histogram holds %d values, the record says %d", n, l.Samples)
 	}
 	return &Histogram{h: h, atLeast: l.AtLeast, outOfRange: l.OutOfRange}, nil
+}
+
+// checkGeometry looks at the head of an encoded histogram. The library allocates
+// whatever geometry it finds there: 50 MB for 5 digits and the widest range, out
+// of a hundred bytes.
+func checkGeometry(encoded string) error {
+	const prefix = 8 // cookie and length of what is compressed
+	b := base64.NewDecoder(base64.StdEncoding, strings.NewReader(encoded))
+	if _, err := io.CopyN(io.Discard, b, prefix); err != nil {
+		return fmt.Errorf("decode histogram: %w", err)
+	}
+	z, err := zlib.NewReader(b)
+	if err != nil {
+		return fmt.Errorf("decode histogram: %w", err)
+	}
+	defer func() { _ = z.Close() }() // it reads on from memory alone
+	var head struct {
+		_               [3]int32 // cookie, length, offset
+		Digits          int32
+		Lowest, Highest int64
+	}
+	if err := binary.Read(z, binary.BigEndian, &head); err != nil {
+		return fmt.Errorf("decode histogram: %w", err)
+	}
+	if head.Lowest != 1 || head.Highest != MaxDuration || head.Digits != digits {
+		return fmt.Errorf("histogram covers %d to %d ns in %d digits, not 1 to %d in %d", head.Lowest, head.Highest, head.Digits, MaxDuration, digits)
+	}
+	return nil
 }
 
 // StallGap is the silence in nanoseconds after which a slow operation belongs to

@@ -1,8 +1,8 @@
 package results
 
 import (
+	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/rivo/uniseg"
 )
@@ -23,6 +23,11 @@ type column struct {
 	// flexible columns give way, down to minimum, where the table is too wide.
 	flexible bool
 	minimum  int
+	// optional columns are left out where all their cells are empty. Where only
+	// some are, the others read "-".
+	optional bool
+	// over is a heading above this column and neighbours with the same one.
+	over string
 }
 
 // gridRow is a row of cells that may hold line breaks. A rule is a row of its own.
@@ -37,13 +42,40 @@ func (g *grid) addRule() { g.rows = append(g.rows, gridRow{rule: true}) }
 
 const columnGap = 2
 
+// compact leaves out optional columns that have nothing to show.
+func (g *grid) compact() {
+	for i := len(g.columns) - 1; i >= 0; i-- {
+		if !g.columns[i].optional {
+			continue
+		}
+		empty := !slices.ContainsFunc(g.rows, func(r gridRow) bool { return !r.rule && r.cells[i] != "" })
+		for j := range g.rows {
+			r := &g.rows[j]
+			switch {
+			case r.rule:
+			case empty:
+				r.cells = slices.Delete(r.cells, i, i+1)
+			case r.cells[i] == "":
+				r.cells[i] = "-"
+			}
+		}
+		if empty {
+			g.columns = slices.Delete(g.columns, i, i+1)
+		}
+	}
+}
+
 // lines renders the grid within width cells.
 func (g *grid) lines(width int) []string {
+	g.compact()
 	widths := g.widths(width)
 	var out []string
 	titles := make([]string, len(g.columns))
 	for i, c := range g.columns {
 		titles[i] = c.title
+	}
+	if l := g.headings(widths); l != "" {
+		out = append(out, l)
 	}
 	out = append(out, g.block(titles, widths, true)...)
 	total := -columnGap
@@ -74,7 +106,16 @@ func (g *grid) widths(width int) []int {
 				w[i] = max(w[i], textWidth(r.cells[i]))
 			}
 		}
-		total += w[i]
+	}
+	g.spans(func(from, to int, over string) {
+		have := columnGap * (to - from - 1)
+		for _, x := range w[from:to] {
+			have += x
+		}
+		w[to-1] += max(0, uniseg.StringWidth(over)+4-have)
+	})
+	for _, x := range w {
+		total += x
 	}
 	for total > width {
 		widest := -1
@@ -90,6 +131,39 @@ func (g *grid) widths(width int) []int {
 		total--
 	}
 	return w
+}
+
+// spans returns the columns from..to-1 below each heading.
+func (g *grid) spans(each func(from, to int, over string)) {
+	for from := 0; from < len(g.columns); {
+		to := from + 1
+		for to < len(g.columns) && g.columns[to].over == g.columns[from].over {
+			to++
+		}
+		if over := g.columns[from].over; over != "" {
+			each(from, to, over)
+		}
+		from = to
+	}
+}
+
+// headings renders the line above the titles; empty for none.
+func (g *grid) headings(widths []int) string {
+	var b strings.Builder
+	at := 0
+	starts := make([]int, len(widths)+1)
+	for i, w := range widths {
+		starts[i+1] = starts[i] + w + columnGap
+	}
+	g.spans(func(from, to int, over string) {
+		b.WriteString(strings.Repeat(" ", starts[from]-at))
+		width := starts[to] - columnGap - starts[from]
+		left := (width - uniseg.StringWidth(over) - 2) / 2
+		line := strings.Repeat("┈", max(0, left)) + " " + over + " "
+		b.WriteString(line + strings.Repeat("┈", max(0, width-uniseg.StringWidth(line))))
+		at = starts[from] + max(width, uniseg.StringWidth(line))
+	})
+	return strings.TrimRight(b.String(), " ")
 }
 
 // block renders one row, on as many lines as its tallest cell takes. Titles end
@@ -129,87 +203,3 @@ func (g *grid) block(cells []string, widths []int, bottom bool) []string {
 	}
 	return out
 }
-
-// textWidth is the width in cells of the widest line.
-func textWidth(s string) int {
-	w := 0
-	for _, l := range strings.Split(s, "\n") {
-		w = max(w, uniseg.StringWidth(l))
-	}
-	return w
-}
-
-// wrap breaks a line so that no part is wider than width cells. It prefers to
-// break at a space, which it drops, or after a comma, a colon or a slash; failing
-// that after an equals sign, and anywhere only where there is none.
-func wrap(s string, width int) []string {
-	width = max(width, 2) // a wide character has to fit
-	var out []string
-	for uniseg.StringWidth(s) > width {
-		cut, soft, weak, used := 0, 0, 0, 0
-		rest, state := s, -1
-		for rest != "" {
-			var cluster string
-			var w int
-			cluster, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
-			if used+w > width {
-				if cluster == " " {
-					soft = cut
-				}
-				break
-			}
-			used += w
-			if cluster == " " {
-				soft = cut
-			}
-			cut += len(cluster)
-			switch cluster {
-			case ",", ":", "/":
-				soft = cut
-			case "=":
-				weak = cut
-			}
-		}
-		if soft > 0 {
-			cut = soft
-		} else if weak > 0 {
-			cut = weak
-		}
-		out = append(out, strings.TrimRight(s[:cut], " "))
-		s = strings.TrimLeft(s[cut:], " ")
-	}
-	return append(out, s)
-}
-
-// paragraph wraps text under a heading: the first line begins with head, the
-// others are indented as far.
-func paragraph(head, text string, width int) []string {
-	indent := uniseg.StringWidth(head)
-	out := wrap(text, width-indent)
-	for i, l := range out {
-		if i == 0 {
-			out[i] = strings.TrimRight(head+l, " ")
-		} else {
-			out[i] = strings.Repeat(" ", indent) + l
-		}
-	}
-	return out
-}
-
-// plain makes text from outside safe for a terminal: one line, no control or
-// formatting characters.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
-			return -1
-		default:
-			return r
-		}
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-// pad fills a word up to n cells.
-func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-uniseg.StringWidth(s))) }

@@ -75,6 +75,13 @@ func (p *Plot) Write(path string) error {
 	return writeAtomic(path, b)
 }
 
+// maxDots is where looking for places begins to take seconds, and reading too.
+const maxDots = 100
+
+func tooMany(strategies int) error {
+	return fmt.Errorf("%d strategies are too many for one plot: select at most %d", strategies, maxDots)
+}
+
 // series is a strategy as plots know it.
 type series struct {
 	*Summary
@@ -83,7 +90,7 @@ type series struct {
 }
 
 // plotted returns the summaries of a file in the order of reports, each with a
-// label that tells it from the others and a style of its own.
+// label that tells it from the others.
 func plotted(f File) []series {
 	var out []series
 	groups := bySetting(Summarise(f.Runs))
@@ -98,7 +105,7 @@ func plotted(f File) []series {
 				}
 				label += ")"
 			}
-			out = append(out, series{&g[i], label, styleOf(len(out))})
+			out = append(out, series{Summary: &g[i], label: label})
 		}
 	}
 	return out
@@ -121,7 +128,7 @@ func caption(f File, all []series) string {
 	if p.Loop == OpenLoop {
 		loop = join(" ", "open loop,", plain(p.Arrivals), "at", digits3(p.RatePerS)+"/s")
 	}
-	text := join(" · ", "workload "+plain(s.Workload), fmt.Sprintf("%s (%s %s)", plain(s.Policy), formatCount(p.Limit), plain(p.Unit)), loop,
+	text := join(" · ", "workload "+plain(s.Workload), fmt.Sprintf("%s (%s)", plain(s.Policy), units(p.Limit, plain(p.Unit))), loop,
 		plural(int64(s.Rounds), "round", "rounds"), storeCaption("redis", f.Stores.Redis), storeCaption("postgres", f.Stores.Postgres))
 	text = drawable(text)
 	if f.Kind == Simulated {

@@ -10,15 +10,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// quantileTicks are the labelled places of the percentile axis.
-var quantileTicks = []struct {
-	q     float64
-	label string
-}{{0.5, "50 %"}, {0.9, "90 %"}, {0.99, "99 %"}, {0.999, "99.9 %"}, {0.9999, "99.99 %"}}
-
-// nines is the coordinate of the percentile axis: each further nine takes the
-// same room.
-func nines(q float64) float64 { return -math.Log10(1 - q) }
+// quantileLabels belong to the named quantiles.
+var quantileLabels = []string{"50 %", "90 %", "99 %", "99.9 %", "99.99 %"}
 
 // curve is one strategy's latency by percentile.
 type curve struct {
@@ -27,34 +20,78 @@ type curve struct {
 	marks []int // indices into q of the labelled percentiles
 }
 
+// latencyFigure is a latency plot, laid out.
+type latencyFigure struct {
+	all            []series
+	curves         []curve
+	labels         []string // of the legend, folded
+	note           string
+	lo, hi, far    float64
+	legend, bottom vg.Length
+}
+
+const latencyTitle = "Latency by percentile"
+
 // LatencyPlot draws latency by percentile, one line per strategy. A line ends
 // where there are too few samples, or too few separate stalls, to go on.
 func LatencyPlot(f File) (*Plot, error) {
-	var curves []curve
-	lo, hi, far := math.Inf(1), 0.0, 0.0
-	all := plotted(f)
-	for _, s := range all {
+	g := latencyFigure{all: plotted(f), lo: math.Inf(1)}
+	var notes captions
+	common := 0.99 // up to which all lines go
+	for _, s := range g.all {
 		c := curveOf(s)
 		if len(c.q) == 0 {
+			notes.add("Not shown", s.label, why(s.Latency.P50))
 			continue
 		}
-		lo, hi = min(lo, c.ns[0]), max(hi, c.ns[len(c.ns)-1])
-		far = max(far, c.q[len(c.q)-1])
-		curves = append(curves, c)
+		end := c.q[len(c.q)-1]
+		if end < 0.99 {
+			notes.add("No p99", s.label, why(s.Latency.P99))
+		}
+		if !s.Counts() {
+			notes.add("Timings stand, decisions do not", s.label, "invalid")
+		}
+		g.lo, g.hi = min(g.lo, c.ns[0]), max(g.hi, c.ns[len(c.ns)-1])
+		g.far, common = max(g.far, end), min(common, end)
+		g.curves = append(g.curves, c)
 	}
-	if len(curves) == 0 {
+	if len(g.curves) == 0 {
 		return nil, fmt.Errorf("%w: no run has latencies", ErrNothingToPlot)
 	}
+	if len(g.curves) > maxDots {
+		return nil, tooMany(len(g.curves))
+	}
 	// The legend lists strategies as their lines lie, the slowest at the top.
-	slices.SortStableFunc(curves, func(a, b curve) int {
-		q := min(a.q[len(a.q)-1], b.q[len(b.q)-1], 0.99)
-		return -compareFloat(a.at(q), b.at(q))
-	})
-	const title = "Latency by percentile"
-	p := &Plot{title: title, width: 900, height: 540}
-	p.height = max(p.height, vg.Length(len(curves))*legendStep+190)
-	p.paint = func(c draw.Canvas) { paintLatency(c, f, all, curves, title, lo, hi, far) }
+	slices.SortStableFunc(g.curves, func(a, b curve) int { return -compareFloat(a.at(common), b.at(common)) })
+	p := &Plot{title: latencyTitle, width: 900}
+	struck := g.styles()
+	note := join(" ", "All rounds together. A line ends where samples, or separate stalls behind them, are too few.", struck, notes.text())
+	ns := footnoteStyle()
+	g.note = fold(ns, note, p.width-2*margin)
+	g.bottom = margin + blockHeight(ns, g.note)
+	p.height = max(540, g.legend+150) + g.bottom
+	p.paint = func(c draw.Canvas) { g.draw(c, f) }
 	return p, nil
+}
+
+// styles gives each line its look in the order in which they lie, so that those
+// next to each other differ most, and lays the legend out. It returns what a
+// mark in the legend means, if there is one.
+func (g *latencyFigure) styles() (struck string) {
+	ls := legendStyle()
+	for i := range g.curves {
+		k := &g.curves[i]
+		k.style = styleOf(i)
+		name := k.label
+		if !k.TimingsCount {
+			name += " !"
+			struck = "! struck by the audit, shown for what it is worth."
+		}
+		label := fold(ls, name, legendWidth)
+		g.labels = append(g.labels, label)
+		g.legend += max(legendStep, ls.Height(label)+5)
+	}
+	return struck
 }
 
 // curveOf samples a strategy's latency up to the last percentile that may be
@@ -62,36 +99,29 @@ func LatencyPlot(f File) (*Plot, error) {
 func curveOf(s series) curve {
 	c := curve{series: s}
 	l := &s.Latency
-	last := 0.0
 	points := []Percentile{l.P50, l.P90, l.P99, l.P999, l.P9999}
-	for i, p := range points {
-		if !p.Shown() {
-			break
-		}
-		last = quantileTicks[i].q
+	shown := 0
+	for shown < len(points) && points[shown].Shown() {
+		shown++
 	}
-	if last == 0 {
+	if shown == 0 {
 		return c
 	}
-	const perNine = 24
-	for i, t := range quantileTicks {
-		if t.q > last {
+	if l.Curve == nil {
+		for i, p := range points[:shown] {
+			c.marks = append(c.marks, i)
+			c.add(named[i], p.Value)
+		}
+		return c
+	}
+	for i, q := range CurveQuantiles() {
+		if q > named[shown-1] {
 			break
 		}
-		if i > 0 && l.Merged != nil {
-			from, to := nines(quantileTicks[i-1].q), nines(t.q)
-			steps := int(math.Ceil((to - from) * perNine))
-			for j := 1; j < steps; j++ {
-				q := 1 - math.Pow(10, -(from+(to-from)*float64(j)/float64(steps)))
-				c.add(q, float64(l.Merged.Quantile(q)))
-			}
+		if slices.Contains(named, q) {
+			c.marks = append(c.marks, i)
 		}
-		c.marks = append(c.marks, len(c.q))
-		if l.Merged != nil {
-			c.add(t.q, float64(l.Merged.Quantile(t.q)))
-		} else {
-			c.add(t.q, points[i].Value)
-		}
+		c.add(q, float64(l.Curve[i]))
 	}
 	return c
 }
@@ -126,65 +156,72 @@ func compareFloat(a, b float64) int {
 
 const (
 	legendStep  = vg.Length(16)
-	legendLine  = vg.Length(34)
+	legendLine  = vg.Length(40)
 	legendWidth = vg.Length(190) // widest label
 )
 
-func paintLatency(c draw.Canvas, f File, all []series, curves []curve, title string, lo, hi, far float64) {
-	simulated := f.Kind == Simulated
-	top := heading(c, title, caption(f, all), simulated)
-	ls := aligned(textStyle(labelSize, ink, false), text.XLeft, text.YCenter)
-	labels := make([]string, len(curves))
-	widest := vg.Length(0)
-	for i, k := range curves {
-		name := k.label
-		if !k.TimingsCount {
-			name += " (struck by the audit)"
-		}
-		labels[i] = fold(ls, name, legendWidth)
-		widest = max(widest, ls.Width(labels[i]))
-	}
+func legendStyle() draw.TextStyle {
+	return aligned(textStyle(labelSize, ink, false), text.XLeft, text.YCenter)
+}
+
+// axes makes the frame between a top and the legend.
+func (g *latencyFigure) axes(c draw.Canvas, simulated bool, top vg.Length) frame {
 	what := "service time"
-	if curves[0].Params.Loop == OpenLoop {
+	if g.curves[0].Params.Loop == OpenLoop {
 		what = "response time from the intended start"
 	}
 	if simulated {
 		what = "modelled " + what
 	}
-	fr := frame{
-		area: vg.Rectangle{Min: vg.Point{X: 78, Y: 78}, Max: vg.Point{X: c.Max.X - margin - widest - legendLine - 22, Y: top - 14}},
-		x:    axis{title: "percentile of requests", lo: nines(0.5), hi: max(nines(far), nines(0.99)) + 0.06},
-		y:    timeAxis(what, lo, hi),
+	ls := legendStyle()
+	widest := vg.Length(0)
+	for _, l := range g.labels {
+		widest = max(widest, ls.Width(l))
 	}
-	for _, t := range quantileTicks {
-		if nines(t.q) <= fr.x.hi {
-			fr.x.ticks = append(fr.x.ticks, tick{nines(t.q), t.label})
+	fr := frame{
+		area: vg.Rectangle{Min: vg.Point{X: 78, Y: g.bottom + 52}, Max: vg.Point{X: c.Max.X - margin - widest - legendLine - 22, Y: top - 14}},
+		x:    axis{title: "percentile of requests", lo: nines(0.5), hi: max(nines(g.far), nines(0.99)) + 0.06},
+		y:    timeAxis(what, g.lo, g.hi),
+	}
+	for i, q := range named {
+		if nines(q) <= fr.x.hi {
+			fr.x.ticks = append(fr.x.ticks, tick{nines(q), quantileLabels[i]})
 		}
 	}
+	return fr
+}
+
+func (g *latencyFigure) draw(c draw.Canvas, f File) {
+	simulated := f.Kind == Simulated
+	top := heading(c, latencyTitle, caption(f, g.all), simulated)
+	fr := g.axes(c, simulated, top)
 	if simulated {
 		watermark(c, fr.area)
 	}
 	fr.draw(c)
-	for _, k := range curves {
-		line := make([]vg.Point, len(k.q))
+	lines := make([][]vg.Point, len(g.curves))
+	for n, k := range g.curves {
 		for i := range k.q {
-			line[i] = fr.point(nines(k.q[i]), math.Log10(k.ns[i]))
+			lines[n] = append(lines[n], fr.point(nines(k.q[i]), math.Log10(k.ns[i])))
 		}
-		c.StrokeLines(k.style.line, line)
+		c.StrokeLines(k.style.line, lines[n])
+	}
+	// Markers come last, on a white ground: what tells lines apart must not
+	// drown in the lines of others.
+	for n, k := range g.curves {
 		for _, i := range k.marks {
-			c.DrawGlyphNoClip(k.style.glyph, line[i])
+			k.style.mark(&c, lines[n][i])
 		}
 	}
-	y := fr.area.Max.Y - 6
-	x := fr.area.Max.X + 18
-	for i, k := range curves {
-		h := ls.Height(labels[i])
+	ls := legendStyle()
+	x, y := fr.area.Max.X+18, fr.area.Max.Y-6
+	for i, k := range g.curves {
+		h := ls.Height(g.labels[i])
 		mid := y - h/2
 		c.StrokeLine2(k.style.line, x, mid, x+legendLine-8, mid)
-		c.DrawGlyphNoClip(k.style.glyph, vg.Point{X: x + (legendLine-8)/2, Y: mid})
-		c.FillText(ls, vg.Point{X: x + legendLine, Y: mid}, labels[i])
+		k.style.mark(&c, vg.Point{X: x + (legendLine-8)/2, Y: mid})
+		c.FillText(ls, vg.Point{X: x + legendLine, Y: mid}, g.labels[i])
 		y -= max(legendStep, h+5)
 	}
-	note := "All rounds together. A line ends where samples, or separate stalls behind them, are too few."
-	c.FillText(aligned(textStyle(captionSize, faint, false), text.XLeft, text.YBottom), vg.Point{X: margin, Y: margin - 4}, note)
+	footnote(c, g.note, g.bottom)
 }

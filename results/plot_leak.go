@@ -2,42 +2,12 @@ package results
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"strconv"
-	"strings"
 
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
-
-// verdictStyles tell by shape and colour what became of the declared guarantee.
-var verdictStyles = []struct {
-	verdicts []string
-	name     string
-	color    color.NRGBA
-	shape    draw.GlyphDrawer
-}{
-	{[]string{Kept}, "guarantee kept", palette[0], draw.CircleGlyph{}},
-	{[]string{Violated}, "guarantee VIOLATED", palette[1], crossGlyph{}},
-	{[]string{Undecided, NotExercised}, "undecided or not exercised", palette[4], draw.BoxGlyph{}},
-	{[]string{""}, "none declared", palette[6], draw.PyramidGlyph{}},
-}
-
-func verdictStyle(verdict string) (name string, g draw.GlyphStyle) {
-	for _, s := range verdictStyles {
-		for _, v := range s.verdicts {
-			if v == verdict {
-				return s.name, draw.GlyphStyle{Color: s.color, Radius: dotRadius, Shape: s.shape}
-			}
-		}
-	}
-	return "", draw.GlyphStyle{Color: ink, Radius: dotRadius, Shape: draw.SquareGlyph{}}
-}
-
-// maxDots is where looking for places begins to take seconds, and reading too.
-const maxDots = 100
 
 // maxWidth in points keeps a bitmap below 100 MB.
 const maxWidth = vg.Length(2800)
@@ -76,33 +46,50 @@ type leakFigure struct {
 	places []vg.Rectangle
 	// whiskers are two for each dot: of its p99, and of its leak
 	whiskers []segment
-	omitted  []string
 	scale    leakScale
+	note     string
+	bottom   vg.Length // where the note begins
 }
+
+const leakTitle = "Leak against latency"
 
 // LeakPlot draws what strategies leak against what they cost in p99 latency: a
 // labelled dot each. Labels overlap neither each other nor dots.
 func LeakPlot(f File) (*Plot, error) { return leakPlot(f, &leakFigure{}) }
 
+// add gives a strategy its dot. One that stands on fewer rounds than others, or
+// on a p99 that does not count, is marked and named.
+func (g *leakFigure) add(s series, notes *captions) {
+	if s.Invalid > 0 {
+		notes.add("Some rounds left out", s.label, "invalid")
+	}
+	if !s.TimingsCount {
+		notes.add("Faint dot", s.label, "the audit struck its p99")
+	}
+	g.dots = append(g.dots, leakDot{s, s.Latency.P99, s.Leak.Pct, max(s.Leak.Pct, s.Leak.PossiblePct)})
+}
+
 // leakPlot lays the plot out in fig.
 func leakPlot(f File, fig *leakFigure) (*Plot, error) {
 	all := plotted(f)
+	var notes captions
 	for _, s := range all {
 		switch {
 		case !s.Counts():
-			fig.omitted = append(fig.omitted, s.label+" (invalid)")
+			notes.add("No dot", s.label, "invalid")
 		case !s.Latency.P99.Shown():
-			fig.omitted = append(fig.omitted, s.label+" (p99: "+string(s.Latency.P99.Status)+")")
+			notes.add("No dot", s.label, "p99: "+why(s.Latency.P99))
 		default:
-			fig.dots = append(fig.dots, leakDot{s, s.Latency.P99, s.Leak.Pct, max(s.Leak.Pct, s.Leak.PossiblePct)})
+			fig.add(s, &notes)
 		}
 	}
 	if len(fig.dots) == 0 {
 		return nil, fmt.Errorf("%w: no run has both a valid leak and a p99", ErrNothingToPlot)
 	}
 	if len(fig.dots) > maxDots {
-		return nil, fmt.Errorf("%d strategies are too many to label in one plot: select at most %d", len(fig.dots), maxDots)
+		return nil, tooMany(len(fig.dots))
 	}
+	fig.note = join(" ", "Whiskers: interval of the rounds' p99; upwards from certain to possible leak.", notes.text())
 	fig.axes(f)
 	// More room is the way out where labels do not fit; four steps double it.
 	width, height := vg.Length(900), vg.Length(540)
@@ -111,10 +98,9 @@ func leakPlot(f File, fig *leakFigure) (*Plot, error) {
 			return nil, fmt.Errorf("the labels of %d strategies do not fit into one plot: select fewer", len(fig.dots))
 		}
 	}
-	const title = "Leak against latency"
-	p := &Plot{title: title, width: width, height: height}
+	p := &Plot{title: leakTitle, width: width, height: height + fig.bottom - margin}
 	p.paint = func(c draw.Canvas) {
-		heading(c, title, caption(f, all), f.Kind == Simulated)
+		heading(c, leakTitle, caption(f, all), f.Kind == Simulated)
 		fig.draw(c, f.Kind == Simulated)
 	}
 	return p, nil
@@ -166,10 +152,13 @@ func leakTick(m float64, exponent int) string {
 
 var leakLabelStyle = struct{ size, width float64 }{labelSize, 170}
 
-// layout places dots and labels on a canvas of that size, and reports whether
-// every label found room.
+// layout places dots and labels on a canvas of that size, to which the note at
+// the bottom adds its own height, and reports whether every label found room.
 func (g *leakFigure) layout(width, height vg.Length) bool {
-	g.frame.area = vg.Rectangle{Min: vg.Point{X: 84, Y: 108}, Max: vg.Point{X: width - margin - 6, Y: height - 74}}
+	ns := footnoteStyle()
+	note := fold(ns, g.note, width-2*margin)
+	g.bottom = margin + blockHeight(ns, note)
+	g.frame.area = vg.Rectangle{Min: vg.Point{X: 84, Y: g.bottom + 76}, Max: vg.Point{X: width - margin - 6, Y: g.bottom + height - 92}}
 	s := g.labelStyle()
 	g.points, g.labels, g.whiskers = nil, nil, nil
 	specs := make([]label, len(g.dots))
@@ -185,77 +174,4 @@ func (g *leakFigure) layout(width, height vg.Length) bool {
 	var ok bool
 	g.places, ok = placeLabels(specs, g.frame.area, dotRadius, g.whiskers)
 	return ok
-}
-
-func (g *leakFigure) labelStyle() draw.TextStyle { return textStyle(leakLabelStyle.size, ink, false) }
-
-// blockHeight is the height that a text of one or more lines takes, from the
-// ascenders of the first to the descenders of the last.
-func blockHeight(s draw.TextStyle, txt string) vg.Length {
-	e := s.FontExtents()
-	return e.Ascent + e.Descent + vg.Length(strings.Count(txt, "\n"))*e.Height
-}
-
-func (g *leakFigure) draw(c draw.Canvas, simulated bool) {
-	a := g.frame.area
-	strip := g.frame.y.place(g.scale.strip/2, a.Min.Y, a.Max.Y)
-	c.FillPolygon(subtle, []vg.Point{a.Min, {X: a.Max.X, Y: a.Min.Y}, {X: a.Max.X, Y: strip}, {X: a.Min.X, Y: strip}})
-	if simulated {
-		watermark(c, a)
-	}
-	g.frame.draw(c)
-	// Zigzag: between 0 and the first decade the scale is broken.
-	c.StrokeLine2(draw.LineStyle{Color: white, Width: 2.5}, a.Min.X, strip-3, a.Min.X, strip+3)
-	c.StrokeLine2(draw.LineStyle{Color: faint, Width: 0.9}, a.Min.X-4, strip-5, a.Min.X+4, strip-1)
-	c.StrokeLine2(draw.LineStyle{Color: faint, Width: 0.9}, a.Min.X-4, strip+1, a.Min.X+4, strip+5)
-
-	thin := draw.LineStyle{Color: faint, Width: 0.6}
-	s := g.labelStyle()
-	for i, d := range g.dots {
-		if from, to, ok := leader(label{dot: g.points[i]}, g.places[i]); ok {
-			c.StrokeLine2(thin, from.X, from.Y, to.X, to.Y)
-		}
-		_, glyph := verdictStyle(d.Verdict)
-		whisker := draw.LineStyle{Color: faded(glyph.Color), Width: 1.4}
-		for _, w := range g.whiskers[2*i : 2*i+2] {
-			c.StrokeLine2(whisker, w.a.X, w.a.Y, w.b.X, w.b.Y)
-		}
-	}
-	seen := map[string]bool{}
-	for i, d := range g.dots {
-		name, glyph := verdictStyle(d.Verdict)
-		seen[name] = true
-		c.DrawGlyphNoClip(glyph, g.points[i])
-		e := s.FontExtents()
-		// FillText anchors the baseline of the last line.
-		c.FillText(s, vg.Point{X: g.places[i].Min.X, Y: g.places[i].Min.Y + e.Descent}, g.labels[i])
-	}
-	g.legend(c, seen)
-}
-
-// faded is a colour for what goes with a dot but must not outshine it.
-func faded(c color.Color) color.Color {
-	r, g, b, _ := c.RGBA()
-	mix := func(v uint32) uint8 { return uint8((v>>8 + 2*255) / 3) }
-	return color.NRGBA{mix(r), mix(g), mix(b), 255}
-}
-
-// legend explains the glyphs in use, and names who is not shown.
-func (g *leakFigure) legend(c draw.Canvas, seen map[string]bool) {
-	s := aligned(textStyle(labelSize, ink, false), text.XLeft, text.YCenter)
-	x, y := g.frame.area.Min.X, g.frame.area.Min.Y-52
-	for _, v := range verdictStyles {
-		if !seen[v.name] {
-			continue
-		}
-		c.DrawGlyphNoClip(draw.GlyphStyle{Color: v.color, Radius: dotRadius, Shape: v.shape}, vg.Point{X: x + 5, Y: y})
-		c.FillText(s, vg.Point{X: x + 14, Y: y}, v.name)
-		x += 14 + s.Width(v.name) + 22
-	}
-	note := "Whiskers: interval of the rounds' p99; upwards from certain to possible leak."
-	if len(g.omitted) > 0 {
-		note += " Not shown: " + strings.Join(g.omitted, ", ") + "."
-	}
-	ns := aligned(textStyle(captionSize, faint, false), text.XLeft, text.YTop)
-	c.FillText(ns, vg.Point{X: margin, Y: y - 14}, fold(ns, note, c.Max.X-2*margin))
 }

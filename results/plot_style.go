@@ -22,15 +22,20 @@ var palette = []color.NRGBA{
 var dashes = [][]vg.Length{nil, {6, 2.5}, {1.5, 2}, {8, 2.5, 1.5, 2.5}}
 
 var glyphs = []draw.GlyphDrawer{
-	draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PlusGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{},
+	draw.CircleGlyph{}, draw.SquareGlyph{}, draw.PyramidGlyph{}, thickGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, thickGlyph{upright: true},
 }
 
-// crossGlyph is a bold cross. The library's own is a hairline.
-type crossGlyph struct{}
+// thickGlyph is a bold cross, or a plus. The library's own are hairlines.
+type thickGlyph struct{ upright bool }
 
 // DrawGlyph implements draw.GlyphDrawer.
-func (crossGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
+func (g thickGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
 	style := draw.LineStyle{Color: s.Color, Width: 2}
+	if r := s.Radius; g.upright {
+		c.StrokeLine2(style, p.X-r, p.Y, p.X+r, p.Y)
+		c.StrokeLine2(style, p.X, p.Y-r, p.X, p.Y+r)
+		return
+	}
 	r := s.Radius * 0.8
 	c.StrokeLine2(style, p.X-r, p.Y-r, p.X+r, p.Y+r)
 	c.StrokeLine2(style, p.X-r, p.Y+r, p.X+r, p.Y-r)
@@ -42,13 +47,20 @@ type seriesStyle struct {
 	glyph draw.GlyphStyle
 }
 
-// styleOf returns the style of the n-th strategy. Colours, dashes and glyphs
-// have cycles of 7, 4 and 6, so that 84 styles differ and neighbours differ in
-// all three: nobody has to tell two lines apart by colour alone.
+// mark draws the marker on a white ground.
+func (s seriesStyle) mark(c *draw.Canvas, at vg.Point) {
+	c.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: s.glyph.Radius + 1.5, Shape: draw.CircleGlyph{}}, at)
+	c.DrawGlyphNoClip(s.glyph, at)
+}
+
+// styleOf returns the style of the n-th line. Colours, dashes and markers have
+// cycles of 7, 4 and 8, so that 56 styles differ, neighbours differ in all three,
+// and lines of one colour differ in both others: nobody has to tell two lines
+// apart by colour alone.
 func styleOf(n int) seriesStyle {
 	c := palette[n%len(palette)]
 	return seriesStyle{
 		line:  draw.LineStyle{Color: c, Width: 1.6, Dashes: dashes[n%len(dashes)]},
-		glyph: draw.GlyphStyle{Color: c, Radius: 2.8, Shape: glyphs[n%len(glyphs)]},
+		glyph: draw.GlyphStyle{Color: c, Radius: 3.2, Shape: glyphs[n%len(glyphs)]},
 	}
 }

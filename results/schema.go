@@ -56,5 +56,6 @@ func checkSchema(b []byte) error {
 	if where == "" {
 		where = "the file"
 	}
-	return fmt.Errorf("%s: %s", where, invalid.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
+	what := invalid.ErrorKind.LocalizedString(message.NewPrinter(language.English))
+	return fmt.Errorf("%s: %s", shortened(where), shortened(what))
 }

@@ -79,6 +79,7 @@ func (s *Summary) correctness(runs []*Run) {
 	var medians []float64
 	var leakPct, overPct float64
 	l, fr := &s.Leak, &s.FalseRejects
+	fr.Explained = len(runs) > 0
 	for _, r := range runs {
 		s.Issued += r.Issued
 		s.Admitted += r.Admitted
@@ -100,8 +101,14 @@ func (s *Summary) correctness(runs []*Run) {
 		leakPct, overPct = max(leakPct, r.Leak.Pct), max(overPct, r.Leak.PctOfOver)
 
 		fr.Count += r.FalseRejects.Count
-		fr.Possible += r.FalseRejects.Possible
+		if r.FalseRejects.Explained {
+			fr.Possible += r.FalseRejects.Count
+		} else {
+			fr.Possible += r.FalseRejects.Possible
+			fr.Explained = false
+		}
 		fr.Units += r.FalseRejects.Units
+		s.mergeRolling(r.Rolling)
 		s.mergeDrift(r.Drift)
 		s.mergeGuarantee(r.Guarantee)
 	}
@@ -116,7 +123,50 @@ func (s *Summary) correctness(runs []*Run) {
 		l.PctOfOver = pct(l.Units, l.OverUnits)
 	}
 	fr.Pct = pct(fr.Count, fr.Count+s.Admitted-l.Requests)
+	s.settlement(runs)
 	s.Verdict = overall(s.Guarantee)
+	s.LeakVerdict = overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(c Clause) bool { return c.Property != propertyLeak }))
+}
+
+// The properties that clauses bound.
+const (
+	propertyLeak        = "leak"
+	propertyFalseReject = "false-reject"
+)
+
+func (s *Summary) mergeRolling(r *Rolling) {
+	if r == nil {
+		return
+	}
+	if s.Rolling == nil {
+		s.Rolling = &Rolling{}
+	}
+	if m := s.Rolling; r.Multiple > m.Multiple {
+		m.Multiple, m.WorstUnits = r.Multiple, r.WorstUnits
+	}
+	s.Rolling.Units += r.Units
+	s.Rolling.Possible += r.Possible
+}
+
+func (s *Summary) settlement(runs []*Run) {
+	var latency []*Latency
+	for _, r := range runs {
+		x := r.Settlement
+		if x == nil {
+			continue
+		}
+		if s.Settled == nil {
+			s.Settled = &SettlementSummary{}
+		}
+		s.Settled.Commits += x.Commits
+		s.Settled.Refunds += x.Refunds
+		s.Settled.Abandoned += x.Abandoned
+		s.Settled.Errors += x.Errors
+		latency = append(latency, &x.Latency)
+	}
+	if s.Settled != nil {
+		s.Settled.Latency = percentiles(latency)
+	}
 }
 
 // mergeDrift keeps the worst reading of each tier and moment.

@@ -51,6 +51,59 @@ func TestSummariseFalseRejects(t *testing.T) {
 	}
 }
 
+func TestSummariseExplained(t *testing.T) {
+	a, b := round(1, 0, 1), round(2, 0, 1)
+	a.FalseRejects, b.FalseRejects = FalseRejects{Possible: 12, Explained: true}, FalseRejects{Possible: 5, Explained: true}
+	if f := one(t, a, b).FalseRejects; f.Possible != 0 || !f.Explained {
+		t.Errorf("both rounds explained: %+v", f)
+	}
+	b.FalseRejects.Explained = false
+	if f := one(t, a, b).FalseRejects; f.Possible != 5 || f.Explained {
+		t.Errorf("one round explained: %+v", f)
+	}
+}
+
+func TestSummariseExtras(t *testing.T) {
+	a, b, c := round(1, 0, 1), round(2, 0, 1), round(3, 0, 1)
+	a.Rolling, b.Rolling = &Rolling{WorstUnits: 20, Multiple: 2, Units: 1, Possible: 4}, &Rolling{WorstUnits: 13, Multiple: 1.3, Units: 2, Possible: 2}
+	a.Settlement, c.Settlement = &Settlement{Commits: 3, Refunds: 1, Errors: 1}, &Settlement{Commits: 4, Abandoned: 2}
+	a.Lateness = &Lateness{PacerP50: 10, BacklogHalf: 1, BacklogEnd: 2}
+	b.Lateness = &Lateness{PacerP50: 30, BacklogHalf: 7, BacklogEnd: 50, Saturated: true}
+	c.Lateness = &Lateness{PacerP50: 20, BacklogHalf: 90, BacklogEnd: 4}
+	a.Cost, b.Cost, c.Cost = Cost{ClientCPU: 5, RunQueue: 9}, Cost{ClientCPU: 7, Probe: &Probe{First: ProbeCost{Commands: 3}}}, Cost{ClientCPU: 6}
+	b.Audit.Strike("cpu-steal", StrikesTimings, "x") // strikes timings, and not what was counted
+	s := one(t, a, b, c)
+	if r := s.Rolling; r == nil || *r != (Rolling{WorstUnits: 20, Multiple: 2, Units: 3, Possible: 6}) {
+		t.Errorf("rolling %+v", r)
+	}
+	if x := s.Settled; x == nil || x.Commits != 7 || x.Refunds != 1 || x.Abandoned != 2 || x.Errors != 1 {
+		t.Errorf("settled %+v", x)
+	}
+	if l := s.Lateness; l == nil || l.PacerP50 != 15 || l.BacklogHalf != 90 || l.BacklogEnd != 4 || s.Saturated != 0 {
+		t.Errorf("lateness %+v, saturated in %d", l, s.Saturated)
+	}
+	if s.Cost.ClientCPU != 5.5 || s.Cost.RunQueue != 4.5 || s.Cost.Probe == nil || s.Cost.Probe.First.Commands != 3 {
+		t.Errorf("cost %+v", s.Cost)
+	}
+	if s := one(t, round(1, 0, 1)); s.Rolling != nil || s.Settled != nil || s.Lateness != nil || s.Cost.Probe != nil {
+		t.Errorf("nothing recorded, and yet %+v", s)
+	}
+}
+
+func TestSettingsApart(t *testing.T) {
+	share := 0.5
+	for name, change := range map[string]func(*Params){
+		"popularity": func(p *Params) { p.Popularity = "uniform" }, "cost": func(p *Params) { p.Cost = "3" }, "fill": func(p *Params) { p.Fill = 0.5 },
+		"over quota": func(p *Params) { p.OverQuota = &share }, "outages": func(p *Params) { p.Outages = []string{"redis:0.3-0.6"} },
+	} {
+		a, b := round(1, 0, 1), round(1, 0, 1)
+		change(&b.Params)
+		if a.Key() == b.Key() {
+			t.Errorf("rounds that differ in %s are taken for rounds of one measurement", name)
+		}
+	}
+}
+
 func TestSummariseStruckRounds(t *testing.T) {
 	good, wrong, slow := round(1, 0, 500), round(2, 9, 510), round(3, 0, 90)
 	wrong.Audit.Strike("history-overflow", StrikesCorrectness, "x")
@@ -166,6 +219,12 @@ func TestSummarisePercentiles(t *testing.T) {
 		}
 		return out
 	}
+	stallsOf := func(runs []Run, p99 int) []Run {
+		for i := range runs {
+			runs[i].Latency.StallsP99 = p99
+		}
+		return runs
+	}
 	for _, c := range []struct {
 		name      string
 		runs      []Run
@@ -176,6 +235,7 @@ func TestSummarisePercentiles(t *testing.T) {
 		{"enough together", rounds(4, 1_000, 9), PerRound, Merged, 990},
 		{"too few", rounds(3, 100, 9), TooFew, TooFew, 100},
 		{"few, but enough together", rounds(4, 100, 9), Merged, TooFew, 99},
+		{"p99 never pauses, p99.9 does", stallsOf(rounds(2, 4_000, 9), 1), PerRound, PerRound, 3_960},
 		{"one stall in all", append(rounds(1, 4_000, 1), rounds(3, 4_000, 0)...), EventDriven, EventDriven, 4_000},
 		{"stalls add up over rounds", rounds(5, 4_000, 1), PerRound, PerRound, 3_960},
 		{"stalls unknown", rounds(2, 4_000, -1), PerRound, PerRound, 3_960},
@@ -192,7 +252,7 @@ func TestSummarisePercentiles(t *testing.T) {
 	// One round without its histogram must not let the others speak for it.
 	runs := rounds(4, 100, 9)
 	runs[2].Latency.Histogram = ""
-	if l := one(t, runs...).Latency; l.P99.Status != TooFew || l.Merged != nil {
+	if l := one(t, runs...).Latency; l.P99.Status != TooFew || l.Curve != nil {
 		t.Errorf("a histogram is missing: %s", l.P99.Status)
 	}
 }

@@ -33,20 +33,32 @@ type Summary struct {
 	// loop; Service is set in open loop only.
 	Latency Percentiles
 	Service *Percentiles
-	// Saturated counts rounds whose backlog kept growing.
+	// Lateness (open loop only) holds medians over rounds, and the backlog of the
+	// round that ended with the largest. Saturated counts rounds whose backlog
+	// kept growing.
+	Lateness  *Lateness
 	Saturated int
 
-	Leak         LeakSummary
+	Leak LeakSummary
+	// Rolling is the worst round's worst window and the sum of all leaks; nil where
+	// no window ended in mid-run.
+	Rolling *Rolling
+	// FalseRejects of all valid rounds. Rounds that are explained add no possible
+	// ones beyond their certain ones; Explained is set where all are.
 	FalseRejects FalseRejects
 	// Drift holds the worst reading of each tier over all rounds; nil where the
 	// strategy shows no counter.
 	Drift *Drift
-	// Cost is the median over rounds; keys are those of the worst round.
+	// Settled is what became of admitted requests; nil where callers settle none.
+	Settled *SettlementSummary
+	// Cost is the median over rounds; keys are those of the worst round, and the
+	// probe is the only one there is.
 	Cost Cost
 	// Guarantee holds the declared clauses with the worst amounts of all rounds.
 	Guarantee []Clause
-	// Verdict of all clauses together; empty where none is declared.
-	Verdict string
+	// Verdict of all clauses together, LeakVerdict of those that bound the leak;
+	// empty where there is none.
+	Verdict, LeakVerdict string
 	// Audit holds every distinct finding once; Occurrences counts the rounds of
 	// each code.
 	Audit       Audit
@@ -59,8 +71,17 @@ type Percentiles struct {
 	// Max in nanoseconds, of all rounds.
 	Max     int64
 	AtLeast int64
-	// Merged holds the samples of all rounds; nil where none were stored.
-	Merged *Histogram
+	// Curve is the latency of all rounds together, in nanoseconds, at each of
+	// [CurveQuantiles]; nil where a round's histogram was not stored. The merged
+	// histogram itself would take 270 kB for each strategy.
+	Curve []int64
+}
+
+// SettlementSummary adds up all valid rounds. Latency is that of commits and
+// refunds.
+type SettlementSummary struct {
+	Commits, Refunds, Abandoned, Errors int64
+	Latency                             Percentiles
 }
 
 // LeakSummary is the leak of all valid rounds.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // WriteTable renders a file for a terminal, within 120 columns: what was measured
@@ -17,6 +18,12 @@ func WriteTable(w io.Writer, f File) error {
 			_, _ = b.WriteString(l + "\n")
 		}
 	}
+	section := func(lines []string) {
+		if len(lines) > 0 {
+			put("")
+			put(lines...)
+		}
+	}
 	summaries := Summarise(f.Runs)
 	put(headerLines(f)...)
 	for _, group := range bySetting(summaries) {
@@ -25,24 +32,19 @@ func WriteTable(w io.Writer, f File) error {
 		put(settingLines(f, group)...)
 		put("")
 		put(speedLines(f, group)...)
-		put("")
-		put(correctnessLines(group)...)
-		if l := guaranteeLines(group); len(l) > 0 {
-			put("")
-			put(l...)
-		}
+		section(releaseLines(group))
+		section(exactCostLines(group))
+		section(sampledCostLines(f, group))
+		section(correctnessLines(group))
+		section(rollingLines(group))
+		section(settlementLines(group))
+		section(guaranteeLines(group))
 	}
 	if len(summaries) == 0 {
 		put("", "No strategy was run.")
 	}
-	if l := skippedLines(f); len(l) > 0 {
-		put("")
-		put(l...)
-	}
-	if l := findingLines(f, summaries); len(l) > 0 {
-		put("")
-		put(l...)
-	}
+	section(skippedLines(f))
+	section(findingLines(summaries))
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}
@@ -77,30 +79,30 @@ func rowsOf(g *grid, group []Summary, row func(*Summary) []string) {
 }
 
 // labelColumn is the first column of every table. Long option lists wrap in it.
-var labelColumn = column{title: "strategy", left: true, flexible: true, minimum: 14}
+var labelColumn = column{title: "strategy", left: true, flexible: true, minimum: 18}
 
-// speedLines renders latency, throughput and cost.
+// speedLines renders latency and throughput.
 func speedLines(f File, group []Summary) []string {
 	open := group[0].Params.Loop == OpenLoop
 	simulated := f.Kind == Simulated
-	title := fmt.Sprintf("SPEED AND COST  service time at concurrency %d, closed loop", group[0].Params.Workers)
+	over := ""
+	title := fmt.Sprintf("SPEED  service time at concurrency %d, closed loop", group[0].Params.Workers)
 	if open {
-		title = fmt.Sprintf("SPEED AND COST  response time from the intended start, open loop at %s requests/s", digits3(group[0].Params.RatePerS))
+		over = "response"
+		title = fmt.Sprintf("SPEED  response time from the intended start, service time from the actual one; open loop at %s requests/s",
+			digits3(group[0].Params.RatePerS))
 	}
 	if simulated {
-		title = "MODELLED LATENCY AND COST  virtual time; no statement about real stores"
+		title = "MODELLED LATENCY  virtual time; no statement about real stores"
 	}
-	g := grid{columns: []column{labelColumn, {title: "p50"}, {title: "p99"}, {title: intervalTitle(group)}, {title: "p99.9"}}}
+	g := grid{columns: []column{labelColumn, {title: "p50", over: over}, {title: "p99", over: over},
+		{title: intervalTitle(group), over: over, optional: true}, {title: "p99.9", over: over}}}
 	if open {
-		g.columns = append(g.columns, column{title: "service\np50"}, column{title: "service\np99"})
+		g.columns = append(g.columns, column{title: "p50", over: "service"}, column{title: "p99", over: "service"})
 	}
 	if !simulated {
-		g.columns = append(g.columns, column{title: "decisions\nper s"})
-		if !open {
-			g.columns = append(g.columns, column{title: "ratio to\nINCR loop"})
-		}
+		g.columns = append(g.columns, column{title: "decisions\nper s"}, column{title: "ratio to\nINCR loop", optional: true})
 	}
-	g.columns = append(g.columns, column{title: "commands"}, column{title: "trips"}, column{title: "SQL"}, column{title: "bytes"})
 	legend := marks{}
 	rowsOf(&g, group, func(s *Summary) []string {
 		cells := []string{
@@ -114,20 +116,53 @@ func speedLines(f File, group []Summary) []string {
 			cells = append(cells, legend.percentile(s, service.P50), legend.percentile(s, service.P99))
 		}
 		if !simulated {
-			cells = append(cells, legend.timing(s, formatCount(int64(s.Throughput.Value+0.5))))
-			if !open {
-				cells = append(cells, ratioCell(s))
-			}
+			cells = append(cells, legend.timing(s, formatCount(int64(s.Throughput.Value+0.5))), ratioCell(s, open))
 		}
-		return append(cells, formatPer(s.Cost.Commands), formatPer(s.Cost.RoundTrips), legend.sql(s), formatPer(s.Cost.Bytes))
+		return cells
 	})
-	out := append([]string{title}, g.lines(tableWidth)...)
-	return append(out, legend.lines("commands, round trips, SQL statements and bytes are per decision, a sample of the run")...)
+	out := append(wrap(title, tableWidth), g.lines(tableWidth)...)
+	return append(out, legend.lines("")...)
 }
 
-func ratioCell(s *Summary) string {
-	if s.Ratio.Rounds == 0 {
-		return "-"
+// releaseLines renders how late requests of an open loop started, and whether
+// they piled up.
+func releaseLines(group []Summary) []string {
+	const pacer, worker, backlog = "late by the pacer", "late for want of a worker", "backlog, requests"
+	g := grid{columns: []column{
+		labelColumn, {title: "p50", over: pacer}, {title: "p99", over: pacer}, {title: "p50", over: worker}, {title: "p99", over: worker},
+		{title: "half way", over: backlog}, {title: "at the end", over: backlog}, {title: "saturated", optional: true, left: true},
+	}}
+	rowsOf(&g, group, func(s *Summary) []string {
+		l := s.Lateness
+		if l == nil {
+			return []string{"-", "-", "-", "-", "-", "-", ""}
+		}
+		saturated := ""
+		if s.Saturated > 0 {
+			saturated = fmt.Sprintf("%d of %s", s.Saturated, plural(int64(s.Timed), "round", "rounds"))
+		}
+		ns := func(n int64) string {
+			if n == 0 {
+				return "0"
+			}
+			return formatNS(float64(n))
+		}
+		return []string{ns(l.PacerP50), ns(l.PacerP99), ns(l.WorkerP50), ns(l.WorkerP99), formatCount(l.BacklogHalf), formatCount(l.BacklogEnd), saturated}
+	})
+	if !slices.ContainsFunc(group, func(s Summary) bool { return s.Lateness != nil }) {
+		return nil
+	}
+	out := append(wrap("RELEASES  how late requests started, medians over rounds, and how many were due and waited, in the worst round", tableWidth), g.lines(tableWidth)...)
+	if slices.ContainsFunc(group, func(s Summary) bool { return s.Saturated > 0 }) {
+		out = append(out, "  saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration")
+	}
+	return out
+}
+
+// ratioCell is empty in open loop, where the ratio says no more than the rate.
+func ratioCell(s *Summary, open bool) string {
+	if open || s.Ratio.Rounds == 0 {
+		return ""
 	}
 	return digits3(s.Ratio.Value)
 }
@@ -164,7 +199,8 @@ type marks map[string]bool
 const (
 	markStruck = "! the audit struck this timing, see below"
 	markMerged = "~ of all rounds together: one round has too few samples for an interval"
-	markMax    = "≥ the largest value seen: too few samples, or fewer than 5 separate stalls, for the percentile"
+	markMax    = "≥ the largest value seen: too few samples for the percentile"
+	markEvents = "event-driven: fewer than 5 separate stalls are behind the percentile, so that it tells of those and not of the strategy"
 	markRange  = "> longer than the histogram can tell"
 	markModel  = "m statements to the in-process model, not to PostgreSQL"
 )
@@ -172,6 +208,10 @@ const (
 func (m marks) percentile(s *Summary, p Percentile) string {
 	if p.Status == NoSamples {
 		return "-"
+	}
+	if p.Status == EventDriven {
+		m[markEvents] = true
+		return "event-driven"
 	}
 	text := formatNS(p.Value)
 	switch {
@@ -196,25 +236,30 @@ func (m marks) timing(s *Summary, text string) string {
 	return text + "!"
 }
 
-func (m marks) sql(s *Summary) string {
-	if s.Cost.SQL == 0 && s.Cost.ModelSQL > 0 {
+// sql renders statements per decision, and marks those that went to the model.
+func (m marks) sql(sql, model float64, format func(float64) string) string {
+	if sql == 0 && model > 0 {
 		m[markModel] = true
-		return formatPer(s.Cost.ModelSQL) + "m"
+		return format(model) + "m"
 	}
-	return formatPer(s.Cost.SQL)
+	return format(sql)
 }
 
 // lines renders the explanations in a fixed order, after what always holds.
 func (m marks) lines(always string) []string {
-	text := always
-	var out []string
-	for _, k := range []string{markStruck, markMerged, markMax, markRange, markModel} {
+	parts := []string{always}
+	for _, k := range []string{markStruck, markMerged, markMax, markEvents, markRange, markModel} {
 		if m[k] {
-			text += "; " + k
+			parts = append(parts, k)
 		}
 	}
-	for _, l := range wrap(text, tableWidth-2) {
-		out = append(out, "  "+l)
+	return noteLines(join("; ", parts...))
+}
+
+// noteLines renders what is said below a table.
+func noteLines(text string) []string {
+	if text == "" {
+		return nil
 	}
-	return out
+	return paragraph("  ", text, tableWidth)
 }

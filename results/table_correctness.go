@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,21 +26,39 @@ func correctnessLines(group []Summary) []string {
 			strings.TrimSuffix(formatPct(s.Leak.Pct), " %"),
 			formatCount(s.Leak.WorstUnits),
 			crossingsCell(s.Leak.Leak),
-			falseRejectsCell(s.FalseRejects, s.Admitted),
+			falseRejectsCell(s),
 			driftCell(s),
 			verdictCell(s.Verdict),
 		}
 	})
 	out := append(wrap("CORRECTNESS  leak, worst window and drift in "+unit, tableWidth), g.lines(tableWidth)...)
-	note := "rows: least leak first, then the fastest; leak: certain..possible, all rounds together; worst: of one subject and window; 0 of n crossings: in brackets " +
-		"the largest share that is compatible with it (95 %)"
+	parts := []string{"rows: least leak first, then the fastest", "leak: certain..possible, all rounds together", "worst window: leak of one subject and window",
+		"0 of n crossings: in brackets the largest share that is compatible with it (95 %)"}
+	if slices.ContainsFunc(group, func(s Summary) bool { return s.FalseRejects.Possible > s.FalseRejects.Count }) {
+		parts = append(parts, "false rejects: certain..possible, or certain alone where one order of events explains all others")
+	}
 	if invalid {
-		note += "; invalid: the audit struck every round, see below"
+		parts = append(parts, "invalid: the audit struck every round, see below")
 	}
-	for _, l := range wrap(note, tableWidth-2) {
-		out = append(out, "  "+l)
+	return append(out, noteLines(strings.Join(parts, "; "))...)
+}
+
+// rollingLines renders what tumbling windows let through around their ends, where
+// one ended in mid-run.
+func rollingLines(group []Summary) []string {
+	if !slices.ContainsFunc(group, func(s Summary) bool { return s.Rolling != nil }) {
+		return nil
 	}
-	return out
+	g := grid{columns: []column{labelColumn, {title: "worst rolling\nwindow"}, {title: "admitted\nin it"}, {title: "leak"}}}
+	rowsOf(&g, group, func(s *Summary) []string {
+		r := s.Rolling
+		if r == nil {
+			return []string{"-", "-", "-"}
+		}
+		return []string{digits3(r.Multiple) + " x limit", units(r.WorstUnits, plain(s.Params.Unit)), formatRange(r.Units, r.Possible)}
+	})
+	out := append([]string{"ROLLING  the same decisions, judged by every span as long as a window instead of the policy's own windows"}, g.lines(tableWidth)...)
+	return append(out, noteLines("leak: certain..possible, of disjoint spans, all rounds together; a policy of tumbling windows allows 2.00 x limit around their ends")...)
 }
 
 // leakCell puts a wide range on two lines.
@@ -65,11 +84,13 @@ func crossingsCell(l Leak) string {
 	}
 }
 
-func falseRejectsCell(f FalseRejects, admitted int64) string {
+// falseRejectsCell is one figure where the possible ones say no more.
+func falseRejectsCell(s *Summary) string {
+	f := s.FalseRejects
 	if f.Possible <= f.Count {
 		return formatPct(f.Pct)
 	}
-	most := pct(f.Possible, f.Possible+admitted)
+	most := pct(f.Possible, f.Possible+s.Admitted-s.Leak.Requests)
 	return strings.TrimSuffix(formatPct(f.Pct), " %") + ".." + formatPct(max(most, f.Pct))
 }
 
@@ -109,27 +130,4 @@ func verdictCell(verdict string) string {
 	default:
 		return verdict
 	}
-}
-
-// guaranteeLines renders what was promised and what came of it.
-func guaranteeLines(group []Summary) []string {
-	g := grid{columns: []column{
-		labelColumn, {title: "property", left: true}, {title: "promises at most", left: true, flexible: true, minimum: 16},
-		{title: "bound"}, {title: "measured"}, {title: "verdict", left: true},
-	}}
-	for i := range group {
-		s := &group[i]
-		for j, c := range s.Guarantee {
-			label := plain(s.Label)
-			if j > 0 {
-				label = ""
-			}
-			g.add(label, plain(c.Property), plain(c.Formula), formatCount(c.Bound), formatRange(c.Certain, c.Possible), verdictCell(c.Verdict))
-		}
-	}
-	if len(g.rows) == 0 {
-		return nil
-	}
-	title := "DECLARED GUARANTEES  worst subject and window of any round, in " + plain(group[0].Params.Unit) + " beyond the limit or wrongly rejected"
-	return append(wrap(title, tableWidth), g.lines(tableWidth)...)
 }

@@ -100,47 +100,6 @@ func versionText(v map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// settingLines says what the strategies of one table have in common.
-func settingLines(f File, group []Summary) []string {
-	s := &group[0]
-	p := s.Params
-	var out []string
-	entry := func(label, text string) {
-		out = append(out, paragraph(pad(label, headLabel), plain(text), tableWidth)...)
-	}
-	workload := ""
-	if s.Workload != f.Workload.Name {
-		workload = "workload " + s.Workload
-	}
-	entry("policy", join(" · ", fmt.Sprintf("%s: %s %s, %s", s.Policy, formatCount(p.Limit), p.Unit, p.Window), workload))
-	loop := "closed loop"
-	if p.Loop == OpenLoop {
-		loop = join(" ", "open loop,", p.Arrivals, "at", digits3(p.RatePerS), "requests/s")
-	}
-	speed := ""
-	if p.Speed != 0 && p.Speed != 1 {
-		speed = fmt.Sprintf("at %g x speed", p.Speed)
-	}
-	entry("load", join(" · ", loop, plural(int64(p.Workers), "worker", "workers"), plural(int64(p.Instances), "instance", "instances"),
-		fmt.Sprintf("pool %d", p.Pool), fmt.Sprintf("%d client retries", p.Retries), speed, boundText(p)))
-	entry("rounds", roundsText(group))
-	return out
-}
-
-func boundText(p Params) string {
-	var parts []string
-	if p.Requests > 0 {
-		parts = append(parts, formatCount(p.Requests)+" requests")
-	}
-	if p.DurationNS > 0 {
-		parts = append(parts, time.Duration(p.DurationNS).String())
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return strings.Join(parts, " or ") + " per round"
-}
-
 func roundsText(group []Summary) string {
 	lo, hi := group[0].Rounds, group[0].Rounds
 	for i := range group {
@@ -194,58 +153,6 @@ func skippedLines(f File) []string {
 	out := []string{"SKIPPED"}
 	for _, r := range reasons {
 		out = append(out, paragraph("  ", plain(strings.Join(names[r], ", ")+": "+r), tableWidth)...)
-	}
-	return out
-}
-
-// findingLines lists what the audit found, the gravest first. Strategies that
-// share a finding share its line.
-func findingLines(f File, summaries []Summary) []string {
-	type finding struct {
-		Reason
-		who []string
-	}
-	var all []finding
-	for i := range summaries {
-		s := &summaries[i]
-		for _, r := range s.Audit.Reasons {
-			j := slices.IndexFunc(all, func(x finding) bool { return x.Code == r.Code && x.Strikes == r.Strikes })
-			if j < 0 {
-				j = len(all)
-				all = append(all, finding{Reason: r})
-			}
-			who := s.Label
-			if n := s.Occurrences[r.Code]; n < s.Rounds {
-				who += fmt.Sprintf(" (%d of %d rounds)", n, s.Rounds)
-			}
-			all[j].who = append(all[j].who, who)
-		}
-		if s.FirstError != "" {
-			all = append(all, finding{Reason{"errors", StrikesNote,
-				fmt.Sprintf("%s, the first: %s", plural(s.Errors, "request failed", "requests failed"), s.FirstError)}, []string{s.Label}})
-		}
-		if s.Degraded > 0 {
-			all = append(all, finding{Reason{"degraded", StrikesNote,
-				fmt.Sprintf("%s of decisions were made without the store", formatPct(s.DegradedPct()))}, []string{s.Label}})
-		}
-		if s.Saturated > 0 {
-			all = append(all, finding{Reason{"saturated", StrikesNote,
-				fmt.Sprintf("the backlog kept growing in %s: latencies measure the queue", plural(int64(s.Saturated), "round", "rounds"))}, []string{s.Label}})
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	grave := map[string]int{StrikesCorrectness: 0, StrikesTimings: 1, StrikesNote: 2}
-	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Strikes] - grave[b.Strikes] })
-	heads := map[string]string{StrikesCorrectness: "INVALID ", StrikesTimings: "TIMINGS ", StrikesNote: "note    "}
-	out := []string{"FINDINGS OF THE AUDIT"}
-	for _, x := range all {
-		who := strings.Join(x.who, ", ")
-		if len(x.who) == len(summaries) && len(summaries) > 1 && !strings.Contains(who, " rounds)") {
-			who = "all strategies"
-		}
-		out = append(out, paragraph("  "+heads[x.Strikes], plain(fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, who)), tableWidth)...)
 	}
 	return out
 }

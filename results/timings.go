@@ -12,6 +12,7 @@ func (s *Summary) timings(runs []*Run) {
 	s.Timed = len(use)
 	var throughput, ratio []float64
 	var latency, service []*Latency
+	var late []*Lateness
 	var costs []Cost
 	for _, r := range use {
 		throughput = append(throughput, r.ThroughputPerS)
@@ -22,8 +23,8 @@ func (s *Summary) timings(runs []*Run) {
 		if r.Service != nil {
 			service = append(service, r.Service)
 		}
-		if r.Lateness != nil && r.Lateness.Saturated {
-			s.Saturated++
+		if r.Lateness != nil {
+			late = append(late, r.Lateness)
 		}
 		costs = append(costs, r.Cost)
 	}
@@ -33,7 +34,42 @@ func (s *Summary) timings(runs []*Run) {
 		p := percentiles(service)
 		s.Service = &p
 	}
+	s.lateness(late)
 	s.Cost = medianCost(costs)
+	// The probe is not a timing: any round's will do, and only one has it.
+	for _, r := range runs {
+		if s.Cost.Probe == nil {
+			s.Cost.Probe = r.Cost.Probe
+		}
+	}
+}
+
+func (s *Summary) lateness(rounds []*Lateness) {
+	if len(rounds) == 0 {
+		return
+	}
+	l := &Lateness{}
+	for _, f := range []func(*Lateness) *int64{
+		func(l *Lateness) *int64 { return &l.PacerP50 }, func(l *Lateness) *int64 { return &l.PacerP99 },
+		func(l *Lateness) *int64 { return &l.WorkerP50 }, func(l *Lateness) *int64 { return &l.WorkerP99 },
+	} {
+		values := make([]float64, len(rounds))
+		for i, r := range rounds {
+			values[i] = float64(*f(r))
+		}
+		slices.Sort(values)
+		*f(l) = int64(median(values))
+	}
+	for i, r := range rounds {
+		if i == 0 || r.BacklogEnd > l.BacklogEnd {
+			l.BacklogHalf, l.BacklogEnd = r.BacklogHalf, r.BacklogEnd
+		}
+		if r.Saturated {
+			l.Saturated = true
+			s.Saturated++
+		}
+	}
+	s.Lateness = l
 }
 
 // percentiles condenses one latency per round.
@@ -43,19 +79,25 @@ func percentiles(rounds []*Latency) Percentiles {
 		p.Max = max(p.Max, l.Max)
 		p.AtLeast += l.AtLeast
 	}
-	p.Merged = mergeHistograms(rounds)
+	merged := mergeHistograms(rounds)
+	p.Curve = curveOver(merged)
 	none := func(*Latency) int { return -1 }
-	p.P50 = p.percentile(rounds, 0.5, func(l *Latency) int64 { return l.P50 }, none)
-	p.P90 = p.percentile(rounds, 0.9, func(l *Latency) int64 { return l.P90 }, none)
-	p.P99 = p.percentile(rounds, 0.99, func(l *Latency) int64 { return l.P99 }, func(l *Latency) int { return l.StallsP99 })
-	p.P999 = p.percentile(rounds, 0.999, func(l *Latency) int64 { return l.P999 }, func(l *Latency) int { return l.StallsP999 })
+	p.P50 = p.percentile(rounds, merged, 0.5, func(l *Latency) int64 { return l.P50 }, none)
+	p.P90 = p.percentile(rounds, merged, 0.9, func(l *Latency) int64 { return l.P90 }, none)
+	p.P99 = p.percentile(rounds, merged, 0.99, func(l *Latency) int64 { return l.P99 }, stallsP99)
+	p.P999 = p.percentile(rounds, merged, 0.999, func(l *Latency) int64 { return l.P999 }, func(l *Latency) int { return l.StallsP999 })
 	// Stalls behind p99.99 are not recorded; those behind p99.9 are at least as
 	// many samples, and too few of them rule out the rarer ones too.
-	p.P9999 = p.percentile(rounds, 0.9999, func(l *Latency) int64 { return l.P9999 }, func(l *Latency) int { return l.StallsP999 })
+	p.P9999 = p.percentile(rounds, merged, 0.9999, func(l *Latency) int64 { return l.P9999 }, func(l *Latency) int { return l.StallsP999 })
 	return p
 }
 
-func (p *Percentiles) percentile(rounds []*Latency, q float64, at func(*Latency) int64, stalls func(*Latency) int) Percentile {
+// stallsP99 counts events behind p99. Those behind p99.9 are among them, and may
+// be more where what lies between the two never pauses for long enough to end
+// an event.
+func stallsP99(l *Latency) int { return max(l.StallsP99, l.StallsP999) }
+
+func (p *Percentiles) percentile(rounds []*Latency, merged *Histogram, q float64, at func(*Latency) int64, stalls func(*Latency) int) Percentile {
 	need := minSamples(q)
 	var total int64
 	events, known, each := 0, false, true
@@ -77,50 +119,10 @@ func (p *Percentiles) percentile(rounds []*Latency, q float64, at func(*Latency)
 		return Percentile{Figure{Value: float64(p.Max), Rounds: len(rounds)}, EventDriven}
 	case each:
 		return Percentile{OverRounds(values), PerRound}
-	case p.Merged != nil:
-		v := float64(p.Merged.Quantile(q))
+	case merged != nil:
+		v := float64(merged.Quantile(q))
 		return Percentile{Figure{Value: v, Lo: v, Hi: v, Rounds: len(rounds)}, Merged}
 	default:
 		return Percentile{Figure{Value: float64(p.Max), Rounds: len(rounds)}, TooFew}
 	}
-}
-
-// mergeHistograms adds up all rounds, or returns nil if one has no readable
-// histogram: a part of the rounds would pass for all of them.
-func mergeHistograms(rounds []*Latency) *Histogram {
-	if len(rounds) == 0 {
-		return nil
-	}
-	m := NewHistogram()
-	for _, l := range rounds {
-		h, err := l.Decode()
-		if err != nil || h == nil {
-			return nil
-		}
-		m.Merge(h)
-	}
-	return m
-}
-
-// medianCost takes the median of every figure per decision, and the worst count
-// of keys.
-func medianCost(costs []Cost) Cost {
-	var c Cost
-	for _, f := range []func(*Cost) *float64{
-		func(c *Cost) *float64 { return &c.Commands }, func(c *Cost) *float64 { return &c.RoundTrips },
-		func(c *Cost) *float64 { return &c.Bytes }, func(c *Cost) *float64 { return &c.SQL },
-		func(c *Cost) *float64 { return &c.ModelSQL }, func(c *Cost) *float64 { return &c.Allocs },
-	} {
-		values := make([]float64, len(costs))
-		for i := range costs {
-			values[i] = *f(&costs[i])
-		}
-		slices.Sort(values)
-		*f(&c) = median(values)
-	}
-	for i := range costs {
-		c.KeysAtEnd = max(c.KeysAtEnd, costs[i].KeysAtEnd)
-		c.KeysWithoutTTL = max(c.KeysWithoutTTL, costs[i].KeysWithoutTTL)
-	}
-	return c
 }

@@ -106,6 +106,13 @@ type Shared struct {
 	m  map[string]any
 }
 
+// Len is how many values there are.
+func (s *Shared) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.m)
+}
+
 // SharedValue returns the value of that name, made by the first instance to ask
 // for it. Every caller must ask for the same type.
 func SharedValue[T any](s *Shared, name string, make func() T) T {

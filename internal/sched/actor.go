@@ -24,6 +24,7 @@ type Actor struct {
 	steps  int
 	job    *JobState
 	inside bool // an operation is happening: what it does underneath is part of it
+	again  bool // the operation whose reply it is parked at shall happen once more
 	dying  bool
 	done   bool
 }
@@ -122,21 +123,31 @@ func (a *Actor) park(op Op) error {
 // perform parks at a store operation, lets it happen, and parks once more at its
 // reply where the scheduler splits the two; the commands of a plain pipeline
 // share the reply of the last. It reports whether the error is the scheduler's
-// and not the operation's own.
-func (a *Actor) perform(op Op, effect func() error) (err error, injected bool) {
+// and not the operation's own. What a client library would send again is repeat.
+func (a *Actor) perform(op Op, effect, repeat func() error) (err error, injected bool) {
 	if err := a.park(op); err != nil {
 		return err, true
 	}
 	a.s.Sync()
 	err = a.happen(effect)
 	a.s.note(a, op, Happened, err)
-	if a.s.cfg.SplitReplies && op.Index == op.Of-1 {
-		op.Kind, op.of = Reply, op.Kind
-		if lost := a.park(op); lost != nil {
+	if !a.s.cfg.SplitReplies || op.Index != op.Of-1 {
+		return err, false
+	}
+	reply := op
+	reply.Kind, reply.of = Reply, op.Kind
+	for {
+		if lost := a.park(reply); lost != nil {
 			return lost, true
 		}
+		if !a.again {
+			return err, false
+		}
+		a.again = false
+		a.s.Sync()
+		err = a.happen(repeat)
+		a.s.note(a, op, Repeated, err)
 	}
-	return err, false
 }
 
 func (a *Actor) happen(effect func() error) error {

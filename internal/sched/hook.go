@@ -27,7 +27,8 @@ func (Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if a == nil || a.inside {
 			return next(ctx, cmd)
 		}
-		err, _ := a.perform(Op{Kind: Command, Cmd: cmd, Of: 1}, func() error { return next(ctx, cmd) })
+		effect := func() error { return next(ctx, cmd) }
+		err, _ := a.perform(Op{Kind: Command, Cmd: cmd, Of: 1}, effect, effect)
 		return err // which the client puts into cmd
 	}
 }
@@ -41,7 +42,8 @@ func (Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPip
 			return next(ctx, cmds)
 		}
 		if cmds[0].Name() == "multi" {
-			err, injected := a.perform(Op{Kind: Transaction, Cmds: cmds, Of: 1}, func() error { return next(ctx, cmds) })
+			effect := func() error { return next(ctx, cmds) }
+			err, injected := a.perform(Op{Kind: Transaction, Cmds: cmds, Of: 1}, effect, effect)
 			if injected {
 				setErrors(cmds, err)
 			}
@@ -55,7 +57,7 @@ func (Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPip
 			err, injected := a.perform(op, func() error {
 				happened = true
 				return next(ctx, one)
-			})
+			}, func() error { return next(ctx, cmds) }) // a client repeats the whole pipeline
 			if injected && happened {
 				one = cmds // the reply that was lost was that of all
 			}
@@ -83,6 +85,6 @@ func Statement(ctx context.Context, sql string, run func() error) error {
 	if a == nil || a.inside {
 		return run()
 	}
-	err, _ := a.perform(Op{Kind: SQL, SQL: sql, Of: 1}, run)
+	err, _ := a.perform(Op{Kind: SQL, SQL: sql, Of: 1}, run, run)
 	return err
 }

@@ -29,12 +29,23 @@ type JobState struct {
 	Changed bool
 	Err     error
 
-	job   strategies.Job
-	woken bool
-	due   time.Time
+	job      strategies.Job
+	woken    bool
+	prompted bool
+	due      time.Time
 }
 
+// Every is the job's period, or 0 where only waking starts a round.
+func (j *JobState) Every() time.Duration { return j.job.Every }
+
+// Prompt makes the next round due at once, as if the job's period had ended now.
+// The period goes on as it was.
+func (j *JobState) Prompt() { j.prompted = true }
+
 func (j *JobState) ready(now time.Time) bool {
+	if j.prompted {
+		return true
+	}
 	if j.woken && (j.job.Pending == nil || j.job.Pending()) {
 		return true
 	}
@@ -81,7 +92,7 @@ func (j *Jobs) Start(jobs []strategies.Job) []*Actor {
 func runJob(ctx context.Context, a *Actor) {
 	st := a.job
 	for {
-		st.woken = false
+		st.woken, st.prompted = false, false
 		st.Changed, st.Err = st.job.Run(ctx)
 		st.Rounds++
 		// One wake may stand for more work than fits into a round. A round that

@@ -29,6 +29,7 @@ const (
 	Happened Outcome = iota // with the error in the event, if any, as its own answer
 	Failed                  // the actor was told so; a failed Reply is a lost one
 	Killed                  // the actor died at the operation, which did not happen
+	Repeated                // the operation happened once more; see [Scheduler.Repeat]
 )
 
 // Event is one step of an actor.
@@ -46,6 +47,8 @@ func (e Event) String() string {
 	switch {
 	case e.Outcome == Killed:
 		return s + " (killed)"
+	case e.Outcome == Repeated && e.Err == nil:
+		return s + " (repeated)"
 	case e.Outcome == Failed:
 		return s + " (failed: " + e.Err.Error() + ")"
 	case e.Err != nil:
@@ -133,6 +136,18 @@ func (s *Scheduler) Fail(a *Actor, err error) {
 	}
 	s.note(a, a.op, Failed, err)
 	a.fail = err
+	s.resume(a)
+}
+
+// Repeat makes the Redis operation whose reply a is parked at happen once more,
+// as it does when a client library gets no reply and sends it again; a stays
+// parked at the reply, which is now that of the repetition. Of a plain pipeline
+// everything is repeated, in one step. It panics at anything else.
+func (s *Scheduler) Repeat(a *Actor) {
+	if a.done || a.op.Kind != Reply || a.op.of == SQL {
+		panic("sched: nothing to repeat: " + a.String())
+	}
+	a.again = true
 	s.resume(a)
 }
 

@@ -135,10 +135,6 @@ func lastLines(text string, n int) string {
 	return oneLine(strings.Join(lines[max(0, len(lines)-n):], "\n"))
 }
 
-// errPortTaken is returned by a server's start where another program was faster
-// to use the port.
-var errPortTaken = errors.New("the port was taken by another program")
-
 // startOnFreePort calls start with free loopback ports until one works or the
 // reason is not the port.
 func startOnFreePort(start func(port int) error) error {

@@ -1,6 +1,7 @@
 package stores
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,9 @@ const (
 	newDirSuffix = ".new"
 	lockFile     = "lock"
 	childrenFile = "children"
+	// containerFile says that the owner of the directory used a container, which
+	// records its owner by itself.
+	containerFile = "container"
 )
 
 // privateDir is the directory of one child. The lock in it is held for as long
@@ -59,7 +63,7 @@ func newPrivateDir(parent string) (*privateDir, error) {
 
 // record notes a child for whoever has to clean up after us.
 func (d *privateDir) record(pid int) error {
-	id, err := processIdentity(pid)
+	record, err := processRecord(pid)
 	if err != nil {
 		return fmt.Errorf("record child %d: %w", pid, err)
 	}
@@ -67,7 +71,7 @@ func (d *privateDir) record(pid int) error {
 	if err != nil {
 		return fmt.Errorf("record child %d: %w", pid, err)
 	}
-	_, err = fmt.Fprintf(f, "%d %s\n", pid, id)
+	_, err = fmt.Fprintln(f, record)
 	return errors.Join(err, f.Close())
 }
 
@@ -82,9 +86,18 @@ func (d *privateDir) remove() error {
 }
 
 // removeLeftovers removes the directories in parent whose owners died, and ends
-// what is left of their children. It does what it can: a leftover is no reason
-// not to start.
-func removeLeftovers(parent string) {
+// what is left of their children and containers. It does what it can: a leftover
+// is no reason not to start.
+func removeLeftovers(ctx context.Context, parent string) {
+	containers := false
+	defer func() {
+		if !containers {
+			return // and the engine is not asked
+		}
+		if e, err := findEngine(ctx); err == nil {
+			e.removeOrphans(ctx)
+		}
+	}()
 	found, err := filepath.Glob(filepath.Join(globEscape(parent), dirPrefix+"*"))
 	if err != nil {
 		return
@@ -108,6 +121,7 @@ func removeLeftovers(parent string) {
 			continue // in use, or not one of ours
 		}
 		endRecorded(filepath.Join(path, childrenFile))
+		containers = containers || exists(filepath.Join(path, containerFile))
 		_ = os.RemoveAll(path)
 		_ = lock.Close()
 	}
@@ -122,20 +136,31 @@ func endRecorded(file string) {
 		return
 	}
 	for line := range strings.Lines(string(b)) {
-		number, id, _ := strings.Cut(strings.TrimSpace(line), " ")
-		pid, err := strconv.Atoi(number)
-		if err != nil || pid <= 1 || id == "" {
-			continue
+		if pid, id, ok := parseRecord(line); ok && isStill(pid, id) {
+			endForeign(pid, func() bool { return isStill(pid, id) })
 		}
-		now, err := processIdentity(pid)
-		if err != nil || now != id {
-			continue
-		}
-		endForeign(pid, func() bool {
-			now, err := processIdentity(pid)
-			return err == nil && now == id
-		})
 	}
+}
+
+// processRecord names this or another living process; parseRecord reads it.
+func processRecord(pid int) (string, error) {
+	id, err := processIdentity(pid)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d %s", pid, id), nil
+}
+
+func parseRecord(text string) (pid int, id string, ok bool) {
+	number, id, _ := strings.Cut(strings.TrimSpace(text), " ")
+	pid, err := strconv.Atoi(number)
+	return pid, id, err == nil && pid > 1 && id != ""
+}
+
+// isStill reports whether a recorded process lives.
+func isStill(pid int, id string) bool {
+	now, err := processIdentity(pid)
+	return err == nil && now == id
 }
 
 // globEscape makes a path match itself alone.

@@ -14,10 +14,11 @@ import (
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
-// eachRedis runs f on an embedded and on a real server.
+// eachRedis runs f on every kind of server that can be had here.
 func eachRedis(t *testing.T, f func(t *testing.T, r *stores.Redis)) {
 	t.Run("embedded", func(t *testing.T) { f(t, storetest.EmbeddedRedis(t)) })
 	t.Run("process", func(t *testing.T) { f(t, storetest.Redis(t)) })
+	t.Run("container", func(t *testing.T) { f(t, storetest.ContainerRedis(t)) })
 }
 
 func client(t *testing.T, r *stores.Redis, o stores.ClientOptions) *redis.Client {

@@ -1,6 +1,7 @@
 package stores
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ const postgresURLs = "postgres://"
 type Postgres struct {
 	base  *pgxpool.Config // to reach it; copied for each pool. nil without a server
 	info  Info
-	child *child
+	own   ownServer // nil where somebody else runs it
 	admin *pgxpool.Pool
 	// room is how many connections the server allows ordinary users.
 	room int
@@ -47,13 +48,14 @@ type PoolOptions struct {
 }
 
 // OpenPostgres opens the PostgreSQL that spec names: "auto" (or empty),
-// "process", "embedded" or a URL. auto is process where the programs are found
-// on this machine. Elsewhere, and with embedded, there is no server, and
-// strategies that can do with one use their in-process model.
+// "process", "container", "embedded" or a URL. auto is process where the programs
+// are found on this machine, else container where the image is here already.
+// Elsewhere, and with embedded, there is no server, and strategies that can do
+// without use their in-process model.
 //
 // Errors are of one line, say how to go on, and hold no password.
 func OpenPostgres(ctx context.Context, spec string, o Options) (*Postgres, error) {
-	removeLeftovers(o.dir())
+	removeLeftovers(ctx, o.dir())
 	switch {
 	case spec == "" || spec == "auto":
 		return openPostgresAuto(ctx, o)
@@ -63,6 +65,12 @@ func OpenPostgres(ctx context.Context, spec string, o Options) (*Postgres, error
 			return nil, err
 		}
 		return openPostgresProcess(ctx, bin, o)
+	case spec == "container":
+		e, err := findEngine(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return openPostgresContainer(ctx, e, o)
 	case spec == "embedded" || spec == "none":
 		return noPostgres("asked for"), nil
 	case isPostgresURL(spec):
@@ -74,13 +82,24 @@ func OpenPostgres(ctx context.Context, spec string, o Options) (*Postgres, error
 func openPostgresAuto(ctx context.Context, o Options) (*Postgres, error) {
 	bin, err := findPostgres()
 	if err != nil {
-		return noPostgres("no PostgreSQL found on this machine"), nil
+		return openPostgresWithoutProcess(ctx, o, "no PostgreSQL found on this machine")
 	}
 	p, err := openPostgresProcess(ctx, bin, o)
 	if err != nil && ctx.Err() == nil {
-		return noPostgres(oneLine(err.Error())), nil
+		return openPostgresWithoutProcess(ctx, o, oneLine(err.Error()))
 	}
 	return p, err
+}
+
+func openPostgresWithoutProcess(ctx context.Context, o Options, why string) (*Postgres, error) {
+	if e, err := findEngine(ctx); err == nil && e.hasImage(ctx, cmp.Or(o.Image, DefaultPostgresImage)) {
+		p, err := openPostgresContainer(ctx, e, o)
+		if err == nil || ctx.Err() != nil {
+			return p, err
+		}
+		why += "; " + oneLine(err.Error())
+	}
+	return noPostgres(why), nil
 }
 
 func noPostgres(why string) *Postgres {
@@ -99,14 +118,15 @@ func (p *Postgres) Available() bool { return p.base != nil }
 func (p *Postgres) Info() Info { return p.info }
 
 // Owned reports whether the server was started here and nobody else uses it.
-func (p *Postgres) Owned() bool { return p.child != nil }
+func (p *Postgres) Owned() bool { return p.own != nil }
 
-// PID is the server's first process where it is a child of ours, and otherwise 0.
+// PID is the server's first process where it is a child of ours, and otherwise
+// 0, also for a container.
 func (p *Postgres) PID() int {
-	if p.child == nil {
+	if p.own == nil {
 		return 0
 	}
-	return p.child.pid()
+	return p.own.pid()
 }
 
 // CreateSchema makes a schema, which must not exist.
@@ -183,8 +203,8 @@ func (p *Postgres) Close() error {
 		if p.admin != nil {
 			p.admin.Close()
 		}
-		if p.child != nil {
-			if err := p.child.close(); err != nil {
+		if p.own != nil {
+			if err := p.own.close(); err != nil {
 				p.closed = fmt.Errorf("close postgres: %w", err)
 			}
 		}

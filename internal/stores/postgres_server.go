@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -17,8 +18,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/quotabench/quotabench/internal/clock"
 )
 
 const (
@@ -91,14 +90,35 @@ func startPostgres(ctx context.Context, bin string, port int, user *account, o O
 		return nil, err
 	}
 	data := filepath.Join(dir.path, "data")
-	if err := initDatabase(ctx, bin, dir, data, user); err != nil {
+	password := newPassword()
+	if err := initDatabase(ctx, bin, dir, data, password, user); err != nil {
 		return nil, errors.Join(err, dir.remove())
 	}
-	args := []string{"-D", data}
+	args := append([]string{"-D", data, "-c", "unix_socket_directories="}, postgresSettings("127.0.0.1", port, o)...)
+	cmd := exec.Command(filepath.Join(bin, "postgres"), args...)
+	cmd.Dir, cmd.Env = dir.path, childEnv()
+	c, err := startChild(cmd, dir, stopPostgres, stopPostgres, user)
+	if err != nil {
+		return nil, err
+	}
+	p := &Postgres{own: c, info: Info{Kind: KindProcess, Detail: "child process of " + filepath.Join(bin, "postgres")}}
+	if user != nil {
+		p.info.Detail += ", running as " + user.name
+	}
+	if err := p.aim("127.0.0.1", port, password); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	if err := p.await(ctx, "data_directory", data); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return p, nil
+}
+
+// postgresSettings are the arguments of every server started here.
+func postgresSettings(listen string, port int, o Options) (args []string) {
 	set := func(name, value string) { args = append(args, "-c", name+"="+value) }
 	set("port", strconv.Itoa(port))
-	set("listen_addresses", "127.0.0.1")
-	set("unix_socket_directories", "")
+	set("listen_addresses", listen)
 	set("max_connections", "300")
 	// Strategies that retry provoke errors by the thousand: the log, which nobody
 	// reads, would fill the disk.
@@ -106,26 +126,18 @@ func startPostgres(ctx context.Context, bin string, port int, user *account, o O
 	for name, value := range o.Settings {
 		set(name, value)
 	}
-	cmd := exec.Command(filepath.Join(bin, "postgres"), args...)
-	cmd.Dir, cmd.Env = dir.path, childEnv()
-	c, err := startChild(cmd, dir, stopPostgres, stopPostgres, user)
-	if err != nil {
-		return nil, err
-	}
-	p := &Postgres{child: c, info: Info{Kind: KindProcess, Detail: "child process of " + filepath.Join(bin, "postgres")}}
-	if user != nil {
-		p.info.Detail += ", running as " + user.name
-	}
-	if err := p.awaitChild(ctx, port, data); err != nil {
-		return nil, errors.Join(err, c.close())
-	}
-	return p, nil
+	return args
 }
 
 // initDatabase fills the data directory. Nothing is flushed to disk: what a
 // power cut leaves of it is of no use to anybody.
-func initDatabase(ctx context.Context, bin string, dir *privateDir, data string, user *account) error {
-	cmd := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", ownUser, "-A", "trust",
+func initDatabase(ctx context.Context, bin string, dir *privateDir, data, password string, user *account) error {
+	pwfile, err := dir.writeSecret("password", password+"\n", user)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(pwfile)
+	cmd := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", ownUser, "-A", "scram-sha-256", "--pwfile", pwfile,
 		"-E", "UTF8", "--locale=C", "--no-sync")
 	cmd.Dir, cmd.Env = dir.path, childEnv()
 	if err := mkdirFor(user, data); err != nil {
@@ -138,50 +150,39 @@ func initDatabase(ctx context.Context, bin string, dir *privateDir, data string,
 	return nil
 }
 
-// awaitChild waits until the child answers. Another server could have got the
-// port first: what answers must have the child's data directory.
-func (p *Postgres) awaitChild(ctx context.Context, port int, data string) error {
-	cfg, err := pgxpool.ParseConfig(fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", ownUser, port, ownDatabase))
+// aim sets base to a server started here.
+func (p *Postgres) aim(host string, port int, password string) error {
+	addr := net.JoinHostPort(host, strconv.Itoa(port))
+	cfg, err := pgxpool.ParseConfig(fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", ownUser, addr, ownDatabase))
 	if err != nil {
 		return err
 	}
+	forgetEnvironment(cfg.ConnConfig)
+	cfg.ConnConfig.Password = password
 	p.base = cfg
-	forgetEnvironment(p.base.ConnConfig)
-	for {
-		err := p.tryChild(ctx, data)
-		switch {
-		case err == nil:
-			return nil
-		case p.child.ended():
-			words := p.child.lastWords()
-			if strings.Contains(words, "Address already in use") || strings.Contains(words, "could not create any TCP/IP sockets") {
-				return errPortTaken
-			}
-			return fmt.Errorf("it ended at once: %s", words)
-		case errors.Is(err, errPortTaken):
-			return err
-		case (clock.Wall{}).Sleep(ctx, 5*time.Millisecond) != nil:
-			return fmt.Errorf("it did not answer within %v (%s): %w", openTimeout, oneLine(err.Error()), ctx.Err())
-		}
-	}
+	return nil
 }
 
-// tryChild connects once. The admin pool is open where it returns nil.
-func (p *Postgres) tryChild(ctx context.Context, data string) error {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	if err := p.connect(ctx); err != nil {
+// await waits until the server answers. Another one could have got the port
+// first: ours has the setting. The admin pool is open where no error is returned.
+func (p *Postgres) await(ctx context.Context, setting, value string) error {
+	taken := func(words string) bool {
+		return strings.Contains(words, "Address already in use") || strings.Contains(words, "could not create any TCP/IP sockets")
+	}
+	return await(ctx, p.own, taken, func(ctx context.Context) error {
+		if err := p.connect(ctx); err != nil {
+			return err
+		}
+		var got string
+		err := p.admin.QueryRow(ctx, "SELECT current_setting($1)", setting).Scan(&got)
+		if err == nil && got != value {
+			err = errPortTaken
+		}
+		if err != nil {
+			p.admin.Close()
+		}
 		return err
-	}
-	var dir string
-	err := p.admin.QueryRow(ctx, "SHOW data_directory").Scan(&dir)
-	if err == nil && dir != data {
-		err = errPortTaken
-	}
-	if err != nil {
-		p.admin.Close()
-	}
-	return err
+	})
 }
 
 // forgetEnvironment takes back what pgx read from PG* variables that speak about

@@ -17,7 +17,7 @@ type PostgresStats struct {
 	// Deadlocks that the server resolved.
 	Deadlocks int64
 	// CPU time of all its processes; 0 where it is not known, which is so on
-	// servers not started here, and outside Linux.
+	// servers that are no children of ours, and outside Linux.
 	CPU time.Duration
 }
 
@@ -33,8 +33,8 @@ func (p *Postgres) Stats(ctx context.Context) (stats PostgresStats, ok bool, err
 	if err != nil {
 		return PostgresStats{}, false, fmt.Errorf("ask postgresql for its state: %w", err)
 	}
-	if p.child != nil {
-		stats.CPU, _ = cpuOfTree(p.child.pid())
+	if pid := p.PID(); pid != 0 {
+		stats.CPU, _ = cpuOfTree(pid)
 	}
 	return stats, true, nil
 }

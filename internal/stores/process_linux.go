@@ -65,6 +65,9 @@ func processIdentity(pid int) (string, error) {
 	return f[statStart] + "@" + string(bytes.TrimSpace(boot)), nil
 }
 
+// processNamespace is where the numbers of processes are what they are here.
+func processNamespace() (string, error) { return os.Readlink("/proc/self/ns/pid") }
+
 // cpuOfTree is the CPU time of a process, of its children, and of those
 // children that have ended.
 func cpuOfTree(pid int) (time.Duration, bool) {

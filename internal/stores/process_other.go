@@ -39,4 +39,6 @@ func ownedByUs(fs.FileInfo) bool { return false }
 
 func processIdentity(int) (string, error) { return "", errNoProcesses }
 
+func processNamespace() (string, error) { return "", errNoProcesses }
+
 func cpuOfTree(int) (time.Duration, bool) { return 0, false }

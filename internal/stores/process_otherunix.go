@@ -32,5 +32,8 @@ func processIdentity(pid int) (string, error) {
 	return strings.Join(strings.Fields(started), "-"), nil
 }
 
+// processNamespace: there is one.
+func processNamespace() (string, error) { return "", nil }
+
 // cpuOfTree is not known here.
 func cpuOfTree(int) (time.Duration, bool) { return 0, false }

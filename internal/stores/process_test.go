@@ -18,10 +18,10 @@ import (
 	"github.com/quotabench/quotabench/internal/stores/storetest"
 )
 
-func startVictim(t *testing.T, dir string) (*exec.Cmd, victimReport) {
+func startVictim(t *testing.T, kind, dir string) (*exec.Cmd, victimReport) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), victimEnv+"="+dir)
+	cmd.Env = append(os.Environ(), victimEnv+"="+dir, victimKindEnv+"="+kind)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -30,6 +30,7 @@ func startVictim(t *testing.T, dir string) (*exec.Cmd, victimReport) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // again where the test did
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err != nil {
 		t.Fatal(err)
@@ -37,6 +38,9 @@ func startVictim(t *testing.T, dir string) (*exec.Cmd, victimReport) {
 	var rep victimReport
 	if err := json.Unmarshal(line, &rep); err != nil {
 		t.Fatal(err)
+	}
+	if rep.Err != "" {
+		t.Fatal(rep.Err)
 	}
 	return cmd, rep
 }
@@ -57,7 +61,7 @@ func TestKillLeavesNothingBehind(t *testing.T) {
 	storetest.Postgres(t)
 	parent := t.TempDir()
 	openUp(t, parent)
-	cmd, rep := startVictim(t, parent)
+	cmd, rep := startVictim(t, "process", parent)
 	if rep.Redis == 0 || rep.Postgres == 0 || !alive(rep.Redis) || !alive(rep.Postgres) {
 		t.Fatalf("the servers did not start: %+v", rep)
 	}

@@ -1,6 +1,7 @@
 package stores
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ func init() { redis.SetLogger(&logging.VoidLogger{}) }
 type Redis struct {
 	base  redis.Options // to reach it; copied for each client
 	info  Info
-	child *child
+	own   ownServer // nil where somebody else runs it
 	model *embedded
 	admin *redis.Client
 
@@ -48,12 +49,12 @@ type ClientOptions struct {
 }
 
 // OpenRedis opens the Redis that spec names: "auto" (or empty), "process",
-// "embedded" or a URL. auto is process where a redis-server is found on this
-// machine, and embedded elsewhere.
+// "container", "embedded" or a URL. auto is process where a redis-server is found
+// on this machine, else container where the image is here already, else embedded.
 //
 // Errors are of one line, say how to go on, and hold no password.
 func OpenRedis(ctx context.Context, spec string, o Options) (*Redis, error) {
-	removeLeftovers(o.dir())
+	removeLeftovers(ctx, o.dir())
 	switch {
 	case spec == "" || spec == "auto":
 		return openRedisAuto(ctx, o)
@@ -63,6 +64,12 @@ func OpenRedis(ctx context.Context, spec string, o Options) (*Redis, error) {
 			return nil, err
 		}
 		return openRedisProcess(ctx, bin, o)
+	case spec == "container":
+		e, err := findEngine(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return openRedisContainer(ctx, e, o)
 	case spec == "embedded":
 		return openRedisEmbedded("asked for")
 	case isRedisURL(spec):
@@ -74,27 +81,39 @@ func OpenRedis(ctx context.Context, spec string, o Options) (*Redis, error) {
 func openRedisAuto(ctx context.Context, o Options) (*Redis, error) {
 	bin, err := findRedis()
 	if err != nil {
-		return openRedisEmbedded("no redis-server found on this machine")
+		return openRedisWithoutProcess(ctx, o, "no redis-server found on this machine")
 	}
 	r, err := openRedisProcess(ctx, bin, o)
 	if err != nil && ctx.Err() == nil {
-		return openRedisEmbedded(oneLine(err.Error()))
+		return openRedisWithoutProcess(ctx, o, oneLine(err.Error()))
 	}
 	return r, err
+}
+
+func openRedisWithoutProcess(ctx context.Context, o Options, why string) (*Redis, error) {
+	if e, err := findEngine(ctx); err == nil && e.hasImage(ctx, cmp.Or(o.Image, DefaultRedisImage)) {
+		r, err := openRedisContainer(ctx, e, o)
+		if err == nil || ctx.Err() != nil {
+			return r, err
+		}
+		why += "; " + oneLine(err.Error())
+	}
+	return openRedisEmbedded(why)
 }
 
 // Info describes the server.
 func (r *Redis) Info() Info { return r.info }
 
 // Owned reports whether the server was started here and nobody else uses it.
-func (r *Redis) Owned() bool { return r.child != nil || r.model != nil }
+func (r *Redis) Owned() bool { return r.own != nil || r.model != nil }
 
-// PID is the server's process where it is a child of ours, and otherwise 0.
+// PID is the server's process where it is a child of ours, and otherwise 0, also
+// for a container.
 func (r *Redis) PID() int {
-	if r.child == nil {
+	if r.own == nil {
 		return 0
 	}
-	return r.child.pid()
+	return r.own.pid()
 }
 
 // Admin is a client for the harness' own use. It is not metered, and is closed
@@ -161,8 +180,8 @@ func (r *Redis) connect(ctx context.Context) error {
 func (r *Redis) Close() error {
 	r.closing.Do(func() {
 		errs := []error{r.admin.Close()}
-		if r.child != nil {
-			errs = append(errs, r.child.close())
+		if r.own != nil {
+			errs = append(errs, r.own.close())
 		}
 		if r.model != nil {
 			r.model.close()

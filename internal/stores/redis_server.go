@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/quotabench/quotabench/internal/clock"
 )
 
 // oldestRedis is the first major version that speaks RESP3, which the client
@@ -39,8 +37,6 @@ func findRedis() (string, error) {
 }
 
 func openRedisProcess(ctx context.Context, bin string, o Options) (*Redis, error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
 	var r *Redis
 	err := startOnFreePort(func(port int) (err error) {
 		r, err = startRedis(ctx, bin, port, o)
@@ -57,13 +53,12 @@ func startRedis(ctx context.Context, bin string, port int, o Options) (*Redis, e
 	if err != nil {
 		return nil, err
 	}
-	args := []string{
-		"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir.path,
-		"--daemonize", "no", "--save", "", "--appendonly", "no",
+	password := redisPassword(o)
+	config, err := dir.writeSecret("redis.conf", redisConfig(password), nil)
+	if err != nil {
+		return nil, errors.Join(err, dir.remove())
 	}
-	for name, value := range o.Settings {
-		args = append(args, "--"+name, value)
-	}
+	args := append([]string{config, "--dir", dir.path, "--daemonize", "no"}, redisSettings("127.0.0.1", port, o)...)
 	cmd := exec.Command(bin, args...)
 	cmd.Dir, cmd.Env = dir.path, childEnv()
 	c, err := startChild(cmd, dir, stopRedis, stopRedis, nil)
@@ -71,53 +66,58 @@ func startRedis(ctx context.Context, bin string, port int, o Options) (*Redis, e
 		return nil, err
 	}
 	r := &Redis{
-		base:  redis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Password: o.Settings["requirepass"]},
-		child: c,
-		info:  Info{Kind: KindProcess, Detail: "child process of " + bin},
+		base: redis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Password: password},
+		own:  c,
+		info: Info{Kind: KindProcess, Detail: "child process of " + bin},
 	}
-	if err := r.awaitChild(ctx); err != nil {
+	err = r.await(ctx, func(ctx context.Context) (bool, error) {
+		st, _, err := r.Stats(ctx)
+		return st.pid == c.pid(), err
+	})
+	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return r, nil
 }
 
-// awaitChild waits until the child answers. Another server could have got the
-// port first: what answers must have the child's process number.
-func (r *Redis) awaitChild(ctx context.Context) error {
-	for {
-		err := r.tryChild(ctx)
-		switch {
-		case err == nil:
-			return nil
-		case r.child.ended():
-			words := r.child.lastWords()
-			if strings.Contains(words, "Address already in use") {
-				return errPortTaken
-			}
-			return fmt.Errorf("it ended at once: %s", words)
-		case errors.Is(err, errPortTaken):
-			return err
-		case (clock.Wall{}).Sleep(ctx, 5*time.Millisecond) != nil:
-			return fmt.Errorf("it did not answer within %v: %w", openTimeout, ctx.Err())
-		}
+// redisPassword is the password of a server started here.
+func redisPassword(o Options) string {
+	if p := o.Settings["requirepass"]; p != "" {
+		return p
 	}
+	return newPassword()
 }
 
-// tryChild connects once. The admin client is open where it returns nil.
-func (r *Redis) tryChild(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	if err := r.connect(ctx); err != nil {
-		return err
+// redisSettings are the arguments of every server started here, but for its
+// password and its folder.
+func redisSettings(bind string, port int, o Options) []string {
+	args := []string{"--bind", bind, "--port", strconv.Itoa(port), "--save", "", "--appendonly", "no"}
+	for name, value := range o.Settings {
+		if name != "requirepass" {
+			args = append(args, "--"+name, value)
+		}
 	}
-	st, _, err := r.Stats(ctx)
-	if err == nil && st.pid != r.child.pid() {
-		err = errPortTaken
-	}
-	if err != nil {
-		return errors.Join(err, r.admin.Close())
-	}
-	return nil
+	return args
+}
+
+// await waits until the server answers. Another one could have got the port
+// first: ours is to say whether what answers is not it. The admin client is open
+// where no error is returned.
+func (r *Redis) await(ctx context.Context, ours func(context.Context) (bool, error)) error {
+	taken := func(words string) bool { return strings.Contains(words, "Address already in use") }
+	return await(ctx, r.own, taken, func(ctx context.Context) error {
+		if err := r.connect(ctx); err != nil {
+			return err
+		}
+		ok, err := ours(ctx)
+		if err == nil && !ok {
+			err = errPortTaken
+		}
+		if err != nil {
+			return errors.Join(err, r.admin.Close())
+		}
+		return nil
+	})
 }
 
 func isRedisURL(spec string) bool {

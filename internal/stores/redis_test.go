@@ -158,7 +158,6 @@ func TestOpenRedisErrors(t *testing.T) {
 		spec string
 		want []string
 	}{
-		{"container", []string{"not available in this version", "process", "embedded"}},
 		{"proces", []string{`"proces"`, "auto, process, container, embedded", "redis://"}},
 		{"http://u:" + secret + "@h/", []string{"auto, process, container, embedded"}},
 		{"redis://u:" + secret + "@" + unreachable, []string{unreachable, "connection refused", "start one", "--redis process", "--redis embedded"}},

@@ -13,10 +13,11 @@ type Kind string
 
 // The kinds.
 const (
-	KindURL      Kind = "url"      // a server somebody else runs
-	KindProcess  Kind = "process"  // a child process of ours
-	KindEmbedded Kind = "embedded" // miniredis inside this process
-	KindModel    Kind = "model"    // no PostgreSQL: strategies use their in-process model
+	KindURL       Kind = "url"       // a server somebody else runs
+	KindProcess   Kind = "process"   // a child process of ours
+	KindContainer Kind = "container" // a container of ours
+	KindEmbedded  Kind = "embedded"  // miniredis inside this process
+	KindModel     Kind = "model"     // no PostgreSQL: strategies use their in-process model
 )
 
 // Info describes an open store for people and reports. It holds no password.
@@ -42,6 +43,12 @@ type Options struct {
 	// e.g. "maxmemory" for Redis or "synchronous_commit" for PostgreSQL. Other
 	// kinds do not take any.
 	Settings map[string]string
+	// Image is the container image; empty means [DefaultRedisImage] or
+	// [DefaultPostgresImage]. It must be made as the official ones are.
+	Image string
+	// NoPull refuses an image that is not on the machine yet, instead of asking a
+	// registry for it.
+	NoPull bool
 }
 
 func (o Options) dir() string {
@@ -64,9 +71,6 @@ const attemptTimeout = time.Second
 
 // badSpec explains which values a store's flag takes.
 func badSpec(flag, spec, urls string) error {
-	if spec == "container" {
-		return fmt.Errorf("--%s container is not available in this version: use process, embedded or a URL (%s)", flag, urls)
-	}
 	shown := fmt.Sprintf("%q ", spec)
 	if strings.ContainsAny(spec, "@/?") { // may be a mistyped URL, and hold a password
 		shown = "value "

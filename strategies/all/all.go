@@ -10,4 +10,5 @@ import (
 	_ "github.com/quotabench/quotabench/strategies/reserve"
 	_ "github.com/quotabench/quotabench/strategies/tiered"
 	_ "github.com/quotabench/quotabench/strategies/ttlcounter"
+	_ "github.com/quotabench/quotabench/strategies/window"
 )

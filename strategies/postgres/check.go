@@ -15,22 +15,23 @@ import (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:   "pg-check",
-		Source: "003 (ADR-005)",
-		Doc:    "PostgreSQL only: read what remains, then add to what is used",
-		Form:   strategies.Documented,
-		Needs:  []strategies.Need{strategies.NeedPostgres},
-		Excluded: map[strategies.Mode]string{
-			strategies.ModeSimulate: "it is SQL: what its statements do to each other is PostgreSQL's own, and no model stands in for that",
-		},
-		Kinds:  []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
-		Reset:  strategies.ResetsMissing,
-		Counts: strategies.CountsAdmitted,
+		Name:      "pg-check",
+		Source:    "003 (ADR-005)",
+		Doc:       "PostgreSQL only: read what remains, then add to what is used",
+		Form:      strategies.Documented,
+		Needs:     []strategies.Need{strategies.NeedPostgres},
+		Excluded:  notSimulated,
+		Kinds:     kinds,
+		Reset:     strategies.ResetsMissing,
+		GivesBack: true,
+		Counts:    strategies.CountsAdmitted,
 		// Of the admitted requests take the one that reads last. It fits into what
 		// it reads, and whoever charges after that read was in flight with it.
+		// Neither a repeated command nor a lost reply is tolerated: a refund that is
+		// made twice gives units of others back.
 		Guarantee: []strategies.Clause{{
 			Property:  strategies.PropertyLeak,
-			Tolerates: []strategies.Fault{strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry},
+			Tolerates: []strategies.Fault{strategies.FaultCrash},
 			Formula:   "L + (in flight - 1) x largest cost",
 			Bound:     func(p strategies.Params) int64 { return max(p.InFlight-1, 0) * p.MaxCost },
 		}},
@@ -64,7 +65,7 @@ func openCheck(ctx context.Context, env strategies.Env) (strategies.Strategy, er
 // Take implements strategies.Strategy.
 func (c *check) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	p := req.Policy
-	remaining, known, err := c.number(ctx, sqlRemaining, req.Subject, p)
+	remaining, known, err := number(ctx, c.pool, sqlRemaining, req.Subject, p)
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("read what remains: %w", err)
 	}
@@ -101,7 +102,7 @@ func (c *check) Refund(ctx context.Context, r quota.Reservation) error {
 
 // Used implements strategies.Viewer.
 func (c *check) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	used, known, err := c.number(ctx, sqlUsed, s, p)
+	used, known, err := number(ctx, c.pool, sqlUsed, s, p)
 	if err != nil {
 		return nil, fmt.Errorf("read what is used: %w", err)
 	}
@@ -124,9 +125,10 @@ func (c *check) Provision(ctx context.Context, p *quota.Policy, grants []strateg
 // Close implements strategies.Strategy; there is nothing to release.
 func (c *check) Close(context.Context) error { return nil }
 
-// number runs a query for one number of one subject's row.
-func (c *check) number(ctx context.Context, sql string, s quota.Subject, p *quota.Policy) (n int64, known bool, err error) {
-	err = c.pool.QueryRow(ctx, sql, string(s), p.Name).Scan(&n)
+// number runs a statement that returns one number of one subject's row; found is
+// false where it returns none. More arguments follow the subject and the policy.
+func number(ctx context.Context, pool *pgxpool.Pool, sql string, s quota.Subject, p *quota.Policy, more ...any) (n int64, found bool, err error) {
+	err = pool.QueryRow(ctx, sql, append([]any{string(s), p.Name}, more...)...).Scan(&n)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, false, nil
 	}

@@ -73,17 +73,20 @@ func newPool(t *testing.T, tr pgx.QueryTracer) *pgxpool.Pool {
 	return pool
 }
 
-func open(t *testing.T, pool *pgxpool.Pool) strategies.Strategy {
+func open(t *testing.T, pool *pgxpool.Pool, name string) strategies.Strategy {
 	t.Helper()
-	s, err := tryOpen(t.Context(), pool)
+	s, err := tryOpen(t.Context(), pool, name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func tryOpen(ctx context.Context, pool *pgxpool.Pool) (strategies.Strategy, error) {
-	meta, err := strategies.Lookup("pg-check")
+// names are those of the package's strategies.
+var names = []string{"pg-check", "pg-conditional"}
+
+func tryOpen(ctx context.Context, pool *pgxpool.Pool, name string) (strategies.Strategy, error) {
+	meta, err := strategies.Lookup(name)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +103,7 @@ func policy(t *testing.T, name string, limit int64) *quota.Policy {
 	return &p
 }
 
-func take(t *testing.T, s strategies.Strategy, ctx context.Context, subject quota.Subject, p *quota.Policy, units int64) quota.Decision {
+func take(ctx context.Context, t *testing.T, s strategies.Strategy, subject quota.Subject, p *quota.Policy, units int64) quota.Decision {
 	t.Helper()
 	d, err := s.Take(ctx, quota.Request{Subject: subject, Policy: p, Units: units})
 	if err != nil {
@@ -123,7 +126,7 @@ func wantUsed(t *testing.T, s strategies.Strategy, subject quota.Subject, p *quo
 
 func TestSequential(t *testing.T) {
 	tr := &tracer{}
-	s := open(t, newPool(t, tr))
+	s := open(t, newPool(t, tr), "pg-check")
 	tr.take()
 	p, other := policy(t, "agent-tokens", 10), policy(t, "user-links", 10)
 	wantUsed(t, s, "a", p, quota.Reading{})
@@ -138,7 +141,7 @@ func TestSequential(t *testing.T) {
 		{6, 0, true, "SELECT UPDATE"},
 		{1, 0, false, "SELECT"},
 	} {
-		d := take(t, s, t.Context(), "a", p, step.units)
+		d := take(t.Context(), t, s, "a", p, step.units)
 		if d.Admitted != step.admitted || d.Remaining != step.remaining || d.Tier != quota.TierPostgres {
 			t.Errorf("step %d: %+v, want %+v", i, d, step)
 		}
@@ -148,8 +151,8 @@ func TestSequential(t *testing.T) {
 	}
 	wantUsed(t, s, "a", p, quota.Reading{Units: 10, Known: true})
 	for what, d := range map[string]quota.Decision{
-		"subject": take(t, s, t.Context(), "b", p, 10),
-		"policy":  take(t, s, t.Context(), "a", other, 10),
+		"subject": take(t.Context(), t, s, "b", p, 10),
+		"policy":  take(t.Context(), t, s, "a", other, 10),
 	} {
 		if !d.Admitted {
 			t.Errorf("another %s shares the quota: %+v", what, d)
@@ -159,12 +162,12 @@ func TestSequential(t *testing.T) {
 
 // TestCallersPassBetweenReadAndCharge: both are admitted, neither charge is lost.
 func TestCallersPassBetweenReadAndCharge(t *testing.T) {
-	s := open(t, newPool(t, &tracer{}))
+	s := open(t, newPool(t, &tracer{}), "pg-check")
 	p := policy(t, "agent-tokens", 10)
 	for _, verb := range []string{"INSERT", "UPDATE"} {
 		subject := quota.Subject(verb)
 		var other quota.Decision
-		d := take(t, s, at(t.Context(), verb, func() { other = take(t, s, t.Context(), subject, p, 10) }), subject, p, 10)
+		d := take(at(t.Context(), verb, func() { other = take(t.Context(), t, s, subject, p, 10) }), t, s, subject, p, 10)
 		if !d.Admitted || !other.Admitted {
 			t.Errorf("before %s: %+v and %+v, want both admitted", verb, d, other)
 		}
@@ -173,16 +176,16 @@ func TestCallersPassBetweenReadAndCharge(t *testing.T) {
 }
 
 func TestRefundAndProvision(t *testing.T) {
-	s := open(t, newPool(t, nil))
+	s := open(t, newPool(t, nil), "pg-check")
 	p := policy(t, "agent-storage", 100)
 	grant := strategies.Grant{Subject: "a", Limit: 50, Used: 20}
 	if err := s.(strategies.Provisioner).Provision(t.Context(), p, []strategies.Grant{grant, {Subject: "b", Limit: 1}}); err != nil {
 		t.Fatal(err)
 	}
-	if d := take(t, s, t.Context(), "a", p, 31); d.Admitted || d.Remaining != 30 {
+	if d := take(t.Context(), t, s, "a", p, 31); d.Admitted || d.Remaining != 30 {
 		t.Errorf("31 of 30: %+v", d)
 	}
-	d := take(t, s, t.Context(), "a", p, 30)
+	d := take(t.Context(), t, s, "a", p, 30)
 	for _, left := range []int64{20, -10} {
 		if err := s.(strategies.Refunder).Refund(t.Context(), d.Reservation); err != nil {
 			t.Fatal(err)
@@ -193,19 +196,19 @@ func TestRefundAndProvision(t *testing.T) {
 	if err := s.(strategies.Provisioner).Provision(t.Context(), p, []strategies.Grant{grant}); err != nil {
 		t.Fatal(err)
 	}
-	if d := take(t, s, t.Context(), "a", p, 140); !d.Admitted || d.Remaining != 0 {
+	if d := take(t.Context(), t, s, "a", p, 140); !d.Admitted || d.Remaining != 0 {
 		t.Errorf("140 of 140 after the limit was raised: %+v", d)
 	}
 }
 
 func TestNoReset(t *testing.T) {
-	s := open(t, newPool(t, nil))
+	s := open(t, newPool(t, nil), "pg-check")
 	p := policy(t, "user-links", 2)
-	take(t, s, t.Context(), "a", p, 2)
+	take(t.Context(), t, s, "a", p, 2)
 	later := *p
 	now := clock.Wall{}.Now()
 	later.Window.Timeline = quota.Timeline{Real: now, Policy: now.AddDate(0, 1, 0)}
-	if d := take(t, s, t.Context(), "a", &later, 1); d.Admitted {
+	if d := take(t.Context(), t, s, "a", &later, 1); d.Admitted {
 		t.Errorf("a month later: %+v, want a rejection", d)
 	}
 }
@@ -213,81 +216,89 @@ func TestNoReset(t *testing.T) {
 // TestConcurrent stays within the declared bound, and counts what it admitted.
 func TestConcurrent(t *testing.T) {
 	const workers, limit = 8, 60
-	s := open(t, newPool(t, nil))
-	p := policy(t, "user-links", limit)
-	var admitted, failed atomic.Int64
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for range 20 {
-				d, err := s.Take(t.Context(), quota.Request{Subject: "a", Policy: p, Units: 1})
-				if err != nil {
-					failed.Add(1)
+	for _, name := range names {
+		s := open(t, newPool(t, nil), name)
+		p := policy(t, "user-links", limit)
+		var admitted, failed atomic.Int64
+		var wg sync.WaitGroup
+		for range workers {
+			wg.Go(func() {
+				for range 20 {
+					d, err := s.Take(t.Context(), quota.Request{Subject: "a", Policy: p, Units: 1})
+					if err != nil {
+						failed.Add(1)
+					}
+					if d.Admitted {
+						admitted.Add(1)
+					}
 				}
-				if d.Admitted {
-					admitted.Add(1)
-				}
-			}
-		})
+			})
+		}
+		wg.Wait()
+		meta, err := strategies.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		over := meta.Guarantee[0].Bound(strategies.Params{Limit: limit, MaxCost: 1, InFlight: workers})
+		if n := admitted.Load(); failed.Load() > 0 || n < limit || n > limit+over {
+			t.Errorf("%s: %d admitted and %d failed, want %d to %d and none", name, n, failed.Load(), limit, limit+over)
+		}
+		wantUsed(t, s, "a", p, quota.Reading{Units: admitted.Load(), Known: true})
 	}
-	wg.Wait()
-	meta, err := strategies.Lookup("pg-check")
-	if err != nil {
-		t.Fatal(err)
-	}
-	over := meta.Guarantee[0].Bound(strategies.Params{Limit: limit, MaxCost: 1, InFlight: workers})
-	if n := admitted.Load(); failed.Load() > 0 || n < limit || n > limit+over {
-		t.Errorf("%d admitted and %d failed, want %d to %d and none", n, failed.Load(), limit, limit+over)
-	}
-	wantUsed(t, s, "a", p, quota.Reading{Units: admitted.Load(), Known: true})
 }
 
 // TestInstancesOpenTogether: the table is made once, whoever comes first.
 func TestInstancesOpenTogether(t *testing.T) {
 	pool := newPool(t, nil)
-	errs := make(chan error, 8)
-	for range cap(errs) {
-		go func() {
-			_, err := tryOpen(t.Context(), pool)
-			errs <- err
-		}()
-	}
-	for range cap(errs) {
-		if err := <-errs; err != nil {
-			t.Error(err)
+	for _, name := range names {
+		errs := make(chan error, 8)
+		for range cap(errs) {
+			go func() {
+				_, err := tryOpen(t.Context(), pool, name)
+				errs <- err
+			}()
 		}
-	}
-	if _, err := tryOpen(t.Context(), nil); err == nil {
-		t.Error("opens without PostgreSQL")
+		for range cap(errs) {
+			if err := <-errs; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := tryOpen(t.Context(), nil, name); err == nil {
+			t.Errorf("%s opens without PostgreSQL", name)
+		}
 	}
 }
 
 func TestCancelled(t *testing.T) {
-	s := open(t, newPool(t, nil))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
-	defer cancel()
-	if d, err := s.Take(ctx, quota.Request{Subject: "a", Policy: policy(t, "user-links", 2), Units: 1}); err == nil {
-		t.Errorf("%+v, want an error", d)
+	for _, name := range names {
+		s := open(t, newPool(t, nil), name)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+		defer cancel()
+		if d, err := s.Take(ctx, quota.Request{Subject: "a", Policy: policy(t, "user-links", 2), Units: 1}); err == nil {
+			t.Errorf("%s: %+v, want an error", name, d)
+		}
 	}
 }
 
 // TestProvisionIsBulk: ten thousand subjects are one statement.
 func TestProvisionIsBulk(t *testing.T) {
-	tr := &tracer{}
-	s := open(t, newPool(t, tr))
-	tr.take()
 	grants := make([]strategies.Grant, 10_000)
 	for i := range grants {
 		grants[i] = strategies.Grant{Subject: quota.Subject(strings.Repeat("s", i%7+1) + time.Duration(i).String()), Limit: 5, Used: int64(i % 5)}
 	}
 	p := policy(t, "user-links", 5)
-	start := clock.Nano()
-	if err := s.(strategies.Provisioner).Provision(t.Context(), p, grants); err != nil {
-		t.Fatal(err)
+	for _, name := range names {
+		tr := &tracer{}
+		s := open(t, newPool(t, tr), name)
+		tr.take()
+		start := clock.Nano()
+		if err := s.(strategies.Provisioner).Provision(t.Context(), p, grants); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: 10,000 subjects in %s", name, time.Duration(clock.Nano()-start))
+		if got := tr.take(); got != "INSERT" {
+			t.Errorf("%s sends %q, want one INSERT", name, got)
+		}
+		wantUsed(t, s, grants[9_999].Subject, p, quota.Reading{Units: 4, Known: true})
 	}
-	t.Logf("10,000 subjects in %s", time.Duration(clock.Nano()-start))
-	if got := tr.take(); got != "INSERT" {
-		t.Errorf("sends %q, want one INSERT", got)
-	}
-	wantUsed(t, s, grants[9_999].Subject, p, quota.Reading{Units: 4, Known: true})
 }

@@ -6,4 +6,23 @@
 // one UPDATE. The two are separate statements, so callers who read the same
 // remainder are all admitted; the UPDATE adds to what is there, so that none of
 // their charges is lost. Nothing in the record resets the counts.
+//
+// pg-conditional puts the check into the UPDATE, for comparison: callers of one
+// subject wait for each other's row lock, and the condition is looked at again
+// after the wait. Its rows are per window.
 package postgres
+
+import (
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// kinds: a row holds what is used in a window, and a rolling window is always
+// being left behind.
+var kinds = []quota.Kind{
+	quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
+}
+
+var notSimulated = map[strategies.Mode]string{
+	strategies.ModeSimulate: "it is SQL: what its statements do to each other is PostgreSQL's own, and no model stands in for that",
+}

@@ -2,9 +2,13 @@ package postgres
 
 import _ "embed"
 
-// tableUsage is the table that sql/schema.sql makes.
-const tableUsage = "quota_usage"
+// The tables that sql/schema.sql and sql/window_schema.sql make.
+const (
+	tableUsage   = "quota_usage"
+	tableWindows = "quota_windows"
+)
 
+// Of pg-check.
 var (
 	//go:embed sql/schema.sql
 	sqlSchema string
@@ -18,4 +22,20 @@ var (
 	sqlUsed string
 	//go:embed sql/provision.sql
 	sqlProvision string
+)
+
+// Of pg-conditional.
+var (
+	//go:embed sql/window_schema.sql
+	sqlWindowSchema string
+	//go:embed sql/window_charge.sql
+	sqlWindowCharge string
+	//go:embed sql/window_first_use.sql
+	sqlWindowFirstUse string
+	//go:embed sql/window_refund.sql
+	sqlWindowRefund string
+	//go:embed sql/window_used.sql
+	sqlWindowUsed string
+	//go:embed sql/window_provision.sql
+	sqlWindowProvision string
 )

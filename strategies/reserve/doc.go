@@ -1,7 +1,8 @@
 // Package reserve holds the strategies of record 004, tenants' storage: the race
-// that it starts from, "check-then-set", and its answer, "lua-reserve", which
-// reserves and refunds by script and is overwritten from the table of stored
-// files by a nightly job.
+// that it starts from, "check-then-set"; the same under a lock in each process,
+// "app-lock", which it rules out for several instances; and its answer,
+// "lua-reserve", which reserves and refunds by script and is overwritten from the
+// table of stored files by a nightly job.
 //
 // The record knows no windows: what is reserved stays so until it is given back.
 package reserve
@@ -24,6 +25,7 @@ var kinds = []quota.Kind{
 }
 
 func init() {
+	strategies.Register(appLockMeta)
 	strategies.Register(checkThenSetMeta)
 	strategies.Register(luaReserveMeta)
 }

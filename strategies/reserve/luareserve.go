@@ -32,30 +32,51 @@ var luaReserveMeta = strategies.Meta{
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
 	Counts:    strategies.CountsAdmitted,
+	Options: []strategies.Option{{
+		Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral},
+		Doc: "any: a failed upload and a deleted file give their units back; " +
+			"literal: neither does, as the listing refunds only where it fails to make the upload's URL",
+	}},
 	Guarantee: []strategies.Clause{{
 		// The sync job counts stored files only. It forgets every reservation whose
 		// upload is still under way, and what it forgets can be reserved again, in
-		// every round. Neither a repeated refund nor a lost key is noticed.
+		// every round: once it has run, nothing is promised. Neither a repeated
+		// refund nor a lost key is noticed.
 		Property:  strategies.PropertyLeak,
 		Tolerates: []strategies.Fault{strategies.FaultCrash, strategies.FaultOutage},
-		Formula:   "L until the sync job runs; then all that was asked",
+		Formula:   "L while no sync round has run",
 		Bound: func(p strategies.Params) int64 {
 			if p.SyncPeriod == 0 {
 				return 0
 			}
-			return max(0, p.Offered-p.Limit)
+			return p.Offered
 		},
 	}},
 	Open: openLuaReserve,
 }
 
+// The values of the option refund.
+const (
+	refundAny     = "any"
+	refundLiteral = "literal"
+)
+
 // luaReserve is record 004's decision. A tenant without a limit key has a limit
 // of 0, and a Redis that does not answer is an error: the record describes
 // neither failing open nor failing closed.
+//
+// What is refunded differs between the record's prose and its listing. The prose
+// (refund=any) gives units back when an upload fails and when a file is deleted.
+// The listing (refund=literal) reserves, makes the URL that the client uploads to,
+// and refunds if that step throws; nothing in it hears of the upload itself, or of
+// a deletion. Making a URL asks no store and does not fail here, so that with
+// refund=literal Redis never gets anything back but from the sync job.
 type luaReserve struct {
 	redis redis.UniversalClient
 	keys  keys
 	files source
+	// refunds is false for refund=literal.
+	refunds bool
 }
 
 var (
@@ -77,7 +98,10 @@ func openLuaReserve(ctx context.Context, env strategies.Env) (strategies.Strateg
 			return nil, fmt.Errorf("loading the scripts: %w", err)
 		}
 	}
-	return &luaReserve{redis: env.Redis, keys: newKeys(env), files: files}, nil
+	return &luaReserve{
+		redis: env.Redis, keys: newKeys(env), files: files,
+		refunds: env.Options["refund"] != refundLiteral,
+	}, nil
 }
 
 // Take implements [strategies.Strategy].
@@ -111,7 +135,8 @@ func (s *luaReserve) Commit(ctx context.Context, r quota.Reservation, actual int
 
 // Refund implements [strategies.Refunder]: after a failed upload it gives back
 // what was reserved, after a file's deletion what the file took. It keeps no
-// record of having done so.
+// record of having done so. With refund=literal a deleted file leaves the table
+// and Redis hears nothing.
 func (s *luaReserve) Refund(ctx context.Context, r quota.Reservation) error {
 	if r.Request.Policy == nil {
 		return errNoReservation
@@ -120,6 +145,9 @@ func (s *luaReserve) Refund(ctx context.Context, r quota.Reservation) error {
 	size, stored, err := s.files.remove(ctx, fileOf(r))
 	if err != nil {
 		return err
+	}
+	if !s.refunds {
+		return nil
 	}
 	if stored {
 		units = size

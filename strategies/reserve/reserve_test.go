@@ -2,6 +2,7 @@ package reserve
 
 import (
 	"context"
+	"io"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -23,7 +24,7 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 	t.Helper()
 	env := func(t *testing.T, server *stores.Redis) strategies.Env {
 		c := server.Client(stores.ClientOptions{PoolSize: 4})
-		t.Cleanup(func() { c.Close() })
+		t.Cleanup(func() { closing(t, c) })
 		return strategies.Env{Clock: clock.Wall{}, Redis: c, Shared: new(strategies.Shared), Prefix: storetest.Prefix(t), Instances: 1}
 	}
 	t.Run("embedded", func(t *testing.T) {
@@ -42,6 +43,13 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 		e.Postgres = pool
 		test(t, e)
 	})
+}
+
+func closing(t *testing.T, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // tenantOf opens lua-reserve with one tenant who has used so much.
@@ -88,8 +96,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// sync runs the nightly job.
-func sync(t *testing.T, s *luaReserve) (changed bool) {
+// nightly runs the sync job.
+func nightly(t *testing.T, s *luaReserve) (changed bool) {
 	t.Helper()
 	changed, err := s.Jobs()[0].Run(t.Context())
 	must(t, err)
@@ -119,7 +127,7 @@ func (b *betweenGetAndSet) ProcessHook(next redis.ProcessHook) redis.ProcessHook
 func TestRecordedRace(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		other := redis.NewClient(env.Redis.(*redis.Client).Options())
-		t.Cleanup(func() { other.Close() })
+		t.Cleanup(func() { closing(t, other) })
 		a, err := checkThenSetMeta.Open(t.Context(), env)
 		must(t, err)
 		env.Redis = other
@@ -176,23 +184,57 @@ func TestFiles(t *testing.T) {
 		if err := s.Commit(t.Context(), b, 200); err == nil {
 			t.Error("one upload can become two files")
 		}
-		if !sync(t, s) {
+		if !nightly(t, s) {
 			t.Error("the job says that it changed nothing")
 		}
 		used(t, s, 420)
-		if sync(t, s) {
+		if nightly(t, s) {
 			t.Error("the job says that it changed something again")
 		}
 		must(t, s.Refund(t.Context(), a)) // the file is deleted: its own size comes back
 		used(t, s, 300)
-		if sync(t, s) {
+		if nightly(t, s) {
 			t.Error("a deleted file still counts")
 		}
 		must(t, s.Refund(t.Context(), a)) // a second time, nothing is known of a file
 		used(t, s, 150)
-		sync(t, s)
+		nightly(t, s)
 		used(t, s, 300)
 	})
+}
+
+// TestRefundLiteral: neither a failed upload nor a deleted file gives anything
+// back to Redis. The table of files knows, and so does the job.
+func TestRefundLiteral(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		env.Options = strategies.Options{"refund": refundLiteral}
+		s := tenantOf(t, env, 100)
+		failed, deleted, kept := take(t, s, 400, true), take(t, s, 300, true), take(t, s, 200, true)
+		must(t, s.Refund(t.Context(), failed))
+		used(t, s, 1000)
+		must(t, s.Commit(t.Context(), deleted, 300))
+		must(t, s.Commit(t.Context(), kept, 150))
+		must(t, s.Refund(t.Context(), deleted))
+		used(t, s, 1000)
+		take(t, s, 1, false) // although 250 MB are all that is stored
+		nightly(t, s)
+		used(t, s, 250)
+		take(t, s, 750, true)
+	})
+}
+
+// TestLeakClause: what is promised ends with the first round of the job.
+func TestLeakClause(t *testing.T) {
+	c := luaReserveMeta.Guarantee[0]
+	p := strategies.Params{Limit: 1000, MaxCost: 150, InFlight: 50, Instances: 2, Offered: 2000}
+	if over := c.Bound(p); over != 0 {
+		t.Errorf("allows %d units over the limit before any round", over)
+	}
+	// All that was asked for may be admitted on top of a limit that was used up at
+	// the start.
+	if p.SyncPeriod = syncEvery; c.Bound(p) < p.Offered {
+		t.Errorf("allows %d units after a round, and %d may leak", c.Bound(p), p.Offered)
+	}
 }
 
 // TestSyncErasesReservations: an upload that is under way when the job runs is
@@ -202,12 +244,12 @@ func TestSyncErasesReservations(t *testing.T) {
 		s := tenantOf(t, env, 200)
 		open := take(t, s, 800, true)
 		take(t, s, 1, false)
-		sync(t, s)
+		nightly(t, s)
 		used(t, s, 200)
 		stolen := take(t, s, 800, true)
 		must(t, s.Commit(t.Context(), open, 800))
 		must(t, s.Commit(t.Context(), stolen, 800))
-		sync(t, s)
+		nightly(t, s)
 		used(t, s, 1800)
 		take(t, s, 1, false)
 	})
@@ -220,7 +262,7 @@ func TestProvisionReplaces(t *testing.T) {
 		must(t, s.Commit(t.Context(), take(t, s, 100, true), 100))
 		must(t, s.Provision(t.Context(), uploads, []strategies.Grant{{Subject: "t1", Limit: 50}}))
 		used(t, s, 0)
-		sync(t, s)
+		nightly(t, s)
 		used(t, s, 0)
 		take(t, s, 51, false)
 		take(t, s, 50, true)

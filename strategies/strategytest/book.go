@@ -217,8 +217,19 @@ func (b *book) most(offered int64) int64 {
 }
 
 func (b *book) least(offered int64) int64 {
-	bound, _ := b.bound(strategies.PropertyFalseReject, offered, 1)
+	bound, ok := b.bound(strategies.PropertyFalseReject, offered, 1)
+	if !ok && b.orphan() {
+		return 0
+	}
 	return max(0, min(offered, b.policy.Limit)-bound)
+}
+
+// orphan is a record's algorithm that nobody can set up. Where it does not
+// declare that it admits what fits, that is not expected: the record may have
+// left out where its quota comes from.
+func (b *book) orphan() bool {
+	_, set := b.instances[0].(strategies.Provisioner)
+	return !set && b.meta.Form == strategies.Documented
 }
 
 // bound is the tightest that the strategy declares for a single caller of a
@@ -239,9 +250,9 @@ func (b *book) bound(property strategies.Property, offered, cost int64) (bound i
 // exactly reports whether a single caller gets the right answer every time,
 // as the strategy declares.
 func (b *book) exactly(offered, cost int64) bool {
-	leak, declared := b.bound(strategies.PropertyLeak, offered, cost)
-	reject, _ := b.bound(strategies.PropertyFalseReject, offered, cost)
-	return declared && leak == 0 && reject == 0
+	leak, bounded := b.bound(strategies.PropertyLeak, offered, cost)
+	reject, ok := b.bound(strategies.PropertyFalseReject, offered, cost)
+	return bounded && leak == 0 && reject == 0 && (ok || !b.orphan())
 }
 
 // within fails the test where so many admitted units, of so many offered one by

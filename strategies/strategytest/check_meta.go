@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -81,11 +82,26 @@ func checkGivesBack(tb testing.TB, m *strategies.Meta, stores Stores) {
 	}
 }
 
+// longFormula is where a formula is too long for a table, in characters.
+const longFormula = 60
+
+// endless is more units than any limit.
+const endless = 1 << 40
+
 // checkClause evaluates the bound over a small grid: it must be a number of units,
-// and one that does not shrink as more is going on.
+// one that can be exceeded, and one that does not shrink as more is going on.
 func checkClause(tb testing.TB, c strategies.Clause) {
 	among(tb, "property", properties, c.Property)
 	unique(tb, "tolerated fault", c.Tolerates)
+	if n := utf8.RuneCountInString(c.Formula); n >= longFormula {
+		tb.Errorf("%s clause: the formula %q has %d characters; fewer than %d fit into a table", c.Property, c.Formula, n, longFormula)
+	}
+	// A single caller who asks without end, unit by unit: if even then nothing can
+	// break the clause, it is no promise.
+	easy := strategies.Params{Limit: 10, MaxCost: 1, InFlight: 1, Instances: 1, Offered: endless}
+	if bound := c.Bound(easy); bound >= endless-easy.Limit {
+		tb.Errorf("%s clause: a bound of %d units where %d are asked for promises nothing: leave the clause out", c.Property, bound, easy.Offered)
+	}
 	for _, limit := range []int64{1, 10} {
 		for _, cost := range []int64{1, 3} {
 			var last int64

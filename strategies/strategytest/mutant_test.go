@@ -253,6 +253,18 @@ var mutants = []struct {
 	{name: "serves no policy", check: "meta", meta: func(m *strategies.Meta) {
 		m.Serves = func(*quota.Policy) error { return errors.New("none") }
 	}},
+	{name: "a clause that promises nothing about leaks", check: "meta", meta: func(m *strategies.Meta) {
+		m.Guarantee = []strategies.Clause{{Property: strategies.PropertyLeak, Formula: "all that was asked",
+			Bound: func(p strategies.Params) int64 { return p.Offered - p.Limit }}}
+	}},
+	{name: "a clause that promises nothing about rejections", check: "meta", meta: func(m *strategies.Meta) {
+		m.Guarantee = []strategies.Clause{{Property: strategies.PropertyFalseReject, Formula: "all that was asked",
+			Bound: func(p strategies.Params) int64 { return p.Offered }}}
+	}},
+	{name: "a formula that is a speech", check: "meta", meta: func(m *strategies.Meta) {
+		m.Guarantee = slices.Clone(m.Guarantee) // it is that of the registered strategy
+		m.Guarantee[0].Formula = strings.Repeat("L and not more, ", 4)
+	}},
 	{name: "a bound that sinks", check: "meta", meta: func(m *strategies.Meta) {
 		m.Guarantee = []strategies.Clause{{Property: strategies.PropertyLeak, Formula: "100 - in flight",
 			Bound: func(p strategies.Params) int64 { return 100 - p.InFlight }}}
@@ -282,11 +294,7 @@ func TestWrongStrategiesFail(t *testing.T) {
 			if m.meta != nil {
 				m.meta(meta)
 			}
-			i := slices.IndexFunc(checks, func(c check) bool { return c.name == m.check })
-			if i < 0 {
-				t.Fatalf("there is no check %q", m.check)
-			}
-			r := observe(t, func(tb testing.TB) { checks[i].run(tb, meta, s) })
+			r := observe(t, func(tb testing.TB) { named(t, m.check).run(tb, meta, s) })
 			if !r.failed {
 				t.Errorf("check %s did not notice:\n%s", m.check, r.log.String())
 			}

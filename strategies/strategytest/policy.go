@@ -84,8 +84,9 @@ func standingFirst(meta *strategies.Meta) (quota.Policy, bool) {
 // of a window, so that no window ends during a test.
 func withLimit(p quota.Policy, limit int64) *quota.Policy {
 	p.Limit = limit
-	if p.Window.Kind.Tumbling() {
-		// Noon and a half in the middle of a month.
+	if p.Window.Kind != quota.Standing {
+		// Noon and a half in the middle of a month. It is also the middle of the
+		// windows by which a strategy may approximate a rolling one of an hour.
 		p.Window.Timeline = quota.Timeline{
 			Real:   clock.Wall{}.Now(),
 			Policy: time.Date(2031, time.March, 15, 12, 30, 0, 0, time.UTC),

@@ -18,7 +18,9 @@
 //   - one caller is admitted up to the limit and no further. A leak clause may
 //     allow more, and a false-reject clause fewer; without a leak clause nothing
 //     is said about more, but without a false-reject clause there may not be
-//     fewer. A strategy that rejects what fits has to declare it;
+//     fewer. The exception is a documented strategy that is no Provisioner, whose
+//     record may never say where its quota comes from;
+//   - a clause promises something: its bound can be broken;
 //   - subjects do not share their quota, nor do windows, as far as the Meta says
 //     that they are reset;
 //   - refunds, commits, set-up and readings do what their interfaces say;

@@ -7,13 +7,22 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// charge adds units, which may be negative, to the cached count, marks the agent
-// if it has now reached its limit, and queues the new count for the table. What
-// fails on the way leaves the steps before it done.
+// charge adds units, which may be negative, in the way of the option "write".
+// What fails on the way leaves the steps before it done.
 func (in *instance) charge(ctx context.Context, u *use, req quota.Request, units int64) error {
-	count, err := in.redis.HIncrBy(ctx, in.counts(req.Subject), u.field, units).Result()
+	if in.write == writeBackMode {
+		return in.chargeCache(ctx, u, req, units)
+	}
+	return in.chargeSource(ctx, u, req, units)
+}
+
+// chargeCache adds to the cached count, marks the agent for the filters of all
+// instances if it has now reached its limit, and queues the new count for the
+// table.
+func (in *instance) chargeCache(ctx context.Context, u *use, req quota.Request, units int64) error {
+	count, err := in.addToHash(ctx, u, req, units)
 	if err != nil {
-		return fmt.Errorf("charge %d %s: %w", units, u.unit, err)
+		return err
 	}
 	if in.refresh {
 		if err := in.expire(ctx, req); err != nil {
@@ -34,4 +43,44 @@ func (in *instance) charge(ctx context.Context, u *use, req quota.Request, units
 	in.queue.put(writeBack{subject: req.Subject, use: u, count: count})
 	in.wake(jobWriteBack)
 	return nil
+}
+
+// chargeSource adds to the table, drops the cached counts, and marks the agent
+// for the filter of this instance only. As the listing stands, it also adds to
+// the count that it has just dropped, which begins anew at these units.
+func (in *instance) chargeSource(ctx context.Context, u *use, req quota.Request, units int64) error {
+	count, err := in.source.charge(ctx, u, req.Subject, units)
+	if err != nil {
+		return fmt.Errorf("charge %d %s: %w", units, u.unit, fromSource(err))
+	}
+	if err := in.redis.Del(ctx, in.counts(req.Subject)).Err(); err != nil {
+		return fmt.Errorf("drop what %s has used: %w", req.Subject, err)
+	}
+	if in.write == writeLiteralMode {
+		if _, err := in.addToHash(ctx, u, req, units); err != nil {
+			return err
+		}
+		if err := in.expire(ctx, req); err != nil {
+			return err
+		}
+	}
+	if in.filter == nil {
+		return nil
+	}
+	limit, err := in.source.limit(ctx, u, req.Subject)
+	if err != nil {
+		return fmt.Errorf("read the limit of %s: %w", req.Subject, fromSource(err))
+	}
+	if count >= limit {
+		in.filter.add(req.Subject)
+	}
+	return nil
+}
+
+func (in *instance) addToHash(ctx context.Context, u *use, req quota.Request, units int64) (int64, error) {
+	count, err := in.redis.HIncrBy(ctx, in.counts(req.Subject), u.field, units).Result()
+	if err != nil {
+		return 0, fmt.Errorf("charge %d %s: %w", units, u.unit, err)
+	}
+	return count, nil
 }

@@ -13,71 +13,48 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// errMalformed marks what a store answered, but not as it should have: nothing
-// that asking another store would mend.
-var errMalformed = errors.New("not as it should be")
-
-func isNoAgent(err error) bool { return errors.Is(err, errNoAgent) }
-
 func (in *instance) counts(s quota.Subject) string { return in.prefix + "quota:" + string(s) }
 func (in *instance) limits(s quota.Subject) string { return in.prefix + "limits:" + string(s) }
 func (in *instance) overQuota() string             { return in.prefix + "over_quota" }
 
-// gaveUp reports whether the caller's context is over.
-func (in *instance) gaveUp(ctx context.Context) bool {
-	if ctx.Err() != nil {
-		return true
-	}
-	// A connection can time out on the caller's deadline just before ctx knows.
-	deadline, ok := ctx.Deadline()
-	return ok && !in.clock.Now().Before(deadline)
-}
-
-// outage reports whether err means that a store could not be reached, rather
-// than that it answered wrongly or that the caller gave up.
-func (in *instance) outage(ctx context.Context, err error) bool {
-	return !in.gaveUp(ctx) && !errors.Is(err, errMalformed) && !isNoAgent(err)
-}
-
-// check decides by the cache, and by the table where the cache has no count.
-func (in *instance) check(ctx context.Context, u *use, req quota.Request) (quota.Decision, error) {
+// checkCache decides by the cache, and by the table where the cache has no count.
+func (in *instance) checkCache(ctx context.Context, u *use, req quota.Request) (quota.Decision, error) {
 	used, known, err := in.number(ctx, in.counts(req.Subject), u.field)
-	if err == nil && !known {
-		return in.checkSource(ctx, u, req)
-	}
-	var limit int64
-	if err == nil {
-		limit, err = in.cachedLimit(ctx, u, req.Subject)
-	}
-	switch {
-	case err == nil:
-		return decide(used < limit, quota.TierRedis, used, limit, req), nil
-	case in.outage(ctx, err):
-		return in.fallBack(ctx, u, req)
-	default:
+	if err != nil {
 		return quota.Decision{}, err
 	}
+	if !known {
+		in.misses.Add(1)
+		return in.checkSource(ctx, u, req)
+	}
+	limit, err := in.cachedLimit(ctx, u, req.Subject)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	return decide(used < limit, quota.TierRedis, used, limit, req), nil
 }
 
 // checkSource answers a miss: three statements, and then both hashes are
 // overwritten with what they said, however old it has become.
 func (in *instance) checkSource(ctx context.Context, u *use, req quota.Request) (quota.Decision, error) {
-	in.misses.Add(1)
 	s := req.Subject
 	hasRoom, err := in.source.check(ctx, u, s)
 	if err != nil {
-		return in.failOpen(ctx, err)
+		return quota.Decision{}, fromSource(err)
 	}
 	used, err := in.source.used(ctx, u, s)
 	if err != nil {
-		return in.failOpen(ctx, err)
+		return quota.Decision{}, fromSource(err)
 	}
 	limit, err := in.source.limit(ctx, u, s)
 	if err != nil {
-		return in.failOpen(ctx, err)
+		return quota.Decision{}, fromSource(err)
 	}
-	if err := in.fill(ctx, u, req, used, limit); err != nil && !in.outage(ctx, err) {
-		return quota.Decision{}, err
+	if err := in.fill(ctx, u, req, used, limit); err != nil {
+		// The prose has PostgreSQL decide without Redis, and it has decided.
+		if in.down != downProse || !in.outage(ctx, err) {
+			return quota.Decision{}, err
+		}
 	}
 	return decide(hasRoom, in.source.tier(), used, limit, req), nil
 }
@@ -91,23 +68,6 @@ func (in *instance) fill(ctx context.Context, u *use, req quota.Request, used, l
 		return fmt.Errorf("cache the limit: %w", err)
 	}
 	return in.expire(ctx, req)
-}
-
-// fallBack decides without Redis.
-func (in *instance) fallBack(ctx context.Context, u *use, req quota.Request) (quota.Decision, error) {
-	hasRoom, err := in.source.check(ctx, u, req.Subject)
-	if err != nil {
-		return in.failOpen(ctx, err)
-	}
-	return quota.Decision{Admitted: hasRoom, Tier: in.source.tier(), Degraded: true, Remaining: -1}, nil
-}
-
-// failOpen admits where the last store that could decide is gone.
-func (in *instance) failOpen(ctx context.Context, err error) (quota.Decision, error) {
-	if !in.outage(ctx, err) {
-		return quota.Decision{}, fmt.Errorf("ask the database of record: %w", err)
-	}
-	return quota.Decision{Admitted: true, Tier: quota.TierProcess, Degraded: true, Remaining: -1}, nil
 }
 
 // decide makes a decision of counts that were read before the charge.

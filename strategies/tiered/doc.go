@@ -26,19 +26,63 @@
 //     lives. Failing open on a miss makes such a count.
 //   - No window is ever reset.
 //
-// Where prose and listing of the record differ, the prose is the default: every
-// charge sets the hash's hour to live anew (ttl=literal leaves that out). When
-// Redis does not answer, PostgreSQL does; when neither does, the request is
-// admitted. A charge that fails is not made good: the request stays admitted and
-// its units are counted nowhere but in the column "charge failed".
-//
-// Three things the record leaves open. A refund is its increment with a negative
-// amount, the only write it has. An agent without a row is an error, since
-// nothing in it creates one. And the filter is filled when an instance starts, as
-// the loop in its listing rebuilds before it sleeps.
+// Three things the record leaves open. A refund is a charge of a negative amount,
+// the only write it has. An agent without a row is an error, since nothing in it
+// creates one. And the filter is filled when an instance starts, as the loop in
+// its listing rebuilds before it sleeps.
 //
 // # redis-hash
 //
-// The same without the filter, and without the shared set that only the filter
-// reads.
+// The same without the filter, and without reading limits and marking agents for
+// it after a charge. It has all options but "filter".
+//
+// # Options
+//
+// Prose and listings of the record contradict each other, and so do its listings.
+// The first value is the default.
+//
+// write=back is the charge described above. write=through adds to the table in a
+// transaction of its own and drops the cached counts of all kinds, so that the
+// next check is a miss; it marks the agent in the filter of its instance only,
+// never in the shared set, so that the next rebuild forgets it, and has no queue.
+// write=literal is the listing of that charge as it stands: having dropped the
+// counts it adds to them, so that Redis holds the last charge alone and does not
+// reject.
+//
+// names=schema uses the columns and fields that the record lists. names=literal
+// puts them together from a type's name, as its listings do: requests and tokens
+// work, tokens in a field that the schema does not have; sandboxes and storage
+// have no column of that name, so that checks and charges that need it fail in
+// SQL. Where such a count came to be in Redis, its limit did not, and the check
+// fails there. Both errors are [strategies.ErrPrescribed]. The names "tokens",
+// "sandboxes" and "storage" are those that the columns and fields of limits have.
+//
+// charge=after is the record's order: check, do the work, charge. A charge that
+// fails is not made good: the request stays admitted, as degraded, and its units
+// are in the column "charge failed". charge=before charges on admission: if that
+// fails, so does the request. In both a [strategies.Strategy] charges before Take
+// returns, since a caller does not say whether it will settle, so that the work
+// takes no time.
+//
+// filter=fixed is one Bloom filter for 100,000 members at 0.1 %, whose rate rises
+// with more. filter=scalable is the record's, which adds larger and tighter layers.
+//
+// ttl=refresh gives the hash another hour at every charge, as the prose has it;
+// ttl=literal does so only on a miss, as the listing. It is about write=back: the
+// other charge drops the hash, and as listed sets the hour in any case.
+//
+// reset=none is the record. reset=job is a job of one instance, in the manner of
+// a nightly or hourly one: when a policy's window has ended, it sets that kind of
+// use to zero for all agents, in the table and then in Redis, and empties the
+// shared set. It looks every minute, and when a request is the first in a new
+// window. Filters learn at their next rebuild, and a queue that has not drained
+// brings old counts back.
+//
+// down=prose: when Redis does not answer, PostgreSQL decides by its function
+// alone; when neither does, the request is admitted. down=unified is the record's
+// unified listing: the PostgreSQL path writes to Redis, whose error escapes, so
+// that losing Redis fails every check that the filter does not answer; an error
+// of PostgreSQL admits if Redis could not be reached before, and fails a miss.
+// down=service is the listing of its service, which takes the same path after any
+// error of Redis and admits nothing without an answer.
 package tiered

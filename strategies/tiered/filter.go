@@ -1,6 +1,8 @@
 package tiered
 
 import (
+	"hash/fnv"
+	"slices"
 	"sync"
 
 	"github.com/bits-and-blooms/bloom/v3"
@@ -8,45 +10,126 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// The record's filter: this many members at this rate of false positives. It
-// does not grow, so that more members raise the rate.
+// The record's filter: this many members at this rate of false positives.
 const (
 	filterMembers = 100_000
 	filterRate    = 0.001
 )
 
-// filter is one instance's set of agents over quota. The underlying filter is
-// not safe for concurrent use, hence the lock: tests share it.
+// How a scalable filter grows. The record asks for the library's large steps;
+// the ratio is the one that its authors found to cost the least space.
+const (
+	layerGrowth     = 4
+	layerTightening = 0.9
+)
+
+// filter is one instance's set of agents over quota. The underlying filters are
+// not safe for concurrent use, hence the lock: tests share it, and adding takes
+// it alone.
 //
 // The record's listing replaces a global variable, which its language does in
 // one step. Here the new filter is built aside and the lock is taken for the
 // assignment alone, so that callers wait for nothing longer than that.
 type filter struct {
-	mu   sync.RWMutex
-	bits *bloom.BloomFilter
+	grows bool
+	mu    sync.RWMutex
+	bits  *layers
 }
 
-func newFilter() *filter { return &filter{bits: emptyBits()} }
-
-func emptyBits() *bloom.BloomFilter { return bloom.NewWithEstimates(filterMembers, filterRate) }
+func newFilter(grows bool) *filter { return &filter{grows: grows, bits: newLayers(grows)} }
 
 // test reports whether s is a member, or a false positive.
 func (f *filter) test(s quota.Subject) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.bits.TestString(string(s))
+	return f.bits.test(string(s))
+}
+
+// add makes s a member until the next rebuild.
+func (f *filter) add(s quota.Subject) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.bits.add(string(s))
 }
 
 // rebuild replaces the members and reports whether that made a difference. What
 // was added to the old filter since the members were read is forgotten.
 func (f *filter) rebuild(members []string) (changed bool) {
-	bits := emptyBits()
+	bits := newLayers(f.grows)
 	for _, m := range members {
-		bits.AddString(m)
+		bits.add(m)
 	}
 	f.mu.Lock()
-	old := f.bits
+	defer f.mu.Unlock()
+	changed = f.bits.digest != bits.digest
 	f.bits = bits
-	f.mu.Unlock()
-	return !old.Equal(bits)
+	return changed
+}
+
+// layers is a Bloom filter. A fixed one is a single layer, and more members than
+// it was made for raise its rate of false positives. A scalable one is that of
+// Almeida et al. (2007): a full layer is followed by a larger one with a tighter
+// rate, so that the rates of all layers add up to less than the whole one's,
+// however many there are.
+type layers struct {
+	grows bool
+	// list has the oldest layer first; only the last takes new members, and room
+	// is how many more.
+	list []*bloom.BloomFilter
+	room uint
+	// digest sums up what was added, in whatever order. Comparing bits instead
+	// would keep callers who add to them waiting.
+	digest uint64
+}
+
+func newLayers(grows bool) *layers {
+	l := &layers{grows: grows}
+	l.extend()
+	return l
+}
+
+func (l *layers) extend() {
+	members, rate := uint(filterMembers), float64(filterRate)
+	if l.grows {
+		members, rate = layerShape(len(l.list))
+	}
+	l.list = append(l.list, bloom.NewWithEstimates(members, rate))
+	l.room = members
+}
+
+// layerShape is what the n-th layer of a scalable filter is made for. The rates
+// are a geometric series whose sum is filterRate.
+func layerShape(n int) (members uint, rate float64) {
+	members, rate = filterMembers, filterRate*(1-layerTightening)
+	for range n {
+		members *= layerGrowth
+		rate *= layerTightening
+	}
+	return members, rate
+}
+
+func (l *layers) test(s string) bool {
+	// The newest layer is the largest: it has most of the members.
+	for _, bits := range slices.Backward(l.list) {
+		if bits.TestString(s) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *layers) add(s string) {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s)) // never fails
+	l.digest += h.Sum64()
+	if l.grows {
+		if l.test(s) {
+			return // whoever is found takes no room
+		}
+		if l.room == 0 {
+			l.extend()
+		}
+		l.room--
+	}
+	l.list[len(l.list)-1].AddString(s)
 }

@@ -2,60 +2,128 @@ package tiered
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/quotabench/quotabench/quota"
 )
 
-func TestFilter(t *testing.T) {
-	f := newFilter()
-	members := make([]string, filterMembers)
-	for i := range members {
-		members[i] = fmt.Sprintf("member-%d", i)
+func members(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("member-%d", i)
 	}
-	if !f.rebuild(members) {
-		t.Error("the first members change nothing")
-	}
-	if f.rebuild(members) {
-		t.Error("the same members change something")
-	}
-	for _, m := range members {
-		if !f.test(quota.Subject(m)) {
-			t.Fatalf("%s is not found", m)
-		}
-	}
-	// 100,000 lookups at a rate of 0.1 %: 100, with a standard deviation of 10.
-	wrong := 0
-	for i := range 100_000 {
+	return out
+}
+
+const strangers = 20_000
+
+// wrong counts how many strangers are found.
+func wrong(f *filter) (n int) {
+	for i := range strangers {
 		if f.test(quota.Subject(fmt.Sprintf("stranger-%d", i))) {
-			wrong++
+			n++
 		}
 	}
-	if wrong < 50 || wrong > 150 {
-		t.Errorf("%d of 100,000 strangers are found, want about 100", wrong)
+	return n
+}
+
+// TestFilter: up to its capacity a fixed filter keeps the rate that it was made
+// for, and beyond that loses it; a scalable one adds a layer and keeps it.
+func TestFilter(t *testing.T) {
+	for _, c := range []struct {
+		grows    bool
+		members  int
+		layers   int
+		min, max int // strangers found
+	}{
+		// 20 are expected, with a standard deviation of 4.5.
+		{false, filterMembers, 1, 4, 40},
+		// With 200,000 members three of four bits are set: 0.75^10 is 5.6 %.
+		{false, 2 * filterMembers, 1, 1_000, 1_300},
+		// The first layer's share of the rate is a tenth.
+		{true, filterMembers, 1, 0, 10},
+		// The second one is not full yet.
+		{true, 2 * filterMembers, 2, 0, 30},
+	} {
+		t.Run(fmt.Sprintf("grows=%t/%d", c.grows, c.members), func(t *testing.T) {
+			f, list := newFilter(c.grows), members(c.members)
+			if !f.rebuild(list) {
+				t.Error("the first members change nothing")
+			}
+			slices.Reverse(list)
+			if f.rebuild(list) {
+				t.Error("the same members in another order change something")
+			}
+			for _, m := range list {
+				if !f.test(quota.Subject(m)) {
+					t.Fatalf("%s is not found", m)
+				}
+			}
+			if n := len(f.bits.list); n != c.layers {
+				t.Errorf("%d layers, want %d", n, c.layers)
+			}
+			if n := wrong(f); n < c.min || n > c.max {
+				t.Errorf("%d of %d strangers are found, want %d to %d", n, strangers, c.min, c.max)
+			}
+			if f.rebuild(nil); f.test("member-0") {
+				t.Error("a member is found after it left")
+			}
+		})
 	}
-	if f.rebuild(nil); f.test("member-0") {
-		t.Error("a member is found after it left")
+}
+
+// TestLayers: capacities grow by four, rates shrink so that their sum stays below
+// the filter's however many layers follow, and a member takes room once.
+func TestLayers(t *testing.T) {
+	var sum float64
+	for n, want := range map[int]uint{0: 100_000, 1: 400_000, 2: 1_600_000} {
+		if members, _ := layerShape(n); members != want {
+			t.Errorf("layer %d is made for %d members, want %d", n, members, want)
+		}
+	}
+	for n := range 200 {
+		_, rate := layerShape(n)
+		sum += rate
+	}
+	if sum > filterRate || sum < 0.99*filterRate {
+		t.Errorf("the rates of 200 layers add up to %g, want just below %g", sum, filterRate)
+	}
+	l := newLayers(true)
+	l.add("a")
+	l.add("a")
+	if l.room != filterMembers-1 {
+		t.Errorf("room for %d more, want one less than %d", l.room, filterMembers)
 	}
 }
 
 func TestFilterIsSharedByCallers(t *testing.T) {
-	f := newFilter()
-	var wg sync.WaitGroup
-	for range 4 {
+	for _, grows := range []bool{false, true} {
+		f := newFilter(grows)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 200 {
+					f.test("a")
+				}
+			})
+		}
 		wg.Go(func() {
 			for range 200 {
-				f.test("a")
+				f.add("b")
 			}
 		})
-	}
-	for range 5 {
-		f.rebuild([]string{"a"})
-	}
-	wg.Wait()
-	if !f.test("a") {
-		t.Error("a is not found")
+		for range 5 {
+			f.rebuild([]string{"a"})
+		}
+		wg.Wait()
+		if f.add("c"); !f.test("a") || !f.test("c") {
+			t.Error("a or c is not found")
+		}
+		if !f.rebuild([]string{"a"}) || f.test("c") {
+			t.Error("c was added to this instance alone, and a rebuild does not drop it and say so")
+		}
 	}
 }
 
@@ -76,21 +144,32 @@ func TestQueueKeepsOrder(t *testing.T) {
 	if len(rest) != 5 || q.pending() {
 		t.Errorf("%d items, pending %t; want 5 and none", len(rest), q.pending())
 	}
+	a, b := &schemaUses[0], &schemaUses[1]
+	for _, u := range []*use{a, a, b, a} {
+		q.put(writeBack{use: u})
+	}
+	for i, want := range []int{2, 1, 1} {
+		if n := len(q.take(10)); n != want {
+			t.Errorf("run %d of one kind has %d items, want %d", i, n, want)
+		}
+	}
 }
 
 func BenchmarkFilterTest(b *testing.B) {
-	f := newFilter()
-	members := make([]string, filterMembers)
-	for i := range members {
-		members[i] = fmt.Sprintf("member-%d", i)
-	}
-	f.rebuild(members)
-	for name, s := range map[string]quota.Subject{"member": "member-7", "stranger": "stranger-7"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				f.test(s)
-			}
-		})
+	for _, c := range []struct {
+		name    string
+		grows   bool
+		members int
+	}{{"fixed", false, filterMembers}, {"scalable-1-layer", true, filterMembers}, {"scalable-2-layers", true, 5 * filterMembers}} {
+		f := newFilter(c.grows)
+		f.rebuild(members(c.members))
+		for name, s := range map[string]quota.Subject{"member": "member-7", "stranger": "stranger-7"} {
+			b.Run(c.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					f.test(s)
+				}
+			})
+		}
 	}
 }

@@ -20,35 +20,57 @@ func TestCommands(t *testing.T) {
 		"SELECT check_quota", "SELECT tokens_used", "SELECT tokens_limit",
 		"hset quota:agent-7 tokens_used", "hset limits:agent-7 tokens_max", "expire quota:agent-7",
 	}
-	const charge, expire, again, mark = "hincrby quota:agent-7 tokens_used", "expire quota:agent-7", "hget limits:agent-7 tokens_max", "sadd over_quota agent-7"
-	for name, tails := range map[string][2][]string{
-		"redis-hash":             {{charge, expire}, {charge, expire}},
-		"redis-hash:ttl=literal": {{charge}, {charge}},
-		"three-tier":             {{charge, expire, again}, {charge, expire, again, mark}},
-		"three-tier:ttl=literal": {{charge, again}, {charge, again, mark}},
+	const (
+		charge, expire = "hincrby quota:agent-7 tokens_used", "expire quota:agent-7"
+		again, mark    = "hget limits:agent-7 tokens_max", "sadd over_quota agent-7"
+		update, drop   = "UPDATE quotas ADD tokens_used", "del quota:agent-7"
+		limit          = "SELECT tokens_limit"
+	)
+	type paths struct {
+		// charged is how a charge goes on, without and with the limit reached; second
+		// is the check that follows, and last the one that rejects.
+		charged, reached, second, last []string
+	}
+	back := func(charged ...string) paths { return paths{charged, charged, hit, hit} }
+	for selection, want := range map[string]paths{
+		"redis-hash":               back(charge, expire),
+		"redis-hash:charge=before": back(charge, expire),
+		"redis-hash:ttl=literal":   back(charge),
+		"redis-hash:write=through": {[]string{update, drop}, []string{update, drop}, miss, miss},
+		// Its count is never more than the last charge, so that nothing is rejected.
+		"redis-hash:write=literal": {[]string{update, drop, charge, expire}, []string{update, drop, charge, expire}, hit, nil},
+		"three-tier":               {[]string{charge, expire, again}, []string{charge, expire, again, mark}, hit, hit},
+		"three-tier:ttl=literal":   {[]string{charge, again}, []string{charge, again, mark}, hit, hit},
+		// The filter rejects what it was told of without asking anybody.
+		"three-tier:write=through": {[]string{update, drop, limit}, []string{update, drop, limit}, miss, []string{}},
+		"three-tier:write=literal": {[]string{update, drop, charge, expire, limit}, []string{update, drop, charge, expire, limit}, hit, []string{}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(selection, func(t *testing.T) {
 			onEveryStack(t, func(t *testing.T, s *stack) {
-				in := s.open(t, name)
+				in := s.open(t, selection)
 				p := policy(t, "agent-tokens", 2)
 				in.provision(p, strategies.Grant{Subject: agent, Limit: 2})
 				s.trace = nil
-				path := func(what string, lists ...[]string) {
+				path := func(what string, admitted bool, lists ...[]string) {
 					t.Helper()
 					var want []string
 					for _, l := range lists {
 						for _, c := range l {
-							if s.pool == nil || c[0] != 'S' { // PostgreSQL's statements are not in the trace
+							if s.pool == nil || c[0] >= 'a' { // PostgreSQL's statements are not in the trace
 								want = append(want, c)
 							}
 						}
 					}
-					in.take(t.Context(), p, 1)
+					if d := in.take(t.Context(), p, 1); d.Admitted != admitted {
+						t.Errorf("%s: %+v", what, d)
+					}
 					s.wantTrace(t, what, want...)
 				}
-				path("a miss", miss, tails[0])
-				path("a hit that reaches the limit", hit, tails[1])
-				path("a rejection", hit)
+				path("a miss", true, miss, want.charged)
+				path("a request that reaches the limit", true, want.second, want.reached)
+				if want.last != nil {
+					path("a rejection", false, want.last)
+				}
 			})
 		})
 	}

@@ -20,15 +20,33 @@ type use struct {
 	usedColumn, limitColumn string
 }
 
-var uses = [...]use{
+const useCount = 4
+
+// schemaUses have the names of the record's CREATE TABLE and of its table of
+// hash fields.
+var schemaUses = [useCount]use{
 	{0, "api_requests", "requests", "api_requests", "api_requests_max", "api_requests_used", "api_requests_limit"},
 	{1, "tokens", "tokens", "tokens_used", "tokens_max", "tokens_used", "tokens_limit"},
 	{2, "sandboxes", "sandboxes", "sandboxes_active", "sandboxes_max", "sandboxes_active", "sandboxes_limit"},
 	{3, "storage", "bytes", "storage_bytes", "storage_max", "storage_bytes", "storage_limit"},
 }
 
+// literalUses have the names that the record's listings make of a type's name.
+// The stems are those that fit the columns and fields of limits, which all four
+// types have; so what is wrong is the counts.
+var literalUses = literal(schemaUses)
+
+func literal(uses [useCount]use) [useCount]use {
+	for i := range uses {
+		u := &uses[i]
+		u.field, u.limitField = u.name, u.name+"_max"
+		u.usedColumn, u.limitColumn = u.name+"_used", u.name+"_limit"
+	}
+	return uses
+}
+
 // useOf finds the kind of use that a policy's unit stands for.
-func useOf(p *quota.Policy) (*use, error) {
+func useOf(uses *[useCount]use, p *quota.Policy) (*use, error) {
 	for i := range uses {
 		if uses[i].unit == p.Unit {
 			return &uses[i], nil
@@ -42,9 +60,16 @@ func useOf(p *quota.Policy) (*use, error) {
 }
 
 func serves(p *quota.Policy) error {
-	_, err := useOf(p)
+	_, err := useOf(&schemaUses, p)
 	return err
 }
+
+// real is the same kind of use by the names that exist: what an operator, who
+// looks at the table, goes by.
+func (u *use) real() *use { return &schemaUses[u.index] }
+
+// misnamed reports whether the table has no such column of counts.
+func (u *use) misnamed() bool { return u.usedColumn != u.real().usedColumn }
 
 // sql fills the columns of this kind of use into a statement.
 func (u *use) sql(statement string) string {

@@ -27,11 +27,16 @@ func (q *queue) put(w writeBack) {
 	q.items = append(q.items, w)
 }
 
-// take removes and returns up to n items.
+// take removes and returns the first items, at most n and all of one kind of use.
 func (q *queue) take(n int) []writeBack {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n = min(n, len(q.items))
+	for i := 1; i < n; i++ {
+		if q.items[i].use != q.items[0].use {
+			n = i
+		}
+	}
 	taken := q.items[:n:n]
 	q.items = q.items[n:]
 	return taken

@@ -14,12 +14,18 @@ var (
 	sqlSchema string
 	//go:embed sql/check.sql
 	sqlCheck string
+	//go:embed sql/check_literal.sql
+	sqlCheckLiteral string
 	//go:embed sql/used.sql
 	sqlUsed string
 	//go:embed sql/limit.sql
 	sqlLimit string
+	//go:embed sql/charge.sql
+	sqlCharge string
 	//go:embed sql/write_back.sql
 	sqlWriteBack string
+	//go:embed sql/reset.sql
+	sqlReset string
 	//go:embed sql/provision.sql
 	sqlProvision string
 )
@@ -28,17 +34,23 @@ var (
 // nothing to fall back from.
 var errNoAgent = errors.New("agent has no row in the quotas table: provision it first")
 
-// source is the database of record. Each method but writeBack is one statement.
-// Reads of an agent without a row fail with errNoAgent.
+// source is the database of record. Each method but charge and writeBack is one
+// statement. Reads of an agent without a row fail with errNoAgent. A kind of use
+// that is misnamed fails with [strategies.ErrPrescribed] where its column of
+// counts is needed.
 type source interface {
 	tier() quota.Tier
 	// check is the record's SQL function: whether used < limit.
 	check(ctx context.Context, u *use, s quota.Subject) (bool, error)
 	used(ctx context.Context, u *use, s quota.Subject) (int64, error)
 	limit(ctx context.Context, u *use, s quota.Subject) (int64, error)
-	// writeBack overwrites counts, one statement per item, in the items' order
-	// per agent. It returns the items that still have to be written.
-	writeBack(ctx context.Context, items []writeBack) (left []writeBack, err error)
+	// charge adds units to the count in a transaction, and returns the new count.
+	charge(ctx context.Context, u *use, s quota.Subject, units int64) (int64, error)
+	// writeBack overwrites counts of one kind of use, one statement per item, in
+	// the items' order per agent. It returns the items that still have to be written.
+	writeBack(ctx context.Context, u *use, items []writeBack) (left []writeBack, err error)
+	// reset sets every agent's count to zero and returns all agents in order.
+	reset(ctx context.Context, u *use) ([]quota.Subject, error)
 	// provision makes rows and replaces what this kind of use has in existing ones.
 	provision(ctx context.Context, u *use, grants []strategies.Grant) error
 }

@@ -2,16 +2,19 @@ package tiered
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
 // row is one agent's: a count and a limit per kind of use.
-type row struct{ used, limit [len(uses)]int64 }
+type row struct{ used, limit [useCount]int64 }
 
 // defaultLimits are those of the table's columns, in the order of uses.
-var defaultLimits = [len(uses)]int64{1_000, 500_000, 100, 10_737_418_240}
+var defaultLimits = [useCount]int64{1_000, 500_000, 100, 10_737_418_240}
 
 // table is read and written inside statements of the model only, which run one
 // at a time.
@@ -29,39 +32,63 @@ func openModel(m *strategies.Model, shared *strategies.Shared) source {
 
 func (m *modelSource) tier() quota.Tier { return quota.TierModel }
 
-// read runs f on an agent's row as one statement.
-func (m *modelSource) read(ctx context.Context, sql string, s quota.Subject, f func(*row)) error {
+// do runs f as one statement that needs the column of counts.
+func (m *modelSource) do(ctx context.Context, sql string, u *use, f func() error) error {
 	return m.model.Do(ctx, sql, func() error {
-		r, ok := m.rows[s]
-		if !ok {
-			return errNoAgent
+		if u.misnamed() {
+			return fmt.Errorf("column %s does not exist: %w", u.usedColumn, strategies.ErrPrescribed)
 		}
-		f(r)
-		return nil
+		return f()
 	})
 }
 
+// count runs f on an agent's row as one statement that needs the column of counts.
+func (m *modelSource) count(ctx context.Context, sql string, u *use, s quota.Subject, f func(*row)) error {
+	return m.do(ctx, sql, u, func() error { return m.find(s, f) })
+}
+
+func (m *modelSource) find(s quota.Subject, f func(*row)) error {
+	r, ok := m.rows[s]
+	if !ok {
+		return errNoAgent
+	}
+	f(r)
+	return nil
+}
+
 func (m *modelSource) check(ctx context.Context, u *use, s quota.Subject) (hasRoom bool, err error) {
-	err = m.read(ctx, "SELECT check_quota", s, func(r *row) { hasRoom = r.used[u.index] < r.limit[u.index] })
+	err = m.count(ctx, "SELECT check_quota", u, s, func(r *row) { hasRoom = r.used[u.index] < r.limit[u.index] })
 	return hasRoom, err
 }
 
 func (m *modelSource) used(ctx context.Context, u *use, s quota.Subject) (n int64, err error) {
-	err = m.read(ctx, "SELECT "+u.usedColumn, s, func(r *row) { n = r.used[u.index] })
+	err = m.count(ctx, "SELECT "+u.usedColumn, u, s, func(r *row) { n = r.used[u.index] })
 	return n, err
 }
 
 func (m *modelSource) limit(ctx context.Context, u *use, s quota.Subject) (n int64, err error) {
-	err = m.read(ctx, "SELECT "+u.limitColumn, s, func(r *row) { n = r.limit[u.index] })
+	err = m.model.Do(ctx, "SELECT "+u.limitColumn, func() error {
+		return m.find(s, func(r *row) { n = r.limit[u.index] })
+	})
 	return n, err
 }
 
-func (m *modelSource) writeBack(ctx context.Context, items []writeBack) ([]writeBack, error) {
+// charge is one statement here: the model has no transactions, and nobody could
+// see this one's inside.
+func (m *modelSource) charge(ctx context.Context, u *use, s quota.Subject, units int64) (n int64, err error) {
+	err = m.count(ctx, "UPDATE quotas ADD "+u.usedColumn, u, s, func(r *row) {
+		r.used[u.index] += units
+		n = r.used[u.index]
+	})
+	return n, err
+}
+
+func (m *modelSource) writeBack(ctx context.Context, u *use, items []writeBack) ([]writeBack, error) {
 	for i, w := range items {
-		err := m.model.Do(ctx, "UPDATE quotas SET "+w.use.usedColumn, func() error {
+		err := m.do(ctx, "UPDATE quotas SET "+u.usedColumn, u, func() error {
 			// Like an UPDATE, it does nothing where there is no row.
 			if r, ok := m.rows[w.subject]; ok {
-				r.used[w.use.index] = w.count
+				r.used[u.index] = w.count
 			}
 			return nil
 		})
@@ -72,8 +99,19 @@ func (m *modelSource) writeBack(ctx context.Context, items []writeBack) ([]write
 	return nil, nil
 }
 
+func (m *modelSource) reset(ctx context.Context, u *use) (agents []quota.Subject, err error) {
+	err = m.do(ctx, "UPDATE quotas RESET "+u.usedColumn, u, func() error {
+		for _, r := range m.rows {
+			r.used[u.index] = 0
+		}
+		agents = slices.Sorted(maps.Keys(m.rows))
+		return nil
+	})
+	return agents, err
+}
+
 func (m *modelSource) provision(ctx context.Context, u *use, grants []strategies.Grant) error {
-	return m.model.Do(ctx, "INSERT INTO quotas", func() error {
+	return m.do(ctx, "INSERT INTO quotas", u, func() error {
 		for _, g := range grants {
 			r, ok := m.rows[g.Subject]
 			if !ok {

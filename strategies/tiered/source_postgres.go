@@ -3,10 +3,12 @@ package tiered
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/quota"
@@ -14,32 +16,52 @@ import (
 	"github.com/quotabench/quotabench/strategies/postgres/schema"
 )
 
-// statements are those of one kind of use.
-type statements struct{ used, limit, writeBack, provision string }
+// undefinedColumn is PostgreSQL's code for a column that is not there.
+const undefinedColumn = "42703"
+
+// statements are those of one kind of use under one of its names.
+type statements struct{ check, used, limit, charge, writeBack, reset, provision string }
 
 type postgresSource struct {
 	pool *pgxpool.Pool
-	sql  [len(uses)]statements
+	sql  map[*use]*statements
 }
 
 func openPostgres(ctx context.Context, pool *pgxpool.Pool) (source, error) {
 	if err := schema.Ensure(ctx, pool, "quotas", sqlSchema); err != nil {
 		return nil, err
 	}
-	p := &postgresSource{pool: pool}
+	p := &postgresSource{pool: pool, sql: map[*use]*statements{}}
+	p.prepare(&schemaUses, sqlCheck)
+	p.prepare(&literalUses, sqlCheckLiteral)
+	return p, nil
+}
+
+func (p *postgresSource) prepare(uses *[useCount]use, check string) {
 	for i := range uses {
 		u := &uses[i]
-		p.sql[i] = statements{used: u.sql(sqlUsed), limit: u.sql(sqlLimit), writeBack: u.sql(sqlWriteBack), provision: u.sql(sqlProvision)}
+		p.sql[u] = &statements{
+			check: check, used: u.sql(sqlUsed), limit: u.sql(sqlLimit), charge: u.sql(sqlCharge),
+			writeBack: u.sql(sqlWriteBack), reset: u.sql(sqlReset), provision: u.sql(sqlProvision),
+		}
 	}
-	return p, nil
 }
 
 func (p *postgresSource) tier() quota.Tier { return quota.TierPostgres }
 
+// explain marks an error as the record's own where its names made it.
+func (u *use) explain(err error) error {
+	var answer *pgconn.PgError
+	if u.misnamed() && errors.As(err, &answer) && answer.Code == undefinedColumn {
+		return fmt.Errorf("%w, %w", err, strategies.ErrPrescribed)
+	}
+	return err
+}
+
 func (p *postgresSource) check(ctx context.Context, u *use, s quota.Subject) (bool, error) {
 	var hasRoom *bool
-	if err := p.pool.QueryRow(ctx, sqlCheck, string(s), u.name).Scan(&hasRoom); err != nil {
-		return false, err
+	if err := p.pool.QueryRow(ctx, p.sql[u].check, string(s), u.name).Scan(&hasRoom); err != nil {
+		return false, u.explain(err)
 	}
 	if hasRoom == nil {
 		return false, errNoAgent
@@ -48,36 +70,65 @@ func (p *postgresSource) check(ctx context.Context, u *use, s quota.Subject) (bo
 }
 
 func (p *postgresSource) used(ctx context.Context, u *use, s quota.Subject) (int64, error) {
-	return p.number(ctx, p.sql[u.index].used, s)
+	return number(p.pool.QueryRow(ctx, p.sql[u].used, string(s)), u)
 }
 
 func (p *postgresSource) limit(ctx context.Context, u *use, s quota.Subject) (int64, error) {
-	return p.number(ctx, p.sql[u.index].limit, s)
+	return number(p.pool.QueryRow(ctx, p.sql[u].limit, string(s)), u)
 }
 
-func (p *postgresSource) number(ctx context.Context, sql string, s quota.Subject) (n int64, err error) {
-	err = p.pool.QueryRow(ctx, sql, string(s)).Scan(&n)
+// number reads the only column of an agent's row.
+func number(r pgx.Row, u *use) (n int64, err error) {
+	err = r.Scan(&n)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, errNoAgent
 	}
+	return n, u.explain(err)
+}
+
+// charge opens and ends a transaction around its statement, although the
+// statement alone would do: the record pays these round trips.
+func (p *postgresSource) charge(ctx context.Context, u *use, s quota.Subject, units int64) (n int64, err error) {
+	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		n, err = number(tx.QueryRow(ctx, p.sql[u].charge, string(s), units), u)
+		return err
+	})
 	return n, err
 }
 
 // writeBack sends all statements at once and runs them in one transaction, so
 // that all items are left when one fails.
-func (p *postgresSource) writeBack(ctx context.Context, items []writeBack) ([]writeBack, error) {
+func (p *postgresSource) writeBack(ctx context.Context, u *use, items []writeBack) ([]writeBack, error) {
 	// Every instance locks rows in the order of agents, or two of them could wait
 	// for each other. The order of one agent's items, which decides, is kept.
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b writeBack) int { return strings.Compare(string(a.subject), string(b.subject)) })
 	var batch pgx.Batch
 	for _, w := range sorted {
-		batch.Queue(p.sql[w.use.index].writeBack, string(w.subject), w.count)
+		batch.Queue(p.sql[u].writeBack, string(w.subject), w.count)
 	}
 	if err := p.pool.SendBatch(ctx, &batch).Close(); err != nil {
-		return items, err
+		return items, u.explain(err)
 	}
 	return nil, nil
+}
+
+func (p *postgresSource) reset(ctx context.Context, u *use) ([]quota.Subject, error) {
+	rows, err := p.pool.Query(ctx, p.sql[u].reset)
+	if err != nil {
+		return nil, err
+	}
+	agents, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, err
+	}
+	// The order in which rows come back is PostgreSQL's to choose.
+	slices.Sort(agents)
+	subjects := make([]quota.Subject, len(agents))
+	for i, a := range agents {
+		subjects[i] = quota.Subject(a)
+	}
+	return subjects, nil
 }
 
 func (p *postgresSource) provision(ctx context.Context, u *use, grants []strategies.Grant) error {
@@ -86,6 +137,6 @@ func (p *postgresSource) provision(ctx context.Context, u *use, grants []strateg
 	for i, g := range grants {
 		agents[i], used[i], limits[i] = string(g.Subject), g.Used, g.Limit
 	}
-	_, err := p.pool.Exec(ctx, p.sql[u.index].provision, agents, used, limits)
+	_, err := p.pool.Exec(ctx, p.sql[u].provision, agents, used, limits)
 	return err
 }

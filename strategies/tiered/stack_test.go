@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ type stack struct {
 	sourceDown bool
 	shared     *strategies.Shared
 	prefix     string
+	mu         sync.Mutex // guards opened.woken
 	// trace is what instances asked of their stores, in order.
 	trace []string
 }
@@ -81,11 +83,15 @@ func (s *stack) connect(t *testing.T, r *stores.Redis) {
 	})
 }
 
-// opened is an instance with a Redis client of its own.
+// opened is an instance with clients of its own.
 type opened struct {
 	strategies.Strategy
 	t      *testing.T
+	s      *stack
 	client *redis.Client
+	pool   *pgxpool.Pool // nil over the model
+	// woken are the jobs that the instance asked for.
+	woken []string
 }
 
 // open opens an instance of a selection such as "three-tier:ttl=literal".
@@ -96,27 +102,50 @@ func (s *stack) open(t *testing.T, selection string) *opened {
 		t.Fatal(err)
 	}
 	// A client shares the stack's connections but not its hooks.
-	o := *s.redis.Options()
-	client := redis.NewClient(&o)
+	options := *s.redis.Options()
+	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
 	// Connected before the hook is there, the greeting is not in the trace.
 	if err := client.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	client.AddHook(&tap{s})
-	st, err := sel[0].Open(t.Context(), strategies.Env{
-		Clock: clock.Wall{}, Redis: client, Postgres: s.pool, Model: s.model, Shared: s.shared,
-		Prefix: s.prefix, Instances: 1, Options: sel[0].Options, Wake: func(string) {},
+	o := &opened{t: t, s: s, client: client}
+	if s.pool != nil {
+		if o.pool, err = pgxpool.NewWithConfig(t.Context(), s.pool.Config()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(o.pool.Close)
+	}
+	o.Strategy, err = sel[0].Open(t.Context(), strategies.Env{
+		Clock: clock.Wall{}, Redis: client, Postgres: o.pool, Model: s.model, Shared: s.shared,
+		Prefix: s.prefix, Instances: 1, Options: sel[0].Options,
+		Wake: func(job string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			o.woken = append(o.woken, job)
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &opened{Strategy: st, t: t, client: client}
+	return o
 }
 
 // losesRedis makes every further command of this instance's client fail.
 func (o *opened) losesRedis() {
 	o.client.AddHook(refuse{})
+}
+
+// losesSource makes every further statement fail: of this instance, or over the
+// model of all until the test ends.
+func (o *opened) losesSource() {
+	if o.pool != nil {
+		o.pool.Close()
+		return
+	}
+	o.s.sourceDown = true
+	o.t.Cleanup(func() { o.s.sourceDown = false })
 }
 
 // take asks for units and fails the test on an error.

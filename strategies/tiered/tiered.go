@@ -2,6 +2,7 @@ package tiered
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -17,25 +18,33 @@ const (
 	hashTTL = time.Hour
 	// rebuildEvery is the period of the filter's rebuild.
 	rebuildEvery = 5 * time.Minute
+	// resetEvery is how often the reset job looks for windows that have ended: the
+	// resolution of a cron table. Most rounds find none and ask no store.
+	resetEvery = time.Minute
 	// batchSize bounds the write-backs of one round: enough to hide a round trip,
 	// few enough that rows are not locked for long.
 	batchSize = 256
-	// jobWriteBack and jobRebuild name the jobs.
+	// jobWriteBack, jobRebuild and jobReset name the jobs.
 	jobWriteBack = "write-back"
 	jobRebuild   = "rebuild"
+	jobReset     = "reset"
 )
 
 func init() {
 	strategies.Register(meta(strategies.Meta{
-		Name: "redis-hash",
-		Doc:  "counts in a Redis hash, PostgreSQL on a miss, written back by a queue",
-		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) { return open(ctx, env, nil) },
+		Name:    "redis-hash",
+		Doc:     "counts in a Redis hash, PostgreSQL on a miss, written back by a queue",
+		Options: options,
+		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+			return openInstance(ctx, env, nil)
+		},
 	}))
 	strategies.Register(meta(strategies.Meta{
-		Name: "three-tier",
-		Doc:  "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
+		Name:    "three-tier",
+		Doc:     "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
+		Options: append([]strategies.Option{optionFilter}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			return open(ctx, env, newFilter())
+			return openInstance(ctx, env, newFilter(env.Options["filter"] == "scalable"))
 		},
 	}))
 }
@@ -49,24 +58,23 @@ func meta(m strategies.Meta) strategies.Meta {
 	m.Kinds = []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
 	m.Serves = serves
 	m.Reset = strategies.ResetsMissing
+	m.GivesBack = true
 	m.Counts = strategies.CountsAdmitted
-	m.Options = []strategies.Option{{
-		Name: "ttl", Default: "refresh", Values: []string{"refresh", "literal"},
-		Doc: "a charge sets the hash's hour to live anew (refresh, the prose) or leaves it (literal, the listing)",
-	}}
 	return m
 }
 
 // instance is one application instance of either strategy.
 type instance struct {
+	config
 	clock  strategies.Clock
 	redis  redis.UniversalClient
 	source source
 	wake   func(job string)
 	prefix string
 	// filter is nil for redis-hash.
-	filter  *filter
-	refresh bool
+	filter *filter
+	// resets is nil with reset=none.
+	resets *resetter
 
 	queue queue
 	// filterDue asks for a rebuild ahead of its period.
@@ -84,17 +92,20 @@ var (
 	_ strategies.Meter       = (*instance)(nil)
 )
 
-func open(ctx context.Context, env strategies.Env, f *filter) (strategies.Strategy, error) {
+func openInstance(ctx context.Context, env strategies.Env, f *filter) (strategies.Strategy, error) {
 	src, err := openSource(ctx, env)
 	if err != nil {
 		return nil, fmt.Errorf("open the database of record: %w", err)
 	}
 	in := &instance{
-		clock: env.Clock, redis: env.Redis, source: src, wake: env.Wake, prefix: env.Prefix,
-		filter: f, refresh: env.Options["ttl"] == "refresh",
+		config: configure(env.Options),
+		clock:  env.Clock, redis: env.Redis, source: src, wake: env.Wake, prefix: env.Prefix, filter: f,
 	}
 	if in.wake == nil {
 		in.wake = func(string) {}
+	}
+	if env.Options["reset"] == "job" {
+		in.resets = &resetter{}
 	}
 	in.filterDue.Store(f != nil)
 	return in, nil
@@ -102,10 +113,11 @@ func open(ctx context.Context, env strategies.Env, f *filter) (strategies.Strate
 
 // Take implements strategies.Strategy: check, then charge.
 func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	u, err := useOf(req.Policy)
+	u, err := useOf(in.uses, req.Policy)
 	if err != nil {
 		return quota.Decision{}, err
 	}
+	in.watch(u, req.Policy)
 	if in.filter != nil && in.filter.test(req.Subject) {
 		return quota.Decision{Tier: quota.TierFilter}, nil
 	}
@@ -115,7 +127,7 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 	}
 	d.Reservation = quota.Reservation{Request: req, Window: req.Policy.Window.At(in.clock.Now()).Index}
 	if err := in.charge(ctx, u, req, req.Units); err != nil {
-		if in.gaveUp(ctx) {
+		if in.chargeFirst || in.gaveUp(ctx) {
 			return quota.Decision{}, err
 		}
 		// The check has answered and the work is done: what fails after that, an
@@ -126,19 +138,27 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 	return d, nil
 }
 
+// watch looks for the end of a window, for the reset job if there is one.
+func (in *instance) watch(u *use, p *quota.Policy) {
+	if in.resets != nil && in.resets.see(u, p, p.Window.At(in.clock.Now()).Index) {
+		in.wake(jobReset)
+	}
+}
+
 // Refund charges a negative amount. It remembers nothing: a reservation that is
 // refunded twice gives its units back twice.
 func (in *instance) Refund(ctx context.Context, r quota.Reservation) error {
-	u, err := useOf(r.Request.Policy)
+	u, err := useOf(in.uses, r.Request.Policy)
 	if err != nil {
 		return err
 	}
 	return in.charge(ctx, u, r.Request, -r.Request.Units)
 }
 
-// Used implements strategies.Viewer: what the hash holds, and what the table does.
+// Used implements strategies.Viewer: what the hash holds, and what the table does
+// in the column that exists.
 func (in *instance) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	u, err := useOf(p)
+	u, err := useOf(in.uses, p)
 	if err != nil {
 		return nil, err
 	}
@@ -147,26 +167,27 @@ func (in *instance) Used(ctx context.Context, s quota.Subject, p *quota.Policy) 
 		return nil, err
 	}
 	readings := []quota.Reading{{Tier: quota.TierRedis, Units: cached, Known: known}}
-	stored, err := in.source.used(ctx, u, s)
-	if err != nil && !isNoAgent(err) {
-		return nil, fmt.Errorf("read %s: %w", u.usedColumn, err)
+	stored, err := in.source.used(ctx, u.real(), s)
+	if err != nil && !errors.Is(err, errNoAgent) {
+		return nil, fmt.Errorf("read %s: %w", u.real().usedColumn, err)
 	}
 	return append(readings, quota.Reading{Tier: in.source.tier(), Units: stored, Known: err == nil}), nil
 }
 
 // Provision writes rows, as an operator would, and leaves the cache alone: a
 // limit that is raised here reaches Redis when the count is next missing. An
-// agent whose quota is used up enters the shared set, where its own requests
-// would have put it.
+// agent whose quota is used up enters the shared set where its own requests
+// would have put it there: with write=back.
 func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	u, err := useOf(p)
+	u, err := useOf(in.uses, p)
 	if err != nil {
 		return err
 	}
-	if err := in.source.provision(ctx, u, grants); err != nil {
+	in.watch(u, p)
+	if err := in.source.provision(ctx, u.real(), grants); err != nil {
 		return fmt.Errorf("provision %d agents: %w", len(grants), err)
 	}
-	if in.filter == nil {
+	if in.filter == nil || in.write != writeBackMode {
 		return nil
 	}
 	var full []any

@@ -209,9 +209,7 @@ func TestOutages(t *testing.T) {
 		p := policy(t, "agent-api", 2)
 		in.provision(p, strategies.Grant{Subject: agent, Limit: 2})
 		in.losesRedis()
-		if s.sourceDown = true; s.pool != nil {
-			s.pool.Close()
-		}
+		in.losesSource()
 		if d := in.take(t.Context(), p, 1); !d.Admitted || !d.Degraded || d.Tier != quota.TierProcess {
 			t.Errorf("without both: %+v; want a degraded admission by nobody", d)
 		}

@@ -68,8 +68,7 @@ func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.D
 	// A late request is asked once more, for the window that is current by then.
 	for range 2 {
 		now := s.clock.Now()
-		span := req.Policy.Window.At(now)
-		key := s.key(req.Subject, req.Policy, span.Index)
+		span, key := s.current(req.Subject, req.Policy, now)
 		res, err := takeScript.Run(ctx, s.redis, []string{key},
 			req.Units, req.Policy.Limit, expiry(span).UnixMilli()).Int64Slice()
 		if err != nil {
@@ -89,7 +88,8 @@ func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.D
 
 // Provision implements [strategies.Provisioner].
 func (s *incrExpireAtomic) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, span quota.Span, _ time.Time) {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, used int64, span quota.Span, _ time.Time) {
+		pipe.Set(ctx, key, used, 0)
 		pipe.PExpireAt(ctx, key, expiry(span))
 	})
 }

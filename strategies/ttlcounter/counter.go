@@ -19,25 +19,32 @@ type counter struct {
 	clock strategies.Clock
 	// family begins every key: the run's prefix and what the subjects are, e.g.
 	// "users:".
-	family string
+	family  string
+	windows *quota.Memo
 }
 
 func newCounter(env strategies.Env, subjects string) counter {
-	return counter{redis: env.Redis, clock: env.Clock, family: env.Prefix + subjects + ":"}
+	return counter{redis: env.Redis, clock: env.Clock, family: env.Prefix + subjects + ":", windows: new(quota.Memo)}
 }
 
 // key names a subject's counter of one window. The records count one thing per
 // subject; the policy's name stands where they name it, so that two policies of
 // one subject do not share a counter. Policy names and labels hold no colon,
 // which keeps keys unambiguous for any subject.
-func (c *counter) key(s quota.Subject, p *quota.Policy, index int64) string {
-	return c.family + string(s) + ":" + p.Name + ":" + p.Window.Label(index)
+func (c *counter) key(s quota.Subject, p *quota.Policy, label string) string {
+	return c.family + string(s) + ":" + p.Name + ":" + label
+}
+
+// current is the window that contains now, and the subject's key in it.
+func (c *counter) current(s quota.Subject, p *quota.Policy, now time.Time) (quota.Span, string) {
+	span, label := c.windows.At(&p.Window, now)
+	return span, c.key(s, p, label)
 }
 
 // value reads a counter; known is false where the key does not exist.
 func (c *counter) value(ctx context.Context, s quota.Subject, p *quota.Policy) (value int64, known bool, err error) {
-	index := p.Window.At(c.clock.Now()).Index
-	value, err = c.redis.Get(ctx, c.key(s, p, index)).Int64()
+	_, key := c.current(s, p, c.clock.Now())
+	value, err = c.redis.Get(ctx, key).Int64()
 	if errors.Is(err, redis.Nil) {
 		return 0, false, nil
 	}
@@ -59,12 +66,12 @@ func (c *counter) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([
 // provisionBatch is how many subjects are set up per round trip.
 const provisionBatch = 1000
 
-// provision sets the counters of the window in force; expire adds the command
-// that gives a key its time to live.
+// provision sets the counters of the window in force; set adds the commands that
+// write the counter of a subject who has used some units, with its time to live.
 func (c *counter) provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant,
-	expire func(pipe redis.Pipeliner, key string, span quota.Span, now time.Time)) error {
+	set func(pipe redis.Pipeliner, key string, used int64, span quota.Span, now time.Time)) error {
 	now := c.clock.Now()
-	span := p.Window.At(now)
+	span, label := c.windows.At(&p.Window, now)
 	for len(grants) > 0 {
 		n := min(provisionBatch, len(grants))
 		pipe := c.redis.Pipeline()
@@ -72,13 +79,12 @@ func (c *counter) provision(ctx context.Context, p *quota.Policy, grants []strat
 			if g.Limit != p.Limit {
 				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
 			}
-			key := c.key(g.Subject, p, span.Index)
+			key := c.key(g.Subject, p, label)
 			if g.Used == 0 {
 				pipe.Del(ctx, key)
 				continue
 			}
-			pipe.Set(ctx, key, g.Used, 0)
-			expire(pipe, key, span, now)
+			set(pipe, key, g.Used, span, now)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return fmt.Errorf("setting up %d subjects: %w", n, err)

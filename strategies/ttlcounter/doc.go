@@ -1,7 +1,8 @@
 // Package ttlcounter holds the strategies that keep one Redis counter per
 // subject and window and leave it to the key's time to live to clear it away:
 // "incr-expire" and its hardened form "incr-expire-atomic", after record 000,
-// and "decr-literal", after record 001.
+// and after record 001, whose prose and pseudo-code differ, "decr-expire" and
+// "decr-literal".
 //
 // The window is part of the key, so a new window starts from nothing whether or
 // not the old key has expired. What expiry decides is how long keys live, and
@@ -17,8 +18,23 @@ import (
 // tumbling are the windows that can be part of a key.
 var tumbling = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
 
+// roomForSingleUnits is the clause of counters that count rejected attempts too:
+// a large request that was turned away has used up what a small one could still
+// have had.
+var roomForSingleUnits = strategies.Clause{
+	Property: strategies.PropertyFalseReject,
+	Formula:  "0 while every request asks for one unit",
+	Bound: func(p strategies.Params) int64 {
+		if p.MaxCost <= 1 {
+			return 0
+		}
+		return p.Offered
+	},
+}
+
 func init() {
 	strategies.Register(incrExpireMeta)
 	strategies.Register(incrExpireAtomicMeta)
+	strategies.Register(decrExpireMeta)
 	strategies.Register(decrLiteralMeta)
 }

@@ -23,18 +23,7 @@ var incrExpireMeta = strategies.Meta{
 		// the INCR is not tolerated: the key may have expired by then, and the late
 		// command starts the old window's count again.
 		strategies.Exactly(strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry, strategies.FaultOutage),
-		{
-			// A large request that was turned away has used up what a small one
-			// could still have had.
-			Property: strategies.PropertyFalseReject,
-			Formula:  "0 while every request is for one unit; else all that was asked",
-			Bound: func(p strategies.Params) int64 {
-				if p.MaxCost <= 1 {
-					return 0
-				}
-				return p.Offered
-			},
-		},
+		roomForSingleUnits,
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &incrExpire{newCounter(env, "users")}, nil
@@ -53,8 +42,7 @@ var (
 // Take implements [strategies.Strategy].
 func (s *incrExpire) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	now := s.clock.Now()
-	span := req.Policy.Window.At(now)
-	key := s.key(req.Subject, req.Policy, span.Index)
+	span, key := s.current(req.Subject, req.Policy, now)
 
 	n, err := s.increment(ctx, key, req.Units)
 	if err != nil {
@@ -78,7 +66,7 @@ func (s *incrExpire) increment(ctx context.Context, key string, units int64) (in
 
 // Provision implements [strategies.Provisioner].
 func (s *incrExpire) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, span quota.Span, now time.Time) {
-		pipe.Expire(ctx, key, wholeSeconds(span, now))
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, used int64, span quota.Span, now time.Time) {
+		pipe.Set(ctx, key, used, wholeSeconds(span, now))
 	})
 }

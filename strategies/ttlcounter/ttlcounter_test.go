@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -24,12 +25,19 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 	run := func(server func(testing.TB) *stores.Redis) func(*testing.T) {
 		return func(t *testing.T) {
 			c := server(t).Client(stores.ClientOptions{PoolSize: 4})
-			t.Cleanup(func() { c.Close() })
+			t.Cleanup(func() { closing(t, c) })
 			test(t, strategies.Env{Clock: clock.Wall{}, Redis: c, Prefix: storetest.Prefix(t), Instances: 1})
 		}
 	}
 	t.Run("embedded", run(storetest.EmbeddedRedis))
 	t.Run("server", run(storetest.Redis))
+}
+
+func closing(t *testing.T, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func open(t *testing.T, m strategies.Meta, env strategies.Env) strategies.Strategy {
@@ -72,6 +80,7 @@ func TestKeys(t *testing.T) {
 			{incrExpireMeta, "users:u1:user-links:2031-03"},
 			{incrExpireAtomicMeta, "users:u1:user-links:2031-03"},
 			{decrLiteralMeta, "links:u1:user-links:2031-03"},
+			{decrExpireMeta, "links:u1:user-links:2031-03"},
 		} {
 			env := env
 			env.Prefix += c.meta.Name + ":"
@@ -91,7 +100,7 @@ func TestExpirySetOnce(t *testing.T) {
 		p := march(10, time.Hour+300*time.Millisecond)
 		s := open(t, incrExpireMeta, env)
 		take(t, s, p, 3)
-		key := s.(*incrExpire).key("u1", p, p.Window.At(clock.Wall{}.Now()).Index)
+		key := s.(*incrExpire).key("u1", p, p.Window.Label(p.Window.At(clock.Wall{}.Now()).Index))
 		ttl := env.Redis.PTTL(t.Context(), key).Val()
 		if ttl > time.Hour+time.Second || ttl < time.Hour-10*time.Second {
 			t.Errorf("time to live %s, want an hour and the second that was begun", ttl)
@@ -139,7 +148,7 @@ func TestOrphan(t *testing.T) {
 		p := march(10, time.Hour)
 		client := env.Redis.(*redis.Client)
 		failing := redis.NewClient(client.Options())
-		t.Cleanup(func() { failing.Close() })
+		t.Cleanup(func() { closing(t, failing) })
 		failing.AddHook(refuse("expire"))
 		broken := env
 		broken.Redis = failing
@@ -152,7 +161,7 @@ func TestOrphan(t *testing.T) {
 				t.Errorf("%+v, want admitted", d)
 			}
 		}
-		key := s.(*incrExpire).key("u1", p, p.Window.At(clock.Wall{}.Now()).Index)
+		key := s.(*incrExpire).key("u1", p, p.Window.Label(p.Window.At(clock.Wall{}.Now()).Index))
 		if ttl := client.TTL(t.Context(), key).Val(); ttl != -1 {
 			t.Errorf("time to live %s, want none", ttl)
 		}
@@ -216,14 +225,15 @@ func TestLateRequest(t *testing.T) {
 			times    []time.Time
 			admitted bool
 			degraded bool
-			label    string // of the month charged
+			charged  string // the key, without the prefix
 		}{
-			// The documented form starts the old month's count again, whatever it was.
-			{incrExpireMeta, 2 * grace, []time.Time{ago(time.Minute)}, true, false, "2031-03"},
+			// The documented forms start the old month's count again, whatever it was.
+			{incrExpireMeta, 2 * grace, []time.Time{ago(time.Minute)}, true, false, "users:u1:user-links:2031-03"},
+			{decrExpireMeta, 2 * grace, []time.Time{ago(time.Minute)}, true, false, "links:u1:user-links:2031-03"},
 			// Within the grace the old month is still there to be counted.
-			{incrExpireAtomicMeta, grace / 5, []time.Time{ago(grace / 2)}, true, false, "2031-03"},
+			{incrExpireAtomicMeta, grace / 5, []time.Time{ago(grace / 2)}, true, false, "users:u1:user-links:2031-03"},
 			// Beyond it the request moves to the month that has begun.
-			{incrExpireAtomicMeta, 2 * grace, []time.Time{ago(time.Minute), now}, true, false, "2031-04"},
+			{incrExpireAtomicMeta, 2 * grace, []time.Time{ago(time.Minute), now}, true, false, "users:u1:user-links:2031-04"},
 			// A clock that stays behind gets no decision from Redis.
 			{incrExpireAtomicMeta, 2 * grace, []time.Time{ago(time.Minute)}, false, true, ""},
 		} {
@@ -234,9 +244,9 @@ func TestLateRequest(t *testing.T) {
 			if d.Admitted != c.admitted || d.Degraded != c.degraded {
 				t.Errorf("case %d: %+v, want admitted %v, degraded %v", i, d, c.admitted, c.degraded)
 			}
-			want := env.Prefix + "users:u1:user-links:" + c.label
+			want := env.Prefix + c.charged
 			keys := env.Redis.Keys(t.Context(), env.Prefix+"*").Val()
-			if c.label == "" && len(keys) > 0 || c.label != "" && (len(keys) != 1 || keys[0] != want) {
+			if c.charged == "" && len(keys) > 0 || c.charged != "" && (len(keys) != 1 || keys[0] != want) {
 				t.Errorf("case %d: keys %q, want %q", i, keys, want)
 			}
 		}
@@ -255,7 +265,7 @@ func TestAtomicExpiry(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, subject := range []quota.Subject{"u1", "u2"} {
-			key := s.(*incrExpireAtomic).key(subject, p, p.Window.At(clock.Wall{}.Now()).Index)
+			key := s.(*incrExpireAtomic).key(subject, p, p.Window.Label(p.Window.At(clock.Wall{}.Now()).Index))
 			if ttl := env.Redis.PTTL(t.Context(), key).Val(); ttl <= time.Hour || ttl > time.Hour+grace {
 				t.Errorf("%s: time to live %s, want an hour and most of %s", subject, ttl, grace)
 			}
@@ -274,7 +284,7 @@ func TestDecrLiteral(t *testing.T) {
 				t.Errorf("%+v, want rejected", d)
 			}
 		}
-		key := s.(*decrLiteral).key("u1", p, p.Window.At(clock.Wall{}.Now()).Index)
+		key := s.(*decrLiteral).key("u1", p, p.Window.Label(p.Window.At(clock.Wall{}.Now()).Index))
 		if v, ttl := env.Redis.Get(t.Context(), key).Val(), env.Redis.TTL(t.Context(), key).Val(); v != "-3" || ttl != -1 {
 			t.Errorf("counter %s with time to live %s, want -3 and none", v, ttl)
 		}

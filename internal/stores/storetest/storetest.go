@@ -2,7 +2,9 @@
 //
 // A store that is missing on this machine skips the test with the reason, unless
 // the environment variable QUOTABENCH_REQUIRE names it in its comma-separated
-// list of redis and postgres: then the test fails.
+// list of redis, postgres and container: then the test fails. Containers are of
+// the images that QUOTABENCH_REDIS_IMAGE and QUOTABENCH_POSTGRES_IMAGE name, or of
+// the default ones, and none is downloaded.
 //
 // Servers are started once per test binary and shared. A package that uses one
 // stops it with
@@ -23,24 +25,66 @@ import (
 	"github.com/quotabench/quotabench/internal/stores"
 )
 
-var shared struct {
-	mu       sync.Mutex
-	redis    *stores.Redis
-	redisErr error
-	pg       *stores.Postgres
-	pgErr    error
+// server is one that all tests of a binary share.
+type server[T interface{ Close() error }] struct {
+	mu   sync.Mutex
+	open func(context.Context) (T, error)
+	done bool
+	s    T
+	err  error
 }
+
+func (s *server[T]) get(t testing.TB, need string) T {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.done {
+		s.s, s.err = s.open(context.Background())
+		s.done = true
+	}
+	missing(t, need, s.err)
+	return s.s
+}
+
+func (s *server[T]) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.done || s.err != nil {
+		return nil
+	}
+	return s.s.Close()
+}
+
+func redis(spec, image string) *server[*stores.Redis] {
+	return &server[*stores.Redis]{open: func(ctx context.Context) (*stores.Redis, error) {
+		return stores.OpenRedis(ctx, spec, stores.Options{Image: os.Getenv(image), NoPull: true})
+	}}
+}
+
+func postgres(spec, image string) *server[*stores.Postgres] {
+	return &server[*stores.Postgres]{open: func(ctx context.Context) (*stores.Postgres, error) {
+		return stores.OpenPostgres(ctx, spec, stores.Options{Image: os.Getenv(image), NoPull: true})
+	}}
+}
+
+// Environment variables that name the images of containers.
+const (
+	RedisImageEnv    = "QUOTABENCH_REDIS_IMAGE"
+	PostgresImageEnv = "QUOTABENCH_POSTGRES_IMAGE"
+)
+
+var (
+	redisProcess      = redis("process", RedisImageEnv)
+	redisContainer    = redis("container", RedisImageEnv)
+	postgresProcess   = postgres("process", PostgresImageEnv)
+	postgresContainer = postgres("container", PostgresImageEnv)
+)
 
 // Main runs the tests, stops what they started, and exits.
 func Main(m *testing.M) {
 	code := m.Run()
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	if shared.redis != nil {
-		code = exitCode(code, shared.redis.Close())
-	}
-	if shared.pg != nil {
-		code = exitCode(code, shared.pg.Close())
+	for _, s := range []interface{ close() error }{redisProcess, redisContainer, postgresProcess, postgresContainer} {
+		code = exitCode(code, s.close())
 	}
 	os.Exit(code)
 }
@@ -57,13 +101,13 @@ func exitCode(code int, err error) int {
 // begin with a [Prefix].
 func Redis(t testing.TB) *stores.Redis {
 	t.Helper()
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	if shared.redis == nil && shared.redisErr == nil {
-		shared.redis, shared.redisErr = stores.OpenRedis(context.Background(), "process", stores.Options{})
-	}
-	missing(t, "redis", shared.redisErr)
-	return shared.redis
+	return redisProcess.get(t, "redis")
+}
+
+// ContainerRedis is as [Redis], in a container.
+func ContainerRedis(t testing.TB) *stores.Redis {
+	t.Helper()
+	return redisContainer.get(t, "container")
 }
 
 // EmbeddedRedis returns a Redis in this process that the test has to itself.
@@ -85,13 +129,13 @@ func EmbeddedRedis(t testing.TB) *stores.Redis {
 // belong into a [Schema].
 func Postgres(t testing.TB) *stores.Postgres {
 	t.Helper()
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	if shared.pg == nil && shared.pgErr == nil {
-		shared.pg, shared.pgErr = stores.OpenPostgres(context.Background(), "process", stores.Options{})
-	}
-	missing(t, "postgres", shared.pgErr)
-	return shared.pg
+	return postgresProcess.get(t, "postgres")
+}
+
+// ContainerPostgres is as [Postgres], in a container.
+func ContainerPostgres(t testing.TB) *stores.Postgres {
+	t.Helper()
+	return postgresContainer.get(t, "container")
 }
 
 var unique atomic.Int64

@@ -34,3 +34,16 @@ BEGIN
     RETURN has_room;
 END
 $$;
+
+-- The same with the names that the record's function puts together itself. There
+-- is no column sandboxes_used, and no storage_used.
+CREATE OR REPLACE FUNCTION check_quota_literal(p_agent_id text, p_quota_type text) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    has_room boolean;
+BEGIN
+    EXECUTE format('SELECT %I < %I FROM quotas WHERE agent_id = $1', p_quota_type || '_used', p_quota_type || '_limit')
+        INTO has_room USING p_agent_id;
+    RETURN has_room;
+END
+$$;

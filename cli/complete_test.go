@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// completions are what the shell is offered, without descriptions, and the
+// directive that follows them.
+func completions(t *testing.T, args ...string) (words []string, directive string) {
+	t.Helper()
+	o := call(t.Context(), append([]string{"__complete"}, args...)...)
+	if o.code != ExitOK {
+		t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
+	}
+	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+	for _, l := range lines[:len(lines)-1] {
+		word, _, _ := strings.Cut(l, "\t")
+		words = append(words, word)
+	}
+	return words, lines[len(lines)-1]
+}
+
+const (
+	filesToo    = ":0"
+	noFilesOnly = ":4"
+	noSpace     = ":6"
+)
+
+func TestCompletion(t *testing.T) {
+	newPlace(t, nil)
+	var policies, streams []string
+	for _, p := range quota.Policies() {
+		policies = append(policies, p.Name)
+	}
+	for _, m := range workloads.All() {
+		streams = append(streams, m.Name)
+	}
+	for _, x := range []struct {
+		args      []string
+		want      []string
+		directive string
+	}{
+		{[]string{""}, []string{"completion", "doctor", "help", "list", "run"}, noFilesOnly},
+		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores"}, noFilesOnly},
+		{[]string{"list", "stores", ""}, nil, noFilesOnly},
+		{[]string{"help", ""}, []string{"completion", "doctor", "list", "run"}, noFilesOnly},
+		{[]string{"run", ""}, nil, noFilesOnly},
+		{[]string{"run", "--policy", ""}, policies, noFilesOnly},
+		{[]string{"run", "--workload", ""}, streams, noFilesOnly},
+		{[]string{"run", "--arrivals", ""}, []string{"poisson", "constant"}, noFilesOnly},
+		{[]string{"run", "--redis", ""}, []string{"auto", "process", "container", "embedded", "redis://"}, noSpace},
+		{[]string{"run", "--postgres", ""}, []string{"auto", "process", "container", "embedded", "postgres://"}, noSpace},
+		{[]string{"run", "--trace", ""}, nil, filesToo},
+		{[]string{"run", "--out", ""}, nil, filesToo},
+		{[]string{"run", "--config", ""}, nil, filesToo},
+		{[]string{"run", "--strategy", ""}, []string{"all", "broken", "honest", "liar", "monthly", "sql-only"}, noSpace},
+		{[]string{"run", "--strategy", "liar,"}, []string{"liar,all", "liar,broken", "liar,honest", "liar,liar", "liar,monthly", "liar,sql-only"}, noSpace},
+		{[]string{"run", "--strategy", "honest:"}, []string{"honest:color=", "honest:depth="}, noSpace},
+		{[]string{"run", "--strategy", "honest:color="}, []string{"honest:color=red", "honest:color=blue"}, noSpace},
+		{[]string{"run", "--strategy", "honest:depth="}, []string{"honest:depth=3"}, noSpace},
+		{[]string{"run", "--strategy", "liar,honest:color=red,dep"}, []string{"liar,honest:color=red,depth="}, noSpace},
+		{[]string{"run", "--strategy", "honest:color=red,depth=3,color="}, []string{"honest:color=red,depth=3,color=red", "honest:color=red,depth=3,color=blue"}, noSpace},
+		{[]string{"run", "--strategy", "nonsense:"}, nil, noFilesOnly},
+	} {
+		got, directive := completions(t, x.args...)
+		// The shell drops what does not begin as typed.
+		got = slices.DeleteFunc(got, func(s string) bool { return !strings.HasPrefix(s, x.args[len(x.args)-1]) })
+		if !slices.Equal(got, x.want) || directive != x.directive {
+			t.Errorf("%q offers %q %s, want %q %s", x.args, got, directive, x.want, x.directive)
+		}
+	}
+}
+
+// Every flag says what can follow it, whatever is added to the table.
+func TestEveryTextFlagCompletes(t *testing.T) {
+	files := []string{"trace", "out"}
+	for _, x := range newSettings().table {
+		if x.value.holds(scalarText) && x.value.Type() == "string" && x.complete == nil && !slices.Contains(files, x.name) {
+			t.Errorf("--%s offers the names of files", x.name)
+		}
+	}
+}
+
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		o := call(t.Context(), "completion", shell)
+		if o.code != ExitOK || o.stderr != "" || !strings.Contains(o.stdout, "quotabench") {
+			t.Errorf("%s: exit %d, %d bytes, stderr %q", shell, o.code, len(o.stdout), o.stderr)
+		}
+		bin, err := exec.LookPath(shell)
+		if err != nil || shell == "powershell" {
+			continue
+		}
+		cmd := exec.Command(bin, "-n") // read it, do nothing
+		cmd.Stdin = strings.NewReader(o.stdout)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s cannot read its script: %v: %s", shell, err, out)
+		}
+	}
+}

@@ -1,0 +1,329 @@
+package cli
+
+import (
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/harness"
+)
+
+// planned is what a command line of run would measure.
+func planned(t *testing.T, args ...string) (*settings, harness.Config) {
+	t.Helper()
+	s, cfg, err := plan(args...)
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	return s, cfg
+}
+
+// plan does what run does before it starts anything.
+func plan(args ...string) (*settings, harness.Config, error) {
+	s := newSettings()
+	cmd := &cobra.Command{Use: "run"}
+	s.register(cmd)
+	config := cmd.Flags().String("config", "", "")
+	if err := cmd.ParseFlags(args); err != nil {
+		return s, harness.Config{}, err
+	}
+	if *config != "" {
+		if err := s.readFile(*config); err != nil {
+			return s, harness.Config{}, err
+		}
+	}
+	cfg, err := s.plan()
+	return s, cfg, err
+}
+
+const traceRows = "time,subject,cost\n1,a,1\n2,b,1\n3,a,1\n"
+
+// roundTrips set, between them, every setting to something of its own.
+var roundTrips = [][]string{
+	{},
+	{"--quick"},
+	{"--strategy", "honest:color=blue,depth=4,liar", "--strategy", "honest", "--policy", "user-links", "--limit", "7"},
+	{"--workload", "steady", "--rate", "1234.5", "--arrivals", "constant", "--subjects", "77", "--popularity", "zipf:0.9", "--over-quota", "0", "--fill", "0.25"},
+	{"--cost", "2", "--requests", "5000", "--workers", "9", "--instances", "3", "--rounds", "2", "--seed", "18446744073709551615"},
+	{"--cost", "uniform:1-3", "--duration", "1m30s", "--pool", "4", "--client-retries", "2", "--outage", "redis:0.3-0.6", "--outage", "postgres:0.5-0.7"},
+	{"--trace", "a trace: with #.csv", "--speed", "2.5", "--policy", "contact-form"},
+	{"--workers", "2", "--instances", "5"},
+	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
+	{"--redis", "container", "--redis-image", "redis:8", "--postgres", "auto", "--postgres-image", "null", "--out", "012"},
+}
+
+func TestConfigRoundTrip(t *testing.T) {
+	newPlace(t, map[string]string{"a trace: with #.csv": traceRows})
+	given := map[string]bool{}
+	for _, args := range roundTrips {
+		s, cfg := planned(t, args...)
+		o := call(t.Context(), append([]string{"run", "--print-config"}, args...)...)
+		if o.code != ExitOK || o.stderr != "" {
+			t.Fatalf("%q: exit %d, %s", args, o.code, o.stderr)
+		}
+		if err := os.WriteFile("run.yaml", []byte(o.stdout), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		again, cfg2 := planned(t, "--config", "run.yaml")
+		if !reflect.DeepEqual(cfg, cfg2) {
+			t.Errorf("%q: the printed configuration is another run:\n%+v\n%+v", args, cfg, cfg2)
+		}
+		for i, x := range s.table {
+			if y := again.table[i]; !x.shorthand && x.value.String() != y.value.String() {
+				t.Errorf("%q: %s is %q, printed and read it is %q", args, x.name, x.value, y.value)
+			}
+			given[x.name] = given[x.name] || s.given(x.name)
+		}
+		if o2 := call(t.Context(), "run", "--print-config", "--config", "run.yaml"); o2.stdout != o.stdout {
+			t.Errorf("%q: printed again it is\n%s\nnot\n%s", args, o2.stdout, o.stdout)
+		}
+	}
+	for _, name := range newSettings().names() {
+		// The workload is implied by a trace, and given in the other direction.
+		if !given[name] {
+			t.Errorf("no round trip sets %s", name)
+		}
+	}
+}
+
+func TestPrintConfig(t *testing.T) {
+	p := newPlace(t, map[string]string{"t.csv": traceRows, "held/results.json": "{}"})
+	var text strings.Builder
+	for _, args := range [][]string{
+		{"--print-config"},
+		{"--print-config", "--quick", "--trace", "t.csv", "--strategy", "honest:color=blue,liar", "--strategy", "honest"},
+		{"--print-config", "--trace", "t.csv", "--policy", "agent-tokens", "--out", "held", "--fill", "0.1",
+			"--redis", "redis://user:p@ss:w@rd@host:6379/2", "--postgres", "postgres://host/db?user=u&password=secret&sslmode=require",
+			"--outage", "redis:0.25-0.5", "--duration", "10s"},
+	} {
+		o := call(t.Context(), append([]string{"run"}, args...)...)
+		for _, leak := range []string{"p@ss", "w@rd", "secret"} {
+			if strings.Contains(o.stdout+o.stderr, leak) {
+				t.Errorf("the password is shown: %s", o.stdout)
+			}
+		}
+		o.args = []string{"run", "..."}
+		text.WriteString(o.transcript() + "\n")
+	}
+	golden(t, "print-config", text.String())
+	p.requireUntouched()
+}
+
+func TestHiddenPasswordIsLeftToTheEnvironment(t *testing.T) {
+	newPlace(t, map[string]string{"run.yaml": `
+redis: redis://user:***@host:6379/2
+postgres: "postgres://host/db?user=u&password=***&sslmode=require"
+`})
+	s, _ := planned(t, "--config", "run.yaml")
+	if s.redis != "redis://user@host:6379/2" || s.postgres != "postgres://host/db?user=u&sslmode=require" {
+		t.Errorf("redis %q, postgres %q", s.redis, s.postgres)
+	}
+	for in, want := range map[string]string{
+		"postgres://h/d?password=***":             "postgres://h/d",
+		"postgres://h/d?password=***&a=b":         "postgres://h/d?a=b",
+		"postgres://h/d?a=b&password=***":         "postgres://h/d?a=b",
+		"postgres://u:***@h/d?sslpassword=***&x=": "postgres://u@h/d?x=",
+		"redis://:***@h":                          "redis://@h",
+		"redis://u:real@h":                        "redis://u:real@h",
+	} {
+		if got := unredact(in); got != want {
+			t.Errorf("%s becomes %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestFlagsWinOverTheFile(t *testing.T) {
+	newPlace(t, map[string]string{"t.csv": traceRows, "run.yaml": `
+strategy: [honest, liar]
+workload: steady
+workers: 7
+rounds: 8
+duration: 1s
+outage: redis:0.1-0.2
+fill: 0.5
+`, "quick.yaml": "quick: true\nrounds: 9\n"})
+	type c = harness.Config
+	for _, x := range []struct {
+		args []string
+		ok   func(s *settings, c c) bool
+	}{
+		{[]string{"--config", "run.yaml"}, func(s *settings, c c) bool {
+			return s.workload == "steady" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Outages) == 1 && c.Stream.Fill == 0.5
+		}},
+		{[]string{"--config", "run.yaml", "--workers", "3", "--strategy", "honest"}, func(_ *settings, c c) bool {
+			return c.Workers == 3 && c.Rounds == 8 && len(c.Strategies) == 1
+		}},
+		{[]string{"--outage", "postgres:0.1-0.2", "--outage", "postgres:0.3-0.4", "--config", "run.yaml"}, func(_ *settings, c c) bool {
+			return len(c.Outages) == 2 && c.Outages[1].Store == "postgres"
+		}},
+		// --quick stands for two flags, which win as it does; what was given as a
+		// flag stays.
+		{[]string{"--config", "run.yaml", "--quick"}, func(_ *settings, c c) bool {
+			return c.Rounds == quickRounds && c.Duration == quickDuration
+		}},
+		{[]string{"--config", "run.yaml", "--quick", "--rounds", "5"}, func(_ *settings, c c) bool {
+			return c.Rounds == 5 && c.Duration == quickDuration
+		}},
+		{[]string{"--config", "quick.yaml"}, func(_ *settings, c c) bool {
+			return c.Rounds == 9 && c.Duration == quickDuration
+		}},
+		// So does --trace, which stands for a workload.
+		{[]string{"--config", "run.yaml", "--trace", "t.csv"}, func(s *settings, c c) bool {
+			return c.Workload.NeedsTrace && s.workload == c.Workload.Name
+		}},
+	} {
+		if s, cfg := planned(t, x.args...); !x.ok(s, cfg) {
+			t.Errorf("%q gives %+v", x.args, cfg)
+		}
+	}
+}
+
+// configErrors are files that are wrong, each in one place.
+var configErrors = []string{
+	"workers: 5\nwrokers: 5\n",
+	"nonsense: 1\n",
+	"Workers: 5\n",
+	"config: other.yaml\n",
+	"print-config: true\n",
+	"workers: 5\nrounds: 2\nworkers: 6\n",
+	"workers: many\n",
+	"workers: \"5\"\n",
+	"workers: 1.5\n",
+	"workers: 0\n",
+	"workers: 20001\n",
+	"workers: true\n",
+	"workers:\n",
+	"workers: null\n",
+	"workers: [5]\n",
+	"workers: {a: b}\n",
+	"workers: *five\n",
+	"workers: !!str 5\n",
+	"rounds: -1\n",
+	"requests: 1e3\n",
+	"rate: .nan\n",
+	"rate: .inf\n",
+	"fill: 2\n",
+	"over-quota: 50%\n",
+	"seed: -1\n",
+	"quick: 1\n",
+	"quick: \"yes\"\n",
+	"duration: 400\n",
+	"duration: soon\n",
+	"duration: -1s\n",
+	"arrivals: bursts\n",
+	"policy: true\n",
+	"policy: [a, b]\n",
+	"strategy: []\n",
+	"strategy: 5\n",
+	"strategy:\n  - honest\n  - 5\n",
+	"strategy:\n  - [honest]\n",
+	"strategy:\n  - nonsense\n",
+	"# one\n\nstrategy:\n  - honest:color=green\n",
+	"policy: nonsense\n",
+	"workload: nonsense\n",
+	"trace: missing.log\n",
+	"workload: trace\n",
+	"outage:\n  - redis:0.9-0.1\n",
+	"redis: embedded\nredis-image: redis:7\n",
+	"redis: \"redis://:secret@127.0.0.1:1\"\n",
+	"redis: {url: \"redis://:secret@127.0.0.1:1\"}\n",
+	"\"redis://:secret@host\": 5\n",
+	"out: held\n",
+	"- workers\n- 5\n",
+	"just text\n",
+	"5: workers\n",
+	"? [a]\n: 5\n",
+	"workers: 5\n---\nworkers: 6\n",
+	"workers: [5\n",
+	"workers: 5\n\trounds: 5\n",
+	"\"workers: 5\n",
+	"workers: 5\n  rounds: 5\n",
+	"<<: {workers: 5}\n",
+	"\x00\xff",
+}
+
+func TestConfigErrors(t *testing.T) {
+	p := newPlace(t, map[string]string{"bad.yaml": "", "held/results.json": "{}"})
+	var text strings.Builder
+	for _, config := range configErrors {
+		if err := os.WriteFile("bad.yaml", []byte(config), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		o := call(t.Context(), "run", "--config", "bad.yaml")
+		requireUsageError(t, o)
+		if line, _, _ := strings.Cut(strings.TrimPrefix(o.stderr, "quotabench: bad.yaml:"), ":"); strings.HasPrefix(o.stderr, "quotabench: bad.yaml:") &&
+			(line == "0" || strings.Trim(line, "0123456789") != "") {
+			t.Errorf("%q: no line in %s", config, o.stderr)
+		}
+		text.WriteString("bad.yaml\n  " + strings.ReplaceAll(strings.TrimSuffix(strings.ToValidUTF8(config, "?"), "\n"), "\n", "\n  ") + "\n" + o.stderr + "\n")
+	}
+	golden(t, "config-errors", text.String())
+	p.requireUntouched()
+}
+
+// What a flag hides must be right all the same.
+func TestConfigErrorsUnderFlags(t *testing.T) {
+	newPlace(t, map[string]string{"bad.yaml": "workers: many\n"})
+	requireUsageError(t, call(t.Context(), "run", "--config", "bad.yaml", "--workers", "5"))
+}
+
+func TestConfigWithoutSettings(t *testing.T) {
+	newPlace(t, map[string]string{"comments.yaml": "# workers: 5\n", "empty.yaml": "", "nulls.yaml": "subjects: null\nout: ~\nlimit:\n"})
+	_, want := planned(t)
+	for _, file := range []string{"comments.yaml", "empty.yaml", "nulls.yaml"} {
+		if _, got := planned(t, "--config", file); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", file, got, want)
+		}
+	}
+}
+
+// A bad value is refused in the same words wherever it stands.
+func TestErrorsOfFlagsAndFilesAreTheSame(t *testing.T) {
+	newPlace(t, nil)
+	for name, v := range map[string]string{
+		"workers": "0", "rounds": "1001", "rate": "-1", "seed": "-5", "duration": "-1s", "arrivals": "bursts", "fill": "1.5",
+		"strategy": "nonsense", "policy": "nonsense", "workload": "nonsense", "outage": "nonsense", "trace": "missing.log",
+	} {
+		if err := os.WriteFile("bad.yaml", []byte("# bad\n"+name+": "+v+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		flag := call(t.Context(), "run", "--"+name+"="+v).stderr
+		file := call(t.Context(), "run", "--config", "bad.yaml").stderr
+		if want := strings.Replace(flag, "--"+name, "bad.yaml:2: "+name, 1); file != want {
+			t.Errorf("in a file: %s, as a flag: %s", file, flag)
+		}
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	for _, c := range configErrors {
+		f.Add([]byte(c))
+	}
+	f.Add([]byte("strategy:\n  - honest\nworkers: 5 # five\nduration: 0\ncost: |-\n  policy\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := newSettings()
+		if err := s.read("run.yaml", b); err != nil {
+			if strings.ContainsAny(err.Error(), "\n\r") {
+				t.Errorf("not one line: %q", err)
+			}
+			return
+		}
+		// What was taken is within bounds, and says so again.
+		for _, x := range s.table {
+			if _, ok := x.value.(*list); ok || !s.given(x.name) {
+				continue
+			}
+			v := x.value.String()
+			if err := newSettings().lookup(x.name).value.Set(v); err != nil {
+				t.Errorf("%s was set to %q: %v", x.name, v, err)
+			}
+		}
+		if i := slices.IndexFunc(s.table, func(x setting) bool { return x.name == "workers" }); s.workers < 1 || i < 0 {
+			t.Errorf("%d workers", s.workers)
+		}
+	})
+}

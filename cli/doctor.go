@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/internal/stores"
+)
+
+// state says at a glance how a line of doctor is meant.
+type state string
+
+// The states.
+const (
+	stateOK      state = "ok"
+	stateMissing state = "missing" // can be had; the advice says how
+	stateNote    state = "note"    // works, but has a say in the figures
+)
+
+// checkup is one line of doctor.
+type checkup struct {
+	Name   string `json:"name"`
+	State  state  `json:"state"`
+	Detail string `json:"detail"`
+	// Advice is how to use it, how to get it, or what follows from it.
+	Advice string `json:"advice,omitempty"`
+	// Figures are the numbers in Detail.
+	Figures map[string]float64 `json:"figures,omitempty"`
+}
+
+func doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what this machine can run, and how to get the rest",
+		Long: "Looks for the servers, container images and timers that a run can use, and says how to\n" +
+			"get what is missing. Starts nothing, changes nothing, and takes less than a second.\n" +
+			"Nothing that is missing is an error: embedded stand-ins are always there.",
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			lines := append(storeLines(cmd.Context()), machineLines(cmd.Context())...)
+			if asJSON {
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc.SetEscapeHTML(false)
+				enc.SetIndent("", "  ")
+				return enc.Encode(lines)
+			}
+			return writeCheckups(cmd.OutOrStdout(), lines)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func storeLines(ctx context.Context) []checkup {
+	var lines []checkup
+	for _, f := range stores.Survey(ctx) {
+		c := checkup{Name: f.Name, State: stateMissing, Detail: f.Detail, Advice: f.Advice}
+		if f.Found {
+			c.State = stateOK
+		}
+		lines = append(lines, c)
+	}
+	return lines
+}
+
+// writeCheckups writes one line each, in columns.
+func writeCheckups(w io.Writer, lines []checkup) error {
+	names, states := 0, 0
+	for _, c := range lines {
+		names = max(names, utf8.RuneCountInString(c.Name))
+		states = max(states, len(c.State))
+	}
+	for _, c := range lines {
+		text := c.Detail
+		if c.Advice != "" {
+			text += ": " + c.Advice
+		}
+		line := fmt.Sprintf("%-*s  %-*s  %s", names, c.Name, states, c.State, text)
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

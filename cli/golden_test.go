@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestListAndVersion(t *testing.T) {
+	p := newPlace(t, nil)
+	for name, args := range map[string][]string{
+		"version":   {"--version"},
+		"list":      {"list"},
+		"list-one":  {"list", "stores"},
+		"list-json": {"list", "--json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := call(t.Context(), args...)
+			if o.code != ExitOK || o.stderr != "" {
+				t.Errorf("exit %d, stderr %q", o.code, o.stderr)
+			}
+			golden(t, name, o.transcript())
+		})
+	}
+	p.requireUntouched()
+}
+
+func TestListJSON(t *testing.T) {
+	var all map[string][]struct {
+		Name, Doc string
+		Details   map[string]any
+	}
+	if err := json.Unmarshal([]byte(call(t.Context(), "list", "--json").stdout), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(catalogues) {
+		t.Errorf("%d catalogues, want %d", len(all), len(catalogues))
+	}
+	for _, c := range catalogues {
+		if len(all[c.name]) == 0 {
+			t.Errorf("no %s", c.name)
+		}
+		var one []any
+		if err := json.Unmarshal([]byte(call(t.Context(), "list", c.name, "--json").stdout), &one); err != nil || len(one) != len(all[c.name]) {
+			t.Errorf("list %s has %d entries (%v), want %d", c.name, len(one), err, len(all[c.name]))
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	p := newPlace(t, nil)
+	var text strings.Builder
+	for _, args := range [][]string{
+		{}, {"--help"}, {"run", "--help"}, {"list", "--help"}, {"doctor", "--help"}, {"completion", "--help"}, {"completion"},
+		{"completion", "fish", "--help"}, {"help"}, {"help", "doctor"}, {"help", "help"},
+	} {
+		o := call(t.Context(), args...)
+		if o.code != ExitOK || o.stderr != "" {
+			t.Errorf("%q: exit %d, stderr %q", args, o.code, o.stderr)
+		}
+		text.WriteString(o.transcript() + "\n")
+	}
+	golden(t, "help", text.String())
+	p.requireUntouched()
+}
+
+// usageFiles are what the command lines of usageErrors find.
+var usageFiles = map[string]string{
+	"held/results.json": "{}",
+	"file":              "not a directory",
+	"folder/x":          "a trace that is a directory",
+	"empty.csv":         "",
+	"header.csv":        "time,subject,cost\n",
+	"useless.csv":       "time,subject,cost\nnever,a,1\n1,,1\n",
+	"prose.txt":         "this is not a log\nnor is this\n",
+}
+
+// usageErrors are command lines that are wrong.
+var usageErrors = [][]string{
+	{"--nonsense"},
+	{"rnu"},
+	{"redis://:secret@host"},
+	{"help", "rnu"},
+	{"help", "run", "fast"},
+	{"completion", "tcsh"},
+	{"completion", "bash", "now"},
+	{"list", "nonsense"},
+	{"list", "stores", "policies"},
+	{"list", "--josn"},
+	{"doctor", "now"},
+	{"doctor", "--fix"},
+	{"run", "now"},
+	{"run", "redis://user:secret@host"},
+	{"run", "--wrokers", "5"},
+	{"run", "--nonsense"},
+	{"run", "-w", "5"},
+	{"run", "--workers"},
+	{"run", "--config"},
+	{"run", "--workers=many"},
+	{"run", "--workers=1.5"},
+	{"run", "--quick=perhaps"},
+	{"run", "--print-config=perhaps"},
+	{"run", "--duration=5"},
+	{"run", "--duration=-1s"},
+	{"run", "--seed=-1"},
+	{"run", "--arrivals=bursts"},
+	{"run", "--strategy", "nonsense"},
+	{"run", "--strategy", ""},
+	{"run", "--strategy", "honest,honest"},
+	{"run", "--strategy", "honest", "--strategy", "liar,honest"},
+	{"run", "--strategy", "honest:size=1"},
+	{"run", "--strategy", "liar:size=1"},
+	{"run", "--strategy", "honest:color=green"},
+	{"run", "--strategy", "honest:depth=deep"},
+	{"run", "--strategy", "honest:depth"},
+	{"run", "--strategy", "color=red"},
+	{"run", "--strategy", "monthly", "--redis", "embedded", "--postgres", "embedded"},
+	{"run", "--strategy", "sql-only", "--redis", "embedded", "--postgres", "embedded"},
+	{"run", "--policy", "nonsense"},
+	{"run", "--policy", "login", "--redis", "embedded", "--postgres", "embedded"},
+	{"run", "--workload", "nonsense"},
+	{"run", "--workload", "trace"},
+	{"run", "--workload", "steady", "--trace", "useless.csv"},
+	{"run", "--workload", "steady", "--popularity", "famous"},
+	{"run", "--cost", "dear"},
+	{"run", "--fill=2"},
+	{"run", "--subjects=10"},
+	{"run", "--speed=2"},
+	{"run", "--trace", "missing.log"},
+	{"run", "--trace", "folder"},
+	{"run", "--trace", "empty.csv"},
+	{"run", "--trace", "header.csv"},
+	{"run", "--trace", "useless.csv"},
+	{"run", "--trace", "prose.txt"},
+	{"run", "--outage", "redis"},
+	{"run", "--outage", "mysql:0.3-0.6"},
+	{"run", "--outage", "redis:0.6-0.3"},
+	{"run", "--outage", "redis:0.3-0.6", "--requests", "100"},
+	{"run", "--out", "held"},
+	{"run", "--out", "file"},
+	{"run", "--out", "file/below/it"},
+	{"run", "--redis", "nonsense"},
+	{"run", "--redis", "redis://:secret@127.0.0.1:1"},
+	{"run", "--redis", "redis://:sec%zzret@127.0.0.1:1"},
+	{"run", "--redis", "embedded", "--postgres", "nonsense"},
+	{"run", "--redis", "embedded", "--postgres", "postgres://user:secret@127.0.0.1:1/db"},
+	{"run", "--redis", "embedded", "--redis-image", "redis:7"},
+	{"run", "--postgres", "postgres://user:secret@host/db", "--postgres-image", "postgres:17"},
+	{"run", "--config", "missing.yaml"},
+	{"run", "--config", "folder"},
+}
+
+func TestUsageErrors(t *testing.T) {
+	p := newPlace(t, usageFiles)
+	var text strings.Builder
+	for _, args := range usageErrors {
+		o := call(t.Context(), args...)
+		requireUsageError(t, o)
+		text.WriteString(o.transcript() + "\n")
+	}
+	golden(t, "usage", text.String())
+	p.requireUntouched()
+}
+
+// requireUsageError fails the test unless the command line was refused in one
+// line that holds no password.
+func requireUsageError(t *testing.T, o outcome) {
+	t.Helper()
+	if o.code != ExitUsage || o.stdout != "" {
+		t.Errorf("%q: exit %d, stdout %q", o.args, o.code, o.stdout)
+	}
+	line, ok := strings.CutSuffix(o.stderr, "\n")
+	if !ok || strings.Contains(line, "\n") || !strings.HasPrefix(line, "quotabench: ") || len(line) < 30 {
+		t.Errorf("%q: stderr is %q, not one line", o.args, o.stderr)
+	}
+	for _, leak := range []string{"secret", "zzret"} {
+		if strings.Contains(o.stderr, leak) {
+			t.Errorf("%q: the password is shown: %s", o.args, o.stderr)
+		}
+	}
+}
+
+// Every number has bounds, whatever is added to the table.
+func TestNumbersHaveBounds(t *testing.T) {
+	p := newPlace(t, nil)
+	numbers := 0
+	for _, x := range newSettings().table {
+		if !x.value.holds(scalarNumber) || x.value.holds(scalarText) && x.value.Type() != "duration" {
+			continue
+		}
+		numbers++
+		for _, v := range []string{"-1", "NaN", "Inf", "-Inf", "1e999", "", "x", "99999999999999999999999"} {
+			// No such strategy: what is let through must not run.
+			o := call(t.Context(), "run", "--strategy=nonsense", "--"+x.name+"="+v)
+			if requireUsageError(t, o); !strings.Contains(o.stderr, "--"+x.name) {
+				t.Errorf("--%s=%s is taken: %s", x.name, v, o.stderr)
+			}
+			if v == "" || v == "x" {
+				continue
+			}
+			v = strings.NewReplacer("NaN", ".nan", "Inf", ".inf").Replace(v)
+			if err := os.WriteFile("bad.yaml", []byte(x.name+": "+v+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			o = call(t.Context(), "run", "--strategy=nonsense", "--config", "bad.yaml")
+			if requireUsageError(t, o); !strings.Contains(o.stderr, "bad.yaml:1: "+x.name) {
+				t.Errorf("%s: %s is taken: %s", x.name, v, o.stderr)
+			}
+		}
+	}
+	if numbers < 10 {
+		t.Errorf("only %d numbers found in the table", numbers)
+	}
+	if err := os.Remove("bad.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	p.requireUntouched()
+}

@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// The strategies of this test binary. The built-in ones are not linked in, so
+// that golden files do not change with each of them.
+func init() {
+	for _, m := range []strategies.Meta{
+		{Name: "honest", Doc: "counts under a mutex", Source: "000", Guarantee: []strategies.Clause{strategies.Exactly()}, Options: []strategies.Option{
+			{Name: "color", Doc: "does nothing", Default: "red", Values: []string{"red", "blue"}},
+			{Name: "depth", Doc: "does nothing either", Default: "3", Type: "int"},
+		}, Open: openFake(&fake{})},
+		{Name: "liar", Doc: "promises to count and does not", Guarantee: []strategies.Clause{strategies.Exactly()}, Open: openFake(&fake{open: true})},
+		{Name: "broken", Doc: "cannot be opened", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
+			return nil, errors.New("out of order,\nfor good")
+		}},
+		{Name: "monthly", Doc: "serves months only", Kinds: []quota.Kind{quota.CalendarMonth}, Open: openFake(&fake{})},
+		{Name: "sql-only", Doc: "needs PostgreSQL", Needs: []strategies.Need{strategies.NeedPostgres}, Open: openFake(&fake{})},
+	} {
+		m.Form, m.Counts = strategies.Baseline, strategies.CountsAdmitted
+		if m.Kinds == nil {
+			m.Kinds = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
+		}
+		strategies.Register(m)
+	}
+}
+
+// fake admits up to the limit, or everything where it is open.
+type fake struct {
+	open bool
+	mu   sync.Mutex
+	used map[quota.Subject]int64
+}
+
+// onTake is called with the number of each request of the process.
+var (
+	onTake func(n int64)
+	taken  atomic.Int64
+)
+
+func openFake(f *fake) func(context.Context, strategies.Env) (strategies.Strategy, error) {
+	return func(context.Context, strategies.Env) (strategies.Strategy, error) {
+		return &fake{open: f.open, used: map[quota.Subject]int64{}}, nil
+	}
+}
+
+func (f *fake) Take(_ context.Context, r quota.Request) (quota.Decision, error) {
+	if n := taken.Add(1); onTake != nil {
+		onTake(n)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.open && f.used[r.Subject]+r.Units > r.Policy.Limit {
+		return quota.Decision{Tier: quota.TierProcess}, nil
+	}
+	f.used[r.Subject] += r.Units
+	return quota.Decision{Admitted: true, Tier: quota.TierProcess}, nil
+}
+
+func (f *fake) Close(context.Context) error { return nil }
+
+// outcome is what a command line did.
+type outcome struct {
+	args           []string
+	code           int
+	stdout, stderr string
+}
+
+// call runs a command line to its end.
+func call(ctx context.Context, args ...string) outcome {
+	var out, errs lockedBuffer
+	code := execute(ctx, args, &out, &errs)
+	return outcome{args, code, out.String(), errs.String()}
+}
+
+// lockedBuffer may be written to by several goroutines, as files may.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// transcript renders an outcome as it would look on a terminal.
+func (o outcome) transcript() string {
+	words := []string{"$ quotabench"}
+	for _, a := range o.args {
+		words = append(words, quoted(a))
+	}
+	text := strings.Join(words, " ") + "\n"
+	for _, part := range []struct{ name, text string }{{"stdout", o.stdout}, {"stderr", o.stderr}} {
+		if part.text != "" {
+			text += "-- " + part.name + "\n" + part.text
+			if !strings.HasSuffix(part.text, "\n") {
+				text += "(no newline)\n"
+			}
+		}
+	}
+	text = strings.ReplaceAll(text, Version(), "VERSION")
+	return fmt.Sprintf("%s-- exit %d\n", text, o.code)
+}
+
+// golden compares a text with a golden file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join(packageDir, "testdata", name+".golden")
+	if *update {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v: run go test -update, and read what it writes", err)
+	}
+	want := strings.Split(string(b), "\n")
+	for i, line := range strings.Split(got, "\n") {
+		if i >= len(want) || line != want[i] {
+			t.Fatalf("%s differs at line %d:\n got %q\nwant %q\n(go test -update accepts it)", name, i+1, line, at(want, i))
+		}
+	}
+	if n := strings.Count(got, "\n") + 1; n < len(want) {
+		t.Fatalf("%s ends at line %d, want also %q", name, n, want[n])
+	}
+}
+
+func at(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "(the end)"
+}
+
+// packageDir is where the tests start, whatever the working directory is later.
+var packageDir, _ = os.Getwd()
+
+// place is an empty working directory with the files, and a folder for temporary
+// files of its own.
+type place struct {
+	t         *testing.T
+	dir, temp string
+	before    []string
+}
+
+func newPlace(t *testing.T, files map[string]string) *place {
+	t.Helper()
+	p := &place{t: t, dir: t.TempDir(), temp: t.TempDir()}
+	t.Chdir(p.dir)
+	t.Setenv("TMPDIR", p.temp)
+	for name, text := range files {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.before = p.files()
+	return p
+}
+
+// files lists all that is in the working directory and in that for temporary files.
+func (p *place) files() []string {
+	p.t.Helper()
+	var found []string
+	for _, root := range []string{p.dir, p.temp} {
+		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+			if path != root {
+				found = append(found, strings.TrimPrefix(path, root))
+			}
+			return err
+		})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// requireUntouched fails the test if anything was written.
+func (p *place) requireUntouched() {
+	p.t.Helper()
+	if now := p.files(); !slices.Equal(now, p.before) {
+		p.t.Errorf("files are %q, were %q", now, p.before)
+	}
+}
+
+// settled waits for goroutines to end and reports how many more there are than n.
+func settled(count func() int, n int) int {
+	for range 200 {
+		if count() <= n {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return count() - n
+}

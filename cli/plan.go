@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// hotKeyLimit is the limit of workloads that count crossings where --limit does
+// not say: a small one is crossed thousands of times instead of once.
+const hotKeyLimit = 50
+
+// What --quick stands for.
+const (
+	quickRounds   = 3
+	quickDuration = 150 * time.Millisecond
+)
+
+// plan turns the settings into a measurement without stores. Afterwards the
+// settings hold what was worked out, so that printing them says what is in force.
+func (s *settings) plan() (harness.Config, error) {
+	s.expand()
+	c := harness.Config{
+		Stream: workloads.Params{
+			Subjects: s.subjects, Trace: s.trace, Speed: s.speed,
+			Popularity: s.popularity, Cost: s.cost, Fill: s.fill,
+		},
+		Workers: s.workers, Rate: s.rate, Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration, Rounds: s.rounds,
+		Instances: s.instances, Pool: s.pool, ClientRetries: s.retries, Seed: s.seed,
+	}
+	if s.given("over-quota") {
+		c.Stream.OverQuota = &s.overQuota
+	}
+	if err := s.choose(&c); err != nil {
+		return c, err
+	}
+	for _, text := range s.outages {
+		o, err := harness.ParseOutage(text)
+		if err != nil {
+			return c, s.wrong("outage", err)
+		}
+		c.Outages = append(c.Outages, o)
+	}
+	if err := s.checkImages(); err != nil {
+		return c, err
+	}
+	if err := c.Complete(); err != nil {
+		return c, fail(ExitUsage, err)
+	}
+	if err := s.rehearse(&c); err != nil {
+		return c, err
+	}
+	s.limit, s.duration, s.workers = c.Policy.Limit, c.Duration, c.Workers
+	return c, nil
+}
+
+// expand follows what one setting implies for others. It counts where the other
+// one was not given in a place that ranks as high.
+func (s *settings) expand() {
+	if s.trace != "" && s.rank("trace") > s.rank("workload") {
+		for _, w := range workloads.All() {
+			if w.NeedsTrace {
+				s.workload = w.Name
+				break
+			}
+		}
+	}
+	if !s.quick {
+		return
+	}
+	if s.rank("quick") > s.rank("rounds") {
+		s.rounds = quickRounds
+	}
+	if s.rank("quick") > s.rank("duration") && s.requests == 0 && s.trace == "" {
+		s.duration = quickDuration
+	}
+}
+
+// choose looks up what has a name.
+func (s *settings) choose(c *harness.Config) (err error) {
+	if len(s.strategy) == 0 {
+		return s.wrong("strategy", errors.New("give at least one, or all"))
+	}
+	if c.Strategies, err = strategies.Parse(strings.Join(s.strategy, ",")); err != nil {
+		return s.wrong("strategy", err)
+	}
+	if c.Workload, err = workloads.Lookup(s.workload); err != nil {
+		return s.wrong("workload", err)
+	}
+	if c.Policy, err = quota.LookupPolicy(s.policy); err != nil {
+		return s.wrong("policy", err)
+	}
+	switch {
+	case s.given("limit"):
+		c.Policy.Limit = s.limit
+	case c.Workload.Crosses:
+		c.Policy.Limit = min(c.Policy.Limit, hotKeyLimit*largest(c.Policy.Costs))
+	}
+	return nil
+}
+
+// checkImages refuses an image that would not be used.
+func (s *settings) checkImages() error {
+	for _, x := range []struct{ flag, image, store, from string }{
+		{"redis-image", s.redisImage, "redis", s.redis}, {"postgres-image", s.postgresImage, "postgres", s.postgres},
+	} {
+		if x.image != "" && x.from != "container" && x.from != "auto" {
+			return s.wrong(x.flag, fmt.Errorf("an image is for --%s container, and %s is asked for", x.store, redact(x.from)))
+		}
+	}
+	return nil
+}
+
+// rehearse makes the workload's stream once, to find what is wrong with it or
+// with its trace before anything is started.
+func (s *settings) rehearse(c *harness.Config) error {
+	p := c.Stream
+	p.Seed, p.Policy, p.Requests = c.Seed, &c.Policy, c.Requests
+	_, _, err := c.Workload.New(p)
+	var file *fs.PathError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &file):
+		return s.wrong("trace", errors.New("cannot read "+s.trace+": "+file.Err.Error()))
+	default:
+		return fail(ExitUsage, err)
+	}
+}
+
+func largest(costs []int64) int64 {
+	if len(costs) == 0 {
+		return 1
+	}
+	return slices.Max(costs)
+}

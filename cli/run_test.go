@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/stores/storetest"
+	"github.com/quotabench/quotabench/results"
+)
+
+// tiny is a run on embedded stores that takes a moment.
+func tiny(args ...string) []string {
+	return append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "1", "--workers", "4", "--out", "out"}, args...)
+}
+
+func readResults(t *testing.T) results.File {
+	t.Helper()
+	f, err := results.Read(filepath.Join("out", resultsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// requireNothingLeft fails the test if anything but the run's directory is there
+// that was not before.
+func (p *place) requireNothingLeft() {
+	p.t.Helper()
+	for _, f := range p.files() {
+		if f != "/out" && !strings.HasPrefix(f, "/out/") && !slices.Contains(p.before, f) {
+			p.t.Errorf("%s is left behind", f)
+		}
+		if strings.HasPrefix(filepath.Base(f), ".") {
+			p.t.Errorf("%s looks like a temporary file", f)
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	p := newPlace(t, nil)
+	o := call(t.Context(), tiny("--strategy", "honest", "--rounds", "2", "--requests", "1000")...)
+	if o.code != ExitOK {
+		t.Fatalf("exit %d: %s", o.code, o.stderr)
+	}
+	f := readResults(t)
+	if len(f.Runs) != 2 || f.Interrupted || f.Seed != 1 || f.Stores.Redis.Kind != "embedded" {
+		t.Errorf("%d runs, %+v", len(f.Runs), f)
+	}
+	for _, r := range f.Runs {
+		if r.Issued != 1000 || r.Leak.Units != 0 || !r.Audit.Valid {
+			t.Errorf("%s: issued %d, leak %+v, audit %+v", r.Params.Label, r.Issued, r.Leak, r.Audit)
+		}
+	}
+	if want := "quotabench " + strings.Join(o.args, " "); f.Provenance.Command != want {
+		t.Errorf("the command is recorded as %q, want %q", f.Provenance.Command, want)
+	}
+	report, err := os.ReadFile(filepath.Join("out", "report.txt"))
+	if err != nil || string(report) != o.stdout || !strings.Contains(o.stdout, "honest") {
+		t.Errorf("report.txt (%v) and stdout differ, or do not name the strategy:\n%s\n%s", err, report, o.stdout)
+	}
+	for _, line := range []string{"Redis:      embedded", "PostgreSQL: model", "[2/2] round 2 of 2: honest", "written to out: results.json, report.txt"} {
+		if !strings.Contains(o.stderr, line) {
+			t.Errorf("stderr lacks %q:\n%s", line, o.stderr)
+		}
+	}
+	for _, name := range []string{"latency", "leakage"} {
+		// So short a run may have no p99 to plot; then it says so.
+		why := strings.Contains(o.stderr, "no "+name+" plot: ")
+		for _, ext := range []string{".svg", ".png"} {
+			if fi, err := os.Stat(filepath.Join("out", name+ext)); (err != nil || fi.Size() == 0) && !why {
+				t.Errorf("%s%s: %v: %s", name, ext, err, o.stderr)
+			}
+		}
+	}
+	p.requireNothingLeft()
+
+	// The same once more would overwrite it.
+	before := p.files()
+	requireUsageError(t, call(t.Context(), tiny("--strategy", "honest")...))
+	if now := p.files(); !slices.Equal(now, before) {
+		t.Errorf("files are %q, were %q", now, before)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, x := range []struct {
+		strategy string
+		code     int
+		says     string
+	}{
+		{"liar", ExitGate, "liar broke its declared guarantee in round 1: leak of at most L allows 0 units, and "},
+		{"broken", ExitFailed, "broken, round 1: the correctness figures are invalid: run-failed: open broken: out of order, for good"},
+		// What failed weighs more than what leaked.
+		{"liar,broken", ExitFailed, "broken, round 1: "},
+		{"honest", ExitOK, ""},
+	} {
+		t.Run(x.strategy, func(t *testing.T) {
+			p := newPlace(t, nil)
+			o := call(t.Context(), tiny("--strategy", x.strategy)...)
+			lines := strings.Split(strings.TrimSuffix(o.stderr, "\n"), "\n")
+			last := lines[len(lines)-1]
+			if o.code != x.code || x.says != "" && !strings.HasPrefix(last, "quotabench: "+x.says) {
+				t.Errorf("exit %d, want %d: %s", o.code, x.code, last)
+			}
+			if f := readResults(t); f.Interrupted || len(f.Runs) != strings.Count(x.strategy, ",")+1 {
+				t.Errorf("%d runs, interrupted: %v", len(f.Runs), f.Interrupted)
+			}
+			p.requireNothingLeft()
+		})
+	}
+}
+
+// Ctrl-C in the midst of the second round.
+func TestInterrupt(t *testing.T) {
+	for _, kind := range []string{"embedded", "process"} {
+		t.Run(kind, func(t *testing.T) {
+			if kind == "process" {
+				storetest.Redis(t) // or there is none to be had
+			}
+			p := newPlace(t, nil)
+			goroutines := runtime.NumGoroutine()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			taken.Store(0)
+			const after = 500 // warm-ups included
+			var once sync.Once
+			onTake = func(n int64) {
+				if n >= after {
+					once.Do(cancel)
+				}
+			}
+			defer func() { onTake = nil }()
+			o := call(ctx, tiny("--strategy", "honest", "--rounds", "50", "--requests", "0", "--duration", "20s", "--redis", kind)...)
+			if o.code != ExitInterrupted || !strings.HasSuffix(o.stderr, "quotabench: interrupted: the results so far are written, the last run is marked partial\n") {
+				t.Fatalf("exit %d: %s", o.code, o.stderr)
+			}
+			f := readResults(t)
+			if !f.Interrupted || len(f.Runs) == 0 || !f.Runs[len(f.Runs)-1].Partial {
+				t.Errorf("interrupted: %v, runs: %d, the last one partial: %v", f.Interrupted, len(f.Runs), len(f.Runs) > 0 && f.Runs[len(f.Runs)-1].Partial)
+			}
+			if o.stdout == "" {
+				t.Error("no table of what was measured")
+			}
+			p.requireNothingLeft()
+			if more := settled(runtime.NumGoroutine, goroutines); more > 0 {
+				t.Errorf("%d goroutines are left behind", more)
+			}
+		})
+	}
+}
+
+func TestInterruptBeforeAnythingIsMeasured(t *testing.T) {
+	p := newPlace(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := call(ctx, tiny("--redis", "redis://127.0.0.1:1")...)
+	if o.code != ExitInterrupted || o.stdout != "" || o.stderr != "quotabench: interrupted before anything was measured; nothing was written\n" {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	p.requireUntouched()
+}
+
+// The default directory is named after the time, so that runs do not collide.
+func TestDefaultDirectory(t *testing.T) {
+	newPlace(t, nil)
+	o := call(t.Context(), "run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "1", "--strategy", "honest")
+	found, err := filepath.Glob(filepath.Join("quotabench-results", "20*Z", resultsFile))
+	if o.code != ExitOK || err != nil || len(found) != 1 {
+		t.Errorf("exit %d, files %q, %v: %s", o.code, found, err, o.stderr)
+	}
+}
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+// Main itself, which listens to signals.
+func TestMainFunction(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := Main([]string{"--version"}, &out, &errs); code != ExitOK || !strings.HasPrefix(out.String(), "quotabench ") {
+		t.Errorf("exit %d: %s%s", code, out.String(), errs.String())
+	}
+}

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// settings are all that a run can be told.
+type settings struct {
+	strategy                   []string
+	policy, workload           string
+	workers, rounds, instances int
+	subjects, pool, retries    int
+	rate, speed                float64
+	arrivals                   string
+	requests, limit            int64
+	duration                   time.Duration
+	quick                      bool
+	trace                      string
+	seed                       uint64
+	popularity, cost           string
+	fill, overQuota            float64
+	outages                    []string
+	redis, postgres            string
+	redisImage, postgresImage  string
+	out                        string
+
+	table []setting
+	flags *pflag.FlagSet
+	// places of the values that came from a file, as "file:line", by name.
+	places map[string]string
+}
+
+// Bounds of what makes sense: an arrival per nanosecond, which is what time is
+// counted in, and a month in three seconds.
+const (
+	maxRate  = 1e9
+	maxSpeed = 1e6
+)
+
+// setting is one line of the table that flags, the keys of a configuration file
+// and --print-config are all made from.
+type setting struct {
+	// name of the flag and of the key.
+	name string
+	// doc is the help text; a word in back quotes names the value.
+	doc   string
+	value value
+	// computed settings have a default that depends on others: there is no value
+	// to print where none was given.
+	computed bool
+	// shorthand settings stand for others, which are printed instead.
+	shorthand bool
+	// secret values may be a URL with a password, which can also come from the
+	// environment variable passwordFrom.
+	secret       bool
+	passwordFrom string
+	complete     cobra.CompletionFunc
+}
+
+// newSettings returns the defaults, with the table over them.
+func newSettings() *settings {
+	s := &settings{
+		strategy: []string{"all"}, policy: "agent-api", workload: "hot-key",
+		workers: 50, rounds: 10, instances: 1, seed: 1, arrivals: "poisson",
+		redis: "auto", postgres: "auto", places: map[string]string{},
+	}
+	s.table = append(s.load(), s.surroundings()...)
+	return s
+}
+
+// load are the settings that say what is run, and how hard.
+func (s *settings) load() []setting {
+	return []setting{
+		{name: "strategy", value: &list{p: &s.strategy}, complete: completeStrategies,
+			doc: "strategies, `a,b:option=value` or all; may be repeated"},
+		{name: "policy", value: &text{p: &s.policy}, complete: completePolicies,
+			doc: "policy to enforce (see quotabench list policies)"},
+		{name: "workload", value: &text{p: &s.workload}, complete: completeWorkloads,
+			doc: "request stream (see quotabench list workloads)"},
+		{name: "limit", value: count(&s.limit, 1), computed: true,
+			doc: "limit per subject and window in `units` (default: the policy's; 50 requests' worth for hot-key)"},
+		{name: "workers", value: whole(&s.workers, 1, harness.MaxWorkers),
+			doc: "callers at the same time; in open loop the most requests in service at once"},
+		{name: "rate", value: decimal(&s.rate, maxRate),
+			doc: "`requests` per second in open loop; 0 leaves the loop to the workload"},
+		{name: "arrivals", value: &text{p: &s.arrivals, choices: []string{"poisson", "constant"}}, complete: completeWords("poisson", "constant"),
+			doc: "arrivals in open loop: poisson or constant"},
+		{name: "requests", value: count(&s.requests, 0),
+			doc: "most requests per strategy and round; 0 for no bound"},
+		{name: "duration", value: span(&s.duration), computed: true,
+			doc: "time per strategy and round (default 400ms; no bound with --requests or --trace)"},
+		{name: "rounds", value: whole(&s.rounds, 1, harness.MaxRounds),
+			doc: "rounds; fewer than 6 give ranges instead of confidence intervals"},
+		{name: "quick", value: &boolean{&s.quick}, shorthand: true,
+			doc: "3 rounds of 150ms, for a first look"},
+		{name: "instances", value: whole(&s.instances, 1, harness.MaxInstances),
+			doc: "application instances that share the stores"},
+		{name: "subjects", value: whole(&s.subjects, 0, 0), computed: true,
+			doc: "subjects of the workload (default: the workload's)"},
+		{name: "popularity", value: &text{p: &s.popularity}, computed: true, complete: completePopularity,
+			doc: "popularity of subjects: " + workloads.PopularityForms + " (default: the workload's)"},
+		{name: "cost", value: &text{p: &s.cost}, computed: true, complete: completeCost,
+			doc: "`units` per request: " + workloads.CostForms + " (default: the workload's)"},
+		{name: "fill", value: decimal(&s.fill, 1),
+			doc: "`share` of its limit, 0 to 1, that every subject has used at the start"},
+		{name: "over-quota", value: decimal(&s.overQuota, 1), computed: true,
+			doc: "`share` of checks, 0 to 1, on subjects that start with their quota used up (default: the workload's)"},
+		{name: "trace", value: &text{p: &s.trace}, computed: true,
+			doc: "trace `file` to replay: Apache log, Azure LLM CSV, or CSV with time,subject,cost"},
+		{name: "speed", value: decimal(&s.speed, maxSpeed),
+			doc: "replay at k times the recorded speed, windows shrunk alike; 0 for full speed"},
+		{name: "seed", value: seed(&s.seed), doc: "seed of everything random"},
+	}
+}
+
+// surroundings are the settings of the stores and of what is written.
+func (s *settings) surroundings() []setting {
+	return []setting{
+		{name: "pool", value: whole(&s.pool, 0, 0), computed: true,
+			doc: "connections per instance and store (default: one per worker, at most 64 to Redis and 16 to PostgreSQL)"},
+		{name: "client-retries", value: whole(&s.retries, 0, 0),
+			doc: "how often the Redis client repeats a failed command"},
+		{name: "outage", value: &list{p: &s.outages}, complete: completeWords("redis:0.3-0.6", "postgres:0.3-0.6"),
+			doc: "take a store away in mid-run, e.g. `redis:0.3-0.6` (shares of the duration); may be repeated"},
+		{name: "redis", value: &text{p: &s.redis}, secret: true, passwordFrom: "REDISCLI_AUTH", complete: completeStores("--redis"),
+			doc: "Redis: auto, process, container, embedded or a URL"},
+		{name: "postgres", value: &text{p: &s.postgres}, secret: true, passwordFrom: "PGPASSWORD", complete: completeStores("--postgres"),
+			doc: "PostgreSQL: auto, process, container, embedded or a URL"},
+		{name: "redis-image", value: &text{p: &s.redisImage}, computed: true, complete: cobra.NoFileCompletions,
+			doc: "`image` of a Redis container (default: " + stores.DefaultRedisImage + ")"},
+		{name: "postgres-image", value: &text{p: &s.postgresImage}, computed: true, complete: cobra.NoFileCompletions,
+			doc: "`image` of a PostgreSQL container (default: " + stores.DefaultPostgresImage + ")"},
+		{name: "out", value: &text{p: &s.out}, computed: true,
+			doc: "`directory` for results.json and plots (default quotabench-results/<time>)"},
+	}
+}
+
+// register makes a flag of every setting.
+func (s *settings) register(cmd *cobra.Command) {
+	s.flags = cmd.Flags()
+	for _, x := range s.table {
+		f := s.flags.VarPF(x.value, x.name, "", x.doc)
+		if _, ok := x.value.(*boolean); ok {
+			f.NoOptDefVal = "true"
+		}
+		if x.complete != nil {
+			if err := cmd.RegisterFlagCompletionFunc(x.name, x.complete); err != nil {
+				panic(err) // the flag was made just now
+			}
+		}
+	}
+}
+
+// lookup returns the setting with the name, or nil.
+func (s *settings) lookup(name string) *setting {
+	for i := range s.table {
+		if s.table[i].name == name {
+			return &s.table[i]
+		}
+	}
+	return nil
+}
+
+// names of all settings, in the order of the table.
+func (s *settings) names() []string {
+	names := make([]string, len(s.table))
+	for i, x := range s.table {
+		names[i] = x.name
+	}
+	return names
+}
+
+// rank says where a value comes from: a higher one wins over a lower one.
+type rank int
+
+const (
+	byDefault rank = iota
+	byFile
+	byFlag
+)
+
+func (s *settings) rank(name string) rank {
+	if s.flags != nil && s.flags.Changed(name) {
+		return byFlag
+	}
+	if s.places[name] != "" {
+		return byFile
+	}
+	return byDefault
+}
+
+func (s *settings) given(name string) bool { return s.rank(name) != byDefault }
+
+// wrong reports a value that does not fit, where the user wrote it.
+func (s *settings) wrong(name string, err error) error {
+	if s.rank(name) == byFile {
+		return usagef("%s: %s: %w", s.places[name], name, err)
+	}
+	return usagef("--%s: %w", name, err)
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Where a URL can hold a password: in the user's part, however many of its special
+// characters were forgotten to be escaped, and in a parameter.
+var (
+	userPassword  = regexp.MustCompile(`(://[^/@:?#\s]*):.*@`)
+	paramPassword = regexp.MustCompile(`([?&][a-z_]*password=)[^&#\s]*`)
+)
+
+// hidden stands for a password that is not shown.
+const hidden = "***"
+
+// redact takes passwords of URLs out of a text.
+func redact(s string) string {
+	s = userPassword.ReplaceAllString(s, "${1}:"+hidden+"@")
+	return paramPassword.ReplaceAllString(s, "${1}"+hidden)
+}
+
+// unredact takes what stands for a password out of a URL, so that the one from the
+// environment counts.
+func unredact(url string) string {
+	url = strings.Replace(url, ":"+hidden+"@", "@", 1)
+	return hiddenParam.ReplaceAllStringFunc(url, func(s string) string {
+		if s[len(s)-1] == '&' {
+			return s[:1]
+		}
+		return ""
+	})
+}
+
+var hiddenParam = regexp.MustCompile(`[?&][a-z_]*password=\*\*\*&?`)
+
+type argsKey struct{}
+
+// withArgs keeps the arguments for [commandLine].
+func withArgs(ctx context.Context, args []string) context.Context {
+	return context.WithValue(ctx, argsKey{}, args)
+}
+
+// commandLine is how the program was called, as a shell would take it but for
+// passwords in URLs.
+func commandLine(ctx context.Context) string {
+	args, ok := ctx.Value(argsKey{}).([]string)
+	if !ok { // a program of its own that executes Command
+		args = os.Args[1:]
+	}
+	words := []string{"quotabench"}
+	for _, a := range slices.Clone(args) {
+		words = append(words, quoted(redact(a)))
+	}
+	return strings.Join(words, " ")
+}
+
+// quoted puts a word in quotes where a shell would take it apart.
+func quoted(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\n\"'`$&|;<>()[]{}?*!#~\\") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// badFlag words what pflag finds wrong with a command line.
+func badFlag(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return usagef("--%s %q: %w", invalid.GetFlag().Name, redact(invalid.GetValue()), invalid.Unwrap())
+	}
+	var empty *pflag.ValueRequiredError
+	if errors.As(err, &empty) && empty.GetSpecifiedShortnames() == "" {
+		wanted := "give one"
+		if v, ok := empty.GetFlag().Value.(value); ok {
+			wanted = v.wanted()
+		}
+		return usagef("--%s has no value: %s (see %s --help)", empty.GetSpecifiedName(), wanted, cmd.CommandPath())
+	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		return usagef("unknown flag --%s%s (see %s --help)", redact(unknown.GetSpecifiedName()), nearest(unknown.GetSpecifiedName(), flagNames(cmd), "--"), cmd.CommandPath())
+	}
+	return usagef("%s (see %s --help)", redact(err.Error()), cmd.CommandPath())
+}
+
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// nearest suggests the name that was probably meant, or nothing.
+func nearest(name string, names []string, prefix string) string {
+	best, distance := "", 3 // more changes than 2 make another word
+	for _, n := range names {
+		if d := edits(strings.ToLower(name), n); d < distance && d < len(n)-1 {
+			best, distance = n, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return ": did you mean " + prefix + best + "?"
+}
+
+// edits is the Levenshtein distance of two words.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diagonal
+			if a[i] != b[j] {
+				d = min(diagonal, row[j], row[j+1]) + 1
+			}
+			diagonal, row[j+1] = row[j+1], d
+		}
+	}
+	return row[len(b)]
+}

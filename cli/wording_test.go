@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"testing"
+)
+
+func TestRedact(t *testing.T) {
+	for in, want := range map[string]string{
+		"redis://h:6379":                          "redis://h:6379",
+		"redis://u@h":                             "redis://u@h",
+		"redis://u:p@h":                           "redis://u:***@h",
+		"redis://:p@h":                            "redis://:***@h",
+		"redis://u:p@s:s/w?o#rd@h:6379/2":         "redis://u:***@h:6379/2",
+		"--redis=redis://u:p@h":                   "--redis=redis://u:***@h",
+		"postgres://h/d?user=u&password=p&x=y":    "postgres://h/d?user=u&password=***&x=y",
+		"postgres://h/d?password=p":               "postgres://h/d?password=***",
+		"postgres://u:p@h/d?sslpassword=q":        "postgres://u:***@h/d?sslpassword=***",
+		"three-tier:write=literal,reset=job":      "three-tier:write=literal,reset=job",
+		"redis://h:6379/0 and postgres://h:5432/": "redis://h:6379/0 and postgres://h:5432/",
+	} {
+		if got := redact(in); got != want {
+			t.Errorf("%s becomes %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	ctx := withArgs(context.Background(), []string{"run", "--out", "a b", "--redis=redis://u:p@h", "--strategy", "a:b=c,d", "it's", ""})
+	want := `quotabench run --out 'a b' '--redis=redis://u:***@h' --strategy a:b=c,d 'it'\''s' ''`
+	if got := commandLine(ctx); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"workers", "workload", "rounds", "rate", "out"}
+	for name, want := range map[string]string{
+		"worker": "workers", "wrokers": "workers", "WORKERS": "workers", "round": "rounds", "raet": "rate",
+		"": "", "nonsense": "", "o": "", "xyz": "", "workersandmore": "",
+	} {
+		got := nearest(name, names, "--")
+		if want != "" {
+			want = ": did you mean --" + want + "?"
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+	if d := edits("kitten", "sitting"); d != 3 {
+		t.Errorf("kitten and sitting are %d apart, want 3", d)
+	}
+}

@@ -1,0 +1,206 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Config says what to explore. Its zero value is two clients that each ask for
+// one unit, with room for one of them, and no faults.
+type Config struct {
+	// Policy to enforce. The zero value is one of the strategy's own record if it
+	// serves any, and otherwise the first that it serves. Its Limit is replaced.
+	Policy quota.Policy
+	// Limit in units. 0 leaves room for all requests but one.
+	Limit int64
+	// Used units of the subject at the start.
+	Used int64
+	// Clients that share one subject. Default 2.
+	Clients int
+	// Scripts of the clients; the last one serves those that have none of their
+	// own. The default is a take of one unit, and for strategies that give units
+	// back under a standing policy, a first client that also refunds its own.
+	Scripts []Script
+	// Instances of the application; client i asks instance i modulo this. 0 means
+	// one per client.
+	Instances int
+	// Skew of each instance's clock ahead of virtual time; missing ones are 0.
+	Skew []time.Duration
+	// Faults that may happen, each at most Times times in one schedule, clock
+	// ticks one time more.
+	Faults []strategies.Fault
+	// Times is how often each fault may happen. Default 1.
+	Times int
+	// JobRounds is how often each periodic job may start at a moment of its own
+	// choosing, as its period's phase is anybody's. 0 means once, negative never.
+	JobRounds int
+	// Properties to look for; empty means all of [Properties].
+	Properties []Property
+	// MaxStates bounds the search. Default 200,000.
+	MaxStates int
+	// MaxSchedules bounds an enumeration. Default 5,000,000.
+	MaxSchedules int64
+}
+
+// Limits of what one exploration accepts: more would never end.
+const (
+	maxClients = 16
+	maxActions = 16
+)
+
+// supported lists the faults that can be injected here.
+var supported = []strategies.Fault{
+	strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry,
+	strategies.FaultClock, strategies.FaultEviction, strategies.FaultOutage,
+}
+
+// ParseFaults reads a comma-separated list of faults, or "all".
+func ParseFaults(list string) ([]strategies.Fault, error) {
+	switch list {
+	case "":
+		return nil, nil
+	case "all":
+		return slices.Clone(supported), nil
+	}
+	var out []strategies.Fault
+	for name := range strings.SplitSeq(list, ",") {
+		f := strategies.Fault(strings.TrimSpace(name))
+		if !slices.Contains(supported, f) {
+			names := make([]string, len(supported))
+			for i, s := range supported {
+				names[i] = string(s)
+			}
+			return nil, fmt.Errorf("unknown fault %q: one of %s, or all", name, strings.Join(names, ", "))
+		}
+		if !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+// complete fills in defaults and reports the first thing that does not fit.
+func (c Config) complete(sel strategies.Selection) (Config, error) {
+	if why, ok := sel.Excluded[strategies.ModeExplore]; ok {
+		return c, fmt.Errorf("strategy %s cannot be explored: %s", sel.Name, why)
+	}
+	setDefault(&c.Clients, 2)
+	setDefault(&c.Times, 1)
+	setDefault(&c.JobRounds, 1)
+	setDefault(&c.MaxStates, 200_000)
+	setDefault(&c.MaxSchedules, 5_000_000)
+	if c.Policy.Name == "" {
+		p, err := ownPolicy(sel.Meta)
+		if err != nil {
+			return c, err
+		}
+		c.Policy = p
+	}
+	if err := sel.ServesPolicy(&c.Policy); err != nil {
+		return c, err
+	}
+	setDefault(&c.Instances, c.Clients)
+	if len(c.Scripts) == 0 {
+		c.Scripts = defaultScripts(sel.Meta, &c.Policy)
+	}
+	if len(c.Properties) == 0 {
+		c.Properties = Properties()
+	}
+	switch {
+	case c.Clients < 1 || c.Clients > maxClients:
+		return c, fmt.Errorf("%d clients: give 1 to %d", c.Clients, maxClients)
+	case c.Instances < 1 || c.Instances > c.Clients:
+		return c, fmt.Errorf("%d instances for %d clients: give 1 to %d", c.Instances, c.Clients, c.Clients)
+	case len(c.Scripts) > c.Clients:
+		return c, fmt.Errorf("%d scripts for %d clients", len(c.Scripts), c.Clients)
+	case c.Limit < 0 || c.Used < 0 || c.Times < 0:
+		return c, fmt.Errorf("limit, used units and times cannot be negative")
+	}
+	for _, s := range c.Scripts {
+		if err := s.validate(sel.Meta); err != nil {
+			return c, err
+		}
+	}
+	for _, f := range c.Faults {
+		if !slices.Contains(supported, f) {
+			return c, fmt.Errorf("fault %q cannot be injected", f)
+		}
+	}
+	if c.Limit == 0 {
+		c.Limit = c.roomForAllButOne()
+	}
+	c.Policy.Limit = c.Limit
+	return c, nil
+}
+
+func setDefault[T int | int64](v *T, d T) {
+	if *v == 0 {
+		*v = d
+	}
+}
+
+// script of client i.
+func (c *Config) script(i int) Script { return c.Scripts[min(i, len(c.Scripts)-1)] }
+
+// roomForAllButOne is the limit at which the last of the takes does not fit.
+func (c *Config) roomForAllButOne() int64 {
+	var asked, least int64
+	for i := range c.Clients {
+		for _, a := range c.script(i) {
+			if a.Kind != Take {
+				continue
+			}
+			asked += a.Units
+			if least == 0 || a.Units < least {
+				least = a.Units
+			}
+		}
+	}
+	return max(asked-least, least, 1)
+}
+
+func (c *Config) has(f strategies.Fault) bool { return slices.Contains(c.Faults, f) }
+
+// split reports whether effect and reply are two steps.
+func (c *Config) split() bool {
+	if len(c.Faults) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(c.Scripts, func(s Script) bool { return len(s) > 1 })
+}
+
+// ownPolicy is a policy that the strategy's own record names, or the first that
+// it serves.
+func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
+	var first *quota.Policy
+	for _, p := range quota.Policies() {
+		if m.ServesPolicy(&p) != nil {
+			continue
+		}
+		if p.Source != "" && strings.HasPrefix(m.Source, p.Source) {
+			return p, nil
+		}
+		if first == nil {
+			first = &p
+		}
+	}
+	if first == nil {
+		return quota.Policy{}, fmt.Errorf("strategy %s serves none of the policies: give one", m.Name)
+	}
+	return *first, nil
+}
+
+// defaultScripts has one client give its units back where that is what the
+// policy is about.
+func defaultScripts(m *strategies.Meta, p *quota.Policy) []Script {
+	take := Script{{Kind: Take, Units: 1}}
+	if m.GivesBack && p.Window.Kind == quota.Standing {
+		return []Script{{{Kind: Take, Units: 1}, {Kind: Refund}}, take}
+	}
+	return []Script{take}
+}

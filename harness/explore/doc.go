@@ -1,0 +1,26 @@
+// Package explore runs a few clients of a strategy through every order in which
+// their store commands can happen, and finds the shortest order that breaks a
+// property: a leak, a wrong rejection, a counter that has lost its way.
+//
+// The strategy's own code runs unmodified over a Redis in this process
+// ([sched.Embedded]) and the model of its database of record. Clients, jobs and,
+// on request, faults are actors; a schedule is the sequence of their steps. A
+// step is one store command; with faults or refunds in play its effect and its
+// reply are two, since a caller can die, or lose the reply, in between. MULTI/EXEC
+// and scripts are one step, a plain pipeline one per command.
+//
+// [Run] searches breadth first, so the first schedule found is a shortest one,
+// and does not follow a state that it has met before. Two states are the same if
+// the store's contents with their deadlines, the clock, the truth about units in
+// use, the faults left, and the history of every instance are. A strategy whose
+// behaviour is a function of the replies and clock readings it has seen needs no
+// fingerprint of its own memory for that, because the history stands for it.
+// Clients that have not started and do the same are interchangeable: the first
+// goes first. [Enumerate] does neither and counts every schedule.
+//
+// What may be claimed from a search that finds nothing is in [Result.Claim]. The
+// share of schedules that leak is a share and no probability.
+//
+// Every counterexample is run a second time, and carries a token from which
+// [Replay] repeats it, in this process or on a real redis-server.
+package explore

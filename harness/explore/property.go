@@ -1,0 +1,63 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Property is something that a schedule can break.
+type Property string
+
+// The properties.
+const (
+	// Leak: units in use, as callers were told, exceed the policy's limit.
+	Leak Property = "leak"
+	// Guarantee: a clause that the strategy declares, and that tolerates the faults
+	// of the schedule, is broken.
+	Guarantee Property = "guarantee"
+	// FalseReject: a request was rejected although there was room at every moment
+	// of it.
+	FalseReject Property = "false-reject"
+	// Drift: at rest, a tier's count is outside of what the truth explains.
+	Drift Property = "drift"
+	// TTL: at rest, a key has no time to live that has one, or is gone, where the
+	// clients come one after the other and nothing fails.
+	TTL Property = "ttl"
+	// Stranded: at rest, a tier counts units that nobody holds, be it explained by
+	// a fault or not.
+	Stranded Property = "stranded"
+	// Negative: a stored number is below zero that is not where the clients come
+	// one after the other and nothing fails.
+	Negative Property = "negative"
+	// Stuck: clients wait for something that cannot come.
+	Stuck Property = "stuck"
+)
+
+var properties = []Property{Leak, Guarantee, FalseReject, Drift, TTL, Stranded, Negative, Stuck}
+
+// Properties returns all of them, the weightiest first.
+func Properties() []Property { return slices.Clone(properties) }
+
+// ParseProperties reads a comma-separated list of properties; "" and "all" mean
+// all of them.
+func ParseProperties(list string) ([]Property, error) {
+	if list == "" || list == "all" {
+		return Properties(), nil
+	}
+	var out []Property
+	for name := range strings.SplitSeq(list, ",") {
+		p := Property(strings.TrimSpace(name))
+		if !slices.Contains(properties, p) {
+			names := make([]string, len(properties))
+			for i, q := range properties {
+				names[i] = string(q)
+			}
+			return nil, fmt.Errorf("unknown property %q: one of %s, or all", name, strings.Join(names, ", "))
+		}
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,315 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// drive is one pass of a request stream over a site.
+type drive struct {
+	cfg    *Config
+	s      *sched.Scheduler
+	st     *site
+	clock  strategies.Clock
+	policy *quota.Policy
+	stream workloads.Stream
+	// arrivals makes the loop open; nil is closed.
+	arrivals workloads.Arrivals
+	requests int64
+
+	epoch   int64 // nanoseconds since 1970
+	truth   truth
+	history *oracle.History
+	series  *sampler
+
+	issued, admitted, rejected, failed, prescribed, degraded int64
+	commits, refunds, abandoned, settleErrors                int64
+	firstError                                               error
+	tiers                                                    []quota.Tier
+	hits                                                     []int64 // decisions by tier
+	response, service, settled                               *results.Histogram
+	parts                                                    map[[2]uint8]*results.Histogram
+
+	next    int64
+	callers int
+	idle    []*caller
+	backlog []due
+	// inFlight requests, and sessions that are not settled.
+	inFlight int64
+	maxBack  int
+	over     bool // no more requests will come
+	lastEnd  int64
+	stop     func() bool
+}
+
+// due is a request that waits for a free caller.
+type due struct {
+	index, intended int64
+}
+
+// caller is one of those who ask, as a coroutine that is used again and again.
+type caller struct {
+	work due
+	wake strategies.Event
+}
+
+func (d *drive) now() int64 { return d.s.Now().UnixNano() }
+
+// windowAt is the window of a moment.
+func (d *drive) windowAt(now int64) window {
+	w := window{start: math.MinInt64, end: math.MaxInt64}
+	if d.policy.Window.Kind.Tumbling() {
+		s := d.policy.Window.At(time.Unix(0, now).UTC())
+		w = window{s.Index, s.Start.UnixNano(), s.End.UnixNano()}
+	}
+	return w
+}
+
+// begin makes the actors that issue requests.
+func (d *drive) begin() {
+	if d.arrivals != nil {
+		d.s.Go("arrivals", d.issue)
+		return
+	}
+	for range d.cfg.Workers {
+		d.s.Go("caller", d.loop)
+	}
+	d.callers = d.cfg.Workers
+}
+
+// ended reports whether requests are no longer to be issued.
+func (d *drive) ended() bool {
+	return d.over || d.next >= d.requests || d.cfg.Duration > 0 && d.now()-d.epoch >= int64(d.cfg.Duration) || d.stop != nil && d.stop()
+}
+
+// loop is a caller of a closed loop.
+func (d *drive) loop(ctx context.Context) {
+	for !d.ended() {
+		i := d.next
+		d.next++
+		d.do(ctx, due{i, d.now()})
+	}
+	if d.callers--; d.callers == 0 {
+		d.finish()
+	}
+}
+
+// issue starts the requests of an open loop when they are due.
+func (d *drive) issue(ctx context.Context) {
+	for !d.ended() {
+		at, ok := d.arrivals.Next()
+		if !ok || d.cfg.Duration > 0 && at >= d.cfg.Duration {
+			break
+		}
+		intended := d.epoch + int64(at)
+		if wait := intended - d.now(); wait > 0 {
+			if d.clock.Sleep(ctx, time.Duration(wait)) != nil {
+				return
+			}
+		}
+		d.start(due{d.next, intended})
+		d.next++
+	}
+	d.finish()
+}
+
+// start gives a request to a caller, or lets it wait for one.
+func (d *drive) start(w due) {
+	if n := len(d.idle); n > 0 {
+		c := d.idle[n-1]
+		d.idle = d.idle[:n-1]
+		c.work = w
+		c.wake.Set()
+		return
+	}
+	if d.callers == d.cfg.Workers {
+		d.backlog = append(d.backlog, w)
+		d.maxBack = max(d.maxBack, len(d.backlog))
+		return
+	}
+	d.callers++
+	c := &caller{work: w}
+	d.s.Go("caller", func(ctx context.Context) { d.serve(ctx, c) })
+}
+
+// serve is a caller of an open loop.
+func (d *drive) serve(ctx context.Context, c *caller) {
+	for {
+		d.do(ctx, c.work)
+		if len(d.backlog) > 0 {
+			c.work, d.backlog = d.backlog[0], d.backlog[1:]
+			continue
+		}
+		if d.over {
+			return
+		}
+		c.wake = d.clock.NewEvent()
+		d.idle = append(d.idle, c)
+		if c.wake.Wait(ctx) != nil || c.work.index < 0 {
+			return
+		}
+	}
+}
+
+// finish sends idle callers home.
+func (d *drive) finish() {
+	d.over = true
+	for _, c := range d.idle {
+		c.work.index = -1
+		c.wake.Set()
+	}
+	d.idle = nil
+}
+
+// do issues one request.
+func (d *drive) do(ctx context.Context, w due) {
+	var op workloads.Op
+	d.stream.At(w.index, &op)
+	instance := d.cfg.Topology.assign(d.cfg.Seed, uint64(w.index), op.Subject)
+	call := d.now()
+	d.truth.at(call, d.windowAt)
+	index := d.truth.span.index
+	s, mark := d.truth.begin(op.Subject, op.Units, call)
+	d.inFlight++
+	d.issued++
+	req := quota.Request{ID: uint64(w.index) + 1, Subject: s.name, Policy: d.policy, Units: op.Units}
+	dec, err := d.st.instances[instance].Take(ctx, req)
+	reply := d.now()
+	d.inFlight--
+	d.lastEnd = max(d.lastEnd, reply)
+
+	out, tier := d.outcome(dec, err)
+	d.truth.at(reply, d.windowAt)
+	d.truth.end(s, index, mark, op.Units, reply, out)
+	d.record(out, tier, reply-w.intended, reply-call)
+	d.history.Append(0, oracle.Event{
+		Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
+		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(instance),
+	})
+	if out != oracle.Admitted {
+		return
+	}
+	switch op.Fate {
+	case workloads.FateNone:
+	case workloads.FateAbandon:
+		d.abandoned++
+	default:
+		d.s.Go("session", func(ctx context.Context) { d.settle(ctx, op, dec.Reservation, instance) })
+	}
+}
+
+// outcome counts an answer.
+func (d *drive) outcome(dec quota.Decision, err error) (oracle.Outcome, uint8) {
+	if err != nil {
+		d.failed++
+		if errors.Is(err, strategies.ErrPrescribed) {
+			d.prescribed++
+		}
+		if d.firstError == nil {
+			d.firstError = err
+		}
+		return oracle.Failed, 0
+	}
+	tier := d.tier(dec.Tier)
+	d.hits[tier]++
+	if dec.Degraded {
+		d.degraded++
+	}
+	if dec.Admitted {
+		d.admitted++
+		return oracle.Admitted, tier
+	}
+	d.rejected++
+	if dec.Degraded {
+		return oracle.RejectedDegraded, tier
+	}
+	return oracle.Rejected, tier
+}
+
+// tier numbers the places where decisions are made; 0 has no name.
+func (d *drive) tier(name quota.Tier) uint8 {
+	for i, n := range d.tiers {
+		if n == name {
+			return uint8(i)
+		}
+	}
+	if len(d.tiers) == maxTiers {
+		return 0
+	}
+	d.tiers = append(d.tiers, name)
+	d.hits = append(d.hits, 0)
+	return uint8(len(d.tiers) - 1)
+}
+
+const maxTiers = 8
+
+func (d *drive) record(out oracle.Outcome, tier uint8, response, service int64) {
+	if out == oracle.RejectedDegraded {
+		out = oracle.Rejected
+	}
+	key := [2]uint8{uint8(out), tier}
+	h := d.parts[key]
+	if h == nil {
+		h = results.NewHistogram()
+		d.parts[key] = h
+	}
+	h.Record(response)
+	d.response.Record(response)
+	d.service.Record(service)
+}
+
+// settle is the rest of a session: commit or fail, and deletion. Truth is what
+// callers do: a give-back counts from its call even if the strategy answers with
+// an error.
+func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation, instance int) {
+	in := d.st.instances[instance]
+	refunder, canRefund := in.(strategies.Refunder)
+	held := op.Units
+	if d.clock.Sleep(ctx, op.Settle) != nil {
+		return
+	}
+	if op.Fate == workloads.FateCommit {
+		d.commits++
+		if committer, ok := in.(strategies.Committer); ok {
+			d.event(op.Subject, oracle.Commit, held-op.Actual, instance, func() error { return committer.Commit(ctx, r, op.Actual) })
+			held = op.Actual
+			r.Request.Units = op.Actual
+		}
+		if op.Hold == 0 || d.clock.Sleep(ctx, op.Hold) != nil {
+			return
+		}
+	}
+	if canRefund {
+		d.refunds++
+		d.event(op.Subject, oracle.Refund, held, instance, func() error { return refunder.Refund(ctx, r) })
+	}
+}
+
+// event carries a settlement out and records it.
+func (d *drive) event(subject uint32, kind oracle.Kind, units int64, instance int, do func() error) {
+	call := d.now()
+	d.truth.at(call, d.windowAt)
+	d.truth.giveBack(subject, units, call)
+	err := do()
+	reply := d.now()
+	d.settled.Record(reply - call)
+	e := oracle.Event{Call: call - d.epoch, Reply: reply - d.epoch, Units: units, Subject: subject, Kind: kind, Instance: uint8(instance)}
+	if err != nil {
+		e.Outcome = oracle.Failed
+		d.settleErrors++
+		if d.firstError == nil {
+			d.firstError = err
+		}
+	}
+	d.history.Append(0, e)
+	d.lastEnd = max(d.lastEnd, reply)
+}

@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"time"
+)
+
+// Table is a distribution of durations: points of its quantile function with
+// straight lines between them. It is drawn from in integers, so that one seed
+// gives one sequence on every machine.
+type Table []Quantile
+
+// Quantile is one point: the share, in parts per million, of all durations are
+// at most At.
+type Quantile struct {
+	PPM uint32
+	At  time.Duration
+}
+
+// always is the table of a single duration.
+func always(d time.Duration) Table { return Table{{0, d}, {1e6, d}} }
+
+// draw takes one duration.
+func (t Table) draw(rng *rand.Rand) time.Duration {
+	if len(t) == 0 {
+		return 0
+	}
+	const scale = 1000 // of the drawn number: parts per billion
+	hi, _ := bits.Mul64(rng.Uint64(), 1_000_000*scale)
+	x := int64(hi)
+	for i := 1; i < len(t); i++ {
+		to := int64(t[i].PPM) * scale
+		if x < to || i == len(t)-1 {
+			from := int64(t[i-1].PPM) * scale
+			rise := int64(t[i].At - t[i-1].At)
+			hi, lo := bits.Mul64(uint64(abs(rise)), uint64(x-from))
+			part, _ := bits.Div64(hi, lo, uint64(max(1, to-from)))
+			if rise < 0 {
+				return t[i-1].At - time.Duration(part)
+			}
+			return t[i-1].At + time.Duration(part)
+		}
+	}
+	return t[0].At
+}
+
+func abs(n int64) int64 {
+	if n < 0 {
+		return -n
+	}
+	return n
+}
+
+// Network is how long it takes to ask a store within one region, and how many
+// commands the store works on at once.
+type Network struct {
+	Request, Service, Reply Table
+	Servers                 int
+}
+
+// DefaultRedis is record 003's Redis: 45 µs for a command in the median, and one
+// thread that works on commands one after the other.
+func DefaultRedis() Network {
+	leg := Table{{0, 12 * time.Microsecond}, {500_000, 18 * time.Microsecond}, {900_000, 24 * time.Microsecond},
+		{990_000, 40 * time.Microsecond}, {999_000, 120 * time.Microsecond}, {1_000_000, 400 * time.Microsecond}}
+	return Network{
+		Request: leg, Reply: leg, Servers: 1,
+		Service: Table{{0, 4 * time.Microsecond}, {500_000, 8 * time.Microsecond}, {900_000, 11 * time.Microsecond},
+			{990_000, 20 * time.Microsecond}, {999_000, 80 * time.Microsecond}, {1_000_000, 300 * time.Microsecond}},
+	}
+}
+
+// DefaultPostgres is record 003's PostgreSQL: 5 ms for a statement in the
+// median, 28 ms at the 99th percentile, and sixteen connections.
+func DefaultPostgres() Network {
+	leg := always(100 * time.Microsecond)
+	return Network{
+		Request: leg, Reply: leg, Servers: 16,
+		Service: Table{{0, 1500 * time.Microsecond}, {100_000, 2800 * time.Microsecond}, {500_000, 4800 * time.Microsecond},
+			{900_000, 11 * time.Millisecond}, {990_000, 27800 * time.Microsecond}, {999_000, 60 * time.Millisecond}, {1_000_000, 150 * time.Millisecond}},
+	}
+}
+
+// server is a queue with as many servers as the store has threads or connections.
+type server struct {
+	net  Network
+	free []int64 // when each is free again, in nanoseconds of virtual time
+	// commands served.
+	served int64
+}
+
+func newServer(n Network) *server { return &server{net: n, free: make([]int64, max(1, n.Servers))} }
+
+// serve takes a command that arrives at now and returns how long it takes until
+// its effect. Commands must come in the order of their arrival.
+func (s *server) serve(now int64, rng *rand.Rand) time.Duration {
+	first := 0
+	for i, at := range s.free {
+		if at < s.free[first] {
+			first = i
+		}
+	}
+	begin := max(now, s.free[first])
+	done := begin + int64(s.net.Service.draw(rng))
+	s.free[first] = done
+	s.served++
+	return time.Duration(done - now)
+}

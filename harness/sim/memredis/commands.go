@@ -1,0 +1,129 @@
+package memredis
+
+import (
+	"fmt"
+	"strings"
+)
+
+// command is one entry of the command table.
+type command struct {
+	name string
+	// arity counts the name; a negative one is the least, as Redis has it.
+	arity int
+	run   func(t *Table, args []string) Reply
+}
+
+// table of all commands, by name in lower and in upper case, which is how
+// clients and scripts write them.
+var table map[string]*command
+
+func init() {
+	table = map[string]*command{}
+	for _, c := range []command{
+		{"get", 2, get}, {"set", -3, set}, {"setnx", 3, setnx},
+		{"incr", 2, func(t *Table, a []string) Reply { return t.incr(a[1], 1) }},
+		{"decr", 2, func(t *Table, a []string) Reply { return t.incr(a[1], -1) }},
+		{"incrby", 3, incrBy}, {"decrby", 3, decrBy}, {"mget", -2, mget},
+		{"del", -2, del}, {"unlink", -2, del}, {"exists", -2, exists}, {"type", 2, typeOf},
+		{"expire", -3, expireIn(1000, false)}, {"pexpire", -3, expireIn(1, false)},
+		{"expireat", -3, expireIn(1000, true)}, {"pexpireat", -3, expireIn(1, true)},
+		{"ttl", 2, ttl}, {"pttl", 2, pttl}, {"pexpiretime", 2, pexpireTime}, {"persist", 2, persist},
+		{"hget", 3, hget}, {"hset", -4, hset}, {"hmget", -3, hmget}, {"hincrby", 4, hincrby},
+		{"hgetall", 2, hgetall}, {"hdel", -3, hdel}, {"hexists", 3, hexists}, {"hlen", 2, hlen}, {"hsetnx", 4, hsetnx},
+		{"sadd", -3, sadd}, {"srem", -3, srem}, {"smembers", 2, smembers}, {"scard", 2, scard}, {"sismember", 3, sismember},
+		{"time", 1, timeNow}, {"ping", -1, ping}, {"dbsize", 1, func(t *Table, _ []string) Reply { return intReply(int64(len(t.keys))) }},
+		{"flushall", -1, flush}, {"flushdb", -1, flush},
+		{"eval", -3, eval}, {"evalsha", -3, evalSHA}, {"script", -2, scriptCommand},
+	} {
+		table[c.name] = &c
+		table[strings.ToUpper(c.name)] = &c
+	}
+}
+
+// Do runs one command. Its name comes first, in any case.
+func (t *Table) Do(args []string) Reply {
+	t.commands++
+	return t.do(args)
+}
+
+func (t *Table) do(args []string) Reply {
+	c := table[args[0]]
+	if c == nil {
+		if c = table[strings.ToLower(args[0])]; c == nil {
+			if t.unknown == "" {
+				t.unknown = strings.ToLower(args[0])
+			}
+			return unknownCommand(args)
+		}
+	}
+	if len(args) != c.arity && (c.arity > 0 || len(args) < -c.arity) {
+		return wrongArity(c.name)
+	}
+	return c.run(t, args)
+}
+
+func wrongArity(name string) Reply {
+	return fault("ERR wrong number of arguments for '" + name + "' command")
+}
+
+func unknownCommand(args []string) Reply {
+	var b strings.Builder
+	for _, a := range args[1:] {
+		fmt.Fprintf(&b, "'%s' ", a)
+	}
+	return fault(fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", args[0], b.String()))
+}
+
+func del(t *Table, args []string) Reply {
+	var n int64
+	for _, k := range args[1:] {
+		if e := t.keys[k]; e != nil {
+			t.remove(e)
+			n++
+		}
+	}
+	return intReply(n)
+}
+
+func exists(t *Table, args []string) Reply {
+	var n int64
+	for _, k := range args[1:] {
+		if t.keys[k] != nil {
+			n++
+		}
+	}
+	return intReply(n)
+}
+
+func typeOf(t *Table, args []string) Reply {
+	if e := t.keys[args[1]]; e != nil {
+		return status(e.kind.String())
+	}
+	return status("none")
+}
+
+func flush(t *Table, _ []string) Reply {
+	for _, e := range t.keys {
+		e.removed = true
+	}
+	clear(t.keys)
+	t.due = nil
+	return okReply
+}
+
+func timeNow(t *Table, _ []string) Reply {
+	return Reply{Kind: Array, Array: []Reply{
+		bulk(numeric(t.now / 1e9).String()), bulk(numeric(t.now % 1e9 / 1e3).String()),
+	}}
+}
+
+func ping(_ *Table, args []string) Reply {
+	switch len(args) {
+	case 1:
+		return status("PONG")
+	case 2:
+		return bulk(args[1])
+	default:
+		return wrongArity("ping")
+	}
+}

@@ -1,0 +1,177 @@
+package memredis
+
+import (
+	"math"
+	"strings"
+)
+
+func get(t *Table, args []string) Reply {
+	e, ok := t.find(args[1], kindString)
+	switch {
+	case !ok:
+		return wrongType
+	case e == nil:
+		return nilReply
+	}
+	return bulk(e.text.String())
+}
+
+func mget(t *Table, args []string) Reply {
+	out := make([]Reply, len(args)-1)
+	for i, k := range args[1:] {
+		if e, ok := t.find(k, kindString); ok && e != nil {
+			out[i] = bulk(e.text.String())
+		}
+	}
+	return Reply{Kind: Array, Array: out}
+}
+
+// put writes a string over whatever the key was.
+func (t *Table) put(key, text string, at int64) {
+	v := textual(text)
+	if n, ok := parseInt(text); ok {
+		v = numeric(n)
+	}
+	e := t.keys[key]
+	if e == nil || e.kind != kindString {
+		if e != nil {
+			t.remove(e)
+		}
+		e = t.create(key, kindString)
+	}
+	e.text = v
+	t.setDeadline(e, at)
+}
+
+func setnx(t *Table, args []string) Reply {
+	if t.keys[args[1]] != nil {
+		return intReply(0)
+	}
+	t.put(args[1], args[2], 0)
+	return intReply(1)
+}
+
+// setOptions are what follows SET key value.
+type setOptions struct {
+	nx, xx, get, keep bool
+	unit              string // of the expiry; empty for none
+	expiry            string
+}
+
+func parseSet(args []string) (o setOptions, ok bool) {
+	for i := 0; i < len(args); i++ {
+		switch w := strings.ToUpper(args[i]); w {
+		case "NX":
+			o.nx = true
+		case "XX":
+			o.xx = true
+		case "GET":
+			o.get = true
+		case "KEEPTTL":
+			if o.unit != "" {
+				return o, false
+			}
+			o.keep = true
+		case "EX", "PX", "EXAT", "PXAT":
+			if o.unit != "" || o.keep || i+1 == len(args) {
+				return o, false
+			}
+			i++
+			o.unit, o.expiry = w, args[i]
+		default:
+			return o, false
+		}
+	}
+	return o, !(o.nx && o.xx)
+}
+
+func set(t *Table, args []string) Reply {
+	o, ok := parseSet(args[3:])
+	if !ok {
+		return syntaxError
+	}
+	at := int64(0)
+	if o.unit != "" {
+		n, ok := parseInt(o.expiry)
+		if !ok {
+			return notInteger
+		}
+		unit := int64(1)
+		if o.unit[0] == 'E' {
+			unit = 1000
+		}
+		base := t.ms()
+		if len(o.unit) == 4 {
+			base = 0
+		}
+		if n <= 0 || n > (math.MaxInt64-base)/unit {
+			return fault("ERR invalid expire time in 'set' command")
+		}
+		at = base + n*unit
+	}
+	e := t.keys[args[1]]
+	old := okReply
+	if o.get {
+		if e != nil && e.kind != kindString {
+			return wrongType
+		}
+		old = nilReply
+		if e != nil {
+			old = bulk(e.text.String())
+		}
+	}
+	if o.nx && e != nil || o.xx && e == nil {
+		if o.get {
+			return old
+		}
+		return nilReply
+	}
+	if o.keep && e != nil {
+		at = e.deadline
+	}
+	t.put(args[1], args[2], at)
+	if at != 0 && at <= t.ms() { // EXAT and PXAT may name the past
+		t.remove(t.keys[args[1]])
+	}
+	return old
+}
+
+func (t *Table) incr(key string, by int64) Reply {
+	e, ok := t.find(key, kindString)
+	if !ok {
+		return wrongType
+	}
+	n := int64(0)
+	if e != nil {
+		if n, ok = e.text.int(); !ok {
+			return notInteger
+		}
+	}
+	if n, ok = add(n, by); !ok {
+		return overflow
+	}
+	if e == nil {
+		e = t.create(key, kindString)
+	}
+	e.text = numeric(n)
+	return intReply(n)
+}
+
+func incrBy(t *Table, args []string) Reply {
+	n, ok := parseInt(args[2])
+	if !ok {
+		return notInteger
+	}
+	return t.incr(args[1], n)
+}
+
+func decrBy(t *Table, args []string) Reply {
+	n, ok := parseInt(args[2])
+	switch {
+	case !ok:
+		return notInteger
+	case n == math.MinInt64:
+		return decrOverflow
+	}
+	return t.incr(args[1], -n)
+}

@@ -1,0 +1,183 @@
+package memredis
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Client returns a go-redis client of a table. Its hooks may answer commands by
+// [Table.Process] themselves; whatever they pass on goes through a [Conn].
+func Client(t *Table) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr:     "memory",
+		Protocol: 2,
+		// There is one caller at a time; the others are for those who are parked
+		// within a command.
+		PoolSize:     4096,
+		MaxRetries:   -1,
+		ReadTimeout:  -1,
+		WriteTimeout: -1,
+		// Connections age by the wall clock, of which nothing may depend here.
+		ConnMaxIdleTime:          -1,
+		ConnMaxLifetime:          -1,
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return NewConn(t), nil },
+	})
+}
+
+// Process answers a command of a go-redis client without encoding it, and
+// reports whether it could: only the types of command that strategies use all
+// the time are known. The error is the command's own, as the client has it.
+func (t *Table) Process(cmd redis.Cmder) (error, bool) {
+	switch cmd.(type) {
+	case *redis.IntCmd, *redis.StringCmd, *redis.BoolCmd, *redis.StatusCmd, *redis.Cmd:
+	default:
+		return nil, false
+	}
+	var few [8]string
+	args := few[:0]
+	for _, a := range cmd.Args() {
+		text, ok := argument(a)
+		if !ok {
+			return nil, false
+		}
+		args = append(args, text)
+	}
+	r := t.Do(args)
+	switch c := cmd.(type) {
+	case *redis.IntCmd:
+		if r.Kind == Int {
+			c.SetVal(r.Int)
+			return nil, true
+		}
+		return settle(c, r)
+	case *redis.StringCmd:
+		if r.Kind == Bulk || r.Kind == Status {
+			c.SetVal(r.Text)
+			return nil, true
+		}
+		return settle(c, r)
+	case *redis.BoolCmd:
+		switch r.Kind {
+		case Int:
+			c.SetVal(r.Int == 1)
+			return nil, true
+		case Status:
+			c.SetVal(r.Text == "OK")
+			return nil, true
+		case Nil: // SET NX answers nil where SETNX answers 0
+			c.SetVal(false)
+			return nil, true
+		}
+		return settle(c, r)
+	case *redis.StatusCmd:
+		if r.Kind == Status || r.Kind == Bulk {
+			c.SetVal(r.Text)
+			return nil, true
+		}
+		return settle(c, r)
+	case *redis.Cmd:
+		if r.Kind == Err || r.Kind == Nil {
+			return settle(c, r)
+		}
+		c.SetVal(r.any())
+		return nil, true
+	}
+	return settle(cmd, r)
+}
+
+// settle gives a command the error that its reply stands for.
+func settle(c redis.Cmder, r Reply) (error, bool) {
+	var err error
+	switch r.Kind {
+	case Err:
+		err = serverError(r.Text)
+	case Nil:
+		err = redis.Nil
+	default:
+		err = fmt.Errorf("memredis: %s answered what it never does", c.Name())
+	}
+	c.SetErr(err)
+	return err, true
+}
+
+// serverError is an error that the server answered, as [redis.Error] marks them.
+type serverError string
+
+func (e serverError) Error() string { return string(e) }
+
+// RedisError implements [redis.Error].
+func (serverError) RedisError() {}
+
+// any is the reply as the client's generic command has it.
+func (r Reply) any() any {
+	switch r.Kind {
+	case Int:
+		return r.Int
+	case Bulk, Status:
+		return r.Text
+	case Err:
+		return serverError(r.Text)
+	case Array:
+		out := make([]any, len(r.Array))
+		for i, x := range r.Array {
+			out[i] = x.any()
+		}
+		return out
+	default:
+		return nil
+	}
+}
+
+// argument is what the client's encoder makes of an argument; false leaves it to
+// the encoder.
+func argument(a any) (string, bool) {
+	switch v := a.(type) {
+	case string:
+		return v, true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case int:
+		return strconv.Itoa(v), true
+	case uint64:
+		return strconv.FormatUint(v, 10), true
+	case []byte:
+		return string(v), true
+	case bool:
+		if v {
+			return "1", true
+		}
+		return "0", true
+	case time.Duration:
+		return strconv.FormatInt(v.Nanoseconds(), 10), true
+	default:
+		return "", false
+	}
+}
+
+// Shadow carries a command out whose answer somebody else gives, so that the
+// table knows which keys expire when. MULTI and EXEC around others mean nothing
+// to it.
+func (t *Table) Shadow(cmd redis.Cmder) {
+	if name := cmd.Name(); name == "multi" || name == "exec" {
+		return
+	}
+	args := make([]string, 0, len(cmd.Args()))
+	for _, a := range cmd.Args() {
+		text, ok := argument(a)
+		if !ok {
+			return
+		}
+		args = append(args, text)
+	}
+	if len(args) > 0 {
+		t.Do(args)
+	}
+}

@@ -1,0 +1,323 @@
+package memredis
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+const noScript = "NOSCRIPT No matching script. Please use EVAL."
+
+// SHA1 is the name that EVALSHA knows a script by.
+func SHA1(source string) string {
+	sum := sha1.Sum([]byte(source))
+	return hex.EncodeToString(sum[:])
+}
+
+// load compiles a script once.
+func (t *Table) load(source string) (*lua.LFunction, string, error) {
+	sha := SHA1(source)
+	if f := t.scripts[sha]; f != nil {
+		return f, sha, nil
+	}
+	chunk, err := parse.Parse(strings.NewReader(source), "@user_script")
+	if err != nil {
+		return nil, sha, err
+	}
+	proto, err := lua.Compile(chunk, "@user_script")
+	if err != nil {
+		return nil, sha, err
+	}
+	f := t.state().NewFunctionFromProto(proto)
+	t.scripts[sha] = f
+	return f, sha, nil
+}
+
+func compileError(err error) Reply {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	return fault("ERR Error compiling script (new function): " + text)
+}
+
+func scriptCommand(t *Table, args []string) Reply {
+	switch strings.ToLower(args[1]) {
+	case "load":
+		if len(args) != 3 {
+			return wrongArity("script|load")
+		}
+		_, sha, err := t.load(args[2])
+		if err != nil {
+			return compileError(err)
+		}
+		return bulk(sha)
+	case "exists":
+		if len(args) < 3 {
+			return wrongArity("script|exists")
+		}
+		out := make([]Reply, len(args)-2)
+		for i, sha := range args[2:] {
+			out[i] = boolReply(t.scripts[strings.ToLower(sha)] != nil)
+		}
+		return Reply{Kind: Array, Array: out}
+	case "flush":
+		clear(t.scripts)
+		return okReply
+	}
+	return fault(fmt.Sprintf("ERR unknown subcommand '%s'. Try SCRIPT HELP.", args[1]))
+}
+
+func eval(t *Table, args []string) Reply {
+	keys, argv, bad := scriptArgs(args)
+	if bad != nil {
+		return *bad
+	}
+	f, _, err := t.load(args[1])
+	if err != nil {
+		return compileError(err)
+	}
+	return t.run(f, keys, argv)
+}
+
+func evalSHA(t *Table, args []string) Reply {
+	keys, argv, bad := scriptArgs(args)
+	if bad != nil {
+		return *bad
+	}
+	f := t.scripts[args[1]]
+	if f == nil {
+		if f = t.scripts[strings.ToLower(args[1])]; f == nil {
+			return fault(noScript)
+		}
+	}
+	return t.run(f, keys, argv)
+}
+
+func scriptArgs(args []string) (keys, argv []string, bad *Reply) {
+	n, ok := parseInt(args[2])
+	switch {
+	case !ok:
+		r := notInteger
+		return nil, nil, &r
+	case n > int64(len(args)-3):
+		r := fault("ERR Number of keys can't be greater than number of args")
+		return nil, nil, &r
+	case n < 0:
+		r := fault("ERR Number of keys can't be negative")
+		return nil, nil, &r
+	}
+	return args[3 : 3+n], args[3+n:], nil
+}
+
+// state is the Lua state, with what Redis offers to scripts.
+func (t *Table) state() *lua.LState {
+	if t.lua != nil {
+		return t.lua
+	}
+	L := lua.NewState(lua.Options{SkipOpenLibs: true})
+	t.lua = L
+	for _, lib := range []struct {
+		name string
+		open lua.LGFunction
+	}{{lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable}, {lua.StringLibName, lua.OpenString}, {lua.MathLibName, lua.OpenMath}} {
+		L.Push(L.NewFunction(lib.open))
+		L.Push(lua.LString(lib.name))
+		L.Call(1, 0)
+	}
+	// What reaches outside of the table, or differs from run to run.
+	for _, name := range []string{"dofile", "loadfile", "require", "module", "print", "newproxy", "collectgarbage"} {
+		L.SetGlobal(name, lua.LNil)
+	}
+	mathTable := L.GetGlobal(lua.MathLibName).(*lua.LTable)
+	for _, name := range []string{"random", "randomseed"} {
+		mathTable.RawSetString(name, lua.LNil)
+	}
+	redis := L.NewTable()
+	redis.RawSetString("call", L.NewFunction(func(L *lua.LState) int { return t.call(L, true) }))
+	redis.RawSetString("pcall", L.NewFunction(func(L *lua.LState) int { return t.call(L, false) }))
+	redis.RawSetString("sha1hex", L.NewFunction(func(L *lua.LState) int {
+		L.Push(lua.LString(SHA1(L.CheckString(1))))
+		return 1
+	}))
+	for _, x := range []string{"error_reply", "status_reply"} {
+		field := map[string]string{"error_reply": "err", "status_reply": "ok"}[x]
+		redis.RawSetString(x, L.NewFunction(func(L *lua.LState) int {
+			text := L.CheckString(1)
+			if field == "err" && !strings.Contains(text, " ") {
+				text = "ERR " + text // without a code of its own
+			}
+			r := L.NewTable()
+			r.RawSetString(field, lua.LString(text))
+			L.Push(r)
+			return 1
+		}))
+	}
+	redis.RawSetString("log", L.NewFunction(func(*lua.LState) int { return 0 }))
+	redis.RawSetString("replicate_commands", L.NewFunction(func(L *lua.LState) int { L.Push(lua.LTrue); return 1 }))
+	for i, level := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
+		redis.RawSetString(level, lua.LNumber(i))
+	}
+	L.SetGlobal("redis", redis)
+	return L
+}
+
+// run runs a script. What it changed before an error stays, as in Redis.
+func (t *Table) run(f *lua.LFunction, keys, argv []string) Reply {
+	L := t.lua
+	L.SetGlobal("KEYS", strings2table(L, keys))
+	L.SetGlobal("ARGV", strings2table(L, argv))
+	L.Push(f)
+	if err := L.PCall(0, 1, nil); err != nil {
+		L.SetTop(0)
+		return scriptError(err)
+	}
+	r := fromLua(L.Get(-1))
+	L.SetTop(0)
+	return r
+}
+
+func scriptError(err error) Reply {
+	if e, ok := err.(*lua.ApiError); ok {
+		if tb, ok := e.Object.(*lua.LTable); ok {
+			if text, ok := tb.RawGetString("err").(lua.LString); ok {
+				return fault(string(text))
+			}
+		}
+		return fault("ERR " + strings.Join(strings.Fields(e.Object.String()), " "))
+	}
+	return fault("ERR " + err.Error())
+}
+
+func strings2table(L *lua.LState, s []string) *lua.LTable {
+	tb := L.CreateTable(len(s), 0)
+	for i, x := range s {
+		tb.RawSetInt(i+1, lua.LString(x))
+	}
+	return tb
+}
+
+// call is redis.call and redis.pcall.
+func (t *Table) call(L *lua.LState, raise bool) int {
+	n := L.GetTop()
+	fail := func(r Reply) int {
+		e := L.NewTable()
+		e.RawSetString("err", lua.LString(r.Text))
+		if raise {
+			L.Error(e, 1)
+		}
+		L.Push(e)
+		return 1
+	}
+	if n == 0 {
+		return fail(fault("ERR Please specify at least one argument for this redis.call() call"))
+	}
+	args := make([]string, n)
+	for i := range args {
+		switch v := L.Get(i + 1).(type) {
+		case lua.LString:
+			args[i] = string(v)
+		case lua.LNumber:
+			args[i] = luaNumber(float64(v))
+		default:
+			return fail(fault("ERR Lua redis lib command arguments must be strings or integers"))
+		}
+	}
+	if c := table[strings.ToLower(args[0])]; c != nil && (c.name == "eval" || c.name == "evalsha" || c.name == "script") {
+		return fail(fault("ERR This Redis command is not allowed from script"))
+	}
+	r := t.do(args)
+	if r.Kind == Err {
+		if c := table[args[0]]; c == nil && table[strings.ToLower(args[0])] == nil {
+			r = fault("ERR Unknown Redis command called from script")
+		}
+		return fail(r)
+	}
+	L.Push(toLua(L, r))
+	return 1
+}
+
+// luaNumber is how a number reaches a command: Redis prints it with 17 digits.
+func luaNumber(f float64) string {
+	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
+		return numeric(int64(f)).String()
+	}
+	return cFormat(f)
+}
+
+// cFormat is "%.17g" of C.
+func cFormat(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	}
+	return fmt.Sprintf("%.17g", f)
+}
+
+func toLua(L *lua.LState, r Reply) lua.LValue {
+	switch r.Kind {
+	case Int:
+		return lua.LNumber(r.Int)
+	case Bulk:
+		return lua.LString(r.Text)
+	case Status:
+		tb := L.NewTable()
+		tb.RawSetString("ok", lua.LString(r.Text))
+		return tb
+	case Array:
+		tb := L.CreateTable(len(r.Array), 0)
+		for i, x := range r.Array {
+			tb.RawSetInt(i+1, toLua(L, x))
+		}
+		return tb
+	default:
+		return lua.LFalse
+	}
+}
+
+func fromLua(v lua.LValue) Reply {
+	switch v := v.(type) {
+	case lua.LBool:
+		if v {
+			return intReply(1)
+		}
+		return nilReply
+	case lua.LNumber:
+		return intReply(truncate(float64(v)))
+	case lua.LString:
+		return bulk(string(v))
+	case *lua.LTable:
+		if text, ok := v.RawGetString("err").(lua.LString); ok {
+			return fault(string(text))
+		}
+		if text, ok := v.RawGetString("ok").(lua.LString); ok {
+			return status(string(text))
+		}
+		out := Reply{Kind: Array}
+		for i := 1; ; i++ {
+			x := v.RawGetInt(i)
+			if x == lua.LNil {
+				return out
+			}
+			out.Array = append(out.Array, fromLua(x))
+		}
+	default:
+		return nilReply
+	}
+}
+
+// truncate is C's conversion of a double to a long long where it is defined.
+func truncate(f float64) int64 {
+	switch {
+	case f >= math.MaxInt64 || f < math.MinInt64 || math.IsNaN(f):
+		return math.MinInt64
+	default:
+		return int64(f)
+	}
+}

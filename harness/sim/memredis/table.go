@@ -1,0 +1,158 @@
+package memredis
+
+import (
+	"math"
+	"strconv"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Table is the keys of one server. It is used from one goroutine at a time.
+type Table struct {
+	now  int64 // nanoseconds since 1970
+	keys map[string]*entry
+	due  deadlines
+
+	lua     *lua.LState
+	scripts map[string]*lua.LFunction
+	current *lua.LFunction
+
+	// Expired, where not nil, is told of every key that time removes.
+	Expired  func(key string)
+	commands int64
+	unknown  string
+}
+
+// New makes an empty table whose clock stands at 1970.
+func New() *Table {
+	return &Table{keys: map[string]*entry{}, scripts: map[string]*lua.LFunction{}}
+}
+
+// Close releases the Lua state.
+func (t *Table) Close() {
+	if t.lua != nil {
+		t.lua.Close()
+		t.lua = nil
+	}
+}
+
+// SetNow sets the clock, in nanoseconds since 1970, and removes what has expired
+// by then. The clock does not run backwards: an earlier moment changes nothing.
+func (t *Table) SetNow(unixNano int64) {
+	if unixNano <= t.now {
+		return
+	}
+	t.now = unixNano
+	t.expire()
+}
+
+// Len is the number of keys.
+func (t *Table) Len() int { return len(t.keys) }
+
+// WithoutTTL counts the keys that never expire.
+func (t *Table) WithoutTTL() int64 {
+	var n int64
+	for _, e := range t.keys {
+		if e.deadline == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Commands is how many commands the table was given; those that scripts issue
+// are not among them.
+func (t *Table) Commands() int64 { return t.commands }
+
+// Unknown is the first command that the table was given and does not have, or "".
+func (t *Table) Unknown() string { return t.unknown }
+
+func (t *Table) ms() int64 { return t.now / 1e6 }
+
+// kind of a key's value.
+type kind uint8
+
+const (
+	kindString kind = iota
+	kindHash
+	kindSet
+)
+
+func (k kind) String() string { return [...]string{"string", "hash", "set"}[k] }
+
+// entry is one key.
+type entry struct {
+	key      string
+	kind     kind
+	text     value
+	fields   dict[value]
+	members  dict[struct{}]
+	deadline int64 // milliseconds since 1970, 0 for none
+	queued   int64 // when the deadline's queue will look at the key, 0 for never
+	removed  bool
+}
+
+// value is a string, kept as a number where it is one: counters are read and
+// written far more often than they are shown.
+type value struct {
+	text    string
+	number  int64
+	numeric bool
+}
+
+func numeric(n int64) value  { return value{number: n, numeric: true} }
+func textual(s string) value { return value{text: s} }
+func (v value) String() string {
+	if v.numeric {
+		return strconv.FormatInt(v.number, 10)
+	}
+	return v.text
+}
+
+// int is the value as Redis takes it for a number.
+func (v value) int() (int64, bool) {
+	if v.numeric {
+		return v.number, true
+	}
+	return parseInt(v.text)
+}
+
+// parseInt is Redis' idea of a whole number: no plus sign, no leading zeros, no
+// spaces, no minus zero.
+func parseInt(s string) (int64, bool) {
+	switch {
+	case s == "" || len(s) > 20 || s[0] == '+':
+		return 0, false
+	case s[0] == '0':
+		return 0, s == "0"
+	case s[0] == '-' && (len(s) == 1 || s[1] == '0'):
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil
+}
+
+// add reports false where the sum does not fit.
+func add(a, b int64) (int64, bool) {
+	if b > 0 && a > math.MaxInt64-b || b < 0 && a < math.MinInt64-b {
+		return 0, false
+	}
+	return a + b, true
+}
+
+// find returns the key of the kind, or nil; ok is false where it is of another.
+func (t *Table) find(key string, k kind) (e *entry, ok bool) {
+	e = t.keys[key]
+	return e, e == nil || e.kind == k
+}
+
+func (t *Table) create(key string, k kind) *entry {
+	e := &entry{key: key, kind: k}
+	t.keys[key] = e
+	return e
+}
+
+func (t *Table) remove(e *entry) {
+	e.removed = true
+	delete(t.keys, e.key)
+}

@@ -1,0 +1,178 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Series is how a run develops over virtual time. Counts are totals since the
+// start, as callers were told; leak and false rejects are those that are certain
+// by then, and where requests lie across a boundary the run's verdict knows more.
+type Series struct {
+	Strategy string `json:"strategy"`
+	Unit     string `json:"unit"`
+	// Tracked is how many subjects' counters are read at each sample.
+	Tracked int      `json:"tracked"`
+	Tiers   []string `json:"tiers"` // that decided, in the order of Sample.Hits
+	// Counters are the tiers that were read, in the order of Sample.Counters.
+	Counters []string `json:"counters"`
+	Samples  []Sample `json:"samples"`
+}
+
+// Sample is one moment of a series.
+type Sample struct {
+	AtNS     int64 `json:"at_ns"` // since the start
+	Issued   int64 `json:"issued"`
+	Admitted int64 `json:"admitted"`
+	Rejected int64 `json:"rejected"`
+	Errors   int64 `json:"errors"`
+	InFlight int64 `json:"in_flight"`
+	// Usage is what all subjects hold in the window in force, in units.
+	Usage        int64 `json:"usage"`
+	Leak         int64 `json:"leak"` // units
+	FalseRejects int64 `json:"false_rejects"`
+	// Hits are decisions by tier.
+	Hits     []int64   `json:"hits"`
+	Counters []Counter `json:"counters"`
+}
+
+// Counter is what one tier believed of the tracked subjects.
+type Counter struct {
+	Readings int64 `json:"readings"`
+	Unknown  int64 `json:"unknown"` // subjects that the tier does not hold
+	Drifting int64 `json:"drifting"`
+	// Drift is the sum of the signed distances to the truth, Size that of their
+	// sizes, Worst the largest by size; in units.
+	Drift int64 `json:"drift"`
+	Size  int64 `json:"size"`
+	Worst int64 `json:"worst"`
+	// StalenessNS is the longest time since a reading agreed with the truth, and
+	// MeanNS the mean over the readings that ever did. Never counts those that
+	// agree with no truth that is remembered.
+	StalenessNS int64 `json:"staleness_ns"`
+	MeanNS      int64 `json:"mean_ns"`
+	Never       int64 `json:"never"`
+}
+
+// sampler takes the samples.
+type sampler struct {
+	d      *drive
+	out    *Series
+	every  time.Duration
+	viewer strategies.Viewer
+	err    error
+	spent  int64 // commands that readings cost
+}
+
+func (s *sampler) run(ctx context.Context) {
+	for !s.d.over && s.err == nil {
+		if s.d.clock.Sleep(ctx, s.every) != nil {
+			return
+		}
+		s.take()
+	}
+}
+
+// take adds a sample. Readings happen at one instant and outside of all actors:
+// they take no time and wait in no queue.
+func (s *sampler) take() {
+	d := s.d
+	now := d.now()
+	d.truth.at(now, d.windowAt)
+	x := Sample{
+		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.admitted, Rejected: d.rejected, Errors: d.failed,
+		InFlight: d.inFlight, Usage: d.truth.usage, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
+		Hits: append([]int64{}, d.hits[1:]...), Counters: []Counter{},
+	}
+	before := d.st.commands()
+	if s.viewer != nil && d.truth.counts != strategies.CountsNothing {
+		s.err = s.read(&x, now)
+	}
+	s.spent += d.st.commands() - before
+	s.out.Samples = append(s.out.Samples, x)
+}
+
+func (s *sampler) read(x *Sample, now int64) error {
+	x.Counters = make([]Counter, len(s.out.Counters))
+	fresh := make([]int64, len(s.out.Counters)) // readings behind the mean
+	for _, tr := range s.d.truth.tracks {
+		sub := &s.d.truth.subjects[tr.number]
+		s.d.truth.touch(sub, now)
+		if sub.crossed {
+			continue // which window it was charged to is not known
+		}
+		want := s.d.truth.expected(sub)
+		got, err := s.viewer.Used(context.Background(), sub.name, s.d.policy)
+		if err != nil {
+			return fmt.Errorf("read counters at %v: %w", time.Duration(x.AtNS), err)
+		}
+		for _, g := range got {
+			i := s.counter(g.Tier)
+			for len(x.Counters) <= i {
+				x.Counters, fresh = append(x.Counters, Counter{}), append(fresh, 0)
+			}
+			c := &x.Counters[i]
+			c.Readings++
+			if !g.Known {
+				c.Unknown++
+				continue
+			}
+			drift := want.Distance(g.Units)
+			if drift == 0 {
+				fresh[i]++
+				continue
+			}
+			c.Drifting++
+			c.Drift += drift
+			c.Size += abs(drift)
+			if abs(drift) > abs(c.Worst) {
+				c.Worst = drift
+			}
+			ns, ok := tr.stale(g.Units, now)
+			if !ok {
+				c.Never++
+				continue
+			}
+			fresh[i]++
+			c.StalenessNS = max(c.StalenessNS, ns)
+			c.MeanNS += ns
+		}
+	}
+	for i := range x.Counters {
+		if fresh[i] > 0 {
+			x.Counters[i].MeanNS /= fresh[i]
+		}
+	}
+	return nil
+}
+
+func (s *sampler) counter(t quota.Tier) int {
+	if i := slices.Index(s.out.Counters, string(t)); i >= 0 {
+		return i
+	}
+	s.out.Counters = append(s.out.Counters, string(t))
+	return len(s.out.Counters) - 1
+}
+
+// finish makes all samples equally wide.
+func (s *sampler) finish() {
+	s.out.Tiers = []string{}
+	for _, t := range s.d.tiers[1:] {
+		s.out.Tiers = append(s.out.Tiers, string(t))
+	}
+	for i := range s.out.Samples {
+		x := &s.out.Samples[i]
+		for len(x.Hits) < len(s.out.Tiers) {
+			x.Hits = append(x.Hits, 0)
+		}
+		for len(x.Counters) < len(s.out.Counters) {
+			x.Counters = append(x.Counters, Counter{})
+		}
+	}
+	s.out.Tracked = len(s.d.truth.tracks)
+}

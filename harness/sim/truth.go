@@ -1,0 +1,222 @@
+package sim
+
+import (
+	"math"
+	"slices"
+
+	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// subject is one holder of the policy, with what callers were told so far. One
+// caller runs at a time, so that plain numbers say at any moment what the oracle
+// works out of intervals afterwards; the verdict is the oracle's, this is for
+// the series.
+type subject struct {
+	name    quota.Subject
+	initial int64
+
+	window int64 // index of the window that the rest is about
+	used   int64 // units admitted and not given back, the initial ones included
+	open   int64 // units asked for and not answered
+	// loose units may be in a counter or not, for ever: of calls that failed, and
+	// of rejections that did not reach the store.
+	loose    int64
+	attempts int64 // units of rejections
+	peak     int64 // certain leak so far
+	crossed  bool  // a request lies across the window's boundary
+	cell     oracle.Cell
+	recent   []charge // under a rolling policy, what is still in the window
+	track    *track
+}
+
+type charge struct{ at, units int64 }
+
+// track is the past of a subject whose counters are read.
+type track struct {
+	number uint32
+	marks  []mark
+	lost   bool // older marks were dropped
+}
+
+// mark says that from a moment on, units were in use.
+type mark struct{ at, units, attempts int64 }
+
+// maxMarks bounds the past that is remembered of one subject.
+const maxMarks = 1 << 13
+
+func (t *track) note(at, units, attempts int64) {
+	if n := len(t.marks); n > 0 && t.marks[n-1].at == at {
+		t.marks[n-1] = mark{at, units, attempts}
+		return
+	}
+	if len(t.marks) >= maxMarks {
+		t.marks = slices.Delete(t.marks, 0, maxMarks/2)
+		t.lost = true
+	}
+	t.marks = append(t.marks, mark{at, units, attempts})
+}
+
+// truth is all subjects, and sums over them.
+type truth struct {
+	policy   *quota.Policy
+	counts   strategies.Counting
+	subjects []subject
+	span     window
+	first    int64 // the window that holds the initial fill
+	// usage is what all subjects have used in the window in force.
+	usage, leak, falseRejects int64
+	recent                    []charge
+	head                      int
+	tracks                    []*track
+	tracked                   int // at most
+}
+
+// window in force, in nanoseconds of virtual time.
+type window struct{ index, start, end int64 }
+
+// at moves on to the window of the moment.
+func (t *truth) at(now int64, of func(int64) window) {
+	if now < t.span.end {
+		if t.policy.Window.Kind == quota.Rolling {
+			t.forget(now)
+		}
+		return
+	}
+	t.span = of(now)
+	t.usage = 0
+}
+
+// forget takes out of the sum what has left a rolling window.
+func (t *truth) forget(now int64) {
+	length := int64(t.policy.Window.RealLength())
+	for t.head < len(t.recent) && t.recent[t.head].at+length <= now {
+		t.usage -= t.recent[t.head].units
+		t.head++
+	}
+	if t.head > 1024 && t.head > len(t.recent)/2 {
+		t.recent, t.head = slices.Delete(t.recent, 0, t.head), 0
+	}
+}
+
+// touch brings a subject up to the window in force.
+func (t *truth) touch(s *subject, now int64) {
+	if s.window != t.span.index {
+		s.window, s.used, s.open, s.loose, s.attempts, s.peak = t.span.index, 0, 0, 0, 0, 0
+		s.crossed, s.cell = false, oracle.Cell{}
+		if s.track != nil {
+			s.track.note(t.span.start, 0, 0)
+		}
+	}
+	if t.policy.Window.Kind == quota.Rolling {
+		length := int64(t.policy.Window.RealLength())
+		n := 0
+		for n < len(s.recent) && s.recent[n].at+length <= now {
+			s.used -= s.recent[n].units
+			n++
+		}
+		s.recent = s.recent[n:]
+		if n > 0 {
+			s.peak = max(0, min(s.peak, s.used-t.policy.Limit))
+		}
+	}
+}
+
+// begin notes a request.
+func (t *truth) begin(number uint32, units, now int64) (s *subject, m int64) {
+	s = &t.subjects[number]
+	t.touch(s, now)
+	if s.track == nil && len(t.tracks) < t.tracked {
+		s.track = &track{number: number}
+		s.track.note(math.MinInt64, s.used, 0)
+		t.tracks = append(t.tracks, s.track)
+	}
+	s.open += units
+	return s, s.cell.Begin(units)
+}
+
+// end notes an answer to a request that began in the given window.
+func (t *truth) end(s *subject, index, mark, units, now int64, out oracle.Outcome) {
+	t.touch(s, now)
+	if index != s.window {
+		s.crossed = true
+		return
+	}
+	s.open -= units
+	switch out {
+	case oracle.Admitted:
+		t.use(s, units, now)
+		s.cell.Admit(units)
+	case oracle.Failed:
+		s.loose += units
+		s.cell.Fail(units)
+	default:
+		if s.cell.Reject(units, mark, t.policy.Limit) && t.policy.Window.Kind != quota.Rolling {
+			t.falseRejects++
+		}
+		switch {
+		case t.counts == strategies.CountsAttempts && out == oracle.Rejected:
+			s.attempts += units
+		case out == oracle.RejectedDegraded:
+			s.loose += units
+		}
+	}
+	if s.track != nil {
+		s.track.note(now, s.used, s.attempts)
+	}
+}
+
+// use adds units, or with a negative number gives them back.
+func (t *truth) use(s *subject, units, now int64) {
+	s.used += units
+	t.usage += units
+	if t.policy.Window.Kind == quota.Rolling {
+		s.recent = append(s.recent, charge{now, units})
+		t.recent = append(t.recent, charge{now, units})
+	}
+	if over := s.used - max(t.policy.Limit, s.initialIn(t)); over > s.peak {
+		t.leak += over - s.peak
+		s.peak = over
+	}
+}
+
+// initialIn is what the subject had at the start, in the window that holds it.
+func (s *subject) initialIn(t *truth) int64 {
+	if s.window == t.first {
+		return s.initial
+	}
+	return 0
+}
+
+// giveBack notes that the holder of units has let go of them.
+func (t *truth) giveBack(number uint32, units, now int64) {
+	s := &t.subjects[number]
+	t.touch(s, now)
+	t.use(s, -units, now)
+	if units > 0 {
+		s.cell.GiveBack(units)
+	}
+	if s.track != nil {
+		s.track.note(now, s.used, s.attempts)
+	}
+}
+
+// expected is what a counter must contain now.
+func (t *truth) expected(s *subject) oracle.Interval {
+	return oracle.Interval{Lo: s.used + s.attempts, Hi: s.used + s.attempts + s.open + s.loose}
+}
+
+// stale is how long ago the truth last was what a counter says, in nanoseconds;
+// ok is false where it never was, as far back as is remembered.
+func (t *track) stale(value, now int64) (ns int64, ok bool) {
+	end := now
+	for i := len(t.marks) - 1; i >= 0; i-- {
+		m := &t.marks[i]
+		if m.units+m.attempts == value {
+			return now - end, true
+		}
+		end = m.at
+	}
+	return 0, false
+}

@@ -1,0 +1,60 @@
+package results
+
+import "math"
+
+// perNine is how many points a latency curve has for each factor of ten in the
+// share of requests that take longer.
+const perNine = 24
+
+// named are the quantiles that reports show.
+var named = []float64{0.5, 0.9, 0.99, 0.999, 0.9999}
+
+// nines is the coordinate of the percentile axis: each further nine takes the
+// same room.
+func nines(q float64) float64 { return -math.Log10(1 - q) }
+
+// CurveQuantiles are the quantiles of [Percentiles.Curve]: those that reports
+// show, and others between them.
+func CurveQuantiles() []float64 {
+	var out []float64
+	for i, q := range named {
+		if i > 0 {
+			from, to := nines(named[i-1]), nines(q)
+			steps := int(math.Ceil((to - from) * perNine))
+			for j := 1; j < steps; j++ {
+				out = append(out, 1-math.Pow(10, -(from+(to-from)*float64(j)/float64(steps))))
+			}
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+// curveOver reads the quantiles of a histogram; nil for none.
+func curveOver(h *Histogram) []int64 {
+	if h == nil {
+		return nil
+	}
+	var out []int64
+	for _, q := range CurveQuantiles() {
+		out = append(out, h.Quantile(q))
+	}
+	return out
+}
+
+// mergeHistograms adds up all rounds, or returns nil if one has no readable
+// histogram: a part of the rounds would pass for all of them.
+func mergeHistograms(rounds []*Latency) *Histogram {
+	if len(rounds) == 0 {
+		return nil
+	}
+	m := NewHistogram()
+	for _, l := range rounds {
+		h, err := l.Decode()
+		if err != nil || h == nil {
+			return nil
+		}
+		m.Merge(h)
+	}
+	return m
+}

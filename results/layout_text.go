@@ -1,0 +1,96 @@
+package results
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/rivo/uniseg"
+)
+
+// textWidth is the width in cells of the widest line.
+func textWidth(s string) int {
+	w := 0
+	for _, l := range strings.Split(s, "\n") {
+		w = max(w, uniseg.StringWidth(l))
+	}
+	return w
+}
+
+// wrap breaks a line so that no part is wider than width cells. It prefers to
+// break at a space, which it drops, or after a comma, a colon or a slash; failing
+// that after an equals sign, and anywhere only where there is none.
+func wrap(s string, width int) []string {
+	width = max(width, 2) // a wide character has to fit
+	var out []string
+	for uniseg.StringWidth(s) > width {
+		cut, soft, weak, used := 0, 0, 0, 0
+		rest, state := s, -1
+		for rest != "" {
+			var cluster string
+			var w int
+			cluster, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
+			if used+w > width {
+				if cluster == " " {
+					soft = cut
+				}
+				break
+			}
+			used += w
+			if cluster == " " {
+				soft = cut
+			}
+			cut += len(cluster)
+			switch cluster {
+			case ",", ":", "/":
+				soft = cut
+			case "=":
+				weak = cut
+			}
+		}
+		if soft > 0 {
+			cut = soft
+		} else if weak > 0 {
+			cut = weak
+		}
+		out = append(out, strings.TrimRight(s[:cut], " "))
+		s = strings.TrimLeft(s[cut:], " ")
+	}
+	return append(out, s)
+}
+
+// paragraph wraps text under a heading: the first line begins with head, the
+// others are indented as far.
+func paragraph(head, text string, width int) []string {
+	indent := uniseg.StringWidth(head)
+	out := wrap(text, width-indent)
+	for i, l := range out {
+		if i == 0 {
+			out[i] = strings.TrimRight(head+l, " ")
+		} else {
+			out[i] = strings.Repeat(" ", indent) + l
+		}
+	}
+	return out
+}
+
+// plain makes text from outside safe for a terminal: one line of some length, no
+// control or formatting characters.
+func plain(s string) string {
+	const most = 4000
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return -1
+		default:
+			return r
+		}
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// pad fills a word up to n cells.
+func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-uniseg.StringWidth(s))) }

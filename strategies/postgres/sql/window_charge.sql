@@ -1,0 +1,3 @@
+UPDATE quota_windows SET used_units = used_units + $4
+WHERE subject = $1 AND policy = $2 AND window_index = $3 AND used_units + $4 <= $5
+RETURNING used_units

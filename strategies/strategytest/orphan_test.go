@@ -1,0 +1,58 @@
+package strategytest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/stores/storetest"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// closed never admits, and cannot be set up.
+type closed struct{}
+
+func (closed) Take(context.Context, quota.Request) (quota.Decision, error) {
+	return quota.Decision{Tier: quota.TierRedis}, nil
+}
+func (closed) Close(context.Context) error { return nil }
+
+// TestOrphans: only a record's algorithm may reject what fits without a word, and
+// only if nobody can set it up.
+func TestOrphans(t *testing.T) {
+	s := Stores{Redis: client(storetest.EmbeddedRedis(t))}
+	leak := []strategies.Clause{strategies.Exactly()}
+	never := strategies.Clause{
+		Property: strategies.PropertyFalseReject, Formula: "0", Bound: func(strategies.Params) int64 { return 0 },
+	}
+	for _, c := range []struct {
+		name      string
+		form      strategies.Form
+		guarantee []strategies.Clause
+		fails     bool
+	}{
+		{"documented", strategies.Documented, leak, false},
+		{"documented, against its word", strategies.Documented, append(leak, never), true},
+		{"hardened", strategies.Hardened, leak, true},
+	} {
+		m := sample(nil)
+		m.Form, m.Guarantee, m.GivesBack = c.form, c.guarantee, false
+		m.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { return closed{}, nil }
+		for _, name := range []string{"sequential", "concurrent"} {
+			if r := observe(t, func(tb testing.TB) { named(t, name).run(tb, m, s) }); r.failed != c.fails {
+				t.Errorf("%s, %s: failed %v, want %v:\n%s", c.name, name, r.failed, c.fails, r.log.String())
+			}
+		}
+	}
+}
+
+func named(t *testing.T, name string) check {
+	t.Helper()
+	for _, c := range checks {
+		if c.name == name {
+			return c
+		}
+	}
+	t.Fatalf("there is no check %q", name)
+	return check{}
+}

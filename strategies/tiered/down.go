@@ -1,0 +1,129 @@
+package tiered
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// errMalformed marks what a store answered, but not as it should have: nothing
+// that asking another store would mend.
+var errMalformed = errors.New("not as it should be")
+
+// sourceError is one of the database of record. Any other that a check meets
+// comes from Redis, or is errMalformed.
+type sourceError struct{ error }
+
+func (e sourceError) Unwrap() error { return e.error }
+
+func fromSource(err error) error {
+	return sourceError{fmt.Errorf("ask the database of record: %w", err)}
+}
+
+// gaveUp reports whether the caller's context is over.
+func (in *instance) gaveUp(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	// A connection can time out on the caller's deadline just before ctx knows.
+	deadline, ok := ctx.Deadline()
+	return ok && !in.clock.Now().Before(deadline)
+}
+
+// outage reports whether err means that a store could not do its work, rather
+// than that it answered wrongly or that the caller gave up.
+func (in *instance) outage(ctx context.Context, err error) bool {
+	return !in.gaveUp(ctx) && !errors.Is(err, errMalformed) && !errors.Is(err, errNoAgent) && !errors.Is(err, strategies.ErrPrescribed)
+}
+
+// redisFailed reports whether a check ended in an error of Redis' client.
+func (in *instance) redisFailed(ctx context.Context, err error) bool {
+	return err != nil && !isSource(err) && in.outage(ctx, err)
+}
+
+func isSource(err error) bool {
+	var s sourceError
+	return errors.As(err, &s)
+}
+
+// unreachable reports whether Redis did not answer at all: an error that it
+// answered with is none of its connection.
+func unreachable(err error) bool {
+	var answer redis.Error
+	return !errors.As(err, &answer)
+}
+
+// check decides by the cache, and in the way of the option "down" where a store
+// is missing.
+func (in *instance) check(ctx context.Context, u *use, req quota.Request) (quota.Decision, error) {
+	d, err := in.checkCache(ctx, u, req)
+	if err == nil {
+		return d, nil
+	}
+	switch in.down {
+	case downUnified:
+		return in.unified(ctx, u, req, err)
+	case downService:
+		return in.service(ctx, u, req, err)
+	default:
+		return in.prose(ctx, u, req, err)
+	}
+}
+
+// prose asks the function in the database where Redis is missing, and admits
+// where the last store that could decide is gone.
+func (in *instance) prose(ctx context.Context, u *use, req quota.Request, err error) (quota.Decision, error) {
+	if in.redisFailed(ctx, err) {
+		hasRoom, sourceErr := in.source.check(ctx, u, req.Subject)
+		if sourceErr == nil {
+			return quota.Decision{Admitted: hasRoom, Tier: in.source.tier(), Degraded: true, Remaining: -1}, nil
+		}
+		err = fromSource(sourceErr)
+	}
+	if in.outage(ctx, err) {
+		return open(), nil
+	}
+	return quota.Decision{}, err
+}
+
+// unified is the record's unified listing. Redis' errors are caught where it
+// could not be reached; the statements that follow are those of a miss and write
+// to Redis, whose error is not caught this time. Errors of the database are
+// caught here, whatever they are, but not on a miss with Redis there.
+func (in *instance) unified(ctx context.Context, u *use, req quota.Request, err error) (quota.Decision, error) {
+	if !in.redisFailed(ctx, err) || !unreachable(err) {
+		return quota.Decision{}, err
+	}
+	d, err := in.checkSource(ctx, u, req)
+	switch {
+	case err == nil:
+		d.Degraded = true
+		return d, nil
+	case isSource(err) && !errors.Is(err, errNoAgent) && !in.gaveUp(ctx):
+		return open(), nil
+	default:
+		return quota.Decision{}, err
+	}
+}
+
+// service is the listing of the record's service: any error of Redis leads to
+// the database, and nothing fails open. It calls a check of the database that it
+// does not show; the only one that the record has writes to Redis.
+func (in *instance) service(ctx context.Context, u *use, req quota.Request, err error) (quota.Decision, error) {
+	if !in.redisFailed(ctx, err) {
+		return quota.Decision{}, err
+	}
+	d, err := in.checkSource(ctx, u, req)
+	d.Degraded = err == nil
+	return d, err
+}
+
+// open admits without having asked anybody.
+func open() quota.Decision {
+	return quota.Decision{Admitted: true, Tier: quota.TierProcess, Degraded: true, Remaining: -1}
+}

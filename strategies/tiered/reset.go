@@ -1,0 +1,119 @@
+package tiered
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// resetter knows which windows the counts belong to. An operator would have one
+// entry per kind of use in a table of nightly and hourly work; here the policies
+// that come by say when a window has ended.
+type resetter struct {
+	mu   sync.Mutex
+	seen [useCount]struct {
+		policy *quota.Policy
+		// window is that of the counts, latest the last that was seen.
+		window, latest int64
+		// woken is set from the first sight of a later window to the reset.
+		woken bool
+	}
+}
+
+// see notes a policy in force and reports whether a window of it has ended for
+// the first time since the last reset. What comes first is the window that the
+// counts belong to.
+func (r *resetter) see(u *use, p *quota.Policy, window int64) (ended bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := &r.seen[u.index]
+	if k.policy == nil || k.policy.Name != p.Name {
+		k.policy, k.window, k.latest, k.woken = p, window, window, false
+		return false
+	}
+	if window >= k.latest { // a caller that was slow does not bring an older policy back
+		k.policy, k.latest = p, window
+	}
+	if window <= k.window || k.woken {
+		return false
+	}
+	k.woken = true
+	return true
+}
+
+// due returns the kinds of use that have a window to be reset at the moment now.
+func (r *resetter) due(now time.Time) (due []dueReset) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.seen {
+		k := &r.seen[i]
+		if k.policy == nil {
+			continue
+		}
+		if window := k.policy.Window.At(now).Index; window > k.window {
+			due = append(due, dueReset{i, window})
+		}
+	}
+	return due
+}
+
+func (r *resetter) done(d dueReset) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := &r.seen[d.use]
+	k.window, k.woken = d.window, false
+}
+
+type dueReset struct {
+	use    int
+	window int64
+}
+
+func (in *instance) resetJob() strategies.Job {
+	return strategies.Job{
+		Name: jobReset, Singleton: true, Every: resetEvery,
+		Pending: func() bool { return len(in.resets.due(in.clock.Now())) > 0 },
+		Run:     in.reset,
+	}
+}
+
+// reset begins a new window where one has ended, for all agents at once.
+func (in *instance) reset(ctx context.Context) (changed bool, err error) {
+	for _, d := range in.resets.due(in.clock.Now()) {
+		if err := in.zero(ctx, &in.uses[d.use]); err != nil {
+			return changed, fmt.Errorf("reset %s: %w", in.uses[d.use].name, err)
+		}
+		in.resets.done(d)
+		changed = true
+	}
+	return changed, nil
+}
+
+// zero clears one kind of use: the table first, since a miss would otherwise
+// bring the old counts back; then the cached counts, agent by agent; then the
+// shared set. That has no kinds: whoever is in it for another one is still
+// rejected by Redis, which has the exact count. Write-backs that are still queued
+// are not looked for, and neither are the filters, which learn when they are next
+// rebuilt.
+func (in *instance) zero(ctx context.Context, u *use) error {
+	agents, err := in.source.reset(ctx, u.real())
+	if err != nil {
+		return err
+	}
+	for _, s := range agents {
+		if err := in.redis.HDel(ctx, in.counts(s), u.field).Err(); err != nil {
+			return fmt.Errorf("drop what %s has used: %w", s, err)
+		}
+	}
+	if in.filter == nil {
+		return nil
+	}
+	if err := in.redis.Del(ctx, in.overQuota()).Err(); err != nil {
+		return fmt.Errorf("forget who was over quota: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,1 @@
+SELECT check_quota_literal($1, $2)

@@ -1,0 +1,31 @@
+package ttlcounter
+
+import (
+	"context"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// countdown is a counter of what is left of the limit, as record 001 keeps it.
+type countdown struct{ counter }
+
+// decrement uses the record's DECR wherever it says the same as DECRBY.
+func (c *countdown) decrement(ctx context.Context, key string, units int64) (left int64, err error) {
+	if units == 1 {
+		return c.redis.Decr(ctx, key).Result()
+	}
+	return c.redis.DecrBy(ctx, key, units).Result()
+}
+
+// Used implements [strategies.Viewer]: what is not left has been used.
+func (c *countdown) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	left, known, err := c.value(ctx, subject, p)
+	if err != nil {
+		return nil, err
+	}
+	r := quota.Reading{Tier: quota.TierRedis, Known: known}
+	if known {
+		r.Units = p.Limit - left
+	}
+	return []quota.Reading{r}, nil
+}

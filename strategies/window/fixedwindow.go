@@ -1,0 +1,201 @@
+package window
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// The faults that leave Redis' own count as high as it should be or higher, and
+// with them those that make a caller count in its own process instead. A key that
+// is lost begins its window anew, and so does a command that comes when its
+// window's key has expired: neither eviction nor the clock is tolerated.
+var (
+	counted  = []strategies.Fault{strategies.FaultCrash, strategies.FaultRetry}
+	fellBack = []strategies.Fault{
+		strategies.FaultCrash, strategies.FaultRetry, strategies.FaultLostReply, strategies.FaultOutage,
+	}
+)
+
+var fixedMeta = strategies.Meta{
+	Name:   "fixed-window",
+	Source: "002 (ProjectEPU)",
+	Doc:    "INCR and EXPIRE of a key per numbered window on every call; a deque per process without Redis",
+	Form:   strategies.Documented,
+	Needs:  []strategies.Need{strategies.NeedRedis},
+	Kinds:  kinds,
+	Counts: strategies.CountsAttempts,
+	Options: []strategies.Option{{
+		Name: "multi", Type: "bool", Default: "false",
+		Doc: "send the two commands in MULTI/EXEC, as the pipelines of some clients do",
+	}},
+	Guarantee: []strategies.Clause{
+		leak(tumbling, "L", counted, func(strategies.Params) int64 { return 0 }),
+		leak(rolling, "2 L", counted, func(p strategies.Params) int64 { return p.Limit }),
+		// A deque never holds more than L of any one length of time, and there is one
+		// in each process.
+		leak(tumbling, "L + instances x L", fellBack,
+			func(p strategies.Params) int64 { return p.Instances * p.Limit }),
+		leak(rolling, "2 L + instances x L", fellBack,
+			func(p strategies.Params) int64 { return (1 + p.Instances) * p.Limit }),
+		{
+			// Rejected attempts count: a large one uses up what a small one could have
+			// had. That holds for a rolling window too, which contains all that the
+			// numbered one has admitted so far.
+			Property: strategies.PropertyFalseReject,
+			Formula:  "0 while every request asks for one unit",
+			Bound: func(p strategies.Params) int64 {
+				if p.MaxCost <= 1 {
+					return 0
+				}
+				return p.Offered
+			},
+		},
+	},
+	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		s := &fixedWindow{redis: env.Redis, clock: env.Clock, prefix: env.Prefix, fallback: newDeques(env.Clock)}
+		s.pipeline = env.Redis.Pipeline
+		if env.Options.Bool("multi") {
+			s.pipeline = env.Redis.TxPipeline
+		}
+		return s, nil
+	},
+}
+
+var (
+	tumbling = []quota.Kind{quota.Fixed, quota.CalendarHour}
+	rolling  = []quota.Kind{quota.Rolling}
+)
+
+// leak is a clause about windows of some kinds.
+func leak(kinds []quota.Kind, formula string, tolerates []strategies.Fault, over func(strategies.Params) int64) strategies.Clause {
+	return strategies.Clause{
+		Property: strategies.PropertyLeak, Kinds: kinds, Tolerates: tolerates, Formula: formula, Bound: over,
+	}
+}
+
+// fixedWindow is record 002's general limiter. Rolling windows are approximated
+// by numbered ones of the same length, as the record plans it for its login.
+type fixedWindow struct {
+	redis    redis.UniversalClient
+	pipeline func() redis.Pipeliner
+	clock    strategies.Clock
+	prefix   string
+	fallback *deques
+}
+
+var (
+	_ strategies.Viewer      = (*fixedWindow)(nil)
+	_ strategies.Provisioner = (*fixedWindow)(nil)
+)
+
+// Take implements [strategies.Strategy].
+func (s *fixedWindow) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	p, now := req.Policy, s.clock.Now()
+	span := numbered(p.Window).At(now)
+	key := s.key(req.Subject, p, span.Index)
+
+	pipe := s.pipeline()
+	count := increment(ctx, pipe, key, req.Units)
+	pipe.Expire(ctx, key, timeToLive(p.Window))
+	if _, err := pipe.Exec(ctx); err != nil {
+		if ctx.Err() != nil { // nobody waits for a decision any more
+			return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
+		}
+		d := s.fallback.take(req)
+		d.Degraded = true
+		return d, nil
+	}
+	d := quota.Decision{Tier: quota.TierRedis, Admitted: count.Val() <= p.Limit, Remaining: max(0, p.Limit-count.Val())}
+	if !d.Admitted {
+		d.RetryAfter = span.End.Sub(now)
+	}
+	return d, nil
+}
+
+// increment uses the record's INCR wherever it says the same as INCRBY.
+func increment(ctx context.Context, pipe redis.Pipeliner, key string, units int64) *redis.IntCmd {
+	if units == 1 {
+		return pipe.Incr(ctx, key)
+	}
+	return pipe.IncrBy(ctx, key, units)
+}
+
+// Used implements [strategies.Viewer]. It is Redis' count: what a process has
+// admitted by itself is added to it by nobody.
+func (s *fixedWindow) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	r := quota.Reading{Tier: quota.TierRedis, Known: true}
+	var err error
+	r.Units, err = s.redis.Get(ctx, s.key(subject, p, numbered(p.Window).At(s.clock.Now()).Index)).Int64()
+	if errors.Is(err, redis.Nil) {
+		r.Known = false
+	} else if err != nil {
+		return nil, fmt.Errorf("reading the counter of %s: %w", subject, err)
+	}
+	return []quota.Reading{r}, nil
+}
+
+// provisionBatch is how many subjects are set up per round trip.
+const provisionBatch = 1000
+
+// Provision implements [strategies.Provisioner]: it sets the counters of the
+// window in force.
+func (s *fixedWindow) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	index := numbered(p.Window).At(s.clock.Now()).Index
+	for len(grants) > 0 {
+		n := min(provisionBatch, len(grants))
+		pipe := s.redis.Pipeline()
+		for _, g := range grants[:n] {
+			if err := sharesLimit(p, g); err != nil {
+				return err
+			}
+			key := s.key(g.Subject, p, index)
+			if g.Used == 0 {
+				pipe.Del(ctx, key)
+				continue
+			}
+			pipe.Set(ctx, key, g.Used, timeToLive(p.Window))
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("setting up %d subjects: %w", n, err)
+		}
+		grants = grants[n:]
+	}
+	return nil
+}
+
+// Close implements [strategies.Strategy]. There is nothing to release.
+func (s *fixedWindow) Close(context.Context) error { return nil }
+
+// key names a subject's counter of one window: the record's base key and index.
+// The policy's name, which holds no colon, stands for the use that the base key
+// begins with, and the index is a number, so keys are unambiguous for any subject.
+func (s *fixedWindow) key(subject quota.Subject, p *quota.Policy, index int64) string {
+	return s.prefix + p.Name + ":" + string(subject) + ":" + strconv.FormatInt(index, 10)
+}
+
+// numbered is the tumbling window of that length; a rolling one is approximated
+// by windows that follow each other from the epoch.
+func numbered(w quota.Window) quota.Window {
+	if w.Kind == quota.Rolling {
+		w.Kind = quota.Fixed
+	}
+	return w
+}
+
+// grace is how much longer than its window a key lives, in policy time.
+const grace = 5 * time.Second
+
+// timeToLive is that of a key from each call on. Its window passes as fast as the
+// policy's time does; EXPIRE takes whole seconds, so it may be a second more.
+func timeToLive(w quota.Window) time.Duration {
+	d := w.Timeline.Scale(length(w) + grace)
+	return (d + time.Second - 1).Truncate(time.Second)
+}

@@ -1,0 +1,81 @@
+package window
+
+import (
+	"context"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var dequeMeta = strategies.Meta{
+	Name:   "memory-deque",
+	Source: "002 (ProjectEPU)",
+	Doc:    "the moments of what was admitted, in the memory of each process, trimmed by time",
+	Form:   strategies.Documented,
+	Kinds:  kinds,
+	// Moments grow old one by one. Nothing happens where a fixed window ends, so
+	// that the next one may begin with less than its limit.
+	Reset:  strategies.ResetsMissing,
+	Counts: strategies.CountsAdmitted,
+	Guarantee: []strategies.Clause{
+		{
+			Property: strategies.PropertyLeak, Tolerates: everyFault,
+			Formula: "instances x L",
+			Bound:   func(p strategies.Params) int64 { return (p.Instances - 1) * p.Limit },
+		},
+		{
+			// A process that rejects has itself admitted all that does not fit.
+			Property: strategies.PropertyFalseReject, Kinds: []quota.Kind{quota.Rolling}, Tolerates: everyFault,
+			Formula: "0",
+			Bound:   func(strategies.Params) int64 { return 0 },
+		},
+	},
+	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		return &memoryDeque{newDeques(env.Clock)}, nil
+	},
+}
+
+// everyFault: there is no store that could fail, and each decision is made at one
+// moment.
+var everyFault = []strategies.Fault{
+	strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry,
+	strategies.FaultClock, strategies.FaultEviction, strategies.FaultOutage,
+}
+
+// memoryDeque is the record's login limiter. Each instance knows what it has
+// admitted itself.
+type memoryDeque struct{ deques *deques }
+
+var (
+	_ strategies.Viewer      = (*memoryDeque)(nil)
+	_ strategies.Provisioner = (*memoryDeque)(nil)
+)
+
+// Take implements [strategies.Strategy].
+func (s *memoryDeque) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return quota.Decision{}, err
+	}
+	return s.deques.take(req), nil
+}
+
+// Used implements [strategies.Viewer]. It is what this process has admitted.
+func (s *memoryDeque) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	units, known := s.deques.used(subject, p)
+	return []quota.Reading{{Tier: quota.TierProcess, Units: units, Known: known}}, nil
+}
+
+// Provision implements [strategies.Provisioner]. Units used at the start were
+// used in this process.
+func (s *memoryDeque) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.deques.provision(p, grants)
+}
+
+// Close implements [strategies.Strategy]. The memory goes with the instance.
+func (s *memoryDeque) Close(context.Context) error { return nil }
