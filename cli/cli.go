@@ -59,7 +59,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		// What cobra itself finds wrong is the command line.
 		e = &exitError{ExitUsage, err}
 	}
-	fmt.Fprintln(stderr, "quotabench: "+e.Error())
+	fmt.Fprintln(stderr, "quotabench: "+oneLine(e.Error()))
 	return e.code
 }
 
@@ -81,6 +81,8 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetVersionTemplate("quotabench {{.Version}}\n")
 	root.AddCommand(runCommand(), listCommand(), doctorCommand())
+	root.AddCommand(simCommand())
+	root.AddCommand(exploreCommand())
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(badFlag)
 	root.InitDefaultCompletionCmd()

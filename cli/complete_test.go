@@ -62,6 +62,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"run", "--strategy", ""}, []string{"all", "broken", "honest", "liar", "monthly", "sql-only"}, noSpace},
 		{[]string{"run", "--strategy", "liar,"}, []string{"liar,all", "liar,broken", "liar,honest", "liar,liar", "liar,monthly", "liar,sql-only"}, noSpace},
 		{[]string{"run", "--strategy", "honest:"}, []string{"honest:color=", "honest:depth="}, noSpace},
+		{[]string{"run", "--strategy", "liar,honest:"}, []string{"liar,honest:color=", "liar,honest:depth="}, noSpace},
 		{[]string{"run", "--strategy", "honest:color="}, []string{"honest:color=red", "honest:color=blue"}, noSpace},
 		{[]string{"run", "--strategy", "honest:depth="}, []string{"honest:depth=3"}, noSpace},
 		{[]string{"run", "--strategy", "liar,honest:color=red,dep"}, []string{"liar,honest:color=red,depth="}, noSpace},

@@ -99,6 +99,7 @@ var usageErrors = [][]string{
 	{"run", "--config"},
 	{"run", "--workers=many"},
 	{"run", "--workers=1.5"},
+	{"run", "--workers=redis://:secret@host"},
 	{"run", "--quick=perhaps"},
 	{"run", "--print-config=perhaps"},
 	{"run", "--duration=5"},

@@ -95,7 +95,7 @@ func (s *settings) load() []setting {
 		{name: "requests", value: count(&s.requests, 0),
 			doc: "most requests per strategy and round; 0 for no bound"},
 		{name: "duration", value: span(&s.duration), computed: true,
-			doc: "time per strategy and round (default 400ms; no bound with --requests or --trace)"},
+			doc: "time per strategy and round (default " + harness.DefaultDuration.String() + "; no bound with --requests or --trace)"},
 		{name: "rounds", value: whole(&s.rounds, 1, harness.MaxRounds),
 			doc: "rounds; fewer than 6 give ranges instead of confidence intervals"},
 		{name: "quick", value: &boolean{&s.quick}, shorthand: true,

@@ -67,7 +67,7 @@ func storeLine(i stores.Info) string {
 
 // file is the record of a measurement before its first run.
 func (s *openedStores) file(cfg harness.Config, skipped map[string]string) results.File {
-	host, _ := os.Hostname() //nolint:errcheck // an unnamed host is recorded as such
+	host, _ := os.Hostname() // an unnamed host is recorded as such
 	version, commit := buildVersion()
 	f := results.File{
 		Schema: results.SchemaVersion, Kind: results.Measured, Seed: cfg.Seed,

@@ -46,7 +46,8 @@ type number[T cmp.Ordered] struct {
 
 func (n *number[T]) Set(text string) error {
 	v, err := n.parse(text)
-	if err != nil || !(v >= n.low && v <= n.high) { // not a number is not within bounds
+	within := v >= n.low && v <= n.high // which NaN is not
+	if err != nil || !within {
 		return errors.New(n.wants)
 	}
 	*n.p = v

@@ -32,7 +32,7 @@ func verdict(f results.File) error {
 func firstStrike(a results.Audit) string {
 	for _, r := range a.Reasons {
 		if r.Strikes == results.StrikesCorrectness {
-			return r.Code + ": " + oneLine(r.Detail)
+			return r.Code + ": " + r.Detail
 		}
 	}
 	return "no reason recorded"
@@ -43,5 +43,5 @@ func interruptedOr(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fail(ExitInterrupted, errors.New("interrupted before anything was measured; nothing was written"))
 	}
-	return fail(ExitUsage, errors.New(oneLine(err.Error())))
+	return fail(ExitUsage, err)
 }

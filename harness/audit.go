@@ -34,6 +34,14 @@ func (p *pass) strike(code, strikes, format string, args ...any) {
 	p.run.Audit.Strike(code, strikes, fmt.Sprintf(format, args...))
 }
 
+// plural is a count of things, e.g. "1 request" or "2 requests".
+func plural(n int64, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 // auditCounts holds independent counts of the same things against each other.
 func (p *pass) auditCounts(v *oracle.Verdict, cfg oracle.Config) {
 	r, d := p.run, p.d
@@ -58,10 +66,10 @@ func (p *pass) auditCounts(v *oracle.Verdict, cfg oracle.Config) {
 		p.strike("errors", results.StrikesCorrectness, "%.2g %% of requests ended in an error, the first: %s", 100*share, r.FirstError)
 	}
 	if p.planned > 0 {
-		p.strike("planned-errors", results.StrikesNote, "%d requests ended in an error during the planned outage", p.planned)
+		p.strike("planned-errors", results.StrikesNote, "%s ended in an error during the planned outage", plural(p.planned, "request"))
 	}
 	if prescribed > 0 {
-		p.strike("prescribed-errors", results.StrikesNote, "%d requests ended in an error that the strategy's source asks for: %s", prescribed, r.FirstError)
+		p.strike("prescribed-errors", results.StrikesNote, "%s ended in an error that the strategy's source asks for: %s", plural(prescribed, "request"), r.FirstError)
 	}
 	if r.Issued == 0 && !r.Partial {
 		p.strike("nothing-issued", results.StrikesCorrectness, "no request was issued")
@@ -113,7 +121,7 @@ func (p *pass) auditWorkload(v *oracle.Verdict) {
 		}
 	}
 	if n := p.s.jobs.failed.Load(); n > 0 {
-		p.strike("jobs-failed", results.StrikesNote, "%d rounds of background jobs failed", n)
+		p.strike("jobs-failed", results.StrikesNote, "%s of background jobs failed", plural(n, "round"))
 	}
 }
 

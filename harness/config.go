@@ -69,6 +69,10 @@ type Config struct {
 	base *timebase
 }
 
+// DefaultDuration of a round: ten rounds of every built-in strategy take about a
+// minute.
+const DefaultDuration = 250 * time.Millisecond
+
 // Limits of what one run accepts.
 const (
 	MaxWorkers   = 20_000
@@ -92,7 +96,7 @@ func (c *Config) Complete() error {
 	setDefault(&c.Instances, 1)
 	setDefault(&c.HistoryLimit, 1<<23)
 	if c.Requests == 0 && c.Duration == 0 && !c.Workload.NeedsTrace {
-		c.Duration = 400 * time.Millisecond
+		c.Duration = DefaultDuration
 	}
 	switch {
 	case c.Workers < 1 || c.Workers > MaxWorkers:

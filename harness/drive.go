@@ -43,11 +43,14 @@ type drive struct {
 	epoch       int64 // when the pass began
 	firstWindow int64 // the window in force then, which holds the initial fill
 	end         int64 // when its last reply came
-	next        atomic.Int64
-	_           [56]byte
 	stop        atomic.Bool
 	win         atomic.Pointer[window]
-	counts      struct{ admitted, rejected, failed, prescribed, degraded atomic.Int64 }
+	// next is written by every worker at every request; what they only read must
+	// not share its cache line.
+	_      [64]byte
+	next   atomic.Int64
+	_      [64]byte
+	counts struct{ admitted, rejected, failed, prescribed, degraded atomic.Int64 }
 
 	errOnce    sync.Once
 	firstError error

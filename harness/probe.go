@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -25,13 +26,13 @@ func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 	out := &results.Probe{}
 	var admitted, rejected probeSum
 	for i := range uint64(4 * probeRequests) {
-		before, model, allocs := p.s.counted(), p.s.modelStatements.Load(), heapAllocs()
+		before, model, allocs := p.s.counted(), p.s.modelStatements.Load(), mallocs()
 		req := quota.Request{ID: probeID + i, Subject: subject, Policy: policy, Units: unit}
 		d, err := p.s.instances[0].Take(ctx, req)
 		if err != nil {
 			return nil, fmt.Errorf("cost probe: %w", err)
 		}
-		c := probeCost(p.s.counted().sub(before), p.s.modelStatements.Load()-model, heapAllocs()-allocs)
+		c := probeCost(p.s.counted().sub(before), p.s.modelStatements.Load()-model, mallocs()-allocs)
 		switch {
 		case i == 0:
 			out.First = c
@@ -46,6 +47,14 @@ func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 	}
 	out.Admitted, out.Rejected = admitted.mean(), rejected.mean()
 	return out, nil
+}
+
+// mallocs counts allocations so far, exactly: unlike reading the metric it stops
+// the world, which a probe may.
+func mallocs() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
 }
 
 // probeID is the first request ID of cost probes.

@@ -149,7 +149,7 @@ func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy)
 
 func warmUpTime(d time.Duration) time.Duration {
 	if d == 0 {
-		d = 400 * time.Millisecond
+		d = DefaultDuration
 	}
 	return min(max(d/8, 20*time.Millisecond), 200*time.Millisecond)
 }

@@ -15,14 +15,16 @@ type subject struct {
 	// cells lists the windows touched so far, newest first. Nearly always there
 	// is one.
 	cells atomic.Pointer[windowCell]
+	_     [32]byte   // the counters are written all the time, and the name only read
 	first windowCell // saves an allocation, and a cache miss, for the first window
 }
 
 type windowCell struct {
-	oracle.Cell
 	index int64
-	used  atomic.Bool // first only: set once the cell has been given a window
 	next  *windowCell
+	used  atomic.Bool // first only: set once the cell has been given a window
+	_     [40]byte    // see subject
+	oracle.Cell
 }
 
 // cell returns the counters of one window.

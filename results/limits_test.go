@@ -102,7 +102,7 @@ func TestReadEndless(t *testing.T) {
 // TestSummariesAreSmall: a run takes a kilobyte in a file. A merged histogram kept
 // for each would make 300 kB of it.
 func TestSummariesAreSmall(t *testing.T) {
-	const n = 60
+	const n = 20
 	f := fixture(1, manyFakes(n)...)
 	var before, after runtime.MemStats
 	runtime.GC()

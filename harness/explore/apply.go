@@ -25,7 +25,6 @@ func (w *world) apply(c choice) error {
 	if w.err != nil {
 		return w.err
 	}
-	w.global.num(uint64(c.kind)<<32 | uint64(c.id))
 	if w.recording {
 		w.line.At = w.s.Now().Sub(w.start)
 		w.line.InUse = w.truth.inUse
@@ -57,6 +56,7 @@ func (w *world) do(c choice) error {
 	m := w.actors[c.id]
 	w.column(m)
 	op := m.Op()
+	w.remember(m)
 	switch c.kind {
 	case promptJob:
 		if m.client != nil || op.Kind != sched.Idle {
@@ -110,7 +110,7 @@ func (w *world) kill(m *member) {
 		w.truth.lost(c.pending)
 		c.pending = -1
 	}
-	m.in.history.num(uint64(m.local) | 1<<40)
+	m.history.num(1 << 40)
 }
 
 // crashInstance ends what an instance is doing, forgets its memory and opens it
@@ -124,8 +124,7 @@ func (w *world) crashInstance(in *instance) error {
 		}
 		w.kill(m)
 	}
-	in.history = digest{}
-	in.history.num(1 << 41)
+	in.lives++
 	if err := w.open(context.Background(), in); err != nil {
 		return err
 	}
@@ -164,7 +163,7 @@ func (w *world) observe(e sched.Event) {
 	m := w.actors[e.Actor.ID]
 	w.describe(m, e)
 	reply := digest{}
-	reply.num(uint64(m.local)<<16 | uint64(e.Op.Kind)<<8 | uint64(e.Outcome))
+	reply.num(uint64(e.Op.Kind)<<8 | uint64(e.Outcome))
 	reply.moment(e.At)
 	if e.Outcome == sched.Happened || e.Outcome == sched.Repeated {
 		switch e.Op.Kind {
@@ -174,24 +173,19 @@ func (w *world) observe(e sched.Event) {
 			for _, c := range e.Op.Cmds {
 				foldReply(&reply, c, e.Err)
 			}
-		case sched.SQL:
-			// What a statement answered, and what it left behind, follows from who
-			// asked what before.
-			w.statement.num(uint64(m.ID))
-			w.statement.fold(m.in.history)
-			reply.fold(w.statement)
 		}
 		if j := m.Job(); j != nil && j.Every() > 0 && e.Op.Store() {
 			w.used.synced = j.Every()
 		}
 	}
-	m.in.history.fold(reply)
-	if w.sharesMemory() {
-		// What one instance does then changes what others find in memory.
-		for _, in := range w.instances {
-			in.history.fold(w.global)
-		}
-		w.global.fold(reply)
+	m.history.fold(reply)
+}
+
+// remember has an actor see what is in memory before it goes on: with the replies
+// it was given, that is all that its own variables can depend on.
+func (w *world) remember(m *member) {
+	if m.in.members > 1 || w.shared.Len() > 0 {
+		fingerprint(&m.history, m.in.strategy)
 	}
 }
 
@@ -213,15 +207,13 @@ func (w *world) state() (digest, error) {
 		}
 	}
 	for _, in := range w.instances {
-		d.fold(in.history)
+		d.num(uint64(in.lives))
+		fingerprint(&d, in.strategy)
 	}
 	for _, m := range w.actors {
+		d.fold(m.history)
 		d.truth(m.Done())
 		d.num(uint64(m.prompts))
-	}
-	d.fold(w.statement)
-	if w.sharesMemory() {
-		d.fold(w.global)
 	}
 	u := w.used
 	for _, n := range []int{u.crash, u.lost, u.retry, u.outage, u.evict, u.tick, int(u.synced)} {

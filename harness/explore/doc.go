@@ -12,10 +12,8 @@
 // [Run] searches breadth first, so the first schedule found is a shortest one,
 // and does not follow a state that it has met before. Two states are the same if
 // the store's contents with their deadlines, the clock, the truth about units in
-// use, the faults left, and the history of every instance are. A strategy whose
-// behaviour is a function of the replies and clock readings it has seen needs no
-// fingerprint of its own memory for that, because the history stands for it.
-// Clients that have not started and do the same are interchangeable: the first
+// use, the faults left, the memory of every instance, and what every actor has
+// been answered are. Clients that have not started and do the same are interchangeable: the first
 // goes first. [Enumerate] does neither and counts every schedule.
 //
 // What may be claimed from a search that finds nothing is in [Result.Claim]. The

@@ -87,7 +87,7 @@ func sameScript(a, b Script) bool {
 // one has several clients, or a job of its own, a swap would have to take them
 // along; that is not attempted. Singleton jobs belong to the first.
 func (w *world) interchangeable(a, b *instance) bool {
-	return a.members == 1 && b.members == 1 && a.history == b.history && w.skew(a.index) == w.skew(b.index)
+	return a.members == 1 && b.members == 1 && a.lives == b.lives && w.skew(a.index) == w.skew(b.index)
 }
 
 func (w *world) enabledFaults(out []choice) []choice {
@@ -150,7 +150,7 @@ func (w *world) worthCrashing(in *instance) bool {
 			busy = true
 		}
 	}
-	return in.members > 1 && (busy || in.history != digest{})
+	return in.members > 1 && busy
 }
 
 // deadline is the next one of a kind.

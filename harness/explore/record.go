@@ -167,4 +167,3 @@ func shortDuration(d time.Duration) string {
 	}
 	return s
 }
-

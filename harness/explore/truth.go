@@ -145,9 +145,13 @@ func (t *truth) current() []oracle.Event {
 	from := int64(t.policy.Window.At(t.now).Start.Sub(t.start))
 	var out []oracle.Event
 	for _, e := range events {
-		if e.Reply >= from {
-			out = append(out, e)
+		if e.Reply < from {
+			continue
 		}
+		if e.Call < from && e.Outcome != oracle.RejectedDegraded {
+			e.Outcome = oracle.Failed // it may have been charged to either window
+		}
+		out = append(out, e)
 	}
 	return out
 }

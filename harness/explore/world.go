@@ -32,7 +32,7 @@ type world struct {
 	store store
 	start time.Time
 	fused bool
-	// counted is false while a run is not recorded, which is faster.
+	// recording has steps described, for timelines.
 	recording bool
 
 	s         *sched.Scheduler
@@ -42,8 +42,6 @@ type world struct {
 	clients   []*client
 	actors    []*member // by actor ID
 	truth     truth
-	statement digest // the model's statements, in order
-	global    digest // everything, in order
 	used      budget
 	err       error // what the run itself ran into
 	steps     []Step
@@ -62,9 +60,8 @@ type instance struct {
 	index    int
 	strategy strategies.Strategy
 	jobs     *sched.Jobs
-	// history stands for the instance's memory.
-	history digest
-	members int
+	members  int
+	lives    int // how often it has ended and started anew
 }
 
 // member is an actor with what it belongs to.
@@ -73,8 +70,9 @@ type member struct {
 	in *instance
 	// client is nil for a job.
 	client  *client
-	local   int // its number within the instance
 	prompts int
+	// history stands for the actor's own variables.
+	history digest
 }
 
 type client struct {
@@ -99,7 +97,7 @@ func (w *world) begin() error {
 	w.shared = &strategies.Shared{}
 	w.model = strategies.NewModel(sched.Statement)
 	w.instances, w.clients, w.actors = w.instances[:0], w.clients[:0], w.actors[:0]
-	w.statement, w.global, w.used, w.err = digest{}, digest{}, budget{}, nil
+	w.used, w.err = budget{}, nil
 	w.steps, w.line = nil, nil
 	w.truth.reset(w.start)
 	ctx := context.Background()
@@ -175,7 +173,7 @@ func (w *world) startJobs(in *instance, singletons bool) {
 }
 
 func (w *world) join(a *sched.Actor, in *instance, c *client) *member {
-	m := &member{Actor: a, in: in, client: c, local: in.members}
+	m := &member{Actor: a, in: in, client: c}
 	in.members++
 	w.actors = append(w.actors, m)
 	return m

@@ -91,12 +91,20 @@ func (d *drive) ended() bool {
 	return d.over || d.next >= d.requests || d.cfg.Duration > 0 && d.now()-d.epoch >= int64(d.cfg.Duration) || d.stop != nil && d.stop()
 }
 
+// ownTime is what a caller needs for a decision in its own memory.
+const ownTime = time.Microsecond
+
 // loop is a caller of a closed loop.
 func (d *drive) loop(ctx context.Context) {
 	for !d.ended() {
-		i := d.next
+		i, began := d.next, d.now()
 		d.next++
-		d.do(ctx, due{i, d.now()})
+		d.do(ctx, due{i, began})
+		// A decision without a store takes no virtual time, and a caller who asks
+		// again at once would never let any pass.
+		if d.now() == began && d.clock.Sleep(ctx, ownTime) != nil {
+			return
+		}
 	}
 	if d.callers--; d.callers == 0 {
 		d.finish()

@@ -59,14 +59,25 @@ type Counter struct {
 	Never       int64 `json:"never"`
 }
 
+// viewer is an instance that is asked for its counters.
+type viewer struct {
+	strategies.Viewer
+	// region is added to the name of what is in Redis; the first one's other
+	// tiers stand for all.
+	region string
+	first  bool
+}
+
 // sampler takes the samples.
 type sampler struct {
-	d      *drive
-	out    *Series
-	every  time.Duration
-	viewer strategies.Viewer
-	err    error
-	spent  int64 // commands that readings cost
+	d     *drive
+	out   *Series
+	every time.Duration
+	// viewers read the counters: one instance of each region that has a Redis of
+	// its own.
+	viewers []viewer
+	err     error
+	spent   int64 // commands that readings cost
 }
 
 func (s *sampler) run(ctx context.Context) {
@@ -90,7 +101,7 @@ func (s *sampler) take() {
 		Hits: append([]int64{}, d.hits[1:]...), Counters: []Counter{},
 	}
 	before := d.st.commands()
-	if s.viewer != nil && d.truth.counts != strategies.CountsNothing {
+	if len(s.viewers) > 0 && d.truth.counts != strategies.CountsNothing {
 		s.err = s.read(&x, now)
 	}
 	s.spent += d.st.commands() - before
@@ -107,40 +118,24 @@ func (s *sampler) read(x *Sample, now int64) error {
 			continue // which window it was charged to is not known
 		}
 		want := s.d.truth.expected(sub)
-		got, err := s.viewer.Used(context.Background(), sub.name, s.d.policy)
-		if err != nil {
-			return fmt.Errorf("read counters at %v: %w", time.Duration(x.AtNS), err)
-		}
-		for _, g := range got {
-			i := s.counter(g.Tier)
-			for len(x.Counters) <= i {
-				x.Counters, fresh = append(x.Counters, Counter{}), append(fresh, 0)
+		for _, v := range s.viewers {
+			got, err := v.Used(context.Background(), sub.name, s.d.policy)
+			if err != nil {
+				return fmt.Errorf("read counters at %v: %w", time.Duration(x.AtNS), err)
 			}
-			c := &x.Counters[i]
-			c.Readings++
-			if !g.Known {
-				c.Unknown++
-				continue
+			for _, g := range got {
+				name := string(g.Tier)
+				if v.region != "" && g.Tier == quota.TierRedis {
+					name += " " + v.region
+				} else if !v.first {
+					continue
+				}
+				i := s.counter(name)
+				for len(x.Counters) <= i {
+					x.Counters, fresh = append(x.Counters, Counter{}), append(fresh, 0)
+				}
+				fresh[i] += x.Counters[i].add(g, want.Distance(g.Units), tr, now)
 			}
-			drift := want.Distance(g.Units)
-			if drift == 0 {
-				fresh[i]++
-				continue
-			}
-			c.Drifting++
-			c.Drift += drift
-			c.Size += abs(drift)
-			if abs(drift) > abs(c.Worst) {
-				c.Worst = drift
-			}
-			ns, ok := tr.stale(g.Units, now)
-			if !ok {
-				c.Never++
-				continue
-			}
-			fresh[i]++
-			c.StalenessNS = max(c.StalenessNS, ns)
-			c.MeanNS += ns
 		}
 	}
 	for i := range x.Counters {
@@ -151,11 +146,37 @@ func (s *sampler) read(x *Sample, now int64) error {
 	return nil
 }
 
-func (s *sampler) counter(t quota.Tier) int {
-	if i := slices.Index(s.out.Counters, string(t)); i >= 0 {
+// add counts a reading, and returns 1 if the truth once was what it says.
+func (c *Counter) add(g quota.Reading, drift int64, tr *track, now int64) int64 {
+	c.Readings++
+	if !g.Known {
+		c.Unknown++
+		return 0
+	}
+	if drift == 0 {
+		return 1
+	}
+	c.Drifting++
+	c.Drift += drift
+	c.Size += abs(drift)
+	if abs(drift) > abs(c.Worst) {
+		c.Worst = drift
+	}
+	ns, ok := tr.stale(g.Units, now)
+	if !ok {
+		c.Never++
+		return 0
+	}
+	c.StalenessNS = max(c.StalenessNS, ns)
+	c.MeanNS += ns
+	return 1
+}
+
+func (s *sampler) counter(name string) int {
+	if i := slices.Index(s.out.Counters, name); i >= 0 {
 		return i
 	}
-	s.out.Counters = append(s.out.Counters, string(t))
+	s.out.Counters = append(s.out.Counters, name)
 	return len(s.out.Counters) - 1
 }
 

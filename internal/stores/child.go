@@ -79,7 +79,7 @@ func startChild(cmd *exec.Cmd, dir *privateDir, stop, death os.Signal, user *acc
 	if err != nil {
 		return nil, errors.Join(err, dir.remove())
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	cmd.Stdout, cmd.Stderr = log, log
 	done, _, err := startProcess(cmd, death, user)
 	if err != nil {

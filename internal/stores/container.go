@@ -175,7 +175,7 @@ func (b *box) lastWords() string {
 	if err != nil {
 		return ""
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	text, err := io.ReadAll(io.LimitReader(log, 1<<20))
 	if err != nil {
 		return ""

@@ -76,12 +76,12 @@ func TestCloseRemovesContainers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer r.Close()
+			defer func() { _ = r.Close() }()
 			p, err := kind.postgres(ctx, op)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer p.Close()
+			defer func() { _ = p.Close() }()
 			for _, i := range []stores.Info{r.Info(), p.Info()} {
 				if i.Kind != stores.KindContainer || !strings.Contains(i.Detail, kind.detail) || !strings.HasPrefix(i.Addr, "127.0.0.1:") {
 					t.Errorf("%+v", i)
@@ -126,14 +126,14 @@ func TestContainersOfTheKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Close()
+			_ = r.Close()
 		},
 		"a container, without the directory": func(t *testing.T, _ string) {
 			r, err := stores.OpenRedis(ctx, "container", containerOptions(t, storetest.RedisImageEnv))
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Close()
+			_ = r.Close()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,13 +175,13 @@ func TestImageThatIsMissing(t *testing.T) {
 		parent := t.TempDir()
 		o := stores.Options{Dir: parent, Image: "localhost:1/quotabench/no-such-image:1", NoPull: noPull}
 		if r, err := stores.OpenRedis(ctx, "container", o); err == nil {
-			r.Close()
+			_ = r.Close()
 			t.Error("redis: opened")
 		} else {
 			checkError(t, err, []string{o.Image, "process, embedded or a URL"})
 		}
 		if p, err := stores.OpenPostgres(ctx, "container", o); err == nil {
-			p.Close()
+			_ = p.Close()
 			t.Error("postgres: opened")
 		} else {
 			checkError(t, err, []string{o.Image, "process, embedded or a URL"})
@@ -200,7 +200,7 @@ func TestContainerThatEndsAtOnce(t *testing.T) {
 	o.Settings = map[string]string{"no-such-setting": "1"}
 	r, err := stores.OpenRedis(context.Background(), "container", o)
 	if err == nil {
-		r.Close()
+		_ = r.Close()
 		t.Fatal("opened")
 	}
 	checkError(t, err, []string{"ended at once", "no-such-setting"})
@@ -237,7 +237,7 @@ func TestWithoutAnEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { mute.Close() }) // after the parallel tests
+	t.Cleanup(func() { _ = mute.Close() }) // after the parallel tests
 	for _, tc := range []struct {
 		name, host string
 		within     time.Duration

@@ -89,8 +89,13 @@ func surveyContainers(ctx context.Context) []Finding {
 			e.surveyImage(ctx, "redis image", DefaultRedisImage, "--redis container"),
 			e.surveyImage(ctx, "postgres image", DefaultPostgresImage, "--postgres container"),
 		}
-	case <-failed:
-		f.Detail, f.Advice = "none answers", "start Docker or Podman; name its socket in DOCKER_HOST if it is not the usual one"
+	case err := <-failed:
+		// What follows upon the reason is the advice to who wants to run one.
+		f.Detail, _, _ = strings.Cut(err.Error(), "): ")
+		if f.Detail != err.Error() {
+			f.Detail += ")"
+		}
+		f.Advice = "start Docker or Podman; name its socket in DOCKER_HOST if it is not the usual one"
 	case <-ctx.Done():
 		f.Detail, f.Advice = "it does not answer in time", "see what is wrong with it, e.g. by docker info"
 	}

@@ -152,7 +152,7 @@ func (c *deafConn) Write(p []byte) (int, error) {
 func (c *deafConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err == nil && c.incr.Load() && c.armed.CompareAndSwap(true, false) {
-		_ = c.Conn.Close()
+		_ = c.Close()
 		return 0, io.ErrUnexpectedEOF
 	}
 	return n, err

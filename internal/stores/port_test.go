@@ -18,7 +18,7 @@ func TestLostRaceForThePort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer mute.Close()
+	defer func() { _ = mute.Close() }()
 	parent := t.TempDir()
 	for _, d := range []string{parent, filepath.Dir(parent)} { // for another account
 		if err := os.Chmod(d, 0o755); err != nil {

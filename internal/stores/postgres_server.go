@@ -136,7 +136,7 @@ func initDatabase(ctx context.Context, bin string, dir *privateDir, data, passwo
 	if err != nil {
 		return err
 	}
-	defer os.Remove(pwfile)
+	defer func() { _ = os.Remove(pwfile) }()
 	cmd := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", ownUser, "-A", "scram-sha-256", "--pwfile", pwfile,
 		"-E", "UTF8", "--locale=C", "--no-sync")
 	cmd.Dir, cmd.Env = dir.path, childEnv()

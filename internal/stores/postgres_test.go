@@ -208,7 +208,7 @@ func TestPostgresByURL(t *testing.T) {
 		"postgres://guest:s3cr3t@" + own.Info().Addr + "/no_such_db":             {"refuses the connection", "no_such_db"},
 	} {
 		if p, err := stores.OpenPostgres(ctx, url, stores.Options{}); err == nil {
-			p.Close()
+			_ = p.Close()
 			t.Errorf("%s: opened", url)
 		} else {
 			checkError(t, err, want)
@@ -229,7 +229,7 @@ func TestOpenPostgresErrors(t *testing.T) {
 	} {
 		p, err := stores.OpenPostgres(context.Background(), tc.spec, stores.Options{})
 		if err == nil {
-			p.Close()
+			_ = p.Close()
 			t.Errorf("%s: opened", tc.spec)
 			continue
 		}

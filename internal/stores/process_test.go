@@ -166,11 +166,11 @@ func TestOpenGivesUpWithItsContext(t *testing.T) {
 	cancel()
 	for _, spec := range []string{"process", "auto"} {
 		if p, err := stores.OpenPostgres(ctx, spec, stores.Options{Dir: parent}); err == nil {
-			p.Close()
+			_ = p.Close()
 			t.Errorf("%s: opened although the context was done", spec)
 		}
 		if r, err := stores.OpenRedis(ctx, spec, stores.Options{Dir: parent}); err == nil {
-			r.Close()
+			_ = r.Close()
 			t.Errorf("%s: opened although the context was done", spec)
 		}
 	}
@@ -227,7 +227,7 @@ func TestLeftoversAreEndedOnlyIfTheyAreOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	select {
 	case <-oursEnded:
 	default:

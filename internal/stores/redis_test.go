@@ -121,7 +121,7 @@ func TestRedisSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	if got := r.Info().Durability; got != "no snapshots, append-only file, fsync always" {
 		t.Errorf("durability %q", got)
 	}
@@ -158,7 +158,7 @@ func TestOpenRedisErrors(t *testing.T) {
 		spec string
 		want []string
 	}{
-		{"proces", []string{`"proces"`, "auto, process, container, embedded", "redis://"}},
+		{"precess", []string{`"precess"`, "auto, process, container, embedded", "redis://"}},
 		{"http://u:" + secret + "@h/", []string{"auto, process, container, embedded"}},
 		{"redis://u:" + secret + "@" + unreachable, []string{unreachable, "connection refused", "start one", "--redis process", "--redis embedded"}},
 		{"redis://u:" + secret + "@" + unreachable + "/notanumber", []string{"not a valid URL"}},
@@ -168,7 +168,7 @@ func TestOpenRedisErrors(t *testing.T) {
 	} {
 		r, err := stores.OpenRedis(context.Background(), tc.spec, stores.Options{})
 		if err == nil {
-			r.Close()
+			_ = r.Close()
 			t.Errorf("%s: opened", tc.spec)
 			continue
 		}
@@ -200,7 +200,7 @@ func TestRedisWithPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer own.Close()
+	defer func() { _ = own.Close() }()
 	addr := own.Info().Addr
 	r, err := stores.OpenRedis(ctx, "redis://:s3cr3t%2Fpw@"+addr+"/3", stores.Options{})
 	if err != nil {
@@ -225,7 +225,7 @@ func TestRedisWithPassword(t *testing.T) {
 	if r, err := stores.OpenRedis(ctx, "redis://"+addr, stores.Options{}); err != nil {
 		t.Errorf("password from the environment: %v", err)
 	} else {
-		r.Close()
+		_ = r.Close()
 	}
 	t.Setenv("REDISCLI_AUTH", "s3cr3t-wrong")
 	for _, spec := range []string{"redis://" + addr, "redis://u:s3cr3t-also@" + addr} {
@@ -243,7 +243,7 @@ func TestOpenAuto(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	if k := r.Info().Kind; !slices.Contains([]stores.Kind{stores.KindProcess, stores.KindEmbedded}, k) {
 		t.Errorf("kind %s", k)
 	}
@@ -255,7 +255,7 @@ func TestOpenAuto(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r2.Close()
+	defer func() { _ = r2.Close() }()
 	if i := r2.Info(); i.Kind != stores.KindEmbedded || strings.Contains(i.Detail, "\n") {
 		t.Errorf("%+v", i)
 	}

@@ -3,8 +3,10 @@ package memredis
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -135,6 +137,18 @@ func (t *Table) state() *lua.LState {
 	for _, name := range []string{"random", "randomseed"} {
 		mathTable.RawSetString(name, lua.LNil)
 	}
+	// The library's own reads whole numbers as 64 bits, where Lua has doubles only.
+	library := L.GetGlobal("tonumber")
+	L.SetGlobal("tonumber", L.NewFunction(func(L *lua.LState) int {
+		if text, ok := L.Get(1).(lua.LString); ok && L.GetTop() == 1 {
+			L.Push(luaParse(string(text)))
+			return 1
+		}
+		n := L.GetTop()
+		L.Insert(library, 1)
+		L.Call(n, 1)
+		return 1
+	}))
 	redis := L.NewTable()
 	redis.RawSetString("call", L.NewFunction(func(L *lua.LState) int { return t.call(L, true) }))
 	redis.RawSetString("pcall", L.NewFunction(func(L *lua.LState) int { return t.call(L, false) }))
@@ -237,6 +251,22 @@ func (t *Table) call(L *lua.LState, raise bool) int {
 	}
 	L.Push(toLua(L, r))
 	return 1
+}
+
+// luaParse is tonumber of a string.
+func luaParse(s string) lua.LValue {
+	s = strings.Trim(s, " \t\n\v\f\r")
+	if hex := strings.TrimPrefix(strings.ToLower(s), "0x"); len(hex) < len(s) {
+		if n, err := strconv.ParseUint(hex, 16, 64); err == nil {
+			return lua.LNumber(n)
+		}
+		return lua.LNil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || strings.Contains(s, "_") {
+		return lua.LNil
+	}
+	return lua.LNumber(f)
 }
 
 // luaNumber is how a number reaches a command: Redis prints it with 17 digits.

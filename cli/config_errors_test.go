@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// configErrors are files that are wrong, each in one place.
+var configErrors = []string{
+	"workers: 5\nwrokers: 5\n",
+	"nonsense: 1\n",
+	"Workers: 5\n",
+	"config: other.yaml\n",
+	"print-config: true\n",
+	"workers: 5\nrounds: 2\nworkers: 6\n",
+	"workers: many\n",
+	"workers: \"5\"\n",
+	"workers: 1.5\n",
+	"workers: 0\n",
+	"workers: 20001\n",
+	"workers: true\n",
+	"workers:\n",
+	"workers: null\n",
+	"workers: [5]\n",
+	"workers: {a: b}\n",
+	"workers: *five\n",
+	"workers: !!str 5\n",
+	"rounds: -1\n",
+	"requests: 1e3\n",
+	"rate: .nan\n",
+	"rate: .inf\n",
+	"fill: 2\n",
+	"over-quota: 50%\n",
+	"seed: -1\n",
+	"quick: 1\n",
+	"quick: \"yes\"\n",
+	"duration: 400\n",
+	"duration: soon\n",
+	"duration: -1s\n",
+	"arrivals: bursts\n",
+	"policy: true\n",
+	"policy: [a, b]\n",
+	"strategy: []\n",
+	"strategy: 5\n",
+	"strategy:\n  - honest\n  - 5\n",
+	"strategy:\n  - [honest]\n",
+	"strategy:\n  - nonsense\n",
+	"# one\n\nstrategy:\n  - honest:color=green\n",
+	"policy: nonsense\n",
+	"workload: nonsense\n",
+	"trace: missing.log\n",
+	"workload: trace\n",
+	"outage:\n  - redis:0.9-0.1\n",
+	"redis: embedded\nredis-image: redis:7\n",
+	"redis: \"redis://:secret@127.0.0.1:1\"\n",
+	"redis: {url: \"redis://:secret@127.0.0.1:1\"}\n",
+	"\"redis://:secret@host\": 5\n",
+	"out: held\n",
+	"- workers\n- 5\n",
+	"just text\n",
+	"5: workers\n",
+	"? [a]\n: 5\n",
+	"workers: 5\n---\nworkers: 6\n",
+	"workers: [5\n",
+	"workers: 5\n\trounds: 5\n",
+	"\"workers: 5\n",
+	"workers: 5\n  rounds: 5\n",
+	"<<: {workers: 5}\n",
+	"\x00\xff",
+}
+
+func TestConfigErrors(t *testing.T) {
+	p := newPlace(t, map[string]string{"bad.yaml": "", "held/results.json": "{}"})
+	var text strings.Builder
+	for _, config := range configErrors {
+		if err := os.WriteFile("bad.yaml", []byte(config), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		o := call(t.Context(), "run", "--config", "bad.yaml")
+		requireUsageError(t, o)
+		if line, _, _ := strings.Cut(strings.TrimPrefix(o.stderr, "quotabench: bad.yaml:"), ":"); strings.HasPrefix(o.stderr, "quotabench: bad.yaml:") &&
+			(line == "0" || strings.Trim(line, "0123456789") != "") {
+			t.Errorf("%q: no line in %s", config, o.stderr)
+		}
+		text.WriteString("bad.yaml\n  " + strings.ReplaceAll(strings.TrimSuffix(strings.ToValidUTF8(config, "?"), "\n"), "\n", "\n  ") + "\n" + o.stderr + "\n")
+	}
+	golden(t, "config-errors", text.String())
+	p.requireUntouched()
+}
+
+// What a flag hides must be right all the same.
+func TestConfigErrorsUnderFlags(t *testing.T) {
+	newPlace(t, map[string]string{"bad.yaml": "workers: many\n"})
+	requireUsageError(t, call(t.Context(), "run", "--config", "bad.yaml", "--workers", "5"))
+}
+
+func TestConfigWithoutSettings(t *testing.T) {
+	newPlace(t, map[string]string{"comments.yaml": "# workers: 5\n", "empty.yaml": "", "nulls.yaml": "subjects: null\nout: ~\nlimit:\n"})
+	_, want := planned(t)
+	for _, file := range []string{"comments.yaml", "empty.yaml", "nulls.yaml"} {
+		if _, got := planned(t, "--config", file); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", file, got, want)
+		}
+	}
+}
+
+// A bad value is refused in the same words wherever it stands.
+func TestErrorsOfFlagsAndFilesAreTheSame(t *testing.T) {
+	newPlace(t, nil)
+	for name, v := range map[string]string{
+		"workers": "0", "rounds": "1001", "rate": "-1", "seed": "-5", "duration": "-1s", "arrivals": "bursts", "fill": "1.5",
+		"strategy": "nonsense", "policy": "nonsense", "workload": "nonsense", "outage": "nonsense", "trace": "missing.log",
+	} {
+		if err := os.WriteFile("bad.yaml", []byte("# bad\n"+name+": "+v+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		flag := call(t.Context(), "run", "--"+name+"="+v).stderr
+		file := call(t.Context(), "run", "--config", "bad.yaml").stderr
+		if want := strings.Replace(flag, "--"+name, "bad.yaml:2: "+name, 1); file != want {
+			t.Errorf("in a file: %s, as a flag: %s", file, flag)
+		}
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	for _, c := range configErrors {
+		f.Add([]byte(c))
+	}
+	f.Add([]byte("strategy:\n  - honest\nworkers: 5 # five\nduration: 0\ncost: |-\n  policy\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := newSettings()
+		if err := s.read("run.yaml", b); err != nil {
+			if strings.ContainsAny(err.Error(), "\n\r") {
+				t.Errorf("not one line: %q", err)
+			}
+			return
+		}
+		// What was taken is within bounds, and says so again.
+		for _, x := range s.table {
+			if _, ok := x.value.(*list); ok || !s.given(x.name) {
+				continue
+			}
+			v := x.value.String()
+			if err := newSettings().lookup(x.name).value.Set(v); err != nil {
+				t.Errorf("%s was set to %q: %v", x.name, v, err)
+			}
+		}
+	})
+}

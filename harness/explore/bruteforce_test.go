@@ -1,0 +1,96 @@
+package explore_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/quotabench/quotabench/harness/explore"
+)
+
+// bruteForce counts the orders of k callers that read a number, and write it back
+// larger by one where that is within the limit; and those orders in which more
+// than the limit have written. It knows nothing of strategies, stores or actors.
+func bruteForce(k, limit int) (orders, leaking int64) {
+	seen := make([]int, k) // what each has read, -1 before
+	done := make([]bool, k)
+	for i := range seen {
+		seen[i] = -1
+	}
+	var walk func(stored, written int)
+	walk = func(stored, written int) {
+		over := true
+		for i := range k {
+			if done[i] {
+				continue
+			}
+			over = false
+			if seen[i] < 0 {
+				seen[i] = stored
+				done[i] = stored+1 > limit
+				walk(stored, written)
+				seen[i], done[i] = -1, false
+				continue
+			}
+			done[i] = true
+			walk(seen[i]+1, written+1)
+			done[i] = false
+		}
+		if over {
+			orders++
+			if written > limit {
+				leaking++
+			}
+		}
+	}
+	walk(0, 0)
+	return orders, leaking
+}
+
+func TestEnumerationAgreesWithBruteForce(t *testing.T) {
+	for k := 1; k <= 4; k++ {
+		for limit := 1; limit <= k; limit++ {
+			census(t, k, limit)
+		}
+	}
+}
+
+// The figures that are known for five clients.
+func TestFiveClients(t *testing.T) {
+	for _, c := range []struct {
+		limit           int
+		orders, leaking int64
+	}{{1, 31_320, 31_200}, {4, 113_400, 113_280}, {5, 113_400, 0}} {
+		if orders, leaking := bruteForce(5, c.limit); orders != c.orders || leaking != c.leaking {
+			t.Errorf("brute force: %d and %d with limit %d", orders, leaking, c.limit)
+		}
+	}
+	if testing.Short() || raceEnabled {
+		t.Skip("258,120 runs of the real code take too long here")
+	}
+	census(t, 5, 1)
+}
+
+func census(t *testing.T, k, limit int) {
+	t.Helper()
+	c, err := explore.Enumerate(t.Context(), choose(t, "check-then-set"), explore.Config{Clients: k, Limit: int64(limit)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	orders, leaking := bruteForce(k, limit)
+	if got, want := fmt.Sprint(c.Schedules, c.Leaking), fmt.Sprint(orders, leaking); got != want || !c.Complete {
+		t.Errorf("%d clients, limit %d: schedules and leaks %s, brute force %s", k, limit, got, want)
+	}
+}
+
+func BenchmarkSchedules(b *testing.B) {
+	sel := choose(b, "check-then-set")
+	var n int64
+	for b.Loop() {
+		c, err := explore.Enumerate(b.Context(), sel, explore.Config{Clients: 4, Limit: 4})
+		if err != nil {
+			b.Fatal(err)
+		}
+		n += c.Schedules
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "schedules/s")
+}

@@ -1,0 +1,150 @@
+package explore
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// memory hashes everything that can be reached from an open instance and may
+// change while it works: its tiers, its queues, and the tables of the model and
+// other memory that it shares. Asking each strategy for a hash of its own would
+// make the search depend on whether its author forgot a field.
+//
+// What an instance was given by its surroundings is left out: clients of stores,
+// the model's entrance, clocks and what they made. So are functions; one that
+// keeps state that nothing else points to is not seen.
+type memory struct {
+	d    *digest
+	seen map[unsafe.Pointer]bool
+}
+
+var (
+	clientType = reflect.TypeFor[redis.UniversalClient]()
+	clockType  = reflect.TypeFor[strategies.Clock]()
+	given      = map[reflect.Type]bool{
+		reflect.TypeFor[*strategies.Model](): true, reflect.TypeFor[*quota.Policy](): true,
+		reflect.TypeFor[*time.Location](): true, reflect.TypeFor[*strategies.Shared](): true,
+		reflect.TypeFor[*redis.Script](): true,
+	}
+)
+
+// foreign are packages whose values do not belong to a strategy.
+var foreign = []string{"/internal/sched", "github.com/jackc/", "github.com/redis/", "sync"}
+
+func fingerprint(d *digest, s strategies.Strategy) {
+	m := memory{d: d, seen: map[unsafe.Pointer]bool{}}
+	m.walk(reflect.ValueOf(s))
+}
+
+func isGiven(t reflect.Type) bool {
+	if given[t] || t.Implements(clientType) || t.Implements(clockType) {
+		return true
+	}
+	elem := t
+	if t.Kind() == reflect.Pointer {
+		elem = t.Elem()
+	}
+	path := elem.PkgPath()
+	for _, f := range foreign {
+		if strings.HasSuffix(path, f) && path != "sync/atomic" || strings.HasPrefix(path, f) && f != "sync" {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *memory) walk(v reflect.Value) {
+	if !v.IsValid() {
+		m.d.num(0)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		m.d.truth(v.Bool())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		m.d.num(uint64(v.Int()))
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		m.d.num(v.Uint())
+	case reflect.Float32, reflect.Float64:
+		m.d.num(math.Float64bits(v.Float()))
+	case reflect.String:
+		m.d.text(v.String())
+	case reflect.Interface, reflect.Pointer:
+		m.follow(v)
+	case reflect.Struct:
+		if isGiven(v.Type()) {
+			return
+		}
+		for i := range v.NumField() {
+			m.walk(v.Field(i))
+		}
+	case reflect.Slice, reflect.Array:
+		m.list(v)
+	case reflect.Map:
+		m.entries(v)
+	}
+}
+
+func (m *memory) follow(v reflect.Value) {
+	if v.IsNil() {
+		m.d.num(0)
+		return
+	}
+	if v.Kind() == reflect.Interface {
+		if !isGiven(v.Elem().Type()) {
+			m.walk(v.Elem())
+		}
+		return
+	}
+	if isGiven(v.Type()) {
+		return
+	}
+	if p := v.UnsafePointer(); m.seen[p] {
+		m.d.num(2)
+		return
+	} else {
+		m.seen[p] = true
+	}
+	m.walk(v.Elem())
+}
+
+func (m *memory) list(v reflect.Value) {
+	n := v.Len()
+	m.d.num(uint64(n))
+	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint64 && n > 0 {
+		// The bits of a Bloom filter: too many to be looked at one by one.
+		for i, word := range unsafe.Slice((*uint64)(v.UnsafePointer()), n) {
+			if word != 0 {
+				m.d.num(uint64(i))
+				m.d.num(word)
+			}
+		}
+		return
+	}
+	for i := range n {
+		m.walk(v.Index(i))
+	}
+}
+
+// entries hashes a map in no order.
+func (m *memory) entries(v reflect.Value) {
+	var sum digest
+	for it := v.MapRange(); it.Next(); {
+		var d digest
+		one := memory{d: &d, seen: m.seen}
+		one.walk(it.Key())
+		one.walk(it.Value())
+		sum.a += d.a
+		sum.b += d.b
+	}
+	m.d.num(uint64(v.Len()))
+	m.d.fold(sum)
+}

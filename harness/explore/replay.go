@@ -1,0 +1,181 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Replayed is a schedule that was run again.
+type Replayed struct {
+	Strategy string `json:"strategy"`
+	Policy   string `json:"policy"`
+	// Property that the token was issued for, and whether it broke again.
+	Property Property `json:"property"`
+	Broken   bool     `json:"broken"`
+	Finding  *Finding `json:"finding"`
+	// Leak in units, and what the store was.
+	Leak  int64  `json:"leak_units"`
+	Store string `json:"store"`
+	// Notes say in what this store differs from the one that was searched.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Replay repeats the schedule of a token: on server where it is not nil, and
+// otherwise in this process. On a server, time is moved for keys by taking it off
+// the time they have left, and by deleting those that have none; scripts that
+// ask for TIME see the server's own.
+func Replay(ctx context.Context, token string, server *stores.Redis) (*Replayed, error) {
+	t, path, err := parseToken(token)
+	if err != nil {
+		return nil, err
+	}
+	sel, cfg, err := t.config()
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	mem, err := newEmbedded(start)
+	if err != nil {
+		return nil, err
+	}
+	w := newWorld(sel, cfg, mem, start)
+	normal, err := w.baseline()
+	if err == nil && server == nil {
+		r, err := w.replay(path, t.Property, normal)
+		if r != nil {
+			r.Store = "embedded"
+		}
+		return r, errors.Join(err, mem.close())
+	}
+	if err := errors.Join(err, mem.close()); err != nil {
+		return nil, err
+	}
+	return replayOn(ctx, server, t, sel, cfg, path, normal)
+}
+
+func replayOn(ctx context.Context, server *stores.Redis, t ticket, sel strategies.Selection, cfg Config, path []choice, normal *normal) (*Replayed, error) {
+	// The server's clock cannot be moved, so virtual time begins now, and the
+	// policy's own time where the search began.
+	now := clock.Wall{}.Now().Round(0)
+	cfg.Policy.Window.Timeline = quota.Timeline{Real: now, Policy: start}
+	live := &live{
+		ctx: ctx, server: server, name: fmt.Sprintf("explore:%d:", now.UnixNano()),
+		rdb: server.Client(stores.ClientOptions{PoolSize: 2}),
+	}
+	live.rdb.AddHook(sched.Hook{})
+	w := newWorld(sel, cfg, live, now)
+	r, err := w.replay(path, t.Property, normal)
+	if r != nil {
+		r.Store = string(server.Info().Kind) + " " + server.Info().Version
+		r.Notes = append(r.Notes, "keys expire by being deleted when virtual time says so; the server's own TIME does not move")
+	}
+	return r, errors.Join(err, live.close())
+}
+
+// replay runs a schedule twice and judges it.
+func (w *world) replay(path []choice, p Property, n *normal) (*Replayed, error) {
+	res := &Result{Findings: []Finding{{Property: p, path: path}}}
+	if _, err := w.finish(res); err != nil {
+		return nil, err
+	}
+	r := &Replayed{Strategy: w.sel.String(), Policy: w.cfg.Policy.Name, Property: p, Finding: &res.Findings[0]}
+	if err := w.goTo(path); err != nil {
+		return nil, err
+	}
+	defer w.end()
+	r.Leak = w.truth.leak()
+	found, err := w.check(n, map[Property]bool{p: true})
+	for _, b := range found {
+		r.Broken = true
+		r.Finding.Detail, r.Finding.Units = b.detail, b.units
+	}
+	return r, err
+}
+
+// live is a Redis server, under a prefix of its own.
+type live struct {
+	ctx    context.Context //nolint:containedctx // of the one replay that it is made for
+	server *stores.Redis
+	name   string
+	rdb    *redis.Client
+}
+
+func (l *live) client() redis.UniversalClient { return l.rdb }
+
+func (l *live) prefix() string { return l.name }
+
+func (l *live) reset(*sched.Scheduler) error {
+	_, err := l.server.Wipe(l.ctx, l.name)
+	return err
+}
+
+func (l *live) evict(key string) error { return l.rdb.Del(l.ctx, l.name+key).Err() }
+
+func (l *live) close() error {
+	_, err := l.server.Wipe(context.WithoutCancel(l.ctx), l.name)
+	return errors.Join(err, l.rdb.Close())
+}
+
+func (l *live) keys(time.Time) ([]storedKey, error) {
+	var out []storedKey
+	names := l.rdb.Scan(l.ctx, 0, l.name+"*", 1000).Iterator()
+	for names.Next(l.ctx) {
+		name := names.Val()
+		left, err := l.rdb.PTTL(l.ctx, name).Result()
+		if err != nil {
+			return nil, fmt.Errorf("look at %s: %w", name, err)
+		}
+		k := storedKey{name: strings.TrimPrefix(name, l.name), left: max(left, 0)}
+		switch kind, err := l.rdb.Type(l.ctx, name).Result(); {
+		case err != nil:
+			return nil, fmt.Errorf("look at %s: %w", name, err)
+		case kind == "string":
+			v, err := l.rdb.Get(l.ctx, name).Result()
+			if err != nil {
+				return nil, fmt.Errorf("look at %s: %w", name, err)
+			}
+			k.content, k.numeric = []string{v}, true
+		case kind == "hash":
+			fields, err := l.rdb.HVals(l.ctx, name).Result()
+			if err != nil {
+				return nil, fmt.Errorf("look at %s: %w", name, err)
+			}
+			k.content, k.numeric = fields, true
+		}
+		out = append(out, k)
+	}
+	return out, names.Err()
+}
+
+// age takes d off the time that every key has left. A key loses the little that
+// passes on the server's own clock meanwhile, so one that is due by virtual time
+// is never kept.
+func (l *live) age(d time.Duration) error {
+	keys, err := l.keys(time.Time{})
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		switch {
+		case k.left == 0:
+		case k.left <= d:
+			err = l.rdb.Del(l.ctx, l.name+k.name).Err()
+		default:
+			err = l.rdb.PExpire(l.ctx, l.name+k.name, k.left-d).Err()
+		}
+		if err != nil {
+			return fmt.Errorf("age %s: %w", k.name, err)
+		}
+	}
+	return nil
+}

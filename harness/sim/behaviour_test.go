@@ -1,0 +1,175 @@
+package sim_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/sim"
+)
+
+// repeats is how often what is to be the same is tried; more where asked for.
+func repeats(n int) int {
+	if v, err := strconv.Atoi(os.Getenv("QUOTABENCH_REPEATS")); err == nil {
+		return v
+	}
+	return n
+}
+
+// U4 of record 000: keys that expire reset a month by themselves, for every
+// length of a month; but an instance whose clock is ahead begins the new month
+// early, and grants in the old one what belongs to the new. incr-expire grants
+// the limit once more: the time to live is reckoned by the clock that is ahead,
+// so that the old month's key goes before the month does.
+func TestMonthEnds(t *testing.T) {
+	most := map[string]int64{"incr-expire": 2, "incr-expire-atomic": 1}
+	for _, end := range []time.Time{
+		time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2028, 3, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC), time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC),
+	} {
+		for _, skew := range []time.Duration{0, 2 * time.Second} {
+			cfg := config(t, "incr-expire,incr-expire-atomic", "user-links", "steady")
+			cfg.Start, cfg.Duration, cfg.Rate, cfg.Every = end.Add(-15*time.Second), 30*time.Second, 100, -1
+			cfg.Stream.Subjects = 10
+			none := 0.0
+			cfg.Stream.OverQuota = &none
+			cfg.Topology = sim.Topology{Instances: 2, Skew: []time.Duration{0, skew}}
+			report := run(t, cfg)
+			for i := range report.Runs {
+				r := &report.Runs[i]
+				valid(t, r)
+				switch {
+				case skew == 0 && (r.Leak.Units != 0 || r.Leak.Crossings != 20):
+					t.Errorf("%s at %v: leak %d in %d crossings, want 0 in 20", r.Strategy, end, r.Leak.Units, r.Leak.Crossings)
+				case skew > 0 && (r.Leak.Units == 0 || r.Leak.WorstUnits > most[r.Strategy]*r.Params.Limit):
+					t.Errorf("%s at %v, clocks %v apart: leak %d, worst %d", r.Strategy, end, skew, r.Leak.Units, r.Leak.WorstUnits)
+				}
+				if r.FalseRejects.Count > 0 && skew == 0 {
+					t.Errorf("%s at %v: %d false rejects", r.Strategy, end, r.FalseRejects.Count)
+				}
+			}
+		}
+	}
+}
+
+// A month of calls leaves no key behind that its window has outlived.
+func TestKeysExpireInVirtualTime(t *testing.T) {
+	cfg := config(t, "incr-expire,incr-expire-atomic,decr-literal", "agent-api", "steady")
+	cfg.Rate, cfg.Duration, cfg.Stream.Subjects = 0.01, 72*time.Hour, 50
+	report := run(t, cfg)
+	for i := range report.Runs {
+		r := &report.Runs[i]
+		if lives := r.Cost.KeysAtEnd > 60; lives != (r.Strategy == "decr-literal") {
+			t.Errorf("%s leaves %d keys, %d without an end", r.Strategy, r.Cost.KeysAtEnd, r.Cost.KeysWithoutTTL)
+		}
+	}
+}
+
+// The series and the verdict come from different books.
+func TestSeriesEndsWhereTheVerdictIs(t *testing.T) {
+	for _, workload := range []string{"steady", "uploads"} {
+		policy, list := "agent-api", "check-then-set,three-tier,unlimited,exact"
+		if workload == "uploads" {
+			policy, list = "tenant-uploads", "lua-reserve,exact,unlimited"
+		}
+		cfg := config(t, list, policy, workload)
+		cfg.Rate, cfg.Duration = 500, 4*time.Second
+		if workload == "steady" {
+			cfg.Policy.Limit, cfg.Stream.Subjects = 30, 40
+		}
+		report := run(t, cfg)
+		for i := range report.Runs {
+			r, s := &report.Runs[i], report.Series[i].Samples
+			valid(t, r)
+			if len(s) < 280 {
+				t.Fatalf("%s: %d samples", r.Strategy, len(s))
+			}
+			last := s[len(s)-1]
+			if workload == "steady" && (last.Leak > r.Leak.Units || last.Leak < r.Leak.Units*9/10) {
+				t.Errorf("%s: %d leaked by the series, %d by the verdict", r.Strategy, last.Leak, r.Leak.Units)
+			}
+			if r.Strategy == "exact" && (last.Leak != 0 || last.FalseRejects != 0 || r.Leak.Units != 0) {
+				t.Errorf("the exact control leaks: %+v", last)
+			}
+			for _, c := range last.Counters {
+				if r.Strategy == "exact" && c.Drifting > 0 {
+					t.Errorf("the exact control drifts: %+v", c)
+				}
+			}
+			if r.Strategy == "unlimited" && workload == "steady" && r.Leak.Units == 0 {
+				t.Errorf("unlimited leaks nothing under %s", workload)
+			}
+		}
+	}
+}
+
+// Staleness is how old what a tier says is: a cache that nobody asks anew
+// falls behind by as much time as passes.
+func TestStalenessGrowsWithTheWriteBackQueue(t *testing.T) {
+	cfg := config(t, "three-tier", "agent-tokens", "steady")
+	cfg.Rate, cfg.Duration, cfg.Stream.Subjects, cfg.Tracked = 300, 5*time.Second, 20, 20
+	cfg.PostgresNet = &sim.Network{Servers: 16, Service: sim.Table{{PPM: 0, At: 400 * time.Millisecond}, {PPM: 1e6, At: 400 * time.Millisecond}}}
+	r := run(t, cfg)
+	valid(t, &r.Runs[0])
+	var worst [2]int64 // redis, model
+	for _, x := range r.Series[0].Samples {
+		for k, name := range r.Series[0].Counters {
+			i := 0
+			if name == "model" {
+				i = 1
+			}
+			worst[i] = max(worst[i], x.Counters[k].StalenessNS)
+		}
+	}
+	if time.Duration(worst[1]) < 400*time.Millisecond || worst[0] > worst[1] {
+		t.Errorf("staleness of redis %v, of the model behind a slow queue %v", time.Duration(worst[0]), time.Duration(worst[1]))
+	}
+}
+
+// The racy strategies leak more the longer their store takes to answer.
+func TestSlowerStoresLeakMore(t *testing.T) {
+	leak := func(leg time.Duration) int64 {
+		cfg := config(t, "check-then-set", "agent-api", "hot-key")
+		cfg.Policy.Limit, cfg.Requests, cfg.Rate = 50, 20_000, 20_000
+		cfg.RedisNet = &sim.Network{Servers: 1, Request: sim.Table{{0, leg}, {1e6, leg}}, Reply: sim.Table{{0, leg}, {1e6, leg}}}
+		r := run(t, cfg)
+		valid(t, &r.Runs[0])
+		return r.Runs[0].Leak.Units
+	}
+	fast, slow := leak(0), leak(500*time.Microsecond)
+	if slow < 100*max(fast, 1) {
+		t.Errorf("leak %d without latency and %d with", fast, slow)
+	}
+}
+
+func TestCompleteRefuses(t *testing.T) {
+	for name, spoil := range map[string]func(*sim.Config){
+		"no strategy":     func(c *sim.Config) { c.Strategies = nil },
+		"no workload":     func(c *sim.Config) { c.Workload = nil },
+		"negative rate":   func(c *sim.Config) { c.Rate = -1 },
+		"too many clocks": func(c *sim.Config) { c.Topology.Skew = make([]time.Duration, 2) },
+		"lopsided":        func(c *sim.Config) { c.Topology.Regions = sim.Three(); c.Topology.Distances = [][]time.Duration{{0}} },
+		"far too long":    func(c *sim.Config) { c.Duration = 1 << 62 },
+		"home":            func(c *sim.Config) { c.Topology.Home = 2 },
+	} {
+		cfg := config(t, "incr-expire", "agent-api", "steady")
+		spoil(&cfg)
+		if _, err := sim.Run(t.Context(), cfg); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestSeriesAsCSV(t *testing.T) {
+	b, err := sim.CSV([]sim.Series{
+		{Strategy: "a", Tiers: []string{"redis"}, Counters: []string{"redis"}, Samples: []sim.Sample{{AtNS: 1_500_000_000, Issued: 3, Hits: []int64{2}, Counters: []sim.Counter{{Readings: 1, Worst: -4, StalenessNS: 20}}}}},
+		{Strategy: "b", Samples: []sim.Sample{{AtNS: 10}}},
+	})
+	want := "strategy,at_s,issued,admitted,rejected,errors,in_flight,usage,leak,false_rejects,decided by redis,redis readings,redis unknown,redis drifting,redis drift,redis drift size,redis worst drift,redis staleness_s,redis mean staleness_s,redis never\n" +
+		"a,1.5,3,0,0,0,0,0,0,0,2,1,0,0,0,0,-4,0.00000002,0,0\n" +
+		"b,0.00000001,0,0,0,0,0,0,0,0,,,,,,,,,,\n"
+	if err != nil || string(b) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, b, want)
+	}
+}

@@ -1,0 +1,70 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// Preset is a simulation that a design record describes.
+type Preset struct {
+	// Name is the public name, e.g. "adr-005-day".
+	Name string
+	// Doc is one line for people, without a full stop.
+	Doc string
+	// Set fills the parts of a configuration that the record gives.
+	Set func(c *Config) error
+}
+
+// Presets returns all presets.
+func Presets() []Preset {
+	return []Preset{
+		{
+			Name: "adr-005-day",
+			Doc:  "a day of record 003: 100,000 agents, 10 million checks, three regions",
+			Set: func(c *Config) error {
+				c.Stream.Subjects = 100_000
+				c.Requests, c.Duration = 10_000_000, 24*time.Hour
+				c.Rate = float64(c.Requests) / c.Duration.Seconds()
+				c.Topology.Regions, c.Topology.Home = Three(), 0.95
+				return c.named("agent-api", "steady")
+			},
+		},
+		{
+			Name: "adr-008-month-end",
+			Doc:  "31 days of record 000 across the end of a February, four instances whose clocks differ by up to 2 s either way",
+			Set: func(c *Config) error {
+				c.Stream.Subjects = 20
+				c.Start = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
+				c.Duration = 31 * 24 * time.Hour
+				c.Rate = 1
+				c.Topology.Instances = 4
+				c.Topology.Skew = []time.Duration{0, 2 * time.Second, -2 * time.Second, 0}
+				return c.named("user-links", "steady")
+			},
+		},
+	}
+}
+
+// LookupPreset returns the preset with the given name. The error lists all names.
+func LookupPreset(name string) (Preset, error) {
+	var names []string
+	for _, p := range Presets() {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return Preset{}, fmt.Errorf("unknown preset %q: one of %s", name, strings.Join(names, ", "))
+}
+
+func (c *Config) named(policy, workload string) (err error) {
+	if c.Policy, err = quota.LookupPolicy(policy); err != nil {
+		return err
+	}
+	c.Workload, err = workloads.Lookup(workload)
+	return err
+}
