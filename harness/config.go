@@ -62,11 +62,20 @@ type Config struct {
 
 	// Observer is told of progress; nil for none.
 	Observer Observer
+	// Timer runs while requests are measured, and not while a run is set up and
+	// judged; nil for none. A *testing.B is one.
+	Timer Timer
 	// HistoryLimit is the most events kept per run. Default 1<<23 (256 MB).
 	HistoryLimit int
 
 	// base is the clock that the run is measured with; nil is the wall clock.
 	base *timebase
+}
+
+// Timer is a clock that can be stopped.
+type Timer interface {
+	StartTimer()
+	StopTimer()
 }
 
 // DefaultDuration of a round: ten rounds of every built-in strategy take about a

@@ -204,7 +204,13 @@ func (p *pass) drive(ctx context.Context) error {
 	for _, o := range p.s.outages {
 		over = append(over, o.schedule(d.tb.nano, p.m.cfg.Duration))
 	}
-	d.run(work)
+	if t := p.m.cfg.Timer; t != nil {
+		t.StartTimer()
+		d.run(work)
+		t.StopTimer()
+	} else {
+		d.run(work)
+	}
 	for _, end := range over {
 		end()
 	}
