@@ -2,12 +2,13 @@
 
 GO            ?= go
 GOLANGCI      ?= v2.11.4
+BENCHSTAT     ?= v0.0.0-20260908200009-22c9c6c9d4da
 
 .DEFAULT_GOAL := help
-.PHONY: help run build deps test short lint fuzz tidy ci clean
+.PHONY: help run build deps test short lint bench benchstat instrument fuzz tidy ci clean
 
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## measure every strategy in about a minute, on the stores that are here
 	$(GO) run ./cmd/quotabench run
@@ -27,6 +28,15 @@ short: ## run the tests that need nothing installed
 
 lint: ## run the pinned golangci-lint
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
+
+bench: ## benchmark every strategy under every workload, on embedded stores
+	$(GO) test -run '^$$' -bench . .
+
+benchstat: ## summarise benchmark output: make benchstat FILES="old.txt new.txt"
+	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) $(FILES)
+
+instrument: ## what the instrument itself costs, as ratios inside one run
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./harness
 
 fuzz: ## fuzz every decoder and the oracle, 20 s each
 	@for pkg in $$($(GO) list ./...); do \
