@@ -36,6 +36,24 @@ func (s *settings) plan() (harness.Config, error) {
 		Workers: s.workers, Rate: s.rate, Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration, Rounds: s.rounds,
 		Instances: s.instances, Pool: s.pool, ClientRetries: s.retries, Seed: s.seed,
 	}
+	for name, share := range map[string]struct {
+		to   **float64
+		from *float64
+	}{
+		"fail-share":      {&c.Stream.FailShare, &s.failShare},
+		"abandon-share":   {&c.Stream.AbandonShare, &s.abandonShare},
+		"misjudged-share": {&c.Stream.MisjudgedShare, &s.misjudgedShare},
+	} {
+		if s.given(name) {
+			*share.to = share.from
+		}
+	}
+	if s.given("settle") {
+		c.Stream.Settle = &s.settle
+	}
+	if s.given("hold") {
+		c.Stream.Hold = &s.hold
+	}
 	if s.given("over-quota") {
 		c.Stream.OverQuota = &s.overQuota
 	}

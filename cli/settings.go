@@ -26,6 +26,9 @@ type settings struct {
 	seed                       uint64
 	popularity, cost           string
 	fill, overQuota            float64
+	failShare, abandonShare    float64
+	misjudgedShare             float64
+	settle, hold               time.Duration
 	outages                    []string
 	redis, postgres            string
 	redisImage, postgresImage  string
@@ -112,6 +115,16 @@ func (s *settings) load() []setting {
 			doc: "`share` of its limit, 0 to 1, that every subject has used at the start"},
 		{name: "over-quota", value: decimal(&s.overQuota, 1), computed: true,
 			doc: "`share` of checks, 0 to 1, on subjects that start with their quota used up (default: the workload's)"},
+		{name: "fail-share", value: decimal(&s.failShare, 1), computed: true,
+			doc: "`share` of admitted requests, 0 to 1, whose work fails, so that they give back (uploads only)"},
+		{name: "abandon-share", value: decimal(&s.abandonShare, 1), computed: true,
+			doc: "`share` of admitted requests, 0 to 1, that nobody settles (uploads only)"},
+		{name: "misjudged-share", value: decimal(&s.misjudgedShare, 1), computed: true,
+			doc: "`share` of commits, 0 to 1, of half to one and a half times the units reserved (uploads only)"},
+		{name: "settle", value: span(&s.settle), computed: true,
+			doc: "mean `time` from admission to commit or failure (uploads only)"},
+		{name: "hold", value: span(&s.hold), computed: true,
+			doc: "mean `time` from commit to deletion; 0 deletes nothing (uploads only)"},
 		{name: "trace", value: &text{p: &s.trace}, computed: true,
 			doc: "trace `file` to replay: Apache log, Azure LLM CSV, or CSV with time,subject,cost"},
 		{name: "speed", value: decimal(&s.speed, maxSpeed),

@@ -190,6 +190,8 @@ func (m *measurement) blank(sel strategies.Selection, round int, stream workload
 		Subjects: workloads.Subjects(stream), Pool: c.Pool, Retries: c.ClientRetries,
 		Requests: c.Requests, DurationNS: int64(c.Duration), Speed: c.Stream.Speed,
 		Popularity: c.Stream.Popularity, Cost: c.Stream.Cost, Fill: c.Stream.Fill, OverQuota: c.Stream.OverQuota,
+		FailShare: c.Stream.FailShare, AbandonShare: c.Stream.AbandonShare, MisjudgedShare: c.Stream.MisjudgedShare,
+		SettleNS: nanos(c.Stream.Settle), HoldNS: nanos(c.Stream.Hold),
 		Stream: workloads.Fingerprint(stream, fingerprintOps(stream)),
 	}
 	for _, o := range c.Outages {
@@ -203,6 +205,15 @@ func (m *measurement) blank(sel strategies.Selection, round int, stream workload
 		Workload: c.Workload.Name, Params: p, Repetition: round, Guarantee: []results.Clause{},
 		Audit: results.Audit{Valid: true, TimingsValid: true, Reasons: []results.Reason{}},
 	}
+}
+
+// nanos is a duration as results hold it.
+func nanos(d *time.Duration) *int64 {
+	if d == nil {
+		return nil
+	}
+	n := int64(*d)
+	return &n
 }
 
 // random reports whether a stream is generated with chance in it: it has several

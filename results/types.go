@@ -159,13 +159,18 @@ func (r *Run) Key() string {
 // setting is what has to be equal for two runs to be comparable with each other.
 func (r *Run) setting() string {
 	p := &r.Params
-	overQuota := "default"
-	if p.OverQuota != nil {
-		overQuota = fmt.Sprint(*p.OverQuota)
-	}
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%d|%g|%s|%s|%g|%s|%q", r.Policy, r.Workload, p.Limit, p.Window,
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%d|%g|%s|%s|%g|%s|%s|%s|%s|%s|%s|%q", r.Policy, r.Workload, p.Limit, p.Window,
 		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Retries, p.Speed,
-		p.Popularity, p.Cost, p.Fill, overQuota, p.Outages)
+		p.Popularity, p.Cost, p.Fill, given(p.OverQuota), given(p.FailShare), given(p.AbandonShare), given(p.MisjudgedShare),
+		given(p.SettleNS), given(p.HoldNS), p.Outages)
+}
+
+// given is a parameter that may have been left to the workload.
+func given[T any](p *T) string {
+	if p == nil {
+		return "default"
+	}
+	return fmt.Sprint(*p)
 }
 
 // Params are the parameters of a run.
@@ -196,6 +201,13 @@ type Params struct {
 	Cost       string   `json:"cost,omitempty"`
 	Fill       float64  `json:"fill,omitempty"`
 	OverQuota  *float64 `json:"over_quota,omitempty"`
+	// Shares of admitted requests and mean times of uploads, where they were asked
+	// for.
+	FailShare      *float64 `json:"fail_share,omitempty"`
+	AbandonShare   *float64 `json:"abandon_share,omitempty"`
+	MisjudgedShare *float64 `json:"misjudged_share,omitempty"`
+	SettleNS       *int64   `json:"settle_ns,omitempty"`
+	HoldNS         *int64   `json:"hold_ns,omitempty"`
 	// Outages are planned ones, e.g. "redis:0.3-0.6".
 	Outages []string `json:"outages,omitempty"`
 	// Stream is the fingerprint of the request stream; equal streams are equal.
