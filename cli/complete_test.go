@@ -46,10 +46,10 @@ func TestCompletion(t *testing.T) {
 		want      []string
 		directive string
 	}{
-		{[]string{""}, []string{"completion", "doctor", "help", "list", "run"}, noFilesOnly},
+		{[]string{""}, []string{"completion", "doctor", "explore", "help", "list", "run", "sim"}, noFilesOnly},
 		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores"}, noFilesOnly},
 		{[]string{"list", "stores", ""}, nil, noFilesOnly},
-		{[]string{"help", ""}, []string{"completion", "doctor", "list", "run"}, noFilesOnly},
+		{[]string{"help", ""}, []string{"completion", "doctor", "explore", "list", "run", "sim"}, noFilesOnly},
 		{[]string{"run", ""}, nil, noFilesOnly},
 		{[]string{"run", "--policy", ""}, policies, noFilesOnly},
 		{[]string{"run", "--workload", ""}, streams, noFilesOnly},

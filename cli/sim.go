@@ -195,7 +195,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) error {
 	if err := writeSeries(dir, report.Series); err != nil {
 		return fail(ExitFailed, err)
 	}
-	host, _ := os.Hostname() //nolint:errcheck // an unnamed host is recorded as such
+	host, _ := os.Hostname() // an unnamed host is recorded as such
 	version, commit := buildVersion()
 	provenance, err := json.MarshalIndent(results.Provenance{
 		Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Model: cpuModel()},

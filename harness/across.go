@@ -80,7 +80,7 @@ func (a *across) freshStream(r *results.Run, random bool) {
 
 // stationary notes how the run's last third compares with its first.
 func (a *across) stationary(r *results.Run, events []oracle.Event) {
-	if r.Partial || r.ElapsedNS <= 0 || r.Audit.Valid == false {
+	if r.Partial || r.ElapsedNS <= 0 || !r.Audit.Valid {
 		return
 	}
 	var first, last float64

@@ -114,7 +114,7 @@ func (s *Summary) DegradedPct() float64 { return pct(s.Degraded, s.Admitted+s.Re
 // reading was taken.
 func (s *Summary) AtRest() (t TierDrift, ok bool) { return s.worstTier("rest") }
 
-// AfterJobs: see [Summary.AtRest].
+// AfterJobs is like [Summary.AtRest], after background jobs have run until idle.
 func (s *Summary) AfterJobs() (t TierDrift, ok bool) { return s.worstTier("after-jobs") }
 
 func (s *Summary) worstTier(at string) (worst TierDrift, ok bool) {

@@ -56,6 +56,9 @@ func (w *world) do(c choice) error {
 	m := w.actors[c.id]
 	w.column(m)
 	op := m.Op()
+	if op.Kind == sched.Idle {
+		m.history = digest{}
+	}
 	w.remember(m)
 	switch c.kind {
 	case promptJob:
@@ -211,7 +214,11 @@ func (w *world) state() (digest, error) {
 		fingerprint(&d, in.strategy)
 	}
 	for _, m := range w.actors {
-		d.fold(m.history)
+		// Who has returned has no variables any more, and a job has none between
+		// two rounds.
+		if !m.Done() && (m.client != nil || m.Op().Kind != sched.Idle) {
+			d.fold(m.history)
+		}
 		d.truth(m.Done())
 		d.num(uint64(m.prompts))
 	}

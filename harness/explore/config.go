@@ -89,6 +89,9 @@ func (c Config) complete(sel strategies.Selection) (Config, error) {
 	if why, ok := sel.Excluded[strategies.ModeExplore]; ok {
 		return c, fmt.Errorf("strategy %s cannot be explored: %s", sel.Name, why)
 	}
+	if sel.NeedsStore(strategies.NeedPostgres) {
+		return c, fmt.Errorf("strategy %s cannot be explored: its statements run on a PostgreSQL server, where they cannot be parked yet", sel.Name)
+	}
 	setDefault(&c.Clients, 2)
 	setDefault(&c.Times, 1)
 	setDefault(&c.JobRounds, 1)

@@ -83,6 +83,10 @@ func (m *memory) walk(v reflect.Value) {
 		if isGiven(v.Type()) {
 			return
 		}
+		if load := loader(v); load.IsValid() {
+			m.walk(load)
+			return
+		}
 		for i := range v.NumField() {
 			m.walk(v.Field(i))
 		}
@@ -91,6 +95,16 @@ func (m *memory) walk(v reflect.Value) {
 	case reflect.Map:
 		m.entries(v)
 	}
+}
+
+// loader is what an atomic.Pointer points to; its only field says too little.
+func loader(v reflect.Value) reflect.Value {
+	t := v.Type()
+	if t.PkgPath() != "sync/atomic" || !strings.HasPrefix(t.Name(), "Pointer[") {
+		return reflect.Value{}
+	}
+	elem := t.Field(0).Type.Elem() // declared as [0]*T
+	return reflect.NewAt(elem.Elem(), v.FieldByName("v").UnsafePointer())
 }
 
 func (m *memory) follow(v reflect.Value) {
@@ -107,12 +121,12 @@ func (m *memory) follow(v reflect.Value) {
 	if isGiven(v.Type()) {
 		return
 	}
-	if p := v.UnsafePointer(); m.seen[p] {
+	p := v.UnsafePointer()
+	if m.seen[p] {
 		m.d.num(2)
 		return
-	} else {
-		m.seen[p] = true
 	}
+	m.seen[p] = true
 	m.walk(v.Elem())
 }
 

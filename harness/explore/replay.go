@@ -135,7 +135,10 @@ func (l *live) keys(time.Time) ([]storedKey, error) {
 		if err != nil {
 			return nil, fmt.Errorf("look at %s: %w", name, err)
 		}
-		k := storedKey{name: strings.TrimPrefix(name, l.name), left: max(left, 0)}
+		// What has passed on the server's clock since the expiry was set is no
+		// virtual time. Strategies set whole seconds, so rounding up restores them.
+		left = (max(left, 0) + time.Second - 1).Truncate(time.Second)
+		k := storedKey{name: strings.TrimPrefix(name, l.name), left: left}
 		switch kind, err := l.rdb.Type(l.ctx, name).Result(); {
 		case err != nil:
 			return nil, fmt.Errorf("look at %s: %w", name, err)
@@ -157,9 +160,7 @@ func (l *live) keys(time.Time) ([]storedKey, error) {
 	return out, names.Err()
 }
 
-// age takes d off the time that every key has left. A key loses the little that
-// passes on the server's own clock meanwhile, so one that is due by virtual time
-// is never kept.
+// age takes d off the time that every key has left.
 func (l *live) age(d time.Duration) error {
 	keys, err := l.keys(time.Time{})
 	if err != nil {

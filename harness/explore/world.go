@@ -90,6 +90,7 @@ func newWorld(sel strategies.Selection, cfg Config, st store, start time.Time) *
 
 // begin makes a fresh run. Every run begins the same.
 func (w *world) begin() error {
+	w.end()
 	w.s = sched.New(sched.Config{Start: w.start, SplitReplies: w.cfg.split(), Observe: w.observe})
 	if err := w.store.reset(w.s); err != nil {
 		return err
@@ -308,5 +309,7 @@ func (w *world) settled(c *client, what string, err error) {
 
 // end releases the run.
 func (w *world) end() {
-	w.s.Close()
+	if w.s != nil {
+		w.s.Close()
+	}
 }

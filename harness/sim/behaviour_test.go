@@ -108,10 +108,13 @@ func TestSeriesEndsWhereTheVerdictIs(t *testing.T) {
 // falls behind by as much time as passes.
 func TestStalenessGrowsWithTheWriteBackQueue(t *testing.T) {
 	cfg := config(t, "three-tier", "agent-tokens", "steady")
-	cfg.Rate, cfg.Duration, cfg.Stream.Subjects, cfg.Tracked = 300, 5*time.Second, 20, 20
+	cfg.Rate, cfg.Duration, cfg.Stream.Subjects, cfg.Tracked = 50, 40*time.Second, 20, 20
 	cfg.PostgresNet = &sim.Network{Servers: 16, Service: sim.Table{{PPM: 0, At: 400 * time.Millisecond}, {PPM: 1e6, At: 400 * time.Millisecond}}}
 	r := run(t, cfg)
 	valid(t, &r.Runs[0])
+	if r.Runs[0].Drift == nil || len(r.Series[0].Counters) != 2 {
+		t.Fatalf("counters %v", r.Series[0].Counters)
+	}
 	var worst [2]int64 // redis, model
 	for _, x := range r.Series[0].Samples {
 		for k, name := range r.Series[0].Counters {
@@ -140,6 +143,27 @@ func TestSlowerStoresLeakMore(t *testing.T) {
 	fast, slow := leak(0), leak(500*time.Microsecond)
 	if slow < 100*max(fast, 1) {
 		t.Errorf("leak %d without latency and %d with", fast, slow)
+	}
+}
+
+// One command per decision, wherever its Redis is; and a promise about one Redis
+// is not held against several.
+func TestRegionsCountForThemselves(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		cfg := config(t, "incr-expire-atomic", "agent-api", "steady")
+		cfg.Policy.Limit, cfg.Stream.Subjects, cfg.Rate, cfg.Duration = 20, 10, 500, 2*time.Second
+		cfg.Topology = sim.Topology{Regions: sim.Three(), SharedRedis: shared}
+		r := run(t, cfg).Runs[0]
+		valid(t, &r)
+		if r.Cost.Commands != 1 {
+			t.Errorf("shared %v: %g commands per decision", shared, r.Cost.Commands)
+		}
+		if leaks := r.Leak.Units > 0; leaks == shared || (len(r.Guarantee) > 0) != shared {
+			t.Errorf("shared %v: leak %d, clauses %v", shared, r.Leak.Units, r.Guarantee)
+		}
+		if p50 := time.Duration(r.Latency.P90); shared != (p50 > 80*time.Millisecond) {
+			t.Errorf("shared %v: p90 %v", shared, p50)
+		}
 	}
 }
 

@@ -68,13 +68,7 @@ func (t *traceHash) observe(e sched.Event) {
 // command adds a command and its reply.
 func (t *traceHash) command(c redis.Cmder, err error) {
 	for _, a := range c.Args() {
-		if s, ok := a.(string); ok {
-			t.text(s)
-		} else if text, ok := a.(int64); ok {
-			t.number(text)
-		} else {
-			t.text(fmt.Sprint(a))
-		}
+		t.any(a)
 	}
 	if err != nil {
 		t.text(err.Error())
@@ -102,8 +96,27 @@ func (t *traceHash) command(c redis.Cmder, err error) {
 		t.number(int64(sum))
 	case *redis.DurationCmd: // what a real server's clock has left it
 	case *redis.Cmd:
-		t.text(fmt.Sprint(c.Val()))
+		t.any(c.Val())
 	default:
 		t.text(c.String())
+	}
+}
+
+// any adds an argument, or a part of a script's reply.
+func (t *traceHash) any(v any) {
+	switch v := v.(type) {
+	case string:
+		t.text(v)
+	case int64:
+		t.number(v)
+	case int:
+		t.number(int64(v))
+	case []any:
+		t.number(int64(len(v)))
+		for _, x := range v {
+			t.any(x)
+		}
+	default:
+		t.text(fmt.Sprint(v))
 	}
 }

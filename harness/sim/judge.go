@@ -2,12 +2,10 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/oracle"
@@ -156,9 +154,25 @@ func (p *pass) rolling(cfg oracle.Config, events []oracle.Event, v *oracle.Verdi
 		Limit: p.policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Instances: int64(p.cfg.Topology.total()),
 		Offered: v.MaxOffered, SyncPeriod: p.syncPeriod(), Skew: p.cfg.Topology.maxSkew(),
 	}
+	if params.Skew > 0 {
+		own := p.ownClocks(cfg, events)
+		v = &own
+		p.run.Audit.Strike("clocks-differ", results.StrikesNote, fmt.Sprintf(
+			"instances' clocks differ by up to %v: by their own clocks, %d units leaked and %d requests were rejected wrongly",
+			params.Skew, own.LeakUnits, own.FalseRejects))
+	}
+	if t := &p.cfg.Topology; len(t.Regions) > 1 && !t.SharedRedis && p.sel.NeedsStore(strategies.NeedRedis) {
+		if len(p.sel.Guarantee) > 0 {
+			p.run.Audit.Strike("guarantee-not-judged", results.StrikesNote,
+				"what it declares is about one Redis, and here each region counts in its own")
+		}
+		return
+	}
 	for _, c := range p.sel.Guarantee {
+		// A clock that is ahead makes deadlines pass early. Whoever tolerates that is
+		// judged by the clocks that its instances have.
 		if params.Skew > 0 && !slices.Contains(c.Tolerates, strategies.FaultClock) {
-			continue // clocks differ, and the clause promises nothing then
+			continue
 		}
 		switch {
 		case c.Applies(p.policy.Window.Kind):
@@ -167,6 +181,20 @@ func (p *pass) rolling(cfg oracle.Config, events []oracle.Event, v *oracle.Verdi
 			p.run.Guarantee = append(p.run.Guarantee, p.clause(c, params, other))
 		}
 	}
+}
+
+// ownClocks judges the run with every request at the moment that its instance's
+// clock showed, which decides what window it belongs to for the strategy.
+func (p *pass) ownClocks(cfg oracle.Config, events []oracle.Event) oracle.Verdict {
+	cfg.Window = p.policy.Window
+	shifted := slices.Clone(events)
+	for i := range shifted {
+		e := &shifted[i]
+		skew := int64(p.cfg.Topology.skew(int(e.Instance)))
+		e.Call += skew
+		e.Reply += skew
+	}
+	return oracle.Judge(cfg, shifted)
 }
 
 func (p *pass) clause(c strategies.Clause, params strategies.Params, v *oracle.Verdict) results.Clause {
@@ -318,12 +346,8 @@ func (p *pass) costs() {
 		return
 	}
 	var commands int64
-	seen := map[*server]bool{}
-	for _, w := range p.st.w.way {
-		if w != nil && w.to != p.st.postgres && !seen[w.to] {
-			seen[w.to] = true
-			commands += w.to.served
-		}
+	for _, r := range p.st.redis {
+		commands += r.served
 	}
 	c.Commands = float64(commands) / n
 	c.ModelSQL = float64(p.st.postgres.served) / n
@@ -338,69 +362,5 @@ func (p *pass) costs() {
 				p.run.Meter[x.Name] += x.Value
 			}
 		}
-	}
-}
-
-// maxErrorShare of requests may end in an unplanned error.
-const maxErrorShare = 0.001
-
-// audit looks for reasons not to believe the run.
-func (p *pass) audit(v *oracle.Verdict) {
-	r, d := &p.run, p.d
-	strike := func(code, strikes, format string, args ...any) {
-		r.Audit.Strike(code, strikes, fmt.Sprintf(format, args...))
-	}
-	if u := p.st.unknown(); u != "" {
-		strike("command-unknown", results.StrikesCorrectness, "it uses %s, which the table that stands in for Redis does not have", strings.ToUpper(u))
-	}
-	if d.history.Overflowed() {
-		strike("history-overflow", results.StrikesCorrectness, "more than %d decisions in one run: give fewer --requests or a shorter --duration", p.cfg.HistoryLimit)
-		return
-	}
-	if v.Issued.Requests != r.Issued || v.Admitted.Requests != r.Admitted || v.Rejected.Requests != r.Rejected || v.Failed.Requests != r.Errors || v.Malformed > 0 {
-		strike("count-mismatch", results.StrikesCorrectness, "callers counted %d issued, %d admitted, %d rejected, %d errors; the history holds %d, %d, %d, %d",
-			r.Issued, r.Admitted, r.Rejected, r.Errors, v.Issued.Requests, v.Admitted.Requests, v.Rejected.Requests, v.Failed.Requests)
-	}
-	if r.Issued == 0 && !r.Partial {
-		strike("nothing-issued", results.StrikesCorrectness, "no request was issued")
-	}
-	if d.inFlight > 0 {
-		strike("unfinished", results.StrikesCorrectness, "%d requests were not answered within %v of virtual time", d.inFlight, drain)
-	}
-	if share := float64(r.Errors-d.prescribed) / float64(max(r.Issued, 1)); share > maxErrorShare {
-		strike("errors", results.StrikesCorrectness, "%.2g %% of requests ended in an error, the first: %s", 100*share, r.FirstError)
-	}
-	if d.prescribed > 0 {
-		strike("prescribed-errors", results.StrikesNote, "%d requests ended in an error that the strategy's source asks for: %s", d.prescribed, r.FirstError)
-	}
-	if p.cfg.Workload.Crosses && v.Crossings == 0 && !r.Partial {
-		strike("limit-never-crossed", results.StrikesCorrectness, "no subject was asked for more than its limit of %d %s, so nothing could leak", p.policy.Limit, p.policy.Unit)
-	}
-	p.auditControl(v, strike)
-	var failed int
-	var first error
-	for _, a := range p.st.jobs {
-		if err := a.Job().Err; err != nil {
-			failed++
-			first = errors.Join(first, err)
-		}
-	}
-	if failed > 0 {
-		strike("jobs-failed", results.StrikesNote, "the last round of %d background jobs failed: %v", failed, first)
-	}
-	if d.maxBack > 0 {
-		strike("backlog", results.StrikesNote, "up to %d requests waited because %d callers were busy", d.maxBack, p.cfg.Workers)
-	}
-}
-
-func (p *pass) auditControl(v *oracle.Verdict, strike func(code, strikes, format string, args ...any)) {
-	switch {
-	case p.sel.Control == strategies.ControlExact && (v.LeakUnits > 0 || v.FalseRejects > 0):
-		strike("control-failed", results.StrikesCorrectness, "the exact control leaked %d units and rejected %d requests wrongly: the instrument is wrong", v.LeakUnits, v.FalseRejects)
-	case p.sel.Control == strategies.ControlOpen && p.run.Rejected > 0:
-		strike("control-failed", results.StrikesCorrectness, "the control that admits everything rejected %d requests", p.run.Rejected)
-	}
-	if u := p.d.truth.leak; u > v.LeakUnits && p.policy.Window.Kind.Tumbling() && !slices.ContainsFunc(v.Windows, func(w oracle.WindowVerdict) bool { return w.Crossed }) {
-		strike("oracles-disagree", results.StrikesCorrectness, "%d units leaked by the series, %d by the verdict", u, v.LeakUnits)
 	}
 }

@@ -34,16 +34,21 @@ func Presets() []Preset {
 			},
 		},
 		{
-			Name: "adr-008-month-end",
-			Doc:  "31 days of record 000 across the end of a February, four instances whose clocks differ by up to 2 s either way",
+			Name: "adr-008-month",
+			Doc:  "31 days of record 000 across the end of a February, four instances whose clocks differ by 2 s",
 			Set: func(c *Config) error {
-				c.Stream.Subjects = 20
 				c.Start = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
-				c.Duration = 31 * 24 * time.Hour
-				c.Rate = 1
-				c.Topology.Instances = 4
-				c.Topology.Skew = []time.Duration{0, 2 * time.Second, -2 * time.Second, 0}
-				return c.named("user-links", "steady")
+				c.Duration, c.Rate, c.Stream.Subjects = 31*24*time.Hour, 1, 20
+				return c.fourClocks()
+			},
+		},
+		{
+			Name: "adr-008-month-end",
+			Doc:  "the same instances in the last and the first ten minutes, busy enough for the 2 s to matter",
+			Set: func(c *Config) error {
+				c.Start = time.Date(2026, time.February, 28, 23, 50, 0, 0, time.UTC)
+				c.Duration, c.Rate, c.Stream.Subjects = 20*time.Minute, 200, 1_000
+				return c.fourClocks()
 			},
 		},
 	}
@@ -59,6 +64,13 @@ func LookupPreset(name string) (Preset, error) {
 		names = append(names, p.Name)
 	}
 	return Preset{}, fmt.Errorf("unknown preset %q: one of %s", name, strings.Join(names, ", "))
+}
+
+// fourClocks are four instances of record 000, two of them off by 2 s.
+func (c *Config) fourClocks() error {
+	c.Topology.Instances = 4
+	c.Topology.Skew = []time.Duration{0, 2 * time.Second, -2 * time.Second, 0}
+	return c.named("user-links", "steady")
 }
 
 func (c *Config) named(policy, workload string) (err error) {

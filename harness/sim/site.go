@@ -24,6 +24,7 @@ type site struct {
 	w   *wires
 
 	tables    []*memredis.Table // by region; one where Redis is shared
+	redis     []*server         // as tables
 	postgres  *server
 	instances []strategies.Strategy
 	clients   []*redis.Client
@@ -59,7 +60,7 @@ func (st *site) open(ctx context.Context) error {
 			continue
 		}
 		redisAt[r], tables[r] = newServer(*st.cfg.RedisNet), st.newTable(ctx)
-		st.tables = append(st.tables, tables[r])
+		st.tables, st.redis = append(st.tables, tables[r]), append(st.redis, redisAt[r])
 	}
 	shared := new(strategies.Shared)
 	for i := range t.total() {

@@ -82,7 +82,7 @@ func parseSet(args []string) (o setOptions, ok bool) {
 			return o, false
 		}
 	}
-	return o, !(o.nx && o.xx)
+	return o, !o.nx || !o.xx
 }
 
 func set(t *Table, args []string) Reply {

@@ -41,8 +41,7 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	default:
 		return nil, false
 	}
-	var few [8]string
-	args := few[:0]
+	args := t.args[:0]
 	for _, a := range cmd.Args() {
 		text, ok := argument(a)
 		if !ok {
@@ -50,6 +49,7 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 		}
 		args = append(args, text)
 	}
+	t.args = args
 	r := t.Do(args)
 	switch c := cmd.(type) {
 	case *redis.IntCmd:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,6 +36,8 @@ func (t *Table) load(source string) (*lua.LFunction, string, error) {
 	if err != nil {
 		return nil, sha, err
 	}
+	// Lua 5.0's table of arguments, which would be built for every call.
+	proto.IsVarArg &^= lua.VarArgNeedsArg
 	f := t.state().NewFunctionFromProto(proto)
 	t.scripts[sha] = f
 	return f, sha, nil
@@ -181,8 +184,8 @@ func (t *Table) state() *lua.LState {
 // run runs a script. What it changed before an error stays, as in Redis.
 func (t *Table) run(f *lua.LFunction, keys, argv []string) Reply {
 	L := t.lua
-	L.SetGlobal("KEYS", strings2table(L, keys))
-	L.SetGlobal("ARGV", strings2table(L, argv))
+	t.given[0] = fill(L, "KEYS", t.given[0], keys)
+	t.given[1] = fill(L, "ARGV", t.given[1], argv)
 	L.Push(f)
 	if err := L.PCall(0, 1, nil); err != nil {
 		L.SetTop(0)
@@ -194,7 +197,8 @@ func (t *Table) run(f *lua.LFunction, keys, argv []string) Reply {
 }
 
 func scriptError(err error) Reply {
-	if e, ok := err.(*lua.ApiError); ok {
+	var e *lua.ApiError
+	if errors.As(err, &e) {
 		if tb, ok := e.Object.(*lua.LTable); ok {
 			if text, ok := tb.RawGetString("err").(lua.LString); ok {
 				return fault(string(text))
@@ -205,8 +209,16 @@ func scriptError(err error) Reply {
 	return fault("ERR " + err.Error())
 }
 
-func strings2table(L *lua.LState, s []string) *lua.LTable {
-	tb := L.CreateTable(len(s), 0)
+// fill sets a global to a list. The table of the last call serves again: a script
+// is over when the next one begins, and two tables less per call count.
+func fill(L *lua.LState, name string, tb *lua.LTable, s []string) *lua.LTable {
+	if tb == nil {
+		tb = L.CreateTable(len(s), 0)
+		L.SetGlobal(name, tb) // scripts cannot assign to globals
+	}
+	for i, n := len(s)+1, tb.Len(); i <= n; i++ {
+		tb.RawSetInt(i, lua.LNil)
+	}
 	for i, x := range s {
 		tb.RawSetInt(i+1, lua.LString(x))
 	}
@@ -228,7 +240,8 @@ func (t *Table) call(L *lua.LState, raise bool) int {
 	if n == 0 {
 		return fail(fault("ERR Please specify at least one argument for this redis.call() call"))
 	}
-	args := make([]string, n)
+	args := slices.Grow(t.callArgs[:0], n)[:n]
+	t.callArgs = args
 	for i := range args {
 		switch v := L.Get(i + 1).(type) {
 		case lua.LString:

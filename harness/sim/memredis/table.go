@@ -15,7 +15,11 @@ type Table struct {
 
 	lua     *lua.LState
 	scripts map[string]*lua.LFunction
-	current *lua.LFunction
+	given   [2]*lua.LTable // KEYS and ARGV of the last script
+
+	// args of the client's command, and those of the script's, which no command
+	// keeps.
+	args, callArgs []string
 
 	// Expired, where not nil, is told of every key that time removes.
 	Expired  func(key string)

@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// script is of the size of those that strategies have.
+var script = redis.NewScript(`
+local used = tonumber(redis.call('GET', KEYS[1]) or 0)
+if used + tonumber(ARGV[1]) > tonumber(ARGV[2]) then return {0, used} end
+return {1, redis.call('INCRBY', KEYS[1], ARGV[1])}`)
+
+// BenchmarkCommands is what 50 callers of a simulated Redis reach: commands with
+// request leg, queue, service, reply leg and trace, but no strategy or oracle,
+// beside what a live loop of INCR reaches just before and after. The promise is 5
+// times that for counters and twice for scripts, on a machine that is quiet: a
+// simulation is one thread, and the loop takes whatever it can get.
+func BenchmarkCommands(b *testing.B) {
+	for name, call := range map[string]func(context.Context, redis.UniversalClient) error{
+		"incr": func(ctx context.Context, c redis.UniversalClient) error { return c.Incr(ctx, "n").Err() },
+		"script": func(ctx context.Context, c redis.UniversalClient) error {
+			return script.Run(ctx, c, []string{"n"}, 1, 1<<40).Err()
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			cfg := Config{Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+			n := DefaultRedis()
+			cfg.RedisNet, cfg.PostgresNet = &n, &n
+			if err := cfg.Topology.complete(); err != nil {
+				b.Fatal(err)
+			}
+			hash := newTraceHash(0)
+			s := sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Observe: hash.observe})
+			meta := &strategies.Meta{Name: "none", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil }}
+			st, err := openSite(b.Context(), &cfg, strategies.Selection{Meta: meta}, s)
+			if err != nil {
+				b.Fatal(err)
+			}
+			c := st.client(st.newTable(b.Context()), &way{to: newServer(n)})
+			left := 0
+			for range 50 {
+				s.Go("caller", func(ctx context.Context) {
+					for left > 0 {
+						left--
+						if err := call(ctx, c); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			left = b.N
+			before := Live(b, 300*time.Millisecond)
+			b.ReportAllocs()
+			b.ResetTimer()
+			began := clock.Nano()
+			if err := s.Simulate(cfg.Start.Add(1<<60), st.w.latency); err != nil {
+				b.Fatal(err)
+			}
+			b.StopTimer()
+			perS := float64(b.N) / (float64(clock.Nano()-began) / 1e9)
+			base := (before + Live(b, 300*time.Millisecond)) / 2
+			b.ReportMetric(perS, "commands/s")
+			b.ReportMetric(base, "live-INCR/s")
+			b.ReportMetric(perS/base, "ratio")
+		})
+	}
+}
