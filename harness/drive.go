@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -81,6 +80,18 @@ func (d *drive) caught() {
 	}
 }
 
+// nextShare is how many requests a worker takes from the stream at once, after
+// one that took ns nanoseconds: one, so that all workers are on the same crossing
+// at the same time. Where a decision takes less time than the workers need to
+// pass the counter on to each other, only as many as there are processors are at
+// work anyway, and the counter would be most of what is measured.
+func nextShare(ns int64) int64 {
+	if ns < 1000 {
+		return 8
+	}
+	return 1
+}
+
 // tally is one worker's counts, written back when it ends.
 type tally struct{ admitted, rejected, failed, prescribed, degraded, last int64 }
 
@@ -109,15 +120,20 @@ func (d *drive) run(ctx context.Context) {
 			k := d.newWorker(w)
 			defer func() { lasts[w] = k.finish() }()
 			var op workloads.Op
+			took := int64(0)
 			for k.t.last < deadline && !d.stop.Load() {
-				k.settleDue(ctx)
-				i := d.next.Add(1) - 1
-				if i >= d.requests {
+				end := d.next.Add(k.share)
+				for i := end - k.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
+					k.settleDue(ctx)
+					d.stream.At(i, &op)
+					call, reply, out, tier := k.do(ctx, i, &op)
+					d.rec.record(k.stripe, out, tier, reply-call)
+					took = reply - call
+				}
+				if end >= d.requests {
 					return
 				}
-				d.stream.At(i, &op)
-				call, reply, out, tier := k.do(ctx, i, &op)
-				d.rec.record(k.stripe, out, tier, reply-call)
+				k.share = nextShare(took)
 			}
 		})
 	}
@@ -125,112 +141,6 @@ func (d *drive) run(ctx context.Context) {
 	for _, l := range lasts {
 		d.end = max(d.end, l)
 	}
-}
-
-// worker is one caller.
-type worker struct {
-	d        *drive
-	id       int
-	instance uint8
-	strategy strategies.Strategy
-	stripe   *stripe
-	t        tally
-	agenda   agenda
-}
-
-func (d *drive) newWorker(id int) *worker {
-	i := id % len(d.instances)
-	return &worker{d: d, id: id, instance: uint8(i), strategy: d.instances[i], stripe: d.rec.stripe(id), t: tally{last: d.epoch}}
-}
-
-// finish adds the worker's counts to the pass and returns its last reply.
-func (k *worker) finish() int64 {
-	c := &k.d.counts
-	c.admitted.Add(k.t.admitted)
-	c.rejected.Add(k.t.rejected)
-	c.failed.Add(k.t.failed)
-	c.prescribed.Add(k.t.prescribed)
-	c.degraded.Add(k.t.degraded)
-	return k.t.last
-}
-
-// do issues one operation. The clock is read twice, around the call alone; the
-// window is chosen by the worker's last reading, and corrected where that one
-// lay before a boundary.
-func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply int64, out oracle.Outcome, tier uint8) {
-	d := k.d
-	s := &d.subjects[op.Subject]
-	req := quota.Request{ID: d.firstID + uint64(i) + 1, Subject: s.name, Policy: d.policy, Units: op.Units}
-	var c *windowCell
-	var mark int64
-	w := d.window(k.t.last)
-	for {
-		if d.online {
-			c = s.cell(w.index)
-			mark = c.Begin(op.Units)
-		}
-		if call = d.tb.nano(); call < w.end {
-			break
-		}
-		// A window ended since the worker last looked: the request belongs to the next.
-		if d.online {
-			c.Withdraw(op.Units)
-		}
-		w = d.window(call)
-	}
-	dec, err := k.strategy.Take(ctx, req)
-	reply = d.tb.nano()
-
-	k.t.last = reply
-	switch {
-	case err != nil:
-		out = oracle.Failed
-		k.t.failed++
-		if errors.Is(err, strategies.ErrPrescribed) {
-			k.t.prescribed++
-		}
-		d.errOnce.Do(func() { d.firstError = err })
-	case dec.Admitted:
-		out = oracle.Admitted
-		k.t.admitted++
-	default:
-		out = oracle.Rejected
-		if dec.Degraded {
-			out = oracle.RejectedDegraded
-		}
-		k.t.rejected++
-	}
-	if err == nil {
-		tier = d.rec.tiers.index(dec.Tier)
-		if dec.Degraded {
-			k.t.degraded++
-		}
-	}
-	if d.online {
-		if reply >= w.end {
-			for i, last := w.index, d.window(reply).index; i <= last; i++ {
-				s.cell(i).Crossed()
-			}
-		}
-		switch out {
-		case oracle.Admitted:
-			c.Admit(op.Units)
-		case oracle.Failed:
-			c.Fail(op.Units)
-		default:
-			c.Reject(op.Units, mark, d.policy.Limit)
-		}
-	}
-	if d.history != nil {
-		d.history.Append(k.id, oracle.Event{
-			Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
-			Kind: oracle.Take, Outcome: out, Tier: tier, Instance: k.instance,
-		})
-	}
-	if out == oracle.Admitted && op.Fate != workloads.FateNone {
-		k.plan(op, dec, c)
-	}
-	return call, reply, out, tier
 }
 
 // window returns the window that contains the moment t of the run's clock.

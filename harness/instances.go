@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -94,12 +95,66 @@ func (s *site) open(ctx context.Context, tb *timebase, name string) error {
 			s.pools = append(s.pools, p)
 			env.Postgres = p
 		}
+		if err := s.dialAll(ctx, env); err != nil {
+			return err
+		}
 		inst, err := s.sel.Open(ctx, env)
 		if err != nil {
 			return err
 		}
 		s.instances = append(s.instances, inst)
 		addJobs(inst, i)
+	}
+	return nil
+}
+
+// dialAll opens every connection of an instance's pools, so that none is opened
+// while requests are measured.
+func (s *site) dialAll(ctx context.Context, env strategies.Env) error {
+	if env.Redis != nil {
+		c := s.clients[len(s.clients)-1]
+		held := make([]*redis.Conn, s.cfg.redisPool())
+		for i := range held {
+			held[i] = c.Conn()
+		}
+		err := together(len(held), func(i int) error { return held[i].Ping(ctx).Err() })
+		for _, h := range held {
+			err = errors.Join(err, h.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("connect to redis: %w", err)
+		}
+	}
+	if env.Postgres != nil {
+		held := make([]*pgxpool.Conn, s.cfg.sqlPool())
+		err := together(len(held), func(i int) (err error) {
+			held[i], err = env.Postgres.Acquire(ctx)
+			return err
+		})
+		for _, h := range held {
+			if h != nil {
+				h.Release()
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("connect to postgresql: %w", err)
+		}
+	}
+	return nil
+}
+
+// together runs f(0) to f(n-1) at the same time and returns the first error.
+func together(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { errs[i] = f(i) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

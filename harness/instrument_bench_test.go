@@ -128,7 +128,7 @@ func BenchmarkDecision(b *testing.B) {
 func BenchmarkIncrExpireOverBareLoop(b *testing.B) {
 	redis := storetest.Redis(b)
 	cfg := instrumentConfig(b, redis)
-	const d = 400 * time.Millisecond
+	const d = time.Second
 	var ratio float64
 	for b.Loop() {
 		ratio = pairs(10, func() float64 { return decisionsPerSecond(b, cfg, d) }, func() float64 {
@@ -156,14 +156,14 @@ func BenchmarkIncrExpireOverRedisBenchmark(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	args := []string{"-p", port, "-c", strconv.Itoa(instrumentWorkers), "-n", "40000", "-t", "incr", "-q"}
+	args := []string{"-p", port, "-c", strconv.Itoa(instrumentWorkers), "-n", "100000", "-t", "incr", "-q"}
 	if opt.Password != "" {
 		args = append(args, "-a", opt.Password)
 	}
 	rate := regexp.MustCompile(`INCR: ([0-9.]+) requests per second`)
 	var ratio float64
 	for b.Loop() {
-		ratio = pairs(10, func() float64 { return decisionsPerSecond(b, cfg, 400*time.Millisecond) }, func() float64 {
+		ratio = pairs(10, func() float64 { return decisionsPerSecond(b, cfg, time.Second) }, func() float64 {
 			out, err := exec.CommandContext(b.Context(), tool, args...).CombinedOutput()
 			if err != nil {
 				b.Fatalf("%v: %s", err, out)
