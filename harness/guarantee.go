@@ -35,41 +35,8 @@ func (p *pass) guarantee(v, rolling *oracle.Verdict) []results.Clause {
 
 func evaluate(c strategies.Clause, params strategies.Params, v *oracle.Verdict) results.Clause {
 	r := results.Clause{Property: string(c.Property), Formula: c.Formula, Bound: c.Bound(params)}
-	exercised := false
-	switch c.Property {
-	case strategies.PropertyLeak:
-		r.Certain, r.Possible = v.LeakWorst, v.LeakPossibleWorst
-		exercised = v.Crossings > 0
-	case strategies.PropertyFalseReject:
-		r.Certain, r.Possible = v.FalseRejectWorst, v.FalseRejectPossibleWorst
-		if explained(v) {
-			r.Possible = r.Certain
-		}
-		exercised = v.Issued.Requests > v.Failed.Requests
-	}
-	switch {
-	case r.Certain > r.Bound:
-		r.Verdict = results.Violated
-	case !exercised:
-		r.Verdict = results.NotExercised
-	case r.Possible <= r.Bound:
-		r.Verdict = results.Kept
-	default:
-		r.Verdict = results.Undecided
-	}
+	var exercised bool
+	r.Certain, r.Possible, exercised = v.Broken(c.Property)
+	r.Decide(exercised)
 	return r
-}
-
-// explained reports whether some order of the operations, in keeping with what
-// every caller saw, has no rejection that was wrong. One by one, a rejection that
-// overlaps with admissions can always be moved to before them, so that false
-// rejects stay possible however well a strategy works. Taken together, they are
-// decided where every request is for one unit and none is given back: put every
-// admission at its call and every rejection at its reply. If no rejection is
-// certainly wrong, each then finds the limit used up.
-func explained(v *oracle.Verdict) bool {
-	if v.MaxCost > 1 || v.FalseRejects > 0 || v.Failed.Requests > 0 {
-		return false
-	}
-	return !slices.ContainsFunc(v.Windows, func(w oracle.WindowVerdict) bool { return w.Crossed || w.GaveBack })
 }

@@ -36,7 +36,7 @@ func (p *pass) judge(ctx context.Context) error {
 	v := oracle.Judge(cfg, events)
 	p.planned = p.plannedErrors(events)
 	p.correctness(&v)
-	r.FalseRejects.Explained = explained(&v)
+	r.FalseRejects.Explained = v.Explained()
 	r.Guarantee = p.guarantee(&v, p.rolling(cfg, events))
 	if err := p.settlement(); err != nil {
 		return err

@@ -150,6 +150,21 @@ const (
 	Undecided    = "undecided"
 )
 
+// Decide sets the verdict that follows from the bound and what was measured.
+// exercised says whether the run could have broken the clause.
+func (c *Clause) Decide(exercised bool) {
+	switch {
+	case c.Certain > c.Bound:
+		c.Verdict = Violated
+	case !exercised:
+		c.Verdict = NotExercised
+	case c.Possible <= c.Bound:
+		c.Verdict = Kept
+	default:
+		c.Verdict = Undecided
+	}
+}
+
 // Audit is the run's judgement of itself.
 type Audit struct {
 	Valid        bool     `json:"valid"`         // the correctness figures count

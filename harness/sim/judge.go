@@ -129,8 +129,7 @@ func (p *pass) correctness(v *oracle.Verdict) {
 	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
 		f.Pct = 100 * float64(v.FalseRejects) / float64(n)
 	}
-	f.Explained = v.MaxCost <= 1 && v.FalseRejects == 0 && v.Failed.Requests == 0 &&
-		!slices.ContainsFunc(v.Windows, func(w oracle.WindowVerdict) bool { return w.Crossed || w.GaveBack })
+	f.Explained = v.Explained()
 }
 
 // rolling judges a run across a boundary once more, as if its windows were
@@ -199,27 +198,9 @@ func (p *pass) ownClocks(cfg oracle.Config, events []oracle.Event) oracle.Verdic
 
 func (p *pass) clause(c strategies.Clause, params strategies.Params, v *oracle.Verdict) results.Clause {
 	r := results.Clause{Property: string(c.Property), Formula: c.Formula, Bound: c.Bound(params)}
-	exercised := false
-	switch c.Property {
-	case strategies.PropertyLeak:
-		r.Certain, r.Possible, exercised = v.LeakWorst, v.LeakPossibleWorst, v.Crossings > 0
-	case strategies.PropertyFalseReject:
-		r.Certain, r.Possible = v.FalseRejectWorst, v.FalseRejectPossibleWorst
-		if p.run.FalseRejects.Explained {
-			r.Possible = r.Certain
-		}
-		exercised = v.Issued.Requests > v.Failed.Requests
-	}
-	switch {
-	case r.Certain > r.Bound:
-		r.Verdict = results.Violated
-	case !exercised:
-		r.Verdict = results.NotExercised
-	case r.Possible <= r.Bound:
-		r.Verdict = results.Kept
-	default:
-		r.Verdict = results.Undecided
-	}
+	var exercised bool
+	r.Certain, r.Possible, exercised = v.Broken(c.Property)
+	r.Decide(exercised)
 	return r
 }
 
