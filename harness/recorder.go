@@ -27,6 +27,11 @@ type recorder struct {
 
 type stripe struct {
 	mu sync.Mutex // taken only where workers share the stripe
+	// batch holds closed-loop latencies that are in no histogram yet. Histograms
+	// are large and each value has a place of its own in them: 64 misses of the
+	// cache at once take little longer than one.
+	batch   [64]sample
+	batched int
 	// latency is indexed by outcome and tier, service (open loop) likewise.
 	latency [3 * maxTiers]*results.Histogram
 	service [3 * maxTiers]*results.Histogram
@@ -35,8 +40,37 @@ type stripe struct {
 	_       [64]byte
 }
 
+type sample struct {
+	slot uint8
+	ns   int64
+}
+
 func newRecorder(workers int) *recorder {
 	return &recorder{stripes: make([]stripe, min(workers, maxStripes)), shared: workers > maxStripes}
+}
+
+// warmed is a recorder for the pass that follows the one that r recorded: its
+// histograms of the tiers that r saw exist already, in memory that was touched.
+// Otherwise a short pass would spend some percent of its time on page faults.
+func (r *recorder) warmed() *recorder {
+	out := &recorder{stripes: make([]stripe, len(r.stripes)), shared: r.shared}
+	out.tiers.names.Store(r.tiers.names.Load())
+	for i := range r.stripes {
+		r.stripes[i].flush()
+		for tier := range maxTiers {
+			h := r.stripes[i].latency[slot(oracle.Admitted, uint8(tier))]
+			if h == nil {
+				continue
+			}
+			rejected := results.NewHistogram()
+			for _, h := range []*results.Histogram{h, rejected} {
+				h.Reset() // writes to all of it
+			}
+			out.stripes[i].latency[slot(oracle.Admitted, uint8(tier))] = h
+			out.stripes[i].latency[slot(oracle.Rejected, uint8(tier))] = rejected
+		}
+	}
+	return out
 }
 
 func (r *recorder) stripe(worker int) *stripe { return &r.stripes[worker%len(r.stripes)] }
@@ -47,7 +81,19 @@ func (r *recorder) record(s *stripe, out oracle.Outcome, tier uint8, ns int64) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}
-	s.put(&s.latency[slot(out, tier)], ns)
+	if s.batched == len(s.batch) {
+		s.flush()
+	}
+	s.batch[s.batched] = sample{slot(out, tier), ns}
+	s.batched++
+}
+
+// flush moves what was recorded into the histograms.
+func (s *stripe) flush() {
+	for _, b := range s.batch[:s.batched] {
+		s.put(&s.latency[b.slot], b.ns)
+	}
+	s.batched = 0
 }
 
 // recordOpen adds one open-loop decision: its response time from the intended
@@ -76,14 +122,14 @@ func (r *recorder) recordSettle(s *stripe, ns int64) {
 var outcomes = [...]string{"admitted", "rejected", "error"}
 
 // slot is the index of a histogram.
-func slot(out oracle.Outcome, tier uint8) int {
+func slot(out oracle.Outcome, tier uint8) uint8 {
 	switch out {
 	case oracle.Admitted:
-		return int(tier)
+		return tier
 	case oracle.Failed:
-		return 2*maxTiers + int(tier)
+		return 2*maxTiers + tier
 	default:
-		return maxTiers + int(tier)
+		return maxTiers + tier
 	}
 }
 
@@ -104,8 +150,9 @@ func (r *recorder) merge(pick func(*stripe) *[3 * maxTiers]*results.Histogram) m
 	m := merged{all: results.NewHistogram(), parts: map[[2]uint8]*results.Histogram{}}
 	for i := range r.stripes {
 		s := &r.stripes[i]
+		s.flush()
 		for k, h := range pick(s) {
-			if h == nil {
+			if h == nil || h.Count() == 0 {
 				continue
 			}
 			key := [2]uint8{uint8(k / maxTiers), uint8(k % maxTiers)}

@@ -32,11 +32,13 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	}
 	defer func() { err = errors.Join(err, s.close(work)) }()
 	strays := s.strayKeys(work)
-	rate, err := m.warmUp(work, s, &policy)
+	warm, err := m.warmUp(work, s, &policy)
 	if err != nil {
 		return err
 	}
+	rate := warm.rate()
 	d := m.newDrive(s, stream, &policy, rate)
+	d.rec = warm.rec.warmed()
 	run.Params.Subjects = len(d.subjects)
 	grants := d.grants()
 	if err := s.provision(work, &policy, grants); err != nil {
@@ -95,7 +97,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	d := &drive{
 		tb: m.tb, instances: s.instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: requests, duration: int64(c.Duration), online: true,
-		rec: newRecorder(c.Workers), history: oracle.NewHistory(c.Workers, int64(c.HistoryLimit)),
+		history: oracle.NewHistory(c.Workers, int64(c.HistoryLimit)),
 		subjects: make([]subject, subjects),
 	}
 	for i := range d.subjects {
@@ -122,8 +124,8 @@ func (d *drive) setInitial(grants []strategies.Grant) {
 }
 
 // warmUp opens connections, loads scripts and prepares statements by requests of
-// other subjects. It returns the decisions per second that it reached.
-func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy) (float64, error) {
+// other subjects.
+func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy) (*drive, error) {
 	c := m.cfg
 	d := &drive{
 		tb: m.tb, instances: s.instances, stream: warmStream{}, policy: policy, workers: c.Workers,
@@ -134,17 +136,22 @@ func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy)
 		d.subjects[i].name = quota.Subject(d.stream.Name(uint32(i)))
 	}
 	if err := s.provision(ctx, policy, d.grants()); err != nil {
-		return 0, err
+		return nil, err
 	}
 	d.run(ctx)
 	if err := d.crash.Load(); err != nil {
-		return 0, *err
+		return nil, *err
 	}
+	if d.rate() == 0 && d.firstError != nil {
+		return nil, fmt.Errorf("every warm-up request failed: %w", d.firstError)
+	}
+	return d, nil
+}
+
+// rate is the decisions per second that a finished pass reached.
+func (d *drive) rate() float64 {
 	n := d.counts.admitted.Load() + d.counts.rejected.Load()
-	if n == 0 && d.firstError != nil {
-		return 0, fmt.Errorf("every warm-up request failed: %w", d.firstError)
-	}
-	return float64(n) / time.Duration(max(d.end-d.epoch, 1)).Seconds(), nil
+	return float64(n) / time.Duration(max(d.end-d.epoch, 1)).Seconds()
 }
 
 func warmUpTime(d time.Duration) time.Duration {

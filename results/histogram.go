@@ -52,6 +52,12 @@ func (h *Histogram) RecordAtLeast(ns int64) {
 	h.Record(ns)
 }
 
+// Reset empties the histogram and keeps its memory.
+func (h *Histogram) Reset() {
+	h.h.Reset()
+	h.atLeast, h.outOfRange = 0, 0
+}
+
 // Merge adds what another histogram holds.
 func (h *Histogram) Merge(o *Histogram) {
 	h.outOfRange += o.outOfRange + h.h.Merge(o.h)

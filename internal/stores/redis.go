@@ -124,9 +124,6 @@ func (r *Redis) Admin() *redis.Client { return r.admin }
 func (r *Redis) Client(o ClientOptions) *redis.Client {
 	opt := r.base // all that is shared is not written to
 	opt.PoolSize = o.PoolSize
-	// Otherwise go-redis keeps ten more connections for pipelines, and the size
-	// of the pool, which is a parameter of a run, would not be what it says.
-	opt.PipelinePoolSize = -1
 	opt.MaxRetries = o.MaxRetries
 	if o.MaxRetries == 0 {
 		opt.MaxRetries = -1
