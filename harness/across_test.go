@@ -130,7 +130,7 @@ func TestAuditTimings(t *testing.T) {
 	}{
 		{"cpu-steal", results.StrikesTimings, func(p *pass) { p.steal = cpuTime{stolen: 2, total: 100} }},
 		{"histogram-overflow", results.StrikesTimings, func(p *pass) { p.run.Latency.OutOfRange = 1 }},
-		{"pacer-late", results.StrikesTimings, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
+		{"pacer-late", results.StrikesResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
 		{"saturated", results.StrikesNote, func(p *pass) { p.run.Lateness = &results.Lateness{Saturated: true} }},
 	} {
 		p := auditPass()

@@ -175,7 +175,7 @@ func (p *pass) auditTimings() {
 		return
 	}
 	if limit := float64(r.Latency.P50) * maxPacerShare; float64(l.PacerP50) > limit {
-		p.strike("pacer-late", results.StrikesTimings,
+		p.strike("pacer-late", results.StrikesResponse,
 			"requests were released %d µs late in the median, more than 5 %% of the median response: the response time does not count, the service time does", l.PacerP50/1000)
 	}
 	if l.Saturated {

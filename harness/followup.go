@@ -107,6 +107,7 @@ func (k *worker) settle(ctx context.Context, f followUp) {
 		if canCommit {
 			f.units = f.actual
 			f.reservation.Request.Units = f.actual
+			f.reservation.Committed = true
 		}
 		if f.hold > 0 {
 			f.fate, f.due = workloads.FateFail, reply+f.hold

@@ -27,6 +27,10 @@ type Request struct {
 	Policy *Policy
 	// Units asked for, at least 1.
 	Units int64
+	// Settles is set where the caller has work to do that ends in a commit or a
+	// refund, or in nothing if the caller is gone by then. Strategies that charge
+	// after the work may wait for that.
+	Settles bool
 }
 
 // Decision is a strategy's answer.
@@ -52,6 +56,9 @@ type Reservation struct {
 	Request Request
 	// Window is the index of the window charged, as [Window.At] numbers it.
 	Window int64
+	// Committed is set by the caller once it has committed: a refund after that
+	// deletes what was stored.
+	Committed bool
 	// Expires is when the hold lapses by itself; zero means never.
 	Expires time.Time
 }

@@ -83,7 +83,7 @@ func (g *latencyFigure) styles() (struck string) {
 		k := &g.curves[i]
 		k.style = styleOf(i)
 		name := k.label
-		if !k.TimingsCount {
+		if !k.ResponseCounts {
 			name += " !"
 			struck = "! struck by the audit, shown for what it is worth."
 		}

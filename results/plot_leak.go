@@ -63,7 +63,7 @@ func (g *leakFigure) add(s series, notes *captions) {
 	if s.Invalid > 0 {
 		notes.add("Some rounds left out", s.label, "invalid")
 	}
-	if !s.TimingsCount {
+	if !s.ResponseCounts {
 		notes.add("Faint dot", s.label, "the audit struck its p99")
 	}
 	g.dots = append(g.dots, leakDot{s, s.Latency.P99, s.Leak.Pct, max(s.Leak.Pct, s.Leak.PossiblePct)})

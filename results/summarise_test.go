@@ -2,6 +2,7 @@ package results
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -101,6 +102,32 @@ func TestSettingsApart(t *testing.T) {
 		if a.Key() == b.Key() {
 			t.Errorf("rounds that differ in %s are taken for rounds of one measurement", name)
 		}
+	}
+}
+
+// TestSummariseLatePacer: late releases take back the response times of their
+// round and leave everything else.
+func TestSummariseLatePacer(t *testing.T) {
+	good, late := round(1, 0, 500), round(2, 0, 510)
+	for _, r := range []*Run{&good, &late} {
+		r.Latency = Latency{Samples: 1000, P50: 100}
+		l := r.Latency
+		r.Service = &l
+	}
+	late.Latency.P50 *= 10
+	late.Audit.Strike("pacer-late", StrikesResponse, "x")
+	s := one(t, good, late)
+	if !s.ResponseCounts || !s.TimingsCount || s.Timed != 2 || s.Latency.P50.Rounds != 1 || s.Service.P50.Rounds != 2 {
+		t.Errorf("response counts %v, timings count %v, %d rounds, p50 of %d and %d rounds",
+			s.ResponseCounts, s.TimingsCount, s.Timed, s.Latency.P50.Rounds, s.Service.P50.Rounds)
+	}
+	s = one(t, late)
+	if s.ResponseCounts || !s.TimingsCount || s.Latency.P50.Rounds != 1 {
+		t.Errorf("late round alone: response counts %v, timings count %v, p50 of %d rounds", s.ResponseCounts, s.TimingsCount, s.Latency.P50.Rounds)
+	}
+	m := marks{}
+	if response, service := m.percentile(s.ResponseCounts, s.Latency.P50), m.percentile(s.TimingsCount, s.Service.P50); !strings.HasSuffix(response, "!") || strings.HasSuffix(service, "!") {
+		t.Errorf("response %q, service %q; want a mark on the first alone", response, service)
 	}
 }
 

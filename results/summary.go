@@ -26,6 +26,9 @@ type Summary struct {
 	// rounds were struck and timings are shown for what they are worth.
 	Timed        int
 	TimingsCount bool
+	// ResponseCounts is false where in addition no round's response times count;
+	// service times and throughput may do so all the same.
+	ResponseCounts bool
 	// Throughput is decisions per second; Ratio is throughput by that of the
 	// reference loop of the same round, with 0 rounds where there was none.
 	Throughput, Ratio Figure

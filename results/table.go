@@ -106,17 +106,17 @@ func speedLines(f File, group []Summary) []string {
 	legend := marks{}
 	rowsOf(&g, group, func(s *Summary) []string {
 		cells := []string{
-			legend.percentile(s, s.Latency.P50), legend.percentile(s, s.Latency.P99), p99Interval(s.Latency.P99), legend.percentile(s, s.Latency.P999),
+			legend.percentile(s.ResponseCounts, s.Latency.P50), legend.percentile(s.ResponseCounts, s.Latency.P99), p99Interval(s.Latency.P99), legend.percentile(s.ResponseCounts, s.Latency.P999),
 		}
 		if open {
 			service := Percentiles{P50: Percentile{Status: NoSamples}, P99: Percentile{Status: NoSamples}}
 			if s.Service != nil {
 				service = *s.Service
 			}
-			cells = append(cells, legend.percentile(s, service.P50), legend.percentile(s, service.P99))
+			cells = append(cells, legend.percentile(s.TimingsCount, service.P50), legend.percentile(s.TimingsCount, service.P99))
 		}
 		if !simulated {
-			cells = append(cells, legend.timing(s, formatCount(int64(s.Throughput.Value+0.5))), ratioCell(s, open))
+			cells = append(cells, legend.timing(s.TimingsCount, formatCount(int64(s.Throughput.Value+0.5))), ratioCell(s, open))
 		}
 		return cells
 	})
@@ -205,7 +205,7 @@ const (
 	markModel  = "m statements to the in-process model, not to PostgreSQL"
 )
 
-func (m marks) percentile(s *Summary, p Percentile) string {
+func (m marks) percentile(counts bool, p Percentile) string {
 	if p.Status == NoSamples {
 		return "-"
 	}
@@ -225,11 +225,11 @@ func (m marks) percentile(s *Summary, p Percentile) string {
 		m[markMax] = true
 		text = "≥" + text
 	}
-	return m.timing(s, text)
+	return m.timing(counts, text)
 }
 
-func (m marks) timing(s *Summary, text string) string {
-	if s.TimingsCount {
+func (m marks) timing(counts bool, text string) string {
+	if counts {
 		return text
 	}
 	m[markStruck] = true

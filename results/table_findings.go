@@ -43,9 +43,9 @@ func findingLines(summaries []Summary) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	grave := map[string]int{StrikesCorrectness: 0, StrikesTimings: 1, StrikesNote: 2}
+	grave := map[string]int{StrikesCorrectness: 0, StrikesTimings: 1, StrikesResponse: 2, StrikesNote: 3}
 	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Strikes] - grave[b.Strikes] })
-	heads := map[string]string{StrikesCorrectness: "INVALID ", StrikesTimings: "TIMINGS ", StrikesNote: "note    "}
+	heads := map[string]string{StrikesCorrectness: "INVALID ", StrikesTimings: "TIMINGS ", StrikesResponse: "RESPONSE ", StrikesNote: "note    "}
 	out := []string{"FINDINGS OF THE AUDIT"}
 	for _, x := range all {
 		detail := plain(x.Detail)

@@ -58,7 +58,7 @@ func settlementLines(group []Summary) []string {
 			return []string{"-", "-", "-", "-", "-", "-"}
 		}
 		return []string{formatCount(x.Commits), formatCount(x.Refunds), formatCount(x.Abandoned), formatCount(x.Errors),
-			legend.percentile(s, x.Latency.P50), legend.percentile(s, x.Latency.P99)}
+			legend.percentile(s.TimingsCount, x.Latency.P50), legend.percentile(s.TimingsCount, x.Latency.P99)}
 	})
 	out := append([]string{"SETTLEMENT  of admitted requests, all rounds together"}, g.lines(tableWidth)...)
 	return append(out, legend.lines("refunds: after failed work and after deletions; abandoned: never settled")...)

@@ -10,8 +10,17 @@ func (s *Summary) timings(runs []*Run) {
 		use = runs
 	}
 	s.Timed = len(use)
+	answered := slices.DeleteFunc(slices.Clone(use), func(r *Run) bool { return !r.Audit.ResponseValid() })
+	s.ResponseCounts = len(answered) > 0
+	if !s.ResponseCounts {
+		answered = use
+	}
 	var throughput, ratio []float64
-	var latency, service []*Latency
+	latency := make([]*Latency, len(answered))
+	for i, r := range answered {
+		latency[i] = &r.Latency
+	}
+	var service []*Latency
 	var late []*Lateness
 	var costs []Cost
 	for _, r := range use {
@@ -19,7 +28,6 @@ func (s *Summary) timings(runs []*Run) {
 		if r.ReferencePerS > 0 {
 			ratio = append(ratio, r.ThroughputPerS/r.ReferencePerS)
 		}
-		latency = append(latency, &r.Latency)
 		if r.Service != nil {
 			service = append(service, r.Service)
 		}

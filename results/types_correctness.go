@@ -1,5 +1,7 @@
 package results
 
+import "slices"
+
 // Leak is what was admitted over the limit, in units.
 type Leak struct {
 	// Units is certain: no placement of the decisions in time explains less.
@@ -175,7 +177,7 @@ type Audit struct {
 // Reason is one finding of the audit.
 type Reason struct {
 	Code string `json:"code"` // e.g. "history-overflow"
-	// Strikes is "correctness", "timings" or "note".
+	// Strikes is "correctness", "timings", "response" or "note".
 	Strikes string `json:"strikes"`
 	Detail  string `json:"detail"`
 }
@@ -191,9 +193,15 @@ func (a *Audit) Strike(code, strikes, detail string) {
 	}
 }
 
+// ResponseValid reports whether response times count.
+func (a *Audit) ResponseValid() bool {
+	return a.TimingsValid && !slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Strikes == StrikesResponse })
+}
+
 // What a finding strikes.
 const (
 	StrikesCorrectness = "correctness"
 	StrikesTimings     = "timings"
+	StrikesResponse    = "response" // response times in open loop; service times stand
 	StrikesNote        = "note"
 )

@@ -33,6 +33,10 @@ type Action struct {
 // was not admitted are left out.
 type Script []Action
 
+// settles reports whether the take at that position is followed by a commit or a
+// refund.
+func (s Script) settles(take int) bool { return take+1 < len(s) && s[take+1].Kind != Take }
+
 // String is the form that [ParseScripts] reads.
 func (s Script) String() string {
 	parts := make([]string, len(s))

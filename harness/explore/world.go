@@ -236,7 +236,7 @@ func (w *world) run(ctx context.Context, c *client) {
 }
 
 func (w *world) take(ctx context.Context, c *client, action int, units int64) *quota.Reservation {
-	req := quota.Request{ID: uint64(c.index*maxActions + action + 1), Subject: subject, Policy: &w.cfg.Policy, Units: units}
+	req := quota.Request{ID: uint64(c.index*maxActions + action + 1), Subject: subject, Policy: &w.cfg.Policy, Units: units, Settles: c.script.settles(action)}
 	c.pending = w.truth.call(c.index, oracle.Take, units)
 	d, err := c.m.in.strategy.Take(ctx, req)
 	e := c.pending
@@ -278,6 +278,7 @@ func (w *world) commit(ctx context.Context, c *client, r *quota.Reservation, act
 	}
 	c.pending = w.truth.call(c.index, oracle.Commit, r.Request.Units-actual)
 	err := k.Commit(ctx, *r, actual)
+	r.Committed = true
 	w.settled(c, "committed", err)
 }
 

@@ -189,7 +189,7 @@ func (d *drive) do(ctx context.Context, w due) {
 	s, mark := d.truth.begin(op.Subject, op.Units, call)
 	d.inFlight++
 	d.issued++
-	req := quota.Request{ID: uint64(w.index) + 1, Subject: s.name, Policy: d.policy, Units: op.Units}
+	req := quota.Request{ID: uint64(w.index) + 1, Subject: s.name, Policy: d.policy, Units: op.Units, Settles: op.Fate != workloads.FateNone}
 	dec, err := d.st.instances[instance].Take(ctx, req)
 	reply := d.now()
 	d.inFlight--
@@ -291,6 +291,7 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 			d.event(op.Subject, oracle.Commit, held-op.Actual, instance, func() error { return committer.Commit(ctx, r, op.Actual) })
 			held = op.Actual
 			r.Request.Units = op.Actual
+			r.Committed = true
 		}
 		if op.Hold == 0 || d.clock.Sleep(ctx, op.Hold) != nil {
 			return

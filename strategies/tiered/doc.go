@@ -57,12 +57,13 @@
 // fails there. Both errors are [strategies.ErrPrescribed]. The names "tokens",
 // "sandboxes" and "storage" are those that the columns and fields of limits have.
 //
-// charge=after is the record's order: check, do the work, charge. A charge that
-// fails is not made good: the request stays admitted, as degraded, and its units
-// are in the column "charge failed". charge=before charges on admission: if that
-// fails, so does the request. In both a [strategies.Strategy] charges before Take
-// returns, since a caller does not say whether it will settle, so that the work
-// takes no time.
+// charge=after is the record's order: check, do the work, charge. A caller whose
+// work takes time says so ([quota.Request.Settles]) and is charged by its commit,
+// for what the work took; one that fails is not charged at all. For other callers
+// the work takes no time, and Take charges. A charge that fails then is not made
+// good: the request stays admitted, as degraded, and its units are in the column
+// "charge failed". charge=before charges on admission, and corrects that on commit
+// or refund: if the charge fails, so does the request.
 //
 // filter=fixed is one Bloom filter for 100,000 members at 0.1 %, whose rate rises
 // with more. filter=scalable is the record's, which adds larger and tighter layers.

@@ -30,7 +30,7 @@ var options = []strategies.Option{
 	},
 	{
 		Name: "charge", Default: "after", Values: []string{"after", "before"},
-		Doc: "a charge that fails comes after the work and takes nothing back (after), or before it, so that the request fails (before)",
+		Doc: "work that takes time is charged when it is done (after), or on admission, and corrected when it is done (before)",
 	},
 	{
 		Name: "ttl", Default: "refresh", Values: []string{"refresh", "literal"},

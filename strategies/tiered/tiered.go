@@ -86,6 +86,7 @@ type instance struct {
 var (
 	_ strategies.Strategy    = (*instance)(nil)
 	_ strategies.Refunder    = (*instance)(nil)
+	_ strategies.Committer   = (*instance)(nil)
 	_ strategies.Viewer      = (*instance)(nil)
 	_ strategies.Provisioner = (*instance)(nil)
 	_ strategies.Jobber      = (*instance)(nil)
@@ -126,6 +127,9 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 		return d, err
 	}
 	d.Reservation = quota.Reservation{Request: req, Window: req.Policy.Window.At(in.clock.Now()).Index}
+	if in.chargesLater(req) {
+		return d, nil
+	}
 	if err := in.charge(ctx, u, req, req.Units); err != nil {
 		if in.chargeFirst || in.gaveUp(ctx) {
 			return quota.Decision{}, err
@@ -143,16 +147,6 @@ func (in *instance) watch(u *use, p *quota.Policy) {
 	if in.resets != nil && in.resets.see(u, p, p.Window.At(in.clock.Now()).Index) {
 		in.wake(jobReset)
 	}
-}
-
-// Refund charges a negative amount. It remembers nothing: a reservation that is
-// refunded twice gives its units back twice.
-func (in *instance) Refund(ctx context.Context, r quota.Reservation) error {
-	u, err := useOf(in.uses, r.Request.Policy)
-	if err != nil {
-		return err
-	}
-	return in.charge(ctx, u, r.Request, -r.Request.Units)
 }
 
 // Used implements strategies.Viewer: what the hash holds, and what the table does
