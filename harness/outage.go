@@ -24,7 +24,7 @@ type Outage struct {
 
 // ParseOutage reads "redis:0.3-0.6".
 func ParseOutage(text string) (Outage, error) {
-	bad := fmt.Errorf("outage %q is not of the form redis:0.3-0.6 or postgres:0.3-0.6, with shares of the round's duration", text)
+	bad := fmt.Errorf("%q is not of the form redis:0.3-0.6 or postgres:0.3-0.6, with shares of the round's duration", text)
 	store, span, ok := strings.Cut(text, ":")
 	from, to, ok2 := strings.Cut(span, "-")
 	if !ok || !ok2 {

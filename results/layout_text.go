@@ -17,8 +17,9 @@ func textWidth(s string) int {
 }
 
 // wrap breaks a line so that no part is wider than width cells. It prefers to
-// break at a space, which it drops, or after a comma, a colon or a slash; failing
-// that after an equals sign, and anywhere only where there is none.
+// break at a space, which it drops, but not before a percent sign, or after a
+// comma, a colon or a slash; failing that after an equals sign, and anywhere only
+// where there is none.
 func wrap(s string, width int) []string {
 	width = max(width, 2) // a wide character has to fit
 	var out []string
@@ -29,14 +30,15 @@ func wrap(s string, width int) []string {
 			var cluster string
 			var w int
 			cluster, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
+			space := cluster == " " && !strings.HasPrefix(rest, "%")
 			if used+w > width {
-				if cluster == " " {
+				if space {
 					soft = cut
 				}
 				break
 			}
 			used += w
-			if cluster == " " {
+			if space {
 				soft = cut
 			}
 			cut += len(cluster)

@@ -196,6 +196,7 @@ func TestWrap(t *testing.T) {
 	}{
 		{"one two three", 7, "one two|three"},
 		{"one two three", 13, "one two three"},
+		{"(≤ 0.20 %)", 9, "(≤|0.20 %)"},
 		{"a:b=literal,c=job", 12, "a:b=literal,|c=job"},
 		{"unbreakable", 4, "unbr|eaka|ble"},
 		{"配额检查", 4, "配额|检查"},
