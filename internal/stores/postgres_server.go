@@ -91,6 +91,9 @@ func startPostgres(ctx context.Context, bin string, port int, user *account, o O
 	}
 	data := filepath.Join(dir.path, "data")
 	password := newPassword()
+	if err := enterable(dir.path, user); err != nil {
+		return nil, errors.Join(err, dir.remove())
+	}
 	if err := initDatabase(ctx, bin, dir, data, password, user); err != nil {
 		return nil, errors.Join(err, dir.remove())
 	}
@@ -148,6 +151,26 @@ func initDatabase(ctx context.Context, bin string, dir *privateDir, data, passwo
 		return fmt.Errorf("initdb: %w: %s", err, lastLines(out, 3))
 	}
 	return nil
+}
+
+// enterable tells why another user's program could not work in the folder: the
+// program itself fails without a word.
+func enterable(path string, user *account) error {
+	if user == nil {
+		return nil
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&0o001 == 0 {
+			return fmt.Errorf("user %s, whom the server runs as, may not enter %s: set TMPDIR to a folder that all may enter", user.name, dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
 }
 
 // aim sets base to a server started here.
@@ -231,6 +254,12 @@ func explainPostgres(err error, addr, password string) error {
 		return fmt.Errorf("postgresql at %s refuses the login (%s): give user and password in the URL, or the password in PGPASSWORD", addr, pg.Message)
 	case errors.As(err, &pg):
 		return fmt.Errorf("postgresql at %s refuses the connection: %s (SQLSTATE %s)", addr, redact(oneLine(pg.Message), password), pg.Code)
+	}
+	// One address after the other is tried, with the same result for nearly always
+	// the same reason: the last one will do.
+	var dial *net.OpError
+	if errors.As(err, &dial) {
+		text = dial.Error()
 	}
 	return fmt.Errorf("no postgresql reached at %s (%s): %s", addr, text, postgresWaysOut)
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -243,5 +244,22 @@ func TestLeftoversAreEndedOnlyIfTheyAreOurs(t *testing.T) {
 	}
 	if _, err := os.Stat(foreign); err != nil {
 		t.Errorf("a folder without our lock was touched: %v", err)
+	}
+}
+
+// TestFolderThatTheServerMayNotEnter: a server that runs as another user says
+// nothing when it cannot reach its folder, so we must.
+func TestFolderThatTheServerMayNotEnter(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("servers run as ourselves here")
+	}
+	storetest.Postgres(t) // skips where there is none
+	closed := filepath.Join(t.TempDir(), "closed")
+	if err := os.Mkdir(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := stores.OpenPostgres(t.Context(), "process", stores.Options{Dir: closed})
+	if err == nil || !strings.Contains(err.Error(), "set TMPDIR") || !strings.Contains(err.Error(), closed) {
+		t.Errorf("%v; want the folder and a way out", err)
 	}
 }
