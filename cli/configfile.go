@@ -76,7 +76,7 @@ func (s *settings) readDocument(path string, body ast.Node, seen map[string]int)
 	case *ast.MappingValueNode:
 		pairs = []*ast.MappingValueNode{n}
 	default:
-		return misread(path, body.GetToken(), "not a configuration: write one key: value per line, the keys named like the flags of run")
+		return misread(path, body.GetToken(), "not a configuration: write one key: value per line, the keys named like the command's flags")
 	}
 	for _, p := range pairs {
 		if err := s.readPair(path, p, seen); err != nil {
@@ -110,7 +110,7 @@ func (s *settings) readPair(path string, p *ast.MappingValueNode, seen map[strin
 	if s.rank(name) == byFlag {
 		// The flag wins. What the file says must be right all the same, or the
 		// error would come and go with the flag.
-		x = newSettings().lookup(name)
+		x = s.fresh().lookup(name)
 	} else {
 		s.places[name] = fmt.Sprintf("%s:%d", path, at.Position.Line)
 	}

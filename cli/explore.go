@@ -1,248 +1,178 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/stores"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// exploreFlags are the flags of explore.
-type exploreFlags struct {
-	strategy, policy, scripts, faults, properties string
-	on, replay, out                               string
-	clients, instances, times, jobs, states       int
-	limit, used                                   int64
-	skew                                          []time.Duration
-	full, asJSON                                  bool
+// exploreSettings are those of run that apply, and what only a search has.
+type exploreSettings struct {
+	*settings
+	clients, times, jobs, states int
+	schedules, used              int64
+	skew, faults, properties     []string
+	scripts, on, replay          string
+	full, asJSON                 bool
+}
+
+// explored are the settings of run that mean something in a search.
+var explored = []string{"strategy", "policy", "limit", "instances", "seed", "postgres", "postgres-image", "out"}
+
+// embeddedStore is the store that searches run on, by the name that --on has for it.
+const embeddedStore = "embedded"
+
+func newExploreSettings() *exploreSettings {
+	s := &exploreSettings{settings: newSettings(), clients: 2, times: 1, jobs: 1, on: embeddedStore}
+	s.strategy, s.policy, s.instances = nil, "", 0
+	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return !slices.Contains(explored, x.name) })
+	for name, x := range map[string]setting{
+		"strategy": {value: &list{p: &s.strategy}, doc: "strategies, `a,b:option=value` or all; may be repeated, or given as arguments"},
+		"policy":   {value: &text{p: &s.policy}, doc: "policy to enforce (default: one of the strategy's own record)"},
+		"limit":    {value: count(&s.limit, 1), doc: "limit in `units` (default: room for all requests but one)"},
+		"instances": {value: whole(&s.instances, 0, explore.MaxClients),
+			doc: "application instances that share the stores (default: one per client)"},
+		"seed": {value: seed(&s.seed), doc: "seed of the strategies' own random numbers"},
+		"out":  {value: &text{p: &s.out}, doc: "`directory` for exploration.json, report.txt and a sequence chart (SVG) of each finding"},
+	} {
+		at := s.lookup(name)
+		at.value, at.doc, at.computed = x.value, x.doc, true
+	}
+	s.table = append(s.table, s.search()...)
+	return s
+}
+
+// search are the settings that a measurement does not have.
+func (s *exploreSettings) search() []setting {
+	var faults, properties []string
+	for _, f := range explore.Faults() {
+		faults = append(faults, string(f))
+	}
+	for _, p := range explore.Properties() {
+		properties = append(properties, string(p))
+	}
+	return []setting{
+		{name: "clients", value: whole(&s.clients, 1, explore.MaxClients),
+			doc: "clients that share one subject"},
+		{name: "script", value: &text{p: &s.scripts}, complete: cobra.NoFileCompletions,
+			doc: "what clients do, e.g. `take=5,refund;take`: one script per client, the last for all others"},
+		{name: "used", value: count(&s.used, 0),
+			doc: "`units` in use at the start"},
+		{name: "skew", value: &list{p: &s.skew}, complete: cobra.NoFileCompletions,
+			doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
+		{name: "faults", value: &list{p: &s.faults}, complete: completeWords(append(faults, "all")...),
+			doc: "faults that may happen: " + strings.Join(faults, ", ") + ", or all; may be repeated"},
+		{name: "times", value: whole(&s.times, 1, explore.MaxTimes),
+			doc: "how often each fault may happen in one schedule; the clock ticks once more"},
+		{name: "jobs", value: whole(&s.jobs, 0, explore.MaxTimes),
+			doc: "how often each periodic job may start, at any moment"},
+		{name: "property", value: &list{p: &s.properties}, complete: completeWords(append(properties, "all")...),
+			doc: "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
+		{name: "max-states", value: whole(&s.states, 0, 0), computed: true,
+			doc: "states after which a search ends (default 200000)"},
+		{name: "full", value: &boolean{&s.full},
+			doc: "run and count every schedule instead of searching for the shortest that breaks a property"},
+		{name: "max-schedules", value: count(&s.schedules, 0), computed: true,
+			doc: "schedules after which --full ends (default 5000000)"},
+		{name: "on", value: &text{p: &s.on}, complete: completeWords(embeddedStore, "process", "container"),
+			doc: "repeat what is found on a Redis: process, container or a `URL`; embedded repeats it here"},
+		{name: "replay", value: &text{p: &s.replay}, complete: cobra.NoFileCompletions,
+			doc: "repeat the schedule of this `token`, on the store of --on"},
+		{name: "json", value: &boolean{&s.asJSON},
+			doc: "write JSON instead of tables"},
+	}
 }
 
 func exploreCommand() *cobra.Command {
-	var f exploreFlags
+	s := newExploreSettings()
 	cmd := &cobra.Command{
 		Use:   "explore [strategy...]",
 		Short: "Search every order of a few clients' store commands for the shortest that breaks a property",
-		Long: "explore runs a strategy's own code with a few clients in every order that their store\n" +
-			"commands, its jobs and the chosen faults can happen in, and prints the shortest schedule that\n" +
-			"leaks, rejects wrongly, drifts, strands units or leaves a key behind; or says that there is none.",
+		Long: "Runs a strategy's own code with a few clients in every order that their store commands,\n" +
+			"its jobs and the chosen faults can happen in, and prints the shortest schedule that leaks,\n" +
+			"rejects wrongly, drifts, strands units or leaves a key behind; or says that there is none\n" +
+			"within the bounds. Exits with 1 only where a declared guarantee breaks.",
 		Example: "  quotabench explore check-then-set\n" +
 			"  quotabench explore check-then-set --clients 5 --limit 4 --full\n" +
-			"  quotabench explore incr-expire --faults crash\n" +
+			"  quotabench explore incr-expire --faults crash --out found\n" +
+			"  quotabench explore lua-reserve --script \"take,refund;take\" --property leak --on process\n" +
 			"  quotabench explore --replay TOKEN --on process",
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				if s.given("strategy") {
+					return usagef("give strategies as arguments or by --strategy, not both")
+				}
+				s.strategy = args
+			}
+			if s.given("replay") {
+				return s.replayToken(cmd)
+			}
+			chosen, cfg, err := s.configure()
+			if err != nil {
+				return err
+			}
+			return s.explore(cmd, chosen, cfg)
+		},
+		ValidArgsFunction: completeStrategies,
 	}
-	fl := cmd.Flags()
-	fl.StringVar(&f.strategy, "strategy", "", "strategies to explore, as name or name:option=value, separated by commas")
-	fl.StringVar(&f.policy, "policy", "", "policy to enforce (default: one of the strategy's own record)")
-	fl.Int64Var(&f.limit, "limit", 0, "limit in units (default: room for all requests but one)")
-	fl.Int64Var(&f.used, "used", 0, "units in use at the start")
-	fl.IntVar(&f.clients, "clients", 2, "clients that share one subject")
-	fl.IntVar(&f.instances, "instances", 0, "application instances (default: one per client)")
-	fl.DurationSliceVar(&f.skew, "skew", nil, "how far each instance's clock is ahead, e.g. 0s,2s")
-	fl.StringVar(&f.scripts, "script", "", "what clients do, e.g. \"take=5,refund;take\": one script per client, the last for all others")
-	fl.StringVar(&f.faults, "faults", "", "faults that may happen: crash, lost-reply, retry, clock, eviction, outage, or all")
-	fl.IntVar(&f.times, "times", 1, "how often each fault may happen in one schedule; clock ticks once more")
-	fl.IntVar(&f.jobs, "jobs", 1, "how often each periodic job may start at any moment")
-	fl.StringVar(&f.properties, "property", "", "properties to look for (default: all)")
-	fl.IntVar(&f.states, "max-states", 0, "states after which the search ends (default 200000)")
-	fl.BoolVar(&f.full, "full", false, "count every schedule instead of searching")
-	fl.StringVar(&f.replay, "replay", "", "repeat the schedule of this token")
-	fl.StringVar(&f.on, "on", "embedded", "where to repeat schedules: embedded, process, or the URL of a Redis server")
-	fl.StringVar(&f.out, "out", "", "directory for a sequence chart (SVG) of each finding")
-	fl.BoolVar(&f.asJSON, "json", false, "write JSON")
+	cmd.Flags().SortFlags = false
+	s.register(cmd)
 	return cmd
 }
 
-func (f *exploreFlags) run(cmd *cobra.Command, args []string) error {
-	out, ctx := cmd.OutOrStdout(), cmd.Context()
-	list := strings.Join(append(args, strings.FieldsFunc(f.strategy, func(r rune) bool { return r == 0 })...), ",")
-	if f.replay != "" {
-		if list != "" {
-			return usagef("--replay names its strategy itself: leave %s out", list)
-		}
-		return f.repeat(ctx, out, f.replay)
-	}
-	if list == "" {
-		return usagef("no strategy to explore: name one, e.g. quotabench explore check-then-set")
-	}
-	chosen, err := strategies.Parse(list)
-	if err != nil {
-		return fail(ExitUsage, err)
-	}
-	cfg, err := f.config()
-	if err != nil {
-		return fail(ExitUsage, err)
-	}
-	broken := false
-	for i, sel := range chosen {
-		if i > 0 && !f.asJSON {
-			fmt.Fprintln(out)
-		}
-		if f.full {
-			err = f.enumerate(ctx, out, sel, cfg)
-		} else {
-			var b bool
-			b, err = f.search(ctx, out, sel, cfg)
-			broken = broken || b
-		}
-		switch {
-		case err == nil:
-		case ctx.Err() != nil:
-			return fail(ExitInterrupted, errors.New("interrupted"))
-		case errors.Is(err, explore.ErrNotDeterministic):
-			return fail(ExitFailed, fmt.Errorf("%s: %w", sel, err))
-		case len(chosen) > 1:
-			fmt.Fprintf(cmd.ErrOrStderr(), "skipped %s: %v\n", sel, err)
-		default:
-			return fail(ExitUsage, err)
-		}
-	}
-	if broken {
-		return fail(ExitGate, errors.New("a declared guarantee is broken"))
-	}
-	return nil
-}
-
-func (f *exploreFlags) config() (explore.Config, error) {
+// configure turns the settings into what to search, and how.
+func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, error) {
 	cfg := explore.Config{
-		Limit: f.limit, Used: f.used, Clients: f.clients, Instances: f.instances, Skew: f.skew,
-		Times: f.times, JobRounds: f.jobs, MaxStates: f.states,
+		Limit: s.limit, Used: s.used, Clients: s.clients, Instances: s.instances, Seed: s.seed,
+		Times: s.times, JobRounds: s.jobs, MaxStates: s.states, MaxSchedules: s.schedules,
 	}
-	if f.jobs == 0 {
+	if s.jobs == 0 {
 		cfg.JobRounds = -1
 	}
-	var err error
-	if f.policy != "" {
-		if cfg.Policy, err = quota.LookupPolicy(f.policy); err != nil {
-			return cfg, err
-		}
+	if len(s.strategy) == 0 {
+		return nil, cfg, usagef("no strategy to explore: name one, e.g. quotabench explore check-then-set (see quotabench list strategies)")
 	}
-	if cfg.Scripts, err = explore.ParseScripts(f.scripts); err != nil {
-		return cfg, err
-	}
-	if cfg.Faults, err = explore.ParseFaults(f.faults); err != nil {
-		return cfg, err
-	}
-	cfg.Properties, err = explore.ParseProperties(f.properties)
-	return cfg, err
-}
-
-func (f *exploreFlags) search(ctx context.Context, out io.Writer, sel strategies.Selection, cfg explore.Config) (broken bool, err error) {
-	res, err := explore.Run(ctx, sel, cfg)
+	chosen, err := strategies.Parse(strings.Join(s.strategy, ","))
 	if err != nil {
-		return false, err
+		return nil, cfg, s.wrong("strategy", err)
 	}
-	broken = res.Found(explore.Guarantee) != nil
-	if f.out != "" {
-		if err := writeCharts(f.out, res); err != nil {
-			return broken, err
+	if s.full {
+		for _, name := range []string{"property", "max-states"} {
+			if s.given(name) {
+				return nil, cfg, s.wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
+			}
+		}
+	} else if s.given("max-schedules") {
+		return nil, cfg, s.wrong("max-schedules", errors.New("it bounds --full, which is not given: use --max-states for a search"))
+	}
+	if s.given("policy") {
+		if cfg.Policy, err = quota.LookupPolicy(s.policy); err != nil {
+			return nil, cfg, s.wrong("policy", err)
 		}
 	}
-	if f.asJSON {
-		return broken, writeIndented(out, res)
+	if cfg.Scripts, err = explore.ParseScripts(s.scripts); err != nil {
+		return nil, cfg, s.wrong("script", err)
 	}
-	if err := explore.WriteReport(out, res); err != nil {
-		return broken, err
+	if cfg.Faults, err = explore.ParseFaults(strings.Join(s.faults, ",")); err != nil {
+		return nil, cfg, s.wrong("faults", err)
 	}
-	if f.on == "embedded" {
-		return broken, nil
+	if cfg.Properties, err = explore.ParseProperties(strings.Join(s.properties, ",")); err != nil {
+		return nil, cfg, s.wrong("property", err)
 	}
-	for _, x := range res.Findings {
-		fmt.Fprintln(out)
-		if err := f.repeat(ctx, out, x.Token); err != nil {
-			return broken, err
-		}
-	}
-	return broken, nil
-}
-
-func (f *exploreFlags) enumerate(ctx context.Context, out io.Writer, sel strategies.Selection, cfg explore.Config) error {
-	c, err := explore.Enumerate(ctx, sel, cfg)
-	if err != nil {
-		return err
-	}
-	if f.asJSON {
-		return writeIndented(out, c)
-	}
-	fmt.Fprintf(out, "%s, %s with a limit of %d\n%s\n", c.Strategy, c.Policy, c.Limit, c)
-	if c.Shortest == nil {
-		return nil
-	}
-	fmt.Fprintf(out, "\nshortest: %d steps; worst leak %d units\n", len(c.Shortest.Steps), c.Worst)
-	return explore.WriteTimeline(out, c.Shortest)
-}
-
-// repeat replays a token on the store that --on names.
-func (f *exploreFlags) repeat(ctx context.Context, out io.Writer, token string) (err error) {
-	var server *stores.Redis
-	if f.on != "embedded" {
-		if server, err = stores.OpenRedis(ctx, f.on, stores.Options{}); err != nil {
-			return fail(ExitUsage, err)
-		}
-		defer func() { err = errors.Join(err, server.Close()) }()
-	}
-	r, err := explore.Replay(ctx, token, server)
-	switch {
-	case errors.Is(err, explore.ErrNotDeterministic):
-		return fail(ExitFailed, err)
-	case err != nil:
-		return fail(ExitUsage, err)
-	case f.asJSON:
-		return writeIndented(out, r)
-	}
-	word := "broken again"
-	if !r.Broken {
-		word = "NOT broken this time"
-	}
-	fmt.Fprintf(out, "replayed on %s: %s, %s: %s %s; leak %d\n", r.Store, r.Strategy, r.Policy, r.Property, word, r.Leak)
-	for _, n := range r.Notes {
-		fmt.Fprintln(out, "note: "+n)
-	}
-	if err := explore.WriteTimeline(out, r.Finding); err != nil {
-		return err
-	}
-	if !r.Broken {
-		return fail(ExitFailed, fmt.Errorf("the schedule did not break %s on %s", r.Property, r.Store))
-	}
-	return nil
-}
-
-func writeIndented(out io.Writer, v any) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
-// writeCharts draws every finding into a file of its own.
-func writeCharts(dir string, res *explore.Result) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for everybody to read
-		return fmt.Errorf("make the output directory: %w", err)
-	}
-	name := strings.NewReplacer(":", "_", ",", "_", "=", "-").Replace(res.Strategy)
-	for i := range res.Findings {
-		x := &res.Findings[i]
-		path := filepath.Join(dir, name+"-"+string(x.Property)+".svg")
-		file, err := os.Create(path) //nolint:gosec // where the user said
+	for _, x := range split(s.skew) {
+		d, err := time.ParseDuration(x)
 		if err != nil {
-			return fmt.Errorf("write a chart: %w", err)
+			return nil, cfg, s.wrong("skew", fmt.Errorf("give times such as 0s,2s,-2s, not %q", x))
 		}
-		if err := errors.Join(explore.WriteSVG(file, x), file.Close()); err != nil {
-			return fmt.Errorf("write %s: %w", path, err)
-		}
+		cfg.Skew = append(cfg.Skew, d)
 	}
-	return nil
+	return chosen, cfg, nil
 }

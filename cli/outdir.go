@@ -14,16 +14,19 @@ import (
 // resultsFile is the name of the record in a run's directory.
 const resultsFile = "results.json"
 
-// outDir is the directory of this run's files. It is checked and not yet made:
-// what else is wrong with the command line must leave nothing behind. Results
-// that are already there are never overwritten.
-func (s *settings) outDir() (string, error) {
+// outDir is the directory of this run's files.
+func (s *settings) outDir() (string, error) { return s.outDirFor(resultsFile) }
+
+// outDirFor is the directory of files of which record is the first. It is checked
+// and not yet made: what else is wrong with the command line must leave nothing
+// behind. A record that is already there is never overwritten.
+func (s *settings) outDirFor(record string) (string, error) {
 	dir := s.out
 	if dir == "" {
 		dir = filepath.Join("quotabench-results", clock.Wall{}.Now().UTC().Format("20060102T150405.000Z"))
 	}
-	if _, err := os.Lstat(filepath.Join(dir, resultsFile)); err == nil {
-		return "", s.wrong("out", fmt.Errorf("%s already holds a %s: name another directory, or move it away", dir, resultsFile))
+	if _, err := os.Lstat(filepath.Join(dir, record)); err == nil {
+		return "", s.wrong("out", fmt.Errorf("%s already holds %s: name another directory, or move it away", dir, record))
 	}
 	for at := dir; ; at = filepath.Dir(at) {
 		fi, err := os.Stat(at)

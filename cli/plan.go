@@ -29,43 +29,16 @@ const (
 func (s *settings) plan() (harness.Config, error) {
 	s.expand()
 	c := harness.Config{
-		Stream: workloads.Params{
-			Subjects: s.subjects, Trace: s.trace, Speed: s.speed,
-			Popularity: s.popularity, Cost: s.cost, Fill: s.fill,
-		},
+		Stream:  s.stream(),
 		Workers: s.workers, Rate: s.rate, Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration, Rounds: s.rounds,
 		Instances: s.instances, Pool: s.pool, ClientRetries: s.retries, Seed: s.seed,
-	}
-	for name, share := range map[string]struct {
-		to   **float64
-		from *float64
-	}{
-		"fail-share":      {&c.Stream.FailShare, &s.failShare},
-		"abandon-share":   {&c.Stream.AbandonShare, &s.abandonShare},
-		"misjudged-share": {&c.Stream.MisjudgedShare, &s.misjudgedShare},
-	} {
-		if s.given(name) {
-			*share.to = share.from
-		}
-	}
-	if s.given("settle") {
-		c.Stream.Settle = &s.settle
-	}
-	if s.given("hold") {
-		c.Stream.Hold = &s.hold
-	}
-	if s.given("over-quota") {
-		c.Stream.OverQuota = &s.overQuota
 	}
 	if err := s.choose(&c); err != nil {
 		return c, err
 	}
-	for _, text := range s.outages {
-		o, err := harness.ParseOutage(text)
-		if err != nil {
-			return c, s.wrong("outage", err)
-		}
-		c.Outages = append(c.Outages, o)
+	var err error
+	if c.Outages, err = s.planned(); err != nil {
+		return c, err
 	}
 	if err := s.checkImages(); err != nil {
 		return c, err
@@ -78,6 +51,46 @@ func (s *settings) plan() (harness.Config, error) {
 	}
 	s.limit, s.duration, s.workers = c.Policy.Limit, c.Duration, c.Workers
 	return c, nil
+}
+
+// stream are the workload's own parameters.
+func (s *settings) stream() workloads.Params {
+	p := workloads.Params{
+		Subjects: s.subjects, Trace: s.trace, Speed: s.speed,
+		Popularity: s.popularity, Cost: s.cost, Fill: s.fill,
+	}
+	for name, share := range map[string]struct {
+		to   **float64
+		from *float64
+	}{
+		"over-quota":      {&p.OverQuota, &s.overQuota},
+		"fail-share":      {&p.FailShare, &s.failShare},
+		"abandon-share":   {&p.AbandonShare, &s.abandonShare},
+		"misjudged-share": {&p.MisjudgedShare, &s.misjudgedShare},
+	} {
+		if s.given(name) {
+			*share.to = share.from
+		}
+	}
+	if s.given("settle") {
+		p.Settle = &s.settle
+	}
+	if s.given("hold") {
+		p.Hold = &s.hold
+	}
+	return p
+}
+
+// planned are the outages that were asked for.
+func (s *settings) planned() (out []harness.Outage, err error) {
+	for _, text := range s.outages {
+		o, err := harness.ParseOutage(text)
+		if err != nil {
+			return nil, s.wrong("outage", err)
+		}
+		out = append(out, o)
+	}
+	return out, nil
 }
 
 // expand follows what one setting implies for others. It counts where the other

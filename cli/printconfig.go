@@ -7,14 +7,13 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-
-	"github.com/quotabench/quotabench/harness"
 )
 
-// print writes the configuration in force, as --config takes it.
-func (s *settings) print(w io.Writer, cfg *harness.Config) error {
+// print writes the configuration in force, as --config takes it; unit is that of
+// the policy's limit.
+func (s *settings) print(w io.Writer, command, unit string) error {
 	var b bytes.Buffer
-	b.WriteString("# quotabench run --config FILE does this run. Flags given beside it win over it;\n" +
+	b.WriteString("# quotabench " + command + " --config FILE does this run. Flags given beside it win over it;\n" +
 		"# null leaves a value to the default. Paths are relative to the working directory.\n")
 	for _, x := range s.table {
 		if x.shorthand {
@@ -26,7 +25,7 @@ func (s *settings) print(w io.Writer, cfg *harness.Config) error {
 			return err
 		}
 		if x.name == "limit" {
-			line += " # " + cfg.Policy.Unit
+			line += " # " + unit
 		}
 		if x.secret && strings.Contains(line, hidden) {
 			fmt.Fprintf(&b, "# The password is not shown: write it in place of %s, or set %s.\n", hidden, x.passwordFrom)

@@ -37,7 +37,7 @@ func runCommand() *cobra.Command {
 				return err
 			}
 			if printOnly {
-				return s.print(cmd.OutOrStdout(), &cfg)
+				return s.print(cmd.OutOrStdout(), "run", cfg.Policy.Unit)
 			}
 			return s.run(cmd, cfg)
 		},

@@ -36,6 +36,8 @@ type settings struct {
 
 	table []setting
 	flags *pflag.FlagSet
+	// fresh makes another table with nothing given, to check values against.
+	fresh func() *settings
 	// places of the values that came from a file, as "file:line", by name.
 	places map[string]string
 }
@@ -74,7 +76,7 @@ func newSettings() *settings {
 		workers: 50, rounds: 10, instances: 1, seed: 1, arrivals: "poisson",
 		redis: "auto", postgres: "auto", places: map[string]string{},
 	}
-	s.table = append(s.load(), s.surroundings()...)
+	s.table, s.fresh = append(s.load(), s.surroundings()...), newSettings
 	return s
 }
 

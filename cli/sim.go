@@ -1,12 +1,8 @@
 package cli
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +12,6 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/results"
 )
 
 // simSettings are those of run that apply, and what only virtual time has.
@@ -24,7 +19,7 @@ type simSettings struct {
 	*settings
 	preset, start string
 	regions       []string
-	skew          []string
+	skew, rushes  []string
 	home          float64
 	shared        bool
 	every         time.Duration
@@ -32,31 +27,53 @@ type simSettings struct {
 }
 
 // notSimulated are settings of run that mean nothing in virtual time.
-var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "outage", "redis", "postgres", "redis-image", "postgres-image"}
+var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "redis", "postgres", "redis-image", "postgres-image"}
 
-func simCommand() *cobra.Command {
+func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
 	s.workers = 0
 	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return slices.Contains(notSimulated, x.name) })
+	s.fresh = func() *settings { return newSimSettings().settings }
 	var presets []string
-	var explained strings.Builder
 	for _, p := range sim.Presets() {
 		presets = append(presets, p.Name)
-		fmt.Fprintf(&explained, "  %-20s %s\n", p.Name, p.Doc)
 	}
 	s.table = append([]setting{
-		{name: "preset", value: &text{p: &s.preset, choices: append(presets, "")}, complete: completeWords(presets...),
+		{name: "preset", value: &text{p: &s.preset, choices: presets}, complete: completeWords(presets...), shorthand: true,
 			doc: "`name` of a simulation that a record describes: " + strings.Join(presets, ", ")},
-		{name: "start", value: &text{p: &s.start},
+		{name: "start", value: &text{p: &s.start}, computed: true,
 			doc: "first moment of virtual time, e.g. `2026-01-31T12:00:00Z` (default 2026-01-01T00:00:00Z)"},
 		{name: "region", value: &list{p: &s.regions},
 			doc: "`names` of regions, 80 to 150 ms apart, each with a Redis; may be repeated"},
 		{name: "shared-redis", value: &boolean{&s.shared}, doc: "one Redis for all regions, in the first"},
+		{name: "rush", value: &list{p: &s.rushes}, doc: "more arrivals for a while, e.g. `200@2026-02-28T23:59:30Z+1m` (requests per second, from when, for how long); may be repeated"},
 		{name: "home", value: decimal(&s.home, 1), doc: "`share` of a subject's requests that reach its home region; the others reach any"},
 		{name: "skew", value: &list{p: &s.skew}, doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
-		{name: "every", value: span(&s.every), doc: "virtual time between two samples (default: a 288th of the duration)"},
-		{name: "tracked", value: whole(&s.tracked, 0, 0), doc: "subjects whose counters are read at each sample (default 200)"},
+		{name: "every", value: span(&s.every), computed: true, doc: "virtual time between two samples (default: a 288th of the duration)"},
+		{name: "tracked", value: whole(&s.tracked, 0, 0), computed: true, doc: "subjects whose counters are read at each sample (default 200)"},
 	}, s.table...)
+	for name, doc := range map[string]string{
+		"workers":   "callers at the same time (default 50); in open loop the most requests in service at once (default 10000)",
+		"duration":  "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
+		"requests":  "most requests per strategy; 0 for no bound",
+		"speed":     "replay at k times the recorded speed, windows shrunk alike (default 1)",
+		"outage":    "take a store away in mid-run, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); may be repeated",
+		"instances": "application instances in each region, that share its stores",
+	} {
+		s.lookup(name).doc = doc
+	}
+	s.lookup("workers").computed = true
+	return s
+}
+
+func simCommand() *cobra.Command {
+	s := newSimSettings()
+	var config string
+	var printOnly bool
+	var explained strings.Builder
+	for _, p := range sim.Presets() {
+		fmt.Fprintf(&explained, "  %-20s %s\n", p.Name, p.Doc)
+	}
 	cmd := &cobra.Command{
 		Use:   "sim [strategy...]",
 		Short: "Run strategies in virtual time: days and regions in seconds",
@@ -65,10 +82,16 @@ func simCommand() *cobra.Command {
 			"results.json, plots, and how leak, drift, hit rates and staleness develop, to --out.\n\nPresets:\n" + strings.TrimRight(explained.String(), "\n"),
 		Example: "  quotabench sim three-tier --preset adr-005-day\n" +
 			"  quotabench sim incr-expire --policy user-links --workload steady --rate 1 --start 2026-01-31T00:00:00Z --duration 48h\n" +
-			"  quotabench sim three-tier,redis-hash --region us,eu --duration 6h --workload steady --rate 50",
+			"  quotabench sim three-tier,redis-hash --region us,eu --duration 6h --workload steady --rate 50\n" +
+			"  quotabench sim three-tier --preset adr-005-day --print-config > day.yaml && quotabench sim --config day.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if config != "" {
+				if err := s.readFile(config); err != nil {
+					return err
+				}
+			}
 			if len(args) > 0 {
-				if s.given("strategy") {
+				if s.rank("strategy") == byFlag {
 					return usagef("give strategies as arguments or by --strategy, not both")
 				}
 				s.strategy = args
@@ -77,13 +100,35 @@ func simCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if printOnly {
+				s.inForce(&cfg)
+				return s.print(cmd.OutOrStdout(), "sim", cfg.Policy.Unit)
+			}
 			return s.simulate(cmd, cfg)
 		},
 		ValidArgsFunction: completeStrategies,
 	}
 	cmd.Flags().SortFlags = false
 	s.register(cmd)
+	cmd.Flags().StringVar(&config, "config", "", "take settings from a YAML `file`, one key per flag; flags win over it")
+	cmd.Flags().VarPF(&boolean{&printOnly}, "print-config", "", "write the configuration in force as YAML and simulate nothing").NoOptDefVal = "true"
 	return cmd
+}
+
+// inForce makes the settings say what was worked out, a preset's values included.
+func (s *simSettings) inForce(c *sim.Config) {
+	s.policy, s.workload, s.limit, s.arrivals = c.Policy.Name, c.Workload.Name, c.Policy.Limit, cmp.Or(c.Arrivals, s.arrivals)
+	s.workers, s.rate, s.requests, s.duration = c.Workers, c.Rate, c.Requests, c.Duration
+	s.instances, s.subjects, s.speed = c.Topology.Instances, c.Stream.Subjects, c.Stream.Speed
+	s.regions, s.shared, s.home = c.Topology.Regions, c.Topology.SharedRedis, c.Topology.Home
+	s.start, s.every, s.tracked = c.Start.UTC().Format(time.RFC3339), c.Every, c.Tracked
+	s.skew, s.rushes = nil, nil
+	for _, r := range c.Rushes {
+		s.rushes = append(s.rushes, r.String())
+	}
+	for _, d := range c.Topology.Skew {
+		s.skew = append(s.skew, d.String())
+	}
 }
 
 // configure turns the settings into a simulation.
@@ -112,19 +157,23 @@ func (s *simSettings) configure() (sim.Config, error) {
 		return c, err
 	}
 	c.Strategies, c.Policy, c.Workload = chosen.Strategies, chosen.Policy, chosen.Workload
+	subjects := c.Stream.Subjects
+	c.Stream = s.stream()
+	if !s.given("subjects") {
+		c.Stream.Subjects = subjects
+	}
 	override(s, "workers", &c.Workers, s.workers)
 	override(s, "rate", &c.Rate, s.rate)
 	override(s, "requests", &c.Requests, s.requests)
 	override(s, "duration", &c.Duration, s.duration)
 	override(s, "instances", &c.Topology.Instances, s.instances)
-	override(s, "subjects", &c.Stream.Subjects, s.subjects)
 	override(s, "home", &c.Topology.Home, s.home)
 	override(s, "shared-redis", &c.Topology.SharedRedis, s.shared)
 	override(s, "region", &c.Topology.Regions, split(s.regions))
 	c.Arrivals = s.arrivals
-	c.Stream.Trace, c.Stream.Speed, c.Stream.Popularity, c.Stream.Cost, c.Stream.Fill = s.trace, s.speed, s.popularity, s.cost, s.fill
-	if s.given("over-quota") {
-		c.Stream.OverQuota = &s.overQuota
+	var err error
+	if c.Outages, err = s.planned(); err != nil {
+		return c, err
 	}
 	if s.start != "" {
 		at, err := time.Parse(time.RFC3339, s.start)
@@ -141,6 +190,16 @@ func (s *simSettings) configure() (sim.Config, error) {
 				return c, s.wrong("skew", fmt.Errorf("give times such as 0s,2s,-2s, not %q", x))
 			}
 			c.Topology.Skew = append(c.Topology.Skew, d)
+		}
+	}
+	if s.given("rush") {
+		c.Rushes = nil
+		for _, x := range split(s.rushes) {
+			r, err := sim.ParseRush(x)
+			if err != nil {
+				return c, s.wrong("rush", err)
+			}
+			c.Rushes = append(c.Rushes, r)
 		}
 	}
 	if err := c.Complete(); err != nil {
@@ -195,17 +254,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) error {
 	if err := writeSeries(dir, report.Series); err != nil {
 		return fail(ExitFailed, err)
 	}
-	host, _ := os.Hostname() // an unnamed host is recorded as such
-	version, commit := buildVersion()
-	provenance, err := json.MarshalIndent(results.Provenance{
-		Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Model: cpuModel()},
-		Time: clock.Wall{}.Now().UTC(), Commit: commit, Command: commandLine(ctx),
-		Versions: map[string]string{"quotabench": version, "go": runtime.Version()},
-	}, "", "  ")
-	if err != nil {
-		return fail(ExitFailed, err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "provenance.json"), append(provenance, '\n'), 0o644); err != nil {
+	if err := writeProvenance(ctx, dir); err != nil {
 		return fail(ExitFailed, err)
 	}
 	if err := writeReport(stdout, stderr, dir, file); err != nil {
@@ -213,64 +262,4 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) error {
 	}
 	fmt.Fprintln(stderr, "beside them: series.json, series.csv, a plot of each series, and provenance.json")
 	return verdict(file)
-}
-
-// simFile is the record of a simulation. What differs from machine to machine is
-// not in it.
-func simFile(cfg sim.Config, report *sim.Report, skipped map[string]string) results.File {
-	f := results.File{
-		Schema: results.SchemaVersion, Kind: results.Simulated, Seed: cfg.Seed,
-		Stores: results.Stores{
-			Redis:    results.Store{Kind: "embedded", Detail: "table in memory"},
-			Postgres: results.Store{Kind: "model", Detail: "table in memory"},
-		},
-		Workload: workloadRecord(harness.Config{Workload: cfg.Workload, Stream: cfg.Stream, Policy: cfg.Policy}, report.Info),
-		Skipped:  []results.Skipped{}, Runs: report.Runs, Interrupted: report.Interrupted,
-	}
-	t := cfg.Topology
-	f.Workload.Notes = []string{}
-	f.Workload.Notes = append(f.Workload.Notes, report.Info.Notes...)
-	where := "a Redis in each"
-	if t.SharedRedis {
-		where = "one Redis, in the first"
-	}
-	f.Workload.Notes = append(f.Workload.Notes,
-		fmt.Sprintf("virtual time from %s; regions %s with %d of the application's instances each, %s; PostgreSQL in the first",
-			cfg.Start.UTC().Format(time.RFC3339), strings.Join(t.Regions, ", "), t.Instances, where))
-	if len(t.Skew) > 0 {
-		f.Workload.Notes = append(f.Workload.Notes, fmt.Sprintf("instances' clocks are ahead by %v", t.Skew))
-	}
-	for _, name := range slices.Sorted(maps.Keys(skipped)) {
-		f.Skipped = append(f.Skipped, results.Skipped{Strategy: name, Reason: skipped[name]})
-	}
-	return f
-}
-
-// writeSeries writes how the runs developed.
-func writeSeries(dir string, series []sim.Series) error {
-	write := func(name string, b []byte, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(dir, name), b, 0o644)
-	}
-	b, err := sim.JSON(series)
-	if err := write("series.json", b, err); err != nil {
-		return err
-	}
-	b, err = sim.CSV(series)
-	if err := write("series.csv", b, err); err != nil {
-		return err
-	}
-	for i := range series {
-		svg, png, err := series[i].Plot()
-		name := "series-" + strings.NewReplacer(":", "_", ",", "_", "=", "-", "/", "-").Replace(series[i].Strategy)
-		if err := write(name+".svg", svg, err); err != nil {
-			return err
-		}
-		if err := write(name+".png", png, err); err != nil {
-			return err
-		}
-	}
-	return nil
 }

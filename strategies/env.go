@@ -33,6 +33,9 @@ type Env struct {
 	// Instance counts from 0 to Instances-1.
 	Instance, Instances int
 	Region              string
+	// Subjects is how many subjects the run has, where that is known to be few; 0
+	// where it is not. It may bound memory that is made for many, and nothing else.
+	Subjects int
 	// Options are complete: every option of the strategy's Meta has a value.
 	Options Options
 	// Wake asks for a round of the named job as soon as the clock in force
@@ -111,6 +114,15 @@ func (s *Shared) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.m)
+}
+
+// All passes every value to f.
+func (s *Shared) All(f func(value any)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.m {
+		f(v)
+	}
 }
 
 // SharedValue returns the value of that name, made by the first instance to ask

@@ -42,6 +42,13 @@ type Viewer interface {
 	Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error)
 }
 
+// Screener has a tier in process that knows nothing but who has used up a quota,
+// and rejects them.
+type Screener interface {
+	// Screens reports whether the tier holds s now. It asks no store.
+	Screens(s quota.Subject) bool
+}
+
 // Grant is one subject's state as an operator would set it up.
 type Grant struct {
 	Subject quota.Subject

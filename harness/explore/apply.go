@@ -22,9 +22,13 @@ func (w *world) apply(c choice) error {
 	if err := w.do(c); err != nil {
 		return err
 	}
+	if w.err == nil && w.lacking != nil {
+		w.err = w.lacking()
+	}
 	if w.err != nil {
 		return w.err
 	}
+	w.screen()
 	if w.recording {
 		w.line.At = w.s.Now().Sub(w.start)
 		w.line.InUse = w.truth.inUse
@@ -65,7 +69,6 @@ func (w *world) do(c choice) error {
 		if m.client != nil || op.Kind != sched.Idle {
 			return errMisfit
 		}
-		m.prompts++
 		m.Job().Prompt()
 		w.s.Step(m.Actor)
 	case stepActor:
@@ -185,10 +188,15 @@ func (w *world) observe(e sched.Event) {
 }
 
 // remember has an actor see what is in memory before it goes on: with the replies
-// it was given, that is all that its own variables can depend on.
+// it was given, that is all that its own variables can depend on. What only
+// statements of the model reach is seen by those alone.
 func (w *world) remember(m *member) {
-	if m.in.members > 1 || w.shared.Len() > 0 {
-		fingerprint(&m.history, m.in.strategy)
+	var without *strategies.Shared
+	if w.sel.NeedsStore(strategies.NeedSource) && m.Op().Kind != sched.SQL {
+		without = w.shared
+	}
+	if m.in.members > 1 || without == nil && w.shared.Len() > 0 {
+		w.memory.hash(&m.history, m.in.strategy, m.client != nil, without)
 	}
 }
 
@@ -211,7 +219,7 @@ func (w *world) state() (digest, error) {
 	}
 	for _, in := range w.instances {
 		d.num(uint64(in.lives))
-		fingerprint(&d, in.strategy)
+		w.memory.hash(&d, in.strategy, false, nil)
 	}
 	for _, m := range w.actors {
 		// Who has returned has no variables any more, and a job has none between
@@ -220,7 +228,9 @@ func (w *world) state() (digest, error) {
 			d.fold(m.history)
 		}
 		d.truth(m.Done())
-		d.num(uint64(m.prompts))
+		if j := m.Job(); j != nil && j.Every() > 0 {
+			d.num(uint64(max(0, w.cfg.JobRounds-j.Rounds))) // that may still begin
+		}
 	}
 	u := w.used
 	for _, n := range []int{u.crash, u.lost, u.retry, u.outage, u.evict, u.tick, int(u.synced)} {

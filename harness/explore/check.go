@@ -41,6 +41,15 @@ func (w *world) check(n *normal, wanted map[Property]bool) ([]breach, error) {
 	if wanted[Stuck] && len(stuck) > 0 {
 		out = append(out, breach{Stuck, strings.Join(stuck, "; "), 0})
 	}
+	if wanted[Forgotten] && !w.truth.crossed && w.truth.inUse >= w.cfg.Policy.Limit {
+		for _, in := range w.instances {
+			if in.forgot {
+				out = append(out, breach{Forgotten, fmt.Sprintf("instance %d has forgotten who has %d of %d %s in use",
+					in.index, w.truth.inUse, w.cfg.Policy.Limit, w.cfg.Policy.Unit), 0})
+				break
+			}
+		}
+	}
 	if wanted[Guarantee] && (leak > 0 || atRest && w.truth.rejected > 0) {
 		out = w.checkGuarantee(out)
 	}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -42,7 +43,7 @@ const (
 // String is the form that a token holds.
 func (c choice) String() string {
 	if c.kind == evictKey {
-		return string(rune(c.kind)) + c.key
+		return string(rune(c.kind)) + url.QueryEscape(c.key) // keys may hold blanks
 	}
 	return string(rune(c.kind)) + strconv.Itoa(c.id)
 }
@@ -53,7 +54,11 @@ func parseChoice(s string) (choice, error) {
 	}
 	c := choice{kind: choiceKind(s[0])}
 	if c.kind == evictKey {
-		c.key = s[1:]
+		key, err := url.QueryUnescape(s[1:])
+		c.key = key
+		if err != nil || c.String() != s {
+			return choice{}, fmt.Errorf("step %q names no key", s)
+		}
 		return c, nil
 	}
 	if !strings.ContainsRune("spkilrot", rune(c.kind)) {
@@ -64,5 +69,8 @@ func parseChoice(s string) (choice, error) {
 		return choice{}, fmt.Errorf("step %q names nobody", s)
 	}
 	c.id = n
+	if c.String() != s {
+		return choice{}, fmt.Errorf("step %q is written in another way", s)
+	}
 	return c, nil
 }

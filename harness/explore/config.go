@@ -1,11 +1,13 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/stores"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -31,13 +33,16 @@ type Config struct {
 	Instances int
 	// Skew of each instance's clock ahead of virtual time; missing ones are 0.
 	Skew []time.Duration
+	// Seed of the strategies' own random numbers; 0 means 1.
+	Seed uint64
 	// Faults that may happen, each at most Times times in one schedule, clock
 	// ticks one time more.
 	Faults []strategies.Fault
 	// Times is how often each fault may happen. Default 1.
 	Times int
-	// JobRounds is how often each periodic job may start at a moment of its own
-	// choosing, as its period's phase is anybody's. 0 means once, negative never.
+	// JobRounds is how many rounds of a periodic job there must have been for no
+	// further one to start at a moment of its own choosing, as its period's phase is
+	// anybody's. Whoever wakes it starts more. 0 means one, negative none.
 	JobRounds int
 	// Properties to look for; empty means all of [Properties].
 	Properties []Property
@@ -45,12 +50,18 @@ type Config struct {
 	MaxStates int
 	// MaxSchedules bounds an enumeration. Default 5,000,000.
 	MaxSchedules int64
+	// Postgres is the server that strategies which are SQL are explored on, in a
+	// schema that is made for it and goes with it.
+	Postgres *stores.Postgres
 }
 
 // Limits of what one exploration accepts: more would never end.
 const (
-	maxClients = 16
+	MaxClients = 16
+	MaxTimes   = 16
 	maxActions = 16
+	// maxSubject bounds a subject's units: Lua and JavaScript count no further.
+	maxSubject = 1 << 53
 )
 
 // supported lists the faults that can be injected here.
@@ -58,6 +69,9 @@ var supported = []strategies.Fault{
 	strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry,
 	strategies.FaultClock, strategies.FaultEviction, strategies.FaultOutage,
 }
+
+// Faults lists the faults that can be injected.
+func Faults() []strategies.Fault { return slices.Clone(supported) }
 
 // ParseFaults reads a comma-separated list of faults, or "all".
 func ParseFaults(list string) ([]strategies.Fault, error) {
@@ -84,17 +98,37 @@ func ParseFaults(list string) ([]strategies.Fault, error) {
 	return out, nil
 }
 
-// complete fills in defaults and reports the first thing that does not fit.
+// UnfitError says that a strategy cannot be explored in the way that is asked for.
+type UnfitError struct{ Err error }
+
+func (e *UnfitError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *UnfitError) Unwrap() error { return e.Err }
+
+// complete fills in defaults and reports the first thing that does not fit, as an
+// [UnfitError].
 func (c Config) complete(sel strategies.Selection) (Config, error) {
+	c, err := c.fit(sel)
+	if err != nil {
+		err = &UnfitError{err}
+	}
+	return c, err
+}
+
+func (c Config) fit(sel strategies.Selection) (Config, error) {
 	if why, ok := sel.Excluded[strategies.ModeExplore]; ok {
 		return c, fmt.Errorf("strategy %s cannot be explored: %s", sel.Name, why)
 	}
-	if sel.NeedsStore(strategies.NeedPostgres) {
-		return c, fmt.Errorf("strategy %s cannot be explored: its statements run on a PostgreSQL server, where they cannot be parked yet", sel.Name)
+	if OnPostgres(sel) {
+		if err := c.fitPostgres(sel); err != nil {
+			return c, err
+		}
 	}
 	setDefault(&c.Clients, 2)
 	setDefault(&c.Times, 1)
 	setDefault(&c.JobRounds, 1)
+	c.Seed = cmp.Or(c.Seed, 1)
 	setDefault(&c.MaxStates, 200_000)
 	setDefault(&c.MaxSchedules, 5_000_000)
 	if c.Policy.Name == "" {
@@ -115,14 +149,18 @@ func (c Config) complete(sel strategies.Selection) (Config, error) {
 		c.Properties = Properties()
 	}
 	switch {
-	case c.Clients < 1 || c.Clients > maxClients:
-		return c, fmt.Errorf("%d clients: give 1 to %d", c.Clients, maxClients)
+	case c.Clients < 1 || c.Clients > MaxClients:
+		return c, fmt.Errorf("%d clients: give 1 to %d", c.Clients, MaxClients)
 	case c.Instances < 1 || c.Instances > c.Clients:
 		return c, fmt.Errorf("%d instances for %d clients: give 1 to %d", c.Instances, c.Clients, c.Clients)
 	case len(c.Scripts) > c.Clients:
-		return c, fmt.Errorf("%d scripts for %d clients", len(c.Scripts), c.Clients)
-	case c.Limit < 0 || c.Used < 0 || c.Times < 0:
-		return c, fmt.Errorf("limit, used units and times cannot be negative")
+		return c, fmt.Errorf("%d scripts for %d clients: give at most one per client", len(c.Scripts), c.Clients)
+	case len(c.Skew) > c.Instances:
+		return c, fmt.Errorf("%d clocks for %d instances: give at most one per instance", len(c.Skew), c.Instances)
+	case c.Limit < 0 || c.Used < 0 || c.Limit > maxSubject || c.Used > maxSubject:
+		return c, fmt.Errorf("a limit of %d units of which %d are used: give 0 to %d", c.Limit, c.Used, int64(maxSubject))
+	case c.Times < 1 || c.Times > MaxTimes || c.JobRounds > MaxTimes:
+		return c, fmt.Errorf("faults and rounds of jobs happen 1 to %d times", MaxTimes)
 	}
 	for _, s := range c.Scripts {
 		if err := s.validate(sel.Meta); err != nil {
@@ -150,7 +188,8 @@ func setDefault[T int | int64](v *T, d T) {
 // script of client i.
 func (c *Config) script(i int) Script { return c.Scripts[min(i, len(c.Scripts)-1)] }
 
-// roomForAllButOne is the limit at which the last of the takes does not fit.
+// roomForAllButOne is the limit at which the last of the takes does not fit
+// beside the units that are in use already.
 func (c *Config) roomForAllButOne() int64 {
 	var asked, least int64
 	for i := range c.Clients {
@@ -164,7 +203,7 @@ func (c *Config) roomForAllButOne() int64 {
 			}
 		}
 	}
-	return max(asked-least, least, 1)
+	return c.Used + max(asked-least, least, 1)
 }
 
 func (c *Config) has(f strategies.Fault) bool { return slices.Contains(c.Faults, f) }

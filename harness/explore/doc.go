@@ -16,6 +16,12 @@
 // been answered are. Clients that have not started and do the same are interchangeable: the first
 // goes first. [Enumerate] does neither and counts every schedule.
 //
+// Strategies that are SQL run on a PostgreSQL server instead: a step is one
+// statement, BEGIN and COMMIT among them, and a client whose statement waits for a
+// lock takes none until it is let go on. All schedules are run to their ends there,
+// and none is left out because of a state: what a server holds cannot be hashed.
+// Deadlocks and serialization failures are counted and shown in [OnServer].
+//
 // What may be claimed from a search that finds nothing is in [Result.Claim]. The
 // share of schedules that leak is a share and no probability.
 //

@@ -22,7 +22,7 @@ func (w *world) enabled(out []choice, symmetric bool) []choice {
 			switch {
 			case m.Ready():
 				out = append(out, choice{kind: stepActor, id: id})
-			case m.Job().Every() > 0 && m.prompts < w.cfg.JobRounds:
+			case m.Job().Every() > 0 && m.Job().Rounds < w.cfg.JobRounds:
 				out = append(out, choice{kind: promptJob, id: id})
 			}
 			continue

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/quotabench/quotabench/internal/sched"
@@ -23,6 +22,8 @@ type Census struct {
 	Shortest *Finding `json:"shortest,omitempty"`
 	// Complete is false where a bound or an interruption ended it.
 	Complete bool `json:"complete"`
+
+	OnServer
 }
 
 // String says what was counted, in one line.
@@ -45,13 +46,10 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 	if err != nil {
 		return nil, err
 	}
-	st, err := newEmbedded(start)
-	if err != nil {
-		return nil, err
+	if OnPostgres(sel) {
+		return enumeratePostgres(ctx, sel, cfg)
 	}
-	w := newWorld(sel, cfg, st, start)
-	c, err := w.enumerate(ctx)
-	return c, errors.Join(err, st.close())
+	return explored(sel, cfg, func(w *world) (*Census, error) { return w.enumerate(ctx) })
 }
 
 func (w *world) enumerate(ctx context.Context) (*Census, error) {

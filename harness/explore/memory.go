@@ -4,6 +4,7 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -24,6 +25,9 @@ import (
 type memory struct {
 	d    *digest
 	seen map[unsafe.Pointer]bool
+	// caller is set for what a caller can have seen, to which flags that only jobs
+	// look at do not belong.
+	caller bool
 }
 
 var (
@@ -32,19 +36,52 @@ var (
 	given      = map[reflect.Type]bool{
 		reflect.TypeFor[*strategies.Model](): true, reflect.TypeFor[*quota.Policy](): true,
 		reflect.TypeFor[*time.Location](): true, reflect.TypeFor[*strategies.Shared](): true,
-		reflect.TypeFor[*redis.Script](): true,
+		reflect.TypeFor[*redis.Script](): true, reflect.TypeFor[strategies.Tally](): true,
 	}
+	flagType = reflect.TypeFor[strategies.Flag]()
+	// known holds what isGiven has found: asking a type for its methods takes longer
+	// than all the rest.
+	known sync.Map
 )
 
 // foreign are packages whose values do not belong to a strategy.
 var foreign = []string{"/internal/sched", "github.com/jackc/", "github.com/redis/", "sync"}
 
 func fingerprint(d *digest, s strategies.Strategy) {
-	m := memory{d: d, seen: map[unsafe.Pointer]bool{}}
+	m := memory{}
+	m.hash(d, s, false, nil)
+}
+
+// hash folds an instance into d, but for the values of without. A memory serves
+// any number of instances, one after the other.
+func (m *memory) hash(d *digest, s strategies.Strategy, caller bool, without *strategies.Shared) {
+	if m.seen == nil {
+		m.seen = map[unsafe.Pointer]bool{}
+	}
+	clear(m.seen)
+	if without != nil {
+		without.All(m.leaveOut)
+	}
+	m.d, m.caller = d, caller
 	m.walk(reflect.ValueOf(s))
 }
 
+func (m *memory) leaveOut(value any) {
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Map || v.Kind() == reflect.Pointer {
+		m.seen[v.UnsafePointer()] = true
+	}
+}
+
 func isGiven(t reflect.Type) bool {
+	if is, ok := known.Load(t); ok {
+		return is.(bool)
+	}
+	is := findGiven(t)
+	known.Store(t, is)
+	return is
+}
+
+func findGiven(t reflect.Type) bool {
 	if given[t] || t.Implements(clientType) || t.Implements(clockType) {
 		return true
 	}
@@ -80,7 +117,7 @@ func (m *memory) walk(v reflect.Value) {
 	case reflect.Interface, reflect.Pointer:
 		m.follow(v)
 	case reflect.Struct:
-		if isGiven(v.Type()) {
+		if isGiven(v.Type()) || m.caller && v.Type() == flagType {
 			return
 		}
 		if load := loader(v); load.IsValid() {
@@ -150,10 +187,13 @@ func (m *memory) list(v reflect.Value) {
 
 // entries hashes a map in no order.
 func (m *memory) entries(v reflect.Value) {
+	if m.seen[v.UnsafePointer()] {
+		return
+	}
 	var sum digest
 	for it := v.MapRange(); it.Next(); {
 		var d digest
-		one := memory{d: &d, seen: m.seen}
+		one := memory{d: &d, seen: m.seen, caller: m.caller}
 		one.walk(it.Key())
 		one.walk(it.Value())
 		sum.a += d.a

@@ -30,11 +30,14 @@ const (
 	// Negative: a stored number is below zero that is not where the clients come
 	// one after the other and nothing fails.
 	Negative Property = "negative"
+	// Forgotten: a tier that rejects those who have used up their quota has let
+	// somebody go who still has.
+	Forgotten Property = "forgotten"
 	// Stuck: clients wait for something that cannot come.
 	Stuck Property = "stuck"
 )
 
-var properties = []Property{Leak, Guarantee, FalseReject, Drift, TTL, Stranded, Negative, Stuck}
+var properties = []Property{Leak, Guarantee, FalseReject, Drift, TTL, Stranded, Negative, Forgotten, Stuck}
 
 // Properties returns all of them, the weightiest first.
 func Properties() []Property { return slices.Clone(properties) }

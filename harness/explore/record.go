@@ -20,6 +20,9 @@ type Step struct {
 	// Actor who took the step, and its column; -1 for clock, store and instances.
 	Actor  string `json:"actor"`
 	Column int    `json:"column"`
+	// Store that the step is about: "redis", "model" for the database of record, or
+	// empty.
+	Store string `json:"store,omitempty"`
 	// Fault that was injected, if any.
 	Fault string `json:"fault,omitempty"`
 	// Command and what it answered. Where effect and reply are two steps, the
@@ -68,6 +71,9 @@ func (w *world) describe(m *member, e sched.Event) {
 	if l == nil || l.Column != m.ID || e.Outcome == sched.Killed {
 		return
 	}
+	if at := storeName(e.Op); at != "" {
+		l.Store = at
+	}
 	text, reply := e.Op.String(), ""
 	switch {
 	case e.Op.Kind == sched.Start:
@@ -99,6 +105,22 @@ func (w *world) describe(m *member, e sched.Event) {
 	}
 	if reply != "" {
 		l.Reply = reply
+	}
+}
+
+// storeName is where an operation happens.
+func storeName(op sched.Op) string {
+	kind := op.Kind
+	if kind == sched.Reply {
+		kind = op.ReplyTo()
+	}
+	switch kind {
+	case sched.Command, sched.Transaction:
+		return "redis"
+	case sched.SQL:
+		return "model"
+	default:
+		return ""
 	}
 }
 

@@ -55,16 +55,3 @@ func TestSQLIsRefusedWithTheReason(t *testing.T) {
 		}
 	}
 }
-
-func FuzzReplayToken(f *testing.F) {
-	r, err := explore.Run(f.Context(), choose(f, "check-then-set"), explore.Config{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(r.Findings[0].Token)
-	f.Add("qb1.")
-	f.Add("")
-	f.Fuzz(func(t *testing.T, token string) {
-		_, _ = explore.Replay(t.Context(), token, nil) // must not panic
-	})
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ type Replayed struct {
 	// Leak in units, and what the store was.
 	Leak  int64  `json:"leak_units"`
 	Store string `json:"store"`
+	// Same is set where every reply and every verdict was that of the embedded store.
+	Same bool `json:"same_replies"`
 	// Notes say in what this store differs from the one that was searched.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -40,7 +43,7 @@ func Replay(ctx context.Context, token string, server *stores.Redis) (*Replayed,
 	if err != nil {
 		return nil, err
 	}
-	sel, cfg, err := t.config()
+	sel, cfg, err := t.config(nil)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
@@ -50,17 +53,28 @@ func Replay(ctx context.Context, token string, server *stores.Redis) (*Replayed,
 	}
 	w := newWorld(sel, cfg, mem, start)
 	normal, err := w.baseline()
-	if err == nil && server == nil {
-		r, err := w.replay(path, t.Property, normal)
-		if r != nil {
-			r.Store = "embedded"
-		}
-		return r, errors.Join(err, mem.close())
+	var here *Replayed
+	if err == nil {
+		here, err = w.replay(path, t.Property, normal)
 	}
 	if err := errors.Join(err, mem.close()); err != nil {
 		return nil, err
 	}
-	return replayOn(ctx, server, t, sel, cfg, path, normal)
+	if server == nil {
+		here.Store, here.Same = "the embedded Redis", true
+		return here, nil
+	}
+	there, err := replayOn(ctx, server, t, sel, cfg, path, normal)
+	if err != nil {
+		return nil, err
+	}
+	there.Same = slices.EqualFunc(there.Finding.Steps, here.Finding.Steps, func(a, b Step) bool {
+		return a.Reply == b.Reply && a.Outcome == b.Outcome && a.InUse == b.InUse
+	})
+	if !there.Same {
+		there.Notes = append(there.Notes, "not every reply is the one that the embedded store gives")
+	}
+	return there, nil
 }
 
 func replayOn(ctx context.Context, server *stores.Redis, t ticket, sel strategies.Selection, cfg Config, path []choice, normal *normal) (*Replayed, error) {
@@ -76,8 +90,10 @@ func replayOn(ctx context.Context, server *stores.Redis, t ticket, sel strategie
 	w := newWorld(sel, cfg, live, now)
 	r, err := w.replay(path, t.Property, normal)
 	if r != nil {
-		r.Store = string(server.Info().Kind) + " " + server.Info().Version
-		r.Notes = append(r.Notes, "keys expire by being deleted when virtual time says so; the server's own TIME does not move")
+		r.Store = fmt.Sprintf("Redis %s (%s)", server.Info().Version, server.Info().Kind)
+		if w.used.tick > 0 {
+			r.Notes = append(r.Notes, "keys expire by being deleted when virtual time says so; the server's own TIME does not move")
+		}
 	}
 	return r, errors.Join(err, live.close())
 }
@@ -86,6 +102,9 @@ func replayOn(ctx context.Context, server *stores.Redis, t ticket, sel strategie
 func (w *world) replay(path []choice, p Property, n *normal) (*Replayed, error) {
 	res := &Result{Findings: []Finding{{Property: p, path: path}}}
 	if _, err := w.finish(res); err != nil {
+		if errors.Is(err, errMisfit) {
+			err = fmt.Errorf("%w: %w", ErrToken, errMisfit)
+		}
 		return nil, err
 	}
 	r := &Replayed{Strategy: w.sel.String(), Policy: w.cfg.Policy.Name, Property: p, Finding: &res.Findings[0]}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/quota"
@@ -21,6 +22,9 @@ type Result struct {
 	// Times is how often each fault may happen in one schedule.
 	Times      int        `json:"times"`
 	Properties []Property `json:"properties"`
+	// JobRounds is how often each periodic job may start at a moment of its own
+	// choosing; 0 where there is none.
+	JobRounds int `json:"job_rounds"`
 	// Split is set where effect and reply are two steps.
 	Split bool `json:"split_replies"`
 
@@ -36,11 +40,15 @@ type Result struct {
 	// had, or had found one schedule for each property.
 	Capped string `json:"capped,omitempty"`
 
+	OnServer
+
 	policy quota.Policy
 }
 
 // Finding is a schedule that breaks a property.
 type Finding struct {
+	Strategy string   `json:"strategy"`
+	Policy   string   `json:"policy"`
 	Property Property `json:"property"`
 	Detail   string   `json:"detail"`
 	// Units by which it is broken, where it has any; drift may be negative.
@@ -64,6 +72,9 @@ func (w *world) newResult() *Result {
 	}
 	if r.Faults == nil {
 		r.Faults = []strategies.Fault{}
+	}
+	if slices.ContainsFunc(w.actors, func(m *member) bool { return m.client == nil && m.Job().Every() > 0 }) {
+		r.JobRounds = max(0, w.cfg.JobRounds)
 	}
 	for _, s := range w.cfg.Scripts {
 		r.Scripts = append(r.Scripts, s.String())
@@ -94,7 +105,7 @@ func (r *Result) Claim() string {
 	}
 	what := strings.Join(clean, ", ")
 	if r.Capped != "" {
-		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps (ended by %s)", what, r.Runs, r.Depth, r.Capped)
+		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps; the search was not complete (%s)", what, r.Runs, r.Depth, r.Capped)
 	}
 	faults := "no fault"
 	if len(r.Faults) > 0 {
@@ -108,6 +119,13 @@ func (r *Result) Claim() string {
 		}
 		faults = "at most " + strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s: broken by no schedule of %d clients (%s) on %d instances with %s, at command granularity, given this store and client code that is a function of its replies",
-		what, r.Clients, strings.Join(r.Scripts, "; "), r.Instances, faults)
+	if r.JobRounds > 0 {
+		faults += fmt.Sprintf(" and %d x each periodic job", r.JobRounds)
+	}
+	steps, store := "command", "this store"
+	if r.Store != "" {
+		steps, store = "statement", r.Store
+	}
+	return fmt.Sprintf("%s: broken by no schedule of %s (%s) on %s with %s, at %s granularity, given %s and client code that is a function of its replies",
+		what, plural(r.Clients, "client"), strings.Join(r.Scripts, "; "), plural(r.Instances, "instance"), faults, steps, store)
 }

@@ -83,14 +83,17 @@ func ParseScripts(text string) ([]Script, error) {
 	return out, nil
 }
 
+// maxUnits bounds what one action asks for, so that no sum of them overflows.
+const maxUnits = 1 << 40
+
 func (s Script) validate(m *strategies.Meta) error {
 	if len(s) == 0 || len(s) > maxActions {
 		return fmt.Errorf("a script of %d actions: give 1 to %d", len(s), maxActions)
 	}
 	for i, a := range s {
 		switch {
-		case a.Kind == Take && a.Units < 1:
-			return fmt.Errorf("a take of %d units", a.Units)
+		case a.Kind == Take && a.Units < 1 || a.Units < 0 || a.Units > maxUnits:
+			return fmt.Errorf("a %s of %d units: give at most %d", a.Kind, a.Units, int64(maxUnits))
 		case a.Kind != Take && i == 0:
 			return fmt.Errorf("script %q begins with a %s: there is nothing to settle yet", s, a.Kind)
 		case a.Kind == Refund && !m.GivesBack:

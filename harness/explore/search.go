@@ -25,13 +25,10 @@ func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	st, err := newEmbedded(start)
-	if err != nil {
-		return nil, err
+	if OnPostgres(sel) {
+		return runPostgres(ctx, sel, cfg)
 	}
-	w := newWorld(sel, cfg, st, start)
-	res, err := w.search(ctx)
-	return res, errors.Join(err, st.close())
+	return explored(sel, cfg, func(w *world) (*Result, error) { return w.search(ctx) })
 }
 
 // node is a state that was reached, by the step that led to it.
@@ -68,7 +65,7 @@ func (w *world) search(ctx context.Context) (*Result, error) {
 	for at := 0; at < len(nodes) && len(wanted) > 0; at++ {
 		for _, c := range nodes[at].next {
 			if ctx.Err() != nil {
-				res.Capped = "interrupted"
+				res.Capped, res.States = "interrupted", len(nodes)
 				return w.finish(res)
 			}
 			path = append(pathTo(nodes, at, path[:0]), c)
@@ -153,7 +150,7 @@ func (w *world) finish(res *Result) (*Result, error) {
 		if err != nil || !slices.Equal(first, second) {
 			return nil, fmt.Errorf("%w: the schedule of the %s went differently when it was run again", ErrNotDeterministic, f.Property)
 		}
-		f.Steps = first
+		f.Strategy, f.Policy, f.Steps = w.sel.String(), w.cfg.Policy.Name, first
 		f.Columns = w.columns()
 		f.Faults = w.happened()
 		f.Token = w.token(f.path, f.Property)

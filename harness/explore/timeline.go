@@ -8,10 +8,12 @@ import (
 	"strings"
 )
 
-// Width of a timeline in characters, and the narrowest column that reads well.
+// Geometry of a timeline, in characters.
 const (
 	timelineWidth = 120
-	leastColumn   = 14
+	stepWidth     = 4
+	leastColumn   = 14 // the narrowest column that reads well
+	columnGap     = 2
 )
 
 // WriteTimeline writes a finding as a table: a line per step, a column per actor
@@ -19,50 +21,85 @@ const (
 func WriteTimeline(w io.Writer, f *Finding) error {
 	out := bufio.NewWriter(w)
 	cols := f.actors()
-	const stepWidth, truthWidth = 4, 12
-	names := append([]string{"step"}, make([]string, 0, len(cols)+1)...)
-	widths := []int{stepWidth}
-	room := timelineWidth - stepWidth - truthWidth - 2*(len(cols)+1)
-	each := max(room/max(len(cols), 1), leastColumn)
-	for _, c := range cols {
-		names = append(names, f.Columns[c])
-		widths = append(widths, each)
+	truth := len("in use")
+	for _, s := range f.Steps {
+		truth = max(truth, len(s.truth()))
 	}
-	narrow := len(cols)*(leastColumn+2)+stepWidth+truthWidth+2 > timelineWidth
-	if narrow { // too many actors for a column each: one for all, with names
-		names, widths = []string{"step", "who does what"}, []int{stepWidth, timelineWidth - stepWidth - truthWidth - 4}
+	room := timelineWidth - stepWidth - truth - columnGap*(len(cols)+1)
+	// Too many actors for a column each share one, with their names in it.
+	shared := len(cols)*leastColumn > room || len(cols) == 0
+	names, columns := []string{"who does what"}, 1
+	if shared {
+		room = timelineWidth - stepWidth - truth - 2*columnGap
+	} else {
+		names, columns = f.names(cols), len(cols)
 	}
-	names, widths = append(names, "in use"), append(widths, truthWidth)
-	writeRow(out, widths, names)
+	natural := make([]int, columns)
+	for i, n := range names {
+		natural[i] = runes(n)
+	}
+	for _, s := range f.Steps {
+		if at := slices.Index(cols, s.Column); shared {
+			natural[0] = max(natural[0], runes(s.Actor+": "+s.text()))
+		} else if at >= 0 {
+			natural[at] = max(natural[at], runes(s.text()))
+		}
+	}
+	middle := share(natural, room)
+	span := columnGap * (columns - 1)
+	for _, n := range middle {
+		span += n
+	}
+	for _, s := range f.Steps { // what belongs to no column goes across all of them
+		if s.Column < 0 && !shared {
+			need := min(runes(s.across()), room+columnGap*(columns-1))
+			middle[columns-1] += max(0, need-span)
+			span = max(span, need)
+		}
+	}
+	widths := slices.Concat([]int{stepWidth}, middle, []int{truth})
+	writeRow(out, widths, slices.Concat([]string{"step"}, names, []string{"in use"}))
 	rules := make([]string, len(widths))
 	for i, n := range widths {
 		rules[i] = strings.Repeat("-", n)
 	}
 	writeRow(out, widths, rules)
 	for _, s := range f.Steps {
-		cells := make([]string, len(widths))
-		cells[0] = fmt.Sprintf("T%d", s.Number)
-		at := slices.Index(cols, s.Column)
-		text := s.text()
+		at, text := slices.Index(cols, s.Column), s.text()
+		number := fmt.Sprintf("T%d", s.Number)
 		switch {
-		case narrow:
+		case shared:
 			at, text = 0, s.Actor+": "+text
-		case at < 0: // clock, store or instance: wherever there is room
-			at, text = 0, "** "+s.Actor+": "+text
+		case at < 0:
+			writeRow(out, []int{stepWidth, span, truth}, []string{number, s.across(), s.truth()})
+			continue
 		}
-		if at+1 < len(cells)-1 || narrow {
-			cells[at+1] = text
-		}
-		cells[len(cells)-1] = fmt.Sprintf("%d of %d", s.InUse, s.Limit)
-		if s.InUse > s.Limit {
-			cells[len(cells)-1] += " !"
-		}
+		cells := make([]string, len(widths))
+		cells[0], cells[at+1], cells[len(cells)-1] = number, text, s.truth()
 		writeRow(out, widths, cells)
 	}
 	return out.Flush()
 }
 
-// actors are the columns that have a step, in their order; one where only the
+// share gives columns the widths that they would like, and where that is too much
+// the same to all that would like more than that.
+func share(wanted []int, room int) []int {
+	out := slices.Clone(wanted)
+	order := make([]int, len(wanted))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return wanted[a] - wanted[b] })
+	for n, i := range order {
+		out[i] = min(wanted[i], room/(len(order)-n))
+		room -= out[i]
+	}
+	return out
+}
+
+func runes(s string) int { return len([]rune(s)) }
+
+// actors are the columns that have a step, in their order; none where only the
 // clock moves.
 func (f *Finding) actors() []int {
 	var cols []int
@@ -76,12 +113,27 @@ func (f *Finding) actors() []int {
 	return cols
 }
 
+// names are the heads of the columns.
+func (f *Finding) names(cols []int) []string {
+	out := make([]string, len(cols))
+	for i, c := range cols {
+		out[i] = f.Columns[c]
+	}
+	return out
+}
+
+// isClient tells the names of clients from those of jobs.
+func isClient(name string) bool { return len(name) == 1 || strings.HasPrefix(name, "client") }
+
 func columnKey(name string) string {
-	if len(name) == 1 || strings.HasPrefix(name, "client") {
-		return "0" + name
+	if isClient(name) {
+		return fmt.Sprintf("0%3d%s", len(name), name) // client26 after Z
 	}
 	return "1" + name
 }
+
+// glue holds words together that a line should not end between.
+const glue = "\x00"
 
 // text is a step in one cell.
 func (s Step) text() string {
@@ -90,15 +142,29 @@ func (s Step) text() string {
 		parts = append(parts, "!! "+s.Fault)
 	}
 	switch {
+	case strings.HasSuffix(s.Command, ";") && s.Reply != "": // SQL is full of equals signs
+		parts = append(parts, s.Command+glue+s.Reply)
 	case s.Command != "" && s.Reply != "":
-		parts = append(parts, s.Command+" = "+s.Reply)
+		parts = append(parts, s.Command+" ="+glue+s.Reply)
 	case s.Command != "" || s.Reply != "":
 		parts = append(parts, s.Command+s.Reply)
 	}
 	if s.Outcome != "" {
-		parts = append(parts, "-> "+s.Outcome)
+		parts = append(parts, "->"+glue+s.Outcome)
 	}
 	return strings.Join(parts, " ")
+}
+
+// across is a step of nobody who has a column.
+func (s Step) across() string { return "** " + s.Actor + ": " + s.text() }
+
+// truth is what is in use after the step, with a mark where that is too much.
+func (s Step) truth() string {
+	mark := ""
+	if s.InUse > s.Limit {
+		mark = " !"
+	}
+	return fmt.Sprintf("%d of %d%s", s.InUse, s.Limit, mark)
 }
 
 // writeRow writes one row, wrapping cells over several lines.
@@ -117,7 +183,7 @@ func writeRow(out *bufio.Writer, widths []int, cells []string) {
 				text = wrapped[i][l]
 			}
 			b.WriteString(text)
-			b.WriteString(strings.Repeat(" ", max(0, widths[i]-len([]rune(text)))+2))
+			b.WriteString(strings.Repeat(" ", max(0, widths[i]-runes(text))+columnGap))
 		}
 		_, _ = out.WriteString(strings.TrimRight(b.String(), " ") + "\n") // Flush tells
 	}
@@ -126,59 +192,34 @@ func writeRow(out *bufio.Writer, widths []int, cells []string) {
 // wrap breaks text at blanks, and within words that are wider than a column.
 func wrap(text string, width int) []string {
 	var lines []string
-	line := ""
+	line := []rune(nil)
+	flush := func() { lines, line = append(lines, strings.ReplaceAll(string(line), glue, " ")), nil }
 	for _, word := range strings.Fields(text) {
-		for len([]rune(word)) > width {
-			r := []rune(word)
+		r := []rune(word)
+		for len(r) > width {
 			room := width
-			if line != "" {
-				room = width - len([]rune(line)) - 1
+			if len(line) > 0 {
+				room -= len(line) + 1
 			}
-			if room < 4 && line != "" {
-				lines, line = append(lines, line), ""
+			if room < 4 && len(line) > 0 {
+				flush()
 				continue
 			}
-			if line != "" {
-				line += " "
+			if len(line) > 0 {
+				line = append(line, ' ')
 			}
-			lines, line = append(lines, line+string(r[:room])), ""
-			word = string(r[room:])
+			line = append(line, r[:room]...)
+			flush()
+			r = r[room:]
 		}
-		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
-			lines, line = append(lines, line), ""
+		if len(line) > 0 && len(line)+1+len(r) > width {
+			flush()
 		}
-		if line != "" {
-			line += " "
+		if len(line) > 0 {
+			line = append(line, ' ')
 		}
-		line += word
+		line = append(line, r...)
 	}
-	return append(lines, line)
-}
-
-// WriteReport writes what was searched, the timeline of every finding, and what
-// may be claimed of the rest.
-func WriteReport(w io.Writer, r *Result) error {
-	out := bufio.NewWriter(w)
-	how := "one step per command"
-	if r.Split {
-		how = "effect and reply are two steps"
-	}
-	fmt.Fprintf(out, "%s, %s with a limit of %d %s; %d clients on %d instances: %s; %s\n",
-		r.Strategy, r.Policy, r.Limit, r.Unit, r.Clients, r.Instances, strings.Join(r.Scripts, "; "), how)
-	fmt.Fprintf(out, "%d states in %d runs, at most %d steps deep; %d runs met a known state\n", r.States, r.Runs, r.Depth, r.Pruned)
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		fmt.Fprintf(out, "\n%s in %d steps: %s\n", strings.ToUpper(string(f.Property)), len(f.Steps), f.Detail)
-		if err := WriteTimeline(out, f); err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "replay: quotabench explore --replay %s\n", f.Token)
-	}
-	if claim := r.Claim(); claim != "" {
-		fmt.Fprintln(out)
-		for _, line := range wrap(claim, timelineWidth) {
-			fmt.Fprintln(out, line)
-		}
-	}
-	return out.Flush()
+	flush()
+	return lines
 }

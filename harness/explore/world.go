@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/oracle"
@@ -34,8 +35,13 @@ type world struct {
 	fused bool
 	// recording has steps described, for timelines.
 	recording bool
+	// lacking, where not nil, is an error once the store has met a command that it
+	// does not have.
+	lacking func() error
 
 	s         *sched.Scheduler
+	workers   sched.Workers
+	memory    memory
 	shared    *strategies.Shared
 	model     *strategies.Model
 	instances []*instance
@@ -58,10 +64,17 @@ type budget struct {
 // instance is one application instance.
 type instance struct {
 	index    int
+	label    string // that its jobs' names begin with
+	clock    strategies.Clock
+	pcg      *rand.PCG
+	rand     *rand.Rand // over pcg
 	strategy strategies.Strategy
 	jobs     *sched.Jobs
 	members  int
 	lives    int // how often it has ended and started anew
+	// screens is set while a tier of its own rejects the subject; forgot, where the
+	// last step has ended that.
+	screens, forgot bool
 }
 
 // member is an actor with what it belongs to.
@@ -69,42 +82,54 @@ type member struct {
 	*sched.Actor
 	in *instance
 	// client is nil for a job.
-	client  *client
-	prompts int
+	client *client
 	// history stands for the actor's own variables.
 	history digest
 }
 
 type client struct {
 	index   int
+	name    string
+	body    func(ctx context.Context)
 	script  Script
 	m       *member
 	pending int // the operation in flight, or -1
 }
 
 func newWorld(sel strategies.Selection, cfg Config, st store, start time.Time) *world {
-	w := &world{cfg: cfg, sel: sel, store: st, start: start}
+	w := &world{cfg: cfg, sel: sel, store: st, start: start, model: strategies.NewModel(sched.Statement)}
 	w.truth.policy, w.truth.initial = &w.cfg.Policy, cfg.Used
+	w.s = sched.New(sched.Config{Start: start, SplitReplies: w.cfg.split(), Observe: w.observe, Workers: &w.workers})
+	for i := range cfg.Instances {
+		in := &instance{index: i, clock: w.s.Clock(w.skew(i)), pcg: new(rand.PCG)}
+		if cfg.Instances > 1 {
+			in.label = fmt.Sprintf("%d:", i)
+		}
+		in.rand = rand.New(in.pcg) //nolint:gosec // has to repeat
+		w.instances = append(w.instances, in)
+	}
+	for i := range cfg.Clients {
+		c := &client{index: i, name: clientName(i), script: w.cfg.script(i)}
+		c.body = func(ctx context.Context) { w.run(ctx, c) }
+		w.clients = append(w.clients, c)
+	}
 	return w
 }
 
 // begin makes a fresh run. Every run begins the same.
 func (w *world) begin() error {
-	w.end()
-	w.s = sched.New(sched.Config{Start: w.start, SplitReplies: w.cfg.split(), Observe: w.observe})
+	w.s.Reset()
 	if err := w.store.reset(w.s); err != nil {
 		return err
 	}
 	w.shared = &strategies.Shared{}
-	w.model = strategies.NewModel(sched.Statement)
-	w.instances, w.clients, w.actors = w.instances[:0], w.clients[:0], w.actors[:0]
+	w.actors = w.actors[:0]
 	w.used, w.err = budget{}, nil
 	w.steps, w.line = nil, nil
 	w.truth.reset(w.start)
 	ctx := context.Background()
-	for i := range w.cfg.Instances {
-		in := &instance{index: i}
-		w.instances = append(w.instances, in)
+	for _, in := range w.instances {
+		in.members, in.lives = 0, 0
 		if err := w.open(ctx, in); err != nil {
 			return err
 		}
@@ -115,39 +140,44 @@ func (w *world) begin() error {
 			return fmt.Errorf("set the subject up: %w", err)
 		}
 	} else if w.cfg.Used > 0 {
-		return fmt.Errorf("strategy %s cannot begin with units used", w.sel.Name)
+		return &UnfitError{fmt.Errorf("strategy %s cannot begin with units used: leave them out", w.sel.Name)}
 	}
 	for _, in := range w.instances {
 		w.startJobs(in, in.index == 0)
 	}
-	for i := range w.cfg.Clients {
-		c := &client{index: i, script: w.cfg.script(i), pending: -1}
-		in := w.instances[i%len(w.instances)]
-		a := w.s.Go(clientName(i), func(ctx context.Context) { w.run(ctx, c) })
-		c.m = w.join(a, in, c)
-		w.clients = append(w.clients, c)
+	for i, c := range w.clients {
+		c.pending = -1
+		c.m = w.join(w.s.Go(c.name, c.body), w.instances[i%len(w.instances)], c)
 	}
 	w.fused = w.canFuse()
 	return nil
 }
 
 func (w *world) open(ctx context.Context, in *instance) error {
-	label := ""
-	if w.cfg.Instances > 1 {
-		label = fmt.Sprintf("%d:", in.index)
-	}
-	in.jobs = w.s.NewJobs(label)
+	in.jobs = w.s.NewJobs(in.label)
+	in.pcg.Seed(w.cfg.Seed, uint64(in.index))
 	env := strategies.Env{
-		Clock: w.s.Clock(w.skew(in.index)), Rand: rand.New(rand.NewPCG(1, uint64(in.index))), //nolint:gosec // has to repeat
+		Clock: in.clock, Rand: in.rand,
 		Redis: w.store.client(), Model: w.model, Shared: w.shared, Prefix: w.store.prefix(),
-		Instance: in.index, Instances: w.cfg.Instances, Options: w.sel.Options, Wake: in.jobs.Wake,
+		Instance: in.index, Instances: w.cfg.Instances, Subjects: 1, Options: w.sel.Options, Wake: in.jobs.Wake,
 	}
 	s, err := w.sel.Open(ctx, env)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", w.sel, err)
 	}
 	in.strategy = s
+	in.screens, in.forgot = false, false
 	return nil
+}
+
+// screen looks at the tiers that only know who is over quota.
+func (w *world) screen() {
+	for _, in := range w.instances {
+		if s, ok := in.strategy.(strategies.Screener); ok {
+			now := s.Screens(subject)
+			in.screens, in.forgot = now, in.screens && !now
+		}
+	}
 }
 
 func (w *world) skew(instance int) time.Duration {
@@ -174,16 +204,21 @@ func (w *world) startJobs(in *instance, singletons bool) {
 }
 
 func (w *world) join(a *sched.Actor, in *instance, c *client) *member {
-	m := &member{Actor: a, in: in, client: c}
+	n := len(w.actors)
+	w.actors = slices.Grow(w.actors, 1)[:n+1]
+	if w.actors[n] == nil {
+		w.actors[n] = &member{}
+	}
+	m := w.actors[n]
+	*m = member{Actor: a, in: in, client: c}
 	in.members++
-	w.actors = append(w.actors, m)
 	return m
 }
 
 // canFuse reports whether a client's start and its first command may be one step:
 // nothing that happens in between could make a difference to it.
 func (w *world) canFuse() bool {
-	if w.cfg.has(strategies.FaultClock) || w.sharesMemory() {
+	if w.cfg.has(strategies.FaultClock) || w.cfg.has(strategies.FaultOutage) || w.sharesMemory() {
 		return false
 	}
 	for _, in := range w.instances {
@@ -209,6 +244,15 @@ func clientName(i int) string {
 
 // run is a client.
 func (w *world) run(ctx context.Context, c *client) {
+	w.perform(ctx, c, func() bool {
+		pause := w.s.Clock(0).NewEvent()
+		pause.Set()
+		return pause.Wait(ctx) == nil
+	})
+}
+
+// perform goes through a client's script. pause reports whether to go on.
+func (w *world) perform(ctx context.Context, c *client, pause func() bool) {
 	var held *quota.Reservation
 	for i, a := range c.script {
 		if i > 0 {
@@ -217,9 +261,7 @@ func (w *world) run(ctx context.Context, c *client) {
 			}
 			// Others may act before the client goes on, also where it is about to
 			// give back what it was just told it has.
-			pause := w.s.Clock(0).NewEvent()
-			pause.Set()
-			if err := pause.Wait(ctx); err != nil {
+			if !pause() {
 				return
 			}
 		}
@@ -308,9 +350,11 @@ func (w *world) settled(c *client, what string, err error) {
 	w.say(what)
 }
 
-// end releases the run.
-func (w *world) end() {
-	if w.s != nil {
-		w.s.Close()
-	}
+// close releases what runs have left.
+func (w *world) close() {
+	w.end()
+	w.workers.Close()
 }
+
+// end releases the run.
+func (w *world) end() { w.s.Reset() }

@@ -37,8 +37,12 @@ func (p *pass) audit(v *oracle.Verdict) {
 	if d.inFlight > 0 {
 		strike("unfinished", results.StrikesCorrectness, "%d requests were not answered within %v of virtual time", d.inFlight, drain)
 	}
-	if share := float64(r.Errors-d.prescribed) / float64(max(r.Issued, 1)); share > maxErrorShare {
+	planned := p.planned(d.history.Events())
+	if share := float64(r.Errors-d.prescribed-planned) / float64(max(r.Issued, 1)); share > maxErrorShare {
 		strike("errors", results.StrikesCorrectness, "%.2g %% of requests ended in an error, the first: %s", 100*share, r.FirstError)
+	}
+	if planned > 0 {
+		strike("planned-errors", results.StrikesNote, "%d requests ended in an error during the planned outage", planned)
 	}
 	if d.prescribed > 0 {
 		strike("prescribed-errors", results.StrikesNote, "%d requests ended in an error that the strategy's source asks for: %s", d.prescribed, r.FirstError)

@@ -8,7 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -38,9 +37,10 @@ func BenchmarkCommands(b *testing.B) {
 				b.Fatal(err)
 			}
 			hash := newTraceHash(0)
-			s := sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Observe: hash.observe})
+			w := newWires(&cfg, hash)
+			s := w.s
 			meta := &strategies.Meta{Name: "none", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil }}
-			st, err := openSite(b.Context(), &cfg, strategies.Selection{Meta: meta}, s)
+			st, err := openSite(b.Context(), &cfg, strategies.Selection{Meta: meta}, w)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/stores"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -39,12 +40,17 @@ type Config struct {
 	// Arrivals of an open loop: "poisson" (default) or "constant". A trace with a
 	// speed arrives as recorded.
 	Arrivals string
+	// Rushes add arrivals to an open loop.
+	Rushes []Rush
 	// Closed makes the loop closed also where the workload's is open.
 	Closed bool
 
 	Topology Topology
 	// RedisNet and PostgresNet are how long the stores take; nil is record 003's.
 	RedisNet, PostgresNet *Network
+
+	// Outages take stores away in mid-run, in all regions. They need a Duration.
+	Outages []harness.Outage
 
 	// Every is the distance between two samples of the series. Default one 288th
 	// of the duration, at least a millisecond; negative takes none.
@@ -116,8 +122,17 @@ func (c *Config) Complete() error {
 		return fmt.Errorf("a duration of %v: give at most ten years", c.Duration)
 	case c.Arrivals != "" && c.Arrivals != "poisson" && c.Arrivals != "constant":
 		return fmt.Errorf("arrivals %q: one of poisson, constant", c.Arrivals)
+	case len(c.Rushes) > 0 && (!open || c.Stream.Speed > 0):
+		return errors.New("a rush adds to the arrivals of an open loop: give a rate")
+	case len(c.Outages) > 0 && c.Duration == 0:
+		return errors.New("an outage needs a duration to be a share of: give --duration")
 	case c.Workload.Boundary && c.Duration == 0:
 		return errors.New("this workload puts the end of a window into the middle of the duration: give one")
+	}
+	for _, r := range c.Rushes {
+		if r.From.Before(c.Start) || c.Duration > 0 && !r.From.Before(c.Start.Add(c.Duration)) {
+			return fmt.Errorf("the rush %v does not begin between the start, %s, and the end of the duration", r, c.Start.UTC().Format(time.RFC3339))
+		}
 	}
 	return c.Topology.complete()
 }

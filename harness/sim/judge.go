@@ -1,15 +1,10 @@
 package sim
 
 import (
-	"context"
-	"fmt"
-	"math/rand/v2"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/oracle"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -31,7 +26,12 @@ func (p *pass) blank() results.Run {
 		Loop: results.ClosedLoop, Workers: c.Workers, Instances: c.Topology.total(),
 		Subjects: workloads.Subjects(p.stream), Requests: c.Requests, DurationNS: int64(c.Duration), Speed: c.Stream.Speed,
 		Popularity: c.Stream.Popularity, Cost: c.Stream.Cost, Fill: c.Stream.Fill, OverQuota: c.Stream.OverQuota,
+		FailShare: c.Stream.FailShare, AbandonShare: c.Stream.AbandonShare, MisjudgedShare: c.Stream.MisjudgedShare,
+		SettleNS: nanos(c.Stream.Settle), HoldNS: nanos(c.Stream.Hold),
 		Stream: workloads.Fingerprint(p.stream, n),
+	}
+	for _, o := range c.Outages {
+		params.Outages = append(params.Outages, o.String())
 	}
 	if p.open() {
 		params.Loop, params.Arrivals = results.OpenLoop, "recorded"
@@ -46,6 +46,15 @@ func (p *pass) blank() results.Run {
 		Workload: c.Workload.Name, Params: params, Repetition: 1, Guarantee: []results.Clause{},
 		Audit: results.Audit{Valid: true, TimingsValid: true, Reasons: []results.Reason{}},
 	}
+}
+
+// nanos is a duration as results hold it.
+func nanos(d *time.Duration) *int64 {
+	if d == nil {
+		return nil
+	}
+	n := int64(*d)
+	return &n
 }
 
 // judge turns a finished pass into its figures.
@@ -130,194 +139,6 @@ func (p *pass) correctness(v *oracle.Verdict) {
 		f.Pct = 100 * float64(v.FalseRejects) / float64(n)
 	}
 	f.Explained = v.Explained()
-}
-
-// rolling judges a run across a boundary once more, as if its windows were
-// rolling ones, and holds the strategy to what it declares of either.
-func (p *pass) rolling(cfg oracle.Config, events []oracle.Event, v *oracle.Verdict) {
-	var other *oracle.Verdict
-	if p.cfg.Workload.Boundary && p.policy.Window.Kind.Tumbling() {
-		span := p.policy.Window.At(cfg.Epoch)
-		cfg.Window = quota.Window{Kind: quota.Rolling, Length: span.End.Sub(span.Start)}
-		o := oracle.Judge(cfg, events)
-		other = &o
-		worst := min(p.policy.Limit, o.Admitted.Units)
-		if o.LeakWorst > 0 {
-			worst = p.policy.Limit + o.LeakWorst
-		}
-		p.run.Rolling = &results.Rolling{
-			WorstUnits: worst, Multiple: float64(worst) / float64(p.policy.Limit), Units: o.LeakUnits, Possible: o.LeakPossible,
-		}
-	}
-	params := strategies.Params{
-		Limit: p.policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Instances: int64(p.cfg.Topology.total()),
-		Offered: v.MaxOffered, SyncPeriod: p.syncPeriod(), Skew: p.cfg.Topology.maxSkew(),
-	}
-	if params.Skew > 0 {
-		own := p.ownClocks(cfg, events)
-		v = &own
-		p.run.Audit.Strike("clocks-differ", results.StrikesNote, fmt.Sprintf(
-			"instances' clocks differ by up to %v: by their own clocks, %d units leaked and %d requests were rejected wrongly",
-			params.Skew, own.LeakUnits, own.FalseRejects))
-	}
-	if t := &p.cfg.Topology; len(t.Regions) > 1 && !t.SharedRedis && p.sel.NeedsStore(strategies.NeedRedis) {
-		if len(p.sel.Guarantee) > 0 {
-			p.run.Audit.Strike("guarantee-not-judged", results.StrikesNote,
-				"what it declares is about one Redis, and here each region counts in its own")
-		}
-		return
-	}
-	for _, c := range p.sel.Guarantee {
-		// A clock that is ahead makes deadlines pass early. Whoever tolerates that is
-		// judged by the clocks that its instances have.
-		if params.Skew > 0 && !slices.Contains(c.Tolerates, strategies.FaultClock) {
-			continue
-		}
-		switch {
-		case c.Applies(p.policy.Window.Kind):
-			p.run.Guarantee = append(p.run.Guarantee, p.clause(c, params, v))
-		case other != nil && slices.Contains(c.Kinds, quota.Rolling):
-			p.run.Guarantee = append(p.run.Guarantee, p.clause(c, params, other))
-		}
-	}
-}
-
-// ownClocks judges the run with every request at the moment that its instance's
-// clock showed, which decides what window it belongs to for the strategy.
-func (p *pass) ownClocks(cfg oracle.Config, events []oracle.Event) oracle.Verdict {
-	cfg.Window = p.policy.Window
-	shifted := slices.Clone(events)
-	for i := range shifted {
-		e := &shifted[i]
-		skew := int64(p.cfg.Topology.skew(int(e.Instance)))
-		e.Call += skew
-		e.Reply += skew
-	}
-	return oracle.Judge(cfg, shifted)
-}
-
-func (p *pass) clause(c strategies.Clause, params strategies.Params, v *oracle.Verdict) results.Clause {
-	r := results.Clause{Property: string(c.Property), Formula: c.Formula, Bound: c.Bound(params)}
-	var exercised bool
-	r.Certain, r.Possible, exercised = v.Broken(c.Property)
-	r.Decide(exercised)
-	return r
-}
-
-// syncPeriod is the longest period of a job.
-func (p *pass) syncPeriod() (d time.Duration) {
-	for _, in := range p.st.instances {
-		if j, ok := in.(strategies.Jobber); ok {
-			for _, job := range j.Jobs() {
-				d = max(d, job.Every)
-			}
-		}
-	}
-	return d
-}
-
-// maxReadings bounds the subjects whose counters are read at rest.
-const maxReadings = 500
-
-// drift reads counters at rest: nothing is in flight, and woken jobs have ended.
-func (p *pass) drift(events []oracle.Event) error {
-	if len(p.d.series.viewers) == 0 || p.sel.Counts == strategies.CountsNothing || p.d.history.Overflowed() {
-		return nil
-	}
-	var starts []int
-	for i := range events {
-		if i == 0 || events[i].Subject != events[i-1].Subject {
-			starts = append(starts, i)
-		}
-	}
-	if len(starts) > maxReadings {
-		rng := rand.New(rand.NewPCG(p.cfg.Seed, 1))
-		rng.Shuffle(len(starts), func(i, j int) { starts[i], starts[j] = starts[j], starts[i] })
-		starts = starts[:maxReadings]
-	}
-	now := p.d.now()
-	w := p.d.windowAt(now)
-	out := &results.Drift{Tiers: []results.TierDrift{}}
-	index := map[string]int{}
-	for _, from := range starts {
-		n := sort.Search(len(events)-from, func(i int) bool { return events[from+i].Subject > events[from].Subject })
-		if err := p.driftOf(events[from:from+n], now, w, out, index); err != nil {
-			return err
-		}
-	}
-	for _, t := range out.Tiers {
-		if abs(t.Units) >= abs(out.Units) {
-			out.Units, out.PctOfLimit, out.PctOfUsage = t.Units, t.PctOfLimit, t.PctOfUsage
-		}
-	}
-	p.run.Drift = out
-	return nil
-}
-
-func (p *pass) driftOf(events []oracle.Event, now int64, w window, out *results.Drift, index map[string]int) error {
-	s := &p.d.truth.subjects[events[0].Subject]
-	initial := s.initial
-	if p.policy.Window.Kind.Tumbling() {
-		if w.index != p.d.truth.first {
-			initial = 0
-		}
-		from := sort.Search(len(events), func(i int) bool { return events[i].Call+p.d.epoch >= w.start })
-		if slices.ContainsFunc(events[:from], func(e oracle.Event) bool { return e.Reply+p.d.epoch >= w.start }) {
-			return nil
-		}
-		events = events[from:]
-	}
-	if p.policy.Window.Kind == quota.Rolling {
-		from := sort.Search(len(events), func(i int) bool { return events[i].Reply+p.d.epoch > now-int64(p.policy.Window.RealLength()) })
-		events, initial = events[from:], 0
-	}
-	at := oracle.Reading{Call: now - p.d.epoch + 1, Reply: now - p.d.epoch + 1}
-	want, surplus, err := oracle.Expected(events, at, p.sel.Counts, initial)
-	if err != nil {
-		return err
-	}
-	for _, v := range p.d.series.viewers {
-		got, err := v.Used(context.Background(), s.name, &p.policy)
-		if err != nil {
-			return fmt.Errorf("read counters: %w", err)
-		}
-		for _, g := range got {
-			name := string(g.Tier)
-			if v.region != "" && g.Tier == quota.TierRedis {
-				name += " " + v.region
-			} else if !v.first {
-				continue
-			}
-			i, ok := index[name]
-			if !ok {
-				i = len(out.Tiers)
-				index[name] = i
-				out.Tiers = append(out.Tiers, results.TierDrift{Tier: name, At: "rest"})
-			}
-			p.addReading(&out.Tiers[i], g, want, surplus)
-		}
-	}
-	return nil
-}
-
-func (p *pass) addReading(t *results.TierDrift, g quota.Reading, want, surplus oracle.Interval) {
-	t.Readings++
-	t.Surplus += surplus.Lo
-	drift := want.Distance(g.Units)
-	switch {
-	case !g.Known:
-		t.Unknown++
-	case drift != 0:
-		t.Drifting++
-		t.Total += abs(drift)
-		if abs(drift) > abs(t.Units) {
-			t.Units, t.Width, t.PctOfUsage = drift, want.Width(), 0
-			t.PctOfLimit = 100 * float64(drift) / float64(p.policy.Limit)
-			if usage := want.Lo - surplus.Lo; usage > 0 {
-				t.PctOfUsage = 100 * float64(drift) / float64(usage)
-			}
-		}
-	}
 }
 
 func (p *pass) costs() {

@@ -13,21 +13,27 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// wires are the ways from callers to stores. A command takes three steps: its
-// request travels, which is a sleep; it waits and is served, which ends in its
-// effect; its reply travels. The second begins when the first is over, so that
-// a server's queue sees commands in the order in which they arrive and not in
-// which they were sent.
+// wires are the ways from callers to stores. A command's request travels, it
+// waits and is served, which ends in its effect, and its reply travels.
 type wires struct {
-	s     *sched.Scheduler
-	clock strategies.Clock
-	rng   *rand.Rand
+	s   *sched.Scheduler
+	rng *rand.Rand
 	// way that an actor's operation is on, by the actor's number.
 	way []*way
 	// inside is set while a client carries an operation out: what it does
 	// underneath, such as opening a connection, is part of it.
-	inside bool
-	legs   int64
+	inside  bool
+	legs    int64
+	clock   strategies.Clock
+	outages []outage
+}
+
+// newWires makes the wires of a simulation, with its scheduler at their middle.
+func newWires(cfg *Config, hash *traceHash) *wires {
+	w := &wires{rng: rand.New(rand.NewPCG(cfg.Seed, 0x5117)), outages: cfg.outages()}
+	w.s = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe})
+	w.clock = w.s.Clock(0)
+	return w
 }
 
 // way leads from one region to one server.
@@ -38,16 +44,18 @@ type way struct {
 }
 
 // request sends an actor's operation on its way.
-func (w *wires) request(ctx context.Context, a *sched.Actor, to *way) error {
+func (w *wires) request(a *sched.Actor, to *way) {
 	w.legs++
-	if err := w.clock.Sleep(ctx, to.far+to.to.net.Request.draw(w.rng)); err != nil {
-		return err
-	}
 	for len(w.way) <= a.ID {
 		w.way = append(w.way, nil)
 	}
 	w.way[a.ID] = to
-	return nil
+}
+
+// travel is how long a request takes to its store.
+func (w *wires) travel(a *sched.Actor, _ sched.Op) time.Duration {
+	to := w.way[a.ID]
+	return to.far + to.to.net.Request.draw(w.rng)
 }
 
 // latency is what the scheduler asks for.
@@ -77,27 +85,34 @@ func (outer) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements [redis.Hook].
 func (o outer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if a := sched.From(ctx); a != nil && !o.w.inside {
-			if err := o.w.request(ctx, a, o.to); err != nil {
-				return err
-			}
+		a := sched.From(ctx)
+		if a == nil || o.w.inside {
+			return next(ctx, cmd)
 		}
-		return next(ctx, cmd)
+		if err := o.w.refused(ctx, o.to, strategies.NeedRedis); err != nil {
+			return err // which the client puts into cmd
+		}
+		o.w.request(a, o.to)
+		return o.w.lost(next(ctx, cmd), strategies.NeedRedis)
 	}
 }
 
 // ProcessPipelineHook implements [redis.Hook]. A pipeline travels as one.
 func (o outer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if a := sched.From(ctx); a != nil && !o.w.inside {
-			if err := o.w.request(ctx, a, o.to); err != nil {
-				for _, c := range cmds {
-					c.SetErr(err)
-				}
-				return err
-			}
+		a := sched.From(ctx)
+		if a == nil || o.w.inside {
+			return next(ctx, cmds)
 		}
-		return next(ctx, cmds)
+		if err := o.w.refused(ctx, o.to, strategies.NeedRedis); err != nil {
+			return setErrors(cmds, err)
+		}
+		o.w.request(a, o.to)
+		err := next(ctx, cmds)
+		if lost := o.w.lost(err, strategies.NeedRedis); lost != err {
+			return setErrors(cmds, lost)
+		}
+		return err
 	}
 }
 
@@ -124,6 +139,9 @@ func (i inner) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if i.w.inside {
 			return next(ctx, cmd)
 		}
+		if i.away(ctx) {
+			return errDown
+		}
 		i.table.SetNow(i.w.s.Now().UnixNano())
 		if i.real {
 			i.table.Shadow(cmd)
@@ -140,6 +158,9 @@ func (i inner) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 		if i.w.inside {
 			return next(ctx, cmds)
 		}
+		if i.away(ctx) {
+			return setErrors(cmds, errDown)
+		}
 		i.table.SetNow(i.w.s.Now().UnixNano())
 		if i.real {
 			for _, c := range cmds {
@@ -150,20 +171,14 @@ func (i inner) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
+// away reports whether a caller's command finds no server. Who looks into a store
+// from outside of all callers always finds it.
+func (i inner) away(ctx context.Context) bool {
+	return i.w.down(strategies.NeedRedis) && sched.From(ctx) != nil
+}
+
 func (i inner) pass(do func() error) error {
 	i.w.inside = true
 	defer func() { i.w.inside = false }()
 	return do()
-}
-
-// statement runs the statements of a model for the callers of one region.
-func (w *wires) statement(to *way) strategies.Statement {
-	return func(ctx context.Context, sql string, run func() error) error {
-		if a := sched.From(ctx); a != nil {
-			if err := w.request(ctx, a, to); err != nil {
-				return err
-			}
-		}
-		return sched.Statement(ctx, sql, run)
-	}
 }

@@ -16,7 +16,7 @@ func CSV(series []Series) ([]byte, error) {
 	for _, s := range series {
 		tiers, counters = union(tiers, s.Tiers), union(counters, s.Counters)
 	}
-	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "leak", "false_rejects"}
+	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "fill", "leak", "false_rejects"}
 	for _, t := range tiers {
 		head = append(head, "decided by "+t)
 	}
@@ -43,7 +43,7 @@ func CSV(series []Series) ([]byte, error) {
 
 func (x *Sample) row(s *Series, tiers, counters []string) []string {
 	row := []string{s.Strategy, seconds(x.AtNS)}
-	for _, n := range []int64{x.Issued, x.Admitted, x.Rejected, x.Errors, x.InFlight, x.Usage, x.Leak, x.FalseRejects} {
+	for _, n := range []int64{x.Issued, x.Admitted, x.Rejected, x.Errors, x.InFlight, x.Usage, x.Fill, x.Leak, x.FalseRejects} {
 		row = append(row, strconv.FormatInt(n, 10))
 	}
 	for _, t := range tiers {

@@ -28,6 +28,7 @@ var (
 	ink   = color.NRGBA{0x22, 0x22, 0x22, 0xff}
 	faint = color.NRGBA{0x66, 0x66, 0x66, 0xff}
 	grid  = color.NRGBA{0xe2, 0xe2, 0xe2, 0xff}
+	away  = color.NRGBA{0xf6, 0xee, 0xd8, 0xff} // behind an outage
 )
 
 var faces = sync.OnceValue(func() *font.Cache {
@@ -95,7 +96,8 @@ func (s *Series) panels() []panel {
 		return out
 	}
 	out := []panel{
-		{"usage, " + s.Unit + " in the window", []line{{"all subjects", func(i int) float64 { return float64(x[i].Usage) }}}},
+		// What subjects were given at the start would hide what happened since.
+		{"used by calls, " + s.Unit + " in the window", []line{{"all subjects", func(i int) float64 { return float64(x[i].Usage - x[i].Fill) }}}},
 		// One axis would hide a leak behind a thousand times as many false rejects.
 		{"leak so far, " + s.Unit, []line{{"certain leak", func(i int) float64 { return float64(x[i].Leak) }}}},
 		{"false rejects so far, requests", []line{{"certain ones", func(i int) float64 { return float64(x[i].FalseRejects) }}}},
@@ -116,16 +118,37 @@ func (s *Series) panels() []panel {
 	if len(s.Counters) > 0 {
 		out = append(out,
 			panel{"drift, " + s.Unit + " per tracked subject", counter(func(c *Counter) float64 { return float64(c.Size) / float64(max(1, c.Readings)) })},
-			panel{"staleness, s (worst)", counter(func(c *Counter) float64 { return float64(c.StalenessNS) / 1e9 })})
+			s.staleness(counter))
 	}
 	return out
+}
+
+// staleness is drawn in a unit that suits it. The worst subject is in the table:
+// one that never heals makes it a straight line.
+func (s *Series) staleness(counter func(func(c *Counter) float64) []line) panel {
+	var longest int64
+	for i := range s.Samples {
+		for k := range s.Samples[i].Counters {
+			longest = max(longest, s.Samples[i].Counters[k].MeanNS)
+		}
+	}
+	unit, name := time.Second, "s"
+	switch {
+	case longest > int64(2*time.Hour):
+		unit, name = time.Hour, "h"
+	case longest > int64(2*time.Minute):
+		unit, name = time.Minute, "min"
+	case longest < int64(time.Second):
+		unit, name = time.Millisecond, "ms"
+	}
+	return panel{"staleness, " + name + ", mean of tracked subjects", counter(func(c *Counter) float64 { return float64(c.MeanNS) / float64(unit) })}
 }
 
 func (s *Series) paint(c draw.Canvas, panels []panel) {
 	top := c.Max.Y - 14
 	c.FillText(style(14, ink, text.XLeft, text.YTop), vg.Point{X: 16, Y: top}, s.Strategy+" over virtual time")
 	c.FillText(style(9.5, faint, text.XLeft, text.YTop), vg.Point{X: 16, Y: top - 20},
-		fmt.Sprintf("SIMULATED, latencies are modelled · counters of %d subjects are read · %d samples", s.Tracked, len(s.Samples)))
+		s.subtitle())
 	if len(s.Samples) == 0 {
 		c.FillText(style(11, faint, text.XLeft, text.YTop), vg.Point{X: leftRoom, Y: top - 60}, "no samples")
 		return
@@ -137,6 +160,14 @@ func (s *Series) paint(c draw.Canvas, panels []panel) {
 			Min: vg.Point{X: leftRoom, Y: max - panelHeight + 24}, Max: vg.Point{X: plotWidth - rightRoom, Y: max - 16},
 		}, end)
 	}
+}
+
+func (s *Series) subtitle() string {
+	text := fmt.Sprintf("SIMULATED, latencies are modelled · counters of %d subjects are read · %d samples", s.Tracked, len(s.Samples))
+	for _, o := range s.Outages {
+		text += fmt.Sprintf(" · %s away from %v to %v (shaded)", o.Store, time.Duration(o.FromNS), time.Duration(o.ToNS))
+	}
+	return text
 }
 
 func (s *Series) panel(c draw.Canvas, p panel, area vg.Rectangle, end float64) {
@@ -151,6 +182,10 @@ func (s *Series) panel(c draw.Canvas, p panel, area vg.Rectangle, end float64) {
 	x := func(at float64) vg.Length { return area.Min.X + vg.Length(at/end)*(area.Max.X-area.Min.X) }
 	y := func(v float64) vg.Length { return area.Min.Y + vg.Length((v-lo)/(hi-lo))*(area.Max.Y-area.Min.Y) }
 	c.FillText(style(10, ink, text.XLeft, text.YBottom), vg.Point{X: area.Min.X, Y: area.Max.Y + 3}, p.title)
+	for _, o := range s.Outages {
+		from, to := x(float64(o.FromNS)), min(x(float64(o.ToNS)), area.Max.X)
+		c.FillPolygon(away, []vg.Point{{X: from, Y: area.Min.Y}, {X: to, Y: area.Min.Y}, {X: to, Y: area.Max.Y}, {X: from, Y: area.Max.Y}})
+	}
 	thin := draw.LineStyle{Color: grid, Width: 0.6}
 	for v := lo; v <= hi+step/2; v += step {
 		c.StrokeLine2(thin, area.Min.X, y(v), area.Max.X, y(v))

@@ -35,10 +35,12 @@ func Presets() []Preset {
 		},
 		{
 			Name: "adr-008-month",
-			Doc:  "31 days of record 000 across the end of a February, four instances whose clocks differ by 2 s",
+			Doc:  "31 days of record 000 across the end of a February with a rush at midnight, four instances whose clocks differ by 2 s",
 			Set: func(c *Config) error {
 				c.Start = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
-				c.Duration, c.Rate, c.Stream.Subjects = 31*24*time.Hour, 1, 20
+				c.Duration, c.Rate, c.Stream.Subjects = 31*24*time.Hour, 0.2, 20
+				// At one request in five seconds nobody would ask in the 2 s that matter.
+				c.Rushes = []Rush{{Rate: 200, From: time.Date(2026, time.February, 28, 23, 59, 30, 0, time.UTC), For: time.Minute}}
 				return c.fourClocks()
 			},
 		},
@@ -66,10 +68,10 @@ func LookupPreset(name string) (Preset, error) {
 	return Preset{}, fmt.Errorf("unknown preset %q: one of %s", name, strings.Join(names, ", "))
 }
 
-// fourClocks are four instances of record 000, two of them off by 2 s.
+// fourClocks are four instances of record 000, two of them 2 s apart.
 func (c *Config) fourClocks() error {
 	c.Topology.Instances = 4
-	c.Topology.Skew = []time.Duration{0, 2 * time.Second, -2 * time.Second, 0}
+	c.Topology.Skew = []time.Duration{0, time.Second, -time.Second, 0}
 	return c.named("user-links", "steady")
 }
 

@@ -22,6 +22,15 @@ type Series struct {
 	// Counters are the tiers that were read, in the order of Sample.Counters.
 	Counters []string `json:"counters"`
 	Samples  []Sample `json:"samples"`
+	// Outages are planned ones.
+	Outages []Span `json:"outages,omitempty"`
+}
+
+// Span is when a store was away, since the start.
+type Span struct {
+	Store  string `json:"store"`
+	FromNS int64  `json:"from_ns"`
+	ToNS   int64  `json:"to_ns"`
 }
 
 // Sample is one moment of a series.
@@ -33,7 +42,9 @@ type Sample struct {
 	Errors   int64 `json:"errors"`
 	InFlight int64 `json:"in_flight"`
 	// Usage is what all subjects hold in the window in force, in units.
-	Usage        int64 `json:"usage"`
+	Usage int64 `json:"usage"`
+	// Fill is what of it subjects held at the start.
+	Fill         int64 `json:"fill"`
 	Leak         int64 `json:"leak"` // units
 	FalseRejects int64 `json:"false_rejects"`
 	// Hits are decisions by tier.
@@ -97,7 +108,7 @@ func (s *sampler) take() {
 	d.truth.at(now, d.windowAt)
 	x := Sample{
 		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.admitted, Rejected: d.rejected, Errors: d.failed,
-		InFlight: d.inFlight, Usage: d.truth.usage, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
+		InFlight: d.inFlight, Usage: d.truth.usage, Fill: d.truth.fill, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
 		Hits: append([]int64{}, d.hits[1:]...), Counters: []Counter{},
 	}
 	before := d.st.commands()

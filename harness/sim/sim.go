@@ -90,11 +90,15 @@ func (p *pass) arrivals() (workloads.Arrivals, error) {
 		return nil, nil
 	case c.Stream.Speed > 0:
 		return workloads.FromTrace(p.stream, c.Stream.Speed)
-	case c.Arrivals == "constant":
-		return workloads.Constant(p.rate())
-	default:
-		return workloads.Poisson(p.rate(), c.Seed)
 	}
+	base, err := workloads.Poisson(p.rate(), c.Seed)
+	if c.Arrivals == "constant" {
+		base, err = workloads.Constant(p.rate())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.rush(base)
 }
 
 func (p *pass) rate() float64 {
@@ -135,8 +139,9 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	c := p.cfg
 	p.align()
 	hash := newTraceHash(c.Start.UnixNano())
-	s := sched.New(sched.Config{Start: c.Start, SplitReplies: true, Observe: hash.observe})
-	if p.st, err = openSite(ctx, c, p.sel, s); err != nil {
+	w := newWires(c, hash)
+	s := w.s
+	if p.st, err = openSite(ctx, c, p.sel, w); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.st.close(context.WithoutCancel(ctx))) }()
@@ -194,6 +199,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 		return err
 	}
 	p.series = Series{Strategy: p.run.Params.Label, Unit: p.policy.Unit, Counters: []string{}, Tiers: []string{}, Samples: []Sample{}}
+	p.series.Outages = p.spans()
 	d.series = &sampler{d: d, out: &p.series, every: p.every(), viewers: p.viewers()}
 	return nil
 }
@@ -246,9 +252,10 @@ func (p *pass) provision(ctx context.Context) error {
 		*s = subject{name: g.Subject, initial: g.Used, used: g.Used, window: d.truth.first}
 		s.cell.Fill(g.Used)
 		d.truth.usage += g.Used
+		d.truth.fill += g.Used
 		if p.policy.Window.Kind == quota.Rolling && g.Used > 0 {
-			s.recent = append(s.recent, charge{d.epoch, g.Used})
-			d.truth.recent = append(d.truth.recent, charge{d.epoch, g.Used})
+			s.recent = append(s.recent, charge{d.epoch, g.Used, true})
+			d.truth.recent = append(d.truth.recent, charge{d.epoch, g.Used, true})
 		}
 	}
 	return nil

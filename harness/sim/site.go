@@ -35,9 +35,8 @@ type site struct {
 // prefix of all keys. It is the same in every run, so that traces are.
 const prefix = "quotabench:sim:"
 
-func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, s *sched.Scheduler) (*site, error) {
-	st := &site{cfg: cfg, sel: sel, s: s, postgres: newServer(*cfg.PostgresNet)}
-	st.w = &wires{s: s, clock: s.Clock(0), rng: rand.New(rand.NewPCG(cfg.Seed, 0x5117))}
+func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *wires) (*site, error) {
+	st := &site{cfg: cfg, sel: sel, s: w.s, w: w, postgres: newServer(*cfg.PostgresNet)}
 	if err := st.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", sel, err), st.close(ctx))
 	}

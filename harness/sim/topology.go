@@ -76,7 +76,7 @@ func (t *Topology) complete() error {
 	case t.Instances < 1 || t.total() > maxInstances:
 		return fmt.Errorf("%d instances in each of %d regions: give 1 to %d in all", t.Instances, n, maxInstances)
 	case len(t.Skew) > t.total():
-		return fmt.Errorf("%d clocks are set, of %d instances", len(t.Skew), t.total())
+		return fmt.Errorf("clocks of %d instances are set, and there are %d", len(t.Skew), t.total())
 	case !(t.Home >= 0 && t.Home <= 1):
 		return errors.New("the share of requests at home is not from 0 to 1")
 	}

@@ -31,7 +31,10 @@ type subject struct {
 	track    *track
 }
 
-type charge struct{ at, units int64 }
+type charge struct {
+	at, units int64
+	fill      bool // it was there at the start
+}
 
 // track is the past of a subject whose counters are read.
 type track struct {
@@ -67,6 +70,7 @@ type truth struct {
 	first    int64 // the window that holds the initial fill
 	// usage is what all subjects have used in the window in force.
 	usage, leak, falseRejects int64
+	fill                      int64 // what of usage subjects held at the start
 	recent                    []charge
 	head                      int
 	tracks                    []*track
@@ -85,7 +89,7 @@ func (t *truth) at(now int64, of func(int64) window) {
 		return
 	}
 	t.span = of(now)
-	t.usage = 0
+	t.usage, t.fill = 0, 0
 }
 
 // forget takes out of the sum what has left a rolling window.
@@ -93,6 +97,9 @@ func (t *truth) forget(now int64) {
 	length := int64(t.policy.Window.RealLength())
 	for t.head < len(t.recent) && t.recent[t.head].at+length <= now {
 		t.usage -= t.recent[t.head].units
+		if t.recent[t.head].fill {
+			t.fill -= t.recent[t.head].units
+		}
 		t.head++
 	}
 	if t.head > 1024 && t.head > len(t.recent)/2 {
@@ -172,8 +179,8 @@ func (t *truth) use(s *subject, units, now int64) {
 	s.used += units
 	t.usage += units
 	if t.policy.Window.Kind == quota.Rolling {
-		s.recent = append(s.recent, charge{now, units})
-		t.recent = append(t.recent, charge{now, units})
+		s.recent = append(s.recent, charge{at: now, units: units})
+		t.recent = append(t.recent, charge{at: now, units: units})
 	}
 	if over := s.used - max(t.policy.Limit, s.initialIn(t)); over > s.peak {
 		t.leak += over - s.peak

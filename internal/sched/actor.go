@@ -3,7 +3,6 @@ package sched
 import (
 	"context"
 	"fmt"
-	"iter"
 )
 
 // Actor is one caller, or one job, as a coroutine.
@@ -12,11 +11,10 @@ type Actor struct {
 	ID   int
 	Name string
 
-	s     *Scheduler
-	next  func() (struct{}, bool)
-	stop  func()
-	yield func(struct{}) bool
-	ctx   context.Context
+	s      *Scheduler
+	body   func(ctx context.Context)
+	worker *worker // that runs the body, nil before the first step
+	ctx    context.Context
 
 	op     Op
 	fail   error  // what the operation it is parked at answers instead of happening
@@ -37,24 +35,16 @@ func From(ctx context.Context) *Actor {
 	return a
 }
 
-// unwind is thrown through the code of a killed actor. It is not an error value,
-// since a caller that has crashed must not get to handle one.
-type unwind struct{}
-
 func newActor(s *Scheduler, name string, body func(ctx context.Context)) *Actor {
-	a := &Actor{Name: name, s: s, op: Op{Kind: Start}}
-	a.ctx = context.WithValue(context.Background(), actorKey{}, a)
-	a.next, a.stop = iter.Pull(func(yield func(struct{}) bool) {
-		defer func() {
-			switch r := recover(); r.(type) {
-			case nil, unwind:
-			default:
-				panic(r)
-			}
-		}()
-		a.yield = yield
-		body(a.ctx)
-	})
+	var a *Actor
+	if n := len(s.spare); n > 0 {
+		a, s.spare = s.spare[n-1], s.spare[:n-1]
+		*a = Actor{ctx: a.ctx}
+	} else {
+		a = &Actor{}
+		a.ctx = context.WithValue(context.Background(), actorKey{}, a)
+	}
+	a.Name, a.s, a.body = name, s, body // and it is parked at its start
 	return a
 }
 
@@ -111,8 +101,7 @@ func (a *Actor) park(op Op) error {
 	}
 	a.op = op
 	a.parks++
-	if !a.yield(struct{}{}) {
-		a.dying = true
+	if a.worker.yield(struct{}{}); a.dying {
 		panic(unwind{})
 	}
 	err := a.fail

@@ -6,12 +6,10 @@ import (
 	"context"
 	"crypto/sha1" //nolint:gosec // how Redis names scripts
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +17,8 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/quotabench/quotabench/internal/resp"
 )
 
 // Embedded is a Redis in this process that answers on the caller's own stack: no
@@ -116,7 +116,7 @@ func (c *inlineConn) Write(p []byte) (int, error) {
 		rest = c.in
 	}
 	for len(rest) > 0 {
-		args, n, err := parseCommand(rest)
+		args, n, err := resp.Command(rest)
 		if err != nil {
 			return 0, err
 		}
@@ -165,60 +165,3 @@ type inlineAddr struct{}
 
 func (inlineAddr) Network() string { return "inline" }
 func (inlineAddr) String() string  { return "in process" }
-
-var errRequest = errors.New("not a command of the Redis protocol")
-
-// maxRequestLen bounds the parts and the part lengths of a command, as Redis does.
-const maxRequestLen = 512 << 20
-
-// parseCommand reads one command, an array of bulk strings, from the front of b.
-// It returns n = 0 where b ends too early.
-func parseCommand(b []byte) (args []string, n int, err error) {
-	count, at, err := parseLength(b, '*')
-	if err != nil || at == 0 {
-		return nil, 0, err
-	}
-	if count == 0 {
-		return nil, 0, errRequest
-	}
-	args = make([]string, 0, min(count, 64))
-	for range count {
-		size, k, err := parseLength(b[at:], '$')
-		if err != nil || k == 0 {
-			return nil, 0, err
-		}
-		at += k
-		if len(b)-at < size+2 {
-			return nil, 0, nil
-		}
-		if b[at+size] != '\r' || b[at+size+1] != '\n' {
-			return nil, 0, errRequest
-		}
-		args = append(args, string(b[at:at+size]))
-		at += size + 2
-	}
-	return args, at, nil
-}
-
-// parseLength reads a line of a type byte and a length. next is 0 where the line
-// has no end yet.
-func parseLength(b []byte, kind byte) (length, next int, err error) {
-	if len(b) == 0 {
-		return 0, 0, nil
-	}
-	if b[0] != kind {
-		return 0, 0, errRequest
-	}
-	end := bytes.IndexByte(b, '\n')
-	if end < 0 {
-		if len(b) > 32 {
-			return 0, 0, errRequest
-		}
-		return 0, 0, nil
-	}
-	length, err = strconv.Atoi(strings.TrimSuffix(string(b[1:end]), "\r"))
-	if err != nil || length < 0 || length > maxRequestLen {
-		return 0, 0, errRequest
-	}
-	return length, end + 1, nil
-}

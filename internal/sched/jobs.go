@@ -18,7 +18,7 @@ type Jobs struct {
 
 // NewJobs makes the jobs of an instance whose actors' names begin with label.
 func (s *Scheduler) NewJobs(label string) *Jobs {
-	return &Jobs{s: s, label: label, actors: map[string]*Actor{}, early: map[string]bool{}}
+	return &Jobs{s: s, label: label}
 }
 
 // JobState is what an actor knows of the job that it runs.
@@ -58,6 +58,9 @@ func (j *JobState) ready(now time.Time) bool {
 func (j *Jobs) Wake(name string) {
 	a, ok := j.actors[name]
 	if !ok {
+		if j.early == nil {
+			j.early = map[string]bool{}
+		}
 		j.early[name] = true
 		return
 	}
@@ -71,6 +74,9 @@ func (j *Jobs) Wake(name string) {
 // instance runs the singletons is the caller's choice: pass only the jobs that
 // this one shall run.
 func (j *Jobs) Start(jobs []strategies.Job) []*Actor {
+	if j.actors == nil {
+		j.actors = make(map[string]*Actor, len(jobs))
+	}
 	out := make([]*Actor, 0, len(jobs))
 	for _, job := range jobs {
 		st := &JobState{job: job, woken: j.early[job.Name] || job.Pending != nil && job.Pending()}

@@ -17,8 +17,16 @@ type Config struct {
 	// are given back, and wherever callers of one instance share memory that
 	// they change after a command.
 	SplitReplies bool
+	// Travel, where not nil, is how long the request of a store operation takes to
+	// arrive at the store; a plain pipeline's travels with its first command. Under
+	// Simulate, latencies are asked for on arrival, so that a store's queue sees
+	// requests in the order in which they arrive and not in which they were sent.
+	Travel Latency
 	// Observe, where not nil, is told of every step.
 	Observe func(Event)
+	// Workers, where not nil, run the actors. Otherwise each has a coroutine of its
+	// own.
+	Workers *Workers
 }
 
 // Outcome is what became of an operation.
@@ -66,6 +74,11 @@ type Scheduler struct {
 	running *Actor
 	syncs   []func(now time.Time)
 	queue   *queue // set by the first Simulate
+	// Where runs follow each other, those of this run, and those of earlier ones
+	// that may be used again.
+	reused  bool
+	members []*Actor
+	spare   []*Actor
 }
 
 // New makes a scheduler without actors.
@@ -84,6 +97,9 @@ func (s *Scheduler) add(a *Actor) *Actor {
 	a.ID = s.made
 	s.made++
 	s.actors = append(s.actors, a)
+	if s.reused {
+		s.members = append(s.members, a)
+	}
 	if s.queue != nil {
 		s.queue.park(a)
 	}
@@ -163,8 +179,7 @@ func (s *Scheduler) Kill(a *Actor) {
 	a.dying = true
 	a.enter()
 	defer a.leave()
-	a.stop()
-	a.done = true
+	a.done = a.worker == nil || a.advance()
 }
 
 // Close kills all actors.
@@ -173,6 +188,18 @@ func (s *Scheduler) Close() {
 	for len(s.actors) > 0 {
 		s.Kill(s.actors[0])
 	}
+}
+
+// Reset kills all actors and begins a fresh run at the same start. Whatever was
+// made for the run before it, actors above all, must not be used any more, but
+// for clocks: these show the new run's time.
+func (s *Scheduler) Reset() {
+	observe := s.cfg.Observe
+	s.Close()
+	s.cfg.Observe, s.reused = observe, true
+	s.spare, s.members = append(s.spare, s.members...), s.members[:0]
+	s.syncs = s.syncs[:0]
+	s.now, s.made, s.queue = s.cfg.Start, 0, nil
 }
 
 // Advance moves virtual time forward by d.
@@ -199,9 +226,7 @@ func (s *Scheduler) resume(a *Actor) {
 	a.steps++
 	a.enter()
 	defer a.leave()
-	if _, more := a.next(); !more {
-		a.done = true
-	}
+	a.done = a.advance()
 }
 
 func (a *Actor) enter() {

@@ -15,30 +15,37 @@ type Latency func(a *Actor, op Op) time.Duration
 // Errors are a [*StuckError] for a deadlock.
 func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 	if s.queue == nil {
-		s.queue = &queue{s: s, latency: latency}
+		s.queue = &queue{s: s, latency: latency, start: s.now}
 		for _, a := range s.actors {
 			s.queue.park(a)
 		}
 	}
 	q := s.queue
 	q.latency = latency
+	end := q.since(until)
 	for {
 		e, ok := q.peek()
 		if !ok {
 			break
 		}
-		if e.at.After(until) {
+		if e.at > end {
 			if s.settled() {
 				return nil
 			}
 			s.now = later(s.now, until)
 			return nil
 		}
-		if e.actor.job != nil && e.actor.op.Kind == Idle && e.at.After(s.now) && s.settled() {
-			return nil // only jobs that are not due yet
+		if now := q.since(s.now); e.at > now {
+			if e.actor.job != nil && e.actor.op.Kind == Idle && s.settled() {
+				return nil // only jobs that are not due yet
+			}
+			s.now = s.now.Add(e.at - now)
+		}
+		if e.travels {
+			q.replace(q.entry(e.at+latency(e.actor, e.actor.op), e.actor, false))
+			continue
 		}
 		q.pop()
-		s.now = later(s.now, e.at)
 		if !e.actor.Ready() {
 			q.await(e.actor)
 			continue
@@ -60,31 +67,35 @@ func later(a, b time.Time) time.Time {
 }
 
 type entry struct {
-	at    time.Time
-	seq   uint64 // breaks ties, so that the order is the order of parking
+	at    time.Duration // since the queue's start
+	seq   uint64        // breaks ties, so that the order is the order of parking
 	parks uint64
 	actor *Actor
+	// travels is set until the operation arrives at the store.
+	travels bool
 }
 
-func (e entry) before(o entry) bool {
-	if c := e.at.Compare(o.at); c != 0 {
-		return c < 0
-	}
-	return e.seq < o.seq
+func (e *entry) before(o *entry) bool {
+	return e.at < o.at || e.at == o.at && e.seq < o.seq
 }
 
 // stale reports whether the actor has moved on since the entry was made.
-func (e entry) stale() bool { return e.actor.done || e.actor.parks != e.parks }
+func (e *entry) stale() bool { return e.actor.done || e.actor.parks != e.parks }
 
 // queue is a binary heap of moments at which actors can be stepped.
 type queue struct {
 	s       *Scheduler
 	latency Latency
+	start   time.Time
 	heap    []entry
 	seq     uint64
 	// cancellable are waits that a context can end, of which nobody tells us.
 	cancellable []entry
 }
+
+// since is a moment as entries have it: comparing them is most of the work, and
+// numbers are compared faster.
+func (q *queue) since(t time.Time) time.Duration { return t.Sub(q.start) }
 
 // park enters an actor that has just parked.
 func (q *queue) park(a *Actor) {
@@ -104,7 +115,11 @@ func (q *queue) park(a *Actor) {
 			q.push(a.op.Until, a)
 		}
 	default:
-		q.push(q.s.now.Add(q.latency(a, a.op)), a)
+		if t := q.s.cfg.Travel; t != nil && a.op.Kind != Start && a.op.Kind != Reply && a.op.Index == 0 {
+			q.enter(q.since(q.s.now)+t(a, a.op), a, true)
+		} else {
+			q.enter(q.since(q.s.now)+q.latency(a, a.op), a, false)
+		}
 	}
 	if c := a.op.ctx; c != nil && c.Done() != nil {
 		q.cancellable = append(q.cancellable, entry{parks: a.parks, actor: a})
@@ -136,18 +151,27 @@ func (q *queue) pollContexts() {
 	q.cancellable = kept
 }
 
-func (q *queue) push(at time.Time, a *Actor) {
-	q.seq++
-	q.heap = append(q.heap, entry{at: at, seq: q.seq, parks: a.parks, actor: a})
+func (q *queue) push(at time.Time, a *Actor) { q.enter(q.since(at), a, false) }
+
+func (q *queue) enter(at time.Duration, a *Actor, travels bool) {
+	e := q.entry(at, a, travels)
+	q.heap = append(q.heap, e)
 	h := q.heap
-	for i := len(h) - 1; i > 0; {
+	i := len(h) - 1
+	for i > 0 {
 		up := (i - 1) / 2
-		if !h[i].before(h[up]) {
+		if !e.before(&h[up]) {
 			break
 		}
-		h[i], h[up] = h[up], h[i]
+		h[i] = h[up]
 		i = up
 	}
+	h[i] = e
+}
+
+func (q *queue) entry(at time.Duration, a *Actor, travels bool) entry {
+	q.seq++
+	return entry{at: at, seq: q.seq, parks: a.parks, actor: a, travels: travels}
 }
 
 // peek drops stale entries and returns the first live one.
@@ -162,23 +186,32 @@ func (q *queue) peek() (entry, bool) {
 }
 
 func (q *queue) pop() {
+	last := len(q.heap) - 1
+	e := q.heap[last]
+	q.heap[last] = entry{}
+	q.heap = q.heap[:last]
+	if last > 0 {
+		q.replace(e)
+	}
+}
+
+// replace puts an entry in the place of the first.
+func (q *queue) replace(e entry) {
 	h := q.heap
-	last := len(h) - 1
-	h[0], h[last] = h[last], entry{}
-	h = h[:last]
-	q.heap = h
-	for i := 0; ; {
+	i := 0
+	for {
 		low := 2*i + 1
 		if low >= len(h) {
-			return
+			break
 		}
-		if r := low + 1; r < len(h) && h[r].before(h[low]) {
+		if r := low + 1; r < len(h) && h[r].before(&h[low]) {
 			low = r
 		}
-		if !h[low].before(h[i]) {
-			return
+		if !h[low].before(&e) {
+			break
 		}
-		h[i], h[low] = h[low], h[i]
+		h[i] = h[low]
 		i = low
 	}
+	h[i] = e
 }

@@ -14,6 +14,8 @@ import (
 const (
 	filterMembers = 100_000
 	filterRate    = 0.001
+	// fewestMembers is the least that a filter is made for, in 115 bytes.
+	fewestMembers = 64
 )
 
 // How a scalable filter grows. The record asks for the library's large steps;
@@ -31,12 +33,29 @@ const (
 // one step. Here the new filter is built aside and the lock is taken for the
 // assignment alone, so that callers wait for nothing longer than that.
 type filter struct {
-	grows bool
+	shape shape
 	mu    sync.RWMutex
 	bits  *layers
 }
 
-func newFilter(grows bool) *filter { return &filter{grows: grows, bits: newLayers(grows)} }
+// shape is what a filter is made for. Its first layer has room for that many
+// members.
+type shape struct {
+	grows   bool
+	members uint
+}
+
+// shapeFor is the record's shape, or less where there will never be that many
+// subjects: an explorer makes a filter for every schedule that it tries.
+func shapeFor(grows bool, subjects int) shape {
+	s := shape{grows: grows, members: filterMembers}
+	if subjects > 0 {
+		s.members = min(s.members, max(fewestMembers, uint(subjects)))
+	}
+	return s
+}
+
+func newFilter(s shape) *filter { return &filter{shape: s, bits: newLayers(s)} }
 
 // test reports whether s is a member, or a false positive.
 func (f *filter) test(s quota.Subject) bool {
@@ -55,7 +74,7 @@ func (f *filter) add(s quota.Subject) {
 // rebuild replaces the members and reports whether that made a difference. What
 // was added to the old filter since the members were read is forgotten.
 func (f *filter) rebuild(members []string) (changed bool) {
-	bits := newLayers(f.grows)
+	bits := newLayers(f.shape)
 	for _, m := range members {
 		bits.add(m)
 	}
@@ -72,7 +91,7 @@ func (f *filter) rebuild(members []string) (changed bool) {
 // rate, so that the rates of all layers add up to less than the whole one's,
 // however many there are.
 type layers struct {
-	grows bool
+	shape
 	// list has the oldest layer first; only the last takes new members, and room
 	// is how many more.
 	list []*bloom.BloomFilter
@@ -82,16 +101,16 @@ type layers struct {
 	digest uint64
 }
 
-func newLayers(grows bool) *layers {
-	l := &layers{grows: grows}
+func newLayers(s shape) *layers {
+	l := &layers{shape: s}
 	l.extend()
 	return l
 }
 
 func (l *layers) extend() {
-	members, rate := uint(filterMembers), float64(filterRate)
+	members, rate := l.members, float64(filterRate)
 	if l.grows {
-		members, rate = layerShape(len(l.list))
+		members, rate = layerShape(l.members, len(l.list))
 	}
 	l.list = append(l.list, bloom.NewWithEstimates(members, rate))
 	l.room = members
@@ -99,8 +118,8 @@ func (l *layers) extend() {
 
 // layerShape is what the n-th layer of a scalable filter is made for. The rates
 // are a geometric series whose sum is filterRate.
-func layerShape(n int) (members uint, rate float64) {
-	members, rate = filterMembers, filterRate*(1-layerTightening)
+func layerShape(first uint, n int) (members uint, rate float64) {
+	members, rate = first, filterRate*(1-layerTightening)
 	for range n {
 		members *= layerGrowth
 		rate *= layerTightening

@@ -48,7 +48,7 @@ func TestFilter(t *testing.T) {
 		{true, 2 * filterMembers, 2, 0, 30},
 	} {
 		t.Run(fmt.Sprintf("grows=%t/%d", c.grows, c.members), func(t *testing.T) {
-			f, list := newFilter(c.grows), members(c.members)
+			f, list := newFilter(shapeFor(c.grows, 0)), members(c.members)
 			if !f.rebuild(list) {
 				t.Error("the first members change nothing")
 			}
@@ -79,18 +79,18 @@ func TestFilter(t *testing.T) {
 func TestLayers(t *testing.T) {
 	var sum float64
 	for n, want := range map[int]uint{0: 100_000, 1: 400_000, 2: 1_600_000} {
-		if members, _ := layerShape(n); members != want {
+		if members, _ := layerShape(filterMembers, n); members != want {
 			t.Errorf("layer %d is made for %d members, want %d", n, members, want)
 		}
 	}
 	for n := range 200 {
-		_, rate := layerShape(n)
+		_, rate := layerShape(filterMembers, n)
 		sum += rate
 	}
 	if sum > filterRate || sum < 0.99*filterRate {
 		t.Errorf("the rates of 200 layers add up to %g, want just below %g", sum, filterRate)
 	}
-	l := newLayers(true)
+	l := newLayers(shapeFor(true, 0))
 	l.add("a")
 	l.add("a")
 	if l.room != filterMembers-1 {
@@ -98,9 +98,23 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// TestShape: the record's shape unless the run says that it has fewer subjects,
+// and never so small that the few get in each other's way.
+func TestShape(t *testing.T) {
+	for subjects, want := range map[int]uint{0: filterMembers, 1: fewestMembers, 5_000: 5_000, 1_000_000: filterMembers} {
+		if got := shapeFor(false, subjects).members; got != want {
+			t.Errorf("for %d subjects it is made for %d members, want %d", subjects, got, want)
+		}
+	}
+	f := newFilter(shapeFor(false, 1))
+	if f.rebuild(members(fewestMembers)); wrong(f) > 60 { // 20 are expected
+		t.Errorf("%d of %d strangers are found in a small filter", wrong(f), strangers)
+	}
+}
+
 func TestFilterIsSharedByCallers(t *testing.T) {
 	for _, grows := range []bool{false, true} {
-		f := newFilter(grows)
+		f := newFilter(shapeFor(grows, 0))
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -161,7 +175,7 @@ func BenchmarkFilterTest(b *testing.B) {
 		grows   bool
 		members int
 	}{{"fixed", false, filterMembers}, {"scalable-1-layer", true, filterMembers}, {"scalable-2-layers", true, 5 * filterMembers}} {
-		f := newFilter(c.grows)
+		f := newFilter(shapeFor(c.grows, 0))
 		f.rebuild(members(c.members))
 		for name, s := range map[string]quota.Subject{"member": "member-7", "stranger": "stranger-7"} {
 			b.Run(c.name+"/"+name, func(b *testing.B) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -44,7 +43,7 @@ func init() {
 		Doc:     "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
 		Options: append([]strategies.Option{optionFilter}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			return openInstance(ctx, env, newFilter(env.Options["filter"] == "scalable"))
+			return openInstance(ctx, env, newFilter(shapeFor(env.Options["filter"] == "scalable", env.Subjects)))
 		},
 	}))
 }
@@ -78,9 +77,9 @@ type instance struct {
 
 	queue queue
 	// filterDue asks for a rebuild ahead of its period.
-	filterDue atomic.Bool
+	filterDue strategies.Flag
 	// Running totals for Measures.
-	misses, chargeFailed, written atomic.Int64
+	misses, chargeFailed, written strategies.Tally
 }
 
 var (
@@ -91,6 +90,7 @@ var (
 	_ strategies.Provisioner = (*instance)(nil)
 	_ strategies.Jobber      = (*instance)(nil)
 	_ strategies.Meter       = (*instance)(nil)
+	_ strategies.Screener    = (*instance)(nil)
 )
 
 func openInstance(ctx context.Context, env strategies.Env, f *filter) (strategies.Strategy, error) {
@@ -167,6 +167,9 @@ func (in *instance) Used(ctx context.Context, s quota.Subject, p *quota.Policy) 
 	}
 	return append(readings, quota.Reading{Tier: in.source.tier(), Units: stored, Known: err == nil}), nil
 }
+
+// Screens implements strategies.Screener.
+func (in *instance) Screens(s quota.Subject) bool { return in.filter != nil && in.filter.test(s) }
 
 // Provision writes rows, as an operator would, and leaves the cache alone: a
 // limit that is raised here reaches Redis when the count is next missing. An

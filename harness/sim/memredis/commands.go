@@ -11,6 +11,8 @@ type command struct {
 	// arity counts the name; a negative one is the least, as Redis has it.
 	arity int
 	run   func(t *Table, args []string) Reply
+	// script commands cannot be called from scripts.
+	script bool
 }
 
 // table of all commands, by name in lower and in upper case, which is how
@@ -19,7 +21,11 @@ var table map[string]*command
 
 func init() {
 	table = map[string]*command{}
-	for _, c := range []command{
+	for _, c := range []struct {
+		name  string
+		arity int
+		run   func(t *Table, args []string) Reply
+	}{
 		{"get", 2, get}, {"set", -3, set}, {"setnx", 3, setnx},
 		{"incr", 2, func(t *Table, a []string) Reply { return t.incr(a[1], 1) }},
 		{"decr", 2, func(t *Table, a []string) Reply { return t.incr(a[1], -1) }},
@@ -35,6 +41,7 @@ func init() {
 		{"flushall", -1, flush}, {"flushdb", -1, flush},
 		{"eval", -3, eval}, {"evalsha", -3, evalSHA}, {"script", -2, scriptCommand},
 	} {
+		c := command{name: c.name, arity: c.arity, run: c.run, script: c.name == "eval" || c.name == "evalsha" || c.name == "script"}
 		table[c.name] = &c
 		table[strings.ToUpper(c.name)] = &c
 	}
@@ -47,15 +54,26 @@ func (t *Table) Do(args []string) Reply {
 }
 
 func (t *Table) do(args []string) Reply {
-	c := table[args[0]]
+	c := lookup(args[0])
 	if c == nil {
-		if c = table[strings.ToLower(args[0])]; c == nil {
-			if t.unknown == "" {
-				t.unknown = strings.ToLower(args[0])
-			}
-			return unknownCommand(args)
+		if t.unknown == "" {
+			t.unknown = strings.ToLower(args[0])
 		}
+		return unknownCommand(args)
 	}
+	return t.carryOut(c, args)
+}
+
+// lookup finds a command by its name in any case, or returns nil.
+func lookup(name string) *command {
+	if c := table[name]; c != nil {
+		return c
+	}
+	return table[strings.ToLower(name)]
+}
+
+// carryOut runs a command that is known.
+func (t *Table) carryOut(c *command, args []string) Reply {
 	if len(args) != c.arity && (c.arity > 0 || len(args) < -c.arity) {
 		return wrongArity(c.name)
 	}

@@ -2,13 +2,13 @@ package memredis
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/resp"
 )
 
 // Conn is a connection to a table that has no other end: what is written is
@@ -30,9 +30,6 @@ var _ net.Conn = (*Conn)(nil)
 // NewConn opens a connection.
 func NewConn(t *Table) *Conn { return &Conn{t: t} }
 
-// errProtocol is for a client that does not speak RESP.
-var errProtocol = errors.New("memredis: not a command in RESP")
-
 // Write implements [net.Conn]: it carries out every command that is complete.
 func (c *Conn) Write(p []byte) (int, error) {
 	if c.closed {
@@ -44,7 +41,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 		src = c.in
 	}
 	for len(src) > 0 {
-		args, n, err := parseCommand(src)
+		args, n, err := resp.Command(src)
 		if err != nil {
 			return 0, err
 		}
@@ -61,9 +58,6 @@ func (c *Conn) Write(p []byte) (int, error) {
 
 // answer adds what belongs to a connection and not to the keys.
 func (c *Conn) answer(args []string) Reply {
-	if len(args) == 0 {
-		return fault("ERR Protocol error: empty command")
-	}
 	switch strings.ToLower(args[0]) {
 	case "multi":
 		if c.multi {
@@ -109,62 +103,6 @@ func (c *Conn) exec() Reply {
 		out.Array[i] = c.t.Do(args)
 	}
 	return out
-}
-
-// parseCommand reads one command; n is 0 where it is not complete.
-func parseCommand(b []byte) (args []string, n int, err error) {
-	count, at, err := header(b, '*')
-	if err != nil || at == 0 {
-		return nil, 0, err
-	}
-	if count < 0 || count > 1<<20 {
-		return nil, 0, errProtocol
-	}
-	args = make([]string, 0, min(count, 1024))
-	for range count {
-		size, k, err := header(b[at:], '$')
-		if err != nil || k == 0 {
-			return nil, 0, err
-		}
-		at += k
-		if size < 0 || size > 512<<20 {
-			return nil, 0, errProtocol
-		}
-		if len(b) < at+size+2 {
-			return nil, 0, nil
-		}
-		if b[at+size] != '\r' || b[at+size+1] != '\n' {
-			return nil, 0, errProtocol
-		}
-		args = append(args, string(b[at:at+size]))
-		at += size + 2
-	}
-	return args, at, nil
-}
-
-// header reads a type byte and a number; n is 0 where the line is not complete.
-func header(b []byte, kind byte) (v, n int, err error) {
-	if len(b) == 0 {
-		return 0, 0, nil
-	}
-	if b[0] != kind {
-		return 0, 0, errProtocol
-	}
-	end := bytes.IndexByte(b, '\n')
-	if end < 0 {
-		if len(b) > 32 {
-			return 0, 0, errProtocol
-		}
-		return 0, 0, nil
-	}
-	if end < 2 || b[end-1] != '\r' {
-		return 0, 0, errProtocol
-	}
-	v, err = strconv.Atoi(string(b[1 : end-1]))
-	if err != nil {
-		return 0, 0, errProtocol
-	}
-	return v, end + 1, nil
 }
 
 // Read implements [net.Conn]. Where nothing waits nothing will come, so it fails

@@ -43,7 +43,7 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	}
 	args := t.args[:0]
 	for _, a := range cmd.Args() {
-		text, ok := argument(a)
+		text, ok := t.argument(a)
 		if !ok {
 			return nil, false
 		}
@@ -138,14 +138,14 @@ func (r Reply) any() any {
 
 // argument is what the client's encoder makes of an argument; false leaves it to
 // the encoder.
-func argument(a any) (string, bool) {
+func (t *Table) argument(a any) (string, bool) {
 	switch v := a.(type) {
 	case string:
 		return v, true
 	case int64:
-		return strconv.FormatInt(v, 10), true
+		return t.boxes.integer(v), true
 	case int:
-		return strconv.Itoa(v), true
+		return t.boxes.integer(int64(v)), true
 	case uint64:
 		return strconv.FormatUint(v, 10), true
 	case []byte:
@@ -171,7 +171,7 @@ func (t *Table) Shadow(cmd redis.Cmder) {
 	}
 	args := make([]string, 0, len(cmd.Args()))
 	for _, a := range cmd.Args() {
-		text, ok := argument(a)
+		text, ok := t.argument(a)
 		if !ok {
 			return
 		}

@@ -143,9 +143,14 @@ func (t *Table) state() *lua.LState {
 	// The library's own reads whole numbers as 64 bits, where Lua has doubles only.
 	library := L.GetGlobal("tonumber")
 	L.SetGlobal("tonumber", L.NewFunction(func(L *lua.LState) int {
-		if text, ok := L.Get(1).(lua.LString); ok && L.GetTop() == 1 {
-			L.Push(luaParse(string(text)))
-			return 1
+		if L.GetTop() == 1 {
+			switch v := L.Get(1).(type) {
+			case lua.LString:
+				L.Push(t.luaParse(string(v)))
+				return 1
+			case lua.LNumber:
+				return 1 // which is what is on top
+			}
 		}
 		n := L.GetTop()
 		L.Insert(library, 1)
@@ -184,8 +189,8 @@ func (t *Table) state() *lua.LState {
 // run runs a script. What it changed before an error stays, as in Redis.
 func (t *Table) run(f *lua.LFunction, keys, argv []string) Reply {
 	L := t.lua
-	t.given[0] = fill(L, "KEYS", t.given[0], keys)
-	t.given[1] = fill(L, "ARGV", t.given[1], argv)
+	t.fill("KEYS", &t.given[0], keys)
+	t.fill("ARGV", &t.given[1], argv)
 	L.Push(f)
 	if err := L.PCall(0, 1, nil); err != nil {
 		L.SetTop(0)
@@ -211,18 +216,17 @@ func scriptError(err error) Reply {
 
 // fill sets a global to a list. The table of the last call serves again: a script
 // is over when the next one begins, and two tables less per call count.
-func fill(L *lua.LState, name string, tb *lua.LTable, s []string) *lua.LTable {
-	if tb == nil {
-		tb = L.CreateTable(len(s), 0)
-		L.SetGlobal(name, tb) // scripts cannot assign to globals
+func (t *Table) fill(name string, list **lua.LTable, s []string) {
+	if *list == nil {
+		*list = t.lua.CreateTable(len(s), 0)
+		t.lua.SetGlobal(name, *list)
 	}
-	for i, n := len(s)+1, tb.Len(); i <= n; i++ {
-		tb.RawSetInt(i, lua.LNil)
+	for i, n := len(s)+1, (*list).Len(); i <= n; i++ {
+		(*list).RawSetInt(i, lua.LNil)
 	}
 	for i, x := range s {
-		tb.RawSetInt(i+1, lua.LString(x))
+		(*list).RawSetInt(i+1, t.boxes.text(x))
 	}
-	return tb
 }
 
 // call is redis.call and redis.pcall.
@@ -247,27 +251,34 @@ func (t *Table) call(L *lua.LState, raise bool) int {
 		case lua.LString:
 			args[i] = string(v)
 		case lua.LNumber:
-			args[i] = luaNumber(float64(v))
+			args[i] = t.luaNumber(float64(v))
 		default:
 			return fail(fault("ERR Lua redis lib command arguments must be strings or integers"))
 		}
 	}
-	if c := table[strings.ToLower(args[0])]; c != nil && (c.name == "eval" || c.name == "evalsha" || c.name == "script") {
+	c := lookup(args[0])
+	if c != nil && c.script {
 		return fail(fault("ERR This Redis command is not allowed from script"))
 	}
-	r := t.do(args)
+	if c == nil {
+		t.do(args) // which notes that there is no such command
+		return fail(fault("ERR Unknown Redis command called from script"))
+	}
+	r := t.carryOut(c, args)
 	if r.Kind == Err {
-		if c := table[args[0]]; c == nil && table[strings.ToLower(args[0])] == nil {
-			r = fault("ERR Unknown Redis command called from script")
-		}
 		return fail(r)
 	}
-	L.Push(toLua(L, r))
+	L.Push(t.toLua(r))
 	return 1
 }
 
 // luaParse is tonumber of a string.
-func luaParse(s string) lua.LValue {
+func (t *Table) luaParse(s string) lua.LValue {
+	if len(s) < 16 { // which a double holds exactly
+		if n, ok := parseInt(s); ok {
+			return t.boxes.number(float64(n))
+		}
+	}
 	s = strings.Trim(s, " \t\n\v\f\r")
 	if hex := strings.TrimPrefix(strings.ToLower(s), "0x"); len(hex) < len(s) {
 		if n, err := strconv.ParseUint(hex, 16, 64); err == nil {
@@ -283,9 +294,9 @@ func luaParse(s string) lua.LValue {
 }
 
 // luaNumber is how a number reaches a command: Redis prints it with 17 digits.
-func luaNumber(f float64) string {
+func (t *Table) luaNumber(f float64) string {
 	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
-		return numeric(int64(f)).String()
+		return t.boxes.integer(int64(f))
 	}
 	return cFormat(f)
 }
@@ -303,20 +314,20 @@ func cFormat(f float64) string {
 	return fmt.Sprintf("%.17g", f)
 }
 
-func toLua(L *lua.LState, r Reply) lua.LValue {
+func (t *Table) toLua(r Reply) lua.LValue {
 	switch r.Kind {
 	case Int:
-		return lua.LNumber(r.Int)
+		return t.boxes.number(float64(r.Int))
 	case Bulk:
-		return lua.LString(r.Text)
+		return t.boxes.text(r.Text)
 	case Status:
-		tb := L.NewTable()
+		tb := t.lua.NewTable()
 		tb.RawSetString("ok", lua.LString(r.Text))
 		return tb
 	case Array:
-		tb := L.CreateTable(len(r.Array), 0)
+		tb := t.lua.CreateTable(len(r.Array), 0)
 		for i, x := range r.Array {
-			tb.RawSetInt(i+1, toLua(L, x))
+			tb.RawSetInt(i+1, t.toLua(x))
 		}
 		return tb
 	default:
@@ -342,7 +353,7 @@ func fromLua(v lua.LValue) Reply {
 		if text, ok := v.RawGetString("ok").(lua.LString); ok {
 			return status(string(text))
 		}
-		out := Reply{Kind: Array}
+		out := Reply{Kind: Array, Array: make([]Reply, 0, v.Len())}
 		for i := 1; ; i++ {
 			x := v.RawGetInt(i)
 			if x == lua.LNil {

@@ -16,6 +16,7 @@ type Table struct {
 	lua     *lua.LState
 	scripts map[string]*lua.LFunction
 	given   [2]*lua.LTable // KEYS and ARGV of the last script
+	boxes   boxes
 
 	// args of the client's command, and those of the script's, which no command
 	// keeps.

@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// explorationFile is the name of the record in the directory of --out.
+const explorationFile = "exploration.json"
+
+// exploration is one call of the command: what it writes, and where to.
+type exploration struct {
+	*exploreSettings
+	ctx            context.Context //nolint:containedctx // of the one command that it serves
+	stdout, stderr io.Writer
+	dir            string           // of --out, or empty
+	server         *stores.Redis    // of --on
+	sql            *stores.Postgres // of --postgres, once it is needed
+	record         explore.Record
+	text           bytes.Buffer
+	shown          int // bytes of text that are on stdout
+	charts         []*explore.Finding
+	broken         string // the first declared guarantee that broke
+	differs        string // the first schedule that did not repeat
+}
+
+// start opens the store of --on and checks where to write.
+func (s *exploreSettings) start(cmd *cobra.Command) (*exploration, error) {
+	x := &exploration{
+		exploreSettings: s, ctx: cmd.Context(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
+		record: explore.NewRecord(),
+	}
+	if s.given("out") {
+		if s.out == "" {
+			return nil, s.wrong("out", errors.New("name a directory"))
+		}
+		dir, err := s.outDirFor(explorationFile)
+		if err != nil {
+			return nil, err
+		}
+		x.dir = dir
+	}
+	if s.on == embeddedStore {
+		return x, nil
+	}
+	if s.full {
+		return nil, s.wrong("on", errors.New("--full counts schedules here: leave --on out, and give the token that it prints to --replay"))
+	}
+	server, err := stores.OpenRedis(x.ctx, s.on, stores.Options{})
+	if err != nil {
+		if x.ctx.Err() != nil {
+			return nil, fail(ExitInterrupted, errors.New("interrupted before anything was explored"))
+		}
+		return nil, s.wrong("on", errors.New(strings.TrimPrefix(strings.ReplaceAll(err.Error(), "--redis", "--on"), "--on ")))
+	}
+	x.server = server
+	return x, nil
+}
+
+// explore searches or counts each strategy and writes what it finds.
+func (s *exploreSettings) explore(cmd *cobra.Command, chosen []strategies.Selection, cfg explore.Config) error {
+	x, err := s.start(cmd)
+	if err != nil {
+		return err
+	}
+	if err := x.openPostgres(chosen); err != nil {
+		return x.end(err)
+	}
+	cfg.Postgres = x.sql
+	for _, sel := range chosen {
+		if x.ctx.Err() != nil {
+			break
+		}
+		if x.full {
+			err = x.enumerate(sel, cfg)
+		} else {
+			err = x.search(sel, cfg)
+		}
+		if err == nil || x.ctx.Err() != nil {
+			continue
+		}
+		var unfit *explore.UnfitError
+		switch {
+		case errors.As(err, &unfit) && len(chosen) > 1:
+			x.record.Skipped = append(x.record.Skipped, results.Skipped{Strategy: sel.String(), Reason: err.Error()})
+			fmt.Fprintf(x.stderr, "skipped %s: %v\n", sel, err)
+		case errors.As(err, &unfit):
+			return x.end(fail(ExitUsage, err))
+		default:
+			return x.end(fail(ExitFailed, fmt.Errorf("%s: %w", sel, err)))
+		}
+	}
+	if len(x.record.Searches)+len(x.record.Censuses) == 0 && x.ctx.Err() == nil {
+		return x.end(usagef("none of the strategies can be explored: %s", x.record.Skipped[0].Reason))
+	}
+	return x.end(nil)
+}
+
+func (x *exploration) search(sel strategies.Selection, cfg explore.Config) error {
+	res, err := explore.Run(x.ctx, sel, cfg)
+	if err != nil {
+		return err
+	}
+	x.record.Searches = append(x.record.Searches, res)
+	x.gap()
+	if err := explore.WriteReport(&x.text, res); err != nil {
+		return err
+	}
+	for i := range res.Findings {
+		f := &res.Findings[i]
+		x.charts = append(x.charts, f)
+		x.judge(f, true)
+		if x.server != nil && x.ctx.Err() == nil {
+			if err := x.repeat(f.Token); err != nil {
+				return err
+			}
+		}
+	}
+	return x.show()
+}
+
+func (x *exploration) enumerate(sel strategies.Selection, cfg explore.Config) error {
+	c, err := explore.Enumerate(x.ctx, sel, cfg)
+	if err != nil {
+		return err
+	}
+	x.record.Censuses = append(x.record.Censuses, c)
+	x.gap()
+	if err := explore.WriteCensus(&x.text, c); err != nil {
+		return err
+	}
+	if c.Shortest != nil {
+		x.charts = append(x.charts, c.Shortest)
+	}
+	return x.show()
+}
+
+// replayToken is --replay.
+func (s *exploreSettings) replayToken(cmd *cobra.Command) error {
+	if len(s.strategy) > 0 {
+		return usagef("a token names its strategy itself: leave %s out", strings.Join(s.strategy, ","))
+	}
+	for _, x := range s.table {
+		switch x.name {
+		case "replay", "on", "postgres", "postgres-image", "json", "out":
+		default:
+			if s.given(x.name) {
+				return s.wrong(x.name, errors.New("a token holds all that its schedule depends on: leave it out with --replay"))
+			}
+		}
+	}
+	x, err := s.start(cmd)
+	if err != nil {
+		return err
+	}
+	if err := x.repeat(s.replay); err != nil {
+		var e *exitError
+		switch {
+		case errors.As(err, &e):
+		case errors.Is(err, explore.ErrToken):
+			err = s.wrong("replay", err)
+		default:
+			err = fail(ExitFailed, err)
+		}
+		return x.end(err)
+	}
+	return x.end(x.show())
+}
+
+// repeat replays a token on the store of --on.
+func (x *exploration) repeat(token string) error {
+	r, err := x.replay(token)
+	if err != nil {
+		return err
+	}
+	x.record.Replays = append(x.record.Replays, r)
+	x.gap()
+	if err := explore.WriteReplay(&x.text, r, len(x.record.Searches) > 0); err != nil {
+		return err
+	}
+	if len(x.record.Searches) == 0 {
+		x.charts = append(x.charts, r.Finding)
+	}
+	x.judge(r.Finding, r.Broken)
+	if !r.Broken && x.differs == "" {
+		x.differs = fmt.Sprintf("the schedule does not break %s of %s on %s", r.Property, r.Strategy, r.Store)
+	}
+	return nil
+}
+
+func (x *exploration) judge(f *explore.Finding, broken bool) {
+	if broken && f.Property == explore.Guarantee && x.broken == "" {
+		x.broken = fmt.Sprintf("%s: a declared guarantee is broken: %s", f.Strategy, f.Detail)
+	}
+}
+
+// gap separates two reports.
+func (x *exploration) gap() {
+	if x.text.Len() > 0 {
+		x.text.WriteByte('\n')
+	}
+}
+
+// show writes what was reported since the last time, so that a long list of
+// strategies shows as it goes.
+func (x *exploration) show() error {
+	if x.asJSON {
+		return nil
+	}
+	n, err := x.stdout.Write(x.text.Bytes()[x.shown:])
+	x.shown += n
+	return err
+}
+
+// end writes the record and the charts, stops the server and picks the exit code:
+// of failed, where that is not nil.
+func (x *exploration) end(failed error) error {
+	x.record.Interrupted = x.ctx.Err() != nil
+	err := x.write(failed)
+	err = errors.Join(err, x.closeStores())
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
+		return fail(ExitFailed, err)
+	case x.record.Interrupted:
+		return fail(ExitInterrupted, errors.New("interrupted: what was found so far is written, searches that had not ended say so"))
+	case x.differs != "":
+		return fail(ExitFailed, errors.New(x.differs))
+	case x.broken != "":
+		return fail(ExitGate, errors.New(x.broken))
+	}
+	return nil
+}
+
+func (x *exploration) write(failed error) error {
+	if failed != nil && len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Replays) == 0 {
+		return nil
+	}
+	var record bytes.Buffer
+	enc := json.NewEncoder(&record)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(&x.record); err != nil {
+		return err
+	}
+	if x.asJSON {
+		if _, err := x.stdout.Write(record.Bytes()); err != nil {
+			return err
+		}
+	}
+	if x.dir == "" {
+		return nil
+	}
+	if err := x.makeOut(x.dir); err != nil {
+		return err
+	}
+	written := []string{explorationFile, "report.txt"}
+	files := map[string][]byte{explorationFile: record.Bytes(), "report.txt": x.text.Bytes()}
+	plain := strings.NewReplacer(":", "_", ",", "_", "=", "-", "/", "-")
+	for _, f := range x.charts {
+		var chart bytes.Buffer
+		if err := explore.WriteSVG(&chart, f); err != nil {
+			return err
+		}
+		name := plain.Replace(f.Strategy) + "-" + string(f.Property) + ".svg"
+		written = append(written, name)
+		files[name] = chart.Bytes()
+	}
+	for name, b := range files {
+		if err := os.WriteFile(filepath.Join(x.dir, name), b, 0o644); err != nil { //nolint:gosec // results are for everybody to read
+			return err
+		}
+	}
+	fmt.Fprintf(x.stderr, "\nwritten to %s: %s\n", x.dir, strings.Join(written, ", "))
+	return nil
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// openPostgres opens the server of --postgres if one of the strategies is explored
+// on it. Where there is none, the exploration says so of each of them.
+func (x *exploration) openPostgres(chosen []strategies.Selection) error {
+	if x.sql != nil || !slices.ContainsFunc(chosen, explore.OnPostgres) {
+		return nil
+	}
+	server, err := stores.OpenPostgres(x.ctx, x.settings.postgres, stores.Options{Image: x.postgresImage})
+	switch {
+	case err != nil && x.ctx.Err() != nil:
+		return fail(ExitInterrupted, errors.New("interrupted before anything was explored"))
+	case err != nil:
+		return fail(ExitUsage, err)
+	}
+	x.sql = server
+	return nil
+}
+
+// replay repeats a token where it belongs.
+func (x *exploration) replay(token string) (*explore.Replayed, error) {
+	sel, ok := explore.TokenOnPostgres(token)
+	if !ok {
+		return explore.Replay(x.ctx, token, x.server)
+	}
+	if err := x.openPostgres([]strategies.Selection{sel}); err != nil {
+		return nil, err
+	}
+	r, err := explore.ReplayOnPostgres(x.ctx, token, x.sql)
+	var unfit *explore.UnfitError
+	if errors.As(err, &unfit) {
+		err = fail(ExitUsage, err)
+	}
+	return r, err
+}
+
+// closeStores stops what was started.
+func (x *exploration) closeStores() error {
+	var errs []error
+	if x.server != nil {
+		errs = append(errs, x.server.Close())
+	}
+	if x.sql != nil {
+		errs = append(errs, x.sql.Close())
+	}
+	return errors.Join(errs...)
+}

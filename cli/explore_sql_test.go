@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/stores/storetest"
+)
+
+// Without a server, what is SQL is refused where it was named, and skipped in a
+// list.
+func TestExploreSQLWithoutServer(t *testing.T) {
+	newPlace(t, nil)
+	o := call(t.Context(), "explore", "sql-only", "--postgres", "embedded")
+	if o.code != ExitUsage || !strings.Contains(o.stderr, "needs PostgreSQL: install its server") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	o = call(t.Context(), "explore", "sql-only,honest", "--postgres", "embedded", "--property", "leak")
+	if o.code != ExitOK || !strings.Contains(o.stderr, "skipped sql-only: ") || !strings.Contains(o.stdout, "honest") {
+		t.Errorf("in a list: exit %d: %s", o.code, o.stderr)
+	}
+	if o = call(t.Context(), "explore", "sql-only", "--postgres", "elsewhere"); o.code != ExitUsage || !strings.Contains(o.stderr, "--postgres") {
+		t.Errorf("bad value: exit %d: %s", o.code, o.stderr)
+	}
+}
+
+func TestExploreSQL(t *testing.T) {
+	storetest.Postgres(t) // or skip
+	o := call(t.Context(), "explore", "sql-only", "--postgres", "process", "--policy", "agent-api")
+	if o.code != ExitOK || !strings.Contains(o.stdout, "one step per statement on PostgreSQL") {
+		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+}

@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
+)
+
+// anyToken is what golden files leave out: another version of Go may pack tokens
+// in another way.
+var anyToken = regexp.MustCompile(`qb1\.[\w-]+`)
+
+func TestExploreOutput(t *testing.T) {
+	p := newPlace(t, nil)
+	var text strings.Builder
+	for _, c := range []struct {
+		code int
+		args []string
+	}{
+		{ExitOK, []string{"honest", "--instances", "1"}},
+		{ExitOK, []string{"--strategy", "honest", "--property", "leak", "--clients", "3", "--limit", "1", "--policy", "agent-api"}},
+		{ExitGate, []string{"liar"}},
+		{ExitGate, []string{"honest", "liar", "--property", "guarantee", "--used", "0", "--seed", "9", "--instances", "1"}},
+		{ExitOK, []string{"liar", "--property", "leak"}},
+		{ExitOK, []string{"liar", "--full", "--clients", "3"}},
+		{ExitOK, []string{"liar", "--full", "--clients", "6", "--max-schedules", "10"}},
+		{ExitOK, []string{"liar", "--property", "leak", "--json"}},
+		{ExitOK, []string{"honest", "--clients", "8", "--property", "stuck", "--max-states", "20"}},
+		{ExitOK, []string{"liar", "broken", "--property", "leak", "--policy", "user-links", "monthly"}},
+	} {
+		o := call(t.Context(), append([]string{"explore"}, c.args...)...)
+		if slices.Contains(c.args, "broken") { // what cannot be opened is no matter of wording
+			c.code = ExitFailed
+		}
+		if o.code != c.code {
+			t.Errorf("%q: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
+		}
+		text.WriteString(anyToken.ReplaceAllString(o.transcript(), "qb1.TOKEN") + "\n")
+	}
+	golden(t, "explore", text.String())
+	p.requireUntouched()
+}
+
+func TestExploreUsage(t *testing.T) {
+	p := newPlace(t, map[string]string{"held/exploration.json": "{}", "file": "not a directory"})
+	token := findToken(t)
+	var text strings.Builder
+	for _, args := range [][]string{
+		{},
+		{"--nonsense"},
+		{"nonsense"},
+		{"honest", "--strategy", "liar"},
+		{"honest,honest"},
+		{"honest:color=green"},
+		{"--strategy", ""},
+		{"honest", "--policy", "nonsense"},
+		{"monthly", "--policy", "agent-storage"},
+		{"honest", "--limit", "0"},
+		{"honest", "--limit", "9223372036854775807"},
+		{"honest", "--clients", "0"},
+		{"honest", "--clients", "17"},
+		{"honest", "--instances", "3"},
+		{"honest", "--used", "1"},
+		{"honest", "--seed", "-1"},
+		{"honest", "--script", "eat"},
+		{"honest", "--script", "refund"},
+		{"honest", "--script", "take=0"},
+		{"honest", "--script", "take=9999999999999999"},
+		{"honest", "--script", "take,refund"},
+		{"honest", "--script", "take;take;take"},
+		{"honest", "--skew", "5"},
+		{"honest", "--skew", "1s,2s,3s"},
+		{"honest", "--faults", "fire"},
+		{"honest", "--faults", "crash", "--times", "0"},
+		{"honest", "--jobs", "-1"},
+		{"honest", "--property", "beauty"},
+		{"honest", "--full", "--property", "leak"},
+		{"honest", "--full", "--on", "process"},
+		{"honest", "--max-schedules", "5"},
+		{"honest", "--on", "nonsense"},
+		{"honest", "--on", "redis://user:secret@127.0.0.1:1"},
+		{"honest", "--out", "held"},
+		{"honest", "--out", "file"},
+		{"honest", "--out", ""},
+		{"--replay", ""},
+		{"--replay", "nonsense"},
+		{"--replay", token[:len(token)-3]},
+		{"--replay", token, "--clients", "2"},
+		{"--replay", token, "honest"},
+	} {
+		o := call(t.Context(), append([]string{"explore"}, args...)...)
+		requireUsageError(t, o)
+		text.WriteString(o.transcript() + "\n")
+	}
+	golden(t, "explore-usage", anyToken.ReplaceAllString(text.String(), "qb1.TOKEN"))
+	p.requireUntouched()
+}
+
+// findToken is that of the leak of "liar".
+func findToken(t *testing.T) string {
+	t.Helper()
+	o := call(t.Context(), "explore", "liar", "--property", "leak")
+	m := regexp.MustCompile(`--replay (\S+)`).FindStringSubmatch(o.stdout)
+	if m == nil {
+		t.Fatalf("no token in %s%s", o.stdout, o.stderr)
+	}
+	return m[1]
+}
+
+func TestExploreReplay(t *testing.T) {
+	newPlace(t, nil)
+	token := findToken(t)
+	o := call(t.Context(), "explore", "--replay", token)
+	if o.code != ExitOK || !strings.Contains(o.stdout, "repeated on the embedded Redis: LEAK again") {
+		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	storetest.Redis(t) // skips where there is none
+	for _, args := range [][]string{{"--replay", token}, {"liar", "--property", "leak"}} {
+		o = call(t.Context(), append([]string{"explore", "--on", "process"}, args...)...)
+		if o.code != ExitOK || !strings.Contains(o.stdout, "(process): LEAK again") {
+			t.Errorf("%q: exit %d: %s%s", args, o.code, o.stdout, o.stderr)
+		}
+	}
+	// A guarantee that breaks again is one that breaks.
+	o = call(t.Context(), "explore", "liar", "--property", "guarantee")
+	m := regexp.MustCompile(`--replay (\S+)`).FindStringSubmatch(o.stdout)
+	if o = call(t.Context(), "explore", "--replay", m[1], "--json"); o.code != ExitGate || !strings.Contains(o.stdout, `"broken": true`) {
+		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+}
+
+func TestExploreOut(t *testing.T) {
+	p := newPlace(t, nil)
+	o := call(t.Context(), "explore", "liar", "honest:depth=5", "--property", "leak", "--instances", "1", "--out", "out/new")
+	if o.code != ExitOK {
+		t.Fatalf("exit %d: %s", o.code, o.stderr)
+	}
+	want := []string{"/out", "/out/new", "/out/new/exploration.json", "/out/new/liar-leak.svg", "/out/new/report.txt"}
+	if got := p.files(); !slices.Equal(got, want) {
+		t.Errorf("files %q", got)
+	}
+	report, err := os.ReadFile(filepath.Join("out", "new", "report.txt"))
+	if err != nil || string(report) != o.stdout {
+		t.Errorf("report.txt is not what was printed: %s, %v", report, err)
+	}
+	record, err := os.ReadFile(filepath.Join("out", "new", explorationFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireExploration(t, record)
+	printed := call(t.Context(), "explore", "liar", "honest:depth=5", "--property", "leak", "--instances", "1", "--json")
+	if printed.stdout != string(record) {
+		t.Errorf("--json and --out differ: %s\n%s", printed.stdout, record)
+	}
+}
+
+// requireExploration holds JSON to the published schema.
+func requireExploration(t *testing.T, b []byte) explore.Record {
+	t.Helper()
+	var rec explore.Record
+	if err := json.Unmarshal(b, &rec); err != nil {
+		t.Fatalf("%v in %s", err, b)
+	}
+	c := jsonschema.NewCompiler()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(explore.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AddResource("s.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.MustCompile("s.json").Validate(v); err != nil {
+		t.Error(err)
+	}
+	return rec
+}
+
+// Ctrl-C in the second search keeps the first and what the second has.
+func TestExploreInterrupted(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		newPlace(t, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		before, enough := taken.Load(), int64(40)
+		if full {
+			enough = 5000
+		}
+		onTake = func(n int64) {
+			if n-before == enough {
+				stop()
+			}
+		}
+		t.Cleanup(func() { onTake = nil })
+		args := []string{"explore", "liar", "honest", "--clients", "9", "--limit", "1", "--json", "--out", "out"}
+		if full {
+			args = append(args, "--full")
+		} else {
+			args = append(args, "--property", "leak,stuck", "--faults", "clock")
+		}
+		o := call(ctx, args...)
+		onTake = nil
+		stop()
+		if o.code != ExitInterrupted || !strings.Contains(o.stderr, "what was found so far is written") {
+			t.Fatalf("exit %d: %s", o.code, o.stderr)
+		}
+		rec := requireExploration(t, []byte(o.stdout))
+		switch {
+		case !rec.Interrupted:
+			t.Error("not marked as interrupted")
+		case full && (len(rec.Censuses) != 1 || rec.Censuses[0].Complete || rec.Censuses[0].Shortest == nil):
+			t.Errorf("censuses %+v", rec.Censuses)
+		case !full && (len(rec.Searches) == 0 || rec.Searches[0].Found(explore.Leak) == nil || rec.Searches[len(rec.Searches)-1].Capped != "interrupted"):
+			t.Errorf("%d searches", len(rec.Searches))
+		}
+		if _, err := os.Stat(filepath.Join("out", "liar-leak.svg")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What explore shares with run is checked with run's table; here, its own numbers.
+func TestExploreNumbersHaveBounds(t *testing.T) {
+	newPlace(t, nil)
+	for _, x := range newExploreSettings().table {
+		if !x.value.holds(scalarNumber) || x.value.holds(scalarText) {
+			continue
+		}
+		for _, v := range []string{"-1", "NaN", "", "x", "1.5", "99999999999999999999999"} {
+			o := call(t.Context(), "explore", "honest", "--"+x.name+"="+v)
+			if requireUsageError(t, o); !strings.Contains(o.stderr, "--"+x.name) {
+				t.Errorf("--%s=%s is taken: %s", x.name, v, o.stderr)
+			}
+		}
+	}
+}
+
+func TestExploreHelp(t *testing.T) {
+	o := call(t.Context(), "explore", "--help")
+	if o.code != ExitOK || o.stderr != "" {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	golden(t, "explore-help", o.transcript())
+}

@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+func TestSimHelp(t *testing.T) {
+	p := newPlace(t, nil)
+	o := call(t.Context(), "sim", "--help")
+	if o.code != ExitOK || o.stderr != "" {
+		t.Errorf("exit %d, stderr %q", o.code, o.stderr)
+	}
+	golden(t, "sim-help", o.transcript())
+	p.requireUntouched()
+}
+
+// simUsageErrors are command lines that are wrong.
+var simUsageErrors = [][]string{
+	{"sim", "nonsense"},
+	{"sim", "honest", "--strategy", "liar"},
+	{"sim", "honest,honest"},
+	{"sim", "monthly"},
+	{"sim", "sql-only"},
+	{"sim", "--nonsense"},
+	{"sim", "--rounds", "3"},
+	{"sim", "--quick"},
+	{"sim", "--redis", "redis://:secret@host"},
+	{"sim", "--preset", "adr-000"},
+	{"sim", "--start", "yesterday"},
+	{"sim", "--skew", "a while"},
+	{"sim", "--skew", "0s,2s"},
+	{"sim", "--home=2"},
+	{"sim", "--shared-redis=perhaps"},
+	{"sim", "--every=-1s"},
+	{"sim", "--tracked=-1"},
+	{"sim", "--workers=0"},
+	{"sim", "--instances", "200", "--region", "a,b"},
+	{"sim", "--duration", "100000h"},
+	{"sim", "--rush", "200@noon"},
+	{"sim", "--rush", "200@2026-01-01T00:00:00Z+1m"},
+	{"sim", "--workload", "steady", "--rush", "200@2027-01-01T00:00:00Z+1m"},
+	{"sim", "--outage", "redis"},
+	{"sim", "--outage", "redis:0.3-0.6", "--requests", "100"},
+	{"sim", "--policy", "nonsense"},
+	{"sim", "--workload", "nonsense"},
+	{"sim", "--workload", "trace"},
+	{"sim", "--workload", "steady", "--popularity", "famous"},
+	{"sim", "--cost", "dear"},
+	{"sim", "--trace", "missing.log"},
+	{"sim", "--trace", "useless.csv"},
+	{"sim", "--out", "held"},
+	{"sim", "--config", "missing.yaml"},
+	{"sim", "--config", "bad.yaml"},
+	{"sim", "--config", "rounds.yaml"},
+}
+
+func TestSimUsageErrors(t *testing.T) {
+	files := map[string]string{"bad.yaml": "skew: 5\nhome: 3\n", "rounds.yaml": "rounds: 3\n"}
+	for name, text := range usageFiles {
+		files[name] = text
+	}
+	p := newPlace(t, files)
+	var text strings.Builder
+	for _, args := range simUsageErrors {
+		o := call(t.Context(), args...)
+		requireUsageError(t, o)
+		text.WriteString(o.transcript() + "\n")
+	}
+	golden(t, "sim-usage", text.String())
+	p.requireUntouched()
+}
+
+// simulateHonest is a simulation of the honest strategy.
+var simulateHonest = []string{"sim", "honest", "--workload", "steady", "--limit", "5", "--subjects", "10", "--rate", "50", "--duration", "10s"}
+
+func TestSimReport(t *testing.T) {
+	newPlace(t, nil)
+	var files [2][]byte
+	for i, dir := range []string{"one", "two"} {
+		o := call(t.Context(), append(append([]string{}, simulateHonest...), "--out", dir)...)
+		if o.code != ExitOK {
+			t.Fatalf("exit %d: %s", o.code, o.stderr)
+		}
+		if i == 0 {
+			golden(t, "sim-report", o.stdout)
+		}
+		for _, name := range []string{"results.json", "report.txt", "series.json", "series.csv", "series-honest.svg", "series-honest.png", "latency.svg", "leakage.png"} {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil || len(b) == 0 {
+				t.Errorf("%s: %v, %d bytes", name, err, len(b))
+			}
+			files[i] = append(files[i], b...)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "provenance.json")); err != nil {
+			t.Error(err)
+		}
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("two simulations of one seed have other bytes")
+	}
+}
+
+// What a strategy breaks fails the command, simulated or not.
+func TestSimViolatedGuarantee(t *testing.T) {
+	newPlace(t, nil)
+	o := call(t.Context(), "sim", "liar", "--limit", "5", "--requests", "500", "--out", "out")
+	if o.code != ExitFailed || !strings.Contains(o.stderr, "liar") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+}
+
+func TestSimInterrupted(t *testing.T) {
+	newPlace(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	taken.Store(0)
+	onTake = func(n int64) {
+		if n == 300 {
+			cancel()
+		}
+	}
+	defer func() { onTake = nil }()
+	o := call(ctx, "sim", "honest,liar", "--workload", "steady", "--subjects", "10", "--rate", "50", "--duration", "100h", "--out", "out")
+	if o.code != ExitInterrupted {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	b, err := os.ReadFile("out/results.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file results.File
+	if err := json.Unmarshal(b, &file); err != nil {
+		t.Fatal(err)
+	}
+	if !file.Interrupted || len(file.Runs) != 1 || !file.Runs[0].Partial || file.Runs[0].Issued < 300 || file.Runs[0].Issued > 310 {
+		t.Errorf("interrupted %v, runs %+v", file.Interrupted, file.Runs)
+	}
+}
+
+// A printed configuration is the simulation it was printed for, presets included.
+func TestSimPrintedConfig(t *testing.T) {
+	p := newPlace(t, nil)
+	for _, args := range [][]string{
+		{"sim", "honest", "--preset", "adr-008-month"},
+		{"sim", "honest", "--preset", "adr-005-day", "--limit", "7", "--outage", "redis:0.3-0.6"},
+		append(append([]string{}, simulateHonest...), "--skew", "0s,-2s", "--cost", "2", "--every", "1s", "--rush", "5@2026-01-01T00:00:01Z+1s"),
+		{"sim", "honest", "--workload", "steady", "--requests", "100", "--over-quota", "0", "--region", "us,eu", "--shared-redis"},
+	} {
+		first := call(t.Context(), append(append([]string{}, args...), "--print-config")...)
+		if first.code != ExitOK || first.stderr != "" {
+			t.Fatalf("%q: exit %d: %s", args, first.code, first.stderr)
+		}
+		if err := os.WriteFile("sim.yaml", []byte(first.stdout), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if again := call(t.Context(), "sim", "--config", "sim.yaml", "--print-config"); again.stdout != first.stdout {
+			t.Errorf("%q: printed again, it is %s%s, was %s", args, again.stdout, again.stderr, first.stdout)
+		}
+		flags, file := configured(t, args), configured(t, []string{"sim", "--config", "sim.yaml"})
+		if !reflect.DeepEqual(flags, file) {
+			t.Errorf("%q: the file configures %+v, the flags %+v", args, file, flags)
+		}
+	}
+	if err := os.Remove("sim.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	p.requireUntouched()
+}
+
+// configured is what a command line without --print-config would simulate.
+func configured(t *testing.T, args []string) sim.Config {
+	t.Helper()
+	s := newSimSettings()
+	cmd := &cobra.Command{}
+	s.register(cmd)
+	config := cmd.Flags().String("config", "", "")
+	if err := cmd.ParseFlags(args[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if *config != "" {
+		if err := s.readFile(*config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rest := cmd.Flags().Args(); len(rest) > 0 {
+		s.strategy = rest
+	}
+	cfg, err := s.configure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Functions are never equal, and pointers only where they are the same.
+	for i := range cfg.Strategies {
+		cfg.Strategies[i].Meta = nil
+	}
+	cfg.Workload = &workloads.Meta{Name: cfg.Workload.Name}
+	return cfg
+}

@@ -1,0 +1,61 @@
+package explore_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// repetitions of searches that must come out the same. QUOTABENCH_REPETITIONS
+// asks for more.
+func repetitions() int {
+	if n, err := strconv.Atoi(os.Getenv("QUOTABENCH_REPETITIONS")); err == nil {
+		return n
+	}
+	return 4
+}
+
+// One search gives the same bytes every time, on one processor and on two: the
+// report, the record and the charts.
+func TestSameSearchSameBytes(t *testing.T) {
+	faults := []strategies.Fault{strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultClock, strategies.FaultEviction}
+	for name, cfg := range map[string]explore.Config{
+		"check-then-set": {Clients: 3},
+		"incr-expire":    {Faults: faults, MaxStates: 400},
+		"redis-hash":     {Properties: []explore.Property{explore.Leak}},
+		"lua-reserve":    {MaxStates: 500, Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+			var first []byte
+			for i := range repetitions() {
+				runtime.GOMAXPROCS(1 + i%2)
+				r := run(t, name, cfg)
+				var b bytes.Buffer
+				if err := explore.WriteReport(&b, r); err != nil {
+					t.Fatal(err)
+				}
+				if err := json.NewEncoder(&b).Encode(r); err != nil {
+					t.Fatal(err)
+				}
+				for i := range r.Findings {
+					if err := explore.WriteSVG(&b, &r.Findings[i]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if first == nil {
+					first = b.Bytes()
+				}
+				if !bytes.Equal(b.Bytes(), first) {
+					t.Fatalf("run %d differs:\n%s\nthe first:\n%s", i+1, b.Bytes(), first)
+				}
+			}
+		})
+	}
+}

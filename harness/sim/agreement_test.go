@@ -1,0 +1,147 @@
+package sim_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/internal/stores/storetest"
+	"github.com/quotabench/quotabench/results"
+)
+
+// measure runs on a real server what a simulation is configured for.
+func measure(t *testing.T, server *stores.Redis, cfg sim.Config, rounds int) []results.Run {
+	t.Helper()
+	report, err := harness.Measure(t.Context(), harness.Config{
+		Strategies: cfg.Strategies, Policy: cfg.Policy, Workload: cfg.Workload, Stream: cfg.Stream, Seed: cfg.Seed,
+		Workers: cfg.Workers, Requests: cfg.Requests, Instances: cfg.Topology.Instances, Closed: cfg.Closed,
+		Rounds: rounds, NoReference: true, Redis: server,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.Runs
+}
+
+// fitted is a network that serves one command as fast as the real one does alone,
+// and many as fast as the real one does under the load of one round.
+func fitted(alone, loaded *results.Run) *sim.Network {
+	perCommand := float64(loaded.ElapsedNS) / float64(loaded.Issued)
+	service := time.Duration(perCommand)
+	leg := func(ns int64) time.Duration { return max(0, (time.Duration(ns)-service)/2) }
+	l := &alone.Latency
+	legs := sim.Table{{PPM: 0, At: leg(l.P50) / 2}, {PPM: 500_000, At: leg(l.P50)}, {PPM: 900_000, At: leg(l.P90)}, {PPM: 990_000, At: leg(l.P99)}, {PPM: 1_000_000, At: leg(l.Max)}}
+	// Queueing theory's usual server: the shape matters less than the mean.
+	return &sim.Network{Servers: 1, Request: legs, Reply: legs, Service: sim.Table{
+		{PPM: 0, At: 0}, {PPM: 393_469, At: service / 2}, {PPM: 632_121, At: service}, {PPM: 864_665, At: 2 * service}, {PPM: 981_684, At: 4 * service}, {PPM: 1_000_000, At: 6 * service},
+	}}
+}
+
+// exact lists strategies whose counts do not depend on the order of calls. The
+// drift of decr-literal is a fault of its source, and equal all the same.
+var exact = []string{"incr-expire", "incr-expire-atomic", "decr-literal"}
+
+// racy lists the strategies of the agreement test from the one that leaks most
+// to the one that leaks least.
+var racy = []string{"check-then-set", "app-lock"}
+
+// TestAgreement holds simulations against the same runs in real time on a real
+// redis-server: what exact strategies count must be equal. With -v it does so with
+// 4, 16 and 64 callers, requires racy strategies to stand in the same order where
+// many callers meet, and prints by how much they leak; that depends on how a
+// machine schedules, and is not judged.
+func TestAgreement(t *testing.T) {
+	concurrencies, rounds := []int{16}, 1
+	if testing.Verbose() {
+		concurrencies, rounds = []int{4, 16, 64}, 3
+	}
+	server := storetest.Redis(t)
+	var table strings.Builder
+	// Admitted requests and drift of exact strategies, leaked units of racy ones.
+	row := func(cells ...any) { fmt.Fprintf(&table, "%4v  %-16v %10v %10v %8v\n", cells...) }
+	row("N", "strategy", "measured", "simulated", "ratio")
+	base := func(list string, workers int) sim.Config {
+		// Subjects enough for callers to meet now and then: where all of them meet
+		// all the time, everything leaks.
+		cfg := config(t, list, "agent-api", "steady")
+		cfg.Policy.Limit, cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 50, 15_000, workers, true, -1
+		none := 0.0
+		cfg.Stream.Subjects, cfg.Stream.Popularity, cfg.Stream.OverQuota = 150, "uniform", &none
+		cfg.Topology.Instances = 4
+		return cfg
+	}
+	alone := &measure(t, server, base("incr-expire", 1), rounds)[rounds-1]
+	for _, workers := range concurrencies {
+		cfg := base(strings.Join(exact, ",")+","+strings.Join(racy, ","), workers)
+		real := map[string][]results.Run{}
+		for _, r := range measure(t, server, cfg, rounds) {
+			real[r.Strategy] = append(real[r.Strategy], r)
+		}
+		cfg.RedisNet = fitted(alone, &real["incr-expire"][rounds-1])
+		t.Logf("%d callers: service %v", workers, cfg.RedisNet.Service[2].At)
+		simulated := map[string]*results.Run{}
+		report := run(t, cfg)
+		for i := range report.Runs {
+			simulated[report.Runs[i].Strategy] = &report.Runs[i]
+		}
+		for _, name := range exact {
+			sameCounts(t, &real[name][0], simulated[name]) // later rounds have other requests
+			row(workers, name, admitted(&real[name][0]), admitted(simulated[name]), "equal")
+		}
+		var before [2]int64
+		for i, name := range racy {
+			leak := [2]int64{simulated[name].Leak.Units}
+			for _, r := range real[name] {
+				leak[1] += r.Leak.Units / int64(len(real[name]))
+			}
+			row(workers, name, leak[1], leak[0], fmt.Sprintf("%.2f", float64(leak[0])/float64(max(1, leak[1]))))
+			if i > 0 && workers == 64 && (leak[0] > before[0] || leak[1] > before[1]) {
+				t.Errorf("%d callers: %s leaks %d simulated and %d measured, more than %s: %d and %d", workers, name, leak[0], leak[1], racy[i-1], before[0], before[1])
+			}
+			before = leak
+		}
+	}
+	t.Log("\n" + table.String())
+}
+
+func admitted(r *results.Run) string { return fmt.Sprintf("%d%+d", r.Admitted, r.Drift.Units) }
+
+// sameCounts requires of an exact strategy that a simulation counts what a
+// measurement does.
+func sameCounts(t *testing.T, real, simulated *results.Run) {
+	t.Helper()
+	type counts struct{ issued, admitted, rejected, errors, leak, falseRejects, crossings, drift, surplus int64 }
+	of := func(r *results.Run) (c counts) {
+		c = counts{r.Issued, r.Admitted, r.Rejected, r.Errors, r.Leak.Units, r.FalseRejects.Count, r.Leak.Crossings, 0, 0}
+		if r.Drift != nil {
+			c.drift, c.surplus = r.Drift.Units, r.Drift.Tiers[0].Surplus
+		}
+		return c
+	}
+	if a, b := of(real), of(simulated); a != b {
+		t.Errorf("%s, %d callers: measured %+v, simulated %+v", real.Params.Label, real.Params.Workers, a, b)
+	}
+}
+
+// Units that are given back, and those that nobody settles, leave the same behind
+// in both kinds of time. A measured run ends without the sessions that are under
+// way then, so that how many were settled differs.
+func TestSettlementAgrees(t *testing.T) {
+	server := storetest.Redis(t)
+	for _, workers := range []int{4, 16, 64} {
+		cfg := config(t, "lua-reserve", "tenant-uploads", "uploads")
+		fail, abandon, settle, hold := 0.3, 0.2, time.Nanosecond, time.Duration(0)
+		cfg.Policy.Limit = 1 << 40 // which request is rejected depends on their order
+		cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 2_000, workers, true, -1
+		cfg.Stream.FailShare, cfg.Stream.AbandonShare, cfg.Stream.Settle, cfg.Stream.Hold = &fail, &abandon, &settle, &hold
+		real, simulated := &measure(t, server, cfg, 1)[0], &run(t, cfg).Runs[0]
+		sameCounts(t, real, simulated)
+		if a, b := real.Settlement, simulated.Settlement; a.Abandoned != b.Abandoned || b.Refunds == 0 || a.Refunds < b.Refunds*8/10 {
+			t.Errorf("%d callers: measured %+v, simulated %+v", workers, a, b)
+		}
+	}
+}

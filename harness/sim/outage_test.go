@@ -1,0 +1,127 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/sim"
+)
+
+// While Redis is away strategies do what their sources say: PostgreSQL decides,
+// or each process counts for itself, or nobody gets in; and afterwards all is as
+// before.
+func TestOutage(t *testing.T) {
+	cfg := config(t, "incr-expire,fixed-window,three-tier,three-tier:down=unified,lua-reserve", "agent-api", "steady")
+	cfg.Policy.Limit, cfg.Stream.Subjects, cfg.Rate, cfg.Duration = 1_000, 50, 500, 10*time.Second
+	cfg.Topology.Instances = 2
+	cfg.Outages = []harness.Outage{{Store: "redis", From: 0.3, To: 0.6}}
+	report := run(t, cfg)
+	want := map[string]string{ // the tier that decides while Redis is away
+		"fixed-window": "process", "three-tier": "model",
+	}
+	for i := range report.Runs {
+		r, s := &report.Runs[i], &report.Series[i]
+		valid(t, r)
+		share := float64(r.Degraded+r.Errors) / float64(r.Issued)
+		if share < 0.25 || share > 0.35 {
+			t.Errorf("%s: %.0f %% of decisions were made without Redis, which was away for 30 %%", r.Params.Label, 100*share)
+		}
+		if len(s.Outages) != 1 || s.Outages[0] != (sim.Span{Store: "redis", FromNS: 3e9, ToNS: 6e9}) {
+			t.Errorf("%s: outages %+v", r.Params.Label, s.Outages)
+		}
+		if len(r.Params.Outages) != 1 || r.Params.Outages[0] != "redis:0.3-0.6" {
+			t.Errorf("%s: outages %q", r.Params.Label, r.Params.Outages)
+		}
+		tier, ok := want[r.Params.Label]
+		for k, name := range s.Tiers {
+			var within, after int64
+			for j := 1; j < len(s.Samples); j++ {
+				n := s.Samples[j].Hits[k] - s.Samples[j-1].Hits[k]
+				switch at := time.Duration(s.Samples[j].AtNS); {
+				case at > 3100*time.Millisecond && at < 5900*time.Millisecond:
+					within += n
+				case at > 6200*time.Millisecond:
+					after += n
+				}
+			}
+			if ok && (within > 0) != (name == tier || name == "bloom") {
+				t.Errorf("%s: %s made %d decisions while Redis was away", r.Params.Label, name, within)
+			}
+			if name == "redis" && after == 0 {
+				t.Errorf("%s: Redis never came back", r.Params.Label)
+			}
+		}
+	}
+}
+
+// A model that is away answers nothing, and what was on its way is lost.
+func TestOutageOfTheModel(t *testing.T) {
+	cfg := config(t, "three-tier", "agent-api", "steady")
+	cfg.Policy.Limit, cfg.Stream.Subjects, cfg.Rate, cfg.Duration = 1_000, 50, 500, 10*time.Second
+	cfg.Outages = []harness.Outage{{Store: "postgres", From: 0, To: 1}}
+	r := run(t, cfg).Runs[0]
+	valid(t, &r)
+	for _, tier := range r.Drift.Tiers {
+		if tier.Tier == "model" && tier.Drifting == 0 {
+			t.Errorf("the model was told of charges: %+v", tier)
+		}
+	}
+}
+
+// A rush happens when it is said to, beside the other arrivals.
+func TestRush(t *testing.T) {
+	r, err := sim.ParseRush("1000@2026-01-01T00:00:04Z+2s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := sim.ParseRush(r.String()); err != nil || again != r {
+		t.Errorf("%v reads back as %v, %v", r, again, err)
+	}
+	for _, bad := range []string{"", "x", "5@now+1s", "-1@2026-01-01T00:00:04Z+2s", "5@2026-01-01T00:00:04Z", "5@2026-01-01T00:00:04Z+0s", "NaN@2026-01-01T00:00:04Z+2s"} {
+		if r, err := sim.ParseRush(bad); err == nil {
+			t.Errorf("%q is %v", bad, r)
+		}
+	}
+	cfg := config(t, "unlimited", "agent-api", "steady")
+	cfg.Rate, cfg.Duration, cfg.Every, cfg.Rushes = 100, 10*time.Second, time.Second, []sim.Rush{r}
+	report := run(t, cfg)
+	valid(t, &report.Runs[0])
+	before := int64(0)
+	for _, x := range report.Series[0].Samples {
+		at, n := time.Duration(x.AtNS).Seconds(), x.Issued-before
+		before = x.Issued
+		if rush := at > 4.5 && at < 6.5; rush && (n < 900 || n > 1300) || !rush && n > 150 {
+			t.Errorf("%d requests in the second before %v", n, time.Duration(x.AtNS))
+		}
+	}
+	cfg.Closed = true
+	if _, err := sim.Run(t.Context(), cfg); err == nil {
+		t.Error("a rush in a closed loop is taken")
+	}
+}
+
+// U4 of record 000, a month long: the whole of February passes, and the clocks
+// that differ let in at its end what belongs to March.
+func TestMonthPreset(t *testing.T) {
+	cfg := config(t, "incr-expire-atomic,incr-expire", "user-links", "steady")
+	preset, err := sim.LookupPreset("adr-008-month")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := preset.Set(&cfg); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Rate, cfg.Every = 0.02, 6*time.Hour // a tenth: the rush is what matters
+	report := run(t, cfg)
+	for i := range report.Runs {
+		r := &report.Runs[i]
+		valid(t, r)
+		if r.Leak.Units < 10 {
+			t.Errorf("%s leaks %d units across the end of the month", r.Strategy, r.Leak.Units)
+		}
+	}
+	if a, b := report.Runs[0].Leak.WorstUnits, report.Runs[1].Leak.WorstUnits; a > cfg.Policy.Limit || b < a {
+		t.Errorf("worst leak of a user %d with one script and %d with two commands", a, b)
+	}
+}

@@ -1,0 +1,111 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// Rush adds arrivals for a while to those of an open loop: a month is mostly
+// waiting, and what goes wrong at its end shows only if somebody asks then.
+type Rush struct {
+	Rate float64 // requests per second, beside the others
+	From time.Time
+	For  time.Duration
+}
+
+// ParseRush reads "200@2026-02-28T23:59:30Z+1m".
+func ParseRush(text string) (Rush, error) {
+	bad := fmt.Errorf("%q is not of the form 200@2026-02-28T23:59:30Z+1m: requests per second, from when and for how long", text)
+	rate, rest, ok := strings.Cut(text, "@")
+	at := strings.LastIndex(rest, "+")
+	if !ok || at < 0 {
+		return Rush{}, bad
+	}
+	var r Rush
+	var errs [3]error
+	r.Rate, errs[0] = strconv.ParseFloat(rate, 64)
+	r.From, errs[1] = time.Parse(time.RFC3339, rest[:at])
+	r.For, errs[2] = time.ParseDuration(rest[at+1:])
+	if errors.Join(errs[:]...) != nil || !(r.Rate > 0 && r.Rate <= maxRush) || r.For <= 0 {
+		return Rush{}, bad
+	}
+	return r, nil
+}
+
+// maxRush bounds the rate of a rush.
+const maxRush = 1e9
+
+// String renders the rush as [ParseRush] reads it.
+func (r Rush) String() string {
+	return fmt.Sprintf("%g@%s+%v", r.Rate, r.From.UTC().Format(time.RFC3339Nano), r.For)
+}
+
+// rushing is a stream of arrivals with those of rushes in between.
+type rushing struct {
+	streams []workloads.Arrivals
+	next    []time.Duration // of each stream; negative where it has ended
+}
+
+func newRushing(streams ...workloads.Arrivals) *rushing {
+	r := &rushing{streams: streams, next: make([]time.Duration, len(streams))}
+	for i := range streams {
+		r.fetch(i)
+	}
+	return r
+}
+
+func (r *rushing) fetch(i int) {
+	at, ok := r.streams[i].Next()
+	if r.next[i] = at; !ok {
+		r.next[i] = -1
+	}
+}
+
+// Next implements [workloads.Arrivals].
+func (r *rushing) Next() (time.Duration, bool) {
+	first := -1
+	for i, at := range r.next {
+		if at >= 0 && (first < 0 || at < r.next[first]) {
+			first = i
+		}
+	}
+	if first < 0 {
+		return 0, false
+	}
+	at := r.next[first]
+	r.fetch(first)
+	return at, true
+}
+
+// during are arrivals that begin later, and end.
+type during struct {
+	workloads.Arrivals
+	from, length time.Duration
+}
+
+// Next implements [workloads.Arrivals].
+func (d during) Next() (time.Duration, bool) {
+	at, ok := d.Arrivals.Next()
+	return d.from + at, ok && at < d.length
+}
+
+// rush adds the rushes of the configuration to the arrivals of its loop.
+func (c *Config) rush(base workloads.Arrivals) (workloads.Arrivals, error) {
+	if len(c.Rushes) == 0 {
+		return base, nil
+	}
+	streams := []workloads.Arrivals{base}
+	for i, r := range c.Rushes {
+		a, err := workloads.Poisson(r.Rate, c.Seed+uint64(i)+1)
+		if err != nil {
+			return nil, err
+		}
+		streams = append(streams, during{a, r.From.Sub(c.Start), r.For})
+	}
+	return newRushing(streams...), nil
+}

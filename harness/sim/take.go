@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// do issues one request.
+func (d *drive) do(ctx context.Context, w due) {
+	var op workloads.Op
+	d.stream.At(w.index, &op)
+	instance := d.cfg.Topology.assign(d.cfg.Seed, uint64(w.index), op.Subject)
+	call := d.now()
+	d.truth.at(call, d.windowAt)
+	index := d.truth.span.index
+	s, mark := d.truth.begin(op.Subject, op.Units, call)
+	d.inFlight++
+	d.issued++
+	req := quota.Request{ID: uint64(w.index) + 1, Subject: s.name, Policy: d.policy, Units: op.Units, Settles: op.Fate != workloads.FateNone}
+	dec, err := d.st.instances[instance].Take(ctx, req)
+	reply := d.now()
+	d.inFlight--
+	d.lastEnd = max(d.lastEnd, reply)
+
+	out, tier := d.outcome(dec, err)
+	d.truth.at(reply, d.windowAt)
+	d.truth.end(s, index, mark, op.Units, reply, out)
+	d.record(out, tier, reply-w.intended, reply-call)
+	d.history.Append(0, oracle.Event{
+		Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
+		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(instance),
+	})
+	if out != oracle.Admitted {
+		return
+	}
+	switch op.Fate {
+	case workloads.FateNone:
+	case workloads.FateAbandon:
+		d.abandoned++
+	default:
+		d.s.Go("session", func(ctx context.Context) { d.settle(ctx, op, dec.Reservation, instance) })
+	}
+}
+
+// outcome counts an answer.
+func (d *drive) outcome(dec quota.Decision, err error) (oracle.Outcome, uint8) {
+	if err != nil {
+		d.failed++
+		if errors.Is(err, strategies.ErrPrescribed) {
+			d.prescribed++
+		}
+		if d.firstError == nil {
+			d.firstError = err
+		}
+		return oracle.Failed, 0
+	}
+	tier := d.tier(dec.Tier)
+	d.hits[tier]++
+	if dec.Degraded {
+		d.degraded++
+	}
+	if dec.Admitted {
+		d.admitted++
+		return oracle.Admitted, tier
+	}
+	d.rejected++
+	if dec.Degraded {
+		return oracle.RejectedDegraded, tier
+	}
+	return oracle.Rejected, tier
+}
+
+// tier numbers the places where decisions are made; 0 has no name.
+func (d *drive) tier(name quota.Tier) uint8 {
+	for i, n := range d.tiers {
+		if n == name {
+			return uint8(i)
+		}
+	}
+	if len(d.tiers) == maxTiers {
+		return 0
+	}
+	d.tiers = append(d.tiers, name)
+	d.hits = append(d.hits, 0)
+	return uint8(len(d.tiers) - 1)
+}
+
+const maxTiers = 8
+
+func (d *drive) record(out oracle.Outcome, tier uint8, response, service int64) {
+	if out == oracle.RejectedDegraded {
+		out = oracle.Rejected
+	}
+	key := [2]uint8{uint8(out), tier}
+	h := d.parts[key]
+	if h == nil {
+		h = results.NewHistogram()
+		d.parts[key] = h
+	}
+	h.Record(response)
+	d.response.Record(response)
+	d.service.Record(service)
+}

@@ -1,0 +1,94 @@
+package sched
+
+import "iter"
+
+// Workers are coroutines that serve the actors of one scheduler after the other.
+// A search makes and ends actors by the million, and a coroutine that has run
+// before has grown the stack that it needs. The zero value is ready; it belongs
+// to one goroutine, and must be closed.
+type Workers struct{ idle []*worker }
+
+// Close ends them. Schedulers that use them must have been closed before.
+func (p *Workers) Close() {
+	for _, w := range p.idle {
+		w.stop()
+	}
+	p.idle = nil
+}
+
+// take returns a worker that has nothing to do.
+func (p *Workers) take() *worker {
+	if p == nil || len(p.idle) == 0 {
+		return newWorker()
+	}
+	last := len(p.idle) - 1
+	w := p.idle[last]
+	p.idle = p.idle[:last]
+	return w
+}
+
+func (p *Workers) put(w *worker) {
+	if p == nil {
+		w.stop()
+		return
+	}
+	p.idle = append(p.idle, w)
+}
+
+// worker is a coroutine that runs the bodies of actors, one after the other.
+type worker struct {
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+	actor *Actor // whose body runs, nil between two
+}
+
+func newWorker() *worker {
+	w := &worker{}
+	w.next, w.stop = iter.Pull(func(yield func(struct{}) bool) {
+		w.yield = yield
+		for {
+			w.actor.live()
+			w.actor = nil
+			if !yield(struct{}{}) {
+				return
+			}
+		}
+	})
+	return w
+}
+
+// unwind is thrown through the code of a killed actor. It is not an error value,
+// since a caller that has crashed must not get to handle one.
+type unwind struct{}
+
+// live runs an actor's body, which a kill cuts short.
+func (a *Actor) live() {
+	defer func() {
+		switch r := recover(); r.(type) {
+		case nil, unwind:
+		default:
+			panic(r)
+		}
+	}()
+	a.body(a.ctx)
+}
+
+// advance runs an actor until it parks or ends, and reports whether it has ended.
+// Where its body panics, so does advance.
+func (a *Actor) advance() (ended bool) {
+	w := a.worker
+	if w == nil {
+		w = a.s.cfg.Workers.take()
+		w.actor, a.worker = a, w
+	}
+	_, alive := w.next()
+	if alive && w.actor != nil {
+		return false
+	}
+	a.worker, a.body = nil, nil
+	if alive {
+		a.s.cfg.Workers.put(w)
+	}
+	return true
+}
