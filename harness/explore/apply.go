@@ -168,6 +168,12 @@ func (w *world) observe(e sched.Event) {
 	}
 	m := w.actors[e.Actor.ID]
 	w.describe(m, e)
+	if j := m.Job(); j != nil && j.Every() > 0 && e.Op.Store() && (e.Outcome == sched.Happened || e.Outcome == sched.Repeated) {
+		w.used.synced = j.Every()
+	}
+	if w.blind {
+		return
+	}
 	reply := digest{}
 	reply.num(uint64(e.Op.Kind)<<8 | uint64(e.Outcome))
 	reply.moment(e.At)
@@ -180,9 +186,6 @@ func (w *world) observe(e sched.Event) {
 				foldReply(&reply, c, e.Err)
 			}
 		}
-		if j := m.Job(); j != nil && j.Every() > 0 && e.Op.Store() {
-			w.used.synced = j.Every()
-		}
 	}
 	m.history.fold(reply)
 }
@@ -191,6 +194,9 @@ func (w *world) observe(e sched.Event) {
 // it was given, that is all that its own variables can depend on. What only
 // statements of the model reach is seen by those alone.
 func (w *world) remember(m *member) {
+	if w.blind {
+		return
+	}
 	var without *strategies.Shared
 	if w.sel.NeedsStore(strategies.NeedSource) && m.Op().Kind != sched.SQL {
 		without = w.shared

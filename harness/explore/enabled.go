@@ -91,6 +91,9 @@ func (w *world) interchangeable(a, b *instance) bool {
 }
 
 func (w *world) enabledFaults(out []choice) []choice {
+	if len(w.cfg.Faults) == 0 {
+		return out
+	}
 	times := w.cfg.Times
 	for id, m := range w.actors {
 		if m.Done() || m.client == nil {

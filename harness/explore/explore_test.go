@@ -110,9 +110,6 @@ func TestLuaReserveLosesToItsSync(t *testing.T) {
 
 // A refund that the client library sends twice gives units of others back.
 func TestLuaReserveRefundsTwice(t *testing.T) {
-	if raceEnabled {
-		t.Skip("thousands of scripts take too long under the race detector")
-	}
 	r := run(t, "lua-reserve", explore.Config{
 		Clients: 3, Limit: 1, JobRounds: -1, Faults: []strategies.Fault{strategies.FaultRetry},
 		Properties: []explore.Property{explore.Leak},

@@ -20,17 +20,17 @@ func WriteReport(w io.Writer, r *Result) error {
 		how = "one step per statement on " + r.Store
 	}
 	writeText(out, fmt.Sprintf("%s, %s with a limit of %d %s; %s on %s: %s; %s",
-		r.Strategy, r.Policy, r.Limit, r.Unit, plural(r.Clients, "client"), plural(r.Instances, "instance"), strings.Join(r.Scripts, "; "), how))
+		r.Strategy, r.Policy, r.Limit, r.Unit, count(r.Clients, "client"), count(r.Instances, "instance"), strings.Join(r.Scripts, "; "), how))
 	if r.Store == "" {
-		writeText(out, fmt.Sprintf("%d states in %d runs, at most %d steps deep; %d runs met a known state", r.States, r.Runs, r.Depth, r.Pruned))
+		writeText(out, fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", count(r.States, "state"), count(r.Runs, "run"), count(r.Depth, "step"), count(r.Pruned, "run")))
 	} else {
-		writeText(out, fmt.Sprintf("%d states in %d schedules, at most %d steps deep; clients that have not begun are alike", r.States, r.Runs, r.Depth))
+		writeText(out, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", count(r.States, "state"), count(r.Runs, "schedule"), count(r.Depth, "step")))
 	}
 	writeHappenings(out, &r.OnServer)
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		fmt.Fprintln(out)
-		writeText(out, fmt.Sprintf("%s in %d steps: %s", strings.ToUpper(string(f.Property)), len(f.Steps), f.Detail))
+		writeText(out, fmt.Sprintf("%s in %s: %s", strings.ToUpper(string(f.Property)), count(len(f.Steps), "step"), f.Detail))
 		// Often one schedule breaks several properties.
 		same := slices.IndexFunc(r.Findings[:i], func(g Finding) bool { return slices.Equal(g.Steps, f.Steps) })
 		if same >= 0 {
@@ -58,7 +58,7 @@ func WriteCensus(w io.Writer, c *Census) error {
 	writeText(out, c.String())
 	writeHappenings(out, &c.OnServer)
 	if f := c.Shortest; f != nil {
-		fmt.Fprintf(out, "\nshortest: %d steps; worst leak: %d units\n", len(f.Steps), c.Worst)
+		fmt.Fprintf(out, "\nshortest: %s; worst leak: %s\n", count(len(f.Steps), "step"), count(c.Worst, "unit"))
 		if err := WriteTimeline(out, f); err != nil {
 			return err
 		}
@@ -90,13 +90,6 @@ func WriteReplay(w io.Writer, r *Replayed, known bool) error {
 	return out.Flush()
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // writeReplayHint writes a line to copy, however long.
 func writeReplayHint(out *bufio.Writer, f *Finding) {
 	fmt.Fprintf(out, "replay: quotabench explore --replay %s\n", f.Token)
@@ -106,4 +99,12 @@ func writeText(out *bufio.Writer, text string) {
 	for _, line := range wrap(text, timelineWidth) {
 		fmt.Fprintln(out, line)
 	}
+}
+
+// count is a number of things, e.g. "1 step" or "2 steps".
+func count[N int | int64](n N, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }

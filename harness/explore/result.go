@@ -127,5 +127,5 @@ func (r *Result) Claim() string {
 		steps, store = "statement", r.Store
 	}
 	return fmt.Sprintf("%s: broken by no schedule of %s (%s) on %s with %s, at %s granularity, given %s and client code that is a function of its replies",
-		what, plural(r.Clients, "client"), strings.Join(r.Scripts, "; "), plural(r.Instances, "instance"), faults, steps, store)
+		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), faults, steps, store)
 }

@@ -37,6 +37,8 @@ type node struct {
 	depth  int32
 	choice choice
 	next   []choice
+	// histories of all actors; what leads here need not be hashed once more.
+	histories []digest
 }
 
 // search is a breadth-first walk over states. Nothing is kept of a state but how
@@ -58,8 +60,9 @@ func (w *world) search(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes := []node{{parent: -1, next: w.enabled(nil, true)}}
+	nodes := []node{{parent: -1, next: w.enabled(nil, true), histories: w.histories()}}
 	seen := map[digest]struct{}{root: {}}
+	w.seen = seen
 	w.end()
 	var path []choice
 	for at := 0; at < len(nodes) && len(wanted) > 0; at++ {
@@ -69,7 +72,7 @@ func (w *world) search(ctx context.Context) (*Result, error) {
 				return w.finish(res)
 			}
 			path = append(pathTo(nodes, at, path[:0]), c)
-			if err := w.goTo(path); err != nil {
+			if err := w.goOn(path, nodes[at].histories); err != nil {
 				return nil, err
 			}
 			res.Runs++
@@ -94,7 +97,7 @@ func (w *world) search(ctx context.Context) (*Result, error) {
 				continue
 			}
 			seen[hash] = struct{}{}
-			nodes = append(nodes, node{parent: int32(at), depth: int32(len(path)), choice: c, next: w.enabled(nil, true)})
+			nodes = append(nodes, node{parent: int32(at), depth: int32(len(path)), choice: c, next: w.enabled(nil, true), histories: w.histories()})
 			w.end()
 			if len(nodes) >= w.cfg.MaxStates {
 				res.Capped = fmt.Sprintf("%d states", len(nodes))
@@ -102,7 +105,7 @@ func (w *world) search(ctx context.Context) (*Result, error) {
 				return w.finish(res)
 			}
 		}
-		nodes[at].next = nil
+		nodes[at].next, nodes[at].histories = nil, nil
 	}
 	res.States = len(nodes)
 	return w.finish(res)
@@ -129,6 +132,32 @@ func (w *world) goTo(path []choice) error {
 		}
 	}
 	return nil
+}
+
+// goOn is goTo where the histories of the actors before the last step are known.
+func (w *world) goOn(path []choice, histories []digest) error {
+	w.blind = true
+	last := len(path) - 1
+	err := w.goTo(path[:last])
+	w.blind = false
+	if err != nil {
+		return err
+	}
+	if len(histories) != len(w.actors) {
+		return ErrNotDeterministic
+	}
+	for i, m := range w.actors {
+		m.history = histories[i]
+	}
+	return w.apply(path[last])
+}
+
+func (w *world) histories() []digest {
+	out := make([]digest, len(w.actors))
+	for i, m := range w.actors {
+		out[i] = m.history
+	}
+	return out
 }
 
 func (w *world) finding(b breach, path []choice) Finding {

@@ -22,7 +22,7 @@ func writeHappenings(out *bufio.Writer, s *OnServer) {
 func writeHappened(out *bufio.Writer, list []Happening) error {
 	for _, h := range list {
 		f := h.Shortest
-		fmt.Fprintf(out, "\n%s in %d steps, which breaks no property: %s\n", strings.ToUpper(string(h.Kind)), len(f.Steps), f.Detail)
+		fmt.Fprintf(out, "\n%s in %s, which breaks no property: %s\n", strings.ToUpper(string(h.Kind)), count(len(f.Steps), "step"), f.Detail)
 		if err := WriteTimeline(out, f); err != nil {
 			return err
 		}

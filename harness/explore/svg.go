@@ -63,7 +63,7 @@ func (c *chart) addTexts(f *Finding) {
 		}
 		faults = "faults: " + strings.Join(names, ", ")
 	}
-	c.subtitle = wrap(fmt.Sprintf("the shortest schedule found: %d steps under the policy %s, %s", len(f.Steps), f.Policy, faults), chars(sansChar))
+	c.subtitle = wrap(fmt.Sprintf("the shortest schedule found: %s under the policy %s, %s", count(len(f.Steps), "step"), f.Policy, faults), chars(sansChar))
 	if f.Token != "" {
 		c.foot = wrap("quotabench explore --replay "+f.Token, chars(monoChar))
 	}

@@ -35,6 +35,10 @@ type world struct {
 	fused bool
 	// recording has steps described, for timelines.
 	recording bool
+	// blind leaves histories alone.
+	blind bool
+	// seen are the states that a search has met.
+	seen map[digest]struct{}
 	// lacking, where not nil, is an error once the store has met a command that it
 	// does not have.
 	lacking func() error

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -50,14 +51,14 @@ var exact = []string{"incr-expire", "incr-expire-atomic", "decr-literal"}
 var racy = []string{"check-then-set", "app-lock"}
 
 // TestAgreement holds simulations against the same runs in real time on a real
-// redis-server: what exact strategies count must be equal. With -v it does so with
-// 4, 16 and 64 callers, requires racy strategies to stand in the same order where
-// many callers meet, and prints by how much they leak; that depends on how a
-// machine schedules, and is not judged.
+// redis-server: what exact strategies count must be equal. With
+// QUOTABENCH_AGREEMENT=full it does so with 4, 16 and 64 callers, requires racy
+// strategies to stand in the same order where many callers meet, and prints by how
+// much they leak; that depends on how a machine schedules, and is not judged.
 func TestAgreement(t *testing.T) {
-	concurrencies, rounds := []int{16}, 1
-	if testing.Verbose() {
-		concurrencies, rounds = []int{4, 16, 64}, 3
+	concurrencies, rounds, requests := []int{16}, 1, int64(1_500)
+	if os.Getenv("QUOTABENCH_AGREEMENT") == "full" {
+		concurrencies, rounds, requests = []int{4, 16, 64}, 3, 15_000
 	}
 	server := storetest.Redis(t)
 	var table strings.Builder
@@ -68,9 +69,9 @@ func TestAgreement(t *testing.T) {
 		// Subjects enough for callers to meet now and then: where all of them meet
 		// all the time, everything leaks.
 		cfg := config(t, list, "agent-api", "steady")
-		cfg.Policy.Limit, cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 50, 15_000, workers, true, -1
+		cfg.Policy.Limit, cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 50, requests, workers, true, -1
 		none := 0.0
-		cfg.Stream.Subjects, cfg.Stream.Popularity, cfg.Stream.OverQuota = 150, "uniform", &none
+		cfg.Stream.Subjects, cfg.Stream.Popularity, cfg.Stream.OverQuota = int(requests/100), "uniform", &none
 		cfg.Topology.Instances = 4
 		return cfg
 	}
@@ -132,15 +133,15 @@ func sameCounts(t *testing.T, real, simulated *results.Run) {
 // way then, so that how many were settled differs.
 func TestSettlementAgrees(t *testing.T) {
 	server := storetest.Redis(t)
-	for _, workers := range []int{4, 16, 64} {
+	for _, workers := range []int{4, 64} {
 		cfg := config(t, "lua-reserve", "tenant-uploads", "uploads")
 		fail, abandon, settle, hold := 0.3, 0.2, time.Nanosecond, time.Duration(0)
 		cfg.Policy.Limit = 1 << 40 // which request is rejected depends on their order
-		cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 2_000, workers, true, -1
+		cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 1_000, workers, true, -1
 		cfg.Stream.FailShare, cfg.Stream.AbandonShare, cfg.Stream.Settle, cfg.Stream.Hold = &fail, &abandon, &settle, &hold
 		real, simulated := &measure(t, server, cfg, 1)[0], &run(t, cfg).Runs[0]
 		sameCounts(t, real, simulated)
-		if a, b := real.Settlement, simulated.Settlement; a.Abandoned != b.Abandoned || b.Refunds == 0 || a.Refunds < b.Refunds*8/10 {
+		if a, b := real.Settlement, simulated.Settlement; a.Abandoned != b.Abandoned || b.Refunds == 0 || a.Refunds < b.Refunds*7/10 {
 			t.Errorf("%d callers: measured %+v, simulated %+v", workers, a, b)
 		}
 	}

@@ -37,7 +37,7 @@ func TestOneSeedOneTrace(t *testing.T) {
 	}
 	for _, procs := range []int{1, 2} {
 		before := runtime.GOMAXPROCS(procs)
-		for range 2 {
+		for range repeats(1) {
 			same(t, "with "+strconv.Itoa(procs)+" processors", run(t, mixed(t)), want)
 		}
 		runtime.GOMAXPROCS(before)

@@ -112,7 +112,7 @@ func TestMonthPreset(t *testing.T) {
 	if err := preset.Set(&cfg); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Rate, cfg.Every = 0.02, 6*time.Hour // a tenth: the rush is what matters
+	cfg.Rate, cfg.Every = 0.005, 6*time.Hour // the rush is what matters
 	report := run(t, cfg)
 	for i := range report.Runs {
 		r := &report.Runs[i]

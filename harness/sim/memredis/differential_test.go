@@ -37,6 +37,10 @@ var scripts = []string{
 	"redis.call('SET', KEYS[1], 9007199254740993) return redis.call('GET', KEYS[1])",
 	"redis.call('EXPIRE', KEYS[1], 100) return redis.call('PERSIST', KEYS[1])",
 	"return math.floor(tonumber(ARGV[1]) / 3)", "return redis.sha1hex(ARGV[1])",
+	"local used = tonumber(redis.call('GET', KEYS[1]) or 0) if used + tonumber(ARGV[1]) <= 1000 then return {1, redis.call('INCRBY', KEYS[1], ARGV[1])} end return {-1, used}",
+	"local left = tonumber(redis.call('GET', KEYS[1]) or 0) - tonumber(ARGV[1]) if left < 0 then left = 0 end redis.call('SET', KEYS[1], left) return left",
+	"return ARGV[1] + 1", "return ARGV[1] < 'abc'", "return {redis.call('MGET', KEYS[1], 'k1'), not ARGV[2], -ARGV[1], nil, 5}", "return redis.call('SET', KEYS[1], tonumber(ARGV[1]) * 1.5)",
+	"return redis.call(ARGV[1], KEYS[1])", "local m = redis.call('HMGET', KEYS[1], 'f', 'f1') return {m[1], m[2] == false, m[3]}", "return #redis.call('SMEMBERS', KEYS[1])",
 }
 
 // program draws a command.

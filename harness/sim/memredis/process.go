@@ -143,9 +143,9 @@ func (t *Table) argument(a any) (string, bool) {
 	case string:
 		return v, true
 	case int64:
-		return t.boxes.integer(v), true
+		return t.digits.integer(v), true
 	case int:
-		return t.boxes.integer(int64(v)), true
+		return t.digits.integer(int64(v)), true
 	case uint64:
 		return strconv.FormatUint(v, 10), true
 	case []byte:

@@ -22,11 +22,17 @@ func SHA1(source string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// script is one that was loaded.
+type script struct {
+	machine *lua.LFunction
+	plain   *plain // nil where the script needs the machine
+}
+
 // load compiles a script once.
-func (t *Table) load(source string) (*lua.LFunction, string, error) {
+func (t *Table) load(source string) (*script, string, error) {
 	sha := SHA1(source)
-	if f := t.scripts[sha]; f != nil {
-		return f, sha, nil
+	if s := t.scripts[sha]; s != nil {
+		return s, sha, nil
 	}
 	chunk, err := parse.Parse(strings.NewReader(source), "@user_script")
 	if err != nil {
@@ -38,9 +44,9 @@ func (t *Table) load(source string) (*lua.LFunction, string, error) {
 	}
 	// Lua 5.0's table of arguments, which would be built for every call.
 	proto.IsVarArg &^= lua.VarArgNeedsArg
-	f := t.state().NewFunctionFromProto(proto)
-	t.scripts[sha] = f
-	return f, sha, nil
+	s := &script{t.state().NewFunctionFromProto(proto), compilePlain(chunk)}
+	t.scripts[sha] = s
+	return s, sha, nil
 }
 
 func compileError(err error) Reply {
@@ -80,11 +86,11 @@ func eval(t *Table, args []string) Reply {
 	if bad != nil {
 		return *bad
 	}
-	f, _, err := t.load(args[1])
+	s, _, err := t.load(args[1])
 	if err != nil {
 		return compileError(err)
 	}
-	return t.run(f, keys, argv)
+	return t.run(s, keys, argv)
 }
 
 func evalSHA(t *Table, args []string) Reply {
@@ -92,13 +98,13 @@ func evalSHA(t *Table, args []string) Reply {
 	if bad != nil {
 		return *bad
 	}
-	f := t.scripts[args[1]]
-	if f == nil {
-		if f = t.scripts[strings.ToLower(args[1])]; f == nil {
+	s := t.scripts[args[1]]
+	if s == nil {
+		if s = t.scripts[strings.ToLower(args[1])]; s == nil {
 			return fault(noScript)
 		}
 	}
-	return t.run(f, keys, argv)
+	return t.run(s, keys, argv)
 }
 
 func scriptArgs(args []string) (keys, argv []string, bad *Reply) {
@@ -146,7 +152,10 @@ func (t *Table) state() *lua.LState {
 		if L.GetTop() == 1 {
 			switch v := L.Get(1).(type) {
 			case lua.LString:
-				L.Push(t.luaParse(string(v)))
+				L.Push(lua.LNil)
+				if n, ok := parseLua(string(v)); ok {
+					L.Replace(-1, lua.LNumber(n))
+				}
 				return 1
 			case lua.LNumber:
 				return 1 // which is what is on top
@@ -186,8 +195,16 @@ func (t *Table) state() *lua.LState {
 	return L
 }
 
-// run runs a script. What it changed before an error stays, as in Redis.
-func (t *Table) run(f *lua.LFunction, keys, argv []string) Reply {
+func (t *Table) run(s *script, keys, argv []string) Reply {
+	if s.plain != nil {
+		return t.runPlain(s.plain, keys, argv)
+	}
+	return t.runMachine(s.machine, keys, argv)
+}
+
+// runMachine runs a script in the Lua machine. What it changed before an error
+// stays, as in Redis.
+func (t *Table) runMachine(f *lua.LFunction, keys, argv []string) Reply {
 	L := t.lua
 	t.fill("KEYS", &t.given[0], keys)
 	t.fill("ARGV", &t.given[1], argv)
@@ -225,7 +242,7 @@ func (t *Table) fill(name string, list **lua.LTable, s []string) {
 		(*list).RawSetInt(i, lua.LNil)
 	}
 	for i, x := range s {
-		(*list).RawSetInt(i+1, t.boxes.text(x))
+		(*list).RawSetInt(i+1, lua.LString(x))
 	}
 }
 
@@ -272,13 +289,8 @@ func (t *Table) call(L *lua.LState, raise bool) int {
 	return 1
 }
 
-// luaParse is tonumber of a string.
-func (t *Table) luaParse(s string) lua.LValue {
-	if len(s) < 16 { // which a double holds exactly
-		if n, ok := parseInt(s); ok {
-			return t.boxes.number(float64(n))
-		}
-	}
+// parseFloat is tonumber of a string that is not a whole number in decimal.
+func parseFloat(s string) lua.LValue {
 	s = strings.Trim(s, " \t\n\v\f\r")
 	if hex := strings.TrimPrefix(strings.ToLower(s), "0x"); len(hex) < len(s) {
 		if n, err := strconv.ParseUint(hex, 16, 64); err == nil {
@@ -296,7 +308,7 @@ func (t *Table) luaParse(s string) lua.LValue {
 // luaNumber is how a number reaches a command: Redis prints it with 17 digits.
 func (t *Table) luaNumber(f float64) string {
 	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
-		return t.boxes.integer(int64(f))
+		return t.digits.integer(int64(f))
 	}
 	return cFormat(f)
 }
@@ -317,9 +329,9 @@ func cFormat(f float64) string {
 func (t *Table) toLua(r Reply) lua.LValue {
 	switch r.Kind {
 	case Int:
-		return t.boxes.number(float64(r.Int))
+		return lua.LNumber(r.Int)
 	case Bulk:
-		return t.boxes.text(r.Text)
+		return lua.LString(r.Text)
 	case Status:
 		tb := t.lua.NewTable()
 		tb.RawSetString("ok", lua.LString(r.Text))

@@ -14,9 +14,10 @@ type Table struct {
 	due  deadlines
 
 	lua     *lua.LState
-	scripts map[string]*lua.LFunction
+	scripts map[string]*script
 	given   [2]*lua.LTable // KEYS and ARGV of the last script
-	boxes   boxes
+	frame   frame
+	digits  digits
 
 	// args of the client's command, and those of the script's, which no command
 	// keeps.
@@ -30,7 +31,7 @@ type Table struct {
 
 // New makes an empty table whose clock stands at 1970.
 func New() *Table {
-	return &Table{keys: map[string]*entry{}, scripts: map[string]*lua.LFunction{}}
+	return &Table{keys: map[string]*entry{}, scripts: map[string]*script{}}
 }
 
 // Close releases the Lua state.

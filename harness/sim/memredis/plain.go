@@ -1,0 +1,246 @@
+package memredis
+
+import (
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// plain is a script that needs no Lua machine: locals, arithmetic, comparisons,
+// conditions, lists and redis.call, which is what scripts of limiters are made
+// of. It is compiled into closures, several times faster than the machine.
+// Whatever it does not know leaves the whole script to the machine; both are held
+// against each other, and against Redis.
+type plain struct {
+	body  []statement
+	slots int // most locals at a time
+}
+
+// luaKind is the type of a value.
+type luaKind uint8
+
+const (
+	luaNil luaKind = iota
+	luaFalse
+	luaTrue
+	luaNumber
+	luaString
+	luaStatus // a table with the field ok
+	luaList
+)
+
+// luaValue is a value of a plain script.
+type luaValue struct {
+	kind   luaKind
+	number float64
+	text   string
+	list   []luaValue
+}
+
+func (v *luaValue) truth() bool { return v.kind > luaFalse }
+
+func truthValue(b bool) luaValue {
+	if b {
+		return luaValue{kind: luaTrue}
+	}
+	return luaValue{kind: luaFalse}
+}
+
+// frame is a plain script under way.
+type frame struct {
+	t          *Table
+	keys, argv []string
+	slots      []luaValue
+	args       []string // of the calls under way, one after the other
+	result     luaValue
+}
+
+// Statements report whether the script has returned.
+type (
+	statement  func(f *frame) bool
+	expression func(f *frame) luaValue
+)
+
+// scriptFault is thrown where a script fails.
+type scriptFault struct{ reply Reply }
+
+func throw(text string) { panic(scriptFault{fault(text)}) }
+
+// runPlain runs a script. What it changed before an error stays, as in Redis.
+func (t *Table) runPlain(p *plain, keys, argv []string) (r Reply) {
+	f := &t.frame
+	f.t, f.keys, f.argv, f.args, f.result = t, keys, argv, f.args[:0], luaValue{}
+	for len(f.slots) < p.slots {
+		f.slots = append(f.slots, luaValue{})
+	}
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case scriptFault:
+			r = e.reply
+		default:
+			panic(e)
+		}
+	}()
+	runBlock(f, p.body)
+	return f.result.reply()
+}
+
+func runBlock(f *frame, body []statement) bool {
+	for _, s := range body {
+		if s(f) {
+			return true
+		}
+	}
+	return false
+}
+
+// reply is what the client gets.
+func (v *luaValue) reply() Reply {
+	switch v.kind {
+	case luaTrue:
+		return intReply(1)
+	case luaNumber:
+		return intReply(truncate(v.number))
+	case luaString:
+		return bulk(v.text)
+	case luaStatus:
+		return status(v.text)
+	case luaList:
+		out := Reply{Kind: Array, Array: make([]Reply, 0, len(v.list))}
+		for i := range v.list {
+			if v.list[i].kind == luaNil {
+				break // where a list ends for Redis
+			}
+			out.Array = append(out.Array, v.list[i].reply())
+		}
+		return out
+	default:
+		return nilReply
+	}
+}
+
+// plainValue is what a script gets from a command.
+func plainValue(r Reply) luaValue {
+	switch r.Kind {
+	case Int:
+		return luaValue{kind: luaNumber, number: float64(r.Int)}
+	case Bulk:
+		return luaValue{kind: luaString, text: r.Text}
+	case Status:
+		return luaValue{kind: luaStatus, text: r.Text}
+	case Array:
+		list := make([]luaValue, len(r.Array))
+		for i, x := range r.Array {
+			list[i] = plainValue(x)
+		}
+		return luaValue{kind: luaList, list: list}
+	default:
+		return luaValue{kind: luaFalse}
+	}
+}
+
+// arithmetic is the value as an operand.
+func (v *luaValue) arithmetic() float64 {
+	switch v.kind {
+	case luaNumber:
+		return v.number
+	case luaString:
+		if n, ok := parseLua(v.text); ok {
+			return n
+		}
+	}
+	throw("ERR user_script: attempt to perform arithmetic on something that is not a number")
+	return 0
+}
+
+// call carries a command out; its arguments are on the frame's stack from base.
+func (f *frame) call(c *command, base int) luaValue {
+	args := f.args[base:]
+	if c == nil {
+		c = lookup(args[0])
+	}
+	switch {
+	case c == nil:
+		f.t.do(args) // which notes that there is no such command
+		throw("ERR Unknown Redis command called from script")
+	case c.script:
+		throw("ERR This Redis command is not allowed from script")
+	}
+	r := f.t.carryOut(c, args)
+	f.args = f.args[:base]
+	if r.Kind == Err {
+		panic(scriptFault{r})
+	}
+	return plainValue(r)
+}
+
+// push adds an argument of a command.
+func (f *frame) push(v luaValue) {
+	switch v.kind {
+	case luaString:
+		f.args = append(f.args, v.text)
+	case luaNumber:
+		f.args = append(f.args, f.t.luaNumber(v.number))
+	default:
+		throw("ERR Lua redis lib command arguments must be strings or integers")
+	}
+}
+
+// compare is the order of two values; operands that have none are an error.
+func compare(operator string, a, b luaValue) bool {
+	var less, equal bool
+	switch {
+	case a.kind == luaNumber && b.kind == luaNumber:
+		less, equal = a.number < b.number, a.number == b.number
+		if math.IsNaN(a.number) || math.IsNaN(b.number) {
+			return false
+		}
+	case a.kind == luaString && b.kind == luaString:
+		less, equal = a.text < b.text, a.text == b.text
+	default:
+		throw("ERR user_script: attempt to compare what has no order")
+	}
+	switch operator {
+	case "<":
+		return less
+	case "<=":
+		return less || equal
+	case ">":
+		return !less && !equal
+	default:
+		return !less
+	}
+}
+
+// same is equality without conversion. Lists are never compared: the compiler sees to it.
+func same(a, b luaValue) bool {
+	return a.kind == b.kind && a.number == b.number && a.text == b.text
+}
+
+// parseLua is tonumber of a string.
+func parseLua(s string) (float64, bool) {
+	if len(s) < 16 { // which a double holds exactly
+		if n, ok := parseInt(s); ok {
+			return float64(n), true
+		}
+	}
+	n, ok := parseFloat(s).(lua.LNumber)
+	return float64(n), ok
+}
+
+// compilePlain compiles a script, or returns nil if it is not a plain one.
+func compilePlain(chunk []ast.Stmt) (p *plain) {
+	c := &compiler{}
+	defer func() {
+		if e := recover(); e != nil {
+			if _, ok := e.(notPlain); !ok {
+				panic(e)
+			}
+			p = nil
+		}
+	}()
+	body := c.block(chunk)
+	return &plain{body, c.most}
+}

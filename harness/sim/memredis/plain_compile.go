@@ -1,0 +1,312 @@
+package memredis
+
+import (
+	"math"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// notPlain is thrown where a script turns out to need a Lua machine.
+type notPlain struct{}
+
+// compiler makes closures of a plain script's syntax tree.
+type compiler struct {
+	locals []string // in scope, by slot
+	most   int
+}
+
+func (c *compiler) declare(name string) int {
+	c.locals = append(c.locals, name)
+	c.most = max(c.most, len(c.locals))
+	return len(c.locals) - 1
+}
+
+// slot of a local, or -1.
+func (c *compiler) slot(name string) int {
+	for i := len(c.locals) - 1; i >= 0; i-- {
+		if c.locals[i] == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// global reports whether e is the name of a global.
+func (c *compiler) global(e ast.Expr, name string) bool {
+	id, ok := e.(*ast.IdentExpr)
+	return ok && id.Value == name && c.slot(name) < 0
+}
+
+// member reports whether e is a field of a global table.
+func (c *compiler) member(e ast.Expr, table, field string) bool {
+	get, ok := e.(*ast.AttrGetExpr)
+	if !ok || !c.global(get.Object, table) {
+		return false
+	}
+	key, ok := get.Key.(*ast.StringExpr)
+	return ok && key.Value == field
+}
+
+func (c *compiler) block(stmts []ast.Stmt) []statement {
+	outer := len(c.locals)
+	body := make([]statement, 0, len(stmts))
+	for _, s := range stmts {
+		body = append(body, c.statement(s))
+	}
+	c.locals = c.locals[:outer]
+	return body
+}
+
+func (c *compiler) statement(s ast.Stmt) statement {
+	switch s := s.(type) {
+	case *ast.LocalAssignStmt:
+		return c.local(s)
+	case *ast.AssignStmt:
+		return c.assign(s)
+	case *ast.FuncCallStmt:
+		call := c.expression(s.Expr)
+		return func(f *frame) bool { call(f); return false }
+	case *ast.DoBlockStmt:
+		body := c.block(s.Stmts)
+		return func(f *frame) bool { return runBlock(f, body) }
+	case *ast.IfStmt:
+		condition, yes, no := c.expression(s.Condition), c.block(s.Then), c.block(s.Else)
+		return func(f *frame) bool {
+			if v := condition(f); v.truth() {
+				return runBlock(f, yes)
+			}
+			return runBlock(f, no)
+		}
+	case *ast.ReturnStmt:
+		switch len(s.Exprs) {
+		case 0:
+			return func(*frame) bool { return true }
+		case 1:
+			result := c.expression(s.Exprs[0])
+			return func(f *frame) bool { f.result = result(f); return true }
+		}
+	}
+	panic(notPlain{})
+}
+
+// local declares its names after its expressions: those see what was before.
+func (c *compiler) local(s *ast.LocalAssignStmt) statement {
+	if len(s.Names) != len(s.Exprs) {
+		panic(notPlain{})
+	}
+	values := c.expressions(s.Exprs)
+	first := len(c.locals)
+	for _, name := range s.Names {
+		c.declare(name)
+	}
+	return func(f *frame) bool {
+		for i, value := range values {
+			f.slots[first+i] = value(f)
+		}
+		return false
+	}
+}
+
+func (c *compiler) assign(s *ast.AssignStmt) statement {
+	if len(s.Lhs) != 1 || len(s.Rhs) != 1 {
+		panic(notPlain{})
+	}
+	id, ok := s.Lhs[0].(*ast.IdentExpr)
+	if !ok || c.slot(id.Value) < 0 {
+		panic(notPlain{})
+	}
+	slot, value := c.slot(id.Value), c.expression(s.Rhs[0])
+	return func(f *frame) bool { f.slots[slot] = value(f); return false }
+}
+
+func (c *compiler) expressions(list []ast.Expr) []expression {
+	out := make([]expression, len(list))
+	for i, e := range list {
+		out[i] = c.expression(e)
+	}
+	return out
+}
+
+func constant(v luaValue) expression { return func(*frame) luaValue { return v } }
+
+func (c *compiler) expression(e ast.Expr) expression {
+	switch e := e.(type) {
+	case *ast.NilExpr:
+		return constant(luaValue{})
+	case *ast.FalseExpr, *ast.TrueExpr:
+		_, yes := e.(*ast.TrueExpr)
+		return constant(truthValue(yes))
+	case *ast.NumberExpr:
+		if n, ok := parseLua(e.Value); ok {
+			return constant(luaValue{kind: luaNumber, number: n})
+		}
+	case *ast.StringExpr:
+		return constant(luaValue{kind: luaString, text: e.Value})
+	case *ast.IdentExpr:
+		if slot := c.slot(e.Value); slot >= 0 {
+			return func(f *frame) luaValue { return f.slots[slot] }
+		}
+	case *ast.AttrGetExpr:
+		return c.index(e)
+	case *ast.FuncCallExpr:
+		return c.call(e)
+	case *ast.TableExpr:
+		return c.list(e)
+	case *ast.LogicalOpExpr:
+		left, right, stop := c.expression(e.Lhs), c.expression(e.Rhs), e.Operator == "or"
+		return func(f *frame) luaValue {
+			if v := left(f); v.truth() == stop {
+				return v
+			}
+			return right(f)
+		}
+	case *ast.UnaryNotOpExpr:
+		operand := c.expression(e.Expr)
+		return func(f *frame) luaValue { v := operand(f); return truthValue(!v.truth()) }
+	case *ast.UnaryMinusOpExpr:
+		operand := c.expression(e.Expr)
+		return func(f *frame) luaValue {
+			v := operand(f)
+			return luaValue{kind: luaNumber, number: -v.arithmetic()}
+		}
+	case *ast.RelationalOpExpr:
+		return c.relation(e)
+	case *ast.ArithmeticOpExpr:
+		return c.arithmetic(e)
+	}
+	panic(notPlain{})
+}
+
+// index is KEYS[1], ARGV[1], or an element of a list in a local.
+func (c *compiler) index(e *ast.AttrGetExpr) expression {
+	number, ok := e.Key.(*ast.NumberExpr)
+	if !ok {
+		panic(notPlain{})
+	}
+	n, ok := parseInt(number.Value)
+	if !ok || n < 1 {
+		panic(notPlain{})
+	}
+	given := func(s []string) luaValue {
+		if n > int64(len(s)) {
+			return luaValue{}
+		}
+		return luaValue{kind: luaString, text: s[n-1]}
+	}
+	switch {
+	case c.global(e.Object, "KEYS"):
+		return func(f *frame) luaValue { return given(f.keys) }
+	case c.global(e.Object, "ARGV"):
+		return func(f *frame) luaValue { return given(f.argv) }
+	}
+	object := c.expression(e.Object)
+	return func(f *frame) luaValue {
+		v := object(f)
+		switch {
+		case v.kind == luaStatus || v.kind == luaString || v.kind == luaList && n > int64(len(v.list)):
+			return luaValue{}
+		case v.kind != luaList:
+			throw("ERR user_script: attempt to index something that is not a table")
+		}
+		return v.list[n-1]
+	}
+}
+
+func (c *compiler) list(e *ast.TableExpr) expression {
+	items := make([]expression, len(e.Fields))
+	for i, field := range e.Fields {
+		if field.Key != nil {
+			panic(notPlain{})
+		}
+		items[i] = c.expression(field.Value)
+	}
+	return func(f *frame) luaValue {
+		list := make([]luaValue, len(items))
+		for i, item := range items {
+			list[i] = item(f)
+		}
+		return luaValue{kind: luaList, list: list}
+	}
+}
+
+// call is one of the functions that a plain script may use. Each gives one value.
+func (c *compiler) call(e *ast.FuncCallExpr) expression {
+	if e.Receiver != nil || len(e.Args) == 0 {
+		panic(notPlain{})
+	}
+	args := c.expressions(e.Args)
+	switch {
+	case c.member(e.Func, "redis", "call"):
+		var known *command
+		if name, ok := e.Args[0].(*ast.StringExpr); ok {
+			known = lookup(name.Value)
+		}
+		return func(f *frame) luaValue {
+			base := len(f.args)
+			for _, arg := range args {
+				f.push(arg(f))
+			}
+			return f.call(known, base)
+		}
+	case len(args) == 1 && c.global(e.Func, "tonumber"):
+		return func(f *frame) luaValue {
+			v := args[0](f)
+			switch v.kind {
+			case luaNumber:
+				return v
+			case luaString:
+				if n, ok := parseLua(v.text); ok {
+					return luaValue{kind: luaNumber, number: n}
+				}
+			}
+			return luaValue{}
+		}
+	case len(args) == 1 && c.member(e.Func, "math", "floor"):
+		return func(f *frame) luaValue {
+			v := args[0](f)
+			return luaValue{kind: luaNumber, number: math.Floor(v.arithmetic())}
+		}
+	}
+	panic(notPlain{})
+}
+
+func (c *compiler) relation(e *ast.RelationalOpExpr) expression {
+	left, right, operator := c.expression(e.Lhs), c.expression(e.Rhs), e.Operator
+	switch operator {
+	case "==", "~=":
+		// Two lists are equal only where they are the same one, which is not known.
+		for _, side := range []ast.Expr{e.Lhs, e.Rhs} {
+			switch side.(type) {
+			case *ast.NumberExpr, *ast.StringExpr, *ast.NilExpr, *ast.TrueExpr, *ast.FalseExpr:
+				return func(f *frame) luaValue { return truthValue(same(left(f), right(f)) == (operator == "==")) }
+			}
+		}
+		panic(notPlain{})
+	}
+	return func(f *frame) luaValue {
+		a := left(f)
+		return truthValue(compare(operator, a, right(f)))
+	}
+}
+
+func (c *compiler) arithmetic(e *ast.ArithmeticOpExpr) expression {
+	left, right := c.expression(e.Lhs), c.expression(e.Rhs)
+	var apply func(a, b float64) float64
+	switch e.Operator {
+	case "+":
+		apply = func(a, b float64) float64 { return a + b }
+	case "-":
+		apply = func(a, b float64) float64 { return a - b }
+	case "*":
+		apply = func(a, b float64) float64 { return a * b }
+	case "/":
+		apply = func(a, b float64) float64 { return a / b }
+	default:
+		panic(notPlain{})
+	}
+	return func(f *frame) luaValue {
+		a := left(f)
+		b := right(f)
+		return luaValue{kind: luaNumber, number: apply(a.arithmetic(), b.arithmetic())}
+	}
+}
