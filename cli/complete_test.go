@@ -50,7 +50,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores"}, noFilesOnly},
 		{[]string{"list", "stores", ""}, nil, noFilesOnly},
 		{[]string{"help", ""}, []string{"completion", "doctor", "explore", "list", "run", "sim"}, noFilesOnly},
-		{[]string{"run", ""}, nil, noFilesOnly},
+		{[]string{"run", ""}, []string{"all", "broken", "honest", "liar", "monthly", "sql-only"}, noSpace},
 		{[]string{"run", "--policy", ""}, policies, noFilesOnly},
 		{[]string{"run", "--workload", ""}, streams, noFilesOnly},
 		{[]string{"run", "--arrivals", ""}, []string{"poisson", "constant"}, noFilesOnly},

@@ -106,11 +106,8 @@ func exploreCommand() *cobra.Command {
 			"  quotabench explore lua-reserve --script \"take,refund;take\" --property leak --on process\n" +
 			"  quotabench explore --replay TOKEN --on process",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				if s.given("strategy") {
-					return usagef("give strategies as arguments or by --strategy, not both")
-				}
-				s.strategy = args
+			if err := s.byPosition(args); err != nil {
+				return err
 			}
 			if s.given("replay") {
 				return s.replayToken(cmd)

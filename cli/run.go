@@ -16,21 +16,23 @@ func runCommand() *cobra.Command {
 	var config string
 	var printOnly bool
 	cmd := &cobra.Command{
-		Use:   "run",
+		Use:   "run [strategy...]",
 		Short: "Measure strategies on real stores, in rounds",
 		Long: "Runs every strategy once per round, in random order and with fresh keys, on the Redis\n" +
 			"and PostgreSQL of this machine (or the embedded stand-ins, and says so). Prints a table,\n" +
 			"and writes results.json and two plots to --out.",
 		Example: "  quotabench run\n" +
-			"  quotabench run --strategy incr-expire,check-then-set --workers 200 --redis process\n" +
+			"  quotabench run incr-expire check-then-set --workers 200 --redis process\n" +
 			"  quotabench run --trace access.log --policy contact-form\n" +
 			"  quotabench run --print-config > run.yaml && quotabench run --config run.yaml",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if config != "" {
 				if err := s.readFile(config); err != nil {
 					return err
 				}
+			}
+			if err := s.byPosition(args); err != nil {
+				return err
 			}
 			cfg, err := s.plan()
 			if err != nil {
@@ -41,7 +43,7 @@ func runCommand() *cobra.Command {
 			}
 			return s.run(cmd, cfg)
 		},
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: completeStrategies,
 	}
 	cmd.Flags().SortFlags = false
 	s.register(cmd)

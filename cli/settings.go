@@ -213,6 +213,19 @@ func (s *settings) rank(name string) rank {
 
 func (s *settings) given(name string) bool { return s.rank(name) != byDefault }
 
+// byPosition takes strategies that were given as arguments, which win over those
+// of a file.
+func (s *settings) byPosition(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if s.rank("strategy") == byFlag {
+		return usagef("give strategies as arguments or by --strategy, not both")
+	}
+	s.strategy = args
+	return nil
+}
+
 // wrong reports a value that does not fit, where the user wrote it.
 func (s *settings) wrong(name string, err error) error {
 	if s.rank(name) == byFile {

@@ -90,11 +90,8 @@ func simCommand() *cobra.Command {
 					return err
 				}
 			}
-			if len(args) > 0 {
-				if s.rank("strategy") == byFlag {
-					return usagef("give strategies as arguments or by --strategy, not both")
-				}
-				s.strategy = args
+			if err := s.byPosition(args); err != nil {
+				return err
 			}
 			cfg, err := s.configure()
 			if err != nil {
