@@ -20,7 +20,7 @@ func mixed(t testing.TB) sim.Config {
 	cfg := config(t, "three-tier,redis-hash,lua-reserve,incr-expire,incr-expire-atomic,decr-expire,check-then-set,fixed-window", "agent-api", "steady")
 	cfg.Start = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC) // after any server's own clock
 	cfg.Policy.Limit, cfg.Stream.Subjects = 20, 30
-	cfg.Rate, cfg.Duration = 2_000, 400*time.Millisecond
+	cfg.Rate, cfg.Duration = 2_000, 200*time.Millisecond
 	cfg.Topology = sim.Topology{Regions: []string{"a", "b"}, Instances: 2, Skew: []time.Duration{0, time.Millisecond}}
 	cfg.Every, cfg.Tracked = 50*time.Millisecond, 10
 	return cfg
@@ -49,7 +49,7 @@ func TestOneSeedOneTrace(t *testing.T) {
 func TestOneTraceOverARealServer(t *testing.T) {
 	server := storetest.Redis(t)
 	want := run(t, mixed(t)).Traces
-	runs := repeats(2)
+	runs := repeats(1)
 	for range runs {
 		cfg := mixed(t)
 		cfg.Redis = server

@@ -49,7 +49,7 @@ func valid(t testing.TB, r *results.Run) {
 
 func TestHotKey(t *testing.T) {
 	cfg := config(t, "all", "agent-api", "hot-key")
-	cfg.Policy.Limit, cfg.Requests, cfg.Every = 50, 4_000, time.Millisecond
+	cfg.Policy.Limit, cfg.Requests, cfg.Every = 50, 2_000, time.Millisecond
 	selected, skipped := cfg.Split()
 	if len(selected) == 0 {
 		t.Fatal("nothing can be simulated")

@@ -1,0 +1,270 @@
+package memredis
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// state is the Lua state, with what Redis offers to scripts.
+func (t *Table) state() *lua.LState {
+	if t.lua != nil {
+		return t.lua
+	}
+	L := lua.NewState(lua.Options{SkipOpenLibs: true})
+	t.lua = L
+	for _, lib := range []struct {
+		name string
+		open lua.LGFunction
+	}{{lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable}, {lua.StringLibName, lua.OpenString}, {lua.MathLibName, lua.OpenMath}} {
+		L.Push(L.NewFunction(lib.open))
+		L.Push(lua.LString(lib.name))
+		L.Call(1, 0)
+	}
+	// What reaches outside of the table, or differs from run to run.
+	for _, name := range []string{"dofile", "loadfile", "require", "module", "print", "newproxy", "collectgarbage"} {
+		L.SetGlobal(name, lua.LNil)
+	}
+	mathTable := L.GetGlobal(lua.MathLibName).(*lua.LTable)
+	for _, name := range []string{"random", "randomseed"} {
+		mathTable.RawSetString(name, lua.LNil)
+	}
+	// The library's own reads whole numbers as 64 bits, where Lua has doubles only.
+	library := L.GetGlobal("tonumber")
+	L.SetGlobal("tonumber", L.NewFunction(func(L *lua.LState) int {
+		if L.GetTop() == 1 {
+			switch v := L.Get(1).(type) {
+			case lua.LString:
+				L.Push(lua.LNil)
+				if n, ok := parseLua(string(v)); ok {
+					L.Replace(-1, lua.LNumber(n))
+				}
+				return 1
+			case lua.LNumber:
+				return 1 // which is what is on top
+			}
+		}
+		n := L.GetTop()
+		L.Insert(library, 1)
+		L.Call(n, 1)
+		return 1
+	}))
+	redis := L.NewTable()
+	redis.RawSetString("call", L.NewFunction(func(L *lua.LState) int { return t.call(L, true) }))
+	redis.RawSetString("pcall", L.NewFunction(func(L *lua.LState) int { return t.call(L, false) }))
+	redis.RawSetString("sha1hex", L.NewFunction(func(L *lua.LState) int {
+		L.Push(lua.LString(SHA1(L.CheckString(1))))
+		return 1
+	}))
+	for _, x := range []string{"error_reply", "status_reply"} {
+		field := map[string]string{"error_reply": "err", "status_reply": "ok"}[x]
+		redis.RawSetString(x, L.NewFunction(func(L *lua.LState) int {
+			text := L.CheckString(1)
+			if field == "err" && !strings.Contains(text, " ") {
+				text = "ERR " + text // without a code of its own
+			}
+			r := L.NewTable()
+			r.RawSetString(field, lua.LString(text))
+			L.Push(r)
+			return 1
+		}))
+	}
+	redis.RawSetString("log", L.NewFunction(func(*lua.LState) int { return 0 }))
+	redis.RawSetString("replicate_commands", L.NewFunction(func(L *lua.LState) int { L.Push(lua.LTrue); return 1 }))
+	for i, level := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
+		redis.RawSetString(level, lua.LNumber(i))
+	}
+	L.SetGlobal("redis", redis)
+	return L
+}
+
+// runMachine runs a script in the Lua machine. What it changed before an error
+// stays, as in Redis.
+func (t *Table) runMachine(f *lua.LFunction, keys, argv []string) Reply {
+	L := t.lua
+	t.fill("KEYS", &t.given[0], keys)
+	t.fill("ARGV", &t.given[1], argv)
+	L.Push(f)
+	if err := L.PCall(0, 1, nil); err != nil {
+		L.SetTop(0)
+		return scriptError(err)
+	}
+	r := fromLua(L.Get(-1))
+	L.SetTop(0)
+	return r
+}
+
+func scriptError(err error) Reply {
+	var e *lua.ApiError
+	if errors.As(err, &e) {
+		if tb, ok := e.Object.(*lua.LTable); ok {
+			if text, ok := tb.RawGetString("err").(lua.LString); ok {
+				return fault(string(text))
+			}
+		}
+		return fault("ERR " + strings.Join(strings.Fields(e.Object.String()), " "))
+	}
+	return fault("ERR " + err.Error())
+}
+
+// fill sets a global to a list. The table of the last call serves again: a script
+// is over when the next one begins, and two tables less per call count.
+func (t *Table) fill(name string, list **lua.LTable, s []string) {
+	if *list == nil {
+		*list = t.lua.CreateTable(len(s), 0)
+		t.lua.SetGlobal(name, *list)
+	}
+	for i, n := len(s)+1, (*list).Len(); i <= n; i++ {
+		(*list).RawSetInt(i, lua.LNil)
+	}
+	for i, x := range s {
+		(*list).RawSetInt(i+1, lua.LString(x))
+	}
+}
+
+// call is redis.call and redis.pcall.
+func (t *Table) call(L *lua.LState, raise bool) int {
+	n := L.GetTop()
+	fail := func(r Reply) int {
+		e := L.NewTable()
+		e.RawSetString("err", lua.LString(r.Text))
+		if raise {
+			L.Error(e, 1)
+		}
+		L.Push(e)
+		return 1
+	}
+	if n == 0 {
+		return fail(fault("ERR Please specify at least one argument for this redis.call() call"))
+	}
+	args := slices.Grow(t.callArgs[:0], n)[:n]
+	t.callArgs = args
+	for i := range args {
+		switch v := L.Get(i + 1).(type) {
+		case lua.LString:
+			args[i] = string(v)
+		case lua.LNumber:
+			args[i] = t.luaNumber(float64(v))
+		default:
+			return fail(fault("ERR Lua redis lib command arguments must be strings or integers"))
+		}
+	}
+	c := lookup(args[0])
+	if c != nil && c.script {
+		return fail(fault("ERR This Redis command is not allowed from script"))
+	}
+	if c == nil {
+		t.do(args) // which notes that there is no such command
+		return fail(fault("ERR Unknown Redis command called from script"))
+	}
+	r := t.carryOut(c, args)
+	if r.Kind == Err {
+		return fail(r)
+	}
+	L.Push(t.toLua(r))
+	return 1
+}
+
+// parseFloat is tonumber of a string that is not a whole number in decimal.
+func parseFloat(s string) lua.LValue {
+	s = strings.Trim(s, " \t\n\v\f\r")
+	if hex := strings.TrimPrefix(strings.ToLower(s), "0x"); len(hex) < len(s) {
+		if n, err := strconv.ParseUint(hex, 16, 64); err == nil {
+			return lua.LNumber(n)
+		}
+		return lua.LNil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || strings.Contains(s, "_") {
+		return lua.LNil
+	}
+	return lua.LNumber(f)
+}
+
+// luaNumber is how a number reaches a command: Redis prints it with 17 digits.
+func (t *Table) luaNumber(f float64) string {
+	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
+		return t.digits.integer(int64(f))
+	}
+	return cFormat(f)
+}
+
+// cFormat is "%.17g" of C.
+func cFormat(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	}
+	return fmt.Sprintf("%.17g", f)
+}
+
+func (t *Table) toLua(r Reply) lua.LValue {
+	switch r.Kind {
+	case Int:
+		return lua.LNumber(r.Int)
+	case Bulk:
+		return lua.LString(r.Text)
+	case Status:
+		tb := t.lua.NewTable()
+		tb.RawSetString("ok", lua.LString(r.Text))
+		return tb
+	case Array:
+		tb := t.lua.CreateTable(len(r.Array), 0)
+		for i, x := range r.Array {
+			tb.RawSetInt(i+1, t.toLua(x))
+		}
+		return tb
+	default:
+		return lua.LFalse
+	}
+}
+
+func fromLua(v lua.LValue) Reply {
+	switch v := v.(type) {
+	case lua.LBool:
+		if v {
+			return intReply(1)
+		}
+		return nilReply
+	case lua.LNumber:
+		return intReply(truncate(float64(v)))
+	case lua.LString:
+		return bulk(string(v))
+	case *lua.LTable:
+		if text, ok := v.RawGetString("err").(lua.LString); ok {
+			return fault(string(text))
+		}
+		if text, ok := v.RawGetString("ok").(lua.LString); ok {
+			return status(string(text))
+		}
+		out := Reply{Kind: Array, Array: make([]Reply, 0, v.Len())}
+		for i := 1; ; i++ {
+			x := v.RawGetInt(i)
+			if x == lua.LNil {
+				return out
+			}
+			out.Array = append(out.Array, fromLua(x))
+		}
+	default:
+		return nilReply
+	}
+}
+
+// truncate is C's conversion of a double to a long long where it is defined.
+func truncate(f float64) int64 {
+	switch {
+	case f >= math.MaxInt64 || f < math.MinInt64 || math.IsNaN(f):
+		return math.MinInt64
+	default:
+		return int64(f)
+	}
+}
