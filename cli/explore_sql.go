@@ -15,7 +15,7 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 	if x.sql != nil || !slices.ContainsFunc(chosen, explore.OnPostgres) {
 		return nil
 	}
-	server, err := stores.OpenPostgres(x.ctx, x.settings.postgres, stores.Options{Image: x.postgresImage})
+	server, err := stores.OpenPostgres(x.ctx, x.postgres, stores.Options{Image: x.postgresImage})
 	switch {
 	case err != nil && x.ctx.Err() != nil:
 		return fail(ExitInterrupted, errors.New("interrupted before anything was explored"))

@@ -52,7 +52,6 @@ type lane struct {
 	store  string // empty for actors
 	column int    // of an actor
 	x      float64
-	from   float64 // where calls are in progress: see [chart.busy]
 	end    float64 // where it ends early, or 0
 }
 
@@ -183,11 +182,11 @@ func (c *chart) addRows(f *Finding) {
 			r.kind, r.label = markReply, wrap(pending[s.Column], labelChars)
 		default:
 			r.kind, r.label = markCall, wrap(s.Command, labelChars)
-			switch {
-			case s.Fault == "store unreachable":
+			switch s.Fault {
+			case "store unreachable":
 				r.broken = true
 				r.label = append([]string{"cannot be reached:"}, r.label...)
-			case s.Fault == "retry":
+			case "retry":
 				r.label = append([]string{"sent once more:"}, r.label...)
 			}
 			split := s.Outcome == "" && replyFollows(f.Steps, s)

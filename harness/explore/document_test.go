@@ -19,13 +19,11 @@ func record(t testing.TB) explore.Record {
 	t.Helper()
 	rec := explore.NewRecord()
 	faults := []strategies.Fault{strategies.FaultCrash, strategies.FaultRetry, strategies.FaultEviction, strategies.FaultClock}
-	for _, r := range []*explore.Result{
+	rec.Searches = append(rec.Searches,
 		run(t, "check-then-set", explore.Config{}),
 		run(t, "incr-expire", explore.Config{Faults: faults, MaxStates: 300}),
 		run(t, "lua-reserve", explore.Config{MaxStates: 300}),
-	} {
-		rec.Searches = append(rec.Searches, r)
-	}
+	)
 	c, err := explore.Enumerate(t.Context(), choose(t, "check-then-set"), explore.Config{})
 	if err != nil {
 		t.Fatal(err)

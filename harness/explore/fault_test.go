@@ -15,13 +15,13 @@ import (
 // to light.
 type planted struct {
 	env  strategies.Env
-	take func(p *planted, ctx context.Context, r quota.Request) (quota.Decision, error)
+	take func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error)
 	jobs []strategies.Job
 	seen int64 // memory of the instance
 }
 
 func (p *planted) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
-	return p.take(p, ctx, r)
+	return p.take(ctx, p, r)
 }
 func (p *planted) Close(context.Context) error { return nil }
 func (p *planted) Jobs() []strategies.Job      { return p.jobs }
@@ -32,7 +32,7 @@ func (p *planted) set(ctx context.Context, key string, life time.Duration) (bool
 }
 
 // plant makes a selection of it.
-func plant(take func(p *planted, ctx context.Context, r quota.Request) (quota.Decision, error), jobs ...string) strategies.Selection {
+func plant(take func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error), jobs ...string) strategies.Selection {
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "planted", Doc: "has a weakness", Form: strategies.Baseline, Counts: strategies.CountsNothing,
 		Kinds: []quota.Kind{quota.Standing, quota.CalendarHour},
@@ -53,21 +53,21 @@ func verdict(ok bool, err error) (quota.Decision, error) {
 }
 
 // once is safe but for what happens to its key.
-func once(p *planted, ctx context.Context, _ quota.Request) (quota.Decision, error) {
+func once(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 	return verdict(p.set(ctx, "k", 0))
 }
 
 // trusting takes an error for an admission.
-func trusting(p *planted, ctx context.Context, _ quota.Request) (quota.Decision, error) {
+func trusting(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 	ok, err := p.set(ctx, "k", 0)
 	return quota.Decision{Admitted: ok || err != nil, Tier: quota.TierRedis, Degraded: err != nil}, nil
 }
 
-func lease(p *planted, ctx context.Context, _ quota.Request) (quota.Decision, error) {
+func lease(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 	return verdict(p.set(ctx, "k", time.Minute))
 }
 
-func twoPart(p *planted, ctx context.Context, _ quota.Request) (quota.Decision, error) {
+func twoPart(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 	key := p.env.Prefix + "k"
 	n, err := p.env.Redis.Incr(ctx, key).Result()
 	if err == nil && n == 1 {
@@ -76,12 +76,12 @@ func twoPart(p *planted, ctx context.Context, _ quota.Request) (quota.Decision, 
 	return verdict(n == 1, err)
 }
 
-func counted(p *planted, ctx context.Context, r quota.Request) (quota.Decision, error) {
+func counted(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 	n, err := p.env.Redis.Incr(ctx, p.env.Prefix+"k").Result()
 	return verdict(n <= r.Policy.Limit, err)
 }
 
-func remembered(p *planted, ctx context.Context, r quota.Request) (quota.Decision, error) {
+func remembered(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 	if err := p.env.Redis.Incr(ctx, p.env.Prefix+"asked").Err(); err != nil {
 		return verdict(false, err)
 	}
@@ -89,7 +89,7 @@ func remembered(p *planted, ctx context.Context, r quota.Request) (quota.Decisio
 	return verdict(p.seen <= r.Policy.Limit, nil)
 }
 
-func windowed(p *planted, ctx context.Context, r quota.Request) (quota.Decision, error) {
+func windowed(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 	return verdict(p.set(ctx, r.Policy.Window.At(p.env.Clock.Now()).Start.Format(time.RFC3339), 0))
 }
 

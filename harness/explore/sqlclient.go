@@ -94,7 +94,7 @@ func (c *sqlClient) park(op sqlOp) bool {
 func (c *sqlClient) follow() {
 	defer c.w.running.Done()
 	ctx := context.WithValue(c.w.ctx, sqlClientKey{}, c)
-	c.w.world.perform(ctx, c.client, func() bool { return c.park(sqlOp{kind: sqlPause, text: "goes on"}) })
+	c.w.perform(ctx, c.client, func() bool { return c.park(sqlOp{kind: sqlPause, text: "goes on"}) })
 	select {
 	case c.w.events <- sqlStopped{c, sqlOp{kind: sqlDone}, c.own}:
 	case <-c.w.ctx.Done():

@@ -13,7 +13,7 @@ import (
 // A command that the table of keys does not have is searched over miniredis: a
 // race on the length of a list is found as one on a number is.
 func TestCommandsBeyondTheTable(t *testing.T) {
-	lists := plant(func(p *planted, ctx context.Context, _ quota.Request) (quota.Decision, error) {
+	lists := plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 		n, err := p.env.Redis.LLen(ctx, "l").Result()
 		if err != nil || n > 0 {
 			return verdict(false, err)
@@ -35,7 +35,7 @@ func TestCommandsBeyondTheTable(t *testing.T) {
 
 // A key is gone at the moment of its deadline, in the state and for callers.
 func TestDeadlinesAreMet(t *testing.T) {
-	r, err := explore.Run(t.Context(), plant(func(p *planted, ctx context.Context, _ quota.Request) (quota.Decision, error) {
+	r, err := explore.Run(t.Context(), plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 		return verdict(p.set(ctx, "k", time.Minute))
 	}), explore.Config{Limit: 1, Faults: []strategies.Fault{strategies.FaultClock}, Properties: []explore.Property{explore.Leak}})
 	if err != nil {

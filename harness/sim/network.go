@@ -109,8 +109,8 @@ func (o outer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 		}
 		o.w.request(a, o.to)
 		err := next(ctx, cmds)
-		if lost := o.w.lost(err, strategies.NeedRedis); lost != err {
-			return setErrors(cmds, lost)
+		if err == nil && o.w.down(strategies.NeedRedis) {
+			return setErrors(cmds, errDown)
 		}
 		return err
 	}
