@@ -89,8 +89,7 @@ func speedLines(f File, group []Summary) []string {
 	title := fmt.Sprintf("SPEED  service time at concurrency %d, closed loop", group[0].Params.Workers)
 	if open {
 		over = "response"
-		title = fmt.Sprintf("SPEED  response time from the intended start, service time from the actual one; open loop at %s requests/s",
-			digits3(group[0].Params.RatePerS))
+		title = "SPEED  response time from the intended start, service time from the actual one; " + openLoop(&group[0].Params)
 	}
 	if simulated {
 		title = "MODELLED LATENCY  virtual time; no statement about real stores"

@@ -25,7 +25,7 @@ func settingLines(f File, group []Summary) []string {
 	entry("outages", outagesText(p.Outages))
 	loop := "closed loop"
 	if p.Loop == OpenLoop {
-		loop = join(" ", "open loop,", p.Arrivals, "at", digits3(p.RatePerS), "requests/s")
+		loop = openLoop(&p)
 	}
 	speed := ""
 	if p.Speed != 0 && p.Speed != 1 {
@@ -96,4 +96,12 @@ func boundText(p Params) string {
 		return ""
 	}
 	return strings.Join(parts, " or ") + " per round"
+}
+
+// openLoop says how requests arrive. A trace's have no rate of their own.
+func openLoop(p *Params) string {
+	if p.RatePerS == 0 {
+		return "open loop, " + p.Arrivals
+	}
+	return "open loop, " + p.Arrivals + " at " + digits3(p.RatePerS) + " requests/s"
 }
