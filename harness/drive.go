@@ -38,6 +38,8 @@ type drive struct {
 	rec     *recorder
 	history *oracle.History
 	online  bool // keep the oracle's online counters
+	// longCrossings is set where each worker has several requests of each crossing.
+	longCrossings bool
 
 	epoch       int64 // when the pass began
 	firstWindow int64 // the window in force then, which holds the initial fill
@@ -82,12 +84,15 @@ func (d *drive) caught() {
 
 // nextShare is how many requests a worker takes from the stream at once, after
 // one that took ns nanoseconds: one, so that all workers are on the same crossing
-// at the same time. Where a decision takes less time than the workers need to
+// at the same time, or two where a crossing is long enough for that. Where a decision takes less time than the workers need to
 // pass the counter on to each other, only as many as there are processors are at
 // work anyway, and the counter would be most of what is measured.
-func nextShare(ns int64) int64 {
-	if ns < 1000 {
+func (d *drive) nextShare(ns int64) int64 {
+	switch {
+	case ns < 1000:
 		return 8
+	case d.longCrossings:
+		return 2
 	}
 	return 1
 }
@@ -133,7 +138,7 @@ func (d *drive) run(ctx context.Context) {
 				if end >= d.requests {
 					return
 				}
-				k.share = nextShare(took)
+				k.share = d.nextShare(took)
 			}
 		})
 	}

@@ -134,8 +134,8 @@ func BenchmarkIncrExpireOverBareLoop(b *testing.B) {
 	decisions := func() float64 { return decisionsPerSecond(b, cfg, d) }
 	var keys, one float64
 	for b.Loop() {
-		keys = pairs(10, decisions, func() float64 { return bareLoop(b, redis, d) })
-		one = pairs(10, decisions, func() float64 {
+		keys = pairs(20, decisions, func() float64 { return bareLoop(b, redis, d) })
+		one = pairs(20, decisions, func() float64 {
 			x, err := referenceFor(b.Context(), &cfg, wallTime, "bare", int64(d))
 			if err != nil {
 				b.Fatal(err)

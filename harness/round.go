@@ -85,7 +85,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	if c.Requests > 0 {
 		requests = min(requests, c.Requests)
 	}
-	subjects := workloads.Subjects(stream)
+	subjects, long := workloads.Subjects(stream), false
 	if per := workloads.OpsPerCrossing(stream); per > 0 {
 		if c.Duration > 0 {
 			// Half as much again as expected; a faster pass ends early.
@@ -93,10 +93,11 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 			requests = min(requests, min(expect, maxCrossings)*per)
 		}
 		subjects = int((requests + per - 1) / per)
+		long = per >= 4*int64(c.Workers)
 	}
 	d := &drive{
 		tb: m.tb, instances: s.instances, stream: stream, policy: policy, workers: c.Workers,
-		requests: requests, duration: int64(c.Duration), online: true,
+		requests: requests, duration: int64(c.Duration), online: true, longCrossings: long,
 		history:  oracle.NewHistory(c.Workers, int64(c.HistoryLimit)),
 		subjects: make([]subject, subjects),
 	}

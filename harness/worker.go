@@ -28,6 +28,8 @@ type worker struct {
 	mark        int64
 	cell        *windowCell // where admitted units are not counted yet
 	admitted    int64
+	tier        quota.Tier // of the last decision, with its index
+	tierIndex   uint8
 }
 
 func (d *drive) newWorker(id int) *worker {
@@ -135,7 +137,10 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 		k.t.rejected++
 	}
 	if err == nil {
-		tier = d.rec.tiers.index(dec.Tier)
+		if dec.Tier != k.tier {
+			k.tier, k.tierIndex = dec.Tier, d.rec.tiers.index(dec.Tier)
+		}
+		tier = k.tierIndex
 		if dec.Degraded {
 			k.t.degraded++
 		}

@@ -9,21 +9,23 @@ import (
 // calendar arithmetic costs more than everything else that a caller does before
 // its store is asked, and its answer hardly ever changes. The zero value is ready
 // to use, also concurrently.
-type Memo struct{ last atomic.Pointer[remembered] }
+type Memo struct{ last atomic.Pointer[Labelled] }
 
-type remembered struct {
+// Labelled is a window's span and label. It is shared and must not be changed.
+type Labelled struct {
+	Span
+	Label string // as [Window.Label] has it
+
 	window Window
-	span   Span
-	label  string
 }
 
-// At returns the same as w.At(t) and the window's label.
-func (m *Memo) At(w *Window, t time.Time) (Span, string) {
-	if r := m.last.Load(); r != nil && r.window == *w && r.span.Contains(t) {
-		return r.span, r.label
+// At returns the same as w.At(t), and the window's label.
+func (m *Memo) At(w *Window, t time.Time) *Labelled {
+	if r := m.last.Load(); r != nil && r.window == *w && r.Contains(t) {
+		return r
 	}
-	r := &remembered{window: *w, span: w.At(t)}
-	r.label = w.Label(r.span.Index)
+	r := &Labelled{Span: w.At(t), window: *w}
+	r.Label = w.Label(r.Index)
 	m.last.Store(r)
-	return r.span, r.label
+	return r
 }

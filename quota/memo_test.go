@@ -21,9 +21,9 @@ func TestMemoIsWhatTheWindowSays(t *testing.T) {
 				w.Timeline = line
 				want := w.At(at)
 				for range 2 {
-					span, label := m.At(&w, at)
-					if span != want || label != w.Label(want.Index) {
-						t.Fatalf("%s at %s: %v %q, want %v %q", w.Kind, at, span, label, want, w.Label(want.Index))
+					got := m.At(&w, at)
+					if got.Span != want || got.Label != w.Label(want.Index) {
+						t.Fatalf("%s at %s: %v %q, want %v %q", w.Kind, at, got.Span, got.Label, want, w.Label(want.Index))
 					}
 				}
 			}

@@ -27,8 +27,10 @@ type Wall struct{}
 
 var _ strategies.Clock = Wall{}
 
-// Now is the present moment, with a monotonic reading.
-func (Wall) Now() time.Time { return time.Now() }
+// Now is the present moment, with a monotonic reading: the wall clock of the
+// process's start, advanced by the monotonic clock. A step of the wall clock in
+// mid-run would move strategies' windows and not those that they are judged by.
+func (Wall) Now() time.Time { return Time(Nano()) }
 
 // Sleep waits for d or until ctx is done.
 func (Wall) Sleep(ctx context.Context, d time.Duration) error {

@@ -88,11 +88,11 @@ func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.D
 
 // Provision implements [strategies.Provisioner].
 func (s *incrExpireAtomic) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, used int64, span quota.Span, _ time.Time) {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, _ time.Time) {
 		pipe.Set(ctx, key, used, 0)
 		pipe.PExpireAt(ctx, key, expiry(span))
 	})
 }
 
 // expiry is when a window's counter goes.
-func expiry(span quota.Span) time.Time { return span.End.Add(grace) }
+func expiry(span *quota.Span) time.Time { return span.End.Add(grace) }

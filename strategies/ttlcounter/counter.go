@@ -36,9 +36,9 @@ func (c *counter) key(s quota.Subject, p *quota.Policy, label string) string {
 }
 
 // current is the window that contains now, and the subject's key in it.
-func (c *counter) current(s quota.Subject, p *quota.Policy, now time.Time) (quota.Span, string) {
-	span, label := c.windows.At(&p.Window, now)
-	return span, c.key(s, p, label)
+func (c *counter) current(s quota.Subject, p *quota.Policy, now time.Time) (*quota.Span, string) {
+	w := c.windows.At(&p.Window, now)
+	return &w.Span, c.key(s, p, w.Label)
 }
 
 // value reads a counter; known is false where the key does not exist.
@@ -69,9 +69,9 @@ const provisionBatch = 1000
 // provision sets the counters of the window in force; set adds the commands that
 // write the counter of a subject who has used some units, with its time to live.
 func (c *counter) provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant,
-	set func(pipe redis.Pipeliner, key string, used int64, span quota.Span, now time.Time)) error {
+	set func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time)) error {
 	now := c.clock.Now()
-	span, label := c.windows.At(&p.Window, now)
+	w := c.windows.At(&p.Window, now)
 	for len(grants) > 0 {
 		n := min(provisionBatch, len(grants))
 		pipe := c.redis.Pipeline()
@@ -79,12 +79,12 @@ func (c *counter) provision(ctx context.Context, p *quota.Policy, grants []strat
 			if g.Limit != p.Limit {
 				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
 			}
-			key := c.key(g.Subject, p, label)
+			key := c.key(g.Subject, p, w.Label)
 			if g.Used == 0 {
 				pipe.Del(ctx, key)
 				continue
 			}
-			set(pipe, key, g.Used, span, now)
+			set(pipe, key, g.Used, &w.Span, now)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return fmt.Errorf("setting up %d subjects: %w", n, err)
@@ -107,7 +107,7 @@ func failClosed(ctx context.Context, err error) (quota.Decision, error) {
 }
 
 // decide is the decision that Redis made, with the units that it left.
-func decide(admitted bool, remaining int64, span quota.Span, now time.Time) quota.Decision {
+func decide(admitted bool, remaining int64, span *quota.Span, now time.Time) quota.Decision {
 	d := quota.Decision{Admitted: admitted, Tier: quota.TierRedis, Remaining: max(0, remaining)}
 	if !admitted {
 		d.RetryAfter = span.End.Sub(now)
@@ -117,7 +117,7 @@ func decide(admitted bool, remaining int64, span quota.Span, now time.Time) quot
 
 // wholeSeconds is the time to live of a window's key: EXPIRE takes whole seconds,
 // and a key must not go before its window does.
-func wholeSeconds(span quota.Span, now time.Time) time.Duration {
+func wholeSeconds(span *quota.Span, now time.Time) time.Duration {
 	d := span.End.Sub(now)
 	return (d + time.Second - 1).Truncate(time.Second)
 }

@@ -60,7 +60,7 @@ func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decisio
 
 // Provision implements [strategies.Provisioner].
 func (s *decrExpire) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, used int64, span quota.Span, now time.Time) {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time) {
 		pipe.Set(ctx, key, p.Limit-used, wholeSeconds(span, now))
 	})
 }

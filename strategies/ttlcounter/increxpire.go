@@ -66,7 +66,7 @@ func (s *incrExpire) increment(ctx context.Context, key string, units int64) (in
 
 // Provision implements [strategies.Provisioner].
 func (s *incrExpire) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, used int64, span quota.Span, now time.Time) {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time) {
 		pipe.Set(ctx, key, used, wholeSeconds(span, now))
 	})
 }

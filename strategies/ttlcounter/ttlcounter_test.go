@@ -119,7 +119,7 @@ func TestWholeSeconds(t *testing.T) {
 		{1, time.Second}, {time.Second, time.Second}, {time.Second + 1, 2 * time.Second},
 		{744 * time.Hour, 744 * time.Hour}, {59*time.Second + 999*time.Millisecond, time.Minute},
 	} {
-		if got := wholeSeconds(quota.Span{Start: start, End: start.Add(c.left)}, start); got != c.want {
+		if got := wholeSeconds(&quota.Span{Start: start, End: start.Add(c.left)}, start); got != c.want {
 			t.Errorf("%s before the end: %s, want %s", c.left, got, c.want)
 		}
 	}
