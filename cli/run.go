@@ -13,8 +13,7 @@ import (
 
 func runCommand() *cobra.Command {
 	s := newSettings()
-	var config string
-	var printOnly bool
+	var config fileFlags
 	cmd := &cobra.Command{
 		Use:   "run [strategy...]",
 		Short: "Measure strategies on real stores, in rounds",
@@ -26,19 +25,14 @@ func runCommand() *cobra.Command {
 			"  quotabench run --trace access.log --policy contact-form\n" +
 			"  quotabench run --print-config > run.yaml && quotabench run --config run.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if config != "" {
-				if err := s.readFile(config); err != nil {
-					return err
-				}
-			}
-			if err := s.byPosition(args); err != nil {
+			if err := config.read(s, args); err != nil {
 				return err
 			}
 			cfg, err := s.plan()
 			if err != nil {
 				return err
 			}
-			if printOnly {
+			if config.print {
 				return s.print(cmd.OutOrStdout(), "run", cfg.Policy.Unit)
 			}
 			return s.run(cmd, cfg)
@@ -47,8 +41,7 @@ func runCommand() *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	s.register(cmd)
-	cmd.Flags().StringVar(&config, "config", "", "take settings from a YAML `file`, one key per flag; flags win over it")
-	cmd.Flags().VarPF(&boolean{&printOnly}, "print-config", "", "write the configuration in force as YAML and measure nothing").NoOptDefVal = "true"
+	config.register(cmd, "measure")
 	return cmd
 }
 

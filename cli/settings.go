@@ -226,6 +226,28 @@ func (s *settings) byPosition(args []string) error {
 	return nil
 }
 
+// fileFlags are the flags of a command that a file can hold the settings of.
+type fileFlags struct {
+	file  string
+	print bool // write the configuration in force and do nothing
+}
+
+func (c *fileFlags) register(cmd *cobra.Command, nothing string) {
+	cmd.Flags().StringVar(&c.file, "config", "", "take settings from a YAML `file`, one key per flag; flags win over it")
+	cmd.Flags().VarPF(&boolean{&c.print}, "print-config", "", "write the configuration in force as YAML and "+nothing+" nothing").NoOptDefVal = "true"
+}
+
+// read takes the settings of the file, if there is one, and strategies given as
+// arguments.
+func (c *fileFlags) read(s *settings, args []string) error {
+	if c.file != "" {
+		if err := s.readFile(c.file); err != nil {
+			return err
+		}
+	}
+	return s.byPosition(args)
+}
+
 // wrong reports a value that does not fit, where the user wrote it.
 func (s *settings) wrong(name string, err error) error {
 	if s.rank(name) == byFile {

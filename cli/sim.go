@@ -68,8 +68,7 @@ func newSimSettings() *simSettings {
 
 func simCommand() *cobra.Command {
 	s := newSimSettings()
-	var config string
-	var printOnly bool
+	var config fileFlags
 	var explained strings.Builder
 	for _, p := range sim.Presets() {
 		fmt.Fprintf(&explained, "  %-20s %s\n", p.Name, p.Doc)
@@ -85,19 +84,14 @@ func simCommand() *cobra.Command {
 			"  quotabench sim three-tier,redis-hash --region us,eu --duration 6h --workload steady --rate 50\n" +
 			"  quotabench sim three-tier --preset adr-005-day --print-config > day.yaml && quotabench sim --config day.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if config != "" {
-				if err := s.readFile(config); err != nil {
-					return err
-				}
-			}
-			if err := s.byPosition(args); err != nil {
+			if err := config.read(s.settings, args); err != nil {
 				return err
 			}
 			cfg, err := s.configure()
 			if err != nil {
 				return err
 			}
-			if printOnly {
+			if config.print {
 				s.inForce(&cfg)
 				return s.print(cmd.OutOrStdout(), "sim", cfg.Policy.Unit)
 			}
@@ -107,8 +101,7 @@ func simCommand() *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	s.register(cmd)
-	cmd.Flags().StringVar(&config, "config", "", "take settings from a YAML `file`, one key per flag; flags win over it")
-	cmd.Flags().VarPF(&boolean{&printOnly}, "print-config", "", "write the configuration in force as YAML and simulate nothing").NoOptDefVal = "true"
+	config.register(cmd, "simulate")
 	return cmd
 }
 

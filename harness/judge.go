@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/harness/internal/figures"
 	"github.com/quotabench/quotabench/harness/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -35,8 +36,7 @@ func (p *pass) judge(ctx context.Context) error {
 	}
 	v := oracle.Judge(cfg, events)
 	p.planned = p.plannedErrors(events)
-	p.correctness(&v)
-	r.FalseRejects.Explained = v.Explained()
+	figures.Correctness(r, &v, p.policy.Limit)
 	r.Guarantee = p.guarantee(&v, p.rolling(cfg, events))
 	if err := p.settlement(); err != nil {
 		return err
@@ -105,35 +105,6 @@ func (p *pass) plannedErrors(events []oracle.Event) (n int64) {
 		}
 	}
 	return n
-}
-
-// correctness copies what the oracle found.
-func (p *pass) correctness(v *oracle.Verdict) {
-	limit := float64(p.policy.Limit)
-	l := &p.run.Leak
-	l.Units, l.Possible = v.LeakUnits, v.LeakPossible
-	l.WorstUnits, l.Subjects, l.Violations = v.LeakWorst, v.LeakSubjects, v.Violations
-	l.Crossings, l.OverUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
-	if v.Crossings > 0 {
-		l.Pct = 100 * float64(v.LeakUnits) / (limit * float64(v.Crossings))
-		l.MedianUnits = median(v.CrossingLeaks)
-	}
-	if v.OverOffered > 0 {
-		l.PctOfOver = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
-	}
-	f := &p.run.FalseRejects
-	f.Count, f.Possible, f.Units = v.FalseRejects, v.FalseRejectsPossible, v.FalseRejectUnits
-	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
-		f.Pct = 100 * float64(v.FalseRejects) / float64(n)
-	}
-}
-
-func median(v []int64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(v))
-	return float64(s[(len(s)-1)/2]+s[len(s)/2]) / 2
 }
 
 // latencies condenses the recorder's histograms, and counts the separate stalls

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/harness/internal/figures"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -191,7 +192,7 @@ func (m *measurement) blank(sel strategies.Selection, round int, stream workload
 		Requests: c.Requests, DurationNS: int64(c.Duration), Speed: c.Stream.Speed,
 		Popularity: c.Stream.Popularity, Cost: c.Stream.Cost, Fill: c.Stream.Fill, OverQuota: c.Stream.OverQuota,
 		FailShare: c.Stream.FailShare, AbandonShare: c.Stream.AbandonShare, MisjudgedShare: c.Stream.MisjudgedShare,
-		SettleNS: nanos(c.Stream.Settle), HoldNS: nanos(c.Stream.Hold),
+		SettleNS: figures.Nanos(c.Stream.Settle), HoldNS: figures.Nanos(c.Stream.Hold),
 		Stream: workloads.Fingerprint(stream, fingerprintOps(stream)),
 	}
 	for _, o := range c.Outages {
@@ -205,15 +206,6 @@ func (m *measurement) blank(sel strategies.Selection, round int, stream workload
 		Workload: c.Workload.Name, Params: p, Repetition: round, Guarantee: []results.Clause{},
 		Audit: results.Audit{Valid: true, TimingsValid: true, Reasons: []results.Reason{}},
 	}
-}
-
-// nanos is a duration as results hold it.
-func nanos(d *time.Duration) *int64 {
-	if d == nil {
-		return nil
-	}
-	n := int64(*d)
-	return &n
 }
 
 // random reports whether a stream is generated with chance in it: it has several

@@ -2,8 +2,8 @@ package sim
 
 import (
 	"slices"
-	"time"
 
+	"github.com/quotabench/quotabench/harness/internal/figures"
 	"github.com/quotabench/quotabench/harness/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -27,7 +27,7 @@ func (p *pass) blank() results.Run {
 		Subjects: workloads.Subjects(p.stream), Requests: c.Requests, DurationNS: int64(c.Duration), Speed: c.Stream.Speed,
 		Popularity: c.Stream.Popularity, Cost: c.Stream.Cost, Fill: c.Stream.Fill, OverQuota: c.Stream.OverQuota,
 		FailShare: c.Stream.FailShare, AbandonShare: c.Stream.AbandonShare, MisjudgedShare: c.Stream.MisjudgedShare,
-		SettleNS: nanos(c.Stream.Settle), HoldNS: nanos(c.Stream.Hold),
+		SettleNS: figures.Nanos(c.Stream.Settle), HoldNS: figures.Nanos(c.Stream.Hold),
 		Stream: workloads.Fingerprint(p.stream, n),
 	}
 	for _, o := range c.Outages {
@@ -48,15 +48,6 @@ func (p *pass) blank() results.Run {
 	}
 }
 
-// nanos is a duration as results hold it.
-func nanos(d *time.Duration) *int64 {
-	if d == nil {
-		return nil
-	}
-	n := int64(*d)
-	return &n
-}
-
 // judge turns a finished pass into its figures.
 func (p *pass) judge() error {
 	d, r := p.d, &p.run
@@ -75,7 +66,7 @@ func (p *pass) judge() error {
 		Initial: func(s uint32) int64 { return d.truth.subjects[s].initial },
 	}
 	v := oracle.Judge(cfg, events)
-	p.correctness(&v)
+	figures.Correctness(&p.run, &v, p.policy.Limit)
 	p.rolling(cfg, events, &v)
 	if err := p.drift(events); err != nil {
 		return err
@@ -119,26 +110,6 @@ func (p *pass) latencies() error {
 		r.Settlement = &results.Settlement{Commits: d.commits, Refunds: d.refunds, Abandoned: d.abandoned, Errors: d.settleErrors, Latency: l}
 	}
 	return nil
-}
-
-func (p *pass) correctness(v *oracle.Verdict) {
-	l := &p.run.Leak
-	l.Units, l.Possible, l.WorstUnits, l.Subjects, l.Violations = v.LeakUnits, v.LeakPossible, v.LeakWorst, v.LeakSubjects, v.Violations
-	l.Crossings, l.OverUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
-	if v.Crossings > 0 {
-		l.Pct = 100 * float64(v.LeakUnits) / (float64(p.policy.Limit) * float64(v.Crossings))
-		s := slices.Sorted(slices.Values(v.CrossingLeaks))
-		l.MedianUnits = float64(s[(len(s)-1)/2]+s[len(s)/2]) / 2
-	}
-	if v.OverOffered > 0 {
-		l.PctOfOver = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
-	}
-	f := &p.run.FalseRejects
-	f.Count, f.Possible, f.Units = v.FalseRejects, v.FalseRejectsPossible, v.FalseRejectUnits
-	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
-		f.Pct = 100 * float64(v.FalseRejects) / float64(n)
-	}
-	f.Explained = v.Explained()
 }
 
 func (p *pass) costs() {
