@@ -36,7 +36,7 @@ benchstat: ## summarise benchmark output: make benchstat FILES="old.txt new.txt"
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) $(FILES)
 
 instrument: ## what the instrument itself costs, as ratios inside one run
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./harness
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./harness/measure
 	$(GO) test -run '^$$' -bench 'Commands|Schedules|Search' ./harness/sim ./harness/explore
 
 fuzz: ## fuzz every decoder and the oracle, 20 s each

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 	"github.com/quotabench/quotabench/workloads"
@@ -52,7 +52,7 @@ func BenchmarkStrategies(b *testing.B) {
 				continue
 			}
 			b.Run(fmt.Sprintf("strategy=%s/workload=%s", meta.Name, w.Name), func(b *testing.B) {
-				cfg := harness.Config{
+				cfg := measure.Config{
 					Strategies: []strategies.Selection{sel}, Workload: w, Policy: policyFor(b, w),
 					Rounds: 1, Seed: 1, Redis: redis, Postgres: postgres, NoReference: true, Closed: true,
 				}
@@ -90,13 +90,13 @@ func policyFor(b *testing.B, w *workloads.Meta) quota.Policy {
 	return quota.Policy{}
 }
 
-func benchmark(b *testing.B, cfg harness.Config) {
+func benchmark(b *testing.B, cfg measure.Config) {
 	b.StopTimer()
 	cfg.Requests, cfg.Timer = int64(b.N), b
 	if err := cfg.CannotRun(cfg.Strategies[0]); err != nil {
 		b.Skip(err)
 	}
-	report, err := harness.Measure(b.Context(), cfg)
+	report, err := measure.Measure(b.Context(), cfg)
 	if err != nil {
 		b.Fatal(err)
 	}

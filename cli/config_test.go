@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
 )
 
 // planned is what a command line of run would measure.
-func planned(t *testing.T, args ...string) (*settings, harness.Config) {
+func planned(t *testing.T, args ...string) (*settings, measure.Config) {
 	t.Helper()
 	s, cfg, err := plan(args...)
 	if err != nil {
@@ -22,17 +22,17 @@ func planned(t *testing.T, args ...string) (*settings, harness.Config) {
 }
 
 // plan does what run does before it starts anything.
-func plan(args ...string) (*settings, harness.Config, error) {
+func plan(args ...string) (*settings, measure.Config, error) {
 	s := newSettings()
 	cmd := &cobra.Command{Use: "run"}
 	s.register(cmd)
 	config := cmd.Flags().String("config", "", "")
 	if err := cmd.ParseFlags(args); err != nil {
-		return s, harness.Config{}, err
+		return s, measure.Config{}, err
 	}
 	if *config != "" {
 		if err := s.readFile(*config); err != nil {
-			return s, harness.Config{}, err
+			return s, measure.Config{}, err
 		}
 	}
 	cfg, err := s.plan()
@@ -146,7 +146,7 @@ duration: 1s
 outage: redis:0.1-0.2
 fill: 0.5
 `, "quick.yaml": "quick: true\nrounds: 9\n"})
-	type c = harness.Config
+	type c = measure.Config
 	for _, x := range []struct {
 		args []string
 		ok   func(s *settings, c c) bool

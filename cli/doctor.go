@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/stores"
 )
 
 // state says at a glance how a line of doctor is meant.

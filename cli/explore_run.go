@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/stores"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 

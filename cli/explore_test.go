@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/stores/storetest"
+	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // anyToken is what golden files leave out: another version of Go may pack tokens

@@ -26,18 +26,18 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // that golden files do not change with each of them.
 func init() {
 	for _, m := range []strategies.Meta{
-		{Name: "honest", Doc: "counts under a mutex", Source: "000", Guarantee: []strategies.Clause{strategies.Exactly()}, Options: []strategies.Option{
+		{Name: "honest", Doc: "counts under a mutex", Source: "000", Guarantee: []quota.Clause{quota.Exactly()}, Options: []strategies.Option{
 			{Name: "color", Doc: "does nothing", Default: "red", Values: []string{"red", "blue"}},
 			{Name: "depth", Doc: "does nothing either", Default: "3", Type: "int"},
 		}, Open: openFake(&fake{})},
-		{Name: "liar", Doc: "promises to count and does not", Guarantee: []strategies.Clause{strategies.Exactly()}, Open: openFake(&fake{open: true})},
+		{Name: "liar", Doc: "promises to count and does not", Guarantee: []quota.Clause{quota.Exactly()}, Open: openFake(&fake{open: true})},
 		{Name: "broken", Doc: "cannot be opened", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
 			return nil, errors.New("out of order,\nfor good")
 		}},
 		{Name: "monthly", Doc: "serves months only", Kinds: []quota.Kind{quota.CalendarMonth}, Open: openFake(&fake{})},
 		{Name: "sql-only", Doc: "needs PostgreSQL", Needs: []strategies.Need{strategies.NeedPostgres}, Open: openFake(&fake{})},
 	} {
-		m.Form, m.Counts = strategies.Baseline, strategies.CountsAdmitted
+		m.Form, m.Counts = strategies.Baseline, quota.CountsAdmitted
 		if m.Kinds == nil {
 			m.Kinds = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -26,9 +26,9 @@ const (
 
 // plan turns the settings into a measurement without stores. Afterwards the
 // settings hold what was worked out, so that printing them says what is in force.
-func (s *settings) plan() (harness.Config, error) {
+func (s *settings) plan() (measure.Config, error) {
 	s.expand()
-	c := harness.Config{
+	c := measure.Config{
 		Stream:  s.stream(),
 		Workers: s.workers, Rate: s.rate, Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration, Rounds: s.rounds,
 		Instances: s.instances, Pool: s.pool, ClientRetries: s.retries, Seed: s.seed,
@@ -82,9 +82,9 @@ func (s *settings) stream() workloads.Params {
 }
 
 // planned are the outages that were asked for.
-func (s *settings) planned() (out []harness.Outage, err error) {
+func (s *settings) planned() (out []measure.Outage, err error) {
 	for _, text := range s.outages {
-		o, err := harness.ParseOutage(text)
+		o, err := measure.ParseOutage(text)
 		if err != nil {
 			return nil, s.wrong("outage", err)
 		}
@@ -116,7 +116,7 @@ func (s *settings) expand() {
 }
 
 // choose looks up what has a name.
-func (s *settings) choose(c *harness.Config) (err error) {
+func (s *settings) choose(c *measure.Config) (err error) {
 	if len(s.strategy) == 0 {
 		return s.wrong("strategy", errors.New("give at least one, or all"))
 	}
@@ -152,7 +152,7 @@ func (s *settings) checkImages() error {
 
 // rehearse makes the workload's stream once, to find what is wrong with it or
 // with its trace before anything is started.
-func (s *settings) rehearse(c *harness.Config) error {
+func (s *settings) rehearse(c *measure.Config) error {
 	p := c.Stream
 	p.Seed, p.Policy, p.Requests = c.Seed, &c.Policy, c.Requests
 	_, _, err := c.Workload.New(p)

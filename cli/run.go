@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
 )
 
 func runCommand() *cobra.Command {
@@ -55,7 +55,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 // run measures, reports, and turns the outcome into an exit code. Nothing is
 // written before all that can be wrong with the command line has been found.
-func (s *settings) run(cmd *cobra.Command, cfg harness.Config) (err error) {
+func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	dir, err := s.outDir()
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *settings) run(cmd *cobra.Command, cfg harness.Config) (err error) {
 	file.Provenance.Command = commandLine(ctx)
 	keep := &keeper{path: filepath.Join(dir, resultsFile), file: &file, progress: newProgress(stderr)}
 	cfg.Observer = keep
-	report, err := harness.Measure(ctx, cfg)
+	report, err := measure.Measure(ctx, cfg)
 	keep.progress.end()
 	if err != nil {
 		return fail(ExitFailed, err)

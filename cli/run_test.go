@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // tiny is a run on embedded stores that takes a moment.

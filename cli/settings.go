@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -91,7 +91,7 @@ func (s *settings) load() []setting {
 			doc: "request stream (see quotabench list workloads)"},
 		{name: "limit", value: count(&s.limit, 1), computed: true,
 			doc: "limit per subject and window in `units` (default: the policy's; 50 requests' worth for hot-key)"},
-		{name: "workers", value: whole(&s.workers, 1, harness.MaxWorkers),
+		{name: "workers", value: whole(&s.workers, 1, measure.MaxWorkers),
 			doc: "callers at the same time; in open loop the most requests in service at once"},
 		{name: "rate", value: decimal(&s.rate, maxRate),
 			doc: "`requests` per second in open loop; 0 leaves the loop to the workload"},
@@ -100,12 +100,12 @@ func (s *settings) load() []setting {
 		{name: "requests", value: count(&s.requests, 0),
 			doc: "most requests per strategy and round; 0 for no bound"},
 		{name: "duration", value: span(&s.duration), computed: true,
-			doc: "time per strategy and round (default " + harness.DefaultDuration.String() + "; no bound with --requests or --trace)"},
-		{name: "rounds", value: whole(&s.rounds, 1, harness.MaxRounds),
+			doc: "time per strategy and round (default " + measure.DefaultDuration.String() + "; no bound with --requests or --trace)"},
+		{name: "rounds", value: whole(&s.rounds, 1, measure.MaxRounds),
 			doc: "rounds; fewer than 6 give ranges instead of confidence intervals"},
 		{name: "quick", value: &boolean{&s.quick}, shorthand: true,
 			doc: "3 rounds of 150ms, for a first look"},
-		{name: "instances", value: whole(&s.instances, 1, harness.MaxInstances),
+		{name: "instances", value: whole(&s.instances, 1, measure.MaxInstances),
 			doc: "application instances that share the stores"},
 		{name: "subjects", value: whole(&s.subjects, 0, 0), computed: true,
 			doc: "subjects of the workload (default: the workload's)"},

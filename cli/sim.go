@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
 )
@@ -134,7 +134,7 @@ func (s *simSettings) configure() (sim.Config, error) {
 			return c, fail(ExitUsage, err)
 		}
 	}
-	chosen := harness.Config{}
+	chosen := measure.Config{}
 	if s.preset != "" { // what the preset says stands for what is not given
 		if !s.given("policy") {
 			s.policy = c.Policy.Name
@@ -195,7 +195,7 @@ func (s *simSettings) configure() (sim.Config, error) {
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	return c, s.rehearse(&harness.Config{Workload: c.Workload, Stream: c.Stream, Seed: c.Seed, Policy: c.Policy, Requests: c.Requests})
+	return c, s.rehearse(&measure.Config{Workload: c.Workload, Stream: c.Stream, Seed: c.Seed, Policy: c.Policy, Requests: c.Requests})
 }
 
 // override sets what was given.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results"
@@ -27,7 +27,7 @@ func simFile(cfg sim.Config, report *sim.Report, skipped map[string]string) resu
 			Redis:    results.Store{Kind: "embedded", Detail: "table in memory"},
 			Postgres: results.Store{Kind: "model", Detail: "table in memory"},
 		},
-		Workload: workloadRecord(harness.Config{Workload: cfg.Workload, Stream: cfg.Stream, Policy: cfg.Policy}, report.Info),
+		Workload: workloadRecord(measure.Config{Workload: cfg.Workload, Stream: cfg.Stream, Policy: cfg.Policy}, report.Info),
 		Skipped:  []results.Skipped{}, Runs: report.Runs, Interrupted: report.Interrupted,
 	}
 	t := cfg.Topology

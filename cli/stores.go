@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/stores"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -66,7 +66,7 @@ func storeLine(i stores.Info) string {
 }
 
 // file is the record of a measurement before its first run.
-func (s *openedStores) file(cfg harness.Config, skipped map[string]string) results.File {
+func (s *openedStores) file(cfg measure.Config, skipped map[string]string) results.File {
 	host, _ := os.Hostname() // an unnamed host is recorded as such
 	version, commit := buildVersion()
 	f := results.File{
@@ -96,7 +96,7 @@ func storeRecord(i stores.Info) results.Store {
 }
 
 // workloadRecord is the part of the record that describes the request stream.
-func workloadRecord(cfg harness.Config, info workloads.Info) results.Workload {
+func workloadRecord(cfg measure.Config, info workloads.Info) results.Workload {
 	w := results.Workload{Name: cfg.Workload.Name, Notes: slices.Clone(info.Notes)}
 	w.Notes = append(w.Notes, cfg.Notes()...)
 	if t := info.Trace; t != nil {

@@ -2,9 +2,9 @@ package strategies
 
 import (
 	"context"
+	"github.com/quotabench/quotabench/quota"
 	"math/rand/v2"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
@@ -13,7 +13,7 @@ import (
 // Env is what one application instance of a strategy lives in. Fields for stores
 // that the strategy's [Meta] does not need are nil.
 type Env struct {
-	Clock Clock
+	Clock quota.Clock
 	// Rand is seeded from the run's seed and the instance. It is not safe for
 	// concurrent use.
 	Rand *rand.Rand
@@ -41,36 +41,6 @@ type Env struct {
 	// Wake asks for a round of the named job as soon as the clock in force
 	// allows. It never blocks.
 	Wake func(job string)
-}
-
-// Clock is the only source of time, and of waiting, for a strategy. Everything
-// that makes a caller wait for another caller goes through it, so that a
-// scheduler knows who can run.
-type Clock interface {
-	Now() time.Time
-	// Sleep waits for d or until ctx is done, and then returns its error.
-	Sleep(ctx context.Context, d time.Duration) error
-	// NewMutex makes a mutex that may be held across a store call. A mutex that
-	// never is may be a plain sync.Mutex.
-	NewMutex() Mutex
-	// NewEvent makes a one-shot event.
-	NewEvent() Event
-}
-
-// Mutex is a lock whose waiters the clock in force knows about.
-type Mutex interface {
-	// Lock waits for the lock or until ctx is done, and then returns its error
-	// without holding the lock.
-	Lock(ctx context.Context) error
-	Unlock()
-}
-
-// Event happens once; all who wait for it go on.
-type Event interface {
-	// Set makes the event happen. Further calls do nothing.
-	Set()
-	// Wait waits for the event or until ctx is done, and then returns its error.
-	Wait(ctx context.Context) error
 }
 
 // Statement runs one statement of a [Model]. A runner may delay it, count it or

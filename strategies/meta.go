@@ -45,17 +45,6 @@ const (
 	ModeExplore  Mode = "explore"  // every interleaving
 )
 
-// Counting says which units a strategy's counter contains when it works as it
-// was built to, so that [Viewer] readings can be held against the truth.
-type Counting string
-
-// The ways of counting.
-const (
-	CountsAdmitted Counting = "admitted" // admitted less given back
-	CountsAttempts Counting = "attempts" // also the units of rejected requests
-	CountsNothing  Counting = "nothing"  // keeps no count
-)
-
 // Reset says how a strategy's counters begin a new window.
 type Reset string
 
@@ -108,13 +97,13 @@ type Meta struct {
 	// GivesBack is set where instances implement [Refunder], so that units can be
 	// returned. It says beforehand what an assertion says of an open instance.
 	GivesBack bool
-	Counts    Counting
+	Counts    quota.Counting
 	// Control is set where the strategy also checks the instrument.
 	Control Control
 	Options []Option
 	// Guarantee is what the strategy declares; no clause for a property means
 	// that it promises nothing about it.
-	Guarantee []Clause
+	Guarantee []quota.Clause
 	// Open makes one application instance.
 	Open func(ctx context.Context, env Env) (Strategy, error)
 }
@@ -159,7 +148,7 @@ func (m *Meta) validate() error {
 		}
 	}
 	for _, c := range m.Guarantee {
-		if err := c.validate(); err != nil {
+		if err := c.Validate(); err != nil {
 			return fmt.Errorf("strategy %s: %w", m.Name, err)
 		}
 	}

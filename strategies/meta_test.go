@@ -51,22 +51,22 @@ func TestNeedsStore(t *testing.T) {
 }
 
 func TestExactly(t *testing.T) {
-	c := Exactly(FaultCrash, FaultOutage)
-	if c.Property != PropertyLeak || c.validate() != nil || !slices.Equal(c.Tolerates, []Fault{FaultCrash, FaultOutage}) {
+	c := quota.Exactly(quota.FaultCrash, quota.FaultOutage)
+	if c.Property != quota.PropertyLeak || c.Validate() != nil || !slices.Equal(c.Tolerates, []quota.Fault{quota.FaultCrash, quota.FaultOutage}) {
 		t.Errorf("clause %+v", c)
 	}
-	if over := c.Bound(Params{Limit: 20, MaxCost: 5, InFlight: 50, Instances: 4, Offered: 1000}); over != 0 {
+	if over := c.Bound(quota.Params{Limit: 20, MaxCost: 5, InFlight: 50, Instances: 4, Offered: 1000}); over != 0 {
 		t.Errorf("allows %d units over the limit", over)
 	}
-	if Exactly().Tolerates != nil {
+	if quota.Exactly().Tolerates != nil {
 		t.Error("tolerates faults without being told so")
 	}
 }
 
 func TestClauseApplies(t *testing.T) {
-	some := Clause{Kinds: []quota.Kind{quota.Fixed, quota.Rolling}}
+	some := quota.Clause{Kinds: []quota.Kind{quota.Fixed, quota.Rolling}}
 	for k := quota.Standing; k <= quota.Rolling; k++ {
-		if !(Clause{}).Applies(k) {
+		if !(quota.Clause{}).Applies(k) {
 			t.Errorf("a clause about everything is not about %v", k)
 		}
 		if want := k == quota.Fixed || k == quota.Rolling; some.Applies(k) != want {

@@ -30,7 +30,7 @@ func withRegistry(t *testing.T, metas ...Meta) {
 func complete(name string, options ...Option) Meta {
 	return Meta{
 		Name: name, Doc: "for tests", Form: Reference, Kinds: []quota.Kind{quota.CalendarMonth, quota.Fixed},
-		Counts: CountsAdmitted, Options: options,
+		Counts: quota.CountsAdmitted, Options: options,
 		Open: func(context.Context, Env) (Strategy, error) { return nil, nil },
 	}
 }
@@ -57,10 +57,12 @@ func TestRegisterRefusesWhatIsIncomplete(t *testing.T) {
 		"no Open":           func(m *Meta) { m.Open = nil },
 		"default not valid": func(m *Meta) { m.Options = []Option{{Name: "o", Default: "x", Values: []string{"y"}}} },
 		"default no number": func(m *Meta) { m.Options = []Option{{Name: "o", Default: "x", Type: "int"}} },
-		"clause of nothing": func(m *Meta) { m.Guarantee = []Clause{{Formula: "L", Bound: func(Params) int64 { return 0 }}} },
-		"clause, no bound":  func(m *Meta) { m.Guarantee = []Clause{{Property: PropertyLeak, Formula: "L"}} },
+		"clause of nothing": func(m *Meta) {
+			m.Guarantee = []quota.Clause{{Formula: "L", Bound: func(quota.Params) int64 { return 0 }}}
+		},
+		"clause, no bound": func(m *Meta) { m.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Formula: "L"}} },
 		"clause, no words": func(m *Meta) {
-			m.Guarantee = []Clause{{Property: PropertyLeak, Bound: func(Params) int64 { return 0 }}}
+			m.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Bound: func(quota.Params) int64 { return 0 }}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/quotabench/quotabench/quota"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/sched"
@@ -249,7 +250,7 @@ func (w *world) state() (digest, error) {
 // ordered reports whether verdicts depend on the order of events, and not only on
 // their sums.
 func (w *world) ordered() bool {
-	if w.cfg.has(strategies.FaultClock) {
+	if w.cfg.has(quota.FaultClock) {
 		return true
 	}
 	for _, p := range w.cfg.Properties {

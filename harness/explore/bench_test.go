@@ -8,8 +8,8 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/stores"
-	"github.com/quotabench/quotabench/internal/stores/storetest"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // BenchmarkSchedules enumerates whole schedules of four clients of check-then-set,

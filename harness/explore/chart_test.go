@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"github.com/quotabench/quotabench/quota"
 	"io"
 	"strings"
 	"testing"
@@ -24,12 +25,12 @@ func gallery(t *testing.T) map[string]*Finding {
 		"two clients":   {"check-then-set", Config{}, Leak},
 		"nine clients":  {"check-then-set", Config{Clients: 9, Limit: 1}, Leak},
 		"job":           {"lua-reserve", Config{Scripts: []Script{{{Kind: Take, Units: 1}}}, Properties: []Property{Leak}}, Leak},
-		"crash":         {"incr-expire", Config{Faults: []strategies.Fault{strategies.FaultCrash}}, FalseReject},
-		"clock":         {"decr-expire", Config{Clients: 1, Limit: 1, Faults: []strategies.Fault{strategies.FaultClock}}, TTL},
-		"outage":        {"decr-expire", Config{Faults: []strategies.Fault{strategies.FaultOutage}}, FalseReject},
-		"lost reply":    {"incr-expire", Config{Faults: []strategies.Fault{strategies.FaultLostReply}}, TTL},
-		"retry":         {"incr-expire", Config{Faults: []strategies.Fault{strategies.FaultRetry}}, FalseReject},
-		"eviction":      {"incr-expire", Config{Faults: []strategies.Fault{strategies.FaultEviction}}, Leak},
+		"crash":         {"incr-expire", Config{Faults: []quota.Fault{quota.FaultCrash}}, FalseReject},
+		"clock":         {"decr-expire", Config{Clients: 1, Limit: 1, Faults: []quota.Fault{quota.FaultClock}}, TTL},
+		"outage":        {"decr-expire", Config{Faults: []quota.Fault{quota.FaultOutage}}, FalseReject},
+		"lost reply":    {"incr-expire", Config{Faults: []quota.Fault{quota.FaultLostReply}}, TTL},
+		"retry":         {"incr-expire", Config{Faults: []quota.Fault{quota.FaultRetry}}, FalseReject},
+		"eviction":      {"incr-expire", Config{Faults: []quota.Fault{quota.FaultEviction}}, Leak},
 		"model as well": {"redis-hash", Config{Properties: []Property{Leak}}, Leak},
 	} {
 		chosen, err := strategies.Parse(c.strategy)

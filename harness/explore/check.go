@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/harness/oracle"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -115,17 +115,17 @@ func (w *world) checkGuarantee(out []breach) []breach {
 		return out
 	}
 	v := w.truth.judge()
-	params := strategies.Params{
+	params := quota.Params{
 		Limit: w.cfg.Policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Instances: int64(w.cfg.Instances),
 		Offered: v.MaxOffered, SyncPeriod: w.used.synced,
 	}
 	happened := w.happened()
 	for _, c := range w.sel.Guarantee {
-		if !c.Applies(w.cfg.Policy.Window.Kind) || slices.ContainsFunc(happened, func(f strategies.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {
+		if !c.Applies(w.cfg.Policy.Window.Kind) || slices.ContainsFunc(happened, func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {
 			continue
 		}
 		units := v.LeakWorst
-		if c.Property == strategies.PropertyFalseReject {
+		if c.Property == quota.PropertyFalseReject {
 			units = v.FalseRejectWorst
 		}
 		if bound := c.Bound(params); units > bound {
@@ -136,15 +136,15 @@ func (w *world) checkGuarantee(out []breach) []breach {
 }
 
 // happened lists the faults of this schedule so far.
-func (w *world) happened() []strategies.Fault {
-	var out []strategies.Fault
+func (w *world) happened() []quota.Fault {
+	var out []quota.Fault
 	u := w.used
 	for _, x := range []struct {
 		n int
-		f strategies.Fault
+		f quota.Fault
 	}{
-		{u.crash, strategies.FaultCrash}, {u.lost, strategies.FaultLostReply}, {u.retry, strategies.FaultRetry},
-		{u.tick, strategies.FaultClock}, {u.evict, strategies.FaultEviction}, {u.outage, strategies.FaultOutage},
+		{u.crash, quota.FaultCrash}, {u.lost, quota.FaultLostReply}, {u.retry, quota.FaultRetry},
+		{u.tick, quota.FaultClock}, {u.evict, quota.FaultEviction}, {u.outage, quota.FaultOutage},
 	} {
 		if x.n > 0 {
 			out = append(out, x.f)
@@ -173,7 +173,7 @@ func (w *world) checkStore(out []breach, n *normal, wanted map[Property]bool, at
 // checkCounts holds what the tiers say against the truth.
 func (w *world) checkCounts(out []breach, wanted map[Property]bool) ([]breach, error) {
 	view, ok := w.viewer()
-	if !ok || w.sel.Counts == strategies.CountsNothing {
+	if !ok || w.sel.Counts == quota.CountsNothing {
 		return out, nil
 	}
 	readings, err := view.Used(context.Background(), subject, &w.cfg.Policy)

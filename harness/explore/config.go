@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/stores"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -37,7 +37,7 @@ type Config struct {
 	Seed uint64
 	// Faults that may happen, each at most Times times in one schedule, clock
 	// ticks one time more.
-	Faults []strategies.Fault
+	Faults []quota.Fault
 	// Times is how often each fault may happen. Default 1.
 	Times int
 	// JobRounds is how many rounds of a periodic job there must have been for no
@@ -65,25 +65,25 @@ const (
 )
 
 // supported lists the faults that can be injected here.
-var supported = []strategies.Fault{
-	strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry,
-	strategies.FaultClock, strategies.FaultEviction, strategies.FaultOutage,
+var supported = []quota.Fault{
+	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
+	quota.FaultClock, quota.FaultEviction, quota.FaultOutage,
 }
 
 // Faults lists the faults that can be injected.
-func Faults() []strategies.Fault { return slices.Clone(supported) }
+func Faults() []quota.Fault { return slices.Clone(supported) }
 
 // ParseFaults reads a comma-separated list of faults, or "all".
-func ParseFaults(list string) ([]strategies.Fault, error) {
+func ParseFaults(list string) ([]quota.Fault, error) {
 	switch list {
 	case "":
 		return nil, nil
 	case "all":
 		return slices.Clone(supported), nil
 	}
-	var out []strategies.Fault
+	var out []quota.Fault
 	for name := range strings.SplitSeq(list, ",") {
-		f := strategies.Fault(strings.TrimSpace(name))
+		f := quota.Fault(strings.TrimSpace(name))
 		if !slices.Contains(supported, f) {
 			names := make([]string, len(supported))
 			for i, s := range supported {
@@ -206,7 +206,7 @@ func (c *Config) roomForAllButOne() int64 {
 	return c.Used + max(asked-least, least, 1)
 }
 
-func (c *Config) has(f strategies.Fault) bool { return slices.Contains(c.Faults, f) }
+func (c *Config) has(f quota.Fault) bool { return slices.Contains(c.Faults, f) }
 
 // split reports whether effect and reply are two steps.
 func (c *Config) split() bool {

@@ -3,13 +3,13 @@ package explore_test
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/quotabench/quotabench/quota"
 	"os"
 	"runtime"
 	"strconv"
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // repetitions of searches that must come out the same. QUOTABENCH_REPETITIONS
@@ -24,7 +24,7 @@ func repetitions() int {
 // One search gives the same bytes every time, on one processor and on two: the
 // report, the record and the charts.
 func TestSameSearchSameBytes(t *testing.T) {
-	faults := []strategies.Fault{strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultClock, strategies.FaultEviction}
+	faults := []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultClock, quota.FaultEviction}
 	for name, cfg := range map[string]explore.Config{
 		"check-then-set": {Clients: 3},
 		"incr-expire":    {Faults: faults, MaxStates: 400},

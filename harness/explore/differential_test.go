@@ -14,7 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/internal/stores/storetest"
+	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // scripts as strategies write them, and what makes conversions show.

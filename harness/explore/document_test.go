@@ -3,6 +3,7 @@ package explore_test
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/quotabench/quotabench/quota"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,14 +12,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // record is one with all in it that there can be.
 func record(t testing.TB) explore.Record {
 	t.Helper()
 	rec := explore.NewRecord()
-	faults := []strategies.Fault{strategies.FaultCrash, strategies.FaultRetry, strategies.FaultEviction, strategies.FaultClock}
+	faults := []quota.Fault{quota.FaultCrash, quota.FaultRetry, quota.FaultEviction, quota.FaultClock}
 	rec.Searches = append(rec.Searches,
 		run(t, "check-then-set", explore.Config{}),
 		run(t, "incr-expire", explore.Config{Faults: faults, MaxStates: 300}),

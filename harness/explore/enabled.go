@@ -5,7 +5,6 @@ import (
 
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // enabled appends what can happen next. symmetric leaves out clients that could
@@ -101,27 +100,27 @@ func (w *world) enabledFaults(out []choice) []choice {
 		}
 		op := m.Op()
 		reply := op.Kind == sched.Reply
-		if reply && w.cfg.has(strategies.FaultCrash) && w.used.crash < times {
+		if reply && w.cfg.has(quota.FaultCrash) && w.used.crash < times {
 			out = append(out, choice{kind: crashCall, id: id})
 		}
-		if reply && w.cfg.has(strategies.FaultLostReply) && w.used.lost < times {
+		if reply && w.cfg.has(quota.FaultLostReply) && w.used.lost < times {
 			out = append(out, choice{kind: loseReply, id: id})
 		}
-		if reply && op.ReplyTo() != sched.SQL && w.cfg.has(strategies.FaultRetry) && w.used.retry < times {
+		if reply && op.ReplyTo() != sched.SQL && w.cfg.has(quota.FaultRetry) && w.used.retry < times {
 			out = append(out, choice{kind: retryReply, id: id})
 		}
-		if op.Store() && !reply && w.cfg.has(strategies.FaultOutage) && w.used.outage < times {
+		if op.Store() && !reply && w.cfg.has(quota.FaultOutage) && w.used.outage < times {
 			out = append(out, choice{kind: failBefore, id: id})
 		}
 	}
-	if w.cfg.has(strategies.FaultCrash) && w.used.crash < times {
+	if w.cfg.has(quota.FaultCrash) && w.used.crash < times {
 		for _, in := range w.instances {
 			if w.worthCrashing(in) {
 				out = append(out, choice{kind: crashHost, id: in.index})
 			}
 		}
 	}
-	if w.cfg.has(strategies.FaultEviction) && w.used.evict < times {
+	if w.cfg.has(quota.FaultEviction) && w.used.evict < times {
 		w.s.Sync()
 		keys, err := w.store.keys(w.s.Now())
 		w.fail(err)
@@ -129,7 +128,7 @@ func (w *world) enabledFaults(out []choice) []choice {
 			out = append(out, choice{kind: evictKey, key: k.name})
 		}
 	}
-	if w.cfg.has(strategies.FaultClock) && w.used.tick <= times {
+	if w.cfg.has(quota.FaultClock) && w.used.tick <= times {
 		seen := map[time.Time]bool{}
 		for kind := range tickKinds {
 			if t, ok := w.deadline(kind); ok && !seen[t] {

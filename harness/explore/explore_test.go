@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -74,7 +74,7 @@ func TestAppLockIsSafeOnOneInstanceOnly(t *testing.T) {
 }
 
 func TestCrashLeavesAnImmortalKey(t *testing.T) {
-	r := run(t, "incr-expire", explore.Config{Faults: []strategies.Fault{strategies.FaultCrash}})
+	r := run(t, "incr-expire", explore.Config{Faults: []quota.Fault{quota.FaultCrash}})
 	if got := words(found(t, r, explore.TTL)); got != "A INCR, A crash" {
 		t.Errorf("immortal key by %s", got)
 	}
@@ -85,7 +85,7 @@ func TestCrashLeavesAnImmortalKey(t *testing.T) {
 
 func TestClockLocksALink(t *testing.T) {
 	r := run(t, "decr-expire", explore.Config{
-		Clients: 1, Limit: 1, Faults: []strategies.Fault{strategies.FaultClock},
+		Clients: 1, Limit: 1, Faults: []quota.Fault{quota.FaultClock},
 		Properties: []explore.Property{explore.TTL, explore.FalseReject},
 	})
 	want := "A starts, A SET, A reply, clock 253h30m, A DECR, A reply"
@@ -111,7 +111,7 @@ func TestLuaReserveLosesToItsSync(t *testing.T) {
 // A refund that the client library sends twice gives units of others back.
 func TestLuaReserveRefundsTwice(t *testing.T) {
 	r := run(t, "lua-reserve", explore.Config{
-		Clients: 3, Limit: 1, JobRounds: -1, Faults: []strategies.Fault{strategies.FaultRetry},
+		Clients: 3, Limit: 1, JobRounds: -1, Faults: []quota.Fault{quota.FaultRetry},
 		Properties: []explore.Property{explore.Leak},
 	})
 	got := words(found(t, r, explore.Leak))
@@ -145,9 +145,9 @@ func TestSearchAgreesWithEnumeration(t *testing.T) {
 		{"app-lock", explore.Config{Clients: 2, Instances: 1}},
 		{"app-lock", explore.Config{Clients: 3, Instances: 2, Limit: 1}},
 		{"incr-expire", explore.Config{Clients: 3, Limit: 1}},
-		{"incr-expire", explore.Config{Clients: 2, Faults: []strategies.Fault{strategies.FaultEviction}}},
+		{"incr-expire", explore.Config{Clients: 2, Faults: []quota.Fault{quota.FaultEviction}}},
 		{"lua-reserve", explore.Config{Clients: 2, Scripts: []explore.Script{take}}},
-		{"fixed-window", explore.Config{Clients: 2, Faults: []strategies.Fault{strategies.FaultLostReply}}},
+		{"fixed-window", explore.Config{Clients: 2, Faults: []quota.Fault{quota.FaultLostReply}}},
 		{"memory-deque", explore.Config{Clients: 3, Limit: 1}},
 		{"exact", explore.Config{Clients: 3}},
 	} {
@@ -174,8 +174,8 @@ func TestReplay(t *testing.T) {
 	for name, cfg := range map[string]explore.Config{
 		"check-then-set": {},
 		"lua-reserve":    {Clients: 2, Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}}}, Properties: []explore.Property{explore.Leak}},
-		"decr-expire":    {Clients: 1, Limit: 1, Faults: []strategies.Fault{strategies.FaultClock}},
-		"incr-expire":    {Faults: []strategies.Fault{strategies.FaultCrash, strategies.FaultEviction}},
+		"decr-expire":    {Clients: 1, Limit: 1, Faults: []quota.Fault{quota.FaultClock}},
+		"incr-expire":    {Faults: []quota.Fault{quota.FaultCrash, quota.FaultEviction}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := storetest.Redis(t)

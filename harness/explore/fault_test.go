@@ -34,7 +34,7 @@ func (p *planted) set(ctx context.Context, key string, life time.Duration) (bool
 // plant makes a selection of it.
 func plant(take func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error), jobs ...string) strategies.Selection {
 	return strategies.Selection{Meta: &strategies.Meta{
-		Name: "planted", Doc: "has a weakness", Form: strategies.Baseline, Counts: strategies.CountsNothing,
+		Name: "planted", Doc: "has a weakness", Form: strategies.Baseline, Counts: quota.CountsNothing,
 		Kinds: []quota.Kind{quota.Standing, quota.CalendarHour},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			p := &planted{env: env, take: take}
@@ -107,39 +107,39 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 	hourly.Window = quota.Window{Kind: quota.CalendarHour}
 	for name, c := range map[string]struct {
 		sel      strategies.Selection
-		fault    strategies.Fault
+		fault    quota.Fault
 		cfg      explore.Config
 		property explore.Property
 		want     string
 	}{
 		"crash": {
-			plant(twoPart), strategies.FaultCrash,
+			plant(twoPart), quota.FaultCrash,
 			explore.Config{Policy: hourly}, explore.TTL, "A INCR, A crash",
 		},
 		"crash of an instance": {
-			plant(remembered), strategies.FaultCrash,
+			plant(remembered), quota.FaultCrash,
 			explore.Config{Policy: tenants, Clients: 3, Instances: 1, Limit: 1}, explore.Leak,
 			"A starts, A INCR, A reply, B starts, instance 0 crash, C starts, C INCR, C reply",
 		},
 		"lost reply": {
-			plant(trusting), strategies.FaultLostReply,
+			plant(trusting), quota.FaultLostReply,
 			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A SETNX, A reply, B SETNX, B lost reply",
 		},
 		"retry": {
-			plant(counted), strategies.FaultRetry,
+			plant(counted), quota.FaultRetry,
 			explore.Config{Policy: tenants, Clients: 1, Limit: 1}, explore.FalseReject, "A INCR, A retry, A reply",
 		},
 		"clock": {
-			plant(lease), strategies.FaultClock,
+			plant(lease), quota.FaultClock,
 			explore.Config{Policy: tenants, Limit: 1}, explore.Leak,
 			"A starts, A SET, A reply, clock 1m, B starts, B SET, B reply",
 		},
 		"eviction": {
-			plant(once), strategies.FaultEviction,
+			plant(once), quota.FaultEviction,
 			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A SETNX, A reply, store evicts, B SETNX, B reply",
 		},
 		"outage": {
-			plant(trusting), strategies.FaultOutage,
+			plant(trusting), quota.FaultOutage,
 			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A starts, A SETNX, A reply, B starts, B store unreachable",
 		},
 		"job": {
@@ -166,7 +166,7 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 				if r := search(); len(r.Findings) > 0 || r.Capped != "" {
 					t.Errorf("found without the fault: %s", words(&r.Findings[0]))
 				}
-				c.cfg.Faults = []strategies.Fault{c.fault}
+				c.cfg.Faults = []quota.Fault{c.fault}
 			} else { // what is needed is no fault
 				c.cfg.JobRounds, c.cfg.Skew = -1, nil
 				if r := search(); len(r.Findings) > 0 || r.Capped != "" {

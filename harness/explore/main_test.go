@@ -3,7 +3,7 @@ package explore_test
 import (
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/stores/storetest"
+	"github.com/quotabench/quotabench/stores/storetest"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
 

@@ -32,7 +32,7 @@ type memory struct {
 
 var (
 	clientType = reflect.TypeFor[redis.UniversalClient]()
-	clockType  = reflect.TypeFor[strategies.Clock]()
+	clockType  = reflect.TypeFor[quota.Clock]()
 	given      = map[reflect.Type]bool{
 		reflect.TypeFor[*strategies.Model](): true, reflect.TypeFor[*quota.Policy](): true,
 		reflect.TypeFor[*time.Location](): true, reflect.TypeFor[*strategies.Shared](): true,

@@ -1,6 +1,7 @@
 package explore_test
 
 import (
+	"github.com/quotabench/quotabench/quota"
 	"slices"
 	"strings"
 	"testing"
@@ -22,11 +23,11 @@ func TestDeclaredGuarantees(t *testing.T) {
 		if m.NeedsStore(strategies.NeedPostgres) || len(m.Guarantee) == 0 {
 			continue // those of PostgreSQL need a server, and have tests of their own
 		}
-		for _, f := range append([]strategies.Fault{""}, tolerated(m)...) {
+		for _, f := range append([]quota.Fault{""}, tolerated(m)...) {
 			tried++
 			cfg := explore.Config{Clients: 3, Limit: 1, Properties: []explore.Property{explore.Guarantee}, MaxStates: bound}
 			if f != "" {
-				cfg.Faults = []strategies.Fault{f}
+				cfg.Faults = []quota.Fault{f}
 			}
 			r := run(t, m.Name, cfg)
 			t.Logf("%-20s %-10s %7d states, %7d schedules of up to %2d steps%s", m.Name, f, r.States, r.Runs, r.Depth, cappedBy(r))
@@ -54,10 +55,10 @@ func cappedBy(r *explore.Result) string {
 
 // tolerated lists the faults that any clause of m tolerates, each once, as far as
 // they can be injected.
-func tolerated(m *strategies.Meta) []strategies.Fault {
-	var out []strategies.Fault
+func tolerated(m *strategies.Meta) []quota.Fault {
+	var out []quota.Fault
 	for _, f := range explore.Faults() {
-		if slices.ContainsFunc(m.Guarantee, func(c strategies.Clause) bool { return slices.Contains(c.Tolerates, f) }) {
+		if slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool { return slices.Contains(c.Tolerates, f) }) {
 			out = append(out, f)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/internal/stores"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 

@@ -6,19 +6,18 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // Result is what a search found.
 type Result struct {
-	Strategy  string             `json:"strategy"`
-	Policy    string             `json:"policy"`
-	Limit     int64              `json:"limit"`
-	Unit      string             `json:"unit"`
-	Clients   int                `json:"clients"`
-	Instances int                `json:"instances"`
-	Scripts   []string           `json:"scripts"`
-	Faults    []strategies.Fault `json:"faults"`
+	Strategy  string        `json:"strategy"`
+	Policy    string        `json:"policy"`
+	Limit     int64         `json:"limit"`
+	Unit      string        `json:"unit"`
+	Clients   int           `json:"clients"`
+	Instances int           `json:"instances"`
+	Scripts   []string      `json:"scripts"`
+	Faults    []quota.Fault `json:"faults"`
 	// Times is how often each fault may happen in one schedule.
 	Times      int        `json:"times"`
 	Properties []Property `json:"properties"`
@@ -54,8 +53,8 @@ type Finding struct {
 	// Units by which it is broken, where it has any; drift may be negative.
 	Units int64 `json:"units,omitempty"`
 	// Faults that happen in the schedule.
-	Faults []strategies.Fault `json:"faults,omitempty"`
-	Steps  []Step             `json:"steps"`
+	Faults []quota.Fault `json:"faults,omitempty"`
+	Steps  []Step        `json:"steps"`
 	// Columns are the names of actors by [Step.Column].
 	Columns []string `json:"columns"`
 	// Token repeats the schedule: see [Replay].
@@ -71,7 +70,7 @@ func (w *world) newResult() *Result {
 		Properties: w.cfg.Properties, Split: w.cfg.split(), Findings: []Finding{}, policy: w.cfg.Policy,
 	}
 	if r.Faults == nil {
-		r.Faults = []strategies.Fault{}
+		r.Faults = []quota.Fault{}
 	}
 	if slices.ContainsFunc(w.actors, func(m *member) bool { return m.client == nil && m.Job().Every() > 0 }) {
 		r.JobRounds = max(0, w.cfg.JobRounds)
@@ -112,7 +111,7 @@ func (r *Result) Claim() string {
 		names := make([]string, len(r.Faults))
 		for i, f := range r.Faults {
 			n := r.Times
-			if f == strategies.FaultClock {
+			if f == quota.FaultClock {
 				n++
 			}
 			names[i] = fmt.Sprintf("%d x %s", n, f)

@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/stores"
-	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/postgres/schema"
 )
@@ -46,8 +46,8 @@ func (p sqlPlant) Provision(ctx context.Context, _ *quota.Policy, _ []strategies
 func plantSQL(p sqlPlant) strategies.Selection {
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "planted", Doc: "a plant", Form: strategies.Reference, Needs: []strategies.Need{strategies.NeedPostgres},
-		Kinds: []quota.Kind{quota.Standing}, Counts: strategies.CountsNothing,
-		Guarantee: []strategies.Clause{strategies.Exactly()},
+		Kinds: []quota.Kind{quota.Standing}, Counts: quota.CountsNothing,
+		Guarantee: []quota.Clause{quota.Exactly()},
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			s := p
 			s.pool = env.Postgres
@@ -268,8 +268,8 @@ func TestSleepsAndMutexesOfTheClock(t *testing.T) {
 
 type locking struct {
 	sqlPlant
-	clock strategies.Clock
-	mu    strategies.Mutex
+	clock quota.Clock
+	mu    quota.Mutex
 }
 
 func (l locking) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
@@ -289,7 +289,7 @@ func TestSQLThatCannotBeExplored(t *testing.T) {
 		t.Errorf("without a server: %v", err)
 	}
 	cfg := sqlConfig(t, 2)
-	cfg.Faults = []strategies.Fault{strategies.FaultCrash}
+	cfg.Faults = []quota.Fault{quota.FaultCrash}
 	if _, err := explore.Run(t.Context(), choose(t, "pg-check"), cfg); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "faults") {
 		t.Errorf("with faults: %v", err)
 	}

@@ -3,9 +3,8 @@ package explore
 import (
 	"context"
 	"errors"
+	"github.com/quotabench/quotabench/quota"
 	"time"
-
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // errNoClient is what a wait answers that no client is in.
@@ -19,10 +18,10 @@ type sqlClock struct {
 	skew time.Duration
 }
 
-// Now implements strategies.Clock.
+// Now implements quota.Clock.
 func (c sqlClock) Now() time.Time { return c.w.now.Add(c.skew) }
 
-// Sleep implements strategies.Clock.
+// Sleep implements quota.Clock.
 func (c sqlClock) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -30,11 +29,11 @@ func (c sqlClock) Sleep(ctx context.Context, d time.Duration) error {
 	return sqlStop(ctx, sqlOp{kind: sqlSleep, text: "has slept " + shortDuration(d), until: c.w.now.Add(d)})
 }
 
-// NewMutex implements strategies.Clock.
-func (c sqlClock) NewMutex() strategies.Mutex { return &sqlMutex{} }
+// NewMutex implements quota.Clock.
+func (c sqlClock) NewMutex() quota.Mutex { return &sqlMutex{} }
 
-// NewEvent implements strategies.Clock.
-func (c sqlClock) NewEvent() strategies.Event { return &sqlEvent{} }
+// NewEvent implements quota.Clock.
+func (c sqlClock) NewEvent() quota.Event { return &sqlEvent{} }
 
 // sqlStop stops the client that ctx belongs to.
 func sqlStop(ctx context.Context, op sqlOp) error {
@@ -65,7 +64,7 @@ func (m *sqlMutex) Lock(ctx context.Context) error {
 	return nil
 }
 
-// Unlock implements strategies.Mutex.
+// Unlock implements quota.Mutex.
 func (m *sqlMutex) Unlock() {
 	if !m.held {
 		panic("explore: unlock of an unlocked mutex")
@@ -75,10 +74,10 @@ func (m *sqlMutex) Unlock() {
 
 type sqlEvent struct{ set bool }
 
-// Set implements strategies.Event.
+// Set implements quota.Event.
 func (e *sqlEvent) Set() { e.set = true }
 
-// Wait implements strategies.Event.
+// Wait implements quota.Event.
 func (e *sqlEvent) Wait(ctx context.Context) error {
 	if e.set {
 		return ctx.Err()

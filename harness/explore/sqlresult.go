@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 

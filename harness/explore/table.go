@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/harness/sim/memredis"
+	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/strategies"
 )

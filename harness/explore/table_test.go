@@ -7,7 +7,6 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // A command that the table of keys does not have is searched over miniredis: a
@@ -37,7 +36,7 @@ func TestCommandsBeyondTheTable(t *testing.T) {
 func TestDeadlinesAreMet(t *testing.T) {
 	r, err := explore.Run(t.Context(), plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 		return verdict(p.set(ctx, "k", time.Minute))
-	}), explore.Config{Limit: 1, Faults: []strategies.Fault{strategies.FaultClock}, Properties: []explore.Property{explore.Leak}})
+	}), explore.Config{Limit: 1, Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/stores"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -27,20 +27,20 @@ const maxToken = 1 << 20
 
 // ticket is what a token holds: everything that a schedule depends on.
 type ticket struct {
-	Strategy  string             `json:"s"`
-	Policy    string             `json:"p"`
-	Limit     int64              `json:"l"`
-	Used      int64              `json:"u,omitempty"`
-	Clients   int                `json:"c"`
-	Instances int                `json:"i"`
-	Scripts   []string           `json:"a"`
-	Skew      []time.Duration    `json:"k,omitempty"`
-	Seed      uint64             `json:"r,omitempty"`
-	Faults    []strategies.Fault `json:"f,omitempty"`
-	Times     int                `json:"t"`
-	Jobs      int                `json:"j"`
-	Property  Property           `json:"b"`
-	Path      string             `json:"x"`
+	Strategy  string          `json:"s"`
+	Policy    string          `json:"p"`
+	Limit     int64           `json:"l"`
+	Used      int64           `json:"u,omitempty"`
+	Clients   int             `json:"c"`
+	Instances int             `json:"i"`
+	Scripts   []string        `json:"a"`
+	Skew      []time.Duration `json:"k,omitempty"`
+	Seed      uint64          `json:"r,omitempty"`
+	Faults    []quota.Fault   `json:"f,omitempty"`
+	Times     int             `json:"t"`
+	Jobs      int             `json:"j"`
+	Property  Property        `json:"b"`
+	Path      string          `json:"x"`
 }
 
 // familiar is what most tickets are made of: the compressor refers to it, so that

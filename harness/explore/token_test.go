@@ -7,20 +7,20 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"github.com/quotabench/quotabench/quota"
 	"hash/crc32"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
 
 // full is a ticket with everything in it.
 var full = ticket{
 	Strategy: "lua-reserve", Policy: "tenant-uploads", Limit: 3, Used: 1, Clients: 2, Instances: 2, Scripts: []string{"take=2,refund", "take"},
-	Skew: []time.Duration{0, 2 * time.Second}, Seed: 7, Faults: []strategies.Fault{strategies.FaultCrash, strategies.FaultClock},
+	Skew: []time.Duration{0, 2 * time.Second}, Seed: 7, Faults: []quota.Fault{quota.FaultCrash, quota.FaultClock},
 	Times: 2, Jobs: -1, Property: Leak, Path: "s0 s1 k0 t1 l1 r1 i0 o1 p0 ea+key%3A1",
 }
 

@@ -3,9 +3,8 @@ package explore
 import (
 	"time"
 
-	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // truth is what callers were told, as a history that the oracle judges. Its
@@ -121,7 +120,7 @@ func (t *truth) leak() int64 {
 
 // explained is what a counter must contain at rest, and what it may only contain
 // because something failed.
-func (t *truth) explained(counts strategies.Counting) (expected, held oracle.Interval, err error) {
+func (t *truth) explained(counts quota.Counting) (expected, held oracle.Interval, err error) {
 	events := t.current()
 	m := t.moment() + 1
 	initial := t.initial

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"github.com/quotabench/quotabench/quota"
 	"math/rand/v2"
 	"testing"
 
@@ -24,8 +25,8 @@ func TestWalksMeetNothingNew(t *testing.T) {
 		{"redis-hash:write=literal", Config{Instances: 1}},
 		{"three-tier:write=through", Config{}},
 		{"lua-reserve", Config{Scripts: []Script{{{Kind: Take, Units: 1}}}}},
-		{"decr-expire", Config{Faults: []strategies.Fault{strategies.FaultClock, strategies.FaultCrash}}},
-		{"app-lock", Config{Instances: 1, Faults: []strategies.Fault{strategies.FaultLostReply}}},
+		{"decr-expire", Config{Faults: []quota.Fault{quota.FaultClock, quota.FaultCrash}}},
+		{"app-lock", Config{Instances: 1, Faults: []quota.Fault{quota.FaultLostReply}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.cfg.Properties = []Property{Stuck}

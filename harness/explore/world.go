@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/oracle"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -69,7 +69,7 @@ type budget struct {
 type instance struct {
 	index    int
 	label    string // that its jobs' names begin with
-	clock    strategies.Clock
+	clock    quota.Clock
 	pcg      *rand.PCG
 	rand     *rand.Rand // over pcg
 	strategy strategies.Strategy
@@ -222,7 +222,7 @@ func (w *world) join(a *sched.Actor, in *instance, c *client) *member {
 // canFuse reports whether a client's start and its first command may be one step:
 // nothing that happens in between could make a difference to it.
 func (w *world) canFuse() bool {
-	if w.cfg.has(strategies.FaultClock) || w.cfg.has(strategies.FaultOutage) || w.sharesMemory() {
+	if w.cfg.has(quota.FaultClock) || w.cfg.has(quota.FaultOutage) || w.sharesMemory() {
 		return false
 	}
 	for _, in := range w.instances {

@@ -7,17 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
-	"github.com/quotabench/quotabench/internal/stores"
-	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // measure runs on a real server what a simulation is configured for.
-func measure(t *testing.T, server *stores.Redis, cfg sim.Config, rounds int) []results.Run {
+func measured(t *testing.T, server *stores.Redis, cfg sim.Config, rounds int) []results.Run {
 	t.Helper()
-	report, err := harness.Measure(t.Context(), harness.Config{
+	report, err := measure.Measure(t.Context(), measure.Config{
 		Strategies: cfg.Strategies, Policy: cfg.Policy, Workload: cfg.Workload, Stream: cfg.Stream, Seed: cfg.Seed,
 		Workers: cfg.Workers, Requests: cfg.Requests, Instances: cfg.Topology.Instances, Closed: cfg.Closed,
 		Rounds: rounds, NoReference: true, Redis: server,
@@ -75,11 +75,11 @@ func TestAgreement(t *testing.T) {
 		cfg.Topology.Instances = 4
 		return cfg
 	}
-	alone := &measure(t, server, base("incr-expire", 1), rounds)[rounds-1]
+	alone := &measured(t, server, base("incr-expire", 1), rounds)[rounds-1]
 	for _, workers := range concurrencies {
 		cfg := base(strings.Join(exact, ",")+","+strings.Join(racy, ","), workers)
 		real := map[string][]results.Run{}
-		for _, r := range measure(t, server, cfg, rounds) {
+		for _, r := range measured(t, server, cfg, rounds) {
 			real[r.Strategy] = append(real[r.Strategy], r)
 		}
 		cfg.RedisNet = fitted(alone, &real["incr-expire"][rounds-1])
@@ -139,7 +139,7 @@ func TestSettlementAgrees(t *testing.T) {
 		cfg.Policy.Limit = 1 << 40 // which request is rejected depends on their order
 		cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 1_000, workers, true, -1
 		cfg.Stream.FailShare, cfg.Stream.AbandonShare, cfg.Stream.Settle, cfg.Stream.Hold = &fail, &abandon, &settle, &hold
-		real, simulated := &measure(t, server, cfg, 1)[0], &run(t, cfg).Runs[0]
+		real, simulated := &measured(t, server, cfg, 1)[0], &run(t, cfg).Runs[0]
 		sameCounts(t, real, simulated)
 		if a, b := real.Settlement, simulated.Settlement; a.Abandoned != b.Abandoned || b.Refunds == 0 || a.Refunds < b.Refunds*7/10 {
 			t.Errorf("%d callers: measured %+v, simulated %+v", workers, a, b)

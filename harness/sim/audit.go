@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/stores"
+	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -50,7 +50,7 @@ type Config struct {
 	RedisNet, PostgresNet *Network
 
 	// Outages take stores away in mid-run, in all regions. They need a Duration.
-	Outages []harness.Outage
+	Outages []measure.Outage
 
 	// Every is the distance between two samples of the series. Default one 288th
 	// of the duration, at least a millisecond; negative takes none.

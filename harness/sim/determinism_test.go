@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/sim"
-	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

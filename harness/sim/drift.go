@@ -7,10 +7,9 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // maxReadings bounds the subjects whose counters are read at rest.
@@ -18,7 +17,7 @@ const maxReadings = 500
 
 // drift reads counters at rest: nothing is in flight, and woken jobs have ended.
 func (p *pass) drift(events []oracle.Event) error {
-	if len(p.d.series.viewers) == 0 || p.sel.Counts == strategies.CountsNothing || p.d.history.Overflowed() {
+	if len(p.d.series.viewers) == 0 || p.sel.Counts == quota.CountsNothing || p.d.history.Overflowed() {
 		return nil
 	}
 	var starts []int

@@ -5,11 +5,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/oracle"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -18,7 +17,7 @@ type drive struct {
 	cfg    *Config
 	s      *sched.Scheduler
 	st     *site
-	clock  strategies.Clock
+	clock  quota.Clock
 	policy *quota.Policy
 	stream workloads.Stream
 	// arrivals makes the loop open; nil is closed.
@@ -58,7 +57,7 @@ type due struct {
 // caller is one of those who ask, as a coroutine that is used again and again.
 type caller struct {
 	work due
-	wake strategies.Event
+	wake quota.Event
 }
 
 func (d *drive) now() int64 { return d.s.Now().UnixNano() }

@@ -30,7 +30,7 @@ func (n *naive) Close(context.Context) error { return nil }
 // figures in every run, so a test can ask for exact ones.
 func Example() {
 	mine := &strategies.Meta{
-		Name: "naive", Doc: "GET, then SET", Form: strategies.Reference, Counts: strategies.CountsAdmitted,
+		Name: "naive", Doc: "GET, then SET", Form: strategies.Reference, Counts: quota.CountsAdmitted,
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.CalendarHour},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) { return &naive{env}, nil },
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/stores"
-	"github.com/quotabench/quotabench/internal/stores/storetest"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // Live is a go-redis INCR loop of 50 goroutines on a real server, in commands

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -28,7 +28,7 @@ func (p *pass) rolling(cfg oracle.Config, events []oracle.Event, v *oracle.Verdi
 			WorstUnits: worst, Multiple: float64(worst) / float64(p.policy.Limit), Units: o.LeakUnits, Possible: o.LeakPossible,
 		}
 	}
-	params := strategies.Params{
+	params := quota.Params{
 		Limit: p.policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Instances: int64(p.cfg.Topology.total()),
 		Offered: v.MaxOffered, SyncPeriod: p.syncPeriod(), Skew: p.cfg.Topology.maxSkew(),
 	}
@@ -47,12 +47,12 @@ func (p *pass) rolling(cfg oracle.Config, events []oracle.Event, v *oracle.Verdi
 		return
 	}
 	for _, c := range p.sel.Guarantee {
-		if len(p.cfg.Outages) > 0 && !slices.Contains(c.Tolerates, strategies.FaultOutage) {
+		if len(p.cfg.Outages) > 0 && !slices.Contains(c.Tolerates, quota.FaultOutage) {
 			continue // a store was taken away, and the clause promises nothing then
 		}
 		// A clock that is ahead makes deadlines pass early. Whoever tolerates that is
 		// judged by the clocks that its instances have.
-		if params.Skew > 0 && !slices.Contains(c.Tolerates, strategies.FaultClock) {
+		if params.Skew > 0 && !slices.Contains(c.Tolerates, quota.FaultClock) {
 			continue
 		}
 		switch {
@@ -78,7 +78,7 @@ func (p *pass) ownClocks(cfg oracle.Config, events []oracle.Event) oracle.Verdic
 	return oracle.Judge(cfg, shifted)
 }
 
-func (p *pass) clause(c strategies.Clause, params strategies.Params, v *oracle.Verdict) results.Clause {
+func (p *pass) clause(c quota.Clause, params quota.Params, v *oracle.Verdict) results.Clause {
 	r := results.Clause{Property: string(c.Property), Formula: c.Formula, Bound: c.Bound(params)}
 	var exercised bool
 	r.Certain, r.Possible, exercised = v.Broken(c.Property)

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/harness/internal/figures"
-	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"

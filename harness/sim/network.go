@@ -2,13 +2,14 @@ package sim
 
 import (
 	"context"
+	"github.com/quotabench/quotabench/quota"
 	"math/rand/v2"
 	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/harness/sim/memredis"
+	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -24,7 +25,7 @@ type wires struct {
 	// underneath, such as opening a connection, is part of it.
 	inside  bool
 	legs    int64
-	clock   strategies.Clock
+	clock   quota.Clock
 	outages []outage
 }
 

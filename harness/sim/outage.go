@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/harness/oracle"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/strategies"
 )
 

@@ -112,7 +112,7 @@ func (s *sampler) take() {
 		Hits: append([]int64{}, d.hits[1:]...), Counters: []Counter{},
 	}
 	before := d.st.commands()
-	if len(s.viewers) > 0 && d.truth.counts != strategies.CountsNothing {
+	if len(s.viewers) > 0 && d.truth.counts != quota.CountsNothing {
 		s.err = s.read(&x, now)
 	}
 	s.spent += d.st.commands() - before

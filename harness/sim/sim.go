@@ -7,8 +7,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/oracle"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"

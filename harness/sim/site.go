@@ -8,10 +8,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/harness/sim/memredis"
+	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/internal/stores"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 

@@ -4,9 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // subject is one holder of the policy, with what callers were told so far. One
@@ -64,7 +63,7 @@ func (t *track) note(at, units, attempts int64) {
 // truth is all subjects, and sums over them.
 type truth struct {
 	policy   *quota.Policy
-	counts   strategies.Counting
+	counts   quota.Counting
 	subjects []subject
 	span     window
 	first    int64 // the window that holds the initial fill
@@ -163,7 +162,7 @@ func (t *truth) end(s *subject, index, mark, units, now int64, out oracle.Outcom
 			t.falseRejects++
 		}
 		switch {
-		case t.counts == strategies.CountsAttempts && out == oracle.Rejected:
+		case t.counts == quota.CountsAttempts && out == oracle.Rejected:
 			s.attempts += units
 		case out == oracle.RejectedDegraded:
 			s.loose += units

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // What the series expects of a counter is what the oracle works out of the same
@@ -15,7 +14,7 @@ import (
 func TestTruthExpectsWhatTheOracleDoes(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		counts := []strategies.Counting{strategies.CountsAdmitted, strategies.CountsAttempts}[seed%2]
+		counts := []quota.Counting{quota.CountsAdmitted, quota.CountsAttempts}[seed%2]
 		policy := quota.Policy{Limit: 20, Window: quota.Window{Kind: quota.Standing}}
 		tr := truth{policy: &policy, counts: counts, subjects: make([]subject, 1), span: window{end: 1 << 62}}
 		var events []oracle.Event

@@ -4,10 +4,9 @@ package clock
 
 import (
 	"context"
+	"github.com/quotabench/quotabench/quota"
 	"sync"
 	"time"
-
-	"github.com/quotabench/quotabench/strategies"
 )
 
 var epoch = time.Now()
@@ -22,10 +21,10 @@ func Time(nano int64) time.Time { return epoch.Add(time.Duration(nano)) }
 // FromTime converts a moment to a [Nano] reading.
 func FromTime(t time.Time) int64 { return int64(t.Sub(epoch)) }
 
-// Wall is the wall clock. It satisfies [strategies.Clock].
+// Wall is the wall clock. It satisfies [quota.Clock].
 type Wall struct{}
 
-var _ strategies.Clock = Wall{}
+var _ quota.Clock = Wall{}
 
 // Now is the present moment, with a monotonic reading: the wall clock of the
 // process's start, advanced by the monotonic clock. A step of the wall clock in
@@ -48,10 +47,10 @@ func (Wall) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // NewMutex makes a mutex that can be given up on.
-func (Wall) NewMutex() strategies.Mutex { return mutex(make(chan struct{}, 1)) }
+func (Wall) NewMutex() quota.Mutex { return mutex(make(chan struct{}, 1)) }
 
 // NewEvent makes a one-shot event.
-func (Wall) NewEvent() strategies.Event { return &event{done: make(chan struct{})} }
+func (Wall) NewEvent() quota.Event { return &event{done: make(chan struct{})} }
 
 type mutex chan struct{}
 

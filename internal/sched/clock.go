@@ -3,9 +3,8 @@ package sched
 import (
 	"context"
 	"errors"
+	"github.com/quotabench/quotabench/quota"
 	"time"
-
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // errOutside is what a wait answers that no scheduler can see.
@@ -13,7 +12,7 @@ var errOutside = errors.New("sched: would wait, but the context belongs to no ac
 
 // Clock returns the scheduler's clock as an instance sees it whose own clock is
 // ahead by skew. Waiting is not affected by the skew.
-func (s *Scheduler) Clock(skew time.Duration) strategies.Clock { return clock{s, skew} }
+func (s *Scheduler) Clock(skew time.Duration) quota.Clock { return clock{s, skew} }
 
 type clock struct {
 	s    *Scheduler
@@ -40,9 +39,9 @@ func (c clock) Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-func (c clock) NewMutex() strategies.Mutex { return &mutex{s: c.s} }
+func (c clock) NewMutex() quota.Mutex { return &mutex{s: c.s} }
 
-func (c clock) NewEvent() strategies.Event { return &event{s: c.s} }
+func (c clock) NewEvent() quota.Event { return &event{s: c.s} }
 
 // outsider holds mutexes that were locked outside of all actors.
 var outsider = &Actor{Name: "no actor"}

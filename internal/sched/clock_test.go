@@ -3,6 +3,7 @@ package sched_test
 import (
 	"context"
 	"errors"
+	"github.com/quotabench/quotabench/quota"
 	"strings"
 	"testing"
 	"time"
@@ -45,16 +46,16 @@ func TestSkewedClock(t *testing.T) {
 }
 
 func TestWaitsEndWithTheirContext(t *testing.T) {
-	for name, wait := range map[string]func(c strategies.Clock, ctx context.Context) error{
-		"sleep": func(c strategies.Clock, ctx context.Context) error { return c.Sleep(ctx, time.Hour) },
-		"lock": func(c strategies.Clock, ctx context.Context) error {
+	for name, wait := range map[string]func(c quota.Clock, ctx context.Context) error{
+		"sleep": func(c quota.Clock, ctx context.Context) error { return c.Sleep(ctx, time.Hour) },
+		"lock": func(c quota.Clock, ctx context.Context) error {
 			m := c.NewMutex()
 			if err := m.Lock(context.Background()); err != nil {
 				return err
 			}
 			return m.Lock(ctx)
 		},
-		"event": func(c strategies.Clock, ctx context.Context) error { return c.NewEvent().Wait(ctx) },
+		"event": func(c quota.Clock, ctx context.Context) error { return c.NewEvent().Wait(ctx) },
 	} {
 		for _, how := range []string{"run", "simulate"} {
 			t.Run(name+"/"+how, func(t *testing.T) {
@@ -152,7 +153,7 @@ func TestDeadlockNamesWhoWaits(t *testing.T) {
 			s := sched.New(sched.Config{Start: start})
 			defer s.Close()
 			a, b := s.Clock(0).NewMutex(), s.Clock(0).NewMutex()
-			both := func(first, second strategies.Mutex) func(ctx context.Context) {
+			both := func(first, second quota.Mutex) func(ctx context.Context) {
 				return func(ctx context.Context) {
 					check(t, first.Lock(ctx))
 					check(t, s.Clock(0).Sleep(ctx, time.Second))

@@ -6,7 +6,7 @@
 // something that others can notice, parks there, and goes on when it is stepped.
 // Those points are store commands (through [Hook]), statements of the model of
 // PostgreSQL (through [Statement]), and every wait of the scheduler's
-// [strategies.Clock]. Exactly one actor runs at any time, so one sequence of
+// [quota.Clock]. Exactly one actor runs at any time, so one sequence of
 // choices always gives the same run.
 //
 // The package offers two ways to choose, over the same core: [Scheduler.Run]

@@ -13,13 +13,13 @@ var (
 	everyKind = []quota.Kind{
 		quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed, quota.Rolling,
 	}
-	everyFault = []strategies.Fault{
-		strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry,
-		strategies.FaultClock, strategies.FaultEviction, strategies.FaultOutage,
+	everyFault = []quota.Fault{
+		quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
+		quota.FaultClock, quota.FaultEviction, quota.FaultOutage,
 	}
-	noFalseReject = strategies.Clause{
-		Property: strategies.PropertyFalseReject, Tolerates: everyFault,
-		Formula: "0", Bound: func(strategies.Params) int64 { return 0 },
+	noFalseReject = quota.Clause{
+		Property: quota.PropertyFalseReject, Tolerates: everyFault,
+		Formula: "0", Bound: func(quota.Params) int64 { return 0 },
 	}
 )
 

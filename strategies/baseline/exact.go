@@ -16,9 +16,9 @@ var exactMeta = strategies.Meta{
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,
 	GivesBack: true,
-	Counts:    strategies.CountsAdmitted,
+	Counts:    quota.CountsAdmitted,
 	Control:   strategies.ControlExact,
-	Guarantee: []strategies.Clause{strategies.Exactly(everyFault...), noFalseReject},
+	Guarantee: []quota.Clause{quota.Exactly(everyFault...), noFalseReject},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return strategies.SharedValue(env.Shared, "baseline.exact", func() *exact {
 			return &exact{clock: env.Clock, accounts: map[account]*subject{}}
@@ -29,7 +29,7 @@ var exactMeta = strategies.Meta{
 // exact decides every request at one moment under one lock. All instances are the
 // same value, with the clock of the first: a single process has but one.
 type exact struct {
-	clock strategies.Clock
+	clock quota.Clock
 	// mu is never held across anything that waits, so a scheduler need not know.
 	mu       sync.Mutex
 	accounts map[account]*subject

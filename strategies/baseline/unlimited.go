@@ -13,9 +13,9 @@ var unlimitedMeta = strategies.Meta{
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,
 	GivesBack: true,
-	Counts:    strategies.CountsNothing,
+	Counts:    quota.CountsNothing,
 	Control:   strategies.ControlOpen,
-	Guarantee: []strategies.Clause{noFalseReject},
+	Guarantee: []quota.Clause{noFalseReject},
 	Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
 		return unlimited{}, nil
 	},

@@ -24,16 +24,16 @@ func init() {
 		Kinds:     kinds,
 		Reset:     strategies.ResetsMissing,
 		GivesBack: true,
-		Counts:    strategies.CountsAdmitted,
+		Counts:    quota.CountsAdmitted,
 		// Of the admitted requests take the one that reads last. It fits into what
 		// it reads, and whoever charges after that read was in flight with it.
 		// Neither a repeated command nor a lost reply is tolerated: a refund that is
 		// made twice gives units of others back.
-		Guarantee: []strategies.Clause{{
-			Property:  strategies.PropertyLeak,
-			Tolerates: []strategies.Fault{strategies.FaultCrash},
+		Guarantee: []quota.Clause{{
+			Property:  quota.PropertyLeak,
+			Tolerates: []quota.Fault{quota.FaultCrash},
 			Formula:   "L + (in flight - 1) x largest cost",
-			Bound:     func(p strategies.Params) int64 { return max(p.InFlight-1, 0) * p.MaxCost },
+			Bound:     func(p quota.Params) int64 { return max(p.InFlight-1, 0) * p.MaxCost },
 		}},
 		Open: openCheck,
 	})
@@ -42,7 +42,7 @@ func init() {
 // check is one instance of pg-check.
 type check struct {
 	pool  *pgxpool.Pool
-	clock strategies.Clock
+	clock quota.Clock
 }
 
 var (

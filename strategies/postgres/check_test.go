@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/stores"
-	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/postgres"
 )
@@ -239,7 +239,7 @@ func TestConcurrent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		over := meta.Guarantee[0].Bound(strategies.Params{Limit: limit, MaxCost: 1, InFlight: workers})
+		over := meta.Guarantee[0].Bound(quota.Params{Limit: limit, MaxCost: 1, InFlight: workers})
 		if n := admitted.Load(); failed.Load() > 0 || n < limit || n > limit+over {
 			t.Errorf("%s: %d admitted and %d failed, want %d to %d and none", name, n, failed.Load(), limit, limit+over)
 		}

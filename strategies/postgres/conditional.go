@@ -21,15 +21,15 @@ func init() {
 		Excluded:  notSimulated,
 		Kinds:     kinds,
 		GivesBack: true,
-		Counts:    strategies.CountsAdmitted,
-		Guarantee: []strategies.Clause{
+		Counts:    quota.CountsAdmitted,
+		Guarantee: []quota.Clause{
 			// A refund that is made twice, by a client that repeats it or a caller that
 			// never saw the reply, gives units of others back.
-			strategies.Exactly(strategies.FaultCrash, strategies.FaultClock, strategies.FaultOutage),
+			quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage),
 			{
-				Property: strategies.PropertyFalseReject,
+				Property: quota.PropertyFalseReject,
 				Formula:  "0",
-				Bound:    func(strategies.Params) int64 { return 0 },
+				Bound:    func(quota.Params) int64 { return 0 },
 			},
 		},
 		Open: openConditional,
@@ -40,7 +40,7 @@ func init() {
 // stay, as in any table that nobody clears.
 type conditional struct {
 	pool  *pgxpool.Pool
-	clock strategies.Clock
+	clock quota.Clock
 }
 
 var (

@@ -17,14 +17,14 @@ var appLockMeta = strategies.Meta{
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  kinds,
 	Reset:  strategies.ResetsNever,
-	Counts: strategies.CountsAdmitted,
-	Guarantee: []strategies.Clause{{
+	Counts: quota.CountsAdmitted,
+	Guarantee: []quota.Clause{{
 		// A SET whose caller has given up waiting can still land, after the next
 		// holder's GET: lost replies, repeats and outages are not tolerated.
-		Property:  strategies.PropertyLeak,
-		Tolerates: []strategies.Fault{strategies.FaultCrash},
+		Property:  quota.PropertyLeak,
+		Tolerates: []quota.Fault{quota.FaultCrash},
 		Formula:   "L with one instance",
-		Bound: func(p strategies.Params) int64 {
+		Bound: func(p quota.Params) int64 {
 			if p.Instances <= 1 {
 				return 0
 			}
@@ -59,14 +59,14 @@ func (s *appLock) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 
 // locks is a mutex per tenant, kept for as long as anybody wants it.
 type locks struct {
-	clock strategies.Clock
+	clock quota.Clock
 	// mu is never held across anything that waits, so a scheduler need not know.
 	mu     sync.Mutex
 	wanted map[tenant]*lock
 }
 
 type lock struct {
-	strategies.Mutex
+	quota.Mutex
 	callers int // who hold it or wait for it
 }
 

@@ -19,7 +19,7 @@ var checkThenSetMeta = strategies.Meta{
 	Needs:   []strategies.Need{strategies.NeedRedis},
 	Kinds:   kinds,
 	Reset:   strategies.ResetsNever,
-	Counts:  strategies.CountsAdmitted,
+	Counts:  quota.CountsAdmitted,
 	Control: strategies.ControlRacy,
 	// No clause: a late SET erases any number of reservations made since its GET.
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {

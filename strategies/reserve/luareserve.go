@@ -31,21 +31,21 @@ var luaReserveMeta = strategies.Meta{
 	Kinds:     kinds,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
-	Counts:    strategies.CountsAdmitted,
+	Counts:    quota.CountsAdmitted,
 	Options: []strategies.Option{{
 		Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral},
 		Doc: "any: a failed upload and a deleted file give their units back; " +
 			"literal: neither does, as the listing refunds only where it fails to make the upload's URL",
 	}},
-	Guarantee: []strategies.Clause{{
+	Guarantee: []quota.Clause{{
 		// The sync job counts stored files only. It forgets every reservation whose
 		// upload is still under way, and what it forgets can be reserved again, in
 		// every round: once it has run, nothing is promised. Neither a repeated
 		// refund nor a lost key is noticed.
-		Property:  strategies.PropertyLeak,
-		Tolerates: []strategies.Fault{strategies.FaultCrash, strategies.FaultOutage},
+		Property:  quota.PropertyLeak,
+		Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultOutage},
 		Formula:   "L while no sync round has run",
-		Bound: func(p strategies.Params) int64 {
+		Bound: func(p quota.Params) int64 {
 			if p.SyncPeriod == 0 {
 				return 0
 			}

@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/stores"
-	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -226,7 +226,7 @@ func TestRefundLiteral(t *testing.T) {
 // TestLeakClause: what is promised ends with the first round of the job.
 func TestLeakClause(t *testing.T) {
 	c := luaReserveMeta.Guarantee[0]
-	p := strategies.Params{Limit: 1000, MaxCost: 150, InFlight: 50, Instances: 2, Offered: 2000}
+	p := quota.Params{Limit: 1000, MaxCost: 150, InFlight: 50, Instances: 2, Offered: 2000}
 	if over := c.Bound(p); over != 0 {
 		t.Errorf("allows %d units over the limit before any round", over)
 	}

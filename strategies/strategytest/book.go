@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/oracle"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -163,10 +163,10 @@ func (b *book) judge(w quota.Window) oracle.Verdict {
 
 // hold fails the test where a declared clause was certainly broken, among those
 // that tolerate the faults that the test has caused.
-func (b *book) hold(faults ...strategies.Fault) {
+func (b *book) hold(faults ...quota.Fault) {
 	b.Helper()
 	for _, c := range b.meta.Guarantee {
-		if slices.ContainsFunc(faults, func(f strategies.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {
+		if slices.ContainsFunc(faults, func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {
 			continue
 		}
 		for _, w := range judgedAs(c, b.policy.Window) {
@@ -176,7 +176,7 @@ func (b *book) hold(faults ...strategies.Fault) {
 			}
 			bound := c.Bound(b.params(v))
 			worst := v.LeakWorst
-			if c.Property == strategies.PropertyFalseReject {
+			if c.Property == quota.PropertyFalseReject {
 				worst = v.FalseRejectWorst
 			}
 			if worst > bound {
@@ -187,8 +187,8 @@ func (b *book) hold(faults ...strategies.Fault) {
 	}
 }
 
-func (b *book) params(v oracle.Verdict) strategies.Params {
-	return strategies.Params{
+func (b *book) params(v oracle.Verdict) quota.Params {
+	return quota.Params{
 		Limit: b.policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight,
 		Instances: int64(len(b.instances)), Offered: v.MaxOffered,
 	}
@@ -196,7 +196,7 @@ func (b *book) params(v oracle.Verdict) strategies.Params {
 
 // judgedAs are the windows that a clause is about: the policy's own, and where
 // the clause names it the rolling one of the same length.
-func judgedAs(c strategies.Clause, own quota.Window) []quota.Window {
+func judgedAs(c quota.Clause, own quota.Window) []quota.Window {
 	var out []quota.Window
 	if c.Applies(own.Kind) {
 		out = append(out, own)
@@ -210,14 +210,14 @@ func judgedAs(c strategies.Clause, own quota.Window) []quota.Window {
 // most and least are the units that one caller after the other may be admitted,
 // of so many units offered one by one; -1 is no bound.
 func (b *book) most(offered int64) int64 {
-	if bound, ok := b.bound(strategies.PropertyLeak, offered, 1); ok {
+	if bound, ok := b.bound(quota.PropertyLeak, offered, 1); ok {
 		return b.policy.Limit + bound
 	}
 	return -1
 }
 
 func (b *book) least(offered int64) int64 {
-	bound, ok := b.bound(strategies.PropertyFalseReject, offered, 1)
+	bound, ok := b.bound(quota.PropertyFalseReject, offered, 1)
 	if !ok && b.orphan() {
 		return 0
 	}
@@ -234,12 +234,12 @@ func (b *book) orphan() bool {
 
 // bound is the tightest that the strategy declares for a single caller of a
 // single instance; ok is false where it declares none.
-func (b *book) bound(property strategies.Property, offered, cost int64) (bound int64, ok bool) {
+func (b *book) bound(property quota.Property, offered, cost int64) (bound int64, ok bool) {
 	for _, c := range b.meta.Guarantee {
 		if c.Property != property || !c.Applies(b.policy.Window.Kind) {
 			continue
 		}
-		n := c.Bound(strategies.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered})
+		n := c.Bound(quota.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered})
 		if !ok || n < bound {
 			bound, ok = n, true
 		}
@@ -250,8 +250,8 @@ func (b *book) bound(property strategies.Property, offered, cost int64) (bound i
 // exactly reports whether a single caller gets the right answer every time,
 // as the strategy declares.
 func (b *book) exactly(offered, cost int64) bool {
-	leak, bounded := b.bound(strategies.PropertyLeak, offered, cost)
-	reject, ok := b.bound(strategies.PropertyFalseReject, offered, cost)
+	leak, bounded := b.bound(quota.PropertyLeak, offered, cost)
+	reject, ok := b.bound(quota.PropertyFalseReject, offered, cost)
 	return bounded && leak == 0 && reject == 0 && (ok || !b.orphan())
 }
 

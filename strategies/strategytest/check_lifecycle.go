@@ -3,6 +3,7 @@ package strategytest
 import (
 	"context"
 	"errors"
+	"github.com/quotabench/quotabench/quota"
 	"runtime"
 	"testing"
 	"time"
@@ -119,7 +120,7 @@ func checkOutage(tb testing.TB, m *strategies.Meta, stores Stores) {
 			}
 		}
 	}
-	b.hold(strategies.FaultOutage)
+	b.hold(quota.FaultOutage)
 	if f.env.Postgres != nil {
 		return // it does not come back
 	}

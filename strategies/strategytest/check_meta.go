@@ -1,6 +1,7 @@
 package strategytest
 
 import (
+	"github.com/quotabench/quotabench/quota"
 	"slices"
 	"strings"
 	"testing"
@@ -16,10 +17,10 @@ var (
 	}
 	needs      = []strategies.Need{strategies.NeedRedis, strategies.NeedPostgres, strategies.NeedSource}
 	modes      = []strategies.Mode{strategies.ModeMeasure, strategies.ModeSimulate, strategies.ModeExplore}
-	countings  = []strategies.Counting{strategies.CountsAdmitted, strategies.CountsAttempts, strategies.CountsNothing}
+	countings  = []quota.Counting{quota.CountsAdmitted, quota.CountsAttempts, quota.CountsNothing}
 	resets     = []strategies.Reset{strategies.ResetsWindow, strategies.ResetsNever, strategies.ResetsMissing}
 	controls   = []strategies.Control{"", strategies.ControlExact, strategies.ControlOpen, strategies.ControlRacy}
-	properties = []strategies.Property{strategies.PropertyLeak, strategies.PropertyFalseReject}
+	properties = []quota.Property{quota.PropertyLeak, quota.PropertyFalseReject}
 )
 
 // checkMeta looks at what the Meta says about the strategy: it is all that
@@ -90,7 +91,7 @@ const endless = 1 << 40
 
 // checkClause evaluates the bound over a small grid: it must be a number of units,
 // one that can be exceeded, and one that does not shrink as more is going on.
-func checkClause(tb testing.TB, c strategies.Clause) {
+func checkClause(tb testing.TB, c quota.Clause) {
 	among(tb, "property", properties, c.Property)
 	unique(tb, "tolerated fault", c.Tolerates)
 	if n := utf8.RuneCountInString(c.Formula); n >= longFormula {
@@ -98,7 +99,7 @@ func checkClause(tb testing.TB, c strategies.Clause) {
 	}
 	// A single caller who asks without end, unit by unit: if even then nothing can
 	// break the clause, it is no promise.
-	easy := strategies.Params{Limit: 10, MaxCost: 1, InFlight: 1, Instances: 1, Offered: endless}
+	easy := quota.Params{Limit: 10, MaxCost: 1, InFlight: 1, Instances: 1, Offered: endless}
 	if bound := c.Bound(easy); bound >= endless-easy.Limit {
 		tb.Errorf("%s clause: a bound of %d units where %d are asked for promises nothing: leave the clause out", c.Property, bound, easy.Offered)
 	}
@@ -106,7 +107,7 @@ func checkClause(tb testing.TB, c strategies.Clause) {
 		for _, cost := range []int64{1, 3} {
 			var last int64
 			for _, more := range []int64{1, 2, 50} {
-				got := c.Bound(strategies.Params{
+				got := c.Bound(quota.Params{
 					Limit: limit, MaxCost: cost, InFlight: more, Instances: more, Offered: limit * more,
 				})
 				if got < 0 {

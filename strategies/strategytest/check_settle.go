@@ -61,9 +61,9 @@ func checkRefund(tb testing.TB, m *strategies.Meta, stores Stores) {
 // hold where a refund is repeated.
 func checkDoubleRefund(tb testing.TB, m *strategies.Meta, stores Stores) {
 	p, ok := standingFirst(m)
-	promised := ok && slices.ContainsFunc(m.Guarantee, func(c strategies.Clause) bool {
-		return c.Property == strategies.PropertyLeak && c.Applies(p.Window.Kind) &&
-			slices.Contains(c.Tolerates, strategies.FaultRetry)
+	promised := ok && slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool {
+		return c.Property == quota.PropertyLeak && c.Applies(p.Window.Kind) &&
+			slices.Contains(c.Tolerates, quota.FaultRetry)
 	})
 	if !promised {
 		tb.Skip("no leak clause tolerates a repeated command")
@@ -120,7 +120,7 @@ func checkUsed(tb testing.TB, m *strategies.Meta, stores Stores) {
 	if !ok {
 		tb.Skip("shows no counts")
 	}
-	if m.Counts == strategies.CountsNothing {
+	if m.Counts == quota.CountsNothing {
 		tb.Error("counts nothing, and yet shows counts")
 	}
 	const limit, offered = 5, 10
@@ -135,7 +135,7 @@ func checkUsed(tb testing.TB, m *strategies.Meta, stores Stores) {
 			if b.take(s, 1).Admitted {
 				admitted++
 			}
-			if m.Counts == strategies.CountsAttempts {
+			if m.Counts == quota.CountsAttempts {
 				b.shows(viewer, s, asked)
 			} else {
 				b.shows(viewer, s, admitted)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -163,9 +163,9 @@ var mutants = []struct {
 		}
 	}},
 	{name: "declares attempts and counts admitted units", check: "used",
-		meta: func(m *strategies.Meta) { m.Counts = strategies.CountsAttempts }},
+		meta: func(m *strategies.Meta) { m.Counts = quota.CountsAttempts }},
 	{name: "shows counts and declares none", check: "used",
-		meta: func(m *strategies.Meta) { m.Counts = strategies.CountsNothing }},
+		meta: func(m *strategies.Meta) { m.Counts = quota.CountsNothing }},
 	{name: "a job is never idle", check: "jobs", make: func(d *double) {
 		d.jobs[0].Run = func(context.Context) (bool, error) { return true, nil }
 	}},
@@ -254,20 +254,20 @@ var mutants = []struct {
 		m.Serves = func(*quota.Policy) error { return errors.New("none") }
 	}},
 	{name: "a clause that promises nothing about leaks", check: "meta", meta: func(m *strategies.Meta) {
-		m.Guarantee = []strategies.Clause{{Property: strategies.PropertyLeak, Formula: "all that was asked",
-			Bound: func(p strategies.Params) int64 { return p.Offered - p.Limit }}}
+		m.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Formula: "all that was asked",
+			Bound: func(p quota.Params) int64 { return p.Offered - p.Limit }}}
 	}},
 	{name: "a clause that promises nothing about rejections", check: "meta", meta: func(m *strategies.Meta) {
-		m.Guarantee = []strategies.Clause{{Property: strategies.PropertyFalseReject, Formula: "all that was asked",
-			Bound: func(p strategies.Params) int64 { return p.Offered }}}
+		m.Guarantee = []quota.Clause{{Property: quota.PropertyFalseReject, Formula: "all that was asked",
+			Bound: func(p quota.Params) int64 { return p.Offered }}}
 	}},
 	{name: "a formula that is a speech", check: "meta", meta: func(m *strategies.Meta) {
 		m.Guarantee = slices.Clone(m.Guarantee) // it is that of the registered strategy
 		m.Guarantee[0].Formula = strings.Repeat("L and not more, ", 4)
 	}},
 	{name: "a bound that sinks", check: "meta", meta: func(m *strategies.Meta) {
-		m.Guarantee = []strategies.Clause{{Property: strategies.PropertyLeak, Formula: "100 - in flight",
-			Bound: func(p strategies.Params) int64 { return 100 - p.InFlight }}}
+		m.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Formula: "100 - in flight",
+			Bound: func(p quota.Params) int64 { return 100 - p.InFlight }}}
 	}},
 }
 

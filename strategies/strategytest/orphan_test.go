@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -21,14 +21,14 @@ func (closed) Close(context.Context) error { return nil }
 // only if nobody can set it up.
 func TestOrphans(t *testing.T) {
 	s := Stores{Redis: client(storetest.EmbeddedRedis(t))}
-	leak := []strategies.Clause{strategies.Exactly()}
-	never := strategies.Clause{
-		Property: strategies.PropertyFalseReject, Formula: "0", Bound: func(strategies.Params) int64 { return 0 },
+	leak := []quota.Clause{quota.Exactly()}
+	never := quota.Clause{
+		Property: quota.PropertyFalseReject, Formula: "0", Bound: func(quota.Params) int64 { return 0 },
 	}
 	for _, c := range []struct {
 		name      string
 		form      strategies.Form
-		guarantee []strategies.Clause
+		guarantee []quota.Clause
 		fails     bool
 	}{
 		{"documented", strategies.Documented, leak, false},

@@ -25,7 +25,7 @@
 //     that they are reset;
 //   - refunds, commits, set-up and readings do what their interfaces say;
 //   - many callers at once break no declared clause, judged by
-//     [github.com/quotabench/quotabench/harness/oracle] with the parameters that
+//     [github.com/quotabench/quotabench/oracle] with the parameters that
 //     were measured;
 //   - a caller that gave up gets an error, a decision without the store is marked
 //     Degraded, and nothing keeps running after Close.

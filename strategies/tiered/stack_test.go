@@ -14,9 +14,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/stores"
-	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/tiered"
 )

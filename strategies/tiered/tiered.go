@@ -58,14 +58,14 @@ func meta(m strategies.Meta) strategies.Meta {
 	m.Serves = serves
 	m.Reset = strategies.ResetsMissing
 	m.GivesBack = true
-	m.Counts = strategies.CountsAdmitted
+	m.Counts = quota.CountsAdmitted
 	return m
 }
 
 // instance is one application instance of either strategy.
 type instance struct {
 	config
-	clock  strategies.Clock
+	clock  quota.Clock
 	redis  redis.UniversalClient
 	source source
 	wake   func(job string)

@@ -35,14 +35,14 @@ var incrExpireAtomicMeta = strategies.Meta{
 	Form:   strategies.Hardened,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
-	Counts: strategies.CountsAdmitted,
-	Guarantee: []strategies.Clause{
-		strategies.Exactly(strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry,
-			strategies.FaultClock, strategies.FaultOutage),
+	Counts: quota.CountsAdmitted,
+	Guarantee: []quota.Clause{
+		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
+			quota.FaultClock, quota.FaultOutage),
 		{
-			Property: strategies.PropertyFalseReject,
+			Property: quota.PropertyFalseReject,
 			Formula:  "0",
-			Bound:    func(strategies.Params) int64 { return 0 },
+			Bound:    func(quota.Params) int64 { return 0 },
 		},
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {

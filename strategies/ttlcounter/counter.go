@@ -16,7 +16,7 @@ import (
 // what is said to a caller.
 type counter struct {
 	redis redis.UniversalClient
-	clock strategies.Clock
+	clock quota.Clock
 	// family begins every key: the run's prefix and what the subjects are, e.g.
 	// "users:".
 	family  string

@@ -17,13 +17,13 @@ var decrExpireMeta = strategies.Meta{
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
-	Counts: strategies.CountsAttempts,
-	Guarantee: []strategies.Clause{
+	Counts: quota.CountsAttempts,
+	Guarantee: []quota.Clause{
 		// As with incr-expire, a command that comes after its own window's key has
 		// expired begins that window anew, so a clock that passes the end in between
 		// is not tolerated. The same expiry between the two commands does the
 		// opposite: the key is gone, DECR makes one at -1, and all is rejected.
-		strategies.Exactly(strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry, strategies.FaultOutage),
+		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage),
 		roomForSingleUnits,
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {

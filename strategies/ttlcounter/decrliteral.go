@@ -14,12 +14,12 @@ var decrLiteralMeta = strategies.Meta{
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
-	Counts: strategies.CountsAttempts,
+	Counts: quota.CountsAttempts,
 	// Nothing is promised about rejections: the count starts at 0 and not at the
 	// limit, so that every request may meet one.
-	Guarantee: []strategies.Clause{
-		strategies.Exactly(strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry,
-			strategies.FaultClock, strategies.FaultEviction, strategies.FaultOutage),
+	Guarantee: []quota.Clause{
+		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
+			quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &decrLiteral{countdown{newCounter(env, "links")}}, nil

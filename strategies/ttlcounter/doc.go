@@ -21,10 +21,10 @@ var tumbling = []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.Calend
 // roomForSingleUnits is the clause of counters that count rejected attempts too:
 // a large request that was turned away has used up what a small one could still
 // have had.
-var roomForSingleUnits = strategies.Clause{
-	Property: strategies.PropertyFalseReject,
+var roomForSingleUnits = quota.Clause{
+	Property: quota.PropertyFalseReject,
 	Formula:  "0 while every request asks for one unit",
-	Bound: func(p strategies.Params) int64 {
+	Bound: func(p quota.Params) int64 {
 		if p.MaxCost <= 1 {
 			return 0
 		}

@@ -17,12 +17,12 @@ var incrExpireMeta = strategies.Meta{
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
-	Counts: strategies.CountsAttempts,
-	Guarantee: []strategies.Clause{
+	Counts: quota.CountsAttempts,
+	Guarantee: []quota.Clause{
 		// A clock that passes the window's end between the caller's look at it and
 		// the INCR is not tolerated: the key may have expired by then, and the late
 		// command starts the old window's count again.
-		strategies.Exactly(strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry, strategies.FaultOutage),
+		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage),
 		roomForSingleUnits,
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {

@@ -60,7 +60,7 @@ func TestDequePerProcess(t *testing.T) {
 	if total != 15 {
 		t.Errorf("3 instances admitted %d of a limit of 5", total)
 	}
-	if over := dequeMeta.Guarantee[0].Bound(strategies.Params{Limit: 5, Instances: 3}); over != 10 {
+	if over := dequeMeta.Guarantee[0].Bound(quota.Params{Limit: 5, Instances: 3}); over != 10 {
 		t.Errorf("declares %d units over the limit for 3 instances, want 10", over)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // deques are the moments of one process, by subject and policy. A subject that
 // never comes back keeps its last ones, since they are trimmed when it does.
 type deques struct {
-	clock strategies.Clock
+	clock quota.Clock
 	// mu is never held across anything that waits, so a scheduler need not know.
 	mu sync.Mutex
 	m  map[account]*deque
@@ -36,7 +36,7 @@ type moment struct {
 	units int64
 }
 
-func newDeques(c strategies.Clock) *deques { return &deques{clock: c, m: map[account]*deque{}} }
+func newDeques(c quota.Clock) *deques { return &deques{clock: c, m: map[account]*deque{}} }
 
 // take admits what fits beside the units of the last window's length. Rejected
 // requests leave no trace.

@@ -18,9 +18,9 @@ import (
 // is lost begins its window anew, and so does a command that comes when its
 // window's key has expired: neither eviction nor the clock is tolerated.
 var (
-	counted  = []strategies.Fault{strategies.FaultCrash, strategies.FaultRetry}
-	fellBack = []strategies.Fault{
-		strategies.FaultCrash, strategies.FaultRetry, strategies.FaultLostReply, strategies.FaultOutage,
+	counted  = []quota.Fault{quota.FaultCrash, quota.FaultRetry}
+	fellBack = []quota.Fault{
+		quota.FaultCrash, quota.FaultRetry, quota.FaultLostReply, quota.FaultOutage,
 	}
 )
 
@@ -31,27 +31,27 @@ var fixedMeta = strategies.Meta{
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  kinds,
-	Counts: strategies.CountsAttempts,
+	Counts: quota.CountsAttempts,
 	Options: []strategies.Option{{
 		Name: "multi", Type: "bool", Default: "false",
 		Doc: "send the two commands in MULTI/EXEC, as the pipelines of some clients do",
 	}},
-	Guarantee: []strategies.Clause{
-		leak(tumbling, "L", counted, func(strategies.Params) int64 { return 0 }),
-		leak(rolling, "2 L", counted, func(p strategies.Params) int64 { return p.Limit }),
+	Guarantee: []quota.Clause{
+		leak(tumbling, "L", counted, func(quota.Params) int64 { return 0 }),
+		leak(rolling, "2 L", counted, func(p quota.Params) int64 { return p.Limit }),
 		// A deque never holds more than L of any one length of time, and there is one
 		// in each process.
 		leak(tumbling, "L + instances x L", fellBack,
-			func(p strategies.Params) int64 { return p.Instances * p.Limit }),
+			func(p quota.Params) int64 { return p.Instances * p.Limit }),
 		leak(rolling, "2 L + instances x L", fellBack,
-			func(p strategies.Params) int64 { return (1 + p.Instances) * p.Limit }),
+			func(p quota.Params) int64 { return (1 + p.Instances) * p.Limit }),
 		{
 			// Rejected attempts count: a large one uses up what a small one could have
 			// had. That holds for a rolling window too, which contains all that the
 			// numbered one has admitted so far.
-			Property: strategies.PropertyFalseReject,
+			Property: quota.PropertyFalseReject,
 			Formula:  "0 while every request asks for one unit",
-			Bound: func(p strategies.Params) int64 {
+			Bound: func(p quota.Params) int64 {
 				if p.MaxCost <= 1 {
 					return 0
 				}
@@ -75,9 +75,9 @@ var (
 )
 
 // leak is a clause about windows of some kinds.
-func leak(kinds []quota.Kind, formula string, tolerates []strategies.Fault, over func(strategies.Params) int64) strategies.Clause {
-	return strategies.Clause{
-		Property: strategies.PropertyLeak, Kinds: kinds, Tolerates: tolerates, Formula: formula, Bound: over,
+func leak(kinds []quota.Kind, formula string, tolerates []quota.Fault, over func(quota.Params) int64) quota.Clause {
+	return quota.Clause{
+		Property: quota.PropertyLeak, Kinds: kinds, Tolerates: tolerates, Formula: formula, Bound: over,
 	}
 }
 
@@ -86,7 +86,7 @@ func leak(kinds []quota.Kind, formula string, tolerates []strategies.Fault, over
 type fixedWindow struct {
 	redis    redis.UniversalClient
 	pipeline func() redis.Pipeliner
-	clock    strategies.Clock
+	clock    quota.Clock
 	prefix   string
 	fallback *deques
 }

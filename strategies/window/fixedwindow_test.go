@@ -158,8 +158,8 @@ func TestFixedFallsBack(t *testing.T) {
 		}
 		bound := int64(-1)
 		for _, c := range fixedMeta.Guarantee {
-			if c.Property == strategies.PropertyLeak && c.Applies(quota.Fixed) && slices.Contains(c.Tolerates, strategies.FaultOutage) {
-				bound = p.Limit + c.Bound(strategies.Params{Limit: p.Limit, MaxCost: 1, Instances: 2})
+			if c.Property == quota.PropertyLeak && c.Applies(quota.Fixed) && slices.Contains(c.Tolerates, quota.FaultOutage) {
+				bound = p.Limit + c.Bound(quota.Params{Limit: p.Limit, MaxCost: 1, Instances: 2})
 			}
 		}
 		if bound != int64(total) {

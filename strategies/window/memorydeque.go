@@ -16,18 +16,18 @@ var dequeMeta = strategies.Meta{
 	// Moments grow old one by one. Nothing happens where a fixed window ends, so
 	// that the next one may begin with less than its limit.
 	Reset:  strategies.ResetsMissing,
-	Counts: strategies.CountsAdmitted,
-	Guarantee: []strategies.Clause{
+	Counts: quota.CountsAdmitted,
+	Guarantee: []quota.Clause{
 		{
-			Property: strategies.PropertyLeak, Tolerates: everyFault,
+			Property: quota.PropertyLeak, Tolerates: everyFault,
 			Formula: "instances x L",
-			Bound:   func(p strategies.Params) int64 { return (p.Instances - 1) * p.Limit },
+			Bound:   func(p quota.Params) int64 { return (p.Instances - 1) * p.Limit },
 		},
 		{
 			// A process that rejects has itself admitted all that does not fit.
-			Property: strategies.PropertyFalseReject, Kinds: []quota.Kind{quota.Rolling}, Tolerates: everyFault,
+			Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Rolling}, Tolerates: everyFault,
 			Formula: "0",
-			Bound:   func(strategies.Params) int64 { return 0 },
+			Bound:   func(quota.Params) int64 { return 0 },
 		},
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
@@ -37,9 +37,9 @@ var dequeMeta = strategies.Meta{
 
 // everyFault: there is no store that could fail, and each decision is made at one
 // moment.
-var everyFault = []strategies.Fault{
-	strategies.FaultCrash, strategies.FaultLostReply, strategies.FaultRetry,
-	strategies.FaultClock, strategies.FaultEviction, strategies.FaultOutage,
+var everyFault = []quota.Fault{
+	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
+	quota.FaultClock, quota.FaultEviction, quota.FaultOutage,
 }
 
 // memoryDeque is the record's login limiter. Each instance knows what it has

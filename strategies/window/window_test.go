@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/stores"
-	"github.com/quotabench/quotabench/internal/stores/storetest"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/oracle"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 )
 

@@ -1,9 +1,0 @@
-package harness
-
-import (
-	"testing"
-
-	"github.com/quotabench/quotabench/internal/stores/storetest"
-)
-
-func TestMain(m *testing.M) { storetest.Main(m) }

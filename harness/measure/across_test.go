@@ -1,0 +1,203 @@
+package measure
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func TestAuditStreamsDiffer(t *testing.T) {
+	a := newAcross()
+	events := []oracle.Event{{Subject: 1, Units: 2}, {Subject: 2, Units: 1}}
+	first := results.Run{Repetition: 1, Issued: 2}
+	a.sameRequests(&first, events)
+	// Another order of the same requests is the same.
+	same := results.Run{Repetition: 1, Issued: 2}
+	a.sameRequests(&same, []oracle.Event{events[1], events[0]})
+	if len(first.Audit.Reasons)+len(same.Audit.Reasons) != 0 {
+		t.Errorf("%+v, %+v", first.Audit, same.Audit)
+	}
+	other := results.Run{Repetition: 1, Issued: 2}
+	a.sameRequests(&other, []oracle.Event{{Subject: 1, Units: 1}, {Subject: 2, Units: 2}})
+	if !hasReason(other, "streams-differ") {
+		t.Errorf("%+v", other.Audit)
+	}
+}
+
+func TestAuditStreamsCoincide(t *testing.T) {
+	a := newAcross()
+	for round, want := range []bool{false, false, true} {
+		r := results.Run{Repetition: round + 1, Params: results.Params{Stream: []string{"x", "y", "x"}[round]}}
+		a.freshStream(&r, true)
+		if hasReason(r, "streams-coincide") != want {
+			t.Errorf("round %d: %+v", round+1, r.Audit)
+		}
+	}
+	r := results.Run{Repetition: 9, Params: results.Params{Stream: "x"}}
+	a.freshStream(&r, false) // a trace is the same in every round
+	if len(r.Audit.Reasons) != 0 {
+		t.Errorf("%+v", r.Audit)
+	}
+}
+
+// Rounds that all slow down have not settled; rounds that merely scatter have.
+func TestAuditNotStationary(t *testing.T) {
+	events := func(first, last int) []oracle.Event {
+		var e []oracle.Event
+		for range first {
+			e = append(e, oracle.Event{Reply: 10})
+		}
+		for range last {
+			e = append(e, oracle.Event{Reply: 290})
+		}
+		return e
+	}
+	for _, c := range []struct {
+		name string
+		last []int
+		want bool
+	}{
+		{"slows down", []int{80, 85, 70, 60, 88, 75}, true},
+		{"scatters", []int{80, 120, 70, 130, 88, 110}, false},
+		{"too few rounds", []int{80, 85, 70, 60, 88}, false},
+	} {
+		a := newAcross()
+		runs := make([]results.Run, len(c.last))
+		for i, last := range c.last {
+			runs[i] = results.Run{ElapsedNS: 300, Repetition: i + 1, Audit: results.Audit{Valid: true, TimingsValid: true}}
+			a.stationary(&runs[i], events(100, last))
+		}
+		a.trends(runs)
+		if got := hasReason(runs[0], "not-stationary"); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+		if runs[0].Audit.TimingsValid == c.want {
+			t.Errorf("%s: timings valid %v", c.name, runs[0].Audit.TimingsValid)
+		}
+	}
+}
+
+// auditPass is a pass with nothing wrong in it, to plant one thing in.
+func auditPass() *pass {
+	return &pass{
+		m:   &measurement{cfg: &Config{}, across: newAcross()},
+		s:   &site{sel: strategies.Selection{Meta: &strategies.Meta{Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedPostgres}}}},
+		d:   &drive{},
+		run: &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}, Latency: results.Latency{P50: 1_000_000}},
+	}
+}
+
+func TestAuditStores(t *testing.T) {
+	healthy := serverState{RedisStats: stores.RedisStats{RunID: "a", Commands: 100}, ok: true}
+	for _, c := range []struct {
+		code    string
+		strikes string
+		plant   func(p *pass)
+	}{
+		{"keys-under-prefix", results.StrikesCorrectness, func(p *pass) { p.strays = 1 }},
+		{"redis-restarted", results.StrikesCorrectness, func(p *pass) { p.redisAfter.RunID = "b" }},
+		{"redis-evicted", results.StrikesCorrectness, func(p *pass) { p.redisAfter.Evicted = 1 }},
+		{"redis-forked", results.StrikesTimings, func(p *pass) { p.redisAfter.Forks = 1 }},
+		{"redis-counts-less", results.StrikesNote, func(p *pass) { p.cost.redis.Commands = 1 }},
+		{"meter-lost", results.StrikesNote, func(p *pass) { p.cost.redis.Unparsed = 1 }},
+		{"postgres-restarted", results.StrikesCorrectness, func(p *pass) {
+			p.sqlBefore.StartTime, p.sqlAfter.StartTime = time.Unix(1, 0), time.Unix(2, 0)
+		}},
+	} {
+		p := auditPass()
+		p.redisBefore, p.redisAfter = healthy, healthy
+		p.auditStores()
+		if len(p.run.Audit.Reasons) != 0 {
+			t.Fatalf("healthy stores: %+v", p.run.Audit)
+		}
+		c.plant(p)
+		p.auditStores()
+		requireStrike(t, p.run, c.code, c.strikes)
+	}
+}
+
+func TestAuditTimings(t *testing.T) {
+	for _, c := range []struct {
+		code    string
+		strikes string
+		plant   func(p *pass)
+	}{
+		{"cpu-steal", results.StrikesTimings, func(p *pass) { p.steal = cpuTime{stolen: 2, total: 100} }},
+		{"histogram-overflow", results.StrikesTimings, func(p *pass) { p.run.Latency.OutOfRange = 1 }},
+		{"pacer-late", results.StrikesResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
+		{"saturated", results.StrikesNote, func(p *pass) { p.run.Lateness = &results.Lateness{Saturated: true} }},
+	} {
+		p := auditPass()
+		p.auditTimings()
+		if len(p.run.Audit.Reasons) != 0 {
+			t.Fatalf("healthy timings: %+v", p.run.Audit)
+		}
+		c.plant(p)
+		p.auditTimings()
+		requireStrike(t, p.run, c.code, c.strikes)
+	}
+}
+
+func requireStrike(t *testing.T, r *results.Run, code, strikes string) {
+	t.Helper()
+	if len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0].Code != code || r.Audit.Reasons[0].Strikes != strikes {
+		t.Errorf("%s: %+v", code, r.Audit.Reasons)
+	}
+	if r.Audit.Valid == (strikes == results.StrikesCorrectness) || r.Audit.TimingsValid == (strikes == results.StrikesTimings) {
+		t.Errorf("%s: valid %v, timings valid %v", code, r.Audit.Valid, r.Audit.TimingsValid)
+	}
+}
+
+func TestAuditReference(t *testing.T) {
+	redis := storetest.Redis(t)
+	cfg := Config{Workers: 4, Redis: redis}
+	m := &measurement{cfg: &cfg, tb: wallTime, id: "audit"}
+	honest, err := m.reference(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if honest.perS <= 0 || honest.foreign > maxForeign {
+		t.Errorf("a loop alone on its server: %+v", honest)
+	}
+	// Somebody else works on the same server.
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			redis.Admin().Incr(ctx, "quotabench:audit:foreign")
+		}
+	}()
+	shared, err := m.reference(t.Context())
+	cancel()
+	<-done
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shared.foreign <= maxForeign {
+		t.Errorf("foreign commands were not noticed: %+v", shared)
+	}
+	redis.Admin().Del(t.Context(), "quotabench:audit:foreign")
+
+	runs := []results.Run{{Audit: results.Audit{Valid: true, TimingsValid: true}}}
+	m.finishRound(t.Context(), runs, loop{perS: 1e12, foreign: 0.5})
+	if !hasReason(runs[0], "reference-drift") || !hasReason(runs[0], "redis-shared") || runs[0].Audit.TimingsValid {
+		t.Errorf("%+v", runs[0].Audit)
+	}
+}
+
+func TestAuditSubjectsCollapsed(t *testing.T) {
+	p := auditPass()
+	p.m.cfg.Workload = measureWorkload(t)
+	p.policy = &measurePolicy
+	p.d.subjects = make([]subject, 2) // both without a name
+	p.s.jobs = newJobRunner(wallTime.nano)
+	p.auditWorkload(&oracle.Verdict{Crossings: 1})
+	requireStrike(t, p.run, "subjects-collapsed", results.StrikesCorrectness)
+}

@@ -1,0 +1,143 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+var errPlanted = errors.New("planted failure")
+
+func TestAuditErrors(t *testing.T) {
+	p := &planted{errorNo: func(n int64) error {
+		if n%100 == 0 {
+			return errPlanted
+		}
+		return nil
+	}}
+	r := measureOne(t, p, "hot-key", nil)
+	if r.Audit.Valid || !hasReason(r, "errors") {
+		t.Errorf("1 %% of errors passed the audit: %+v", r.Audit)
+	}
+	if r.Errors < 39 || r.FirstError != errPlanted.Error() {
+		t.Errorf("%d errors, first %q", r.Errors, r.FirstError)
+	}
+	if r.Issued != r.Admitted+r.Rejected+r.Errors || r.Issued != 4000 {
+		t.Errorf("issued %d is not %d + %d + %d", r.Issued, r.Admitted, r.Rejected, r.Errors)
+	}
+}
+
+func TestAuditPrescribedErrorsAreNoted(t *testing.T) {
+	p := &planted{errorNo: func(n int64) error {
+		if n%100 == 0 {
+			return strategies.ErrPrescribed
+		}
+		return nil
+	}}
+	r := measureOne(t, p, "hot-key", nil)
+	if !r.Audit.Valid || !hasReason(r, "prescribed-errors") {
+		t.Errorf("audit %+v", r.Audit)
+	}
+}
+
+func TestAuditLimitNeverCrossed(t *testing.T) {
+	r := measureOne(t, &planted{}, "hot-key", func(c *Config) { c.Requests = 15 })
+	if r.Audit.Valid || !hasReason(r, "limit-never-crossed") {
+		t.Errorf("audit %+v", r.Audit)
+	}
+}
+
+func TestAuditControls(t *testing.T) {
+	exact := &planted{leak: 1}
+	r := measureOne(t, exact, "hot-key", func(c *Config) { c.Strategies[0].Control = strategies.ControlExact })
+	if r.Audit.Valid || !hasReason(r, "control-failed") {
+		t.Errorf("a leaking exact control passed: %+v", r.Audit)
+	}
+	r = measureOne(t, &planted{}, "hot-key", func(c *Config) { c.Strategies[0].Control = strategies.ControlOpen })
+	if r.Audit.Valid || !hasReason(r, "control-failed") {
+		t.Errorf("a rejecting open control passed: %+v", r.Audit)
+	}
+	r = measureOne(t, &planted{}, "hot-key", func(c *Config) { c.Strategies[0].Control = strategies.ControlRacy })
+	if !hasReason(r, "racy-control-clean") || r.Guarantee[0].Verdict != results.Undecided {
+		t.Errorf("a racy control that leaked nothing took nothing back: %+v, %+v", r.Audit, r.Guarantee)
+	}
+}
+
+func TestAuditHistoryOverflow(t *testing.T) {
+	r := measureOne(t, &planted{}, "hot-key", func(c *Config) { c.HistoryLimit = 100; c.Workers = 1 })
+	if r.Audit.Valid || !hasReason(r, "history-overflow") {
+		t.Errorf("audit %+v", r.Audit)
+	}
+}
+
+func TestAuditOraclesDisagree(t *testing.T) {
+	d := &drive{policy: &quota.Policy{Limit: 5}, subjects: make([]subject, 1)}
+	c := d.subjects[0].cell(0)
+	c.Begin(1)
+	c.Admit(1)
+	cfg := oracle.Config{Limit: 5}
+	p := &pass{m: &measurement{cfg: &Config{}}, d: d, run: &results.Run{Audit: results.Audit{Valid: true}}}
+	d.history = oracle.NewHistory(1, 10)
+	v := oracle.Judge(cfg, nil)
+	p.auditCounts(&v, cfg)
+	if p.run.Audit.Valid || !hasReason(*p.run, "oracles-disagree") {
+		t.Errorf("an admission that the history does not know passed: %+v", p.run.Audit)
+	}
+}
+
+func TestAuditWindowCrossedWithoutReset(t *testing.T) {
+	v := &virtual{}
+	p := &planted{delay: func(context.Context) { v.advance(60_000_000) }}
+	r := measureOne(t, p, "hot-key", func(c *Config) {
+		c.base = v.timebase()
+		c.Policy.Window = quota.Window{Kind: quota.Fixed, Length: 60_000_000_000}
+		c.Strategies[0].Reset = strategies.ResetsNever
+	})
+	if r.Audit.Valid || !hasReason(r, "window-crossed") {
+		t.Errorf("audit %+v", r.Audit)
+	}
+}
+
+func TestPanicEndsTheRunAndNotTheProcess(t *testing.T) {
+	p := &planted{delay: func(context.Context) { panic("planted panic") }}
+	r := measureOne(t, p, "hot-key", nil)
+	if r.Audit.Valid || !hasReason(r, "run-failed") || !strings.Contains(r.Audit.Reasons[0].Detail, "planted panic") {
+		t.Errorf("audit %+v", r.Audit)
+	}
+}
+
+func TestInterruptedRunIsPartial(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &planted{}
+	p.delay = func(context.Context) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.total == 3000 {
+			cancel()
+		}
+	}
+	sel := p.selection()
+	w, err := workloads.Lookup("hot-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := quota.Policy{Name: "p", Limit: 20, Unit: "units"}
+	report, err := Measure(ctx, Config{Strategies: []strategies.Selection{sel}, Policy: policy, Workload: w, Workers: 2, Rounds: 5, Requests: 1_000_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !report.Interrupted || len(report.Runs) != 1 || !report.Runs[0].Partial {
+		t.Fatalf("interrupted %v, %d runs", report.Interrupted, len(report.Runs))
+	}
+	r := report.Runs[0]
+	if r.Issued == 0 || r.Issued >= 1_000_000 || !r.Audit.Valid {
+		t.Errorf("issued %d, audit %+v", r.Issued, r.Audit)
+	}
+}

@@ -1,0 +1,73 @@
+package measure
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// verdicts of a run that must not depend on where a server runs.
+type verdicts struct {
+	valid, leaks, rejectsAll bool
+	guarantee                string
+}
+
+// TestContainersGiveTheSameVerdicts runs every strategy once on servers of this
+// machine and once on servers in containers. Timings differ; what leaks and what
+// is kept does not.
+func TestContainersGiveTheSameVerdicts(t *testing.T) {
+	process := verdictsOn(t, storetest.Redis(t), storetest.Postgres(t))
+	container := verdictsOn(t, storetest.ContainerRedis(t), storetest.ContainerPostgres(t))
+	for name, want := range process {
+		if got := container[name]; got != want {
+			t.Errorf("%s: %+v in containers, %+v on processes", name, got, want)
+		}
+	}
+	if len(process) < 10 || len(container) != len(process) {
+		t.Errorf("%d strategies on processes, %d in containers", len(process), len(container))
+	}
+}
+
+func verdictsOn(t *testing.T, redis *stores.Redis, postgres *stores.Postgres) map[string]verdicts {
+	t.Helper()
+	sel, err := strategies.Parse("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := quota.LookupPolicy("agent-api")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy.Limit = 20
+	w, err := workloads.Lookup("hot-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Measure(t.Context(), Config{
+		Strategies: sel, Policy: policy, Workload: w, Workers: 32, Rounds: 1, Seed: 5, NoReference: true,
+		Redis: redis, Postgres: postgres, Duration: 300 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]verdicts{}
+	for _, r := range report.Runs {
+		v := verdicts{valid: r.Audit.Valid, leaks: r.Leak.Units > 0, rejectsAll: r.Admitted == 0}
+		if !v.valid {
+			t.Logf("%s: %+v", r.Params.Label, r.Audit.Reasons)
+		}
+		for _, c := range r.Guarantee {
+			if c.Property == string(quota.PropertyLeak) && c.Verdict != results.Kept {
+				v.guarantee = c.Verdict
+			}
+		}
+		out[r.Params.Label] = v
+	}
+	return out
+}

@@ -1,0 +1,164 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// drive is one measured pass of a request stream over open instances.
+type drive struct {
+	tb        *timebase
+	instances []strategies.Strategy
+	stream    workloads.Stream
+	policy    *quota.Policy
+	subjects  []subject
+	workers   int
+	// arrivals makes the loop open; nil is closed.
+	arrivals workloads.Arrivals
+	// requests is how many the stream may give; duration bounds the time, 0 for
+	// no bound.
+	requests int64
+	duration int64
+	// begins is told the moment at which the pass begins, before anything that
+	// depends on it; nil for nobody.
+	begins func(time.Time)
+	// firstID is added to request indices, so that IDs are unique among passes.
+	firstID uint64
+
+	rec     *recorder
+	history *oracle.History
+	online  bool // keep the oracle's online counters
+	// longCrossings is set where each worker has several requests of each crossing.
+	longCrossings bool
+
+	epoch       int64 // when the pass began
+	firstWindow int64 // the window in force then, which holds the initial fill
+	end         int64 // when its last reply came
+	stop        atomic.Bool
+	win         atomic.Pointer[window]
+	// next is written by every worker at every request; what they only read must
+	// not share its cache line.
+	_      [64]byte
+	next   atomic.Int64
+	_      [64]byte
+	counts struct{ admitted, rejected, failed, prescribed, degraded atomic.Int64 }
+
+	errOnce    sync.Once
+	firstError error
+	crash      atomic.Pointer[error]
+	settled    settlement
+	lateness   lateness
+}
+
+// fillCells tells the online counters what subjects had used before the pass.
+func (d *drive) fillCells() {
+	if !d.online {
+		return
+	}
+	for i := range d.subjects {
+		if s := &d.subjects[i]; s.initial != 0 {
+			s.cell(d.firstWindow).Fill(s.initial)
+		}
+	}
+}
+
+// caught ends the pass where a strategy panics. The panic becomes the run's
+// error: other strategies go on, and servers started for the run are stopped.
+func (d *drive) caught() {
+	if v := recover(); v != nil {
+		err := fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		d.crash.CompareAndSwap(nil, &err)
+		d.stop.Store(true)
+	}
+}
+
+// nextShare is how many requests a worker takes from the stream at once, after
+// one that took ns nanoseconds: one, so that all workers are on the same crossing
+// at the same time, or two where a crossing is long enough for that. Where a decision takes less time than the workers need to
+// pass the counter on to each other, only as many as there are processors are at
+// work anyway, and the counter would be most of what is measured.
+func (d *drive) nextShare(ns int64) int64 {
+	switch {
+	case ns < 1000:
+		return 8
+	case d.longCrossings:
+		return 2
+	}
+	return 1
+}
+
+// tally is one worker's counts, written back when it ends.
+type tally struct{ admitted, rejected, failed, prescribed, degraded, last int64 }
+
+// run drives the stream until it ends, time is up or stop is set. Operations in
+// flight when ctx ends fail with its error.
+func (d *drive) run(ctx context.Context) {
+	d.epoch = d.tb.nano()
+	if d.begins != nil {
+		d.begins(d.tb.time(d.epoch))
+	}
+	d.firstWindow = d.window(d.epoch).index
+	d.fillCells()
+	if d.arrivals != nil {
+		d.runOpen(ctx)
+		return
+	}
+	deadline := int64(math.MaxInt64)
+	if d.duration > 0 {
+		deadline = d.epoch + d.duration
+	}
+	var wg sync.WaitGroup
+	lasts := make([]int64, d.workers)
+	for w := range d.workers {
+		wg.Go(func() {
+			defer d.caught()
+			k := d.newWorker(w)
+			defer func() { lasts[w] = k.finish() }()
+			var op workloads.Op
+			took := int64(0)
+			for k.t.last < deadline && !d.stop.Load() {
+				end := d.next.Add(k.share)
+				for i := end - k.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
+					k.settleDue(ctx)
+					d.stream.At(i, &op)
+					call, reply, out, tier := k.do(ctx, i, &op)
+					d.rec.record(k.stripe, out, tier, reply-call)
+					took = reply - call
+				}
+				if end >= d.requests {
+					return
+				}
+				k.share = d.nextShare(took)
+			}
+		})
+	}
+	wg.Wait()
+	for _, l := range lasts {
+		d.end = max(d.end, l)
+	}
+}
+
+// window returns the window that contains the moment t of the run's clock.
+func (d *drive) window(t int64) *window {
+	if w := d.win.Load(); w != nil && t >= w.start && t < w.end {
+		return w
+	}
+	w := &window{start: math.MinInt64, end: math.MaxInt64}
+	if d.policy.Window.Kind.Tumbling() {
+		at := d.tb.time(t)
+		s := d.policy.Window.At(at)
+		*w = window{index: s.Index, start: t - int64(at.Sub(s.Start)), end: t + int64(s.End.Sub(at))}
+	}
+	d.win.Store(w)
+	return w
+}

@@ -1,0 +1,135 @@
+package measure
+
+import (
+	"container/heap"
+	"context"
+	"sync/atomic"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// followUp is what a caller still has to do about an admitted request.
+type followUp struct {
+	due         int64
+	seq         int64 // in order of making, where two are due at once
+	reservation quota.Reservation
+	subject     uint32
+	cell        *windowCell
+	fate        workloads.Fate // what happens now
+	units       int64          // held by the caller
+	actual      int64          // units that a commit is for
+	hold        int64          // from commit to deletion; 0 for ever
+}
+
+// agenda is a worker's follow-ups, the next one first.
+type agenda struct {
+	list []followUp
+	made int64
+}
+
+func (a *agenda) Len() int { return len(a.list) }
+func (a *agenda) Less(i, j int) bool {
+	x, y := &a.list[i], &a.list[j]
+	return x.due < y.due || x.due == y.due && x.seq < y.seq
+}
+func (a *agenda) Swap(i, j int) { a.list[i], a.list[j] = a.list[j], a.list[i] }
+func (a *agenda) Push(x any)    { a.list = append(a.list, x.(followUp)) }
+func (a *agenda) Pop() any {
+	n := len(a.list) - 1
+	x := a.list[n]
+	a.list = a.list[:n]
+	return x
+}
+
+func (a *agenda) add(f followUp) {
+	a.made++
+	f.seq = a.made
+	heap.Push(a, f)
+}
+
+// next is the moment of the first follow-up; ok is false where there is none.
+func (a *agenda) next() (due int64, ok bool) {
+	if len(a.list) == 0 {
+		return 0, false
+	}
+	return a.list[0].due, true
+}
+
+// settlement counts what became of admitted requests.
+type settlement struct{ commits, refunds, abandoned, failed atomic.Int64 }
+
+// plan notes what the caller will do about a request that was admitted.
+func (k *worker) plan(op *workloads.Op, dec quota.Decision, c *windowCell) {
+	switch op.Fate {
+	case workloads.FateNone:
+	case workloads.FateAbandon:
+		k.d.settled.abandoned.Add(1)
+	default:
+		k.agenda.add(followUp{
+			due: k.t.last + int64(op.Settle), reservation: dec.Reservation, subject: op.Subject, cell: c,
+			fate: op.Fate, units: op.Units, actual: op.Actual, hold: int64(op.Hold),
+		})
+	}
+}
+
+// settleDue does what is due at the moment of the worker's last clock reading.
+func (k *worker) settleDue(ctx context.Context) {
+	for {
+		if due, ok := k.agenda.next(); !ok || due > k.t.last || k.d.stop.Load() {
+			return
+		}
+		k.settle(ctx, heap.Pop(&k.agenda).(followUp))
+	}
+}
+
+// settle commits or gives back. Truth is what callers do: a give-back counts
+// from its call even if the strategy answers with an error.
+func (k *worker) settle(ctx context.Context, f followUp) {
+	committing := f.fate == workloads.FateCommit
+	committer, canCommit := k.strategy.(strategies.Committer)
+	e := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance}
+	var err error
+	call := k.d.tb.nano()
+	switch {
+	case !committing:
+		err = k.strategy.(strategies.Refunder).Refund(ctx, f.reservation)
+	case canCommit:
+		e.Kind, e.Units = oracle.Commit, f.units-f.actual
+		err = committer.Commit(ctx, f.reservation, f.actual)
+	}
+	reply := k.d.tb.nano()
+	k.t.last = reply
+	if committing {
+		k.d.settled.commits.Add(1)
+		if canCommit {
+			f.units = f.actual
+			f.reservation.Request.Units = f.actual
+			f.reservation.Committed = true
+		}
+		if f.hold > 0 {
+			f.fate, f.due = workloads.FateFail, reply+f.hold
+			k.agenda.add(f)
+		}
+		if !canCommit {
+			return // nobody was told, so nothing happened
+		}
+	} else {
+		k.d.settled.refunds.Add(1)
+	}
+	if err != nil {
+		e.Outcome = oracle.Failed
+		k.d.settled.failed.Add(1)
+		k.d.errOnce.Do(func() { k.d.firstError = err })
+	}
+	k.d.rec.recordSettle(k.stripe, reply-call)
+	if k.d.online && e.Units > 0 {
+		f.cell.GiveBack(e.Units)
+	}
+	if k.d.history != nil {
+		e.Call, e.Reply = call-k.d.epoch, reply-k.d.epoch
+		k.d.history.Append(k.id, e)
+	}
+}

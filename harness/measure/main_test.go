@@ -1,0 +1,9 @@
+package measure
+
+import (
+	"testing"
+
+	"github.com/quotabench/quotabench/stores/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }

@@ -1,0 +1,22 @@
+package measure
+
+import "github.com/quotabench/quotabench/results"
+
+// Observer is told how a measurement goes on. Calls come from one goroutine.
+type Observer interface {
+	// Begin is told how many runs there will be.
+	Begin(runs int)
+	// Running is told which run starts.
+	Running(strategy string, round, rounds int)
+	// Done is given each finished run, partial ones included.
+	Done(run results.Run)
+	// EndRound is told that a round is complete.
+	EndRound()
+}
+
+type silent struct{}
+
+func (silent) Begin(int)                {}
+func (silent) Running(string, int, int) {}
+func (silent) Done(results.Run)         {}
+func (silent) EndRound()                {}

@@ -1,0 +1,153 @@
+package measure
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// release is one request of an open loop, due at an intended moment.
+type release struct {
+	index    int64
+	intended int64
+	released int64
+}
+
+// lateness is how far an open loop fell behind its schedule.
+type lateness struct {
+	pacer                   *results.Histogram // release after the intended start
+	backlogHalf, backlogEnd int64              // released and not yet started
+	released                int64
+	unfinished              int64 // never started: they enter as "at least"
+	open                    bool
+}
+
+// saturated reports whether the backlog grew all through the schedule: the
+// system under test takes less than it was offered.
+func (l *lateness) saturated() bool {
+	return l.open && l.backlogEnd > 10 && l.backlogEnd > l.backlogHalf*5/4 && l.backlogEnd*50 > l.released
+}
+
+// drainGrace is how long a backlog may be worked off after the last release,
+// relative to the schedule and at least.
+const (
+	drainFactor   = 1
+	drainAtLeast  = int64(500 * time.Millisecond)
+	maxBacklogCap = 1 << 20
+)
+
+// runOpen releases requests at their intended moments, whatever becomes of the
+// earlier ones, and counts their latency from there.
+func (d *drive) runOpen(ctx context.Context) {
+	queue := make(chan release, min(d.requests, maxBacklogCap))
+	d.lateness = lateness{open: true, pacer: results.NewHistogram()}
+	var pacing sync.WaitGroup
+	var started atomic.Int64
+	pacing.Go(func() {
+		defer close(queue)
+		d.pace(queue, &started)
+	})
+
+	lasts := make([]int64, d.workers)
+	var wg sync.WaitGroup
+	var giveUp atomic.Bool
+	for w := range d.workers {
+		wg.Go(func() {
+			defer d.caught()
+			k := d.newWorker(w)
+			defer func() { lasts[w] = k.finish() }()
+			var op workloads.Op
+			for {
+				r, ok := k.nextRelease(ctx, queue)
+				if !ok {
+					return
+				}
+				if giveUp.Load() {
+					d.enterUnfinished(k.stripe, r)
+					continue
+				}
+				started.Add(1)
+				d.stream.At(r.index, &op)
+				call, reply, out, tier := k.do(ctx, r.index, &op)
+				d.rec.recordOpen(k.stripe, out, tier, reply-r.intended, reply-call, call-r.released)
+			}
+		})
+	}
+	pacing.Wait()
+	grace := max((d.tb.nano()-d.epoch)*drainFactor, drainAtLeast)
+	timer := time.AfterFunc(time.Duration(grace), func() { giveUp.Store(true) })
+	wg.Wait()
+	timer.Stop()
+	for _, l := range lasts {
+		d.end = max(d.end, l)
+	}
+}
+
+// nextRelease waits for a request, and does the worker's follow-ups that become
+// due meanwhile.
+func (k *worker) nextRelease(ctx context.Context, queue <-chan release) (r release, ok bool) {
+	for {
+		k.settleDue(ctx)
+		due, some := k.agenda.next()
+		if !some {
+			r, ok = <-queue
+			return r, ok
+		}
+		timer := time.NewTimer(time.Duration(due - k.d.tb.nano()))
+		select {
+		case r, ok = <-queue:
+			timer.Stop()
+			return r, ok
+		case <-timer.C:
+			k.t.last = k.d.tb.nano()
+		}
+	}
+}
+
+// enterUnfinished records a request that was due and never started with the
+// time it had waited by then: leaving it out would flatter whoever is slow.
+func (d *drive) enterUnfinished(s *stripe, r release) {
+	now := d.tb.nano()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := &s.latency[slot(oracle.Failed, 0)]
+	if *h == nil {
+		*h = results.NewHistogram()
+	}
+	(*h).RecordAtLeast(now - r.intended)
+	atomic.AddInt64(&d.lateness.unfinished, 1)
+}
+
+// pace releases the schedule.
+func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
+	p := newPacer(d.tb.nano)
+	defer p.close()
+	half := int64(0)
+	var i int64
+	for i = 0; i < d.requests && !d.stop.Load(); i++ {
+		next, ok := d.arrivals.Next()
+		at := int64(next)
+		if !ok || d.duration > 0 && at >= d.duration {
+			break
+		}
+		intended := d.epoch + at
+		p.wait(intended)
+		now := d.tb.nano()
+		d.lateness.pacer.Record(now - intended)
+		queue <- release{index: i, intended: intended, released: now}
+		if d.duration > 0 && half == 0 && at >= d.duration/2 {
+			half = 1
+			d.lateness.backlogHalf = i + 1 - started.Load()
+		}
+		if d.duration == 0 && i == d.requests/2 {
+			d.lateness.backlogHalf = i + 1 - started.Load()
+		}
+	}
+	d.lateness.released = i
+	d.lateness.backlogEnd = i - started.Load()
+}

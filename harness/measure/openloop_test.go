@@ -1,0 +1,113 @@
+package measure
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// A stalled server delays the requests that were due meanwhile. In open loop
+// they count from when they were due, so one stall of 100 ms at 1,000 requests/s
+// must show in about 100 responses, and in the service time of as many as there
+// are workers: closed-loop figures would hide it (coordinated omission).
+func TestOpenLoopCountsFromTheIntendedStart(t *testing.T) {
+	stalled := false
+	p := &planted{}
+	p.delay = func(ctx context.Context) {
+		p.mu.Lock()
+		first := p.total == 200 && !stalled
+		stalled = stalled || first
+		p.mu.Unlock()
+		if first {
+			_ = wallTime.clock.Sleep(ctx, 100*time.Millisecond)
+		}
+	}
+	r := measureOne(t, p, "steady", func(c *Config) {
+		c.base, c.Workers, c.Rate, c.Arrivals, c.Requests = nil, 1, 1000, "constant", 600
+		c.Stream = workloads.Params{Subjects: 50}
+		c.Policy.Limit = 1000
+	})
+	if !r.Audit.Valid {
+		t.Fatalf("audit %+v", r.Audit)
+	}
+	if r.Params.Loop != results.OpenLoop || r.Service == nil || r.Lateness == nil {
+		t.Fatalf("not an open loop: %+v", r.Params)
+	}
+	h, err := r.Latency.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := h.Quantile(0.85); q < 10_000_000 { // about 1 in 6 was due in the stall
+		t.Errorf("85 %% of responses took at most %v, want the stall to show", time.Duration(q))
+	}
+	s, err := r.Service.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := s.Quantile(0.98); q > 10_000_000 {
+		t.Errorf("98 %% of services took up to %v: the stall was one request", time.Duration(q))
+	}
+	if s.Max() < 100_000_000 {
+		t.Errorf("the longest service took %v, want at least the stall of 100 ms", time.Duration(s.Max()))
+	}
+}
+
+// More than the strategy can do: the backlog grows, and says so.
+func TestOpenLoopSaturates(t *testing.T) {
+	p := &planted{delay: func(ctx context.Context) { _ = wallTime.clock.Sleep(ctx, 5*time.Millisecond) }}
+	r := measureOne(t, p, "steady", func(c *Config) {
+		c.base, c.Workers, c.Rate, c.Arrivals = nil, 2, 2000, "constant"
+		c.Requests, c.Duration = 0, 300*time.Millisecond
+		c.Stream = workloads.Params{Subjects: 50}
+	})
+	if !r.Lateness.Saturated {
+		t.Errorf("not saturated: %+v", r.Lateness)
+	}
+	if r.Latency.AtLeast == 0 {
+		t.Error("no unfinished request entered as at least")
+	}
+	if want := r.Issued + r.Latency.AtLeast; r.Latency.Samples != want {
+		t.Errorf("%d samples, want %d issued and unfinished", r.Latency.Samples, want)
+	}
+	if !hasReason(r, "saturated") {
+		t.Errorf("audit %+v", r.Audit)
+	}
+}
+
+func hasReason(r results.Run, code string) bool {
+	for _, x := range r.Audit.Reasons {
+		if x.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// The pacer's lateness, side by side with time.Sleep's in one run.
+func TestPacerIsEarlierThanSleep(t *testing.T) {
+	median := func(wait func(int64)) int64 {
+		h := results.NewHistogram()
+		start := wallTime.nano() + 1_000_000
+		for i := range int64(500) {
+			at := start + i*200_000
+			wait(at)
+			h.Record(wallTime.nano() - at)
+		}
+		return h.Quantile(0.5)
+	}
+	p := newPacer(wallTime.nano)
+	defer p.close()
+	ours := median(p.wait)
+	sleep := median(func(at int64) {
+		if d := at - wallTime.nano(); d > 0 {
+			time.Sleep(time.Duration(d))
+		}
+	})
+	t.Logf("median lateness: pacer %v, time.Sleep %v", time.Duration(ours), time.Duration(sleep))
+	if ours > sleep {
+		t.Errorf("the pacer is later than time.Sleep: %d > %d ns", ours, sleep)
+	}
+}

@@ -1,0 +1,221 @@
+package measure
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// maxStripes bounds how many sets of histograms a run keeps: one set costs
+// several hundred kilobytes. Up to this many workers have a set of their own
+// and record without a lock.
+const maxStripes = 64
+
+// maxTiers is the most deciding tiers that a run tells apart.
+const maxTiers = 16
+
+// recorder keeps the latencies of a run, by outcome and deciding tier.
+type recorder struct {
+	stripes []stripe
+	shared  bool // more workers than stripes
+	tiers   tierSet
+}
+
+type stripe struct {
+	mu sync.Mutex // taken only where workers share the stripe
+	// batch holds closed-loop latencies that are in no histogram yet. Histograms
+	// are large and each value has a place of its own in them: 64 misses of the
+	// cache at once take little longer than one.
+	batch   [64]sample
+	batched int
+	// latency is indexed by outcome and tier, service (open loop) likewise.
+	latency [3 * maxTiers]*results.Histogram
+	service [3 * maxTiers]*results.Histogram
+	wait    *results.Histogram // from release to start
+	settle  *results.Histogram // commits and refunds
+	_       [64]byte
+}
+
+type sample struct {
+	slot uint8
+	ns   int64
+}
+
+func newRecorder(workers int) *recorder {
+	return &recorder{stripes: make([]stripe, min(workers, maxStripes)), shared: workers > maxStripes}
+}
+
+// warmed is a recorder for the pass that follows the one that r recorded: its
+// histograms of the tiers that r saw exist already, in memory that was touched.
+// Otherwise a short pass would spend some percent of its time on page faults.
+func (r *recorder) warmed() *recorder {
+	out := &recorder{stripes: make([]stripe, len(r.stripes)), shared: r.shared}
+	out.tiers.names.Store(r.tiers.names.Load())
+	for i := range r.stripes {
+		r.stripes[i].flush()
+		for tier := range maxTiers {
+			h := r.stripes[i].latency[slot(oracle.Admitted, uint8(tier))]
+			if h == nil {
+				continue
+			}
+			rejected := results.NewHistogram()
+			for _, h := range []*results.Histogram{h, rejected} {
+				h.Reset() // writes to all of it
+			}
+			out.stripes[i].latency[slot(oracle.Admitted, uint8(tier))] = h
+			out.stripes[i].latency[slot(oracle.Rejected, uint8(tier))] = rejected
+		}
+	}
+	return out
+}
+
+func (r *recorder) stripe(worker int) *stripe { return &r.stripes[worker%len(r.stripes)] }
+
+// record adds one closed-loop decision.
+func (r *recorder) record(s *stripe, out oracle.Outcome, tier uint8, ns int64) {
+	if r.shared {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	if s.batched == len(s.batch) {
+		s.flush()
+	}
+	s.batch[s.batched] = sample{slot(out, tier), ns}
+	s.batched++
+}
+
+// flush moves what was recorded into the histograms.
+func (s *stripe) flush() {
+	for _, b := range s.batch[:s.batched] {
+		s.put(&s.latency[b.slot], b.ns)
+	}
+	s.batched = 0
+}
+
+// recordOpen adds one open-loop decision: its response time from the intended
+// start, its service time and its wait for a free worker.
+func (r *recorder) recordOpen(s *stripe, out oracle.Outcome, tier uint8, response, service, wait int64) {
+	if r.shared {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	i := slot(out, tier)
+	s.put(&s.latency[i], response)
+	s.put(&s.service[i], service)
+	s.put(&s.wait, wait)
+}
+
+// recordSettle adds one commit or refund.
+func (r *recorder) recordSettle(s *stripe, ns int64) {
+	if r.shared {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	s.put(&s.settle, ns)
+}
+
+// outcomes that latencies are told apart by, in the order of the slots.
+var outcomes = [...]string{"admitted", "rejected", "error"}
+
+// slot is the index of a histogram.
+func slot(out oracle.Outcome, tier uint8) uint8 {
+	switch out {
+	case oracle.Admitted:
+		return tier
+	case oracle.Failed:
+		return 2*maxTiers + tier
+	default:
+		return maxTiers + tier
+	}
+}
+
+func (s *stripe) put(h **results.Histogram, ns int64) {
+	if *h == nil {
+		*h = results.NewHistogram()
+	}
+	(*h).Record(ns)
+}
+
+// merged is the union of a run's histograms of one kind.
+type merged struct {
+	all   *results.Histogram
+	parts map[[2]uint8]*results.Histogram // outcome and tier
+}
+
+func (r *recorder) merge(pick func(*stripe) *[3 * maxTiers]*results.Histogram) merged {
+	m := merged{all: results.NewHistogram(), parts: map[[2]uint8]*results.Histogram{}}
+	for i := range r.stripes {
+		s := &r.stripes[i]
+		s.flush()
+		for k, h := range pick(s) {
+			if h == nil || h.Count() == 0 {
+				continue
+			}
+			key := [2]uint8{uint8(k / maxTiers), uint8(k % maxTiers)}
+			if m.parts[key] == nil {
+				m.parts[key] = results.NewHistogram()
+			}
+			m.parts[key].Merge(h)
+			m.all.Merge(h)
+		}
+	}
+	return m
+}
+
+// mergeOne is the union of a histogram that every stripe may have.
+func (r *recorder) mergeOne(pick func(*stripe) *results.Histogram) *results.Histogram {
+	all := results.NewHistogram()
+	for i := range r.stripes {
+		if h := pick(&r.stripes[i]); h != nil {
+			all.Merge(h)
+		}
+	}
+	return all
+}
+
+// tierSet numbers the tiers of a run as they appear. Index 0 is no tier: an
+// error decided nothing.
+type tierSet struct {
+	mu    sync.Mutex
+	names atomic.Pointer[[]quota.Tier]
+}
+
+func (t *tierSet) index(name quota.Tier) uint8 {
+	if p := t.names.Load(); p != nil {
+		for i, n := range *p {
+			if n == name {
+				return uint8(i)
+			}
+		}
+	}
+	return t.add(name)
+}
+
+func (t *tierSet) add(name quota.Tier) uint8 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names := []quota.Tier{""}
+	if p := t.names.Load(); p != nil {
+		names = slices.Clone(*p)
+	}
+	if i := slices.Index(names, name); i >= 0 {
+		return uint8(i)
+	}
+	if len(names) == maxTiers {
+		return 0
+	}
+	names = append(names, name)
+	t.names.Store(&names)
+	return uint8(len(names) - 1)
+}
+
+func (t *tierSet) name(i uint8) string {
+	if p := t.names.Load(); p != nil && int(i) < len(*p) {
+		return string((*p)[i])
+	}
+	return ""
+}

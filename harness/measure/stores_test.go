@@ -1,0 +1,168 @@
+package measure
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// costly sends a known number of commands per decision: two one by one, and
+// three in one pipeline. It leaves one key without a time to live per subject.
+type costly struct {
+	planted
+	redis  redis.UniversalClient
+	prefix string
+}
+
+func (c *costly) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	key := c.prefix + string(r.Subject)
+	if err := c.redis.Incr(ctx, key).Err(); err != nil {
+		return quota.Decision{}, err
+	}
+	if err := c.redis.Get(ctx, key).Err(); err != nil {
+		return quota.Decision{}, err
+	}
+	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for range 3 {
+			p.Exists(ctx, key)
+		}
+		return nil
+	})
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	return c.planted.Take(ctx, r)
+}
+
+func TestPlantedCost(t *testing.T) {
+	c := &costly{}
+	sel := c.selection()
+	sel.Needs = []strategies.Need{strategies.NeedRedis}
+	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		c.redis, c.prefix = env.Redis, env.Prefix
+		return c, nil
+	}
+	redis := storetest.EmbeddedRedis(t)
+	r := measureOne(t, &c.planted, "hot-key", func(cfg *Config) {
+		cfg.Strategies, cfg.base, cfg.Workers, cfg.Redis = []strategies.Selection{sel}, nil, 4, redis
+	})
+	if !r.Audit.Valid {
+		t.Fatalf("audit %+v", r.Audit)
+	}
+	if r.Cost.Commands != 5 || r.Cost.RoundTrips != 3 || r.Cost.SQL != 0 {
+		t.Errorf("cost %+v, want 5 commands in 3 round trips", r.Cost)
+	}
+	// Warm-up subjects have keys as well, as many as it came to.
+	if n := r.Cost.KeysAtEnd; n <= 100 || n > 100+warmSubjects || r.Cost.KeysWithoutTTL != n {
+		t.Errorf("%d keys, %d of them without a time to live", r.Cost.KeysAtEnd, r.Cost.KeysWithoutTTL)
+	}
+	p := r.Cost.Probe
+	if p == nil || p.Admitted == nil || p.Rejected == nil || p.First.Commands != 5 || p.Admitted.Commands != 5 || p.Rejected.RoundTrips != 3 {
+		t.Errorf("probe %+v", p)
+	}
+	if n, _, err := redis.KeysUnder(t.Context(), c.prefix); err != nil || n != 0 {
+		t.Errorf("%d keys are left behind (%v)", n, err)
+	}
+}
+
+// measureReal runs registered strategies on embedded Redis.
+func measureReal(t *testing.T, list, policy, workload string, change func(*Config)) map[string]results.Run {
+	t.Helper()
+	sel, err := strategies.Parse(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := quota.LookupPolicy(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := workloads.Lookup(workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{
+		Strategies: sel, Policy: p, Workload: w, Workers: 8, Rounds: 1, Seed: 3,
+		Redis: storetest.EmbeddedRedis(t), NoReference: true, Duration: 300 * time.Millisecond,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	if _, skipped := cfg.Split(); len(skipped) > 0 {
+		t.Fatalf("skipped: %v", skipped)
+	}
+	report, err := Measure(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]results.Run{}
+	for _, r := range report.Runs {
+		out[r.Params.Label] = r
+	}
+	return out
+}
+
+func TestOutageFailsClosed(t *testing.T) {
+	r := measureReal(t, "incr-expire", "link-hits", "steady", func(c *Config) {
+		c.Closed = true
+		c.Outages = []Outage{{Store: strategies.NeedRedis, From: 0.4, To: 0.7}}
+	})["incr-expire"]
+	if !r.Audit.Valid {
+		t.Fatalf("audit %+v", r.Audit)
+	}
+	if r.Degraded == 0 {
+		t.Error("no decision was made without the store")
+	}
+	if r.Leak.Units != 0 {
+		t.Errorf("leak %+v: it fails closed", r.Leak)
+	}
+	if r.FalseRejects.Count == 0 {
+		t.Error("rejecting everything during the outage shows as no false reject")
+	}
+}
+
+func TestBoundaryIsJudgedAsRollingToo(t *testing.T) {
+	r := measureReal(t, "incr-expire", "contact-form", "boundary", nil)["incr-expire"]
+	if !r.Audit.Valid {
+		t.Fatalf("audit %+v", r.Audit)
+	}
+	if r.Leak.Units != 0 {
+		t.Errorf("leak by its own windows: %+v", r.Leak)
+	}
+	if r.Rolling == nil || r.Rolling.WorstUnits != 6 || r.Rolling.Multiple != 2 {
+		t.Errorf("rolling %+v, want twice the limit of 3", r.Rolling)
+	}
+}
+
+func TestUploadsAreSettled(t *testing.T) {
+	r := measureReal(t, "exact", "tenant-uploads", "uploads", nil)["exact"]
+	if !r.Audit.Valid || r.Settlement == nil {
+		t.Fatalf("audit %+v, settlement %+v", r.Audit, r.Settlement)
+	}
+	s := r.Settlement
+	if s.Commits == 0 || s.Refunds == 0 || s.Abandoned == 0 || s.Errors != 0 || s.Latency.Samples == 0 {
+		t.Errorf("settlement %+v", s)
+	}
+	if r.Leak.Units != 0 || r.FalseRejects.Count != 0 || r.Drift.Units != 0 {
+		t.Errorf("leak %+v, false rejects %+v, drift %+v", r.Leak, r.FalseRejects, r.Drift)
+	}
+}
+
+func TestParseOutage(t *testing.T) {
+	o, err := ParseOutage("redis:0.25-0.5")
+	if err != nil || o.Store != strategies.NeedRedis || o.From != 0.25 || o.To != 0.5 || o.String() != "redis:0.25-0.5" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for _, bad := range []string{"", "redis", "redis:1", "mysql:0.1-0.2", "redis:0.5-0.2", "redis:-1-1", "redis:0.2-1.2", "redis:a-b", "redis:NaN-1"} {
+		if _, err := ParseOutage(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package measure
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// worker is one caller.
+type worker struct {
+	d        *drive
+	id       int
+	instance uint8
+	strategy strategies.Strategy
+	stripe   *stripe
+	t        tally
+	agenda   agenda
+	// share is how many requests the worker takes from the stream at once.
+	share int64
+	// announced are units that the oracle was told of and that were not asked for
+	// yet, of that window and with that mark.
+	announced   int64
+	announcedTo *windowCell
+	mark        int64
+	cell        *windowCell // where admitted units are not counted yet
+	admitted    int64
+	tier        quota.Tier // of the last decision, with its index
+	tierIndex   uint8
+}
+
+func (d *drive) newWorker(id int) *worker {
+	i := id % len(d.instances)
+	return &worker{d: d, id: id, instance: uint8(i), strategy: d.instances[i], stripe: d.rec.stripe(id), share: 1, t: tally{last: d.epoch}}
+}
+
+// begin announces units to the oracle, before the clock is read. A worker that
+// takes several requests at once announces them all: what is announced too early,
+// or never asked for, only makes the oracle's online count more careful.
+func (k *worker) begin(c *windowCell, units int64) (mark int64) {
+	if c != k.announcedTo || k.announced < units {
+		k.withdraw()
+		k.announcedTo, k.announced = c, units*k.share
+		k.mark = c.Begin(k.announced)
+	}
+	k.announced -= units
+	return k.mark
+}
+
+// withdraw takes back what was announced and not asked for.
+func (k *worker) withdraw() {
+	if k.announced > 0 {
+		k.announcedTo.Withdraw(k.announced)
+		k.announced = 0
+	}
+}
+
+// admit counts admitted units of a window. They are asked for only when the pass
+// is over, so a worker adds them up for as long as it stays with a window: all
+// workers write to the same cell.
+func (k *worker) admit(c *windowCell, units int64) {
+	if c != k.cell {
+		k.flush()
+		k.cell = c
+	}
+	k.admitted += units
+}
+
+func (k *worker) flush() {
+	if k.admitted > 0 {
+		k.cell.Admit(k.admitted)
+		k.admitted = 0
+	}
+}
+
+// finish adds the worker's counts to the pass and returns its last reply.
+func (k *worker) finish() int64 {
+	k.flush()
+	k.withdraw()
+	c := &k.d.counts
+	c.admitted.Add(k.t.admitted)
+	c.rejected.Add(k.t.rejected)
+	c.failed.Add(k.t.failed)
+	c.prescribed.Add(k.t.prescribed)
+	c.degraded.Add(k.t.degraded)
+	return k.t.last
+}
+
+// do issues one operation. The clock is read twice, around the call alone; the
+// window is chosen by the worker's last reading, and corrected where that one
+// lay before a boundary.
+func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply int64, out oracle.Outcome, tier uint8) {
+	d := k.d
+	s := &d.subjects[op.Subject]
+	req := quota.Request{ID: d.firstID + uint64(i) + 1, Subject: s.name, Policy: d.policy, Units: op.Units, Settles: op.Fate != workloads.FateNone}
+	var c *windowCell
+	var mark int64
+	w := d.window(k.t.last)
+	for {
+		if d.online {
+			c = s.cell(w.index)
+			mark = k.begin(c, op.Units)
+		}
+		if call = d.tb.nano(); call < w.end {
+			break
+		}
+		// A window ended since the worker last looked: the request belongs to the next.
+		if d.online {
+			k.withdraw()
+			c.Withdraw(op.Units)
+		}
+		w = d.window(call)
+	}
+	dec, err := k.strategy.Take(ctx, req)
+	reply = d.tb.nano()
+
+	k.t.last = reply
+	switch {
+	case err != nil:
+		out = oracle.Failed
+		k.t.failed++
+		if errors.Is(err, strategies.ErrPrescribed) {
+			k.t.prescribed++
+		}
+		d.errOnce.Do(func() { d.firstError = err })
+	case dec.Admitted:
+		out = oracle.Admitted
+		k.t.admitted++
+	default:
+		out = oracle.Rejected
+		if dec.Degraded {
+			out = oracle.RejectedDegraded
+		}
+		k.t.rejected++
+	}
+	if err == nil {
+		if dec.Tier != k.tier {
+			k.tier, k.tierIndex = dec.Tier, d.rec.tiers.index(dec.Tier)
+		}
+		tier = k.tierIndex
+		if dec.Degraded {
+			k.t.degraded++
+		}
+	}
+	if d.online {
+		if reply >= w.end {
+			for i, last := w.index, d.window(reply).index; i <= last; i++ {
+				s.cell(i).Crossed()
+			}
+		}
+		switch out {
+		case oracle.Admitted:
+			k.admit(c, op.Units)
+		case oracle.Failed:
+			c.Fail(op.Units)
+		default:
+			c.Reject(op.Units, mark, d.policy.Limit)
+		}
+	}
+	if d.history != nil {
+		d.history.Append(k.id, oracle.Event{
+			Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
+			Kind: oracle.Take, Outcome: out, Tier: tier, Instance: k.instance,
+		})
+	}
+	if out == oracle.Admitted && op.Fate != workloads.FateNone {
+		k.plan(op, dec, c)
+	}
+	return call, reply, out, tier
+}

@@ -1,0 +1,76 @@
+package oracle
+
+// Kind is what an operation did to the units in use.
+type Kind uint8
+
+// The kinds of operation.
+const (
+	// Take asks for units.
+	Take Kind = iota
+	// Refund gives back units of an admitted request. A second refund of the same
+	// request must not be recorded, or be recorded with 0 units: callers hold
+	// nothing that it could give back. A refund that was tried again after an
+	// error is one event, from its first call to its last reply.
+	Refund
+	// Commit settles a request at its actual size. Units is what was reserved less
+	// what was used: negative if more was used than reserved, which is a
+	// settlement overrun and not leak.
+	Commit
+	// Expire is the lapse of a reservation at the moment its holder was told.
+	// Call and Reply are both that moment.
+	Expire
+
+	kinds
+)
+
+// Outcome is what the caller was told.
+type Outcome uint8
+
+// The outcomes.
+const (
+	// Admitted, for kinds other than Take: done.
+	Admitted Outcome = iota
+	// Rejected by the strategy with its store.
+	Rejected
+	// Failed is an error: no decision was made, but the store may have changed, at
+	// any moment from the call on, even after the error was seen.
+	Failed
+	// RejectedDegraded is a rejection because the store could not be asked. It is
+	// a rejection like any other, but the command that failed may have changed the
+	// store, so that it is open whether a counter contains it.
+	RejectedDegraded
+
+	outcomes
+)
+
+// Event is one operation as its caller saw it.
+type Event struct {
+	// Call and Reply are nanoseconds since the run's epoch, at most 2^60 from it.
+	Call, Reply int64
+	// Units asked for or given back; see [Kind].
+	Units   int64
+	Subject uint32
+	Kind    Kind
+	Outcome Outcome
+	// Tier that decided and Instance that was asked, numbered by the recorder.
+	Tier     uint8
+	Instance uint8
+	// TakeCall and TakeReply are the call and the reply of the take that a refund,
+	// a commit or an expiry is about: what it gives back belongs to the window that
+	// the take was charged to. They are unused in takes.
+	TakeCall, TakeReply int64
+}
+
+// maxTime leaves room for doubled times and for the window around the last event.
+const maxTime = 1 << 60
+
+func (e *Event) wellFormed() bool {
+	return e.Kind < kinds && e.Outcome < outcomes && e.Call <= e.Reply &&
+		e.Call >= -maxTime && e.Reply <= maxTime && (e.Units >= 0 || e.Kind == Commit)
+}
+
+func (e *Event) admitted() bool { return e.Kind == Take && e.Outcome == Admitted }
+
+func (e *Event) rejected() bool {
+	return e.Kind == Take && (e.Outcome == Rejected || e.Outcome == RejectedDegraded)
+}

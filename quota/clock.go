@@ -1,0 +1,36 @@
+package quota
+
+import (
+	"context"
+	"time"
+)
+
+// Clock is the only source of time, and of waiting, for a strategy. Everything
+// that makes a caller wait for another caller goes through it, so that a
+// scheduler knows who can run.
+type Clock interface {
+	Now() time.Time
+	// Sleep waits for d or until ctx is done, and then returns its error.
+	Sleep(ctx context.Context, d time.Duration) error
+	// NewMutex makes a mutex that may be held across a store call. A mutex that
+	// never is may be a plain sync.Mutex.
+	NewMutex() Mutex
+	// NewEvent makes a one-shot event.
+	NewEvent() Event
+}
+
+// Mutex is a lock whose waiters the clock in force knows about.
+type Mutex interface {
+	// Lock waits for the lock or until ctx is done, and then returns its error
+	// without holding the lock.
+	Lock(ctx context.Context) error
+	Unlock()
+}
+
+// Event happens once; all who wait for it go on.
+type Event interface {
+	// Set makes the event happen. Further calls do nothing.
+	Set()
+	// Wait waits for the event or until ctx is done, and then returns its error.
+	Wait(ctx context.Context) error
+}

@@ -1,0 +1,93 @@
+package quota
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Fault is something that goes wrong around a strategy.
+type Fault string
+
+// The faults.
+const (
+	FaultCrash     Fault = "crash"      // a caller dies after any of its store commands
+	FaultLostReply Fault = "lost-reply" // a command took effect, its caller sees an error
+	FaultRetry     Fault = "retry"      // a client library repeats a command
+	FaultClock     Fault = "clock"      // a deadline or a window passes at any moment
+	FaultEviction  Fault = "eviction"   // a store drops a key
+	FaultOutage    Fault = "outage"     // a store cannot be reached
+)
+
+// Property is what a clause is about.
+type Property string
+
+// The properties.
+const (
+	// PropertyLeak bounds units admitted over the limit.
+	PropertyLeak Property = "leak"
+	// PropertyFalseReject bounds units rejected although there was room.
+	PropertyFalseReject Property = "false-reject"
+)
+
+// Params are what a clause's bound is evaluated with. They are measured in the
+// run, not assumed.
+type Params struct {
+	Limit     int64 // units
+	MaxCost   int64 // units of the largest request
+	InFlight  int64 // most requests of one subject in flight at the same time
+	Instances int64
+	// Offered is the largest number of units asked of one subject in one window.
+	Offered int64
+	// SyncPeriod is the longest time between two successful rounds of a job.
+	SyncPeriod time.Duration
+	// Skew is the largest difference between two instances' clocks.
+	Skew time.Duration
+}
+
+// Clause is one promise of a strategy: for policies of these kinds, judged in
+// that clock and whatever tolerated faults happen, the property stays within
+// the bound in every window of every subject.
+type Clause struct {
+	Property Property
+	// Kinds of windows as judged, which may differ from those enforced: a fixed
+	// window can promise something about the rolling one. Empty means all that
+	// the strategy serves.
+	Kinds []Kind
+	// Clock decides which window a request belongs to: "instance", "redis" or
+	// "postgres". Empty means the instance's.
+	Clock string
+	// Tolerates lists the faults under which the clause still holds.
+	Tolerates []Fault
+	// Formula is the bound for people, e.g. "L + (in flight - 1) x largest cost".
+	Formula string
+	// Bound is the largest number of units by which one subject and window may
+	// break the property: units over the limit, or units wrongly rejected.
+	Bound func(Params) int64
+}
+
+// Applies reports whether the clause speaks about windows of kind k.
+func (c Clause) Applies(k Kind) bool {
+	return len(c.Kinds) == 0 || slices.Contains(c.Kinds, k)
+}
+
+// Validate reports what a clause lacks.
+func (c Clause) Validate() error {
+	if c.Property == "" {
+		return errors.New("a clause names no property")
+	}
+	if c.Formula == "" || c.Bound == nil {
+		return fmt.Errorf("the %s clause has no bound or no formula", c.Property)
+	}
+	return nil
+}
+
+// Exactly is the clause of a strategy that never admits a unit over the limit,
+// under the given faults.
+func Exactly(tolerates ...Fault) Clause {
+	return Clause{
+		Property: PropertyLeak, Tolerates: tolerates,
+		Formula: "L", Bound: func(Params) int64 { return 0 },
+	}
+}

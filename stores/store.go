@@ -1,0 +1,93 @@
+package stores
+
+import (
+	"context"
+	"net"
+	"time"
+)
+
+// Store is one open store of a run, whatever its kind. A run knows its stores by
+// name (see [Set]): "redis", "redis.replica", "postgres", "postgres.2".
+type Store interface {
+	// Driver names the kind of store, e.g. "redis".
+	Driver() string
+	// Info describes the store for people and reports. It holds no password.
+	Info() Info
+	// Owned reports whether the store was started here and nobody else uses it.
+	Owned() bool
+	// Prepare makes room for what one strategy keeps under scope: a schema in
+	// PostgreSQL, nothing in Redis. It returns how many keys or rows exist under the
+	// scope already, which is 0 in a run that may be believed.
+	Prepare(ctx context.Context, scope Scope) (strays int64, err error)
+	// Connect opens a client for one application instance, with all connections of
+	// its pool established. What the client is depends on the driver: see [Conn].
+	Connect(ctx context.Context, scope Scope, o ConnOptions) (Conn, error)
+	// Stats is what the store says about itself. Known is false where it keeps no
+	// statistics, which is the case of an embedded one.
+	Stats(ctx context.Context) (Stats, error)
+	// Usage counts what is kept under scope.
+	Usage(ctx context.Context, scope Scope) (Usage, error)
+	// Wipe removes what is kept under scope, and nothing else.
+	Wipe(ctx context.Context, scope Scope) error
+	// Close ends the harness' own connections, and the store where it was started
+	// here. Only the first call does anything; all return its error.
+	Close() error
+}
+
+// Scope is the name of all that one strategy keeps in one run: letters, digits
+// and underscores. Redis keys begin with [Scope.Prefix], PostgreSQL has a schema
+// of that name.
+type Scope string
+
+// Prefix begins every Redis key of the scope.
+func (s Scope) Prefix() string { return "quotabench:" + string(s) + ":" }
+
+// Conn is one application instance's client of a store.
+type Conn interface {
+	// Client is what a strategy is given: a [redis.UniversalClient] of a Redis, a
+	// [*pgxpool.Pool] of a PostgreSQL.
+	Client() any
+	// Close ends the client's connections.
+	Close() error
+}
+
+// ConnOptions choose a client.
+type ConnOptions struct {
+	// Pool is the most connections, at least 1. They are opened at once.
+	Pool int
+	// Retries is how often the client repeats a failed command by itself.
+	Retries int
+	// Meter counts the client's traffic; nil counts nothing.
+	Meter *Meter
+	// Wrap is put between the client (and its meter) and every connection, e.g. to
+	// inject faults; nil for nothing.
+	Wrap func(net.Conn) net.Conn
+	// Timeout of a dial, a read and a write; 0 is the client library's own default.
+	Timeout time.Duration
+}
+
+// Stats is what a store says about itself. Counts are since its start and
+// include what the harness did; 0 where a kind of store has no such figure.
+type Stats struct {
+	// Known is false where the store keeps no statistics.
+	Known bool
+	// Incarnation changes with every start of the server.
+	Incarnation string
+	// Commands processed, for all clients.
+	Commands int64
+	// Evicted and Expired keys.
+	Evicted, Expired int64
+	// Forks to save data or to start a replica; Forking while one runs.
+	Forks   int64
+	Forking bool
+	// CPU time of the server in user and system mode.
+	CPU time.Duration
+	// Memory in bytes, as the server's allocator counts.
+	Memory int64
+}
+
+// Usage is what a scope holds.
+type Usage struct {
+	// Keys, and those among them that never expire; 0 for stores without keys.
+	Keys, WithoutTTL int64
+}
