@@ -40,14 +40,16 @@ type judge struct {
 	initial  int64
 	takes    []*Event // by call
 	gives    []*Event // by call
-	gaveBack bool
+	names    naming
 	rejected int64 // units of all rejections
 	wrongly  int64 // units of certain false rejects
 	overran  int64 // units that commits used beyond reservations
 
-	used    bounds
-	replies []int64
-	latest  []answer
+	used bounds
+	// Under rolling policies, what was asked for and what was answered.
+	asked, answered curve
+	replies         []int64
+	latest          []answer
 }
 
 func (j *judge) subject(events []Event) {
@@ -55,7 +57,7 @@ func (j *judge) subject(events []Event) {
 	j.id = events[0].Subject
 	j.initial = j.cfg.initial(j.id)
 	j.takes, j.gives = j.takes[:0], j.gives[:0]
-	j.rejected, j.wrongly, j.overran = 0, 0, 0
+	j.rejected, j.wrongly, j.overran, j.names = 0, 0, 0, naming{}
 	for i := range events {
 		e := &events[i]
 		if !e.wellFormed() {
@@ -68,13 +70,13 @@ func (j *judge) subject(events []Event) {
 			continue
 		}
 		j.takes = append(j.takes, e)
+		j.names.atEpoch = j.names.atEpoch || e.takenAtEpoch()
 		j.count(e)
 	}
 	j.out.Overrun += j.overran
 	if len(j.takes) == 0 {
 		return
 	}
-	j.gaveBack = len(j.gives) > 0
 	j.inFlight()
 	switch {
 	case j.cfg.Window.Kind.Tumbling():
@@ -123,7 +125,6 @@ func (j *judge) total(windows []WindowVerdict) {
 	leaked := false
 	for i := range windows {
 		w := &windows[i]
-		w.GaveBack = j.gaveBack
 		leaked = leaked || w.Leak > 0
 		v.LeakUnits += w.Leak
 		v.LeakWorst = max(v.LeakWorst, w.sure.leak)
@@ -145,8 +146,15 @@ func (j *judge) crossing(answered, leak int64) {
 	// A leak proves that more than the limit was answered, though some of it was
 	// asked for in the window before.
 	if answered > j.limit || leak > 0 {
-		j.out.Crossings++
-		j.out.CrossingLeaks = append(j.out.CrossingLeaks, leak)
+		j.crossed(leak)
+	}
+}
+
+func (j *judge) crossed(leak int64) {
+	j.out.Crossings++
+	j.out.CrossingLeaks = append(j.out.CrossingLeaks, leak)
+	if leak > 0 {
+		j.out.LeakWindows++
 	}
 }
 
@@ -170,6 +178,15 @@ func (j *judge) verdictOn(w *WindowVerdict, units int64, certain, possible bool)
 // answer is an admission by the moment of its reply.
 type answer struct {
 	reply, units int64
+}
+
+// freed is the first moment at which a give-back can have had its effect: not
+// before its take had.
+func (j *judge) freed(e *Event) int64 {
+	if j.names.named(e) {
+		return max(instant(e.Call), after(e.TakeReply))
+	}
+	return instant(e.Call)
 }
 
 // latestCovering counts the requests that hold the given number of units when
