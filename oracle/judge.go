@@ -10,11 +10,12 @@ import (
 // order and are not changed; it is fastest on those of [History.Events]. Each
 // subject is judged by itself.
 func Judge(cfg Config, events []Event) Verdict {
-	j := judge{cfg: cfg, limit: cfg.Limit, spans: spans{window: cfg.Window, epoch: cfg.Epoch}}
 	events = ordered(events)
+	var until int64
 	for i := range events {
-		j.until = max(j.until, events[i].Reply)
+		until = max(until, events[i].Reply)
 	}
+	j := newJudge(cfg, until)
 	for len(events) > 0 {
 		n := 1
 		for n < len(events) && events[n].Subject == events[0].Subject {
@@ -22,6 +23,19 @@ func Judge(cfg Config, events []Event) Verdict {
 		}
 		j.subject(events[:n])
 		events = events[n:]
+	}
+	return j.finish()
+}
+
+func newJudge(cfg Config, until int64) *judge {
+	j := &judge{cfg: cfg, limit: cfg.Limit, until: until, spans: spans{window: cfg.Window, epoch: cfg.Epoch}}
+	j.out.Linear = Linear{Decided: cfg.Window.Kind != quota.Rolling, Safe: true, Exact: true}
+	return j
+}
+
+func (j *judge) finish() Verdict {
+	if !j.out.Linear.Decided || j.out.Issued.Requests == 0 {
+		j.out.Linear = Linear{}
 	}
 	return j.out
 }

@@ -38,7 +38,7 @@ func TestPlantedLeak(t *testing.T) {
 	want := Verdict{
 		Issued: Count{20_000, 20_000}, Admitted: Count{10_007, 10_007}, Rejected: Count{9_993, 9_993},
 		LeakUnits: 7, LeakPossible: 7, LeakWorst: 7, LeakPossibleWorst: 7, LeakedRequests: 7, LeakSubjects: 1, Violations: 1,
-		Crossings: 100, LeakWindows: 1, OverOffered: 10_000, MaxInFlight: 1, MaxCost: 1, MaxOffered: 200,
+		Crossings: 100, LeakWindows: 1, OverOffered: 10_000, MaxInFlight: 1, MaxCost: 1, MaxOffered: 200, Linear: Linear{Decided: true},
 	}
 	if n := len(v.Windows); n != 100 {
 		t.Errorf("%d subject-windows", n)

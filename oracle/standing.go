@@ -33,7 +33,10 @@ func (j *judge) standing() {
 	j.out.Standing.Excursions += over.excursions
 	j.out.Standing.UnitSeconds += over.area / float64(time.Second)
 
-	j.falseRejects(&w)
+	if j.falseRejects(&w); w.GaveBack {
+		j.out.Linear = Linear{}
+	}
+	j.out.Linear.window(j.takes, j.limit, j.initial)
 	w.sure = sure{w.Leak, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
 	j.out.MaxOffered = max(j.out.MaxOffered, asked)
 	if w.GaveBack {

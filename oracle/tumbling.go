@@ -141,6 +141,10 @@ func (t *tumbling) bound() {
 	t.sweptRequests += t.answeredBy(t.here, over.at, over.peak)
 	w := &t.out.Windows[t.home]
 	w.LeakPossible = min(u.mayExceed(t.limit), admitted)
+	if w.Crossed || w.GaveBack {
+		t.out.Linear = Linear{}
+	}
+	t.out.Linear.window(t.here, t.limit, t.initial)
 	t.possibleSwept += w.LeakPossible
 	w.sure.leak = over.peak
 }

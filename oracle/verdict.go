@@ -75,6 +75,7 @@ type Verdict struct {
 	// subject-window.
 	FalseRejectWorst, FalseRejectPossibleWorst int64
 
+	Linear   Linear
 	Standing Standing
 	// Overrun is what commits used beyond their reservations, in units.
 	Overrun int64
