@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 )
 
 // Bits of the byte that begins an event.
@@ -111,11 +112,42 @@ func (c *codec) cut(b []byte, e *Event) []byte {
 	return b
 }
 
-func decodeEvents(b []byte, visit func(*Event) error) error {
+// extent is what a frame of events begins with: the subjects that it is about, so
+// that frames about others can be passed over.
+type extent struct{ low, high uint32 }
+
+var everySubject = extent{0, math.MaxUint32}
+
+func (x extent) append(b []byte) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(x.low)), uint64(x.high-x.low))
+}
+
+func (x *extent) widen(s uint32) { x.low, x.high = min(x.low, s), max(x.high, s) }
+
+// cutExtent returns what follows the extent.
+func cutExtent(b []byte) (x extent, rest []byte, err error) {
+	low, n := binary.Uvarint(b)
+	if n <= 0 || low > math.MaxUint32 {
+		return x, nil, errEvents
+	}
+	more, m := binary.Uvarint(b[n:])
+	if m <= 0 || more > math.MaxUint32-low {
+		return x, nil, errEvents
+	}
+	return extent{uint32(low), uint32(low + more)}, b[n+m:], nil
+}
+
+// decodeEvents visits the events of a frame, unless none is about the subjects
+// wanted.
+func decodeEvents(b []byte, want extent, visit func(*Event) error) error {
+	x, b, err := cutExtent(b)
+	if err != nil || x.low > want.high || x.high < want.low {
+		return err
+	}
 	var c codec
 	var e Event
 	for len(b) > 0 {
-		if b = c.cut(b, &e); b == nil {
+		if b = c.cut(b, &e); b == nil || e.Subject < x.low || e.Subject > x.high {
 			return errEvents
 		}
 		if err := visit(&e); err != nil {

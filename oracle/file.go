@@ -72,7 +72,7 @@ func (w *frameWriter) history(to io.Writer, h *History) error {
 			b.takes, b.gives = b.takes[:0], b.gives[:0]
 			return err
 		}
-		err := h.spill.each(func(e *Event) error {
+		err := h.spill.each(everySubject, func(e *Event) error {
 			if e.Kind == Take {
 				b.takes = append(b.takes, pack(e))
 			} else {
@@ -147,7 +147,8 @@ type File struct {
 	name    string
 	file    *os.File
 	index   *index
-	again   bool  // only the events are wanted
+	again   bool // only events of these subjects are wanted, all else was read
+	want    extent
 	longest int64 // nanoseconds of the longest operation
 }
 
@@ -158,7 +159,7 @@ func OpenHistory(name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &File{name: name, file: f, index: &index{groups: groupEvents}}
+	out := &File{name: name, file: f, index: &index{groups: groupEvents}, want: everySubject}
 	out.index.each = out.each
 	if err := out.read(f, out.index.add); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
@@ -196,12 +197,12 @@ func (f *File) Subjects() iter.Seq2[[]Event, error] {
 	return func(yield func([]Event, error) bool) { f.index.subjects(SubjectLimit, yield) }
 }
 
-func (f *File) each(visit func(*Event) error) error {
+func (f *File) each(want extent, visit func(*Event) error) error {
 	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	var failed error
-	again := File{name: f.name, again: true}
+	again := File{name: f.name, again: true, want: want}
 	err := again.read(f.file, func(e *Event) {
 		if failed == nil {
 			failed = visit(e)
@@ -263,7 +264,7 @@ func (f *File) frame(kind byte, payload []byte, visit func(*Event)) error {
 		}
 		return f.names(payload)
 	case frameEvents:
-		return decodeEvents(payload, func(e *Event) error {
+		return decodeEvents(payload, f.want, func(e *Event) error {
 			if e.Kind == Take {
 				f.Takes++
 			} else {
@@ -335,6 +336,9 @@ func (f *File) footer(b []byte, r *frameReader) error {
 	}
 	if n <= 0 || m <= 0 || len(b) != n+m+4 {
 		return errors.New("damaged: the footer has no valid form")
+	}
+	if f.again {
+		return nil
 	}
 	if int64(takes) != f.Takes || int64(gives) != f.GiveBacks {
 		return fmt.Errorf("damaged: %d events of %d", f.Takes+f.GiveBacks, takes+gives)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 )
 
 // Kinds of frames.
@@ -67,6 +68,11 @@ func (w *frameWriter) events(to io.Writer, b *block) error {
 	for takes := b.takes; len(takes) > 0; {
 		n := min(len(takes), lastChunk)
 		err := w.frame(to, frameEvents, func(buf []byte) []byte {
+			x := extent{low: math.MaxUint32}
+			for i := range takes[:n] {
+				x.widen(takes[i].subject)
+			}
+			buf = x.append(buf)
 			var c codec
 			for i := range takes[:n] {
 				e := takes[i].event()
@@ -82,6 +88,11 @@ func (w *frameWriter) events(to io.Writer, b *block) error {
 	for gives := b.gives; len(gives) > 0; {
 		n := min(len(gives), lastChunk)
 		err := w.frame(to, frameEvents, func(buf []byte) []byte {
+			x := extent{low: math.MaxUint32}
+			for i := range gives[:n] {
+				x.widen(gives[i].Subject)
+			}
+			buf = x.append(buf)
 			var c codec
 			for i := range gives[:n] {
 				buf = c.append(buf, &gives[i])

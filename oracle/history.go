@@ -255,11 +255,12 @@ func (h *History) memory() iter.Seq[block] {
 	}
 }
 
-// each visits every event, in no order.
-func (h *History) each(visit func(*Event) error) error {
+// each visits the events of the subjects wanted, in no order, and may visit
+// others.
+func (h *History) each(want extent, visit func(*Event) error) error {
 	h.seal()
 	if h.spill != nil {
-		if err := h.spill.each(visit); err != nil {
+		if err := h.spill.each(want, visit); err != nil {
 			return err
 		}
 	}
@@ -275,7 +276,7 @@ func (h *History) each(visit func(*Event) error) error {
 // was written to its directory is read back whole: use [History.Subjects] there.
 func (h *History) Events() ([]Event, error) {
 	out := make([]Event, 0, h.Len())
-	err := h.each(func(e *Event) error {
+	err := h.each(everySubject, func(e *Event) error {
 		out = append(out, *e)
 		return nil
 	})

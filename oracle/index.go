@@ -24,7 +24,7 @@ var errChanged = errors.New("the history has changed since it was opened")
 // subjects can be brought together in one pass over the events. Passes are many
 // where a history is long, but there are neither temporary files nor a merge.
 type index struct {
-	each   func(func(*Event) error) error
+	each   func(extent, func(*Event) error) error
 	dense  []uint32          // events by subject
 	far    map[uint32]uint32 // events of subjects with high numbers
 	order  []uint32          // those subjects
@@ -34,9 +34,9 @@ type index struct {
 	groups int64 // events in memory at a time, at least
 }
 
-func newIndex(each func(func(*Event) error) error) (*index, error) {
+func newIndex(each func(extent, func(*Event) error) error) (*index, error) {
 	x := &index{each: each, groups: groupEvents}
-	err := each(func(e *Event) error {
+	err := each(everySubject, func(e *Event) error {
 		x.add(e)
 		return nil
 	})
@@ -171,7 +171,8 @@ func (g *group) gather(x *index, first, last int, n int64) error {
 		g.next = append(g.next, sum)
 		sum += int(x.events(p))
 	}
-	return x.each(func(e *Event) error {
+	want := extent{x.subject(first), x.subject(last - 1)}
+	return x.each(want, func(e *Event) error {
 		p := x.at(e.Subject) - first
 		if p < 0 || p >= last-first {
 			return nil

@@ -92,7 +92,7 @@ func (h *History) Close() error {
 // reader reads the frames that were written whole.
 func (s *spill) reader() io.Reader { return io.NewSectionReader(s.file, 0, s.size) }
 
-func (s *spill) each(visit func(*Event) error) error {
+func (s *spill) each(want extent, visit func(*Event) error) error {
 	if s.file == nil {
 		return os.ErrClosed
 	}
@@ -103,7 +103,7 @@ func (s *spill) each(visit func(*Event) error) error {
 		case err == io.EOF:
 			return nil
 		case err == nil && kind == frameEvents:
-			err = decodeEvents(payload, visit)
+			err = decodeEvents(payload, want, visit)
 		}
 		if err != nil {
 			return fmt.Errorf("read back the history: %w", err)

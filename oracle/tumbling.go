@@ -51,7 +51,11 @@ type windowLeak struct {
 }
 
 func (j *judge) tumbling() {
-	t := tumbling{judge: j, takes: j.takes, gives: j.gives}
+	t := &j.windows
+	*t = tumbling{
+		judge: j, takes: j.takes, gives: j.gives,
+		here: t.here[:0], riders: t.riders[:0], due: t.due[:0], records: t.records[:0],
+	}
 	first := len(j.out.Windows)
 	for t.next() {
 		t.bound()

@@ -84,7 +84,7 @@ func TestAuditOraclesDisagree(t *testing.T) {
 	c.Admit(1)
 	cfg := oracle.Config{Limit: 5}
 	p := &pass{m: &measurement{cfg: &Config{}}, d: d, run: &results.Run{Audit: results.Audit{Valid: true}}}
-	d.history = oracle.NewHistory(1, 10)
+	d.history = oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Limit: 10})
 	v := oracle.Judge(cfg, nil)
 	p.auditCounts(&v, cfg)
 	if p.run.Audit.Valid || !hasReason(*p.run, "oracles-disagree") {

@@ -90,7 +90,7 @@ func BenchmarkDecision(b *testing.B) {
 		d := &drive{
 			tb: wallTime, instances: []strategies.Strategy{s}, stream: stream, policy: &policy, workers: instrumentWorkers,
 			requests: n, online: true, rec: newRecorder(instrumentWorkers),
-			history: oracle.NewHistory(instrumentWorkers, n), subjects: make([]subject, n/100),
+			history: oracle.NewHistory(oracle.HistoryOptions{Workers: instrumentWorkers, Limit: n}), subjects: make([]subject, n/100),
 		}
 		for i := range d.subjects {
 			d.subjects[i].name = quota.Subject(stream.Name(uint32(i)))

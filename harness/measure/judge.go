@@ -26,7 +26,10 @@ func (p *pass) judge(ctx context.Context) error {
 	if r.ElapsedNS > 0 {
 		r.ThroughputPerS = float64(r.Issued) / time.Duration(r.ElapsedNS).Seconds()
 	}
-	events := d.history.Events()
+	events, err := d.history.Events()
+	if err != nil {
+		return err
+	}
 	if err := p.latencies(events); err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	d := &drive{
 		tb: m.tb, instances: s.instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: requests, duration: int64(c.Duration), online: true, longCrossings: long,
-		history:  oracle.NewHistory(c.Workers, int64(c.HistoryLimit)),
+		history:  oracle.NewHistory(oracle.HistoryOptions{Workers: c.Workers, Limit: int64(c.HistoryLimit)}),
 		subjects: make([]subject, subjects),
 	}
 	for i := range d.subjects {

@@ -15,7 +15,7 @@ import (
 const maxErrorShare = 0.001
 
 // audit looks for reasons not to believe the run.
-func (p *pass) audit(v *oracle.Verdict) {
+func (p *pass) audit(v *oracle.Verdict, events []oracle.Event) {
 	r, d := &p.run, p.d
 	strike := func(code, strikes, format string, args ...any) {
 		r.Audit.Strike(code, strikes, fmt.Sprintf(format, args...))
@@ -37,7 +37,7 @@ func (p *pass) audit(v *oracle.Verdict) {
 	if d.inFlight > 0 {
 		strike("unfinished", results.StrikesCorrectness, "%d requests were not answered within %v of virtual time", d.inFlight, drain)
 	}
-	planned := p.planned(d.history.Events())
+	planned := p.planned(events)
 	if share := float64(r.Errors-d.prescribed-planned) / float64(max(r.Issued, 1)); share > maxErrorShare {
 		strike("errors", results.StrikesCorrectness, "%.2g %% of requests ended in an error, the first: %s", 100*share, r.FirstError)
 	}

@@ -60,7 +60,10 @@ func (p *pass) judge() error {
 	if err := p.latencies(); err != nil {
 		return err
 	}
-	events := d.history.Events()
+	events, err := d.history.Events()
+	if err != nil {
+		return err
+	}
 	cfg := oracle.Config{
 		Window: p.policy.Window, Limit: p.policy.Limit, Epoch: p.cfg.Start,
 		Initial: func(s uint32) int64 { return d.truth.subjects[s].initial },
@@ -72,7 +75,7 @@ func (p *pass) judge() error {
 		return err
 	}
 	p.costs()
-	p.audit(&v)
+	p.audit(&v, events)
 	return nil
 }
 

@@ -176,7 +176,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	c := p.cfg
 	d := &drive{
 		cfg: c, s: s, st: p.st, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
-		requests: math.MaxInt64, history: oracle.NewHistory(1, c.HistoryLimit), tiers: []quota.Tier{""}, hits: []int64{0},
+		requests: math.MaxInt64, history: oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Limit: c.HistoryLimit}), tiers: []quota.Tier{""}, hits: []int64{0},
 		response: results.NewHistogram(), service: results.NewHistogram(), settled: results.NewHistogram(),
 		parts: map[[2]uint8]*results.Histogram{},
 	}
