@@ -77,7 +77,7 @@ func NewHistory(o HistoryOptions) *History {
 		}
 	}
 	h := &History{o: o, workers: make([]recorder, o.Workers)}
-	h.slack = int64(o.Workers) * lastChunk
+	h.slack = 2 * int64(o.Workers) * lastChunk // one under way, and one more
 	h.changed.L = &h.mu
 	return h
 }
