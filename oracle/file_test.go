@@ -516,3 +516,27 @@ func FuzzOpenHistory(f *testing.F) {
 		}
 	})
 }
+
+// FuzzFrame: payloads with a right checksum and any contents.
+func FuzzFrame(f *testing.F) {
+	f.Add(byte(frameEvents), []byte{0, 3, 0, 2, 4, 2, 8, 1, 1})
+	f.Add(byte(frameNames), []byte{1, 1, 'a', 7, 0})
+	f.Add(byte(frameInitial), []byte{1, 1, 2, 9})
+	f.Add(byte(frameHeader), []byte(`{"policy":{"limit":3,"window":"fixed","length_ns":5,"location":"UTC"}}`))
+	f.Fuzz(func(t *testing.T, kind byte, payload []byte) {
+		out := File{want: everySubject}
+		n := 0
+		err := out.frame(kind, payload, func(*Event) { n++ })
+		if n > len(payload) || len(out.Header.Names)+len(out.Header.Initial) > len(payload) {
+			t.Errorf("%d events, %d names in %d bytes", n, len(out.Header.Names), len(payload))
+		}
+		if err != nil || kind != frameHeader {
+			return
+		}
+		if again, err := out.Header.encode(); err == nil {
+			if err := new(Header).decode(again); err != nil {
+				t.Errorf("%s: %v", again, err)
+			}
+		}
+	})
+}

@@ -139,7 +139,7 @@ func (h *History) grow(r *recorder) bool {
 func (h *History) put(b block) (kept, more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.total >= h.o.Limit || h.err != nil && h.kept >= 2*h.o.Memory {
+	if h.total >= h.o.Limit || h.err != nil && h.kept >= h.o.Memory+h.o.Memory/4 {
 		return false, false
 	}
 	if b.len() == 0 {
@@ -160,7 +160,7 @@ func (h *History) put(b block) (kept, more bool) {
 			h.startSpill()
 		}
 		h.changed.Broadcast()
-		for h.kept >= 2*h.o.Memory && h.err == nil && !h.sealed {
+		for h.kept >= h.o.Memory+h.o.Memory/4 && h.err == nil && !h.sealed {
 			h.changed.Wait()
 		}
 	}

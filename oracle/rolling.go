@@ -55,7 +55,9 @@ func (j *judge) rolling() {
 	j.out.Violations += int64(len(leaks))
 	w.sure = sure{worst, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
 	w.LeakPossible = max(worst, min(j.used.mayExceed(j.limit), w.Admitted))
-	j.out.LeakPossible += max(w.Leak, min(r.possible(present), w.Admitted))
+	if w.LeakPossible > 0 { // or nothing is ever over the limit
+		j.out.LeakPossible += max(w.Leak, min(r.possible(present), w.Admitted))
+	}
 	j.out.MaxOffered = max(j.out.MaxOffered, total)
 	if w.GaveBack {
 		j.out.OverOffered += j.overOffered(w.Leak)

@@ -69,7 +69,7 @@ func (h *History) write() {
 // seal stops the writer. Nothing may be appended any more.
 func (h *History) seal() {
 	h.mu.Lock()
-	h.sealed = true
+	h.sealed, h.spare = true, nil
 	h.changed.Broadcast()
 	s := h.spill
 	h.mu.Unlock()
