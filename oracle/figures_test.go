@@ -290,3 +290,54 @@ func TestWindowsAtTheirEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestEpochAtABoundary: initial units belong to the window that begins with the
+// epoch, and not to the one that ends with it.
+func TestEpochAtABoundary(t *testing.T) {
+	cfg := tumblingConfig(2, 2)
+	cfg.Epoch = cfg.Epoch.Add(-offset)
+	for _, c := range []struct{ at, leak int64 }{{-5, 0}, {0, 1}, {width - 2, 1}, {width, 0}} {
+		if v := Judge(cfg, []Event{one(0, c.at, 1, Admitted)}); v.LeakUnits != c.leak {
+			t.Errorf("a take at %d leaks %d, should leak %d", c.at, v.LeakUnits, c.leak)
+		}
+		want, _, err := Expect(cfg, 0, nil, Reading{c.at, c.at}, quota.CountsAdmitted)
+		if err != nil || want.Units.Lo != 2*c.leak || want.Units.Hi != 2*c.leak {
+			t.Errorf("a counter read at %d: %+v, %v", c.at, want, err)
+		}
+	}
+}
+
+// TestGiveBackAtABoundary: one that is called at the first moment of a window
+// belongs to it only if its take may have been charged to it.
+func TestGiveBackAtABoundary(t *testing.T) {
+	const second = width - offset // first moment of the second window
+	refund := func(call, takeCall, takeReply int64) Event {
+		return Event{Kind: Refund, Call: call, Reply: call, Units: 1, TakeCall: takeCall, TakeReply: takeReply}
+	}
+	take := func(call, reply int64) Event { return Event{Call: call, Reply: reply, Units: 1} }
+	later := one(0, second+3, 1, Admitted)
+	for _, c := range []struct {
+		name     string
+		events   []Event
+		leak     int64
+		gaveBack bool // of the second window
+		crossed  bool
+	}{
+		{"of the window before", []Event{take(0, 1), take(second, second), refund(second, 0, 1), later}, 1, false, false},
+		{"of a take at the first moment", []Event{take(second, second), refund(second+1, second, second), later}, 0, true, false},
+		{"of a take answered at the first moment", []Event{take(second-1, second), refund(second, second-1, second), take(second+1, second+1), later}, 1, true, true},
+		{"of a take answered at the last moment", []Event{take(second-1, second-1), take(second+1, second+1), refund(second+2, second-1, second-1), later}, 1, false, false},
+		{"called at the last moment of the window of its reply", []Event{
+			take(second-2, second), refund(second+width-1, second-2, second), take(second+1, second+1), take(second-2, second-2),
+		}, 0, true, true},
+		{"called at the first moment of the next", []Event{
+			take(second-2, second), refund(second+width, second-2, second), take(second+1, second+1), take(second-2, second-2),
+		}, 1, false, true},
+	} {
+		v := Judge(tumblingConfig(1, 0), c.events)
+		w := v.Windows[len(v.Windows)-1]
+		if v.LeakUnits != c.leak || w.GaveBack != c.gaveBack || w.Crossed != c.crossed {
+			t.Errorf("%s: leak %d, gave back %v, crossed %v: %+v", c.name, v.LeakUnits, w.GaveBack, w.Crossed, v.Windows)
+		}
+	}
+}

@@ -191,7 +191,7 @@ func TestGroups(t *testing.T) {
 // the run is told before.
 func TestSubjectTooLarge(t *testing.T) {
 	h := NewHistory(HistoryOptions{Workers: 1, Dir: t.TempDir(), Memory: 8192, SubjectLimit: 60_000})
-	defer h.Close()
+	defer func() { _ = h.Close() }()
 	early := 0
 	for i := range 70_000 {
 		if h.Full() {

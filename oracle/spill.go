@@ -100,7 +100,7 @@ func (s *spill) each(want extent, visit func(*Event) error) error {
 	for {
 		kind, payload, err := r.next()
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case err == nil && kind == frameEvents:
 			err = decodeEvents(payload, want, visit)
