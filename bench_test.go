@@ -56,8 +56,8 @@ func BenchmarkStrategies(b *testing.B) {
 					Strategies: []strategies.Selection{sel}, Workload: w, Policy: policyFor(b, w),
 					Rounds: 1, Seed: 1, Redis: redis, Postgres: postgres, NoReference: true, Closed: true,
 				}
-				if w.Subjects > maxSubjects {
-					cfg.Stream.Subjects = maxSubjects
+				if all, err := quota.Complete(w.Options, nil); err == nil && w.Takes("subjects") && all.Int("subjects") > maxSubjects {
+					cfg.Stream.Set("subjects", maxSubjects)
 				}
 				benchmark(b, cfg)
 			})

@@ -53,34 +53,6 @@ func (s *settings) plan() (measure.Config, error) {
 	return c, nil
 }
 
-// stream are the workload's own parameters.
-func (s *settings) stream() workloads.Params {
-	p := workloads.Params{
-		Subjects: s.subjects, Trace: s.trace, Speed: s.speed,
-		Popularity: s.popularity, Cost: s.cost, Fill: s.fill,
-	}
-	for name, share := range map[string]struct {
-		to   **float64
-		from *float64
-	}{
-		"over-quota":      {&p.OverQuota, &s.overQuota},
-		"fail-share":      {&p.FailShare, &s.failShare},
-		"abandon-share":   {&p.AbandonShare, &s.abandonShare},
-		"misjudged-share": {&p.MisjudgedShare, &s.misjudgedShare},
-	} {
-		if s.given(name) {
-			*share.to = share.from
-		}
-	}
-	if s.given("settle") {
-		p.Settle = &s.settle
-	}
-	if s.given("hold") {
-		p.Hold = &s.hold
-	}
-	return p
-}
-
 // planned are the outages that were asked for.
 func (s *settings) planned() (out []measure.Outage, err error) {
 	for _, text := range s.outages {
@@ -96,13 +68,8 @@ func (s *settings) planned() (out []measure.Outage, err error) {
 // expand follows what one setting implies for others. It counts where the other
 // one was not given in a place that ranks as high.
 func (s *settings) expand() {
-	if s.trace != "" && s.rank("trace") > s.rank("workload") {
-		for _, w := range workloads.All() {
-			if w.NeedsTrace {
-				s.workload = w.Name
-				break
-			}
-		}
+	if name, by := s.implied(); name != "" && s.rank(by) > s.rank("workload") {
+		s.workload = name
 	}
 	if !s.quick {
 		return
@@ -110,7 +77,8 @@ func (s *settings) expand() {
 	if s.rank("quick") > s.rank("rounds") {
 		s.rounds = quickRounds
 	}
-	if s.rank("quick") > s.rank("duration") && s.requests == 0 && s.trace == "" {
+	replayed, _ := s.implied()
+	if s.rank("quick") > s.rank("duration") && s.requests == 0 && replayed == "" {
 		s.duration = quickDuration
 	}
 }
@@ -161,7 +129,7 @@ func (s *settings) rehearse(c *measure.Config) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &file):
-		return s.wrong("trace", errors.New("cannot read "+s.trace+": "+file.Err.Error()))
+		return s.unreadable(file.Path, file.Err)
 	default:
 		return fail(ExitUsage, err)
 	}

@@ -37,7 +37,7 @@ type Env struct {
 	// where it is not. It may bound memory that is made for many, and nothing else.
 	Subjects int
 	// Options are complete: every option of the strategy's Meta has a value.
-	Options Options
+	Options quota.Options
 	// Wake asks for a round of the named job as soon as the clock in force
 	// allows. It never blocks.
 	Wake func(job string)

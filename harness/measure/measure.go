@@ -190,11 +190,9 @@ func (m *measurement) blank(sel strategies.Selection, round int, stream workload
 		Loop: results.ClosedLoop, Workers: c.Workers, Instances: c.Instances,
 		Subjects: workloads.Subjects(stream), Pool: c.Pool, Retries: c.ClientRetries,
 		Requests: c.Requests, DurationNS: int64(c.Duration), Speed: c.Stream.Speed,
-		Popularity: c.Stream.Popularity, Cost: c.Stream.Cost, Fill: c.Stream.Fill, OverQuota: c.Stream.OverQuota,
-		FailShare: c.Stream.FailShare, AbandonShare: c.Stream.AbandonShare, MisjudgedShare: c.Stream.MisjudgedShare,
-		SettleNS: figures.Nanos(c.Stream.Settle), HoldNS: figures.Nanos(c.Stream.Hold),
 		Stream: workloads.Fingerprint(stream, fingerprintOps(stream)),
 	}
+	figures.Given(&p, c.Stream.Options)
 	for _, o := range c.Outages {
 		p.Outages = append(p.Outages, o.String())
 	}

@@ -71,7 +71,9 @@ func TestAgreement(t *testing.T) {
 		cfg := config(t, list, "agent-api", "steady")
 		cfg.Policy.Limit, cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 50, requests, workers, true, -1
 		none := 0.0
-		cfg.Stream.Subjects, cfg.Stream.Popularity, cfg.Stream.OverQuota = int(requests/100), "uniform", &none
+		cfg.Stream.Set("subjects", int(requests/100))
+		cfg.Stream.Set("popularity", "uniform")
+		cfg.Stream.Set("over-quota", none)
 		cfg.Topology.Instances = 4
 		return cfg
 	}
@@ -138,7 +140,10 @@ func TestSettlementAgrees(t *testing.T) {
 		fail, abandon, settle, hold := 0.3, 0.2, time.Nanosecond, time.Duration(0)
 		cfg.Policy.Limit = 1 << 40 // which request is rejected depends on their order
 		cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 1_000, workers, true, -1
-		cfg.Stream.FailShare, cfg.Stream.AbandonShare, cfg.Stream.Settle, cfg.Stream.Hold = &fail, &abandon, &settle, &hold
+		cfg.Stream.Set("fail-share", fail)
+		cfg.Stream.Set("abandon-share", abandon)
+		cfg.Stream.Set("settle", settle)
+		cfg.Stream.Set("hold", hold)
 		real, simulated := &measured(t, server, cfg, 1)[0], &run(t, cfg).Runs[0]
 		sameCounts(t, real, simulated)
 		if a, b := real.Settlement, simulated.Settlement; a.Abandoned != b.Abandoned || b.Refunds == 0 || a.Refunds < b.Refunds*7/10 {

@@ -25,11 +25,9 @@ func (p *pass) blank() results.Run {
 		Label: p.sel.String(), Limit: c.Policy.Limit, Unit: c.Policy.Unit, Window: window,
 		Loop: results.ClosedLoop, Workers: c.Workers, Instances: c.Topology.total(),
 		Subjects: workloads.Subjects(p.stream), Requests: c.Requests, DurationNS: int64(c.Duration), Speed: c.Stream.Speed,
-		Popularity: c.Stream.Popularity, Cost: c.Stream.Cost, Fill: c.Stream.Fill, OverQuota: c.Stream.OverQuota,
-		FailShare: c.Stream.FailShare, AbandonShare: c.Stream.AbandonShare, MisjudgedShare: c.Stream.MisjudgedShare,
-		SettleNS: figures.Nanos(c.Stream.Settle), HoldNS: figures.Nanos(c.Stream.Hold),
 		Stream: workloads.Fingerprint(p.stream, n),
 	}
+	figures.Given(&params, c.Stream.Options)
 	for _, o := range c.Outages {
 		params.Outages = append(params.Outages, o.String())
 	}

@@ -154,7 +154,7 @@ func checkOptions(tb testing.TB, m *strategies.Meta, stores Stores) {
 			values = []string{o.Default}
 		}
 		for _, v := range values {
-			f := openWith(tb, m, stores, 1, strategies.Options{o.Name: v})
+			f := openWith(tb, m, stores, 1, quota.Options{o.Name: v})
 			b := f.book(withLimit(p, 5))
 			b.take(b.subject(0), 1)
 		}

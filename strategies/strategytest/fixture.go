@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -36,7 +37,7 @@ func open(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *f
 	return openWith(tb, meta, stores, instances, nil)
 }
 
-func openWith(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given strategies.Options) *fixture {
+func openWith(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options) *fixture {
 	tb.Helper()
 	sel, err := meta.Select(given)
 	if err != nil {

@@ -242,7 +242,7 @@ var mutants = []struct {
 		}
 	}},
 	{name: "an option value does not open", check: "options", meta: func(m *strategies.Meta) {
-		m.Options = []strategies.Option{{Name: "mode", Doc: "one that works, one that does not", Default: "good", Values: []string{"good", "bad"}}}
+		m.Options = []quota.Option{{Name: "mode", Doc: "one that works, one that does not", Default: "good", Values: []string{"good", "bad"}}}
 	}},
 	{name: "a doc with a full stop", check: "meta", meta: func(m *strategies.Meta) { m.Doc += "." }},
 	{name: "an excluded mode without a reason", check: "meta", meta: func(m *strategies.Meta) {

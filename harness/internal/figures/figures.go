@@ -4,9 +4,9 @@ package figures
 
 import (
 	"slices"
-	"time"
 
 	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -40,11 +40,24 @@ func median(v []int64) float64 {
 	return float64(s[(len(s)-1)/2]+s[len(s)/2]) / 2
 }
 
-// Nanos is an optional duration as a record holds it.
-func Nanos(d *time.Duration) *int64 {
-	if d == nil {
-		return nil
+// Given records the options that the workload was given.
+func Given(p *results.Params, o quota.Options) {
+	p.Popularity, p.Cost = o["popularity"], o["cost"]
+	if _, ok := o["fill"]; ok {
+		p.Fill = o.Float("fill")
 	}
-	n := int64(*d)
-	return &n
+	for name, to := range map[string]**float64{
+		"over-quota": &p.OverQuota, "fail-share": &p.FailShare, "abandon-share": &p.AbandonShare, "misjudged-share": &p.MisjudgedShare,
+	} {
+		if _, ok := o[name]; ok {
+			v := o.Float(name)
+			*to = &v
+		}
+	}
+	for name, to := range map[string]**int64{"settle": &p.SettleNS, "hold": &p.HoldNS} {
+		if _, ok := o[name]; ok {
+			v := int64(o.Duration(name))
+			*to = &v
+		}
+	}
 }
