@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -94,13 +93,13 @@ func (s *settings) choose(c *measure.Config) (err error) {
 	if c.Workload, err = workloads.Lookup(s.workload); err != nil {
 		return s.wrong("workload", err)
 	}
-	if c.Policy, err = quota.LookupPolicy(s.policy); err != nil {
+	if c.Policy, err = lookupPolicy(s.policy); err != nil {
 		return s.wrong("policy", err)
 	}
 	switch {
 	case s.given("limit"):
 		c.Policy.Limit = s.limit
-	case c.Workload.Crosses:
+	case c.Workload.Crosses && listed(c.Policy.Name): // an own policy says what it means
 		c.Policy.Limit = min(c.Policy.Limit, hotKeyLimit*largest(c.Policy.Costs))
 	}
 	return nil

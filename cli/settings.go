@@ -81,7 +81,7 @@ func (s *settings) load() []setting {
 		{name: "strategy", value: &list{p: &s.strategy}, complete: completeStrategies,
 			doc: "strategies, `a,b:option=value` or all; may be repeated"},
 		{name: "policy", value: &text{p: &s.policy}, complete: completePolicies,
-			doc: "policy to enforce (see quotabench list policies)"},
+			doc: "`policy` to enforce: a name (see quotabench list policies), a text such as \"5 attempts per rolling 15m\", or @file.yaml"},
 		{name: "workload", value: &text{p: &s.workload}, complete: completeWorkloads,
 			doc: "request stream (see quotabench list workloads)"},
 		{name: "limit", value: count(&s.limit, 1), computed: true,

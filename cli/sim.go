@@ -107,7 +107,7 @@ func simCommand() *cobra.Command {
 
 // inForce makes the settings say what was worked out, a preset's values included.
 func (s *simSettings) inForce(c *sim.Config) {
-	s.policy, s.workload, s.limit, s.arrivals = c.Policy.Name, c.Workload.Name, c.Policy.Limit, cmp.Or(c.Arrivals, s.arrivals)
+	s.workload, s.limit, s.arrivals = c.Workload.Name, c.Policy.Limit, cmp.Or(c.Arrivals, s.arrivals)
 	s.workers, s.rate, s.requests, s.duration = c.Workers, c.Rate, c.Requests, c.Duration
 	s.instances, s.speed = c.Topology.Instances, c.Stream.Speed
 	for name, v := range c.Stream.Options {

@@ -129,7 +129,7 @@ func TestParse(t *testing.T) {
 		{list: "write=literal", err: "follows no strategy"},
 		{list: "all,write=literal", err: "follows no strategy"},
 		{list: "all:write=literal", err: `unknown strategy "all"`},
-		{list: "unlimited:write=literal", err: `unlimited has no option "write": it has none`},
+		{list: "unlimited:write=literal", err: `unlimited: no option "write": it has none`},
 		{list: "three-tier:wrote=literal", err: "it has write, reset, pool, sync, multi, note"},
 		{list: "three-tier:write=never", err: `"never" is none of back, through, literal`},
 		{list: "three-tier:write", err: "not of the form name=value"},
