@@ -14,7 +14,7 @@ import (
 // that the strategy's [Meta] does not need are nil.
 type Env struct {
 	Clock quota.Clock
-	// Rand is seeded from the run's seed and the instance. It is not safe for
+	// Rand is seeded from the run's seed, the round and the instance. It is safe for
 	// concurrent use.
 	Rand *rand.Rand
 

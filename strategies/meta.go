@@ -92,7 +92,8 @@ type Meta struct {
 	// Kinds of windows it can serve.
 	Kinds []quota.Kind
 	// Serves narrows Kinds down: it returns why a policy cannot be served. nil
-	// serves all policies of Kinds.
+	// serves all policies of Kinds. A strategy that serves requests of one unit
+	// only refuses policies with other Costs.
 	Serves func(p *quota.Policy) error
 	Reset  Reset
 	// GivesBack is set where instances implement [Refunder], so that units can be
@@ -122,6 +123,15 @@ func (m *Meta) ServesPolicy(p *quota.Policy) error {
 		return m.Serves(p)
 	}
 	return nil
+}
+
+// ServesUnits reports whether the strategy can serve requests of so many units
+// under p: whether it serves the policy where these are its costs. A subject is
+// filled up in units that are served.
+func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
+	q := *p
+	q.Costs = []int64{units}
+	return m.ServesPolicy(&q) == nil
 }
 
 // NeedsStore reports whether the strategy has the need.

@@ -15,6 +15,7 @@ func (p *pass) guarantee(v, rolling *oracle.Verdict) []results.Clause {
 	params := quota.Params{
 		Limit: p.policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Instances: int64(p.m.cfg.Instances),
 		Offered: v.MaxOffered, SyncPeriod: p.s.jobs.achievedPeriod(),
+		Policy: p.policy, Options: p.s.sel.Options,
 	}
 	kind := p.policy.Window.Kind
 	out := []results.Clause{}

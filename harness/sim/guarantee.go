@@ -31,6 +31,7 @@ func (p *pass) rolling(cfg oracle.Config, events []oracle.Event, v *oracle.Verdi
 	params := quota.Params{
 		Limit: p.policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Instances: int64(p.cfg.Topology.total()),
 		Offered: v.MaxOffered, SyncPeriod: p.syncPeriod(), Skew: p.cfg.Topology.maxSkew(),
+		Policy: &p.policy, Options: p.sel.Options,
 	}
 	if params.Skew > 0 {
 		own := p.ownClocks(cfg, events)
