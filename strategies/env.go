@@ -2,12 +2,13 @@ package strategies
 
 import (
 	"context"
-	"github.com/quotabench/quotabench/quota"
 	"math/rand/v2"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
 )
 
 // Env is what one application instance of a strategy lives in. Fields for stores

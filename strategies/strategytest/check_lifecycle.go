@@ -3,12 +3,12 @@ package strategytest
 import (
 	"context"
 	"errors"
-	"github.com/quotabench/quotabench/quota"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 

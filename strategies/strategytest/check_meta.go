@@ -1,12 +1,12 @@
 package strategytest
 
 import (
-	"github.com/quotabench/quotabench/quota"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
