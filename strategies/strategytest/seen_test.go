@@ -139,3 +139,14 @@ func TestFromFuncConforms(t *testing.T) {
 	Run(t, inMemory(nil))
 	Run(t, counter(t, same, nil))
 }
+
+// TestFailures: the suite tells what is wrong without failing its caller.
+func TestFailures(t *testing.T) {
+	if got := Failures(t, inMemory(nil)); len(got) != 0 {
+		t.Errorf("a right strategy: %q", got)
+	}
+	got := strings.Join(Failures(t, refusing()), "\n")
+	if !strings.Contains(got, "sequential: ") || !strings.Contains(got, "making the limiter: no") {
+		t.Errorf("a strategy that never answers: %s", got)
+	}
+}
