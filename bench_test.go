@@ -110,9 +110,9 @@ func benchmark(b *testing.B, cfg measure.Config) {
 	}
 	n := float64(r.Issued)
 	b.ReportMetric(float64(r.ElapsedNS)/n, "ns/op")
-	b.ReportMetric(float64(r.Latency.P99), "p99-ns")
+	b.ReportMetric(float64(r.Service.P99), "p99-ns")
 	b.ReportMetric(float64(r.Leak.Units)/n, "leak-units/op")
-	b.ReportMetric(r.FalseRejects.Pct, "false-rejects-%")
+	b.ReportMetric(r.FalseRejects.PctOfValid, "false-rejects-%")
 	b.ReportMetric(r.Cost.Commands+r.Cost.SQL+r.Cost.ModelSQL, "cmds/op")
 	if r.Drift != nil {
 		b.ReportMetric(r.Drift.PctOfLimit, "drift-%")

@@ -21,9 +21,9 @@ import (
 func simFile(cfg sim.Config, report *sim.Report, skipped map[string]string) results.File {
 	f := results.File{
 		Schema: results.SchemaVersion, Kind: results.Simulated, Seed: cfg.Seed,
-		Stores: results.Stores{
-			Redis:    results.Store{Kind: "embedded", Detail: "table in memory"},
-			Postgres: results.Store{Kind: "model", Detail: "table in memory"},
+		Stores: map[string]results.Store{
+			"redis":    {Kind: "embedded", Detail: "table in memory"},
+			"postgres": {Kind: "model", Detail: "table in memory"},
 		},
 		Workload: workloadRecord(measure.Config{Workload: cfg.Workload, Stream: cfg.Stream, Policy: cfg.Policy}, report.Info),
 		Skipped:  []results.Skipped{}, Runs: report.Runs, Interrupted: report.Interrupted,

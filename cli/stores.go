@@ -67,7 +67,7 @@ func storeLine(i stores.Info) string {
 func (s *openedStores) file(ctx context.Context, cfg measure.Config, skipped map[string]string) results.File {
 	f := results.File{
 		Schema: results.SchemaVersion, Kind: results.Measured, Seed: cfg.Seed,
-		Stores:     results.Stores{Redis: storeRecord(s.redis.Info()), Postgres: storeRecord(s.postgres.Info())},
+		Stores:     map[string]results.Store{"redis": storeRecord(s.redis.Info()), "postgres": storeRecord(s.postgres.Info())},
 		Provenance: *provenance(ctx),
 		Workload:   results.Workload{Name: cfg.Workload.Name},
 		Skipped:    []results.Skipped{}, Runs: []results.Run{},

@@ -55,8 +55,8 @@ func (p *pass) auditCounts(v *oracle.Verdict, cfg oracle.Config) {
 			"workers counted %d issued, %d admitted, %d rejected, %d errors; the history holds %d, %d, %d, %d and %d malformed",
 			r.Issued, r.Admitted, r.Rejected, r.Errors, v.Issued.Requests, v.Admitted.Requests, v.Rejected.Requests, v.Failed.Requests, v.Malformed)
 	}
-	if want := r.Issued + d.lateness.unfinished; r.Latency.Samples != want {
-		p.strike("sample-mismatch", results.StrikesCorrectness, "%d latencies for %d requests", r.Latency.Samples, want)
+	if want := r.Issued + d.lateness.unfinished; r.Latency().Samples != want {
+		p.strike("sample-mismatch", results.StrikesCorrectness, "%d latencies for %d requests", r.Latency().Samples, want)
 	}
 	if err := oracle.Agree(*v, cfg, p.cells()); err != nil {
 		p.strike("oracles-disagree", results.StrikesCorrectness, "%v", err)
@@ -164,7 +164,7 @@ func (p *pass) auditStores() {
 // auditTimings asks whether the machine and the instrument left the timings alone.
 func (p *pass) auditTimings() {
 	r := p.run
-	if n := r.Latency.OutOfRange; n > 0 {
+	if n := r.Latency().OutOfRange; n > 0 {
 		p.strike("histogram-overflow", results.StrikesTimings, "%d latencies were beyond the histogram's range", n)
 	}
 	if s := p.steal.share(); s > maxSteal {
@@ -174,7 +174,7 @@ func (p *pass) auditTimings() {
 	if l == nil {
 		return
 	}
-	if limit := float64(r.Latency.P50) * maxPacerShare; float64(l.PacerP50) > limit {
+	if limit := float64(r.Latency().P50) * maxPacerShare; float64(l.PacerP50) > limit {
 		p.strike("pacer-late", results.StrikesResponse,
 			"requests were released %d µs late in the median, more than 5 %% of the median response: the response time does not count, the service time does", l.PacerP50/1000)
 	}

@@ -91,7 +91,7 @@ func (p *pass) settlement() error {
 	}
 	n := &p.d.settled
 	p.run.Settlement = &results.Settlement{
-		Commits: n.commits.Load(), Refunds: n.refunds.Load(), Abandoned: n.abandoned.Load(), Errors: n.failed.Load(), Latency: l,
+		Commits: n.commits.Load(), Refunds: n.refunds.Load(), Abandoned: n.abandoned.Load(), Errors: n.failed.Load(), Service: l,
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (p *pass) latencies(events []oracle.Event) error {
 	}
 	if !p.d.lateness.open {
 		p.stalls(&all, events)
-		p.run.Latency = all
+		p.run.Service = all
 		return nil
 	}
 	service, err := rec.latency(func(s *stripe) *[3 * maxTiers]*results.Histogram { return &s.service })
@@ -128,7 +128,7 @@ func (p *pass) latencies(events []oracle.Event) error {
 	// A stall delays the responses of all requests that were due meanwhile, so
 	// the response's tail stands on no more separate events than the service's.
 	all.StallsP99, all.StallsP999 = service.StallsP99, service.StallsP999
-	p.run.Latency, p.run.Service = all, &service
+	p.run.Response, p.run.Service = &all, service
 	l, wait := &p.d.lateness, rec.mergeOne(func(s *stripe) *results.Histogram { return s.wait })
 	p.run.Lateness = &results.Lateness{
 		PacerP50: l.pacer.Quantile(0.5), PacerP99: l.pacer.Quantile(0.99),
@@ -160,24 +160,13 @@ func (p *pass) stalls(l *results.Latency, events []oracle.Event) {
 // latency is the whole of one kind of histogram with its parts.
 func (r *recorder) latency(pick func(*stripe) *[3 * maxTiers]*results.Histogram) (results.Latency, error) {
 	m := r.merge(pick)
-	l, err := m.all.Latency()
-	if err != nil {
-		return l, err
-	}
+	var parts []results.Part
 	for out, name := range outcomes {
 		for tier := range uint8(maxTiers) {
-			h := m.parts[[2]uint8{uint8(out), tier}]
-			if h == nil {
-				continue
-			}
-			part, err := h.Latency()
-			if err != nil {
-				return l, err
-			}
-			l.Parts = append(l.Parts, results.LatencyPart{Outcome: name, Tier: r.tiers.name(tier), Latency: part})
+			parts = append(parts, results.Part{Outcome: name, Tier: r.tiers.name(tier), Histogram: m.parts[[2]uint8{uint8(out), tier}]})
 		}
 	}
-	return l, nil
+	return results.LatencyOf(parts)
 }
 
 // costs are per decision: what went over the connections in the pass, by the

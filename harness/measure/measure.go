@@ -155,7 +155,7 @@ func (m *measurement) checkRacyControl(runs []results.Run, selected []strategies
 			continue
 		}
 		for _, r := range runs {
-			if r.Params.Label == s.String() && r.Leak.Crossings > 0 && r.Leak.Units == 0 {
+			if r.Params.Label == s.String() && r.Leak.Trials > 0 && r.Leak.Units == 0 {
 				strikeZeroLeaks(runs, s.String())
 			}
 		}
@@ -190,10 +190,8 @@ func (m *measurement) blank(sel strategies.Selection, round int, stream workload
 		Loop: results.ClosedLoop, Workers: c.Workers, Instances: c.Instances,
 		Subjects: workloads.Subjects(stream), Pool: c.Pool, Retries: c.ClientRetries,
 		Requests: c.Requests, DurationNS: int64(c.Duration), Speed: c.Stream.Speed,
-		Popularity: c.Stream.Popularity, Cost: c.Stream.Cost, Fill: c.Stream.Fill, OverQuota: c.Stream.OverQuota,
-		FailShare: c.Stream.FailShare, AbandonShare: c.Stream.AbandonShare, MisjudgedShare: c.Stream.MisjudgedShare,
-		SettleNS: figures.Nanos(c.Stream.Settle), HoldNS: figures.Nanos(c.Stream.Hold),
-		Stream: workloads.Fingerprint(stream, fingerprintOps(stream)),
+		Workload: figures.Workload(c.Stream),
+		Stream:   workloads.Fingerprint(stream, fingerprintOps(stream)),
 	}
 	for _, o := range c.Outages {
 		p.Outages = append(p.Outages, o.String())

@@ -36,8 +36,9 @@ func headerLines(f results.File) []string {
 	for _, n := range f.Workload.Notes {
 		entry("", n)
 	}
-	entry("redis", storeText(f.Stores.Redis))
-	entry("postgres", storeText(f.Stores.Postgres))
+	for _, name := range f.StoreNames() {
+		entry(name, storeText(f.Stores[name]))
+	}
 	p := f.Provenance
 	host := ""
 	if p.Host.OS != "" {

@@ -4,7 +4,6 @@ package figures
 
 import (
 	"slices"
-	"time"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
@@ -15,19 +14,19 @@ import (
 func Correctness(r *results.Run, v *oracle.Verdict, limit int64) {
 	l := &r.Leak
 	l.Units, l.Possible = v.LeakUnits, v.LeakPossible
-	l.WorstUnits, l.Subjects, l.Violations = v.LeakWorst, v.LeakSubjects, v.Violations
-	l.Crossings, l.OverUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
+	l.WorstUnits, l.Subjects, l.LeakedTrials = v.LeakWorst, v.LeakSubjects, v.Violations
+	l.Trials, l.OverQuotaUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
 	if v.Crossings > 0 {
-		l.Pct = 100 * float64(v.LeakUnits) / (float64(limit) * float64(v.Crossings))
+		l.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(limit) * float64(v.Crossings))
 		l.MedianUnits = median(v.CrossingLeaks)
 	}
 	if v.OverOffered > 0 {
-		l.PctOfOver = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
+		l.PctOfOverQuota = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
 	}
 	f := &r.FalseRejects
 	f.Count, f.Possible, f.Units = v.FalseRejects, v.FalseRejectsPossible, v.FalseRejectUnits
 	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
-		f.Pct = 100 * float64(v.FalseRejects) / float64(n)
+		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
 	}
 	f.Explained = v.Explained()
 }
@@ -38,13 +37,4 @@ func median(v []int64) float64 {
 	}
 	s := slices.Sorted(slices.Values(v))
 	return float64(s[(len(s)-1)/2]+s[len(s)/2]) / 2
-}
-
-// Nanos is an optional duration as a record holds it.
-func Nanos(d *time.Duration) *int64 {
-	if d == nil {
-		return nil
-	}
-	n := int64(*d)
-	return &n
 }
