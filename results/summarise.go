@@ -3,7 +3,7 @@ package results
 import (
 	"slices"
 
-	"github.com/quotabench/quotabench/results/internal/format"
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // Summarise condenses runs into one summary per strategy and setting, in the

@@ -3,7 +3,7 @@ package results
 import (
 	"math"
 
-	"github.com/quotabench/quotabench/results/internal/format"
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // Summary is one strategy over all its rounds.

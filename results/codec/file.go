@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/atomicfile"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 )
 
 // Encode renders a file as it is stored: indented JSON that ends in a newline,

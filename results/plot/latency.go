@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 )
 
 // quantileLabels belong to the named quantiles.

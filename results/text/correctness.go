@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 

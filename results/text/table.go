@@ -6,8 +6,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
