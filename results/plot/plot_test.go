@@ -155,7 +155,7 @@ func TestPlotContents(t *testing.T) {
 		{"latency", Latency, measured, []string{"Latency by percentile", "percentile of requests", "service time", "99 %", "1 ms", "check-then-set", "exact", "redis: process 7.0.15"}},
 		{"latency open", Latency, open, []string{"response time from the intended start", "open loop, poisson at 5,000/s"}},
 		{"latency simulated", Latency, simulated, []string{"SIMULATED", "modelled service time"}},
-		{"leak", Leak, measured, []string{"Leak against latency", "leak, in % of the limit", "p99 service time", "0 %", "100 %", "leak promise VIOLATED", "promises nothing about leaks", "three-tier"}},
+		{"leak", Leak, measured, []string{"Leak against latency", "leak, in % of the limit", "p99 service time", "0 %", "100 %", "leak guarantee VIOLATED", "guarantees nothing about leaks", "three-tier"}},
 		{"leak simulated", Leak, simulated, []string{"SIMULATED", "modelled p99 service time"}},
 		{"leak odd", Leak, fixture.Cases()["odd"], []string{"(invalid)", "separate stalls"}},
 	} {

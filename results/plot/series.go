@@ -77,17 +77,17 @@ func seriesPanels(s *results.Series) []panel {
 	}
 	out := []panel{
 		// What subjects were given at the start would hide what happened since.
-		{"used by calls, " + s.Unit + " in the window", []line{{"all subjects", func(i int) float64 { return float64(x[i].Usage - x[i].Fill) }}}},
+		{"consumed by calls, " + s.Unit + " in the window", []line{{"all subjects", func(i int) float64 { return float64(x[i].Usage - x[i].Fill) }}}},
 		// One axis would hide a leak behind a thousand times as many false rejects.
-		{"leak so far, " + s.Unit, []line{{"certain leak", func(i int) float64 { return float64(x[i].Leak) }}}},
-		{"false rejects so far, requests", []line{{"certain ones", func(i int) float64 { return float64(x[i].FalseRejects) }}}},
+		{"leak so far, " + s.Unit, []line{{"confirmed", func(i int) float64 { return float64(x[i].Leak) }}}},
+		{"false rejects so far, requests", []line{{"confirmed", func(i int) float64 { return float64(x[i].FalseRejects) }}}},
 	}
 	if len(s.Tiers) > 0 {
 		out = append(out, panel{"decided by, % of the interval", hitLines(s)})
 	}
 	if len(s.Counters) > 0 {
 		out = append(out,
-			panel{"drift, " + s.Unit + " per tracked subject", counter(func(c *results.Counter) float64 { return float64(c.Size) / float64(max(1, c.Readings)) })},
+			panel{"drift, " + s.Unit + " per tracked subject, signed", counter(func(c *results.Counter) float64 { return float64(c.Drift) / float64(max(1, c.Readings)) })},
 			staleness(s, counter))
 	}
 	return out
