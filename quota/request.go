@@ -70,6 +70,10 @@ type Reading struct {
 	// Known is false where the tier has no record of the subject, which is not
 	// the same as a record of 0.
 	Known bool
+	// PerInstance is set where the record is this instance's alone and each instance
+	// keeps its own: then the readings of all instances add up to what the tier
+	// believes. Elsewhere every instance reads the same record.
+	PerInstance bool
 	// Atomic readings of one call with the same non-zero value were read in one
 	// atomic command and may be compared with each other.
 	Atomic int
