@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -41,6 +42,9 @@ type Plan struct {
 	Instances int
 	// Outages take stores away in mid-run. They need a Duration.
 	Outages []Outage
+	// Stores are the open stores of the run, by name. A strategy that needs a
+	// database of record uses its model where there is no "postgres".
+	Stores *stores.Set
 	// HistoryLimit is the most events of one run. A run that comes close to it ends
 	// early and says so. Default [DefaultHistoryLimit].
 	HistoryLimit int64

@@ -75,3 +75,19 @@ func (j *Judging) Subject(e []Event) { j.all = append(j.all, e...) }
 
 // Verdict is a stand-in.
 func (j *Judging) Verdict() Verdict { return Judge(j.cfg, j.all) }
+
+// HistoryOptions is a stand-in.
+type HistoryOptions struct {
+	Workers int
+	Limit   int64
+	Dir     string
+}
+
+// Full is a stand-in.
+func (h *History) Full() bool { return false }
+
+// Close is a stand-in.
+func (h *History) Close() error { return nil }
+
+// NewHistory is a stand-in.
+func NewHistory(o HistoryOptions) (*History, error) { return newHistory(o.Workers, o.Limit), nil }

@@ -157,7 +157,7 @@ func bareLoop(b *testing.B, redis *stores.Redis, d time.Duration) float64 {
 	const prefix = "quotabench:bare-loop:"
 	ctx := b.Context()
 	c := redis.Client(stores.ClientOptions{PoolSize: instrumentWorkers, Meter: new(stores.Meter)})
-	defer c.Close()                                      //nolint:errcheck // nothing was written that matters
+	defer c.Close()                                            //nolint:errcheck // nothing was written that matters
 	defer redis.WipePrefix(context.WithoutCancel(ctx), prefix) //nolint:errcheck // the test's server ends soon
 	keys := make([]string, 4096)
 	pipe := c.Pipeline()

@@ -167,7 +167,7 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 		})
 	}
 	if out == oracle.Admitted && op.Fate != workloads.FateNone {
-		k.plan(op, dec, c)
+		k.plan(op, dec, c, call, reply)
 	}
 	return call, reply, out, tier
 }
