@@ -12,9 +12,10 @@ type Key struct {
 	// Deadline in milliseconds since 1970, 0 for none.
 	Deadline int64
 	// Content is a string's value, a hash's fields each with its value after it,
-	// or a set's members; the last two sorted, whatever order they came in.
+	// a set's members, or a sorted set's members each with its score after it.
+	// Fields and the members of sets are sorted, those of sorted sets in their order.
 	Content []string
-	// Set is set for sets, whose members are names and never counts.
+	// Set is true for sets and sorted sets, whose members are names and never counts.
 	Set bool
 }
 
@@ -61,13 +62,17 @@ func (t *Table) Keys(buf []Key) []Key {
 		n := len(buf)
 		buf = slices.Grow(buf, 1)[:n+1]
 		k := &buf[n]
-		*k = Key{Name: e.key, Deadline: e.deadline, Content: k.Content[:0], Set: e.kind == kindSet}
+		*k = Key{Name: e.key, Deadline: e.deadline, Content: k.Content[:0], Set: e.kind == kindSet || e.kind == kindZset}
 		switch e.kind {
 		case kindString:
 			k.Content = append(k.Content, e.text.String())
 		case kindSet:
 			k.Content = append(k.Content, e.members.keys...)
 			slices.Sort(k.Content)
+		case kindZset:
+			for _, s := range e.sorted.order {
+				k.Content = append(k.Content, s.member, scoreText(s.score))
+			}
 		case kindHash:
 			fields := slices.Sorted(slices.Values(e.fields.keys))
 			for _, f := range fields {

@@ -150,6 +150,8 @@ func (t *Table) argument(a any) (string, bool) {
 		return strconv.FormatUint(v, 10), true
 	case []byte:
 		return string(v), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
 	case bool:
 		if v {
 			return "1", true

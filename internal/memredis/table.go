@@ -82,9 +82,10 @@ const (
 	kindString kind = iota
 	kindHash
 	kindSet
+	kindZset
 )
 
-func (k kind) String() string { return [...]string{"string", "hash", "set"}[k] }
+func (k kind) String() string { return [...]string{"string", "hash", "set", "zset"}[k] }
 
 // entry is one key.
 type entry struct {
@@ -93,6 +94,7 @@ type entry struct {
 	text     value
 	fields   dict[value]
 	members  dict[struct{}]
+	sorted   zset
 	deadline int64 // milliseconds since 1970, 0 for none
 	queued   int64 // when the deadline's queue will look at the key, 0 for never
 	removed  bool
