@@ -123,7 +123,7 @@ func miniShown(name string, v any, err error) string {
 	if name == "smembers" {
 		slices.Sort(parts)
 	}
-	if name == "eval" && len(parts)%2 == 0 && len(parts) > 2 {
+	if (name == "eval" || name == "hgetall") && len(parts)%2 == 0 && len(parts) > 2 {
 		pairs := []string{}
 		for i := 0; i+1 < len(parts); i += 2 {
 			pairs = append(pairs, parts[i]+"="+parts[i+1])
@@ -187,6 +187,7 @@ func aged(cmds [][]any, want, got []string) bool {
 func differential(t testing.TB) (*redis.Client, *memredis.Mini, string) {
 	real := storetest.Redis(t)
 	o := *real.Admin().Options()
+	o.Protocol = 2
 	c := redis.NewClient(&o)
 	ours, err := memredis.NewMini()
 	if err != nil {
