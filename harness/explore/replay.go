@@ -47,17 +47,14 @@ func Replay(ctx context.Context, token string, server *stores.Redis) (*Replayed,
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	mem, err := newEmbedded(start)
+	var normal *normal
+	here, err := explored(sel, cfg, func(w *world) (r *Replayed, err error) {
+		if normal, err = w.baseline(); err != nil {
+			return nil, err
+		}
+		return w.replay(path, t.Property, normal)
+	})
 	if err != nil {
-		return nil, err
-	}
-	w := newWorld(sel, cfg, mem, start)
-	normal, err := w.baseline()
-	var here *Replayed
-	if err == nil {
-		here, err = w.replay(path, t.Property, normal)
-	}
-	if err := errors.Join(err, mem.close()); err != nil {
 		return nil, err
 	}
 	if server == nil {
