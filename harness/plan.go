@@ -40,6 +40,10 @@ type Plan struct {
 	// Instances of the application that share the stores; in a simulation with
 	// regions, in each region. Default 1.
 	Instances int
+	// Life is how long a request that settles can be completed after its admission,
+	// e.g. the life of a pre-signed URL. From then on nobody holds the units of one
+	// that was abandoned. Default [DefaultLife].
+	Life time.Duration
 	// Outages take stores away in mid-run. They need a Duration.
 	Outages []Outage
 	// Stores are the open stores of the run, by name. A strategy that needs a
@@ -57,6 +61,9 @@ type Plan struct {
 // about ten minutes of a fast strategy on a real Redis.
 const DefaultHistoryLimit = 1 << 27
 
+// DefaultLife is the life of a pre-signed URL where nothing else is said.
+const DefaultLife = 15 * time.Minute
+
 // MaxInstances is how many instances an event of the oracle can tell apart.
 const MaxInstances = 255
 
@@ -72,6 +79,9 @@ func (p *Plan) Complete(maxWorkers int) error {
 	if p.HistoryLimit == 0 {
 		p.HistoryLimit = DefaultHistoryLimit
 	}
+	if p.Life == 0 {
+		p.Life = DefaultLife
+	}
 	switch {
 	case len(p.Strategies) == 0:
 		return errors.New("no strategy to run")
@@ -83,8 +93,8 @@ func (p *Plan) Complete(maxWorkers int) error {
 		return fmt.Errorf("%d workers: give 1 to %d", p.Workers, maxWorkers)
 	case p.Instances < 1 || p.Instances > MaxInstances:
 		return fmt.Errorf("%d instances: give 1 to %d", p.Instances, MaxInstances)
-	case p.Requests < 0 || p.Duration < 0 || p.Rate < 0 || p.HistoryLimit < 0:
-		return errors.New("requests, duration, rate and the length of a history cannot be negative")
+	case p.Requests < 0 || p.Duration < 0 || p.Rate < 0 || p.HistoryLimit < 0 || p.Life < 0:
+		return errors.New("requests, duration, rate, life and the length of a history cannot be negative")
 	case p.Arrivals != "" && p.Arrivals != poisson && p.Arrivals != constant:
 		return fmt.Errorf("arrivals %q: one of poisson, constant", p.Arrivals)
 	case p.Stream.Speed > maxSpeed:

@@ -31,6 +31,10 @@ type Request struct {
 	// refund, or in nothing if the caller is gone by then. Strategies that charge
 	// after the work may wait for that.
 	Settles bool
+	// Life is how long the work of a request that settles may take, such as the life
+	// of a pre-signed URL. What is neither committed nor refunded by then never will
+	// be, and nobody holds its units any more. 0 is unlimited.
+	Life time.Duration
 }
 
 // Decision is a strategy's answer.

@@ -34,6 +34,8 @@ type drive struct {
 	// begins is told the moment at which the pass begins, before anything that
 	// depends on it; nil for nobody.
 	begins func(time.Time)
+	// life is how long an admitted request that settles can be completed.
+	life time.Duration
 	// firstID is added to request indices, so that IDs are unique among passes.
 	firstID uint64
 

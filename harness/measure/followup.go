@@ -66,11 +66,13 @@ type settlement struct{ commits, refunds, abandoned, failed atomic.Int64 }
 // plan notes what the caller will do about a request that was admitted. One that
 // is abandoned ends by itself, when its time to be completed is over.
 func (k *worker) plan(op *workloads.Op, dec quota.Decision, c *windowCell, call, reply int64) {
+	wait := op.Settle
 	if op.Fate == workloads.FateAbandon {
 		k.d.settled.abandoned.Add(1)
+		wait = k.d.life
 	}
 	k.agenda.add(followUp{
-		due: k.t.last + int64(op.Settle), reservation: dec.Reservation, subject: op.Subject, cell: c,
+		due: k.t.last + int64(wait), reservation: dec.Reservation, subject: op.Subject, cell: c,
 		fate: op.Fate, units: op.Units, actual: op.Actual, hold: int64(op.Hold),
 		takeCall: call - k.d.epoch, takeReply: reply - k.d.epoch,
 	})
@@ -93,9 +95,10 @@ func (k *worker) expire(f followUp) {
 		f.cell.GiveBack(f.units)
 	}
 	if k.d.history != nil {
-		at := f.due - k.d.epoch
+		// The life began at some moment of the take.
+		reply := f.due - k.d.epoch
 		k.d.history.Append(k.id, oracle.Event{
-			Call: at, Reply: at, Units: f.units, Subject: f.subject, Kind: oracle.Expire, Instance: k.instance,
+			Call: reply - (f.takeReply - f.takeCall), Reply: reply, Units: f.units, Subject: f.subject, Kind: oracle.Expire, Instance: k.instance,
 			TakeCall: f.takeCall, TakeReply: f.takeReply,
 		})
 	}

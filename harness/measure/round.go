@@ -99,7 +99,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	d := &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: requests, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
-		history: history, subjects: make([]subject, subjects),
+		history: history, subjects: make([]subject, subjects), life: c.Life,
 	}
 	for i := range d.subjects {
 		d.subjects[i].name = quota.Subject(stream.Name(uint32(i)))
