@@ -219,30 +219,37 @@ func (j *judgement) ownClocks() (*oracle.Verdict, error) {
 	if skew == 0 {
 		return j.verdict, nil
 	}
-	judge := oracle.NewJudge(j.cfg)
-	var shifted []oracle.Event
-	for events, err := range j.History.Subjects() {
-		if err != nil {
-			return nil, fmt.Errorf("read the history: %w", err)
-		}
-		shifted = append(shifted[:0], events...)
-		for i := range shifted {
-			e := &shifted[i]
-			if int(e.Instance) >= len(j.Skews) {
-				continue
-			}
-			by := int64(j.Skews[e.Instance])
-			e.Call, e.Reply = e.Call+by, e.Reply+by
-			if e.Kind != oracle.Take {
-				e.TakeCall, e.TakeReply = e.TakeCall+by, e.TakeReply+by
-			}
-		}
-		judge.Subject(shifted)
+	own, err := oracle.JudgeSubjects(j.cfg, j.run.ElapsedNS, j.shifted())
+	if err != nil {
+		return nil, fmt.Errorf("judge the history by the instances' clocks: %w", err)
 	}
-	own := judge.Verdict()
 	j.note("clocks-differ", fmt.Sprintf("instances' clocks differ by up to %v: by their own clocks, %d units leaked and %d requests were rejected wrongly",
 		skew, own.LeakUnits, own.FalseRejects))
 	return &own, nil
+}
+
+// shifted are the subjects' events as the clocks of their instances showed them.
+func (j *judgement) shifted() iter.Seq2[[]oracle.Event, error] {
+	return func(yield func([]oracle.Event, error) bool) {
+		var out []oracle.Event
+		for events, err := range j.History.Subjects() {
+			out = append(out[:0], events...)
+			for i := range out {
+				e := &out[i]
+				if int(e.Instance) >= len(j.Skews) {
+					continue
+				}
+				by := int64(j.Skews[e.Instance])
+				e.Call, e.Reply = e.Call+by, e.Reply+by
+				if e.Kind != oracle.Take {
+					e.TakeCall, e.TakeReply = e.TakeCall+by, e.TakeReply+by
+				}
+			}
+			if !yield(out, err) {
+				return
+			}
+		}
+	}
 }
 
 // skew is the largest difference between two instances' clocks.

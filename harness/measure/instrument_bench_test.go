@@ -312,10 +312,7 @@ func BenchmarkPacer(b *testing.B) {
 }
 
 func instrumentHistory(b *testing.B, events int64) *oracle.History {
-	h, err := oracle.NewHistory(oracle.HistoryOptions{Workers: instrumentWorkers, Limit: events, Dir: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	h := oracle.NewHistory(oracle.HistoryOptions{Workers: instrumentWorkers, Limit: events, Dir: b.TempDir()})
 	b.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			b.Error(err)

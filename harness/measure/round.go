@@ -92,10 +92,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	c := m.cfg
 	requests, subjects := c.Size(stream, rate)
 	per := workloads.OpsPerCrossing(stream)
-	history, err := oracle.NewHistory(oracle.HistoryOptions{Workers: c.Workers, Limit: c.HistoryLimit, Dir: c.HistoryDir})
-	if err != nil {
-		return nil, err
-	}
+	history := oracle.NewHistory(oracle.HistoryOptions{Workers: c.Workers, Limit: c.HistoryLimit, Dir: c.HistoryDir})
 	d := &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: requests, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),

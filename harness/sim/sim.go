@@ -169,10 +169,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 
 func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	c := p.cfg
-	history, err := oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Limit: c.HistoryLimit, Dir: c.HistoryDir})
-	if err != nil {
-		return err
-	}
+	history := oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Limit: c.HistoryLimit, Dir: c.HistoryDir})
 	d := &drive{
 		cfg: c, s: s, st: p.st, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
 		requests: math.MaxInt64, history: history, placement: seed.Stream(c.Seed, seed.Placement), tiers: []quota.Tier{""}, hits: []int64{0},
@@ -181,6 +178,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	}
 	p.d = d
 	d.stop = func() bool { return ctx.Err() != nil || p.st.unknown() != "" || d.history.Full() }
+	var err error
 	if d.arrivals, err = p.arrivals(); err != nil {
 		return err
 	}
