@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	f := readResults(t)
-	if len(f.Runs) != 2 || f.Interrupted || f.Seed != 1 || f.Stores.Redis.Kind != "embedded" {
+	if len(f.Runs) != 2 || f.Interrupted || f.Seed != 1 || f.Stores["redis"].Kind != "embedded" {
 		t.Errorf("%d runs, %+v", len(f.Runs), f)
 	}
 	for _, r := range f.Runs {
@@ -73,7 +73,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, name := range []string{"latency", "leakage"} {
 		// So short a run may have no p99 to plot; then it says so.
-		why := strings.Contains(o.stderr, "no "+name+" plot: ")
+		why := strings.Contains(o.stderr, "not drawn: "+name+".svg")
 		for _, ext := range []string{".svg", ".png"} {
 			if fi, err := os.Stat(filepath.Join("out", name+ext)); (err != nil || fi.Size() == 0) && !why {
 				t.Errorf("%s%s: %v: %s", name, ext, err, o.stderr)

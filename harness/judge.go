@@ -136,18 +136,18 @@ type judgement struct {
 func (j *judgement) correctness() {
 	v, l, f := j.verdict, &j.run.Leak, &j.run.FalseRejects
 	l.Units, l.Possible = v.LeakUnits, v.LeakPossible
-	l.WorstUnits, l.Subjects, l.Violations = v.LeakWorst, v.LeakSubjects, v.Violations
-	l.Crossings, l.OverUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
+	l.WorstUnits, l.Subjects, l.LeakedTrials = v.LeakWorst, v.LeakSubjects, v.Violations
+	l.Trials, l.OverQuotaUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
 	if v.Crossings > 0 {
-		l.Pct = 100 * float64(v.LeakUnits) / (float64(j.cfg.Limit) * float64(v.Crossings))
+		l.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(j.cfg.Limit) * float64(v.Crossings))
 		l.MedianUnits = median(v.CrossingLeaks)
 	}
 	if v.OverOffered > 0 {
-		l.PctOfOver = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
+		l.PctOfOverQuota = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
 	}
 	f.Count, f.Possible, f.Units = v.FalseRejects, v.FalseRejectsPossible, v.FalseRejectUnits
 	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
-		f.Pct = 100 * float64(v.FalseRejects) / float64(n)
+		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
 	}
 	f.Explained = v.Explained()
 }

@@ -162,10 +162,8 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		Label: sel.String(), Limit: p.Policy.Limit, Unit: p.Policy.Unit, Window: windowText(p.Policy.Window),
 		Loop: results.ClosedLoop, Workers: p.Workers, Instances: p.Instances,
 		Subjects: workloads.Subjects(stream), Requests: p.Requests, DurationNS: int64(p.Duration), Speed: p.Stream.Speed,
-		Popularity: p.Stream.Popularity, Cost: p.Stream.Cost, Fill: p.Stream.Fill, OverQuota: p.Stream.OverQuota,
-		FailShare: p.Stream.FailShare, AbandonShare: p.Stream.AbandonShare, MisjudgedShare: p.Stream.MisjudgedShare,
-		SettleNS: nanos(p.Stream.Settle), HoldNS: nanos(p.Stream.Hold),
-		Stream: workloads.Fingerprint(stream, fingerprintOps(stream)),
+		Workload: given(p.Stream),
+		Stream:   workloads.Fingerprint(stream, fingerprintOps(stream)),
 	}
 	for _, o := range p.Outages {
 		params.Outages = append(params.Outages, o.String())
@@ -195,12 +193,4 @@ func fingerprintOps(s workloads.Stream) int64 {
 		return min(n, most)
 	}
 	return most
-}
-
-func nanos(d *time.Duration) *int64 {
-	if d == nil {
-		return nil
-	}
-	n := int64(*d)
-	return &n
 }

@@ -43,8 +43,8 @@ func sortForShow(s []Summary) {
 		if d := rank(&a) - rank(&b); d != 0 {
 			return d
 		}
-		if a.Leak.Pct != b.Leak.Pct {
-			if a.Leak.Pct < b.Leak.Pct {
+		if a.Leak.PctOfLimit != b.Leak.PctOfLimit {
+			if a.Leak.PctOfLimit < b.Leak.PctOfLimit {
 				return -1
 			}
 			return 1
@@ -64,7 +64,7 @@ const FormBaseline = "baseline"
 func faster(a, b *Summary) int {
 	x, y := b.Throughput.Value, a.Throughput.Value
 	if a.Params.Loop == OpenLoop {
-		x, y = a.Latency.P99.Value, b.Latency.P99.Value
+		x, y = a.Latency().P99.Value, b.Latency().P99.Value
 	}
 	switch {
 	case x < y:

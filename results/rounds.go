@@ -8,15 +8,17 @@ import (
 // Figure is a quantity measured once per round.
 type Figure struct {
 	// Value is the median over rounds.
-	Value float64
+	Value float64 `json:"value"`
 	// Lo and Hi are order statistics of the rounds: a confidence interval of the
 	// median where Coverage is not 0, else the smallest and the largest round.
-	Lo, Hi float64
+	Lo float64 `json:"lo"`
+	// Hi is the upper end.
+	Hi float64 `json:"hi"`
 	// Coverage is the interval's confidence, at least 0.95, or 0 where there are
 	// fewer than 6 rounds and nothing can be said.
-	Coverage float64
+	Coverage float64 `json:"coverage"`
 	// Rounds that the figure was computed from; 0 means that there is no figure.
-	Rounds int
+	Rounds int `json:"rounds"`
 }
 
 // targetCoverage is what a confidence interval has to reach. Six rounds are the
@@ -70,7 +72,7 @@ func median(v []float64) float64 {
 type Percentile struct {
 	Figure
 	// Status says whether the point may be shown.
-	Status Status
+	Status Status `json:"status" jsonschema:"enum=per round,enum=merged,enum=event-driven,enum=too few samples,enum=no samples"`
 }
 
 // Status of a percentile.

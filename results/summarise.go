@@ -3,7 +3,7 @@ package results
 import (
 	"slices"
 
-	"github.com/quotabench/quotabench/results/internal/format"
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // Summarise condenses runs into one summary per strategy and setting, in the
@@ -90,6 +90,7 @@ func (s *Summary) correctness(runs []*Run) {
 		s.Rejected += r.Rejected
 		s.Errors += r.Errors
 		s.Degraded += r.Degraded
+		s.FoldedTiers += r.FoldedTiers
 		if s.FirstError == "" {
 			s.FirstError = r.FirstError
 		}
@@ -97,12 +98,12 @@ func (s *Summary) correctness(runs []*Run) {
 		l.Possible += r.Leak.Possible
 		l.WorstUnits = max(l.WorstUnits, r.Leak.WorstUnits)
 		l.Subjects += r.Leak.Subjects
-		l.Violations += r.Leak.Violations
-		l.Crossings += r.Leak.Crossings
-		l.OverUnits += r.Leak.OverUnits
+		l.LeakedTrials += r.Leak.LeakedTrials
+		l.Trials += r.Leak.Trials
+		l.OverQuotaUnits += r.Leak.OverQuotaUnits
 		l.Requests += r.Leak.Requests
 		medians = append(medians, r.Leak.MedianUnits)
-		leakPct, overPct = max(leakPct, r.Leak.Pct), max(overPct, r.Leak.PctOfOver)
+		leakPct, overPct = max(leakPct, r.Leak.PctOfLimit), max(overPct, r.Leak.PctOfOverQuota)
 
 		fr.Count += r.FalseRejects.Count
 		if r.FalseRejects.Explained {
@@ -119,14 +120,14 @@ func (s *Summary) correctness(runs []*Run) {
 	slices.Sort(medians)
 	l.MedianUnits = median(medians)
 	// Where a denominator was not recorded the worst round speaks for all.
-	l.Pct, l.PctOfOver = leakPct, overPct
-	if base := float64(s.Params.Limit) * float64(l.Crossings); base > 0 {
-		l.Pct, l.PossiblePct = Percent(float64(l.Units), base), Percent(float64(l.Possible), base)
+	l.PctOfLimit, l.PctOfOverQuota = leakPct, overPct
+	if base := float64(s.Params.Limit) * float64(l.Trials); base > 0 {
+		l.PctOfLimit, l.PossiblePctOfLimit = Percent(float64(l.Units), base), Percent(float64(l.Possible), base)
 	}
-	if l.OverUnits > 0 {
-		l.PctOfOver = Percent(l.Units, l.OverUnits)
+	if l.OverQuotaUnits > 0 {
+		l.PctOfOverQuota = Percent(l.Units, l.OverQuotaUnits)
 	}
-	fr.Pct = Percent(fr.Count, fr.Count+s.Admitted-l.Requests)
+	fr.PctOfValid = Percent(fr.Count, fr.Count+s.Admitted-l.Requests)
 	s.settlement(runs)
 	s.Verdict = overall(s.Guarantee)
 	s.LeakVerdict = overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(c Clause) bool { return c.Property != LeakProperty }))
@@ -166,10 +167,10 @@ func (s *Summary) settlement(runs []*Run) {
 		s.Settled.Refunds += x.Refunds
 		s.Settled.Abandoned += x.Abandoned
 		s.Settled.Errors += x.Errors
-		latency = append(latency, &x.Latency)
+		latency = append(latency, &x.Service)
 	}
 	if s.Settled != nil {
-		s.Settled.Latency = percentiles(latency)
+		s.Settled.Service = percentiles(latency)
 	}
 }
 

@@ -97,7 +97,7 @@ func auditPass() *pass {
 		m:   &measurement{cfg: &Config{}, across: newCrossRunAudit()},
 		s:   &site{sel: strategies.Selection{Meta: &strategies.Meta{Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedPostgres}}}},
 		d:   &drive{},
-		run: &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}, Latency: results.Latency{P50: 1_000_000}},
+		run: &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}, Service: results.Latency{Distribution: results.Distribution{P50: 1_000_000}}},
 	}
 }
 
@@ -139,7 +139,7 @@ func TestAuditTimings(t *testing.T) {
 			p.machine = machineTime{busy: 60, total: 100}
 			p.own.used = 40 * tick
 		}},
-		{"histogram-overflow", results.StrikesTimings, func(p *pass) { p.run.Latency.OutOfRange = 1 }},
+		{"histogram-overflow", results.StrikesTimings, func(p *pass) { p.run.Service.OutOfRange = 1 }},
 		{"pacer-late", results.StrikesResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
 		{"saturated", results.StrikesNote, func(p *pass) { p.run.Lateness = &results.Lateness{Saturated: true} }},
 	} {

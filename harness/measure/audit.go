@@ -42,8 +42,8 @@ func (p *pass) auditRecording() {
 		p.strike("ended-early", results.StrikesNote,
 			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a larger history", r.Issued)
 	}
-	if want := r.Issued + d.lateness.unfinished; r.Latency.Samples != want {
-		p.strike("sample-mismatch", results.StrikesCorrectness, "%d latencies for %d requests", r.Latency.Samples, want)
+	if want := r.Issued + d.lateness.unfinished; r.Latency().Samples != want {
+		p.strike("sample-mismatch", results.StrikesCorrectness, "%d latencies for %d requests", r.Latency().Samples, want)
 	}
 	names := make(map[quota.Subject]struct{}, len(d.subjects))
 	for i := range d.subjects {
@@ -81,7 +81,7 @@ func (p *pass) auditStore(st *siteStore) {
 // auditTimings asks whether the machine and the instrument left the timings alone.
 func (p *pass) auditTimings() {
 	r := p.run
-	if n := r.Latency.OutOfRange; n > 0 {
+	if n := r.Latency().OutOfRange; n > 0 {
 		p.strike("histogram-overflow", results.StrikesTimings, "%d latencies were beyond the histogram's range", n)
 	}
 	if s := p.machine.stolenShare(); s > maxSteal {
@@ -94,7 +94,7 @@ func (p *pass) auditTimings() {
 	if l == nil {
 		return
 	}
-	if limit := float64(r.Latency.P50) * maxPacerShare; float64(l.PacerP50) > limit {
+	if limit := float64(r.Latency().P50) * maxPacerShare; float64(l.PacerP50) > limit {
 		p.strike("pacer-late", results.StrikesResponse,
 			"requests were released %d µs late in the median, more than 5 %% of the median response: the response time does not count, the service time does", l.PacerP50/1000)
 	}

@@ -76,7 +76,7 @@ func TestRunEndsBeforeItsHistoryOverflows(t *testing.T) {
 	if !r.Audit.Valid || r.Partial || !hasReason(r, "ended-early") {
 		t.Errorf("audit %+v", r.Audit)
 	}
-	if r.Issued < 5_000 || r.Issued > 20_000 || r.Leak.Units != r.Leak.Crossings {
+	if r.Issued < 5_000 || r.Issued > 20_000 || r.Leak.Units != r.Leak.Trials {
 		t.Errorf("issued %d, leak %+v", r.Issued, r.Leak)
 	}
 }

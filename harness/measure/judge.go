@@ -131,7 +131,7 @@ func (p *pass) settlement() error {
 	}
 	n := &p.d.settled
 	p.run.Settlement = &results.Settlement{
-		Commits: n.commits.Load(), Refunds: n.refunds.Load(), Abandoned: n.abandoned.Load(), Errors: n.failed.Load(), Latency: l,
+		Commits: n.commits.Load(), Refunds: n.refunds.Load(), Abandoned: n.abandoned.Load(), Errors: n.failed.Load(), Service: l,
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (p *pass) latencies() error {
 	if err != nil {
 		return err
 	}
-	p.run.Latency = all
+	p.run.Service = all
 	if !p.d.lateness.open {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (p *pass) latencies() error {
 	if err != nil {
 		return err
 	}
-	p.run.Service = &service
+	p.run.Response, p.run.Service = &all, service
 	l, wait := &p.d.lateness, rec.mergeOne(func(s *stripe) *results.Histogram { return s.wait })
 	p.run.Lateness = &results.Lateness{
 		PacerP50: l.pacer.Quantile(0.5), PacerP99: l.pacer.Quantile(0.99),
@@ -172,9 +172,9 @@ type stallFinder struct {
 
 func (p *pass) stallFinder() *stallFinder {
 	if !p.d.lateness.open {
-		return &stallFinder{service: &p.run.Latency}
+		return &stallFinder{service: &p.run.Service}
 	}
-	return &stallFinder{service: p.run.Service, response: &p.run.Latency, slow: p.d.slow}
+	return &stallFinder{service: &p.run.Service, response: p.run.Response, slow: p.d.slow}
 }
 
 func (f *stallFinder) visit(events []oracle.Event) {
@@ -202,22 +202,11 @@ func (f *stallFinder) finish() {
 // latency is the whole of one kind of histogram with its parts.
 func (r *recorder) latency(pick func(*stripe) *[3 * maxTiers]*results.Histogram) (results.Latency, error) {
 	m := r.merge(pick)
-	l, err := m.all.Latency()
-	if err != nil {
-		return l, err
-	}
+	var parts []results.Part
 	for out, name := range outcomes {
 		for tier := range uint8(maxTiers) {
-			h := m.parts[[2]uint8{uint8(out), tier}]
-			if h == nil {
-				continue
-			}
-			part, err := h.Latency()
-			if err != nil {
-				return l, err
-			}
-			l.Parts = append(l.Parts, results.LatencyPart{Outcome: name, Tier: r.tiers.name(tier), Latency: part})
+			parts = append(parts, results.Part{Outcome: name, Tier: r.tiers.name(tier), Histogram: m.parts[[2]uint8{uint8(out), tier}]})
 		}
 	}
-	return l, nil
+	return results.LatencyOf(parts)
 }

@@ -146,7 +146,7 @@ func (m *measurement) checkRacyControl(runs []results.Run, selected []strategies
 			continue
 		}
 		for _, r := range runs {
-			if r.Params.Label == s.String() && r.Leak.Crossings > 0 && r.Leak.Units == 0 {
+			if r.Params.Label == s.String() && r.Leak.Trials > 0 && r.Leak.Units == 0 {
 				strikeZeroLeaks(runs, s.String())
 			}
 		}

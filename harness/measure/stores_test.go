@@ -152,7 +152,7 @@ func TestUploadsAreSettled(t *testing.T) {
 		t.Fatalf("audit %+v, settlement %+v", r.Audit, r.Settlement)
 	}
 	s := r.Settlement
-	if s.Commits == 0 || s.Refunds == 0 || s.Abandoned == 0 || s.Errors != 0 || s.Latency.Samples == 0 {
+	if s.Commits == 0 || s.Refunds == 0 || s.Abandoned == 0 || s.Errors != 0 || s.Service.Samples == 0 {
 		t.Errorf("settlement %+v", s)
 	}
 	if r.Leak.Units != 0 || r.FalseRejects.Count != 0 || r.Drift.Units != 0 {

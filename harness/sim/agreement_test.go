@@ -32,7 +32,7 @@ func fitted(alone, loaded *results.Run) *sim.Network {
 	perCommand := float64(loaded.ElapsedNS) / float64(loaded.Issued)
 	service := time.Duration(perCommand)
 	leg := func(ns int64) time.Duration { return max(0, (time.Duration(ns)-service)/2) }
-	l := &alone.Latency
+	l := &alone.Service
 	legs := sim.Table{{PPM: 0, At: leg(l.P50) / 2}, {PPM: 500_000, At: leg(l.P50)}, {PPM: 900_000, At: leg(l.P90)}, {PPM: 990_000, At: leg(l.P99)}, {PPM: 1_000_000, At: leg(l.Max)}}
 	// Queueing theory's usual server: the shape matters less than the mean.
 	return &sim.Network{Servers: 1, Request: legs, Reply: legs, Service: sim.Table{
@@ -115,7 +115,7 @@ func sameCounts(t *testing.T, real, simulated *results.Run) {
 	t.Helper()
 	type counts struct{ issued, admitted, rejected, errors, leak, falseRejects, crossings, drift, surplus int64 }
 	of := func(r *results.Run) (c counts) {
-		c = counts{r.Issued, r.Admitted, r.Rejected, r.Errors, r.Leak.Units, r.FalseRejects.Count, r.Leak.Crossings, 0, 0}
+		c = counts{r.Issued, r.Admitted, r.Rejected, r.Errors, r.Leak.Units, r.FalseRejects.Count, r.Leak.Trials, 0, 0}
 		if r.Drift != nil {
 			c.drift, c.surplus = r.Drift.Units, r.Drift.Tiers[0].Surplus
 		}

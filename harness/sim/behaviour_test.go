@@ -40,8 +40,8 @@ func TestMonthEnds(t *testing.T) {
 				r := &report.Runs[i]
 				valid(t, r)
 				switch {
-				case skew == 0 && (r.Leak.Units != 0 || r.Leak.Crossings != 20):
-					t.Errorf("%s at %v: leak %d in %d crossings, want 0 in 20", r.Strategy, end, r.Leak.Units, r.Leak.Crossings)
+				case skew == 0 && (r.Leak.Units != 0 || r.Leak.Trials != 20):
+					t.Errorf("%s at %v: leak %d in %d crossings, want 0 in 20", r.Strategy, end, r.Leak.Units, r.Leak.Trials)
 				case skew > 0 && (r.Leak.Units == 0 || r.Leak.WorstUnits > most[r.Strategy]*r.Params.Limit):
 					t.Errorf("%s at %v, clocks %v apart: leak %d, worst %d", r.Strategy, end, skew, r.Leak.Units, r.Leak.WorstUnits)
 				}
@@ -161,7 +161,7 @@ func TestRegionsCountForThemselves(t *testing.T) {
 		if leaks := r.Leak.Units > 0; leaks == shared || (len(r.Guarantee) > 0) != shared {
 			t.Errorf("shared %v: leak %d, clauses %v", shared, r.Leak.Units, r.Guarantee)
 		}
-		if p50 := time.Duration(r.Latency.P90); shared != (p50 > 80*time.Millisecond) {
+		if p50 := time.Duration(r.Service.P90); shared != (p50 > 80*time.Millisecond) {
 			t.Errorf("shared %v: p90 %v", shared, p50)
 		}
 	}

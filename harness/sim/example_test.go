@@ -50,6 +50,6 @@ func Example() {
 		return
 	}
 	r := report.Runs[0]
-	fmt.Printf("limit crossed %d times, leaked: %v\n", r.Leak.Crossings, r.Leak.Units > 0)
+	fmt.Printf("limit crossed %d times, leaked: %v\n", r.Leak.Trials, r.Leak.Units > 0)
 	// Output: limit crossed 100 times, leaked: true
 }

@@ -98,36 +98,33 @@ func (p *pass) audit(v *oracle.Verdict) {
 
 func (p *pass) latencies() error {
 	d, r := p.d, &p.run
-	var err error
-	if r.Latency, err = d.response.Latency(); err != nil {
-		return err
-	}
 	keys := make([][2]uint8, 0, len(d.parts))
 	for k := range d.parts {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, func(a, b [2]uint8) int { return (int(a[0])-int(b[0]))*256 + int(a[1]) - int(b[1]) })
+	var parts []results.Part
 	for _, k := range keys {
-		l, err := d.parts[k].Latency()
-		if err != nil {
-			return err
-		}
 		name := [...]string{"admitted", "rejected", "error"}[k[0]]
-		r.Latency.Parts = append(r.Latency.Parts, results.LatencyPart{Outcome: name, Tier: string(d.tiers[k[1]]), Latency: l})
+		parts = append(parts, results.Part{Outcome: name, Tier: string(d.tiers[k[1]]), Histogram: d.parts[k]})
 	}
+	latency, err := results.LatencyOf(parts)
+	if err != nil {
+		return err
+	}
+	r.Service = latency
 	if p.openLoop() {
-		s, err := d.service.Latency()
-		if err != nil {
+		if r.Service, err = d.service.Latency(); err != nil {
 			return err
 		}
-		r.Service = &s
+		r.Response = &latency
 	}
 	if p.cfg.Workload.GivesBack {
 		l, err := d.settled.Latency()
 		if err != nil {
 			return err
 		}
-		r.Settlement = &results.Settlement{Commits: d.commits, Refunds: d.refunds, Abandoned: d.abandoned, Errors: d.settleErrors, Latency: l}
+		r.Settlement = &results.Settlement{Commits: d.commits, Refunds: d.refunds, Abandoned: d.abandoned, Errors: d.settleErrors, Service: l}
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/atomicfile"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 )
 
 // Encode renders a file as it is stored: indented JSON that ends in a newline,
@@ -28,6 +28,8 @@ func Encode(f results.File) ([]byte, error) {
 	if f.Schema != results.SchemaVersion {
 		return nil, fmt.Errorf("cannot write schema %d, only %d", f.Schema, results.SchemaVersion)
 	}
+	f.Summaries = results.Summarise(f.Runs)
+	f = complete(f)
 	if path := notFinite(reflect.ValueOf(f), ""); path != "" {
 		return nil, fmt.Errorf("%s is not a finite number", path)
 	}
@@ -35,7 +37,7 @@ func Encode(f results.File) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(complete(f)); err != nil {
+	if err := e.Encode(f); err != nil {
 		return nil, fmt.Errorf("encode results: %w", err)
 	}
 	for _, check := range []func([]byte) error{checkShape, checkSchema} {
@@ -100,7 +102,7 @@ func Decode(b []byte) (results.File, error) {
 			return results.File{}, fmt.Errorf("runs[%d] (%s): %w", i, shortened(format.Plain(f.Runs[i].Params.Label)), err)
 		}
 	}
-	return f, nil
+	return f, checkSummaries(&f)
 }
 
 // checkVersion looks at the version alone, so that a file of another version is
@@ -152,17 +154,12 @@ func lineAt(b []byte, offset int64) int {
 }
 
 func checkHistograms(r *results.Run) error {
-	all := []*results.Latency{&r.Latency}
-	if r.Service != nil {
-		all = append(all, r.Service)
+	all := []*results.Latency{&r.Service}
+	if r.Response != nil {
+		all = append(all, r.Response)
 	}
 	if r.Settlement != nil {
-		all = append(all, &r.Settlement.Latency)
-	}
-	for _, l := range slices.Clone(all) {
-		for i := range l.Parts {
-			all = append(all, &l.Parts[i].Latency)
-		}
+		all = append(all, &r.Settlement.Service)
 	}
 	for _, l := range all {
 		if _, err := l.Decode(); err != nil {
@@ -176,15 +173,9 @@ func checkHistograms(r *results.Run) error {
 // that readers in other languages need one case less, and whose absent stores
 // say so.
 func complete(f results.File) results.File {
-	for _, s := range []*results.Store{&f.Stores.Redis, &f.Stores.Postgres} {
-		if s.Kind == "" {
-			s.Kind = "none"
-		}
-	}
+	f.Stores = orEmptyMap(f.Stores)
 	f.Skipped = orEmpty(f.Skipped)
-	if f.Provenance.Versions == nil {
-		f.Provenance.Versions = map[string]string{}
-	}
+	f.Provenance.Versions = orEmptyMap(f.Provenance.Versions)
 	if f.Workload.Trace != nil {
 		t := *f.Workload.Trace
 		t.Damaged = orEmpty(t.Damaged)
@@ -193,18 +184,38 @@ func complete(f results.File) results.File {
 	f.Runs = orEmpty(slices.Clone(f.Runs))
 	for i := range f.Runs {
 		r := &f.Runs[i]
-		if r.Options == nil {
-			r.Options = map[string]string{}
-		}
+		r.Options = orEmptyMap(r.Options)
+		r.Params.Workload = orEmptyMap(r.Params.Workload)
 		r.Guarantee = orEmpty(r.Guarantee)
 		r.Audit.Reasons = orEmpty(r.Audit.Reasons)
-		if r.Drift != nil {
-			d := *r.Drift
-			d.Tiers = orEmpty(d.Tiers)
-			r.Drift = &d
-		}
+		r.Drift = completeDrift(r.Drift)
+	}
+	f.Summaries = slices.Clone(f.Summaries)
+	for i := range f.Summaries {
+		s := &f.Summaries[i]
+		s.Params.Workload = orEmptyMap(s.Params.Workload)
+		s.Guarantee = orEmpty(s.Guarantee)
+		s.Audit.Reasons = orEmpty(s.Audit.Reasons)
+		s.Occurrences = orEmptyMap(s.Occurrences)
+		s.Drift = completeDrift(s.Drift)
 	}
 	return f
+}
+
+func completeDrift(d *results.Drift) *results.Drift {
+	if d == nil {
+		return nil
+	}
+	c := *d
+	c.Tiers = orEmpty(c.Tiers)
+	return &c
+}
+
+func orEmptyMap[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return m
 }
 
 func orEmpty[T any](s []T) []T {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/internal/fixture"
 	"github.com/quotabench/quotabench/results/plot"
+	"github.com/quotabench/quotabench/results/schema"
 	"github.com/quotabench/quotabench/results/text"
 )
 
@@ -31,6 +31,7 @@ func TestWriteRead(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		f.Schema = results.SchemaVersion
+		f.Summaries = results.Summarise(f.Runs)
 		if want := complete(f); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: read something else than was written", name)
 		}
@@ -84,7 +85,7 @@ func TestWriteKeepsOldFile(t *testing.T) {
 
 func TestEncodeRefuses(t *testing.T) {
 	for want, change := range map[string]func(*results.File){
-		"not a finite number":           func(f *results.File) { f.Runs[0].Latency.Parts = nil; f.Runs[0].Leak.Pct = math.Inf(1) },
+		"not a finite number":           func(f *results.File) { f.Runs[0].Leak.PctOfLimit = math.Inf(1) },
 		"kind":                          func(f *results.File) { f.Kind = "guessed" },
 		"runs.0.guarantee.0.verdict":    func(f *results.File) { f.Runs[0].Guarantee = []results.Clause{{Verdict: "fine"}} },
 		"runs.0.audit.reasons.0.strike": func(f *results.File) { f.Runs[0].Audit.Reasons = []results.Reason{{Strikes: "x"}} },
@@ -112,8 +113,8 @@ func TestReadRefuses(t *testing.T) {
 		"cut off":                    good[:len(good)/2],
 		"line 2: not valid JSON":     "{\n oops",
 		"no \"schema\" field":        `{"kind": "measured"}`,
-		"schema 2, this quotabench":  edit(`"schema": 1`, `"schema": 2`),
-		"measure again":              edit(`"schema": 1`, `"schema": 0`),
+		"schema 3, this quotabench":  edit(`"schema": 2`, `"schema": 3`),
+		"measure again":              edit(`"schema": 2`, `"schema": 1`),
 		`unknown field "extra"`:      edit(`"kind"`, `"extra": 1, "kind"`),
 		"missing property 'kind'":    edit(`"kind": "measured"`, `"Kind": "measured"`),
 		"runs.0: missing property":   withoutLeak(t, good),
@@ -156,89 +157,11 @@ func withoutLeak(t *testing.T, encoded string) string {
 	return string(fixture.Must[[]byte](t)(json.Marshal(m)))
 }
 
-// TestSchemaDescribesTypes walks the Go types and the schema side by side: each
-// has exactly the other's fields, requires what is always written, and says in
-// words what a field is.
-func TestSchemaDescribesTypes(t *testing.T) {
-	var root map[string]any
-	if err := json.Unmarshal(Schema(), &root); err != nil {
-		t.Fatal(err)
-	}
-	defs := root["$defs"].(map[string]any)
-	fields := 0
-	var walk func(path string, typ reflect.Type, s map[string]any)
-	// properties collects what applies to an object, references followed.
-	var properties func(s map[string]any) (map[string]any, []string)
-	properties = func(s map[string]any) (map[string]any, []string) {
-		props, required := map[string]any{}, []string{}
-		if ref, ok := s["$ref"].(string); ok {
-			props, required = properties(defs[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any))
-		}
-		if alt, ok := s["oneOf"].([]any); ok {
-			props, required = properties(alt[1].(map[string]any))
-		}
-		if p, ok := s["properties"].(map[string]any); ok {
-			for k, v := range p {
-				props[k] = v
-			}
-			for _, r := range s["required"].([]any) {
-				required = append(required, r.(string))
-			}
-		}
-		return props, required
-	}
-	seen := map[reflect.Type]bool{}
-	walk = func(path string, typ reflect.Type, s map[string]any) {
-		for typ.Kind() == reflect.Pointer {
-			typ = typ.Elem()
-		}
-		switch {
-		case typ.Kind() == reflect.Slice:
-			walk(path+"[]", typ.Elem(), s["items"].(map[string]any))
-			return
-		case typ.Kind() != reflect.Struct || typ.PkgPath() != reflect.TypeFor[results.File]().PkgPath() || seen[typ]:
-			return
-		}
-		seen[typ] = true
-		props, required := properties(s)
-		known := map[string]bool{}
-		for _, field := range reflect.VisibleFields(typ) {
-			if field.Anonymous {
-				continue
-			}
-			name, opts, _ := strings.Cut(field.Tag.Get("json"), ",")
-			known[name] = true
-			fields++
-			p, ok := props[name].(map[string]any)
-			if !ok {
-				t.Errorf("%s.%s is not in the schema", path, name)
-				continue
-			}
-			if d, _ := p["description"].(string); len(d) < 5 {
-				t.Errorf("%s.%s has no description", path, name)
-			}
-			if optional := strings.Contains(opts, "omitempty"); optional == slices.Contains(required, name) {
-				t.Errorf("%s.%s: optional in Go is %v, the schema says otherwise", path, name, optional)
-			}
-			walk(path+"."+name, field.Type, p)
-		}
-		for name := range props {
-			if !known[name] {
-				t.Errorf("%s.%s is in the schema only", path, name)
-			}
-		}
-	}
-	walk("file", reflect.TypeFor[results.File](), root)
-	if fields < 150 {
-		t.Errorf("only %d fields were compared", fields)
-	}
-}
-
 // TestSchemaHolds validates real files with the schema as others would use it.
 func TestSchemaHolds(t *testing.T) {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	doc := fixture.Must[any](t)(jsonschema.UnmarshalJSON(bytes.NewReader(Schema())))
+	doc := fixture.Must[any](t)(jsonschema.UnmarshalJSON(bytes.NewReader(schema.Results)))
 	if err := c.AddResource("s.json", doc); err != nil {
 		t.Fatal(err)
 	}
@@ -258,8 +181,8 @@ func FuzzDecode(f *testing.F) {
 	for _, x := range []results.File{rich, {Kind: results.Measured}} {
 		f.Add(fixture.Must[[]byte](f)(Encode(x)))
 	}
-	f.Add([]byte(`{"schema":1}`))
-	f.Add([]byte(`{"schema":1,"kind":"measured","runs":[{"params":{"rate_per_s":1e-1000001}}]}`))
+	f.Add([]byte(`{"schema":2}`))
+	f.Add([]byte(`{"schema":2,"kind":"measured","runs":[{"params":{"rate_per_s":1e-1000001}}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		x, err := Decode(b)
 		if err != nil {

@@ -62,17 +62,17 @@ func TestDecodeHostile(t *testing.T) {
 	part := `{"outcome":"error","samples":0,"p50":0,"p90":0,"p99":0,"p999":0,"p9999":0,"max":0,"stalls_p99":0,"stalls_p999":0,"parts":[`
 	for want, text := range map[string]string{
 		// The schema's validator panics at the first, and takes 400 kB for the second.
-		"number 1e-1000001 is out of range":  edit(`"rate_per_s": 5000`, `"rate_per_s": 1e-1000001`),
-		"number 0E-999999 is out of range":   edit(`"rate_per_s": 5000`, `"rate_per_s": 0E-999999`),
-		"number 1e-9999999999999999999":      edit(`"rate_per_s": 5000`, `"rate_per_s": 1e-9999999999999999999`),
-		"a number of 100002 characters":      edit(`"rate_per_s": 5000`, `"rate_per_s": 0.`+strings.Repeat("1", 100_000)),
-		"nested more than 12 deep":           edit(`"stalls_p99": 38`, `"parts": [`+strings.Repeat(part, 2000)+strings.Repeat("]}", 2000)+`], "stalls_p99": 38`),
-		"line 1: nested more than 12 deep":   `{"schema":1,"x":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + "}",
-		"latency_ns.parts.0.parts: maxItems": edit(`"stalls_p99": 38`, `"parts": [`+part+part+"]}]}"+`], "stalls_p99": 38`),
-		`"requests" occurs twice`:            edit(`"workers": 50`, `"workers": 50, "requests": -4`),
-		"more than 50000 runs":               `{"schema":1,"runs":[` + strings.Repeat("{},", 60_000) + "{}]}",
-		"or 1000000 objects":                 `{"schema":1,"x":[[` + strings.Repeat("{},", 1_000_000) + "{}]]}",
-		"histogram covers 1 to":              edit(rich.Runs[0].Latency.Histogram, bomb(t)),
+		"number 1e-1000001 is out of range": edit(`"rate_per_s": 5000`, `"rate_per_s": 1e-1000001`),
+		"number 0E-999999 is out of range":  edit(`"rate_per_s": 5000`, `"rate_per_s": 0E-999999`),
+		"number 1e-9999999999999999999":     edit(`"rate_per_s": 5000`, `"rate_per_s": 1e-9999999999999999999`),
+		"a number of 100002 characters":     edit(`"rate_per_s": 5000`, `"rate_per_s": 0.`+strings.Repeat("1", 100_000)),
+		"nested more than 12 deep":          edit(`"stalls_p99": 38`, `"parts": [`+strings.Repeat(part, 2000)+strings.Repeat("]}", 2000)+`], "stalls_p99": 38`),
+		"line 1: nested more than 12 deep":  `{"schema":2,"x":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + "}",
+		`unknown field "parts"`:             edit(`"outcome": "admitted"`, `"parts": [`+part+"]}], "+`"outcome": "admitted"`),
+		`"requests" occurs twice`:           edit(`"workers": 50`, `"workers": 50, "requests": -4`),
+		"more than 50000 runs":              `{"schema":2,"runs":[` + strings.Repeat("{},", 60_000) + "{}]}",
+		"or 1000000 objects":                `{"schema":2,"x":[[` + strings.Repeat("{},", 1_000_000) + "{}]]}",
+		"histogram covers 1 to":             edit(rich.Runs[0].Response.Histogram, bomb(t)),
 	} {
 		var err error
 		cost := allocated(func() { _, err = Decode([]byte(text)) })

@@ -2,25 +2,21 @@ package codec
 
 import (
 	"bytes"
-	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/quotabench/quotabench/results/schema"
 )
 
-//go:embed results.schema.json
-var schemaJSON []byte
-
-// Schema returns the JSON Schema (2020-12) of the form that [Write] stores.
-func Schema() []byte { return bytes.Clone(schemaJSON) }
-
 var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaJSON))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.Results))
 	if err != nil {
 		return nil, err
 	}
@@ -48,9 +44,13 @@ func checkSchema(b []byte) error {
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	// The innermost first cause says it in one line.
+	// The innermost first cause says it in one line. Summaries repeat what is wrong
+	// with a run.
 	for len(invalid.Causes) > 0 {
-		invalid = invalid.Causes[0]
+		i := slices.IndexFunc(invalid.Causes, func(e *jsonschema.ValidationError) bool {
+			return len(e.InstanceLocation) == 0 || e.InstanceLocation[0] != "summaries"
+		})
+		invalid = invalid.Causes[max(i, 0)]
 	}
 	where := strings.Join(invalid.InstanceLocation, ".")
 	if where == "" {

@@ -103,10 +103,7 @@ func seconds(ns int64) string {
 
 // SeriesJSON renders series with their schema version.
 func SeriesJSON(series []results.Series) ([]byte, error) {
-	b, err := json.MarshalIndent(struct {
-		Schema int              `json:"schema"`
-		Series []results.Series `json:"series"`
-	}{1, series}, "", " ")
+	b, err := json.MarshalIndent(results.SeriesFile{Schema: results.SeriesVersion, Series: series}, "", " ")
 	if err != nil {
 		return nil, fmt.Errorf("write the series: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"codeberg.org/go-fonts/liberation/liberationsansbold"
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
 
-	"github.com/quotabench/quotabench/results/internal/format"
+	"github.com/quotabench/quotabench/internal/format"
 
 	xfont "golang.org/x/image/font"
 	"golang.org/x/image/font/opentype"

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 )
 
 // quantileLabels belong to the named quantiles.
@@ -44,12 +44,12 @@ func Latency(f results.File) (*Plot, error) {
 	for _, s := range g.all {
 		c := curveOf(s)
 		if len(c.q) == 0 {
-			notes.add("Not shown", s.label, why(s.Latency.P50))
+			notes.add("Not shown", s.label, why(s.Latency().P50))
 			continue
 		}
 		end := c.q[len(c.q)-1]
 		if end < 0.99 {
-			notes.add("No p99", s.label, why(s.Latency.P99))
+			notes.add("No p99", s.label, why(s.Latency().P99))
 		}
 		if !s.Counts() {
 			notes.add("Timings stand, decisions do not", s.label, "invalid")
@@ -101,7 +101,7 @@ func (g *latencyFigure) styles() (struck string) {
 // shown.
 func curveOf(s series) curve {
 	c := curve{series: s}
-	l := &s.Latency
+	l := s.Latency()
 	points := []results.Percentile{l.P50, l.P90, l.P99, l.P999, l.P9999}
 	shown := 0
 	for shown < len(points) && points[shown].Shown() {

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 )
 
 // maxWidth in points keeps a bitmap below 100 MB.
@@ -69,7 +69,7 @@ func (g *leakFigure) add(s series, notes *captions) {
 	if !s.ResponseCounts {
 		notes.add("Faint dot", s.label, "the audit struck its p99")
 	}
-	g.dots = append(g.dots, leakDot{s, s.Latency.P99, s.Leak.Pct, max(s.Leak.Pct, s.Leak.PossiblePct)})
+	g.dots = append(g.dots, leakDot{s, s.Latency().P99, s.Leak.PctOfLimit, max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)})
 }
 
 // leakPlot lays the plot out in fig.
@@ -80,8 +80,8 @@ func leakPlot(f results.File, fig *leakFigure) (*Plot, error) {
 		switch {
 		case !s.Counts():
 			notes.add("No dot", s.label, "invalid")
-		case !s.Latency.P99.Shown():
-			notes.add("No dot", s.label, "p99: "+why(s.Latency.P99))
+		case !s.Latency().P99.Shown():
+			notes.add("No dot", s.label, "p99: "+why(s.Latency().P99))
 		default:
 			fig.add(s, &notes)
 		}

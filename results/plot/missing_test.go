@@ -21,9 +21,9 @@ func TestPlotsNameWhoIsMissing(t *testing.T) {
 	for i := range f.Runs {
 		switch r := &f.Runs[i]; r.Strategy {
 		case "incr-expire-atomic":
-			r.Latency.StallsP99, r.Latency.StallsP999 = 1, 0
+			r.Service.StallsP99, r.Service.StallsP999 = 1, 0
 		case "decr-literal":
-			r.Latency = results.Latency{StallsP99: -1, StallsP999: -1}
+			r.Service = results.Latency{Distribution: results.Distribution{StallsP99: -1, StallsP999: -1}}
 		case "check-then-set":
 			r.Audit.Strike("x", results.StrikesCorrectness, "y")
 		case "lua-reserve":

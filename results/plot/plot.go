@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 )
 
 // ErrNothingToPlot is returned where no run has the figures that a plot shows.
@@ -89,7 +89,7 @@ type series struct {
 // label that tells it from the others.
 func plotted(f results.File) []series {
 	var out []series
-	groups := results.Groups(results.Summarise(f.Runs))
+	groups := results.Groups(f.Summarised())
 	for n, g := range groups {
 		for i := range g {
 			label := drawable(shorten(format.Plain(g[i].Label)))
@@ -124,7 +124,10 @@ func caption(f results.File, all []series) string {
 		loop = format.Join(" ", "open loop,", format.Plain(p.Arrivals), "at", format.Digits(p.RatePerS)+"/s")
 	}
 	text := format.Join(" · ", "workload "+format.Plain(s.Workload), fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(p.Limit, format.Plain(p.Unit))), loop,
-		format.Plural(int64(s.Rounds), "round", "rounds"), storeCaption("redis", f.Stores.Redis), storeCaption("postgres", f.Stores.Postgres))
+		format.Plural(int64(s.Rounds), "round", "rounds"))
+	for _, name := range f.StoreNames() {
+		text = format.Join(" · ", text, storeCaption(format.Plain(name), f.Stores[name]))
+	}
 	text = drawable(text)
 	if f.Kind == results.Simulated {
 		text = "SIMULATED in virtual time, latencies are modelled · " + text

@@ -55,8 +55,8 @@ func TestLeakLabels(t *testing.T) {
 	same := fixture.Many(40)
 	f := fixture.New(1, same...)
 	for i := range f.Runs { // 40 dots in one place
-		f.Runs[i].Latency = f.Runs[0].Latency
-		f.Runs[i].Leak = results.Leak{Crossings: 10}
+		f.Runs[i].Service = f.Runs[0].Service
+		f.Runs[i].Leak = results.Leak{Trials: 10}
 	}
 	cases["40 in one place"] = f
 	for name, f := range cases {
@@ -170,7 +170,7 @@ func TestPlotContents(t *testing.T) {
 
 func TestNothingToPlot(t *testing.T) {
 	bare := fixture.New(1, fixture.Strategies[0])
-	bare.Runs[0].Latency = results.Latency{}
+	bare.Runs[0].Service = results.Latency{}
 	for name, f := range map[string]results.File{"no runs": {Kind: results.Measured}, "no latencies": bare} {
 		if _, err := Latency(f); !errors.Is(err, ErrNothingToPlot) {
 			t.Errorf("%s: %v", name, err)

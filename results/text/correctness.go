@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
@@ -15,7 +15,7 @@ func correctnessLines(group []results.Summary) []string {
 	unit := format.Plain(group[0].Params.Unit)
 	g := layout.Grid{Columns: []layout.Column{
 		labelColumn, {Title: "admitted"}, {Title: "leak"}, {Title: "% of\nlimit"}, {Title: "worst\nwindow"},
-		{Title: "crossings\nthat leaked", Flexible: true, Minimum: 14}, {Title: "false\nrejects"}, {Title: "drift\nat rest", Left: true, Flexible: true, Minimum: 12},
+		{Title: "trials\nthat leaked", Flexible: true, Minimum: 14}, {Title: "false\nrejects"}, {Title: "drift\nat rest", Left: true, Flexible: true, Minimum: 12},
 		{Title: "guarantee", Left: true},
 	}}
 	invalid := false
@@ -27,9 +27,9 @@ func correctnessLines(group []results.Summary) []string {
 		return []string{
 			format.Pct(s.AdmittedPct()),
 			leakCell(s.Leak.Leak),
-			strings.TrimSuffix(format.Pct(s.Leak.Pct), " %"),
+			strings.TrimSuffix(format.Pct(s.Leak.PctOfLimit), " %"),
 			format.Count(s.Leak.WorstUnits),
-			crossingsCell(s.Leak.Leak),
+			trialsCell(s.Leak.Leak),
 			falseRejectsCell(s),
 			driftCell(s),
 			verdictCell(s.Verdict),
@@ -37,7 +37,7 @@ func correctnessLines(group []results.Summary) []string {
 	})
 	out := append(layout.Wrap("CORRECTNESS  leak, worst window and drift in "+unit, layout.Width), g.Lines(layout.Width)...)
 	parts := []string{"rows: least leak first, then the fastest", "leak: certain..possible, all rounds together", "worst window: leak of one subject and window",
-		"0 of n crossings: in brackets the largest share that is compatible with it (95 %)"}
+		"0 of n trials: in brackets the largest share that is compatible with it (95 %)"}
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.FalseRejects.Possible > s.FalseRejects.Count }) {
 		parts = append(parts, "false rejects: certain..possible, or certain alone where one order of events explains all others")
 	}
@@ -74,17 +74,17 @@ func leakCell(l results.Leak) string {
 	return text
 }
 
-// crossingsCell says how many crossings leaked. None of n is not proof of none.
-func crossingsCell(l results.Leak) string {
+// trialsCell says how many trials leaked. None of n is not proof of none.
+func trialsCell(l results.Leak) string {
 	switch {
-	case l.Crossings == 0 && l.Violations == 0:
-		return "none crossed"
-	case l.Crossings == 0:
-		return format.Count(l.Violations)
-	case l.Violations == 0:
-		return fmt.Sprintf("0 of %s (≤ %s)", format.Count(l.Crossings), format.Pct(100*results.RateBound(l.Crossings)))
+	case l.Trials == 0 && l.LeakedTrials == 0:
+		return "no trial"
+	case l.Trials == 0:
+		return format.Count(l.LeakedTrials)
+	case l.LeakedTrials == 0:
+		return fmt.Sprintf("0 of %s (≤ %s)", format.Count(l.Trials), format.Pct(100*results.RateBound(l.Trials)))
 	default:
-		return fmt.Sprintf("%s of %s (%s)", format.Count(l.Violations), format.Count(l.Crossings), format.Pct(results.Percent(l.Violations, l.Crossings)))
+		return fmt.Sprintf("%s of %s (%s)", format.Count(l.LeakedTrials), format.Count(l.Trials), format.Pct(results.Percent(l.LeakedTrials, l.Trials)))
 	}
 }
 
@@ -92,10 +92,10 @@ func crossingsCell(l results.Leak) string {
 func falseRejectsCell(s *results.Summary) string {
 	f := s.FalseRejects
 	if f.Possible <= f.Count {
-		return format.Pct(f.Pct)
+		return format.Pct(f.PctOfValid)
 	}
 	most := results.Percent(f.Possible, f.Possible+s.Admitted-s.Leak.Requests)
-	return strings.TrimSuffix(format.Pct(f.Pct), " %") + ".." + format.Pct(max(most, f.Pct))
+	return strings.TrimSuffix(format.Pct(f.PctOfValid), " %") + ".." + format.Pct(max(most, f.PctOfValid))
 }
 
 // driftCell shows the worst tier at rest, and what background jobs make of it.

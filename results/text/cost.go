@@ -3,8 +3,8 @@ package text
 import (
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 

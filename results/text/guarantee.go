@@ -3,8 +3,8 @@ package text
 import (
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
@@ -64,7 +64,7 @@ func settlementLines(group []results.Summary) []string {
 			return []string{"-", "-", "-", "-", "-", "-"}
 		}
 		return []string{format.Count(x.Commits), format.Count(x.Refunds), format.Count(x.Abandoned), format.Count(x.Errors),
-			legend.percentile(s.TimingsCount, x.Latency.P50), legend.percentile(s.TimingsCount, x.Latency.P99)}
+			legend.percentile(s.TimingsCount, x.Service.P50), legend.percentile(s.TimingsCount, x.Service.P99)}
 	})
 	out := append([]string{"SETTLEMENT  of admitted requests, all rounds together"}, g.Lines(layout.Width)...)
 	return append(out, legend.lines("refunds: after failed work and after deletions; abandoned: never settled")...)

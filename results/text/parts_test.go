@@ -108,12 +108,12 @@ func TestGuaranteeOnOneLine(t *testing.T) {
 func TestStruckResponse(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
 	r := &f.Runs[0]
-	service := r.Latency
-	r.Params.Loop, r.Service = results.OpenLoop, &service
+	response := r.Service
+	r.Params.Loop, r.Response = results.OpenLoop, &response
 	r.Audit.Strike("pacer-late", results.StrikesResponse, "x")
 	s := results.Summarise(f.Runs)[0]
 	m := marks{}
-	if response, service := m.percentile(s.ResponseCounts, s.Latency.P50), m.percentile(s.TimingsCount, s.Service.P50); !strings.HasSuffix(response, "!") || strings.HasSuffix(service, "!") {
+	if response, service := m.percentile(s.ResponseCounts, s.Response.P50), m.percentile(s.TimingsCount, s.Service.P50); !strings.HasSuffix(response, "!") || strings.HasSuffix(service, "!") {
 		t.Errorf("response %q, service %q; want a mark on the first alone", response, service)
 	}
 }

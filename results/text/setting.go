@@ -2,11 +2,13 @@ package text
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
@@ -45,17 +47,8 @@ func settingLines(f results.File, group []results.Summary) []string {
 // streamText says which parameters of the request stream were asked for.
 func streamText(p results.Params) string {
 	var parts []string
-	if p.Popularity != "" {
-		parts = append(parts, "popularity "+p.Popularity)
-	}
-	if p.Cost != "" {
-		parts = append(parts, "cost "+p.Cost)
-	}
-	if p.Fill > 0 {
-		parts = append(parts, "every subject starts with "+share(p.Fill)+" of its limit used")
-	}
-	if p.OverQuota != nil {
-		parts = append(parts, share(*p.OverQuota)+" of checks on subjects that start full")
+	for _, name := range slices.Sorted(maps.Keys(p.Workload)) {
+		parts = append(parts, name+" "+p.Workload[name])
 	}
 	return strings.Join(parts, " · ")
 }

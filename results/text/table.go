@@ -6,8 +6,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
@@ -28,7 +28,7 @@ func Table(w io.Writer, f results.File) error {
 			put(lines...)
 		}
 	}
-	summaries := results.Summarise(f.Runs)
+	summaries := f.Summarised()
 	put(headerLines(f)...)
 	for _, group := range results.Groups(summaries) {
 		put("")
@@ -91,15 +91,12 @@ func speedLines(f results.File, group []results.Summary) []string {
 	}
 	legend := marks{}
 	rowsOf(&g, group, func(s *results.Summary) []string {
+		l := s.Latency()
 		cells := []string{
-			legend.percentile(s.ResponseCounts, s.Latency.P50), legend.percentile(s.ResponseCounts, s.Latency.P99), p99Interval(s.Latency.P99), legend.percentile(s.ResponseCounts, s.Latency.P999),
+			legend.percentile(s.ResponseCounts, l.P50), legend.percentile(s.ResponseCounts, l.P99), p99Interval(l.P99), legend.percentile(s.ResponseCounts, l.P999),
 		}
 		if open {
-			service := results.Percentiles{P50: results.Percentile{Status: results.NoSamples}, P99: results.Percentile{Status: results.NoSamples}}
-			if s.Service != nil {
-				service = *s.Service
-			}
-			cells = append(cells, legend.percentile(s.TimingsCount, service.P50), legend.percentile(s.TimingsCount, service.P99))
+			cells = append(cells, legend.percentile(s.TimingsCount, s.Service.P50), legend.percentile(s.TimingsCount, s.Service.P99))
 		}
 		if !simulated {
 			cells = append(cells, legend.timing(s.TimingsCount, format.Count(int64(s.Throughput.Value+0.5))), ratioCell(s, open))
@@ -165,7 +162,7 @@ func p99Interval(p results.Percentile) string {
 func intervalTitle(group []results.Summary) string {
 	intervals, ranges := false, false
 	for i := range group {
-		if p := group[i].Latency.P99; p.Status == results.PerRound {
+		if p := group[i].Latency().P99; p.Status == results.PerRound {
 			intervals, ranges = intervals || p.Coverage > 0, ranges || p.Coverage == 0
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/format"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
@@ -36,8 +36,9 @@ func headerLines(f results.File) []string {
 	for _, n := range f.Workload.Notes {
 		entry("", n)
 	}
-	entry("redis", storeText(f.Stores.Redis))
-	entry("postgres", storeText(f.Stores.Postgres))
+	for _, name := range f.StoreNames() {
+		entry(name, storeText(f.Stores[name]))
+	}
 	p := f.Provenance
 	host := ""
 	if p.Host.OS != "" {
@@ -98,6 +99,8 @@ func versionText(v map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
+// roundsText says how many rounds there are, and what the brackets of the table
+// below stand on: rounds whose timings were discarded are in none.
 func roundsText(group []results.Summary) string {
 	lo, hi := group[0].Rounds, group[0].Rounds
 	for i := range group {
@@ -107,15 +110,46 @@ func roundsText(group []results.Summary) string {
 	if lo != hi {
 		text = fmt.Sprintf("%d to %d of each strategy; ", lo, hi)
 	}
-	k, coverage := results.OrderStatistics(hi)
-	switch {
-	case hi == 1:
+	if hi == 1 {
 		return text + "one round says nothing about how much figures vary"
+	}
+	return text + "figures are medians; " + bracketsText(group, lo, hi)
+}
+
+// bracketsText says what the intervals of p99 are, of lo to hi rounds in all.
+func bracketsText(group []results.Summary, lo, hi int) string {
+	fewest, most := 0, 0
+	for i := range group {
+		p := group[i].Latency().P99
+		if p99Interval(p) == "" {
+			continue
+		}
+		if fewest == 0 || p.Rounds < fewest {
+			fewest = p.Rounds
+		}
+		most = max(most, p.Rounds)
+	}
+	count := ""
+	if fewest != lo || most != hi {
+		count = fmt.Sprintf("the timings of %d count: ", most)
+		if fewest != most {
+			count = fmt.Sprintf("the timings of %d to %d count: ", fewest, most)
+		}
+	}
+	k, coverage := results.OrderStatistics(most)
+	_, least := results.OrderStatistics(fewest)
+	switch {
+	case most == 0:
+		return "no strategy has a p99 in two rounds whose timings count, so there are no brackets"
 	case coverage == 0:
-		return text + "fewer than 6, so brackets are the range of rounds and no confidence interval"
+		return count + "fewer than 6, so that brackets are the range of rounds and no confidence interval"
+	case fewest == most:
+		return count + fmt.Sprintf("brackets are order statistics of rounds (%s to %s of %d: %.1f %% confidence)",
+			format.Ordinal(k), format.Ordinal(most-k+1), most, 100*coverage)
+	case least == 0:
+		return count + "brackets are order statistics of rounds with at least 95 % confidence where 6 or more count, and the range of rounds elsewhere"
 	default:
-		return text + fmt.Sprintf("figures are medians, brackets are order statistics of rounds (%s to %s of %d: %.1f %% confidence)",
-			format.Ordinal(k), format.Ordinal(hi-k+1), hi, 100*coverage)
+		return count + "brackets are order statistics of rounds with at least 95 % confidence"
 	}
 }
 

@@ -75,6 +75,9 @@ func Signed(n int64) string {
 	return Count(n)
 }
 
+// smallestPct is the smallest share that is printed as such.
+const smallestPct = 1e-9
+
 // Pct renders percent so that a small share is never rounded to 0 nor an
 // incomplete one to 100.
 func Pct(p float64) string {
@@ -82,8 +85,11 @@ func Pct(p float64) string {
 	switch {
 	case p == 0:
 		return "0 %"
+	case a < smallestPct:
+		return "<" + strconv.FormatFloat(smallestPct, 'f', -1, 64) + " %"
 	case a < 0.001:
-		return strconv.FormatFloat(p, 'e', 0, 64) + " %"
+		// One significant digit, without an exponent.
+		return strconv.FormatFloat(p, 'f', int(math.Ceil(-math.Log10(a))), 64) + " %"
 	case a < 0.1:
 		return strconv.FormatFloat(p, 'f', 3, 64) + " %"
 	case a < 9.995:
