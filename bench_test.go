@@ -3,6 +3,7 @@ package quotabench_test
 import (
 	"context"
 	"fmt"
+	"github.com/quotabench/quotabench/harness"
 	"os"
 	"slices"
 	"testing"
@@ -42,6 +43,15 @@ func BenchmarkStrategies(b *testing.B) {
 	}
 	defer closing(b, postgres.Close)
 
+	set := stores.NewSet()
+	if err := set.Add("redis", redis); err != nil {
+		b.Fatal(err)
+	}
+	if postgres.Available() {
+		if err := set.Add("postgres", postgres); err != nil {
+			b.Fatal(err)
+		}
+	}
 	for _, meta := range strategies.All() {
 		sel, err := meta.Select(nil)
 		if err != nil {
@@ -53,8 +63,10 @@ func BenchmarkStrategies(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("strategy=%s/workload=%s", meta.Name, w.Name), func(b *testing.B) {
 				cfg := measure.Config{
-					Strategies: []strategies.Selection{sel}, Workload: w, Policy: policyFor(b, w),
-					Rounds: 1, Seed: 1, Redis: redis, Postgres: postgres, NoReference: true, Closed: true,
+					Plan: harness.Plan{
+						Strategies: []strategies.Selection{sel}, Workload: w, Policy: policyFor(b, w), Seed: 1, Closed: true, Stores: set,
+					},
+					Rounds: 1, NoReference: true,
 				}
 				if w.Subjects > maxSubjects {
 					cfg.Stream.Subjects = maxSubjects

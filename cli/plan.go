@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"github.com/quotabench/quotabench/harness"
 	"io/fs"
 	"slices"
 	"strings"
@@ -29,11 +30,13 @@ const (
 func (s *settings) plan() (measure.Config, error) {
 	s.expand()
 	c := measure.Config{
-		Stream:  s.stream(),
-		Workers: s.workers, Rate: s.rate, Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration, Rounds: s.rounds,
-		Instances: s.instances, Pool: s.pool, ClientRetries: s.retries, Seed: s.seed,
+		Plan: harness.Plan{
+			Stream: s.stream(), Seed: s.seed, Workers: s.workers, Instances: s.instances,
+			Rate: s.rate, Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration,
+		},
+		Rounds: s.rounds, Pool: s.pool, ClientRetries: s.retries,
 	}
-	if err := s.choose(&c); err != nil {
+	if err := s.choose(&c.Plan); err != nil {
 		return c, err
 	}
 	var err error
@@ -46,7 +49,7 @@ func (s *settings) plan() (measure.Config, error) {
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	if err := s.rehearse(&c); err != nil {
+	if err := s.rehearse(&c.Plan); err != nil {
 		return c, err
 	}
 	s.limit, s.duration, s.workers = c.Policy.Limit, c.Duration, c.Workers
@@ -82,9 +85,9 @@ func (s *settings) stream() workloads.Params {
 }
 
 // planned are the outages that were asked for.
-func (s *settings) planned() (out []measure.Outage, err error) {
+func (s *settings) planned() (out []harness.Outage, err error) {
 	for _, text := range s.outages {
-		o, err := measure.ParseOutage(text)
+		o, err := harness.ParseOutage(text)
 		if err != nil {
 			return nil, s.wrong("outage", err)
 		}
@@ -116,7 +119,7 @@ func (s *settings) expand() {
 }
 
 // choose looks up what has a name.
-func (s *settings) choose(c *measure.Config) (err error) {
+func (s *settings) choose(c *harness.Plan) (err error) {
 	if len(s.strategy) == 0 {
 		return s.wrong("strategy", errors.New("give at least one, or all"))
 	}
@@ -152,10 +155,8 @@ func (s *settings) checkImages() error {
 
 // rehearse makes the workload's stream once, to find what is wrong with it or
 // with its trace before anything is started.
-func (s *settings) rehearse(c *measure.Config) error {
-	p := c.Stream
-	p.Seed, p.Policy, p.Requests = c.Seed, &c.Policy, c.Requests
-	_, _, err := c.Workload.New(p)
+func (s *settings) rehearse(c *harness.Plan) error {
+	_, _, err := c.NewStream(1)
 	var file *fs.PathError
 	switch {
 	case err == nil:

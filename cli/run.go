@@ -71,7 +71,7 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 			err = fail(ExitFailed, cerr)
 		}
 	}()
-	cfg.Redis, cfg.Postgres = st.redis, st.postgres
+	cfg.Stores = st.set
 
 	selected, skipped := cfg.Split()
 	if err := s.refuseNamed(skipped); err != nil {
@@ -92,7 +92,7 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	if err != nil {
 		return fail(ExitFailed, err)
 	}
-	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(cfg, report.Info)
+	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
 	if err := writeBundle(stdout, stderr, dir, &render.Bundle{File: &file}); err != nil {
 		return err
 	}

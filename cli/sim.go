@@ -3,13 +3,13 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"github.com/quotabench/quotabench/harness"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results/render"
@@ -110,7 +110,7 @@ func simCommand() *cobra.Command {
 func (s *simSettings) inForce(c *sim.Config) {
 	s.policy, s.workload, s.limit, s.arrivals = c.Policy.Name, c.Workload.Name, c.Policy.Limit, cmp.Or(c.Arrivals, s.arrivals)
 	s.workers, s.rate, s.requests, s.duration = c.Workers, c.Rate, c.Requests, c.Duration
-	s.instances, s.subjects, s.speed = c.Topology.Instances, c.Stream.Subjects, c.Stream.Speed
+	s.instances, s.subjects, s.speed = c.Instances, c.Stream.Subjects, c.Stream.Speed
 	s.regions, s.shared, s.home = c.Topology.Regions, c.Topology.SharedRedis, c.Topology.Home
 	s.start, s.every, s.tracked = c.Start.UTC().Format(time.RFC3339), c.Every, c.Tracked
 	s.skew, s.rushes = nil, nil
@@ -125,7 +125,7 @@ func (s *simSettings) inForce(c *sim.Config) {
 // configure turns the settings into a simulation.
 func (s *simSettings) configure() (sim.Config, error) {
 	s.expand()
-	c := sim.Config{Seed: s.seed, Every: s.every, Tracked: s.tracked}
+	c := sim.Config{Plan: harness.Plan{Seed: s.seed}, Every: s.every, Tracked: s.tracked}
 	if s.preset != "" {
 		p, err := sim.LookupPreset(s.preset)
 		if err != nil {
@@ -135,7 +135,6 @@ func (s *simSettings) configure() (sim.Config, error) {
 			return c, fail(ExitUsage, err)
 		}
 	}
-	chosen := measure.Config{}
 	if s.preset != "" { // what the preset says stands for what is not given
 		if !s.given("policy") {
 			s.policy = c.Policy.Name
@@ -144,10 +143,9 @@ func (s *simSettings) configure() (sim.Config, error) {
 			s.workload = c.Workload.Name
 		}
 	}
-	if err := s.choose(&chosen); err != nil {
+	if err := s.choose(&c.Plan); err != nil {
 		return c, err
 	}
-	c.Strategies, c.Policy, c.Workload = chosen.Strategies, chosen.Policy, chosen.Workload
 	subjects := c.Stream.Subjects
 	c.Stream = s.stream()
 	if !s.given("subjects") {
@@ -157,7 +155,7 @@ func (s *simSettings) configure() (sim.Config, error) {
 	override(s, "rate", &c.Rate, s.rate)
 	override(s, "requests", &c.Requests, s.requests)
 	override(s, "duration", &c.Duration, s.duration)
-	override(s, "instances", &c.Topology.Instances, s.instances)
+	override(s, "instances", &c.Instances, s.instances)
 	override(s, "home", &c.Topology.Home, s.home)
 	override(s, "shared-redis", &c.Topology.SharedRedis, s.shared)
 	override(s, "region", &c.Topology.Regions, split(s.regions))
@@ -196,7 +194,7 @@ func (s *simSettings) configure() (sim.Config, error) {
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	return c, s.rehearse(&measure.Config{Workload: c.Workload, Stream: c.Stream, Seed: c.Seed, Policy: c.Policy, Requests: c.Requests})
+	return c, s.rehearse(&c.Plan)
 }
 
 // override sets what was given.
@@ -238,7 +236,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) error {
 		began = clock.Nano()
 	}
 	report, err := sim.Run(ctx, cfg)
-	if err != nil {
+	if report == nil {
 		return fail(ExitFailed, err)
 	}
 	file := simFile(cfg, report, skipped)

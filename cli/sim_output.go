@@ -2,15 +2,11 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"runtime"
 	"slices"
-	"strings"
-	"time"
 
-	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results"
@@ -25,25 +21,8 @@ func simFile(cfg sim.Config, report *sim.Report, skipped map[string]string) resu
 			"redis":    {Kind: "embedded", Detail: "table in memory"},
 			"postgres": {Kind: "model", Detail: "table in memory"},
 		},
-		Workload: workloadRecord(measure.Config{Workload: cfg.Workload, Stream: cfg.Stream, Policy: cfg.Policy}, report.Info),
+		Workload: workloadRecord(cfg.Workload.Name, report.Info, cfg.Notes()),
 		Skipped:  []results.Skipped{}, Runs: report.Runs, Interrupted: report.Interrupted,
-	}
-	t := cfg.Topology
-	f.Workload.Notes = []string{}
-	f.Workload.Notes = append(f.Workload.Notes, report.Info.Notes...)
-	where := "a Redis in each"
-	if t.SharedRedis {
-		where = "one Redis, in the first"
-	}
-	f.Workload.Notes = append(f.Workload.Notes,
-		fmt.Sprintf("virtual time from %s; regions %s with %d of the application's instances each, %s; PostgreSQL in the first",
-			cfg.Start.UTC().Format(time.RFC3339), strings.Join(t.Regions, ", "), t.Instances, where))
-	if len(t.Skew) > 0 {
-		f.Workload.Notes = append(f.Workload.Notes, fmt.Sprintf("instances' clocks are ahead by %v", t.Skew))
-	}
-	for _, r := range cfg.Rushes {
-		f.Workload.Notes = append(f.Workload.Notes, fmt.Sprintf("a rush of %g more requests per second from %s for %v",
-			r.Rate, r.From.UTC().Format(time.RFC3339), r.For))
 	}
 	for _, name := range slices.Sorted(maps.Keys(skipped)) {
 		f.Skipped = append(f.Skipped, results.Skipped{Strategy: name, Reason: skipped[name]})

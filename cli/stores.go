@@ -20,6 +20,7 @@ import (
 type openedStores struct {
 	redis    *stores.Redis
 	postgres *stores.Postgres
+	set      *stores.Set
 }
 
 func (s *settings) openStores(ctx context.Context) (*openedStores, error) {
@@ -31,7 +32,14 @@ func (s *settings) openStores(ctx context.Context) (*openedStores, error) {
 	if st.postgres, err = stores.OpenPostgres(ctx, s.postgres, stores.Options{Image: s.postgresImage}); err != nil {
 		return nil, errors.Join(err, st.close())
 	}
-	return st, nil
+	st.set = stores.NewSet()
+	if err := st.set.Add("redis", st.redis); err != nil {
+		return nil, errors.Join(err, st.close())
+	}
+	if !st.postgres.Available() {
+		return st, st.set.AddAbsent("postgres", st.postgres.Info())
+	}
+	return st, st.set.Add("postgres", st.postgres)
 }
 
 func (s *openedStores) close() error {
@@ -88,9 +96,8 @@ func storeRecord(i stores.Info) results.Store {
 }
 
 // workloadRecord is the part of the record that describes the request stream.
-func workloadRecord(cfg measure.Config, info workloads.Info) results.Workload {
-	w := results.Workload{Name: cfg.Workload.Name, Notes: slices.Clone(info.Notes)}
-	w.Notes = append(w.Notes, cfg.Notes()...)
+func workloadRecord(name string, info workloads.Info, notes []string) results.Workload {
+	w := results.Workload{Name: name, Notes: append(slices.Clone(info.Notes), notes...)}
 	if t := info.Trace; t != nil {
 		w.Trace = &results.Trace{File: t.File, Format: t.Format, Rows: t.Rows, Used: t.Used, Dropped: t.Dropped, Damaged: []results.DamagedRow{}}
 		for _, d := range t.Damaged {

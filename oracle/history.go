@@ -28,7 +28,7 @@ type recorder struct {
 
 // NewHistory makes a history for that many workers. It keeps at least maxEvents
 // events, and at most one chunk per worker more.
-func NewHistory(workers int, maxEvents int64) *History {
+func newHistory(workers int, maxEvents int64) *History {
 	return &History{max: maxEvents, workers: make([]recorder, workers)}
 }
 

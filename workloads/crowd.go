@@ -3,6 +3,8 @@ package workloads
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 // crowd is a stream of independent requests for a known number of subjects, each
@@ -36,8 +38,8 @@ func newCrowd(p Params) (c *crowd, weights []uint64, notes []string, err error) 
 	}
 	c = &crowd{
 		requests: p.Requests,
-		who:      newStream(p.Seed, forSubjects),
-		what:     newStream(p.Seed, forCosts),
+		who:      newStream(p.Seed, seed.Subjects),
+		what:     newStream(p.Seed, seed.Costs),
 		names:    subjectNames(p.Subjects),
 	}
 	if c.prices, err = form.prices(p.Policy); err != nil {

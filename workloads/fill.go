@@ -3,6 +3,8 @@ package workloads
 import (
 	"fmt"
 	"math"
+
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 // filled is what subjects have used at the start of a stream.
@@ -24,7 +26,7 @@ func newFilled(p Params, weights []uint64) (filled, error) {
 	if weights == nil || *p.OverQuota == 0 || f.all == f.limit {
 		return f, nil
 	}
-	f.full = chooseFull(weights, *p.OverQuota, newStream(p.Seed, forFull))
+	f.full = chooseFull(weights, *p.OverQuota, newStream(p.Seed, seed.Full))
 	var sum, full uint64
 	for i, w := range weights {
 		sum += w

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 // mass is the exact probability of every subject of a table, to 2^-64.
@@ -99,7 +101,7 @@ func TestOverQuotaShare(t *testing.T) {
 	}
 	for _, share := range []float64{0, 0.001, 0.05, 0.4, 0.5, 0.95, 1} {
 		var got uint64
-		full := chooseFull(weights, share, newStream(5, forFull))
+		full := chooseFull(weights, share, newStream(5, seed.Full))
 		for i, f := range full {
 			if !f {
 				continue
@@ -121,11 +123,11 @@ func TestOverQuotaShare(t *testing.T) {
 		{0.05, []bool{false}}, {1, []bool{true}},
 		{0.5, []bool{false, true}}, {0.7, []bool{true, false}}, {0.3, []bool{false, false}},
 	} {
-		if got := chooseFull(zipfWeights(len(c.want), 1), c.share, newStream(5, forFull)); !slices.Equal(got, c.want) {
+		if got := chooseFull(zipfWeights(len(c.want), 1), c.share, newStream(5, seed.Full)); !slices.Equal(got, c.want) {
 			t.Errorf("share %v of %d subjects: full %v, want %v", c.share, len(got), got, c.want)
 		}
 	}
-	a, b := chooseFull(weights, 0.05, newStream(5, forFull)), chooseFull(weights, 0.05, newStream(6, forFull))
+	a, b := chooseFull(weights, 0.05, newStream(5, seed.Full)), chooseFull(weights, 0.05, newStream(6, seed.Full))
 	same := 0
 	for i := range a {
 		if a[i] && b[i] {
@@ -185,23 +187,6 @@ func TestSteadyWarns(t *testing.T) {
 		_, info := build(t, "steady", Params{Policy: policy(t, unneeded), Requests: n, Fill: fill})
 		if strings.Contains(strings.Join(info.Notes, "\n"), "expect") {
 			t.Errorf("a warning without reason: %q", info.Notes)
-		}
-	}
-}
-
-// TestStreamsDiffer looks for streams that coincide or are shifted copies of
-// each other.
-func TestStreamsDiffer(t *testing.T) {
-	seen := map[uint64]bool{}
-	for seed := range uint64(4) {
-		for purpose := uint64(forSubjects); purpose < purposes; purpose++ {
-			s := newStream(seed, purpose)
-			for i := range uint64(1_000) {
-				if seen[s.at(i)] {
-					t.Fatalf("seed %d, purpose %d: value %d was drawn before", seed, purpose, i)
-				}
-				seen[s.at(i)] = true
-			}
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"sort"
 	"strconv"
+
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 func init() {
@@ -55,7 +57,7 @@ func newHotKey(p Params) (Stream, Info, error) {
 	}
 	s := &crossings{
 		requests: p.Requests,
-		order:    newStream(p.Seed, forCosts),
+		order:    newStream(p.Seed, seed.Costs),
 	}
 	if s.prices, err = form.prices(p.Policy); err != nil {
 		return nil, Info{}, err
@@ -74,7 +76,7 @@ func newHotKey(p Params) (Stream, Info, error) {
 			least += c
 		}
 	} else {
-		s.order, s.what = newStream(p.Seed, forOrder), newStream(p.Seed, forCosts)
+		s.order, s.what = newStream(p.Seed, seed.Order), newStream(p.Seed, seed.Costs)
 		s.block = int64(sort.Search(maxRanges-1, func(n int) bool { return s.leastOf(n+1) >= twice })) + 1
 		least = s.leastOf(int(s.block))
 	}
@@ -150,7 +152,7 @@ func shuffledRange(order stream, block, pos, n uint64) uint64 {
 		if partner >= n {
 			partner -= n
 		}
-		if mix(key+max(pos, partner)*golden)>>63 == 1 {
+		if seed.Mix(key+max(pos, partner)*seed.Golden)>>63 == 1 {
 			pos = partner
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -144,7 +145,7 @@ func shareBelow(p *prices, c int64) float64 {
 }
 
 func TestShuffledRange(t *testing.T) {
-	order := newStream(3, forOrder)
+	order := newStream(3, seed.Order)
 	for _, n := range []uint64{1, 2, 3, 7, 64, 1000, 1024} {
 		for block := range uint64(20) {
 			seen := make([]bool, n)

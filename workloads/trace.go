@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 func init() {
@@ -96,7 +98,7 @@ func (s *replay) assign(t *trace, p Params) (notes []string, err error) {
 	}
 	s.names = subjectNames(p.Subjects)
 	table := newAlias(popular.weights(p.Subjects))
-	who := newStream(p.Seed, forSubjects)
+	who := newStream(p.Seed, seed.Subjects)
 	for i := range s.rows {
 		s.rows[i].subject = table.draw(who.at(uint64(i)))
 	}
@@ -115,7 +117,7 @@ func (s *replay) price(t *trace, p Params) (notes []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		what := newStream(p.Seed, forCosts)
+		what := newStream(p.Seed, seed.Costs)
 		for i := range s.rows {
 			s.rows[i].units = prices.draw(what.at(uint64(i)))
 		}

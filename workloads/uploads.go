@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -48,10 +49,10 @@ func newUploads(p Params) (Stream, Info, error) {
 	}
 	u := &uploads{
 		crowd:     *c,
-		fates:     newStream(p.Seed, forFates),
-		sizes:     newStream(p.Seed, forActual),
-		settles:   newStream(p.Seed, forSettle),
-		holds:     newStream(p.Seed, forHold),
+		fates:     newStream(p.Seed, seed.Fates),
+		sizes:     newStream(p.Seed, seed.Actual),
+		settles:   newStream(p.Seed, seed.Settle),
+		holds:     newStream(p.Seed, seed.Hold),
 		abandoned: share(*p.AbandonShare),
 		failed:    share(*p.AbandonShare + *p.FailShare),
 		misjudged: share(*p.MisjudgedShare),

@@ -47,17 +47,14 @@ func Replay(ctx context.Context, token string, server *stores.Redis) (*Replayed,
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	mem, err := newEmbedded(start)
+	var normal *normal
+	here, err := explored(sel, cfg, func(w *world) (r *Replayed, err error) {
+		if normal, err = w.baseline(); err != nil {
+			return nil, err
+		}
+		return w.replay(path, t.Property, normal)
+	})
 	if err != nil {
-		return nil, err
-	}
-	w := newWorld(sel, cfg, mem, start)
-	normal, err := w.baseline()
-	var here *Replayed
-	if err == nil {
-		here, err = w.replay(path, t.Property, normal)
-	}
-	if err := errors.Join(err, mem.close()); err != nil {
 		return nil, err
 	}
 	if server == nil {
@@ -134,14 +131,14 @@ func (l *live) client() redis.UniversalClient { return l.rdb }
 func (l *live) prefix() string { return l.name }
 
 func (l *live) reset(*sched.Scheduler) error {
-	_, err := l.server.Wipe(l.ctx, l.name)
+	_, err := l.server.WipePrefix(l.ctx, l.name)
 	return err
 }
 
 func (l *live) evict(key string) error { return l.rdb.Del(l.ctx, l.name+key).Err() }
 
 func (l *live) close() error {
-	_, err := l.server.Wipe(context.WithoutCancel(l.ctx), l.name)
+	_, err := l.server.WipePrefix(context.WithoutCancel(l.ctx), l.name)
 	return errors.Join(err, l.rdb.Close())
 }
 

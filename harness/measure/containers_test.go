@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"github.com/quotabench/quotabench/harness"
 	"testing"
 	"time"
 
@@ -50,8 +51,11 @@ func verdictsOn(t *testing.T, redis *stores.Redis, postgres *stores.Postgres) ma
 		t.Fatal(err)
 	}
 	report, err := Measure(t.Context(), Config{
-		Strategies: sel, Policy: policy, Workload: w, Workers: 32, Rounds: 1, Seed: 5, NoReference: true,
-		Redis: redis, Postgres: postgres, Duration: 300 * time.Millisecond,
+		Plan: harness.Plan{
+			Strategies: sel, Policy: policy, Workload: w, Workers: 32, Seed: 5, Duration: 300 * time.Millisecond,
+			Stores: setOf(t, redis, postgres),
+		},
+		Rounds: 1, NoReference: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"github.com/quotabench/quotabench/harness"
 	"net"
 	"os/exec"
 	"regexp"
@@ -90,7 +91,7 @@ func BenchmarkDecision(b *testing.B) {
 		d := &drive{
 			tb: wallTime, instances: []strategies.Strategy{s}, stream: stream, policy: &policy, workers: instrumentWorkers,
 			requests: n, online: true, rec: newRecorder(instrumentWorkers),
-			history: oracle.NewHistory(instrumentWorkers, n), subjects: make([]subject, n/100),
+			history: instrumentHistory(b, n), subjects: make([]subject, n/100),
 		}
 		for i := range d.subjects {
 			d.subjects[i].name = quota.Subject(stream.Name(uint32(i)))
@@ -138,7 +139,7 @@ func BenchmarkIncrExpireOverBareLoop(b *testing.B) {
 	for b.Loop() {
 		keys = pairs(20, decisions, func() float64 { return bareLoop(b, redis, d) })
 		one = pairs(20, decisions, func() float64 {
-			x, err := referenceFor(b.Context(), &cfg, wallTime, "bare", int64(d))
+			x, err := referenceFor(b.Context(), &cfg, redis, wallTime, "bare", int64(d))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -157,8 +158,8 @@ func bareLoop(b *testing.B, redis *stores.Redis, d time.Duration) float64 {
 	const prefix = "quotabench:bare-loop:"
 	ctx := b.Context()
 	c := redis.Client(stores.ClientOptions{PoolSize: instrumentWorkers, Meter: new(stores.Meter)})
-	defer c.Close()                                      //nolint:errcheck // nothing was written that matters
-	defer redis.Wipe(context.WithoutCancel(ctx), prefix) //nolint:errcheck // the test's server ends soon
+	defer c.Close()                                            //nolint:errcheck // nothing was written that matters
+	defer redis.WipePrefix(context.WithoutCancel(ctx), prefix) //nolint:errcheck // the test's server ends soon
 	keys := make([]string, 4096)
 	pipe := c.Pipeline()
 	for i := range keys {
@@ -251,7 +252,10 @@ func instrumentConfig(b *testing.B, redis *stores.Redis) Config {
 		b.Fatal(err)
 	}
 	return Config{
-		Strategies: sel, Policy: policy, Workload: w, Workers: instrumentWorkers, Rounds: 1, Seed: 1, Redis: redis, NoReference: true,
+		Plan: harness.Plan{
+			Strategies: sel, Policy: policy, Workload: w, Workers: instrumentWorkers, Seed: 1, Stores: setOf(b, redis),
+		},
+		Rounds: 1, NoReference: true,
 	}
 }
 
@@ -305,4 +309,14 @@ func BenchmarkPacer(b *testing.B) {
 	}
 	b.ReportMetric(ratio, "x-sleep-lateness")
 	b.ReportMetric(cores, "cores")
+}
+
+func instrumentHistory(b *testing.B, events int64) *oracle.History {
+	h := oracle.NewHistory(oracle.HistoryOptions{Workers: instrumentWorkers, Limit: events, Dir: b.TempDir()})
+	b.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return h
 }

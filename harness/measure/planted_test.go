@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"github.com/quotabench/quotabench/harness"
 	"sync"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ type planted struct {
 
 func (p *planted) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	p.mu.Lock()
-	if r.ID < warmUpID {
+	if r.ID < harness.WarmUpID {
 		p.total++
 	}
 	p.mu.Unlock()
@@ -37,7 +38,7 @@ func (p *planted) Take(ctx context.Context, r quota.Request) (quota.Decision, er
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.errorNo != nil && r.ID < warmUpID {
+	if p.errorNo != nil && r.ID < harness.WarmUpID {
 		if err := p.errorNo(p.total); err != nil {
 			return quota.Decision{}, err
 		}
@@ -111,8 +112,11 @@ func measureOne(t *testing.T, p *planted, workload string, change func(*Config))
 		t.Fatal(err)
 	}
 	cfg := Config{
-		Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w,
-		Workers: 1, Rounds: 1, Requests: 4000, Seed: 7, base: v.timebase(),
+		Plan: harness.Plan{
+			Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w,
+			Workers: 1, Requests: 4000, Seed: 7,
+		},
+		Rounds: 1, base: v.timebase(),
 	}
 	if change != nil {
 		change(&cfg)
@@ -239,15 +243,4 @@ func TestRunsNeverShowCountsOfWarmUp(t *testing.T) {
 	if r.Issued != 4000 {
 		t.Errorf("issued %d of 4000", r.Issued)
 	}
-}
-
-var measurePolicy = quota.Policy{Name: "p", Limit: 20, Unit: "units"}
-
-func measureWorkload(t *testing.T) *workloads.Meta {
-	t.Helper()
-	w, err := workloads.Lookup("hot-key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
 }

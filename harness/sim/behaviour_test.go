@@ -34,7 +34,7 @@ func TestMonthEnds(t *testing.T) {
 			cfg.Stream.Subjects = 10
 			none := 0.0
 			cfg.Stream.OverQuota = &none
-			cfg.Topology = sim.Topology{Instances: 2, Skew: []time.Duration{0, skew}}
+			cfg.Instances, cfg.Topology = 2, sim.Topology{Skew: []time.Duration{0, skew}}
 			report := run(t, cfg)
 			for i := range report.Runs {
 				r := &report.Runs[i]

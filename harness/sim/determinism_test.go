@@ -23,7 +23,7 @@ func mixed(t testing.TB) sim.Config {
 	cfg.Start = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC) // after any server's own clock
 	cfg.Policy.Limit, cfg.Stream.Subjects = 20, 30
 	cfg.Rate, cfg.Duration = 2_000, 200*time.Millisecond
-	cfg.Topology = sim.Topology{Regions: []string{"a", "b"}, Instances: 2, Skew: []time.Duration{0, time.Millisecond}}
+	cfg.Instances, cfg.Topology = 2, sim.Topology{Regions: []string{"a", "b"}, Skew: []time.Duration{0, time.Millisecond}}
 	cfg.Every, cfg.Tracked = 50*time.Millisecond, 10
 	return cfg
 }
@@ -54,7 +54,7 @@ func TestOneTraceOverARealServer(t *testing.T) {
 	runs := repeats(1)
 	for range runs {
 		cfg := mixed(t)
-		cfg.Redis = server
+		cfg.Stores = setOf(t, server)
 		same(t, "over a real server", run(t, cfg), want)
 	}
 	t.Logf("%d runs over %s", runs, server.Info().Version)
@@ -67,7 +67,7 @@ func TestExpiryReachesARealServer(t *testing.T) {
 	cfg.Policy.Limit, cfg.Stream.Subjects = 5, 20
 	cfg.Rate, cfg.Duration, cfg.Every = 0.01, 20*time.Hour, -1
 	want := run(t, cfg).Traces
-	cfg.Redis = storetest.Redis(t)
+	cfg.Stores = setOf(t, storetest.Redis(t))
 	same(t, "over a real server", run(t, cfg), want)
 }
 

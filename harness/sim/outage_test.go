@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/results"
 )
@@ -15,8 +15,8 @@ import (
 func TestOutage(t *testing.T) {
 	cfg := config(t, "incr-expire,fixed-window,three-tier,three-tier:down=unified,lua-reserve", "agent-api", "steady")
 	cfg.Policy.Limit, cfg.Stream.Subjects, cfg.Rate, cfg.Duration = 1_000, 50, 500, 10*time.Second
-	cfg.Topology.Instances = 2
-	cfg.Outages = []measure.Outage{{Store: "redis", From: 0.3, To: 0.6}}
+	cfg.Instances = 2
+	cfg.Outages = []harness.Outage{{Store: "redis", From: 0.3, To: 0.6}}
 	report := run(t, cfg)
 	want := map[string]string{ // the tier that decides while Redis is away
 		"fixed-window": "process", "three-tier": "model",
@@ -60,7 +60,7 @@ func TestOutage(t *testing.T) {
 func TestOutageOfTheModel(t *testing.T) {
 	cfg := config(t, "three-tier", "agent-api", "steady")
 	cfg.Policy.Limit, cfg.Stream.Subjects, cfg.Rate, cfg.Duration = 1_000, 50, 500, 10*time.Second
-	cfg.Outages = []measure.Outage{{Store: "postgres", From: 0, To: 1}}
+	cfg.Outages = []harness.Outage{{Store: "postgres", From: 0, To: 1}}
 	r := run(t, cfg).Runs[0]
 	valid(t, &r)
 	for _, tier := range r.Drift.Tiers {

@@ -6,30 +6,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 )
-
-// viewer is an instance that is asked for its counters.
-type viewer struct {
-	strategies.Viewer
-	// region is added to the name of what is in Redis; the first one's other
-	// tiers stand for all.
-	region string
-	first  bool
-}
 
 // sampler takes the samples.
 type sampler struct {
 	d     *drive
 	out   *results.Series
 	every time.Duration
-	// viewers read the counters: one instance of each region that has a Redis of
-	// its own.
-	viewers []viewer
-	err     error
-	spent   int64 // commands that readings cost
+	st    *site
+	err   error
 }
 
 func (s *sampler) run(ctx context.Context) {
@@ -48,19 +35,18 @@ func (s *sampler) take() {
 	now := d.now()
 	d.truth.at(now, d.windowAt)
 	x := results.Sample{
-		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.admitted, Rejected: d.rejected, Errors: d.failed,
+		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.counts.Admitted, Rejected: d.counts.Rejected, Errors: d.counts.Errors,
 		InFlight: d.inFlight, Usage: d.truth.usage, Fill: d.truth.fill, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
 		Hits: append([]int64{}, d.hits[1:]...), Counters: []results.Counter{},
 	}
-	before := d.st.commands()
-	if len(s.viewers) > 0 && d.truth.counts != quota.CountsNothing {
+	if s.st.Counts() {
 		s.err = s.read(&x, now)
 	}
-	s.spent += d.st.commands() - before
 	s.out.Samples = append(s.out.Samples, x)
 }
 
 func (s *sampler) read(x *results.Sample, now int64) error {
+	how := s.st.howToRead(s.d)
 	x.Counters = make([]results.Counter, len(s.out.Counters))
 	fresh := make([]int64, len(s.out.Counters)) // readings behind the mean
 	for _, tr := range s.d.truth.tracks {
@@ -70,24 +56,16 @@ func (s *sampler) read(x *results.Sample, now int64) error {
 			continue // which window it was charged to is not known
 		}
 		want := s.d.truth.expected(sub)
-		for _, v := range s.viewers {
-			got, err := v.Used(context.Background(), sub.name, s.d.policy)
-			if err != nil {
-				return fmt.Errorf("read counters at %v: %w", time.Duration(x.AtNS), err)
+		readings, err := s.st.Read(context.Background(), how, []harness.Subject{{Number: tr.number, Name: sub.name}})
+		if err != nil {
+			return fmt.Errorf("at %v: %w", time.Duration(x.AtNS), err)
+		}
+		for _, r := range readings {
+			i := s.counter(r.Tier)
+			for len(x.Counters) <= i {
+				x.Counters, fresh = append(x.Counters, results.Counter{}), append(fresh, 0)
 			}
-			for _, g := range got {
-				name := string(g.Tier)
-				if v.region != "" && g.Tier == quota.TierRedis {
-					name += " " + v.region
-				} else if !v.first {
-					continue
-				}
-				i := s.counter(name)
-				for len(x.Counters) <= i {
-					x.Counters, fresh = append(x.Counters, results.Counter{}), append(fresh, 0)
-				}
-				fresh[i] += countReading(&x.Counters[i], g, want.Distance(g.Units), tr, now)
-			}
+			fresh[i] += countReading(&x.Counters[i], r, want.Distance(r.Units), tr, now)
 		}
 	}
 	for i := range x.Counters {
@@ -100,7 +78,7 @@ func (s *sampler) read(x *results.Sample, now int64) error {
 
 // countReading adds a reading to c, and returns 1 if the truth once was what it
 // says.
-func countReading(c *results.Counter, g quota.Reading, drift int64, tr *track, now int64) int64 {
+func countReading(c *results.Counter, g harness.Reading, drift int64, tr *track, now int64) int64 {
 	c.Readings++
 	if !g.Known {
 		c.Unknown++

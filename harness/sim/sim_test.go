@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"github.com/quotabench/quotabench/harness"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func config(t testing.TB, list, policy, workload string) sim.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sim.Config{Strategies: sel, Policy: p, Workload: w, Seed: 7}
+	return sim.Config{Plan: harness.Plan{Strategies: sel, Policy: p, Workload: w, Seed: 7}}
 }
 
 func run(t testing.TB, cfg sim.Config) *sim.Report {
