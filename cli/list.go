@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -26,6 +27,7 @@ var catalogues = []struct {
 	{"workloads", listWorkloads},
 	{"policies", listPolicies},
 	{"stores", listStores},
+	{"formats", listFormats},
 }
 
 // entry is one line of a catalogue. Fields are also the JSON form.
@@ -45,7 +47,7 @@ func listCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "list [" + strings.Join(names, "|") + "]",
-		Short: "List strategies, workloads, policies and stores",
+		Short: "List strategies, workloads, policies, stores and formats",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, noFiles
@@ -202,6 +204,14 @@ var storeChoices = []struct {
 }
 
 var bothStores = []string{"--redis", "--postgres"}
+
+func listFormats() []entry {
+	var out []entry
+	for _, r := range render.Renderers() {
+		out = append(out, entry{Name: r.Name, Doc: r.Doc, Columns: []string{r.Ext}, More: map[string]any{"extension": r.Ext}})
+	}
+	return out
+}
 
 func listStores() []entry {
 	var out []entry

@@ -23,6 +23,7 @@ func NSInterval(middle, lo, hi float64) string {
 	return "[" + Digits(lo/div) + ", " + Digits(hi/div) + "]"
 }
 
+// TimeUnit returns the unit that suits a duration in nanoseconds, and its length.
 func TimeUnit(ns float64) (div float64, unit string) {
 	// A value that would be printed as 1,000 of a unit is 1 of the next.
 	switch a := math.Abs(ns); {

@@ -47,15 +47,15 @@ func Renderers() []Renderer {
 	return []Renderer{
 		{"results", "json", "the record of all runs, which everything else follows from", resultsJSON},
 		{Report, "txt", "the tables, as on the terminal", report},
-		{"series", "json", "how simulated runs developed over virtual time", seriesJSON},
-		{"series-table", "csv", "the same, a line per strategy and sample", seriesCSV},
+		{"series", "json", "simulated runs over virtual time, sample by sample", seriesJSON},
+		{"series-table", "csv", "the same as one table, a line per strategy and sample", seriesCSV},
 		{"provenance", "json", "where and when a simulation ran", provenance},
 		{"latency", "svg", "latency by percentile", drawn("latency", "svg", plot.Latency)},
-		{"latency-bitmap", "png", "the same as a bitmap", drawn("latency", "png", plot.Latency)},
+		{"latency-bitmap", "png", "latency by percentile, as a bitmap", drawn("latency", "png", plot.Latency)},
 		{"leakage", "svg", "leak against latency", drawn("leakage", "svg", plot.Leak)},
-		{"leakage-bitmap", "png", "the same as a bitmap", drawn("leakage", "png", plot.Leak)},
+		{"leakage-bitmap", "png", "leak against latency, as a bitmap", drawn("leakage", "png", plot.Leak)},
 		{"series-plot", "svg", "a series over virtual time, one file per run", seriesDrawn("svg")},
-		{"series-bitmap", "png", "the same as a bitmap", seriesDrawn("png")},
+		{"series-bitmap", "png", "a series over virtual time, as a bitmap", seriesDrawn("png")},
 	}
 }
 

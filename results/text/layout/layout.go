@@ -16,6 +16,7 @@ type Grid struct {
 	Rows    []Row
 }
 
+// Column says how the cells of a column are laid out.
 type Column struct {
 	// Title may hold line breaks.
 	Title string
@@ -36,8 +37,10 @@ type Row struct {
 	Rule  bool
 }
 
+// Add appends a row, with as many cells as there are columns.
 func (g *Grid) Add(cells ...string) { g.Rows = append(g.Rows, Row{Cells: cells}) }
 
+// AddRule appends a line across the table.
 func (g *Grid) AddRule() { g.Rows = append(g.Rows, Row{Rule: true}) }
 
 const columnGap = 2
