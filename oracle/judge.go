@@ -59,7 +59,8 @@ type judge struct {
 	wrongly  int64 // units of certain false rejects
 	overran  int64 // units that commits used beyond reservations
 
-	used bounds
+	windows tumbling
+	used    bounds
 	// Under rolling policies, what was asked for and what was answered.
 	asked, answered curve
 	replies         []int64
