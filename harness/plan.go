@@ -1,10 +1,13 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -63,6 +66,11 @@ const DefaultHistoryLimit = 1 << 27
 
 // DefaultLife is the life of a pre-signed URL where nothing else is said.
 const DefaultLife = 15 * time.Minute
+
+// NewHistory makes the history of a run with that many workers. It must be closed.
+func (p *Plan) NewHistory(workers int) *oracle.History {
+	return oracle.NewHistory(oracle.HistoryOptions{Workers: workers, Limit: p.HistoryLimit, Dir: cmp.Or(p.HistoryDir, os.TempDir())})
+}
 
 // MaxInstances is how many instances an event of the oracle can tell apart.
 const MaxInstances = 255
