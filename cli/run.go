@@ -66,11 +66,12 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 		return interruptedOr(ctx, err)
 	}
 	defer func() {
-		if cerr := st.close(); cerr != nil && err == nil {
+		if cerr := st.set.Close(); cerr != nil && err == nil {
 			err = fail(ExitFailed, cerr)
 		}
 	}()
-	cfg.Redis, cfg.Postgres = st.redis, st.postgres
+	cfg.Redis, _ = st.set.Get("redis")
+	cfg.Postgres, _ = st.set.Get("postgres")
 
 	selected, skipped := cfg.Split()
 	if err := s.refuseNamed(skipped); err != nil {

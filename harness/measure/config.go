@@ -51,9 +51,9 @@ type Config struct {
 	Outages []Outage
 
 	// Redis may be nil where no strategy needs it.
-	Redis *stores.Redis
+	Redis stores.Store
 	// Postgres may be nil or unavailable; strategies that can then use the model.
-	Postgres *stores.Postgres
+	Postgres stores.Store
 
 	// NoReference leaves the reference loops out.
 	NoReference bool
@@ -160,7 +160,7 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 	if s.NeedsStore(strategies.NeedRedis) && c.Redis == nil {
 		return errors.New("needs Redis: start one and give its URL by --redis, or use --redis process or --redis embedded")
 	}
-	if s.NeedsStore(strategies.NeedPostgres) && (c.Postgres == nil || !c.Postgres.Available()) {
+	if s.NeedsStore(strategies.NeedPostgres) && c.Postgres == nil {
 		return errors.New("needs PostgreSQL: install its server (Debian: postgresql, macOS: brew install postgresql), or give a URL by --postgres")
 	}
 	if err := s.ServesPolicy(&c.Policy); err != nil {

@@ -6,7 +6,9 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
+	_ "github.com/quotabench/quotabench/stores/container" // what the test compares with
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -34,7 +36,7 @@ func TestContainersGiveTheSameVerdicts(t *testing.T) {
 	}
 }
 
-func verdictsOn(t *testing.T, redis *stores.Redis, postgres *stores.Postgres) map[string]verdicts {
+func verdictsOn(t *testing.T, redis *redisstore.Store, postgres *pgstore.Store) map[string]verdicts {
 	t.Helper()
 	sel, err := strategies.Parse("all")
 	if err != nil {

@@ -49,7 +49,7 @@ func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Sel
 
 func (s *site) open(ctx context.Context, tb *timebase) error {
 	wantsSQL := s.sel.NeedsStore(strategies.NeedPostgres) || s.sel.NeedsStore(strategies.NeedSource)
-	hasSQL := s.cfg.Postgres != nil && s.cfg.Postgres.Available()
+	hasSQL := s.cfg.Postgres != nil
 	if wantsSQL && hasSQL {
 		if _, err := s.cfg.Postgres.Prepare(ctx, s.scope); err != nil {
 			return err

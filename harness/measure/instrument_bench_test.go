@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
@@ -152,12 +153,12 @@ func BenchmarkIncrExpireOverBareLoop(b *testing.B) {
 // bareLoop is INCR by as many goroutines, on keys of a length, a value and a time
 // to live like those of link-hits, a fresh one about every 200 commands. It
 // returns the commands per second.
-func bareLoop(b *testing.B, redis *stores.Redis, d time.Duration) float64 {
+func bareLoop(b *testing.B, redis *redisstore.Store, d time.Duration) float64 {
 	b.Helper()
 	const prefix = "quotabench:bare-loop:"
 	ctx := b.Context()
-	c := redis.Client(stores.ClientOptions{PoolSize: instrumentWorkers, Meter: new(stores.Meter)})
-	defer c.Close()                                      //nolint:errcheck // nothing was written that matters
+	c := redis.Client(redisstore.ClientOptions{PoolSize: instrumentWorkers, Meter: new(stores.Meter)})
+	defer c.Close()                                            //nolint:errcheck // nothing was written that matters
 	defer redis.WipePrefix(context.WithoutCancel(ctx), prefix) //nolint:errcheck // the test's server ends soon
 	keys := make([]string, 4096)
 	pipe := c.Pipeline()
@@ -236,7 +237,7 @@ func BenchmarkIncrExpireOverRedisBenchmark(b *testing.B) {
 	b.ReportMetric(ratio, "x-redis-benchmark")
 }
 
-func instrumentConfig(b *testing.B, redis *stores.Redis) Config {
+func instrumentConfig(b *testing.B, redis *redisstore.Store) Config {
 	b.Helper()
 	sel, err := strategies.Parse("incr-expire")
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -18,9 +20,13 @@ const referenceDuration = int64(150 * time.Millisecond)
 // given nanoseconds.
 func referenceFor(ctx context.Context, cfg *Config, tb *timebase, name string, length int64) (loop, error) {
 	var meter stores.Meter
-	c := cfg.Redis.Client(stores.ClientOptions{PoolSize: cfg.redisPool(), MaxRetries: cfg.ClientRetries, Meter: &meter})
-	defer c.Close() //nolint:errcheck // nothing was written that matters
 	scope := stores.Scope(name)
+	conn, err := cfg.Redis.Connect(ctx, scope, stores.ConnOptions{Pool: cfg.redisPool(), Retries: cfg.ClientRetries, Meter: &meter})
+	if err != nil {
+		return loop{}, fmt.Errorf("reference loop: %w", err)
+	}
+	defer conn.Close() //nolint:errcheck // nothing was written that matters
+	c := conn.Client().(redis.UniversalClient)
 	key := scope.Prefix() + "reference"
 	defer cfg.Redis.Wipe(context.WithoutCancel(ctx), scope) //nolint:errcheck // the run's own wipe reports a store that is gone
 
@@ -44,7 +50,7 @@ func referenceFor(ctx context.Context, cfg *Config, tb *timebase, name string, l
 		}
 		wg.Wait()
 	}
-	pass(length / 5) // connections
+	pass(length / 5) // to warm up
 	n.Store(0)
 	before, err := cfg.Redis.Stats(ctx)
 	if err != nil {

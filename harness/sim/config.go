@@ -7,7 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -62,7 +62,7 @@ type Config struct {
 	// Redis, where not nil, is a real server that carries out the commands
 	// instead of the table in memory. It has a clock of its own, so that Start must
 	// lie in its future, and keys that expire in virtual time are deleted there.
-	Redis *stores.Redis
+	Redis *redisstore.Store
 	// HistoryLimit is the most events kept per run. Default 1<<24 (512 MB).
 	HistoryLimit int64
 	// Done, where not nil, is called after each strategy with how long it took in

@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -130,7 +131,7 @@ func (st *site) newTable(ctx context.Context) *memredis.Table {
 func (st *site) client(t *memredis.Table, to *way) *redis.Client {
 	var c *redis.Client
 	if st.cfg.Redis != nil {
-		c = st.cfg.Redis.Client(stores.ClientOptions{PoolSize: 64})
+		c = st.cfg.Redis.Client(redisstore.ClientOptions{PoolSize: 64})
 	} else {
 		c = memredis.Client(t)
 	}
