@@ -6,9 +6,9 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
+	_ "github.com/quotabench/quotabench/stores/container" // what the test compares with
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
-	_ "github.com/quotabench/quotabench/stores/container" // what the test compares with
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
