@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -186,27 +187,12 @@ func listPolicies() []entry {
 	return out
 }
 
-// storeChoices are the values of --redis and --postgres.
-var storeChoices = []struct {
-	name  string
-	flags []string
-	doc   string
-}{
-	{"auto", bothStores, "a process if its server is installed, else a container if its image is here, else embedded; the default"},
-	{"process", bothStores, "redis-server or postgres of this machine, started as a child and removed afterwards"},
-	{"container", bothStores, "the official image in Docker or Podman, removed afterwards; see --redis-image, --postgres-image"},
-	{"embedded", bothStores[:1], "miniredis inside this process: no server, and timings that say nothing about one"},
-	{"embedded", bothStores[1:], "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
-	{"redis://", bothStores[:1], "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
-	{"postgres://", bothStores[1:], "a server of yours by URL; only a schema of the run's own is touched"},
-}
-
-var bothStores = []string{"--redis", "--postgres"}
-
 func listStores() []entry {
 	var out []entry
-	for _, c := range storeChoices {
-		out = append(out, entry{Name: c.name, Doc: c.doc, Columns: []string{strings.Join(c.flags, ", ")}, More: map[string]any{"flags": c.flags}})
+	for _, d := range stores.Drivers() {
+		for _, c := range d.Choices {
+			out = append(out, entry{Name: c.Word, Doc: c.Doc, Columns: []string{"--" + d.Name}, More: map[string]any{"flags": []string{"--" + d.Name}, "store": d.Name}})
+		}
 	}
 	return out
 }

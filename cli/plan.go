@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -43,7 +44,7 @@ func (s *settings) plan() (measure.Config, error) {
 	if c.Outages, err = s.planned(); err != nil {
 		return c, err
 	}
-	if err := s.checkImages(); err != nil {
+	if err := s.checkStores(); err != nil {
 		return c, err
 	}
 	if err := c.Complete(); err != nil {
@@ -141,13 +142,25 @@ func (s *settings) choose(c *harness.Plan) (err error) {
 	return nil
 }
 
-// checkImages refuses an image that would not be used.
-func (s *settings) checkImages() error {
-	for _, x := range []struct{ flag, image, store, from string }{
-		{"redis-image", s.redisImage, "redis", s.redis}, {"postgres-image", s.postgresImage, "postgres", s.postgres},
-	} {
-		if x.image != "" && x.from != "container" && x.from != "auto" {
-			return s.wrong(x.flag, fmt.Errorf("an image is for --%s container, and %s is asked for", x.store, redact(x.from)))
+// checkStores refuses stores that cannot be meant, and an image that would not be
+// used.
+func (s *settings) checkStores() error {
+	specs, err := s.storeSpecs()
+	if err != nil {
+		return err
+	}
+	for _, d := range stores.Drivers() {
+		if d.Image == "" || *s.images[d.Name] == "" {
+			continue
+		}
+		var others []string
+		for _, x := range specs {
+			if x.Options.Image == *s.images[d.Name] {
+				others = append(others, redact(x.From))
+			}
+		}
+		if !slices.Contains(others, "container") && !slices.Contains(others, "auto") {
+			return s.wrong(d.Name+"-image", fmt.Errorf("an image is for --%s container, and %s is asked for", d.Name, strings.Join(others, ", ")))
 		}
 	}
 	return nil

@@ -27,13 +27,14 @@ type simSettings struct {
 	tracked       int
 }
 
-// notSimulated are settings of run that mean nothing in virtual time.
-var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "redis", "postgres", "redis-image", "postgres-image"}
+// notSimulated are settings of run, beside the stores, that mean nothing in virtual
+// time.
+var notSimulated = []string{"rounds", "quick", "pool", "client-retries"}
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
 	s.workers = 0
-	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return slices.Contains(notSimulated, x.name) })
+	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return x.store || slices.Contains(notSimulated, x.name) })
 	s.fresh = func() *settings { return newSimSettings().settings }
 	var presets []string
 	for _, p := range sim.Presets() {

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"github.com/quotabench/quotabench/stores"
 	"os"
 	"strings"
 	"testing"
@@ -10,12 +11,12 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // measure runs on a real server what a simulation is configured for.
-func measured(t *testing.T, server *stores.Redis, cfg sim.Config, rounds int) []results.Run {
+func measured(t *testing.T, server *redisstore.Store, cfg sim.Config, rounds int) []results.Run {
 	t.Helper()
 	real := cfg.Plan
 	real.Stores = setOf(t, server)

@@ -6,7 +6,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
@@ -40,9 +41,9 @@ func TestServers(t *testing.T) {
 	})
 }
 
-func client(server *stores.Redis) func(testing.TB) *redis.Client {
+func client(server *redisstore.Store) func(testing.TB) *redis.Client {
 	return func(tb testing.TB) *redis.Client {
-		c := server.Client(stores.ClientOptions{PoolSize: 16})
+		c := server.Client(redisstore.ClientOptions{PoolSize: 16})
 		tb.Cleanup(func() {
 			if err := c.Close(); err != nil {
 				tb.Error(err)
@@ -52,9 +53,9 @@ func client(server *stores.Redis) func(testing.TB) *redis.Client {
 	}
 }
 
-func pool(server *stores.Postgres) func(testing.TB) *pgxpool.Pool {
+func pool(server *pgstore.Store) func(testing.TB) *pgxpool.Pool {
 	return func(tb testing.TB) *pgxpool.Pool {
-		p, err := server.Pool(tb.Context(), stores.PoolOptions{Schema: storetest.Schema(tb, server), Size: 8})
+		p, err := server.Pool(tb.Context(), pgstore.PoolOptions{Schema: storetest.Schema(tb, server), Size: 8})
 		if err != nil {
 			tb.Fatal(err)
 		}
