@@ -1,13 +1,14 @@
 package results
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
 
 // Groups puts together what may stand in one table: summaries of one setting, in
 // order of appearance. Within a group strategies that leak least come first, among
-// equals the faster one, and baselines come last.
+// equals those that reject least wrongly, then the faster one. Baselines come last.
 func Groups(all []Summary) [][]Summary {
 	var out [][]Summary
 	at := map[string]int{}
@@ -26,8 +27,7 @@ func Groups(all []Summary) [][]Summary {
 	return out
 }
 
-// sortForShow orders summaries for reports: strategies that leak least come
-// first, among equals the faster one, and baselines come last.
+// sortForShow orders the summaries of one group.
 func sortForShow(s []Summary) {
 	rank := func(x *Summary) int {
 		switch {
@@ -43,11 +43,11 @@ func sortForShow(s []Summary) {
 		if d := rank(&a) - rank(&b); d != 0 {
 			return d
 		}
-		if a.Leak.PctOfLimit != b.Leak.PctOfLimit {
-			if a.Leak.PctOfLimit < b.Leak.PctOfLimit {
-				return -1
-			}
-			return 1
+		if d := cmp.Compare(a.Leak.PctOfLimit, b.Leak.PctOfLimit); d != 0 {
+			return d
+		}
+		if d := cmp.Compare(a.FalseRejects.PctOfValid, b.FalseRejects.PctOfValid); d != 0 {
+			return d
 		}
 		if d := faster(&a, &b); d != 0 {
 			return d
@@ -66,12 +66,5 @@ func faster(a, b *Summary) int {
 	if a.Params.Loop == OpenLoop {
 		x, y = a.Latency().P99.Value, b.Latency().P99.Value
 	}
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	default:
-		return 0
-	}
+	return cmp.Compare(x, y)
 }

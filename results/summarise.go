@@ -102,6 +102,8 @@ func (s *Summary) correctness(runs []*Run) {
 		l.Trials += r.Leak.Trials
 		l.OverQuotaUnits += r.Leak.OverQuotaUnits
 		l.Requests += r.Leak.Requests
+		l.Excursions += r.Leak.Excursions
+		l.UnitSeconds += r.Leak.UnitSeconds
 		medians = append(medians, r.Leak.MedianUnits)
 		leakPct, overPct = max(leakPct, r.Leak.PctOfLimit), max(overPct, r.Leak.PctOfOverQuota)
 
@@ -167,6 +169,7 @@ func (s *Summary) settlement(runs []*Run) {
 		s.Settled.Refunds += x.Refunds
 		s.Settled.Abandoned += x.Abandoned
 		s.Settled.Errors += x.Errors
+		s.Settled.OverrunUnits += x.OverrunUnits
 		latency = append(latency, &x.Service)
 	}
 	if s.Settled != nil {

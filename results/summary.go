@@ -141,6 +141,8 @@ type SettlementSummary struct {
 	Abandoned int64 `json:"abandoned"`
 	// Errors counts commits and refunds that ended in an error.
 	Errors int64 `json:"errors"`
+	// OverrunUnits is what commits used beyond their reservations.
+	OverrunUnits int64 `json:"overrun_units,omitempty"`
 	// Service is the time from the start of a commit or refund to its answer.
 	Service Percentiles `json:"service_ns"`
 }

@@ -24,10 +24,15 @@ type Leak struct {
 	Subjects int64 `json:"subjects"`
 	// Trials counts windows of which more than the limit was asked.
 	Trials int64 `json:"trials"`
-	// LeakedTrials are those of them that leaked; excursions of standing quotas.
+	// LeakedTrials are those of them that leaked, never more than Trials.
 	LeakedTrials int64 `json:"leaked_trials"`
 	// MedianUnits is the median leak per trial.
 	MedianUnits float64 `json:"median_units"`
+	// Excursions (standing quotas only) are stretches of time above the limit.
+	Excursions int64 `json:"excursions,omitempty"`
+	// UnitSeconds (standing quotas only) is the area of the excursions: units above
+	// the limit times seconds.
+	UnitSeconds float64 `json:"unit_seconds,omitempty"`
 }
 
 // FalseRejects are requests rejected although there was room.
@@ -171,6 +176,8 @@ type Settlement struct {
 	Abandoned int64 `json:"abandoned"`
 	// Errors counts commits and refunds that ended in an error.
 	Errors int64 `json:"errors"`
+	// OverrunUnits is what commits used beyond their reservations. It is no leak.
+	OverrunUnits int64 `json:"overrun_units,omitempty"`
 	// Service is the time from the start of a commit or refund to its answer.
 	Service Latency `json:"service_ns"`
 }

@@ -88,7 +88,7 @@ func (g *latencyFigure) styles() (struck string) {
 		name := k.label
 		if !k.ResponseCounts {
 			name += " !"
-			struck = "! struck by the audit, shown for what it is worth."
+			struck = "! discarded by the audit, shown for what it is worth."
 		}
 		label := fold(ls, name, legendWidth)
 		g.labels = append(g.labels, label)

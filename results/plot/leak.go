@@ -67,7 +67,7 @@ func (g *leakFigure) add(s series, notes *captions) {
 		notes.add("Some rounds left out", s.label, "invalid")
 	}
 	if !s.ResponseCounts {
-		notes.add("Faint dot", s.label, "the audit struck its p99")
+		notes.add("Faint dot", s.label, "the audit discarded its p99")
 	}
 	g.dots = append(g.dots, leakDot{s, s.Latency().P99, s.Leak.PctOfLimit, max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)})
 }
@@ -92,7 +92,7 @@ func leakPlot(f results.File, fig *leakFigure) (*Plot, error) {
 	if len(fig.dots) > maxDots {
 		return nil, tooMany(len(fig.dots))
 	}
-	fig.note = format.Join(" ", "Whiskers: interval of the rounds' p99; upwards from certain to possible leak.", notes.text())
+	fig.note = format.Join(" ", "Whiskers: interval of the rounds' p99, their range where fewer than 6 count; upwards from certain to possible leak.", notes.text())
 	fig.axes(f)
 	// More room is the way out where labels do not fit; four steps double it.
 	width, height := vg.Length(900), vg.Length(540)

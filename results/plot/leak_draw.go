@@ -11,18 +11,18 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// verdictStyles tell by shape and colour what became of what was promised about
-// the leak. Other promises are no matter of this plot.
+// verdictStyles tell by shape and colour what became of what is guaranteed about
+// the leak. Other guarantees are no matter of this plot.
 var verdictStyles = []struct {
 	verdicts []string
 	name     string
 	color    color.NRGBA
 	shape    draw.GlyphDrawer
 }{
-	{[]string{results.Kept}, "leak promise kept", palette[0], draw.CircleGlyph{}},
-	{[]string{results.Violated}, "leak promise VIOLATED", palette[1], thickGlyph{}},
+	{[]string{results.Kept}, "leak guarantee kept", palette[0], draw.CircleGlyph{}},
+	{[]string{results.Violated}, "leak guarantee VIOLATED", palette[1], thickGlyph{}},
 	{[]string{results.Undecided, results.NotExercised}, "undecided or not exercised", palette[4], draw.BoxGlyph{}},
-	{[]string{""}, "promises nothing about leaks", palette[6], draw.PyramidGlyph{}},
+	{[]string{""}, "guarantees nothing about leaks", palette[6], draw.PyramidGlyph{}},
 }
 
 func verdictStyle(verdict string) (name string, g draw.GlyphStyle) {

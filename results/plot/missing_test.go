@@ -39,9 +39,9 @@ func TestPlotsNameWhoIsMissing(t *testing.T) {
 		wants []string
 	}{
 		"latency": {Latency, []string{"No p99 (fewer than 5 separate stalls behind it): incr-expire-atomic.", "Not shown (no samples): decr-literal.",
-			"lua-reserve !", "! struck by the audit", "Timings stand, decisions do not (invalid): check-then-set."}},
+			"lua-reserve !", "! discarded by the audit", "Timings stand, decisions do not (invalid): check-then-set."}},
 		"leak": {Leak, []string{"No dot (p99: fewer than 5 separate stalls behind it): incr-expire-atomic.", "No dot (p99: no samples): decr-literal.",
-			"No dot (invalid): check-then-set.", "Faint dot (the audit struck its p99): lua-reserve.", "Some rounds left out (invalid): redis-hash."}},
+			"No dot (invalid): check-then-set.", "Faint dot (the audit discarded its p99): lua-reserve.", "Some rounds left out (invalid): redis-hash."}},
 	} {
 		text := plotText(t, c.plot, f)
 		for _, want := range c.wants {
@@ -59,9 +59,9 @@ func TestLeakPlotVerdict(t *testing.T) {
 		clauses []results.Clause
 		want    string
 	}{
-		{[]results.Clause{{Property: "false-reject", Formula: "0", Verdict: results.Kept}}, "promises nothing about leaks"},
-		{[]results.Clause{{Property: "leak", Formula: "L", Verdict: results.Kept}, {Property: "false-reject", Formula: "0", Verdict: results.Violated}}, "leak promise kept"},
-		{[]results.Clause{{Property: "leak", Formula: "L", Verdict: results.Violated}, {Property: "false-reject", Formula: "0", Verdict: results.Kept}}, "leak promise VIOLATED"},
+		{[]results.Clause{{Property: "false-reject", Formula: "0", Verdict: results.Kept}}, "guarantees nothing about leaks"},
+		{[]results.Clause{{Property: "leak", Formula: "L", Verdict: results.Kept}, {Property: "false-reject", Formula: "0", Verdict: results.Violated}}, "leak guarantee kept"},
+		{[]results.Clause{{Property: "leak", Formula: "L", Verdict: results.Violated}, {Property: "false-reject", Formula: "0", Verdict: results.Kept}}, "leak guarantee VIOLATED"},
 		{[]results.Clause{{Property: "leak", Formula: "L", Verdict: results.Undecided}}, "undecided or not exercised"},
 	} {
 		f := fixture.New(1, fixture.Strategies[8])

@@ -155,7 +155,7 @@ func TestPlotContents(t *testing.T) {
 		{"latency", Latency, measured, []string{"Latency by percentile", "percentile of requests", "service time", "99 %", "1 ms", "check-then-set", "exact", "redis: process 7.0.15"}},
 		{"latency open", Latency, open, []string{"response time from the intended start", "open loop, poisson at 5,000/s"}},
 		{"latency simulated", Latency, simulated, []string{"SIMULATED", "modelled service time"}},
-		{"leak", Leak, measured, []string{"Leak against latency", "leak, in % of the limit", "p99 service time", "0 %", "100 %", "leak promise VIOLATED", "promises nothing about leaks", "three-tier"}},
+		{"leak", Leak, measured, []string{"Leak against latency", "leak, in % of the limit", "p99 service time", "0 %", "100 %", "leak guarantee VIOLATED", "guarantees nothing about leaks", "three-tier"}},
 		{"leak simulated", Leak, simulated, []string{"SIMULATED", "modelled p99 service time"}},
 		{"leak odd", Leak, fixture.Cases()["odd"], []string{"(invalid)", "separate stalls"}},
 	} {
@@ -230,5 +230,28 @@ func TestStylesDiffer(t *testing.T) {
 				t.Errorf("neighbours %d and %d are too much alike", j, i)
 			}
 		}
+	}
+}
+
+func TestSeriesPlot(t *testing.T) {
+	s := results.Series{
+		Strategy: "three-tier", Unit: "links", Tracked: 7, Tiers: []string{"redis"}, Counters: []string{"redis eu"},
+		Outages: []results.Span{{Store: "redis", FromNS: 1e9, ToNS: 2e9}},
+	}
+	for i := range 5 {
+		n := int64(i)
+		s.Samples = append(s.Samples, results.Sample{AtNS: n * 1e9, Issued: 10 * n, Usage: 5 * n, Leak: n, Hits: []int64{9 * n},
+			Counters: []results.Counter{{Readings: 7, Drifting: n, Drift: -14 * n, Size: 14 * n, MeanNS: n * 1e8}}})
+	}
+	text := strings.Join(strings.Fields(svgText(t, fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(Series(s)).SVG()))), " ")
+	for _, want := range []string{"three-tier over virtual time", "SIMULATED", "counters of 7 subjects", "redis away from 1s to 2s (shaded)", "leak so far, links",
+		"decided by, % of the interval", "redis eu", "drift, links per tracked subject, signed", "-8", "staleness, ms"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing about %q in\n%s", want, text)
+		}
+	}
+	s.Samples = nil
+	if _, err := Series(s); !errors.Is(err, ErrNothingToPlot) {
+		t.Errorf("no samples: %v", err)
 	}
 }

@@ -34,7 +34,7 @@ const (
 	panelHeight = vg.Length(150)
 	seriesHead  = vg.Length(58)
 	seriesLeft  = vg.Length(74)
-	seriesRight = vg.Length(190)
+	seriesKey   = vg.Length(37) // from a panel to the names of its lines
 )
 
 // Series draws a series as a column of panels over virtual time.
@@ -46,17 +46,29 @@ func Series(s results.Series) (*Plot, error) {
 	p := &Plot{title: drawable(s.Strategy) + " over virtual time", width: seriesWidth}
 	caption := fold(captionStyle(true), drawable(seriesCaption(&s)), seriesWidth-2*margin)
 	head := max(seriesHead, margin+titleSize+12+captionStyle(true).Height(caption))
+	right := seriesWidth - margin - seriesKey - widestName(panels)
 	p.height = head + panelHeight*vg.Length(len(panels)) + 24
 	p.paint = func(c draw.Canvas) {
 		heading(c, p.title, caption, true)
 		for i, x := range panels {
 			top := c.Max.Y - head - panelHeight*vg.Length(i)
 			drawPanel(c, &s, x, vg.Rectangle{
-				Min: vg.Point{X: seriesLeft, Y: top - panelHeight + 24}, Max: vg.Point{X: seriesWidth - seriesRight, Y: top - 16},
+				Min: vg.Point{X: seriesLeft, Y: top - panelHeight + 24}, Max: vg.Point{X: right, Y: top - 16},
 			})
 		}
 	}
 	return p, nil
+}
+
+// widestName is the room that the names of lines take, at most a third of a drawing.
+func widestName(panels []panel) vg.Length {
+	widest := vg.Length(0)
+	for _, p := range panels {
+		for _, l := range p.lines {
+			widest = max(widest, textStyle(labelSize, ink, false).Width(drawable(l.name)))
+		}
+	}
+	return min(widest, seriesWidth/3)
 }
 
 func seriesCaption(s *results.Series) string {
@@ -77,17 +89,17 @@ func seriesPanels(s *results.Series) []panel {
 	}
 	out := []panel{
 		// What subjects were given at the start would hide what happened since.
-		{"used by calls, " + s.Unit + " in the window", []line{{"all subjects", func(i int) float64 { return float64(x[i].Usage - x[i].Fill) }}}},
+		{"consumed by calls, " + s.Unit + " in the window", []line{{"all subjects", func(i int) float64 { return float64(x[i].Usage - x[i].Fill) }}}},
 		// One axis would hide a leak behind a thousand times as many false rejects.
-		{"leak so far, " + s.Unit, []line{{"certain leak", func(i int) float64 { return float64(x[i].Leak) }}}},
-		{"false rejects so far, requests", []line{{"certain ones", func(i int) float64 { return float64(x[i].FalseRejects) }}}},
+		{"leak so far, " + s.Unit, []line{{"confirmed", func(i int) float64 { return float64(x[i].Leak) }}}},
+		{"false rejects so far, requests", []line{{"confirmed", func(i int) float64 { return float64(x[i].FalseRejects) }}}},
 	}
 	if len(s.Tiers) > 0 {
 		out = append(out, panel{"decided by, % of the interval", hitLines(s)})
 	}
 	if len(s.Counters) > 0 {
 		out = append(out,
-			panel{"drift, " + s.Unit + " per tracked subject", counter(func(c *results.Counter) float64 { return float64(c.Size) / float64(max(1, c.Readings)) })},
+			panel{"drift, " + s.Unit + " per tracked subject, signed", counter(func(c *results.Counter) float64 { return float64(c.Drift) / float64(max(1, c.Readings)) })},
 			staleness(s, counter))
 	}
 	return out
@@ -148,7 +160,7 @@ func drawPanel(c draw.Canvas, s *results.Series, p panel, area vg.Rectangle) {
 		c.StrokeLines(style, points)
 		at := area.Max.Y - vg.Length(8+14*k)
 		c.StrokeLine2(style, area.Max.X+10, at, area.Max.X+32, at)
-		c.FillText(aligned(textStyle(labelSize, ink, false), text.XLeft, text.YCenter), vg.Point{X: area.Max.X + 37, Y: at}, drawable(l.name))
+		c.FillText(aligned(textStyle(labelSize, ink, false), text.XLeft, text.YCenter), vg.Point{X: area.Max.X + seriesKey, Y: at}, drawable(l.name))
 	}
 }
 
@@ -227,6 +239,8 @@ func timeStep(end time.Duration) time.Duration {
 func tickTime(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
+	case d == 0:
+		return "0"
 	case d >= day && d%day == 0:
 		return fmt.Sprintf("%d d", d/day)
 	case d >= time.Hour && d%time.Hour == 0:

@@ -50,7 +50,7 @@ func findingLines(summaries []results.Summary) []string {
 	grave := map[string]int{results.StrikesCorrectness: 0, results.StrikesTimings: 1, results.StrikesResponse: 2, results.StrikesNote: 3}
 	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Strikes] - grave[b.Strikes] })
 	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesResponse: "RESPONSE ", results.StrikesNote: "note    "}
-	out := []string{"FINDINGS OF THE AUDIT"}
+	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
 	for _, x := range all {
 		detail := format.Plain(x.Detail)
 		if x.differs {

@@ -65,7 +65,7 @@ func TestOpenLoopTables(t *testing.T) {
 			l.BacklogHalf, l.BacklogEnd = 100, 100+int64(f.Runs[i].Repetition)
 		}
 	}
-	got := strings.Join(cell(t, f, "RELEASES", "pg-check"), " ")
+	got := strings.Join(cell(t, f, "SCHEDULING DELAY", "pg-check"), " ")
 	if want := "4.00 µs 28.0 µs 0 0 100 106 5 of 5 rounds"; got != want {
 		t.Errorf("releases: %q, want %q", got, want)
 	}

@@ -35,7 +35,7 @@ func Table(w io.Writer, f results.File) error {
 		put(settingLines(f, group)...)
 		put("")
 		put(speedLines(f, group)...)
-		section(releaseLines(group))
+		section(delayLines(group))
 		section(exactCostLines(group))
 		section(sampledCostLines(f, group))
 		section(correctnessLines(group))
@@ -107,10 +107,10 @@ func speedLines(f results.File, group []results.Summary) []string {
 	return append(out, legend.lines("")...)
 }
 
-// releaseLines renders how late requests of an open loop started, and whether
+// delayLines renders how late requests of an open loop started, and whether
 // they piled up.
-func releaseLines(group []results.Summary) []string {
-	const pacer, worker, backlog = "late by the pacer", "late for want of a worker", "backlog, requests"
+func delayLines(group []results.Summary) []string {
+	const pacer, worker, backlog = "late by the pacer", "waiting for a worker", "backlog, requests"
 	g := layout.Grid{Columns: []layout.Column{
 		labelColumn, {Title: "p50", Over: pacer}, {Title: "p99", Over: pacer}, {Title: "p50", Over: worker}, {Title: "p99", Over: worker},
 		{Title: "half way", Over: backlog}, {Title: "at the end", Over: backlog}, {Title: "saturated", Optional: true, Left: true},
@@ -135,7 +135,7 @@ func releaseLines(group []results.Summary) []string {
 	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Lateness != nil }) {
 		return nil
 	}
-	out := append(layout.Wrap("RELEASES  how late requests started, medians over rounds, and how many were due and waited, in the worst round", layout.Width), g.Lines(layout.Width)...)
+	out := append(layout.Wrap("SCHEDULING DELAY  how late requests started, medians over rounds; backlog: how many were due and waited, in the worst round", layout.Width), g.Lines(layout.Width)...)
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Saturated > 0 }) {
 		out = append(out, "  saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration")
 	}
@@ -180,10 +180,10 @@ func intervalTitle(group []results.Summary) string {
 type marks map[string]bool
 
 const (
-	markStruck = "! the audit struck this timing, see below"
+	markStruck = "! discarded by the audit, see MEASUREMENT VALIDITY"
 	markMerged = "~ of all rounds together: one round has too few samples for an interval"
 	markMax    = "≥ the largest value seen: too few samples for the percentile"
-	markEvents = "event-driven: fewer than 5 separate stalls are behind the percentile, so that it tells of those and not of the strategy"
+	markEvents = "event-driven: unreliable, fewer than 5 separate stalls are behind the percentile"
 	markRange  = "> longer than the histogram can tell"
 	markModel  = "m statements to the in-process model, not to PostgreSQL"
 )
