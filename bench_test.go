@@ -57,8 +57,8 @@ func BenchmarkStrategies(b *testing.B) {
 					},
 					Rounds: 1, NoReference: true,
 				}
-				if w.Subjects > maxSubjects {
-					cfg.Stream.Subjects = maxSubjects
+				if all, err := quota.Complete(w.Options, nil); err == nil && w.Takes("subjects") && all.Int("subjects") > maxSubjects {
+					cfg.Stream.Set("subjects", maxSubjects)
 				}
 				benchmark(b, cfg)
 			})

@@ -65,15 +65,6 @@ func completeNamedStore(_ *cobra.Command, _ []string, typed string) ([]cobra.Com
 	return out, noFiles | cobra.ShellCompDirectiveNoSpace
 }
 
-// Forms are offered as far as they can be typed; what they take is for the help.
-func completePopularity(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return []cobra.Completion{"single", "uniform", "zipf", "hot:"}, noFiles | cobra.ShellCompDirectiveNoSpace
-}
-
-func completeCost(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return []cobra.Completion{"policy", "constant:", "uniform:", "lognormal:", "recorded"}, noFiles | cobra.ShellCompDirectiveNoSpace
-}
-
 // completeStrategies completes the last part of a list such as
 // "a,b:option=value,option=": a name, an option of the strategy that the part
 // belongs to, or a value of it.
@@ -136,7 +127,7 @@ func completeOption(m *strategies.Meta, done, part string) []cobra.Completion {
 	return out
 }
 
-func optionValues(o strategies.Option) []string {
+func optionValues(o quota.Option) []string {
 	switch {
 	case len(o.Values) > 0:
 		return o.Values

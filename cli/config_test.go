@@ -157,7 +157,7 @@ fill: 0.5
 		ok   func(s *settings, c c) bool
 	}{
 		{[]string{"--config", "run.yaml"}, func(s *settings, c c) bool {
-			return s.workload == "steady" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Outages) == 1 && c.Stream.Fill == 0.5
+			return s.workload == "steady" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Outages) == 1 && c.Stream.Options["fill"] == "0.5"
 		}},
 		{[]string{"--config", "run.yaml", "--workers", "3", "--strategy", "honest"}, func(_ *settings, c c) bool {
 			return c.Workers == 3 && c.Rounds == 8 && len(c.Strategies) == 1

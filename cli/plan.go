@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -57,34 +56,6 @@ func (s *settings) plan() (measure.Config, error) {
 	return c, nil
 }
 
-// stream are the workload's own parameters.
-func (s *settings) stream() workloads.Params {
-	p := workloads.Params{
-		Subjects: s.subjects, Trace: s.trace, Speed: s.speed,
-		Popularity: s.popularity, Cost: s.cost, Fill: s.fill,
-	}
-	for name, share := range map[string]struct {
-		to   **float64
-		from *float64
-	}{
-		"over-quota":      {&p.OverQuota, &s.overQuota},
-		"fail-share":      {&p.FailShare, &s.failShare},
-		"abandon-share":   {&p.AbandonShare, &s.abandonShare},
-		"misjudged-share": {&p.MisjudgedShare, &s.misjudgedShare},
-	} {
-		if s.given(name) {
-			*share.to = share.from
-		}
-	}
-	if s.given("settle") {
-		p.Settle = &s.settle
-	}
-	if s.given("hold") {
-		p.Hold = &s.hold
-	}
-	return p
-}
-
 // planned are the outages that were asked for.
 func (s *settings) planned() (out []harness.Outage, err error) {
 	for _, text := range s.outages {
@@ -100,13 +71,8 @@ func (s *settings) planned() (out []harness.Outage, err error) {
 // expand follows what one setting implies for others. It counts where the other
 // one was not given in a place that ranks as high.
 func (s *settings) expand() {
-	if s.trace != "" && s.rank("trace") > s.rank("workload") {
-		for _, w := range workloads.All() {
-			if w.NeedsTrace {
-				s.workload = w.Name
-				break
-			}
-		}
+	if name, by := s.implied(); name != "" && s.rank(by) > s.rank("workload") {
+		s.workload = name
 	}
 	if !s.quick {
 		return
@@ -114,7 +80,8 @@ func (s *settings) expand() {
 	if s.rank("quick") > s.rank("rounds") {
 		s.rounds = quickRounds
 	}
-	if s.rank("quick") > s.rank("duration") && s.requests == 0 && s.trace == "" {
+	replayed, _ := s.implied()
+	if s.rank("quick") > s.rank("duration") && s.requests == 0 && replayed == "" {
 		s.duration = quickDuration
 	}
 }
@@ -130,13 +97,13 @@ func (s *settings) choose(c *harness.Plan) (err error) {
 	if c.Workload, err = workloads.Lookup(s.workload); err != nil {
 		return s.wrong("workload", err)
 	}
-	if c.Policy, err = quota.LookupPolicy(s.policy); err != nil {
+	if c.Policy, err = lookupPolicy(s.policy); err != nil {
 		return s.wrong("policy", err)
 	}
 	switch {
 	case s.given("limit"):
 		c.Policy.Limit = s.limit
-	case c.Workload.Crosses:
+	case c.Workload.Crosses && listed(c.Policy.Name): // an own policy says what it means
 		c.Policy.Limit = min(c.Policy.Limit, hotKeyLimit*largest(c.Policy.Costs))
 	}
 	return nil
@@ -175,7 +142,7 @@ func (s *settings) rehearse(c *harness.Plan) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &file):
-		return s.wrong("trace", errors.New("cannot read "+s.trace+": "+file.Err.Error()))
+		return s.unreadable(file.Path, file.Err)
 	default:
 		return fail(ExitUsage, err)
 	}

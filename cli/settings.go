@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 // settings are all that a run can be told.
@@ -15,23 +14,19 @@ type settings struct {
 	strategy                   []string
 	policy, workload           string
 	workers, rounds, instances int
-	subjects, pool, retries    int
+	pool, retries              int
 	rate, speed                float64
 	arrivals                   string
 	requests, limit            int64
 	duration                   time.Duration
 	quick                      bool
-	trace                      string
 	seed                       uint64
-	popularity, cost           string
-	fill, overQuota            float64
-	failShare, abandonShare    float64
-	misjudgedShare             float64
-	settle, hold               time.Duration
 	outages                    []string
 	from, images               map[string]*string // by driver
 	named                      []string           // of --store
 	out                        string
+	// options of workloads that were given, by name; "" where not.
+	options map[string]*string
 
 	table []setting
 	flags *pflag.FlagSet
@@ -75,7 +70,7 @@ func newSettings() *settings {
 	s := &settings{
 		strategy: []string{"all"}, policy: "agent-api", workload: "hot-key",
 		workers: 50, rounds: 10, instances: 1, seed: 1, arrivals: "poisson",
-		from: map[string]*string{}, images: map[string]*string{}, places: map[string]string{},
+		from: map[string]*string{}, images: map[string]*string{}, places: map[string]string{}, options: map[string]*string{},
 	}
 	s.table, s.fresh = append(s.load(), s.surroundings()...), newSettings
 	return s
@@ -83,11 +78,11 @@ func newSettings() *settings {
 
 // load are the settings that say what is run, and how hard.
 func (s *settings) load() []setting {
-	return []setting{
+	return append([]setting{
 		{name: "strategy", value: &list{p: &s.strategy}, complete: completeStrategies,
 			doc: "strategies, `a,b:option=value` or all; may be repeated"},
 		{name: "policy", value: &text{p: &s.policy}, complete: completePolicies,
-			doc: "policy to enforce (see quotabench list policies)"},
+			doc: "`policy` to enforce: a name (see quotabench list policies), a text such as \"5 attempts per rolling 15m\", or @file.yaml"},
 		{name: "workload", value: &text{p: &s.workload}, complete: completeWorkloads,
 			doc: "request stream (see quotabench list workloads)"},
 		{name: "limit", value: count(&s.limit, 1), computed: true,
@@ -108,32 +103,11 @@ func (s *settings) load() []setting {
 			doc: "3 rounds of 150ms, for a first look"},
 		{name: "instances", value: whole(&s.instances, 1, measure.MaxInstances),
 			doc: "application instances that share the stores"},
-		{name: "subjects", value: whole(&s.subjects, 0, 0), computed: true,
-			doc: "subjects of the workload (default: the workload's)"},
-		{name: "popularity", value: &text{p: &s.popularity}, computed: true, complete: completePopularity,
-			doc: "popularity of subjects: " + workloads.PopularityForms + " (default: the workload's)"},
-		{name: "cost", value: &text{p: &s.cost}, computed: true, complete: completeCost,
-			doc: "`units` per request: " + workloads.CostForms + " (default: the workload's)"},
-		{name: "fill", value: decimal(&s.fill, 1),
-			doc: "`share` of its limit, 0 to 1, that every subject has used at the start"},
-		{name: "over-quota", value: decimal(&s.overQuota, 1), computed: true,
-			doc: "`share` of checks, 0 to 1, on subjects that start with their quota used up (default: the workload's)"},
-		{name: "fail-share", value: decimal(&s.failShare, 1), computed: true,
-			doc: "`share` of admitted requests, 0 to 1, whose work fails, so that they give back (uploads only)"},
-		{name: "abandon-share", value: decimal(&s.abandonShare, 1), computed: true,
-			doc: "`share` of admitted requests, 0 to 1, that nobody settles (uploads only)"},
-		{name: "misjudged-share", value: decimal(&s.misjudgedShare, 1), computed: true,
-			doc: "`share` of commits, 0 to 1, of half to one and a half times the units reserved (uploads only)"},
-		{name: "settle", value: span(&s.settle), computed: true,
-			doc: "mean `time` from admission to commit or failure (uploads only)"},
-		{name: "hold", value: span(&s.hold), computed: true,
-			doc: "mean `time` from commit to deletion; 0 deletes nothing (uploads only)"},
-		{name: "trace", value: &text{p: &s.trace}, computed: true,
-			doc: "trace `file` to replay: Apache log, Azure LLM CSV, or CSV with time,subject,cost"},
+	}, append(s.optionSettings(), []setting{
 		{name: "speed", value: decimal(&s.speed, maxSpeed),
 			doc: "replay at k times the recorded speed, windows shrunk alike; 0 for full speed"},
 		{name: "seed", value: seed(&s.seed), doc: "seed of everything random"},
-	}
+	}...)...)
 }
 
 // surroundings are the settings of the stores and of what is written.

@@ -170,7 +170,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		Label: sel.String(), Limit: p.Policy.Limit, Unit: p.Policy.Unit, Window: windowText(p.Policy.Window),
 		Loop: results.ClosedLoop, Workers: p.Workers, Instances: p.Instances,
 		Subjects: workloads.Subjects(stream), Requests: p.Requests, DurationNS: int64(p.Duration), Speed: p.Stream.Speed,
-		Workload: given(p.Stream),
+		Workload: map[string]string(p.Stream.Options),
 		Stream:   workloads.Fingerprint(stream, fingerprintOps(stream)),
 	}
 	for _, o := range p.Outages {

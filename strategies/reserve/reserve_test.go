@@ -208,7 +208,7 @@ func TestFiles(t *testing.T) {
 // back to Redis. The table of files knows, and so does the job.
 func TestRefundLiteral(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
-		env.Options = strategies.Options{"refund": refundLiteral}
+		env.Options = quota.Options{"refund": refundLiteral}
 		s := tenantOf(t, env, 100)
 		failed, deleted, kept := take(t, s, 400, true), take(t, s, 300, true), take(t, s, 200, true)
 		must(t, s.Refund(t.Context(), failed))
