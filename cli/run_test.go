@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
@@ -22,7 +23,7 @@ func tiny(args ...string) []string {
 
 func readResults(t *testing.T) results.File {
 	t.Helper()
-	f, err := results.Read(filepath.Join("out", resultsFile))
+	f, err := codec.Read(filepath.Join("out", resultsFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/results/render"
 )
 
 // simSettings are those of run that apply, and what only virtual time has.
@@ -241,15 +242,9 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) error {
 		return fail(ExitFailed, err)
 	}
 	file := simFile(cfg, report, skipped)
-	if err := writeSeries(dir, report.Series); err != nil {
-		return fail(ExitFailed, err)
-	}
-	if err := writeProvenance(ctx, dir); err != nil {
-		return fail(ExitFailed, err)
-	}
-	if err := writeReport(stdout, stderr, dir, file); err != nil {
+	b := render.Bundle{File: &file, Series: report.Series, Provenance: provenance(ctx)}
+	if err := writeBundle(stdout, stderr, dir, &b); err != nil {
 		return err
 	}
-	fmt.Fprintln(stderr, "beside them: series.json, series.csv, a plot of each series, and provenance.json")
 	return verdict(file)
 }

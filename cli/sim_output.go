@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -53,47 +51,14 @@ func simFile(cfg sim.Config, report *sim.Report, skipped map[string]string) resu
 	return f
 }
 
-// writeSeries writes how the runs developed.
-func writeSeries(dir string, series []sim.Series) error {
-	write := func(name string, b []byte, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(dir, name), b, 0o644)
-	}
-	b, err := sim.JSON(series)
-	if err := write("series.json", b, err); err != nil {
-		return err
-	}
-	b, err = sim.CSV(series)
-	if err := write("series.csv", b, err); err != nil {
-		return err
-	}
-	for i := range series {
-		svg, png, err := series[i].Plot()
-		name := "series-" + strings.NewReplacer(":", "_", ",", "_", "=", "-", "/", "-").Replace(series[i].Strategy)
-		if err := write(name+".svg", svg, err); err != nil {
-			return err
-		}
-		if err := write(name+".png", png, err); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeProvenance writes where and when a simulation ran, which its record leaves
-// out: two simulations of one seed have the same bytes.
-func writeProvenance(ctx context.Context, dir string) error {
+// provenance is where and when a simulation ran, which its record leaves out: two
+// simulations of one seed have the same bytes.
+func provenance(ctx context.Context) *results.Provenance {
 	host, _ := os.Hostname() // an unnamed host is recorded as such
 	version, commit := buildVersion()
-	b, err := json.MarshalIndent(results.Provenance{
+	return &results.Provenance{
 		Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Model: cpuModel()},
 		Time: clock.Wall{}.Now().UTC(), Commit: commit, Command: commandLine(ctx),
 		Versions: map[string]string{"quotabench": version, "go": runtime.Version()},
-	}, "", "  ")
-	if err != nil {
-		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "provenance.json"), append(b, '\n'), 0o644)
 }

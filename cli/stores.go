@@ -7,12 +7,10 @@ import (
 	"io"
 	"maps"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/workloads"
@@ -66,19 +64,13 @@ func storeLine(i stores.Info) string {
 }
 
 // file is the record of a measurement before its first run.
-func (s *openedStores) file(cfg measure.Config, skipped map[string]string) results.File {
-	host, _ := os.Hostname() // an unnamed host is recorded as such
-	version, commit := buildVersion()
+func (s *openedStores) file(ctx context.Context, cfg measure.Config, skipped map[string]string) results.File {
 	f := results.File{
 		Schema: results.SchemaVersion, Kind: results.Measured, Seed: cfg.Seed,
-		Stores: results.Stores{Redis: storeRecord(s.redis.Info()), Postgres: storeRecord(s.postgres.Info())},
-		Provenance: results.Provenance{
-			Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Model: cpuModel()},
-			Time: clock.Wall{}.Now().UTC(), Commit: commit,
-			Versions: map[string]string{"quotabench": version, "go": runtime.Version()},
-		},
-		Workload: results.Workload{Name: cfg.Workload.Name},
-		Skipped:  []results.Skipped{}, Runs: []results.Run{},
+		Stores:     results.Stores{Redis: storeRecord(s.redis.Info()), Postgres: storeRecord(s.postgres.Info())},
+		Provenance: *provenance(ctx),
+		Workload:   results.Workload{Name: cfg.Workload.Name},
+		Skipped:    []results.Skipped{}, Runs: []results.Run{},
 	}
 	for name, i := range map[string]stores.Info{"redis": s.redis.Info(), "postgres": s.postgres.Info()} {
 		if i.Version != "" {

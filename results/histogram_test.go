@@ -137,3 +137,13 @@ func BenchmarkHistogramRecord(b *testing.B) {
 		h.Record(int64(i&0xffff) * 31)
 	}
 }
+
+func must[T any](t testing.TB) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}

@@ -5,12 +5,33 @@ import (
 	"strings"
 )
 
+// Groups puts together what may stand in one table: summaries of one setting, in
+// order of appearance. Within a group strategies that leak least come first, among
+// equals the faster one, and baselines come last.
+func Groups(all []Summary) [][]Summary {
+	var out [][]Summary
+	at := map[string]int{}
+	for _, s := range all {
+		i, ok := at[s.setting]
+		if !ok {
+			i = len(out)
+			at[s.setting] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], s)
+	}
+	for _, g := range out {
+		sortForShow(g)
+	}
+	return out
+}
+
 // sortForShow orders summaries for reports: strategies that leak least come
 // first, among equals the faster one, and baselines come last.
 func sortForShow(s []Summary) {
 	rank := func(x *Summary) int {
 		switch {
-		case x.Form == formBaseline:
+		case x.Form == FormBaseline:
 			return 2
 		case !x.Counts():
 			return 1
@@ -35,8 +56,8 @@ func sortForShow(s []Summary) {
 	})
 }
 
-// formBaseline is the form of strategies that mark the floor or the ceiling.
-const formBaseline = "baseline"
+// FormBaseline is the form of strategies that mark the floor or the ceiling.
+const FormBaseline = "baseline"
 
 // faster compares by throughput in closed loop; at the common rate of an open
 // loop only latency tells strategies apart.

@@ -33,14 +33,14 @@ func OverRounds(values []float64) Figure {
 	}
 	v := slices.Clone(values)
 	slices.Sort(v)
-	k, coverage := orderStatistics(n)
+	k, coverage := OrderStatistics(n)
 	return Figure{Value: median(v), Lo: v[k-1], Hi: v[n-k], Coverage: coverage, Rounds: n}
 }
 
-// orderStatistics returns the largest k for which the k-th smallest and the k-th
+// OrderStatistics returns the largest k for which the k-th smallest and the k-th
 // largest of n values enclose the median with at least the target coverage,
 // and that coverage. Without such a k it returns 1 and 0.
-func orderStatistics(n int) (k int, coverage float64) {
+func OrderStatistics(n int) (k int, coverage float64) {
 	k = 1
 	p := math.Pow(0.5, float64(n)) // P(fewer than k values below the median), summed up below
 	tail := p

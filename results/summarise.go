@@ -1,6 +1,10 @@
 package results
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/results/internal/format"
+)
 
 // Summarise condenses runs into one summary per strategy and setting, in the
 // order in which they first appear. Runs with the same [Run.Key] are rounds of
@@ -117,21 +121,21 @@ func (s *Summary) correctness(runs []*Run) {
 	// Where a denominator was not recorded the worst round speaks for all.
 	l.Pct, l.PctOfOver = leakPct, overPct
 	if base := float64(s.Params.Limit) * float64(l.Crossings); base > 0 {
-		l.Pct, l.PossiblePct = pct(float64(l.Units), base), pct(float64(l.Possible), base)
+		l.Pct, l.PossiblePct = Percent(float64(l.Units), base), Percent(float64(l.Possible), base)
 	}
 	if l.OverUnits > 0 {
-		l.PctOfOver = pct(l.Units, l.OverUnits)
+		l.PctOfOver = Percent(l.Units, l.OverUnits)
 	}
-	fr.Pct = pct(fr.Count, fr.Count+s.Admitted-l.Requests)
+	fr.Pct = Percent(fr.Count, fr.Count+s.Admitted-l.Requests)
 	s.settlement(runs)
 	s.Verdict = overall(s.Guarantee)
-	s.LeakVerdict = overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(c Clause) bool { return c.Property != propertyLeak }))
+	s.LeakVerdict = overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(c Clause) bool { return c.Property != LeakProperty }))
 }
 
 // The properties that clauses bound.
 const (
-	propertyLeak        = "leak"
-	propertyFalseReject = "false-reject"
+	LeakProperty        = "leak"
+	FalseRejectProperty = "false-reject"
 )
 
 func (s *Summary) mergeRolling(r *Rolling) {
@@ -177,7 +181,7 @@ func (s *Summary) mergeDrift(d *Drift) {
 	if s.Drift == nil {
 		s.Drift = &Drift{}
 	}
-	if magnitude(d.Units) > magnitude(s.Drift.Units) {
+	if format.Magnitude(d.Units) > format.Magnitude(s.Drift.Units) {
 		s.Drift.Units, s.Drift.PctOfLimit, s.Drift.PctOfUsage = d.Units, d.PctOfLimit, d.PctOfUsage
 	}
 	for _, t := range d.Tiers {
@@ -187,7 +191,7 @@ func (s *Summary) mergeDrift(d *Drift) {
 			continue
 		}
 		m := &s.Drift.Tiers[i]
-		if magnitude(t.Units) > magnitude(m.Units) {
+		if format.Magnitude(t.Units) > format.Magnitude(m.Units) {
 			m.Units, m.PctOfLimit, m.PctOfUsage, m.Width = t.Units, t.PctOfLimit, t.PctOfUsage, t.Width
 		}
 		m.Total += t.Total

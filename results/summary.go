@@ -1,6 +1,10 @@
 package results
 
-import "math"
+import (
+	"math"
+
+	"github.com/quotabench/quotabench/results/internal/format"
+)
 
 // Summary is one strategy over all its rounds.
 type Summary struct {
@@ -107,10 +111,10 @@ func RateBound(n int64) float64 {
 func (s *Summary) Counts() bool { return s.Rounds > s.Invalid }
 
 // AdmittedPct is the share of admitted among issued requests, in percent.
-func (s *Summary) AdmittedPct() float64 { return pct(s.Admitted, s.Issued) }
+func (s *Summary) AdmittedPct() float64 { return Percent(s.Admitted, s.Issued) }
 
 // DegradedPct is the share of decisions made without their store, in percent.
-func (s *Summary) DegradedPct() float64 { return pct(s.Degraded, s.Admitted+s.Rejected) }
+func (s *Summary) DegradedPct() float64 { return Percent(s.Degraded, s.Admitted+s.Rejected) }
 
 // AtRest is the drift of the worst tier while nothing was in flight, and AfterJobs
 // that after background jobs had run until idle. ok is false where no such
@@ -125,23 +129,15 @@ func (s *Summary) worstTier(at string) (worst TierDrift, ok bool) {
 		return worst, false
 	}
 	for _, t := range s.Drift.Tiers {
-		if t.At == at && t.Readings > 0 && (!ok || magnitude(t.Units) > magnitude(worst.Units)) {
+		if t.At == at && t.Readings > 0 && (!ok || format.Magnitude(t.Units) > format.Magnitude(worst.Units)) {
 			worst, ok = t, true
 		}
 	}
 	return worst, ok
 }
 
-// magnitude is |n|, also for the one number whose negative does not fit.
-func magnitude(n int64) uint64 {
-	if n < 0 {
-		return -uint64(n)
-	}
-	return uint64(n)
-}
-
-// pct is part in percent of whole, and 0 where there is no whole.
-func pct[T int64 | float64](part, whole T) float64 {
+// Percent is part in percent of whole, and 0 where there is no whole.
+func Percent[T int64 | float64](part, whole T) float64 {
 	if whole == 0 {
 		return 0
 	}

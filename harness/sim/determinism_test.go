@@ -9,6 +9,8 @@ import (
 
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
@@ -85,15 +87,19 @@ func TestTwoRunsGiveTheSameBytes(t *testing.T) {
 	var first [3][]byte
 	for i := range 2 {
 		r := run(t, mixed(t))
-		file, err := results.Encode(results.File{Kind: results.Simulated, Seed: 7, Runs: r.Runs})
+		file, err := codec.Encode(results.File{Kind: results.Simulated, Seed: 7, Runs: r.Runs})
 		if err != nil {
 			t.Fatal(err)
 		}
-		series, err := sim.JSON(r.Series)
+		series, err := codec.SeriesJSON(r.Series)
 		if err != nil {
 			t.Fatal(err)
 		}
-		svg, _, err := r.Series[0].Plot()
+		drawing, err := plot.Series(r.Series[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := drawing.SVG()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,10 +2,11 @@ package sim
 
 import (
 	"context"
-	"github.com/quotabench/quotabench/quota"
 	"math/rand/v2"
 	"net"
 	"time"
+
+	"github.com/quotabench/quotabench/quota"
 
 	"github.com/redis/go-redis/v9"
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -93,9 +94,9 @@ func (p *pass) planned(events []oracle.Event) (n int64) {
 }
 
 // spans are the outages as a series has them.
-func (p *pass) spans() (out []Span) {
+func (p *pass) spans() (out []results.Span) {
 	for _, o := range p.st.w.outages {
-		out = append(out, Span{Store: string(o.store), FromNS: o.from - p.d.epoch, ToNS: o.to - p.d.epoch})
+		out = append(out, results.Span{Store: string(o.store), FromNS: o.from - p.d.epoch, ToNS: o.to - p.d.epoch})
 	}
 	return out
 }

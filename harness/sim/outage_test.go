@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/results"
 )
 
 // While Redis is away strategies do what their sources say: PostgreSQL decides,
@@ -27,7 +28,7 @@ func TestOutage(t *testing.T) {
 		if share < 0.25 || share > 0.35 {
 			t.Errorf("%s: %.0f %% of decisions were made without Redis, which was away for 30 %%", r.Params.Label, 100*share)
 		}
-		if len(s.Outages) != 1 || s.Outages[0] != (sim.Span{Store: "redis", FromNS: 3e9, ToNS: 6e9}) {
+		if len(s.Outages) != 1 || s.Outages[0] != (results.Span{Store: "redis", FromNS: 3e9, ToNS: 6e9}) {
 			t.Errorf("%s: outages %+v", r.Params.Label, s.Outages)
 		}
 		if len(r.Params.Outages) != 1 || r.Params.Outages[0] != "redis:0.3-0.6" {

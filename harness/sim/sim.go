@@ -18,7 +18,7 @@ import (
 // Report is what a simulation found.
 type Report struct {
 	Runs   []results.Run
-	Series []Series // one per run
+	Series []results.Series // one per run
 	// Traces are hashes of all that happened, one per run.
 	Traces []uint64
 	// Info describes the workload's stream.
@@ -71,7 +71,7 @@ type pass struct {
 	policy quota.Policy
 
 	run    results.Run
-	series Series
+	series results.Series
 	trace  uint64
 
 	st *site
@@ -198,7 +198,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	if err := p.provision(ctx); err != nil {
 		return err
 	}
-	p.series = Series{Strategy: p.run.Params.Label, Unit: p.policy.Unit, Counters: []string{}, Tiers: []string{}, Samples: []Sample{}}
+	p.series = results.Series{Strategy: p.run.Params.Label, Unit: p.policy.Unit, Counters: []string{}, Tiers: []string{}, Samples: []results.Sample{}}
 	p.series.Outages = p.spans()
 	d.series = &sampler{d: d, out: &p.series, every: p.every(), viewers: p.viewers()}
 	return nil
