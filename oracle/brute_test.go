@@ -41,6 +41,9 @@ func events(ops []operation) []Event {
 	out := make([]Event, len(ops))
 	for i, o := range ops {
 		out[i] = o.Event
+		if o.of >= 0 {
+			out[i].TakeCall, out[i].TakeReply = ops[o.of].Call, ops[o.of].Reply
+		}
 	}
 	return out
 }
