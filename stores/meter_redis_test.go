@@ -102,7 +102,7 @@ func TestMeterAgreesWithTheServer(t *testing.T) {
 	ctx := context.Background()
 	var m stores.Meter
 	c := client(t, r, stores.ClientOptions{PoolSize: 8, Meter: &m})
-	before, _, err := r.Stats(ctx)
+	before, err := r.Stats(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestMeterAgreesWithTheServer(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	after, _, err := r.Stats(ctx)
+	after, err := r.Stats(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,9 @@ type PoolOptions struct {
 	// e.g. to inject faults. It sees the bytes on the wire, encrypted where the
 	// connection is.
 	DialWrap func(net.Conn) net.Conn
+	// Timeout of a dial; 0 means the client's default. Statements have no limit
+	// but their context's.
+	Timeout time.Duration
 	// Tracer is called around statements; nil for none.
 	Tracer pgx.QueryTracer
 }
@@ -171,6 +174,9 @@ func (p *Postgres) pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, erro
 	if o.Schema != "" {
 		// In the start-up message: it costs no statement.
 		cfg.ConnConfig.RuntimeParams["search_path"] = pgx.Identifier{o.Schema}.Sanitize()
+	}
+	if o.Timeout > 0 {
+		cfg.ConnConfig.ConnectTimeout = o.Timeout
 	}
 	if o.DialWrap != nil {
 		dial := cfg.ConnConfig.DialFunc

@@ -11,35 +11,14 @@ import (
 
 var errOldRedis = errors.New("redis is too old")
 
-// RedisStats is what a server says about itself. All counts are since its start,
-// and include what the harness did.
-type RedisStats struct {
-	// RunID changes with every start of the server.
-	RunID string
-	// Commands processed, for all clients; reading the statistics is one.
-	Commands int64
-	// Evicted and Expired keys.
-	Evicted, Expired int64
-	// Forks to save data or start a replica; Forking while one runs.
-	Forks   int64
-	Forking bool
-	// CPU time of the server in user and system mode.
-	CPU time.Duration
-	// UsedMemory in bytes, as its allocator counts.
-	UsedMemory int64
-
-	pid int
-}
-
-// Stats reads the server's statistics. ok is false where it keeps none, which is
-// the case of an embedded one.
-func (r *Redis) Stats(ctx context.Context) (stats RedisStats, ok bool, err error) {
+// Stats reads the server's statistics, which takes one command.
+func (r *Redis) Stats(ctx context.Context) (Stats, error) {
 	if r.model != nil {
-		return RedisStats{}, false, nil
+		return Stats{}, nil
 	}
 	f, err := r.serverInfo(ctx)
 	if err != nil {
-		return RedisStats{}, false, err
+		return Stats{}, err
 	}
 	n := func(name string) int64 {
 		v, _ := strconv.ParseInt(f[name], 10, 64) // absent from other versions: 0
@@ -49,17 +28,17 @@ func (r *Redis) Stats(ctx context.Context) (stats RedisStats, ok bool, err error
 		v, _ := strconv.ParseFloat(f[name], 64)
 		return v
 	}
-	return RedisStats{
-		RunID:      f["run_id"],
-		Commands:   n("total_commands_processed"),
-		Evicted:    n("evicted_keys"),
-		Expired:    n("expired_keys"),
-		Forks:      n("total_forks"),
-		Forking:    n("rdb_bgsave_in_progress")+n("aof_rewrite_in_progress") > 0,
-		CPU:        time.Duration((seconds("used_cpu_user") + seconds("used_cpu_sys")) * float64(time.Second)),
-		UsedMemory: n("used_memory"),
-		pid:        int(n("process_id")),
-	}, true, nil
+	return Stats{
+		Known:       true,
+		Incarnation: f["run_id"],
+		Commands:    n("total_commands_processed"),
+		Evicted:     n("evicted_keys"),
+		Expired:     n("expired_keys"),
+		Forks:       n("total_forks"),
+		Forking:     n("rdb_bgsave_in_progress")+n("aof_rewrite_in_progress") > 0,
+		CPU:         time.Duration((seconds("used_cpu_user") + seconds("used_cpu_sys")) * float64(time.Second)),
+		Memory:      n("used_memory"),
+	}, nil
 }
 
 // serverInfo is INFO by field.

@@ -48,9 +48,10 @@ func (r *Redis) KeysUnder(ctx context.Context, prefix string) (total, withoutTTL
 	return total, withoutTTL, nil
 }
 
-// Wipe removes the keys that begin with prefix, and no others, and says how many
-// it removed. Keys that are made meanwhile may stay. An empty prefix is refused.
-func (r *Redis) Wipe(ctx context.Context, prefix string) (removed int64, err error) {
+// WipePrefix removes the keys that begin with prefix, and no others, and says how
+// many it removed. Keys that are made meanwhile may stay. An empty prefix is
+// refused.
+func (r *Redis) WipePrefix(ctx context.Context, prefix string) (removed int64, err error) {
 	if prefix == "" {
 		return 0, errors.New("wipe redis: an empty prefix would remove every key")
 	}

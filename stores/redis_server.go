@@ -71,8 +71,8 @@ func startRedis(ctx context.Context, bin string, port int, o Options) (*Redis, e
 		info: Info{Kind: KindProcess, Detail: "child process of " + bin},
 	}
 	err = r.await(ctx, func(ctx context.Context) (bool, error) {
-		st, _, err := r.Stats(ctx)
-		return st.pid == c.pid(), err
+		f, err := r.serverInfo(ctx)
+		return f["process_id"] == strconv.Itoa(c.pid()), err
 	})
 	if err != nil {
 		return nil, errors.Join(err, c.close())

@@ -42,7 +42,7 @@ func TestKeysUnderAndWipeStayInsideThePrefix(t *testing.T) {
 		if err != nil || total != n+1 || forever != n/5+1 {
 			t.Errorf("KeysUnder: %d, %d without TTL, %v; want %d, %d", total, forever, err, n+1, n/5+1)
 		}
-		removed, err := r.Wipe(ctx, prefix)
+		removed, err := r.WipePrefix(ctx, prefix)
 		if err != nil || removed != n+1 {
 			t.Errorf("Wipe removed %d (%v), want %d", removed, err, n+1)
 		}
@@ -52,7 +52,7 @@ func TestKeysUnderAndWipeStayInsideThePrefix(t *testing.T) {
 		if left, err := a.Exists(ctx, outside...).Result(); err != nil || left != int64(len(outside)) {
 			t.Errorf("%d of %d keys outside the prefix are left (%v)", left, len(outside), err)
 		}
-		if _, err := r.Wipe(ctx, ""); err == nil {
+		if _, err := r.WipePrefix(ctx, ""); err == nil {
 			t.Error("an empty prefix was wiped")
 		}
 	})
@@ -86,8 +86,8 @@ func TestEmbeddedRedisIsDescribed(t *testing.T) {
 	if i.Kind != stores.KindEmbedded || !r.Owned() || r.PID() != 0 || i.Durability == "" || i.Detail == "" || i.Addr == "" {
 		t.Errorf("%+v, owned %v, pid %d", i, r.Owned(), r.PID())
 	}
-	if st, ok, err := r.Stats(context.Background()); ok || err != nil || st != (stores.RedisStats{}) {
-		t.Errorf("stats %+v %v %v: an embedded server keeps none", st, ok, err)
+	if st, err := r.Stats(context.Background()); err != nil || st != (stores.Stats{}) {
+		t.Errorf("stats %+v %v: an embedded server keeps none", st, err)
 	}
 }
 
@@ -101,15 +101,15 @@ func TestRedisProcessIsDescribed(t *testing.T) {
 	if i.Version == "" || i.Durability != "no snapshots, no append-only file" {
 		t.Errorf("version %q, durability %q", i.Version, i.Durability)
 	}
-	a, ok, err := r.Stats(ctx)
-	if !ok || err != nil {
-		t.Fatal(ok, err)
+	a, err := r.Stats(ctx)
+	if !a.Known || err != nil {
+		t.Fatal(a, err)
 	}
-	b, _, err := r.Stats(ctx)
+	b, err := r.Stats(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(a.RunID) != 40 || a.RunID != b.RunID || b.Commands <= a.Commands || a.UsedMemory <= 0 || a.CPU <= 0 || a.Evicted != 0 || a.Forking {
+	if len(a.Incarnation) != 40 || a.Incarnation != b.Incarnation || b.Commands <= a.Commands || a.Memory <= 0 || a.CPU <= 0 || a.Evicted != 0 || a.Forking {
 		t.Errorf("stats %+v, then %+v", a, b)
 	}
 }

@@ -131,14 +131,14 @@ func (l *live) client() redis.UniversalClient { return l.rdb }
 func (l *live) prefix() string { return l.name }
 
 func (l *live) reset(*sched.Scheduler) error {
-	_, err := l.server.Wipe(l.ctx, l.name)
+	_, err := l.server.WipePrefix(l.ctx, l.name)
 	return err
 }
 
 func (l *live) evict(key string) error { return l.rdb.Del(l.ctx, l.name+key).Err() }
 
 func (l *live) close() error {
-	_, err := l.server.Wipe(context.WithoutCancel(l.ctx), l.name)
+	_, err := l.server.WipePrefix(context.WithoutCancel(l.ctx), l.name)
 	return errors.Join(err, l.rdb.Close())
 }
 

@@ -131,5 +131,5 @@ func (a *across) trends(runs []results.Run) {
 
 // sqlRestarted reports a PostgreSQL that was started anew during the run.
 func (p *pass) sqlRestarted() bool {
-	return p.s.sel.NeedsStore(strategies.NeedPostgres) && !p.sqlBefore.StartTime.IsZero() && !p.sqlAfter.StartTime.Equal(p.sqlBefore.StartTime)
+	return p.s.sel.NeedsStore(strategies.NeedPostgres) && p.sqlBefore.Incarnation != "" && p.sqlAfter.Incarnation != p.sqlBefore.Incarnation
 }

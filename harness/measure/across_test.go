@@ -3,7 +3,6 @@ package measure
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
@@ -94,20 +93,20 @@ func auditPass() *pass {
 }
 
 func TestAuditStores(t *testing.T) {
-	healthy := serverState{RedisStats: stores.RedisStats{RunID: "a", Commands: 100}, ok: true}
+	healthy := stores.Stats{Known: true, Incarnation: "a", Commands: 100}
 	for _, c := range []struct {
 		code    string
 		strikes string
 		plant   func(p *pass)
 	}{
 		{"keys-under-prefix", results.StrikesCorrectness, func(p *pass) { p.strays = 1 }},
-		{"redis-restarted", results.StrikesCorrectness, func(p *pass) { p.redisAfter.RunID = "b" }},
+		{"redis-restarted", results.StrikesCorrectness, func(p *pass) { p.redisAfter.Incarnation = "b" }},
 		{"redis-evicted", results.StrikesCorrectness, func(p *pass) { p.redisAfter.Evicted = 1 }},
 		{"redis-forked", results.StrikesTimings, func(p *pass) { p.redisAfter.Forks = 1 }},
 		{"redis-counts-less", results.StrikesNote, func(p *pass) { p.cost.redis.Commands = 1 }},
 		{"meter-lost", results.StrikesNote, func(p *pass) { p.cost.redis.Unparsed = 1 }},
 		{"postgres-restarted", results.StrikesCorrectness, func(p *pass) {
-			p.sqlBefore.StartTime, p.sqlAfter.StartTime = time.Unix(1, 0), time.Unix(2, 0)
+			p.sqlBefore.Incarnation, p.sqlAfter.Incarnation = "a", "b"
 		}},
 	} {
 		p := auditPass()

@@ -143,10 +143,10 @@ func (p *pass) auditStores() {
 		p.strike("postgres-restarted", results.StrikesCorrectness, "PostgreSQL was restarted during the run")
 	}
 	b, a := p.redisBefore, p.redisAfter
-	if !b.ok || !a.ok {
+	if !b.Known || !a.Known {
 		return
 	}
-	if a.RunID != b.RunID {
+	if a.Incarnation != b.Incarnation {
 		p.strike("redis-restarted", results.StrikesCorrectness, "Redis was restarted during the run")
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -22,8 +21,8 @@ import (
 type site struct {
 	cfg       *Config
 	sel       strategies.Selection
-	prefix    string
-	schema    string // empty without PostgreSQL
+	scope     stores.Scope
+	sql       bool // there is a PostgreSQL, and it has the scope
 	instances []strategies.Strategy
 	jobs      *jobRunner
 
@@ -32,32 +31,30 @@ type site struct {
 
 	outages []*outage
 
-	clients []*redis.Client
-	pools   []*pgxpool.Pool
+	conns []stores.Conn
 }
 
 // openSite opens the instances of a strategy. What was opened is closed again if
 // it fails.
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string) (*site, error) {
-	s := &site{cfg: cfg, sel: sel, prefix: "quotabench:" + name + ":", jobs: newJobRunner(tb.nano)}
+	s := &site{cfg: cfg, sel: sel, scope: stores.Scope(name), jobs: newJobRunner(tb.nano)}
 	for _, o := range cfg.Outages {
 		s.outages = append(s.outages, &outage{Outage: o})
 	}
-	if err := s.open(ctx, tb, name); err != nil {
+	if err := s.open(ctx, tb); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", sel, err), s.close(context.WithoutCancel(ctx)))
 	}
 	return s, nil
 }
 
-func (s *site) open(ctx context.Context, tb *timebase, name string) error {
+func (s *site) open(ctx context.Context, tb *timebase) error {
 	wantsSQL := s.sel.NeedsStore(strategies.NeedPostgres) || s.sel.NeedsStore(strategies.NeedSource)
 	hasSQL := s.cfg.Postgres != nil && s.cfg.Postgres.Available()
 	if wantsSQL && hasSQL {
-		schema := "quotabench_" + name
-		if err := s.cfg.Postgres.CreateSchema(ctx, schema); err != nil {
+		if _, err := s.cfg.Postgres.Prepare(ctx, s.scope); err != nil {
 			return err
 		}
-		s.schema = schema
+		s.sql = true
 	}
 	var model *strategies.Model
 	if wantsSQL && !hasSQL {
@@ -74,29 +71,27 @@ func (s *site) open(ctx context.Context, tb *timebase, name string) error {
 			Rand:   rand.New(rand.NewPCG(s.cfg.Seed, uint64(i)+1)),
 			Model:  model,
 			Shared: shared,
-			Prefix: s.prefix, Instance: i, Instances: s.cfg.Instances,
+			Prefix: s.scope.Prefix(), Instance: i, Instances: s.cfg.Instances,
 			Options: s.sel.Options, Wake: wake,
 		}
 		if s.sel.NeedsStore(strategies.NeedRedis) {
-			c := s.cfg.Redis.Client(stores.ClientOptions{
-				PoolSize: s.cfg.redisPool(), MaxRetries: s.cfg.ClientRetries, Meter: &s.redisMeter,
-				DialWrap: s.dialWrap(strategies.NeedRedis),
-			})
-			s.clients = append(s.clients, c)
-			env.Redis = c
-		}
-		if s.schema != "" {
-			p, err := s.cfg.Postgres.Pool(ctx, stores.PoolOptions{
-				Schema: s.schema, Size: s.cfg.sqlPool(), Meter: &s.sqlMeter, DialWrap: s.dialWrap(strategies.NeedPostgres),
+			c, err := s.connect(ctx, s.cfg.Redis, stores.ConnOptions{
+				Pool: s.cfg.redisPool(), Retries: s.cfg.ClientRetries, Meter: &s.redisMeter,
+				Wrap: s.dialWrap(strategies.NeedRedis),
 			})
 			if err != nil {
 				return err
 			}
-			s.pools = append(s.pools, p)
-			env.Postgres = p
+			env.Redis = c.(redis.UniversalClient)
 		}
-		if err := s.dialAll(ctx, env); err != nil {
-			return err
+		if s.sql {
+			c, err := s.connect(ctx, s.cfg.Postgres, stores.ConnOptions{
+				Pool: s.cfg.sqlPool(), Meter: &s.sqlMeter, Wrap: s.dialWrap(strategies.NeedPostgres),
+			})
+			if err != nil {
+				return err
+			}
+			env.Postgres = c.(*pgxpool.Pool)
 		}
 		inst, err := s.sel.Open(ctx, env)
 		if err != nil {
@@ -108,55 +103,14 @@ func (s *site) open(ctx context.Context, tb *timebase, name string) error {
 	return nil
 }
 
-// dialAll opens every connection of an instance's pools, so that none is opened
-// while requests are measured.
-func (s *site) dialAll(ctx context.Context, env strategies.Env) error {
-	if env.Redis != nil {
-		c := s.clients[len(s.clients)-1]
-		held := make([]*redis.Conn, s.cfg.redisPool())
-		for i := range held {
-			held[i] = c.Conn()
-		}
-		err := together(len(held), func(i int) error { return held[i].Ping(ctx).Err() })
-		for _, h := range held {
-			err = errors.Join(err, h.Close())
-		}
-		if err != nil {
-			return fmt.Errorf("connect to redis: %w", err)
-		}
+// connect opens a client of a store, which the site closes.
+func (s *site) connect(ctx context.Context, from stores.Store, o stores.ConnOptions) (any, error) {
+	c, err := from.Connect(ctx, s.scope, o)
+	if err != nil {
+		return nil, err
 	}
-	if env.Postgres != nil {
-		held := make([]*pgxpool.Conn, s.cfg.sqlPool())
-		err := together(len(held), func(i int) (err error) {
-			held[i], err = env.Postgres.Acquire(ctx)
-			return err
-		})
-		for _, h := range held {
-			if h != nil {
-				h.Release()
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("connect to postgresql: %w", err)
-		}
-	}
-	return nil
-}
-
-// together runs f(0) to f(n-1) at the same time and returns the first error.
-func together(n int, f func(i int) error) error {
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() { errs[i] = f(i) })
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	s.conns = append(s.conns, c)
+	return c.Client(), nil
 }
 
 // dialWrap puts the planned outages of a store into its connections; nil where
@@ -219,19 +173,15 @@ func (s *site) close(ctx context.Context) error {
 	for _, i := range s.instances {
 		errs = append(errs, i.Close(ctx))
 	}
-	for _, c := range s.clients {
+	for _, c := range s.conns {
 		errs = append(errs, c.Close())
 	}
-	for _, p := range s.pools {
-		p.Close()
+	if len(s.conns) > 0 && s.sel.NeedsStore(strategies.NeedRedis) {
+		errs = append(errs, s.cfg.Redis.Wipe(ctx, s.scope))
 	}
-	if len(s.clients) > 0 {
-		_, err := s.cfg.Redis.Wipe(ctx, s.prefix)
-		errs = append(errs, err)
+	if s.sql {
+		errs = append(errs, s.cfg.Postgres.Wipe(ctx, s.scope))
 	}
-	if s.schema != "" {
-		errs = append(errs, s.cfg.Postgres.DropSchema(ctx, s.schema))
-	}
-	s.instances, s.clients, s.pools, s.schema = nil, nil, nil, ""
+	s.instances, s.conns, s.sql = nil, nil, false
 	return errors.Join(errs...)
 }

@@ -158,7 +158,7 @@ func bareLoop(b *testing.B, redis *stores.Redis, d time.Duration) float64 {
 	ctx := b.Context()
 	c := redis.Client(stores.ClientOptions{PoolSize: instrumentWorkers, Meter: new(stores.Meter)})
 	defer c.Close()                                      //nolint:errcheck // nothing was written that matters
-	defer redis.Wipe(context.WithoutCancel(ctx), prefix) //nolint:errcheck // the test's server ends soon
+	defer redis.WipePrefix(context.WithoutCancel(ctx), prefix) //nolint:errcheck // the test's server ends soon
 	keys := make([]string, 4096)
 	pipe := c.Pipeline()
 	for i := range keys {

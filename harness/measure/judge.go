@@ -196,12 +196,12 @@ func (p *pass) costs(ctx context.Context) error {
 		c.RedisCPU = float64(max(0, p.redisAfter.CPU-p.redisBefore.CPU)) / n
 		c.PostgresCPU = float64(max(0, p.sqlAfter.CPU-p.sqlBefore.CPU)) / n
 	}
-	if len(p.s.clients) > 0 {
-		total, without, err := p.m.cfg.Redis.KeysUnder(ctx, p.s.prefix)
+	if p.s.sel.NeedsStore(strategies.NeedRedis) {
+		kept, err := p.m.cfg.Redis.Usage(ctx, p.s.scope)
 		if err != nil {
 			return fmt.Errorf("count keys: %w", err)
 		}
-		c.KeysAtEnd, c.KeysWithoutTTL = total, without
+		c.KeysAtEnd, c.KeysWithoutTTL = kept.Keys, kept.WithoutTTL
 	}
 	if p.run.Repetition == 1 && !p.run.Partial {
 		probe, err := p.probe(ctx)

@@ -20,9 +20,9 @@ func referenceFor(ctx context.Context, cfg *Config, tb *timebase, name string, l
 	var meter stores.Meter
 	c := cfg.Redis.Client(stores.ClientOptions{PoolSize: cfg.redisPool(), MaxRetries: cfg.ClientRetries, Meter: &meter})
 	defer c.Close() //nolint:errcheck // nothing was written that matters
-	prefix := "quotabench:" + name + ":"
-	key := prefix + "reference"
-	defer cfg.Redis.Wipe(context.WithoutCancel(ctx), prefix) //nolint:errcheck // the run's own wipe reports a store that is gone
+	scope := stores.Scope(name)
+	key := scope.Prefix() + "reference"
+	defer cfg.Redis.Wipe(context.WithoutCancel(ctx), scope) //nolint:errcheck // the run's own wipe reports a store that is gone
 
 	var n atomic.Int64
 	var failed atomic.Pointer[error]
@@ -46,7 +46,7 @@ func referenceFor(ctx context.Context, cfg *Config, tb *timebase, name string, l
 	}
 	pass(length / 5) // connections
 	n.Store(0)
-	before, counts, err := cfg.Redis.Stats(ctx)
+	before, err := cfg.Redis.Stats(ctx)
 	if err != nil {
 		return loop{}, fmt.Errorf("reference loop: %w", err)
 	}
@@ -58,7 +58,7 @@ func referenceFor(ctx context.Context, cfg *Config, tb *timebase, name string, l
 		return loop{}, fmt.Errorf("reference loop: %w", *err)
 	}
 	out := loop{perS: float64(n.Load()) / took.Seconds()}
-	if after, _, err := cfg.Redis.Stats(ctx); err == nil && counts {
+	if after, err := cfg.Redis.Stats(ctx); err == nil && before.Known {
 		ours := meter.Snapshot().Sub(sent)
 		// One of the two questions about statistics is among them.
 		out.foreign = float64(after.Commands-before.Commands-1-ours.Commands-ours.SetupCommands) / float64(max(ours.Commands, 1))

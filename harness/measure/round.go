@@ -184,8 +184,8 @@ type pass struct {
 	planned int64 // errors that a planned outage explains
 	strays  int64 // keys under our prefix before the first request
 
-	redisBefore, redisAfter serverState
-	sqlBefore, sqlAfter     stores.PostgresStats
+	redisBefore, redisAfter stores.Stats
+	sqlBefore, sqlAfter     stores.Stats
 	own                     ownCPU
 	steal                   cpuTime
 	allocs                  uint64

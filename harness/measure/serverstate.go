@@ -7,42 +7,41 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// serverState is what a Redis server says about itself around a pass.
-type serverState struct {
-	stores.RedisStats
-	ok bool
-}
-
-func (s *site) redisState(ctx context.Context) serverState {
+// redisState is what the Redis server says about itself around a pass; zero where
+// there is none or it does not answer.
+func (s *site) redisState(ctx context.Context) stores.Stats {
 	if s.cfg.Redis == nil || !s.sel.NeedsStore(strategies.NeedRedis) {
-		return serverState{}
+		return stores.Stats{}
 	}
-	st, ok, err := s.cfg.Redis.Stats(ctx)
-	return serverState{RedisStats: st, ok: ok && err == nil}
+	st, err := s.cfg.Redis.Stats(ctx)
+	if err != nil {
+		return stores.Stats{}
+	}
+	return st
 }
 
 // sqlState is what PostgreSQL says about itself; zero where there is none.
-func (s *site) sqlState(ctx context.Context) stores.PostgresStats {
-	if s.schema == "" {
-		return stores.PostgresStats{}
+func (s *site) sqlState(ctx context.Context) stores.Stats {
+	if !s.sql {
+		return stores.Stats{}
 	}
-	st, _, err := s.cfg.Postgres.Stats(ctx)
+	st, err := s.cfg.Postgres.Stats(ctx)
 	if err != nil {
-		return stores.PostgresStats{}
+		return stores.Stats{}
 	}
 	return st
 }
 
 // strayKeys counts keys that exist under the run's prefix before its first request.
 func (s *site) strayKeys(ctx context.Context) int64 {
-	if len(s.clients) == 0 {
+	if !s.sel.NeedsStore(strategies.NeedRedis) {
 		return 0
 	}
-	total, _, err := s.cfg.Redis.KeysUnder(ctx, s.prefix)
+	u, err := s.cfg.Redis.Usage(ctx, s.scope)
 	if err != nil {
 		return 0 // the run itself will show that the store is gone
 	}
-	return total
+	return u.Keys
 }
 
 // counted is the traffic of a site's connections.

@@ -32,8 +32,8 @@ type site struct {
 	admin     *redis.Client // of a real server
 }
 
-// prefix of all keys. It is the same in every run, so that traces are.
-const prefix = "quotabench:sim:"
+// scope of all keys. It is the same in every run, so that traces are.
+const scope = stores.Scope("sim")
 
 func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *wires) (*site, error) {
 	st := &site{cfg: cfg, sel: sel, s: w.s, w: w, postgres: newServer(*cfg.PostgresNet)}
@@ -49,7 +49,7 @@ func (st *site) open(ctx context.Context) error {
 	tables := make([]*memredis.Table, len(t.Regions))
 	if st.cfg.Redis != nil {
 		st.admin = st.cfg.Redis.Admin()
-		if _, err := st.cfg.Redis.Wipe(ctx, prefix); err != nil {
+		if err := st.cfg.Redis.Wipe(ctx, scope); err != nil {
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ func (st *site) prefix(region int) string {
 	if st.cfg.Topology.SharedRedis {
 		region = 0
 	}
-	return fmt.Sprintf("%sr%d:", prefix, region)
+	return fmt.Sprintf("%sr%d:", scope.Prefix(), region)
 }
 
 func (st *site) newTable(ctx context.Context) *memredis.Table {
@@ -214,8 +214,7 @@ func (st *site) close(ctx context.Context) error {
 		t.Close()
 	}
 	if st.cfg.Redis != nil {
-		_, err := st.cfg.Redis.Wipe(ctx, prefix)
-		errs = append(errs, err)
+		errs = append(errs, st.cfg.Redis.Wipe(ctx, scope))
 	}
 	return errors.Join(errs...)
 }

@@ -202,7 +202,7 @@ func TestScheduleReplaysOnAServer(t *testing.T) {
 	rdb.AddHook(sched.Hook{})
 	prefix := storetest.Prefix(t)
 	defer func() {
-		if _, err := server.Wipe(context.Background(), prefix); err != nil {
+		if _, err := server.WipePrefix(context.Background(), prefix); err != nil {
 			t.Error(err)
 		}
 	}()

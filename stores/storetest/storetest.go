@@ -145,6 +145,11 @@ func Prefix(t testing.TB) string {
 	return fmt.Sprintf("test:%d:%s:", unique.Add(1), strings.ToLower(t.Name()))
 }
 
+// Scope returns a scope that no other test has.
+func Scope(testing.TB) stores.Scope {
+	return stores.Scope(fmt.Sprintf("test_%d_%d", os.Getpid(), unique.Add(1)))
+}
+
 // Schema makes a PostgreSQL schema that no other test has and that goes with the
 // test, and returns its name.
 func Schema(t testing.TB, p *stores.Postgres) string {

@@ -77,7 +77,7 @@ func (s *stack) connect(t *testing.T, r *stores.Redis) {
 	s.redis = r.Client(stores.ClientOptions{PoolSize: 8})
 	t.Cleanup(func() {
 		_ = s.redis.Close()
-		if _, err := r.Wipe(context.Background(), s.prefix); err != nil {
+		if _, err := r.WipePrefix(context.Background(), s.prefix); err != nil {
 			t.Error(err)
 		}
 	})
