@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
+	_ "github.com/quotabench/quotabench/stores/all"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 	"github.com/quotabench/quotabench/workloads"
@@ -32,26 +33,14 @@ import (
 //	go test -bench . -count 10 | tee new.txt && benchstat old.txt new.txt
 func BenchmarkStrategies(b *testing.B) {
 	ctx := context.Background()
-	redis, err := stores.OpenRedis(ctx, env("QUOTABENCH_REDIS", "embedded"), stores.Options{})
+	set, err := stores.OpenSet(ctx, []stores.Spec{
+		{Name: "redis", From: env("QUOTABENCH_REDIS", "embedded")},
+		{Name: "postgres", From: env("QUOTABENCH_POSTGRES", "embedded")},
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer closing(b, redis.Close)
-	postgres, err := stores.OpenPostgres(ctx, env("QUOTABENCH_POSTGRES", "embedded"), stores.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer closing(b, postgres.Close)
-
-	set := stores.NewSet()
-	if err := set.Add("redis", redis); err != nil {
-		b.Fatal(err)
-	}
-	if postgres.Available() {
-		if err := set.Add("postgres", postgres); err != nil {
-			b.Fatal(err)
-		}
-	}
+	defer closing(b, set.Close)
 	for _, meta := range strategies.All() {
 		sel, err := meta.Select(nil)
 		if err != nil {
@@ -68,8 +57,8 @@ func BenchmarkStrategies(b *testing.B) {
 					},
 					Rounds: 1, NoReference: true,
 				}
-				if w.Subjects > maxSubjects {
-					cfg.Stream.Subjects = maxSubjects
+				if all, err := quota.Complete(w.Options, nil); err == nil && w.Takes("subjects") && all.Int("subjects") > maxSubjects {
+					cfg.Stream.Set("subjects", maxSubjects)
 				}
 				benchmark(b, cfg)
 			})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -188,23 +189,6 @@ func listPolicies() []entry {
 	return out
 }
 
-// storeChoices are the values of --redis and --postgres.
-var storeChoices = []struct {
-	name  string
-	flags []string
-	doc   string
-}{
-	{"auto", bothStores, "a process if its server is installed, else a container if its image is here, else embedded; the default"},
-	{"process", bothStores, "redis-server or postgres of this machine, started as a child and removed afterwards"},
-	{"container", bothStores, "the official image in Docker or Podman, removed afterwards; see --redis-image, --postgres-image"},
-	{"embedded", bothStores[:1], "miniredis inside this process: no server, and timings that say nothing about one"},
-	{"embedded", bothStores[1:], "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
-	{"redis://", bothStores[:1], "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
-	{"postgres://", bothStores[1:], "a server of yours by URL; only a schema of the run's own is touched"},
-}
-
-var bothStores = []string{"--redis", "--postgres"}
-
 func listFormats() []entry {
 	var out []entry
 	for _, r := range render.Renderers() {
@@ -215,8 +199,10 @@ func listFormats() []entry {
 
 func listStores() []entry {
 	var out []entry
-	for _, c := range storeChoices {
-		out = append(out, entry{Name: c.name, Doc: c.doc, Columns: []string{strings.Join(c.flags, ", ")}, More: map[string]any{"flags": c.flags}})
+	for _, d := range stores.Drivers() {
+		for _, c := range d.Choices {
+			out = append(out, entry{Name: c.Word, Doc: c.Doc, Columns: []string{"--" + d.Name}, More: map[string]any{"flags": []string{"--" + d.Name}, "store": d.Name}})
+		}
 	}
 	return out
 }

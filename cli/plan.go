@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -43,7 +43,7 @@ func (s *settings) plan() (measure.Config, error) {
 	if c.Outages, err = s.planned(); err != nil {
 		return c, err
 	}
-	if err := s.checkImages(); err != nil {
+	if err := s.checkStores(); err != nil {
 		return c, err
 	}
 	if err := c.Complete(); err != nil {
@@ -54,34 +54,6 @@ func (s *settings) plan() (measure.Config, error) {
 	}
 	s.limit, s.duration, s.workers = c.Policy.Limit, c.Duration, c.Workers
 	return c, nil
-}
-
-// stream are the workload's own parameters.
-func (s *settings) stream() workloads.Params {
-	p := workloads.Params{
-		Subjects: s.subjects, Trace: s.trace, Speed: s.speed,
-		Popularity: s.popularity, Cost: s.cost, Fill: s.fill,
-	}
-	for name, share := range map[string]struct {
-		to   **float64
-		from *float64
-	}{
-		"over-quota":      {&p.OverQuota, &s.overQuota},
-		"fail-share":      {&p.FailShare, &s.failShare},
-		"abandon-share":   {&p.AbandonShare, &s.abandonShare},
-		"misjudged-share": {&p.MisjudgedShare, &s.misjudgedShare},
-	} {
-		if s.given(name) {
-			*share.to = share.from
-		}
-	}
-	if s.given("settle") {
-		p.Settle = &s.settle
-	}
-	if s.given("hold") {
-		p.Hold = &s.hold
-	}
-	return p
 }
 
 // planned are the outages that were asked for.
@@ -99,13 +71,8 @@ func (s *settings) planned() (out []harness.Outage, err error) {
 // expand follows what one setting implies for others. It counts where the other
 // one was not given in a place that ranks as high.
 func (s *settings) expand() {
-	if s.trace != "" && s.rank("trace") > s.rank("workload") {
-		for _, w := range workloads.All() {
-			if w.NeedsTrace {
-				s.workload = w.Name
-				break
-			}
-		}
+	if name, by := s.implied(); name != "" && s.rank(by) > s.rank("workload") {
+		s.workload = name
 	}
 	if !s.quick {
 		return
@@ -113,7 +80,8 @@ func (s *settings) expand() {
 	if s.rank("quick") > s.rank("rounds") {
 		s.rounds = quickRounds
 	}
-	if s.rank("quick") > s.rank("duration") && s.requests == 0 && s.trace == "" {
+	replayed, _ := s.implied()
+	if s.rank("quick") > s.rank("duration") && s.requests == 0 && replayed == "" {
 		s.duration = quickDuration
 	}
 }
@@ -129,25 +97,37 @@ func (s *settings) choose(c *harness.Plan) (err error) {
 	if c.Workload, err = workloads.Lookup(s.workload); err != nil {
 		return s.wrong("workload", err)
 	}
-	if c.Policy, err = quota.LookupPolicy(s.policy); err != nil {
+	if c.Policy, err = lookupPolicy(s.policy); err != nil {
 		return s.wrong("policy", err)
 	}
 	switch {
 	case s.given("limit"):
 		c.Policy.Limit = s.limit
-	case c.Workload.Crosses:
+	case c.Workload.Crosses && listed(c.Policy.Name): // an own policy says what it means
 		c.Policy.Limit = min(c.Policy.Limit, hotKeyLimit*largest(c.Policy.Costs))
 	}
 	return nil
 }
 
-// checkImages refuses an image that would not be used.
-func (s *settings) checkImages() error {
-	for _, x := range []struct{ flag, image, store, from string }{
-		{"redis-image", s.redisImage, "redis", s.redis}, {"postgres-image", s.postgresImage, "postgres", s.postgres},
-	} {
-		if x.image != "" && x.from != "container" && x.from != "auto" {
-			return s.wrong(x.flag, fmt.Errorf("an image is for --%s container, and %s is asked for", x.store, redact(x.from)))
+// checkStores refuses stores that cannot be meant, and an image that would not be
+// used.
+func (s *settings) checkStores() error {
+	specs, err := s.storeSpecs()
+	if err != nil {
+		return err
+	}
+	for _, d := range stores.Drivers() {
+		if d.Image == "" || *s.images[d.Name] == "" {
+			continue
+		}
+		var others []string
+		for _, x := range specs {
+			if x.Options.Image == *s.images[d.Name] {
+				others = append(others, redact(x.From))
+			}
+		}
+		if !slices.Contains(others, "container") && !slices.Contains(others, "auto") {
+			return s.wrong(d.Name+"-image", fmt.Errorf("an image is for --%s container, and %s is asked for", d.Name, strings.Join(others, ", ")))
 		}
 	}
 	return nil
@@ -162,7 +142,7 @@ func (s *settings) rehearse(c *harness.Plan) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &file):
-		return s.wrong("trace", errors.New("cannot read "+s.trace+": "+file.Err.Error()))
+		return s.unreadable(file.Path, file.Err)
 	default:
 		return fail(ExitUsage, err)
 	}

@@ -67,7 +67,7 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 		return interruptedOr(ctx, err)
 	}
 	defer func() {
-		if cerr := st.close(); cerr != nil && err == nil {
+		if cerr := st.set.Close(); cerr != nil && err == nil {
 			err = fail(ExitFailed, cerr)
 		}
 	}()

@@ -178,6 +178,24 @@ func TestDefaultDirectory(t *testing.T) {
 	}
 }
 
+// Further stores are opened, announced and closed like the usual ones.
+func TestFurtherStores(t *testing.T) {
+	newPlace(t, map[string]string{"run.yaml": "redis: embedded\npostgres: embedded\nstore: [redis.2=embedded]\n"})
+	for _, from := range [][]string{
+		{"--redis", "embedded", "--postgres", "embedded", "--store", "redis.2=embedded"},
+		{"--config", "run.yaml"},
+		{"--store", "redis=embedded", "--postgres", "embedded", "--store", "redis.2=embedded"},
+	} {
+		o := call(t.Context(), append([]string{"run", "--requests", "400", "--rounds", "1", "--strategy", "honest", "--out", "out"}, from...)...)
+		if o.code != ExitOK || !strings.Contains(o.stderr, "\nRedis:      embedded; ") || !strings.Contains(o.stderr, "\nredis.2:    embedded; ") {
+			t.Errorf("%q: exit %d: %s", from, o.code, o.stderr)
+		}
+		if err := os.RemoveAll("out"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestMain(m *testing.M) { storetest.Main(m) }
 
 // Main itself, which listens to signals.

@@ -27,13 +27,14 @@ type simSettings struct {
 	tracked       int
 }
 
-// notSimulated are settings of run that mean nothing in virtual time.
-var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "redis", "postgres", "redis-image", "postgres-image"}
+// notSimulated are settings of run, beside the stores, that mean nothing in virtual
+// time.
+var notSimulated = []string{"rounds", "quick", "pool", "client-retries"}
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
 	s.workers = 0
-	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return slices.Contains(notSimulated, x.name) })
+	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return x.store || slices.Contains(notSimulated, x.name) })
 	s.fresh = func() *settings { return newSimSettings().settings }
 	var presets []string
 	for _, p := range sim.Presets() {
@@ -108,9 +109,12 @@ func simCommand() *cobra.Command {
 
 // inForce makes the settings say what was worked out, a preset's values included.
 func (s *simSettings) inForce(c *sim.Config) {
-	s.policy, s.workload, s.limit, s.arrivals = c.Policy.Name, c.Workload.Name, c.Policy.Limit, cmp.Or(c.Arrivals, s.arrivals)
+	s.workload, s.limit, s.arrivals = c.Workload.Name, c.Policy.Limit, cmp.Or(c.Arrivals, s.arrivals)
 	s.workers, s.rate, s.requests, s.duration = c.Workers, c.Rate, c.Requests, c.Duration
-	s.instances, s.subjects, s.speed = c.Instances, c.Stream.Subjects, c.Stream.Speed
+	s.instances, s.speed = c.Instances, c.Stream.Speed
+	for name, v := range c.Stream.Options {
+		*s.options[name] = v
+	}
 	s.regions, s.shared, s.home = c.Topology.Regions, c.Topology.SharedRedis, c.Topology.Home
 	s.start, s.every, s.tracked = c.Start.UTC().Format(time.RFC3339), c.Every, c.Tracked
 	s.skew, s.rushes = nil, nil
@@ -139,17 +143,19 @@ func (s *simSettings) configure() (sim.Config, error) {
 		if !s.given("policy") {
 			s.policy = c.Policy.Name
 		}
-		if !s.given("workload") && s.trace == "" {
+		if replayed, _ := s.implied(); !s.given("workload") && replayed == "" {
 			s.workload = c.Workload.Name
 		}
 	}
 	if err := s.choose(&c.Plan); err != nil {
 		return c, err
 	}
-	subjects := c.Stream.Subjects
+	preset := c.Stream.Options
 	c.Stream = s.stream()
-	if !s.given("subjects") {
-		c.Stream.Subjects = subjects
+	for name, v := range preset {
+		if !s.given(name) {
+			c.Stream.Set(name, v)
+		}
 	}
 	override(s, "workers", &c.Workers, s.workers)
 	override(s, "rate", &c.Rate, s.rate)

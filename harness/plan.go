@@ -1,10 +1,13 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -63,6 +66,11 @@ const DefaultHistoryLimit = 1 << 27
 
 // DefaultLife is the life of a pre-signed URL where nothing else is said.
 const DefaultLife = 15 * time.Minute
+
+// NewHistory makes the history of a run with that many workers. It must be closed.
+func (p *Plan) NewHistory(workers int) *oracle.History {
+	return oracle.NewHistory(oracle.HistoryOptions{Workers: workers, Limit: p.HistoryLimit, Dir: cmp.Or(p.HistoryDir, os.TempDir())})
+}
 
 // MaxInstances is how many instances an event of the oracle can tell apart.
 const MaxInstances = 255
@@ -162,7 +170,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		Label: sel.String(), Limit: p.Policy.Limit, Unit: p.Policy.Unit, Window: windowText(p.Policy.Window),
 		Loop: results.ClosedLoop, Workers: p.Workers, Instances: p.Instances,
 		Subjects: workloads.Subjects(stream), Requests: p.Requests, DurationNS: int64(p.Duration), Speed: p.Stream.Speed,
-		Workload: given(p.Stream),
+		Workload: map[string]string(p.Stream.Options),
 		Stream:   workloads.Fingerprint(stream, fingerprintOps(stream)),
 	}
 	for _, o := range p.Outages {

@@ -38,20 +38,24 @@ type tumbling struct {
 	// answered in, though it was called in an earlier one; made when needed.
 	undone map[interval]int64
 
-	records                          []record
+	records                          []windowLeak
 	possiblePacked, possibleSwept    int64
 	packedRequests, sweptRequests    int64
 	packedLeak, sweptLeak, overAsked int64
 }
 
-// record is what one window came to.
-type record struct {
+// windowLeak is what one window came to.
+type windowLeak struct {
 	answered      int64 // units, by the window of the call, initial ones included
 	packed, swept int64 // certain leak, by each way
 }
 
 func (j *judge) tumbling() {
-	t := tumbling{judge: j, takes: j.takes, gives: j.gives}
+	t := &j.windows
+	*t = tumbling{
+		judge: j, takes: j.takes, gives: j.gives,
+		here: t.here[:0], riders: t.riders[:0], due: t.due[:0], records: t.records[:0],
+	}
 	first := len(j.out.Windows)
 	for t.next() {
 		t.bound()
@@ -79,7 +83,7 @@ func (t *tumbling) next() bool {
 	}
 	t.home = len(t.out.Windows)
 	w := WindowVerdict{Subject: t.id, Index: t.index, Crossed: len(t.riders) > 0}
-	r := record{answered: t.initial}
+	r := windowLeak{answered: t.initial}
 	var visiting, asked int64
 	for _, p := range t.riders {
 		visiting += p.Units

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/quota"
 )
 
 func init() {
@@ -15,6 +16,7 @@ func init() {
 		Doc:     "all workers ask one subject for twice its limit, then go on to a fresh one",
 		Loop:    Closed,
 		Crosses: true,
+		Options: []quota.Option{costOption("policy"), fillOption()},
 		Make:    newHotKey,
 	})
 }
@@ -51,7 +53,7 @@ const (
 )
 
 func newHotKey(p Params) (Stream, Info, error) {
-	form, err := parseCost(p.Cost)
+	form, err := parseCost(p.Options["cost"])
 	if err != nil {
 		return nil, Info{}, err
 	}

@@ -85,7 +85,7 @@ func TestHotKeyOfDistributions(t *testing.T) {
 	} {
 		p := *policy(t, "agent-tokens")
 		p.Limit = c.limit
-		s, info := build(t, "hot-key", Params{Seed: 2, Policy: &p, Cost: c.cost})
+		s, info := build(t, "hot-key", Params{Seed: 2, Policy: &p, Options: given("cost", c.cost)})
 		x := s.(*crossings)
 		n := OpsPerCrossing(s)
 		if sure := n / x.block * x.leastOf(int(x.block)); sure < 2*c.limit {
@@ -182,7 +182,7 @@ func TestShuffledRange(t *testing.T) {
 
 func TestHotKeyFill(t *testing.T) {
 	p := policy(t, "user-links")
-	s, info := build(t, "hot-key", Params{Policy: p, Fill: 0.5})
+	s, info := build(t, "hot-key", Params{Policy: p, Options: given("fill", 0.5)})
 	if Initial(s, 0) != 10 || Initial(s, 123_456) != 10 || OpsPerCrossing(s) != 40 {
 		t.Errorf("starts with %d, %d operations", Initial(s, 0), OpsPerCrossing(s))
 	}

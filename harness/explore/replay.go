@@ -13,7 +13,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -38,7 +38,7 @@ type Replayed struct {
 // otherwise in this process. On a server, time is moved for keys by taking it off
 // the time they have left, and by deleting those that have none; scripts that
 // ask for TIME see the server's own.
-func Replay(ctx context.Context, token string, server *stores.Redis) (*Replayed, error) {
+func Replay(ctx context.Context, token string, server *redisstore.Store) (*Replayed, error) {
 	t, path, err := parseToken(token)
 	if err != nil {
 		return nil, err
@@ -74,14 +74,14 @@ func Replay(ctx context.Context, token string, server *stores.Redis) (*Replayed,
 	return there, nil
 }
 
-func replayOn(ctx context.Context, server *stores.Redis, t ticket, sel strategies.Selection, cfg Config, path []choice, normal *normal) (*Replayed, error) {
+func replayOn(ctx context.Context, server *redisstore.Store, t ticket, sel strategies.Selection, cfg Config, path []choice, normal *normal) (*Replayed, error) {
 	// The server's clock cannot be moved, so virtual time begins now, and the
 	// policy's own time where the search began.
 	now := clock.Wall{}.Now().Round(0)
 	cfg.Policy.Window.Timeline = quota.Timeline{Real: now, Policy: start}
 	live := &live{
 		ctx: ctx, server: server, name: fmt.Sprintf("explore:%d:", now.UnixNano()),
-		rdb: server.Client(stores.ClientOptions{PoolSize: 2}),
+		rdb: server.Client(redisstore.ClientOptions{PoolSize: 2}),
 	}
 	live.rdb.AddHook(sched.Hook{})
 	w := newWorld(sel, cfg, live, now)
@@ -121,7 +121,7 @@ func (w *world) replay(path []choice, p Property, n *normal) (*Replayed, error) 
 // live is a Redis server, under a prefix of its own.
 type live struct {
 	ctx    context.Context //nolint:containedctx // of the one replay that it is made for
-	server *stores.Redis
+	server *redisstore.Store
 	name   string
 	rdb    *redis.Client
 }

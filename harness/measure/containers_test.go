@@ -7,7 +7,9 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/stores"
+	_ "github.com/quotabench/quotabench/stores/container" // what the test compares with
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -35,7 +37,7 @@ func TestContainersGiveTheSameVerdicts(t *testing.T) {
 	}
 }
 
-func verdictsOn(t *testing.T, redis *stores.Redis, postgres *stores.Postgres) map[string]verdicts {
+func verdictsOn(t *testing.T, redis *redisstore.Store, postgres *pgstore.Store) map[string]verdicts {
 	t.Helper()
 	sel, err := strategies.Parse("all")
 	if err != nil {

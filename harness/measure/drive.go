@@ -133,7 +133,7 @@ func (d *drive) run(ctx context.Context) {
 			defer func() { lasts[w] = k.finish() }()
 			var op workloads.Op
 			took := int64(0)
-			for k.t.last < deadline && !d.stop.Load() {
+			for k.t.last < deadline && !d.ended() {
 				end := d.next.Add(k.share)
 				for i := end - k.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
 					k.settleDue(ctx)

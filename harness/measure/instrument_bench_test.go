@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"github.com/quotabench/quotabench/harness"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"net"
 	"os/exec"
 	"regexp"
@@ -153,11 +154,11 @@ func BenchmarkIncrExpireOverBareLoop(b *testing.B) {
 // bareLoop is INCR by as many goroutines, on keys of a length, a value and a time
 // to live like those of link-hits, a fresh one about every 200 commands. It
 // returns the commands per second.
-func bareLoop(b *testing.B, redis *stores.Redis, d time.Duration) float64 {
+func bareLoop(b *testing.B, redis *redisstore.Store, d time.Duration) float64 {
 	b.Helper()
 	const prefix = "quotabench:bare-loop:"
 	ctx := b.Context()
-	c := redis.Client(stores.ClientOptions{PoolSize: instrumentWorkers, Meter: new(stores.Meter)})
+	c := redis.Client(redisstore.ClientOptions{PoolSize: instrumentWorkers, Meter: new(stores.Meter)})
 	defer c.Close()                                            //nolint:errcheck // nothing was written that matters
 	defer redis.WipePrefix(context.WithoutCancel(ctx), prefix) //nolint:errcheck // the test's server ends soon
 	keys := make([]string, 4096)
@@ -237,7 +238,7 @@ func BenchmarkIncrExpireOverRedisBenchmark(b *testing.B) {
 	b.ReportMetric(ratio, "x-redis-benchmark")
 }
 
-func instrumentConfig(b *testing.B, redis *stores.Redis) Config {
+func instrumentConfig(b *testing.B, redis *redisstore.Store) Config {
 	b.Helper()
 	sel, err := strategies.Parse("incr-expire")
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -27,7 +28,7 @@ func TestOpenLoopCountsFromTheIntendedStart(t *testing.T) {
 	}
 	r := measureOne(t, p, "steady", func(c *Config) {
 		c.base, c.Workers, c.Rate, c.Arrivals, c.Requests = nil, 1, 1000, "constant", 600
-		c.Stream = workloads.Params{Subjects: 50}
+		c.Stream = workloads.Params{Options: quota.Options{"subjects": "50"}}
 		c.Policy.Limit = 1000
 	})
 	if !r.Audit.Valid {
@@ -61,7 +62,7 @@ func TestOpenLoopSaturates(t *testing.T) {
 	r := measureOne(t, p, "steady", func(c *Config) {
 		c.base, c.Workers, c.Rate, c.Arrivals = nil, 2, 2000, "constant"
 		c.Requests, c.Duration = 0, 300*time.Millisecond
-		c.Stream = workloads.Params{Subjects: 50}
+		c.Stream = workloads.Params{Options: quota.Options{"subjects": "50"}}
 	})
 	if !r.Lateness.Saturated {
 		t.Errorf("not saturated: %+v", r.Lateness)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -92,7 +91,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	c := m.cfg
 	requests, subjects := c.Size(stream, rate)
 	per := workloads.OpsPerCrossing(stream)
-	history := oracle.NewHistory(oracle.HistoryOptions{Workers: c.Workers, Limit: c.HistoryLimit, Dir: c.HistoryDir})
+	history := c.NewHistory(c.Workers)
 	d := &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: requests, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"github.com/quotabench/quotabench/stores"
 	"os"
 	"strings"
 	"testing"
@@ -10,12 +11,12 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // measure runs on a real server what a simulation is configured for.
-func measured(t *testing.T, server *stores.Redis, cfg sim.Config, rounds int) []results.Run {
+func measured(t *testing.T, server *redisstore.Store, cfg sim.Config, rounds int) []results.Run {
 	t.Helper()
 	real := cfg.Plan
 	real.Stores = setOf(t, server)
@@ -68,8 +69,9 @@ func TestAgreement(t *testing.T) {
 		// all the time, everything leaks.
 		cfg := config(t, list, "agent-api", "steady")
 		cfg.Policy.Limit, cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 50, requests, workers, true, -1
-		none := 0.0
-		cfg.Stream.Subjects, cfg.Stream.Popularity, cfg.Stream.OverQuota = int(requests/100), "uniform", &none
+		cfg.Stream.Set("subjects", int(requests/100))
+		cfg.Stream.Set("popularity", "uniform")
+		cfg.Stream.Set("over-quota", 0)
 		cfg.Instances = 4
 		return cfg
 	}
@@ -144,10 +146,12 @@ func TestSettlementAgrees(t *testing.T) {
 // of requests makes no difference.
 func uploads(t *testing.T, fail, abandon float64) sim.Config {
 	cfg := config(t, "lua-reserve", "tenant-uploads", "uploads")
-	settle, hold := time.Nanosecond, time.Duration(0)
 	cfg.Policy.Limit = 1 << 40
 	cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 1_000, 4, true, -1
-	cfg.Stream.FailShare, cfg.Stream.AbandonShare, cfg.Stream.Settle, cfg.Stream.Hold = &fail, &abandon, &settle, &hold
+	cfg.Stream.Set("fail-share", fail)
+	cfg.Stream.Set("abandon-share", abandon)
+	cfg.Stream.Set("settle", time.Nanosecond)
+	cfg.Stream.Set("hold", time.Duration(0))
 	return cfg
 }
 

@@ -31,9 +31,8 @@ func TestMonthEnds(t *testing.T) {
 		for _, skew := range []time.Duration{0, 2 * time.Second} {
 			cfg := config(t, "incr-expire,incr-expire-atomic", "user-links", "steady")
 			cfg.Start, cfg.Duration, cfg.Rate, cfg.Every = end.Add(-15*time.Second), 30*time.Second, 100, -1
-			cfg.Stream.Subjects = 10
-			none := 0.0
-			cfg.Stream.OverQuota = &none
+			cfg.Stream.Set("subjects", 10)
+			cfg.Stream.Set("over-quota", 0)
 			cfg.Instances, cfg.Topology = 2, sim.Topology{Skew: []time.Duration{0, skew}}
 			report := run(t, cfg)
 			for i := range report.Runs {
@@ -56,7 +55,8 @@ func TestMonthEnds(t *testing.T) {
 // A month of calls leaves no key behind that its window has outlived.
 func TestKeysExpireInVirtualTime(t *testing.T) {
 	cfg := config(t, "incr-expire,incr-expire-atomic,decr-literal", "agent-api", "steady")
-	cfg.Rate, cfg.Duration, cfg.Stream.Subjects = 0.01, 72*time.Hour, 50
+	cfg.Rate, cfg.Duration = 0.01, 72*time.Hour
+	cfg.Stream.Set("subjects", 50)
 	report := run(t, cfg)
 	for i := range report.Runs {
 		r := &report.Runs[i]
@@ -76,7 +76,8 @@ func TestSeriesEndsWhereTheVerdictIs(t *testing.T) {
 		cfg := config(t, list, policy, workload)
 		cfg.Rate, cfg.Duration = 500, 4*time.Second
 		if workload == "steady" {
-			cfg.Policy.Limit, cfg.Stream.Subjects = 30, 40
+			cfg.Policy.Limit = 30
+			cfg.Stream.Set("subjects", 40)
 		}
 		report := run(t, cfg)
 		for i := range report.Runs {
@@ -108,7 +109,8 @@ func TestSeriesEndsWhereTheVerdictIs(t *testing.T) {
 // falls behind by as much time as passes.
 func TestStalenessGrowsWithTheWriteBackQueue(t *testing.T) {
 	cfg := config(t, "three-tier", "agent-tokens", "steady")
-	cfg.Rate, cfg.Duration, cfg.Stream.Subjects, cfg.Tracked = 50, 40*time.Second, 20, 20
+	cfg.Rate, cfg.Duration, cfg.Tracked = 50, 40*time.Second, 20
+	cfg.Stream.Set("subjects", 20)
 	cfg.PostgresNet = &sim.Network{Servers: 16, Service: sim.Table{{PPM: 0, At: 400 * time.Millisecond}, {PPM: 1e6, At: 400 * time.Millisecond}}}
 	r := run(t, cfg)
 	valid(t, &r.Runs[0])
@@ -151,7 +153,8 @@ func TestSlowerStoresLeakMore(t *testing.T) {
 func TestRegionsCountForThemselves(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		cfg := config(t, "incr-expire-atomic", "agent-api", "steady")
-		cfg.Policy.Limit, cfg.Stream.Subjects, cfg.Rate, cfg.Duration = 20, 10, 500, 2*time.Second
+		cfg.Policy.Limit, cfg.Rate, cfg.Duration = 20, 500, 2*time.Second
+		cfg.Stream.Set("subjects", 10)
 		cfg.Topology = sim.Topology{Regions: sim.Three(), SharedRedis: shared}
 		r := run(t, cfg).Runs[0]
 		valid(t, &r)

@@ -21,7 +21,8 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 func mixed(t testing.TB) sim.Config {
 	cfg := config(t, "three-tier,redis-hash,lua-reserve,incr-expire,incr-expire-atomic,decr-expire,check-then-set,fixed-window", "agent-api", "steady")
 	cfg.Start = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC) // after any server's own clock
-	cfg.Policy.Limit, cfg.Stream.Subjects = 20, 30
+	cfg.Policy.Limit = 20
+	cfg.Stream.Set("subjects", 30)
 	cfg.Rate, cfg.Duration = 2_000, 200*time.Millisecond
 	cfg.Instances, cfg.Topology = 2, sim.Topology{Regions: []string{"a", "b"}, Skew: []time.Duration{0, time.Millisecond}}
 	cfg.Every, cfg.Tracked = 50*time.Millisecond, 10
@@ -64,7 +65,8 @@ func TestOneTraceOverARealServer(t *testing.T) {
 func TestExpiryReachesARealServer(t *testing.T) {
 	cfg := config(t, "incr-expire,three-tier", "agent-api", "steady")
 	cfg.Start = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC)
-	cfg.Policy.Limit, cfg.Stream.Subjects = 5, 20
+	cfg.Policy.Limit = 5
+	cfg.Stream.Set("subjects", 20)
 	cfg.Rate, cfg.Duration, cfg.Every = 0.01, 20*time.Hour, -1
 	want := run(t, cfg).Traces
 	cfg.Stores = setOf(t, storetest.Redis(t))

@@ -14,7 +14,8 @@ import (
 // before.
 func TestOutage(t *testing.T) {
 	cfg := config(t, "incr-expire,fixed-window,three-tier,three-tier:down=unified,lua-reserve", "agent-api", "steady")
-	cfg.Policy.Limit, cfg.Stream.Subjects, cfg.Rate, cfg.Duration = 1_000, 50, 500, 10*time.Second
+	cfg.Policy.Limit, cfg.Rate, cfg.Duration = 1_000, 500, 10*time.Second
+	cfg.Stream.Set("subjects", 50)
 	cfg.Instances = 2
 	cfg.Outages = []harness.Outage{{Store: "redis", From: 0.3, To: 0.6}}
 	report := run(t, cfg)
@@ -59,7 +60,8 @@ func TestOutage(t *testing.T) {
 // A model that is away answers nothing, and what was on its way is lost.
 func TestOutageOfTheModel(t *testing.T) {
 	cfg := config(t, "three-tier", "agent-api", "steady")
-	cfg.Policy.Limit, cfg.Stream.Subjects, cfg.Rate, cfg.Duration = 1_000, 50, 500, 10*time.Second
+	cfg.Policy.Limit, cfg.Rate, cfg.Duration = 1_000, 500, 10*time.Second
+	cfg.Stream.Set("subjects", 50)
 	cfg.Outages = []harness.Outage{{Store: "postgres", From: 0, To: 1}}
 	r := run(t, cfg).Runs[0]
 	valid(t, &r)

@@ -12,7 +12,6 @@ import (
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
-	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -169,7 +168,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 
 func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	c := p.cfg
-	history := oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Limit: c.HistoryLimit, Dir: c.HistoryDir})
+	history := c.NewHistory(1)
 	d := &drive{
 		cfg: c, s: s, st: p.st, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
 		requests: math.MaxInt64, history: history, placement: seed.Stream(c.Seed, seed.Placement), tiers: []quota.Tier{""}, hits: []int64{0},
