@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -65,25 +66,13 @@ func (j *judgement) auditErrors() {
 	r := j.run
 	prescribed := j.Counts.Prescribed
 	if share := float64(r.Errors-prescribed-j.planned) / float64(max(r.Issued, 1)); share > maxErrorShare {
-		j.strike("errors", "%s of requests ended in an error, the first: %s", percent(share), r.FirstError)
+		j.strike("errors", "%s of requests ended in an error, the first: %s", format.Pct(100*share), r.FirstError)
 	}
 	if j.planned > 0 {
 		j.note("planned-errors", Plural(j.planned, "request")+" ended in an error during the planned outage")
 	}
 	if prescribed > 0 {
 		j.note("prescribed-errors", fmt.Sprintf("%s ended in an error that the strategy's source asks for: %s", Plural(prescribed, "request"), r.FirstError))
-	}
-}
-
-// percent prints a share to two digits, without an exponent.
-func percent(share float64) string {
-	switch p := 100 * share; {
-	case p >= 10:
-		return fmt.Sprintf("%.0f %%", p)
-	case p >= 1:
-		return fmt.Sprintf("%.1f %%", p)
-	default:
-		return fmt.Sprintf("%.2g %%", p)
 	}
 }
 

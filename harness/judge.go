@@ -136,7 +136,8 @@ type judgement struct {
 func (j *judgement) correctness() {
 	v, l, f := j.verdict, &j.run.Leak, &j.run.FalseRejects
 	l.Units, l.Possible = v.LeakUnits, v.LeakPossible
-	l.WorstUnits, l.Subjects, l.LeakedTrials = v.LeakWorst, v.LeakSubjects, v.Violations
+	l.WorstUnits, l.Subjects, l.LeakedTrials = v.LeakWorst, v.LeakSubjects, v.LeakWindows
+	l.Excursions, l.UnitSeconds = v.Standing.Excursions, v.Standing.UnitSeconds
 	l.Trials, l.OverQuotaUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
 	if v.Crossings > 0 {
 		l.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(j.cfg.Limit) * float64(v.Crossings))
@@ -150,6 +151,9 @@ func (j *judgement) correctness() {
 		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
 	}
 	f.Explained = v.Explained()
+	if s := j.run.Settlement; s != nil {
+		s.OverrunUnits = v.Overrun
+	}
 }
 
 func median(v []int64) float64 {

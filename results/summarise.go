@@ -90,7 +90,6 @@ func (s *Summary) correctness(runs []*Run) {
 		s.Rejected += r.Rejected
 		s.Errors += r.Errors
 		s.Degraded += r.Degraded
-		s.FoldedTiers += r.FoldedTiers
 		if s.FirstError == "" {
 			s.FirstError = r.FirstError
 		}

@@ -46,8 +46,6 @@ type Summary struct {
 	Degraded int64 `json:"degraded"`
 	// FirstError is the text of the first error.
 	FirstError string `json:"first_error,omitempty"`
-	// FoldedTiers adds up all valid rounds.
-	FoldedTiers int64 `json:"folded_tiers,omitempty"`
 
 	// Timed counts the rounds behind the timings.
 	Timed int `json:"timed_rounds"`

@@ -194,9 +194,6 @@ type Run struct {
 	Degraded int64 `json:"degraded"`
 	// FirstError is the text of the first error.
 	FirstError string `json:"first_error,omitempty"`
-	// FoldedTiers counts decisions of tiers beyond the most that a run tells apart:
-	// they are in the latencies without the name of their tier.
-	FoldedTiers int64 `json:"folded_tiers,omitempty"`
 
 	// ElapsedNS is the length of the round in nanoseconds.
 	ElapsedNS int64 `json:"elapsed_ns"`

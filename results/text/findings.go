@@ -72,10 +72,6 @@ func remarks(s *results.Summary) []results.Reason {
 	if s.FirstError != "" && !said("errors", "prescribed-errors") {
 		out = append(out, results.Reason{Code: "errors", Strikes: results.StrikesNote, Detail: fmt.Sprintf("%s, the first: %s", format.Plural(s.Errors, "request failed", "requests failed"), s.FirstError)})
 	}
-	if s.FoldedTiers > 0 {
-		out = append(out, results.Reason{Code: "tiers-folded", Strikes: results.StrikesNote, Detail: format.Plural(s.FoldedTiers, "decision", "decisions") +
-			" came from tiers beyond the most that a run tells apart: they are in the latencies without a tier"})
-	}
 	if s.Degraded > 0 {
 		out = append(out, results.Reason{Code: "degraded", Strikes: results.StrikesNote, Detail: format.Pct(s.DegradedPct()) + " of decisions were made without the store"})
 	}

@@ -48,15 +48,3 @@ func TestHeaderSaysWhatBracketsAre(t *testing.T) {
 		}
 	}
 }
-
-// TestFoldedTiersAreSaid: a run that folded tiers says how many decisions lost
-// their tier's name.
-func TestFoldedTiersAreSaid(t *testing.T) {
-	f := fixture.New(2, fixture.Strategies[0])
-	for i := range f.Runs {
-		f.Runs[i].FoldedTiers = 1_250
-	}
-	if got := strings.Join(strings.Fields(render(t, f)), " "); !strings.Contains(got, "tiers-folded: 2,500 decisions came from tiers beyond the most that a run tells apart") {
-		t.Errorf("nothing about folded tiers in\n%s", got)
-	}
-}
