@@ -33,8 +33,8 @@ type Expectation struct {
 //
 // Whatever overlaps the reading widens the interval, and so does a failed
 // operation, and a rejection without the store, in the windows that it touched:
-// its effect can come later than its error. An expiry may go unnoticed by the
-// store, so it lowers only the lower end of Units, but both ends of Held.
+// its effect can come later than its error. An expiry takes units away like any
+// give-back: what a counter still holds of them is drift.
 //
 // ok is false where nothing can be said: the reading itself, or something that
 // the counter contains, crosses an end of the window in force. A counter that
@@ -204,7 +204,7 @@ func (x *expecting) give(e *Event, named bool) bool {
 	}
 	counted := in == present && (!named || e.TakeReply < x.at.Call) // in Lo
 	done := e.Reply < x.at.Call && e.Outcome != Failed
-	x.want.Units.give(e.Units, done && e.Kind != Expire, counted)
+	x.want.Units.give(e.Units, done, counted)
 	if e.Outcome != Failed {
 		x.want.Held.give(e.Units, done, counted)
 	}

@@ -52,7 +52,7 @@ func (r reservation) given(n int, from, at, value int64, honest bool, visit func
 		return
 	}
 	g := r.gives[n]
-	if g.Outcome == Failed || g.Kind == Expire && !honest {
+	if g.Outcome == Failed {
 		r.given(n+1, from, at, value, honest, visit)
 		if honest {
 			return

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/quotabench/quotabench/quota"
@@ -25,6 +26,20 @@ func Judge(cfg Config, events []Event) Verdict {
 		events = events[n:]
 	}
 	return j.finish()
+}
+
+// JudgeSubjects is [Judge] on the events of one subject after the other, as
+// [History.Subjects] yields them. until is the last moment of the history, in
+// nanoseconds since the epoch.
+func JudgeSubjects(cfg Config, until int64, subjects iter.Seq2[[]Event, error]) (Verdict, error) {
+	j := newJudge(cfg, until)
+	for events, err := range subjects {
+		if err != nil {
+			return Verdict{}, err
+		}
+		j.subject(events)
+	}
+	return j.finish(), nil
 }
 
 func newJudge(cfg Config, until int64) *judge {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 // Arrivals is the sequence of intended starts of an open loop. It is not safe
@@ -49,15 +51,15 @@ func (c *constant) Next() (time.Duration, bool) {
 }
 
 // Poisson arrives at random, independently of what came before: the distances
-// are exponentially distributed. Rate is the mean per second. It computes in
+// are exponentially distributed. Rate is the mean per second; from is the seed. It computes in
 // integers, so that one seed gives one sequence on every architecture.
-func Poisson(rate float64, seed uint64) (Arrivals, error) {
+func Poisson(rate float64, from uint64) (Arrivals, error) {
 	if err := checkRate(rate); err != nil {
 		return nil, err
 	}
 	perLog := math.Ln2 * float64(time.Second) / rate
 	return &poisson{
-		random: newStream(seed, forArrivals),
+		random: newStream(from, seed.Arrivals),
 		perLog: uint64(math.Round(perLog * (1 << 16))),
 	}, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 func arrive(t testing.TB, a Arrivals, err error, n int) []time.Duration {
@@ -88,7 +90,7 @@ func TestPoissonAddsUp(t *testing.T) {
 	a, err := Poisson(1000, 9)
 	at := arrive(t, a, err, n)
 	perLog := uint64(math.Round(math.Ln2 * 1e6 * (1 << 16)))
-	random := newStream(9, forArrivals)
+	random := newStream(9, seed.Arrivals)
 	sum, gap := new(big.Int), new(big.Int)
 	for i, got := range at {
 		gap.SetUint64(negLog2(random.at(uint64(i))))

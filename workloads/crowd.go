@@ -3,6 +3,8 @@ package workloads
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 // crowd is a stream of independent requests for a known number of subjects, each
@@ -26,24 +28,24 @@ var (
 
 // newCrowd also returns the weights of the subjects, and notes on what was chosen.
 func newCrowd(p Params) (c *crowd, weights []uint64, notes []string, err error) {
-	popular, err := parsePopularity(p.Popularity)
+	popular, subjects, err := p.popularity()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	form, err := parseCost(p.Cost)
+	form, err := parseCost(p.Options["cost"])
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	c = &crowd{
 		requests: p.Requests,
-		who:      newStream(p.Seed, forSubjects),
-		what:     newStream(p.Seed, forCosts),
-		names:    subjectNames(p.Subjects),
+		who:      newStream(p.Seed, seed.Subjects),
+		what:     newStream(p.Seed, seed.Costs),
+		names:    subjectNames(subjects),
 	}
 	if c.prices, err = form.prices(p.Policy); err != nil {
 		return nil, nil, nil, err
 	}
-	weights = popular.weights(p.Subjects)
+	weights = popular.weights(subjects)
 	if c.filled, err = newFilled(p, weights); err != nil {
 		return nil, nil, nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 // mass is the exact probability of every subject of a table, to 2^-64.
@@ -99,7 +101,7 @@ func TestOverQuotaShare(t *testing.T) {
 	}
 	for _, share := range []float64{0, 0.001, 0.05, 0.4, 0.5, 0.95, 1} {
 		var got uint64
-		full := chooseFull(weights, share, newStream(5, forFull))
+		full := chooseFull(weights, share, newStream(5, seed.Full))
 		for i, f := range full {
 			if !f {
 				continue
@@ -121,11 +123,11 @@ func TestOverQuotaShare(t *testing.T) {
 		{0.05, []bool{false}}, {1, []bool{true}},
 		{0.5, []bool{false, true}}, {0.7, []bool{true, false}}, {0.3, []bool{false, false}},
 	} {
-		if got := chooseFull(zipfWeights(len(c.want), 1), c.share, newStream(5, forFull)); !slices.Equal(got, c.want) {
+		if got := chooseFull(zipfWeights(len(c.want), 1), c.share, newStream(5, seed.Full)); !slices.Equal(got, c.want) {
 			t.Errorf("share %v of %d subjects: full %v, want %v", c.share, len(got), got, c.want)
 		}
 	}
-	a, b := chooseFull(weights, 0.05, newStream(5, forFull)), chooseFull(weights, 0.05, newStream(6, forFull))
+	a, b := chooseFull(weights, 0.05, newStream(5, seed.Full)), chooseFull(weights, 0.05, newStream(6, seed.Full))
 	same := 0
 	for i := range a {
 		if a[i] && b[i] {
@@ -139,7 +141,7 @@ func TestOverQuotaShare(t *testing.T) {
 
 func TestInitialIsTheLimit(t *testing.T) {
 	p := policy(t, "user-links")
-	s, info := build(t, "steady", Params{Policy: p, OverQuota: new(1.0), Subjects: 50})
+	s, info := build(t, "steady", Params{Policy: p, Options: given("over-quota", 1.0, "subjects", 50)})
 	for i := range uint32(50) {
 		if Initial(s, i) != p.Limit {
 			t.Errorf("subject %d starts with %d", i, Initial(s, i))
@@ -162,7 +164,7 @@ func TestSteadyWarns(t *testing.T) {
 		{0, "about 64 % of 100000 checks over quota", 63_500},
 		{0.5, "about 70 % of 100000 checks over quota", 70_200},
 	} {
-		s, info := build(t, "steady", Params{Seed: 1, Policy: p, Requests: n, Fill: c.fill})
+		s, info := build(t, "steady", Params{Seed: 1, Policy: p, Requests: n, Options: given("fill", c.fill)})
 		used := make([]int64, Subjects(s))
 		over := 0
 		var op Op
@@ -182,26 +184,9 @@ func TestSteadyWarns(t *testing.T) {
 		}
 	}
 	for fill, unneeded := range map[float64]string{0: "link-hits", 1: "user-links"} {
-		_, info := build(t, "steady", Params{Policy: policy(t, unneeded), Requests: n, Fill: fill})
+		_, info := build(t, "steady", Params{Policy: policy(t, unneeded), Requests: n, Options: given("fill", fill)})
 		if strings.Contains(strings.Join(info.Notes, "\n"), "expect") {
 			t.Errorf("a warning without reason: %q", info.Notes)
-		}
-	}
-}
-
-// TestStreamsDiffer looks for streams that coincide or are shifted copies of
-// each other.
-func TestStreamsDiffer(t *testing.T) {
-	seen := map[uint64]bool{}
-	for seed := range uint64(4) {
-		for purpose := uint64(forSubjects); purpose < purposes; purpose++ {
-			s := newStream(seed, purpose)
-			for i := range uint64(1_000) {
-				if seen[s.at(i)] {
-					t.Fatalf("seed %d, purpose %d: value %d was drawn before", seed, purpose, i)
-				}
-				seen[s.at(i)] = true
-			}
 		}
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"math/bits"
 	"sort"
 	"strconv"
+
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/quota"
 )
 
 func init() {
@@ -13,6 +16,7 @@ func init() {
 		Doc:     "all workers ask one subject for twice its limit, then go on to a fresh one",
 		Loop:    Closed,
 		Crosses: true,
+		Options: []quota.Option{costOption("policy"), fillOption()},
 		Make:    newHotKey,
 	})
 }
@@ -49,13 +53,13 @@ const (
 )
 
 func newHotKey(p Params) (Stream, Info, error) {
-	form, err := parseCost(p.Cost)
+	form, err := parseCost(p.Options["cost"])
 	if err != nil {
 		return nil, Info{}, err
 	}
 	s := &crossings{
 		requests: p.Requests,
-		order:    newStream(p.Seed, forCosts),
+		order:    newStream(p.Seed, seed.Costs),
 	}
 	if s.prices, err = form.prices(p.Policy); err != nil {
 		return nil, Info{}, err
@@ -74,7 +78,7 @@ func newHotKey(p Params) (Stream, Info, error) {
 			least += c
 		}
 	} else {
-		s.order, s.what = newStream(p.Seed, forOrder), newStream(p.Seed, forCosts)
+		s.order, s.what = newStream(p.Seed, seed.Order), newStream(p.Seed, seed.Costs)
 		s.block = int64(sort.Search(maxRanges-1, func(n int) bool { return s.leastOf(n+1) >= twice })) + 1
 		least = s.leastOf(int(s.block))
 	}
@@ -150,7 +154,7 @@ func shuffledRange(order stream, block, pos, n uint64) uint64 {
 		if partner >= n {
 			partner -= n
 		}
-		if mix(key+max(pos, partner)*golden)>>63 == 1 {
+		if seed.Mix(key+max(pos, partner)*seed.Golden)>>63 == 1 {
 			pos = partner
 		}
 	}

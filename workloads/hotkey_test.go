@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -84,7 +85,7 @@ func TestHotKeyOfDistributions(t *testing.T) {
 	} {
 		p := *policy(t, "agent-tokens")
 		p.Limit = c.limit
-		s, info := build(t, "hot-key", Params{Seed: 2, Policy: &p, Cost: c.cost})
+		s, info := build(t, "hot-key", Params{Seed: 2, Policy: &p, Options: given("cost", c.cost)})
 		x := s.(*crossings)
 		n := OpsPerCrossing(s)
 		if sure := n / x.block * x.leastOf(int(x.block)); sure < 2*c.limit {
@@ -144,7 +145,7 @@ func shareBelow(p *prices, c int64) float64 {
 }
 
 func TestShuffledRange(t *testing.T) {
-	order := newStream(3, forOrder)
+	order := newStream(3, seed.Order)
 	for _, n := range []uint64{1, 2, 3, 7, 64, 1000, 1024} {
 		for block := range uint64(20) {
 			seen := make([]bool, n)
@@ -181,7 +182,7 @@ func TestShuffledRange(t *testing.T) {
 
 func TestHotKeyFill(t *testing.T) {
 	p := policy(t, "user-links")
-	s, info := build(t, "hot-key", Params{Policy: p, Fill: 0.5})
+	s, info := build(t, "hot-key", Params{Policy: p, Options: given("fill", 0.5)})
 	if Initial(s, 0) != 10 || Initial(s, 123_456) != 10 || OpsPerCrossing(s) != 40 {
 		t.Errorf("starts with %d, %d operations", Initial(s, 0), OpsPerCrossing(s))
 	}

@@ -118,6 +118,7 @@ func (w *world) checkGuarantee(out []breach) []breach {
 	params := quota.Params{
 		Limit: w.cfg.Policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Instances: int64(w.cfg.Instances),
 		Offered: v.MaxOffered, SyncPeriod: w.used.synced,
+		Policy: &w.cfg.Policy, Options: w.sel.Options,
 	}
 	happened := w.happened()
 	for _, c := range w.sel.Guarantee {

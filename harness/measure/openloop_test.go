@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -27,16 +28,16 @@ func TestOpenLoopCountsFromTheIntendedStart(t *testing.T) {
 	}
 	r := measureOne(t, p, "steady", func(c *Config) {
 		c.base, c.Workers, c.Rate, c.Arrivals, c.Requests = nil, 1, 1000, "constant", 600
-		c.Stream = workloads.Params{Subjects: 50}
+		c.Stream = workloads.Params{Options: quota.Options{"subjects": "50"}}
 		c.Policy.Limit = 1000
 	})
 	if !r.Audit.Valid {
 		t.Fatalf("audit %+v", r.Audit)
 	}
-	if r.Params.Loop != results.OpenLoop || r.Service == nil || r.Lateness == nil {
+	if r.Params.Loop != results.OpenLoop || r.Response == nil || r.Lateness == nil {
 		t.Fatalf("not an open loop: %+v", r.Params)
 	}
-	h, err := r.Latency.Decode()
+	h, err := r.Response.Decode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,16 +62,16 @@ func TestOpenLoopSaturates(t *testing.T) {
 	r := measureOne(t, p, "steady", func(c *Config) {
 		c.base, c.Workers, c.Rate, c.Arrivals = nil, 2, 2000, "constant"
 		c.Requests, c.Duration = 0, 300*time.Millisecond
-		c.Stream = workloads.Params{Subjects: 50}
+		c.Stream = workloads.Params{Options: quota.Options{"subjects": "50"}}
 	})
 	if !r.Lateness.Saturated {
 		t.Errorf("not saturated: %+v", r.Lateness)
 	}
-	if r.Latency.AtLeast == 0 {
+	if r.Response.AtLeast == 0 {
 		t.Error("no unfinished request entered as at least")
 	}
-	if want := r.Issued + r.Latency.AtLeast; r.Latency.Samples != want {
-		t.Errorf("%d samples, want %d issued and unfinished", r.Latency.Samples, want)
+	if want := r.Issued + r.Response.AtLeast; r.Response.Samples != want {
+		t.Errorf("%d samples, want %d issued and unfinished", r.Response.Samples, want)
 	}
 	if !hasReason(r, "saturated") {
 		t.Errorf("audit %+v", r.Audit)

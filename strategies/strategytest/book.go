@@ -47,7 +47,7 @@ func (b *book) named(name quota.Subject, n uint32, used int64) subject {
 	s := subject{n, name}
 	if p, ok := b.instances[0].(strategies.Provisioner); ok {
 		grant := strategies.Grant{Subject: s.name, Limit: b.policy.Limit, Used: used}
-		if err := p.Provision(context.Background(), b.policy, []strategies.Grant{grant}); err != nil {
+		if err := p.Provision(b.ctx(), b.policy, []strategies.Grant{grant}); err != nil {
 			b.Fatalf("setting up %q: %v", s.name, err)
 		}
 		b.initial[n] = used
@@ -72,6 +72,7 @@ func (b *book) try(ctx context.Context, instance int, s subject, units int64) (q
 		e.Outcome = oracle.Rejected
 	}
 	b.record(e)
+	b.witness.Taken(err)
 	if err == nil {
 		b.decent(req, d)
 	}
@@ -81,7 +82,7 @@ func (b *book) try(ctx context.Context, instance int, s subject, units int64) (q
 // take is try where an error ends the test.
 func (b *book) take(s subject, units int64) quota.Decision {
 	b.Helper()
-	d, err := b.try(context.Background(), 0, s, units)
+	d, err := b.try(b.ctx(), 0, s, units)
 	if err != nil {
 		b.Fatalf("asking for %d units: %v", units, err)
 	}
@@ -106,7 +107,7 @@ func (b *book) exhaust(s subject, n int64) (admitted int64, held []quota.Reserva
 // refund gives units back; they are those that the oracle is told of.
 func (b *book) refund(s subject, r quota.Reservation, units int64) error {
 	e := oracle.Event{Kind: oracle.Refund, Call: clock.Nano(), Units: units, Subject: s.number}
-	err := b.instances[0].(strategies.Refunder).Refund(context.Background(), r)
+	err := b.instances[0].(strategies.Refunder).Refund(b.ctx(), r)
 	e.Reply = clock.Nano()
 	b.record(e)
 	return err
@@ -114,7 +115,7 @@ func (b *book) refund(s subject, r quota.Reservation, units int64) error {
 
 func (b *book) commit(s subject, r quota.Reservation, actual int64) error {
 	e := oracle.Event{Kind: oracle.Commit, Call: clock.Nano(), Units: r.Request.Units - actual, Subject: s.number}
-	err := b.instances[0].(strategies.Committer).Commit(context.Background(), r, actual)
+	err := b.instances[0].(strategies.Committer).Commit(b.ctx(), r, actual)
 	e.Reply = clock.Nano()
 	b.record(e)
 	return err
@@ -191,6 +192,7 @@ func (b *book) params(v oracle.Verdict) quota.Params {
 	return quota.Params{
 		Limit: b.policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight,
 		Instances: int64(len(b.instances)), Offered: v.MaxOffered,
+		Policy: b.policy, Options: b.env.Options,
 	}
 }
 
@@ -239,7 +241,7 @@ func (b *book) bound(property quota.Property, offered, cost int64) (bound int64,
 		if c.Property != property || !c.Applies(b.policy.Window.Kind) {
 			continue
 		}
-		n := c.Bound(quota.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered})
+		n := c.Bound(quota.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered, Policy: b.policy, Options: b.env.Options})
 		if !ok || n < bound {
 			bound, ok = n, true
 		}

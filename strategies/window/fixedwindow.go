@@ -32,7 +32,7 @@ var fixedMeta = strategies.Meta{
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  kinds,
 	Counts: quota.CountsAttempts,
-	Options: []strategies.Option{{
+	Options: []quota.Option{{
 		Name: "multi", Type: "bool", Default: "false",
 		Doc: "send the two commands in MULTI/EXEC, as the pipelines of some clients do",
 	}},
