@@ -361,3 +361,16 @@ func TestLeakedRequests(t *testing.T) {
 		}
 	}
 }
+
+// TestRollingRefundsLeaveRoom: where refunds keep a rolling window within its
+// limit whatever the order, no leak is possible.
+func TestRollingRefundsLeaveRoom(t *testing.T) {
+	cfg := rollingConfig(1, 0)
+	cfg.Window.Length = 100
+	v := Judge(cfg, []Event{
+		one(0, 0, 1, Admitted), {Kind: Refund, Call: 5, Reply: 6, Units: 1, TakeReply: 1}, one(0, 10, 1, Admitted),
+	})
+	if v.LeakPossible != 0 || v.LeakPossibleWorst != 0 {
+		t.Errorf("a leak of %d is called possible", v.LeakPossible)
+	}
+}
