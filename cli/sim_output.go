@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -88,7 +89,7 @@ func writeProvenance(ctx context.Context, dir string) error {
 	host, _ := os.Hostname() // an unnamed host is recorded as such
 	version, commit := buildVersion()
 	b, err := json.MarshalIndent(results.Provenance{
-		Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Model: cpuModel()},
+		Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Model: machine.CPUModel()},
 		Time: clock.Wall{}.Now().UTC(), Commit: commit, Command: commandLine(ctx),
 		Versions: map[string]string{"quotabench": version, "go": runtime.Version()},
 	}, "", "  ")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	_ "github.com/quotabench/quotabench/stores/all" // what the flags can name
@@ -143,7 +144,7 @@ func (s *openedStores) file(cfg measure.Config, skipped map[string]string) resul
 		Schema: results.SchemaVersion, Kind: results.Measured, Seed: cfg.Seed,
 		Stores: results.Stores{Redis: storeRecord(infos["redis"]), Postgres: storeRecord(infos["postgres"])},
 		Provenance: results.Provenance{
-			Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Model: cpuModel()},
+			Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Model: machine.CPUModel()},
 			Time: clock.Wall{}.Now().UTC(), Commit: commit,
 			Versions: map[string]string{"quotabench": version, "go": runtime.Version()},
 		},
@@ -176,18 +177,4 @@ func workloadRecord(cfg measure.Config, info workloads.Info) results.Workload {
 		}
 	}
 	return w
-}
-
-// cpuModel is the processor's name where the system tells it.
-func cpuModel() string {
-	b, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(b)) {
-		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -127,7 +128,7 @@ func TestAuditTimings(t *testing.T) {
 		strikes string
 		plant   func(p *pass)
 	}{
-		{"cpu-steal", results.StrikesTimings, func(p *pass) { p.steal = cpuTime{stolen: 2, total: 100} }},
+		{"cpu-steal", results.StrikesTimings, func(p *pass) { p.steal = machine.CPUTime{Stolen: 2, Total: 100} }},
 		{"histogram-overflow", results.StrikesTimings, func(p *pass) { p.run.Latency.OutOfRange = 1 }},
 		{"pacer-late", results.StrikesResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
 		{"saturated", results.StrikesNote, func(p *pass) { p.run.Lateness = &results.Lateness{Saturated: true} }},

@@ -167,7 +167,7 @@ func (p *pass) auditTimings() {
 	if n := r.Latency.OutOfRange; n > 0 {
 		p.strike("histogram-overflow", results.StrikesTimings, "%d latencies were beyond the histogram's range", n)
 	}
-	if s := p.steal.share(); s > maxSteal {
+	if s := p.steal.Share(); s > maxSteal {
 		p.strike("cpu-steal", results.StrikesTimings, "%.1f %% of the processor time went to other machines of the host", 100*s)
 	}
 	l := r.Lateness

@@ -9,6 +9,7 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -187,7 +188,7 @@ type pass struct {
 	redisBefore, redisAfter stores.Stats
 	sqlBefore, sqlAfter     stores.Stats
 	own                     ownCPU
-	steal                   cpuTime
+	steal                   machine.CPUTime
 	allocs                  uint64
 	modelSQL                int64
 	cost                    counted
@@ -207,7 +208,7 @@ func (p *pass) drive(ctx context.Context) error {
 	runtime.GC()
 	p.redisBefore, p.sqlBefore = p.s.redisState(work), p.s.sqlState(work)
 	before, allocs, model := p.s.counted(), heapAllocs(), p.s.modelStatements.Load()
-	cpu, own := readCPU(), readOwnCPU()
+	cpu, own := machine.ReadCPU(), readOwnCPU()
 	var over []func()
 	for _, o := range p.s.outages {
 		over = append(over, o.schedule(d.tb.nano, p.m.cfg.Duration))
@@ -222,7 +223,7 @@ func (p *pass) drive(ctx context.Context) error {
 	for _, end := range over {
 		end()
 	}
-	p.steal, p.own = readCPU().sub(cpu), readOwnCPU().sub(own)
+	p.steal, p.own = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own)
 	p.allocs = heapAllocs() - allocs
 	p.modelSQL = p.s.modelStatements.Load() - model
 	p.cost = p.s.counted().sub(before)
