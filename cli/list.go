@@ -175,6 +175,10 @@ func listWorkloads() []entry {
 func listPolicies() []entry {
 	var out []entry
 	for _, p := range quota.Policies() {
+		from := "registered"
+		if p.Source != "" {
+			from = "record " + p.Source
+		}
 		serving := []string{}
 		for _, m := range strategies.All() {
 			if m.ServesPolicy(&p) == nil {
@@ -182,7 +186,7 @@ func listPolicies() []entry {
 			}
 		}
 		out = append(out, entry{
-			Name: p.Name, Doc: p.Doc, Columns: []string{p.String(), "record " + p.Source},
+			Name: p.Name, Doc: p.Doc, Columns: []string{p.String(), from},
 			More: map[string]any{"limit": p.Limit, "unit": p.Unit, "window": p.Window.Kind, "length_ns": p.Window.Length, "record": p.Source, "costs": orEmpty(p.Costs), "served_by": serving},
 		})
 	}

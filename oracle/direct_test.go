@@ -22,7 +22,7 @@ func TestLongerHistories(t *testing.T) {
 			}
 			least, most := int64(1<<60), int64(0)
 			for m := 2 * o.Call; m <= 2*o.Reply; m++ {
-				low, high := at(ops, m)
+				low, high := inUseAt(ops, m)
 				least, most = min(least, initial+low), max(most, initial+high)
 			}
 			if most+o.Units <= limit {
@@ -34,7 +34,7 @@ func TestLongerHistories(t *testing.T) {
 		}
 		peak, possible := int64(0), int64(0)
 		for m := range int64(2 * 200) {
-			low, high := at(ops, m)
+			low, high := inUseAt(ops, m)
 			peak, possible = max(peak, initial+low-limit), max(possible, initial+high-limit)
 		}
 		if v.FalseRejects != always || v.FalseRejectsPossible != once || v.LeakUnits != peak || v.LeakPossible != possible {
@@ -67,8 +67,8 @@ func TestLongerHistories(t *testing.T) {
 	seen.check(t, 20)
 }
 
-// at is what must and what can have been added up to the moment m (doubled).
-func at(ops []operation, m int64) (low, high int64) {
+// inUseAt is what must and what can have been added up to the moment m (doubled).
+func inUseAt(ops []operation, m int64) (low, high int64) {
 	for _, o := range ops {
 		begun, over := 2*o.Call <= m, 2*o.Reply < m
 		switch {

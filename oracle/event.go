@@ -16,8 +16,9 @@ const (
 	// what was used: negative if more was used than reserved, which is a
 	// settlement overrun and not leak.
 	Commit
-	// Expire is the lapse of a reservation at the moment its holder was told.
-	// Call and Reply are both that moment.
+	// Expire is the end of a reservation whose holder has gone, such as an upload
+	// that was abandoned, at the moment its holder was told. Call and Reply are both
+	// that moment. Callers hold nothing from then on; the store may.
 	Expire
 
 	kinds

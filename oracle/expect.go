@@ -202,7 +202,7 @@ func (x *expecting) give(e *Event, named bool) bool {
 	if in == absent {
 		return true
 	}
-	counted := in == present && !(named && e.TakeReply >= x.at.Call) // in Lo
+	counted := in == present && (!named || e.TakeReply < x.at.Call) // in Lo
 	done := e.Reply < x.at.Call && e.Outcome != Failed
 	x.want.Units.give(e.Units, done, counted)
 	if e.Outcome != Failed {

@@ -20,16 +20,11 @@ type reservation struct {
 // makes the store notice expiries.
 func (r reservation) values(at int64, attempts, honest bool, in func(taken int64) bool, visit func(int64)) {
 	e := r.take
-	switch {
-	case e.Outcome == Failed:
+	if e.Outcome == Failed || e.Outcome == RejectedDegraded && !honest {
 		visit(0)
-		if honest {
-			return
-		}
-	case e.Outcome == RejectedDegraded:
-		if !honest {
-			visit(0)
-		}
+	}
+	if e.Outcome == Failed && honest {
+		return
 	}
 	for x := 2 * e.Call; x <= 2*e.Reply; x++ {
 		for _, before := range []bool{true, false} {

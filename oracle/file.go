@@ -231,7 +231,7 @@ func (f *File) read(from io.Reader, visit func(*Event)) error {
 	for first := true; ; first = false {
 		at := r.at
 		kind, payload, err := r.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = errCut
 		}
 		if err == nil && first != (kind == frameHeader) {

@@ -158,7 +158,7 @@ func (r *frameReader) next() (kind byte, payload []byte, err error) {
 
 // cut names the end of the input where a frame should go on.
 func cut(err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errCut
 	}
 	return err

@@ -77,7 +77,7 @@ func NewHistory(o HistoryOptions) *History {
 		}
 	}
 	h := &History{o: o, workers: make([]recorder, o.Workers)}
-	h.slack = int64(o.Workers) * lastChunk
+	h.slack = 2 * int64(o.Workers) * lastChunk // one under way, and one more
 	h.changed.L = &h.mu
 	return h
 }
@@ -139,7 +139,7 @@ func (h *History) grow(r *recorder) bool {
 func (h *History) put(b block) (kept, more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.total >= h.o.Limit || h.err != nil && h.kept >= 2*h.o.Memory {
+	if h.total >= h.o.Limit || h.err != nil && h.kept >= h.o.Memory+h.o.Memory/4 {
 		return false, false
 	}
 	if b.len() == 0 {
@@ -160,7 +160,7 @@ func (h *History) put(b block) (kept, more bool) {
 			h.startSpill()
 		}
 		h.changed.Broadcast()
-		for h.kept >= 2*h.o.Memory && h.err == nil && !h.sealed {
+		for h.kept >= h.o.Memory+h.o.Memory/4 && h.err == nil && !h.sealed {
 			h.changed.Wait()
 		}
 	}

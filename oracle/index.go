@@ -12,8 +12,8 @@ const (
 	SubjectLimit = 4 << 20
 	// denseSubjects are counted by number, all others by name of their number.
 	denseSubjects = 1 << 22
-	// groupEvents are brought into memory at a time: 256 MiB.
-	groupEvents = 8 << 20
+	// groupEvents are brought into memory at a time: 192 MiB.
+	groupEvents = 6 << 20
 	// judgeBytes are needed to judge one event beside those, by measuring.
 	judgeBytes = 220
 )
@@ -99,6 +99,16 @@ func (x *index) at(subject uint32) int {
 	return x.place[subject]
 }
 
+// used is the number of subjects that have events.
+func (x *index) used() (n int) {
+	for p := range x.places() {
+		if x.events(p) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // check refuses what would not fit into memory.
 func (x *index) check(limit int64) error {
 	for p := range x.places() {
@@ -139,6 +149,9 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 
 func (x *index) judge(cfg Config, limit int64) (Verdict, error) {
 	j := newJudge(cfg, x.until)
+	if n := x.used(); n > 0 {
+		j.out.Windows = make([]WindowVerdict, 0, n)
+	}
 	var failed error
 	x.subjects(limit, func(events []Event, err error) bool {
 		if failed = err; err == nil {

@@ -154,7 +154,7 @@ func TestStandingArea(t *testing.T) {
 		{Call: 4 * second, Reply: 5 * second, Units: 11},               // 1 above from 5 s
 		{Subject: 1, Call: 0, Reply: 7 * second, Units: 1},             // to the end of the history
 	})
-	if v.Standing.Excursions != 2 || math.Abs(v.Standing.UnitSeconds-10) > 1e-9 {
+	if v.Standing.Excursions != 2 || !(math.Abs(v.Standing.UnitSeconds-10) <= 1e-9) {
 		t.Errorf("%+v, should be 2 excursions of 8 + 2 unit-seconds", v.Standing)
 	}
 }

@@ -31,8 +31,9 @@ func (b *block) len() int64 { return int64(len(b.takes) + len(b.gives)) }
 
 // each visits the events of a block. The event is the visitor's until it returns.
 func (b *block) each(visit func(*Event) error) error {
+	var e Event
 	for i := range b.takes {
-		e := b.takes[i].event()
+		e = b.takes[i].event()
 		if err := visit(&e); err != nil {
 			return err
 		}

@@ -55,7 +55,9 @@ func (j *judge) rolling() {
 	j.out.Violations += int64(len(leaks))
 	w.sure = sure{worst, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
 	w.LeakPossible = max(worst, min(j.used.mayExceed(j.limit), w.Admitted))
-	j.out.LeakPossible += max(w.Leak, min(r.possible(present), w.Admitted))
+	if w.LeakPossible > 0 { // or nothing is ever over the limit
+		j.out.LeakPossible += max(w.Leak, min(r.possible(present), w.Admitted))
+	}
 	j.out.MaxOffered = max(j.out.MaxOffered, total)
 	if w.GaveBack {
 		j.out.OverOffered += j.overOffered(w.Leak)
@@ -138,46 +140,55 @@ type stretch struct {
 	last, excess int64
 }
 
+// sum is the most that windows which do not overlap hold over the limit together,
+// if none ends later than the last of them.
+type sum struct {
+	stretch
+	total  int64
+	behind int // sums that end early enough to be part of this one
+}
+
 // leak returns windows with the largest sum of excesses of which no two overlap,
 // by time, and the worst excess of any window. The curve is a lower bound of what
 // lies in the window behind every moment, and has been built.
 //
-// The curve is constant between two of its steps, and a window may end at any
-// moment there: at the first, which leaves the most room behind it, or at the
-// last, which leaves the most before it.
+// The curve is constant between two of its steps. Inside such a piece, a window is
+// only of use where it is the first that follows another without overlap.
 func (r roller) leak(low *curve) (chosen []stretch, worst int64) {
-	var ends []stretch
-	for i, at := range low.at {
-		excess := r.excess(low.val[i], at)
+	var sums []sum
+	behind := 0
+	try := func(last, excess int64) {
+		for behind < len(sums) && sums[behind].last <= last-2*r.length {
+			behind++
+		}
+		total := excess
+		if behind > 0 {
+			total += sums[behind-1].total
+		}
+		if n := len(sums); n == 0 || total > sums[n-1].total {
+			sums = append(sums, sum{stretch{last, excess}, total, behind})
+		}
+	}
+	follow := 0
+	for i, from := range low.at {
+		excess := r.excess(low.val[i], from)
 		if excess <= 0 {
 			continue
 		}
 		worst = max(worst, excess)
-		ends = append(ends, stretch{at, excess})
-		if i+1 < len(low.at) && low.at[i+1]-1 > at {
-			ends = append(ends, stretch{low.at[i+1] - 1, excess})
+		try(from, excess)
+		to := int64(forever)
+		if i+1 < len(low.at) {
+			to = low.at[i+1]
+		}
+		for ; follow < len(sums) && sums[follow].last+2*r.length < to; follow++ {
+			if last := sums[follow].last + 2*r.length; last > from {
+				try(last, excess)
+			}
 		}
 	}
-	if len(ends) == 0 {
-		return nil, 0
-	}
-	best := make([]int64, len(ends)+1) // of the first n ends
-	behind := make([]int, len(ends))   // ends whose windows do not overlap with this one's
-	j := 0
-	for i, e := range ends {
-		for ends[j].last <= e.last-2*r.length {
-			j++
-		}
-		behind[i] = j
-		best[i+1] = max(best[i], e.excess+best[j])
-	}
-	for n := len(ends); n > 0; {
-		if best[n] == best[n-1] {
-			n--
-			continue
-		}
-		chosen = append(chosen, ends[n-1])
-		n = behind[n-1]
+	for n := len(sums); n > 0; n = sums[n-1].behind {
+		chosen = append(chosen, sums[n-1].stretch)
 	}
 	slices.Reverse(chosen)
 	return chosen, worst

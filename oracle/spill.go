@@ -69,7 +69,7 @@ func (h *History) write() {
 // seal stops the writer. Nothing may be appended any more.
 func (h *History) seal() {
 	h.mu.Lock()
-	h.sealed = true
+	h.sealed, h.spare = true, nil
 	h.changed.Broadcast()
 	s := h.spill
 	h.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *spill) each(want extent, visit func(*Event) error) error {
 	for {
 		kind, payload, err := r.next()
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case err == nil && kind == frameEvents:
 			err = decodeEvents(payload, want, visit)

@@ -43,7 +43,7 @@ func TestUploadsFates(t *testing.T) {
 func TestUploadsTimes(t *testing.T) {
 	const n = 200_000
 	const settle, hold = 3 * time.Millisecond, 40 * time.Microsecond
-	s, _ := build(t, "uploads", Params{Seed: 6, Policy: policy(t, "agent-storage"), Options: given("settle", time.Duration(settle), "hold", time.Duration(hold), "fail-share", 0.0, "abandon-share", 0.0)})
+	s, _ := build(t, "uploads", Params{Seed: 6, Policy: policy(t, "agent-storage"), Options: given("settle", settle, "hold", hold, "fail-share", 0.0, "abandon-share", 0.0)})
 	var settles, holds, product float64
 	beyond := 0
 	for i := range int64(n) {

@@ -26,7 +26,7 @@ const (
 	FateCommit
 	// FateFail: the work fails and the units are given back.
 	FateFail
-	// FateAbandon: the caller is never heard of again; nobody settles.
+	// FateAbandon: the caller never settles, and the units stay reserved.
 	FateAbandon
 )
 

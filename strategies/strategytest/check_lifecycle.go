@@ -40,7 +40,7 @@ func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
 		}
 	}
 	unique(tb, "job", names)
-	settle(tb, f.ctx(), jobs)
+	settle(f.ctx(), tb, jobs)
 	for _, j := range jobs {
 		if j.Pending != nil && j.Pending() {
 			tb.Errorf("job %s still has work after a round that changed nothing", j.Name)
@@ -49,7 +49,7 @@ func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
 }
 
 // settle runs all jobs until a round of every one changes nothing.
-func settle(tb testing.TB, ctx context.Context, jobs []strategies.Job) {
+func settle(ctx context.Context, tb testing.TB, jobs []strategies.Job) {
 	tb.Helper()
 	const rounds = 20
 	for range rounds {

@@ -25,6 +25,8 @@ func TestServers(t *testing.T) {
 		if len(m.Needs) == 0 {
 			t.Skip("needs no store: TestEmbedded has tested it")
 		}
-		return Servers(t, m)
+		s := Servers(t, m)
+		s.Alone = true
+		return s
 	})
 }

@@ -85,7 +85,9 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 			f.Skip("needs Redis")
 		}
 		client := stores.Redis(f.TB)
-		f.ends = append(f.ends, f.lookOut(client))
+		if stores.Alone {
+			f.ends = append(f.ends, f.lookOut(client))
+		}
 		client.AddHook(f.witness.RedisHook())
 		if virtual {
 			client.AddHook(pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")})

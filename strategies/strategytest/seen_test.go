@@ -30,18 +30,21 @@ func elsewhere(tb testing.TB, given redis.UniversalClient) *redis.Client {
 	return c
 }
 
-// counter is a right fixed window on Redis by a key that the test chooses.
-func counter(t *testing.T, key func(base string) string, via func(context.Context, redis.UniversalClient) (context.Context, redis.UniversalClient)) *strategies.Meta {
+// route is how a command of a counter reaches its store: the context and the
+// client, made from those that are given.
+type route func(context.Context, redis.UniversalClient) (context.Context, redis.UniversalClient)
+
+func direct(ctx context.Context, c redis.UniversalClient) (context.Context, redis.UniversalClient) {
+	return ctx, c
+}
+
+// counter is a right fixed window on Redis, over keys and a route that the test
+// chooses.
+func counter(t *testing.T, key func(base string) string, via route) *strategies.Meta {
 	t.Helper()
 	m := strategies.FromFunc("counter", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		ctxOf := via
-		if ctxOf == nil {
-			ctxOf = func(ctx context.Context, c redis.UniversalClient) (context.Context, redis.UniversalClient) {
-				return ctx, c
-			}
-		}
 		return strategies.AllowFunc(func(ctx context.Context, k string) (bool, error) {
-			ctx, c := ctxOf(ctx, env.Redis)
+			ctx, c := via(ctx, env.Redis)
 			n, err := c.Incr(ctx, key(k)).Result()
 			return n <= p.Limit, err
 		}), nil
@@ -56,32 +59,31 @@ func same(k string) string { return k }
 // told why, though all that it decides is right.
 func TestUnseenWorkFails(t *testing.T) {
 	server := storetest.Redis(t)
-	s := Stores{Redis: clients(server)}
+	s := Stores{Redis: clients(server), Alone: true}
 	own := elsewhere(t, clients(server)(t))
 	wall := clock.Wall{}.Now()
-	type via = func(context.Context, redis.UniversalClient) (context.Context, redis.UniversalClient)
 	for name, c := range map[string]struct {
 		meta        *strategies.Meta
 		check, want string
 	}{
-		"right":               {counter(t, same, nil), "sequential", ""},
-		"right, by the clock": {counter(t, same, nil), "clock", ""},
-		"context.Background": {counter(t, same, via(func(_ context.Context, c redis.UniversalClient) (context.Context, redis.UniversalClient) {
+		"right":               {counter(t, same, direct), "sequential", ""},
+		"right, by the clock": {counter(t, same, direct), "clock", ""},
+		"context.Background": {counter(t, same, func(_ context.Context, c redis.UniversalClient) (context.Context, redis.UniversalClient) {
 			return context.Background(), c
-		})), "sequential", "incr came without the context of the call that it is part of"},
-		"connection of its own": {counter(t, same, via(func(ctx context.Context, _ redis.UniversalClient) (context.Context, redis.UniversalClient) {
+		}), "sequential", "incr came without the context of the call that it is part of"},
+		"connection of its own": {counter(t, same, func(ctx context.Context, _ redis.UniversalClient) (context.Context, redis.UniversalClient) {
 			return ctx, own
-		})), "sequential", "no command came through the client that it was given"},
-		"connection beside the given one": {counter(t, same, via(func(ctx context.Context, c redis.UniversalClient) (context.Context, redis.UniversalClient) {
+		}), "sequential", "no command came through the client that it was given"},
+		"connection beside the given one": {counter(t, same, func(ctx context.Context, c redis.UniversalClient) (context.Context, redis.UniversalClient) {
 			_ = c.Ping(ctx)
 			return ctx, elsewhere(t, c)
-		})), "sequential", "reached Redis past the client that the strategy was given"},
+		}), "sequential", "reached Redis past the client that the strategy was given"},
 		"time.Now in a key": {counter(t, func(k string) string {
 			return k + ":" + strconv.FormatInt(wall.Unix(), 10)
-		}, nil), "clock", "the wall clock's time in seconds"},
+		}, direct), "clock", "the wall clock's time in seconds"},
 		"time.Now as a date": {counter(t, func(k string) string {
 			return k + ":" + wall.UTC().Format(time.DateOnly)
-		}, nil), "clock", "the wall clock's month"},
+		}, direct), "clock", "the wall clock's month"},
 		"time.Now in memory":   {inMemory(clock.Wall{}.Now), "clock", "it takes the time from elsewhere"},
 		"the clock, in memory": {inMemory(nil), "clock", ""},
 		"fails every time":     {refusing(), "concurrent", "every take ended in an error"},
@@ -137,5 +139,16 @@ func inMemory(now func() time.Time) *strategies.Meta {
 // TestFromFuncConforms runs the whole suite on adapters in memory and on Redis.
 func TestFromFuncConforms(t *testing.T) {
 	Run(t, inMemory(nil))
-	Run(t, counter(t, same, nil))
+	Run(t, counter(t, same, direct))
+}
+
+// TestFailures: the suite tells what is wrong without failing its caller.
+func TestFailures(t *testing.T) {
+	if got := Failures(t, inMemory(nil)); len(got) != 0 {
+		t.Errorf("a right strategy: %q", got)
+	}
+	got := strings.Join(Failures(t, refusing()), "\n")
+	if !strings.Contains(got, "sequential: ") || !strings.Contains(got, "making the limiter: no") {
+		t.Errorf("a strategy that never answers: %s", got)
+	}
 }

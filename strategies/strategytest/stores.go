@@ -15,7 +15,7 @@ import (
 // Embedded returns the stores that are always there for a strategy: a Redis in
 // this process, and the model of PostgreSQL. Only a strategy that needs PostgreSQL
 // itself gets a server, see [storetest.Postgres].
-func Embedded(t *testing.T, meta *strategies.Meta) Stores {
+func Embedded(t testing.TB, meta *strategies.Meta) Stores {
 	t.Helper()
 	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
 	if meta.NeedsStore(strategies.NeedPostgres) {
@@ -27,7 +27,7 @@ func Embedded(t *testing.T, meta *strategies.Meta) Stores {
 // Servers returns a redis-server and a PostgreSQL, as far as the strategy needs
 // them. Servers are started once for the tests of a package, which stops them by
 // [storetest.Main]. Where one is missing, the test is skipped.
-func Servers(t *testing.T, meta *strategies.Meta) Stores {
+func Servers(t testing.TB, meta *strategies.Meta) Stores {
 	t.Helper()
 	var s Stores
 	if meta.NeedsStore(strategies.NeedRedis) {

@@ -53,6 +53,11 @@ type Stores struct {
 	// and closes it when the test ends. Keys begin with a prefix that no other
 	// test has. nil: strategies that need Redis are skipped.
 	Redis func(testing.TB) *redis.Client
+	// Alone says that nothing else connects to the Redis server while the suite
+	// runs. A connection that is not the client's is then the strategy's own, which
+	// it may not have. Without it, only a strategy that leaves the client unused is
+	// noticed.
+	Alone bool
 	// Postgres returns a pool that the caller has to itself, over an empty schema
 	// of its own, and clears both away when the test ends. nil: strategies that
 	// need PostgreSQL are skipped, and those that need a source get the model.

@@ -7,7 +7,28 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/quotabench/quotabench/strategies"
 )
+
+// Failures runs the suite and returns what it has against the strategy, one text
+// for each check that fails. It does not fail t: it is for tests of limiters that
+// are meant to be wrong. Checks that a store is missing for are left out.
+func Failures(t testing.TB, meta *strategies.Meta, stores ...Stores) []string {
+	t.Helper()
+	if len(stores) == 0 {
+		stores = []Stores{Embedded(t, meta)}
+	}
+	var out []string
+	for _, s := range stores {
+		for _, c := range checks {
+			if r := observe(t, func(tb testing.TB) { c.run(tb, meta, s) }); r.failed {
+				out = append(out, c.name+": "+strings.TrimSpace(r.log.String()))
+			}
+		}
+	}
+	return out
+}
 
 // recorder is a testing.TB that writes down what would have become of a test.
 type recorder struct {
@@ -20,7 +41,7 @@ type recorder struct {
 }
 
 // observe runs f as a test of its own would run.
-func observe(t *testing.T, f func(testing.TB)) *recorder {
+func observe(t testing.TB, f func(testing.TB)) *recorder {
 	t.Helper()
 	r := &recorder{TB: t}
 	done := make(chan struct{})
