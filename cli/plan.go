@@ -60,6 +60,9 @@ func (s *settings) plan() (measure.Config, error) {
 func (s *settings) planned() (out []harness.Outage, err error) {
 	for _, text := range s.outages {
 		o, err := harness.ParseOutage(text)
+		if err == nil {
+			_, err = stores.DriverOf(o.Store)
+		}
 		if err != nil {
 			return nil, s.wrong("outage", err)
 		}

@@ -74,6 +74,13 @@ func (c *Config) Complete() error {
 	if err := c.Plan.Complete(MaxWorkers); err != nil {
 		return err
 	}
+	for _, o := range c.Outages {
+		_, here := c.Stores.Get(o.Store)
+		_, absent := c.Stores.Absent(o.Store)
+		if c.Stores != nil && !here && !absent {
+			return fmt.Errorf("an outage of %s: this run has no store of that name", o.Store)
+		}
+	}
 	c.Workers = max(c.Workers, c.Instances)
 	return nil
 }

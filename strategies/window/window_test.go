@@ -85,7 +85,7 @@ func admitted(t *testing.T, s strategies.Strategy, p *quota.Policy, n int) (coun
 func used(t *testing.T, s strategies.Strategy, p *quota.Policy, tier quota.Tier, units int64, known bool) {
 	t.Helper()
 	r, err := s.(strategies.Viewer).Used(t.Context(), "203.0.113.10", p)
-	if err != nil || len(r) != 1 || r[0] != (quota.Reading{Tier: tier, Units: units, Known: known}) {
+	if err != nil || len(r) != 1 || r[0] != (quota.Reading{Tier: tier, Units: units, Known: known, PerInstance: tier == quota.TierProcess}) {
 		t.Errorf("shows %+v (%v), want %d units in %s, known %v", r, err, units, tier, known)
 	}
 }
