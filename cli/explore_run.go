@@ -15,6 +15,8 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/plot"
+	tables "github.com/quotabench/quotabench/results/text"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -30,19 +32,20 @@ type exploration struct {
 	dir            string           // of --out, or empty
 	server         *stores.Redis    // of --on
 	sql            *stores.Postgres // of --postgres, once it is needed
-	record         explore.Record
+	record         results.Exploration
 	text           bytes.Buffer
 	shown          int // bytes of text that are on stdout
-	charts         []*explore.Finding
+	charts         []*results.Finding
 	broken         string // the first declared guarantee that broke
 	differs        string // the first schedule that did not repeat
+	invalid        string // the first search that failed, or of which nothing may be claimed
 }
 
 // start opens the store of --on and checks where to write.
 func (s *exploreSettings) start(cmd *cobra.Command) (*exploration, error) {
 	x := &exploration{
 		exploreSettings: s, ctx: cmd.Context(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
-		record: explore.NewRecord(),
+		record: results.NewExploration(),
 	}
 	if s.given("out") {
 		if s.out == "" {
@@ -80,7 +83,9 @@ func (s *exploreSettings) explore(cmd *cobra.Command, chosen []strategies.Select
 	if err := x.openPostgres(chosen); err != nil {
 		return x.end(err)
 	}
-	cfg.Postgres = x.sql
+	if x.sql != nil {
+		cfg.Postgres = x.sql
+	}
 	for _, sel := range chosen {
 		if x.ctx.Err() != nil {
 			break
@@ -101,23 +106,47 @@ func (s *exploreSettings) explore(cmd *cobra.Command, chosen []strategies.Select
 		case errors.As(err, &unfit):
 			return x.end(fail(ExitUsage, err))
 		default:
-			return x.end(fail(ExitFailed, fmt.Errorf("%s: %w", sel, err)))
+			x.failed(sel, err)
 		}
 	}
-	if len(x.record.Searches)+len(x.record.Censuses) == 0 && x.ctx.Err() == nil {
+	if len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Failed) == 0 && x.ctx.Err() == nil {
 		return x.end(usagef("none of the strategies can be explored: %s", x.record.Skipped[0].Reason))
 	}
 	return x.end(nil)
 }
 
+// failed records a search that ended in an error, and has the others go on.
+func (x *exploration) failed(sel strategies.Selection, err error) {
+	f := results.FailedExplore{Strategy: sel.String(), Error: strings.Join(strings.Fields(err.Error()), " ")}
+	var p *explore.PanicError
+	if errors.As(err, &p) {
+		f.Stack = string(p.Stack)
+	}
+	x.record.Failed = append(x.record.Failed, f)
+	x.invalidate(sel, err)
+}
+
+// invalidate has the command exit with 3 in the end.
+func (x *exploration) invalidate(sel strategies.Selection, err error) {
+	line := fmt.Sprintf("%s: %s", sel, strings.Join(strings.Fields(err.Error()), " "))
+	if x.invalid == "" {
+		x.invalid = line
+		return
+	}
+	fmt.Fprintf(x.stderr, "failed: %s\n", line) // the first one is told at the end
+}
+
 func (x *exploration) search(sel strategies.Selection, cfg explore.Config) error {
 	res, err := explore.Run(x.ctx, sel, cfg)
-	if err != nil {
+	switch {
+	case errors.Is(err, explore.ErrUnseen):
+		x.invalidate(sel, err)
+	case err != nil:
 		return err
 	}
 	x.record.Searches = append(x.record.Searches, res)
 	x.gap()
-	if err := explore.WriteReport(&x.text, res); err != nil {
+	if err := tables.Search(&x.text, res); err != nil {
 		return err
 	}
 	for i := range res.Findings {
@@ -135,12 +164,15 @@ func (x *exploration) search(sel strategies.Selection, cfg explore.Config) error
 
 func (x *exploration) enumerate(sel strategies.Selection, cfg explore.Config) error {
 	c, err := explore.Enumerate(x.ctx, sel, cfg)
-	if err != nil {
+	switch {
+	case errors.Is(err, explore.ErrUnseen):
+		x.invalidate(sel, err)
+	case err != nil:
 		return err
 	}
 	x.record.Censuses = append(x.record.Censuses, c)
 	x.gap()
-	if err := explore.WriteCensus(&x.text, c); err != nil {
+	if err := tables.Census(&x.text, c); err != nil {
 		return err
 	}
 	if c.Shortest != nil {
@@ -189,7 +221,7 @@ func (x *exploration) repeat(token string) error {
 	}
 	x.record.Replays = append(x.record.Replays, r)
 	x.gap()
-	if err := explore.WriteReplay(&x.text, r, len(x.record.Searches) > 0); err != nil {
+	if err := tables.Replay(&x.text, r, len(x.record.Searches) > 0); err != nil {
 		return err
 	}
 	if len(x.record.Searches) == 0 {
@@ -202,7 +234,7 @@ func (x *exploration) repeat(token string) error {
 	return nil
 }
 
-func (x *exploration) judge(f *explore.Finding, broken bool) {
+func (x *exploration) judge(f *results.Finding, broken bool) {
 	if broken && f.Property == explore.Guarantee && x.broken == "" {
 		x.broken = fmt.Sprintf("%s: a declared guarantee is broken: %s", f.Strategy, f.Detail)
 	}
@@ -239,6 +271,8 @@ func (x *exploration) end(failed error) error {
 		return fail(ExitFailed, err)
 	case x.record.Interrupted:
 		return fail(ExitInterrupted, errors.New("interrupted: what was found so far is written, searches that had not ended say so"))
+	case x.invalid != "":
+		return fail(ExitFailed, errors.New(x.invalid))
 	case x.differs != "":
 		return fail(ExitFailed, errors.New(x.differs))
 	case x.broken != "":
@@ -274,7 +308,7 @@ func (x *exploration) write(failed error) error {
 	plain := strings.NewReplacer(":", "_", ",", "_", "=", "-", "/", "-")
 	for _, f := range x.charts {
 		var chart bytes.Buffer
-		if err := explore.WriteSVG(&chart, f); err != nil {
+		if err := plot.Sequence(&chart, f); err != nil {
 			return err
 		}
 		name := plain.Replace(f.Strategy) + "-" + string(f.Property) + ".svg"

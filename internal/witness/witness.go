@@ -161,8 +161,8 @@ func (w *Witness) Reasons() []Reason {
 	return out
 }
 
-// command looks at one command or statement, its context and its arguments.
-func (w *Witness) command(ctx context.Context, name string, args []any) {
+// Command looks at one command or statement, its context and its arguments.
+func (w *Witness) Command(ctx context.Context, name string, args []any) {
 	w.seen.Add(1)
 	if w.cfg.Caller != nil && !w.cfg.Caller(ctx) {
 		w.Note(ContextLost, fmt.Sprintf("%s came without the context of the call that it is part of", name))
