@@ -14,7 +14,7 @@ type Truth struct {
 	Policy *quota.Policy
 	// Initial units of the subject.
 	Initial int64
-	// InUse are units admitted at their reply less those refunded at the call; Peak
+	// InUse are units admitted at their reply less those given back at the call; Peak
 	// is the most so far.
 	InUse, Peak int64
 	// Rejections so far.
@@ -63,8 +63,8 @@ func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	t.events = append(t.events, ev)
 	t.open = append(t.open, e)
 	t.maxOpen = max(t.maxOpen, len(t.open))
-	if kind == oracle.Refund {
-		t.InUse -= units
+	if kind == oracle.Refund || kind == oracle.Commit {
+		t.InUse -= max(0, units) // what a commit uses beyond its reservation is no leak
 	}
 	t.note(1, client, uint64(kind))
 	return e
