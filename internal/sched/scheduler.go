@@ -82,7 +82,7 @@ type Scheduler struct {
 	spare   []*Actor
 
 	// Careful has every park check that it is on the actor's own goroutine, which
-	// takes about a microsecond.
+	// takes some ten microseconds.
 	Careful bool
 	foreign atomic.Bool
 	goid    uint64

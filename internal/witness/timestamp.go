@@ -48,7 +48,10 @@ func (w *Witness) timestamp(arg any) string {
 // digits reads a text: a number as a whole, and every run of digits in it, since
 // limiters put the time, or the number of the minute or the hour, into their keys.
 func (w *Witness) digits(s string) string {
-	if len(s) > 0 && len(s) <= 32 && s[0] >= '1' && s[0] <= '9' {
+	if len(s) < leastDigits {
+		return ""
+	}
+	if len(s) <= 32 && s[0] >= '1' && s[0] <= '9' {
 		if n, err := strconv.ParseFloat(s, 64); err == nil {
 			return w.unit(n)
 		}

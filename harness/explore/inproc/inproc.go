@@ -62,7 +62,7 @@ var _ engine.Engine = (*Engine)(nil)
 
 // carefulRuns is in how many runs, from the first, a command that comes from a
 // goroutine of the strategy's own is told from the caller's.
-const carefulRuns = 300
+const carefulRuns = 10
 
 // budget is what a schedule has used up.
 type budget struct {
