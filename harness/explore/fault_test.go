@@ -35,7 +35,7 @@ func (p *planted) set(ctx context.Context, key string, life time.Duration) (bool
 func plant(take func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error), jobs ...string) strategies.Selection {
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "planted", Doc: "has a weakness", Form: strategies.Baseline, Counts: quota.CountsNothing,
-		Kinds: []quota.Kind{quota.Standing, quota.CalendarHour},
+		Kinds: []quota.Kind{quota.Standing, quota.CalendarHour}, Reset: strategies.ResetsMissing,
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			p := &planted{env: env, take: take}
 			for _, name := range jobs {
@@ -123,7 +123,7 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 		},
 		"lost reply": {
 			plant(trusting), quota.FaultLostReply,
-			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A SETNX, A reply, B SETNX, B lost reply",
+			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A SETNX, A reply, B SETNX, B lost-reply",
 		},
 		"retry": {
 			plant(counted), quota.FaultRetry,
@@ -140,7 +140,7 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 		},
 		"outage": {
 			plant(trusting), quota.FaultOutage,
-			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A starts, A SETNX, A reply, B starts, B store unreachable",
+			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A starts, A SETNX, A reply, B starts, B outage",
 		},
 		"job": {
 			plant(once, "sweep"), "",
