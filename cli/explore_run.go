@@ -316,7 +316,7 @@ func (x *exploration) write(failed error) error {
 		files[name] = chart.Bytes()
 	}
 	for name, b := range files {
-		if err := os.WriteFile(filepath.Join(x.dir, name), b, 0o644); err != nil { //nolint:gosec // results are for everybody to read
+		if err := os.WriteFile(filepath.Join(x.dir, name), b, 0o644); err != nil { //nolint:gosec // results are public
 			return err
 		}
 	}
