@@ -26,7 +26,7 @@ func (p *planted) Take(ctx context.Context, r quota.Request) (quota.Decision, er
 func (p *planted) Close(context.Context) error { return nil }
 func (p *planted) Jobs() []strategies.Job      { return p.jobs }
 
-// set admits whoever creates the key, for as long as it lives.
+// set admits the request that creates the key, for as long as it lives.
 func (p *planted) set(ctx context.Context, key string, life time.Duration) (bool, error) {
 	return p.env.Redis.SetNX(ctx, p.env.Prefix+key, 1, life).Result()
 }
@@ -183,7 +183,7 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 }
 
 // sameSteps allows for another order: several schedules may be as short, and
-// which of them comes first is nobody's promise.
+// which of them comes first is not promised.
 func sameSteps(a, b string) bool {
 	count := map[string]int{}
 	for s := range strings.SplitSeq(a, ", ") {

@@ -168,7 +168,7 @@ func TestPgCheckCensus(t *testing.T) {
 
 func TestPgConditionalDoesNotLeak(t *testing.T) {
 	cfg := sqlConfig(t, 3)
-	// With a limit of 1, an UPDATE by anybody and then two times UPDATE and SELECT
+	// With a limit of 1, an UPDATE by any client and then two times UPDATE and SELECT
 	// in 6 orders; with a limit of 2, three UPDATEs and a SELECT by the last. Clients
 	// that have not begun are alike to the search.
 	for limit, count := range map[int64]struct{ search, all int64 }{1: {3, 18}, 2: {1, 6}} {
@@ -253,7 +253,7 @@ func TestSerializationFailureIsAnOutcome(t *testing.T) {
 }
 
 // Both sleeps end at one moment, so that the second may end anywhere within what
-// the first client does then, which is 7 steps; the mutex lets nobody wait in the
+// the first client does then, which is 7 steps; the mutex lets no client wait in the
 // server.
 func TestSleepsAndMutexesOfTheClock(t *testing.T) {
 	m := plantSQL(sqlPlant{take: checked("")}).Meta

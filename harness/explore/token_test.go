@@ -44,7 +44,7 @@ func TestTokenHoldsEverything(t *testing.T) {
 }
 
 // What is cut short, mistyped or lengthened is refused, and never taken for the
-// schedule of somebody else.
+// schedule of another token.
 func TestDamagedTokensAreRefused(t *testing.T) {
 	text := full.encode()
 	damaged := []string{"", "qb2.", "qb1." + text[4:], text + "A", text + "AAAA", text + text[4:]}

@@ -282,7 +282,7 @@ type StuckError struct {
 
 // Error implements error.
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("deadlock: nobody can go on (%s)", strings.Join(e.Waiting, "; "))
+	return fmt.Sprintf("deadlock: no actor can go on (%s)", strings.Join(e.Waiting, "; "))
 }
 
 func (s *Scheduler) stuck() error {

@@ -74,7 +74,7 @@ type Engine interface {
 	// Columns are the actors of the run.
 	Columns() []results.Column
 	// Probe runs the clients one after the other, lets several windows pass at rest,
-	// and asks once more. conclusive is false where nobody was rejected before that.
+	// and asks once more. conclusive is false where no request was rejected before that.
 	Probe() (admitted, conclusive bool, err error)
 	// Witness watches all runs.
 	Witness() *witness.Witness

@@ -128,7 +128,7 @@ func (w *Engine) followUp(c *client) error {
 }
 
 // nextEnded is the client to go on of those whose statements have ended: the one
-// whose step it is, then whoever has waited the longest.
+// whose step it is, then the one that has waited the longest.
 func (w *Engine) nextEnded(c *client) *client {
 	if c.op.kind == opEnded && !c.flying {
 		return c
