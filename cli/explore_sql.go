@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/quotabench/quotabench/harness/explore"
@@ -32,14 +33,18 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 
 // replay repeats a token where it belongs.
 func (x *exploration) replay(token string) (*explore.Replayed, error) {
-	sel, ok := explore.TokenOnPostgres(token)
-	if !ok {
-		return explore.Replay(x.ctx, token, x.server)
+	var on explore.Target
+	if sel, ok := explore.TokenOnPostgres(token); ok {
+		if err := x.openPostgres([]strategies.Selection{sel}); err != nil {
+			return nil, err
+		}
+		if x.sql != nil {
+			on.Postgres = x.sql
+		}
+	} else if x.server != nil {
+		on.Redis, on.Name = x.server.Admin(), fmt.Sprintf("Redis %s (%s)", x.server.Info().Version, x.server.Info().Kind)
 	}
-	if err := x.openPostgres([]strategies.Selection{sel}); err != nil {
-		return nil, err
-	}
-	r, err := explore.ReplayOnPostgres(x.ctx, token, x.sql)
+	r, err := explore.Replay(x.ctx, token, on)
 	var unfit *explore.UnfitError
 	if errors.As(err, &unfit) {
 		err = fail(ExitUsage, err)

@@ -71,7 +71,8 @@ func median(v []float64) float64 {
 // Percentile is one point of a latency distribution, in nanoseconds.
 type Percentile struct {
 	Figure
-	// Status says whether the point may be shown.
+	// Status says what Value is: a percentile where it is "per round" or "merged",
+	// else the largest value of all rounds.
 	Status Status `json:"status" jsonschema:"enum=per round,enum=merged,enum=event-driven,enum=too few samples,enum=no samples"`
 }
 

@@ -13,7 +13,7 @@ func (t *Table) Reset(unixNano int64) {
 	}
 	clear(t.keys)
 	clear(t.due)
-	t.due, t.now, t.commands = t.due[:0], unixNano, 0
+	t.due, t.now = t.due[:0], unixNano
 }
 
 // ExpireDue implements [Redis].

@@ -66,7 +66,6 @@ func (m *Mini) Reset(unixNano int64) {
 	m.mini.FlushAll()
 	m.now = time.Unix(0, unixNano).UTC()
 	m.mini.SetTime(m.now)
-	m.commands = 0
 }
 
 // ExpireDue implements [Redis]; SetNow has removed them.

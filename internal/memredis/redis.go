@@ -40,7 +40,8 @@ type Redis interface {
 	Len() int
 	// WithoutTTL counts the keys that never expire.
 	WithoutTTL() int64
-	// Commands is how many commands were received; those of scripts are not counted.
+	// Commands is how many commands were received since the beginning, whatever
+	// Reset does; those of scripts are not counted.
 	Commands() int64
 	// Unknown is the first command that the store does not have, in lower case, or "".
 	Unknown() string

@@ -40,7 +40,7 @@ func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 func (w *Witness) redis(ctx context.Context, cmd redis.Cmder) {
 	if w != nil {
-		w.command(ctx, cmd.Name(), cmd.Args())
+		w.Command(ctx, cmd.Name(), cmd.Args())
 	}
 }
 
@@ -52,7 +52,7 @@ func (w *Witness) Tracer() pgx.QueryTracer { return tracer{w} }
 func (w *Witness) Statement(ctx context.Context, sql string, args []any) {
 	if w != nil {
 		name, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
-		w.command(ctx, name, args)
+		w.Command(ctx, name, args)
 	}
 }
 

@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"math"
 	"strconv"
 	"time"
 )
@@ -44,26 +45,51 @@ func (w *Witness) timestamp(arg any) string {
 	return w.unit(n)
 }
 
-// digits reads a text that is nothing but a number of at least ten digits. It is
-// cheap for other texts, which most arguments are.
+// digits reads a text: a number as a whole, and every run of digits in it, since
+// limiters put the time, or the number of the minute or the hour, into their keys.
 func (w *Witness) digits(s string) string {
-	if len(s) < 10 || len(s) > 32 || s[0] < '1' || s[0] > '9' {
+	if len(s) < leastDigits {
 		return ""
 	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && c != '.' && c != 'e' && c != '+' {
-			return ""
+	if len(s) <= 32 && s[0] >= '1' && s[0] <= '9' {
+		if n, err := strconv.ParseFloat(s, 64); err == nil {
+			return w.unit(n)
 		}
 	}
-	n, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return ""
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			continue
+		}
+		from := i
+		var n float64
+		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+			n = 10*n + float64(s[i]-'0')
+			i++
+		}
+		if i-from < leastDigits {
+			continue
+		}
+		if unit := w.unit(n); unit != "" {
+			return unit
+		}
 	}
-	return w.unit(n)
+	return ""
 }
+
+// leastDigits is how many digits the number of the hour has.
+const leastDigits = 6
 
 func (w *Witness) unit(n float64) string {
 	if n < w.lowest[0] {
+		// The number of a minute or an hour since 1970 is too short to allow for more
+		// than a few around the present one.
+		now := inUnit(w.cfg.Real, 0)
+		switch {
+		case n == math.Trunc(n) && math.Abs(n-now/60) < 10:
+			return "minutes"
+		case n == math.Trunc(n) && math.Abs(n-now/3600) < 2:
+			return "hours"
+		}
 		return ""
 	}
 	for i := range units {

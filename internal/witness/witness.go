@@ -114,17 +114,21 @@ func (w *Witness) Note(code Code, detail string) {
 	if w == nil {
 		return
 	}
-	bit := uint32(1) << max(0, slices.Index(order, code))
-	if w.codes.Load()&bit != 0 {
+	if w.Noted(code) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.codes.Load()&bit == 0 {
-		w.codes.Store(w.codes.Load() | bit)
+	if !w.Noted(code) {
+		w.codes.Store(w.codes.Load() | bit(code))
 		w.reasons = append(w.reasons, Reason{code, detail})
 	}
 }
+
+// Noted reports whether a reason of that code has been noted.
+func (w *Witness) Noted(code Code) bool { return w != nil && w.codes.Load()&bit(code) != 0 }
+
+func bit(code Code) uint32 { return 1 << max(0, slices.Index(order, code)) }
 
 // Taken notes what a take was answered: a decision, or an error.
 func (w *Witness) Taken(err error) {
@@ -161,8 +165,8 @@ func (w *Witness) Reasons() []Reason {
 	return out
 }
 
-// command looks at one command or statement, its context and its arguments.
-func (w *Witness) command(ctx context.Context, name string, args []any) {
+// Command looks at one command or statement, its context and its arguments.
+func (w *Witness) Command(ctx context.Context, name string, args []any) {
 	w.seen.Add(1)
 	if w.cfg.Caller != nil && !w.cfg.Caller(ctx) {
 		w.Note(ContextLost, fmt.Sprintf("%s came without the context of the call that it is part of", name))

@@ -13,8 +13,11 @@ import (
 	"github.com/quotabench/quotabench/results/text"
 )
 
-// ResultsName is the name of the record of runs.
-const ResultsName = "results.json"
+// The names of the records.
+const (
+	ResultsName     = "results.json"
+	ExplorationName = "exploration.json"
+)
 
 func one(name string, b []byte, err error) ([]Output, error) {
 	if err != nil {
@@ -34,13 +37,41 @@ func resultsJSON(b *Bundle) ([]Output, error) {
 // hasRuns reports whether there is anything to tabulate or to draw.
 func (b *Bundle) hasRuns() bool { return b.File != nil && len(b.File.Runs) > 0 }
 
-func report(b *Bundle) ([]Output, error) {
-	if !b.hasRuns() {
+func explorationJSON(b *Bundle) ([]Output, error) {
+	if b.Exploration == nil {
 		return nil, nil
 	}
+	data, err := codec.ExplorationJSON(b.Exploration)
+	return one(ExplorationName, data, err)
+}
+
+func report(b *Bundle) ([]Output, error) {
 	var t bytes.Buffer
-	err := text.Table(&t, *b.File)
-	return one("report.txt", t.Bytes(), err)
+	switch {
+	case b.hasRuns():
+		err := text.Table(&t, *b.File)
+		return one("report.txt", t.Bytes(), err)
+	case b.Exploration != nil:
+		err := text.Exploration(&t, b.Exploration)
+		return one("report.txt", t.Bytes(), err)
+	default:
+		return nil, nil
+	}
+}
+
+// sequences are the charts of an exploration's schedules.
+func sequences(b *Bundle) (out []Output, err error) {
+	if b.Exploration == nil {
+		return nil, nil
+	}
+	for _, f := range b.Exploration.Charts() {
+		var chart bytes.Buffer
+		if err := plot.Sequence(&chart, f); err != nil {
+			return nil, err
+		}
+		out = append(out, Output{Name: FileName(f.Strategy) + "-" + string(f.Property) + ".svg", Bytes: chart.Bytes()})
+	}
+	return out, nil
 }
 
 func seriesJSON(b *Bundle) ([]Output, error) {

@@ -16,6 +16,8 @@ type Bundle struct {
 	File *results.File
 	// Series are how simulated runs developed, one per run.
 	Series []results.Series
+	// Exploration is what searches, counts and replays of schedules found.
+	Exploration *results.Exploration
 	// Provenance is set where File leaves out what differs from machine to machine.
 	Provenance *results.Provenance
 }
@@ -46,7 +48,8 @@ type Renderer struct {
 func Renderers() []Renderer {
 	return []Renderer{
 		{"results", "json", "the record of all runs, which everything else follows from", resultsJSON},
-		{Report, "txt", "the tables, as on the terminal", report},
+		{"exploration", "json", "the record of searches, counts and replays of schedules", explorationJSON},
+		{Report, "txt", "the tables and timelines, as on the terminal", report},
 		{"series", "json", "simulated runs over virtual time, sample by sample", seriesJSON},
 		{"series-table", "csv", "the same as one table, a line per strategy and sample", seriesCSV},
 		{"provenance", "json", "where and when a simulation ran", provenance},
@@ -54,6 +57,7 @@ func Renderers() []Renderer {
 		{"latency-bitmap", "png", "latency by percentile, as a bitmap", drawn("latency", "png", plot.Latency)},
 		{"leakage", "svg", "leak against latency", drawn("leakage", "svg", plot.Leak)},
 		{"leakage-bitmap", "png", "leak against latency, as a bitmap", drawn("leakage", "png", plot.Leak)},
+		{"sequence", "svg", "a schedule as a sequence chart, one file per finding", sequences},
 		{"series-plot", "svg", "a series over virtual time, one file per run", seriesDrawn("svg")},
 		{"series-bitmap", "png", "a series over virtual time, as a bitmap", seriesDrawn("png")},
 	}

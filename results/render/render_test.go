@@ -15,8 +15,44 @@ import (
 func full() *Bundle {
 	f := fixture.New(2, fixture.Strategies[:2]...)
 	return &Bundle{
-		File: &f, Provenance: &f.Provenance,
+		File: &f, Provenance: &f.Provenance, Exploration: explored(),
 		Series: []results.Series{{Strategy: "a:b=c,d/e", Samples: []results.Sample{{AtNS: 1}, {AtNS: 2}}}, {Strategy: "no samples"}},
+	}
+}
+
+// explored is a search with a finding that was repeated, and a census.
+func explored() *results.Exploration {
+	x := results.NewExploration()
+	f := results.Finding{
+		Strategy: "check:a=b", Policy: "p", Property: "leak", Detail: "2 of 1 admitted", Token: "token-1",
+		Columns: []results.Column{{Name: "A", Role: results.RoleClient}, {Name: "B", Role: results.RoleClient}},
+		Steps: []results.Step{
+			{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventCommand, Kind: "redis", Command: "GET k", Reply: "0", Limit: 1},
+			{Number: 2, Actor: "B", Role: results.RoleClient, Column: 1, Event: results.EventCommand, Kind: "redis", Command: "GET k", Reply: "0", Outcome: "admitted", Limit: 1},
+		},
+	}
+	x.Searches = []*results.Search{{Strategy: "check:a=b", Policy: "p", Limit: 1, Unit: "links", Clients: 2, Instances: 1, Findings: []results.Finding{f}}}
+	x.Replays = []*results.Replay{{Strategy: "check:a=b", Policy: "p", Property: "leak", Broken: true, Finding: &f, Same: true, Store: "redis 7"}}
+	x.Censuses = []*results.Census{{Strategy: "other", Policy: "p", Limit: 1, Schedules: 6}}
+	return &x
+}
+
+// TestExploration: one report of all parts in order, and one chart per finding.
+func TestExploration(t *testing.T) {
+	files := map[string]string{}
+	if _, err := Each(&Bundle{Exploration: explored()}, func(o Output) error { files[o.Name] = string(o.Bytes); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 3 || !strings.HasPrefix(files["check_a-b-leak.svg"], "<svg") || !strings.Contains(files[ExplorationName], `"kind": "exploration"`) {
+		t.Errorf("%d files: %q", len(files), files)
+	}
+	at := 0
+	for _, want := range []string{"LEAK in 2 steps", "token-1", "repeated on redis 7", "every step and every reply as above", "other, p with a limit of 1"} {
+		i := strings.Index(files["report.txt"][at:], want)
+		if i < 0 {
+			t.Fatalf("no %q after the first %d characters of\n%s", want, at, files["report.txt"])
+		}
+		at += i
 	}
 }
 

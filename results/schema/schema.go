@@ -14,3 +14,8 @@ var Results []byte
 //
 //go:embed series.schema.json
 var Series []byte
+
+// Exploration is the schema of exploration.json.
+//
+//go:embed exploration.schema.json
+var Exploration []byte

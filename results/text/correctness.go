@@ -36,11 +36,12 @@ func correctnessLines(group []results.Summary) []string {
 		}
 	})
 	out := append(layout.Wrap("CORRECTNESS  leak, worst window and drift in "+unit, layout.Width), g.Lines(layout.Width)...)
-	parts := []string{"rows: least leak first, then fewest false rejects, then the fastest", "leak: certain..possible, all rounds together", "worst window: leak of one subject and window",
-		"0 of n trials: in brackets the largest share that is compatible with it (95 %)"}
+	falseRejects := "false rejects: of valid requests, which had to be admitted"
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.FalseRejects.Possible > s.FalseRejects.Count }) {
-		parts = append(parts, "false rejects: certain..possible, or certain alone where one order of events explains all others")
+		falseRejects += ", certain..possible, or certain alone where one order of events explains all others"
 	}
+	parts := []string{"rows: least leak first, then fewest false rejects, then the fastest", "leak: certain..possible, all rounds together, in percent of the limit times the trials",
+		"worst window: leak of one subject and window", "0 of n trials: in brackets the largest share that is compatible with it (95 %)", falseRejects}
 	if invalid {
 		parts = append(parts, "invalid: the audit struck every round, see MEASUREMENT VALIDITY")
 	}

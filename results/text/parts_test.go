@@ -117,3 +117,21 @@ func TestStruckResponse(t *testing.T) {
 		t.Errorf("response %q, service %q; want a mark on the first alone", response, service)
 	}
 }
+
+// TestExcursionsAndOverruns: what only standing quotas and misjudged commits have
+// shows where there is some.
+func TestExcursionsAndOverruns(t *testing.T) {
+	f := fixture.New(2, fixture.Strategies[0])
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		r.Settlement = &results.Settlement{Commits: 5, OverrunUnits: 40, Service: r.Service}
+		r.Leak.Excursions, r.Leak.UnitSeconds = 3, 1.25
+	}
+	got := cell(t, f, "SETTLEMENT", "incr-expire")
+	if want := []string{"10", "0", "0", "0", "80", "6", "2.50"}; !slices.Equal(got[:len(want)], want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if out := render(t, fixture.Cases()["uploads"]); strings.Contains(out, "overrun") || strings.Contains(out, "unit-seconds") {
+		t.Error("columns without anything to show")
+	}
+}

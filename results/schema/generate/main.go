@@ -34,6 +34,7 @@ type document struct {
 
 var documents = []document{
 	{"results.schema.json", "quotabench results", results.SchemaVersion, results.File{}},
+	{"exploration.schema.json", "quotabench exploration", results.ExplorationSchema, results.Exploration{}},
 	{"series.schema.json", "quotabench series", results.SeriesVersion, results.SeriesFile{}},
 }
 
@@ -43,11 +44,13 @@ var signed = map[string][]string{
 	"TierDrift": {"units", "pct_of_limit", "pct_of_usage", "surplus"},
 	"Clause":    {"bound"},
 	"Counter":   {"drift", "worst"},
+	"Finding":   {"units"},
+	"Step":      {"in_use"},
 	"Sample":    {"usage", "fill"},
 }
 
 // leastOf are the numbers whose least value is not 0, by JSON name.
-var leastOf = map[string]string{"stalls_p99": "-1", "stalls_p999": "-1", "repetition": "1", "line": "1"}
+var leastOf = map[string]string{"stalls_p99": "-1", "stalls_p999": "-1", "repetition": "1", "line": "1", "column": "-1", "number": "1"}
 
 func main() {
 	for _, d := range documents {
