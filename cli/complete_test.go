@@ -47,7 +47,7 @@ func TestCompletion(t *testing.T) {
 		directive string
 	}{
 		{[]string{""}, []string{"completion", "doctor", "explore", "help", "list", "run", "sim"}, noFilesOnly},
-		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores"}, noFilesOnly},
+		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores", "formats"}, noFilesOnly},
 		{[]string{"list", "stores", ""}, nil, noFilesOnly},
 		{[]string{"help", ""}, []string{"completion", "doctor", "explore", "list", "run", "sim"}, noFilesOnly},
 		{[]string{"run", ""}, []string{"all", "broken", "honest", "liar", "monthly", "sql-only"}, noSpace},

@@ -54,6 +54,7 @@ var roundTrips = [][]string{
 	{"--workload", "uploads", "--policy", "tenant-uploads", "--fail-share", "0.2", "--abandon-share", "0", "--misjudged-share", "0.1", "--settle", "5ms", "--hold", "0s"},
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
 	{"--redis", "container", "--redis-image", "redis:8", "--postgres", "auto", "--postgres-image", "null", "--out", "012"},
+	{"--store", "redis.2=process", "--store", "postgres.other=postgres://u@h/db?sslmode=disable"},
 }
 
 func TestConfigRoundTrip(t *testing.T) {
@@ -98,7 +99,7 @@ func TestPrintConfig(t *testing.T) {
 		{"--print-config", "--quick", "--trace", "t.csv", "--strategy", "honest:color=blue,liar", "--strategy", "honest"},
 		{"--print-config", "--trace", "t.csv", "--policy", "agent-tokens", "--out", "held", "--fill", "0.1",
 			"--redis", "redis://user:p@ss:w@rd@host:6379/2", "--postgres", "postgres://host/db?user=u&password=secret&sslmode=require",
-			"--outage", "redis:0.25-0.5", "--duration", "10s"},
+			"--store", "redis.2=redis://user:p@ss@host", "--outage", "redis:0.25-0.5", "--duration", "10s"},
 	} {
 		o := call(t.Context(), append([]string{"run"}, args...)...)
 		for _, leak := range []string{"p@ss", "w@rd", "secret"} {
@@ -117,10 +118,14 @@ func TestHiddenPasswordIsLeftToTheEnvironment(t *testing.T) {
 	newPlace(t, map[string]string{"run.yaml": `
 redis: redis://user:***@host:6379/2
 postgres: "postgres://host/db?user=u&password=***&sslmode=require"
+store: ["redis.2=redis://user:***@host"]
 `})
 	s, _ := planned(t, "--config", "run.yaml")
-	if s.redis != "redis://user@host:6379/2" || s.postgres != "postgres://host/db?user=u&sslmode=require" {
-		t.Errorf("redis %q, postgres %q", s.redis, s.postgres)
+	if s.named[0] != "redis.2=redis://user@host" {
+		t.Errorf("store %q", s.named)
+	}
+	if *s.from["redis"] != "redis://user@host:6379/2" || *s.from["postgres"] != "postgres://host/db?user=u&sslmode=require" {
+		t.Errorf("redis %q, postgres %q", *s.from["redis"], *s.from["postgres"])
 	}
 	for in, want := range map[string]string{
 		"postgres://h/d?password=***":             "postgres://h/d",

@@ -16,6 +16,8 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -27,9 +29,9 @@ type exploration struct {
 	*exploreSettings
 	ctx            context.Context //nolint:containedctx // of the one command that it serves
 	stdout, stderr io.Writer
-	dir            string           // of --out, or empty
-	server         *stores.Redis    // of --on
-	sql            *stores.Postgres // of --postgres, once it is needed
+	dir            string            // of --out, or empty
+	server         *redisstore.Store // of --on
+	sql            *pgstore.Store    // of --postgres, once it is needed
 	record         explore.Record
 	text           bytes.Buffer
 	shown          int // bytes of text that are on stdout
@@ -60,7 +62,7 @@ func (s *exploreSettings) start(cmd *cobra.Command) (*exploration, error) {
 	if s.full {
 		return nil, s.wrong("on", errors.New("--full counts schedules here: leave --on out, and give the token that it prints to --replay"))
 	}
-	server, err := stores.OpenRedis(x.ctx, s.on, stores.Options{})
+	server, err := redisstore.Open(x.ctx, s.on, stores.Options{})
 	if err != nil {
 		if x.ctx.Err() != nil {
 			return nil, fail(ExitInterrupted, errors.New("interrupted before anything was explored"))

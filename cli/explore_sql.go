@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -15,8 +16,11 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 	if x.sql != nil || !slices.ContainsFunc(chosen, explore.OnPostgres) {
 		return nil
 	}
-	server, err := stores.OpenPostgres(x.ctx, x.postgres, stores.Options{Image: x.postgresImage})
+	server, err := pgstore.Open(x.ctx, *x.from["postgres"], stores.Options{Image: *x.images["postgres"]})
+	var absent *stores.AbsentError
 	switch {
+	case errors.As(err, &absent):
+		return nil
 	case err != nil && x.ctx.Err() != nil:
 		return fail(ExitInterrupted, errors.New("interrupted before anything was explored"))
 	case err != nil:

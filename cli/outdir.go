@@ -9,10 +9,11 @@ import (
 	"syscall"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/results/render"
 )
 
 // resultsFile is the name of the record in a run's directory.
-const resultsFile = "results.json"
+const resultsFile = render.ResultsName
 
 // outDir is the directory of this run's files.
 func (s *settings) outDir() (string, error) { return s.outDirFor(resultsFile) }

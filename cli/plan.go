@@ -3,12 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"github.com/quotabench/quotabench/harness"
 	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -28,24 +30,26 @@ const (
 func (s *settings) plan() (measure.Config, error) {
 	s.expand()
 	c := measure.Config{
-		Stream:  s.stream(),
-		Workers: s.workers, Rate: s.rate, Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration, Rounds: s.rounds,
-		Instances: s.instances, Pool: s.pool, ClientRetries: s.retries, Seed: s.seed,
+		Plan: harness.Plan{
+			Stream: s.stream(), Seed: s.seed, Workers: s.workers, Instances: s.instances,
+			Rate: s.rate, Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration,
+		},
+		Rounds: s.rounds, Pool: s.pool, ClientRetries: s.retries,
 	}
-	if err := s.choose(&c); err != nil {
+	if err := s.choose(&c.Plan); err != nil {
 		return c, err
 	}
 	var err error
 	if c.Outages, err = s.planned(); err != nil {
 		return c, err
 	}
-	if err := s.checkImages(); err != nil {
+	if err := s.checkStores(); err != nil {
 		return c, err
 	}
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	if err := s.rehearse(&c); err != nil {
+	if err := s.rehearse(&c.Plan); err != nil {
 		return c, err
 	}
 	s.limit, s.duration, s.workers = c.Policy.Limit, c.Duration, c.Workers
@@ -53,9 +57,12 @@ func (s *settings) plan() (measure.Config, error) {
 }
 
 // planned are the outages that were asked for.
-func (s *settings) planned() (out []measure.Outage, err error) {
+func (s *settings) planned() (out []harness.Outage, err error) {
 	for _, text := range s.outages {
-		o, err := measure.ParseOutage(text)
+		o, err := harness.ParseOutage(text)
+		if err == nil {
+			_, err = stores.DriverOf(o.Store)
+		}
 		if err != nil {
 			return nil, s.wrong("outage", err)
 		}
@@ -83,7 +90,7 @@ func (s *settings) expand() {
 }
 
 // choose looks up what has a name.
-func (s *settings) choose(c *measure.Config) (err error) {
+func (s *settings) choose(c *harness.Plan) (err error) {
 	if len(s.strategy) == 0 {
 		return s.wrong("strategy", errors.New("give at least one, or all"))
 	}
@@ -105,13 +112,25 @@ func (s *settings) choose(c *measure.Config) (err error) {
 	return nil
 }
 
-// checkImages refuses an image that would not be used.
-func (s *settings) checkImages() error {
-	for _, x := range []struct{ flag, image, store, from string }{
-		{"redis-image", s.redisImage, "redis", s.redis}, {"postgres-image", s.postgresImage, "postgres", s.postgres},
-	} {
-		if x.image != "" && x.from != "container" && x.from != "auto" {
-			return s.wrong(x.flag, fmt.Errorf("an image is for --%s container, and %s is asked for", x.store, redact(x.from)))
+// checkStores refuses stores that cannot be meant, and an image that would not be
+// used.
+func (s *settings) checkStores() error {
+	specs, err := s.storeSpecs()
+	if err != nil {
+		return err
+	}
+	for _, d := range stores.Drivers() {
+		if d.Image == "" || *s.images[d.Name] == "" {
+			continue
+		}
+		var others []string
+		for _, x := range specs {
+			if x.Options.Image == *s.images[d.Name] {
+				others = append(others, redact(x.From))
+			}
+		}
+		if !slices.Contains(others, "container") && !slices.Contains(others, "auto") {
+			return s.wrong(d.Name+"-image", fmt.Errorf("an image is for --%s container, and %s is asked for", d.Name, strings.Join(others, ", ")))
 		}
 	}
 	return nil
@@ -119,10 +138,8 @@ func (s *settings) checkImages() error {
 
 // rehearse makes the workload's stream once, to find what is wrong with it or
 // with its trace before anything is started.
-func (s *settings) rehearse(c *measure.Config) error {
-	p := c.Stream
-	p.Seed, p.Policy, p.Requests = c.Seed, &c.Policy, c.Requests
-	_, _, err := c.Workload.New(p)
+func (s *settings) rehearse(c *harness.Plan) error {
+	_, _, err := c.NewStream(1)
 	var file *fs.PathError
 	switch {
 	case err == nil:

@@ -45,6 +45,9 @@ func (s *settings) render(x setting) (string, error) {
 		}
 		text := x.name + ":"
 		for _, item := range *v.p {
+			if x.secret {
+				item = redact(item)
+			}
 			q, err := plain(item)
 			if err != nil {
 				return "", err

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/stores"
 )
 
 // settings are all that a run can be told.
@@ -23,8 +22,8 @@ type settings struct {
 	quick                      bool
 	seed                       uint64
 	outages                    []string
-	redis, postgres            string
-	redisImage, postgresImage  string
+	from, images               map[string]*string // by driver
+	named                      []string           // of --store
 	out                        string
 	// options of workloads that were given, by name; "" where not.
 	options map[string]*string
@@ -62,6 +61,8 @@ type setting struct {
 	secret       bool
 	passwordFrom string
 	complete     cobra.CompletionFunc
+	// store settings choose stores.
+	store bool
 }
 
 // newSettings returns the defaults, with the table over them.
@@ -69,7 +70,7 @@ func newSettings() *settings {
 	s := &settings{
 		strategy: []string{"all"}, policy: "agent-api", workload: "hot-key",
 		workers: 50, rounds: 10, instances: 1, seed: 1, arrivals: "poisson",
-		redis: "auto", postgres: "auto", places: map[string]string{}, options: map[string]*string{},
+		from: map[string]*string{}, images: map[string]*string{}, places: map[string]string{}, options: map[string]*string{},
 	}
 	s.table, s.fresh = append(s.load(), s.surroundings()...), newSettings
 	return s
@@ -111,24 +112,17 @@ func (s *settings) load() []setting {
 
 // surroundings are the settings of the stores and of what is written.
 func (s *settings) surroundings() []setting {
-	return []setting{
+	table := []setting{
 		{name: "pool", value: whole(&s.pool, 0, 0), computed: true,
 			doc: "connections per instance and store (default: one per worker, at most 64 to Redis and 16 to PostgreSQL)"},
 		{name: "client-retries", value: whole(&s.retries, 0, 0),
 			doc: "how often the Redis client repeats a failed command"},
 		{name: "outage", value: &list{p: &s.outages}, complete: completeWords("redis:0.3-0.6", "postgres:0.3-0.6"),
 			doc: "take a store away in mid-run, e.g. `redis:0.3-0.6` (shares of the duration); may be repeated"},
-		{name: "redis", value: &text{p: &s.redis}, secret: true, passwordFrom: "REDISCLI_AUTH", complete: completeStores("--redis"),
-			doc: "Redis: auto, process, container, embedded or a URL"},
-		{name: "postgres", value: &text{p: &s.postgres}, secret: true, passwordFrom: "PGPASSWORD", complete: completeStores("--postgres"),
-			doc: "PostgreSQL: auto, process, container, embedded or a URL"},
-		{name: "redis-image", value: &text{p: &s.redisImage}, computed: true, complete: cobra.NoFileCompletions,
-			doc: "`image` of a Redis container (default: " + stores.DefaultRedisImage + ")"},
-		{name: "postgres-image", value: &text{p: &s.postgresImage}, computed: true, complete: cobra.NoFileCompletions,
-			doc: "`image` of a PostgreSQL container (default: " + stores.DefaultPostgresImage + ")"},
-		{name: "out", value: &text{p: &s.out}, computed: true,
-			doc: "`directory` for results.json and plots (default quotabench-results/<time>)"},
 	}
+	return append(append(table, s.storeSettings()...),
+		setting{name: "out", value: &text{p: &s.out}, computed: true,
+			doc: "`directory` for results.json and plots (default quotabench-results/<time>)"})
 }
 
 // register makes a flag of every setting.

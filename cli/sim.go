@@ -3,15 +3,16 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"github.com/quotabench/quotabench/harness"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/results/render"
 )
 
 // simSettings are those of run that apply, and what only virtual time has.
@@ -26,13 +27,14 @@ type simSettings struct {
 	tracked       int
 }
 
-// notSimulated are settings of run that mean nothing in virtual time.
-var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "redis", "postgres", "redis-image", "postgres-image"}
+// notSimulated are settings of run, beside the stores, that mean nothing in virtual
+// time.
+var notSimulated = []string{"rounds", "quick", "pool", "client-retries"}
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
 	s.workers = 0
-	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return slices.Contains(notSimulated, x.name) })
+	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return x.store || slices.Contains(notSimulated, x.name) })
 	s.fresh = func() *settings { return newSimSettings().settings }
 	var presets []string
 	for _, p := range sim.Presets() {
@@ -109,7 +111,7 @@ func simCommand() *cobra.Command {
 func (s *simSettings) inForce(c *sim.Config) {
 	s.workload, s.limit, s.arrivals = c.Workload.Name, c.Policy.Limit, cmp.Or(c.Arrivals, s.arrivals)
 	s.workers, s.rate, s.requests, s.duration = c.Workers, c.Rate, c.Requests, c.Duration
-	s.instances, s.speed = c.Topology.Instances, c.Stream.Speed
+	s.instances, s.speed = c.Instances, c.Stream.Speed
 	for name, v := range c.Stream.Options {
 		*s.options[name] = v
 	}
@@ -127,7 +129,7 @@ func (s *simSettings) inForce(c *sim.Config) {
 // configure turns the settings into a simulation.
 func (s *simSettings) configure() (sim.Config, error) {
 	s.expand()
-	c := sim.Config{Seed: s.seed, Every: s.every, Tracked: s.tracked}
+	c := sim.Config{Plan: harness.Plan{Seed: s.seed}, Every: s.every, Tracked: s.tracked}
 	if s.preset != "" {
 		p, err := sim.LookupPreset(s.preset)
 		if err != nil {
@@ -137,7 +139,6 @@ func (s *simSettings) configure() (sim.Config, error) {
 			return c, fail(ExitUsage, err)
 		}
 	}
-	chosen := measure.Config{}
 	if s.preset != "" { // what the preset says stands for what is not given
 		if !s.given("policy") {
 			s.policy = c.Policy.Name
@@ -146,10 +147,9 @@ func (s *simSettings) configure() (sim.Config, error) {
 			s.workload = c.Workload.Name
 		}
 	}
-	if err := s.choose(&chosen); err != nil {
+	if err := s.choose(&c.Plan); err != nil {
 		return c, err
 	}
-	c.Strategies, c.Policy, c.Workload = chosen.Strategies, chosen.Policy, chosen.Workload
 	preset := c.Stream.Options
 	c.Stream = s.stream()
 	for name, v := range preset {
@@ -161,7 +161,7 @@ func (s *simSettings) configure() (sim.Config, error) {
 	override(s, "rate", &c.Rate, s.rate)
 	override(s, "requests", &c.Requests, s.requests)
 	override(s, "duration", &c.Duration, s.duration)
-	override(s, "instances", &c.Topology.Instances, s.instances)
+	override(s, "instances", &c.Instances, s.instances)
 	override(s, "home", &c.Topology.Home, s.home)
 	override(s, "shared-redis", &c.Topology.SharedRedis, s.shared)
 	override(s, "region", &c.Topology.Regions, split(s.regions))
@@ -200,7 +200,7 @@ func (s *simSettings) configure() (sim.Config, error) {
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	return c, s.rehearse(&measure.Config{Workload: c.Workload, Stream: c.Stream, Seed: c.Seed, Policy: c.Policy, Requests: c.Requests})
+	return c, s.rehearse(&c.Plan)
 }
 
 // override sets what was given.
@@ -242,19 +242,13 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) error {
 		began = clock.Nano()
 	}
 	report, err := sim.Run(ctx, cfg)
-	if err != nil {
+	if report == nil {
 		return fail(ExitFailed, err)
 	}
 	file := simFile(cfg, report, skipped)
-	if err := writeSeries(dir, report.Series); err != nil {
-		return fail(ExitFailed, err)
-	}
-	if err := writeProvenance(ctx, dir); err != nil {
-		return fail(ExitFailed, err)
-	}
-	if err := writeReport(stdout, stderr, dir, file); err != nil {
+	b := render.Bundle{File: &file, Series: report.Series, Provenance: provenance(ctx)}
+	if err := writeBundle(stdout, stderr, dir, &b); err != nil {
 		return err
 	}
-	fmt.Fprintln(stderr, "beside them: series.json, series.csv, a plot of each series, and provenance.json")
 	return verdict(file)
 }

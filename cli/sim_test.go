@@ -133,7 +133,7 @@ func TestSimInterrupted(t *testing.T) {
 		}
 	}
 	defer func() { onTake = nil }()
-	o := call(ctx, "sim", "honest,liar", "--workload", "steady", "--subjects", "10", "--rate", "50", "--duration", "100h", "--out", "out")
+	o := call(ctx, "sim", "honest,liar", "--workload", "steady", "--subjects", "10", "--over-quota", "0", "--rate", "50", "--duration", "100h", "--out", "out")
 	if o.code != ExitInterrupted {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}

@@ -19,8 +19,12 @@ type Env struct {
 	// concurrent use.
 	Rand *rand.Rand
 
+	// Redis and Postgres are the clients of the stores named "redis" and "postgres".
 	Redis    redis.UniversalClient
 	Postgres *pgxpool.Pool
+	// Clients are those of all stores that the strategy needs, by the store's name,
+	// e.g. "redis.replica"; of what type each is, its driver says.
+	Clients map[string]any
 	// Model stands in for PostgreSQL where a strategy needs [NeedSource] and no
 	// server is there. It is nil where Postgres is set.
 	Model *Model

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -52,7 +52,7 @@ type Config struct {
 	MaxSchedules int64
 	// Postgres is the server that strategies which are SQL are explored on, in a
 	// schema that is made for it and goes with it.
-	Postgres *stores.Postgres
+	Postgres *pgstore.Store
 }
 
 // Limits of what one exploration accepts: more would never end.

@@ -3,7 +3,7 @@
 // property: a leak, a wrong rejection, a counter that has lost its way.
 //
 // The strategy's own code runs unmodified over a Redis in this process
-// ([sched.Embedded]) and the model of its database of record. Clients, jobs and,
+// (package memredis) and the model of its database of record. Clients, jobs and,
 // on request, faults are actors; a schedule is the sequence of their steps. A
 // step is one store command; with faults or refunds in play its effect and its
 // reply are two, since a caller can die, or lose the reply, in between. MULTI/EXEC

@@ -13,7 +13,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -38,7 +38,7 @@ type Replayed struct {
 // otherwise in this process. On a server, time is moved for keys by taking it off
 // the time they have left, and by deleting those that have none; scripts that
 // ask for TIME see the server's own.
-func Replay(ctx context.Context, token string, server *stores.Redis) (*Replayed, error) {
+func Replay(ctx context.Context, token string, server *redisstore.Store) (*Replayed, error) {
 	t, path, err := parseToken(token)
 	if err != nil {
 		return nil, err
@@ -47,17 +47,14 @@ func Replay(ctx context.Context, token string, server *stores.Redis) (*Replayed,
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	mem, err := newEmbedded(start)
+	var normal *normal
+	here, err := explored(sel, cfg, func(w *world) (r *Replayed, err error) {
+		if normal, err = w.baseline(); err != nil {
+			return nil, err
+		}
+		return w.replay(path, t.Property, normal)
+	})
 	if err != nil {
-		return nil, err
-	}
-	w := newWorld(sel, cfg, mem, start)
-	normal, err := w.baseline()
-	var here *Replayed
-	if err == nil {
-		here, err = w.replay(path, t.Property, normal)
-	}
-	if err := errors.Join(err, mem.close()); err != nil {
 		return nil, err
 	}
 	if server == nil {
@@ -77,14 +74,14 @@ func Replay(ctx context.Context, token string, server *stores.Redis) (*Replayed,
 	return there, nil
 }
 
-func replayOn(ctx context.Context, server *stores.Redis, t ticket, sel strategies.Selection, cfg Config, path []choice, normal *normal) (*Replayed, error) {
+func replayOn(ctx context.Context, server *redisstore.Store, t ticket, sel strategies.Selection, cfg Config, path []choice, normal *normal) (*Replayed, error) {
 	// The server's clock cannot be moved, so virtual time begins now, and the
 	// policy's own time where the search began.
 	now := clock.Wall{}.Now().Round(0)
 	cfg.Policy.Window.Timeline = quota.Timeline{Real: now, Policy: start}
 	live := &live{
 		ctx: ctx, server: server, name: fmt.Sprintf("explore:%d:", now.UnixNano()),
-		rdb: server.Client(stores.ClientOptions{PoolSize: 2}),
+		rdb: server.Client(redisstore.ClientOptions{PoolSize: 2}),
 	}
 	live.rdb.AddHook(sched.Hook{})
 	w := newWorld(sel, cfg, live, now)
@@ -124,7 +121,7 @@ func (w *world) replay(path []choice, p Property, n *normal) (*Replayed, error) 
 // live is a Redis server, under a prefix of its own.
 type live struct {
 	ctx    context.Context //nolint:containedctx // of the one replay that it is made for
-	server *stores.Redis
+	server *redisstore.Store
 	name   string
 	rdb    *redis.Client
 }
@@ -134,14 +131,14 @@ func (l *live) client() redis.UniversalClient { return l.rdb }
 func (l *live) prefix() string { return l.name }
 
 func (l *live) reset(*sched.Scheduler) error {
-	_, err := l.server.Wipe(l.ctx, l.name)
+	_, err := l.server.WipePrefix(l.ctx, l.name)
 	return err
 }
 
 func (l *live) evict(key string) error { return l.rdb.Del(l.ctx, l.name+key).Err() }
 
 func (l *live) close() error {
-	_, err := l.server.Wipe(context.WithoutCancel(l.ctx), l.name)
+	_, err := l.server.WipePrefix(context.WithoutCancel(l.ctx), l.name)
 	return errors.Join(err, l.rdb.Close())
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/postgres/schema"
@@ -362,7 +362,7 @@ func TestInterruptedOnPostgres(t *testing.T) {
 	if err != nil || r.Capped != "interrupted" || r.Found(explore.Leak) == nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	pool, err := cfg.Postgres.Pool(t.Context(), stores.PoolOptions{Size: 1})
+	pool, err := cfg.Postgres.Pool(t.Context(), pgstore.PoolOptions{Size: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

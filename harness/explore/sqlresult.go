@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -182,7 +182,7 @@ func TokenOnPostgres(token string) (sel strategies.Selection, ok bool) {
 }
 
 // ReplayOnPostgres is [Replay] for schedules of statements.
-func ReplayOnPostgres(ctx context.Context, token string, server *stores.Postgres) (*Replayed, error) {
+func ReplayOnPostgres(ctx context.Context, token string, server *pgstore.Store) (*Replayed, error) {
 	t, path, err := parseToken(token)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -24,7 +24,7 @@ import (
 // its scheduler is not used.
 type sqlWorld struct {
 	*world
-	pg     *stores.Postgres
+	pg     *pgstore.Store
 	schema string
 	base   context.Context //nolint:containedctx // of the exploration
 	admin  *pgxpool.Pool   // its connection holds no lock while clients run
@@ -71,7 +71,7 @@ func newSQLWorld(ctx context.Context, sel strategies.Selection, cfg Config) (_ *
 			err = errors.Join(err, w.close())
 		}
 	}()
-	if w.admin, err = w.pg.Pool(ctx, stores.PoolOptions{Schema: w.schema, Size: 1}); err != nil {
+	if w.admin, err = w.pg.Pool(ctx, pgstore.PoolOptions{Schema: w.schema, Size: 1}); err != nil {
 		return nil, err
 	}
 	if _, err := w.admin.Exec(ctx, "SET synchronous_commit TO off"); err != nil {
@@ -90,7 +90,7 @@ func (w *sqlWorld) connect() error {
 	w.pools = w.pools[:0]
 	for i := range w.cfg.Instances {
 		members := (w.cfg.Clients - i + w.cfg.Instances - 1) / w.cfg.Instances
-		p, err := w.pg.Pool(w.base, stores.PoolOptions{Schema: w.schema, Size: members, Tracer: sqlTracer{w}, DialWrap: wrapSQLWire})
+		p, err := w.pg.Pool(w.base, pgstore.PoolOptions{Schema: w.schema, Size: members, Tracer: sqlTracer{w}, DialWrap: wrapSQLWire})
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -142,7 +142,7 @@ func unpack(text string) (t ticket, err error) {
 }
 
 // config is what the ticket was issued for.
-func (t *ticket) config(pg *stores.Postgres) (strategies.Selection, Config, error) {
+func (t *ticket) config(pg *pgstore.Store) (strategies.Selection, Config, error) {
 	var cfg Config
 	chosen, err := strategies.Parse(t.Strategy)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/memredis"
+
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -38,7 +40,7 @@ func TestWalksMeetNothingNew(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			st := newTable(start)
+			st := newInProcess(memredis.New(), start)
 			defer st.close() //nolint:errcheck // nothing was written that matters
 			w := newWorld(chosen[0], cfg, st, start)
 			defer w.close()

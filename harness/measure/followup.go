@@ -22,6 +22,8 @@ type followUp struct {
 	units       int64          // held by the caller
 	actual      int64          // units that a commit is for
 	hold        int64          // from commit to deletion; 0 for ever
+	// takeCall and takeReply are those of the take, since the epoch.
+	takeCall, takeReply int64
 }
 
 // agenda is a worker's follow-ups, the next one first.
@@ -61,18 +63,19 @@ func (a *agenda) next() (due int64, ok bool) {
 // settlement counts what became of admitted requests.
 type settlement struct{ commits, refunds, abandoned, failed atomic.Int64 }
 
-// plan notes what the caller will do about a request that was admitted.
-func (k *worker) plan(op *workloads.Op, dec quota.Decision, c *windowCell) {
-	switch op.Fate {
-	case workloads.FateNone:
-	case workloads.FateAbandon:
+// plan notes what the caller will do about a request that was admitted. One that
+// is abandoned ends by itself, when its time to be completed is over.
+func (k *worker) plan(op *workloads.Op, dec quota.Decision, c *windowCell, call, reply int64) {
+	wait := op.Settle
+	if op.Fate == workloads.FateAbandon {
 		k.d.settled.abandoned.Add(1)
-	default:
-		k.agenda.add(followUp{
-			due: k.t.last + int64(op.Settle), reservation: dec.Reservation, subject: op.Subject, cell: c,
-			fate: op.Fate, units: op.Units, actual: op.Actual, hold: int64(op.Hold),
-		})
+		wait = k.d.life
 	}
+	k.agenda.add(followUp{
+		due: k.t.last + int64(wait), reservation: dec.Reservation, subject: op.Subject, cell: c,
+		fate: op.Fate, units: op.Units, actual: op.Actual, hold: int64(op.Hold),
+		takeCall: call - k.d.epoch, takeReply: reply - k.d.epoch,
+	})
 }
 
 // settleDue does what is due at the moment of the worker's last clock reading.
@@ -85,12 +88,32 @@ func (k *worker) settleDue(ctx context.Context) {
 	}
 }
 
+// expire notes that an abandoned request can be completed no longer. The strategy
+// is told nothing.
+func (k *worker) expire(f followUp) {
+	if k.d.online {
+		f.cell.GiveBack(f.units)
+	}
+	if k.d.history != nil {
+		// The life began at some moment of the take.
+		reply := f.due - k.d.epoch
+		k.d.history.Append(k.id, oracle.Event{
+			Call: reply - (f.takeReply - f.takeCall), Reply: reply, Units: f.units, Subject: f.subject, Kind: oracle.Expire, Instance: k.instance,
+			TakeCall: f.takeCall, TakeReply: f.takeReply,
+		})
+	}
+}
+
 // settle commits or gives back. Truth is what callers do: a give-back counts
 // from its call even if the strategy answers with an error.
 func (k *worker) settle(ctx context.Context, f followUp) {
+	if f.fate == workloads.FateAbandon {
+		k.expire(f)
+		return
+	}
 	committing := f.fate == workloads.FateCommit
 	committer, canCommit := k.strategy.(strategies.Committer)
-	e := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance}
+	e := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance, TakeCall: f.takeCall, TakeReply: f.takeReply}
 	var err error
 	call := k.d.tb.nano()
 	switch {

@@ -34,10 +34,10 @@ func TestOpenLoopCountsFromTheIntendedStart(t *testing.T) {
 	if !r.Audit.Valid {
 		t.Fatalf("audit %+v", r.Audit)
 	}
-	if r.Params.Loop != results.OpenLoop || r.Service == nil || r.Lateness == nil {
+	if r.Params.Loop != results.OpenLoop || r.Response == nil || r.Lateness == nil {
 		t.Fatalf("not an open loop: %+v", r.Params)
 	}
-	h, err := r.Latency.Decode()
+	h, err := r.Response.Decode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +67,11 @@ func TestOpenLoopSaturates(t *testing.T) {
 	if !r.Lateness.Saturated {
 		t.Errorf("not saturated: %+v", r.Lateness)
 	}
-	if r.Latency.AtLeast == 0 {
+	if r.Response.AtLeast == 0 {
 		t.Error("no unfinished request entered as at least")
 	}
-	if want := r.Issued + r.Latency.AtLeast; r.Latency.Samples != want {
-		t.Errorf("%d samples, want %d issued and unfinished", r.Latency.Samples, want)
+	if want := r.Issued + r.Response.AtLeast; r.Response.Samples != want {
+		t.Errorf("%d samples, want %d issued and unfinished", r.Response.Samples, want)
 	}
 	if !hasReason(r, "saturated") {
 		t.Errorf("audit %+v", r.Audit)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
@@ -22,7 +24,7 @@ func mixed(t testing.TB) sim.Config {
 	cfg.Policy.Limit = 20
 	cfg.Stream.Set("subjects", 30)
 	cfg.Rate, cfg.Duration = 2_000, 200*time.Millisecond
-	cfg.Topology = sim.Topology{Regions: []string{"a", "b"}, Instances: 2, Skew: []time.Duration{0, time.Millisecond}}
+	cfg.Instances, cfg.Topology = 2, sim.Topology{Regions: []string{"a", "b"}, Skew: []time.Duration{0, time.Millisecond}}
 	cfg.Every, cfg.Tracked = 50*time.Millisecond, 10
 	return cfg
 }
@@ -53,7 +55,7 @@ func TestOneTraceOverARealServer(t *testing.T) {
 	runs := repeats(1)
 	for range runs {
 		cfg := mixed(t)
-		cfg.Redis = server
+		cfg.Stores = setOf(t, server)
 		same(t, "over a real server", run(t, cfg), want)
 	}
 	t.Logf("%d runs over %s", runs, server.Info().Version)
@@ -67,7 +69,7 @@ func TestExpiryReachesARealServer(t *testing.T) {
 	cfg.Stream.Set("subjects", 20)
 	cfg.Rate, cfg.Duration, cfg.Every = 0.01, 20*time.Hour, -1
 	want := run(t, cfg).Traces
-	cfg.Redis = storetest.Redis(t)
+	cfg.Stores = setOf(t, storetest.Redis(t))
 	same(t, "over a real server", run(t, cfg), want)
 }
 
@@ -87,15 +89,19 @@ func TestTwoRunsGiveTheSameBytes(t *testing.T) {
 	var first [3][]byte
 	for i := range 2 {
 		r := run(t, mixed(t))
-		file, err := results.Encode(results.File{Kind: results.Simulated, Seed: 7, Runs: r.Runs})
+		file, err := codec.Encode(results.File{Kind: results.Simulated, Seed: 7, Runs: r.Runs})
 		if err != nil {
 			t.Fatal(err)
 		}
-		series, err := sim.JSON(r.Series)
+		series, err := codec.SeriesJSON(r.Series)
 		if err != nil {
 			t.Fatal(err)
 		}
-		svg, _, err := r.Series[0].Plot()
+		drawing, err := plot.Series(r.Series[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := drawing.SVG()
 		if err != nil {
 			t.Fatal(err)
 		}

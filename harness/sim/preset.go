@@ -72,7 +72,7 @@ func LookupPreset(name string) (Preset, error) {
 
 // fourClocks are four instances of record 000, two of them 2 s apart.
 func (c *Config) fourClocks() error {
-	c.Topology.Instances = 4
+	c.Instances = 4
 	c.Topology.Skew = []time.Duration{0, time.Second, -time.Second, 0}
 	return c.named("user-links", "steady")
 }

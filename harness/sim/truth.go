@@ -26,6 +26,7 @@ type subject struct {
 	peak     int64 // certain leak so far
 	crossed  bool  // a request lies across the window's boundary
 	cell     oracle.Cell
+	asked    bool     // by any request
 	recent   []charge // under a rolling policy, what is still in the window
 	track    *track
 }
@@ -138,6 +139,7 @@ func (t *truth) begin(number uint32, units, now int64) (s *subject, m int64) {
 		s.track.note(math.MinInt64, s.used, 0)
 		t.tracks = append(t.tracks, s.track)
 	}
+	s.asked = true
 	s.open += units
 	return s, s.cell.Begin(units)
 }
@@ -173,18 +175,28 @@ func (t *truth) end(s *subject, index, mark, units, now int64, out oracle.Outcom
 	}
 }
 
-// use adds units, or with a negative number gives them back.
-func (t *truth) use(s *subject, units, now int64) {
+// use adds units that count from the moment at on, or with a negative number takes
+// some of those back. Moments come in order but for units that are taken back.
+func (t *truth) use(s *subject, units, at int64) {
 	s.used += units
 	t.usage += units
 	if t.policy.Window.Kind == quota.Rolling {
-		s.recent = append(s.recent, charge{at: now, units: units})
-		t.recent = append(t.recent, charge{at: now, units: units})
+		s.recent = charged(s.recent, charge{at: at, units: units})
+		t.recent = charged(t.recent, charge{at: at, units: units})
 	}
 	if over := s.used - max(t.policy.Limit, s.initialIn(t)); over > s.peak {
 		t.leak += over - s.peak
 		s.peak = over
 	}
+}
+
+// charged puts a charge where its moment belongs.
+func charged(list []charge, c charge) []charge {
+	i := len(list)
+	for i > 0 && list[i-1].at > c.at {
+		i--
+	}
+	return slices.Insert(list, i, c)
 }
 
 // initialIn is what the subject had at the start, in the window that holds it.
@@ -195,11 +207,22 @@ func (s *subject) initialIn(t *truth) int64 {
 	return 0
 }
 
-// giveBack notes that the holder of units has let go of them.
-func (t *truth) giveBack(number uint32, units, now int64) {
+// giveBack notes that the holder of units has let go of them. They belong to the
+// window that their take was called in, or under a rolling policy to the moment of
+// its reply: what has left the window by then is in no sum any more.
+func (t *truth) giveBack(number uint32, units, window, taken, now int64) {
 	s := &t.subjects[number]
 	t.touch(s, now)
-	t.use(s, -units, now)
+	switch kind := t.policy.Window.Kind; {
+	case kind.Tumbling() && window != s.window:
+		return
+	case kind == quota.Rolling && taken+int64(t.policy.Window.RealLength()) <= now:
+		return
+	case kind == quota.Rolling:
+		t.use(s, -units, taken)
+	default:
+		t.use(s, -units, now)
+	}
 	if units > 0 {
 		s.cell.GiveBack(units)
 	}

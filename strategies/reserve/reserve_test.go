@@ -9,7 +9,8 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -22,8 +23,8 @@ var uploads = &quota.Policy{Name: "tenant-uploads", Limit: 1000, Unit: "MB"}
 // onBoth runs a test on miniredis with the model, and on real servers.
 func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 	t.Helper()
-	env := func(t *testing.T, server *stores.Redis) strategies.Env {
-		c := server.Client(stores.ClientOptions{PoolSize: 4})
+	env := func(t *testing.T, server *redisstore.Store) strategies.Env {
+		c := server.Client(redisstore.ClientOptions{PoolSize: 4})
 		t.Cleanup(func() { closing(t, c) })
 		return strategies.Env{Clock: clock.Wall{}, Redis: c, Shared: new(strategies.Shared), Prefix: storetest.Prefix(t), Instances: 1}
 	}
@@ -35,7 +36,7 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 	t.Run("server", func(t *testing.T) {
 		e := env(t, storetest.Redis(t))
 		server := storetest.Postgres(t)
-		pool, err := server.Pool(t.Context(), stores.PoolOptions{Schema: storetest.Schema(t, server), Size: 4})
+		pool, err := server.Pool(t.Context(), pgstore.PoolOptions{Schema: storetest.Schema(t, server), Size: 4})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -38,9 +39,9 @@ func Servers(t testing.TB, meta *strategies.Meta) Stores {
 	return s
 }
 
-func clients(server *stores.Redis) func(testing.TB) *redis.Client {
+func clients(server *redisstore.Store) func(testing.TB) *redis.Client {
 	return func(tb testing.TB) *redis.Client {
-		c := server.Client(stores.ClientOptions{PoolSize: 16})
+		c := server.Client(redisstore.ClientOptions{PoolSize: 16})
 		tb.Cleanup(func() {
 			if err := c.Close(); err != nil {
 				tb.Error(err)
@@ -50,9 +51,9 @@ func clients(server *stores.Redis) func(testing.TB) *redis.Client {
 	}
 }
 
-func pools(server *stores.Postgres) func(testing.TB) *pgxpool.Pool {
+func pools(server *pgstore.Store) func(testing.TB) *pgxpool.Pool {
 	return func(tb testing.TB) *pgxpool.Pool {
-		p, err := server.Pool(tb.Context(), stores.PoolOptions{Schema: storetest.Schema(tb, server), Size: 8})
+		p, err := server.Pool(tb.Context(), pgstore.PoolOptions{Schema: storetest.Schema(tb, server), Size: 8})
 		if err != nil {
 			tb.Fatal(err)
 		}

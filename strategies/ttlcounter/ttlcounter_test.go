@@ -12,7 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -22,9 +22,9 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 // onBoth runs a test on miniredis and on a redis-server.
 func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 	t.Helper()
-	run := func(server func(testing.TB) *stores.Redis) func(*testing.T) {
+	run := func(server func(testing.TB) *redisstore.Store) func(*testing.T) {
 		return func(t *testing.T) {
-			c := server(t).Client(stores.ClientOptions{PoolSize: 4})
+			c := server(t).Client(redisstore.ClientOptions{PoolSize: 4})
 			t.Cleanup(func() { closing(t, c) })
 			test(t, strategies.Env{Clock: clock.Wall{}, Redis: c, Prefix: storetest.Prefix(t), Instances: 1})
 		}
