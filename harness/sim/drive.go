@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -50,6 +51,9 @@ type drive struct {
 	over     bool // no more requests will come
 	lastEnd  int64
 	stop     func() bool
+	witness  *witness.Witness
+	// rejectedLast is the subject of the last rejection; "" for none.
+	rejectedLast quota.Subject
 	// placement is the random stream that sends requests to instances.
 	placement uint64
 }

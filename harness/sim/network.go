@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -26,10 +27,13 @@ type network struct {
 	route []*route
 	// inside is set while a client carries an operation out: what it does
 	// underneath, such as opening a connection, is part of it.
-	inside  bool
-	legs    int64
-	clock   quota.Clock
-	outages []harness.Span
+	inside bool
+	legs   int64
+	// watching is set while requests are issued.
+	watching bool
+	witness  *witness.Witness
+	clock    quota.Clock
+	outages  []harness.Span
 }
 
 // newNetwork makes the network of a simulation, with its scheduler in its middle.
@@ -72,6 +76,37 @@ func (w *network) latency(a *sched.Actor, op sched.Op) time.Duration {
 		return to.far + to.to.net.Reply.draw(w.rng)
 	default:
 		return 0
+	}
+}
+
+// callerHook shows a client's commands to the witness while requests are issued, but
+// for those that a command sends underneath.
+type callerHook struct{ w *network }
+
+var _ redis.Hook = callerHook{}
+
+// DialHook implements [redis.Hook].
+func (callerHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements [redis.Hook].
+func (h callerHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	seen := h.w.witness.RedisHook().ProcessHook(next)
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if h.w.inside || !h.w.watching {
+			return next(ctx, cmd)
+		}
+		return seen(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements [redis.Hook].
+func (h callerHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	seen := h.w.witness.RedisHook().ProcessPipelineHook(next)
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if h.w.inside || !h.w.watching {
+			return next(ctx, cmds)
+		}
+		return seen(ctx, cmds)
 	}
 }
 

@@ -40,7 +40,9 @@ func (s *sampler) take() {
 		Hits: append([]int64{}, d.hits[1:]...), Counters: []results.Counter{},
 	}
 	if s.st.Counts() {
+		s.st.w.watching = false
 		s.err = s.read(&x, now)
+		s.st.w.watching = true
 	}
 	s.out.Samples = append(s.out.Samples, x)
 }

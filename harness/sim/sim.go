@@ -134,6 +134,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	p.policy = c.Align(p.info, c.Start, c.Duration)
 	hash := newTraceHash(c.Start.UnixNano())
 	w := newNetwork(c, hash)
+	w.witness = p.newWitness()
 	s := w.s
 	if p.st, err = openSite(ctx, c, p.sel, w, p.open); err != nil {
 		return err
@@ -144,6 +145,8 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.d.history.Close()) }()
 	d := p.d
+	d.witness = w.witness
+	w.watching = true
 	d.begin()
 	if d.series.every > 0 {
 		s.Go("sampler", d.series.run)
@@ -159,11 +162,19 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := s.Simulate(s.Now().Add(drain), p.st.w.latency); err != nil {
 		return err
 	}
+	w.watching = false
 	p.trace = hash.h
 	if d.series.err != nil {
 		return d.series.err
 	}
-	return p.judge(ctx)
+	if err := p.judge(ctx); err != nil {
+		return err
+	}
+	if err := p.probe(ctx); err != nil {
+		return err
+	}
+	p.auditUnseen()
+	return nil
 }
 
 func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {

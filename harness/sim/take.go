@@ -39,6 +39,14 @@ func (d *drive) do(ctx context.Context, w due) {
 		Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
 		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(instance),
 	})
+	if err == nil || errors.Is(err, strategies.ErrPrescribed) {
+		d.witness.Taken(nil)
+	} else {
+		d.witness.Taken(err)
+	}
+	if out == oracle.Rejected {
+		d.rejectedLast = s.name
+	}
 	if out != oracle.Admitted {
 		return
 	}
