@@ -251,6 +251,10 @@ func TestExpectPlanted(t *testing.T) {
 		{"tumbling, of no known take, long ago", minute, 3, []Event{{Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 80 * second, Interval{0, 0}},
 		{"rolling, overrun of no known take", rolling, 3, []Event{{Kind: Commit, Call: 5, Reply: 6, Units: -2}}, 20 * second, Interval{3, 5}},
 		{"rolling, of no known take, long ago", rolling, 0, []Event{{Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 80 * second, Interval{0, 0}},
+		{"taken and given back while it was read", quota.Window{}, 3, []Event{
+			{Call: 18 * second, Reply: 20 * second, Units: 1},
+			{Kind: Refund, Call: 20 * second, Reply: 20 * second, Units: 1, TakeCall: 18 * second, TakeReply: 20 * second},
+		}, 20 * second, Interval{3, 4}},
 		{"take at the epoch", rolling, 0, []Event{{Units: 2}, {Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 20 * second, Interval{0, 0}},
 		{"standing, of no known take", quota.Window{}, 3, []Event{{Kind: Refund, Call: 5, Reply: 6, Units: 2}}, 20 * second, Interval{1, 1}},
 	} {

@@ -341,3 +341,36 @@ func TestGiveBackAtABoundary(t *testing.T) {
 		}
 	}
 }
+
+// TestLeakedRequests: those answered last, at the first of several equal peaks,
+// and none that asked for nothing.
+func TestLeakedRequests(t *testing.T) {
+	refund := Event{Kind: Refund, Call: 10, Reply: 11, Units: 2, TakeCall: 6, TakeReply: 7}
+	for _, c := range []struct {
+		name   string
+		events []Event
+		want   int64
+	}{
+		{"one of two units", []Event{one(0, 0, 2, Admitted), one(0, 6, 2, Admitted)}, 1},
+		{"two of one unit", []Event{one(0, 0, 2, Admitted), one(0, 4, 1, Admitted), one(0, 6, 1, Admitted)}, 2},
+		{"the first peak", []Event{one(0, 0, 2, Admitted), one(0, 6, 2, Admitted), refund, one(0, 12, 1, Admitted), one(0, 14, 1, Admitted)}, 1},
+		{"nothing asked for", []Event{one(0, 0, 3, Admitted), one(0, 6, 0, Admitted)}, 1},
+	} {
+		if v := Judge(standingConfig(2, 0), c.events); v.LeakedRequests != c.want {
+			t.Errorf("%s: %d requests, should be %d", c.name, v.LeakedRequests, c.want)
+		}
+	}
+}
+
+// TestRollingRefundsLeaveRoom: where refunds keep a rolling window within its
+// limit whatever the order, no leak is possible.
+func TestRollingRefundsLeaveRoom(t *testing.T) {
+	cfg := rollingConfig(1, 0)
+	cfg.Window.Length = 100
+	v := Judge(cfg, []Event{
+		one(0, 0, 1, Admitted), {Kind: Refund, Call: 5, Reply: 6, Units: 1, TakeReply: 1}, one(0, 10, 1, Admitted),
+	})
+	if v.LeakPossible != 0 || v.LeakPossibleWorst != 0 {
+		t.Errorf("a leak of %d is called possible", v.LeakPossible)
+	}
+}

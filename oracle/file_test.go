@@ -37,6 +37,7 @@ func sample(t testing.TB, o HistoryOptions) (*History, []Event) {
 	all = append(
 		all, Event{Call: math.MinInt64, Reply: math.MaxInt64, Units: math.MinInt64, Subject: math.MaxUint32},
 		Event{Kind: 77, Outcome: 99, Units: -1, TakeCall: math.MaxInt64, TakeReply: math.MinInt64},
+		Event{Kind: kinds, Units: 1}, Event{Outcome: outcomes, Units: 1}, Event{Kind: kinds + 1}, Event{Outcome: outcomes + 1},
 		Event{Subject: denseSubjects + 7, Units: 1}, Event{Subject: denseSubjects, Units: 1},
 	)
 	h := NewHistory(o)

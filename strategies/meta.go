@@ -46,6 +46,9 @@ const (
 	ModeExplore  Mode = "explore"  // every interleaving
 )
 
+// Modes returns all modes.
+func Modes() []Mode { return []Mode{ModeMeasure, ModeSimulate, ModeExplore} }
+
 // Reset says how a strategy's counters begin a new window.
 type Reset string
 

@@ -63,19 +63,42 @@ func (a *agenda) next() (due int64, ok bool) {
 // settlement counts what became of admitted requests.
 type settlement struct{ commits, refunds, abandoned, failed atomic.Int64 }
 
-// plan notes what the caller will do about a request that was admitted. One that
-// is abandoned ends by itself, when its time to be completed is over.
+// plan notes what the caller will do about a request that was admitted.
 func (k *worker) plan(op *workloads.Op, dec quota.Decision, c *windowCell, call, reply int64) {
-	wait := op.Settle
-	if op.Fate == workloads.FateAbandon {
-		k.d.settled.abandoned.Add(1)
-		wait = k.d.life
-	}
-	k.agenda.add(followUp{
-		due: k.t.last + int64(wait), reservation: dec.Reservation, subject: op.Subject, cell: c,
+	f := followUp{
+		due: k.t.last + int64(op.Settle), reservation: dec.Reservation, subject: op.Subject, cell: c,
 		fate: op.Fate, units: op.Units, actual: op.Actual, hold: int64(op.Hold),
 		takeCall: call - k.d.epoch, takeReply: reply - k.d.epoch,
-	})
+	}
+	if op.Fate == workloads.FateAbandon {
+		k.d.settled.abandoned.Add(1)
+		k.abandon(f)
+		return
+	}
+	k.agenda.add(f)
+}
+
+// leave gives up what is not settled when the pass ends: nobody will settle it.
+func (k *worker) leave() {
+	for _, f := range k.agenda.list {
+		if !f.reservation.Committed {
+			k.abandon(f)
+		}
+	}
+}
+
+// abandon notes when an abandoned request can be completed no longer, which is
+// known beforehand: its life begins at some moment of the take. Neither the
+// strategy nor the online counters are told; to those it makes a rejection look
+// less certainly wrong than it is.
+func (k *worker) abandon(f followUp) {
+	if k.d.history != nil {
+		life := int64(k.d.life)
+		k.d.history.Append(k.id, oracle.Event{
+			Call: f.takeCall + life, Reply: f.takeReply + life, Units: f.units, Subject: f.subject, Kind: oracle.Expire, Instance: k.instance,
+			TakeCall: f.takeCall, TakeReply: f.takeReply,
+		})
+	}
 }
 
 // settleDue does what is due at the moment of the worker's last clock reading.
@@ -88,32 +111,20 @@ func (k *worker) settleDue(ctx context.Context) {
 	}
 }
 
-// expire notes that an abandoned request can be completed no longer. The strategy
-// is told nothing.
-func (k *worker) expire(f followUp) {
-	if k.d.online {
-		f.cell.GiveBack(f.units)
-	}
-	if k.d.history != nil {
-		// The life began at some moment of the take.
-		reply := f.due - k.d.epoch
-		k.d.history.Append(k.id, oracle.Event{
-			Call: reply - (f.takeReply - f.takeCall), Reply: reply, Units: f.units, Subject: f.subject, Kind: oracle.Expire, Instance: k.instance,
-			TakeCall: f.takeCall, TakeReply: f.takeReply,
-		})
-	}
-}
-
 // settle commits or gives back. Truth is what callers do: a give-back counts
 // from its call even if the strategy answers with an error.
 func (k *worker) settle(ctx context.Context, f followUp) {
-	if f.fate == workloads.FateAbandon {
-		k.expire(f)
+	if k.d.tb.nano()-k.d.epoch >= f.takeCall+int64(k.d.life) && !f.reservation.Committed {
+		k.d.settled.abandoned.Add(1) // its life is over before it was settled
+		k.abandon(f)
 		return
 	}
 	committing := f.fate == workloads.FateCommit
 	committer, canCommit := k.strategy.(strategies.Committer)
 	e := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance, TakeCall: f.takeCall, TakeReply: f.takeReply}
+	if over := f.actual - f.units; k.d.online && committing && canCommit && over > 0 {
+		f.cell.Overrun(over)
+	}
 	var err error
 	call := k.d.tb.nano()
 	switch {

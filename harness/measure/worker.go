@@ -78,6 +78,7 @@ func (k *worker) flush() {
 
 // finish adds the worker's counts to the pass and returns its last reply.
 func (k *worker) finish() int64 {
+	k.leave()
 	k.flush()
 	k.withdraw()
 	c := &k.d.counts

@@ -226,8 +226,8 @@ func (p *pass) provision(ctx context.Context) error {
 		d.truth.usage += g.Used
 		d.truth.fill += g.Used
 		if p.policy.Window.Kind == quota.Rolling && g.Used > 0 {
-			s.recent = append(s.recent, charge{d.epoch, g.Used, true})
-			d.truth.recent = append(d.truth.recent, charge{d.epoch, g.Used, true})
+			s.recent = append(s.recent, charge{at: d.epoch, units: g.Used, fill: true})
+			d.truth.recent = append(d.truth.recent, charge{at: d.epoch, units: g.Used, fill: true})
 		}
 	}
 	return nil

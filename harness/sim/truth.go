@@ -24,6 +24,7 @@ type subject struct {
 	loose    int64
 	attempts int64 // units of rejections
 	peak     int64 // certain leak so far
+	overrun  int64 // units that commits used beyond reservations, which is no leak
 	crossed  bool  // a request lies across the window's boundary
 	cell     oracle.Cell
 	asked    bool     // by any request
@@ -34,6 +35,7 @@ type subject struct {
 type charge struct {
 	at, units int64
 	fill      bool // it was there at the start
+	over      bool // a commit used it beyond its reservation
 }
 
 // track is the past of a subject whose counters are read.
@@ -110,7 +112,7 @@ func (t *truth) forget(now int64) {
 // touch brings a subject up to the window in force.
 func (t *truth) touch(s *subject, now int64) {
 	if s.window != t.span.index {
-		s.window, s.used, s.open, s.loose, s.attempts, s.peak = t.span.index, 0, 0, 0, 0, 0
+		s.window, s.used, s.open, s.loose, s.attempts, s.peak, s.overrun = t.span.index, 0, 0, 0, 0, 0, 0
 		s.crossed, s.cell = false, oracle.Cell{}
 		if s.track != nil {
 			s.track.note(t.span.start, 0, 0)
@@ -121,6 +123,9 @@ func (t *truth) touch(s *subject, now int64) {
 		n := 0
 		for n < len(s.recent) && s.recent[n].at+length <= now {
 			s.used -= s.recent[n].units
+			if s.recent[n].over {
+				s.overrun -= s.recent[n].units
+			}
 			n++
 		}
 		s.recent = s.recent[n:]
@@ -154,7 +159,8 @@ func (t *truth) end(s *subject, index, mark, units, now int64, out oracle.Outcom
 	s.open -= units
 	switch out {
 	case oracle.Admitted:
-		t.use(s, units, now)
+		t.use(s, units, now, false)
+		t.exceed(s)
 		s.cell.Admit(units)
 	case oracle.Failed:
 		s.loose += units
@@ -176,15 +182,23 @@ func (t *truth) end(s *subject, index, mark, units, now int64, out oracle.Outcom
 }
 
 // use adds units that count from the moment at on, or with a negative number takes
-// some of those back. Moments come in order but for units that are taken back.
-func (t *truth) use(s *subject, units, at int64) {
+// some of those back; over is set where a commit uses them beyond its reservation.
+// Moments come in order but for units that are taken back.
+func (t *truth) use(s *subject, units, at int64, over bool) {
+	if over {
+		s.overrun += units
+	}
 	s.used += units
 	t.usage += units
 	if t.policy.Window.Kind == quota.Rolling {
-		s.recent = charged(s.recent, charge{at: at, units: units})
-		t.recent = charged(t.recent, charge{at: at, units: units})
+		c := charge{at: at, units: units, over: over}
+		s.recent, t.recent = charged(s.recent, c), charged(t.recent, c)
 	}
-	if over := s.used - max(t.policy.Limit, s.initialIn(t)); over > s.peak {
+}
+
+// exceed notes what an admission leaks.
+func (t *truth) exceed(s *subject) {
+	if over := s.used - s.overrun - max(t.policy.Limit, s.initialIn(t)); over > s.peak {
 		t.leak += over - s.peak
 		s.peak = over
 	}
@@ -219,12 +233,14 @@ func (t *truth) giveBack(number uint32, units, window, taken, now int64) {
 	case kind == quota.Rolling && taken+int64(t.policy.Window.RealLength()) <= now:
 		return
 	case kind == quota.Rolling:
-		t.use(s, -units, taken)
+		t.use(s, -units, taken, units < 0)
 	default:
-		t.use(s, -units, now)
+		t.use(s, -units, now, units < 0)
 	}
 	if units > 0 {
 		s.cell.GiveBack(units)
+	} else {
+		s.cell.Overrun(-units)
 	}
 	if s.track != nil {
 		s.track.note(now, s.used, s.attempts)
