@@ -21,6 +21,8 @@ type truth struct {
 
 	events []oracle.Event
 	open   []int // events without a reply yet
+	// taken is the admitted take that a client holds the reservation of.
+	taken map[int]int
 	// inUse are units admitted at their reply less those refunded at the call;
 	// peak is the most so far.
 	inUse, peak int64
@@ -59,6 +61,9 @@ func (t *truth) call(client int, kind oracle.Kind, units int64) int {
 	if kind == oracle.Refund {
 		t.inUse -= units
 	}
+	if take, ok := t.taken[client]; ok && kind != oracle.Take {
+		t.events[e].TakeCall, t.events[e].TakeReply = t.events[take].Call, t.events[take].Reply
+	}
 	t.note(1, client, uint64(kind))
 	return e
 }
@@ -77,6 +82,10 @@ func (t *truth) reply(client, e int, outcome oracle.Outcome) {
 		switch outcome {
 		case oracle.Admitted:
 			t.inUse += ev.Units
+			if t.taken == nil {
+				t.taken = map[int]int{}
+			}
+			t.taken[client] = e
 			t.peak = max(t.peak, t.inUse)
 		case oracle.Rejected, oracle.RejectedDegraded:
 			t.rejected++
