@@ -188,7 +188,7 @@ func (w *Engine) Begin() (err error) {
 	if err := w.store.reset(w.s); err != nil {
 		return err
 	}
-	w.s.Careful = w.runs < carefulRuns
+	w.s.Careful = w.runs < carefulRuns || w.s.Foreign()
 	w.sampled = w.runs < sampledRuns || w.runs%sampledEach == 0
 	w.runs++
 	w.shared = &strategies.Shared{}
