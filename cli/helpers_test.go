@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // that golden files do not change with each of them.
 func init() {
 	for _, m := range []strategies.Meta{
-		{Name: "honest", Doc: "counts under a mutex", Source: "000", Guarantee: []quota.Clause{quota.Exactly()}, Options: []quota.Option{
+		{Name: "honest", Doc: "counts under a mutex", Source: "000", Reset: strategies.ResetsMissing, Guarantee: []quota.Clause{quota.Exactly()}, Options: []quota.Option{
 			{Name: "color", Doc: "does nothing", Default: "red", Values: []string{"red", "blue"}},
 			{Name: "depth", Doc: "does nothing either", Default: "3", Type: "int"},
 		}, Open: openFake(&fake{})},

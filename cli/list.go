@@ -148,26 +148,32 @@ func listStrategies() []entry {
 		for _, c := range m.Guarantee {
 			clauses = append(clauses, map[string]any{"property": c.Property, "at_most": c.Formula, "windows": orEmpty(c.Kinds), "tolerates": orEmpty(c.Tolerates)})
 		}
-		options := []map[string]any{}
-		for _, o := range m.Options {
-			options = append(options, map[string]any{"name": o.Name, "doc": o.Doc, "default": o.Default, "values": orEmpty(o.Values), "type": o.Type})
-		}
 		out = append(out, entry{
 			Name: m.Name, Doc: m.Doc,
 			Columns: []string{string(m.Form), orDash(m.Source), orDash(strings.Join(needs, "+"))},
 			More: map[string]any{
 				"form": m.Form, "source": m.Source, "needs": needs, "windows": m.Kinds, "counts": m.Counts,
-				"reset": m.Reset, "options": options, "guarantee": clauses, "excluded_modes": m.Excluded,
+				"reset": m.Reset, "options": listOptions(m.Options), "guarantee": clauses, "excluded_modes": m.Excluded,
 			},
 		})
 	}
 	return out
 }
 
+func listOptions(declared []quota.Option) []map[string]any {
+	options := []map[string]any{}
+	for _, o := range declared {
+		options = append(options, map[string]any{
+			"name": o.Name, "doc": strings.ReplaceAll(o.Doc, "`", ""), "default": o.Default, "values": orEmpty(o.Values), "type": o.Type,
+		})
+	}
+	return options
+}
+
 func listWorkloads() []entry {
 	var out []entry
 	for _, m := range workloads.All() {
-		out = append(out, entry{Name: m.Name, Doc: m.Doc, Columns: []string{string(m.Loop) + " loop"}, More: map[string]any{"loop": m.Loop}})
+		out = append(out, entry{Name: m.Name, Doc: m.Doc, Columns: []string{string(m.Loop) + " loop"}, More: map[string]any{"loop": m.Loop, "options": listOptions(m.Options)}})
 	}
 	return out
 }

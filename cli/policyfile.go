@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +42,7 @@ func lookupPolicy(text string) (quota.Policy, error) {
 		}
 		return quota.Policy{}, fmt.Errorf("cannot read %s: %w", path, err)
 	}
-	p, err := readPolicy(path, b)
+	p, err := readPolicy(b)
 	if err != nil {
 		return quota.Policy{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -57,8 +56,8 @@ func listed(name string) bool {
 }
 
 // readPolicy is strict: an unknown key is an error. Without a name the policy is
-// called like its file, without the ending.
-func readPolicy(path string, b []byte) (quota.Policy, error) {
+// called by its text, as one that is written on the command line.
+func readPolicy(b []byte) (quota.Policy, error) {
 	if len(b) > maxConfig {
 		return quota.Policy{}, fmt.Errorf("it has %d bytes: a policy has at most %d", len(b), maxConfig)
 	}
@@ -71,9 +70,6 @@ func readPolicy(path string, b []byte) (quota.Policy, error) {
 		return quota.Policy{}, fmt.Errorf("not a policy: %s", oneLine(err.Error()))
 	}
 	p := quota.Policy{Name: f.Name, Doc: f.Doc, Limit: f.Limit, Unit: f.Unit, Costs: f.Costs}
-	if p.Name == "" {
-		p.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	}
 	if f.Window == "" {
 		return p, errors.New("window is missing: one of standing, calendar-month, calendar-day, calendar-hour, fixed, rolling")
 	}
@@ -94,6 +90,9 @@ func readPolicy(path string, b []byte) (quota.Policy, error) {
 	}
 	if p.Window.Location, err = quota.ParseZone(f.Location); err != nil {
 		return p, err
+	}
+	if p.Name == "" {
+		p.Name = strings.ReplaceAll(p.Text(), " ", "-")
 	}
 	return p, p.Validate()
 }

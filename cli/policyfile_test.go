@@ -12,16 +12,16 @@ import (
 )
 
 func TestReadPolicy(t *testing.T) {
-	got, err := readPolicy("dir/mine.yaml", []byte("limit: 500\nunit: tokens\nwindow: rolling\nlength: 7d\ncosts: [1, 5]\ndoc: of a tenant\n"))
-	want := quota.Policy{Name: "mine", Doc: "of a tenant", Limit: 500, Unit: "tokens", Costs: []int64{1, 5}, Window: quota.Window{Kind: quota.Rolling, Length: 168 * time.Hour}}
+	got, err := readPolicy([]byte("limit: 500\nunit: tokens\nwindow: rolling\nlength: 7d\ncosts: [1, 5]\ndoc: of a tenant\n"))
+	want := quota.Policy{Name: "500-tokens-per-rolling-168h-costing-1-or-5", Doc: "of a tenant", Limit: 500, Unit: "tokens", Costs: []int64{1, 5}, Window: quota.Window{Kind: quota.Rolling, Length: 168 * time.Hour}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	got, err = readPolicy("x.yaml", []byte("name: boxes\nlimit: 5\nunit: boxes\nwindow: standing\nhold: 30m\n"))
+	got, err = readPolicy([]byte("name: boxes\nlimit: 5\nunit: boxes\nwindow: standing\nhold: 30m\n"))
 	if err != nil || got.Name != "boxes" || got.Hold != 30*time.Minute || got.Window.Kind != quota.Standing {
 		t.Errorf("%+v, %v", got, err)
 	}
-	got, err = readPolicy("x.yaml", []byte("limit: 5\nunit: calls\nwindow: calendar-day\nlocation: Europe/Berlin\n"))
+	got, err = readPolicy([]byte("limit: 5\nunit: calls\nwindow: calendar-day\nlocation: Europe/Berlin\n"))
 	if err != nil || got.Window.Location == nil || got.Window.Location.String() != "Europe/Berlin" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -37,7 +37,7 @@ func TestReadPolicy(t *testing.T) {
 		"limit: 0\nwindow: standing":         "the limit is 0, not from 1 to 1152921504606846976; the unit",
 		"limit: 5\nlocation: Nowhere\nunit: c\nwindow: calendar-day": "unknown time zone",
 	} {
-		if _, err := readPolicy("p.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := readPolicy([]byte(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want one line with %q", text, err, want)
 		}
 	}

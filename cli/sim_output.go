@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -36,7 +37,7 @@ func provenance(ctx context.Context) *results.Provenance {
 	host, _ := os.Hostname() // an unnamed host is recorded as such
 	version, commit := buildVersion()
 	return &results.Provenance{
-		Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Model: cpuModel()},
+		Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Model: machine.CPUModel()},
 		Time: clock.Wall{}.Now().UTC(), Commit: commit, Command: commandLine(ctx),
 		Versions: map[string]string{"quotabench": version, "go": runtime.Version()},
 	}

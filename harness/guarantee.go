@@ -39,7 +39,7 @@ func decide(c quota.Clause, params quota.Params, v *oracle.Verdict) results.Clau
 
 // Params are what clauses are evaluated with, as far as a verdict tells.
 func Params(policy *quota.Policy, v *oracle.Verdict) quota.Params {
-	return quota.Params{Limit: policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Offered: v.MaxOffered}
+	return quota.Params{Limit: policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Offered: v.MaxOffered, Policy: policy}
 }
 
 // guarantee judges the clauses by the clocks that instances have: a clock that is
@@ -58,6 +58,7 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	}
 	params := Params(j.Policy, j.verdict)
 	params.Instances, params.SyncPeriod, params.Skew = int64(j.Instances), j.SyncPeriod, j.skew()
+	params.Options = j.Selection.Options
 	if params.Skew > 0 {
 		happened = append(happened, quota.FaultClock)
 	}

@@ -152,7 +152,7 @@ func (o Option) Wanted() string {
 		return "give " + strings.Join(o.Values, " or ")
 	}
 	what := map[string]string{
-		"int": "a whole number", "float": "a number", "duration": "a time with its unit, e.g. 400ms or 1m30s",
+		"int": "a whole number", "float": "a number", "duration": "a time",
 		"bool": "true or false", "file": "the name of a file",
 	}[o.Type]
 	if what == "" {
@@ -165,6 +165,9 @@ func (o Option) Wanted() string {
 			s = " " + s
 		}
 		what += s
+	}
+	if o.Type == "duration" {
+		what += " with its unit, e.g. 400ms or 1m30s"
 	}
 	return "give " + what
 }

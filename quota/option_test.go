@@ -105,6 +105,8 @@ func TestWanted(t *testing.T) {
 		{Option{Values: []string{"a", "b"}}, "give a or b"},
 		{Option{Type: "int", Min: "1"}, "give a whole number, 1 or more"},
 		{Option{Type: "float", Min: "0", Max: "1"}, "give a number from 0 to 1"},
+		{Option{Type: "duration"}, "give a time with its unit, e.g. 400ms or 1m30s"},
+		{Option{Type: "duration", Min: "0s", Max: "24h"}, "give a time from 0s to 24h with its unit, e.g. 400ms or 1m30s"},
 		{Option{Type: "bool"}, "give true or false"},
 	} {
 		if got := c.o.Wanted(); got != c.want {

@@ -7,6 +7,7 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	_ "github.com/quotabench/quotabench/strategies/all"
 
+	_ "github.com/quotabench/quotabench/examples/custom/bursts"
 	_ "github.com/quotabench/quotabench/examples/custom/planted"
 	_ "github.com/quotabench/quotabench/examples/custom/slidinglog"
 )

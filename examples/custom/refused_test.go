@@ -40,7 +40,7 @@ var unseen = []struct {
 		}},
 }
 
-// TestUnseenWorkIsRefused by the conformance suite.
+// TestUnseenWorkIsRefused by the conformance suite and by simulating.
 func TestUnseenWorkIsRefused(t *testing.T) {
 	for _, c := range unseen {
 		m := strategies.FromFunc(c.name, []quota.Kind{quota.Rolling},
@@ -51,6 +51,9 @@ func TestUnseenWorkIsRefused(t *testing.T) {
 		failures := strings.Join(strategytest.Failures(t, &m), "\n")
 		if !strings.Contains(failures, c.want) {
 			t.Errorf("%s is not refused because it %s: %q", c.name, c.want, failures)
+		}
+		if _, err := simulate(t, &m); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: simulating says %v, want %q", c.name, err, c.want)
 		}
 		first, _, _ := strings.Cut(failures[max(0, strings.Index(failures, "the strategy's work")):], "\n")
 		t.Logf("%s: %s", c.name, first)

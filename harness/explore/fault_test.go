@@ -123,7 +123,7 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 		},
 		"lost reply": {
 			plant(trusting), quota.FaultLostReply,
-			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A SETNX, A reply, B SETNX, B lost-reply",
+			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A SET, A reply, B SET, B lost-reply",
 		},
 		"retry": {
 			plant(counted), quota.FaultRetry,
@@ -136,19 +136,19 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 		},
 		"eviction": {
 			plant(once), quota.FaultEviction,
-			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A SETNX, A reply, store evicts, B SETNX, B reply",
+			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A SET, A reply, store evicts, B SET, B reply",
 		},
 		"outage": {
 			plant(trusting), quota.FaultOutage,
-			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A starts, A SETNX, A reply, B starts, B outage",
+			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A starts, A SET, A reply, B starts, B outage",
 		},
 		"job": {
 			plant(once, "sweep"), "",
-			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "0:sweep round, A starts, A SETNX, 0:sweep DEL, B starts, B SETNX",
+			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "0:sweep round, A starts, A SET, 0:sweep DEL, B starts, B SET",
 		},
 		"skew": {
 			plant(windowed), "",
-			explore.Config{Policy: hourly, Limit: 1, Skew: []time.Duration{0, 45 * time.Minute}}, explore.Leak, "A SETNX, B SETNX",
+			explore.Config{Policy: hourly, Limit: 1, Skew: []time.Duration{0, 45 * time.Minute}}, explore.Leak, "A SET, B SET",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

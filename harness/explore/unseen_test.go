@@ -108,6 +108,23 @@ func TestUnseenWorkIsNotClean(t *testing.T) {
 	}
 }
 
+// A goroutine of the strategy's own does not bring a long enumeration down.
+func TestOwnGoroutinesEndNothing(t *testing.T) {
+	sel := plantNeeding(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
+		if err := p.env.Redis.Incr(ctx, "n").Err(); err != nil {
+			return verdict(false, err)
+		}
+		done := make(chan error)
+		go func() { done <- p.env.Redis.Incr(ctx, "k").Err() }()
+		<-done
+		return verdict(true, p.env.Redis.Incr(ctx, "m").Err())
+	})
+	c, err := explore.Enumerate(t.Context(), sel, explore.Config{Clients: 4, Limit: 3, Faults: []quota.Fault{quota.FaultCrash}, MaxSchedules: 2_000})
+	if !errors.Is(err, explore.ErrUnseen) || c.Schedules != 2_000 || len(c.Withheld) != 1 || c.Withheld[0].Code != string(witness.OwnGoroutine) {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // The same limiters, as they should be, are claimed to be what they are.
 func TestSeenWorkIsClaimed(t *testing.T) {
 	var mu sync.Mutex

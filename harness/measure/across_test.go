@@ -4,7 +4,9 @@ import (
 	"context"
 	"github.com/quotabench/quotabench/harness"
 	"testing"
+	"time"
 
+	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -134,10 +136,10 @@ func TestAuditTimings(t *testing.T) {
 		strikes string
 		plant   func(p *pass)
 	}{
-		{"cpu-steal", results.StrikesTimings, func(p *pass) { p.machine = machineTime{stolen: 2, total: 100} }},
+		{"cpu-steal", results.StrikesTimings, func(p *pass) { p.machine = machine.CPUTime{Stolen: 2, Total: 100} }},
 		{"machine-busy", results.StrikesTimings, func(p *pass) {
-			p.machine = machineTime{busy: 60, total: 100}
-			p.own.used = 40 * tick
+			p.machine = machine.CPUTime{Busy: 0.6, Total: 1}
+			p.own.used = 400 * time.Millisecond
 		}},
 		{"histogram-overflow", results.StrikesTimings, func(p *pass) { p.run.Service.OutOfRange = 1 }},
 		{"pacer-late", results.StrikesResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},

@@ -84,7 +84,7 @@ func (p *pass) auditTimings() {
 	if n := r.Latency().OutOfRange; n > 0 {
 		p.strike("histogram-overflow", results.StrikesTimings, "%d latencies were beyond the histogram's range", n)
 	}
-	if s := p.machine.stolenShare(); s > maxSteal {
+	if s := p.machine.Share(); s > maxSteal {
 		p.strike("cpu-steal", results.StrikesTimings, "%.1f %% of the processor time went to other machines of the host", 100*s)
 	}
 	if s, ok := p.others(); ok && s > maxOthers {
@@ -104,12 +104,16 @@ func (p *pass) auditTimings() {
 	}
 }
 
+// minMachineTime is the processor time, in seconds, from which the share of other
+// programs can be read: the system counts in hundredths, and shorter stretches
+// differ by as much from one reading to the next.
+const minMachineTime = 0.2
+
 // others is the share of the processor time of all programs that are neither this
 // one nor servers of ours. ok is false where that cannot be told: the system does
 // not say, or a store on this machine does not say what it used.
 func (p *pass) others() (share float64, ok bool) {
-	busy, ok := p.machine.busyTime()
-	if !ok {
+	if p.machine.Total < minMachineTime {
 		return 0, false
 	}
 	mine := p.own.used
@@ -120,5 +124,5 @@ func (p *pass) others() (share float64, ok bool) {
 		}
 		mine += max(0, used)
 	}
-	return float64(busy-mine) / float64(p.machine.wallTime()), true
+	return (p.machine.Busy - mine.Seconds()) / p.machine.Total, true
 }

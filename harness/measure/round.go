@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -171,7 +172,7 @@ type pass struct {
 	policy *quota.Policy
 
 	own     ownCPU
-	machine machineTime
+	machine machine.CPUTime
 	allocs  uint64
 	traffic traffic
 }
@@ -194,7 +195,7 @@ func (p *pass) drive(ctx context.Context) error {
 	for name, st := range s.stores {
 		counts[name] = st.meter.Snapshot()
 	}
-	machine, own := readMachine(), readOwnCPU()
+	cpu, own := machine.ReadCPU(), readOwnCPU()
 	var over []func()
 	for _, o := range s.outages {
 		over = append(over, o.schedule(d.tb.nano, p.m.cfg.Duration))
@@ -209,7 +210,7 @@ func (p *pass) drive(ctx context.Context) error {
 	for _, end := range over {
 		end()
 	}
-	p.machine, p.own = readMachine().sub(machine), readOwnCPU().sub(own)
+	p.machine, p.own = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own)
 	p.allocs = heapAllocs() - allocs
 	p.traffic = s.traffic().sub(before)
 	for name, st := range s.stores {

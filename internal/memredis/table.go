@@ -90,13 +90,13 @@ func (k kind) String() string { return [...]string{"string", "hash", "set", "zse
 // entry is one key.
 type entry struct {
 	key      string
-	kind     kind
 	text     value
 	fields   dict[value]
 	members  dict[struct{}]
-	sorted   zset
+	sorted   *zset // of sorted sets
 	deadline int64 // milliseconds since 1970, 0 for none
 	queued   int64 // when the deadline's queue will look at the key, 0 for never
+	kind     kind
 	removed  bool
 }
 
@@ -156,6 +156,9 @@ func (t *Table) find(key string, k kind) (e *entry, ok bool) {
 
 func (t *Table) create(key string, k kind) *entry {
 	e := &entry{key: key, kind: k}
+	if k == kindZset {
+		e.sorted = &zset{scores: map[string]float64{}}
+	}
 	t.keys[key] = e
 	return e
 }

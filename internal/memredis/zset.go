@@ -34,9 +34,6 @@ func (z *zset) place(s scored) int {
 func (z *zset) set(member string, score float64) {
 	z.remove(member)
 	score += 0 // a stored minus zero reads as zero
-	if z.scores == nil {
-		z.scores = map[string]float64{}
-	}
 	z.scores[member] = score
 	s := scored{score, member}
 	z.order = slices.Insert(z.order, z.place(s), s)

@@ -56,18 +56,25 @@ func (w *Witness) digits(s string) string {
 			return w.unit(n)
 		}
 	}
-	for i := 0; i < len(s); i++ {
-		if s[i] < '0' || s[i] > '9' {
+	// A run that is long enough has a digit at one of these places.
+	for i := leastDigits - 1; i < len(s); i += leastDigits {
+		if !digit(s[i]) {
 			continue
 		}
-		from := i
+		from, to := i, i+1
+		for from > 0 && digit(s[from-1]) {
+			from--
+		}
+		for to < len(s) && digit(s[to]) {
+			to++
+		}
+		i = to - 1
+		if to-from < leastDigits {
+			continue
+		}
 		var n float64
-		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-			n = 10*n + float64(s[i]-'0')
-			i++
-		}
-		if i-from < leastDigits {
-			continue
+		for _, c := range []byte(s[from:to]) {
+			n = 10*n + float64(c-'0')
 		}
 		if unit := w.unit(n); unit != "" {
 			return unit
@@ -75,6 +82,8 @@ func (w *Witness) digits(s string) string {
 	}
 	return ""
 }
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
 
 // leastDigits is how many digits the number of the hour has.
 const leastDigits = 6

@@ -37,7 +37,9 @@ func checkMeta(tb testing.TB, m *strategies.Meta, stores Stores) {
 	among(tb, "reset", resets, m.Reset)
 	among(tb, "control", controls, m.Control)
 	for _, n := range m.Needs {
-		among(tb, "need", needs, n)
+		if n == "" || strings.ContainsAny(string(n), " :=,") {
+			tb.Errorf("need %q is not the name of a store", n)
+		}
 	}
 	if m.Source == "" && (m.Form == strategies.Documented || m.Form == strategies.Rejected) {
 		tb.Errorf("a strategy of form %q names the record that it comes from", m.Form)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -80,6 +81,17 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 
 func (f *fixture) connect(stores Stores, virtual bool) {
 	f.Helper()
+	f.env.Clients = map[string]any{}
+	for _, need := range f.meta.Needs {
+		if slices.Contains(needs, need) {
+			continue // connected below
+		}
+		open := stores.Clients[string(need)]
+		if open == nil {
+			f.Skipf("needs %s", need)
+		}
+		f.env.Clients[string(need)] = open(f.TB)
+	}
 	if f.meta.NeedsStore(strategies.NeedRedis) {
 		if stores.Redis == nil {
 			f.Skip("needs Redis")
@@ -93,13 +105,14 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 			client.AddHook(pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")})
 		}
 		client.AddHook(outage{&f.broken})
-		f.env.Redis = client
+		f.env.Redis, f.env.Clients[string(strategies.NeedRedis)] = client, client
 	}
 	needsPostgres, needsSource := f.meta.NeedsStore(strategies.NeedPostgres), f.meta.NeedsStore(strategies.NeedSource)
 	switch {
 	case !needsPostgres && !needsSource:
 	case stores.Postgres != nil:
-		f.env.Postgres = f.traced(stores.Postgres(f.TB))
+		pool := f.traced(stores.Postgres(f.TB))
+		f.env.Postgres, f.env.Clients[string(strategies.NeedPostgres)] = pool, pool
 	case needsPostgres:
 		f.Skip("needs PostgreSQL")
 	default:

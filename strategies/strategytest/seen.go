@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,7 +32,7 @@ func (f *fixture) ctx() context.Context { return context.WithValue(context.Backg
 // wall clock are looked for in commands.
 func (f *fixture) watch(virtual time.Time) {
 	f.witness = witness.New(witness.Config{
-		NeedsStore: len(f.meta.Needs) > 0,
+		NeedsStore: slices.ContainsFunc(needs, f.meta.NeedsStore), // the only stores whose commands are seen
 		Caller:     func(ctx context.Context) bool { return ctx.Value(mark{}) != nil },
 		Real:       clock.Wall{}.Now(), Virtual: virtual,
 	})

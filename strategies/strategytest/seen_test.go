@@ -152,3 +152,24 @@ func TestFailures(t *testing.T) {
 		t.Errorf("a strategy that never answers: %s", got)
 	}
 }
+
+// TestOtherStores: a strategy gets the clients of the stores that it needs by
+// name, and is skipped where one is missing.
+func TestOtherStores(t *testing.T) {
+	m := inMemory(nil)
+	m.Needs = []strategies.Need{"etcd"}
+	inner := m.Open
+	m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		if env.Clients["etcd"] != "a client" {
+			return nil, errors.New("no client of etcd")
+		}
+		return inner(ctx, env)
+	}
+	if r := observe(t, func(tb testing.TB) { checkSequential(tb, m, Stores{}) }); !r.skipped || r.failed {
+		t.Errorf("without etcd: skipped %v, failed %v", r.skipped, r.failed)
+	}
+	etcd := Stores{Clients: map[string]func(testing.TB) any{"etcd": func(testing.TB) any { return "a client" }}}
+	if r := observe(t, func(tb testing.TB) { checkSequential(tb, m, etcd) }); r.skipped || r.failed {
+		t.Errorf("with etcd: skipped %v, failed %v:\n%s", r.skipped, r.failed, r.log.String())
+	}
+}

@@ -62,6 +62,10 @@ type Stores struct {
 	// of its own, and clears both away when the test ends. nil: strategies that
 	// need PostgreSQL are skipped, and those that need a source get the model.
 	Postgres func(testing.TB) *pgxpool.Pool
+	// Clients return clients of other stores, by the name by which a strategy needs
+	// them, e.g. "redis.replica". The suite does not see their commands. A strategy
+	// that needs one that is not here is skipped.
+	Clients map[string]func(testing.TB) any
 }
 
 // Run tests one strategy on the stores, or where none are given on [Embedded].

@@ -41,8 +41,10 @@ type Engine struct {
 	// blind leaves histories alone, and the witness: the same path has been run
 	// before.
 	blind bool
-	// careful counts down the runs in which every park checks its goroutine.
-	careful int
+	// runs begun so far.
+	runs int
+	// sampled is set in runs whose commands' arguments the witness looks at.
+	sampled bool
 	witness *witness.Witness
 
 	s         *sched.Scheduler
@@ -63,6 +65,10 @@ var _ engine.Engine = (*Engine)(nil)
 // carefulRuns is in how many runs, from the first, a command that comes from a
 // goroutine of the strategy's own is told from the caller's.
 const carefulRuns = 10
+
+// The arguments of all commands are looked at in the first sampledRuns runs, and
+// in each sampledEach-th after those.
+const sampledRuns, sampledEach = 2_000, 16
 
 // budget is what a schedule has used up.
 type budget struct {
@@ -119,7 +125,7 @@ func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine)
 }
 
 func newEngine(sel strategies.Selection, setup engine.Setup, st store, start time.Time) *Engine {
-	w := &Engine{setup: setup, sel: sel, store: st, start: start, careful: carefulRuns}
+	w := &Engine{setup: setup, sel: sel, store: st, start: start}
 	w.model = strategies.NewModel(w.statement)
 	w.witness = witness.New(witness.Config{
 		NeedsStore: sel.NeedsStore(strategies.NeedRedis) || sel.NeedsStore(strategies.NeedSource),
@@ -182,10 +188,9 @@ func (w *Engine) Begin() (err error) {
 	if err := w.store.reset(w.s); err != nil {
 		return err
 	}
-	if w.careful > 0 {
-		w.careful--
-	}
-	w.s.Careful = w.careful > 0
+	w.s.Careful = w.runs < carefulRuns || w.s.Foreign()
+	w.sampled = w.runs < sampledRuns || w.runs%sampledEach == 0
+	w.runs++
 	w.shared = &strategies.Shared{}
 	w.actors = w.actors[:0]
 	w.used, w.err = budget{}, nil
@@ -311,7 +316,7 @@ func (w *Engine) statement(ctx context.Context, sql string, run func() error) er
 	if w.refused(ctx, "a statement") {
 		return sched.ErrForeign
 	}
-	if !w.blind {
+	if w.sampled && !w.blind {
 		w.witness.Statement(ctx, sql, nil)
 	}
 	return sched.Statement(ctx, sql, run)

@@ -114,7 +114,7 @@ func (g gate) pass(ctx context.Context, cmd redis.Cmder) bool {
 		cmd.SetErr(sched.ErrForeign)
 		return false
 	}
-	if !g.w.blind {
+	if g.w.sampled && !g.w.blind {
 		g.w.witness.Command(ctx, cmd.Name(), cmd.Args())
 	}
 	return true
