@@ -181,6 +181,7 @@ func ProcessRecord(pid int) (string, error) {
 	return fmt.Sprintf("%d %s", pid, id), nil
 }
 
+// ParseRecord reads what [ProcessRecord] wrote. ok is false for any other text.
 func ParseRecord(text string) (pid int, id string, ok bool) {
 	number, id, _ := strings.Cut(strings.TrimSpace(text), " ")
 	pid, err := strconv.Atoi(number)
