@@ -13,7 +13,7 @@ type Store interface {
 	Driver() string
 	// Info describes the store for people and reports. It holds no password.
 	Info() Info
-	// Owned reports whether the store was started here and nobody else uses it.
+	// Owned reports whether the store was started here, for this process alone.
 	Owned() bool
 	// Prepare makes room for what one strategy keeps under scope: a schema in
 	// PostgreSQL, nothing in Redis. It returns how many keys or rows exist under the

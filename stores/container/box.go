@@ -99,7 +99,7 @@ func (e *engine) start(ctx context.Context, port int, spec server.ContainerSpec)
 		opts = append(opts, testcontainers.WithFiles(testcontainers.ContainerFile{
 			Reader: strings.NewReader(text), ContainerFilePath: path, FileMode: 0o444}))
 	}
-	// An engine goes on to make a container that nobody waits for any more.
+	// An engine goes on to make a container whose client has given up.
 	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.OpenTimeout)
 	defer cancel()
 	b.ctr, err = testcontainers.Run(making, spec.Image, opts...)

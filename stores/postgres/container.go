@@ -26,7 +26,7 @@ func openContainer(ctx context.Context, e server.Engine, o stores.Options) (*Sto
 		Files: map[string]string{pwfile: password},
 		Env: map[string]string{
 			"POSTGRES_USER": ownUser, "POSTGRES_DB": ownDatabase, "POSTGRES_PASSWORD_FILE": pwfile,
-			// By default the image trusts whoever comes from 127.0.0.1.
+			// By default the image trusts every client on 127.0.0.1.
 			"POSTGRES_INITDB_ARGS": "--auth-host=scram-sha-256 --encoding=UTF8 --locale=C --no-sync",
 		},
 		Command: func(listen string, port int) []string {

@@ -139,8 +139,8 @@ func arguments(listen string, port int, o stores.Options) (args []string) {
 	set("port", strconv.Itoa(port))
 	set("listen_addresses", listen)
 	set("max_connections", "300")
-	// Strategies that retry provoke errors by the thousand: the log, which nobody
-	// reads, would fill the disk.
+	// Strategies that retry provoke errors by the thousand: the log, which is
+	// read in need alone, would fill the disk.
 	set("log_min_messages", "fatal")
 	for name, value := range o.Settings {
 		set(name, value)
@@ -148,8 +148,8 @@ func arguments(listen string, port int, o stores.Options) (args []string) {
 	return args
 }
 
-// initDatabase fills the data directory. Nothing is flushed to disk: what a
-// power cut leaves of it is of no use to anybody.
+// initDatabase fills the data directory. Nothing is flushed to disk: the data is
+// thrown away with the server.
 func initDatabase(ctx context.Context, bin string, dir *server.Dir, data, password string, user *server.Account) error {
 	pwfile, err := dir.WriteSecret("password", password+"\n", user)
 	if err != nil {
@@ -201,8 +201,8 @@ func (p *Store) await(ctx context.Context, setting, value string) error {
 	})
 }
 
-// forgetEnvironment takes back what pgx read from PG* variables that speak about
-// somebody else's server.
+// forgetEnvironment takes back what pgx read from PG* variables, which are about
+// another server.
 func forgetEnvironment(c *pgx.ConnConfig) {
 	c.Password = ""
 	c.RuntimeParams = map[string]string{}

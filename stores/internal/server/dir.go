@@ -62,7 +62,7 @@ func NewDir(parent string) (*Dir, error) {
 	return d, nil
 }
 
-// record notes a child for whoever has to clean up after us.
+// record notes a child for the process that may have to clean up after us.
 func (d *Dir) record(pid int) error {
 	record, err := ProcessRecord(pid)
 	if err != nil {
@@ -91,9 +91,9 @@ func (d *Dir) Remove() error {
 	return err
 }
 
-// removeDir deletes a private directory, and the lock in it last: a directory
-// without one belongs to somebody else, and nobody would remove the rest of it
-// where this process is killed on the way.
+// removeDir deletes a private directory, and the lock in it last. A directory
+// without a lock is taken for another program's: what a killed process left of it
+// would stay for ever.
 func removeDir(path string, remove func(path string) error) error {
 	entries, err := os.ReadDir(path)
 	switch {
@@ -181,6 +181,7 @@ func ProcessRecord(pid int) (string, error) {
 	return fmt.Sprintf("%d %s", pid, id), nil
 }
 
+// ParseRecord reads what [ProcessRecord] wrote. ok is false for any other text.
 func ParseRecord(text string) (pid int, id string, ok bool) {
 	number, id, _ := strings.Cut(strings.TrimSpace(text), " ")
 	pid, err := strconv.Atoi(number)

@@ -53,7 +53,7 @@ func TestTheLockIsDeletedLast(t *testing.T) {
 	}
 }
 
-// A private directory is removed by whoever gets its lock, and by nobody else.
+// A private directory is removed by the process that gets its lock.
 func TestLeftovers(t *testing.T) {
 	parent := t.TempDir()
 	used, err := NewDir(parent)

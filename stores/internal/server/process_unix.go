@@ -51,6 +51,7 @@ func ServiceAccount(names ...string) (*Account, error) {
 	return nil, fmt.Errorf("this machine has no user %s to run the server as", strings.Join(names, " or "))
 }
 
+// Chown gives a file to the account; a nil one leaves it to us.
 func (a *Account) Chown(path string) error {
 	if a == nil {
 		return nil

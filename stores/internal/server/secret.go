@@ -15,7 +15,7 @@ import (
 func NewPassword() string { return rand.Text() }
 
 // WriteSecret makes a file in the directory that the user, or we where it is
-// nil, and nobody else can read.
+// nil, can read, and no other.
 func (d *Dir) WriteSecret(name, text string, user *Account) (path string, err error) {
 	path = filepath.Join(d.Path, name)
 	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), user.Chown(path)); err != nil {
