@@ -13,14 +13,14 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// TestPlantedFigures plants 5 leaked units and one false reject of 2 units in one
-// window of four subjects.
+// TestPlantedFigures plants 5 leaked units and two false rejects of 2 units each in
+// one window of four subjects.
 func TestPlantedFigures(t *testing.T) {
 	f := planted(t, second,
 		takes(0, 0, 13, oracle.Admitted), takes(0, 1000, 7, oracle.Rejected), // 3 over, 10 over the quota
 		takes(1, 0, 10, oracle.Admitted), takes(1, 1000, 5, oracle.RejectedDegraded), // none over
 		[]oracle.Event{take(2, 0, 2, oracle.Admitted), take(2, 10, 2, oracle.Admitted), take(2, 20, 2, oracle.Admitted), take(2, 30, 2, oracle.Admitted)},
-		takes(3, 0, 3, oracle.Admitted), []oracle.Event{take(3, 1000, 2, oracle.Rejected), take(3, 2000, 1, oracle.Failed)},
+		takes(3, 0, 3, oracle.Admitted), []oracle.Event{take(3, 1000, 2, oracle.Rejected), take(3, 1010, 2, oracle.Rejected), take(3, 2000, 1, oracle.Failed)},
 	)
 	f.Initial = func(s uint32) int64 { return map[uint32]int64{2: 4}[s] } // 4 + 8 units: 2 over
 	f.Counts.Degraded, f.Counts.FirstError, f.Partial = 5, errors.New("gone"), true
@@ -33,16 +33,16 @@ func TestPlantedFigures(t *testing.T) {
 	if r.Leak != leak {
 		t.Errorf("leak\n%+v, want\n%+v", r.Leak, leak)
 	}
-	if want := (results.FalseRejects{Count: 1, Possible: 1, Units: 2, PctOfValid: 100 * 1. / 27}); r.FalseRejects != want {
+	if want := (results.FalseRejects{Count: 2, Possible: 2, Units: 4, PctOfValid: 100 * 2. / 28}); r.FalseRejects != want {
 		t.Errorf("false rejects %+v, want %+v", r.FalseRejects, want)
 	}
-	if r.Issued != 44 || r.Admitted != 30 || r.Rejected != 13 || r.Errors != 1 || r.Degraded != 5 || r.FirstError != "gone" || !r.Partial {
+	if r.Issued != 45 || r.Admitted != 30 || r.Rejected != 14 || r.Errors != 1 || r.Degraded != 5 || r.FirstError != "gone" || !r.Partial {
 		t.Errorf("counts: %+v", r)
 	}
 	if v.LeakUnits != 5 || r.Drift != nil || r.Rolling != nil || r.Settlement != nil {
 		t.Errorf("leak of %d in the verdict, drift %+v, rolling %+v, settlement %+v", v.LeakUnits, r.Drift, r.Rolling, r.Settlement)
 	}
-	if want := map[uint32]int{0: 20, 1: 15, 2: 4, 3: 5}; !reflect.DeepEqual(seen, want) {
+	if want := map[uint32]int{0: 20, 1: 15, 2: 4, 3: 6}; !reflect.DeepEqual(seen, want) {
 		t.Errorf("visitors saw %v, want %v", seen, want)
 	}
 }

@@ -1,10 +1,13 @@
 package harness
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"reflect"
+	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/quotabench/quotabench/quota"
@@ -17,10 +20,13 @@ type fake struct {
 	used  map[quota.Subject][]quota.Reading
 	err   error
 	asked []quota.Request
+	// apart is set where Used is called from a goroutine of its own.
+	apart atomic.Bool
 	room  int64 // units that are admitted; -1 without end
 }
 
 func (f *fake) Used(_ context.Context, s quota.Subject, _ *quota.Policy) ([]quota.Reading, error) {
+	f.apart.Store(!bytes.Contains(debug.Stack(), []byte("testing.tRunner(")))
 	return f.used[s], f.err
 }
 
@@ -61,8 +67,10 @@ func TestSample(t *testing.T) {
 		all[i] = uint32(3 * i)
 	}
 	p := Plan{Seed: 9}
-	if got := p.Sample(all[:MaxReadings], 1); !slices.Equal(got, all[:MaxReadings]) {
-		t.Errorf("%d of as many as are allowed", len(got))
+	few := slices.Clone(all[:MaxReadings])
+	slices.Reverse(few)
+	if got := p.Sample(few, 1); !slices.Equal(got, few) {
+		t.Errorf("%d of as many as are allowed, in the order of %v", len(got), got[:2])
 	}
 	one, again, two := p.Sample(all, 1), p.Sample(all, 1), p.Sample(all, 2)
 	if len(one) != MaxReadings || !slices.IsSorted(one) || len(slices.Compact(slices.Clone(one))) != MaxReadings {
@@ -96,6 +104,9 @@ func TestRead(t *testing.T) {
 		out, err := session(quota.CountsAdmitted, a, blind{}, b, c).Read(t.Context(), ReadConfig{Now: func() int64 { at++; return at }, Parallel: parallel, Region: region}, subjects)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if a.apart.Load() {
+			t.Error("a single-threaded runner was asked from another goroutine")
 		}
 		return out
 	}
@@ -132,6 +143,9 @@ func TestReadInParallel(t *testing.T) {
 	got, err := session(quota.CountsAdmitted, f).Read(t.Context(), cfg, subjects)
 	if err != nil || len(got) != 40 {
 		t.Fatal(len(got), err)
+	}
+	if !f.apart.Load() {
+		t.Error("questions are asked one after the other")
 	}
 	for i, r := range got {
 		if r.Subject != uint32(i) || r.Units != int64(1+i%2) {
