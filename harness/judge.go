@@ -15,8 +15,9 @@ import (
 // History is a finished run's history. [oracle.History] and an opened file of one
 // are two.
 type History interface {
-	// Judge works out the verdict.
-	Judge(cfg oracle.Config) (oracle.Verdict, error)
+	// Judge works out the verdict, and shows visitors each subject's events in the
+	// same pass.
+	Judge(cfg oracle.Config, visit ...oracle.Visitor) (oracle.Verdict, error)
 	// Subjects passes each subject's events, ordered by call, in the order of their
 	// numbers. The slice is valid until the next one.
 	Subjects() iter.Seq2[[]oracle.Event, error]
@@ -101,23 +102,23 @@ func Judge(run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, err
 	if c.FirstError != nil {
 		run.FirstError = c.FirstError.Error()
 	}
-	v, err := f.History.Judge(cfg)
-	if err != nil {
-		return v, fmt.Errorf("judge the history: %w", err)
-	}
-	j := judgement{Facts: f, run: run, cfg: cfg, verdict: &v}
-	correctness(run, &v, cfg.Limit)
-	initial := map[uint32]int64{}
-	if f.Plan.Archive != "" {
+	j := judgement{Facts: f, run: run, cfg: cfg}
+	drift := newDrift(f, cfg)
+	initial := map[uint32]int64{} // of subjects with events, for the archive
+	if f.Plan.Archive != "" && f.Initial != nil {
 		visitors = append(slices.Clip(visitors), func(events []oracle.Event) {
-			if s := events[0].Subject; f.Initial != nil && f.Initial(s) != 0 {
+			if s := events[0].Subject; f.Initial(s) != 0 {
 				initial[s] = f.Initial(s)
 			}
 		})
 	}
-	if err := j.pass(visitors); err != nil {
-		return v, err
+	v, err := f.History.Judge(cfg, func(events []oracle.Event) error { return j.see(events, drift, visitors) })
+	if err != nil {
+		return v, fmt.Errorf("judge the history: %w", err)
 	}
+	j.verdict = &v
+	correctness(run, &v, cfg.Limit)
+	run.Drift = drift.result()
 	rolling, err := j.rolling()
 	if err != nil {
 		return v, err
@@ -173,27 +174,20 @@ func median(v []int64) float64 {
 	return float64(s[(len(s)-1)/2]+s[len(s)/2]) / 2
 }
 
-// pass goes through the history once, for all that need its events.
-func (j *judgement) pass(visitors []Visitor) error {
-	drift := newDrift(j.Facts, j.cfg)
-	for events, err := range j.History.Subjects() {
-		if err != nil {
-			return fmt.Errorf("read the history: %w", err)
-		}
-		for i := range events {
-			e := &events[i]
-			if e.Kind == oracle.Take && e.Outcome == oracle.Failed && j.explained(e) {
-				j.planned++
-			}
-		}
-		if err := drift.subject(events); err != nil {
-			return err
-		}
-		for _, visit := range visitors {
-			visit(events)
+// see passes one subject's events to all that need them.
+func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []Visitor) error {
+	for i := range events {
+		e := &events[i]
+		if e.Kind == oracle.Take && e.Outcome == oracle.Failed && j.explained(e) {
+			j.planned++
 		}
 	}
-	j.run.Drift = drift.result()
+	if err := drift.subject(events); err != nil {
+		return err
+	}
+	for _, visit := range visitors {
+		visit(events)
+	}
 	return nil
 }
 

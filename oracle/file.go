@@ -175,8 +175,9 @@ func (f *File) Close() error { return f.file.Close() }
 // a time in memory.
 func (f *File) Judge() (Verdict, error) { return f.JudgeBy(f.Header.Config()) }
 
-// JudgeBy judges the history against another configuration.
-func (f *File) JudgeBy(cfg Config) (Verdict, error) {
+// JudgeBy judges the history against another configuration. Visitors see each
+// subject's events in the same pass.
+func (f *File) JudgeBy(cfg Config, visit ...Visitor) (Verdict, error) {
 	if err := validWindow(&cfg.Window); err != nil {
 		return Verdict{}, err
 	}
@@ -185,7 +186,7 @@ func (f *File) JudgeBy(cfg Config) (Verdict, error) {
 			return Verdict{}, fmt.Errorf("%s: an operation lies in %d windows, at most %d are judged", f.name, n, maxSpan)
 		}
 	}
-	return f.index.judge(cfg, SubjectLimit)
+	return f.index.judge(cfg, SubjectLimit, visit)
 }
 
 // maxSpan is the number of windows that one operation may lie in.

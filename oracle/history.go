@@ -296,13 +296,18 @@ func (h *History) Subjects() iter.Seq2[[]Event, error] {
 	}
 }
 
-// Judge is [Judge] on the history, with one subject at a time in memory.
-func (h *History) Judge(cfg Config) (Verdict, error) {
+// Visitor is shown one subject's events, ordered by call, and must not keep or
+// change them. An error ends the pass.
+type Visitor func(events []Event) error
+
+// Judge is [Judge] on the history, a group of subjects at a time. Visitors see
+// each subject's events in the same pass.
+func (h *History) Judge(cfg Config, visit ...Visitor) (Verdict, error) {
 	x, err := newIndex(h.each)
 	if err != nil {
 		return Verdict{}, err
 	}
-	return x.judge(cfg, h.subjectLimit())
+	return x.judge(cfg, h.subjectLimit(), visit)
 }
 
 // subjectLimit is none where everything is in memory anyway.

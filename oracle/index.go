@@ -13,7 +13,7 @@ const (
 	// denseSubjects are counted by number, all others by name of their number.
 	denseSubjects = 1 << 22
 	// groupEvents are brought into memory at a time: 192 MiB.
-	groupEvents = 6 << 20
+	groupEvents = 4 << 20
 	// judgeBytes are needed to judge one event beside those, by measuring.
 	judgeBytes = 220
 )
@@ -139,7 +139,7 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 			return
 		}
 		for p := first; p < last; p++ {
-			if events := g.take(x.subject(p), p-first); len(events) > 0 && !yield(events, nil) {
+			if events := g.take(p - first); len(events) > 0 && !yield(events, nil) {
 				return
 			}
 		}
@@ -147,17 +147,23 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 	}
 }
 
-func (x *index) judge(cfg Config, limit int64) (Verdict, error) {
+func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error) {
 	j := newJudge(cfg, x.until)
 	if n := x.used(); n > 0 {
 		j.out.Windows = make([]WindowVerdict, 0, n)
 	}
 	var failed error
 	x.subjects(limit, func(events []Event, err error) bool {
-		if failed = err; err == nil {
-			j.subject(events)
+		if failed = err; failed != nil {
+			return false
 		}
-		return err == nil
+		j.subject(events)
+		for _, see := range visit {
+			if failed = see(events); failed != nil {
+				return false
+			}
+		}
+		return true
 	})
 	if failed != nil {
 		return Verdict{}, failed
@@ -165,26 +171,22 @@ func (x *index) judge(cfg Config, limit int64) (Verdict, error) {
 	return j.finish(), nil
 }
 
-// group is what a pass has brought into memory: the records of neighbouring
-// subjects, those of one beside each other. A record's subject is known by its
-// place, so that the field numbers the takes of give-backs.
+// group is what a pass has brought into memory: the events of neighbouring
+// subjects, those of one beside each other.
 type group struct {
-	records []record
-	next    []int // by subject, one behind its last record
-	taken   []interval
-	events  []Event
+	events []Event
+	next   []int // by subject, one behind its last event
 }
 
 func (g *group) gather(x *index, first, last int, n int64) error {
-	if int64(cap(g.records)) < n {
+	if int64(cap(g.events)) < n {
 		// Groups differ in length by less than a subject: one allocation, of exactly
 		// that size, is enough for all but subjects longer than a group.
-		g.records = nil
-		g.records = make([]record, max(n, min(x.groups, x.total)))
+		g.events = nil
+		g.events = make([]Event, max(n, min(x.groups, x.total)))
 	}
-	g.records = g.records[:n]
+	g.events = g.events[:n]
 	g.next = append(g.next[:0], 0)
-	g.taken = g.taken[:0]
 	sum := 0
 	for p := first; p < last; p++ {
 		g.next = append(g.next, sum)
@@ -197,34 +199,20 @@ func (g *group) gather(x *index, first, last int, n int64) error {
 			return nil
 		}
 		at := g.next[p+1]
-		if at >= len(g.records) {
+		if at >= len(g.events) {
 			return errChanged
 		}
-		r := pack(e)
-		if e.Kind != Take {
-			r.subject = uint32(len(g.taken))
-			g.taken = append(g.taken, interval{e.TakeCall, e.TakeReply})
-		}
-		g.records[at] = r
+		g.events[at] = *e
 		g.next[p+1]++
 		return nil
 	})
 }
 
 // take returns the events of the subject at a place of the group.
-func (g *group) take(subject uint32, place int) []Event {
-	g.events = g.events[:0]
-	for i := range g.records[g.next[place]:g.next[place+1]] {
-		r := &g.records[g.next[place]+i]
-		e := r.event()
-		if e.Kind != Take {
-			e.TakeCall, e.TakeReply = g.taken[r.subject].call, g.taken[r.subject].reply
-		}
-		e.Subject = subject
-		g.events = append(g.events, e)
+func (g *group) take(place int) []Event {
+	events := g.events[g.next[place]:g.next[place+1]]
+	if !slices.IsSortedFunc(events, compare) {
+		slices.SortFunc(events, compare)
 	}
-	if !slices.IsSortedFunc(g.events, compare) {
-		slices.SortFunc(g.events, compare)
-	}
-	return g.events
+	return events
 }

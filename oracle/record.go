@@ -1,7 +1,6 @@
 package oracle
 
-// record is a take as a history keeps it, in 32 bytes. Of a give-back, subject is
-// used for other purposes where it is known otherwise; see grouped.
+// record is a take as a history keeps it, in 32 bytes.
 type record struct {
 	call, reply, units int64
 	subject            uint32
