@@ -79,7 +79,11 @@ func (j *judgement) auditErrors() {
 // auditWorkload asks whether the requests were what the workload promises.
 func (j *judgement) auditWorkload() {
 	if w := j.Plan.Workload; !j.run.Partial {
-		if w.Crosses && j.verdict.Crossings == 0 {
+		switch r := j.run; {
+		case !w.Crosses || j.verdict.Crossings > 0:
+		case r.Issued > 0 && j.Counts.Prescribed == r.Issued:
+			j.note("nothing-admitted", "every request ended in an error that the strategy's source asks for: nothing was admitted, so that the leak of 0 says nothing")
+		default:
 			j.strike("limit-never-crossed", "no subject was asked for more than its limit of %d %s, so nothing could leak; give a smaller --limit or a longer --duration",
 				j.Policy.Limit, j.Policy.Unit)
 		}

@@ -97,11 +97,11 @@ type broken struct {
 	judgements      int // that succeed
 }
 
-func (b *broken) Judge(cfg oracle.Config) (oracle.Verdict, error) {
+func (b *broken) Judge(cfg oracle.Config, visit ...oracle.Visitor) (oracle.Verdict, error) {
 	if b.judgements--; b.judgements < 0 && b.judge != nil {
 		return oracle.Verdict{}, b.judge
 	}
-	return b.History.Judge(cfg)
+	return b.History.Judge(cfg, visit...)
 }
 
 func (b *broken) Subjects() iter.Seq2[[]oracle.Event, error] {

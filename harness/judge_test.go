@@ -207,7 +207,6 @@ func TestBrokenHistories(t *testing.T) {
 	}{
 		{"judge", broken{judge: gone}, nil, "judge the history: gone"},
 		{"rolling", broken{judge: gone, judgements: 1}, nil, "judge the history with rolling windows: gone"},
-		{"subjects", broken{subjects: gone}, nil, "read the history: gone"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := planted(t, second, takes(0, 0, 1, oracle.Admitted))

@@ -84,9 +84,13 @@ func (p *Plan) Align(info workloads.Info, begin time.Time, expected time.Duratio
 	return policy
 }
 
-// maxTrials bounds the subjects of a workload that has a fresh one for each
-// trial.
-const maxTrials = 2_000_000
+// maxTrials and unpacedTrials bound the subjects of a workload that has a fresh
+// one for each trial, unpacedTrials where the rate is not known in advance: every
+// subject costs memory and is set up before the run.
+const (
+	maxTrials     = 2_000_000
+	unpacedTrials = 200_000
+)
 
 // Size is how many requests a run may issue, and of how many subjects. perSecond
 // is the rate that is expected, or 0 where it is not known.
@@ -101,6 +105,9 @@ func (p *Plan) Size(stream workloads.Stream, perSecond float64) (requests int64,
 	per := workloads.OpsPerCrossing(stream)
 	if per == 0 {
 		return requests, workloads.Subjects(stream)
+	}
+	if perSecond == 0 {
+		requests = min(requests, unpacedTrials*per)
 	}
 	requests = min(requests, maxTrials*per)
 	if p.Duration > 0 && perSecond > 0 {

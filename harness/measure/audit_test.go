@@ -47,6 +47,18 @@ func TestAuditPrescribedErrorsAreNoted(t *testing.T) {
 	}
 }
 
+// A strategy whose source makes every request fail is measured: its errors are what
+// it does, and no mistake of the run.
+func TestAuditOfNothingButPrescribedErrors(t *testing.T) {
+	r := measureOne(t, &planted{errorNo: func(int64) error { return strategies.ErrPrescribed }}, "hot-key", nil)
+	if !r.Audit.Valid || !hasReason(r, "nothing-admitted") || hasReason(r, "limit-never-crossed") {
+		t.Errorf("audit %+v", r.Audit)
+	}
+	if r.Leak.Trials != 0 || r.Errors != r.Issued {
+		t.Errorf("%d trials, %d errors of %d requests", r.Leak.Trials, r.Errors, r.Issued)
+	}
+}
+
 func TestAuditLimitNeverCrossed(t *testing.T) {
 	r := measureOne(t, &planted{}, "hot-key", func(c *Config) { c.Requests = 15 })
 	if r.Audit.Valid || !hasReason(r, "limit-never-crossed") {
