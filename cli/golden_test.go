@@ -52,7 +52,7 @@ func TestHelp(t *testing.T) {
 	p := newPlace(t, nil)
 	var text strings.Builder
 	for _, args := range [][]string{
-		{}, {"--help"}, {"run", "--help"}, {"list", "--help"}, {"doctor", "--help"}, {"completion", "--help"}, {"completion"},
+		{}, {"--help"}, {"run", "--help"}, {"list", "--help"}, {"doctor", "--help"}, {"judge", "--help"}, {"completion", "--help"}, {"completion"},
 		{"completion", "fish", "--help"}, {"help"}, {"help", "doctor"}, {"help", "help"},
 	} {
 		o := call(t.Context(), args...)
@@ -78,6 +78,11 @@ var usageFiles = map[string]string{
 
 // usageErrors are command lines that are wrong.
 var usageErrors = [][]string{
+	{"judge"},
+	{"judge", "missing.history"},
+	{"judge", "prose.txt"},
+	{"run", "--life=-1s"},
+	{"run", "--history", "file/h"},
 	{"--nonsense"},
 	{"rnu"},
 	{"redis://:secret@host"},

@@ -1,14 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"github.com/quotabench/quotabench/harness"
 	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -33,6 +34,7 @@ func (s *settings) plan() (measure.Config, error) {
 		Plan: harness.Plan{
 			Stream: s.stream(), Seed: s.seed, Workers: s.workers, Instances: s.instances,
 			Rate: s.rate, Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration,
+			Life: s.life, Archive: s.history,
 		},
 		Rounds: s.rounds, Pool: s.pool, ClientRetries: s.retries,
 	}
@@ -52,7 +54,7 @@ func (s *settings) plan() (measure.Config, error) {
 	if err := s.rehearse(&c.Plan); err != nil {
 		return c, err
 	}
-	s.limit, s.duration, s.workers = c.Policy.Limit, c.Duration, c.Workers
+	s.limit, s.duration, s.workers, s.life = c.Policy.Limit, c.Duration, c.Workers, c.Life
 	return c, nil
 }
 
@@ -130,7 +132,8 @@ func (s *settings) checkStores() error {
 			}
 		}
 		if !slices.Contains(others, "container") && !slices.Contains(others, "auto") {
-			return s.wrong(d.Name+"-image", fmt.Errorf("an image is for --%s container, and %s is asked for", d.Name, strings.Join(others, ", ")))
+			asked := cmp.Or(strings.Join(others, ", "), "no "+d.Title)
+			return s.wrong(d.Name+"-image", fmt.Errorf("an image is for --%s container, and %s is asked for", d.Name, asked))
 		}
 	}
 	return nil

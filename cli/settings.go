@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 )
 
@@ -24,7 +25,8 @@ type settings struct {
 	outages                    []string
 	from, images               map[string]*string // by driver
 	named                      []string           // of --store
-	out                        string
+	out, history               string
+	life                       time.Duration
 	// options of workloads that were given, by name; "" where not.
 	options map[string]*string
 
@@ -106,6 +108,8 @@ func (s *settings) load() []setting {
 	}, append(s.optionSettings(), []setting{
 		{name: "speed", value: decimal(&s.speed, maxSpeed),
 			doc: "replay at k times the recorded speed, windows shrunk alike; 0 for full speed"},
+		{name: "life", value: span(&s.life), computed: true,
+			doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
 		{name: "seed", value: seed(&s.seed), doc: "seed of everything random"},
 	}...)...)
 }
@@ -121,6 +125,8 @@ func (s *settings) surroundings() []setting {
 			doc: "take a store away in mid-run, e.g. `redis:0.3-0.6` (shares of the duration); may be repeated"},
 	}
 	return append(append(table, s.storeSettings()...),
+		setting{name: "history", value: &text{p: &s.history}, computed: true,
+			doc: "`directory` to keep the history of each run in, for quotabench judge"},
 		setting{name: "out", value: &text{p: &s.out}, computed: true,
 			doc: "`directory` for results.json and plots (default quotabench-results/<time>)"})
 }

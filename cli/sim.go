@@ -3,16 +3,17 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"github.com/quotabench/quotabench/harness"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // simSettings are those of run that apply, and what only virtual time has.
@@ -27,6 +28,9 @@ type simSettings struct {
 	tracked       int
 }
 
+// simulatedStore is the kind of store that a real server can stand for.
+const simulatedStore = string(strategies.NeedRedis)
+
 // notSimulated are settings of run, beside the stores, that mean nothing in virtual
 // time.
 var notSimulated = []string{"rounds", "quick", "pool", "client-retries"}
@@ -34,7 +38,12 @@ var notSimulated = []string{"rounds", "quick", "pool", "client-retries"}
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
 	s.workers = 0
-	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return x.store || slices.Contains(notSimulated, x.name) })
+	for _, from := range s.from {
+		*from = "" // a store in this process
+	}
+	s.table = slices.DeleteFunc(s.table, func(x setting) bool {
+		return x.store && x.name != simulatedStore && x.name != simulatedStore+"-image" || slices.Contains(notSimulated, x.name)
+	})
 	s.fresh = func() *settings { return newSimSettings().settings }
 	var presets []string
 	for _, p := range sim.Presets() {
@@ -61,10 +70,11 @@ func newSimSettings() *simSettings {
 		"speed":     "replay at k times the recorded speed, windows shrunk alike (default 1)",
 		"outage":    "take a store away in mid-run, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); may be repeated",
 		"instances": "application instances in each region, that share its stores",
+		"redis":     "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
 	} {
 		s.lookup(name).doc = doc
 	}
-	s.lookup("workers").computed = true
+	s.lookup("workers").computed, s.lookup(simulatedStore).computed = true, true
 	return s
 }
 
@@ -111,7 +121,7 @@ func simCommand() *cobra.Command {
 func (s *simSettings) inForce(c *sim.Config) {
 	s.workload, s.limit, s.arrivals = c.Workload.Name, c.Policy.Limit, cmp.Or(c.Arrivals, s.arrivals)
 	s.workers, s.rate, s.requests, s.duration = c.Workers, c.Rate, c.Requests, c.Duration
-	s.instances, s.speed = c.Instances, c.Stream.Speed
+	s.instances, s.speed, s.life = c.Instances, c.Stream.Speed, c.Life
 	for name, v := range c.Stream.Options {
 		*s.options[name] = v
 	}
@@ -129,7 +139,7 @@ func (s *simSettings) inForce(c *sim.Config) {
 // configure turns the settings into a simulation.
 func (s *simSettings) configure() (sim.Config, error) {
 	s.expand()
-	c := sim.Config{Plan: harness.Plan{Seed: s.seed}, Every: s.every, Tracked: s.tracked}
+	c := sim.Config{Plan: harness.Plan{Seed: s.seed, Life: s.life, Archive: s.history}, Every: s.every, Tracked: s.tracked}
 	if s.preset != "" {
 		p, err := sim.LookupPreset(s.preset)
 		if err != nil {
@@ -197,6 +207,9 @@ func (s *simSettings) configure() (sim.Config, error) {
 			c.Rushes = append(c.Rushes, r)
 		}
 	}
+	if err := s.checkStores(); err != nil {
+		return c, err
+	}
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)
 	}
@@ -219,7 +232,7 @@ func split(items []string) (out []string) {
 	return out
 }
 
-func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) error {
+func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	dir, err := s.outDir()
 	if err != nil {
@@ -232,9 +245,20 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) error {
 	if len(selected) == 0 {
 		return usagef("no strategy can serve policy %s in virtual time: %s", cfg.Policy.Name, firstReason(skipped))
 	}
+	st, err := s.openStores(ctx)
+	if err != nil {
+		return interruptedOr(ctx, err)
+	}
+	defer func() {
+		if cerr := st.set.Close(); cerr != nil && err == nil {
+			err = fail(ExitFailed, cerr)
+		}
+	}()
+	cfg.Stores = st.set
 	if err := s.makeOut(dir); err != nil {
 		return err
 	}
+	st.announce(stderr)
 	began := clock.Nano()
 	cfg.Done = func(strategy string, elapsed time.Duration, requests int64) {
 		took := time.Duration(clock.Nano() - began)
@@ -245,7 +269,12 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) error {
 	if report == nil {
 		return fail(ExitFailed, err)
 	}
-	file := simFile(cfg, report, skipped)
+	for _, run := range report.Runs {
+		if run.Trace != "" {
+			fmt.Fprintf(stderr, "%s: trace %s\n", run.Params.Label, run.Trace)
+		}
+	}
+	file := simFile(cfg, report, skipped, st.infos())
 	b := render.Bundle{File: &file, Series: report.Series, Provenance: provenance(ctx)}
 	if err := writeBundle(stdout, stderr, dir, &b); err != nil {
 		return err

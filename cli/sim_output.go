@@ -11,11 +11,12 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
 )
 
 // simFile is the record of a simulation. What differs from machine to machine is
 // not in it.
-func simFile(cfg sim.Config, report *sim.Report, skipped map[string]string) results.File {
+func simFile(cfg sim.Config, report *sim.Report, skipped map[string]string, real map[string]stores.Info) results.File {
 	f := results.File{
 		Schema: results.SchemaVersion, Kind: results.Simulated, Seed: cfg.Seed,
 		Stores: map[string]results.Store{
@@ -24,6 +25,9 @@ func simFile(cfg sim.Config, report *sim.Report, skipped map[string]string) resu
 		},
 		Workload: workloadRecord(cfg.Workload.Name, report.Info, cfg.Notes()),
 		Skipped:  []results.Skipped{}, Runs: report.Runs, Interrupted: report.Interrupted,
+	}
+	for name, i := range real {
+		f.Stores[name] = storeRecord(i)
 	}
 	for _, name := range slices.Sorted(maps.Keys(skipped)) {
 		f.Skipped = append(f.Skipped, results.Skipped{Strategy: name, Reason: skipped[name]})

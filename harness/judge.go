@@ -106,7 +106,15 @@ func Judge(run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, err
 		return v, fmt.Errorf("judge the history: %w", err)
 	}
 	j := judgement{Facts: f, run: run, cfg: cfg, verdict: &v}
-	j.correctness()
+	correctness(run, &v, cfg.Limit)
+	initial := map[uint32]int64{}
+	if f.Plan.Archive != "" {
+		visitors = append(slices.Clip(visitors), func(events []oracle.Event) {
+			if s := events[0].Subject; f.Initial != nil && f.Initial(s) != 0 {
+				initial[s] = f.Initial(s)
+			}
+		})
+	}
 	if err := j.pass(visitors); err != nil {
 		return v, err
 	}
@@ -120,6 +128,7 @@ func Judge(run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, err
 	}
 	j.guarantee(own, rolling)
 	j.audit()
+	j.keep(initial)
 	return v, nil
 }
 
@@ -133,14 +142,14 @@ type judgement struct {
 }
 
 // correctness sets the run's leak and false rejects.
-func (j *judgement) correctness() {
-	v, l, f := j.verdict, &j.run.Leak, &j.run.FalseRejects
+func correctness(run *results.Run, v *oracle.Verdict, limit int64) {
+	l, f := &run.Leak, &run.FalseRejects
 	l.Units, l.Possible = v.LeakUnits, v.LeakPossible
 	l.WorstUnits, l.Subjects, l.LeakedTrials = v.LeakWorst, v.LeakSubjects, v.LeakWindows
 	l.Excursions, l.UnitSeconds = v.Standing.Excursions, v.Standing.UnitSeconds
 	l.Trials, l.OverQuotaUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
 	if v.Crossings > 0 {
-		l.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(j.cfg.Limit) * float64(v.Crossings))
+		l.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(limit) * float64(v.Crossings))
 		l.MedianUnits = median(v.CrossingLeaks)
 	}
 	if v.OverOffered > 0 {
@@ -151,7 +160,7 @@ func (j *judgement) correctness() {
 		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
 	}
 	f.Explained = v.Explained()
-	if s := j.run.Settlement; s != nil {
+	if s := run.Settlement; s != nil {
 		s.OverrunUnits = v.Overrun
 	}
 }

@@ -58,6 +58,9 @@ type Plan struct {
 	// HistoryDir is where a long history is kept while the run lasts; "" is the
 	// system's folder for temporary files.
 	HistoryDir string
+	// Archive is an existing directory that keeps each run's history, as a file that
+	// [JudgeFile] judges again; "" keeps none.
+	Archive string
 }
 
 // DefaultHistoryLimit is the most events of one run where nothing else is said:

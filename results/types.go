@@ -230,6 +230,9 @@ type Run struct {
 	Audit Audit `json:"audit"`
 	// Meter holds the strategy's own counters.
 	Meter map[string]int64 `json:"meter,omitempty"`
+	// Trace is a hash of all that happened in a simulation, in hexadecimal: equal
+	// on every machine and every store that carries the commands out.
+	Trace string `json:"trace,omitempty"`
 }
 
 // Latency is what callers wait for: the response time in open loop, the service

@@ -164,6 +164,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	}
 	w.watching = false
 	p.trace = hash.h
+	p.run.Trace = fmt.Sprintf("%016x", p.trace)
 	if d.series.err != nil {
 		return d.series.err
 	}
