@@ -134,7 +134,7 @@ func RemoveLeftovers(ctx context.Context, parent string) {
 	}
 	for _, path := range found {
 		fi, err := os.Lstat(path)
-		// The folder may be everybody's. A directory of another user is none of
+		// The folder may be open to all users. A directory of another user is none of
 		// our business, and what it says about processes not to be believed.
 		if err != nil || !fi.IsDir() || !ownedByUs(fi) {
 			continue

@@ -10,7 +10,7 @@ import (
 
 // NewPassword is the password of one server that is started here. Loopback
 // ports are open to every user of the machine, who could otherwise read and
-// change what a run measures. It is passed in files, since everybody can read
+// change what a run measures. It is passed in files, since all users can read
 // the command lines of processes.
 func NewPassword() string { return rand.Text() }
 

@@ -31,7 +31,7 @@ func Error(t testing.TB, err error, want ...string) {
 	}
 }
 
-// Hidden looks for a password where everybody can.
+// Hidden looks for a password where all users can.
 func Hidden(t testing.TB, password string, i stores.Info, args []string) {
 	t.Helper()
 	if len(password) < 20 {
