@@ -30,6 +30,30 @@ func units(requests []quota.Request) (out []int64) {
 	return out
 }
 
+// TestFillServed asks for no cost that the strategy does not serve.
+func TestFillServed(t *testing.T) {
+	in := &fake{room: -1}
+	s := session(quota.CountsAdmitted, in)
+	s.Selection.Serves = func(p *quota.Policy) error {
+		if len(p.Costs) > 0 && slices.Max(p.Costs) > 2 {
+			return errors.New("serves costs of at most 2")
+		}
+		return nil
+	}
+	grants := []strategies.Grant{{Subject: "x", Used: 7}}
+	p := &quota.Policy{Costs: []int64{1, 5, 2}}
+	if err := s.Provision(t.Context(), p, grants, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := units(in.asked); !slices.Equal(got, []int64{2, 2, 2, 1}) || grants[0].Used != 7 {
+		t.Errorf("asked for %v, %d are used", got, grants[0].Used)
+	}
+	grants[0].Used = 3 << 20
+	if err := s.Provision(t.Context(), p, grants, 0); err == nil || !strings.Contains(err.Error(), "more than a million requests") {
+		t.Errorf("filled by requests that are not served: %v", err)
+	}
+}
+
 // TestFill asks for what a subject has used in requests of the largest cost.
 func TestFill(t *testing.T) {
 	for _, c := range []struct {

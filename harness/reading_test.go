@@ -43,7 +43,7 @@ func (f *fake) Take(_ context.Context, r quota.Request) (quota.Decision, error) 
 type blind struct{ strategies.Strategy }
 
 func session(counts quota.Counting, instances ...strategies.Strategy) *Session {
-	return &Session{Plan: &Plan{}, Selection: strategies.Selection{Meta: &strategies.Meta{Counts: counts}}, Instances: instances}
+	return &Session{Plan: &Plan{}, Selection: strategies.Selection{Meta: &strategies.Meta{Counts: counts, Kinds: quota.Kinds()}}, Instances: instances}
 }
 
 func TestCounts(t *testing.T) {

@@ -2,9 +2,11 @@ package measure
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 // Thresholds of the audit.
@@ -41,6 +43,12 @@ func (p *pass) auditRecording() {
 	if d.full.Load() {
 		p.strike("ended-early", results.StrikesNote,
 			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a larger history", r.Issued)
+	}
+	c := p.m.cfg
+	if per := workloads.OpsPerCrossing(d.stream); per > 0 && c.Requests == 0 && d.stream.Len() == 0 && r.Issued >= d.requests && r.ElapsedNS < int64(c.Duration)*9/10 {
+		p.strike("ended-early", results.StrikesNote,
+			"the run ended after %v, when the last of the %d trials prepared for it was over: it became much faster than in its warm-up",
+			time.Duration(r.ElapsedNS).Round(time.Millisecond), d.requests/per)
 	}
 	if want := r.Issued + d.lateness.unfinished; r.Latency().Samples != want {
 		p.strike("sample-mismatch", results.StrikesCorrectness, "%d latencies for %d requests", r.Latency().Samples, want)

@@ -86,11 +86,15 @@ func (m *measurement) expected(rate float64, requests int64) time.Duration {
 	return time.Duration(float64(requests) / rate * float64(time.Second))
 }
 
+// warmUpFactor is how much faster than in its warm-up a strategy may become, when
+// the machine grows quieter, before its trials run out.
+const warmUpFactor = 3
+
 // newDrive prepares the measured pass. How many trials it needs subjects for
 // follows from the rate seen while warming up.
 func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.Policy, rate float64) (*drive, error) {
 	c := m.cfg
-	requests, subjects := c.Size(stream, rate)
+	requests, subjects := c.Size(stream, warmUpFactor*rate)
 	per := workloads.OpsPerCrossing(stream)
 	history := c.NewHistory(c.Workers)
 	d := &drive{
