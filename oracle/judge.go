@@ -86,7 +86,7 @@ func (j *judge) subject(events []Event) {
 	first := len(j.out.Windows)
 	j.id = events[0].Subject
 	j.initial = j.cfg.initial(j.id)
-	j.takes, j.gives = j.takes[:0], j.gives[:0]
+	j.takes, j.gives = slices.Grow(j.takes[:0], len(events)), j.gives[:0]
 	j.rejected, j.wrongly, j.overran, j.names = 0, 0, 0, naming{}
 	for i := range events {
 		e := &events[i]

@@ -12,8 +12,10 @@ import (
 func (r roller) possible(stays []stay) (out int64) {
 	load := int64(0)
 	byEnd := make([]*packed, 0, len(stays))
-	for _, s := range stays {
-		byEnd = append(byEnd, &packed{stay: s})
+	all := make([]packed, len(stays))
+	for i, s := range stays {
+		all[i].stay = s
+		byEnd = append(byEnd, &all[i])
 	}
 	byCall := slices.Clone(byEnd)
 	slices.SortStableFunc(byCall, func(a, b *packed) int { return cmp.Compare(a.call, b.call) })

@@ -20,16 +20,23 @@ func (j *judge) rolling() {
 	j.used.reset(0)
 	j.used.stay(0, 0, j.initial, length)
 	j.asked.reset(0)
-	j.asked.mustStay(0, 0, j.initial, length)
 	j.answered.reset(0)
-	j.answered.mustStay(0, 0, j.initial, length)
+	// What was asked for and what was answered differ by failed requests alone.
+	answered := &j.asked
+	if w.GaveBack || slices.ContainsFunc(j.takes, func(e *Event) bool { return e.Outcome == Failed }) {
+		answered = &j.answered
+		answered.expect(2*len(j.takes) + 2)
+		answered.mustStay(0, 0, j.initial, length)
+	}
+	j.asked.expect(2*len(j.takes) + 2)
+	j.asked.mustStay(0, 0, j.initial, length)
 	present := make([]stay, 0, len(j.takes)) // admitted, and used beyond reservations
 	var total int64
 	for _, e := range j.takes {
 		total += e.Units
 		j.asked.mustStay(e.Call, e.Reply, e.Units, length)
-		if e.Outcome != Failed {
-			j.answered.mustStay(e.Call, e.Reply, e.Units, length)
+		if e.Outcome != Failed && answered != &j.asked {
+			answered.mustStay(e.Call, e.Reply, e.Units, length)
 		}
 		if e.admitted() {
 			present = append(present, stay{e.Call, e.Reply, e.Units})
@@ -59,17 +66,20 @@ func (j *judge) rolling() {
 		j.out.LeakPossible += max(w.Leak, min(r.possible(present), w.Admitted))
 	}
 	j.out.MaxOffered = max(j.out.MaxOffered, total)
+	var over []stretch
 	if w.GaveBack {
 		j.out.OverOffered += j.overOffered(w.Leak)
 	} else {
 		j.asked.build()
-		over, _ := r.leak(&j.asked)
+		over, _ = r.leak(&j.asked)
 		for _, s := range over {
 			j.out.OverOffered += s.excess
 		}
 	}
-	j.answered.build()
-	over, _ := r.leak(&j.answered)
+	if answered != &j.asked {
+		answered.build()
+		over, _ = r.leak(answered)
+	}
 	for i := range max(len(over), len(leaks)) {
 		leak := int64(0)
 		if i < len(leaks) {
