@@ -167,14 +167,20 @@ func TestHistoryFileRoundTrip(t *testing.T) {
 func TestGroups(t *testing.T) {
 	h, all := sample(t, HistoryOptions{Workers: 2, Limit: 1 << 20})
 	for _, n := range []int64{1, 400, 401, 5000, 1 << 30} {
-		x, err := newIndex(h.each)
+		x, err := h.index()
 		if err != nil {
 			t.Fatal(err)
 		}
+		if x.blocks == nil {
+			t.Fatal("a history in memory is not read in blocks")
+		}
 		x.groups = n
-		got := collect(t, func(yield func([]Event, error) bool) { x.subjects(math.MaxInt64, yield) })
-		if !slices.Equal(got, all) {
-			t.Errorf("groups of %d: events differ", n)
+		for _, how := range []string{"blocks", "events"} {
+			got := collect(t, func(yield func([]Event, error) bool) { x.subjects(math.MaxInt64, yield) })
+			if !slices.Equal(got, all) {
+				t.Errorf("groups of %d, by %s: events differ", n, how)
+			}
+			x.blocks = nil
 		}
 	}
 	n := 0

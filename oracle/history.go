@@ -283,11 +283,20 @@ func (h *History) Events() ([]Event, error) {
 	return ordered(out), err
 }
 
+// index counts the events of each subject.
+func (h *History) index() (*index, error) {
+	x, err := newIndex(h.each)
+	if err == nil && h.spill == nil {
+		x.blocks = h.memory
+	}
+	return x, err
+}
+
 // Subjects yields the events of one subject after the other, by number, each
 // ordered by call. The slice is used again for the next one. An error ends it.
 func (h *History) Subjects() iter.Seq2[[]Event, error] {
 	return func(yield func([]Event, error) bool) {
-		x, err := newIndex(h.each)
+		x, err := h.index()
 		if err != nil {
 			yield(nil, err)
 			return
@@ -303,7 +312,7 @@ type Visitor func(events []Event) error
 // Judge is [Judge] on the history, a group of subjects at a time. Visitors see
 // each subject's events in the same pass.
 func (h *History) Judge(cfg Config, visit ...Visitor) (Verdict, error) {
-	x, err := newIndex(h.each)
+	x, err := h.index()
 	if err != nil {
 		return Verdict{}, err
 	}

@@ -3,6 +3,7 @@ package oracle
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 )
 
@@ -13,7 +14,7 @@ const (
 	// denseSubjects are counted by number, all others by name of their number.
 	denseSubjects = 1 << 22
 	// groupEvents are brought into memory at a time: 192 MiB.
-	groupEvents = 4 << 20
+	groupEvents = 6 << 20
 	// judgeBytes are needed at most to judge one event beside those: 550 were
 	// measured as the growth of the peak resident memory by 4 million events of one
 	// subject under a rolling window, 281 under a tumbling one and 248 without one.
@@ -27,10 +28,11 @@ var errChanged = errors.New("the history has changed since it was opened")
 // where a history is long, but there are neither temporary files nor a merge.
 type index struct {
 	each   func(extent, func(*Event) error) error
-	dense  []uint32          // events by subject
-	far    map[uint32]uint32 // events of subjects with high numbers
-	order  []uint32          // those subjects
-	place  map[uint32]int    // their place after the dense ones
+	blocks func() iter.Seq[block] // all events, where they are in memory
+	dense  []uint32               // events by subject
+	far    map[uint32]uint32      // events of subjects with high numbers
+	order  []uint32               // those subjects
+	place  map[uint32]int         // their place after the dense ones
 	total  int64
 	until  int64 // last reply
 	groups int64 // events in memory at a time, at least
@@ -141,7 +143,7 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 			return
 		}
 		for p := first; p < last; p++ {
-			if events := g.take(p - first); len(events) > 0 && !yield(events, nil) {
+			if events := g.take(x.subject(p), p-first); len(events) > 0 && !yield(events, nil) {
 				return
 			}
 		}
@@ -173,48 +175,104 @@ func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error)
 	return j.finish(), nil
 }
 
-// group is what a pass has brought into memory: the events of neighbouring
-// subjects, those of one beside each other.
+// group is what a pass has brought into memory: the records of neighbouring
+// subjects, those of one beside each other. A record's subject is known by its
+// place, so that the field numbers the takes of give-backs.
 type group struct {
-	events []Event
-	next   []int // by subject, one behind its last event
+	records []record
+	next    []int // by subject, one behind its last record
+	taken   []interval
+	events  []Event
 }
 
 func (g *group) gather(x *index, first, last int, n int64) error {
-	if int64(cap(g.events)) < n {
+	if int64(cap(g.records)) < n {
 		// Groups differ in length by less than a subject: one allocation, of exactly
 		// that size, is enough for all but subjects longer than a group.
-		g.events = nil
-		g.events = make([]Event, max(n, min(x.groups, x.total)))
+		g.records = nil
+		g.records = make([]record, max(n, min(x.groups, x.total)))
 	}
-	g.events = g.events[:n]
+	g.records = g.records[:n]
 	g.next = append(g.next[:0], 0)
+	g.taken = g.taken[:0]
 	sum := 0
 	for p := first; p < last; p++ {
 		g.next = append(g.next, sum)
 		sum += int(x.events(p))
 	}
-	want := extent{x.subject(first), x.subject(last - 1)}
-	return x.each(want, func(e *Event) error {
-		p := x.at(e.Subject) - first
-		if p < 0 || p >= last-first {
-			return nil
+	if x.blocks == nil {
+		return x.each(extent{x.subject(first), x.subject(last - 1)}, func(e *Event) error { return g.add(x, first, e) })
+	}
+	for b := range x.blocks() {
+		if err := g.addBlock(x, first, &b); err != nil {
+			return err
 		}
-		at := g.next[p+1]
-		if at >= len(g.events) {
+	}
+	return nil
+}
+
+// addBlock is add for all events of a block.
+func (g *group) addBlock(x *index, first int, b *block) error {
+	next, records := g.next[1:], g.records
+	for i := range b.takes {
+		r := &b.takes[i]
+		p := x.at(r.subject) - first
+		if uint(p) >= uint(len(next)) {
+			continue
+		}
+		at := next[p]
+		if at >= len(records) {
 			return errChanged
 		}
-		g.events[at] = *e
-		g.next[p+1]++
+		records[at] = *r
+		next[p] = at + 1
+	}
+	for i := range b.gives {
+		if err := g.add(x, first, &b.gives[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add puts an event where its subject's belong. Others' are passed over.
+func (g *group) add(x *index, first int, e *Event) error {
+	p := x.at(e.Subject) - first
+	if p < 0 || p >= len(g.next)-1 {
 		return nil
-	})
+	}
+	at := g.next[p+1]
+	if at >= len(g.records) {
+		return errChanged
+	}
+	r := pack(e)
+	if e.Kind != Take {
+		r.subject = uint32(len(g.taken))
+		g.taken = append(g.taken, interval{e.TakeCall, e.TakeReply})
+	}
+	g.records[at] = r
+	g.next[p+1]++
+	return nil
 }
 
 // take returns the events of the subject at a place of the group.
-func (g *group) take(place int) []Event {
-	events := g.events[g.next[place]:g.next[place+1]]
-	if !slices.IsSortedFunc(events, compare) {
-		slices.SortFunc(events, compare)
+func (g *group) take(subject uint32, place int) []Event {
+	n := g.next[place+1] - g.next[place]
+	if cap(g.events) < n {
+		g.events = make([]Event, 0, max(n, min(2*cap(g.events), len(g.records))))
 	}
-	return events
+	g.events = g.events[:0]
+	for i := range g.records[g.next[place]:g.next[place+1]] {
+		r := &g.records[g.next[place]+i]
+		e := r.event()
+		if e.Kind != Take {
+			e.TakeCall, e.TakeReply = g.taken[r.subject].call, g.taken[r.subject].reply
+		}
+		e.Subject = subject
+		g.events = append(g.events, e)
+	}
+	if !slices.IsSortedFunc(g.events, compare) {
+		slices.SortFunc(g.events, compare)
+	}
+	return g.events
 }

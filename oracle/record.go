@@ -1,6 +1,7 @@
 package oracle
 
-// record is a take as a history keeps it, in 32 bytes.
+// record is a take as a history keeps it, in 32 bytes. Of a give-back, subject
+// numbers the take that it is about; see [group].
 type record struct {
 	call, reply, units int64
 	subject            uint32
