@@ -1,3 +1,5 @@
+//go:build !mutants
+
 package harness_test
 
 import (

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -63,4 +64,45 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 		happened = append(happened, quota.FaultClock)
 	}
 	j.run.Guarantee = Clauses(j.Selection, j.Policy.Window.Kind, happened, params, own, rolling)
+}
+
+// RollingWindow is the rolling window of the same length as the tumbling window w
+// has at the moment at.
+func RollingWindow(w quota.Window, at time.Time) quota.Window {
+	span := w.At(at)
+	return quota.Window{Kind: quota.Rolling, Length: span.End.Sub(span.Start)}
+}
+
+// ByOwnClocks shifts events, in place, to the moments that the clocks of their
+// instances showed. skews says how far each instance's clock was ahead; missing
+// ones are 0.
+func ByOwnClocks(events []oracle.Event, skews []time.Duration) {
+	for i := range events {
+		e := &events[i]
+		if int(e.Instance) >= len(skews) {
+			continue
+		}
+		by := int64(skews[e.Instance])
+		e.Call, e.Reply = e.Call+by, e.Reply+by
+		if e.Kind != oracle.Take {
+			e.TakeCall, e.TakeReply = e.TakeCall+by, e.TakeReply+by
+		}
+	}
+}
+
+// MaxSkew is the largest difference between the clocks of two instances. skews
+// says how far each one is ahead; missing ones are 0.
+func MaxSkew(skews []time.Duration, instances int) time.Duration {
+	var lo, hi time.Duration
+	for i := range instances {
+		var s time.Duration
+		if i < len(skews) {
+			s = skews[i]
+		}
+		if i == 0 {
+			lo, hi = s, s
+		}
+		lo, hi = min(lo, s), max(hi, s)
+	}
+	return hi - lo
 }

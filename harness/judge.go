@@ -208,8 +208,8 @@ func (j *judgement) rolling() (*oracle.Verdict, error) {
 	if !j.Plan.Workload.Boundary || !j.cfg.Window.Kind.Tumbling() {
 		return nil, nil
 	}
-	cfg, span := j.cfg, j.cfg.Window.At(j.Epoch)
-	cfg.Window = quota.Window{Kind: quota.Rolling, Length: span.End.Sub(span.Start)}
+	cfg := j.cfg
+	cfg.Window = RollingWindow(j.cfg.Window, j.Epoch)
 	v, err := j.History.Judge(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("judge the history with rolling windows: %w", err)
@@ -247,17 +247,7 @@ func (j *judgement) shifted() iter.Seq2[[]oracle.Event, error] {
 		var out []oracle.Event
 		for events, err := range j.History.Subjects() {
 			out = append(out[:0], events...)
-			for i := range out {
-				e := &out[i]
-				if int(e.Instance) >= len(j.Skews) {
-					continue
-				}
-				by := int64(j.Skews[e.Instance])
-				e.Call, e.Reply = e.Call+by, e.Reply+by
-				if e.Kind != oracle.Take {
-					e.TakeCall, e.TakeReply = e.TakeCall+by, e.TakeReply+by
-				}
-			}
+			ByOwnClocks(out, j.Skews)
 			if !yield(out, err) {
 				return
 			}
@@ -266,17 +256,4 @@ func (j *judgement) shifted() iter.Seq2[[]oracle.Event, error] {
 }
 
 // skew is the largest difference between two instances' clocks.
-func (j *judgement) skew() time.Duration {
-	var lo, hi time.Duration
-	for i := range j.Instances {
-		var s time.Duration
-		if i < len(j.Skews) {
-			s = j.Skews[i]
-		}
-		if i == 0 {
-			lo, hi = s, s
-		}
-		lo, hi = min(lo, s), max(hi, s)
-	}
-	return hi - lo
-}
+func (j *judgement) skew() time.Duration { return MaxSkew(j.Skews, j.Instances) }

@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -46,7 +45,7 @@ func (s *Session) Provision(ctx context.Context, p *quota.Policy, grants []strat
 		}
 		for k := range grants {
 			id := FillID + uint64(n*len(grants)+k)<<fillBits
-			if err := fill(ctx, s.Instances[i], p, &grants[k], id); err != nil {
+			if err := s.fill(ctx, s.Instances[i], p, &grants[k], id); err != nil {
 				return err
 			}
 		}
@@ -58,12 +57,19 @@ func (s *Session) Provision(ctx context.Context, p *quota.Policy, grants []strat
 const fillBits = 20
 
 // fill takes the units that a subject starts with, by requests of the largest
-// cost that the policy knows and one for the rest.
-func fill(ctx context.Context, in strategies.Strategy, p *quota.Policy, g *strategies.Grant, id uint64) error {
+// cost that the policy knows and the strategy serves, and one for the rest. Where
+// that would take too many requests, they are larger, if such ones are served.
+func (s *Session) fill(ctx context.Context, in strategies.Strategy, p *quota.Policy, g *strategies.Grant, id uint64) error {
+	each, err := s.fillCost(p, g.Used)
+	if err != nil {
+		return fmt.Errorf("fill %s: %w", g.Subject, err)
+	}
 	var used int64
-	largest := Cost(p, slices.Max[[]int64])
 	for left := g.Used; left > 0; id++ {
-		units := min(left, max(largest, g.Used>>fillBits+1))
+		units := min(left, each)
+		if !s.Selection.ServesUnits(p, units) {
+			units = 1 // a rest that is no cost of its own
+		}
 		d, err := in.Take(ctx, quota.Request{ID: id, Subject: g.Subject, Policy: p, Units: units})
 		if err != nil {
 			return fmt.Errorf("fill %s: %w", g.Subject, err)
@@ -75,6 +81,24 @@ func fill(ctx context.Context, in strategies.Strategy, p *quota.Policy, g *strat
 	}
 	g.Used = used
 	return nil
+}
+
+// fillCost is how much each request takes that fills a subject to that many units.
+func (s *Session) fillCost(p *quota.Policy, used int64) (int64, error) {
+	served := func(units int64) bool { return s.Selection.ServesUnits(p, units) }
+	each := int64(1)
+	for _, c := range p.Costs {
+		if c > each && served(c) {
+			each = c
+		}
+	}
+	if least := used>>fillBits + 1; each < least {
+		if !served(least) {
+			return 0, fmt.Errorf("%d units would take more than a million requests, and the strategy serves none of %d units: fill less, or give subjects a smaller limit", used, least)
+		}
+		each = least
+	}
+	return each, nil
 }
 
 // Cost picks one of the policy's costs; 1 where it names none.

@@ -129,19 +129,16 @@ func shared(t quota.Tier) bool { return t == quota.TierRedis || t == quota.TierP
 // themselves add up. Of one record that all see, each value that differs is a
 // reading of its own: they contradict each other, and the truth tells which is off.
 func merge(list []Reading, r Reading, perInstance bool) []Reading {
-	i := slices.IndexFunc(list, func(o Reading) bool { return o.Tier == r.Tier })
+	i := slices.IndexFunc(list, func(o Reading) bool {
+		return o.Tier == r.Tier && (perInstance || o.Known == r.Known && o.Units == r.Units)
+	})
 	if i < 0 {
 		return append(list, r)
 	}
 	o := &list[i]
 	o.Call, o.Reply = min(o.Call, r.Call), max(o.Reply, r.Reply)
-	switch {
-	case perInstance:
+	if perInstance {
 		o.Units, o.Known = o.Units+r.Units, o.Known || r.Known
-		return list
-	case o.Known == r.Known && o.Units == r.Units:
-		return list
-	default:
-		return append(list, r)
 	}
+	return list
 }

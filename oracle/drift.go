@@ -1,7 +1,5 @@
 package oracle
 
-import "github.com/quotabench/quotabench/quota"
-
 // Interval of units, both ends included.
 type Interval struct {
 	Lo, Hi int64
@@ -27,11 +25,4 @@ func (i Interval) Distance(v int64) int64 {
 // run's epoch.
 type Reading struct {
 	Call, Reply int64
-}
-
-// Expected is [Expect] for a standing policy: the events are those of one
-// subject in the window in force.
-func Expected(events []Event, at Reading, counts quota.Counting, initial int64) (expected, surplus Interval, err error) {
-	want, _, err := Expect(Config{Initial: func(uint32) int64 { return initial }}, 0, events, at, counts)
-	return want.Units, want.Surplus, err
 }

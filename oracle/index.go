@@ -176,7 +176,13 @@ type group struct {
 }
 
 func (g *group) gather(x *index, first, last int, n int64) error {
-	g.records = slices.Grow(g.records[:0], int(n))[:n]
+	if int64(cap(g.records)) < n {
+		// Groups differ in length by less than a subject: one allocation, of exactly
+		// that size, is enough for all but subjects longer than a group.
+		g.records = nil
+		g.records = make([]record, max(n, min(x.groups, x.total)))
+	}
+	g.records = g.records[:n]
 	g.next = append(g.next[:0], 0)
 	g.taken = g.taken[:0]
 	sum := 0

@@ -172,7 +172,6 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"hot-key", Params{Policy: links, Options: given("cost", "50")}, "more than the limit of 20 links"},
 		{"boundary", Params{Policy: tenant}, "policy tenant-uploads has a standing window; boundary is for calendar-month"},
 		{"boundary", Params{Policy: policy(t, "login")}, "has a rolling window"},
-		{"uploads", Params{Policy: links}, "has a calendar-month window; uploads is for standing"},
 		{"steady", Params{Policy: links, Options: given("fail-share", 0.1)}, "no option"},
 		{"boundary", Params{Policy: links, Options: given("abandon-share", 0.1)}, "no option"},
 		{"trace", Params{Policy: links, Options: given("trace", tiny, "hold", "1ns")}, "no option"},

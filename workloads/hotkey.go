@@ -89,7 +89,7 @@ func newHotKey(p Params) (Stream, Info, error) {
 		asked = "at least " + asked
 	}
 	notes := []string{
-		fmt.Sprintf("each crossing asks a fresh subject for %s %s in %d requests", asked, p.Policy.Unit, s.perCross),
+		fmt.Sprintf("each trial asks a fresh subject for %s %s in %d requests", asked, p.Policy.Unit, s.perCross),
 		s.describe(p.Policy.Unit),
 	}
 	return s, Info{Loop: Closed, Notes: append(notes, s.notes("checks", p.Policy.Unit)...)}, nil

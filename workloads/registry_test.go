@@ -21,7 +21,7 @@ var goldens = map[string]struct {
 	"steady":   {"14e2f2047075755afdace617e44372e5", 5_000, [2]int{1_500, 2_500}},
 	"abuse":    {"1ea43eb16c17b78b8d53a8fc204506ee", 5_000, [2]int{1_500, 2_500}},
 	"boundary": {"efa72af9517a1caf536489a707a84d13", 5_000, [2]int{20, 20}},
-	"uploads":  {"784a97a7bca53191f9737884ccc53563", 5_000, [2]int{20, 20}},
+	"uploads":  {"afdd711e71f12dc476df61a2cdb28cf6", 5_000, [2]int{20, 20}},
 	"trace":    {"45f4de78237ff1b3f3af2120aeb03f8f", 5, [2]int{3, 3}},
 }
 

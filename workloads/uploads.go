@@ -12,7 +12,6 @@ func init() {
 		Name:      "uploads",
 		Doc:       "sessions reserve units, then commit, fail or are abandoned, and what was committed is deleted after a while",
 		Loop:      Closed,
-		Kinds:     []quota.Kind{quota.Standing},
 		GivesBack: true,
 		Options:   append(crowdOptions(20, "uniform", 0), uploadOptions()...),
 		Make:      newUploads,

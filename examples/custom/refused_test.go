@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/examples/custom/slidinglog"
+	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/strategytest"
@@ -40,7 +42,7 @@ var unseen = []struct {
 		}},
 }
 
-// TestUnseenWorkIsRefused by the conformance suite and by simulating.
+// TestUnseenWorkIsRefused by the conformance suite, by exploring and by simulating.
 func TestUnseenWorkIsRefused(t *testing.T) {
 	for _, c := range unseen {
 		m := strategies.FromFunc(c.name, []quota.Kind{quota.Rolling},
@@ -48,14 +50,30 @@ func TestUnseenWorkIsRefused(t *testing.T) {
 				return c.open(env, &slidinglog.Limiter{Client: env.Redis, Limit: p.Limit, Window: p.Window.RealLength(), Now: env.Clock.Now}), nil
 			})
 		m.Guarantee = []quota.Clause{quota.Exactly()}
-		failures := strings.Join(strategytest.Failures(t, &m), "\n")
-		if !strings.Contains(failures, c.want) {
-			t.Errorf("%s is not refused because it %s: %q", c.name, c.want, failures)
-		}
-		if _, err := simulate(t, &m); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: simulating says %v, want %q", c.name, err, c.want)
-		}
-		first, _, _ := strings.Cut(failures[max(0, strings.Index(failures, "the strategy's work")):], "\n")
-		t.Logf("%s: %s", c.name, first)
+		t.Run(c.name+"/conformance", func(t *testing.T) {
+			failures := strings.Join(strategytest.Failures(t, &m), "\n")
+			if !strings.Contains(failures, c.want) {
+				t.Errorf("not refused because it %s: %q", c.want, failures)
+			}
+			first, _, _ := strings.Cut(failures[max(0, strings.Index(failures, "the strategy's work")):], "\n")
+			t.Log(first)
+		})
+		t.Run(c.name+"/explore", func(t *testing.T) {
+			res, err := explore.Run(t.Context(), strategies.Selection{Meta: &m}, explore.Config{Faults: []quota.Fault{quota.FaultClock}})
+			if !errors.Is(err, explore.ErrUnseen) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want %q", err, c.want)
+			}
+			if res != nil && res.Claim != "" {
+				t.Errorf("claimed all the same: %s", res.Claim)
+			}
+			t.Log(err)
+		})
+		t.Run(c.name+"/sim", func(t *testing.T) {
+			_, err := simulate(t, &m)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want %q", err, c.want)
+			}
+			t.Log(err)
+		})
 	}
 }

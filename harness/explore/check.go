@@ -3,7 +3,6 @@ package explore
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
@@ -52,8 +51,8 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 		out = append(out, breach{Forgotten, fmt.Sprintf("instance %d has forgotten that %d of %d %s are in use",
 			look.Forgot[0], t.InUse, limit, unit), 0})
 	}
-	if wanted[Guarantee] && (leak > 0 || look.AtRest && t.Rejections > 0) {
-		out = s.checkGuarantee(out, t, &look)
+	if wanted[Guarantee] {
+		out = s.checkGuarantee(out, leak > 0, &look)
 	}
 	if wanted[Negative] && !s.normal.negative || wanted[TTL] && look.AtRest {
 		var err error
@@ -74,33 +73,6 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 		return s.checkCounts(out, t, wanted)
 	}
 	return out, nil
-}
-
-// checkGuarantee holds the strategy to the clauses that speak about this policy
-// and about what has happened.
-func (s *search) checkGuarantee(out []breach, t *engine.Truth, look *engine.Look) []breach {
-	if len(s.sel.Guarantee) == 0 {
-		return out
-	}
-	v := t.Judge()
-	params := quota.Params{
-		Policy: &s.cfg.Policy, Options: s.sel.Options,
-		Limit: s.cfg.Policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Instances: int64(s.cfg.Instances),
-		Offered: v.MaxOffered, SyncPeriod: look.SyncPeriod,
-	}
-	for _, c := range s.sel.Guarantee {
-		if !c.Applies(s.cfg.Policy.Window.Kind) || slices.ContainsFunc(look.Faults, func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {
-			continue
-		}
-		units := v.LeakWorst
-		if c.Property == quota.PropertyFalseReject {
-			units = v.FalseRejectWorst
-		}
-		if bound := c.Bound(params); units > bound {
-			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %d units, and at most %d are declared (%s)", c.Property, units, bound, c.Formula), units - bound})
-		}
-	}
-	return out
 }
 
 func (s *search) checkStore(out []breach, wanted map[Property]bool, atRest bool) ([]breach, error) {

@@ -11,7 +11,10 @@ import (
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/plot"
+	_ "github.com/quotabench/quotabench/stores/container" // what traces are compared with
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -59,6 +62,32 @@ func TestOneTraceOverARealServer(t *testing.T) {
 		same(t, "over a real server", run(t, cfg), want)
 	}
 	t.Logf("%d runs over %s", runs, server.Info().Version)
+}
+
+// A day of record 005, shortened, has one trace over the table, a server of this
+// machine and one in a container.
+func TestOneTraceOfADay(t *testing.T) {
+	day := func() sim.Config {
+		preset, err := sim.LookupPreset("adr-005-day")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := sim.Config{}
+		if err := preset.Set(&cfg); err != nil {
+			t.Fatal(err)
+		}
+		if cfg.Strategies, err = strategies.Parse("three-tier"); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Requests, cfg.Every = 2_000, -1
+		return cfg
+	}
+	want := run(t, day()).Traces
+	for _, server := range []*redisstore.Store{storetest.Redis(t), storetest.ContainerRedis(t)} {
+		cfg := day()
+		cfg.Stores = setOf(t, server)
+		same(t, string(server.Info().Kind), run(t, cfg), want)
+	}
 }
 
 // Keys that expire in virtual time expire on the real server too.

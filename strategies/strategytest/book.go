@@ -22,10 +22,13 @@ type book struct {
 	mu      sync.Mutex
 	events  []oracle.Event
 	initial map[uint32]int64
+	// takes are the events of admitted requests, by the request's ID: what settles
+	// one belongs to the window that it was charged to.
+	takes map[uint64]oracle.Event
 }
 
 func (f *fixture) book(p *quota.Policy) *book {
-	return &book{fixture: f, policy: p, epoch: clock.Nano(), initial: map[uint32]int64{}}
+	return &book{fixture: f, policy: p, epoch: clock.Nano(), initial: map[uint32]int64{}, takes: map[uint64]oracle.Event{}}
 }
 
 // subject is a holder of the book's quota.
@@ -71,7 +74,7 @@ func (b *book) try(ctx context.Context, instance int, s subject, units int64) (q
 	default:
 		e.Outcome = oracle.Rejected
 	}
-	b.record(e)
+	b.record(req.ID, e)
 	b.witness.Taken(err)
 	if err == nil {
 		b.decent(req, d)
@@ -109,7 +112,7 @@ func (b *book) refund(s subject, r quota.Reservation, units int64) error {
 	e := oracle.Event{Kind: oracle.Refund, Call: clock.Nano(), Units: units, Subject: s.number}
 	err := b.instances[0].(strategies.Refunder).Refund(b.ctx(), r)
 	e.Reply = clock.Nano()
-	b.record(e)
+	b.record(r.Request.ID, e)
 	return err
 }
 
@@ -117,15 +120,23 @@ func (b *book) commit(s subject, r quota.Reservation, actual int64) error {
 	e := oracle.Event{Kind: oracle.Commit, Call: clock.Nano(), Units: r.Request.Units - actual, Subject: s.number}
 	err := b.instances[0].(strategies.Committer).Commit(b.ctx(), r, actual)
 	e.Reply = clock.Nano()
-	b.record(e)
+	b.record(r.Request.ID, e)
 	return err
 }
 
-func (b *book) record(e oracle.Event) {
+// record writes down a take, or what settled the take of the request with that ID.
+func (b *book) record(request uint64, e oracle.Event) {
 	e.Call -= b.epoch
 	e.Reply -= b.epoch
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	switch {
+	case e.Kind != oracle.Take:
+		take := b.takes[request]
+		e.TakeCall, e.TakeReply = take.Call, take.Reply
+	case e.Outcome == oracle.Admitted:
+		b.takes[request] = e
+	}
 	b.events = append(b.events, e)
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/oracle"
@@ -14,6 +15,8 @@ type Truth struct {
 	Policy *quota.Policy
 	// Initial units of the subject.
 	Initial int64
+	// Instances of the application; client i asks instance i modulo this.
+	Instances int
 	// InUse are units admitted at their reply less those given back at the call; Peak
 	// is the most so far.
 	InUse, Peak int64
@@ -36,7 +39,7 @@ type Truth struct {
 // Begin empties the history.
 func (t *Truth) Begin(now time.Time) {
 	*t = Truth{
-		Policy: t.Policy, Initial: t.Initial, start: now, now: now, span: t.Policy.Window.At(now),
+		Policy: t.Policy, Initial: t.Initial, Instances: t.Instances, start: now, now: now, span: t.Policy.Window.At(now),
 		events: t.events[:0], open: t.open[:0], InUse: t.Initial, Peak: t.Initial,
 	}
 }
@@ -56,7 +59,7 @@ func (t *Truth) moment() int64 { return int64(t.now.Sub(t.start)) + t.step }
 func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	e := len(t.events)
 	m := t.moment()
-	ev := oracle.Event{Call: m, Reply: m, Units: units, Kind: kind, Outcome: oracle.Failed}
+	ev := oracle.Event{Call: m, Reply: m, Units: units, Kind: kind, Outcome: oracle.Failed, Instance: uint8(client % t.Instances)}
 	if kind != oracle.Take {
 		ev.TakeCall, ev.TakeReply = t.events[take].Call, t.events[take].Reply
 	}
@@ -107,7 +110,11 @@ func (t *Truth) history() []oracle.Event {
 	return t.events
 }
 
-func (t *Truth) config() oracle.Config {
+// Events are a copy of the history so far.
+func (t *Truth) Events() []oracle.Event { return slices.Clone(t.history()) }
+
+// Config is what the history is judged against.
+func (t *Truth) Config() oracle.Config {
 	return oracle.Config{
 		Window: t.Policy.Window, Limit: t.Policy.Limit, Epoch: t.start,
 		Initial: func(uint32) int64 { return t.Initial },
@@ -115,7 +122,7 @@ func (t *Truth) config() oracle.Config {
 }
 
 // Judge is the oracle's verdict on what has happened so far.
-func (t *Truth) Judge() oracle.Verdict { return oracle.Judge(t.config(), t.history()) }
+func (t *Truth) Judge() oracle.Verdict { return oracle.Judge(t.Config(), t.history()) }
 
 // Leak is the certain leak so far, in units.
 func (t *Truth) Leak() int64 {
@@ -128,7 +135,7 @@ func (t *Truth) Leak() int64 {
 // Expect is what a counter must contain now. ok is false where nothing can be said.
 func (t *Truth) Expect(counts quota.Counting) (want oracle.Expectation, ok bool, err error) {
 	m := t.moment() + 1
-	return oracle.Expect(t.config(), 0, t.history(), oracle.Reading{Call: m, Reply: m}, counts)
+	return oracle.Expect(t.Config(), 0, t.history(), oracle.Reading{Call: m, Reply: m}, counts)
 }
 
 // Digest folds in what later verdicts depend on. Where they do not depend on the

@@ -19,6 +19,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -82,8 +83,8 @@ type instance struct {
 	index    int
 	label    string // that its jobs' names begin with
 	clock    quota.Clock
-	pcg      *rand.PCG
-	rand     *rand.Rand // over pcg
+	source   *seed.Source
+	rand     *rand.Rand // over source
 	strategy strategies.Strategy
 	jobs     *sched.Jobs
 	members  int
@@ -132,14 +133,14 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 		Real:       clock.Wall{}.Now(), Virtual: start,
 	})
 	st.watch(w)
-	w.run.Truth.Policy, w.run.Truth.Initial = &w.setup.Policy, setup.Used
+	w.run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
 	w.s = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Workers: &w.workers})
 	for i := range setup.Instances {
-		in := &instance{index: i, clock: w.s.Clock(w.setup.SkewOf(i)), pcg: new(rand.PCG)}
+		in := &instance{index: i, clock: w.s.Clock(w.setup.SkewOf(i)), source: new(seed.Source)}
 		if setup.Instances > 1 {
 			in.label = fmt.Sprintf("%d:", i)
 		}
-		in.rand = rand.New(in.pcg) //nolint:gosec // has to repeat
+		in.rand = rand.New(in.source)
 		w.instances = append(w.instances, in)
 	}
 	for i := range setup.Clients {
@@ -229,7 +230,7 @@ var setupContext = context.WithValue(context.Background(), setupKey{}, true)
 
 func (w *Engine) open(in *instance) error {
 	in.jobs = w.s.NewJobs(in.label)
-	in.pcg.Seed(w.setup.Seed, uint64(in.index))
+	in.source.SetState(seed.Stream(w.setup.Seed, seed.Instance, 0, uint64(in.index)))
 	env := strategies.Env{
 		Clock: in.clock, Rand: in.rand,
 		Redis: w.store.client(), Model: w.model, Shared: w.shared, Prefix: w.store.prefix(),

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"runtime/debug"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -91,7 +91,7 @@ func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, ser
 	w.witness = witness.New(witness.Config{
 		NeedsStore: true, Caller: w.belongs, Real: clock.Wall{}.Now(), Virtual: engine.Start,
 	})
-	w.run.Truth.Policy, w.run.Truth.Initial = &w.setup.Policy, setup.Used
+	w.run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
 	if _, err := server.Prepare(ctx, w.scope); err != nil {
 		return nil, err
 	}
@@ -268,7 +268,7 @@ func (w *Engine) openAll() (err error) {
 			return err
 		}
 		s, err := w.sel.Open(w.ctx, strategies.Env{
-			Clock: virtual{w, w.setup.SkewOf(i)}, Rand: rand.New(rand.NewPCG(w.setup.Seed, uint64(i))), //nolint:gosec // has to repeat
+			Clock: virtual{w, w.setup.SkewOf(i)}, Rand: seed.Rand(w.setup.Seed, seed.Instance, 0, uint64(i)),
 			Postgres: pool, Shared: w.shared, Instance: i, Instances: w.setup.Instances, Options: w.sel.Options,
 			Wake: func(string) {},
 		})
