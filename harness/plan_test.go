@@ -175,6 +175,7 @@ func TestNewHistory(t *testing.T) {
 		t.Errorf("%d events are kept, full: %t", h.Len(), h.Full())
 	}
 }
+
 // A run whose rate is not known in advance must not set up as many subjects as the
 // fastest strategy could use: in a simulation that takes longer than the run.
 func TestSizeWithoutRate(t *testing.T) {

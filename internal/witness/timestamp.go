@@ -3,6 +3,7 @@ package witness
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -45,9 +46,13 @@ func (w *Witness) timestamp(arg any) string {
 	return w.unit(n)
 }
 
-// digits reads a text: a number as a whole, and every run of digits in it, since
+// digits reads a text: the real year and month as in 2026-11, a number as a whole,
+// and every run of digits in it, since
 // limiters put the time, or the number of the minute or the hour, into their keys.
 func (w *Witness) digits(s string) string {
+	if strings.Contains(s, w.month) {
+		return "text"
+	}
 	if len(s) < leastDigits {
 		return ""
 	}

@@ -85,6 +85,7 @@ type Witness struct {
 	stamps  bool
 	lowest  [units]float64 // bounds of timestamps near the wall clock's time
 	highest [units]float64
+	month   string // of the wall clock's time, as in 2026-11
 
 	seen             atomic.Int64
 	answered, failed atomic.Int64
@@ -100,7 +101,7 @@ var order = []Code{OwnGoroutine, OtherClient, ContextLost, NoCommand, AllFailed,
 func New(cfg Config) *Witness {
 	w := &Witness{cfg: cfg}
 	if apart := cfg.Real.Sub(cfg.Virtual).Abs(); !cfg.Real.IsZero() && !cfg.Virtual.IsZero() && apart > 100*24*time.Hour {
-		w.stamps = true
+		w.stamps, w.month = true, cfg.Real.UTC().Format("2006-01")
 		for i := range w.lowest {
 			w.lowest[i] = inUnit(cfg.Real.Add(-near), i)
 			w.highest[i] = inUnit(cfg.Real.Add(near), i)

@@ -116,6 +116,20 @@ func TestNoTimestampsInRealTime(t *testing.T) {
 	}
 }
 
+// A key may end in the real month or date, as text.
+func TestTimeAsText(t *testing.T) {
+	for key, noted := range map[string]bool{
+		"used:" + real.UTC().Format(time.RFC3339): true, "used:" + real.UTC().Format("2006-01"): true,
+		"used:" + virtual.UTC().Format(time.RFC3339): false, "user-7-11": false,
+	} {
+		w := witness.New(witness.Config{Real: real, Virtual: virtual})
+		w.Statement(t.Context(), "INSERT INTO t VALUES ($1)", []any{key})
+		if got := w.Reasons(); len(got) > 0 != noted {
+			t.Errorf("%s: %v", key, got)
+		}
+	}
+}
+
 func TestStatement(t *testing.T) {
 	w := witness.New(witness.Config{Real: real, Virtual: virtual})
 	w.Statement(t.Context(), "\n INSERT INTO t VALUES ($1)", []any{real})
