@@ -32,7 +32,7 @@ type drive struct {
 	// perSecond is the rate of the arrivals; 0 where a trace gives them.
 	perSecond float64
 	// begins is told the moment at which the pass begins, before anything that
-	// depends on it; nil for nobody.
+	// depends on it; nil where nothing does.
 	begins func(time.Time)
 	// life is how long an admitted request that settles can be completed.
 	life time.Duration

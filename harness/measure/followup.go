@@ -78,7 +78,7 @@ func (k *worker) plan(op *workloads.Op, dec quota.Decision, c *windowCell, call,
 	k.agenda.add(f)
 }
 
-// leave gives up what is not settled when the pass ends: nobody will settle it.
+// leave gives up what is not settled when the pass ends: nothing settles it later.
 func (k *worker) leave() {
 	for _, f := range k.agenda.list {
 		if !f.reservation.Committed {
@@ -148,7 +148,7 @@ func (k *worker) settle(ctx context.Context, f followUp) {
 			k.agenda.add(f)
 		}
 		if !canCommit {
-			return // nobody was told, so nothing happened
+			return // no caller was told, so nothing happened
 		}
 	} else {
 		k.d.settled.refunds.Add(1)

@@ -112,7 +112,7 @@ func (k *worker) nextRelease(ctx context.Context, queue <-chan release) (r relea
 }
 
 // enterUnfinished records a request that was due and never started with the
-// time it had waited by then: leaving it out would flatter whoever is slow.
+// time it had waited by then: leaving it out would flatter slow strategies.
 func (d *drive) enterUnfinished(s *stripe, r release) {
 	now := d.tb.nano()
 	s.mu.Lock()

@@ -90,6 +90,6 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 type loop struct {
 	perS float64 // commands per second
 	// foreign is the share, relative to the loop's own commands, of commands that
-	// the server processed meanwhile for somebody else.
+	// the server processed meanwhile for other programs.
 	foreign float64
 }
