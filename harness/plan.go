@@ -44,7 +44,7 @@ type Plan struct {
 	// regions, in each region. Default 1.
 	Instances int
 	// Life is how long a request that settles can be completed after its admission,
-	// e.g. the life of a pre-signed URL. From then on nobody holds the units of one
+	// e.g. the life of a pre-signed URL. From then on no caller holds the units of one
 	// that was abandoned. Default [DefaultLife].
 	Life time.Duration
 	// Outages take stores away in mid-run. They need a Duration.

@@ -33,7 +33,7 @@ type Request struct {
 	Settles bool
 	// Life is how long the work of a request that settles may take, such as the life
 	// of a pre-signed URL. What is neither committed nor refunded by then never will
-	// be, and nobody holds its units any more. 0 is unlimited.
+	// be, and no caller holds its units any more. 0 is unlimited.
 	Life time.Duration
 }
 

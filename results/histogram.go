@@ -47,7 +47,7 @@ func (h *Histogram) Record(ns int64) {
 }
 
 // RecordAtLeast adds an operation that has taken ns nanoseconds so far and is not
-// finished. Leaving such operations out would favour whoever is slowest.
+// finished. Leaving such operations out would favour the slowest strategies.
 func (h *Histogram) RecordAtLeast(ns int64) {
 	h.atLeast++
 	h.Record(ns)

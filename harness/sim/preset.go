@@ -29,7 +29,7 @@ func Presets() []Preset {
 				c.Stream.Set("subjects", 100_000)
 				c.Requests, c.Duration = 10_000_000, 24*time.Hour
 				c.Rate = float64(c.Requests) / c.Duration.Seconds()
-				c.Topology.Regions, c.Topology.Home = Three(), 0.95
+				c.Topology.Regions, c.Topology.Home = Record003Regions(), 0.95
 				return c.named("agent-api", "steady")
 			},
 		},
@@ -40,7 +40,7 @@ func Presets() []Preset {
 				c.Start = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
 				c.Duration, c.Rate = 31*24*time.Hour, 0.2
 				c.Stream.Set("subjects", 20)
-				// At one request in five seconds nobody would ask in the 2 s that matter.
+				// At one request in five seconds no request would come in the 2 s that matter.
 				c.Rushes = []Rush{{Rate: 200, From: time.Date(2026, time.February, 28, 23, 59, 30, 0, time.UTC), For: time.Minute}}
 				return c.fourClocks()
 			},

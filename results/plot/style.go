@@ -55,7 +55,7 @@ func (s seriesStyle) mark(c *draw.Canvas, at vg.Point) {
 
 // styleOf returns the style of the n-th line. Colours, dashes and markers have
 // cycles of 7, 4 and 8, so that 56 styles differ, neighbours differ in all three,
-// and lines of one colour differ in both others: nobody has to tell two lines
+// and lines of one colour differ in both others: no reader has to tell two lines
 // apart by colour alone.
 func styleOf(n int) seriesStyle {
 	c := palette[n%len(palette)]

@@ -140,7 +140,7 @@ func (b *book) record(request uint64, e oracle.Event) {
 	b.events = append(b.events, e)
 }
 
-// decent looks at what every decision must be, whoever made it.
+// decent looks at what every decision must be, of whichever tier.
 func (b *book) decent(req quota.Request, d quota.Decision) {
 	b.Helper()
 	if d.Tier == "" {
@@ -237,7 +237,7 @@ func (b *book) least(offered int64) int64 {
 	return max(0, min(offered, b.policy.Limit)-bound)
 }
 
-// orphan is a record's algorithm that nobody can set up. Where it does not
+// orphan is a record's algorithm that cannot be set up. Where it does not
 // declare that it admits what fits, that is not expected: the record may have
 // left out where its quota comes from.
 func (b *book) orphan() bool {

@@ -13,7 +13,7 @@ import (
 )
 
 // checkJobs: background work has a name and an occasion, and comes to rest when
-// nobody asks for anything.
+// no request comes.
 func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
 	f := open(tb, m, stores, 1)
 	jobber, ok := f.instances[0].(strategies.Jobber)
