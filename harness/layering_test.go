@@ -190,7 +190,8 @@ func upward(packages map[string]*listed) (problems []string) {
 func impure(packages map[string]*listed) (problems []string) {
 	for _, name := range []string{"quota", "oracle"} {
 		for _, dep := range packages[module+"/"+name].Deps {
-			if p := packages[dep]; (p == nil || !p.Standard) && !(name == "oracle" && dep == module+"/quota") {
+			vocabulary := name == "oracle" && dep == module+"/quota"
+			if p := packages[dep]; (p == nil || !p.Standard) && !vocabulary {
 				problems = append(problems, fmt.Sprintf("%s must not need %s", name, dep))
 			}
 		}

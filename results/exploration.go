@@ -122,7 +122,7 @@ type Search struct {
 	// seen.
 	Withheld []Withheld `json:"withheld,omitempty"`
 
-	OnServer
+	ServerFacts
 }
 
 // Withheld is a reason why nothing may be claimed.
@@ -142,9 +142,9 @@ func (s *Search) Found(p Property) *Finding {
 	return &s.Findings[i]
 }
 
-// OnServer is what is known of strategies that are explored on a PostgreSQL
+// ServerFacts is what is known of strategies that are explored on a PostgreSQL
 // server, and empty for others.
-type OnServer struct {
+type ServerFacts struct {
 	// Store names the server.
 	Store string `json:"store,omitempty"`
 	// Waited counts the schedules in which a client waited for another's lock.
@@ -316,7 +316,7 @@ type Census struct {
 	// Withheld says why the counts may not be believed.
 	Withheld []Withheld `json:"withheld,omitempty"`
 
-	OnServer
+	ServerFacts
 }
 
 // Replay is a schedule that was run again.

@@ -22,7 +22,7 @@ func TestUploadsFates(t *testing.T) {
 				t.Fatalf("operation %d is %+v", i, op)
 			}
 			if committed && op.Actual != op.Units {
-				t.Fatalf("operation %d commits other units than reserved, which nobody asked for: %+v", i, op)
+				t.Fatalf("operation %d commits other units than reserved, which was not asked for: %+v", i, op)
 			}
 			if op.Fate == FateFail && op.Units == 150 {
 				large++

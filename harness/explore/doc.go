@@ -14,14 +14,15 @@
 // and does not follow a state that it has met before. Two states are the same if
 // the store's contents with their deadlines, the clock, the truth about units in
 // use, the faults left, the memory of every instance, and what every actor has
-// been answered are. Clients that have not started and do the same are interchangeable: the first
-// goes first. [Enumerate] does neither and counts every schedule.
+// been answered are. Clients that have not started and do the same are
+// interchangeable: the first goes first. [Enumerate] does neither and counts every
+// schedule.
 //
-// Strategies that are SQL run on a PostgreSQL server (package postgres): a step is one
-// statement, BEGIN and COMMIT among them, and a client whose statement waits for a
+// Strategies that are SQL run on a PostgreSQL server (package postgres): a step is
+// one statement, BEGIN and COMMIT among them, and a client whose statement waits for a
 // lock takes none until it is let go on. All schedules are run to their ends there,
 // and none is left out because of a state: what a server holds cannot be hashed.
-// Deadlocks and serialization failures are counted and shown in [results.OnServer].
+// Deadlocks and serialization failures are counted and shown in [results.ServerFacts].
 //
 // What may be claimed of the properties that no schedule broke is in the result's
 // Claim. The claim is withheld, and the result is joined by [ErrUnseen], where not

@@ -16,7 +16,8 @@ import (
 func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []breach {
 	t := &s.Run().Truth
 	rolling := t.Crossed && s.promisesRolling()
-	if len(s.sel.Guarantee) == 0 || !rolling && !leaks && !(look.AtRest && t.Rejections > 0) {
+	rejected := look.AtRest && t.Rejections > 0
+	if len(s.sel.Guarantee) == 0 || !rolling && !leaks && !rejected {
 		return out
 	}
 	v := t.Judge()

@@ -24,17 +24,17 @@ const (
 	FalseReject Property = "false-reject"
 	// Drift: at rest, a tier's count is outside of what the truth explains.
 	Drift Property = "drift"
-	// TTL: at rest, a key has no time to live that has one, or is gone, where the
-	// clients come one after the other and nothing fails.
+	// TTL: at rest, a key never expires, although where the clients come one after
+	// the other and nothing fails, it expires or is gone.
 	TTL Property = "ttl"
 	// Stranded: at rest, a tier counts units that no caller holds, be it explained by
 	// a fault or not.
 	Stranded Property = "stranded"
-	// Negative: a stored number is below zero that is not where the clients come
-	// one after the other and nothing fails.
+	// Negative: a stored number is below zero, although none is where the clients
+	// come one after the other and nothing fails.
 	Negative Property = "negative"
-	// Forgotten: a tier that rejects subjects whose quota is used up has let the
-	// subject go although its quota still is.
+	// Forgotten: a tier that rejects subjects whose quota is used up no longer
+	// rejects the subject, although its quota is still used up.
 	Forgotten Property = "forgotten"
 	// Stuck: clients wait for something that cannot come.
 	Stuck Property = "stuck"

@@ -34,7 +34,7 @@ type walk struct {
 	leaking, worstLeak int64
 }
 
-// abort is an entry of [results.OnServer.Aborts] in the making.
+// abort is an entry of [results.ServerFacts.Aborts] in the making.
 type abort struct {
 	schedules int64
 	shortest  *breakage

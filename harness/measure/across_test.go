@@ -177,7 +177,7 @@ func TestAuditReference(t *testing.T) {
 	if honest.perS <= 0 || honest.foreign > maxForeign {
 		t.Errorf("a loop alone on its server: %+v", honest)
 	}
-	// Somebody else works on the same server.
+	// Another program works on the same server.
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

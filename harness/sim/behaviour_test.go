@@ -105,7 +105,7 @@ func TestSeriesEndsWhereTheVerdictIs(t *testing.T) {
 	}
 }
 
-// Staleness is how old what a tier says is: a cache that nobody asks anew
+// Staleness is how old what a tier says is: a cache that no caller asks anew
 // falls behind by as much time as passes.
 func TestStalenessGrowsWithTheWriteBackQueue(t *testing.T) {
 	cfg := config(t, "three-tier", "agent-tokens", "steady")
@@ -155,7 +155,7 @@ func TestRegionsCountForThemselves(t *testing.T) {
 		cfg := config(t, "incr-expire-atomic", "agent-api", "steady")
 		cfg.Policy.Limit, cfg.Rate, cfg.Duration = 20, 500, 2*time.Second
 		cfg.Stream.Set("subjects", 10)
-		cfg.Topology = sim.Topology{Regions: sim.Three(), SharedRedis: shared}
+		cfg.Topology = sim.Topology{Regions: sim.Record003Regions(), SharedRedis: shared}
 		r := run(t, cfg).Runs[0]
 		valid(t, &r)
 		if r.Cost.Commands != 1 {
@@ -176,9 +176,12 @@ func TestCompleteRefuses(t *testing.T) {
 		"no workload":     func(c *sim.Config) { c.Workload = nil },
 		"negative rate":   func(c *sim.Config) { c.Rate = -1 },
 		"too many clocks": func(c *sim.Config) { c.Topology.Skew = make([]time.Duration, 2) },
-		"lopsided":        func(c *sim.Config) { c.Topology.Regions = sim.Three(); c.Topology.Distances = [][]time.Duration{{0}} },
-		"far too long":    func(c *sim.Config) { c.Duration = 1 << 62 },
-		"home":            func(c *sim.Config) { c.Topology.Home = 2 },
+		"lopsided": func(c *sim.Config) {
+			c.Topology.Regions = sim.Record003Regions()
+			c.Topology.Distances = [][]time.Duration{{0}}
+		},
+		"far too long": func(c *sim.Config) { c.Duration = 1 << 62 },
+		"home":         func(c *sim.Config) { c.Topology.Home = 2 },
 	} {
 		cfg := config(t, "incr-expire", "agent-api", "steady")
 		spoil(&cfg)

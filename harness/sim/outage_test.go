@@ -10,7 +10,7 @@ import (
 )
 
 // While Redis is away strategies do what their sources say: PostgreSQL decides,
-// or each process counts for itself, or nobody gets in; and afterwards all is as
+// or each process counts for itself, or no request is admitted; and afterwards all is as
 // before.
 func TestOutage(t *testing.T) {
 	cfg := config(t, "incr-expire,fixed-window,three-tier,three-tier:down=unified,lua-reserve", "agent-api", "steady")

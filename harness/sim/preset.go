@@ -29,7 +29,7 @@ func Presets() []Preset {
 				c.Stream.Set("subjects", 100_000)
 				c.Requests, c.Duration = 10_000_000, 24*time.Hour
 				c.Rate = float64(c.Requests) / c.Duration.Seconds()
-				c.Topology.Regions, c.Topology.Home = Three(), 0.95
+				c.Topology.Regions, c.Topology.Home = Record003Regions(), 0.95
 				return c.named("agent-api", "steady")
 			},
 		},

@@ -29,7 +29,7 @@ func Search(w io.Writer, r *results.Search) error {
 	} else {
 		writeText(out, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", count(r.States, "state"), count(r.Runs, "schedule"), count(r.Depth, "step")))
 	}
-	writeWaits(out, &r.OnServer)
+	writeWaits(out, &r.ServerFacts)
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		fmt.Fprintln(out)
@@ -60,7 +60,7 @@ func Census(w io.Writer, c *results.Census) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%s, %s with a limit of %d\n", c.Strategy, c.Policy, c.Limit)
 	writeText(out, censusLine(c))
-	writeWaits(out, &c.OnServer)
+	writeWaits(out, &c.ServerFacts)
 	if f := c.Shortest; f != nil {
 		fmt.Fprintf(out, "\nshortest: %s; worst leak: %s\n", count(len(f.Steps), "step"), count(c.Worst, "unit"))
 		if err := Timeline(out, f); err != nil {
@@ -138,7 +138,7 @@ func writeWithheld(out *bufio.Writer, reasons []results.Withheld) {
 }
 
 // writeWaits says in how many schedules a client waited or was aborted on a server.
-func writeWaits(out *bufio.Writer, s *results.OnServer) {
+func writeWaits(out *bufio.Writer, s *results.ServerFacts) {
 	if s.Store == "" {
 		return
 	}

@@ -74,7 +74,7 @@ func TestKillLeavesNothingBehind(t *testing.T) {
 		t.Fatalf("%d private directories, want 2", n)
 	}
 
-	// While their owner lives, its directories are nobody else's business.
+	// While their owner lives, its directories are not to be touched.
 	mine, err := redis.Open(context.Background(), "process", stores.Options{Dir: parent})
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestLeftoversAreEndedOnlyIfTheyAreOurs(t *testing.T) {
 	write(filepath.Join(leftover, "lock"), "")
 	// The number of theirs was given out again: it started at another time.
 	write(filepath.Join(leftover, "children"), fmt.Sprintf("%d %s\n%d %s-before\nnonsense\n1 %s\n", ours, id, theirs, id, id))
-	foreign := filepath.Join(parent, "quotabench-notes", "notes.txt") // somebody's own folder
+	foreign := filepath.Join(parent, "quotabench-notes", "notes.txt") // a user's own folder
 	write(foreign, "mine")
 
 	r, err := redis.Open(context.Background(), "process", stores.Options{Dir: parent})

@@ -247,7 +247,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestInstancesOpenTogether: the table is made once, whoever comes first.
+// TestInstancesOpenTogether: the table is made once, by the first instance.
 func TestInstancesOpenTogether(t *testing.T) {
 	pool := newPool(t, nil)
 	for _, name := range names {

@@ -148,7 +148,7 @@ func TestKeysAndMissingLimit(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s, err := luaReserveMeta.Open(t.Context(), env)
 		must(t, err)
-		take(t, s, 1, false) // nobody has said how much the tenant may use
+		take(t, s, 1, false) // no operator has said how much the tenant may use
 		must(t, env.Redis.Set(t.Context(), env.Prefix+"quota:tenant-uploads:t1:limit", 2, 0).Err())
 		take(t, s, 2, true)
 		take(t, s, 1, false)
@@ -159,7 +159,7 @@ func TestKeysAndMissingLimit(t *testing.T) {
 }
 
 // TestDoubleRefund: the clamp hides that units were given back twice, and the
-// other holder's are then given to somebody else.
+// other holder's are then given to another caller.
 func TestDoubleRefund(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s := tenantOf(t, env, 0)
@@ -239,7 +239,7 @@ func TestLeakClause(t *testing.T) {
 }
 
 // TestSyncErasesReservations: an upload that is under way when the job runs is
-// forgotten, and its units are given to somebody else.
+// forgotten, and its units are given to another caller.
 func TestSyncErasesReservations(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s := tenantOf(t, env, 200)

@@ -140,7 +140,7 @@ var mutants = []struct {
 			mu.Lock()
 			defer mu.Unlock()
 			if seen[r.Request.ID] {
-				r.Request.ID++ // somebody else's
+				r.Request.ID++ // another request's
 			}
 			seen[r.Request.ID] = true
 			return d.full.Refund(ctx, r)

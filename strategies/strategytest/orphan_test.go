@@ -20,7 +20,7 @@ func (c closed) Take(ctx context.Context, _ quota.Request) (quota.Decision, erro
 func (closed) Close(context.Context) error { return nil }
 
 // TestOrphans: only a record's algorithm may reject what fits without a word, and
-// only if nobody can set it up.
+// only if it cannot be set up.
 func TestOrphans(t *testing.T) {
 	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
 	leak := []quota.Clause{quota.Exactly()}

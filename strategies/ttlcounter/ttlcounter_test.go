@@ -93,8 +93,8 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestExpirySetOnce: whoever creates the key sets how long it lives, in whole
-// seconds and never less than the window; nobody touches that again.
+// TestExpirySetOnce: the caller that creates the key sets how long it lives, in whole
+// seconds and never less than the window; no caller changes that again.
 func TestExpirySetOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		p := march(10, time.Hour+300*time.Millisecond)
@@ -277,7 +277,7 @@ func TestAtomicExpiry(t *testing.T) {
 }
 
 // TestDecrLiteral: nothing sets the count, so nothing is admitted and nothing
-// expires; a count that somebody set would have worked.
+// expires; a count that an operator set would have worked.
 func TestDecrLiteral(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		p := march(2, time.Hour)
