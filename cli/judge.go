@@ -87,7 +87,7 @@ func judgeFile(name, policy string) (judged, error) {
 		}
 		return judged{}, fail(ExitUsage, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	if policy != "" {
 		p, err := lookupPolicy(policy)
 		if err != nil {

@@ -55,7 +55,7 @@ func by(instance uint8, events ...[]oracle.Event) (out []oracle.Event) {
 func planted(t *testing.T, w quota.Window, events ...[]oracle.Event) *Facts {
 	t.Helper()
 	h := oracle.NewHistory(oracle.HistoryOptions{Workers: 1})
-	t.Cleanup(func() { h.Close() })
+	t.Cleanup(func() { _ = h.Close() })
 	f := &Facts{
 		Plan:      &Plan{Workload: &workloads.Meta{Name: "planted"}},
 		Selection: strategies.Selection{Meta: &strategies.Meta{Name: "planted", Counts: quota.CountsAdmitted}},

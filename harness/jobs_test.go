@@ -57,7 +57,7 @@ func TestAchievedPeriod(t *testing.T) {
 	round(0, 2*time.Second, nil, 10*time.Second)
 	round(0, 6*time.Second, planted, 10*time.Second)
 	round(0, 6*time.Second, nil, 12*time.Second)
-	if n, first := s.FailedRounds(); n != 2 || first != planted {
+	if n, first := s.FailedRounds(); n != 2 || !errors.Is(first, planted) {
 		t.Errorf("%d failed rounds, the first %v", n, first)
 	}
 }

@@ -23,7 +23,7 @@ func TestManyEvents(t *testing.T) {
 	}
 	const perTrial, workers = 100, 50
 	h := NewHistory(HistoryOptions{Workers: workers, Dir: t.TempDir()})
-	defer h.Close()
+	defer func() { _ = h.Close() }()
 	began := clock.Nano()
 	for i := range events {
 		o := Admitted

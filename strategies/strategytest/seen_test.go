@@ -83,7 +83,7 @@ func TestUnseenWorkFails(t *testing.T) {
 		}, direct), "clock", "the wall clock's time in seconds"},
 		"time.Now as a date": {counter(t, func(k string) string {
 			return k + ":" + wall.UTC().Format(time.DateOnly)
-		}, direct), "clock", "the wall clock's month"},
+		}, direct), "clock", "the wall clock's time"},
 		"time.Now in memory":   {inMemory(clock.Wall{}.Now), "clock", "it takes the time from elsewhere"},
 		"the clock, in memory": {inMemory(nil), "clock", ""},
 		"fails every time":     {refusing(), "concurrent", "every take ended in an error"},
