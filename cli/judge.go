@@ -116,8 +116,17 @@ func writeJudged(out io.Writer, all []judged) error {
 		g.Add(j.Strategy, format.Units(j.Limit, j.Unit)+", "+j.Window, format.Count(j.Issued), format.Count(j.Admitted),
 			format.Range(j.Leak.Units, j.Leak.Possible), format.Count(j.Leak.WorstUnits),
 			fmt.Sprintf("%s of %s", format.Count(j.Leak.LeakedTrials), format.Count(j.Leak.Trials)),
-			format.Range(j.FalseRejects.Count, j.FalseRejects.Possible))
+			falseRejects(&j.FalseRejects))
 	}
 	_, err := io.WriteString(out, strings.Join(g.Lines(layout.Width), "\n")+"\n")
 	return err
+}
+
+// falseRejects are those that are certain, and those that are possible unless one
+// order of the requests explains all others.
+func falseRejects(f *results.FalseRejects) string {
+	if f.Explained {
+		return format.Count(f.Count)
+	}
+	return format.Range(f.Count, f.Possible)
 }
