@@ -2,10 +2,11 @@
 
 GO            ?= go
 GOLANGCI      ?= v2.11.4
+GREMLINS      ?= v0.6.0
 BENCHSTAT     ?= v0.0.0-20260908200009-22c9c6c9d4da
 
 .DEFAULT_GOAL := help
-.PHONY: help run build deps test short lint bench benchstat instrument fuzz tidy ci clean
+.PHONY: help run build deps test short lint bench benchstat instrument fuzz mutants tidy ci clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +46,11 @@ fuzz: ## fuzz every decoder and the oracle, 20 s each
 	    echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 20s $$pkg || exit 1; \
 	  done; \
 	done
+
+mutants: ## what share of changed comparisons and signs the tests of the judge notice; an hour
+	$(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS) unleash --timeout-coefficient 10 ./oracle
+	$(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS) unleash --timeout-coefficient 10 --tags mutants \
+	  -E '(^|/)(doc|jobs|outage|session)\.go$$' -E '(^|/)(explore|measure|sim)/' ./harness
 
 tidy: ## format, and bring go.mod up to date
 	gofmt -w $$(git ls-files '*.go')

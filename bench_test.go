@@ -3,6 +3,7 @@ package quotabench_test
 import (
 	"context"
 	"fmt"
+	"github.com/quotabench/quotabench/harness"
 	"os"
 	"slices"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
+	_ "github.com/quotabench/quotabench/stores/all"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 	"github.com/quotabench/quotabench/workloads"
@@ -31,17 +33,14 @@ import (
 //	go test -bench . -count 10 | tee new.txt && benchstat old.txt new.txt
 func BenchmarkStrategies(b *testing.B) {
 	ctx := context.Background()
-	redis, err := stores.OpenRedis(ctx, env("QUOTABENCH_REDIS", "embedded"), stores.Options{})
+	set, err := stores.OpenSet(ctx, []stores.Spec{
+		{Name: "redis", From: env("QUOTABENCH_REDIS", "embedded")},
+		{Name: "postgres", From: env("QUOTABENCH_POSTGRES", "embedded")},
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer closing(b, redis.Close)
-	postgres, err := stores.OpenPostgres(ctx, env("QUOTABENCH_POSTGRES", "embedded"), stores.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer closing(b, postgres.Close)
-
+	defer closing(b, set.Close)
 	for _, meta := range strategies.All() {
 		sel, err := meta.Select(nil)
 		if err != nil {
@@ -53,11 +52,13 @@ func BenchmarkStrategies(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("strategy=%s/workload=%s", meta.Name, w.Name), func(b *testing.B) {
 				cfg := measure.Config{
-					Strategies: []strategies.Selection{sel}, Workload: w, Policy: policyFor(b, w),
-					Rounds: 1, Seed: 1, Redis: redis, Postgres: postgres, NoReference: true, Closed: true,
+					Plan: harness.Plan{
+						Strategies: []strategies.Selection{sel}, Workload: w, Policy: policyFor(b, w), Seed: 1, Closed: true, Stores: set,
+					},
+					Rounds: 1, NoReference: true,
 				}
-				if w.Subjects > maxSubjects {
-					cfg.Stream.Subjects = maxSubjects
+				if all, err := quota.Complete(w.Options, nil); err == nil && w.Takes("subjects") && all.Int("subjects") > maxSubjects {
+					cfg.Stream.Set("subjects", maxSubjects)
 				}
 				benchmark(b, cfg)
 			})
@@ -110,9 +111,9 @@ func benchmark(b *testing.B, cfg measure.Config) {
 	}
 	n := float64(r.Issued)
 	b.ReportMetric(float64(r.ElapsedNS)/n, "ns/op")
-	b.ReportMetric(float64(r.Latency.P99), "p99-ns")
+	b.ReportMetric(float64(r.Service.P99), "p99-ns")
 	b.ReportMetric(float64(r.Leak.Units)/n, "leak-units/op")
-	b.ReportMetric(r.FalseRejects.Pct, "false-rejects-%")
+	b.ReportMetric(r.FalseRejects.PctOfValid, "false-rejects-%")
 	b.ReportMetric(r.Cost.Commands+r.Cost.SQL+r.Cost.ModelSQL, "cmds/op")
 	if r.Drift != nil {
 		b.ReportMetric(r.Drift.PctOfLimit, "drift-%")

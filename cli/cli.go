@@ -83,6 +83,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(runCommand(), listCommand(), doctorCommand())
 	root.AddCommand(simCommand())
 	root.AddCommand(exploreCommand())
+	root.AddCommand(judgeCommand())
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(badFlag)
 	root.InitDefaultCompletionCmd()

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -36,26 +37,32 @@ func completeWorkloads(*cobra.Command, []string, string) ([]cobra.Completion, co
 	return out, noFiles
 }
 
-// completeStores offers the words that a store's flag takes, and how URLs begin.
-func completeStores(flag string) cobra.CompletionFunc {
+// completeStore offers the words that a driver takes, and how URLs begin.
+func completeStore(d *stores.Driver) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion
-		for _, c := range storeChoices {
-			if slices.Contains(c.flags, flag) {
-				out = append(out, cobra.CompletionWithDesc(c.name, c.doc))
-			}
+		for _, c := range d.Choices {
+			out = append(out, cobra.CompletionWithDesc(c.Word, c.Doc))
 		}
 		return out, noFiles | cobra.ShellCompDirectiveNoSpace
 	}
 }
 
-// Forms are offered as far as they can be typed; what they take is for the help.
-func completePopularity(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return []cobra.Completion{"single", "uniform", "zipf", "hot:"}, noFiles | cobra.ShellCompDirectiveNoSpace
-}
-
-func completeCost(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return []cobra.Completion{"policy", "constant:", "uniform:", "lognormal:", "recorded"}, noFiles | cobra.ShellCompDirectiveNoSpace
+// completeNamedStore offers NAME= and then what the driver of the name takes.
+func completeNamedStore(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	name, _, named := strings.Cut(typed, "=")
+	for _, d := range stores.Drivers() {
+		if !named {
+			out = append(out, d.Name+"=", d.Name+".")
+		}
+	}
+	if d, err := stores.DriverOf(name); named && err == nil {
+		for _, c := range d.Choices {
+			out = append(out, cobra.CompletionWithDesc(name+"="+c.Word, c.Doc))
+		}
+	}
+	return out, noFiles | cobra.ShellCompDirectiveNoSpace
 }
 
 // completeStrategies completes the last part of a list such as
@@ -120,7 +127,7 @@ func completeOption(m *strategies.Meta, done, part string) []cobra.Completion {
 	return out
 }
 
-func optionValues(o strategies.Option) []string {
+func optionValues(o quota.Option) []string {
 	switch {
 	case len(o.Values) > 0:
 		return o.Values

@@ -46,10 +46,10 @@ func TestCompletion(t *testing.T) {
 		want      []string
 		directive string
 	}{
-		{[]string{""}, []string{"completion", "doctor", "explore", "help", "list", "run", "sim"}, noFilesOnly},
-		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores"}, noFilesOnly},
+		{[]string{""}, []string{"completion", "doctor", "explore", "help", "judge", "list", "run", "sim"}, noFilesOnly},
+		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores", "formats"}, noFilesOnly},
 		{[]string{"list", "stores", ""}, nil, noFilesOnly},
-		{[]string{"help", ""}, []string{"completion", "doctor", "explore", "list", "run", "sim"}, noFilesOnly},
+		{[]string{"help", ""}, []string{"completion", "doctor", "explore", "judge", "list", "run", "sim"}, noFilesOnly},
 		{[]string{"run", ""}, []string{"all", "broken", "honest", "liar", "monthly", "sql-only"}, noSpace},
 		{[]string{"run", "--policy", ""}, policies, noFilesOnly},
 		{[]string{"run", "--workload", ""}, streams, noFilesOnly},
@@ -80,7 +80,7 @@ func TestCompletion(t *testing.T) {
 
 // Every flag says what can follow it, whatever is added to the table.
 func TestEveryTextFlagCompletes(t *testing.T) {
-	files := []string{"trace", "out"}
+	files := []string{"trace", "out", "history"}
 	for _, x := range newSettings().table {
 		if x.value.holds(scalarText) && x.value.Type() == "string" && x.complete == nil && !slices.Contains(files, x.name) {
 			t.Errorf("--%s offers the names of files", x.name)

@@ -51,9 +51,10 @@ var roundTrips = [][]string{
 	{"--cost", "uniform:1-3", "--duration", "1m30s", "--pool", "4", "--client-retries", "2", "--outage", "redis:0.3-0.6", "--outage", "postgres:0.5-0.7"},
 	{"--trace", "a trace: with #.csv", "--speed", "2.5", "--policy", "contact-form"},
 	{"--workers", "2", "--instances", "5"},
-	{"--workload", "uploads", "--policy", "tenant-uploads", "--fail-share", "0.2", "--abandon-share", "0", "--misjudged-share", "0.1", "--settle", "5ms", "--hold", "0s"},
+	{"--workload", "uploads", "--policy", "tenant-uploads", "--fail-share", "0.2", "--abandon-share", "0", "--misjudged-share", "0.1", "--settle", "5ms", "--hold", "0s", "--life", "20m", "--history", "kept"},
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
 	{"--redis", "container", "--redis-image", "redis:8", "--postgres", "auto", "--postgres-image", "null", "--out", "012"},
+	{"--store", "redis.2=process", "--store", "postgres.other=postgres://u@h/db?sslmode=disable"},
 }
 
 func TestConfigRoundTrip(t *testing.T) {
@@ -98,7 +99,7 @@ func TestPrintConfig(t *testing.T) {
 		{"--print-config", "--quick", "--trace", "t.csv", "--strategy", "honest:color=blue,liar", "--strategy", "honest"},
 		{"--print-config", "--trace", "t.csv", "--policy", "agent-tokens", "--out", "held", "--fill", "0.1",
 			"--redis", "redis://user:p@ss:w@rd@host:6379/2", "--postgres", "postgres://host/db?user=u&password=secret&sslmode=require",
-			"--outage", "redis:0.25-0.5", "--duration", "10s"},
+			"--store", "redis.2=redis://user:p@ss@host", "--outage", "redis:0.25-0.5", "--duration", "10s"},
 	} {
 		o := call(t.Context(), append([]string{"run"}, args...)...)
 		for _, leak := range []string{"p@ss", "w@rd", "secret"} {
@@ -117,10 +118,14 @@ func TestHiddenPasswordIsLeftToTheEnvironment(t *testing.T) {
 	newPlace(t, map[string]string{"run.yaml": `
 redis: redis://user:***@host:6379/2
 postgres: "postgres://host/db?user=u&password=***&sslmode=require"
+store: ["redis.2=redis://user:***@host"]
 `})
 	s, _ := planned(t, "--config", "run.yaml")
-	if s.redis != "redis://user@host:6379/2" || s.postgres != "postgres://host/db?user=u&sslmode=require" {
-		t.Errorf("redis %q, postgres %q", s.redis, s.postgres)
+	if s.named[0] != "redis.2=redis://user@host" {
+		t.Errorf("store %q", s.named)
+	}
+	if *s.from["redis"] != "redis://user@host:6379/2" || *s.from["postgres"] != "postgres://host/db?user=u&sslmode=require" {
+		t.Errorf("redis %q, postgres %q", *s.from["redis"], *s.from["postgres"])
 	}
 	for in, want := range map[string]string{
 		"postgres://h/d?password=***":             "postgres://h/d",
@@ -152,7 +157,7 @@ fill: 0.5
 		ok   func(s *settings, c c) bool
 	}{
 		{[]string{"--config", "run.yaml"}, func(s *settings, c c) bool {
-			return s.workload == "steady" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Outages) == 1 && c.Stream.Fill == 0.5
+			return s.workload == "steady" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Outages) == 1 && c.Stream.Options["fill"] == "0.5"
 		}},
 		{[]string{"--config", "run.yaml", "--workers", "3", "--strategy", "honest"}, func(_ *settings, c c) bool {
 			return c.Workers == 3 && c.Rounds == 8 && len(c.Strategies) == 1

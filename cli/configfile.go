@@ -133,6 +133,9 @@ func (x *setting) take(n ast.Node) (where *token.Token, err error) {
 			if items[i], err = x.text(v); err != nil {
 				return v.GetToken(), err
 			}
+			if x.secret {
+				items[i] = unredact(items[i])
+			}
 		}
 		l.replace(items)
 		return nil, nil

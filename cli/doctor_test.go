@@ -2,13 +2,13 @@ package cli
 
 import (
 	"encoding/json"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/machine"
 )
 
 func TestDoctor(t *testing.T) {
@@ -67,27 +67,18 @@ func TestDoctorWithoutAnEngine(t *testing.T) {
 
 func TestSteal(t *testing.T) {
 	for _, x := range []struct {
-		text   string
+		time   machine.CPUTime
 		state  state
 		detail string
 		advice bool
 	}{
-		{"cpu  10 0 10 60 5 3 2 10 400 7\ncpu0 1\n", stateNote, "10.00 % of the processor time since the machine started", true},
-		{"cpu  500 0 400 90 5 0 0 5\n", stateOK, "0.50 % of the processor time since the machine started", false},
-		{"cpu  0 0 0 0 0 0 0 0\n", stateOK, "0.00 % of the processor time since the machine started", false},
-		{"cpu  1 2 3\n", stateNote, "this system does not tell", false},
-		{"cpu  a 0 400 90 5 0 0 5\n", stateNote, "this system does not tell", false},
-		{"", stateNote, "this system does not tell", false},
+		{machine.CPUTime{Stolen: 10, Total: 100}, stateNote, "10.00 % of the processor time since the machine started", true},
+		{machine.CPUTime{Stolen: 5, Total: 1000}, stateOK, "0.50 % of the processor time since the machine started", false},
+		{machine.CPUTime{Total: 1}, stateOK, "0.00 % of the processor time since the machine started", false},
+		{machine.CPUTime{}, stateNote, "this system does not tell", false},
 	} {
-		path := t.TempDir() + "/stat"
-		if err := os.WriteFile(path, []byte(x.text), 0o600); err != nil {
-			t.Fatal(err)
+		if c := steal(x.time); c.State != x.state || c.Detail != x.detail || (c.Advice != "") != x.advice {
+			t.Errorf("%+v gives %+v", x.time, c)
 		}
-		if c := steal(path); c.State != x.state || c.Detail != x.detail || (c.Advice != "") != x.advice {
-			t.Errorf("%q gives %+v", x.text, c)
-		}
-	}
-	if c := steal(t.TempDir() + "/none"); c.State != stateNote {
-		t.Errorf("no file gives %+v", c)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -151,7 +150,7 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 		return nil, cfg, s.wrong("max-schedules", errors.New("it bounds --full, which is not given: use --max-states for a search"))
 	}
 	if s.given("policy") {
-		if cfg.Policy, err = quota.LookupPolicy(s.policy); err != nil {
+		if cfg.Policy, err = lookupPolicy(s.policy); err != nil {
 			return nil, cfg, s.wrong("policy", err)
 		}
 	}

@@ -3,46 +3,50 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/render"
+	tables "github.com/quotabench/quotabench/results/text"
 	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/strategies"
 )
 
 // explorationFile is the name of the record in the directory of --out.
-const explorationFile = "exploration.json"
+const explorationFile = render.ExplorationName
 
 // exploration is one call of the command: what it writes, and where to.
 type exploration struct {
 	*exploreSettings
 	ctx            context.Context //nolint:containedctx // of the one command that it serves
 	stdout, stderr io.Writer
-	dir            string           // of --out, or empty
-	server         *stores.Redis    // of --on
-	sql            *stores.Postgres // of --postgres, once it is needed
-	record         explore.Record
+	dir            string            // of --out, or empty
+	server         *redisstore.Store // of --on
+	sql            *pgstore.Store    // of --postgres, once it is needed
+	record         results.Exploration
 	text           bytes.Buffer
-	shown          int // bytes of text that are on stdout
-	charts         []*explore.Finding
+	shown          int    // bytes of text that are on stdout
 	broken         string // the first declared guarantee that broke
 	differs        string // the first schedule that did not repeat
+	invalid        string // the first search that failed, or of which nothing may be claimed
 }
 
 // start opens the store of --on and checks where to write.
 func (s *exploreSettings) start(cmd *cobra.Command) (*exploration, error) {
 	x := &exploration{
 		exploreSettings: s, ctx: cmd.Context(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
-		record: explore.NewRecord(),
+		record: results.NewExploration(),
 	}
 	if s.given("out") {
 		if s.out == "" {
@@ -60,7 +64,7 @@ func (s *exploreSettings) start(cmd *cobra.Command) (*exploration, error) {
 	if s.full {
 		return nil, s.wrong("on", errors.New("--full counts schedules here: leave --on out, and give the token that it prints to --replay"))
 	}
-	server, err := stores.OpenRedis(x.ctx, s.on, stores.Options{})
+	server, err := redisstore.Open(x.ctx, s.on, stores.Options{})
 	if err != nil {
 		if x.ctx.Err() != nil {
 			return nil, fail(ExitInterrupted, errors.New("interrupted before anything was explored"))
@@ -80,7 +84,9 @@ func (s *exploreSettings) explore(cmd *cobra.Command, chosen []strategies.Select
 	if err := x.openPostgres(chosen); err != nil {
 		return x.end(err)
 	}
-	cfg.Postgres = x.sql
+	if x.sql != nil {
+		cfg.Postgres = x.sql
+	}
 	for _, sel := range chosen {
 		if x.ctx.Err() != nil {
 			break
@@ -101,28 +107,51 @@ func (s *exploreSettings) explore(cmd *cobra.Command, chosen []strategies.Select
 		case errors.As(err, &unfit):
 			return x.end(fail(ExitUsage, err))
 		default:
-			return x.end(fail(ExitFailed, fmt.Errorf("%s: %w", sel, err)))
+			x.failed(sel, err)
 		}
 	}
-	if len(x.record.Searches)+len(x.record.Censuses) == 0 && x.ctx.Err() == nil {
+	if len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Failed) == 0 && x.ctx.Err() == nil {
 		return x.end(usagef("none of the strategies can be explored: %s", x.record.Skipped[0].Reason))
 	}
 	return x.end(nil)
 }
 
+// failed records a search that ended in an error, and has the others go on.
+func (x *exploration) failed(sel strategies.Selection, err error) {
+	f := results.FailedExplore{Strategy: sel.String(), Error: strings.Join(strings.Fields(err.Error()), " ")}
+	var p *explore.PanicError
+	if errors.As(err, &p) {
+		f.Stack = string(p.Stack)
+	}
+	x.record.Failed = append(x.record.Failed, f)
+	x.invalidate(sel, err)
+}
+
+// invalidate has the command exit with 3 in the end.
+func (x *exploration) invalidate(sel strategies.Selection, err error) {
+	line := fmt.Sprintf("%s: %s", sel, strings.Join(strings.Fields(err.Error()), " "))
+	if x.invalid == "" {
+		x.invalid = line
+		return
+	}
+	fmt.Fprintf(x.stderr, "failed: %s\n", line) // the first one is told at the end
+}
+
 func (x *exploration) search(sel strategies.Selection, cfg explore.Config) error {
 	res, err := explore.Run(x.ctx, sel, cfg)
-	if err != nil {
+	switch {
+	case errors.Is(err, explore.ErrUnseen):
+		x.invalidate(sel, err)
+	case err != nil:
 		return err
 	}
 	x.record.Searches = append(x.record.Searches, res)
 	x.gap()
-	if err := explore.WriteReport(&x.text, res); err != nil {
+	if err := tables.Search(&x.text, res); err != nil {
 		return err
 	}
 	for i := range res.Findings {
 		f := &res.Findings[i]
-		x.charts = append(x.charts, f)
 		x.judge(f, true)
 		if x.server != nil && x.ctx.Err() == nil {
 			if err := x.repeat(f.Token); err != nil {
@@ -135,16 +164,16 @@ func (x *exploration) search(sel strategies.Selection, cfg explore.Config) error
 
 func (x *exploration) enumerate(sel strategies.Selection, cfg explore.Config) error {
 	c, err := explore.Enumerate(x.ctx, sel, cfg)
-	if err != nil {
+	switch {
+	case errors.Is(err, explore.ErrUnseen):
+		x.invalidate(sel, err)
+	case err != nil:
 		return err
 	}
 	x.record.Censuses = append(x.record.Censuses, c)
 	x.gap()
-	if err := explore.WriteCensus(&x.text, c); err != nil {
+	if err := tables.Census(&x.text, c); err != nil {
 		return err
-	}
-	if c.Shortest != nil {
-		x.charts = append(x.charts, c.Shortest)
 	}
 	return x.show()
 }
@@ -189,11 +218,8 @@ func (x *exploration) repeat(token string) error {
 	}
 	x.record.Replays = append(x.record.Replays, r)
 	x.gap()
-	if err := explore.WriteReplay(&x.text, r, len(x.record.Searches) > 0); err != nil {
+	if err := tables.Replay(&x.text, r, len(x.record.Searches) > 0); err != nil {
 		return err
-	}
-	if len(x.record.Searches) == 0 {
-		x.charts = append(x.charts, r.Finding)
 	}
 	x.judge(r.Finding, r.Broken)
 	if !r.Broken && x.differs == "" {
@@ -202,7 +228,7 @@ func (x *exploration) repeat(token string) error {
 	return nil
 }
 
-func (x *exploration) judge(f *explore.Finding, broken bool) {
+func (x *exploration) judge(f *results.Finding, broken bool) {
 	if broken && f.Property == explore.Guarantee && x.broken == "" {
 		x.broken = fmt.Sprintf("%s: a declared guarantee is broken: %s", f.Strategy, f.Detail)
 	}
@@ -226,7 +252,7 @@ func (x *exploration) show() error {
 	return err
 }
 
-// end writes the record and the charts, stops the server and picks the exit code:
+// end writes what was found, stops the server and picks the exit code:
 // of failed, where that is not nil.
 func (x *exploration) end(failed error) error {
 	x.record.Interrupted = x.ctx.Err() != nil
@@ -239,6 +265,8 @@ func (x *exploration) end(failed error) error {
 		return fail(ExitFailed, err)
 	case x.record.Interrupted:
 		return fail(ExitInterrupted, errors.New("interrupted: what was found so far is written, searches that had not ended say so"))
+	case x.invalid != "":
+		return fail(ExitFailed, errors.New(x.invalid))
 	case x.differs != "":
 		return fail(ExitFailed, errors.New(x.differs))
 	case x.broken != "":
@@ -251,15 +279,12 @@ func (x *exploration) write(failed error) error {
 	if failed != nil && len(x.record.Searches)+len(x.record.Censuses)+len(x.record.Replays) == 0 {
 		return nil
 	}
-	var record bytes.Buffer
-	enc := json.NewEncoder(&record)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(&x.record); err != nil {
-		return err
-	}
 	if x.asJSON {
-		if _, err := x.stdout.Write(record.Bytes()); err != nil {
+		record, err := codec.ExplorationJSON(&x.record)
+		if err != nil {
+			return err
+		}
+		if _, err := x.stdout.Write(record); err != nil {
 			return err
 		}
 	}
@@ -269,22 +294,13 @@ func (x *exploration) write(failed error) error {
 	if err := x.makeOut(x.dir); err != nil {
 		return err
 	}
-	written := []string{explorationFile, "report.txt"}
-	files := map[string][]byte{explorationFile: record.Bytes(), "report.txt": x.text.Bytes()}
-	plain := strings.NewReplacer(":", "_", ",", "_", "=", "-", "/", "-")
-	for _, f := range x.charts {
-		var chart bytes.Buffer
-		if err := explore.WriteSVG(&chart, f); err != nil {
-			return err
-		}
-		name := plain.Replace(f.Strategy) + "-" + string(f.Property) + ".svg"
-		written = append(written, name)
-		files[name] = chart.Bytes()
-	}
-	for name, b := range files {
-		if err := os.WriteFile(filepath.Join(x.dir, name), b, 0o644); err != nil { //nolint:gosec // results are for everybody to read
-			return err
-		}
+	var written []string
+	_, err := render.Each(&render.Bundle{Exploration: &x.record}, func(o render.Output) error {
+		written = append(written, o.Name)
+		return atomicfile.Write(filepath.Join(x.dir, o.Name), o.Bytes)
+	})
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(x.stderr, "\nwritten to %s: %s\n", x.dir, strings.Join(written, ", "))
 	return nil

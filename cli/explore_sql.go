@@ -2,10 +2,12 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -15,8 +17,11 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 	if x.sql != nil || !slices.ContainsFunc(chosen, explore.OnPostgres) {
 		return nil
 	}
-	server, err := stores.OpenPostgres(x.ctx, x.postgres, stores.Options{Image: x.postgresImage})
+	server, err := pgstore.Open(x.ctx, *x.from["postgres"], stores.Options{Image: *x.images["postgres"]})
+	var absent *stores.AbsentError
 	switch {
+	case errors.As(err, &absent):
+		return nil
 	case err != nil && x.ctx.Err() != nil:
 		return fail(ExitInterrupted, errors.New("interrupted before anything was explored"))
 	case err != nil:
@@ -28,14 +33,18 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 
 // replay repeats a token where it belongs.
 func (x *exploration) replay(token string) (*explore.Replayed, error) {
-	sel, ok := explore.TokenOnPostgres(token)
-	if !ok {
-		return explore.Replay(x.ctx, token, x.server)
+	var on explore.Target
+	if sel, ok := explore.TokenOnPostgres(token); ok {
+		if err := x.openPostgres([]strategies.Selection{sel}); err != nil {
+			return nil, err
+		}
+		if x.sql != nil {
+			on.Postgres = x.sql
+		}
+	} else if x.server != nil {
+		on.Redis, on.Name = x.server.Admin(), fmt.Sprintf("Redis %s (%s)", x.server.Info().Version, x.server.Info().Kind)
 	}
-	if err := x.openPostgres([]strategies.Selection{sel}); err != nil {
-		return nil, err
-	}
-	r, err := explore.ReplayOnPostgres(x.ctx, token, x.sql)
+	r, err := explore.Replay(x.ctx, token, on)
 	var unfit *explore.UnfitError
 	if errors.As(err, &unfit) {
 		err = fail(ExitUsage, err)

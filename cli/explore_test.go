@@ -14,12 +14,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/schema"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
 // anyToken is what golden files leave out: another version of Go may pack tokens
 // in another way.
-var anyToken = regexp.MustCompile(`qb1\.[\w-]+`)
+var anyToken = regexp.MustCompile(`qb2\.[\w-]+`)
 
 func TestExploreOutput(t *testing.T) {
 	p := newPlace(t, nil)
@@ -46,7 +48,7 @@ func TestExploreOutput(t *testing.T) {
 		if o.code != c.code {
 			t.Errorf("%q: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
 		}
-		text.WriteString(anyToken.ReplaceAllString(o.transcript(), "qb1.TOKEN") + "\n")
+		text.WriteString(anyToken.ReplaceAllString(o.transcript(), "qb2.TOKEN") + "\n")
 	}
 	golden(t, "explore", text.String())
 	p.requireUntouched()
@@ -103,7 +105,7 @@ func TestExploreUsage(t *testing.T) {
 		requireUsageError(t, o)
 		text.WriteString(o.transcript() + "\n")
 	}
-	golden(t, "explore-usage", anyToken.ReplaceAllString(text.String(), "qb1.TOKEN"))
+	golden(t, "explore-usage", anyToken.ReplaceAllString(text.String(), "qb2.TOKEN"))
 	p.requireUntouched()
 }
 
@@ -166,14 +168,14 @@ func TestExploreOut(t *testing.T) {
 }
 
 // requireExploration holds JSON to the published schema.
-func requireExploration(t *testing.T, b []byte) explore.Record {
+func requireExploration(t *testing.T, b []byte) results.Exploration {
 	t.Helper()
-	var rec explore.Record
+	var rec results.Exploration
 	if err := json.Unmarshal(b, &rec); err != nil {
 		t.Fatalf("%v in %s", err, b)
 	}
 	c := jsonschema.NewCompiler()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(explore.Schema))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.Exploration))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func TestHelp(t *testing.T) {
 	p := newPlace(t, nil)
 	var text strings.Builder
 	for _, args := range [][]string{
-		{}, {"--help"}, {"run", "--help"}, {"list", "--help"}, {"doctor", "--help"}, {"completion", "--help"}, {"completion"},
+		{}, {"--help"}, {"run", "--help"}, {"list", "--help"}, {"doctor", "--help"}, {"judge", "--help"}, {"completion", "--help"}, {"completion"},
 		{"completion", "fish", "--help"}, {"help"}, {"help", "doctor"}, {"help", "help"},
 	} {
 		o := call(t.Context(), args...)
@@ -78,6 +78,11 @@ var usageFiles = map[string]string{
 
 // usageErrors are command lines that are wrong.
 var usageErrors = [][]string{
+	{"judge"},
+	{"judge", "missing.history"},
+	{"judge", "prose.txt"},
+	{"run", "--life=-1s"},
+	{"run", "--history", "file/h"},
 	{"--nonsense"},
 	{"rnu"},
 	{"redis://:secret@host"},
@@ -147,6 +152,14 @@ var usageErrors = [][]string{
 	{"run", "--redis", "embedded", "--postgres", "nonsense"},
 	{"run", "--redis", "embedded", "--postgres", "postgres://user:secret@127.0.0.1:1/db"},
 	{"run", "--redis", "embedded", "--redis-image", "redis:7"},
+	{"run", "--redis", ""},
+	{"run", "--store", "redis://user:secret@host"},
+	{"run", "--store", "etcd.2=process"},
+	{"run", "--store", "redis.2="},
+	{"run", "--store", "redis.=process"},
+	{"run", "--store", "redis.2=process", "--store", "redis.2=embedded"},
+	{"run", "--redis", "embedded", "--store", "redis=embedded"},
+	{"run", "--redis", "embedded", "--postgres", "embedded", "--store", "redis.2=redis://user:secret@127.0.0.1:1"},
 	{"run", "--postgres", "postgres://user:secret@host/db", "--postgres-image", "postgres:17"},
 	{"run", "--config", "missing.yaml"},
 	{"run", "--config", "folder"},

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // that golden files do not change with each of them.
 func init() {
 	for _, m := range []strategies.Meta{
-		{Name: "honest", Doc: "counts under a mutex", Source: "000", Guarantee: []quota.Clause{quota.Exactly()}, Options: []strategies.Option{
+		{Name: "honest", Doc: "counts under a mutex", Source: "000", Reset: strategies.ResetsMissing, Guarantee: []quota.Clause{quota.Exactly()}, Options: []quota.Option{
 			{Name: "color", Doc: "does nothing", Default: "red", Values: []string{"red", "blue"}},
 			{Name: "depth", Doc: "does nothing either", Default: "3", Type: "int"},
 		}, Open: openFake(&fake{})},
@@ -48,8 +48,15 @@ func init() {
 // fake admits up to the limit, or everything where it is open.
 type fake struct {
 	open bool
+	env  strategies.Env
 	mu   sync.Mutex
-	used map[quota.Subject]int64
+	used map[window]int64
+}
+
+// window is one window of a subject.
+type window struct {
+	subject quota.Subject
+	index   int64
 }
 
 // onTake is called with the number of each request of the process.
@@ -59,21 +66,27 @@ var (
 )
 
 func openFake(f *fake) func(context.Context, strategies.Env) (strategies.Strategy, error) {
-	return func(context.Context, strategies.Env) (strategies.Strategy, error) {
-		return &fake{open: f.open, used: map[quota.Subject]int64{}}, nil
+	return func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		return &fake{open: f.open, env: env, used: map[window]int64{}}, nil
 	}
 }
 
-func (f *fake) Take(_ context.Context, r quota.Request) (quota.Decision, error) {
+func (f *fake) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	if n := taken.Add(1); onTake != nil {
 		onTake(n)
 	}
+	if f.env.Postgres != nil {
+		if _, err := f.env.Postgres.Exec(ctx, "SELECT 1"); err != nil {
+			return quota.Decision{}, err
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.open && f.used[r.Subject]+r.Units > r.Policy.Limit {
+	at := window{r.Subject, r.Policy.Window.At(f.env.Clock.Now()).Index}
+	if !f.open && f.used[at]+r.Units > r.Policy.Limit {
 		return quota.Decision{Tier: quota.TierProcess}, nil
 	}
-	f.used[r.Subject] += r.Units
+	f.used[at] += r.Units
 	return quota.Decision{Admitted: true, Tier: quota.TierProcess}, nil
 }
 

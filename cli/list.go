@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -26,6 +28,7 @@ var catalogues = []struct {
 	{"workloads", listWorkloads},
 	{"policies", listPolicies},
 	{"stores", listStores},
+	{"formats", listFormats},
 }
 
 // entry is one line of a catalogue. Fields are also the JSON form.
@@ -45,7 +48,7 @@ func listCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "list [" + strings.Join(names, "|") + "]",
-		Short: "List strategies, workloads, policies and stores",
+		Short: "List strategies, workloads, policies, stores and formats",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, noFiles
@@ -145,26 +148,32 @@ func listStrategies() []entry {
 		for _, c := range m.Guarantee {
 			clauses = append(clauses, map[string]any{"property": c.Property, "at_most": c.Formula, "windows": orEmpty(c.Kinds), "tolerates": orEmpty(c.Tolerates)})
 		}
-		options := []map[string]any{}
-		for _, o := range m.Options {
-			options = append(options, map[string]any{"name": o.Name, "doc": o.Doc, "default": o.Default, "values": orEmpty(o.Values), "type": o.Type})
-		}
 		out = append(out, entry{
 			Name: m.Name, Doc: m.Doc,
 			Columns: []string{string(m.Form), orDash(m.Source), orDash(strings.Join(needs, "+"))},
 			More: map[string]any{
 				"form": m.Form, "source": m.Source, "needs": needs, "windows": m.Kinds, "counts": m.Counts,
-				"reset": m.Reset, "options": options, "guarantee": clauses, "excluded_modes": m.Excluded,
+				"reset": m.Reset, "options": listOptions(m.Options), "guarantee": clauses, "excluded_modes": m.Excluded,
 			},
 		})
 	}
 	return out
 }
 
+func listOptions(declared []quota.Option) []map[string]any {
+	options := []map[string]any{}
+	for _, o := range declared {
+		options = append(options, map[string]any{
+			"name": o.Name, "doc": strings.ReplaceAll(o.Doc, "`", ""), "default": o.Default, "values": orEmpty(o.Values), "type": o.Type,
+		})
+	}
+	return options
+}
+
 func listWorkloads() []entry {
 	var out []entry
 	for _, m := range workloads.All() {
-		out = append(out, entry{Name: m.Name, Doc: m.Doc, Columns: []string{string(m.Loop) + " loop"}, More: map[string]any{"loop": m.Loop}})
+		out = append(out, entry{Name: m.Name, Doc: m.Doc, Columns: []string{string(m.Loop) + " loop"}, More: map[string]any{"loop": m.Loop, "options": listOptions(m.Options)}})
 	}
 	return out
 }
@@ -172,6 +181,10 @@ func listWorkloads() []entry {
 func listPolicies() []entry {
 	var out []entry
 	for _, p := range quota.Policies() {
+		from := "registered"
+		if p.Source != "" {
+			from = "record " + p.Source
+		}
 		serving := []string{}
 		for _, m := range strategies.All() {
 			if m.ServesPolicy(&p) == nil {
@@ -179,34 +192,27 @@ func listPolicies() []entry {
 			}
 		}
 		out = append(out, entry{
-			Name: p.Name, Doc: p.Doc, Columns: []string{p.String(), "record " + p.Source},
+			Name: p.Name, Doc: p.Doc, Columns: []string{p.String(), from},
 			More: map[string]any{"limit": p.Limit, "unit": p.Unit, "window": p.Window.Kind, "length_ns": p.Window.Length, "record": p.Source, "costs": orEmpty(p.Costs), "served_by": serving},
 		})
 	}
 	return out
 }
 
-// storeChoices are the values of --redis and --postgres.
-var storeChoices = []struct {
-	name  string
-	flags []string
-	doc   string
-}{
-	{"auto", bothStores, "a process if its server is installed, else a container if its image is here, else embedded; the default"},
-	{"process", bothStores, "redis-server or postgres of this machine, started as a child and removed afterwards"},
-	{"container", bothStores, "the official image in Docker or Podman, removed afterwards; see --redis-image, --postgres-image"},
-	{"embedded", bothStores[:1], "miniredis inside this process: no server, and timings that say nothing about one"},
-	{"embedded", bothStores[1:], "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
-	{"redis://", bothStores[:1], "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
-	{"postgres://", bothStores[1:], "a server of yours by URL; only a schema of the run's own is touched"},
+func listFormats() []entry {
+	var out []entry
+	for _, r := range render.Renderers() {
+		out = append(out, entry{Name: r.Name, Doc: r.Doc, Columns: []string{r.Ext}, More: map[string]any{"extension": r.Ext}})
+	}
+	return out
 }
-
-var bothStores = []string{"--redis", "--postgres"}
 
 func listStores() []entry {
 	var out []entry
-	for _, c := range storeChoices {
-		out = append(out, entry{Name: c.name, Doc: c.doc, Columns: []string{strings.Join(c.flags, ", ")}, More: map[string]any{"flags": c.flags}})
+	for _, d := range stores.Drivers() {
+		for _, c := range d.Choices {
+			out = append(out, entry{Name: c.Word, Doc: c.Doc, Columns: []string{"--" + d.Name}, More: map[string]any{"flags": []string{"--" + d.Name}, "store": d.Name}})
+		}
 	}
 	return out
 }

@@ -3,19 +3,18 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/machine"
 )
 
 // machineLines say how far this machine's timings can be trusted.
 func machineLines(ctx context.Context) []checkup {
-	return []checkup{processors(), timer(ctx), steal(cpuStat)}
+	return []checkup{processors(), timer(ctx), steal(machine.ReadCPU())}
 }
 
 // enoughCPUs is one for the load, one for Redis, one for PostgreSQL and one for
@@ -25,7 +24,7 @@ const enoughCPUs = 4
 func processors() checkup {
 	n := runtime.NumCPU()
 	c := checkup{Name: "processors", State: stateOK, Detail: strconv.Itoa(n), Figures: map[string]float64{"count": float64(n)}}
-	if m := cpuModel(); m != "" {
+	if m := machine.CPUModel(); m != "" {
 		c.Detail += " x " + m
 	}
 	if n < enoughCPUs {
@@ -83,49 +82,23 @@ func timer(ctx context.Context) checkup {
 	return c
 }
 
-// cpuStat is where Linux counts processor time.
-const cpuStat = "/proc/stat"
-
 // muchSteal is the share of processor time from which on a neighbour shows in the
 // timings.
 const muchSteal = 0.01
 
 // steal is how much processor time the hypervisor has given to others since the
 // machine started.
-func steal(path string) checkup {
+func steal(t machine.CPUTime) checkup {
 	c := checkup{Name: "steal", State: stateOK}
-	share, ok := stolenShare(path)
-	if !ok {
+	if t.Total == 0 {
 		c.State, c.Detail = stateNote, "this system does not tell"
 		return c
 	}
+	share := t.Share()
 	c.Figures = map[string]float64{"share": share}
 	c.Detail = fmt.Sprintf("%.2f %% of the processor time since the machine started", 100*share)
 	if share > muchSteal {
 		c.State, c.Advice = stateNote, "other machines on this host take processor time: measure when it is quiet, or elsewhere"
 	}
 	return c
-}
-
-// stolenShare reads the first line of the file: "cpu", then user, nice, system,
-// idle, iowait, irq, softirq and steal in ticks.
-func stolenShare(path string) (share float64, ok bool) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return 0, false
-	}
-	line, _, _ := strings.Cut(string(b), "\n")
-	const last = 8 // steal; what follows is counted as user time already
-	fields := strings.Fields(line)
-	if len(fields) <= last {
-		return 0, false
-	}
-	var total, stolen float64
-	for _, f := range fields[1 : last+1] {
-		if stolen, err = strconv.ParseFloat(f, 64); err != nil {
-			return 0, false
-		}
-		total += stolen
-	}
-	return stolen / max(total, 1), true
 }

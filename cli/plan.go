@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,8 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -29,62 +31,40 @@ const (
 func (s *settings) plan() (measure.Config, error) {
 	s.expand()
 	c := measure.Config{
-		Stream:  s.stream(),
-		Workers: s.workers, Rate: s.rate, Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration, Rounds: s.rounds,
-		Instances: s.instances, Pool: s.pool, ClientRetries: s.retries, Seed: s.seed,
+		Plan: harness.Plan{
+			Stream: s.stream(), Seed: s.seed, Workers: s.workers, Instances: s.instances,
+			Rate: s.rate, Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration,
+			Life: s.life, Archive: s.history,
+		},
+		Rounds: s.rounds, Pool: s.pool, ClientRetries: s.retries,
 	}
-	if err := s.choose(&c); err != nil {
+	if err := s.choose(&c.Plan); err != nil {
 		return c, err
 	}
 	var err error
 	if c.Outages, err = s.planned(); err != nil {
 		return c, err
 	}
-	if err := s.checkImages(); err != nil {
+	if err := s.checkStores(); err != nil {
 		return c, err
 	}
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	if err := s.rehearse(&c); err != nil {
+	if err := s.rehearse(&c.Plan); err != nil {
 		return c, err
 	}
-	s.limit, s.duration, s.workers = c.Policy.Limit, c.Duration, c.Workers
+	s.limit, s.duration, s.workers, s.life = c.Policy.Limit, c.Duration, c.Workers, c.Life
 	return c, nil
 }
 
-// stream are the workload's own parameters.
-func (s *settings) stream() workloads.Params {
-	p := workloads.Params{
-		Subjects: s.subjects, Trace: s.trace, Speed: s.speed,
-		Popularity: s.popularity, Cost: s.cost, Fill: s.fill,
-	}
-	for name, share := range map[string]struct {
-		to   **float64
-		from *float64
-	}{
-		"over-quota":      {&p.OverQuota, &s.overQuota},
-		"fail-share":      {&p.FailShare, &s.failShare},
-		"abandon-share":   {&p.AbandonShare, &s.abandonShare},
-		"misjudged-share": {&p.MisjudgedShare, &s.misjudgedShare},
-	} {
-		if s.given(name) {
-			*share.to = share.from
-		}
-	}
-	if s.given("settle") {
-		p.Settle = &s.settle
-	}
-	if s.given("hold") {
-		p.Hold = &s.hold
-	}
-	return p
-}
-
 // planned are the outages that were asked for.
-func (s *settings) planned() (out []measure.Outage, err error) {
+func (s *settings) planned() (out []harness.Outage, err error) {
 	for _, text := range s.outages {
-		o, err := measure.ParseOutage(text)
+		o, err := harness.ParseOutage(text)
+		if err == nil {
+			_, err = stores.DriverOf(o.Store)
+		}
 		if err != nil {
 			return nil, s.wrong("outage", err)
 		}
@@ -96,13 +76,8 @@ func (s *settings) planned() (out []measure.Outage, err error) {
 // expand follows what one setting implies for others. It counts where the other
 // one was not given in a place that ranks as high.
 func (s *settings) expand() {
-	if s.trace != "" && s.rank("trace") > s.rank("workload") {
-		for _, w := range workloads.All() {
-			if w.NeedsTrace {
-				s.workload = w.Name
-				break
-			}
-		}
+	if name, by := s.implied(); name != "" && s.rank(by) > s.rank("workload") {
+		s.workload = name
 	}
 	if !s.quick {
 		return
@@ -110,13 +85,14 @@ func (s *settings) expand() {
 	if s.rank("quick") > s.rank("rounds") {
 		s.rounds = quickRounds
 	}
-	if s.rank("quick") > s.rank("duration") && s.requests == 0 && s.trace == "" {
+	replayed, _ := s.implied()
+	if s.rank("quick") > s.rank("duration") && s.requests == 0 && replayed == "" {
 		s.duration = quickDuration
 	}
 }
 
 // choose looks up what has a name.
-func (s *settings) choose(c *measure.Config) (err error) {
+func (s *settings) choose(c *harness.Plan) (err error) {
 	if len(s.strategy) == 0 {
 		return s.wrong("strategy", errors.New("give at least one, or all"))
 	}
@@ -126,25 +102,38 @@ func (s *settings) choose(c *measure.Config) (err error) {
 	if c.Workload, err = workloads.Lookup(s.workload); err != nil {
 		return s.wrong("workload", err)
 	}
-	if c.Policy, err = quota.LookupPolicy(s.policy); err != nil {
+	if c.Policy, err = lookupPolicy(s.policy); err != nil {
 		return s.wrong("policy", err)
 	}
 	switch {
 	case s.given("limit"):
 		c.Policy.Limit = s.limit
-	case c.Workload.Crosses:
+	case c.Workload.Crosses && listed(c.Policy.Name): // an own policy says what it means
 		c.Policy.Limit = min(c.Policy.Limit, hotKeyLimit*largest(c.Policy.Costs))
 	}
 	return nil
 }
 
-// checkImages refuses an image that would not be used.
-func (s *settings) checkImages() error {
-	for _, x := range []struct{ flag, image, store, from string }{
-		{"redis-image", s.redisImage, "redis", s.redis}, {"postgres-image", s.postgresImage, "postgres", s.postgres},
-	} {
-		if x.image != "" && x.from != "container" && x.from != "auto" {
-			return s.wrong(x.flag, fmt.Errorf("an image is for --%s container, and %s is asked for", x.store, redact(x.from)))
+// checkStores refuses stores that cannot be meant, and an image that would not be
+// used.
+func (s *settings) checkStores() error {
+	specs, err := s.storeSpecs()
+	if err != nil {
+		return err
+	}
+	for _, d := range stores.Drivers() {
+		if d.Image == "" || *s.images[d.Name] == "" {
+			continue
+		}
+		var others []string
+		for _, x := range specs {
+			if x.Options.Image == *s.images[d.Name] {
+				others = append(others, redact(x.From))
+			}
+		}
+		if !slices.Contains(others, "container") && !slices.Contains(others, "auto") {
+			asked := cmp.Or(strings.Join(others, ", "), "no "+d.Title)
+			return s.wrong(d.Name+"-image", fmt.Errorf("an image is for --%s container, and %s is asked for", d.Name, asked))
 		}
 	}
 	return nil
@@ -152,16 +141,14 @@ func (s *settings) checkImages() error {
 
 // rehearse makes the workload's stream once, to find what is wrong with it or
 // with its trace before anything is started.
-func (s *settings) rehearse(c *measure.Config) error {
-	p := c.Stream
-	p.Seed, p.Policy, p.Requests = c.Seed, &c.Policy, c.Requests
-	_, _, err := c.Workload.New(p)
+func (s *settings) rehearse(c *harness.Plan) error {
+	_, _, err := c.NewStream(1)
 	var file *fs.PathError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &file):
-		return s.wrong("trace", errors.New("cannot read "+s.trace+": "+file.Err.Error()))
+		return s.unreadable(file.Path, file.Err)
 	default:
 		return fail(ExitUsage, err)
 	}

@@ -45,6 +45,9 @@ func (s *settings) render(x setting) (string, error) {
 		}
 		text := x.name + ":"
 		for _, item := range *v.p {
+			if x.secret {
+				item = redact(item)
+			}
 			q, err := plain(item)
 			if err != nil {
 				return "", err
@@ -58,6 +61,14 @@ func (s *settings) render(x setting) (string, error) {
 		}
 		q, err := plain(redact(*v.p))
 		return x.name + ": " + q, err
+	case *option:
+		if *v.p == "" {
+			return x.name + ": null", nil
+		}
+		if v.holds(scalarText) {
+			q, err := plain(*v.p)
+			return x.name + ": " + q, err
+		}
 	}
 	if x.computed && !s.given(x.name) && x.value.String() == "0" {
 		return x.name + ": null", nil

@@ -1,59 +1,43 @@
 package cli
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/render"
 )
 
-// writeReport writes the record, the table and the plots. The record comes
-// first: whatever happens to a plot, the figures are kept.
-func writeReport(stdout, stderr io.Writer, dir string, f results.File) error {
-	path := filepath.Join(dir, "results.json")
-	if err := results.Write(path, f); err != nil {
-		return fail(ExitFailed, err)
-	}
-	if len(f.Runs) == 0 {
+// writeBundle writes what was produced in every format, and shows the tables.
+// The record comes first: whatever happens to a plot, the figures are kept.
+func writeBundle(stdout, stderr io.Writer, dir string, b *render.Bundle) error {
+	var written []string
+	notes, err := render.Each(b, func(o render.Output) error {
+		if err := atomicfile.Write(filepath.Join(dir, o.Name), o.Bytes); err != nil {
+			return err
+		}
+		written = append(written, o.Name)
+		if o.Format != render.Report {
+			return nil
+		}
+		if _, err := stdout.Write(o.Bytes); err != nil {
+			return fmt.Errorf("write the table: %w", err)
+		}
 		return nil
+	})
+	for _, n := range notes {
+		fmt.Fprintln(stderr, n)
 	}
-	var table bytes.Buffer
-	if err := results.WriteTable(&table, f); err != nil {
+	if err != nil {
 		return fail(ExitFailed, err)
 	}
-	if _, err := stdout.Write(table.Bytes()); err != nil {
-		return fail(ExitFailed, fmt.Errorf("write the table: %w", err))
+	if len(b.File.Runs) > 0 {
+		fmt.Fprintf(stderr, "\nwritten to %s: %s\n", dir, strings.Join(written, ", "))
 	}
-	written := []string{"results.json", "report.txt"}
-	if err := os.WriteFile(filepath.Join(dir, "report.txt"), table.Bytes(), 0o644); err != nil {
-		return fail(ExitFailed, err)
-	}
-	for _, p := range []struct {
-		name string
-		plot func(results.File) (*results.Plot, error)
-	}{{"latency", results.LatencyPlot}, {"leakage", results.LeakPlot}} {
-		plot, err := p.plot(f)
-		if errors.Is(err, results.ErrNothingToPlot) {
-			fmt.Fprintf(stderr, "no %s plot: %v\n", p.name, err)
-			continue
-		}
-		if err != nil {
-			return fail(ExitFailed, fmt.Errorf("%s plot: %w", p.name, err))
-		}
-		for _, ext := range []string{"svg", "png"} {
-			file := p.name + "." + ext
-			if err := plot.Write(filepath.Join(dir, file)); err != nil {
-				return fail(ExitFailed, fmt.Errorf("%s plot: %w", p.name, err))
-			}
-			written = append(written, file)
-		}
-	}
-	fmt.Fprintf(stderr, "\nwritten to %s: %s\n", dir, strings.Join(written, ", "))
 	return nil
 }
 
@@ -79,7 +63,7 @@ func (k *keeper) Done(run results.Run) { k.file.Runs = append(k.file.Runs, run) 
 func (k *keeper) EndRound() {
 	f := *k.file
 	f.Interrupted = true // until the last round says otherwise
-	if err := results.Write(k.path, f); err != nil && !k.warned {
+	if err := codec.Write(k.path, f); err != nil && !k.warned {
 		k.warned = true
 		k.progress.line("warning: " + err.Error())
 	}

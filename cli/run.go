@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/results/render"
 )
 
 func runCommand() *cobra.Command {
@@ -66,11 +67,11 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 		return interruptedOr(ctx, err)
 	}
 	defer func() {
-		if cerr := st.close(); cerr != nil && err == nil {
+		if cerr := st.set.Close(); cerr != nil && err == nil {
 			err = fail(ExitFailed, cerr)
 		}
 	}()
-	cfg.Redis, cfg.Postgres = st.redis, st.postgres
+	cfg.Stores = st.set
 
 	selected, skipped := cfg.Split()
 	if err := s.refuseNamed(skipped); err != nil {
@@ -83,8 +84,7 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 		return err
 	}
 	st.announce(stderr)
-	file := st.file(cfg, skipped)
-	file.Provenance.Command = commandLine(ctx)
+	file := st.file(ctx, cfg, skipped)
 	keep := &keeper{path: filepath.Join(dir, resultsFile), file: &file, progress: newProgress(stderr)}
 	cfg.Observer = keep
 	report, err := measure.Measure(ctx, cfg)
@@ -92,8 +92,8 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	if err != nil {
 		return fail(ExitFailed, err)
 	}
-	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(cfg, report.Info)
-	if err := writeReport(stdout, stderr, dir, file); err != nil {
+	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
+	if err := writeBundle(stdout, stderr, dir, &render.Bundle{File: &file}); err != nil {
 		return err
 	}
 	return verdict(file)

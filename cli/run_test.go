@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
@@ -22,7 +23,7 @@ func tiny(args ...string) []string {
 
 func readResults(t *testing.T) results.File {
 	t.Helper()
-	f, err := results.Read(filepath.Join("out", resultsFile))
+	f, err := codec.Read(filepath.Join("out", resultsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	f := readResults(t)
-	if len(f.Runs) != 2 || f.Interrupted || f.Seed != 1 || f.Stores.Redis.Kind != "embedded" {
+	if len(f.Runs) != 2 || f.Interrupted || f.Seed != 1 || f.Stores["redis"].Kind != "embedded" {
 		t.Errorf("%d runs, %+v", len(f.Runs), f)
 	}
 	for _, r := range f.Runs {
@@ -72,7 +73,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, name := range []string{"latency", "leakage"} {
 		// So short a run may have no p99 to plot; then it says so.
-		why := strings.Contains(o.stderr, "no "+name+" plot: ")
+		why := strings.Contains(o.stderr, "not drawn: "+name+".svg")
 		for _, ext := range []string{".svg", ".png"} {
 			if fi, err := os.Stat(filepath.Join("out", name+ext)); (err != nil || fi.Size() == 0) && !why {
 				t.Errorf("%s%s: %v: %s", name, ext, err, o.stderr)
@@ -174,6 +175,24 @@ func TestDefaultDirectory(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join("quotabench-results", "20*Z", resultsFile))
 	if o.code != ExitOK || err != nil || len(found) != 1 {
 		t.Errorf("exit %d, files %q, %v: %s", o.code, found, err, o.stderr)
+	}
+}
+
+// Further stores are opened, announced and closed like the usual ones.
+func TestFurtherStores(t *testing.T) {
+	newPlace(t, map[string]string{"run.yaml": "redis: embedded\npostgres: embedded\nstore: [redis.2=embedded]\n"})
+	for _, from := range [][]string{
+		{"--redis", "embedded", "--postgres", "embedded", "--store", "redis.2=embedded"},
+		{"--config", "run.yaml"},
+		{"--store", "redis=embedded", "--postgres", "embedded", "--store", "redis.2=embedded"},
+	} {
+		o := call(t.Context(), append([]string{"run", "--requests", "400", "--rounds", "1", "--strategy", "honest", "--out", "out"}, from...)...)
+		if o.code != ExitOK || !strings.Contains(o.stderr, "\nRedis:      embedded; ") || !strings.Contains(o.stderr, "\nredis.2:    embedded; ") {
+			t.Errorf("%q: exit %d: %s", from, o.code, o.stderr)
+		}
+		if err := os.RemoveAll("out"); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

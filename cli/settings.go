@@ -6,9 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 // settings are all that a run can be told.
@@ -16,23 +15,20 @@ type settings struct {
 	strategy                   []string
 	policy, workload           string
 	workers, rounds, instances int
-	subjects, pool, retries    int
+	pool, retries              int
 	rate, speed                float64
 	arrivals                   string
 	requests, limit            int64
 	duration                   time.Duration
 	quick                      bool
-	trace                      string
 	seed                       uint64
-	popularity, cost           string
-	fill, overQuota            float64
-	failShare, abandonShare    float64
-	misjudgedShare             float64
-	settle, hold               time.Duration
 	outages                    []string
-	redis, postgres            string
-	redisImage, postgresImage  string
-	out                        string
+	from, images               map[string]*string // by driver
+	named                      []string           // of --store
+	out, history               string
+	life                       time.Duration
+	// options of workloads that were given, by name; "" where not.
+	options map[string]*string
 
 	table []setting
 	flags *pflag.FlagSet
@@ -67,6 +63,8 @@ type setting struct {
 	secret       bool
 	passwordFrom string
 	complete     cobra.CompletionFunc
+	// store settings choose stores.
+	store bool
 }
 
 // newSettings returns the defaults, with the table over them.
@@ -74,7 +72,7 @@ func newSettings() *settings {
 	s := &settings{
 		strategy: []string{"all"}, policy: "agent-api", workload: "hot-key",
 		workers: 50, rounds: 10, instances: 1, seed: 1, arrivals: "poisson",
-		redis: "auto", postgres: "auto", places: map[string]string{},
+		from: map[string]*string{}, images: map[string]*string{}, places: map[string]string{}, options: map[string]*string{},
 	}
 	s.table, s.fresh = append(s.load(), s.surroundings()...), newSettings
 	return s
@@ -82,11 +80,11 @@ func newSettings() *settings {
 
 // load are the settings that say what is run, and how hard.
 func (s *settings) load() []setting {
-	return []setting{
+	return append([]setting{
 		{name: "strategy", value: &list{p: &s.strategy}, complete: completeStrategies,
 			doc: "strategies, `a,b:option=value` or all; may be repeated"},
 		{name: "policy", value: &text{p: &s.policy}, complete: completePolicies,
-			doc: "policy to enforce (see quotabench list policies)"},
+			doc: "`policy` to enforce: a name (see quotabench list policies), a text such as \"5 attempts per rolling 15m\", or @file.yaml"},
 		{name: "workload", value: &text{p: &s.workload}, complete: completeWorkloads,
 			doc: "request stream (see quotabench list workloads)"},
 		{name: "limit", value: count(&s.limit, 1), computed: true,
@@ -107,54 +105,30 @@ func (s *settings) load() []setting {
 			doc: "3 rounds of 150ms, for a first look"},
 		{name: "instances", value: whole(&s.instances, 1, measure.MaxInstances),
 			doc: "application instances that share the stores"},
-		{name: "subjects", value: whole(&s.subjects, 0, 0), computed: true,
-			doc: "subjects of the workload (default: the workload's)"},
-		{name: "popularity", value: &text{p: &s.popularity}, computed: true, complete: completePopularity,
-			doc: "popularity of subjects: " + workloads.PopularityForms + " (default: the workload's)"},
-		{name: "cost", value: &text{p: &s.cost}, computed: true, complete: completeCost,
-			doc: "`units` per request: " + workloads.CostForms + " (default: the workload's)"},
-		{name: "fill", value: decimal(&s.fill, 1),
-			doc: "`share` of its limit, 0 to 1, that every subject has used at the start"},
-		{name: "over-quota", value: decimal(&s.overQuota, 1), computed: true,
-			doc: "`share` of checks, 0 to 1, on subjects that start with their quota used up (default: the workload's)"},
-		{name: "fail-share", value: decimal(&s.failShare, 1), computed: true,
-			doc: "`share` of admitted requests, 0 to 1, whose work fails, so that they give back (uploads only)"},
-		{name: "abandon-share", value: decimal(&s.abandonShare, 1), computed: true,
-			doc: "`share` of admitted requests, 0 to 1, that nobody settles (uploads only)"},
-		{name: "misjudged-share", value: decimal(&s.misjudgedShare, 1), computed: true,
-			doc: "`share` of commits, 0 to 1, of half to one and a half times the units reserved (uploads only)"},
-		{name: "settle", value: span(&s.settle), computed: true,
-			doc: "mean `time` from admission to commit or failure (uploads only)"},
-		{name: "hold", value: span(&s.hold), computed: true,
-			doc: "mean `time` from commit to deletion; 0 deletes nothing (uploads only)"},
-		{name: "trace", value: &text{p: &s.trace}, computed: true,
-			doc: "trace `file` to replay: Apache log, Azure LLM CSV, or CSV with time,subject,cost"},
+	}, append(s.optionSettings(), []setting{
 		{name: "speed", value: decimal(&s.speed, maxSpeed),
 			doc: "replay at k times the recorded speed, windows shrunk alike; 0 for full speed"},
+		{name: "life", value: span(&s.life), computed: true,
+			doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
 		{name: "seed", value: seed(&s.seed), doc: "seed of everything random"},
-	}
+	}...)...)
 }
 
 // surroundings are the settings of the stores and of what is written.
 func (s *settings) surroundings() []setting {
-	return []setting{
+	table := []setting{
 		{name: "pool", value: whole(&s.pool, 0, 0), computed: true,
 			doc: "connections per instance and store (default: one per worker, at most 64 to Redis and 16 to PostgreSQL)"},
 		{name: "client-retries", value: whole(&s.retries, 0, 0),
 			doc: "how often the Redis client repeats a failed command"},
 		{name: "outage", value: &list{p: &s.outages}, complete: completeWords("redis:0.3-0.6", "postgres:0.3-0.6"),
 			doc: "take a store away in mid-run, e.g. `redis:0.3-0.6` (shares of the duration); may be repeated"},
-		{name: "redis", value: &text{p: &s.redis}, secret: true, passwordFrom: "REDISCLI_AUTH", complete: completeStores("--redis"),
-			doc: "Redis: auto, process, container, embedded or a URL"},
-		{name: "postgres", value: &text{p: &s.postgres}, secret: true, passwordFrom: "PGPASSWORD", complete: completeStores("--postgres"),
-			doc: "PostgreSQL: auto, process, container, embedded or a URL"},
-		{name: "redis-image", value: &text{p: &s.redisImage}, computed: true, complete: cobra.NoFileCompletions,
-			doc: "`image` of a Redis container (default: " + stores.DefaultRedisImage + ")"},
-		{name: "postgres-image", value: &text{p: &s.postgresImage}, computed: true, complete: cobra.NoFileCompletions,
-			doc: "`image` of a PostgreSQL container (default: " + stores.DefaultPostgresImage + ")"},
-		{name: "out", value: &text{p: &s.out}, computed: true,
-			doc: "`directory` for results.json and plots (default quotabench-results/<time>)"},
 	}
+	return append(append(table, s.storeSettings()...),
+		setting{name: "history", value: &text{p: &s.history}, computed: true,
+			doc: "`directory` to keep the history of each run in, for quotabench judge"},
+		setting{name: "out", value: &text{p: &s.out}, computed: true,
+			doc: "`directory` for results.json and plots (default quotabench-results/<time>)"})
 }
 
 // register makes a flag of every setting.

@@ -9,9 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // simSettings are those of run that apply, and what only virtual time has.
@@ -26,13 +28,22 @@ type simSettings struct {
 	tracked       int
 }
 
-// notSimulated are settings of run that mean nothing in virtual time.
-var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "redis", "postgres", "redis-image", "postgres-image"}
+// simulatedStore is the kind of store that a real server can stand for.
+const simulatedStore = string(strategies.NeedRedis)
+
+// notSimulated are settings of run, beside the stores, that mean nothing in virtual
+// time.
+var notSimulated = []string{"rounds", "quick", "pool", "client-retries"}
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
 	s.workers = 0
-	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return slices.Contains(notSimulated, x.name) })
+	for _, from := range s.from {
+		*from = "" // a store in this process
+	}
+	s.table = slices.DeleteFunc(s.table, func(x setting) bool {
+		return x.store && x.name != simulatedStore && x.name != simulatedStore+"-image" || slices.Contains(notSimulated, x.name)
+	})
 	s.fresh = func() *settings { return newSimSettings().settings }
 	var presets []string
 	for _, p := range sim.Presets() {
@@ -59,10 +70,11 @@ func newSimSettings() *simSettings {
 		"speed":     "replay at k times the recorded speed, windows shrunk alike (default 1)",
 		"outage":    "take a store away in mid-run, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); may be repeated",
 		"instances": "application instances in each region, that share its stores",
+		"redis":     "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
 	} {
 		s.lookup(name).doc = doc
 	}
-	s.lookup("workers").computed = true
+	s.lookup("workers").computed, s.lookup(simulatedStore).computed = true, true
 	return s
 }
 
@@ -107,9 +119,12 @@ func simCommand() *cobra.Command {
 
 // inForce makes the settings say what was worked out, a preset's values included.
 func (s *simSettings) inForce(c *sim.Config) {
-	s.policy, s.workload, s.limit, s.arrivals = c.Policy.Name, c.Workload.Name, c.Policy.Limit, cmp.Or(c.Arrivals, s.arrivals)
+	s.workload, s.limit, s.arrivals = c.Workload.Name, c.Policy.Limit, cmp.Or(c.Arrivals, s.arrivals)
 	s.workers, s.rate, s.requests, s.duration = c.Workers, c.Rate, c.Requests, c.Duration
-	s.instances, s.subjects, s.speed = c.Topology.Instances, c.Stream.Subjects, c.Stream.Speed
+	s.instances, s.speed, s.life = c.Instances, c.Stream.Speed, c.Life
+	for name, v := range c.Stream.Options {
+		*s.options[name] = v
+	}
 	s.regions, s.shared, s.home = c.Topology.Regions, c.Topology.SharedRedis, c.Topology.Home
 	s.start, s.every, s.tracked = c.Start.UTC().Format(time.RFC3339), c.Every, c.Tracked
 	s.skew, s.rushes = nil, nil
@@ -124,7 +139,7 @@ func (s *simSettings) inForce(c *sim.Config) {
 // configure turns the settings into a simulation.
 func (s *simSettings) configure() (sim.Config, error) {
 	s.expand()
-	c := sim.Config{Seed: s.seed, Every: s.every, Tracked: s.tracked}
+	c := sim.Config{Plan: harness.Plan{Seed: s.seed, Life: s.life, Archive: s.history}, Every: s.every, Tracked: s.tracked}
 	if s.preset != "" {
 		p, err := sim.LookupPreset(s.preset)
 		if err != nil {
@@ -134,29 +149,29 @@ func (s *simSettings) configure() (sim.Config, error) {
 			return c, fail(ExitUsage, err)
 		}
 	}
-	chosen := measure.Config{}
 	if s.preset != "" { // what the preset says stands for what is not given
 		if !s.given("policy") {
 			s.policy = c.Policy.Name
 		}
-		if !s.given("workload") && s.trace == "" {
+		if replayed, _ := s.implied(); !s.given("workload") && replayed == "" {
 			s.workload = c.Workload.Name
 		}
 	}
-	if err := s.choose(&chosen); err != nil {
+	if err := s.choose(&c.Plan); err != nil {
 		return c, err
 	}
-	c.Strategies, c.Policy, c.Workload = chosen.Strategies, chosen.Policy, chosen.Workload
-	subjects := c.Stream.Subjects
+	preset := c.Stream.Options
 	c.Stream = s.stream()
-	if !s.given("subjects") {
-		c.Stream.Subjects = subjects
+	for name, v := range preset {
+		if !s.given(name) {
+			c.Stream.Set(name, v)
+		}
 	}
 	override(s, "workers", &c.Workers, s.workers)
 	override(s, "rate", &c.Rate, s.rate)
 	override(s, "requests", &c.Requests, s.requests)
 	override(s, "duration", &c.Duration, s.duration)
-	override(s, "instances", &c.Topology.Instances, s.instances)
+	override(s, "instances", &c.Instances, s.instances)
 	override(s, "home", &c.Topology.Home, s.home)
 	override(s, "shared-redis", &c.Topology.SharedRedis, s.shared)
 	override(s, "region", &c.Topology.Regions, split(s.regions))
@@ -192,10 +207,13 @@ func (s *simSettings) configure() (sim.Config, error) {
 			c.Rushes = append(c.Rushes, r)
 		}
 	}
+	if err := s.checkStores(); err != nil {
+		return c, err
+	}
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	return c, s.rehearse(&measure.Config{Workload: c.Workload, Stream: c.Stream, Seed: c.Seed, Policy: c.Policy, Requests: c.Requests})
+	return c, s.rehearse(&c.Plan)
 }
 
 // override sets what was given.
@@ -214,7 +232,7 @@ func split(items []string) (out []string) {
 	return out
 }
 
-func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) error {
+func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	dir, err := s.outDir()
 	if err != nil {
@@ -227,9 +245,20 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) error {
 	if len(selected) == 0 {
 		return usagef("no strategy can serve policy %s in virtual time: %s", cfg.Policy.Name, firstReason(skipped))
 	}
+	st, err := s.openStores(ctx)
+	if err != nil {
+		return interruptedOr(ctx, err)
+	}
+	defer func() {
+		if cerr := st.set.Close(); cerr != nil && err == nil {
+			err = fail(ExitFailed, cerr)
+		}
+	}()
+	cfg.Stores = st.set
 	if err := s.makeOut(dir); err != nil {
 		return err
 	}
+	st.announce(stderr)
 	began := clock.Nano()
 	cfg.Done = func(strategy string, elapsed time.Duration, requests int64) {
 		took := time.Duration(clock.Nano() - began)
@@ -237,19 +266,18 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) error {
 		began = clock.Nano()
 	}
 	report, err := sim.Run(ctx, cfg)
-	if err != nil {
+	if report == nil {
 		return fail(ExitFailed, err)
 	}
-	file := simFile(cfg, report, skipped)
-	if err := writeSeries(dir, report.Series); err != nil {
-		return fail(ExitFailed, err)
+	for _, run := range report.Runs {
+		if run.Trace != "" {
+			fmt.Fprintf(stderr, "%s: trace %s\n", run.Params.Label, run.Trace)
+		}
 	}
-	if err := writeProvenance(ctx, dir); err != nil {
-		return fail(ExitFailed, err)
-	}
-	if err := writeReport(stdout, stderr, dir, file); err != nil {
+	file := simFile(cfg, report, skipped, st.infos())
+	b := render.Bundle{File: &file, Series: report.Series, Provenance: provenance(ctx)}
+	if err := writeBundle(stdout, stderr, dir, &b); err != nil {
 		return err
 	}
-	fmt.Fprintln(stderr, "beside them: series.json, series.csv, a plot of each series, and provenance.json")
 	return verdict(file)
 }

@@ -37,7 +37,9 @@ var simUsageErrors = [][]string{
 	{"sim", "--nonsense"},
 	{"sim", "--rounds", "3"},
 	{"sim", "--quick"},
-	{"sim", "--redis", "redis://:secret@host"},
+	{"sim", "--redis", "nonsense"},
+	{"sim", "--redis-image", "redis:8"},
+	{"sim", "--postgres", "process"},
 	{"sim", "--preset", "adr-000"},
 	{"sim", "--start", "yesterday"},
 	{"sim", "--skew", "a while"},
@@ -133,7 +135,7 @@ func TestSimInterrupted(t *testing.T) {
 		}
 	}
 	defer func() { onTake = nil }()
-	o := call(ctx, "sim", "honest,liar", "--workload", "steady", "--subjects", "10", "--rate", "50", "--duration", "100h", "--out", "out")
+	o := call(ctx, "sim", "honest,liar", "--workload", "steady", "--subjects", "10", "--over-quota", "0", "--rate", "50", "--duration", "100h", "--out", "out")
 	if o.code != ExitInterrupted {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}

@@ -2,54 +2,120 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
+	_ "github.com/quotabench/quotabench/stores/all" // what the flags can name
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// openedStores are the stores of one invocation.
-type openedStores struct {
-	redis    *stores.Redis
-	postgres *stores.Postgres
+// storeSettings are a flag for each kind of store, and the one for all others.
+func (s *settings) storeSettings() []setting {
+	var table, images []setting
+	var passwords []string
+	for _, d := range stores.Drivers() {
+		from, image := d.Default, ""
+		s.from[d.Name], s.images[d.Name] = &from, &image
+		table = append(table, setting{name: d.Name, value: &text{p: &from}, secret: true, passwordFrom: d.PasswordEnv,
+			complete: completeStore(d), computed: d.Default == "", doc: d.Title + ": " + d.Forms()})
+		if d.PasswordEnv != "" {
+			passwords = append(passwords, d.PasswordEnv)
+		}
+		if d.Image != "" {
+			images = append(images, setting{name: d.Name + "-image", value: &text{p: &image}, computed: true, complete: cobra.NoFileCompletions,
+				doc: "`image` of a " + d.Title + " container (default: " + d.Image + ")"})
+		}
+	}
+	table = append(table, setting{name: "store", value: &list{p: &s.named}, secret: true, passwordFrom: strings.Join(passwords, " or "),
+		complete: completeNamedStore, doc: "a further store, e.g. `redis.2=process`: its kind and a name, then what the kind's flag takes; may be repeated"})
+	table = append(table, images...)
+	for i := range table {
+		table[i].store = true
+	}
+	return table
 }
+
+// storeSpecs are the stores that the settings ask for.
+func (s *settings) storeSpecs() ([]stores.Spec, error) {
+	named, err := stores.ParseSpecs(s.named)
+	if err != nil {
+		return nil, s.wrong("store", err)
+	}
+	var specs []stores.Spec
+	for _, d := range stores.Drivers() {
+		again := slices.ContainsFunc(named, func(x stores.Spec) bool { return x.Name == d.Name })
+		from := *s.from[d.Name]
+		switch {
+		case again && s.given(d.Name):
+			return nil, s.wrong("store", fmt.Errorf("%s is given by --%s already", d.Name, d.Name))
+		case from == "" && s.given(d.Name):
+			return nil, fail(ExitUsage, d.Refuse(""))
+		case from != "" && !again:
+			specs = append(specs, stores.Spec{Name: d.Name, From: from})
+		}
+	}
+	specs = append(specs, named...)
+	for i := range specs {
+		d, err := stores.DriverOf(specs[i].Name)
+		if err != nil {
+			return nil, s.wrong("store", err)
+		}
+		specs[i].Options.Image = *s.images[d.Name]
+	}
+	return specs, nil
+}
+
+// openedStores are the stores of one invocation.
+type openedStores struct{ set *stores.Set }
 
 func (s *settings) openStores(ctx context.Context) (*openedStores, error) {
-	st := &openedStores{}
-	var err error
-	if st.redis, err = stores.OpenRedis(ctx, s.redis, stores.Options{Image: s.redisImage}); err != nil {
+	specs, err := s.storeSpecs()
+	if err != nil {
 		return nil, err
 	}
-	if st.postgres, err = stores.OpenPostgres(ctx, s.postgres, stores.Options{Image: s.postgresImage}); err != nil {
-		return nil, errors.Join(err, st.close())
-	}
-	return st, nil
+	set, err := stores.OpenSet(ctx, specs)
+	return &openedStores{set}, err
 }
 
-func (s *openedStores) close() error {
-	var errs []error
-	if s.postgres != nil {
-		errs = append(errs, s.postgres.Close())
+// infos describes all stores by name, those that are absent too.
+func (s *openedStores) infos() map[string]stores.Info {
+	all := map[string]stores.Info{}
+	for _, name := range s.set.Names() {
+		st, _ := s.set.Get(name)
+		all[name] = st.Info()
 	}
-	if s.redis != nil {
-		errs = append(errs, s.redis.Close())
+	for _, name := range s.set.AbsentNames() {
+		all[name], _ = s.set.Absent(name)
 	}
-	return errors.Join(errs...)
+	return all
 }
 
 // announce says what the run will use, before it takes its time.
 func (s *openedStores) announce(w io.Writer) {
-	fmt.Fprintf(w, "Redis:      %s\nPostgreSQL: %s\n", storeLine(s.redis.Info()), storeLine(s.postgres.Info()))
+	infos := s.infos()
+	wide := 0
+	for name := range infos {
+		wide = max(wide, len(storeTitle(name)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(infos)) {
+		fmt.Fprintf(w, "%-*s %s\n", wide+1, storeTitle(name)+":", storeLine(infos[name]))
+	}
+}
+
+// storeTitle is the name of a store for people.
+func storeTitle(name string) string {
+	if d, err := stores.DriverOf(name); err == nil && d.Name == name {
+		return d.Title
+	}
+	return name
 }
 
 func storeLine(i stores.Info) string {
@@ -66,21 +132,17 @@ func storeLine(i stores.Info) string {
 }
 
 // file is the record of a measurement before its first run.
-func (s *openedStores) file(cfg measure.Config, skipped map[string]string) results.File {
-	host, _ := os.Hostname() // an unnamed host is recorded as such
-	version, commit := buildVersion()
+func (s *openedStores) file(ctx context.Context, cfg measure.Config, skipped map[string]string) results.File {
+	infos := s.infos()
 	f := results.File{
 		Schema: results.SchemaVersion, Kind: results.Measured, Seed: cfg.Seed,
-		Stores: results.Stores{Redis: storeRecord(s.redis.Info()), Postgres: storeRecord(s.postgres.Info())},
-		Provenance: results.Provenance{
-			Host: results.Host{Name: host, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Model: cpuModel()},
-			Time: clock.Wall{}.Now().UTC(), Commit: commit,
-			Versions: map[string]string{"quotabench": version, "go": runtime.Version()},
-		},
-		Workload: results.Workload{Name: cfg.Workload.Name},
-		Skipped:  []results.Skipped{}, Runs: []results.Run{},
+		Stores:     map[string]results.Store{},
+		Provenance: *provenance(ctx),
+		Workload:   results.Workload{Name: cfg.Workload.Name},
+		Skipped:    []results.Skipped{}, Runs: []results.Run{},
 	}
-	for name, i := range map[string]stores.Info{"redis": s.redis.Info(), "postgres": s.postgres.Info()} {
+	for name, i := range infos {
+		f.Stores[name] = storeRecord(i)
 		if i.Version != "" {
 			f.Provenance.Versions[name] = i.Version
 		}
@@ -96,9 +158,8 @@ func storeRecord(i stores.Info) results.Store {
 }
 
 // workloadRecord is the part of the record that describes the request stream.
-func workloadRecord(cfg measure.Config, info workloads.Info) results.Workload {
-	w := results.Workload{Name: cfg.Workload.Name, Notes: slices.Clone(info.Notes)}
-	w.Notes = append(w.Notes, cfg.Notes()...)
+func workloadRecord(name string, info workloads.Info, notes []string) results.Workload {
+	w := results.Workload{Name: name, Notes: append(slices.Clone(info.Notes), notes...)}
 	if t := info.Trace; t != nil {
 		w.Trace = &results.Trace{File: t.File, Format: t.Format, Rows: t.Rows, Used: t.Used, Dropped: t.Dropped, Damaged: []results.DamagedRow{}}
 		for _, d := range t.Damaged {
@@ -106,18 +167,4 @@ func workloadRecord(cfg measure.Config, info workloads.Info) results.Workload {
 		}
 	}
 	return w
-}
-
-// cpuModel is the processor's name where the system tells it.
-func cpuModel() string {
-	b, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(b)) {
-		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/quotabench/quotabench/quota"
 )
 
 // Where a URL can hold a password: in the user's part, however many of its special
@@ -100,34 +102,8 @@ func flagNames(cmd *cobra.Command) []string {
 
 // nearest suggests the name that was probably meant, or nothing.
 func nearest(name string, names []string, prefix string) string {
-	best, distance := "", 3 // more changes than 2 make another word
-	for _, n := range names {
-		if d := edits(strings.ToLower(name), n); d < distance && d < len(n)-1 {
-			best, distance = n, d
-		}
+	if best := quota.Nearest(name, names); best != "" {
+		return ": did you mean " + prefix + best + "?"
 	}
-	if best == "" {
-		return ""
-	}
-	return ": did you mean " + prefix + best + "?"
-}
-
-// edits is the Levenshtein distance of two words.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d = min(diagonal, row[j], row[j+1]) + 1
-			}
-			diagonal, row[j+1] = row[j+1], d
-		}
-	}
-	return row[len(b)]
+	return ""
 }

@@ -66,7 +66,7 @@ func Agree(v Verdict, cfg Config, cells iter.Seq2[Key, *Cell]) error {
 	for i := range v.Windows {
 		w := &v.Windows[i]
 		k := Key{w.Subject, w.Index}
-		// A window that was only passed through was nobody's at the call.
+		// A window that was only passed through was no request's at the call.
 		if windows[k] != nil && (w.Admitted != 0 || !w.Crossed) {
 			report(k, "in the history, but not counted online")
 		}

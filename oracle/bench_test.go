@@ -17,7 +17,7 @@ func BenchmarkOnline(b *testing.B) {
 	run := func(name string, cell, history bool) {
 		b.Run(name, func(b *testing.B) {
 			var c Cell
-			h := NewHistory(workers*8, int64(b.N)+1)
+			h := NewHistory(HistoryOptions{Workers: workers * 8, Limit: int64(b.N) + 1})
 			var next atomic.Int64
 			b.SetParallelism(workers)
 			b.ReportAllocs()
@@ -61,7 +61,7 @@ func BenchmarkJudge(b *testing.B) {
 		{"rolling/subjects=1", 1, quota.Window{Kind: quota.Rolling, Length: 10 * time.Millisecond}, false},
 		{"standing/subjects=1", 1, quota.Window{}, true},
 	} {
-		h := NewHistory(50, n)
+		h := NewHistory(HistoryOptions{Workers: 50, Limit: n})
 		for i := range int64(n) {
 			call := i * 500
 			e := Event{Call: call, Reply: call + r.Int64N(50_000), Units: 1, Subject: uint32(r.Int64N(c.subjects)), Outcome: Outcome(i & 1)}
@@ -72,9 +72,9 @@ func BenchmarkJudge(b *testing.B) {
 		}
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				v := Judge(Config{Window: c.window, Limit: 1000, Epoch: time.Unix(1_700_000_000, 0)}, h.Events())
-				if v.Issued.Requests == 0 {
-					b.Fatal("nothing judged")
+				v, err := h.Judge(Config{Window: c.window, Limit: 1000, Epoch: time.Unix(1_700_000_000, 0)})
+				if err != nil || v.Issued.Requests == 0 {
+					b.Fatal("nothing judged", err)
 				}
 			}
 		})

@@ -1,15 +1,55 @@
 package oracle
 
-// bounds are the two curves that every judgement of a window rests on. low never
+import (
+	"math"
+	"slices"
+)
+
+// bounds are the curves that every judgement of a window rests on. low never
 // exceeds the units in use, whatever the order of the operations, and is reached
-// by one order at each moment; high is never exceeded.
+// by one order at each moment; high is never exceeded by what the store may
+// hold. Callers hold less than that where reservations expired: what may have
+// leaked is judged without those.
 type bounds struct {
 	low, high curve
+	expired   []step // what callers no longer hold, beyond high
 }
 
 func (b *bounds) reset(initial int64) {
 	b.low.reset(initial)
 	b.high.reset(initial)
+	b.expired = b.expired[:0]
+}
+
+// forever is the end of what never leaves its window by itself.
+const forever = math.MaxInt64
+
+// free takes units that were given back out of the upper curves, until the moment
+// at which they would have left the window by themselves.
+func (b *bounds) free(e *Event, from, to int64) {
+	if from >= to || e.Outcome == Failed {
+		return
+	}
+	steps := &b.high.steps
+	if e.Kind == Expire {
+		steps = &b.expired
+	}
+	b.high.down = true
+	*steps = append(*steps, step{from, -e.Units})
+	if to < forever {
+		b.high.up = true
+		*steps = append(*steps, step{to, e.Units})
+	}
+}
+
+// mayExceed is the most by which callers may hold more than the limit.
+func (b *bounds) mayExceed(limit int64) int64 {
+	if len(b.expired) == 0 {
+		return b.high.mayExceed(limit)
+	}
+	held := curve{base: b.high.base, steps: slices.Concat(b.high.steps, b.expired)}
+	held.build()
+	return held.mayExceed(limit)
 }
 
 func (b *bounds) build() {
@@ -37,11 +77,12 @@ type excess struct {
 
 // overLimit walks along a low curve until the end of time (an instant).
 //
-// Units given back may belong to another window than the one at hand, which
-// would take the curve below zero; real use never is, so it is kept there. All
-// that happens at one instant is taken together for that, because a request
-// and its own refund may share it. Units that were in use before the run began
-// are nobody's leak: there is never more of it than was admitted.
+// A give-back that names no take may belong to another window than the one at
+// hand, and one of more units than were reserved follows an overrun that the
+// curve leaves out. Both would take it below zero; real use never is, so it is
+// kept there. All that happens at one instant is taken together for that.
+// Units that were in use before the run began are no leak: there is never more
+// of it than was admitted.
 func (c *curve) overLimit(limit, end int64) excess {
 	var out excess
 	used, admitted, over := c.base, int64(0), int64(0)

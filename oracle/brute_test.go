@@ -41,6 +41,9 @@ func events(ops []operation) []Event {
 	out := make([]Event, len(ops))
 	for i, o := range ops {
 		out[i] = o.Event
+		if o.of >= 0 {
+			out[i].TakeCall, out[i].TakeReply = ops[o.of].Call, ops[o.of].Reply
+		}
 	}
 	return out
 }
@@ -180,6 +183,9 @@ type generator struct {
 	cost         int64
 	refunds      bool
 	failedToo    bool
+	// commits settles some requests before they are refunded, also above what they
+	// reserved; expiries lets some lapse instead of being refunded.
+	commits, expiries bool
 	// gap is the least time between a request's reply and its refund's call.
 	gap int64
 	// early is how far before the epoch calls may lie, and fill what refunds may
@@ -230,16 +236,58 @@ func (g generator) history(n int) []operation {
 			continue
 		}
 		back[i] = true
-		o := operation{of: i}
-		o.Kind, o.Units = Refund, ops[i].Units
-		o.Call = ops[i].Reply + g.gap + g.Int64N(4)
-		o.Reply = o.Call + g.Int64N(g.length+1)
-		if g.failedToo && g.IntN(4) == 0 {
-			o.Outcome = Failed
+		held, from := ops[i].Units, ops[i].Reply+g.gap
+		if g.commits && g.IntN(2) == 0 {
+			o := g.giveBack(Commit, i, held-g.Int64N(held+2), from)
+			held, from = held-o.Units, o.Reply+g.gap
+			ops = append(ops, o)
+			if g.IntN(2) == 0 {
+				continue
+			}
+		}
+		o := g.giveBack(Refund, i, held, from)
+		if g.expiries && g.IntN(2) == 0 {
+			o.Kind, o.Reply, o.Outcome = Expire, o.Call, Admitted
 		}
 		ops = append(ops, o)
 	}
 	return ops
+}
+
+func (g generator) giveBack(kind Kind, of int, units, from int64) operation {
+	o := operation{of: of}
+	o.Kind, o.Units = kind, units
+	o.Call = from + g.Int64N(4)
+	if g.IntN(6) == 0 {
+		o.Call += g.Int64N(g.span)
+	}
+	o.Reply = o.Call + g.Int64N(g.length+1)
+	if g.failedToo && g.IntN(4) == 0 {
+		o.Outcome = Failed
+	}
+	return o
+}
+
+// unnoticed is the same history as a store may see it: an expiry frees nothing
+// there until the store finds it, if it ever does.
+func unnoticed(ops []operation) []operation {
+	out := append([]operation(nil), ops...)
+	for i := range out {
+		if out[i].Kind == Expire {
+			out[i].Outcome = Failed
+		}
+	}
+	return out
+}
+
+// truths are the figures by trying everything: leak is about what callers hold,
+// false rejects about what the store may hold.
+func truths(ops []operation, limit, initial int64, windows bool) truth {
+	out := try(ops, limit, initial, windows)
+	store := try(unnoticed(ops), limit, initial, windows)
+	out.always, out.once, out.alwaysU, out.onceU = store.always, store.once, store.alwaysU, store.onceU
+	out.falseWorst, out.falseMost = store.falseWorst, store.falseMost
+	return out
 }
 
 // placements visits every choice of one moment per interval on a grid of half

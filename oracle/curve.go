@@ -34,6 +34,10 @@ func (c *curve) reset(base int64) {
 	c.base, c.steps, c.down, c.up = base, c.steps[:0], false, false
 }
 
+// expect makes room for that many steps at once: growing bit by bit would hold
+// twice the memory for a while.
+func (c *curve) expect(steps int) { c.steps = slices.Grow(c.steps, steps) }
+
 func (c *curve) add(at, by int64) {
 	if by == 0 {
 		return
@@ -50,6 +54,7 @@ func (c *curve) build() {
 		slices.SortFunc(c.steps, byTime)
 	}
 	c.at, c.val, c.tree = c.at[:0], c.val[:0], c.tree[:0]
+	c.at, c.val = slices.Grow(c.at, len(c.steps)), slices.Grow(c.val, len(c.steps))
 	v := c.base
 	for _, s := range c.steps {
 		v += s.by

@@ -1,5 +1,6 @@
 // Package oracle is the judge: from what callers were told it works out what a
-// strategy got wrong. It does no input or output and reads no clock.
+// strategy got wrong. It reads no clock, and judging does no input or output; only
+// a [History] that outgrows memory, and history files, touch the disk.
 //
 // # Truth
 //
@@ -7,13 +8,19 @@
 // reply; nothing more is known. Two operations are ordered only if one had
 // replied strictly before the other was called. Admitted units are in use,
 // rejected and failed requests hold nothing, and units given back are free from
-// the call on, because the application has already let go of them.
+// the call on, because the application has already let go of them. A reservation
+// whose holder is gone holds nothing from its expiry on; the store may still hold
+// it, so that a rejection meanwhile is not wrong for certain.
+//
+// A refund, commit or expiry belongs to the window that its take was charged to.
+// After the end of a tumbling window it changes nothing; under a rolling window it
+// frees what its take still has in the window.
 //
 // Every figure is therefore an interval. What is certain holds for each way in
 // which the operations may have been ordered; what is possible holds for at
 // least one, or is a bound above all of them. [Judge] computes both from a
 // complete history. [Cell] finds part of it while the run goes on, and [Agree]
-// holds one against the other.
+// holds one against the other. [Expect] says what a counter must contain.
 //
 // # Leak
 //
@@ -26,10 +33,20 @@
 // different windows; that can only lower the certain figure, and nothing changes
 // for requests of one unit or requests that lie inside one window.
 //
+// Under a rolling window the certain leak is the largest sum of excesses of
+// windows that do not overlap. That is a lower bound: where operations take as
+// long as the window, it can be short of the fewest units.
+//
 // Where units are given back, the leak of a subject-window is the peak of what
 // was in use above the limit: the same room can be taken twice in turn without
 // anything having to go. How often and for how long is told by [Standing].
 //
 // What was there before the run ([Config].Initial) takes up room but is never
 // itself leak.
+//
+// # Histories
+//
+// A [History] keeps the events of a run of any length, in memory and beyond that
+// in a file. [WriteHistory] keeps them for later, in the format that FORMAT.md
+// describes; [OpenHistory] judges them again.
 package oracle

@@ -16,8 +16,9 @@ const (
 	// what was used: negative if more was used than reserved, which is a
 	// settlement overrun and not leak.
 	Commit
-	// Expire is the lapse of a reservation at the moment its holder was told.
-	// Call and Reply are both that moment.
+	// Expire is the end of a reservation whose holder has gone, such as an upload
+	// that was abandoned, at the moment its holder was told. Call and Reply are both
+	// that moment. Callers hold nothing from then on; the store may.
 	Expire
 
 	kinds
@@ -57,7 +58,10 @@ type Event struct {
 	Instance uint8
 	// TakeCall and TakeReply are the call and the reply of the take that a refund,
 	// a commit or an expiry is about: what it gives back belongs to the window that
-	// the take was charged to. They are unused in takes.
+	// the take was charged to. They are unused in takes. Both are 0 where the take
+	// is not known, as for units that were there from the start: then the give-back
+	// may be about any take of the subject before it. It lowers what is certain in
+	// the window of its call, and frees no room for certain.
 	TakeCall, TakeReply int64
 }
 

@@ -1,65 +1,211 @@
 package oracle
 
 import (
-	"slices"
+	"iter"
+	"math"
+	"sync"
 	"sync/atomic"
 )
 
 const (
 	firstChunk = 64   // events: ten thousand workers must not cost gigabytes
 	lastChunk  = 4096 // events: 128 KiB
+	giveChunk  = 16   // events, at first
+	// memoryEvents are kept in memory unless options say otherwise: 128 MiB.
+	memoryEvents = 4 << 20
 )
 
+// HistoryOptions say how much a history keeps, and where.
+type HistoryOptions struct {
+	Workers int
+	// Limit is the number of events to keep, at least; at most one chunk per worker
+	// more is. 0 means as many as Memory, and without bound where there is a Dir.
+	Limit int64
+	// Dir is a directory for a temporary file that takes up what does not fit into
+	// memory. Without one, everything stays in memory.
+	Dir string
+	// Memory is the number of events to keep in memory where there is a Dir; 0
+	// means about 4 million, which take 128 MiB.
+	Memory int64
+	// SubjectLimit is the number of events of one subject that a history with a Dir
+	// takes before it calls itself full; 0 means [SubjectLimit].
+	SubjectLimit int64
+}
+
 // History records the events of a run. Each worker appends to chunks of its own,
-// without a lock; only a new chunk allocates.
+// without a lock; only a new chunk allocates. Full chunks stay in memory up to a
+// bound; beyond it, the oldest are written to a file by one goroutine. Only where
+// that cannot keep up do workers wait for it.
 type History struct {
-	max     int64
-	full    atomic.Int64 // events in chunks that were left behind
+	o       HistoryOptions
+	slack   int64 // events that may still come when the history is called full
+	full    atomic.Bool
 	workers []recorder
+
+	mu      sync.Mutex
+	changed sync.Cond
+	blocks  []block  // in memory, the oldest first
+	kept    int64    // events in blocks
+	total   int64    // events of all full chunks
+	counts  []uint32 // events by subject, of full chunks; with a Dir
+	spare   [][]record
+	spill   *spill
+	sealed  bool
+	err     error
 }
 
 // recorder is one cache line, so that workers do not share one.
 type recorder struct {
-	chunk []Event
-	done  [][]Event
+	chunk []record
+	gives []Event
 	lost  int64
 	_     [8]byte
 }
 
-// NewHistory makes a history for that many workers. It keeps at least maxEvents
-// events, and at most one chunk per worker more.
-func NewHistory(workers int, maxEvents int64) *History {
-	return &History{max: maxEvents, workers: make([]recorder, workers)}
+// NewHistory makes a history. With a Dir, it must be closed.
+func NewHistory(o HistoryOptions) *History {
+	if o.Memory <= 0 {
+		o.Memory = memoryEvents
+	}
+	if o.SubjectLimit <= 0 {
+		o.SubjectLimit = SubjectLimit
+	}
+	if o.Limit <= 0 {
+		o.Limit = o.Memory
+		if o.Dir != "" {
+			o.Limit = math.MaxInt64
+		}
+	}
+	h := &History{o: o, workers: make([]recorder, o.Workers)}
+	h.slack = 2 * int64(o.Workers) * lastChunk // one under way, and one more
+	h.changed.L = &h.mu
+	return h
 }
 
 // Append records an event. One worker number must not be used from two
-// goroutines at once.
+// goroutines at once. Subjects should be numbered from 0 on.
 func (h *History) Append(worker int, e Event) {
 	r := &h.workers[worker]
+	if e.Kind != Take {
+		h.appendGive(r, &e)
+		return
+	}
 	if len(r.chunk) == cap(r.chunk) && !h.grow(r) {
 		r.lost++
 		return
 	}
-	r.chunk = append(r.chunk, e)
+	r.chunk = append(r.chunk, record{e.Call, e.Reply, e.Units, e.Subject, e.Kind, e.Outcome, e.Tier, e.Instance})
+}
+
+func (h *History) appendGive(r *recorder, e *Event) {
+	if n := len(r.gives); n == cap(r.gives) {
+		kept, more := h.put(block{gives: r.gives})
+		if kept {
+			r.gives = nil
+		}
+		if !more {
+			r.lost++
+			return
+		}
+		r.gives = make([]Event, 0, min(max(2*n, giveChunk), lastChunk))
+	}
+	r.gives = append(r.gives, *e)
 }
 
 func (h *History) grow(r *recorder) bool {
-	n := firstChunk
-	if len(r.chunk) > 0 {
-		h.full.Add(int64(len(r.chunk)))
-		r.done = append(r.done, r.chunk)
-		n = min(2*len(r.chunk), lastChunk)
+	n := min(max(2*len(r.chunk), firstChunk), lastChunk)
+	kept, more := h.put(block{takes: r.chunk})
+	if kept {
 		r.chunk = nil
 	}
-	if h.full.Load() >= h.max {
+	if !more {
 		return false
 	}
-	r.chunk = make([]Event, 0, n)
+	if n == lastChunk {
+		h.mu.Lock()
+		if last := len(h.spare) - 1; last >= 0 {
+			r.chunk, h.spare = h.spare[last], h.spare[:last]
+		}
+		h.mu.Unlock()
+	}
+	if r.chunk == nil {
+		r.chunk = make([]record, 0, n)
+	}
 	return true
 }
 
-// Lost is the number of events that did not fit. Call it when all workers have
-// stopped.
+// put takes over a full chunk, or leaves it to its worker if it is not kept, and
+// says whether there is room for more.
+func (h *History) put(b block) (kept, more bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.total >= h.o.Limit || h.err != nil && h.kept >= h.o.Memory+h.o.Memory/4 {
+		return false, false
+	}
+	if b.len() == 0 {
+		return true, true
+	}
+	h.blocks = append(h.blocks, b)
+	h.kept += b.len()
+	h.total += b.len()
+	if h.total >= h.o.Limit-min(h.slack, h.o.Limit/4) {
+		h.full.Store(true)
+	}
+	if h.o.Dir == "" {
+		return true, h.total < h.o.Limit
+	}
+	h.count(&b)
+	if h.kept > h.o.Memory && h.err == nil {
+		if h.spill == nil {
+			h.startSpill()
+		}
+		h.changed.Broadcast()
+		for h.kept >= h.o.Memory+h.o.Memory/4 && h.err == nil && !h.sealed {
+			h.changed.Wait()
+		}
+	}
+	return true, h.total < h.o.Limit
+}
+
+// count notes how much each subject has, as only so much of one can be judged.
+func (h *History) count(b *block) {
+	most := int64(0)
+	add := func(s uint32) {
+		if s >= denseSubjects {
+			return
+		}
+		if int(s) >= len(h.counts) {
+			h.counts = append(h.counts, make([]uint32, int(s)+1-len(h.counts))...)
+		}
+		h.counts[s]++
+		most = max(most, int64(h.counts[s]))
+	}
+	for i := range b.takes {
+		add(b.takes[i].subject)
+	}
+	for i := range b.gives {
+		add(b.gives[i].Subject)
+	}
+	if most >= h.o.SubjectLimit-min(h.slack, h.o.SubjectLimit/4) {
+		h.full.Store(true)
+	}
+}
+
+// Full reports whether the run should end now: the history is nearly full, has
+// nearly as much of one subject as can be judged, or cannot be written. It may be
+// called at any time; it costs one atomic load.
+func (h *History) Full() bool { return h.full.Load() }
+
+// Err is the error that kept the history from being written to its directory.
+// What was recorded up to then, and what still fits into memory, is kept.
+func (h *History) Err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
+// Lost is the number of events that did not fit. Call it, and all that follow,
+// when all workers have stopped.
 func (h *History) Lost() int64 {
 	var n int64
 	for i := range h.workers {
@@ -72,95 +218,111 @@ func (h *History) Lost() int64 {
 // history.
 func (h *History) Overflowed() bool { return h.Lost() > 0 }
 
-// Len is the number of events recorded. Call it when all workers have stopped.
+// Len is the number of events recorded.
 func (h *History) Len() int {
-	n := 0
+	n := h.total
 	for i := range h.workers {
-		r := &h.workers[i]
-		for _, c := range r.done {
-			n += len(c)
-		}
-		n += len(r.chunk)
+		n += int64(len(h.workers[i].chunk) + len(h.workers[i].gives))
+	}
+	return int(n)
+}
+
+// Spilled is the number of events that were written to the directory.
+func (h *History) Spilled() int64 { return int64(h.Len()) - h.inMemory() }
+
+func (h *History) inMemory() (n int64) {
+	for b := range h.memory() {
+		n += b.len()
 	}
 	return n
 }
 
-// Events returns all events, ordered by subject and then by call, as [Judge]
-// likes them best. Call it when all workers have stopped.
-func (h *History) Events() []Event {
+// memory yields what is in memory, once nothing is written any more.
+func (h *History) memory() iter.Seq[block] {
+	h.seal()
+	return func(yield func(block) bool) {
+		for _, b := range h.blocks {
+			if !yield(b) {
+				return
+			}
+		}
+		for i := range h.workers {
+			r := &h.workers[i]
+			if !yield(block{r.chunk, r.gives}) {
+				return
+			}
+		}
+	}
+}
+
+// each visits the events of the subjects wanted, in no order, and may visit
+// others.
+func (h *History) each(want extent, visit func(*Event) error) error {
+	h.seal()
+	if h.spill != nil {
+		if err := h.spill.each(want, visit); err != nil {
+			return err
+		}
+	}
+	for b := range h.memory() {
+		if err := b.each(visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Events returns all events, ordered by subject and then by call. A history that
+// was written to its directory is read back whole: use [History.Subjects] there.
+func (h *History) Events() ([]Event, error) {
 	out := make([]Event, 0, h.Len())
-	for i := range h.workers {
-		r := &h.workers[i]
-		for _, c := range r.done {
-			out = append(out, c...)
+	err := h.each(everySubject, func(e *Event) error {
+		out = append(out, *e)
+		return nil
+	})
+	return ordered(out), err
+}
+
+// index counts the events of each subject.
+func (h *History) index() (*index, error) {
+	x, err := newIndex(h.each)
+	if err == nil && h.spill == nil {
+		x.blocks = h.memory
+	}
+	return x, err
+}
+
+// Subjects yields the events of one subject after the other, by number, each
+// ordered by call. The slice is used again for the next one. An error ends it.
+func (h *History) Subjects() iter.Seq2[[]Event, error] {
+	return func(yield func([]Event, error) bool) {
+		x, err := h.index()
+		if err != nil {
+			yield(nil, err)
+			return
 		}
-		out = append(out, r.chunk...)
-	}
-	return ordered(out)
-}
-
-// ordered returns the events by subject and call. It returns the slice it was
-// given where that is in order already, and a copy otherwise.
-func ordered(events []Event) []Event {
-	if slices.IsSortedFunc(events, compare) {
-		return events
-	}
-	out := make([]Event, len(events))
-	var top uint32
-	for i := range events {
-		top = max(top, events[i].Subject)
-	}
-	if int64(top) > 4*int64(len(events))+1024 { // numbers too sparse to count
-		copy(out, events)
-		slices.SortFunc(out, compare)
-		return out
-	}
-	next := make([]int, int(top)+2)
-	for i := range events {
-		next[events[i].Subject+1]++
-	}
-	for i := 1; i < len(next); i++ {
-		next[i] += next[i-1]
-	}
-	from := slices.Clone(next)
-	for i := range events {
-		s := events[i].Subject
-		out[next[s]] = events[i]
-		next[s]++
-	}
-	for s := 0; s <= int(top); s++ {
-		if part := out[from[s]:from[s+1]]; !slices.IsSortedFunc(part, compare) {
-			slices.SortFunc(part, compare)
-		}
-	}
-	return out
-}
-
-// compare is a total order but for events that differ in nothing that matters.
-func compare(a, b Event) int {
-	switch {
-	case a.Subject != b.Subject:
-		return sign(int64(a.Subject) - int64(b.Subject))
-	case a.Call != b.Call:
-		return sign(a.Call - b.Call)
-	case a.Reply != b.Reply:
-		return sign(a.Reply - b.Reply)
-	case a.Kind != b.Kind:
-		return sign(int64(a.Kind) - int64(b.Kind))
-	case a.Outcome != b.Outcome:
-		return sign(int64(a.Outcome) - int64(b.Outcome))
-	default:
-		return sign(a.Units - b.Units)
+		x.subjects(h.subjectLimit(), yield)
 	}
 }
 
-func sign(d int64) int {
-	switch {
-	case d < 0:
-		return -1
-	case d > 0:
-		return 1
-	default:
-		return 0
+// Visitor is shown one subject's events, ordered by call, and must not keep or
+// change them. An error ends the pass.
+type Visitor func(events []Event) error
+
+// Judge is [Judge] on the history, a group of subjects at a time. Visitors see
+// each subject's events in the same pass.
+func (h *History) Judge(cfg Config, visit ...Visitor) (Verdict, error) {
+	x, err := h.index()
+	if err != nil {
+		return Verdict{}, err
 	}
+	return x.judge(cfg, h.subjectLimit(), visit)
+}
+
+// subjectLimit is none where everything is in memory anyway.
+func (h *History) subjectLimit() int64 {
+	if h.seal(); h.spill == nil {
+		return math.MaxInt64
+	}
+	return h.o.SubjectLimit
 }

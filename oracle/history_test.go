@@ -8,7 +8,7 @@ import (
 
 func TestHistoryKeepsEverything(t *testing.T) {
 	const workers, each = 7, 9001
-	h := NewHistory(workers, workers*each)
+	h := NewHistory(HistoryOptions{Workers: workers, Limit: workers * each})
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
@@ -18,7 +18,10 @@ func TestHistoryKeepsEverything(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	out := h.Events()
+	out, err := h.Events()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(out) != workers*each || h.Len() != workers*each || h.Overflowed() {
 		t.Fatalf("%d events, length %d, %d lost", len(out), h.Len(), h.Lost())
 	}
@@ -36,7 +39,7 @@ func TestHistoryKeepsEverything(t *testing.T) {
 
 func TestHistoryIsBounded(t *testing.T) {
 	const workers, most = 3, 100_000
-	h := NewHistory(workers, most)
+	h := NewHistory(HistoryOptions{Workers: workers, Limit: most})
 	const offered = 500_000
 	for i := range offered {
 		h.Append(i%workers, Event{})
@@ -50,7 +53,7 @@ func TestHistoryIsBounded(t *testing.T) {
 }
 
 func TestAppendDoesNotAllocate(t *testing.T) {
-	h := NewHistory(1, 1<<20)
+	h := NewHistory(HistoryOptions{Workers: 1, Limit: 1 << 20})
 	for range 1 << 13 {
 		h.Append(0, Event{}) // up to a chunk of full size
 	}

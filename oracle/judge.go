@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/quotabench/quotabench/quota"
@@ -10,11 +11,12 @@ import (
 // order and are not changed; it is fastest on those of [History.Events]. Each
 // subject is judged by itself.
 func Judge(cfg Config, events []Event) Verdict {
-	j := judge{cfg: cfg, limit: cfg.Limit, spans: spans{window: cfg.Window, epoch: cfg.Epoch}}
 	events = ordered(events)
+	var until int64
 	for i := range events {
-		j.until = max(j.until, events[i].Reply)
+		until = max(until, events[i].Reply)
 	}
+	j := newJudge(cfg, until)
 	for len(events) > 0 {
 		n := 1
 		for n < len(events) && events[n].Subject == events[0].Subject {
@@ -22,6 +24,33 @@ func Judge(cfg Config, events []Event) Verdict {
 		}
 		j.subject(events[:n])
 		events = events[n:]
+	}
+	return j.finish()
+}
+
+// JudgeSubjects is [Judge] on the events of one subject after the other, as
+// [History.Subjects] yields them. until is the last moment of the history, in
+// nanoseconds since the epoch.
+func JudgeSubjects(cfg Config, until int64, subjects iter.Seq2[[]Event, error]) (Verdict, error) {
+	j := newJudge(cfg, until)
+	for events, err := range subjects {
+		if err != nil {
+			return Verdict{}, err
+		}
+		j.subject(events)
+	}
+	return j.finish(), nil
+}
+
+func newJudge(cfg Config, until int64) *judge {
+	j := &judge{cfg: cfg, limit: cfg.Limit, until: until, spans: spans{window: cfg.Window, epoch: cfg.Epoch}}
+	j.out.Linear = Linear{Decided: cfg.Window.Kind != quota.Rolling, Safe: true, Exact: true}
+	return j
+}
+
+func (j *judge) finish() Verdict {
+	if !j.out.Linear.Decided || j.out.Issued.Requests == 0 {
+		j.out.Linear = Linear{}
 	}
 	return j.out
 }
@@ -40,22 +69,25 @@ type judge struct {
 	initial  int64
 	takes    []*Event // by call
 	gives    []*Event // by call
-	gaveBack bool
+	names    naming
 	rejected int64 // units of all rejections
 	wrongly  int64 // units of certain false rejects
 	overran  int64 // units that commits used beyond reservations
 
+	windows tumbling
 	used    bounds
-	replies []int64
-	latest  []answer
+	// Under rolling policies, what was asked for and what was answered.
+	asked, answered curve
+	replies         []int64
+	latest          []answer
 }
 
 func (j *judge) subject(events []Event) {
 	first := len(j.out.Windows)
 	j.id = events[0].Subject
 	j.initial = j.cfg.initial(j.id)
-	j.takes, j.gives = j.takes[:0], j.gives[:0]
-	j.rejected, j.wrongly, j.overran = 0, 0, 0
+	j.takes, j.gives = slices.Grow(j.takes[:0], len(events)), j.gives[:0]
+	j.rejected, j.wrongly, j.overran, j.names = 0, 0, 0, naming{}
 	for i := range events {
 		e := &events[i]
 		if !e.wellFormed() {
@@ -68,13 +100,13 @@ func (j *judge) subject(events []Event) {
 			continue
 		}
 		j.takes = append(j.takes, e)
+		j.names.atEpoch = j.names.atEpoch || e.takenAtEpoch()
 		j.count(e)
 	}
 	j.out.Overrun += j.overran
 	if len(j.takes) == 0 {
 		return
 	}
-	j.gaveBack = len(j.gives) > 0
 	j.inFlight()
 	switch {
 	case j.cfg.Window.Kind.Tumbling():
@@ -123,7 +155,6 @@ func (j *judge) total(windows []WindowVerdict) {
 	leaked := false
 	for i := range windows {
 		w := &windows[i]
-		w.GaveBack = j.gaveBack
 		leaked = leaked || w.Leak > 0
 		v.LeakUnits += w.Leak
 		v.LeakWorst = max(v.LeakWorst, w.sure.leak)
@@ -145,8 +176,15 @@ func (j *judge) crossing(answered, leak int64) {
 	// A leak proves that more than the limit was answered, though some of it was
 	// asked for in the window before.
 	if answered > j.limit || leak > 0 {
-		j.out.Crossings++
-		j.out.CrossingLeaks = append(j.out.CrossingLeaks, leak)
+		j.crossed(leak)
+	}
+}
+
+func (j *judge) crossed(leak int64) {
+	j.out.Crossings++
+	j.out.CrossingLeaks = append(j.out.CrossingLeaks, leak)
+	if leak > 0 {
+		j.out.LeakWindows++
 	}
 }
 
@@ -170,6 +208,15 @@ func (j *judge) verdictOn(w *WindowVerdict, units int64, certain, possible bool)
 // answer is an admission by the moment of its reply.
 type answer struct {
 	reply, units int64
+}
+
+// freed is the first moment at which a give-back can have had its effect: not
+// before its take had.
+func (j *judge) freed(e *Event) int64 {
+	if j.names.named(e) {
+		return max(instant(e.Call), after(e.TakeReply))
+	}
+	return instant(e.Call)
 }
 
 // latestCovering counts the requests that hold the given number of units when

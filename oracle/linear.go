@@ -1,59 +1,60 @@
 package oracle
 
-import (
-	"errors"
-	"slices"
-)
+import "math"
 
-// Linear decides whether the requests of one subject in one window can be put in
-// an order, each within its interval, in which a counter that never passes the
-// limit gives the answers that were given. Two specifications: safe, where
-// rejecting is always allowed, and exact, where a request is rejected only if
-// there is no room. A failed request may have taken effect, at any moment from
-// its call on, or not.
+// Linear says whether the requests of every subject-window can be put in an
+// order, each within its interval, in which a counter that never passes the limit
+// gives the answers that were given. A failed request may have taken effect, at
+// any moment from its call on, or not.
 //
-// It is defined for requests of one unit, none of which is given back; anything
-// else is an error.
-func Linear(events []Event, limit, initial int64) (safe, exact bool, err error) {
+// It is decided where every request is for one unit, nothing is given back, no
+// request crosses a boundary and the policy is not a rolling one; where it is
+// not, Safe and Exact are false.
+type Linear struct {
+	Decided bool
+	// Safe allows to reject at any time, Exact only where there is no room.
+	Safe, Exact bool
+}
+
+// window decides for the requests of one window, ordered by call.
+func (l *Linear) window(takes []*Event, limit, initial int64) {
+	if !l.Decided {
+		return
+	}
 	room := limit - initial
 	var admitted int64
-	var effects, failed []int64 // calls
-	for i := range events {
-		e := &events[i]
-		if e.Kind != Take || e.Units != 1 {
-			return false, false, errors.New("linearizability is decided for requests of one unit that nobody gives back")
-		}
-		switch e.Outcome {
-		case Admitted:
+	full := int64(math.MinInt64) // call of the last effect that there was room for
+	for _, e := range takes {
+		switch {
+		case e.Units != 1:
+			*l = Linear{}
+			return
+		case e.admitted():
 			admitted++
-			effects = append(effects, e.Call)
-		case Failed:
-			failed = append(failed, e.Call)
+			full = max(full, e.Call)
 		}
 	}
 	// A negative room is the operator's doing, and still nothing may be admitted.
-	if safe = admitted <= max(room, 0); !safe {
-		return false, false, nil
+	if admitted > max(room, 0) {
+		l.Safe, l.Exact = false, false
+		return
 	}
-	// A rejection is right after as many effects as there is room for, and every
-	// effect up to that number is allowed: so let failed requests take effect, the
-	// earliest first, while there is room.
-	slices.Sort(failed)
-	for _, call := range failed {
-		if int64(len(effects)) >= room {
-			break
-		}
-		effects = append(effects, call)
+	if !l.Exact || room <= 0 {
+		return
 	}
-	slices.Sort(effects)
-	for i := range events {
-		e := &events[i]
-		if !e.rejected() || room <= 0 {
-			continue
-		}
-		if int64(len(effects)) < room || effects[room-1] > e.Reply {
-			return true, false, nil
+	// A rejection is right after as many effects as there is room for. So failed
+	// requests take effect, the earliest first, while there is room.
+	missing := room - admitted
+	for _, e := range takes {
+		if e.Outcome == Failed && missing > 0 {
+			missing--
+			full = max(full, e.Call)
 		}
 	}
-	return true, true, nil
+	for _, e := range takes {
+		if e.rejected() && (missing > 0 || e.Reply < full) {
+			l.Exact = false
+			return
+		}
+	}
 }

@@ -19,19 +19,48 @@ func TestLinearIsExact(t *testing.T) {
 		}
 		limit, initial := r.Int64N(4), r.Int64N(3)
 		wantSafe, wantExact := tryLinear(ops, limit, initial)
-		safe, exact, err := Linear(events(ops), limit, initial)
-		if err != nil || safe != wantSafe || exact != wantExact {
-			t.Fatalf("limit %d, initial %d: safe %v exact %v (%v), should be %v %v%s",
-				limit, initial, safe, exact, err, wantSafe, wantExact, explain(ops))
+		got := Judge(standingConfig(limit, initial), events(ops)).Linear
+		if want := (Linear{true, wantSafe, wantExact}); got != want {
+			t.Fatalf("limit %d, initial %d: %+v, should be %+v%s", limit, initial, got, want, explain(ops))
 		}
-		seen.note("exact", exact)
-		seen.note("only safe", safe && !exact)
-		seen.note("neither", !safe)
+		seen.note("exact", got.Exact)
+		seen.note("only safe", got.Safe && !got.Exact)
+		seen.note("neither", !got.Safe)
 	}
 	seen.check(t, 300)
-	for _, e := range []Event{{Units: 2}, {Units: 1, Kind: Refund}} {
-		if _, _, err := Linear([]Event{e}, 1, 0); err == nil {
-			t.Errorf("decided on %+v", e)
+}
+
+// TestLinearOfWindows: every window of every subject must have an order, and what
+// is not decided is said not to be.
+func TestLinearOfWindows(t *testing.T) {
+	admitted, rejected := one(0, 0, 1, Admitted), one(0, 4, 1, Rejected)
+	next := one(0, width, 1, Admitted)
+	other := one(1, 0, 1, Rejected)
+	all := Linear{true, true, true}
+	for _, c := range []struct {
+		name   string
+		cfg    Config
+		events []Event
+		want   Linear
+	}{
+		{"nothing", tumblingConfig(1, 0), nil, Linear{}},
+		{"two windows", tumblingConfig(1, 0), []Event{admitted, rejected, next}, all},
+		{"rejected in an empty window", tumblingConfig(1, 0), []Event{admitted, one(0, width, 1, Rejected)}, Linear{true, true, false}},
+		{"leak in one window", tumblingConfig(1, 0), []Event{admitted, one(0, 2, 1, Admitted), next}, Linear{true, false, false}},
+		{"leak in the first window, wrong rejection in the second", tumblingConfig(1, 0), []Event{admitted, one(0, 2, 1, Admitted), one(0, width, 1, Rejected)}, Linear{true, false, false}},
+		{"another subject rejected wrongly", tumblingConfig(1, 0), []Event{admitted, other}, Linear{true, true, false}},
+		{"initial units only in the first window", tumblingConfig(1, 1), []Event{rejected, next}, all},
+		{"initial units above the limit", tumblingConfig(1, 2), []Event{rejected}, all},
+		{"two units", tumblingConfig(1, 0), []Event{one(0, 0, 2, Rejected)}, Linear{}},
+		{"across a boundary", tumblingConfig(1, 0), []Event{{Call: 0, Reply: width, Units: 1}}, Linear{}},
+		{"into a boundary's other side", tumblingConfig(1, 0), []Event{{Call: 0, Reply: 2 * width, Units: 1}, one(0, width, 1, Rejected)}, Linear{}},
+		{"given back", standingConfig(1, 0), []Event{admitted, {Kind: Refund, Call: 3, Reply: 4, Units: 1, TakeReply: 1}}, Linear{}},
+		{"given back to its own window after it", tumblingConfig(1, 0), []Event{admitted, {Kind: Refund, Call: width, Reply: width, Units: 1, TakeReply: 1}, next}, all},
+		{"only given back", standingConfig(1, 0), []Event{{Kind: Refund, Units: 1}}, Linear{}},
+		{"rolling", rollingConfig(1, 0), []Event{admitted}, Linear{}},
+	} {
+		if got := Judge(c.cfg, c.events).Linear; got != c.want {
+			t.Errorf("%s: %+v, should be %+v", c.name, got, c.want)
 		}
 	}
 }

@@ -67,11 +67,16 @@ func (c *Cell) Fail(units int64) { c.idle.Add(units) }
 // to the cell of the window that the request was charged to.
 func (c *Cell) GiveBack(units int64) { c.gaveBack.Add(units) }
 
+// Overrun notes a commit that is about to use so many units more than were
+// reserved. It belongs to the cell of the window that the request was charged to.
+func (c *Cell) Overrun(units int64) { c.asked.Add(units) }
+
 // Crossed marks a window whose boundary a request crossed: only the history can
 // judge it.
 func (c *Cell) Crossed() { c.crossed.Store(1) }
 
-// Tally is what a cell has counted, in units but for FalseRejects.
+// Tally is what a cell has counted, in units but for FalseRejects. Asked contains
+// what commits used beyond reservations.
 type Tally struct {
 	Initial, Asked, Admitted, GaveBack int64
 	FalseRejects, FalseRejectUnits     int64

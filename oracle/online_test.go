@@ -17,6 +17,9 @@ func TestSizes(t *testing.T) {
 	if n := unsafe.Sizeof(Event{}); n != 48 {
 		t.Errorf("an event takes %d bytes, not 48", n)
 	}
+	if n := unsafe.Sizeof(record{}); n != 32 {
+		t.Errorf("a record takes %d bytes, not 32", n)
+	}
 	if n := unsafe.Sizeof(Cell{}); n != 64 {
 		t.Errorf("a cell takes %d bytes, not one cache line", n)
 	}
@@ -203,7 +206,7 @@ func TestGivenBackMeanwhile(t *testing.T) {
 // right but for what is planted in it.
 func TestConcurrentRun(t *testing.T) {
 	const workers, each, subjects, limit = 16, 400, 20, 100
-	h := NewHistory(workers, workers*each)
+	h := NewHistory(HistoryOptions{Workers: workers, Limit: workers * each})
 	cells := make([]Cell, subjects)
 	var mu sync.Mutex
 	used := make([]int64, subjects)
@@ -249,7 +252,10 @@ func TestConcurrentRun(t *testing.T) {
 	}
 	wg.Wait()
 	cfg := Config{Window: quota.Window{}, Limit: limit}
-	v := Judge(cfg, h.Events())
+	v, err := h.Judge(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if v.Issued.Requests != workers*each || h.Overflowed() {
 		t.Fatalf("%d events of %d", v.Issued.Requests, workers*each)
 	}

@@ -2,79 +2,120 @@ package oracle
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 )
 
 // rolling judges a limit on every stretch of one window's length.
 //
-// For the certain leak, all units called at or after a moment and answered
-// within one length of it must lie in the same window; the excesses of windows
-// that do not overlap add up, and the choice of windows with the largest sum is
-// taken. It is a lower bound: units that could lie in several windows are not
-// counted at all. The upper bound keeps the most units that fit wherever they
-// are placed. What is given back frees room in low from the call on; high keeps
-// it in use, since nothing tells whether the request it belongs to would have
-// left the window by itself.
+// The certain leak rests on low: what was called after, and answered before, the
+// ends of one window, must lie in it. The excesses of windows that do not overlap
+// add up, and the choice of windows with the largest sum is taken. It is a lower
+// bound: units that could lie in several windows are not counted at all. The
+// upper bound keeps the most units that fit wherever they are placed.
+//
+// What is given back frees exactly what its take still has in the window.
 func (j *judge) rolling() {
 	length := int64(j.cfg.Window.RealLength())
-	w := WindowVerdict{Subject: j.id}
+	w := WindowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	j.used.reset(0)
 	j.used.stay(0, 0, j.initial, length)
-	admitted := make([]stay, 0, len(j.takes))
-	answered := make([]stay, 0, len(j.takes))
-	asked := make([]stay, 0, len(j.takes))
+	j.asked.reset(0)
+	j.answered.reset(0)
+	// What was asked for and what was answered differ by failed requests alone.
+	answered := &j.asked
+	if w.GaveBack || slices.ContainsFunc(j.takes, func(e *Event) bool { return e.Outcome == Failed }) {
+		answered = &j.answered
+		answered.expect(2*len(j.takes) + 2)
+		answered.mustStay(0, 0, j.initial, length)
+	}
+	j.asked.expect(2*len(j.takes) + 2)
+	j.asked.mustStay(0, 0, j.initial, length)
+	present := make([]stay, 0, len(j.takes)) // admitted, and used beyond reservations
 	var total int64
 	for _, e := range j.takes {
-		s := stay{e.Call, e.Reply, e.Units}
-		asked = append(asked, s)
 		total += e.Units
-		if e.Outcome != Failed {
-			answered = append(answered, s)
+		j.asked.mustStay(e.Call, e.Reply, e.Units, length)
+		if e.Outcome != Failed && answered != &j.asked {
+			answered.mustStay(e.Call, e.Reply, e.Units, length)
 		}
 		if e.admitted() {
-			admitted = append(admitted, s)
+			present = append(present, stay{e.Call, e.Reply, e.Units})
 			w.Admitted += e.Units
 			j.used.stay(e.Call, e.Reply, e.Units, length)
 		}
 	}
-	present := slices.Clone(admitted) // and what commits used beyond reservations
+	admitted := len(present)
 	for _, e := range j.gives {
-		if e.Units < 0 {
-			j.used.high.add(instant(e.Call), -e.Units)
-			j.used.high.add(instant(e.Reply+length), e.Units)
-			present = append(present, stay{e.Call, e.Reply, -e.Units})
-			continue
+		if s, overran := j.giveBackRolling(e, length); overran {
+			present = append(present, s)
 		}
-		j.used.low.add(instant(e.Call), -e.Units)
-		j.used.low.add(instant(e.Call+length), e.Units)
 	}
 	j.used.build()
 	j.falseRejects(&w)
 
 	r := roller{length: length, limit: j.limit, initial: j.initial}
-	chosen, worst := r.leak(admitted, j.gives)
-	for _, c := range chosen {
-		w.Leak += c.excess
-		j.out.Violations++
-		j.out.LeakedRequests += r.requests(admitted, c)
+	leaks, worst := r.leak(&j.used.low)
+	for _, s := range leaks {
+		w.Leak += s.excess
+		j.out.LeakedRequests += r.requests(present[:admitted], s)
 	}
+	j.out.Violations += int64(len(leaks))
 	w.sure = sure{worst, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
-	w.LeakPossible = max(worst, min(j.used.high.mayExceed(j.limit), w.Admitted))
-	j.out.LeakPossible += max(w.Leak, min(r.possible(present), w.Admitted))
+	w.LeakPossible = max(worst, min(j.used.mayExceed(j.limit), w.Admitted))
+	if w.LeakPossible > 0 { // or nothing is ever over the limit
+		j.out.LeakPossible += max(w.Leak, min(r.possible(present), w.Admitted))
+	}
 	j.out.MaxOffered = max(j.out.MaxOffered, total)
-	if j.gaveBack {
+	var over []stretch
+	if w.GaveBack {
 		j.out.OverOffered += j.overOffered(w.Leak)
 	} else {
-		over, _ := r.leak(asked, nil)
-		for _, c := range over {
-			j.out.OverOffered += c.excess
+		j.asked.build()
+		over, _ = r.leak(&j.asked)
+		for _, s := range over {
+			j.out.OverOffered += s.excess
 		}
 	}
-	if over, _ := r.leak(answered, nil); len(over) > 0 || w.Leak > 0 {
-		j.crossing(j.limit+1, w.Leak)
+	if answered != &j.asked {
+		answered.build()
+		over, _ = r.leak(answered)
+	}
+	for i := range max(len(over), len(leaks)) {
+		leak := int64(0)
+		if i < len(leaks) {
+			leak = leaks[i].excess
+		}
+		j.crossed(leak)
 	}
 	j.out.Windows = append(j.out.Windows, w)
+}
+
+// giveBackRolling takes units out of the curves until their take would have left
+// the window by itself. It returns the stay of what a commit used beyond its
+// reservation.
+func (j *judge) giveBackRolling(e *Event, length int64) (over stay, overran bool) {
+	taken := interval{e.Call, e.Reply} // it was no later than that
+	named := j.names.named(e)
+	if named {
+		taken = interval{e.TakeCall, e.TakeReply}
+	}
+	gone := instant(taken.reply + length)
+	if e.Units < 0 {
+		if instant(e.Call) >= gone {
+			return stay{}, false
+		}
+		j.used.high.add(instant(e.Call), -e.Units)
+		j.used.high.add(gone, e.Units)
+		return stay{e.Call, max(e.Call, taken.reply), -e.Units}, true
+	}
+	if from, to := j.freed(e), instant(taken.call+length); from < to {
+		j.used.low.add(from, -e.Units)
+		j.used.low.add(to, e.Units)
+	}
+	if named {
+		j.used.free(e, after(e.Reply), gone)
+	}
+	return stay{}, false
 }
 
 // stay adds units that are in every window up to one length behind the moment
@@ -82,9 +123,14 @@ func (j *judge) rolling() {
 func (b *bounds) stay(call, reply, units, length int64) {
 	b.high.add(instant(call), units)
 	b.high.add(instant(reply+length), -units)
+	b.low.mustStay(call, reply, units, length)
+}
+
+// mustStay adds units where they cannot be anywhere but in the window.
+func (c *curve) mustStay(call, reply, units, length int64) {
 	if from, to := after(reply), instant(call+length); from < to {
-		b.low.add(from, units)
-		b.low.add(to, -units)
+		c.add(from, units)
+		c.add(to, -units)
 	}
 }
 
@@ -98,168 +144,87 @@ type roller struct {
 	length, limit, initial int64
 }
 
-// stretch is one window, [from, from + length).
+// stretch is one window by its last moment (doubled), and what it holds over the
+// limit.
 type stretch struct {
-	from, excess int64
+	last, excess int64
 }
 
-// leak returns disjoint windows with the largest sum of excesses, and the worst
-// excess of any window. The stays are ordered by call.
-func (r roller) leak(stays []stay, gives []*Event) (chosen []stretch, worst int64) {
-	// A request that took longer than the window never surely lies in one. All
-	// others that were called before a window and answered before its end drop
-	// out by subtraction: no other call before it can reach its end.
-	in := make([]stay, 0, len(stays)+1)
-	for _, s := range stays {
-		if s.reply-s.call < r.length {
-			in = append(in, s)
-		}
-	}
-	at, _ := slices.BinarySearchFunc(in, int64(0), func(s stay, t int64) int { return cmp.Compare(s.call, t) })
-	if r.initial > 0 {
-		in = slices.Insert(in, at, stay{0, 0, r.initial})
-	} else {
-		at = -1
-	}
-	byReply := slices.Clone(in)
-	slices.SortFunc(byReply, func(a, b stay) int { return cmp.Compare(a.reply, b.reply) })
+// sum is the most that windows which do not overlap hold over the limit together,
+// if none ends later than the last of them.
+type sum struct {
+	stretch
+	total  int64
+	behind int // sums that end early enough to be part of this one
+}
 
-	n := len(in)
-	excess := make([]int64, n)
-	next := make([]int, n) // first window that does not overlap
-	var called, replied, before, until int64
-	i, k, g, h := 0, 0, 0, 0
-	for a := range in {
-		from, to := in[a].call, in[a].call+r.length
-		for ; i < n && in[i].call < from; i++ {
-			called += in[i].units
+// leak returns windows with the largest sum of excesses of which no two overlap,
+// by time, and the worst excess of any window. The curve is a lower bound of what
+// lies in the window behind every moment, and has been built.
+//
+// The curve is constant between two of its steps. Inside such a piece, a window is
+// only of use where it is the first that follows another without overlap.
+func (r roller) leak(low *curve) (chosen []stretch, worst int64) {
+	var sums []sum
+	behind := 0
+	try := func(last, excess int64) {
+		for behind < len(sums) && sums[behind].last <= last-2*r.length {
+			behind++
 		}
-		for ; k < n && byReply[k].reply < to; k++ {
-			replied += byReply[k].units
+		total := excess
+		if behind > 0 {
+			total += sums[behind-1].total
 		}
-		for ; g < len(gives) && gives[g].Call < from; g++ {
-			before += max(0, gives[g].Units)
+		if n := len(sums); n == 0 || total > sums[n-1].total {
+			sums = append(sums, sum{stretch{last, excess}, total, behind})
 		}
-		for ; h < len(gives) && gives[h].Call < to; h++ {
-			until += max(0, gives[h].Units)
-		}
-		units := replied - called
-		mine := units // not there from the start
-		if at >= 0 && from <= 0 && 0 < to {
-			mine -= r.initial
-		}
-		excess[a] = max(0, min(units-(until-before)-r.limit, mine))
-		worst = max(worst, excess[a])
 	}
-	j := n
-	for a := n - 1; a >= 0; a-- {
-		for j > 0 && in[j-1].call >= in[a].call+r.length {
-			j--
-		}
-		next[a] = j
-	}
-	best := make([]int64, n+1)
-	for a := n - 1; a >= 0; a-- {
-		best[a] = max(best[a+1], excess[a]+best[next[a]])
-	}
-	for a := 0; a < n; {
-		if best[a] == best[a+1] {
-			a++
+	follow := 0
+	for i, from := range low.at {
+		excess := r.excess(low.val[i], from)
+		if excess <= 0 {
 			continue
 		}
-		chosen = append(chosen, stretch{in[a].call, excess[a]})
-		a = next[a]
+		worst = max(worst, excess)
+		try(from, excess)
+		to := int64(forever)
+		if i+1 < len(low.at) {
+			to = low.at[i+1]
+		}
+		for ; follow < len(sums) && sums[follow].last+2*r.length < to; follow++ {
+			if last := sums[follow].last + 2*r.length; last > from {
+				try(last, excess)
+			}
+		}
 	}
+	for n := len(sums); n > 0; n = sums[n-1].behind {
+		chosen = append(chosen, sums[n-1].stretch)
+	}
+	slices.Reverse(chosen)
 	return chosen, worst
 }
 
-// requests counts those of a window that its excess belongs to.
+// excess is what a window holds over the limit. Initial units are no leak: there
+// is never more of it than was admitted.
+func (r roller) excess(units, at int64) int64 {
+	if at > 0 && at < instant(r.length) {
+		return units - max(r.limit, r.initial)
+	}
+	return units - r.limit
+}
+
+// requests counts those of a window that its excess belongs to. The stays are
+// ordered by call.
 func (r roller) requests(stays []stay, w stretch) int64 {
-	from, _ := slices.BinarySearchFunc(stays, w.from, func(s stay, t int64) int { return cmp.Compare(s.call, t) })
+	from, _ := slices.BinarySearchFunc(stays, w.last-2*r.length, func(s stay, t int64) int { return cmp.Compare(instant(s.call), t+1) })
 	var in []answer
 	for _, s := range stays[from:] {
-		if s.call >= w.from+r.length {
+		if instant(s.call) > w.last {
 			break
 		}
-		if s.reply < w.from+r.length {
+		if after(s.reply) <= w.last {
 			in = append(in, answer{s.reply, s.units})
 		}
 	}
 	return latestCovering(in, w.excess)
-}
-
-// possible is the number of units that are not among the most that fit wherever
-// they are placed. Each takes up room from its call until one length after its
-// reply; where too much does, those that take it up longest are left out.
-func (r roller) possible(stays []stay) (out int64) {
-	load := int64(0)
-	byEnd := make([]*packed, 0, len(stays))
-	for _, s := range stays {
-		byEnd = append(byEnd, &packed{stay: s})
-	}
-	byCall := slices.Clone(byEnd)
-	slices.SortStableFunc(byCall, func(a, b *packed) int { return cmp.Compare(a.call, b.call) })
-	slices.SortFunc(byEnd, func(a, b *packed) int { return cmp.Compare(a.reply, b.reply) })
-	var kept lastReply
-	fill := min(max(0, r.initial), r.limit)
-	filled, emptied := fill == 0, fill == 0
-	expired := 0
-	trim := func() {
-		for load > r.limit {
-			p := kept[0]
-			left := min(p.units, load-r.limit)
-			p.units -= left
-			load -= left
-			out += left
-			if p.units == 0 {
-				heap.Pop(&kept)
-			}
-		}
-	}
-	for _, p := range byCall {
-		if !filled && p.call >= 0 {
-			filled = true
-			load += fill
-			for ; expired < len(byEnd) && byEnd[expired].reply+r.length <= 0; expired++ {
-				load -= byEnd[expired].units
-			}
-			trim()
-		}
-		if filled && !emptied && p.call >= r.length {
-			emptied = true
-			load -= fill
-		}
-		for ; expired < len(byEnd) && byEnd[expired].reply+r.length <= p.call; expired++ {
-			load -= byEnd[expired].units
-		}
-		load += p.units
-		heap.Push(&kept, p)
-		trim()
-	}
-	if !filled { // every request was called before the epoch
-		load += fill
-		for ; expired < len(byEnd) && byEnd[expired].reply+r.length <= 0; expired++ {
-			load -= byEnd[expired].units
-		}
-		trim()
-	}
-	return out
-}
-
-// packed is a stay of which units are kept.
-type packed struct{ stay }
-
-// lastReply is a heap with the latest reply first. Those whose time has passed
-// stay in it: they lie below all that still count.
-type lastReply []*packed
-
-func (h lastReply) Len() int           { return len(h) }
-func (h lastReply) Less(i, j int) bool { return h[i].reply > h[j].reply }
-func (h lastReply) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *lastReply) Push(x any)        { *h = append(*h, x.(*packed)) }
-func (h *lastReply) Pop() any {
-	old := *h
-	p := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return p
 }

@@ -5,7 +5,7 @@ import "time"
 // standing judges units that count from their admission until they are given
 // back.
 func (j *judge) standing() {
-	w := WindowVerdict{Subject: j.id}
+	w := WindowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	j.used.reset(j.initial)
 	var asked, answered int64
 	for _, e := range j.takes {
@@ -20,23 +20,26 @@ func (j *judge) standing() {
 		}
 	}
 	for _, e := range j.gives {
-		j.used.give(e)
+		j.give(e)
 	}
 	j.used.build()
 
 	over := j.used.low.overLimit(j.limit, j.until)
 	w.Leak = over.peak
-	w.LeakPossible = max(w.Leak, min(j.used.high.mayExceed(j.limit), w.Admitted))
+	w.LeakPossible = max(w.Leak, min(j.used.mayExceed(j.limit), w.Admitted))
 	j.out.LeakPossible += w.LeakPossible
 	j.out.LeakedRequests += j.answeredBy(j.takes, over.at, over.peak)
 	j.out.Violations += over.excursions
 	j.out.Standing.Excursions += over.excursions
 	j.out.Standing.UnitSeconds += over.area / float64(time.Second)
 
-	j.falseRejects(&w)
+	if j.falseRejects(&w); w.GaveBack {
+		j.out.Linear = Linear{}
+	}
+	j.out.Linear.window(j.takes, j.limit, j.initial)
 	w.sure = sure{w.Leak, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
 	j.out.MaxOffered = max(j.out.MaxOffered, asked)
-	if j.gaveBack {
+	if w.GaveBack {
 		j.out.OverOffered += j.overOffered(w.Leak)
 	} else {
 		j.out.OverOffered += max(0, min(j.initial+asked-j.limit, asked))
@@ -55,19 +58,17 @@ func (j *judge) falseRejects(w *WindowVerdict) {
 	}
 }
 
-// give takes units back that surely belong to the window at hand. A refund that
-// failed took effect at the latest when the application let go, and possibly
-// never in the store. What a commit used beyond its reservation is use, but never
-// leak for certain.
-func (b *bounds) give(e *Event) {
+// give takes units back that belong to the window at hand, if no window says
+// otherwise. A refund that failed took effect at the latest when the application
+// let go, and possibly never in the store; nor may the store notice an expiry.
+// What a commit used beyond its reservation is use, but never leak for certain.
+func (j *judge) give(e *Event) {
 	if e.Units < 0 {
-		b.high.add(instant(e.Call), -e.Units)
+		j.used.high.add(instant(e.Call), -e.Units)
 		return
 	}
-	b.low.add(instant(e.Call), -e.Units)
-	if e.Outcome == Admitted {
-		b.high.add(after(e.Reply), -e.Units)
-	}
+	j.used.low.add(j.freed(e), -e.Units)
+	j.used.free(e, after(e.Reply), forever)
 }
 
 // answeredBy counts, of the requests admitted by the instant t, those answered

@@ -18,8 +18,8 @@ type rider struct {
 // that run out of windows first. For the most, a set of units is kept that fits
 // however they are placed, by letting each take up room in every window that it
 // touches: what has to be left out of the largest such set is the bound. Where
-// units were given back, limits on what each window held by itself are sharper,
-// and the better of both ways is taken.
+// units were given back, limits on what each window held by itself can be
+// sharper, and the better of both ways is taken.
 type tumbling struct {
 	*judge
 
@@ -29,28 +29,33 @@ type tumbling struct {
 	initial  int64    // units in use from before the run
 	here     []*Event // requests called and answered in it
 	riders   []*rider // requests that came from the one before or go on to the next
-	returned int64    // units given back by calls in it
+	returned int64    // units given back in it of requests that were charged to it
 	due      []answer
 
 	// Requests and calls that give back, of windows still to come.
 	takes, gives []*Event
-	// Of the windows before, in units.
-	admittedBefore, givenBefore, overrun int64
+	// undone are units that were given back in the window that their take was
+	// answered in, though it was called in an earlier one; made when needed.
+	undone map[interval]int64
 
-	records                          []record
+	records                          []windowLeak
 	possiblePacked, possibleSwept    int64
 	packedRequests, sweptRequests    int64
 	packedLeak, sweptLeak, overAsked int64
 }
 
-// record is what one window came to.
-type record struct {
+// windowLeak is what one window came to.
+type windowLeak struct {
 	answered      int64 // units, by the window of the call, initial ones included
 	packed, swept int64 // certain leak, by each way
 }
 
 func (j *judge) tumbling() {
-	t := tumbling{judge: j, takes: j.takes, gives: j.gives}
+	t := &j.windows
+	*t = tumbling{
+		judge: j, takes: j.takes, gives: j.gives,
+		here: t.here[:0], riders: t.riders[:0], due: t.due[:0], records: t.records[:0],
+	}
 	first := len(j.out.Windows)
 	for t.next() {
 		t.bound()
@@ -78,7 +83,7 @@ func (t *tumbling) next() bool {
 	}
 	t.home = len(t.out.Windows)
 	w := WindowVerdict{Subject: t.id, Index: t.index, Crossed: len(t.riders) > 0}
-	r := record{answered: t.initial}
+	r := windowLeak{answered: t.initial}
 	var visiting, asked int64
 	for _, p := range t.riders {
 		visiting += p.Units
@@ -101,7 +106,7 @@ func (t *tumbling) next() bool {
 		w.Crossed = true
 		p := &rider{Event: e, home: t.home, always: true}
 		if e.admitted() {
-			p.unplaced, p.kept = e.Units, e.Units
+			p.unplaced, p.kept = t.toPlace(e), e.Units
 		}
 		t.riders = append(t.riders, p)
 	}
@@ -139,60 +144,68 @@ func (t *tumbling) bound() {
 	t.sweptLeak += over.peak
 	t.sweptRequests += t.answeredBy(t.here, over.at, over.peak)
 	w := &t.out.Windows[t.home]
-	w.LeakPossible = min(u.high.mayExceed(t.limit), admitted)
+	w.LeakPossible = min(u.mayExceed(t.limit), admitted)
+	if w.Crossed || w.GaveBack {
+		t.out.Linear = Linear{}
+	}
+	t.out.Linear.window(t.here, t.limit, t.initial)
 	t.possibleSwept += w.LeakPossible
 	w.sure.leak = over.peak
 }
 
 // giveBack enters into the curves what was given back by calls in this window.
+// It matters only if its take was, or may have been, charged to this window: to
+// one that is over nothing can be added any more.
 //
-// An event does not say which window its reservation was charged to. Low takes
-// everything to be of this window. High takes as much of it as may be to be of
-// earlier ones: what they had admitted and not got back.
+// A take that was called in an earlier window and answered in this one was
+// charged to either. Low does not contain it, so that what was given back of it
+// changes nothing there; and as soon as it is given back, this window surely does
+// not contain it. A give-back that names no take is taken out of low, and left in
+// high.
 func (t *tumbling) giveBack() {
-	for len(t.gives) > 0 && t.gives[0].Call < t.start {
-		t.past(t.gives[0])
-		t.gives = t.gives[1:]
-	}
-	n := 0
+	w := &t.out.Windows[t.home]
 	t.returned = 0
-	overrun := t.overrun
-	for n < len(t.gives) && t.gives[n].Call < t.end {
-		e := t.gives[n]
-		n++
+	for len(t.gives) > 0 && t.gives[0].Call < t.end {
+		e := t.gives[0]
+		t.gives = t.gives[1:]
+		named := t.names.named(e)
+		if e.Call < t.start || named && e.TakeReply < t.start {
+			continue
+		}
+		w.GaveBack = true
 		if e.Units < 0 {
-			overrun -= e.Units
 			t.used.high.add(instant(e.Call), -e.Units)
 			continue
 		}
-		t.returned += e.Units
-		t.used.low.add(instant(e.Call), -e.Units)
-	}
-	earlier := t.admittedBefore + overrun - t.givenBefore
-	if t.start > 0 {
-		earlier += t.judge.initial
-	}
-	earlier = max(0, earlier)
-	done := slices.Clone(t.gives[:n])
-	slices.SortFunc(done, func(a, b *Event) int { return sign(a.Reply - b.Reply) })
-	for _, e := range done {
-		if e.Units <= 0 || e.Outcome != Admitted {
-			continue
+		if named {
+			t.used.free(e, after(e.Reply), forever)
 		}
-		other := min(earlier, e.Units)
-		earlier -= other
-		t.used.high.add(after(e.Reply), other-e.Units)
+		if !named || e.TakeCall >= t.start {
+			t.returned += e.Units
+			t.used.low.add(t.freed(e), -e.Units)
+		}
 	}
 }
 
-// past enters a call that gave back before the window at hand.
-func (t *tumbling) past(e *Event) {
-	switch {
-	case e.Units < 0:
-		t.overrun -= e.Units
-	case e.Outcome == Admitted:
-		t.givenBefore += e.Units
+// interval of a take, which tells what was given back of it.
+type interval struct{ call, reply int64 }
+
+// toPlace is what must be put into some window of a request that was called in
+// this one and is answered in a later one. What is given back in that later one
+// need not: put there, it leaves nothing.
+func (t *tumbling) toPlace(e *Event) int64 {
+	if t.undone == nil {
+		t.undone = map[interval]int64{}
+		for _, g := range t.gives {
+			if g.Units > 0 && t.names.named(g) && g.TakeReply >= t.end && g.Call < t.spans.at(g.TakeReply).end {
+				t.undone[interval{g.TakeCall, g.TakeReply}] += g.Units
+			}
+		}
 	}
+	k := interval{e.Call, e.Reply}
+	free := min(t.undone[k], e.Units)
+	t.undone[k] -= free
+	return e.Units - free
 }
 
 // judgeRejections holds every rejection against what was in use during the part
@@ -277,7 +290,6 @@ func (t *tumbling) leave() {
 		}
 	}
 	t.riders = slices.DeleteFunc(t.riders, func(p *rider) bool { return p.Reply < t.end })
-	t.admittedBefore += t.out.Windows[t.home].Admitted
 }
 
 // finish settles the figures that depend on all windows of the subject.
@@ -303,7 +315,7 @@ func (t *tumbling) finish(windows []WindowVerdict) {
 		w.sure.leak = max(w.sure.leak, (leak+int64(len(windows))-1)/int64(len(windows)))
 		t.crossing(r.answered, w.Leak)
 	}
-	if t.gaveBack {
+	if slices.ContainsFunc(windows, func(w WindowVerdict) bool { return w.GaveBack }) {
 		t.out.OverOffered += t.overOffered(leak)
 	} else {
 		t.out.OverOffered += t.overAsked

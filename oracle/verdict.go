@@ -40,7 +40,8 @@ type Verdict struct {
 	Malformed int64
 
 	// LeakUnits is the certain leak, LeakPossible a bound above what any order of
-	// the operations explains.
+	// the operations explains. Under a rolling policy the certain leak is a lower
+	// bound of the fewest units that would have to go.
 	LeakUnits, LeakPossible int64
 	// LeakWorst and LeakPossibleWorst are those of a single subject-window.
 	LeakWorst, LeakPossibleWorst int64
@@ -54,9 +55,12 @@ type Verdict struct {
 	Violations int64
 
 	// Crossings counts subject-windows in which more units than the limit were
-	// answered, the initial ones included.
-	Crossings int64
+	// answered, the initial ones included; under a rolling policy the disjoint
+	// stretches of one window's length. LeakWindows are those of them that
+	// certainly leaked, never more.
+	Crossings, LeakWindows int64
 	// CrossingLeaks is the certain leak of each crossing, by subject and window.
+	// Under a rolling policy a subject's stretches that leaked come first.
 	CrossingLeaks []int64
 	// OverOffered is what was asked for over the limit, in units. Where units were
 	// given back, it is what was leaked and what was rightly rejected.
@@ -71,6 +75,7 @@ type Verdict struct {
 	// subject-window.
 	FalseRejectWorst, FalseRejectPossibleWorst int64
 
+	Linear   Linear
 	Standing Standing
 	// Overrun is what commits used beyond their reservations, in units.
 	Overrun int64
@@ -98,7 +103,8 @@ type WindowVerdict struct {
 	Subject uint32
 	// Crossed is set where a request's reply lies in another window than its call.
 	Crossed bool
-	// GaveBack is set where the subject gave units back.
+	// GaveBack is set where units that were, or may have been, charged to this
+	// window were given back while it lasted.
 	GaveBack bool
 	// Index is the window's, as [quota.Window.At] numbers it.
 	Index int64

@@ -3,6 +3,7 @@ package quota
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -44,6 +45,10 @@ type Params struct {
 	SyncPeriod time.Duration
 	// Skew is the largest difference between two instances' clocks.
 	Skew time.Duration
+	// Policy in force, with the limit in force. It is shared and must not be changed.
+	Policy *Policy
+	// Options of the strategy, complete.
+	Options Options
 }
 
 // Clause is one promise of a strategy: for policies of these kinds, judged in
@@ -81,6 +86,18 @@ func (c Clause) Validate() error {
 		return fmt.Errorf("the %s clause has no bound or no formula", c.Property)
 	}
 	return nil
+}
+
+// Unbounded is a bound that nothing breaks. Only false-reject clauses may have it.
+const Unbounded = math.MaxInt64
+
+// MayReject is the clause of a strategy that may reject requests that would fit
+// into the limit, as a strict token bucket does, and bounds that by nothing.
+func MayReject(tolerates ...Fault) Clause {
+	return Clause{
+		Property: PropertyFalseReject, Tolerates: tolerates,
+		Formula: "any", Bound: func(Params) int64 { return Unbounded },
+	}
 }
 
 // Exactly is the clause of a strategy that never admits a unit over the limit,

@@ -1,9 +1,9 @@
 package quota
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -25,25 +25,6 @@ type Policy struct {
 	Costs []int64
 	// Hold is how long a standing policy's units are typically held.
 	Hold time.Duration
-}
-
-// String renders the cap as people say it, e.g. "20 links per calendar month".
-func (p Policy) String() string {
-	s := fmt.Sprintf("%d %s", p.Limit, p.Unit)
-	switch p.Window.Kind {
-	case Standing:
-		return s + " at a time"
-	case CalendarMonth:
-		return s + " per calendar month"
-	case CalendarDay:
-		return s + " per calendar day"
-	case CalendarHour:
-		return s + " per calendar hour"
-	case Rolling:
-		return s + " per rolling " + p.Window.Length.String()
-	default:
-		return s + " per fixed " + p.Window.Length.String()
-	}
 }
 
 const megabyte = 1_000_000
@@ -77,19 +58,59 @@ var policies = []Policy{
 		Doc: "stored files of a tenant", Costs: []int64{100, 150}},
 }
 
-// Policies returns the policies that the design records name, in their order.
-// The slice is the caller's own.
-func Policies() []Policy { return slices.Clone(policies) }
+// registered are the policies added by [RegisterPolicy].
+var registered struct {
+	mu sync.RWMutex
+	p  []Policy
+}
 
-// LookupPolicy returns the policy with the given name. The error lists the names
-// that exist.
+// RegisterPolicy adds a policy to those that every command offers. It is called
+// from init functions and panics if the policy is not valid, with all that is
+// wrong, if its name begins with a digit, as texts of policies do, or if the name
+// is taken.
+func RegisterPolicy(p Policy) {
+	if err := p.Validate(); err != nil {
+		panic("quota.RegisterPolicy: policy " + p.Name + ": " + err.Error())
+	}
+	if isText(p.Name) {
+		panic("quota.RegisterPolicy: policy " + p.Name + ": a name does not begin with a digit")
+	}
+	registered.mu.Lock()
+	defer registered.mu.Unlock()
+	for _, r := range slices.Concat(policies, registered.p) {
+		if r.Name == p.Name {
+			panic("quota.RegisterPolicy: " + p.Name + " is registered twice")
+		}
+	}
+	registered.p = append(registered.p, p)
+}
+
+// Policies returns the policies that the design records name, in their order,
+// and then the registered ones. The slice is the caller's own.
+func Policies() []Policy {
+	registered.mu.RLock()
+	defer registered.mu.RUnlock()
+	return slices.Concat(policies, registered.p)
+}
+
+// LookupPolicy returns the policy with the given name, or the policy that the
+// text describes, see [ParsePolicy]. The error lists the names that exist.
 func LookupPolicy(name string) (Policy, error) {
-	names := make([]string, len(policies))
-	for i, p := range policies {
+	if isText(name) {
+		return ParsePolicy(name)
+	}
+	var names []string
+	for _, p := range Policies() {
 		if p.Name == name {
 			return p, nil
 		}
-		names[i] = p.Name
+		names = append(names, p.Name)
 	}
-	return Policy{}, fmt.Errorf("unknown policy %q: one of %s", name, strings.Join(names, ", "))
+	return Policy{}, Unknown("policy", name, names, ", or a text such as \"5 attempts per rolling 15m\"")
+}
+
+// isText tells the text of a policy, which begins with its limit, from a name.
+func isText(s string) bool {
+	s = strings.TrimSpace(s)
+	return s != "" && s[0] >= '0' && s[0] <= '9'
 }

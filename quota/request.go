@@ -31,6 +31,10 @@ type Request struct {
 	// refund, or in nothing if the caller is gone by then. Strategies that charge
 	// after the work may wait for that.
 	Settles bool
+	// Life is how long the work of a request that settles may take, such as the life
+	// of a pre-signed URL. What is neither committed nor refunded by then never will
+	// be, and no caller holds its units any more. 0 is unlimited.
+	Life time.Duration
 }
 
 // Decision is a strategy's answer.
@@ -70,6 +74,10 @@ type Reading struct {
 	// Known is false where the tier has no record of the subject, which is not
 	// the same as a record of 0.
 	Known bool
+	// PerInstance is set where the record is this instance's alone and each instance
+	// keeps its own: then the readings of all instances add up to what the tier
+	// believes. Elsewhere every instance reads the same record.
+	PerInstance bool
 	// Atomic readings of one call with the same non-zero value were read in one
 	// atomic command and may be compared with each other.
 	Atomic int

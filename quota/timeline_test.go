@@ -70,7 +70,7 @@ func FuzzScaledWindows(f *testing.F) {
 	f.Add(uint8(3), 999_983.0, int64(86_399_999_999_999), int64(4))
 	f.Fuzz(func(t *testing.T, k uint8, speed float64, offset, anchor int64) {
 		if math.IsNaN(speed) || speed < 1e-2 || speed > 1e6 {
-			t.Skip("nobody runs at this speed")
+			t.Skip("no run has this speed")
 		}
 		real := time.Unix(1_793_491_200, floorMod(anchor, 1e9))
 		w := Window{

@@ -28,6 +28,15 @@ const (
 
 var kindNames = [...]string{"standing", "calendar-month", "calendar-day", "calendar-hour", "fixed", "rolling"}
 
+// Kinds returns all kinds of windows.
+func Kinds() []Kind {
+	out := make([]Kind, len(kindNames))
+	for i := range out {
+		out[i] = Kind(i)
+	}
+	return out
+}
+
 // String returns the kind's public name, e.g. "calendar-month".
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

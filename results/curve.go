@@ -6,20 +6,20 @@ import "math"
 // share of requests that take longer.
 const perNine = 24
 
-// named are the quantiles that reports show.
-var named = []float64{0.5, 0.9, 0.99, 0.999, 0.9999}
+// NamedQuantiles are the quantiles that reports show.
+var NamedQuantiles = []float64{0.5, 0.9, 0.99, 0.999, 0.9999}
 
-// nines is the coordinate of the percentile axis: each further nine takes the
+// Nines is the coordinate of the percentile axis: each further nine takes the
 // same room.
-func nines(q float64) float64 { return -math.Log10(1 - q) }
+func Nines(q float64) float64 { return -math.Log10(1 - q) }
 
 // CurveQuantiles are the quantiles of [Percentiles.Curve]: those that reports
 // show, and others between them.
 func CurveQuantiles() []float64 {
 	var out []float64
-	for i, q := range named {
+	for i, q := range NamedQuantiles {
 		if i > 0 {
-			from, to := nines(named[i-1]), nines(q)
+			from, to := Nines(NamedQuantiles[i-1]), Nines(q)
 			steps := int(math.Ceil((to - from) * perNine))
 			for j := 1; j < steps; j++ {
 				out = append(out, 1-math.Pow(10, -(from+(to-from)*float64(j)/float64(steps))))

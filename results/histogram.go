@@ -4,6 +4,7 @@ import (
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -46,7 +47,7 @@ func (h *Histogram) Record(ns int64) {
 }
 
 // RecordAtLeast adds an operation that has taken ns nanoseconds so far and is not
-// finished. Leaving such operations out would favour whoever is slowest.
+// finished. Leaving such operations out would favour the slowest strategy.
 func (h *Histogram) RecordAtLeast(ns int64) {
 	h.atLeast++
 	h.Record(ns)
@@ -98,28 +99,96 @@ func (h *Histogram) Quantile(q float64) int64 {
 // Latency condenses the histogram, its encoding included. Stalls are unknown to a
 // histogram and read -1.
 func (h *Histogram) Latency() (Latency, error) {
-	l := Latency{
+	d, err := h.encoded()
+	return Latency{Distribution: d}, err
+}
+
+// distribution condenses the histogram without its encoding.
+func (h *Histogram) distribution() Distribution {
+	return Distribution{
 		Samples: h.Count(), AtLeast: h.atLeast, OutOfRange: h.outOfRange, Max: h.Max(),
 		P50: h.Quantile(0.5), P90: h.Quantile(0.9), P99: h.Quantile(0.99),
 		P999: h.Quantile(0.999), P9999: h.Quantile(0.9999),
 		StallsP99: -1, StallsP999: -1,
 	}
-	var err error
-	l.Histogram, err = h.encode()
-	return l, err
 }
 
-func (h *Histogram) encode() (string, error) {
+func (h *Histogram) encoded() (Distribution, error) {
+	d := h.distribution()
 	b, err := h.h.Encode(hdr.V2CompressedEncodingCookieBase)
 	if err != nil {
-		return "", fmt.Errorf("encode histogram: %w", err)
+		return d, fmt.Errorf("encode histogram: %w", err)
 	}
-	return string(b), nil
+	d.Histogram = string(b)
+	return d, nil
 }
 
-// Decode unpacks the histogram of a stored latency. It returns nil without an
-// error where none was stored.
+// Part is the histogram of one outcome ("admitted", "rejected" or "error") at one
+// tier.
+type Part struct {
+	Outcome, Tier string
+	Histogram     *Histogram
+}
+
+// LatencyOf condenses a distribution that was recorded in parts. The whole is
+// their sum, and each value is encoded once, in its part. Parts without values
+// are left out. Stalls are unknown to histograms and read -1.
+func LatencyOf(parts []Part) (Latency, error) {
+	all := NewHistogram()
+	var l Latency
+	for _, p := range parts {
+		if p.Histogram == nil || p.Histogram.Count() == 0 {
+			continue
+		}
+		d, err := p.Histogram.encoded()
+		if err != nil {
+			return l, err
+		}
+		all.Merge(p.Histogram)
+		l.Parts = append(l.Parts, LatencyPart{Outcome: p.Outcome, Tier: p.Tier, Distribution: d})
+	}
+	l.Distribution = all.distribution()
+	return l, nil
+}
+
+// Decode unpacks the histogram of a stored latency, of its parts where it has
+// some. It returns nil without an error where none was stored. Counts that
+// disagree with the histogram are an error.
 func (l *Latency) Decode() (*Histogram, error) {
+	if len(l.Parts) == 0 {
+		return l.Distribution.Decode()
+	}
+	if l.Histogram != "" {
+		return nil, errors.New("a latency with parts has a histogram of its own, which its parts already hold")
+	}
+	all, missing := NewHistogram(), false
+	var samples, atLeast, outOfRange int64
+	for i := range l.Parts {
+		p := &l.Parts[i]
+		h, err := p.Decode()
+		if err != nil {
+			return nil, fmt.Errorf("part %d: %w", i, err)
+		}
+		if h == nil {
+			missing = true
+		} else {
+			all.Merge(h)
+		}
+		samples, atLeast, outOfRange = samples+p.Samples, atLeast+p.AtLeast, outOfRange+p.OutOfRange
+	}
+	if samples != l.Samples || atLeast != l.AtLeast || outOfRange != l.OutOfRange {
+		return nil, fmt.Errorf("the parts hold %d values (%d unfinished, %d out of range), the whole says %d (%d, %d)",
+			samples, atLeast, outOfRange, l.Samples, l.AtLeast, l.OutOfRange)
+	}
+	if missing {
+		return nil, nil
+	}
+	return all, nil
+}
+
+// Decode unpacks the histogram of a stored distribution. It returns nil without an
+// error where none was stored.
+func (l *Distribution) Decode() (*Histogram, error) {
 	if l.Histogram == "" {
 		return nil, nil
 	}

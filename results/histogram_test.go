@@ -98,11 +98,11 @@ func TestHistogramDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, l := range map[string]Latency{
-		"not base64":     {Samples: 1, Histogram: "?"},
-		"cut off":        {Samples: 1, Histogram: good.Histogram[:16]},
-		"other geometry": {Samples: 0, Histogram: string(foreign)},
-		"wrong count":    {Samples: 2, Histogram: good.Histogram},
-		"huge":           {Samples: 1, Histogram: strings.Repeat("A", maxEncoded+1)},
+		"not base64":     {Distribution: Distribution{Samples: 1, Histogram: "?"}},
+		"cut off":        {Distribution: Distribution{Samples: 1, Histogram: good.Histogram[:16]}},
+		"other geometry": {Distribution: Distribution{Samples: 0, Histogram: string(foreign)}},
+		"wrong count":    {Distribution: Distribution{Samples: 2, Histogram: good.Histogram}},
+		"huge":           {Distribution: Distribution{Samples: 1, Histogram: strings.Repeat("A", maxEncoded+1)}},
 	} {
 		if _, err := l.Decode(); err == nil {
 			t.Errorf("%s: no error", name)
@@ -135,5 +135,15 @@ func BenchmarkHistogramRecord(b *testing.B) {
 	h := NewHistogram()
 	for i := range b.N {
 		h.Record(int64(i&0xffff) * 31)
+	}
+}
+
+func must[T any](t testing.TB) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
 	}
 }

@@ -8,15 +8,17 @@ import (
 // Figure is a quantity measured once per round.
 type Figure struct {
 	// Value is the median over rounds.
-	Value float64
+	Value float64 `json:"value"`
 	// Lo and Hi are order statistics of the rounds: a confidence interval of the
 	// median where Coverage is not 0, else the smallest and the largest round.
-	Lo, Hi float64
+	Lo float64 `json:"lo"`
+	// Hi is the upper end.
+	Hi float64 `json:"hi"`
 	// Coverage is the interval's confidence, at least 0.95, or 0 where there are
 	// fewer than 6 rounds and nothing can be said.
-	Coverage float64
+	Coverage float64 `json:"coverage"`
 	// Rounds that the figure was computed from; 0 means that there is no figure.
-	Rounds int
+	Rounds int `json:"rounds"`
 }
 
 // targetCoverage is what a confidence interval has to reach. Six rounds are the
@@ -33,14 +35,14 @@ func OverRounds(values []float64) Figure {
 	}
 	v := slices.Clone(values)
 	slices.Sort(v)
-	k, coverage := orderStatistics(n)
+	k, coverage := OrderStatistics(n)
 	return Figure{Value: median(v), Lo: v[k-1], Hi: v[n-k], Coverage: coverage, Rounds: n}
 }
 
-// orderStatistics returns the largest k for which the k-th smallest and the k-th
+// OrderStatistics returns the largest k for which the k-th smallest and the k-th
 // largest of n values enclose the median with at least the target coverage,
 // and that coverage. Without such a k it returns 1 and 0.
-func orderStatistics(n int) (k int, coverage float64) {
+func OrderStatistics(n int) (k int, coverage float64) {
 	k = 1
 	p := math.Pow(0.5, float64(n)) // P(fewer than k values below the median), summed up below
 	tail := p
@@ -69,8 +71,9 @@ func median(v []float64) float64 {
 // Percentile is one point of a latency distribution, in nanoseconds.
 type Percentile struct {
 	Figure
-	// Status says whether the point may be shown.
-	Status Status
+	// Status says what Value is: a percentile where it is "per round" or "merged",
+	// else the largest value of all rounds.
+	Status Status `json:"status" jsonschema:"enum=per round,enum=merged,enum=event-driven,enum=too few samples,enum=no samples"`
 }
 
 // Status of a percentile.

@@ -21,7 +21,7 @@ func coverageOf(n, k int) float64 {
 
 func TestOrderStatistics(t *testing.T) {
 	for n := 1; n <= 18; n++ {
-		k, coverage := orderStatistics(n)
+		k, coverage := OrderStatistics(n)
 		want := 0
 		for j := 1; 2*j <= n; j++ {
 			if coverageOf(n, j) >= 0.95 {
@@ -35,7 +35,7 @@ func TestOrderStatistics(t *testing.T) {
 			t.Errorf("n %d: %d, %g; want %d, %g", n, k, coverage, want, coverageOf(n, want))
 		}
 	}
-	if _, coverage := orderStatistics(2_000); coverage < 0.95 || coverage > 1 {
+	if _, coverage := OrderStatistics(2_000); coverage < 0.95 || coverage > 1 {
 		t.Errorf("2000 rounds: coverage %g", coverage)
 	}
 }

@@ -1,6 +1,10 @@
 package results
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/format"
+)
 
 // Summarise condenses runs into one summary per strategy and setting, in the
 // order in which they first appear. Runs with the same [Run.Key] are rounds of
@@ -93,12 +97,14 @@ func (s *Summary) correctness(runs []*Run) {
 		l.Possible += r.Leak.Possible
 		l.WorstUnits = max(l.WorstUnits, r.Leak.WorstUnits)
 		l.Subjects += r.Leak.Subjects
-		l.Violations += r.Leak.Violations
-		l.Crossings += r.Leak.Crossings
-		l.OverUnits += r.Leak.OverUnits
+		l.LeakedTrials += r.Leak.LeakedTrials
+		l.Trials += r.Leak.Trials
+		l.OverQuotaUnits += r.Leak.OverQuotaUnits
 		l.Requests += r.Leak.Requests
+		l.Excursions += r.Leak.Excursions
+		l.UnitSeconds += r.Leak.UnitSeconds
 		medians = append(medians, r.Leak.MedianUnits)
-		leakPct, overPct = max(leakPct, r.Leak.Pct), max(overPct, r.Leak.PctOfOver)
+		leakPct, overPct = max(leakPct, r.Leak.PctOfLimit), max(overPct, r.Leak.PctOfOverQuota)
 
 		fr.Count += r.FalseRejects.Count
 		if r.FalseRejects.Explained {
@@ -115,23 +121,23 @@ func (s *Summary) correctness(runs []*Run) {
 	slices.Sort(medians)
 	l.MedianUnits = median(medians)
 	// Where a denominator was not recorded the worst round speaks for all.
-	l.Pct, l.PctOfOver = leakPct, overPct
-	if base := float64(s.Params.Limit) * float64(l.Crossings); base > 0 {
-		l.Pct, l.PossiblePct = pct(float64(l.Units), base), pct(float64(l.Possible), base)
+	l.PctOfLimit, l.PctOfOverQuota = leakPct, overPct
+	if base := float64(s.Params.Limit) * float64(l.Trials); base > 0 {
+		l.PctOfLimit, l.PossiblePctOfLimit = Percent(float64(l.Units), base), Percent(float64(l.Possible), base)
 	}
-	if l.OverUnits > 0 {
-		l.PctOfOver = pct(l.Units, l.OverUnits)
+	if l.OverQuotaUnits > 0 {
+		l.PctOfOverQuota = Percent(l.Units, l.OverQuotaUnits)
 	}
-	fr.Pct = pct(fr.Count, fr.Count+s.Admitted-l.Requests)
+	fr.PctOfValid = Percent(fr.Count, fr.Count+s.Admitted-l.Requests)
 	s.settlement(runs)
 	s.Verdict = overall(s.Guarantee)
-	s.LeakVerdict = overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(c Clause) bool { return c.Property != propertyLeak }))
+	s.LeakVerdict = overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(c Clause) bool { return c.Property != LeakProperty }))
 }
 
 // The properties that clauses bound.
 const (
-	propertyLeak        = "leak"
-	propertyFalseReject = "false-reject"
+	LeakProperty        = "leak"
+	FalseRejectProperty = "false-reject"
 )
 
 func (s *Summary) mergeRolling(r *Rolling) {
@@ -162,10 +168,11 @@ func (s *Summary) settlement(runs []*Run) {
 		s.Settled.Refunds += x.Refunds
 		s.Settled.Abandoned += x.Abandoned
 		s.Settled.Errors += x.Errors
-		latency = append(latency, &x.Latency)
+		s.Settled.OverrunUnits += x.OverrunUnits
+		latency = append(latency, &x.Service)
 	}
 	if s.Settled != nil {
-		s.Settled.Latency = percentiles(latency)
+		s.Settled.Service = percentiles(latency)
 	}
 }
 
@@ -177,7 +184,7 @@ func (s *Summary) mergeDrift(d *Drift) {
 	if s.Drift == nil {
 		s.Drift = &Drift{}
 	}
-	if magnitude(d.Units) > magnitude(s.Drift.Units) {
+	if format.Magnitude(d.Units) > format.Magnitude(s.Drift.Units) {
 		s.Drift.Units, s.Drift.PctOfLimit, s.Drift.PctOfUsage = d.Units, d.PctOfLimit, d.PctOfUsage
 	}
 	for _, t := range d.Tiers {
@@ -187,7 +194,7 @@ func (s *Summary) mergeDrift(d *Drift) {
 			continue
 		}
 		m := &s.Drift.Tiers[i]
-		if magnitude(t.Units) > magnitude(m.Units) {
+		if format.Magnitude(t.Units) > format.Magnitude(m.Units) {
 			m.Units, m.PctOfLimit, m.PctOfUsage, m.Width = t.Units, t.PctOfLimit, t.PctOfUsage, t.Width
 		}
 		m.Total += t.Total

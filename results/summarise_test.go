@@ -2,7 +2,6 @@ package results
 
 import (
 	"math"
-	"strings"
 	"testing"
 )
 
@@ -11,7 +10,7 @@ func round(n int, leak int64, throughput float64) Run {
 	return Run{
 		Strategy: "s", Policy: "p", Workload: "w", Params: Params{Label: "s", Limit: 10, Loop: ClosedLoop}, Repetition: n,
 		Issued: 200, Admitted: 100 + leak, Rejected: 100 - leak, ThroughputPerS: throughput, ReferencePerS: 1_000,
-		Leak:  Leak{Units: leak, Possible: leak + 1, Requests: leak, Crossings: 10, OverUnits: 100, WorstUnits: leak, Violations: min(leak, 10)},
+		Leak:  Leak{Units: leak, Possible: leak + 1, Requests: leak, Trials: 10, OverQuotaUnits: 100, WorstUnits: leak, LeakedTrials: min(leak, 10)},
 		Audit: Audit{Valid: true, TimingsValid: true},
 	}
 }
@@ -28,14 +27,14 @@ func one(t *testing.T, runs ...Run) Summary {
 func TestSummariseLeak(t *testing.T) {
 	s := one(t, round(1, 0, 500), round(2, 7, 600), round(3, 3, 700))
 	l := s.Leak
-	if l.Units != 10 || l.Possible != 13 || l.WorstUnits != 7 || l.Crossings != 30 || l.Violations != 10 {
+	if l.Units != 10 || l.Possible != 13 || l.WorstUnits != 7 || l.Trials != 30 || l.LeakedTrials != 10 {
 		t.Errorf("leak over three rounds: %+v", l)
 	}
-	if want := 100.0 * 10 / 300; math.Abs(l.Pct-want) > 1e-9 {
-		t.Errorf("leak is %g %% of the limit, want %g", l.Pct, want)
+	if want := 100.0 * 10 / 300; math.Abs(l.PctOfLimit-want) > 1e-9 {
+		t.Errorf("leak is %g %% of the limit, want %g", l.PctOfLimit, want)
 	}
-	if want := 100.0 * 10 / 300; math.Abs(l.PctOfOver-want) > 1e-9 {
-		t.Errorf("leak is %g %% of what was over, want %g", l.PctOfOver, want)
+	if want := 100.0 * 10 / 300; math.Abs(l.PctOfOverQuota-want) > 1e-9 {
+		t.Errorf("leak is %g %% of what was over, want %g", l.PctOfOverQuota, want)
 	}
 	if s.Throughput.Value != 600 || s.Ratio.Value != 0.6 {
 		t.Errorf("throughput %v, ratio %v", s.Throughput, s.Ratio)
@@ -47,7 +46,7 @@ func TestSummariseFalseRejects(t *testing.T) {
 	a.FalseRejects = FalseRejects{Count: 10, Possible: 12, Units: 20}
 	s := one(t, a, b)
 	// 10 / (10 + 105 + 100 - 5)
-	if want := 100 * 10.0 / 210; math.Abs(s.FalseRejects.Pct-want) > 1e-9 || s.FalseRejects.Possible != 12 || s.FalseRejects.Units != 20 {
+	if want := 100 * 10.0 / 210; math.Abs(s.FalseRejects.PctOfValid-want) > 1e-9 || s.FalseRejects.Possible != 12 || s.FalseRejects.Units != 20 {
 		t.Errorf("false rejects %+v, want %g %%", s.FalseRejects, want)
 	}
 }
@@ -92,10 +91,10 @@ func TestSummariseExtras(t *testing.T) {
 }
 
 func TestSettingsApart(t *testing.T) {
-	share := 0.5
 	for name, change := range map[string]func(*Params){
-		"popularity": func(p *Params) { p.Popularity = "uniform" }, "cost": func(p *Params) { p.Cost = "3" }, "fill": func(p *Params) { p.Fill = 0.5 },
-		"over quota": func(p *Params) { p.OverQuota = &share }, "outages": func(p *Params) { p.Outages = []string{"redis:0.3-0.6"} },
+		"popularity": func(p *Params) { p.Workload = map[string]string{"popularity": "uniform"} },
+		"fill":       func(p *Params) { p.Workload = map[string]string{"fill": "0.5"} },
+		"outages":    func(p *Params) { p.Outages = []string{"redis:0.3-0.6"} },
 	} {
 		a, b := round(1, 0, 1), round(1, 0, 1)
 		change(&b.Params)
@@ -110,24 +109,20 @@ func TestSettingsApart(t *testing.T) {
 func TestSummariseLatePacer(t *testing.T) {
 	good, late := round(1, 0, 500), round(2, 0, 510)
 	for _, r := range []*Run{&good, &late} {
-		r.Latency = Latency{Samples: 1000, P50: 100}
-		l := r.Latency
-		r.Service = &l
+		r.Service = Latency{Distribution: Distribution{Samples: 1000, P50: 100}}
+		l := r.Service
+		r.Response = &l
 	}
-	late.Latency.P50 *= 10
+	late.Response.P50 *= 10
 	late.Audit.Strike("pacer-late", StrikesResponse, "x")
 	s := one(t, good, late)
-	if !s.ResponseCounts || !s.TimingsCount || s.Timed != 2 || s.Latency.P50.Rounds != 1 || s.Service.P50.Rounds != 2 {
+	if !s.ResponseCounts || !s.TimingsCount || s.Timed != 2 || s.Response.P50.Rounds != 1 || s.Service.P50.Rounds != 2 {
 		t.Errorf("response counts %v, timings count %v, %d rounds, p50 of %d and %d rounds",
-			s.ResponseCounts, s.TimingsCount, s.Timed, s.Latency.P50.Rounds, s.Service.P50.Rounds)
+			s.ResponseCounts, s.TimingsCount, s.Timed, s.Response.P50.Rounds, s.Service.P50.Rounds)
 	}
 	s = one(t, late)
-	if s.ResponseCounts || !s.TimingsCount || s.Latency.P50.Rounds != 1 {
-		t.Errorf("late round alone: response counts %v, timings count %v, p50 of %d rounds", s.ResponseCounts, s.TimingsCount, s.Latency.P50.Rounds)
-	}
-	m := marks{}
-	if response, service := m.percentile(s.ResponseCounts, s.Latency.P50), m.percentile(s.TimingsCount, s.Service.P50); !strings.HasSuffix(response, "!") || strings.HasSuffix(service, "!") {
-		t.Errorf("response %q, service %q; want a mark on the first alone", response, service)
+	if s.ResponseCounts || !s.TimingsCount || s.Response.P50.Rounds != 1 {
+		t.Errorf("late round alone: response counts %v, timings count %v, p50 of %d rounds", s.ResponseCounts, s.TimingsCount, s.Response.P50.Rounds)
 	}
 }
 
@@ -141,7 +136,7 @@ func TestSummariseStruckRounds(t *testing.T) {
 	if s.Rounds != 4 || s.Invalid != 1 || s.Untimed != 1 || s.Partial != 1 || s.Timed != 2 {
 		t.Errorf("rounds %d, invalid %d, untimed %d, partial %d, timed %d", s.Rounds, s.Invalid, s.Untimed, s.Partial, s.Timed)
 	}
-	if s.Leak.Units != 0 || s.Leak.Crossings != 30 {
+	if s.Leak.Units != 0 || s.Leak.Trials != 30 {
 		t.Errorf("an invalid round's leak counted: %+v", s.Leak)
 	}
 	if s.Throughput.Value != 505 || !s.TimingsCount {
@@ -235,8 +230,8 @@ func TestSummarisePercentiles(t *testing.T) {
 			h.Record(int64(i + 1))
 		}
 		r := round(1, 0, 1)
-		r.Latency = must[Latency](t)(h.Latency())
-		r.Latency.StallsP99, r.Latency.StallsP999 = stalls, stalls
+		r.Service = must[Latency](t)(h.Latency())
+		r.Service.StallsP99, r.Service.StallsP999 = stalls, stalls
 		return r
 	}
 	rounds := func(n, samples, stalls int) []Run {
@@ -248,7 +243,7 @@ func TestSummarisePercentiles(t *testing.T) {
 	}
 	stallsOf := func(runs []Run, p99 int) []Run {
 		for i := range runs {
-			runs[i].Latency.StallsP99 = p99
+			runs[i].Service.StallsP99 = p99
 		}
 		return runs
 	}
@@ -268,7 +263,7 @@ func TestSummarisePercentiles(t *testing.T) {
 		{"stalls unknown", rounds(2, 4_000, -1), PerRound, PerRound, 3_960},
 		{"nothing", []Run{round(1, 0, 1)}, NoSamples, NoSamples, 0},
 	} {
-		l := one(t, c.runs...).Latency
+		l := one(t, c.runs...).Service
 		if l.P99.Status != c.p99 || l.P999.Status != c.p999 {
 			t.Errorf("%s: p99 %s, p99.9 %s; want %s, %s", c.name, l.P99.Status, l.P999.Status, c.p99, c.p999)
 		}
@@ -278,8 +273,8 @@ func TestSummarisePercentiles(t *testing.T) {
 	}
 	// One round without its histogram must not let the others speak for it.
 	runs := rounds(4, 100, 9)
-	runs[2].Latency.Histogram = ""
-	if l := one(t, runs...).Latency; l.P99.Status != TooFew || l.Curve != nil {
+	runs[2].Service.Histogram = ""
+	if l := one(t, runs...).Service; l.P99.Status != TooFew || l.Curve != nil {
 		t.Errorf("a histogram is missing: %s", l.P99.Status)
 	}
 }
@@ -295,11 +290,11 @@ func TestRateBound(t *testing.T) {
 
 func TestSortForShow(t *testing.T) {
 	mk := func(label, form string, leak, throughput float64) Summary {
-		return Summary{Label: label, Form: form, Rounds: 1, Leak: LeakSummary{Leak: Leak{Pct: leak}}, Throughput: Figure{Value: throughput}, Params: Params{Loop: ClosedLoop}}
+		return Summary{Label: label, Form: form, Rounds: 1, Leak: LeakSummary{Leak: Leak{PctOfLimit: leak}}, Throughput: Figure{Value: throughput}, Params: Params{Loop: ClosedLoop}}
 	}
 	invalid := mk("invalid", "documented", 0, 9e9)
 	invalid.Invalid = 1
-	s := []Summary{mk("base", formBaseline, 0, 9e9), invalid, mk("leaky", "documented", 4, 900), mk("slow", "documented", 0, 10), mk("fast", "documented", 0, 20)}
+	s := []Summary{mk("base", FormBaseline, 0, 9e9), invalid, mk("leaky", "documented", 4, 900), mk("slow", "documented", 0, 10), mk("fast", "documented", 0, 20)}
 	sortForShow(s)
 	for i, want := range []string{"fast", "slow", "leaky", "invalid", "base"} {
 		if s[i].Label != want {

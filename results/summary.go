@@ -1,100 +1,158 @@
 package results
 
-import "math"
+import (
+	"math"
+
+	"github.com/quotabench/quotabench/internal/format"
+)
 
 // Summary is one strategy over all its rounds.
 type Summary struct {
-	// Key is the [Run.Key] that the rounds share; Label is how the command line
-	// takes the strategy.
-	Key, Label       string
-	Strategy, Form   string
-	Policy, Workload string
+	// Key is the [Run.Key] that the rounds share. It is not stored.
+	Key string `json:"-"`
+	// Label is how the command line takes the strategy.
+	Label string `json:"label"`
+	// Strategy is its public name.
+	Strategy string `json:"strategy"`
+	// Form is that of the runs.
+	Form string `json:"form"`
+	// Policy is the public name of the policy.
+	Policy string `json:"policy"`
+	// Workload is the public name of the workload.
+	Workload string `json:"workload"`
 	// Params are those of the first round.
-	Params  Params
+	Params  Params `json:"params"`
 	setting string
 
-	// Rounds taken in. Invalid ones are left out of every correctness figure.
-	// Untimed ones (their timings do not count) and Partial ones are left out of
-	// timings as long as others remain.
-	Rounds, Invalid, Untimed, Partial int
+	// Rounds taken in.
+	Rounds int `json:"rounds"`
+	// Invalid rounds are left out of every correctness figure.
+	Invalid int `json:"invalid_rounds"`
+	// Untimed rounds, whose timings do not count, are left out of timings as long as
+	// others remain.
+	Untimed int `json:"untimed_rounds"`
+	// Partial rounds are left out of timings likewise.
+	Partial int `json:"partial_rounds"`
 
-	// Counts of requests over all valid rounds.
-	Issued, Admitted, Rejected, Errors, Degraded int64
-	FirstError                                   string
+	// Issued requests of all valid rounds.
+	Issued int64 `json:"issued"`
+	// Admitted requests of all valid rounds.
+	Admitted int64 `json:"admitted"`
+	// Rejected requests of all valid rounds.
+	Rejected int64 `json:"rejected"`
+	// Errors of all valid rounds.
+	Errors int64 `json:"errors"`
+	// Degraded decisions of all valid rounds.
+	Degraded int64 `json:"degraded"`
+	// FirstError is the text of the first error.
+	FirstError string `json:"first_error,omitempty"`
 
-	// Timed counts the rounds behind the timings. TimingsCount is false where all
-	// rounds were struck and timings are shown for what they are worth.
-	Timed        int
-	TimingsCount bool
+	// Timed counts the rounds behind the timings.
+	Timed int `json:"timed_rounds"`
+	// TimingsCount is false where all rounds were struck and timings are shown for
+	// what they are worth.
+	TimingsCount bool `json:"timings_count"`
 	// ResponseCounts is false where in addition no round's response times count;
 	// service times and throughput may do so all the same.
-	ResponseCounts bool
-	// Throughput is decisions per second; Ratio is throughput by that of the
-	// reference loop of the same round, with 0 rounds where there was none.
-	Throughput, Ratio Figure
-	// Latency is the response time in open loop and the service time in closed
-	// loop; Service is set in open loop only.
-	Latency Percentiles
-	Service *Percentiles
+	ResponseCounts bool `json:"response_counts"`
+	// Throughput is decisions per second.
+	Throughput Figure `json:"throughput_per_s"`
+	// Ratio is throughput by that of the reference loop of the same round, with 0
+	// rounds where there was none.
+	Ratio Figure `json:"ratio_to_reference"`
+	// Service is the time from the actual start of a request.
+	Service Percentiles `json:"service_ns"`
+	// Response (open loop only) is the time from the intended start.
+	Response *Percentiles `json:"response_ns,omitempty"`
 	// Lateness (open loop only) holds medians over rounds, and the backlog of the
-	// round that ended with the largest. Saturated counts rounds whose backlog
-	// kept growing.
-	Lateness  *Lateness
-	Saturated int
+	// round that ended with the largest.
+	Lateness *Lateness `json:"lateness_ns,omitempty"`
+	// Saturated counts rounds whose backlog kept growing.
+	Saturated int `json:"saturated_rounds"`
 
-	Leak LeakSummary
-	// Rolling is the worst round's worst window and the sum of all leaks; nil where
-	// no window ended in mid-run.
-	Rolling *Rolling
+	// Leak of all valid rounds.
+	Leak LeakSummary `json:"leak"`
+	// Rolling is the worst round's worst window and the sum of all leaks; absent
+	// where no window ended in mid-run.
+	Rolling *Rolling `json:"rolling,omitempty"`
 	// FalseRejects of all valid rounds. Rounds that are explained add no possible
 	// ones beyond their certain ones; Explained is set where all are.
-	FalseRejects FalseRejects
-	// Drift holds the worst reading of each tier over all rounds; nil where the
+	FalseRejects FalseRejects `json:"false_rejects"`
+	// Drift holds the worst reading of each tier over all rounds; null where the
 	// strategy shows no counter.
-	Drift *Drift
-	// Settled is what became of admitted requests; nil where callers settle none.
-	Settled *SettlementSummary
+	Drift *Drift `json:"drift" jsonschema:"nullable"`
+	// Settled is what became of admitted requests; absent where callers settle none.
+	Settled *SettlementSummary `json:"settlement,omitempty"`
 	// Cost is the median over rounds; keys are those of the worst round, and the
 	// probe is the only one there is.
-	Cost Cost
+	Cost Cost `json:"cost"`
 	// Guarantee holds the declared clauses with the worst amounts of all rounds.
-	Guarantee []Clause
-	// Verdict of all clauses together, LeakVerdict of those that bound the leak;
-	// empty where there is none.
-	Verdict, LeakVerdict string
-	// Audit holds every distinct finding once; Occurrences counts the rounds of
-	// each code.
-	Audit       Audit
-	Occurrences map[string]int
+	Guarantee []Clause `json:"guarantee"`
+	// Verdict of all clauses together; empty where there is none.
+	Verdict string `json:"verdict"`
+	// LeakVerdict is that of the clauses that bound the leak.
+	LeakVerdict string `json:"leak_verdict"`
+	// Audit holds every distinct finding once.
+	Audit Audit `json:"audit"`
+	// Occurrences counts the rounds of each code of a finding.
+	Occurrences map[string]int `json:"occurrences"`
 }
 
-// Percentiles of a latency over all rounds.
+// Latency is what callers wait for: the response time in open loop, the service
+// time in closed loop.
+func (s *Summary) Latency() *Percentiles {
+	if s.Response != nil {
+		return s.Response
+	}
+	return &s.Service
+}
+
+// Percentiles of a latency over all rounds, in nanoseconds.
 type Percentiles struct {
-	P50, P90, P99, P999, P9999 Percentile
-	// Max in nanoseconds, of all rounds.
-	Max     int64
-	AtLeast int64
-	// Curve is the latency of all rounds together, in nanoseconds, at each of
-	// [CurveQuantiles]; nil where a round's histogram was not stored. The merged
-	// histogram itself would take 270 kB for each strategy.
-	Curve []int64
+	// P50 is the 50th percentile.
+	P50 Percentile `json:"p50"`
+	// P90 is the 90th percentile.
+	P90 Percentile `json:"p90"`
+	// P99 is the 99th percentile.
+	P99 Percentile `json:"p99"`
+	// P999 is the 99.9th percentile.
+	P999 Percentile `json:"p999"`
+	// P9999 is the 99.99th percentile.
+	P9999 Percentile `json:"p9999"`
+	// Max of all rounds.
+	Max int64 `json:"max"`
+	// AtLeast counts operations that had not finished.
+	AtLeast int64 `json:"at_least"`
+	// Curve is the latency of all rounds together at each of [CurveQuantiles]; nil
+	// where a round's histogram was not stored. It is not stored itself, and the
+	// merged histogram would take 270 kB for each strategy.
+	Curve []int64 `json:"-"`
 }
 
-// SettlementSummary adds up all valid rounds. Latency is that of commits and
-// refunds.
+// SettlementSummary adds up all valid rounds.
 type SettlementSummary struct {
-	Commits, Refunds, Abandoned, Errors int64
-	Latency                             Percentiles
+	// Commits that succeeded.
+	Commits int64 `json:"commits"`
+	// Refunds after failed work and deletions.
+	Refunds int64 `json:"refunds"`
+	// Abandoned requests were never settled.
+	Abandoned int64 `json:"abandoned"`
+	// Errors counts commits and refunds that ended in an error.
+	Errors int64 `json:"errors"`
+	// OverrunUnits is what commits used beyond their reservations.
+	OverrunUnits int64 `json:"overrun_units,omitempty"`
+	// Service is the time from the start of a commit or refund to its answer.
+	Service Percentiles `json:"service_ns"`
 }
 
 // LeakSummary is the leak of all valid rounds.
 type LeakSummary struct {
 	Leak
-	// PossiblePct is Possible in percent of the limit times the crossings.
-	PossiblePct float64
+	// PossiblePctOfLimit is Possible in percent of the limit times the trials.
+	PossiblePctOfLimit float64 `json:"possible_pct_of_limit"`
 }
 
-// RateBound is the largest share of crossings that may leak, with 95 % confidence,
+// RateBound is the largest share of trials that may leak, with 95 % confidence,
 // given that none of n did: the rule of three. It is 1 where n is below 3.
 func RateBound(n int64) float64 {
 	if n < 3 {
@@ -107,10 +165,10 @@ func RateBound(n int64) float64 {
 func (s *Summary) Counts() bool { return s.Rounds > s.Invalid }
 
 // AdmittedPct is the share of admitted among issued requests, in percent.
-func (s *Summary) AdmittedPct() float64 { return pct(s.Admitted, s.Issued) }
+func (s *Summary) AdmittedPct() float64 { return Percent(s.Admitted, s.Issued) }
 
 // DegradedPct is the share of decisions made without their store, in percent.
-func (s *Summary) DegradedPct() float64 { return pct(s.Degraded, s.Admitted+s.Rejected) }
+func (s *Summary) DegradedPct() float64 { return Percent(s.Degraded, s.Admitted+s.Rejected) }
 
 // AtRest is the drift of the worst tier while nothing was in flight, and AfterJobs
 // that after background jobs had run until idle. ok is false where no such
@@ -125,23 +183,15 @@ func (s *Summary) worstTier(at string) (worst TierDrift, ok bool) {
 		return worst, false
 	}
 	for _, t := range s.Drift.Tiers {
-		if t.At == at && t.Readings > 0 && (!ok || magnitude(t.Units) > magnitude(worst.Units)) {
+		if t.At == at && t.Readings > 0 && (!ok || format.Magnitude(t.Units) > format.Magnitude(worst.Units)) {
 			worst, ok = t, true
 		}
 	}
 	return worst, ok
 }
 
-// magnitude is |n|, also for the one number whose negative does not fit.
-func magnitude(n int64) uint64 {
-	if n < 0 {
-		return -uint64(n)
-	}
-	return uint64(n)
-}
-
-// pct is part in percent of whole, and 0 where there is no whole.
-func pct[T int64 | float64](part, whole T) float64 {
+// Percent is part in percent of whole, and 0 where there is no whole.
+func Percent[T int64 | float64](part, whole T) float64 {
 	if whole == 0 {
 		return 0
 	}

@@ -10,16 +10,8 @@ func (s *Summary) timings(runs []*Run) {
 		use = runs
 	}
 	s.Timed = len(use)
-	answered := slices.DeleteFunc(slices.Clone(use), func(r *Run) bool { return !r.Audit.ResponseValid() })
-	s.ResponseCounts = len(answered) > 0
-	if !s.ResponseCounts {
-		answered = use
-	}
+	s.response(use)
 	var throughput, ratio []float64
-	latency := make([]*Latency, len(answered))
-	for i, r := range answered {
-		latency[i] = &r.Latency
-	}
 	var service []*Latency
 	var late []*Lateness
 	var costs []Cost
@@ -28,20 +20,14 @@ func (s *Summary) timings(runs []*Run) {
 		if r.ReferencePerS > 0 {
 			ratio = append(ratio, r.ThroughputPerS/r.ReferencePerS)
 		}
-		if r.Service != nil {
-			service = append(service, r.Service)
-		}
+		service = append(service, &r.Service)
 		if r.Lateness != nil {
 			late = append(late, r.Lateness)
 		}
 		costs = append(costs, r.Cost)
 	}
 	s.Throughput, s.Ratio = OverRounds(throughput), OverRounds(ratio)
-	s.Latency = percentiles(latency)
-	if len(service) > 0 {
-		p := percentiles(service)
-		s.Service = &p
-	}
+	s.Service = percentiles(service)
 	s.lateness(late)
 	s.Cost = medianCost(costs)
 	// The probe is not a timing: any round's will do, and only one has it.
@@ -49,6 +35,26 @@ func (s *Summary) timings(runs []*Run) {
 		if s.Cost.Probe == nil {
 			s.Cost.Probe = r.Cost.Probe
 		}
+	}
+}
+
+// response condenses the response times of those rounds that have ones that
+// count, or of all if none does.
+func (s *Summary) response(use []*Run) {
+	answered := slices.DeleteFunc(slices.Clone(use), func(r *Run) bool { return !r.Audit.ResponseValid() })
+	s.ResponseCounts = len(answered) > 0
+	if !s.ResponseCounts {
+		answered = use
+	}
+	var response []*Latency
+	for _, r := range answered {
+		if r.Response != nil {
+			response = append(response, r.Response)
+		}
+	}
+	if len(response) > 0 {
+		p := percentiles(response)
+		s.Response = &p
 	}
 }
 

@@ -4,26 +4,40 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
-// SchemaVersion is the version of the JSON form that this package writes.
-const SchemaVersion = 1
+// SchemaVersion is the version of the JSON form of a [File].
+const SchemaVersion = 2
 
 // File is one results.json.
 type File struct {
+	// Schema is the version of this form.
 	Schema int `json:"schema"`
-	// Kind is [Measured] or [Simulated].
-	Kind       string     `json:"kind"`
-	Seed       uint64     `json:"seed"`
-	Stores     Stores     `json:"stores"`
+	// Kind is "measured" or "simulated". Simulated figures come from virtual time:
+	// their latencies are modelled.
+	Kind string `json:"kind" jsonschema:"enum=measured,enum=simulated"`
+	// Seed of all randomness.
+	Seed uint64 `json:"seed"`
+	// Stores by the name that strategies know them by, e.g. "redis", "redis.2" or
+	// "postgres". A store that was not there is not listed.
+	Stores map[string]Store `json:"stores"`
+	// Provenance is what differs from machine to machine; empty in simulations.
 	Provenance Provenance `json:"provenance"`
 	// Workload describes what was replayed or generated, for the header of reports.
 	Workload Workload `json:"workload"`
 	// Skipped lists strategies that could not take part.
 	Skipped []Skipped `json:"skipped"`
-	Runs    []Run     `json:"runs"`
+	// Runs holds every strategy in every round.
+	Runs []Run `json:"runs"`
+	// Summaries condense the runs, one per strategy and setting. They follow from
+	// Runs: writers compute them and readers verify them.
+	Summaries []Summary `json:"summaries"`
 	// Interrupted is set where the measurement was ended before its last round.
 	Interrupted bool `json:"interrupted"`
 }
@@ -34,56 +48,96 @@ const (
 	Simulated = "simulated"
 )
 
-// Stores says where the stores came from.
-type Stores struct {
-	Redis    Store `json:"redis"`
-	Postgres Store `json:"postgres"`
+// Summarised returns the file's summaries, and computes them where it has none.
+func (f *File) Summarised() []Summary {
+	if f.Summaries != nil {
+		return f.Summaries
+	}
+	return Summarise(f.Runs)
+}
+
+// StoreNames returns the names of the stores in the order of reports: Redis ones
+// first, PostgreSQL ones last.
+func (f *File) StoreNames() []string {
+	return slices.SortedFunc(maps.Keys(f.Stores), func(a, b string) int {
+		return cmp.Or(storeRank(a)-storeRank(b), strings.Compare(a, b))
+	})
+}
+
+func storeRank(name string) int {
+	switch kind, _, _ := strings.Cut(name, "."); kind {
+	case "redis":
+		return 0
+	case "postgres":
+		return 2
+	default:
+		return 1
+	}
 }
 
 // Store is one store as it was found or started.
 type Store struct {
-	// Kind is "url", "process", "container", "embedded", "model" or "none".
-	Kind string `json:"kind"`
+	// Kind says where it came from; "model" is the in-process stand-in for
+	// PostgreSQL.
+	Kind string `json:"kind" jsonschema:"enum=url,enum=process,enum=container,enum=embedded,enum=model,enum=none"`
 	// Detail is one line for people, e.g. why this kind was chosen. It holds no
 	// password.
-	Detail     string `json:"detail,omitempty"`
-	Version    string `json:"version,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// Version of the server.
+	Version string `json:"version,omitempty"`
+	// Durability is what the store promises to keep when it dies.
 	Durability string `json:"durability,omitempty"`
 }
 
 // Provenance is what differs from machine to machine.
 type Provenance struct {
-	Host     Host              `json:"host"`
-	Time     time.Time         `json:"time"`
-	Commit   string            `json:"commit"`
-	Versions map[string]string `json:"versions"` // "quotabench", "go", "redis", ...
-	Command  string            `json:"command,omitempty"`
+	// Host is the machine.
+	Host Host `json:"host"`
+	// Time is when the measurement began.
+	Time time.Time `json:"time"`
+	// Commit that quotabench was built from.
+	Commit string `json:"commit"`
+	// Versions by component: "quotabench", "go", and each store by its name.
+	Versions map[string]string `json:"versions"`
+	// Command is the command line, without passwords.
+	Command string `json:"command,omitempty"`
 }
 
 // Host is the machine that measured.
 type Host struct {
-	Name  string `json:"name"`
-	OS    string `json:"os"`
-	Arch  string `json:"arch"`
-	CPUs  int    `json:"cpus"`
+	// Name of the host.
+	Name string `json:"name"`
+	// OS is the operating system, as Go names it.
+	OS string `json:"os"`
+	// Arch is the architecture, as Go names it.
+	Arch string `json:"arch"`
+	// CPUs counts logical processors.
+	CPUs int `json:"cpus"`
+	// Model of the processor.
 	Model string `json:"model,omitempty"`
 }
 
 // Workload describes the request stream.
 type Workload struct {
+	// Name is its public name.
 	Name string `json:"name"`
 	// Notes are lines for the header of reports, e.g. how subjects were assigned.
 	Notes []string `json:"notes,omitempty"`
-	Trace *Trace   `json:"trace,omitempty"`
+	// Trace is set where one was replayed.
+	Trace *Trace `json:"trace,omitempty"`
 }
 
 // Trace describes a replayed trace.
 type Trace struct {
-	File   string `json:"file"` // base name
+	// File is the base name of its file.
+	File string `json:"file"`
+	// Format that was detected.
 	Format string `json:"format"`
-	Rows   int    `json:"rows"`
-	// Used rows were issued; Dropped rows had no usable time or subject.
-	Used    int `json:"used"`
+	// Rows in the file.
+	Rows int `json:"rows"`
+	// Used rows were issued.
+	Used int `json:"used"`
+	// Dropped rows had no usable time or subject.
 	Dropped int `json:"dropped"`
 	// Damaged lists every row that could not be read whole, used or not.
 	Damaged []DamagedRow `json:"damaged"`
@@ -91,63 +145,103 @@ type Trace struct {
 
 // DamagedRow is a row of a trace that could not be read whole.
 type DamagedRow struct {
-	Line   int    `json:"line"`
+	// Line number, from 1.
+	Line int `json:"line"`
+	// Reason says what is wrong with it.
 	Reason string `json:"reason"`
-	Used   bool   `json:"used"`
+	// Used is set where it still had a time and a subject, and was issued.
+	Used bool `json:"used"`
 }
 
 // Skipped is a strategy that did not take part, and why.
 type Skipped struct {
+	// Strategy is its public name.
 	Strategy string `json:"strategy"`
-	Reason   string `json:"reason"`
+	// Reason why it did not take part.
+	Reason string `json:"reason"`
 }
 
 // Run is one strategy in one round.
 type Run struct {
-	Strategy   string            `json:"strategy"`
-	Form       string            `json:"form"`
-	Options    map[string]string `json:"options"`
-	Policy     string            `json:"policy"`
-	Workload   string            `json:"workload"`
-	Params     Params            `json:"params"`
-	Repetition int               `json:"repetition"` // from 1
-	Partial    bool              `json:"partial"`
+	// Strategy is its public name.
+	Strategy string `json:"strategy"`
+	// Form is what the strategy is in relation to its source: documented, hardened,
+	// baseline and so on.
+	Form string `json:"form"`
+	// Options holds every option with its value.
+	Options map[string]string `json:"options"`
+	// Policy is the public name of the policy.
+	Policy string `json:"policy"`
+	// Workload is the public name of the workload.
+	Workload string `json:"workload"`
+	// Params are the parameters of the run.
+	Params Params `json:"params"`
+	// Repetition is the round, from 1.
+	Repetition int `json:"repetition"`
+	// Partial is set where the round was ended early.
+	Partial bool `json:"partial"`
 
-	Issued   int64 `json:"issued"`
+	// Issued requests: the admitted, the rejected and those that failed.
+	Issued int64 `json:"issued"`
+	// Admitted requests.
 	Admitted int64 `json:"admitted"`
+	// Rejected requests.
 	Rejected int64 `json:"rejected"`
-	Errors   int64 `json:"errors"`
+	// Errors counts requests without a decision.
+	Errors int64 `json:"errors"`
 	// Degraded decisions were made without their store; they are among the
 	// admitted and the rejected.
 	Degraded int64 `json:"degraded"`
 	// FirstError is the text of the first error.
 	FirstError string `json:"first_error,omitempty"`
 
-	ElapsedNS      int64   `json:"elapsed_ns"`
+	// ElapsedNS is the length of the round in nanoseconds.
+	ElapsedNS int64 `json:"elapsed_ns"`
+	// ThroughputPerS is decisions per second.
 	ThroughputPerS float64 `json:"throughput_per_s"`
 	// ReferencePerS is the throughput of a bare client's INCR loop with the same
 	// number of goroutines in the same round; 0 where there was none.
 	ReferencePerS float64 `json:"reference_per_s"`
 
-	// Latency is the response time from the intended start in open loop, and
-	// the service time in closed loop.
-	Latency Latency `json:"latency_ns"`
-	// Service (open loop only) is counted from the actual start.
-	Service *Latency `json:"service_ns,omitempty"`
+	// Service is the time from the actual start of a request to its answer.
+	Service Latency `json:"service_ns"`
+	// Response (open loop only) is the time from the intended start.
+	Response *Latency `json:"response_ns,omitempty"`
 	// Lateness (open loop only) of releases: the pacer's own part, and the wait
 	// for a free worker.
 	Lateness *Lateness `json:"lateness_ns,omitempty"`
 
+	// Leak is what was admitted over the limit.
 	Leak Leak `json:"leak"`
 	// Rolling is set where a window ended in mid-run.
-	Rolling      *Rolling         `json:"rolling,omitempty"`
-	FalseRejects FalseRejects     `json:"false_rejects"`
-	Settlement   *Settlement      `json:"settlement,omitempty"`
-	Drift        *Drift           `json:"drift"` // null where the strategy shows no counter
-	Cost         Cost             `json:"cost"`
-	Guarantee    []Clause         `json:"guarantee"`
-	Audit        Audit            `json:"audit"`
-	Meter        map[string]int64 `json:"meter,omitempty"`
+	Rolling *Rolling `json:"rolling,omitempty"`
+	// FalseRejects are what was rejected although there was room.
+	FalseRejects FalseRejects `json:"false_rejects"`
+	// Settlement is set where callers commit and refund.
+	Settlement *Settlement `json:"settlement,omitempty"`
+	// Drift is how far the counters are from the truth; null where the strategy
+	// shows no counter.
+	Drift *Drift `json:"drift" jsonschema:"nullable"`
+	// Cost of a decision.
+	Cost Cost `json:"cost"`
+	// Guarantee holds the declared clauses.
+	Guarantee []Clause `json:"guarantee"`
+	// Audit is what speaks against the figures.
+	Audit Audit `json:"audit"`
+	// Meter holds the strategy's own counters.
+	Meter map[string]int64 `json:"meter,omitempty"`
+	// Trace is a hash of all that happened in a simulation, in hexadecimal: equal
+	// on every machine and every store that carries the commands out.
+	Trace string `json:"trace,omitempty"`
+}
+
+// Latency is what callers wait for: the response time in open loop, the service
+// time in closed loop.
+func (r *Run) Latency() *Latency {
+	if r.Response != nil {
+		return r.Response
+	}
+	return &r.Service
 }
 
 // Key identifies what a run repeats: runs with the same key are rounds of the
@@ -159,55 +253,49 @@ func (r *Run) Key() string {
 // setting is what has to be equal for two runs to be comparable with each other.
 func (r *Run) setting() string {
 	p := &r.Params
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%d|%g|%s|%s|%g|%s|%s|%s|%s|%s|%s|%q", r.Policy, r.Workload, p.Limit, p.Window,
-		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Retries, p.Speed,
-		p.Popularity, p.Cost, p.Fill, given(p.OverQuota), given(p.FailShare), given(p.AbandonShare), given(p.MisjudgedShare),
-		given(p.SettleNS), given(p.HoldNS), p.Outages)
-}
-
-// given is a parameter that may have been left to the workload.
-func given[T any](p *T) string {
-	if p == nil {
-		return "default"
-	}
-	return fmt.Sprint(*p)
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%d|%g|%q|%q", r.Policy, r.Workload, p.Limit, p.Window,
+		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Retries, p.Speed, p.Workload, p.Outages)
 }
 
 // Params are the parameters of a run.
 type Params struct {
 	// Label is the strategy as the command line takes it, options included.
-	Label     string  `json:"label"`
-	Limit     int64   `json:"limit"`
-	Unit      string  `json:"unit"`
-	Window    string  `json:"window"` // e.g. "calendar-month", "fixed 1m0s"
-	Loop      string  `json:"loop"`   // [ClosedLoop] or [OpenLoop]
-	Arrivals  string  `json:"arrivals,omitempty"`
-	RatePerS  float64 `json:"rate_per_s,omitempty"`
-	Workers   int     `json:"workers"`
-	Instances int     `json:"instances"`
-	Subjects  int     `json:"subjects"`
+	Label string `json:"label"`
+	// Limit in units per subject and window.
+	Limit int64 `json:"limit"`
+	// Unit is what is counted, plural.
+	Unit string `json:"unit"`
+	// Window is its kind, with its length where it has one, e.g. "calendar-month"
+	// or "fixed 1m0s".
+	Window string `json:"window"`
+	// Loop is "closed" (each worker waits for its answer before it asks again) or
+	// "open" (requests start when they are due).
+	Loop string `json:"loop" jsonschema:"enum=closed,enum=open"`
+	// Arrivals is how intended starts are spread, in open loop.
+	Arrivals string `json:"arrivals,omitempty"`
+	// RatePerS is intended requests per second, in open loop.
+	RatePerS float64 `json:"rate_per_s,omitempty"`
+	// Workers are the most requests in flight.
+	Workers int `json:"workers"`
+	// Instances of the application share the stores.
+	Instances int `json:"instances"`
+	// Subjects counts distinct ones.
+	Subjects int `json:"subjects"`
 	// Pool is connections per instance and store; 0 is the default, one per worker,
 	// at most 64 to Redis and 16 to PostgreSQL.
-	Pool    int `json:"pool"`
+	Pool int `json:"pool"`
+	// Retries are repetitions by the store's client after an error.
 	Retries int `json:"client_retries"`
-	// Requests is the bound on requests per round, DurationNS that on time; 0
-	// means none.
-	Requests   int64   `json:"requests,omitempty"`
-	DurationNS int64   `json:"duration_ns,omitempty"`
-	Speed      float64 `json:"speed,omitempty"`
-	// Popularity, Cost, Fill and OverQuota are those that were asked for; empty
-	// leaves them to the workload.
-	Popularity string   `json:"popularity,omitempty"`
-	Cost       string   `json:"cost,omitempty"`
-	Fill       float64  `json:"fill,omitempty"`
-	OverQuota  *float64 `json:"over_quota,omitempty"`
-	// Shares of admitted requests and mean times of uploads, where they were asked
-	// for.
-	FailShare      *float64 `json:"fail_share,omitempty"`
-	AbandonShare   *float64 `json:"abandon_share,omitempty"`
-	MisjudgedShare *float64 `json:"misjudged_share,omitempty"`
-	SettleNS       *int64   `json:"settle_ns,omitempty"`
-	HoldNS         *int64   `json:"hold_ns,omitempty"`
+	// Requests is the bound on requests per round; 0 means none.
+	Requests int64 `json:"requests,omitempty"`
+	// DurationNS is the bound on time per round in nanoseconds; 0 means none.
+	DurationNS int64 `json:"duration_ns,omitempty"`
+	// Speed is policy time per real time, where not 1.
+	Speed float64 `json:"speed,omitempty"`
+	// Workload holds the workload's own parameters by name, as they were given,
+	// e.g. "popularity": "zipf:1.1". What was not given is left to the workload and
+	// not listed.
+	Workload map[string]string `json:"workload"`
 	// Outages are planned ones, e.g. "redis:0.3-0.6".
 	Outages []string `json:"outages,omitempty"`
 	// Stream is the fingerprint of the request stream; equal streams are equal.
@@ -222,48 +310,72 @@ const (
 	OpenLoop = "open"
 )
 
-// Latency is a distribution of durations in nanoseconds.
+// Latency is a distribution of durations in nanoseconds, whole and in parts.
 type Latency struct {
-	// Samples counts all values, those in AtLeast and OutOfRange included.
-	Samples int64 `json:"samples"`
-	P50     int64 `json:"p50"`
-	P90     int64 `json:"p90"`
-	P99     int64 `json:"p99"`
-	P999    int64 `json:"p999"`
-	P9999   int64 `json:"p9999"`
-	Max     int64 `json:"max"`
-	// Stalls counts separate events (more than 10 ms apart) behind the samples
-	// at or above p99 and p99.9; -1 where unknown.
-	StallsP99  int `json:"stalls_p99"`
-	StallsP999 int `json:"stalls_p999"`
-	// AtLeast counts operations that had not finished: they entered with the
-	// time they had taken so far.
-	AtLeast int64 `json:"at_least,omitempty"`
-	// OutOfRange counts values that the histogram could not hold. Percentiles
-	// take them as longer than [MaxDuration] and never read above it.
-	OutOfRange int64 `json:"out_of_range,omitempty"`
-	// Histogram is the HDR histogram, V2 compressed encoding, base64.
-	Histogram string `json:"histogram,omitempty"`
-	// Parts split the distribution by outcome and deciding tier. A part has none.
+	Distribution
+	// Parts split the distribution by outcome and deciding tier. Each value is
+	// stored once: where there are parts they hold the histograms, and the whole's
+	// is the sum of theirs.
 	Parts []LatencyPart `json:"parts,omitempty"`
 }
 
 // LatencyPart is the latency of one outcome at one tier.
 type LatencyPart struct {
-	Outcome string `json:"outcome"` // "admitted", "rejected" or "error"
-	Tier    string `json:"tier,omitempty"`
-	Latency
+	// Outcome is what became of the requests.
+	Outcome string `json:"outcome" jsonschema:"enum=admitted,enum=rejected,enum=error"`
+	// Tier that decided.
+	Tier string `json:"tier,omitempty"`
+	Distribution
+}
+
+// Distribution of durations in nanoseconds. Percentiles are given whether or not
+// there are enough samples for them.
+type Distribution struct {
+	// Samples counts all values, those in AtLeast and OutOfRange included.
+	Samples int64 `json:"samples"`
+	// P50 is the 50th percentile.
+	P50 int64 `json:"p50"`
+	// P90 is the 90th percentile.
+	P90 int64 `json:"p90"`
+	// P99 is the 99th percentile.
+	P99 int64 `json:"p99"`
+	// P999 is the 99.9th percentile.
+	P999 int64 `json:"p999"`
+	// P9999 is the 99.99th percentile.
+	P9999 int64 `json:"p9999"`
+	// Max is the largest value.
+	Max int64 `json:"max"`
+	// StallsP99 counts separate events (more than 10 ms apart) behind the samples
+	// of this distribution at or above its p99; -1 where unknown.
+	StallsP99 int `json:"stalls_p99"`
+	// StallsP999 is the same for p99.9.
+	StallsP999 int `json:"stalls_p999"`
+	// AtLeast counts operations that had not finished: they entered with the
+	// time they had taken so far.
+	AtLeast int64 `json:"at_least,omitempty"`
+	// OutOfRange counts values that the histogram could not hold. Percentiles
+	// take them as longer than an hour and never read above it.
+	OutOfRange int64 `json:"out_of_range,omitempty"`
+	// Histogram is an HDR histogram, 1 ns to 1 h in 3 digits, V2 compressed
+	// encoding, base64.
+	Histogram string `json:"histogram,omitempty"`
 }
 
 // Lateness of releases in open loop, in nanoseconds.
 type Lateness struct {
-	PacerP50  int64 `json:"pacer_p50"`
-	PacerP99  int64 `json:"pacer_p99"`
+	// PacerP50 is the median lateness of the pacer itself.
+	PacerP50 int64 `json:"pacer_p50"`
+	// PacerP99 is its 99th percentile.
+	PacerP99 int64 `json:"pacer_p99"`
+	// WorkerP50 is the median wait for a free worker.
 	WorkerP50 int64 `json:"worker_p50"`
+	// WorkerP99 is its 99th percentile.
 	WorkerP99 int64 `json:"worker_p99"`
-	// BacklogHalf and BacklogEnd are requests released and not yet started, half
-	// way and at the end of the schedule.
+	// BacklogHalf counts requests released and not yet started, half way through
+	// the schedule.
 	BacklogHalf int64 `json:"backlog_half"`
-	BacklogEnd  int64 `json:"backlog_end"`
-	Saturated   bool  `json:"saturated"`
+	// BacklogEnd is the same at its end.
+	BacklogEnd int64 `json:"backlog_end"`
+	// Saturated is set where the backlog kept growing: the rate was too high.
+	Saturated bool `json:"saturated"`
 }

@@ -2,36 +2,50 @@ package results
 
 import "slices"
 
-// Leak is what was admitted over the limit, in units.
+// Leak is what was admitted over the limit. A trial is a window of one subject of
+// which more than the limit was asked, with at least that many answers.
 type Leak struct {
-	// Units is certain: no placement of the decisions in time explains less.
+	// Units is certain: no placement of the decisions in time explains less. Under
+	// rolling windows it is a lower bound.
 	Units int64 `json:"units"`
-	// Possible is the most that some placement explains.
+	// Possible is the most units that some placement explains.
 	Possible int64 `json:"possible"`
-	// Pct is Units in percent of the limit times the windows that crossed it.
-	Pct float64 `json:"pct"`
-	// PctOfOver is Units in percent of the units asked for over the limit.
-	PctOfOver float64 `json:"pct_of_over"`
-	// OverUnits were asked for over the limit, and Requests are those that would
-	// have had to be rejected to avoid the leak.
-	OverUnits  int64 `json:"over_units"`
-	Requests   int64 `json:"requests"`
-	WorstUnits int64 `json:"worst_units"` // of one subject and window
-	Subjects   int64 `json:"subjects"`    // that leaked
-	Violations int64 `json:"violations"`  // subject-windows (standing: excursions) that leaked
-	// Crossings counts subject-windows of which more than the limit was asked,
-	// with at least that many answers.
-	Crossings   int64   `json:"crossings"`
-	MedianUnits float64 `json:"median_units"` // leak per crossing
+	// PctOfLimit is Units in percent of the limit times the trials.
+	PctOfLimit float64 `json:"pct_of_limit"`
+	// PctOfOverQuota is Units in percent of OverQuotaUnits.
+	PctOfOverQuota float64 `json:"pct_of_over_quota_units"`
+	// OverQuotaUnits were asked for over the limit.
+	OverQuotaUnits int64 `json:"over_quota_units"`
+	// Requests are those that would have had to be rejected to avoid the leak.
+	Requests int64 `json:"requests"`
+	// WorstUnits is the largest leak of one subject and window.
+	WorstUnits int64 `json:"worst_units"`
+	// Subjects that leaked.
+	Subjects int64 `json:"subjects"`
+	// Trials counts windows of which more than the limit was asked.
+	Trials int64 `json:"trials"`
+	// LeakedTrials are those of them that leaked, never more than Trials.
+	LeakedTrials int64 `json:"leaked_trials"`
+	// MedianUnits is the median leak per trial.
+	MedianUnits float64 `json:"median_units"`
+	// Excursions (standing quotas only) are stretches of time above the limit.
+	Excursions int64 `json:"excursions,omitempty"`
+	// UnitSeconds (standing quotas only) is the area of the excursions: units above
+	// the limit times seconds.
+	UnitSeconds float64 `json:"unit_seconds,omitempty"`
 }
 
 // FalseRejects are requests rejected although there was room.
 type FalseRejects struct {
-	Count    int64 `json:"count"` // certain
+	// Count is of certain ones.
+	Count int64 `json:"count"`
+	// Possible ones, the certain ones included.
 	Possible int64 `json:"possible"`
-	Units    int64 `json:"units"` // certain
-	// Pct is Count in percent of Count + admitted - leaked requests.
-	Pct float64 `json:"pct"`
+	// Units of the certain ones.
+	Units int64 `json:"units"`
+	// PctOfValid is Count in percent of the requests that had to be admitted:
+	// Count + admitted - leaked ones.
+	PctOfValid float64 `json:"pct_of_valid_requests"`
 	// Explained is set where some order of the operations, in keeping with what
 	// every caller saw, has no wrong rejection: then possible ones mean nothing.
 	Explained bool `json:"explained"`
@@ -40,53 +54,73 @@ type FalseRejects struct {
 // Drift is the signed distance, in units, between what a tier believes and what
 // callers were told; positive means that it believes too much was used.
 type Drift struct {
-	// Units, PctOfLimit and PctOfUsage are those of the worst reading at rest.
-	Units      int64       `json:"units"`
-	PctOfLimit float64     `json:"pct_of_limit"`
-	PctOfUsage float64     `json:"pct_of_usage"`
-	Tiers      []TierDrift `json:"tiers"`
+	// Units is the drift of the worst reading at rest.
+	Units int64 `json:"units"`
+	// PctOfLimit is that reading in percent of the limit.
+	PctOfLimit float64 `json:"pct_of_limit"`
+	// PctOfUsage is that reading in percent of the actual usage.
+	PctOfUsage float64 `json:"pct_of_usage"`
+	// Tiers holds the drift by tier and moment.
+	Tiers []TierDrift `json:"tiers"`
 }
 
-// TierDrift is the drift of one tier.
+// TierDrift is the drift of one tier at one moment.
 type TierDrift struct {
+	// Tier that was read.
 	Tier string `json:"tier"`
 	// At is "rest" (nothing in flight) or "after-jobs" (background jobs have
 	// also run until idle).
-	At         string  `json:"at"`
-	Units      int64   `json:"units"` // of the worst reading
-	Total      int64   `json:"total"` // sum of the sizes over all readings
+	At string `json:"at" jsonschema:"enum=rest,enum=after-jobs"`
+	// Units is the drift of the worst reading.
+	Units int64 `json:"units"`
+	// Total is the sum of the sizes over all readings.
+	Total int64 `json:"total"`
+	// PctOfLimit is Units in percent of the limit.
 	PctOfLimit float64 `json:"pct_of_limit"`
-	PctOfUsage float64 `json:"pct_of_usage"` // worst reading
-	Width      int64   `json:"width"`        // of the expected interval, of the worst reading
-	Readings   int64   `json:"readings"`
-	Unknown    int64   `json:"unknown"` // readings of subjects that the tier does not hold
-	Drifting   int64   `json:"drifting"`
+	// PctOfUsage is Units in percent of the actual usage.
+	PctOfUsage float64 `json:"pct_of_usage"`
+	// Width of the expected interval of the worst reading.
+	Width int64 `json:"width"`
+	// Readings taken.
+	Readings int64 `json:"readings"`
+	// Unknown counts readings of subjects that the tier does not hold.
+	Unknown int64 `json:"unknown"`
+	// Drifting counts readings outside of their expected interval.
+	Drifting int64 `json:"drifting"`
 	// Surplus is what the tier contains by design, e.g. rejected attempts, and
 	// has been subtracted.
 	Surplus int64 `json:"surplus"`
-	// SettledNS is how long the jobs took to become idle (after-jobs only).
+	// SettledNS is how long the jobs took to become idle (after-jobs only), in
+	// nanoseconds.
 	SettledNS int64 `json:"settled_ns,omitempty"`
 }
 
 // Cost is per decision, a sample over the whole run.
 type Cost struct {
-	Commands   float64 `json:"commands"`
+	// Commands to Redis.
+	Commands float64 `json:"commands"`
+	// RoundTrips to any store.
 	RoundTrips float64 `json:"round_trips"`
-	Bytes      float64 `json:"bytes"`
-	SQL        float64 `json:"sql"`
+	// Bytes in both directions.
+	Bytes float64 `json:"bytes"`
+	// SQL statements.
+	SQL float64 `json:"sql"`
 	// ModelSQL are statements that went to the in-process model instead.
 	ModelSQL float64 `json:"model_sql"`
-	Allocs   float64 `json:"allocs"`
-	// KeysWithoutTTL are left in Redis at the end, of KeysAtEnd.
-	KeysAtEnd      int64 `json:"keys_at_end"`
+	// Allocs are allocations of the whole process.
+	Allocs float64 `json:"allocs"`
+	// KeysAtEnd are left in Redis.
+	KeysAtEnd int64 `json:"keys_at_end"`
+	// KeysWithoutTTL are those of them that never expire.
 	KeysWithoutTTL int64 `json:"keys_without_ttl"`
-	// Processor time in nanoseconds per decision, of this process and of servers
-	// that tell theirs; 0 where unknown.
-	ClientCPU   float64 `json:"client_cpu_ns"`
-	RedisCPU    float64 `json:"redis_cpu_ns"`
+	// ClientCPU is processor time of this process in nanoseconds; 0 where unknown.
+	ClientCPU float64 `json:"client_cpu_ns"`
+	// RedisCPU is that of Redis servers that tell theirs.
+	RedisCPU float64 `json:"redis_cpu_ns"`
+	// PostgresCPU is that of PostgreSQL servers that tell theirs.
 	PostgresCPU float64 `json:"postgres_cpu_ns"`
 	// RunQueue is how long this process' threads were ready to run and did not,
-	// in nanoseconds per decision; 0 where unknown.
+	// in nanoseconds; 0 where unknown.
 	RunQueue float64 `json:"run_queue_ns"`
 	// Probe is exact, and was measured by itself: one caller, one request at a
 	// time. Only the first round has it.
@@ -97,51 +131,72 @@ type Cost struct {
 type Probe struct {
 	// First is the subject's first request.
 	First ProbeCost `json:"first"`
-	// Admitted and Rejected are means over later requests; nil where there were
-	// none of the outcome.
+	// Admitted is the mean over later admitted requests; absent where there were
+	// none.
 	Admitted *ProbeCost `json:"admitted,omitempty"`
+	// Rejected is the mean over rejected requests; absent where there were none.
 	Rejected *ProbeCost `json:"rejected,omitempty"`
 }
 
 // ProbeCost is the cost of one decision.
 type ProbeCost struct {
-	Commands   float64 `json:"commands"`
+	// Commands to Redis.
+	Commands float64 `json:"commands"`
+	// RoundTrips to any store.
 	RoundTrips float64 `json:"round_trips"`
-	Bytes      float64 `json:"bytes"`
-	SQL        float64 `json:"sql"`
-	ModelSQL   float64 `json:"model_sql"`
-	Allocs     float64 `json:"allocs"`
+	// Bytes in both directions.
+	Bytes float64 `json:"bytes"`
+	// SQL statements.
+	SQL float64 `json:"sql"`
+	// ModelSQL are statements that went to the in-process model instead.
+	ModelSQL float64 `json:"model_sql"`
+	// Allocs are allocations of the whole process.
+	Allocs float64 `json:"allocs"`
 }
 
 // Rolling is a run of tumbling windows judged as rolling ones of the same length.
 type Rolling struct {
-	WorstUnits int64 `json:"worst_units"` // admitted in the worst rolling window
+	// WorstUnits were admitted in the worst rolling window.
+	WorstUnits int64 `json:"worst_units"`
 	// Multiple is WorstUnits by the limit.
 	Multiple float64 `json:"multiple"`
-	Units    int64   `json:"units"` // certain leak over the limit, disjoint windows
-	Possible int64   `json:"possible"`
+	// Units is the certain leak over the limit, in disjoint windows.
+	Units int64 `json:"units"`
+	// Possible leak in units.
+	Possible int64 `json:"possible"`
 }
 
 // Settlement is what became of admitted requests that callers settle.
 type Settlement struct {
-	Commits   int64 `json:"commits"`
-	Refunds   int64 `json:"refunds"` // failed work and deletions
+	// Commits that succeeded.
+	Commits int64 `json:"commits"`
+	// Refunds after failed work and deletions.
+	Refunds int64 `json:"refunds"`
+	// Abandoned requests were never settled.
 	Abandoned int64 `json:"abandoned"`
-	Errors    int64 `json:"errors"`
-	// Latency of commits and refunds, service time.
-	Latency Latency `json:"latency_ns"`
+	// Errors counts commits and refunds that ended in an error.
+	Errors int64 `json:"errors"`
+	// OverrunUnits is what commits used beyond their reservations. It is no leak.
+	OverrunUnits int64 `json:"overrun_units,omitempty"`
+	// Service is the time from the start of a commit or refund to its answer.
+	Service Latency `json:"service_ns"`
 }
 
 // Clause is a declared guarantee, evaluated.
 type Clause struct {
+	// Property that is bounded: "leak" or "false-reject".
 	Property string `json:"property"`
-	Formula  string `json:"formula"`
-	// Bound in units, and the worst certain and possible amounts measured.
-	Bound    int64 `json:"bound"`
-	Certain  int64 `json:"certain"`
+	// Formula is the bound for people; L is the limit.
+	Formula string `json:"formula"`
+	// Bound is the units by which one subject and window may break the property.
+	Bound int64 `json:"bound"`
+	// Certain is the worst certain amount measured.
+	Certain int64 `json:"certain"`
+	// Possible is the worst possible amount measured.
 	Possible int64 `json:"possible"`
-	// Verdict is "kept", "violated", "not exercised" or "undecided".
-	Verdict string `json:"verdict"`
+	// Verdict: kept needs the possible amount within the bound, violated the
+	// certain one beyond it.
+	Verdict string `json:"verdict" jsonschema:"enum=kept,enum=violated,enum=not exercised,enum=undecided"`
 }
 
 // The verdicts of a clause.
@@ -169,17 +224,22 @@ func (c *Clause) Decide(exercised bool) {
 
 // Audit is the run's judgement of itself.
 type Audit struct {
-	Valid        bool     `json:"valid"`         // the correctness figures count
-	TimingsValid bool     `json:"timings_valid"` // the timings count
-	Reasons      []Reason `json:"reasons"`
+	// Valid is set where the correctness figures count.
+	Valid bool `json:"valid"`
+	// TimingsValid is set where the timings count.
+	TimingsValid bool `json:"timings_valid"`
+	// Reasons holds every finding.
+	Reasons []Reason `json:"reasons"`
 }
 
 // Reason is one finding of the audit.
 type Reason struct {
-	Code string `json:"code"` // e.g. "history-overflow"
-	// Strikes is "correctness", "timings", "response" or "note".
-	Strikes string `json:"strikes"`
-	Detail  string `json:"detail"`
+	// Code is its short name, e.g. "history-overflow".
+	Code string `json:"code"`
+	// Strikes is what the finding takes back.
+	Strikes string `json:"strikes" jsonschema:"enum=correctness,enum=timings,enum=response,enum=note"`
+	// Detail is one line for people.
+	Detail string `json:"detail"`
 }
 
 // Strike adds a finding and takes back what it touches.

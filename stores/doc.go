@@ -1,7 +1,15 @@
-// Package stores finds, starts and cleans up the stores that strategies run on.
+// Package stores is the vocabulary of the stores that strategies run on: open
+// stores, their names, the kinds of them, and what their connections cost.
 //
-// [OpenRedis] and [OpenPostgres] take the value of a command line flag: the URL
-// of a server that already runs, or a word for one that is started here.
+// A kind of store is a [Driver] in a package of its own, which registers it when
+// it is imported: [github.com/quotabench/quotabench/stores/redis] and
+// [github.com/quotabench/quotabench/stores/postgres] open servers by URL, start
+// them as child processes, or stand in for them inside this process. Package
+// [github.com/quotabench/quotabench/stores/container] lets them run containers
+// too, and [github.com/quotabench/quotabench/stores/all] imports everything.
+// A run has a [Set] of stores by name, which [OpenSet] opens from specs such as
+// "redis=process" and "redis.2=redis://host".
+//
 // A started server is a child process on a loopback port with a private data
 // directory, or a container, on this machine's network where the engine runs on
 // it and behind a published port elsewhere. Either asks for a password that is

@@ -55,19 +55,21 @@ func (c Counts) Sub(earlier Counts) Counts {
 	}
 }
 
-// parsed is what one write contained. A request counts where its last byte is.
-type parsed struct {
-	commands int64 // that work is done with
-	setup    int64 // that make the connection ready
-	// asks is set where the server will answer something that is not set-up.
-	asks bool
+// Parsed is what one write contained. A request counts where its last byte is.
+type Parsed struct {
+	// Commands that work is done with.
+	Commands int64
+	// Setup commands, which make the connection ready.
+	Setup int64
+	// Asks is set where the server will answer something that is not set-up.
+	Asks bool
 }
 
-// parser follows what a client writes, in pieces of any size.
-type parser interface {
-	// parse reads the next piece. It returns false, for good, when it has lost
+// Parser follows what one connection's client writes, in pieces of any size.
+type Parser interface {
+	// Parse reads the next piece. It returns false, for good, when it has lost
 	// its way.
-	parse(p []byte) (parsed, bool)
+	Parse(p []byte) (Parsed, bool)
 }
 
 // meterConn counts on the way through. Writes come from one goroutine at a time
@@ -75,17 +77,18 @@ type parser interface {
 type meterConn struct {
 	net.Conn
 	meter  *Meter
-	parser parser // nil once it has lost its way
+	parser Parser // nil once it has lost its way
 	// live is set by the first write beyond set-up.
 	live atomic.Bool
 	// waiting is set from a write to the first bytes of its reply.
 	waiting atomic.Bool
 }
 
-// newMeterConn wraps c. The result offers access to the socket exactly where c
-// does: go-redis looks at the socket of an idle connection before each use, and
+// Conn wraps a connection that was just opened, so that m counts what p finds in
+// its traffic. The result offers access to the socket exactly where c does:
+// go-redis looks at the socket of an idle connection before each use, and
 // metering must not change that.
-func newMeterConn(c net.Conn, m *Meter, p parser) net.Conn {
+func (m *Meter) Conn(c net.Conn, p Parser) net.Conn {
 	m.Connections.Add(1)
 	mc := &meterConn{Conn: c, meter: m, parser: p}
 	if sc, ok := c.(syscall.Conn); ok {
@@ -102,16 +105,16 @@ type meterSyscallConn struct {
 func (c *meterSyscallConn) SyscallConn() (syscall.RawConn, error) { return c.sys.SyscallConn() }
 
 func (c *meterConn) Write(p []byte) (int, error) {
-	var got parsed
+	var got Parsed
 	if c.parser != nil {
 		var ok bool
-		if got, ok = c.parser.parse(p); !ok {
+		if got, ok = c.parser.Parse(p); !ok {
 			c.parser = nil
 			c.meter.Unparsed.Add(1)
 		}
 	}
 	// Both before the write: the reply may be read before Write returns.
-	if got.commands > 0 || got.asks || c.parser == nil {
+	if got.Commands > 0 || got.Asks || c.parser == nil {
 		if !c.live.Load() {
 			c.live.Store(true)
 		}
@@ -123,9 +126,9 @@ func (c *meterConn) Write(p []byte) (int, error) {
 		c.meter.BytesOut.Add(int64(n))
 	}
 	if err == nil { // else the connection is lost, and the server has not seen the whole
-		c.meter.Commands.Add(got.commands)
-		if got.setup > 0 {
-			c.meter.SetupCommands.Add(got.setup)
+		c.meter.Commands.Add(got.Commands)
+		if got.Setup > 0 {
+			c.meter.SetupCommands.Add(got.Setup)
 		}
 	}
 	return n, err

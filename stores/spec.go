@@ -1,94 +1,83 @@
 package stores
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"time"
 )
 
-// Kind says where a store comes from.
-type Kind string
-
-// The kinds.
-const (
-	KindURL       Kind = "url"       // a server somebody else runs
-	KindProcess   Kind = "process"   // a child process of ours
-	KindContainer Kind = "container" // a container of ours
-	KindEmbedded  Kind = "embedded"  // miniredis inside this process
-	KindModel     Kind = "model"     // no PostgreSQL: strategies use their in-process model
-)
-
-// Info describes an open store for people and reports. It holds no password.
-type Info struct {
-	Kind Kind
-	// Detail is one line: why this kind was chosen, or what is special about it.
-	Detail string
-	// Version of the server, e.g. "7.0.15"; empty where there is none.
-	Version string
-	// Durability is one line, e.g. "no snapshots, no append-only file".
-	Durability string
-	// Addr is host:port or the path of a socket; empty where there is none.
-	Addr string
+// Spec says where a named store of a run comes from.
+type Spec struct {
+	// Name of the store: that of its driver, alone or with a dot and a name of its
+	// own, e.g. "redis", "redis.2", "redis.replica".
+	Name string
+	// From is a choice of the driver, e.g. "process", or a URL. It may hold a
+	// password.
+	From string
+	// Options of the store.
+	Options Options
 }
 
-// Options are what can be chosen about a store beside its kind. The zero value
-// is what a run uses.
-type Options struct {
-	// Dir is the folder in which servers started here get their private
-	// directories, and in which leftovers are looked for. Empty means [os.TempDir].
-	Dir string
-	// Settings are added to those of a server started here and win over them,
-	// e.g. "maxmemory" for Redis or "synchronous_commit" for PostgreSQL. Other
-	// kinds do not take any.
-	Settings map[string]string
-	// Image is the container image; empty means [DefaultRedisImage] or
-	// [DefaultPostgresImage]. It must be made as the official ones are.
-	Image string
-	// NoPull refuses an image that is not on the machine yet, instead of asking a
-	// registry for it.
-	NoPull bool
-}
-
-func (o Options) dir() string {
-	if o.Dir != "" {
-		return o.Dir
+// ParseSpecs reads texts of the form NAME=SPEC, e.g. "redis.2=process". Each must
+// name a registered driver, and no name may come twice.
+func ParseSpecs(texts []string) ([]Spec, error) {
+	var specs []Spec
+	seen := map[string]bool{}
+	for _, text := range texts {
+		name, from, ok := strings.Cut(text, "=")
+		if !ok || strings.ContainsAny(name, ":/@") {
+			// What is wrong may be a URL with a password: it is not shown.
+			return nil, errors.New("a store is given as NAME=SPEC, e.g. redis.2=process")
+		}
+		d, err := DriverOf(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case from == "":
+			return nil, fmt.Errorf("store %s: nothing stands after the = sign: give %s", name, d.Forms())
+		case seen[name]:
+			return nil, fmt.Errorf("store %s is given twice", name)
+		}
+		seen[name] = true
+		specs = append(specs, Spec{Name: name, From: from})
 	}
-	return os.TempDir()
+	return specs, nil
 }
 
-// ErrNoServer is returned where a PostgreSQL server is asked for and the model
-// stands in for it.
-var ErrNoServer = errors.New("no PostgreSQL server: the in-process model stands in for it")
-
-// openTimeout bounds how long a server may take to answer for the first time.
-const openTimeout = 30 * time.Second
-
-// attemptTimeout bounds one attempt to reach a child. On a lost race for the port
-// it may be a program that accepts and never answers.
-const attemptTimeout = time.Second
-
-// badSpec explains which values a store's flag takes.
-func badSpec(flag, spec, urls string) error {
-	shown := fmt.Sprintf("%q ", spec)
-	if strings.ContainsAny(spec, "@/?") { // may be a mistyped URL, and hold a password
-		shown = "value "
-	}
-	return fmt.Errorf("--%s %sis none of auto, process, container, embedded or a URL (%s)", flag, shown, urls)
-}
-
-// oneLine makes a text of several lines fit into an error message.
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-}
-
-// redact takes passwords out of a text that comes from a client library.
-func redact(s string, secrets ...string) string {
-	for _, x := range secrets {
-		if x != "" {
-			s = strings.ReplaceAll(s, x, "***")
+// OpenSet opens stores in their order. A store that cannot be had and need not be
+// is absent from the set, with the reason. If one cannot be opened, those before
+// it are closed again.
+func OpenSet(ctx context.Context, specs []Spec) (*Set, error) {
+	s := NewSet()
+	for _, x := range specs {
+		if err := s.open(ctx, x); err != nil {
+			return nil, errors.Join(err, s.Close())
 		}
 	}
-	return s
+	return s, nil
+}
+
+func (s *Set) open(ctx context.Context, x Spec) error {
+	if err := s.free(x.Name); err != nil {
+		return err
+	}
+	d, err := DriverOf(x.Name)
+	if err != nil {
+		return err
+	}
+	if x.From == "" {
+		return d.Refuse("")
+	}
+	st, err := d.Open(ctx, x.From, x.Options)
+	var absent *AbsentError
+	switch {
+	case errors.As(err, &absent):
+		return s.AddAbsent(x.Name, absent.Reason)
+	case err != nil && x.Name != d.Name:
+		return fmt.Errorf("store %s: %w", x.Name, err)
+	case err != nil:
+		return err
+	}
+	return s.Add(x.Name, st)
 }

@@ -13,7 +13,7 @@ type Store interface {
 	Driver() string
 	// Info describes the store for people and reports. It holds no password.
 	Info() Info
-	// Owned reports whether the store was started here and nobody else uses it.
+	// Owned reports whether the store was started here, for this process alone.
 	Owned() bool
 	// Prepare makes room for what one strategy keeps under scope: a schema in
 	// PostgreSQL, nothing in Redis. It returns how many keys or rows exist under the
@@ -35,12 +35,15 @@ type Store interface {
 }
 
 // Scope is the name of all that one strategy keeps in one run: letters, digits
-// and underscores. Redis keys begin with [Scope.Prefix], PostgreSQL has a schema
-// of that name.
+// and underscores. Redis keys begin with [Scope.Prefix], PostgreSQL keeps all in
+// the schema [Scope.Schema].
 type Scope string
 
 // Prefix begins every Redis key of the scope.
 func (s Scope) Prefix() string { return "quotabench:" + string(s) + ":" }
+
+// Schema is the PostgreSQL schema of the scope.
+func (s Scope) Schema() string { return "quotabench_" + string(s) }
 
 // Conn is one application instance's client of a store.
 type Conn interface {
@@ -55,14 +58,16 @@ type Conn interface {
 type ConnOptions struct {
 	// Pool is the most connections, at least 1. They are opened at once.
 	Pool int
-	// Retries is how often the client repeats a failed command by itself.
+	// Retries is how often a Redis client repeats a failed command by itself. A
+	// PostgreSQL pool never does.
 	Retries int
 	// Meter counts the client's traffic; nil counts nothing.
 	Meter *Meter
 	// Wrap is put between the client (and its meter) and every connection, e.g. to
 	// inject faults; nil for nothing.
 	Wrap func(net.Conn) net.Conn
-	// Timeout of a dial, a read and a write; 0 is the client library's own default.
+	// Timeout of a dial, and in Redis of a read and a write too; 0 is the client
+	// library's own default.
 	Timeout time.Duration
 }
 

@@ -9,5 +9,6 @@
 // work is handed over as [Job]s.
 //
 // Capabilities beyond deciding are optional interfaces, found by assertion:
-// [Refunder], [Committer], [Viewer], [Provisioner], [Jobber] and [Meter].
+// [Refunder], [Committer], [Viewer], [Screener], [Provisioner], [Jobber] and
+// [Meter]. [FromFunc] adapts limiters that have a method Allow(ctx, key).
 package strategies

@@ -2,24 +2,29 @@ package strategies
 
 import (
 	"context"
-	"github.com/quotabench/quotabench/quota"
 	"math/rand/v2"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
 )
 
 // Env is what one application instance of a strategy lives in. Fields for stores
 // that the strategy's [Meta] does not need are nil.
 type Env struct {
 	Clock quota.Clock
-	// Rand is seeded from the run's seed and the instance. It is not safe for
+	// Rand is seeded from the run's seed, the round and the instance. It is safe for
 	// concurrent use.
 	Rand *rand.Rand
 
+	// Redis and Postgres are the clients of the stores named "redis" and "postgres".
 	Redis    redis.UniversalClient
 	Postgres *pgxpool.Pool
+	// Clients are those of all stores that the strategy needs, by the store's name,
+	// e.g. "redis.replica"; of what type each is, its driver says.
+	Clients map[string]any
 	// Model stands in for PostgreSQL where a strategy needs [NeedSource] and no
 	// server is there. It is nil where Postgres is set.
 	Model *Model
@@ -37,7 +42,7 @@ type Env struct {
 	// where it is not. It may bound memory that is made for many, and nothing else.
 	Subjects int
 	// Options are complete: every option of the strategy's Meta has a value.
-	Options Options
+	Options quota.Options
 	// Wake asks for a round of the named job as soon as the clock in force
 	// allows. It never blocks.
 	Wake func(job string)

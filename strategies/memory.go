@@ -6,7 +6,7 @@ import "sync/atomic"
 // explorer need not tell two states apart that differ in nothing else.
 type Tally struct{ atomic.Int64 }
 
-// Flag asks for a round of a job. Only the job's Pending and Run may look at it,
-// and only its setting is anybody's: an explorer takes it for the job's own, and
-// not for something that a caller may have seen.
+// Flag asks for a round of a job. Any caller may set it, but only the job's Pending
+// and Run may read it: an explorer takes it for the job's own state, and not for
+// something that a caller has seen.
 type Flag struct{ atomic.Bool }

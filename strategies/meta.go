@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/quotabench/quotabench/quota"
@@ -44,6 +45,9 @@ const (
 	ModeSimulate Mode = "simulate" // virtual time
 	ModeExplore  Mode = "explore"  // every interleaving
 )
+
+// Modes returns all modes.
+func Modes() []Mode { return []Mode{ModeMeasure, ModeSimulate, ModeExplore} }
 
 // Reset says how a strategy's counters begin a new window.
 type Reset string
@@ -91,7 +95,8 @@ type Meta struct {
 	// Kinds of windows it can serve.
 	Kinds []quota.Kind
 	// Serves narrows Kinds down: it returns why a policy cannot be served. nil
-	// serves all policies of Kinds.
+	// serves all policies of Kinds. A strategy that serves requests of one unit
+	// only refuses policies with other Costs.
 	Serves func(p *quota.Policy) error
 	Reset  Reset
 	// GivesBack is set where instances implement [Refunder], so that units can be
@@ -100,7 +105,7 @@ type Meta struct {
 	Counts    quota.Counting
 	// Control is set where the strategy also checks the instrument.
 	Control Control
-	Options []Option
+	Options []quota.Option
 	// Guarantee is what the strategy declares; no clause for a property means
 	// that it promises nothing about it.
 	Guarantee []quota.Clause
@@ -123,34 +128,51 @@ func (m *Meta) ServesPolicy(p *quota.Policy) error {
 	return nil
 }
 
+// ServesUnits reports whether the strategy can serve requests of so many units
+// under p: whether it serves the policy where these are its costs. A subject is
+// filled up in units that are served.
+func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
+	q := *p
+	q.Costs = []int64{units}
+	return m.ServesPolicy(&q) == nil
+}
+
 // NeedsStore reports whether the strategy has the need.
 func (m *Meta) NeedsStore(n Need) bool { return slices.Contains(m.Needs, n) }
 
-// validate reports what is missing in a Meta.
+// validate reports everything that is missing or wrong in a Meta, in one line.
 func (m *Meta) validate() error {
-	switch {
-	case m.Name == "" || strings.ContainsAny(m.Name, ",:= "):
-		return fmt.Errorf("strategy name %q is empty or contains one of \",:= \"", m.Name)
-	case m.Doc == "":
-		return fmt.Errorf("strategy %s has no Doc", m.Name)
-	case m.Form == "":
-		return fmt.Errorf("strategy %s has no Form", m.Name)
-	case len(m.Kinds) == 0:
-		return fmt.Errorf("strategy %s serves no kind of window", m.Name)
-	case m.Counts == "":
-		return fmt.Errorf("strategy %s does not say what it counts", m.Name)
-	case m.Open == nil:
-		return fmt.Errorf("strategy %s has no Open", m.Name)
-	}
-	for _, o := range m.Options {
-		if err := o.check(o.Default); err != nil {
-			return fmt.Errorf("strategy %s: default of option %s: %w", m.Name, o.Name, err)
+	var wrong []string
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
 		}
+	}
+	name := m.Name
+	if name == "" || strings.ContainsAny(name, ",:= ") {
+		add(true, "Name is empty or contains one of \",:= \"")
+		name = strconv.Quote(name)
+	}
+	add(m.Doc == "", "Doc is empty")
+	add(m.Form == "", "Form is empty: see the forms, e.g. Reference")
+	add(len(m.Kinds) == 0, "Kinds is empty: it serves no kind of window")
+	add(m.Counts == "", "Counts is empty: it does not say what it counts")
+	add(m.Open == nil, "Open is nil")
+	seen := map[string]bool{}
+	for _, o := range m.Options {
+		if err := o.Validate(); err != nil {
+			add(true, "%v", err)
+		}
+		add(seen[o.Name], "option %s is declared twice", o.Name)
+		seen[o.Name] = true
 	}
 	for _, c := range m.Guarantee {
 		if err := c.Validate(); err != nil {
-			return fmt.Errorf("strategy %s: %w", m.Name, err)
+			add(true, "%v", err)
 		}
 	}
-	return nil
+	if wrong == nil {
+		return nil
+	}
+	return fmt.Errorf("strategy %s: %s", name, strings.Join(wrong, "; "))
 }

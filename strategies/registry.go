@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/quotabench/quotabench/quota"
 )
 
 var registry struct {
@@ -13,7 +15,7 @@ var registry struct {
 }
 
 // Register adds a strategy. It is called from init functions and panics if the
-// Meta is incomplete or its name is taken.
+// Meta is incomplete, with all that is missing, or if its name is taken.
 func Register(m Meta) {
 	if err := m.validate(); err != nil {
 		panic("strategies.Register: " + err.Error())
@@ -53,7 +55,7 @@ func Lookup(name string) (*Meta, error) {
 	for _, m := range All() {
 		names = append(names, m.Name)
 	}
-	return nil, fmt.Errorf("unknown strategy %q: one of %s, or all", name, strings.Join(names, ", "))
+	return nil, quota.Unknown("strategy", name, names, ", or all")
 }
 
 // Parse reads a list such as "incr-expire,three-tier:write=literal,reset=job" or
@@ -62,7 +64,7 @@ func Lookup(name string) (*Meta, error) {
 func Parse(list string) ([]Selection, error) {
 	var out []Selection
 	var meta *Meta
-	var given Options
+	var given quota.Options
 	flush := func() error {
 		if meta == nil {
 			return nil
@@ -95,7 +97,7 @@ func Parse(list string) ([]Selection, error) {
 		}
 		if name == "all" && !hasOpt {
 			for _, m := range All() {
-				meta, given = m, Options{}
+				meta, given = m, quota.Options{}
 				if err := flush(); err != nil {
 					return nil, err
 				}
@@ -106,7 +108,7 @@ func Parse(list string) ([]Selection, error) {
 		if err != nil {
 			return nil, err
 		}
-		meta, given = m, Options{}
+		meta, given = m, quota.Options{}
 		if hasOpt {
 			if err := addOption(given, opt); err != nil {
 				return nil, err
@@ -119,7 +121,7 @@ func Parse(list string) ([]Selection, error) {
 	return out, nil
 }
 
-func addOption(given Options, text string) error {
+func addOption(given quota.Options, text string) error {
 	k, v, ok := strings.Cut(text, "=")
 	if !ok || k == "" {
 		return fmt.Errorf("option %q is not of the form name=value", text)

@@ -27,7 +27,7 @@ func withRegistry(t *testing.T, metas ...Meta) {
 }
 
 // complete is a Meta with all that is asked for.
-func complete(name string, options ...Option) Meta {
+func complete(name string, options ...quota.Option) Meta {
 	return Meta{
 		Name: name, Doc: "for tests", Form: Reference, Kinds: []quota.Kind{quota.CalendarMonth, quota.Fixed},
 		Counts: quota.CountsAdmitted, Options: options,
@@ -35,7 +35,7 @@ func complete(name string, options ...Option) Meta {
 	}
 }
 
-var testOptions = []Option{
+var testOptions = []quota.Option{
 	{Name: "write", Default: "back", Values: []string{"back", "through", "literal"}},
 	{Name: "reset", Default: "none", Values: []string{"none", "job"}},
 	{Name: "pool", Default: "8", Type: "int"},
@@ -55,8 +55,8 @@ func TestRegisterRefusesWhatIsIncomplete(t *testing.T) {
 		"no kinds":          func(m *Meta) { m.Kinds = nil },
 		"no count":          func(m *Meta) { m.Counts = "" },
 		"no Open":           func(m *Meta) { m.Open = nil },
-		"default not valid": func(m *Meta) { m.Options = []Option{{Name: "o", Default: "x", Values: []string{"y"}}} },
-		"default no number": func(m *Meta) { m.Options = []Option{{Name: "o", Default: "x", Type: "int"}} },
+		"default not valid": func(m *Meta) { m.Options = []quota.Option{{Name: "o", Default: "x", Values: []string{"y"}}} },
+		"default no number": func(m *Meta) { m.Options = []quota.Option{{Name: "o", Default: "x", Type: "int"}} },
 		"clause of nothing": func(m *Meta) {
 			m.Guarantee = []quota.Clause{{Formula: "L", Bound: func(quota.Params) int64 { return 0 }}}
 		},
@@ -129,7 +129,7 @@ func TestParse(t *testing.T) {
 		{list: "write=literal", err: "follows no strategy"},
 		{list: "all,write=literal", err: "follows no strategy"},
 		{list: "all:write=literal", err: `unknown strategy "all"`},
-		{list: "unlimited:write=literal", err: `unlimited has no option "write": it has none`},
+		{list: "unlimited:write=literal", err: `unlimited: no option "write": it has none`},
 		{list: "three-tier:wrote=literal", err: "it has write, reset, pool, sync, multi, note"},
 		{list: "three-tier:write=never", err: `"never" is none of back, through, literal`},
 		{list: "three-tier:write", err: "not of the form name=value"},
@@ -201,7 +201,7 @@ func FuzzSelectionRoundTrip(f *testing.F) {
 
 func TestSelectDoesNotShareOptions(t *testing.T) {
 	m := complete("three-tier", testOptions...)
-	given := Options{"pool": "2"}
+	given := quota.Options{"pool": "2"}
 	a, err := m.Select(given)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestSelectDoesNotShareOptions(t *testing.T) {
 }
 
 func TestTypedOptionsPanicOnTheWrongType(t *testing.T) {
-	o := Options{"x": "text"}
+	o := quota.Options{"x": "text"}
 	for name, f := range map[string]func(){
 		"int": func() { o.Int("x") }, "duration": func() { o.Duration("x") }, "bool": func() { o.Bool("x") },
 		"missing": func() { o.Int("y") },

@@ -33,7 +33,7 @@ func decodeApache(text string) record {
 }
 
 // apacheDamage says what is wrong after the time: ] "request" status bytes and,
-// in the combined format, "referrer" "user agent". Further fields are somebody's
+// in the combined format, "referrer" "user agent". Further fields are a server's
 // extension.
 func apacheDamage(rest string) string {
 	rest, ok := strings.CutPrefix(rest, "]")

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -94,7 +95,7 @@ type prices struct {
 	table     *lognormal
 }
 
-// prices of the form for a policy. Recorded costs have none.
+// prices of the form for a policy. Recorded costs have none, which is an error.
 func (c cost) prices(p *quota.Policy) (prices, error) {
 	var out prices
 	switch c.name {
@@ -106,6 +107,8 @@ func (c cost) prices(p *quota.Policy) (prices, error) {
 			out.list = []int64{1}
 		}
 		return out, nil
+	case "recorded":
+		return prices{}, errors.New("it has no recorded costs: cost recorded is for traces")
 	case "constant":
 		out.list = []int64{c.low}
 	case "uniform":

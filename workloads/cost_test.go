@@ -75,7 +75,7 @@ func drawn(t *testing.T, workload, form string, n int64) []int64 {
 	t.Helper()
 	p := *policy(t, "agent-tokens")
 	p.Limit = 1 << 40
-	s, _ := build(t, workload, Params{Seed: 6, Policy: &p, Cost: form})
+	s, _ := build(t, workload, Params{Seed: 6, Policy: &p, Options: given("cost", form)})
 	out := make([]int64, n)
 	for i := range out {
 		var op Op
@@ -192,7 +192,7 @@ func TestCostNotes(t *testing.T) {
 		"lognormal:100:1": "cost of a request in cents: 1 to 13442, log-normal with the median 100",
 	} {
 		for _, w := range []string{"hot-key", "steady", "boundary"} {
-			if _, info := build(t, w, Params{Policy: policy(t, "agent-spend"), Cost: form}); !strings.Contains(strings.Join(info.Notes, "\n"), want) {
+			if _, info := build(t, w, Params{Policy: policy(t, "agent-spend"), Options: given("cost", form)}); !strings.Contains(strings.Join(info.Notes, "\n"), want) {
 				t.Errorf("%s, cost %q: notes %q lack %q", w, form, info.Notes, want)
 			}
 		}
@@ -201,9 +201,9 @@ func TestCostNotes(t *testing.T) {
 
 // TestReplacedCosts replays a trace with costs that are not its own.
 func TestReplacedCosts(t *testing.T) {
-	p := Params{Seed: 1, Policy: policy(t, "agent-api"), Trace: "testdata/anonymous.csv"}
+	p := Params{Seed: 1, Policy: policy(t, "agent-api"), Options: given("trace", "testdata/anonymous.csv")}
 	recorded, _ := build(t, "trace", p)
-	p.Cost = "1"
+	p.Set("cost", 1)
 	s, info := build(t, "trace", p)
 	var a, b Op
 	for i := range s.Len() {

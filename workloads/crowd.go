@@ -28,11 +28,11 @@ var (
 
 // newCrowd also returns the weights of the subjects, and notes on what was chosen.
 func newCrowd(p Params) (c *crowd, weights []uint64, notes []string, err error) {
-	popular, err := parsePopularity(p.Popularity)
+	popular, subjects, err := p.popularity()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	form, err := parseCost(p.Cost)
+	form, err := parseCost(p.Options["cost"])
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -40,12 +40,12 @@ func newCrowd(p Params) (c *crowd, weights []uint64, notes []string, err error) 
 		requests: p.Requests,
 		who:      newStream(p.Seed, seed.Subjects),
 		what:     newStream(p.Seed, seed.Costs),
-		names:    subjectNames(p.Subjects),
+		names:    subjectNames(subjects),
 	}
 	if c.prices, err = form.prices(p.Policy); err != nil {
 		return nil, nil, nil, err
 	}
-	weights = popular.weights(p.Subjects)
+	weights = popular.weights(subjects)
 	if c.filled, err = newFilled(p, weights); err != nil {
 		return nil, nil, nil, err
 	}

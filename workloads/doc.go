@@ -6,11 +6,17 @@
 // order. Workloads are listed in a registry, see [All]; [Fingerprint] tells
 // streams apart.
 //
-// # Parameters of generated streams
+// # Options
+//
+// A workload declares its options in its [Meta] as data. Flags, keys of configuration
+// files and help texts are made from them, so that a new option is written in one
+// place.
+//
+// # Options of generated streams
 //
 // How popular the subjects are is one of [PopularityForms], and what requests cost
 // one of [CostForms]. Subjects can start with a part of their quota used
-// ([Params.Fill]), or, a share of them, with all of it ([Params.OverQuota]).
+// (option fill), or, a share of them, with all of it (option over-quota).
 //
 // # Life cycles
 //

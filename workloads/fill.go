@@ -23,10 +23,17 @@ func newFilled(p Params, weights []uint64) (filled, error) {
 	if f.all, err = fillUnits(p); err != nil {
 		return filled{}, err
 	}
-	if weights == nil || *p.OverQuota == 0 || f.all == f.limit {
+	share := 0.0
+	if weights != nil {
+		share = p.Options.Float("over-quota")
+	}
+	if f.all == f.limit && p.Given("over-quota") && share < 1 {
+		return filled{}, fmt.Errorf("a fill of 1 puts every check over quota, which contradicts the over-quota share %v", share)
+	}
+	if share == 0 || f.all == f.limit {
 		return f, nil
 	}
-	f.full = chooseFull(weights, *p.OverQuota, newStream(p.Seed, seed.Full))
+	f.full = chooseFull(weights, share, newStream(p.Seed, seed.Full))
 	var sum, full uint64
 	for i, w := range weights {
 		sum += w
@@ -35,9 +42,9 @@ func newFilled(p Params, weights []uint64) (filled, error) {
 		}
 	}
 	f.weight = float64(full) / float64(sum)
-	if missed := math.Abs(f.weight - *p.OverQuota); missed > maxMissed {
+	if missed := math.Abs(f.weight - share); missed > maxMissed {
 		return filled{}, fmt.Errorf("the over-quota share %v cannot be had: the popularity of %d subjects gives %.3g; "+
-			"ask for that, for more subjects, or for a more even popularity", *p.OverQuota, len(weights), f.weight)
+			"ask for that, for more subjects, or for a more even popularity", share, len(weights), f.weight)
 	}
 	return f, nil
 }
@@ -48,12 +55,13 @@ const maxMissed = 0.05 + 1e-9
 
 // fillUnits is what a fill amounts to. Only a fill of 1 leaves no room at all.
 func fillUnits(p Params) (int64, error) {
-	if p.Fill == 0 || p.Fill == 1 {
-		return int64(p.Fill) * p.Policy.Limit, nil
+	fill := p.Options.Float("fill")
+	if fill == 0 || fill == 1 {
+		return int64(fill) * p.Policy.Limit, nil
 	}
-	n := min(int64(math.Round(p.Fill*float64(p.Policy.Limit))), p.Policy.Limit-1)
+	n := min(int64(math.Round(fill*float64(p.Policy.Limit))), p.Policy.Limit-1)
 	if n == 0 {
-		return 0, fmt.Errorf("a fill of %v is less than a whole unit of the limit of %d %s", p.Fill, p.Policy.Limit, p.Policy.Unit)
+		return 0, fmt.Errorf("a fill of %v is less than a whole unit of the limit of %d %s", fill, p.Policy.Limit, p.Policy.Unit)
 	}
 	return n, nil
 }

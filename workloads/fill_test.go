@@ -22,7 +22,7 @@ func TestFill(t *testing.T) {
 	} {
 		p := *policy(t, "user-links")
 		p.Limit = c.limit
-		got, err := fillUnits(Params{Policy: &p, Fill: c.fill})
+		got, err := fillUnits(Params{Policy: &p, Options: given("fill", c.fill)})
 		if got != c.want || err != nil {
 			t.Errorf("a fill of %v of %d is %d, %v; want %d", c.fill, c.limit, got, err, c.want)
 		}
@@ -34,12 +34,12 @@ func TestFill(t *testing.T) {
 func TestFillOfStreams(t *testing.T) {
 	for _, m := range All() {
 		p := usual(t, m)
-		params := Params{Seed: 3, Policy: p, Fill: 0.25}
-		if m.Subjects > 0 {
-			params.OverQuota = new(0.3)
+		params := Params{Seed: 3, Policy: p, Options: given("fill", 0.25)}
+		if m.Takes("subjects") {
+			params.Set("over-quota", 0.3)
 		}
 		if m.NeedsTrace {
-			params.Trace = "testdata/anonymous.csv"
+			params.Set("trace", "testdata/anonymous.csv")
 		}
 		s, info := build(t, m.Name, params)
 		n := max(20, Subjects(s))
@@ -53,13 +53,14 @@ func TestFillOfStreams(t *testing.T) {
 				t.Fatalf("%s: subject %d starts with %d of %d", m.Name, i, Initial(s, i), p.Limit)
 			}
 		}
-		if (full > 0 && full < n) != (m.Subjects > 0) {
+		if (full > 0 && full < n) != m.Takes("subjects") {
 			t.Errorf("%s: %d of %d subjects are full", m.Name, full, n)
 		}
 		if notes := strings.Join(info.Notes, "\n"); !strings.Contains(notes, "used") || strings.Contains(notes, "the others start") != (full > 0) {
 			t.Errorf("%s: notes %q", m.Name, info.Notes)
 		}
-		params.Fill, params.OverQuota = 1, nil
+		delete(params.Options, "over-quota")
+		params.Set("fill", 1)
 		s, info = build(t, m.Name, params)
 		for i := range uint32(n) {
 			if Initial(s, i) != p.Limit {
@@ -78,7 +79,7 @@ func TestFillOfStreams(t *testing.T) {
 // a fill of 1 makes irrelevant.
 func TestFullAbuse(t *testing.T) {
 	p := policy(t, "user-links")
-	s, info := build(t, "abuse", Params{Policy: p, Popularity: "single", Fill: 1, Requests: 1_000})
+	s, info := build(t, "abuse", Params{Policy: p, Requests: 1_000, Options: given("popularity", "single", "fill", 1)})
 	if Initial(s, 0) != p.Limit || len(info.Notes) != 2 {
 		t.Errorf("starts with %d; notes %q", Initial(s, 0), info.Notes)
 	}
@@ -99,7 +100,7 @@ func TestFillByRows(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, _ := build(t, "trace", Params{Policy: policy(t, "user-links"), Trace: path, OverQuota: new(0.2)})
+	s, _ := build(t, "trace", Params{Policy: policy(t, "user-links"), Options: given("trace", path, "over-quota", 0.2)})
 	over := 0
 	var op Op
 	for i := range s.Len() {
@@ -130,7 +131,7 @@ func TestOverQuotaOfWorkloads(t *testing.T) {
 }
 
 func TestBoundaryNotes(t *testing.T) {
-	_, info := build(t, "boundary", Params{Policy: policy(t, "user-links"), Subjects: 5})
+	_, info := build(t, "boundary", Params{Policy: policy(t, "user-links"), Options: given("subjects", 5)})
 	if want := "a window takes about 100 requests to use up the limit of its most popular subject"; !slices.Contains(info.Notes, want) {
 		t.Errorf("notes %q lack %q", info.Notes, want)
 	}
@@ -146,43 +147,42 @@ func TestContradictionsAreRefused(t *testing.T) {
 		p        Params
 		want     string
 	}{
-		{"steady", Params{Policy: links, Popularity: "most"}, "unknown popularity"},
-		{"steady", Params{Policy: links, Popularity: "single", Subjects: 5}, "single is for one subject"},
-		{"steady", Params{Policy: links, Popularity: "hot:0.5:5", Subjects: 5}, "more than 5 subjects"},
-		{"steady", Params{Policy: links, Popularity: "hot:0.1:5", Subjects: 20}, "least popular"},
-		{"steady", Params{Policy: links, Popularity: "single", OverQuota: new(0.5)}, "share 0.5 cannot be had: the popularity of 1 subjects gives 0;"},
-		{"abuse", Params{Policy: links, Popularity: "single"}, "share 0.95 cannot be had"},
-		{"steady", Params{Policy: links, Popularity: "hot:0.9:1", OverQuota: new(0.5)}, "gives 0.1;"},
-		{"hot-key", Params{Policy: links, Popularity: "uniform"}, "decides on its subjects"},
-		{"steady", Params{Policy: links, Fill: 1, OverQuota: new(0.05)}, "contradicts"},
-		{"steady", Params{Policy: links, Fill: 1.5}, "fill 1.5 is not from 0 to 1"},
-		{"steady", Params{Policy: links, Fill: -0.5}, "fill -0.5"},
-		{"steady", Params{Policy: policy(t, "receipt-email"), Fill: 0.5}, "less than a whole unit of the limit of 1 e-mails"},
-		{"hot-key", Params{Policy: links, Fill: 0.01}, "less than a whole unit"},
-		{"trace", Params{Policy: links, Trace: tiny, Fill: 0.01}, "less than a whole unit"},
-		{"trace", Params{Policy: links, Trace: tiny, Popularity: "uniform"}, "the trace names its subjects"},
-		{"trace", Params{Policy: links, Trace: tiny, Subjects: 9}, "the trace names its subjects"},
-		{"trace", Params{Policy: links, Trace: anonymous, Popularity: "single", OverQuota: new(0.5)}, "cannot be had"},
-		{"trace", Params{Policy: links, Trace: tiny, Cost: "recordd"}, "unknown cost"},
-		{"trace", Params{Policy: links, Trace: tiny, Cost: "21"}, "more than the limit of 20 links"},
-		{"steady", Params{Policy: links, Cost: "recorded"}, "cost recorded is for traces"},
-		{"hot-key", Params{Policy: links, Cost: "recorded"}, "cost recorded is for traces"},
-		{"steady", Params{Policy: links, Cost: "uniform:21-30"}, "more than the limit of 20 links"},
-		{"hot-key", Params{Policy: links, Cost: "50"}, "more than the limit of 20 links"},
+		{"steady", Params{Policy: links, Options: given("popularity", "most")}, "unknown popularity"},
+		{"steady", Params{Policy: links, Options: given("popularity", "single", "subjects", 5)}, "single is for one subject"},
+		{"steady", Params{Policy: links, Options: given("popularity", "hot:0.5:5", "subjects", 5)}, "more than 5 subjects"},
+		{"steady", Params{Policy: links, Options: given("popularity", "hot:0.1:5", "subjects", 20)}, "least popular"},
+		{"steady", Params{Policy: links, Options: given("popularity", "single", "over-quota", 0.5)}, "share 0.5 cannot be had: the popularity of 1 subjects gives 0;"},
+		{"abuse", Params{Policy: links, Options: given("popularity", "single")}, "share 0.95 cannot be had"},
+		{"steady", Params{Policy: links, Options: given("popularity", "hot:0.9:1", "over-quota", 0.5)}, "gives 0.1;"},
+		{"hot-key", Params{Policy: links, Options: given("popularity", "uniform")}, "it has cost, fill"},
+		{"steady", Params{Policy: links, Options: given("fill", 1, "over-quota", 0.05)}, "contradicts"},
+		{"steady", Params{Policy: links, Options: given("fill", 1.5)}, "option fill: 1.5 is not from 0 to 1"},
+		{"steady", Params{Policy: links, Options: given("fill", -0.5)}, "option fill: -0.5"},
+		{"steady", Params{Policy: policy(t, "receipt-email"), Options: given("fill", 0.5)}, "less than a whole unit of the limit of 1 e-mails"},
+		{"hot-key", Params{Policy: links, Options: given("fill", 0.01)}, "less than a whole unit"},
+		{"trace", Params{Policy: links, Options: given("trace", tiny, "fill", 0.01)}, "less than a whole unit"},
+		{"trace", Params{Policy: links, Options: given("trace", tiny, "popularity", "uniform")}, "the trace names its subjects"},
+		{"trace", Params{Policy: links, Options: given("trace", tiny, "subjects", 9)}, "the trace names its subjects"},
+		{"trace", Params{Policy: links, Options: given("trace", anonymous, "popularity", "single", "over-quota", 0.5)}, "cannot be had"},
+		{"trace", Params{Policy: links, Options: given("trace", tiny, "cost", "recordd")}, "unknown cost"},
+		{"trace", Params{Policy: links, Options: given("trace", tiny, "cost", "21")}, "more than the limit of 20 links"},
+		{"steady", Params{Policy: links, Options: given("cost", "recorded")}, "cost recorded is for traces"},
+		{"hot-key", Params{Policy: links, Options: given("cost", "recorded")}, "cost recorded is for traces"},
+		{"steady", Params{Policy: links, Options: given("cost", "uniform:21-30")}, "more than the limit of 20 links"},
+		{"hot-key", Params{Policy: links, Options: given("cost", "50")}, "more than the limit of 20 links"},
 		{"boundary", Params{Policy: tenant}, "policy tenant-uploads has a standing window; boundary is for calendar-month"},
 		{"boundary", Params{Policy: policy(t, "login")}, "has a rolling window"},
-		{"uploads", Params{Policy: links}, "has a calendar-month window; uploads is for standing"},
-		{"steady", Params{Policy: links, FailShare: new(0.1)}, "nothing follows its requests"},
-		{"boundary", Params{Policy: links, AbandonShare: new(0.1)}, "nothing follows its requests"},
-		{"trace", Params{Policy: links, Trace: tiny, Hold: durations(1)}, "nothing follows its requests"},
-		{"hot-key", Params{Policy: links, Settle: durations(1)}, "nothing follows its requests"},
-		{"abuse", Params{Policy: links, MisjudgedShare: new(0.1)}, "nothing follows its requests"},
-		{"uploads", Params{Policy: tenant, FailShare: new(0.6), AbandonShare: new(0.5)}, "0.6 and 0.5, are more than 1"},
-		{"uploads", Params{Policy: tenant, FailShare: new(-0.1)}, "share of failed sessions -0.1"},
-		{"uploads", Params{Policy: tenant, AbandonShare: new(-0.1)}, "share of abandoned sessions -0.1"},
-		{"uploads", Params{Policy: tenant, MisjudgedShare: new(1.1)}, "share of misjudged commits 1.1"},
-		{"uploads", Params{Policy: tenant, Settle: durations(-1)}, "time to settle of -1ns"},
-		{"uploads", Params{Policy: tenant, Hold: durations(maxMean + 1)}, "time to hold of 24h0m0.000000001s"},
+		{"steady", Params{Policy: links, Options: given("fail-share", 0.1)}, "no option"},
+		{"boundary", Params{Policy: links, Options: given("abandon-share", 0.1)}, "no option"},
+		{"trace", Params{Policy: links, Options: given("trace", tiny, "hold", "1ns")}, "no option"},
+		{"hot-key", Params{Policy: links, Options: given("settle", "1ns")}, "no option"},
+		{"abuse", Params{Policy: links, Options: given("misjudged-share", 0.1)}, "no option"},
+		{"uploads", Params{Policy: tenant, Options: given("fail-share", 0.6, "abandon-share", 0.5)}, "0.6 and 0.5, are more than 1"},
+		{"uploads", Params{Policy: tenant, Options: given("fail-share", -0.1)}, "option fail-share: -0.1"},
+		{"uploads", Params{Policy: tenant, Options: given("abandon-share", -0.1)}, "option abandon-share: -0.1"},
+		{"uploads", Params{Policy: tenant, Options: given("misjudged-share", 1.1)}, "option misjudged-share: 1.1"},
+		{"uploads", Params{Policy: tenant, Options: given("settle", "-1ns")}, "option settle: -1ns is not from 0s to 24h0m0s"},
+		{"uploads", Params{Policy: tenant, Options: given("hold", "24h0m0.000000001s")}, "option hold: 24h0m0.000000001s is not"},
 	} {
 		m, err := Lookup(c.workload)
 		if err != nil {

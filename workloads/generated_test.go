@@ -141,7 +141,7 @@ func TestOverQuotaShare(t *testing.T) {
 
 func TestInitialIsTheLimit(t *testing.T) {
 	p := policy(t, "user-links")
-	s, info := build(t, "steady", Params{Policy: p, OverQuota: new(1.0), Subjects: 50})
+	s, info := build(t, "steady", Params{Policy: p, Options: given("over-quota", 1.0, "subjects", 50)})
 	for i := range uint32(50) {
 		if Initial(s, i) != p.Limit {
 			t.Errorf("subject %d starts with %d", i, Initial(s, i))
@@ -164,7 +164,7 @@ func TestSteadyWarns(t *testing.T) {
 		{0, "about 64 % of 100000 checks over quota", 63_500},
 		{0.5, "about 70 % of 100000 checks over quota", 70_200},
 	} {
-		s, info := build(t, "steady", Params{Seed: 1, Policy: p, Requests: n, Fill: c.fill})
+		s, info := build(t, "steady", Params{Seed: 1, Policy: p, Requests: n, Options: given("fill", c.fill)})
 		used := make([]int64, Subjects(s))
 		over := 0
 		var op Op
@@ -184,7 +184,7 @@ func TestSteadyWarns(t *testing.T) {
 		}
 	}
 	for fill, unneeded := range map[float64]string{0: "link-hits", 1: "user-links"} {
-		_, info := build(t, "steady", Params{Policy: policy(t, unneeded), Requests: n, Fill: fill})
+		_, info := build(t, "steady", Params{Policy: policy(t, unneeded), Requests: n, Options: given("fill", fill)})
 		if strings.Contains(strings.Join(info.Notes, "\n"), "expect") {
 			t.Errorf("a warning without reason: %q", info.Notes)
 		}

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -46,14 +47,25 @@ func usual(t testing.TB, m *Meta) *quota.Policy {
 	return nil
 }
 
+// given are options by name, each followed by its value; "" leaves one out.
+func given(pairs ...any) quota.Options {
+	o := quota.Options{}
+	for i := 0; i < len(pairs); i += 2 {
+		if v := fmt.Sprint(pairs[i+1]); v != "" {
+			o[pairs[i].(string)] = v
+		}
+	}
+	return o
+}
+
 func build(t testing.TB, workload string, p Params) (Stream, Info) {
 	t.Helper()
 	m, err := Lookup(workload)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.NeedsTrace && p.Trace == "" {
-		p.Trace = "testdata/tiny.csv"
+	if m.NeedsTrace && p.Options["trace"] == "" {
+		p.Set("trace", "testdata/tiny.csv")
 	}
 	s, info, err := m.New(p)
 	if err != nil {

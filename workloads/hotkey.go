@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/quota"
 )
 
 func init() {
@@ -15,6 +16,7 @@ func init() {
 		Doc:     "all workers ask one subject for twice its limit, then go on to a fresh one",
 		Loop:    Closed,
 		Crosses: true,
+		Options: []quota.Option{costOption("policy"), fillOption()},
 		Make:    newHotKey,
 	})
 }
@@ -51,7 +53,7 @@ const (
 )
 
 func newHotKey(p Params) (Stream, Info, error) {
-	form, err := parseCost(p.Cost)
+	form, err := parseCost(p.Options["cost"])
 	if err != nil {
 		return nil, Info{}, err
 	}
@@ -87,7 +89,7 @@ func newHotKey(p Params) (Stream, Info, error) {
 		asked = "at least " + asked
 	}
 	notes := []string{
-		fmt.Sprintf("each crossing asks a fresh subject for %s %s in %d requests", asked, p.Policy.Unit, s.perCross),
+		fmt.Sprintf("each trial sends %d requests for %s %s to a fresh subject", s.perCross, asked, p.Policy.Unit),
 		s.describe(p.Policy.Unit),
 	}
 	return s, Info{Loop: Closed, Notes: append(notes, s.notes("checks", p.Policy.Unit)...)}, nil

@@ -100,11 +100,11 @@ func TestPopularityMass(t *testing.T) {
 func TestPopularityOfStreams(t *testing.T) {
 	const n = 60_000
 	for _, m := range All() {
-		if m.Subjects == 0 || m.NeedsTrace {
+		if !m.Takes("subjects") || m.NeedsTrace {
 			continue
 		}
 		for form, hottest := range map[string]float64{"uniform": 1. / 50, "zipf:0.5": 1 / 12.7523724, "hot:0.6:3": 0.2} {
-			s, _ := build(t, m.Name, Params{Seed: 4, Policy: usual(t, m), Subjects: 50, Popularity: form, OverQuota: new(0.0)})
+			s, _ := build(t, m.Name, Params{Seed: 4, Policy: usual(t, m), Options: given("subjects", 50, "popularity", form, "over-quota", 0.0)})
 			count := make([]int, Subjects(s))
 			var op Op
 			for i := range int64(n) {
@@ -119,7 +119,7 @@ func TestPopularityOfStreams(t *testing.T) {
 			want := map[string]float64{"uniform": 47. / 50, "zipf:0.5": 1 - (1+math.Sqrt(1./2)+math.Sqrt(1./3))/12.7523724, "hot:0.6:3": 0.4}[form]
 			closeTo(t, m.Name+", "+form+": subjects 3 to 49", float64(rest)/n, want, n)
 		}
-		s, _ := build(t, m.Name, Params{Policy: usual(t, m), Popularity: "single", OverQuota: new(0.0)})
+		s, _ := build(t, m.Name, Params{Policy: usual(t, m), Options: given("popularity", "single", "over-quota", 0.0)})
 		if Subjects(s) != 1 {
 			t.Errorf("%s, single: %d subjects", m.Name, Subjects(s))
 		}
@@ -127,7 +127,7 @@ func TestPopularityOfStreams(t *testing.T) {
 }
 
 func TestPopularityOfTraces(t *testing.T) {
-	p := Params{Seed: 1, Policy: policy(t, "agent-tokens"), Trace: "testdata/anonymous.csv", Subjects: 4, Popularity: "hot:0.97:1"}
+	p := Params{Seed: 1, Policy: policy(t, "agent-tokens"), Options: given("trace", "testdata/anonymous.csv", "subjects", 4, "popularity", "hot:0.97:1")}
 	s, info := build(t, "trace", p)
 	if Subjects(s) != 4 || !strings.Contains(info.Notes[0], "assigned to 4 subjects") || !strings.HasSuffix(info.Notes[0], "popularity hot:0.97:1") {
 		t.Errorf("%d subjects, notes %q", Subjects(s), info.Notes)

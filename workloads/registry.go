@@ -3,8 +3,11 @@ package workloads
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/quotabench/quotabench/quota"
 )
 
 var registry struct {
@@ -13,7 +16,8 @@ var registry struct {
 }
 
 // Register adds a workload to those that every command offers. It is called from
-// init functions and panics if the Meta is incomplete or its name is taken.
+// init functions and panics if the Meta is incomplete, with all that is missing, or if
+// its name is taken.
 func Register(m Meta) {
 	if err := m.validate(); err != nil {
 		panic("workloads.Register: " + err.Error())
@@ -23,6 +27,9 @@ func Register(m Meta) {
 	for _, r := range registry.m {
 		if r.Name == m.Name {
 			panic("workloads.Register: " + m.Name + " is registered twice")
+		}
+		if err := m.agrees(r); err != nil {
+			panic("workloads.Register: " + err.Error())
 		}
 	}
 	registry.m = append(registry.m, &m)
@@ -45,37 +52,58 @@ func Lookup(name string) (*Meta, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return nil, fmt.Errorf("unknown workload %q: one of %s", name, strings.Join(names, ", "))
+	return nil, quota.Unknown("workload", name, names, "")
 }
 
+// validate reports everything that is missing or wrong in a Meta, in one line.
 func (m *Meta) validate() error {
-	switch {
-	case m.Name == "" || strings.ContainsAny(m.Name, ",:= "):
-		return fmt.Errorf("workload name %q is empty or contains one of \",:= \"", m.Name)
-	case m.Doc == "":
-		return fmt.Errorf("workload %s has no Doc", m.Name)
-	case m.Loop != Closed && m.Loop != Open:
-		return fmt.Errorf("workload %s has the loop %q: closed or open", m.Name, m.Loop)
-	case m.Loop == Open && m.Rate <= 0:
-		return fmt.Errorf("workload %s is an open loop without a rate", m.Name)
-	case m.Make == nil:
-		return fmt.Errorf("workload %s has no Make", m.Name)
-	case m.Subjects > 0 && m.Popularity == "":
-		return fmt.Errorf("workload %s has subjects without a popularity", m.Name)
-	case m.Boundary && len(m.Kinds) == 0:
-		return fmt.Errorf("workload %s needs a window's end and does not say which kinds of windows have one", m.Name)
+	var wrong []string
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	name := m.Name
+	if name == "" || strings.ContainsAny(name, ",:= ") {
+		add(true, "Name is empty or contains one of \",:= \"")
+		name = strconv.Quote(name)
+	}
+	add(m.Doc == "", "Doc is empty")
+	add(m.Loop != Closed && m.Loop != Open, "Loop is %q: closed or open", m.Loop)
+	add(m.Loop == Open && m.Rate <= 0, "Rate is missing: it is an open loop")
+	add(m.Make == nil, "Make is nil")
+	add(m.Boundary && len(m.Kinds) == 0, "Kinds is empty: it needs a window's end and does not say which kinds of windows have one")
+	seen := map[string]bool{}
+	for _, o := range m.Options {
+		if err := o.Validate(); err != nil {
+			add(true, "%v", err)
+		}
+		add(seen[o.Name], "option %s is declared twice", o.Name)
+		seen[o.Name] = true
+	}
+	if wrong == nil {
+		return nil
+	}
+	return fmt.Errorf("workload %s: %s", name, strings.Join(wrong, "; "))
+}
+
+// agrees reports an option that another workload declares with another type.
+func (m *Meta) agrees(other *Meta) error {
+	for _, o := range m.Options {
+		for _, x := range other.Options {
+			if o.Name == x.Name && o.Type != x.Type {
+				return fmt.Errorf("workload %s: option %s has the type %q, and %q in %s", m.Name, o.Name, o.Type, x.Type, other.Name)
+			}
+		}
 	}
 	return nil
 }
 
-// New makes the workload's stream. Errors say which parameter is wrong, or what
-// is wrong with the trace.
+// New makes the workload's stream. Errors say which option is wrong, or what is
+// wrong with the trace.
 func (m *Meta) New(p Params) (Stream, Info, error) {
-	if err := m.refuse(p); err != nil {
-		return nil, Info{}, fmt.Errorf("workload %s: %w", m.Name, err)
-	}
-	p = m.complete(p)
-	if err := m.check(p); err != nil {
+	p, err := m.complete(p)
+	if err != nil {
 		return nil, Info{}, fmt.Errorf("workload %s: %w", m.Name, err)
 	}
 	s, info, err := m.Make(p)

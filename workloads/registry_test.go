@@ -21,7 +21,7 @@ var goldens = map[string]struct {
 	"steady":   {"14e2f2047075755afdace617e44372e5", 5_000, [2]int{1_500, 2_500}},
 	"abuse":    {"1ea43eb16c17b78b8d53a8fc204506ee", 5_000, [2]int{1_500, 2_500}},
 	"boundary": {"efa72af9517a1caf536489a707a84d13", 5_000, [2]int{20, 20}},
-	"uploads":  {"784a97a7bca53191f9737884ccc53563", 5_000, [2]int{20, 20}},
+	"uploads":  {"afdd711e71f12dc476df61a2cdb28cf6", 5_000, [2]int{20, 20}},
 	"trace":    {"45f4de78237ff1b3f3af2120aeb03f8f", 5, [2]int{3, 3}},
 }
 
@@ -72,7 +72,7 @@ func TestGoldenForms(t *testing.T) {
 		{"hot-key", "", "uniform:10-20", "c7e52a4236308382cee46bda9f5747b7"},
 		{"hot-key", "", "lognormal:100:0.8", "c231ec93d4186d88f85a652836671140"},
 	} {
-		s, _ := build(t, c.workload, Params{Seed: 1, Policy: policy(t, "agent-payments"), Popularity: c.popularity, Cost: c.cost})
+		s, _ := build(t, c.workload, Params{Seed: 1, Policy: policy(t, "agent-payments"), Options: given("popularity", c.popularity, "cost", c.cost)})
 		if got := Fingerprint(s, 5_000); got != c.want {
 			t.Errorf("%s, %s, %s: fingerprint %s, want %s", c.workload, c.popularity, c.cost, got, c.want)
 		}
@@ -103,8 +103,8 @@ func TestFingerprintTellsApart(t *testing.T) {
 			t.Errorf("%s: a bound on requests changes the operations", m.Name)
 		}
 	}
-	full, _ := build(t, "steady", Params{Policy: policy(t, "user-links"), OverQuota: new(0.2)})
-	empty, _ := build(t, "steady", Params{Policy: policy(t, "user-links"), OverQuota: new(0.0)})
+	full, _ := build(t, "steady", Params{Policy: policy(t, "user-links"), Options: given("over-quota", 0.2)})
+	empty, _ := build(t, "steady", Params{Policy: policy(t, "user-links"), Options: given("over-quota", 0.0)})
 	if Fingerprint(full, 1000) == Fingerprint(empty, 1000) {
 		t.Error("the fingerprint does not cover what subjects have used at the start")
 	}
@@ -169,22 +169,22 @@ func TestParamsAreChecked(t *testing.T) {
 		{"steady", Params{Policy: &bad}, "limit is 0"},
 		{"steady", Params{Policy: &costs}, "cost of 0 units"},
 		{"hot-key", Params{Policy: &many}, "65 costs"},
-		{"steady", Params{Policy: p, Subjects: -1}, "-1 subjects"},
-		{"steady", Params{Policy: p, Subjects: maxSubjects + 1}, "subjects, not from"},
+		{"steady", Params{Policy: p, Options: given("subjects", -1)}, "option subjects: -1 is not from 1 to 4194304"},
+		{"steady", Params{Policy: p, Options: given("subjects", maxSubjects+1)}, "option subjects: 4194305 is not from"},
 		{"steady", Params{Policy: p, Requests: -1}, "-1 requests"},
-		{"steady", Params{Policy: p, Popularity: "zipf:-0.1"}, "zipf"},
-		{"steady", Params{Policy: p, Popularity: "zipf:NaN"}, "zipf"},
-		{"steady", Params{Policy: p, OverQuota: new(1.1)}, "over-quota"},
-		{"steady", Params{Policy: p, OverQuota: new(math.NaN())}, "over-quota"},
-		{"steady", Params{Policy: p, Trace: "x.log"}, "takes no trace file"},
+		{"steady", Params{Policy: p, Options: given("popularity", "zipf:-0.1")}, "zipf"},
+		{"steady", Params{Policy: p, Options: given("popularity", "zipf:NaN")}, "zipf"},
+		{"steady", Params{Policy: p, Options: given("over-quota", 1.1)}, "over-quota"},
+		{"steady", Params{Policy: p, Options: given("over-quota", math.NaN())}, "over-quota"},
+		{"steady", Params{Policy: p, Options: given("trace", "x.log")}, `no option "trace": it has subjects, popularity, cost, fill, over-quota`},
 		{"steady", Params{Policy: p, Speed: 2}, "takes no speed"},
-		{"hot-key", Params{Policy: p, Subjects: 5}, "decides on its subjects"},
-		{"hot-key", Params{Policy: p, OverQuota: new(0.1)}, "decides on its subjects"},
-		{"trace", Params{Policy: p}, "--trace FILE"},
-		{"trace", Params{Policy: p, Trace: "x", Speed: -1}, "speed -1"},
-		{"trace", Params{Policy: p, Trace: "x", Speed: math.Inf(1)}, "speed +Inf"},
-		{"trace", Params{Policy: p, Trace: "testdata/none.log"}, "no such file"},
-		{"trace", Params{Policy: p, Trace: "testdata"}, "is a directory"},
+		{"hot-key", Params{Policy: p, Options: given("subjects", 5)}, "it has cost, fill"},
+		{"hot-key", Params{Policy: p, Options: given("over-quota", 0.1)}, "it has cost, fill"},
+		{"trace", Params{Policy: p}, "option trace is required"},
+		{"trace", Params{Policy: p, Speed: -1, Options: given("trace", "x")}, "speed -1"},
+		{"trace", Params{Policy: p, Speed: math.Inf(1), Options: given("trace", "x")}, "speed +Inf"},
+		{"trace", Params{Policy: p, Options: given("trace", "testdata/none.log")}, "no such file"},
+		{"trace", Params{Policy: p, Options: given("trace", "testdata")}, "is a directory"},
 	} {
 		m, err := Lookup(c.workload)
 		if err != nil {
@@ -218,7 +218,9 @@ func TestRegisterRefuses(t *testing.T) {
 		"doc":   func(m *Meta) { m.Doc = "" },
 		"loop":  func(m *Meta) { m.Loop = "" },
 		"rate":  func(m *Meta) { m.Rate = 0 },
-		"who":   func(m *Meta) { m.Subjects = 5 },
+		"value": func(m *Meta) { m.Options = []quota.Option{{Name: "x", Type: "int"}} },
+		"type":  func(m *Meta) { m.Options = []quota.Option{{Name: "subjects"}} },
+		"dup":   func(m *Meta) { m.Options = []quota.Option{{Name: "x"}, {Name: "x"}} },
 		"end":   func(m *Meta) { m.Boundary = true },
 		"make":  func(m *Meta) { m.Make = nil },
 		"twice": func(m *Meta) { m.Name = "steady" },

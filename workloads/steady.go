@@ -8,35 +8,30 @@ import (
 
 func init() {
 	Register(Meta{
-		Name:       "steady",
-		Doc:        "requests arrive at a set rate for many subjects, a few of them very popular, and a share of the checks is over quota",
-		Loop:       Open,
-		Rate:       1_000,
-		Subjects:   10_000,
-		Popularity: "zipf:1",
-		OverQuota:  0.05,
-		Make:       newSteady,
+		Name:    "steady",
+		Doc:     "requests arrive at a set rate for many subjects, a few of them very popular, and a share of the checks is over quota",
+		Loop:    Open,
+		Rate:    1_000,
+		Options: crowdOptions(10_000, "zipf:1", 0.05),
+		Make:    newSteady,
 	})
 	Register(Meta{
-		Name:       "abuse",
-		Doc:        "as steady, but nearly all checks are over quota",
-		Loop:       Open,
-		Rate:       1_000,
-		Subjects:   10_000,
-		Popularity: "zipf:1",
-		OverQuota:  0.95,
-		Make:       newSteady,
+		Name:    "abuse",
+		Doc:     "as steady, but nearly all checks are over quota",
+		Loop:    Open,
+		Rate:    1_000,
+		Options: crowdOptions(10_000, "zipf:1", 0.95),
+		Make:    newSteady,
 	})
 	Register(Meta{
-		Name:       "boundary",
-		Doc:        "all workers ask a few subjects for more than their limits while a window ends and the next one begins",
-		Loop:       Closed,
-		Kinds:      []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
-		Subjects:   20,
-		Popularity: "uniform",
-		Boundary:   true,
-		Crosses:    true,
-		Make:       newBoundary,
+		Name:     "boundary",
+		Doc:      "all workers ask a few subjects for more than their limits while a window ends and the next one begins",
+		Loop:     Closed,
+		Kinds:    []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
+		Options:  crowdOptions(20, "uniform", 0),
+		Boundary: true,
+		Crosses:  true,
+		Make:     newBoundary,
 	})
 }
 

@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/quota"
 )
 
 func init() {
 	Register(Meta{
-		Name:       "trace",
-		Doc:        "replays the requests of a recorded trace",
-		Loop:       Closed,
-		Subjects:   100,
-		Popularity: "zipf:1",
-		Cost:       "recorded",
+		Name: "trace",
+		Doc:  "replays the requests of a recorded trace",
+		Loop: Closed,
+		Options: append([]quota.Option{{Name: "trace", Type: "file", Required: true,
+			Doc: "trace `file` to replay: Apache log, Azure LLM CSV, or CSV with time,subject,cost"}},
+			append(subjectOptions(100, "zipf:1"), costOption("recorded"), fillOption(), overQuotaOption(0))...),
 		NeedsTrace: true,
 		Make:       newTrace,
 	})
@@ -46,7 +47,7 @@ var (
 )
 
 func newTrace(p Params) (Stream, Info, error) {
-	t, err := readTraceFile(p.Trace)
+	t, err := readTraceFile(p.Options["trace"])
 	if err != nil {
 		return nil, Info{}, err
 	}
@@ -54,7 +55,7 @@ func newTrace(p Params) (Stream, Info, error) {
 	// Rows of the same moment stay as they stand in the file.
 	slices.SortStableFunc(t.rows, func(a, b row) int { return cmp.Compare(a.at, b.at) })
 	info := Info{Loop: Closed, Trace: &TraceInfo{
-		File: filepath.Base(p.Trace), Format: t.label,
+		File: filepath.Base(p.Options["trace"]), Format: t.label,
 		Rows: len(t.rows) + t.dropped, Used: len(t.rows), Dropped: t.dropped,
 		Damaged: t.damaged,
 		First:   time.Unix(0, t.rows[0].at).UTC(),
@@ -87,28 +88,28 @@ func newTrace(p Params) (Stream, Info, error) {
 // assign gives every row of a trace without subjects one, in the order of time.
 func (s *replay) assign(t *trace, p Params) (notes []string, err error) {
 	if !t.anonymous {
-		if p.given.subjects || p.given.popularity {
+		if p.Given("subjects") || p.Given("popularity") {
 			return nil, errors.New("the trace names its subjects: their number and popularity are as recorded")
 		}
 		return nil, nil
 	}
-	popular, err := parsePopularity(p.Popularity)
+	popular, subjects, err := p.popularity()
 	if err != nil {
 		return nil, err
 	}
-	s.names = subjectNames(p.Subjects)
-	table := newAlias(popular.weights(p.Subjects))
+	s.names = subjectNames(subjects)
+	table := newAlias(popular.weights(subjects))
 	who := newStream(p.Seed, seed.Subjects)
 	for i := range s.rows {
 		s.rows[i].subject = table.draw(who.at(uint64(i)))
 	}
 	return []string{fmt.Sprintf("the trace names no subjects: its rows were assigned to %d subjects at random from the seed, popularity %v",
-		p.Subjects, popular)}, nil
+		subjects, popular)}, nil
 }
 
 // price replaces the recorded costs where others were asked for.
 func (s *replay) price(t *trace, p Params) (notes []string, err error) {
-	form, err := parseCost(p.Cost)
+	form, err := parseCost(p.Options["cost"])
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func TestReplayOrder(t *testing.T) {
 }
 
 func TestApacheTrace(t *testing.T) {
-	s, info := build(t, "trace", Params{Policy: policy(t, "contact-form"), Trace: traceFile(t, apacheTrace)})
+	s, info := build(t, "trace", Params{Policy: policy(t, "contact-form"), Options: given("trace", traceFile(t, apacheTrace))})
 	tr := info.Trace
 	if s.Len() != 10_000 || Subjects(s) != 1_753 || tr.Rows != 10_000 || tr.Used != 10_000 || tr.Dropped != 0 {
 		t.Errorf("%d operations, %d subjects, %+v", s.Len(), Subjects(s), tr)
@@ -82,7 +82,7 @@ func TestApacheTrace(t *testing.T) {
 }
 
 func TestAzureTrace(t *testing.T) {
-	p := Params{Seed: 1, Policy: policy(t, "agent-tokens"), Trace: traceFile(t, azureTrace)}
+	p := Params{Seed: 1, Policy: policy(t, "agent-tokens"), Options: given("trace", traceFile(t, azureTrace))}
 	s, info := build(t, "trace", p)
 	if s.Len() != 19_366 || Subjects(s) != 100 || len(info.Trace.Damaged) != 0 || info.Trace.Rows != 19_366 {
 		t.Errorf("%d operations, %d subjects, %+v", s.Len(), Subjects(s), info.Trace)
@@ -109,7 +109,9 @@ func TestAzureTrace(t *testing.T) {
 		t.Errorf("fingerprint %s, want %s", got, want)
 	}
 
-	p.Subjects, p.Policy, p.Requests, p.OverQuota = 7, policy(t, "agent-api"), 100, new(0.3)
+	p.Policy, p.Requests = policy(t, "agent-api"), 100
+	p.Set("subjects", 7)
+	p.Set("over-quota", 0.3)
 	s, info = build(t, "trace", p)
 	if s.Len() != 100 || Subjects(s) != 7 || info.Trace.Used != 19_366 {
 		t.Errorf("%d operations, %d subjects, %+v", s.Len(), Subjects(s), info.Trace)
@@ -135,7 +137,7 @@ func TestAzureTrace(t *testing.T) {
 // TestTraceFill checks that shares go by rows of the file, not by the numbers of
 // subjects.
 func TestTraceFill(t *testing.T) {
-	s, _ := build(t, "trace", Params{Policy: policy(t, "contact-form"), Trace: traceFile(t, apacheTrace), OverQuota: new(0.2)})
+	s, _ := build(t, "trace", Params{Policy: policy(t, "contact-form"), Options: given("trace", traceFile(t, apacheTrace), "over-quota", 0.2)})
 	over := 0
 	var op Op
 	for i := range s.Len() {

@@ -2,7 +2,6 @@ package workloads
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
@@ -10,19 +9,26 @@ import (
 
 func init() {
 	Register(Meta{
-		Name:         "uploads",
-		Doc:          "sessions reserve units, then commit, fail or are abandoned, and what was committed is deleted after a while",
-		Loop:         Closed,
-		Kinds:        []quota.Kind{quota.Standing},
-		Subjects:     20,
-		Popularity:   "uniform",
-		GivesBack:    true,
-		FailShare:    0.05,
-		AbandonShare: 0.02,
-		Settle:       2 * time.Millisecond,
-		Hold:         10 * time.Millisecond,
-		Make:         newUploads,
+		Name:      "uploads",
+		Doc:       "sessions reserve units, then commit, fail or are abandoned, and what was committed is deleted after a while",
+		Loop:      Closed,
+		GivesBack: true,
+		Options:   append(crowdOptions(20, "uniform", 0), uploadOptions()...),
+		Make:      newUploads,
 	})
+}
+
+func uploadOptions() []quota.Option {
+	mean := func(name, value, doc string) quota.Option {
+		return quota.Option{Name: name, Type: "duration", Min: "0s", Max: maxMean.String(), Default: value, Doc: doc}
+	}
+	return []quota.Option{
+		shareOption("fail-share", 0.05, "`share` of admitted requests, 0 to 1, whose work fails, so that they give back"),
+		shareOption("abandon-share", 0.02, "`share` of admitted requests, 0 to 1, that are never settled"),
+		shareOption("misjudged-share", 0, "`share` of commits, 0 to 1, of half to one and a half times the units reserved"),
+		mean("settle", "2ms", "mean `time` from admission to commit or failure, exponentially distributed"),
+		mean("hold", "10ms", "mean `time` from commit to deletion, exponentially distributed; 0 deletes nothing"),
+	}
 }
 
 // uploads is a crowd whose requests have fates.
@@ -47,25 +53,30 @@ func newUploads(p Params) (Stream, Info, error) {
 	if err != nil {
 		return nil, Info{}, err
 	}
+	fail, abandon, misjudge := p.Options.Float("fail-share"), p.Options.Float("abandon-share"), p.Options.Float("misjudged-share")
+	if fail+abandon > 1 {
+		return nil, Info{}, fmt.Errorf("the shares of failed and abandoned sessions, %v and %v, are more than 1 together", fail, abandon)
+	}
+	settle, hold := p.Options.Duration("settle"), p.Options.Duration("hold")
 	u := &uploads{
 		crowd:     *c,
 		fates:     newStream(p.Seed, seed.Fates),
 		sizes:     newStream(p.Seed, seed.Actual),
 		settles:   newStream(p.Seed, seed.Settle),
 		holds:     newStream(p.Seed, seed.Hold),
-		abandoned: share(*p.AbandonShare),
-		failed:    share(*p.AbandonShare + *p.FailShare),
-		misjudged: share(*p.MisjudgedShare),
-		settle:    newExponential(*p.Settle),
-		hold:      newExponential(*p.Hold),
+		abandoned: share(abandon),
+		failed:    share(abandon + fail),
+		misjudged: share(misjudge),
+		settle:    newExponential(settle),
+		hold:      newExponential(hold),
 	}
 	deleted := "nothing is deleted"
-	if *p.Hold > 0 {
-		deleted = fmt.Sprintf("what they committed is deleted after %v on average", *p.Hold)
+	if hold > 0 {
+		deleted = fmt.Sprintf("what they committed is deleted after %v on average", hold)
 	}
 	notes = append(notes, fmt.Sprintf("%.3g %% of the sessions fail and %.3g %% are abandoned; the others commit, %.3g %% of them other units than reserved",
-		100**p.FailShare, 100**p.AbandonShare, 100**p.MisjudgedShare),
-		fmt.Sprintf("sessions settle after %v on average; %s", *p.Settle, deleted))
+		100*fail, 100*abandon, 100*misjudge),
+		fmt.Sprintf("sessions settle after %v on average; %s", settle, deleted))
 	return u, Info{Loop: Closed, Notes: notes}, nil
 }
 

@@ -7,12 +7,10 @@ import (
 	"time"
 )
 
-func durations(d time.Duration) *time.Duration { return &d }
-
 func TestUploadsFates(t *testing.T) {
 	const n = 200_000
 	for _, c := range []struct{ fail, abandon float64 }{{0.05, 0.02}, {0.5, 0.25}, {0, 0}, {1, 0}, {0, 1}, {0.3, 0.7}} {
-		s, _ := build(t, "uploads", Params{Seed: 5, Policy: policy(t, "tenant-uploads"), FailShare: &c.fail, AbandonShare: &c.abandon})
+		s, _ := build(t, "uploads", Params{Seed: 5, Policy: policy(t, "tenant-uploads"), Options: given("fail-share", c.fail, "abandon-share", c.abandon)})
 		var fates [FateAbandon + 1]int
 		large := 0 // of the failed sessions
 		for i := range int64(n) {
@@ -24,7 +22,7 @@ func TestUploadsFates(t *testing.T) {
 				t.Fatalf("operation %d is %+v", i, op)
 			}
 			if committed && op.Actual != op.Units {
-				t.Fatalf("operation %d commits other units than reserved, which nobody asked for: %+v", i, op)
+				t.Fatalf("operation %d commits other units than reserved, which was not asked for: %+v", i, op)
 			}
 			if op.Fate == FateFail && op.Units == 150 {
 				large++
@@ -45,8 +43,7 @@ func TestUploadsFates(t *testing.T) {
 func TestUploadsTimes(t *testing.T) {
 	const n = 200_000
 	const settle, hold = 3 * time.Millisecond, 40 * time.Microsecond
-	s, _ := build(t, "uploads", Params{Seed: 6, Policy: policy(t, "agent-storage"), Settle: durations(settle), Hold: durations(hold),
-		FailShare: new(0.0), AbandonShare: new(0.0)})
+	s, _ := build(t, "uploads", Params{Seed: 6, Policy: policy(t, "agent-storage"), Options: given("settle", settle, "hold", hold, "fail-share", 0.0, "abandon-share", 0.0)})
 	var settles, holds, product float64
 	beyond := 0
 	for i := range int64(n) {
@@ -75,7 +72,7 @@ func TestUploadsTimes(t *testing.T) {
 }
 
 func TestUploadsWithoutTimes(t *testing.T) {
-	s, info := build(t, "uploads", Params{Policy: policy(t, "tenant-uploads"), Settle: durations(0), Hold: durations(0)})
+	s, info := build(t, "uploads", Params{Policy: policy(t, "tenant-uploads"), Options: given("settle", time.Duration(0), "hold", time.Duration(0))})
 	for i := range int64(1_000) {
 		var op Op
 		if s.At(i, &op); op.Settle != 0 || op.Hold != 0 {
@@ -89,7 +86,7 @@ func TestUploadsWithoutTimes(t *testing.T) {
 
 func TestMisjudgedCommits(t *testing.T) {
 	const n = 100_000
-	s, info := build(t, "uploads", Params{Seed: 7, Policy: policy(t, "tenant-uploads"), MisjudgedShare: new(0.4), Cost: "uniform:1-9"})
+	s, info := build(t, "uploads", Params{Seed: 7, Policy: policy(t, "tenant-uploads"), Options: given("misjudged-share", 0.4, "cost", "uniform:1-9")})
 	commits, fewer, more := 0, 0, 0
 	var exact [10]int
 	var of [10]int
@@ -127,16 +124,16 @@ func TestFingerprintCoversFates(t *testing.T) {
 	base := Params{Seed: 1, Policy: policy(t, "tenant-uploads")}
 	for what, change := range map[string]func(*Params){
 		"nothing":   func(*Params) {},
-		"fail":      func(p *Params) { p.FailShare = new(0.07) },
-		"abandon":   func(p *Params) { p.AbandonShare, p.FailShare = new(0.07), new(0.0) },
-		"misjudged": func(p *Params) { p.MisjudgedShare = new(0.1) },
-		"settle":    func(p *Params) { p.Settle = durations(3) },
-		"hold":      func(p *Params) { p.Hold = durations(3) },
-		"lost":      func(p *Params) { p.FailShare, p.AbandonShare, p.Settle = new(1.0), new(0.0), durations(0) },
-		"gone":      func(p *Params) { p.FailShare, p.AbandonShare, p.Settle = new(0.0), new(1.0), durations(0) },
-		"fill":      func(p *Params) { p.Fill = 0.1 },
-		"cost":      func(p *Params) { p.Cost = "100" },
-		"who":       func(p *Params) { p.Popularity = "zipf:0.2" },
+		"fail":      func(p *Params) { p.Set("fail-share", 0.07) },
+		"abandon":   func(p *Params) { p.Options = given("abandon-share", 0.07, "fail-share", 0) },
+		"misjudged": func(p *Params) { p.Set("misjudged-share", 0.1) },
+		"settle":    func(p *Params) { p.Set("settle", "3ns") },
+		"hold":      func(p *Params) { p.Set("hold", "3ns") },
+		"lost":      func(p *Params) { p.Options = given("fail-share", 1, "abandon-share", 0, "settle", "0s") },
+		"gone":      func(p *Params) { p.Options = given("fail-share", 0, "abandon-share", 1, "settle", "0s") },
+		"fill":      func(p *Params) { p.Set("fill", 0.1) },
+		"cost":      func(p *Params) { p.Set("cost", 100) },
+		"who":       func(p *Params) { p.Set("popularity", "zipf:0.2") },
 	} {
 		p := base
 		change(&p)

@@ -26,7 +26,7 @@ const (
 	FateCommit
 	// FateFail: the work fails and the units are given back.
 	FateFail
-	// FateAbandon: the caller is never heard of again; nobody settles.
+	// FateAbandon: the caller never settles, and the units stay reserved.
 	FateAbandon
 )
 
@@ -112,44 +112,6 @@ func OpsPerCrossing(s Stream) int64 {
 	return 0
 }
 
-// Params are what a workload is made from. Only Policy is required: the zero
-// value of every other field stands for the workload's default.
-type Params struct {
-	Seed uint64
-	// Policy with the limit in force.
-	Policy *quota.Policy
-	// Subjects is the number of subjects to generate or to assign.
-	Subjects int
-	// Requests bounds the stream; 0 leaves it to the workload.
-	Requests int64
-	// Popularity of the subjects, in one of [PopularityForms]; "" is the default.
-	Popularity string
-	// Cost of the requests, in one of [CostForms]; "" is the default.
-	Cost string
-	// Fill is the share of its limit, 0 to 1, that every subject has used at the
-	// start.
-	Fill float64
-	// OverQuota is the share of checks, 0 to 1, on subjects that start with
-	// their quota used up; nil is the default.
-	OverQuota *float64
-	// FailShare and AbandonShare of the sessions, 0 to 1 together, fail or are
-	// abandoned; the others commit. nil is the default.
-	FailShare, AbandonShare *float64
-	// MisjudgedShare of the commits, 0 to 1, are of half to one and a half times
-	// the units asked for; nil is the default.
-	MisjudgedShare *float64
-	// Settle and Hold are the means of [Op.Settle] and [Op.Hold], which are
-	// distributed exponentially. A Hold of 0 deletes nothing. nil is the default.
-	Settle, Hold *time.Duration
-	// Trace is the file to replay.
-	Trace string
-	// Speed is recorded seconds per second of a paced replay; 0 replays as fast
-	// as the workers can.
-	Speed float64
-
-	given given // filled in by Meta.New
-}
-
 // Info describes a stream that was made.
 type Info struct {
 	// Loop in which the stream is meant to be issued.
@@ -209,31 +171,22 @@ type Meta struct {
 	Rate float64
 	// Kinds of windows that it makes sense with; nil is all of them.
 	Kinds []quota.Kind
-	// Subjects is the default number; 0 where the workload decides, which then
-	// takes none of the parameters Subjects, Popularity and OverQuota.
-	Subjects int
-	// Popularity, Cost and OverQuota are the defaults of the parameters of the
-	// same name; an empty Cost stands for "policy".
-	Popularity, Cost string
-	OverQuota        float64
+	// Options that the workload takes, with their defaults. An option of the same
+	// name must have the same Type in all workloads: it is one flag.
+	Options []quota.Option
 	// GivesBack is set where operations have fates, which only strategies that
-	// can take units back can serve. Without it the parameters from FailShare to
-	// Hold are refused.
+	// can take units back can serve.
 	GivesBack bool
-	// FailShare, AbandonShare, MisjudgedShare, Settle and Hold are the defaults
-	// of the parameters of the same name.
-	FailShare, AbandonShare, MisjudgedShare float64
-	Settle, Hold                            time.Duration
 	// Boundary is set where a window must end in mid-run for the workload to show
 	// what it is made to show.
 	Boundary bool
 	// Crosses declares that some subject is asked for more than its limit in
 	// every run; one in which none was is invalid.
 	Crosses bool
-	// NeedsTrace is set where Params.Trace is required; elsewhere it and
-	// Params.Speed are refused.
+	// NeedsTrace is set where the operations have recorded moments; elsewhere
+	// Params.Speed is refused.
 	NeedsTrace bool
-	// Make makes a stream of parameters that are checked and whose defaults are
-	// filled in: no pointer is nil and no form empty. Callers use [Meta.New].
+	// Make makes a stream of parameters that are checked and whose options are
+	// complete. Callers use [Meta.New].
 	Make func(p Params) (Stream, Info, error)
 }

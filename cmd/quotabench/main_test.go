@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -31,7 +31,7 @@ func TestEveryStrategy(t *testing.T) {
 	if code != cli.ExitOK {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
-	f, err := results.Read(filepath.Join("out", "results.json"))
+	f, err := codec.Read(filepath.Join("out", "results.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
@@ -57,7 +57,7 @@ func liveINCR(b *testing.B) float64 {
 	b.StopTimer()
 	defer b.StartTimer()
 	const callers, lasts = 50, 300 * time.Millisecond
-	c := storetest.Redis(b).Client(stores.ClientOptions{PoolSize: callers})
+	c := storetest.Redis(b).Client(redisstore.ClientOptions{PoolSize: callers})
 	defer func() { _ = c.Close() }()
 	key := storetest.Prefix(b) + "n"
 	var total atomic.Int64

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -40,9 +41,9 @@ type Config struct {
 	Faults []quota.Fault
 	// Times is how often each fault may happen. Default 1.
 	Times int
-	// JobRounds is how many rounds of a periodic job there must have been for no
-	// further one to start at a moment of its own choosing, as its period's phase is
-	// anybody's. Whoever wakes it starts more. 0 means one, negative none.
+	// JobRounds is how many rounds of a periodic job may start at moments of the
+	// search's choosing, since nothing is known about the phase of its period. Rounds
+	// that a caller wakes come on top. 0 means one, negative none.
 	JobRounds int
 	// Properties to look for; empty means all of [Properties].
 	Properties []Property
@@ -50,16 +51,15 @@ type Config struct {
 	MaxStates int
 	// MaxSchedules bounds an enumeration. Default 5,000,000.
 	MaxSchedules int64
-	// Postgres is the server that strategies which are SQL are explored on, in a
-	// schema that is made for it and goes with it.
-	Postgres *stores.Postgres
+	// Postgres is the PostgreSQL server that strategies which are SQL are explored
+	// on, in a schema that is made for it and goes with it; nil for none.
+	Postgres stores.Store
 }
 
 // Limits of what one exploration accepts: more would never end.
 const (
 	MaxClients = 16
 	MaxTimes   = 16
-	maxActions = 16
 	// maxSubject bounds a subject's units: Lua and JavaScript count no further.
 	maxSubject = 1 << 53
 )
@@ -99,19 +99,33 @@ func ParseFaults(list string) ([]quota.Fault, error) {
 }
 
 // UnfitError says that a strategy cannot be explored in the way that is asked for.
-type UnfitError struct{ Err error }
+type UnfitError = engine.UnfitError
 
-func (e *UnfitError) Error() string { return e.Err.Error() }
+// The scripts of clients.
+type (
+	// Script is what one client does, in order.
+	Script = engine.Script
+	// Action is one step of a script.
+	Action = engine.Action
+)
 
-// Unwrap gives the reason.
-func (e *UnfitError) Unwrap() error { return e.Err }
+// What a client can do.
+const (
+	Take   = engine.Take
+	Commit = engine.Commit
+	Refund = engine.Refund
+)
+
+// ParseScripts reads scripts such as "take=5,refund;take": one per client,
+// separated by semicolons, the last of them for all further clients.
+func ParseScripts(text string) ([]Script, error) { return engine.ParseScripts(text) }
 
 // complete fills in defaults and reports the first thing that does not fit, as an
 // [UnfitError].
 func (c Config) complete(sel strategies.Selection) (Config, error) {
 	c, err := c.fit(sel)
 	if err != nil {
-		err = &UnfitError{err}
+		err = &UnfitError{Err: err}
 	}
 	return c, err
 }
@@ -138,6 +152,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		}
 		c.Policy = p
 	}
+	if c.Policy.Window.Timeline != (quota.Timeline{}) {
+		return c, fmt.Errorf("policy %s has a timeline of its own, and time is virtual here: leave it out", c.Policy.Name)
+	}
 	if err := sel.ServesPolicy(&c.Policy); err != nil {
 		return c, err
 	}
@@ -163,7 +180,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, fmt.Errorf("faults and rounds of jobs happen 1 to %d times", MaxTimes)
 	}
 	for _, s := range c.Scripts {
-		if err := s.validate(sel.Meta); err != nil {
+		if err := s.Validate(sel.Meta); err != nil {
 			return c, err
 		}
 	}
@@ -185,15 +202,12 @@ func setDefault[T int | int64](v *T, d T) {
 	}
 }
 
-// script of client i.
-func (c *Config) script(i int) Script { return c.Scripts[min(i, len(c.Scripts)-1)] }
-
 // roomForAllButOne is the limit at which the last of the takes does not fit
 // beside the units that are in use already.
 func (c *Config) roomForAllButOne() int64 {
 	var asked, least int64
 	for i := range c.Clients {
-		for _, a := range c.script(i) {
+		for _, a := range c.setup().Script(i) {
 			if a.Kind != Take {
 				continue
 			}
@@ -206,14 +220,13 @@ func (c *Config) roomForAllButOne() int64 {
 	return c.Used + max(asked-least, least, 1)
 }
 
-func (c *Config) has(f quota.Fault) bool { return slices.Contains(c.Faults, f) }
-
-// split reports whether effect and reply are two steps.
-func (c *Config) split() bool {
-	if len(c.Faults) > 0 {
-		return true
+// setup is what an engine runs.
+func (c *Config) setup() *engine.Setup {
+	ordered := slices.Contains(c.Faults, quota.FaultClock) || slices.Contains(c.Properties, FalseReject) || slices.Contains(c.Properties, Guarantee)
+	return &engine.Setup{
+		Policy: c.Policy, Used: c.Used, Clients: c.Clients, Instances: c.Instances, Scripts: c.Scripts, Skew: c.Skew,
+		Seed: c.Seed, Faults: c.Faults, Times: c.Times, JobRounds: c.JobRounds, Ordered: ordered,
 	}
-	return slices.ContainsFunc(c.Scripts, func(s Script) bool { return len(s) > 1 })
 }
 
 // ownPolicy is a policy that the strategy's own record names, or the first that
@@ -245,4 +258,31 @@ func defaultScripts(m *strategies.Meta, p *quota.Policy) []Script {
 		return []Script{{{Kind: Take, Units: 1}, {Kind: Refund}}, take}
 	}
 	return []Script{take}
+}
+
+// OnPostgres reports whether a strategy is explored on a PostgreSQL server. Those
+// that use it beside Redis have a model for it.
+func OnPostgres(sel strategies.Selection) bool { return sel.NeedsStore(strategies.NeedPostgres) }
+
+// fitPostgres reports why a strategy cannot be explored on PostgreSQL here.
+func (c *Config) fitPostgres(sel strategies.Selection) error {
+	switch {
+	case sel.NeedsStore(strategies.NeedRedis):
+		return fmt.Errorf("strategy %s cannot be explored: it needs Redis and PostgreSQL at once, which cannot be parked together", sel.Name)
+	case len(c.Faults) > 0:
+		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, in which no faults can be injected: leave them out", sel.Name)
+	case !available(c.Postgres):
+		return fmt.Errorf("strategy %s needs PostgreSQL: install its server (Debian: postgresql, macOS: brew install postgresql), or give a URL by --postgres", sel.Name)
+	}
+	return nil
+}
+
+// available reports whether there is a server behind a store. One that stands for
+// the lack of a server says so.
+func available(s stores.Store) bool {
+	if s == nil {
+		return false
+	}
+	a, ok := s.(interface{ Available() bool })
+	return !ok || a.Available()
 }

@@ -3,11 +3,14 @@ package explore_test
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/quotabench/quotabench/quota"
 	"os"
 	"runtime"
 	"strconv"
 	"testing"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/plot"
+	"github.com/quotabench/quotabench/results/text"
 
 	"github.com/quotabench/quotabench/harness/explore"
 )
@@ -38,14 +41,14 @@ func TestSameSearchSameBytes(t *testing.T) {
 				runtime.GOMAXPROCS(1 + i%2)
 				r := run(t, name, cfg)
 				var b bytes.Buffer
-				if err := explore.WriteReport(&b, r); err != nil {
+				if err := text.Search(&b, r); err != nil {
 					t.Fatal(err)
 				}
 				if err := json.NewEncoder(&b).Encode(r); err != nil {
 					t.Fatal(err)
 				}
 				for i := range r.Findings {
-					if err := explore.WriteSVG(&b, &r.Findings[i]); err != nil {
+					if err := plot.Sequence(&b, &r.Findings[i]); err != nil {
 						t.Fatal(err)
 					}
 				}

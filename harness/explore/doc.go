@@ -2,9 +2,10 @@
 // their store commands can happen, and finds the shortest order that breaks a
 // property: a leak, a wrong rejection, a counter that has lost its way.
 //
-// The strategy's own code runs unmodified over a Redis in this process
-// ([sched.Embedded]) and the model of its database of record. Clients, jobs and,
-// on request, faults are actors; a schedule is the sequence of their steps. A
+// The search decides which schedule comes next, and judges it; an engine
+// (package engine) runs it. Most strategies run in this process (package inproc),
+// over a Redis in memory and the model of their database of record. Clients, jobs
+// and, on request, faults are actors; a schedule is the sequence of their steps. A
 // step is one store command; with faults or refunds in play its effect and its
 // reply are two, since a caller can die, or lose the reply, in between. MULTI/EXEC
 // and scripts are one step, a plain pipeline one per command.
@@ -13,17 +14,22 @@
 // and does not follow a state that it has met before. Two states are the same if
 // the store's contents with their deadlines, the clock, the truth about units in
 // use, the faults left, the memory of every instance, and what every actor has
-// been answered are. Clients that have not started and do the same are interchangeable: the first
-// goes first. [Enumerate] does neither and counts every schedule.
+// been answered are. Clients that have not started and do the same are
+// interchangeable: the first goes first. [Enumerate] does neither and counts every
+// schedule.
 //
-// Strategies that are SQL run on a PostgreSQL server instead: a step is one
-// statement, BEGIN and COMMIT among them, and a client whose statement waits for a
+// Strategies that are SQL run on a PostgreSQL server (package postgres): a step is
+// one statement, BEGIN and COMMIT among them, and a client whose statement waits for a
 // lock takes none until it is let go on. All schedules are run to their ends there,
 // and none is left out because of a state: what a server holds cannot be hashed.
-// Deadlocks and serialization failures are counted and shown in [OnServer].
+// Deadlocks and serialization failures are counted and shown in [results.ServerFacts].
 //
-// What may be claimed from a search that finds nothing is in [Result.Claim]. The
-// share of schedules that leak is a share and no probability.
+// What may be claimed of the properties that no schedule broke is in the result's
+// Claim. The claim is withheld, and the result is joined by [ErrUnseen], where not
+// all of the strategy's work was seen: commands without their caller's context or
+// past the client that it was given, no command at all, takes that all fail, time
+// that comes from elsewhere than the clock. The share of schedules that leak is a
+// share and no probability.
 //
 // Every counterexample is run a second time, and carries a token from which
 // [Replay] repeats it, in this process or on a real redis-server.

@@ -2,85 +2,103 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 
+	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
 // Census is what an enumeration counted.
-type Census struct {
-	Strategy string `json:"strategy"`
-	Policy   string `json:"policy"`
-	Limit    int64  `json:"limit"`
-	Clients  int    `json:"clients"`
-	// Schedules run, those that leak, and the worst leak in units.
-	Schedules int64 `json:"schedules"`
-	Leaking   int64 `json:"leaking"`
-	Worst     int64 `json:"worst_units"`
-	// Shortest leaking schedule, or nil.
-	Shortest *Finding `json:"shortest,omitempty"`
-	// Complete is false where a bound or an interruption ended it.
-	Complete bool `json:"complete"`
-
-	OnServer
-}
-
-// String says what was counted, in one line.
-func (c *Census) String() string {
-	what := "every schedule"
-	if !c.Complete {
-		what = "the first schedules"
-	}
-	share := 0.0
-	if c.Schedules > 0 {
-		share = 100 * float64(c.Leaking) / float64(c.Schedules)
-	}
-	return fmt.Sprintf("%s of %d clients: %d, of which %d leak (%.2f %%, a share and no probability)", what, c.Clients, c.Schedules, c.Leaking, share)
-}
+type Census = results.Census
 
 // Enumerate runs every schedule, without leaving out any that are alike, and
-// counts those that leak.
+// counts those that leak. Errors are as those of [Run].
 func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Census, error) {
 	cfg, err := cfg.complete(sel)
 	if err != nil {
 		return nil, err
 	}
-	if OnPostgres(sel) {
-		return enumeratePostgres(ctx, sel, cfg)
+	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx) })
+	if err != nil {
+		return nil, err
 	}
-	return explored(sel, cfg, func(w *world) (*Census, error) { return w.enumerate(ctx) })
+	return c, unseen(c.Withheld)
 }
 
-func (w *world) enumerate(ctx context.Context) (*Census, error) {
-	c := &Census{Strategy: w.sel.String(), Policy: w.cfg.Policy.Name, Limit: w.cfg.Policy.Limit, Clients: w.cfg.Clients}
+func (s *search) enumerate(ctx context.Context) (*Census, error) {
+	c := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Clients: s.cfg.Clients}
+	c.Store = s.Traits().Store
+	var shortest *breakage
+	var err error
+	if s.Traits().State {
+		shortest, err = s.everySchedule(ctx, c)
+	} else {
+		shortest, err = s.everyEnd(ctx, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if shortest != nil {
+		if err := s.repeat(shortest); err != nil {
+			return nil, err
+		}
+		c.Shortest = &shortest.Finding
+	}
+	c.Withheld = withheld(s.Witness())
+	return c, nil
+}
+
+// everyEnd counts over an engine that has no state.
+func (s *search) everyEnd(ctx context.Context, c *Census) (*breakage, error) {
+	if err := s.serially(); err != nil {
+		return nil, err
+	}
+	w := s.newWalk()
+	w.wanted[Leak], w.all = true, true
+	if err := w.walk(ctx, math.MaxInt, s.cfg.MaxSchedules); err != nil {
+		return nil, err
+	}
+	c.Schedules, c.Leaking, c.Worst, c.Complete, c.Waited = w.runs, w.leaking, w.worstLeak, w.capped == "", w.waiting
+	var err error
+	c.Aborts, err = w.repeatAborts()
+	return w.found[Leak], err
+}
+
+// everySchedule counts depth first.
+func (s *search) everySchedule(ctx context.Context, c *Census) (*breakage, error) {
 	var tree sched.Tree
-	var path, next, shortest []choice
+	var path, next, shortest []engine.Choice
 	var detail breach
 	more := true
-	for ; more && c.Schedules < w.cfg.MaxSchedules && ctx.Err() == nil; more = tree.Next() {
-		if err := w.begin(); err != nil {
-			return nil, err
+	for ; more && c.Schedules < s.cfg.MaxSchedules && ctx.Err() == nil; more = tree.Next() {
+		if err := s.Begin(); err != nil {
+			return nil, errors.Join(err, s.End())
 		}
 		path = path[:0]
 		var leak int64
 		for {
-			if next = w.enabled(next[:0], false); len(next) == 0 {
+			if next = s.Enabled(next[:0], false); len(next) == 0 {
 				break
 			}
 			step := next[tree.Choose(len(next))]
-			if err := w.apply(step); err != nil {
-				return nil, err
+			if err := s.Step(step); err != nil {
+				return nil, errors.Join(err, s.End())
 			}
 			path = append(path, step)
-			now := w.truth.leak()
+			now := s.Run().Truth.Leak()
 			if now > 0 && leak == 0 && (shortest == nil || len(path) < len(shortest)) {
 				shortest = append(shortest[:0], path...)
 				detail = breach{Leak, fmt.Sprintf("%d units over the limit of %d", now, c.Limit), now}
 			}
 			leak = max(leak, now)
 		}
-		w.end()
+		if err := s.End(); err != nil {
+			return nil, err
+		}
 		c.Schedules++
 		if leak > 0 {
 			c.Leaking++
@@ -92,12 +110,7 @@ func (w *world) enumerate(ctx context.Context) (*Census, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotDeterministic, err)
 	}
 	if shortest == nil {
-		return c, nil
+		return nil, nil //nolint:nilnil // no schedule leaks
 	}
-	res := &Result{Findings: []Finding{w.finding(detail, shortest)}}
-	if _, err := w.finish(res); err != nil {
-		return nil, err
-	}
-	c.Shortest = &res.Findings[0]
-	return c, nil
+	return &breakage{detail.finding(), shortest}, nil
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/plot"
+	"github.com/quotabench/quotabench/results/text"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -38,7 +40,7 @@ func found(t testing.TB, r *explore.Result, p explore.Property) *explore.Finding
 	t.Helper()
 	f := r.Found(p)
 	if f == nil {
-		t.Fatalf("%s: no %s found; %s", r.Strategy, p, r.Claim())
+		t.Fatalf("%s: no %s found; %s", r.Strategy, p, r.Claim)
 	}
 	return f
 }
@@ -48,8 +50,8 @@ func words(f *explore.Finding) string {
 	var out []string
 	for _, s := range f.Steps {
 		what, _, _ := strings.Cut(s.Command+s.Reply, " ")
-		if s.Fault != "" {
-			what = s.Fault
+		if s.Event.Injected() {
+			what = string(s.Event)
 		}
 		out = append(out, s.Actor+" "+what)
 	}
@@ -160,11 +162,11 @@ func TestSearchAgreesWithEnumeration(t *testing.T) {
 			f := run(t, c.name, c.cfg).Found(explore.Leak)
 			switch {
 			case (f == nil) != (all.Shortest == nil):
-				t.Errorf("search: %v; enumeration: %s", f, all)
+				t.Errorf("search: %v; enumeration: %+v", f, all)
 			case f != nil && len(f.Steps) != len(all.Shortest.Steps):
 				t.Errorf("shortest in the search %d, in the enumeration %d", len(f.Steps), len(all.Shortest.Steps))
 			case !all.Complete:
-				t.Errorf("not all: %s", all)
+				t.Errorf("not all: %+v", all)
 			}
 		})
 	}
@@ -184,11 +186,11 @@ func TestReplay(t *testing.T) {
 				t.Fatal("nothing to replay")
 			}
 			for _, f := range r.Findings {
-				here, err := explore.Replay(t.Context(), f.Token, nil)
+				here, err := explore.Replay(t.Context(), f.Token, explore.Target{})
 				if err != nil || !here.Broken || !slices.Equal(here.Finding.Steps, f.Steps) {
 					t.Errorf("%s in process: %+v, %v", f.Property, here, err)
 				}
-				there, err := explore.Replay(t.Context(), f.Token, server)
+				there, err := explore.Replay(t.Context(), f.Token, explore.Target{Redis: server.Admin()})
 				if err != nil {
 					t.Errorf("%s on a server: %v", f.Property, err)
 					continue
@@ -233,7 +235,7 @@ func TestReportFits(t *testing.T) {
 		r := run(t, "check-then-set", cfg)
 		var b bytes.Buffer
 		f := found(t, r, explore.Leak)
-		if err := explore.WriteTimeline(&b, f); err != nil {
+		if err := text.Timeline(&b, f); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
@@ -242,7 +244,7 @@ func TestReportFits(t *testing.T) {
 			}
 		}
 		var svg bytes.Buffer
-		if err := explore.WriteSVG(&svg, f); err != nil || !strings.HasSuffix(svg.String(), "</svg>\n") {
+		if err := plot.Sequence(&svg, f); err != nil || !strings.HasSuffix(svg.String(), "</svg>\n") {
 			t.Errorf("chart: %v, %s", err, svg.String())
 		}
 	}

@@ -26,7 +26,7 @@ func (p *planted) Take(ctx context.Context, r quota.Request) (quota.Decision, er
 func (p *planted) Close(context.Context) error { return nil }
 func (p *planted) Jobs() []strategies.Job      { return p.jobs }
 
-// set admits whoever creates the key, for as long as it lives.
+// set admits the request that creates the key, for as long as it lives.
 func (p *planted) set(ctx context.Context, key string, life time.Duration) (bool, error) {
 	return p.env.Redis.SetNX(ctx, p.env.Prefix+key, 1, life).Result()
 }
@@ -35,7 +35,7 @@ func (p *planted) set(ctx context.Context, key string, life time.Duration) (bool
 func plant(take func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error), jobs ...string) strategies.Selection {
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "planted", Doc: "has a weakness", Form: strategies.Baseline, Counts: quota.CountsNothing,
-		Kinds: []quota.Kind{quota.Standing, quota.CalendarHour},
+		Kinds: []quota.Kind{quota.Standing, quota.CalendarHour}, Reset: strategies.ResetsMissing,
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			p := &planted{env: env, take: take}
 			for _, name := range jobs {
@@ -123,7 +123,7 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 		},
 		"lost reply": {
 			plant(trusting), quota.FaultLostReply,
-			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A SETNX, A reply, B SETNX, B lost reply",
+			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A SET, A reply, B SET, B lost-reply",
 		},
 		"retry": {
 			plant(counted), quota.FaultRetry,
@@ -136,19 +136,19 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 		},
 		"eviction": {
 			plant(once), quota.FaultEviction,
-			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A SETNX, A reply, store evicts, B SETNX, B reply",
+			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A SET, A reply, store evicts, B SET, B reply",
 		},
 		"outage": {
 			plant(trusting), quota.FaultOutage,
-			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A starts, A SETNX, A reply, B starts, B store unreachable",
+			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "A starts, A SET, A reply, B starts, B outage",
 		},
 		"job": {
 			plant(once, "sweep"), "",
-			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "0:sweep round, A starts, A SETNX, 0:sweep DEL, B starts, B SETNX",
+			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "0:sweep round, A starts, A SET, 0:sweep DEL, B starts, B SET",
 		},
 		"skew": {
 			plant(windowed), "",
-			explore.Config{Policy: hourly, Limit: 1, Skew: []time.Duration{0, 45 * time.Minute}}, explore.Leak, "A SETNX, B SETNX",
+			explore.Config{Policy: hourly, Limit: 1, Skew: []time.Duration{0, 45 * time.Minute}}, explore.Leak, "A SET, B SET",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 }
 
 // sameSteps allows for another order: several schedules may be as short, and
-// which of them comes first is nobody's promise.
+// which of them comes first is not promised.
 func sameSteps(a, b string) bool {
 	count := map[string]int{}
 	for s := range strings.SplitSeq(a, ", ") {

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/results"
 )
 
 // Property is something that a schedule can break.
-type Property string
+type Property = results.Property
 
 // The properties.
 const (
@@ -21,20 +24,26 @@ const (
 	FalseReject Property = "false-reject"
 	// Drift: at rest, a tier's count is outside of what the truth explains.
 	Drift Property = "drift"
-	// TTL: at rest, a key has no time to live that has one, or is gone, where the
-	// clients come one after the other and nothing fails.
+	// TTL: at rest, a key never expires, although where the clients come one after
+	// the other and nothing fails, it expires or is gone.
 	TTL Property = "ttl"
-	// Stranded: at rest, a tier counts units that nobody holds, be it explained by
+	// Stranded: at rest, a tier counts units that no caller holds, be it explained by
 	// a fault or not.
 	Stranded Property = "stranded"
-	// Negative: a stored number is below zero that is not where the clients come
-	// one after the other and nothing fails.
+	// Negative: a stored number is below zero, although none is where the clients
+	// come one after the other and nothing fails.
 	Negative Property = "negative"
-	// Forgotten: a tier that rejects those who have used up their quota has let
-	// somebody go who still has.
+	// Forgotten: a tier that rejects subjects whose quota is used up no longer
+	// rejects the subject, although its quota is still used up.
 	Forgotten Property = "forgotten"
 	// Stuck: clients wait for something that cannot come.
 	Stuck Property = "stuck"
+)
+
+// What a PostgreSQL server can do to transactions.
+const (
+	Deadlock             = engine.Deadlock
+	SerializationFailure = engine.SerializationFailure
 )
 
 var properties = []Property{Leak, Guarantee, FalseReject, Drift, TTL, Stranded, Negative, Forgotten, Stuck}

@@ -1,10 +1,12 @@
 package explore_test
 
 import (
-	"github.com/quotabench/quotabench/quota"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/text"
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/strategies"
@@ -29,12 +31,16 @@ func TestDeclaredGuarantees(t *testing.T) {
 			if f != "" {
 				cfg.Faults = []quota.Fault{f}
 			}
-			r := run(t, m.Name, cfg)
+			r, err := explore.Run(t.Context(), choose(t, m.Name), cfg)
+			if err != nil {
+				t.Errorf("%s, %s: %v", m.Name, f, err)
+				continue
+			}
 			t.Logf("%-20s %-10s %7d states, %7d schedules of up to %2d steps%s", m.Name, f, r.States, r.Runs, r.Depth, cappedBy(r))
 			if b := r.Found(explore.Guarantee); b != nil {
-				var text strings.Builder
-				_ = explore.WriteTimeline(&text, b)
-				t.Errorf("%s, %s: %s\n%s", m.Name, f, b.Detail, text.String())
+				var shown strings.Builder
+				_ = text.Timeline(&shown, b)
+				t.Errorf("%s, %s: %s\n%s", m.Name, f, b.Detail, shown.String())
 			}
 			if r.Runs < 20 && r.Capped != "" {
 				t.Errorf("%s, %s: %d schedules are no search", m.Name, f, r.Runs)

@@ -5,70 +5,89 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/harness/explore/inproc"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
 // Replayed is a schedule that was run again.
-type Replayed struct {
-	Strategy string `json:"strategy"`
-	Policy   string `json:"policy"`
-	// Property that the token was issued for, and whether it broke again.
-	Property Property `json:"property"`
-	Broken   bool     `json:"broken"`
-	Finding  *Finding `json:"finding"`
-	// Leak in units, and what the store was.
-	Leak  int64  `json:"leak_units"`
-	Store string `json:"store"`
-	// Same is set where every reply and every verdict was that of the embedded store.
-	Same bool `json:"same_replies"`
-	// Notes say in what this store differs from the one that was searched.
-	Notes []string `json:"notes,omitempty"`
+type Replayed = results.Replay
+
+// Target is where a schedule is run again. The zero value is this process.
+type Target struct {
+	// Redis is a client of the server to run on, which stays the caller's and must be
+	// a [*redis.Client]. Commands go through a client of its own with the same
+	// options; keys have a prefix of their own and are removed at the end. Time is
+	// moved for keys by taking it off the time they have left, and by deleting those
+	// that have none; scripts that ask for TIME see the server's own.
+	Redis redis.UniversalClient
+	// Postgres is the server for schedules of statements.
+	Postgres stores.Store
+	// Name of the Redis in the record; empty asks it for its version.
+	Name string
 }
 
-// Replay repeats the schedule of a token: on server where it is not nil, and
-// otherwise in this process. On a server, time is moved for keys by taking it off
-// the time they have left, and by deleting those that have none; scripts that
-// ask for TIME see the server's own.
-func Replay(ctx context.Context, token string, server *stores.Redis) (*Replayed, error) {
+// Replay repeats the schedule of a token that was issued for a registered
+// strategy.
+func Replay(ctx context.Context, token string, on Target) (*Replayed, error) {
+	t, _, err := parseToken(token)
+	if err != nil {
+		return nil, err
+	}
+	sel, err := t.selection()
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	return ReplayOf(ctx, sel, token, on)
+}
+
+// ReplayOf repeats the schedule of a token that was issued for this strategy,
+// registered or not.
+func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Target) (*Replayed, error) {
 	t, path, err := parseToken(token)
 	if err != nil {
 		return nil, err
 	}
-	sel, cfg, err := t.config(nil)
+	if t.Strategy != sel.String() {
+		return nil, fmt.Errorf("replay: the token was issued for %s, not for %s", t.Strategy, sel)
+	}
+	cfg, err := t.config(sel, on.Postgres)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	mem, err := newEmbedded(start)
-	if err != nil {
-		return nil, err
-	}
-	w := newWorld(sel, cfg, mem, start)
-	normal, err := w.baseline()
 	var here *Replayed
-	if err == nil {
-		here, err = w.replay(path, t.Property, normal)
-	}
-	if err := errors.Join(err, mem.close()); err != nil {
+	var found *normal
+	_, err = explored(ctx, sel, cfg, func(s *search) (any, error) {
+		if err := s.serially(); err != nil {
+			return nil, err
+		}
+		found = s.normal
+		here, err = s.replay(path, t.Property)
+		if errors.Is(err, engine.ErrMisfit) {
+			err = fmt.Errorf("%w: %w", ErrToken, engine.ErrMisfit)
+		}
 		return nil, err
-	}
-	if server == nil {
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case OnPostgres(sel):
+		here.Same = true
+		return here, nil
+	case on.Redis == nil:
 		here.Store, here.Same = "the embedded Redis", true
 		return here, nil
 	}
-	there, err := replayOn(ctx, server, t, sel, cfg, path, normal)
+	there, err := replayLive(ctx, sel, cfg, on, path, t.Property, found)
 	if err != nil {
 		return nil, err
 	}
-	there.Same = slices.EqualFunc(there.Finding.Steps, here.Finding.Steps, func(a, b Step) bool {
+	there.Same = slices.EqualFunc(there.Finding.Steps, here.Finding.Steps, func(a, b results.Step) bool {
 		return a.Reply == b.Reply && a.Outcome == b.Outcome && a.InUse == b.InUse
 	})
 	if !there.Same {
@@ -77,125 +96,70 @@ func Replay(ctx context.Context, token string, server *stores.Redis) (*Replayed,
 	return there, nil
 }
 
-func replayOn(ctx context.Context, server *stores.Redis, t ticket, sel strategies.Selection, cfg Config, path []choice, normal *normal) (*Replayed, error) {
-	// The server's clock cannot be moved, so virtual time begins now, and the
-	// policy's own time where the search began.
-	now := clock.Wall{}.Now().Round(0)
-	cfg.Policy.Window.Timeline = quota.Timeline{Real: now, Policy: start}
-	live := &live{
-		ctx: ctx, server: server, name: fmt.Sprintf("explore:%d:", now.UnixNano()),
-		rdb: server.Client(stores.ClientOptions{PoolSize: 2}),
+func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Target, path []engine.Choice, p Property, found *normal) (*Replayed, error) {
+	client, ok := on.Redis.(*redis.Client)
+	if !ok {
+		return nil, &UnfitError{Err: fmt.Errorf("a schedule is repeated on one Redis server: give a *redis.Client, not a %T", on.Redis)}
 	}
-	live.rdb.AddHook(sched.Hook{})
-	w := newWorld(sel, cfg, live, now)
-	r, err := w.replay(path, t.Property, normal)
+	name, err := on.Name, error(nil)
+	if name == "" {
+		if name, err = inproc.ServerName(ctx, client); err != nil {
+			return nil, err
+		}
+	}
+	e := inproc.Live(ctx, sel, *cfg.setup(), client)
+	s := newSearch(e, sel, cfg)
+	s.normal = found
+	r, err := s.replay(path, p)
+	if errors.Is(err, engine.ErrMisfit) {
+		err = fmt.Errorf("the schedule cannot be repeated on %s: the strategy takes another way there, as one does whose scripts ask for TIME", name)
+	}
 	if r != nil {
-		r.Store = fmt.Sprintf("Redis %s (%s)", server.Info().Version, server.Info().Kind)
-		if w.used.tick > 0 {
+		r.Store = name
+		if slices.ContainsFunc(r.Finding.Steps, func(s results.Step) bool { return s.Event == results.EventTick }) {
 			r.Notes = append(r.Notes, "keys expire by being deleted when virtual time says so; the server's own TIME does not move")
 		}
 	}
-	return r, errors.Join(err, live.close())
+	return r, errors.Join(err, e.Close())
 }
 
 // replay runs a schedule twice and judges it.
-func (w *world) replay(path []choice, p Property, n *normal) (*Replayed, error) {
-	res := &Result{Findings: []Finding{{Property: p, path: path}}}
-	if _, err := w.finish(res); err != nil {
-		if errors.Is(err, errMisfit) {
-			err = fmt.Errorf("%w: %w", ErrToken, errMisfit)
-		}
+func (s *search) replay(path []engine.Choice, p Property) (*Replayed, error) {
+	b := breakage{Finding{Property: p}, path}
+	if err := s.repeat(&b); err != nil {
 		return nil, err
 	}
-	r := &Replayed{Strategy: w.sel.String(), Policy: w.cfg.Policy.Name, Property: p, Finding: &res.Findings[0]}
-	if err := w.goTo(path); err != nil {
-		return nil, err
+	r := &Replayed{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Property: p, Finding: &b.Finding, Store: s.Traits().Store}
+	if err := s.goTo(path); err != nil {
+		return nil, errors.Join(err, s.End())
 	}
-	defer w.end()
-	r.Leak = w.truth.leak()
-	found, err := w.check(n, map[Property]bool{p: true})
-	for _, b := range found {
-		r.Broken = true
-		r.Finding.Detail, r.Finding.Units = b.detail, b.units
-	}
-	return r, err
-}
-
-// live is a Redis server, under a prefix of its own.
-type live struct {
-	ctx    context.Context //nolint:containedctx // of the one replay that it is made for
-	server *stores.Redis
-	name   string
-	rdb    *redis.Client
-}
-
-func (l *live) client() redis.UniversalClient { return l.rdb }
-
-func (l *live) prefix() string { return l.name }
-
-func (l *live) reset(*sched.Scheduler) error {
-	_, err := l.server.Wipe(l.ctx, l.name)
-	return err
-}
-
-func (l *live) evict(key string) error { return l.rdb.Del(l.ctx, l.name+key).Err() }
-
-func (l *live) close() error {
-	_, err := l.server.Wipe(context.WithoutCancel(l.ctx), l.name)
-	return errors.Join(err, l.rdb.Close())
-}
-
-func (l *live) keys(time.Time) ([]storedKey, error) {
-	var out []storedKey
-	names := l.rdb.Scan(l.ctx, 0, l.name+"*", 1000).Iterator()
-	for names.Next(l.ctx) {
-		name := names.Val()
-		left, err := l.rdb.PTTL(l.ctx, name).Result()
-		if err != nil {
-			return nil, fmt.Errorf("look at %s: %w", name, err)
-		}
-		// What has passed on the server's clock since the expiry was set is no
-		// virtual time. Strategies set whole seconds, so rounding up restores them.
-		left = (max(left, 0) + time.Second - 1).Truncate(time.Second)
-		k := storedKey{name: strings.TrimPrefix(name, l.name), left: left}
-		switch kind, err := l.rdb.Type(l.ctx, name).Result(); {
-		case err != nil:
-			return nil, fmt.Errorf("look at %s: %w", name, err)
-		case kind == "string":
-			v, err := l.rdb.Get(l.ctx, name).Result()
-			if err != nil {
-				return nil, fmt.Errorf("look at %s: %w", name, err)
-			}
-			k.content, k.numeric = []string{v}, true
-		case kind == "hash":
-			fields, err := l.rdb.HVals(l.ctx, name).Result()
-			if err != nil {
-				return nil, fmt.Errorf("look at %s: %w", name, err)
-			}
-			k.content, k.numeric = fields, true
-		}
-		out = append(out, k)
-	}
-	return out, names.Err()
-}
-
-// age takes d off the time that every key has left.
-func (l *live) age(d time.Duration) error {
-	keys, err := l.keys(time.Time{})
+	r.Leak = s.Run().Truth.Leak()
+	found, err := s.check(map[Property]bool{p: true})
 	if err != nil {
-		return err
+		return nil, errors.Join(err, s.End())
 	}
-	for _, k := range keys {
-		switch {
-		case k.left == 0:
-		case k.left <= d:
-			err = l.rdb.Del(l.ctx, l.name+k.name).Err()
-		default:
-			err = l.rdb.PExpire(l.ctx, l.name+k.name, k.left-d).Err()
-		}
-		if err != nil {
-			return fmt.Errorf("age %s: %w", k.name, err)
+	for kind := range s.Run().Aborts {
+		found = append(found, breach{property: kind, detail: abortDetail})
+	}
+	for _, x := range found {
+		if x.property == p && !r.Broken {
+			r.Broken = true
+			r.Finding.Detail, r.Finding.Units = x.detail, x.units
 		}
 	}
-	return nil
+	if !s.Traits().State {
+		err = s.finish()
+	}
+	return r, errors.Join(err, s.End())
+}
+
+// TokenOnPostgres returns the strategy of a token that was issued on a PostgreSQL
+// server, which [Replay] needs a server for.
+func TokenOnPostgres(token string) (sel strategies.Selection, ok bool) {
+	t, _, err := parseToken(token)
+	if err != nil {
+		return sel, false
+	}
+	sel, err = t.selection()
+	return sel, err == nil && OnPostgres(sel)
 }

@@ -5,114 +5,192 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/harness/explore/inproc"
+	"github.com/quotabench/quotabench/harness/explore/postgres"
+	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// start is the first moment of every exploration: in the middle of a month, a day
-// and an hour, so that no window is about to end.
-var start = time.Date(2026, time.November, 20, 10, 30, 0, 0, time.UTC)
+// Errors of explorations.
+var (
+	// ErrNotDeterministic says that a strategy took another way in the second run of
+	// one schedule: it depends on something that the explorer does not control.
+	ErrNotDeterministic = engine.ErrNotDeterministic
+	// ErrUnseen says that not all of the strategy's work was seen, so that nothing
+	// may be claimed. It comes beside the result, of which Withheld has the reasons.
+	ErrUnseen = errors.New("nothing may be claimed")
+)
 
-// ErrNotDeterministic says that a strategy took another way in the second run of
-// one schedule: it depends on something that the explorer does not control.
-var ErrNotDeterministic = errors.New("strategy not deterministic")
+// PanicError says that the strategy has panicked. Its Stack is apart from its
+// message.
+type PanicError = engine.PanicError
+
+// Result is what a search found.
+type Result = results.Search
+
+// Finding is a schedule that breaks a property.
+type Finding = results.Finding
 
 // Run searches for the shortest schedule that breaks each property. It returns
-// with what it has when ctx is done. An error means that it could not search.
+// with what it has when ctx is done. An error that is [ErrUnseen] comes beside a
+// result; any other means that it could not search.
 func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, error) {
 	cfg, err := cfg.complete(sel)
 	if err != nil {
 		return nil, err
 	}
-	if OnPostgres(sel) {
-		return runPostgres(ctx, sel, cfg)
+	res, err := explored(ctx, sel, cfg, func(s *search) (*Result, error) { return s.run(ctx) })
+	if err != nil {
+		return nil, err
 	}
-	return explored(sel, cfg, func(w *world) (*Result, error) { return w.search(ctx) })
+	return res, unseen(res.Withheld)
+}
+
+// explored runs f over the engine that the strategy is for.
+func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, f func(*search) (T, error)) (res T, err error) {
+	if !OnPostgres(sel) {
+		return inproc.Search(sel, *cfg.setup(), func(e *inproc.Engine) (T, error) { return f(newSearch(e, sel, cfg)) })
+	}
+	e, err := postgres.Open(ctx, sel, *cfg.setup(), cfg.Postgres)
+	if err != nil {
+		return res, err
+	}
+	res, err = f(newSearch(e, sel, cfg))
+	return res, errors.Join(err, e.Close())
+}
+
+// search looks for schedules over an engine.
+type search struct {
+	engine.Engine
+	sel    strategies.Selection
+	cfg    Config
+	normal *normal
+	// wanted are the properties that no schedule has broken so far.
+	wanted map[Property]bool
+	// seen are the states that have been met.
+	seen map[engine.Digest]struct{}
+}
+
+func newSearch(e engine.Engine, sel strategies.Selection, cfg Config) *search {
+	return &search{Engine: e, sel: sel, cfg: cfg, wanted: map[Property]bool{}}
+}
+
+// breakage is a finding with its schedule.
+type breakage struct {
+	results.Finding
+	path []engine.Choice
+}
+
+func (s *search) run(ctx context.Context) (*Result, error) {
+	if err := s.serially(); err != nil {
+		return nil, err
+	}
+	res := s.newResult()
+	for _, p := range res.Properties {
+		s.wanted[p] = p != TTL || hasEnd(&s.cfg.Policy)
+	}
+	var err error
+	if s.Traits().State {
+		err = s.breadthFirst(ctx, res)
+	} else {
+		err = s.allToTheirEnds(ctx, res)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.probe(); err != nil {
+		return nil, err
+	}
+	s.conclude(res)
+	return res, nil
 }
 
 // node is a state that was reached, by the step that led to it.
 type node struct {
 	parent int32
-	depth  int32
-	choice choice
-	next   []choice
-	// histories of all actors; what leads here need not be hashed once more.
-	histories []digest
+	choice engine.Choice
+	next   []engine.Choice
+	// trail of all actors; what leads here need not be worked out once more.
+	trail []engine.Digest
 }
 
-// search is a breadth-first walk over states. Nothing is kept of a state but how
-// to get there: every edge is a run of its own from the start.
-func (w *world) search(ctx context.Context) (*Result, error) {
-	n, err := w.baseline()
+// breadthFirst is a walk over states. Nothing is kept of a state but how to get
+// there: every edge is a run of its own from the start.
+func (s *search) breadthFirst(ctx context.Context, res *Result) error {
+	var broken []breakage
+	if err := s.Begin(); err != nil {
+		return err
+	}
+	root, err := s.State()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	res := w.newResult()
-	wanted := map[Property]bool{}
-	for _, p := range w.cfg.Properties {
-		wanted[p] = p != TTL || hasEnd(&w.cfg.Policy)
+	nodes := []node{{parent: -1, next: s.Enabled(nil, true), trail: s.Trail()}}
+	s.seen = map[engine.Digest]struct{}{root: {}}
+	if err := s.End(); err != nil {
+		return err
 	}
-	if err := w.begin(); err != nil {
-		return nil, err
-	}
-	root, err := w.state()
-	if err != nil {
-		return nil, err
-	}
-	nodes := []node{{parent: -1, next: w.enabled(nil, true), histories: w.histories()}}
-	seen := map[digest]struct{}{root: {}}
-	w.seen = seen
-	w.end()
-	var path []choice
-	for at := 0; at < len(nodes) && len(wanted) > 0; at++ {
+	var path []engine.Choice
+	for at := 0; at < len(nodes) && len(s.wanted) > 0 && res.Capped == ""; at++ {
 		for _, c := range nodes[at].next {
 			if ctx.Err() != nil {
-				res.Capped, res.States = "interrupted", len(nodes)
-				return w.finish(res)
+				res.Capped = "interrupted"
+				break
 			}
 			path = append(pathTo(nodes, at, path[:0]), c)
-			if err := w.goOn(path, nodes[at].histories); err != nil {
-				return nil, err
+			if err := s.Retrace(path, nodes[at].trail); err != nil {
+				return err
 			}
 			res.Runs++
 			res.Depth = max(res.Depth, len(path))
-			found, err := w.check(n, wanted)
+			found, err := s.check(s.wanted)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			for _, b := range found {
-				if wanted[b.property] {
-					delete(wanted, b.property)
-					res.Findings = append(res.Findings, w.finding(b, path))
+				if s.wanted[b.property] {
+					delete(s.wanted, b.property)
+					broken = append(broken, breakage{b.finding(), slices.Clone(path)})
 				}
 			}
-			hash, err := w.state()
+			hash, err := s.State()
 			if err != nil {
-				return nil, err
+				return err
 			}
-			if _, old := seen[hash]; old {
+			if _, old := s.seen[hash]; old {
 				res.Pruned++
-				w.end()
-				continue
+			} else {
+				s.seen[hash] = struct{}{}
+				nodes = append(nodes, node{parent: int32(at), choice: c, next: s.Enabled(nil, true), trail: s.Trail()})
 			}
-			seen[hash] = struct{}{}
-			nodes = append(nodes, node{parent: int32(at), depth: int32(len(path)), choice: c, next: w.enabled(nil, true), histories: w.histories()})
-			w.end()
-			if len(nodes) >= w.cfg.MaxStates {
+			if err := s.End(); err != nil {
+				return err
+			}
+			if len(nodes) >= s.cfg.MaxStates {
 				res.Capped = fmt.Sprintf("%d states", len(nodes))
-				res.States = len(nodes)
-				return w.finish(res)
+				break
 			}
 		}
-		nodes[at].next, nodes[at].histories = nil, nil
+		nodes[at].next, nodes[at].trail = nil, nil
 	}
 	res.States = len(nodes)
-	return w.finish(res)
+	slices.SortStableFunc(broken, func(a, b breakage) int {
+		return slices.Index(properties, a.Property) - slices.Index(properties, b.Property)
+	})
+	for i := range broken {
+		if err := s.repeat(&broken[i]); err != nil {
+			return err
+		}
+		res.Findings = append(res.Findings, broken[i].Finding)
+	}
+	return nil
 }
 
 // pathTo appends the steps to nodes[at] to buf.
-func pathTo(nodes []node, at int, buf []choice) []choice {
+func pathTo(nodes []node, at int, buf []engine.Choice) []engine.Choice {
 	for at != 0 {
 		buf = append(buf, nodes[at].choice)
 		at = int(nodes[at].parent)
@@ -122,87 +200,56 @@ func pathTo(nodes []node, at int, buf []choice) []choice {
 }
 
 // goTo runs a schedule from the start.
-func (w *world) goTo(path []choice) error {
-	if err := w.begin(); err != nil {
+func (s *search) goTo(path []engine.Choice) error {
+	if err := s.Begin(); err != nil {
 		return err
 	}
 	for _, c := range path {
-		if err := w.apply(c); err != nil {
+		if err := s.Step(c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// goOn is goTo where the histories of the actors before the last step are known.
-func (w *world) goOn(path []choice, histories []digest) error {
-	w.blind = true
-	last := len(path) - 1
-	err := w.goTo(path[:last])
-	w.blind = false
+// repeat runs a counterexample twice more, recorded, and compares.
+func (s *search) repeat(b *breakage) error {
+	first, err := s.record(b)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNotDeterministic, err)
 	}
-	if len(histories) != len(w.actors) {
-		return ErrNotDeterministic
+	second, err := s.record(b)
+	// Where the strategy sends the wall clock's time, that is said in the end.
+	if err != nil || !slices.Equal(first, second) && !s.Witness().Noted(witness.WallClock) {
+		return fmt.Errorf("%w: the schedule of the %s went differently when it was run again", ErrNotDeterministic, b.Property)
 	}
-	for i, m := range w.actors {
-		m.history = histories[i]
-	}
-	return w.apply(path[last])
-}
-
-func (w *world) histories() []digest {
-	out := make([]digest, len(w.actors))
-	for i, m := range w.actors {
-		out[i] = m.history
-	}
-	return out
-}
-
-func (w *world) finding(b breach, path []choice) Finding {
-	return Finding{Property: b.property, Detail: b.detail, Units: b.units, path: slices.Clone(path)}
-}
-
-// finish runs every counterexample twice more, recorded, and compares.
-func (w *world) finish(res *Result) (*Result, error) {
-	slices.SortStableFunc(res.Findings, func(a, b Finding) int {
-		return slices.Index(properties, a.Property) - slices.Index(properties, b.Property)
-	})
-	for i := range res.Findings {
-		f := &res.Findings[i]
-		first, err := w.record(f.path)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrNotDeterministic, err)
-		}
-		second, err := w.record(f.path)
-		if err != nil || !slices.Equal(first, second) {
-			return nil, fmt.Errorf("%w: the schedule of the %s went differently when it was run again", ErrNotDeterministic, f.Property)
-		}
-		f.Strategy, f.Policy, f.Steps = w.sel.String(), w.cfg.Policy.Name, first
-		f.Columns = w.columns()
-		f.Faults = w.happened()
-		f.Token = w.token(f.path, f.Property)
-		w.end()
-	}
-	return res, nil
+	b.Strategy, b.Policy, b.Steps = s.sel.String(), s.cfg.Policy.Name, first
+	b.Token = s.token(b.path, b.Property)
+	return nil
 }
 
 // record runs a schedule and returns its timeline.
-func (w *world) record(path []choice) ([]Step, error) {
-	w.recording = true
-	defer func() { w.recording = false }()
-	if err := w.goTo(path); err != nil {
-		return nil, err
+func (s *search) record(b *breakage) (steps []results.Step, err error) {
+	t := &s.Run().Timeline
+	t.Recording = true
+	err = s.goTo(b.path)
+	t.Recording = false
+	if err != nil {
+		return nil, errors.Join(err, s.End())
 	}
-	return w.steps, nil
+	steps, b.Columns, b.Faults = t.Steps, s.Columns(), s.Look().Faults
+	if !s.Traits().State {
+		err = s.finish()
+	}
+	return steps, errors.Join(err, s.End())
 }
 
-// columns names the actors that took part, by ID.
-func (w *world) columns() []string {
-	names := make([]string, len(w.actors))
-	for i, m := range w.actors {
-		names[i] = m.Name
+// finish takes what steps are left, so that a server is left as it was found.
+func (s *search) finish() error {
+	for c, ok := s.Serial(); ok; c, ok = s.Serial() {
+		if err := s.Step(c); err != nil {
+			return err
+		}
 	}
-	return names
+	return nil
 }

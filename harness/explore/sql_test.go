@@ -14,7 +14,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/text"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/postgres/schema"
@@ -115,13 +117,13 @@ func sqlLines(f *explore.Finding) string {
 	return strings.Join(out, "\n")
 }
 
-func happening(t *testing.T, r *explore.Result, kind explore.Property) explore.Happening {
+func aborted(t *testing.T, r *explore.Result, kind explore.Property) results.Abort {
 	t.Helper()
-	i := slices.IndexFunc(r.Happenings, func(h explore.Happening) bool { return h.Kind == kind })
+	i := slices.IndexFunc(r.Aborts, func(h results.Abort) bool { return h.Kind == kind })
 	if i < 0 {
 		t.Fatalf("no %s in %d schedules", kind, r.Runs)
 	}
-	return r.Happenings[i]
+	return r.Aborts[i]
 }
 
 func TestPgCheckLeaks(t *testing.T) {
@@ -135,7 +137,7 @@ func TestPgCheckLeaks(t *testing.T) {
 	if r.Found(explore.Guarantee) != nil || len(r.Findings) != 1 {
 		t.Errorf("findings %+v", r.Findings)
 	}
-	again, err := explore.ReplayOnPostgres(t.Context(), f.Token, cfg.Postgres)
+	again, err := explore.Replay(t.Context(), f.Token, explore.Target{Postgres: cfg.Postgres})
 	if err != nil || !again.Broken || again.Leak != 1 || !slices.Equal(again.Finding.Steps, f.Steps) {
 		t.Errorf("replay: %+v, %v", again, err)
 	}
@@ -166,7 +168,7 @@ func TestPgCheckCensus(t *testing.T) {
 
 func TestPgConditionalDoesNotLeak(t *testing.T) {
 	cfg := sqlConfig(t, 3)
-	// With a limit of 1, an UPDATE by anybody and then two times UPDATE and SELECT
+	// With a limit of 1, an UPDATE by any client and then two times UPDATE and SELECT
 	// in 6 orders; with a limit of 2, three UPDATEs and a SELECT by the last. Clients
 	// that have not begun are alike to the search.
 	for limit, count := range map[int64]struct{ search, all int64 }{1: {3, 18}, 2: {1, 6}} {
@@ -179,7 +181,7 @@ func TestPgConditionalDoesNotLeak(t *testing.T) {
 		if len(r.Findings) > 0 || r.Runs != count.search {
 			t.Errorf("in %d schedules: %+v", r.Runs, r.Findings)
 		}
-		claim := r.Claim()
+		claim := r.Claim
 		for _, part := range []string{"leak", "guarantee", "3 clients", "statement", "PostgreSQL"} {
 			if !strings.Contains(claim, part) || strings.Contains(claim, "ttl") {
 				t.Errorf("claim %q", claim)
@@ -194,8 +196,8 @@ func TestBlockedClients(t *testing.T) {
 		t.Errorf("without a lock: %d waits, %+v", r.Waited, r.Findings)
 	}
 	locked := runSQL(t, plantSQL(sqlPlant{take: checked(" FOR UPDATE")}), sqlConfig(t, 3))
-	if len(locked.Findings) > 0 || locked.Waited == 0 || locked.Waited >= locked.Runs || len(locked.Happenings) > 0 {
-		t.Errorf("with a lock: %d of %d schedules wait, %+v, %+v", locked.Waited, locked.Runs, locked.Findings, locked.Happenings)
+	if len(locked.Findings) > 0 || locked.Waited == 0 || locked.Waited >= locked.Runs || len(locked.Aborts) > 0 {
+		t.Errorf("with a lock: %d of %d schedules wait, %+v, %+v", locked.Waited, locked.Runs, locked.Findings, locked.Aborts)
 	}
 }
 
@@ -223,7 +225,7 @@ func TestDeadlockIsAnOutcome(t *testing.T) {
 	cfg := sqlConfig(t, 2)
 	cfg.Properties = []explore.Property{explore.Leak, explore.Stuck}
 	r := runSQL(t, plantSQL(sqlPlant{take: take}), cfg)
-	h := happening(t, r, explore.Deadlock)
+	h := aborted(t, r, explore.Deadlock)
 	const want = "A begin;\nA UPDATE = 1 row\nB begin;\nB UPDATE = 1 row\nA UPDATE = waits for B\n" +
 		"B UPDATE = error: deadlock detected (40P01)\nA goes = 1 row"
 	if got := sqlLines(h.Shortest); got != want {
@@ -233,7 +235,7 @@ func TestDeadlockIsAnOutcome(t *testing.T) {
 		t.Errorf("%d of %d schedules, %+v", h.Schedules, r.Runs, r.Findings)
 	}
 	var b bytes.Buffer
-	if err := explore.WriteReport(&b, r); err != nil || !strings.Contains(b.String(), fmt.Sprintf("with a deadlock: %d", h.Schedules)) {
+	if err := text.Search(&b, r); err != nil || !strings.Contains(b.String(), fmt.Sprintf("with a deadlock: %d", h.Schedules)) {
 		t.Errorf("report: %v\n%s", err, b.String())
 	}
 }
@@ -241,7 +243,7 @@ func TestDeadlockIsAnOutcome(t *testing.T) {
 func TestSerializationFailureIsAnOutcome(t *testing.T) {
 	p := sqlPlant{take: checked(""), tx: pgx.TxOptions{IsoLevel: pgx.RepeatableRead}}
 	r := runSQL(t, plantSQL(p), sqlConfig(t, 2))
-	h := happening(t, r, explore.SerializationFailure)
+	h := aborted(t, r, explore.SerializationFailure)
 	if got := sqlLines(h.Shortest); !strings.Contains(got, "B UPDATE = error: could not serialize access due to concurrent update (40001)") {
 		t.Errorf("serialization failure by\n%s", got)
 	}
@@ -251,7 +253,7 @@ func TestSerializationFailureIsAnOutcome(t *testing.T) {
 }
 
 // Both sleeps end at one moment, so that the second may end anywhere within what
-// the first client does then, which is 7 steps; the mutex lets nobody wait in the
+// the first client does then, which is 7 steps; the mutex lets no client wait in the
 // server.
 func TestSleepsAndMutexesOfTheClock(t *testing.T) {
 	m := plantSQL(sqlPlant{take: checked("")}).Meta
@@ -362,13 +364,13 @@ func TestInterruptedOnPostgres(t *testing.T) {
 	if err != nil || r.Capped != "interrupted" || r.Found(explore.Leak) == nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	pool, err := cfg.Postgres.Pool(t.Context(), stores.PoolOptions{Size: 1})
+	pool, err := storetest.Postgres(t).Pool(t.Context(), pgstore.PoolOptions{Size: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pool.Close()
 	var left int
-	if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'explore%'").Scan(&left); err != nil || left != 0 {
+	if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_namespace WHERE nspname LIKE '%explore%'").Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d schemas are left, %v", left, err)
 	}
 }

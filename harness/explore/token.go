@@ -14,33 +14,36 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
 // tokenPrefix tells tokens apart from anything else, and versions from each other.
-const tokenPrefix = "qb1."
+const tokenPrefix = "qb2."
 
 // maxToken bounds what a token can make us read.
 const maxToken = 1 << 20
 
 // ticket is what a token holds: everything that a schedule depends on.
 type ticket struct {
-	Strategy  string          `json:"s"`
-	Policy    string          `json:"p"`
-	Limit     int64           `json:"l"`
-	Used      int64           `json:"u,omitempty"`
-	Clients   int             `json:"c"`
-	Instances int             `json:"i"`
-	Scripts   []string        `json:"a"`
-	Skew      []time.Duration `json:"k,omitempty"`
-	Seed      uint64          `json:"r,omitempty"`
-	Faults    []quota.Fault   `json:"f,omitempty"`
-	Times     int             `json:"t"`
-	Jobs      int             `json:"j"`
-	Property  Property        `json:"b"`
-	Path      string          `json:"x"`
+	Strategy string `json:"s"`
+	Policy   string `json:"p"`
+	// Own is the policy itself where it is not a registered one.
+	Own       *ownPolicyTicket `json:"o,omitempty"`
+	Limit     int64            `json:"l"`
+	Used      int64            `json:"u,omitempty"`
+	Clients   int              `json:"c"`
+	Instances int              `json:"i"`
+	Scripts   []string         `json:"a"`
+	Skew      []time.Duration  `json:"k,omitempty"`
+	Seed      uint64           `json:"r,omitempty"`
+	Faults    []quota.Fault    `json:"f,omitempty"`
+	Times     int              `json:"t"`
+	Jobs      int              `json:"j"`
+	Property  Property         `json:"b"`
+	Path      string           `json:"x"`
 }
 
 // familiar is what most tickets are made of: the compressor refers to it, so that
@@ -50,17 +53,20 @@ const familiar = `","f":["crash","lost-reply","retry","clock","eviction","outage
 	`{"s":"three-tier:redis-hash:lua-reserve:incr-expire:check-then-set","p":"user-links","p":"link-hits","p":"agent-api","p":"tenant-uploads",` +
 	`"l":1,"c":3,"i":3,"a":["take"],"l":1,"c":2,"i":2,"a":["take"],"t":1,"j":1,"b":"leak","x":"s0 s1 s0 s1 s2 s1 s0 s2`
 
-func (w *world) token(path []choice, p Property) string {
+func (s *search) token(path []engine.Choice, p Property) string {
 	t := ticket{
-		Strategy: w.sel.String(), Policy: w.cfg.Policy.Name, Limit: w.cfg.Policy.Limit, Used: w.cfg.Used,
-		Clients: w.cfg.Clients, Instances: w.cfg.Instances, Skew: w.cfg.Skew, Faults: w.cfg.Faults,
-		Times: w.cfg.Times, Jobs: w.cfg.JobRounds, Property: p,
+		Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Used: s.cfg.Used,
+		Clients: s.cfg.Clients, Instances: s.cfg.Instances, Skew: s.cfg.Skew, Faults: s.cfg.Faults,
+		Times: s.cfg.Times, Jobs: s.cfg.JobRounds, Property: p,
 	}
-	if w.cfg.Seed != 1 {
-		t.Seed = w.cfg.Seed
+	if s.cfg.Seed != 1 {
+		t.Seed = s.cfg.Seed
 	}
-	for _, s := range w.cfg.Scripts {
-		t.Scripts = append(t.Scripts, s.String())
+	for _, x := range s.cfg.Scripts {
+		t.Scripts = append(t.Scripts, x.String())
+	}
+	if known, err := quota.LookupPolicy(s.cfg.Policy.Name); err != nil || !samePolicy(&known, &s.cfg.Policy) {
+		t.Own = packPolicy(&s.cfg.Policy)
 	}
 	steps := make([]string, len(path))
 	for i, c := range path {
@@ -70,43 +76,43 @@ func (w *world) token(path []choice, p Property) string {
 	return t.encode()
 }
 
-// encode packs a ticket: its sum, then its compressed JSON form.
+// encode packs a ticket: its compressed JSON form, after the sum of that.
 func (t *ticket) encode() string {
 	plain, err := json.Marshal(t)
 	if err != nil {
 		panic(err) // strings and numbers always have a form
 	}
 	var b bytes.Buffer
-	b.Write(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(plain)))
 	z, err := flate.NewWriterDict(&b, flate.BestCompression, []byte(familiar))
 	if err != nil {
 		panic(err) // the level is valid
 	}
 	_, _ = z.Write(plain) // a buffer takes everything
 	_ = z.Close()
-	return tokenPrefix + base64.RawURLEncoding.EncodeToString(b.Bytes())
+	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(b.Bytes()))
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(sum, b.Bytes()...))
 }
 
 // ErrToken says that a text is no token: not one of ours, cut short, or changed.
 var ErrToken = errors.New("not a token of explore, or not all of it")
 
-func parseToken(text string) (ticket, []choice, error) {
+func parseToken(text string) (ticket, []engine.Choice, error) {
 	t, err := unpack(text)
 	if err != nil {
 		return t, nil, err
 	}
-	var path []choice
+	var path []engine.Choice
 	for s := range strings.SplitSeq(t.Path, " ") {
 		if t.Path == "" {
 			break
 		}
-		c, err := parseChoice(s)
+		c, err := engine.ParseChoice(s)
 		if err != nil {
 			return t, nil, fmt.Errorf("%w: %w", ErrToken, err)
 		}
 		path = append(path, c)
 	}
-	if !slices.Contains(properties, t.Property) && !isHappening(t.Property) {
+	if !slices.Contains(properties, t.Property) && t.Property != Deadlock && t.Property != SerializationFailure {
 		return t, nil, fmt.Errorf("%w: it was issued for %q, which is no property", ErrToken, t.Property)
 	}
 	return t, path, nil
@@ -121,12 +127,12 @@ func unpack(text string) (t ticket, err error) {
 		return t, fmt.Errorf("%w: it is longer than any", ErrToken)
 	}
 	packed, err := base64.RawURLEncoding.Strict().DecodeString(body)
-	if err != nil || len(packed) < 4 {
+	if err != nil || len(packed) < 4 || crc32.ChecksumIEEE(packed[4:]) != binary.BigEndian.Uint32(packed) {
 		return t, ErrToken
 	}
 	source := bytes.NewReader(packed[4:])
 	plain, err := io.ReadAll(io.LimitReader(flate.NewReaderDict(source, []byte(familiar)), maxToken))
-	if err != nil || source.Len() > 0 || crc32.ChecksumIEEE(plain) != binary.BigEndian.Uint32(packed) {
+	if err != nil || source.Len() > 0 {
 		return t, ErrToken
 	}
 	dec := json.NewDecoder(bytes.NewReader(plain))
@@ -141,28 +147,73 @@ func unpack(text string) (t ticket, err error) {
 	return t, nil
 }
 
-// config is what the ticket was issued for.
-func (t *ticket) config(pg *stores.Postgres) (strategies.Selection, Config, error) {
-	var cfg Config
+// selection is the registered strategy that the ticket was issued for.
+func (t *ticket) selection() (sel strategies.Selection, err error) {
 	chosen, err := strategies.Parse(t.Strategy)
 	if err != nil {
-		return strategies.Selection{}, cfg, err
+		return sel, fmt.Errorf("%w; where the strategy is registered elsewhere, give it to ReplayOf", err)
 	}
 	if len(chosen) != 1 {
-		return strategies.Selection{}, cfg, ErrToken
+		return sel, ErrToken
 	}
-	p, err := quota.LookupPolicy(t.Policy)
+	return chosen[0], nil
+}
+
+// config is what the ticket was issued for.
+func (t *ticket) config(sel strategies.Selection, server stores.Store) (cfg Config, err error) {
+	var p quota.Policy
+	if t.Own != nil {
+		p, err = t.Own.unpack(t.Policy)
+	} else {
+		p, err = quota.LookupPolicy(t.Policy)
+	}
 	if err != nil {
-		return chosen[0], cfg, err
+		return cfg, err
 	}
 	scripts, err := ParseScripts(strings.Join(t.Scripts, ";"))
 	if err != nil {
-		return chosen[0], cfg, err
+		return cfg, err
 	}
 	cfg = Config{
 		Policy: p, Limit: t.Limit, Used: t.Used, Clients: t.Clients, Scripts: scripts, Instances: t.Instances,
-		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults, Times: t.Times, JobRounds: t.Jobs, Postgres: pg,
+		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults, Times: t.Times, JobRounds: t.Jobs, Postgres: server,
 	}
-	cfg, err = cfg.complete(chosen[0])
-	return chosen[0], cfg, err
+	return cfg.complete(sel)
+}
+
+// ownPolicyTicket is what a token holds of a policy that is not registered. The
+// limit is apart.
+type ownPolicyTicket struct {
+	Unit     string        `json:"u,omitempty"`
+	Kind     quota.Kind    `json:"k"`
+	Length   time.Duration `json:"n,omitempty"`
+	Location string        `json:"z,omitempty"`
+}
+
+func packPolicy(p *quota.Policy) *ownPolicyTicket {
+	o := &ownPolicyTicket{Unit: p.Unit, Kind: p.Window.Kind, Length: p.Window.Length}
+	if p.Window.Location != nil {
+		o.Location = p.Window.Location.String()
+	}
+	return o
+}
+
+func (o *ownPolicyTicket) unpack(name string) (quota.Policy, error) {
+	p := quota.Policy{Name: name, Unit: o.Unit, Window: quota.Window{Kind: o.Kind, Length: o.Length}}
+	if o.Location != "" {
+		loc, err := time.LoadLocation(o.Location)
+		if err != nil {
+			return p, fmt.Errorf("%w: its policy's time zone: %w", ErrToken, err)
+		}
+		p.Window.Location = loc
+	}
+	if needs := o.Kind == quota.Fixed || o.Kind == quota.Rolling; name == "" || needs && o.Length < time.Millisecond {
+		return p, fmt.Errorf("%w: its policy has no name, or a window without a length", ErrToken)
+	}
+	return p, nil
+}
+
+// samePolicy reports whether two policies differ in nothing but their limits.
+func samePolicy(a, b *quota.Policy) bool {
+	return *packPolicy(a) == *packPolicy(b)
 }

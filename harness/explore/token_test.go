@@ -7,12 +7,14 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"github.com/quotabench/quotabench/quota"
 	"hash/crc32"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/quota"
 
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
@@ -21,7 +23,7 @@ import (
 var full = ticket{
 	Strategy: "lua-reserve", Policy: "tenant-uploads", Limit: 3, Used: 1, Clients: 2, Instances: 2, Scripts: []string{"take=2,refund", "take"},
 	Skew: []time.Duration{0, 2 * time.Second}, Seed: 7, Faults: []quota.Fault{quota.FaultCrash, quota.FaultClock},
-	Times: 2, Jobs: -1, Property: Leak, Path: "s0 s1 k0 t1 l1 r1 i0 o1 p0 ea+key%3A1",
+	Times: 2, Jobs: -1, Property: Leak, Own: &ownPolicyTicket{Unit: "calls", Kind: quota.Fixed, Length: time.Minute, Location: "Europe/Berlin"}, Path: "s0 s1 k0 t1 l1 r1 i0 o1 p0 ea+key%3A1",
 }
 
 func TestTokenHoldsEverything(t *testing.T) {
@@ -30,7 +32,7 @@ func TestTokenHoldsEverything(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, full) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if last := path[len(path)-1]; len(path) != 10 || last.kind != evictKey || last.key != "a key:1" {
+	if last := path[len(path)-1]; len(path) != 10 || last.Kind != engine.EvictKey || last.Key != "a key:1" {
 		t.Errorf("path %+v", path)
 	}
 	v := reflect.ValueOf(full)
@@ -42,10 +44,10 @@ func TestTokenHoldsEverything(t *testing.T) {
 }
 
 // What is cut short, mistyped or lengthened is refused, and never taken for the
-// schedule of somebody else.
+// schedule of another token.
 func TestDamagedTokensAreRefused(t *testing.T) {
 	text := full.encode()
-	damaged := []string{"", "qb1.", "qb0." + text[4:], text + "A", text + "AAAA", text + text[4:]}
+	damaged := []string{"", "qb2.", "qb1." + text[4:], text + "A", text + "AAAA", text + text[4:]}
 	for i := range text {
 		damaged = append(damaged, text[:i])
 		for _, c := range "Aa0_" {
@@ -64,11 +66,11 @@ func TestDamagedTokensAreRefused(t *testing.T) {
 // seal makes a token of any text, with a sum that is right.
 func seal(plain []byte) string {
 	var b bytes.Buffer
-	b.Write(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(plain)))
 	z, _ := flate.NewWriterDict(&b, flate.BestSpeed, []byte(familiar))
 	_, _ = z.Write(plain)
 	_ = z.Close()
-	return tokenPrefix + base64.RawURLEncoding.EncodeToString(b.Bytes())
+	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(b.Bytes()))
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(sum, b.Bytes()...))
 }
 
 // FuzzReplayToken decodes tokens: of any text, and of any text that is sealed as
@@ -83,7 +85,7 @@ func FuzzReplayToken(f *testing.F) {
 	f.Add(`{"s":"check-then-set","p":"tenant-uploads","l":1,"c":2,"i":2,"a":["take"],"t":1,"j":1,"b":"leak","x":"s0 s1 s0 s1"}`)
 	f.Add(`{"s":"decr-expire","p":"link-hits","l":1,"c":2,"i":2,"a":["take"],"f":["clock"],"t":1,"j":1,"b":"ttl","x":"s0 s0 s0 t0 s0 s0"}`)
 	f.Add(`{"s":"incr-expire","p":"user-links","l":1,"c":2,"i":1,"a":["take=2","take"],"f":["eviction","outage","retry","lost-reply"],"t":2,"j":1,"b":"drift","x":"s0 s0 r0 l0 s1 o1 eusers%3As"}`)
-	f.Add("qb1.")
+	f.Add("qb2.")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, token := range []string{text, seal([]byte(text))} {
 			got, path, err := parseToken(token)
@@ -100,7 +102,7 @@ func FuzzReplayToken(f *testing.F) {
 			if len(path) > 60 || got.Clients > 4 || strings.HasPrefix(got.Strategy, "three-tier") {
 				continue // takes too long
 			}
-			_, _ = Replay(t.Context(), token, nil) // may be refused, and must not panic
+			_, _ = Replay(t.Context(), token, Target{}) // may be refused, and must not panic
 		}
 	})
 }

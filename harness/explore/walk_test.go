@@ -1,9 +1,10 @@
 package explore
 
 import (
-	"github.com/quotabench/quotabench/quota"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/quotabench/quotabench/quota"
 
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -38,37 +39,43 @@ func TestWalksMeetNothingNew(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			st := newTable(start)
-			defer st.close() //nolint:errcheck // nothing was written that matters
-			w := newWorld(chosen[0], cfg, st, start)
-			defer w.close()
-			res, err := w.search(t.Context())
-			if err != nil || res.Capped != "" {
-				t.Fatalf("searched %d states, ended by %q, %v", res.States, res.Capped, err)
-			}
-			r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // has to repeat
-			for range walks {
-				if err := w.begin(); err != nil {
-					t.Fatal(err)
+			_, err = explored(t.Context(), chosen[0], cfg, func(s *search) (any, error) {
+				res, err := s.run(t.Context())
+				if err != nil || res.Capped != "" {
+					t.Fatalf("searched %d states, ended by %q, %v", res.States, res.Capped, err)
 				}
-				for n := 1; ; n++ {
-					next := w.enabled(nil, true)
-					if len(next) == 0 {
-						break
-					}
-					if err := w.apply(next[r.IntN(len(next))]); err != nil {
-						t.Fatal(err)
-					}
-					hash, err := w.state()
-					if err != nil {
-						t.Fatal(err)
-					}
-					if _, met := w.seen[hash]; !met {
-						t.Fatalf("a walk came to a state after %d steps that was not among %d", n, res.States)
-					}
-				}
+				walkAtRandom(t, s, res, walks)
+				return nil, nil
+			})
+			if err != nil {
+				t.Fatal(err)
 			}
-			t.Logf("%d states, %d walks", res.States, walks)
 		})
 	}
+}
+
+func walkAtRandom(t *testing.T, s *search, res *Result, walks int) {
+	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // has to repeat
+	for range walks {
+		if err := s.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; ; n++ {
+			next := s.Enabled(nil, true)
+			if len(next) == 0 {
+				break
+			}
+			if err := s.Step(next[r.IntN(len(next))]); err != nil {
+				t.Fatal(err)
+			}
+			hash, err := s.State()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, met := s.seen[hash]; !met {
+				t.Fatalf("a walk came to a state after %d steps that was not among %d", n, res.States)
+			}
+		}
+	}
+	t.Logf("%d states, %d walks", res.States, walks)
 }

@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 )
 
-// across is what the audit remembers from run to run: some findings show only
+// crossRunAudit is what the audit remembers from run to run: some findings show only
 // where runs are held beside each other.
-type across struct {
+type crossRunAudit struct {
 	// requests are a hash of what each complete run of a round was asked, in any
 	// order, and whose it was.
 	round    int
@@ -28,21 +29,15 @@ type asked struct {
 	strategy string
 }
 
-func newAcross() *across {
-	return &across{requests: map[int64]asked{}, streams: map[string]int{}, thirds: map[string][]float64{}}
+func newCrossRunAudit() *crossRunAudit {
+	return &crossRunAudit{requests: map[int64]asked{}, streams: map[string]int{}, thirds: map[string][]float64{}}
 }
 
 // sameRequests reports a run that was asked something else than the other runs of
 // its round that were asked as much.
-func (a *across) sameRequests(r *results.Run, events []oracle.Event) {
+func (a *crossRunAudit) sameRequests(r *results.Run, hash uint64) {
 	if a.round != r.Repetition {
 		a.round, a.requests = r.Repetition, map[int64]asked{}
-	}
-	var hash uint64
-	for i := range events {
-		if e := &events[i]; e.Kind == oracle.Take {
-			hash += mix(uint64(e.Subject)<<32 ^ uint64(e.Units))
-		}
 	}
 	first, ok := a.requests[r.Issued]
 	if !ok {
@@ -55,18 +50,20 @@ func (a *across) sameRequests(r *results.Run, events []oracle.Event) {
 	}
 }
 
-// mix spreads the bits of x (the finaliser of SplitMix64).
-func mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
+// askedHash is a hash of what was asked, in any order.
+type askedHash struct{ hash uint64 }
+
+func (a *askedHash) visit(events []oracle.Event) {
+	for i := range events {
+		if e := &events[i]; e.Kind == oracle.Take {
+			a.hash += seed.Mix(uint64(e.Subject)<<32 ^ uint64(e.Units))
+		}
+	}
 }
 
 // freshStream reports a generated stream that another round has had already: its
 // rounds would be one sample, taken several times.
-func (a *across) freshStream(r *results.Run, random bool) {
+func (a *crossRunAudit) freshStream(r *results.Run, random bool) {
 	if !random {
 		return
 	}
@@ -78,23 +75,52 @@ func (a *across) freshStream(r *results.Run, random bool) {
 	a.streams[r.Params.Stream] = r.Repetition
 }
 
-// stationary notes how the run's last third compares with its first.
-func (a *across) stationary(r *results.Run, events []oracle.Event) {
-	if r.Partial || r.ElapsedNS <= 0 || !r.Audit.Valid {
-		return
-	}
-	var first, last float64
+// thirds counts the decisions in the first and in the last third of a run.
+type thirds struct {
+	elapsed     int64
+	first, last float64
+}
+
+func thirdsOf(r *results.Run) *thirds { return &thirds{elapsed: r.ElapsedNS} }
+
+func (t *thirds) visit(events []oracle.Event) {
 	for i := range events {
 		switch e := &events[i]; {
 		case e.Kind != oracle.Take:
-		case e.Reply < r.ElapsedNS/3:
-			first++
-		case e.Reply >= 2*r.ElapsedNS/3:
-			last++
+		case e.Reply < t.elapsed/3:
+			t.first++
+		case e.Reply >= 2*t.elapsed/3:
+			t.last++
 		}
 	}
-	if first > 0 && last > 0 {
-		a.thirds[r.Params.Label] = append(a.thirds[r.Params.Label], last/first)
+}
+
+// stationary notes how the run's last third compares with its first.
+func (a *crossRunAudit) stationary(r *results.Run, t *thirds) {
+	if r.Partial || r.ElapsedNS <= 0 || !r.Audit.Valid {
+		return
+	}
+	if t.first > 0 && t.last > 0 {
+		a.thirds[r.Params.Label] = append(a.thirds[r.Params.Label], t.last/t.first)
+	}
+}
+
+// strikeZeroLeaks takes back every conclusion that nothing leaks, where a
+// control that is known to race did not leak either: the load was too weak to
+// tell.
+func strikeZeroLeaks(runs []results.Run, control string) {
+	for i := range runs {
+		r := &runs[i]
+		if r.Leak.Units > 0 {
+			continue
+		}
+		r.Audit.Strike("racy-control-clean", results.StrikesNote,
+			control+" races and leaked nothing under this load, so a leak of 0 shows nothing either: give more --workers")
+		for j := range r.Guarantee {
+			if c := &r.Guarantee[j]; c.Property == string(quota.PropertyLeak) && c.Verdict == results.Kept {
+				c.Verdict = results.Undecided
+			}
+		}
 	}
 }
 
@@ -108,7 +134,7 @@ const (
 // first in the same direction in every round: they had not settled, and how long
 // a run lasts decides its figures. Thirds always scatter more than whole rounds
 // do, so their size alone would prove nothing.
-func (a *across) trends(runs []results.Run) {
+func (a *crossRunAudit) trends(runs []results.Run) {
 	for label, ratios := range a.thirds {
 		if len(ratios) < minTrendRounds {
 			continue
@@ -127,9 +153,4 @@ func (a *across) trends(runs []results.Run) {
 			}
 		}
 	}
-}
-
-// sqlRestarted reports a PostgreSQL that was started anew during the run.
-func (p *pass) sqlRestarted() bool {
-	return p.s.sel.NeedsStore(strategies.NeedPostgres) && !p.sqlBefore.StartTime.IsZero() && !p.sqlAfter.StartTime.Equal(p.sqlBefore.StartTime)
 }

@@ -2,9 +2,11 @@ package measure
 
 import (
 	"context"
+	"github.com/quotabench/quotabench/harness"
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -12,26 +14,32 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
+func hashOf(events []oracle.Event) uint64 {
+	var a askedHash
+	a.visit(events)
+	return a.hash
+}
+
 func TestAuditStreamsDiffer(t *testing.T) {
-	a := newAcross()
+	a := newCrossRunAudit()
 	events := []oracle.Event{{Subject: 1, Units: 2}, {Subject: 2, Units: 1}}
 	first := results.Run{Repetition: 1, Issued: 2}
-	a.sameRequests(&first, events)
+	a.sameRequests(&first, hashOf(events))
 	// Another order of the same requests is the same.
 	same := results.Run{Repetition: 1, Issued: 2}
-	a.sameRequests(&same, []oracle.Event{events[1], events[0]})
+	a.sameRequests(&same, hashOf([]oracle.Event{events[1], events[0]}))
 	if len(first.Audit.Reasons)+len(same.Audit.Reasons) != 0 {
 		t.Errorf("%+v, %+v", first.Audit, same.Audit)
 	}
 	other := results.Run{Repetition: 1, Issued: 2}
-	a.sameRequests(&other, []oracle.Event{{Subject: 1, Units: 1}, {Subject: 2, Units: 2}})
+	a.sameRequests(&other, hashOf([]oracle.Event{{Subject: 1, Units: 1}, {Subject: 2, Units: 2}}))
 	if !hasReason(other, "streams-differ") {
 		t.Errorf("%+v", other.Audit)
 	}
 }
 
 func TestAuditStreamsCoincide(t *testing.T) {
-	a := newAcross()
+	a := newCrossRunAudit()
 	for round, want := range []bool{false, false, true} {
 		r := results.Run{Repetition: round + 1, Params: results.Params{Stream: []string{"x", "y", "x"}[round]}}
 		a.freshStream(&r, true)
@@ -67,11 +75,13 @@ func TestAuditNotStationary(t *testing.T) {
 		{"scatters", []int{80, 120, 70, 130, 88, 110}, false},
 		{"too few rounds", []int{80, 85, 70, 60, 88}, false},
 	} {
-		a := newAcross()
+		a := newCrossRunAudit()
 		runs := make([]results.Run, len(c.last))
 		for i, last := range c.last {
 			runs[i] = results.Run{ElapsedNS: 300, Repetition: i + 1, Audit: results.Audit{Valid: true, TimingsValid: true}}
-			a.stationary(&runs[i], events(100, last))
+			parts := thirdsOf(&runs[i])
+			parts.visit(events(100, last))
+			a.stationary(&runs[i], parts)
 		}
 		a.trends(runs)
 		if got := hasReason(runs[0], "not-stationary"); got != c.want {
@@ -86,38 +96,36 @@ func TestAuditNotStationary(t *testing.T) {
 // auditPass is a pass with nothing wrong in it, to plant one thing in.
 func auditPass() *pass {
 	return &pass{
-		m:   &measurement{cfg: &Config{}, across: newAcross()},
+		m:   &measurement{cfg: &Config{}, across: newCrossRunAudit()},
 		s:   &site{sel: strategies.Selection{Meta: &strategies.Meta{Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedPostgres}}}},
 		d:   &drive{},
-		run: &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}, Latency: results.Latency{P50: 1_000_000}},
+		run: &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}, Service: results.Latency{Distribution: results.Distribution{P50: 1_000_000}}},
 	}
 }
 
 func TestAuditStores(t *testing.T) {
-	healthy := serverState{RedisStats: stores.RedisStats{RunID: "a", Commands: 100}, ok: true}
+	healthy := stores.Stats{Known: true, Incarnation: "a", Commands: 100}
 	for _, c := range []struct {
 		code    string
 		strikes string
-		plant   func(p *pass)
+		plant   func(p *pass, st *siteStore)
 	}{
-		{"keys-under-prefix", results.StrikesCorrectness, func(p *pass) { p.strays = 1 }},
-		{"redis-restarted", results.StrikesCorrectness, func(p *pass) { p.redisAfter.RunID = "b" }},
-		{"redis-evicted", results.StrikesCorrectness, func(p *pass) { p.redisAfter.Evicted = 1 }},
-		{"redis-forked", results.StrikesTimings, func(p *pass) { p.redisAfter.Forks = 1 }},
-		{"redis-counts-less", results.StrikesNote, func(p *pass) { p.cost.redis.Commands = 1 }},
-		{"meter-lost", results.StrikesNote, func(p *pass) { p.cost.redis.Unparsed = 1 }},
-		{"postgres-restarted", results.StrikesCorrectness, func(p *pass) {
-			p.sqlBefore.StartTime, p.sqlAfter.StartTime = time.Unix(1, 0), time.Unix(2, 0)
-		}},
+		{"keys-under-prefix", results.StrikesCorrectness, func(p *pass, _ *siteStore) { p.s.strays = 1 }},
+		{"store-restarted", results.StrikesCorrectness, func(_ *pass, st *siteStore) { st.after.Incarnation = "b" }},
+		{"store-evicted", results.StrikesCorrectness, func(_ *pass, st *siteStore) { st.after.Evicted = 1 }},
+		{"store-forked", results.StrikesTimings, func(_ *pass, st *siteStore) { st.after.Forks = 1 }},
+		{"store-counts-less", results.StrikesNote, func(_ *pass, st *siteStore) { st.traffic.Commands = 1 }},
+		{"meter-lost", results.StrikesNote, func(_ *pass, st *siteStore) { st.traffic.Unparsed = 1 }},
 	} {
 		p := auditPass()
-		p.redisBefore, p.redisAfter = healthy, healthy
-		p.auditStores()
+		st := &siteStore{Store: storetest.EmbeddedRedis(t), name: "redis", before: healthy, after: healthy}
+		p.s.stores = map[string]*siteStore{"redis": st}
+		p.audit()
 		if len(p.run.Audit.Reasons) != 0 {
 			t.Fatalf("healthy stores: %+v", p.run.Audit)
 		}
-		c.plant(p)
-		p.auditStores()
+		c.plant(p, st)
+		p.audit()
 		requireStrike(t, p.run, c.code, c.strikes)
 	}
 }
@@ -128,8 +136,12 @@ func TestAuditTimings(t *testing.T) {
 		strikes string
 		plant   func(p *pass)
 	}{
-		{"cpu-steal", results.StrikesTimings, func(p *pass) { p.steal = cpuTime{stolen: 2, total: 100} }},
-		{"histogram-overflow", results.StrikesTimings, func(p *pass) { p.run.Latency.OutOfRange = 1 }},
+		{"cpu-steal", results.StrikesTimings, func(p *pass) { p.machine = machine.CPUTime{Stolen: 2, Total: 100} }},
+		{"machine-busy", results.StrikesTimings, func(p *pass) {
+			p.machine = machine.CPUTime{Busy: 0.6, Total: 1}
+			p.own.used = 400 * time.Millisecond
+		}},
+		{"histogram-overflow", results.StrikesTimings, func(p *pass) { p.run.Service.OutOfRange = 1 }},
 		{"pacer-late", results.StrikesResponse, func(p *pass) { p.run.Lateness = &results.Lateness{PacerP50: 60_000} }},
 		{"saturated", results.StrikesNote, func(p *pass) { p.run.Lateness = &results.Lateness{Saturated: true} }},
 	} {
@@ -156,7 +168,7 @@ func requireStrike(t *testing.T, r *results.Run, code, strikes string) {
 
 func TestAuditReference(t *testing.T) {
 	redis := storetest.Redis(t)
-	cfg := Config{Workers: 4, Redis: redis}
+	cfg := Config{Plan: harness.Plan{Workers: 4, Stores: setOf(t, redis)}}
 	m := &measurement{cfg: &cfg, tb: wallTime, id: "audit"}
 	honest, err := m.reference(t.Context())
 	if err != nil {
@@ -165,7 +177,7 @@ func TestAuditReference(t *testing.T) {
 	if honest.perS <= 0 || honest.foreign > maxForeign {
 		t.Errorf("a loop alone on its server: %+v", honest)
 	}
-	// Somebody else works on the same server.
+	// Another program works on the same server.
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -194,10 +206,7 @@ func TestAuditReference(t *testing.T) {
 
 func TestAuditSubjectsCollapsed(t *testing.T) {
 	p := auditPass()
-	p.m.cfg.Workload = measureWorkload(t)
-	p.policy = &measurePolicy
 	p.d.subjects = make([]subject, 2) // both without a name
-	p.s.jobs = newJobRunner(wallTime.nano)
-	p.auditWorkload(&oracle.Verdict{Crossings: 1})
+	p.auditRecording()
 	requireStrike(t, p.run, "subjects-collapsed", results.StrikesCorrectness)
 }

@@ -2,31 +2,34 @@ package measure
 
 import (
 	"fmt"
-	"iter"
-	"slices"
+	"time"
 
-	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 // Thresholds of the audit.
 const (
-	maxErrorShare = 0.001 // of requests, unplanned
-	maxSteal      = 0.01  // of processor time, taken by the hypervisor
-	maxForeign    = 0.01  // of the reference loop's commands, sent by others
+	maxSteal   = 0.01 // of processor time, taken by the hypervisor
+	maxOthers  = 0.1  // of processor time, used by other programs during the pass
+	maxForeign = 0.01 // of the reference loop's commands, sent by others
 	// maxReferenceDrift is how much the reference loop may change in a round.
 	maxReferenceDrift = 0.1
 	maxPacerShare     = 0.05 // of the median response, by which releases may be late
 )
 
-// audit looks for reasons not to believe the run. Each finding strikes what it
-// touches: figures that may be wrong, or timings that do not count.
-func (p *pass) audit(v *oracle.Verdict, cfg oracle.Config) {
-	p.auditCounts(v, cfg)
-	p.auditWorkload(v)
-	p.auditStores()
+// audit looks for reasons not to believe the run that only a measurement can
+// have: in its recording, its stores and its machine. Each finding strikes what it
+// touches.
+func (p *pass) audit() {
+	p.auditRecording()
+	for _, st := range p.s.stores {
+		p.auditStore(st)
+	}
+	if p.s.strays > 0 {
+		p.strike("keys-under-prefix", results.StrikesCorrectness, "%d keys existed under this run's prefix before its first request", p.s.strays)
+	}
 	p.auditTimings()
 }
 
@@ -34,147 +37,72 @@ func (p *pass) strike(code, strikes, format string, args ...any) {
 	p.run.Audit.Strike(code, strikes, fmt.Sprintf(format, args...))
 }
 
-// plural is a count of things, e.g. "1 request" or "2 requests".
-func plural(n int64, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
-// auditCounts holds independent counts of the same things against each other.
-func (p *pass) auditCounts(v *oracle.Verdict, cfg oracle.Config) {
+// auditRecording asks whether everything that happened was recorded.
+func (p *pass) auditRecording() {
 	r, d := p.run, p.d
-	if d.history.Overflowed() {
-		p.strike("history-overflow", results.StrikesCorrectness,
-			"more than %d decisions in one run: leak and false rejects cannot be judged exactly; give fewer --requests or a shorter --duration", p.m.cfg.HistoryLimit)
+	if d.full.Load() {
+		p.strike("ended-early", results.StrikesNote,
+			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a larger history", r.Issued)
+	}
+	c := p.m.cfg
+	if per := workloads.OpsPerCrossing(d.stream); per > 0 && c.Requests == 0 && d.stream.Len() == 0 && r.Issued >= d.requests && r.ElapsedNS < int64(c.Duration)*9/10 {
+		p.strike("ended-early", results.StrikesNote,
+			"the run ended after %v, when the last of the %d trials prepared for it was over: it became much faster than in its warm-up",
+			time.Duration(r.ElapsedNS).Round(time.Millisecond), d.requests/per)
+	}
+	if want := r.Issued + d.lateness.unfinished; r.Latency().Samples != want {
+		p.strike("sample-mismatch", results.StrikesCorrectness, "%d latencies for %d requests", r.Latency().Samples, want)
+	}
+	names := make(map[quota.Subject]struct{}, len(d.subjects))
+	for i := range d.subjects {
+		names[d.subjects[i].name] = struct{}{}
+	}
+	if len(names) != len(d.subjects) {
+		p.strike("subjects-collapsed", results.StrikesCorrectness, "%d subjects share %d names", len(d.subjects), len(names))
+	}
+}
+
+// auditStore asks whether a store was ours alone and did as it should.
+func (p *pass) auditStore(st *siteStore) {
+	if st.traffic.Unparsed > 0 {
+		p.strike("meter-lost", results.StrikesNote, "the traffic of %d connections to %s could not be followed: commands and statements are too low", st.traffic.Unparsed, st.name)
+	}
+	b, a := st.before, st.after
+	if !b.Known || !a.Known {
 		return
 	}
-	if v.Issued.Requests != r.Issued || v.Admitted.Requests != r.Admitted || v.Rejected.Requests != r.Rejected || v.Failed.Requests != r.Errors || v.Malformed > 0 {
-		p.strike("count-mismatch", results.StrikesCorrectness,
-			"workers counted %d issued, %d admitted, %d rejected, %d errors; the history holds %d, %d, %d, %d and %d malformed",
-			r.Issued, r.Admitted, r.Rejected, r.Errors, v.Issued.Requests, v.Admitted.Requests, v.Rejected.Requests, v.Failed.Requests, v.Malformed)
-	}
-	if want := r.Issued + d.lateness.unfinished; r.Latency.Samples != want {
-		p.strike("sample-mismatch", results.StrikesCorrectness, "%d latencies for %d requests", r.Latency.Samples, want)
-	}
-	if err := oracle.Agree(*v, cfg, p.cells()); err != nil {
-		p.strike("oracles-disagree", results.StrikesCorrectness, "%v", err)
-	}
-	prescribed := d.counts.prescribed.Load()
-	if share := float64(r.Errors-prescribed-p.planned) / float64(max(r.Issued, 1)); share > maxErrorShare {
-		p.strike("errors", results.StrikesCorrectness, "%.2g %% of requests ended in an error, the first: %s", 100*share, r.FirstError)
-	}
-	if p.planned > 0 {
-		p.strike("planned-errors", results.StrikesNote, "%s ended in an error during the planned outage", plural(p.planned, "request"))
-	}
-	if prescribed > 0 {
-		p.strike("prescribed-errors", results.StrikesNote, "%s ended in an error that the strategy's source asks for: %s", plural(prescribed, "request"), r.FirstError)
-	}
-	if r.Issued == 0 && !r.Partial {
-		p.strike("nothing-issued", results.StrikesCorrectness, "no request was issued")
-	}
-}
-
-// cells are the online counters of every window touched.
-func (p *pass) cells() iter.Seq2[oracle.Key, *oracle.Cell] {
-	return func(yield func(oracle.Key, *oracle.Cell) bool) {
-		for i := range p.d.subjects {
-			for c := p.d.subjects[i].cells.Load(); c != nil; c = c.next {
-				if !yield(oracle.Key{Subject: uint32(i), Index: c.index}, &c.Cell) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// auditWorkload asks whether the requests were what the workload promises.
-func (p *pass) auditWorkload(v *oracle.Verdict) {
-	r := p.run
-	if p.m.cfg.Workload.Crosses && v.Crossings == 0 && !r.Partial {
-		p.strike("limit-never-crossed", results.StrikesCorrectness,
-			"no subject was asked for more than its limit of %d %s, so nothing could leak; give a smaller --limit or a longer --duration", p.policy.Limit, p.policy.Unit)
-	}
-	if p.m.cfg.Workload.Boundary && !r.Partial && !p.leftFirstWindow(v) {
-		p.strike("boundary-missed", results.StrikesCorrectness, "no request came after the window's end, which was to be in mid-run; give a longer --duration")
-	}
-	names := make(map[quota.Subject]struct{}, len(p.d.subjects))
-	for i := range p.d.subjects {
-		names[p.d.subjects[i].name] = struct{}{}
-	}
-	if len(names) != len(p.d.subjects) {
-		p.strike("subjects-collapsed", results.StrikesCorrectness, "%d subjects share %d names", len(p.d.subjects), len(names))
-	}
-	meta := p.s.sel.Meta
-	if meta.Reset == strategies.ResetsNever && p.leftFirstWindow(v) {
-		p.strike("window-crossed", results.StrikesCorrectness, "the run crossed into another %s window, which this strategy has no reset for", p.policy.Window.Kind)
-	}
-	switch meta.Control {
-	case strategies.ControlExact:
-		if v.LeakUnits > 0 || v.FalseRejects > 0 {
-			p.strike("control-failed", results.StrikesCorrectness, "the exact control leaked %d units and rejected %d requests wrongly: the instrument is wrong", v.LeakUnits, v.FalseRejects)
-		}
-	case strategies.ControlOpen:
-		if r.Rejected > 0 {
-			p.strike("control-failed", results.StrikesCorrectness, "the control that admits everything rejected %d requests", r.Rejected)
-		}
-	}
-	if n := p.s.jobs.failed.Load(); n > 0 {
-		p.strike("jobs-failed", results.StrikesNote, "%s of background jobs failed", plural(n, "round"))
-	}
-}
-
-// leftFirstWindow reports whether a request was called, or answered, in another
-// window than the one that the pass began in.
-func (p *pass) leftFirstWindow(v *oracle.Verdict) bool {
-	return slices.ContainsFunc(v.Windows, func(w oracle.WindowVerdict) bool { return w.Index != p.d.firstWindow || w.Crossed })
-}
-
-// auditStores asks whether the stores were ours alone and did as they should.
-func (p *pass) auditStores() {
-	if p.strays > 0 {
-		p.strike("keys-under-prefix", results.StrikesCorrectness, "%d keys existed under this run's prefix before its first request", p.strays)
-	}
-	if n := p.cost.redis.Unparsed + p.cost.sql.Unparsed; n > 0 {
-		p.strike("meter-lost", results.StrikesNote, "the traffic of %d connections could not be followed: commands and statements are too low", n)
-	}
-	if p.sqlRestarted() {
-		p.strike("postgres-restarted", results.StrikesCorrectness, "PostgreSQL was restarted during the run")
-	}
-	b, a := p.redisBefore, p.redisAfter
-	if !b.ok || !a.ok {
-		return
-	}
-	if a.RunID != b.RunID {
-		p.strike("redis-restarted", results.StrikesCorrectness, "Redis was restarted during the run")
+	if a.Incarnation != b.Incarnation {
+		p.strike("store-restarted", results.StrikesCorrectness, "%s was restarted during the run", st.name)
 		return
 	}
 	if n := a.Evicted - b.Evicted; n > 0 {
-		p.strike("redis-evicted", results.StrikesCorrectness, "Redis evicted %d keys during the run: it is out of memory", n)
+		p.strike("store-evicted", results.StrikesCorrectness, "%s evicted %d keys during the run: it is out of memory", st.name, n)
 	}
 	if a.Forks > b.Forks || a.Forking {
-		p.strike("redis-forked", results.StrikesTimings, "Redis forked to save during the run")
+		p.strike("store-forked", results.StrikesTimings, "%s forked to save during the run", st.name)
 	}
-	if ours := p.cost.redis.Commands; a.Commands-b.Commands < ours {
-		p.strike("redis-counts-less", results.StrikesNote, "Redis processed %d commands, fewer than the %d that were sent", a.Commands-b.Commands, ours)
+	if ours := st.traffic.Commands; a.Commands > 0 && a.Commands-b.Commands < ours && st.Driver() != sqlDriver {
+		p.strike("store-counts-less", results.StrikesNote, "%s processed %d commands, fewer than the %d that were sent", st.name, a.Commands-b.Commands, ours)
 	}
 }
 
 // auditTimings asks whether the machine and the instrument left the timings alone.
 func (p *pass) auditTimings() {
 	r := p.run
-	if n := r.Latency.OutOfRange; n > 0 {
+	if n := r.Latency().OutOfRange; n > 0 {
 		p.strike("histogram-overflow", results.StrikesTimings, "%d latencies were beyond the histogram's range", n)
 	}
-	if s := p.steal.share(); s > maxSteal {
+	if s := p.machine.Share(); s > maxSteal {
 		p.strike("cpu-steal", results.StrikesTimings, "%.1f %% of the processor time went to other machines of the host", 100*s)
+	}
+	if s, ok := p.others(); ok && s > maxOthers {
+		p.strike("machine-busy", results.StrikesTimings, "other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*s)
 	}
 	l := r.Lateness
 	if l == nil {
 		return
 	}
-	if limit := float64(r.Latency.P50) * maxPacerShare; float64(l.PacerP50) > limit {
+	if limit := float64(r.Latency().P50) * maxPacerShare; float64(l.PacerP50) > limit {
 		p.strike("pacer-late", results.StrikesResponse,
 			"requests were released %d µs late in the median, more than 5 %% of the median response: the response time does not count, the service time does", l.PacerP50/1000)
 	}
@@ -184,21 +112,25 @@ func (p *pass) auditTimings() {
 	}
 }
 
-// strikeZeroLeaks takes back every conclusion that nothing leaks, where a
-// control that is known to race did not leak either: the load was too weak to
-// tell.
-func strikeZeroLeaks(runs []results.Run, control string) {
-	for i := range runs {
-		r := &runs[i]
-		if r.Leak.Units > 0 {
-			continue
-		}
-		r.Audit.Strike("racy-control-clean", results.StrikesNote,
-			control+" races and leaked nothing under this load, so a leak of 0 shows nothing either: give more --workers")
-		for j := range r.Guarantee {
-			if c := &r.Guarantee[j]; c.Property == string(quota.PropertyLeak) && c.Verdict == results.Kept {
-				c.Verdict = results.Undecided
-			}
-		}
+// minMachineTime is the processor time, in seconds, from which the share of other
+// programs can be read: the system counts in hundredths, and shorter stretches
+// differ by as much from one reading to the next.
+const minMachineTime = 0.2
+
+// others is the share of the processor time of all programs that are neither this
+// one nor servers of ours. ok is false where that cannot be told: the system does
+// not say, or a store on this machine does not say what it used.
+func (p *pass) others() (share float64, ok bool) {
+	if p.machine.Total < minMachineTime {
+		return 0, false
 	}
+	mine := p.own.used
+	for _, st := range p.s.stores {
+		used := st.after.CPU - st.before.CPU
+		if st.after.Known && st.after.CPU == 0 {
+			return 0, false
+		}
+		mine += max(0, used)
+	}
+	return (p.machine.Busy - mine.Seconds()) / p.machine.Total, true
 }

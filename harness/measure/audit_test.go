@@ -3,10 +3,10 @@ package measure
 import (
 	"context"
 	"errors"
+	"github.com/quotabench/quotabench/harness"
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -47,6 +47,18 @@ func TestAuditPrescribedErrorsAreNoted(t *testing.T) {
 	}
 }
 
+// A strategy whose source makes every request fail is measured: its errors are what
+// it does, and no mistake of the run.
+func TestAuditOfNothingButPrescribedErrors(t *testing.T) {
+	r := measureOne(t, &planted{errorNo: func(int64) error { return strategies.ErrPrescribed }}, "hot-key", nil)
+	if !r.Audit.Valid || !hasReason(r, "nothing-admitted") || hasReason(r, "limit-never-crossed") {
+		t.Errorf("audit %+v", r.Audit)
+	}
+	if r.Leak.Trials != 0 || r.Errors != r.Issued {
+		t.Errorf("%d trials, %d errors of %d requests", r.Leak.Trials, r.Errors, r.Issued)
+	}
+}
+
 func TestAuditLimitNeverCrossed(t *testing.T) {
 	r := measureOne(t, &planted{}, "hot-key", func(c *Config) { c.Requests = 15 })
 	if r.Audit.Valid || !hasReason(r, "limit-never-crossed") {
@@ -70,25 +82,14 @@ func TestAuditControls(t *testing.T) {
 	}
 }
 
-func TestAuditHistoryOverflow(t *testing.T) {
-	r := measureOne(t, &planted{}, "hot-key", func(c *Config) { c.HistoryLimit = 100; c.Workers = 1 })
-	if r.Audit.Valid || !hasReason(r, "history-overflow") {
+// A run whose history is nearly full ends early, and counts as far as it came.
+func TestRunEndsBeforeItsHistoryOverflows(t *testing.T) {
+	r := measureOne(t, &planted{leak: 1}, "hot-key", func(c *Config) { c.HistoryLimit, c.Requests = 20_000, 100_000 })
+	if !r.Audit.Valid || r.Partial || !hasReason(r, "ended-early") {
 		t.Errorf("audit %+v", r.Audit)
 	}
-}
-
-func TestAuditOraclesDisagree(t *testing.T) {
-	d := &drive{policy: &quota.Policy{Limit: 5}, subjects: make([]subject, 1)}
-	c := d.subjects[0].cell(0)
-	c.Begin(1)
-	c.Admit(1)
-	cfg := oracle.Config{Limit: 5}
-	p := &pass{m: &measurement{cfg: &Config{}}, d: d, run: &results.Run{Audit: results.Audit{Valid: true}}}
-	d.history = oracle.NewHistory(1, 10)
-	v := oracle.Judge(cfg, nil)
-	p.auditCounts(&v, cfg)
-	if p.run.Audit.Valid || !hasReason(*p.run, "oracles-disagree") {
-		t.Errorf("an admission that the history does not know passed: %+v", p.run.Audit)
+	if r.Issued < 5_000 || r.Issued > 20_000 || r.Leak.Units != r.Leak.Trials {
+		t.Errorf("issued %d, leak %+v", r.Issued, r.Leak)
 	}
 }
 
@@ -129,7 +130,10 @@ func TestInterruptedRunIsPartial(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy := quota.Policy{Name: "p", Limit: 20, Unit: "units"}
-	report, err := Measure(ctx, Config{Strategies: []strategies.Selection{sel}, Policy: policy, Workload: w, Workers: 2, Rounds: 5, Requests: 1_000_000})
+	report, err := Measure(ctx, Config{
+		Plan:   harness.Plan{Strategies: []strategies.Selection{sel}, Policy: policy, Workload: w, Workers: 2, Requests: 1_000_000},
+		Rounds: 5,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,15 @@
 package measure
 
 import (
+	"github.com/quotabench/quotabench/harness"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/stores"
+	_ "github.com/quotabench/quotabench/stores/container" // what the test compares with
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -34,7 +37,7 @@ func TestContainersGiveTheSameVerdicts(t *testing.T) {
 	}
 }
 
-func verdictsOn(t *testing.T, redis *stores.Redis, postgres *stores.Postgres) map[string]verdicts {
+func verdictsOn(t *testing.T, redis *redisstore.Store, postgres *pgstore.Store) map[string]verdicts {
 	t.Helper()
 	sel, err := strategies.Parse("all")
 	if err != nil {
@@ -50,8 +53,11 @@ func verdictsOn(t *testing.T, redis *stores.Redis, postgres *stores.Postgres) ma
 		t.Fatal(err)
 	}
 	report, err := Measure(t.Context(), Config{
-		Strategies: sel, Policy: policy, Workload: w, Workers: 32, Rounds: 1, Seed: 5, NoReference: true,
-		Redis: redis, Postgres: postgres, Duration: 300 * time.Millisecond,
+		Plan: harness.Plan{
+			Strategies: sel, Policy: policy, Workload: w, Workers: 32, Seed: 5, Duration: 300 * time.Millisecond,
+			Stores: setOf(t, redis, postgres),
+		},
+		Rounds: 1, NoReference: true,
 	})
 	if err != nil {
 		t.Fatal(err)

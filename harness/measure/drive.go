@@ -29,9 +29,13 @@ type drive struct {
 	// no bound.
 	requests int64
 	duration int64
+	// perSecond is the rate of the arrivals; 0 where a trace gives them.
+	perSecond float64
 	// begins is told the moment at which the pass begins, before anything that
-	// depends on it; nil for nobody.
+	// depends on it; nil where none is told.
 	begins func(time.Time)
+	// life is how long an admitted request that settles can be completed.
+	life time.Duration
 	// firstID is added to request indices, so that IDs are unique among passes.
 	firstID uint64
 
@@ -45,7 +49,9 @@ type drive struct {
 	firstWindow int64 // the window in force then, which holds the initial fill
 	end         int64 // when its last reply came
 	stop        atomic.Bool
-	win         atomic.Pointer[window]
+	// full is set where the pass ended because its history is nearly full.
+	full atomic.Bool
+	win  atomic.Pointer[window]
 	// next is written by every worker at every request; what they only read must
 	// not share its cache line.
 	_      [64]byte
@@ -58,6 +64,7 @@ type drive struct {
 	crash      atomic.Pointer[error]
 	settled    settlement
 	lateness   lateness
+	slow       *slowest // of an open loop
 }
 
 // fillCells tells the online counters what subjects had used before the pass.
@@ -126,7 +133,7 @@ func (d *drive) run(ctx context.Context) {
 			defer func() { lasts[w] = k.finish() }()
 			var op workloads.Op
 			took := int64(0)
-			for k.t.last < deadline && !d.stop.Load() {
+			for k.t.last < deadline && !d.ended() {
 				end := d.next.Add(k.share)
 				for i := end - k.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
 					k.settleDue(ctx)
@@ -146,6 +153,16 @@ func (d *drive) run(ctx context.Context) {
 	for _, l := range lasts {
 		d.end = max(d.end, l)
 	}
+}
+
+// ended reports whether no further request is to be issued. A history that is
+// nearly full ends the pass: what cannot be judged need not be run.
+func (d *drive) ended() bool {
+	if d.history != nil && d.history.Full() && !d.stop.Load() {
+		d.full.Store(true)
+		d.stop.Store(true)
+	}
+	return d.stop.Load()
 }
 
 // window returns the window that contains the moment t of the run's clock.

@@ -22,6 +22,8 @@ type followUp struct {
 	units       int64          // held by the caller
 	actual      int64          // units that a commit is for
 	hold        int64          // from commit to deletion; 0 for ever
+	// takeCall and takeReply are those of the take, since the epoch.
+	takeCall, takeReply int64
 }
 
 // agenda is a worker's follow-ups, the next one first.
@@ -62,15 +64,39 @@ func (a *agenda) next() (due int64, ok bool) {
 type settlement struct{ commits, refunds, abandoned, failed atomic.Int64 }
 
 // plan notes what the caller will do about a request that was admitted.
-func (k *worker) plan(op *workloads.Op, dec quota.Decision, c *windowCell) {
-	switch op.Fate {
-	case workloads.FateNone:
-	case workloads.FateAbandon:
+func (k *worker) plan(op *workloads.Op, dec quota.Decision, c *windowCell, call, reply int64) {
+	f := followUp{
+		due: k.t.last + int64(op.Settle), reservation: dec.Reservation, subject: op.Subject, cell: c,
+		fate: op.Fate, units: op.Units, actual: op.Actual, hold: int64(op.Hold),
+		takeCall: call - k.d.epoch, takeReply: reply - k.d.epoch,
+	}
+	if op.Fate == workloads.FateAbandon {
 		k.d.settled.abandoned.Add(1)
-	default:
-		k.agenda.add(followUp{
-			due: k.t.last + int64(op.Settle), reservation: dec.Reservation, subject: op.Subject, cell: c,
-			fate: op.Fate, units: op.Units, actual: op.Actual, hold: int64(op.Hold),
+		k.abandon(f)
+		return
+	}
+	k.agenda.add(f)
+}
+
+// leave gives up what is not settled when the pass ends: it will not be settled.
+func (k *worker) leave() {
+	for _, f := range k.agenda.list {
+		if !f.reservation.Committed {
+			k.abandon(f)
+		}
+	}
+}
+
+// abandon notes when an abandoned request can be completed no longer, which is
+// known beforehand: its life begins at some moment of the take. Neither the
+// strategy nor the online counters are told; to those it makes a rejection look
+// less certainly wrong than it is.
+func (k *worker) abandon(f followUp) {
+	if k.d.history != nil {
+		life := int64(k.d.life)
+		k.d.history.Append(k.id, oracle.Event{
+			Call: f.takeCall + life, Reply: f.takeReply + life, Units: f.units, Subject: f.subject, Kind: oracle.Expire, Instance: k.instance,
+			TakeCall: f.takeCall, TakeReply: f.takeReply,
 		})
 	}
 }
@@ -88,9 +114,17 @@ func (k *worker) settleDue(ctx context.Context) {
 // settle commits or gives back. Truth is what callers do: a give-back counts
 // from its call even if the strategy answers with an error.
 func (k *worker) settle(ctx context.Context, f followUp) {
+	if k.d.tb.nano()-k.d.epoch >= f.takeCall+int64(k.d.life) && !f.reservation.Committed {
+		k.d.settled.abandoned.Add(1) // its life is over before it was settled
+		k.abandon(f)
+		return
+	}
 	committing := f.fate == workloads.FateCommit
 	committer, canCommit := k.strategy.(strategies.Committer)
-	e := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance}
+	e := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance, TakeCall: f.takeCall, TakeReply: f.takeReply}
+	if over := f.actual - f.units; k.d.online && committing && canCommit && over > 0 {
+		f.cell.Overrun(over)
+	}
 	var err error
 	call := k.d.tb.nano()
 	switch {
@@ -114,7 +148,7 @@ func (k *worker) settle(ctx context.Context, f followUp) {
 			k.agenda.add(f)
 		}
 		if !canCommit {
-			return // nobody was told, so nothing happened
+			return // no strategy was told, so nothing happened
 		}
 	} else {
 		k.d.settled.refunds.Add(1)

@@ -2,6 +2,8 @@ package measure
 
 import (
 	"context"
+	"github.com/quotabench/quotabench/harness"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"net"
 	"os/exec"
 	"regexp"
@@ -90,7 +92,7 @@ func BenchmarkDecision(b *testing.B) {
 		d := &drive{
 			tb: wallTime, instances: []strategies.Strategy{s}, stream: stream, policy: &policy, workers: instrumentWorkers,
 			requests: n, online: true, rec: newRecorder(instrumentWorkers),
-			history: oracle.NewHistory(instrumentWorkers, n), subjects: make([]subject, n/100),
+			history: instrumentHistory(b, n), subjects: make([]subject, n/100),
 		}
 		for i := range d.subjects {
 			d.subjects[i].name = quota.Subject(stream.Name(uint32(i)))
@@ -138,7 +140,7 @@ func BenchmarkIncrExpireOverBareLoop(b *testing.B) {
 	for b.Loop() {
 		keys = pairs(20, decisions, func() float64 { return bareLoop(b, redis, d) })
 		one = pairs(20, decisions, func() float64 {
-			x, err := referenceFor(b.Context(), &cfg, wallTime, "bare", int64(d))
+			x, err := referenceFor(b.Context(), &cfg, redis, wallTime, "bare", int64(d))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -152,13 +154,13 @@ func BenchmarkIncrExpireOverBareLoop(b *testing.B) {
 // bareLoop is INCR by as many goroutines, on keys of a length, a value and a time
 // to live like those of link-hits, a fresh one about every 200 commands. It
 // returns the commands per second.
-func bareLoop(b *testing.B, redis *stores.Redis, d time.Duration) float64 {
+func bareLoop(b *testing.B, redis *redisstore.Store, d time.Duration) float64 {
 	b.Helper()
 	const prefix = "quotabench:bare-loop:"
 	ctx := b.Context()
-	c := redis.Client(stores.ClientOptions{PoolSize: instrumentWorkers, Meter: new(stores.Meter)})
-	defer c.Close()                                      //nolint:errcheck // nothing was written that matters
-	defer redis.Wipe(context.WithoutCancel(ctx), prefix) //nolint:errcheck // the test's server ends soon
+	c := redis.Client(redisstore.ClientOptions{PoolSize: instrumentWorkers, Meter: new(stores.Meter)})
+	defer c.Close()                                            //nolint:errcheck // nothing was written that matters
+	defer redis.WipePrefix(context.WithoutCancel(ctx), prefix) //nolint:errcheck // the test's server ends soon
 	keys := make([]string, 4096)
 	pipe := c.Pipeline()
 	for i := range keys {
@@ -236,7 +238,7 @@ func BenchmarkIncrExpireOverRedisBenchmark(b *testing.B) {
 	b.ReportMetric(ratio, "x-redis-benchmark")
 }
 
-func instrumentConfig(b *testing.B, redis *stores.Redis) Config {
+func instrumentConfig(b *testing.B, redis *redisstore.Store) Config {
 	b.Helper()
 	sel, err := strategies.Parse("incr-expire")
 	if err != nil {
@@ -251,7 +253,10 @@ func instrumentConfig(b *testing.B, redis *stores.Redis) Config {
 		b.Fatal(err)
 	}
 	return Config{
-		Strategies: sel, Policy: policy, Workload: w, Workers: instrumentWorkers, Rounds: 1, Seed: 1, Redis: redis, NoReference: true,
+		Plan: harness.Plan{
+			Strategies: sel, Policy: policy, Workload: w, Workers: instrumentWorkers, Seed: 1, Stores: setOf(b, redis),
+		},
+		Rounds: 1, NoReference: true,
 	}
 }
 
@@ -305,4 +310,14 @@ func BenchmarkPacer(b *testing.B) {
 	}
 	b.ReportMetric(ratio, "x-sleep-lateness")
 	b.ReportMetric(cores, "cores")
+}
+
+func instrumentHistory(b *testing.B, events int64) *oracle.History {
+	h := oracle.NewHistory(oracle.HistoryOptions{Workers: instrumentWorkers, Limit: events, Dir: b.TempDir()})
+	b.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return h
 }

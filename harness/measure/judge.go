@@ -3,81 +3,121 @@ package measure
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/internal/figures"
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/oracle"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 )
+
+// readers is how many counters are read at a time.
+const readers = 8
 
 // judge turns a finished pass into its figures. The jobs have stopped.
 func (p *pass) judge(ctx context.Context) error {
 	d, r := p.d, p.run
-	c := &d.counts
-	r.Admitted, r.Rejected, r.Errors = c.admitted.Load(), c.rejected.Load(), c.failed.Load()
-	r.Issued, r.Degraded = r.Admitted+r.Rejected+r.Errors, c.degraded.Load()
-	if d.firstError != nil {
-		r.FirstError = d.firstError.Error()
-	}
 	r.ElapsedNS = max(d.end-d.epoch, 0)
-	if r.ElapsedNS > 0 {
-		r.ThroughputPerS = float64(r.Issued) / time.Duration(r.ElapsedNS).Seconds()
+	c := &d.counts
+	facts := &harness.Facts{
+		Plan: &p.m.cfg.Plan, Selection: p.s.sel, Policy: p.policy, Epoch: d.tb.time(d.epoch),
+		Initial: func(s uint32) int64 { return d.subjects[s].initial },
+		History: d.history, Cells: p.cells(),
+		Counts: harness.Counts{
+			Admitted: c.admitted.Load(), Rejected: c.rejected.Load(), Errors: c.failed.Load(),
+			Prescribed: c.prescribed.Load(), Degraded: c.degraded.Load(), FirstError: d.firstError,
+		},
+		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
+		SyncPeriod: p.s.AchievedPeriod(), TiersFolded: d.rec.tiers.folded.Load(),
 	}
-	events := d.history.Events()
-	if err := p.latencies(events); err != nil {
+	facts.FailedRounds, facts.JobError = p.s.FailedRounds()
+	for _, o := range p.s.outages {
+		if span, ok := o.span(d.epoch); ok {
+			facts.Outages = append(facts.Outages, span)
+		}
+	}
+	if err := p.latencies(); err != nil {
 		return err
 	}
-	cfg := oracle.Config{
-		Window: p.policy.Window, Limit: p.policy.Limit, Epoch: d.tb.time(d.epoch),
-		Initial: func(s uint32) int64 { return d.subjects[s].initial },
-	}
-	v := oracle.Judge(cfg, events)
-	p.planned = p.plannedErrors(events)
-	figures.Correctness(r, &v, p.policy.Limit)
-	r.Guarantee = p.guarantee(&v, p.rolling(cfg, events))
 	if err := p.settlement(); err != nil {
 		return err
 	}
-	if err := p.readDrift(ctx, events); err != nil {
+	if err := p.read(ctx, facts); err != nil {
 		return err
 	}
 	if err := p.costs(ctx); err != nil {
 		return err
 	}
-	p.audit(&v, cfg)
+	stalls, asked, thirds := p.stallFinder(), askedHash{}, thirdsOf(r)
+	if _, err := harness.Judge(r, facts, stalls.visit, asked.visit, thirds.visit); err != nil {
+		return err
+	}
+	if r.ElapsedNS > 0 {
+		r.ThroughputPerS = float64(r.Issued) / time.Duration(r.ElapsedNS).Seconds()
+	}
+	stalls.finish()
+	p.audit()
 	a := p.m.across
-	a.sameRequests(r, events)
+	a.sameRequests(r, asked.hash)
 	a.freshStream(r, p.m.random(d.stream))
 	if !d.lateness.open {
-		a.stationary(r, events)
+		a.stationary(r, thirds)
 	}
 	return nil
 }
 
-// rolling judges the run once more, as if its windows were rolling ones of the
-// same length, where one of them ended in mid-run: what a burst around the
-// boundary gets is invisible to either window alone. It returns nil elsewhere.
-func (p *pass) rolling(cfg oracle.Config, events []oracle.Event) *oracle.Verdict {
-	if !p.m.cfg.Workload.Boundary || !p.policy.Window.Kind.Tumbling() {
+// cells are the online counters of every window touched.
+func (p *pass) cells() iter.Seq2[oracle.Key, *oracle.Cell] {
+	return func(yield func(oracle.Key, *oracle.Cell) bool) {
+		for i := range p.d.subjects {
+			for c := p.d.subjects[i].cells.Load(); c != nil; c = c.next {
+				if !yield(oracle.Key{Subject: uint32(i), Index: c.index}, &c.Cell) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// read reads the counters twice: at rest, and after the background jobs have run
+// until they are idle.
+func (p *pass) read(ctx context.Context, f *harness.Facts) error {
+	if !p.s.Counts() {
 		return nil
 	}
-	span := p.policy.Window.At(cfg.Epoch)
-	cfg.Window = quota.Window{Kind: quota.Rolling, Length: span.End.Sub(span.Start)}
-	v := oracle.Judge(cfg, events)
-	worst := int64(0)
-	if v.LeakWorst > 0 {
-		worst = p.policy.Limit + v.LeakWorst
-	} else {
-		worst = min(p.policy.Limit, v.Admitted.Units)
+	var touched []uint32
+	for i := range p.d.subjects {
+		if p.d.subjects[i].touched() {
+			touched = append(touched, uint32(i))
+		}
 	}
-	p.run.Rolling = &results.Rolling{
-		WorstUnits: worst, Multiple: float64(worst) / float64(p.policy.Limit),
-		Units: v.LeakUnits, Possible: v.LeakPossible,
+	var subjects []harness.Subject
+	for _, n := range p.m.cfg.Sample(touched, p.run.Repetition) {
+		subjects = append(subjects, harness.Subject{Number: n, Name: p.d.subjects[n].name})
 	}
-	return &v
+	how := harness.ReadConfig{Policy: p.policy, Now: func() int64 { return p.d.tb.nano() - p.d.epoch }, Parallel: readers}
+	list, err := p.s.Read(ctx, how, subjects)
+	if err != nil {
+		return err
+	}
+	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: list})
+	start := p.d.tb.nano()
+	limited, cancel := context.WithTimeout(ctx, harness.SettleLimit)
+	defer cancel()
+	any, idle := p.s.Settle(limited)
+	if !any {
+		return nil
+	}
+	took := p.d.tb.nano() - start
+	if !idle {
+		p.run.Audit.Strike("jobs-not-idle", results.StrikesNote, fmt.Sprintf("background jobs still changed something after %s", harness.SettleLimit))
+	}
+	if list, err = p.s.Read(ctx, how, subjects); err != nil {
+		return err
+	}
+	f.Readings = append(f.Readings, harness.Readings{At: harness.AfterJobs, SettledNS: took, List: list})
+	return nil
 }
 
 // settlement records what became of admitted requests, where callers settle.
@@ -91,44 +131,27 @@ func (p *pass) settlement() error {
 	}
 	n := &p.d.settled
 	p.run.Settlement = &results.Settlement{
-		Commits: n.commits.Load(), Refunds: n.refunds.Load(), Abandoned: n.abandoned.Load(), Errors: n.failed.Load(), Latency: l,
+		Commits: n.commits.Load(), Refunds: n.refunds.Load(), Abandoned: n.abandoned.Load(), Errors: n.failed.Load(), Service: l,
 	}
 	return nil
 }
 
-// plannedErrors counts errors that a planned outage explains.
-func (p *pass) plannedErrors(events []oracle.Event) (n int64) {
-	for i := range events {
-		e := &events[i]
-		if e.Outcome == oracle.Failed && slices.ContainsFunc(p.s.outages, func(o *outage) bool { return o.explains(e, p.d.epoch) }) {
-			n++
-		}
-	}
-	return n
-}
-
-// latencies condenses the recorder's histograms, and counts the separate stalls
-// behind the tail from the history.
-func (p *pass) latencies(events []oracle.Event) error {
+// latencies condenses the recorder's histograms.
+func (p *pass) latencies() error {
 	rec := p.d.rec
 	all, err := rec.latency(func(s *stripe) *[3 * maxTiers]*results.Histogram { return &s.latency })
 	if err != nil {
 		return err
 	}
+	p.run.Service = all
 	if !p.d.lateness.open {
-		p.stalls(&all, events)
-		p.run.Latency = all
 		return nil
 	}
 	service, err := rec.latency(func(s *stripe) *[3 * maxTiers]*results.Histogram { return &s.service })
 	if err != nil {
 		return err
 	}
-	p.stalls(&service, events)
-	// A stall delays the responses of all requests that were due meanwhile, so
-	// the response's tail stands on no more separate events than the service's.
-	all.StallsP99, all.StallsP999 = service.StallsP99, service.StallsP999
-	p.run.Latency, p.run.Service = all, &service
+	p.run.Response, p.run.Service = &all, service
 	l, wait := &p.d.lateness, rec.mergeOne(func(s *stripe) *results.Histogram { return s.wait })
 	p.run.Lateness = &results.Lateness{
 		PacerP50: l.pacer.Quantile(0.5), PacerP99: l.pacer.Quantile(0.99),
@@ -138,88 +161,52 @@ func (p *pass) latencies(events []oracle.Event) error {
 	return nil
 }
 
-func (p *pass) stalls(l *results.Latency, events []oracle.Event) {
-	if p.d.history.Overflowed() {
-		return
+// stallFinder counts the separate events behind the tail of service times, from
+// the history, and in an open loop those behind the tail of response times, from
+// the moments that the recorder kept.
+type stallFinder struct {
+	service, response *results.Latency // response is nil in a closed loop
+	slow              *slowest
+	p99, p999         []int64
+}
+
+func (p *pass) stallFinder() *stallFinder {
+	if !p.d.lateness.open {
+		return &stallFinder{service: &p.run.Service}
 	}
-	var p99, p999 []int64
+	return &stallFinder{service: &p.run.Service, response: p.run.Response, slow: p.d.slow}
+}
+
+func (f *stallFinder) visit(events []oracle.Event) {
 	for i := range events {
 		switch e := &events[i]; {
-		case e.Reply-e.Call >= l.P999:
-			p999 = append(p999, e.Call)
+		case e.Kind != oracle.Take:
+		case e.Reply-e.Call >= f.service.P999:
+			f.p999 = append(f.p999, e.Call)
 			fallthrough
-		case e.Reply-e.Call >= l.P99:
-			p99 = append(p99, e.Call)
+		case e.Reply-e.Call >= f.service.P99:
+			f.p99 = append(f.p99, e.Call)
 		}
 	}
-	slices.Sort(p99)
-	slices.Sort(p999)
-	l.StallsP99, l.StallsP999 = results.Stalls(p99), results.Stalls(p999)
+}
+
+func (f *stallFinder) finish() {
+	slices.Sort(f.p99)
+	slices.Sort(f.p999)
+	f.service.StallsP99, f.service.StallsP999 = results.Stalls(f.p99), results.Stalls(f.p999)
+	if f.response != nil {
+		f.response.StallsP99, f.response.StallsP999 = f.slow.stalls(f.response.P99), f.slow.stalls(f.response.P999)
+	}
 }
 
 // latency is the whole of one kind of histogram with its parts.
 func (r *recorder) latency(pick func(*stripe) *[3 * maxTiers]*results.Histogram) (results.Latency, error) {
 	m := r.merge(pick)
-	l, err := m.all.Latency()
-	if err != nil {
-		return l, err
-	}
+	var parts []results.Part
 	for out, name := range outcomes {
 		for tier := range uint8(maxTiers) {
-			h := m.parts[[2]uint8{uint8(out), tier}]
-			if h == nil {
-				continue
-			}
-			part, err := h.Latency()
-			if err != nil {
-				return l, err
-			}
-			l.Parts = append(l.Parts, results.LatencyPart{Outcome: name, Tier: r.tiers.name(tier), Latency: part})
+			parts = append(parts, results.Part{Outcome: name, Tier: r.tiers.name(tier), Histogram: m.parts[[2]uint8{uint8(out), tier}]})
 		}
 	}
-	return l, nil
-}
-
-// costs are per decision: what went over the connections in the pass, by the
-// number of decisions.
-func (p *pass) costs(ctx context.Context) error {
-	c := &p.run.Cost
-	if n := float64(p.run.Issued); n > 0 {
-		c.Commands = float64(p.cost.redis.Commands) / n
-		c.RoundTrips = float64(p.cost.redis.RoundTrips+p.cost.sql.RoundTrips) / n
-		c.Bytes = float64(p.cost.redis.BytesIn+p.cost.redis.BytesOut+p.cost.sql.BytesIn+p.cost.sql.BytesOut) / n
-		c.SQL = float64(p.cost.sql.Commands) / n
-		c.ModelSQL = float64(p.modelSQL) / n
-		c.Allocs = float64(p.allocs) / n
-		c.ClientCPU = float64(p.own.used) / n
-		c.RunQueue = float64(p.own.waiting) / n
-		c.RedisCPU = float64(max(0, p.redisAfter.CPU-p.redisBefore.CPU)) / n
-		c.PostgresCPU = float64(max(0, p.sqlAfter.CPU-p.sqlBefore.CPU)) / n
-	}
-	if len(p.s.clients) > 0 {
-		total, without, err := p.m.cfg.Redis.KeysUnder(ctx, p.s.prefix)
-		if err != nil {
-			return fmt.Errorf("count keys: %w", err)
-		}
-		c.KeysAtEnd, c.KeysWithoutTTL = total, without
-	}
-	if p.run.Repetition == 1 && !p.run.Partial {
-		probe, err := p.probe(ctx)
-		if err != nil {
-			return err
-		}
-		c.Probe = probe
-	}
-	if mt, ok := p.s.instances[0].(strategies.Meter); ok {
-		p.run.Meter = map[string]int64{}
-		for _, x := range mt.Measures() {
-			p.run.Meter[x.Name] = x.Value
-		}
-		for _, other := range p.s.instances[1:] {
-			for _, x := range other.(strategies.Meter).Measures() {
-				p.run.Meter[x.Name] += x.Value
-			}
-		}
-	}
-	return nil
+	return results.LatencyOf(parts)
 }

@@ -46,6 +46,7 @@ const (
 func (d *drive) runOpen(ctx context.Context) {
 	queue := make(chan release, min(d.requests, maxBacklogCap))
 	d.lateness = lateness{open: true, pacer: results.NewHistogram()}
+	d.slow = newSlowest(scheduleLength(d.duration, d.requests, d.perSecond))
 	var pacing sync.WaitGroup
 	var started atomic.Int64
 	pacing.Go(func() {
@@ -75,6 +76,7 @@ func (d *drive) runOpen(ctx context.Context) {
 				d.stream.At(r.index, &op)
 				call, reply, out, tier := k.do(ctx, r.index, &op)
 				d.rec.recordOpen(k.stripe, out, tier, reply-r.intended, reply-call, call-r.released)
+				d.slow.record(r.intended-d.epoch, reply-r.intended)
 			}
 		})
 	}
@@ -110,7 +112,7 @@ func (k *worker) nextRelease(ctx context.Context, queue <-chan release) (r relea
 }
 
 // enterUnfinished records a request that was due and never started with the
-// time it had waited by then: leaving it out would flatter whoever is slow.
+// time it had waited by then: leaving it out would flatter slow strategies.
 func (d *drive) enterUnfinished(s *stripe, r release) {
 	now := d.tb.nano()
 	s.mu.Lock()
@@ -120,6 +122,7 @@ func (d *drive) enterUnfinished(s *stripe, r release) {
 		*h = results.NewHistogram()
 	}
 	(*h).RecordAtLeast(now - r.intended)
+	d.slow.record(r.intended-d.epoch, now-r.intended)
 	atomic.AddInt64(&d.lateness.unfinished, 1)
 }
 
@@ -129,7 +132,7 @@ func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
 	defer p.close()
 	half := int64(0)
 	var i int64
-	for i = 0; i < d.requests && !d.stop.Load(); i++ {
+	for i = 0; i < d.requests && !d.ended(); i++ {
 		next, ok := d.arrivals.Next()
 		at := int64(next)
 		if !ok || d.duration > 0 && at >= d.duration {

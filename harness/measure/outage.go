@@ -2,54 +2,20 @@ package measure
 
 import (
 	"errors"
-	"fmt"
 	"net"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/quotabench/quotabench/oracle"
-	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/harness"
 )
-
-// Outage takes a store away for part of every pass.
-type Outage struct {
-	// Store is [strategies.NeedRedis] or [strategies.NeedPostgres].
-	Store strategies.Need
-	// From and To are shares of the round's duration, 0 to 1.
-	From, To float64
-}
-
-// ParseOutage reads "redis:0.3-0.6".
-func ParseOutage(text string) (Outage, error) {
-	bad := fmt.Errorf("%q is not of the form redis:0.3-0.6 or postgres:0.3-0.6, with shares of the round's duration", text)
-	store, span, ok := strings.Cut(text, ":")
-	from, to, ok2 := strings.Cut(span, "-")
-	if !ok || !ok2 {
-		return Outage{}, bad
-	}
-	o := Outage{Store: strategies.Need(store)}
-	var err1, err2 error
-	o.From, err1 = strconv.ParseFloat(from, 64)
-	o.To, err2 = strconv.ParseFloat(to, 64)
-	if err1 != nil || err2 != nil || !(o.From >= 0 && o.From < o.To && o.To <= 1) ||
-		o.Store != strategies.NeedRedis && o.Store != strategies.NeedPostgres {
-		return Outage{}, bad
-	}
-	return o, nil
-}
-
-// String renders the outage as [ParseOutage] reads it.
-func (o Outage) String() string { return fmt.Sprintf("%s:%g-%g", o.Store, o.From, o.To) }
 
 // outage is a planned outage of one store in one run. While it lasts, every read
 // and write on the client's connections fails as if the server had gone.
 type outage struct {
-	Outage
+	harness.Outage
 	down     atomic.Bool
-	from, to int64 // when it was, on the run's clock; set by the timers
+	from, to atomic.Int64 // when it was, on the run's clock; set by the timers
 }
 
 // errOutage is what a client sees: a connection that was reset.
@@ -87,16 +53,17 @@ func (c *cutConn) Write(b []byte) (int, error) {
 func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 	done := make(chan struct{})
 	ended := make(chan struct{})
+	from, to := o.Within(d)
 	go func() {
 		defer close(ended)
-		if !waitOr(time.Duration(o.From*float64(d)), done) {
+		if !waitOr(from, done) {
 			return
 		}
-		atomic.StoreInt64(&o.from, now())
+		o.from.Store(now())
 		o.down.Store(true)
-		waitOr(time.Duration((o.To-o.From)*float64(d)), done)
+		waitOr(to-from, done)
 		o.down.Store(false)
-		atomic.StoreInt64(&o.to, now())
+		o.to.Store(now())
 	}()
 	return func() {
 		close(done)
@@ -120,8 +87,8 @@ func waitOr(d time.Duration, done <-chan struct{}) bool {
 // connections are found dead one by one.
 const reconnectGrace = int64(100 * time.Millisecond)
 
-// explains reports whether an error in [call, reply] is the outage's doing.
-func (o *outage) explains(e *oracle.Event, epoch int64) bool {
-	from, to := atomic.LoadInt64(&o.from), atomic.LoadInt64(&o.to)
-	return from != 0 && e.Reply+epoch >= from && (to == 0 || e.Call+epoch <= to+reconnectGrace)
+// span is when the outage was, since the epoch; ok is false where it never began.
+func (o *outage) span(epoch int64) (s harness.Span, ok bool) {
+	from, to := o.from.Load(), o.to.Load()
+	return harness.Span{Store: o.Store, From: from - epoch, To: to - epoch}, from != 0
 }

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"github.com/quotabench/quotabench/harness"
 	"sync"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ type planted struct {
 
 func (p *planted) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	p.mu.Lock()
-	if r.ID < warmUpID {
+	if r.ID < harness.WarmUpID {
 		p.total++
 	}
 	p.mu.Unlock()
@@ -37,7 +38,7 @@ func (p *planted) Take(ctx context.Context, r quota.Request) (quota.Decision, er
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.errorNo != nil && r.ID < warmUpID {
+	if p.errorNo != nil && r.ID < harness.WarmUpID {
 		if err := p.errorNo(p.total); err != nil {
 			return quota.Decision{}, err
 		}
@@ -111,8 +112,11 @@ func measureOne(t *testing.T, p *planted, workload string, change func(*Config))
 		t.Fatal(err)
 	}
 	cfg := Config{
-		Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w,
-		Workers: 1, Rounds: 1, Requests: 4000, Seed: 7, base: v.timebase(),
+		Plan: harness.Plan{
+			Strategies: []strategies.Selection{p.selection()}, Policy: policy, Workload: w,
+			Workers: 1, Requests: 4000, Seed: 7,
+		},
+		Rounds: 1, base: v.timebase(),
 	}
 	if change != nil {
 		change(&cfg)
@@ -140,7 +144,7 @@ func TestPlantedNothing(t *testing.T) {
 	if r.Issued != 4000 || r.Admitted != 2000 || r.Rejected != 2000 || r.Errors != 0 {
 		t.Errorf("issued %d, admitted %d, rejected %d, errors %d", r.Issued, r.Admitted, r.Rejected, r.Errors)
 	}
-	if r.Leak.Units != 0 || r.Leak.Possible != 0 || r.Leak.Crossings != 100 {
+	if r.Leak.Units != 0 || r.Leak.Possible != 0 || r.Leak.Trials != 100 {
 		t.Errorf("leak %+v", r.Leak)
 	}
 	if r.FalseRejects.Count != 0 || r.FalseRejects.Possible != 0 {
@@ -158,11 +162,11 @@ func TestPlantedLeakOfSeven(t *testing.T) {
 	r := measureOne(t, &planted{leak: 7}, "hot-key", nil)
 	requireValid(t, r)
 	l := r.Leak
-	if l.Units != 700 || l.Possible != 700 || l.WorstUnits != 7 || l.MedianUnits != 7 || l.Subjects != 100 || l.Violations != 100 || l.Crossings != 100 {
+	if l.Units != 700 || l.Possible != 700 || l.WorstUnits != 7 || l.MedianUnits != 7 || l.Subjects != 100 || l.LeakedTrials != 100 || l.Trials != 100 {
 		t.Errorf("leak %+v, want 7 units in each of 100 crossings", l)
 	}
-	if l.Pct != 35 || l.PctOfOver != 35 { // 7 of 20, and of the 20 asked over the limit
-		t.Errorf("leak is %v %% of the limit and %v %% of the excess, want 35 of both", l.Pct, l.PctOfOver)
+	if l.PctOfLimit != 35 || l.PctOfOverQuota != 35 { // 7 of 20, and of the 20 asked over the limit
+		t.Errorf("leak is %v %% of the limit and %v %% of the excess, want 35 of both", l.PctOfLimit, l.PctOfOverQuota)
 	}
 	if r.Guarantee[0].Verdict != results.Violated || r.Guarantee[0].Certain != 7 {
 		t.Errorf("guarantee %+v", r.Guarantee)
@@ -174,7 +178,7 @@ func TestPlantedFalseRejects(t *testing.T) {
 	p := &planted{rejectNo: func(n int64) bool { return n == 25 }}
 	r := measureOne(t, p, "hot-key", func(c *Config) { c.Policy.Limit = 49; c.Requests = 9800 })
 	requireValid(t, r)
-	if f := r.FalseRejects; f.Count != 100 || f.Possible != 100 || f.Units != 100 || f.Pct != 2 {
+	if f := r.FalseRejects; f.Count != 100 || f.Possible != 100 || f.Units != 100 || f.PctOfValid != 2 {
 		t.Errorf("false rejects %+v, want 100, which is 2 %%", f)
 	}
 }
@@ -196,7 +200,7 @@ func TestPlantedDelay(t *testing.T) {
 	p := &planted{delay: func(context.Context) { v.advance(5 * time.Millisecond) }}
 	r := measureOne(t, p, "hot-key", func(c *Config) { c.base = v.timebase() })
 	requireValid(t, r)
-	for name, ns := range map[string]int64{"p50": r.Latency.P50, "p99": r.Latency.P99, "max": r.Latency.Max} {
+	for name, ns := range map[string]int64{"p50": r.Service.P50, "p99": r.Service.P99, "max": r.Service.Max} {
 		if ns < 5_000_000 || ns > 5_005_000 { // three digits
 			t.Errorf("%s is %d ns, want 5 ms", name, ns)
 		}
@@ -217,7 +221,7 @@ func TestPlantedUnderLoad(t *testing.T) {
 	if !r.Audit.Valid {
 		t.Fatalf("audit %+v", r.Audit)
 	}
-	if r.Leak.Units < 7*r.Leak.Crossings || r.Leak.Crossings != 50 {
+	if r.Leak.Units < 7*r.Leak.Trials || r.Leak.Trials != 50 {
 		t.Errorf("leak %+v, want at least 7 in each of 50 crossings", r.Leak)
 	}
 	// A request overlaps with as many as there are workers, so the 5th of a
@@ -228,8 +232,8 @@ func TestPlantedUnderLoad(t *testing.T) {
 	if r.Drift.Units != -3 {
 		t.Errorf("drift %+v, want -3", r.Drift)
 	}
-	if r.Latency.P50 < 5_000_000 {
-		t.Errorf("p50 is %d ns, want at least 5 ms", r.Latency.P50)
+	if r.Service.P50 < 5_000_000 {
+		t.Errorf("p50 is %d ns, want at least 5 ms", r.Service.P50)
 	}
 }
 
@@ -239,15 +243,4 @@ func TestRunsNeverShowCountsOfWarmUp(t *testing.T) {
 	if r.Issued != 4000 {
 		t.Errorf("issued %d of 4000", r.Issued)
 	}
-}
-
-var measurePolicy = quota.Policy{Name: "p", Limit: 20, Unit: "units"}
-
-func measureWorkload(t *testing.T) *workloads.Meta {
-	t.Helper()
-	w, err := workloads.Lookup("hot-key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
 }

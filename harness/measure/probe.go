@@ -2,9 +2,12 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -13,31 +16,52 @@ import (
 // probeRequests is how many requests of each outcome a cost probe averages over.
 const probeRequests = 16
 
+// probeSubjects bounds how many unused subjects are tried: a filter may take one
+// of them for another that has used up its quota, and reject it at once.
+const probeSubjects = 8
+
 // probe measures what one decision costs, exactly: one caller, one request at a
 // time, no background jobs, scripts loaded and statements prepared, subjects of
-// its own. Its figures are counts, the same on every machine.
+// its own. Its figures are counts, the same on every machine. A subject whose
+// first request is rejected tells what a rejection costs and nothing else, so
+// another one is tried; where all are rejected, that is what the strategy does.
 func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
-	policy := p.policy
-	unit := max(policy.Limit/probeRequests, 1)
-	subject := quota.Subject("cost-probe")
-	if err := p.s.provision(ctx, policy, []strategies.Grant{{Subject: subject, Limit: policy.Limit}}); err != nil {
-		return nil, err
-	}
-	out := &results.Probe{}
-	var admitted, rejected probeSum
-	for i := range uint64(4 * probeRequests) {
-		before, model, allocs := p.s.counted(), p.s.modelStatements.Load(), mallocs()
-		req := quota.Request{ID: probeID + i, Subject: subject, Policy: policy, Units: unit}
-		d, err := p.s.instances[0].Take(ctx, req)
-		if err != nil {
-			return nil, fmt.Errorf("cost probe: %w", err)
+	policy := *p.policy
+	cost := harness.Cost(&policy, slices.Min[[]int64])
+	policy.Limit = probeRequests * cost
+	var out *results.Probe
+	for n := range uint64(probeSubjects) {
+		subject := quota.Subject(fmt.Sprintf("cost-probe-%d", n))
+		grants := []strategies.Grant{{Subject: subject, Limit: policy.Limit}}
+		if err := p.s.Provision(ctx, &policy, grants, 0); err != nil {
+			return nil, err
 		}
-		c := probeCost(p.s.counted().sub(before), p.s.modelStatements.Load()-model, mallocs()-allocs)
+		probe, admitted, err := p.probeSubject(ctx, &policy, subject, cost, harness.ProbeID+n<<16)
+		if err != nil || admitted {
+			return probe, err
+		}
+		out = probe
+	}
+	return out, nil
+}
+
+// probeSubject asks for one subject until it has been rejected often enough.
+// admitted is set where its first request was.
+func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject quota.Subject, cost int64, id uint64) (out *results.Probe, admitted bool, err error) {
+	out = &results.Probe{}
+	var taken, rejected probeSum
+	for i := range uint64(4 * probeRequests) {
+		before, allocs := p.s.traffic(), mallocs()
+		d, err := p.s.Instances[0].Take(ctx, quota.Request{ID: id + i, Subject: subject, Policy: policy, Units: cost})
+		if err != nil && !errors.Is(err, strategies.ErrPrescribed) {
+			return nil, false, fmt.Errorf("cost probe: %w", err)
+		}
+		c := probeCost(p.s.traffic().sub(before), mallocs()-allocs)
 		switch {
 		case i == 0:
-			out.First = c
-		case d.Admitted && admitted.n < probeRequests:
-			admitted.add(c)
+			out.First, admitted = c, d.Admitted
+		case d.Admitted && taken.n < probeRequests:
+			taken.add(c)
 		case !d.Admitted && rejected.n < probeRequests:
 			rejected.add(c)
 		}
@@ -45,8 +69,8 @@ func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 			break
 		}
 	}
-	out.Admitted, out.Rejected = admitted.mean(), rejected.mean()
-	return out, nil
+	out.Admitted, out.Rejected = taken.mean(), rejected.mean()
+	return out, admitted, nil
 }
 
 // mallocs counts allocations so far, exactly: unlike reading the metric it stops
@@ -57,15 +81,10 @@ func mallocs() uint64 {
 	return m.Mallocs
 }
 
-// probeID is the first request ID of cost probes.
-const probeID = 1 << 60
-
-func probeCost(c counted, model int64, allocs uint64) results.ProbeCost {
+func probeCost(t traffic, allocs uint64) results.ProbeCost {
 	return results.ProbeCost{
-		Commands:   float64(c.redis.Commands),
-		RoundTrips: float64(c.redis.RoundTrips + c.sql.RoundTrips),
-		Bytes:      float64(c.redis.BytesIn + c.redis.BytesOut + c.sql.BytesIn + c.sql.BytesOut),
-		SQL:        float64(c.sql.Commands), ModelSQL: float64(model), Allocs: float64(allocs),
+		Commands: float64(t.commands), SQL: float64(t.sql), ModelSQL: float64(t.model),
+		RoundTrips: float64(t.trips), Bytes: float64(t.bytes), Allocs: float64(allocs),
 	}
 }
 

@@ -180,8 +180,10 @@ func (r *recorder) mergeOne(pick func(*stripe) *results.Histogram) *results.Hist
 // tierSet numbers the tiers of a run as they appear. Index 0 is no tier: an
 // error decided nothing.
 type tierSet struct {
-	mu    sync.Mutex
-	names atomic.Pointer[[]quota.Tier]
+	// folded counts decisions of tiers beyond maxTiers, which have no number.
+	folded atomic.Int64
+	mu     sync.Mutex
+	names  atomic.Pointer[[]quota.Tier]
 }
 
 func (t *tierSet) index(name quota.Tier) uint8 {
@@ -206,6 +208,7 @@ func (t *tierSet) add(name quota.Tier) uint8 {
 		return uint8(i)
 	}
 	if len(names) == maxTiers {
+		t.folded.Add(1)
 		return 0
 	}
 	names = append(names, name)

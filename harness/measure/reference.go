@@ -7,22 +7,42 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // referenceDuration is how long each round's reference loop runs.
 const referenceDuration = int64(150 * time.Millisecond)
 
-// referenceFor measures a bare client's INCR loop on the run's Redis: as many
-// goroutines and connections as the strategies get, one key, nothing else, for the
-// given nanoseconds.
-func referenceFor(ctx context.Context, cfg *Config, tb *timebase, name string, length int64) (loop, error) {
+// reference measures a bare client's INCR loop on the run's Redis; zero where
+// there is none.
+func (m *measurement) reference(ctx context.Context) (loop, error) {
+	server, ok := m.cfg.Stores.Get(string(strategies.NeedRedis))
+	if !ok || m.cfg.NoReference {
+		return loop{}, nil
+	}
+	return referenceFor(ctx, m.cfg, server, m.tb, m.siteName("ref"), referenceDuration)
+}
+
+// referenceFor measures a bare client's INCR loop on a Redis: as many goroutines
+// and connections as the strategies get, one key, nothing else, for the given
+// nanoseconds.
+func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *timebase, name string, length int64) (loop, error) {
 	var meter stores.Meter
-	c := cfg.Redis.Client(stores.ClientOptions{PoolSize: cfg.redisPool(), MaxRetries: cfg.ClientRetries, Meter: &meter})
-	defer c.Close() //nolint:errcheck // nothing was written that matters
-	prefix := "quotabench:" + name + ":"
-	key := prefix + "reference"
-	defer cfg.Redis.Wipe(context.WithoutCancel(ctx), prefix) //nolint:errcheck // the run's own wipe reports a store that is gone
+	scope := stores.Scope(name)
+	conn, err := server.Connect(ctx, scope, stores.ConnOptions{Pool: cfg.poolOf(server.Driver()), Retries: cfg.ClientRetries, Meter: &meter})
+	if err != nil {
+		return loop{}, fmt.Errorf("reference loop: %w", err)
+	}
+	defer conn.Close() //nolint:errcheck // nothing was written that matters
+	c, ok := conn.Client().(redis.UniversalClient)
+	if !ok {
+		return loop{}, fmt.Errorf("reference loop: the client of %s is no Redis client", server.Driver())
+	}
+	key := scope.Prefix() + "reference"
+	defer server.Wipe(context.WithoutCancel(ctx), scope) //nolint:errcheck // the run's own wipe reports a store that is gone
 
 	var n atomic.Int64
 	var failed atomic.Pointer[error]
@@ -46,7 +66,7 @@ func referenceFor(ctx context.Context, cfg *Config, tb *timebase, name string, l
 	}
 	pass(length / 5) // connections
 	n.Store(0)
-	before, counts, err := cfg.Redis.Stats(ctx)
+	before, err := server.Stats(ctx)
 	if err != nil {
 		return loop{}, fmt.Errorf("reference loop: %w", err)
 	}
@@ -58,7 +78,7 @@ func referenceFor(ctx context.Context, cfg *Config, tb *timebase, name string, l
 		return loop{}, fmt.Errorf("reference loop: %w", *err)
 	}
 	out := loop{perS: float64(n.Load()) / took.Seconds()}
-	if after, _, err := cfg.Redis.Stats(ctx); err == nil && counts {
+	if after, err := server.Stats(ctx); err == nil && before.Known {
 		ours := meter.Snapshot().Sub(sent)
 		// One of the two questions about statistics is among them.
 		out.foreign = float64(after.Commands-before.Commands-1-ours.Commands-ours.SetupCommands) / float64(max(ours.Commands, 1))
@@ -70,6 +90,6 @@ func referenceFor(ctx context.Context, cfg *Config, tb *timebase, name string, l
 type loop struct {
 	perS float64 // commands per second
 	// foreign is the share, relative to the loop's own commands, of commands that
-	// the server processed meanwhile for somebody else.
+	// the server processed meanwhile for other clients.
 	foreign float64
 }

@@ -7,9 +7,11 @@ import (
 	"math"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -25,44 +27,54 @@ const abortGrace = 2 * time.Second
 func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stream workloads.Stream, info workloads.Info, run *results.Run) (err error) {
 	// Ctrl-C ends the pass, and neither the judgement nor the clean-up.
 	work := context.WithoutCancel(ctx)
-	policy := m.aligned(m.cfg.Policy)
-	s, err := openSite(work, m.cfg, m.tb, sel, m.siteName(fmt.Sprint(m.n)))
+	policy := m.fromNow()
+	s, err := openSite(work, m.cfg, m.tb, sel, m.siteName(fmt.Sprint(m.n)), run.Repetition)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close(work)) }()
-	strays := s.strayKeys(work)
 	warm, err := m.warmUp(work, s, &policy)
 	if err != nil {
 		return err
 	}
 	rate := warm.rate()
-	d := m.newDrive(s, stream, &policy, rate)
+	d, err := m.newDrive(s, stream, &policy, rate)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.history.Close()) }()
 	d.rec = warm.rec.warmed()
 	run.Params.Subjects = len(d.subjects)
-	grants := d.grants()
-	if err := s.provision(work, &policy, grants); err != nil {
+	grants := harness.Grants(stream, &policy, len(d.subjects))
+	if err := s.Provision(work, &policy, grants, 0); err != nil {
 		return err
 	}
 	d.setInitial(grants)
-	if err := s.jobs.catchUp(work); err != nil {
+	if err := m.catchUp(work, s); err != nil {
 		return err
 	}
 	s.jobs.start(work)
 	defer s.jobs.stop()
 	d.begins = func(now time.Time) { m.realign(&policy, info, now, m.expected(rate, d.requests)) }
-	if m.open(info) {
-		if d.arrivals, err = m.newArrivals(stream, roundSeed(m.cfg.Seed, run.Repetition)); err != nil {
+	if m.cfg.Open(info) {
+		d.perSecond = m.cfg.RateInForce()
+		if d.arrivals, err = m.cfg.NewArrivals(stream, run.Repetition); err != nil {
 			return err
 		}
 	}
 
-	p := &pass{m: m, s: s, d: d, run: run, policy: &policy, strays: strays}
+	p := &pass{m: m, s: s, d: d, run: run, policy: &policy}
 	if err := p.drive(ctx); err != nil {
 		return err
 	}
 	s.jobs.stop()
 	return p.judge(work)
+}
+
+func (m *measurement) catchUp(ctx context.Context, s *site) error {
+	ctx, cancel := context.WithTimeout(ctx, harness.SettleLimit)
+	defer cancel()
+	return s.CatchUp(ctx)
 }
 
 // expected is how long the pass will take: its duration, or as long as its
@@ -74,48 +86,26 @@ func (m *measurement) expected(rate float64, requests int64) time.Duration {
 	return time.Duration(float64(requests) / rate * float64(time.Second))
 }
 
-// newDrive prepares the measured pass. How many crossings it needs subjects for
+// warmUpFactor is how much faster than in its warm-up a strategy may become, when
+// the machine grows quieter, before its trials run out.
+const warmUpFactor = 3
+
+// newDrive prepares the measured pass. How many trials it needs subjects for
 // follows from the rate seen while warming up.
-func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.Policy, rate float64) *drive {
+func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.Policy, rate float64) (*drive, error) {
 	c := m.cfg
-	requests := int64(math.MaxInt64)
-	if n := stream.Len(); n > 0 {
-		requests = n
-	}
-	if c.Requests > 0 {
-		requests = min(requests, c.Requests)
-	}
-	subjects, long := workloads.Subjects(stream), false
-	if per := workloads.OpsPerCrossing(stream); per > 0 {
-		if c.Duration > 0 {
-			// Half as much again as expected; a faster pass ends early.
-			expect := int64(rate*c.Duration.Seconds()*1.5)/per + 8
-			requests = min(requests, min(expect, maxCrossings)*per)
-		}
-		subjects = int((requests + per - 1) / per)
-		long = per >= 4*int64(c.Workers)
-	}
+	requests, subjects := c.Size(stream, warmUpFactor*rate)
+	per := workloads.OpsPerCrossing(stream)
+	history := c.NewHistory(c.Workers)
 	d := &drive{
-		tb: m.tb, instances: s.instances, stream: stream, policy: policy, workers: c.Workers,
-		requests: requests, duration: int64(c.Duration), online: true, longCrossings: long,
-		history:  oracle.NewHistory(c.Workers, int64(c.HistoryLimit)),
-		subjects: make([]subject, subjects),
+		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
+		requests: requests, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
+		history: history, subjects: make([]subject, subjects), life: c.Life,
 	}
 	for i := range d.subjects {
 		d.subjects[i].name = quota.Subject(stream.Name(uint32(i)))
 	}
-	return d
-}
-
-// maxCrossings bounds the subjects that a pass is prepared for.
-const maxCrossings = 200_000
-
-func (d *drive) grants() []strategies.Grant {
-	g := make([]strategies.Grant, len(d.subjects))
-	for i := range d.subjects {
-		g[i] = strategies.Grant{Subject: d.subjects[i].name, Limit: d.policy.Limit, Used: workloads.Initial(d.stream, uint32(i))}
-	}
-	return g
+	return d, nil
 }
 
 func (d *drive) setInitial(grants []strategies.Grant) {
@@ -128,30 +118,33 @@ func (d *drive) setInitial(grants []strategies.Grant) {
 // other subjects.
 func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy) (*drive, error) {
 	c := m.cfg
+	stream := warmStream{units: harness.Cost(policy, slices.Min[[]int64])}
 	d := &drive{
-		tb: m.tb, instances: s.instances, stream: warmStream{}, policy: policy, workers: c.Workers,
-		requests: math.MaxInt64, duration: int64(warmUpTime(c.Duration)), firstID: warmUpID,
+		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
+		requests: math.MaxInt64, duration: int64(warmUpTime(c.Duration)), firstID: harness.WarmUpID,
 		rec: newRecorder(c.Workers), subjects: make([]subject, warmSubjects),
 	}
 	for i := range d.subjects {
-		d.subjects[i].name = quota.Subject(d.stream.Name(uint32(i)))
+		d.subjects[i].name = quota.Subject(stream.Name(uint32(i)))
 	}
-	if err := s.provision(ctx, policy, d.grants()); err != nil {
+	if err := s.Provision(ctx, policy, harness.Grants(stream, policy, warmSubjects), 0); err != nil {
 		return nil, err
 	}
 	d.run(ctx)
 	if err := d.crash.Load(); err != nil {
 		return nil, *err
 	}
-	if d.rate() == 0 && d.firstError != nil {
+	// Errors that the strategy's source asks for are its answers.
+	if d.rate() == 0 && d.firstError != nil && d.counts.prescribed.Load() == 0 {
 		return nil, fmt.Errorf("every warm-up request failed: %w", d.firstError)
 	}
 	return d, nil
 }
 
-// rate is the decisions per second that a finished pass reached.
+// rate is the answers per second that a finished pass reached, prescribed errors
+// among them.
 func (d *drive) rate() float64 {
-	n := d.counts.admitted.Load() + d.counts.rejected.Load()
+	n := d.counts.admitted.Load() + d.counts.rejected.Load() + d.counts.prescribed.Load()
 	return float64(n) / time.Duration(max(d.end-d.epoch, 1)).Seconds()
 }
 
@@ -165,38 +158,33 @@ func warmUpTime(d time.Duration) time.Duration {
 // warmSubjects are enough that the warm-up does not become a contest for one row.
 const warmSubjects = 64
 
-// warmStream asks for single units, of one subject after the other.
-type warmStream struct{}
+// warmStream asks for the smallest cost, of one subject after the other.
+type warmStream struct{ units int64 }
 
-func (warmStream) At(i int64, op *workloads.Op) {
-	*op = workloads.Op{Subject: uint32(i % warmSubjects), Units: 1}
+func (w warmStream) At(i int64, op *workloads.Op) {
+	*op = workloads.Op{Subject: uint32(i % warmSubjects), Units: w.units}
 }
 func (warmStream) Len() int64           { return 0 }
 func (warmStream) Name(n uint32) string { return fmt.Sprintf("warm-up-%d", n) }
 
 // pass is a measured pass and what surrounds it.
 type pass struct {
-	m       *measurement
-	s       *site
-	d       *drive
-	run     *results.Run
-	policy  *quota.Policy
-	planned int64 // errors that a planned outage explains
-	strays  int64 // keys under our prefix before the first request
+	m      *measurement
+	s      *site
+	d      *drive
+	run    *results.Run
+	policy *quota.Policy
 
-	redisBefore, redisAfter serverState
-	sqlBefore, sqlAfter     stores.PostgresStats
-	own                     ownCPU
-	steal                   cpuTime
-	allocs                  uint64
-	modelSQL                int64
-	cost                    counted
+	own     ownCPU
+	machine machine.CPUTime
+	allocs  uint64
+	traffic traffic
 }
 
 // drive runs the pass. Ctrl-C stops it at the next request; operations that do
 // not end soon after are given up.
 func (p *pass) drive(ctx context.Context) error {
-	d := p.d
+	d, s := p.d, p.s
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stopped := context.AfterFunc(ctx, func() {
@@ -205,11 +193,15 @@ func (p *pass) drive(ctx context.Context) error {
 	})
 	defer stopped()
 	runtime.GC()
-	p.redisBefore, p.sqlBefore = p.s.redisState(work), p.s.sqlState(work)
-	before, allocs, model := p.s.counted(), heapAllocs(), p.s.modelStatements.Load()
-	cpu, own := readCPU(), readOwnCPU()
+	s.observe(work, func(st *siteStore) *stores.Stats { return &st.before })
+	before, allocs := s.traffic(), heapAllocs()
+	counts := map[string]stores.Counts{}
+	for name, st := range s.stores {
+		counts[name] = st.meter.Snapshot()
+	}
+	cpu, own := machine.ReadCPU(), readOwnCPU()
 	var over []func()
-	for _, o := range p.s.outages {
+	for _, o := range s.outages {
 		over = append(over, o.schedule(d.tb.nano, p.m.cfg.Duration))
 	}
 	if t := p.m.cfg.Timer; t != nil {
@@ -222,12 +214,13 @@ func (p *pass) drive(ctx context.Context) error {
 	for _, end := range over {
 		end()
 	}
-	p.steal, p.own = readCPU().sub(cpu), readOwnCPU().sub(own)
+	p.machine, p.own = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own)
 	p.allocs = heapAllocs() - allocs
-	p.modelSQL = p.s.modelStatements.Load() - model
-	p.cost = p.s.counted().sub(before)
-	p.redisAfter, p.sqlAfter = p.s.redisState(work), p.s.sqlState(work)
-	p.run.Partial = d.stop.Load()
+	p.traffic = s.traffic().sub(before)
+	for name, st := range s.stores {
+		st.traffic = st.meter.Snapshot().Sub(counts[name])
+	}
+	s.observe(work, func(st *siteStore) *stores.Stats { return &st.after })
 	if err := d.crash.Load(); err != nil {
 		return *err
 	}

@@ -2,6 +2,8 @@ package measure
 
 import (
 	"context"
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/stores"
 	"testing"
 	"time"
 
@@ -52,7 +54,7 @@ func TestPlantedCost(t *testing.T) {
 	}
 	redis := storetest.EmbeddedRedis(t)
 	r := measureOne(t, &c.planted, "hot-key", func(cfg *Config) {
-		cfg.Strategies, cfg.base, cfg.Workers, cfg.Redis = []strategies.Selection{sel}, nil, 4, redis
+		cfg.Strategies, cfg.base, cfg.Workers, cfg.Stores = []strategies.Selection{sel}, nil, 4, setOf(t, redis)
 	})
 	if !r.Audit.Valid {
 		t.Fatalf("audit %+v", r.Audit)
@@ -89,8 +91,11 @@ func measureReal(t *testing.T, list, policy, workload string, change func(*Confi
 		t.Fatal(err)
 	}
 	cfg := Config{
-		Strategies: sel, Policy: p, Workload: w, Workers: 8, Rounds: 1, Seed: 3,
-		Redis: storetest.EmbeddedRedis(t), NoReference: true, Duration: 300 * time.Millisecond,
+		Plan: harness.Plan{
+			Strategies: sel, Policy: p, Workload: w, Workers: 8, Seed: 3, Duration: 300 * time.Millisecond,
+			Stores: setOf(t, storetest.EmbeddedRedis(t)),
+		},
+		Rounds: 1, NoReference: true,
 	}
 	if change != nil {
 		change(&cfg)
@@ -112,7 +117,7 @@ func measureReal(t *testing.T, list, policy, workload string, change func(*Confi
 func TestOutageFailsClosed(t *testing.T) {
 	r := measureReal(t, "incr-expire", "link-hits", "steady", func(c *Config) {
 		c.Closed = true
-		c.Outages = []Outage{{Store: strategies.NeedRedis, From: 0.4, To: 0.7}}
+		c.Outages = []harness.Outage{{Store: "redis", From: 0.4, To: 0.7}}
 	})["incr-expire"]
 	if !r.Audit.Valid {
 		t.Fatalf("audit %+v", r.Audit)
@@ -147,7 +152,7 @@ func TestUploadsAreSettled(t *testing.T) {
 		t.Fatalf("audit %+v, settlement %+v", r.Audit, r.Settlement)
 	}
 	s := r.Settlement
-	if s.Commits == 0 || s.Refunds == 0 || s.Abandoned == 0 || s.Errors != 0 || s.Latency.Samples == 0 {
+	if s.Commits == 0 || s.Refunds == 0 || s.Abandoned == 0 || s.Errors != 0 || s.Service.Samples == 0 {
 		t.Errorf("settlement %+v", s)
 	}
 	if r.Leak.Units != 0 || r.FalseRejects.Count != 0 || r.Drift.Units != 0 {
@@ -155,14 +160,14 @@ func TestUploadsAreSettled(t *testing.T) {
 	}
 }
 
-func TestParseOutage(t *testing.T) {
-	o, err := ParseOutage("redis:0.25-0.5")
-	if err != nil || o.Store != strategies.NeedRedis || o.From != 0.25 || o.To != 0.5 || o.String() != "redis:0.25-0.5" {
-		t.Errorf("%+v, %v", o, err)
-	}
-	for _, bad := range []string{"", "redis", "redis:1", "mysql:0.1-0.2", "redis:0.5-0.2", "redis:-1-1", "redis:0.2-1.2", "redis:a-b", "redis:NaN-1"} {
-		if _, err := ParseOutage(bad); err == nil {
-			t.Errorf("%q was accepted", bad)
+// setOf names open stores after their drivers.
+func setOf(t testing.TB, list ...stores.Store) *stores.Set {
+	t.Helper()
+	set := stores.NewSet()
+	for _, s := range list {
+		if err := set.Add(s.Driver(), s); err != nil {
+			t.Fatal(err)
 		}
 	}
+	return set
 }

@@ -19,6 +19,16 @@ type subject struct {
 	first windowCell // saves an allocation, and a cache miss, for the first window
 }
 
+// touched reports whether any request asked for the subject.
+func (s *subject) touched() bool {
+	for c := s.cells.Load(); c != nil; c = c.next {
+		if c.Tally().Asked != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 type windowCell struct {
 	index int64
 	next  *windowCell

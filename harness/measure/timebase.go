@@ -1,8 +1,9 @@
 package measure
 
 import (
-	"github.com/quotabench/quotabench/quota"
 	"time"
+
+	"github.com/quotabench/quotabench/quota"
 
 	"github.com/quotabench/quotabench/internal/clock"
 )

@@ -78,6 +78,7 @@ func (k *worker) flush() {
 
 // finish adds the worker's counts to the pass and returns its last reply.
 func (k *worker) finish() int64 {
+	k.leave()
 	k.flush()
 	k.withdraw()
 	c := &k.d.counts
@@ -95,7 +96,10 @@ func (k *worker) finish() int64 {
 func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply int64, out oracle.Outcome, tier uint8) {
 	d := k.d
 	s := &d.subjects[op.Subject]
-	req := quota.Request{ID: d.firstID + uint64(i) + 1, Subject: s.name, Policy: d.policy, Units: op.Units, Settles: op.Fate != workloads.FateNone}
+	req := quota.Request{ID: d.firstID + uint64(i) + 1, Subject: s.name, Policy: d.policy, Units: op.Units}
+	if op.Fate != workloads.FateNone {
+		req.Settles, req.Life = true, d.life
+	}
 	var c *windowCell
 	var mark int64
 	w := d.window(k.t.last)
@@ -167,7 +171,7 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 		})
 	}
 	if out == oracle.Admitted && op.Fate != workloads.FateNone {
-		k.plan(op, dec, c)
+		k.plan(op, dec, c, call, reply)
 	}
 	return call, reply, out, tier
 }

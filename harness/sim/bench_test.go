@@ -18,7 +18,8 @@ func BenchmarkSimulated(b *testing.B) {
 			var took int64
 			for b.Loop() {
 				cfg := config(b, strategy, "agent-api", "steady")
-				cfg.Requests, cfg.Rate, cfg.Stream.Subjects, cfg.Every, cfg.Duration = requests, 5_000, 10_000, -1, time.Hour
+				cfg.Requests, cfg.Rate, cfg.Every, cfg.Duration = requests, 5_000, -1, time.Hour
+				cfg.Stream.Set("subjects", 10_000)
 				start := clock.Nano()
 				r, err := sim.Run(b.Context(), cfg)
 				took += clock.Nano() - start

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"github.com/quotabench/quotabench/internal/memredis"
 	"testing"
 	"time"
 
@@ -33,18 +34,21 @@ func BenchmarkCommands(b *testing.B) {
 			cfg := Config{Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 			n := DefaultRedis()
 			cfg.RedisNet, cfg.PostgresNet = &n, &n
-			if err := cfg.Topology.complete(); err != nil {
+			if err := cfg.Topology.complete(1); err != nil {
 				b.Fatal(err)
 			}
 			hash := newTraceHash(0)
-			w := newWires(&cfg, hash)
+			w := newNetwork(&cfg, hash)
 			s := w.s
 			meta := &strategies.Meta{Name: "none", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil }}
-			st, err := openSite(b.Context(), &cfg, strategies.Selection{Meta: meta}, w)
+			st, err := openSite(b.Context(), &cfg, strategies.Selection{Meta: meta}, w, func() (memredis.Redis, error) { return memredis.New(), nil })
 			if err != nil {
 				b.Fatal(err)
 			}
-			c := st.client(st.newTable(b.Context()), &way{to: newServer(n)})
+			c, err := st.client(b.Context(), st.tables[0], &route{to: newServer(n)})
+			if err != nil {
+				b.Fatal(err)
+			}
 			left := 0
 			for range 50 {
 				s.Go("caller", func(ctx context.Context) {

@@ -9,7 +9,12 @@ import (
 
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/plot"
+	_ "github.com/quotabench/quotabench/stores/container" // what traces are compared with
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -19,9 +24,10 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 func mixed(t testing.TB) sim.Config {
 	cfg := config(t, "three-tier,redis-hash,lua-reserve,incr-expire,incr-expire-atomic,decr-expire,check-then-set,fixed-window", "agent-api", "steady")
 	cfg.Start = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC) // after any server's own clock
-	cfg.Policy.Limit, cfg.Stream.Subjects = 20, 30
+	cfg.Policy.Limit = 20
+	cfg.Stream.Set("subjects", 30)
 	cfg.Rate, cfg.Duration = 2_000, 200*time.Millisecond
-	cfg.Topology = sim.Topology{Regions: []string{"a", "b"}, Instances: 2, Skew: []time.Duration{0, time.Millisecond}}
+	cfg.Instances, cfg.Topology = 2, sim.Topology{Regions: []string{"a", "b"}, Skew: []time.Duration{0, time.Millisecond}}
 	cfg.Every, cfg.Tracked = 50*time.Millisecond, 10
 	return cfg
 }
@@ -52,20 +58,47 @@ func TestOneTraceOverARealServer(t *testing.T) {
 	runs := repeats(1)
 	for range runs {
 		cfg := mixed(t)
-		cfg.Redis = server
+		cfg.Stores = setOf(t, server)
 		same(t, "over a real server", run(t, cfg), want)
 	}
 	t.Logf("%d runs over %s", runs, server.Info().Version)
+}
+
+// A day of record 005, shortened, has one trace over the table, a server of this
+// machine and one in a container.
+func TestOneTraceOfADay(t *testing.T) {
+	day := func() sim.Config {
+		preset, err := sim.LookupPreset("adr-005-day")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := sim.Config{}
+		if err := preset.Set(&cfg); err != nil {
+			t.Fatal(err)
+		}
+		if cfg.Strategies, err = strategies.Parse("three-tier"); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Requests, cfg.Every = 2_000, -1
+		return cfg
+	}
+	want := run(t, day()).Traces
+	for _, server := range []*redisstore.Store{storetest.Redis(t), storetest.ContainerRedis(t)} {
+		cfg := day()
+		cfg.Stores = setOf(t, server)
+		same(t, string(server.Info().Kind), run(t, cfg), want)
+	}
 }
 
 // Keys that expire in virtual time expire on the real server too.
 func TestExpiryReachesARealServer(t *testing.T) {
 	cfg := config(t, "incr-expire,three-tier", "agent-api", "steady")
 	cfg.Start = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC)
-	cfg.Policy.Limit, cfg.Stream.Subjects = 5, 20
+	cfg.Policy.Limit = 5
+	cfg.Stream.Set("subjects", 20)
 	cfg.Rate, cfg.Duration, cfg.Every = 0.01, 20*time.Hour, -1
 	want := run(t, cfg).Traces
-	cfg.Redis = storetest.Redis(t)
+	cfg.Stores = setOf(t, storetest.Redis(t))
 	same(t, "over a real server", run(t, cfg), want)
 }
 
@@ -85,15 +118,19 @@ func TestTwoRunsGiveTheSameBytes(t *testing.T) {
 	var first [3][]byte
 	for i := range 2 {
 		r := run(t, mixed(t))
-		file, err := results.Encode(results.File{Kind: results.Simulated, Seed: 7, Runs: r.Runs})
+		file, err := codec.Encode(results.File{Kind: results.Simulated, Seed: 7, Runs: r.Runs})
 		if err != nil {
 			t.Fatal(err)
 		}
-		series, err := sim.JSON(r.Series)
+		series, err := codec.SeriesJSON(r.Series)
 		if err != nil {
 			t.Fatal(err)
 		}
-		svg, _, err := r.Series[0].Plot()
+		drawing, err := plot.Series(r.Series[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := drawing.SVG()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@
 //
 // What is reported is leak, false rejects, drift, staleness, hit rates and
 // counts, judged by the same oracle as a measurement, and how they develop over
-// time ([Series]). Latencies come from the model and say nothing about a real
+// time ([results.Series]). Latencies come from the model and say nothing about a real
 // store; there is no throughput.
 //
 // # In a test of one's own

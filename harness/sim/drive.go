@@ -5,7 +5,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -29,13 +31,15 @@ type drive struct {
 	history *oracle.History
 	series  *sampler
 
-	issued, admitted, rejected, failed, prescribed, degraded int64
-	commits, refunds, abandoned, settleErrors                int64
-	firstError                                               error
-	tiers                                                    []quota.Tier
-	hits                                                     []int64 // decisions by tier
-	response, service, settled                               *results.Histogram
-	parts                                                    map[[2]uint8]*results.Histogram
+	issued                                    int64
+	counts                                    harness.Counts
+	commits, refunds, abandoned, settleErrors int64
+
+	tiers                      []quota.Tier
+	hits                       []int64 // decisions by tier
+	folded                     int64   // decisions of tiers beyond maxTiers
+	response, service, settled *results.Histogram
+	parts                      map[[2]uint8]*results.Histogram
 
 	next    int64
 	callers int
@@ -47,6 +51,11 @@ type drive struct {
 	over     bool // no more requests will come
 	lastEnd  int64
 	stop     func() bool
+	witness  *witness.Witness
+	// rejectedLast is the subject of the last rejection; "" for none.
+	rejectedLast quota.Subject
+	// placement is the random stream that sends requests to instances.
+	placement uint64
 }
 
 // due is a request that waits for a free caller.

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"github.com/quotabench/quotabench/harness"
 	"strconv"
 	"time"
 
@@ -39,16 +40,16 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	report, err := sim.Run(context.Background(), sim.Config{
+	report, err := sim.Run(context.Background(), sim.Config{Plan: harness.Plan{
 		Strategies: []strategies.Selection{{Meta: mine}},
 		Policy:     quota.Policy{Name: "mine", Limit: 10, Unit: "requests", Window: quota.Window{Kind: quota.CalendarHour}},
 		Workload:   hotKey, Requests: 2_000, Workers: 8, Seed: 1,
-	})
+	}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	r := report.Runs[0]
-	fmt.Printf("limit crossed %d times, leaked: %v\n", r.Leak.Crossings, r.Leak.Units > 0)
+	fmt.Printf("limit crossed %d times, leaked: %v\n", r.Leak.Trials, r.Leak.Units > 0)
 	// Output: limit crossed 100 times, leaked: true
 }

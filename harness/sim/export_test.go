@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
@@ -16,7 +16,7 @@ import (
 // per second.
 func Live(b *testing.B, d time.Duration) float64 {
 	server := storetest.Redis(b)
-	c := server.Client(stores.ClientOptions{PoolSize: 50})
+	c := server.Client(redisstore.ClientOptions{PoolSize: 50})
 	defer c.Close() //nolint:errcheck // nothing was written that matters
 	key := storetest.Prefix(b) + "n"
 	var n atomic.Int64

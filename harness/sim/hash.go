@@ -6,6 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 // traceHash condenses every step of a run: who did what when, and what a store
@@ -91,7 +92,7 @@ func (t *traceHash) command(c redis.Cmder, err error) {
 		// Redis gives the members of a set in any order, so theirs must not matter.
 		var sum uint64
 		for _, s := range c.Val() {
-			sum += mix(digest(s))
+			sum += seed.Mix(digest(s))
 		}
 		t.number(int64(sum))
 	case *redis.DurationCmd: // what a real server's clock has left it

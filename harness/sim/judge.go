@@ -1,120 +1,139 @@
 package sim
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
-	"github.com/quotabench/quotabench/harness/internal/figures"
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/workloads"
 )
 
-// blank is a run with everything that is known before it starts.
-func (p *pass) blank() results.Run {
-	c := p.cfg
-	window := c.Policy.Window.Kind.String()
-	if c.Policy.Window.Length > 0 {
-		window += " " + c.Policy.Window.Length.String()
-	}
-	n := int64(4096)
-	if l := p.stream.Len(); l > 0 {
-		n = min(n, l)
-	}
-	params := results.Params{
-		Label: p.sel.String(), Limit: c.Policy.Limit, Unit: c.Policy.Unit, Window: window,
-		Loop: results.ClosedLoop, Workers: c.Workers, Instances: c.Topology.total(),
-		Subjects: workloads.Subjects(p.stream), Requests: c.Requests, DurationNS: int64(c.Duration), Speed: c.Stream.Speed,
-		Popularity: c.Stream.Popularity, Cost: c.Stream.Cost, Fill: c.Stream.Fill, OverQuota: c.Stream.OverQuota,
-		FailShare: c.Stream.FailShare, AbandonShare: c.Stream.AbandonShare, MisjudgedShare: c.Stream.MisjudgedShare,
-		SettleNS: figures.Nanos(c.Stream.Settle), HoldNS: figures.Nanos(c.Stream.Hold),
-		Stream: workloads.Fingerprint(p.stream, n),
-	}
-	for _, o := range c.Outages {
-		params.Outages = append(params.Outages, o.String())
-	}
-	if p.open() {
-		params.Loop, params.Arrivals = results.OpenLoop, "recorded"
-		if c.Stream.Speed == 0 {
-			params.RatePerS = p.rate()
-			params.Arrivals = c.Arrivals
-			setDefault(&params.Arrivals, "poisson")
-		}
-	}
-	return results.Run{
-		Strategy: p.sel.Name, Form: string(p.sel.Form), Options: p.sel.Options, Policy: c.Policy.Name,
-		Workload: c.Workload.Name, Params: params, Repetition: 1, Guarantee: []results.Clause{},
-		Audit: results.Audit{Valid: true, TimingsValid: true, Reasons: []results.Reason{}},
-	}
-}
-
 // judge turns a finished pass into its figures.
-func (p *pass) judge() error {
+func (p *pass) judge(ctx context.Context) error {
 	d, r := p.d, &p.run
-	r.Issued, r.Admitted, r.Rejected, r.Errors, r.Degraded = d.issued, d.admitted, d.rejected, d.failed, d.degraded
-	if d.firstError != nil {
-		r.FirstError = d.firstError.Error()
-	}
 	r.ElapsedNS = max(0, d.lastEnd-d.epoch)
 	d.series.finish()
 	if err := p.latencies(); err != nil {
 		return err
 	}
-	events := d.history.Events()
-	cfg := oracle.Config{
-		Window: p.policy.Window, Limit: p.policy.Limit, Epoch: p.cfg.Start,
+	p.costs()
+	facts := &harness.Facts{
+		Plan: &p.cfg.Plan, Selection: p.sel, Policy: &p.policy, Epoch: p.cfg.Start,
 		Initial: func(s uint32) int64 { return d.truth.subjects[s].initial },
+		History: d.history, Counts: d.counts, Partial: ctx.Err() != nil,
+		Instances: p.cfg.Topology.total(), Skews: p.cfg.Topology.skews(),
+		StoresApart: p.cfg.Topology.apart() && p.sel.NeedsStore(strategies.NeedRedis),
+		Outages:     p.st.w.sinceStart(d.epoch), SyncPeriod: p.st.AchievedPeriod(), TiersFolded: d.folded,
 	}
-	v := oracle.Judge(cfg, events)
-	figures.Correctness(&p.run, &v, p.policy.Limit)
-	p.rolling(cfg, events, &v)
-	if err := p.drift(events); err != nil {
+	facts.FailedRounds, facts.JobError = p.st.FailedRounds()
+	if err := p.read(ctx, facts); err != nil {
 		return err
 	}
-	p.costs()
+	v, err := harness.Judge(r, facts)
+	if err != nil {
+		return err
+	}
 	p.audit(&v)
 	return nil
 }
 
-func (p *pass) latencies() error {
-	d, r := p.d, &p.run
-	var err error
-	if r.Latency, err = d.response.Latency(); err != nil {
+// read reads the counters at rest, where nothing is in flight and woken jobs have
+// ended, and once more after all jobs have run until they are idle. Neither is
+// part of the trace.
+func (p *pass) read(ctx context.Context, f *harness.Facts) error {
+	if !p.st.Counts() {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	var touched []uint32
+	for i := range p.d.truth.subjects {
+		if p.d.truth.subjects[i].asked {
+			touched = append(touched, uint32(i))
+		}
+	}
+	var subjects []harness.Subject
+	for _, n := range p.cfg.Sample(touched, 1) {
+		subjects = append(subjects, harness.Subject{Number: n, Name: p.d.truth.subjects[n].name})
+	}
+	how := p.st.howToRead(p.d)
+	list, err := p.st.Read(ctx, how, subjects)
+	if err != nil {
 		return err
 	}
+	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: list})
+	if any, idle := p.st.Settle(ctx); !any || !idle {
+		return nil
+	}
+	if list, err = p.st.Read(ctx, how, subjects); err != nil {
+		return err
+	}
+	f.Readings = append(f.Readings, harness.Readings{At: harness.AfterJobs, List: list})
+	return nil
+}
+
+// audit looks for reasons not to believe the run that only a simulation can have.
+func (p *pass) audit(v *oracle.Verdict) {
+	d := p.d
+	strike := func(code, strikes, format string, args ...any) {
+		p.run.Audit.Strike(code, strikes, fmt.Sprintf(format, args...))
+	}
+	if d.inFlight > 0 {
+		strike("unfinished", results.StrikesCorrectness, "%d requests were not answered within %v of virtual time", d.inFlight, drain)
+	}
+	if d.maxBack > 0 {
+		strike("backlog", results.StrikesNote, "up to %d requests waited because %d callers were busy", d.maxBack, p.cfg.Workers)
+	}
+	if d.history.Full() {
+		strike("ended-early", results.StrikesNote, "the run ended after %d requests, when its history was nearly full", p.run.Issued)
+	}
+	// The series is counted as the run goes on, the verdict from the history.
+	simple := p.policy.Window.Kind.Tumbling() && !slices.ContainsFunc(v.Windows, func(w oracle.WindowVerdict) bool { return w.Crossed })
+	if u := d.truth.leak; u > v.LeakUnits && simple {
+		strike("oracles-disagree", results.StrikesCorrectness, "%d units leaked by the series, %d by the verdict", u, v.LeakUnits)
+	}
+}
+
+func (p *pass) latencies() error {
+	d, r := p.d, &p.run
 	keys := make([][2]uint8, 0, len(d.parts))
 	for k := range d.parts {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, func(a, b [2]uint8) int { return (int(a[0])-int(b[0]))*256 + int(a[1]) - int(b[1]) })
+	var parts []results.Part
 	for _, k := range keys {
-		l, err := d.parts[k].Latency()
-		if err != nil {
-			return err
-		}
 		name := [...]string{"admitted", "rejected", "error"}[k[0]]
-		r.Latency.Parts = append(r.Latency.Parts, results.LatencyPart{Outcome: name, Tier: string(d.tiers[k[1]]), Latency: l})
+		parts = append(parts, results.Part{Outcome: name, Tier: string(d.tiers[k[1]]), Histogram: d.parts[k]})
 	}
-	if p.open() {
-		s, err := d.service.Latency()
-		if err != nil {
+	latency, err := results.LatencyOf(parts)
+	if err != nil {
+		return err
+	}
+	r.Service = latency
+	if p.openLoop() {
+		if r.Service, err = d.service.Latency(); err != nil {
 			return err
 		}
-		r.Service = &s
+		r.Response = &latency
 	}
 	if p.cfg.Workload.GivesBack {
 		l, err := d.settled.Latency()
 		if err != nil {
 			return err
 		}
-		r.Settlement = &results.Settlement{Commits: d.commits, Refunds: d.refunds, Abandoned: d.abandoned, Errors: d.settleErrors, Latency: l}
+		r.Settlement = &results.Settlement{Commits: d.commits, Refunds: d.refunds, Abandoned: d.abandoned, Errors: d.settleErrors, Service: l}
 	}
 	return nil
 }
 
+// costs are per decision.
 func (p *pass) costs() {
 	c, n := &p.run.Cost, float64(p.d.issued)
 	c.KeysAtEnd, c.KeysWithoutTTL = p.st.keys()
+	p.run.Meter = p.st.Meter()
 	if n == 0 {
 		return
 	}
@@ -125,15 +144,12 @@ func (p *pass) costs() {
 	c.Commands = float64(commands) / n
 	c.ModelSQL = float64(p.st.postgres.served) / n
 	c.RoundTrips = float64(p.st.w.legs) / n
-	if m, ok := p.st.instances[0].(strategies.Meter); ok {
-		p.run.Meter = map[string]int64{}
-		for i := range p.st.instances {
-			if i > 0 {
-				m = p.st.instances[i].(strategies.Meter)
-			}
-			for _, x := range m.Measures() {
-				p.run.Meter[x.Name] += x.Value
-			}
-		}
+}
+
+// spans are the outages as a series has them.
+func (p *pass) spans() (out []results.Span) {
+	for _, o := range p.st.w.sinceStart(p.d.epoch) {
+		out = append(out, results.Span{Store: o.Store, FromNS: o.From, ToNS: o.To})
 	}
+	return out
 }

@@ -2,89 +2,127 @@ package sim
 
 import (
 	"context"
-	"github.com/quotabench/quotabench/quota"
 	"math/rand/v2"
 	"net"
 	"time"
 
+	"github.com/quotabench/quotabench/quota"
+
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// wires are the ways from callers to stores. A command's request travels, it
+// network is the routes from callers to stores. A command's request travels, it
 // waits and is served, which ends in its effect, and its reply travels.
-type wires struct {
+type network struct {
 	s   *sched.Scheduler
 	rng *rand.Rand
-	// way that an actor's operation is on, by the actor's number.
-	way []*way
+	// route that an actor's operation is on, by the actor's number.
+	route []*route
 	// inside is set while a client carries an operation out: what it does
 	// underneath, such as opening a connection, is part of it.
-	inside  bool
-	legs    int64
-	clock   quota.Clock
-	outages []outage
+	inside bool
+	legs   int64
+	// watching is set while requests are issued.
+	watching bool
+	witness  *witness.Witness
+	clock    quota.Clock
+	outages  []harness.Span
 }
 
-// newWires makes the wires of a simulation, with its scheduler at their middle.
-func newWires(cfg *Config, hash *traceHash) *wires {
-	w := &wires{rng: rand.New(rand.NewPCG(cfg.Seed, 0x5117)), outages: cfg.outages()}
+// newNetwork makes the network of a simulation, with its scheduler in its middle.
+func newNetwork(cfg *Config, hash *traceHash) *network {
+	w := &network{rng: rand.New(rand.NewPCG(seed.Stream(cfg.Seed, seed.Network), 0)), outages: cfg.outages()}
 	w.s = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe})
 	w.clock = w.s.Clock(0)
 	return w
 }
 
-// way leads from one region to one server.
-type way struct {
+// route leads from one region to one server.
+type route struct {
 	to *server
 	// far is one direction of the distance between the regions.
 	far time.Duration
 }
 
 // request sends an actor's operation on its way.
-func (w *wires) request(a *sched.Actor, to *way) {
+func (w *network) request(a *sched.Actor, to *route) {
 	w.legs++
-	for len(w.way) <= a.ID {
-		w.way = append(w.way, nil)
+	for len(w.route) <= a.ID {
+		w.route = append(w.route, nil)
 	}
-	w.way[a.ID] = to
+	w.route[a.ID] = to
 }
 
 // travel is how long a request takes to its store.
-func (w *wires) travel(a *sched.Actor, _ sched.Op) time.Duration {
-	to := w.way[a.ID]
+func (w *network) travel(a *sched.Actor, _ sched.Op) time.Duration {
+	to := w.route[a.ID]
 	return to.far + to.to.net.Request.draw(w.rng)
 }
 
 // latency is what the scheduler asks for.
-func (w *wires) latency(a *sched.Actor, op sched.Op) time.Duration {
+func (w *network) latency(a *sched.Actor, op sched.Op) time.Duration {
 	switch op.Kind {
 	case sched.Command, sched.Transaction, sched.SQL:
-		return w.way[a.ID].to.serve(w.s.Now().UnixNano(), w.rng)
+		return w.route[a.ID].to.serve(w.s.Now().UnixNano(), w.rng)
 	case sched.Reply:
-		to := w.way[a.ID]
+		to := w.route[a.ID]
 		return to.far + to.to.net.Reply.draw(w.rng)
 	default:
 		return 0
 	}
 }
 
-// outer is the hook of a client that comes before the scheduler's.
-type outer struct {
-	w  *wires
-	to *way
-}
+// callerHook shows a client's commands to the witness while requests are issued, but
+// for those that a command sends underneath.
+type callerHook struct{ w *network }
 
-var _ redis.Hook = outer{}
+var _ redis.Hook = callerHook{}
 
 // DialHook implements [redis.Hook].
-func (outer) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (callerHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook implements [redis.Hook].
-func (o outer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h callerHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	seen := h.w.witness.RedisHook().ProcessHook(next)
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if h.w.inside || !h.w.watching {
+			return next(ctx, cmd)
+		}
+		return seen(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements [redis.Hook].
+func (h callerHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	seen := h.w.witness.RedisHook().ProcessPipelineHook(next)
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if h.w.inside || !h.w.watching {
+			return next(ctx, cmds)
+		}
+		return seen(ctx, cmds)
+	}
+}
+
+// latencyHook is the hook of a client that comes before the scheduler's.
+type latencyHook struct {
+	w  *network
+	to *route
+}
+
+var _ redis.Hook = latencyHook{}
+
+// DialHook implements [redis.Hook].
+func (latencyHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements [redis.Hook].
+func (o latencyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		a := sched.From(ctx)
 		if a == nil || o.w.inside {
@@ -99,7 +137,7 @@ func (o outer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // ProcessPipelineHook implements [redis.Hook]. A pipeline travels as one.
-func (o outer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (o latencyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		a := sched.From(ctx)
 		if a == nil || o.w.inside {
@@ -117,25 +155,25 @@ func (o outer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// inner is the hook of a client that comes after the scheduler's: it brings the
+// storeHook is the hook of a client that comes after the scheduler's: it brings the
 // table up to the present and has it answer.
-type inner struct {
-	w     *wires
-	table *memredis.Table
+type storeHook struct {
+	w     *network
+	table memredis.Redis
 	// real is set where a server carries the commands out; the table then only
 	// knows what expires.
 	real bool
 }
 
-var _ redis.Hook = inner{}
+var _ redis.Hook = storeHook{}
 
 // DialHook implements [redis.Hook]. Connections to the table need no network.
-func (inner) DialHook(next redis.DialHook) redis.DialHook {
+func (storeHook) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
 }
 
 // ProcessHook implements [redis.Hook].
-func (i inner) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (i storeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if i.w.inside {
 			return next(ctx, cmd)
@@ -154,7 +192,7 @@ func (i inner) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // ProcessPipelineHook implements [redis.Hook].
-func (i inner) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (i storeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if i.w.inside {
 			return next(ctx, cmds)
@@ -174,11 +212,11 @@ func (i inner) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 
 // away reports whether a caller's command finds no server. Who looks into a store
 // from outside of all callers always finds it.
-func (i inner) away(ctx context.Context) bool {
+func (i storeHook) away(ctx context.Context) bool {
 	return i.w.down(strategies.NeedRedis) && sched.From(ctx) != nil
 }
 
-func (i inner) pass(do func() error) error {
+func (i storeHook) pass(do func() error) error {
 	i.w.inside = true
 	defer func() { i.w.inside = false }()
 	return do()

@@ -8,22 +8,18 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// outage is a planned outage of one kind of store, in every region. What the
-// store holds outlives it: it could not be reached, and did not restart.
-type outage struct {
-	store    strategies.Need
-	from, to int64 // nanoseconds since 1970
-}
-
-func (c *Config) outages() (out []outage) {
+// outages are the planned ones in nanoseconds since 1970, each of one kind of
+// store in every region. What the store holds outlives them: it could not be
+// reached, and did not restart.
+func (c *Config) outages() (out []harness.Span) {
 	for _, o := range c.Outages {
-		at := func(share float64) int64 { return c.Start.UnixNano() + int64(share*float64(c.Duration)) }
-		out = append(out, outage{o.Store, at(o.From), at(o.To)})
+		from, to := o.Within(c.Duration)
+		out = append(out, harness.Span{Store: o.Store, From: c.Start.Add(from).UnixNano(), To: c.Start.Add(to).UnixNano()})
 	}
 	return out
 }
@@ -33,13 +29,13 @@ func (c *Config) outages() (out []outage) {
 var errDown = &net.OpError{Op: "read", Net: "tcp", Err: errors.Join(errors.New("planned outage"), syscall.ECONNRESET)}
 
 // down reports whether a store is away at this moment.
-func (w *wires) down(store strategies.Need) bool {
+func (w *network) down(store strategies.Need) bool {
 	if len(w.outages) == 0 {
 		return false
 	}
 	now := w.s.Now().UnixNano()
 	for _, o := range w.outages {
-		if o.store == store && now >= o.from && now < o.to {
+		if o.Store == string(store) && now >= o.From && now < o.To {
 			return true
 		}
 	}
@@ -48,7 +44,7 @@ func (w *wires) down(store strategies.Need) bool {
 
 // refused is the answer to a caller whose store is away: an error, after a round
 // trip. It is nil where the store is there.
-func (w *wires) refused(ctx context.Context, to *way, store strategies.Need) error {
+func (w *network) refused(ctx context.Context, to *route, store strategies.Need) error {
 	if !w.down(store) {
 		return nil
 	}
@@ -60,7 +56,7 @@ func (w *wires) refused(ctx context.Context, to *way, store strategies.Need) err
 }
 
 // lost makes an error of a reply that would arrive during an outage.
-func (w *wires) lost(err error, store strategies.Need) error {
+func (w *network) lost(err error, store strategies.Need) error {
 	if err == nil && w.down(store) {
 		return errDown
 	}
@@ -75,33 +71,16 @@ func setErrors(cmds []redis.Cmder, err error) error {
 	return err
 }
 
-// planned counts the errors that a planned outage explains.
-func (p *pass) planned(events []oracle.Event) (n int64) {
-	for i := range events {
-		e := &events[i]
-		if e.Outcome != oracle.Failed || e.Kind != oracle.Take {
-			continue
-		}
-		for _, o := range p.st.w.outages {
-			if e.Reply+p.d.epoch >= o.from && e.Call+p.d.epoch <= o.to {
-				n++
-				break
-			}
-		}
-	}
-	return n
-}
-
-// spans are the outages as a series has them.
-func (p *pass) spans() (out []Span) {
-	for _, o := range p.st.w.outages {
-		out = append(out, Span{Store: string(o.store), FromNS: o.from - p.d.epoch, ToNS: o.to - p.d.epoch})
+// sinceStart are the outages since the run's beginning.
+func (w *network) sinceStart(epoch int64) (out []harness.Span) {
+	for _, o := range w.outages {
+		out = append(out, harness.Span{Store: o.Store, From: o.From - epoch, To: o.To - epoch})
 	}
 	return out
 }
 
 // statement runs the statements of a model for the callers of one region.
-func (w *wires) statement(to *way) strategies.Statement {
+func (w *network) statement(to *route) strategies.Statement {
 	return func(ctx context.Context, sql string, run func() error) error {
 		a := sched.From(ctx)
 		if a == nil {

@@ -4,18 +4,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/results"
 )
 
 // While Redis is away strategies do what their sources say: PostgreSQL decides,
-// or each process counts for itself, or nobody gets in; and afterwards all is as
+// or each process counts for itself, or no request is admitted; and afterwards all is as
 // before.
 func TestOutage(t *testing.T) {
 	cfg := config(t, "incr-expire,fixed-window,three-tier,three-tier:down=unified,lua-reserve", "agent-api", "steady")
-	cfg.Policy.Limit, cfg.Stream.Subjects, cfg.Rate, cfg.Duration = 1_000, 50, 500, 10*time.Second
-	cfg.Topology.Instances = 2
-	cfg.Outages = []measure.Outage{{Store: "redis", From: 0.3, To: 0.6}}
+	cfg.Policy.Limit, cfg.Rate, cfg.Duration = 1_000, 500, 10*time.Second
+	cfg.Stream.Set("subjects", 50)
+	cfg.Instances = 2
+	cfg.Outages = []harness.Outage{{Store: "redis", From: 0.3, To: 0.6}}
 	report := run(t, cfg)
 	want := map[string]string{ // the tier that decides while Redis is away
 		"fixed-window": "process", "three-tier": "model",
@@ -27,7 +29,7 @@ func TestOutage(t *testing.T) {
 		if share < 0.25 || share > 0.35 {
 			t.Errorf("%s: %.0f %% of decisions were made without Redis, which was away for 30 %%", r.Params.Label, 100*share)
 		}
-		if len(s.Outages) != 1 || s.Outages[0] != (sim.Span{Store: "redis", FromNS: 3e9, ToNS: 6e9}) {
+		if len(s.Outages) != 1 || s.Outages[0] != (results.Span{Store: "redis", FromNS: 3e9, ToNS: 6e9}) {
 			t.Errorf("%s: outages %+v", r.Params.Label, s.Outages)
 		}
 		if len(r.Params.Outages) != 1 || r.Params.Outages[0] != "redis:0.3-0.6" {
@@ -58,8 +60,9 @@ func TestOutage(t *testing.T) {
 // A model that is away answers nothing, and what was on its way is lost.
 func TestOutageOfTheModel(t *testing.T) {
 	cfg := config(t, "three-tier", "agent-api", "steady")
-	cfg.Policy.Limit, cfg.Stream.Subjects, cfg.Rate, cfg.Duration = 1_000, 50, 500, 10*time.Second
-	cfg.Outages = []measure.Outage{{Store: "postgres", From: 0, To: 1}}
+	cfg.Policy.Limit, cfg.Rate, cfg.Duration = 1_000, 500, 10*time.Second
+	cfg.Stream.Set("subjects", 50)
+	cfg.Outages = []harness.Outage{{Store: "postgres", From: 0, To: 1}}
 	r := run(t, cfg).Runs[0]
 	valid(t, &r)
 	for _, tier := range r.Drift.Tiers {

@@ -26,10 +26,10 @@ func Presets() []Preset {
 			Name: "adr-005-day",
 			Doc:  "a day of record 003: 100,000 agents, 10 million checks, three regions",
 			Set: func(c *Config) error {
-				c.Stream.Subjects = 100_000
+				c.Stream.Set("subjects", 100_000)
 				c.Requests, c.Duration = 10_000_000, 24*time.Hour
 				c.Rate = float64(c.Requests) / c.Duration.Seconds()
-				c.Topology.Regions, c.Topology.Home = Three(), 0.95
+				c.Topology.Regions, c.Topology.Home = Record003Regions(), 0.95
 				return c.named("agent-api", "steady")
 			},
 		},
@@ -38,8 +38,9 @@ func Presets() []Preset {
 			Doc:  "31 days of record 000 across the end of a February with a rush at midnight, four instances whose clocks differ by 2 s",
 			Set: func(c *Config) error {
 				c.Start = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
-				c.Duration, c.Rate, c.Stream.Subjects = 31*24*time.Hour, 0.2, 20
-				// At one request in five seconds nobody would ask in the 2 s that matter.
+				c.Duration, c.Rate = 31*24*time.Hour, 0.2
+				c.Stream.Set("subjects", 20)
+				// At one request in five seconds no request would come in the 2 s that matter.
 				c.Rushes = []Rush{{Rate: 200, From: time.Date(2026, time.February, 28, 23, 59, 30, 0, time.UTC), For: time.Minute}}
 				return c.fourClocks()
 			},
@@ -49,7 +50,8 @@ func Presets() []Preset {
 			Doc:  "the same instances in the last and the first ten minutes, busy enough for the 2 s to matter",
 			Set: func(c *Config) error {
 				c.Start = time.Date(2026, time.February, 28, 23, 50, 0, 0, time.UTC)
-				c.Duration, c.Rate, c.Stream.Subjects = 20*time.Minute, 200, 1_000
+				c.Duration, c.Rate = 20*time.Minute, 200
+				c.Stream.Set("subjects", 1_000)
 				return c.fourClocks()
 			},
 		},
@@ -70,7 +72,7 @@ func LookupPreset(name string) (Preset, error) {
 
 // fourClocks are four instances of record 000, two of them 2 s apart.
 func (c *Config) fourClocks() error {
-	c.Topology.Instances = 4
+	c.Instances = 4
 	c.Topology.Skew = []time.Duration{0, time.Second, -time.Second, 0}
 	return c.named("user-links", "steady")
 }

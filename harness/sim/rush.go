@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/workloads"
 )
 
 // Rush adds arrivals for a while to those of an open loop: a month is mostly
-// waiting, and what goes wrong at its end shows only if somebody asks then.
+// waiting, and what goes wrong at its end shows only if requests come then.
 type Rush struct {
 	Rate float64 // requests per second, beside the others
 	From time.Time
@@ -45,21 +46,21 @@ func (r Rush) String() string {
 	return fmt.Sprintf("%g@%s+%v", r.Rate, r.From.UTC().Format(time.RFC3339Nano), r.For)
 }
 
-// rushing is a stream of arrivals with those of rushes in between.
-type rushing struct {
+// mergedArrivals are several streams of arrivals as one.
+type mergedArrivals struct {
 	streams []workloads.Arrivals
 	next    []time.Duration // of each stream; negative where it has ended
 }
 
-func newRushing(streams ...workloads.Arrivals) *rushing {
-	r := &rushing{streams: streams, next: make([]time.Duration, len(streams))}
+func mergeArrivals(streams ...workloads.Arrivals) *mergedArrivals {
+	r := &mergedArrivals{streams: streams, next: make([]time.Duration, len(streams))}
 	for i := range streams {
 		r.fetch(i)
 	}
 	return r
 }
 
-func (r *rushing) fetch(i int) {
+func (r *mergedArrivals) fetch(i int) {
 	at, ok := r.streams[i].Next()
 	if r.next[i] = at; !ok {
 		r.next[i] = -1
@@ -67,7 +68,7 @@ func (r *rushing) fetch(i int) {
 }
 
 // Next implements [workloads.Arrivals].
-func (r *rushing) Next() (time.Duration, bool) {
+func (r *mergedArrivals) Next() (time.Duration, bool) {
 	first := -1
 	for i, at := range r.next {
 		if at >= 0 && (first < 0 || at < r.next[first]) {
@@ -82,16 +83,16 @@ func (r *rushing) Next() (time.Duration, bool) {
 	return at, true
 }
 
-// during are arrivals that begin later, and end.
-type during struct {
+// burst is arrivals that begin later, and end.
+type burst struct {
 	workloads.Arrivals
 	from, length time.Duration
 }
 
 // Next implements [workloads.Arrivals].
-func (d during) Next() (time.Duration, bool) {
-	at, ok := d.Arrivals.Next()
-	return d.from + at, ok && at < d.length
+func (b burst) Next() (time.Duration, bool) {
+	at, ok := b.Arrivals.Next()
+	return b.from + at, ok && at < b.length
 }
 
 // rush adds the rushes of the configuration to the arrivals of its loop.
@@ -101,11 +102,11 @@ func (c *Config) rush(base workloads.Arrivals) (workloads.Arrivals, error) {
 	}
 	streams := []workloads.Arrivals{base}
 	for i, r := range c.Rushes {
-		a, err := workloads.Poisson(r.Rate, c.Seed+uint64(i)+1)
+		a, err := workloads.Poisson(r.Rate, seed.Stream(c.Seed, seed.Rush, uint64(i)))
 		if err != nil {
 			return nil, err
 		}
-		streams = append(streams, during{a, r.From.Sub(c.Start), r.For})
+		streams = append(streams, burst{a, r.From.Sub(c.Start), r.For})
 	}
-	return newRushing(streams...), nil
+	return mergeArrivals(streams...), nil
 }

@@ -6,89 +6,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/results"
 )
-
-// Series is how a run develops over virtual time. Counts are totals since the
-// start, as callers were told; leak and false rejects are those that are certain
-// by then, and where requests lie across a boundary the run's verdict knows more.
-type Series struct {
-	Strategy string `json:"strategy"`
-	Unit     string `json:"unit"`
-	// Tracked is how many subjects' counters are read at each sample.
-	Tracked int      `json:"tracked"`
-	Tiers   []string `json:"tiers"` // that decided, in the order of Sample.Hits
-	// Counters are the tiers that were read, in the order of Sample.Counters.
-	Counters []string `json:"counters"`
-	Samples  []Sample `json:"samples"`
-	// Outages are planned ones.
-	Outages []Span `json:"outages,omitempty"`
-}
-
-// Span is when a store was away, since the start.
-type Span struct {
-	Store  string `json:"store"`
-	FromNS int64  `json:"from_ns"`
-	ToNS   int64  `json:"to_ns"`
-}
-
-// Sample is one moment of a series.
-type Sample struct {
-	AtNS     int64 `json:"at_ns"` // since the start
-	Issued   int64 `json:"issued"`
-	Admitted int64 `json:"admitted"`
-	Rejected int64 `json:"rejected"`
-	Errors   int64 `json:"errors"`
-	InFlight int64 `json:"in_flight"`
-	// Usage is what all subjects hold in the window in force, in units.
-	Usage int64 `json:"usage"`
-	// Fill is what of it subjects held at the start.
-	Fill         int64 `json:"fill"`
-	Leak         int64 `json:"leak"` // units
-	FalseRejects int64 `json:"false_rejects"`
-	// Hits are decisions by tier.
-	Hits     []int64   `json:"hits"`
-	Counters []Counter `json:"counters"`
-}
-
-// Counter is what one tier believed of the tracked subjects.
-type Counter struct {
-	Readings int64 `json:"readings"`
-	Unknown  int64 `json:"unknown"` // subjects that the tier does not hold
-	Drifting int64 `json:"drifting"`
-	// Drift is the sum of the signed distances to the truth, Size that of their
-	// sizes, Worst the largest by size; in units.
-	Drift int64 `json:"drift"`
-	Size  int64 `json:"size"`
-	Worst int64 `json:"worst"`
-	// StalenessNS is the longest time since a reading agreed with the truth, and
-	// MeanNS the mean over the readings that ever did. Never counts those that
-	// agree with no truth that is remembered.
-	StalenessNS int64 `json:"staleness_ns"`
-	MeanNS      int64 `json:"mean_ns"`
-	Never       int64 `json:"never"`
-}
-
-// viewer is an instance that is asked for its counters.
-type viewer struct {
-	strategies.Viewer
-	// region is added to the name of what is in Redis; the first one's other
-	// tiers stand for all.
-	region string
-	first  bool
-}
 
 // sampler takes the samples.
 type sampler struct {
 	d     *drive
-	out   *Series
+	out   *results.Series
 	every time.Duration
-	// viewers read the counters: one instance of each region that has a Redis of
-	// its own.
-	viewers []viewer
-	err     error
-	spent   int64 // commands that readings cost
+	st    *site
+	err   error
 }
 
 func (s *sampler) run(ctx context.Context) {
@@ -106,21 +34,22 @@ func (s *sampler) take() {
 	d := s.d
 	now := d.now()
 	d.truth.at(now, d.windowAt)
-	x := Sample{
-		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.admitted, Rejected: d.rejected, Errors: d.failed,
+	x := results.Sample{
+		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.counts.Admitted, Rejected: d.counts.Rejected, Errors: d.counts.Errors,
 		InFlight: d.inFlight, Usage: d.truth.usage, Fill: d.truth.fill, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
-		Hits: append([]int64{}, d.hits[1:]...), Counters: []Counter{},
+		Hits: append([]int64{}, d.hits[1:]...), Counters: []results.Counter{},
 	}
-	before := d.st.commands()
-	if len(s.viewers) > 0 && d.truth.counts != quota.CountsNothing {
+	if s.st.Counts() {
+		s.st.w.watching = false
 		s.err = s.read(&x, now)
+		s.st.w.watching = true
 	}
-	s.spent += d.st.commands() - before
 	s.out.Samples = append(s.out.Samples, x)
 }
 
-func (s *sampler) read(x *Sample, now int64) error {
-	x.Counters = make([]Counter, len(s.out.Counters))
+func (s *sampler) read(x *results.Sample, now int64) error {
+	how := s.st.howToRead(s.d)
+	x.Counters = make([]results.Counter, len(s.out.Counters))
 	fresh := make([]int64, len(s.out.Counters)) // readings behind the mean
 	for _, tr := range s.d.truth.tracks {
 		sub := &s.d.truth.subjects[tr.number]
@@ -129,24 +58,16 @@ func (s *sampler) read(x *Sample, now int64) error {
 			continue // which window it was charged to is not known
 		}
 		want := s.d.truth.expected(sub)
-		for _, v := range s.viewers {
-			got, err := v.Used(context.Background(), sub.name, s.d.policy)
-			if err != nil {
-				return fmt.Errorf("read counters at %v: %w", time.Duration(x.AtNS), err)
+		readings, err := s.st.Read(context.Background(), how, []harness.Subject{{Number: tr.number, Name: sub.name}})
+		if err != nil {
+			return fmt.Errorf("at %v: %w", time.Duration(x.AtNS), err)
+		}
+		for _, r := range readings {
+			i := s.counter(r.Tier)
+			for len(x.Counters) <= i {
+				x.Counters, fresh = append(x.Counters, results.Counter{}), append(fresh, 0)
 			}
-			for _, g := range got {
-				name := string(g.Tier)
-				if v.region != "" && g.Tier == quota.TierRedis {
-					name += " " + v.region
-				} else if !v.first {
-					continue
-				}
-				i := s.counter(name)
-				for len(x.Counters) <= i {
-					x.Counters, fresh = append(x.Counters, Counter{}), append(fresh, 0)
-				}
-				fresh[i] += x.Counters[i].add(g, want.Distance(g.Units), tr, now)
-			}
+			fresh[i] += countReading(&x.Counters[i], r, want.Distance(r.Units), tr, now)
 		}
 	}
 	for i := range x.Counters {
@@ -157,8 +78,9 @@ func (s *sampler) read(x *Sample, now int64) error {
 	return nil
 }
 
-// add counts a reading, and returns 1 if the truth once was what it says.
-func (c *Counter) add(g quota.Reading, drift int64, tr *track, now int64) int64 {
+// countReading adds a reading to c, and returns 1 if the truth once was what it
+// says.
+func countReading(c *results.Counter, g harness.Reading, drift int64, tr *track, now int64) int64 {
 	c.Readings++
 	if !g.Known {
 		c.Unknown++
@@ -203,7 +125,7 @@ func (s *sampler) finish() {
 			x.Hits = append(x.Hits, 0)
 		}
 		for len(x.Counters) < len(s.out.Counters) {
-			x.Counters = append(x.Counters, Counter{})
+			x.Counters = append(x.Counters, results.Counter{})
 		}
 	}
 	s.out.Tracked = len(s.d.truth.tracks)

@@ -9,20 +9,31 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
+// took is when a take was called and answered, since the epoch, and the window in
+// force when it was called.
+type took struct{ call, reply, window int64 }
+
 // settle is the rest of a session: commit or fail, and deletion. Truth is what
 // callers do: a give-back counts from its call even if the strategy answers with
 // an error.
-func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation, instance int) {
-	in := d.st.instances[instance]
+func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation, instance int, t took) {
+	in := d.st.Instances[instance]
 	refunder, canRefund := in.(strategies.Refunder)
 	held := op.Units
+	if op.Fate == workloads.FateAbandon {
+		d.abandoned++
+		if d.clock.Sleep(ctx, d.cfg.Life) == nil {
+			d.expire(op.Subject, held, instance, t)
+		}
+		return
+	}
 	if d.clock.Sleep(ctx, op.Settle) != nil {
 		return
 	}
 	if op.Fate == workloads.FateCommit {
 		d.commits++
 		if committer, ok := in.(strategies.Committer); ok {
-			d.event(op.Subject, oracle.Commit, held-op.Actual, instance, func() error { return committer.Commit(ctx, r, op.Actual) })
+			d.event(op.Subject, oracle.Commit, held-op.Actual, instance, t, func() error { return committer.Commit(ctx, r, op.Actual) })
 			held = op.Actual
 			r.Request.Units = op.Actual
 			r.Committed = true
@@ -33,24 +44,38 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 	}
 	if canRefund {
 		d.refunds++
-		d.event(op.Subject, oracle.Refund, held, instance, func() error { return refunder.Refund(ctx, r) })
+		d.event(op.Subject, oracle.Refund, held, instance, t, func() error { return refunder.Refund(ctx, r) })
 	}
 }
 
+// expire notes that an abandoned request can be completed no longer. The strategy
+// is told nothing.
+func (d *drive) expire(subject uint32, units int64, instance int, t took) {
+	now := d.now()
+	d.truth.at(now, d.windowAt)
+	d.truth.giveBack(subject, units, t.window, t.reply+d.epoch, now)
+	reply := now - d.epoch
+	d.history.Append(0, oracle.Event{
+		// The life began at some moment of the take.
+		Call: reply - (t.reply - t.call), Reply: reply, Units: units, Subject: subject, Kind: oracle.Expire, Instance: uint8(instance),
+		TakeCall: t.call, TakeReply: t.reply,
+	})
+}
+
 // event carries a settlement out and records it.
-func (d *drive) event(subject uint32, kind oracle.Kind, units int64, instance int, do func() error) {
+func (d *drive) event(subject uint32, kind oracle.Kind, units int64, instance int, t took, do func() error) {
 	call := d.now()
 	d.truth.at(call, d.windowAt)
-	d.truth.giveBack(subject, units, call)
+	d.truth.giveBack(subject, units, t.window, t.reply+d.epoch, call)
 	err := do()
 	reply := d.now()
 	d.settled.Record(reply - call)
-	e := oracle.Event{Call: call - d.epoch, Reply: reply - d.epoch, Units: units, Subject: subject, Kind: kind, Instance: uint8(instance)}
+	e := oracle.Event{Call: call - d.epoch, Reply: reply - d.epoch, Units: units, Subject: subject, Kind: kind, Instance: uint8(instance), TakeCall: t.call, TakeReply: t.reply}
 	if err != nil {
 		e.Outcome = oracle.Failed
 		d.settleErrors++
-		if d.firstError == nil {
-			d.firstError = err
+		if d.counts.FirstError == nil {
+			d.counts.FirstError = err
 		}
 	}
 	d.history.Append(0, e)

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -18,7 +21,7 @@ import (
 // Report is what a simulation found.
 type Report struct {
 	Runs   []results.Run
-	Series []Series // one per run
+	Series []results.Series // one per run
 	// Traces are hashes of all that happened, one per run.
 	Traces []uint64
 	// Info describes the workload's stream.
@@ -27,16 +30,23 @@ type Report struct {
 	Interrupted bool
 }
 
+// Err is the first reason for which a run's correctness figures do not count, or
+// nil.
+func (r *Report) Err() error { return results.Invalid(r.Runs) }
+
 // Run simulates every strategy of cfg that can take part, one after the other and
-// each from the same seed. A strategy that fails is reported with an audit that
-// says so. An error means that nothing could be simulated.
+// each from the same seed. A strategy that fails, or whose run is invalid, is
+// reported with an audit that says so, and the others go on.
+//
+// An error without a report means that nothing could be simulated. A report with
+// an error, a [*results.InvalidError], means that the figures of at least one run
+// do not count: a test that only looks at its leak would pass for a limiter that
+// never ran.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err := cfg.Complete(); err != nil {
 		return nil, err
 	}
-	p := cfg.Stream
-	p.Seed, p.Policy, p.Requests = cfg.Seed, &cfg.Policy, cfg.Requests
-	stream, info, err := cfg.Workload.New(p)
+	stream, info, err := cfg.NewStream(1)
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +56,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		if ctx.Err() != nil {
 			break
 		}
-		r := &pass{cfg: &cfg, sel: sel, stream: stream, info: info}
-		r.run = r.blank()
-		if err := r.simulate(ctx); err != nil {
-			r.run.Audit.Strike("run-failed", results.StrikesCorrectness, err.Error())
-		}
+		r := simulated(ctx, &cfg, sel, stream, info)
 		report.Runs = append(report.Runs, r.run)
 		report.Series = append(report.Series, r.series)
 		report.Traces = append(report.Traces, r.trace)
@@ -59,7 +65,27 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		}
 	}
 	report.Interrupted = ctx.Err() != nil
-	return report, nil
+	return report, report.Err()
+}
+
+// simulated runs one strategy, on a table of keys where that has all commands
+// that it sends, and elsewhere on miniredis.
+func simulated(ctx context.Context, cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info) *pass {
+	var last *pass
+	_, err := memredis.WithFallback(func(open func() (memredis.Redis, error)) (struct{}, error) {
+		lacked := last != nil
+		last = &pass{cfg: cfg, sel: sel, stream: stream, info: info, open: open}
+		last.run = cfg.Blank(sel, 1, stream, info)
+		last.run.Params.Instances = cfg.Topology.total()
+		if lacked {
+			last.run.Audit.Strike("miniredis", results.StrikesNote, "its commands are answered by miniredis in this process, since the faster table of keys does not have all of them")
+		}
+		return struct{}{}, last.simulate(ctx)
+	})
+	if err != nil {
+		last.run.Audit.Strike("run-failed", results.StrikesCorrectness, err.Error())
+	}
+	return last
 }
 
 // pass is one strategy's run.
@@ -68,61 +94,29 @@ type pass struct {
 	sel    strategies.Selection
 	stream workloads.Stream
 	info   workloads.Info
+	open   func() (memredis.Redis, error)
 	policy quota.Policy
 
 	run    results.Run
-	series Series
+	series results.Series
 	trace  uint64
 
 	st *site
 	d  *drive
 }
 
-// open reports whether the loop is open.
-func (p *pass) open() bool {
-	return !p.cfg.Closed && (p.info.Loop == workloads.Open || p.cfg.Rate > 0)
-}
+// openLoop reports whether the loop is open.
+func (p *pass) openLoop() bool { return p.cfg.Open(p.info) }
 
 func (p *pass) arrivals() (workloads.Arrivals, error) {
-	c := p.cfg
-	switch {
-	case !p.open():
+	if !p.openLoop() {
 		return nil, nil
-	case c.Stream.Speed > 0:
-		return workloads.FromTrace(p.stream, c.Stream.Speed)
 	}
-	base, err := workloads.Poisson(p.rate(), c.Seed)
-	if c.Arrivals == "constant" {
-		base, err = workloads.Constant(p.rate())
-	}
+	base, err := p.cfg.NewArrivals(p.stream, 1)
 	if err != nil {
 		return nil, err
 	}
-	return c.rush(base)
-}
-
-func (p *pass) rate() float64 {
-	if p.cfg.Rate > 0 {
-		return p.cfg.Rate
-	}
-	return p.cfg.Workload.Rate
-}
-
-// align shifts the policy's windows where a workload needs them to meet its
-// requests at a certain moment: recorded time begins with the first row, and a
-// boundary comes half way through.
-func (p *pass) align() {
-	c := p.cfg
-	p.policy = c.Policy
-	if !p.policy.Window.Kind.Tumbling() {
-		return
-	}
-	switch {
-	case c.Stream.Speed > 0:
-		p.policy.Window.Timeline = quota.Timeline{Real: c.Start, Policy: p.info.Trace.First, Speed: c.Stream.Speed}
-	case c.Workload.Boundary:
-		p.policy.Window.Timeline = quota.Timeline{Real: c.Start.Add(c.Duration / 2), Policy: c.Policy.Window.At(c.Start).End}
-	}
+	return p.cfg.rush(base)
 }
 
 // drain is how much virtual time what is in flight, and sessions, may take after
@@ -133,22 +127,26 @@ const drain = 48 * time.Hour
 func (p *pass) simulate(ctx context.Context) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("panic: %v", v)
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
 	c := p.cfg
-	p.align()
+	p.policy = c.Align(p.info, c.Start, c.Duration)
 	hash := newTraceHash(c.Start.UnixNano())
-	w := newWires(c, hash)
+	w := newNetwork(c, hash)
+	w.witness = p.newWitness()
 	s := w.s
-	if p.st, err = openSite(ctx, c, p.sel, w); err != nil {
+	if p.st, err = openSite(ctx, c, p.sel, w, p.open); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.st.close(context.WithoutCancel(ctx))) }()
 	if err := p.newDrive(ctx, s); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, p.d.history.Close()) }()
 	d := p.d
+	d.witness = w.witness
+	w.watching = true
 	d.begin()
 	if d.series.every > 0 {
 		s.Go("sampler", d.series.run)
@@ -164,30 +162,33 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := s.Simulate(s.Now().Add(drain), p.st.w.latency); err != nil {
 		return err
 	}
+	w.watching = false
 	p.trace = hash.h
-	p.run.Partial = ctx.Err() != nil
+	p.run.Trace = fmt.Sprintf("%016x", p.trace)
 	if d.series.err != nil {
 		return d.series.err
 	}
-	return p.judge()
+	if err := p.judge(ctx); err != nil {
+		return err
+	}
+	if err := p.probe(ctx); err != nil {
+		return err
+	}
+	p.auditUnseen()
+	return nil
 }
 
 func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	c := p.cfg
+	history := c.NewHistory(1)
 	d := &drive{
 		cfg: c, s: s, st: p.st, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
-		requests: math.MaxInt64, history: oracle.NewHistory(1, c.HistoryLimit), tiers: []quota.Tier{""}, hits: []int64{0},
+		requests: math.MaxInt64, history: history, placement: seed.Stream(c.Seed, seed.Placement), tiers: []quota.Tier{""}, hits: []int64{0},
 		response: results.NewHistogram(), service: results.NewHistogram(), settled: results.NewHistogram(),
 		parts: map[[2]uint8]*results.Histogram{},
 	}
 	p.d = d
-	d.stop = func() bool { return ctx.Err() != nil }
-	if n := p.stream.Len(); n > 0 {
-		d.requests = n
-	}
-	if c.Requests > 0 {
-		d.requests = min(d.requests, c.Requests)
-	}
+	d.stop = func() bool { return ctx.Err() != nil || p.st.unknown() != "" || d.history.Full() }
 	var err error
 	if d.arrivals, err = p.arrivals(); err != nil {
 		return err
@@ -198,53 +199,25 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	if err := p.provision(ctx); err != nil {
 		return err
 	}
-	p.series = Series{Strategy: p.run.Params.Label, Unit: p.policy.Unit, Counters: []string{}, Tiers: []string{}, Samples: []Sample{}}
+	p.series = results.Series{Strategy: p.run.Params.Label, Unit: p.policy.Unit, Counters: []string{}, Tiers: []string{}, Samples: []results.Sample{}}
 	p.series.Outages = p.spans()
-	d.series = &sampler{d: d, out: &p.series, every: p.every(), viewers: p.viewers()}
+	d.series = &sampler{d: d, out: &p.series, every: p.every(), st: p.st}
 	return nil
 }
-
-// viewers are the instances that are asked for their counters.
-func (p *pass) viewers() []viewer {
-	var out []viewer
-	t := &p.cfg.Topology
-	apart := len(t.Regions) > 1 && !t.SharedRedis
-	for r, name := range t.Regions {
-		v, ok := p.st.instances[r*t.Instances].(strategies.Viewer)
-		if !ok || r > 0 && !apart {
-			break
-		}
-		if !apart {
-			name = ""
-		}
-		out = append(out, viewer{v, name, r == 0})
-	}
-	return out
-}
-
-// maxFresh bounds the subjects of a stream that has a fresh one for each crossing.
-const maxFresh = 200_000
 
 // provision makes the subjects and sets them up.
 func (p *pass) provision(ctx context.Context) error {
 	d := p.d
-	n := workloads.Subjects(p.stream)
-	if per := workloads.OpsPerCrossing(p.stream); per > 0 {
-		d.requests = min(d.requests, maxFresh*per)
-		if p.open() && p.cfg.Duration > 0 {
-			d.requests = min(d.requests, int64(2*p.rate()*p.cfg.Duration.Seconds())+per)
-		}
-		n = int((d.requests + per - 1) / per)
+	perSecond := 0.0
+	if p.openLoop() {
+		perSecond = p.cfg.RateInForce()
 	}
+	var n int
+	d.requests, n = p.cfg.Size(p.stream, perSecond)
 	p.run.Params.Subjects = n
 	d.truth.subjects = make([]subject, n)
-	grants := make([]strategies.Grant, n)
-	for i := range grants {
-		grants[i] = strategies.Grant{
-			Subject: quota.Subject(p.stream.Name(uint32(i))), Limit: p.policy.Limit, Used: workloads.Initial(p.stream, uint32(i)),
-		}
-	}
-	if err := p.st.provision(ctx, &p.policy, grants); err != nil {
+	grants := harness.Grants(p.stream, &p.policy, n)
+	if err := p.st.provision(ctx, grants, p); err != nil {
 		return err
 	}
 	for i, g := range grants {
@@ -254,8 +227,8 @@ func (p *pass) provision(ctx context.Context) error {
 		d.truth.usage += g.Used
 		d.truth.fill += g.Used
 		if p.policy.Window.Kind == quota.Rolling && g.Used > 0 {
-			s.recent = append(s.recent, charge{d.epoch, g.Used, true})
-			d.truth.recent = append(d.truth.recent, charge{d.epoch, g.Used, true})
+			s.recent = append(s.recent, charge{at: d.epoch, units: g.Used, fill: true})
+			d.truth.recent = append(d.truth.recent, charge{at: d.epoch, units: g.Used, fill: true})
 		}
 	}
 	return nil
@@ -268,8 +241,8 @@ func (p *pass) every() time.Duration {
 	if length == 0 && p.info.Trace != nil && c.Stream.Speed > 0 {
 		length = time.Duration(float64(p.info.Trace.Span) / c.Stream.Speed)
 	}
-	if length == 0 && p.open() && c.Requests > 0 {
-		length = time.Duration(float64(c.Requests) / p.rate() * float64(time.Second))
+	if length == 0 && p.openLoop() && c.Requests > 0 {
+		length = time.Duration(float64(c.Requests) / p.cfg.RateInForce() * float64(time.Second))
 	}
 	switch {
 	case c.Every < 0:

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"github.com/quotabench/quotabench/harness"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func config(t testing.TB, list, policy, workload string) sim.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sim.Config{Strategies: sel, Policy: p, Workload: w, Seed: 7}
+	return sim.Config{Plan: harness.Plan{Strategies: sel, Policy: p, Workload: w, Seed: 7}}
 }
 
 func run(t testing.TB, cfg sim.Config) *sim.Report {
@@ -60,7 +61,7 @@ func TestHotKey(t *testing.T) {
 		r := &report.Runs[i]
 		m, _ := strategies.Lookup(r.Strategy)
 		valid(t, r)
-		t.Logf("%-20s admitted %d leak %d crossings %d drift %v trace %x", r.Params.Label, r.Admitted, r.Leak.Units, r.Leak.Crossings, r.Drift, report.Traces[i])
+		t.Logf("%-20s admitted %d leak %d crossings %d drift %v trace %x", r.Params.Label, r.Admitted, r.Leak.Units, r.Leak.Trials, r.Drift, report.Traces[i])
 		if m.Control == strategies.ControlRacy {
 			racy = racy || r.Leak.Units > 0
 		}

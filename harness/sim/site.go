@@ -4,177 +4,192 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// site is everything that one strategy has to itself: stores, the ways to them,
-// and instances.
+// site is everything that one strategy has to itself: its session, stores, and the
+// routes to them.
 type site struct {
+	*harness.Session
+
 	cfg *Config
 	sel strategies.Selection
 	s   *sched.Scheduler
-	w   *wires
+	w   *network
+	// open makes a Redis in this process.
+	open func() (memredis.Redis, error)
 
-	tables    []*memredis.Table // by region; one where Redis is shared
-	redis     []*server         // as tables
-	postgres  *server
-	instances []strategies.Strategy
-	clients   []*redis.Client
-	jobs      []*sched.Actor
-	admin     *redis.Client // of a real server
+	tables   []memredis.Redis // by region; one where Redis is shared
+	redis    []*server        // as tables
+	at       []int            // which of the tables a region uses
+	postgres *server
+	jobs     []*sched.Jobs // by instance
+	clients  []interface{ Close() error }
+
+	real  stores.Store // carries the commands out, where there is one
+	admin redis.UniversalClient
 }
 
-// prefix of all keys. It is the same in every run, so that traces are.
-const prefix = "quotabench:sim:"
+// scope of all keys. It is the same in every run, so that traces are.
+const scope = stores.Scope("sim")
 
-func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *wires) (*site, error) {
-	st := &site{cfg: cfg, sel: sel, s: w.s, w: w, postgres: newServer(*cfg.PostgresNet)}
-	if err := st.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", sel, err), st.close(ctx))
+func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *network, open func() (memredis.Redis, error)) (*site, error) {
+	st := &site{cfg: cfg, sel: sel, s: w.s, w: w, open: open, postgres: newServer(*cfg.PostgresNet)}
+	err := st.prepare(ctx)
+	if err == nil {
+		st.Session, err = harness.OpenSession(ctx, &cfg.Plan, sel, cfg.Topology.total(), 1, st)
+	}
+	if err != nil {
+		return nil, errors.Join(err, st.close(ctx))
 	}
 	return st, nil
 }
 
-func (st *site) open(ctx context.Context) error {
-	t := &st.cfg.Topology
-	redisAt := make([]*server, len(t.Regions))
-	tables := make([]*memredis.Table, len(t.Regions))
-	if st.cfg.Redis != nil {
-		st.admin = st.cfg.Redis.Admin()
-		if _, err := st.cfg.Redis.Wipe(ctx, prefix); err != nil {
+// prepare makes the Redis of each region.
+func (st *site) prepare(ctx context.Context) error {
+	if real, ok := st.cfg.Stores.Get(string(strategies.NeedRedis)); ok && st.sel.NeedsStore(strategies.NeedRedis) {
+		if err := real.Wipe(ctx, scope); err != nil {
 			return err
 		}
-	}
-	for r := range t.Regions {
-		if r > 0 && t.SharedRedis {
-			redisAt[r], tables[r] = redisAt[0], tables[0]
-			continue
-		}
-		redisAt[r], tables[r] = newServer(*st.cfg.RedisNet), st.newTable(ctx)
-		st.tables, st.redis = append(st.tables, tables[r]), append(st.redis, redisAt[r])
-	}
-	shared := new(strategies.Shared)
-	for i := range t.total() {
-		r := t.region(i)
-		toRedis := &way{to: redisAt[r]}
-		if t.SharedRedis {
-			toRedis.far = t.Distances[0][r] / 2
-		}
-		toSQL := &way{to: st.postgres, far: t.Distances[0][r] / 2}
-		label := fmt.Sprintf("instance %d ", i)
-		jobs := st.s.NewJobs(label)
-		env := strategies.Env{
-			Clock: st.s.Clock(t.skew(i)), Rand: rand.New(rand.NewPCG(st.cfg.Seed, uint64(i)+1)),
-			Shared: shared, Prefix: st.prefix(r), Instance: i, Instances: t.total(), Region: t.Regions[r],
-			Options: st.sel.Options, Wake: jobs.Wake,
-		}
-		if st.sel.NeedsStore(strategies.NeedSource) {
-			env.Model = strategies.NewModel(st.w.statement(toSQL))
-		}
-		if st.sel.NeedsStore(strategies.NeedRedis) {
-			env.Redis = st.client(tables[r], toRedis)
-		}
-		in, err := st.sel.Open(ctx, env)
+		c, err := st.connect(ctx, real, 1)
 		if err != nil {
 			return err
 		}
-		st.instances = append(st.instances, in)
-		if err := st.startJobs(jobs, in, i); err != nil {
-			return err
-		}
+		st.real, st.admin = real, c
 	}
-	return nil
-}
-
-func (st *site) startJobs(jobs *sched.Jobs, in strategies.Strategy, number int) error {
-	j, ok := in.(strategies.Jobber)
-	if !ok {
-		return nil
-	}
-	var own []strategies.Job
-	for _, job := range j.Jobs() {
-		if !job.Singleton || number == 0 {
-			own = append(own, job)
-		}
-	}
-	st.jobs = append(st.jobs, jobs.Start(own)...)
-	return nil
-}
-
-// prefix of a region's keys: regions may share a real server.
-func (st *site) prefix(region int) string {
-	if st.cfg.Topology.SharedRedis {
-		region = 0
-	}
-	return fmt.Sprintf("%sr%d:", prefix, region)
-}
-
-func (st *site) newTable(ctx context.Context) *memredis.Table {
-	t := memredis.New()
-	t.SetNow(st.s.Now().UnixNano())
-	if st.admin != nil {
-		t.Expired = func(key string) { st.admin.Del(ctx, key) }
-	}
-	return t
-}
-
-// client of one region's Redis.
-func (st *site) client(t *memredis.Table, to *way) *redis.Client {
-	var c *redis.Client
-	if st.cfg.Redis != nil {
-		c = st.cfg.Redis.Client(stores.ClientOptions{PoolSize: 64})
-	} else {
-		c = memredis.Client(t)
-	}
-	c.AddHook(outer{w: st.w, to: to})
-	c.AddHook(sched.Hook{})
-	c.AddHook(inner{w: st.w, table: t, real: st.cfg.Redis != nil})
-	st.clients = append(st.clients, c)
-	return c
-}
-
-// provision sets subjects up, and fills in what they have used.
-func (st *site) provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	// One instance per Redis: what one region's sets up, another's does not see.
-	for i := 0; i < len(st.instances); i += st.cfg.Topology.Instances {
-		if i > 0 && (st.cfg.Topology.SharedRedis || !st.sel.NeedsStore(strategies.NeedRedis)) {
-			break
-		}
-		if pv, ok := st.instances[i].(strategies.Provisioner); ok {
-			if err := pv.Provision(ctx, p, grants); err != nil {
-				return fmt.Errorf("provision %d subjects: %w", len(grants), err)
-			}
+	t := &st.cfg.Topology
+	for r := range t.Regions {
+		if r > 0 && t.SharedRedis {
+			st.at = append(st.at, 0)
 			continue
 		}
-		for n, g := range grants {
-			if g.Used == 0 {
-				continue
-			}
-			req := quota.Request{ID: fillID + uint64(i*len(grants)+n), Subject: g.Subject, Policy: p, Units: g.Used}
-			d, err := st.instances[i].Take(ctx, req)
-			if err != nil {
-				return fmt.Errorf("fill %s: %w", g.Subject, err)
-			}
-			if !d.Admitted {
-				grants[n].Used = 0
-			}
+		table, err := st.newTable(ctx)
+		if err != nil {
+			return err
 		}
+		st.at = append(st.at, len(st.tables))
+		st.tables, st.redis = append(st.tables, table), append(st.redis, newServer(*st.cfg.RedisNet))
 	}
 	return nil
 }
 
-// fillID is the first request ID of what is not measured, far above any other.
-const fillID = 1 << 62
+// connect opens a client of a real server.
+func (st *site) connect(ctx context.Context, real stores.Store, pool int) (redis.UniversalClient, error) {
+	conn, err := real.Connect(ctx, scope, stores.ConnOptions{Pool: pool})
+	if err != nil {
+		return nil, err
+	}
+	st.clients = append(st.clients, conn)
+	c, ok := conn.Client().(redis.UniversalClient)
+	if !ok {
+		return nil, fmt.Errorf("the client of %s is no Redis client", real.Driver())
+	}
+	return c, nil
+}
 
-// unknown is the first command that the table of a region does not have.
+// Furnish implements [harness.Host].
+func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
+	t := &st.cfg.Topology
+	r := t.region(env.Instance)
+	n := st.at[r]
+	toRedis := &route{to: st.redis[n]}
+	if t.SharedRedis {
+		toRedis.far = t.Distances[0][r] / 2
+	}
+	toSQL := &route{to: st.postgres, far: t.Distances[0][r] / 2}
+	jobs := st.s.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
+	st.jobs = append(st.jobs, jobs)
+	env.Clock, env.Region, env.Wake = st.s.Clock(t.skew(env.Instance)), t.Regions[r], jobs.Wake
+	env.Prefix = fmt.Sprintf("%sr%d:", scope.Prefix(), n) // regions may share a real server
+	if st.sel.NeedsStore(strategies.NeedSource) {
+		env.Model = strategies.NewModel(st.w.statement(toSQL))
+	}
+	if st.sel.NeedsStore(strategies.NeedRedis) {
+		c, err := st.client(ctx, st.tables[n], toRedis)
+		if err != nil {
+			return err
+		}
+		env.Redis, env.Clients = c, map[string]any{string(strategies.NeedRedis): c}
+	}
+	return nil
+}
+
+// Adopt implements [harness.Host].
+func (st *site) Adopt(instance int, jobs []*harness.Job) error {
+	var own []strategies.Job
+	for _, j := range jobs {
+		j.Begin()
+		own = append(own, j.Job)
+	}
+	st.jobs[instance].Start(own)
+	return nil
+}
+
+func (st *site) newTable(ctx context.Context) (memredis.Redis, error) {
+	t, err := st.open()
+	if err != nil {
+		return nil, err
+	}
+	t.Reset(st.s.Now().UnixNano())
+	if table, ok := t.(*memredis.Table); ok && st.admin != nil {
+		table.Expired = func(key string) { st.admin.Del(ctx, key) }
+	}
+	return t, nil
+}
+
+// poolSize of a client of a real server: callers that are parked within a command
+// hold no connection.
+const poolSize = 8
+
+// client of one region's Redis.
+func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.UniversalClient, error) {
+	var c redis.UniversalClient
+	if st.real != nil {
+		var err error
+		if c, err = st.connect(ctx, st.real, poolSize); err != nil {
+			return nil, err
+		}
+	} else {
+		own := memredis.Client(t)
+		st.clients = append(st.clients, own)
+		c = own
+	}
+	c.AddHook(callerHook{st.w})
+	c.AddHook(latencyHook{w: st.w, to: to})
+	c.AddHook(sched.Hook{})
+	c.AddHook(storeHook{w: st.w, table: t, real: st.real != nil})
+	return c, nil
+}
+
+// provision sets subjects up, through one instance for each Redis: what one
+// region's sets up, another's does not see.
+func (st *site) provision(ctx context.Context, plan []strategies.Grant, p *pass) error {
+	through := []int{0}
+	if st.cfg.Topology.apart() && st.sel.NeedsStore(strategies.NeedRedis) {
+		for r := 1; r < len(st.cfg.Topology.Regions); r++ {
+			through = append(through, r*st.cfg.Instances)
+		}
+	}
+	return st.Provision(ctx, &p.policy, plan, through...)
+}
+
+// howToRead reads counters at this moment, after everything that happened in it.
+func (st *site) howToRead(d *drive) harness.ReadConfig {
+	how := harness.ReadConfig{Policy: d.policy, Now: func() int64 { return d.now() - d.epoch + 1 }}
+	if t := &st.cfg.Topology; t.apart() {
+		how.Region = func(instance int) string { return t.Regions[t.region(instance)] }
+	}
+	return how
+}
+
+// unknown is the first command that the Redis of a region does not have.
 func (st *site) unknown() string {
 	for _, t := range st.tables {
 		if u := t.Unknown(); u != "" {
@@ -194,28 +209,17 @@ func (st *site) keys() (total, withoutTTL int64) {
 	return total, withoutTTL
 }
 
-func (st *site) commands() (n int64) {
-	for _, t := range st.tables {
-		n += t.Commands()
-	}
-	return n
-}
-
 func (st *site) close(ctx context.Context) error {
-	var errs []error
 	st.s.Close()
-	for _, in := range st.instances {
-		errs = append(errs, in.Close(ctx))
+	var errs []error
+	if st.Session != nil {
+		errs = append(errs, st.Close(ctx))
 	}
 	for _, c := range st.clients {
 		errs = append(errs, c.Close())
 	}
-	for _, t := range st.tables {
-		t.Close()
-	}
-	if st.cfg.Redis != nil {
-		_, err := st.cfg.Redis.Wipe(ctx, prefix)
-		errs = append(errs, err)
+	if st.real != nil {
+		errs = append(errs, st.real.Wipe(ctx, scope))
 	}
 	return errors.Join(errs...)
 }

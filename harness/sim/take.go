@@ -15,15 +15,18 @@ import (
 func (d *drive) do(ctx context.Context, w due) {
 	var op workloads.Op
 	d.stream.At(w.index, &op)
-	instance := d.cfg.Topology.assign(d.cfg.Seed, uint64(w.index), op.Subject)
+	instance := d.cfg.Topology.assign(d.placement, uint64(w.index), op.Subject)
 	call := d.now()
 	d.truth.at(call, d.windowAt)
 	index := d.truth.span.index
 	s, mark := d.truth.begin(op.Subject, op.Units, call)
 	d.inFlight++
 	d.issued++
-	req := quota.Request{ID: uint64(w.index) + 1, Subject: s.name, Policy: d.policy, Units: op.Units, Settles: op.Fate != workloads.FateNone}
-	dec, err := d.st.instances[instance].Take(ctx, req)
+	req := quota.Request{ID: uint64(w.index) + 1, Subject: s.name, Policy: d.policy, Units: op.Units}
+	if op.Fate != workloads.FateNone {
+		req.Settles, req.Life = true, d.cfg.Life
+	}
+	dec, err := d.st.Instances[instance].Take(ctx, req)
 	reply := d.now()
 	d.inFlight--
 	d.lastEnd = max(d.lastEnd, reply)
@@ -36,40 +39,46 @@ func (d *drive) do(ctx context.Context, w due) {
 		Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
 		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(instance),
 	})
+	if err == nil || errors.Is(err, strategies.ErrPrescribed) {
+		d.witness.Taken(nil)
+	} else {
+		d.witness.Taken(err)
+	}
+	if out == oracle.Rejected {
+		d.rejectedLast = s.name
+	}
 	if out != oracle.Admitted {
 		return
 	}
-	switch op.Fate {
-	case workloads.FateNone:
-	case workloads.FateAbandon:
-		d.abandoned++
-	default:
-		d.s.Go("session", func(ctx context.Context) { d.settle(ctx, op, dec.Reservation, instance) })
+	if op.Fate == workloads.FateNone {
+		return
 	}
+	took := took{call - d.epoch, reply - d.epoch, index}
+	d.s.Go("session", func(ctx context.Context) { d.settle(ctx, op, dec.Reservation, instance, took) })
 }
 
 // outcome counts an answer.
 func (d *drive) outcome(dec quota.Decision, err error) (oracle.Outcome, uint8) {
 	if err != nil {
-		d.failed++
+		d.counts.Errors++
 		if errors.Is(err, strategies.ErrPrescribed) {
-			d.prescribed++
+			d.counts.Prescribed++
 		}
-		if d.firstError == nil {
-			d.firstError = err
+		if d.counts.FirstError == nil {
+			d.counts.FirstError = err
 		}
 		return oracle.Failed, 0
 	}
 	tier := d.tier(dec.Tier)
 	d.hits[tier]++
 	if dec.Degraded {
-		d.degraded++
+		d.counts.Degraded++
 	}
 	if dec.Admitted {
-		d.admitted++
+		d.counts.Admitted++
 		return oracle.Admitted, tier
 	}
-	d.rejected++
+	d.counts.Rejected++
 	if dec.Degraded {
 		return oracle.RejectedDegraded, tier
 	}
@@ -84,6 +93,7 @@ func (d *drive) tier(name quota.Tier) uint8 {
 		}
 	}
 	if len(d.tiers) == maxTiers {
+		d.folded++
 		return 0
 	}
 	d.tiers = append(d.tiers, name)
@@ -91,7 +101,8 @@ func (d *drive) tier(name quota.Tier) uint8 {
 	return uint8(len(d.tiers) - 1)
 }
 
-const maxTiers = 8
+// maxTiers is the most deciding tiers that a run tells apart.
+const maxTiers = 16
 
 func (d *drive) record(out oracle.Outcome, tier uint8, response, service int64) {
 	if out == oracle.RejectedDegraded {

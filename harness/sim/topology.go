@@ -3,7 +3,11 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/seed"
 )
 
 // Topology is where instances and stores are. There is one Redis in each region
@@ -14,8 +18,6 @@ type Topology struct {
 	// Distances are round trips between regions, in both directions; nil takes
 	// 80 to 150 ms.
 	Distances [][]time.Duration
-	// Instances of the application in each region. Default 1.
-	Instances int
 	// SharedRedis puts one Redis into the first region instead.
 	SharedRedis bool
 	// Skew is how far instances' clocks are ahead, by instance; missing ones are
@@ -24,10 +26,12 @@ type Topology struct {
 	// Home is the share of a subject's requests, 0 to 1, that reach an instance of
 	// its home region; the others reach any.
 	Home float64
+
+	instances int // of the application in each region
 }
 
-// Three regions as record 003 has them.
-func Three() []string { return []string{"us-east-1", "eu-west-1", "ap-southeast-1"} }
+// Record003Regions are the three regions that record 003 has.
+func Record003Regions() []string { return []string{"us-east-1", "eu-west-1", "ap-southeast-1"} }
 
 // nearest and farthest are the round trips between neighbouring regions and
 // between those at either end.
@@ -36,14 +40,17 @@ const (
 	farthest = 150 * time.Millisecond
 )
 
-func (t *Topology) complete() error {
+func (t *Topology) complete(instances int) error {
+	t.instances = instances
 	if len(t.Regions) == 0 {
 		t.Regions = []string{"local"}
 	}
-	if t.Instances == 0 {
-		t.Instances = 1
-	}
 	n := len(t.Regions)
+	for i, name := range t.Regions {
+		if slices.Contains(t.Regions[:i], name) {
+			return fmt.Errorf("the region %s is given twice", name)
+		}
+	}
 	if t.Distances == nil {
 		t.Distances = make([][]time.Duration, n)
 		for i := range t.Distances {
@@ -73,8 +80,8 @@ func (t *Topology) complete() error {
 		}
 	}
 	switch {
-	case t.Instances < 1 || t.total() > maxInstances:
-		return fmt.Errorf("%d instances in each of %d regions: give 1 to %d in all", t.Instances, n, maxInstances)
+	case t.total() > harness.MaxInstances:
+		return fmt.Errorf("%d instances in each of %d regions: give 1 to %d in all", t.instances, n, harness.MaxInstances)
 	case len(t.Skew) > t.total():
 		return fmt.Errorf("clocks of %d instances are set, and there are %d", len(t.Skew), t.total())
 	case !(t.Home >= 0 && t.Home <= 1):
@@ -83,13 +90,10 @@ func (t *Topology) complete() error {
 	return nil
 }
 
-// maxInstances is how many an event of the oracle can tell apart.
-const maxInstances = 255
-
-func (t *Topology) total() int { return len(t.Regions) * t.Instances }
+func (t *Topology) total() int { return len(t.Regions) * t.instances }
 
 // region of an instance: instances are numbered region by region.
-func (t *Topology) region(instance int) int { return instance / t.Instances }
+func (t *Topology) region(instance int) int { return instance / t.instances }
 
 // skew of an instance's clock.
 func (t *Topology) skew(instance int) time.Duration {
@@ -99,37 +103,29 @@ func (t *Topology) skew(instance int) time.Duration {
 	return 0
 }
 
-// maxSkew is the largest difference between two instances' clocks.
-func (t *Topology) maxSkew() time.Duration {
-	var lo, hi time.Duration
-	for i := range t.total() {
-		if i == 0 {
-			lo, hi = t.skew(i), t.skew(i)
-		}
-		lo, hi = min(lo, t.skew(i)), max(hi, t.skew(i))
+// skews of all instances.
+func (t *Topology) skews() []time.Duration {
+	out := make([]time.Duration, t.total())
+	for i := range out {
+		out[i] = t.skew(i)
 	}
-	return hi - lo
+	return out
 }
 
-// assign chooses the instance for request i of a subject.
-func (t *Topology) assign(seed, i uint64, subject uint32) int {
+// apart reports whether regions have stores of their own.
+func (t *Topology) apart() bool { return len(t.Regions) > 1 && !t.SharedRedis }
+
+// assign chooses the instance for request i of a subject, by the random stream
+// that starts at start.
+func (t *Topology) assign(start, i uint64, subject uint32) int {
 	n := uint64(t.total())
 	if n == 1 {
 		return 0
 	}
-	x := mix(seed ^ mix(i+1))
+	x := seed.At(start, i)
 	if t.Home > 0 && float64(x>>40)/(1<<24) < t.Home {
-		home := mix(seed^uint64(subject)*0x9E3779B97F4A7C15) % uint64(len(t.Regions))
-		return int(home)*t.Instances + int(mix(x)%uint64(t.Instances))
+		home := seed.At(^start, uint64(subject)) % uint64(len(t.Regions))
+		return int(home)*t.instances + int(seed.Mix(x)%uint64(t.instances))
 	}
-	return int(mix(x) % n)
-}
-
-// mix spreads the bits of x (the finaliser of SplitMix64).
-func mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
+	return int(seed.Mix(x) % n)
 }

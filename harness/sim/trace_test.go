@@ -17,7 +17,8 @@ func TestTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := config(t, "incr-expire,exact", "user-links", "trace")
-	cfg.Policy.Limit, cfg.Stream.Trace = 2, file
+	cfg.Policy.Limit = 2
+	cfg.Stream.Set("trace", file)
 	for _, r := range run(t, cfg).Runs {
 		valid(t, &r)
 		if r.Issued != 7 || r.Admitted != 5 || r.Rejected != 2 || r.Leak.Units != 0 || r.FalseRejects.Count != 0 {
@@ -38,7 +39,7 @@ func TestRealTraces(t *testing.T) {
 				t.Skip("the traces are not beside the project:", err)
 			}
 			cfg := config(t, "incr-expire-atomic,check-then-set,exact", policy, "trace")
-			cfg.Stream.Trace = path
+			cfg.Stream.Set("trace", path)
 			selected, _ := cfg.Split()
 			cfg.Strategies = selected
 			report := run(t, cfg)

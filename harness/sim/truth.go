@@ -24,8 +24,10 @@ type subject struct {
 	loose    int64
 	attempts int64 // units of rejections
 	peak     int64 // certain leak so far
+	overrun  int64 // units that commits used beyond reservations, which is no leak
 	crossed  bool  // a request lies across the window's boundary
 	cell     oracle.Cell
+	asked    bool     // by any request
 	recent   []charge // under a rolling policy, what is still in the window
 	track    *track
 }
@@ -33,6 +35,7 @@ type subject struct {
 type charge struct {
 	at, units int64
 	fill      bool // it was there at the start
+	over      bool // a commit used it beyond its reservation
 }
 
 // track is the past of a subject whose counters are read.
@@ -109,7 +112,7 @@ func (t *truth) forget(now int64) {
 // touch brings a subject up to the window in force.
 func (t *truth) touch(s *subject, now int64) {
 	if s.window != t.span.index {
-		s.window, s.used, s.open, s.loose, s.attempts, s.peak = t.span.index, 0, 0, 0, 0, 0
+		s.window, s.used, s.open, s.loose, s.attempts, s.peak, s.overrun = t.span.index, 0, 0, 0, 0, 0, 0
 		s.crossed, s.cell = false, oracle.Cell{}
 		if s.track != nil {
 			s.track.note(t.span.start, 0, 0)
@@ -120,6 +123,9 @@ func (t *truth) touch(s *subject, now int64) {
 		n := 0
 		for n < len(s.recent) && s.recent[n].at+length <= now {
 			s.used -= s.recent[n].units
+			if s.recent[n].over {
+				s.overrun -= s.recent[n].units
+			}
 			n++
 		}
 		s.recent = s.recent[n:]
@@ -138,6 +144,7 @@ func (t *truth) begin(number uint32, units, now int64) (s *subject, m int64) {
 		s.track.note(math.MinInt64, s.used, 0)
 		t.tracks = append(t.tracks, s.track)
 	}
+	s.asked = true
 	s.open += units
 	return s, s.cell.Begin(units)
 }
@@ -152,7 +159,8 @@ func (t *truth) end(s *subject, index, mark, units, now int64, out oracle.Outcom
 	s.open -= units
 	switch out {
 	case oracle.Admitted:
-		t.use(s, units, now)
+		t.use(s, units, now, false)
+		t.exceed(s)
 		s.cell.Admit(units)
 	case oracle.Failed:
 		s.loose += units
@@ -173,18 +181,36 @@ func (t *truth) end(s *subject, index, mark, units, now int64, out oracle.Outcom
 	}
 }
 
-// use adds units, or with a negative number gives them back.
-func (t *truth) use(s *subject, units, now int64) {
+// use adds units that count from the moment at on, or with a negative number takes
+// some of those back; over is set where a commit uses them beyond its reservation.
+// Moments come in order but for units that are taken back.
+func (t *truth) use(s *subject, units, at int64, over bool) {
+	if over {
+		s.overrun += units
+	}
 	s.used += units
 	t.usage += units
 	if t.policy.Window.Kind == quota.Rolling {
-		s.recent = append(s.recent, charge{at: now, units: units})
-		t.recent = append(t.recent, charge{at: now, units: units})
+		c := charge{at: at, units: units, over: over}
+		s.recent, t.recent = charged(s.recent, c), charged(t.recent, c)
 	}
-	if over := s.used - max(t.policy.Limit, s.initialIn(t)); over > s.peak {
+}
+
+// exceed notes what an admission leaks.
+func (t *truth) exceed(s *subject) {
+	if over := s.used - s.overrun - max(t.policy.Limit, s.initialIn(t)); over > s.peak {
 		t.leak += over - s.peak
 		s.peak = over
 	}
+}
+
+// charged puts a charge where its moment belongs.
+func charged(list []charge, c charge) []charge {
+	i := len(list)
+	for i > 0 && list[i-1].at > c.at {
+		i--
+	}
+	return slices.Insert(list, i, c)
 }
 
 // initialIn is what the subject had at the start, in the window that holds it.
@@ -195,13 +221,26 @@ func (s *subject) initialIn(t *truth) int64 {
 	return 0
 }
 
-// giveBack notes that the holder of units has let go of them.
-func (t *truth) giveBack(number uint32, units, now int64) {
+// giveBack notes that the holder of units has let go of them. They belong to the
+// window that their take was called in, or under a rolling policy to the moment of
+// its reply: what has left the window by then is in no sum any more.
+func (t *truth) giveBack(number uint32, units, window, taken, now int64) {
 	s := &t.subjects[number]
 	t.touch(s, now)
-	t.use(s, -units, now)
+	switch kind := t.policy.Window.Kind; {
+	case kind.Tumbling() && window != s.window:
+		return
+	case kind == quota.Rolling && taken+int64(t.policy.Window.RealLength()) <= now:
+		return
+	case kind == quota.Rolling:
+		t.use(s, -units, taken, units < 0)
+	default:
+		t.use(s, -units, now, units < 0)
+	}
 	if units > 0 {
 		s.cell.GiveBack(units)
+	} else {
+		s.cell.Overrun(-units)
 	}
 	if s.track != nil {
 		s.track.note(now, s.used, s.attempts)

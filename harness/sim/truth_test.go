@@ -46,11 +46,11 @@ func TestTruthExpectsWhatTheOracleDoes(t *testing.T) {
 				e.Outcome = oracle.Admitted // as it may yet be
 				all = append(all, e)
 			}
-			want, _, err := oracle.Expected(all, oracle.Reading{Call: now + 1, Reply: now + 1}, counts, 0)
+			want, _, err := oracle.Expect(oracle.Config{}, 0, all, oracle.Reading{Call: now + 1, Reply: now + 1}, counts)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := tr.expected(&tr.subjects[0]); got != want {
+			if got := tr.expected(&tr.subjects[0]); got != want.Units {
 				t.Fatalf("seed %d at %d: %+v, want %+v of %+v", seed, now, got, want, all)
 			}
 		}

@@ -37,6 +37,14 @@ func init() {
 		{"hget", 3, hget}, {"hset", -4, hset}, {"hmget", -3, hmget}, {"hincrby", 4, hincrby},
 		{"hgetall", 2, hgetall}, {"hdel", -3, hdel}, {"hexists", 3, hexists}, {"hlen", 2, hlen}, {"hsetnx", 4, hsetnx},
 		{"sadd", -3, sadd}, {"srem", -3, srem}, {"smembers", 2, smembers}, {"scard", 2, scard}, {"sismember", 3, sismember},
+		{"setex", 4, setWithExpiry("EX", "setex")}, {"psetex", 4, setWithExpiry("PX", "psetex")},
+		{"getset", 3, getset}, {"getdel", 2, getdel}, {"getex", -2, getex},
+		{"zadd", -4, zadd}, {"zincrby", 4, zincrby}, {"zrem", -3, zrem}, {"zcard", 2, zcard}, {"zscore", 3, zscore},
+		{"zrank", 3, zrank(false)}, {"zrevrank", 3, zrank(true)}, {"zcount", 4, zcount},
+		{"zremrangebyscore", 4, zremrangebyscore}, {"zremrangebyrank", 4, zremrangebyrank},
+		{"zrange", -4, zrange(rangeOptions{}, false)}, {"zrevrange", -4, zrange(rangeOptions{reverse: true}, true)},
+		{"zrangebyscore", -4, zrange(rangeOptions{byScore: true}, true)},
+		{"zrevrangebyscore", -4, zrange(rangeOptions{byScore: true, reverse: true}, true)},
 		{"time", 1, timeNow}, {"ping", -1, ping}, {"dbsize", 1, func(t *Table, _ []string) Reply { return intReply(int64(len(t.keys))) }},
 		{"flushall", -1, flush}, {"flushdb", -1, flush},
 		{"eval", -3, eval}, {"evalsha", -3, evalSHA}, {"script", -2, scriptCommand},
@@ -56,12 +64,18 @@ func (t *Table) Do(args []string) Reply {
 func (t *Table) do(args []string) Reply {
 	c := lookup(args[0])
 	if c == nil {
-		if t.unknown == "" {
-			t.unknown = strings.ToLower(args[0])
-		}
+		t.lacks(strings.ToLower(args[0]))
 		return unknownCommand(args)
 	}
 	return t.carryOut(c, args)
+}
+
+// lacks notes that the table was given what it does not have.
+func (t *Table) lacks(what string) Reply {
+	if t.unknown == "" {
+		t.unknown = what
+	}
+	return fault("ERR the table has no " + what)
 }
 
 // lookup finds a command by its name in any case, or returns nil.

@@ -59,8 +59,8 @@ func expireIn(unit int64, absolute bool) func(*Table, []string) Reply {
 	}
 }
 
-// left is the time that a key has left: -2 without key, -1 without deadline.
-func (t *Table) left(key string) int64 {
+// msLeft is the time that a key has left in milliseconds: -2 without key, -1 without deadline.
+func (t *Table) msLeft(key string) int64 {
 	e := t.keys[key]
 	switch {
 	case e == nil:
@@ -73,17 +73,17 @@ func (t *Table) left(key string) int64 {
 }
 
 func ttl(t *Table, args []string) Reply {
-	n := t.left(args[1])
+	n := t.msLeft(args[1])
 	if n >= 0 {
 		n = (n + 500) / 1000
 	}
 	return intReply(n)
 }
 
-func pttl(t *Table, args []string) Reply { return intReply(t.left(args[1])) }
+func pttl(t *Table, args []string) Reply { return intReply(t.msLeft(args[1])) }
 
 func pexpireTime(t *Table, args []string) Reply {
-	if n := t.left(args[1]); n < 0 {
+	if n := t.msLeft(args[1]); n < 0 {
 		return intReply(n)
 	}
 	return intReply(t.keys[args[1]].deadline)

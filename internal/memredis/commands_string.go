@@ -92,22 +92,10 @@ func set(t *Table, args []string) Reply {
 	}
 	at := int64(0)
 	if o.unit != "" {
-		n, ok := parseInt(o.expiry)
-		if !ok {
-			return notInteger
+		var bad *Reply
+		if at, bad = t.deadlineOf(o.unit, o.expiry, "set"); bad != nil {
+			return *bad
 		}
-		unit := int64(1)
-		if o.unit[0] == 'E' {
-			unit = 1000
-		}
-		base := t.ms()
-		if len(o.unit) == 4 {
-			base = 0
-		}
-		if n <= 0 || n > (math.MaxInt64-base)/unit {
-			return fault("ERR invalid expire time in 'set' command")
-		}
-		at = base + n*unit
 	}
 	e := t.keys[args[1]]
 	old := okReply

@@ -30,6 +30,8 @@ var scripts = []string{
 	"return {1, redis.call('HGET', KEYS[1], 'f'), 3.99, 'x', false, 4}",
 	"redis.call('HINCRBY', KEYS[1], 'f', 1) return redis.call('HGETALL', KEYS[1])",
 	"return redis.call('SMEMBERS', KEYS[1])",
+	"redis.call('ZADD', KEYS[1], 1.5, 'm') return {redis.call('ZSCORE', KEYS[1], 'm'), redis.call('ZCARD', KEYS[1]), redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')}",
+	"redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[1]) return tonumber(redis.call('ZSCORE', KEYS[1], 'f1') or -1)",
 	"local ok = redis.call('SET', KEYS[1], ARGV[1]) return ok",
 	"return {err = 'MY error'}", "return {ok = 'FINE'}", "return redis.error_reply('MINE no')", "return redis.status_reply('YES')",
 	"return tonumber(ARGV[1])", "return #KEYS + #ARGV", "return nil", "return true", "return false", "return {}",
@@ -54,6 +56,19 @@ func program(r *rand.Rand) []any {
 	secs := func() string {
 		return []string{"1000", "2000", "-1", "0", "abc", "9223372036854775807", "100000"}[r.IntN(7)]
 	}
+	// Sorted sets share a key with the others now and then, for errors of type.
+	zkey := func() string { return "z" + strconv.Itoa(r.IntN(3)) }
+	if r.IntN(8) == 0 {
+		zkey = key
+	}
+	// What Redis writes in the same way in all its versions.
+	score := func() string {
+		return []string{num(), "1.5", "-2.5", "+1", "inf", "-inf", "nan", "1e3", "0x10", "0.25", "1700000000000", strconv.Itoa(r.IntN(9)), strconv.Itoa(r.IntN(9))}[r.IntN(13)]
+	}
+	limit := func() string {
+		return []string{"", "(", "(1", "-inf", "+inf", "(inf", " 2", "x", "(2.5"}[r.IntN(9)] + []string{"", score()}[r.IntN(8)/7]
+	}
+	rank := func() string { return []string{"0", "1", "-1", "-2", "3", "-100", "100", "x"}[r.IntN(8)] }
 	flag := func() string { return []string{"NX", "XX", "GT", "LT", "nx"}[r.IntN(5)] }
 	future := strconv.FormatInt(4e12+int64(r.IntN(1e6)), 10)
 	pick := []func() []any{
@@ -82,6 +97,26 @@ func program(r *rand.Rand) []any {
 		func() []any { return []any{"sadd", key(), field(), field()} }, func() []any { return []any{"srem", key(), field(), field()} },
 		func() []any { return []any{"smembers", key()} }, func() []any { return []any{"scard", key()} },
 		func() []any { return []any{"sismember", key(), field()} },
+		func() []any { return []any{"setex", key(), secs(), text()} }, func() []any { return []any{"psetex", key(), secs(), text()} },
+		func() []any { return []any{"getset", key(), text()} }, func() []any { return []any{"getdel", key()} },
+		func() []any { return []any{"getex", key()} }, func() []any { return []any{"getex", key(), "persist"} },
+		func() []any { return []any{"getex", key(), "EX", secs()} }, func() []any { return []any{"getex", key(), "pxat", future, flag()} },
+		func() []any { return []any{"zadd", zkey(), score(), field()} }, func() []any { return []any{"zadd", zkey(), score(), field(), score(), field()} },
+		func() []any { return []any{"zadd", zkey(), flag(), score(), field()} }, func() []any { return []any{"zadd", zkey(), flag(), "CH", score(), field(), score(), field()} },
+		func() []any { return []any{"zadd", zkey(), flag(), flag(), "incr", score(), field()} }, func() []any { return []any{"zadd", zkey(), "INCR", score(), field(), score()} },
+		func() []any { return []any{"zincrby", zkey(), score(), field()} }, func() []any { return []any{"zrem", zkey(), field(), field()} },
+		func() []any { return []any{"zcard", zkey()} }, func() []any { return []any{"zscore", zkey(), field()} },
+		func() []any { return []any{"zrank", zkey(), field()} }, func() []any { return []any{"zrevrank", zkey(), field()} },
+		func() []any { return []any{"zcount", zkey(), limit(), limit()} }, func() []any { return []any{"zremrangebyscore", zkey(), limit(), limit()} },
+		func() []any { return []any{"zremrangebyrank", zkey(), rank(), rank()} },
+		func() []any { return []any{"zrange", zkey(), rank(), rank()} }, func() []any { return []any{"zrange", zkey(), rank(), rank(), "REV", "WITHSCORES"} },
+		func() []any { return []any{"zrevrange", zkey(), rank(), rank(), "withscores"} }, func() []any { return []any{"zrange", zkey(), rank(), rank(), "LIMIT", rank(), rank()} },
+		func() []any { return []any{"zrange", zkey(), limit(), limit(), "BYSCORE", "LIMIT", rank(), rank()} },
+		func() []any { return []any{"zrange", zkey(), limit(), limit(), "rev", "byscore", "withscores"} },
+		func() []any { return []any{"zrangebyscore", zkey(), limit(), limit()} }, func() []any {
+			return []any{"zrangebyscore", zkey(), limit(), limit(), "WITHSCORES", "LIMIT", rank(), rank()}
+		},
+		func() []any { return []any{"zrevrangebyscore", zkey(), limit(), limit(), "LIMIT", rank(), rank()} }, func() []any { return []any{"zrange", zkey(), rank(), rank(), field()} },
 		func() []any { return []any{"eval", scripts[r.IntN(len(scripts))], "1", key(), num()} },
 		func() []any { return []any{"evalsha", memredis.SHA1(scripts[r.IntN(len(scripts))]), "1", key(), num()} },
 		func() []any { return []any{"eval", "return 1", num()} },

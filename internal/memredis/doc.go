@@ -9,6 +9,8 @@
 // included. Scripts run in one Lua state that is kept, which is what makes them
 // twenty times as fast as in a stand-in that builds a state for every call.
 //
-// [Conn] puts a go-redis client in front of a table without a socket, and
-// [Table.Process] answers the common commands of one without even that.
+// [Client] puts a go-redis client in front of a table without a socket, and
+// [Table.Process] answers the common commands of one without even that. Where a
+// strategy sends a command that the table lacks, [WithFallback] runs it on
+// miniredis ([Mini]) in its place, so that the table invalidates no strategy.
 package memredis

@@ -22,7 +22,7 @@ func TestInspect(t *testing.T) {
 		table.Remove("gone")
 		shown := func() (out string) {
 			for _, k := range table.Keys(nil) {
-				out += fmt.Sprintf("%s%v %s %t;", k.Name, k.Content, table.Left(&k), k.Set)
+				out += fmt.Sprintf("%s%v %s %t;", k.Name, k.Content, k.Left, k.Set)
 			}
 			return out
 		}

@@ -188,7 +188,7 @@ func parseFloat(s string) lua.LValue {
 
 // luaNumber is how a number reaches a command: Redis prints it with 17 digits.
 func (t *Table) luaNumber(f float64) string {
-	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
+	if f == math.Trunc(f) && math.Abs(f) < 1e15 && (f != 0 || !math.Signbit(f)) {
 		return t.digits.integer(int64(f))
 	}
 	return cFormat(f)

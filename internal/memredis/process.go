@@ -1,40 +1,15 @@
 package memredis
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Client returns a go-redis client of a table. Its hooks may answer commands by
-// [Table.Process] themselves; whatever they pass on goes through a [Conn].
-func Client(t *Table) *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr:     "memory",
-		Protocol: 2,
-		// There is one caller at a time; the others are for those who are parked
-		// within a command.
-		PoolSize:     4096,
-		MaxRetries:   -1,
-		ReadTimeout:  -1,
-		WriteTimeout: -1,
-		// Connections age by the wall clock, of which nothing may depend here.
-		ConnMaxIdleTime:          -1,
-		ConnMaxLifetime:          -1,
-		DisableIdentity:          true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return NewConn(t), nil },
-	})
-}
-
-// Process answers a command of a go-redis client without encoding it, and
-// reports whether it could: only the types of command that strategies use all
-// the time are known. The error is the command's own, as the client has it.
+// Process implements [Redis]: only the types of command that strategies use all
+// the time are known.
 func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	switch cmd.(type) {
 	case *redis.IntCmd, *redis.StringCmd, *redis.BoolCmd, *redis.StatusCmd, *redis.Cmd:
@@ -150,6 +125,8 @@ func (t *Table) argument(a any) (string, bool) {
 		return strconv.FormatUint(v, 10), true
 	case []byte:
 		return string(v), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
 	case bool:
 		if v {
 			return "1", true
@@ -162,9 +139,7 @@ func (t *Table) argument(a any) (string, bool) {
 	}
 }
 
-// Shadow carries a command out whose answer somebody else gives, so that the
-// table knows which keys expire when. MULTI and EXEC around others mean nothing
-// to it.
+// Shadow implements [Redis]. MULTI and EXEC around others mean nothing to it.
 func (t *Table) Shadow(cmd redis.Cmder) {
 	if name := cmd.Name(); name == "multi" || name == "exec" {
 		return

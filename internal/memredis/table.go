@@ -29,6 +29,8 @@ type Table struct {
 	unknown  string
 }
 
+var _ Redis = (*Table)(nil)
+
 // New makes an empty table whose clock stands at 1970.
 func New() *Table {
 	return &Table{keys: map[string]*entry{}, scripts: map[string]*script{}}
@@ -42,8 +44,7 @@ func (t *Table) Close() {
 	}
 }
 
-// SetNow sets the clock, in nanoseconds since 1970, and removes what has expired
-// by then. The clock does not run backwards: an earlier moment changes nothing.
+// SetNow implements [Redis].
 func (t *Table) SetNow(unixNano int64) {
 	if unixNano <= t.now {
 		return
@@ -52,10 +53,10 @@ func (t *Table) SetNow(unixNano int64) {
 	t.expire()
 }
 
-// Len is the number of keys.
+// Len implements [Redis].
 func (t *Table) Len() int { return len(t.keys) }
 
-// WithoutTTL counts the keys that never expire.
+// WithoutTTL implements [Redis].
 func (t *Table) WithoutTTL() int64 {
 	var n int64
 	for _, e := range t.keys {
@@ -66,11 +67,10 @@ func (t *Table) WithoutTTL() int64 {
 	return n
 }
 
-// Commands is how many commands the table was given; those that scripts issue
-// are not among them.
+// Commands implements [Redis].
 func (t *Table) Commands() int64 { return t.commands }
 
-// Unknown is the first command that the table was given and does not have, or "".
+// Unknown implements [Redis].
 func (t *Table) Unknown() string { return t.unknown }
 
 func (t *Table) ms() int64 { return t.now / 1e6 }
@@ -82,19 +82,21 @@ const (
 	kindString kind = iota
 	kindHash
 	kindSet
+	kindZset
 )
 
-func (k kind) String() string { return [...]string{"string", "hash", "set"}[k] }
+func (k kind) String() string { return [...]string{"string", "hash", "set", "zset"}[k] }
 
 // entry is one key.
 type entry struct {
 	key      string
-	kind     kind
 	text     value
 	fields   dict[value]
 	members  dict[struct{}]
+	sorted   *zset // of sorted sets
 	deadline int64 // milliseconds since 1970, 0 for none
 	queued   int64 // when the deadline's queue will look at the key, 0 for never
+	kind     kind
 	removed  bool
 }
 
@@ -154,6 +156,9 @@ func (t *Table) find(key string, k kind) (e *entry, ok bool) {
 
 func (t *Table) create(key string, k kind) *entry {
 	e := &entry{key: key, kind: k}
+	if k == kindZset {
+		e.sorted = &zset{scores: map[string]float64{}}
+	}
 	t.keys[key] = e
 	return e
 }

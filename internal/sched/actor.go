@@ -1,9 +1,6 @@
 package sched
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Actor is one caller, or one job, as a coroutine.
 type Actor struct {
@@ -93,11 +90,12 @@ func (a *Actor) String() string {
 // park hands control to the scheduler until the actor is stepped. A non-nil
 // result is the error that the operation shall answer without happening.
 func (a *Actor) park(op Op) error {
+	if a.s.running != a || (a.dying || a.s.Careful) && a.worker.goid != goroutine() {
+		a.s.foreign.Store(true)
+		return ErrForeign
+	}
 	if a.dying {
 		panic(unwind{})
-	}
-	if a.s.running != a {
-		panic(fmt.Sprintf("sched: the context of %s was used while %s was running", a.Name, a.s.runningName()))
 	}
 	a.op = op
 	a.parks++

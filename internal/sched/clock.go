@@ -83,7 +83,7 @@ func (m *mutex) Unlock() {
 }
 
 // promote gives the first waiter its turn. It matters under Simulate only, where
-// nobody looks for those who have become ready.
+// no search looks for actors that have become ready.
 func (m *mutex) promote() {
 	for m.holder == nil && len(m.waiters) > 0 {
 		a := m.waiters[0]

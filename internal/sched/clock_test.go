@@ -3,10 +3,11 @@ package sched_test
 import (
 	"context"
 	"errors"
-	"github.com/quotabench/quotabench/quota"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/quota"
 
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/strategies"

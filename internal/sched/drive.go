@@ -10,7 +10,7 @@ import (
 const patience = 10_000
 
 // Run steps one ready actor after the other, as pick chooses among them, until
-// all callers are done and all jobs idle. Where nobody is ready it moves time to
+// all callers are done and all jobs idle. Where no actor is ready it moves time to
 // the next deadline. The slice that pick sees is valid until it returns; a nil
 // result ends the run early. Errors are a [*StuckError] for a deadlock.
 func (s *Scheduler) Run(pick func(ready []*Actor) *Actor) error {

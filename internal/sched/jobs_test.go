@@ -104,7 +104,7 @@ func TestWokenJob(t *testing.T) {
 }
 
 // One wake stands for all that is pending, however many rounds that takes, and
-// a round that fails is left alone until somebody asks again.
+// a round that fails is left alone until it is asked for again.
 func TestWokenJobGoesOnWhileItGetsThingsDone(t *testing.T) {
 	s := sched.New(sched.Config{Start: start})
 	defer s.Close()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/reserve"
@@ -197,12 +197,12 @@ func TestCheckThenSetAsTheRecordPrintsIt(t *testing.T) {
 // A schedule that was found in process replays on a live server.
 func TestScheduleReplaysOnAServer(t *testing.T) {
 	server := storetest.Redis(t)
-	rdb := server.Client(stores.ClientOptions{PoolSize: 2})
+	rdb := server.Client(redisstore.ClientOptions{PoolSize: 2})
 	defer rdb.Close() //nolint:errcheck // nothing is written any more
 	rdb.AddHook(sched.Hook{})
 	prefix := storetest.Prefix(t)
 	defer func() {
-		if _, err := server.Wipe(context.Background(), prefix); err != nil {
+		if _, err := server.WipePrefix(context.Background(), prefix); err != nil {
 			t.Error(err)
 		}
 	}()

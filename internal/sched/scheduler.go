@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -79,10 +80,16 @@ type Scheduler struct {
 	reused  bool
 	members []*Actor
 	spare   []*Actor
+
+	// Careful has every park check that it is on the actor's own goroutine, which
+	// takes some ten microseconds.
+	Careful bool
+	foreign atomic.Bool
+	goid    uint64
 }
 
 // New makes a scheduler without actors.
-func New(cfg Config) *Scheduler { return &Scheduler{cfg: cfg, now: cfg.Start} }
+func New(cfg Config) *Scheduler { return &Scheduler{cfg: cfg, now: cfg.Start, goid: goroutine()} }
 
 // Now is the present moment of virtual time.
 func (s *Scheduler) Now() time.Time { return s.now }
@@ -275,7 +282,7 @@ type StuckError struct {
 
 // Error implements error.
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("deadlock: nobody can go on (%s)", strings.Join(e.Waiting, "; "))
+	return fmt.Sprintf("deadlock: no actor can go on (%s)", strings.Join(e.Waiting, "; "))
 }
 
 func (s *Scheduler) stuck() error {

@@ -89,7 +89,7 @@ type queue struct {
 	start   time.Time
 	heap    []entry
 	seq     uint64
-	// cancellable are waits that a context can end, of which nobody tells us.
+	// cancellable are waits that a context can end, which no event announces.
 	cancellable []entry
 }
 
@@ -126,7 +126,7 @@ func (q *queue) park(a *Actor) {
 	}
 }
 
-// await leaves an actor to whoever it waits for.
+// await leaves an actor to the one that it waits for.
 func (q *queue) await(a *Actor) {
 	switch a.op.Kind {
 	case Lock:

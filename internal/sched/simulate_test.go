@@ -196,7 +196,7 @@ func TestStoreLivesOnVirtualTime(t *testing.T) {
 	check(t, s.Run(first))
 	s.Advance(time.Minute)
 	if w.get(t, "k") != "2" {
-		t.Error("aged before anybody looked")
+		t.Error("aged before a look")
 	}
 	s.Sync()
 	if w.get(t, "k") != "" {

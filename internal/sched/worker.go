@@ -1,6 +1,10 @@
 package sched
 
-import "iter"
+import (
+	"fmt"
+	"iter"
+	"runtime/debug"
+)
 
 // Workers are coroutines that serve the actors of one scheduler after the other.
 // A search makes and ends actors by the million, and a coroutine that has run
@@ -41,12 +45,13 @@ type worker struct {
 	stop  func()
 	yield func(struct{}) bool
 	actor *Actor // whose body runs, nil between two
+	goid  uint64 // of its goroutine
 }
 
 func newWorker() *worker {
 	w := &worker{}
 	w.next, w.stop = iter.Pull(func(yield func(struct{}) bool) {
-		w.yield = yield
+		w.yield, w.goid = yield, goroutine()
 		for {
 			w.actor.live()
 			w.actor = nil
@@ -62,13 +67,24 @@ func newWorker() *worker {
 // since a caller that has crashed must not get to handle one.
 type unwind struct{}
 
+// Panic is what a step panics with where the actor's body does.
+type Panic struct {
+	Actor string
+	Value any
+	// Stack of the actor.
+	Stack []byte
+}
+
+// Error implements error, in one line.
+func (p *Panic) Error() string { return fmt.Sprintf("%s panics: %v", p.Actor, p.Value) }
+
 // live runs an actor's body, which a kill cuts short.
 func (a *Actor) live() {
 	defer func() {
 		switch r := recover(); r.(type) {
 		case nil, unwind:
 		default:
-			panic(r)
+			panic(&Panic{Actor: a.Name, Value: r, Stack: debug.Stack()})
 		}
 	}()
 	a.body(a.ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/sched"
@@ -52,7 +53,7 @@ func TestWorkersServeRunAfterRun(t *testing.T) {
 		moody := s.Go("moody", body("moody"))
 		func() {
 			defer func() {
-				if recover() != "moody" {
+				if p, ok := recover().(*sched.Panic); !ok || p.Value != "moody" || p.Actor != "moody" || !strings.Contains(string(p.Stack), "worker_test.go") {
 					t.Error("the panic of a body is lost")
 				}
 			}()

@@ -54,7 +54,13 @@ func (w *world) scheduler(cfg sched.Config) *sched.Scheduler {
 	w.mini.FlushAll()
 	cfg.Start = start
 	s := sched.New(cfg)
-	s.OnSync(sched.Age(w.mini, start, 0))
+	last := start
+	w.mini.SetTime(start)
+	s.OnSync(func(now time.Time) {
+		w.mini.SetTime(now)
+		w.mini.FastForward(now.Sub(last))
+		last = now
+	})
 	return s
 }
 

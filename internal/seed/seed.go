@@ -51,10 +51,6 @@ const (
 	Placement
 	// Rush draws the arrivals of a rush; more is its number.
 	Rush
-	// Exploration decides what a search tries first.
-	Exploration
-	// Resample draws the samples of bootstrap intervals.
-	Resample
 )
 
 // Stream is the start of the stream of a purpose, which is itself a random number

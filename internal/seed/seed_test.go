@@ -21,7 +21,7 @@ func TestStreamsDiffer(t *testing.T) {
 		seen[start] = key
 	}
 	for s := range uint64(20) {
-		for p := seed.Subjects; p <= seed.Resample; p++ {
+		for p := seed.Subjects; p <= seed.Rush; p++ {
 			add(seed.Stream(s, p), s, uint64(p))
 			for a := range uint64(6) {
 				add(seed.Stream(s, p, a), s, uint64(p), a+1)
@@ -35,8 +35,8 @@ func TestStreamsDiffer(t *testing.T) {
 
 // TestPurposesKeepTheirNumbers: recorded seeds reproduce what they made before.
 func TestPurposesKeepTheirNumbers(t *testing.T) {
-	if seed.Hold != 9 || seed.Instance != 12 || seed.Resample != 18 {
-		t.Errorf("Hold, Instance and Resample are %d, %d and %d, not 9, 12 and 18: new purposes come last", seed.Hold, seed.Instance, seed.Resample)
+	if seed.Hold != 9 || seed.Instance != 12 || seed.Rush != 16 {
+		t.Errorf("Hold, Instance and Rush are %d, %d and %d, not 9, 12 and 16: new purposes come last", seed.Hold, seed.Instance, seed.Rush)
 	}
 	// SplitMix64 with the state 1234567, as its author's implementation gives it.
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423} {
@@ -95,7 +95,7 @@ func TestRandIsSafe(t *testing.T) {
 func TestValuesDiffer(t *testing.T) {
 	seen := map[uint64]bool{}
 	for s := range uint64(4) {
-		for p := seed.Subjects; p <= seed.Resample; p++ {
+		for p := seed.Subjects; p <= seed.Rush; p++ {
 			start := seed.Stream(s, p)
 			for i := range uint64(1_000) {
 				v := seed.At(start, i)

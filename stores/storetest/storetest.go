@@ -1,15 +1,31 @@
-// Package storetest gives tests their stores.
+// Package storetest starts real stores for tests.
 //
-// A store that is missing on this machine skips the test with the reason, unless
-// the environment variable QUOTABENCH_REQUIRE names it in its comma-separated
-// list of redis, postgres and container: then the test fails. Containers are of
-// the images that QUOTABENCH_REDIS_IMAGE and QUOTABENCH_POSTGRES_IMAGE name, or of
-// the default ones, and none is downloaded.
+//	func TestLimiter(t *testing.T) {
+//		client, prefix := storetest.RedisClient(t)
+//		limiter := mylimiter.New(client, prefix)
+//		…
+//	}
 //
-// Servers are started once per test binary and shared. A package that uses one
-// stops it with
+// A server is a private child process on a loopback port, started once per test
+// binary and shared by its tests, each with keys or a schema of its own. A package
+// that uses one stops it with
 //
 //	func TestMain(m *testing.M) { storetest.Main(m) }
+//
+// Without that it ends with the test binary on Linux, and elsewhere when the next
+// server is started.
+//
+// A store that is missing on this machine skips the test with the reason. The
+// environment decides further:
+//
+//   - QUOTABENCH_REQUIRE is a comma-separated list of redis, postgres and
+//     container. The test fails where one of these is missing.
+//   - QUOTABENCH_REDIS_IMAGE and QUOTABENCH_POSTGRES_IMAGE name the images of
+//     containers, instead of the drivers' own. None is downloaded.
+//   - TMPDIR is where the servers keep their files. If the tests run as root, the
+//     servers do not, and must be able to enter it.
+//
+// Tests on containers import package stores/container.
 package storetest
 
 import (
@@ -22,11 +38,23 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/server"
+	"github.com/quotabench/quotabench/stores/postgres"
+	"github.com/quotabench/quotabench/stores/redis"
 )
 
-// server is one that all tests of a binary share.
-type server[T interface{ Close() error }] struct {
+// Environment variables that name the images of containers.
+const (
+	RedisImageEnv    = "QUOTABENCH_REDIS_IMAGE"
+	PostgresImageEnv = "QUOTABENCH_POSTGRES_IMAGE"
+)
+
+// shared is a store that all tests of a binary share.
+type shared[T stores.Store] struct {
 	mu   sync.Mutex
 	open func(context.Context) (T, error)
 	done bool
@@ -34,7 +62,7 @@ type server[T interface{ Close() error }] struct {
 	err  error
 }
 
-func (s *server[T]) get(t testing.TB, need string) T {
+func (s *shared[T]) get(t testing.TB, need string) T {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +74,7 @@ func (s *server[T]) get(t testing.TB, need string) T {
 	return s.s
 }
 
-func (s *server[T]) close() error {
+func (s *shared[T]) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.done || s.err != nil {
@@ -55,29 +83,23 @@ func (s *server[T]) close() error {
 	return s.s.Close()
 }
 
-func redis(spec, image string) *server[*stores.Redis] {
-	return &server[*stores.Redis]{open: func(ctx context.Context) (*stores.Redis, error) {
-		return stores.OpenRedis(ctx, spec, stores.Options{Image: os.Getenv(image), NoPull: true})
+func sharedRedis(spec string) *shared[*redis.Store] {
+	return &shared[*redis.Store]{open: func(ctx context.Context) (*redis.Store, error) {
+		return redis.Open(ctx, spec, stores.Options{Image: os.Getenv(RedisImageEnv), NoPull: true})
 	}}
 }
 
-func postgres(spec, image string) *server[*stores.Postgres] {
-	return &server[*stores.Postgres]{open: func(ctx context.Context) (*stores.Postgres, error) {
-		return stores.OpenPostgres(ctx, spec, stores.Options{Image: os.Getenv(image), NoPull: true})
+func sharedPostgres(spec string) *shared[*postgres.Store] {
+	return &shared[*postgres.Store]{open: func(ctx context.Context) (*postgres.Store, error) {
+		return postgres.Open(ctx, spec, stores.Options{Image: os.Getenv(PostgresImageEnv), NoPull: true})
 	}}
 }
-
-// Environment variables that name the images of containers.
-const (
-	RedisImageEnv    = "QUOTABENCH_REDIS_IMAGE"
-	PostgresImageEnv = "QUOTABENCH_POSTGRES_IMAGE"
-)
 
 var (
-	redisProcess      = redis("process", RedisImageEnv)
-	redisContainer    = redis("container", RedisImageEnv)
-	postgresProcess   = postgres("process", PostgresImageEnv)
-	postgresContainer = postgres("container", PostgresImageEnv)
+	redisProcess      = sharedRedis("process")
+	redisContainer    = sharedRedis("container")
+	postgresProcess   = sharedPostgres("process")
+	postgresContainer = sharedPostgres("container")
 )
 
 // Main runs the tests, stops what they started, and exits.
@@ -98,22 +120,42 @@ func exitCode(code int, err error) int {
 }
 
 // Redis returns the redis-server of this test binary. It is shared: keys must
-// begin with a [Prefix].
-func Redis(t testing.TB) *stores.Redis {
+// begin with a [Prefix] or that of a [Scope].
+func Redis(t testing.TB) *redis.Store {
 	t.Helper()
 	return redisProcess.get(t, "redis")
 }
 
-// ContainerRedis is as [Redis], in a container.
-func ContainerRedis(t testing.TB) *stores.Redis {
+// RedisClient returns a client of the redis-server of this test binary, and a
+// prefix for keys. Both are the test's own: the client is closed and the keys are
+// removed when the test ends.
+func RedisClient(t testing.TB) (client *goredis.Client, prefix string) {
 	t.Helper()
+	s, scope := Redis(t), Scope(t)
+	client = s.Client(redis.ClientOptions{})
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := s.Wipe(context.Background(), scope); err != nil {
+			t.Error(err)
+		}
+	})
+	return client, scope.Prefix()
+}
+
+// ContainerRedis is as [Redis], in a container.
+func ContainerRedis(t testing.TB) *redis.Store {
+	t.Helper()
+	requireContainers(t)
 	return redisContainer.get(t, "container")
 }
 
-// EmbeddedRedis returns a Redis in this process that the test has to itself.
-func EmbeddedRedis(t testing.TB) *stores.Redis {
+// EmbeddedRedis returns a Redis in this process that the test has to itself. It is
+// always there.
+func EmbeddedRedis(t testing.TB) *redis.Store {
 	t.Helper()
-	r, err := stores.OpenRedis(context.Background(), "embedded", stores.Options{})
+	r, err := redis.Open(context.Background(), "embedded", stores.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,15 +169,39 @@ func EmbeddedRedis(t testing.TB) *stores.Redis {
 
 // Postgres returns the PostgreSQL of this test binary. It is shared: tables
 // belong into a [Schema].
-func Postgres(t testing.TB) *stores.Postgres {
+func Postgres(t testing.TB) *postgres.Store {
 	t.Helper()
 	return postgresProcess.get(t, "postgres")
 }
 
-// ContainerPostgres is as [Postgres], in a container.
-func ContainerPostgres(t testing.TB) *stores.Postgres {
+// PostgresPool returns a pool of connections to the PostgreSQL of this test
+// binary. Their search path is a schema of the test's own, which is removed when
+// the test ends.
+func PostgresPool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
+	s := Postgres(t)
+	pool, err := s.Pool(context.Background(), postgres.PoolOptions{Schema: Schema(t, s)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// ContainerPostgres is as [Postgres], in a container.
+func ContainerPostgres(t testing.TB) *postgres.Store {
+	t.Helper()
+	requireContainers(t)
 	return postgresContainer.get(t, "container")
+}
+
+// requireContainers fails a test that forgot an import, which would otherwise be
+// skipped everywhere.
+func requireContainers(t testing.TB) {
+	t.Helper()
+	if !server.ContainersBuiltIn() {
+		t.Fatal("a test on containers must import github.com/quotabench/quotabench/stores/container")
+	}
 }
 
 var unique atomic.Int64
@@ -145,9 +211,14 @@ func Prefix(t testing.TB) string {
 	return fmt.Sprintf("test:%d:%s:", unique.Add(1), strings.ToLower(t.Name()))
 }
 
+// Scope returns a scope that no other test has.
+func Scope(testing.TB) stores.Scope {
+	return stores.Scope(fmt.Sprintf("test_%d_%d", os.Getpid(), unique.Add(1)))
+}
+
 // Schema makes a PostgreSQL schema that no other test has and that goes with the
 // test, and returns its name.
-func Schema(t testing.TB, p *stores.Postgres) string {
+func Schema(t testing.TB, p *postgres.Store) string {
 	t.Helper()
 	name := fmt.Sprintf("test_%d_%d", os.Getpid(), unique.Add(1))
 	if err := p.CreateSchema(context.Background(), name); err != nil {

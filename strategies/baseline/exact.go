@@ -60,6 +60,7 @@ func (e *exact) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 	span := req.Policy.Window.At(now)
 	l := sub.open(span.Index)
 	l.expire(req.Policy.Window, now)
+	l.lapse(now)
 
 	d := quota.Decision{Tier: quota.TierProcess, Remaining: limit - l.used}
 	if l.used+req.Units > limit {
@@ -68,6 +69,9 @@ func (e *exact) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 		return d, nil
 	}
 	l.add(entry{id: req.ID, units: req.Units, at: now})
+	if req.Settles && req.Life > 0 {
+		l.holds = append(l.holds, hold{req.ID, now.Add(req.Life)})
+	}
 	d.Admitted = true
 	d.Remaining -= req.Units
 	d.Reservation = quota.Reservation{Request: req, Window: span.Index}
@@ -98,7 +102,9 @@ func (e *exact) settle(ctx context.Context, r quota.Reservation, units int64) er
 	defer e.mu.Unlock()
 	sub := e.subject(r.Request.Subject, r.Request.Policy)
 	if l, ok := sub.windows[r.Window]; ok {
-		l.expire(r.Request.Policy.Window, e.clock.Now())
+		now := e.clock.Now()
+		l.expire(r.Request.Policy.Window, now)
+		l.lapse(now)
 		l.set(r.Request.ID, units)
 	}
 	return nil
@@ -116,6 +122,7 @@ func (e *exact) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]q
 	if sub, ok := e.accounts[account{p.Name, s}]; ok {
 		if l, ok := sub.windows[p.Window.At(now).Index]; ok {
 			l.expire(p.Window, now)
+			l.lapse(now)
 			r.Units, r.Known = l.used, true
 		}
 	}

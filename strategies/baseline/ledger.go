@@ -48,6 +48,15 @@ func (s *subject) open(index int64) *ledger {
 type ledger struct {
 	used    int64
 	entries []entry
+	// holds are the reservations that end by themselves unless they are settled, in
+	// the order of their making.
+	holds []hold
+}
+
+// hold says when a request's reservation ends.
+type hold struct {
+	id    uint64
+	until time.Time
 }
 
 type entry struct {
@@ -55,6 +64,7 @@ type entry struct {
 	units   int64
 	at      time.Time
 	initial bool // set up by an operator, not by a request
+	settled bool // committed, so that it ends only by a refund or with the window
 }
 
 func (l *ledger) add(e entry) {
@@ -86,10 +96,33 @@ func (l *ledger) set(id uint64, units int64) {
 			continue
 		}
 		l.used += units - e.units
-		e.units = units
+		e.units, e.settled = units, true
 		if units == 0 {
 			l.entries = slices.Delete(l.entries, i, i+1)
 		}
 		return
 	}
+}
+
+// lapse ends the reservations that were not settled in time. All have the same
+// life in practice; where one has a longer life, those behind it wait for it.
+func (l *ledger) lapse(now time.Time) {
+	n := 0
+	for n < len(l.holds) && !now.Before(l.holds[n].until) {
+		if e := l.find(l.holds[n].id); e != nil && !e.settled {
+			l.set(e.id, 0)
+		}
+		n++
+	}
+	l.holds = slices.Delete(l.holds, 0, n)
+}
+
+// find returns the entry of a request, or nil.
+func (l *ledger) find(id uint64) *entry {
+	for i := range l.entries {
+		if e := &l.entries[i]; e.id == id && !e.initial {
+			return e
+		}
+	}
+	return nil
 }

@@ -26,7 +26,7 @@ func init() {
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		// Of the admitted requests take the one that reads last. It fits into what
-		// it reads, and whoever charges after that read was in flight with it.
+		// it reads, and a caller that charges after that read was in flight with it.
 		// Neither a repeated command nor a lost reply is tolerated: a refund that is
 		// made twice gives units of others back.
 		Guarantee: []quota.Clause{{
@@ -73,7 +73,7 @@ func (c *check) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 		if _, err := c.pool.Exec(ctx, sqlFirstUse, string(req.Subject), p.Name, p.Limit); err != nil {
 			return quota.Decision{}, fmt.Errorf("insert on first use: %w", err)
 		}
-		// Not read again: whoever else inserts the row at this moment is one more
+		// Not read again: a caller that inserts the row at this moment is one more
 		// caller between check and charge, which is the flaw to be shown.
 		remaining = p.Limit
 	}

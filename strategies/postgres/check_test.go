@@ -13,7 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/postgres"
@@ -65,7 +65,7 @@ func (tr *tracer) take() string {
 func newPool(t *testing.T, tr pgx.QueryTracer) *pgxpool.Pool {
 	t.Helper()
 	p := storetest.Postgres(t)
-	pool, err := p.Pool(t.Context(), stores.PoolOptions{Schema: storetest.Schema(t, p), Size: 8, Tracer: tr})
+	pool, err := p.Pool(t.Context(), pgstore.PoolOptions{Schema: storetest.Schema(t, p), Size: 8, Tracer: tr})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestInstancesOpenTogether: the table is made once, whoever comes first.
+// TestInstancesOpenTogether: the table is made once, by the first instance.
 func TestInstancesOpenTogether(t *testing.T) {
 	pool := newPool(t, nil)
 	for _, name := range names {

@@ -37,7 +37,7 @@ func init() {
 }
 
 // conditional is one instance of pg-conditional. Rows of windows that have ended
-// stay, as in any table that nobody clears.
+// stay, as in any table that is never cleared.
 type conditional struct {
 	pool  *pgxpool.Pool
 	clock quota.Clock

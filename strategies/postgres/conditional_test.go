@@ -64,7 +64,7 @@ func TestConditionalSequential(t *testing.T) {
 	}
 }
 
-// TestConditionalBetweenStatements: whoever comes between the statements of a
+// TestConditionalBetweenStatements: callers that come between the statements of a
 // first request, its answer is the one of a single moment.
 func TestConditionalBetweenStatements(t *testing.T) {
 	s := conditional(t, &tracer{})

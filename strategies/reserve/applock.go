@@ -57,7 +57,7 @@ func (s *appLock) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 	return s.checkThenSet.Take(ctx, req)
 }
 
-// locks is a mutex per tenant, kept for as long as anybody wants it.
+// locks is a mutex per tenant, kept for as long as any caller wants it.
 type locks struct {
 	clock quota.Clock
 	// mu is never held across anything that waits, so a scheduler need not know.

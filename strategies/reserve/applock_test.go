@@ -46,7 +46,7 @@ func TestAppLockOneInstance(t *testing.T) {
 		}
 		used(t, s, 1000)
 		if n := len(s.locks.wanted); n != 0 {
-			t.Errorf("%d locks are left that nobody wants", n)
+			t.Errorf("%d locks are left that no caller wants", n)
 		}
 	})
 }
@@ -67,7 +67,7 @@ func TestAppLockTwoInstances(t *testing.T) {
 	})
 }
 
-// TestAppLockWaits: whoever gives up waiting gets an error and takes nothing,
+// TestAppLockWaits: a caller that gives up waiting gets an error and takes nothing,
 // other tenants do not wait at all, and those who wait get their turn.
 func TestAppLockWaits(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {

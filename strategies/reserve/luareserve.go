@@ -32,7 +32,7 @@ var luaReserveMeta = strategies.Meta{
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
-	Options: []strategies.Option{{
+	Options: []quota.Option{{
 		Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral},
 		Doc: "any: a failed upload and a deleted file give their units back; " +
 			"literal: neither does, as the listing refunds only where it fails to make the upload's URL",

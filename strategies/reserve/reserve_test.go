@@ -9,7 +9,8 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -22,8 +23,8 @@ var uploads = &quota.Policy{Name: "tenant-uploads", Limit: 1000, Unit: "MB"}
 // onBoth runs a test on miniredis with the model, and on real servers.
 func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 	t.Helper()
-	env := func(t *testing.T, server *stores.Redis) strategies.Env {
-		c := server.Client(stores.ClientOptions{PoolSize: 4})
+	env := func(t *testing.T, server *redisstore.Store) strategies.Env {
+		c := server.Client(redisstore.ClientOptions{PoolSize: 4})
 		t.Cleanup(func() { closing(t, c) })
 		return strategies.Env{Clock: clock.Wall{}, Redis: c, Shared: new(strategies.Shared), Prefix: storetest.Prefix(t), Instances: 1}
 	}
@@ -35,7 +36,7 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 	t.Run("server", func(t *testing.T) {
 		e := env(t, storetest.Redis(t))
 		server := storetest.Postgres(t)
-		pool, err := server.Pool(t.Context(), stores.PoolOptions{Schema: storetest.Schema(t, server), Size: 4})
+		pool, err := server.Pool(t.Context(), pgstore.PoolOptions{Schema: storetest.Schema(t, server), Size: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +148,7 @@ func TestKeysAndMissingLimit(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s, err := luaReserveMeta.Open(t.Context(), env)
 		must(t, err)
-		take(t, s, 1, false) // nobody has said how much the tenant may use
+		take(t, s, 1, false) // no operator has said how much the tenant may use
 		must(t, env.Redis.Set(t.Context(), env.Prefix+"quota:tenant-uploads:t1:limit", 2, 0).Err())
 		take(t, s, 2, true)
 		take(t, s, 1, false)
@@ -158,7 +159,7 @@ func TestKeysAndMissingLimit(t *testing.T) {
 }
 
 // TestDoubleRefund: the clamp hides that units were given back twice, and the
-// other holder's are then given to somebody else.
+// other holder's are then given to another caller.
 func TestDoubleRefund(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s := tenantOf(t, env, 0)
@@ -207,7 +208,7 @@ func TestFiles(t *testing.T) {
 // back to Redis. The table of files knows, and so does the job.
 func TestRefundLiteral(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
-		env.Options = strategies.Options{"refund": refundLiteral}
+		env.Options = quota.Options{"refund": refundLiteral}
 		s := tenantOf(t, env, 100)
 		failed, deleted, kept := take(t, s, 400, true), take(t, s, 300, true), take(t, s, 200, true)
 		must(t, s.Refund(t.Context(), failed))
@@ -238,7 +239,7 @@ func TestLeakClause(t *testing.T) {
 }
 
 // TestSyncErasesReservations: an upload that is under way when the job runs is
-// forgotten, and its units are given to somebody else.
+// forgotten, and its units are given to another caller.
 func TestSyncErasesReservations(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s := tenantOf(t, env, 200)

@@ -22,10 +22,13 @@ type book struct {
 	mu      sync.Mutex
 	events  []oracle.Event
 	initial map[uint32]int64
+	// takes are the events of admitted requests, by the request's ID: what settles
+	// one belongs to the window that it was charged to.
+	takes map[uint64]oracle.Event
 }
 
 func (f *fixture) book(p *quota.Policy) *book {
-	return &book{fixture: f, policy: p, epoch: clock.Nano(), initial: map[uint32]int64{}}
+	return &book{fixture: f, policy: p, epoch: clock.Nano(), initial: map[uint32]int64{}, takes: map[uint64]oracle.Event{}}
 }
 
 // subject is a holder of the book's quota.
@@ -47,7 +50,7 @@ func (b *book) named(name quota.Subject, n uint32, used int64) subject {
 	s := subject{n, name}
 	if p, ok := b.instances[0].(strategies.Provisioner); ok {
 		grant := strategies.Grant{Subject: s.name, Limit: b.policy.Limit, Used: used}
-		if err := p.Provision(context.Background(), b.policy, []strategies.Grant{grant}); err != nil {
+		if err := p.Provision(b.ctx(), b.policy, []strategies.Grant{grant}); err != nil {
 			b.Fatalf("setting up %q: %v", s.name, err)
 		}
 		b.initial[n] = used
@@ -71,7 +74,8 @@ func (b *book) try(ctx context.Context, instance int, s subject, units int64) (q
 	default:
 		e.Outcome = oracle.Rejected
 	}
-	b.record(e)
+	b.record(req.ID, e)
+	b.witness.Taken(err)
 	if err == nil {
 		b.decent(req, d)
 	}
@@ -81,7 +85,7 @@ func (b *book) try(ctx context.Context, instance int, s subject, units int64) (q
 // take is try where an error ends the test.
 func (b *book) take(s subject, units int64) quota.Decision {
 	b.Helper()
-	d, err := b.try(context.Background(), 0, s, units)
+	d, err := b.try(b.ctx(), 0, s, units)
 	if err != nil {
 		b.Fatalf("asking for %d units: %v", units, err)
 	}
@@ -106,29 +110,37 @@ func (b *book) exhaust(s subject, n int64) (admitted int64, held []quota.Reserva
 // refund gives units back; they are those that the oracle is told of.
 func (b *book) refund(s subject, r quota.Reservation, units int64) error {
 	e := oracle.Event{Kind: oracle.Refund, Call: clock.Nano(), Units: units, Subject: s.number}
-	err := b.instances[0].(strategies.Refunder).Refund(context.Background(), r)
+	err := b.instances[0].(strategies.Refunder).Refund(b.ctx(), r)
 	e.Reply = clock.Nano()
-	b.record(e)
+	b.record(r.Request.ID, e)
 	return err
 }
 
 func (b *book) commit(s subject, r quota.Reservation, actual int64) error {
 	e := oracle.Event{Kind: oracle.Commit, Call: clock.Nano(), Units: r.Request.Units - actual, Subject: s.number}
-	err := b.instances[0].(strategies.Committer).Commit(context.Background(), r, actual)
+	err := b.instances[0].(strategies.Committer).Commit(b.ctx(), r, actual)
 	e.Reply = clock.Nano()
-	b.record(e)
+	b.record(r.Request.ID, e)
 	return err
 }
 
-func (b *book) record(e oracle.Event) {
+// record writes down a take, or what settled the take of the request with that ID.
+func (b *book) record(request uint64, e oracle.Event) {
 	e.Call -= b.epoch
 	e.Reply -= b.epoch
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	switch {
+	case e.Kind != oracle.Take:
+		take := b.takes[request]
+		e.TakeCall, e.TakeReply = take.Call, take.Reply
+	case e.Outcome == oracle.Admitted:
+		b.takes[request] = e
+	}
 	b.events = append(b.events, e)
 }
 
-// decent looks at what every decision must be, whoever made it.
+// decent looks at what every decision must be, whatever strategy made it.
 func (b *book) decent(req quota.Request, d quota.Decision) {
 	b.Helper()
 	if d.Tier == "" {
@@ -191,6 +203,7 @@ func (b *book) params(v oracle.Verdict) quota.Params {
 	return quota.Params{
 		Limit: b.policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight,
 		Instances: int64(len(b.instances)), Offered: v.MaxOffered,
+		Policy: b.policy, Options: b.env.Options,
 	}
 }
 
@@ -224,7 +237,7 @@ func (b *book) least(offered int64) int64 {
 	return max(0, min(offered, b.policy.Limit)-bound)
 }
 
-// orphan is a record's algorithm that nobody can set up. Where it does not
+// orphan is a record's algorithm that no operator can set up. Where it does not
 // declare that it admits what fits, that is not expected: the record may have
 // left out where its quota comes from.
 func (b *book) orphan() bool {
@@ -239,7 +252,7 @@ func (b *book) bound(property quota.Property, offered, cost int64) (bound int64,
 		if c.Property != property || !c.Applies(b.policy.Window.Kind) {
 			continue
 		}
-		n := c.Bound(quota.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered})
+		n := c.Bound(quota.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered, Policy: b.policy, Options: b.env.Options})
 		if !ok || n < bound {
 			bound, ok = n, true
 		}

@@ -1,8 +1,8 @@
 package strategytest
 
 import (
-	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -16,13 +16,16 @@ func checkConcurrent(tb testing.TB, m *strategies.Meta, stores Stores) {
 	const crossings, workers, limit, perWorker = 10, 8, 16, 4
 	for _, p := range representative(m) {
 		for _, costs := range [][]int64{{1}, {1, 2, 3}} {
+			if !m.ServesUnits(&p, slices.Max(costs)) {
+				continue
+			}
 			b := f.book(withLimit(p, limit))
 			for range crossings {
 				s := b.subject(0)
 				together(workers, func(w int) {
 					for i := range perWorker {
 						units := costs[(w+i)%len(costs)]
-						if _, err := b.try(context.Background(), w%2, s, units); err != nil {
+						if _, err := b.try(b.ctx(), w%2, s, units); err != nil {
 							b.complain("asking", err)
 						}
 					}
@@ -45,9 +48,13 @@ func checkConcurrentRefunds(tb testing.TB, m *strategies.Meta, stores Stores) {
 	b := refunder(tb, m, stores, 4)
 	const workers, rounds = 6, 20
 	s := b.subject(0)
+	several := int64(1)
+	if !m.ServesUnits(b.policy, 2) {
+		several = 0
+	}
 	together(workers, func(w int) {
 		for range rounds {
-			d, err := b.try(context.Background(), 0, s, 1+int64(w%2))
+			d, err := b.try(b.ctx(), 0, s, 1+several*int64(w%2))
 			if err != nil {
 				b.complain("asking", err)
 				continue

@@ -3,17 +3,17 @@ package strategytest
 import (
 	"context"
 	"errors"
-	"github.com/quotabench/quotabench/quota"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
 // checkJobs: background work has a name and an occasion, and comes to rest when
-// nobody asks for anything.
+// no request comes.
 func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
 	f := open(tb, m, stores, 1)
 	jobber, ok := f.instances[0].(strategies.Jobber)
@@ -40,7 +40,7 @@ func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
 		}
 	}
 	unique(tb, "job", names)
-	settle(tb, jobs)
+	settle(f.ctx(), tb, jobs)
 	for _, j := range jobs {
 		if j.Pending != nil && j.Pending() {
 			tb.Errorf("job %s still has work after a round that changed nothing", j.Name)
@@ -49,13 +49,13 @@ func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
 }
 
 // settle runs all jobs until a round of every one changes nothing.
-func settle(tb testing.TB, jobs []strategies.Job) {
+func settle(ctx context.Context, tb testing.TB, jobs []strategies.Job) {
 	tb.Helper()
 	const rounds = 20
 	for range rounds {
 		idle := true
 		for _, j := range jobs {
-			changed, err := j.Run(context.Background())
+			changed, err := j.Run(ctx)
 			if err != nil {
 				tb.Fatalf("job %s: %v", j.Name, err)
 			}
@@ -77,9 +77,9 @@ func checkCancelled(tb testing.TB, m *strategies.Meta, stores Stores) {
 	}
 	b := f.book(withLimit(p, 5))
 	s := b.subject(0)
-	cancelled, cancel := context.WithCancel(context.Background())
+	cancelled, cancel := context.WithCancel(f.ctx())
 	cancel()
-	expired, cancel := context.WithDeadline(context.Background(), clock.Wall{}.Now().Add(-time.Second))
+	expired, cancel := context.WithDeadline(f.ctx(), clock.Wall{}.Now().Add(-time.Second))
 	defer cancel()
 	for _, c := range []struct {
 		ctx  context.Context
@@ -114,7 +114,7 @@ func checkOutage(tb testing.TB, m *strategies.Meta, stores Stores) {
 	f.breakStores()
 	for _, s := range []subject{before, fresh} {
 		for range 10 {
-			d, err := b.try(context.Background(), 0, s, 1)
+			d, err := b.try(f.ctx(), 0, s, 1)
 			if err == nil && !d.Degraded {
 				tb.Errorf("%+v was made while every store was out of order, and is not marked as degraded", d)
 			}
@@ -144,12 +144,12 @@ func checkClose(tb testing.TB, m *strategies.Meta, stores Stores) {
 	before := runtime.NumGoroutine()
 	second := f.open(1)
 	f.instances = append(f.instances, second)
-	if _, err := b.try(context.Background(), 1, s, 1); err != nil {
+	if _, err := b.try(f.ctx(), 1, s, 1); err != nil {
 		tb.Fatal(err)
 	}
 	f.instances = f.instances[:1]
 	for i := range 2 {
-		if err := second.Close(context.Background()); err != nil {
+		if err := second.Close(f.ctx()); err != nil {
 			tb.Errorf("closing for the %d. time: %v", i+1, err)
 		}
 	}

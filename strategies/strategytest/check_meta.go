@@ -1,12 +1,12 @@
 package strategytest
 
 import (
-	"github.com/quotabench/quotabench/quota"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -37,7 +37,9 @@ func checkMeta(tb testing.TB, m *strategies.Meta, stores Stores) {
 	among(tb, "reset", resets, m.Reset)
 	among(tb, "control", controls, m.Control)
 	for _, n := range m.Needs {
-		among(tb, "need", needs, n)
+		if n == "" || strings.ContainsAny(string(n), " :=,") {
+			tb.Errorf("need %q is not the name of a store", n)
+		}
 	}
 	if m.Source == "" && (m.Form == strategies.Documented || m.Form == strategies.Rejected) {
 		tb.Errorf("a strategy of form %q names the record that it comes from", m.Form)
@@ -65,8 +67,12 @@ func checkMeta(tb testing.TB, m *strategies.Meta, stores Stores) {
 		unique(tb, "value of option "+o.Name, o.Values)
 	}
 	unique(tb, "option", names)
-	for _, c := range m.Guarantee {
-		checkClause(tb, c)
+	for _, p := range served(m) {
+		for _, c := range m.Guarantee {
+			if c.Applies(p.Window.Kind) {
+				checkClause(tb, m, c, p)
+			}
+		}
 	}
 	checkGivesBack(tb, m, stores)
 }
@@ -91,7 +97,7 @@ const endless = 1 << 40
 
 // checkClause evaluates the bound over a small grid: it must be a number of units,
 // one that can be exceeded, and one that does not shrink as more is going on.
-func checkClause(tb testing.TB, c quota.Clause) {
+func checkClause(tb testing.TB, m *strategies.Meta, c quota.Clause, p quota.Policy) {
 	among(tb, "property", properties, c.Property)
 	unique(tb, "tolerated fault", c.Tolerates)
 	if n := utf8.RuneCountInString(c.Formula); n >= longFormula {
@@ -99,8 +105,17 @@ func checkClause(tb testing.TB, c quota.Clause) {
 	}
 	// A single caller who asks without end, unit by unit: if even then nothing can
 	// break the clause, it is no promise.
-	easy := quota.Params{Limit: 10, MaxCost: 1, InFlight: 1, Instances: 1, Offered: endless}
-	if bound := c.Bound(easy); bound >= endless-easy.Limit {
+	sel, err := m.Select(nil)
+	if err != nil {
+		tb.Error(err)
+		return
+	}
+	easy := quota.Params{Limit: 10, MaxCost: 1, InFlight: 1, Instances: 1, Offered: endless, Policy: withLimit(p, 10), Options: sel.Options}
+	bound := c.Bound(easy)
+	if bound == quota.Unbounded && c.Property == quota.PropertyFalseReject {
+		return // it says in so many words that it promises nothing
+	}
+	if bound >= endless-easy.Limit {
 		tb.Errorf("%s clause: a bound of %d units where %d are asked for promises nothing: leave the clause out", c.Property, bound, easy.Offered)
 	}
 	for _, limit := range []int64{1, 10} {
@@ -109,6 +124,7 @@ func checkClause(tb testing.TB, c quota.Clause) {
 			for _, more := range []int64{1, 2, 50} {
 				got := c.Bound(quota.Params{
 					Limit: limit, MaxCost: cost, InFlight: more, Instances: more, Offered: limit * more,
+					Policy: withLimit(p, limit), Options: sel.Options,
 				})
 				if got < 0 {
 					tb.Errorf("%s clause: a bound of %d units", c.Property, got)
@@ -154,7 +170,7 @@ func checkOptions(tb testing.TB, m *strategies.Meta, stores Stores) {
 			values = []string{o.Default}
 		}
 		for _, v := range values {
-			f := openWith(tb, m, stores, 1, strategies.Options{o.Name: v})
+			f := openWith(tb, m, stores, 1, quota.Options{o.Name: v})
 			b := f.book(withLimit(p, 5))
 			b.take(b.subject(0), 1)
 		}

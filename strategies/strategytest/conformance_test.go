@@ -3,10 +3,6 @@ package strategytest
 import (
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/redis/go-redis/v9"
-
-	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
@@ -19,7 +15,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 func TestEmbedded(t *testing.T) {
 	server := storetest.EmbeddedRedis(t)
 	RunAll(t, func(*testing.T, *strategies.Meta) Stores {
-		return Stores{Redis: client(server)}
+		return Stores{Redis: clients(server)}
 	})
 }
 
@@ -29,36 +25,8 @@ func TestServers(t *testing.T) {
 		if len(m.Needs) == 0 {
 			t.Skip("needs no store: TestEmbedded has tested it")
 		}
-		var s Stores
-		if m.NeedsStore(strategies.NeedRedis) {
-			s.Redis = client(storetest.Redis(t))
-		}
-		if m.NeedsStore(strategies.NeedPostgres) || m.NeedsStore(strategies.NeedSource) {
-			s.Postgres = pool(storetest.Postgres(t))
-		}
+		s := Servers(t, m)
+		s.Alone = true
 		return s
 	})
-}
-
-func client(server *stores.Redis) func(testing.TB) *redis.Client {
-	return func(tb testing.TB) *redis.Client {
-		c := server.Client(stores.ClientOptions{PoolSize: 16})
-		tb.Cleanup(func() {
-			if err := c.Close(); err != nil {
-				tb.Error(err)
-			}
-		})
-		return c
-	}
-}
-
-func pool(server *stores.Postgres) func(testing.TB) *pgxpool.Pool {
-	return func(tb testing.TB) *pgxpool.Pool {
-		p, err := server.Pool(tb.Context(), stores.PoolOptions{Schema: storetest.Schema(tb, server), Size: 8})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(p.Close)
-		return p
-	}
 }

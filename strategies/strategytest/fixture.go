@@ -4,14 +4,18 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	mrand "math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -24,6 +28,8 @@ type fixture struct {
 	ids       atomic.Uint64
 	subjects  atomic.Uint32
 	broken    atomic.Bool
+	witness   *witness.Witness
+	ends      []func() // called before the instances close
 }
 
 // errOutage is what every store says while it is broken.
@@ -36,7 +42,14 @@ func open(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *f
 	return openWith(tb, meta, stores, instances, nil)
 }
 
-func openWith(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given strategies.Options) *fixture {
+func openWith(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options) *fixture {
+	tb.Helper()
+	return openBy(tb, meta, stores, instances, given, clock.Wall{}, time.Time{})
+}
+
+// openBy opens on a clock of the test's own, and looks for timestamps of the wall
+// clock where virtual is that clock's time.
+func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options, c quota.Clock, virtual time.Time) *fixture {
 	tb.Helper()
 	sel, err := meta.Select(given)
 	if err != nil {
@@ -44,42 +57,67 @@ func openWith(tb testing.TB, meta *strategies.Meta, stores Stores, instances int
 	}
 	f := &fixture{TB: tb, meta: meta}
 	f.env = strategies.Env{
-		Clock: clock.Wall{}, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
+		Clock: c, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
 		Instances: instances, Options: sel.Options, Wake: func(string) {},
 	}
-	f.connect(stores)
+	f.watch(virtual)
+	f.connect(stores, !virtual.IsZero())
 	for i := range instances {
 		f.instances = append(f.instances, f.open(i))
 	}
 	tb.Cleanup(func() {
+		for _, end := range f.ends {
+			end()
+		}
 		for i, s := range f.instances {
-			if err := s.Close(context.Background()); err != nil {
+			if err := s.Close(f.ctx()); err != nil {
 				tb.Errorf("closing instance %d: %v", i, err)
 			}
 		}
+		f.report()
 	})
 	return f
 }
 
-func (f *fixture) connect(stores Stores) {
+func (f *fixture) connect(stores Stores, virtual bool) {
 	f.Helper()
+	f.env.Clients = map[string]any{}
+	for _, need := range f.meta.Needs {
+		if slices.Contains(needs, need) {
+			continue // connected below
+		}
+		open := stores.Clients[string(need)]
+		if open == nil {
+			f.Skipf("needs %s", need)
+		}
+		f.env.Clients[string(need)] = open(f.TB)
+	}
 	if f.meta.NeedsStore(strategies.NeedRedis) {
 		if stores.Redis == nil {
 			f.Skip("needs Redis")
 		}
 		client := stores.Redis(f.TB)
+		if stores.Alone {
+			f.ends = append(f.ends, f.lookOut(client))
+		}
+		client.AddHook(f.witness.RedisHook())
+		if virtual {
+			client.AddHook(pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")})
+		}
 		client.AddHook(outage{&f.broken})
-		f.env.Redis = client
+		f.env.Redis, f.env.Clients[string(strategies.NeedRedis)] = client, client
 	}
 	needsPostgres, needsSource := f.meta.NeedsStore(strategies.NeedPostgres), f.meta.NeedsStore(strategies.NeedSource)
 	switch {
 	case !needsPostgres && !needsSource:
 	case stores.Postgres != nil:
-		f.env.Postgres = stores.Postgres(f.TB)
+		pool := f.traced(stores.Postgres(f.TB))
+		f.env.Postgres, f.env.Clients[string(strategies.NeedPostgres)] = pool, pool
 	case needsPostgres:
 		f.Skip("needs PostgreSQL")
 	default:
-		f.env.Model = strategies.NewModel(func(_ context.Context, _ string, run func() error) error {
+		f.env.Model = strategies.NewModel(func(ctx context.Context, sql string, run func() error) error {
+			f.witness.Statement(ctx, sql, nil)
 			if f.broken.Load() {
 				return errOutage
 			}
@@ -93,8 +131,8 @@ func (f *fixture) open(i int) strategies.Strategy {
 	f.Helper()
 	env := f.env
 	env.Instance = i
-	env.Rand = mrand.New(mrand.NewPCG(1, uint64(i)))
-	s, err := f.meta.Open(context.Background(), env)
+	env.Rand = seed.Rand(1, seed.Instance, 1, uint64(i))
+	s, err := f.meta.Open(f.ctx(), env)
 	if err != nil {
 		f.Fatalf("opening instance %d: %v", i, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
@@ -139,7 +140,7 @@ var mutants = []struct {
 			mu.Lock()
 			defer mu.Unlock()
 			if seen[r.Request.ID] {
-				r.Request.ID++ // somebody else's
+				r.Request.ID++ // another request's
 			}
 			seen[r.Request.ID] = true
 			return d.full.Refund(ctx, r)
@@ -176,6 +177,14 @@ var mutants = []struct {
 	{name: "decides for those who gave up", check: "cancelled", make: func(d *double) {
 		d.take = func(d *double, _ context.Context, req quota.Request) (quota.Decision, error) {
 			return d.right(context.Background(), req)
+		}
+	}},
+	{name: "tells its store the wall clock's time", check: "clock", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			if err := d.env.Redis.Set(ctx, "last", clock.Wall{}.Now().UnixMilli(), 0).Err(); err != nil {
+				return quota.Decision{}, err
+			}
+			return d.right(ctx, req)
 		}
 	}},
 	{name: "takes giving up for an outage", check: "cancelled", make: func(d *double) {
@@ -242,7 +251,7 @@ var mutants = []struct {
 		}
 	}},
 	{name: "an option value does not open", check: "options", meta: func(m *strategies.Meta) {
-		m.Options = []strategies.Option{{Name: "mode", Doc: "one that works, one that does not", Default: "good", Values: []string{"good", "bad"}}}
+		m.Options = []quota.Option{{Name: "mode", Doc: "one that works, one that does not", Default: "good", Values: []string{"good", "bad"}}}
 	}},
 	{name: "a doc with a full stop", check: "meta", meta: func(m *strategies.Meta) { m.Doc += "." }},
 	{name: "an excluded mode without a reason", check: "meta", meta: func(m *strategies.Meta) {
@@ -274,7 +283,7 @@ var mutants = []struct {
 // TestRightStrategyPasses: the suite has nothing against the double as such, and
 // leaves out only what it has no part in.
 func TestRightStrategyPasses(t *testing.T) {
-	s := Stores{Redis: client(storetest.EmbeddedRedis(t))}
+	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
 	for _, c := range checks {
 		r := observe(t, func(tb testing.TB) { c.run(tb, sample(nil), s) })
 		if r.failed || (r.skipped && c.name != "options") {
@@ -285,7 +294,7 @@ func TestRightStrategyPasses(t *testing.T) {
 
 // TestWrongStrategiesFail: every check notices what it is there for.
 func TestWrongStrategiesFail(t *testing.T) {
-	s := Stores{Redis: client(storetest.EmbeddedRedis(t))}
+	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
 	tried := map[string]bool{}
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
@@ -309,7 +318,7 @@ func TestWrongStrategiesFail(t *testing.T) {
 
 // TestPrescribedErrorsPass: an error that the source asks for is no failure.
 func TestPrescribedErrorsPass(t *testing.T) {
-	s := Stores{Redis: client(storetest.EmbeddedRedis(t))}
+	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
 	var calls atomic.Int32
 	m := sample(func(d *double) {
 		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {

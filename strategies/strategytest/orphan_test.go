@@ -4,23 +4,25 @@ import (
 	"context"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// closed never admits, and cannot be set up.
-type closed struct{}
+// closed asks its store, never admits, and cannot be set up.
+type closed struct{ redis redis.UniversalClient }
 
-func (closed) Take(context.Context, quota.Request) (quota.Decision, error) {
-	return quota.Decision{Tier: quota.TierRedis}, nil
+func (c closed) Take(ctx context.Context, _ quota.Request) (quota.Decision, error) {
+	return quota.Decision{Tier: quota.TierRedis}, c.redis.Ping(ctx).Err()
 }
 func (closed) Close(context.Context) error { return nil }
 
 // TestOrphans: only a record's algorithm may reject what fits without a word, and
-// only if nobody can set it up.
+// only if it cannot be set up.
 func TestOrphans(t *testing.T) {
-	s := Stores{Redis: client(storetest.EmbeddedRedis(t))}
+	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
 	leak := []quota.Clause{quota.Exactly()}
 	never := quota.Clause{
 		Property: quota.PropertyFalseReject, Formula: "0", Bound: func(quota.Params) int64 { return 0 },
@@ -37,7 +39,9 @@ func TestOrphans(t *testing.T) {
 	} {
 		m := sample(nil)
 		m.Form, m.Guarantee, m.GivesBack = c.form, c.guarantee, false
-		m.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { return closed{}, nil }
+		m.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			return closed{env.Redis}, nil
+		}
 		for _, name := range []string{"sequential", "concurrent"} {
 			if r := observe(t, func(tb testing.TB) { named(t, name).run(tb, m, s) }); r.failed != c.fails {
 				t.Errorf("%s, %s: failed %v, want %v:\n%s", c.name, name, r.failed, c.fails, r.log.String())

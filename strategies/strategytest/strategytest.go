@@ -9,8 +9,12 @@
 //		if err != nil {
 //			t.Fatal(err)
 //		}
-//		strategytest.Run(t, meta, strategytest.Stores{Redis: …})
+//		strategytest.Run(t, meta)
 //	}
+//
+// which tests it on an embedded Redis, and on a PostgreSQL of the test's own if it
+// needs one; a redis-server is [Servers]. See the package storetest for what is
+// skipped where PostgreSQL is missing.
 //
 // What is asked for:
 //
@@ -27,6 +31,9 @@
 //   - many callers at once break no declared clause, judged by
 //     [github.com/quotabench/quotabench/oracle] with the parameters that
 //     were measured;
+//   - the strategy works where it can be seen: through the clients that it was
+//     given, with its callers' contexts, by its clock. What the suite did not see
+//     it does not call right;
 //   - a caller that gave up gets an error, a decision without the store is marked
 //     Degraded, and nothing keeps running after Close.
 package strategytest
@@ -46,17 +53,31 @@ type Stores struct {
 	// and closes it when the test ends. Keys begin with a prefix that no other
 	// test has. nil: strategies that need Redis are skipped.
 	Redis func(testing.TB) *redis.Client
+	// Alone says that nothing else connects to the Redis server while the suite
+	// runs. A connection that is not the client's is then the strategy's own, which
+	// it may not have. Without it, only a strategy that leaves the client unused is
+	// noticed.
+	Alone bool
 	// Postgres returns a pool that the caller has to itself, over an empty schema
 	// of its own, and clears both away when the test ends. nil: strategies that
 	// need PostgreSQL are skipped, and those that need a source get the model.
 	Postgres func(testing.TB) *pgxpool.Pool
+	// Clients return clients of other stores, by the name by which a strategy needs
+	// them, e.g. "redis.replica". The suite does not see their commands. A strategy
+	// that needs one that is not here is skipped.
+	Clients map[string]func(testing.TB) any
 }
 
-// Run tests one strategy.
-func Run(t *testing.T, meta *strategies.Meta, stores Stores) {
+// Run tests one strategy on the stores, or where none are given on [Embedded].
+func Run(t *testing.T, meta *strategies.Meta, stores ...Stores) {
 	t.Helper()
-	for _, c := range checks {
-		t.Run(c.name, func(t *testing.T) { c.run(t, meta, stores) })
+	if len(stores) == 0 {
+		stores = []Stores{Embedded(t, meta)}
+	}
+	for _, s := range stores {
+		for _, c := range checks {
+			t.Run(c.name, func(t *testing.T) { c.run(t, meta, s) })
+		}
 	}
 }
 
@@ -87,6 +108,7 @@ type check struct {
 var checks = []check{
 	{"meta", checkMeta},
 	{"options", checkOptions},
+	{"clock", checkClock},
 	{"sequential", checkSequential},
 	{"costs", checkCosts},
 	{"subjects", checkSubjects},

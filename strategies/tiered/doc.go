@@ -4,11 +4,11 @@
 //
 // # three-tier
 //
-// A check asks the filter first and rejects whoever is in it. Otherwise it reads
+// A check asks the filter first and rejects subjects that are in it. Otherwise it reads
 // the count and the limit from two Redis hashes, and if the count is missing,
 // asks PostgreSQL and overwrites both hashes with what it finds there. The check
 // is "used < limit": the amount asked for plays no part. An admitted request is
-// then charged by HINCRBY; whoever reaches the limit enters a shared set, and a
+// then charged by HINCRBY; subjects that reach the limit enter a shared set, and a
 // queue carries the new absolute count to PostgreSQL. Nothing of this is atomic.
 //
 // What follows from that is kept, because measuring it is the purpose:

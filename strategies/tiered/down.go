@@ -123,7 +123,7 @@ func (in *instance) service(ctx context.Context, u *use, req quota.Request, err 
 	return d, err
 }
 
-// open admits without having asked anybody.
+// open admits without having asked any tier.
 func open() quota.Decision {
 	return quota.Decision{Admitted: true, Tier: quota.TierProcess, Degraded: true, Remaining: -1}
 }

@@ -143,7 +143,7 @@ func (l *layers) add(s string) {
 	l.digest += h.Sum64()
 	if l.grows {
 		if l.test(s) {
-			return // whoever is found takes no room
+			return // a subject that is found takes no room
 		}
 		if l.room == 0 {
 			l.extend()

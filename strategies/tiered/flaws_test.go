@@ -10,7 +10,7 @@ import (
 )
 
 // The tests in this file pin what is wrong with the record's design. They fail if
-// somebody repairs it, which would make the measurements say something else.
+// one of them is repaired, which would make the measurements say something else.
 
 // TestCommands pins the statements and commands of each path, in order.
 func TestCommands(t *testing.T) {
@@ -41,7 +41,7 @@ func TestCommands(t *testing.T) {
 		"redis-hash:write=literal": {[]string{update, drop, charge, expire}, []string{update, drop, charge, expire}, hit, nil},
 		"three-tier":               {[]string{charge, expire, again}, []string{charge, expire, again, mark}, hit, hit},
 		"three-tier:ttl=literal":   {[]string{charge, again}, []string{charge, again, mark}, hit, hit},
-		// The filter rejects what it was told of without asking anybody.
+		// The filter rejects what it was told of without asking a store.
 		"three-tier:write=through": {[]string{update, drop, limit}, []string{update, drop, limit}, miss, []string{}},
 		"three-tier:write=literal": {[]string{update, drop, charge, expire, limit}, []string{update, drop, charge, expire, limit}, hit, []string{}},
 	} {

@@ -45,7 +45,7 @@ func (in *instance) writeBack(ctx context.Context) (bool, error) {
 
 // rebuild makes the filter anew from the shared set.
 func (in *instance) rebuild(ctx context.Context) (bool, error) {
-	// Cleared first: whoever asks again while members are read gets a round more.
+	// Cleared first: a request for another round while members are read gets a round more.
 	in.filterDue.Store(false)
 	members, err := in.redis.SMembers(ctx, in.overQuota()).Result()
 	if err != nil {

@@ -1,6 +1,6 @@
 package tiered
 
-import "github.com/quotabench/quotabench/strategies"
+import "github.com/quotabench/quotabench/quota"
 
 // The values of the options, where code depends on them.
 const (
@@ -14,12 +14,12 @@ const (
 )
 
 // optionFilter is three-tier's alone; the others are of both strategies.
-var optionFilter = strategies.Option{
+var optionFilter = quota.Option{
 	Name: "filter", Default: "fixed", Values: []string{"fixed", "scalable"},
 	Doc: "the Bloom filter keeps the size it was made with (fixed) or grows by layers, as the record's does (scalable)",
 }
 
-var options = []strategies.Option{
+var options = []quota.Option{
 	{
 		Name: "write", Default: writeBackMode, Values: []string{writeBackMode, writeThroughMode, writeLiteralMode},
 		Doc: "a charge goes to Redis, then by a queue to PostgreSQL (back), to PostgreSQL, then Redis forgets (through), or does all of it, as that listing stands (literal)",
@@ -56,7 +56,7 @@ type config struct {
 	refresh     bool
 }
 
-func configure(o strategies.Options) config {
+func configure(o quota.Options) config {
 	c := config{
 		write: o["write"], down: o["down"], uses: &schemaUses,
 		chargeFirst: o["charge"] == "before", refresh: o["ttl"] == "refresh",

@@ -170,7 +170,7 @@ func TestNames(t *testing.T) {
 					case !missing && s.redis.HGet(t.Context(), counts, field).Val() != "1":
 						t.Errorf("the hash has %v, want 1 in field %s", s.redis.HGetAll(t.Context(), counts).Val(), field)
 					}
-					// Whatever charged it: a count whose limit nobody could read.
+					// Whatever charged it: a count whose limit could not be read.
 					s.redis.Del(t.Context(), limits)
 					s.redis.HSet(t.Context(), counts, field, 1)
 					d, err = in.Take(t.Context(), request(p, 1))
@@ -255,8 +255,8 @@ func TestCharge(t *testing.T) {
 	})
 }
 
-// TestChargeBeforeInAnOutage: whoever has room is not admitted uncharged, and
-// whoever has none is still told so.
+// TestChargeBeforeInAnOutage: a subject with room is not admitted uncharged, and
+// one without is still told so.
 func TestChargeBeforeInAnOutage(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		p := policy(t, "agent-api", 2)

@@ -95,7 +95,7 @@ func (in *instance) reset(ctx context.Context) (changed bool, err error) {
 
 // zero clears one kind of use: the table first, since a miss would otherwise
 // bring the old counts back; then the cached counts, agent by agent; then the
-// shared set. That has no kinds: whoever is in it for another one is still
+// shared set. That has no kinds: a subject that is in it for another one is still
 // rejected by Redis, which has the exact count. Write-backs that are still queued
 // are not looked for, and neither are the filters, which learn when they are next
 // rebuilt.

@@ -50,7 +50,7 @@ func TestResetJob(t *testing.T) {
 		april := later(march, 31)
 		for range 2 {
 			if d := in.take(t.Context(), april, 1); d.Admitted || d.Tier != quota.TierFilter {
-				t.Errorf("%+v, want a rejection: nobody has reset the counts yet", d)
+				t.Errorf("%+v, want a rejection: the counts have not been reset yet", d)
 			}
 		}
 		if n := len(slices.DeleteFunc(in.woken, func(job string) bool { return job != "reset" })); n != 1 || !job.Pending() {

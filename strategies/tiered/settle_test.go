@@ -63,7 +63,7 @@ func TestSettle(t *testing.T) {
 	})
 }
 
-// TestCommitThatCannotBeCharged: the work is done, and nobody pays for it.
+// TestCommitThatCannotBeCharged: the work is done, and it is charged to no account.
 func TestCommitThatCannotBeCharged(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		p := policy(t, "agent-api", 10)

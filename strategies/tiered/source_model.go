@@ -73,7 +73,7 @@ func (m *modelSource) limit(ctx context.Context, u *use, s quota.Subject) (n int
 	return n, err
 }
 
-// charge is one statement here: the model has no transactions, and nobody could
+// charge is one statement here: the model has no transactions, and no caller could
 // see this one's inside.
 func (m *modelSource) charge(ctx context.Context, u *use, s quota.Subject, units int64) (n int64, err error) {
 	err = m.count(ctx, "UPDATE quotas ADD "+u.usedColumn, u, s, func(r *row) {

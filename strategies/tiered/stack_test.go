@@ -15,7 +15,8 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/tiered"
@@ -62,10 +63,10 @@ func onEveryStack(t *testing.T, test func(t *testing.T, s *stack)) {
 	})
 }
 
-func freshSchema(t *testing.T, p *stores.Postgres) *pgxpool.Pool {
+func freshSchema(t *testing.T, p *pgstore.Store) *pgxpool.Pool {
 	t.Helper()
 	schema := storetest.Schema(t, p)
-	pool, err := p.Pool(t.Context(), stores.PoolOptions{Schema: schema, Size: 8})
+	pool, err := p.Pool(t.Context(), pgstore.PoolOptions{Schema: schema, Size: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,11 +74,11 @@ func freshSchema(t *testing.T, p *stores.Postgres) *pgxpool.Pool {
 	return pool
 }
 
-func (s *stack) connect(t *testing.T, r *stores.Redis) {
-	s.redis = r.Client(stores.ClientOptions{PoolSize: 8})
+func (s *stack) connect(t *testing.T, r *redisstore.Store) {
+	s.redis = r.Client(redisstore.ClientOptions{PoolSize: 8})
 	t.Cleanup(func() {
 		_ = s.redis.Close()
-		if _, err := r.Wipe(context.Background(), s.prefix); err != nil {
+		if _, err := r.WipePrefix(context.Background(), s.prefix); err != nil {
 			t.Error(err)
 		}
 	})

@@ -41,7 +41,7 @@ func init() {
 	strategies.Register(meta(strategies.Meta{
 		Name:    "three-tier",
 		Doc:     "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
-		Options: append([]strategies.Option{optionFilter}, options...),
+		Options: append([]quota.Option{optionFilter}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, newFilter(shapeFor(env.Options["filter"] == "scalable", env.Subjects)))
 		},

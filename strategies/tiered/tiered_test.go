@@ -211,7 +211,7 @@ func TestOutages(t *testing.T) {
 		in.losesRedis()
 		in.losesSource()
 		if d := in.take(t.Context(), p, 1); !d.Admitted || !d.Degraded || d.Tier != quota.TierProcess {
-			t.Errorf("without both: %+v; want a degraded admission by nobody", d)
+			t.Errorf("without both: %+v; want a degraded admission by no tier", d)
 		}
 	})
 }

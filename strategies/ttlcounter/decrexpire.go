@@ -32,10 +32,10 @@ var decrExpireMeta = strategies.Meta{
 }
 
 // decrExpire is record 001 as its prose has it: the first access creates the
-// count at its maximum, and only whoever creates it sets the expiry. A caller
+// count at its maximum, and only the caller that creates it sets the expiry. A caller
 // cannot know that it is the first, so each one tries; the two commands are not
 // atomic. A key that expires between them is made again by DECR, without a time
-// to live: it rejects whoever still asks for that window, and nothing removes it.
+// to live: it rejects callers that still ask for that window, and nothing removes it.
 type decrExpire struct{ countdown }
 
 var (

@@ -13,7 +13,7 @@ import (
 var incrExpireMeta = strategies.Meta{
 	Name:   "incr-expire",
 	Source: "000 (ADR-008)",
-	Doc:    "INCR, EXPIRE by whoever created the key, reject above the limit; rejected attempts count",
+	Doc:    "INCR, EXPIRE by the caller that created the key, reject above the limit; rejected attempts count",
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,

@@ -12,7 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -22,9 +22,9 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 // onBoth runs a test on miniredis and on a redis-server.
 func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 	t.Helper()
-	run := func(server func(testing.TB) *stores.Redis) func(*testing.T) {
+	run := func(server func(testing.TB) *redisstore.Store) func(*testing.T) {
 		return func(t *testing.T) {
-			c := server(t).Client(stores.ClientOptions{PoolSize: 4})
+			c := server(t).Client(redisstore.ClientOptions{PoolSize: 4})
 			t.Cleanup(func() { closing(t, c) })
 			test(t, strategies.Env{Clock: clock.Wall{}, Redis: c, Prefix: storetest.Prefix(t), Instances: 1})
 		}
@@ -93,8 +93,8 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestExpirySetOnce: whoever creates the key sets how long it lives, in whole
-// seconds and never less than the window; nobody touches that again.
+// TestExpirySetOnce: the caller that creates the key sets how long it lives, in whole
+// seconds and never less than the window; no caller changes that again.
 func TestExpirySetOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		p := march(10, time.Hour+300*time.Millisecond)
@@ -277,7 +277,7 @@ func TestAtomicExpiry(t *testing.T) {
 }
 
 // TestDecrLiteral: nothing sets the count, so nothing is admitted and nothing
-// expires; a count that somebody set would have worked.
+// expires; a count that an operator set would have worked.
 func TestDecrLiteral(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		p := march(2, time.Hour)

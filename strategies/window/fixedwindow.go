@@ -32,7 +32,7 @@ var fixedMeta = strategies.Meta{
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  kinds,
 	Counts: quota.CountsAttempts,
-	Options: []strategies.Option{{
+	Options: []quota.Option{{
 		Name: "multi", Type: "bool", Default: "false",
 		Doc: "send the two commands in MULTI/EXEC, as the pipelines of some clients do",
 	}},
@@ -106,7 +106,7 @@ func (s *fixedWindow) Take(ctx context.Context, req quota.Request) (quota.Decisi
 	count := increment(ctx, pipe, key, req.Units)
 	pipe.Expire(ctx, key, timeToLive(p.Window))
 	if _, err := pipe.Exec(ctx); err != nil {
-		if ctx.Err() != nil { // nobody waits for a decision any more
+		if ctx.Err() != nil { // no caller waits for a decision any more
 			return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
 		}
 		d := s.fallback.take(req)
@@ -129,7 +129,7 @@ func increment(ctx context.Context, pipe redis.Pipeliner, key string, units int6
 }
 
 // Used implements [strategies.Viewer]. It is Redis' count: what a process has
-// admitted by itself is added to it by nobody.
+// admitted by itself is never added to it.
 func (s *fixedWindow) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
 	r := quota.Reading{Tier: quota.TierRedis, Known: true}
 	var err error

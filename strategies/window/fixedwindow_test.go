@@ -80,7 +80,7 @@ func TestFixedCommands(t *testing.T) {
 		} {
 			direct := env.Redis
 			env, w := wired(t, env)
-			env.Options, env.Prefix = strategies.Options{"multi": multi}, env.Prefix+multi+":"
+			env.Options, env.Prefix = quota.Options{"multi": multi}, env.Prefix+multi+":"
 			now.now = start.Add(20 * time.Second)
 			s, p := open(t, fixedMeta, env), policy(quota.Fixed, time.Minute, 3)
 			take(t, s, p, 1)

@@ -65,7 +65,7 @@ func (s *memoryDeque) Used(ctx context.Context, subject quota.Subject, p *quota.
 		return nil, err
 	}
 	units, known := s.deques.used(subject, p)
-	return []quota.Reading{{Tier: quota.TierProcess, Units: units, Known: known}}, nil
+	return []quota.Reading{{Tier: quota.TierProcess, Units: units, Known: known, PerInstance: true}}, nil
 }
 
 // Provision implements [strategies.Provisioner]. Units used at the start were

@@ -7,7 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/stores"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -32,13 +32,13 @@ func policy(kind quota.Kind, length time.Duration, limit int64) *quota.Policy {
 // onBoth runs a test on miniredis and on a redis-server, with a clock of its own.
 func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env, now *dial)) {
 	t.Helper()
-	run := func(server func(testing.TB) *stores.Redis) func(*testing.T) {
+	run := func(server func(testing.TB) *redisstore.Store) func(*testing.T) {
 		return func(t *testing.T) {
-			c := server(t).Client(stores.ClientOptions{PoolSize: 4})
+			c := server(t).Client(redisstore.ClientOptions{PoolSize: 4})
 			t.Cleanup(func() { closing(t, c) })
 			now := &dial{now: start}
 			test(t, strategies.Env{
-				Clock: now, Redis: c, Prefix: storetest.Prefix(t), Instances: 1, Options: strategies.Options{"multi": "false"},
+				Clock: now, Redis: c, Prefix: storetest.Prefix(t), Instances: 1, Options: quota.Options{"multi": "false"},
 			}, now)
 		}
 	}
@@ -85,7 +85,7 @@ func admitted(t *testing.T, s strategies.Strategy, p *quota.Policy, n int) (coun
 func used(t *testing.T, s strategies.Strategy, p *quota.Policy, tier quota.Tier, units int64, known bool) {
 	t.Helper()
 	r, err := s.(strategies.Viewer).Used(t.Context(), "203.0.113.10", p)
-	if err != nil || len(r) != 1 || r[0] != (quota.Reading{Tier: tier, Units: units, Known: known}) {
+	if err != nil || len(r) != 1 || r[0] != (quota.Reading{Tier: tier, Units: units, Known: known, PerInstance: tier == quota.TierProcess}) {
 		t.Errorf("shows %+v (%v), want %d units in %s, known %v", r, err, units, tier, known)
 	}
 }

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/text/layout"
+)
+
+func judgeCommand() *cobra.Command {
+	var asJSON bool
+	var policy text
+	var given string
+	policy.p = &given
+	cmd := &cobra.Command{
+		Use:   "judge file...",
+		Short: "Judge the histories of earlier runs again",
+		Long: "Reads histories that run or sim kept with --history, and works out leak and false\n" +
+			"rejects again: the same figures as in the record of the run, or those under another\n" +
+			"policy. The format of the files is described in oracle/FORMAT.md.",
+		Example: "  quotabench run incr-expire --history histories && quotabench judge histories/*.history\n" +
+			"  quotabench judge --policy \"50 requests per rolling 1m\" histories/incr-expire-1.history",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("judge needs a file: give histories that run or sim kept with --history")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var out []judged
+			for _, name := range args {
+				j, err := judgeFile(name, given)
+				if err != nil {
+					return err
+				}
+				out = append(out, j)
+			}
+			if asJSON {
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc.SetEscapeHTML(false)
+				enc.SetIndent("", "  ")
+				return enc.Encode(out)
+			}
+			return writeJudged(cmd.OutOrStdout(), out)
+		},
+	}
+	cmd.Flags().Var(&policy, "policy", "judge by this `policy` in place of the one in force: a name, a text, or @file.yaml")
+	if err := cmd.RegisterFlagCompletionFunc("policy", completePolicies); err != nil {
+		panic(err) // the flag was made just now
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+// judged is one history's verdict. Leak and false rejects have the fields that
+// they have in results.json.
+type judged struct {
+	File         string               `json:"file"`
+	Strategy     string               `json:"strategy"`
+	Limit        int64                `json:"limit"`
+	Unit         string               `json:"unit"`
+	Window       string               `json:"window"`
+	Issued       int64                `json:"issued"`
+	Admitted     int64                `json:"admitted"`
+	Rejected     int64                `json:"rejected"`
+	Errors       int64                `json:"errors"`
+	Leak         results.Leak         `json:"leak"`
+	FalseRejects results.FalseRejects `json:"false_rejects"`
+}
+
+func judgeFile(name, policy string) (judged, error) {
+	f, err := oracle.OpenHistory(name)
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = fmt.Errorf("cannot read %s: %w", name, p.Err)
+		}
+		return judged{}, fail(ExitUsage, err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if policy != "" {
+		p, err := lookupPolicy(policy)
+		if err != nil {
+			return judged{}, usagef("--policy: %w", err)
+		}
+		f.Header.Policy = p
+	}
+	run, err := harness.JudgeFile(f)
+	if err != nil {
+		return judged{}, fail(ExitUsage, fmt.Errorf("%s: %w", name, err))
+	}
+	p := &run.Params
+	return judged{
+		File: name, Strategy: p.Label, Limit: p.Limit, Unit: p.Unit, Window: p.Window,
+		Issued: run.Issued, Admitted: run.Admitted, Rejected: run.Rejected, Errors: run.Errors,
+		Leak: run.Leak, FalseRejects: run.FalseRejects,
+	}, nil
+}
+
+func writeJudged(out io.Writer, all []judged) error {
+	g := layout.Grid{Columns: []layout.Column{
+		{Title: "strategy", Left: true, Flexible: true, Minimum: 12}, {Title: "limit", Left: true}, {Title: "requests"}, {Title: "admitted"},
+		{Title: "leaked units"}, {Title: "worst window"}, {Title: "leaked trials"}, {Title: "false rejects"},
+	}}
+	for _, j := range all {
+		g.Add(j.Strategy, format.Units(j.Limit, j.Unit)+", "+j.Window, format.Count(j.Issued), format.Count(j.Admitted),
+			format.Range(j.Leak.Units, j.Leak.Possible), format.Count(j.Leak.WorstUnits),
+			fmt.Sprintf("%s of %s", format.Count(j.Leak.LeakedTrials), format.Count(j.Leak.Trials)),
+			falseRejects(&j.FalseRejects))
+	}
+	_, err := io.WriteString(out, strings.Join(g.Lines(layout.Width), "\n")+"\n")
+	return err
+}
+
+// falseRejects are those that are certain, and those that are possible unless one
+// order of the requests explains all others.
+func falseRejects(f *results.FalseRejects) string {
+	if f.Explained {
+		return format.Count(f.Count)
+	}
+	return format.Range(f.Count, f.Possible)
+}

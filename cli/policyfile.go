@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// policyFile is a policy as a YAML file describes it.
+type policyFile struct {
+	Name     string  `yaml:"name"`
+	Doc      string  `yaml:"doc"`
+	Limit    int64   `yaml:"limit"`
+	Unit     string  `yaml:"unit"`
+	Window   string  `yaml:"window"`
+	Length   string  `yaml:"length"`
+	Location string  `yaml:"location"`
+	Costs    []int64 `yaml:"costs"`
+	Hold     string  `yaml:"hold"`
+}
+
+// lookupPolicy returns the policy of a registered name, of a text such as
+// "5 attempts per rolling 15m", or of a YAML file, as @file.
+func lookupPolicy(text string) (quota.Policy, error) {
+	path, ok := strings.CutPrefix(text, "@")
+	if !ok {
+		return quota.LookupPolicy(text)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return quota.Policy{}, fmt.Errorf("cannot read %s: %w", path, err)
+	}
+	p, err := readPolicy(b)
+	if err != nil {
+		return quota.Policy{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+// listed reports whether a policy of that name is registered, so that it was not
+// written for this run.
+func listed(name string) bool {
+	return slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == name })
+}
+
+// readPolicy is strict: an unknown key is an error. Without a name the policy is
+// called by its text, as one that is written on the command line.
+func readPolicy(b []byte) (quota.Policy, error) {
+	if len(b) > maxConfig {
+		return quota.Policy{}, fmt.Errorf("it has %d bytes: a policy has at most %d", len(b), maxConfig)
+	}
+	var f policyFile
+	if err := yaml.UnmarshalWithOptions(b, &f, yaml.Strict()); err != nil {
+		var e yaml.Error
+		if errors.As(err, &e) && e.GetToken() != nil && e.GetToken().Position != nil {
+			return quota.Policy{}, fmt.Errorf("line %d: %s", e.GetToken().Position.Line, oneLine(e.GetMessage()))
+		}
+		return quota.Policy{}, fmt.Errorf("not a policy: %s", oneLine(err.Error()))
+	}
+	p := quota.Policy{Name: f.Name, Doc: f.Doc, Limit: f.Limit, Unit: f.Unit, Costs: f.Costs}
+	if f.Window == "" {
+		return p, errors.New("window is missing: one of standing, calendar-month, calendar-day, calendar-hour, fixed, rolling")
+	}
+	var err error
+	if err = p.Window.Kind.UnmarshalText([]byte(f.Window)); err != nil {
+		return p, err
+	}
+	for _, x := range []struct {
+		text string
+		to   *time.Duration
+	}{{f.Length, &p.Window.Length}, {f.Hold, &p.Hold}} {
+		if x.text == "" {
+			continue
+		}
+		if *x.to, err = quota.ParseLength(x.text); err != nil {
+			return p, err
+		}
+	}
+	if p.Window.Location, err = quota.ParseZone(f.Location); err != nil {
+		return p, err
+	}
+	if p.Name == "" {
+		p.Name = strings.ReplaceAll(p.Text(), " ", "-")
+	}
+	return p, p.Validate()
+}

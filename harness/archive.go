@@ -1,0 +1,79 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/results"
+)
+
+// HistoryExt ends the name of a history file.
+const HistoryExt = ".history"
+
+// HistoryName is the name of the file that keeps the history of one run, without
+// the directory: the strategy's label and the round.
+func HistoryName(label string, round int) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("-_.=", r):
+			return r
+		}
+		return '_'
+	}, label)
+	return fmt.Sprintf("%s-%d%s", safe, round, HistoryExt)
+}
+
+// keep writes the run's history to the plan's archive, where it has one. What
+// cannot be kept is noted: the run's figures stand.
+func (j *judgement) keep(initial map[uint32]int64) {
+	h, ok := j.History.(*oracle.History)
+	if j.Plan.Archive == "" || !ok {
+		return
+	}
+	head := oracle.Header{
+		Strategy: j.run.Params.Label, Policy: *j.Policy, Epoch: j.Epoch, Counts: j.Selection.Counts, Initial: initial,
+	}
+	if err := writeHistory(filepath.Join(j.Plan.Archive, HistoryName(j.run.Params.Label, j.run.Repetition)), head, h); err != nil {
+		j.note("history-not-kept", err.Error())
+	}
+}
+
+func writeHistory(path string, head oracle.Header, h *oracle.History) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".history-*.part")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(oracle.WriteHistory(f, head, h), f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// JudgeFile judges a kept history again: requests, leak and false rejects, as they
+// stand in the record of the run. Timings, drift and the audit need the run itself.
+// An error means that the history cannot be judged.
+func JudgeFile(f *oracle.File) (results.Run, error) {
+	p := &f.Header.Policy
+	run := results.Run{Params: results.Params{
+		Label: f.Header.Strategy, Limit: p.Limit, Unit: p.Unit, Window: windowText(p.Window),
+	}}
+	v, err := f.Judge()
+	if err != nil {
+		return run, fmt.Errorf("judge the history: %w", err)
+	}
+	if v.Malformed > 0 {
+		return run, fmt.Errorf("judge the history: %d events have no valid form", v.Malformed)
+	}
+	run.Issued, run.Admitted, run.Rejected, run.Errors = v.Issued.Requests, v.Admitted.Requests, v.Rejected.Requests, v.Failed.Requests
+	correctness(&run, &v, p.Limit)
+	return run, nil
+}

@@ -1,0 +1,123 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// maxErrorShare of the requests may end in an error that nothing explains.
+const maxErrorShare = 0.001
+
+func (j *judgement) strike(code, format string, args ...any) {
+	j.run.Audit.Strike(code, results.StrikesCorrectness, fmt.Sprintf(format, args...))
+}
+
+func (j *judgement) note(code, detail string) {
+	j.run.Audit.Strike(code, results.StrikesNote, detail)
+}
+
+// Plural is a count of things, e.g. "1 request" or "2 requests".
+func Plural(n int64, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// audit looks for reasons not to believe the figures.
+func (j *judgement) audit() {
+	j.auditCounts()
+	j.auditErrors()
+	j.auditWorkload()
+	j.auditControl()
+	if j.FailedRounds > 0 {
+		j.note("jobs-failed", fmt.Sprintf("%s of background jobs failed, the first: %v", Plural(j.FailedRounds, "round"), j.JobError))
+	}
+	if j.TiersFolded > 0 {
+		j.note("tiers-folded", fmt.Sprintf("%s of tiers beyond those that a run tells apart; they are counted under no name", Plural(j.TiersFolded, "decision")))
+	}
+}
+
+// auditCounts holds independent counts of the same things against each other.
+func (j *judgement) auditCounts() {
+	r, v := j.run, j.verdict
+	if v.Issued.Requests != r.Issued || v.Admitted.Requests != r.Admitted || v.Rejected.Requests != r.Rejected || v.Failed.Requests != r.Errors || v.Malformed > 0 {
+		j.strike("count-mismatch", "callers counted %d issued, %d admitted, %d rejected, %d errors; the history holds %d, %d, %d, %d and %d malformed",
+			r.Issued, r.Admitted, r.Rejected, r.Errors, v.Issued.Requests, v.Admitted.Requests, v.Rejected.Requests, v.Failed.Requests, v.Malformed)
+	}
+	if j.Cells != nil {
+		if err := oracle.Agree(*v, j.cfg, j.Cells); err != nil {
+			j.strike("oracles-disagree", "%v", err)
+		}
+	}
+	if r.Issued == 0 && !r.Partial {
+		j.strike("nothing-issued", "no request was issued")
+	}
+}
+
+// auditErrors asks whether the errors of takes are explained. Those of commits and
+// refunds are counted apart.
+func (j *judgement) auditErrors() {
+	r := j.run
+	prescribed := j.Counts.Prescribed
+	if share := float64(r.Errors-prescribed-j.planned) / float64(max(r.Issued, 1)); share > maxErrorShare {
+		j.strike("errors", "%s of requests ended in an error, the first: %s", format.Pct(100*share), r.FirstError)
+	}
+	if j.planned > 0 {
+		j.note("planned-errors", Plural(j.planned, "request")+" ended in an error during the planned outage")
+	}
+	if prescribed > 0 {
+		j.note("prescribed-errors", fmt.Sprintf("%s ended in an error that the strategy's source asks for: %s", Plural(prescribed, "request"), r.FirstError))
+	}
+}
+
+// auditWorkload asks whether the requests were what the workload promises.
+func (j *judgement) auditWorkload() {
+	if w := j.Plan.Workload; !j.run.Partial {
+		switch r := j.run; {
+		case !w.Crosses || j.verdict.Crossings > 0:
+		case r.Issued > 0 && j.Counts.Prescribed == r.Issued:
+			j.note("nothing-admitted", "every request ended in an error that the strategy's source asks for: nothing was admitted, so that the leak of 0 says nothing")
+		default:
+			j.strike("limit-never-crossed", "no subject was asked for more than its limit of %d %s, so nothing could leak; give a smaller --limit or a longer --duration",
+				j.Policy.Limit, j.Policy.Unit)
+		}
+		if w.Boundary && !j.leftFirstWindow() {
+			j.strike("boundary-missed", "no request came after the window's end, which was to be in mid-run; give a longer --duration")
+		}
+	}
+	if j.Selection.Reset == strategies.ResetsNever && j.leftFirstWindow() {
+		j.strike("window-crossed", "the run crossed into another %s window, which this strategy has no reset for", j.Policy.Window.Kind)
+	}
+}
+
+// leftFirstWindow reports whether a request was called, or answered, in another
+// window than the one that the run began in.
+func (j *judgement) leftFirstWindow() bool {
+	first := j.Policy.Window.At(j.Epoch).Index
+	return slices.ContainsFunc(j.verdict.Windows, func(w oracle.WindowVerdict) bool { return w.Index != first || w.Crossed })
+}
+
+// auditControl asks whether strategies behave that are known to behave in a
+// certain way whatever the machine does.
+func (j *judgement) auditControl() {
+	v := j.verdict
+	switch j.Selection.Control {
+	case strategies.ControlExact:
+		if v.LeakUnits > 0 || v.FalseRejects > 0 {
+			j.strike("control-failed", "the exact control leaked %d units and rejected %d requests wrongly: the instrument is wrong", v.LeakUnits, v.FalseRejects)
+		}
+		if d := j.run.Drift; d != nil && d.Units != 0 {
+			j.strike("control-failed", "the exact control drifted by %d units: the instrument is wrong", d.Units)
+		}
+	case strategies.ControlOpen:
+		if j.run.Rejected > 0 {
+			j.strike("control-failed", "the control that admits everything rejected %s", Plural(j.run.Rejected, "request"))
+		}
+	}
+}

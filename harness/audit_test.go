@@ -1,0 +1,192 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// TestAudit has one finding in each run, or none, and says which figures stand.
+func TestAudit(t *testing.T) {
+	ok := takes(0, 0, 10, oracle.Admitted)
+	crossing := append(slices.Clone(ok), take(0, 1000, 1, oracle.Rejected))
+	later := takes(1, 1500*ms, 1, oracle.Admitted)
+	for _, c := range []struct {
+		name   string
+		window quota.Window
+		events []oracle.Event
+		plant  func(f *Facts)
+		want   string // code and detail; "" for none
+		note   bool
+	}{
+		{name: "nothing", window: second, events: ok},
+		{name: "admitted", window: second, events: ok, plant: func(f *Facts) { f.Counts.Admitted-- },
+			want: "count-mismatch callers counted 9 issued, 9 admitted, 0 rejected, 0 errors; the history holds 10, 10, 0, 0 and 0 malformed"},
+		{name: "kinds of decisions", window: second, events: crossing, plant: func(f *Facts) { f.Counts.Admitted, f.Counts.Rejected = 9, 2 },
+			want: "count-mismatch callers counted 11 issued, 9 admitted, 2 rejected"},
+		{name: "rejected or failed", window: second, events: append(takes(0, 0, 1000, oracle.Admitted), take(0, 20_000, 1, oracle.Rejected)), plant: func(f *Facts) { f.Counts.Rejected, f.Counts.Errors = 0, 1 },
+			want: "count-mismatch callers counted 1001 issued, 1000 admitted, 0 rejected, 1 errors; the history holds 1001, 1000, 1, 0"},
+		{name: "malformed", window: second, events: append(slices.Clone(ok), oracle.Event{Kind: oracle.Refund, Call: 9, Reply: 8}),
+			want: "count-mismatch callers counted 10 issued, 10 admitted, 0 rejected, 0 errors; the history holds 10, 10, 0, 0 and 1 malformed"},
+		{name: "cells agree", window: quota.Window{}, events: ok, plant: func(f *Facts) { f.Cells = cells(10) }},
+		{name: "cells disagree", window: quota.Window{}, events: ok, plant: func(f *Facts) { f.Cells = cells(9) },
+			want: "oracles-disagree the online count and the history disagree in 1 places: subject 0, window 0: admitted 9 units online, 10 in the history"},
+		{name: "nothing issued", window: second, want: "nothing-issued no request was issued"},
+		{name: "nothing issued in time", window: second, plant: func(f *Facts) { f.Partial = true }},
+		{name: "limit never crossed", window: second, events: ok, plant: func(f *Facts) { f.Plan.Workload.Crosses = true },
+			want: "limit-never-crossed no subject was asked for more than its limit of 10 units"},
+		{name: "limit not crossed in time", window: second, events: ok, plant: func(f *Facts) { f.Plan.Workload.Crosses, f.Partial = true, true }},
+		{name: "limit crossed", window: second, events: crossing, plant: func(f *Facts) { f.Plan.Workload.Crosses = true }},
+		{name: "boundary missed", window: second, events: ok, plant: func(f *Facts) { f.Plan.Workload.Boundary = true },
+			want: "boundary-missed no request came after the window's end"},
+		{name: "boundary met", window: second, events: later, plant: func(f *Facts) { f.Plan.Workload.Boundary = true }},
+		{name: "boundary crossed by a reply", window: second, events: []oracle.Event{{Call: 999 * ms, Reply: 1001 * ms, Units: 1}},
+			plant: func(f *Facts) { f.Plan.Workload.Boundary = true }},
+		{name: "no reset", window: second, events: later, plant: func(f *Facts) { f.Selection.Reset = strategies.ResetsNever },
+			want: "window-crossed the run crossed into another fixed window, which this strategy has no reset for"},
+		{name: "no reset was needed", window: second, events: ok, plant: func(f *Facts) { f.Selection.Reset = strategies.ResetsNever }},
+		{name: "exact", window: second, events: crossing, plant: func(f *Facts) { f.Selection.Control = strategies.ControlExact }},
+		{name: "exact and leaking", window: second, events: takes(0, 0, 12, oracle.Admitted), plant: func(f *Facts) { f.Selection.Control = strategies.ControlExact },
+			want: "control-failed the exact control leaked 2 units and rejected 0 requests wrongly: the instrument is wrong"},
+		{name: "exact and rejecting", window: second, events: takes(0, 0, 1, oracle.Rejected), plant: func(f *Facts) { f.Selection.Control = strategies.ControlExact },
+			want: "control-failed the exact control leaked 0 units and rejected 1 requests wrongly: the instrument is wrong"},
+		{name: "exact and drifting", window: quota.Window{}, events: ok, plant: func(f *Facts) {
+			f.Selection.Control = strategies.ControlExact
+			f.Readings = []Readings{{At: AtRest, List: []Reading{{Call: 5000, Reply: 5001, Tier: "redis", Units: 7, Known: true}}}}
+		}, want: "control-failed the exact control drifted by -3 units: the instrument is wrong"},
+		{name: "exact and read", window: quota.Window{}, events: ok, plant: func(f *Facts) {
+			f.Selection.Control = strategies.ControlExact
+			f.Readings = []Readings{{At: AtRest, List: []Reading{{Call: 5000, Reply: 5001, Tier: "redis", Units: 10, Known: true}}}}
+		}},
+		{name: "open", window: second, events: takes(0, 0, 12, oracle.Admitted), plant: func(f *Facts) { f.Selection.Control = strategies.ControlOpen }},
+		{name: "open and rejecting", window: second, events: crossing, plant: func(f *Facts) { f.Selection.Control = strategies.ControlOpen },
+			want: "control-failed the control that admits everything rejected 1 request"},
+		{name: "jobs", window: second, events: ok, plant: func(f *Facts) { f.FailedRounds, f.JobError = 2, errors.New("gone") },
+			want: "jobs-failed 2 rounds of background jobs failed, the first: gone", note: true},
+		{name: "tiers", window: second, events: ok, plant: func(f *Facts) { f.TiersFolded = 1 },
+			want: "tiers-folded 1 decision of tiers beyond those that a run tells apart; they are counted under no name", note: true},
+		{name: "stores apart", window: second, events: ok, plant: func(f *Facts) { f.StoresApart, f.Selection.Guarantee = true, []quota.Clause{quota.Exactly()} },
+			want: "guarantee-not-judged what it declares is about one store", note: true},
+		{name: "stores apart, nothing declared", window: second, events: ok, plant: func(f *Facts) { f.StoresApart = true }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := planted(t, c.window, c.events)
+			if c.plant != nil {
+				c.plant(f)
+			}
+			r, _ := judged(t, f)
+			found(t, &r.Audit, c.want, c.note)
+		})
+	}
+}
+
+// found requires that finding alone, and that it strikes what it has to.
+func found(t *testing.T, a *results.Audit, want string, note bool) {
+	t.Helper()
+	var all []string
+	for _, r := range a.Reasons {
+		all = append(all, r.Code+" "+r.Detail)
+		if strikes := r.Strikes; (strikes == results.StrikesNote) != note || !note && strikes != results.StrikesCorrectness {
+			t.Errorf("%s strikes %s", r.Code, strikes)
+		}
+	}
+	if want == "" && all != nil || want != "" && (len(all) != 1 || !strings.HasPrefix(all[0], want)) {
+		t.Errorf("found %q, want %q", all, want)
+	}
+	if a.Valid != (want == "" || note) || !a.TimingsValid {
+		t.Errorf("%q: valid %t, timings %t", all, a.Valid, a.TimingsValid)
+	}
+}
+
+// cells counted so many admitted units of subject 0.
+func cells(admitted int64) iter.Seq2[oracle.Key, *oracle.Cell] {
+	return func(yield func(oracle.Key, *oracle.Cell) bool) {
+		var c oracle.Cell
+		c.Begin(admitted)
+		c.Admit(admitted)
+		yield(oracle.Key{}, &c)
+	}
+}
+
+// TestAuditOfErrors: one request in a thousand may fail for no reason. Errors that
+// an outage or the strategy's source explains are not among them.
+func TestAuditOfErrors(t *testing.T) {
+	const planned = "planned-errors 2 requests ended in an error during the planned outage"
+	for _, c := range []struct {
+		name               string
+		failed, prescribed int
+		outage             bool
+		want               []string
+	}{
+		{"one in a thousand", 1, 0, false, nil},
+		{"two", 2, 0, false, []string{"errors 0.20 % of requests ended in an error, the first: gone"}},
+		{"during an outage", 2, 0, true, []string{planned}},
+		{"also outside of it", 4, 0, true, []string{"errors 0.20 % of requests ended in an error, the first: gone", planned}},
+		{"one outside of it", 3, 0, true, []string{planned}},
+		{"prescribed", 2, 1, false, []string{"prescribed-errors 1 request ended in an error that the strategy's source asks for: gone"}},
+		{"prescribed and planned", 5, 2, true, []string{planned, "prescribed-errors 2 requests ended in an error that the strategy's source asks for: gone"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			// Of the give-backs that fail in the outage, none is a request.
+			failing := give(oracle.Refund, take(0, 0, 1, oracle.Admitted), 505*ms, 1)
+			failing.Outcome = oracle.Failed
+			events := [][]oracle.Event{takes(0, 0, 1000-c.failed, oracle.Admitted), {failing, failing, failing}}
+			for i := range c.failed {
+				at := 500*ms + int64(i)*10
+				if i >= 2 {
+					at = 700*ms + int64(i)
+				}
+				events = append(events, takes(0, at, 1, oracle.Failed))
+			}
+			f := planted(t, quota.Window{}, events...)
+			f.Policy.Limit, f.Counts.FirstError, f.Counts.Prescribed = 2000, errors.New("gone"), int64(c.prescribed)
+			if c.outage {
+				f.Outages = []Span{{Store: "other", From: 100 * ms, To: 200 * ms}, {Store: "redis", From: 490 * ms, To: 510 * ms}}
+			}
+			r, _ := judged(t, f)
+			var got []string
+			for _, x := range r.Audit.Reasons {
+				got = append(got, x.Code+" "+x.Detail)
+				if struck := x.Code == "errors"; struck != (x.Strikes == results.StrikesCorrectness) || !struck && x.Strikes != results.StrikesNote {
+					t.Errorf("%s strikes %s", x.Code, x.Strikes)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestOutageExplains has errors at the ends of an outage from 100 to 200 ns, of
+// which broken connections are found for 20 more.
+func TestOutageExplains(t *testing.T) {
+	for _, c := range []struct {
+		call, reply int64
+		want        bool
+	}{{90, 99, false}, {90, 100, true}, {150, 160, true}, {220, 300, true}, {221, 300, false}} {
+		e := oracle.Event{Call: c.call, Reply: c.reply}
+		if got := (Span{From: 100, To: 200}).explains(&e, 20); got != c.want {
+			t.Errorf("an error in [%d, %d] is explained: %t", c.call, c.reply, got)
+		}
+	}
+	o := Outage{From: 0.25, To: 0.75}
+	if from, to := o.Within(2 * time.Second); from != 500*time.Millisecond || to != 1500*time.Millisecond {
+		t.Errorf("an outage from %v to %v", from, to)
+	}
+}
+
+func TestPlural(t *testing.T) {
+	if got := fmt.Sprint(Plural(0, "unit"), Plural(1, "unit"), Plural(2, "unit")); got != "0 units1 unit2 units" {
+		t.Error(got)
+	}
+}

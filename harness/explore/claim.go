@@ -1,0 +1,136 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func (s *search) newResult() *Result {
+	t := s.Traits()
+	c := &s.cfg
+	r := &Result{
+		Strategy: s.sel.String(), Policy: c.Policy.Name, Limit: c.Policy.Limit, Unit: c.Policy.Unit,
+		Clients: c.Clients, Instances: c.Instances, Faults: c.Faults, Times: c.Times,
+		Properties: slices.Clone(c.Properties), Split: t.Splits && c.setup().Split(), Findings: []Finding{},
+	}
+	r.Store = t.Store
+	if !t.Deadlines { // rows have none
+		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == TTL })
+	}
+	if r.Faults == nil {
+		r.Faults = []quota.Fault{}
+	}
+	if s.normal.periodic {
+		r.JobRounds = max(0, c.JobRounds)
+	}
+	for _, x := range c.Scripts {
+		r.Scripts = append(r.Scripts, x.String())
+	}
+	return r
+}
+
+// conclude says what may be claimed, or why nothing may.
+func (s *search) conclude(r *Result) {
+	r.Withheld = withheld(s.Witness())
+	if len(r.Withheld) == 0 {
+		r.Claim = s.claim(r)
+	}
+}
+
+func withheld(w *witness.Witness) (out []results.Withheld) {
+	for _, x := range w.Reasons() {
+		out = append(out, results.Withheld{Code: string(x.Code), Detail: x.Detail})
+	}
+	return out
+}
+
+// unseen is the error that goes with reasons, nil where there are none.
+func unseen(reasons []results.Withheld) error {
+	if len(reasons) == 0 {
+		return nil
+	}
+	parts := make([]string, len(reasons))
+	for i, r := range reasons {
+		parts[i] = fmt.Sprintf("%s (%s)", r.Detail, r.Code)
+	}
+	return fmt.Errorf("%w: %s", ErrUnseen, strings.Join(parts, "; "))
+}
+
+// claim is what may be said of the properties that were not broken.
+func (s *search) claim(r *Result) string {
+	var clean []string
+	for _, p := range r.Properties {
+		if r.Found(p) == nil && (p != TTL || hasEnd(&s.cfg.Policy)) {
+			clean = append(clean, string(p))
+		}
+	}
+	if len(clean) == 0 {
+		return ""
+	}
+	what := strings.Join(clean, ", ")
+	if r.Capped != "" {
+		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps; the search was not complete (%s)", what, r.Runs, r.Depth, r.Capped)
+	}
+	faults := "no fault"
+	if len(r.Faults) > 0 {
+		names := make([]string, len(r.Faults))
+		for i, f := range r.Faults {
+			n := r.Times
+			if f == quota.FaultClock {
+				n++
+			}
+			names[i] = fmt.Sprintf("%d x %s", n, f)
+		}
+		faults = "at most " + strings.Join(names, ", ")
+	}
+	if r.JobRounds > 0 {
+		faults += fmt.Sprintf(" and %d x each periodic job", r.JobRounds)
+	}
+	steps, store := "command", "this store"
+	if r.Store != "" {
+		steps, store = "statement", r.Store
+	}
+	return fmt.Sprintf("%s: broken by no schedule of %s (%s) on %s with %s, at %s granularity, given %s and client code that is a function of its replies",
+		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), faults, steps, store)
+}
+
+// count is a number of things, e.g. "1 step" or "2 steps".
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// hasEnd reports whether what is counted under the policy is forgotten one day, so
+// that a key without a deadline is one that stays for ever.
+func hasEnd(p *quota.Policy) bool { return p.Window.Kind != quota.Standing }
+
+// probe notes where a limiter never admits again: its time then comes from
+// elsewhere than its clock. It says nothing of limiters that declare no reset, and
+// of those that leave a key behind that never expires, as they do even where
+// clients come one after the other: that explains it.
+func (s *search) probe() error {
+	if s.sel.Reset != strategies.ResetsWindow {
+		return nil
+	}
+	for _, forever := range s.normal.immortal {
+		if forever {
+			return nil
+		}
+	}
+	admitted, conclusive, err := s.Probe()
+	if err != nil {
+		return err
+	}
+	if conclusive && !admitted {
+		s.Witness().Note(witness.NeverAgain, "three windows after a rejection, at rest, it still rejects one unit: its time comes from elsewhere than its clock, or it has no reset")
+	}
+	return nil
+}

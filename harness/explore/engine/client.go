@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Client is a caller that goes through a script.
+type Client struct {
+	Index  int
+	Name   string
+	Script Script
+	// Pending is the number of its operation in flight in the truth, or -1.
+	Pending int
+
+	Setup   *Setup
+	Run     *Run
+	Witness *witness.Witness
+	// Strategy is the instance that it asks.
+	Strategy func() strategies.Strategy
+
+	taken int // number of the last admitted take in the truth
+}
+
+// Perform goes through the script. pause, which is called between two actions,
+// reports whether to go on.
+func (c *Client) Perform(ctx context.Context, pause func() bool) {
+	var held *quota.Reservation
+	for i, a := range c.Script {
+		if i > 0 {
+			if held == nil && a.Kind != Take {
+				continue
+			}
+			// Others may act before the client goes on, also where it is about to give
+			// back what it was just told it has.
+			if !pause() {
+				return
+			}
+		}
+		switch a.Kind {
+		case Take:
+			held = c.take(ctx, i, a.Units)
+		case Commit:
+			c.commit(ctx, held, a.Units)
+		case Refund:
+			c.refund(ctx, held)
+			held = nil
+		}
+	}
+}
+
+func (c *Client) take(ctx context.Context, action int, units int64) *quota.Reservation {
+	req := quota.Request{
+		ID: uint64(c.Index*MaxActions + action + 1), Subject: Subject, Policy: &c.Setup.Policy, Units: units,
+		Settles: c.Script.Settles(action),
+	}
+	t := &c.Run.Truth
+	c.Pending = t.call(c.Index, oracle.Take, units, -1)
+	d, err := c.Strategy().Take(ctx, req)
+	c.Witness.Taken(err)
+	e := c.Pending
+	c.Pending = -1
+	switch {
+	case err != nil:
+		t.reply(c.Index, e, oracle.Failed)
+		c.Run.Timeline.Say("error: " + err.Error())
+		return nil
+	case d.Admitted:
+		t.reply(c.Index, e, oracle.Admitted)
+		c.taken = e
+		c.Run.Timeline.Say(verdictText("admitted", d))
+		r := d.Reservation
+		r.Request = req // strategies that settle nothing leave it out
+		return &r
+	case d.Degraded:
+		t.reply(c.Index, e, oracle.RejectedDegraded)
+	default:
+		t.reply(c.Index, e, oracle.Rejected)
+	}
+	c.Run.Timeline.Say(verdictText("rejected", d))
+	return nil
+}
+
+func verdictText(what string, d quota.Decision) string {
+	if d.Degraded {
+		return what + " without its store"
+	}
+	return what
+}
+
+func (c *Client) commit(ctx context.Context, r *quota.Reservation, actual int64) {
+	k, ok := c.Strategy().(strategies.Committer)
+	if !ok {
+		return
+	}
+	if actual == 0 {
+		actual = r.Request.Units
+	}
+	c.Pending = c.Run.Truth.call(c.Index, oracle.Commit, r.Request.Units-actual, c.taken)
+	err := k.Commit(ctx, *r, actual)
+	r.Committed = true
+	c.settled("committed", err)
+}
+
+func (c *Client) refund(ctx context.Context, r *quota.Reservation) {
+	k, ok := c.Strategy().(strategies.Refunder)
+	if !ok {
+		return
+	}
+	c.Pending = c.Run.Truth.call(c.Index, oracle.Refund, r.Request.Units, c.taken)
+	err := k.Refund(ctx, *r)
+	if err != nil {
+		c.Run.Timeline.Say("error, and tries again")
+		err = k.Refund(ctx, *r)
+	}
+	c.settled("refunded", err)
+}
+
+func (c *Client) settled(what string, err error) {
+	e := c.Pending
+	c.Pending = -1
+	if err != nil {
+		c.Run.Truth.reply(c.Index, e, oracle.Failed)
+		c.Run.Timeline.Say("error: " + err.Error())
+		return
+	}
+	c.Run.Truth.reply(c.Index, e, oracle.Admitted)
+	c.Run.Timeline.Say(what)
+}
+
+// Lose marks the operation in flight, if any, as one whose caller has died.
+func (c *Client) Lose() {
+	if c.Pending >= 0 {
+		c.Run.Truth.reply(-1, c.Pending, oracle.Failed)
+		c.Pending = -1
+	}
+}

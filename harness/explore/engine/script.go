@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// ActionKind is what a client does in one step of its script.
+type ActionKind string
+
+// The actions.
+const (
+	// Take asks for units. A rejected client goes on to its next take.
+	Take ActionKind = "take"
+	// Commit settles the last admitted take at Units, or at what it asked for.
+	Commit ActionKind = "commit"
+	// Refund gives the last admitted take back. A client that is answered an error
+	// tries once more, as an application must that cannot know what happened.
+	Refund ActionKind = "refund"
+)
+
+// Action is one step of a script.
+type Action struct {
+	Kind ActionKind `json:"kind"`
+	// Units of a take, and the actual units of a commit, where 0 means those taken.
+	Units int64 `json:"units,omitempty"`
+}
+
+// Script is what one client does, in order. Commits and refunds of a take that
+// was not admitted are left out.
+type Script []Action
+
+// Settles reports whether the take at that position is followed by a commit or a
+// refund.
+func (s Script) Settles(take int) bool { return take+1 < len(s) && s[take+1].Kind != Take }
+
+// String is the form that [ParseScripts] reads.
+func (s Script) String() string {
+	parts := make([]string, len(s))
+	for i, a := range s {
+		parts[i] = string(a.Kind)
+		if a.Kind == Take && a.Units != 1 || a.Kind == Commit && a.Units != 0 {
+			parts[i] += "=" + strconv.FormatInt(a.Units, 10)
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// ParseScripts reads scripts such as "take=5,refund;take": one per client,
+// separated by semicolons, the last of them for all further clients.
+func ParseScripts(text string) ([]Script, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var out []Script
+	for one := range strings.SplitSeq(text, ";") {
+		var s Script
+		for word := range strings.SplitSeq(one, ",") {
+			name, units, given := strings.Cut(strings.TrimSpace(word), "=")
+			a := Action{Kind: ActionKind(name)}
+			if a.Kind == Take {
+				a.Units = 1
+			}
+			if given {
+				n, err := strconv.ParseInt(units, 10, 64)
+				if err != nil || n < 1 || a.Kind == Refund {
+					return nil, fmt.Errorf("script action %q: write take, take=UNITS, commit, commit=UNITS or refund", word)
+				}
+				a.Units = n
+			}
+			switch a.Kind {
+			case Take, Commit, Refund:
+			default:
+				return nil, fmt.Errorf("script action %q: write take, take=UNITS, commit, commit=UNITS or refund", word)
+			}
+			s = append(s, a)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// MaxActions bounds a script: more would never end.
+const MaxActions = 16
+
+// MaxUnits bounds what one action asks for, so that no sum of them overflows.
+const MaxUnits = 1 << 40
+
+// Validate reports why the strategy cannot run the script.
+func (s Script) Validate(m *strategies.Meta) error {
+	if len(s) == 0 || len(s) > MaxActions {
+		return fmt.Errorf("a script of %d actions: give 1 to %d", len(s), MaxActions)
+	}
+	for i, a := range s {
+		switch {
+		case a.Kind == Take && a.Units < 1 || a.Units < 0 || a.Units > MaxUnits:
+			return fmt.Errorf("a %s of %d units: give at most %d", a.Kind, a.Units, int64(MaxUnits))
+		case a.Kind != Take && i == 0:
+			return fmt.Errorf("script %q begins with a %s: there is nothing to settle yet", s, a.Kind)
+		case a.Kind == Refund && !m.GivesBack:
+			return fmt.Errorf("strategy %s takes no units back, which the script %q asks for", m.Name, s)
+		}
+	}
+	return nil
+}

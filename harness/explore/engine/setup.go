@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Setup is what runs, complete and valid.
+type Setup struct {
+	// Policy with the limit in force.
+	Policy quota.Policy
+	// Used units of the subject at the start.
+	Used int64
+	// Clients, each of which asks the instance of its number modulo Instances.
+	Clients, Instances int
+	// Scripts of the clients; the last one serves those that have none of their own.
+	Scripts []Script
+	// Skew of each instance's clock ahead of virtual time; missing ones are 0.
+	Skew []time.Duration
+	// Seed of the strategies' own random numbers.
+	Seed uint64
+	// Faults that may happen, each at most Times times, clock ticks once more.
+	Faults []quota.Fault
+	Times  int
+	// JobRounds is how many rounds of a periodic job there must have been for no
+	// further one to start at a moment of its own choosing.
+	JobRounds int
+	// Ordered is set where verdicts depend on the order of events and not only on
+	// their sums.
+	Ordered bool
+}
+
+// Script of client i.
+func (s *Setup) Script(i int) Script { return s.Scripts[min(i, len(s.Scripts)-1)] }
+
+// Has reports whether the fault may happen.
+func (s *Setup) Has(f quota.Fault) bool { return slices.Contains(s.Faults, f) }
+
+// SkewOf is how far the clock of an instance is ahead.
+func (s *Setup) SkewOf(instance int) time.Duration {
+	if instance < len(s.Skew) {
+		return s.Skew[instance]
+	}
+	return 0
+}
+
+// Members is how many clients ask an instance.
+func (s *Setup) Members(instance int) int {
+	return (s.Clients - instance + s.Instances - 1) / s.Instances
+}
+
+// Split reports whether effect and reply are two steps.
+func (s *Setup) Split() bool {
+	return len(s.Faults) > 0 || slices.ContainsFunc(s.Scripts, func(s Script) bool { return len(s) > 1 })
+}
+
+// ClientName names client i: A to Z, then client26.
+func ClientName(i int) string {
+	if i < 26 {
+		return string(rune('A' + i))
+	}
+	return fmt.Sprintf("client%d", i)
+}

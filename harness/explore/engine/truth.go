@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Truth is what callers were told, as a history that the oracle judges. Its
+// moments are virtual nanoseconds plus the number of the step, so that steps
+// between which no time passes have an order, too.
+type Truth struct {
+	Policy *quota.Policy
+	// Initial units of the subject.
+	Initial int64
+	// Instances of the application; client i asks instance i modulo this.
+	Instances int
+	// InUse are units admitted at their reply less those given back at the call; Peak
+	// is the most so far.
+	InUse, Peak int64
+	// Rejections so far.
+	Rejections int64
+	// Crossed is set once time has left the window of the start.
+	Crossed bool
+
+	start   time.Time
+	span    quota.Span
+	now     time.Time
+	step    int64
+	events  []oracle.Event
+	open    []int // events without a reply yet
+	maxOpen int   // most operations in flight at once
+	// order tells histories apart whose events came in different orders.
+	order Digest
+}
+
+// Begin empties the history.
+func (t *Truth) Begin(now time.Time) {
+	*t = Truth{
+		Policy: t.Policy, Initial: t.Initial, Instances: t.Instances, start: now, now: now, span: t.Policy.Window.At(now),
+		events: t.events[:0], open: t.open[:0], InUse: t.Initial, Peak: t.Initial,
+	}
+}
+
+// At moves on to the next step.
+func (t *Truth) At(now time.Time) {
+	t.now = now
+	t.step++
+	if !t.span.Contains(now) || t.Policy.Window.Kind == quota.Rolling && now.After(t.start) {
+		t.Crossed = true
+	}
+}
+
+func (t *Truth) moment() int64 { return int64(t.now.Sub(t.start)) + t.step }
+
+// call begins an operation and returns its number. What settles a take names it.
+func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
+	e := len(t.events)
+	m := t.moment()
+	ev := oracle.Event{Call: m, Reply: m, Units: units, Kind: kind, Outcome: oracle.Failed, Instance: uint8(client % t.Instances)}
+	if kind != oracle.Take {
+		ev.TakeCall, ev.TakeReply = t.events[take].Call, t.events[take].Reply
+	}
+	t.events = append(t.events, ev)
+	t.open = append(t.open, e)
+	t.maxOpen = max(t.maxOpen, len(t.open))
+	if kind == oracle.Refund || kind == oracle.Commit {
+		t.InUse -= max(0, units) // what a commit uses beyond its reservation is no leak
+	}
+	t.note(1, client, uint64(kind))
+	return e
+}
+
+// reply ends it.
+func (t *Truth) reply(client, e int, outcome oracle.Outcome) {
+	ev := &t.events[e]
+	ev.Reply, ev.Outcome = t.moment(), outcome
+	for i, o := range t.open {
+		if o == e {
+			t.open = append(t.open[:i], t.open[i+1:]...)
+			break
+		}
+	}
+	if ev.Kind == oracle.Take {
+		switch outcome {
+		case oracle.Admitted:
+			t.InUse += ev.Units
+			t.Peak = max(t.Peak, t.InUse)
+		case oracle.Rejected, oracle.RejectedDegraded:
+			t.Rejections++
+		}
+	}
+	t.note(2, client, uint64(outcome))
+}
+
+func (t *Truth) note(what uint64, client int, how uint64) {
+	t.order.Num(what<<32 | uint64(uint32(client+1))<<8 | how)
+	t.order.Moment(t.now)
+}
+
+// history is what the oracle judges at this moment. Operations without a reply
+// have failed so far: they hold nothing, and may still take effect.
+func (t *Truth) history() []oracle.Event {
+	m := t.moment()
+	for _, o := range t.open {
+		t.events[o].Reply = m
+	}
+	return t.events
+}
+
+// Events are a copy of the history so far.
+func (t *Truth) Events() []oracle.Event { return slices.Clone(t.history()) }
+
+// Config is what the history is judged against.
+func (t *Truth) Config() oracle.Config {
+	return oracle.Config{
+		Window: t.Policy.Window, Limit: t.Policy.Limit, Epoch: t.start,
+		Initial: func(uint32) int64 { return t.Initial },
+	}
+}
+
+// Judge is the oracle's verdict on what has happened so far.
+func (t *Truth) Judge() oracle.Verdict { return oracle.Judge(t.Config(), t.history()) }
+
+// Leak is the certain leak so far, in units.
+func (t *Truth) Leak() int64 {
+	if t.Crossed {
+		return t.Judge().LeakWorst
+	}
+	return max(0, t.Peak-max(t.Policy.Limit, t.Initial))
+}
+
+// Expect is what a counter must contain now. ok is false where nothing can be said.
+func (t *Truth) Expect(counts quota.Counting) (want oracle.Expectation, ok bool, err error) {
+	m := t.moment() + 1
+	return oracle.Expect(t.Config(), 0, t.history(), oracle.Reading{Call: m, Reply: m}, counts)
+}
+
+// Digest folds in what later verdicts depend on. Where they do not depend on the
+// order of the events, only the sums matter.
+func (t *Truth) Digest(d *Digest, ordered bool) {
+	d.Num(uint64(t.InUse))
+	d.Num(uint64(t.Peak))
+	d.Num(uint64(t.maxOpen))
+	if ordered || t.Crossed {
+		d.Fold(t.order)
+		return
+	}
+	var sums [4]int64
+	for _, e := range t.events {
+		sums[e.Outcome&3] += e.Units
+	}
+	for _, s := range sums {
+		d.Num(uint64(s))
+	}
+	d.Num(uint64(len(t.open)))
+}

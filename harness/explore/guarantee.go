@@ -1,0 +1,59 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// checkGuarantee holds the strategy to the clauses that speak about this policy
+// and about what has happened. leaks says that the policy's limit was exceeded.
+func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []breach {
+	t := &s.Run().Truth
+	rolling := t.Crossed && s.promisesRolling()
+	rejected := look.AtRest && t.Rejections > 0
+	if len(s.sel.Guarantee) == 0 || !rolling && !leaks && !rejected {
+		return out
+	}
+	v := t.Judge()
+	params := harness.Params(&s.cfg.Policy, &v)
+	params.Instances, params.SyncPeriod = int64(s.cfg.Instances), look.SyncPeriod
+	params.Options, params.Skew = s.sel.Options, harness.MaxSkew(s.cfg.Skew, s.cfg.Instances)
+	own, happened := &v, look.Faults
+	if params.Skew > 0 {
+		events := t.Events()
+		harness.ByOwnClocks(events, s.cfg.Skew)
+		shifted := oracle.Judge(t.Config(), events)
+		own = &shifted
+		if !slices.Contains(happened, quota.FaultClock) {
+			happened = append(slices.Clone(happened), quota.FaultClock)
+		}
+	}
+	var asRolling *oracle.Verdict
+	if rolling {
+		cfg := t.Config()
+		cfg.Window = harness.RollingWindow(cfg.Window, cfg.Epoch)
+		r := oracle.Judge(cfg, t.Events())
+		asRolling = &r
+	}
+	for _, c := range harness.Clauses(s.sel, s.cfg.Policy.Window.Kind, happened, params, own, asRolling) {
+		if c.Verdict == results.Violated {
+			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %d units, and at most %d are declared (%s)", c.Property, c.Certain, c.Bound, c.Formula), c.Certain - c.Bound})
+		}
+	}
+	return out
+}
+
+// promisesRolling reports whether a clause speaks about rolling windows although
+// the policy's own are tumbling.
+func (s *search) promisesRolling() bool {
+	kind := s.cfg.Policy.Window.Kind
+	return kind.Tumbling() && slices.ContainsFunc(s.sel.Guarantee, func(c quota.Clause) bool {
+		return !c.Applies(kind) && c.Applies(quota.Rolling)
+	})
+}

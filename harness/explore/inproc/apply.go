@@ -1,0 +1,199 @@
+package inproc
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Step implements [engine.Engine].
+func (w *Engine) Step(c engine.Choice) (err error) {
+	defer w.caught("a step", &err)
+	w.run.Truth.At(w.s.Now())
+	line := &w.run.Timeline
+	if line.Recording {
+		line.Line = &results.Step{Number: len(line.Steps) + 1, Column: -1}
+	}
+	if err := w.do(c); err != nil {
+		return err
+	}
+	if w.err == nil {
+		w.err = w.store.lacking()
+	}
+	if w.err != nil {
+		return w.err
+	}
+	w.screen()
+	line.End(w.s.Now().Sub(w.start), &w.run.Truth)
+	return nil
+}
+
+func (w *Engine) do(c engine.Choice) error {
+	switch c.Kind {
+	case engine.TickClock:
+		return w.tick(c.ID)
+	case engine.EvictKey:
+		w.used.evict++
+		w.mark("store", results.RoleStore, results.EventEviction, "evicts "+c.Key)
+		w.s.Sync()
+		return w.store.evict(c.Key)
+	case engine.CrashHost:
+		if c.ID >= len(w.instances) {
+			return engine.ErrMisfit
+		}
+		return w.crashInstance(w.instances[c.ID])
+	}
+	if c.ID >= len(w.actors) || w.actors[c.ID].Done() {
+		return engine.ErrMisfit
+	}
+	m := w.actors[c.ID]
+	w.column(m)
+	op := m.Op()
+	if op.Kind == sched.Idle {
+		m.history = engine.Digest{}
+	}
+	w.remember(m)
+	switch c.Kind {
+	case engine.PromptJob:
+		if m.client != nil || op.Kind != sched.Idle {
+			return engine.ErrMisfit
+		}
+		m.Job().Prompt()
+		w.s.Step(m.Actor)
+	case engine.StepActor:
+		if !m.Ready() {
+			return engine.ErrMisfit
+		}
+		w.s.Step(m.Actor)
+		if w.fused && op.Kind == sched.Start && !m.Done() && m.Op().Store() {
+			w.s.Step(m.Actor)
+		}
+	case engine.CrashCall:
+		w.used.crash++
+		w.mark(m.Name, m.role(), results.EventCrash, "")
+		w.kill(m)
+	case engine.LoseReply:
+		if op.Kind != sched.Reply {
+			return engine.ErrMisfit
+		}
+		w.used.lost++
+		w.mark(m.Name, m.role(), results.EventLostReply, "")
+		w.s.Fail(m.Actor, errLost)
+	case engine.RetryReply:
+		if op.Kind != sched.Reply || op.ReplyTo() == sched.SQL {
+			return engine.ErrMisfit
+		}
+		w.used.retry++
+		w.mark(m.Name, m.role(), results.EventRetry, "")
+		w.s.Repeat(m.Actor)
+	case engine.FailBefore:
+		if !op.Store() || op.Kind == sched.Reply {
+			return engine.ErrMisfit
+		}
+		w.used.outage++
+		w.mark(m.Name, m.role(), results.EventOutage, "")
+		w.s.Fail(m.Actor, errGone)
+	default:
+		return engine.ErrMisfit
+	}
+	return nil
+}
+
+func (w *Engine) kill(m *member) {
+	w.s.Kill(m.Actor)
+	if m.client != nil {
+		m.client.Lose()
+	}
+	m.history.Num(1 << 40)
+}
+
+// crashInstance ends what an instance is doing, forgets its memory and opens it
+// again, as a supervisor does. Requests that have not come yet will ask the new one.
+func (w *Engine) crashInstance(in *instance) error {
+	w.used.crash++
+	w.mark(fmt.Sprintf("instance %d", in.index), results.RoleInstance, results.EventCrash, "ends and starts anew")
+	for _, m := range w.actors {
+		if m.in != in || m.Done() || m.client != nil && m.Op().Kind == sched.Start {
+			continue
+		}
+		w.kill(m)
+	}
+	in.lives++
+	if err := w.open(in); err != nil {
+		return err
+	}
+	w.startJobs(in, in.index == 0)
+	return nil
+}
+
+func (w *Engine) tick(kind int) error {
+	t, ok := w.deadline(kind)
+	if !ok {
+		return engine.ErrMisfit
+	}
+	w.used.tick++
+	what := [...]string{"a key expires", "a window ends", "a wait ends or a job is due"}[kind]
+	d := t.Sub(w.s.Now())
+	if a, ok := w.store.(ager); ok {
+		if err := a.age(d); err != nil {
+			return err
+		}
+	}
+	w.s.Advance(d)
+	w.s.Sync()
+	w.run.Truth.At(w.s.Now())
+	w.mark("clock", results.RoleClock, results.EventTick, fmt.Sprintf("%s later: %s", engine.ShortDuration(d), what))
+	return nil
+}
+
+// ager is a store whose deadlines do not follow virtual time by themselves.
+type ager interface{ age(d time.Duration) error }
+
+// observe is told of every step of every actor.
+func (w *Engine) observe(e sched.Event) {
+	if e.Actor.ID >= len(w.actors) { // being killed, or not known yet
+		return
+	}
+	m := w.actors[e.Actor.ID]
+	w.describe(m, e)
+	if j := m.Job(); j != nil && j.Every() > 0 && e.Op.Store() && (e.Outcome == sched.Happened || e.Outcome == sched.Repeated) {
+		w.used.synced = j.Every()
+	}
+	if w.blind {
+		return
+	}
+	reply := engine.Digest{}
+	reply.Num(uint64(e.Op.Kind)<<8 | uint64(e.Outcome))
+	reply.Moment(e.At)
+	if e.Outcome == sched.Happened || e.Outcome == sched.Repeated {
+		switch e.Op.Kind {
+		case sched.Command:
+			foldReply(&reply, e.Op.Cmd, e.Err)
+		case sched.Transaction:
+			for _, c := range e.Op.Cmds {
+				foldReply(&reply, c, e.Err)
+			}
+		}
+	}
+	m.history.Fold(reply)
+}
+
+// remember has an actor see what is in memory before it goes on: with the replies
+// it was given, that is all that its own variables can depend on. What only
+// statements of the model reach is seen by those alone.
+func (w *Engine) remember(m *member) {
+	if w.blind {
+		return
+	}
+	var without *strategies.Shared
+	if w.sel.NeedsStore(strategies.NeedSource) && m.Op().Kind != sched.SQL {
+		without = w.shared
+	}
+	if m.in.members > 1 || without == nil && w.shared.Len() > 0 {
+		w.memory.hash(&m.history, m.in.strategy, m.client != nil, without)
+	}
+}

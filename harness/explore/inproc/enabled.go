@@ -1,0 +1,205 @@
+package inproc
+
+import (
+	"time"
+
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Enabled implements [engine.Engine].
+func (w *Engine) Enabled(out []engine.Choice, symmetric bool) []engine.Choice {
+	runnable := false
+	waits := false
+	for id, m := range w.actors {
+		if m.Done() {
+			continue
+		}
+		op := m.Op()
+		if m.client == nil && op.Kind == sched.Idle {
+			switch {
+			case m.Ready():
+				out = append(out, engine.Choice{Kind: engine.StepActor, ID: id})
+			case m.Job().Every() > 0 && m.Job().Rounds < w.setup.JobRounds:
+				out = append(out, engine.Choice{Kind: engine.PromptJob, ID: id})
+			}
+			continue
+		}
+		if !m.Ready() {
+			waits = waits || op.Kind == sched.Sleep
+			continue
+		}
+		runnable = true
+		if op.Kind == sched.Start && symmetric && w.hasTwin(m) {
+			continue
+		}
+		out = append(out, engine.Choice{Kind: engine.StepActor, ID: id})
+	}
+	n := len(out)
+	out = w.enabledFaults(out)
+	// Where all that is left is to wait, waiting is no fault.
+	if !runnable && waits && !hasTick(out[n:]) {
+		out = append(out, engine.Choice{Kind: engine.TickClock, ID: engine.TickWaiter})
+	}
+	return out
+}
+
+func hasTick(list []engine.Choice) bool {
+	for _, c := range list {
+		if c.Kind == engine.TickClock && c.ID == engine.TickWaiter {
+			return true
+		}
+	}
+	return false
+}
+
+// hasTwin reports whether an earlier client has not started either and could take
+// the place of m: it runs the same script on an instance of which the same is
+// true. Whose name is whose makes no difference, since strategies may compare
+// names for equality only.
+func (w *Engine) hasTwin(m *member) bool {
+	for _, c := range w.clients[:m.client.Index] {
+		if c.m.Done() || c.m.Op().Kind != sched.Start || !sameScript(c.Script, m.client.Script) {
+			continue
+		}
+		if c.m.in == m.in || w.interchangeable(c.m.in, m.in) {
+			return true
+		}
+	}
+	return false
+}
+
+func sameScript(a, b engine.Script) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// interchangeable instances have done nothing so far and will do the same. Where
+// one has several clients, or a job of its own, a swap would have to take them
+// along; that is not attempted. Singleton jobs belong to the first.
+func (w *Engine) interchangeable(a, b *instance) bool {
+	return a.members == 1 && b.members == 1 && a.lives == b.lives && w.setup.SkewOf(a.index) == w.setup.SkewOf(b.index)
+}
+
+func (w *Engine) enabledFaults(out []engine.Choice) []engine.Choice {
+	if len(w.setup.Faults) == 0 {
+		return out
+	}
+	times := w.setup.Times
+	for id, m := range w.actors {
+		if m.Done() || m.client == nil {
+			continue
+		}
+		op := m.Op()
+		reply := op.Kind == sched.Reply
+		if reply && w.setup.Has(quota.FaultCrash) && w.used.crash < times {
+			out = append(out, engine.Choice{Kind: engine.CrashCall, ID: id})
+		}
+		if reply && w.setup.Has(quota.FaultLostReply) && w.used.lost < times {
+			out = append(out, engine.Choice{Kind: engine.LoseReply, ID: id})
+		}
+		if reply && op.ReplyTo() != sched.SQL && w.setup.Has(quota.FaultRetry) && w.used.retry < times {
+			out = append(out, engine.Choice{Kind: engine.RetryReply, ID: id})
+		}
+		if op.Store() && !reply && w.setup.Has(quota.FaultOutage) && w.used.outage < times {
+			out = append(out, engine.Choice{Kind: engine.FailBefore, ID: id})
+		}
+	}
+	if w.setup.Has(quota.FaultCrash) && w.used.crash < times {
+		for _, in := range w.instances {
+			if w.worthCrashing(in) {
+				out = append(out, engine.Choice{Kind: engine.CrashHost, ID: in.index})
+			}
+		}
+	}
+	if w.setup.Has(quota.FaultEviction) && w.used.evict < times {
+		w.s.Sync()
+		keys, err := w.store.keys(w.s.Now())
+		w.fail(err)
+		for _, k := range keys {
+			out = append(out, engine.Choice{Kind: engine.EvictKey, Key: k.name})
+		}
+	}
+	if w.setup.Has(quota.FaultClock) && w.used.tick <= times {
+		seen := map[time.Time]bool{}
+		for kind := range engine.TickKinds {
+			if t, ok := w.deadline(kind); ok && !seen[t] {
+				seen[t] = true
+				out = append(out, engine.Choice{Kind: engine.TickClock, ID: kind})
+			}
+		}
+	}
+	return out
+}
+
+// worthCrashing reports whether the end of an instance is more than that of one
+// call after an effect, which is tried anyway.
+func (w *Engine) worthCrashing(in *instance) bool {
+	busy := false
+	for _, m := range w.actors {
+		if m.in != in || m.Done() {
+			continue
+		}
+		if k := m.Op().Kind; k != sched.Start && k != sched.Idle {
+			busy = true
+		}
+	}
+	return in.members > 1 && busy
+}
+
+// deadline is the next one of a kind.
+func (w *Engine) deadline(kind int) (next time.Time, found bool) {
+	now := w.s.Now()
+	earlier := func(t time.Time) {
+		if t.After(now) && (!found || t.Before(next)) {
+			next, found = t, true
+		}
+	}
+	switch kind {
+	case engine.TickExpiry:
+		w.s.Sync()
+		keys, err := w.store.keys(now)
+		w.fail(err)
+		for _, k := range keys {
+			if k.left > 0 {
+				earlier(now.Add(k.left))
+			}
+		}
+	case engine.TickWindow:
+		for i := range w.instances {
+			earlier(w.windowEnd(now.Add(w.setup.SkewOf(i))).Add(-w.setup.SkewOf(i)))
+		}
+	case engine.TickWaiter:
+		if t, ok := w.s.NextDeadline(); ok {
+			earlier(t)
+		}
+	}
+	return next, found
+}
+
+// windowEnd is when the window at t ends, or t itself where none ever does.
+func (w *Engine) windowEnd(t time.Time) time.Time {
+	win := w.setup.Policy.Window
+	switch {
+	case win.Kind.Tumbling():
+		return win.At(t).End
+	case win.Kind == quota.Rolling:
+		return t.Add(win.RealLength())
+	default:
+		return t
+	}
+}
+
+func (w *Engine) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}

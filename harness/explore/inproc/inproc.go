@@ -1,0 +1,370 @@
+// Package inproc runs schedules in this process: clients, jobs and faults are
+// actors of a scheduler, a step is one store command, and time is virtual. The
+// strategy's own code runs unmodified over a Redis in this process and the model
+// of its database of record, or, to repeat a schedule, over a live Redis.
+package inproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Errors that injected faults give, as a client library reports them.
+var (
+	errLost = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	errGone = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+)
+
+// Engine is one strategy with its clients and stores.
+type Engine struct {
+	setup engine.Setup
+	sel   strategies.Selection
+	store store
+	start time.Time
+	fused bool
+	// blind leaves histories alone, and the witness: the same path has been run
+	// before.
+	blind bool
+	// runs begun so far.
+	runs int
+	// sampled is set in runs whose commands' arguments the witness looks at.
+	sampled bool
+	witness *witness.Witness
+
+	s         *sched.Scheduler
+	workers   sched.Workers
+	memory    memory
+	shared    *strategies.Shared
+	model     *strategies.Model
+	instances []*instance
+	clients   []*client
+	actors    []*member // by actor ID
+	run       engine.Run
+	used      budget
+	err       error // of the run itself
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// carefulRuns is in how many runs, from the first, a command that comes from a
+// goroutine of the strategy's own is told from the caller's.
+const carefulRuns = 10
+
+// The arguments of all commands are looked at in the first sampledRuns runs, and
+// in each sampledEach-th after those.
+const sampledRuns, sampledEach = 2_000, 16
+
+// budget is what a schedule has used up.
+type budget struct {
+	crash, lost, retry, outage, evict, tick int
+	// synced is the period of a periodic job that has run.
+	synced time.Duration
+}
+
+// instance is one application instance.
+type instance struct {
+	index    int
+	label    string // that its jobs' names begin with
+	clock    quota.Clock
+	source   *seed.Source
+	rand     *rand.Rand // over source
+	strategy strategies.Strategy
+	jobs     *sched.Jobs
+	members  int
+	lives    int // how often it has ended and started anew
+	// screens is set while a tier of its own rejects the subject; forgot, where the
+	// last step has ended that.
+	screens, forgot bool
+}
+
+// member is an actor with what it belongs to.
+type member struct {
+	*sched.Actor
+	in *instance
+	// client is nil for a job.
+	client *client
+	// history stands for the actor's own variables.
+	history engine.Digest
+}
+
+type client struct {
+	engine.Client
+	body func(ctx context.Context)
+	m    *member
+}
+
+// Search runs f with an engine over a Redis in this process: over the table of
+// keys, and anew over miniredis where the strategy sends a command that the table
+// lacks.
+func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine) (T, error)) (T, error) {
+	return memredis.WithFallback(func(open func() (memredis.Redis, error)) (res T, err error) {
+		r, err := open()
+		if err != nil {
+			return res, err
+		}
+		w := newEngine(sel, setup, newMemoryStore(r), engine.Start)
+		res, err = f(w)
+		return res, errors.Join(err, w.Close())
+	})
+}
+
+func newEngine(sel strategies.Selection, setup engine.Setup, st store, start time.Time) *Engine {
+	w := &Engine{setup: setup, sel: sel, store: st, start: start}
+	w.model = strategies.NewModel(w.statement)
+	w.witness = witness.New(witness.Config{
+		NeedsStore: sel.NeedsStore(strategies.NeedRedis) || sel.NeedsStore(strategies.NeedSource),
+		Real:       clock.Wall{}.Now(), Virtual: start,
+	})
+	st.watch(w)
+	w.run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
+	w.s = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Workers: &w.workers})
+	for i := range setup.Instances {
+		in := &instance{index: i, clock: w.s.Clock(w.setup.SkewOf(i)), source: new(seed.Source)}
+		if setup.Instances > 1 {
+			in.label = fmt.Sprintf("%d:", i)
+		}
+		in.rand = rand.New(in.source)
+		w.instances = append(w.instances, in)
+	}
+	for i := range setup.Clients {
+		c := &client{Client: engine.Client{
+			Index: i, Name: engine.ClientName(i), Script: w.setup.Script(i),
+			Setup: &w.setup, Run: &w.run, Witness: w.witness,
+		}}
+		c.Strategy = func() strategies.Strategy { return c.m.in.strategy }
+		c.body = func(ctx context.Context) { w.perform(ctx, c) }
+		w.clients = append(w.clients, c)
+	}
+	return w
+}
+
+// Traits implements [engine.Engine].
+func (w *Engine) Traits() engine.Traits {
+	return engine.Traits{State: true, Deadlines: true, Splits: true}
+}
+
+// Run implements [engine.Engine].
+func (w *Engine) Run() *engine.Run { return &w.run }
+
+// Witness implements [engine.Engine].
+func (w *Engine) Witness() *witness.Witness { return w.witness }
+
+// Columns implements [engine.Engine].
+func (w *Engine) Columns() []results.Column {
+	out := make([]results.Column, len(w.actors))
+	for i, m := range w.actors {
+		out[i] = results.Column{Name: m.Name, Role: m.role()}
+	}
+	return out
+}
+
+func (m *member) role() results.Role {
+	if m.client != nil {
+		return results.RoleClient
+	}
+	return results.RoleJob
+}
+
+// Begin implements [engine.Engine].
+func (w *Engine) Begin() (err error) {
+	defer w.caught("being opened", &err)
+	w.s.Reset()
+	if err := w.store.reset(w.s); err != nil {
+		return err
+	}
+	w.s.Careful = w.runs < carefulRuns || w.s.Foreign()
+	w.sampled = w.runs < sampledRuns || w.runs%sampledEach == 0
+	w.runs++
+	w.shared = &strategies.Shared{}
+	w.actors = w.actors[:0]
+	w.used, w.err = budget{}, nil
+	w.run.Timeline.Begin()
+	w.run.Truth.Begin(w.start)
+	for _, in := range w.instances {
+		in.members, in.lives = 0, 0
+		if err := w.open(in); err != nil {
+			return err
+		}
+	}
+	if p, ok := w.instances[0].strategy.(strategies.Provisioner); ok {
+		grant := []strategies.Grant{{Subject: engine.Subject, Limit: w.setup.Policy.Limit, Used: w.setup.Used}}
+		if err := p.Provision(setupContext, &w.setup.Policy, grant); err != nil {
+			return fmt.Errorf("set the subject up: %w", err)
+		}
+	} else if w.setup.Used > 0 {
+		return &engine.UnfitError{Err: fmt.Errorf("strategy %s cannot begin with units used: leave them out", w.sel.Name)}
+	}
+	for _, in := range w.instances {
+		w.startJobs(in, in.index == 0)
+	}
+	for i, c := range w.clients {
+		c.Pending = -1
+		c.m = w.join(w.s.Go(c.Name, c.body), w.instances[i%len(w.instances)], c)
+	}
+	w.fused = w.canFuse()
+	return nil
+}
+
+// setupKey marks the context under which instances are opened, set up and looked
+// at, from outside of all actors.
+type setupKey struct{}
+
+var setupContext = context.WithValue(context.Background(), setupKey{}, true)
+
+func (w *Engine) open(in *instance) error {
+	in.jobs = w.s.NewJobs(in.label)
+	in.source.SetState(seed.Stream(w.setup.Seed, seed.Instance, 0, uint64(in.index)))
+	env := strategies.Env{
+		Clock: in.clock, Rand: in.rand,
+		Redis: w.store.client(), Model: w.model, Shared: w.shared, Prefix: w.store.prefix(),
+		Instance: in.index, Instances: w.setup.Instances, Subjects: 1, Options: w.sel.Options, Wake: in.jobs.Wake,
+	}
+	s, err := w.sel.Open(setupContext, env)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", w.sel, err)
+	}
+	in.strategy = s
+	in.screens, in.forgot = false, false
+	return nil
+}
+
+// screen looks at the tiers that only know who is over quota.
+func (w *Engine) screen() {
+	for _, in := range w.instances {
+		if s, ok := in.strategy.(strategies.Screener); ok {
+			now := s.Screens(engine.Subject)
+			in.screens, in.forgot = now, in.screens && !now
+		}
+	}
+}
+
+func (w *Engine) startJobs(in *instance, singletons bool) {
+	j, ok := in.strategy.(strategies.Jobber)
+	if !ok {
+		return
+	}
+	var mine []strategies.Job
+	for _, job := range j.Jobs() {
+		if singletons || !job.Singleton {
+			mine = append(mine, job)
+		}
+	}
+	for _, a := range in.jobs.Start(mine) {
+		w.join(a, in, nil)
+	}
+}
+
+func (w *Engine) join(a *sched.Actor, in *instance, c *client) *member {
+	n := len(w.actors)
+	w.actors = slices.Grow(w.actors, 1)[:n+1]
+	if w.actors[n] == nil {
+		w.actors[n] = &member{}
+	}
+	m := w.actors[n]
+	*m = member{Actor: a, in: in, client: c}
+	in.members++
+	return m
+}
+
+// canFuse reports whether a client's start and its first command may be one step:
+// nothing that happens in between could make a difference to it.
+func (w *Engine) canFuse() bool {
+	if w.setup.Has(quota.FaultClock) || w.setup.Has(quota.FaultOutage) || w.sharesMemory() {
+		return false
+	}
+	for _, in := range w.instances {
+		if in.members > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// sharesMemory reports whether instances see memory of each other that no
+// statement of the model guards.
+func (w *Engine) sharesMemory() bool {
+	return w.shared.Len() > 0 && !w.sel.NeedsStore(strategies.NeedSource)
+}
+
+// perform is a client's body.
+func (w *Engine) perform(ctx context.Context, c *client) {
+	c.Perform(ctx, func() bool {
+		pause := w.s.Clock(0).NewEvent()
+		pause.Set()
+		return pause.Wait(ctx) == nil
+	})
+}
+
+// statement is where statements of the model park.
+func (w *Engine) statement(ctx context.Context, sql string, run func() error) error {
+	if w.refused(ctx, "a statement") {
+		return sched.ErrForeign
+	}
+	if w.sampled && !w.blind {
+		w.witness.Statement(ctx, sql, nil)
+	}
+	return sched.Statement(ctx, sql, run)
+}
+
+// refused looks at the context and the goroutine of a command. It reports whether
+// the command must not happen, since it comes from a goroutine that cannot be
+// scheduled and would race with everything here.
+func (w *Engine) refused(ctx context.Context, name string) bool {
+	if sched.From(ctx) != nil || ctx.Value(setupKey{}) != nil {
+		return false
+	}
+	if w.s.OnScheduler() {
+		return false // instances are being opened, under a context of the strategy's own
+	}
+	if w.s.OnActor() {
+		w.witness.Note(witness.ContextLost, name+" came without the context of the call that it is part of")
+		return false
+	}
+	w.witness.Note(witness.OwnGoroutine, name+" came from a goroutine that the strategy has started")
+	return true
+}
+
+// caught turns a panic of the strategy's into an error.
+func (w *Engine) caught(where string, err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case *sched.Panic:
+		*err = &engine.PanicError{Where: p.Actor, Value: p.Value, Stack: p.Stack}
+	default:
+		*err = &engine.PanicError{Where: where, Value: p, Stack: debug.Stack()}
+	}
+}
+
+// End implements [engine.Engine].
+func (w *Engine) End() error {
+	w.s.Reset()
+	w.store.audit(w.witness)
+	if w.s.Foreign() {
+		w.witness.Note(witness.OwnGoroutine, "a command came from a goroutine that the strategy has started")
+	}
+	return nil
+}
+
+// Close implements [engine.Engine].
+func (w *Engine) Close() error {
+	err := w.End()
+	w.workers.Close()
+	return errors.Join(err, w.store.close())
+}

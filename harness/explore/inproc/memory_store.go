@@ -1,0 +1,188 @@
+package inproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/witness"
+)
+
+// memoryStore is the store that searches run on: the simulator's, whose commands are
+// answered within the hook that sees them.
+type memoryStore struct {
+	redis  memredis.Redis
+	rdb    *redis.Client
+	start  time.Time
+	synced time.Time
+	onSync func(now time.Time)
+	buf    []memredis.Key
+	listed []storedKey
+	// through counts the commands that came by the client.
+	through int64
+}
+
+func newMemoryStore(r memredis.Redis) *memoryStore {
+	t := &memoryStore{redis: r, start: engine.Start}
+	t.onSync = t.sync
+	t.rdb = memredis.Client(r)
+	return t
+}
+
+func (t *memoryStore) watch(w *Engine) {
+	t.rdb.AddHook(gate{w})
+	t.rdb.AddHook(sched.Hook{})
+	t.rdb.AddHook(direct{t})
+}
+
+// audit implements store. Whatever the client's hooks have not seen was sent over
+// a connection of another client, made from the options of this one.
+func (t *memoryStore) audit(w *witness.Witness) {
+	if n := t.redis.Commands() - t.through; n > 0 {
+		w.Note(witness.OtherClient, fmt.Sprintf("%d commands reached the store past the client that the strategy was given", n))
+	}
+}
+
+func (t *memoryStore) client() redis.UniversalClient { return t.rdb }
+
+func (t *memoryStore) prefix() string { return "" }
+
+func (t *memoryStore) reset(s *sched.Scheduler) error {
+	t.synced = t.start
+	t.redis.Reset(t.start.UnixNano())
+	s.OnSync(t.onSync)
+	return nil
+}
+
+// sync moves the store's clock. A deadline is met to the moment, so that a key
+// that shall live as long as a window is gone when the next one begins, as the
+// search is in whole deadlines and not in milliseconds.
+func (t *memoryStore) sync(now time.Time) {
+	if now.Equal(t.synced) {
+		return
+	}
+	t.synced = now
+	t.redis.SetNow(now.UnixNano())
+	t.redis.ExpireDue()
+}
+
+// keys is valid until it is called again.
+func (t *memoryStore) keys(time.Time) ([]storedKey, error) {
+	t.buf = t.redis.Keys(t.buf[:0])
+	t.listed = t.listed[:0]
+	for i := range t.buf {
+		k := &t.buf[i]
+		t.listed = append(t.listed, storedKey{name: k.Name, left: k.Left, content: k.Content, numeric: !k.Set})
+	}
+	return t.listed, nil
+}
+
+func (t *memoryStore) evict(key string) error {
+	t.redis.Remove(key)
+	return nil
+}
+
+func (t *memoryStore) close() error { return t.rdb.Close() }
+
+// errLacking ends a search over a store that lacks a command of the strategy's.
+var errLacking = errors.New("the strategy sends a command that the store does not have")
+
+func (t *memoryStore) lacking() error {
+	if name := t.redis.Unknown(); name != "" {
+		return fmt.Errorf("%w: %s", errLacking, name)
+	}
+	return nil
+}
+
+// gate is the outermost hook: it has the engine look at every command, and keeps
+// those from the store that would race with it.
+type gate struct{ w *Engine }
+
+var _ redis.Hook = gate{}
+
+// DialHook implements [redis.Hook].
+func (gate) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (g gate) pass(ctx context.Context, cmd redis.Cmder) bool {
+	if g.w.refused(ctx, cmd.Name()) {
+		cmd.SetErr(sched.ErrForeign)
+		return false
+	}
+	if g.w.sampled && !g.w.blind {
+		g.w.witness.Command(ctx, cmd.Name(), cmd.Args())
+	}
+	return true
+}
+
+// ProcessHook implements [redis.Hook].
+func (g gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !g.pass(ctx, cmd) {
+			return sched.ErrForeign
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements [redis.Hook].
+func (g gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if !g.pass(ctx, cmd) {
+				return sched.ErrForeign
+			}
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// direct is the innermost hook: it has the store answer what it can without the
+// protocol.
+type direct struct{ t *memoryStore }
+
+var _ redis.Hook = direct{}
+
+// DialHook implements [redis.Hook].
+func (direct) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements [redis.Hook].
+func (d direct) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		before := d.t.redis.Commands()
+		err, ok := d.t.redis.Process(cmd)
+		if !ok {
+			err = next(ctx, cmd)
+		}
+		d.t.through += d.t.redis.Commands() - before
+		return err
+	}
+}
+
+// ProcessPipelineHook implements [redis.Hook]. Transactions are left to the
+// connection, which knows MULTI.
+func (d direct) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		before := d.t.redis.Commands()
+		defer func() { d.t.through += d.t.redis.Commands() - before }()
+		if len(cmds) == 0 || cmds[0].Name() == "multi" {
+			return next(ctx, cmds)
+		}
+		var first error
+		for i, cmd := range cmds {
+			err, ok := d.t.redis.Process(cmd)
+			if !ok {
+				err = next(ctx, cmds[i:i+1:i+1])
+			}
+			if first == nil {
+				first = err
+			}
+		}
+		return first
+	}
+}

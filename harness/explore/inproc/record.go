@@ -1,0 +1,143 @@
+package inproc
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/results"
+)
+
+// column begins the line of an actor's step.
+func (w *Engine) column(m *member) {
+	if l := w.run.Timeline.Line; l != nil {
+		l.Actor, l.Role, l.Column, l.Event = m.Name, m.role(), m.ID, results.EventCommand
+	}
+}
+
+// mark says that something other than a command happens.
+func (w *Engine) mark(actor string, role results.Role, event results.StepEvent, text string) {
+	w.run.Timeline.Mark(actor, role, event, text)
+}
+
+// describe puts an actor's step on its line.
+func (w *Engine) describe(m *member, e sched.Event) {
+	l := w.run.Timeline.Line
+	if l == nil || l.Column != m.ID || e.Outcome == sched.Killed {
+		return
+	}
+	if store, kind := storeName(e.Op); store != "" {
+		l.Store, l.Kind = store, kind
+	}
+	event := results.EventCommand
+	text, reply := e.Op.String(), ""
+	switch {
+	case e.Op.Kind == sched.Start:
+		text, event = "starts", results.EventStart
+	case e.Op.Kind == sched.Idle:
+		text, event = "round begins", results.EventRound
+	case e.Op.Kind == sched.Wait && m.client != nil:
+		text, event = "goes on", results.EventResume
+	case e.Outcome == sched.Failed:
+		reply = "error"
+	case e.Op.Kind == sched.Command:
+		reply = replyText(e.Op.Cmd, e.Err)
+	case e.Op.Kind == sched.Reply:
+		text, reply, event = "", "reply", results.EventReply
+	case e.Err != nil:
+		reply = "error: " + e.Err.Error()
+	}
+	if e.Op.Kind == sched.Reply && e.Outcome == sched.Failed {
+		text, reply = "", "no reply"
+	}
+	if p := w.store.prefix(); p != "" {
+		text = strings.ReplaceAll(text, p, "")
+	}
+	if l.Command != "" && text != "" && e.Op.Kind != sched.Start {
+		text = strings.TrimPrefix(l.Command+"; "+text, "starts; ")
+	}
+	if text != "" {
+		l.Command = text
+	}
+	if reply != "" {
+		l.Reply = reply
+	}
+	if !l.Event.Injected() {
+		l.Event = event
+	}
+}
+
+// storeName is where an operation happens, and the kind of what is sent there.
+func storeName(op sched.Op) (store, kind string) {
+	k := op.Kind
+	if k == sched.Reply {
+		k = op.ReplyTo()
+	}
+	switch k {
+	case sched.Command, sched.Transaction:
+		return "redis", "redis"
+	case sched.SQL:
+		return "model", "sql"
+	default:
+		return "", ""
+	}
+}
+
+// replyText is a command's answer in a few words.
+func replyText(cmd redis.Cmder, err error) string {
+	if errors.Is(err, redis.Nil) {
+		return "nil"
+	}
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	switch c := cmd.(type) {
+	case *redis.IntCmd:
+		return strconv.FormatInt(c.Val(), 10)
+	case *redis.StringCmd:
+		return c.Val()
+	case *redis.StatusCmd:
+		return c.Val()
+	case *redis.BoolCmd:
+		if c.Val() {
+			return "1"
+		}
+		return "0"
+	case *redis.StringSliceCmd:
+		return "[" + strings.Join(c.Val(), " ") + "]"
+	case *redis.Cmd:
+		return fmt.Sprint(c.Val())
+	default:
+		// "args: value", of which the value is wanted; kinds of reply are many.
+		text := c.String()
+		if i := strings.LastIndex(text, ": "); i >= 0 {
+			return text[i+2:]
+		}
+		return text
+	}
+}
+
+// foldReply tells replies apart.
+func foldReply(d *engine.Digest, cmd redis.Cmder, err error) {
+	if err != nil {
+		d.Text(err.Error())
+		return
+	}
+	switch c := cmd.(type) {
+	case *redis.IntCmd:
+		d.Num(uint64(c.Val()))
+	case *redis.StringCmd:
+		d.Text(c.Val())
+	case *redis.StatusCmd:
+		d.Text(c.Val())
+	case *redis.BoolCmd:
+		d.Bool(c.Val())
+	default:
+		d.Text(cmd.String())
+	}
+}

@@ -1,0 +1,78 @@
+package inproc
+
+import (
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/sched"
+)
+
+// State implements [engine.Engine].
+func (w *Engine) State() (engine.Digest, error) {
+	var d engine.Digest
+	now := w.s.Now()
+	w.s.Sync()
+	keys, err := w.store.keys(now)
+	if err != nil {
+		return d, err
+	}
+	d.Moment(now)
+	for _, k := range keys {
+		d.Text(k.name)
+		d.Num(uint64(k.left))
+		for _, c := range k.content {
+			d.Text(c)
+		}
+	}
+	for _, in := range w.instances {
+		d.Num(uint64(in.lives))
+		w.memory.hash(&d, in.strategy, false, nil)
+	}
+	for _, m := range w.actors {
+		// Who has returned has no variables any more, and a job has none between
+		// two rounds.
+		if !m.Done() && (m.client != nil || m.Op().Kind != sched.Idle) {
+			d.Fold(m.history)
+		}
+		d.Bool(m.Done())
+		if j := m.Job(); j != nil && j.Every() > 0 {
+			d.Num(uint64(max(0, w.setup.JobRounds-j.Rounds))) // that may still begin
+		}
+	}
+	u := w.used
+	for _, n := range []int{u.crash, u.lost, u.retry, u.outage, u.evict, u.tick, int(u.synced)} {
+		d.Num(uint64(n))
+	}
+	w.run.Truth.Digest(&d, w.setup.Ordered)
+	return d, nil
+}
+
+// Trail implements [engine.Engine].
+func (w *Engine) Trail() []engine.Digest {
+	out := make([]engine.Digest, len(w.actors))
+	for i, m := range w.actors {
+		out[i] = m.history
+	}
+	return out
+}
+
+// Retrace implements [engine.Engine].
+func (w *Engine) Retrace(path []engine.Choice, trail []engine.Digest) error {
+	if err := w.Begin(); err != nil {
+		return err
+	}
+	w.blind = true
+	last := len(path) - 1
+	for _, c := range path[:last] {
+		if err := w.Step(c); err != nil {
+			w.blind = false
+			return err
+		}
+	}
+	w.blind = false
+	if len(trail) != len(w.actors) {
+		return engine.ErrNotDeterministic
+	}
+	for i, m := range w.actors {
+		m.history = trail[i]
+	}
+	return w.Step(path[last])
+}

@@ -1,0 +1,50 @@
+package inproc
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/witness"
+)
+
+// store is the Redis of an exploration, looked at from outside of all actors.
+type store interface {
+	client() redis.UniversalClient
+	// prefix begins every key of the strategy's.
+	prefix() string
+	// reset empties the store for a fresh run of s.
+	reset(s *sched.Scheduler) error
+	// keys lists what is stored, by name without the prefix.
+	keys(now time.Time) ([]storedKey, error)
+	evict(key string) error
+	// watch has the commands of the client go by the engine.
+	watch(w *Engine)
+	// lacking is an error once the store has met a command that it does not have.
+	lacking() error
+	// audit notes commands that came past the client.
+	audit(*witness.Witness)
+	close() error
+}
+
+// storedKey is one key.
+type storedKey struct {
+	name string
+	// left is the time to live; 0 is none.
+	left time.Duration
+	// content tells values apart, in an order of its own for values without one.
+	content []string
+	// numeric marks content that may be a count.
+	numeric bool
+}
+
+// negative reports whether a count in the key is below zero.
+func (k storedKey) negative() bool {
+	return k.numeric && slices.ContainsFunc(k.content, func(s string) bool {
+		n, err := strconv.ParseInt(s, 10, 64)
+		return err == nil && n < 0
+	})
+}

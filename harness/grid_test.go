@@ -1,0 +1,169 @@
+//go:build !mutants
+
+package harness_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+	_ "github.com/quotabench/quotabench/strategies/all"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// TestGrid runs every exact control under every kind of window in every mode, with
+// refunds and commits during and after the window. A control leaks nothing, rejects
+// nothing wrongly, drifts by nothing and strands nothing; where a figure says that
+// it does, the figure is wrong. A new mode or kind fails until it has its cell.
+func TestGrid(t *testing.T) {
+	controls := 0
+	for _, m := range strategies.All() {
+		if m.Control != strategies.ControlExact {
+			continue
+		}
+		controls++
+		for _, kind := range quota.Kinds() {
+			for _, mode := range strategies.Modes() {
+				t.Run(fmt.Sprintf("%s/%s/%s", m.Name, kind, mode), func(t *testing.T) { cell(t, m, kind, mode) })
+			}
+		}
+	}
+	if controls == 0 {
+		t.Fatal("no exact control is registered")
+	}
+}
+
+// gridLength is that of fixed and rolling windows: a few of them pass in a run.
+const gridLength = 50 * time.Millisecond
+
+func gridPolicy(kind quota.Kind) quota.Policy {
+	p := quota.Policy{Name: "grid", Limit: 12, Unit: "units", Window: quota.Window{Kind: kind}, Costs: []int64{1, 2, 3}, Hold: time.Minute}
+	if kind == quota.Fixed || kind == quota.Rolling {
+		p.Window.Length = gridLength
+	}
+	return p
+}
+
+func cell(t *testing.T, m *strategies.Meta, kind quota.Kind, mode strategies.Mode) {
+	sel, err := m.Select(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := harness.Plan{
+		Strategies: []strategies.Selection{sel}, Policy: gridPolicy(kind), Workload: sessions(kind),
+		Workers: 8, Rate: 20_000, Instances: 2, Seed: 5, Duration: 6 * gridLength, Life: 2 * gridLength,
+	}
+	switch mode {
+	case strategies.ModeMeasure:
+		report, err := measure.Measure(t.Context(), measure.Config{Plan: plan, Rounds: 1, NoReference: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean(t, &report.Runs[0])
+	case strategies.ModeSimulate:
+		report, err := sim.Run(t.Context(), sim.Config{Plan: plan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean(t, &report.Runs[0])
+		last := report.Series[0].Samples[len(report.Series[0].Samples)-1]
+		if last.Leak != 0 || last.FalseRejects != 0 {
+			t.Errorf("the series ends with a leak of %d and %d false rejects", last.Leak, last.FalseRejects)
+		}
+		for i, c := range last.Counters {
+			if c.Drifting != 0 {
+				t.Errorf("the series ends with a drift of %s: %+v", report.Series[0].Counters[i], c)
+			}
+		}
+	case strategies.ModeExplore:
+		explored(t, sel, kind)
+	default:
+		t.Fatalf("the grid has no cell for the mode %s", mode)
+	}
+}
+
+// clean requires a run that counts and found nothing, and that gave back, limited
+// and let time pass enough to find something.
+func clean(t *testing.T, r *results.Run) {
+	t.Helper()
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+	if r.Leak.Units != 0 || r.FalseRejects.Count != 0 {
+		t.Errorf("leak %+v, false rejects %+v", r.Leak, r.FalseRejects)
+	}
+	if r.Drift == nil {
+		t.Fatal("no counter was read")
+	}
+	for _, tier := range r.Drift.Tiers {
+		if tier.Readings == 0 || tier.Drifting != 0 {
+			t.Errorf("drift at %s: %+v", tier.At, tier)
+		}
+	}
+	s := r.Settlement
+	if r.Rejected == 0 || r.Leak.Trials == 0 || s.Commits == 0 || s.Refunds == 0 || s.Abandoned == 0 || s.Errors != 0 {
+		t.Errorf("%d rejected, %d trials, settlement %+v: the run shows nothing", r.Rejected, r.Leak.Trials, s)
+	}
+}
+
+// explored searches with a client that gives back during and, as the clock ticks,
+// after the window.
+func explored(t *testing.T, sel strategies.Selection, kind quota.Kind) {
+	t.Helper()
+	take := explore.Action{Kind: explore.Take, Units: 1}
+	cfg := explore.Config{
+		Policy: gridPolicy(kind), Limit: 2, Clients: 2, Instances: 2, Faults: []quota.Fault{quota.FaultClock},
+		Scripts: []explore.Script{
+			{take, {Kind: explore.Commit}, {Kind: explore.Refund}, take},
+			{{Kind: explore.Take, Units: 2}, {Kind: explore.Commit, Units: 1}},
+		},
+	}
+	r, err := explore.Run(t.Context(), sel, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Capped != "" || len(r.Findings) > 0 {
+		t.Errorf("capped %q, findings %+v", r.Capped, r.Findings)
+	}
+}
+
+// sessions asks for a few subjects from many callers at once. Every request is
+// committed, fails or is abandoned, and what is committed is deleted later: some of
+// it within the window of its take, some of it after that.
+func sessions(kind quota.Kind) *workloads.Meta {
+	return &workloads.Meta{
+		Name: "grid", Doc: "sessions around the end of a window", Loop: workloads.Closed, GivesBack: true,
+		// A window ends in mid-run where windows follow each other.
+		Boundary: kind.Tumbling(),
+		Make: func(p workloads.Params) (workloads.Stream, workloads.Info, error) {
+			return sessionStream{}, workloads.Info{Loop: workloads.Closed}, nil
+		},
+	}
+}
+
+type sessionStream struct{}
+
+func (sessionStream) Len() int64           { return 0 }
+func (sessionStream) Subjects() int        { return 3 }
+func (sessionStream) Name(n uint32) string { return fmt.Sprintf("subject-%d", n) }
+
+func (sessionStream) At(i int64, op *workloads.Op) {
+	n := uint64(i) * 0x9E3779B97F4A7C15 >> 32
+	*op = workloads.Op{Subject: uint32(n % 3), Units: 1 + int64(n/3%3), Settle: time.Duration(n/9%4_000) * time.Microsecond}
+	switch n / 7 % 10 {
+	case 0:
+		op.Fate = workloads.FateAbandon
+	case 1, 2:
+		op.Fate = workloads.FateFail
+	default:
+		op.Fate, op.Actual = workloads.FateCommit, 1+int64(n/11%3)
+		op.Hold = time.Duration(n/13%60_000) * time.Microsecond
+	}
+}

@@ -1,0 +1,108 @@
+package harness
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Clauses holds a strategy to its declared clauses, with parameters that were
+// measured. A clause that does not tolerate each of the faults that happened is
+// left out: it promises nothing then. v is the verdict on the policy's own
+// windows, rolling that on rolling ones of the same length, or nil.
+func Clauses(sel strategies.Selection, kind quota.Kind, happened []quota.Fault, params quota.Params, v, rolling *oracle.Verdict) []results.Clause {
+	out := []results.Clause{}
+	for _, c := range sel.Guarantee {
+		if slices.ContainsFunc(happened, func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {
+			continue
+		}
+		switch {
+		case c.Applies(kind):
+			out = append(out, decide(c, params, v))
+		case rolling != nil && slices.Contains(c.Kinds, quota.Rolling):
+			out = append(out, decide(c, params, rolling))
+		}
+	}
+	return out
+}
+
+func decide(c quota.Clause, params quota.Params, v *oracle.Verdict) results.Clause {
+	r := results.Clause{Property: string(c.Property), Formula: c.Formula, Bound: c.Bound(params)}
+	var exercised bool
+	r.Certain, r.Possible, exercised = v.Broken(c.Property)
+	r.Decide(exercised)
+	return r
+}
+
+// Params are what clauses are evaluated with, as far as a verdict tells.
+func Params(policy *quota.Policy, v *oracle.Verdict) quota.Params {
+	return quota.Params{Limit: policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Offered: v.MaxOffered, Policy: policy}
+}
+
+// guarantee judges the clauses by the clocks that instances have: a clock that is
+// ahead makes deadlines pass early, and only who tolerates that is judged.
+func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
+	j.run.Guarantee = []results.Clause{}
+	if j.StoresApart {
+		if len(j.Selection.Guarantee) > 0 {
+			j.note("guarantee-not-judged", "what it declares is about one store, and here each region counts in its own")
+		}
+		return
+	}
+	var happened []quota.Fault
+	if len(j.Plan.Outages) > 0 {
+		happened = append(happened, quota.FaultOutage)
+	}
+	params := Params(j.Policy, j.verdict)
+	params.Instances, params.SyncPeriod, params.Skew = int64(j.Instances), j.SyncPeriod, j.skew()
+	params.Options = j.Selection.Options
+	if params.Skew > 0 {
+		happened = append(happened, quota.FaultClock)
+	}
+	j.run.Guarantee = Clauses(j.Selection, j.Policy.Window.Kind, happened, params, own, rolling)
+}
+
+// RollingWindow is the rolling window of the same length as the tumbling window w
+// has at the moment at.
+func RollingWindow(w quota.Window, at time.Time) quota.Window {
+	span := w.At(at)
+	return quota.Window{Kind: quota.Rolling, Length: span.End.Sub(span.Start)}
+}
+
+// ByOwnClocks shifts events, in place, to the moments that the clocks of their
+// instances showed. skews says how far each instance's clock was ahead; missing
+// ones are 0.
+func ByOwnClocks(events []oracle.Event, skews []time.Duration) {
+	for i := range events {
+		e := &events[i]
+		if int(e.Instance) >= len(skews) {
+			continue
+		}
+		by := int64(skews[e.Instance])
+		e.Call, e.Reply = e.Call+by, e.Reply+by
+		if e.Kind != oracle.Take {
+			e.TakeCall, e.TakeReply = e.TakeCall+by, e.TakeReply+by
+		}
+	}
+}
+
+// MaxSkew is the largest difference between the clocks of two instances. skews
+// says how far each one is ahead; missing ones are 0.
+func MaxSkew(skews []time.Duration, instances int) time.Duration {
+	var lo, hi time.Duration
+	for i := range instances {
+		var s time.Duration
+		if i < len(skews) {
+			s = skews[i]
+		}
+		if i == 0 {
+			lo, hi = s, s
+		}
+		lo, hi = min(lo, s), max(hi, s)
+	}
+	return hi - lo
+}

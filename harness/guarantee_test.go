@@ -1,0 +1,107 @@
+package harness
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// clause bounds a property by so many units.
+func clause(p quota.Property, bound int64, formula string, tolerates ...quota.Fault) quota.Clause {
+	return quota.Clause{Property: p, Formula: formula, Tolerates: tolerates, Bound: func(quota.Params) int64 { return bound }}
+}
+
+// TestVerdictsOfClauses plants a leak of 2 units.
+func TestVerdictsOfClauses(t *testing.T) {
+	f := planted(t, second, takes(0, 0, 12, oracle.Admitted), takes(1, 0, 1, oracle.Admitted))
+	f.Selection.Guarantee = []quota.Clause{clause(quota.PropertyLeak, 1, "broken"), clause(quota.PropertyLeak, 2, "kept"), clause("other", 0, "never judged")}
+	r, _ := judged(t, f)
+	want := []results.Clause{
+		{Property: "leak", Formula: "broken", Bound: 1, Certain: 2, Possible: 2, Verdict: results.Violated},
+		{Property: "leak", Formula: "kept", Bound: 2, Certain: 2, Possible: 2, Verdict: results.Kept},
+		{Property: "other", Formula: "never judged", Verdict: results.NotExercised},
+	}
+	if !reflect.DeepEqual(r.Guarantee, want) {
+		t.Errorf("got  %+v\nwant %+v", r.Guarantee, want)
+	}
+	if r, _ := judged(t, planted(t, second)); r.Guarantee == nil || len(r.Guarantee) != 0 {
+		t.Errorf("nothing is declared: %#v", r.Guarantee)
+	}
+}
+
+// TestParamsOfClauses: a clause is evaluated with what the run measured.
+func TestParamsOfClauses(t *testing.T) {
+	var got quota.Params
+	overlap := oracle.Event{Call: 5, Reply: 100, Units: 3}
+	f := planted(t, second, []oracle.Event{overlap, overlap, {Call: 50, Reply: 60, Units: 2}}, takes(0, 500, 1, oracle.Rejected))
+	f.Instances, f.SyncPeriod, f.Selection.Options = 2, 5*time.Second, quota.Options{"a": "b"}
+	f.Selection.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Bound: func(p quota.Params) int64 { got = p; return 0 }}}
+	judged(t, f)
+	want := quota.Params{
+		Limit: 10, MaxCost: 3, InFlight: 3, Offered: 9, Instances: 2, SyncPeriod: 5 * time.Second, Policy: f.Policy, Options: quota.Options{"a": "b"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// TestFaultsThatHappened: a clause that does not tolerate what happened promises
+// nothing.
+func TestFaultsThatHappened(t *testing.T) {
+	const outage, clock = quota.FaultOutage, quota.FaultClock
+	all := []quota.Clause{
+		clause(quota.PropertyLeak, 0, "none"), clause(quota.PropertyLeak, 0, "outage", outage),
+		clause(quota.PropertyLeak, 0, "clock", clock), clause(quota.PropertyLeak, 0, "both", clock, outage),
+	}
+	for _, c := range []struct {
+		outages []Outage
+		skews   []time.Duration
+		want    []string
+	}{
+		{nil, nil, []string{"none", "outage", "clock", "both"}},
+		{[]Outage{{}}, nil, []string{"outage", "both"}},
+		{nil, []time.Duration{1}, []string{"clock", "both"}},
+		{[]Outage{{}}, []time.Duration{1}, []string{"both"}},
+	} {
+		f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
+		f.Plan.Outages, f.Skews, f.Instances, f.Selection.Guarantee = c.outages, c.skews, 2, all
+		r, _ := judged(t, f)
+		var got []string
+		for _, x := range r.Guarantee {
+			got = append(got, x.Formula)
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("outages %v, skews %v: judged %q, want %q", c.outages, c.skews, got, c.want)
+		}
+	}
+}
+
+// TestClausesOfKinds: what is promised of rolling windows is judged on rolling
+// ones where the run was, and elsewhere not at all.
+func TestClausesOfKinds(t *testing.T) {
+	of := func(formula string, kinds ...quota.Kind) quota.Clause {
+		c := clause(quota.PropertyLeak, 5, formula)
+		c.Kinds = kinds
+		return c
+	}
+	for _, boundary := range []bool{true, false} {
+		f := planted(t, second, takes(0, 900*ms, 10, oracle.Admitted), takes(0, 1100*ms, 10, oracle.Admitted))
+		f.Plan.Workload = &workloads.Meta{Boundary: boundary}
+		f.Selection.Guarantee = []quota.Clause{of("fixed", quota.Fixed), of("rolling", quota.Rolling), of("month", quota.CalendarMonth), of("standing or rolling", quota.Standing, quota.Rolling)}
+		r, _ := judged(t, f)
+		want := []results.Clause{{Property: "leak", Formula: "fixed", Bound: 5, Verdict: results.NotExercised}}
+		if boundary {
+			for _, name := range []string{"rolling", "standing or rolling"} {
+				want = append(want, results.Clause{Property: "leak", Formula: name, Bound: 5, Certain: 10, Possible: 10, Verdict: results.Violated})
+			}
+		}
+		if !reflect.DeepEqual(r.Guarantee, want) {
+			t.Errorf("boundary %t: got  %+v\nwant %+v", boundary, r.Guarantee, want)
+		}
+	}
+}

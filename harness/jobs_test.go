@@ -1,0 +1,113 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// handClock shows the time that it is set to.
+type handClock struct {
+	quota.Clock // panics where a job waits
+	now         time.Time
+}
+
+func (c *handClock) Now() time.Time { return c.now }
+
+// worked is a strategy with jobs.
+type worked struct {
+	strategies.Strategy
+	jobs []strategies.Job
+}
+
+func (w *worked) Jobs() []strategies.Job { return w.jobs }
+
+// TestAchievedPeriod is the longest time to or between successful rounds. A round
+// that fails does not count as one, and neither do jobs without a period.
+func TestAchievedPeriod(t *testing.T) {
+	clock := &handClock{now: time.Unix(1000, 0)}
+	var fails error
+	run := func(context.Context) (bool, error) { return true, fails }
+	w := &worked{jobs: []strategies.Job{{Name: "sync", Every: time.Second, Run: run}, {Name: "queue", Run: run}}}
+	s := &Session{Jobs: jobsOf(w, 0, clock)}
+	for _, j := range s.Jobs {
+		j.Begin()
+	}
+	round := func(job int, after time.Duration, err error, want time.Duration) {
+		t.Helper()
+		clock.now, fails = clock.now.Add(after), err
+		if _, got := s.Jobs[job].Run(t.Context()); !errors.Is(got, err) {
+			t.Errorf("the round ends in %v, want %v", got, err)
+		}
+		if got := s.AchievedPeriod(); got != want {
+			t.Errorf("%s after a round at %v: achieved %v, want %v", s.Jobs[job].Name, clock.now, got, want)
+		}
+	}
+	planted := errors.New("planted error")
+	if got := s.AchievedPeriod(); got != 0 {
+		t.Errorf("achieved %v before any round", got)
+	}
+	round(1, 9*time.Second, nil, 0)
+	round(0, 0, planted, 0)
+	round(0, time.Second, nil, 10*time.Second)
+	round(0, 2*time.Second, nil, 10*time.Second)
+	round(0, 6*time.Second, planted, 10*time.Second)
+	round(0, 6*time.Second, nil, 12*time.Second)
+	if n, first := s.FailedRounds(); n != 2 || !errors.Is(first, planted) {
+		t.Errorf("%d failed rounds, the first %v", n, first)
+	}
+}
+
+// TestSettle runs jobs until a round of all changes nothing, or time is up. A round
+// that fails changes nothing.
+func TestSettle(t *testing.T) {
+	left, rounds := 3, 0
+	var fails error
+	w := &worked{jobs: []strategies.Job{
+		{Name: "queue", Run: func(context.Context) (bool, error) {
+			rounds++
+			if left == 0 {
+				return false, nil
+			}
+			left--
+			return true, nil
+		}},
+		{Name: "broken", Run: func(context.Context) (bool, error) { return true, fails }},
+	}}
+	fails = errors.New("planted error")
+	s := &Session{Jobs: jobsOf(w, 0, &handClock{})}
+	if some, idle := s.Settle(t.Context()); !some || !idle || left != 0 || rounds != 4 {
+		t.Errorf("jobs %v, idle %v, %d left after %d rounds", some, idle, left, rounds)
+	}
+	if some, idle := new(Session).Settle(t.Context()); some || !idle {
+		t.Errorf("without jobs: jobs %v, idle %v", some, idle)
+	}
+	fails = nil // from now on it never rests
+	ctx, cancel := context.WithCancel(t.Context())
+	rounds = 0
+	s.Jobs[0].Run = func(context.Context) (bool, error) {
+		if rounds++; rounds == 5 {
+			cancel()
+		}
+		return false, nil
+	}
+	if some, idle := s.Settle(ctx); !some || idle || rounds != 5 {
+		t.Errorf("jobs %v, idle %v after %d rounds", some, idle, rounds)
+	}
+}
+
+// TestPanicOfAJob is an error of its round.
+func TestPanicOfAJob(t *testing.T) {
+	w := &worked{jobs: []strategies.Job{{Name: "sync", Run: func(context.Context) (bool, error) { panic("planted panic") }}}}
+	s := &Session{Jobs: jobsOf(w, 0, &handClock{})}
+	if _, err := s.Jobs[0].Run(t.Context()); err == nil {
+		t.Error("no error")
+	}
+	if n, _ := s.FailedRounds(); n != 1 {
+		t.Errorf("%d failed rounds", n)
+	}
+}

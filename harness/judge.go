@@ -1,0 +1,253 @@
+package harness
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// History is a finished run's history. [oracle.History] and an opened file of one
+// are two.
+type History interface {
+	// Judge works out the verdict, and shows visitors each subject's events in the
+	// same pass.
+	Judge(cfg oracle.Config, visit ...oracle.Visitor) (oracle.Verdict, error)
+	// Subjects passes each subject's events, ordered by call, in the order of their
+	// numbers. The slice is valid until the next one.
+	Subjects() iter.Seq2[[]oracle.Event, error]
+}
+
+// Facts are what a runner knows of a finished run beside its history.
+type Facts struct {
+	Plan      *Plan
+	Selection strategies.Selection
+	// Policy with the windows as they were in the run.
+	Policy *quota.Policy
+	// Epoch is the moment of nanosecond 0 of the history.
+	Epoch time.Time
+	// Initial is what a subject had used at the epoch, in units.
+	Initial func(subject uint32) int64
+	History History
+	// Cells are the online counters, to be held against the history; nil where none
+	// were kept.
+	Cells iter.Seq2[oracle.Key, *oracle.Cell]
+
+	// Counts are the callers' own.
+	Counts Counts
+	// Partial is set where the run was interrupted.
+	Partial bool
+	// Instances in all, and how far each one's clock was ahead; nil is not at all.
+	Instances int
+	Skews     []time.Duration
+	// StoresApart is set where instances of different regions count in different
+	// stores, of which no guarantee speaks.
+	StoresApart bool
+	// Outages as they happened. Grace is for how many nanoseconds after one
+	// connections that broke may still be found.
+	Outages []Span
+	Grace   int64
+	// SyncPeriod is the achieved one; see [Session.AchievedPeriod].
+	SyncPeriod time.Duration
+	// Readings of the counters at rest, and once more after jobs have run.
+	Readings []Readings
+	// FailedRounds of background jobs, and the first one's error.
+	FailedRounds int64
+	JobError     error
+	// TiersFolded counts decisions of tiers beyond those that the run could tell
+	// apart, which stand under no name.
+	TiersFolded int64
+}
+
+// Counts are what callers counted themselves.
+type Counts struct {
+	Admitted, Rejected, Errors int64
+	// Prescribed errors are among Errors; Degraded decisions among the first two.
+	Prescribed, Degraded int64
+	FirstError           error
+}
+
+// Readings are counters read in one go.
+type Readings struct {
+	// At is "rest" or "after-jobs".
+	At string
+	// SettledNS is how long jobs took to become idle.
+	SettledNS int64
+	List      []Reading
+}
+
+// When counters are read.
+const (
+	AtRest    = "rest"
+	AfterJobs = "after-jobs"
+)
+
+// Visitor is shown each subject's events once, ordered by call.
+type Visitor func(events []oracle.Event)
+
+// Judge turns a finished run into its correctness figures: leak, false rejects,
+// drift, guarantees, and the audit's findings on all of them. Timings and costs
+// are the runner's. Visitors see the history in the same pass. An error means that
+// the history could not be read.
+func Judge(run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, error) {
+	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch}
+	c := &f.Counts
+	run.Admitted, run.Rejected, run.Errors, run.Degraded = c.Admitted, c.Rejected, c.Errors, c.Degraded
+	run.Issued, run.Partial = c.Admitted+c.Rejected+c.Errors, f.Partial
+	if c.FirstError != nil {
+		run.FirstError = c.FirstError.Error()
+	}
+	j := judgement{Facts: f, run: run, cfg: cfg}
+	drift := newDrift(f, cfg)
+	initial := map[uint32]int64{} // of subjects with events, for the archive
+	if f.Plan.Archive != "" && f.Initial != nil {
+		visitors = append(slices.Clip(visitors), func(events []oracle.Event) {
+			if s := events[0].Subject; f.Initial(s) != 0 {
+				initial[s] = f.Initial(s)
+			}
+		})
+	}
+	v, err := f.History.Judge(cfg, func(events []oracle.Event) error { return j.see(events, drift, visitors) })
+	if err != nil {
+		return v, fmt.Errorf("judge the history: %w", err)
+	}
+	j.verdict = &v
+	correctness(run, &v, cfg.Limit)
+	run.Drift = drift.result()
+	rolling, err := j.rolling()
+	if err != nil {
+		return v, err
+	}
+	own, err := j.ownClocks()
+	if err != nil {
+		return v, err
+	}
+	j.guarantee(own, rolling)
+	j.audit()
+	j.keep(initial)
+	return v, nil
+}
+
+// judgement is what is worked out about one run.
+type judgement struct {
+	*Facts
+	run     *results.Run
+	cfg     oracle.Config
+	verdict *oracle.Verdict
+	planned int64 // errors of takes that an outage explains
+}
+
+// correctness sets the run's leak and false rejects.
+func correctness(run *results.Run, v *oracle.Verdict, limit int64) {
+	l, f := &run.Leak, &run.FalseRejects
+	l.Units, l.Possible = v.LeakUnits, v.LeakPossible
+	l.WorstUnits, l.Subjects, l.LeakedTrials = v.LeakWorst, v.LeakSubjects, v.LeakWindows
+	l.Excursions, l.UnitSeconds = v.Standing.Excursions, v.Standing.UnitSeconds
+	l.Trials, l.OverQuotaUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
+	if v.Crossings > 0 {
+		l.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(limit) * float64(v.Crossings))
+		l.MedianUnits = median(v.CrossingLeaks)
+	}
+	if v.OverOffered > 0 {
+		l.PctOfOverQuota = 100 * float64(v.LeakUnits) / float64(v.OverOffered)
+	}
+	f.Count, f.Possible, f.Units = v.FalseRejects, v.FalseRejectsPossible, v.FalseRejectUnits
+	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
+		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
+	}
+	f.Explained = v.Explained()
+	if s := run.Settlement; s != nil {
+		s.OverrunUnits = v.Overrun
+	}
+}
+
+func median(v []int64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(v))
+	return float64(s[(len(s)-1)/2]+s[len(s)/2]) / 2
+}
+
+// see passes one subject's events to all that need them.
+func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []Visitor) error {
+	for i := range events {
+		e := &events[i]
+		if e.Kind == oracle.Take && e.Outcome == oracle.Failed && j.explained(e) {
+			j.planned++
+		}
+	}
+	if err := drift.subject(events); err != nil {
+		return err
+	}
+	for _, visit := range visitors {
+		visit(events)
+	}
+	return nil
+}
+
+func (j *judgement) explained(e *oracle.Event) bool {
+	return slices.ContainsFunc(j.Outages, func(s Span) bool { return s.explains(e, j.Grace) })
+}
+
+// rolling judges the run once more, as if its windows were rolling ones of the
+// same length, where one of them ended in mid-run: what a burst around the
+// boundary gets is invisible to either window alone. It returns nil elsewhere.
+func (j *judgement) rolling() (*oracle.Verdict, error) {
+	if !j.Plan.Workload.Boundary || !j.cfg.Window.Kind.Tumbling() {
+		return nil, nil
+	}
+	cfg := j.cfg
+	cfg.Window = RollingWindow(j.cfg.Window, j.Epoch)
+	v, err := j.History.Judge(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("judge the history with rolling windows: %w", err)
+	}
+	worst := min(j.cfg.Limit, v.Admitted.Units)
+	if v.LeakWorst > 0 {
+		worst = j.cfg.Limit + v.LeakWorst
+	}
+	j.run.Rolling = &results.Rolling{
+		WorstUnits: worst, Multiple: float64(worst) / float64(j.cfg.Limit), Units: v.LeakUnits, Possible: v.LeakPossible,
+	}
+	return &v, nil
+}
+
+// ownClocks judges the run with every request at the moment that its instance's
+// clock showed, which decides what window it belongs to for the strategy. It
+// returns the verdict itself where all clocks agree.
+func (j *judgement) ownClocks() (*oracle.Verdict, error) {
+	skew := j.skew()
+	if skew == 0 {
+		return j.verdict, nil
+	}
+	own, err := oracle.JudgeSubjects(j.cfg, j.run.ElapsedNS, j.shifted())
+	if err != nil {
+		return nil, fmt.Errorf("judge the history by the instances' clocks: %w", err)
+	}
+	j.note("clocks-differ", fmt.Sprintf("instances' clocks differ by up to %v: by their own clocks, %d units leaked and %d requests were rejected wrongly",
+		skew, own.LeakUnits, own.FalseRejects))
+	return &own, nil
+}
+
+// shifted are the subjects' events as the clocks of their instances showed them.
+func (j *judgement) shifted() iter.Seq2[[]oracle.Event, error] {
+	return func(yield func([]oracle.Event, error) bool) {
+		var out []oracle.Event
+		for events, err := range j.History.Subjects() {
+			out = append(out[:0], events...)
+			ByOwnClocks(out, j.Skews)
+			if !yield(out, err) {
+				return
+			}
+		}
+	}
+}
+
+// skew is the largest difference between two instances' clocks.
+func (j *judgement) skew() time.Duration { return MaxSkew(j.Skews, j.Instances) }

@@ -1,0 +1,227 @@
+package harness
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// TestPlantedFigures plants 5 leaked units and two false rejects of 2 units each in
+// one window of four subjects.
+func TestPlantedFigures(t *testing.T) {
+	f := planted(t, second,
+		takes(0, 0, 13, oracle.Admitted), takes(0, 1000, 7, oracle.Rejected), // 3 over, 10 over the quota
+		takes(1, 0, 10, oracle.Admitted), takes(1, 1000, 5, oracle.RejectedDegraded), // none over
+		[]oracle.Event{take(2, 0, 2, oracle.Admitted), take(2, 10, 2, oracle.Admitted), take(2, 20, 2, oracle.Admitted), take(2, 30, 2, oracle.Admitted)},
+		takes(3, 0, 3, oracle.Admitted), []oracle.Event{take(3, 1000, 2, oracle.Rejected), take(3, 1010, 2, oracle.Rejected), take(3, 2000, 1, oracle.Failed)},
+	)
+	f.Initial = func(s uint32) int64 { return map[uint32]int64{2: 4}[s] } // 4 + 8 units: 2 over
+	f.Counts.Degraded, f.Counts.FirstError, f.Partial = 5, errors.New("gone"), true
+	seen := map[uint32]int{}
+	r, v := judged(t, f, func(events []oracle.Event) { seen[events[0].Subject] = len(events) })
+	leak := results.Leak{
+		Units: 5, Possible: 5, PctOfLimit: 100 * 5. / 30, PctOfOverQuota: 100 * 5. / 17, OverQuotaUnits: 17,
+		Requests: 4, WorstUnits: 3, Subjects: 2, Trials: 3, LeakedTrials: 2, MedianUnits: 2,
+	}
+	if r.Leak != leak {
+		t.Errorf("leak\n%+v, want\n%+v", r.Leak, leak)
+	}
+	if want := (results.FalseRejects{Count: 2, Possible: 2, Units: 4, PctOfValid: 100 * 2. / 28}); r.FalseRejects != want {
+		t.Errorf("false rejects %+v, want %+v", r.FalseRejects, want)
+	}
+	if r.Issued != 45 || r.Admitted != 30 || r.Rejected != 14 || r.Errors != 1 || r.Degraded != 5 || r.FirstError != "gone" || !r.Partial {
+		t.Errorf("counts: %+v", r)
+	}
+	if v.LeakUnits != 5 || r.Drift != nil || r.Rolling != nil || r.Settlement != nil {
+		t.Errorf("leak of %d in the verdict, drift %+v, rolling %+v, settlement %+v", v.LeakUnits, r.Drift, r.Rolling, r.Settlement)
+	}
+	if want := map[uint32]int{0: 20, 1: 15, 2: 4, 3: 6}; !reflect.DeepEqual(seen, want) {
+		t.Errorf("visitors saw %v, want %v", seen, want)
+	}
+}
+
+// TestNoFigures: shares of nothing are 0.
+func TestNoFigures(t *testing.T) {
+	r, _ := judged(t, planted(t, second))
+	if r.Leak != (results.Leak{}) || r.FalseRejects.PctOfValid != 0 || r.Issued != 0 || r.FirstError != "" || r.Partial {
+		t.Errorf("%+v", r)
+	}
+	r, _ = judged(t, planted(t, second, takes(0, 0, 10, oracle.Admitted)))
+	if r.Leak != (results.Leak{}) || !r.FalseRejects.Explained {
+		t.Errorf("leak %+v, false rejects %+v", r.Leak, r.FalseRejects)
+	}
+}
+
+// TestPlantedExcursion has 2 units above the limit for a second and a half, and a
+// commit that uses 3 more than it reserved.
+func TestPlantedExcursion(t *testing.T) {
+	over := take(0, 10, 2, oracle.Admitted)
+	overran := take(1, 0, 1, oracle.Admitted)
+	f := planted(t, quota.Window{},
+		[]oracle.Event{take(0, 0, 10, oracle.Admitted), over, give(oracle.Refund, over, 11+1500*ms, 2)},
+		[]oracle.Event{overran, give(oracle.Commit, overran, 100, -3)})
+	run := results.Run{Settlement: &results.Settlement{Commits: 1}}
+	if _, err := Judge(&run, f); err != nil {
+		t.Fatal(err)
+	}
+	if l := run.Leak; l.Excursions != 1 || !near(l.UnitSeconds, 3) || l.Units != 2 {
+		t.Errorf("leak %+v", l)
+	}
+	if want := (results.Settlement{Commits: 1, OverrunUnits: 3}); !reflect.DeepEqual(*run.Settlement, want) {
+		t.Errorf("settlement %+v", run.Settlement)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		v    []int64
+		want float64
+	}{{nil, 0}, {[]int64{7}, 7}, {[]int64{9, 2}, 5.5}, {[]int64{9, 1, 4}, 4}, {[]int64{8, 0, 3, 100}, 5.5}} {
+		if got := median(c.v); got != c.want {
+			t.Errorf("the median of %v is %g, want %g", c.v, got, c.want)
+		}
+	}
+}
+
+// TestPlantedBurst has the limit used up on both sides of a window's end, which
+// only rolling windows can see.
+func TestPlantedBurst(t *testing.T) {
+	burst := func(last int) [][]oracle.Event {
+		return [][]oracle.Event{takes(0, 900*ms, 10, oracle.Admitted), takes(0, 1100*ms, last, oracle.Admitted)}
+	}
+	judge := func(w quota.Window, boundary bool, events [][]oracle.Event) *results.Rolling {
+		f := planted(t, w, events...)
+		f.Plan.Workload = &workloads.Meta{Name: "burst", Boundary: boundary}
+		r, v := judged(t, f)
+		if v.LeakUnits != 0 && w.Kind == quota.Fixed {
+			t.Errorf("%d units leaked in fixed windows", v.LeakUnits)
+		}
+		return r.Rolling
+	}
+	if r := judge(second, true, burst(10)); r == nil || *r != (results.Rolling{WorstUnits: 20, Multiple: 2, Units: 10, Possible: 10}) {
+		t.Errorf("a burst of twice the limit: %+v", r)
+	}
+	if r := judge(second, true, burst(0)); r == nil || *r != (results.Rolling{WorstUnits: 10, Multiple: 1}) {
+		t.Errorf("the limit: %+v", r)
+	}
+	if r := judge(second, true, [][]oracle.Event{takes(0, 0, 4, oracle.Admitted)}); r == nil || *r != (results.Rolling{WorstUnits: 4, Multiple: 0.4}) {
+		t.Errorf("less than the limit: %+v", r)
+	}
+	if r := judge(second, false, burst(10)); r != nil {
+		t.Errorf("no boundary was asked for: %+v", r)
+	}
+	for _, kind := range []quota.Kind{quota.Standing, quota.Rolling} {
+		if r := judge(quota.Window{Kind: kind, Length: time.Second}, true, burst(10)); r != nil {
+			t.Errorf("%v windows have no ends: %+v", kind, r)
+		}
+	}
+}
+
+// TestOwnClocks: instance 1 is ahead by 0.6 s, so that by its own clock what it
+// admits in the second half of window 0 belongs to window 1.
+func TestOwnClocks(t *testing.T) {
+	ten := take(0, 500*ms, 10, oracle.Admitted)
+	gave := []oracle.Event{ten, give(oracle.Refund, ten, 600*ms, 5), take(0, 700*ms, 5, oracle.Admitted)}
+	var params quota.Params
+	clauses := []quota.Clause{
+		{Property: quota.PropertyLeak, Formula: "own", Tolerates: []quota.Fault{quota.FaultClock}, Bound: func(p quota.Params) int64 { params = p; return 3 }},
+		quota.Exactly(quota.FaultOutage),
+	}
+	f := planted(t, second, takes(0, 0, 8, oracle.Admitted), by(1, gave), takes(0, 1200*ms, 4, oracle.Admitted), by(2, takes(1, 0, 1, oracle.Admitted)))
+	f.Selection.Guarantee, f.Instances, f.Skews = clauses, 3, []time.Duration{0, 600 * time.Millisecond}
+	r, v := judged(t, f)
+	if v.LeakUnits != 8 {
+		t.Errorf("%d units leaked, want 8: of 8, 10 and 5 at once, 5 are given back", v.LeakUnits)
+	}
+	// By its own clock, window 1 has 10 - 5 + 5 of instance 1 and 4 of instance 0.
+	want := []results.Clause{{Property: "leak", Formula: "own", Bound: 3, Certain: 4, Possible: 4, Verdict: results.Violated}}
+	if !reflect.DeepEqual(r.Guarantee, want) {
+		t.Errorf("guarantee %+v", r.Guarantee)
+	}
+	if params.Skew != 600*time.Millisecond {
+		t.Errorf("a skew of %v", params.Skew)
+	}
+	found := results.Reason{
+		Code: "clocks-differ", Strikes: results.StrikesNote,
+		Detail: "instances' clocks differ by up to 600ms: by their own clocks, 4 units leaked and 0 requests were rejected wrongly",
+	}
+	if len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0] != found || !r.Audit.Valid {
+		t.Errorf("audit %+v", r.Audit)
+	}
+}
+
+// TestOwnClocksOfReplies: the moments of replies and of takes that are given back
+// are moved like those of calls.
+func TestOwnClocksOfReplies(t *testing.T) {
+	e := oracle.Event{Instance: 1, Kind: oracle.Refund, Call: 100, Reply: 130, TakeCall: 50, TakeReply: 70, Units: 1}
+	f := planted(t, second, []oracle.Event{e, {Instance: 2, Call: 200, Reply: 210}, {Instance: 1, Call: 300, Reply: 340}})
+	f.Skews = []time.Duration{5, 7}
+	j := judgement{Facts: f}
+	var got []oracle.Event
+	for events, err := range j.shifted() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, events...)
+	}
+	e.Call, e.Reply, e.TakeCall, e.TakeReply = 107, 137, 57, 77
+	if want := []oracle.Event{e, {Instance: 2, Call: 200, Reply: 210}, {Instance: 1, Call: 307, Reply: 347}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	for range j.shifted() {
+		break // a consumer may stop
+	}
+}
+
+func TestSkew(t *testing.T) {
+	for _, c := range []struct {
+		instances int
+		skews     []time.Duration
+		want      time.Duration
+	}{
+		{1, []time.Duration{5}, 0}, {2, []time.Duration{5, 5}, 0}, {2, []time.Duration{5}, 5}, {3, []time.Duration{5, -2}, 7},
+		{2, []time.Duration{-5, -3}, 2}, {2, []time.Duration{3, 5, 50}, 2}, {0, nil, 0},
+	} {
+		j := judgement{Facts: &Facts{Instances: c.instances, Skews: c.skews}}
+		if got := j.skew(); got != c.want {
+			t.Errorf("clocks of %d instances that are ahead by %v differ by %v, want %v", c.instances, c.skews, got, c.want)
+		}
+	}
+}
+
+// TestBrokenHistories: what cannot be read is an error, and no figure.
+func TestBrokenHistories(t *testing.T) {
+	gone := errors.New("gone")
+	for _, c := range []struct {
+		name  string
+		b     broken
+		skews []time.Duration
+		want  string
+	}{
+		{"judge", broken{judge: gone}, nil, "judge the history: gone"},
+		{"rolling", broken{judge: gone, judgements: 1}, nil, "judge the history with rolling windows: gone"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
+			f.Plan.Workload = &workloads.Meta{Boundary: true}
+			c.b.History, f.History = f.History, &c.b
+			var run results.Run
+			if _, err := Judge(&run, f); !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
+	}
+	f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
+	f.Instances, f.Skews, f.History = 2, []time.Duration{5}, &broken{History: f.History, subjects: gone}
+	j := judgement{Facts: f, run: &results.Run{}}
+	if _, err := j.ownClocks(); !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), "judge the history by the instances' clocks") {
+		t.Errorf("%v", err)
+	}
+}

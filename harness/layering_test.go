@@ -1,0 +1,246 @@
+package harness_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const module = "github.com/quotabench/quotabench"
+
+// layers of the module, the lowest first. Each name is a room: a package and all
+// below it that are not listed themselves. A package may import its own room and
+// lower layers, so that two rooms of one layer know nothing of each other.
+var layers = [][]string{
+	{"quota", "internal/atomicfile", "internal/doctest", "internal/format", "internal/machine", "internal/resp", "internal/seed", "internal/witness", "results/schema"},
+	{"oracle", "internal/clock", "internal/memredis"},
+	{"results", "stores", "strategies", "workloads"},
+	{"internal/sched", "stores/all", "results/text/layout", "results/schema/generate", "strategies/strategytest"},
+	{"results/codec", "results/plot", "results/text"},
+	{"results/render"},
+	{"harness"},
+	{"harness/explore/engine"},
+	{"harness/explore/inproc", "harness/explore/postgres"},
+	{"harness/explore", "harness/measure", "harness/sim"},
+	{"cli"},
+	{"cmd", ""},
+}
+
+// importers are the only rooms that may import what a test of a strategy must not
+// bring in: renderers, plots and container engines.
+var importers = map[string][]string{
+	"results/codec":    {"results/render", "cli"},
+	"results/plot":     {"results/render", "cli"},
+	"results/text":     {"results/render", "cli"},
+	"results/render":   {"cli"},
+	"stores/all":       {"cli"},
+	"stores/container": {"stores/all"},
+}
+
+// judges are the files that ask the oracle for a verdict: the judgement of runs,
+// and what explorations and the conformance suite hold against it.
+var judges = []string{
+	"harness/explore/engine/truth.go", "harness/explore/guarantee.go", "harness/judge.go", "strategies/strategytest/book.go",
+}
+
+// light are packages that tests of strategies import, and lightModules is how many
+// modules they may need together.
+var light = []string{"harness/explore", "harness/sim", "strategies/strategytest"}
+
+const lightModules = 20
+
+// listed is a package as go list describes it.
+type listed struct {
+	ImportPath, Dir        string
+	Standard               bool
+	Module                 *struct{ Path string }
+	GoFiles, Imports, Deps []string
+}
+
+// name is the package's path within this module. ok is false for others.
+func (p *listed) name() (name string, ok bool) { return within(p.ImportPath) }
+
+func within(path string) (name string, ok bool) {
+	if path == module {
+		return "", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+// room is the longest listed name that the package is in, and its layer, or -1.
+func room(name string) (room string, layer int) {
+	layer = -1
+	for i, rooms := range layers {
+		for _, r := range rooms {
+			if (name == r || r != "" && strings.HasPrefix(name, r+"/")) && (layer < 0 || len(r) > len(room)) {
+				room, layer = r, i
+			}
+		}
+	}
+	return room, layer
+}
+
+func TestLayering(t *testing.T) {
+	packages := list(t)
+	for _, problem := range slices.Concat(upward(packages), impure(packages), heavy(packages)) {
+		t.Error(problem)
+	}
+	var asking []string
+	for _, p := range packages {
+		name, ok := p.name()
+		if !ok || name == "oracle" {
+			continue
+		}
+		for _, f := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, f))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(text, []byte("oracle.Judge")) {
+				asking = append(asking, name+"/"+f)
+			}
+			if bytes.Contains(text, []byte(".Broken(")) && name != "harness" {
+				t.Errorf("%s/%s decides clauses by itself: call harness.Clauses", name, f)
+			}
+		}
+	}
+	slices.Sort(asking)
+	if !slices.Equal(asking, judges) {
+		t.Errorf("verdicts of the oracle are asked for in %q, not in %q: harness.Judge judges runs", asking, judges)
+	}
+}
+
+// TestLayeringFindsFaults plants an import of each kind that is wrong.
+func TestLayeringFindsFaults(t *testing.T) {
+	plant := func(name string, needs ...string) map[string]*listed {
+		all := list(t)
+		p := *all[module+"/"+name]
+		p.Imports, p.Deps = slices.Concat(p.Imports, needs), slices.Concat(p.Deps, needs)
+		all[p.ImportPath] = &p
+		return all
+	}
+	for what, problems := range map[string][]string{
+		"upward":            upward(plant("strategies", module+"/harness")),
+		"to a neighbour":    upward(plant("workloads", module+"/strategies")),
+		"of a renderer":     upward(plant("harness/sim", module+"/results/plot")),
+		"of an unlisted":    upward(plant("quota", module+"/surprise")),
+		"impure":            impure(plant("oracle", "github.com/redis/go-redis/v9")),
+		"of the module":     impure(plant("quota", module+"/oracle")),
+		"of a heavy engine": heavy(plant("harness/explore", slices.Collect(foreign(list(t)))...)),
+	} {
+		if len(problems) == 0 {
+			t.Errorf("an import %s is not found", what)
+		}
+	}
+}
+
+// foreign are all packages of other modules.
+func foreign(packages map[string]*listed) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for path, p := range packages {
+			if p.Module != nil && p.Module.Path != module && !yield(path) {
+				return
+			}
+		}
+	}
+}
+
+// upward are imports that the layers do not allow.
+func upward(packages map[string]*listed) (problems []string) {
+	for _, p := range packages {
+		from, ok := p.name()
+		if !ok {
+			continue
+		}
+		fromRoom, fromLayer := room(from)
+		if fromLayer < 0 {
+			problems = append(problems, fmt.Sprintf("package %s belongs to no layer: add its room to the list", from))
+		}
+		for _, path := range p.Imports {
+			to, ok := within(path)
+			if !ok {
+				continue
+			}
+			toRoom, toLayer := room(to)
+			if toRoom != fromRoom && toLayer >= fromLayer || toLayer < 0 {
+				problems = append(problems, fmt.Sprintf("%s (layer %d) must not import %s (layer %d)", from, fromLayer, to, toLayer))
+			}
+			may, limited := importers[to]
+			if limited && toRoom != fromRoom && !slices.Contains(may, fromRoom) {
+				problems = append(problems, fmt.Sprintf("%s must not import %s: only %q may", from, to, may))
+			}
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// impure are dependencies of quota and of the oracle that are not of the standard
+// library, other than that of the oracle on quota.
+func impure(packages map[string]*listed) (problems []string) {
+	for _, name := range []string{"quota", "oracle"} {
+		for _, dep := range packages[module+"/"+name].Deps {
+			vocabulary := name == "oracle" && dep == module+"/quota"
+			if p := packages[dep]; (p == nil || !p.Standard) && !vocabulary {
+				problems = append(problems, fmt.Sprintf("%s must not need %s", name, dep))
+			}
+		}
+	}
+	return problems
+}
+
+// heavy says where the light packages need too many modules.
+func heavy(packages map[string]*listed) []string {
+	modules := map[string]bool{}
+	for _, name := range light {
+		for _, dep := range packages[module+"/"+name].Deps {
+			if p := packages[dep]; p != nil && p.Module != nil && p.Module.Path != module {
+				modules[p.Module.Path] = true
+			}
+		}
+	}
+	if len(modules) > lightModules {
+		return []string{fmt.Sprintf("%q need %d modules, more than %d: %v", light, len(modules), lightModules, modules)}
+	}
+	return nil
+}
+
+// list is all packages of this module and all that they need, by import path. The
+// map is the caller's, its packages are shared.
+func list(t *testing.T) map[string]*listed {
+	t.Helper()
+	packages, err := listOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return maps.Clone(packages)
+}
+
+var listOnce = sync.OnceValues(func() (map[string]*listed, error) {
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,Standard,Module,GoFiles,Imports,Deps", module+"/...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	packages := map[string]*listed{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		p := new(listed)
+		if err := d.Decode(p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, err
+		}
+		packages[p.ImportPath] = p
+	}
+})

@@ -1,0 +1,45 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+)
+
+// costs are per decision: what went over the connections in the pass, by the
+// number of decisions.
+func (p *pass) costs(ctx context.Context) error {
+	c := &p.run.Cost
+	counts := &p.d.counts
+	if n := float64(counts.admitted.Load() + counts.rejected.Load() + counts.failed.Load()); n > 0 {
+		c.Commands, c.SQL, c.ModelSQL = float64(p.traffic.commands)/n, float64(p.traffic.sql)/n, float64(p.traffic.model)/n
+		c.RoundTrips, c.Bytes = float64(p.traffic.trips)/n, float64(p.traffic.bytes)/n
+		c.Allocs = float64(p.allocs) / n
+		c.ClientCPU = float64(p.own.used) / n
+		c.RunQueue = float64(p.own.waiting) / n
+		for _, st := range p.s.stores {
+			used := float64(max(0, st.after.CPU-st.before.CPU)) / n
+			if st.Driver() == sqlDriver {
+				c.PostgresCPU += used
+			} else {
+				c.RedisCPU += used
+			}
+		}
+	}
+	for _, st := range p.s.stores {
+		u, err := st.Usage(ctx, p.s.scope)
+		if err != nil {
+			return fmt.Errorf("count keys: %w", err)
+		}
+		c.KeysAtEnd += u.Keys
+		c.KeysWithoutTTL += u.WithoutTTL
+	}
+	if p.run.Repetition == 1 && !p.d.stop.Load() {
+		probe, err := p.probe(ctx)
+		if err != nil {
+			return err
+		}
+		c.Probe = probe
+	}
+	p.run.Meter = p.s.Meter()
+	return nil
+}

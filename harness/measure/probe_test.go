@@ -1,0 +1,78 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// screening rejects some subjects at once, as a filter does that takes them for
+// others, and answers warm-up requests with an error.
+type screening struct {
+	planted
+	screened []quota.Subject
+	warmUp   error
+}
+
+func (s *screening) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	if r.ID >= harness.WarmUpID && r.ID < harness.FillID && s.warmUp != nil {
+		return quota.Decision{}, s.warmUp
+	}
+	if slices.Contains(s.screened, r.Subject) {
+		return quota.Decision{Tier: quota.TierProcess}, nil
+	}
+	return s.planted.Take(ctx, r)
+}
+
+func (s *screening) measure(t *testing.T) results.Run {
+	t.Helper()
+	return measureOne(t, &s.planted, "hot-key", func(c *Config) {
+		sel := s.selection()
+		sel.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { return s, nil }
+		c.Strategies = []strategies.Selection{sel}
+	})
+}
+
+// TestProbeTriesAnotherSubject: a subject that is rejected from the beginning says
+// nothing about what an admission costs.
+func TestProbeTriesAnotherSubject(t *testing.T) {
+	s := &screening{screened: []quota.Subject{"cost-probe-0", "cost-probe-1"}}
+	r := s.measure(t)
+	requireValid(t, r)
+	if p := r.Cost.Probe; p == nil || p.Admitted == nil || p.Rejected == nil {
+		t.Errorf("probe %+v, want admitted and rejected requests", p)
+	}
+}
+
+// TestProbeOfAStrategyThatRejects: where all subjects are rejected, that is what
+// the strategy does.
+func TestProbeOfAStrategyThatRejects(t *testing.T) {
+	s := &screening{}
+	for _, n := range "01234567" {
+		s.screened = append(s.screened, quota.Subject("cost-probe-"+string(n)))
+	}
+	if p := s.measure(t).Cost.Probe; p == nil || p.Admitted != nil || p.Rejected == nil {
+		t.Errorf("probe %+v, want rejected requests alone", p)
+	}
+}
+
+// TestWarmUpOfErrors: errors that the strategy's source asks for are answers, and
+// any others in every request are a store that is not there.
+func TestWarmUpOfErrors(t *testing.T) {
+	prescribed := &screening{warmUp: strategies.ErrPrescribed}
+	r := prescribed.measure(t)
+	requireValid(t, r)
+	if r.Issued != 4000 {
+		t.Errorf("issued %d of 4000", r.Issued)
+	}
+	broken := &screening{warmUp: errors.New("planted error")}
+	if r := broken.measure(t); r.Audit.Valid || !hasReason(r, "run-failed") {
+		t.Errorf("audit %+v", r.Audit)
+	}
+}

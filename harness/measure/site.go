@@ -1,0 +1,192 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// site is everything that one strategy has to itself in one round: its session,
+// connections, and a scope in each store that it needs.
+type site struct {
+	*harness.Session
+
+	cfg    *Config
+	tb     *timebase
+	sel    strategies.Selection
+	scope  stores.Scope
+	stores map[string]*siteStore
+	// model stands in for PostgreSQL; nil where there is one or none is needed.
+	model           *strategies.Model
+	modelStatements atomic.Int64
+	strays          int64 // keys under our prefix before the first request
+
+	jobs    *jobRunner
+	outages []*outage
+	conns   []stores.Conn
+}
+
+// siteStore is one store of a site, with its traffic and what it says about itself
+// around a pass.
+type siteStore struct {
+	stores.Store
+	name          string
+	meter         stores.Meter
+	before, after stores.Stats
+	traffic       stores.Counts // of the pass
+}
+
+// openSite opens the instances of a strategy. What was opened is closed again if
+// it fails.
+func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
+	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: newJobRunner(), stores: map[string]*siteStore{}}
+	for _, o := range cfg.Outages {
+		s.outages = append(s.outages, &outage{Outage: o})
+	}
+	err := s.prepare(ctx)
+	if err == nil {
+		s.Session, err = harness.OpenSession(ctx, &cfg.Plan, sel, cfg.Instances, round, s)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
+	}
+	return s, nil
+}
+
+// prepare makes room in every store that the strategy needs.
+func (s *site) prepare(ctx context.Context) error {
+	for _, need := range s.sel.Needs {
+		name := string(need)
+		if need == strategies.NeedSource {
+			name = string(strategies.NeedPostgres)
+		}
+		store, ok := s.cfg.Stores.Get(name)
+		switch {
+		case !ok && need == strategies.NeedSource:
+			s.model = strategies.NewModel(func(_ context.Context, _ string, run func() error) error {
+				s.modelStatements.Add(1)
+				return run()
+			})
+			continue
+		case !ok:
+			return missing(name)
+		case s.stores[name] != nil:
+			continue
+		}
+		strays, err := store.Prepare(ctx, s.scope)
+		if err != nil {
+			return fmt.Errorf("open %s: %w", s.sel, err)
+		}
+		s.strays += strays
+		s.stores[name] = &siteStore{Store: store, name: name}
+	}
+	return nil
+}
+
+// Furnish implements [harness.Host].
+func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
+	env.Clock, env.Model, env.Prefix, env.Wake = s.tb.clock, s.model, s.scope.Prefix(), s.jobs.waker(env.Instance)
+	env.Clients = map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(s.stores)) {
+		st := s.stores[name]
+		c, err := st.Connect(ctx, s.scope, stores.ConnOptions{
+			Pool: s.cfg.poolOf(st.Driver()), Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name),
+		})
+		if err != nil {
+			return err
+		}
+		s.conns = append(s.conns, c)
+		env.Clients[name] = c.Client()
+	}
+	env.Redis, _ = env.Clients[string(strategies.NeedRedis)].(redis.UniversalClient)
+	env.Postgres, _ = env.Clients[string(strategies.NeedPostgres)].(*pgxpool.Pool)
+	return nil
+}
+
+// Adopt implements [harness.Host].
+func (s *site) Adopt(instance int, jobs []*harness.Job) error {
+	s.jobs.add(instance, jobs)
+	return nil
+}
+
+// dialWrap puts the planned outages of a store into its connections; nil where
+// there are none.
+func (s *site) dialWrap(store string) func(net.Conn) net.Conn {
+	var wrap func(net.Conn) net.Conn
+	for _, o := range s.outages {
+		if o.Store != store {
+			continue
+		}
+		inner := wrap
+		wrap = func(c net.Conn) net.Conn {
+			if inner != nil {
+				c = inner(c)
+			}
+			return o.wrap(c)
+		}
+	}
+	return wrap
+}
+
+// close closes the instances and removes everything they left in the stores.
+func (s *site) close(ctx context.Context) error {
+	var errs []error
+	if s.Session != nil {
+		errs = append(errs, s.Close(ctx))
+	}
+	for _, c := range s.conns {
+		errs = append(errs, c.Close())
+	}
+	for _, st := range s.stores {
+		errs = append(errs, st.Wipe(ctx, s.scope))
+	}
+	s.conns, s.stores = nil, nil
+	return errors.Join(errs...)
+}
+
+// observe reads what the stores say about themselves. One that does not answer
+// says nothing: the run itself shows that it is gone.
+func (s *site) observe(ctx context.Context, into func(*siteStore) *stores.Stats) {
+	for _, st := range s.stores {
+		if stats, err := st.Stats(ctx); err == nil {
+			*into(st) = stats
+		}
+	}
+}
+
+// traffic is what all connections carried, of stores with that driver and of all
+// others.
+type traffic struct{ commands, sql, model, trips, bytes int64 }
+
+func (t traffic) sub(o traffic) traffic {
+	return traffic{t.commands - o.commands, t.sql - o.sql, t.model - o.model, t.trips - o.trips, t.bytes - o.bytes}
+}
+
+// sqlDriver is the driver whose commands are SQL statements.
+const sqlDriver = "postgres"
+
+func (s *site) traffic() traffic {
+	t := traffic{model: s.modelStatements.Load()}
+	for _, st := range s.stores {
+		c := st.meter.Snapshot()
+		if st.Driver() == sqlDriver {
+			t.sql += c.Commands
+		} else {
+			t.commands += c.Commands
+		}
+		t.trips += c.RoundTrips
+		t.bytes += c.BytesIn + c.BytesOut
+	}
+	return t
+}

@@ -1,0 +1,207 @@
+package harness
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// Plan says what a run consists of, whatever drives it. The zero values of
+// optional fields are filled in by the runner's Complete.
+type Plan struct {
+	Strategies []strategies.Selection
+	Policy     quota.Policy
+	Workload   *workloads.Meta
+	// Stream holds the workload's own parameters. Seed, Policy and Requests are set
+	// from the fields here.
+	Stream workloads.Params
+	Seed   uint64
+
+	// Workers call the strategy at the same time; in open loop they are the most
+	// requests in service at once.
+	Workers int
+	// Rate in requests per second makes the loop open; 0 leaves it to the workload.
+	Rate float64
+	// Arrivals of an open loop: "poisson" (default) or "constant". A trace with a
+	// speed arrives as recorded.
+	Arrivals string
+	// Closed makes the loop closed also where the workload's is open.
+	Closed bool
+	// Requests bounds the requests of one run; 0 for no bound.
+	Requests int64
+	// Duration bounds the time in which requests are issued; 0 for no bound.
+	Duration time.Duration
+	// Instances of the application that share the stores; in a simulation with
+	// regions, in each region. Default 1.
+	Instances int
+	// Life is how long a request that settles can be completed after its admission,
+	// e.g. the life of a pre-signed URL. From then on no caller holds the units of one
+	// that was abandoned. Default [DefaultLife].
+	Life time.Duration
+	// Outages take stores away in mid-run. They need a Duration.
+	Outages []Outage
+	// Stores are the open stores of the run, by name. A strategy that needs a
+	// database of record uses its model where there is no "postgres".
+	Stores *stores.Set
+	// HistoryLimit is the most events of one run. A run that comes close to it ends
+	// early and says so. Default [DefaultHistoryLimit].
+	HistoryLimit int64
+	// HistoryDir is where a long history is kept while the run lasts; "" is the
+	// system's folder for temporary files.
+	HistoryDir string
+	// Archive is an existing directory that keeps each run's history, as a file that
+	// [JudgeFile] judges again; "" keeps none.
+	Archive string
+}
+
+// DefaultHistoryLimit is the most events of one run where nothing else is said:
+// about ten minutes of a fast strategy on a real Redis.
+const DefaultHistoryLimit = 1 << 27
+
+// DefaultLife is the life of a pre-signed URL where nothing else is said.
+const DefaultLife = 15 * time.Minute
+
+// NewHistory makes the history of a run with that many workers. It must be closed.
+func (p *Plan) NewHistory(workers int) *oracle.History {
+	return oracle.NewHistory(oracle.HistoryOptions{Workers: workers, Limit: p.HistoryLimit, Dir: cmp.Or(p.HistoryDir, os.TempDir())})
+}
+
+// MaxInstances is how many instances an event of the oracle can tell apart.
+const MaxInstances = 255
+
+// maxSpeed is the fastest replay of a trace, in recorded seconds per second.
+const maxSpeed = 1e6
+
+// Complete fills in the defaults that all runners share and reports the first
+// thing that does not fit.
+func (p *Plan) Complete(maxWorkers int) error {
+	if p.Instances == 0 {
+		p.Instances = 1
+	}
+	if p.HistoryLimit == 0 {
+		p.HistoryLimit = DefaultHistoryLimit
+	}
+	if p.Life == 0 {
+		p.Life = DefaultLife
+	}
+	switch {
+	case len(p.Strategies) == 0:
+		return errors.New("no strategy to run")
+	case p.Workload == nil:
+		return errors.New("no workload to run")
+	case p.Policy.Limit < 1:
+		return fmt.Errorf("a limit of %d: give 1 or more", p.Policy.Limit)
+	case p.Workers < 1 || p.Workers > maxWorkers:
+		return fmt.Errorf("%d workers: give 1 to %d", p.Workers, maxWorkers)
+	case p.Instances < 1 || p.Instances > MaxInstances:
+		return fmt.Errorf("%d instances: give 1 to %d", p.Instances, MaxInstances)
+	case p.Requests < 0 || p.Duration < 0 || p.Rate < 0 || p.HistoryLimit < 0 || p.Life < 0:
+		return errors.New("requests, duration, rate, life and the length of a history cannot be negative")
+	case p.Arrivals != "" && p.Arrivals != poisson && p.Arrivals != constant:
+		return fmt.Errorf("arrivals %q: one of poisson, constant", p.Arrivals)
+	case p.Stream.Speed > maxSpeed:
+		return fmt.Errorf("a speed of %g: give at most %g times the recorded one", p.Stream.Speed, maxSpeed)
+	case len(p.Outages) > 0 && p.Duration == 0:
+		return errors.New("an outage needs a duration to be a share of: give --duration")
+	}
+	return nil
+}
+
+// CannotRun returns why a strategy cannot take part in the given mode, or nil.
+// Runners add what only they know, such as stores that are not there.
+func (p *Plan) CannotRun(s strategies.Selection, mode strategies.Mode, crossesWindows bool) error {
+	if why, ok := s.Excluded[mode]; ok {
+		return fmt.Errorf("cannot be %s: %s", modeParticiple[mode], why)
+	}
+	if err := s.ServesPolicy(&p.Policy); err != nil {
+		return err
+	}
+	if p.Workload.GivesBack && !s.GivesBack {
+		return fmt.Errorf("cannot take units back, which the workload %s asks for", p.Workload.Name)
+	}
+	if s.Reset == strategies.ResetsNever && crossesWindows {
+		return fmt.Errorf("has no reset, and this run crosses %s windows", p.Policy.Window.Kind)
+	}
+	return nil
+}
+
+var modeParticiple = map[strategies.Mode]string{
+	strategies.ModeMeasure: "measured", strategies.ModeSimulate: "simulated", strategies.ModeExplore: "explored",
+}
+
+// CrossesWindows reports whether the workload passes through several windows by
+// design.
+func (p *Plan) CrossesWindows() bool {
+	return p.Policy.Window.Kind.Tumbling() && (p.Stream.Speed > 0 || p.Workload.Boundary)
+}
+
+// Split separates the strategies that can take part from those that cannot, with
+// the reason by label.
+func (p *Plan) Split(cannot func(strategies.Selection) error) (run []strategies.Selection, skipped map[string]string) {
+	skipped = map[string]string{}
+	for _, s := range p.Strategies {
+		if err := cannot(s); err != nil {
+			skipped[s.String()] = err.Error()
+			continue
+		}
+		run = append(run, s)
+	}
+	return run, skipped
+}
+
+// Notes are what a report's header has to say about how requests met windows.
+func (p *Plan) Notes() []string {
+	var notes []string
+	if known, err := quota.LookupPolicy(p.Policy.Name); err == nil && known.Limit != p.Policy.Limit {
+		notes = append(notes, fmt.Sprintf("the limit is %d %s here, %d in the policy's record", p.Policy.Limit, known.Unit, known.Limit))
+	}
+	return notes
+}
+
+// Blank is a run with everything that is known before it starts.
+func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.Stream, info workloads.Info) results.Run {
+	params := results.Params{
+		Label: sel.String(), Limit: p.Policy.Limit, Unit: p.Policy.Unit, Window: windowText(p.Policy.Window),
+		Loop: results.ClosedLoop, Workers: p.Workers, Instances: p.Instances,
+		Subjects: workloads.Subjects(stream), Requests: p.Requests, DurationNS: int64(p.Duration), Speed: p.Stream.Speed,
+		Workload: map[string]string(p.Stream.Options),
+		Stream:   workloads.Fingerprint(stream, fingerprintOps(stream)),
+	}
+	for _, o := range p.Outages {
+		params.Outages = append(params.Outages, o.String())
+	}
+	if p.Open(info) {
+		params.Loop, params.RatePerS, params.Arrivals = results.OpenLoop, p.RateInForce(), p.arrivals()
+	}
+	return results.Run{
+		Strategy: sel.Name, Form: string(sel.Form), Options: sel.Options, Policy: p.Policy.Name,
+		Workload: p.Workload.Name, Params: params, Repetition: repetition, Guarantee: []results.Clause{},
+		Audit: results.Audit{Valid: true, TimingsValid: true, Reasons: []results.Reason{}},
+	}
+}
+
+// windowText describes a policy's window in a result, e.g. "fixed 1m0s".
+func windowText(w quota.Window) string {
+	if w.Length > 0 {
+		return w.Kind.String() + " " + w.Length.String()
+	}
+	return w.Kind.String()
+}
+
+// fingerprintOps is how much of a stream its fingerprint covers.
+func fingerprintOps(s workloads.Stream) int64 {
+	const most = 4096
+	if n := s.Len(); n > 0 {
+		return min(n, most)
+	}
+	return most
+}

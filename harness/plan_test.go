@@ -1,0 +1,201 @@
+package harness
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+func TestParseOutage(t *testing.T) {
+	for _, text := range []string{"redis:0.25-0.5", "redis:0-1"} {
+		o, err := ParseOutage(text)
+		if err != nil || o.Store != "redis" || o.String() != text {
+			t.Errorf("%s: %+v, %v", text, o, err)
+		}
+	}
+	bads := []string{"", "redis", "redis:1", ":0.1-0.2", "redis:0.5-0.2", "redis:0.5-0.5", "redis:-1-1", "redis:0.2-1.2", "redis:a-b", "redis:0.1-b", "redis:NaN-1", "redis:0.1-NaN"}
+	for _, bad := range bads {
+		if _, err := ParseOutage(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+func selected(m strategies.Meta) strategies.Selection { return strategies.Selection{Meta: &m} }
+
+// TestComplete tries each bound of a plan on both of its sides.
+func TestComplete(t *testing.T) {
+	ok := Plan{
+		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})}, Workload: &workloads.Meta{}, Policy: quota.Policy{Limit: 1}, Workers: 8,
+		Instances: 255, Stream: workloads.Params{Speed: 1e6}, Arrivals: "constant", Outages: []Outage{{}}, Duration: 1,
+	}
+	if err := ok.Complete(8); err != nil || ok.HistoryLimit != 1<<27 || ok.Life != 15*time.Minute || ok.Instances != 255 {
+		t.Fatalf("%+v: %v", ok, err)
+	}
+	one := Plan{Strategies: ok.Strategies, Workload: ok.Workload, Policy: ok.Policy, Workers: 1, Arrivals: "poisson", HistoryLimit: 5, Life: 7}
+	if err := one.Complete(1); err != nil || one.Instances != 1 || one.HistoryLimit != 5 || one.Life != 7 {
+		t.Fatalf("%+v: %v", one, err)
+	}
+	for want, spoil := range map[string]func(p *Plan){
+		"no strategy to run":                    func(p *Plan) { p.Strategies = nil },
+		"no workload to run":                    func(p *Plan) { p.Workload = nil },
+		"a limit of 0":                          func(p *Plan) { p.Policy.Limit = 0 },
+		"0 workers: give 1 to 8":                func(p *Plan) { p.Workers = 0 },
+		"9 workers: give 1 to 8":                func(p *Plan) { p.Workers = 9 },
+		"-1 instances":                          func(p *Plan) { p.Instances = -1 },
+		"256 instances: give 1 to 255":          func(p *Plan) { p.Instances = 256 },
+		"requests, duration":                    func(p *Plan) { p.Requests = -1 },
+		"requests, duration, ":                  func(p *Plan) { p.Duration = -1 },
+		"requests, duration, rate":              func(p *Plan) { p.Rate = -1 },
+		"requests, duration, rate, life":        func(p *Plan) { p.Life = -1 },
+		"requests, duration, rate, life and":    func(p *Plan) { p.HistoryLimit = -1 },
+		"arrivals \"often\": one of poisson, c": func(p *Plan) { p.Arrivals = "often" },
+		"a speed of 1.000001e+06":               func(p *Plan) { p.Stream.Speed = 1_000_001 },
+		"an outage needs a duration":            func(p *Plan) { p.Duration = 0 },
+	} {
+		p := ok
+		spoil(&p)
+		if err := p.Complete(8); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestCannotRun says why not, or that nothing is in the way.
+func TestCannotRun(t *testing.T) {
+	kinds := []quota.Kind{quota.Standing}
+	for _, c := range []struct {
+		meta     strategies.Meta
+		plan     Plan
+		crosses  bool
+		want     string
+		workload workloads.Meta
+	}{
+		{meta: strategies.Meta{Kinds: kinds}},
+		{meta: strategies.Meta{Kinds: kinds, Excluded: map[strategies.Mode]string{strategies.ModeExplore: "it sleeps"}}},
+		{meta: strategies.Meta{Kinds: kinds, Excluded: map[strategies.Mode]string{strategies.ModeSimulate: "it sleeps"}}, want: "cannot be simulated: it sleeps"},
+		{meta: strategies.Meta{Name: "a", Kinds: []quota.Kind{quota.Fixed}}, want: "policy  has a standing window; a serves fixed"},
+		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{Name: "uploads", GivesBack: true}, want: "cannot take units back, which the workload uploads asks for"},
+		{meta: strategies.Meta{Kinds: kinds, GivesBack: true}, workload: workloads.Meta{GivesBack: true}},
+		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}},
+		{meta: strategies.Meta{Kinds: kinds}, crosses: true},
+		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}, crosses: true, want: "has no reset, and this run crosses standing windows"},
+	} {
+		c.plan.Workload = &c.workload
+		err := c.plan.CannotRun(selected(c.meta), strategies.ModeSimulate, c.crosses)
+		if err == nil && c.want != "" || err != nil && err.Error() != c.want {
+			t.Errorf("%+v: %v, want %q", c.meta, err, c.want)
+		}
+	}
+}
+
+func TestCrossesWindows(t *testing.T) {
+	for _, c := range []struct {
+		kind     quota.Kind
+		boundary bool
+		speed    float64
+		want     bool
+	}{{quota.Fixed, true, 0, true}, {quota.Fixed, false, 0, false}, {quota.Fixed, false, 2, true}, {quota.Rolling, true, 2, false}} {
+		p := Plan{Policy: quota.Policy{Window: quota.Window{Kind: c.kind}}, Workload: &workloads.Meta{Boundary: c.boundary}, Stream: workloads.Params{Speed: c.speed}}
+		if p.CrossesWindows() != c.want {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestSplit(t *testing.T) {
+	a, b := selected(strategies.Meta{Name: "a"}), selected(strategies.Meta{Name: "b"})
+	p := Plan{Strategies: []strategies.Selection{a, b}}
+	run, skipped := p.Split(func(s strategies.Selection) error {
+		if s.Name == "a" {
+			return errors.New("too slow")
+		}
+		return nil
+	})
+	if !reflect.DeepEqual(run, []strategies.Selection{b}) || !reflect.DeepEqual(skipped, map[string]string{"a": "too slow"}) {
+		t.Errorf("%+v, %v", run, skipped)
+	}
+}
+
+// TestNotes has a note where a known policy's limit is another one.
+func TestNotes(t *testing.T) {
+	note := func(name string, limit int64) string {
+		return strings.Join((&Plan{Policy: quota.Policy{Name: name, Limit: limit}}).Notes(), "\n")
+	}
+	if got := note("user-links", 7); got != "the limit is 7 links here, 20 in the policy's record" {
+		t.Error(got)
+	}
+	if got := note("user-links", 20) + note("made up", 7); got != "" {
+		t.Error(got)
+	}
+}
+
+// TestBlank is a run before it starts, with what the plan says.
+func TestBlank(t *testing.T) {
+	sel := strategies.Selection{Meta: &strategies.Meta{Name: "a", Form: "form"}, Options: quota.Options{}}
+	p := Plan{
+		Policy: quota.Policy{Name: "p", Limit: 4, Unit: "links", Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}}, Workload: &workloads.Meta{Name: "w"},
+		Stream: workloads.Params{Options: quota.Options{"k": "v"}}, Workers: 3, Instances: 2, Requests: 9, Duration: 5, Outages: []Outage{{"redis", 0.1, 0.2}},
+	}
+	stream := &flow{n: 9, subjects: 6}
+	want := results.Run{
+		Strategy: "a", Form: "form", Options: sel.Options, Policy: "p", Workload: "w", Repetition: 2, Guarantee: []results.Clause{},
+		Audit: results.Audit{Valid: true, TimingsValid: true, Reasons: []results.Reason{}},
+		Params: results.Params{
+			Label: "a", Limit: 4, Unit: "links", Window: "fixed 1m0s", Loop: "closed", Workers: 3, Instances: 2, Subjects: 6, Requests: 9, DurationNS: 5,
+			Workload: map[string]string{"k": "v"}, Stream: workloads.Fingerprint(stream, 9), Outages: []string{"redis:0.1-0.2"},
+		},
+	}
+	if got := p.Blank(sel, 2, stream, workloads.Info{Loop: workloads.Closed}); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	p.Rate, p.Policy.Window, p.Outages, stream.n = 50, quota.Window{}, nil, 0
+	want.Params.Loop, want.Params.RatePerS, want.Params.Arrivals, want.Params.Window, want.Params.Outages = "open", 50, "poisson", "standing", nil
+	want.Params.Stream = workloads.Fingerprint(stream, 4096)
+	if got := p.Blank(sel, 2, stream, workloads.Info{Loop: workloads.Closed}); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// TestNewHistory keeps what the plan says, for so many workers.
+func TestNewHistory(t *testing.T) {
+	h := (&Plan{HistoryLimit: 100, HistoryDir: t.TempDir()}).NewHistory(2)
+	defer func() { _ = h.Close() }()
+	for _, e := range takes(0, 0, 5000, 0) {
+		h.Append(1, e)
+	}
+	if !h.Full() || !h.Overflowed() || h.Len() < 100 {
+		t.Errorf("%d events are kept, full: %t", h.Len(), h.Full())
+	}
+}
+
+// A run whose rate is not known in advance must not set up as many subjects as the
+// fastest strategy could use: in a simulation that takes longer than the run.
+func TestSizeWithoutRate(t *testing.T) {
+	meta, err := workloads.Lookup("hot-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Plan{Workload: meta, Policy: quota.Policy{Name: "size", Limit: 10, Unit: "units"}, Duration: 10 * time.Second}
+	stream, _, err := p.NewStream(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		perSecond float64
+		least     int
+		most      int
+	}{{0, 1, 200_000}, {1000, 500, 2_000}, {1e9, 2_000_000, 2_000_000}} {
+		requests, subjects := p.Size(stream, c.perSecond)
+		if subjects < c.least || subjects > c.most || requests < int64(subjects) {
+			t.Errorf("at %g requests per second: %d requests of %d subjects, want %d to %d", c.perSecond, requests, subjects, c.least, c.most)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// provisioned is set up by its own means.
+type provisioned struct {
+	fake
+	grants []strategies.Grant
+}
+
+func (p *provisioned) Provision(_ context.Context, _ *quota.Policy, grants []strategies.Grant) error {
+	p.grants = grants
+	return p.err
+}
+
+func units(requests []quota.Request) (out []int64) {
+	for _, r := range requests {
+		out = append(out, r.Units)
+	}
+	return out
+}
+
+// TestFillServed asks for no cost that the strategy does not serve.
+func TestFillServed(t *testing.T) {
+	in := &fake{room: -1}
+	s := session(quota.CountsAdmitted, in)
+	s.Selection.Serves = func(p *quota.Policy) error {
+		if len(p.Costs) > 0 && slices.Max(p.Costs) > 2 {
+			return errors.New("serves costs of at most 2")
+		}
+		return nil
+	}
+	grants := []strategies.Grant{{Subject: "x", Used: 7}}
+	p := &quota.Policy{Costs: []int64{1, 5, 2}}
+	if err := s.Provision(t.Context(), p, grants, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := units(in.asked); !slices.Equal(got, []int64{2, 2, 2, 1}) || grants[0].Used != 7 {
+		t.Errorf("asked for %v, %d are used", got, grants[0].Used)
+	}
+	grants[0].Used = 3 << 20
+	if err := s.Provision(t.Context(), p, grants, 0); err == nil || !strings.Contains(err.Error(), "more than a million requests") {
+		t.Errorf("filled by requests that are not served: %v", err)
+	}
+}
+
+// TestFill asks for what a subject has used in requests of the largest cost.
+func TestFill(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		costs      []int64
+		used, room int64
+		want       []int64
+		left       int64
+	}{
+		{"whole", []int64{1, 4, 2}, 8, -1, []int64{4, 4}, 8},
+		{"with a rest", []int64{1, 4, 2}, 9, -1, []int64{4, 4, 1}, 9},
+		{"no costs", nil, 3, -1, []int64{1, 1, 1}, 3},
+		{"rejected", []int64{3}, 8, 5, []int64{3, 3}, 3},
+		{"nothing", []int64{3}, 0, -1, nil, 0},
+		{"more than there are numbers for", []int64{3}, 5 << 20, 12, []int64{6, 6, 6}, 12},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := &fake{room: c.room}
+			grants := []strategies.Grant{{Subject: "x", Used: c.used}}
+			p := &quota.Policy{Costs: c.costs}
+			if err := session(quota.CountsAdmitted, in).Provision(t.Context(), p, grants, 0); err != nil {
+				t.Fatal(err)
+			}
+			if got := units(in.asked); !slices.Equal(got, c.want) || grants[0].Used != c.left {
+				t.Errorf("asked for %v, want %v; %d are used, want %d", got, c.want, grants[0].Used, c.left)
+			}
+			for i, r := range in.asked {
+				if r.Subject != "x" || r.Policy != p || r.ID != FillID+uint64(i) {
+					t.Errorf("request %+v", r)
+				}
+			}
+		})
+	}
+}
+
+// TestProvision numbers the requests of each subject and each instance apart.
+func TestProvision(t *testing.T) {
+	a, b, own := &fake{room: -1}, &fake{room: -1}, &provisioned{}
+	s := session(quota.CountsAdmitted, a, own, b)
+	grants := []strategies.Grant{{Subject: "x", Used: 2}, {Subject: "y", Used: 1}}
+	if err := s.Provision(t.Context(), &quota.Policy{}, grants, 0, 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	if len(own.asked) != 0 || !reflect.DeepEqual(own.grants, grants) {
+		t.Errorf("%+v was granted, and %+v asked for", own.grants, own.asked)
+	}
+	var ids []uint64
+	for _, r := range append(a.asked, b.asked...) {
+		ids = append(ids, r.ID-FillID)
+	}
+	// The third instance comes after two of two subjects each.
+	if want := []uint64{0, 1, 1 << 20, 4 << 20, 4<<20 + 1, 5 << 20}; !slices.Equal(ids, want) {
+		t.Errorf("requests %v, want %v", ids, want)
+	}
+	if err := s.Provision(t.Context(), &quota.Policy{}, nil, 0, 1, 2); err != nil || own.grants == nil || len(a.asked) != 3 {
+		t.Error("provision no subject", err)
+	}
+	a.err, own.err = errors.New("gone"), errors.New("away")
+	for n, want := range []string{"fill x: gone", "provision 2 subjects: away"} {
+		if err := s.Provision(t.Context(), &quota.Policy{}, grants, n); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestGrants(t *testing.T) {
+	got := Grants(&flow{used: 3}, &quota.Policy{Limit: 10}, 2)
+	want := []strategies.Grant{{Subject: "s0", Limit: 10, Used: 3}, {Subject: "s1", Limit: 10, Used: 4}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestCost(t *testing.T) {
+	if got := Cost(&quota.Policy{Costs: []int64{2, 5, 3}}, slices.Max[[]int64]); got != 5 {
+		t.Error(got)
+	}
+	if got := Cost(&quota.Policy{}, slices.Max[[]int64]); got != 1 {
+		t.Error(got)
+	}
+}

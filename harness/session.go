@@ -1,0 +1,89 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Host is what a runner gives the instances of a session to live in.
+type Host interface {
+	// Furnish fills in what depends on the runner: the clock, the clients of the
+	// stores or the model, the prefix, the region and Wake. Everything else is set.
+	Furnish(ctx context.Context, env *strategies.Env) error
+	// Adopt takes over an instance's jobs once it is open.
+	Adopt(instance int, jobs []*Job) error
+}
+
+// Session is one strategy with its open instances in one run.
+type Session struct {
+	Plan      *Plan
+	Selection strategies.Selection
+	Instances []strategies.Strategy
+	// Jobs of all instances, a singleton's once.
+	Jobs []*Job
+}
+
+// OpenSession opens that many instances, numbered from 0. round, counted from 1,
+// tells their random sources apart from those of other rounds. Where it fails,
+// instances that are open already are closed again.
+func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instances, round int, h Host) (*Session, error) {
+	s := &Session{Plan: p, Selection: sel}
+	shared := new(strategies.Shared)
+	for i := range instances {
+		env := strategies.Env{
+			Rand:   seed.Rand(p.Seed, seed.Instance, uint64(round), uint64(i)),
+			Shared: shared, Instance: i, Instances: instances, Options: sel.Options,
+		}
+		if err := s.open(ctx, h, env); err != nil {
+			return nil, errors.Join(fmt.Errorf("open %s: %w", sel, err), s.Close(context.WithoutCancel(ctx)))
+		}
+	}
+	return s, nil
+}
+
+func (s *Session) open(ctx context.Context, h Host, env strategies.Env) error {
+	if err := h.Furnish(ctx, &env); err != nil {
+		return err
+	}
+	in, err := s.Selection.Open(ctx, env)
+	if err != nil {
+		return err
+	}
+	s.Instances = append(s.Instances, in)
+	jobs := jobsOf(in, env.Instance, env.Clock)
+	s.Jobs = append(s.Jobs, jobs...)
+	return h.Adopt(env.Instance, jobs)
+}
+
+// Close closes the instances. Clients and stores belong to the host.
+func (s *Session) Close(ctx context.Context) error {
+	var errs []error
+	for _, in := range s.Instances {
+		errs = append(errs, in.Close(ctx))
+	}
+	s.Instances = nil
+	return errors.Join(errs...)
+}
+
+// Meter adds up the strategy's own columns over all instances; nil where it has
+// none.
+func (s *Session) Meter() map[string]int64 {
+	var out map[string]int64
+	for _, in := range s.Instances {
+		m, ok := in.(strategies.Meter)
+		if !ok {
+			continue
+		}
+		if out == nil {
+			out = map[string]int64{}
+		}
+		for _, x := range m.Measures() {
+			out[x.Name] += x.Value
+		}
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+package harness
+
+import (
+	"math"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// The arrivals of an open loop.
+const (
+	poisson  = "poisson"
+	constant = "constant"
+	recorded = "recorded"
+)
+
+// NewStream makes the request stream of a round, counted from 1. The first round
+// has the plan's own seed, so that a single round can be repeated by --seed.
+func (p *Plan) NewStream(round int) (workloads.Stream, workloads.Info, error) {
+	params := p.Stream
+	params.Seed, params.Policy, params.Requests = RoundSeed(p.Seed, round), &p.Policy, p.Requests
+	return p.Workload.New(params)
+}
+
+// RoundSeed derives a round's seed.
+func RoundSeed(seed uint64, round int) uint64 { return seed + uint64(round-1)*0x9E3779B97F4A7C15 }
+
+// Open reports whether the loop is open: because the workload is, or because a
+// rate was asked for.
+func (p *Plan) Open(info workloads.Info) bool {
+	return !p.Closed && (info.Loop == workloads.Open || p.Rate > 0)
+}
+
+// RateInForce is that of the arrivals in requests per second; 0 where a trace
+// gives them.
+func (p *Plan) RateInForce() float64 {
+	switch {
+	case p.Stream.Speed > 0:
+		return 0
+	case p.Rate > 0:
+		return p.Rate
+	default:
+		return p.Workload.Rate
+	}
+}
+
+func (p *Plan) arrivals() string {
+	switch {
+	case p.Stream.Speed > 0:
+		return recorded
+	case p.Arrivals == "":
+		return poisson
+	default:
+		return p.Arrivals
+	}
+}
+
+// NewArrivals makes the arrivals of an open loop for one round.
+func (p *Plan) NewArrivals(stream workloads.Stream, round int) (workloads.Arrivals, error) {
+	switch p.arrivals() {
+	case recorded:
+		return workloads.FromTrace(stream, p.Stream.Speed)
+	case constant:
+		return workloads.Constant(p.RateInForce())
+	default:
+		return workloads.Poisson(p.RateInForce(), RoundSeed(p.Seed, round))
+	}
+}
+
+// Align returns the policy with its windows shifted where the workload needs them
+// to meet its requests at a certain moment: recorded time begins with the first
+// row, and a boundary comes half way through the expected duration. begin is the
+// first moment of the run. Elsewhere the windows stay where they are.
+func (p *Plan) Align(info workloads.Info, begin time.Time, expected time.Duration) quota.Policy {
+	policy := p.Policy
+	switch w := &policy.Window; {
+	case w.Kind == quota.Standing:
+	case p.Stream.Speed > 0:
+		w.Timeline = quota.Timeline{Real: begin, Policy: info.Trace.First, Speed: p.Stream.Speed}
+	case p.Workload.Boundary && w.Kind.Tumbling():
+		w.Timeline = quota.Timeline{Real: begin.Add(expected / 2), Policy: w.At(begin).End}
+	}
+	return policy
+}
+
+// maxTrials and unpacedTrials bound the subjects of a workload that has a fresh
+// one for each trial, unpacedTrials where the rate is not known in advance: every
+// subject costs memory and is set up before the run.
+const (
+	maxTrials     = 2_000_000
+	unpacedTrials = 200_000
+)
+
+// Size is how many requests a run may issue, and of how many subjects. perSecond
+// is the rate that is expected, or 0 where it is not known.
+func (p *Plan) Size(stream workloads.Stream, perSecond float64) (requests int64, subjects int) {
+	requests = math.MaxInt64
+	if n := stream.Len(); n > 0 {
+		requests = n
+	}
+	if p.Requests > 0 {
+		requests = min(requests, p.Requests)
+	}
+	per := workloads.OpsPerCrossing(stream)
+	if per == 0 {
+		return requests, workloads.Subjects(stream)
+	}
+	if perSecond == 0 {
+		requests = min(requests, unpacedTrials*per)
+	}
+	requests = min(requests, maxTrials*per)
+	if p.Duration > 0 && perSecond > 0 {
+		// Half as much again as expected; a faster run ends early.
+		expect := int64(perSecond*p.Duration.Seconds()*1.5)/per + 8
+		requests = min(requests, min(expect, maxTrials)*per)
+	}
+	return requests, int((requests + per - 1) / per)
+}

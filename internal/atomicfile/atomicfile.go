@@ -1,0 +1,37 @@
+// Package atomicfile replaces files as a whole.
+package atomicfile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Write replaces the file at path by way of a temporary one beside it.
+func Write(path string, b []byte) (err error) {
+	t, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = t.Close() // a second close is harmless, and the first error counts
+			_ = os.Remove(t.Name())
+			err = fmt.Errorf("write %s: %w", path, err)
+		}
+	}()
+	if _, err = t.Write(b); err != nil {
+		return err
+	}
+	// CreateTemp makes files private; results are for sharing.
+	if err = t.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = t.Sync(); err != nil {
+		return err
+	}
+	if err = t.Close(); err != nil {
+		return err
+	}
+	return os.Rename(t.Name(), path)
+}

@@ -1,0 +1,205 @@
+package format
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// NS renders a duration in nanoseconds with three digits and the unit that
+// fits, e.g. "41.2 µs".
+func NS(ns float64) string {
+	div, unit := TimeUnit(ns)
+	return Digits(ns/div) + " " + unit
+}
+
+// NSInterval renders an interval in the unit of its middle, which is left out,
+// e.g. "[38.1, 44.0]".
+func NSInterval(middle, lo, hi float64) string {
+	div, _ := TimeUnit(middle)
+	return "[" + Digits(lo/div) + ", " + Digits(hi/div) + "]"
+}
+
+// TimeUnit returns the unit that suits a duration in nanoseconds, and its length.
+func TimeUnit(ns float64) (div float64, unit string) {
+	// A value that would be printed as 1,000 of a unit is 1 of the next.
+	switch a := math.Abs(ns); {
+	case a < 999.5:
+		return 1, "ns"
+	case a < 999.5e3:
+		return 1e3, "µs"
+	case a < 999.5e6:
+		return 1e6, "ms"
+	default:
+		return 1e9, "s"
+	}
+}
+
+// Digits renders x with three significant digits and no exponent; whole numbers
+// keep all their digits.
+func Digits(x float64) string {
+	a := math.Abs(x)
+	switch {
+	case a >= 99.95:
+		return Count(int64(math.Round(x)))
+	case a >= 9.995:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	default:
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	}
+}
+
+// Count renders a whole number with commas between thousands.
+func Count(n int64) string {
+	s := strconv.FormatUint(Magnitude(n), 10)
+	var b strings.Builder
+	if n < 0 {
+		b.WriteByte('-')
+	}
+	for i, c := range []byte(s) {
+		if i > 0 && (len(s)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// Signed is formatCount with a plus sign before positive numbers.
+func Signed(n int64) string {
+	if n > 0 {
+		return "+" + Count(n)
+	}
+	return Count(n)
+}
+
+// smallestPct is the smallest share that is printed as such.
+const smallestPct = 1e-9
+
+// Pct renders percent so that a small share is never rounded to 0 nor an
+// incomplete one to 100.
+func Pct(p float64) string {
+	a := math.Abs(p)
+	switch {
+	case p == 0:
+		return "0 %"
+	case a < smallestPct:
+		return "<" + strconv.FormatFloat(smallestPct, 'f', -1, 64) + " %"
+	case a < 0.001:
+		// One significant digit, without an exponent.
+		return strconv.FormatFloat(p, 'f', int(math.Ceil(-math.Log10(a))), 64) + " %"
+	case a < 0.1:
+		return strconv.FormatFloat(p, 'f', 3, 64) + " %"
+	case a < 9.995:
+		return strconv.FormatFloat(p, 'f', 2, 64) + " %"
+	case p > 99.95 && p < 100:
+		return ">99.9 %"
+	case a < 99.95:
+		return strconv.FormatFloat(p, 'f', 1, 64) + " %"
+	default:
+		return Count(int64(math.Round(p))) + " %"
+	}
+}
+
+// Range renders [certain, possible], or one number where they agree.
+func Range(certain, possible int64) string {
+	if possible <= certain {
+		return Count(certain)
+	}
+	return Count(certain) + ".." + Count(possible)
+}
+
+// Per renders a count per decision.
+func Per(x float64) string {
+	if x == 0 {
+		return "0"
+	}
+	if x >= 0.005 {
+		return Digits(x)
+	}
+	return "<0.01"
+}
+
+// Plural renders a count and what is counted.
+func Plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + many
+}
+
+// Units renders an amount of what a policy counts, whose name is a plural: "1
+// e-mail", "50 requests", "1 MB".
+func Units(n int64, name string) string { return Plural(n, singular(name), name) }
+
+func singular(name string) string {
+	switch {
+	case strings.HasSuffix(name, "ies"):
+		return strings.TrimSuffix(name, "ies") + "y"
+	case strings.HasSuffix(name, "xes"), strings.HasSuffix(name, "tches"), strings.HasSuffix(name, "shes"), strings.HasSuffix(name, "sses"):
+		return strings.TrimSuffix(name, "es")
+	case strings.HasSuffix(name, "s") && !strings.HasSuffix(name, "ss"):
+		return strings.TrimSuffix(name, "s")
+	default:
+		return name
+	}
+}
+
+// Join leaves empty parts out.
+func Join(sep string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
+}
+
+// Plain makes text from outside safe for a terminal: one line of some length, no
+// control or formatting characters.
+func Plain(s string) string {
+	const most = 4000
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return -1
+		default:
+			return r
+		}
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// TrimZeros drops the zeros that end a fraction.
+func TrimZeros(s string) string {
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
+}
+
+// Magnitude is |n|, also for the one number whose negative does not fit.
+func Magnitude(n int64) uint64 {
+	if n < 0 {
+		return -uint64(n)
+	}
+	return uint64(n)
+}
+
+// Ordinal renders a place in an order, e.g. "2nd".
+func Ordinal(n int) string {
+	suffix := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
+}

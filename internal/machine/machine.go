@@ -1,0 +1,56 @@
+// Package machine says what the processors of this machine are and did.
+package machine
+
+import (
+	"runtime"
+
+	"github.com/shirou/gopsutil/v4/cpu"
+)
+
+// CPUTime is processor time in seconds, of all processors, since the machine
+// started. The zero value is that of a system that does not tell.
+type CPUTime struct {
+	// Stolen is what the hypervisor gave to other machines.
+	Stolen float64
+	// Busy is what programs and the system used.
+	Busy float64
+	// Total is all there was: used, idle and stolen.
+	Total float64
+}
+
+// ReadCPU reads the processor time. Only Linux knows how much was stolen.
+func ReadCPU() CPUTime {
+	if runtime.GOOS != "linux" {
+		return CPUTime{}
+	}
+	all, err := cpu.Times(false)
+	if err != nil || len(all) != 1 {
+		return CPUTime{}
+	}
+	t := all[0]
+	// Time of guests is part of the user's.
+	busy := t.User + t.Nice + t.System + t.Irq + t.Softirq
+	return CPUTime{Stolen: t.Steal, Busy: busy, Total: busy + t.Idle + t.Iowait + t.Steal}
+}
+
+// Sub is what passed between the earlier reading and t.
+func (t CPUTime) Sub(earlier CPUTime) CPUTime {
+	return CPUTime{t.Stolen - earlier.Stolen, t.Busy - earlier.Busy, t.Total - earlier.Total}
+}
+
+// Share is the part of the processor time that was stolen, 0 to 1.
+func (t CPUTime) Share() float64 {
+	if t.Total <= 0 {
+		return 0
+	}
+	return t.Stolen / t.Total
+}
+
+// CPUModel is the processor's name, or empty where the system does not tell.
+func CPUModel() string {
+	all, err := cpu.Info()
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	return all[0].ModelName
+}

@@ -1,0 +1,343 @@
+package memredis
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+var (
+	notFloat      = fault("ERR value is not a valid float")
+	badBound      = fault("ERR min or max is not a float")
+	scoreIsNaN    = fault("ERR resulting score is not a number (NaN)")
+	nxWithXX      = fault("ERR XX and NX options at the same time are not compatible")
+	nxWithGTLT    = fault("ERR GT, LT, and/or NX options at the same time are not compatible")
+	incrOfSeveral = fault("ERR INCR option supports a single increment-element pair")
+	limitOfRanks  = fault("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
+)
+
+// addOptions are what stands between ZADD key and the first score.
+type addOptions struct{ nx, xx, gt, lt, ch, incr bool }
+
+// parse reads options and returns what follows them.
+func (o *addOptions) parse(args []string) []string {
+	for i, a := range args {
+		switch strings.ToUpper(a) {
+		case "NX":
+			o.nx = true
+		case "XX":
+			o.xx = true
+		case "GT":
+			o.gt = true
+		case "LT":
+			o.lt = true
+		case "CH":
+			o.ch = true
+		case "INCR":
+			o.incr = true
+		default:
+			return args[i:]
+		}
+	}
+	return nil
+}
+
+func zadd(t *Table, args []string) Reply {
+	var o addOptions
+	return t.zadd(args[1], o.parse(args[2:]), &o)
+}
+
+func zincrby(t *Table, args []string) Reply {
+	return t.zadd(args[1], args[2:], &addOptions{incr: true})
+}
+
+func (t *Table) zadd(key string, pairs []string, o *addOptions) Reply {
+	switch {
+	case len(pairs) == 0 || len(pairs)%2 != 0:
+		return syntaxError
+	case o.nx && o.xx:
+		return nxWithXX
+	case o.nx && (o.gt || o.lt) || o.gt && o.lt:
+		return nxWithGTLT
+	case o.incr && len(pairs) > 2:
+		return incrOfSeveral
+	}
+	scores := make([]float64, len(pairs)/2)
+	for i := range scores {
+		var ok bool
+		if scores[i], ok = parseScore(pairs[2*i]); !ok {
+			return notFloat
+		}
+	}
+	e, ok := t.find(key, kindZset)
+	switch {
+	case !ok:
+		return wrongType
+	case e == nil && o.xx && o.incr:
+		return nilReply
+	case e == nil && o.xx:
+		return intReply(0)
+	case e == nil:
+		e = t.create(key, kindZset)
+	}
+	var added, updated int64
+	for i, score := range scores {
+		member := pairs[2*i+1]
+		old, has := e.sorted.scores[member]
+		if has && o.incr && !o.nx {
+			score += old
+		}
+		if math.IsNaN(score) {
+			return scoreIsNaN
+		}
+		if has && (o.nx || o.gt && score <= old || o.lt && score >= old) || !has && o.xx {
+			if o.incr {
+				return nilReply
+			}
+			continue
+		}
+		switch {
+		case !has:
+			added++
+		case score != old:
+			updated++
+		}
+		if !has || score != old {
+			e.sorted.set(member, score)
+		}
+		if o.incr {
+			return bulk(scoreText(score))
+		}
+	}
+	if o.ch {
+		added += updated
+	}
+	return intReply(added)
+}
+
+// sortedSet finds a sorted set; bad is what to answer where there is none.
+func (t *Table) sortedSet(key string, missing Reply) (e *entry, bad *Reply) {
+	e, ok := t.find(key, kindZset)
+	switch {
+	case !ok:
+		return nil, &wrongType
+	case e == nil:
+		return nil, &missing
+	}
+	return e, nil
+}
+
+func zrem(t *Table, args []string) Reply {
+	e, bad := t.sortedSet(args[1], intReply(0))
+	if bad != nil {
+		return *bad
+	}
+	var n int64
+	for _, m := range args[2:] {
+		if e.sorted.remove(m) {
+			n++
+		}
+	}
+	t.dropEmpty(e)
+	return intReply(n)
+}
+
+func (t *Table) dropEmpty(e *entry) {
+	if len(e.sorted.order) == 0 {
+		t.remove(e)
+	}
+}
+
+func zcard(t *Table, args []string) Reply {
+	e, bad := t.sortedSet(args[1], intReply(0))
+	if bad != nil {
+		return *bad
+	}
+	return intReply(int64(len(e.sorted.order)))
+}
+
+func zscore(t *Table, args []string) Reply {
+	e, bad := t.sortedSet(args[1], nilReply)
+	if bad != nil {
+		return *bad
+	}
+	if score, ok := e.sorted.scores[args[2]]; ok {
+		return bulk(scoreText(score))
+	}
+	return nilReply
+}
+
+// zrank makes ZRANK, or ZREVRANK where reverse is set.
+func zrank(reverse bool) func(*Table, []string) Reply {
+	return func(t *Table, args []string) Reply {
+		e, bad := t.sortedSet(args[1], nilReply)
+		if bad != nil {
+			return *bad
+		}
+		score, ok := e.sorted.scores[args[2]]
+		if !ok {
+			return nilReply
+		}
+		i := e.sorted.place(scored{score, args[2]})
+		if reverse {
+			i = len(e.sorted.order) - 1 - i
+		}
+		return intReply(int64(i))
+	}
+}
+
+func zcount(t *Table, args []string) Reply {
+	low, ok1 := parseBound(args[2])
+	high, ok2 := parseBound(args[3])
+	if !ok1 || !ok2 {
+		return badBound
+	}
+	e, bad := t.sortedSet(args[1], intReply(0))
+	if bad != nil {
+		return *bad
+	}
+	lo, hi := e.sorted.between(low, high)
+	return intReply(int64(hi - lo))
+}
+
+func zremrangebyscore(t *Table, args []string) Reply {
+	low, ok1 := parseBound(args[2])
+	high, ok2 := parseBound(args[3])
+	if !ok1 || !ok2 {
+		return badBound
+	}
+	e, bad := t.sortedSet(args[1], intReply(0))
+	if bad != nil {
+		return *bad
+	}
+	n := e.sorted.cut(e.sorted.between(low, high))
+	t.dropEmpty(e)
+	return intReply(n)
+}
+
+func zremrangebyrank(t *Table, args []string) Reply {
+	start, ok1 := parseInt(args[2])
+	stop, ok2 := parseInt(args[3])
+	if !ok1 || !ok2 {
+		return notInteger
+	}
+	e, bad := t.sortedSet(args[1], intReply(0))
+	if bad != nil {
+		return *bad
+	}
+	n := e.sorted.cut(ranks(start, stop, len(e.sorted.order)))
+	t.dropEmpty(e)
+	return intReply(n)
+}
+
+// rangeOptions say what a command of the ZRANGE family returns.
+type rangeOptions struct {
+	byScore, reverse, withScores bool
+	// offset and count of LIMIT; a negative count is no limit.
+	offset, count int64
+}
+
+// zrange makes a command of the ZRANGE family with options that its name implies;
+// ZRANGE itself, where fixed is false, takes them as words.
+func zrange(o rangeOptions, fixed bool) func(*Table, []string) Reply {
+	o.count = -1
+	return func(t *Table, args []string) Reply {
+		o := o // every call begins with what the name implies
+		if bad := o.parse(t, args[4:], fixed); bad != nil {
+			return *bad
+		}
+		if o.count != -1 && !o.byScore {
+			return limitOfRanks
+		}
+		from, to := args[2], args[3]
+		if o.byScore && o.reverse {
+			from, to = to, from
+		}
+		var low, high bound
+		var start, stop int64
+		var ok1, ok2 bool
+		if o.byScore {
+			low, ok1 = parseBound(from)
+			high, ok2 = parseBound(to)
+			if !ok1 || !ok2 {
+				return badBound
+			}
+		} else {
+			start, ok1 = parseInt(from)
+			stop, ok2 = parseInt(to)
+			if !ok1 || !ok2 {
+				return notInteger
+			}
+		}
+		e, bad := t.sortedSet(args[1], Reply{Kind: Array})
+		if bad != nil {
+			return *bad
+		}
+		order := e.sorted.order
+		if o.reverse {
+			order = slices.Clone(order)
+			slices.Reverse(order)
+		}
+		var lo, hi int
+		switch n := len(order); {
+		case !o.byScore:
+			lo, hi = ranks(start, stop, n)
+		case o.reverse:
+			lo, hi = e.sorted.between(low, high)
+			lo, hi = n-hi, n-lo
+		default:
+			lo, hi = e.sorted.between(low, high)
+		}
+		return o.reply(order[lo:hi])
+	}
+}
+
+// parse reads the words after the range.
+func (o *rangeOptions) parse(t *Table, words []string, fixed bool) *Reply {
+	for i := 0; i < len(words); i++ {
+		switch w := strings.ToUpper(words[i]); {
+		case w == "WITHSCORES":
+			o.withScores = true
+		case w == "LIMIT" && i+2 < len(words):
+			var ok1, ok2 bool
+			o.offset, ok1 = parseInt(words[i+1])
+			o.count, ok2 = parseInt(words[i+2])
+			if !ok1 || !ok2 {
+				return &notInteger
+			}
+			i += 2
+		case w == "REV" && !fixed:
+			o.reverse = true
+		case w == "BYSCORE" && !fixed && !o.byScore:
+			o.byScore = true
+		case w == "BYLEX" && !fixed && !o.byScore:
+			r := t.lacks("zrange bylex")
+			return &r
+		default:
+			return &syntaxError
+		}
+	}
+	return nil
+}
+
+// reply lists members, after the limit.
+func (o *rangeOptions) reply(list []scored) Reply {
+	if o.byScore {
+		if o.offset < 0 || o.offset > int64(len(list)) {
+			list = nil
+		} else {
+			list = list[o.offset:]
+		}
+		if o.count >= 0 {
+			list = list[:min(o.count, int64(len(list)))]
+		}
+	}
+	out := Reply{Kind: Array}
+	for _, s := range list {
+		out.Array = append(out.Array, bulk(s.member))
+		if o.withScores {
+			out.Array = append(out.Array, bulk(scoreText(s.score)))
+		}
+	}
+	return out
+}

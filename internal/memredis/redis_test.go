@@ -1,0 +1,87 @@
+package memredis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/memredis"
+)
+
+const noon = int64(1_790_000_000 * time.Second)
+
+// use sends commands to a fresh store and returns its name, the replies and what
+// is stored after a minute.
+func use(commands ...[]any) func(open func() (memredis.Redis, error)) (string, error) {
+	return func(open func() (memredis.Redis, error)) (string, error) {
+		r, err := open()
+		if err != nil {
+			return "", err
+		}
+		r.Reset(noon)
+		c := memredis.Client(r)
+		out := r.Name() + ":"
+		ctx := context.Background()
+		for _, args := range commands {
+			v, err := c.Do(ctx, args...).Result()
+			if err != nil && !errors.Is(err, redis.Nil) {
+				v = "error"
+			}
+			out += fmt.Sprintf(" %v", v)
+		}
+		r.SetNow(noon + int64(time.Minute))
+		r.ExpireDue()
+		out += fmt.Sprintf("; %d keys, %d without TTL", r.Len(), r.WithoutTTL())
+		for _, k := range r.Keys(nil) {
+			out += fmt.Sprintf(" %s%v %v", k.Name, k.Content, k.Left)
+		}
+		return out, c.Close()
+	}
+}
+
+func TestWithFallback(t *testing.T) {
+	common := [][]any{{"set", "a", "1"}, {"setex", "b", "60", "2"}, {"setex", "c", "61", "3"}, {"zadd", "z", "1", "m"}}
+	for _, c := range []struct {
+		more []any
+		want string
+	}{
+		{[]any{"zcard", "z"}, "table: OK OK OK 1 1; 3 keys, 2 without TTL a[1] 0s c[3] 1s z[m 1] 0s"},
+		{[]any{"rpush", "l", "x", "y"}, "miniredis: OK OK OK 1 2; 4 keys, 3 without TTL a[1] 0s c[3] 1s l[x y] 0s z[m 1] 0s"},
+		// A part of a command that the table does not have counts as well.
+		{[]any{"zrange", "z", "-", "+", "bylex"}, "miniredis: OK OK OK 1 [m]; 3 keys, 2 without TTL a[1] 0s c[3] 1s z[m 1] 0s"},
+	} {
+		got, err := memredis.WithFallback(use(append(common[:4:4], c.more)...))
+		if err != nil || got != c.want {
+			t.Errorf("got %q, want %q; %v", got, c.want, err)
+		}
+	}
+}
+
+// A command within a script is noticed as well.
+func TestFallbackForScripts(t *testing.T) {
+	got, err := memredis.WithFallback(use([]any{"eval", "redis.call('RPUSH', KEYS[1], 'x') return redis.call('LLEN', KEYS[1])", "1", "l"}))
+	if want := "miniredis: 1; 1 keys, 1 without TTL l[x] 0s"; err != nil || got != want {
+		t.Errorf("got %q, want %q; %v", got, want, err)
+	}
+}
+
+func TestUnknownEverywhere(t *testing.T) {
+	if _, err := memredis.WithFallback(use([]any{"nosuch", "k"})); !errors.Is(err, memredis.ErrUnknown) {
+		t.Errorf("got %v", err)
+	}
+	// An error of f's own is no reason to run it again.
+	runs := 0
+	boom := errors.New("boom")
+	_, err := memredis.WithFallback(func(open func() (memredis.Redis, error)) (int, error) {
+		runs++
+		_, err := open()
+		return 0, errors.Join(err, boom)
+	})
+	if !errors.Is(err, boom) || runs != 1 {
+		t.Errorf("%d runs, %v", runs, err)
+	}
+}

@@ -1,0 +1,87 @@
+package witness
+
+import (
+	"context"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+)
+
+// RedisHook returns a hook for a client of the strategy's. It may stand anywhere
+// in the chain: commands that another hook keeps from the store are not counted
+// where that hook comes first.
+func (w *Witness) RedisHook() redis.Hook { return redisHook{w} }
+
+type redisHook struct{ w *Witness }
+
+var _ redis.Hook = redisHook{}
+
+// DialHook implements [redis.Hook].
+func (h redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements [redis.Hook].
+func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		h.w.redis(ctx, cmd)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements [redis.Hook].
+func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			h.w.redis(ctx, cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (w *Witness) redis(ctx context.Context, cmd redis.Cmder) {
+	if w != nil {
+		w.Command(ctx, cmd.Name(), cmd.Args())
+	}
+}
+
+// Tracer returns a tracer for a pool of the strategy's.
+func (w *Witness) Tracer() pgx.QueryTracer { return tracer{w} }
+
+// Statement looks at one SQL statement, for runners that have a tracer or a model
+// of their own.
+func (w *Witness) Statement(ctx context.Context, sql string, args []any) {
+	if w != nil {
+		name, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
+		w.Command(ctx, name, args)
+	}
+}
+
+type tracer struct{ w *Witness }
+
+var (
+	_ pgx.QueryTracer = tracer{}
+	_ pgx.BatchTracer = tracer{}
+)
+
+// TraceQueryStart implements [pgx.QueryTracer].
+func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	t.w.Statement(ctx, d.SQL, d.Args)
+	return ctx
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TraceBatchStart implements [pgx.BatchTracer].
+func (t tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
+	for _, q := range d.Batch.QueuedQueries {
+		t.w.Statement(ctx, q.SQL, q.Arguments)
+	}
+	return ctx
+}
+
+// TraceBatchQuery implements [pgx.BatchTracer].
+func (tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements [pgx.BatchTracer].
+func (tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}

@@ -1,0 +1,115 @@
+package witness
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// units in which timestamps are told: seconds, milliseconds, microseconds and
+// nanoseconds since 1970.
+const units = 4
+
+var unitNames = [units]string{"seconds", "milliseconds", "microseconds", "nanoseconds"}
+
+func inUnit(t time.Time, unit int) float64 {
+	ns := float64(t.UnixNano())
+	return [units]float64{ns / 1e9, ns / 1e6, ns / 1e3, ns}[unit]
+}
+
+// timestamp is the unit in which an argument tells a time near the wall clock's,
+// or empty where it tells none.
+func (w *Witness) timestamp(arg any) string {
+	var n float64
+	switch v := arg.(type) {
+	case int64:
+		n = float64(v)
+	case int:
+		n = float64(v)
+	case uint64:
+		n = float64(v)
+	case float64:
+		n = v
+	case string:
+		return w.digits(v)
+	case []byte:
+		return w.digits(string(v))
+	case time.Time:
+		if v.Sub(w.cfg.Real).Abs() < near {
+			return "full"
+		}
+		return ""
+	default:
+		return ""
+	}
+	return w.unit(n)
+}
+
+// digits reads a text: the real year and month as in 2026-11, a number as a whole,
+// and every run of digits in it, since
+// limiters put the time, or the number of the minute or the hour, into their keys.
+func (w *Witness) digits(s string) string {
+	if strings.Contains(s, w.month) {
+		return "text"
+	}
+	if len(s) < leastDigits {
+		return ""
+	}
+	if len(s) <= 32 && s[0] >= '1' && s[0] <= '9' {
+		if n, err := strconv.ParseFloat(s, 64); err == nil {
+			return w.unit(n)
+		}
+	}
+	// A run that is long enough has a digit at one of these places.
+	for i := leastDigits - 1; i < len(s); i += leastDigits {
+		if !digit(s[i]) {
+			continue
+		}
+		from, to := i, i+1
+		for from > 0 && digit(s[from-1]) {
+			from--
+		}
+		for to < len(s) && digit(s[to]) {
+			to++
+		}
+		i = to - 1
+		if to-from < leastDigits {
+			continue
+		}
+		var n float64
+		for _, c := range []byte(s[from:to]) {
+			n = 10*n + float64(c-'0')
+		}
+		if unit := w.unit(n); unit != "" {
+			return unit
+		}
+	}
+	return ""
+}
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// leastDigits is how many digits the number of the hour has.
+const leastDigits = 6
+
+func (w *Witness) unit(n float64) string {
+	if n < w.lowest[0] {
+		// The number of a minute or an hour since 1970 is too short to allow for more
+		// than a few around the present one.
+		now := inUnit(w.cfg.Real, 0)
+		switch {
+		case n == math.Trunc(n) && math.Abs(n-now/60) < 10:
+			return "minutes"
+		case n == math.Trunc(n) && math.Abs(n-now/3600) < 2:
+			return "hours"
+		}
+		return ""
+	}
+	for i := range units {
+		if n >= w.lowest[i] && n <= w.highest[i] {
+			return unitNames[i]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,238 @@
+package oracle
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Expectation is what a counter of one subject must contain when it is read, in
+// units.
+type Expectation struct {
+	// Units is the number that must be read if the counter lost nothing and
+	// invented nothing. Drift is the distance of the number read to it.
+	Units Interval
+	// Surplus is the part of Units that is there by the way of counting alone:
+	// rejected attempts.
+	Surplus Interval
+	// Held is what Units would be if every failed operation had had no effect and
+	// the store had noticed every expiry. Units above it are stranded.
+	Held Interval
+}
+
+// Expect works out what a counter of one subject must contain at a reading.
+//
+// The events are those of the subject in all windows, ordered by call. Only what
+// was charged to the window in force at the reading counts: the policy's window
+// under tumbling policies, one window's length back under rolling ones,
+// everything under standing ones. A give-back counts where its take counts. One
+// that names no take (see [Event]) may belong to any take before it, and only
+// lowers the lower end. The subject's initial units count in the window of the
+// epoch; under rolling policies, for one length from the epoch on.
+//
+// Whatever overlaps the reading widens the interval, and so does a failed
+// operation, and a rejection without the store, in the windows that it touched:
+// its effect can come later than its error. An expiry takes units away like any
+// give-back: what a counter still holds of them is drift.
+//
+// ok is false where nothing can be said: the reading itself, or something that
+// the counter contains, crosses an end of the window in force. A counter that
+// counts nothing is never wrong. The only error is an unknown way of counting.
+func Expect(cfg Config, subject uint32, events []Event, at Reading, counts quota.Counting) (want Expectation, ok bool, err error) {
+	switch counts {
+	case quota.CountsAdmitted, quota.CountsAttempts:
+	case quota.CountsNothing:
+		all := Interval{math.MinInt64 / 4, math.MaxInt64 / 4}
+		return Expectation{Units: all, Held: all}, true, nil
+	default:
+		return want, false, fmt.Errorf("no rule for what a counter of %q must contain", counts)
+	}
+	x := expecting{at: at, attempts: counts == quota.CountsAttempts, kind: cfg.Window.Kind}
+	switch {
+	case x.kind.Tumbling():
+		s := spans{window: cfg.Window, epoch: cfg.Epoch}
+		x.window = s.at(at.Call)
+		if at.Reply >= x.window.end {
+			return want, false, nil
+		}
+	case x.kind == quota.Rolling:
+		x.length = int64(cfg.Window.RealLength())
+	}
+	x.fill(cfg.initial(subject))
+	var names naming
+	for i := range events {
+		names.atEpoch = names.atEpoch || events[i].takenAtEpoch()
+	}
+	for i := range events {
+		if e := &events[i]; e.Call <= at.Reply && !x.add(e, names.named(e)) {
+			return want, false, nil
+		}
+	}
+	return x.want, true, nil
+}
+
+// presence says whether something counts in the window in force.
+type presence uint8
+
+const (
+	absent presence = iota
+	present
+	either
+)
+
+// expecting adds up what a counter must contain.
+type expecting struct {
+	at       Reading
+	attempts bool
+	kind     quota.Kind
+	window   span  // tumbling
+	length   int64 // rolling
+	want     Expectation
+}
+
+// where is the presence of what was charged in [call, reply].
+func (x *expecting) where(call, reply int64) presence {
+	switch {
+	case x.kind.Tumbling():
+		switch {
+		case reply < x.window.start || call >= x.window.end:
+			return absent
+		case call < x.window.start:
+			return either
+		}
+	case x.kind == quota.Rolling:
+		switch {
+		case reply+x.length <= x.at.Call:
+			return absent
+		case call+x.length <= x.at.Reply:
+			return either
+		}
+	}
+	return present
+}
+
+func (x *expecting) fill(units int64) {
+	switch x.where(0, 0) {
+	case present:
+		x.both(units, units)
+	case either:
+		x.both(0, units)
+	}
+}
+
+func (x *expecting) both(lo, hi int64) {
+	x.want.Units.Lo += lo
+	x.want.Units.Hi += hi
+	x.want.Held.Lo += lo
+	x.want.Held.Hi += hi
+}
+
+// add enters an event that was called before the reading ended. It reports false
+// where it is not known whether the counter contains it.
+func (x *expecting) add(e *Event, named bool) bool {
+	if e.Kind != Take {
+		return x.give(e, named)
+	}
+	over := e.Reply < x.at.Call
+	in := x.where(e.Call, e.Reply)
+	if in == absent {
+		return true
+	}
+	lo := int64(0)
+	if over && in == present {
+		lo = e.Units
+	}
+	u := &x.want.Units
+	switch {
+	case e.Outcome == Failed:
+		u.Hi += e.Units
+	case e.Outcome == Admitted:
+		if in == either && x.kind.Tumbling() {
+			return false
+		}
+		x.both(lo, e.Units)
+	case x.attempts:
+		if e.Outcome == RejectedDegraded { // open whether the store counted it
+			u.Hi += e.Units
+			x.want.Surplus.Hi += e.Units
+			x.want.Held.Lo += lo
+			x.want.Held.Hi += e.Units
+			return true
+		}
+		if in == either && x.kind.Tumbling() {
+			return false
+		}
+		x.both(lo, e.Units)
+		x.want.Surplus.Lo += lo
+		x.want.Surplus.Hi += e.Units
+	case e.Outcome == RejectedDegraded:
+		u.Hi += e.Units
+		if !over {
+			x.want.Held.Hi += e.Units
+		}
+	case !over: // may be counted for a moment, until it is taken back
+		x.both(0, e.Units)
+	}
+	return true
+}
+
+// give enters a refund, a commit or an expiry. Where its take may have left the
+// window, so may what it gave back, and the counter contains neither or both.
+func (x *expecting) give(e *Event, named bool) bool {
+	in := present
+	switch {
+	case named:
+		in = x.where(e.TakeCall, e.TakeReply)
+		if in == either && x.kind.Tumbling() {
+			return false
+		}
+	case x.kind != quota.Standing:
+		// Its take was no later than it was itself.
+		if in = x.where(math.MinInt64/4, e.Reply); in == absent {
+			return true
+		}
+		if e.Units > 0 {
+			x.both(-e.Units, 0)
+		} else {
+			x.both(0, -e.Units)
+		}
+		return true
+	}
+	if in == absent {
+		return true
+	}
+	counted := in == present && (!named || e.TakeReply < x.at.Call) // in Lo
+	done := e.Reply < x.at.Call && e.Outcome != Failed
+	x.want.Units.give(e.Units, done, counted)
+	if e.Outcome != Failed {
+		x.want.Held.give(e.Units, done, counted)
+	}
+	return true
+}
+
+// give takes units away, or adds them where they are negative: certainly, if
+// done, and otherwise possibly. counted says whether Lo contains the take.
+func (i *Interval) give(units int64, done, counted bool) {
+	lowers, raises := max(units, 0), max(-units, 0)
+	if done {
+		i.Hi -= lowers
+	}
+	i.Hi += raises
+	if !counted {
+		return
+	}
+	i.Lo -= lowers
+	if done {
+		i.Lo += raises
+	}
+}
+
+// naming tells which give-backs name a take: all but those whose TakeCall and
+// TakeReply are both 0, unless an admitted take was called and answered at the
+// epoch.
+type naming struct{ atEpoch bool }
+
+func (n naming) named(e *Event) bool { return n.atEpoch || e.TakeCall != 0 || e.TakeReply != 0 }
+
+func (e *Event) takenAtEpoch() bool { return e.admitted() && e.Call == 0 && e.Reply == 0 }

@@ -1,0 +1,354 @@
+package oracle
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+const (
+	// formatVersion is the version of the history format that is written and read.
+	formatVersion = 1
+	magic         = "quotabench-history "
+)
+
+// WriteHistory writes a history in the format that [OpenHistory] reads; see
+// FORMAT.md. A history that lost events is refused.
+func WriteHistory(to io.Writer, head Header, h *History) error {
+	if n := h.Lost(); n > 0 {
+		return fmt.Errorf("the history lost %d events, nothing can be judged by it", n)
+	}
+	payload, err := head.encode()
+	if err != nil {
+		return err
+	}
+	buf := bufio.NewWriterSize(to, readBuffer)
+	var w frameWriter
+	if _, err := fmt.Fprintf(buf, "%s%d\n", magic, formatVersion); err != nil {
+		return err
+	}
+	if err := w.frame(buf, frameHeader, func(b []byte) []byte { return append(b, payload...) }); err != nil {
+		return err
+	}
+	if err := w.initial(buf, head.Initial); err != nil {
+		return err
+	}
+	if err := w.names(buf, head.Names); err != nil {
+		return err
+	}
+	if err := w.history(buf, h); err != nil {
+		return err
+	}
+	err = w.frame(buf, frameFooter, func(b []byte) []byte {
+		sum := w.sum
+		b = binary.AppendUvarint(b, uint64(w.takes))
+		b = binary.AppendUvarint(b, uint64(w.gives))
+		return binary.LittleEndian.AppendUint32(b, sum)
+	})
+	if err != nil {
+		return err
+	}
+	return buf.Flush()
+}
+
+// history writes a history's events. Those on disk are encoded again, so that
+// their checksums are held once more.
+func (w *frameWriter) history(to io.Writer, h *History) error {
+	h.seal()
+	if h.spill != nil {
+		var b block
+		flush := func() error {
+			err := w.events(to, &b)
+			b.takes, b.gives = b.takes[:0], b.gives[:0]
+			return err
+		}
+		err := h.spill.each(everySubject, func(e *Event) error {
+			if e.Kind == Take {
+				b.takes = append(b.takes, pack(e))
+			} else {
+				b.gives = append(b.gives, *e)
+			}
+			if b.len() < lastChunk {
+				return nil
+			}
+			return flush()
+		})
+		if err == nil {
+			err = flush()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for b := range h.memory() {
+		if err := w.events(to, &b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// initial writes the initial units: pairs of a subject, as the difference to the
+// one before, and units.
+func (w *frameWriter) initial(to io.Writer, units map[uint32]int64) error {
+	return w.pairs(to, frameInitial, slices.Sorted(maps.Keys(units)), func(b []byte, s uint32) []byte {
+		return binary.AppendVarint(b, units[s])
+	})
+}
+
+// names writes the subjects' names: as initial units, a length and bytes.
+func (w *frameWriter) names(to io.Writer, names map[uint32]string) error {
+	for s, n := range names {
+		if len(n) > maxName {
+			return fmt.Errorf("the name of subject %d has %d bytes, at most %d are allowed", s, len(n), maxName)
+		}
+	}
+	return w.pairs(to, frameNames, slices.Sorted(maps.Keys(names)), func(b []byte, s uint32) []byte {
+		return append(binary.AppendUvarint(b, uint64(len(names[s]))), names[s]...)
+	})
+}
+
+const maxName = 1 << 12 // bytes
+
+func (w *frameWriter) pairs(to io.Writer, kind byte, subjects []uint32, add func([]byte, uint32) []byte) error {
+	for len(subjects) > 0 {
+		err := w.frame(to, kind, func(b []byte) []byte {
+			last := uint32(0)
+			for len(subjects) > 0 && len(b) < maxFrame-2*maxName {
+				b = add(binary.AppendUvarint(b, uint64(subjects[0]-last)), subjects[0])
+				last = subjects[0]
+				subjects = subjects[1:]
+			}
+			return b
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// File is a history file that has been read through once: it is whole.
+type File struct {
+	Header Header
+	// Takes and GiveBacks are the numbers of events.
+	Takes, GiveBacks int64
+
+	name    string
+	file    *os.File
+	index   *index
+	again   bool // only events of these subjects are wanted, all else was read
+	want    extent
+	longest int64 // nanoseconds of the longest operation
+}
+
+// OpenHistory opens a history file and reads it through once. Each way of being
+// damaged has an error of one line. The file must be closed.
+func OpenHistory(name string) (*File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	out := &File{name: name, file: f, index: &index{groups: groupEvents}, want: everySubject}
+	out.index.each = out.each
+	if err := out.read(f, out.index.add); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
+	}
+	out.index.close()
+	return out, nil
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }
+
+// Judge judges the history against the policy in its header, with one subject at
+// a time in memory.
+func (f *File) Judge() (Verdict, error) { return f.JudgeBy(f.Header.Config()) }
+
+// JudgeBy judges the history against another configuration. Visitors see each
+// subject's events in the same pass.
+func (f *File) JudgeBy(cfg Config, visit ...Visitor) (Verdict, error) {
+	if err := validWindow(&cfg.Window); err != nil {
+		return Verdict{}, err
+	}
+	if cfg.Window.Kind == quota.Fixed {
+		if n := f.longest / int64(cfg.Window.RealLength()); n > maxSpan {
+			return Verdict{}, fmt.Errorf("%s: an operation lies in %d windows, at most %d are judged", f.name, n, maxSpan)
+		}
+	}
+	return f.index.judge(cfg, SubjectLimit, visit)
+}
+
+// maxSpan is the number of windows that one operation may lie in.
+const maxSpan = 1 << 20
+
+// Subjects yields the events of one subject after the other, by number, each
+// ordered by call. The slice is used again for the next one. An error ends it.
+func (f *File) Subjects() iter.Seq2[[]Event, error] {
+	return func(yield func([]Event, error) bool) { f.index.subjects(SubjectLimit, yield) }
+}
+
+func (f *File) each(want extent, visit func(*Event) error) error {
+	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	var failed error
+	again := File{name: f.name, again: true, want: want}
+	err := again.read(f.file, func(e *Event) {
+		if failed == nil {
+			failed = visit(e)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	return failed
+}
+
+// read reads the whole file.
+func (f *File) read(from io.Reader, visit func(*Event)) error {
+	r := frameReader{r: bufio.NewReaderSize(from, readBuffer)}
+	line, err := r.r.ReadSlice('\n')
+	version, is := bytes.CutPrefix(line, []byte(magic))
+	switch {
+	case !is:
+		return errors.New("not a history file")
+	case err != nil:
+		return errCut
+	case strings.TrimSpace(string(version)) != fmt.Sprint(formatVersion):
+		return fmt.Errorf("a history of format %.20q, this program reads format %d", strings.TrimSpace(string(version)), formatVersion)
+	}
+	r.at = int64(len(line))
+	for first := true; ; first = false {
+		at := r.at
+		kind, payload, err := r.next()
+		if errors.Is(err, io.EOF) {
+			err = errCut
+		}
+		if err == nil && first != (kind == frameHeader) {
+			err = errors.New("the header is missing or comes twice")
+		}
+		if err == nil {
+			err = f.frame(kind, payload, visit)
+		}
+		if err == nil && kind == frameFooter {
+			return f.footer(payload, &r)
+		}
+		if err != nil {
+			return fmt.Errorf("damaged after %d events, at byte %d: %w", f.Takes+f.GiveBacks, at, err)
+		}
+	}
+}
+
+func (f *File) frame(kind byte, payload []byte, visit func(*Event)) error {
+	switch kind {
+	case frameHeader:
+		return f.Header.decode(payload)
+	case frameInitial:
+		if f.again {
+			return nil
+		}
+		return f.initial(payload)
+	case frameNames:
+		if f.again {
+			return nil
+		}
+		return f.names(payload)
+	case frameEvents:
+		return decodeEvents(payload, f.want, func(e *Event) error {
+			if e.Kind == Take {
+				f.Takes++
+			} else {
+				f.GiveBacks++
+			}
+			if e.wellFormed() {
+				f.longest = max(f.longest, e.Reply-e.Call)
+			}
+			visit(e)
+			return nil
+		})
+	case frameFooter:
+		return nil
+	default:
+		return fmt.Errorf("a frame of unknown kind %q", kind)
+	}
+}
+
+func (f *File) initial(b []byte) error {
+	if f.Header.Initial == nil {
+		f.Header.Initial = map[uint32]int64{}
+	}
+	return pairs(b, func(s uint32, b []byte) (int, bool) {
+		v, n := binary.Varint(b)
+		if n > 0 {
+			f.Header.Initial[s] = v
+		}
+		return n, n > 0
+	})
+}
+
+func (f *File) names(b []byte) error {
+	if f.Header.Names == nil {
+		f.Header.Names = map[uint32]string{}
+	}
+	return pairs(b, func(s uint32, b []byte) (int, bool) {
+		size, n := binary.Uvarint(b)
+		if n <= 0 || size > maxName || int(size) > len(b)-n {
+			return 0, false
+		}
+		f.Header.Names[s] = string(b[n : n+int(size)])
+		return n + int(size), true
+	})
+}
+
+func pairs(b []byte, each func(subject uint32, b []byte) (int, bool)) error {
+	last := uint64(0)
+	for len(b) > 0 {
+		d, n := binary.Uvarint(b)
+		if n <= 0 || d > 1<<32-1 || last+d > 1<<32-1 {
+			return errors.New("a table of subjects has no valid form")
+		}
+		last += d
+		used, ok := each(uint32(last), b[n:])
+		if !ok {
+			return errors.New("a table of subjects has no valid form")
+		}
+		b = b[n+used:]
+	}
+	return nil
+}
+
+// footer holds what was read against what was written.
+func (f *File) footer(b []byte, r *frameReader) error {
+	takes, n := binary.Uvarint(b)
+	gives, m := uint64(0), 0
+	if n > 0 {
+		gives, m = binary.Uvarint(b[n:])
+	}
+	if n <= 0 || m <= 0 || len(b) != n+m+4 {
+		return errors.New("damaged: the footer has no valid form")
+	}
+	if f.again {
+		return nil
+	}
+	if int64(takes) != f.Takes || int64(gives) != f.GiveBacks {
+		return fmt.Errorf("damaged: %d events of %d", f.Takes+f.GiveBacks, takes+gives)
+	}
+	if binary.LittleEndian.Uint32(b[n+m:]) != r.sum {
+		return errors.New("damaged: the checksum over all frames is wrong")
+	}
+	if _, err := r.r.ReadByte(); err != io.EOF {
+		return errors.New("damaged: something follows the footer")
+	}
+	return nil
+}

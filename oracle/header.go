@@ -1,0 +1,124 @@
+package oracle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Header is what a history file says about its events: enough to judge them
+// again.
+type Header struct {
+	// Strategy is the label of what was asked, with its options.
+	Strategy string
+	// Policy that was in force. Name, Limit, Unit and Window are kept.
+	Policy quota.Policy
+	// Epoch is the moment of nanosecond 0.
+	Epoch time.Time
+	// Counts is what the strategy's counters contain; may be empty.
+	Counts quota.Counting
+	// Tiers by their number in events.
+	Tiers []string
+	// Initial is what subjects had in use at the epoch, in units. Subjects that are
+	// missing had nothing.
+	Initial map[uint32]int64
+	// Names of subjects, where they are known.
+	Names map[uint32]string
+}
+
+// Config is what the events are to be judged against.
+func (h *Header) Config() Config {
+	initial := h.Initial
+	return Config{
+		Window: h.Policy.Window, Limit: h.Policy.Limit, Epoch: h.Epoch,
+		Initial: func(s uint32) int64 { return initial[s] },
+	}
+}
+
+// headerJSON is the payload of a header frame.
+type headerJSON struct {
+	Strategy string         `json:"strategy,omitempty"`
+	Policy   policyJSON     `json:"policy"`
+	Epoch    time.Time      `json:"epoch"`
+	Counts   quota.Counting `json:"counts,omitempty"`
+	Tiers    []string       `json:"tiers,omitempty"`
+}
+
+type policyJSON struct {
+	Name     string        `json:"name,omitempty"`
+	Limit    int64         `json:"limit"`
+	Unit     string        `json:"unit,omitempty"`
+	Window   quota.Kind    `json:"window"`
+	Length   int64         `json:"length_ns,omitempty"`
+	Location string        `json:"location,omitempty"`
+	Timeline *timelineJSON `json:"timeline,omitempty"`
+}
+
+type timelineJSON struct {
+	Real   time.Time `json:"real"`
+	Policy time.Time `json:"policy"`
+	Speed  float64   `json:"speed,omitempty"`
+}
+
+func (h *Header) encode() ([]byte, error) {
+	p, w := &h.Policy, &h.Policy.Window
+	out := headerJSON{
+		Strategy: h.Strategy, Epoch: h.Epoch, Counts: h.Counts, Tiers: h.Tiers,
+		Policy: policyJSON{Name: p.Name, Limit: p.Limit, Unit: p.Unit, Window: w.Kind, Length: int64(w.Length)},
+	}
+	if w.Location != nil {
+		out.Policy.Location = w.Location.String()
+		if _, err := time.LoadLocation(out.Policy.Location); err != nil || w.Location == time.Local {
+			return nil, fmt.Errorf("the policy's location %q has no name that another machine knows", out.Policy.Location)
+		}
+	}
+	if t := w.Timeline; t != (quota.Timeline{}) {
+		out.Policy.Timeline = &timelineJSON{t.Real, t.Policy, t.Speed}
+	}
+	if err := validWindow(w); err != nil {
+		return nil, err
+	}
+	return json.Marshal(out)
+}
+
+func (h *Header) decode(b []byte) error {
+	var in headerJSON
+	if err := json.Unmarshal(b, &in); err != nil {
+		return fmt.Errorf("the header cannot be read: %w", err)
+	}
+	p := &in.Policy
+	*h = Header{
+		Strategy: in.Strategy, Epoch: in.Epoch, Counts: in.Counts, Tiers: in.Tiers,
+		Policy: quota.Policy{
+			Name: p.Name, Limit: p.Limit, Unit: p.Unit,
+			Window: quota.Window{Kind: p.Window, Length: time.Duration(p.Length)},
+		},
+	}
+	if p.Location != "" {
+		loc, err := time.LoadLocation(p.Location)
+		if err != nil || p.Location == "Local" {
+			return fmt.Errorf("the policy's location %q is not known on this machine", p.Location)
+		}
+		h.Policy.Window.Location = loc
+	}
+	if t := p.Timeline; t != nil {
+		h.Policy.Window.Timeline = quota.Timeline{Real: t.Real, Policy: t.Policy, Speed: t.Speed}
+	}
+	return validWindow(&h.Policy.Window)
+}
+
+// validWindow refuses windows that cannot be judged.
+func validWindow(w *quota.Window) error {
+	speed := w.Timeline.Speed
+	switch {
+	case math.IsNaN(speed) || math.IsInf(speed, 0) || speed < 0:
+		return fmt.Errorf("the policy's time has a speed of %v", speed)
+	case (w.Kind == quota.Fixed || w.Kind == quota.Rolling) && w.RealLength() < 1:
+		return errors.New("the policy's window has no length")
+	}
+	return nil
+}

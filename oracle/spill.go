@@ -1,0 +1,112 @@
+package oracle
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// spill is the file that takes up what does not fit into a history's memory. It
+// holds frames of events as a history file does.
+type spill struct {
+	file *os.File
+	size int64 // of the frames that were written whole
+	done chan struct{}
+}
+
+// startSpill makes the file and starts to write. The caller holds the lock.
+func (h *History) startSpill() {
+	f, err := os.CreateTemp(h.o.Dir, "history-*.part")
+	if err != nil {
+		h.fail(err)
+		return
+	}
+	h.spill = &spill{file: f, done: make(chan struct{})}
+	go h.write()
+}
+
+// fail ends writing. The caller holds the lock.
+func (h *History) fail(err error) {
+	h.err = fmt.Errorf("the history cannot be written: %w", err)
+	h.full.Store(true)
+	h.changed.Broadcast()
+}
+
+// write moves the oldest blocks to the file while there are too many.
+func (h *History) write() {
+	defer close(h.spill.done)
+	var w frameWriter
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for {
+		for h.kept <= h.o.Memory && !h.sealed {
+			h.changed.Wait()
+		}
+		if h.sealed {
+			return
+		}
+		b := h.blocks[0]
+		h.mu.Unlock()
+		err := w.events(h.spill.file, &b)
+		h.mu.Lock()
+		if err != nil {
+			h.fail(err)
+			return
+		}
+		h.spill.size = w.written
+		h.blocks[0] = block{}
+		h.blocks = h.blocks[1:]
+		h.kept -= b.len()
+		if cap(b.takes) == lastChunk && len(h.spare) < len(h.workers) {
+			h.spare = append(h.spare, b.takes[:0])
+		}
+		h.changed.Broadcast()
+	}
+}
+
+// seal stops the writer. Nothing may be appended any more.
+func (h *History) seal() {
+	h.mu.Lock()
+	h.sealed, h.spare = true, nil
+	h.changed.Broadcast()
+	s := h.spill
+	h.mu.Unlock()
+	if s != nil {
+		<-s.done
+	}
+}
+
+// Close removes the temporary file. The history is of no use afterwards.
+func (h *History) Close() error {
+	h.seal()
+	if h.spill == nil || h.spill.file == nil {
+		return nil
+	}
+	f := h.spill.file
+	h.spill.file = nil
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// reader reads the frames that were written whole.
+func (s *spill) reader() io.Reader { return io.NewSectionReader(s.file, 0, s.size) }
+
+func (s *spill) each(want extent, visit func(*Event) error) error {
+	if s.file == nil {
+		return os.ErrClosed
+	}
+	r := frameReader{r: bufio.NewReaderSize(s.reader(), readBuffer)}
+	for {
+		kind, payload, err := r.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err == nil && kind == frameEvents:
+			err = decodeEvents(payload, want, visit)
+		}
+		if err != nil {
+			return fmt.Errorf("read back the history: %w", err)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package quota
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Option is a parameter that a strategy or a workload declares. It is data:
+// command lines, configuration files and help texts are made from it.
+type Option struct {
+	Name string
+	// Doc is one line for people, without a full stop. A word in back quotes names
+	// the value.
+	Doc string
+	// Default is the value where none is given. It must be valid, and is empty
+	// where the option is required.
+	Default string
+	// Values lists all valid ones; empty leaves it to Type.
+	Values []string
+	// Type of free values: "int", "float", "duration", "bool", "file" or "" for
+	// text.
+	Type string
+	// Min and Max are the least and the largest valid value of an int, a float or
+	// a duration, written as values are; empty means no bound.
+	Min, Max string
+	// Check says what is wrong with a value of the right type; nil accepts all.
+	Check func(value string) error
+	// Required options have no default: there is no going without a value.
+	Required bool
+	// Offer lists values, or beginnings of values, that a shell may suggest.
+	Offer []string
+}
+
+// Validate reports what is wrong with the declaration.
+func (o Option) Validate() error {
+	types := []string{"", "int", "float", "duration", "bool", "file"}
+	switch {
+	case o.Name == "" || strings.ContainsAny(o.Name, ",:= "):
+		return fmt.Errorf("option name %q is empty or contains one of \",:= \"", o.Name)
+	case !slices.Contains(types, o.Type):
+		return fmt.Errorf("option %s has the type %q: one of %s, or none for text", o.Name, o.Type, strings.Join(types[1:], ", "))
+	case o.Required && o.Default != "":
+		return fmt.Errorf("option %s is required and has a default", o.Name)
+	}
+	for _, b := range []string{o.Min, o.Max} {
+		if b == "" {
+			continue
+		}
+		if _, err := o.number(b); err != nil {
+			return fmt.Errorf("option %s: bound %w", o.Name, err)
+		}
+	}
+	if o.Required {
+		return nil
+	}
+	if err := o.Accepts(o.Default); err != nil {
+		return fmt.Errorf("default of option %s: %w", o.Name, err)
+	}
+	return nil
+}
+
+// Accepts returns nil for a valid value, and otherwise what is wrong with it.
+func (o Option) Accepts(v string) error {
+	if len(o.Values) > 0 && !slices.Contains(o.Values, v) {
+		return fmt.Errorf("%q is none of %s", v, strings.Join(o.Values, ", "))
+	}
+	switch o.Type {
+	case "int", "float", "duration":
+		if err := o.within(v); err != nil {
+			return err
+		}
+	case "bool":
+		if _, err := strconv.ParseBool(v); err != nil {
+			return fmt.Errorf("%q is not a valid bool", v)
+		}
+	case "file":
+		if v == "" {
+			return errors.New("a file needs a name")
+		}
+	}
+	if o.Check != nil {
+		return o.Check(v)
+	}
+	return nil
+}
+
+// within reports a value of an ordered type that is malformed or out of bounds.
+func (o Option) within(v string) error {
+	x, err := o.number(v)
+	if err != nil {
+		return err
+	}
+	low, high := math.Inf(-1), math.Inf(1)
+	if o.Min != "" {
+		low, _ = o.number(o.Min) // checked by Validate
+	}
+	if o.Max != "" {
+		high, _ = o.number(o.Max)
+	}
+	if x < low || x > high {
+		return fmt.Errorf("%s is not %s", v, o.span())
+	}
+	return nil
+}
+
+// number is a value of an ordered type, to compare it with bounds.
+func (o Option) number(v string) (x float64, err error) {
+	switch o.Type {
+	case "int":
+		var n int64
+		n, err = strconv.ParseInt(v, 10, 64)
+		x = float64(n)
+	case "duration":
+		var d time.Duration
+		d, err = time.ParseDuration(v)
+		x = float64(d)
+	case "float":
+		if x, err = strconv.ParseFloat(v, 64); math.IsNaN(x) || math.IsInf(x, 0) {
+			err = strconv.ErrRange
+		}
+	default:
+		err = errors.New("not ordered")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a valid %s", v, o.Type)
+	}
+	return x, nil
+}
+
+// span is "from A to B", "A or more", "at most B" or "" without bounds.
+func (o Option) span() string {
+	switch {
+	case o.Min != "" && o.Max != "":
+		return "from " + o.Min + " to " + o.Max
+	case o.Min != "":
+		return o.Min + " or more"
+	case o.Max != "":
+		return "at most " + o.Max
+	}
+	return ""
+}
+
+// Wanted says in the imperative what to give as a value.
+func (o Option) Wanted() string {
+	if len(o.Values) > 0 {
+		return "give " + strings.Join(o.Values, " or ")
+	}
+	what := map[string]string{
+		"int": "a whole number", "float": "a number", "duration": "a time",
+		"bool": "true or false", "file": "the name of a file",
+	}[o.Type]
+	if what == "" {
+		return "give text"
+	}
+	if s := o.span(); s != "" {
+		if !strings.HasPrefix(s, "from") {
+			s = ", " + s
+		} else {
+			s = " " + s
+		}
+		what += s
+	}
+	if o.Type == "duration" {
+		what += " with its unit, e.g. 400ms or 1m30s"
+	}
+	return "give " + what
+}
+
+// Options are values of options by name.
+type Options map[string]string
+
+// Complete returns a value for each of the declared options: the given one, or the
+// default. Unknown names, invalid values and required options without a value are
+// errors that name what is valid.
+func Complete(declared []Option, given Options) (Options, error) {
+	out := make(Options, len(declared))
+	for _, o := range declared {
+		out[o.Name] = o.Default
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		i := slices.IndexFunc(declared, func(o Option) bool { return o.Name == name })
+		if i < 0 {
+			return out, fmt.Errorf("no option %q%s", name, optionNames(declared))
+		}
+		if err := declared[i].Accepts(given[name]); err != nil {
+			return out, fmt.Errorf("option %s: %w", name, err)
+		}
+		out[name] = given[name]
+	}
+	for _, o := range declared {
+		if _, ok := given[o.Name]; o.Required && !ok {
+			return out, fmt.Errorf("option %s is required: %s", o.Name, o.Wanted())
+		}
+	}
+	return out, nil
+}
+
+func optionNames(declared []Option) string {
+	if len(declared) == 0 {
+		return ": it has none"
+	}
+	names := make([]string, len(declared))
+	for i, o := range declared {
+		names[i] = o.Name
+	}
+	return ": it has " + strings.Join(names, ", ")
+}
+
+// Duration returns an option declared with Type "duration".
+func (o Options) Duration(name string) time.Duration {
+	d, err := time.ParseDuration(o[name])
+	if err != nil {
+		panic("option " + name + " is not a duration: " + o[name])
+	}
+	return d
+}
+
+// Int returns an option declared with Type "int".
+func (o Options) Int(name string) int64 {
+	n, err := strconv.ParseInt(o[name], 10, 64)
+	if err != nil {
+		panic("option " + name + " is not a whole number: " + o[name])
+	}
+	return n
+}
+
+// Float returns an option declared with Type "float".
+func (o Options) Float(name string) float64 {
+	x, err := strconv.ParseFloat(o[name], 64)
+	if err != nil {
+		panic("option " + name + " is not a number: " + o[name])
+	}
+	return x
+}
+
+// Bool returns an option declared with Type "bool".
+func (o Options) Bool(name string) bool {
+	b, err := strconv.ParseBool(o[name])
+	if err != nil {
+		panic("option " + name + " is not true or false: " + o[name])
+	}
+	return b
+}

@@ -1,0 +1,199 @@
+package quota
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// PolicyForms shows how to write a policy, for help texts and errors.
+const PolicyForms = `"20 links per calendar-month", "1000 requests per fixed 1h", "5 attempts per rolling 15m" or "100 sandboxes at a time"`
+
+// policyText splits the text of a policy. Words are separated by a space or by a
+// dash, so that a policy's name can be its text without spaces.
+var policyText = regexp.MustCompile(`^([0-9]+)[ -]([^ ]+?)[ -](?:` +
+	`per[ -]calendar[ -](month|day|hour)(?:[ -]in[ -]([^ ]+?))?` +
+	`|per[ -](fixed|rolling)[ -]([0-9][^ -]*)` +
+	`|(at[ -]a[ -]time|standing)` +
+	`)(?:[ -]costing[ -]([0-9]+(?:[ -]or[ -][0-9]+)*))?(?:[ -]held[ -]([0-9][^ -]*))?$`)
+
+// ParsePolicy reads a policy as people say it:
+//
+//	LIMIT UNIT per calendar month|day|hour [in ZONE]
+//	LIMIT UNIT per fixed|rolling LENGTH
+//	LIMIT UNIT at a time
+//
+// and after each [costing N or N ...] [held LENGTH]. The unit is one word. A
+// length is a Go duration, or a number of days such as 7d. The zone is a name of
+// the time zone database; without one calendar windows follow UTC. A dash may
+// stand for each space, and "standing" for "at a time". The policy's name is its
+// [Policy.Text] with dashes for spaces.
+func ParsePolicy(text string) (Policy, error) {
+	m := policyText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	if m == nil {
+		return Policy{}, fmt.Errorf("policy %q is not of the form %s", text, PolicyForms)
+	}
+	p := Policy{Unit: m[2]}
+	var errs [5]error
+	if p.Limit, errs[0] = strconv.ParseInt(m[1], 10, 64); errs[0] != nil {
+		errs[0] = fmt.Errorf("the limit is above %d", int64(maxPolicyLimit))
+	}
+	switch {
+	case m[3] != "":
+		p.Window.Kind = map[string]Kind{"month": CalendarMonth, "day": CalendarDay, "hour": CalendarHour}[m[3]]
+		p.Window.Location, errs[1] = ParseZone(m[4])
+	case m[5] != "":
+		p.Window.Kind = map[string]Kind{"fixed": Fixed, "rolling": Rolling}[m[5]]
+		p.Window.Length, errs[2] = ParseLength(m[6])
+	}
+	if m[8] != "" {
+		for c := range strings.SplitSeq(strings.ReplaceAll(m[8], " ", "-"), "-or-") {
+			n, err := strconv.ParseInt(c, 10, 64)
+			if err != nil {
+				errs[3] = fmt.Errorf("the cost %s is too large", c)
+			}
+			p.Costs = append(p.Costs, n)
+		}
+	}
+	if m[9] != "" {
+		p.Hold, errs[4] = ParseLength(m[9])
+	}
+	err := errors.Join(errs[:]...)
+	if err == nil {
+		p.Name = strings.ReplaceAll(p.Text(), " ", "-")
+		err = p.Validate()
+	}
+	if err != nil {
+		return Policy{}, fmt.Errorf("policy %q: %s", text, strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return p, nil
+}
+
+// ParseLength reads a Go duration, or a number of days such as 7d.
+func ParseLength(text string) (time.Duration, error) {
+	bad := fmt.Errorf("length %q: give one such as 90s, 15m, 1h or 7d", text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseInt(days, 10, 64)
+		if err != nil || n > int64(maxPolicyLength/day) {
+			return 0, bad
+		}
+		return time.Duration(n) * day, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, bad
+	}
+	return d, nil
+}
+
+// ParseZone reads the name of a time zone. "" and "UTC" are nil, as in [Window].
+// The machine's own zone is refused: a policy means the same everywhere.
+func ParseZone(name string) (*time.Location, error) {
+	if name == "" || name == "UTC" {
+		return nil, nil
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		return nil, fmt.Errorf("unknown time zone %q: give a name such as Europe/Berlin", name)
+	}
+	return loc, nil
+}
+
+// Bounds of policies.
+const (
+	day             = 24 * time.Hour
+	maxPolicyLimit  = 1 << 60
+	maxPolicyLength = 10 * 366 * day
+)
+
+var (
+	policyName = regexp.MustCompile(`^[^\s,:=]+$`)
+	policyUnit = regexp.MustCompile(`^[^\s,:=]*[^\s,:=0-9][^\s,:=]*$`)
+)
+
+// Validate reports everything that is wrong with a policy, in one line.
+func (p *Policy) Validate() error {
+	var wrong []string
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	w := p.Window
+	add(!policyName.MatchString(p.Name), "name %q is empty or contains a space or one of \",:=\"", p.Name)
+	add(p.Limit < 1 || p.Limit > maxPolicyLimit, "the limit is %d, not from 1 to %d", p.Limit, int64(maxPolicyLimit))
+	add(!policyUnit.MatchString(p.Unit) || reserved(p.Unit), "the unit %q is not one word such as requests", p.Unit)
+	add(int(w.Kind) >= len(kindNames), "the kind of its window is unknown: %v", w.Kind)
+	if w.Kind == Fixed || w.Kind == Rolling {
+		add(w.Length <= 0 || w.Length > maxPolicyLength, "the length of its %v window is %v, not above 0 and at most ten years", w.Kind, w.Length)
+	} else {
+		add(w.Length != 0, "a %v window has no length of its own, but %v is given", w.Kind, w.Length)
+	}
+	add(w.Location != nil && (!w.Kind.Tumbling() || w.Kind == Fixed), "a %v window follows no time zone, but %v is given", w.Kind, w.Location)
+	for _, c := range p.Costs {
+		add(c < 1 || c > p.Limit, "a cost of %d is not from 1 to the limit", c)
+	}
+	add(p.Hold < 0 || p.Hold > maxPolicyLength, "a hold of %v is not from 0 to ten years", p.Hold)
+	add(p.Hold > 0 && w.Kind != Standing, "units of a %v window are not held, but %v is given", w.Kind, p.Hold)
+	if wrong == nil {
+		return nil
+	}
+	return errors.New(strings.Join(wrong, "; "))
+}
+
+// reserved reports a unit that contains a word with a meaning of its own in the
+// text of a policy.
+func reserved(unit string) bool {
+	for word := range strings.SplitSeq(unit, "-") {
+		switch word {
+		case "per", "at", "standing":
+			return true
+		}
+	}
+	return false
+}
+
+// String renders the cap as people say it, e.g. "20 links per calendar month".
+func (p Policy) String() string {
+	s := fmt.Sprintf("%d %s", p.Limit, p.Unit)
+	switch p.Window.Kind {
+	case Standing:
+		return s + " at a time"
+	case CalendarMonth, CalendarDay, CalendarHour:
+		s += " per " + strings.Replace(p.Window.Kind.String(), "-", " ", 1)
+		if p.Window.Location != nil && p.Window.Location != time.UTC {
+			s += " in " + p.Window.Location.String()
+		}
+		return s
+	default:
+		return s + " per " + p.Window.Kind.String() + " " + short(p.Window.Length)
+	}
+}
+
+// Text is [Policy.String] with the costs and the hold, which [ParsePolicy] reads.
+// It has neither the name nor what documents a policy.
+func (p Policy) Text() string {
+	s := p.String()
+	for i, c := range p.Costs {
+		s += map[bool]string{true: " costing ", false: " or "}[i == 0] + strconv.FormatInt(c, 10)
+	}
+	if p.Hold > 0 {
+		s += " held " + short(p.Hold)
+	}
+	return s
+}
+
+// short is a duration without the zeros at its end: 1h for 1h0m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}

@@ -1,0 +1,144 @@
+package quota
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParsePolicy(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Skip(err)
+	}
+	for text, want := range map[string]Policy{
+		"20 links per calendar-month":                  {Limit: 20, Unit: "links", Window: Window{Kind: CalendarMonth}, Name: "20-links-per-calendar-month"},
+		" 20  links per calendar month ":               {Limit: 20, Unit: "links", Window: Window{Kind: CalendarMonth}, Name: "20-links-per-calendar-month"},
+		"5 e-mails per calendar day in Europe/Berlin":  {Limit: 5, Unit: "e-mails", Window: Window{Kind: CalendarDay, Location: berlin}, Name: "5-e-mails-per-calendar-day-in-Europe/Berlin"},
+		"5 e-mails per calendar hour in UTC":           {Limit: 5, Unit: "e-mails", Window: Window{Kind: CalendarHour}, Name: "5-e-mails-per-calendar-hour"},
+		"1000 requests per fixed 1h":                   {Limit: 1000, Unit: "requests", Window: Window{Kind: Fixed, Length: time.Hour}, Name: "1000-requests-per-fixed-1h"},
+		"5 attempts per rolling 15m":                   {Limit: 5, Unit: "attempts", Window: Window{Kind: Rolling, Length: 15 * time.Minute}, Name: "5-attempts-per-rolling-15m"},
+		"5-attempts-per-rolling-7d":                    {Limit: 5, Unit: "attempts", Window: Window{Kind: Rolling, Length: 168 * time.Hour}, Name: "5-attempts-per-rolling-168h"},
+		"100 sandboxes standing":                       {Limit: 100, Unit: "sandboxes", Name: "100-sandboxes-at-a-time"},
+		"100 sandboxes at a time held 30m":             {Limit: 100, Unit: "sandboxes", Hold: 30 * time.Minute, Name: "100-sandboxes-at-a-time-held-30m"},
+		"90 tokens per fixed 1m30s costing 5 or 10":    {Limit: 90, Unit: "tokens", Window: Window{Kind: Fixed, Length: 90 * time.Second}, Costs: []int64{5, 10}, Name: "90-tokens-per-fixed-1m30s-costing-5-or-10"},
+		"90-tokens-at-a-time-costing-5-or-10-held-10s": {Limit: 90, Unit: "tokens", Costs: []int64{5, 10}, Hold: 10 * time.Second, Name: "90-tokens-at-a-time-costing-5-or-10-held-10s"},
+	} {
+		got, err := LookupPolicy(text)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q is %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+}
+
+func TestParsePolicyRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"20":                                                "is not of the form",
+		"20 links":                                          "is not of the form",
+		"20 links per month":                                "is not of the form",
+		"20 short links per calendar month":                 "is not of the form",
+		"20 links per rolling":                              "is not of the form",
+		"20 links per calendar month, more":                 "is not of the form",
+		"0 links per calendar month":                        "limit is 0",
+		"99999999999999999999 links at a time":              "the limit is above",
+		"2000000000000000000 links at a time":               "the limit is 2000000000000000000",
+		"20 links per rolling 15":                           `length "15"`,
+		"20 links per rolling 0s":                           "not above 0",
+		"20 links per fixed 99999999d":                      `length "99999999d"`,
+		"20 links per fixed 1x":                             `length "1x"`,
+		"20 links per calendar day in Nowhere":              `unknown time zone "Nowhere"`,
+		"20 links per calendar day in Local":                `unknown time zone "Local"`,
+		"20 links per calendar day held 1h":                 "are not held",
+		"20 links at a time costing 21":                     "a cost of 21",
+		"20 links at a time costing 0 or 0":                 "a cost of 0 is not from 1 to the limit; a cost of 0",
+		"20 links:x at a time":                              "not one word",
+		"20 30 at a time":                                   "not one word",
+		"20 links at a time costing 9999999999999999999999": "too large",
+	} {
+		_, err := LookupPolicy(text)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want one line with %q", text, err, want)
+		}
+	}
+}
+
+// TestPoliciesHaveTexts: the text of every known policy is read as the same
+// policy, but for its name and what documents it.
+func TestPoliciesHaveTexts(t *testing.T) {
+	for _, p := range Policies() {
+		if err := p.Validate(); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		got, err := ParsePolicy(p.Text())
+		got.Name, got.Doc, got.Source = p.Name, p.Doc, p.Source
+		if err != nil || !reflect.DeepEqual(got, p) {
+			t.Errorf("%s, %q: %+v, %v", p.Name, p.Text(), got, err)
+		}
+	}
+}
+
+func FuzzParsePolicy(f *testing.F) {
+	for _, p := range Policies() {
+		f.Add(p.Text())
+	}
+	for _, s := range []string{"5-x-per-per-fixed-1h", "1 a at a time costing 1 or 1 held 1ns", "7 b per calendar-day in Etc/GMT-5", "3 x-at per rolling 1.5h"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ParsePolicy(text)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q: an error of several lines: %v", text, err)
+			}
+			return
+		}
+		if err := p.Validate(); err != nil {
+			t.Errorf("%q is read as %+v: %v", text, p, err)
+		}
+		for _, again := range []string{p.Text(), p.Name} {
+			q, err := ParsePolicy(again)
+			if err != nil || q.Text() != p.Text() || q.Name != p.Name || q.Limit != p.Limit || q.Unit != p.Unit || q.Hold != p.Hold ||
+				q.Window.Kind != p.Window.Kind || q.Window.Length != p.Window.Length || !slices.Equal(q.Costs, p.Costs) {
+				t.Errorf("%q is %+v; its form %q is %+v, %v", text, p, again, q, err)
+			}
+		}
+	})
+}
+
+func TestRegisterPolicy(t *testing.T) {
+	t.Cleanup(func() { registered.p = nil })
+	mine := Policy{Name: "mine", Limit: 3, Unit: "calls", Window: Window{Kind: Rolling, Length: time.Minute}}
+	RegisterPolicy(mine)
+	if got, err := LookupPolicy("mine"); err != nil || !reflect.DeepEqual(got, mine) {
+		t.Errorf("looked up %+v, %v", got, err)
+	}
+	if all := Policies(); all[len(all)-1].Name != "mine" {
+		t.Errorf("all policies: %v", all)
+	}
+	for what, c := range map[string]struct {
+		p    Policy
+		want []string
+	}{
+		"twice":    {mine, []string{"mine is registered twice"}},
+		"built in": {Policy{Name: "login", Limit: 1, Unit: "x"}, []string{"login is registered twice"}},
+		"empty":    {Policy{Window: Window{Kind: Fixed}, Hold: time.Hour}, []string{"name", "limit is 0", "unit", "length", "not held"}},
+		"a text":   {Policy{Name: "3x", Limit: 3, Unit: "x"}, []string{"begin with a digit"}},
+	} {
+		func() {
+			defer func() {
+				msg, _ := recover().(string)
+				for _, want := range c.want {
+					if !strings.Contains(msg, want) {
+						t.Errorf("%s: panic %q, want %q", what, msg, want)
+					}
+				}
+			}()
+			RegisterPolicy(c.p)
+		}()
+	}
+	if _, err := LookupPolicy("logon"); err == nil || !strings.Contains(err.Error(), "did you mean login?") {
+		t.Errorf("a name nearby: %v", err)
+	}
+}

@@ -1,0 +1,257 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/atomicfile"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Encode renders a file as it is stored: indented JSON that ends in a newline,
+// the same bytes for the same file. Schema 0 is taken as the current one.
+// Figures that are not finite and values that the schema does not know are errors.
+func Encode(f results.File) ([]byte, error) {
+	if f.Schema == 0 {
+		f.Schema = results.SchemaVersion
+	}
+	if f.Schema != results.SchemaVersion {
+		return nil, fmt.Errorf("cannot write schema %d, only %d", f.Schema, results.SchemaVersion)
+	}
+	f.Summaries = results.Summarise(f.Runs)
+	f = complete(f)
+	if path := notFinite(reflect.ValueOf(f), ""); path != "" {
+		return nil, fmt.Errorf("%s is not a finite number", path)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(f); err != nil {
+		return nil, fmt.Errorf("encode results: %w", err)
+	}
+	for _, check := range []func([]byte) error{checkShape, checkSchema} {
+		if err := check(b.Bytes()); err != nil {
+			return nil, fmt.Errorf("encode results: %w", err)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// Write stores a file at path. A reader sees the file that was there before or
+// the whole new one, never a part.
+func Write(path string, f results.File) (err error) {
+	b, err := Encode(f)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(path, b)
+}
+
+// Read loads a file that [Write] stored. Everything that is not exactly of this
+// version's form is an error of one line that begins with the path.
+func Read(path string) (results.File, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return results.File{}, err // names the path already
+	}
+	defer func() { _ = in.Close() }() // nothing was written
+	b, err := readAll(in, maxFile)
+	if err != nil {
+		return results.File{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	f, err := Decode(b)
+	if err != nil {
+		return results.File{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+// Decode is [Read] for bytes at hand.
+func Decode(b []byte) (results.File, error) {
+	if len(b) > maxFile {
+		return results.File{}, errTooLarge
+	}
+	for _, check := range []func([]byte) error{checkVersion, checkShape} {
+		if err := check(b); err != nil {
+			return results.File{}, err
+		}
+	}
+	// Decoding comes before the schema: its errors name lines and not indices.
+	var f results.File
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return results.File{}, jsonError(b, err)
+	}
+	if err := checkSchema(b); err != nil {
+		return results.File{}, err
+	}
+	for i := range f.Runs {
+		if err := checkHistograms(&f.Runs[i]); err != nil {
+			return results.File{}, fmt.Errorf("runs[%d] (%s): %w", i, shortened(format.Plain(f.Runs[i].Params.Label)), err)
+		}
+	}
+	return f, checkSummaries(&f)
+}
+
+// checkVersion looks at the version alone, so that a file of another version is
+// told apart from a damaged one.
+func checkVersion(b []byte) error {
+	var head struct {
+		Schema *int `json:"schema"`
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if err := d.Decode(&head); err != nil {
+		return jsonError(b, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("line %d: more follows after the end of the results", lineAt(b, d.InputOffset()))
+	}
+	switch {
+	case head.Schema == nil:
+		return errors.New(`has no "schema" field: not a results file of quotabench`)
+	case *head.Schema > results.SchemaVersion:
+		return fmt.Errorf("has schema %d, this quotabench reads %d: use a newer quotabench", *head.Schema, results.SchemaVersion)
+	case *head.Schema < results.SchemaVersion:
+		return fmt.Errorf("has schema %d, this quotabench reads %d: measure again, or use the quotabench that wrote it", *head.Schema, results.SchemaVersion)
+	}
+	return nil
+}
+
+// jsonError puts a line number to a decoding error.
+func jsonError(b []byte, err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("line %d: not valid JSON: %w", lineAt(b, syntax.Offset), err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("line %d: field %q cannot hold a %s", lineAt(b, kind.Offset), kind.Field, kind.Value)
+	case errors.Is(err, io.EOF):
+		return errors.New("is empty: not a results file of quotabench")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("line %d: ends too early, it was cut off", lineAt(b, int64(len(b))))
+	case strings.HasPrefix(err.Error(), "json: unknown field"):
+		return fmt.Errorf("%s, which schema %d does not have: use the quotabench that wrote it", strings.TrimPrefix(err.Error(), "json: "), results.SchemaVersion)
+	default:
+		return fmt.Errorf("not a results file of quotabench: %w", err)
+	}
+}
+
+func lineAt(b []byte, offset int64) int {
+	return 1 + bytes.Count(b[:min(max(offset, 0), int64(len(b)))], []byte("\n"))
+}
+
+func checkHistograms(r *results.Run) error {
+	all := []*results.Latency{&r.Service}
+	if r.Response != nil {
+		all = append(all, r.Response)
+	}
+	if r.Settlement != nil {
+		all = append(all, &r.Settlement.Service)
+	}
+	for _, l := range all {
+		if _, err := l.Decode(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete returns a copy whose lists and maps are empty rather than null, so
+// that readers in other languages need one case less, and whose absent stores
+// say so.
+func complete(f results.File) results.File {
+	f.Stores = orEmptyMap(f.Stores)
+	f.Skipped = orEmpty(f.Skipped)
+	f.Provenance.Versions = orEmptyMap(f.Provenance.Versions)
+	if f.Workload.Trace != nil {
+		t := *f.Workload.Trace
+		t.Damaged = orEmpty(t.Damaged)
+		f.Workload.Trace = &t
+	}
+	f.Runs = orEmpty(slices.Clone(f.Runs))
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		r.Options = orEmptyMap(r.Options)
+		r.Params.Workload = orEmptyMap(r.Params.Workload)
+		r.Guarantee = orEmpty(r.Guarantee)
+		r.Audit.Reasons = orEmpty(r.Audit.Reasons)
+		r.Drift = completeDrift(r.Drift)
+	}
+	f.Summaries = slices.Clone(f.Summaries)
+	for i := range f.Summaries {
+		s := &f.Summaries[i]
+		s.Params.Workload = orEmptyMap(s.Params.Workload)
+		s.Guarantee = orEmpty(s.Guarantee)
+		s.Audit.Reasons = orEmpty(s.Audit.Reasons)
+		s.Occurrences = orEmptyMap(s.Occurrences)
+		s.Drift = completeDrift(s.Drift)
+	}
+	return f
+}
+
+func completeDrift(d *results.Drift) *results.Drift {
+	if d == nil {
+		return nil
+	}
+	c := *d
+	c.Tiers = orEmpty(c.Tiers)
+	return &c
+}
+
+func orEmptyMap[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return m
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// notFinite returns the JSON path of the first NaN or infinity in v, or "".
+func notFinite(v reflect.Value, path string) string {
+	switch v.Kind() {
+	case reflect.Float64:
+		if x := v.Float(); math.IsNaN(x) || math.IsInf(x, 0) {
+			return path
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return notFinite(v.Elem(), path)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if p := notFinite(v.Index(i), path+"["+strconv.Itoa(i)+"]"); p != "" {
+				return p
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			if path != "" && name != "" {
+				name = "." + name
+			}
+			if p := notFinite(v.Field(i), path+name); p != "" {
+				return p
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,149 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// What a file may make its reader allocate. All are far above what a measurement
+// leaves behind, and hold for writing too, so that what was written can be read.
+const (
+	// maxFile is the size of a file in bytes: some 30 thousand runs.
+	maxFile = 256 << 20
+	// maxRuns is the number of runs. An empty one takes two bytes in the file, and
+	// more than a kilobyte once it is decoded.
+	maxRuns = 50_000
+	// maxObjects is the number of all JSON objects.
+	maxObjects = 1_000_000
+	// maxDepth is the nesting of a file. Ours is 7; a schema error at depth n
+	// allocates n times the path to it.
+	maxDepth = 12
+	// maxNumber is the length of a number in digits, sign and exponent, and
+	// maxExponent the size of its exponent. The schema checks numbers as
+	// fractions of whole numbers, for which 1e-999999 takes a megabyte, and
+	// panics where the exponent is larger still.
+	maxNumber   = 64
+	maxExponent = 400
+)
+
+// checkShape bounds what decoding and validation will cost, before either
+// begins. It also refuses names that occur twice in an object: decoding merges
+// their values, while the schema sees the last alone.
+func checkShape(b []byte) error {
+	if len(b) > maxFile {
+		return errTooLarge
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var s shape
+	for {
+		t, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return jsonError(b, err)
+		}
+		if err := s.add(t); err != nil {
+			return fmt.Errorf("line %d: %w", lineAt(b, d.InputOffset()), err)
+		}
+	}
+}
+
+var errTooLarge = fmt.Errorf("more than %d MB, which is too large for a results file of quotabench", maxFile>>20)
+
+// shape follows the nesting of JSON tokens.
+type shape struct {
+	open          []level
+	runs, objects int
+}
+
+// level is an open array or object; names is nil for an array.
+type level struct {
+	names map[string]bool
+	// value is set where an object's next token is a value and not a name.
+	value bool
+}
+
+func (s *shape) add(t json.Token) error {
+	if n := len(s.open); n > 0 && s.open[n-1].names != nil && t != json.Delim('}') {
+		top := &s.open[n-1]
+		if !top.value {
+			name, _ := t.(string) // the decoder takes nothing else for a name
+			if top.names[name] {
+				return fmt.Errorf("%q occurs twice in one object", shortened(name))
+			}
+			top.names[name], top.value = true, true
+			return nil
+		}
+		top.value = false
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		return s.nest(t)
+	case json.Number:
+		return checkNumber(t.String())
+	}
+	return nil
+}
+
+func (s *shape) nest(d json.Delim) error {
+	switch d {
+	case '}', ']':
+		s.open = s.open[:len(s.open)-1]
+		return nil
+	case '{':
+		s.objects++
+		if len(s.open) == 2 { // in a list of the file's own
+			s.runs++
+		}
+		s.open = append(s.open, level{names: map[string]bool{}})
+	default:
+		s.open = append(s.open, level{})
+	}
+	if len(s.open) > maxDepth {
+		return fmt.Errorf("nested more than %d deep", maxDepth)
+	}
+	if s.runs > maxRuns || s.objects > maxObjects {
+		return fmt.Errorf("more than %d runs or %d objects", maxRuns, maxObjects)
+	}
+	return nil
+}
+
+func checkNumber(n string) error {
+	if len(n) > maxNumber {
+		return fmt.Errorf("a number of %d characters", len(n))
+	}
+	_, exponent, ok := strings.Cut(strings.ToLower(n), "e")
+	if !ok {
+		return nil
+	}
+	if e, err := strconv.Atoi(exponent); err != nil || e > maxExponent || e < -maxExponent {
+		return fmt.Errorf("number %s is out of range", n)
+	}
+	return nil
+}
+
+// readAll reads a whole file, but no more than most bytes: a path may lead to a
+// device or a pipe that never ends.
+func readAll(r io.Reader, most int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	if err == nil && len(b) > most {
+		err = errTooLarge
+	}
+	return b, err
+}
+
+// shortened cuts text from a file for a message about it.
+func shortened(s string) string {
+	const most = 300
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

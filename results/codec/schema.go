@@ -1,0 +1,61 @@
+package codec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/quotabench/quotabench/results/schema"
+)
+
+var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.Results))
+	if err != nil {
+		return nil, err
+	}
+	const name = "results.schema.json"
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(name, doc); err != nil {
+		return nil, err
+	}
+	return c.Compile(name)
+})
+
+// checkSchema holds encoded results against the schema. Decoding alone would take
+// a missing leak for a leak of 0.
+func checkSchema(b []byte) error {
+	s, err := compiled()
+	if err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		return jsonError(b, err)
+	}
+	err = s.Validate(doc)
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	// The innermost first cause says it in one line. Summaries repeat what is wrong
+	// with a run.
+	for len(invalid.Causes) > 0 {
+		i := slices.IndexFunc(invalid.Causes, func(e *jsonschema.ValidationError) bool {
+			return len(e.InstanceLocation) == 0 || e.InstanceLocation[0] != "summaries"
+		})
+		invalid = invalid.Causes[max(i, 0)]
+	}
+	where := strings.Join(invalid.InstanceLocation, ".")
+	if where == "" {
+		where = "the file"
+	}
+	what := invalid.ErrorKind.LocalizedString(message.NewPrinter(language.English))
+	return fmt.Errorf("%s: %s", shortened(where), shortened(what))
+}

@@ -1,0 +1,111 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+// SeriesCSV renders series as one table: a line per strategy and sample. Counters of a
+// tier that a strategy does not have are empty.
+func SeriesCSV(series []results.Series) ([]byte, error) {
+	var tiers, counters []string
+	for _, s := range series {
+		tiers, counters = union(tiers, s.Tiers), union(counters, s.Counters)
+	}
+	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "fill", "leak", "false_rejects"}
+	for _, t := range tiers {
+		head = append(head, "decided by "+t)
+	}
+	for _, c := range counters {
+		for _, field := range []string{"readings", "unknown", "drifting", "drift", "drift size", "worst drift", "staleness_s", "mean staleness_s", "never"} {
+			head = append(head, c+" "+field)
+		}
+	}
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	if err := w.Write(head); err != nil {
+		return nil, fmt.Errorf("write the series: %w", err)
+	}
+	for _, s := range series {
+		for _, x := range s.Samples {
+			if err := w.Write(seriesRow(&s, &x, tiers, counters)); err != nil {
+				return nil, fmt.Errorf("write the series: %w", err)
+			}
+		}
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+func seriesRow(s *results.Series, x *results.Sample, tiers, counters []string) []string {
+	row := []string{s.Strategy, seconds(x.AtNS)}
+	for _, n := range []int64{x.Issued, x.Admitted, x.Rejected, x.Errors, x.InFlight, x.Usage, x.Fill, x.Leak, x.FalseRejects} {
+		row = append(row, strconv.FormatInt(n, 10))
+	}
+	for _, t := range tiers {
+		row = append(row, cell(index(s.Tiers, t), func(i int) string { return strconv.FormatInt(x.Hits[i], 10) }))
+	}
+	for _, name := range counters {
+		i := index(s.Counters, name)
+		if i < 0 {
+			row = append(row, make([]string, 9)...)
+			continue
+		}
+		c := x.Counters[i]
+		for _, n := range []int64{c.Readings, c.Unknown, c.Drifting, c.Drift, c.Size, c.Worst} {
+			row = append(row, strconv.FormatInt(n, 10))
+		}
+		row = append(row, seconds(c.StalenessNS), seconds(c.MeanNS), strconv.FormatInt(c.Never, 10))
+	}
+	return row
+}
+
+func cell(i int, f func(int) string) string {
+	if i < 0 {
+		return ""
+	}
+	return f(i)
+}
+
+func index(all []string, s string) int {
+	for i, x := range all {
+		if x == s {
+			return i
+		}
+	}
+	return -1
+}
+
+func union(all, more []string) []string {
+	for _, s := range more {
+		if index(all, s) < 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// seconds prints nanoseconds exactly, without trailing zeros.
+func seconds(ns int64) string {
+	sign := ""
+	if ns < 0 {
+		sign, ns = "-", -ns
+	}
+	s := fmt.Sprintf("%s%d.%09d", sign, ns/1e9, ns%1e9)
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}
+
+// SeriesJSON renders series with their schema version.
+func SeriesJSON(series []results.Series) ([]byte, error) {
+	b, err := json.MarshalIndent(results.SeriesFile{Schema: results.SeriesVersion, Series: series}, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("write the series: %w", err)
+	}
+	return append(b, '\n'), nil
+}

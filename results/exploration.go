@@ -1,0 +1,342 @@
+package results
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// ExplorationSchema is the version of the JSON form of an [Exploration].
+const ExplorationSchema = 2
+
+// Exploration is all that one exploration found.
+type Exploration struct {
+	// Schema is the version of this form.
+	Schema int `json:"schema"`
+	// Kind is "exploration": nothing in it was measured.
+	Kind string `json:"kind" jsonschema:"enum=exploration"`
+	// Searches in the order in which they were made.
+	Searches []*Search `json:"searches"`
+	// Censuses of full enumerations, in that order too.
+	Censuses []*Census `json:"censuses"`
+	// Replays in that order too.
+	Replays []*Replay `json:"replays"`
+	// Skipped lists strategies that could not take part.
+	Skipped []Skipped `json:"skipped"`
+	// Failed lists strategies whose search ended in an error.
+	Failed []FailedExplore `json:"failed"`
+	// Interrupted is set where the last search was ended before its bounds.
+	Interrupted bool `json:"interrupted"`
+}
+
+// NewExploration makes an empty one.
+func NewExploration() Exploration {
+	return Exploration{
+		Schema: ExplorationSchema, Kind: "exploration",
+		Searches: []*Search{}, Censuses: []*Census{}, Replays: []*Replay{}, Skipped: []Skipped{}, Failed: []FailedExplore{},
+	}
+}
+
+// Charts returns the schedules that are drawn: those of all findings and the
+// shortest of each census, or of the replays where nothing was searched.
+func (x *Exploration) Charts() (out []*Finding) {
+	for _, s := range x.Searches {
+		for i := range s.Findings {
+			out = append(out, &s.Findings[i])
+		}
+	}
+	for _, c := range x.Censuses {
+		if c.Shortest != nil {
+			out = append(out, c.Shortest)
+		}
+	}
+	if len(x.Searches) == 0 {
+		for _, r := range x.Replays {
+			out = append(out, r.Finding)
+		}
+	}
+	return out
+}
+
+// FailedExplore is a strategy whose search ended in an error.
+type FailedExplore struct {
+	// Strategy is its label.
+	Strategy string `json:"strategy"`
+	// Error in one line.
+	Error string `json:"error"`
+	// Stack of the strategy's panic; empty for other errors.
+	Stack string `json:"stack,omitempty"`
+}
+
+// Property is something that a schedule can break, e.g. "leak". The kinds of
+// [Abort] are written in the same place.
+type Property string
+
+// Search is what a search found.
+type Search struct {
+	// Strategy is its label.
+	Strategy string `json:"strategy"`
+	// Policy is the public name of the policy.
+	Policy string `json:"policy"`
+	// Limit in units per subject and window.
+	Limit int64 `json:"limit"`
+	// Unit is what is counted, plural.
+	Unit string `json:"unit"`
+	// Clients that take part.
+	Clients int `json:"clients"`
+	// Instances of the application that they belong to.
+	Instances int `json:"instances"`
+	// Scripts say what each client does.
+	Scripts []string `json:"scripts"`
+	// Faults that may happen.
+	Faults []quota.Fault `json:"faults"`
+	// Times is how often each fault may happen in one schedule.
+	Times int `json:"times"`
+	// Properties that were looked for.
+	Properties []Property `json:"properties"`
+	// JobRounds is how often each periodic job may start at a moment of its own
+	// choosing; 0 where there is none.
+	JobRounds int `json:"job_rounds"`
+	// Split is set where effect and reply are two steps.
+	Split bool `json:"split_replies"`
+
+	// Findings hold the shortest schedule found for each property that breaks.
+	Findings []Finding `json:"findings"`
+	// States met.
+	States int `json:"states"`
+	// Runs made.
+	Runs int64 `json:"runs"`
+	// Pruned runs ended in a state met before.
+	Pruned int64 `json:"pruned"`
+	// Depth is the longest schedule in steps.
+	Depth int `json:"depth"`
+	// Capped says why the search ended before it had seen everything; empty if it
+	// had, or had found one schedule for each property.
+	Capped string `json:"capped,omitempty"`
+	// Claim is what may be said of the properties that no schedule broke; empty
+	// where every one broke, and where it is withheld.
+	Claim string `json:"claim,omitempty"`
+	// Withheld says why nothing may be claimed: not all of the strategy's work was
+	// seen.
+	Withheld []Withheld `json:"withheld,omitempty"`
+
+	ServerFacts
+}
+
+// Withheld is a reason why nothing may be claimed.
+type Withheld struct {
+	// Code is a short name, e.g. "context-lost".
+	Code string `json:"code"`
+	// Detail is one sentence.
+	Detail string `json:"detail"`
+}
+
+// Found returns the finding of a property, or nil.
+func (s *Search) Found(p Property) *Finding {
+	i := slices.IndexFunc(s.Findings, func(f Finding) bool { return f.Property == p })
+	if i < 0 {
+		return nil
+	}
+	return &s.Findings[i]
+}
+
+// ServerFacts is what is known of strategies that are explored on a PostgreSQL
+// server, and empty for others.
+type ServerFacts struct {
+	// Store names the server.
+	Store string `json:"store,omitempty"`
+	// Waited counts the schedules in which a client waited for another's lock.
+	Waited int64 `json:"schedules_with_waiting,omitempty"`
+	// Aborts are transactions that PostgreSQL ended.
+	Aborts []Abort `json:"aborts,omitempty"`
+}
+
+// Abort is a reason for which PostgreSQL ended transactions in some of the
+// schedules. It breaks no property of a strategy.
+type Abort struct {
+	// Kind is "deadlock" or "serialization-failure".
+	Kind Property `json:"kind"`
+	// Schedules in which it happened.
+	Schedules int64 `json:"schedules"`
+	// Shortest of those that were seen.
+	Shortest *Finding `json:"shortest"`
+}
+
+// Finding is a schedule that breaks a property.
+type Finding struct {
+	// Strategy is its label.
+	Strategy string `json:"strategy"`
+	// Policy is the public name of the policy.
+	Policy string `json:"policy"`
+	// Property that is broken.
+	Property Property `json:"property"`
+	// Detail is one sentence.
+	Detail string `json:"detail"`
+	// Units by which it is broken, where it has any; drift may be negative.
+	Units int64 `json:"units,omitempty"`
+	// Faults that happen in the schedule.
+	Faults []quota.Fault `json:"faults,omitempty"`
+	// Steps of the schedule.
+	Steps []Step `json:"steps"`
+	// Columns are the actors by [Step.Column].
+	Columns []Column `json:"columns"`
+	// Token repeats the schedule.
+	Token string `json:"token"`
+}
+
+// ActorColumns are the columns that have a step, clients first; none where only
+// the clock moves.
+func (f *Finding) ActorColumns() []int {
+	var cols []int
+	for i := range f.Steps {
+		if c := f.Steps[i].Column; c >= 0 && !slices.Contains(cols, c) {
+			cols = append(cols, c)
+		}
+	}
+	slices.SortFunc(cols, func(a, b int) int { return compareColumns(f.Columns[a], f.Columns[b]) })
+	return cols
+}
+
+// compareColumns puts clients before jobs, and client26 after Z.
+func compareColumns(a, b Column) int {
+	if a.Role != b.Role {
+		if a.Role == RoleClient {
+			return -1
+		}
+		return 1
+	}
+	if a.Role == RoleClient && len(a.Name) != len(b.Name) {
+		return len(a.Name) - len(b.Name)
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// Role says what an actor is.
+type Role string
+
+// The roles.
+const (
+	RoleClient   Role = "client"
+	RoleJob      Role = "job"
+	RoleClock    Role = "clock"
+	RoleStore    Role = "store"
+	RoleInstance Role = "instance"
+)
+
+// Column is an actor that has steps of its own: a client or a job.
+type Column struct {
+	// Name is e.g. "A", or "0:sync" for a job of instance 0.
+	Name string `json:"name"`
+	// Role says what the actor is.
+	Role Role `json:"role"`
+}
+
+// StepEvent says what happens in a step.
+type StepEvent string
+
+// The events of a step.
+const (
+	EventStart     StepEvent = "start"      // the client comes
+	EventCommand   StepEvent = "command"    // a command or statement takes effect
+	EventReply     StepEvent = "reply"      // its reply arrives, where that is a step of its own
+	EventResume    StepEvent = "resume"     // the actor goes on after a wait
+	EventRound     StepEvent = "round"      // a job's round begins
+	EventTick      StepEvent = "tick"       // time passes
+	EventCrash     StepEvent = "crash"      // a client, or an instance, dies
+	EventLostReply StepEvent = "lost-reply" // the command took effect, the caller sees an error
+	EventRetry     StepEvent = "retry"      // the client library sends the command again
+	EventOutage    StepEvent = "outage"     // the store cannot be reached
+	EventEviction  StepEvent = "eviction"   // the store drops a key
+)
+
+// Injected reports whether the event is a fault that befalls an actor.
+func (e StepEvent) Injected() bool {
+	switch e {
+	case EventCrash, EventLostReply, EventRetry, EventOutage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Step is one line of a schedule's timeline.
+type Step struct {
+	// Number from 1.
+	Number int `json:"number"`
+	// At is virtual time since the start, in nanoseconds.
+	At time.Duration `json:"at_ns"`
+	// Actor that took the step.
+	Actor string `json:"actor"`
+	// Role of the actor.
+	Role Role `json:"role" jsonschema:"enum=client,enum=job,enum=clock,enum=store,enum=instance"`
+	// Column of the actor; -1 for clock, store and instances.
+	Column int `json:"column"`
+	// Event says what happens.
+	Event StepEvent `json:"event" jsonschema:"enum=start,enum=command,enum=reply,enum=resume,enum=round,enum=tick,enum=crash,enum=lost-reply,enum=retry,enum=outage,enum=eviction"`
+	// Store that the step is about: "redis", "model" for a database of record that
+	// is a model, "postgres", or empty.
+	Store string `json:"store,omitempty"`
+	// Kind of what is sent to the store: "redis" or "sql".
+	Kind string `json:"kind,omitempty"`
+	// Command that is sent. Where none is, it says in words what happens.
+	Command string `json:"command,omitempty"`
+	// Reply to the command. Where effect and reply are two steps, the second one has
+	// only the reply.
+	Reply string `json:"reply,omitempty"`
+	// Outcome is what the caller was told in this step.
+	Outcome string `json:"outcome,omitempty"`
+	// InUse is the truth after the step, in units.
+	InUse int64 `json:"in_use"`
+	// Limit in units.
+	Limit int64 `json:"limit"`
+}
+
+// Census is what an enumeration of every schedule counted.
+type Census struct {
+	// Strategy is its label.
+	Strategy string `json:"strategy"`
+	// Policy is the public name of the policy.
+	Policy string `json:"policy"`
+	// Limit in units per subject and window.
+	Limit int64 `json:"limit"`
+	// Clients that take part.
+	Clients int `json:"clients"`
+	// Schedules run.
+	Schedules int64 `json:"schedules"`
+	// Leaking schedules among them.
+	Leaking int64 `json:"leaking"`
+	// Worst leak in units.
+	Worst int64 `json:"worst_units"`
+	// Shortest leaking schedule, or nil.
+	Shortest *Finding `json:"shortest,omitempty"`
+	// Complete is false where a bound or an interruption ended it.
+	Complete bool `json:"complete"`
+	// Withheld says why the counts may not be believed.
+	Withheld []Withheld `json:"withheld,omitempty"`
+
+	ServerFacts
+}
+
+// Replay is a schedule that was run again.
+type Replay struct {
+	// Strategy is its label.
+	Strategy string `json:"strategy"`
+	// Policy is the public name of the policy.
+	Policy string `json:"policy"`
+	// Property that the token was issued for.
+	Property Property `json:"property"`
+	// Broken is set where it broke again.
+	Broken bool `json:"broken"`
+	// Finding is the schedule as it went.
+	Finding *Finding `json:"finding"`
+	// Leak in units.
+	Leak int64 `json:"leak_units"`
+	// Store that it was repeated on.
+	Store string `json:"store"`
+	// Same is set where every reply and every verdict was that of the embedded store.
+	Same bool `json:"same_replies"`
+	// Notes say in what this store differs from the one that was searched.
+	Notes []string `json:"notes,omitempty"`
+}

@@ -1,0 +1,40 @@
+package results
+
+import "fmt"
+
+// InvalidError says that the correctness figures of a run do not count.
+type InvalidError struct {
+	// Label is the strategy as the command line takes it.
+	Label string
+	// Reason is the first finding that strikes correctness.
+	Reason Reason
+}
+
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("%s: the run is invalid: %s (%s)", e.Label, e.Reason.Detail, e.Reason.Code)
+}
+
+// Invalid returns an [*InvalidError] about the first run whose correctness figures
+// do not count, or nil.
+func Invalid(runs []Run) error {
+	for i := range runs {
+		if err := runs[i].Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Err is an [*InvalidError] where the run's correctness figures do not count, and
+// nil elsewhere.
+func (r *Run) Err() error {
+	if r.Audit.Valid {
+		return nil
+	}
+	for _, reason := range r.Audit.Reasons {
+		if reason.Strikes == StrikesCorrectness {
+			return &InvalidError{Label: r.Params.Label, Reason: reason}
+		}
+	}
+	return &InvalidError{Label: r.Params.Label, Reason: Reason{Code: "unknown", Detail: "its audit gives no reason"}}
+}

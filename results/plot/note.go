@@ -1,0 +1,55 @@
+package plot
+
+import (
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+// captions collect who is missing from a plot, by what is missing and why.
+type captions struct{ entries []captionEntry }
+
+type captionEntry struct {
+	what, why string
+	who       []string
+}
+
+func (c *captions) add(what, label, why string) {
+	i := slices.IndexFunc(c.entries, func(e captionEntry) bool { return e.what == what && e.why == why })
+	if i < 0 {
+		i = len(c.entries)
+		c.entries = append(c.entries, captionEntry{what: what, why: why})
+	}
+	c.entries[i].who = append(c.entries[i].who, label)
+}
+
+// text is a sentence for each.
+func (c *captions) text() string {
+	var out []string
+	for _, e := range c.entries {
+		out = append(out, e.what+" ("+e.why+"): "+strings.Join(e.who, ", ")+".")
+	}
+	return strings.Join(out, " ")
+}
+
+// why says for people what keeps a percentile from being shown.
+func why(p results.Percentile) string {
+	if p.Status == results.EventDriven {
+		return "fewer than 5 separate stalls behind it"
+	}
+	return string(p.Status)
+}
+
+func footnoteStyle() draw.TextStyle {
+	return aligned(textStyle(captionSize, faint, false), text.XLeft, text.YTop)
+}
+
+// footnote draws folded text at the bottom of a canvas, down from a height.
+func footnote(c draw.Canvas, note string, from vg.Length) {
+	c.FillText(footnoteStyle(), vg.Point{X: margin, Y: from}, note)
+}

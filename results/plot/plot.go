@@ -1,0 +1,143 @@
+package plot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// ErrNothingToPlot is returned where no run has the figures that a plot shows.
+var ErrNothingToPlot = errors.New("nothing to plot")
+
+// Plot is a drawing of a fixed size, ready to be rendered. The same results give
+// the same bytes.
+type Plot struct {
+	title         string
+	width, height vg.Length
+	paint         func(c draw.Canvas)
+}
+
+// SVG renders the plot as a stand-alone SVG document.
+func (p *Plot) SVG() ([]byte, error) {
+	c := vgsvg.New(p.width, p.height)
+	p.paint(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return nil, fmt.Errorf("render svg: %w", err)
+	}
+	s := b.String()
+	// Arial and Helvetica have the same metrics as the font that the layout was
+	// computed with, so that labels still fit where it is not installed.
+	s = strings.ReplaceAll(s, "font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
+	open := strings.Index(s, "<svg")
+	end := open + strings.Index(s[open:], ">") + 1
+	s = s[:end] + "\n<title>" + html.EscapeString(p.title) + "</title>" + s[end:]
+	return []byte(s), nil
+}
+
+// pngDPI makes text crisp on screens of today.
+const pngDPI = 144
+
+// PNG renders the plot as a bitmap.
+func (p *Plot) PNG() ([]byte, error) {
+	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(white))}
+	p.paint(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return nil, fmt.Errorf("render png: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// Render draws as "svg" or as "png".
+func (p *Plot) Render(ext string) ([]byte, error) {
+	switch ext {
+	case "svg":
+		return p.SVG()
+	case "png":
+		return p.PNG()
+	default:
+		return nil, fmt.Errorf("cannot draw as %q: choose svg or png", ext)
+	}
+}
+
+// maxDots is where looking for places begins to take seconds, and reading too.
+const maxDots = 100
+
+func tooMany(strategies int) error {
+	return fmt.Errorf("%d strategies are too many for one plot: select at most %d", strategies, maxDots)
+}
+
+// series is a strategy as plots know it.
+type series struct {
+	*results.Summary
+	label string
+	style seriesStyle
+}
+
+// plotted returns the summaries of a file in the order of reports, each with a
+// label that tells it from the others.
+func plotted(f results.File) []series {
+	var out []series
+	groups := results.Groups(f.Summarised())
+	for n, g := range groups {
+		for i := range g {
+			label := drawable(shorten(format.Plain(g[i].Label)))
+			if len(groups) > 1 {
+				label += fmt.Sprintf(" (%s, %s", format.Plain(g[i].Policy), format.Plain(g[i].Workload))
+				if n > 0 {
+					label += fmt.Sprintf(", setting %d", n+1)
+				}
+				label += ")"
+			}
+			out = append(out, series{Summary: &g[i], label: label})
+		}
+	}
+	return out
+}
+
+// shorten cuts labels that no plot has room for.
+func shorten(label string) string {
+	const most = 80
+	if r := []rune(label); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return label
+}
+
+// caption says under a title what the figures rest on.
+func caption(f results.File, all []series) string {
+	s := all[0]
+	p := s.Params
+	loop := fmt.Sprintf("closed loop, %s", format.Plural(int64(p.Workers), "worker", "workers"))
+	if p.Loop == results.OpenLoop {
+		loop = format.Join(" ", "open loop,", format.Plain(p.Arrivals), "at", format.Digits(p.RatePerS)+"/s")
+	}
+	text := format.Join(" · ", "workload "+format.Plain(s.Workload), fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(p.Limit, format.Plain(p.Unit))), loop,
+		format.Plural(int64(s.Rounds), "round", "rounds"))
+	for _, name := range f.StoreNames() {
+		text = format.Join(" · ", text, storeCaption(format.Plain(name), f.Stores[name]))
+	}
+	text = drawable(text)
+	if f.Kind == results.Simulated {
+		text = "SIMULATED in virtual time, latencies are modelled · " + text
+	}
+	return text
+}
+
+func storeCaption(name string, s results.Store) string {
+	if s.Kind == "" || s.Kind == "none" {
+		return ""
+	}
+	return format.Join(" ", name+":", format.Plain(s.Kind), format.Plain(s.Version))
+}

@@ -1,0 +1,257 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"image/png"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/internal/fixture"
+)
+
+// checkPlaces fails where labels overlap each other or a dot, or leave the area.
+func checkPlaces(t *testing.T, name string, specs []label, places []vg.Rectangle, area vg.Rectangle) {
+	t.Helper()
+	if len(places) != len(specs) {
+		t.Fatalf("%s: %d places for %d labels", name, len(places), len(specs))
+	}
+	for i, r := range places {
+		size := r.Size()
+		if d := size.X - specs[i].width; d > 1e-6 || d < -1e-6 || size.Y < specs[i].height-1e-6 {
+			t.Errorf("%s: label %d is %v, needs %v x %v", name, i, size, specs[i].width, specs[i].height)
+		}
+		if r.Min.X < area.Min.X || r.Min.Y < area.Min.Y || r.Max.X > area.Max.X || r.Max.Y > area.Max.Y {
+			t.Errorf("%s: label %d leaves the area: %v", name, i, r)
+		}
+		for j := range places[:i] {
+			if overlap(r, places[j]) {
+				t.Errorf("%s: labels %d and %d overlap", name, i, j)
+			}
+		}
+		for j, s := range specs {
+			dot := vg.Rectangle{Min: vg.Point{X: s.dot.X - dotRadius, Y: s.dot.Y - dotRadius}, Max: vg.Point{X: s.dot.X + dotRadius, Y: s.dot.Y + dotRadius}}
+			if overlap(r, dot) {
+				t.Errorf("%s: label %d covers dot %d", name, i, j)
+			}
+		}
+	}
+}
+
+// TestLeakLabels lays out whole plots, with the font's own metrics.
+func TestLeakLabels(t *testing.T) {
+	cases := map[string]results.File{"core": fixture.New(1, fixture.Strategies...)}
+	for _, n := range []int{1, 2, 40} {
+		cases[fmt.Sprintf("%d near each other", n)] = fixture.New(1, fixture.Many(n)...)
+	}
+	same := fixture.Many(40)
+	f := fixture.New(1, same...)
+	for i := range f.Runs { // 40 dots in one place
+		f.Runs[i].Service = f.Runs[0].Service
+		f.Runs[i].Leak = results.Leak{Trials: 10}
+	}
+	cases["40 in one place"] = f
+	for name, f := range cases {
+		var fig leakFigure
+		p, err := leakPlot(f, &fig)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		specs := make([]label, len(fig.dots))
+		s := fig.labelStyle()
+		for i := range specs {
+			specs[i] = label{fig.points[i], s.Width(fig.labels[i]), blockHeight(s, fig.labels[i])}
+		}
+		checkPlaces(t, name, specs, fig.places, fig.frame.area)
+		a := fig.frame.area
+		if a.Min.X < 0 || a.Min.Y < 0 || a.Max.X > p.width || a.Max.Y > p.height {
+			t.Errorf("%s: the area %v leaves the canvas %v x %v", name, a, p.width, p.height)
+		}
+		for i, pt := range fig.points {
+			if !inside(vg.Rectangle{Min: pt, Max: pt}, a) {
+				t.Errorf("%s: dot %d lies outside", name, i)
+			}
+		}
+	}
+}
+
+func TestPlaceLabelsRandom(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	area := vg.Rectangle{Max: vg.Point{X: 800, Y: 400}}
+	for round := range 6 {
+		var specs []label
+		for range 1 + rng.IntN(25) {
+			specs = append(specs, label{vg.Point{X: vg.Length(10 + 780*rng.Float64()), Y: vg.Length(10 + 380*rng.Float64()*rng.Float64())}, vg.Length(20 + 120*rng.Float64()), 11})
+		}
+		places, ok := placeLabels(specs, area, dotRadius, nil)
+		if !ok {
+			t.Fatalf("round %d: no room for %d labels", round, len(specs))
+		}
+		checkPlaces(t, strconv.Itoa(round), specs, places, area)
+	}
+	if _, ok := placeLabels([]label{{vg.Point{X: 5, Y: 5}, 900, 10}}, area, dotRadius, nil); ok {
+		t.Error("a label wider than the area found a place")
+	}
+}
+
+func TestPlotsDeterministic(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[:3]...)
+	for name, make := range map[string]func(results.File) (*Plot, error){"latency": Latency, "leak": Leak} {
+		var svgs, pngs [][]byte
+		for range 2 {
+			p := fixture.Must[*Plot](t)(make(f))
+			p.width, p.height = 500, 300 // pixels take their time
+			svgs = append(svgs, fixture.Must[[]byte](t)(p.SVG()))
+			pngs = append(pngs, fixture.Must[[]byte](t)(p.PNG()))
+		}
+		if !bytes.Equal(svgs[0], svgs[1]) || !bytes.Equal(pngs[0], pngs[1]) {
+			t.Errorf("%s: the same results gave other bytes", name)
+		}
+		if _, err := png.Decode(bytes.NewReader(pngs[0])); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// svgText returns all text of an SVG document, and fails where it is not
+// well-formed.
+func svgText(t *testing.T, b []byte) string {
+	t.Helper()
+	var out []string
+	d := xml.NewDecoder(bytes.NewReader(b))
+	for {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return strings.Join(out, "\n")
+		}
+		if err != nil {
+			t.Fatalf("svg: %v", err)
+		}
+		if c, ok := tok.(xml.CharData); ok {
+			out = append(out, strings.TrimSpace(string(c)))
+		}
+	}
+}
+
+func TestPlotContents(t *testing.T) {
+	measured := fixture.New(1, fixture.Strategies...)
+	measured.Runs[0].Params.Unit = "<&>"
+	open := fixture.Cases()["open"]
+	simulated := fixture.Cases()["simulated"]
+	for _, c := range []struct {
+		name  string
+		plot  func(results.File) (*Plot, error)
+		file  results.File
+		wants []string
+	}{
+		{"latency", Latency, measured, []string{"Latency by percentile", "percentile of requests", "service time", "99 %", "1 ms", "check-then-set", "exact", "redis: process 7.0.15"}},
+		{"latency open", Latency, open, []string{"response time from the intended start", "open loop, poisson at 5,000/s"}},
+		{"latency simulated", Latency, simulated, []string{"SIMULATED", "modelled service time"}},
+		{"leak", Leak, measured, []string{"Leak against latency", "leak, in % of the limit", "p99 service time", "0 %", "100 %", "leak guarantee VIOLATED", "guarantees nothing about leaks", "three-tier"}},
+		{"leak simulated", Leak, simulated, []string{"SIMULATED", "modelled p99 service time"}},
+		{"leak odd", Leak, fixture.Cases()["odd"], []string{"(invalid)", "separate stalls"}},
+	} {
+		text := svgText(t, fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(c.plot(c.file)).SVG()))
+		for _, want := range c.wants {
+			if !strings.Contains(strings.ReplaceAll(text, "\n", " "), want) && !strings.Contains(text, want) {
+				t.Errorf("%s: nothing about %q in\n%s", c.name, want, text)
+			}
+		}
+	}
+}
+
+func TestNothingToPlot(t *testing.T) {
+	bare := fixture.New(1, fixture.Strategies[0])
+	bare.Runs[0].Service = results.Latency{}
+	for name, f := range map[string]results.File{"no runs": {Kind: results.Measured}, "no latencies": bare} {
+		if _, err := Latency(f); !errors.Is(err, ErrNothingToPlot) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Leak(f); !errors.Is(err, ErrNothingToPlot) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	crowd := fixture.New(1, fixture.Many(maxDots+1)...)
+	for _, plot := range []func(results.File) (*Plot, error){Latency, Leak} {
+		if _, err := plot(crowd); err == nil || !strings.Contains(err.Error(), "too many") {
+			t.Errorf("%d strategies in one plot: %v", maxDots+1, err)
+		}
+	}
+}
+
+func TestRender(t *testing.T) {
+	p := fixture.Must[*Plot](t)(Latency(fixture.New(1, fixture.Strategies[:2]...)))
+	p.width, p.height = 500, 300
+	for ext, magic := range map[string]string{"svg": "<?xml", "png": "\x89PNG"} {
+		if b := fixture.Must[[]byte](t)(p.Render(ext)); !strings.HasPrefix(string(b), magic) {
+			t.Errorf("%s begins with %q", ext, b[:8])
+		}
+	}
+	if _, err := p.Render("jpg"); err == nil || !strings.Contains(err.Error(), "svg or png") {
+		t.Errorf("jpg: %v", err)
+	}
+}
+
+func TestDrawable(t *testing.T) {
+	if got := drawable("µs · a-配=é…"); got != "µs · a-?=é…" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestStylesDiffer(t *testing.T) {
+	seen := map[string]int{}
+	for i := range 56 {
+		s := styleOf(i)
+		k := fmt.Sprintf("%v %v %#v", s.line.Color, s.line.Dashes, s.glyph.Shape)
+		if j, ok := seen[k]; ok {
+			t.Errorf("strategies %d and %d look the same", j, i)
+		}
+		seen[k] = i
+	}
+	// Colour is never all that tells two of the first 20 lines apart, and lines of
+	// one colour differ in dash and in marker.
+	for i := range 20 {
+		for j := range i {
+			a, b := styleOf(i), styleOf(j)
+			dash := fmt.Sprint(a.line.Dashes) != fmt.Sprint(b.line.Dashes)
+			marker := a.glyph.Shape != b.glyph.Shape
+			if a.line.Color == b.line.Color && (!dash || !marker) {
+				t.Errorf("lines %d and %d share their colour, and dash or marker", j, i)
+			}
+			if i == j+1 && (a.line.Color == b.line.Color || !dash || !marker) {
+				t.Errorf("neighbours %d and %d are too much alike", j, i)
+			}
+		}
+	}
+}
+
+func TestSeriesPlot(t *testing.T) {
+	s := results.Series{
+		Strategy: "three-tier", Unit: "links", Tracked: 7, Tiers: []string{"redis"}, Counters: []string{"redis eu"},
+		Outages: []results.Span{{Store: "redis", FromNS: 1e9, ToNS: 2e9}},
+	}
+	for i := range 5 {
+		n := int64(i)
+		s.Samples = append(s.Samples, results.Sample{AtNS: n * 1e9, Issued: 10 * n, Usage: 5 * n, Leak: n, Hits: []int64{9 * n},
+			Counters: []results.Counter{{Readings: 7, Drifting: n, Drift: -14 * n, Size: 14 * n, MeanNS: n * 1e8}}})
+	}
+	text := strings.Join(strings.Fields(svgText(t, fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(Series(s)).SVG()))), " ")
+	for _, want := range []string{"three-tier over virtual time", "SIMULATED", "counters of 7 subjects", "redis away from 1s to 2s (shaded)", "leak so far, links",
+		"decided by, % of the interval", "redis eu", "drift, links per tracked subject, signed", "-8", "staleness, ms"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing about %q in\n%s", want, text)
+		}
+	}
+	s.Samples = nil
+	if _, err := Series(s); !errors.Is(err, ErrNothingToPlot) {
+		t.Errorf("no samples: %v", err)
+	}
+}

@@ -1,0 +1,140 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/plot"
+	"github.com/quotabench/quotabench/results/text"
+)
+
+// The names of the records.
+const (
+	ResultsName     = "results.json"
+	ExplorationName = "exploration.json"
+)
+
+func one(name string, b []byte, err error) ([]Output, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []Output{{Name: name, Bytes: b}}, nil
+}
+
+func resultsJSON(b *Bundle) ([]Output, error) {
+	if b.File == nil {
+		return nil, nil
+	}
+	data, err := codec.Encode(*b.File)
+	return one(ResultsName, data, err)
+}
+
+// hasRuns reports whether there is anything to tabulate or to draw.
+func (b *Bundle) hasRuns() bool { return b.File != nil && len(b.File.Runs) > 0 }
+
+func explorationJSON(b *Bundle) ([]Output, error) {
+	if b.Exploration == nil {
+		return nil, nil
+	}
+	data, err := codec.ExplorationJSON(b.Exploration)
+	return one(ExplorationName, data, err)
+}
+
+func report(b *Bundle) ([]Output, error) {
+	var t bytes.Buffer
+	switch {
+	case b.hasRuns():
+		err := text.Table(&t, *b.File)
+		return one("report.txt", t.Bytes(), err)
+	case b.Exploration != nil:
+		err := text.Exploration(&t, b.Exploration)
+		return one("report.txt", t.Bytes(), err)
+	default:
+		return nil, nil
+	}
+}
+
+// sequences are the charts of an exploration's schedules.
+func sequences(b *Bundle) (out []Output, err error) {
+	if b.Exploration == nil {
+		return nil, nil
+	}
+	for _, f := range b.Exploration.Charts() {
+		var chart bytes.Buffer
+		if err := plot.Sequence(&chart, f); err != nil {
+			return nil, err
+		}
+		out = append(out, Output{Name: FileName(f.Strategy) + "-" + string(f.Property) + ".svg", Bytes: chart.Bytes()})
+	}
+	return out, nil
+}
+
+func seriesJSON(b *Bundle) ([]Output, error) {
+	if b.Series == nil {
+		return nil, nil
+	}
+	data, err := codec.SeriesJSON(b.Series)
+	return one("series.json", data, err)
+}
+
+func seriesCSV(b *Bundle) ([]Output, error) {
+	if b.Series == nil {
+		return nil, nil
+	}
+	data, err := codec.SeriesCSV(b.Series)
+	return one("series.csv", data, err)
+}
+
+func provenance(b *Bundle) ([]Output, error) {
+	if b.Provenance == nil {
+		return nil, nil
+	}
+	data, err := json.MarshalIndent(b.Provenance, "", "  ")
+	return one("provenance.json", append(data, '\n'), err)
+}
+
+// drawn is a plot of all runs.
+func drawn(name, ext string, draw func(results.File) (*plot.Plot, error)) func(*Bundle) ([]Output, error) {
+	return func(b *Bundle) ([]Output, error) {
+		if !b.hasRuns() {
+			return nil, nil
+		}
+		p, err := draw(*b.File)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", name, ext, err)
+		}
+		data, err := p.Render(ext)
+		return one(name+"."+ext, data, err)
+	}
+}
+
+// seriesDrawn is a plot of each series.
+func seriesDrawn(ext string) func(*Bundle) ([]Output, error) {
+	return func(b *Bundle) (out []Output, err error) {
+		for i := range b.Series {
+			p, err := plot.Series(b.Series[i])
+			if errors.Is(err, plot.ErrNothingToPlot) {
+				continue // the run ended before its first sample
+			}
+			if err != nil {
+				return nil, err
+			}
+			data, err := p.Render(ext)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, Output{Name: "series-" + FileName(b.Series[i].Strategy) + "." + ext, Bytes: data})
+		}
+		return out, nil
+	}
+}
+
+// FileName is a strategy's label as part of a file's name.
+func FileName(label string) string {
+	return strings.NewReplacer(":", "_", ",", "_", "=", "-", "/", "-").Replace(label)
+}

@@ -1,0 +1,90 @@
+// Package render lists the formats that results are written in. A new format is
+// one more entry of the list.
+package render
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/plot"
+)
+
+// Bundle is what one invocation produced. What it did not produce is nil.
+type Bundle struct {
+	// File is the record of runs, measured or simulated.
+	File *results.File
+	// Series are how simulated runs developed, one per run.
+	Series []results.Series
+	// Exploration is what searches, counts and replays of schedules found.
+	Exploration *results.Exploration
+	// Provenance is set where File leaves out what differs from machine to machine.
+	Provenance *results.Provenance
+}
+
+// Output is one rendered file.
+type Output struct {
+	// Format is the [Renderer] that made it.
+	Format string
+	// Name is the file's name, without a directory.
+	Name  string
+	Bytes []byte
+}
+
+// Renderer is one format.
+type Renderer struct {
+	Name string
+	// Ext is how the names of its files end, without the dot.
+	Ext string
+	Doc string // one line
+	// Render returns the files, none where the bundle has nothing for this format.
+	// It may return [plot.ErrNothingToPlot] for runs without the figures that a
+	// plot shows.
+	Render func(b *Bundle) ([]Output, error)
+}
+
+// Renderers returns all formats, in the order in which they are written: records
+// first, so that figures are kept whatever happens to a drawing.
+func Renderers() []Renderer {
+	return []Renderer{
+		{"results", "json", "the record of all runs, which everything else follows from", resultsJSON},
+		{"exploration", "json", "the record of searches, counts and replays of schedules", explorationJSON},
+		{Report, "txt", "the tables and timelines, as on the terminal", report},
+		{"series", "json", "simulated runs over virtual time, sample by sample", seriesJSON},
+		{"series-table", "csv", "the same as one table, a line per strategy and sample", seriesCSV},
+		{"provenance", "json", "where and when a simulation ran", provenance},
+		{"latency", "svg", "latency by percentile", drawn("latency", "svg", plot.Latency)},
+		{"latency-bitmap", "png", "latency by percentile, as a bitmap", drawn("latency", "png", plot.Latency)},
+		{"leakage", "svg", "leak against latency", drawn("leakage", "svg", plot.Leak)},
+		{"leakage-bitmap", "png", "leak against latency, as a bitmap", drawn("leakage", "png", plot.Leak)},
+		{"sequence", "svg", "a schedule as a sequence chart, one file per finding", sequences},
+		{"series-plot", "svg", "a series over virtual time, one file per run", seriesDrawn("svg")},
+		{"series-bitmap", "png", "a series over virtual time, as a bitmap", seriesDrawn("png")},
+	}
+}
+
+// Report is the name of the format that is also shown on the terminal.
+const Report = "report"
+
+// Each renders a bundle in every format and passes the files on, one after the
+// other. What could not be drawn is noted, one line each. The first error of a
+// renderer or of put ends it.
+func Each(b *Bundle, put func(Output) error) (notes []string, err error) {
+	for _, r := range Renderers() {
+		outputs, err := r.Render(b)
+		if errors.Is(err, plot.ErrNothingToPlot) {
+			notes = append(notes, "not drawn: "+err.Error())
+			continue
+		}
+		if err != nil {
+			return notes, fmt.Errorf("render %s: %w", r.Name, err)
+		}
+		for _, o := range outputs {
+			o.Format = r.Name
+			if err := put(o); err != nil {
+				return notes, err
+			}
+		}
+	}
+	return notes, nil
+}

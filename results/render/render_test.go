@@ -1,0 +1,125 @@
+package render
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/internal/fixture"
+)
+
+// full is a bundle that every format has something to show of.
+func full() *Bundle {
+	f := fixture.New(2, fixture.Strategies[:2]...)
+	return &Bundle{
+		File: &f, Provenance: &f.Provenance, Exploration: explored(),
+		Series: []results.Series{{Strategy: "a:b=c,d/e", Samples: []results.Sample{{AtNS: 1}, {AtNS: 2}}}, {Strategy: "no samples"}},
+	}
+}
+
+// explored is a search with a finding that was repeated, and a census.
+func explored() *results.Exploration {
+	x := results.NewExploration()
+	f := results.Finding{
+		Strategy: "check:a=b", Policy: "p", Property: "leak", Detail: "2 of 1 admitted", Token: "token-1",
+		Columns: []results.Column{{Name: "A", Role: results.RoleClient}, {Name: "B", Role: results.RoleClient}},
+		Steps: []results.Step{
+			{Number: 1, Actor: "A", Role: results.RoleClient, Event: results.EventCommand, Kind: "redis", Command: "GET k", Reply: "0", Limit: 1},
+			{Number: 2, Actor: "B", Role: results.RoleClient, Column: 1, Event: results.EventCommand, Kind: "redis", Command: "GET k", Reply: "0", Outcome: "admitted", Limit: 1},
+		},
+	}
+	x.Searches = []*results.Search{{Strategy: "check:a=b", Policy: "p", Limit: 1, Unit: "links", Clients: 2, Instances: 1, Findings: []results.Finding{f}}}
+	x.Replays = []*results.Replay{{Strategy: "check:a=b", Policy: "p", Property: "leak", Broken: true, Finding: &f, Same: true, Store: "redis 7"}}
+	x.Censuses = []*results.Census{{Strategy: "other", Policy: "p", Limit: 1, Schedules: 6}}
+	return &x
+}
+
+// TestExploration: one report of all parts in order, and one chart per finding.
+func TestExploration(t *testing.T) {
+	files := map[string]string{}
+	if _, err := Each(&Bundle{Exploration: explored()}, func(o Output) error { files[o.Name] = string(o.Bytes); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 3 || !strings.HasPrefix(files["check_a-b-leak.svg"], "<svg") || !strings.Contains(files[ExplorationName], `"kind": "exploration"`) {
+		t.Errorf("%d files: %q", len(files), files)
+	}
+	at := 0
+	for _, want := range []string{"LEAK in 2 steps", "token-1", "repeated on redis 7", "every step and every reply as above", "other, p with a limit of 1"} {
+		i := strings.Index(files["report.txt"][at:], want)
+		if i < 0 {
+			t.Fatalf("no %q after the first %d characters of\n%s", want, at, files["report.txt"])
+		}
+		at += i
+	}
+}
+
+func TestEachFormat(t *testing.T) {
+	var names, formats []string
+	notes, err := Each(full(), func(o Output) error {
+		names, formats = append(names, o.Name), append(formats, o.Format)
+		if len(o.Bytes) == 0 {
+			t.Errorf("%s is empty", o.Name)
+		}
+		return nil
+	})
+	if err != nil || len(notes) > 0 {
+		t.Fatalf("%v, notes %q", err, notes)
+	}
+	if names[0] != ResultsName {
+		t.Errorf("the record comes after %s: it would be lost with it", names[0])
+	}
+	if !slices.Contains(names, "series-a_b-c_d-e.svg") {
+		t.Errorf("files %q", names)
+	}
+	seen := map[string]bool{}
+	for _, r := range Renderers() {
+		if r.Name == "" || r.Ext == "" || r.Doc == "" || seen[r.Name] {
+			t.Errorf("format %q (%q, %q) is incomplete or listed twice", r.Name, r.Ext, r.Doc)
+		}
+		seen[r.Name] = true
+		i := slices.Index(formats, r.Name)
+		if i < 0 {
+			t.Errorf("no file of format %s", r.Name)
+		} else if path.Ext(names[i]) != "."+r.Ext {
+			t.Errorf("format %s has extension %s, its file is %s", r.Name, r.Ext, names[i])
+		}
+	}
+	slices.Sort(names)
+	if len(slices.Compact(names)) < len(formats) {
+		t.Errorf("two files of one name: %q", names)
+	}
+}
+
+func TestEachEnds(t *testing.T) {
+	full := full()
+	errFull := errors.New("disk full")
+	n := 0
+	if _, err := Each(full, func(Output) error { n++; return errFull }); !errors.Is(err, errFull) || n != 1 {
+		t.Errorf("%v after %d files, want the first error at once", err, n)
+	}
+	if _, err := Each(&Bundle{}, func(o Output) error { t.Errorf("%s of nothing", o.Name); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNotDrawn: runs without latencies have no plots, and everything else.
+func TestNotDrawn(t *testing.T) {
+	b := full()
+	for i := range b.File.Runs {
+		b.File.Runs[i].Service = results.Latency{}
+	}
+	var names []string
+	notes, err := Each(b, func(o Output) error { names = append(names, o.Name); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(names, "report.txt") || slices.Contains(names, "latency.svg") {
+		t.Errorf("files %q", names)
+	}
+	if text := strings.Join(notes, "\n"); len(notes) != 4 || !strings.Contains(text, "not drawn: latency.svg: nothing to plot") {
+		t.Errorf("notes %q", notes)
+	}
+}

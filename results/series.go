@@ -1,0 +1,92 @@
+package results
+
+// SeriesVersion is the version of the JSON form of a [SeriesFile].
+const SeriesVersion = 1
+
+// SeriesFile is one series.json.
+type SeriesFile struct {
+	// Schema is the version of this form.
+	Schema int `json:"schema"`
+	// Series of every run.
+	Series []Series `json:"series"`
+}
+
+// Series is how a run develops over virtual time. Counts are totals since the
+// start, as callers were told; leak and false rejects are those that are certain
+// by then, and where requests lie across a boundary the run's verdict knows more.
+type Series struct {
+	// Strategy is its label.
+	Strategy string `json:"strategy"`
+	// Unit is what is counted, plural.
+	Unit string `json:"unit"`
+	// Tracked is how many subjects' counters are read at each sample.
+	Tracked int `json:"tracked"`
+	// Tiers that decided, in the order of Sample.Hits.
+	Tiers []string `json:"tiers"`
+	// Counters are the tiers that were read, in the order of Sample.Counters.
+	Counters []string `json:"counters"`
+	// Samples in the order of time.
+	Samples []Sample `json:"samples"`
+	// Outages are planned ones.
+	Outages []Span `json:"outages,omitempty"`
+}
+
+// Span is when a store was away, since the start.
+type Span struct {
+	// Store is its name.
+	Store string `json:"store"`
+	// FromNS is when it went, in nanoseconds.
+	FromNS int64 `json:"from_ns"`
+	// ToNS is when it came back.
+	ToNS int64 `json:"to_ns"`
+}
+
+// Sample is one moment of a series.
+type Sample struct {
+	// AtNS is the moment in nanoseconds since the start.
+	AtNS int64 `json:"at_ns"`
+	// Issued requests so far.
+	Issued int64 `json:"issued"`
+	// Admitted requests so far.
+	Admitted int64 `json:"admitted"`
+	// Rejected requests so far.
+	Rejected int64 `json:"rejected"`
+	// Errors so far.
+	Errors int64 `json:"errors"`
+	// InFlight requests.
+	InFlight int64 `json:"in_flight"`
+	// Usage is what all subjects hold in the window in force, in units.
+	Usage int64 `json:"usage"`
+	// Fill is what of it subjects held at the start.
+	Fill int64 `json:"fill"`
+	// Leak so far in units.
+	Leak int64 `json:"leak"`
+	// FalseRejects so far.
+	FalseRejects int64 `json:"false_rejects"`
+	// Hits are decisions by tier so far.
+	Hits []int64 `json:"hits"`
+	// Counters are what tiers believed of the tracked subjects.
+	Counters []Counter `json:"counters"`
+}
+
+// Counter is what one tier believed of the tracked subjects.
+type Counter struct {
+	// Readings taken.
+	Readings int64 `json:"readings"`
+	// Unknown counts subjects that the tier does not hold.
+	Unknown int64 `json:"unknown"`
+	// Drifting readings differ from the truth.
+	Drifting int64 `json:"drifting"`
+	// Drift is the sum of the signed distances to the truth in units.
+	Drift int64 `json:"drift"`
+	// Size is the sum of the sizes of these distances.
+	Size int64 `json:"size"`
+	// Worst is the largest distance by size.
+	Worst int64 `json:"worst"`
+	// StalenessNS is the longest time since a reading agreed with the truth.
+	StalenessNS int64 `json:"staleness_ns"`
+	// MeanNS is the mean staleness of the readings that ever agreed.
+	MeanNS int64 `json:"mean_ns"`
+	// Never counts readings that agree with no truth that is remembered.
+	Never int64 `json:"never"`
+}

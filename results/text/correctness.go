@@ -1,0 +1,138 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/text/layout"
+)
+
+// correctnessLines renders what was decided wrongly.
+func correctnessLines(group []results.Summary) []string {
+	unit := format.Plain(group[0].Params.Unit)
+	g := layout.Grid{Columns: []layout.Column{
+		labelColumn, {Title: "admitted"}, {Title: "leak"}, {Title: "% of\nlimit"}, {Title: "worst\nwindow"},
+		{Title: "trials\nthat leaked", Flexible: true, Minimum: 14}, {Title: "false\nrejects"}, {Title: "drift\nat rest", Left: true, Flexible: true, Minimum: 12},
+		{Title: "guarantee", Left: true},
+	}}
+	invalid := false
+	rowsOf(&g, group, func(s *results.Summary) []string {
+		if !s.Counts() {
+			invalid = true
+			return []string{"invalid", "-", "-", "-", "-", "-", "-", "-"}
+		}
+		return []string{
+			format.Pct(s.AdmittedPct()),
+			leakCell(s.Leak.Leak),
+			strings.TrimSuffix(format.Pct(s.Leak.PctOfLimit), " %"),
+			format.Count(s.Leak.WorstUnits),
+			trialsCell(s.Leak.Leak),
+			falseRejectsCell(s),
+			driftCell(s),
+			verdictCell(s.Verdict),
+		}
+	})
+	out := append(layout.Wrap("CORRECTNESS  leak, worst window and drift in "+unit, layout.Width), g.Lines(layout.Width)...)
+	falseRejects := "false rejects: of valid requests, which had to be admitted"
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.FalseRejects.Possible > s.FalseRejects.Count }) {
+		falseRejects += ", certain..possible, or certain alone where one order of events explains all others"
+	}
+	parts := []string{"rows: least leak first, then fewest false rejects, then the fastest", "leak: certain..possible, all rounds together, in percent of the limit times the trials",
+		"worst window: leak of one subject and window", "0 of n trials: in brackets the largest share that is compatible with it (95 %)", falseRejects}
+	if invalid {
+		parts = append(parts, "invalid: the audit struck every round, see MEASUREMENT VALIDITY")
+	}
+	return append(out, noteLines(strings.Join(parts, "; "))...)
+}
+
+// rollingLines renders what tumbling windows let through around their ends, where
+// one ended in mid-run.
+func rollingLines(group []results.Summary) []string {
+	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Rolling != nil }) {
+		return nil
+	}
+	g := layout.Grid{Columns: []layout.Column{labelColumn, {Title: "worst rolling\nwindow"}, {Title: "admitted\nin it"}, {Title: "leak"}}}
+	rowsOf(&g, group, func(s *results.Summary) []string {
+		r := s.Rolling
+		if r == nil {
+			return []string{"-", "-", "-"}
+		}
+		return []string{format.Digits(r.Multiple) + " x limit", format.Units(r.WorstUnits, format.Plain(s.Params.Unit)), format.Range(r.Units, r.Possible)}
+	})
+	out := append([]string{"ROLLING  the same decisions, judged by every span as long as a window instead of the policy's own windows"}, g.Lines(layout.Width)...)
+	return append(out, noteLines("leak: certain..possible, of disjoint spans, all rounds together; a policy of tumbling windows allows 2.00 x limit around their ends")...)
+}
+
+// leakCell puts a wide range on two lines.
+func leakCell(l results.Leak) string {
+	text := format.Range(l.Units, l.Possible)
+	if from, to, ok := strings.Cut(text, ".."); ok && len(text) > 12 {
+		return from + "..\n" + to
+	}
+	return text
+}
+
+// trialsCell says how many trials leaked. None of n is not proof of none.
+func trialsCell(l results.Leak) string {
+	switch {
+	case l.Trials == 0 && l.LeakedTrials == 0:
+		return "no trial"
+	case l.Trials == 0:
+		return format.Count(l.LeakedTrials)
+	case l.LeakedTrials == 0:
+		return fmt.Sprintf("0 of %s (≤ %s)", format.Count(l.Trials), format.Pct(100*results.RateBound(l.Trials)))
+	default:
+		return fmt.Sprintf("%s of %s (%s)", format.Count(l.LeakedTrials), format.Count(l.Trials), format.Pct(results.Percent(l.LeakedTrials, l.Trials)))
+	}
+}
+
+// falseRejectsCell is one figure where the possible ones say no more.
+func falseRejectsCell(s *results.Summary) string {
+	f := s.FalseRejects
+	if f.Possible <= f.Count {
+		return format.Pct(f.PctOfValid)
+	}
+	most := results.Percent(f.Possible, f.Possible+s.Admitted-s.Leak.Requests)
+	return strings.TrimSuffix(format.Pct(f.PctOfValid), " %") + ".." + format.Pct(max(most, f.PctOfValid))
+}
+
+// driftCell shows the worst tier at rest, and what background jobs make of it.
+func driftCell(s *results.Summary) string {
+	rest, ok := s.AtRest()
+	after, jobs := s.AfterJobs()
+	switch {
+	case !ok && !jobs:
+		return "no counter"
+	case !ok:
+		return tierText(after) + " after jobs"
+	case jobs && after.Units != rest.Units:
+		return tierText(rest) + "\n" + format.Signed(after.Units) + " after jobs"
+	default:
+		return tierText(rest)
+	}
+}
+
+func tierText(t results.TierDrift) string {
+	if t.Units == 0 {
+		return "0"
+	}
+	text := format.Signed(t.Units) + " " + format.Plain(t.Tier)
+	if t.Width > 0 {
+		text += " (width " + format.Count(t.Width) + ")"
+	}
+	return text
+}
+
+func verdictCell(verdict string) string {
+	switch verdict {
+	case "":
+		return "none"
+	case results.Violated:
+		return "VIOLATED"
+	default:
+		return verdict
+	}
+}

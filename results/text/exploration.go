@@ -1,0 +1,53 @@
+package text
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+// Exploration writes the reports of all that was searched, counted and replayed.
+// Replays of what a search found follow its report.
+func Exploration(w io.Writer, x *results.Exploration) error {
+	out := bufio.NewWriter(w)
+	first := true
+	part := func(write func() error) error {
+		if !first {
+			if err := out.WriteByte('\n'); err != nil {
+				return err
+			}
+		}
+		first = false
+		return write()
+	}
+	searched := map[string]bool{}
+	for _, s := range x.Searches {
+		searched[s.Strategy] = true
+		if err := part(func() error { return Search(out, s) }); err != nil {
+			return err
+		}
+		for _, r := range x.Replays {
+			if r.Strategy != s.Strategy {
+				continue
+			}
+			if err := part(func() error { return Replay(out, r, true) }); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range x.Censuses {
+		if err := part(func() error { return Census(out, c) }); err != nil {
+			return err
+		}
+	}
+	for _, r := range x.Replays {
+		if searched[r.Strategy] {
+			continue
+		}
+		if err := part(func() error { return Replay(out, r, false) }); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}

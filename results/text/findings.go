@@ -1,0 +1,105 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/text/layout"
+)
+
+// finding is what the audit says of one or more strategies.
+type finding struct {
+	results.Reason
+	who []concern
+	// differs is set where the details are not the same for all of them.
+	differs bool
+}
+
+// concern is a strategy with a finding in some of its rounds.
+type concern struct {
+	label     string
+	n, rounds int
+}
+
+// findingLines lists what the audit found, the gravest first. Strategies that
+// share a finding share its line.
+func findingLines(summaries []results.Summary) []string {
+	var all []finding
+	for i := range summaries {
+		s := &summaries[i]
+		for _, r := range slices.Concat(s.Audit.Reasons, remarks(s)) {
+			j := slices.IndexFunc(all, func(x finding) bool { return x.Code == r.Code && x.Strikes == r.Strikes })
+			if j < 0 {
+				j = len(all)
+				all = append(all, finding{Reason: r})
+			}
+			all[j].differs = all[j].differs || all[j].Detail != r.Detail
+			n := s.Rounds
+			if k, ok := s.Occurrences[r.Code]; ok {
+				n = k
+			}
+			all[j].who = append(all[j].who, concern{s.Label, n, s.Rounds})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	grave := map[string]int{results.StrikesCorrectness: 0, results.StrikesTimings: 1, results.StrikesResponse: 2, results.StrikesNote: 3}
+	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Strikes] - grave[b.Strikes] })
+	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesResponse: "RESPONSE ", results.StrikesNote: "note    "}
+	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
+	for _, x := range all {
+		detail := format.Plain(x.Detail)
+		if x.differs {
+			detail = "e.g. " + detail
+		}
+		text := fmt.Sprintf("%s: %s [%s]", format.Plain(x.Code), detail, format.Plain(concerned(x.who, len(summaries))))
+		out = append(out, layout.Paragraph("  "+heads[x.Strikes], text, layout.Width)...)
+	}
+	return out
+}
+
+// remarks are findings that follow from a strategy's figures. What the audit
+// says itself is not said twice.
+func remarks(s *results.Summary) []results.Reason {
+	var out []results.Reason
+	said := func(codes ...string) bool {
+		return slices.ContainsFunc(s.Audit.Reasons, func(r results.Reason) bool { return slices.Contains(codes, r.Code) })
+	}
+	if s.FirstError != "" && !said("errors", "prescribed-errors") {
+		out = append(out, results.Reason{Code: "errors", Strikes: results.StrikesNote, Detail: fmt.Sprintf("%s, the first: %s", format.Plural(s.Errors, "request failed", "requests failed"), s.FirstError)})
+	}
+	if s.Degraded > 0 {
+		out = append(out, results.Reason{Code: "degraded", Strikes: results.StrikesNote, Detail: format.Pct(s.DegradedPct()) + " of decisions were made without the store"})
+	}
+	return out
+}
+
+// concerned names strategies, or says that it is all of them.
+func concerned(who []concern, strategies int) string {
+	if len(who) < strategies || strategies == 1 {
+		var names []string
+		for _, c := range who {
+			if c.n < c.rounds {
+				c.label += fmt.Sprintf(" (%d of %s)", c.n, format.Plural(int64(c.rounds), "round", "rounds"))
+			}
+			names = append(names, c.label)
+		}
+		return strings.Join(names, ", ")
+	}
+	byCount := func(a, b concern) int { return a.n - b.n }
+	byRounds := func(a, b concern) int { return a.rounds - b.rounds }
+	least, most := slices.MinFunc(who, byCount).n, slices.MaxFunc(who, byCount).n
+	rounds := slices.MaxFunc(who, byRounds).rounds
+	switch {
+	case !slices.ContainsFunc(who, func(c concern) bool { return c.n < c.rounds }):
+		return "all strategies"
+	case least == most:
+		return fmt.Sprintf("all strategies, %d of %s", most, format.Plural(int64(rounds), "round", "rounds"))
+	default:
+		return fmt.Sprintf("all strategies, %d to %d of %s", least, most, format.Plural(int64(rounds), "round", "rounds"))
+	}
+}

@@ -1,0 +1,79 @@
+package text
+
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/text/layout"
+)
+
+// guaranteeLines renders what strategies guarantee and what came of it.
+func guaranteeLines(group []results.Summary) []string {
+	unit := format.Plain(group[0].Params.Unit)
+	g := layout.Grid{Columns: []layout.Column{
+		labelColumn, {Title: "guarantee: at most", Left: true, Flexible: true, Minimum: 16},
+		{Title: "worst\nmeasured"}, {Title: "bound", Left: true}, {Title: "verdict", Left: true},
+	}}
+	for i := range group {
+		s := &group[i]
+		for j, c := range s.Guarantee {
+			label := format.Plain(s.Label)
+			if j > 0 {
+				label = ""
+			}
+			g.Add(label, bound(c), format.Range(c.Certain, c.Possible), "≤ "+format.Units(c.Bound, unit), verdictCell(c.Verdict))
+		}
+	}
+	if len(g.Rows) == 0 {
+		return nil
+	}
+	out := append([]string{"DECLARED GUARANTEES  in the worst window of any subject and round"}, g.Lines(layout.Width)...)
+	note := "leak: admitted, L is the limit, bound and measured are beyond it; false rejects: units rejected although there was room"
+	if slices.ContainsFunc(group, func(s results.Summary) bool {
+		return slices.ContainsFunc(s.Guarantee, func(c results.Clause) bool { return c.Verdict == results.Undecided })
+	}) {
+		note += "; undecided: what certainly happened keeps the bound, what possibly happened does not, or the load was too weak to tell"
+	}
+	return append(out, noteLines(note)...)
+}
+
+// bound puts the property and its bound into one cell: two columns leave the
+// formulas too little room to stay on one line.
+func bound(c results.Clause) string {
+	name := format.Plain(c.Property)
+	if c.Property == results.FalseRejectProperty {
+		name = "false rejects"
+	}
+	return name + ": " + format.Plain(c.Formula)
+}
+
+// settlementLines renders what became of admitted requests, where callers settle
+// them.
+func settlementLines(group []results.Summary) []string {
+	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Settled != nil }) {
+		return nil
+	}
+	const latency, above = "commit or refund takes", "above the limit"
+	g := layout.Grid{Columns: []layout.Column{labelColumn, {Title: "commits"}, {Title: "refunds"}, {Title: "abandoned"}, {Title: "errors"},
+		{Title: "overrun,\nunits", Optional: true}, {Title: "times", Over: above, Optional: true}, {Title: "unit-seconds", Over: above, Optional: true},
+		{Title: "p50", Over: latency}, {Title: "p99", Over: latency}}}
+	legend := marks{}
+	rowsOf(&g, group, func(s *results.Summary) []string {
+		x := s.Settled
+		if x == nil {
+			return []string{"-", "-", "-", "-", "", "", "", "-", "-"}
+		}
+		some := func(n int64, text string) string {
+			if n == 0 {
+				return ""
+			}
+			return text
+		}
+		return []string{format.Count(x.Commits), format.Count(x.Refunds), format.Count(x.Abandoned), format.Count(x.Errors),
+			some(x.OverrunUnits, format.Count(x.OverrunUnits)), some(s.Leak.Excursions, format.Count(s.Leak.Excursions)), some(s.Leak.Excursions, format.Digits(s.Leak.UnitSeconds)),
+			legend.percentile(s.TimingsCount, x.Service.P50), legend.percentile(s.TimingsCount, x.Service.P99)}
+	})
+	out := append([]string{"SETTLEMENT  of admitted requests, all rounds together"}, g.Lines(layout.Width)...)
+	return append(out, legend.lines("refunds: after failed work and after deletions; abandoned: never settled")...)
+}

@@ -1,0 +1,3 @@
+// Package layout lays text out in terminal cells: tables whose columns give way,
+// wrapped lines, and paragraphs that hang from a heading.
+package layout

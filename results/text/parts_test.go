@@ -1,0 +1,137 @@
+package text
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/internal/fixture"
+)
+
+// cell returns what the table shows of a strategy in the section with that
+// heading, as words.
+func cell(t *testing.T, f results.File, heading, strategy string) []string {
+	t.Helper()
+	_, section, ok := strings.Cut(render(t, f), "\n"+heading)
+	section, _, _ = strings.Cut(section, "\n\n")
+	for _, l := range strings.Split(section, "\n") {
+		if words := strings.Fields(l); len(words) > 0 && words[0] == strategy {
+			return words[1:]
+		}
+	}
+	t.Fatalf("no row of %s in %s (section found: %v)", strategy, heading, ok)
+	return nil
+}
+
+func TestFalseRejectsCell(t *testing.T) {
+	f := fixture.Cases()["uploads"]
+	for strategy, want := range map[string]string{
+		"incr-expire":        "0 %",       // explained in every round
+		"lua-reserve":        "0..4.31 %", // in all but one, whose 9,000 stay possible
+		"incr-expire-atomic": "0..31.0 %", // in none
+	} {
+		if got := strings.Join(cell(t, f, "CORRECTNESS", strategy), " "); !strings.Contains(got, ") "+want+" ") {
+			t.Errorf("%s: %q, want %s", strategy, got, want)
+		}
+	}
+}
+
+func TestCostTables(t *testing.T) {
+	f := fixture.Cases()["uploads"]
+	// First, admitted and rejected: commands, trips, SQL, bytes of each.
+	want := []string{"2", "5", "3", "320", "1", "2.5", "1.5", "170", "1.06", "1", "0", "101"}
+	if got := cell(t, f, "COST, EXACT", "pg-check"); !slices.Equal(got, want) {
+		t.Errorf("exact: %v, want %v", got, want)
+	}
+	got := cell(t, f, "COST, SAMPLED", "incr-expire")
+	if want := []string{"1.05", "1.05", "0", "179", "14.0", "13.2", "3.25", "-", "21.0"}; !slices.Equal(got[:len(want)], want) {
+		t.Errorf("sampled: %v, want %v", got, want)
+	}
+	bare := fixture.New(1, fixture.Strategies[0])
+	bare.Runs[0].Cost = results.Cost{Commands: 1} // nothing else is known
+	out := render(t, bare)
+	for _, no := range []string{"COST, EXACT", "CPU, µs", "run queue", "client:"} {
+		if strings.Contains(out, no) {
+			t.Errorf("shows %q, of which nothing is known", no)
+		}
+	}
+}
+
+func TestOpenLoopTables(t *testing.T) {
+	f := fixture.Cases()["open"]
+	for i := range f.Runs {
+		if l := f.Runs[i].Lateness; f.Runs[i].Strategy == "pg-check" {
+			l.BacklogHalf, l.BacklogEnd = 100, 100+int64(f.Runs[i].Repetition)
+		}
+	}
+	got := strings.Join(cell(t, f, "SCHEDULING DELAY", "pg-check"), " ")
+	if want := "4.00 µs 28.0 µs 0 0 100 106 5 of 5 rounds"; got != want {
+		t.Errorf("releases: %q, want %q", got, want)
+	}
+	if out := render(t, f); strings.Contains(out, "INCR loop") {
+		t.Error("an open loop's rate is compared with a closed loop's")
+	}
+}
+
+func TestConcerned(t *testing.T) {
+	for _, c := range []struct {
+		who  []concern
+		of   int
+		want string
+	}{
+		{[]concern{{"a", 10, 10}, {"b", 10, 10}}, 2, "all strategies"},
+		{[]concern{{"a", 7, 10}, {"b", 7, 10}}, 2, "all strategies, 7 of 10 rounds"},
+		{[]concern{{"a", 3, 10}, {"b", 10, 10}}, 2, "all strategies, 3 to 10 of 10 rounds"},
+		{[]concern{{"a", 3, 10}, {"b", 10, 10}}, 3, "a (3 of 10 rounds), b"},
+		{[]concern{{"a", 1, 1}}, 1, "a"},
+	} {
+		if got := concerned(c.who, c.of); got != c.want {
+			t.Errorf("%v of %d: %q, want %q", c.who, c.of, got, c.want)
+		}
+	}
+}
+
+// TestGuaranteeOnOneLine: the formulas that strategies declare fit beside labels
+// of ordinary length.
+func TestGuaranteeOnOneLine(t *testing.T) {
+	out := render(t, fixture.Cases()["uploads"])
+	for _, want := range []string{"leak: L + (in flight - 1) x largest cost ", "false rejects: 0 while every request asks for one unit "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not on one line in\n%s", want, out)
+		}
+	}
+}
+
+// TestStruckResponse: late releases mark the response times and leave service
+// times alone.
+func TestStruckResponse(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[0])
+	r := &f.Runs[0]
+	response := r.Service
+	r.Params.Loop, r.Response = results.OpenLoop, &response
+	r.Audit.Strike("pacer-late", results.StrikesResponse, "x")
+	s := results.Summarise(f.Runs)[0]
+	m := marks{}
+	if response, service := m.percentile(s.ResponseCounts, s.Response.P50), m.percentile(s.TimingsCount, s.Service.P50); !strings.HasSuffix(response, "!") || strings.HasSuffix(service, "!") {
+		t.Errorf("response %q, service %q; want a mark on the first alone", response, service)
+	}
+}
+
+// TestExcursionsAndOverruns: what only standing quotas and misjudged commits have
+// shows where there is some.
+func TestExcursionsAndOverruns(t *testing.T) {
+	f := fixture.New(2, fixture.Strategies[0])
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		r.Settlement = &results.Settlement{Commits: 5, OverrunUnits: 40, Service: r.Service}
+		r.Leak.Excursions, r.Leak.UnitSeconds = 3, 1.25
+	}
+	got := cell(t, f, "SETTLEMENT", "incr-expire")
+	if want := []string{"10", "0", "0", "0", "80", "6", "2.50"}; !slices.Equal(got[:len(want)], want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if out := render(t, fixture.Cases()["uploads"]); strings.Contains(out, "overrun") || strings.Contains(out, "unit-seconds") {
+		t.Error("columns without anything to show")
+	}
+}

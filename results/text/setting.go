@@ -1,0 +1,104 @@
+package text
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/text/layout"
+)
+
+// settingLines says what the strategies of one table have in common.
+func settingLines(f results.File, group []results.Summary) []string {
+	s := &group[0]
+	p := s.Params
+	var out []string
+	entry := func(label, text string) {
+		if text != "" {
+			out = append(out, layout.Paragraph(layout.Pad(label, headLabel), format.Plain(text), layout.Width)...)
+		}
+	}
+	workload := ""
+	if s.Workload != f.Workload.Name {
+		workload = "workload " + s.Workload
+	}
+	entry("policy", format.Join(" · ", fmt.Sprintf("%s: %s, %s", s.Policy, format.Units(p.Limit, p.Unit), p.Window), workload))
+	entry("asked for", streamText(p))
+	entry("outages", outagesText(p.Outages))
+	loop := "closed loop"
+	if p.Loop == results.OpenLoop {
+		loop = openLoop(&p)
+	}
+	speed := ""
+	if p.Speed != 0 && p.Speed != 1 {
+		speed = fmt.Sprintf("at %g x speed", p.Speed)
+	}
+	entry("load", format.Join(" · ", loop, format.Plural(int64(p.Workers), "worker", "workers"), format.Plural(int64(p.Instances), "instance", "instances"),
+		format.Plural(int64(p.Retries), "client retry", "client retries"), speed, boundText(p)))
+	entry("connections", poolText(p.Pool))
+	entry("rounds", roundsText(group))
+	return out
+}
+
+// streamText says which parameters of the request stream were asked for.
+func streamText(p results.Params) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(p.Workload)) {
+		parts = append(parts, name+" "+p.Workload[name])
+	}
+	return strings.Join(parts, " · ")
+}
+
+// share renders a parameter between 0 and 1 as it was given, in percent.
+func share(x float64) string { return fmt.Sprintf("%.6g %%", 100*x) }
+
+// outagesText renders "redis:0.3-0.6" in words, and what it cannot read as it is.
+func outagesText(outages []string) string {
+	var parts []string
+	for _, o := range outages {
+		store, span, _ := strings.Cut(o, ":")
+		var from, to float64
+		if n, err := fmt.Sscanf(span, "%g-%g", &from, &to); n == 2 && err == nil {
+			o = fmt.Sprintf("%s from %s to %s", store, share(from), share(to))
+		}
+		parts = append(parts, o)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + " of each round"
+}
+
+// poolText: 0 is how the command line leaves the size to the harness.
+func poolText(pool int) string {
+	if pool == 0 {
+		return "default pools: one connection per worker, at most 64 to Redis and 16 to PostgreSQL, per instance"
+	}
+	return format.Plural(int64(pool), "connection", "connections") + " per instance and store"
+}
+
+func boundText(p results.Params) string {
+	var parts []string
+	if p.Requests > 0 {
+		parts = append(parts, format.Plural(p.Requests, "request", "requests"))
+	}
+	if p.DurationNS > 0 {
+		parts = append(parts, time.Duration(p.DurationNS).String())
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, " or ") + " per round"
+}
+
+// openLoop says how requests arrive. A trace's have no rate of their own.
+func openLoop(p *results.Params) string {
+	if p.RatePerS == 0 {
+		return "open loop, " + p.Arrivals
+	}
+	return "open loop, " + p.Arrivals + " at " + format.Digits(p.RatePerS) + " requests/s"
+}

@@ -1,0 +1,248 @@
+package text
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/text/layout"
+)
+
+// Table renders a file for a terminal, within 120 columns: what was measured
+// and on what, speed and cost, correctness, declared guarantees, what was skipped,
+// and everything that speaks against the figures.
+func Table(w io.Writer, f results.File) error {
+	b := bufio.NewWriter(w)
+	put := func(lines ...string) {
+		for _, l := range lines {
+			// A write error sticks to the writer and comes out of Flush.
+			_, _ = b.WriteString(l + "\n")
+		}
+	}
+	section := func(lines []string) {
+		if len(lines) > 0 {
+			put("")
+			put(lines...)
+		}
+	}
+	summaries := f.Summarised()
+	put(headerLines(f)...)
+	for _, group := range results.Groups(summaries) {
+		put("")
+		put(settingLines(f, group)...)
+		put("")
+		put(speedLines(f, group)...)
+		section(delayLines(group))
+		section(exactCostLines(group))
+		section(sampledCostLines(f, group))
+		section(correctnessLines(group))
+		section(rollingLines(group))
+		section(settlementLines(group))
+		section(guaranteeLines(group))
+	}
+	if len(summaries) == 0 {
+		put("", "No strategy was run.")
+	}
+	section(skippedLines(f))
+	section(findingLines(summaries))
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write table: %w", err)
+	}
+	return nil
+}
+
+// rowsOf fills a grid with one row per strategy, and sets baselines apart.
+func rowsOf(g *layout.Grid, group []results.Summary, row func(*results.Summary) []string) {
+	for i := range group {
+		s := &group[i]
+		if i > 0 && s.Form == results.FormBaseline && group[i-1].Form != results.FormBaseline {
+			g.AddRule()
+		}
+		g.Add(append([]string{format.Plain(s.Label)}, row(s)...)...)
+	}
+}
+
+// labelColumn is the first column of every table. Long option lists wrap in it.
+var labelColumn = layout.Column{Title: "strategy", Left: true, Flexible: true, Minimum: 18}
+
+// speedLines renders latency and throughput.
+func speedLines(f results.File, group []results.Summary) []string {
+	open := group[0].Params.Loop == results.OpenLoop
+	simulated := f.Kind == results.Simulated
+	over := ""
+	title := fmt.Sprintf("SPEED  service time at concurrency %d, closed loop", group[0].Params.Workers)
+	if open {
+		over = "response"
+		title = "SPEED  response time from the intended start, service time from the actual one; " + openLoop(&group[0].Params)
+	}
+	if simulated {
+		title = "MODELLED LATENCY  virtual time; no statement about real stores"
+	}
+	g := layout.Grid{Columns: []layout.Column{labelColumn, {Title: "p50", Over: over}, {Title: "p99", Over: over},
+		{Title: intervalTitle(group), Over: over, Optional: true}, {Title: "p99.9", Over: over}}}
+	if open {
+		g.Columns = append(g.Columns, layout.Column{Title: "p50", Over: "service"}, layout.Column{Title: "p99", Over: "service"})
+	}
+	if !simulated {
+		g.Columns = append(g.Columns, layout.Column{Title: "decisions\nper s"}, layout.Column{Title: "ratio to\nINCR loop", Optional: true})
+	}
+	legend := marks{}
+	rowsOf(&g, group, func(s *results.Summary) []string {
+		l := s.Latency()
+		cells := []string{
+			legend.percentile(s.ResponseCounts, l.P50), legend.percentile(s.ResponseCounts, l.P99), p99Interval(l.P99), legend.percentile(s.ResponseCounts, l.P999),
+		}
+		if open {
+			cells = append(cells, legend.percentile(s.TimingsCount, s.Service.P50), legend.percentile(s.TimingsCount, s.Service.P99))
+		}
+		if !simulated {
+			cells = append(cells, legend.timing(s.TimingsCount, format.Count(int64(s.Throughput.Value+0.5))), ratioCell(s, open))
+		}
+		return cells
+	})
+	out := append(layout.Wrap(title, layout.Width), g.Lines(layout.Width)...)
+	return append(out, legend.lines("")...)
+}
+
+// delayLines renders how late requests of an open loop started, and whether
+// they piled up.
+func delayLines(group []results.Summary) []string {
+	const pacer, worker, backlog = "late by the pacer", "waiting for a worker", "backlog, requests"
+	g := layout.Grid{Columns: []layout.Column{
+		labelColumn, {Title: "p50", Over: pacer}, {Title: "p99", Over: pacer}, {Title: "p50", Over: worker}, {Title: "p99", Over: worker},
+		{Title: "half way", Over: backlog}, {Title: "at the end", Over: backlog}, {Title: "saturated", Optional: true, Left: true},
+	}}
+	rowsOf(&g, group, func(s *results.Summary) []string {
+		l := s.Lateness
+		if l == nil {
+			return []string{"-", "-", "-", "-", "-", "-", ""}
+		}
+		saturated := ""
+		if s.Saturated > 0 {
+			saturated = fmt.Sprintf("%d of %s", s.Saturated, format.Plural(int64(s.Timed), "round", "rounds"))
+		}
+		ns := func(n int64) string {
+			if n == 0 {
+				return "0"
+			}
+			return format.NS(float64(n))
+		}
+		return []string{ns(l.PacerP50), ns(l.PacerP99), ns(l.WorkerP50), ns(l.WorkerP99), format.Count(l.BacklogHalf), format.Count(l.BacklogEnd), saturated}
+	})
+	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Lateness != nil }) {
+		return nil
+	}
+	out := append(layout.Wrap("SCHEDULING DELAY  how late requests started, medians over rounds; backlog: how many were due and waited, in the worst round", layout.Width), g.Lines(layout.Width)...)
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Saturated > 0 }) {
+		out = append(out, "  saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration")
+	}
+	return out
+}
+
+// ratioCell is empty in open loop, where the ratio says no more than the rate.
+func ratioCell(s *results.Summary, open bool) string {
+	if open || s.Ratio.Rounds == 0 {
+		return ""
+	}
+	return format.Digits(s.Ratio.Value)
+}
+
+func p99Interval(p results.Percentile) string {
+	if p.Status != results.PerRound || p.Rounds < 2 {
+		return ""
+	}
+	return format.NSInterval(p.Value, p.Lo, p.Hi)
+}
+
+// intervalTitle says what the brackets are. Strategies that took part in fewer
+// rounds than others have less to show for it, which the title must not hide.
+func intervalTitle(group []results.Summary) string {
+	intervals, ranges := false, false
+	for i := range group {
+		if p := group[i].Latency().P99; p.Status == results.PerRound {
+			intervals, ranges = intervals || p.Coverage > 0, ranges || p.Coverage == 0
+		}
+	}
+	switch {
+	case intervals && ranges:
+		return "p99 interval\nor range"
+	case ranges:
+		return "p99 range"
+	default:
+		return "p99 interval"
+	}
+}
+
+// marks collects the explanations that a table turns out to need.
+type marks map[string]bool
+
+const (
+	markStruck = "! discarded by the audit, see MEASUREMENT VALIDITY"
+	markMerged = "~ of all rounds together: one round has too few samples for an interval"
+	markMax    = "≥ the largest value seen: too few samples for the percentile"
+	markEvents = "event-driven: unreliable, fewer than 5 separate stalls are behind the percentile"
+	markRange  = "> longer than the histogram can tell"
+	markModel  = "m statements to the in-process model, not to PostgreSQL"
+)
+
+func (m marks) percentile(counts bool, p results.Percentile) string {
+	if p.Status == results.NoSamples {
+		return "-"
+	}
+	if p.Status == results.EventDriven {
+		m[markEvents] = true
+		return "event-driven"
+	}
+	text := format.NS(p.Value)
+	switch {
+	case p.Value >= float64(results.MaxDuration):
+		m[markRange] = true
+		text = "> 1 h"
+	case p.Status == results.Merged:
+		m[markMerged] = true
+		text = "~" + text
+	case !p.Shown():
+		m[markMax] = true
+		text = "≥" + text
+	}
+	return m.timing(counts, text)
+}
+
+func (m marks) timing(counts bool, text string) string {
+	if counts {
+		return text
+	}
+	m[markStruck] = true
+	return text + "!"
+}
+
+// sql renders statements per decision, and marks those that went to the model.
+func (m marks) sql(sql, model float64, format func(float64) string) string {
+	if sql == 0 && model > 0 {
+		m[markModel] = true
+		return format(model) + "m"
+	}
+	return format(sql)
+}
+
+// lines renders the explanations in a fixed order, after what always holds.
+func (m marks) lines(always string) []string {
+	parts := []string{always}
+	for _, k := range []string{markStruck, markMerged, markMax, markEvents, markRange, markModel} {
+		if m[k] {
+			parts = append(parts, k)
+		}
+	}
+	return noteLines(format.Join("; ", parts...))
+}
+
+// noteLines renders what is said below a table.
+func noteLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return layout.Paragraph("  ", text, layout.Width)
+}

@@ -1,0 +1,175 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/text/layout"
+)
+
+// headLabel is as wide as the longest label of the header.
+const headLabel = 12
+
+// headerLines says what was measured, on what and with which stores.
+func headerLines(f results.File) []string {
+	var out []string
+	entry := func(label, text string) {
+		if text != "" {
+			out = append(out, layout.Paragraph(layout.Pad(label, headLabel), format.Plain(text), layout.Width)...)
+		}
+	}
+	workload := ""
+	if f.Workload.Name != "" {
+		workload = "workload " + f.Workload.Name
+	}
+	entry("quotabench", format.Join(" · ", f.Kind, workload, fmt.Sprintf("seed %d", f.Seed)))
+	if f.Kind == results.Simulated {
+		entry("", "SIMULATED in virtual time: latencies are modelled, and nothing here is a throughput")
+	}
+	if t := f.Workload.Trace; t != nil {
+		entry("trace", format.Join(" · ", t.File, t.Format, format.Plural(int64(t.Rows), "row", "rows"), fmt.Sprintf("%s used", format.Count(int64(t.Used))),
+			format.Count(int64(t.Dropped))+" dropped", fmt.Sprintf("%s damaged%s", format.Count(int64(len(t.Damaged))), damagedText(t.Damaged))))
+	}
+	for _, n := range f.Workload.Notes {
+		entry("", n)
+	}
+	for _, name := range f.StoreNames() {
+		entry(name, storeText(f.Stores[name]))
+	}
+	p := f.Provenance
+	host := ""
+	if p.Host.OS != "" {
+		host = format.Join(", ", p.Host.OS+"/"+p.Host.Arch, format.Plural(int64(p.Host.CPUs), "CPU", "CPUs"), p.Host.Model)
+	}
+	entry("host", format.Join(" · ", p.Host.Name, host))
+	built := ""
+	if p.Commit != "" {
+		built = "commit " + p.Commit
+	}
+	when := ""
+	if !p.Time.IsZero() {
+		when = p.Time.UTC().Format(time.RFC3339)
+	}
+	entry("built from", format.Join(" · ", built, versionText(p.Versions)))
+	entry("time", when)
+	if f.Interrupted {
+		entry("NOTE", "interrupted before the last round")
+	}
+	return out
+}
+
+// damagedText names the first damaged rows; all of them are in the file.
+func damagedText(rows []results.DamagedRow) string {
+	const most = 3
+	var parts []string
+	for i, r := range rows {
+		if i == most {
+			parts = append(parts, "…")
+			break
+		}
+		fate := "dropped"
+		if r.Used {
+			fate = "used"
+		}
+		parts = append(parts, fmt.Sprintf("line %d: %s, %s", r.Line, r.Reason, fate))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
+}
+
+func storeText(s results.Store) string {
+	if s.Kind == "" {
+		return ""
+	}
+	return format.Join(" · ", format.Join(" ", s.Kind, s.Version), s.Durability, s.Detail)
+}
+
+func versionText(v map[string]string) string {
+	var parts []string
+	for _, k := range []string{"quotabench", "go"} {
+		if v[k] != "" {
+			parts = append(parts, k+" "+strings.TrimPrefix(v[k], "go"))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// roundsText says how many rounds there are, and what the brackets of the table
+// below stand on: rounds whose timings were discarded are in none.
+func roundsText(group []results.Summary) string {
+	lo, hi := group[0].Rounds, group[0].Rounds
+	for i := range group {
+		lo, hi = min(lo, group[i].Rounds), max(hi, group[i].Rounds)
+	}
+	text := fmt.Sprintf("%d of each strategy; ", hi)
+	if lo != hi {
+		text = fmt.Sprintf("%d to %d of each strategy; ", lo, hi)
+	}
+	if hi == 1 {
+		return text + "one round says nothing about how much figures vary"
+	}
+	return text + "figures are medians; " + bracketsText(group, lo, hi)
+}
+
+// bracketsText says what the intervals of p99 are, of lo to hi rounds in all.
+func bracketsText(group []results.Summary, lo, hi int) string {
+	fewest, most := 0, 0
+	for i := range group {
+		p := group[i].Latency().P99
+		if p99Interval(p) == "" {
+			continue
+		}
+		if fewest == 0 || p.Rounds < fewest {
+			fewest = p.Rounds
+		}
+		most = max(most, p.Rounds)
+	}
+	count := ""
+	if fewest != lo || most != hi {
+		count = fmt.Sprintf("the timings of %d count: ", most)
+		if fewest != most {
+			count = fmt.Sprintf("the timings of %d to %d count: ", fewest, most)
+		}
+	}
+	k, coverage := results.OrderStatistics(most)
+	_, least := results.OrderStatistics(fewest)
+	switch {
+	case most == 0:
+		return "no strategy has a p99 in two rounds whose timings count, so there are no brackets"
+	case coverage == 0:
+		return count + "fewer than 6, so that brackets are the range of rounds and no confidence interval"
+	case fewest == most:
+		return count + fmt.Sprintf("brackets are order statistics of rounds (%s to %s of %d: %.1f %% confidence)",
+			format.Ordinal(k), format.Ordinal(most-k+1), most, 100*coverage)
+	case least == 0:
+		return count + "brackets are order statistics of rounds with at least 95 % confidence where 6 or more count, and the range of rounds elsewhere"
+	default:
+		return count + "brackets are order statistics of rounds with at least 95 % confidence"
+	}
+}
+
+// skippedLines names who did not take part, and why. Strategies that share a
+// reason share a line.
+func skippedLines(f results.File) []string {
+	if len(f.Skipped) == 0 {
+		return nil
+	}
+	var reasons []string
+	names := map[string][]string{}
+	for _, s := range f.Skipped {
+		if names[s.Reason] == nil {
+			reasons = append(reasons, s.Reason)
+		}
+		names[s.Reason] = append(names[s.Reason], s.Strategy)
+	}
+	out := []string{"SKIPPED"}
+	for _, r := range reasons {
+		out = append(out, layout.Paragraph("  ", format.Plain(strings.Join(names[r], ", ")+": "+r), layout.Width)...)
+	}
+	return out
+}

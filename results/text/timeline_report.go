@@ -1,0 +1,163 @@
+package text
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/text/layout"
+)
+
+// Search writes what was searched, the timeline of every finding, and what
+// may be claimed of the rest.
+func Search(w io.Writer, r *results.Search) error {
+	out := bufio.NewWriter(w)
+	how := "one step per command"
+	if r.Split {
+		how = "effect and reply are two steps"
+	}
+	if r.Store != "" {
+		how = "one step per statement on " + r.Store
+	}
+	writeText(out, fmt.Sprintf("%s, %s with a limit of %d %s; %s on %s: %s; %s",
+		r.Strategy, r.Policy, r.Limit, r.Unit, count(r.Clients, "client"), count(r.Instances, "instance"), strings.Join(r.Scripts, "; "), how))
+	if r.Store == "" {
+		writeText(out, fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", count(r.States, "state"), count(r.Runs, "run"), count(r.Depth, "step"), count(r.Pruned, "run")))
+	} else {
+		writeText(out, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", count(r.States, "state"), count(r.Runs, "schedule"), count(r.Depth, "step")))
+	}
+	writeWaits(out, &r.ServerFacts)
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		fmt.Fprintln(out)
+		writeText(out, fmt.Sprintf("%s in %s: %s", strings.ToUpper(string(f.Property)), count(len(f.Steps), "step"), f.Detail))
+		// Often one schedule breaks several properties.
+		same := slices.IndexFunc(r.Findings[:i], func(g results.Finding) bool { return slices.Equal(g.Steps, f.Steps) })
+		if same >= 0 {
+			fmt.Fprintf(out, "by the schedule of the %s above\n", r.Findings[same].Property)
+		} else if err := Timeline(out, f); err != nil {
+			return err
+		}
+		writeReplayHint(out, f)
+	}
+	if err := writeAborts(out, r.Aborts); err != nil {
+		return err
+	}
+	if r.Claim != "" {
+		fmt.Fprintln(out)
+		writeText(out, r.Claim)
+	}
+	writeWithheld(out, r.Withheld)
+	return out.Flush()
+}
+
+// Census writes what an enumeration counted, and the shortest schedule that
+// leaks.
+func Census(w io.Writer, c *results.Census) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "%s, %s with a limit of %d\n", c.Strategy, c.Policy, c.Limit)
+	writeText(out, censusLine(c))
+	writeWaits(out, &c.ServerFacts)
+	if f := c.Shortest; f != nil {
+		fmt.Fprintf(out, "\nshortest: %s; worst leak: %s\n", count(len(f.Steps), "step"), count(c.Worst, "unit"))
+		if err := Timeline(out, f); err != nil {
+			return err
+		}
+		writeReplayHint(out, f)
+	}
+	if err := writeAborts(out, c.Aborts); err != nil {
+		return err
+	}
+	writeWithheld(out, c.Withheld)
+	return out.Flush()
+}
+
+// Replay writes how a schedule went when it was run again. known says that its
+// timeline stands above, and need not be shown where nothing was different.
+func Replay(w io.Writer, r *results.Replay, known bool) error {
+	out := bufio.NewWriter(w)
+	how := strings.ToUpper(string(r.Property)) + " again: " + r.Finding.Detail
+	if !r.Broken {
+		how = fmt.Sprintf("%s NOT broken this time", r.Property)
+	}
+	writeText(out, fmt.Sprintf("%s, %s, repeated on %s: %s", r.Strategy, r.Policy, r.Store, how))
+	for _, n := range r.Notes {
+		writeText(out, "note: "+n)
+	}
+	if known && r.Same {
+		fmt.Fprintln(out, "every step and every reply as above")
+	} else if err := Timeline(out, r.Finding); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// writeReplayHint writes a line to copy, however long.
+func writeReplayHint(out *bufio.Writer, f *results.Finding) {
+	fmt.Fprintf(out, "replay: quotabench explore --replay %s\n", f.Token)
+}
+
+func writeText(out *bufio.Writer, text string) {
+	for _, line := range layout.Wrap(text, timelineWidth) {
+		fmt.Fprintln(out, line)
+	}
+}
+
+// count is a number of things, e.g. "1 step" or "2 steps".
+func count[N int | int64](n N, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// censusLine says what was counted.
+func censusLine(c *results.Census) string {
+	what := "every schedule"
+	if !c.Complete {
+		what = "the first schedules"
+	}
+	share := 0.0
+	if c.Schedules > 0 {
+		share = 100 * float64(c.Leaking) / float64(c.Schedules)
+	}
+	return fmt.Sprintf("%s of %d clients: %d, of which %d leak (%.2f %%, a share and no probability)", what, c.Clients, c.Schedules, c.Leaking, share)
+}
+
+// writeWithheld says why nothing is claimed.
+func writeWithheld(out *bufio.Writer, reasons []results.Withheld) {
+	for i, r := range reasons {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		writeText(out, fmt.Sprintf("NOTHING IS CLAIMED: %s (%s)", r.Detail, r.Code))
+	}
+}
+
+// writeWaits says in how many schedules a client waited or was aborted on a server.
+func writeWaits(out *bufio.Writer, s *results.ServerFacts) {
+	if s.Store == "" {
+		return
+	}
+	parts := []string{fmt.Sprintf("schedules in which a client waits for another's lock: %d", s.Waited)}
+	for _, a := range s.Aborts {
+		parts = append(parts, fmt.Sprintf("with a %s: %d", strings.ReplaceAll(string(a.Kind), "-", " "), a.Schedules))
+	}
+	writeText(out, strings.Join(parts, "; "))
+}
+
+// writeAborts shows the shortest schedule for each.
+func writeAborts(out *bufio.Writer, list []results.Abort) error {
+	for _, a := range list {
+		f := a.Shortest
+		fmt.Fprintf(out, "\n%s in %s, which breaks no property: %s\n", strings.ToUpper(string(a.Kind)), count(len(f.Steps), "step"), f.Detail)
+		if err := Timeline(out, f); err != nil {
+			return err
+		}
+		writeReplayHint(out, f)
+	}
+	return nil
+}

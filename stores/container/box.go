@@ -1,0 +1,187 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	dockercontainer "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/testcontainers/testcontainers-go"
+
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+// pullTimeout bounds how long a registry may take to deliver an image.
+const pullTimeout = 10 * time.Minute
+
+// box is a server in a container of ours.
+type box struct {
+	ctr *testcontainers.DockerContainer // nil where it could not be made
+	dir *server.Dir
+	// host and port are where it is reached.
+	host string
+	port int
+}
+
+// Run runs a container, on a free port.
+func (e *engine) Run(ctx context.Context, spec server.ContainerSpec, ready func(server.Container) error) error {
+	e.RemoveOrphans(ctx)
+	if err := e.provide(ctx, spec.Image, !spec.NoPull); err != nil {
+		return err
+	}
+	once := func(port int) error {
+		b, err := e.start(ctx, port, spec)
+		if err != nil {
+			return err
+		}
+		if err := ready(b); err != nil {
+			return errors.Join(err, b.Close())
+		}
+		return nil
+	}
+	var err error
+	if e.shared {
+		err = server.OnFreePort(once)
+	} else {
+		err = once(spec.Port) // the engine finds one for us
+	}
+	if err != nil {
+		return fmt.Errorf("run a container of %s: %w", spec.Image, err)
+	}
+	return nil
+}
+
+// start starts a container whose server listens on the port. It is ours to
+// close where no error is returned.
+func (e *engine) start(ctx context.Context, port int, spec server.ContainerSpec) (*box, error) {
+	dir, err := server.NewDir(spec.Dir)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := ownerLabels()
+	if err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	// First of all, so that there is no moment to be killed in without a trace.
+	if err := dir.MarkContainer(); err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	b := &box{dir: dir, host: "127.0.0.1", port: port}
+	listen, inner := b.host, network.MustParsePort(strconv.Itoa(port)+"/tcp")
+	if !e.shared {
+		listen = "0.0.0.0" // of the container
+	}
+	opts := []testcontainers.ContainerCustomizer{
+		testcontainers.WithLabels(labels),
+		testcontainers.WithCmd(spec.Command(listen, port)...),
+		testcontainers.WithEnv(spec.Env),
+		testcontainers.WithHostConfigModifier(func(h *dockercontainer.HostConfig) {
+			// PostgreSQL's processes share memory; the engine's 64 MiB are few.
+			h.ShmSize = 256 << 20
+			if e.shared {
+				h.NetworkMode = network.NetworkHost
+			} else if e.loopback() {
+				h.PortBindings = network.PortMap{inner: {{HostIP: netip.MustParseAddr(b.host), HostPort: "0"}}}
+			}
+		}),
+	}
+	if !e.shared {
+		opts = append(opts, testcontainers.WithExposedPorts(inner.String()))
+	}
+	for path, text := range maps.All(spec.Files) {
+		opts = append(opts, testcontainers.WithFiles(testcontainers.ContainerFile{
+			Reader: strings.NewReader(text), ContainerFilePath: path, FileMode: 0o444}))
+	}
+	// An engine goes on to make a container whose client has given up.
+	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.OpenTimeout)
+	defer cancel()
+	b.ctr, err = testcontainers.Run(making, spec.Image, opts...)
+	switch {
+	case err != nil:
+		err = errors.New(strings.TrimPrefix(server.OneLine(err.Error()), "generic container: "))
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case !e.shared:
+		err = b.findPort(ctx, e, inner)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// findPort asks where the engine published the port.
+func (b *box) findPort(ctx context.Context, e *engine, inner network.Port) error {
+	mapped, err := b.ctr.MappedPort(ctx, inner.String())
+	if err != nil {
+		return err
+	}
+	b.port = int(mapped.Num())
+	if !e.loopback() {
+		b.host = e.host
+	}
+	return nil
+}
+
+// Detail describes a container of the image on one line.
+func (e *engine) Detail(image string) string {
+	if e.shared {
+		return "container of " + image + " on this machine's network"
+	}
+	return "container of " + image + " behind a published port, which costs about half the throughput of a process: compare with the like only"
+}
+
+// boxTimeout bounds a question to the engine about a container.
+const boxTimeout = 10 * time.Second
+
+// PID is 0: the process is the engine's.
+func (b *box) PID() int { return 0 }
+
+// Host is where the server is reached.
+func (b *box) Host() string { return b.host }
+
+// Port is where the server is reached.
+func (b *box) Port() int { return b.port }
+
+// Ended reports whether the container is gone by itself.
+func (b *box) Ended() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), boxTimeout)
+	defer cancel()
+	s, err := b.ctr.State(ctx)
+	return err == nil && !s.Running
+}
+
+// LastWords is the end of the log, on one line.
+func (b *box) LastWords() string {
+	ctx, cancel := context.WithTimeout(context.Background(), boxTimeout)
+	defer cancel()
+	log, err := b.ctr.Logs(ctx)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = log.Close() }()
+	text, err := io.ReadAll(io.LimitReader(log, 1<<20))
+	if err != nil {
+		return ""
+	}
+	return server.LastLines(string(text), 3)
+}
+
+// Close removes the container with its data, for whose sake it need not end in
+// order.
+func (b *box) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*boxTimeout)
+	defer cancel()
+	err := testcontainers.TerminateContainer(b.ctr, testcontainers.StopContext(ctx), testcontainers.StopTimeout(0))
+	if err != nil {
+		err = errors.New(server.OneLine(err.Error()))
+	}
+	return errors.Join(err, b.dir.Remove())
+}

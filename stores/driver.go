@@ -1,0 +1,136 @@
+package stores
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Driver is a kind of store that this program can open.
+type Driver struct {
+	// Name is what stores are named after, e.g. "redis", "redis.2", and the flag
+	// that chooses the store: a word of lower-case letters and digits.
+	Name string
+	// Title is the name for people, e.g. "Redis".
+	Title string
+	// Choices are the words that Open takes, each with what it means. One that ends
+	// in "://" stands for all URLs.
+	Choices []Choice
+	// URLs are the forms of URL that Open takes, e.g. "redis://, rediss:// or
+	// unix://"; empty where it takes none.
+	URLs string
+	// Default is the choice of a run that names no store of this kind; empty where
+	// it then has none.
+	Default string
+	// Image is the container image that is used where [Options] name none; empty
+	// where the driver runs no containers.
+	Image string
+	// PasswordEnv is the environment variable with the password for URLs without
+	// one; empty where there is none.
+	PasswordEnv string
+	// Open opens a store. Its errors are of one line, say how to go on, and hold no
+	// password. An [AbsentError] says that there is no store and need not be.
+	Open func(ctx context.Context, spec string, o Options) (Store, error)
+	// Survey says which of the things it needs this machine has; nil for nothing.
+	Survey func(ctx context.Context) []Finding
+}
+
+// Choice is a word that a driver opens stores by.
+type Choice struct{ Word, Doc string }
+
+// Words are the words of the driver's choices, without those that stand for URLs.
+func (d *Driver) Words() []string {
+	var out []string
+	for _, c := range d.Choices {
+		if !strings.HasSuffix(c.Word, "://") {
+			out = append(out, c.Word)
+		}
+	}
+	return out
+}
+
+// Forms lists all that Open takes, for help texts and errors, e.g. "auto, process,
+// embedded or a URL".
+func (d *Driver) Forms() string {
+	words := d.Words()
+	if d.URLs != "" {
+		words = append(words, "a URL")
+	}
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " or " + words[n-1]
+	}
+	return strings.Join(words, "")
+}
+
+// Refuse is the error of a spec that the driver does not know.
+func (d *Driver) Refuse(spec string) error {
+	forms := d.Forms()
+	if d.URLs != "" {
+		forms += " (" + d.URLs + ")"
+	}
+	switch {
+	case spec == "":
+		return fmt.Errorf("--%s is empty: give %s", d.Name, forms)
+	case strings.ContainsAny(spec, "@/?"): // may be a mistyped URL, and hold a password
+		return fmt.Errorf("--%s value is none of %s", d.Name, forms)
+	}
+	return fmt.Errorf("--%s %q is none of %s", d.Name, spec, forms)
+}
+
+var drivers = map[string]*Driver{}
+
+// Register makes a driver known. It is called by init functions, and panics on a
+// driver without a name or an Open and on a second one of a name.
+func Register(d Driver) {
+	switch _, taken := drivers[d.Name]; {
+	case !isWord(d.Name, ""):
+		panic(fmt.Sprintf("stores: %q is no name of a driver", d.Name))
+	case d.Open == nil:
+		panic("stores: driver " + d.Name + " cannot open anything")
+	case taken:
+		panic("stores: there are two drivers of the name " + d.Name)
+	}
+	drivers[d.Name] = &d
+}
+
+// Drivers are the registered drivers, sorted by name.
+func Drivers() []*Driver {
+	var all []*Driver
+	for _, d := range drivers {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b *Driver) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// DriverOf returns the driver of the store with the name: the part before the
+// first dot names it.
+func DriverOf(name string) (*Driver, error) {
+	kind, rest, dotted := strings.Cut(name, ".")
+	if dotted && !isWord(rest, "-_.") {
+		return nil, fmt.Errorf("%q is no name of a store: write e.g. redis.2, the kind, a dot, and letters or digits", name)
+	}
+	if d, ok := drivers[kind]; ok {
+		return d, nil
+	}
+	var known []string
+	for _, d := range Drivers() {
+		known = append(known, d.Name)
+	}
+	if len(known) == 0 {
+		return nil, errors.New("no kinds of stores are built in: import github.com/quotabench/quotabench/stores/all")
+	}
+	return nil, fmt.Errorf("there is no kind of store %q: stores are named after %s", kind, strings.Join(known, ", "))
+}
+
+func isWord(s, also string) bool {
+	if s == "" {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(also, r)
+	})
+}

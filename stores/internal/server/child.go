@@ -1,0 +1,178 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// graceful is how long a child has to end by itself once it was asked to.
+const graceful = 10 * time.Second
+
+// Child is a process of ours with its private directory.
+type Child struct {
+	cmd  *exec.Cmd
+	dir  *Dir
+	stop os.Signal // asks it to end
+	done <-chan struct{}
+}
+
+// startProcess starts cmd in a process group of its own, so that the terminal's
+// Ctrl-C reaches us alone and we end our children in order. On Linux the kernel
+// sends it the signal death when this process dies, however it does.
+func startProcess(cmd *exec.Cmd, death os.Signal, user *Account) (done <-chan struct{}, result *error, err error) {
+	setSysProcAttr(cmd, death, user)
+	ended := make(chan struct{})
+	started := make(chan error)
+	var waited error
+	go func() {
+		// The signal is tied to the thread that forked, not to the process:
+		// the thread must not end before the child does.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		waited = cmd.Wait()
+		close(ended)
+	}()
+	if err := <-started; err != nil {
+		return nil, nil, err
+	}
+	return ended, &waited, nil
+}
+
+// Run runs cmd to its end and returns what it printed. When ctx is done
+// it is killed with all its children.
+func Run(ctx context.Context, cmd *exec.Cmd, user *Account) (string, error) {
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	done, result, err := startProcess(cmd, os.Kill, user)
+	if err != nil {
+		return "", err
+	}
+	select {
+	case <-done:
+		return out.String(), *result
+	case <-ctx.Done():
+		killGroup(cmd.Process)
+		<-done
+		return out.String(), ctx.Err()
+	}
+}
+
+// Start starts a server whose files and log are in dir, and records it
+// there. The child owns dir from then on, also when an error is returned.
+func Start(cmd *exec.Cmd, dir *Dir, stop, death os.Signal, user *Account) (*Child, error) {
+	log, err := os.Create(filepath.Join(dir.Path, "log"))
+	if err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	defer func() { _ = log.Close() }()
+	cmd.Stdout, cmd.Stderr = log, log
+	done, _, err := startProcess(cmd, death, user)
+	if err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	c := &Child{cmd: cmd, dir: dir, stop: stop, done: done}
+	if err := dir.record(cmd.Process.Pid); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// PID is the number of the process.
+func (c *Child) PID() int { return c.cmd.Process.Pid }
+
+// Ended reports whether the process is gone.
+func (c *Child) Ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Close ends the process, first by asking, and removes its directory.
+func (c *Child) Close() error {
+	if !c.Ended() {
+		_ = c.cmd.Process.Signal(c.stop) // fails where it ends at this moment
+		t := time.NewTimer(graceful)
+		defer t.Stop()
+		select {
+		case <-c.done:
+		case <-t.C:
+			killGroup(c.cmd.Process)
+			<-c.done
+		}
+	}
+	return c.dir.Remove()
+}
+
+// Args are the program and its arguments, which every user of the machine can read.
+func (c *Child) Args() []string { return c.cmd.Args }
+
+// LastWords is the end of the child's log, on one line.
+func (c *Child) LastWords() string {
+	b, err := os.ReadFile(filepath.Join(c.dir.Path, "log"))
+	if err != nil {
+		return ""
+	}
+	return LastLines(string(b), 3)
+}
+
+// LastLines makes one line of a text's last n.
+func LastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return OneLine(strings.Join(lines[max(0, len(lines)-n):], "\n"))
+}
+
+// OnFreePort calls start with free loopback ports until one works or the
+// reason is not the port.
+func OnFreePort(start func(port int) error) error {
+	var err error
+	for range 5 {
+		var port int
+		if port, err = freePort(); err != nil {
+			return err
+		}
+		if err = start(port); !errors.Is(err, ErrPortTaken) {
+			return err
+		}
+	}
+	return err
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	return port, l.Close()
+}
+
+// Env is the environment of every child: nothing of ours but where
+// programs and temporary files are, so that neither settings (PGPORT) nor
+// passwords get in.
+var Env = sync.OnceValue(func() []string {
+	env := []string{"LC_ALL=C", "TZ=UTC"}
+	for _, name := range []string{"PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SystemRoot"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+})

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
+)
+
+// Server is a server that was started here.
+type Server interface {
+	// PID is its first process where that is a child of ours, and otherwise 0.
+	PID() int
+	// Ended reports whether it is gone by itself.
+	Ended() bool
+	// LastWords is the end of its log, on one line.
+	LastWords() string
+	// Close ends it and removes all that it kept.
+	Close() error
+}
+
+// OpenTimeout bounds how long a server may take to answer for the first time.
+const OpenTimeout = 30 * time.Second
+
+// attemptTimeout bounds one attempt to reach a child. On a lost race for the port
+// it may be a program that accepts and never answers.
+const attemptTimeout = time.Second
+
+// ErrPortTaken is returned by a server's start where another program was faster
+// to use the port.
+var ErrPortTaken = errors.New("the port was taken by another program")
+
+// Await calls try until it succeeds, until the server is gone, or until it turns
+// out that another program has the port. taken knows the last words of a server
+// that did not get it.
+func Await(ctx context.Context, s Server, taken func(words string) bool, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
+	defer cancel()
+	for {
+		err := attempt(ctx, try)
+		switch {
+		case err == nil:
+			return nil
+		case s.Ended():
+			words := s.LastWords()
+			if taken(words) {
+				return ErrPortTaken
+			}
+			return fmt.Errorf("it ended at once: %s", words)
+		case errors.Is(err, ErrPortTaken):
+			return err
+		case (clock.Wall{}).Sleep(ctx, 5*time.Millisecond) != nil:
+			return fmt.Errorf("it did not answer within %v (%s): %w", OpenTimeout, OneLine(err.Error()), ctx.Err())
+		}
+	}
+}
+
+func attempt(ctx context.Context, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	return try(ctx)
+}

@@ -1,0 +1,67 @@
+// Package storecheck holds what the tests of several kinds of stores share.
+package storecheck
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// Error demands one line that says all of want and not the password "s3cr3t".
+func Error(t testing.TB, err error, want ...string) {
+	t.Helper()
+	text := err.Error()
+	if strings.Contains(text, "s3cr3t") {
+		t.Errorf("shows a password: %s", text)
+	}
+	if strings.Contains(text, "\n") {
+		t.Errorf("more than one line: %q", text)
+	}
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("does not say %q: %s", w, text)
+		}
+	}
+}
+
+// Hidden looks for a password where all users can.
+func Hidden(t testing.TB, password string, i stores.Info, args []string) {
+	t.Helper()
+	if len(password) < 20 {
+		t.Fatalf("a password of %d characters", len(password))
+	}
+	if strings.Contains(fmt.Sprintf("%+v %q", i, args), password) {
+		t.Errorf("shown in its description or among its %d arguments", len(args))
+	}
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline") // there is none outside Linux
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range lines {
+		b, err := os.ReadFile(name)
+		if err == nil && strings.Contains(string(b), password) {
+			t.Errorf("shown in %s: %q", name, strings.ReplaceAll(string(b), password, "***"))
+		}
+	}
+}
+
+// Eventually waits up to 10 s for cond.
+func Eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for range 1000 {
+		if cond() {
+			return
+		}
+		if err := (clock.Wall{}).Sleep(context.Background(), 10*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatalf("after 10 s still not true: %s", what)
+}

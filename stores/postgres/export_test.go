@@ -1,0 +1,15 @@
+package postgres
+
+import "github.com/quotabench/quotabench/stores/internal/server"
+
+// Password of a server started here.
+func (p *Store) Password() string { return p.base.ConnConfig.Password }
+
+// Arguments of a server that is a child of ours; they are everybody's to read,
+// if only until a server writes over them.
+func (p *Store) Arguments() []string {
+	if c, ok := p.own.(*server.Child); ok {
+		return c.Args()
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/quotabench/quotabench/stores"
+)
+
+// PoolOptions choose a pool of connections.
+type PoolOptions struct {
+	// Schema is the search path of every connection; empty leaves the server's.
+	Schema string
+	// Size is how many connections there may be; 0 means pgx' default.
+	Size int
+	// Meter counts the pool's traffic; nil counts nothing.
+	Meter *stores.Meter
+	// DialWrap is put between the pool (and its meter) and every connection,
+	// e.g. to inject faults. It sees the bytes on the wire, encrypted where the
+	// connection is.
+	DialWrap func(net.Conn) net.Conn
+	// Timeout of a dial; 0 means the client's default. Statements have no limit
+	// but their context's.
+	Timeout time.Duration
+	// Tracer is called around statements; nil for none.
+	Tracer pgx.QueryTracer
+}
+
+// Pool opens a pool of connections. The caller closes it. A size that the server
+// has no room for is an error here, before it becomes one in the middle of a run.
+func (p *Store) Pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) {
+	if o.Size > p.room {
+		return nil, fmt.Errorf("a pool of %d connections does not fit into this PostgreSQL, which allows %d: use a smaller pool or raise its max_connections", o.Size, p.room)
+	}
+	pool, err := p.pool(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open a pool of PostgreSQL connections: %w", err)
+	}
+	return pool, nil
+}
+
+func (p *Store) pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) {
+	cfg := p.base.Copy()
+	cfg.MinConns, cfg.MinIdleConns = 0, 0
+	if o.Tracer != nil {
+		cfg.ConnConfig.Tracer = o.Tracer
+	}
+	if o.Schema != "" {
+		// In the start-up message: it costs no statement.
+		cfg.ConnConfig.RuntimeParams["search_path"] = pgx.Identifier{o.Schema}.Sanitize()
+	}
+	if o.Timeout > 0 {
+		cfg.ConnConfig.ConnectTimeout = o.Timeout
+	}
+	if o.DialWrap != nil {
+		dial := cfg.ConnConfig.DialFunc
+		cfg.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return o.DialWrap(c), nil
+		}
+	}
+	if o.Meter != nil {
+		cfg.ConnConfig.AfterNetConnect = metered(o.Meter, cfg.ConnConfig.AfterNetConnect)
+	}
+	if o.Size > 0 {
+		cfg.MaxConns = int32(o.Size)
+	}
+	// No dial and no probe in the middle of a run: they would count as the
+	// strategy's.
+	cfg.MaxConnLifetime, cfg.MaxConnIdleTime = 24*time.Hour, 24*time.Hour
+	cfg.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	return pgxpool.NewWithConfig(ctx, cfg)
+}
+
+// netHook is called with each new connection, encrypted where it is to be.
+type netHook = func(context.Context, *pgconn.Config, net.Conn) (net.Conn, error)
+
+func metered(m *stores.Meter, inner netHook) netHook {
+	return func(ctx context.Context, cfg *pgconn.Config, c net.Conn) (net.Conn, error) {
+		if inner != nil {
+			var err error
+			if c, err = inner(ctx, cfg, c); err != nil {
+				return nil, err
+			}
+		}
+		return m.Conn(c, &pgParser{}), nil
+	}
+}

@@ -1,0 +1,231 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+// DefaultImage is the container image that is used where options name none.
+const DefaultImage = "postgres:17.11-alpine"
+
+const urls = "postgres://"
+
+var driver = stores.Driver{
+	Name: "postgres", Title: "PostgreSQL",
+	Choices: []stores.Choice{
+		{Word: "auto", Doc: "a process if PostgreSQL is installed, else a container if its image is here, else embedded; the default"},
+		{Word: "process", Doc: "PostgreSQL of this machine, started as a child and removed afterwards"},
+		{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --postgres-image"},
+		{Word: "embedded", Doc: "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
+		{Word: "postgres://", Doc: "a server of yours by URL; only a schema of the run's own is touched"},
+	},
+	URLs: urls, Default: "auto", Image: DefaultImage, PasswordEnv: "PGPASSWORD",
+	Survey: survey,
+}
+
+func init() {
+	d := driver
+	d.Open = func(ctx context.Context, spec string, o stores.Options) (stores.Store, error) {
+		s, err := Open(ctx, spec, o)
+		if err != nil {
+			return nil, err // and no Store that is not nil
+		}
+		return s, nil
+	}
+	stores.Register(d)
+}
+
+// Store is one open PostgreSQL server.
+type Store struct {
+	base  *pgxpool.Config // to reach it; copied for each pool
+	info  stores.Info
+	own   server.Server // nil where the server was not started here
+	admin *pgxpool.Pool
+	// lent is set where admin is the caller's, who closes it.
+	lent bool
+	// room is how many connections the server allows ordinary users.
+	room int
+
+	closing sync.Once
+	closed  error
+}
+
+// Open opens the PostgreSQL that spec names: "auto", "process", "container",
+// "embedded" or a URL. auto is process where the programs are found on this
+// machine, else container where the image is here already. Containers need an
+// import of package stores/container. Elsewhere, and with embedded, there is no
+// server, which is a [*stores.AbsentError]: strategies that can do without use
+// their in-process model.
+//
+// Errors are of one line, say how to go on, and hold no password.
+func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
+	server.RemoveLeftovers(ctx, o.Dir)
+	switch {
+	case spec == "auto":
+		return openAuto(ctx, o)
+	case spec == "process":
+		bin, err := find()
+		if err != nil {
+			return nil, err
+		}
+		return openProcess(ctx, bin, o)
+	case spec == "container":
+		e, err := server.FindEngine(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return openContainer(ctx, e, o)
+	case spec == "embedded" || spec == "none":
+		return nil, absent("asked for")
+	case isURL(spec):
+		return openURL(ctx, spec)
+	}
+	return nil, driver.Refuse(spec)
+}
+
+func openAuto(ctx context.Context, o stores.Options) (*Store, error) {
+	bin, err := find()
+	if err != nil {
+		return openWithoutProcess(ctx, o, "no PostgreSQL found on this machine")
+	}
+	p, err := openProcess(ctx, bin, o)
+	if err != nil && ctx.Err() == nil {
+		return openWithoutProcess(ctx, o, server.OneLine(err.Error()))
+	}
+	return p, err
+}
+
+func openWithoutProcess(ctx context.Context, o stores.Options, why string) (*Store, error) {
+	if e, err := server.FindEngine(ctx); err == nil && e.HasImage(ctx, cmp.Or(o.Image, DefaultImage)) {
+		p, err := openContainer(ctx, e, o)
+		if err == nil || ctx.Err() != nil {
+			return p, err
+		}
+		why += "; " + server.OneLine(err.Error())
+	}
+	return nil, absent(why)
+}
+
+func absent(why string) error {
+	return &stores.AbsentError{Reason: stores.Info{
+		Kind:       stores.KindModel,
+		Detail:     "no server (" + why + "): an in-process model stands in where a strategy can use one",
+		Durability: "none: memory of this process",
+	}}
+}
+
+// FromPool makes a store of a pool that the caller has. The caller closes the
+// pool, after the store.
+//
+// Connect opens pools of their own, with a copy of this one's configuration: its
+// server, login, dialer and hooks. They are metered.
+func FromPool(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
+	p := &Store{base: pool.Config(), admin: pool, lent: true, info: stores.Info{
+		Kind: stores.KindClient, Detail: "a pool that was there already; its server may serve others too",
+	}}
+	p.info.Addr = address(p.base)
+	if err := p.describe(ctx); err != nil {
+		return nil, fmt.Errorf("use a PostgreSQL pool: %w", err)
+	}
+	return p, nil
+}
+
+// Driver is "postgres".
+func (p *Store) Driver() string { return driver.Name }
+
+// Info describes the server.
+func (p *Store) Info() stores.Info { return p.info }
+
+// Owned reports whether the server was started here, for this process alone.
+func (p *Store) Owned() bool { return p.own != nil }
+
+// PID is the server's first process where it is a child of ours, and otherwise
+// 0, also for a container.
+func (p *Store) PID() int {
+	if p.own == nil {
+		return 0
+	}
+	return p.own.PID()
+}
+
+// Close ends the harness' own connections and, where the server was started
+// here, the server and its directory. Pools should be closed before. Only the
+// first call does anything; all return its error.
+func (p *Store) Close() error {
+	p.closing.Do(func() {
+		if !p.lent {
+			p.admin.Close()
+		}
+		if p.own != nil {
+			if err := p.own.Close(); err != nil {
+				p.closed = fmt.Errorf("close postgres: %w", err)
+			}
+		}
+	})
+	return p.closed
+}
+
+// connect opens the admin pool and asks the server who it is. base is set.
+func (p *Store) connect(ctx context.Context) error {
+	p.info.Addr = address(p.base)
+	var err error
+	if p.admin, err = p.pool(ctx, PoolOptions{Size: 2}); err != nil {
+		return err
+	}
+	if err := p.describe(ctx); err != nil {
+		p.admin.Close()
+		return err
+	}
+	return nil
+}
+
+// address is host:port, or the path of a socket.
+func address(c *pgxpool.Config) string {
+	if to := c.ConnConfig; strings.HasPrefix(to.Host, "/") {
+		return fmt.Sprintf("%s/.s.PGSQL.%d", to.Host, to.Port)
+	}
+	return net.JoinHostPort(c.ConnConfig.Host, strconv.Itoa(int(c.ConnConfig.Port)))
+}
+
+// describe completes Info from what the server says.
+func (p *Store) describe(ctx context.Context) error {
+	var version int
+	var shown, fsync, commit, fullPage string
+	var most, kept int
+	err := p.admin.QueryRow(ctx, `
+		SELECT current_setting('server_version_num')::int, current_setting('server_version'),
+		       current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),
+		       current_setting('max_connections')::int, current_setting('superuser_reserved_connections')::int`).
+		Scan(&version, &shown, &fsync, &commit, &fullPage, &most, &kept)
+	if err != nil {
+		return err
+	}
+	if version < oldest*10000 {
+		return fmt.Errorf("%w at %s: it is version %s, and %d is the oldest that works", errOld, p.info.Addr, shown, oldest)
+	}
+	p.info.Version = shown
+	p.info.Durability = "fsync " + fsync + ", synchronous_commit " + commit
+	if fullPage != "on" {
+		p.info.Durability += ", full_page_writes " + fullPage
+	}
+	// The harness itself keeps two open.
+	p.room = max(1, most-kept-2)
+	return nil
+}
+
+// oldest is the oldest version that its authors still supported when
+// this was written and that has ON CONFLICT in all forms used.
+const oldest = 12
+
+var errOld = errors.New("postgresql is too old")

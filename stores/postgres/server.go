@@ -1,0 +1,258 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+const (
+	waysOut = "start one, or use --postgres process, or --postgres embedded"
+	// ownUser is the role and ownDatabase the database of servers started here.
+	ownUser     = "quotabench"
+	ownDatabase = "postgres"
+)
+
+// find returns the folder with the server's programs. They are seldom on
+// the PATH: distributions keep versions side by side. The newest wins.
+func find() (string, error) {
+	complete := func(dir string) bool {
+		return server.Exists(filepath.Join(dir, "initdb")) && server.Exists(filepath.Join(dir, "postgres"))
+	}
+	if p, err := exec.LookPath("initdb"); err == nil {
+		if real, err := filepath.EvalSymlinks(p); err == nil && complete(filepath.Dir(real)) {
+			return filepath.Abs(filepath.Dir(real))
+		}
+	}
+	var found []string
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin", "/usr/lib/postgresql*/bin", "/usr/pgsql-*/bin", "/usr/libexec/postgresql*",
+		"/usr/local/pgsql/bin", "/usr/local/opt/postgresql*/bin", "/opt/homebrew/opt/postgresql*/bin",
+		"/opt/local/lib/postgresql*/bin", "/Applications/Postgres.app/Contents/Versions/*/bin",
+	} {
+		dirs, _ := filepath.Glob(pattern) // the patterns are well-formed
+		found = append(found, dirs...)
+	}
+	found = slices.DeleteFunc(found, func(d string) bool { return !complete(d) })
+	if len(found) == 0 {
+		return "", errors.New("no PostgreSQL programs (initdb, postgres) found on the PATH or in the usual folders: install them, or use --postgres embedded or a URL (" + urls + ")")
+	}
+	return slices.MaxFunc(found, func(a, b string) int { return cmp.Compare(versionIn(a), versionIn(b)) }), nil
+}
+
+// versionIn is the last number in a path such as /usr/lib/postgresql/15/bin.
+func versionIn(path string) float64 {
+	isNumber := func(r rune) bool { return r == '.' || '0' <= r && r <= '9' }
+	parts := strings.FieldsFunc(path, func(r rune) bool { return !isNumber(r) })
+	for _, s := range slices.Backward(parts) {
+		if v, err := strconv.ParseFloat(s, 64); err == nil {
+			return v
+		}
+	}
+	return 0
+}
+
+// account is the user whom servers run as: another one than root, which PostgreSQL
+// refuses, and nil where we are not root.
+func account() (*server.Account, error) {
+	user, err := server.ServiceAccount("postgres", "nobody")
+	if err != nil {
+		return nil, fmt.Errorf("PostgreSQL refuses to run as root: %w", err)
+	}
+	return user, nil
+}
+
+func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
+	ctx, cancel := context.WithTimeout(ctx, server.OpenTimeout)
+	defer cancel()
+	user, err := account()
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	var p *Store
+	err = server.OnFreePort(func(port int) (err error) {
+		p, err = start(ctx, bin, port, user, o)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL of %s: %w", bin, err)
+	}
+	return p, nil
+}
+
+func start(ctx context.Context, bin string, port int, user *server.Account, o stores.Options) (*Store, error) {
+	dir, err := server.NewDir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	password := server.NewPassword()
+	if err := dir.Enterable(user); err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	data, err := dir.Mkdir("data", user)
+	if err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	if err := initDatabase(ctx, bin, dir, data, password, user); err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	args := append([]string{"-D", data, "-c", "unix_socket_directories="}, arguments("127.0.0.1", port, o)...)
+	cmd := exec.Command(filepath.Join(bin, "postgres"), args...)
+	cmd.Dir, cmd.Env = dir.Path, server.Env()
+	c, err := server.Start(cmd, dir, server.StopPostgres, server.StopPostgres, user)
+	if err != nil {
+		return nil, err
+	}
+	p := &Store{own: c, info: stores.Info{Kind: stores.KindProcess, Detail: "child process of " + filepath.Join(bin, "postgres")}}
+	if user != nil {
+		p.info.Detail += ", running as " + user.Name
+	}
+	if err := p.aim("127.0.0.1", port, password); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	if err := p.await(ctx, "data_directory", data); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return p, nil
+}
+
+// arguments are the arguments of every server started here.
+func arguments(listen string, port int, o stores.Options) (args []string) {
+	set := func(name, value string) { args = append(args, "-c", name+"="+value) }
+	set("port", strconv.Itoa(port))
+	set("listen_addresses", listen)
+	set("max_connections", "300")
+	// Strategies that retry provoke errors by the thousand: the log, which is
+	// read in need alone, would fill the disk.
+	set("log_min_messages", "fatal")
+	for name, value := range o.Settings {
+		set(name, value)
+	}
+	return args
+}
+
+// initDatabase fills the data directory. Nothing is flushed to disk: the data is
+// thrown away with the server.
+func initDatabase(ctx context.Context, bin string, dir *server.Dir, data, password string, user *server.Account) error {
+	pwfile, err := dir.WriteSecret("password", password+"\n", user)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(pwfile) }()
+	cmd := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", ownUser, "-A", "scram-sha-256", "--pwfile", pwfile,
+		"-E", "UTF8", "--locale=C", "--no-sync")
+	cmd.Dir, cmd.Env = dir.Path, server.Env()
+	out, err := server.Run(ctx, cmd, user)
+	if err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, server.LastLines(out, 3))
+	}
+	return nil
+}
+
+// aim sets base to a server started here.
+func (p *Store) aim(host string, port int, password string) error {
+	addr := net.JoinHostPort(host, strconv.Itoa(port))
+	cfg, err := pgxpool.ParseConfig(fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", ownUser, addr, ownDatabase))
+	if err != nil {
+		return err
+	}
+	forgetEnvironment(cfg.ConnConfig)
+	cfg.ConnConfig.Password = password
+	p.base = cfg
+	return nil
+}
+
+// await waits until the server answers. Another one could have got the port
+// first: ours has the setting. The admin pool is open where no error is returned.
+func (p *Store) await(ctx context.Context, setting, value string) error {
+	taken := func(words string) bool {
+		return strings.Contains(words, "Address already in use") || strings.Contains(words, "could not create any TCP/IP sockets")
+	}
+	return server.Await(ctx, p.own, taken, func(ctx context.Context) error {
+		if err := p.connect(ctx); err != nil {
+			return err
+		}
+		var got string
+		err := p.admin.QueryRow(ctx, "SELECT current_setting($1)", setting).Scan(&got)
+		if err == nil && got != value {
+			err = server.ErrPortTaken
+		}
+		if err != nil {
+			p.admin.Close()
+		}
+		return err
+	})
+}
+
+// forgetEnvironment takes back what pgx read from PG* variables, which are about
+// another server.
+func forgetEnvironment(c *pgx.ConnConfig) {
+	c.Password = ""
+	c.RuntimeParams = map[string]string{}
+	c.ValidateConnect = nil
+	c.RequireAuth = ""
+	c.MinProtocolVersion, c.MaxProtocolVersion = "3.0", "3.0"
+}
+
+func isURL(spec string) bool {
+	return strings.HasPrefix(spec, "postgres://") || strings.HasPrefix(spec, "postgresql://")
+}
+
+func openURL(ctx context.Context, spec string) (*Store, error) {
+	const form = "write postgres://user:password@host:port/database and %-encode what is special in a password"
+	// The errors of both parsers may quote pieces of a password.
+	if _, err := url.Parse(spec); err != nil {
+		return nil, errors.New("--postgres is not a valid URL: " + form)
+	}
+	cfg, err := pgxpool.ParseConfig(spec)
+	if err != nil {
+		return nil, errors.New("--postgres is not a valid URL, or it has a parameter that is not: " + form)
+	}
+	p := &Store{base: cfg, info: stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"}}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := p.connect(ctx); err != nil {
+		return nil, explain(err, p.info.Addr, cfg.ConnConfig.Password)
+	}
+	return p, nil
+}
+
+// explain turns the first error of a server into one line with a way out.
+func explain(err error, addr, password string) error {
+	text := server.Redact(server.OneLine(err.Error()), password)
+	var pg *pgconn.PgError
+	switch {
+	case errors.Is(err, errOld):
+		return err
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("connect to postgresql at %s: %w", addr, context.Canceled)
+	case errors.As(err, &pg) && strings.HasPrefix(pg.Code, "28"): // invalid authorization
+		return fmt.Errorf("postgresql at %s refuses the login (%s): give user and password in the URL, or the password in PGPASSWORD", addr, pg.Message)
+	case errors.As(err, &pg):
+		return fmt.Errorf("postgresql at %s refuses the connection: %s (SQLSTATE %s)", addr, server.Redact(server.OneLine(pg.Message), password), pg.Code)
+	}
+	// One address after the other is tried, with the same result for nearly always
+	// the same reason: the last one will do.
+	var dial *net.OpError
+	if errors.As(err, &dial) {
+		text = dial.Error()
+	}
+	return fmt.Errorf("no postgresql reached at %s (%s): %s", addr, text, waysOut)
+}

@@ -1,0 +1,66 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quotabench/quotabench/stores"
+)
+
+var _ stores.Store = (*Store)(nil)
+
+// Prepare makes the schema of scope. One that exists already is an error, so that
+// there are never strays.
+func (p *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
+	return 0, p.CreateSchema(ctx, scope.Schema())
+}
+
+// Connect opens a pool whose [Conn.Client] is a [*pgxpool.Pool], and all its
+// connections. They have the scope's schema as their search path.
+func (p *Store) Connect(ctx context.Context, scope stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
+	pool, err := p.Pool(ctx, PoolOptions{Schema: scope.Schema(), Size: o.Pool, Meter: o.Meter, DialWrap: o.Wrap, Timeout: o.Timeout})
+	if err != nil {
+		return nil, err
+	}
+	held := make([]*pgxpool.Conn, o.Pool)
+	var g errgroup.Group
+	for i := range held {
+		g.Go(func() (err error) {
+			held[i], err = pool.Acquire(ctx)
+			return err
+		})
+	}
+	err = g.Wait()
+	for _, h := range held {
+		if h != nil {
+			h.Release()
+		}
+	}
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connect to postgresql: %w", err)
+	}
+	return conn{pool}, nil
+}
+
+// Usage is 0: PostgreSQL keeps no keys.
+func (p *Store) Usage(context.Context, stores.Scope) (stores.Usage, error) {
+	return stores.Usage{}, nil
+}
+
+// Wipe removes the schema of scope and all that is in it. It may not exist.
+func (p *Store) Wipe(ctx context.Context, scope stores.Scope) error {
+	return p.DropSchema(ctx, scope.Schema())
+}
+
+type conn struct{ pool *pgxpool.Pool }
+
+func (c conn) Client() any { return c.pool }
+
+func (c conn) Close() error {
+	c.pool.Close()
+	return nil
+}

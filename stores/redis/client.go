@@ -1,0 +1,66 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/stores"
+)
+
+// ClientOptions choose a client. Each has connections of its own.
+type ClientOptions struct {
+	// PoolSize is how many connections there may be, pipelines included; 0 means
+	// go-redis' default.
+	PoolSize int
+	// MaxRetries is how often the client repeats a command by itself; 0 means never.
+	MaxRetries int
+	// Meter counts the client's traffic; nil counts nothing.
+	Meter *stores.Meter
+	// DialWrap is put between the client (and its meter) and every connection,
+	// e.g. to inject faults.
+	DialWrap func(net.Conn) net.Conn
+	// Timeout of a dial, a read and a write; 0 means go-redis' default of 5 s, or
+	// that of the client given to [FromClient].
+	Timeout time.Duration
+}
+
+// Client makes a client of a single server. The caller closes it. Nothing is
+// dialled yet. It panics on a store that [FromClient] made of another client than
+// a [*goredis.Client]: [Store.Connect] serves those too.
+func (r *Store) Client(o ClientOptions) *goredis.Client {
+	if r.base.Addr == "" {
+		panic("stores/redis: Client of a store that has no single server")
+	}
+	opt := r.base // all that is shared is not written to
+	opt.PoolSize = o.PoolSize
+	opt.MinIdleConns, opt.MaxActiveConns = 0, 0
+	opt.MaxRetries = o.MaxRetries
+	if o.MaxRetries == 0 {
+		opt.MaxRetries = -1
+	}
+	if o.Timeout > 0 {
+		opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout = o.Timeout, o.Timeout, o.Timeout
+	}
+	dial := opt.Dialer
+	if dial == nil {
+		dial = goredis.NewDialer(&goredis.Options{DialTimeout: cmp.Or(opt.DialTimeout, 5*time.Second), TLSConfig: opt.TLSConfig})
+	}
+	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		if o.DialWrap != nil {
+			c = o.DialWrap(c)
+		}
+		if o.Meter != nil {
+			c = o.Meter.Conn(c, &respParser{})
+		}
+		return c, nil
+	}
+	return goredis.NewClient(&opt)
+}

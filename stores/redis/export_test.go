@@ -1,0 +1,15 @@
+package redis
+
+import "github.com/quotabench/quotabench/stores/internal/server"
+
+// Password of a server started here.
+func (r *Store) Password() string { return r.base.Password }
+
+// Arguments of a server that is a child of ours; they are everybody's to read,
+// if only until a server writes over them.
+func (r *Store) Arguments() []string {
+	if c, ok := r.own.(*server.Child); ok {
+		return c.Args()
+	}
+	return nil
+}

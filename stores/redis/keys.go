@@ -1,0 +1,112 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+// scanBatch is how many keys are asked for, and dealt with, at a time.
+const scanBatch = 1000
+
+// KeysUnder counts the keys that begin with prefix, and those among them that
+// never expire.
+func (r *Store) KeysUnder(ctx context.Context, prefix string) (total, withoutTTL int64, err error) {
+	seen := map[string]struct{}{} // SCAN may show a key more than once
+	err = r.scan(ctx, prefix, func(c goredis.Cmdable, keys []string) error {
+		pipe := c.Pipeline()
+		var ttls []*goredis.DurationCmd
+		for _, k := range keys {
+			if _, again := seen[k]; !again {
+				seen[k] = struct{}{}
+				ttls = append(ttls, pipe.PTTL(ctx, k))
+			}
+		}
+		if len(ttls) == 0 {
+			return nil
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
+		for _, ttl := range ttls {
+			switch ttl.Val() {
+			case -2: // went since it was listed
+			case -1:
+				withoutTTL++
+				total++
+			default:
+				total++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("count keys under %q: %w", prefix, err)
+	}
+	return total, withoutTTL, nil
+}
+
+// WipePrefix removes the keys that begin with prefix, and no others, and says how
+// many it removed. Keys that are made meanwhile may stay. An empty prefix is
+// refused.
+func (r *Store) WipePrefix(ctx context.Context, prefix string) (removed int64, err error) {
+	if prefix == "" {
+		return 0, errors.New("wipe redis: an empty prefix would remove every key")
+	}
+	err = r.scan(ctx, prefix, func(c goredis.Cmdable, keys []string) error {
+		pipe := c.Pipeline() // and not one command: a cluster refuses keys of several slots
+		for _, k := range keys {
+			pipe.Unlink(ctx, k)
+		}
+		done, err := pipe.Exec(ctx)
+		for _, cmd := range done {
+			removed += cmd.(*goredis.IntCmd).Val()
+		}
+		return err
+	})
+	if err != nil {
+		return removed, fmt.Errorf("wipe keys under %q: %w", prefix, err)
+	}
+	return removed, nil
+}
+
+// scan calls f with the keys under prefix, never with none, and a client of the
+// server that has them.
+func (r *Store) scan(ctx context.Context, prefix string, f func(c goredis.Cmdable, keys []string) error) error {
+	pattern := server.GlobEscape(prefix) + "*" // Redis' patterns escape as paths' do
+	if cluster, ok := r.admin.(*goredis.ClusterClient); ok {
+		var one sync.Mutex // the shards are asked at the same time
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error {
+			one.Lock()
+			defer one.Unlock()
+			return scan(ctx, c, pattern, f)
+		})
+	}
+	return scan(ctx, r.admin, pattern, f)
+}
+
+func scan(ctx context.Context, c goredis.Cmdable, pattern string, f func(c goredis.Cmdable, keys []string) error) error {
+	var cursor uint64
+	for {
+		keys, next, err := c.Scan(ctx, cursor, pattern, scanBatch).Result()
+		if err != nil {
+			return err
+		}
+		for len(keys) > 0 {
+			// An embedded server returns all keys at once.
+			n := min(len(keys), scanBatch)
+			if err := f(c, keys[:n]); err != nil {
+				return err
+			}
+			keys = keys[n:]
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+// DefaultImage is the container image that is used where options name none.
+const DefaultImage = "redis:7.4.11-alpine"
+
+const urls = "redis://, rediss:// or unix://"
+
+var driver = stores.Driver{
+	Name: "redis", Title: "Redis",
+	Choices: []stores.Choice{
+		{Word: "auto", Doc: "a process if redis-server is installed, else a container if its image is here, else embedded; the default"},
+		{Word: "process", Doc: "redis-server of this machine, started as a child and removed afterwards"},
+		{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --redis-image"},
+		{Word: "embedded", Doc: "miniredis inside this process: no server, and timings that say nothing about one"},
+		{Word: "redis://", Doc: "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
+	},
+	URLs: urls, Default: "auto", Image: DefaultImage, PasswordEnv: "REDISCLI_AUTH",
+	Survey: survey,
+}
+
+func init() {
+	d := driver
+	d.Open = func(ctx context.Context, spec string, o stores.Options) (stores.Store, error) {
+		s, err := Open(ctx, spec, o)
+		if err != nil {
+			return nil, err // and no Store that is not nil
+		}
+		return s, nil
+	}
+	stores.Register(d)
+	// go-redis prints a line for each dial that fails. Its caller gets the same as
+	// an error, and an outage that is part of a run must not fill the terminal.
+	goredis.SetLogger(&logging.VoidLogger{})
+}
+
+// Store is one open Redis.
+type Store struct {
+	base  goredis.Options // to reach it; copied for each client
+	info  stores.Info
+	own   server.Server // nil where the server was not started here
+	model *embedded
+	admin goredis.UniversalClient
+	// lent is set where admin is the caller's, who closes it.
+	lent bool
+
+	closing sync.Once
+	closed  error
+}
+
+// Open opens the Redis that spec names: "auto", "process", "container", "embedded"
+// or a URL. auto is process where a redis-server is found on this machine, else
+// container where the image is here already, else embedded. Containers need an
+// import of package stores/container.
+//
+// Errors are of one line, say how to go on, and hold no password.
+func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
+	server.RemoveLeftovers(ctx, o.Dir)
+	switch {
+	case spec == "auto":
+		return openAuto(ctx, o)
+	case spec == "process":
+		bin, err := find()
+		if err != nil {
+			return nil, err
+		}
+		return openProcess(ctx, bin, o)
+	case spec == "container":
+		e, err := server.FindEngine(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return openContainer(ctx, e, o)
+	case spec == "embedded":
+		return openEmbedded("asked for")
+	case isURL(spec):
+		return openURL(ctx, spec)
+	}
+	return nil, driver.Refuse(spec)
+}
+
+func openAuto(ctx context.Context, o stores.Options) (*Store, error) {
+	bin, err := find()
+	if err != nil {
+		return openWithoutProcess(ctx, o, "no redis-server found on this machine")
+	}
+	r, err := openProcess(ctx, bin, o)
+	if err != nil && ctx.Err() == nil {
+		return openWithoutProcess(ctx, o, server.OneLine(err.Error()))
+	}
+	return r, err
+}
+
+func openWithoutProcess(ctx context.Context, o stores.Options, why string) (*Store, error) {
+	if e, err := server.FindEngine(ctx); err == nil && e.HasImage(ctx, cmp.Or(o.Image, DefaultImage)) {
+		r, err := openContainer(ctx, e, o)
+		if err == nil || ctx.Err() != nil {
+			return r, err
+		}
+		why += "; " + server.OneLine(err.Error())
+	}
+	return openEmbedded(why)
+}
+
+// FromClient makes a store of a client that the caller has. The caller closes the
+// client, after the store.
+//
+// From a [*goredis.Client], Connect makes clients of their own, with its address,
+// login and dialer, which are metered; its hooks are not taken over. A client of
+// another kind, e.g. of a cluster, is handed out as it is: it cannot be metered or
+// interrupted, and Connect refuses to.
+func FromClient(ctx context.Context, c goredis.UniversalClient) (*Store, error) {
+	r := &Store{admin: c, lent: true, info: stores.Info{
+		Kind: stores.KindClient, Detail: "a client that was there already; its server may serve others too",
+	}}
+	if single, ok := c.(*goredis.Client); ok {
+		r.base = *single.Options()
+		r.info.Addr = r.base.Addr
+		r.quieten()
+	}
+	if err := r.describe(ctx); err != nil {
+		return nil, fmt.Errorf("use a Redis client: %w", err)
+	}
+	return r, nil
+}
+
+// Driver is "redis".
+func (r *Store) Driver() string { return driver.Name }
+
+// Info describes the server.
+func (r *Store) Info() stores.Info { return r.info }
+
+// Owned reports whether the server was started here, for this process alone.
+func (r *Store) Owned() bool { return r.own != nil || r.model != nil }
+
+// PID is the server's process where it is a child of ours, and otherwise 0, also
+// for a container.
+func (r *Store) PID() int {
+	if r.own == nil {
+		return 0
+	}
+	return r.own.PID()
+}
+
+// Admin is a client for the harness' own use. It is not metered, and is closed
+// with r. It is nil on a store that [FromClient] made of another client than a
+// [*goredis.Client].
+func (r *Store) Admin() *goredis.Client {
+	single, _ := r.admin.(*goredis.Client)
+	return single
+}
+
+// connect makes the admin client and asks the server who it is.
+func (r *Store) connect(ctx context.Context) error {
+	r.quieten()
+	r.info.Addr = r.base.Addr
+	r.admin = r.Client(ClientOptions{PoolSize: 4})
+	if err := r.describe(ctx); err != nil {
+		return errors.Join(err, r.admin.Close())
+	}
+	return nil
+}
+
+// quieten keeps clients from talking to the server on their own account.
+func (r *Store) quieten() {
+	r.base.DisableIdentity = true
+	r.base.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	r.base.ContextTimeoutEnabled = true
+	r.base.ConnMaxIdleTime = -1 // no dial in the middle of a run
+	// One attempt: a server that cannot be reached is the caller's to see.
+	r.base.DialerRetries = 1
+}
+
+// Close ends the admin client and, where the server was started here, the server
+// and its directory. Clients should be closed before. Only the first call does
+// anything; all return its error.
+func (r *Store) Close() error {
+	r.closing.Do(func() {
+		var errs []error
+		if !r.lent {
+			errs = append(errs, r.admin.Close())
+		}
+		if r.own != nil {
+			errs = append(errs, r.own.Close())
+		}
+		if r.model != nil {
+			r.model.close()
+		}
+		if err := errors.Join(errs...); err != nil {
+			r.closed = fmt.Errorf("close redis: %w", err)
+		}
+	})
+	return r.closed
+}

@@ -1,0 +1,189 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+// oldest is the first major version that speaks RESP3, which the client
+// asks for.
+const oldest = 6
+
+const waysOut = "start one, or use --redis process, or --redis embedded"
+
+// find looks for the server's program on the PATH and where package
+// managers put it, which a PATH without sbin or of a GUI session may not name.
+func find() (string, error) {
+	if p, err := exec.LookPath("redis-server"); err == nil {
+		return filepath.Abs(p)
+	}
+	for _, dir := range []string{"/usr/bin", "/usr/local/bin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin", "/snap/bin"} {
+		if p := filepath.Join(dir, "redis-server"); server.Exists(p) {
+			return p, nil
+		}
+	}
+	return "", errors.New("no redis-server found on the PATH or in the usual folders: install it, or use --redis embedded or a URL (" + urls + ")")
+}
+
+func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
+	var r *Store
+	err := server.OnFreePort(func(port int) (err error) {
+		r, err = start(ctx, bin, port, o)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", bin, err)
+	}
+	return r, nil
+}
+
+func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
+	dir, err := server.NewDir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	user, as := account(dir)
+	password := passwordOf(o)
+	data, err := dir.Mkdir("data", user)
+	if err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	file, err := dir.WriteSecret("redis.conf", config(password), user)
+	if err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	args := append([]string{file, "--dir", data, "--daemonize", "no"}, arguments("127.0.0.1", port, o)...)
+	cmd := exec.Command(bin, args...)
+	cmd.Dir, cmd.Env = dir.Path, server.Env()
+	c, err := server.Start(cmd, dir, server.StopRedis, server.StopRedis, user)
+	if err != nil {
+		return nil, err
+	}
+	r := &Store{
+		base: goredis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Password: password},
+		own:  c,
+		info: stores.Info{Kind: stores.KindProcess, Detail: "child process of " + bin + as},
+	}
+	err = r.await(ctx, func(ctx context.Context) (bool, error) {
+		f, err := r.serverInfo(ctx)
+		return f["process_id"] == strconv.Itoa(c.PID()), err
+	})
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return r, nil
+}
+
+// account is the user whom a server in dir runs as, and how to say so: another one
+// than root where we are root. Redis does not refuse root, so a machine or a
+// folder that no other user can do with is no reason to fail.
+func account(dir *server.Dir) (user *server.Account, as string) {
+	user, err := server.ServiceAccount("redis", "nobody")
+	if err == nil {
+		err = dir.Enterable(user)
+	}
+	switch {
+	case err != nil:
+		return nil, ", running as root (" + server.OneLine(err.Error()) + ")"
+	case user != nil:
+		return user, ", running as " + user.Name
+	}
+	return nil, ""
+}
+
+// passwordOf is the password of a server started here.
+func passwordOf(o stores.Options) string {
+	if p := o.Settings["requirepass"]; p != "" {
+		return p
+	}
+	return server.NewPassword()
+}
+
+// arguments are the arguments of every server started here, but for its
+// password and its folder.
+func arguments(bind string, port int, o stores.Options) []string {
+	args := []string{"--bind", bind, "--port", strconv.Itoa(port), "--save", "", "--appendonly", "no"}
+	for name, value := range o.Settings {
+		if name != "requirepass" {
+			args = append(args, "--"+name, value)
+		}
+	}
+	return args
+}
+
+// await waits until the server answers. Another one could have got the port
+// first: ours is to say whether what answers is not it. The admin client is open
+// where no error is returned.
+func (r *Store) await(ctx context.Context, ours func(context.Context) (bool, error)) error {
+	taken := func(words string) bool { return strings.Contains(words, "Address already in use") }
+	return server.Await(ctx, r.own, taken, func(ctx context.Context) error {
+		if err := r.connect(ctx); err != nil {
+			return err
+		}
+		ok, err := ours(ctx)
+		if err == nil && !ok {
+			err = server.ErrPortTaken
+		}
+		if err != nil {
+			return errors.Join(err, r.admin.Close())
+		}
+		return nil
+	})
+}
+
+func isURL(spec string) bool {
+	scheme, _, ok := strings.Cut(spec, "://")
+	return ok && (scheme == "redis" || scheme == "rediss" || scheme == "unix")
+}
+
+func openURL(ctx context.Context, spec string) (*Store, error) {
+	// What url.Parse complains about may be a piece of a password, so its
+	// errors are not shown.
+	u, err := url.Parse(spec)
+	if err != nil {
+		return nil, errors.New("--redis is not a valid URL: write redis://user:password@host:port/database and %-encode what is special in a password")
+	}
+	password, _ := u.User.Password()
+	opt, err := goredis.ParseURL(spec)
+	if err != nil {
+		return nil, fmt.Errorf("--redis is not a valid URL: %s", server.Redact(strings.TrimPrefix(err.Error(), "redis: "), spec, password, url.QueryEscape(password)))
+	}
+	if opt.Password == "" { // as redis-cli does
+		opt.Password = os.Getenv("REDISCLI_AUTH")
+	}
+	r := &Store{base: *opt, info: stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"}}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := r.connect(ctx); err != nil {
+		return nil, explain(err, opt)
+	}
+	return r, nil
+}
+
+// explain turns the first error of a server into one line with a way out.
+func explain(err error, opt *goredis.Options) error {
+	text := server.Redact(server.OneLine(err.Error()), opt.Password)
+	switch {
+	case errors.Is(err, errOld):
+		return err
+	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOAUTH"), strings.Contains(text, "NOPERM"), strings.Contains(text, "ERR AUTH"), strings.Contains(text, "invalid password"):
+		return fmt.Errorf("redis at %s refuses the login (%s): give user and password in the URL, or the password in REDISCLI_AUTH", opt.Addr, text)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("connect to redis at %s: %w", opt.Addr, context.Canceled)
+	}
+	return fmt.Errorf("no redis reached at %s (%s): %s", opt.Addr, text, waysOut)
+}

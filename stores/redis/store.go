@@ -1,0 +1,72 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	goredis "github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quotabench/quotabench/stores"
+)
+
+var _ stores.Store = (*Store)(nil)
+
+// Prepare counts the keys that exist under scope already. Redis needs no room made.
+func (r *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
+	u, err := r.Usage(ctx, scope)
+	return u.Keys, err
+}
+
+// Connect opens a client, and all connections of its pool. [stores.Conn.Client] is
+// a [goredis.UniversalClient].
+func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
+	if r.base.Addr == "" {
+		if o.Meter != nil || o.Wrap != nil {
+			return nil, fmt.Errorf("connect to redis: a %T cannot be metered or interrupted: use a client of a single server, or a URL", r.admin)
+		}
+		return lentConn{r.admin}, nil
+	}
+	c := r.Client(ClientOptions{PoolSize: o.Pool, MaxRetries: o.Retries, Meter: o.Meter, DialWrap: o.Wrap, Timeout: o.Timeout})
+	held := make([]*goredis.Conn, o.Pool)
+	for i := range held {
+		held[i] = c.Conn()
+	}
+	var g errgroup.Group
+	for _, h := range held {
+		g.Go(func() error { return h.Ping(ctx).Err() })
+	}
+	err := g.Wait()
+	for _, h := range held {
+		err = errors.Join(err, h.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
+	}
+	return conn{c}, nil
+}
+
+// Usage counts the keys of scope.
+func (r *Store) Usage(ctx context.Context, scope stores.Scope) (stores.Usage, error) {
+	keys, without, err := r.KeysUnder(ctx, scope.Prefix())
+	return stores.Usage{Keys: keys, WithoutTTL: without}, err
+}
+
+// Wipe removes the keys of scope, and no others. Keys that are made meanwhile may
+// stay.
+func (r *Store) Wipe(ctx context.Context, scope stores.Scope) error {
+	_, err := r.WipePrefix(ctx, scope.Prefix())
+	return err
+}
+
+type conn struct{ c *goredis.Client }
+
+func (c conn) Client() any  { return c.c }
+func (c conn) Close() error { return c.c.Close() }
+
+// lentConn is a client that its owner closes.
+type lentConn struct{ c goredis.UniversalClient }
+
+func (c lentConn) Client() any { return c.c }
+func (lentConn) Close() error  { return nil }

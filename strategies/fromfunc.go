@@ -1,0 +1,126 @@
+package strategies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Allower is what many limiter libraries look like: it says whether one request
+// of the key may pass, and counts it.
+type Allower interface {
+	Allow(ctx context.Context, key string) (bool, error)
+}
+
+// AllowFunc is a function as an [Allower]. Exploring does not see what a function
+// keeps in variables of its own: a limiter in memory is better a type.
+type AllowFunc func(ctx context.Context, key string) (bool, error)
+
+// Allow implements [Allower].
+func (f AllowFunc) Allow(ctx context.Context, key string) (bool, error) { return f(ctx, key) }
+
+// FromFunc is the Meta of a limiter that serves requests of one unit and neither
+// gives units back nor shows its counters. Open makes the limiter of one
+// application instance for one policy; it is called when the instance meets the
+// policy for the first time. Keys begin with the run's prefix and the policy's
+// name.
+//
+// The Meta is a beginning, which the caller may change: its form is [Library], it
+// needs Redis (set Needs to nil for a limiter in memory), counts nothing that can
+// be read, and guarantees nothing. A leak clause such as [quota.Exactly] is what
+// makes a leak a broken promise.
+func FromFunc(name string, kinds []quota.Kind, open func(ctx context.Context, env Env, p *quota.Policy) (Allower, error)) Meta {
+	return Meta{
+		Name: name, Doc: "adapter of " + name, Form: Library, Needs: []Need{NeedRedis}, Kinds: kinds, Counts: quota.CountsNothing,
+		Serves: servesSingle,
+		Open: func(_ context.Context, env Env) (Strategy, error) {
+			if open == nil {
+				return nil, errors.New("FromFunc was given no function")
+			}
+			return &allowing{env: env, open: open, limiters: map[limits]Allower{}}, nil
+		},
+	}
+}
+
+// servesSingle refuses policies with costs other than 1.
+func servesSingle(p *quota.Policy) error {
+	for _, c := range p.Costs {
+		if c != 1 {
+			return fmt.Errorf("policy %s has requests of %d %s; only requests of 1 are served", p.Name, c, p.Unit)
+		}
+	}
+	return nil
+}
+
+// limits are what a limiter is made for.
+type limits struct {
+	name   string
+	limit  int64
+	window quota.Window
+}
+
+// allowing is one instance of a limiter library.
+type allowing struct {
+	env      Env
+	open     func(context.Context, Env, *quota.Policy) (Allower, error)
+	mu       sync.Mutex
+	limiters map[limits]Allower
+}
+
+// Take implements [Strategy].
+func (a *allowing) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	if req.Units != 1 {
+		return quota.Decision{}, fmt.Errorf("a request of %d units: only requests of 1 are served", req.Units)
+	}
+	l, err := a.limiter(ctx, req.Policy)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return quota.Decision{}, err
+	}
+	ok, err := l.Allow(ctx, a.env.Prefix+req.Policy.Name+":"+string(req.Subject))
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	return quota.Decision{Admitted: ok, Tier: a.tier(), Remaining: -1}, nil
+}
+
+// limiter is the one for the policy. Two callers that meet a policy at once may
+// both make one; the first is kept.
+func (a *allowing) limiter(ctx context.Context, p *quota.Policy) (Allower, error) {
+	key := limits{p.Name, p.Limit, p.Window}
+	a.mu.Lock()
+	l, ok := a.limiters[key]
+	a.mu.Unlock()
+	if ok {
+		return l, nil
+	}
+	l, err := a.open(ctx, a.env, p)
+	if err != nil {
+		return nil, fmt.Errorf("making the limiter: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if first, ok := a.limiters[key]; ok {
+		return first, nil
+	}
+	a.limiters[key] = l
+	return l, nil
+}
+
+func (a *allowing) tier() quota.Tier {
+	switch {
+	case a.env.Redis != nil:
+		return quota.TierRedis
+	case a.env.Postgres != nil:
+		return quota.TierPostgres
+	}
+	return quota.TierProcess
+}
+
+// Close implements [Strategy].
+func (*allowing) Close(context.Context) error { return nil }

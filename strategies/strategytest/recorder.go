@@ -1,0 +1,86 @@
+package strategytest
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Failures runs the suite and returns what it has against the strategy, one text
+// for each check that fails. It does not fail t: it is for tests of limiters that
+// are meant to be wrong. Checks that a store is missing for are left out.
+func Failures(t testing.TB, meta *strategies.Meta, stores ...Stores) []string {
+	t.Helper()
+	if len(stores) == 0 {
+		stores = []Stores{Embedded(t, meta)}
+	}
+	var out []string
+	for _, s := range stores {
+		for _, c := range checks {
+			if r := observe(t, func(tb testing.TB) { c.run(tb, meta, s) }); r.failed {
+				out = append(out, c.name+": "+strings.TrimSpace(r.log.String()))
+			}
+		}
+	}
+	return out
+}
+
+// recorder is a testing.TB that writes down what would have become of a test.
+type recorder struct {
+	testing.TB // for its context and its unexported part
+	mu         sync.Mutex
+	log        strings.Builder
+	failed     bool
+	skipped    bool
+	cleanups   []func()
+}
+
+// observe runs f as a test of its own would run.
+func observe(t testing.TB, f func(testing.TB)) *recorder {
+	t.Helper()
+	r := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			for _, c := range slices.Backward(r.cleanups) {
+				c()
+			}
+		}()
+		f(r)
+	}()
+	<-done
+	return r
+}
+
+func (r *recorder) write(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log.WriteString(strings.TrimRight(text, "\n") + "\n")
+}
+
+func (r *recorder) Fail() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = true
+}
+
+func (r *recorder) Helper()                   {}
+func (r *recorder) Cleanup(f func())          { r.cleanups = append(r.cleanups, f) }
+func (r *recorder) Log(args ...any)           { r.write(fmt.Sprintln(args...)) }
+func (r *recorder) Logf(f string, a ...any)   { r.write(fmt.Sprintf(f, a...)) }
+func (r *recorder) Error(args ...any)         { r.Log(args...); r.Fail() }
+func (r *recorder) Errorf(f string, a ...any) { r.Logf(f, a...); r.Fail() }
+func (r *recorder) FailNow()                  { r.Fail(); runtime.Goexit() }
+func (r *recorder) Fatal(args ...any)         { r.Log(args...); r.FailNow() }
+func (r *recorder) Fatalf(f string, a ...any) { r.Logf(f, a...); r.FailNow() }
+func (r *recorder) Skip(args ...any)          { r.Log(args...); r.SkipNow() }
+func (r *recorder) Skipf(f string, a ...any)  { r.Logf(f, a...); r.SkipNow() }
+func (r *recorder) SkipNow()                  { r.skipped = true; runtime.Goexit() }
+func (r *recorder) Failed() bool              { return r.failed }
+func (r *recorder) Skipped() bool             { return r.skipped }

@@ -1,0 +1,228 @@
+package strategytest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// mark is the key of what the suite puts into every context that it passes on, so
+// that it knows the commands of its calls.
+type mark struct{}
+
+// ctx is the context of the suite's calls.
+func (f *fixture) ctx() context.Context { return context.WithValue(context.Background(), mark{}, true) }
+
+// watch makes the fixture's witness. Where virtual is not zero, timestamps of the
+// wall clock are looked for in commands.
+func (f *fixture) watch(virtual time.Time) {
+	f.witness = witness.New(witness.Config{
+		NeedsStore: slices.ContainsFunc(needs, f.meta.NeedsStore), // the only stores whose commands are seen
+		Caller:     func(ctx context.Context) bool { return ctx.Value(mark{}) != nil },
+		Real:       clock.Wall{}.Now(), Virtual: virtual,
+	})
+}
+
+// report fails the test where the strategy's work was not seen: nothing that the
+// suite found is worth anything then.
+func (f *fixture) report() {
+	f.Helper()
+	for _, r := range f.witness.Reasons() {
+		f.Errorf("the strategy's work was not seen: %v", r)
+	}
+}
+
+// traced is a pool like p whose statements the witness sees.
+func (f *fixture) traced(p *pgxpool.Pool) *pgxpool.Pool {
+	f.Helper()
+	cfg := p.Config()
+	cfg.ConnConfig.Tracer = f.witness.Tracer()
+	own, err := pgxpool.NewWithConfig(f.ctx(), cfg)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(own.Close)
+	return own
+}
+
+// connections are those of one client, by the address that the server sees.
+type connections struct {
+	mu    sync.Mutex
+	own   map[string]bool
+	known map[string]bool // of others, from before the strategy was opened
+}
+
+// DialHook notes the client's own connections.
+func (c *connections) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		if err == nil && conn != nil && conn.LocalAddr() != nil {
+			c.mu.Lock()
+			c.own[conn.LocalAddr().String()] = true
+			c.mu.Unlock()
+		}
+		return conn, err
+	}
+}
+
+// ProcessHook implements [redis.Hook].
+func (*connections) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook implements [redis.Hook].
+func (*connections) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// others are connections to the server that are not the client's. A server that
+// does not list its clients, or that is reached over no network, has none.
+func (c *connections) others(ctx context.Context, client *redis.Client) map[string]bool {
+	out := map[string]bool{}
+	list, err := client.ClientList(ctx).Result()
+	if err != nil {
+		return out
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for lines := bufio.NewScanner(strings.NewReader(list)); lines.Scan(); {
+		for _, field := range strings.Fields(lines.Text()) {
+			addr, ok := strings.CutPrefix(field, "addr=")
+			if host, _, err := net.SplitHostPort(addr); ok && err == nil && net.ParseIP(host) != nil && !c.own[addr] {
+				out[addr] = true
+			}
+		}
+	}
+	return out
+}
+
+// lookOut watches for connections to the server that are opened from now on and
+// are not the client's. It returns what to call at the end.
+func (f *fixture) lookOut(client *redis.Client) func() {
+	c := &connections{own: map[string]bool{}}
+	client.AddHook(c)
+	plain := redis.NewClient(client.Options()) // its commands are not the strategy's
+	plain.AddHook(c)
+	c.known = c.others(f.ctx(), plain)
+	return func() {
+		for addr := range c.others(f.ctx(), plain) {
+			if !c.known[addr] {
+				f.witness.Note(witness.OtherClient, "a connection from "+addr+" reached Redis past the client that the strategy was given")
+			}
+		}
+		if err := plain.Close(); err != nil {
+			f.Error(err)
+		}
+	}
+}
+
+// setClock is the wall clock moved by an offset that a test sets.
+type setClock struct {
+	clock.Wall
+	by *atomic.Int64
+}
+
+var _ quota.Clock = setClock{}
+
+func (c setClock) Now() time.Time { return c.Wall.Now().Add(time.Duration(c.by.Load())) }
+
+// checkClock: the strategy takes the time from its clock. That clock is years
+// away from the wall's: no command may hold the wall's time. A strategy without
+// stores has nothing but the clock to go by, and must see its windows pass.
+func checkClock(tb testing.TB, m *strategies.Meta, stores Stores) {
+	var by atomic.Int64
+	const years = 4 * 365 * 24 * time.Hour
+	by.Store(int64(years))
+	c := setClock{by: &by}
+	f := openBy(tb, m, stores, 1, nil, c, c.Now())
+	const limit, offered = 3, 6
+	for _, p := range served(m) {
+		q := withLimit(p, limit)
+		q.Window.Timeline = quota.Timeline{} // policy time is the clock's
+		b := f.book(q)
+		s := b.subject(0)
+		b.exhaust(s, offered)
+		if len(m.Needs) > 0 || m.Reset != strategies.ResetsWindow || q.Window.Kind == quota.Standing {
+			continue
+		}
+		by.Add(int64(2 * reach(q.Window)))
+		if admitted, _ := b.exhaust(s, offered); admitted == 0 && b.least(offered) > 0 {
+			tb.Errorf("%s window: two windows passed on the strategy's clock and nothing is admitted: it takes the time from elsewhere", p.Window.Kind)
+		}
+	}
+}
+
+// reach is at least one window's length.
+func reach(w quota.Window) time.Duration {
+	switch w.Kind {
+	case quota.CalendarMonth:
+		return 31 * 24 * time.Hour
+	case quota.CalendarDay:
+		return 25 * time.Hour
+	case quota.CalendarHour:
+		return time.Hour
+	}
+	return w.Length
+}
+
+// pieces feeds the numbers in the middle of texts to the witness: a key that ends
+// in a timestamp tells the time as an argument does. Dates are looked for as text.
+type pieces struct {
+	w    *witness.Witness
+	date string // the wall clock's month
+}
+
+// DialHook implements [redis.Hook].
+func (pieces) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements [redis.Hook].
+func (p pieces) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		p.look(ctx, cmd)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements [redis.Hook].
+func (p pieces) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			p.look(ctx, cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (p pieces) look(ctx context.Context, cmd redis.Cmder) {
+	for _, arg := range cmd.Args()[1:] {
+		text, ok := arg.(string)
+		if !ok {
+			continue
+		}
+		if strings.Contains(text, p.date) {
+			p.w.Note(witness.WallClock, fmt.Sprintf("%s holds %q, the wall clock's month: the strategy takes the time from elsewhere than its clock", cmd.Name(), text))
+		}
+		var numbers []any
+		for _, n := range strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
+			if len(n) >= 10 && len(n) < len(text) {
+				numbers = append(numbers, n)
+			}
+		}
+		if numbers != nil {
+			p.w.Statement(ctx, cmd.Name()+" ", numbers)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package strategytest
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+
+	pgstore "github.com/quotabench/quotabench/stores/postgres"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
+	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Embedded returns the stores that are always there for a strategy: a Redis in
+// this process, and the model of PostgreSQL. Only a strategy that needs PostgreSQL
+// itself gets a server, see [storetest.Postgres].
+func Embedded(t testing.TB, meta *strategies.Meta) Stores {
+	t.Helper()
+	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
+	if meta.NeedsStore(strategies.NeedPostgres) {
+		s.Postgres = pools(storetest.Postgres(t))
+	}
+	return s
+}
+
+// Servers returns a redis-server and a PostgreSQL, as far as the strategy needs
+// them. Servers are started once for the tests of a package, which stops them by
+// [storetest.Main]. Where one is missing, the test is skipped.
+func Servers(t testing.TB, meta *strategies.Meta) Stores {
+	t.Helper()
+	var s Stores
+	if meta.NeedsStore(strategies.NeedRedis) {
+		s.Redis = clients(storetest.Redis(t))
+	}
+	if meta.NeedsStore(strategies.NeedPostgres) || meta.NeedsStore(strategies.NeedSource) {
+		s.Postgres = pools(storetest.Postgres(t))
+	}
+	return s
+}
+
+func clients(server *redisstore.Store) func(testing.TB) *redis.Client {
+	return func(tb testing.TB) *redis.Client {
+		c := server.Client(redisstore.ClientOptions{PoolSize: 16})
+		tb.Cleanup(func() {
+			if err := c.Close(); err != nil {
+				tb.Error(err)
+			}
+		})
+		return c
+	}
+}
+
+func pools(server *pgstore.Store) func(testing.TB) *pgxpool.Pool {
+	return func(tb testing.TB) *pgxpool.Pool {
+		p, err := server.Pool(tb.Context(), pgstore.PoolOptions{Schema: storetest.Schema(tb, server), Size: 8})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(p.Close)
+		return p
+	}
+}
