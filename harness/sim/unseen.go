@@ -26,8 +26,13 @@ func (p *pass) newWitness() *witness.Witness {
 		NeedsStore: p.sel.NeedsStore(strategies.NeedRedis),
 		Caller:     func(ctx context.Context) bool { return sched.From(ctx) != nil },
 		Real:       real, Virtual: virtual,
+		AllUntil: watchedCommands,
 	})
 }
+
+// watchedCommands are looked at one by one for the wall clock's time; of later ones
+// a sample is, since a strategy that uses it does so in every decision.
+const watchedCommands = 20_000
 
 // probeWindows is how many windows pass before a strategy that rejected must
 // admit again.

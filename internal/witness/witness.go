@@ -72,7 +72,13 @@ type Config struct {
 	// run begins. Timestamps are looked for where both are given and lie more than
 	// 100 days apart.
 	Real, Virtual time.Time
+	// AllUntil is the number of commands whose arguments are all looked at. Of later
+	// ones, one in sixteen is. 0 looks at those of all.
+	AllUntil int64
 }
+
+// sampled is one in how many later commands are looked at.
+const sampled = 16
 
 // near is how far from the wall clock's time an argument may lie and still be
 // taken for a timestamp: deadlines lie up to a month ahead.
@@ -168,11 +174,11 @@ func (w *Witness) Reasons() []Reason {
 
 // Command looks at one command or statement, its context and its arguments.
 func (w *Witness) Command(ctx context.Context, name string, args []any) {
-	w.seen.Add(1)
+	n := w.seen.Add(1)
 	if w.cfg.Caller != nil && !w.cfg.Caller(ctx) {
 		w.Note(ContextLost, fmt.Sprintf("%s came without the context of the call that it is part of", name))
 	}
-	if w.stamps {
+	if w.stamps && (w.cfg.AllUntil == 0 || n <= w.cfg.AllUntil || n%sampled == 0) {
 		for _, a := range args {
 			if unit := w.timestamp(a); unit != "" {
 				w.Note(WallClock, fmt.Sprintf("%s holds %v, the wall clock's time in %s: the strategy takes the time from elsewhere than its clock", name, a, unit))

@@ -143,3 +143,20 @@ func TestStatement(t *testing.T) {
 		t.Error("nothing watches, and something is seen")
 	}
 }
+
+// TestSample: of commands beyond the given number, the sixteenth is looked at.
+func TestSample(t *testing.T) {
+	for n, want := range map[int]bool{1: true, 3: true, 4: false, 15: false, 16: true, 17: false} {
+		w := witness.New(witness.Config{Real: real, Virtual: virtual, AllUntil: 3})
+		for i := 1; i <= n; i++ {
+			arg := any("x")
+			if i == n {
+				arg = real.Unix()
+			}
+			w.Command(call, "set", []any{arg})
+		}
+		if got := w.Noted(witness.WallClock); got != want {
+			t.Errorf("the wall clock's time in command %d: noted %t, want %t", n, got, want)
+		}
+	}
+}
