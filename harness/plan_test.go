@@ -175,27 +175,3 @@ func TestNewHistory(t *testing.T) {
 		t.Errorf("%d events are kept, full: %t", h.Len(), h.Full())
 	}
 }
-
-// A run whose rate is not known in advance must not set up as many subjects as the
-// fastest strategy could use: in a simulation that takes longer than the run.
-func TestSizeWithoutRate(t *testing.T) {
-	meta, err := workloads.Lookup("hot-key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := Plan{Workload: meta, Policy: quota.Policy{Name: "size", Limit: 10, Unit: "units"}, Duration: 10 * time.Second}
-	stream, _, err := p.NewStream(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		perSecond float64
-		least     int
-		most      int
-	}{{0, 1, 200_000}, {1000, 500, 2_000}, {1e9, 2_000_000, 2_000_000}} {
-		requests, subjects := p.Size(stream, c.perSecond)
-		if subjects < c.least || subjects > c.most || requests < int64(subjects) {
-			t.Errorf("at %g requests per second: %d requests of %d subjects, want %d to %d", c.perSecond, requests, subjects, c.least, c.most)
-		}
-	}
-}
