@@ -96,6 +96,18 @@ func Register(d Driver) {
 	drivers[d.Name] = &d
 }
 
+// Opener makes a Driver's Open of a function that returns a store's own type: where
+// that fails, the Store is nil.
+func Opener[S Store](open func(context.Context, string, Options) (S, error)) func(context.Context, string, Options) (Store, error) {
+	return func(ctx context.Context, spec string, o Options) (Store, error) {
+		s, err := open(ctx, spec, o)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+}
+
 // Drivers are the registered drivers, sorted by name.
 func Drivers() []*Driver {
 	var all []*Driver

@@ -36,13 +36,7 @@ var driver = stores.Driver{
 
 func init() {
 	d := driver
-	d.Open = func(ctx context.Context, spec string, o stores.Options) (stores.Store, error) {
-		s, err := Open(ctx, spec, o)
-		if err != nil {
-			return nil, err // and no Store that is not nil
-		}
-		return s, nil
-	}
+	d.Open = stores.Opener(Open)
 	stores.Register(d)
 }
 

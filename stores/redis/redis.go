@@ -35,13 +35,7 @@ var driver = stores.Driver{
 
 func init() {
 	d := driver
-	d.Open = func(ctx context.Context, spec string, o stores.Options) (stores.Store, error) {
-		s, err := Open(ctx, spec, o)
-		if err != nil {
-			return nil, err // and no Store that is not nil
-		}
-		return s, nil
-	}
+	d.Open = stores.Opener(Open)
 	stores.Register(d)
 	// go-redis prints a line for each dial that fails. Its caller gets the same as
 	// an error, and an outage that is part of a run must not fill the terminal.

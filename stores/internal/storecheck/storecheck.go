@@ -3,7 +3,9 @@ package storecheck
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 // Error demands one line that says all of want and not the password "s3cr3t".
@@ -64,4 +67,30 @@ func Eventually(t testing.TB, what string, cond func() bool) {
 		}
 	}
 	t.Fatalf("after 10 s still not true: %s", what)
+}
+
+// LostRace starts servers by start on ports that another program has: one that
+// does not answer, and those in also. Each must fail because its port is taken,
+// and leave nothing in its directory.
+func LostRace(t testing.TB, start func(port int, o stores.Options) error, also ...int) {
+	t.Helper()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = mute.Close() }()
+	parent := t.TempDir()
+	for _, d := range []string{parent, filepath.Dir(parent)} { // for another account
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, port := range append(also, mute.Addr().(*net.TCPAddr).Port) {
+		if err := start(port, stores.Options{Dir: parent}); !errors.Is(err, server.ErrPortTaken) {
+			t.Errorf("on port %d: %v", port, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(parent, "*")); len(left) != 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
 }
