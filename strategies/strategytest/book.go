@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -177,24 +179,21 @@ func (b *book) judge(w quota.Window) oracle.Verdict {
 // that tolerate the faults that the test has caused.
 func (b *book) hold(faults ...quota.Fault) {
 	b.Helper()
-	for _, c := range b.meta.Guarantee {
-		if slices.ContainsFunc(faults, func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {
-			continue
-		}
-		for _, w := range judgedAs(c, b.policy.Window) {
-			v := b.judge(w)
-			if v.Malformed > 0 {
-				b.Errorf("%d events of the test itself are malformed", v.Malformed)
-			}
-			bound := c.Bound(b.params(v))
-			worst := v.LeakWorst
-			if c.Property == quota.PropertyFalseReject {
-				worst = v.FalseRejectWorst
-			}
-			if worst > bound {
-				b.Errorf("%s window, limit %d: the worst subject has a %s of %d units; declared is %s, which is %d here (%+v)",
-					w.Kind, b.policy.Limit, c.Property, worst, c.Formula, bound, b.params(v))
-			}
+	own := b.judge(b.policy.Window)
+	if own.Malformed > 0 {
+		b.Errorf("%d events of the test itself are malformed", own.Malformed)
+	}
+	var rolling *oracle.Verdict
+	if b.policy.Window.Kind == quota.Fixed {
+		v := b.judge(harness.RollingWindow(b.policy.Window, clock.Time(b.epoch)))
+		rolling = &v
+	}
+	params := b.params(own)
+	sel := strategies.Selection{Meta: b.meta}
+	for _, c := range harness.Clauses(sel, b.policy.Window.Kind, faults, params, &own, rolling) {
+		if c.Verdict == results.Violated {
+			b.Errorf("%s window, limit %d: the worst subject has a %s of %d units; declared is %s, which is %d here (%+v)",
+				b.policy.Window.Kind, b.policy.Limit, c.Property, c.Certain, c.Formula, c.Bound, params)
 		}
 	}
 }
@@ -205,19 +204,6 @@ func (b *book) params(v oracle.Verdict) quota.Params {
 		Instances: int64(len(b.instances)), Offered: v.MaxOffered,
 		Policy: b.policy, Options: b.env.Options,
 	}
-}
-
-// judgedAs are the windows that a clause is about: the policy's own, and where
-// the clause names it the rolling one of the same length.
-func judgedAs(c quota.Clause, own quota.Window) []quota.Window {
-	var out []quota.Window
-	if c.Applies(own.Kind) {
-		out = append(out, own)
-	}
-	if own.Kind == quota.Fixed && slices.Contains(c.Kinds, quota.Rolling) {
-		out = append(out, quota.Window{Kind: quota.Rolling, Length: own.Length, Timeline: own.Timeline})
-	}
-	return out
 }
 
 // most and least are the units that one caller after the other may be admitted,
