@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 func hashOf(events []oracle.Event) uint64 {
@@ -98,7 +99,7 @@ func auditPass() *pass {
 	return &pass{
 		m:   &measurement{cfg: &Config{}, across: newCrossRunAudit()},
 		s:   &site{sel: strategies.Selection{Meta: &strategies.Meta{Needs: []strategies.Need{strategies.NeedRedis, strategies.NeedPostgres}}}},
-		d:   &drive{},
+		d:   &drive{subjects: newSubjects(nameless{}, 0, 0)},
 		run: &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}, Service: results.Latency{Distribution: results.Distribution{P50: 1_000_000}}},
 	}
 }
@@ -206,7 +207,15 @@ func TestAuditReference(t *testing.T) {
 
 func TestAuditSubjectsCollapsed(t *testing.T) {
 	p := auditPass()
-	p.d.subjects = make([]subject, 2) // both without a name
+	p.d.subjects = newSubjects(nameless{}, 2, 0)
+	for i := range uint32(2) {
+		p.d.subjects.at(i).cell(0).Begin(1)
+	}
 	p.auditRecording()
 	requireStrike(t, p.run, "subjects-collapsed", results.StrikesCorrectness)
 }
+
+// nameless is a stream whose subjects all have the same name.
+type nameless struct{ workloads.Stream }
+
+func (nameless) Name(uint32) string { return "" }

@@ -53,12 +53,15 @@ func (p *pass) auditRecording() {
 	if want := r.Issued + d.lateness.unfinished; r.Latency().Samples != want {
 		p.strike("sample-mismatch", results.StrikesCorrectness, "%d latencies for %d requests", r.Latency().Samples, want)
 	}
-	names := make(map[quota.Subject]struct{}, len(d.subjects))
-	for i := range d.subjects {
-		names[d.subjects[i].name] = struct{}{}
+	names, touched := map[quota.Subject]struct{}{}, 0
+	for _, s := range d.subjects.all() {
+		if s.touched() {
+			names[s.name] = struct{}{}
+			touched++
+		}
 	}
-	if len(names) != len(d.subjects) {
-		p.strike("subjects-collapsed", results.StrikesCorrectness, "%d subjects share %d names", len(d.subjects), len(names))
+	if len(names) != touched {
+		p.strike("subjects-collapsed", results.StrikesCorrectness, "%d subjects share %d names", touched, len(names))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -90,6 +91,31 @@ func TestRunEndsBeforeItsHistoryOverflows(t *testing.T) {
 	}
 	if r.Issued < 5_000 || r.Issued > 20_000 || r.Leak.Units != r.Leak.Trials {
 		t.Errorf("issued %d, leak %+v", r.Issued, r.Leak)
+	}
+}
+
+// A strategy that is a hundred times as fast as in its warm-up uses up the trials
+// that were prepared by the warm-up's rate.
+func TestRunEndsWithItsTrials(t *testing.T) {
+	v := &virtual{}
+	p := &planted{}
+	p.delay = func(context.Context) {
+		if p.total == 0 {
+			v.advance(time.Millisecond)
+		} else {
+			v.advance(10 * time.Microsecond)
+		}
+	}
+	r := measureOne(t, p, "hot-key", func(c *Config) {
+		c.base, c.Requests, c.Duration = v.timebase(), 0, 10*time.Second
+	})
+	if !r.Audit.Valid || r.Partial || !hasReason(r, "ended-early") {
+		t.Errorf("audit %+v", r.Audit)
+	}
+	// 1,000 requests/s in the warm-up, for 10 s, times 3 and half as much again, and 8
+	// trials more: 45,800, or a little less by what reading the clock takes.
+	if r.Issued < 40_000 || r.Issued > 45_800 || r.Issued%40 != 0 {
+		t.Errorf("issued %d", r.Issued)
 	}
 }
 

@@ -21,7 +21,7 @@ type drive struct {
 	instances []strategies.Strategy
 	stream    workloads.Stream
 	policy    *quota.Policy
-	subjects  []subject
+	subjects  *subjects
 	workers   int
 	// arrivals makes the loop open; nil is closed.
 	arrivals workloads.Arrivals
@@ -72,8 +72,8 @@ func (d *drive) fillCells() {
 	if !d.online {
 		return
 	}
-	for i := range d.subjects {
-		if s := &d.subjects[i]; s.initial != 0 {
+	for _, s := range d.subjects.all() {
+		if s.initial != 0 {
 			s.cell(d.firstWindow).Fill(s.initial)
 		}
 	}

@@ -92,10 +92,7 @@ func BenchmarkDecision(b *testing.B) {
 		d := &drive{
 			tb: wallTime, instances: []strategies.Strategy{s}, stream: stream, policy: &policy, workers: instrumentWorkers,
 			requests: n, online: true, rec: newRecorder(instrumentWorkers),
-			history: instrumentHistory(b, n), subjects: make([]subject, n/100),
-		}
-		for i := range d.subjects {
-			d.subjects[i].name = quota.Subject(stream.Name(uint32(i)))
+			history: instrumentHistory(b, n), subjects: newSubjects(stream, n/100, n/100),
 		}
 		return d
 	}

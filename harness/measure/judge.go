@@ -22,7 +22,7 @@ func (p *pass) judge(ctx context.Context) error {
 	c := &d.counts
 	facts := &harness.Facts{
 		Plan: &p.m.cfg.Plan, Selection: p.s.sel, Policy: p.policy, Epoch: d.tb.time(d.epoch),
-		Initial: func(s uint32) int64 { return d.subjects[s].initial },
+		Initial: func(s uint32) int64 { return d.subjects.at(s).initial },
 		History: d.history, Cells: p.cells(),
 		Counts: harness.Counts{
 			Admitted: c.admitted.Load(), Rejected: c.rejected.Load(), Errors: c.failed.Load(),
@@ -70,9 +70,9 @@ func (p *pass) judge(ctx context.Context) error {
 // cells are the online counters of every window touched.
 func (p *pass) cells() iter.Seq2[oracle.Key, *oracle.Cell] {
 	return func(yield func(oracle.Key, *oracle.Cell) bool) {
-		for i := range p.d.subjects {
-			for c := p.d.subjects[i].cells.Load(); c != nil; c = c.next {
-				if !yield(oracle.Key{Subject: uint32(i), Index: c.index}, &c.Cell) {
+		for i, s := range p.d.subjects.all() {
+			for c := s.cells.Load(); c != nil; c = c.next {
+				if !yield(oracle.Key{Subject: i, Index: c.index}, &c.Cell) {
 					return
 				}
 			}
@@ -87,14 +87,14 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 		return nil
 	}
 	var touched []uint32
-	for i := range p.d.subjects {
-		if p.d.subjects[i].touched() {
-			touched = append(touched, uint32(i))
+	for i, s := range p.d.subjects.all() {
+		if s.touched() {
+			touched = append(touched, i)
 		}
 	}
 	var subjects []harness.Subject
 	for _, n := range p.m.cfg.Sample(touched, p.run.Repetition) {
-		subjects = append(subjects, harness.Subject{Number: n, Name: p.d.subjects[n].name})
+		subjects = append(subjects, harness.Subject{Number: n, Name: p.d.subjects.at(n).name})
 	}
 	how := harness.ReadConfig{Policy: p.policy, Now: func() int64 { return p.d.tb.nano() - p.d.epoch }, Parallel: readers}
 	list, err := p.s.Read(ctx, how, subjects)

@@ -44,12 +44,10 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	}
 	defer func() { err = errors.Join(err, d.history.Close()) }()
 	d.rec = warm.rec.warmed()
-	run.Params.Subjects = len(d.subjects)
-	grants := harness.Grants(stream, &policy, len(d.subjects))
-	if err := s.Provision(work, &policy, grants, 0); err != nil {
+	run.Params.Subjects = d.subjects.n
+	if err := d.provision(work, s); err != nil {
 		return err
 	}
-	d.setInitial(grants)
 	if err := m.catchUp(work, s); err != nil {
 		return err
 	}
@@ -95,23 +93,36 @@ const warmUpFactor = 3
 func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.Policy, rate float64) (*drive, error) {
 	c := m.cfg
 	requests, subjects := c.Size(stream, warmUpFactor*rate)
+	_, ready := c.Size(stream, rate)
 	per := workloads.OpsPerCrossing(stream)
 	history := c.NewHistory(c.Workers)
 	d := &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: requests, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
-		history: history, subjects: make([]subject, subjects), life: c.Life,
-	}
-	for i := range d.subjects {
-		d.subjects[i].name = quota.Subject(stream.Name(uint32(i)))
+		history: history, subjects: newSubjects(stream, subjects, ready), life: c.Life,
 	}
 	return d, nil
 }
 
-func (d *drive) setInitial(grants []strategies.Grant) {
-	for i := range grants {
-		d.subjects[i].initial = grants[i].Used
+// provision sets the subjects up where the strategy or the workload asks for that.
+func (d *drive) provision(ctx context.Context, s *site) error {
+	_, asks := s.Instances[0].(strategies.Provisioner)
+	for i := 0; i < d.subjects.n && !asks; i++ {
+		asks = workloads.Initial(d.stream, uint32(i)) != 0
 	}
+	if !asks {
+		return nil
+	}
+	grants := harness.Grants(d.stream, d.policy, d.subjects.n)
+	if err := s.Provision(ctx, d.policy, grants, 0); err != nil {
+		return err
+	}
+	for i, g := range grants {
+		if g.Used != 0 {
+			d.subjects.at(uint32(i)).initial = g.Used
+		}
+	}
+	return nil
 }
 
 // warmUp opens connections, loads scripts and prepares statements by requests of
@@ -122,10 +133,7 @@ func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy)
 	d := &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: math.MaxInt64, duration: int64(warmUpTime(c.Duration)), firstID: harness.WarmUpID,
-		rec: newRecorder(c.Workers), subjects: make([]subject, warmSubjects),
-	}
-	for i := range d.subjects {
-		d.subjects[i].name = quota.Subject(stream.Name(uint32(i)))
+		rec: newRecorder(c.Workers), subjects: newSubjects(stream, warmSubjects, warmSubjects),
 	}
 	if err := s.Provision(ctx, policy, harness.Grants(stream, policy, warmSubjects), 0); err != nil {
 		return nil, err

@@ -1,11 +1,73 @@
 package measure
 
 import (
+	"iter"
 	"sync/atomic"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/workloads"
 )
+
+// subjects are the holders of the policy in a pass, by number. Memory is taken for
+// those that are asked about, a group of neighbours at a time: how many trials a
+// long run will need is not known in advance.
+type subjects struct {
+	stream workloads.Stream
+	n      int
+	groups []atomic.Pointer[[groupLen]subject]
+}
+
+const (
+	groupBits = 8
+	groupLen  = 1 << groupBits // 48 KiB
+)
+
+// newSubjects makes a table of n subjects, and the first ready ones of them: the
+// others are made when a request first asks for one.
+func newSubjects(stream workloads.Stream, n, ready int) *subjects {
+	t := &subjects{stream: stream, n: n, groups: make([]atomic.Pointer[[groupLen]subject], (n+groupLen-1)/groupLen)}
+	for i := 0; i < min(n, ready); i += groupLen {
+		t.at(uint32(i))
+	}
+	return t
+}
+
+// at returns the subject with a number below n.
+func (t *subjects) at(number uint32) *subject {
+	g := t.groups[number>>groupBits].Load()
+	if g == nil {
+		g = t.open(number >> groupBits)
+	}
+	return &g[number%groupLen]
+}
+
+func (t *subjects) open(group uint32) *[groupLen]subject {
+	g := new([groupLen]subject)
+	for i := range g {
+		if number := int(group)<<groupBits + i; number < t.n {
+			g[i].name = quota.Subject(t.stream.Name(uint32(number)))
+		}
+	}
+	if !t.groups[group].CompareAndSwap(nil, g) {
+		return t.groups[group].Load() // another worker was first
+	}
+	return g
+}
+
+// all yields the subjects that memory was taken for, by number.
+func (t *subjects) all() iter.Seq2[uint32, *subject] {
+	return func(yield func(uint32, *subject) bool) {
+		for k := range t.groups {
+			g := t.groups[k].Load()
+			for i := 0; g != nil && i < groupLen && k<<groupBits+i < t.n; i++ {
+				if !yield(uint32(k<<groupBits+i), &g[i]) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // subject is one holder of the policy in a run, with the oracle's counters of
 // its windows.

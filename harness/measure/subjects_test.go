@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 	"unsafe"
 )
@@ -19,5 +21,36 @@ func TestCountersHaveTheirOwnCacheLine(t *testing.T) {
 	var d drive
 	if gap := unsafe.Offsetof(d.next) - unsafe.Offsetof(d.win); gap < line {
 		t.Errorf("the request counter is %d bytes behind what workers read", gap)
+	}
+}
+
+// TestSubjectsTakeMemoryWhenAskedFor: of two million subjects, those beside the ones
+// asked about are there, each with its own name, and all callers get the same one.
+func TestSubjectsTakeMemoryWhenAskedFor(t *testing.T) {
+	const n = 2_000_000
+	s := newSubjects(warmStream{}, n, 2*groupLen+1)
+	count := func() (there int) {
+		for i, one := range s.all() {
+			if want := fmt.Sprintf("warm-up-%d", i); string(one.name) != want {
+				t.Fatalf("subject %d is called %q", i, one.name)
+			}
+			there++
+		}
+		return there
+	}
+	if got := count(); got != 3*groupLen {
+		t.Errorf("%d subjects at first, want %d", got, 3*groupLen)
+	}
+	const last = n - 1
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { s.at(last).cell(0).Fill(1) })
+	}
+	wg.Wait()
+	if got := s.at(last).cell(0).Tally().Initial; got != 4 {
+		t.Errorf("four callers filled %d units into one subject", got)
+	}
+	if got := count(); got != 3*groupLen+n%groupLen {
+		t.Errorf("%d subjects afterwards, want %d", got, 3*groupLen+n%groupLen)
 	}
 }

@@ -95,7 +95,7 @@ func (k *worker) finish() int64 {
 // lay before a boundary.
 func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply int64, out oracle.Outcome, tier uint8) {
 	d := k.d
-	s := &d.subjects[op.Subject]
+	s := d.subjects.at(op.Subject)
 	req := quota.Request{ID: d.firstID + uint64(i) + 1, Subject: s.name, Policy: d.policy, Units: op.Units}
 	if op.Fate != workloads.FateNone {
 		req.Settles, req.Life = true, d.life
