@@ -81,7 +81,10 @@ func completeStrategies(_ *cobra.Command, _ []string, typed string) ([]cobra.Com
 		}
 		return completeOption(m, done+name+":", option), noFiles | cobra.ShellCompDirectiveNoSpace
 	}
-	out := []cobra.Completion{cobra.CompletionWithDesc(done+"all", "every strategy that can run")}
+	out := []cobra.Completion{
+		cobra.CompletionWithDesc(done+"core", "those of a run that names none"),
+		cobra.CompletionWithDesc(done+"all", "every strategy that can run"),
+	}
 	for _, m := range strategies.All() {
 		out = append(out, cobra.CompletionWithDesc(done+m.Name, m.Doc))
 	}

@@ -46,6 +46,7 @@ var roundTrips = [][]string{
 	{},
 	{"--quick"},
 	{"--strategy", "honest:color=blue,depth=4,liar", "--strategy", "honest", "--policy", "user-links", "--limit", "7"},
+	{"--loop", "closed"}, {"--loop", "both", "--rate", "700"}, {"--loop", "open", "--rate", "900"}, {"--workload", "steady", "--loop", "closed"},
 	{"--workload", "steady", "--rate", "1234.5", "--arrivals", "constant", "--subjects", "77", "--popularity", "zipf:0.9", "--over-quota", "0", "--fill", "0.25"},
 	{"--cost", "2", "--requests", "5000", "--workers", "9", "--instances", "3", "--rounds", "2", "--seed", "18446744073709551615"},
 	{"--cost", "uniform:1-3", "--duration", "1m30s", "--pool", "4", "--client-retries", "2", "--outage", "redis:0.3-0.6", "--outage", "postgres:0.5-0.7"},

@@ -33,7 +33,7 @@ func (s *settings) plan() (measure.Config, error) {
 	c := measure.Config{
 		Plan: harness.Plan{
 			Stream: s.stream(), Seed: s.seed, Workers: s.workers, Instances: s.instances,
-			Rate: s.rate, Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration,
+			Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration,
 			Life: s.life, Archive: s.history,
 		},
 		Rounds: s.rounds, Pool: s.pool, ClientRetries: s.retries,
@@ -48,14 +48,54 @@ func (s *settings) plan() (measure.Config, error) {
 	if err := s.checkStores(); err != nil {
 		return c, err
 	}
+	if c.Rate = s.rate; s.loop == loopClosed || s.loop == loopBoth {
+		c.Rate = 0
+	}
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	if err := s.rehearse(&c.Plan); err != nil {
+	info, err := s.rehearse(&c.Plan)
+	if err != nil {
+		return c, err
+	}
+	if err := s.loops(&c, info); err != nil {
 		return c, err
 	}
 	s.limit, s.duration, s.workers, s.life = c.Policy.Limit, c.Duration, c.Workers, c.Life
 	return c, nil
+}
+
+// The ways to issue requests.
+const (
+	loopBoth   = "both"
+	loopClosed = "closed"
+	loopOpen   = "open"
+)
+
+// loops decides how requests are issued, once the workload is known.
+func (s *settings) loops(c *measure.Config, info workloads.Info) error {
+	open := info.Loop == workloads.Open
+	if s.loop == "" {
+		if s.loop = loopBoth; open {
+			s.loop = loopOpen
+		}
+	}
+	switch {
+	case s.loop == loopBoth && open:
+		return s.wrong("loop", fmt.Errorf("requests of the workload %s have times of their own: give open, or closed to ignore them", c.Workload.Name))
+	case s.loop == loopOpen && !open && s.rate == 0:
+		return s.wrong("loop", errors.New("an open loop needs a rate: give --rate"))
+	case s.loop == loopClosed && s.rate > 0:
+		return s.wrong("rate", errors.New("a closed loop has no rate: give --loop both or open"))
+	}
+	switch s.loop {
+	case loopBoth:
+		c.Rate = 0
+		c.LatencyRate = cmp.Or(s.rate, measure.AutoRate)
+	case loopClosed:
+		c.Closed = true
+	}
+	return nil
 }
 
 // planned are the outages that were asked for.
@@ -141,16 +181,16 @@ func (s *settings) checkStores() error {
 
 // rehearse makes the workload's stream once, to find what is wrong with it or
 // with its trace before anything is started.
-func (s *settings) rehearse(c *harness.Plan) error {
-	_, _, err := c.NewStream(1)
+func (s *settings) rehearse(c *harness.Plan) (workloads.Info, error) {
+	_, info, err := c.NewStream(1)
 	var file *fs.PathError
 	switch {
 	case err == nil:
-		return nil
+		return info, nil
 	case errors.As(err, &file):
-		return s.unreadable(file.Path, file.Err)
+		return info, s.unreadable(file.Path, file.Err)
 	default:
-		return fail(ExitUsage, err)
+		return info, fail(ExitUsage, err)
 	}
 }
 

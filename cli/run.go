@@ -18,9 +18,11 @@ func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [strategy...]",
 		Short: "Measure strategies on real stores, in rounds",
-		Long: "Runs every strategy once per round, in random order and with fresh keys, on the Redis\n" +
-			"and PostgreSQL of this machine (or the embedded stand-ins, and says so). Prints a table,\n" +
-			"and writes results.json and two plots to --out.",
+		Long: "Runs every strategy in rounds, in random order and with fresh keys, on the Redis and\n" +
+			"PostgreSQL of this machine (or the embedded stand-ins, and says so): first with callers\n" +
+			"that never pause, for throughput and leaks, then at a rate that all strategies share,\n" +
+			"for latency. Without names it takes the core strategies; \"run all\" takes all. Prints a\n" +
+			"table, and writes results.json and two plots to --out.",
 		Example: "  quotabench run\n" +
 			"  quotabench run incr-expire check-then-set --workers 200 --redis process\n" +
 			"  quotabench run --trace access.log --policy contact-form\n" +
@@ -102,8 +104,10 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 // refuseNamed makes it an error that a strategy cannot run which was named, and
 // not merely included in all.
 func (s *settings) refuseNamed(skipped map[string]string) error {
-	if slices.Contains(strings.Split(strings.Join(s.strategy, ","), ","), "all") {
-		return nil
+	for name := range strings.SplitSeq(strings.Join(s.strategy, ","), ",") {
+		if name == "all" || name == "core" {
+			return nil
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(skipped)) {
 		return usagef("strategy %s: %s", name, skipped[name])

@@ -66,7 +66,7 @@ func TestRun(t *testing.T) {
 	if err != nil || string(report) != o.stdout || !strings.Contains(o.stdout, "honest") {
 		t.Errorf("report.txt (%v) and stdout differ, or do not name the strategy:\n%s\n%s", err, report, o.stdout)
 	}
-	for _, line := range []string{"Redis:      embedded", "PostgreSQL: model", "[2/2] round 2 of 2: honest", "written to out: results.json, report.txt"} {
+	for _, line := range []string{"Redis:      embedded", "PostgreSQL: model", "[4/4] round 2 of 2: honest at 10000/s", "written to out: results.json, report.txt"} {
 		if !strings.Contains(o.stderr, line) {
 			t.Errorf("stderr lacks %q:\n%s", line, o.stderr)
 		}

@@ -17,7 +17,7 @@ type settings struct {
 	workers, rounds, instances int
 	pool, retries              int
 	rate, speed                float64
-	arrivals                   string
+	loop, arrivals             string
 	requests, limit            int64
 	duration                   time.Duration
 	quick                      bool
@@ -70,8 +70,8 @@ type setting struct {
 // newSettings returns the defaults, with the table over them.
 func newSettings() *settings {
 	s := &settings{
-		strategy: []string{"all"}, policy: "agent-api", workload: "hot-key",
-		workers: 50, rounds: 10, instances: 1, seed: 1, arrivals: "poisson",
+		strategy: []string{"core"}, policy: "agent-api", workload: "hot-key",
+		workers: 50, rounds: 8, instances: 1, seed: 1, arrivals: "poisson",
 		from: map[string]*string{}, images: map[string]*string{}, places: map[string]string{}, options: map[string]*string{},
 	}
 	s.table, s.fresh = append(s.load(), s.surroundings()...), newSettings
@@ -82,7 +82,7 @@ func newSettings() *settings {
 func (s *settings) load() []setting {
 	return append([]setting{
 		{name: "strategy", value: &list{p: &s.strategy}, complete: completeStrategies,
-			doc: "strategies, `a,b:option=value` or all; may be repeated"},
+			doc: "strategies, `a,b:option=value`, core or all; may be repeated"},
 		{name: "policy", value: &text{p: &s.policy}, complete: completePolicies,
 			doc: "`policy` to enforce: a name (see quotabench list policies), a text such as \"5 attempts per rolling 15m\", or @file.yaml"},
 		{name: "workload", value: &text{p: &s.workload}, complete: completeWorkloads,
@@ -91,8 +91,10 @@ func (s *settings) load() []setting {
 			doc: "limit per subject and window in `units` (default: the policy's; 50 requests' worth for hot-key)"},
 		{name: "workers", value: whole(&s.workers, 1, measure.MaxWorkers),
 			doc: "callers at the same time; in open loop the most requests in service at once"},
+		{name: "loop", value: &text{p: &s.loop, choices: []string{loopBoth, loopClosed, loopOpen}}, computed: true, complete: completeWords(loopBoth, loopClosed, loopOpen),
+			doc: "closed: callers wait for each answer; open: requests come at a rate; both: throughput and leaks from a closed loop, latency from an open one (default both; open for workloads that are)"},
 		{name: "rate", value: decimal(&s.rate, maxRate),
-			doc: "`requests` per second in open loop; 0 leaves the loop to the workload"},
+			doc: "`requests` per second of the open loop, the same for all strategies; 0 leaves it to the workload, or takes half of what the slowest strategy with a store holds"},
 		{name: "arrivals", value: &text{p: &s.arrivals, choices: []string{"poisson", "constant"}}, complete: completeWords("poisson", "constant"),
 			doc: "arrivals in open loop: poisson or constant"},
 		{name: "requests", value: count(&s.requests, 0),

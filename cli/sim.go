@@ -213,7 +213,8 @@ func (s *simSettings) configure() (sim.Config, error) {
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	return c, s.rehearse(&c.Plan)
+	_, err = s.rehearse(&c.Plan)
+	return c, err
 }
 
 // override sets what was given.

@@ -13,29 +13,33 @@ func verdict(f results.File) error {
 	if f.Interrupted {
 		return fail(ExitInterrupted, errors.New("interrupted: the results so far are written, the last run is marked partial"))
 	}
-	for _, r := range f.Runs {
-		if !r.Audit.Valid {
-			return fail(ExitFailed, fmt.Errorf("%s, round %d: the correctness figures are invalid: %s", r.Params.Label, r.Repetition, firstStrike(r.Audit)))
+	for i := range f.Runs {
+		var invalid *results.InvalidError
+		if errors.As(f.Runs[i].Err(), &invalid) {
+			return fail(ExitFailed, fmt.Errorf("%s, round %d: the correctness figures are invalid: %s: %s",
+				invalid.Label, f.Runs[i].Repetition, invalid.Reason.Code, invalid.Reason.Detail))
 		}
 	}
-	for _, r := range f.Runs {
-		for _, c := range r.Guarantee {
-			if c.Verdict == results.Violated {
-				return fail(ExitGate, fmt.Errorf("%s broke its declared guarantee in round %d: %s of at most %s allows %d units, and %d were measured",
-					r.Params.Label, r.Repetition, c.Property, c.Formula, c.Bound, c.Certain))
-			}
+	for i := range f.Runs {
+		if err := broken(&f.Runs[i]); err != nil {
+			return fail(ExitGate, err)
 		}
 	}
 	return nil
 }
 
-func firstStrike(a results.Audit) string {
-	for _, r := range a.Reasons {
-		if r.Strikes == results.StrikesCorrectness {
-			return r.Code + ": " + r.Detail
+// broken says which clause the run broke, or its open loop at the common rate.
+func broken(r *results.Run) error {
+	for _, c := range r.Guarantee {
+		if c.Verdict == results.Violated {
+			return fmt.Errorf("%s broke its declared guarantee in round %d: %s of at most %s allows %d units, and %d were measured",
+				r.Params.Label, r.Repetition, c.Property, c.Formula, c.Bound, c.Certain)
 		}
 	}
-	return "no reason recorded"
+	if r.Paced != nil {
+		return broken(r.Paced)
+	}
+	return nil
 }
 
 // interruptedOr is err, unless it merely shows that the user pressed Ctrl-C.

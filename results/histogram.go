@@ -103,8 +103,8 @@ func (h *Histogram) Latency() (Latency, error) {
 	return Latency{Distribution: d}, err
 }
 
-// distribution condenses the histogram without its encoding.
-func (h *Histogram) distribution() Distribution {
+// Distribution condenses the histogram, and leaves the histogram itself out.
+func (h *Histogram) Distribution() Distribution {
 	return Distribution{
 		Samples: h.Count(), AtLeast: h.atLeast, OutOfRange: h.outOfRange, Max: h.Max(),
 		P50: h.Quantile(0.5), P90: h.Quantile(0.9), P99: h.Quantile(0.99),
@@ -114,7 +114,7 @@ func (h *Histogram) distribution() Distribution {
 }
 
 func (h *Histogram) encoded() (Distribution, error) {
-	d := h.distribution()
+	d := h.Distribution()
 	b, err := h.h.Encode(hdr.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return d, fmt.Errorf("encode histogram: %w", err)
@@ -147,7 +147,7 @@ func LatencyOf(parts []Part) (Latency, error) {
 		all.Merge(p.Histogram)
 		l.Parts = append(l.Parts, LatencyPart{Outcome: p.Outcome, Tier: p.Tier, Distribution: d})
 	}
-	l.Distribution = all.distribution()
+	l.Distribution = all.Distribution()
 	return l, nil
 }
 

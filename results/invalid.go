@@ -25,10 +25,13 @@ func Invalid(runs []Run) error {
 	return nil
 }
 
-// Err is an [*InvalidError] where the run's correctness figures do not count, and
-// nil elsewhere.
+// Err is an [*InvalidError] where the correctness figures of the run, or of its
+// open loop at the common rate, do not count, and nil elsewhere.
 func (r *Run) Err() error {
-	if r.Audit.Valid {
+	switch {
+	case r.Audit.Valid && r.Paced != nil:
+		return r.Paced.Err()
+	case r.Audit.Valid:
 		return nil
 	}
 	for _, reason := range r.Audit.Reasons {

@@ -59,12 +59,12 @@ func sortForShow(s []Summary) {
 // FormBaseline is the form of strategies that mark the floor or the ceiling.
 const FormBaseline = "baseline"
 
-// faster compares by throughput in closed loop; at the common rate of an open
-// loop only latency tells strategies apart.
+// faster compares by what callers wait for at the common rate of an open loop, first
+// where both keep up with it, and by throughput where there is only a closed loop.
 func faster(a, b *Summary) int {
-	x, y := b.Throughput.Value, a.Throughput.Value
-	if a.Params.Loop == OpenLoop {
-		x, y = a.Latency().P99.Value, b.Latency().P99.Value
+	x, y := a.AtRate(), b.AtRate()
+	if x.Params.Loop != OpenLoop || y.Params.Loop != OpenLoop {
+		return cmp.Compare(b.Throughput.Value, a.Throughput.Value)
 	}
-	return cmp.Compare(x, y)
+	return cmp.Or(cmp.Compare(min(x.Saturated, 1), min(y.Saturated, 1)), cmp.Compare(x.Latency().P99.Value, y.Latency().P99.Value))
 }

@@ -46,6 +46,16 @@ func summariseGroup(key string, runs []*Run) Summary {
 	s.Invalid = len(runs) - len(valid)
 	s.correctness(valid)
 	s.timings(runs)
+	var paced []*Run
+	for _, r := range runs {
+		if r.Paced != nil {
+			paced = append(paced, r.Paced)
+		}
+	}
+	if len(paced) > 0 {
+		p := summariseGroup(key, paced)
+		s.Paced = &p
+	}
 	return s
 }
 

@@ -64,6 +64,9 @@ type Summary struct {
 	Service Percentiles `json:"service_ns"`
 	// Response (open loop only) is the time from the intended start.
 	Response *Percentiles `json:"response_ns,omitempty"`
+	// Reference is what a bare client's INCR took in the same rounds; absent where
+	// there was no reference loop.
+	Reference *Percentiles `json:"reference_ns,omitempty"`
 	// Lateness (open loop only) holds medians over rounds, and the backlog of the
 	// round that ended with the largest.
 	Lateness *Lateness `json:"lateness_ns,omitempty"`
@@ -96,12 +99,25 @@ type Summary struct {
 	Audit Audit `json:"audit"`
 	// Occurrences counts the rounds of each code of a finding.
 	Occurrences map[string]int `json:"occurrences"`
+
+	// Paced condenses the open loops at the common rate; absent where there are none.
+	Paced *Summary `json:"paced,omitempty"`
 }
 
-// Latency is what callers wait for: the response time in open loop, the service
-// time in closed loop.
+// AtRate is the summary that latency is taken from: that of the open loops at the
+// common rate where there are some, and s itself elsewhere.
+func (s *Summary) AtRate() *Summary {
+	if s.Paced != nil {
+		return s.Paced
+	}
+	return s
+}
+
+// Latency is what callers wait for: the response time in open loop, also where that
+// is the one beside a closed loop, and the service time where there is only a
+// closed loop.
 func (s *Summary) Latency() *Percentiles {
-	if s.Response != nil {
+	if s = s.AtRate(); s.Response != nil {
 		return s.Response
 	}
 	return &s.Service

@@ -12,7 +12,7 @@ func (s *Summary) timings(runs []*Run) {
 	s.Timed = len(use)
 	s.response(use)
 	var throughput, ratio []float64
-	var service []*Latency
+	var service, reference []*Latency
 	var late []*Lateness
 	var costs []Cost
 	for _, r := range use {
@@ -21,6 +21,9 @@ func (s *Summary) timings(runs []*Run) {
 			ratio = append(ratio, r.ThroughputPerS/r.ReferencePerS)
 		}
 		service = append(service, &r.Service)
+		if r.Reference != nil {
+			reference = append(reference, &Latency{Distribution: *r.Reference})
+		}
 		if r.Lateness != nil {
 			late = append(late, r.Lateness)
 		}
@@ -28,6 +31,10 @@ func (s *Summary) timings(runs []*Run) {
 	}
 	s.Throughput, s.Ratio = OverRounds(throughput), OverRounds(ratio)
 	s.Service = percentiles(service)
+	if len(reference) > 0 {
+		p := percentiles(reference)
+		s.Reference = &p
+	}
 	s.lateness(late)
 	s.Cost = medianCost(costs)
 	// The probe is not a timing: any round's will do, and only one has it.

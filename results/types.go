@@ -203,6 +203,11 @@ type Run struct {
 	// number of goroutines in the same round; 0 where there was none.
 	ReferencePerS float64 `json:"reference_per_s"`
 
+	// Reference is what a bare client's INCR took in the same round: in the reference
+	// loop where the run's loop is closed, and in an open loop of the same rate where
+	// it is open, from the intended start.
+	Reference *Distribution `json:"reference_ns,omitempty"`
+
 	// Service is the time from the actual start of a request to its answer.
 	Service Latency `json:"service_ns"`
 	// Response (open loop only) is the time from the intended start.
@@ -233,10 +238,15 @@ type Run struct {
 	// Trace is a hash of all that happened in a simulation, in hexadecimal: equal
 	// on every machine and every store that carries the commands out.
 	Trace string `json:"trace,omitempty"`
+
+	// Paced is the same strategy in the same round once more, in an open loop at a
+	// rate that all strategies of the measurement share. Where a closed loop has one,
+	// latency is taken from it, and throughput and correctness from the closed loop.
+	Paced *Run `json:"paced,omitempty"`
 }
 
-// Latency is what callers wait for: the response time in open loop, the service
-// time in closed loop.
+// Latency is what callers of this loop wait for: the response time in open loop, the
+// service time in closed loop. [Run.Paced] has its own.
 func (r *Run) Latency() *Latency {
 	if r.Response != nil {
 		return r.Response

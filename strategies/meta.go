@@ -90,6 +90,9 @@ type Meta struct {
 	Doc   string
 	Form  Form
 	Needs []Need
+	// Core strategies are those of a run that names none. Where no registered one is
+	// core, that run takes all.
+	Core bool
 	// Excluded modes, each with its reason. All others are supported.
 	Excluded map[Mode]string
 	// Kinds of windows it can serve.

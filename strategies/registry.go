@@ -55,11 +55,23 @@ func Lookup(name string) (*Meta, error) {
 	for _, m := range All() {
 		names = append(names, m.Name)
 	}
-	return nil, quota.Unknown("strategy", name, names, ", or all")
+	return nil, quota.Unknown("strategy", name, names, ", core or all")
 }
 
-// Parse reads a list such as "incr-expire,three-tier:write=literal,reset=job" or
-// "all". After a strategy's colon, every following part that contains "=" is one
+// Core returns the strategies of a run that names none, sorted by name.
+func Core() []*Meta {
+	all := All()
+	if core := slices.DeleteFunc(slices.Clone(all), func(m *Meta) bool { return !m.Core }); len(core) > 0 {
+		return core
+	}
+	return all
+}
+
+// sets are the words of a list that stand for several strategies.
+var sets = map[string]func() []*Meta{"all": All, "core": Core}
+
+// Parse reads a list such as "incr-expire,three-tier:write=literal,reset=job",
+// "core" or "all". After a strategy's colon, every following part that contains "=" is one
 // more of its options. The same strategy may come twice with different options.
 func Parse(list string) ([]Selection, error) {
 	var out []Selection
@@ -95,8 +107,8 @@ func Parse(list string) ([]Selection, error) {
 		if err := flush(); err != nil {
 			return nil, err
 		}
-		if name == "all" && !hasOpt {
-			for _, m := range All() {
+		if set, ok := sets[name]; ok && !hasOpt {
+			for _, m := range set() {
 				meta, given = m, quota.Options{}
 				if err := flush(); err != nil {
 					return nil, err

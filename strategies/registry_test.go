@@ -104,7 +104,7 @@ func TestAllIsSortedAndLookupFinds(t *testing.T) {
 	if m, err := Lookup("b"); err != nil || m.Name != "b" {
 		t.Errorf("looked up %v, %v", m, err)
 	}
-	if _, err := Lookup("d"); err == nil || !strings.Contains(err.Error(), "one of a, b, c, or all") {
+	if _, err := Lookup("d"); err == nil || !strings.Contains(err.Error(), "one of a, b, c, core or all") {
 		t.Errorf("unknown name: %v", err)
 	}
 }
@@ -125,7 +125,7 @@ func TestParse(t *testing.T) {
 		{list: "three-tier:pool=16,sync=1h,multi=true", want: "three-tier:pool=16,sync=1h,multi=true"},
 		{list: "", err: `unknown strategy ""`},
 		{list: "incr-expire,", err: `unknown strategy ""`},
-		{list: "nope", err: `unknown strategy "nope": one of incr-expire, three-tier, unlimited, or all`},
+		{list: "nope", err: `unknown strategy "nope": one of incr-expire, three-tier, unlimited, core or all`},
 		{list: "write=literal", err: "follows no strategy"},
 		{list: "all,write=literal", err: "follows no strategy"},
 		{list: "all:write=literal", err: `unknown strategy "all"`},

@@ -17,13 +17,17 @@ type Config struct {
 	// neither requests nor time a round lasts [DefaultDuration].
 	harness.Plan
 
-	// Rounds is how often every strategy is run. Default 10.
+	// Rounds is how often every strategy is run. Default 8.
 	Rounds int
 	// Pool is the connections per instance to each store; 0 means one per worker,
 	// at most 64 to Redis and 16 to other stores.
 	Pool int
 	// ClientRetries of the Redis client; 0 means none.
 	ClientRetries int
+	// LatencyRate gives each closed loop an open one of the same strategy in the same
+	// round, at this rate in requests per second: latency is taken from there. 0 gives
+	// it none, and [AutoRate] a rate that follows from the first round.
+	LatencyRate float64
 	// NoReference leaves the reference loops out.
 	NoReference bool
 
@@ -59,7 +63,7 @@ const (
 // Complete fills in defaults and reports the first thing that does not fit.
 func (c *Config) Complete() error {
 	setDefault(&c.Workers, 50)
-	setDefault(&c.Rounds, 10)
+	setDefault(&c.Rounds, 8)
 	if c.Requests == 0 && c.Duration == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = DefaultDuration
 	}
@@ -68,6 +72,8 @@ func (c *Config) Complete() error {
 		return fmt.Errorf("%d rounds: give 1 to %d", c.Rounds, MaxRounds)
 	case c.Pool < 0:
 		return fmt.Errorf("a pool of %d connections: give 1 or more, or 0 for the default", c.Pool)
+	case c.LatencyRate < 0 && c.LatencyRate != AutoRate:
+		return errors.New("the rate of the open loops cannot be negative")
 	case c.ClientRetries < 0:
 		return errors.New("client retries cannot be negative")
 	}

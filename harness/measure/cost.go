@@ -33,7 +33,7 @@ func (p *pass) costs(ctx context.Context) error {
 		c.KeysAtEnd += u.Keys
 		c.KeysWithoutTTL += u.WithoutTTL
 	}
-	if p.run.Repetition == 1 && !p.d.stop.Load() {
+	if p.run.Repetition == 1 && !p.d.stop.Load() && !p.m.latencyOnly {
 		probe, err := p.probe(ctx)
 		if err != nil {
 			return err

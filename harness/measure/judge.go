@@ -83,7 +83,7 @@ func (p *pass) cells() iter.Seq2[oracle.Key, *oracle.Cell] {
 // read reads the counters twice: at rest, and after the background jobs have run
 // until they are idle.
 func (p *pass) read(ctx context.Context, f *harness.Facts) error {
-	if !p.s.Counts() {
+	if !p.s.Counts() || p.m.latencyOnly {
 		return nil
 	}
 	var touched []uint32

@@ -37,6 +37,10 @@ type measurement struct {
 	n   int    // runs begun
 	// across remembers what the audit compares between runs.
 	across *crossRunAudit
+	// open measures latency at the common rate; nil until that is known.
+	open *measurement
+	// latencyOnly is set where nothing is probed and no counter is read.
+	latencyOnly bool
 }
 
 // Measure runs every strategy of cfg that can take part, round by round. When ctx
@@ -61,7 +65,11 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	selected, _ := cfg.Split()
 	report := &Report{}
-	m.obs.Begin(len(selected) * cfg.Rounds)
+	loops := 1
+	if cfg.LatencyRate != 0 {
+		loops = 2
+	}
+	m.obs.Begin(len(selected) * cfg.Rounds * loops)
 	var traceStream workloads.Stream
 	for round := 1; round <= cfg.Rounds && ctx.Err() == nil; round++ {
 		// A trace is the same in every round; what is generated is not, so that
@@ -105,6 +113,13 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 	}
 	m.finishRound(ctx, runs, before)
 	m.checkRacyControl(runs, selected)
+	m.atRate(ctx, round, selected, runs, stream, info)
+	if m.cfg.Open(info) {
+		reference := m.openReference(ctx, round, stream, info)
+		for i := range runs {
+			runs[i].Reference = reference
+		}
+	}
 	for _, r := range runs {
 		m.obs.Done(r)
 	}
@@ -120,6 +135,7 @@ func (m *measurement) finishRound(ctx context.Context, runs []results.Run, befor
 		return
 	}
 	after, err := m.reference(ctx)
+	latency := before.latencyWith(after)
 	for i := range runs {
 		r := &runs[i]
 		if err != nil {
@@ -127,6 +143,9 @@ func (m *measurement) finishRound(ctx context.Context, runs []results.Run, befor
 			continue
 		}
 		r.ReferencePerS = (before.perS + after.perS) / 2
+		if r.Params.Loop == results.ClosedLoop {
+			r.Reference = latency
+		}
 		if after.perS < before.perS*(1-maxReferenceDrift) || after.perS > before.perS/(1-maxReferenceDrift) {
 			r.Audit.Strike("reference-drift", results.StrikesTimings, fmt.Sprintf(
 				"the reference loop went from %.0f to %.0f commands/s within the round: the machine was not quiet", before.perS, after.perS))

@@ -9,6 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -46,17 +48,22 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 
 	var n atomic.Int64
 	var failed atomic.Pointer[error]
+	rec := newRecorder(cfg.Workers)
 	pass := func(d int64) {
 		end := tb.nano() + d
 		var wg sync.WaitGroup
-		for range cfg.Workers {
+		for w := range cfg.Workers {
 			wg.Go(func() {
 				var own int64
-				for tb.nano() < end && ctx.Err() == nil {
+				stripe := rec.stripe(w)
+				for last := tb.nano(); last < end && ctx.Err() == nil; {
 					if err := c.Incr(ctx, key).Err(); err != nil {
 						failed.Store(&err)
 						return
 					}
+					now := tb.nano()
+					rec.record(stripe, oracle.Admitted, 0, now-last)
+					last = now
 					own++
 				}
 				n.Add(own)
@@ -66,6 +73,7 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 	}
 	pass(length / 5) // connections
 	n.Store(0)
+	rec = rec.warmed()
 	before, err := server.Stats(ctx)
 	if err != nil {
 		return loop{}, fmt.Errorf("reference loop: %w", err)
@@ -77,7 +85,13 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 	if err := failed.Load(); err != nil && ctx.Err() == nil {
 		return loop{}, fmt.Errorf("reference loop: %w", *err)
 	}
-	out := loop{perS: float64(n.Load()) / took.Seconds()}
+	for i := range rec.stripes {
+		rec.stripes[i].flush()
+	}
+	out := loop{
+		perS:    float64(n.Load()) / took.Seconds(),
+		latency: rec.mergeOne(func(s *stripe) *results.Histogram { return s.latency[slot(oracle.Admitted, 0)] }),
+	}
 	if after, err := server.Stats(ctx); err == nil && before.Known {
 		ours := meter.Snapshot().Sub(sent)
 		// One of the two questions about statistics is among them.
@@ -88,8 +102,20 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 
 // loop is what a reference loop found.
 type loop struct {
-	perS float64 // commands per second
+	perS    float64            // commands per second
+	latency *results.Histogram // of each command
 	// foreign is the share, relative to the loop's own commands, of commands that
 	// the server processed meanwhile for other clients.
 	foreign float64
+}
+
+// latencyWith is what a command took in both loops of a round; nil where there is
+// no loop.
+func (l loop) latencyWith(o loop) *results.Distribution {
+	if l.latency == nil || o.latency == nil {
+		return nil
+	}
+	l.latency.Merge(o.latency)
+	d := l.latency.Distribution()
+	return &d
 }

@@ -51,6 +51,9 @@ const (
 	Placement
 	// Rush draws the arrivals of a rush; more is its number.
 	Rush
+	// PacedOrder is the order of the strategies in a round's open loops at the common
+	// rate; more is the round.
+	PacedOrder
 )
 
 // Stream is the start of the stream of a purpose, which is itself a random number

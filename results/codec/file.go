@@ -166,6 +166,9 @@ func checkHistograms(r *results.Run) error {
 			return err
 		}
 	}
+	if r.Paced != nil {
+		return checkHistograms(r.Paced)
+	}
 	return nil
 }
 
@@ -183,23 +186,39 @@ func complete(f results.File) results.File {
 	}
 	f.Runs = orEmpty(slices.Clone(f.Runs))
 	for i := range f.Runs {
-		r := &f.Runs[i]
-		r.Options = orEmptyMap(r.Options)
-		r.Params.Workload = orEmptyMap(r.Params.Workload)
-		r.Guarantee = orEmpty(r.Guarantee)
-		r.Audit.Reasons = orEmpty(r.Audit.Reasons)
-		r.Drift = completeDrift(r.Drift)
+		completeRun(&f.Runs[i])
 	}
 	f.Summaries = slices.Clone(f.Summaries)
 	for i := range f.Summaries {
-		s := &f.Summaries[i]
-		s.Params.Workload = orEmptyMap(s.Params.Workload)
-		s.Guarantee = orEmpty(s.Guarantee)
-		s.Audit.Reasons = orEmpty(s.Audit.Reasons)
-		s.Occurrences = orEmptyMap(s.Occurrences)
-		s.Drift = completeDrift(s.Drift)
+		completeSummary(&f.Summaries[i])
 	}
 	return f
+}
+
+func completeRun(r *results.Run) {
+	r.Options = orEmptyMap(r.Options)
+	r.Params.Workload = orEmptyMap(r.Params.Workload)
+	r.Guarantee = orEmpty(r.Guarantee)
+	r.Audit.Reasons = orEmpty(r.Audit.Reasons)
+	r.Drift = completeDrift(r.Drift)
+	if r.Paced != nil {
+		p := *r.Paced
+		completeRun(&p)
+		r.Paced = &p
+	}
+}
+
+func completeSummary(s *results.Summary) {
+	s.Params.Workload = orEmptyMap(s.Params.Workload)
+	s.Guarantee = orEmpty(s.Guarantee)
+	s.Audit.Reasons = orEmpty(s.Audit.Reasons)
+	s.Occurrences = orEmptyMap(s.Occurrences)
+	s.Drift = completeDrift(s.Drift)
+	if s.Paced != nil {
+		p := *s.Paced
+		completeSummary(&p)
+		s.Paced = &p
+	}
 }
 
 func completeDrift(d *results.Drift) *results.Drift {

@@ -86,7 +86,7 @@ func (g *latencyFigure) styles() (struck string) {
 		k := &g.curves[i]
 		k.style = styleOf(i)
 		name := k.label
-		if !k.ResponseCounts {
+		if !k.AtRate().ResponseCounts {
 			name += " !"
 			struck = "! discarded by the audit, shown for what it is worth."
 		}

@@ -66,7 +66,7 @@ func (g *leakFigure) add(s series, notes *captions) {
 	if s.Invalid > 0 {
 		notes.add("Some rounds left out", s.label, "invalid")
 	}
-	if !s.ResponseCounts {
+	if !s.AtRate().ResponseCounts {
 		notes.add("Faint dot", s.label, "the audit discarded its p99")
 	}
 	g.dots = append(g.dots, leakDot{s, s.Latency().P99, s.Leak.PctOfLimit, max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)})

@@ -13,7 +13,8 @@ import (
 // finding is what the audit says of one or more strategies.
 type finding struct {
 	results.Reason
-	who []concern
+	loop string // in which it was found, where strategies ran in two
+	who  []concern
 	// differs is set where the details are not the same for all of them.
 	differs bool
 }
@@ -24,17 +25,16 @@ type concern struct {
 	n, rounds int
 }
 
-// findingLines lists what the audit found, the gravest first. Strategies that
-// share a finding share its line.
-func findingLines(summaries []results.Summary) []string {
+// findingsOf gathers what the audit found in one loop. Strategies that share a
+// finding share its entry.
+func findingsOf(loop string, summaries []*results.Summary) []finding {
 	var all []finding
-	for i := range summaries {
-		s := &summaries[i]
+	for _, s := range summaries {
 		for _, r := range slices.Concat(s.Audit.Reasons, remarks(s)) {
 			j := slices.IndexFunc(all, func(x finding) bool { return x.Code == r.Code && x.Strikes == r.Strikes })
 			if j < 0 {
 				j = len(all)
-				all = append(all, finding{Reason: r})
+				all = append(all, finding{Reason: r, loop: loop})
 			}
 			all[j].differs = all[j].differs || all[j].Detail != r.Detail
 			n := s.Rounds
@@ -44,6 +44,23 @@ func findingLines(summaries []results.Summary) []string {
 			all[j].who = append(all[j].who, concern{s.Label, n, s.Rounds})
 		}
 	}
+	return all
+}
+
+// findingLines lists what the audit found, the gravest first.
+func findingLines(summaries []results.Summary) []string {
+	var first, paced []*results.Summary
+	for i := range summaries {
+		first = append(first, &summaries[i])
+		if p := summaries[i].Paced; p != nil {
+			paced = append(paced, p)
+		}
+	}
+	loop := ""
+	if len(paced) > 0 {
+		loop = "closed loop, "
+	}
+	all := append(findingsOf(loop, first), findingsOf("open loop, ", paced)...)
 	if len(all) == 0 {
 		return nil
 	}
@@ -56,7 +73,7 @@ func findingLines(summaries []results.Summary) []string {
 		if x.differs {
 			detail = "e.g. " + detail
 		}
-		text := fmt.Sprintf("%s: %s [%s]", format.Plain(x.Code), detail, format.Plain(concerned(x.who, len(summaries))))
+		text := fmt.Sprintf("%s: %s [%s%s]", format.Plain(x.Code), detail, x.loop, format.Plain(concerned(x.who, len(summaries))))
 		out = append(out, layout.Paragraph("  "+heads[x.Strikes], text, layout.Width)...)
 	}
 	return out

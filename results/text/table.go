@@ -68,43 +68,63 @@ func rowsOf(g *layout.Grid, group []results.Summary, row func(*results.Summary) 
 // labelColumn is the first column of every table. Long option lists wrap in it.
 var labelColumn = layout.Column{Title: "strategy", Left: true, Flexible: true, Minimum: 18}
 
-// speedLines renders latency and throughput.
+// speedLines renders latency and throughput. Latency comes from an open loop where
+// there is one, and beside it stands what a bare client saw in the same rounds.
 func speedLines(f results.File, group []results.Summary) []string {
-	open := group[0].Params.Loop == results.OpenLoop
+	atRate := group[0].AtRate()
+	open, paced := atRate.Params.Loop == results.OpenLoop, group[0].Paced != nil
 	simulated := f.Kind == results.Simulated
-	over := ""
-	title := fmt.Sprintf("SPEED  service time at concurrency %d, closed loop", group[0].Params.Workers)
+	over, service, title := "", "", fmt.Sprintf("SPEED  service time at concurrency %d, closed loop", group[0].Params.Workers)
 	if open {
-		over = "response"
-		title = "SPEED  response time from the intended start, service time from the actual one; " + openLoop(&group[0].Params)
+		over, service = "response", "service"
+		title = "SPEED  response time from the intended start, service time from the actual one; " + openLoop(&atRate.Params)
+	}
+	if paced {
+		service = "saturated service"
+		title = fmt.Sprintf("SPEED  response time from the intended start in %s; saturated: service time and throughput of %d callers that never pause",
+			openLoop(&atRate.Params), group[0].Params.Workers)
 	}
 	if simulated {
 		title = "MODELLED LATENCY  virtual time; no statement about real stores"
 	}
+	bare := slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Reference != nil })
 	g := layout.Grid{Columns: []layout.Column{labelColumn, {Title: "p50", Over: over}, {Title: "p99", Over: over},
 		{Title: intervalTitle(group), Over: over, Optional: true}, {Title: "p99.9", Over: over}}}
+	if bare {
+		g.Columns = append(g.Columns, layout.Column{Title: "p50", Over: "bare client"}, layout.Column{Title: "p99", Over: "bare client"})
+	}
 	if open {
-		g.Columns = append(g.Columns, layout.Column{Title: "p50", Over: "service"}, layout.Column{Title: "p99", Over: "service"})
+		g.Columns = append(g.Columns, layout.Column{Title: "p50", Over: service}, layout.Column{Title: "p99", Over: service})
 	}
 	if !simulated {
 		g.Columns = append(g.Columns, layout.Column{Title: "decisions\nper s"}, layout.Column{Title: "ratio to\nINCR loop", Optional: true})
 	}
 	legend := marks{}
 	rowsOf(&g, group, func(s *results.Summary) []string {
-		l := s.Latency()
+		r, l := s.AtRate(), s.Latency()
 		cells := []string{
-			legend.percentile(s.ResponseCounts, l.P50), legend.percentile(s.ResponseCounts, l.P99), p99Interval(l.P99), legend.percentile(s.ResponseCounts, l.P999),
+			legend.percentile(r.ResponseCounts, l.P50), legend.percentile(r.ResponseCounts, l.P99), p99Interval(l.P99), legend.percentile(r.ResponseCounts, l.P999),
+		}
+		if 2*r.Saturated > r.Timed {
+			cells[0], cells[1], cells[2], cells[3] = legend.saturated(), "-", "", "-"
+		}
+		if bare {
+			cells = append(cells, legend.reference(r.Reference)...)
 		}
 		if open {
 			cells = append(cells, legend.percentile(s.TimingsCount, s.Service.P50), legend.percentile(s.TimingsCount, s.Service.P99))
 		}
 		if !simulated {
-			cells = append(cells, legend.timing(s.TimingsCount, format.Count(int64(s.Throughput.Value+0.5))), ratioCell(s, open))
+			cells = append(cells, legend.timing(s.TimingsCount, format.Count(int64(s.Throughput.Value+0.5))), ratioCell(s, s.Params.Loop == results.OpenLoop))
 		}
 		return cells
 	})
+	always := ""
+	if bare {
+		always = "bare client: one INCR of one key for each request, in the same rounds"
+	}
 	out := append(layout.Wrap(title, layout.Width), g.Lines(layout.Width)...)
-	return append(out, legend.lines("")...)
+	return append(out, legend.lines(always)...)
 }
 
 // delayLines renders how late requests of an open loop started, and whether
@@ -116,6 +136,7 @@ func delayLines(group []results.Summary) []string {
 		{Title: "half way", Over: backlog}, {Title: "at the end", Over: backlog}, {Title: "saturated", Optional: true, Left: true},
 	}}
 	rowsOf(&g, group, func(s *results.Summary) []string {
+		s = s.AtRate()
 		l := s.Lateness
 		if l == nil {
 			return []string{"-", "-", "-", "-", "-", "-", ""}
@@ -132,11 +153,11 @@ func delayLines(group []results.Summary) []string {
 		}
 		return []string{ns(l.PacerP50), ns(l.PacerP99), ns(l.WorkerP50), ns(l.WorkerP99), format.Count(l.BacklogHalf), format.Count(l.BacklogEnd), saturated}
 	})
-	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Lateness != nil }) {
+	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Lateness != nil }) {
 		return nil
 	}
 	out := append(layout.Wrap("SCHEDULING DELAY  how late requests started, medians over rounds; backlog: how many were due and waited, in the worst round", layout.Width), g.Lines(layout.Width)...)
-	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Saturated > 0 }) {
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Saturated > 0 }) {
 		out = append(out, "  saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration")
 	}
 	return out
@@ -180,12 +201,13 @@ func intervalTitle(group []results.Summary) string {
 type marks map[string]bool
 
 const (
-	markStruck = "! discarded by the audit, see MEASUREMENT VALIDITY"
-	markMerged = "~ of all rounds together: one round has too few samples for an interval"
-	markMax    = "≥ the largest value seen: too few samples for the percentile"
-	markEvents = "event-driven: unreliable, fewer than 5 separate stalls are behind the percentile"
-	markRange  = "> longer than the histogram can tell"
-	markModel  = "m statements to the in-process model, not to PostgreSQL"
+	markStruck    = "! discarded by the audit, see MEASUREMENT VALIDITY"
+	markMerged    = "~ of all rounds together: one round has too few samples for an interval"
+	markMax       = "≥ the largest value seen: too few samples for the percentile"
+	markEvents    = "event-driven: unreliable, fewer than 5 separate stalls are behind the percentile"
+	markRange     = "> longer than the histogram can tell"
+	markSaturated = "saturated: cannot keep up with this rate, requests wait longer and longer"
+	markModel     = "m statements to the in-process model, not to PostgreSQL"
 )
 
 func (m marks) percentile(counts bool, p results.Percentile) string {
@@ -211,6 +233,21 @@ func (m marks) percentile(counts bool, p results.Percentile) string {
 	return m.timing(counts, text)
 }
 
+// saturated stands where a strategy cannot keep up with the rate: its response time
+// is that of a queue, and grows for as long as the run lasts.
+func (m marks) saturated() string {
+	m[markSaturated] = true
+	return "saturated"
+}
+
+// reference renders p50 and p99 of the bare client.
+func (m marks) reference(p *results.Percentiles) []string {
+	if p == nil {
+		return []string{"-", "-"}
+	}
+	return []string{m.percentile(true, p.P50), m.percentile(true, p.P99)}
+}
+
 func (m marks) timing(counts bool, text string) string {
 	if counts {
 		return text
@@ -231,7 +268,7 @@ func (m marks) sql(sql, model float64, format func(float64) string) string {
 // lines renders the explanations in a fixed order, after what always holds.
 func (m marks) lines(always string) []string {
 	parts := []string{always}
-	for _, k := range []string{markStruck, markMerged, markMax, markEvents, markRange, markModel} {
+	for _, k := range []string{markStruck, markMerged, markMax, markEvents, markRange, markSaturated, markModel} {
 		if m[k] {
 			parts = append(parts, k)
 		}

@@ -9,6 +9,7 @@ import (
 
 var unlimitedMeta = strategies.Meta{
 	Name:      "unlimited",
+	Core:      true,
 	Doc:       "admits everything: what the harness itself costs",
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,

@@ -16,6 +16,7 @@ import (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:      "pg-check",
+		Core:      true,
 		Source:    "003 (ADR-005)",
 		Doc:       "PostgreSQL only: read what remains, then add to what is used",
 		Form:      strategies.Documented,

@@ -15,6 +15,7 @@ import (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:      "pg-conditional",
+		Core:      true,
 		Doc:       "PostgreSQL only: one UPDATE adds what is asked for, on condition that it fits",
 		Form:      strategies.Reference,
 		Needs:     []strategies.Need{strategies.NeedPostgres},

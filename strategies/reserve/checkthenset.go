@@ -13,6 +13,7 @@ import (
 
 var checkThenSetMeta = strategies.Meta{
 	Name:    "check-then-set",
+	Core:    true,
 	Source:  "004 (ADR-RM-3)",
 	Doc:     "GET, compare, SET: the race that record 004 starts from",
 	Form:    strategies.Documented,

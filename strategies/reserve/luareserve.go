@@ -24,6 +24,7 @@ var (
 
 var luaReserveMeta = strategies.Meta{
 	Name:      "lua-reserve",
+	Core:      true,
 	Source:    "004 (ADR-RM-3)",
 	Doc:       "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
 	Form:      strategies.Documented,

@@ -40,6 +40,7 @@ func init() {
 	}))
 	strategies.Register(meta(strategies.Meta{
 		Name:    "three-tier",
+		Core:    true,
 		Doc:     "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
 		Options: append([]quota.Option{optionFilter}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {

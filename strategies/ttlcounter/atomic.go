@@ -30,6 +30,7 @@ const grace = 5 * time.Second
 
 var incrExpireAtomicMeta = strategies.Meta{
 	Name:   "incr-expire-atomic",
+	Core:   true,
 	Source: "000 (ADR-008)",
 	Doc:    "one script checks, counts and sets the expiry; a rejected attempt costs nothing",
 	Form:   strategies.Hardened,

@@ -12,6 +12,7 @@ import (
 
 var incrExpireMeta = strategies.Meta{
 	Name:   "incr-expire",
+	Core:   true,
 	Source: "000 (ADR-008)",
 	Doc:    "INCR, EXPIRE by the caller that created the key, reject above the limit; rejected attempts count",
 	Form:   strategies.Documented,

@@ -1,0 +1,147 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// AutoRate as [Config.LatencyRate] makes it half of what the slowest strategy that
+// uses a store holds in its closed loop of the first round, in requests per second:
+// at least [LeastAutoRate], at which slower strategies are shown as saturated, and at
+// most [MostAutoRate].
+const AutoRate = -1
+
+// The bounds of [AutoRate], in requests per second.
+const (
+	LeastAutoRate = 500
+	MostAutoRate  = 10_000
+)
+
+// pacedSamples are the requests that an open loop has at least: enough for the
+// 99th percentile of a round.
+const pacedSamples = 400
+
+// paced is a measurement that gives latency alone: each strategy in an open loop at
+// a rate that all share. Nothing is probed and no counter is read.
+func (m *measurement) paced(rate float64) *measurement {
+	cfg := *m.cfg
+	cfg.Rate, cfg.LatencyRate = rate, 0
+	cfg.Duration = max(cfg.Duration, time.Duration(pacedSamples/rate*float64(time.Second)))
+	cfg.Timer, cfg.Archive = nil, ""
+	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(), latencyOnly: true}
+}
+
+// atRate gives every run of a round its open loop at the common rate.
+func (m *measurement) atRate(ctx context.Context, round int, selected []strategies.Selection, runs []results.Run, stream workloads.Stream, info workloads.Info) {
+	if m.cfg.LatencyRate == 0 || m.cfg.Open(info) || ctx.Err() != nil {
+		return
+	}
+	if m.open == nil {
+		rate := m.cfg.LatencyRate
+		if rate == AutoRate {
+			rate = autoRate(runs, selected)
+		}
+		m.open = m.paced(rate)
+	}
+	reference := m.open.openReference(ctx, round, stream, info)
+	rng := rand.New(seed.NewSource(m.cfg.Seed, seed.PacedOrder, uint64(round)))
+	for _, i := range rng.Perm(len(runs)) {
+		if ctx.Err() != nil {
+			break
+		}
+		r := &runs[i]
+		sel, ok := selectionOf(selected, r.Params.Label)
+		if !ok {
+			continue
+		}
+		m.open.n++
+		m.obs.Running(fmt.Sprintf("%s at %g/s", sel, m.open.cfg.Rate), round, m.cfg.Rounds)
+		paced := m.open.attempt(ctx, sel, round, stream, info)
+		paced.Reference = reference
+		r.Paced = &paced
+	}
+}
+
+func selectionOf(selected []strategies.Selection, label string) (strategies.Selection, bool) {
+	for _, s := range selected {
+		if s.String() == label {
+			return s, true
+		}
+	}
+	return strategies.Selection{}, false
+}
+
+// autoRate follows from the throughput of the closed loops of one round.
+func autoRate(runs []results.Run, selected []strategies.Selection) float64 {
+	slowest := func(counts func(strategies.Selection) bool) float64 {
+		least := math.Inf(1)
+		for i := range runs {
+			sel, ok := selectionOf(selected, runs[i].Params.Label)
+			if ok && runs[i].ThroughputPerS > 0 && counts(sel) {
+				least = min(least, runs[i].ThroughputPerS)
+			}
+		}
+		return least
+	}
+	least := slowest(func(s strategies.Selection) bool { return len(s.Needs) > 0 })
+	if math.IsInf(least, 1) {
+		least = slowest(func(strategies.Selection) bool { return true })
+	}
+	rate := min(max(least/2, LeastAutoRate), MostAutoRate)
+	step := math.Pow(10, math.Floor(math.Log10(rate))-1)
+	return math.Floor(rate/step) * step // two digits, so that runs of one machine agree more often
+}
+
+// openReference measures what a bare client's INCR takes in an open loop: from the
+// intended start, at the rate of the plan. It is nil where there is no Redis, or
+// where that failed.
+func (m *measurement) openReference(ctx context.Context, round int, stream workloads.Stream, info workloads.Info) *results.Distribution {
+	if _, ok := m.cfg.Stores.Get(string(strategies.NeedRedis)); !ok || m.cfg.NoReference || ctx.Err() != nil {
+		return nil
+	}
+	m.n++
+	r := m.attempt(ctx, bareClient, round, stream, info)
+	if !r.Audit.Valid || r.Response == nil {
+		return nil
+	}
+	d := r.Response.Distribution
+	d.Histogram = ""
+	return &d
+}
+
+// bareClient is the client library alone: one INCR of one key for each request. It
+// holds no quota.
+var bareClient = strategies.Selection{Meta: &strategies.Meta{
+	Name: "bare-client", Doc: "one INCR of one key, and nothing else", Form: strategies.Baseline,
+	Kinds: quota.Kinds(), Needs: []strategies.Need{strategies.NeedRedis}, GivesBack: true,
+	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		return &bareStrategy{env.Redis, env.Prefix + "reference"}, nil
+	},
+}}
+
+type bareStrategy struct {
+	redis redis.UniversalClient
+	key   string
+}
+
+func (b *bareStrategy) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	err := b.redis.Incr(ctx, b.key).Err()
+	return quota.Decision{Admitted: err == nil, Tier: quota.TierRedis, Remaining: -1, Reservation: quota.Reservation{Request: r}}, err
+}
+
+func (b *bareStrategy) Close(context.Context) error { return nil }
+
+func (b *bareStrategy) Refund(context.Context, quota.Reservation) error { return nil }
+
+func (b *bareStrategy) Commit(context.Context, quota.Reservation, int64) error { return nil }

@@ -1,0 +1,100 @@
+package measure
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// TestPacedLatencyIsThePlantedOne: a strategy that takes 2 ms in every fiftieth
+// decision has a p99 of at least that at the common rate, and its throughput and
+// leak come from the closed loop.
+func TestPacedLatencyIsThePlantedOne(t *testing.T) {
+	p := &planted{leak: 2}
+	n := 0
+	p.delay = func(context.Context) {
+		p.mu.Lock()
+		n++
+		slow := n%50 == 0
+		p.mu.Unlock()
+		if slow {
+			time.Sleep(2 * time.Millisecond)
+		}
+	}
+	r := measureOne(t, p, "hot-key", func(c *Config) {
+		c.base, c.Workers, c.LatencyRate = nil, 8, 2000
+		c.Requests, c.Duration = 0, 400*time.Millisecond
+		c.Stores = setOf(t, storetest.EmbeddedRedis(t))
+	})
+	o := r.Paced
+	if o == nil || o.Response == nil || o.Params.Loop != results.OpenLoop || o.Params.RatePerS != 2000 {
+		t.Fatalf("no open loop at 2000/s: %+v", o)
+	}
+	if r.Params.Loop != results.ClosedLoop || r.Response != nil || r.Lateness != nil {
+		t.Errorf("the run itself is no closed loop: %+v", r.Params)
+	}
+	if r.Leak.Units != 2*r.Leak.LeakedTrials || r.Leak.Units == 0 {
+		t.Errorf("leak %+v", r.Leak)
+	}
+	if o.Response.P99 < int64(2*time.Millisecond) {
+		t.Errorf("p99 is %v with 2 ms in one of 50 decisions", time.Duration(o.Response.P99))
+	}
+	if o.Issued < 600 || o.Issued > 1000 {
+		t.Errorf("%d requests in 400 ms at 2000/s", o.Issued)
+	}
+	if r.Cost.Probe == nil || o.Cost.Probe != nil || o.Drift != nil {
+		t.Error("the probe and the counters belong to the closed loop")
+	}
+	if r.Reference == nil || r.Reference.Samples == 0 || o.Reference == nil || o.Reference.Samples < 600 {
+		t.Errorf("what a bare client sees: %+v in closed loop, %+v in open loop", r.Reference, o.Reference)
+	}
+}
+
+// TestPacedLeavesNothingElse: without a rate, and where the loop is open by itself,
+// there is one loop.
+func TestPacedLeavesNothingElse(t *testing.T) {
+	if r := measureOne(t, &planted{}, "hot-key", nil); r.Paced != nil {
+		t.Error("an open loop that was not asked for")
+	}
+	r := measureOne(t, &planted{}, "hot-key", func(c *Config) {
+		c.base, c.Rate, c.Requests, c.LatencyRate = nil, 5000, 500, 1000
+	})
+	if r.Paced != nil || r.Params.RatePerS != 5000 {
+		t.Errorf("an open loop beside an open loop: %+v", r.Params)
+	}
+}
+
+func TestAutoRate(t *testing.T) {
+	selected := []strategies.Selection{
+		{Meta: &strategies.Meta{Name: "memory"}},
+		{Meta: &strategies.Meta{Name: "fast", Needs: []strategies.Need{strategies.NeedRedis}}},
+		{Meta: &strategies.Meta{Name: "slow", Needs: []strategies.Need{strategies.NeedPostgres}}},
+	}
+	runs := func(memory, fast, slow float64) (out []results.Run) {
+		for i, x := range []float64{memory, fast, slow} {
+			out = append(out, results.Run{Params: results.Params{Label: selected[i].Name}, ThroughputPerS: x})
+		}
+		return out
+	}
+	for _, c := range []struct{ memory, fast, slow, want float64 }{
+		{1e6, 80_000, 2_468, 1_200},
+		{900, 80_000, 2_468, 1_200},    // one without a store decides nothing
+		{1e6, 80_000, 300, 500},        // never less
+		{1e6, 800_000, 700_000, 10000}, // nor more than a pacer is precise at
+		{1e6, 80_000, 0, 10000},        // one that failed has no throughput
+		{1e6, 0, 0, 10000},
+		{5000, 0, 0, 2500},
+	} {
+		if got := autoRate(runs(c.memory, c.fast, c.slow), selected); got != c.want {
+			t.Errorf("%+v: %g", c, got)
+		}
+	}
+	if seed.PacedOrder == seed.RoundOrder {
+		t.Error("both loops of a round have the same order")
+	}
+}
