@@ -17,9 +17,17 @@ import (
 // system cannot tell.
 func Allowed() (s Set, ok bool) { return allowed(0) }
 
-// AllowedTo returns the cores that the first thread of a process may use. ok is
-// false where the system cannot tell.
-func AllowedTo(pid int) (s Set, ok bool) { return allowed(pid) }
+// AllowedTo returns the cores that any thread of a process may use. ok is false where
+// the system cannot tell, or where the process is gone.
+func AllowedTo(pid int) (s Set, ok bool) {
+	_, err := eachThread(pid, map[int]bool{}, func(tid int) error {
+		if own, known := allowed(tid); known {
+			s, ok = Of(append(s, own...)...), true
+		}
+		return nil
+	})
+	return s, ok && err == nil
+}
 
 func allowed(tid int) (Set, bool) {
 	var mask unix.CPUSet
