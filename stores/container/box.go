@@ -23,8 +23,9 @@ const pullTimeout = 10 * time.Minute
 
 // box is a server in a container of ours.
 type box struct {
-	ctr *testcontainers.DockerContainer // nil where it could not be made
-	dir *server.Dir
+	engine *engine
+	ctr    *testcontainers.DockerContainer // nil where it could not be made
+	dir    *server.Dir
 	// host and port are where it is reached.
 	host string
 	port int
@@ -73,7 +74,7 @@ func (e *engine) start(ctx context.Context, port int, spec server.ContainerSpec)
 	if err := dir.MarkContainer(); err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
-	b := &box{dir: dir, host: "127.0.0.1", port: port}
+	b := &box{engine: e, dir: dir, host: "127.0.0.1", port: port}
 	listen, inner := b.host, network.MustParsePort(strconv.Itoa(port)+"/tcp")
 	if !e.shared {
 		listen = "0.0.0.0" // of the container

@@ -34,6 +34,9 @@ type engine struct {
 	host string
 	// shared is set where containers can use this machine's network as it is.
 	shared bool
+	// local is set where containers run on this machine's own kernel, so that their
+	// processes are processes here.
+	local bool
 }
 
 // quietTestcontainers makes the library do what we ask and no more: it would
@@ -76,10 +79,10 @@ func findEngine(ctx context.Context) (*engine, error) {
 	}
 	// In a virtual machine, or in a network namespace of its user's, "the host"
 	// is not this machine.
-	local := runtime.GOOS == "linux" && strings.HasPrefix(e.client.DaemonHost(), "unix://") && e.loopback()
-	foreign := info.Info.OperatingSystem == "Docker Desktop" ||
-		slices.ContainsFunc(info.Info.SecurityOptions, func(s string) bool { return strings.HasPrefix(s, "name=rootless") })
-	e.shared = local && !foreign && !server.PublishPorts
+	socket := runtime.GOOS == "linux" && strings.HasPrefix(e.client.DaemonHost(), "unix://")
+	e.local = socket && info.Info.OperatingSystem != "Docker Desktop"
+	foreign := slices.ContainsFunc(info.Info.SecurityOptions, func(s string) bool { return strings.HasPrefix(s, "name=rootless") })
+	e.shared = e.local && e.loopback() && !foreign && !server.PublishPorts
 	return e, nil
 }
 

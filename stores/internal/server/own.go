@@ -17,6 +17,13 @@ type Server interface {
 	Ended() bool
 	// LastWords is the end of its log, on one line.
 	LastWords() string
+	// Local reports whether its processes are of this machine, so that they can be
+	// listed and confined.
+	Local() bool
+	// Processes are the numbers of its processes, parents before their children.
+	Processes(ctx context.Context) ([]int, error)
+	// Confine lets it run on some cores alone, with processes that it starts later.
+	Confine(ctx context.Context, numbers []int) error
 	// Close ends it and removes all that it kept.
 	Close() error
 }

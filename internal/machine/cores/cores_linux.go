@@ -1,0 +1,244 @@
+package cores
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Allowed returns the cores that the calling thread may use. ok is false where the
+// system cannot tell.
+func Allowed() (s Set, ok bool) { return allowed(0) }
+
+// AllowedTo returns the cores that any thread of a process may use. ok is false where
+// the system cannot tell, or where the process is gone.
+func AllowedTo(pid int) (s Set, ok bool) {
+	_, err := eachThread(pid, map[int]bool{}, func(tid int) error {
+		if own, known := allowed(tid); known {
+			s, ok = Of(append(s, own...)...), true
+		}
+		return nil
+	})
+	return s, ok && err == nil
+}
+
+func allowed(tid int) (Set, bool) {
+	var mask unix.CPUSet
+	if err := unix.SchedGetaffinity(tid, &mask); err != nil {
+		return nil, false
+	}
+	var s Set
+	for i := range most {
+		if mask.IsSet(i) {
+			s = append(s, i)
+		}
+	}
+	return s, len(s) > 0
+}
+
+func maskOf(s Set) (*unix.CPUSet, error) {
+	if len(s) == 0 {
+		return nil, errors.New("confine to no core at all")
+	}
+	var mask unix.CPUSet
+	for _, n := range s {
+		mask.Set(n)
+	}
+	return &mask, nil
+}
+
+// passes is how often the threads of a process are listed before it is given up
+// that all of them are found: each pass must have met a new one.
+const passes = 100
+
+// Confine lets the process and all its descendants run on the cores alone. What
+// they start later inherits that. Threads and processes that end meanwhile are no
+// error.
+func Confine(pid int, s Set) error {
+	mask, err := maskOf(s)
+	if err != nil {
+		return err
+	}
+	seen := map[int]bool{}
+	for range passes {
+		fresh := false
+		for _, p := range Tree(pid) {
+			some, err := eachThread(p, seen, func(tid int) error { return set(tid, mask, s) })
+			if err != nil {
+				return fmt.Errorf("confine process %d: %w", p, err)
+			}
+			fresh = fresh || some
+		}
+		switch {
+		case len(seen) == 0:
+			return fmt.Errorf("confine process %d: it is gone", pid)
+		case !fresh:
+			return nil
+		}
+	}
+	return fmt.Errorf("confine process %d: it starts threads without end", pid)
+}
+
+func set(tid int, mask *unix.CPUSet, s Set) error {
+	switch err := unix.SchedSetaffinity(tid, mask); {
+	case err == nil, errors.Is(err, unix.ESRCH): // it has just ended
+		return nil
+	case errors.Is(err, unix.EINVAL):
+		return fmt.Errorf("none of the cores %s may be used", s)
+	default:
+		return err
+	}
+}
+
+// eachThread calls do for the threads of a process that were not seen yet, and
+// reports whether there were any. One that starts while the list is read may be
+// missing.
+func eachThread(pid int, seen map[int]bool, do func(tid int) error) (fresh bool, err error) {
+	entries, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
+	if err != nil {
+		return false, nil // the process has just ended
+	}
+	for _, e := range entries {
+		tid, err := strconv.Atoi(e.Name())
+		if err != nil || seen[tid] {
+			continue
+		}
+		if err := do(tid); err != nil {
+			return fresh, err
+		}
+		seen[tid], fresh = true, true
+	}
+	return fresh, nil
+}
+
+// ConfineSelf lets this process, without its children, run on the cores alone.
+// Threads that it starts later inherit that. free takes it back: threads of before
+// get their own cores again, and those begun since get the calling thread's of
+// before. Where an error is returned all is as it was.
+func ConfineSelf(s Set) (free func() error, err error) {
+	mask, err := maskOf(s)
+	if err != nil {
+		return nil, err
+	}
+	pid := os.Getpid()
+	var before unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return nil, fmt.Errorf("read the cores of this process: %w", err)
+	}
+	own := map[int]unix.CPUSet{}
+	free = func() error {
+		return everyThread(pid, func(tid int) error {
+			old, ok := own[tid]
+			if !ok {
+				old = before
+			}
+			return ignoreEnded(unix.SchedSetaffinity(tid, &old))
+		})
+	}
+	err = everyThread(pid, func(tid int) error {
+		var old unix.CPUSet
+		if err := unix.SchedGetaffinity(tid, &old); err != nil {
+			return ignoreEnded(err)
+		}
+		// A thread begun by one that is confined already inherited that.
+		if old != *mask {
+			own[tid] = old
+		}
+		return set(tid, mask, s)
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("confine this process: %w", err), free())
+	}
+	return free, nil
+}
+
+func everyThread(pid int, do func(tid int) error) error {
+	seen := map[int]bool{}
+	for range passes {
+		if fresh, err := eachThread(pid, seen, do); err != nil || !fresh {
+			return err
+		}
+	}
+	return errors.New("it starts threads without end")
+}
+
+func ignoreEnded(err error) error {
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// Tree returns a process and its descendants, parents before their children. It
+// is empty where the process is gone.
+func Tree(pid int) []int {
+	if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid))); err != nil {
+		return nil
+	}
+	tree := []int{pid}
+	for i := 0; i < len(tree); i++ {
+		tree = append(tree, children(tree[i])...)
+	}
+	return tree
+}
+
+// children are the processes that the threads of a process started.
+func children(pid int) (out []int) {
+	dir := filepath.Join("/proc", strconv.Itoa(pid), "task")
+	threads, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // it has just ended
+	}
+	for _, t := range threads {
+		b, err := os.ReadFile(filepath.Join(dir, t.Name(), "children"))
+		if err != nil {
+			continue
+		}
+		for text := range strings.FieldsSeq(string(b)) {
+			if n, err := strconv.Atoi(text); err == nil {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
+
+// Adjacent returns the cores of s in an order in which those that share a physical
+// core stand side by side, and so do those of one package. Where the system does
+// not tell it is the order of their numbers.
+func Adjacent(s Set) []int {
+	type place struct{ pkg, core, n int }
+	places := make([]place, len(s))
+	for i, n := range s {
+		dir := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology", n)
+		pkg, err1 := readInt(filepath.Join(dir, "physical_package_id"))
+		core, err2 := readInt(filepath.Join(dir, "core_id"))
+		if err1 != nil || err2 != nil {
+			return s
+		}
+		places[i] = place{pkg, core, n}
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(a.pkg-b.pkg, a.core-b.core, a.n-b.n)
+	})
+	out := make([]int, len(places))
+	for i, p := range places {
+		out[i] = p.n
+	}
+	return out
+}
+
+func readInt(path string) (int, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(b)))
+}
