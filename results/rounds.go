@@ -74,6 +74,12 @@ type Percentile struct {
 	// Status says what Value is: a percentile where it is "per round" or "merged",
 	// else the largest value of all rounds.
 	Status Status `json:"status" jsonschema:"enum=per round,enum=merged,enum=event-driven,enum=too few samples,enum=no samples"`
+	// Waited is the mean over rounds of the share of moments behind the percentile in
+	// which waiting for a core could be the reason; 0 where that is not known.
+	Waited float64 `json:"waited"`
+	// Struck is set where that share is above [MaxWaited] in every round. Otherwise
+	// rounds in which it is are left out.
+	Struck bool `json:"struck"`
 }
 
 // Status of a percentile.

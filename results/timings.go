@@ -119,31 +119,57 @@ func percentiles(rounds []*Latency) Percentiles {
 func stallsP99(l *Latency) int { return max(l.StallsP99, l.StallsP999) }
 
 func (p *Percentiles) percentile(rounds []*Latency, merged *Histogram, q float64, at func(*Latency) int64, stalls func(*Latency) int) Percentile {
+	kept, waited := notWaited(rounds, q)
+	out := Percentile{Waited: waited, Struck: len(kept) == 0 && len(rounds) > 0}
+	if out.Struck {
+		kept = rounds
+	}
 	need := minSamples(q)
 	var total int64
 	events, known, each := 0, false, true
-	values := make([]float64, 0, len(rounds))
+	values := make([]float64, 0, len(kept))
 	for _, l := range rounds {
 		total += l.Samples
-		each = each && l.Samples >= need
 		if n := stalls(l); n >= 0 {
 			events, known = events+n, true
 		}
+	}
+	for _, l := range kept {
+		each = each && l.Samples >= need
 		values = append(values, float64(at(l)))
 	}
+	largest := Figure{Value: float64(p.Max), Rounds: len(rounds)}
 	switch {
 	case total == 0:
-		return Percentile{Status: NoSamples}
+		out.Status = NoSamples
 	case total < need:
-		return Percentile{Figure{Value: float64(p.Max), Rounds: len(rounds)}, TooFew}
+		out.Figure, out.Status = largest, TooFew
 	case known && events < minStalls:
-		return Percentile{Figure{Value: float64(p.Max), Rounds: len(rounds)}, EventDriven}
+		out.Figure, out.Status = largest, EventDriven
 	case each:
-		return Percentile{OverRounds(values), PerRound}
+		out.Figure, out.Status = OverRounds(values), PerRound
 	case merged != nil:
 		v := float64(merged.Quantile(q))
-		return Percentile{Figure{Value: v, Lo: v, Hi: v, Rounds: len(rounds)}, Merged}
+		out.Figure, out.Status = Figure{Value: v, Lo: v, Hi: v, Rounds: len(rounds)}, Merged
 	default:
-		return Percentile{Figure{Value: float64(p.Max), Rounds: len(rounds)}, TooFew}
+		out.Figure, out.Status = largest, TooFew
 	}
+	return out
+}
+
+// notWaited returns the rounds whose percentile is not to be explained by waiting
+// for a core, and the mean share of moments in which it is.
+func notWaited(rounds []*Latency, q float64) (kept []*Latency, mean float64) {
+	n := 0
+	for _, l := range rounds {
+		share := l.Waited.at(q)
+		if share >= 0 {
+			mean += share
+			n++
+		}
+		if share <= MaxWaited {
+			kept = append(kept, l)
+		}
+	}
+	return kept, mean / float64(max(n, 1))
 }

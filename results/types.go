@@ -216,6 +216,9 @@ type Run struct {
 	// for a free worker.
 	Lateness *Lateness `json:"lateness_ns,omitempty"`
 
+	// Waiting is what this program and the servers started for it waited for.
+	Waiting *Waiting `json:"waiting,omitempty"`
+
 	// Leak is what was admitted over the limit.
 	Leak Leak `json:"leak"`
 	// Rolling is set where a window ended in mid-run.
@@ -327,6 +330,8 @@ type Latency struct {
 	// stored once: where there are parts they hold the histograms, and the whole's
 	// is the sum of theirs.
 	Parts []LatencyPart `json:"parts,omitempty"`
+	// Waited says which percentiles waiting for a core could explain.
+	Waited *Waited `json:"waited,omitempty"`
 }
 
 // LatencyPart is the latency of one outcome at one tier.

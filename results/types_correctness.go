@@ -237,7 +237,7 @@ type Reason struct {
 	// Code is its short name, e.g. "history-overflow".
 	Code string `json:"code"`
 	// Strikes is what the finding takes back.
-	Strikes string `json:"strikes" jsonschema:"enum=correctness,enum=timings,enum=response,enum=note"`
+	Strikes string `json:"strikes" jsonschema:"enum=correctness,enum=timings,enum=response,enum=percentiles,enum=note"`
 	// Detail is one line for people.
 	Detail string `json:"detail"`
 }
@@ -263,5 +263,7 @@ const (
 	StrikesCorrectness = "correctness"
 	StrikesTimings     = "timings"
 	StrikesResponse    = "response" // response times in open loop; service times stand
+	// StrikesPercentiles: those that the finding names; throughput and the rest stand.
+	StrikesPercentiles = "percentiles"
 	StrikesNote        = "note"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -49,14 +49,14 @@ func (p *pass) judge(ctx context.Context) error {
 	if err := p.costs(ctx); err != nil {
 		return err
 	}
-	stalls, asked, thirds := p.stallFinder(), askedHash{}, thirdsOf(r)
-	if _, err := harness.Judge(r, facts, stalls.visit, asked.visit, thirds.visit); err != nil {
+	behind, asked, thirds := p.tails(), askedHash{}, thirdsOf(r)
+	if _, err := harness.Judge(r, facts, behind.visit, asked.visit, thirds.visit); err != nil {
 		return err
 	}
 	if r.ElapsedNS > 0 {
 		r.ThroughputPerS = float64(r.Issued) / time.Duration(r.ElapsedNS).Seconds()
 	}
-	stalls.finish()
+	behind.finish()
 	p.audit()
 	a := p.m.across
 	a.sameRequests(r, asked.hash)
@@ -161,41 +161,53 @@ func (p *pass) latencies() error {
 	return nil
 }
 
-// stallFinder counts the separate events behind the tail of service times, from
-// the history, and in an open loop those behind the tail of response times, from
-// the moments that the recorder kept.
-type stallFinder struct {
-	service, response *results.Latency // response is nil in a closed loop
-	slow              *slowest
-	p99, p999         []int64
+// tails looks at what is behind the high percentiles: how many separate events, and
+// whether threads waited for a core meanwhile.
+type tails struct {
+	p       *pass
+	service *slowest
 }
 
-func (p *pass) stallFinder() *stallFinder {
-	if !p.d.lateness.open {
-		return &stallFinder{service: &p.run.Service}
-	}
-	return &stallFinder{service: &p.run.Service, response: p.run.Response, slow: p.d.slow}
-}
+func (p *pass) tails() *tails { return &tails{p, newSlowest(p.run.ElapsedNS)} }
 
-func (f *stallFinder) visit(events []oracle.Event) {
+// visit takes the service times from the history.
+func (t *tails) visit(events []oracle.Event) {
 	for i := range events {
-		switch e := &events[i]; {
-		case e.Kind != oracle.Take:
-		case e.Reply-e.Call >= f.service.P999:
-			f.p999 = append(f.p999, e.Call)
-			fallthrough
-		case e.Reply-e.Call >= f.service.P99:
-			f.p99 = append(f.p99, e.Call)
+		if e := &events[i]; e.Kind == oracle.Take {
+			t.service.record(e.Call, e.Reply-e.Call)
 		}
 	}
 }
 
-func (f *stallFinder) finish() {
-	slices.Sort(f.p99)
-	slices.Sort(f.p999)
-	f.service.StallsP99, f.service.StallsP999 = results.Stalls(f.p99), results.Stalls(f.p999)
-	if f.response != nil {
-		f.response.StallsP99, f.response.StallsP999 = f.slow.stalls(f.response.P99), f.slow.stalls(f.response.P999)
+// finish looks at the service times, and in an open loop at the response times,
+// whose moments the recorder kept.
+func (t *tails) finish() {
+	r := t.p.run
+	t.look(&r.Service, t.service, "service")
+	if r.Response != nil {
+		t.look(r.Response, t.p.d.slow, "response")
+	}
+	r.Waiting = t.p.watch.record(t.p.machine.Share())
+}
+
+func (t *tails) look(l *results.Latency, s *slowest, name string) {
+	l.StallsP99, l.StallsP999 = s.stalls(l.P99), s.stalls(l.P999)
+	share := func(ns int64) float64 { return t.p.watch.explains(s, t.p.d.epoch, ns, l.P50) }
+	l.Waited = &results.Waited{P90: share(l.P90), P99: share(l.P99), P999: share(l.P999), P9999: share(l.P9999)}
+	w := l.Waited
+	var struck []string
+	for _, x := range []struct {
+		name  string
+		share float64
+	}{{"p90", w.P90}, {"p99", w.P99}, {"p99.9", w.P999}, {"p99.99", w.P9999}} {
+		if x.share > results.MaxWaited {
+			struck = append(struck, fmt.Sprintf("%s (%.0f %%)", x.name, 100*x.share))
+		}
+	}
+	if len(struck) > 0 {
+		t.p.strike("waited-for-core", results.StrikesPercentiles,
+			"%s of the %s time do not count: in that share of the moments behind them a thread of this program or of a server started here was ready to run and had no core, for long enough to explain them",
+			strings.Join(struck, ", "), name)
 	}
 }
 

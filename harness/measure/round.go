@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"runtime/metrics"
@@ -183,6 +184,7 @@ type pass struct {
 	run    *results.Run
 	policy *quota.Policy
 
+	watch   *watch
 	own     ownCPU
 	machine machine.CPUTime
 	allocs  uint64
@@ -212,6 +214,7 @@ func (p *pass) drive(ctx context.Context) error {
 	for _, o := range s.outages {
 		over = append(over, o.schedule(d.tb.nano, p.m.cfg.Duration))
 	}
+	p.watch = newWatch(work, d.tb, slices.Collect(maps.Values(s.stores)))
 	if t := p.m.cfg.Timer; t != nil {
 		t.StartTimer()
 		d.run(work)
@@ -219,6 +222,7 @@ func (p *pass) drive(ctx context.Context) error {
 	} else {
 		d.run(work)
 	}
+	p.watch.end()
 	for _, end := range over {
 		end()
 	}

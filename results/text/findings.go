@@ -64,9 +64,9 @@ func findingLines(summaries []results.Summary) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	grave := map[string]int{results.StrikesCorrectness: 0, results.StrikesTimings: 1, results.StrikesResponse: 2, results.StrikesNote: 3}
+	grave := map[string]int{results.StrikesCorrectness: 0, results.StrikesTimings: 1, results.StrikesResponse: 2, results.StrikesPercentiles: 3, results.StrikesNote: 4}
 	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Strikes] - grave[b.Strikes] })
-	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesResponse: "RESPONSE ", results.StrikesNote: "note    "}
+	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesResponse: "RESPONSE ", results.StrikesPercentiles: "PERCENTILES ", results.StrikesNote: "note    "}
 	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
 	for _, x := range all {
 		detail := format.Plain(x.Detail)

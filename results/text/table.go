@@ -202,6 +202,7 @@ type marks map[string]bool
 
 const (
 	markStruck    = "! discarded by the audit, see MEASUREMENT VALIDITY"
+	markWaited    = "w could be waiting for a core and not the strategy, see MEASUREMENT VALIDITY"
 	markMerged    = "~ of all rounds together: one round has too few samples for an interval"
 	markMax       = "≥ the largest value seen: too few samples for the percentile"
 	markEvents    = "event-driven: unreliable, fewer than 5 separate stalls are behind the percentile"
@@ -229,6 +230,10 @@ func (m marks) percentile(counts bool, p results.Percentile) string {
 	case !p.Shown():
 		m[markMax] = true
 		text = "≥" + text
+	}
+	if counts && p.Struck {
+		m[markWaited] = true
+		return text + "w"
 	}
 	return m.timing(counts, text)
 }
@@ -268,7 +273,7 @@ func (m marks) sql(sql, model float64, format func(float64) string) string {
 // lines renders the explanations in a fixed order, after what always holds.
 func (m marks) lines(always string) []string {
 	parts := []string{always}
-	for _, k := range []string{markStruck, markMerged, markMax, markEvents, markRange, markSaturated, markModel} {
+	for _, k := range []string{markStruck, markWaited, markMerged, markMax, markEvents, markRange, markSaturated, markModel} {
 		if m[k] {
 			parts = append(parts, k)
 		}

@@ -1,0 +1,79 @@
+package results
+
+// Waiting says how long, during a pass, threads were ready to run and had no core,
+// and what else kept this program waiting. None of it is the strategy's doing.
+type Waiting struct {
+	// EveryNS is the distance between two readings in nanoseconds.
+	EveryNS int64 `json:"every_ns"`
+	// Known is false where the system does not tell how long threads wait.
+	Known bool `json:"known"`
+	// Harness is how many threads of this program were waiting, as a mean over time.
+	Harness float64 `json:"harness"`
+	// Stores is the same for the servers that were started for the run.
+	Stores float64 `json:"stores"`
+	// Stolen is the share of processor time that went to other machines of the host.
+	Stolen float64 `json:"stolen"`
+	// HiccupP99 is how late a thread woke up that asked to be woken every EveryNS, in
+	// nanoseconds: the 99th percentile.
+	HiccupP99 int64 `json:"hiccup_p99_ns"`
+	// HiccupMax is the largest such lateness.
+	HiccupMax int64 `json:"hiccup_max_ns"`
+	// GoSchedP99 is how long goroutines were ready to run before Go's scheduler ran
+	// them, in nanoseconds: the 99th percentile.
+	GoSchedP99 int64 `json:"go_sched_p99_ns"`
+	// GoSchedMax is the longest such wait.
+	GoSchedMax int64 `json:"go_sched_max_ns"`
+	// GCPauses counts the stops of all goroutines by Go's garbage collector.
+	GCPauses int64 `json:"gc_pauses"`
+	// GCPauseMax is the longest of them in nanoseconds.
+	GCPauseMax int64 `json:"gc_pause_max_ns"`
+	// Slices are equal parts of the pass, in order, at most 20.
+	Slices []WaitingSlice `json:"slices"`
+}
+
+// WaitingSlice is a part of a pass.
+type WaitingSlice struct {
+	// Harness is how many threads of this program were waiting, as a mean over time.
+	Harness float64 `json:"harness"`
+	// Stores is the same for the servers that were started for the run.
+	Stores float64 `json:"stores"`
+	// LongestNS is the longest that one thread waited between two readings.
+	LongestNS int64 `json:"longest_ns"`
+	// HiccupNS is the largest lateness of a reading.
+	HiccupNS int64 `json:"hiccup_ns"`
+}
+
+// Waited is, for each percentile of a latency, the share of the moments at or above
+// it in which a thread waited for a core for long enough to be the reason; -1 where
+// that is not known.
+type Waited struct {
+	// P90 belongs to the 90th percentile.
+	P90 float64 `json:"p90"`
+	// P99 belongs to the 99th percentile.
+	P99 float64 `json:"p99"`
+	// P999 belongs to the 99.9th percentile.
+	P999 float64 `json:"p999"`
+	// P9999 belongs to the 99.99th percentile.
+	P9999 float64 `json:"p9999"`
+}
+
+// MaxWaited is the share of such moments above which a percentile is struck.
+const MaxWaited = 0.5
+
+// at is the share for one of [NamedQuantiles]; -1 where it is not known.
+func (w *Waited) at(q float64) float64 {
+	if w == nil {
+		return -1
+	}
+	switch q {
+	case 0.9:
+		return w.P90
+	case 0.99:
+		return w.P99
+	case 0.999:
+		return w.P999
+	case 0.9999:
+		return w.P9999
+	}
+	return -1
+}
