@@ -203,6 +203,9 @@ type Run struct {
 	// number of goroutines in the same round; 0 where there was none.
 	ReferencePerS float64 `json:"reference_per_s"`
 
+	// Placement is where harness and stores ran; absent in simulations.
+	Placement *Placement `json:"placement,omitempty"`
+
 	// Service is the time from the actual start of a request to its answer.
 	Service Latency `json:"service_ns"`
 	// Response (open loop only) is the time from the intended start.

@@ -37,6 +37,8 @@ type measurement struct {
 	n   int    // runs begun
 	// across remembers what the audit compares between runs.
 	across *crossRunAudit
+	// places puts the passes on cores.
+	places *placer
 }
 
 // Measure runs every strategy of cfg that can take part, round by round. When ctx
@@ -59,6 +61,8 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	if m.obs == nil {
 		m.obs = silent{}
 	}
+	m.places = newPlacer(&cfg)
+	defer m.places.close(ctx)
 	selected, _ := cfg.Split()
 	report := &Report{}
 	m.obs.Begin(len(selected) * cfg.Rounds)
