@@ -43,9 +43,9 @@ func ParseCores(text string) (Cores, error) {
 		name, value, named := strings.Cut(strings.TrimSpace(part), "=")
 		switch _, again := lists[name]; {
 		case named && name != "harness" && name != "stores", !named && last == "":
-			return Cores{}, fmt.Errorf("%q is none of %s", text, coresForm)
+			return Cores{}, errors.New("give " + coresForm)
 		case named && again:
-			return Cores{}, fmt.Errorf("%q gives the cores of the %s twice", text, name)
+			return Cores{}, fmt.Errorf("the cores of the %s are given twice", name)
 		case named:
 			last, lists[name] = name, value
 		default:
@@ -78,10 +78,10 @@ func (c Cores) String() string {
 	if len(c.Stores) > 0 {
 		lists = append(lists, "stores="+cores.Of(c.Stores...).String())
 	}
-	switch {
-	case c.Mode == CoresGiven:
+	switch c.Mode {
+	case CoresGiven:
 		return strings.Join(lists, ",")
-	case c.Mode == "":
+	case "":
 		return CoresAuto
 	}
 	return c.Mode

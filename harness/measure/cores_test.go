@@ -21,16 +21,16 @@ func TestParseCores(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                           "is none of auto, shared, apart or",
-		"none":                       "is none of auto, shared, apart or",
-		"0-1":                        "is none of auto, shared, apart or",
-		"redis=1":                    "is none of auto, shared, apart or",
-		"harness=0,harness=1":        "cores of the harness twice",
+		"":                           "give auto, shared, apart or",
+		"none":                       "give auto, shared, apart or",
+		"0-1":                        "give auto, shared, apart or",
+		"redis=1":                    "give auto, shared, apart or",
+		"harness=0,harness=1":        "the cores of the harness are given twice",
 		"harness=":                   "cores of the harness: \"\" is no list of cores",
 		"harness=0,stores=2-1":       "cores of the stores: \"2-1\" is no list of cores",
 		"harness=0,apart":            "cores of the harness: \"0,apart\" is no list of cores",
-		"auto,harness=0":             "is none of auto, shared, apart or",
-		"harness=0,stores=1,redis=2": "is none of auto, shared, apart or",
+		"auto,harness=0":             "give auto, shared, apart or",
+		"harness=0,stores=1,redis=2": "give auto, shared, apart or",
 		"harness=5000,stores=0":      "cores of the harness",
 	} {
 		c, err := ParseCores(text)

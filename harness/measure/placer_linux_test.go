@@ -64,7 +64,7 @@ func coresOf(s stores.Placed) (all cores.Set) {
 }
 
 // spied measures a spy on the given store and returns what it saw and its last run.
-func spied(t *testing.T, ctx context.Context, store stores.Store, asked Cores, rate float64, after func()) (*seen, *results.Run) {
+func spied(ctx context.Context, t *testing.T, store stores.Store, asked Cores, rate float64, after func()) (*seen, *results.Run) {
 	t.Helper()
 	s := &spy{found: &seen{}, after: after}
 	s.store, _ = store.(stores.Placed)
@@ -117,7 +117,7 @@ func TestPassesArePlaced(t *testing.T) {
 		{"open", Cores{Mode: CoresShared}, 2000, all, all, procs + 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			found, run := spied(t, t.Context(), redis, tc.asked, tc.rate, nil)
+			found, run := spied(t.Context(), t, redis, tc.asked, tc.rate, nil)
 			if !slices.Equal(found.harness, tc.harness) || !slices.Equal(found.stores, tc.stores) || found.procs != tc.procs {
 				t.Errorf("harness on %s, Redis on %s, GOMAXPROCS %d; want %s, %s, %d", found.harness, found.stores, found.procs, tc.harness, tc.stores, tc.procs)
 			}
@@ -152,13 +152,13 @@ func TestPlacementEndsWithTheMeasurement(t *testing.T) {
 	}
 	redis, procs := storetest.Redis(t), runtime.GOMAXPROCS(0)
 	ctx, cancel := context.WithCancel(t.Context())
-	spied(t, ctx, redis, Cores{}, 0, cancel)
+	spied(ctx, t, redis, Cores{}, 0, cancel)
 	free(t, all, procs, redis)
-	spied(t, t.Context(), redis, Cores{}, 0, func() { panic("planted") })
+	spied(t.Context(), t, redis, Cores{}, 0, func() { panic("planted") })
 	free(t, all, procs, redis)
 
 	var inner *results.Run
-	found, run := spied(t, t.Context(), redis, Cores{}, 0, func() { _, inner = spied(t, t.Context(), redis, Cores{}, 0, nil) })
+	found, run := spied(t.Context(), t, redis, Cores{}, 0, func() { _, inner = spied(t.Context(), t, redis, Cores{}, 0, nil) })
 	if run.Placement.Mode != results.PlacedApart || len(found.harness) == len(all) {
 		t.Errorf("the outer one: %+v", run.Placement)
 	}
@@ -181,7 +181,7 @@ func TestRefusedPlacement(t *testing.T) {
 	if !known || len(all) < 2 {
 		t.Skip("needs two cores")
 	}
-	found, run := spied(t, t.Context(), stubborn{storetest.EmbeddedRedis(t)}, Cores{Mode: CoresApart}, 0, nil)
+	found, run := spied(t.Context(), t, stubborn{storetest.EmbeddedRedis(t)}, Cores{Mode: CoresApart}, 0, nil)
 	if p := run.Placement; p.Mode != results.PlacedShared || !strings.Contains(p.Reason, "apart was refused: redis: not permitted") || !run.Audit.Valid {
 		t.Errorf("%+v, %+v", p, run.Audit)
 	}
