@@ -60,14 +60,14 @@ func (c Cores) place(g *ground) results.Placement {
 		return p
 	case ours == 0:
 		return g.split(n-1, 0, results.PlacedBeside, loops[false]+" beside a server that was running already: one core is left to it")
-	case parallel > 0 && n < parallelCores && c.Mode != CoresApart:
-		return g.shared(fmt.Sprintf("%s on PostgreSQL, which loses more on half of fewer than %d cores than it gains", loops[false], parallelCores))
+	case parallel == here && n < parallelCores && c.Mode != CoresApart:
+		return g.shared(fmt.Sprintf("%s on PostgreSQL alone, which loses more on half of fewer than %d cores than it gains", loops[false], parallelCores))
 	}
 	return g.split(n-n/2, n/2, results.PlacedApart, loops[false]+" with stores started here: they share half of the cores")
 }
 
-// parallelCores is from how many cores on a strategy that needs PostgreSQL has it on
-// cores of its own in a closed loop: half of them must be more than one.
+// parallelCores is from how many cores on a strategy whose only server is PostgreSQL
+// has it on cores of its own in a closed loop: half of them must be more than one.
 const parallelCores = 4
 
 var loops = map[bool]string{false: "closed loop", true: "open loop"}
