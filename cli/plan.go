@@ -36,7 +36,7 @@ func (s *settings) plan() (measure.Config, error) {
 			Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration,
 			Life: s.life, Archive: s.history,
 		},
-		Rounds: s.rounds, Pool: s.pool, ClientRetries: s.retries,
+		Rounds: s.rounds, Pool: s.pool, ClientRetries: s.retries, Cores: s.cores,
 	}
 	if err := s.choose(&c.Plan); err != nil {
 		return c, err

@@ -17,6 +17,7 @@ type settings struct {
 	workers, rounds, instances int
 	pool, retries              int
 	rate, speed                float64
+	cores                      measure.Cores
 	loop, arrivals             string
 	requests, limit            int64
 	duration                   time.Duration
@@ -71,7 +72,7 @@ type setting struct {
 func newSettings() *settings {
 	s := &settings{
 		strategy: []string{"core"}, policy: "agent-api", workload: "hot-key",
-		workers: 50, rounds: 8, instances: 1, seed: 1, arrivals: "poisson",
+		workers: 50, rounds: 8, instances: 1, seed: 1, arrivals: "poisson", cores: measure.Cores{Mode: measure.CoresAuto},
 		from: map[string]*string{}, images: map[string]*string{}, places: map[string]string{}, options: map[string]*string{},
 	}
 	s.table, s.fresh = append(s.load(), s.surroundings()...), newSettings
@@ -123,6 +124,8 @@ func (s *settings) surroundings() []setting {
 			doc: "connections per instance and store (default: one per worker, at most 64 to Redis and 16 to PostgreSQL)"},
 		{name: "client-retries", value: whole(&s.retries, 0, 0),
 			doc: "how often the Redis client repeats a failed command"},
+		{name: "cores", value: &coresValue{&s.cores}, complete: completeWords(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores="),
+			doc: "where harness and stores run: auto, shared, apart or `lists` of processors such as harness=0-1,stores=2-3"},
 		{name: "outage", value: &list{p: &s.outages}, complete: completeWords("redis:0.3-0.6", "postgres:0.3-0.6"),
 			doc: "take a store away in mid-run, e.g. `redis:0.3-0.6` (shares of the duration); may be repeated"},
 	}

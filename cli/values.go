@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/quotabench/quotabench/harness/measure"
 )
 
 // value is what a setting holds. It is read from a flag and from a configuration
@@ -166,6 +168,23 @@ func (l *list) String() string    { return strings.Join(*l.p, ",") }
 func (*list) Type() string        { return "string" }
 func (*list) holds(s scalar) bool { return s == scalarText }
 func (*list) wanted() string      { return "give text or a list of texts" }
+
+// coresValue says which cores a measurement runs on.
+type coresValue struct{ p *measure.Cores }
+
+func (v *coresValue) Set(text string) error {
+	c, err := measure.ParseCores(text)
+	if err != nil {
+		return err
+	}
+	*v.p = c
+	return nil
+}
+
+func (v *coresValue) String() string    { return v.p.String() }
+func (*coresValue) Type() string        { return "string" }
+func (*coresValue) holds(s scalar) bool { return s == scalarText }
+func (*coresValue) wanted() string      { return "give auto, shared, apart or harness=LIST,stores=LIST" }
 
 // boolean is a flag without a value, and true or false in a file.
 type boolean struct{ p *bool }

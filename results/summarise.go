@@ -31,7 +31,7 @@ func summariseGroup(key string, runs []*Run) Summary {
 	s := Summary{
 		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form,
 		Policy: first.Policy, Workload: first.Workload, Params: first.Params, setting: first.setting(),
-		Rounds: len(runs),
+		Placement: first.Placement, Rounds: len(runs),
 	}
 	if s.Label == "" {
 		s.Label = s.Strategy

@@ -23,6 +23,8 @@ type Summary struct {
 	// Params are those of the first round.
 	Params  Params `json:"params"`
 	setting string
+	// Placement is that of the first round; absent in simulations.
+	Placement *Placement `json:"placement,omitempty"`
 
 	// Rounds taken in.
 	Rounds int `json:"rounds"`

@@ -208,6 +208,9 @@ type Run struct {
 	// it is open, from the intended start.
 	Reference *Distribution `json:"reference_ns,omitempty"`
 
+	// Placement is where harness and stores ran; absent in simulations.
+	Placement *Placement `json:"placement,omitempty"`
+
 	// Service is the time from the actual start of a request to its answer.
 	Service Latency `json:"service_ns"`
 	// Response (open loop only) is the time from the intended start.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/machine/cores"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -30,6 +31,10 @@ type Config struct {
 	LatencyRate float64
 	// NoReference leaves the reference loops out.
 	NoReference bool
+	// Cores says where this process and the stores started for it run while requests
+	// are measured. The zero value decides that for each strategy and load. It is
+	// taken back before Measure returns.
+	Cores Cores
 
 	// Observer is told of progress; nil for none.
 	Observer Observer
@@ -78,6 +83,9 @@ func (c *Config) Complete() error {
 		return errors.New("client retries cannot be negative")
 	}
 	if err := c.Plan.Complete(MaxWorkers); err != nil {
+		return err
+	}
+	if err := c.Cores.check(cores.Allowed()); err != nil {
 		return err
 	}
 	for _, o := range c.Outages {

@@ -41,6 +41,8 @@ type measurement struct {
 	open *measurement
 	// latencyOnly is set where nothing is probed and no counter is read.
 	latencyOnly bool
+	// places puts the passes on cores.
+	places *placer
 }
 
 // Measure runs every strategy of cfg that can take part, round by round. When ctx
@@ -63,6 +65,8 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	if m.obs == nil {
 		m.obs = silent{}
 	}
+	m.places = newPlacer(&cfg)
+	defer m.places.close(ctx)
 	selected, _ := cfg.Split()
 	report := &Report{}
 	loops := 1

@@ -25,6 +25,8 @@ func (m *measurement) reference(ctx context.Context) (loop, error) {
 	if !ok || m.cfg.NoReference {
 		return loop{}, nil
 	}
+	_, lift := m.places.take(ctx, false, []string{string(strategies.NeedRedis)})
+	defer lift()
 	return referenceFor(ctx, m.cfg, server, m.tb, m.siteName("ref"), referenceDuration)
 }
 

@@ -34,6 +34,9 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close(work)) }()
+	placement, lift := m.places.take(work, m.cfg.Open(info), storesOf(sel))
+	defer lift()
+	run.Placement = &placement
 	warm, err := m.warmUp(work, s, &policy)
 	if err != nil {
 		return err
@@ -67,6 +70,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 		return err
 	}
 	s.jobs.stop()
+	lift()
 	return p.judge(work)
 }
 

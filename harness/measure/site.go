@@ -67,10 +67,7 @@ func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Sel
 // prepare makes room in every store that the strategy needs.
 func (s *site) prepare(ctx context.Context) error {
 	for _, need := range s.sel.Needs {
-		name := string(need)
-		if need == strategies.NeedSource {
-			name = string(strategies.NeedPostgres)
-		}
+		name := storeOf(need)
 		store, ok := s.cfg.Stores.Get(name)
 		switch {
 		case !ok && need == strategies.NeedSource:

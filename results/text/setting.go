@@ -40,6 +40,9 @@ func settingLines(f results.File, group []results.Summary) []string {
 	entry("load", format.Join(" · ", loop, format.Plural(int64(p.Workers), "worker", "workers"), format.Plural(int64(p.Instances), "instance", "instances"),
 		format.Plural(int64(p.Retries), "client retry", "client retries"), speed, boundText(p)))
 	entry("connections", poolText(p.Pool))
+	for _, text := range placementTexts(group) {
+		entry("cores", text)
+	}
 	entry("rounds", roundsText(group))
 	return out
 }

@@ -47,6 +47,7 @@ var signed = map[string][]string{
 	"Finding":   {"units"},
 	"Step":      {"in_use"},
 	"Sample":    {"usage", "fill"},
+	"Waited":    {"p90", "p99", "p999", "p9999"},
 }
 
 // leastOf are the numbers whose least value is not 0, by JSON name.

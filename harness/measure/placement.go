@@ -1,0 +1,157 @@
+package measure
+
+import (
+	"fmt"
+
+	"github.com/quotabench/quotabench/internal/machine/cores"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// ground is what a placement depends on beside what was asked for.
+type ground struct {
+	open bool // the loop
+	// cores are those that this process may use, in an order in which neighbours
+	// share a physical core. They only count where known is false: the system does
+	// not let a program choose.
+	cores []int
+	known bool
+	procs int // GOMAXPROCS where nothing is placed
+	// stores are those that the strategy needs.
+	stores []standing
+}
+
+// standing is a store and where it runs.
+type standing struct {
+	place stores.Place
+	sql   bool // it serves each connection by a process of its own
+}
+
+// openCores is from how many cores on an open loop has the stores on cores of their
+// own: two are for the workers, one for the pacer, and one for the stores.
+const openCores = 4
+
+// place decides where harness and stores run, for one strategy and load. What was
+// asked for has passed [Cores.check].
+func (c Cores) place(g *ground) results.Placement {
+	switch c.Mode {
+	case CoresShared:
+		return g.shared("asked for")
+	case CoresGiven:
+		return c.given(g)
+	}
+	n := len(g.cores)
+	here, ours, parallel := g.survey()
+	switch {
+	case len(g.stores) == 0:
+		return g.shared("no store is needed")
+	case here == 0:
+		return g.shared("no server of this strategy runs on this machine beside the harness")
+	case n < 2:
+		return g.shared("there is one core")
+	case g.open:
+		return c.placeOpen(g, ours > 0)
+	case !g.known:
+		p := g.shared(loops[false] + " where " + cores.ErrUnsupported.Error() + ": fewer threads of the harness leave room for the stores")
+		p.Procs = min(g.procs, n-max(1, n/2))
+		if ours == 0 {
+			p.Procs = min(g.procs, n-1)
+		}
+		return p
+	case ours == 0:
+		return g.split(n-1, 0, results.PlacedBeside, loops[false]+" beside a server that was running already: one core is left to it")
+	case parallel == here && n < parallelCores && c.Mode != CoresApart:
+		return g.shared(fmt.Sprintf("%s on PostgreSQL alone, which loses more on half of fewer than %d cores than it gains", loops[false], parallelCores))
+	}
+	return g.split(n-n/2, n/2, results.PlacedApart, loops[false]+" with stores started here: they share half of the cores")
+}
+
+// parallelCores is from how many cores on a strategy whose only server is PostgreSQL
+// has it on cores of its own in a closed loop: half of them must be more than one.
+const parallelCores = 4
+
+var loops = map[bool]string{false: "closed loop", true: "open loop"}
+
+// survey counts the servers on this machine, those of them that were started here,
+// and of these the ones that use several cores.
+func (g *ground) survey() (here, ours, parallel int) {
+	for _, s := range g.stores {
+		switch s.place {
+		case stores.StartedHere:
+			here++
+			ours++
+			if s.sql {
+				parallel++
+			}
+		case stores.OnThisHost:
+			here++
+		}
+	}
+	return here, ours, parallel
+}
+
+// placeOpen places an open loop, whose pacer needs a core at any moment.
+func (c Cores) placeOpen(g *ground, ours bool) results.Placement {
+	n := len(g.cores)
+	own := max(1, min(n/2, n-(openCores-1)))
+	switch {
+	case !g.known:
+		return g.shared(loops[true] + " where " + cores.ErrUnsupported.Error())
+	case !ours:
+		return g.shared(loops[true] + " beside a server that was running already")
+	case n < openCores && c.Mode != CoresApart:
+		return g.shared(fmt.Sprintf("%s on fewer than %d cores: workers, pacer and stores need them all", loops[true], openCores))
+	}
+	return g.split(n-own, own, results.PlacedApart, loops[true]+" with stores started here: the harness keeps a core for its pacer")
+}
+
+// shared leaves everything to the system.
+func (g *ground) shared(reason string) results.Placement {
+	p := results.Placement{Mode: results.PlacedShared, Procs: g.procs, Reason: reason}
+	if g.open {
+		p.Procs++ // for the pacer
+	}
+	return p
+}
+
+// split gives the first cores to the harness and the last ones to the stores.
+func (g *ground) split(harness, own int, mode, reason string) results.Placement {
+	n := len(g.cores)
+	p := results.Placement{
+		Mode: mode, Harness: cores.Of(g.cores[:harness]...).String(), Stores: cores.Of(g.cores[n-own:]...).String(), Reason: reason,
+	}
+	p.Procs = g.procsOn(harness)
+	return p
+}
+
+// procsOn is GOMAXPROCS on that many cores: one for each, and in an open loop one
+// more than the cores that are the workers', for the pacer. A core of its own is the
+// pacer's where there are three.
+func (g *ground) procsOn(n int) int {
+	if !g.open {
+		return min(g.procs, n)
+	}
+	if n >= openCores-1 {
+		n--
+	}
+	return min(g.procs, n) + 1
+}
+
+// given is the placement that the user listed.
+func (c Cores) given(g *ground) results.Placement {
+	p := results.Placement{
+		Mode: results.PlacedGiven, Harness: cores.Of(c.Harness...).String(), Stores: cores.Of(c.Stores...).String(), Reason: "asked for",
+	}
+	p.Procs = g.procsOn(len(c.Harness))
+	if len(c.Harness) == 0 {
+		p.Procs = g.shared("").Procs
+	}
+	if both := c.overlap(); len(both) > 0 {
+		p.Reason += fmt.Sprintf("; harness and stores share %s", both)
+	}
+	if _, ours, _ := g.survey(); ours == 0 && p.Stores != "" {
+		p.Stores = ""
+		p.Reason += "; the strategy needs no store that was started here"
+	}
+	return p
+}

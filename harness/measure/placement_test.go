@@ -1,0 +1,140 @@
+package measure
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+)
+
+func TestPlace(t *testing.T) {
+	redis, postgres := standing{place: stores.StartedHere}, standing{place: stores.StartedHere, sql: true}
+	beside, remote, inside := standing{place: stores.OnThisHost}, standing{place: stores.Elsewhere}, standing{place: stores.InProcess}
+	const closed, open = false, true
+	type want struct {
+		mode, harness, stores string
+		procs                 int
+		reason                string // part of it
+	}
+	shared := func(procs int, reason string) want { return want{results.PlacedShared, "", "", procs, reason} }
+	apart := func(harness, stores string, procs int) want {
+		return want{results.PlacedApart, harness, stores, procs, "started here"}
+	}
+	auto, asApart := Cores{}, Cores{Mode: CoresApart}
+	for _, tc := range []struct {
+		name   string
+		asked  Cores
+		open   bool
+		cores  int
+		stores []standing
+		want   want
+	}{
+		{"one core", auto, closed, 1, []standing{redis}, shared(1, "one core")},
+		{"two cores", auto, closed, 2, []standing{redis}, apart("0", "1", 1)},
+		{"three cores", auto, closed, 3, []standing{redis}, apart("0-1", "2", 2)},
+		{"eight cores", auto, closed, 8, []standing{redis}, apart("0-3", "4-7", 4)},
+		{"several stores share", auto, closed, 5, []standing{redis, redis}, apart("0-2", "3-4", 3)},
+		{"a model beside a store", auto, closed, 2, []standing{redis, inside}, apart("0", "1", 1)},
+		{"a remote one beside ours", auto, closed, 2, []standing{redis, remote}, apart("0", "1", 1)},
+		{"no store", auto, closed, 4, nil, shared(4, "no store is needed")},
+		{"in this process", auto, closed, 4, []standing{inside}, shared(4, "no server")},
+		{"remote", asApart, closed, 4, []standing{remote, inside}, shared(4, "no server")},
+		{"not ours", auto, closed, 4, []standing{beside}, want{results.PlacedBeside, "0-2", "", 3, "running already"}},
+		{"not ours, two cores", auto, closed, 2, []standing{beside, remote}, want{results.PlacedBeside, "0", "", 1, "running already"}},
+		{"not ours, one core", auto, closed, 1, []standing{beside}, shared(1, "one core")},
+		{"PostgreSQL", auto, closed, 2, []standing{postgres}, shared(2, "PostgreSQL")},
+		{"PostgreSQL and Redis", auto, closed, 3, []standing{redis, postgres}, apart("0-1", "2", 2)},
+		{"PostgreSQL and a model", auto, closed, 3, []standing{inside, postgres}, shared(3, "PostgreSQL")},
+		{"PostgreSQL, four cores", auto, closed, 4, []standing{postgres}, apart("0-1", "2-3", 2)},
+		{"PostgreSQL apart", asApart, closed, 2, []standing{postgres}, apart("0", "1", 1)},
+		{"PostgreSQL not ours", auto, closed, 2, []standing{{place: stores.OnThisHost, sql: true}}, want{results.PlacedBeside, "0", "", 1, "running already"}},
+
+		{"open, one core", auto, open, 1, []standing{redis}, shared(2, "one core")},
+		{"open, two cores", auto, open, 2, []standing{redis}, shared(3, "fewer than 4 cores")},
+		{"open, three cores", auto, open, 3, []standing{postgres}, shared(4, "fewer than 4 cores")},
+		{"open, four cores", auto, open, 4, []standing{redis}, apart("0-2", "3", 3)},
+		{"open, six cores", auto, open, 6, []standing{redis, postgres}, apart("0-2", "3-5", 3)},
+		{"open, eight cores", auto, open, 8, []standing{redis}, apart("0-3", "4-7", 4)},
+		{"open, apart on two", asApart, open, 2, []standing{redis}, apart("0", "1", 2)},
+		{"open, not ours", auto, open, 8, []standing{beside}, shared(9, "running already")},
+		{"open, remote", auto, open, 8, []standing{remote}, shared(9, "no server")},
+		{"open, no store", auto, open, 2, nil, shared(3, "no store")},
+
+		{"shared", Cores{Mode: CoresShared}, closed, 8, []standing{redis}, shared(8, "asked for")},
+		{"shared, open", Cores{Mode: CoresShared}, open, 8, []standing{redis}, shared(9, "asked for")},
+		{"given", given("0", "2-3"), closed, 4, []standing{redis}, want{results.PlacedGiven, "0", "2-3", 1, "asked for"}},
+		{"given, open", given("0-1", "2"), open, 4, []standing{redis}, want{results.PlacedGiven, "0-1", "2", 3, "asked for"}},
+		{"given, three for an open loop", given("0-2", "3"), open, 4, []standing{redis}, want{results.PlacedGiven, "0-2", "3", 3, "asked for"}},
+		{"given, overlapping", given("0-1", "1-2"), closed, 4, []standing{redis}, want{results.PlacedGiven, "0-1", "1-2", 2, "harness and stores share 1"}},
+		{"given, the harness alone", given("1", ""), closed, 4, []standing{remote}, want{results.PlacedGiven, "1", "", 1, "asked for"}},
+		{"given, the stores alone", given("", "1"), closed, 4, []standing{redis}, want{results.PlacedGiven, "", "1", 4, "asked for"}},
+		{"given, no store of ours", given("0", "1"), closed, 4, []standing{beside}, want{results.PlacedGiven, "0", "", 1, "no store that was started here"}},
+	} {
+		g := &ground{open: tc.open, cores: firstCores(tc.cores), known: true, procs: tc.cores, stores: tc.stores}
+		got := tc.asked.place(g)
+		if got.Mode != tc.want.mode || got.Harness != tc.want.harness || got.Stores != tc.want.stores || got.Procs != tc.want.procs || !strings.Contains(got.Reason, tc.want.reason) {
+			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
+		}
+		// A program that was told to use fewer threads goes on to.
+		g.procs = 1
+		most := 1
+		if tc.open {
+			most = 2
+		}
+		if got := tc.asked.place(g); got.Procs != most {
+			t.Errorf("%s, with GOMAXPROCS 1: %d, want %d", tc.name, got.Procs, most)
+		}
+	}
+}
+
+// TestPlaceByThreadsAlone has a system that does not let a program choose its cores.
+func TestPlaceByThreadsAlone(t *testing.T) {
+	for _, tc := range []struct {
+		open  bool
+		cores int
+		place stores.Place
+		procs int
+	}{
+		{false, 1, stores.StartedHere, 1},
+		{false, 2, stores.StartedHere, 1},
+		{false, 5, stores.StartedHere, 3},
+		{false, 8, stores.StartedHere, 4},
+		{false, 8, stores.OnThisHost, 7},
+		{false, 8, stores.Elsewhere, 8},
+		{true, 8, stores.StartedHere, 9},
+		{true, 8, stores.OnThisHost, 9},
+	} {
+		g := &ground{open: tc.open, cores: firstCores(tc.cores), procs: tc.cores, stores: []standing{{place: tc.place}}}
+		if got := (Cores{}).place(g); got.Mode != results.PlacedShared || got.Harness+got.Stores != "" || got.Procs != tc.procs {
+			t.Errorf("%+v: %+v", tc, got)
+		}
+	}
+}
+
+// TestPlaceKeepsNeighboursTogether has two physical cores of two processors each,
+// whose numbers alternate.
+func TestPlaceKeepsNeighboursTogether(t *testing.T) {
+	g := &ground{cores: []int{0, 2, 1, 3}, known: true, procs: 4, stores: []standing{{place: stores.StartedHere}}}
+	if got := (Cores{}).place(g); got.Harness != "0,2" || got.Stores != "1,3" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func firstCores(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+func given(harness, own string) Cores {
+	text := "harness=" + harness + ",stores=" + own
+	text = strings.TrimPrefix(strings.TrimSuffix(text, ",stores="), "harness=,")
+	c, err := ParseCores(text)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
