@@ -302,3 +302,59 @@ func TestSortForShow(t *testing.T) {
 		}
 	}
 }
+
+// TestSummariseWaitedRounds: a percentile is taken from the rounds in which waiting
+// for a core cannot explain it, and is struck where there is no such round.
+func TestSummariseWaitedRounds(t *testing.T) {
+	lat := func(p99 int64, share float64) *Latency {
+		return &Latency{
+			Distribution: Distribution{Samples: 1_000_000, P50: 10, P99: p99, Max: 9999, StallsP99: 100, StallsP999: 100},
+			Waited:       &Waited{P90: -1, P99: share, P999: -1, P9999: -1},
+		}
+	}
+	p := percentiles([]*Latency{lat(100, 0.1), lat(4000, 0.9), lat(120, 0.5), lat(140, -1)})
+	if p.P99.Struck || p.P99.Value != 120 || p.P99.Rounds != 3 || p.P99.Waited != 0.5 {
+		t.Errorf("one of four rounds waited: %+v", p.P99)
+	}
+	if p.P50.Struck || p.P50.Rounds != 4 || p.P50.Waited != 0 {
+		t.Errorf("nothing is known of p50: %+v", p.P50)
+	}
+	p = percentiles([]*Latency{lat(4000, 0.9), lat(5000, 0.7)})
+	if !p.P99.Struck || p.P99.Value != 4500 || p.P99.Rounds != 2 || p.P99.Waited != 0.8 {
+		t.Errorf("all rounds waited: %+v", p.P99)
+	}
+	if p.P999.Struck {
+		t.Errorf("p99.9 is struck with p99: %+v", p.P999)
+	}
+}
+
+// TestSummarisePaced: latency, its rank and the reference come from the open loops,
+// throughput and leaks from the closed ones.
+func TestSummarisePaced(t *testing.T) {
+	with := func(label string, perS float64, p99 int64, saturated bool) Run {
+		r, o := round(1, 3, perS), round(1, 0, 500)
+		r.Params.Label, r.Params.Loop, r.Paced = label, ClosedLoop, &o
+		o.Params.Label, o.Params.Loop, o.Params.RatePerS = label, OpenLoop, 500
+		o.Response = &Latency{Distribution: Distribution{Samples: 1_000_000, P50: p99 / 4, P99: p99, Max: p99, StallsP99: -1, StallsP999: -1}}
+		o.Reference = &Distribution{Samples: 1_000_000, P50: 7, P99: 8, Max: 9, StallsP99: -1, StallsP999: -1}
+		o.Lateness = &Lateness{Saturated: saturated}
+		return r
+	}
+	all := Summarise([]Run{with("busy", 9000, 800, false), with("prompt", 3000, 200, false), with("late", 9999, 100, true)})
+	g := Groups(all)
+	if len(g) != 1 || g[0][0].Label != "prompt" || g[0][1].Label != "busy" || g[0][2].Label != "late" {
+		t.Fatalf("the order is %+v", g)
+	}
+	s := g[0][0]
+	if s.Latency().P99.Value != 200 || s.Throughput.Value != 3000 || s.Leak.Units != 3 || s.AtRate().Params.RatePerS != 500 {
+		t.Errorf("%+v", s)
+	}
+	if s.Reference != nil || s.AtRate().Reference == nil || s.AtRate().Reference.P99.Value != 8 {
+		t.Errorf("what a bare client took: %+v", s.AtRate().Reference)
+	}
+	bad := with("x", 1, 1, false)
+	bad.Paced.Audit.Strike("run-failed", StrikesCorrectness, "gone")
+	if Invalid([]Run{bad}) == nil {
+		t.Error("an open loop that failed is no error")
+	}
+}

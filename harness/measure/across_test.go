@@ -219,3 +219,27 @@ func TestAuditSubjectsCollapsed(t *testing.T) {
 type nameless struct{ workloads.Stream }
 
 func (nameless) Name(uint32) string { return "" }
+
+func TestAuditSampleMismatch(t *testing.T) {
+	p := auditPass()
+	p.run.Issued = 3
+	p.run.Service.Samples = 2
+	p.auditRecording()
+	requireStrike(t, p.run, "sample-mismatch", results.StrikesCorrectness)
+}
+
+// TestAuditReferenceFailed ends the server between the two loops of a round.
+func TestAuditReferenceFailed(t *testing.T) {
+	redis := storetest.EmbeddedRedis(t)
+	m := &measurement{cfg: &Config{Plan: harness.Plan{Workers: 2, Stores: setOf(t, redis)}}, tb: wallTime, id: "audit"}
+	before, err := m.reference(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := redis.Close(); err != nil {
+		t.Fatal(err)
+	}
+	runs := []results.Run{{Audit: results.Audit{Valid: true, TimingsValid: true}}}
+	m.finishRound(t.Context(), runs, before)
+	requireStrike(t, &runs[0], "reference-failed", results.StrikesTimings)
+}
