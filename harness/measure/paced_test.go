@@ -2,10 +2,12 @@ package measure
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
@@ -96,5 +98,75 @@ func TestAutoRate(t *testing.T) {
 	}
 	if seed.PacedOrder == seed.RoundOrder {
 		t.Error("both loops of a round have the same order")
+	}
+}
+
+// tailed admits everything and takes a millisecond longer in one of n decisions.
+func tailed(n int64) strategies.Selection {
+	var calls atomic.Int64
+	p := &planted{}
+	sel := p.selection()
+	sel.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) {
+		return takes(func() {
+			if n > 0 && calls.Add(1)%n == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}), nil
+	}
+	sel.Guarantee, sel.Counts = nil, ""
+	return sel
+}
+
+type takes func()
+
+func (f takes) Take(context.Context, quota.Request) (quota.Decision, error) {
+	f()
+	return quota.Decision{Admitted: true, Tier: quota.TierProcess}, nil
+}
+func (takes) Close(context.Context) error { return nil }
+
+// TestPlantedTail: a millisecond in 2 % of decisions is p99, and without it p99 is
+// less than half of that; a millisecond in 0.5 % is p99.9 and not p99. On a busy
+// machine other things take a millisecond too, so that the upper bounds have to hold
+// in one of several attempts, and the lower ones in each.
+func TestPlantedTail(t *testing.T) {
+	const tail = int64(time.Millisecond)
+	for _, loop := range []struct {
+		name string
+		rate float64
+	}{{"closed loop of 50 callers", 0}, {"open loop at 20,000 per second", 20_000}} {
+		t.Run(loop.name, func(t *testing.T) {
+			struck := ""
+			latency := func(n int64) results.Distribution {
+				r := measureOne(t, &planted{}, "hot-key", func(c *Config) {
+					c.base, c.Workers, c.Rate, c.NoReference = nil, 50, loop.rate, true
+					c.Requests, c.Duration = 0, 300*time.Millisecond
+					c.Strategies = []strategies.Selection{tailed(n)}
+				})
+				for _, reason := range r.Audit.Reasons {
+					if reason.Strikes != results.StrikesNote {
+						struck = reason.Detail
+					}
+				}
+				return r.Latency().Distribution
+			}
+			for attempt := 1; ; attempt++ {
+				none, many, few := latency(0), latency(50), latency(200)
+				if many.P99 < tail || few.P999 < tail {
+					t.Fatalf("p99 is %v with 1 ms in 2 %%, p99.9 is %v with 1 ms in 0.5 %%", time.Duration(many.P99), time.Duration(few.P999))
+				}
+				if 2*none.P99 < many.P99 && 2*few.P99 < tail {
+					return
+				}
+				switch {
+				case attempt < 8:
+				case struck != "":
+					t.Skipf("the audit would discard these timings: %s", struck)
+				default:
+					t.Fatalf("p99 is %v with nothing planted, %v with 1 ms in 2 %% and %v with 1 ms in 0.5 %%",
+						time.Duration(none.P99), time.Duration(many.P99), time.Duration(few.P99))
+				}
+			}
+		})
 	}
 }
