@@ -63,6 +63,19 @@ type Plan struct {
 	Archive string
 }
 
+// NewPlan is the plan that names give: a list as [strategies.Parse] reads it, a policy
+// and a workload. An unknown name is an error that lists the known ones.
+func NewPlan(list, policy, workload string) (p Plan, err error) {
+	if p.Strategies, err = strategies.Parse(list); err != nil {
+		return p, err
+	}
+	if p.Policy, err = quota.LookupPolicy(policy); err != nil {
+		return p, err
+	}
+	p.Workload, err = workloads.Lookup(workload)
+	return p, err
+}
+
 // DefaultHistoryLimit is the most events of one run where nothing else is said:
 // about ten minutes of a fast strategy on a real Redis.
 const DefaultHistoryLimit = 1 << 27

@@ -175,3 +175,22 @@ func TestNewHistory(t *testing.T) {
 		t.Errorf("%d events are kept, full: %t", h.Len(), h.Full())
 	}
 }
+
+func TestNewPlan(t *testing.T) {
+	for _, c := range []struct{ list, policy, workload, want string }{
+		{"nope", "user-links", "hot-key", `unknown strategy "nope"`},
+		{"all", "nope", "hot-key", `unknown policy "nope"`},
+		{"all", "user-links", "nope", `unknown workload "nope"`},
+		{"all", "user-links", "hot-key", ""},
+	} {
+		p, err := NewPlan(c.list, c.policy, c.workload)
+		switch {
+		case c.want != "":
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%+v: %v", c, err)
+			}
+		case err != nil || p.Policy.Name != c.policy || p.Workload.Name != c.workload || len(p.Strategies) != len(strategies.All()):
+			t.Errorf("%+v: %+v, %v", c, p, err)
+		}
+	}
+}

@@ -2,9 +2,10 @@ package measure
 
 import (
 	"context"
-	"github.com/quotabench/quotabench/harness"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/harness"
 
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/oracle"

@@ -3,10 +3,11 @@ package measure
 import (
 	"context"
 	"errors"
-	"github.com/quotabench/quotabench/harness"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/harness"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"

@@ -1,9 +1,10 @@
 package measure
 
 import (
-	"github.com/quotabench/quotabench/harness"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/harness"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -11,8 +12,6 @@ import (
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
-	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 // verdicts of a run that must not depend on where a server runs.
@@ -39,26 +38,13 @@ func TestContainersGiveTheSameVerdicts(t *testing.T) {
 
 func verdictsOn(t *testing.T, redis *redisstore.Store, postgres *pgstore.Store) map[string]verdicts {
 	t.Helper()
-	sel, err := strategies.Parse("all")
+	plan, err := harness.NewPlan("all", "agent-api", "hot-key")
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := quota.LookupPolicy("agent-api")
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy.Limit = 20
-	w, err := workloads.Lookup("hot-key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := Measure(t.Context(), Config{
-		Plan: harness.Plan{
-			Strategies: sel, Policy: policy, Workload: w, Workers: 32, Seed: 5, Duration: 300 * time.Millisecond,
-			Stores: setOf(t, redis, postgres),
-		},
-		Rounds: 1, NoReference: true,
-	})
+	plan.Policy.Limit, plan.Workers, plan.Seed, plan.Duration = 20, 32, 5, 300*time.Millisecond
+	plan.Stores = setOf(t, redis, postgres)
+	report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,6 @@ package measure
 
 import (
 	"context"
-	"github.com/quotabench/quotabench/harness"
-	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"net"
 	"os/exec"
 	"regexp"
@@ -13,6 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"

@@ -2,10 +2,11 @@ package measure
 
 import (
 	"context"
-	"github.com/quotabench/quotabench/harness"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/harness"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"

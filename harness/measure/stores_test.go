@@ -2,10 +2,11 @@ package measure
 
 import (
 	"context"
-	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/stores"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/stores"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 // costly sends a known number of commands per decision: two one by one, and
@@ -78,25 +78,13 @@ func TestPlantedCost(t *testing.T) {
 // measureReal runs registered strategies on embedded Redis.
 func measureReal(t *testing.T, list, policy, workload string, change func(*Config)) map[string]results.Run {
 	t.Helper()
-	sel, err := strategies.Parse(list)
+	plan, err := harness.NewPlan(list, policy, workload)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := quota.LookupPolicy(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := workloads.Lookup(workload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := Config{
-		Plan: harness.Plan{
-			Strategies: sel, Policy: p, Workload: w, Workers: 8, Seed: 3, Duration: 300 * time.Millisecond,
-			Stores: setOf(t, storetest.EmbeddedRedis(t)),
-		},
-		Rounds: 1, NoReference: true,
-	}
+	plan.Workers, plan.Seed, plan.Duration = 8, 3, 300*time.Millisecond
+	plan.Stores = setOf(t, storetest.EmbeddedRedis(t))
+	cfg := Config{Plan: plan, Rounds: 1, NoReference: true}
 	if change != nil {
 		change(&cfg)
 	}

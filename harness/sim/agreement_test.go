@@ -2,11 +2,12 @@ package sim_test
 
 import (
 	"fmt"
-	"github.com/quotabench/quotabench/stores"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/stores"
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"

@@ -2,9 +2,10 @@ package sim
 
 import (
 	"context"
-	"github.com/quotabench/quotabench/internal/memredis"
 	"testing"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/memredis"
 
 	"github.com/redis/go-redis/v9"
 

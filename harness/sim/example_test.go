@@ -3,9 +3,10 @@ package sim_test
 import (
 	"context"
 	"fmt"
-	"github.com/quotabench/quotabench/harness"
 	"strconv"
 	"time"
+
+	"github.com/quotabench/quotabench/harness"
 
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/quota"

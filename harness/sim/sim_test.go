@@ -1,34 +1,26 @@
 package sim_test
 
 import (
-	"github.com/quotabench/quotabench/harness"
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
+
 	"github.com/quotabench/quotabench/harness/sim"
-	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 // config is a small simulation of the strategies.
 func config(t testing.TB, list, policy, workload string) sim.Config {
 	t.Helper()
-	sel, err := strategies.Parse(list)
+	plan, err := harness.NewPlan(list, policy, workload)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := quota.LookupPolicy(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := workloads.Lookup(workload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sim.Config{Plan: harness.Plan{Strategies: sel, Policy: p, Workload: w, Seed: 7}}
+	plan.Seed = 7
+	return sim.Config{Plan: plan}
 }
 
 func run(t testing.TB, cfg sim.Config) *sim.Report {
