@@ -21,6 +21,8 @@ type curve struct {
 	series
 	q, ns []float64
 	marks []int // indices into q of the labelled percentiles
+	// faint is the index into q from which waiting for a core could explain the line.
+	faint int
 }
 
 // latencyFigure is a latency plot, laid out.
@@ -61,6 +63,10 @@ func Latency(f results.File) (*Plot, error) {
 	if len(g.curves) == 0 {
 		return nil, fmt.Errorf("%w: no run has latencies", ErrNothingToPlot)
 	}
+	if c, ok := bareCurve(g.all); ok {
+		g.curves = append(g.curves, c)
+		g.lo, g.hi = min(g.lo, c.ns[0]), max(g.hi, c.ns[len(c.ns)-1])
+	}
 	if len(g.curves) > maxDots {
 		return nil, tooMany(len(g.curves))
 	}
@@ -68,7 +74,11 @@ func Latency(f results.File) (*Plot, error) {
 	slices.SortStableFunc(g.curves, func(a, b curve) int { return -compareFloat(a.at(common), b.at(common)) })
 	p := &Plot{title: latencyTitle, width: 900}
 	struck := g.styles()
-	note := format.Join(" ", "All rounds together. A line ends where samples, or separate stalls behind them, are too few.", struck, notes.text())
+	waited := ""
+	if slices.ContainsFunc(g.curves, func(c curve) bool { return c.faint < len(c.q) }) {
+		waited = "A line is faint where waiting for a core could explain it."
+	}
+	note := format.Join(" ", "All rounds together. A line ends where samples, or separate stalls behind them, are too few.", waited, struck, notes.text())
 	ns := footnoteStyle()
 	g.note = fold(ns, note, p.width-2*margin)
 	g.bottom = margin + blockHeight(ns, g.note)
@@ -84,8 +94,10 @@ func (g *latencyFigure) styles() (struck string) {
 	ls := legendStyle()
 	for i := range g.curves {
 		k := &g.curves[i]
-		k.style = styleOf(i)
 		name := k.label
+		if k.style = styleOf(i); k.label == bareLabel {
+			k.style = bareStyle
+		}
 		if !k.AtRate().ResponseCounts {
 			name += " !"
 			struck = "! discarded by the audit, shown for what it is worth."
@@ -99,8 +111,8 @@ func (g *latencyFigure) styles() (struck string) {
 
 // curveOf samples a strategy's latency up to the last percentile that may be
 // shown.
-func curveOf(s series) curve {
-	c := curve{series: s}
+func curveOf(s series) (c curve) {
+	c.series = s
 	l := s.Latency()
 	points := []results.Percentile{l.P50, l.P90, l.P99, l.P999, l.P9999}
 	shown := 0
@@ -110,6 +122,7 @@ func curveOf(s series) curve {
 	if shown == 0 {
 		return c
 	}
+	defer func() { c.fade(points) }()
 	if l.Curve == nil {
 		for i, p := range points[:shown] {
 			c.marks = append(c.marks, i)
@@ -127,6 +140,47 @@ func curveOf(s series) curve {
 		c.add(q, float64(l.Curve[i]))
 	}
 	return c
+}
+
+// fade notes where the first struck percentile begins.
+func (c *curve) fade(points []results.Percentile) {
+	c.faint = len(c.q)
+	for i, p := range points {
+		if !p.Struck {
+			continue
+		}
+		from := 0.0
+		if i > 0 {
+			from = results.NamedQuantiles[i-1]
+		}
+		if at := slices.IndexFunc(c.q, func(q float64) bool { return q > from+1e-9 }); at >= 0 {
+			c.faint = at
+		}
+		return
+	}
+}
+
+// bareLabel names the line of the bare client, and bareStyle is how it looks.
+const bareLabel = "bare client"
+
+var bareStyle = seriesStyle{
+	line:  draw.LineStyle{Color: faint, Width: 1.6, Dashes: []vg.Length{2, 3}},
+	glyph: draw.GlyphStyle{Color: faint, Radius: 3.2, Shape: draw.RingGlyph{}},
+}
+
+// bareCurve is what a bare client saw in the same rounds. There is one where all
+// strategies shared a setting.
+func bareCurve(all []series) (curve, bool) {
+	if len(all) == 0 || slices.ContainsFunc(all, func(s series) bool { return s.AtRate().Params.RatePerS != all[0].AtRate().Params.RatePerS }) {
+		return curve{}, false
+	}
+	for _, s := range all {
+		if r := s.AtRate(); r.Reference != nil {
+			c := curveOf(series{Summary: &results.Summary{Params: r.Params, Service: *r.Reference, ResponseCounts: true}, label: bareLabel})
+			return c, len(c.q) > 0
+		}
+	}
+	return curve{}, false
 }
 
 // add appends a point. Values of 0 have no place on a logarithmic axis.
@@ -170,7 +224,7 @@ func legendStyle() draw.TextStyle {
 // axes makes the frame between a top and the legend.
 func (g *latencyFigure) axes(c draw.Canvas, simulated bool, top vg.Length) frame {
 	what := "service time"
-	if g.curves[0].Params.Loop == results.OpenLoop {
+	if g.curves[0].AtRate().Params.Loop == results.OpenLoop {
 		what = "response time from the intended start"
 	}
 	if simulated {
@@ -207,13 +261,22 @@ func (g *latencyFigure) draw(c draw.Canvas, f results.File) {
 		for i := range k.q {
 			lines[n] = append(lines[n], fr.point(results.Nines(k.q[i]), math.Log10(k.ns[i])))
 		}
-		c.StrokeLines(k.style.line, lines[n])
+		c.StrokeLines(k.style.line, lines[n][:k.faint])
+		if k.faint < len(lines[n]) {
+			line := k.style.line
+			line.Color = pale(line.Color)
+			c.StrokeLines(line, lines[n][max(k.faint-1, 0):])
+		}
 	}
 	// Markers come last, on a white ground: what tells lines apart must not
 	// drown in the lines of others.
 	for n, k := range g.curves {
 		for _, i := range k.marks {
-			k.style.mark(&c, lines[n][i])
+			style := k.style
+			if i >= k.faint {
+				style.glyph.Color = pale(style.glyph.Color)
+			}
+			style.mark(&c, lines[n][i])
 		}
 	}
 	ls := legendStyle()

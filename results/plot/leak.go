@@ -68,6 +68,8 @@ func (g *leakFigure) add(s series, notes *captions) {
 	}
 	if !s.AtRate().ResponseCounts {
 		notes.add("Faint dot", s.label, "the audit discarded its p99")
+	} else if s.Latency().P99.Struck {
+		notes.add("Faint dot", s.label, "waiting for a core could explain its p99")
 	}
 	g.dots = append(g.dots, leakDot{s, s.Latency().P99, s.Leak.PctOfLimit, max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)})
 }
@@ -128,7 +130,7 @@ func (g *leakFigure) axes(f results.File) {
 	g.scale.floor = math.Floor(math.Log10(least))
 	top := max(math.Log10(most), g.scale.floor+1) + 0.12
 	x := "p99 service time"
-	if g.dots[0].Params.Loop == results.OpenLoop {
+	if g.dots[0].AtRate().Params.Loop == results.OpenLoop {
 		x = "p99 response time from the intended start"
 	}
 	if f.Kind == results.Simulated {

@@ -74,7 +74,7 @@ func (g *leakFigure) draw(c draw.Canvas, simulated bool) {
 	for i, d := range g.dots {
 		name, glyph := verdictStyle(d.LeakVerdict)
 		seen[name] = true
-		if !d.AtRate().ResponseCounts {
+		if !d.AtRate().ResponseCounts || d.Latency().P99.Struck {
 			glyph.Color = faded(glyph.Color)
 		}
 		c.DrawGlyphNoClip(glyph, g.points[i])

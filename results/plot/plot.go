@@ -120,6 +120,9 @@ func caption(f results.File, all []series) string {
 	s := all[0]
 	p := s.Params
 	loop := fmt.Sprintf("closed loop, %s", format.Plural(int64(p.Workers), "worker", "workers"))
+	if s.Paced != nil {
+		p = s.Paced.Params
+	}
 	if p.Loop == results.OpenLoop {
 		loop = format.Join(" ", "open loop,", format.Plain(p.Arrivals), "at", format.Digits(p.RatePerS)+"/s")
 	}

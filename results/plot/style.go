@@ -47,6 +47,14 @@ type seriesStyle struct {
 	glyph draw.GlyphStyle
 }
 
+// pale is the colour mixed with the white of the ground.
+func pale(c color.Color) color.Color {
+	const keep = 0.35
+	r, g, b, _ := c.RGBA()
+	mix := func(v uint32) uint8 { return uint8(255 - keep*(255-float64(v>>8))) }
+	return color.NRGBA{mix(r), mix(g), mix(b), 0xff}
+}
+
 // mark draws the marker on a white ground.
 func (s seriesStyle) mark(c *draw.Canvas, at vg.Point) {
 	c.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: s.glyph.Radius + 1.5, Shape: draw.CircleGlyph{}}, at)

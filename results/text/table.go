@@ -205,7 +205,7 @@ const (
 	markWaited    = "w could be waiting for a core and not the strategy, see MEASUREMENT VALIDITY"
 	markMerged    = "~ of all rounds together: one round has too few samples for an interval"
 	markMax       = "≥ the largest value seen: too few samples for the percentile"
-	markEvents    = "event-driven: unreliable, fewer than 5 separate stalls are behind the percentile"
+	markEvents    = "stalls: event-driven, fewer than 5 separate stalls are behind the percentile"
 	markRange     = "> longer than the histogram can tell"
 	markSaturated = "saturated: cannot keep up with this rate, requests wait longer and longer"
 	markModel     = "m statements to the in-process model, not to PostgreSQL"
@@ -217,7 +217,7 @@ func (m marks) percentile(counts bool, p results.Percentile) string {
 	}
 	if p.Status == results.EventDriven {
 		m[markEvents] = true
-		return "event-driven"
+		return "stalls"
 	}
 	text := format.NS(p.Value)
 	switch {
