@@ -8,10 +8,25 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// placementTexts say on which cores the strategies of one table ran, and why: the
-// placement of most of them first, and the others with the names of the
-// strategies.
+// placementTexts say on which cores the strategies of one table ran, and why, and on
+// which they ran in the open loops at the common rate, where there are any.
 func placementTexts(group []results.Summary) []string {
+	var paced []results.Summary
+	for i := range group {
+		if p := group[i].Paced; p != nil {
+			paced = append(paced, *p)
+		}
+	}
+	out := placements(group)
+	for _, text := range placements(paced) {
+		out = append(out, "at the common rate: "+text)
+	}
+	return out
+}
+
+// placements are the placement of most summaries first, and the others with the
+// names of the strategies.
+func placements(group []results.Summary) []string {
 	var order []results.Placement
 	names := map[results.Placement][]string{}
 	for i := range group {

@@ -18,10 +18,18 @@ func TestPlacementTexts(t *testing.T) {
 		}
 		return out
 	}
+	paced := group(apart, shared)
+	for i := range paced {
+		paced[i].Paced = &results.Summary{Label: paced[i].Label, Placement: shared}
+	}
 	for _, tc := range []struct {
 		group []results.Summary
 		want  []string
 	}{
+		{paced[:1], []string{
+			"harness on 0, stores on 1, GOMAXPROCS 1 (apart: why)",
+			"at the common rate: shared by harness and stores, GOMAXPROCS 3 (shared: why not)",
+		}},
 		{group(nil, nil), nil},
 		{group(beside), []string{"harness on 0-2, GOMAXPROCS 3 (beside: a reason)"}},
 		{group(shared, apart, &again, shared, apart), []string{
