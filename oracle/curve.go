@@ -126,7 +126,7 @@ func (c *curve) extreme(from, to int, largest bool) int64 {
 		c.largest = largest
 		c.tree = slices.Grow(c.tree[:0], 2*n)[:2*n]
 		copy(c.tree[n:], c.val)
-		for i := n - 1; i > 0; i-- {
+		for i := range slices.Backward(c.tree[:n]) { // 0 is of no use
 			c.tree[i] = pick(c.tree[2*i], c.tree[2*i+1])
 		}
 	}

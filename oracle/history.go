@@ -44,11 +44,11 @@ type History struct {
 
 	mu      sync.Mutex
 	changed sync.Cond
-	blocks  []block  // in memory, the oldest first
-	kept    int64    // events in blocks
-	total   int64    // events of all full chunks
-	counts  []uint32 // events by subject, of full chunks; with a Dir
-	spare   [][]record
+	blocks  []block    // in memory, the oldest first
+	kept    int64      // events in blocks
+	total   int64      // events of all full chunks
+	counts  perSubject // of full chunks; with a Dir
+	spare   sync.Pool  // of *[lastChunk]record that were written
 	spill   *spill
 	sealed  bool
 	err     error
@@ -121,14 +121,9 @@ func (h *History) grow(r *recorder) bool {
 	if !more {
 		return false
 	}
-	if n == lastChunk {
-		h.mu.Lock()
-		if last := len(h.spare) - 1; last >= 0 {
-			r.chunk, h.spare = h.spare[last], h.spare[:last]
-		}
-		h.mu.Unlock()
-	}
-	if r.chunk == nil {
+	if spare, ok := h.spare.Get().(*[lastChunk]record); ok {
+		r.chunk = spare[:0]
+	} else {
 		r.chunk = make([]record, 0, n)
 	}
 	return true
@@ -139,7 +134,7 @@ func (h *History) grow(r *recorder) bool {
 func (h *History) put(b block) (kept, more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.total >= h.o.Limit || h.err != nil && h.kept >= h.o.Memory+h.o.Memory/4 {
+	if h.total >= h.o.Limit || h.err != nil && h.crowded() {
 		return false, false
 	}
 	if b.len() == 0 {
@@ -151,42 +146,41 @@ func (h *History) put(b block) (kept, more bool) {
 	if h.total >= h.o.Limit-min(h.slack, h.o.Limit/4) {
 		h.full.Store(true)
 	}
-	if h.o.Dir == "" {
-		return true, h.total < h.o.Limit
-	}
-	h.count(&b)
-	if h.kept > h.o.Memory && h.err == nil {
-		if h.spill == nil {
-			h.startSpill()
-		}
-		h.changed.Broadcast()
-		for h.kept >= h.o.Memory+h.o.Memory/4 && h.err == nil && !h.sealed {
-			h.changed.Wait()
-		}
+	if h.o.Dir != "" {
+		h.count(&b)
+		h.makeRoom()
 	}
 	return true, h.total < h.o.Limit
 }
 
+// makeRoom has the oldest blocks written where there are too many, and waits
+// while there are far too many. The caller holds the lock.
+func (h *History) makeRoom() {
+	if h.kept <= h.o.Memory || h.err != nil {
+		return
+	}
+	if h.spill == nil {
+		h.startSpill()
+	}
+	h.changed.Broadcast()
+	for h.crowded() && h.err == nil && !h.sealed {
+		h.changed.Wait()
+	}
+}
+
+// crowded reports whether no more blocks may come before some are written.
+func (h *History) crowded() bool { return h.kept >= h.o.Memory+h.o.Memory/4 }
+
 // count notes how much each subject has, as only so much of one can be judged.
 func (h *History) count(b *block) {
-	most := int64(0)
-	add := func(s uint32) {
-		if s >= denseSubjects {
-			return
-		}
-		if int(s) >= len(h.counts) {
-			h.counts = append(h.counts, make([]uint32, int(s)+1-len(h.counts))...)
-		}
-		h.counts[s]++
-		most = max(most, int64(h.counts[s]))
-	}
+	var most uint32
 	for i := range b.takes {
-		add(b.takes[i].subject)
+		most = max(most, h.counts.add(b.takes[i].subject))
 	}
 	for i := range b.gives {
-		add(b.gives[i].Subject)
+		most = max(most, h.counts.add(b.gives[i].Subject))
 	}
-	if most >= h.o.SubjectLimit-min(h.slack, h.o.SubjectLimit/4) {
+	if int64(most) >= h.o.SubjectLimit-min(h.slack, h.o.SubjectLimit/4) {
 		h.full.Store(true)
 	}
 }

@@ -181,20 +181,18 @@ func (r roller) leak(low *curve) (chosen []stretch, worst int64) {
 	}
 	follow := 0
 	for i, from := range low.at {
+		to := int64(forever)
+		if later := low.at[i+1:]; len(later) > 0 {
+			to = later[0]
+		}
 		excess := r.excess(low.val[i], from)
 		if excess <= 0 {
 			continue
 		}
 		worst = max(worst, excess)
 		try(from, excess)
-		to := int64(forever)
-		if i+1 < len(low.at) {
-			to = low.at[i+1]
-		}
 		for ; follow < len(sums) && sums[follow].last+2*r.length < to; follow++ {
-			if last := sums[follow].last + 2*r.length; last > from {
-				try(last, excess)
-			}
+			try(max(from, sums[follow].last+2*r.length), excess)
 		}
 	}
 	for n := len(sums); n > 0; n = sums[n-1].behind {
