@@ -206,7 +206,7 @@ func TestSubjectTooLarge(t *testing.T) {
 		}
 		h.Append(0, Event{Call: int64(i), Reply: int64(i), Units: 1})
 	}
-	if early < 10_000 || early > 20_000 {
+	if early < 10_000 || early > 25_000 {
 		t.Errorf("called full for the last %d of 70000 events", early)
 	}
 	if h.Lost() != 0 {

@@ -2,19 +2,20 @@ package oracle
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
 )
 
-// The chunks of one worker hold 64, 128, 256 takes and so on up to 4096, and 16,
-// 32, 64 give-backs and so on. A chunk is counted when the next event needs
-// another one.
+// The chunks of a worker hold 64, 128, 256 takes and so on, and 16, 32, 64
+// give-backs and so on, up to 4096 or a 16th of its share of the limit. A chunk is
+// counted when the next event needs another one.
 
 // TestExactLimits: a history keeps as many events as its limit says, up to a chunk
-// more, counts every one that it loses, and calls itself full when so many are
-// left as may be under way, or a quarter of the limit.
+// more, counts every one that it loses, and calls itself full when three chunks of
+// each worker are left.
 func TestExactLimits(t *testing.T) {
 	take, refund := Event{Units: 1}, Event{Kind: Refund, Units: 1}
 	for _, c := range []struct {
@@ -25,21 +26,21 @@ func TestExactLimits(t *testing.T) {
 		keeps      int
 		fullAppend int // the append that makes it full
 	}{
-		{"one chunk", take, 1, 64, 64, 65},
-		{"one more", take, 1, 65, 192, 65},
-		{"two chunks", take, 1, 192, 192, 193},
-		{"a quarter is left", take, 1, 256, 448, 193},
-		{"more than a quarter is left", take, 1, 257, 448, 449},
-		{"two full chunks are left", take, 1, 8128 + 8*4096, 8128 + 8*4096, 8128 + 6*4096 + 1},
-		{"more than two are left", take, 1, 8128 + 8*4096 + 1, 8128 + 9*4096, 8128 + 7*4096 + 1},
-		{"two for each worker are left", take, 2, 8128 + 20*4096, 8128 + 20*4096, 8128 + 16*4096 + 1},
-		{"give-backs", refund, 1, 48, 48, 49},
-		{"one more give-back", refund, 1, 49, 112, 49},
-		{"many give-backs", refund, 1, 8176 + 8*4096, 8176 + 8*4096, 8176 + 6*4096 + 1},
+		{"chunks of 1", take, 1, 15, 15, 13},
+		{"chunks of 4", take, 1, 64, 64, 53},
+		{"one more", take, 1, 65, 68, 57},
+		{"chunks of 2", take, 2, 64, 64, 53},
+		{"chunks of 64", take, 1, 1024, 1024, 833},
+		{"chunks of 63", take, 1, 1023, 1071, 883},
+		{"chunks of 4096", take, 1, 8128 + 20*4096, 8128 + 20*4096, 8128 + 17*4096 + 1},
+		{"chunks of 4096 and one more", take, 1, 8128 + 20*4096 + 1, 8128 + 21*4096, 8128 + 18*4096 + 1},
+		{"chunks of 4096 for two", take, 2, 8128 + 40*4096, 8128 + 40*4096, 8128 + 34*4096 + 1},
+		{"give-backs in chunks of 64", refund, 1, 1024, 112 + 15*64, 112 + 12*64 + 1},
+		{"give-backs in chunks of 4096", refund, 1, 8176 + 20*4096, 8176 + 20*4096, 8176 + 17*4096 + 1},
 	} {
 		for _, dir := range []string{"", t.TempDir()} {
 			h := NewHistory(HistoryOptions{Workers: c.workers, Limit: c.limit, Dir: dir})
-			const appends = 100_000
+			const appends = 180_000
 			full := 0
 			for i := 1; i <= appends; i++ {
 				h.Append(0, c.event)
@@ -67,11 +68,11 @@ func TestSubjectLimits(t *testing.T) {
 		subjects   uint32
 		fullAppend int
 	}{
-		{"a quarter is left", Take, 256, 1, 193},
-		{"more than a quarter is left", Take, 257, 1, 449},
-		{"give-backs", Refund, 64, 1, 49},
-		{"two full chunks are left", Take, 8128 + 8*4096, 1, 8128 + 6*4096 + 1},
-		{"half of them are of another subject", Take, 128, 2, 193},
+		{"chunks of 4", Take, 64, 1, 53},
+		{"one more", Take, 65, 1, 57},
+		{"give-backs", Refund, 1024, 1, 112 + 12*64 + 1},
+		{"chunks of 4096", Take, 8128 + 20*4096, 1, 8128 + 17*4096 + 1},
+		{"half of them are of another subject", Take, 64, 2, 105},
 	} {
 		for _, first := range []uint32{0, 7, denseSubjects} {
 			h := NewHistory(HistoryOptions{Workers: 1, Dir: t.TempDir(), SubjectLimit: c.limit})
@@ -87,6 +88,44 @@ func TestSubjectLimits(t *testing.T) {
 			}
 			if err := h.Close(); err != nil {
 				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestToldInTime: however many workers there are and however small the limit is, a
+// run that ends when its history is full loses nothing of what is under way, and
+// its one subject can be judged.
+func TestToldInTime(t *testing.T) {
+	for _, workers := range []int{1, 7, 50, 1000} {
+		for _, per := range []int64{16, 60, 700} {
+			limit := per * int64(workers)
+			for name, o := range map[string]HistoryOptions{
+				"in memory":   {Workers: workers, Limit: limit},
+				"on disk":     {Workers: workers, Limit: limit, Dir: t.TempDir()},
+				"one subject": {Workers: workers, SubjectLimit: limit, Dir: t.TempDir()},
+			} {
+				h := NewHistory(o)
+				add := func(n int) {
+					h.Append(n%workers, Event{Call: int64(n), Reply: int64(n), Units: 1})
+					if n/workers%5 == 4 {
+						h.Append(n%workers, Event{Kind: Refund, Call: int64(n), Reply: int64(n), Units: 1})
+					}
+				}
+				n := 0
+				for ; !h.Full(); n++ {
+					add(n)
+				}
+				for range workers { // one more of each
+					add(n)
+					n++
+				}
+				if most := int64(h.Len()); h.Lost() != 0 || n < int(limit)/2 || o.SubjectLimit > 0 && most > limit {
+					t.Errorf("%s, %d workers, limit %d: full with %d events, %d lost", name, workers, limit, most, h.Lost())
+				}
+				if err := h.Close(); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 	}
@@ -207,6 +246,27 @@ func TestNoDirectory(t *testing.T) {
 		}
 		if h.Len() != keeps || h.Lost() != int64(appends-keeps) || !h.Full() {
 			t.Errorf("memory for %d: %d kept, %d lost", memory, h.Len(), h.Lost())
+		}
+	}
+}
+
+// TestDefaultLimits: what is not said, or negative, is as the options' comments say.
+func TestDefaultLimits(t *testing.T) {
+	type limits struct{ limit, memory, subject int64 }
+	for _, c := range []struct {
+		o    HistoryOptions
+		want limits
+	}{
+		{HistoryOptions{}, limits{4 << 20, 4 << 20, 4 << 20}},
+		{HistoryOptions{Limit: -1, Memory: -1, SubjectLimit: -1}, limits{4 << 20, 4 << 20, 4 << 20}},
+		{HistoryOptions{Limit: 1, Memory: 1, SubjectLimit: 1}, limits{1, 1, 1}},
+		{HistoryOptions{Memory: 5}, limits{5, 5, 4 << 20}},
+		{HistoryOptions{Dir: "d"}, limits{math.MaxInt64, 4 << 20, 4 << 20}},
+		{HistoryOptions{Dir: "d", Limit: 7}, limits{7, 4 << 20, 4 << 20}},
+	} {
+		h := NewHistory(c.o)
+		if got := (limits{h.o.Limit, h.o.Memory, h.o.SubjectLimit}); got != c.want {
+			t.Errorf("%+v: %+v, should be %+v", c.o, got, c.want)
 		}
 	}
 }

@@ -61,8 +61,8 @@ func (h *History) write() {
 		h.blocks[0] = block{}
 		h.blocks = h.blocks[1:]
 		h.kept -= b.len()
-		if len(b.takes) == lastChunk {
-			h.spare.Put((*[lastChunk]record)(b.takes))
+		if len(b.takes) == h.chunk {
+			h.spare.Put(&b.takes)
 		}
 		h.changed.Broadcast()
 	}
