@@ -310,15 +310,13 @@ func pairs(b []byte, each func(subject uint32, b []byte) (int, bool)) error {
 	last := uint32(0)
 	for len(b) > 0 {
 		d, n := binary.Uvarint(b)
-		if n <= 0 || d > uint64(math.MaxUint32-last) {
+		b = b[max(n, 0):] // each cannot read a number there if there is none
+		used, ok := each(last+uint32(d), b)
+		if !ok || d > uint64(math.MaxUint32-last) {
 			return errors.New("a table of subjects has no valid form")
 		}
 		last += uint32(d)
-		used, ok := each(last, b[n:])
-		if !ok {
-			return errors.New("a table of subjects has no valid form")
-		}
-		b = b[n+used:]
+		b = b[used:]
 	}
 	return nil
 }
