@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"errors"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -60,5 +62,50 @@ func TestOverrunOfWhatHasLeft(t *testing.T) {
 		if v.LeakUnits != 1 || v.LeakPossible != possible {
 			t.Errorf("committed at %d: leak %d..%d, should be 1..%d", call, v.LeakUnits, v.LeakPossible, possible)
 		}
+	}
+}
+
+// TestOnlyFailures: under a rolling window, requests that failed are asked for but
+// not answered, so that nothing is crossed.
+func TestOnlyFailures(t *testing.T) {
+	failed := Event{Call: 1, Reply: 1, Units: 1, Outcome: Failed}
+	for _, c := range []struct {
+		events    []Event
+		crossings int64
+	}{{[]Event{failed, failed}, 0}, {[]Event{failed, failed, one(0, 1, 1, Admitted)}, 0}, {[]Event{one(0, 1, 1, Admitted), one(0, 1, 1, Rejected)}, 1}} {
+		if v := Judge(rollingConfig(1, 0), c.events); v.OverOffered != int64(len(c.events)-1) || v.Crossings != c.crossings {
+			t.Errorf("%+v: %d over, %d crossings, should be %d", c.events, v.OverOffered, v.Crossings, c.crossings)
+		}
+	}
+}
+
+// TestVisitors: a visitor of a history is shown each subject's events once, and its
+// error ends the pass and is returned. Judging subjects one by one is no different.
+func TestVisitors(t *testing.T) {
+	h, all := sample(t, HistoryOptions{Workers: 2})
+	head := sampleHeader(t)
+	cfg := head.Config()
+	var seen []Event
+	v, err := h.Judge(cfg, func(events []Event) error {
+		seen = append(seen, events...)
+		return nil
+	}, func([]Event) error { return nil })
+	if err != nil || !slices.Equal(seen, all) || !reflect.DeepEqual(v, Judge(cfg, all)) {
+		t.Errorf("%d events of %d were seen: %v", len(seen), len(all), err)
+	}
+	until := int64(0)
+	for i := range all {
+		until = max(until, all[i].Reply)
+	}
+	if again, err := JudgeSubjects(cfg, until, h.Subjects()); err != nil || !reflect.DeepEqual(again, v) {
+		t.Errorf("subject by subject: %v", err)
+	}
+	stop, n := errors.New("seen enough"), 0
+	if v, err := h.Judge(cfg, func([]Event) error { n++; return stop }); !errors.Is(err, stop) || n != 1 || v.Issued.Requests != 0 {
+		t.Errorf("%d subjects, %v, %+v", n, err, v.Issued)
+	}
+	broken := func(yield func([]Event, error) bool) { yield(nil, stop) }
+	if v, err := JudgeSubjects(cfg, until, broken); !errors.Is(err, stop) || v.Issued.Requests != 0 {
+		t.Errorf("%v, %+v", err, v.Issued)
 	}
 }

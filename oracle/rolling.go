@@ -22,13 +22,13 @@ func (j *judge) rolling() {
 	j.asked.reset(0)
 	j.answered.reset(0)
 	// What was asked for and what was answered differ by failed requests alone.
-	answered := &j.asked
+	answered, steps := &j.asked, 2*len(j.takes)+2
 	if w.GaveBack || slices.ContainsFunc(j.takes, func(e *Event) bool { return e.Outcome == Failed }) {
 		answered = &j.answered
-		answered.expect(2*len(j.takes) + 2)
+		answered.expect(steps)
 		answered.mustStay(0, 0, j.initial, length)
 	}
-	j.asked.expect(2*len(j.takes) + 2)
+	j.asked.expect(steps)
 	j.asked.mustStay(0, 0, j.initial, length)
 	present := make([]stay, 0, len(j.takes)) // admitted, and used beyond reservations
 	var total int64
