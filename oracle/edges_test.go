@@ -51,6 +51,29 @@ func TestRequestsBeforeARollingWindow(t *testing.T) {
 	}
 }
 
+// TestEqualChoicesOfRollingWindows: one window with 3 units too many ends before two
+// with 2 and 1, and is the one that is shown.
+func TestEqualChoicesOfRollingWindows(t *testing.T) {
+	var events []Event
+	for _, at := range []int64{10, 11, 12, 15, 18} {
+		events = append(events, Event{Call: at, Reply: at, Units: 1})
+	}
+	v := Judge(rollingConfig(1, 0), events)
+	if v.LeakUnits != 3 || v.Violations != 1 || v.LeakWorst != 3 {
+		t.Errorf("%d units leaked in %d windows, %d in the worst", v.LeakUnits, v.Violations, v.LeakWorst)
+	}
+}
+
+// TestWindowBehindInitialUnits: what is over the limit once the initial units have
+// left is leak again, also in a window that begins just after another one.
+func TestWindowBehindInitialUnits(t *testing.T) {
+	early, late := Event{Call: -5, Reply: 0, Units: 1}, Event{Call: 4, Reply: 4, Units: 1}
+	v := Judge(rollingConfig(1, 2), []Event{early, early, late, late})
+	if v.LeakUnits != 3 || v.Violations != 2 || v.LeakWorst != 2 {
+		t.Errorf("%d units leaked in %d windows, %d in the worst", v.LeakUnits, v.Violations, v.LeakWorst)
+	}
+}
+
 // TestOverrunOfWhatHasLeft: a commit at the moment at which its take leaves the
 // window uses nothing in it.
 func TestOverrunOfWhatHasLeft(t *testing.T) {

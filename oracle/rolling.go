@@ -159,7 +159,8 @@ type sum struct {
 }
 
 // leak returns windows with the largest sum of excesses of which no two overlap,
-// by time, and the worst excess of any window. The curve is a lower bound of what
+// by time, and the worst excess of any window. Of several choices with that sum it
+// returns the one that ends first. The curve is a lower bound of what
 // lies in the window behind every moment, and has been built.
 //
 // The curve is constant between two of its steps. Inside such a piece, a window is
