@@ -167,6 +167,34 @@ func TestAuditOfErrors(t *testing.T) {
 	}
 }
 
+// TestNothingAdmitted: that no limit was crossed strikes a run that was to cross
+// one, unless the strategy's source asked for an error each time.
+func TestNothingAdmitted(t *testing.T) {
+	const never = "limit-never-crossed"
+	for _, c := range []struct {
+		name               string
+		failed, prescribed int
+		want               []string
+		valid              bool
+	}{
+		{"all prescribed", 20, 20, []string{"prescribed-errors", "nothing-admitted"}, true},
+		{"one not prescribed", 20, 19, []string{"errors", "prescribed-errors", never}, false},
+		{"nothing issued", 0, 0, []string{"nothing-issued", never}, false},
+	} {
+		f := planted(t, second, takes(0, 0, c.failed, oracle.Failed))
+		f.Counts.FirstError, f.Counts.Prescribed = errors.New("gone"), int64(c.prescribed)
+		f.Plan.Workload.Crosses = true
+		r, _ := judged(t, f)
+		var got []string
+		for _, x := range r.Audit.Reasons {
+			got = append(got, x.Code)
+		}
+		if !slices.Equal(got, c.want) || r.Audit.Valid != c.valid {
+			t.Errorf("%s: found %v, want %v, valid %t", c.name, got, c.want, r.Audit.Valid)
+		}
+	}
+}
+
 // TestOutageExplains has errors at the ends of an outage from 100 to 200 ns, of
 // which broken connections are found for 20 more.
 func TestOutageExplains(t *testing.T) {

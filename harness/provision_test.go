@@ -54,6 +54,28 @@ func TestFillServed(t *testing.T) {
 	}
 }
 
+// TestFillByUnitsNotServed: a strategy that serves no single units is asked for them
+// where a subject cannot be filled otherwise, and for nothing where there is nothing
+// to fill.
+func TestFillByUnitsNotServed(t *testing.T) {
+	for used, want := range map[int64][]int64{0: nil, 3: {1, 1, 1}} {
+		in := &fake{room: -1}
+		s := session(quota.CountsAdmitted, in)
+		s.Selection.Serves = func(p *quota.Policy) error {
+			if slices.Equal(p.Costs, []int64{1}) {
+				return errors.New("serves no single units")
+			}
+			return nil
+		}
+		if err := s.Provision(t.Context(), &quota.Policy{}, []strategies.Grant{{Subject: "x", Used: used}}, 0); err != nil {
+			t.Errorf("%d units: %v", used, err)
+		}
+		if got := units(in.asked); !slices.Equal(got, want) {
+			t.Errorf("%d units: asked for %v, want %v", used, got, want)
+		}
+	}
+}
+
 // TestFill asks for what a subject has used in requests of the largest cost.
 func TestFill(t *testing.T) {
 	for _, c := range []struct {

@@ -12,13 +12,13 @@ import (
 // leaked is judged without those.
 type bounds struct {
 	low, high curve
-	expired   []step // what callers no longer hold, beyond high
+	expired   curve // what callers no longer hold, beyond high; never built
 }
 
 func (b *bounds) reset(initial int64) {
 	b.low.reset(initial)
 	b.high.reset(initial)
-	b.expired = b.expired[:0]
+	b.expired.reset(0)
 }
 
 // forever is the end of what never leaves its window by itself.
@@ -30,24 +30,23 @@ func (b *bounds) free(e *Event, from, to int64) {
 	if from >= to || e.Outcome == Failed {
 		return
 	}
-	steps := &b.high.steps
+	c := &b.high
 	if e.Kind == Expire {
-		steps = &b.expired
+		c = &b.expired
 	}
-	b.high.down = true
-	*steps = append(*steps, step{from, -e.Units})
+	units := max(0, e.Units)
+	c.add(from, -units)
 	if to < forever {
-		b.high.up = true
-		*steps = append(*steps, step{to, e.Units})
+		c.add(to, units)
 	}
 }
 
 // mayExceed is the most by which callers may hold more than the limit.
 func (b *bounds) mayExceed(limit int64) int64 {
-	if len(b.expired) == 0 {
+	if len(b.expired.steps) == 0 {
 		return b.high.mayExceed(limit)
 	}
-	held := curve{base: b.high.base, steps: slices.Concat(b.high.steps, b.expired)}
+	held := curve{base: b.high.base, steps: slices.Concat(b.high.steps, b.expired.steps)}
 	held.build()
 	return held.mayExceed(limit)
 }

@@ -67,14 +67,15 @@ func (c *codec) cut(b []byte, e *Event) []byte {
 	head := b[0]
 	b = b[1:]
 	*e = Event{Kind: Kind(head & 3), Outcome: Outcome(head >> 2 & 3), Units: 1, Subject: c.subject, Tier: c.tier, Instance: c.instance}
-	if head&bitRaw != 0 {
-		if len(b) < 2 {
-			return nil
-		}
-		e.Kind, e.Outcome = Kind(b[0]), Outcome(b[1])
-		b = b[2:]
-	}
 	ok := true
+	pair := func() (first, second byte) {
+		if len(b) < 2 {
+			ok = false
+			return 0, 0
+		}
+		first, second, b = b[0], b[1], b[2:]
+		return first, second
+	}
 	number := func() int64 {
 		v, n := binary.Varint(b)
 		if n <= 0 {
@@ -84,22 +85,22 @@ func (c *codec) cut(b []byte, e *Event) []byte {
 		b = b[n:]
 		return v
 	}
+	if head&bitRaw != 0 {
+		kind, outcome := pair()
+		e.Kind, e.Outcome = Kind(kind), Outcome(outcome)
+	}
 	e.Call = c.call + number()
 	e.Reply = e.Call + number()
 	if head&bitSubject == 0 {
 		s := int64(c.subject) + number()
-		ok = ok && s >= 0 && s <= 1<<32-1
 		e.Subject = uint32(s)
+		ok = ok && s == int64(e.Subject)
 	}
 	if head&bitUnit == 0 {
 		e.Units = number()
 	}
 	if head&bitSame == 0 {
-		if !ok || len(b) < 2 {
-			return nil
-		}
-		e.Tier, e.Instance = b[0], b[1]
-		b = b[2:]
+		e.Tier, e.Instance = pair()
 	}
 	if e.Kind != Take {
 		e.TakeCall = e.Call - number()
@@ -127,11 +128,8 @@ func (x *extent) widen(s uint32) { x.low, x.high = min(x.low, s), max(x.high, s)
 // cutExtent returns what follows the extent.
 func cutExtent(b []byte) (x extent, rest []byte, err error) {
 	low, n := binary.Uvarint(b)
-	if n <= 0 || low > math.MaxUint32 {
-		return x, nil, errEvents
-	}
-	more, m := binary.Uvarint(b[n:])
-	if m <= 0 || more > math.MaxUint32-low {
+	more, m := binary.Uvarint(b[max(n, 0):])
+	if m <= 0 || low > math.MaxUint32 || more > math.MaxUint32-low {
 		return x, nil, errEvents
 	}
 	return extent{uint32(low), uint32(low + more)}, b[n+m:], nil

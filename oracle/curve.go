@@ -23,7 +23,6 @@ type curve struct {
 	base  int64
 	steps []step
 	down  bool // some step goes down
-	up    bool // some step goes up
 
 	at, val []int64 // after build: value from at[i] on
 	tree    []int64 // extremes for range queries, made when first needed
@@ -31,7 +30,7 @@ type curve struct {
 }
 
 func (c *curve) reset(base int64) {
-	c.base, c.steps, c.down, c.up = base, c.steps[:0], false, false
+	c.base, c.steps, c.down = base, c.steps[:0], false
 }
 
 // expect makes room for that many steps at once: growing bit by bit would hold
@@ -43,7 +42,6 @@ func (c *curve) add(at, by int64) {
 		return
 	}
 	c.down = c.down || by < 0
-	c.up = c.up || by > 0
 	c.steps = append(c.steps, step{at, by})
 }
 
@@ -95,9 +93,6 @@ func (c *curve) most(from, to int64) int64 {
 		return c.value(last)
 	}
 	first := c.upTo(from)
-	if !c.up {
-		return c.value(first)
-	}
 	return max(c.value(first), c.extreme(first, last, true))
 }
 
@@ -107,11 +102,7 @@ func (c *curve) least(from, to int64) int64 {
 	if !c.down {
 		return c.value(first)
 	}
-	last := c.upTo(to)
-	if !c.up {
-		return c.value(last)
-	}
-	return min(c.value(first), c.extreme(first, last, false))
+	return min(c.value(first), c.extreme(first, c.upTo(to), false))
 }
 
 // extreme is the largest or smallest of val[from:to], and of nothing an
@@ -126,7 +117,7 @@ func (c *curve) extreme(from, to int, largest bool) int64 {
 		c.largest = largest
 		c.tree = slices.Grow(c.tree[:0], 2*n)[:2*n]
 		copy(c.tree[n:], c.val)
-		for i := n - 1; i > 0; i-- {
+		for i := range slices.Backward(c.tree[:n]) { // 0 is of no use
 			c.tree[i] = pick(c.tree[2*i], c.tree[2*i+1])
 		}
 	}

@@ -11,14 +11,7 @@ func (i Interval) Width() int64 { return i.Hi - i.Lo }
 // Distance is how far v lies outside of the interval: positive above it,
 // negative below it, 0 inside.
 func (i Interval) Distance(v int64) int64 {
-	switch {
-	case v > i.Hi:
-		return v - i.Hi
-	case v < i.Lo:
-		return v - i.Lo
-	default:
-		return 0
-	}
+	return v - min(max(v, i.Lo), i.Hi)
 }
 
 // Reading is the interval in which a counter was read, in nanoseconds since the

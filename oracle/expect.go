@@ -192,11 +192,7 @@ func (x *expecting) give(e *Event, named bool) bool {
 		if in = x.where(math.MinInt64/4, e.Reply); in == absent {
 			return true
 		}
-		if e.Units > 0 {
-			x.both(-e.Units, 0)
-		} else {
-			x.both(0, -e.Units)
-		}
+		x.both(-max(e.Units, 0), max(-e.Units, 0))
 		return true
 	}
 	if in == absent {

@@ -355,6 +355,7 @@ func TestLeakedRequests(t *testing.T) {
 		{"two of one unit", []Event{one(0, 0, 2, Admitted), one(0, 4, 1, Admitted), one(0, 6, 1, Admitted)}, 2},
 		{"the first peak", []Event{one(0, 0, 2, Admitted), one(0, 6, 2, Admitted), refund, one(0, 12, 1, Admitted), one(0, 14, 1, Admitted)}, 1},
 		{"nothing asked for", []Event{one(0, 0, 3, Admitted), one(0, 6, 0, Admitted)}, 1},
+		{"nothing asked for in between", []Event{one(0, 0, 3, Admitted), one(0, 6, 0, Admitted), one(0, 8, 1, Admitted)}, 2},
 	} {
 		if v := Judge(standingConfig(2, 0), c.events); v.LeakedRequests != c.want {
 			t.Errorf("%s: %d requests, should be %d", c.name, v.LeakedRequests, c.want)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -61,34 +62,18 @@ func WriteHistory(to io.Writer, head Header, h *History) error {
 	return buf.Flush()
 }
 
-// history writes a history's events. Those on disk are encoded again, so that
-// their checksums are held once more.
+// history writes a history's events. The frames of those on disk are copied, once
+// their checksums have been held against them.
 func (w *frameWriter) history(to io.Writer, h *History) error {
 	h.seal()
-	if h.spill != nil {
-		var b block
-		flush := func() error {
-			err := w.events(to, &b)
-			b.takes, b.gives = b.takes[:0], b.gives[:0]
-			return err
-		}
-		err := h.spill.each(everySubject, func(e *Event) error {
-			if e.Kind == Take {
-				b.takes = append(b.takes, pack(e))
-			} else {
-				b.gives = append(b.gives, *e)
-			}
-			if b.len() < lastChunk {
-				return nil
-			}
-			return flush()
+	if s := h.spill; s != nil {
+		err := s.frames(func(payload []byte) error {
+			return w.frame(to, frameEvents, func(b []byte) []byte { return append(b, payload...) })
 		})
-		if err == nil {
-			err = flush()
-		}
 		if err != nil {
 			return err
 		}
+		w.takes, w.gives = w.takes+s.takes, w.gives+s.gives
 	}
 	for b := range h.memory() {
 		if err := w.events(to, &b); err != nil {
@@ -101,7 +86,7 @@ func (w *frameWriter) history(to io.Writer, h *History) error {
 // initial writes the initial units: pairs of a subject, as the difference to the
 // one before, and units.
 func (w *frameWriter) initial(to io.Writer, units map[uint32]int64) error {
-	return w.pairs(to, frameInitial, slices.Sorted(maps.Keys(units)), func(b []byte, s uint32) []byte {
+	return w.pairs(to, frameInitial, maps.Keys(units), func(b []byte, s uint32) []byte {
 		return binary.AppendVarint(b, units[s])
 	})
 }
@@ -113,21 +98,23 @@ func (w *frameWriter) names(to io.Writer, names map[uint32]string) error {
 			return fmt.Errorf("the name of subject %d has %d bytes, at most %d are allowed", s, len(n), maxName)
 		}
 	}
-	return w.pairs(to, frameNames, slices.Sorted(maps.Keys(names)), func(b []byte, s uint32) []byte {
+	return w.pairs(to, frameNames, maps.Keys(names), func(b []byte, s uint32) []byte {
 		return append(binary.AppendUvarint(b, uint64(len(names[s]))), names[s]...)
 	})
 }
 
-const maxName = 1 << 12 // bytes
+const (
+	maxName  = 1 << 12 // bytes
+	maxPairs = 200     // in a frame: 820 KiB of names
+)
 
-func (w *frameWriter) pairs(to io.Writer, kind byte, subjects []uint32, add func([]byte, uint32) []byte) error {
-	for len(subjects) > 0 {
+func (w *frameWriter) pairs(to io.Writer, kind byte, subjects iter.Seq[uint32], add func([]byte, uint32) []byte) error {
+	for part := range slices.Chunk(slices.Sorted(subjects), maxPairs) {
 		err := w.frame(to, kind, func(b []byte) []byte {
 			last := uint32(0)
-			for len(subjects) > 0 && len(b) < maxFrame-2*maxName {
-				b = add(binary.AppendUvarint(b, uint64(subjects[0]-last)), subjects[0])
-				last = subjects[0]
-				subjects = subjects[1:]
+			for _, s := range part {
+				b = add(binary.AppendUvarint(b, uint64(s-last)), s)
+				last = s
 			}
 			return b
 		})
@@ -178,15 +165,25 @@ func (f *File) Judge() (Verdict, error) { return f.JudgeBy(f.Header.Config()) }
 // JudgeBy judges the history against another configuration. Visitors see each
 // subject's events in the same pass.
 func (f *File) JudgeBy(cfg Config, visit ...Visitor) (Verdict, error) {
-	if err := validWindow(&cfg.Window); err != nil {
+	if err := valid(&cfg.Window, cfg.Limit); err != nil {
 		return Verdict{}, err
 	}
-	if cfg.Window.Kind == quota.Fixed {
-		if n := f.longest / int64(cfg.Window.RealLength()); n > maxSpan {
-			return Verdict{}, fmt.Errorf("%s: an operation lies in %d windows, at most %d are judged", f.name, n, maxSpan)
-		}
+	if err := judgeable(&cfg.Window, f.longest); err != nil {
+		return Verdict{}, fmt.Errorf("%s: %w", f.name, err)
 	}
 	return f.index.judge(cfg, SubjectLimit, visit)
+}
+
+// judgeable refuses windows that are too many for the longest operation, of that
+// many nanoseconds.
+func judgeable(w *quota.Window, longest int64) error {
+	if w.Kind != quota.Fixed {
+		return nil
+	}
+	if n := longest / int64(w.RealLength()); n > maxSpan {
+		return fmt.Errorf("an operation lies in %d windows, at most %d are judged", n, maxSpan)
+	}
+	return nil
 }
 
 // maxSpan is the number of windows that one operation may lie in.
@@ -290,9 +287,7 @@ func (f *File) initial(b []byte) error {
 	}
 	return pairs(b, func(s uint32, b []byte) (int, bool) {
 		v, n := binary.Varint(b)
-		if n > 0 {
-			f.Header.Initial[s] = v
-		}
+		f.Header.Initial[s] = v
 		return n, n > 0
 	})
 }
@@ -303,7 +298,7 @@ func (f *File) names(b []byte) error {
 	}
 	return pairs(b, func(s uint32, b []byte) (int, bool) {
 		size, n := binary.Uvarint(b)
-		if n <= 0 || size > maxName || int(size) > len(b)-n {
+		if n <= 0 || size > maxName || int(size) > len(b[n:]) {
 			return 0, false
 		}
 		f.Header.Names[s] = string(b[n : n+int(size)])
@@ -312,18 +307,16 @@ func (f *File) names(b []byte) error {
 }
 
 func pairs(b []byte, each func(subject uint32, b []byte) (int, bool)) error {
-	last := uint64(0)
+	last := uint32(0)
 	for len(b) > 0 {
 		d, n := binary.Uvarint(b)
-		if n <= 0 || d > 1<<32-1 || last+d > 1<<32-1 {
+		b = b[max(n, 0):] // each cannot read a number there if there is none
+		used, ok := each(last+uint32(d), b)
+		if !ok || d > uint64(math.MaxUint32-last) {
 			return errors.New("a table of subjects has no valid form")
 		}
-		last += d
-		used, ok := each(uint32(last), b[n:])
-		if !ok {
-			return errors.New("a table of subjects has no valid form")
-		}
-		b = b[n+used:]
+		last += uint32(d)
+		b = b[used:]
 	}
 	return nil
 }
@@ -331,11 +324,8 @@ func pairs(b []byte, each func(subject uint32, b []byte) (int, bool)) error {
 // footer holds what was read against what was written.
 func (f *File) footer(b []byte, r *frameReader) error {
 	takes, n := binary.Uvarint(b)
-	gives, m := uint64(0), 0
-	if n > 0 {
-		gives, m = binary.Uvarint(b[n:])
-	}
-	if n <= 0 || m <= 0 || len(b) != n+m+4 {
+	gives, m := binary.Uvarint(b[max(n, 0):])
+	if m <= 0 || len(b) != n+m+4 {
 		return errors.New("damaged: the footer has no valid form")
 	}
 	if f.again {

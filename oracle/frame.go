@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 )
 
 // Kinds of frames.
@@ -21,6 +22,7 @@ const (
 
 const (
 	maxFrame   = 1 << 20 // bytes of payload
+	sizeBytes  = 3       // of their number, at most
 	readBuffer = 1 << 18
 )
 
@@ -42,16 +44,16 @@ type frameWriter struct {
 
 // frame writes a payload that is made by appending to a buffer.
 func (w *frameWriter) frame(to io.Writer, kind byte, fill func([]byte) []byte) error {
-	const room = 1 + binary.MaxVarintLen32
+	const room = 1 + sizeBytes
 	w.buf = fill(append(w.buf[:0], make([]byte, room)...))
 	n := len(w.buf) - room
 	if n > maxFrame {
 		return fmt.Errorf("a frame of %d bytes, at most %d are allowed", n, maxFrame)
 	}
-	var size [binary.MaxVarintLen32]byte
-	begin := room - binary.PutUvarint(size[:], uint64(n)) - 1
+	size := binary.AppendUvarint(nil, uint64(n))
+	begin := sizeBytes - len(size)
 	w.buf[begin] = kind
-	copy(w.buf[begin+1:], size[:room-1-begin])
+	copy(w.buf[begin+1:], size)
 	sum := crc32.Update(crc32.Checksum(w.buf[begin:begin+1], castagnoli), castagnoli, w.buf[room:])
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, sum)
 	w.sum = crc32.Update(w.sum, castagnoli, w.buf[len(w.buf)-4:])
@@ -65,48 +67,42 @@ func (w *frameWriter) frame(to io.Writer, kind byte, fill func([]byte) []byte) e
 
 // events writes a block in frames.
 func (w *frameWriter) events(to io.Writer, b *block) error {
-	for takes := b.takes; len(takes) > 0; {
-		n := min(len(takes), lastChunk)
-		err := w.frame(to, frameEvents, func(buf []byte) []byte {
-			x := extent{low: math.MaxUint32}
-			for i := range takes[:n] {
-				x.widen(takes[i].subject)
-			}
-			buf = x.append(buf)
-			var c codec
-			for i := range takes[:n] {
-				e := takes[i].event()
-				buf = c.append(buf, &e)
-			}
-			return buf
-		})
-		if err != nil {
+	for takes := range slices.Chunk(b.takes, lastChunk) {
+		if err := w.part(to, &block{takes: takes}); err != nil {
 			return err
 		}
-		takes = takes[n:]
 	}
-	for gives := b.gives; len(gives) > 0; {
-		n := min(len(gives), lastChunk)
-		err := w.frame(to, frameEvents, func(buf []byte) []byte {
-			x := extent{low: math.MaxUint32}
-			for i := range gives[:n] {
-				x.widen(gives[i].Subject)
-			}
-			buf = x.append(buf)
-			var c codec
-			for i := range gives[:n] {
-				buf = c.append(buf, &gives[i])
-			}
-			return buf
-		})
-		if err != nil {
+	for gives := range slices.Chunk(b.gives, lastChunk) {
+		if err := w.part(to, &block{gives: gives}); err != nil {
 			return err
 		}
-		gives = gives[n:]
 	}
 	w.takes += int64(len(b.takes))
 	w.gives += int64(len(b.gives))
 	return nil
+}
+
+// part writes one frame of events.
+func (w *frameWriter) part(to io.Writer, b *block) error {
+	x := extent{low: math.MaxUint32}
+	for i := range b.takes {
+		x.widen(b.takes[i].subject)
+	}
+	for i := range b.gives {
+		x.widen(b.gives[i].Subject)
+	}
+	return w.frame(to, frameEvents, func(buf []byte) []byte {
+		buf = x.append(buf)
+		var c codec
+		for i := range b.takes {
+			e := b.takes[i].event()
+			buf = c.append(buf, &e)
+		}
+		for i := range b.gives {
+			buf = c.append(buf, &b.gives[i])
+		}
+		return buf
+	})
 }
 
 // frameReader reads frames. Its buffer is used again for each.
@@ -119,28 +115,20 @@ type frameReader struct {
 
 // next returns io.EOF where the input ends between two frames.
 func (r *frameReader) next() (kind byte, payload []byte, err error) {
-	if kind, err = r.r.ReadByte(); err != nil {
+	head, err := r.r.Peek(1 + sizeBytes)
+	if len(head) == 0 {
 		return 0, nil, err
 	}
-	size, n := uint64(0), int64(1)
-	for shift := 0; ; shift += 7 {
-		b, err := r.r.ReadByte()
-		if err != nil {
-			return 0, nil, cut(err)
-		}
-		n++
-		size |= uint64(b&0x7f) << shift
-		if size > maxFrame || shift > 21 {
-			return 0, nil, fmt.Errorf("a frame claims more than %d bytes", maxFrame)
-		}
-		if b < 0x80 {
-			break
-		}
+	kind = head[0]
+	size, n := binary.Uvarint(head[1:])
+	switch {
+	case n == 0 && err != nil:
+		return 0, nil, cut(err)
+	case n == 0 || size > maxFrame:
+		return 0, nil, fmt.Errorf("a frame claims more than %d bytes", maxFrame)
 	}
-	if cap(r.buf) < int(size)+4 {
-		r.buf = make([]byte, size+4)
-	}
-	r.buf = r.buf[:size+4]
+	_, _ = r.r.Discard(1 + n) // it is there
+	r.buf = slices.Grow(r.buf[:0], int(size)+4)[:size+4]
 	if _, err := io.ReadFull(r.r, r.buf); err != nil {
 		return 0, nil, cut(err)
 	}
@@ -152,7 +140,7 @@ func (r *frameReader) next() (kind byte, payload []byte, err error) {
 	if kind != frameFooter {
 		r.sum = crc32.Update(r.sum, castagnoli, r.buf[size:])
 	}
-	r.at += n + int64(size) + 4
+	r.at += int64(1 + n + len(r.buf))
 	return kind, payload, nil
 }
 

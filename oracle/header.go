@@ -79,7 +79,7 @@ func (h *Header) encode() ([]byte, error) {
 	if t := w.Timeline; t != (quota.Timeline{}) {
 		out.Policy.Timeline = &timelineJSON{t.Real, t.Policy, t.Speed}
 	}
-	if err := validWindow(w); err != nil {
+	if err := valid(w, p.Limit); err != nil {
 		return nil, err
 	}
 	return json.Marshal(out)
@@ -108,13 +108,15 @@ func (h *Header) decode(b []byte) error {
 	if t := p.Timeline; t != nil {
 		h.Policy.Window.Timeline = quota.Timeline{Real: t.Real, Policy: t.Policy, Speed: t.Speed}
 	}
-	return validWindow(&h.Policy.Window)
+	return valid(&h.Policy.Window, p.Limit)
 }
 
-// validWindow refuses windows that cannot be judged.
-func validWindow(w *quota.Window) error {
+// valid refuses windows and limits that cannot be judged.
+func valid(w *quota.Window, limit int64) error {
 	speed := w.Timeline.Speed
 	switch {
+	case limit < 0:
+		return fmt.Errorf("the policy has a limit of %d", limit)
 	case math.IsNaN(speed) || math.IsInf(speed, 0) || speed < 0:
 		return fmt.Errorf("the policy's time has a speed of %v", speed)
 	case (w.Kind == quota.Fixed || w.Kind == quota.Rolling) && w.RealLength() < 1:

@@ -9,8 +9,10 @@ import (
 
 const (
 	firstChunk = 64   // events: ten thousand workers must not cost gigabytes
-	lastChunk  = 4096 // events: 128 KiB
+	lastChunk  = 4096 // events, at most: 128 KiB
 	giveChunk  = 16   // events, at first
+	// fewestChunks is how many full chunks each worker fills up to a limit, at least.
+	fewestChunks = 16
 	// memoryEvents are kept in memory unless options say otherwise: 128 MiB.
 	memoryEvents = 4 << 20
 )
@@ -18,8 +20,9 @@ const (
 // HistoryOptions say how much a history keeps, and where.
 type HistoryOptions struct {
 	Workers int
-	// Limit is the number of events to keep, at least; at most one chunk per worker
-	// more is. 0 means as many as Memory, and without bound where there is a Dir.
+	// Limit is the number of events to keep, at least; at most two chunks per worker
+	// more are, which is an eighth. It should be 16 per worker or more. 0 means as
+	// many as Memory, and without bound where there is a Dir.
 	Limit int64
 	// Dir is a directory for a temporary file that takes up what does not fit into
 	// memory. Without one, everything stays in memory.
@@ -38,17 +41,18 @@ type HistoryOptions struct {
 // that cannot keep up do workers wait for it.
 type History struct {
 	o       HistoryOptions
+	chunk   int   // events of a full chunk
 	slack   int64 // events that may still come when the history is called full
 	full    atomic.Bool
 	workers []recorder
 
 	mu      sync.Mutex
 	changed sync.Cond
-	blocks  []block  // in memory, the oldest first
-	kept    int64    // events in blocks
-	total   int64    // events of all full chunks
-	counts  []uint32 // events by subject, of full chunks; with a Dir
-	spare   [][]record
+	blocks  []block    // in memory, the oldest first
+	kept    int64      // events in blocks
+	total   int64      // events of all full chunks
+	counts  perSubject // of full chunks; with a Dir
+	spare   sync.Pool  // of *[]record, full chunks that were written
 	spill   *spill
 	sealed  bool
 	err     error
@@ -77,7 +81,11 @@ func NewHistory(o HistoryOptions) *History {
 		}
 	}
 	h := &History{o: o, workers: make([]recorder, o.Workers)}
-	h.slack = 2 * int64(o.Workers) * lastChunk // one under way, and one more
+	workers := int64(max(1, o.Workers))
+	h.chunk = int(min(max(1, min(o.Limit, o.SubjectLimit)/(fewestChunks*workers)), lastChunk))
+	// Each worker has one of takes and one of give-backs under way, and one chunk
+	// makes the history full.
+	h.slack = 3 * workers * int64(h.chunk)
 	h.changed.L = &h.mu
 	return h
 }
@@ -107,13 +115,13 @@ func (h *History) appendGive(r *recorder, e *Event) {
 			r.lost++
 			return
 		}
-		r.gives = make([]Event, 0, min(max(2*n, giveChunk), lastChunk))
+		r.gives = make([]Event, 0, min(max(2*n, giveChunk), h.chunk))
 	}
 	r.gives = append(r.gives, *e)
 }
 
 func (h *History) grow(r *recorder) bool {
-	n := min(max(2*len(r.chunk), firstChunk), lastChunk)
+	n := min(max(2*len(r.chunk), firstChunk), h.chunk)
 	kept, more := h.put(block{takes: r.chunk})
 	if kept {
 		r.chunk = nil
@@ -121,14 +129,9 @@ func (h *History) grow(r *recorder) bool {
 	if !more {
 		return false
 	}
-	if n == lastChunk {
-		h.mu.Lock()
-		if last := len(h.spare) - 1; last >= 0 {
-			r.chunk, h.spare = h.spare[last], h.spare[:last]
-		}
-		h.mu.Unlock()
-	}
-	if r.chunk == nil {
+	if spare, ok := h.spare.Get().(*[]record); ok {
+		r.chunk = (*spare)[:0]
+	} else {
 		r.chunk = make([]record, 0, n)
 	}
 	return true
@@ -139,7 +142,7 @@ func (h *History) grow(r *recorder) bool {
 func (h *History) put(b block) (kept, more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.total >= h.o.Limit || h.err != nil && h.kept >= h.o.Memory+h.o.Memory/4 {
+	if h.total >= h.o.Limit || h.err != nil && h.crowded() {
 		return false, false
 	}
 	if b.len() == 0 {
@@ -148,45 +151,44 @@ func (h *History) put(b block) (kept, more bool) {
 	h.blocks = append(h.blocks, b)
 	h.kept += b.len()
 	h.total += b.len()
-	if h.total >= h.o.Limit-min(h.slack, h.o.Limit/4) {
+	if h.total >= h.o.Limit-h.slack {
 		h.full.Store(true)
 	}
-	if h.o.Dir == "" {
-		return true, h.total < h.o.Limit
-	}
-	h.count(&b)
-	if h.kept > h.o.Memory && h.err == nil {
-		if h.spill == nil {
-			h.startSpill()
-		}
-		h.changed.Broadcast()
-		for h.kept >= h.o.Memory+h.o.Memory/4 && h.err == nil && !h.sealed {
-			h.changed.Wait()
-		}
+	if h.o.Dir != "" {
+		h.count(&b)
+		h.makeRoom()
 	}
 	return true, h.total < h.o.Limit
 }
 
+// makeRoom has the oldest blocks written where there are too many, and waits
+// while there are far too many. The caller holds the lock.
+func (h *History) makeRoom() {
+	if h.kept <= h.o.Memory || h.err != nil {
+		return
+	}
+	if h.spill == nil {
+		h.startSpill()
+	}
+	h.changed.Broadcast()
+	for h.crowded() && h.err == nil && !h.sealed {
+		h.changed.Wait()
+	}
+}
+
+// crowded reports whether no more blocks may come before some are written.
+func (h *History) crowded() bool { return h.kept >= h.o.Memory+h.o.Memory/4 }
+
 // count notes how much each subject has, as only so much of one can be judged.
 func (h *History) count(b *block) {
-	most := int64(0)
-	add := func(s uint32) {
-		if s >= denseSubjects {
-			return
-		}
-		if int(s) >= len(h.counts) {
-			h.counts = append(h.counts, make([]uint32, int(s)+1-len(h.counts))...)
-		}
-		h.counts[s]++
-		most = max(most, int64(h.counts[s]))
-	}
+	var most uint32
 	for i := range b.takes {
-		add(b.takes[i].subject)
+		most = max(most, h.counts.add(b.takes[i].subject))
 	}
 	for i := range b.gives {
-		add(b.gives[i].Subject)
+		most = max(most, h.counts.add(b.gives[i].Subject))
 	}
-	if most >= h.o.SubjectLimit-min(h.slack, h.o.SubjectLimit/4) {
+	if int64(most) >= h.o.SubjectLimit-h.slack {
 		h.full.Store(true)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 )
 
@@ -11,8 +12,6 @@ const (
 	// SubjectLimit is the number of events of one subject that are judged of a
 	// history that is not in memory as a whole.
 	SubjectLimit = 4 << 20
-	// denseSubjects are counted by number, all others by name of their number.
-	denseSubjects = 1 << 22
 	// groupEvents are brought into memory at a time: 192 MiB.
 	groupEvents = 6 << 20
 	// judgeBytes are needed at most to judge one event beside those: 550 were
@@ -29,10 +28,9 @@ var errChanged = errors.New("the history has changed since it was opened")
 type index struct {
 	each   func(extent, func(*Event) error) error
 	blocks func() iter.Seq[block] // all events, where they are in memory
-	dense  []uint32               // events by subject
-	far    map[uint32]uint32      // events of subjects with high numbers
-	order  []uint32               // those subjects
-	place  map[uint32]int         // their place after the dense ones
+	perSubject
+	order  []uint32       // subjects with high numbers
+	place  map[uint32]int // their place after the dense ones
 	total  int64
 	until  int64 // last reply
 	groups int64 // events in memory at a time, at least
@@ -54,25 +52,11 @@ func newIndex(each func(extent, func(*Event) error) error) (*index, error) {
 func (x *index) add(e *Event) {
 	x.total++
 	x.until = max(x.until, e.Reply)
-	s := e.Subject
-	if s < denseSubjects {
-		if int(s) >= len(x.dense) {
-			x.dense = append(x.dense, make([]uint32, int(s)+1-len(x.dense))...)
-		}
-		x.dense[s]++
-		return
-	}
-	if x.far == nil {
-		x.far = map[uint32]uint32{}
-	}
-	x.far[s]++
+	x.perSubject.add(e.Subject)
 }
 
 func (x *index) close() {
-	for s := range x.far {
-		x.order = append(x.order, s)
-	}
-	slices.Sort(x.order)
+	x.order = slices.Sorted(maps.Keys(x.far))
 	x.place = make(map[uint32]int, len(x.order))
 	for i, s := range x.order {
 		x.place[s] = len(x.dense) + i
@@ -96,54 +80,63 @@ func (x *index) events(place int) int64 {
 	return int64(x.far[x.order[place-len(x.dense)]])
 }
 
+// at is the place of a subject; behind all places, if it had no events.
 func (x *index) at(subject uint32) int {
-	if subject < denseSubjects {
+	if int(subject) < len(x.dense) {
 		return int(subject)
 	}
-	return x.place[subject]
+	if p, ok := x.place[subject]; ok {
+		return p
+	}
+	return x.places()
 }
 
 // used is the number of subjects that have events.
-func (x *index) used() (n int) {
+func (x *index) used() (n int64) {
 	for p := range x.places() {
-		if x.events(p) > 0 {
-			n++
-		}
+		n += min(1, x.events(p))
 	}
 	return n
 }
 
-// check refuses what would not fit into memory.
-func (x *index) check(limit int64) error {
+// check returns the number of events of the largest subject, and refuses what
+// would not fit into memory.
+func (x *index) check(limit int64) (most int64, err error) {
 	for p := range x.places() {
-		if n := x.events(p); n > limit {
+		n := x.events(p)
+		most = max(most, n)
+		if n > limit {
 			const mib = 1 << 20
-			return fmt.Errorf("subject %d has %d events; one subject is judged in memory at up to %d bytes an event, %d MiB for this one, and at most %d events (%d MiB) are allowed",
+			return most, fmt.Errorf("subject %d has %d events; one subject is judged in memory at up to %d bytes an event, %d MiB for this one, and at most %d events (%d MiB) are allowed",
 				x.subject(p), n, judgeBytes, n*judgeBytes/mib, limit, limit*judgeBytes/mib)
 		}
 	}
-	return nil
+	return most, nil
 }
 
 // subjects yields each subject's events, ordered by call, until told to stop.
 func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
-	if err := x.check(limit); err != nil {
+	most, err := x.check(limit)
+	if err != nil {
 		yield(nil, err)
 		return
 	}
-	var g group
+	g := group{
+		records: make([]record, max(most, min(x.groups, x.total))),
+		events:  make([]Event, 0, most),
+	}
 	for first := 0; first < x.places(); {
 		last, n := first, int64(0)
 		for last < x.places() && (n == 0 || n+x.events(last) <= x.groups) {
 			n += x.events(last)
 			last++
 		}
-		if err := g.gather(x, first, last, n); err != nil {
+		if err := g.gather(x, first, last); err != nil {
 			yield(nil, err)
 			return
 		}
-		for p := first; p < last; p++ {
-			if events := g.take(x.subject(p), p-first); len(events) > 0 && !yield(events, nil) {
+		for p := range last - first {
+			if events := g.take(x.subject(first+p), p); len(events) > 0 && !yield(events, nil) {
 				return
 			}
 		}
@@ -153,9 +146,7 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 
 func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error) {
 	j := newJudge(cfg, x.until)
-	if n := x.used(); n > 0 {
-		j.out.Windows = make([]WindowVerdict, 0, n)
-	}
+	j.out.Windows = slices.Grow(j.out.Windows, int(x.used()))
 	var failed error
 	x.subjects(limit, func(events []Event, err error) bool {
 		if failed = err; failed != nil {
@@ -180,26 +171,28 @@ func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error)
 // place, so that the field numbers the takes of give-backs.
 type group struct {
 	records []record
-	next    []int // by subject, one behind its last record
+	start   []int // of each subject's records, and the end of the last one's
+	next    []int // where each subject's next record goes
 	taken   []interval
 	events  []Event
 }
 
-func (g *group) gather(x *index, first, last int, n int64) error {
-	if int64(cap(g.records)) < n {
-		// Groups differ in length by less than a subject: one allocation, of exactly
-		// that size, is enough for all but subjects longer than a group.
-		g.records = nil
-		g.records = make([]record, max(n, min(x.groups, x.total)))
-	}
-	g.records = g.records[:n]
-	g.next = append(g.next[:0], 0)
-	g.taken = g.taken[:0]
-	sum := 0
+func (g *group) gather(x *index, first, last int) error {
+	g.start, g.taken = append(g.start[:0], 0), g.taken[:0]
 	for p := first; p < last; p++ {
-		g.next = append(g.next, sum)
-		sum += int(x.events(p))
+		g.start = append(g.start, g.start[p-first]+int(x.events(p)))
 	}
+	g.next = append(g.next[:0], g.start[:last-first]...)
+	if err := g.fill(x, first, last); err != nil {
+		return err
+	}
+	if !slices.Equal(g.next, g.start[1:]) {
+		return errChanged
+	}
+	return nil
+}
+
+func (g *group) fill(x *index, first, last int) error {
 	if x.blocks == nil {
 		return x.each(extent{x.subject(first), x.subject(last - 1)}, func(e *Event) error { return g.add(x, first, e) })
 	}
@@ -213,7 +206,7 @@ func (g *group) gather(x *index, first, last int, n int64) error {
 
 // addBlock is add for all events of a block.
 func (g *group) addBlock(x *index, first int, b *block) error {
-	next, records := g.next[1:], g.records
+	next, records := g.next, g.records
 	for i := range b.takes {
 		r := &b.takes[i]
 		p := x.at(r.subject) - first
@@ -238,10 +231,10 @@ func (g *group) addBlock(x *index, first int, b *block) error {
 // add puts an event where its subject's belong. Others' are passed over.
 func (g *group) add(x *index, first int, e *Event) error {
 	p := x.at(e.Subject) - first
-	if p < 0 || p >= len(g.next)-1 {
+	if uint(p) >= uint(len(g.next)) {
 		return nil
 	}
-	at := g.next[p+1]
+	at := g.next[p]
 	if at >= len(g.records) {
 		return errChanged
 	}
@@ -251,19 +244,16 @@ func (g *group) add(x *index, first int, e *Event) error {
 		g.taken = append(g.taken, interval{e.TakeCall, e.TakeReply})
 	}
 	g.records[at] = r
-	g.next[p+1]++
+	g.next[p]++
 	return nil
 }
 
 // take returns the events of the subject at a place of the group.
 func (g *group) take(subject uint32, place int) []Event {
-	n := g.next[place+1] - g.next[place]
-	if cap(g.events) < n {
-		g.events = make([]Event, 0, max(n, min(2*cap(g.events), len(g.records))))
-	}
 	g.events = g.events[:0]
-	for i := range g.records[g.next[place]:g.next[place+1]] {
-		r := &g.records[g.next[place]+i]
+	records := g.records[g.start[place]:g.start[place+1]]
+	for i := range records {
+		r := &records[i]
 		e := r.event()
 		if e.Kind != Take {
 			e.TakeCall, e.TakeReply = g.taken[r.subject].call, g.taken[r.subject].reply

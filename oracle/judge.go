@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -222,10 +223,10 @@ func (j *judge) freed(e *Event) int64 {
 // latestCovering counts the requests that hold the given number of units when
 // they are taken from the one answered last backwards. It reorders the slice.
 func latestCovering(answers []answer, units int64) (n int64) {
-	if units <= 0 {
+	if units == 0 {
 		return 0
 	}
-	slices.SortFunc(answers, func(a, b answer) int { return sign(b.reply - a.reply) })
+	slices.SortFunc(answers, func(a, b answer) int { return cmp.Compare(b.reply, a.reply) })
 	for _, a := range answers {
 		if units <= 0 {
 			break

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -298,7 +299,7 @@ func greedy(ops []operation, at []int64, limit, initial, length int64) (removed,
 			points = append(points, point{at[i], o.Units})
 		}
 	}
-	slices.SortFunc(points, func(a, b point) int { return sign(a.at - b.at) })
+	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
 	fill := func(t int64) int64 {
 		if t >= 0 && t < length {
 			return initial

@@ -39,7 +39,7 @@ func (l *Linear) window(takes []*Event, limit, initial int64) {
 		l.Safe, l.Exact = false, false
 		return
 	}
-	if !l.Exact || room <= 0 {
+	if !l.Exact {
 		return
 	}
 	// A rejection is right after as many effects as there is room for. So failed

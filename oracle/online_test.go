@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -53,10 +54,7 @@ func online(r *rand.Rand, ops []operation, limit, initial int64, windows bool) m
 		moments = append(moments, moment{o.Call, i, false, tie}, moment{o.Reply, i, true, tie + 1<<41})
 	}
 	slices.SortFunc(moments, func(a, b moment) int {
-		if a.at != b.at {
-			return sign(a.at - b.at)
-		}
-		return sign(int64(a.tie) - int64(b.tie))
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tie, b.tie))
 	})
 	cells := map[Key]*Cell{}
 	cell := func(w int64) *Cell {

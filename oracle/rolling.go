@@ -22,13 +22,13 @@ func (j *judge) rolling() {
 	j.asked.reset(0)
 	j.answered.reset(0)
 	// What was asked for and what was answered differ by failed requests alone.
-	answered := &j.asked
+	answered, steps := &j.asked, 2*len(j.takes)+2
 	if w.GaveBack || slices.ContainsFunc(j.takes, func(e *Event) bool { return e.Outcome == Failed }) {
 		answered = &j.answered
-		answered.expect(2*len(j.takes) + 2)
+		answered.expect(steps)
 		answered.mustStay(0, 0, j.initial, length)
 	}
-	j.asked.expect(2*len(j.takes) + 2)
+	j.asked.expect(steps)
 	j.asked.mustStay(0, 0, j.initial, length)
 	present := make([]stay, 0, len(j.takes)) // admitted, and used beyond reservations
 	var total int64
@@ -159,7 +159,8 @@ type sum struct {
 }
 
 // leak returns windows with the largest sum of excesses of which no two overlap,
-// by time, and the worst excess of any window. The curve is a lower bound of what
+// by time, and the worst excess of any window. Of several choices with that sum it
+// returns the one that ends first. The curve is a lower bound of what
 // lies in the window behind every moment, and has been built.
 //
 // The curve is constant between two of its steps. Inside such a piece, a window is
@@ -181,20 +182,18 @@ func (r roller) leak(low *curve) (chosen []stretch, worst int64) {
 	}
 	follow := 0
 	for i, from := range low.at {
+		to := int64(forever)
+		if later := low.at[i+1:]; len(later) > 0 {
+			to = later[0]
+		}
 		excess := r.excess(low.val[i], from)
 		if excess <= 0 {
 			continue
 		}
 		worst = max(worst, excess)
 		try(from, excess)
-		to := int64(forever)
-		if i+1 < len(low.at) {
-			to = low.at[i+1]
-		}
 		for ; follow < len(sums) && sums[follow].last+2*r.length < to; follow++ {
-			if last := sums[follow].last + 2*r.length; last > from {
-				try(last, excess)
-			}
+			try(max(from, sums[follow].last+2*r.length), excess)
 		}
 	}
 	for n := len(sums); n > 0; n = sums[n-1].behind {

@@ -29,9 +29,6 @@ func (s *spans) at(t int64) span {
 }
 
 func (s *spans) after(w span) span {
-	if w.end >= s.last.start && w.end < s.last.end {
-		return s.last
-	}
 	s.last = s.convert(s.window.Span(w.index + 1))
 	return s.last
 }

@@ -12,8 +12,10 @@ import (
 // holds frames of events as a history file does.
 type spill struct {
 	file *os.File
-	size int64 // of the frames that were written whole
+	to   io.Writer // the file, but in tests
 	done chan struct{}
+	// Of what was written whole: bytes, and events.
+	size, takes, gives int64
 }
 
 // startSpill makes the file and starts to write. The caller holds the lock.
@@ -23,7 +25,7 @@ func (h *History) startSpill() {
 		h.fail(err)
 		return
 	}
-	h.spill = &spill{file: f, done: make(chan struct{})}
+	h.spill = &spill{file: f, to: f, done: make(chan struct{})}
 	go h.write()
 }
 
@@ -49,18 +51,18 @@ func (h *History) write() {
 		}
 		b := h.blocks[0]
 		h.mu.Unlock()
-		err := w.events(h.spill.file, &b)
+		err := w.events(h.spill.to, &b)
 		h.mu.Lock()
 		if err != nil {
 			h.fail(err)
 			return
 		}
-		h.spill.size = w.written
+		h.spill.size, h.spill.takes, h.spill.gives = w.written, w.takes, w.gives
 		h.blocks[0] = block{}
 		h.blocks = h.blocks[1:]
 		h.kept -= b.len()
-		if cap(b.takes) == lastChunk && len(h.spare) < len(h.workers) {
-			h.spare = append(h.spare, b.takes[:0])
+		if len(b.takes) == h.chunk {
+			h.spare.Put(&b.takes)
 		}
 		h.changed.Broadcast()
 	}
@@ -69,7 +71,7 @@ func (h *History) write() {
 // seal stops the writer. Nothing may be appended any more.
 func (h *History) seal() {
 	h.mu.Lock()
-	h.sealed, h.spare = true, nil
+	h.sealed = true
 	h.changed.Broadcast()
 	s := h.spill
 	h.mu.Unlock()
@@ -92,21 +94,26 @@ func (h *History) Close() error {
 // reader reads the frames that were written whole.
 func (s *spill) reader() io.Reader { return io.NewSectionReader(s.file, 0, s.size) }
 
-func (s *spill) each(want extent, visit func(*Event) error) error {
+// frames visits the payloads that were written whole.
+func (s *spill) frames(visit func(payload []byte) error) error {
 	if s.file == nil {
 		return os.ErrClosed
 	}
 	r := frameReader{r: bufio.NewReaderSize(s.reader(), readBuffer)}
 	for {
-		kind, payload, err := r.next()
-		switch {
-		case errors.Is(err, io.EOF):
+		_, payload, err := r.next()
+		if errors.Is(err, io.EOF) {
 			return nil
-		case err == nil && kind == frameEvents:
-			err = decodeEvents(payload, want, visit)
+		}
+		if err == nil {
+			err = visit(payload)
 		}
 		if err != nil {
 			return fmt.Errorf("read back the history: %w", err)
 		}
 	}
+}
+
+func (s *spill) each(want extent, visit func(*Event) error) error {
+	return s.frames(func(payload []byte) error { return decodeEvents(payload, want, visit) })
 }

@@ -63,11 +63,8 @@ func (j *judge) falseRejects(w *WindowVerdict) {
 // let go, and possibly never in the store; nor may the store notice an expiry.
 // What a commit used beyond its reservation is use, but never leak for certain.
 func (j *judge) give(e *Event) {
-	if e.Units < 0 {
-		j.used.high.add(instant(e.Call), -e.Units)
-		return
-	}
-	j.used.low.add(j.freed(e), -e.Units)
+	j.used.high.add(instant(e.Call), max(0, -e.Units))
+	j.used.low.add(j.freed(e), -max(0, e.Units))
 	j.used.free(e, after(e.Reply), forever)
 }
 

@@ -1,6 +1,9 @@
 package oracle
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // rider is a request that was called in one window and answered in another.
 type rider struct {
@@ -173,16 +176,14 @@ func (t *tumbling) giveBack() {
 			continue
 		}
 		w.GaveBack = true
-		if e.Units < 0 {
-			t.used.high.add(instant(e.Call), -e.Units)
-			continue
-		}
+		t.used.high.add(instant(e.Call), max(0, -e.Units))
 		if named {
 			t.used.free(e, after(e.Reply), forever)
 		}
 		if !named || e.TakeCall >= t.start {
-			t.returned += e.Units
-			t.used.low.add(t.freed(e), -e.Units)
+			back := max(0, e.Units)
+			t.returned += back
+			t.used.low.add(t.freed(e), -back)
 		}
 	}
 }
@@ -197,8 +198,8 @@ func (t *tumbling) toPlace(e *Event) int64 {
 	if t.undone == nil {
 		t.undone = map[interval]int64{}
 		for _, g := range t.gives {
-			if g.Units > 0 && t.names.named(g) && g.TakeReply >= t.end && g.Call < t.spans.at(g.TakeReply).end {
-				t.undone[interval{g.TakeCall, g.TakeReply}] += g.Units
+			if t.names.named(g) && g.TakeReply >= t.end && g.Call < t.spans.at(g.TakeReply).end {
+				t.undone[interval{g.TakeCall, g.TakeReply}] += max(0, g.Units)
 			}
 		}
 	}
@@ -244,7 +245,7 @@ func (t *tumbling) place() {
 			t.due = append(t.due, answer{e.Reply, e.Units})
 		}
 	}
-	slices.SortFunc(t.riders, func(a, b *rider) int { return sign(a.Reply - b.Reply) })
+	slices.SortFunc(t.riders, func(a, b *rider) int { return cmp.Compare(a.Reply, b.Reply) })
 	for _, p := range t.riders {
 		if p.Reply < t.end {
 			due += p.unplaced

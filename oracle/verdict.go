@@ -10,7 +10,7 @@ import (
 // that the strategy enforced: a fixed window can be judged as a rolling one.
 type Config struct {
 	Window quota.Window
-	// Limit in units, per subject and window.
+	// Limit in units, per subject and window; at least 0.
 	Limit int64
 	// Initial is what a subject had in use at the epoch, in units; it belongs to
 	// the window that contains the epoch. nil means none.
