@@ -83,10 +83,12 @@ func newWatch(ctx context.Context, tb *timebase, in []*siteStore) *watch {
 // run reads until end is called.
 func (w *watch) run() {
 	defer close(w.done)
-	p := newPacer(w.tb.nano)
-	defer p.close()
+	// A pacer would keep one of Go's threads from running anything while it sleeps.
+	t := time.NewTimer(0)
+	defer t.Stop()
 	for at := w.epoch + watchEvery; !w.stop.Load(); at = max(at+watchEvery, w.tb.nano()) {
-		p.wait(at)
+		t.Reset(time.Duration(at - w.tb.nano()))
+		<-t.C
 		now := w.tb.nano()
 		w.hiccup.Record(now - at)
 		w.marks = append(w.marks, w.read(now, now-at))

@@ -109,6 +109,25 @@ func burn(ctx context.Context, t *testing.T) {
 	}
 }
 
+// TestWatchLeavesTheOnlyThreadAlone runs beside a loop where one thread at a time may
+// run Go code: the watch must not hold it while it waits for its next reading.
+func TestWatchLeavesTheOnlyThreadAlone(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	turns := func() (n float64) {
+		for begin := wallTime.nano(); wallTime.nano() < begin+80_000_000; n++ {
+			runtime.Gosched()
+		}
+		return n
+	}
+	watched := func() float64 {
+		defer newWatch(t.Context(), wallTime, nil).end()
+		return turns()
+	}
+	if share := pairs(7, watched, turns); share < 0.94 {
+		t.Errorf("beside the watch a loop gets %.0f %% of its turns", 100*share)
+	}
+}
+
 func TestBetweenHistograms(t *testing.T) {
 	buckets := []float64{0, 1e-6, 1e-3, 1, math.Inf(1)}
 	h := func(counts ...uint64) *metrics.Float64Histogram {
