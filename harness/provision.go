@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -43,14 +45,31 @@ func (s *Session) Provision(ctx context.Context, p *quota.Policy, grants []strat
 			}
 			continue
 		}
-		for k := range grants {
-			id := FillID + uint64(n*len(grants)+k)<<fillBits
-			if err := s.fill(ctx, s.Instances[i], p, &grants[k], id); err != nil {
+		if err := s.fillAll(ctx, s.Instances[i], p, grants, FillID+uint64(n*len(grants))<<fillBits); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillAll fills one subject after the other, or as many at a time as the session has
+// fillers.
+func (s *Session) fillAll(ctx context.Context, in strategies.Strategy, p *quota.Policy, grants []strategies.Grant, id uint64) error {
+	var g errgroup.Group
+	g.SetLimit(max(s.Fillers, 1))
+	for k := range grants {
+		fill := func() error { return s.fill(ctx, in, p, &grants[k], id+uint64(k)<<fillBits) }
+		switch {
+		case grants[k].Used == 0:
+		case s.Fillers > 1:
+			g.Go(fill)
+		default: // on the caller's goroutine, which a simulation knows
+			if err := fill(); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return g.Wait()
 }
 
 // fillBits leaves room for the requests that fill one subject.

@@ -25,6 +25,9 @@ type Session struct {
 	Instances []strategies.Strategy
 	// Jobs of all instances, a singleton's once.
 	Jobs []*Job
+	// Fillers is how many subjects are filled at a time; 0 and 1 fill them one after the
+	// other, on the caller's goroutine.
+	Fillers int
 }
 
 // OpenSession opens that many instances, numbered from 0. round, counted from 1,

@@ -292,7 +292,7 @@ func BenchmarkPacer(b *testing.B) {
 	var cores, ratio float64
 	for b.Loop() {
 		ratio = pairs(4, func() float64 {
-			p := newPacer(wallTime.nano)
+			p := newPacer(wallTime.nano, 10_000)
 			defer p.close()
 			before, start := processCPU(), wallTime.nano()
 			l := lateness(p.wait)

@@ -128,7 +128,7 @@ func (d *drive) enterUnfinished(s *stripe, r release) {
 
 // pace releases the schedule.
 func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
-	p := newPacer(d.tb.nano)
+	p := newPacer(d.tb.nano, d.perSecond)
 	defer p.close()
 	half := int64(0)
 	var i int64

@@ -92,7 +92,7 @@ func hasReason(r results.Run, code string) bool {
 // either for a whole turn: the pacer fails only where it is later by half in every
 // one of several attempts.
 func TestPacerIsEarlierThanSleep(t *testing.T) {
-	p := newPacer(wallTime.nano)
+	p := newPacer(wallTime.nano, 0)
 	defer p.close()
 	sleep := func(at int64) {
 		if d := at - wallTime.nano(); d > 0 {

@@ -140,6 +140,11 @@ func (b *bareStrategy) Take(ctx context.Context, r quota.Request) (quota.Decisio
 	return quota.Decision{Admitted: err == nil, Tier: quota.TierRedis, Remaining: -1, Reservation: quota.Reservation{Request: r}}, err
 }
 
+// Provision leaves its key alone, which stands for all subjects.
+func (b *bareStrategy) Provision(context.Context, *quota.Policy, []strategies.Grant) error {
+	return nil
+}
+
 func (b *bareStrategy) Close(context.Context) error { return nil }
 
 func (b *bareStrategy) Refund(context.Context, quota.Reservation) error { return nil }

@@ -15,7 +15,7 @@ const spinNanos = 200_000
 // moment comes.
 type pacer struct{ nano func() int64 }
 
-func newPacer(nano func() int64) *pacer { return &pacer{nano: nano} }
+func newPacer(nano func() int64, _ float64) *pacer { return &pacer{nano: nano} }
 
 // wait returns at the given moment of the pacer's clock, or at once if it has passed.
 func (p *pacer) wait(at int64) {

@@ -49,6 +49,12 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	defer func() { err = errors.Join(err, d.history.Close()) }()
 	d.rec = warm.rec.warmed()
 	run.Params.Subjects = d.subjects.n
+	if m.cfg.Open(info) {
+		d.perSecond = m.cfg.RateInForce()
+		if d.arrivals, err = m.cfg.NewArrivals(stream, run.Repetition); err != nil {
+			return err
+		}
+	}
 	if err := d.provision(work, s); err != nil {
 		return err
 	}
@@ -58,12 +64,6 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	s.jobs.start(work)
 	defer s.jobs.stop()
 	d.begins = func(now time.Time) { m.realign(&policy, info, now, m.expected(rate, d.requests)) }
-	if m.cfg.Open(info) {
-		d.perSecond = m.cfg.RateInForce()
-		if d.arrivals, err = m.cfg.NewArrivals(stream, run.Repetition); err != nil {
-			return err
-		}
-	}
 
 	p := &pass{m: m, s: s, d: d, run: run, policy: &policy}
 	if err := p.drive(ctx); err != nil {
@@ -89,15 +89,23 @@ func (m *measurement) expected(rate float64, requests int64) time.Duration {
 	return time.Duration(float64(requests) / rate * float64(time.Second))
 }
 
-// warmUpFactor is how much faster than in its warm-up a strategy may become, when
-// the machine grows quieter, before its trials run out.
-const warmUpFactor = 3
+// How much faster than in its warm-up a strategy may become, when the machine grows
+// quieter, before its trials run out: less where each subject is set up before the
+// pass.
+const (
+	warmUpFactor      = 30
+	provisionedFactor = 3
+)
 
 // newDrive prepares the measured pass. How many trials it needs subjects for
 // follows from the rate seen while warming up.
 func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.Policy, rate float64) (*drive, error) {
 	c := m.cfg
-	requests, subjects := c.Size(stream, warmUpFactor*rate)
+	factor := float64(warmUpFactor)
+	if setsUp(s, stream) {
+		factor = provisionedFactor
+	}
+	requests, subjects := c.Size(stream, factor*rate)
 	_, ready := c.Size(stream, rate)
 	per := workloads.OpsPerCrossing(stream)
 	history := c.NewHistory(c.Workers)
@@ -109,16 +117,28 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	return d, nil
 }
 
-// provision sets the subjects up where the strategy or the workload asks for that.
-func (d *drive) provision(ctx context.Context, s *site) error {
+// setsUp reports whether the strategy or the workload asks for subjects that are set
+// up before the first request.
+func setsUp(s *site, stream workloads.Stream) bool {
 	_, asks := s.Instances[0].(strategies.Provisioner)
-	for i := 0; i < d.subjects.n && !asks; i++ {
-		asks = workloads.Initial(d.stream, uint32(i)) != 0
-	}
-	if !asks {
+	_, filled := stream.(workloads.Prefilled)
+	return asks || filled
+}
+
+// provision sets the subjects up.
+func (d *drive) provision(ctx context.Context, s *site) error {
+	if !setsUp(s, d.stream) {
 		return nil
 	}
 	grants := harness.Grants(d.stream, d.policy, d.subjects.n)
+	if asked := d.willAsk(); asked != nil {
+		for i := range grants {
+			if !asked[uint32(i)] {
+				grants[i].Used = 0 // it will not be seen
+			}
+		}
+	}
+	s.Fillers = d.workers
 	if err := s.Provision(ctx, d.policy, grants, 0); err != nil {
 		return err
 	}
@@ -128,6 +148,30 @@ func (d *drive) provision(ctx context.Context, s *site) error {
 		}
 	}
 	return nil
+}
+
+// askAhead is how many requests are looked at to find which subjects a pass will ask
+// about.
+const askAhead = 1 << 20
+
+// willAsk are the subjects that the pass can ask about, where a bound on its requests
+// is known and not too large; nil elsewhere. Filling a subject takes as many requests
+// as it has units, and many subjects of a large crowd are never asked about.
+func (d *drive) willAsk() map[uint32]bool {
+	n := d.requests
+	if d.perSecond > 0 && d.duration > 0 { // arrivals vary around their rate
+		n = min(n, int64(2*d.perSecond*time.Duration(d.duration).Seconds())+1000)
+	}
+	if n > askAhead {
+		return nil
+	}
+	asked := map[uint32]bool{}
+	var op workloads.Op
+	for i := range n {
+		d.stream.At(i, &op)
+		asked[op.Subject] = true
+	}
+	return asked
 }
 
 // warmUp opens connections, loads scripts and prepares statements by requests of

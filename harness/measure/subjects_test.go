@@ -54,3 +54,26 @@ func TestSubjectsTakeMemoryWhenAskedFor(t *testing.T) {
 		t.Errorf("%d subjects afterwards, want %d", got, 3*groupLen+n%groupLen)
 	}
 }
+
+// TestOnlyWhoIsAskedIsFilled: filling takes requests, so that subjects which the pass
+// cannot ask about are left as they are. Those it asks about are filled, by several
+// callers at a time.
+func TestOnlyWhoIsAskedIsFilled(t *testing.T) {
+	p := &planted{}
+	r := measureOne(t, p, "steady", func(c *Config) {
+		c.Stream.Options = map[string]string{"subjects": "1000", "fill": "0.5", "over-quota": "0"}
+		c.Rate, c.Requests, c.Workers, c.Policy.Limit = 1e6, 300, 8, 10
+	})
+	filled := 0
+	for _, used := range p.used {
+		if used >= 5 {
+			filled++
+		}
+	}
+	if r.Issued != 300 || filled < 100 || filled > 300 {
+		t.Errorf("%d requests, and %d of 1000 subjects were filled", r.Issued, filled)
+	}
+	if r.Drift.Units != 0 || r.Leak.Units != 0 || r.FalseRejects.Count != 0 {
+		t.Errorf("drift %+v, leak %+v, false rejects %+v", r.Drift, r.Leak, r.FalseRejects)
+	}
+}
