@@ -107,11 +107,16 @@ func (c Cores) placeOpen(g *ground, ours bool) results.Placement {
 
 // shared leaves everything to the system.
 func (g *ground) shared(reason string) results.Placement {
-	p := results.Placement{Mode: results.PlacedShared, Procs: g.procs, Reason: reason}
+	return results.Placement{Mode: results.PlacedShared, Procs: g.forPacer(g.procs), Reason: reason}
+}
+
+// forPacer is the number of threads that run Go code, where n would do without the
+// pacer of an open loop: on a single one it would take turns with the workers.
+func (g *ground) forPacer(n int) int {
 	if g.open {
-		p.Procs++ // for the pacer
+		return max(n, 2)
 	}
-	return p
+	return n
 }
 
 // split gives the first cores to the harness and the last ones to the stores.
@@ -124,18 +129,8 @@ func (g *ground) split(harness, own int, mode, reason string) results.Placement 
 	return p
 }
 
-// procsOn is GOMAXPROCS on that many cores: one for each, and in an open loop one
-// more than the cores that are the workers', for the pacer. A core of its own is the
-// pacer's where there are three.
-func (g *ground) procsOn(n int) int {
-	if !g.open {
-		return min(g.procs, n)
-	}
-	if n >= openCores-1 {
-		n--
-	}
-	return min(g.procs, n) + 1
-}
+// procsOn is GOMAXPROCS on that many cores.
+func (g *ground) procsOn(n int) int { return g.forPacer(min(g.procs, n)) }
 
 // given is the placement that the user listed.
 func (c Cores) given(g *ground) results.Placement {

@@ -51,20 +51,20 @@ func TestPlace(t *testing.T) {
 		{"PostgreSQL not ours", auto, closed, 2, []standing{{place: stores.OnThisHost, sql: true}}, want{results.PlacedBeside, "0", "", 1, "running already"}},
 
 		{"open, one core", auto, open, 1, []standing{redis}, shared(2, "one core")},
-		{"open, two cores", auto, open, 2, []standing{redis}, shared(3, "fewer than 4 cores")},
-		{"open, three cores", auto, open, 3, []standing{postgres}, shared(4, "fewer than 4 cores")},
+		{"open, two cores", auto, open, 2, []standing{redis}, shared(2, "fewer than 4 cores")},
+		{"open, three cores", auto, open, 3, []standing{postgres}, shared(3, "fewer than 4 cores")},
 		{"open, four cores", auto, open, 4, []standing{redis}, apart("0-2", "3", 3)},
 		{"open, six cores", auto, open, 6, []standing{redis, postgres}, apart("0-2", "3-5", 3)},
 		{"open, eight cores", auto, open, 8, []standing{redis}, apart("0-3", "4-7", 4)},
 		{"open, apart on two", asApart, open, 2, []standing{redis}, apart("0", "1", 2)},
-		{"open, not ours", auto, open, 8, []standing{beside}, shared(9, "running already")},
-		{"open, remote", auto, open, 8, []standing{remote}, shared(9, "no server")},
-		{"open, no store", auto, open, 2, nil, shared(3, "no store")},
+		{"open, not ours", auto, open, 8, []standing{beside}, shared(8, "running already")},
+		{"open, remote", auto, open, 8, []standing{remote}, shared(8, "no server")},
+		{"open, no store", auto, open, 2, nil, shared(2, "no store")},
 
 		{"shared", Cores{Mode: CoresShared}, closed, 8, []standing{redis}, shared(8, "asked for")},
-		{"shared, open", Cores{Mode: CoresShared}, open, 8, []standing{redis}, shared(9, "asked for")},
+		{"shared, open", Cores{Mode: CoresShared}, open, 8, []standing{redis}, shared(8, "asked for")},
 		{"given", given("0", "2-3"), closed, 4, []standing{redis}, want{results.PlacedGiven, "0", "2-3", 1, "asked for"}},
-		{"given, open", given("0-1", "2"), open, 4, []standing{redis}, want{results.PlacedGiven, "0-1", "2", 3, "asked for"}},
+		{"given, open", given("0-1", "2"), open, 4, []standing{redis}, want{results.PlacedGiven, "0-1", "2", 2, "asked for"}},
 		{"given, three for an open loop", given("0-2", "3"), open, 4, []standing{redis}, want{results.PlacedGiven, "0-2", "3", 3, "asked for"}},
 		{"given, overlapping", given("0-1", "1-2"), closed, 4, []standing{redis}, want{results.PlacedGiven, "0-1", "1-2", 2, "harness and stores share 1"}},
 		{"given, the harness alone", given("1", ""), closed, 4, []standing{remote}, want{results.PlacedGiven, "1", "", 1, "asked for"}},
@@ -102,8 +102,8 @@ func TestPlaceByThreadsAlone(t *testing.T) {
 		{false, 8, stores.StartedHere, 4},
 		{false, 8, stores.OnThisHost, 7},
 		{false, 8, stores.Elsewhere, 8},
-		{true, 8, stores.StartedHere, 9},
-		{true, 8, stores.OnThisHost, 9},
+		{true, 1, stores.StartedHere, 2},
+		{true, 8, stores.OnThisHost, 8},
 	} {
 		g := &ground{open: tc.open, cores: firstCores(tc.cores), procs: tc.cores, stores: []standing{{place: tc.place}}}
 		if got := (Cores{}).place(g); got.Mode != results.PlacedShared || got.Harness+got.Stores != "" || got.Procs != tc.procs {
