@@ -23,6 +23,9 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 func main() {
@@ -208,7 +211,8 @@ func (t *tool) measure(ctx context.Context, picked []probe, n int, base string) 
 	rep.pairs, rep.base = n, base
 	for i := 0; i < len(picked) && ctx.Err() == nil; i++ {
 		p := picked[i]
-		fmt.Fprintf(t.stderr, "[%d/%d] %s\n", i+1, len(picked), p.name)
+		fmt.Fprintf(t.stderr, "[%d/%d] %s", i+1, len(picked), p.name)
+		began := clock.Nano()
 		left, right, done, err := p.open(ctx, t)
 		var lefts, rights []sample
 		if err == nil {
@@ -217,6 +221,7 @@ func (t *tool) measure(ctx context.Context, picked []probe, n int, base string) 
 				err = errors.Join(err, done())
 			}
 		}
+		fmt.Fprintf(t.stderr, ": %s\n", format.NS(float64(clock.Nano()-began)))
 		if err != nil && ctx.Err() == nil {
 			failed++
 			fmt.Fprintf(t.stderr, "instrument: %s: %v\n", p.name, err)

@@ -44,9 +44,9 @@ func both(take func(context.Context, *tool, *side) (sample, error)) func(context
 }
 
 // bench is a probe of go test -bench.
-func bench(name, pkg, pattern, time string, metrics ...metric) probe {
+func bench(name, pkg, pattern, benchtime string, metrics ...metric) probe {
 	return probe{name: name, pkg: pkg, metrics: metrics, open: both(func(ctx context.Context, t *tool, s *side) (sample, error) {
-		return t.benchmark(ctx, s, pkg, pattern, time)
+		return t.benchmark(ctx, s, pkg, pattern, benchtime)
 	})}
 }
 

@@ -58,9 +58,9 @@ func (s *side) build(ctx context.Context, pkg string) error {
 		return nil
 	}
 	program := filepath.Join(s.bin, strings.ReplaceAll(pkg, "/", "-"))
-	args := []string{"build", "-o", program, "."}
+	args := []string{"build", "-buildvcs=false", "-o", program, "."}
 	if pkg != cli {
-		args = []string{"test", "-c", "-o", program, "."}
+		args = []string{"test", "-c", "-buildvcs=false", "-o", program, "."}
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = folder
@@ -172,13 +172,13 @@ func lastLine(text string) string {
 
 // benchmark takes a sample of a side's benchmarks. The sample is empty where the side
 // lacks them.
-func (t *tool) benchmark(ctx context.Context, s *side, pkg, pattern, time string) (sample, error) {
+func (t *tool) benchmark(ctx context.Context, s *side, pkg, pattern, benchtime string) (sample, error) {
 	program := s.built[pkg]
 	if program == "" {
 		return sample{}, nil
 	}
 	folder, _ := s.folder(pkg)
-	out, err := execute(ctx, folder, program, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", time, "-test.timeout", "10m")
+	out, err := execute(ctx, folder, program, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", benchtime, "-test.timeout", "10m")
 	if err != nil {
 		return nil, err
 	}

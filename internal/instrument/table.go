@@ -157,12 +157,12 @@ func (r *report) add(p probe, left, right []sample) {
 }
 
 func (r *report) print(w io.Writer) {
-	any := false
+	shown := false
 	for g, rows := range r.groups {
 		if len(rows) == 0 {
 			continue
 		}
-		any = true
+		shown = true
 		names := r.names(group(g))
 		table := layout.Grid{Columns: []layout.Column{
 			{Title: "what", Left: true, Flexible: true, Minimum: 20}, {Title: "unit", Left: true}, {Title: "better", Left: true},
@@ -177,7 +177,7 @@ func (r *report) print(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	if !any {
+	if !shown {
 		return
 	}
 	notes := fmt.Sprintf("%s per row, the sides in turns; a verdict needs all of them on one side of 1, which equal programs reach in one row of %d. "+
