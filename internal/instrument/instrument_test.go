@@ -10,10 +10,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/machine/cores"
+	"github.com/quotabench/quotabench/stores/storetest"
 )
+
+func TestMain(m *testing.M) { storetest.Main(m) }
 
 // TestVerdict plants pairs and requires their ratios and what is said of them.
 func TestVerdict(t *testing.T) {
@@ -179,6 +185,31 @@ func TestFromCSV(t *testing.T) {
 		if got, err := fromCSV(text); err == nil {
 			t.Errorf("%q gives %v", text, got)
 		}
+	}
+}
+
+// TestLoadBy runs redis-benchmark on a server of ours, both confined where the system
+// allows it.
+func TestLoadBy(t *testing.T) {
+	program, err := exec.LookPath("redis-benchmark")
+	if err != nil {
+		t.Skip(err)
+	}
+	server := storetest.Redis(t)
+	on := ""
+	if allowed, ok := cores.Allowed(); ok {
+		on = cores.Of(allowed[0]).String()
+	}
+	tool := &tool{dir: t.TempDir()}
+	got, err := tool.loadBy(t.Context(), server, on, on, program, flagsOf(server, 4, 2000))
+	if err != nil || got["throughput"] <= 0 || got["service p50"] <= 0 || got["service p99"] < got["service p50"] {
+		t.Errorf("%v, %v", got, err)
+	}
+	if info, err := server.Stats(t.Context()); err != nil || info.Commands < 2000 {
+		t.Errorf("the server counted %+v, %v", info, err)
+	}
+	if allowed, ok := cores.Allowed(); ok && on != "" && len(allowed) == 1 && runtime.NumCPU() > 1 {
+		t.Errorf("this process is still on core %s", allowed)
 	}
 }
 
