@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/machine/cores"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
@@ -43,7 +44,7 @@ func saturated(clients int, more ...string) []string {
 // a server that is started as the run starts its own. Both clients and both servers
 // are on the same cores.
 func besideRedisBenchmark(clients int) probe {
-	p := probe{name: fmt.Sprintf("redis-benchmark %d", clients), pkg: cli, group: theirsAndOurs, metrics: named(fmt.Sprintf("%d clients: ", clients))}
+	p := probe{name: fmt.Sprintf("redis-benchmark %d", clients), pkg: cli, group: theirsAndOurs, metrics: named(format.Plural(int64(clients), "client", "clients") + ": ")}
 	p.open = func(ctx context.Context, t *tool) (theirs, ours turn, done func() error, err error) {
 		program, err := exec.LookPath("redis-benchmark")
 		if err != nil {
