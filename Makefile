@@ -5,8 +5,13 @@ GOLANGCI      ?= v2.11.4
 GREMLINS      ?= v0.6.0
 BENCHSTAT     ?= v0.0.0-20260908200009-22c9c6c9d4da
 
+# What make faster compares with, how often, and which of its probes.
+BASE          ?= 98043b8
+PAIRS         ?= 5
+ONLY          ?=
+
 .DEFAULT_GOAL := help
-.PHONY: help run build deps test short lint bench benchstat instrument fuzz mutants tidy ci clean
+.PHONY: help run build deps test short lint bench benchstat instrument faster fuzz mutants tidy ci clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +44,9 @@ benchstat: ## summarise benchmark output: make benchstat FILES="old.txt new.txt"
 instrument: ## what the instrument itself costs, as ratios inside one run
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./harness/measure
 	$(GO) test -run '^$$' -bench 'Commands|Schedules|Search' ./harness/sim ./harness/explore
+
+faster: ## what got faster since a commit, and redis-benchmark beside us: make faster [BASE=98043b8] [ONLY=REGEXP] [PAIRS=5]
+	@$(GO) run ./internal/instrument -base "$(BASE)" -pairs "$(PAIRS)" -only "$(ONLY)"
 
 fuzz: ## fuzz every decoder and the oracle, 20 s each
 	@for pkg in $$($(GO) list ./...); do \

@@ -2,9 +2,6 @@ package measure
 
 import (
 	"context"
-	"net"
-	"os/exec"
-	"regexp"
 	"slices"
 	"strconv"
 	"sync"
@@ -194,46 +191,6 @@ func bareLoop(b *testing.B, redis *redisstore.Store, d time.Duration) float64 {
 	}
 	pass(d / 5) // connections
 	return pass(d)
-}
-
-// BenchmarkIncrExpireOverRedisBenchmark compares them with Redis' own load
-// generator.
-func BenchmarkIncrExpireOverRedisBenchmark(b *testing.B) {
-	tool, err := exec.LookPath("redis-benchmark")
-	if err != nil {
-		b.Skip("redis-benchmark is not installed")
-	}
-	redis := storetest.Redis(b)
-	cfg := instrumentConfig(b, redis)
-	opt := redis.Admin().Options()
-	_, port, err := net.SplitHostPort(opt.Addr)
-	if err != nil {
-		b.Fatal(err)
-	}
-	args := []string{"-p", port, "-c", strconv.Itoa(instrumentWorkers), "-n", "100000", "-t", "incr", "-q"}
-	if opt.Password != "" {
-		args = append(args, "-a", opt.Password)
-	}
-	rate := regexp.MustCompile(`INCR: ([0-9.]+) requests per second`)
-	var ratio float64
-	for b.Loop() {
-		ratio = pairs(10, func() float64 { return decisionsPerSecond(b, cfg, time.Second) }, func() float64 {
-			out, err := exec.CommandContext(b.Context(), tool, args...).CombinedOutput()
-			if err != nil {
-				b.Fatalf("%v: %s", err, out)
-			}
-			m := rate.FindSubmatch(out)
-			if m == nil {
-				b.Fatalf("no rate in %q", out)
-			}
-			x, err := strconv.ParseFloat(string(m[1]), 64)
-			if err != nil {
-				b.Fatal(err)
-			}
-			return x
-		})
-	}
-	b.ReportMetric(ratio, "x-redis-benchmark")
 }
 
 func instrumentConfig(b *testing.B, redis *redisstore.Store) Config {

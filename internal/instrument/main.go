@@ -1,0 +1,235 @@
+//go:build unix
+
+// Command instrument says whether the instrument got faster: it builds an earlier
+// commit beside this working tree, runs both in turns and prints the ratio of each
+// figure. It also runs redis-benchmark and this tree's placements beside ours.
+//
+//	go run ./internal/instrument [-base 98043b8] [-pairs 5] [-only REGEXP]
+//
+// It exits with 1 where a probe failed, with 2 where nothing can be compared, and
+// with 130 after Ctrl-C. The commit's worktree is removed in each case.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	os.Exit(run(ctx, probes(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Exit codes beside 0.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+func run(ctx context.Context, all []probe, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("instrument", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	base := flags.String("base", "98043b8", "`commit` to compare with")
+	n := flags.Int("pairs", 5, "pairs of samples per probe")
+	only := flags.String("only", "", "run the probes whose name matches this `regexp` alone")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return exitUsage
+	}
+	fail := func(code int, err error) int {
+		if ctx.Err() != nil {
+			code, err = exitInterrupted, errors.New("interrupted")
+		}
+		fmt.Fprintln(stderr, "instrument:", err)
+		return code
+	}
+	picked, err := pick(all, *only)
+	if err == nil && (*n < 1 || flags.NArg() > 0) {
+		err = errors.New("give at least one pair, and no arguments beside the flags")
+	}
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	t := &tool{stderr: stderr}
+	defer func() {
+		if err := t.close(context.WithoutCancel(ctx)); err != nil {
+			fmt.Fprintln(stderr, "instrument:", err)
+		}
+	}()
+	if err := t.open(ctx, picked, *base); err != nil {
+		return fail(exitUsage, err)
+	}
+	if err := t.build(ctx, picked); err != nil {
+		return fail(exitFailed, err)
+	}
+	rep, failed := t.measure(ctx, picked, *n, *base)
+	rep.print(stdout)
+	switch {
+	case ctx.Err() != nil:
+		return fail(exitInterrupted, nil)
+	case failed > 0:
+		return fail(exitFailed, fmt.Errorf("%d probes failed", failed))
+	}
+	return 0
+}
+
+// pick returns the probes whose names match.
+func pick(all []probe, only string) (picked []probe, err error) {
+	re, err := regexp.Compile(only)
+	if err != nil {
+		return nil, fmt.Errorf("-only: %w", err)
+	}
+	var names []string
+	for _, p := range all {
+		names = append(names, p.name)
+		if re.MatchString(p.name) {
+			picked = append(picked, p)
+		}
+	}
+	if len(picked) == 0 {
+		return nil, fmt.Errorf("-only %s: no probe has such a name: there are %s", only, strings.Join(names, ", "))
+	}
+	return picked, nil
+}
+
+// tool is what all probes share.
+type tool struct {
+	stderr     io.Writer
+	dir        string // temporary
+	base, here *side  // base is nil where no probe needs it
+	worktree   bool
+	others     []float64 // shares of the processors that other programs took, by sample
+}
+
+// open makes the sides. The commit's worktree is made where a probe needs it.
+func (t *tool) open(ctx context.Context, picked []probe, base string) (err error) {
+	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if root := filepath.Dir(strings.TrimSpace(string(mod))); err == nil && root != "." && root != filepath.Dir(os.DevNull) {
+		t.here = &side{root: root}
+	} else {
+		return errors.Join(errors.New("run it in quotabench's source tree, with Go installed"), err)
+	}
+	if t.dir, err = os.MkdirTemp("", "quotabench-instrument-"); err != nil {
+		return err
+	}
+	t.here.bin = filepath.Join(t.dir, "here")
+	for _, p := range picked {
+		if p.group == beforeAndNow && t.base == nil {
+			if err := t.checkOut(ctx, base); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkOut makes a worktree of the commit.
+func (t *tool) checkOut(ctx context.Context, base string) error {
+	if _, err := exec.LookPath("git"); err != nil {
+		return errors.New("git is not installed, which a comparison with an earlier commit needs")
+	}
+	if _, err := t.git(ctx, "rev-parse", "--git-dir"); err != nil {
+		return fmt.Errorf("%s is no git repository, which a comparison with an earlier commit needs", t.here.root)
+	}
+	hash, err := t.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", base+"^{commit}")
+	if err != nil {
+		hint := ": name another with -base"
+		if shallow, _ := t.git(ctx, "rev-parse", "--is-shallow-repository"); shallow == "true" {
+			hint = " in this shallow clone: git fetch --unshallow brings it"
+		}
+		return fmt.Errorf("there is no commit %s%s", base, hint)
+	}
+	t.base = &side{root: filepath.Join(t.dir, "base"), bin: filepath.Join(t.dir, "built")}
+	t.worktree = true // also where it fails half way
+	_, err = t.git(ctx, "worktree", "add", "--quiet", "--detach", t.base.root, hash)
+	return err
+}
+
+// git runs git in this tree and returns its output. The error is one line.
+func (t *tool) git(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", t.here.root}, args...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // git removes what it began
+	out, err := cmd.CombinedOutput()
+	text := strings.TrimSpace(string(out))
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, lastLine(text))
+	}
+	return text, nil
+}
+
+// close removes what was made.
+func (t *tool) close(ctx context.Context) error {
+	if t.dir == "" {
+		return nil
+	}
+	var errs []error
+	if t.worktree {
+		_, _ = t.git(ctx, "worktree", "remove", "--force", "--force", t.base.root) // prune does what this could not
+	}
+	errs = append(errs, os.RemoveAll(t.dir))
+	if t.worktree {
+		_, err := t.git(ctx, "worktree", "prune")
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// build makes the programs that the probes run.
+func (t *tool) build(ctx context.Context, picked []probe) error {
+	for _, p := range picked {
+		sides := []*side{t.here}
+		if p.group == beforeAndNow {
+			sides = append(sides, t.base)
+		}
+		for _, s := range sides {
+			if err := s.build(ctx, p.pkg); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// measure takes n pairs of samples for each probe.
+func (t *tool) measure(ctx context.Context, picked []probe, n int, base string) (rep report, failed int) {
+	rep.pairs, rep.base = n, base
+	for i := 0; i < len(picked) && ctx.Err() == nil; i++ {
+		p := picked[i]
+		fmt.Fprintf(t.stderr, "[%d/%d] %s", i+1, len(picked), p.name)
+		began := clock.Nano()
+		left, right, done, err := p.open(ctx, t)
+		var lefts, rights []sample
+		if err == nil {
+			lefts, rights, err = inTurns(ctx, n, left, right)
+			if done != nil {
+				err = errors.Join(err, done())
+			}
+		}
+		fmt.Fprintf(t.stderr, ": %s\n", format.NS(float64(clock.Nano()-began)))
+		if err != nil && ctx.Err() == nil {
+			failed++
+			fmt.Fprintf(t.stderr, "instrument: %s: %v\n", p.name, err)
+		}
+		if err == nil {
+			rep.add(p, lefts, rights)
+		}
+	}
+	rep.others = t.others
+	return rep, failed
+}
