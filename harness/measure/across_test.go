@@ -199,10 +199,21 @@ func TestAuditReference(t *testing.T) {
 	}
 	redis.Admin().Del(t.Context(), "quotabench:audit:foreign")
 
-	runs := []results.Run{{Audit: results.Audit{Valid: true, TimingsValid: true}}}
-	m.finishRound(t.Context(), runs, loop{perS: 1e12, foreign: 0.5})
-	if !hasReason(runs[0], "reference-drift") || !hasReason(runs[0], "redis-shared") || runs[0].Audit.TimingsValid {
-		t.Errorf("%+v", runs[0].Audit)
+	run := func() *results.Run { return &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}} }
+	r := run()
+	between(r, loop{perS: 1000, foreign: 0.5}, loop{perS: 899}, nil)
+	if !hasReason(*r, "reference-drift") || !hasReason(*r, "redis-shared") || r.Audit.TimingsValid || r.ReferencePerS != 949.5 {
+		t.Errorf("%+v", r)
+	}
+	r = run()
+	between(r, loop{perS: 1000}, loop{perS: 1100}, nil)
+	if len(r.Audit.Reasons) != 0 || r.ReferencePerS != 1050 {
+		t.Errorf("loops that differ by less than a tenth: %+v", r)
+	}
+	r = run()
+	between(r, loop{perS: 1000}, loop{}, nil) // Ctrl-C
+	if len(r.Audit.Reasons) != 0 || r.ReferencePerS != 1000 {
+		t.Errorf("a loop before and none after: %+v", r)
 	}
 }
 
@@ -240,7 +251,8 @@ func TestAuditReferenceFailed(t *testing.T) {
 	if err := redis.Close(); err != nil {
 		t.Fatal(err)
 	}
-	runs := []results.Run{{Audit: results.Audit{Valid: true, TimingsValid: true}}}
-	m.finishRound(t.Context(), runs, before)
-	requireStrike(t, &runs[0], "reference-failed", results.StrikesTimings)
+	after, err := m.reference(t.Context())
+	r := &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}}
+	between(r, before, after, err)
+	requireStrike(t, r, "reference-failed", results.StrikesTimings)
 }

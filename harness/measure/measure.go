@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	crand "crypto/rand"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -96,7 +97,8 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	return report, nil
 }
 
-// round runs every strategy once, in an order of the round's own.
+// round runs every strategy once, in an order of the round's own, with a reference
+// loop before and after each.
 func (m *measurement) round(ctx context.Context, round int, selected []strategies.Selection, stream workloads.Stream, info workloads.Info) []results.Run {
 	rng := rand.New(seed.NewSource(m.cfg.Seed, seed.RoundOrder, uint64(round)))
 	before, refErr := m.reference(ctx)
@@ -109,13 +111,14 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 		m.n++
 		m.obs.Running(sel.String(), round, m.cfg.Rounds)
 		r := m.attempt(ctx, sel, round, stream, info)
-		r.ReferencePerS = before.perS
-		if refErr != nil {
-			r.Audit.Strike("reference-failed", results.StrikesTimings, refErr.Error())
+		after, err := m.reference(ctx)
+		if ctx.Err() != nil {
+			after, err = loop{}, nil // it was cut short
 		}
+		between(&r, before, after, errors.Join(refErr, err))
 		runs = append(runs, r)
+		before, refErr = after, err
 	}
-	m.finishRound(ctx, runs, before)
 	m.checkRacyControl(runs, selected)
 	m.atRate(ctx, round, selected, runs, stream, info)
 	if m.cfg.Open(info) {
@@ -131,33 +134,28 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 	return runs
 }
 
-// finishRound measures the reference once more and gives every run of the round
-// the mean of both. A reference that moved by more than a tenth in between makes
-// the round's timings worthless: the machine was busy with something else.
-func (m *measurement) finishRound(ctx context.Context, runs []results.Run, before loop) {
-	if before.perS == 0 || ctx.Err() != nil {
+// between gives a run the mean of the reference loops before and after it. A
+// reference that moved by more than a tenth in between makes the run's timings
+// worthless: the machine was busy with something else.
+func between(r *results.Run, before, after loop, err error) {
+	if err != nil {
+		r.Audit.Strike("reference-failed", results.StrikesTimings, err.Error())
+	}
+	if before.perS == 0 || after.perS == 0 {
+		r.ReferencePerS = max(before.perS, after.perS)
 		return
 	}
-	after, err := m.reference(ctx)
-	latency := before.latencyWith(after)
-	for i := range runs {
-		r := &runs[i]
-		if err != nil {
-			r.Audit.Strike("reference-failed", results.StrikesTimings, err.Error())
-			continue
-		}
-		r.ReferencePerS = (before.perS + after.perS) / 2
-		if r.Params.Loop == results.ClosedLoop {
-			r.Reference = latency
-		}
-		if after.perS < before.perS*(1-maxReferenceDrift) || after.perS > before.perS/(1-maxReferenceDrift) {
-			r.Audit.Strike("reference-drift", results.StrikesTimings, fmt.Sprintf(
-				"the reference loop went from %.0f to %.0f commands/s within the round: the machine was not quiet", before.perS, after.perS))
-		}
-		if share := max(before.foreign, after.foreign); share > maxForeign {
-			r.Audit.Strike("redis-shared", results.StrikesTimings, fmt.Sprintf(
-				"Redis processed commands of others while the reference loop ran, %.1f %% of the loop's own: it was not ours alone", 100*share))
-		}
+	r.ReferencePerS = (before.perS + after.perS) / 2
+	if r.Params.Loop == results.ClosedLoop {
+		r.Reference = before.latencyWith(after)
+	}
+	if after.perS < before.perS*(1-maxReferenceDrift) || after.perS > before.perS/(1-maxReferenceDrift) {
+		r.Audit.Strike("reference-drift", results.StrikesTimings, fmt.Sprintf(
+			"the reference loop went from %.0f to %.0f commands/s while the strategy ran: the machine was not quiet", before.perS, after.perS))
+	}
+	if share := max(before.foreign, after.foreign); share > maxForeign {
+		r.Audit.Strike("redis-shared", results.StrikesTimings, fmt.Sprintf(
+			"Redis processed commands of others while the reference loop ran, %.1f %% of the loop's own: it was not ours alone", 100*share))
 	}
 }
 

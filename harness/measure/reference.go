@@ -15,8 +15,10 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// referenceDuration is how long each round's reference loop runs.
-const referenceDuration = int64(150 * time.Millisecond)
+// referenceDuration is how long a reference loop runs. Longer ones are no steadier: the
+// speed of a virtual machine wanders from second to second, so that what helps is a
+// loop right before and right after each strategy.
+const referenceDuration = int64(60 * time.Millisecond)
 
 // reference measures a bare client's INCR loop on the run's Redis; zero where
 // there is none.

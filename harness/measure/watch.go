@@ -178,8 +178,8 @@ func (w *watch) waited(from, to, least, most int64) bool {
 func (w *watch) record(stolen float64) *results.Waiting {
 	r := &results.Waiting{EveryNS: watchEvery, Known: w.queue != nil, Stolen: stolen, Slices: []results.WaitingSlice{}}
 	r.HiccupP99, r.HiccupMax = w.hiccup.Quantile(0.99), w.hiccup.Max()
-	r.GoSchedP99, r.GoSchedMax, _ = between(w.gosched, w.goschedEnd)
-	_, r.GCPauseMax, r.GCPauses = between(w.gcPauses, w.gcPausesEnd)
+	r.GoSchedP99, r.GoSchedMax, _ = newValues(w.gosched, w.goschedEnd)
+	_, r.GCPauseMax, r.GCPauses = newValues(w.gcPauses, w.gcPausesEnd)
 	if len(w.marks) == 0 {
 		return r
 	}
@@ -221,10 +221,10 @@ func goHistograms() (latencies, pauses *metrics.Float64Histogram) {
 	return latencies, pauses
 }
 
-// between is the 99th percentile and the largest value, in nanoseconds and rounded up
+// newValues is the 99th percentile and the largest value, in nanoseconds and rounded up
 // to the runtime's buckets, of what one reading has more than an earlier one, and how
 // many values that are.
-func between(earlier, later *metrics.Float64Histogram) (p99, most, n int64) {
+func newValues(earlier, later *metrics.Float64Histogram) (p99, most, n int64) {
 	if earlier == nil || later == nil {
 		return 0, 0, 0
 	}

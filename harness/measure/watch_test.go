@@ -144,7 +144,7 @@ func TestBetweenHistograms(t *testing.T) {
 		{h(1, 0, 0, 0), h(1, 0, 0, 0), 0, 0, 0},
 		{nil, h(1, 0, 0, 0), 0, 0, 0},
 	} {
-		if p99, most, n := between(c.earlier, c.later); p99 != c.p99 || most != c.most || n != c.n {
+		if p99, most, n := newValues(c.earlier, c.later); p99 != c.p99 || most != c.most || n != c.n {
 			t.Errorf("%v to %v: p99 %d, most %d, of %d", c.earlier, c.later, p99, most, n)
 		}
 	}

@@ -97,7 +97,11 @@ func speedLines(f results.File, group []results.Summary) []string {
 		g.Columns = append(g.Columns, layout.Column{Title: "p50", Over: service}, layout.Column{Title: "p99", Over: service})
 	}
 	if !simulated {
-		g.Columns = append(g.Columns, layout.Column{Title: "decisions\nper s"}, layout.Column{Title: "ratio to\nINCR loop", Optional: true})
+		ratio := "ratio to\nINCR loop"
+		if paced {
+			ratio = "times\nbare" // there is less room
+		}
+		g.Columns = append(g.Columns, layout.Column{Title: "decisions\nper s"}, layout.Column{Title: ratio, Optional: true})
 	}
 	legend := marks{}
 	rowsOf(&g, group, func(s *results.Summary) []string {
@@ -122,6 +126,9 @@ func speedLines(f results.File, group []results.Summary) []string {
 	always := ""
 	if bare {
 		always = "bare client: one INCR of one key for each request, in the same rounds"
+		if paced && !simulated {
+			always += "; times bare: decisions per second by those of bare clients that never pause"
+		}
 	}
 	out := append(layout.Wrap(title, layout.Width), g.Lines(layout.Width)...)
 	return append(out, legend.lines(always)...)
