@@ -4,8 +4,14 @@
 //
 // A measurement is a number of rounds. Each round runs every strategy once, in
 // an order of its own, with fresh keys and a fresh schema, and a reference loop
-// of bare INCRs beside them, so that what the machine does to one it does to
-// all. One strategy in one round is one [results.Run].
+// of bare INCRs before and after each, so that what the machine does to one it
+// does to all. Where [Config.LatencyRate] asks for it, every strategy runs once
+// more in an open loop at a rate that all share, from which latency is taken. One
+// strategy in one round is one [results.Run].
+//
+// Before a pass, this process and the stores that were started here are put on
+// cores ([Config.Cores]). During it a watch reads how long threads had to wait for
+// one, so that a percentile can be told from the machine's doing.
 //
 // Within a round every strategy is given the same request stream. Latency is
 // read from a monotonic clock around the call alone; in open loop it counts
