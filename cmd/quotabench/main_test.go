@@ -25,7 +25,7 @@ func TestEveryStrategy(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	// Few requests leak or not as chance will have it; broken guarantees are 1.
 	code := cli.Main([]string{
-		"run", "--redis", "embedded", "--postgres", "embedded", "--policy", "user-links",
+		"run", "all", "--redis", "embedded", "--postgres", "embedded", "--policy", "user-links",
 		"--workers", "4", "--requests", "200", "--rounds", "1", "--out", "out",
 	}, &stdout, &stderr)
 	if code != cli.ExitOK {
