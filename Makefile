@@ -16,7 +16,7 @@ ONLY          ?=
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: ## measure every strategy in about a minute, on the stores that are here
+run: ## measure the core strategies in under two minutes, on the stores that are here
 	$(GO) run ./cmd/quotabench run
 
 build: ## build the command line to bin/quotabench

@@ -52,8 +52,8 @@ type Timer interface {
 	StopTimer()
 }
 
-// DefaultDuration of a round: ten rounds of every built-in strategy take about a
-// minute.
+// DefaultDuration of a closed loop: eight rounds of the core strategies, with their
+// open loops, take under two minutes.
 const DefaultDuration = 250 * time.Millisecond
 
 // Limits of what one run accepts.

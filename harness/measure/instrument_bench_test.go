@@ -195,24 +195,12 @@ func bareLoop(b *testing.B, redis *redisstore.Store, d time.Duration) float64 {
 
 func instrumentConfig(b *testing.B, redis *redisstore.Store) Config {
 	b.Helper()
-	sel, err := strategies.Parse("incr-expire")
+	plan, err := harness.NewPlan("incr-expire", "link-hits", "hot-key")
 	if err != nil {
 		b.Fatal(err)
 	}
-	policy, err := quota.LookupPolicy("link-hits")
-	if err != nil {
-		b.Fatal(err)
-	}
-	w, err := workloads.Lookup("hot-key")
-	if err != nil {
-		b.Fatal(err)
-	}
-	return Config{
-		Plan: harness.Plan{
-			Strategies: sel, Policy: policy, Workload: w, Workers: instrumentWorkers, Seed: 1, Stores: setOf(b, redis),
-		},
-		Rounds: 1, NoReference: true,
-	}
+	plan.Workers, plan.Seed, plan.Stores = instrumentWorkers, 1, setOf(b, redis)
+	return Config{Plan: plan, Rounds: 1, NoReference: true}
 }
 
 func decisionsPerSecond(b *testing.B, cfg Config, d time.Duration) float64 {

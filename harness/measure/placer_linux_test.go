@@ -18,7 +18,6 @@ import (
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 // seen is where a strategy found its process and its store in mid-run.
@@ -71,16 +70,14 @@ func spied(ctx context.Context, t *testing.T, store stores.Store, asked Cores, r
 	sel := s.selection()
 	sel.Needs = []strategies.Need{strategies.NeedRedis}
 	sel.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { return s, nil }
-	w, err := workloads.Lookup("hot-key")
+	plan, err := harness.NewPlan("exact", "agent-api", "hot-key")
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := quota.LookupPolicy("agent-api")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan.Strategies = []strategies.Selection{sel}
+	plan.Workers, plan.Duration, plan.Rate, plan.Stores = 4, 30*time.Millisecond, rate, setOf(t, store)
 	cfg := Config{
-		Plan:   harness.Plan{Strategies: []strategies.Selection{sel}, Workload: w, Policy: policy, Workers: 4, Duration: 30 * time.Millisecond, Rate: rate, Stores: setOf(t, store)},
+		Plan:   plan,
 		Rounds: 1, Cores: asked,
 	}
 	report, err := Measure(ctx, cfg)
