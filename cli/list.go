@@ -102,6 +102,7 @@ func writeText(out io.Writer, names []string) error {
 		writeEntries(&b, c.name, c.list())
 		if c.name == "strategies" {
 			writeOptions(&b)
+			writeDeviations(&b)
 		}
 	}
 	_, err := out.Write(b.Bytes())
@@ -137,6 +138,20 @@ func writeOptions(out *bytes.Buffer) {
 	}
 }
 
+// writeDeviations lists where strategies differ from their sources.
+func writeDeviations(out *bytes.Buffer) {
+	var lines []entry
+	for _, m := range strategies.All() {
+		for _, d := range m.Notes.Deviations {
+			lines = append(lines, entry{Name: m.Name, Doc: d})
+		}
+	}
+	if len(lines) > 0 {
+		out.WriteByte('\n')
+		writeEntries(out, "where strategies differ from their sources", lines)
+	}
+}
+
 func listStrategies() []entry {
 	var out []entry
 	for _, m := range strategies.All() {
@@ -148,12 +163,19 @@ func listStrategies() []entry {
 		for _, c := range m.Guarantee {
 			clauses = append(clauses, map[string]any{"property": c.Property, "at_most": c.Formula, "windows": orEmpty(c.Kinds), "tolerates": orEmpty(c.Tolerates)})
 		}
+		modes := []strategies.Mode{}
+		for _, mode := range strategies.Modes() {
+			if m.Excluded[mode] == "" {
+				modes = append(modes, mode)
+			}
+		}
 		out = append(out, entry{
 			Name: m.Name, Doc: m.Doc,
 			Columns: []string{string(m.Form), orDash(m.Source), orDash(strings.Join(needs, "+"))},
 			More: map[string]any{
 				"form": m.Form, "source": m.Source, "needs": needs, "windows": m.Kinds, "counts": m.Counts,
-				"reset": m.Reset, "options": listOptions(m.Options), "guarantee": clauses, "excluded_modes": m.Excluded,
+				"reset": m.Reset, "options": listOptions(m.Options), "guarantee": clauses, "modes": modes, "excluded_modes": m.Excluded,
+				"how": orEmpty(m.Notes.How), "deviations": orEmpty(m.Notes.Deviations), "use": m.Notes.Use, "avoid": m.Notes.Avoid,
 			},
 		})
 	}

@@ -79,6 +79,20 @@ const (
 	ControlRacy Control = "racy"
 )
 
+// Notes are what a strategy's page and the catalogue say about it, in sentences with a
+// full stop.
+type Notes struct {
+	// How is the algorithm, a step each, at most five.
+	How []string
+	// Deviations are what differs from the source, one each.
+	Deviations []string
+	// Use and Avoid say when the strategy is the right choice, and when it is not.
+	Use, Avoid string
+}
+
+// mostSteps is how many steps [Notes] may have.
+const mostSteps = 5
+
 // Meta describes a strategy. It is data: nothing else in the module knows a
 // strategy's name.
 type Meta struct {
@@ -87,7 +101,9 @@ type Meta struct {
 	// Source is the design record it comes from, e.g. "000 (ADR-008)"; empty for none.
 	Source string
 	// Doc is one line for people, without a full stop.
-	Doc   string
+	Doc string
+	// Notes say more than Doc does.
+	Notes Notes
 	Form  Form
 	Needs []Need
 	// Core strategies are those of a run that names none. Where no registered one is
@@ -157,6 +173,7 @@ func (m *Meta) validate() error {
 		name = strconv.Quote(name)
 	}
 	add(m.Doc == "", "Doc is empty")
+	add(len(m.Notes.How) > mostSteps, "Notes.How has %d steps, and %d are the most", len(m.Notes.How), mostSteps)
 	add(m.Form == "", "Form is empty: see the forms, e.g. Reference")
 	add(len(m.Kinds) == 0, "Kinds is empty: it serves no kind of window")
 	add(m.Counts == "", "Counts is empty: it does not say what it counts")

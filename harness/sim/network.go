@@ -79,38 +79,9 @@ func (w *network) latency(a *sched.Actor, op sched.Op) time.Duration {
 	}
 }
 
-// callerHook shows a client's commands to the witness while requests are issued, but
-// for those that a command sends underneath.
-type callerHook struct{ w *network }
-
-var _ redis.Hook = callerHook{}
-
-// DialHook implements [redis.Hook].
-func (callerHook) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements [redis.Hook].
-func (h callerHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	seen := h.w.witness.RedisHook().ProcessHook(next)
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if h.w.inside || !h.w.watching {
-			return next(ctx, cmd)
-		}
-		return seen(ctx, cmd)
-	}
-}
-
-// ProcessPipelineHook implements [redis.Hook].
-func (h callerHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	seen := h.w.witness.RedisHook().ProcessPipelineHook(next)
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if h.w.inside || !h.w.watching {
-			return next(ctx, cmds)
-		}
-		return seen(ctx, cmds)
-	}
-}
-
-// latencyHook is the hook of a client that comes before the scheduler's.
+// latencyHook is the hook of a client that comes before the scheduler's. It shows
+// commands to the witness while requests are issued, but for those that a command
+// sends underneath.
 type latencyHook struct {
 	w  *network
 	to *route
@@ -124,8 +95,14 @@ func (latencyHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements [redis.Hook].
 func (o latencyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		if o.w.inside {
+			return next(ctx, cmd)
+		}
+		if o.w.watching {
+			o.w.witness.Redis(ctx, cmd)
+		}
 		a := sched.From(ctx)
-		if a == nil || o.w.inside {
+		if a == nil {
 			return next(ctx, cmd)
 		}
 		if err := o.w.refused(ctx, o.to, strategies.NeedRedis); err != nil {
@@ -139,8 +116,16 @@ func (o latencyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements [redis.Hook]. A pipeline travels as one.
 func (o latencyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if o.w.inside {
+			return next(ctx, cmds)
+		}
+		if o.w.watching {
+			for _, cmd := range cmds {
+				o.w.witness.Redis(ctx, cmd)
+			}
+		}
 		a := sched.From(ctx)
-		if a == nil || o.w.inside {
+		if a == nil {
 			return next(ctx, cmds)
 		}
 		if err := o.w.refused(ctx, o.to, strategies.NeedRedis); err != nil {

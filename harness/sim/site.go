@@ -161,7 +161,6 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 		st.clients = append(st.clients, own)
 		c = own
 	}
-	c.AddHook(callerHook{st.w})
 	c.AddHook(latencyHook{w: st.w, to: to})
 	c.AddHook(sched.Hook{})
 	c.AddHook(storeHook{w: st.w, table: t, real: st.real != nil})

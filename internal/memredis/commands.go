@@ -109,7 +109,7 @@ func unknownCommand(args []string) Reply {
 func del(t *Table, args []string) Reply {
 	var n int64
 	for _, k := range args[1:] {
-		if e := t.keys[k]; e != nil {
+		if e := t.get(k); e != nil {
 			t.remove(e)
 			n++
 		}
@@ -120,7 +120,7 @@ func del(t *Table, args []string) Reply {
 func exists(t *Table, args []string) Reply {
 	var n int64
 	for _, k := range args[1:] {
-		if t.keys[k] != nil {
+		if t.get(k) != nil {
 			n++
 		}
 	}
@@ -128,7 +128,7 @@ func exists(t *Table, args []string) Reply {
 }
 
 func typeOf(t *Table, args []string) Reply {
-	if e := t.keys[args[1]]; e != nil {
+	if e := t.get(args[1]); e != nil {
 		return status(e.kind.String())
 	}
 	return status("none")

@@ -41,7 +41,7 @@ func expireIn(unit int64, absolute bool) func(*Table, []string) Reply {
 			return fault("ERR invalid expire time in '" + strings.ToLower(args[0]) + "' command")
 		}
 		at := base + n*unit
-		e := t.keys[args[1]]
+		e := t.get(args[1])
 		switch {
 		case e == nil,
 			nx && e.deadline != 0,
@@ -61,7 +61,7 @@ func expireIn(unit int64, absolute bool) func(*Table, []string) Reply {
 
 // msLeft is the time that a key has left in milliseconds: -2 without key, -1 without deadline.
 func (t *Table) msLeft(key string) int64 {
-	e := t.keys[key]
+	e := t.get(key)
 	switch {
 	case e == nil:
 		return -2
@@ -86,11 +86,11 @@ func pexpireTime(t *Table, args []string) Reply {
 	if n := t.msLeft(args[1]); n < 0 {
 		return intReply(n)
 	}
-	return intReply(t.keys[args[1]].deadline)
+	return intReply(t.get(args[1]).deadline)
 }
 
 func persist(t *Table, args []string) Reply {
-	e := t.keys[args[1]]
+	e := t.get(args[1])
 	if e == nil || e.deadline == 0 {
 		return intReply(0)
 	}

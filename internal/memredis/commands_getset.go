@@ -50,7 +50,7 @@ func getset(t *Table, args []string) Reply {
 func getdel(t *Table, args []string) Reply {
 	old := get(t, args)
 	if old.Kind == Bulk {
-		t.remove(t.keys[args[1]])
+		t.remove(t.get(args[1]))
 	}
 	return old
 }
@@ -75,7 +75,7 @@ func getex(t *Table, args []string) Reply {
 	if value.Kind != Bulk || unit == "" {
 		return value
 	}
-	e := t.keys[args[1]]
+	e := t.get(args[1])
 	if unit == "PERSIST" {
 		t.setDeadline(e, 0)
 		return value

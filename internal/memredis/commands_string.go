@@ -32,7 +32,7 @@ func (t *Table) put(key, text string, at int64) {
 	if n, ok := parseInt(text); ok {
 		v = numeric(n)
 	}
-	e := t.keys[key]
+	e := t.get(key)
 	if e == nil || e.kind != kindString {
 		if e != nil {
 			t.remove(e)
@@ -44,7 +44,7 @@ func (t *Table) put(key, text string, at int64) {
 }
 
 func setnx(t *Table, args []string) Reply {
-	if t.keys[args[1]] != nil {
+	if t.get(args[1]) != nil {
 		return intReply(0)
 	}
 	t.put(args[1], args[2], 0)
@@ -97,7 +97,7 @@ func set(t *Table, args []string) Reply {
 			return *bad
 		}
 	}
-	e := t.keys[args[1]]
+	e := t.get(args[1])
 	old := okReply
 	if o.get {
 		if e != nil && e.kind != kindString {
@@ -119,7 +119,7 @@ func set(t *Table, args []string) Reply {
 	}
 	t.put(args[1], args[2], at)
 	if at != 0 && at <= t.ms() { // EXAT and PXAT may name the past
-		t.remove(t.keys[args[1]])
+		t.remove(t.get(args[1]))
 	}
 	return old
 }

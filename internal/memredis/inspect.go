@@ -28,7 +28,7 @@ func (t *Table) ExpireDue() {
 
 // Remove implements [Redis].
 func (t *Table) Remove(name string) {
-	if e := t.keys[name]; e != nil {
+	if e := t.get(name); e != nil {
 		t.remove(e)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // the time are known.
 func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	switch cmd.(type) {
-	case *redis.IntCmd, *redis.StringCmd, *redis.BoolCmd, *redis.StatusCmd, *redis.Cmd:
+	case *redis.IntCmd, *redis.StringCmd, *redis.BoolCmd, *redis.StatusCmd, *redis.StringSliceCmd, *redis.Cmd:
 	default:
 		return nil, false
 	}
@@ -26,44 +26,42 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	}
 	t.args = args
 	r := t.Do(args)
+	if c, ok := cmd.(*redis.IntCmd); ok && r.Kind == Int {
+		c.SetVal(r.Int)
+		return nil, true
+	}
+	text, isText := r.text()
 	switch c := cmd.(type) {
 	case *redis.IntCmd:
-		if r.Kind == Int {
-			c.SetVal(r.Int)
+		if n, err := strconv.ParseInt(text, 10, 64); isText && err == nil {
+			c.SetVal(n)
 			return nil, true
 		}
-		return settle(c, r)
 	case *redis.StringCmd:
-		if r.Kind == Bulk || r.Kind == Status {
-			c.SetVal(r.Text)
+		if isText {
+			c.SetVal(text)
 			return nil, true
 		}
-		return settle(c, r)
 	case *redis.BoolCmd:
-		switch r.Kind {
-		case Int:
-			c.SetVal(r.Int == 1)
-			return nil, true
-		case Status:
-			c.SetVal(r.Text == "OK")
-			return nil, true
-		case Nil: // SET NX answers nil where SETNX answers 0
-			c.SetVal(false)
+		if isText || r.Kind == Nil { // SET NX answers nil where SETNX answers 0
+			c.SetVal(text == "1" || text == "OK" || text == "true")
 			return nil, true
 		}
-		return settle(c, r)
 	case *redis.StatusCmd:
-		if r.Kind == Status || r.Kind == Bulk {
-			c.SetVal(r.Text)
+		if isText {
+			c.SetVal(text)
 			return nil, true
 		}
-		return settle(c, r)
-	case *redis.Cmd:
-		if r.Kind == Err || r.Kind == Nil {
-			return settle(c, r)
+	case *redis.StringSliceCmd:
+		if texts, ok := r.texts(); ok {
+			c.SetVal(texts)
+			return nil, true
 		}
-		c.SetVal(r.any())
-		return nil, true
+	case *redis.Cmd:
+		if r.Kind != Err && r.Kind != Nil {
+			c.SetVal(r.any())
+			return nil, true
+		}
 	}
 	return settle(cmd, r)
 }
@@ -90,6 +88,35 @@ func (e serverError) Error() string { return string(e) }
 
 // RedisError implements [redis.Error].
 func (serverError) RedisError() {}
+
+// text is a single value as the client's reader has it; false for any other reply.
+func (r Reply) text() (string, bool) {
+	switch r.Kind {
+	case Bulk, Status:
+		return r.Text, true
+	case Int:
+		return strconv.FormatInt(r.Int, 10), true
+	default:
+		return "", false
+	}
+}
+
+// texts are the elements of an array of single values, nil ones as empty; false for
+// any other reply.
+func (r Reply) texts() ([]string, bool) {
+	if r.Kind != Array {
+		return nil, false
+	}
+	out := make([]string, len(r.Array))
+	for i, x := range r.Array {
+		text, ok := x.text()
+		if !ok && x.Kind != Nil {
+			return nil, false
+		}
+		out[i] = text
+	}
+	return out, true
+}
 
 // any is the reply as the client's generic command has it.
 func (r Reply) any() any {

@@ -11,6 +11,7 @@ import (
 type Table struct {
 	now  int64 // nanoseconds since 1970
 	keys map[string]*entry
+	last *entry // found or made last: callers often turn to a key several times in a row
 	due  deadlines
 
 	lua     *lua.LState
@@ -148,9 +149,21 @@ func add(a, b int64) (int64, bool) {
 	return a + b, true
 }
 
+// get returns the key, or nil.
+func (t *Table) get(key string) *entry {
+	if e := t.last; e != nil && !e.removed && e.key == key {
+		return e
+	}
+	e := t.keys[key]
+	if e != nil {
+		t.last = e
+	}
+	return e
+}
+
 // find returns the key of the kind, or nil; ok is false where it is of another.
 func (t *Table) find(key string, k kind) (e *entry, ok bool) {
-	e = t.keys[key]
+	e = t.get(key)
 	return e, e == nil || e.kind == k
 }
 
@@ -159,7 +172,7 @@ func (t *Table) create(key string, k kind) *entry {
 	if k == kindZset {
 		e.sorted = &zset{scores: map[string]float64{}}
 	}
-	t.keys[key] = e
+	t.keys[key], t.last = e, e
 	return e
 }
 

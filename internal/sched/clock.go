@@ -89,7 +89,7 @@ func (m *mutex) promote() {
 		a := m.waiters[0]
 		m.waiters = m.waiters[1:]
 		if !a.done && a.op.mutex == m {
-			m.s.queue.push(m.s.now, a)
+			m.s.queue.enter(m.s.queue.now, a, false)
 			return
 		}
 	}
@@ -105,7 +105,7 @@ func (e *event) Set() {
 	e.set = true
 	for _, a := range e.waiters {
 		if !a.done && a.op.event == e {
-			e.s.queue.push(e.s.now, a)
+			e.s.queue.enter(e.s.queue.now, a, false)
 		}
 	}
 	e.waiters = nil

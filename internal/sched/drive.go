@@ -23,7 +23,7 @@ func (s *Scheduler) Run(pick func(ready []*Actor) *Actor) error {
 			if barren++; !ok || barren > patience {
 				return s.stuck()
 			}
-			s.now = t
+			s.moveTo(t)
 			continue
 		}
 		a := pick(ready)

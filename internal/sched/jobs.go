@@ -66,7 +66,7 @@ func (j *Jobs) Wake(name string) {
 	}
 	a.job.woken = true
 	if q := j.s.queue; q != nil && !a.done && a.op.Kind == Idle && a.Ready() {
-		q.push(j.s.now, a)
+		q.enter(q.now, a, false)
 	}
 }
 

@@ -214,7 +214,15 @@ func (s *Scheduler) Advance(d time.Duration) {
 	if d < 0 {
 		panic("sched: time does not run backwards")
 	}
-	s.now = s.now.Add(d)
+	s.moveTo(s.now.Add(d))
+}
+
+// moveTo sets the present moment.
+func (s *Scheduler) moveTo(t time.Time) {
+	s.now = t
+	if q := s.queue; q != nil {
+		q.now = q.since(t)
+	}
 }
 
 // NextDeadline is the earliest moment at which an actor that is not ready now

@@ -15,7 +15,7 @@ type Latency func(a *Actor, op Op) time.Duration
 // Errors are a [*StuckError] for a deadlock.
 func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 	if s.queue == nil {
-		s.queue = &queue{s: s, latency: latency, start: s.now}
+		s.queue = &queue{s: s, latency: latency, start: s.now} // its present moment is 0
 		for _, a := range s.actors {
 			s.queue.park(a)
 		}
@@ -32,14 +32,14 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 			if s.settled() {
 				return nil
 			}
-			s.now = later(s.now, until)
+			s.moveTo(later(s.now, until))
 			return nil
 		}
-		if now := q.since(s.now); e.at > now {
+		if e.at > q.now {
 			if e.actor.job != nil && e.actor.op.Kind == Idle && s.settled() {
 				return nil // only jobs that are not due yet
 			}
-			s.now = s.now.Add(e.at - now)
+			s.now, q.now = s.now.Add(e.at-q.now), e.at
 		}
 		if e.travels {
 			q.replace(q.entry(e.at+latency(e.actor, e.actor.op), e.actor, false))
@@ -87,6 +87,7 @@ type queue struct {
 	s       *Scheduler
 	latency Latency
 	start   time.Time
+	now     time.Duration // since start: the scheduler's present moment
 	heap    []entry
 	seq     uint64
 	// cancellable are waits that a context can end, which no event announces.
@@ -104,21 +105,21 @@ func (q *queue) park(a *Actor) {
 		q.push(a.op.Until, a)
 	case Lock, Wait:
 		if a.Ready() {
-			q.push(q.s.now, a)
+			q.enter(q.now, a, false)
 		} else {
 			q.await(a)
 		}
 	case Idle:
 		if a.Ready() {
-			q.push(q.s.now, a)
+			q.enter(q.now, a, false)
 		} else if !a.op.Until.IsZero() {
 			q.push(a.op.Until, a)
 		}
 	default:
 		if t := q.s.cfg.Travel; t != nil && a.op.Kind != Start && a.op.Kind != Reply && a.op.Index == 0 {
-			q.enter(q.since(q.s.now)+t(a, a.op), a, true)
+			q.enter(q.now+t(a, a.op), a, true)
 		} else {
-			q.enter(q.since(q.s.now)+q.latency(a, a.op), a, false)
+			q.enter(q.now+q.latency(a, a.op), a, false)
 		}
 	}
 	if c := a.op.ctx; c != nil && c.Done() != nil {
@@ -142,7 +143,7 @@ func (q *queue) pollContexts() {
 		switch {
 		case e.stale():
 		case e.actor.op.ctx.Err() != nil:
-			q.push(q.s.now, e.actor)
+			q.enter(q.now, e.actor, false)
 		default:
 			kept = append(kept, e)
 		}

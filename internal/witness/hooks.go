@@ -23,7 +23,7 @@ func (h redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements [redis.Hook].
 func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		h.w.redis(ctx, cmd)
+		h.w.Redis(ctx, cmd)
 		return next(ctx, cmd)
 	}
 }
@@ -32,13 +32,14 @@ func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		for _, cmd := range cmds {
-			h.w.redis(ctx, cmd)
+			h.w.Redis(ctx, cmd)
 		}
 		return next(ctx, cmds)
 	}
 }
 
-func (w *Witness) redis(ctx context.Context, cmd redis.Cmder) {
+// Redis looks at one command, for runners that have a hook of their own.
+func (w *Witness) Redis(ctx context.Context, cmd redis.Cmder) {
 	if w != nil {
 		w.Command(ctx, cmd.Name(), cmd.Args())
 	}
