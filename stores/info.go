@@ -11,6 +11,7 @@ const (
 	KindEmbedded  Kind = "embedded"  // miniredis inside this process
 	KindModel     Kind = "model"     // no PostgreSQL: strategies use their in-process model
 	KindClient    Kind = "client"    // what a client leads to that the caller had already
+	KindNone      Kind = "none"      // not there, and nothing stands in for it
 )
 
 // Info describes an open store for people and reports. It holds no password.
