@@ -62,9 +62,13 @@ func (r *Store) follow(ctx context.Context, master *Store) error {
 	}
 	r.info.Detail += ", a replica of " + master.base.Addr
 	r.replica = true
-	return poll(ctx, "the replica's link to its master", func() (bool, error) {
+	return poll(ctx, "the replica's first copy of its master", func() (bool, error) {
 		f, err := r.serverInfo(ctx)
-		return f["master_link_status"] == "up", err
+		if err != nil || f["master_link_status"] != "up" {
+			return false, err
+		}
+		f, err = master.serverInfo(ctx) // which forked to send the copy
+		return f["rdb_bgsave_in_progress"] == "0", err
 	})
 }
 
