@@ -10,8 +10,8 @@ const (
 	KindContainer Kind = "container" // a container of ours
 	KindEmbedded  Kind = "embedded"  // miniredis inside this process
 	KindModel     Kind = "model"     // no PostgreSQL: strategies use their in-process model
+	KindNone      Kind = "none"      // there is none, and nothing stands in for it
 	KindClient    Kind = "client"    // what a client leads to that the caller had already
-	KindNone      Kind = "none"      // not there, and nothing stands in for it
 )
 
 // Info describes an open store for people and reports. It holds no password.

@@ -106,6 +106,9 @@ type Meta struct {
 	Notes Notes
 	Form  Form
 	Needs []Need
+	// NeedsToo are the stores that values of options ask for beside Needs; nil for
+	// none. A [Selection] has them among its Needs.
+	NeedsToo func(quota.Options) []Need
 	// Core strategies are those of a run that names none. Where no registered one is
 	// core, that run takes all.
 	Core bool
