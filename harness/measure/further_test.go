@@ -121,8 +121,19 @@ func (f *follower) Take(ctx context.Context, r quota.Request) (quota.Decision, e
 	return f.planted.Take(ctx, r)
 }
 
+// watched notes how often it was to catch up, and with which store.
+type watched struct {
+	*redisstore.Store
+	with []stores.Store
+}
+
+func (w *watched) CatchUp(ctx context.Context, primary stores.Store) error {
+	w.with = append(w.with, primary)
+	return w.Store.CatchUp(ctx, primary)
+}
+
 // TestReplicasCatchUp: what subjects are set up with is in a replica before the first
-// request.
+// request, of the warm-up, of the run and of its probe.
 func TestReplicasCatchUp(t *testing.T) {
 	f := &follower{}
 	sel := f.selection()
@@ -131,8 +142,9 @@ func TestReplicasCatchUp(t *testing.T) {
 		f.master, f.replica, f.prefix = env.Redis, env.Clients["redis.replica"].(redis.UniversalClient), env.Prefix
 		return f, nil
 	}
-	set := setOf(t, storetest.Redis(t))
-	if err := set.Add("redis.replica", storetest.Further(t, "redis.replica")); err != nil {
+	master := storetest.Redis(t)
+	set, replica := setOf(t, master), &watched{Store: storetest.Further(t, "redis.replica").(*redisstore.Store)}
+	if err := set.Add("redis.replica", replica); err != nil {
 		t.Fatal(err)
 	}
 	r := measureOne(t, &f.planted, "hot-key", func(c *Config) {
@@ -141,5 +153,8 @@ func TestReplicasCatchUp(t *testing.T) {
 	})
 	if !r.Audit.Valid || r.Errors != 0 || r.Issued == 0 {
 		t.Errorf("%d of %d requests failed, the first: %s; audit %+v", r.Errors, r.Issued, r.FirstError, r.Audit)
+	}
+	if len(replica.with) < 2 || replica.with[0] != stores.Store(master) {
+		t.Errorf("it was to catch up %d times, with %v", len(replica.with), replica.with)
 	}
 }
