@@ -11,9 +11,9 @@ import (
 )
 
 var exactMeta = strategies.Meta{
-	Name:      "exact",
-	Core:      true,
-	Doc:       "one mutex in one process, shared by all instances: the ceiling of correctness",
+	Name: "exact",
+	Core: true,
+	Doc:  "one mutex in one process, shared by all instances: the ceiling of correctness",
 	Notes: strategies.Notes{
 		How: []string{
 			"All instances are one value in one process.",
