@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ import (
 type fixture struct {
 	testing.TB
 	meta      *strategies.Meta
+	needs     []strategies.Need // of the options in force
 	instances []strategies.Strategy
 	env       strategies.Env
 	ids       atomic.Uint64
@@ -55,7 +55,7 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fixture{TB: tb, meta: meta}
+	f := &fixture{TB: tb, meta: meta, needs: sel.Needs}
 	f.env = strategies.Env{
 		Clock: c, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
 		Instances: instances, Options: sel.Options, Wake: func(string) {},
@@ -82,13 +82,13 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 func (f *fixture) connect(stores Stores, virtual bool) {
 	f.Helper()
 	f.env.Clients = map[string]any{}
-	for _, need := range f.meta.Needs {
-		if slices.Contains(needs, need) {
-			continue // connected below
-		}
+	if need, lacks := stores.lacks(f.needs); lacks {
+		f.Skipf("needs %s", need)
+	}
+	for _, need := range f.needs {
 		open := stores.Clients[string(need)]
 		if open == nil {
-			f.Skipf("needs %s", need)
+			continue // connected below, or modelled
 		}
 		f.env.Clients[string(need)] = open(f.TB)
 	}
