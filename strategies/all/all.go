@@ -11,4 +11,5 @@ import (
 	_ "github.com/quotabench/quotabench/strategies/tiered"
 	_ "github.com/quotabench/quotabench/strategies/ttlcounter"
 	_ "github.com/quotabench/quotabench/strategies/window"
+	_ "github.com/quotabench/quotabench/strategies/windowlog"
 )

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/quota"
@@ -125,13 +124,3 @@ func (c *check) Provision(ctx context.Context, p *quota.Policy, grants []strateg
 
 // Close implements strategies.Strategy; there is nothing to release.
 func (c *check) Close(context.Context) error { return nil }
-
-// number runs a statement that returns one number of one subject's row; found is
-// false where it returns none. More arguments follow the subject and the policy.
-func number(ctx context.Context, pool *pgxpool.Pool, sql string, s quota.Subject, p *quota.Policy, more ...any) (n int64, found bool, err error) {
-	err = pool.QueryRow(ctx, sql, append([]any{string(s), p.Name}, more...)...).Scan(&n)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, nil
-	}
-	return n, err == nil, err
-}
