@@ -72,8 +72,8 @@ func (s *Session) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Meter adds up the strategy's own columns over all instances; nil where it has
-// none.
+// Meter adds up the strategy's own columns over all instances, or takes the largest
+// where a column says so; nil where it has none.
 func (s *Session) Meter() map[string]int64 {
 	var out map[string]int64
 	for _, in := range s.Instances {
@@ -85,7 +85,11 @@ func (s *Session) Meter() map[string]int64 {
 			out = map[string]int64{}
 		}
 		for _, x := range m.Measures() {
-			out[x.Name] += x.Value
+			if x.Largest {
+				out[x.Name] = max(out[x.Name], x.Value)
+			} else {
+				out[x.Name] += x.Value
+			}
 		}
 	}
 	return out

@@ -202,6 +202,9 @@ type Run struct {
 	// ReferencePerS is the throughput of a bare client's INCR loop with the same
 	// number of goroutines in the same round; 0 where there was none.
 	ReferencePerS float64 `json:"reference_per_s"`
+	// ReferenceChange is the throughput of the loop right after the run, divided by
+	// that of the loop right before it; 0 where one of them is missing.
+	ReferenceChange float64 `json:"reference_change,omitempty"`
 
 	// Reference is what a bare client's INCR took in the same round: in the reference
 	// loop where the run's loop is closed, and in an open loop of the same rate where

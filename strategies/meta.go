@@ -34,6 +34,9 @@ const (
 	NeedPostgres Need = "postgres"
 	// NeedSource is a database of record: PostgreSQL, or its model.
 	NeedSource Need = "source"
+	// NeedReplica is a PostgreSQL that follows the one named "postgres". Where the
+	// database of record is its model, so is its replica.
+	NeedReplica Need = "postgres.replica"
 )
 
 // Mode is a way to run a strategy.
@@ -106,6 +109,9 @@ type Meta struct {
 	Notes Notes
 	Form  Form
 	Needs []Need
+	// NeedsToo are the stores that values of options ask for beside Needs; nil for
+	// none. A [Selection] has them among its Needs.
+	NeedsToo func(quota.Options) []Need
 	// Core strategies are those of a run that names none. Where no registered one is
 	// core, that run takes all.
 	Core bool

@@ -97,4 +97,7 @@ type Measure struct {
 	Name  string // e.g. "retries"
 	Unit  string // e.g. "retries", "bytes"
 	Value int64
+	// Largest is set where the largest value of all instances tells something, and
+	// their sum nothing.
+	Largest bool
 }

@@ -251,10 +251,11 @@ func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 }
 
 // defaultScripts has one client give its units back where that is what the
-// policy is about.
+// policy is about. The race of the racy control is between takes, and no refund is
+// put in its way.
 func defaultScripts(m *strategies.Meta, p *quota.Policy) []Script {
 	take := Script{{Kind: Take, Units: 1}}
-	if m.GivesBack && p.Window.Kind == quota.Standing {
+	if m.GivesBack && m.Control != strategies.ControlRacy && p.Window.Kind == quota.Standing {
 		return []Script{{{Kind: Take, Units: 1}, {Kind: Refund}}, take}
 	}
 	return []Script{take}

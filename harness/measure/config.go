@@ -136,6 +136,9 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 		if need == strategies.NeedSource {
 			continue // which has a model
 		}
+		if _, ok := c.Stores.Get(string(strategies.NeedPostgres)); !ok && need == strategies.NeedReplica {
+			continue // which a model has, too
+		}
 		if _, ok := c.Stores.Get(string(need)); !ok {
 			return missing(string(need))
 		}

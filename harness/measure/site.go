@@ -76,6 +76,8 @@ func (s *site) prepare(ctx context.Context) error {
 				return run()
 			})
 			continue
+		case !ok && need == strategies.NeedReplica && s.model != nil:
+			continue // a model has a model of a replica
 		case !ok:
 			return missing(name)
 		case s.stores[name] != nil:

@@ -116,7 +116,7 @@ func setDefault[T comparable](v *T, d T) {
 func (c *Config) CannotRun(s strategies.Selection) error {
 	for _, need := range s.Needs {
 		switch need {
-		case strategies.NeedRedis, strategies.NeedSource:
+		case strategies.NeedRedis, strategies.NeedSource, strategies.NeedReplica:
 		case strategies.NeedPostgres:
 			return errors.New("is SQL: it is measured and explored on a real PostgreSQL, which has no virtual time")
 		default:

@@ -11,9 +11,18 @@ import (
 )
 
 var exactMeta = strategies.Meta{
-	Name:      "exact",
-	Core:      true,
-	Doc:       "one mutex in one process, shared by all instances: the ceiling of correctness",
+	Name: "exact",
+	Core: true,
+	Doc:  "one mutex in one process, shared by all instances: the ceiling of correctness",
+	Notes: strategies.Notes{
+		How: []string{
+			"All instances are one value in one process.",
+			"A request takes the mutex, counts what was admitted in its window, and is admitted where it fits.",
+			"Refunds and commits change the count of the window that was charged.",
+		},
+		Use:   "Use it as the control of a measurement: whatever it seems to leak or to reject wrongly is an error of the instrument.",
+		Avoid: "It enforces nothing across processes and forgets everything at a restart.",
+	},
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,
 	GivesBack: true,

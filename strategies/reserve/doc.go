@@ -30,19 +30,23 @@ func init() {
 	strategies.Register(luaReserveMeta)
 }
 
-// keys names what is stored per subject. The policy's name stands where the
-// record says "tenant"; it holds no colon, so keys are unambiguous for any subject.
+// keys names what is stored per subject as the record does: quota:tenant:ID:used.
+// For policies that the record does not name, the policy's name stands where it
+// says "tenant". Neither holds a colon, so keys are unambiguous for any subject.
 type keys struct{ family string }
 
 func newKeys(env strategies.Env) keys { return keys{env.Prefix + "quota:"} }
 
 func (k keys) used(policy string, s quota.Subject) string {
-	return k.family + policy + ":" + string(s) + ":used"
+	return k.family + segment(policy) + ":" + string(s) + ":used"
 }
 
 func (k keys) limit(policy string, s quota.Subject) string {
-	return k.family + policy + ":" + string(s) + ":limit"
+	return k.family + segment(policy) + ":" + string(s) + ":limit"
 }
+
+// segment is what keys call the policy of that name.
+func segment(policy string) string { return strategies.KeySegment(policy, "tenant-uploads", "tenant") }
 
 // reading reads a subject's count.
 func (k keys) reading(ctx context.Context, c redis.UniversalClient, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {

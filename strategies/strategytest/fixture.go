@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -87,13 +86,13 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 func (f *fixture) connect(stores Stores, virtual bool) {
 	f.Helper()
 	f.env.Clients = map[string]any{}
-	for _, need := range f.meta.Needs {
-		if slices.Contains(needs, need) {
-			continue // connected below
-		}
+	if need, lacks := stores.lacks(f.sel.Needs); lacks {
+		f.Skipf("needs %s", need)
+	}
+	for _, need := range f.sel.Needs {
 		open := stores.Clients[string(need)]
 		if open == nil {
-			f.Skipf("needs %s", need)
+			continue // connected below, or modelled
 		}
 		f.env.Clients[string(need)] = open(f.TB)
 	}

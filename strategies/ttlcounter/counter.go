@@ -20,19 +20,30 @@ type counter struct {
 	// family begins every key: the run's prefix and what the subjects are, e.g.
 	// "users:".
 	family  string
+	record  record
 	windows *quota.Memo
 }
 
-func newCounter(env strategies.Env, subjects string) counter {
-	return counter{redis: env.Redis, clock: env.Clock, family: env.Prefix + subjects + ":", windows: new(quota.Memo)}
+// record is how a design record names its keys: what the subjects are, the policy
+// that it is about, and how its keys call what is counted.
+type record struct{ subjects, policy, counted string }
+
+// The two records: users:ID:quota:2031-03 and links:CODE:hits:2031-03.
+var (
+	userLinks = record{"users", "user-links", "quota"}
+	linkHits  = record{"links", "link-hits", "hits"}
+)
+
+func newCounter(env strategies.Env, r record) counter {
+	return counter{redis: env.Redis, clock: env.Clock, family: env.Prefix + r.subjects + ":", record: r, windows: new(quota.Memo)}
 }
 
-// key names a subject's counter of one window. The records count one thing per
-// subject; the policy's name stands where they name it, so that two policies of
-// one subject do not share a counter. Policy names and labels hold no colon,
-// which keeps keys unambiguous for any subject.
+// key names a subject's counter of one window as the record does. For policies
+// that the record does not name, the policy's name stands where it says what is
+// counted, so that two policies of one subject do not share a counter. Neither
+// that nor labels hold a colon, which keeps keys unambiguous for any subject.
 func (c *counter) key(s quota.Subject, p *quota.Policy, label string) string {
-	return c.family + string(s) + ":" + p.Name + ":" + label
+	return c.family + string(s) + ":" + strategies.KeySegment(p.Name, c.record.policy, c.record.counted) + ":" + label
 }
 
 // current is the window that contains now, and the subject's key in it.
