@@ -36,6 +36,11 @@ func Servers(t testing.TB, meta *strategies.Meta) Stores {
 	if meta.NeedsStore(strategies.NeedPostgres) || meta.NeedsStore(strategies.NeedSource) {
 		s.Postgres = pools(storetest.Postgres(t))
 	}
+	const second = "postgres.2" // a schema of its own is a database of its own here
+	if meta.NeedsStore(second) {
+		open := pools(storetest.Postgres(t))
+		s.Clients = map[string]func(testing.TB) any{second: func(tb testing.TB) any { return open(tb) }}
+	}
 	return s
 }
 
