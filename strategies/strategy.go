@@ -88,7 +88,7 @@ type Job struct {
 
 // Meter adds columns of a strategy's own to reports: retries, wasted bytes.
 type Meter interface {
-	// Measures returns running totals since Open, always in the same order.
+	// Measures returns the figures at this moment, always in the same order.
 	Measures() []Measure
 }
 
@@ -97,7 +97,20 @@ type Measure struct {
 	Name  string // e.g. "retries"
 	Unit  string // e.g. "retries", "bytes"
 	Value int64
-	// Largest is set where the largest value of all instances tells something, and
-	// their sum nothing.
-	Largest bool
+	// Kind says how the figure is read; the zero value is a total.
+	Kind MeasureKind
 }
+
+// MeasureKind says how a [Measure] is read.
+type MeasureKind string
+
+// The kinds.
+const (
+	// MeasureTotal counts since Open; what several instances count is added up.
+	MeasureTotal MeasureKind = ""
+	// MeasureLevel is as it stands now, such as a size; that of several instances is
+	// added up.
+	MeasureLevel MeasureKind = "level"
+	// MeasureMost is the largest value so far; of several instances the largest.
+	MeasureMost MeasureKind = "most"
+)
