@@ -77,6 +77,7 @@ type judge struct {
 
 	windows tumbling
 	buckets bucket
+	own     firstRequest
 	used    bounds
 	// Under rolling policies, what was asked for and what was answered.
 	asked, answered curve
@@ -117,6 +118,8 @@ func (j *judge) subject(events []Event) {
 		j.rolling()
 	case j.cfg.Window.Kind == quota.Bucket:
 		j.bucket()
+	case j.cfg.Window.Kind == quota.FirstRequest:
+		j.firstRequest()
 	default:
 		j.standing()
 	}
