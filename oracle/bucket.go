@@ -20,6 +20,8 @@ import (
 //
 // What may be missing from the bucket at a moment is most where every request took
 // effect as late as it can have done, and least where it did so as early as it can.
+// What commits used beyond their reservations may be taken out at any moment from the
+// take to the commit.
 // What is given back was never taken: the bucket is then as full as it would be
 // without that take.
 type bucket struct {
@@ -152,7 +154,7 @@ func (b *bucket) possibly(expired bool) []entry {
 	for _, e := range b.gives {
 		switch {
 		case e.Units < 0: // a commit of more than was reserved
-			add(e.Call, b.taken(e).reply, -e.Units)
+			add(e.Call, e.Reply, -e.Units)
 		case e.Units > 0 && e.Outcome != Failed && b.names.named(e) && (expired || e.Kind != Expire):
 			list = append(list, entry{from: after(e.Reply), on: after(e.Reply), pos: e.TakeReply, units: -e.Units})
 		}
@@ -371,7 +373,7 @@ func (b *bucket) possible() (out int64) {
 	}
 	for _, e := range b.gives {
 		if e.Units < 0 {
-			all = append(all, packed{stay{e.Call, max(e.Call, b.taken(e).reply), -e.Units}, false})
+			all = append(all, packed{stay{e.Call, e.Reply, -e.Units}, false})
 		}
 	}
 	if b.initial > 0 {

@@ -104,11 +104,14 @@ func (x *missing) give(e *Event) {
 	done := e.Reply < x.at.Call && e.Outcome != Failed
 	late := drop{min(taken.reply, x.at.Call), -e.Units}
 	early := drop{taken.call, -e.Units}
+	if e.Units < 0 { // charged at any moment from the take to the commit
+		late.at = min(e.Reply, x.at.Call)
+	}
 	if e.Units < 0 || done && named {
 		x.hi = append(x.hi, late)
 		x.heldHi = append(x.heldHi, late)
 	}
-	if counted := !named || taken.reply < x.at.Call; counted && (e.Units > 0 || done) {
+	if counted := !named || taken.reply < x.at.Call; counted && e.Units > 0 {
 		x.lo = append(x.lo, early)
 		if e.Outcome != Failed {
 			x.heldLo = append(x.heldLo, early)

@@ -239,7 +239,7 @@ func (f *firstRequest) judgeWindow(k int) {
 	over := u.low.overLimit(f.limit, forever/4)
 	w.swept = over.peak
 	f.swept += over.peak
-	f.sweptR += f.answeredBy(f.takes, over.at, over.peak)
+	f.sweptR += f.latestOf(w, over)
 	may := min(u.mayExceed(f.limit), possibly)
 	f.possibleSwept += may
 	f.w.LeakPossible = max(f.w.LeakPossible, may)
@@ -255,6 +255,20 @@ func (f *firstRequest) judgeWindow(k int) {
 	f.worstFalse, f.mostFalse = max(f.worstFalse, w.falsely), max(f.mostFalse, w.maybe)
 	f.place(w, k, b2n(first == last)*initial)
 	f.keep(w, initial)
+}
+
+// latestOf counts those requests of a window that its excess belongs to.
+func (f *firstRequest) latestOf(w *opened, over excess) int64 {
+	if over.peak == 0 {
+		return 0
+	}
+	f.due = f.due[:0]
+	for _, m := range w.takes {
+		if m.first == m.last && m.Reply <= over.at {
+			f.due = append(f.due, answer{m.Reply, m.Units})
+		}
+	}
+	return latestCovering(f.due, over.peak)
 }
 
 // giveBack enters what was given back of requests that are, or may be, in a window.
