@@ -131,6 +131,9 @@ type Meta struct {
 	// Control is set where the strategy also checks the instrument.
 	Control Control
 	Options []quota.Option
+	// Connections is what the strategy asks of its client of the store with the name,
+	// e.g. "postgres.2", under the given options; nil asks for nothing.
+	Connections func(store string, o quota.Options) Connections
 	// Guarantee is what the strategy declares; no clause for a property means
 	// that it promises nothing about it.
 	Guarantee []quota.Clause

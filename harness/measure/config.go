@@ -20,8 +20,9 @@ type Config struct {
 
 	// Rounds is how often every strategy is run. Default 8.
 	Rounds int
-	// Pool is the connections per instance to each store; 0 means one per worker,
-	// at most 64 to Redis and 16 to other stores.
+	// Pool is the connections per instance to each store; 0 means what a strategy asks
+	// for, and where it asks for none one per worker, at most 64 to Redis and 16 to
+	// other stores.
 	Pool int
 	// ClientRetries of the Redis client; 0 means none.
 	ClientRetries int
@@ -115,6 +116,18 @@ func (c *Config) poolOf(driver string) int {
 	default:
 		return min(c.Workers, maxPool)
 	}
+}
+
+// poolFor is the connections of one of the strategy's instances to a store with that
+// name and driver: those that a run was given, those that the strategy asks for as
+// far as it has callers to use them, or the driver's.
+func (c *Config) poolFor(s strategies.Selection, name, driver string) int {
+	asked := s.Connections(name).Pool
+	if c.Pool > 0 || asked <= 0 {
+		return c.poolOf(driver)
+	}
+	callers := (c.Workers + c.Instances - 1) / c.Instances
+	return min(asked, callers)
 }
 
 // CannotRun returns why a strategy cannot take part in this measurement, or nil.

@@ -100,7 +100,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	for _, name := range slices.Sorted(maps.Keys(s.stores)) {
 		st := s.stores[name]
 		c, err := st.Connect(ctx, s.scope, stores.ConnOptions{
-			Pool: s.cfg.poolOf(st.Driver()), Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name),
+			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name),
 		})
 		if err != nil {
 			return err

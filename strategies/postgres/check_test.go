@@ -89,7 +89,7 @@ func open(t *testing.T, pool *pgxpool.Pool, name string) strategies.Strategy {
 }
 
 // names are those of the package's strategies.
-var names = []string{"pg-check", "pg-conditional", "pg-row-lock", "pg-optimistic"}
+var names = []string{"pg-check", "pg-conditional", "pg-row-lock", "pg-optimistic", "pg-query-cache"}
 
 // tryOpen opens a strategy by its name, and its options after a colon.
 func tryOpen(ctx context.Context, pool *pgxpool.Pool, name string) (strategies.Strategy, error) {

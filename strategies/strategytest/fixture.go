@@ -22,7 +22,7 @@ import (
 type fixture struct {
 	testing.TB
 	meta      *strategies.Meta
-	needs     []strategies.Need // of the options in force
+	sel       strategies.Selection
 	instances []strategies.Strategy
 	env       strategies.Env
 	ids       atomic.Uint64
@@ -44,8 +44,12 @@ func open(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *f
 
 func openWith(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options) *fixture {
 	tb.Helper()
-	return openBy(tb, meta, stores, instances, given, clock.Wall{}, time.Time{})
+	return openBy(tb, meta, stores, instances, given, patient{clock.Wall{}}, time.Time{})
 }
+
+// patient is a clock that ends no contexts: a strategy's own deadlines would make
+// what the suite finds a question of the machine's speed.
+type patient struct{ quota.Clock }
 
 // openBy opens on a clock of the test's own, and looks for timestamps of the wall
 // clock where virtual is that clock's time.
@@ -55,7 +59,7 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fixture{TB: tb, meta: meta, needs: sel.Needs}
+	f := &fixture{TB: tb, meta: meta, sel: sel}
 	f.env = strategies.Env{
 		Clock: c, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
 		Instances: instances, Options: sel.Options, Wake: func(string) {},
@@ -82,10 +86,10 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 func (f *fixture) connect(stores Stores, virtual bool) {
 	f.Helper()
 	f.env.Clients = map[string]any{}
-	if need, lacks := stores.lacks(f.needs); lacks {
+	if need, lacks := stores.lacks(f.sel.Needs); lacks {
 		f.Skipf("needs %s", need)
 	}
-	for _, need := range f.needs {
+	for _, need := range f.sel.Needs {
 		open := stores.Clients[string(need)]
 		if open == nil {
 			continue // connected below, or modelled
