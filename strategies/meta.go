@@ -37,6 +37,10 @@ const (
 	// NeedReplica is a PostgreSQL that follows the one named "postgres". Where the
 	// database of record is its model, so is its replica.
 	NeedReplica Need = "postgres.replica"
+	// NeedReplicated is a Redis with a replica, that no other strategy writes to unless
+	// the main one is such. In virtual time and in a search the replica is a model, which
+	// has every write at once.
+	NeedReplicated Need = "redis.replicated"
 )
 
 // Mode is a way to run a strategy.
@@ -167,6 +171,17 @@ func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
 
 // NeedsStore reports whether the strategy has the need.
 func (m *Meta) NeedsStore(n Need) bool { return slices.Contains(m.Needs, n) }
+
+// RedisNeeds are the needs for a Redis: the main one, and others by their names.
+func (m *Meta) RedisNeeds() []Need {
+	var out []Need
+	for _, n := range m.Needs {
+		if n == NeedRedis || strings.HasPrefix(string(n), string(NeedRedis)+".") {
+			out = append(out, n)
+		}
+	}
+	return out
+}
 
 // validate reports everything that is missing or wrong in a Meta, in one line.
 func (m *Meta) validate() error {

@@ -3,6 +3,7 @@ package strategies
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
@@ -12,6 +13,23 @@ import (
 // such as a field that its algorithm expects and does not find. They are counted
 // as errors, and do not make a run suspect as a broken store would.
 var ErrPrescribed = errors.New("an error by its source")
+
+// crossSlot begins the error of a Redis Cluster for a command whose keys belong to
+// several servers.
+const crossSlot = "CROSSSLOT"
+
+// IsPrescribed reports whether an error of a Take follows from the strategy's source: it
+// wraps [ErrPrescribed], or a Redis Cluster refuses a command with the keys that the
+// source names.
+func IsPrescribed(err error) bool {
+	return errors.Is(err, ErrPrescribed) || IsCrossSlot(err)
+}
+
+// IsCrossSlot reports whether a Redis Cluster refused a command because its keys belong
+// to several servers.
+func IsCrossSlot(err error) bool {
+	return err != nil && strings.Contains(err.Error(), crossSlot)
+}
 
 // Strategy is one application instance's way of enforcing quotas. Take is called
 // from many goroutines at once.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -39,7 +38,7 @@ func (d *drive) do(ctx context.Context, w due) {
 		Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
 		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(instance),
 	})
-	if err == nil || errors.Is(err, strategies.ErrPrescribed) {
+	if err == nil || strategies.IsPrescribed(err) {
 		d.witness.Taken(nil)
 	} else {
 		d.witness.Taken(err)
@@ -61,7 +60,7 @@ func (d *drive) do(ctx context.Context, w due) {
 func (d *drive) outcome(dec quota.Decision, err error) (oracle.Outcome, uint8) {
 	if err != nil {
 		d.counts.Errors++
-		if errors.Is(err, strategies.ErrPrescribed) {
+		if strategies.IsPrescribed(err) {
 			d.counts.Prescribed++
 		}
 		if d.counts.FirstError == nil {

@@ -23,7 +23,7 @@ func (p *pass) newWitness() *witness.Witness {
 		virtual = end
 	}
 	return witness.New(witness.Config{
-		NeedsStore: p.sel.NeedsStore(strategies.NeedRedis),
+		NeedsStore: needsRedis(p.sel),
 		Caller:     func(ctx context.Context) bool { return sched.From(ctx) != nil },
 		Real:       real, Virtual: virtual,
 		AllUntil: watchedCommands,

@@ -7,6 +7,7 @@ package all
 import (
 	_ "github.com/quotabench/quotabench/strategies/baseline"
 	_ "github.com/quotabench/quotabench/strategies/postgres"
+	_ "github.com/quotabench/quotabench/strategies/replicated"
 	_ "github.com/quotabench/quotabench/strategies/reserve"
 	_ "github.com/quotabench/quotabench/strategies/tiered"
 	_ "github.com/quotabench/quotabench/strategies/ttlcounter"
