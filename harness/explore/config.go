@@ -134,6 +134,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	if why, ok := sel.Excluded[strategies.ModeExplore]; ok {
 		return c, fmt.Errorf("strategy %s cannot be explored: %s", sel.Name, why)
 	}
+	if err := sel.BuiltIn(); err != nil {
+		return c, fmt.Errorf("strategy %s %w", sel.Name, err)
+	}
 	if OnPostgres(sel) {
 		if err := c.fitPostgres(sel); err != nil {
 			return c, err
