@@ -140,7 +140,7 @@ type Meta struct {
 // BuiltIn returns nil where this program can open the strategy, and otherwise how
 // to get one that can.
 func (m *Meta) BuiltIn() error {
-	if m.Open == nil {
+	if m.Open == nil && m.Elsewhere != "" {
 		return fmt.Errorf("is not built into this program: %s", m.Elsewhere)
 	}
 	return nil
