@@ -134,6 +134,9 @@ func (c *Config) poolFor(s strategies.Selection, name, driver string) int {
 
 // CannotRun returns why a strategy cannot take part in this measurement, or nil.
 func (c *Config) CannotRun(s strategies.Selection) error {
+	if err := s.BuiltIn(); err != nil {
+		return err // its stores may not be either
+	}
 	for _, need := range s.Needs {
 		if need == strategies.NeedSource {
 			continue // which has a model

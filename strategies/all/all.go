@@ -6,6 +6,9 @@ package all
 
 import (
 	_ "github.com/quotabench/quotabench/strategies/baseline"
+	_ "github.com/quotabench/quotabench/strategies/checkafter"
+	_ "github.com/quotabench/quotabench/strategies/consensus"
+	_ "github.com/quotabench/quotabench/strategies/edge"
 	_ "github.com/quotabench/quotabench/strategies/postgres"
 	_ "github.com/quotabench/quotabench/strategies/replicated"
 	_ "github.com/quotabench/quotabench/strategies/reserve"
