@@ -13,6 +13,7 @@ import (
 	_ "github.com/quotabench/quotabench/strategies/replicated"
 	_ "github.com/quotabench/quotabench/strategies/reserve"
 	_ "github.com/quotabench/quotabench/strategies/tiered"
+	_ "github.com/quotabench/quotabench/strategies/tiered/hardened"
 	_ "github.com/quotabench/quotabench/strategies/ttlcounter"
 	_ "github.com/quotabench/quotabench/strategies/window"
 	_ "github.com/quotabench/quotabench/strategies/windowlog"
