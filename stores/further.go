@@ -1,6 +1,7 @@
 package stores
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -59,6 +60,10 @@ func PrimaryOf(name string) (primary string, ok bool) {
 func OpenNeeded(ctx context.Context, specs []Spec, needed []string) (*Set, error) {
 	mains := map[string]Spec{}
 	s := NewSet()
+	// Others may be replicas of the main ones.
+	specs = slices.SortedStableFunc(slices.Values(specs), func(a, b Spec) int {
+		return cmp.Compare(strings.Count(a.Name, "."), strings.Count(b.Name, "."))
+	})
 	for _, x := range specs {
 		mains[x.Name] = x
 		if x.Optional && !serves(x.Name, specs, needed) {

@@ -3,11 +3,13 @@ package measure
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/machine/cores"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -132,6 +134,9 @@ func (c *Config) poolFor(s strategies.Selection, name, driver string) int {
 
 // CannotRun returns why a strategy cannot take part in this measurement, or nil.
 func (c *Config) CannotRun(s strategies.Selection) error {
+	if err := s.BuiltIn(); err != nil {
+		return err // its stores may not be either
+	}
 	for _, need := range s.Needs {
 		if need == strategies.NeedSource {
 			continue // which has a model
@@ -140,10 +145,37 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 			continue // which a model has, too
 		}
 		if _, ok := c.Stores.Get(string(need)); !ok {
-			return missing(string(need))
+			return c.missing(string(need))
 		}
 	}
 	return c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows())
+}
+
+// StoresNeeded are the names of the stores that the plan's strategies need, as far as
+// they can be measured at all, and of those that the measurement itself asks for.
+func (c *Config) StoresNeeded() []string {
+	var names []string
+	if !c.NoReference {
+		names = append(names, string(strategies.NeedRedis))
+	}
+	for _, o := range c.Outages {
+		names = append(names, o.Store)
+	}
+	for _, s := range c.Strategies {
+		if c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows()) == nil {
+			names = append(names, storesOf(s)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// missing is why there is no store of that name.
+func (c *Config) missing(name string) error {
+	if why, ok := c.Stores.Absent(name); ok && why.Kind == stores.KindNone {
+		return fmt.Errorf("needs the store %s: %s", name, why.Detail)
+	}
+	return missing(name)
 }
 
 // missing says how to get a store that is not there.

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -110,6 +111,28 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	}
 	env.Redis, _ = env.Clients[string(strategies.NeedRedis)].(redis.UniversalClient)
 	env.Postgres, _ = env.Clients[string(strategies.NeedPostgres)].(*pgxpool.Pool)
+	return nil
+}
+
+// Provision sets subjects up, and waits until replicas have what was written for that.
+func (s *site) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant, instances ...int) error {
+	if err := s.Session.Provision(ctx, p, grants, instances...); err != nil {
+		return err
+	}
+	for name, st := range s.stores {
+		replica, ok := st.Store.(stores.Follower)
+		if !ok || !replica.Follows() {
+			continue
+		}
+		of, _ := stores.PrimaryOf(name)
+		primary, ok := s.cfg.Stores.Get(of)
+		if !ok {
+			return fmt.Errorf("%s is a replica, and this run has no primary of it: give it as NAME.replica beside NAME", name)
+		}
+		if err := replica.CatchUp(ctx, primary); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -30,6 +30,10 @@ type fixture struct {
 	broken    atomic.Bool
 	witness   *witness.Witness
 	ends      []func() // called before the instances close
+	// breakOthers breaks and mends the stores of [Stores.Clients]; nil where none of
+	// them is needed, or none can be broken.
+	breakOthers func(broken bool)
+	needsOthers bool
 }
 
 // errOutage is what every store says while it is broken.
@@ -95,6 +99,7 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 			continue // connected below, or modelled
 		}
 		f.env.Clients[string(need)] = open(f.TB)
+		f.breakOthers, f.needsOthers = stores.Break, true
 	}
 	if f.meta.NeedsStore(strategies.NeedRedis) {
 		if stores.Redis == nil {
@@ -147,12 +152,20 @@ func (f *fixture) open(i int) strategies.Strategy {
 // come back with mend, PostgreSQL does not.
 func (f *fixture) breakStores() {
 	f.broken.Store(true)
+	if f.breakOthers != nil {
+		f.breakOthers(true)
+	}
 	if f.env.Postgres != nil {
 		closePool(f.env.Postgres)
 	}
 }
 
-func (f *fixture) mend() { f.broken.Store(false) }
+func (f *fixture) mend() {
+	f.broken.Store(false)
+	if f.breakOthers != nil {
+		f.breakOthers(false)
+	}
+}
 
 func closePool(p *pgxpool.Pool) {
 	p.Reset() // connections in use are not waited for

@@ -67,6 +67,10 @@ type Stores struct {
 	// them, e.g. "redis.replica". The suite does not see their commands. A strategy
 	// that needs one that is not here is skipped.
 	Clients map[string]func(testing.TB) any
+	// Break makes every store of Clients fail, for clients that were handed out, or
+	// mends them. Without it strategies that need one of them are not tested in an
+	// outage.
+	Break func(broken bool)
 }
 
 // lacks reports the first of the further stores in the list that is not here. A

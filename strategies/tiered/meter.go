@@ -37,16 +37,16 @@ func (in *instance) Measures() []strategies.Measure {
 		out = append(out,
 			strategies.Measure{Name: "filter hits", Unit: "checks", Value: in.filtered.Load()},
 			strategies.Measure{Name: "false positives", Unit: "checks", Value: in.falsePositives.Load()},
-			strategies.Measure{Name: "filter size", Unit: "bytes", Value: in.filter.bytes()},
+			strategies.Measure{Name: "filter size", Unit: "bytes", Value: in.filter.bytes(), Kind: strategies.MeasureLevel},
 		)
 	}
 	if in.write == writeBackMode {
 		out = append(out,
 			strategies.Measure{Name: "written back", Unit: "statements", Value: in.written.Load()},
-			strategies.Measure{Name: "queue depth", Unit: "charges", Value: in.queue.depth()},
-			strategies.Measure{Name: "queue depth, most", Unit: "charges", Value: in.queue.longest.Load(), Largest: true},
+			strategies.Measure{Name: "queue depth", Unit: "charges", Value: in.queue.depth(), Kind: strategies.MeasureLevel},
+			strategies.Measure{Name: "queue depth, most", Unit: "charges", Value: in.queue.longest.Load(), Kind: strategies.MeasureMost},
 			strategies.Measure{Name: "queue lag, sum", Unit: "us", Value: in.queue.waited.Load()},
-			strategies.Measure{Name: "queue lag, most", Unit: "us", Value: in.queue.latest.Load(), Largest: true},
+			strategies.Measure{Name: "queue lag, most", Unit: "us", Value: in.queue.latest.Load(), Kind: strategies.MeasureMost},
 		)
 	}
 	return out

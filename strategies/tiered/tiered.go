@@ -75,7 +75,7 @@ type instance struct {
 	redis  redis.UniversalClient
 	source source
 	// reads answers misses: the source, or a replica of it.
-	reads reader
+	reads  reader
 	wake   func(job string)
 	prefix string
 	// filter is nil for redis-hash.

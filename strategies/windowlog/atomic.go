@@ -145,6 +145,6 @@ func (l *atomicLog) Measures() []strategies.Measure {
 	return []strategies.Measure{
 		{Name: "retries", Unit: "retries", Value: l.retries.Load()},
 		{Name: "subject locks", Unit: "locks", Value: l.locked.Load()},
-		{Name: "lock wait us", Unit: "µs", Value: l.waited.Load() / int64(time.Microsecond)},
+		{Name: "lock wait", Unit: "us", Value: l.waited.Load() / int64(time.Microsecond)},
 	}
 }
