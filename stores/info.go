@@ -10,6 +10,7 @@ const (
 	KindContainer Kind = "container" // a container of ours
 	KindEmbedded  Kind = "embedded"  // miniredis inside this process
 	KindModel     Kind = "model"     // no PostgreSQL: strategies use their in-process model
+	KindNone      Kind = "none"      // there is none, and nothing stands in for it
 	KindClient    Kind = "client"    // what a client leads to that the caller had already
 )
 

@@ -134,6 +134,12 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	if why, ok := sel.Excluded[strategies.ModeExplore]; ok {
 		return c, fmt.Errorf("strategy %s cannot be explored: %s", sel.Name, why)
 	}
+	if n := len(sel.RedisNeeds()); n > 1 {
+		return c, fmt.Errorf("strategy %s cannot be explored: it needs %d Redis, and a search has one", sel.Name, n)
+	}
+	if err := sel.BuiltIn(); err != nil {
+		return c, fmt.Errorf("strategy %s %w", sel.Name, err)
+	}
 	if OnPostgres(sel) {
 		if err := c.fitPostgres(sel); err != nil {
 			return c, err
@@ -268,7 +274,7 @@ func OnPostgres(sel strategies.Selection) bool { return sel.NeedsStore(strategie
 // fitPostgres reports why a strategy cannot be explored on PostgreSQL here.
 func (c *Config) fitPostgres(sel strategies.Selection) error {
 	switch {
-	case sel.NeedsStore(strategies.NeedRedis):
+	case len(sel.RedisNeeds()) > 0:
 		return fmt.Errorf("strategy %s cannot be explored: it needs Redis and PostgreSQL at once, which cannot be parked together", sel.Name)
 	case len(c.Faults) > 0:
 		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, in which no faults can be injected: leave them out", sel.Name)

@@ -135,3 +135,23 @@ func TestExcursionsAndOverruns(t *testing.T) {
 		t.Error("columns without anything to show")
 	}
 }
+
+// TestFiguresOfTheirOwn: what was counted is shown per decision too, a largest value
+// is not, and a figure of 0 is left out.
+func TestFiguresOfTheirOwn(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[0])
+	r := &f.Runs[0]
+	r.Admitted, r.Rejected = 10, 30
+	r.Meter = []results.Measure{{Name: "retries", Unit: "times", Value: 20}, {Name: "depth", Unit: "charges", Kind: "most", Value: 41}, {Name: "failed", Unit: "units"}}
+	_, section, _ := strings.Cut(render(t, f), "\nFIGURES OF THEIR OWN")
+	section, _, _ = strings.Cut(section, "\n\n")
+	rows := strings.Split(section, "\n")
+	for i, want := range [][]string{{"incr-expire", "retries", "20", "times", "0.50", "2.00"}, {"depth", "41", "charges"}} {
+		if got := strings.Fields(rows[len(rows)-2+i]); !slices.Equal(got, want) {
+			t.Errorf("row %q, want %q in\n%s", got, want, section)
+		}
+	}
+	if strings.Contains(section, "failed") {
+		t.Errorf("a figure of 0 is shown:\n%s", section)
+	}
+}

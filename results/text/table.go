@@ -41,6 +41,7 @@ func Table(w io.Writer, f results.File) error {
 		section(correctnessLines(group))
 		section(rollingLines(group))
 		section(settlementLines(group))
+		section(meterLines(group))
 		section(guaranteeLines(group))
 	}
 	if len(summaries) == 0 {
