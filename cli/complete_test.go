@@ -46,15 +46,17 @@ func TestCompletion(t *testing.T) {
 		want      []string
 		directive string
 	}{
-		{[]string{""}, []string{"completion", "doctor", "explore", "help", "judge", "list", "run", "sim"}, noFilesOnly},
+		{[]string{""}, []string{"completion", "doctor", "explore", "help", "judge", "list", "pages", "run", "sim"}, noFilesOnly},
 		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores", "formats"}, noFilesOnly},
 		{[]string{"list", "stores", ""}, nil, noFilesOnly},
-		{[]string{"help", ""}, []string{"completion", "doctor", "explore", "judge", "list", "run", "sim"}, noFilesOnly},
+		{[]string{"help", ""}, []string{"completion", "doctor", "explore", "judge", "list", "pages", "run", "sim"}, noFilesOnly},
 		{[]string{"run", ""}, []string{"core", "all", "broken", "honest", "liar", "monthly", "sql-only"}, noSpace},
 		{[]string{"run", "--policy", ""}, policies, noFilesOnly},
 		{[]string{"run", "--workload", ""}, streams, noFilesOnly},
 		{[]string{"run", "--arrivals", ""}, []string{"poisson", "constant"}, noFilesOnly},
-		{[]string{"run", "--redis", ""}, []string{"auto", "process", "container", "embedded", "process:replicas=1", "process:cluster=3", "process:durable", "redis://", "cluster:redis://", "sentinel:redis://"}, noSpace},
+		{[]string{"run", "--redis", ""}, []string{
+			"auto", "process", "container", "embedded", "process:replicas=1", "process:cluster=3", "process:durable", "redis://", "cluster:redis://", "sentinel:redis://",
+		}, noSpace},
 		{[]string{"run", "--postgres", ""}, []string{"auto", "process", "container", "embedded", "postgres://"}, noSpace},
 		{[]string{"run", "--trace", ""}, nil, filesToo},
 		{[]string{"run", "--out", ""}, nil, filesToo},

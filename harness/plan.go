@@ -135,6 +135,9 @@ func (p *Plan) CannotRun(s strategies.Selection, mode strategies.Mode, crossesWi
 	if why, ok := s.Excluded[mode]; ok {
 		return fmt.Errorf("cannot be %s: %s", modeParticiple[mode], why)
 	}
+	if err := s.BuiltIn(); err != nil {
+		return err
+	}
 	if err := s.ServesPolicy(&p.Policy); err != nil {
 		return err
 	}

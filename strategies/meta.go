@@ -34,6 +34,9 @@ const (
 	NeedPostgres Need = "postgres"
 	// NeedSource is a database of record: PostgreSQL, or its model.
 	NeedSource Need = "source"
+	// NeedReplica is a PostgreSQL that follows the one named "postgres". Where the
+	// database of record is its model, so is its replica.
+	NeedReplica Need = "postgres.replica"
 	// NeedReplicated is a Redis with a replica, that no other strategy writes to unless
 	// the main one is such. In virtual time and in a search the replica is a model, which
 	// has every write at once.
@@ -132,11 +135,28 @@ type Meta struct {
 	// Control is set where the strategy also checks the instrument.
 	Control Control
 	Options []quota.Option
+	// Connections is what the strategy asks of its client of the store with the name,
+	// e.g. "postgres.2", under the given options; nil asks for nothing.
+	Connections func(store string, o quota.Options) Connections
 	// Guarantee is what the strategy declares; no clause for a property means
 	// that it promises nothing about it.
 	Guarantee []quota.Clause
-	// Open makes one application instance.
+	// Elsewhere is set for strategies whose clients are too large to be in every
+	// program. It says in one line, without a full stop, how to get a program that
+	// has them, e.g. "build with -tags full".
+	Elsewhere string
+	// Open makes one application instance. It is nil in a program that was built
+	// without the strategy's client; see [BuildIn].
 	Open func(ctx context.Context, env Env) (Strategy, error)
+}
+
+// BuiltIn returns nil where this program can open the strategy, and otherwise how
+// to get one that can.
+func (m *Meta) BuiltIn() error {
+	if m.Open == nil && m.Elsewhere != "" {
+		return fmt.Errorf("is not built into this program: %s", m.Elsewhere)
+	}
+	return nil
 }
 
 // ServesPolicy returns nil if the strategy can serve p, and otherwise why not.
@@ -195,7 +215,7 @@ func (m *Meta) validate() error {
 	add(m.Form == "", "Form is empty: see the forms, e.g. Reference")
 	add(len(m.Kinds) == 0, "Kinds is empty: it serves no kind of window")
 	add(m.Counts == "", "Counts is empty: it does not say what it counts")
-	add(m.Open == nil, "Open is nil")
+	add(m.Open == nil && m.Elsewhere == "", "Open is nil, and Elsewhere does not say which programs have it")
 	seen := map[string]bool{}
 	for _, o := range m.Options {
 		if err := o.Validate(); err != nil {

@@ -106,13 +106,29 @@ type Job struct {
 
 // Meter adds columns of a strategy's own to reports: retries, wasted bytes.
 type Meter interface {
-	// Measures returns running totals since Open, always in the same order.
+	// Measures returns the figures at this moment, always in the same order.
 	Measures() []Measure
 }
 
 // Measure is one figure of a [Meter].
 type Measure struct {
 	Name  string // e.g. "retries"
-	Unit  string // e.g. "retries", "bytes"
+	Unit  string // e.g. "retries", "bytes"; "us" for microseconds
 	Value int64
+	// Kind says how the figure is read; the zero value is a total.
+	Kind MeasureKind
 }
+
+// MeasureKind says how a [Measure] is read.
+type MeasureKind string
+
+// The kinds.
+const (
+	// MeasureTotal counts since Open; what several instances count is added up.
+	MeasureTotal MeasureKind = ""
+	// MeasureLevel is as it stands now, such as a size; that of several instances is
+	// added up.
+	MeasureLevel MeasureKind = "level"
+	// MeasureMost is the largest value so far; of several instances the largest.
+	MeasureMost MeasureKind = "most"
+)

@@ -22,8 +22,9 @@ type Config struct {
 
 	// Rounds is how often every strategy is run. Default 8.
 	Rounds int
-	// Pool is the connections per instance to each store; 0 means one per worker,
-	// at most 64 to Redis and 16 to other stores.
+	// Pool is the connections per instance to each store; 0 means what a strategy asks
+	// for, and where it asks for none one per worker, at most 64 to Redis and 16 to
+	// other stores.
 	Pool int
 	// ClientRetries of the Redis client; 0 means none.
 	ClientRetries int
@@ -119,11 +120,29 @@ func (c *Config) poolOf(driver string) int {
 	}
 }
 
+// poolFor is the connections of one of the strategy's instances to a store with that
+// name and driver: those that a run was given, those that the strategy asks for as
+// far as it has callers to use them, or the driver's.
+func (c *Config) poolFor(s strategies.Selection, name, driver string) int {
+	asked := s.Connections(name).Pool
+	if c.Pool > 0 || asked <= 0 {
+		return c.poolOf(driver)
+	}
+	callers := (c.Workers + c.Instances - 1) / c.Instances
+	return min(asked, callers)
+}
+
 // CannotRun returns why a strategy cannot take part in this measurement, or nil.
 func (c *Config) CannotRun(s strategies.Selection) error {
+	if err := s.BuiltIn(); err != nil {
+		return err // its stores may not be either
+	}
 	for _, need := range s.Needs {
 		if need == strategies.NeedSource {
 			continue // which has a model
+		}
+		if _, ok := c.Stores.Get(string(strategies.NeedPostgres)); !ok && need == strategies.NeedReplica {
+			continue // which a model has, too
 		}
 		if _, ok := c.Stores.Get(string(need)); !ok {
 			return c.missing(string(need))

@@ -77,6 +77,8 @@ func (s *site) prepare(ctx context.Context) error {
 				return run()
 			})
 			continue
+		case !ok && need == strategies.NeedReplica && s.model != nil:
+			continue // a model has a model of a replica
 		case !ok:
 			return missing(name)
 		case s.stores[name] != nil:
@@ -99,7 +101,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	for _, name := range slices.Sorted(maps.Keys(s.stores)) {
 		st := s.stores[name]
 		c, err := st.Connect(ctx, s.scope, stores.ConnOptions{
-			Pool: s.cfg.poolOf(st.Driver()), Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name),
+			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name),
 		})
 		if err != nil {
 			return err

@@ -124,7 +124,7 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 			continue
 		}
 		switch need {
-		case strategies.NeedRedis, strategies.NeedSource:
+		case strategies.NeedRedis, strategies.NeedSource, strategies.NeedReplica:
 		case strategies.NeedPostgres:
 			return errors.New("is SQL: it is measured and explored on a real PostgreSQL, which has no virtual time")
 		default:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ import (
 type fixture struct {
 	testing.TB
 	meta      *strategies.Meta
+	sel       strategies.Selection
 	instances []strategies.Strategy
 	env       strategies.Env
 	ids       atomic.Uint64
@@ -30,6 +30,10 @@ type fixture struct {
 	broken    atomic.Bool
 	witness   *witness.Witness
 	ends      []func() // called before the instances close
+	// breakOthers breaks and mends the stores of [Stores.Clients]; nil where none of
+	// them is needed, or none can be broken.
+	breakOthers func(broken bool)
+	needsOthers bool
 }
 
 // errOutage is what every store says while it is broken.
@@ -44,8 +48,12 @@ func open(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *f
 
 func openWith(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options) *fixture {
 	tb.Helper()
-	return openBy(tb, meta, stores, instances, given, clock.Wall{}, time.Time{})
+	return openBy(tb, meta, stores, instances, given, patient{clock.Wall{}}, time.Time{})
 }
+
+// patient is a clock that ends no contexts: a strategy's own deadlines would make
+// what the suite finds a question of the machine's speed.
+type patient struct{ quota.Clock }
 
 // openBy opens on a clock of the test's own, and looks for timestamps of the wall
 // clock where virtual is that clock's time.
@@ -55,7 +63,7 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fixture{TB: tb, meta: sel.Meta} // with what the options need, too
+	f := &fixture{TB: tb, meta: sel.Meta, sel: sel} // with what the options need, too
 	f.env = strategies.Env{
 		Clock: c, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
 		Instances: instances, Options: sel.Options, Wake: func(string) {},
@@ -82,15 +90,19 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 func (f *fixture) connect(stores Stores, virtual bool) {
 	f.Helper()
 	f.env.Clients = map[string]any{}
-	for _, need := range f.meta.Needs {
-		if slices.Contains(needs, need) {
-			continue // connected below
-		}
+	if need, lacks := stores.lacks(f.sel.Needs); lacks {
+		f.Skipf("needs %s", need)
+	}
+	for _, need := range f.sel.Needs {
 		open := stores.Clients[string(need)]
 		if open == nil {
-			f.Skipf("needs %s", need)
+			continue // connected below, or modelled
 		}
-		f.env.Clients[string(need)] = f.hooked(open(f.TB), virtual)
+		client := f.hooked(open(f.TB), virtual)
+		f.env.Clients[string(need)] = client
+		if _, breaks := client.(redis.UniversalClient); !breaks {
+			f.breakOthers, f.needsOthers = stores.Break, true
+		}
 	}
 	if f.meta.NeedsStore(strategies.NeedRedis) {
 		if stores.Redis == nil {
@@ -154,12 +166,20 @@ func (f *fixture) open(i int) strategies.Strategy {
 // come back with mend, PostgreSQL does not.
 func (f *fixture) breakStores() {
 	f.broken.Store(true)
+	if f.breakOthers != nil {
+		f.breakOthers(true)
+	}
 	if f.env.Postgres != nil {
 		closePool(f.env.Postgres)
 	}
 }
 
-func (f *fixture) mend() { f.broken.Store(false) }
+func (f *fixture) mend() {
+	f.broken.Store(false)
+	if f.breakOthers != nil {
+		f.breakOthers(false)
+	}
+}
 
 func closePool(p *pgxpool.Pool) {
 	p.Reset() // connections in use are not waited for

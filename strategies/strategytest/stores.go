@@ -41,6 +41,11 @@ func Servers(t testing.TB, meta *strategies.Meta) Stores {
 		s.Postgres = pools(storetest.Postgres(t))
 	}
 	s.Clients = map[string]func(testing.TB) any{}
+	const second = "postgres.2" // a schema of its own is a database of its own here
+	if meta.NeedsStore(second) {
+		open := pools(storetest.Postgres(t))
+		s.Clients[second] = func(tb testing.TB) any { return open(tb) }
+	}
 	for _, need := range allNeeds(meta) {
 		if need != strategies.NeedRedis && strings.HasPrefix(string(need), string(strategies.NeedRedis)+".") {
 			s.Clients[string(need)] = func(tb testing.TB) any {
