@@ -101,7 +101,7 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		f.env.Clients[string(need)] = open(f.TB)
 		f.breakOthers, f.needsOthers = stores.Break, true
 	}
-	if f.meta.NeedsStore(strategies.NeedRedis) {
+	if f.sel.NeedsStore(strategies.NeedRedis) {
 		if stores.Redis == nil {
 			f.Skip("needs Redis")
 		}
@@ -116,7 +116,7 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		client.AddHook(outage{&f.broken})
 		f.env.Redis, f.env.Clients[string(strategies.NeedRedis)] = client, client
 	}
-	needsPostgres, needsSource := f.meta.NeedsStore(strategies.NeedPostgres), f.meta.NeedsStore(strategies.NeedSource)
+	needsPostgres, needsSource := f.sel.NeedsStore(strategies.NeedPostgres), f.sel.NeedsStore(strategies.NeedSource)
 	switch {
 	case !needsPostgres && !needsSource:
 	case stores.Postgres != nil:

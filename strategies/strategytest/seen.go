@@ -32,7 +32,7 @@ func (f *fixture) ctx() context.Context { return context.WithValue(context.Backg
 // wall clock are looked for in commands.
 func (f *fixture) watch(virtual time.Time) {
 	f.witness = witness.New(witness.Config{
-		NeedsStore: slices.ContainsFunc(needs, f.meta.NeedsStore), // the only stores whose commands are seen
+		NeedsStore: slices.ContainsFunc(needs, f.sel.NeedsStore), // the only stores whose commands are seen
 		Caller:     func(ctx context.Context) bool { return ctx.Value(mark{}) != nil },
 		Real:       clock.Wall{}.Now(), Virtual: virtual,
 	})

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/quota"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -30,7 +31,7 @@ func Embedded(t testing.TB, meta *strategies.Meta) Stores {
 func Servers(t testing.TB, meta *strategies.Meta) Stores {
 	t.Helper()
 	var s Stores
-	if meta.NeedsStore(strategies.NeedRedis) {
+	if asksFor(meta, strategies.NeedRedis) {
 		s.Redis = clients(storetest.Redis(t))
 	}
 	if meta.NeedsStore(strategies.NeedPostgres) || meta.NeedsStore(strategies.NeedSource) {
@@ -42,6 +43,21 @@ func Servers(t testing.TB, meta *strategies.Meta) Stores {
 		s.Clients = map[string]func(testing.TB) any{second: func(tb testing.TB) any { return open(tb) }}
 	}
 	return s
+}
+
+// asksFor reports whether the strategy needs the store, by itself or with a value of
+// one of its options.
+func asksFor(meta *strategies.Meta, need strategies.Need) bool {
+	if meta.NeedsToo != nil {
+		for _, o := range meta.Options {
+			for _, v := range o.Values {
+				if sel, err := meta.Select(quota.Options{o.Name: v}); err == nil && sel.NeedsStore(need) {
+					return true
+				}
+			}
+		}
+	}
+	return meta.NeedsStore(need)
 }
 
 func clients(server *redisstore.Store) func(testing.TB) *redis.Client {
