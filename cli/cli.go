@@ -84,6 +84,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(simCommand())
 	root.AddCommand(exploreCommand())
 	root.AddCommand(judgeCommand())
+	root.AddCommand(pagesCommand())
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(badFlag)
 	root.InitDefaultCompletionCmd()

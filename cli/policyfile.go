@@ -22,6 +22,7 @@ type policyFile struct {
 	Unit     string  `yaml:"unit"`
 	Window   string  `yaml:"window"`
 	Length   string  `yaml:"length"`
+	Refill   int64   `yaml:"refill"`
 	Location string  `yaml:"location"`
 	Costs    []int64 `yaml:"costs"`
 	Hold     string  `yaml:"hold"`
@@ -71,8 +72,9 @@ func readPolicy(b []byte) (quota.Policy, error) {
 	}
 	p := quota.Policy{Name: f.Name, Doc: f.Doc, Limit: f.Limit, Unit: f.Unit, Costs: f.Costs}
 	if f.Window == "" {
-		return p, errors.New("window is missing: one of standing, calendar-month, calendar-day, calendar-hour, fixed, rolling")
+		return p, fmt.Errorf("window is missing: one of %s", kinds())
 	}
+	p.Window.Refill = f.Refill
 	var err error
 	if err = p.Window.Kind.UnmarshalText([]byte(f.Window)); err != nil {
 		return p, err
@@ -95,4 +97,13 @@ func readPolicy(b []byte) (quota.Policy, error) {
 		p.Name = strings.ReplaceAll(p.Text(), " ", "-")
 	}
 	return p, p.Validate()
+}
+
+// kinds are the names of all kinds of windows.
+func kinds() string {
+	names := make([]string, 0, len(quota.Kinds()))
+	for _, k := range quota.Kinds() {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ", ")
 }

@@ -64,7 +64,7 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	st, err := s.openStores(ctx)
+	st, err := s.openStores(ctx, cfg.StoresNeeded())
 	if err != nil {
 		return interruptedOr(ctx, err)
 	}

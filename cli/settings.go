@@ -121,7 +121,7 @@ func (s *settings) load() []setting {
 func (s *settings) surroundings() []setting {
 	table := []setting{
 		{name: "pool", value: whole(&s.pool, 0, 0), computed: true,
-			doc: "connections per instance and store (default: one per worker, at most 64 to Redis and 16 to PostgreSQL)"},
+			doc: "connections per instance and store (default: what the strategy asks for, or one per worker, at most 64 to Redis and 16 to PostgreSQL)"},
 		{name: "client-retries", value: whole(&s.retries, 0, 0),
 			doc: "how often the Redis client repeats a failed command"},
 		{name: "cores", value: &coresValue{&s.cores}, complete: completeWords(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores="),

@@ -246,7 +246,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	if len(selected) == 0 {
 		return usagef("no strategy can serve policy %s in virtual time: %s", cfg.Policy.Name, firstReason(skipped))
 	}
-	st, err := s.openStores(ctx)
+	st, err := s.openStores(ctx, nil)
 	if err != nil {
 		return interruptedOr(ctx, err)
 	}

@@ -35,7 +35,7 @@ func (s *settings) storeSettings() []setting {
 		}
 	}
 	table = append(table, setting{name: "store", value: &list{p: &s.named}, secret: true, passwordFrom: strings.Join(passwords, " or "),
-		complete: completeNamedStore, doc: "a further store, e.g. `redis.2=process`: its kind and a name, then what the kind's flag takes; may be repeated"})
+		complete: completeNamedStore, doc: "a further store, e.g. `redis.2=process`: its kind and a name, then what the kind's flag takes; may be repeated (default: those that the strategies need are opened as the main one of their kind is)"})
 	table = append(table, images...)
 	for i := range table {
 		table[i].store = true
@@ -59,7 +59,7 @@ func (s *settings) storeSpecs() ([]stores.Spec, error) {
 		case from == "" && s.given(d.Name):
 			return nil, fail(ExitUsage, d.Refuse(""))
 		case from != "" && !again:
-			specs = append(specs, stores.Spec{Name: d.Name, From: from})
+			specs = append(specs, stores.Spec{Name: d.Name, From: from, Optional: !s.given(d.Name)})
 		}
 	}
 	specs = append(specs, named...)
@@ -76,12 +76,14 @@ func (s *settings) storeSpecs() ([]stores.Spec, error) {
 // openedStores are the stores of one invocation.
 type openedStores struct{ set *stores.Set }
 
-func (s *settings) openStores(ctx context.Context) (*openedStores, error) {
+// openStores opens the stores that were asked for and, as far as they can be had,
+// those that are needed.
+func (s *settings) openStores(ctx context.Context, needed []string) (*openedStores, error) {
 	specs, err := s.storeSpecs()
 	if err != nil {
 		return nil, err
 	}
-	set, err := stores.OpenSet(ctx, specs)
+	set, err := stores.OpenNeeded(ctx, specs, needed)
 	return &openedStores{set}, err
 }
 
@@ -142,6 +144,9 @@ func (s *openedStores) file(ctx context.Context, cfg measure.Config, skipped map
 		Skipped:    []results.Skipped{}, Runs: []results.Run{},
 	}
 	for name, i := range infos {
+		if i.Kind == stores.KindNone {
+			continue // what was skipped for that says so
+		}
 		f.Stores[name] = storeRecord(i)
 		if i.Version != "" {
 			f.Provenance.Versions[name] = i.Version

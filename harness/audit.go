@@ -71,7 +71,11 @@ func (j *judgement) auditErrors() {
 	if j.planned > 0 {
 		j.note("planned-errors", Plural(j.planned, "request")+" ended in an error during the planned outage")
 	}
-	if prescribed > 0 {
+	switch {
+	case prescribed == 0:
+	case strategies.IsCrossSlot(j.Counts.FirstError):
+		j.note("prescribed-errors", fmt.Sprintf("%s failed: the strategy's source names keys of several slots in one command, which a Redis Cluster refuses: %s", Plural(prescribed, "request"), r.FirstError))
+	default:
 		j.note("prescribed-errors", fmt.Sprintf("%s ended in an error that the strategy's source asks for: %s", Plural(prescribed, "request"), r.FirstError))
 	}
 }

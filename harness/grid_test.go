@@ -40,13 +40,16 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// gridLength is that of fixed and rolling windows: a few of them pass in a run.
+// gridLength is that of windows that have a length: a few of them pass in a run.
 const gridLength = 50 * time.Millisecond
 
 func gridPolicy(kind quota.Kind) quota.Policy {
 	p := quota.Policy{Name: "grid", Limit: 12, Unit: "units", Window: quota.Window{Kind: kind}, Costs: []int64{1, 2, 3}, Hold: time.Minute}
-	if kind == quota.Fixed || kind == quota.Rolling {
+	if kind.HasLength() {
 		p.Window.Length = gridLength
+	}
+	if kind == quota.Bucket {
+		p.Window.Refill = p.Limit
 	}
 	return p
 }

@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"results", "stores", "strategies", "workloads"},
 	{"internal/sched", "stores/all", "results/text/layout", "results/schema/generate"},
 	{"results/codec", "results/plot", "results/text"},
-	{"results/render"},
+	{"results/pages", "results/render"},
 	{"harness"},
 	{"harness/explore/engine", "strategies/strategytest"},
 	{"harness/explore/inproc", "harness/explore/postgres"},
@@ -41,7 +41,8 @@ var layers = [][]string{
 var importers = map[string][]string{
 	"results/codec":    {"results/render", "cli"},
 	"results/plot":     {"results/render", "cli"},
-	"results/text":     {"results/render", "cli"},
+	"results/pages":    {"cli"},
+	"results/text":     {"results/pages", "results/render", "cli"},
 	"results/render":   {"cli"},
 	"stores/all":       {"cli"},
 	"stores/container": {"stores/all"},

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -72,20 +74,39 @@ func (s *Session) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Meter adds up the strategy's own columns over all instances; nil where it has
-// none.
-func (s *Session) Meter() map[string]int64 {
-	var out map[string]int64
+// Meter is what the strategy's own figures are now, over all instances, in the
+// order in which the strategy gives them; nil where it has none.
+func (s *Session) Meter() []results.Measure {
+	var out []results.Measure
 	for _, in := range s.Instances {
 		m, ok := in.(strategies.Meter)
 		if !ok {
 			continue
 		}
-		if out == nil {
-			out = map[string]int64{}
-		}
 		for _, x := range m.Measures() {
-			out[x.Name] += x.Value
+			i := slices.IndexFunc(out, func(o results.Measure) bool { return o.Name == x.Name })
+			switch {
+			case i < 0:
+				out = append(out, results.Measure{Name: x.Name, Unit: x.Unit, Kind: string(x.Kind), Value: x.Value})
+			case x.Kind == strategies.MeasureMost:
+				out[i].Value = max(out[i].Value, x.Value)
+			default:
+				out[i].Value += x.Value
+			}
+		}
+	}
+	return out
+}
+
+// MeterSince takes what totals were before a pass off what they are after it.
+func MeterSince(before, after []results.Measure) []results.Measure {
+	out := slices.Clone(after)
+	for i := range out {
+		if out[i].Kind != string(strategies.MeasureTotal) {
+			continue
+		}
+		if j := slices.IndexFunc(before, func(b results.Measure) bool { return b.Name == out[i].Name }); j >= 0 {
+			out[i].Value -= before[j].Value
 		}
 	}
 	return out

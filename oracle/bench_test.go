@@ -59,6 +59,10 @@ func BenchmarkJudge(b *testing.B) {
 		{"month/subjects=100000", 100_000, quota.Window{Kind: quota.CalendarMonth}, false},
 		{"fixed/subjects=10000", 10_000, quota.Window{Kind: quota.Fixed, Length: 100 * time.Millisecond}, false},
 		{"rolling/subjects=1", 1, quota.Window{Kind: quota.Rolling, Length: 10 * time.Millisecond}, false},
+		{"bucket/subjects=1", 1, quota.Window{Kind: quota.Bucket, Refill: 1000, Length: 10 * time.Millisecond}, false},
+		{"bucket/subjects=10000", 10_000, quota.Window{Kind: quota.Bucket, Refill: 1000, Length: 10 * time.Millisecond}, false},
+		{"first-request/subjects=1", 1, quota.Window{Kind: quota.FirstRequest, Length: 10 * time.Millisecond}, false},
+		{"first-request/subjects=10000", 10_000, quota.Window{Kind: quota.FirstRequest, Length: 100 * time.Millisecond}, false},
 		{"standing/subjects=1", 1, quota.Window{}, true},
 	} {
 		h := NewHistory(HistoryOptions{Workers: 50, Limit: n})

@@ -31,7 +31,7 @@ func (v *Verdict) Broken(p quota.Property) (certain, possible int64, exercised b
 // admission at its call and every rejection at its reply. If no rejection is
 // certainly wrong, each then finds the limit used up.
 func (v *Verdict) Explained() bool {
-	if v.MaxCost > 1 || v.FalseRejects > 0 || v.Failed.Requests > 0 {
+	if v.unexplained || v.MaxCost > 1 || v.FalseRejects > 0 || v.Failed.Requests > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(v.Windows, func(w WindowVerdict) bool { return w.Crossed || w.GaveBack })

@@ -75,6 +75,8 @@ func (e *Event) wellFormed() bool {
 
 func (e *Event) admitted() bool { return e.Kind == Take && e.Outcome == Admitted }
 
+func (e *Event) answered() bool { return e.Outcome != Failed }
+
 func (e *Event) rejected() bool {
 	return e.Kind == Take && (e.Outcome == Rejected || e.Outcome == RejectedDegraded)
 }

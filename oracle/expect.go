@@ -25,8 +25,9 @@ type Expectation struct {
 //
 // The events are those of the subject in all windows, ordered by call. Only what
 // was charged to the window in force at the reading counts: the policy's window
-// under tumbling policies, one window's length back under rolling ones,
-// everything under standing ones. A give-back counts where its take counts. One
+// under tumbling policies, the subject's own window where it begins with its first
+// request, one window's length back under rolling ones, everything under standing
+// ones. Of a bucket it is what is missing from it. A give-back counts where its take counts. One
 // that names no take (see [Event]) may belong to any take before it, and only
 // lowers the lower end. The subject's initial units count in the window of the
 // epoch; under rolling policies, for one length from the epoch on.
@@ -50,6 +51,12 @@ func Expect(cfg Config, subject uint32, events []Event, at Reading, counts quota
 	}
 	x := expecting{at: at, attempts: counts == quota.CountsAttempts, kind: cfg.Window.Kind}
 	switch {
+	case x.kind == quota.Bucket:
+		return expectBucket(cfg, subject, events, at, x.attempts), true, nil
+	case x.kind == quota.FirstRequest:
+		if !x.open(events, int64(cfg.Window.RealLength()), cfg.initial(subject)) {
+			return want, false, nil
+		}
 	case x.kind.Tumbling():
 		s := spans{window: cfg.Window, epoch: cfg.Epoch}
 		x.window = s.at(at.Call)
@@ -88,7 +95,10 @@ type expecting struct {
 	kind     quota.Kind
 	window   span  // tumbling
 	length   int64 // rolling
-	want     Expectation
+	// Of windows that begin with their first request: the one at the reading, and all.
+	own     int
+	windows firstRequest
+	want    Expectation
 }
 
 // where is the presence of what was charged in [call, reply].
@@ -99,6 +109,13 @@ func (x *expecting) where(call, reply int64) presence {
 		case reply < x.window.start || call >= x.window.end:
 			return absent
 		case call < x.window.start:
+			return either
+		}
+	case x.kind == quota.FirstRequest:
+		switch first, last := x.windows.span(call, reply); {
+		case first > last || last < x.own || first > x.own:
+			return absent
+		case first < last:
 			return either
 		}
 	case x.kind == quota.Rolling:
@@ -121,6 +138,33 @@ func (x *expecting) fill(units int64) {
 	}
 }
 
+// apart reports whether windows follow each other, so that what lies on both sides
+// of an end is charged to either.
+func (x *expecting) apart() bool { return x.kind.Tumbling() || x.kind == quota.FirstRequest }
+
+// open finds the windows that begin with their first request. It reports false
+// where the reading does not lie in one window, or between two, for certain.
+func (x *expecting) open(events []Event, length, initial int64) bool {
+	f := &x.windows
+	f.judge, f.length = &judge{initial: initial}, length
+	for i := range events {
+		if e := &events[i]; e.Kind == Take {
+			f.takes = append(f.takes, e)
+		}
+	}
+	f.find()
+	first, last := f.span(x.at.Call, x.at.Reply)
+	x.own = first
+	switch {
+	case first > last:
+		x.own = -1
+		return true
+	case first < last:
+		return false
+	}
+	return !f.between(x.at.Call, x.at.Reply, first, last)
+}
+
 func (x *expecting) both(lo, hi int64) {
 	x.want.Units.Lo += lo
 	x.want.Units.Hi += hi
@@ -135,7 +179,11 @@ func (x *expecting) add(e *Event, named bool) bool {
 		return x.give(e, named)
 	}
 	over := e.Reply < x.at.Call
-	in := x.where(e.Call, e.Reply)
+	last := e.Reply
+	if x.kind == quota.FirstRequest && (e.Outcome == Failed || e.Outcome == RejectedDegraded) {
+		last = max(last, x.at.Reply) // the store charges it to the window that it finds
+	}
+	in := x.where(e.Call, last)
 	if in == absent {
 		return true
 	}
@@ -148,7 +196,7 @@ func (x *expecting) add(e *Event, named bool) bool {
 	case e.Outcome == Failed:
 		u.Hi += e.Units
 	case e.Outcome == Admitted:
-		if in == either && x.kind.Tumbling() {
+		if in == either && x.apart() {
 			return false
 		}
 		x.both(lo, e.Units)
@@ -160,7 +208,7 @@ func (x *expecting) add(e *Event, named bool) bool {
 			x.want.Held.Hi += e.Units
 			return true
 		}
-		if in == either && x.kind.Tumbling() {
+		if in == either && x.apart() {
 			return false
 		}
 		x.both(lo, e.Units)
@@ -184,7 +232,7 @@ func (x *expecting) give(e *Event, named bool) bool {
 	switch {
 	case named:
 		in = x.where(e.TakeCall, e.TakeReply)
-		if in == either && x.kind.Tumbling() {
+		if in == either && x.apart() {
 			return false
 		}
 	case x.kind != quota.Standing:

@@ -54,6 +54,7 @@ type policyJSON struct {
 	Unit     string        `json:"unit,omitempty"`
 	Window   quota.Kind    `json:"window"`
 	Length   int64         `json:"length_ns,omitempty"`
+	Refill   int64         `json:"refill,omitempty"`
 	Location string        `json:"location,omitempty"`
 	Timeline *timelineJSON `json:"timeline,omitempty"`
 }
@@ -68,7 +69,7 @@ func (h *Header) encode() ([]byte, error) {
 	p, w := &h.Policy, &h.Policy.Window
 	out := headerJSON{
 		Strategy: h.Strategy, Epoch: h.Epoch, Counts: h.Counts, Tiers: h.Tiers,
-		Policy: policyJSON{Name: p.Name, Limit: p.Limit, Unit: p.Unit, Window: w.Kind, Length: int64(w.Length)},
+		Policy: policyJSON{Name: p.Name, Limit: p.Limit, Unit: p.Unit, Window: w.Kind, Length: int64(w.Length), Refill: w.Refill},
 	}
 	if w.Location != nil {
 		out.Policy.Location = w.Location.String()
@@ -95,7 +96,7 @@ func (h *Header) decode(b []byte) error {
 		Strategy: in.Strategy, Epoch: in.Epoch, Counts: in.Counts, Tiers: in.Tiers,
 		Policy: quota.Policy{
 			Name: p.Name, Limit: p.Limit, Unit: p.Unit,
-			Window: quota.Window{Kind: p.Window, Length: time.Duration(p.Length)},
+			Window: quota.Window{Kind: p.Window, Length: time.Duration(p.Length), Refill: p.Refill},
 		},
 	}
 	if p.Location != "" {
@@ -119,8 +120,10 @@ func valid(w *quota.Window, limit int64) error {
 		return fmt.Errorf("the policy has a limit of %d", limit)
 	case math.IsNaN(speed) || math.IsInf(speed, 0) || speed < 0:
 		return fmt.Errorf("the policy's time has a speed of %v", speed)
-	case (w.Kind == quota.Fixed || w.Kind == quota.Rolling) && w.RealLength() < 1:
+	case w.Kind.HasLength() && w.RealLength() < 1:
 		return errors.New("the policy's window has no length")
+	case w.Kind == quota.Bucket && w.Refill < 1:
+		return errors.New("the policy's bucket is never refilled")
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func JudgeSubjects(cfg Config, until int64, subjects iter.Seq2[[]Event, error]) 
 
 func newJudge(cfg Config, until int64) *judge {
 	j := &judge{cfg: cfg, limit: cfg.Limit, until: until, spans: spans{window: cfg.Window, epoch: cfg.Epoch}}
-	j.out.Linear = Linear{Decided: cfg.Window.Kind != quota.Rolling, Safe: true, Exact: true}
+	j.out.Linear = Linear{Decided: cfg.Window.Kind.Tumbling() || cfg.Window.Kind == quota.Standing, Safe: true, Exact: true}
 	return j
 }
 
@@ -76,6 +76,8 @@ type judge struct {
 	overran  int64 // units that commits used beyond reservations
 
 	windows tumbling
+	buckets bucket
+	own     firstRequest
 	used    bounds
 	// Under rolling policies, what was asked for and what was answered.
 	asked, answered curve
@@ -114,6 +116,10 @@ func (j *judge) subject(events []Event) {
 		j.tumbling()
 	case j.cfg.Window.Kind == quota.Rolling:
 		j.rolling()
+	case j.cfg.Window.Kind == quota.Bucket:
+		j.bucket()
+	case j.cfg.Window.Kind == quota.FirstRequest:
+		j.firstRequest()
 	default:
 		j.standing()
 	}
@@ -192,6 +198,12 @@ func (j *judge) crossed(leak int64) {
 // overOffered is for subjects whose units come back, so that what was asked for
 // cannot be held against the limit.
 func (j *judge) overOffered(leak int64) int64 { return leak + j.rejected - j.wrongly }
+
+// refused enters a rejection for which there was room for at least surely units all
+// the time, and for at most once at some moment.
+func (j *judge) refused(w *WindowVerdict, e *Event, surely, once int64) {
+	j.verdictOn(w, e.Units, e.Units <= surely, e.Units <= once)
+}
 
 // verdictOn enters a rejection into the window it was called in.
 func (j *judge) verdictOn(w *WindowVerdict, units int64, certain, possible bool) {

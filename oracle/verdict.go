@@ -88,6 +88,9 @@ type Verdict struct {
 	// Windows holds every subject-window that a request touched, by subject and
 	// window.
 	Windows []WindowVerdict
+
+	// unexplained is set where no order was found that explains every rejection.
+	unexplained bool
 }
 
 // Standing is what only standing policies have.
@@ -129,7 +132,9 @@ type sure struct {
 
 // leakIsPlain reports whether admitted units less the limit are the leak where
 // nothing crosses a boundary and nothing is given back.
-func (c *Config) leakIsPlain() bool { return c.Window.Kind != quota.Rolling }
+func (c *Config) leakIsPlain() bool {
+	return c.Window.Kind.Tumbling() || c.Window.Kind == quota.Standing
+}
 
 func (c *Config) initial(subject uint32) int64 {
 	if c.Initial == nil {

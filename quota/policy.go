@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Policy is a cap: at most Limit units per subject and window.
+// Policy is a cap: at most Limit units per subject and window, or of a bucket at
+// most Limit at once.
 type Policy struct {
 	// Name is the public name, e.g. "user-links".
 	Name string
@@ -15,7 +16,7 @@ type Policy struct {
 	Doc string
 	// Source is the design record that names the policy.
 	Source string
-	// Limit in units, per subject and window.
+	// Limit in units, per subject and window; the size of a bucket.
 	Limit int64
 	// Unit is the plural name of what is counted, e.g. "requests".
 	Unit   string

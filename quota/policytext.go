@@ -10,20 +10,22 @@ import (
 )
 
 // PolicyForms shows how to write a policy, for help texts and errors.
-const PolicyForms = `"20 links per calendar-month", "1000 requests per fixed 1h", "5 attempts per rolling 15m" or "100 sandboxes at a time"`
+const PolicyForms = `"20 links per calendar-month", "1000 requests per fixed 1h", "5 attempts per rolling 15m", "5 attempts per first-request 15m", "20 calls refilling 10 per 1s" or "100 sandboxes at a time"`
 
 // policyText splits the text of a policy. Words are separated by a space or by a
 // dash, so that a policy's name can be its text without spaces.
 var policyText = regexp.MustCompile(`^([0-9]+)[ -]([^ ]+?)[ -](?:` +
 	`per[ -]calendar[ -](month|day|hour)(?:[ -]in[ -]([^ ]+?))?` +
-	`|per[ -](fixed|rolling)[ -]([0-9][^ -]*)` +
+	`|per[ -](fixed|rolling|first-request)[ -]([0-9][^ -]*)` +
+	`|refilling[ -]([0-9]+)[ -]per[ -]([0-9][^ -]*)` +
 	`|(at[ -]a[ -]time|standing)` +
 	`)(?:[ -]costing[ -]([0-9]+(?:[ -]or[ -][0-9]+)*))?(?:[ -]held[ -]([0-9][^ -]*))?$`)
 
 // ParsePolicy reads a policy as people say it:
 //
 //	LIMIT UNIT per calendar month|day|hour [in ZONE]
-//	LIMIT UNIT per fixed|rolling LENGTH
+//	LIMIT UNIT per fixed|rolling|first-request LENGTH
+//	LIMIT UNIT refilling N per LENGTH
 //	LIMIT UNIT at a time
 //
 // and after each [costing N or N ...] [held LENGTH]. The unit is one word. A
@@ -37,7 +39,7 @@ func ParsePolicy(text string) (Policy, error) {
 		return Policy{}, fmt.Errorf("policy %q is not of the form %s", text, PolicyForms)
 	}
 	p := Policy{Unit: m[2]}
-	var errs [5]error
+	var errs [6]error
 	if p.Limit, errs[0] = strconv.ParseInt(m[1], 10, 64); errs[0] != nil {
 		errs[0] = fmt.Errorf("the limit is above %d", int64(maxPolicyLimit))
 	}
@@ -46,11 +48,17 @@ func ParsePolicy(text string) (Policy, error) {
 		p.Window.Kind = map[string]Kind{"month": CalendarMonth, "day": CalendarDay, "hour": CalendarHour}[m[3]]
 		p.Window.Location, errs[1] = ParseZone(m[4])
 	case m[5] != "":
-		p.Window.Kind = map[string]Kind{"fixed": Fixed, "rolling": Rolling}[m[5]]
+		p.Window.Kind = map[string]Kind{"fixed": Fixed, "rolling": Rolling, "first-request": FirstRequest}[m[5]]
 		p.Window.Length, errs[2] = ParseLength(m[6])
+	case m[7] != "":
+		p.Window.Kind = Bucket
+		if p.Window.Refill, errs[1] = strconv.ParseInt(m[7], 10, 64); errs[1] != nil {
+			errs[1] = fmt.Errorf("the refill is above %d", int64(maxPolicyLimit))
+		}
+		p.Window.Length, errs[2] = ParseLength(m[8])
 	}
-	if m[8] != "" {
-		for c := range strings.SplitSeq(strings.ReplaceAll(m[8], " ", "-"), "-or-") {
+	if m[10] != "" {
+		for c := range strings.SplitSeq(strings.ReplaceAll(m[10], " ", "-"), "-or-") {
 			n, err := strconv.ParseInt(c, 10, 64)
 			if err != nil {
 				errs[3] = fmt.Errorf("the cost %s is too large", c)
@@ -58,8 +66,8 @@ func ParsePolicy(text string) (Policy, error) {
 			p.Costs = append(p.Costs, n)
 		}
 	}
-	if m[9] != "" {
-		p.Hold, errs[4] = ParseLength(m[9])
+	if m[11] != "" {
+		p.Hold, errs[4] = ParseLength(m[11])
 	}
 	err := errors.Join(errs[:]...)
 	if err == nil {
@@ -127,10 +135,16 @@ func (p *Policy) Validate() error {
 	add(p.Limit < 1 || p.Limit > maxPolicyLimit, "the limit is %d, not from 1 to %d", p.Limit, int64(maxPolicyLimit))
 	add(!policyUnit.MatchString(p.Unit) || reserved(p.Unit), "the unit %q is not one word such as requests", p.Unit)
 	add(int(w.Kind) >= len(kindNames), "the kind of its window is unknown: %v", w.Kind)
-	if w.Kind == Fixed || w.Kind == Rolling {
+	if w.Kind.HasLength() {
 		add(w.Length <= 0 || w.Length > maxPolicyLength, "the length of its %v window is %v, not above 0 and at most ten years", w.Kind, w.Length)
 	} else {
 		add(w.Length != 0, "a %v window has no length of its own, but %v is given", w.Kind, w.Length)
+	}
+	if w.Kind == Bucket {
+		add(w.Refill < 1 || w.Refill > maxPolicyLimit, "the refill of its bucket is %d, not from 1 to %d", w.Refill, int64(maxPolicyLimit))
+		add(w.Length > 0 && w.Refill/int64(w.Length) > 1, "its bucket refills by more than a unit in a nanosecond")
+	} else {
+		add(w.Refill != 0, "a %v window is not refilled, but %d is given", w.Kind, w.Refill)
 	}
 	add(w.Location != nil && (!w.Kind.Tumbling() || w.Kind == Fixed), "a %v window follows no time zone, but %v is given", w.Kind, w.Location)
 	for _, c := range p.Costs {
@@ -149,7 +163,7 @@ func (p *Policy) Validate() error {
 func reserved(unit string) bool {
 	for word := range strings.SplitSeq(unit, "-") {
 		switch word {
-		case "per", "at", "standing":
+		case "per", "at", "standing", "refilling":
 			return true
 		}
 	}
@@ -168,6 +182,8 @@ func (p Policy) String() string {
 			s += " in " + p.Window.Location.String()
 		}
 		return s
+	case Bucket:
+		return fmt.Sprintf("%s refilling %d per %s", s, p.Window.Refill, short(p.Window.Length))
 	default:
 		return s + " per " + p.Window.Kind.String() + " " + short(p.Window.Length)
 	}

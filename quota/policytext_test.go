@@ -21,6 +21,9 @@ func TestParsePolicy(t *testing.T) {
 		"1000 requests per fixed 1h":                   {Limit: 1000, Unit: "requests", Window: Window{Kind: Fixed, Length: time.Hour}, Name: "1000-requests-per-fixed-1h"},
 		"5 attempts per rolling 15m":                   {Limit: 5, Unit: "attempts", Window: Window{Kind: Rolling, Length: 15 * time.Minute}, Name: "5-attempts-per-rolling-15m"},
 		"5-attempts-per-rolling-7d":                    {Limit: 5, Unit: "attempts", Window: Window{Kind: Rolling, Length: 168 * time.Hour}, Name: "5-attempts-per-rolling-168h"},
+		"5 attempts per first-request 15m":             {Limit: 5, Unit: "attempts", Window: Window{Kind: FirstRequest, Length: 15 * time.Minute}, Name: "5-attempts-per-first-request-15m"},
+		"20 calls refilling 10 per 1s":                 {Limit: 20, Unit: "calls", Window: Window{Kind: Bucket, Length: time.Second, Refill: 10}, Name: "20-calls-refilling-10-per-1s"},
+		"20-calls-refilling-10-per-1m-costing-1-or-5":  {Limit: 20, Unit: "calls", Costs: []int64{1, 5}, Window: Window{Kind: Bucket, Length: time.Minute, Refill: 10}, Name: "20-calls-refilling-10-per-1m-costing-1-or-5"},
 		"100 sandboxes standing":                       {Limit: 100, Unit: "sandboxes", Name: "100-sandboxes-at-a-time"},
 		"100 sandboxes at a time held 30m":             {Limit: 100, Unit: "sandboxes", Hold: 30 * time.Minute, Name: "100-sandboxes-at-a-time-held-30m"},
 		"90 tokens per fixed 1m30s costing 5 or 10":    {Limit: 90, Unit: "tokens", Window: Window{Kind: Fixed, Length: 90 * time.Second}, Costs: []int64{5, 10}, Name: "90-tokens-per-fixed-1m30s-costing-5-or-10"},
@@ -51,6 +54,11 @@ func TestParsePolicyRefuses(t *testing.T) {
 		"20 links per calendar day in Nowhere":              `unknown time zone "Nowhere"`,
 		"20 links per calendar day in Local":                `unknown time zone "Local"`,
 		"20 links per calendar day held 1h":                 "are not held",
+		"20 calls refilling 0 per 1s":                       "the refill of its bucket is 0",
+		"20 calls refilling 10 per 0s":                      "not above 0",
+		"20 calls refilling 9 per 1ns":                      "more than a unit in a nanosecond",
+		"20 calls refilling 99999999999999999999 per 1s":    "the refill is above",
+		"20 calls refilling 10":                             "is not of the form",
 		"20 links at a time costing 21":                     "a cost of 21",
 		"20 links at a time costing 0 or 0":                 "a cost of 0 is not from 1 to the limit; a cost of 0",
 		"20 links:x at a time":                              "not one word",
@@ -83,7 +91,7 @@ func FuzzParsePolicy(f *testing.F) {
 	for _, p := range Policies() {
 		f.Add(p.Text())
 	}
-	for _, s := range []string{"5-x-per-per-fixed-1h", "1 a at a time costing 1 or 1 held 1ns", "7 b per calendar-day in Etc/GMT-5", "3 x-at per rolling 1.5h"} {
+	for _, s := range []string{"5-x-per-per-fixed-1h", "1 a at a time costing 1 or 1 held 1ns", "7 b per calendar-day in Etc/GMT-5", "3 x-at per rolling 1.5h", "20-calls-refilling-10-per-1s", "5 a per first-request 1m"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -100,7 +108,7 @@ func FuzzParsePolicy(f *testing.F) {
 		for _, again := range []string{p.Text(), p.Name} {
 			q, err := ParsePolicy(again)
 			if err != nil || q.Text() != p.Text() || q.Name != p.Name || q.Limit != p.Limit || q.Unit != p.Unit || q.Hold != p.Hold ||
-				q.Window.Kind != p.Window.Kind || q.Window.Length != p.Window.Length || !slices.Equal(q.Costs, p.Costs) {
+				q.Window.Kind != p.Window.Kind || q.Window.Length != p.Window.Length || q.Window.Refill != p.Window.Refill || !slices.Equal(q.Costs, p.Costs) {
 				t.Errorf("%q is %+v; its form %q is %+v, %v", text, p, again, q, err)
 			}
 		}

@@ -24,9 +24,15 @@ const (
 	Fixed
 	// Rolling looks back one length from every moment.
 	Rolling
+	// Bucket holds units that requests take out and that flow in again at an even
+	// rate: the limit is its size, and it is full at the start.
+	Bucket
+	// FirstRequest windows are each subject's own: one begins with the first request
+	// that is admitted while none is open, and lasts its length.
+	FirstRequest
 )
 
-var kindNames = [...]string{"standing", "calendar-month", "calendar-day", "calendar-hour", "fixed", "rolling"}
+var kindNames = [...]string{"standing", "calendar-month", "calendar-day", "calendar-hour", "fixed", "rolling", "bucket", "first-request"}
 
 // Kinds returns all kinds of windows.
 func Kinds() []Kind {
@@ -63,12 +69,18 @@ func (k *Kind) UnmarshalText(b []byte) error {
 // overlap, so that every moment lies in exactly one of them.
 func (k Kind) Tumbling() bool { return k >= CalendarMonth && k <= Fixed }
 
+// HasLength reports whether windows of this kind have a length of their own.
+func (k Kind) HasLength() bool { return k >= Fixed && k <= FirstRequest }
+
 // Window is the stretch of time over which a policy's limit counts. The zero
 // value is a standing quota.
 type Window struct {
 	Kind Kind
-	// Length of a fixed or rolling window, in policy time; unused otherwise.
+	// Length of a fixed, rolling or first-request window, in policy time; of a bucket,
+	// the time in which Refill units flow in. Unused otherwise.
 	Length time.Duration
+	// Refill is how many units flow into a bucket per Length; unused otherwise.
+	Refill int64
 	// Location of calendar windows; nil means UTC.
 	Location *time.Location
 	// Timeline maps real time to the policy's time; the zero value is identity.
@@ -76,7 +88,7 @@ type Window struct {
 }
 
 // Span is one window of a tumbling policy, [Start, End) in real time. For
-// standing and rolling windows it is the zero value, which contains every moment.
+// all others it is the zero value, which contains every moment.
 type Span struct {
 	// Index numbers windows in order; consecutive windows differ by one.
 	Index      int64
@@ -120,12 +132,12 @@ func (w Window) Span(index int64) Span {
 	}
 }
 
-// RealLength is the length of a fixed or rolling window in real time, after the
-// timeline's speed.
+// RealLength is the length of a window that has one (see [Kind.HasLength]) in real
+// time, after the timeline's speed.
 func (w Window) RealLength() time.Duration { return w.Timeline.Scale(w.Length) }
 
 // Label names a window as keys do: "2026-11", "2026-11-20", "2026-11-20T13", or
-// the decimal index of a fixed window. Standing and rolling windows have none.
+// the decimal index of a fixed window. All others have none.
 func (w Window) Label(index int64) string {
 	switch w.Kind {
 	case CalendarMonth:

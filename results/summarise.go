@@ -45,6 +45,7 @@ func summariseGroup(key string, runs []*Run) Summary {
 	}
 	s.Invalid = len(runs) - len(valid)
 	s.correctness(valid)
+	s.meter(valid)
 	s.timings(runs)
 	var paced []*Run
 	for _, r := range runs {
@@ -248,4 +249,32 @@ func overall(clauses []Clause) string {
 		}
 	}
 	return verdict
+}
+
+// meter condenses the strategy's own figures.
+func (s *Summary) meter(runs []*Run) {
+	values := map[string][]float64{}
+	totals := map[string]int64{}
+	for _, r := range runs {
+		for _, m := range r.Meter {
+			if values[m.Name] == nil {
+				s.Meter = append(s.Meter, MeasureSummary{Name: m.Name, Unit: m.Unit, Kind: m.Kind})
+			}
+			values[m.Name] = append(values[m.Name], float64(m.Value))
+			totals[m.Name] += m.Value
+		}
+	}
+	for i := range s.Meter {
+		m := &s.Meter[i]
+		m.Value = OverRounds(values[m.Name])
+		if m.Kind != "" {
+			continue
+		}
+		if n := s.Admitted + s.Rejected; n > 0 {
+			m.PerDecision = float64(totals[m.Name]) / float64(n)
+		}
+		if s.Admitted > 0 {
+			m.PerAdmitted = float64(totals[m.Name]) / float64(s.Admitted)
+		}
+	}
 }

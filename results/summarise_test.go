@@ -358,3 +358,22 @@ func TestSummarisePaced(t *testing.T) {
 		t.Error("an open loop that failed is no error")
 	}
 }
+
+// TestSummariseMeter: rounds of 6 and 8 retries for 10 and 4 admitted requests of 20
+// and 8 decisions are 14 for 14 and 28. An invalid round counts for nothing.
+func TestSummariseMeter(t *testing.T) {
+	runs := []Run{round(1, 0, 1), round(2, 0, 1), round(3, 0, 1)}
+	for i, n := range []int64{6, 8, 1000} {
+		r := &runs[i]
+		r.Meter = []Measure{{Name: "retries", Unit: "retries", Value: n}, {Name: "depth", Unit: "charges", Kind: "most", Value: 10 * n}}
+		r.Admitted, r.Rejected = []int64{10, 4, 1}[i], []int64{10, 4, 1}[i]
+	}
+	runs[2].Audit.Valid = false
+	m := one(t, runs...).Meter
+	if len(m) != 2 || m[0].Value.Value != 7 || m[0].PerDecision != 0.5 || m[0].PerAdmitted != 1 {
+		t.Fatalf("%+v", m)
+	}
+	if m[1].Value.Value != 70 || m[1].PerDecision != 0 || m[1].PerAdmitted != 0 || m[1].Kind != "most" {
+		t.Errorf("a largest value is divided by decisions: %+v", m[1])
+	}
+}

@@ -91,6 +91,8 @@ type Summary struct {
 	// Cost is the median over rounds; keys are those of the worst round, and the
 	// probe is the only one there is.
 	Cost Cost `json:"cost"`
+	// Meter condenses the strategy's own figures, in its order.
+	Meter []MeasureSummary `json:"meter,omitempty"`
 	// Guarantee holds the declared clauses with the worst amounts of all rounds.
 	Guarantee []Clause `json:"guarantee"`
 	// Verdict of all clauses together; empty where there is none.
@@ -145,6 +147,23 @@ type Percentiles struct {
 	// where a round's histogram was not stored. It is not stored itself, and the
 	// merged histogram would take 270 kB for each strategy.
 	Curve []int64 `json:"-"`
+}
+
+// MeasureSummary is one of a strategy's own figures over all valid rounds.
+type MeasureSummary struct {
+	// Name, as in the rounds.
+	Name string `json:"name"`
+	// Unit of the value.
+	Unit string `json:"unit"`
+	// Kind, as in the rounds.
+	Kind string `json:"kind,omitempty" jsonschema:"enum=level,enum=most"`
+	// Value of a round.
+	Value Figure `json:"value"`
+	// PerDecision is the sum of what was counted by the requests that were admitted
+	// or rejected; 0 where there were none, and for other kinds.
+	PerDecision float64 `json:"per_decision"`
+	// PerAdmitted is the same by the requests that were admitted.
+	PerAdmitted float64 `json:"per_admitted"`
 }
 
 // SettlementSummary adds up all valid rounds.

@@ -161,6 +161,19 @@ type Skipped struct {
 	Reason string `json:"reason"`
 }
 
+// Measure is one of a strategy's own figures, over all instances.
+type Measure struct {
+	// Name says what it is, e.g. "retries".
+	Name string `json:"name"`
+	// Unit of the value.
+	Unit string `json:"unit"`
+	// Kind is empty for what was counted in the round, "level" for what stood at its
+	// end, and "most" for the largest value since the strategy was opened.
+	Kind string `json:"kind,omitempty" jsonschema:"enum=level,enum=most"`
+	// Value in the unit.
+	Value int64 `json:"value"`
+}
+
 // Run is one strategy in one round.
 type Run struct {
 	// Strategy is its public name.
@@ -202,6 +215,9 @@ type Run struct {
 	// ReferencePerS is the throughput of a bare client's INCR loop with the same
 	// number of goroutines in the same round; 0 where there was none.
 	ReferencePerS float64 `json:"reference_per_s"`
+	// ReferenceChange is the throughput of the loop right after the run, divided by
+	// that of the loop right before it; 0 where one of them is missing.
+	ReferenceChange float64 `json:"reference_change,omitempty"`
 
 	// Reference is what a bare client's INCR took in the same round: in the reference
 	// loop where the run's loop is closed, and in an open loop of the same rate where
@@ -239,8 +255,8 @@ type Run struct {
 	Guarantee []Clause `json:"guarantee"`
 	// Audit is what speaks against the figures.
 	Audit Audit `json:"audit"`
-	// Meter holds the strategy's own counters.
-	Meter map[string]int64 `json:"meter,omitempty"`
+	// Meter holds the strategy's own figures, in its order.
+	Meter []Measure `json:"meter,omitempty"`
 	// Trace is a hash of all that happened in a simulation, in hexadecimal: equal
 	// on every machine and every store that carries the commands out.
 	Trace string `json:"trace,omitempty"`

@@ -34,6 +34,11 @@ type Driver struct {
 	// Open opens a store. Its errors are of one line, say how to go on, and hold no
 	// password. An [AbsentError] says that there is no store and need not be.
 	Open func(ctx context.Context, spec string, o Options) (Store, error)
+	// Further opens a store with a name of its own, e.g. "redis.replica": by its spec,
+	// and without one as the run's main store of the kind was opened. What it cannot
+	// open is an error of one line that says how to give it. nil: Open opens them all,
+	// by their specs.
+	Further func(ctx context.Context, f Further) (Store, error)
 	// Survey says which of the things it needs this machine has; nil for nothing.
 	Survey func(ctx context.Context) []Finding
 }

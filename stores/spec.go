@@ -17,6 +17,9 @@ type Spec struct {
 	From string
 	// Options of the store.
 	Options Options
+	// Optional stores are opened by [OpenNeeded] only where they are needed, and may
+	// then be missing: they are a driver's default and not what was asked for.
+	Optional bool
 }
 
 // ParseSpecs reads texts of the form NAME=SPEC, e.g. "redis.2=process". Each must
@@ -52,11 +55,14 @@ func OpenSet(ctx context.Context, specs []Spec) (*Set, error) {
 	s := NewSet()
 	for _, x := range specs {
 		if err := s.open(ctx, x); err != nil {
-			return nil, errors.Join(err, s.Close())
+			return nil, closing(s, err)
 		}
 	}
 	return s, nil
 }
+
+// closing closes the set after an error.
+func closing(s *Set, err error) error { return errors.Join(err, s.Close()) }
 
 func (s *Set) open(ctx context.Context, x Spec) error {
 	if err := s.free(x.Name); err != nil {
@@ -69,7 +75,7 @@ func (s *Set) open(ctx context.Context, x Spec) error {
 	if x.From == "" {
 		return d.Refuse("")
 	}
-	st, err := d.Open(ctx, x.From, x.Options)
+	st, err := s.from(ctx, d, x)
 	var absent *AbsentError
 	switch {
 	case errors.As(err, &absent):
@@ -80,4 +86,13 @@ func (s *Set) open(ctx context.Context, x Spec) error {
 		return err
 	}
 	return s.Add(x.Name, st)
+}
+
+// from opens one store of a driver.
+func (s *Set) from(ctx context.Context, d *Driver, x Spec) (Store, error) {
+	if x.Name == d.Name || d.Further == nil {
+		return d.Open(ctx, x.From, x.Options)
+	}
+	main, _ := s.Get(d.Name)
+	return d.Further(ctx, Further{Name: x.Name, Spec: x.From, Main: main, Options: x.Options})
 }

@@ -130,3 +130,77 @@ func TestSurveyAsksTheDrivers(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+func init() {
+	open := func(spec string) (stores.Store, error) {
+		opened = append(opened, spec)
+		if strings.HasPrefix(spec, "further.bad") {
+			return nil, errors.New("out of order")
+		}
+		return closable{name: spec, closed: &closed}, nil
+	}
+	stores.Register(stores.Driver{
+		Name: "further", Choices: []stores.Choice{{Word: "default"}},
+		Open: func(_ context.Context, spec string, _ stores.Options) (stores.Store, error) { return open(spec) },
+		Further: func(_ context.Context, f stores.Further) (stores.Store, error) {
+			main := "nothing"
+			if c, ok := f.Main.(closable); ok {
+				main = c.name
+			}
+			if f.Spec != "" {
+				return open(f.Name + " by " + f.Spec + " beside " + main)
+			}
+			return open(f.Name + " as " + f.MainSpec + " beside " + main)
+		},
+	})
+}
+
+// TestOpenNeeded has a driver that cannot open some of the stores that are needed.
+func TestOpenNeeded(t *testing.T) {
+	specs := []stores.Spec{
+		{Name: "further", From: "default", Optional: true},
+		{Name: "fake", From: "bad", Optional: true},
+		{Name: "fake.unasked", From: "x", Optional: true},
+		{Name: "fake.given", From: "good"},
+		{Name: "further.given", From: "spec"},
+	}
+	opened, closed = nil, nil
+	s, err := stores.OpenNeeded(t.Context(), specs, []string{"further.2", "further.bad", "further.given", "fake", "fake.3", "other.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"fake.given", "further", "further.2", "further.given"}; !slices.Equal(s.Names(), want) {
+		t.Errorf("names %v, want %v", s.Names(), want)
+	}
+	if want := []string{"default", "bad", "good", "further.given by spec beside default", "further.2 as default beside default", "further.bad as default beside default"}; !slices.Equal(opened, want) {
+		t.Errorf("opened %q, want %q", opened, want)
+	}
+	for name, want := range map[string]string{
+		"further.bad": "out of order", "fake": "out of order", "fake.3": "--store fake.3=SPEC", "other.1": `no kind of store "other"`,
+	} {
+		why, ok := s.Absent(name)
+		if !ok || why.Kind != stores.KindNone {
+			t.Errorf("%s: %+v, %v", name, why, ok)
+		}
+		storecheck.Error(t, errors.New(why.Detail), want)
+	}
+	if err := s.Close(); err != nil || len(closed) != 4 {
+		t.Errorf("closed %v, %v", closed, err)
+	}
+}
+
+// What was asked for must be had.
+func TestOpenNeededThatFails(t *testing.T) {
+	opened, closed = nil, nil
+	s, err := stores.OpenNeeded(t.Context(), []stores.Spec{{Name: "fake.3", From: "bad"}, {Name: "fake", From: "good"}}, nil)
+	if s != nil || err == nil || !slices.Equal(closed, []string{"good"}) {
+		t.Errorf("%v, %v, closed %v", s, err, closed)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	closed = nil
+	s, err = stores.OpenNeeded(ctx, []stores.Spec{{Name: "fake.2", From: "good"}}, []string{"further.bad"})
+	if s != nil || err == nil || !slices.Equal(closed, []string{"good"}) {
+		t.Errorf("%v, %v, closed %v", s, err, closed)
+	}
+}

@@ -34,6 +34,13 @@ const (
 	NeedPostgres Need = "postgres"
 	// NeedSource is a database of record: PostgreSQL, or its model.
 	NeedSource Need = "source"
+	// NeedReplica is a PostgreSQL that follows the one named "postgres". Where the
+	// database of record is its model, so is its replica.
+	NeedReplica Need = "postgres.replica"
+	// NeedReplicated is a Redis with a replica, that no other strategy writes to unless
+	// the main one is such. In virtual time and in a search the replica is a model, which
+	// has every write at once.
+	NeedReplicated Need = "redis.replicated"
 )
 
 // Mode is a way to run a strategy.
@@ -106,6 +113,9 @@ type Meta struct {
 	Notes Notes
 	Form  Form
 	Needs []Need
+	// NeedsToo are the stores that values of options ask for beside Needs; nil for
+	// none. A [Selection] has them among its Needs.
+	NeedsToo func(quota.Options) []Need
 	// Core strategies are those of a run that names none. Where no registered one is
 	// core, that run takes all.
 	Core bool
@@ -125,6 +135,9 @@ type Meta struct {
 	// Control is set where the strategy also checks the instrument.
 	Control Control
 	Options []quota.Option
+	// Connections is what the strategy asks of its client of the store with the name,
+	// e.g. "postgres.2", under the given options; nil asks for nothing.
+	Connections func(store string, o quota.Options) Connections
 	// Guarantee is what the strategy declares; no clause for a property means
 	// that it promises nothing about it.
 	Guarantee []quota.Clause
@@ -172,6 +185,17 @@ func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
 
 // NeedsStore reports whether the strategy has the need.
 func (m *Meta) NeedsStore(n Need) bool { return slices.Contains(m.Needs, n) }
+
+// RedisNeeds are the needs for a Redis: the main one, and others by their names.
+func (m *Meta) RedisNeeds() []Need {
+	var out []Need
+	for _, n := range m.Needs {
+		if n == NeedRedis || strings.HasPrefix(string(n), string(NeedRedis)+".") {
+			out = append(out, n)
+		}
+	}
+	return out
+}
 
 // validate reports everything that is missing or wrong in a Meta, in one line.
 func (m *Meta) validate() error {

@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/quota"
@@ -35,6 +36,14 @@ func (m *Meta) Select(given quota.Options) (Selection, error) {
 	all, err := quota.Complete(m.Options, given)
 	if err != nil {
 		err = fmt.Errorf("strategy %s: %w", m.Name, err)
+		return Selection{Meta: m, Options: all}, err
 	}
-	return Selection{Meta: m, Options: all}, err
+	if m.NeedsToo != nil {
+		if more := m.NeedsToo(all); len(more) > 0 {
+			own := *m
+			own.Needs = slices.Concat(m.Needs, more)
+			m = &own
+		}
+	}
+	return Selection{Meta: m, Options: all}, nil
 }

@@ -3,6 +3,7 @@ package strategies
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
@@ -12,6 +13,23 @@ import (
 // such as a field that its algorithm expects and does not find. They are counted
 // as errors, and do not make a run suspect as a broken store would.
 var ErrPrescribed = errors.New("an error by its source")
+
+// crossSlot begins the error of a Redis Cluster for a command whose keys belong to
+// several servers.
+const crossSlot = "CROSSSLOT"
+
+// IsPrescribed reports whether an error of a Take follows from the strategy's source: it
+// wraps [ErrPrescribed], or a Redis Cluster refuses a command with the keys that the
+// source names.
+func IsPrescribed(err error) bool {
+	return errors.Is(err, ErrPrescribed) || IsCrossSlot(err)
+}
+
+// IsCrossSlot reports whether a Redis Cluster refused a command because its keys belong
+// to several servers.
+func IsCrossSlot(err error) bool {
+	return err != nil && strings.Contains(err.Error(), crossSlot)
+}
 
 // Strategy is one application instance's way of enforcing quotas. Take is called
 // from many goroutines at once.
@@ -88,13 +106,29 @@ type Job struct {
 
 // Meter adds columns of a strategy's own to reports: retries, wasted bytes.
 type Meter interface {
-	// Measures returns running totals since Open, always in the same order.
+	// Measures returns the figures at this moment, always in the same order.
 	Measures() []Measure
 }
 
 // Measure is one figure of a [Meter].
 type Measure struct {
 	Name  string // e.g. "retries"
-	Unit  string // e.g. "retries", "bytes"
+	Unit  string // e.g. "retries", "bytes"; "us" for microseconds
 	Value int64
+	// Kind says how the figure is read; the zero value is a total.
+	Kind MeasureKind
 }
+
+// MeasureKind says how a [Measure] is read.
+type MeasureKind string
+
+// The kinds.
+const (
+	// MeasureTotal counts since Open; what several instances count is added up.
+	MeasureTotal MeasureKind = ""
+	// MeasureLevel is as it stands now, such as a size; that of several instances is
+	// added up.
+	MeasureLevel MeasureKind = "level"
+	// MeasureMost is the largest value so far; of several instances the largest.
+	MeasureMost MeasureKind = "most"
+)

@@ -134,6 +134,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	if why, ok := sel.Excluded[strategies.ModeExplore]; ok {
 		return c, fmt.Errorf("strategy %s cannot be explored: %s", sel.Name, why)
 	}
+	if n := len(sel.RedisNeeds()); n > 1 {
+		return c, fmt.Errorf("strategy %s cannot be explored: it needs %d Redis, and a search has one", sel.Name, n)
+	}
 	if err := sel.BuiltIn(); err != nil {
 		return c, fmt.Errorf("strategy %s %w", sel.Name, err)
 	}
@@ -254,10 +257,11 @@ func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 }
 
 // defaultScripts has one client give its units back where that is what the
-// policy is about.
+// policy is about. The race of the racy control is between takes, and no refund is
+// put in its way.
 func defaultScripts(m *strategies.Meta, p *quota.Policy) []Script {
 	take := Script{{Kind: Take, Units: 1}}
-	if m.GivesBack && p.Window.Kind == quota.Standing {
+	if m.GivesBack && m.Control != strategies.ControlRacy && p.Window.Kind == quota.Standing {
 		return []Script{{{Kind: Take, Units: 1}, {Kind: Refund}}, take}
 	}
 	return []Script{take}
@@ -270,7 +274,7 @@ func OnPostgres(sel strategies.Selection) bool { return sel.NeedsStore(strategie
 // fitPostgres reports why a strategy cannot be explored on PostgreSQL here.
 func (c *Config) fitPostgres(sel strategies.Selection) error {
 	switch {
-	case sel.NeedsStore(strategies.NeedRedis):
+	case len(sel.RedisNeeds()) > 0:
 		return fmt.Errorf("strategy %s cannot be explored: it needs Redis and PostgreSQL at once, which cannot be parked together", sel.Name)
 	case len(c.Faults) > 0:
 		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, in which no faults can be injected: leave them out", sel.Name)

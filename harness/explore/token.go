@@ -187,11 +187,12 @@ type ownPolicyTicket struct {
 	Unit     string        `json:"u,omitempty"`
 	Kind     quota.Kind    `json:"k"`
 	Length   time.Duration `json:"n,omitempty"`
+	Refill   int64         `json:"r,omitempty"`
 	Location string        `json:"z,omitempty"`
 }
 
 func packPolicy(p *quota.Policy) *ownPolicyTicket {
-	o := &ownPolicyTicket{Unit: p.Unit, Kind: p.Window.Kind, Length: p.Window.Length}
+	o := &ownPolicyTicket{Unit: p.Unit, Kind: p.Window.Kind, Length: p.Window.Length, Refill: p.Window.Refill}
 	if p.Window.Location != nil {
 		o.Location = p.Window.Location.String()
 	}
@@ -199,7 +200,7 @@ func packPolicy(p *quota.Policy) *ownPolicyTicket {
 }
 
 func (o *ownPolicyTicket) unpack(name string) (quota.Policy, error) {
-	p := quota.Policy{Name: name, Unit: o.Unit, Window: quota.Window{Kind: o.Kind, Length: o.Length}}
+	p := quota.Policy{Name: name, Unit: o.Unit, Window: quota.Window{Kind: o.Kind, Length: o.Length, Refill: o.Refill}}
 	if o.Location != "" {
 		loc, err := time.LoadLocation(o.Location)
 		if err != nil {
@@ -207,8 +208,8 @@ func (o *ownPolicyTicket) unpack(name string) (quota.Policy, error) {
 		}
 		p.Window.Location = loc
 	}
-	if needs := o.Kind == quota.Fixed || o.Kind == quota.Rolling; name == "" || needs && o.Length < time.Millisecond {
-		return p, fmt.Errorf("%w: its policy has no name, or a window without a length", ErrToken)
+	if name == "" || o.Kind.HasLength() && o.Length < time.Millisecond || o.Kind == quota.Bucket && o.Refill < 1 {
+		return p, fmt.Errorf("%w: its policy has no name, or a window without a length or a refill", ErrToken)
 	}
 	return p, nil
 }

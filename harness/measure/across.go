@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/oracle"
@@ -153,4 +154,52 @@ func (a *crossRunAudit) trends(runs []results.Run) {
 			}
 		}
 	}
+}
+
+// Thresholds for a reference loop that changes.
+const (
+	minChanges  = 6 // from which the usual change is known
+	driftFactor = 2 // by how many times the usual change one that drifted exceeds it
+)
+
+// drifted strikes the timings of runs while which the reference loop changed by more
+// than a tenth, and by more than twice as much as it usually does from one loop to
+// the next. Where the loop scatters by more than a tenth by itself, a tenth says
+// nothing about the moment.
+func drifted(runs []results.Run) {
+	limit := -math.Log(1 - maxReferenceDrift)
+	usual, known := usualChange(runs)
+	if known {
+		limit = max(limit, driftFactor*usual)
+	}
+	for i := range runs {
+		r := &runs[i]
+		if r.ReferenceChange == 0 || math.Abs(math.Log(r.ReferenceChange)) <= limit {
+			continue
+		}
+		before := 2 * r.ReferencePerS / (1 + r.ReferenceChange)
+		text := fmt.Sprintf("the reference loop went from %.0f to %.0f commands/s while the strategy ran: the machine was not quiet", before, before*r.ReferenceChange)
+		if known {
+			text += fmt.Sprintf("; from one loop to the next it usually changes by %.0f %%", 100*math.Expm1(usual))
+		}
+		r.Audit.Strike("reference-drift", results.StrikesTimings, text)
+	}
+}
+
+// usualChange is by how much the reference loop changes from one to the next, as a
+// logarithm: the standard deviation where changes are normal, taken from their
+// median, which some disturbances do not move.
+func usualChange(runs []results.Run) (usual float64, ok bool) {
+	var changes []float64
+	for i := range runs {
+		if c := runs[i].ReferenceChange; c > 0 {
+			changes = append(changes, math.Abs(math.Log(c)))
+		}
+	}
+	if len(changes) < minChanges {
+		return 0, false
+	}
+	slices.Sort(changes)
+	n := len(changes)
+	return 1.4826 * (changes[(n-1)/2] + changes[n/2]) / 2, true
 }

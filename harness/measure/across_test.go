@@ -199,21 +199,71 @@ func TestAuditReference(t *testing.T) {
 	}
 	redis.Admin().Del(t.Context(), "quotabench:audit:foreign")
 
-	run := func() *results.Run { return &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}} }
-	r := run()
-	between(r, loop{perS: 1000, foreign: 0.5}, loop{perS: 899}, nil)
-	if !hasReason(*r, "reference-drift") || !hasReason(*r, "redis-shared") || r.Audit.TimingsValid || r.ReferencePerS != 949.5 {
+	run := func(before, after loop) results.Run {
+		r := results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}}
+		between(&r, before, after, nil)
+		runs := []results.Run{r}
+		drifted(runs)
+		return runs[0]
+	}
+	r := run(loop{perS: 1000, foreign: 0.5}, loop{perS: 899})
+	if !hasReason(r, "reference-drift") || !hasReason(r, "redis-shared") || r.Audit.TimingsValid || r.ReferencePerS != 949.5 || r.ReferenceChange != 0.899 {
 		t.Errorf("%+v", r)
 	}
-	r = run()
-	between(r, loop{perS: 1000}, loop{perS: 1100}, nil)
+	r = run(loop{perS: 1000}, loop{perS: 1100})
 	if len(r.Audit.Reasons) != 0 || r.ReferencePerS != 1050 {
 		t.Errorf("loops that differ by less than a tenth: %+v", r)
 	}
-	r = run()
-	between(r, loop{perS: 1000}, loop{}, nil) // Ctrl-C
-	if len(r.Audit.Reasons) != 0 || r.ReferencePerS != 1000 {
+	r = run(loop{perS: 1000}, loop{}) // Ctrl-C
+	if len(r.Audit.Reasons) != 0 || r.ReferencePerS != 1000 || r.ReferenceChange != 0 {
 		t.Errorf("a loop before and none after: %+v", r)
+	}
+}
+
+// TestReferenceDriftBeyondTheUsual: a change is struck where it is more than a tenth
+// and more than twice the usual one.
+func TestReferenceDriftBeyondTheUsual(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		usual   float64 // of every change but the last, up and down in turns
+		n       int
+		planted float64
+		struck  bool
+	}{
+		{"a quiet machine, and a change above a tenth", 1.01, 11, 1.12, true},
+		{"the same down", 1.01, 11, 0.89, true},
+		{"a quiet machine, and a change below a tenth", 1.01, 11, 1.10, false},
+		{"a machine that scatters, and a change as usual", 1.2, 11, 1.2, false},
+		// 2 x 1.4826 x ln 1.2 is ln 1.717.
+		{"a machine that scatters, and a change below the limit", 1.2, 11, 1.70, false},
+		{"a machine that scatters, and a change above the limit", 1.2, 11, 1.73, true},
+		{"the same down", 1.2, 11, 1 / 1.73, true},
+		{"too few changes to know the usual one", 1.2, 4, 1.12, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var runs []results.Run
+			for i := range c.n + 1 {
+				change := c.usual
+				if i%2 == 1 {
+					change = 1 / change
+				}
+				if i == c.n {
+					change = c.planted
+				}
+				r := results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}}
+				between(&r, loop{perS: 1000}, loop{perS: 1000 * change}, nil)
+				runs = append(runs, r)
+			}
+			drifted(runs)
+			if got := hasReason(runs[c.n], "reference-drift"); got != c.struck {
+				t.Errorf("struck: %t, want %t: %+v", got, c.struck, runs[c.n].Audit)
+			}
+			for i := range c.n {
+				if got, want := hasReason(runs[i], "reference-drift"), c.n+1 < minChanges; got != want {
+					t.Errorf("change %d of the usual size struck: %t", i, got)
+				}
+			}
+		})
 	}
 }
 

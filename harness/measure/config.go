@@ -3,11 +3,13 @@ package measure
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/machine/cores"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -20,8 +22,9 @@ type Config struct {
 
 	// Rounds is how often every strategy is run. Default 8.
 	Rounds int
-	// Pool is the connections per instance to each store; 0 means one per worker,
-	// at most 64 to Redis and 16 to other stores.
+	// Pool is the connections per instance to each store; 0 means what a strategy asks
+	// for, and where it asks for none one per worker, at most 64 to Redis and 16 to
+	// other stores.
 	Pool int
 	// ClientRetries of the Redis client; 0 means none.
 	ClientRetries int
@@ -117,6 +120,18 @@ func (c *Config) poolOf(driver string) int {
 	}
 }
 
+// poolFor is the connections of one of the strategy's instances to a store with that
+// name and driver: those that a run was given, those that the strategy asks for as
+// far as it has callers to use them, or the driver's.
+func (c *Config) poolFor(s strategies.Selection, name, driver string) int {
+	asked := s.Connections(name).Pool
+	if c.Pool > 0 || asked <= 0 {
+		return c.poolOf(driver)
+	}
+	callers := (c.Workers + c.Instances - 1) / c.Instances
+	return min(asked, callers)
+}
+
 // CannotRun returns why a strategy cannot take part in this measurement, or nil.
 func (c *Config) CannotRun(s strategies.Selection) error {
 	if err := s.BuiltIn(); err != nil {
@@ -126,11 +141,41 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 		if need == strategies.NeedSource {
 			continue // which has a model
 		}
+		if _, ok := c.Stores.Get(string(strategies.NeedPostgres)); !ok && need == strategies.NeedReplica {
+			continue // which a model has, too
+		}
 		if _, ok := c.Stores.Get(string(need)); !ok {
-			return missing(string(need))
+			return c.missing(string(need))
 		}
 	}
 	return c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows())
+}
+
+// StoresNeeded are the names of the stores that the plan's strategies need, as far as
+// they can be measured at all, and of those that the measurement itself asks for.
+func (c *Config) StoresNeeded() []string {
+	var names []string
+	if !c.NoReference {
+		names = append(names, string(strategies.NeedRedis))
+	}
+	for _, o := range c.Outages {
+		names = append(names, o.Store)
+	}
+	for _, s := range c.Strategies {
+		if c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows()) == nil {
+			names = append(names, storesOf(s)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// missing is why there is no store of that name.
+func (c *Config) missing(name string) error {
+	if why, ok := c.Stores.Absent(name); ok && why.Kind == stores.KindNone {
+		return fmt.Errorf("needs the store %s: %s", name, why.Detail)
+	}
+	return missing(name)
 }
 
 // missing says how to get a store that is not there.

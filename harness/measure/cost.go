@@ -3,11 +3,14 @@ package measure
 import (
 	"context"
 	"fmt"
+
+	"github.com/quotabench/quotabench/harness"
 )
 
 // costs are per decision: what went over the connections in the pass, by the
 // number of decisions.
 func (p *pass) costs(ctx context.Context) error {
+	p.run.Meter = harness.MeterSince(p.meter, p.s.Meter()) // before the probe adds to it
 	c := &p.run.Cost
 	counts := &p.d.counts
 	if n := float64(counts.admitted.Load() + counts.rejected.Load() + counts.failed.Load()); n > 0 {
@@ -40,6 +43,5 @@ func (p *pass) costs(ctx context.Context) error {
 		}
 		c.Probe = probe
 	}
-	p.run.Meter = p.s.Meter()
 	return nil
 }

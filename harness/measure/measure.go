@@ -93,6 +93,7 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 		report.Runs = append(report.Runs, m.round(ctx, round, selected, stream, info)...)
 	}
 	m.across.trends(report.Runs)
+	drifted(report.Runs)
 	report.Interrupted = ctx.Err() != nil
 	return report, nil
 }
@@ -134,9 +135,8 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 	return runs
 }
 
-// between gives a run the mean of the reference loops before and after it. A
-// reference that moved by more than a tenth in between makes the run's timings
-// worthless: the machine was busy with something else.
+// between gives a run the mean of the reference loops before and after it, and how
+// much the loop changed in between.
 func between(r *results.Run, before, after loop, err error) {
 	if err != nil {
 		r.Audit.Strike("reference-failed", results.StrikesTimings, err.Error())
@@ -145,13 +145,9 @@ func between(r *results.Run, before, after loop, err error) {
 		r.ReferencePerS = max(before.perS, after.perS)
 		return
 	}
-	r.ReferencePerS = (before.perS + after.perS) / 2
+	r.ReferencePerS, r.ReferenceChange = (before.perS+after.perS)/2, after.perS/before.perS
 	if r.Params.Loop == results.ClosedLoop {
 		r.Reference = before.latencyWith(after)
-	}
-	if after.perS < before.perS*(1-maxReferenceDrift) || after.perS > before.perS/(1-maxReferenceDrift) {
-		r.Audit.Strike("reference-drift", results.StrikesTimings, fmt.Sprintf(
-			"the reference loop went from %.0f to %.0f commands/s while the strategy ran: the machine was not quiet", before.perS, after.perS))
 	}
 	if share := max(before.foreign, after.foreign); share > maxForeign {
 		r.Audit.Strike("redis-shared", results.StrikesTimings, fmt.Sprintf(

@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -53,7 +52,7 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 	for i := range uint64(4 * probeRequests) {
 		before, allocs := p.s.traffic(), mallocs()
 		d, err := p.s.Instances[0].Take(ctx, quota.Request{ID: id + i, Subject: subject, Policy: policy, Units: cost})
-		if err != nil && !errors.Is(err, strategies.ErrPrescribed) {
+		if err != nil && !strategies.IsPrescribed(err) {
 			return nil, false, fmt.Errorf("cost probe: %w", err)
 		}
 		c := probeCost(p.s.traffic().sub(before), mallocs()-allocs)

@@ -237,6 +237,7 @@ type pass struct {
 	machine machine.CPUTime
 	allocs  uint64
 	traffic traffic
+	meter   []results.Measure // as the pass began
 }
 
 // drive runs the pass. Ctrl-C stops it at the next request; operations that do
@@ -253,6 +254,7 @@ func (p *pass) drive(ctx context.Context) error {
 	runtime.GC()
 	s.observe(work, func(st *siteStore) *stores.Stats { return &st.before })
 	before, allocs := s.traffic(), heapAllocs()
+	p.meter = s.Meter()
 	counts := map[string]stores.Counts{}
 	for name, st := range s.stores {
 		counts[name] = st.meter.Snapshot()

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -76,6 +77,8 @@ func (s *site) prepare(ctx context.Context) error {
 				return run()
 			})
 			continue
+		case !ok && need == strategies.NeedReplica && s.model != nil:
+			continue // a model has a model of a replica
 		case !ok:
 			return missing(name)
 		case s.stores[name] != nil:
@@ -98,7 +101,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	for _, name := range slices.Sorted(maps.Keys(s.stores)) {
 		st := s.stores[name]
 		c, err := st.Connect(ctx, s.scope, stores.ConnOptions{
-			Pool: s.cfg.poolOf(st.Driver()), Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name),
+			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name),
 		})
 		if err != nil {
 			return err
@@ -108,6 +111,28 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	}
 	env.Redis, _ = env.Clients[string(strategies.NeedRedis)].(redis.UniversalClient)
 	env.Postgres, _ = env.Clients[string(strategies.NeedPostgres)].(*pgxpool.Pool)
+	return nil
+}
+
+// Provision sets subjects up, and waits until replicas have what was written for that.
+func (s *site) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant, instances ...int) error {
+	if err := s.Session.Provision(ctx, p, grants, instances...); err != nil {
+		return err
+	}
+	for name, st := range s.stores {
+		replica, ok := st.Store.(stores.Follower)
+		if !ok || !replica.Follows() {
+			continue
+		}
+		of, _ := stores.PrimaryOf(name)
+		primary, ok := s.cfg.Stores.Get(of)
+		if !ok {
+			return fmt.Errorf("%s is a replica, and this run has no primary of it: give it as NAME.replica beside NAME", name)
+		}
+		if err := replica.CatchUp(ctx, primary); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"errors"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -126,7 +125,7 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 	case err != nil:
 		out = oracle.Failed
 		k.t.failed++
-		if errors.Is(err, strategies.ErrPrescribed) {
+		if strategies.IsPrescribed(err) {
 			k.t.prescribed++
 		}
 		d.errOnce.Do(func() { d.firstError = err })

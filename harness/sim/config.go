@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,9 +115,16 @@ func setDefault[T comparable](v *T, d T) {
 
 // CannotRun returns why a strategy cannot take part in this simulation, or nil.
 func (c *Config) CannotRun(s strategies.Selection) error {
+	redis := s.RedisNeeds()
+	if len(redis) > 1 {
+		return errors.New("needs several Redis, and a simulation has one: it is measured on real ones")
+	}
 	for _, need := range s.Needs {
+		if slices.Contains(redis, need) {
+			continue
+		}
 		switch need {
-		case strategies.NeedRedis, strategies.NeedSource:
+		case strategies.NeedRedis, strategies.NeedSource, strategies.NeedReplica:
 		case strategies.NeedPostgres:
 			return errors.New("is SQL: it is measured and explored on a real PostgreSQL, which has no virtual time")
 		default:

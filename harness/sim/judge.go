@@ -8,7 +8,6 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // judge turns a finished pass into its figures.
@@ -25,7 +24,7 @@ func (p *pass) judge(ctx context.Context) error {
 		Initial: func(s uint32) int64 { return d.truth.subjects[s].initial },
 		History: d.history, Counts: d.counts, Partial: ctx.Err() != nil,
 		Instances: p.cfg.Topology.total(), Skews: p.cfg.Topology.skews(),
-		StoresApart: p.cfg.Topology.apart() && p.sel.NeedsStore(strategies.NeedRedis),
+		StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
 		Outages:     p.st.w.sinceStart(d.epoch), SyncPeriod: p.st.AchievedPeriod(), TiersFolded: d.folded,
 	}
 	facts.FailedRounds, facts.JobError = p.st.FailedRounds()

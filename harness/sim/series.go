@@ -34,9 +34,10 @@ func (s *sampler) take() {
 	d := s.d
 	now := d.now()
 	d.truth.at(now, d.windowAt)
+	usage, fill := d.truth.inUse(now)
 	x := results.Sample{
 		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.counts.Admitted, Rejected: d.counts.Rejected, Errors: d.counts.Errors,
-		InFlight: d.inFlight, Usage: d.truth.usage, Fill: d.truth.fill, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
+		InFlight: d.inFlight, Usage: usage, Fill: fill, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
 		Hits: append([]int64{}, d.hits[1:]...), Counters: []results.Counter{},
 	}
 	if s.st.Counts() {
@@ -57,7 +58,7 @@ func (s *sampler) read(x *results.Sample, now int64) error {
 		if sub.crossed {
 			continue // which window it was charged to is not known
 		}
-		want := s.d.truth.expected(sub)
+		want := s.d.truth.expected(sub, now)
 		readings, err := s.st.Read(context.Background(), how, []harness.Subject{{Number: tr.number, Name: sub.name}})
 		if err != nil {
 			return fmt.Errorf("at %v: %w", time.Duration(x.AtNS), err)

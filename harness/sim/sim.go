@@ -193,7 +193,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	if d.arrivals, err = p.arrivals(); err != nil {
 		return err
 	}
-	d.truth = truth{policy: &p.policy, counts: p.sel.Counts, tracked: c.Tracked}
+	d.truth = truth{policy: &p.policy, flow: p.policy.Window.Flow(), counts: p.sel.Counts, tracked: c.Tracked}
 	d.truth.span = d.windowAt(d.epoch)
 	d.truth.first = d.truth.span.index
 	if err := p.provision(ctx); err != nil {
@@ -224,6 +224,7 @@ func (p *pass) provision(ctx context.Context) error {
 		s := &d.truth.subjects[i]
 		*s = subject{name: g.Subject, initial: g.Used, used: g.Used, window: d.truth.first}
 		s.cell.Fill(g.Used)
+		d.truth.fillOwn(s, d.epoch)
 		d.truth.usage += g.Used
 		d.truth.fill += g.Used
 		if p.policy.Window.Kind == quota.Rolling && g.Used > 0 {

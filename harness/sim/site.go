@@ -52,9 +52,12 @@ func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *net
 	return st, nil
 }
 
+// needsRedis reports whether a strategy needs a Redis, by whatever name.
+func needsRedis(sel strategies.Selection) bool { return len(sel.RedisNeeds()) > 0 }
+
 // prepare makes the Redis of each region.
 func (st *site) prepare(ctx context.Context) error {
-	if real, ok := st.cfg.Stores.Get(string(strategies.NeedRedis)); ok && st.sel.NeedsStore(strategies.NeedRedis) {
+	if real, ok := st.cfg.Stores.Get(string(strategies.NeedRedis)); ok && needsRedis(st.sel) {
 		if err := real.Wipe(ctx, scope); err != nil {
 			return err
 		}
@@ -111,12 +114,15 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	if st.sel.NeedsStore(strategies.NeedSource) {
 		env.Model = strategies.NewModel(st.w.statement(toSQL))
 	}
-	if st.sel.NeedsStore(strategies.NeedRedis) {
+	if needsRedis(st.sel) {
 		c, err := st.client(ctx, st.tables[n], toRedis)
 		if err != nil {
 			return err
 		}
-		env.Redis, env.Clients = c, map[string]any{string(strategies.NeedRedis): c}
+		env.Clients = map[string]any{string(st.sel.RedisNeeds()[0]): c}
+		if st.sel.NeedsStore(strategies.NeedRedis) {
+			env.Redis = c
+		}
 	}
 	return nil
 }
@@ -138,8 +144,13 @@ func (st *site) newTable(ctx context.Context) (memredis.Redis, error) {
 		return nil, err
 	}
 	t.Reset(st.s.Now().UnixNano())
-	if table, ok := t.(*memredis.Table); ok && st.admin != nil {
-		table.Expired = func(key string) { st.admin.Del(ctx, key) }
+	if table, ok := t.(*memredis.Table); ok {
+		if st.admin != nil {
+			table.Expired = func(key string) { st.admin.Del(ctx, key) }
+		}
+		if st.sel.NeedsStore(strategies.NeedReplicated) {
+			table.Replicas = 1
+		}
 	}
 	return t, nil
 }
@@ -171,7 +182,7 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 // region's sets up, another's does not see.
 func (st *site) provision(ctx context.Context, plan []strategies.Grant, p *pass) error {
 	through := []int{0}
-	if st.cfg.Topology.apart() && st.sel.NeedsStore(strategies.NeedRedis) {
+	if st.cfg.Topology.apart() && needsRedis(st.sel) {
 		for r := 1; r < len(st.cfg.Topology.Regions); r++ {
 			through = append(through, r*st.cfg.Instances)
 		}

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -18,8 +17,8 @@ func (d *drive) do(ctx context.Context, w due) {
 	instance := d.cfg.Topology.assign(d.placement, uint64(w.index), op.Subject)
 	call := d.now()
 	d.truth.at(call, d.windowAt)
-	index := d.truth.span.index
 	s, mark := d.truth.begin(op.Subject, op.Units, call)
+	index := s.window
 	d.inFlight++
 	d.issued++
 	req := quota.Request{ID: uint64(w.index) + 1, Subject: s.name, Policy: d.policy, Units: op.Units}
@@ -33,13 +32,13 @@ func (d *drive) do(ctx context.Context, w due) {
 
 	out, tier := d.outcome(dec, err)
 	d.truth.at(reply, d.windowAt)
-	d.truth.end(s, index, mark, op.Units, reply, out)
+	d.truth.end(s, index, mark, op.Units, call, reply, out)
 	d.record(out, tier, reply-w.intended, reply-call)
 	d.history.Append(0, oracle.Event{
 		Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
 		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(instance),
 	})
-	if err == nil || errors.Is(err, strategies.ErrPrescribed) {
+	if err == nil || strategies.IsPrescribed(err) {
 		d.witness.Taken(nil)
 	} else {
 		d.witness.Taken(err)
@@ -61,7 +60,7 @@ func (d *drive) do(ctx context.Context, w due) {
 func (d *drive) outcome(dec quota.Decision, err error) (oracle.Outcome, uint8) {
 	if err != nil {
 		d.counts.Errors++
-		if errors.Is(err, strategies.ErrPrescribed) {
+		if strategies.IsPrescribed(err) {
 			d.counts.Prescribed++
 		}
 		if d.counts.FirstError == nil {

@@ -28,14 +28,16 @@ type subject struct {
 	crossed  bool  // a request lies across the window's boundary
 	cell     oracle.Cell
 	asked    bool     // by any request
-	recent   []charge // under a rolling policy, what is still in the window
+	recent   []charge // under a rolling policy, what is still in the window; of a bucket, since it was full
+	own      own
 	track    *track
 }
 
 type charge struct {
 	at, units int64
-	fill      bool // it was there at the start
-	over      bool // a commit used it beyond its reservation
+	of        int64 // the moment of the take, where a commit took more from a bucket
+	fill      bool  // it was there at the start
+	over      bool  // a commit used it beyond its reservation
 }
 
 // track is the past of a subject whose counters are read.
@@ -66,6 +68,7 @@ func (t *track) note(at, units, attempts int64) {
 // truth is all subjects, and sums over them.
 type truth struct {
 	policy   *quota.Policy
+	flow     quota.Flow // of buckets
 	counts   quota.Counting
 	subjects []subject
 	span     window
@@ -111,12 +114,11 @@ func (t *truth) forget(now int64) {
 
 // touch brings a subject up to the window in force.
 func (t *truth) touch(s *subject, now int64) {
-	if s.window != t.span.index {
-		s.window, s.used, s.open, s.loose, s.attempts, s.peak, s.overrun = t.span.index, 0, 0, 0, 0, 0, 0
-		s.crossed, s.cell = false, oracle.Cell{}
-		if s.track != nil {
-			s.track.note(t.span.start, 0, 0)
-		}
+	switch {
+	case t.hasOwn():
+		t.touchOwn(s, now)
+	case s.window != t.span.index:
+		s.renew(t.span.index, t.span.start)
 	}
 	if t.policy.Window.Kind == quota.Rolling {
 		length := int64(t.policy.Window.RealLength())
@@ -135,6 +137,15 @@ func (t *truth) touch(s *subject, now int64) {
 	}
 }
 
+// renew begins a window at the given moment.
+func (s *subject) renew(index, at int64) {
+	s.window, s.used, s.open, s.loose, s.attempts, s.peak, s.overrun = index, 0, 0, 0, 0, 0, 0
+	s.crossed, s.cell = false, oracle.Cell{}
+	if s.track != nil {
+		s.track.note(at, 0, 0)
+	}
+}
+
 // begin notes a request.
 func (t *truth) begin(number uint32, units, now int64) (s *subject, m int64) {
 	s = &t.subjects[number]
@@ -149,9 +160,11 @@ func (t *truth) begin(number uint32, units, now int64) (s *subject, m int64) {
 	return s, s.cell.Begin(units)
 }
 
-// end notes an answer to a request that began in the given window.
-func (t *truth) end(s *subject, index, mark, units, now int64, out oracle.Outcome) {
+// end notes an answer to a request that was called at the given moment, in the
+// given window.
+func (t *truth) end(s *subject, index, mark, units, call, now int64, out oracle.Outcome) {
 	t.touch(s, now)
+	s.own.slow = max(s.own.slow, now-call)
 	if index != s.window {
 		s.crossed = true
 		return
@@ -159,14 +172,17 @@ func (t *truth) end(s *subject, index, mark, units, now int64, out oracle.Outcom
 	s.open -= units
 	switch out {
 	case oracle.Admitted:
-		t.use(s, units, now, false)
+		if !s.own.open {
+			s.own.open, s.own.begun = true, call
+		}
+		t.use(s, units, now, now, false)
 		t.exceed(s)
 		s.cell.Admit(units)
 	case oracle.Failed:
 		s.loose += units
 		s.cell.Fail(units)
 	default:
-		if s.cell.Reject(units, mark, t.policy.Limit) && t.policy.Window.Kind != quota.Rolling {
+		if s.cell.Reject(units, mark, t.policy.Limit) && t.policy.Window.Kind != quota.Rolling && !t.hasOwn() {
 			t.falseRejects++
 		}
 		switch {
@@ -184,9 +200,13 @@ func (t *truth) end(s *subject, index, mark, units, now int64, out oracle.Outcom
 // use adds units that count from the moment at on, or with a negative number takes
 // some of those back; over is set where a commit uses them beyond its reservation.
 // Moments come in order but for units that are taken back.
-func (t *truth) use(s *subject, units, at int64, over bool) {
+func (t *truth) use(s *subject, units, at, now int64, over bool) {
 	if over {
 		s.overrun += units
+	}
+	if t.hasOwn() {
+		t.useOwn(s, units, at, now, over)
+		return
 	}
 	s.used += units
 	t.usage += units
@@ -228,14 +248,16 @@ func (t *truth) giveBack(number uint32, units, window, taken, now int64) {
 	s := &t.subjects[number]
 	t.touch(s, now)
 	switch kind := t.policy.Window.Kind; {
-	case kind.Tumbling() && window != s.window:
+	case (kind.Tumbling() || kind == quota.FirstRequest) && window != s.window:
 		return
+	case kind == quota.Bucket:
+		t.use(s, -units, taken, now, units < 0)
 	case kind == quota.Rolling && taken+int64(t.policy.Window.RealLength()) <= now:
 		return
 	case kind == quota.Rolling:
-		t.use(s, -units, taken, units < 0)
+		t.use(s, -units, taken, now, units < 0)
 	default:
-		t.use(s, -units, now, units < 0)
+		t.use(s, -units, now, now, units < 0)
 	}
 	if units > 0 {
 		s.cell.GiveBack(units)
@@ -248,7 +270,10 @@ func (t *truth) giveBack(number uint32, units, window, taken, now int64) {
 }
 
 // expected is what a counter must contain now.
-func (t *truth) expected(s *subject) oracle.Interval {
+func (t *truth) expected(s *subject, now int64) oracle.Interval {
+	if t.policy.Window.Kind == quota.Bucket {
+		return t.expectedOwn(s, now)
+	}
 	return oracle.Interval{Lo: s.used + s.attempts, Hi: s.used + s.attempts + s.open + s.loose}
 }
 

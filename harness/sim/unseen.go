@@ -23,7 +23,7 @@ func (p *pass) newWitness() *witness.Witness {
 		virtual = end
 	}
 	return witness.New(witness.Config{
-		NeedsStore: p.sel.NeedsStore(strategies.NeedRedis),
+		NeedsStore: needsRedis(p.sel),
 		Caller:     func(ctx context.Context) bool { return sched.From(ctx) != nil },
 		Real:       real, Virtual: virtual,
 		AllUntil: watchedCommands,
@@ -50,6 +50,9 @@ func (p *pass) probe(ctx context.Context) error {
 		return nil
 	}
 	length := w.RealLength()
+	if w.Kind == quota.Bucket {
+		length = time.Duration(w.Flow().Until(quota.Level{Units: p.policy.Limit}))
+	}
 	if w.Kind.Tumbling() {
 		span := w.At(p.st.s.Now())
 		length = span.End.Sub(span.Start)

@@ -24,7 +24,10 @@ func FromTime(t time.Time) int64 { return int64(t.Sub(epoch)) }
 // Wall is the wall clock. It satisfies [quota.Clock].
 type Wall struct{}
 
-var _ quota.Clock = Wall{}
+var (
+	_ quota.Clock     = Wall{}
+	_ quota.Deadliner = Wall{}
+)
 
 // Now is the present moment, with a monotonic reading: the wall clock of the
 // process's start, advanced by the monotonic clock. A step of the wall clock in
@@ -44,6 +47,11 @@ func (Wall) Sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	}
+}
+
+// WithTimeout implements [quota.Deadliner].
+func (Wall) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
 }
 
 // NewMutex makes a mutex that can be given up on.

@@ -2,6 +2,7 @@ package memredis
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -45,7 +46,7 @@ func init() {
 		{"zrange", -4, zrange(rangeOptions{}, false)}, {"zrevrange", -4, zrange(rangeOptions{reverse: true}, true)},
 		{"zrangebyscore", -4, zrange(rangeOptions{byScore: true}, true)},
 		{"zrevrangebyscore", -4, zrange(rangeOptions{byScore: true, reverse: true}, true)},
-		{"time", 1, timeNow}, {"ping", -1, ping}, {"dbsize", 1, func(t *Table, _ []string) Reply { return intReply(int64(len(t.keys))) }},
+		{"time", 1, timeNow}, {"ping", -1, ping}, {"wait", 3, wait}, {"dbsize", 1, func(t *Table, _ []string) Reply { return intReply(int64(len(t.keys))) }},
 		{"flushall", -1, flush}, {"flushdb", -1, flush},
 		{"eval", -3, eval}, {"evalsha", -3, evalSHA}, {"script", -2, scriptCommand},
 	} {
@@ -158,4 +159,14 @@ func ping(_ *Table, args []string) Reply {
 	default:
 		return wrongArity("ping")
 	}
+}
+
+// wait says how many replicas have what this connection has written.
+func wait(t *Table, args []string) Reply {
+	for _, a := range args[1:] {
+		if n, err := strconv.ParseInt(a, 10, 64); err != nil || n < 0 {
+			return notInteger
+		}
+	}
+	return intReply(t.Replicas)
 }

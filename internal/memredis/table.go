@@ -24,6 +24,9 @@ type Table struct {
 	// keeps.
 	args, callArgs []string
 
+	// Replicas is how many replicas a model of them has: each has every write at once,
+	// as WAIT reports.
+	Replicas int64
 	// Expired, where not nil, is told of every key that time removes.
 	Expired  func(key string)
 	commands int64

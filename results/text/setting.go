@@ -79,7 +79,7 @@ func outagesText(outages []string) string {
 // poolText: 0 is how the command line leaves the size to the harness.
 func poolText(pool int) string {
 	if pool == 0 {
-		return "default pools: one connection per worker, at most 64 to Redis and 16 to PostgreSQL, per instance"
+		return "default pools: what a strategy asks for, or one connection per worker, at most 64 to Redis and 16 to PostgreSQL, per instance"
 	}
 	return format.Plural(int64(pool), "connection", "connections") + " per instance and store"
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -36,7 +37,7 @@ var driver = stores.Driver{
 
 func init() {
 	d := driver
-	d.Open = stores.Opener(Open)
+	d.Open, d.Further = stores.Opener(Open), openFurther
 	stores.Register(d)
 }
 
@@ -48,6 +49,10 @@ type Store struct {
 	admin *pgxpool.Pool
 	// lent is set where admin is the caller's, who closes it.
 	lent bool
+	// replica is set where the server follows another one, by lag where that was asked
+	// for.
+	replica bool
+	lag     time.Duration
 	// room is how many connections the server allows ordinary users.
 	room int
 
@@ -200,8 +205,9 @@ func (p *Store) describe(ctx context.Context) error {
 	err := p.admin.QueryRow(ctx, `
 		SELECT current_setting('server_version_num')::int, current_setting('server_version'),
 		       current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),
-		       current_setting('max_connections')::int, current_setting('superuser_reserved_connections')::int`).
-		Scan(&version, &shown, &fsync, &commit, &fullPage, &most, &kept)
+		       current_setting('max_connections')::int, current_setting('superuser_reserved_connections')::int,
+		       pg_is_in_recovery()`).
+		Scan(&version, &shown, &fsync, &commit, &fullPage, &most, &kept, &p.replica)
 	if err != nil {
 		return err
 	}

@@ -98,11 +98,17 @@ func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, err
 }
 
 func start(ctx context.Context, bin string, port int, user *server.Account, o stores.Options) (*Store, error) {
+	password := server.NewPassword()
+	fill := func(dir *server.Dir, data string) error { return initDatabase(ctx, bin, dir, data, password, user) }
+	return serve(ctx, bin, port, user, password, o, fill)
+}
+
+// serve starts a server on a data directory that fill fills. It asks for the password.
+func serve(ctx context.Context, bin string, port int, user *server.Account, password string, o stores.Options, fill func(dir *server.Dir, data string) error) (*Store, error) {
 	dir, err := server.NewDir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	password := server.NewPassword()
 	if err := dir.Enterable(user); err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
@@ -110,7 +116,7 @@ func start(ctx context.Context, bin string, port int, user *server.Account, o st
 	if err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
-	if err := initDatabase(ctx, bin, dir, data, password, user); err != nil {
+	if err := fill(dir, data); err != nil {
 		return nil, errors.Join(err, dir.Remove())
 	}
 	args := append([]string{"-D", data, "-c", "unix_socket_directories="}, arguments("127.0.0.1", port, o)...)
@@ -139,6 +145,8 @@ func arguments(listen string, port int, o stores.Options) (args []string) {
 	set("port", strconv.Itoa(port))
 	set("listen_addresses", listen)
 	set("max_connections", "300")
+	// None by default, and a transaction of two phases is prepared.
+	set("max_prepared_transactions", "300")
 	// Strategies that retry provoke errors by the thousand: the log, which is
 	// read in need alone, would fill the disk.
 	set("log_min_messages", "fatal")

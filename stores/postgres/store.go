@@ -13,8 +13,11 @@ import (
 var _ stores.Store = (*Store)(nil)
 
 // Prepare makes the schema of scope. One that exists already is an error, so that
-// there are never strays.
+// there are never strays. A replica gets the schema of its primary.
 func (p *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
+	if p.replica {
+		return 0, nil
+	}
 	return 0, p.CreateSchema(ctx, scope.Schema())
 }
 
@@ -51,8 +54,12 @@ func (p *Store) Usage(context.Context, stores.Scope) (stores.Usage, error) {
 	return stores.Usage{}, nil
 }
 
-// Wipe removes the schema of scope and all that is in it. It may not exist.
+// Wipe removes the schema of scope and all that is in it. It may not exist. From a
+// replica its primary removes it.
 func (p *Store) Wipe(ctx context.Context, scope stores.Scope) error {
+	if p.replica {
+		return nil
+	}
 	return p.DropSchema(ctx, scope.Schema())
 }
 

@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"net"
 	"time"
 
@@ -29,8 +30,9 @@ type ClientOptions struct {
 }
 
 // Client makes a client of a single server. The caller closes it. Nothing is
-// dialled yet. It panics on a store that [FromClient] made of another client than
-// a [*goredis.Client]: [Store.Connect] serves those too.
+// dialled yet. It panics on a store that has no single server: a cluster, a master
+// that sentinels name, and what [FromClient] made of another client than a
+// [*goredis.Client]. [Store.Connect] serves those too.
 func (r *Store) Client(o ClientOptions) *goredis.Client {
 	if r.base.Addr == "" {
 		panic("stores/redis: Client of a store that has no single server")
@@ -38,18 +40,29 @@ func (r *Store) Client(o ClientOptions) *goredis.Client {
 	opt := r.base // all that is shared is not written to
 	opt.PoolSize = o.PoolSize
 	opt.MinIdleConns, opt.MaxActiveConns = 0, 0
-	opt.MaxRetries = o.MaxRetries
-	if o.MaxRetries == 0 {
-		opt.MaxRetries = -1
-	}
+	opt.MaxRetries = o.retries()
 	if o.Timeout > 0 {
 		opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout = o.Timeout, o.Timeout, o.Timeout
 	}
-	dial := opt.Dialer
-	if dial == nil {
-		dial = goredis.NewDialer(&goredis.Options{DialTimeout: cmp.Or(opt.DialTimeout, 5*time.Second), TLSConfig: opt.TLSConfig})
+	opt.Dialer = o.dialer(opt.Dialer, opt.DialTimeout, opt.TLSConfig)
+	return goredis.NewClient(&opt)
+}
+
+// retries is MaxRetries as go-redis takes it, where 0 is its default.
+func (o *ClientOptions) retries() int {
+	if o.MaxRetries == 0 {
+		return -1
 	}
-	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return o.MaxRetries
+}
+
+// dialer opens connections by dial, or where that is nil as go-redis does, and puts
+// what the options ask for around them.
+func (o *ClientOptions) dialer(dial dialFunc, timeout time.Duration, tls *tls.Config) dialFunc {
+	if dial == nil {
+		dial = goredis.NewDialer(&goredis.Options{DialTimeout: cmp.Or(timeout, 5*time.Second), TLSConfig: tls})
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
@@ -62,5 +75,6 @@ func (r *Store) Client(o ClientOptions) *goredis.Client {
 		}
 		return c, nil
 	}
-	return goredis.NewClient(&opt)
 }
+
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)

@@ -4,24 +4,79 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/stores"
 )
 
 var errOld = errors.New("redis is too old")
 
-// Stats reads the server's statistics, which takes one command.
+// Stats reads the servers' statistics, which takes one command each. Commands,
+// evictions and expiries are those of masters; processor time, memory and forks are of
+// their replicas, too, where those were started with them.
 func (r *Store) Stats(ctx context.Context) (stores.Stats, error) {
 	if r.model != nil {
 		return stores.Stats{}, nil
 	}
-	f, err := r.serverInfo(ctx)
+	if c, ok := r.admin.(*goredis.ClusterClient); ok && len(r.nodes) == 0 {
+		return r.clusterStats(ctx, c)
+	}
+	var sum stores.Stats
+	if r.own != nil || len(r.nodes) == 0 {
+		f, err := info(ctx, r.admin)
+		if err != nil {
+			return stores.Stats{}, err
+		}
+		add(&sum, f)
+	}
+	for _, n := range r.nodes {
+		f, err := info(ctx, n.admin)
+		if err != nil {
+			return stores.Stats{}, err
+		}
+		add(&sum, f)
+	}
+	if r.own == nil && len(r.nodes) > 0 {
+		sum.Commands -= r.asked.Add(1) * int64(len(r.nodes)-1)
+	}
+	return sum, nil
+}
+
+// clusterStats are those of all servers of a cluster that was running already.
+func (r *Store) clusterStats(ctx context.Context, c *goredis.ClusterClient) (sum stores.Stats, err error) {
+	var one sync.Mutex // the servers are asked at the same time
+	var found []map[string]string
+	err = c.ForEachShard(ctx, func(ctx context.Context, c *goredis.Client) error {
+		f, err := info(ctx, c)
+		one.Lock()
+		defer one.Unlock()
+		found = append(found, f)
+		return err
+	})
 	if err != nil {
 		return stores.Stats{}, err
 	}
+	slices.SortFunc(found, func(a, b map[string]string) int { return strings.Compare(a["run_id"], b["run_id"]) })
+	masters := int64(0)
+	for _, f := range found {
+		add(&sum, f)
+		if f["role"] == "master" {
+			masters++
+		}
+	}
+	sum.Commands -= r.asked.Add(1) * (masters - 1)
+	return sum, nil
+}
+
+// add adds what one server says about itself. Of a question to several servers, one is
+// to be among the commands, as where there is only one.
+func add(sum *stores.Stats, f map[string]string) {
 	n := func(name string) int64 {
 		v, _ := strconv.ParseInt(f[name], 10, 64) // absent from other versions: 0
 		return v
@@ -30,22 +85,29 @@ func (r *Store) Stats(ctx context.Context) (stores.Stats, error) {
 		v, _ := strconv.ParseFloat(f[name], 64)
 		return v
 	}
-	return stores.Stats{
-		Known:       true,
-		Incarnation: f["run_id"],
-		Commands:    n("total_commands_processed"),
-		Evicted:     n("evicted_keys"),
-		Expired:     n("expired_keys"),
-		Forks:       n("total_forks"),
-		Forking:     n("rdb_bgsave_in_progress")+n("aof_rewrite_in_progress") > 0,
-		CPU:         time.Duration((seconds("used_cpu_user") + seconds("used_cpu_sys")) * float64(time.Second)),
-		Memory:      n("used_memory"),
-	}, nil
+	sum.Known = true
+	if sum.Incarnation != "" {
+		sum.Incarnation += ","
+	}
+	sum.Incarnation += f["run_id"]
+	if f["role"] != "slave" {
+		sum.Commands += n("total_commands_processed")
+		sum.Evicted += n("evicted_keys")
+		sum.Expired += n("expired_keys")
+	}
+	sum.Forks += n("total_forks")
+	sum.Forking = sum.Forking || n("rdb_bgsave_in_progress")+n("aof_rewrite_in_progress") > 0
+	sum.CPU += time.Duration((seconds("used_cpu_user") + seconds("used_cpu_sys")) * float64(time.Second))
+	sum.Memory += n("used_memory")
 }
 
-// serverInfo is INFO by field.
+// serverInfo is INFO by field; in a cluster that of any server.
 func (r *Store) serverInfo(ctx context.Context) (map[string]string, error) {
-	text, err := r.admin.Info(ctx).Result()
+	return info(ctx, r.admin)
+}
+
+func info(ctx context.Context, c goredis.UniversalClient) (map[string]string, error) {
+	text, err := c.Info(ctx).Result()
 	if err != nil {
 		return nil, fmt.Errorf("ask redis for its state: %w", err)
 	}
@@ -69,9 +131,10 @@ func (r *Store) describe(ctx context.Context) error {
 		return err
 	}
 	r.info.Version = f["redis_version"]
+	r.replica = f["role"] == "slave"
 	major, _, _ := strings.Cut(r.info.Version, ".")
 	if n, err := strconv.Atoi(major); err == nil && n < oldest {
-		return fmt.Errorf("%w at %s: it is version %s, and %d.0 is the oldest that works", errOld, r.base.Addr, r.info.Version, oldest)
+		return fmt.Errorf("%w at %s: it is version %s, and %d.0 is the oldest that works", errOld, r.info.Addr, r.info.Version, oldest)
 	}
 	r.info.Durability = r.durability(ctx)
 	return nil

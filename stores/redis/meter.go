@@ -28,11 +28,11 @@ const (
 	respPayload                  // in an argument
 )
 
-// respSetup are the commands with which a client makes a connection ready. No
-// strategy has a use for them.
+// respSetup are the commands with which a client makes a connection ready, or finds
+// out where servers are. No strategy has a use for them.
 func respSetup(name []byte) bool {
 	switch string(name) { // does not allocate
-	case "hello", "auth", "select", "client":
+	case "hello", "auth", "select", "client", "cluster", "command", "readonly", "sentinel":
 		return true
 	}
 	return false

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -18,7 +21,7 @@ import (
 // DefaultImage is the container image that is used where options name none.
 const DefaultImage = "redis:7.4.11-alpine"
 
-const urls = "redis://, rediss:// or unix://"
+const urls = "redis://, rediss://, unix://, cluster:URL or sentinel:URL"
 
 var driver = stores.Driver{
 	Name: "redis", Title: "Redis",
@@ -27,7 +30,12 @@ var driver = stores.Driver{
 		{Word: "process", Doc: "redis-server of this machine, started as a child and removed afterwards"},
 		{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --redis-image"},
 		{Word: "embedded", Doc: "miniredis inside this process: no server, and timings that say nothing about one"},
+		{Word: "process:replicas=1", Doc: "a redis-server and replicas that follow it"},
+		{Word: "process:cluster=3", Doc: "a Redis Cluster of so many masters, on loopback ports"},
+		{Word: "process:durable", Doc: "a redis-server that appends each write to its log and flushes that to disk before it answers"},
 		{Word: "redis://", Doc: "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
+		{Word: "cluster:redis://", Doc: "a Redis Cluster of yours, by the URL of a node, and of further ones behind commas"},
+		{Word: "sentinel:redis://", Doc: "the master that your sentinels name: their URLs with commas between them, the first with ?master_name=NAME"},
 	},
 	URLs: urls, Default: "auto", Image: DefaultImage, PasswordEnv: "REDISCLI_AUTH",
 	Survey: survey,
@@ -35,22 +43,32 @@ var driver = stores.Driver{
 
 func init() {
 	d := driver
-	d.Open = stores.Opener(Open)
+	d.Open, d.Further = stores.Opener(Open), openFurther
 	stores.Register(d)
 	// go-redis prints a line for each dial that fails. Its caller gets the same as
 	// an error, and an outage that is part of a run must not fill the terminal.
 	goredis.SetLogger(&logging.VoidLogger{})
 }
 
-// Store is one open Redis.
+// Store is one open Redis: a server, with its replicas where it was started with
+// some, or a cluster.
 type Store struct {
-	base  goredis.Options // to reach it; copied for each client
+	base  goredis.Options // to reach a single server; copied for each client
 	info  stores.Info
 	own   server.Server // nil where the server was not started here
 	model *embedded
 	admin goredis.UniversalClient
 	// lent is set where admin is the caller's, who closes it.
 	lent bool
+	// dial makes a client of what is not a single server; nil elsewhere.
+	dial func(ClientOptions) goredis.UniversalClient
+	// nodes were started for this store, beside own: replicas of it, or the masters of
+	// a cluster.
+	nodes []*Store
+	// replica is set where the server follows another one.
+	replica bool
+	// asked counts how often the servers of a cluster were asked for their statistics.
+	asked atomic.Int64
 
 	closing sync.Once
 	closed  error
@@ -61,51 +79,88 @@ type Store struct {
 // container where the image is here already, else embedded. Containers need an
 // import of package stores/container.
 //
+// "process:replicas=1" is a server with a replica, "process:cluster=3" a Redis Cluster
+// of three masters, whose client is a [*goredis.ClusterClient]; "process:durable" and
+// "container:durable" flush each write to disk. auto takes the same words, and is then
+// never embedded. "cluster:URL" and "sentinel:URL" lead to servers that are running;
+// further URLs stand behind commas.
+//
 // Errors are of one line, say how to go on, and hold no password.
 func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
 	server.RemoveLeftovers(ctx, o.Dir)
-	switch {
-	case spec == "auto":
-		return openAuto(ctx, o)
-	case spec == "process":
-		bin, err := find()
-		if err != nil {
-			return nil, err
-		}
-		return openProcess(ctx, bin, o)
-	case spec == "container":
-		e, err := server.FindEngine(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return openContainer(ctx, e, o)
-	case spec == "embedded":
-		return openEmbedded("asked for")
-	case isURL(spec):
+	if isURL(spec) {
 		return openURL(ctx, spec)
 	}
-	return nil, driver.Refuse(spec)
+	if list, ok := strings.CutPrefix(spec, "cluster:"); ok {
+		return openClusterURL(ctx, list)
+	}
+	if list, ok := strings.CutPrefix(spec, "sentinel:"); ok {
+		return openSentinelURL(ctx, list)
+	}
+	word, _, _ := strings.Cut(spec, ":")
+	switch word {
+	case "auto", "process", "container":
+	case "embedded":
+		if spec == word {
+			return openEmbedded("asked for")
+		}
+		return nil, errors.New("--redis embedded is one server that keeps nothing: use process for replicas, a cluster or durable writes")
+	default:
+		return nil, driver.Refuse(spec)
+	}
+	word, s, err := takeApart(spec)
+	if err != nil {
+		return nil, err
+	}
+	switch word {
+	case "auto":
+		return openAuto(ctx, s, o)
+	case "container":
+		return openContainers(ctx, s, o)
+	}
+	return openProcesses(ctx, s, o)
 }
 
-func openAuto(ctx context.Context, o stores.Options) (*Store, error) {
+func openProcesses(ctx context.Context, s shape, o stores.Options) (*Store, error) {
 	bin, err := find()
 	if err != nil {
-		return openWithoutProcess(ctx, o, "no redis-server found on this machine")
+		return nil, err
 	}
-	r, err := openProcess(ctx, bin, o)
-	if err != nil && ctx.Err() == nil {
-		return openWithoutProcess(ctx, o, server.OneLine(err.Error()))
-	}
-	return r, err
+	return s.open(ctx, o, func(o stores.Options) (*Store, error) { return openProcess(ctx, bin, s.masters > 0, o) })
 }
 
-func openWithoutProcess(ctx context.Context, o stores.Options, why string) (*Store, error) {
+func openContainers(ctx context.Context, s shape, o stores.Options) (*Store, error) {
+	if s.several() {
+		return nil, errSeveral
+	}
+	e, err := server.FindEngine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return openContainer(ctx, e, s.with(o))
+}
+
+func openAuto(ctx context.Context, s shape, o stores.Options) (*Store, error) {
+	r, err := openProcesses(ctx, s, o)
+	if err == nil || ctx.Err() != nil {
+		return r, err
+	}
+	why := server.OneLine(err.Error())
+	if errors.Is(err, errNoProgram) {
+		why = "no redis-server found on this machine"
+	}
+	if s.several() {
+		return nil, fmt.Errorf("%s: %s", why, server.Install("redis-server", "redis", "redis", "redis"))
+	}
 	if e, err := server.FindEngine(ctx); err == nil && e.HasImage(ctx, cmp.Or(o.Image, DefaultImage)) {
-		r, err := openContainer(ctx, e, o)
+		r, err := openContainer(ctx, e, s.with(o))
 		if err == nil || ctx.Err() != nil {
 			return r, err
 		}
 		why += "; " + server.OneLine(err.Error())
+	}
+	if s.durable {
+		return nil, fmt.Errorf("%s: %s", why, server.Install("redis-server", "redis", "redis", "redis"))
 	}
 	return openEmbedded(why)
 }
@@ -139,10 +194,10 @@ func (r *Store) Driver() string { return driver.Name }
 func (r *Store) Info() stores.Info { return r.info }
 
 // Owned reports whether the server was started here, for this process alone.
-func (r *Store) Owned() bool { return r.own != nil || r.model != nil }
+func (r *Store) Owned() bool { return r.own != nil || r.model != nil || len(r.nodes) > 0 }
 
 // PID is the server's process where it is a child of ours, and otherwise 0, also
-// for a container.
+// for a container and a cluster.
 func (r *Store) PID() int {
 	if r.own == nil {
 		return 0
@@ -151,8 +206,8 @@ func (r *Store) PID() int {
 }
 
 // Admin is a client for the harness' own use. It is not metered, and is closed
-// with r. It is nil on a store that [FromClient] made of another client than a
-// [*goredis.Client].
+// with r. It is nil on a cluster, and on a store that [FromClient] made of another
+// client than a [*goredis.Client].
 func (r *Store) Admin() *goredis.Client {
 	single, _ := r.admin.(*goredis.Client)
 	return single
@@ -177,6 +232,8 @@ func (r *Store) quieten() {
 	r.base.ConnMaxIdleTime = -1 // no dial in the middle of a run
 	// One attempt: a server that cannot be reached is the caller's to see.
 	r.base.DialerRetries = 1
+	// One pool, that pipelines share.
+	r.base.PipelinePoolSize = -1
 }
 
 // Close ends the admin client and, where the server was started here, the server
@@ -185,8 +242,11 @@ func (r *Store) quieten() {
 func (r *Store) Close() error {
 	r.closing.Do(func() {
 		var errs []error
-		if !r.lent {
+		if !r.lent && r.admin != nil {
 			errs = append(errs, r.admin.Close())
+		}
+		for _, n := range slices.Backward(r.nodes) {
+			errs = append(errs, n.Close())
 		}
 		if r.own != nil {
 			errs = append(errs, r.own.Close())

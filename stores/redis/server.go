@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,12 +37,24 @@ func find() (string, error) {
 			return p, nil
 		}
 	}
-	return "", errors.New("no redis-server found on the PATH or in the usual folders: install it, or use --redis embedded or a URL (" + urls + ")")
+	return "", fmt.Errorf("%w: install it, or use --redis embedded or a URL (%s)", errNoProgram, urls)
 }
 
-func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
+var errNoProgram = errors.New("no redis-server found on the PATH or in the usual folders")
+
+// busOffset is how far the port on which nodes of a cluster talk to each other is
+// above the one for clients.
+const busOffset = 10_000
+
+// openProcess starts a server. One of a cluster gets a port that leaves room for its
+// second one.
+func openProcess(ctx context.Context, bin string, cluster bool, o stores.Options) (*Store, error) {
 	var r *Store
-	err := server.OnFreePort(func(port int) (err error) {
+	above := 0
+	if cluster {
+		above = busOffset
+	}
+	err := server.OnFreePorts(above, func(port int) (err error) {
 		r, err = start(ctx, bin, port, o)
 		return err
 	})
@@ -77,6 +90,9 @@ func start(ctx context.Context, bin string, port int, o stores.Options) (*Store,
 		base: goredis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Password: password},
 		own:  c,
 		info: stores.Info{Kind: stores.KindProcess, Detail: "child process of " + bin + as},
+	}
+	if o.Settings["appendonly"] == "yes" && server.InMemory(data) {
+		r.info.Detail += "; its folder " + dir.Path + " is in memory, where a flush costs nothing: set TMPDIR to one on a disk"
 	}
 	err = r.await(ctx, func(ctx context.Context) (bool, error) {
 		f, err := r.serverInfo(ctx)
@@ -157,21 +173,28 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if err != nil {
 		return nil, errors.New("--redis is not a valid URL: write redis://user:password@host:port/database and %-encode what is special in a password")
 	}
-	password, _ := u.User.Password()
 	opt, err := goredis.ParseURL(spec)
 	if err != nil {
+		password, _ := u.User.Password()
 		return nil, fmt.Errorf("--redis is not a valid URL: %s", server.Redact(strings.TrimPrefix(err.Error(), "redis: "), spec, password, url.QueryEscape(password)))
 	}
-	if opt.Password == "" { // as redis-cli does
-		opt.Password = os.Getenv("REDISCLI_AUTH")
-	}
+	opt.Password = passwordFromEnv(opt.Password)
 	r := &Store{base: *opt, info: stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"}}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	if err := r.connect(ctx); err != nil {
 		return nil, explain(err, opt)
 	}
 	return r, nil
+}
+
+// reachTimeout bounds how long a server that was running already may take to answer.
+const reachTimeout = 5 * time.Second
+
+// passwordFromEnv is the password of a URL, or where it has none that of the
+// environment, as redis-cli takes it.
+func passwordFromEnv(password string) string {
+	return cmp.Or(password, os.Getenv("REDISCLI_AUTH"))
 }
 
 // explain turns the first error of a server into one line with a way out.

@@ -14,7 +14,11 @@ import (
 var _ stores.Store = (*Store)(nil)
 
 // Prepare counts the keys that exist under scope already. Redis needs no room made.
+// In a replica nothing is counted: its keys are those of its master.
 func (r *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
+	if r.replica {
+		return 0, nil
+	}
 	u, err := r.Usage(ctx, scope)
 	return u.Keys, err
 }
@@ -22,14 +26,29 @@ func (r *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 // Connect opens a client, and all connections of its pool. [stores.Conn.Client] is
 // a [goredis.UniversalClient].
 func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
+	if r.dial != nil {
+		return r.connectSeveral(ctx, o)
+	}
 	if r.base.Addr == "" {
 		if o.Meter != nil || o.Wrap != nil {
 			return nil, fmt.Errorf("connect to redis: a %T cannot be metered or interrupted: use a client of a single server, or a URL", r.admin)
 		}
 		return lentConn{r.admin}, nil
 	}
-	c := r.Client(ClientOptions{PoolSize: o.Pool, MaxRetries: o.Retries, Meter: o.Meter, DialWrap: o.Wrap, Timeout: o.Timeout})
-	held := make([]*goredis.Conn, o.Pool)
+	c := r.Client(clientOptions(o))
+	if err := establish(ctx, c, o.Pool); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
+	}
+	return conn{c}, nil
+}
+
+func clientOptions(o stores.ConnOptions) ClientOptions {
+	return ClientOptions{PoolSize: o.Pool, MaxRetries: o.Retries, Meter: o.Meter, DialWrap: o.Wrap, Timeout: o.Timeout}
+}
+
+// establish opens all connections of a client's pool.
+func establish(ctx context.Context, c *goredis.Client, pool int) error {
+	held := make([]*goredis.Conn, pool)
 	for i := range held {
 		held[i] = c.Conn()
 	}
@@ -41,10 +60,7 @@ func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOption
 	for _, h := range held {
 		err = errors.Join(err, h.Close())
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
-	}
-	return conn{c}, nil
+	return err
 }
 
 // Usage counts the keys of scope.
@@ -54,13 +70,16 @@ func (r *Store) Usage(ctx context.Context, scope stores.Scope) (stores.Usage, er
 }
 
 // Wipe removes the keys of scope, and no others. Keys that are made meanwhile may
-// stay.
+// stay. From a replica nothing is removed: its master removes its keys.
 func (r *Store) Wipe(ctx context.Context, scope stores.Scope) error {
+	if r.replica {
+		return nil
+	}
 	_, err := r.WipePrefix(ctx, scope.Prefix())
 	return err
 }
 
-type conn struct{ c *goredis.Client }
+type conn struct{ c goredis.UniversalClient }
 
 func (c conn) Client() any  { return c.c }
 func (c conn) Close() error { return c.c.Close() }

@@ -10,9 +10,7 @@ import (
 
 // everyKind and everyFault: neither baseline has a store that could fail.
 var (
-	everyKind = []quota.Kind{
-		quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed, quota.Rolling,
-	}
+	everyKind  = quota.Kinds()
 	everyFault = []quota.Fault{
 		quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 		quota.FaultClock, quota.FaultEviction, quota.FaultOutage,

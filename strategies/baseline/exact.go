@@ -11,9 +11,18 @@ import (
 )
 
 var exactMeta = strategies.Meta{
-	Name:      "exact",
-	Core:      true,
-	Doc:       "one mutex in one process, shared by all instances: the ceiling of correctness",
+	Name: "exact",
+	Core: true,
+	Doc:  "one mutex in one process, shared by all instances: the ceiling of correctness",
+	Notes: strategies.Notes{
+		How: []string{
+			"All instances are one value in one process.",
+			"A request takes the mutex, counts what was admitted in its window, and is admitted where it fits.",
+			"Refunds and commits change the count of the window that was charged.",
+		},
+		Use:   "Use it as the control of a measurement: whatever it seems to leak or to reject wrongly is an error of the instrument.",
+		Avoid: "It enforces nothing across processes and forgets everything at a restart.",
+	},
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,
 	GivesBack: true,
@@ -60,8 +69,7 @@ func (e *exact) Take(ctx context.Context, req quota.Request) (quota.Decision, er
 	limit := sub.limitOr(req.Policy.Limit)
 	span := req.Policy.Window.At(now)
 	l := sub.open(span.Index)
-	l.expire(req.Policy.Window, now)
-	l.lapse(now)
+	l.bringUp(req.Policy.Window, now)
 
 	d := quota.Decision{Tier: quota.TierProcess, Remaining: limit - l.used}
 	if l.used+req.Units > limit {
@@ -104,8 +112,7 @@ func (e *exact) settle(ctx context.Context, r quota.Reservation, units int64) er
 	sub := e.subject(r.Request.Subject, r.Request.Policy)
 	if l, ok := sub.windows[r.Window]; ok {
 		now := e.clock.Now()
-		l.expire(r.Request.Policy.Window, now)
-		l.lapse(now)
+		l.bringUp(r.Request.Policy.Window, now)
 		l.set(r.Request.ID, units)
 	}
 	return nil
@@ -122,8 +129,7 @@ func (e *exact) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]q
 	r := quota.Reading{Tier: quota.TierProcess}
 	if sub, ok := e.accounts[account{p.Name, s}]; ok {
 		if l, ok := sub.windows[p.Window.At(now).Index]; ok {
-			l.expire(p.Window, now)
-			l.lapse(now)
+			l.bringUp(p.Window, now)
 			r.Units, r.Known = l.used, true
 		}
 	}
@@ -143,7 +149,9 @@ func (e *exact) Provision(ctx context.Context, p *quota.Policy, grants []strateg
 		sub := &subject{limit: g.Limit, limited: true}
 		e.accounts[account{p.Name, g.Subject}] = sub
 		if g.Used > 0 {
-			sub.open(index).add(entry{initial: true, units: g.Used, at: now})
+			l := sub.open(index)
+			l.bringUp(p.Window, now)
+			l.add(entry{initial: true, units: g.Used, at: now})
 		}
 	}
 	return nil
@@ -175,6 +183,10 @@ func (l *ledger) retryAfter(w quota.Window, span quota.Span, now time.Time, exce
 				return x.at.Add(w.RealLength()).Sub(now)
 			}
 		}
+	case w.Kind == quota.FirstRequest && !l.begun.IsZero():
+		return l.begun.Add(w.RealLength()).Sub(now)
+	case w.Kind == quota.Bucket:
+		return l.pail.until(excess-l.used, now)
 	}
 	return 0
 }

@@ -40,8 +40,8 @@ func (s *subject) open(index int64) *ledger {
 	return l
 }
 
-// ledger holds the admitted requests of one window, oldest first. Standing and
-// rolling policies have a single one.
+// ledger holds the admitted requests of one window, oldest first. Policies whose
+// windows do not follow each other have a single one.
 //
 // Every request is kept, not just their sum: only so can a refund be told from
 // its repetition, and a rolling window from a tumbling one.
@@ -51,6 +51,9 @@ type ledger struct {
 	// holds are the reservations that end by themselves unless they are settled, in
 	// the order of their making.
 	holds []hold
+	// begun is when the window began, of those that begin with their first request.
+	begun time.Time
+	pail  *pail // of a bucket, whose missing units are those used
 }
 
 // hold says when a request's reservation ends.
@@ -68,13 +71,36 @@ type entry struct {
 }
 
 func (l *ledger) add(e entry) {
+	if l.begun.IsZero() {
+		l.begun = e.at
+	}
+	if l.pail != nil {
+		l.pail.take(e.at, e.units)
+	}
 	l.used += e.units
 	l.entries = append(l.entries, e)
 }
 
-// expire drops what a rolling window has left behind. A request admitted at t
+// bringUp brings the ledger up to the present, before anything else is done with it.
+func (l *ledger) bringUp(w quota.Window, now time.Time) {
+	if w.Kind == quota.Bucket && l.pail == nil {
+		l.pail = &pail{flow: w.Flow(), origin: now}
+	}
+	l.expire(w, now)
+	l.lapse(now)
+	if l.pail != nil {
+		l.used = l.pail.missing(now)
+	}
+}
+
+// expire drops what a rolling window has left behind, what a window held that is
+// over, and what was taken from a bucket that is full again. A request admitted at t
 // counts during [t, t+length).
 func (l *ledger) expire(w quota.Window, now time.Time) {
+	switch over := !l.begun.IsZero() && now.Sub(l.begun) >= w.RealLength(); {
+	case w.Kind == quota.FirstRequest && over, w.Kind == quota.Bucket && l.pail.missing(now) == 0:
+		l.used, l.entries, l.begun = 0, l.entries[:0], time.Time{}
+	}
 	if w.Kind != quota.Rolling {
 		return
 	}
@@ -99,6 +125,9 @@ func (l *ledger) set(id uint64, units int64) {
 		e.units, e.settled = units, true
 		if units == 0 {
 			l.entries = slices.Delete(l.entries, i, i+1)
+		}
+		if l.pail != nil {
+			l.pail.refill(l.entries)
 		}
 		return
 	}

@@ -8,9 +8,14 @@ import (
 )
 
 var unlimitedMeta = strategies.Meta{
-	Name:      "unlimited",
-	Core:      true,
-	Doc:       "admits everything: what the harness itself costs",
+	Name: "unlimited",
+	Core: true,
+	Doc:  "admits everything: what the harness itself costs",
+	Notes: strategies.Notes{
+		How:   []string{"It admits every request without looking at anything."},
+		Use:   "Use it as the floor of a measurement: its time per decision is what the harness itself costs.",
+		Avoid: "It enforces no limit.",
+	},
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,
 	GivesBack: true,

@@ -2,23 +2,47 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"sync/atomic"
+	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/postgres/schema"
+)
+
+// The options of pg-check, and values of theirs.
+const (
+	optionPool    = "pool"
+	optionTimeout = "timeout"
+	optionCheck   = "check"
+	checkLiteral  = "literal"
+	optionReset   = "reset"
+	resetMonth    = "month"
 )
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:      "pg-check",
-		Core:      true,
-		Source:    "003 (ADR-005)",
-		Doc:       "PostgreSQL only: read what remains, then add to what is used",
+		Name:   "pg-check",
+		Core:   true,
+		Source: "003 (ADR-005)",
+		Doc:    "PostgreSQL only: read what remains, then add to what is used",
+		Notes: strategies.Notes{
+			How: []string{
+				"A SELECT reads what remains of the subject's quota; a subject without a row gets one with the whole limit.",
+				"The request is admitted if it fits into that; with check=literal, if anything remains at all.",
+				"An UPDATE adds the units to what is used.",
+				"Callers who read the same remainder are all admitted, and none of their charges is lost.",
+				"A check that takes longer than the time-out, the wait for a connection included, is an error.",
+			},
+			Deviations: []string{
+				"The record shows the SELECT alone: the table of this strategy has a row per subject and policy, and the UPDATE is ours.",
+				"A check that runs into the time-out closes its connection, as pgx does, and the pool opens another.",
+				"The 100 connections of the pool are those of one instance.",
+				"With reset=month a row belongs to a window of the policy, whatever its length, and a new one has the policy's limit.",
+			},
+			Use:   "As what a system begins with, and what the other strategies are compared with.",
+			Avoid: "Where a limit has to be exact, or where checks outnumber what one database can answer.",
+		},
 		Form:      strategies.Documented,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
 		Excluded:  notSimulated,
@@ -26,15 +50,35 @@ func init() {
 		Reset:     strategies.ResetsMissing,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
+		Options: []quota.Option{
+			{Name: optionPool, Type: "int", Min: "1", Max: "10000", Default: "100",
+				Doc: "connections of an instance, where the run itself is not given a pool"},
+			{Name: optionTimeout, Type: "duration", Min: "0s", Default: "100ms",
+				Doc: "how long a check may take before it is an error; 0s is without end"},
+			{Name: optionCheck, Values: []string{"amount", checkLiteral}, Default: "amount",
+				Doc: "whether the request must fit into what remains, or something must remain"},
+			{Name: optionReset, Values: []string{"none", resetMonth}, Default: "none",
+				Doc: "whether one row counts for ever, or each window has a row, as a table by months has"},
+		},
+		Connections: func(_ string, o quota.Options) strategies.Connections {
+			return strategies.Connections{Pool: int(o.Int(optionPool))}
+		},
 		// Of the admitted requests take the one that reads last. It fits into what
 		// it reads, and a caller that charges after that read was in flight with it.
+		// One that is checked literally fits but for all its units less one.
 		// Neither a repeated command nor a lost reply is tolerated: a refund that is
 		// made twice gives units of others back.
 		Guarantee: []quota.Clause{{
 			Property:  quota.PropertyLeak,
 			Tolerates: []quota.Fault{quota.FaultCrash},
-			Formula:   "L + (in flight - 1) x largest cost",
-			Bound:     func(p quota.Params) int64 { return max(p.InFlight-1, 0) * p.MaxCost },
+			Formula:   "L + (in flight - 1, literal: in flight) x largest cost",
+			Bound: func(p quota.Params) int64 {
+				n := max(p.InFlight-1, 0) * p.MaxCost
+				if p.Options[optionCheck] == checkLiteral {
+					n += p.MaxCost - 1
+				}
+				return n
+			},
 		}},
 		Open: openCheck,
 	})
@@ -42,8 +86,10 @@ func init() {
 
 // check is one instance of pg-check.
 type check struct {
-	pool  *pgxpool.Pool
-	clock quota.Clock
+	usage
+	literal  bool
+	timeout  time.Duration // of a check; 0 is without end
+	timeouts atomic.Int64
 }
 
 var (
@@ -51,87 +97,62 @@ var (
 	_ strategies.Refunder    = (*check)(nil)
 	_ strategies.Viewer      = (*check)(nil)
 	_ strategies.Provisioner = (*check)(nil)
+	_ strategies.Meter       = (*check)(nil)
 )
 
 func openCheck(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	if env.Postgres == nil {
-		return nil, errors.New("pg-check needs PostgreSQL")
-	}
-	if err := schema.Ensure(ctx, env.Postgres, tableUsage, sqlSchema); err != nil {
+	u, err := openUsage(ctx, env, "pg-check")
+	if err != nil {
 		return nil, err
 	}
-	return &check{pool: env.Postgres, clock: env.Clock}, nil
+	u.resets = env.Options[optionReset] == resetMonth
+	return &check{usage: u, literal: env.Options[optionCheck] == checkLiteral, timeout: env.Options.Duration(optionTimeout)}, nil
 }
 
 // Take implements strategies.Strategy.
 func (c *check) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	p := req.Policy
-	remaining, known, err := number(ctx, c.pool, sqlRemaining, req.Subject, p)
+	if c.timeout == 0 {
+		return c.take(ctx, req)
+	}
+	limited, cancel := quota.WithTimeout(ctx, c.clock, c.timeout)
+	defer cancel()
+	d, err := c.take(limited, req)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		c.timeouts.Add(1)
+		return quota.Decision{}, fmt.Errorf("no answer within %s, %w: %w", c.timeout, strategies.ErrPrescribed, err)
+	}
+	return d, err
+}
+
+func (c *check) take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	p, index := req.Policy, c.now(req.Policy)
+	row := c.row(index)
+	remaining, known, err := c.remaining(ctx, req.Subject, p, row)
 	if err != nil {
-		return quota.Decision{}, fmt.Errorf("read what remains: %w", err)
+		return quota.Decision{}, err
 	}
 	if !known {
-		if _, err := c.pool.Exec(ctx, sqlFirstUse, string(req.Subject), p.Name, p.Limit); err != nil {
-			return quota.Decision{}, fmt.Errorf("insert on first use: %w", err)
+		if err := c.firstUse(ctx, req.Subject, p, row); err != nil {
+			return quota.Decision{}, err
 		}
 		// Not read again: a caller that inserts the row at this moment is one more
 		// caller between check and charge, which is the flaw to be shown.
 		remaining = p.Limit
 	}
 	d := quota.Decision{Tier: quota.TierPostgres, Remaining: max(remaining, 0)}
-	if req.Units > remaining {
+	if c.literal && remaining <= 0 || !c.literal && req.Units > remaining {
 		return d, nil
 	}
-	if _, err := c.pool.Exec(ctx, sqlCharge, string(req.Subject), p.Name, req.Units); err != nil {
+	if err := c.charge(ctx, req.Subject, p, row, req.Units); err != nil {
 		return quota.Decision{}, fmt.Errorf("charge: %w", err)
 	}
 	d.Admitted = true
-	d.Remaining = remaining - req.Units
-	d.Reservation = quota.Reservation{Request: req, Window: p.Window.At(c.clock.Now()).Index}
+	d.Remaining = max(remaining-req.Units, 0)
+	d.Reservation = quota.Reservation{Request: req, Window: index}
 	return d, nil
 }
 
-// Refund subtracts the reserved units. It remembers nothing: a reservation that
-// is refunded twice gives its units back twice.
-func (c *check) Refund(ctx context.Context, r quota.Reservation) error {
-	_, err := c.pool.Exec(ctx, sqlCharge, string(r.Request.Subject), r.Request.Policy.Name, -r.Request.Units)
-	if err != nil {
-		return fmt.Errorf("refund: %w", err)
-	}
-	return nil
-}
-
-// Used implements strategies.Viewer.
-func (c *check) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	used, known, err := number(ctx, c.pool, sqlUsed, s, p)
-	if err != nil {
-		return nil, fmt.Errorf("read what is used: %w", err)
-	}
-	return []quota.Reading{{Tier: quota.TierPostgres, Units: used, Known: known}}, nil
-}
-
-// Provision writes the rows. A row that exists is replaced.
-func (c *check) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	subjects := make([]string, len(grants))
-	used, limits := make([]int64, len(grants)), make([]int64, len(grants))
-	for i, g := range grants {
-		subjects[i], used[i], limits[i] = string(g.Subject), g.Used, g.Limit
-	}
-	if _, err := c.pool.Exec(ctx, sqlProvision, p.Name, subjects, used, limits); err != nil {
-		return fmt.Errorf("provision %d subjects: %w", len(grants), err)
-	}
-	return nil
-}
-
-// Close implements strategies.Strategy; there is nothing to release.
-func (c *check) Close(context.Context) error { return nil }
-
-// number runs a statement that returns one number of one subject's row; found is
-// false where it returns none. More arguments follow the subject and the policy.
-func number(ctx context.Context, pool *pgxpool.Pool, sql string, s quota.Subject, p *quota.Policy, more ...any) (n int64, found bool, err error) {
-	err = pool.QueryRow(ctx, sql, append([]any{string(s), p.Name}, more...)...).Scan(&n)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, nil
-	}
-	return n, err == nil, err
+// Measures implements strategies.Meter.
+func (c *check) Measures() []strategies.Measure {
+	return []strategies.Measure{{Name: "timeouts", Unit: "timeouts", Value: c.timeouts.Load()}}
 }

@@ -31,20 +31,26 @@ type beforeKey struct{}
 
 type before struct {
 	verb string
+	left int
 	do   func()
 }
 
 // at makes do happen once, right before the first statement with that verb.
 func at(ctx context.Context, verb string, do func()) context.Context {
-	return context.WithValue(ctx, beforeKey{}, &before{verb, do})
+	return atFirst(ctx, 1, verb, do)
+}
+
+// atFirst makes do happen right before each of the first n statements with that
+// verb.
+func atFirst(ctx context.Context, n int, verb string, do func()) context.Context {
+	return context.WithValue(ctx, beforeKey{}, &before{verb, n, do})
 }
 
 func (tr *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
 	verb, _, _ := strings.Cut(q.SQL, " ")
-	if b, ok := ctx.Value(beforeKey{}).(*before); ok && b.do != nil && b.verb == verb {
-		do := b.do
-		b.do = nil
-		do()
+	if b, ok := ctx.Value(beforeKey{}).(*before); ok && b.left > 0 && b.verb == verb {
+		b.left--
+		b.do()
 	}
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -83,14 +89,17 @@ func open(t *testing.T, pool *pgxpool.Pool, name string) strategies.Strategy {
 }
 
 // names are those of the package's strategies.
-var names = []string{"pg-check", "pg-conditional"}
+var names = []string{"pg-check", "pg-conditional", "pg-row-lock", "pg-optimistic", "pg-query-cache"}
 
+// tryOpen opens a strategy by its name, and its options after a colon.
 func tryOpen(ctx context.Context, pool *pgxpool.Pool, name string) (strategies.Strategy, error) {
-	meta, err := strategies.Lookup(name)
+	sel, err := strategies.Parse(name)
 	if err != nil {
 		return nil, err
 	}
-	return meta.Open(ctx, strategies.Env{Clock: clock.Wall{}, Postgres: pool, Instances: 1})
+	return sel[0].Open(ctx, strategies.Env{
+		Clock: clock.Wall{}, Postgres: pool, Instances: 1, Shared: new(strategies.Shared), Options: sel[0].Options,
+	})
 }
 
 func policy(t *testing.T, name string, limit int64) *quota.Policy {

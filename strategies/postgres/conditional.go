@@ -2,47 +2,45 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/postgres/schema"
 )
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:      "pg-conditional",
-		Core:      true,
-		Doc:       "PostgreSQL only: one UPDATE adds what is asked for, on condition that it fits",
+		Name: "pg-conditional",
+		Core: true,
+		Doc:  "PostgreSQL only: one UPDATE adds what is asked for, on condition that it fits",
+		Notes: strategies.Notes{
+			How: []string{
+				"An UPDATE adds the units to the subject's row of the window if they fit into the limit, and returns the new count.",
+				"Where it changed no row, a SELECT tells a full window from one without a row.",
+				"A missing row is inserted, and the UPDATE is sent again.",
+			},
+			Use:   "Where PostgreSQL is there already and the count has to be exact.",
+			Avoid: "Where a hot subject takes thousands of decisions a second: they wait for one row's lock.",
+		},
 		Form:      strategies.Reference,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
 		Excluded:  notSimulated,
 		Kinds:     kinds,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
-		Guarantee: []quota.Clause{
-			// A refund that is made twice, by a client that repeats it or a caller that
-			// never saw the reply, gives units of others back.
-			quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage),
-			{
-				Property: quota.PropertyFalseReject,
-				Formula:  "0",
-				Bound:    func(quota.Params) int64 { return 0 },
-			},
+		Guarantee: exact(),
+		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+			w, err := openWindows(ctx, env, "pg-conditional")
+			if err != nil {
+				return nil, err
+			}
+			return &conditional{w}, nil
 		},
-		Open: openConditional,
 	})
 }
 
-// conditional is one instance of pg-conditional. Rows of windows that have ended
-// stay, as in any table that is never cleared.
-type conditional struct {
-	pool  *pgxpool.Pool
-	clock quota.Clock
-}
+// conditional is one instance of pg-conditional.
+type conditional struct{ windows }
 
 var (
 	_ strategies.Strategy    = (*conditional)(nil)
@@ -50,16 +48,6 @@ var (
 	_ strategies.Viewer      = (*conditional)(nil)
 	_ strategies.Provisioner = (*conditional)(nil)
 )
-
-func openConditional(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	if env.Postgres == nil {
-		return nil, errors.New("pg-conditional needs PostgreSQL")
-	}
-	if err := schema.Ensure(ctx, env.Postgres, tableWindows, sqlWindowSchema); err != nil {
-		return nil, err
-	}
-	return &conditional{pool: env.Postgres, clock: env.Clock}, nil
-}
 
 // Take implements strategies.Strategy: one statement where the request is
 // admitted, two where it is rejected, four where it is the first of its window.
@@ -91,8 +79,8 @@ func (c *conditional) Take(ctx context.Context, req quota.Request) (quota.Decisi
 			}
 			continue // since the UPDATE the row was made, or units came back
 		}
-		if _, err := c.pool.Exec(ctx, sqlWindowFirstUse, string(req.Subject), p.Name, span.Index); err != nil {
-			return quota.Decision{}, fmt.Errorf("insert on first use: %w", err)
+		if err := c.firstUse(ctx, c.pool, req, span.Index); err != nil {
+			return quota.Decision{}, err
 		}
 	}
 	if p.Window.Kind.Tumbling() {
@@ -100,47 +88,3 @@ func (c *conditional) Take(ctx context.Context, req quota.Request) (quota.Decisi
 	}
 	return d, nil
 }
-
-// Refund subtracts the reserved units from the window that was charged. It
-// remembers nothing: a reservation that is refunded twice gives its units back
-// twice.
-func (c *conditional) Refund(ctx context.Context, r quota.Reservation) error {
-	req := r.Request
-	if req.Policy == nil {
-		return errors.New("refund of a reservation that no admitted request made")
-	}
-	_, err := c.pool.Exec(ctx, sqlWindowRefund, string(req.Subject), req.Policy.Name, r.Window, req.Units)
-	if err != nil {
-		return fmt.Errorf("refund: %w", err)
-	}
-	return nil
-}
-
-// Used implements strategies.Viewer.
-func (c *conditional) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	used, known, err := number(ctx, c.pool, sqlWindowUsed, s, p, p.Window.At(c.clock.Now()).Index)
-	if err != nil {
-		return nil, fmt.Errorf("read what is used: %w", err)
-	}
-	return []quota.Reading{{Tier: quota.TierPostgres, Units: used, Known: known}}, nil
-}
-
-// Provision writes the rows of the window in force. A row that exists is
-// replaced.
-func (c *conditional) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	subjects, used := make([]string, len(grants)), make([]int64, len(grants))
-	for i, g := range grants {
-		if g.Limit != p.Limit {
-			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
-		}
-		subjects[i], used[i] = string(g.Subject), g.Used
-	}
-	index := p.Window.At(c.clock.Now()).Index
-	if _, err := c.pool.Exec(ctx, sqlWindowProvision, p.Name, index, subjects, used); err != nil {
-		return fmt.Errorf("provision %d subjects: %w", len(grants), err)
-	}
-	return nil
-}
-
-// Close implements strategies.Strategy; there is nothing to release.
-func (c *conditional) Close(context.Context) error { return nil }

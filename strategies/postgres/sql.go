@@ -24,7 +24,7 @@ var (
 	sqlProvision string
 )
 
-// Of pg-conditional.
+// Of the strategies with a row per window.
 var (
 	//go:embed sql/window_schema.sql
 	sqlWindowSchema string
@@ -38,4 +38,20 @@ var (
 	sqlWindowUsed string
 	//go:embed sql/window_provision.sql
 	sqlWindowProvision string
+)
+
+// Of pg-row-lock.
+var (
+	//go:embed sql/row_lock.sql
+	sqlRowLock string
+	//go:embed sql/row_charge.sql
+	sqlRowCharge string
+)
+
+// Of pg-optimistic.
+var (
+	//go:embed sql/version_read.sql
+	sqlVersionRead string
+	//go:embed sql/version_charge.sql
+	sqlVersionCharge string
 )

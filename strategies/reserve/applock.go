@@ -13,11 +13,24 @@ var appLockMeta = strategies.Meta{
 	Name:   "app-lock",
 	Source: "004 (ADR-RM-3)",
 	Doc:    "GET, compare, SET under a mutex in each process: right with one instance, not with two",
-	Form:   strategies.Rejected,
-	Needs:  []strategies.Need{strategies.NeedRedis},
-	Kinds:  kinds,
-	Reset:  strategies.ResetsNever,
-	Counts: quota.CountsAdmitted,
+	Notes: strategies.Notes{
+		How: []string{
+			"A caller waits for the mutex that its process keeps for the tenant.",
+			"Then it does as check-then-set: GET, compare, SET.",
+			"A refund takes the mutex too.",
+		},
+		Deviations: []string{
+			"The record names no algorithm under the lock; its own time line is taken.",
+		},
+		Use:   "On one instance, and only for as long as there is one.",
+		Avoid: "On two instances or more: each has a mutex of its own, and the race is back.",
+	},
+	Form:      strategies.Rejected,
+	Needs:     []strategies.Need{strategies.NeedRedis},
+	Kinds:     kinds,
+	Reset:     strategies.ResetsNever,
+	GivesBack: true,
+	Counts:    quota.CountsAdmitted,
 	Guarantee: []quota.Clause{{
 		// A SET whose caller has given up waiting can still land, after the next
 		// holder's GET: lost replies, repeats and outages are not tolerated.
@@ -55,6 +68,19 @@ func (s *appLock) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 	}
 	defer unlock()
 	return s.checkThenSet.Take(ctx, req)
+}
+
+// Refund implements [strategies.Refunder].
+func (s *appLock) Refund(ctx context.Context, r quota.Reservation) error {
+	if r.Request.Policy == nil {
+		return errNoReservation
+	}
+	unlock, err := s.locks.lock(ctx, tenant{r.Request.Policy.Name, r.Request.Subject})
+	if err != nil {
+		return fmt.Errorf("waiting for the lock of %s: %w", r.Request.Subject, err)
+	}
+	defer unlock()
+	return s.checkThenSet.Refund(ctx, r)
 }
 
 // locks is a mutex per tenant, kept for as long as any caller wants it.

@@ -12,16 +12,31 @@ import (
 )
 
 var checkThenSetMeta = strategies.Meta{
-	Name:    "check-then-set",
-	Core:    true,
-	Source:  "004 (ADR-RM-3)",
-	Doc:     "GET, compare, SET: the race that record 004 starts from",
-	Form:    strategies.Documented,
-	Needs:   []strategies.Need{strategies.NeedRedis},
-	Kinds:   kinds,
-	Reset:   strategies.ResetsNever,
-	Counts:  quota.CountsAdmitted,
-	Control: strategies.ControlRacy,
+	Name:   "check-then-set",
+	Core:   true,
+	Source: "004 (ADR-RM-3)",
+	Doc:    "GET, compare, SET: the race that record 004 starts from",
+	Notes: strategies.Notes{
+		How: []string{
+			"GET reads what the tenant has used.",
+			"The caller compares the sum of that and its own units with the limit.",
+			"SET writes the sum, whatever others have written meanwhile.",
+			"A refund reads, subtracts and writes in the same way, down to zero.",
+		},
+		Deviations: []string{
+			"The limit itself may be used up, as in the record's script; its time line compares strictly.",
+			"The record's time line has no refund; here one is made of the same two commands, so that uploads can be run.",
+		},
+		Use:   "As the yardstick of what a race costs.",
+		Avoid: "Everywhere else: any number of callers who read the same count are all admitted.",
+	},
+	Form:      strategies.Documented,
+	Needs:     []strategies.Need{strategies.NeedRedis},
+	Kinds:     kinds,
+	Reset:     strategies.ResetsNever,
+	GivesBack: true,
+	Counts:    quota.CountsAdmitted,
+	Control:   strategies.ControlRacy,
 	// No clause: a late SET erases any number of reservations made since its GET.
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &checkThenSet{redis: env.Redis, keys: newKeys(env)}, nil
@@ -37,6 +52,7 @@ type checkThenSet struct {
 }
 
 var (
+	_ strategies.Refunder    = (*checkThenSet)(nil)
 	_ strategies.Viewer      = (*checkThenSet)(nil)
 	_ strategies.Provisioner = (*checkThenSet)(nil)
 )
@@ -44,9 +60,9 @@ var (
 // Take implements [strategies.Strategy].
 func (s *checkThenSet) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	key := s.keys.used(req.Policy.Name, req.Subject)
-	used, err := s.redis.Get(ctx, key).Int64()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return quota.Decision{}, fmt.Errorf("reading what %s has used: %w", req.Subject, err)
+	used, err := s.get(ctx, key, req.Subject)
+	if err != nil {
+		return quota.Decision{}, err
 	}
 	d := quota.Decision{Tier: quota.TierRedis}
 	if used+req.Units > req.Policy.Limit {
@@ -54,12 +70,43 @@ func (s *checkThenSet) Take(ctx context.Context, req quota.Request) (quota.Decis
 		return d, nil
 	}
 	used += req.Units
-	if err := s.redis.Set(ctx, key, used, 0).Err(); err != nil {
-		return quota.Decision{}, fmt.Errorf("writing what %s has used: %w", req.Subject, err)
+	if err := s.set(ctx, key, req.Subject, used); err != nil {
+		return quota.Decision{}, err
 	}
 	d.Admitted = true
 	d.Remaining = req.Policy.Limit - used
+	d.Reservation = quota.Reservation{Request: req}
 	return d, nil
+}
+
+// Refund implements [strategies.Refunder], with the same race: what others write
+// between its two commands is lost.
+func (s *checkThenSet) Refund(ctx context.Context, r quota.Reservation) error {
+	if r.Request.Policy == nil {
+		return errNoReservation
+	}
+	key := s.keys.used(r.Request.Policy.Name, r.Request.Subject)
+	used, err := s.get(ctx, key, r.Request.Subject)
+	if err != nil {
+		return err
+	}
+	return s.set(ctx, key, r.Request.Subject, max(0, used-r.Request.Units))
+}
+
+// get reads a count; a missing one is 0.
+func (s *checkThenSet) get(ctx context.Context, key string, subject quota.Subject) (int64, error) {
+	used, err := s.redis.Get(ctx, key).Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return 0, fmt.Errorf("reading what %s has used: %w", subject, err)
+	}
+	return used, nil
+}
+
+func (s *checkThenSet) set(ctx context.Context, key string, subject quota.Subject, used int64) error {
+	if err := s.redis.Set(ctx, key, used, 0).Err(); err != nil {
+		return fmt.Errorf("writing what %s has used: %w", subject, err)
+	}
+	return nil
 }
 
 // Used implements [strategies.Viewer].

@@ -23,21 +23,40 @@ var (
 )
 
 var luaReserveMeta = strategies.Meta{
-	Name:      "lua-reserve",
-	Core:      true,
-	Source:    "004 (ADR-RM-3)",
-	Doc:       "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
+	Name:   "lua-reserve",
+	Core:   true,
+	Source: "004 (ADR-RM-3)",
+	Doc:    "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
+	Notes: strategies.Notes{
+		How: []string{
+			"One script reads what the tenant has used and its limit, and adds the units if they fit.",
+			"The application makes the URL that the client uploads to, and refunds if that fails.",
+			"A finished upload becomes a row of the table of files.",
+			"A second script gives units back, down to zero: of an upload that failed, and of a file that is deleted.",
+			"Every night a job overwrites each tenant's count with the sum of its available files.",
+		},
+		Deviations: []string{
+			"The sync sends SET with GET, to tell a round that changed something from one that did not; the record sends SET.",
+			"Making the URL asks no store here; how often it fails is an option.",
+			"What starts a sync on demand is not in the record; here a rejection does.",
+		},
+		Use:   "Where uploads are short, callers do not die in the midst of one, and no upload is under way when the sync runs.",
+		Avoid: "On a Redis Cluster, whose slots the two keys do not share, and where a sync under load may not give away what is reserved.",
+	},
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
 	Kinds:     kinds,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
-	Options: []quota.Option{{
+	Options: append([]quota.Option{{
 		Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral},
 		Doc: "any: a failed upload and a deleted file give their units back; " +
-			"literal: neither does, as the listing refunds only where it fails to make the upload's URL",
-	}},
+			"literal: neither does, only failing to make the upload's URL, as the listing has it",
+	}, urlOption, {
+		Name: "call", Default: callEval, Values: []string{callEval, callDigest},
+		Doc: "eval: every call carries its script, as the listing sends it; evalsha: scripts are loaded once and called by digest",
+	}}, syncOptions...),
 	Guarantee: []quota.Clause{{
 		// The sync job counts stored files only. It forgets every reservation whose
 		// upload is still under way, and what it forgets can be reserved again, in
@@ -47,7 +66,7 @@ var luaReserveMeta = strategies.Meta{
 		Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultOutage},
 		Formula:   "L while no sync round has run",
 		Bound: func(p quota.Params) int64 {
-			if p.SyncPeriod == 0 {
+			if p.SyncPeriod == 0 && p.Options["demand"] != demandRejected {
 				return 0
 			}
 			return p.Offered
@@ -56,28 +75,33 @@ var luaReserveMeta = strategies.Meta{
 	Open: openLuaReserve,
 }
 
-// The values of the option refund.
+// The values of the options refund and call.
 const (
 	refundAny     = "any"
 	refundLiteral = "literal"
+	callEval      = "eval"
+	callDigest    = "evalsha"
 )
 
 // luaReserve is record 004's decision. A tenant without a limit key has a limit
 // of 0, and a Redis that does not answer is an error: the record describes
-// neither failing open nor failing closed.
+// neither failing open nor failing closed. Nothing but an operator sets a limit
+// key: the sync restores a lost count, and not a lost limit.
 //
 // What is refunded differs between the record's prose and its listing. The prose
 // (refund=any) gives units back when an upload fails and when a file is deleted.
 // The listing (refund=literal) reserves, makes the URL that the client uploads to,
 // and refunds if that step throws; nothing in it hears of the upload itself, or of
-// a deletion. Making a URL asks no store and does not fail here, so that with
-// refund=literal Redis never gets anything back but from the sync job.
+// a deletion, so that Redis gets those units back from the sync job alone.
 type luaReserve struct {
 	redis redis.UniversalClient
 	keys  keys
 	files source
+	urls  urls
 	// refunds is false for refund=literal.
 	refunds bool
+	call    call
+	syncs   syncs
 }
 
 var (
@@ -93,23 +117,31 @@ func openLuaReserve(ctx context.Context, env strategies.Env) (strategies.Strateg
 	if err != nil {
 		return nil, err
 	}
-	// Loaded here, so that every instance asks by digest from its first call on.
-	for _, script := range []*redis.Script{reserveScript, refundScript} {
-		if err := script.Load(ctx, env.Redis).Err(); err != nil {
-			return nil, fmt.Errorf("loading the scripts: %w", err)
+	s := &luaReserve{
+		redis: env.Redis, keys: newKeys(env), files: files, urls: newURLs(env),
+		refunds: env.Options["refund"] != refundLiteral, syncs: newSyncs(env),
+		call: (*redis.Script).Eval,
+	}
+	if env.Options["call"] == callDigest {
+		s.call = (*redis.Script).Run
+		// Loaded here, so that every instance asks by digest from its first call on.
+		for _, script := range []*redis.Script{reserveScript, refundScript} {
+			if err := script.Load(ctx, env.Redis).Err(); err != nil {
+				return nil, fmt.Errorf("loading the scripts: %w", err)
+			}
 		}
 	}
-	return &luaReserve{
-		redis: env.Redis, keys: newKeys(env), files: files,
-		refunds: env.Options["refund"] != refundLiteral,
-	}, nil
+	return s, nil
 }
+
+// call sends a script.
+type call func(script *redis.Script, ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
 
 // Take implements [strategies.Strategy].
 func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	policy := req.Policy.Name
 	names := []string{s.keys.used(policy, req.Subject), s.keys.limit(policy, req.Subject)}
-	res, err := reserveScript.Run(ctx, s.redis, names, req.Units).Int64Slice()
+	res, err := s.call(reserveScript, ctx, s.redis, names, req.Units).Int64Slice()
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("reserving for %s: %w", req.Subject, err)
 	}
@@ -118,15 +150,32 @@ func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	}
 	reserved, used, limit := res[0] == 1, res[1], res[2]
 	d := quota.Decision{Admitted: reserved, Tier: quota.TierRedis, Remaining: max(0, limit-used)}
-	if reserved {
-		d.Reservation = quota.Reservation{Request: req}
+	if !reserved {
+		s.syncs.want()
+		return d, nil
 	}
+	if err := s.urls.make(req); err != nil {
+		if failed := s.refund(ctx, req, req.Units); failed != nil {
+			return quota.Decision{}, fmt.Errorf("%w, and %w", err, failed)
+		}
+		return quota.Decision{}, err
+	}
+	d.Reservation = quota.Reservation{Request: req}
 	return d, nil
+}
+
+// refund gives units back to the request's tenant.
+func (s *luaReserve) refund(ctx context.Context, req quota.Request, units int64) error {
+	key := s.keys.used(req.Policy.Name, req.Subject)
+	if err := s.call(refundScript, ctx, s.redis, []string{key}, units).Err(); err != nil {
+		return fmt.Errorf("refunding %s: %w", req.Subject, err)
+	}
+	return nil
 }
 
 // Commit implements [strategies.Committer]: the upload is done, and its file
 // available. What was reserved stays reserved, also where the file turned out
-// smaller; only the sync job looks at actual sizes.
+// smaller or larger; only the sync job looks at actual sizes.
 func (s *luaReserve) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
 	if r.Request.Policy == nil {
 		return errNoReservation
@@ -153,11 +202,7 @@ func (s *luaReserve) Refund(ctx context.Context, r quota.Reservation) error {
 	if stored {
 		units = size
 	}
-	key := s.keys.used(r.Request.Policy.Name, r.Request.Subject)
-	if err := refundScript.Run(ctx, s.redis, []string{key}, units).Err(); err != nil {
-		return fmt.Errorf("refunding %s: %w", r.Request.Subject, err)
-	}
-	return nil
+	return s.refund(ctx, r.Request, units)
 }
 
 // Used implements [strategies.Viewer].

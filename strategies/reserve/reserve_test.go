@@ -3,7 +3,9 @@ package reserve
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,7 +28,10 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 	env := func(t *testing.T, server *redisstore.Store) strategies.Env {
 		c := server.Client(redisstore.ClientOptions{PoolSize: 4})
 		t.Cleanup(func() { closing(t, c) })
-		return strategies.Env{Clock: clock.Wall{}, Redis: c, Shared: new(strategies.Shared), Prefix: storetest.Prefix(t), Instances: 1}
+		return with(t, strategies.Env{
+			Clock: clock.Wall{}, Rand: rand.New(rand.NewPCG(1, 2)), Redis: c,
+			Shared: new(strategies.Shared), Prefix: storetest.Prefix(t), Instances: 1, Wake: func(string) {},
+		}, nil)
 	}
 	t.Run("embedded", func(t *testing.T) {
 		e := env(t, storetest.EmbeddedRedis(t))
@@ -44,6 +49,15 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 		e.Postgres = pool
 		test(t, e)
 	})
+}
+
+// with gives lua-reserve's options in an environment values.
+func with(t *testing.T, env strategies.Env, given quota.Options) strategies.Env {
+	t.Helper()
+	sel, err := luaReserveMeta.Select(given)
+	must(t, err)
+	env.Options = sel.Options
+	return env
 }
 
 func closing(t *testing.T, c io.Closer) {
@@ -149,10 +163,10 @@ func TestKeysAndMissingLimit(t *testing.T) {
 		s, err := luaReserveMeta.Open(t.Context(), env)
 		must(t, err)
 		take(t, s, 1, false) // no operator has said how much the tenant may use
-		must(t, env.Redis.Set(t.Context(), env.Prefix+"quota:tenant-uploads:t1:limit", 2, 0).Err())
+		must(t, env.Redis.Set(t.Context(), env.Prefix+"quota:tenant:t1:limit", 2, 0).Err())
 		take(t, s, 2, true)
 		take(t, s, 1, false)
-		if got := env.Redis.Get(t.Context(), env.Prefix+"quota:tenant-uploads:t1:used").Val(); got != "2" {
+		if got := env.Redis.Get(t.Context(), env.Prefix+"quota:tenant:t1:used").Val(); got != "2" {
 			t.Errorf("the used key holds %q, want 2", got)
 		}
 	})
@@ -208,7 +222,7 @@ func TestFiles(t *testing.T) {
 // back to Redis. The table of files knows, and so does the job.
 func TestRefundLiteral(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
-		env.Options = quota.Options{"refund": refundLiteral}
+		env = with(t, env, quota.Options{"refund": refundLiteral})
 		s := tenantOf(t, env, 100)
 		failed, deleted, kept := take(t, s, 400, true), take(t, s, 300, true), take(t, s, 200, true)
 		must(t, s.Refund(t.Context(), failed))
@@ -224,16 +238,64 @@ func TestRefundLiteral(t *testing.T) {
 	})
 }
 
-// TestLeakClause: what is promised ends with the first round of the job.
+// TestSyncRestoresNoLimit: after Redis has lost its data, the sync brings the count
+// back and not the limit, and everything is refused for good.
+func TestSyncRestoresNoLimit(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		s := tenantOf(t, env, 100)
+		must(t, env.Redis.Del(t.Context(), s.keys.used(uploads.Name, "t1"), s.keys.limit(uploads.Name, "t1")).Err())
+		take(t, s, 1, false)
+		nightly(t, s)
+		used(t, s, 100)
+		take(t, s, 1, false)
+	})
+}
+
+// TestReadThenWriteRefunds: what is given back can be had again, and a refund is no
+// less of a race than a take.
+func TestReadThenWriteRefunds(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		for _, meta := range []strategies.Meta{checkThenSetMeta, appLockMeta} {
+			env := env
+			env.Prefix += meta.Name + ":"
+			other := redis.NewClient(env.Redis.(*redis.Client).Options())
+			t.Cleanup(func() { closing(t, other) })
+			a, err := meta.Open(t.Context(), env)
+			must(t, err)
+			env.Redis = other
+			b, err := meta.Open(t.Context(), env)
+			must(t, err)
+			held := take(t, a, 600, true)
+			take(t, a, 500, false)
+			must(t, b.(strategies.Refunder).Refund(t.Context(), held))
+			used(t, a, 0)
+			held = take(t, a, 300, true)
+			other.AddHook(&betweenGetAndSet{what: func() { take(t, a, 700, true) }})
+			must(t, b.(strategies.Refunder).Refund(t.Context(), held))
+			used(t, a, 0) // the 700 are forgotten
+			must(t, b.(strategies.Refunder).Refund(t.Context(), held))
+			used(t, a, 0)
+			if err := a.(strategies.Refunder).Refund(t.Context(), quota.Reservation{}); err == nil {
+				t.Error("a reservation of no request can be refunded")
+			}
+		}
+	})
+}
+
+// TestLeakClause: what is promised ends with the first round of the job, whatever
+// started it.
 func TestLeakClause(t *testing.T) {
 	c := luaReserveMeta.Guarantee[0]
+	if c.Bound(quota.Params{Offered: 5, Options: quota.Options{"demand": demandRejected}}) < 5 {
+		t.Error("promises something although a rejection starts a round, of which the period says nothing")
+	}
 	p := quota.Params{Limit: 1000, MaxCost: 150, InFlight: 50, Instances: 2, Offered: 2000}
 	if over := c.Bound(p); over != 0 {
 		t.Errorf("allows %d units over the limit before any round", over)
 	}
 	// All that was asked for may be admitted on top of a limit that was used up at
 	// the start.
-	if p.SyncPeriod = syncEvery; c.Bound(p) < p.Offered {
+	if p.SyncPeriod = 24 * time.Hour; c.Bound(p) < p.Offered {
 		t.Errorf("allows %d units after a round, and %d may leak", c.Bound(p), p.Offered)
 	}
 }

@@ -9,16 +9,68 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// syncEvery: the record runs the job at night.
-const syncEvery = 24 * time.Hour
+// syncOptions say when the sync runs.
+var syncOptions = []quota.Option{{
+	Name: "sync", Type: "duration", Default: "24h", Min: "0s",
+	Doc: "`period` of the sync job, nightly in the record; 0s never",
+}, {
+	Name: "demand", Default: demandNever, Values: []string{demandNever, demandRejected},
+	Doc: "rejected: a rejection starts a sync, as an operator would who is asked why; never: none does",
+}}
+
+// The values of the option demand.
+const (
+	demandNever    = "never"
+	demandRejected = "rejected"
+)
+
+// syncs is when an instance's sync runs.
+type syncs struct {
+	every    time.Duration
+	onDemand bool
+	wanted   *strategies.Flag
+	wake     func(job string)
+}
+
+// onDemandJob is the name of the job that a rejection wakes.
+const onDemandJob = "sync-on-demand"
+
+func newSyncs(env strategies.Env) syncs {
+	return syncs{
+		every: env.Options.Duration("sync"), onDemand: env.Options["demand"] == demandRejected,
+		wanted: new(strategies.Flag), wake: env.Wake,
+	}
+}
+
+// want asks for a round, where one may be asked for.
+func (s *syncs) want() {
+	if s.onDemand {
+		s.wanted.Store(true)
+		s.wake(onDemandJob)
+	}
+}
+
+// jobs are those that run a round: one for all instances by the clock, and one in
+// each instance on demand.
+func (s *syncs) jobs(round func(context.Context) (bool, error)) (jobs []strategies.Job) {
+	if s.every > 0 {
+		jobs = append(jobs, strategies.Job{Name: "sync", Singleton: true, Every: s.every, Run: round})
+	}
+	if s.onDemand {
+		jobs = append(jobs, strategies.Job{Name: onDemandJob, Pending: s.wanted.Load, Run: func(ctx context.Context) (bool, error) {
+			s.wanted.Store(false)
+			return round(ctx)
+		}})
+	}
+	return jobs
+}
 
 // Jobs implements [strategies.Jobber].
-func (s *luaReserve) Jobs() []strategies.Job {
-	return []strategies.Job{{Name: "sync", Singleton: true, Every: syncEvery, Run: s.sync}}
-}
+func (s *luaReserve) Jobs() []strategies.Job { return s.syncs.jobs(s.sync) }
 
 // sync overwrites every tenant's count with the sum of its stored files. Between
 // the sum and the SET, and for uploads that have not arrived yet, it is wrong,

@@ -170,6 +170,14 @@ func checkOptions(tb testing.TB, m *strategies.Meta, stores Stores) {
 			values = []string{o.Default}
 		}
 		for _, v := range values {
+			sel, err := m.Select(quota.Options{o.Name: v})
+			if err != nil {
+				tb.Fatal(err)
+			}
+			if need, lacks := stores.lacks(sel.Needs); lacks {
+				tb.Logf("%s needs %s, which is not here", sel, need)
+				continue
+			}
 			f := openWith(tb, m, stores, 1, quota.Options{o.Name: v})
 			b := f.book(withLimit(p, 5))
 			b.take(b.subject(0), 1)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ import (
 type fixture struct {
 	testing.TB
 	meta      *strategies.Meta
+	sel       strategies.Selection
 	instances []strategies.Strategy
 	env       strategies.Env
 	ids       atomic.Uint64
@@ -48,8 +48,12 @@ func open(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *f
 
 func openWith(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options) *fixture {
 	tb.Helper()
-	return openBy(tb, meta, stores, instances, given, clock.Wall{}, time.Time{})
+	return openBy(tb, meta, stores, instances, given, patient{clock.Wall{}}, time.Time{})
 }
+
+// patient is a clock that ends no contexts: a strategy's own deadlines would make
+// what the suite finds a question of the machine's speed.
+type patient struct{ quota.Clock }
 
 // openBy opens on a clock of the test's own, and looks for timestamps of the wall
 // clock where virtual is that clock's time.
@@ -59,7 +63,7 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fixture{TB: tb, meta: meta}
+	f := &fixture{TB: tb, meta: sel.Meta, sel: sel} // with what the options need, too
 	f.env = strategies.Env{
 		Clock: c, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
 		Instances: instances, Options: sel.Options, Wake: func(string) {},
@@ -86,16 +90,19 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 func (f *fixture) connect(stores Stores, virtual bool) {
 	f.Helper()
 	f.env.Clients = map[string]any{}
-	for _, need := range f.meta.Needs {
-		if slices.Contains(needs, need) {
-			continue // connected below
-		}
+	if need, lacks := stores.lacks(f.sel.Needs); lacks {
+		f.Skipf("needs %s", need)
+	}
+	for _, need := range f.sel.Needs {
 		open := stores.Clients[string(need)]
 		if open == nil {
-			f.Skipf("needs %s", need)
+			continue // connected below, or modelled
 		}
-		f.env.Clients[string(need)] = open(f.TB)
-		f.breakOthers, f.needsOthers = stores.Break, true
+		client := f.hooked(open(f.TB), virtual)
+		f.env.Clients[string(need)] = client
+		if _, breaks := client.(redis.UniversalClient); !breaks {
+			f.breakOthers, f.needsOthers = stores.Break, true
+		}
 	}
 	if f.meta.NeedsStore(strategies.NeedRedis) {
 		if stores.Redis == nil {
@@ -105,11 +112,7 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		if stores.Alone {
 			f.ends = append(f.ends, f.lookOut(client))
 		}
-		client.AddHook(f.witness.RedisHook())
-		if virtual {
-			client.AddHook(pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")})
-		}
-		client.AddHook(outage{&f.broken})
+		f.hooked(client, virtual)
 		f.env.Redis, f.env.Clients[string(strategies.NeedRedis)] = client, client
 	}
 	needsPostgres, needsSource := f.meta.NeedsStore(strategies.NeedPostgres), f.meta.NeedsStore(strategies.NeedSource)
@@ -129,6 +132,21 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 			return run()
 		})
 	}
+}
+
+// hooked watches what a Redis client is given, and lets it fail; other clients are
+// left alone.
+func (f *fixture) hooked(client any, virtual bool) any {
+	c, ok := client.(redis.UniversalClient)
+	if !ok {
+		return client
+	}
+	c.AddHook(f.witness.RedisHook())
+	if virtual {
+		c.AddHook(pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")})
+	}
+	c.AddHook(outage{&f.broken})
+	return client
 }
 
 // open makes one more instance, which the caller closes.

@@ -32,7 +32,8 @@ func (f *fixture) ctx() context.Context { return context.WithValue(context.Backg
 // wall clock are looked for in commands.
 func (f *fixture) watch(virtual time.Time) {
 	f.witness = witness.New(witness.Config{
-		NeedsStore: slices.ContainsFunc(needs, f.meta.NeedsStore), // the only stores whose commands are seen
+		// The only stores whose commands are seen.
+		NeedsStore: slices.ContainsFunc(needs, f.meta.NeedsStore) || len(f.meta.RedisNeeds()) > 0,
 		Caller:     func(ctx context.Context) bool { return ctx.Value(mark{}) != nil },
 		Real:       clock.Wall{}.Now(), Virtual: virtual,
 	})
@@ -47,11 +48,15 @@ func (f *fixture) report() {
 	}
 }
 
-// traced is a pool like p whose statements the witness sees.
+// traced is a pool like p whose statements the witness sees. It is as large as the
+// strategy asks for.
 func (f *fixture) traced(p *pgxpool.Pool) *pgxpool.Pool {
 	f.Helper()
 	cfg := p.Config()
 	cfg.ConnConfig.Tracer = f.witness.Tracer()
+	if n := f.sel.Connections(string(strategies.NeedPostgres)).Pool; n > 0 {
+		cfg.MaxConns = int32(n)
+	}
 	own, err := pgxpool.NewWithConfig(f.ctx(), cfg)
 	if err != nil {
 		f.Fatal(err)
@@ -131,13 +136,13 @@ func (f *fixture) lookOut(client *redis.Client) func() {
 
 // setClock is the wall clock moved by an offset that a test sets.
 type setClock struct {
-	clock.Wall
+	patient
 	by *atomic.Int64
 }
 
 var _ quota.Clock = setClock{}
 
-func (c setClock) Now() time.Time { return c.Wall.Now().Add(time.Duration(c.by.Load())) }
+func (c setClock) Now() time.Time { return c.patient.Now().Add(time.Duration(c.by.Load())) }
 
 // checkClock: the strategy takes the time from its clock. That clock is years
 // away from the wall's: no command may hold the wall's time. A strategy without
@@ -146,7 +151,7 @@ func checkClock(tb testing.TB, m *strategies.Meta, stores Stores) {
 	var by atomic.Int64
 	const years = 4 * 365 * 24 * time.Hour
 	by.Store(int64(years))
-	c := setClock{by: &by}
+	c := setClock{patient{clock.Wall{}}, &by}
 	f := openBy(tb, m, stores, 1, nil, c, c.Now())
 	const limit, offered = 3, 6
 	for _, p := range served(m) {

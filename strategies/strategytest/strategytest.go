@@ -39,6 +39,7 @@
 package strategytest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -63,13 +64,25 @@ type Stores struct {
 	// need PostgreSQL are skipped, and those that need a source get the model.
 	Postgres func(testing.TB) *pgxpool.Pool
 	// Clients return clients of other stores, by the name by which a strategy needs
-	// them, e.g. "redis.replica". The suite does not see their commands. A strategy
+	// them, e.g. "redis.replica". The suite sees the commands of Redis clients. A strategy
 	// that needs one that is not here is skipped.
 	Clients map[string]func(testing.TB) any
 	// Break makes every store of Clients fail, for clients that were handed out, or
 	// mends them. Without it strategies that need one of them are not tested in an
 	// outage.
 	Break func(broken bool)
+}
+
+// lacks reports the first of the further stores in the list that is not here. A
+// replica of the database of record has a model where that has one.
+func (s Stores) lacks(list []strategies.Need) (need strategies.Need, lacks bool) {
+	for _, need := range list {
+		if slices.Contains(needs, need) || s.Clients[string(need)] != nil || need == strategies.NeedReplica && s.Postgres == nil {
+			continue
+		}
+		return need, true
+	}
+	return "", false
 }
 
 // Run tests one strategy on the stores, or where none are given on [Embedded].

@@ -8,8 +8,9 @@ import (
 )
 
 // charge adds units, which may be negative, in the way of the option "write".
-// What fails on the way leaves the steps before it done.
-func (in *instance) charge(ctx context.Context, u *use, req quota.Request, units int64) error {
+// What fails on the way leaves the steps before it done; charged says whether the
+// units had been added by then.
+func (in *instance) charge(ctx context.Context, u *use, req quota.Request, units int64) (charged bool, err error) {
 	if in.write == writeBackMode {
 		return in.chargeCache(ctx, u, req, units)
 	}
@@ -19,62 +20,63 @@ func (in *instance) charge(ctx context.Context, u *use, req quota.Request, units
 // chargeCache adds to the cached count, marks the agent for the filters of all
 // instances if it has now reached its limit, and queues the new count for the
 // table.
-func (in *instance) chargeCache(ctx context.Context, u *use, req quota.Request, units int64) error {
+func (in *instance) chargeCache(ctx context.Context, u *use, req quota.Request, units int64) (charged bool, err error) {
 	count, err := in.addToHash(ctx, u, req, units)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if in.refresh {
+	if in.chargeRefreshes {
 		if err := in.expire(ctx, req); err != nil {
-			return err
+			return true, err
 		}
 	}
 	if in.filter != nil {
 		limit, err := in.cachedLimit(ctx, u, req.Subject)
 		if err != nil {
-			return err
+			return true, err
 		}
 		if count >= limit {
 			if err := in.redis.SAdd(ctx, in.overQuota(), string(req.Subject)).Err(); err != nil {
-				return fmt.Errorf("mark %s over quota: %w", req.Subject, err)
+				return true, fmt.Errorf("mark %s over quota: %w", req.Subject, err)
 			}
 		}
 	}
-	in.queue.put(writeBack{subject: req.Subject, use: u, count: count})
+	now := in.clock.Now().UnixNano()
+	in.queue.put(writeBack{subject: req.Subject, use: u, count: count, queued: now, due: now + int64(in.lag)})
 	in.wake(jobWriteBack)
-	return nil
+	return true, nil
 }
 
 // chargeSource adds to the table, drops the cached counts, and marks the agent
 // for the filter of this instance only. As the listing stands, it also adds to
 // the count that it has just dropped, which begins anew at these units.
-func (in *instance) chargeSource(ctx context.Context, u *use, req quota.Request, units int64) error {
+func (in *instance) chargeSource(ctx context.Context, u *use, req quota.Request, units int64) (charged bool, err error) {
 	count, err := in.source.charge(ctx, u, req.Subject, units)
 	if err != nil {
-		return fmt.Errorf("charge %d %s: %w", units, u.unit, fromSource(err))
+		return false, fmt.Errorf("charge %d %s: %w", units, u.unit, fromSource(err))
 	}
 	if err := in.redis.Del(ctx, in.counts(req.Subject)).Err(); err != nil {
-		return fmt.Errorf("drop what %s has used: %w", req.Subject, err)
+		return true, fmt.Errorf("drop what %s has used: %w", req.Subject, err)
 	}
 	if in.write == writeLiteralMode {
 		if _, err := in.addToHash(ctx, u, req, units); err != nil {
-			return err
+			return true, err
 		}
 		if err := in.expire(ctx, req); err != nil {
-			return err
+			return true, err
 		}
 	}
 	if in.filter == nil {
-		return nil
+		return true, nil
 	}
 	limit, err := in.source.limit(ctx, u, req.Subject)
 	if err != nil {
-		return fmt.Errorf("read the limit of %s: %w", req.Subject, fromSource(err))
+		return true, fmt.Errorf("read the limit of %s: %w", req.Subject, fromSource(err))
 	}
 	if count >= limit {
 		in.filter.add(req.Subject)
 	}
-	return nil
+	return true, nil
 }
 
 func (in *instance) addToHash(ctx context.Context, u *use, req quota.Request, units int64) (int64, error) {

@@ -18,6 +18,7 @@ func (in *instance) limits(s quota.Subject) string { return in.prefix + "limits:
 func (in *instance) overQuota() string             { return in.prefix + "over_quota" }
 
 // checkCache decides by the cache, and by the table where the cache has no count.
+// With ttl=access a hit gives the hash its hour anew, whatever the answer.
 func (in *instance) checkCache(ctx context.Context, u *use, req quota.Request) (quota.Decision, error) {
 	used, known, err := in.number(ctx, in.counts(req.Subject), u.field)
 	if err != nil {
@@ -31,6 +32,11 @@ func (in *instance) checkCache(ctx context.Context, u *use, req quota.Request) (
 	if err != nil {
 		return quota.Decision{}, err
 	}
+	if in.accessRefreshes {
+		if err := in.expire(ctx, req); err != nil {
+			return quota.Decision{}, err
+		}
+	}
 	return decide(used < limit, quota.TierRedis, used, limit, req), nil
 }
 
@@ -38,15 +44,15 @@ func (in *instance) checkCache(ctx context.Context, u *use, req quota.Request) (
 // overwritten with what they said, however old it has become.
 func (in *instance) checkSource(ctx context.Context, u *use, req quota.Request) (quota.Decision, error) {
 	s := req.Subject
-	hasRoom, err := in.source.check(ctx, u, s)
+	hasRoom, err := in.reads.check(ctx, u, s)
 	if err != nil {
 		return quota.Decision{}, fromSource(err)
 	}
-	used, err := in.source.used(ctx, u, s)
+	used, err := in.reads.used(ctx, u, s)
 	if err != nil {
 		return quota.Decision{}, fromSource(err)
 	}
-	limit, err := in.source.limit(ctx, u, s)
+	limit, err := in.reads.limit(ctx, u, s)
 	if err != nil {
 		return quota.Decision{}, fromSource(err)
 	}

@@ -21,7 +21,7 @@
 //     good, also after a refund or a raised limit.
 //   - Limits have no expiry and are read anew only when the count is missing.
 //   - A charge made after the hash expired makes one that holds that charge alone;
-//     with ttl=literal it never expires.
+//     without another charge it lives for its hour, and with ttl=literal for ever.
 //   - A count without a limit is an error, and stays one for as long as the count
 //     lives. Failing open on a miss makes such a count.
 //   - No window is ever reset.
@@ -34,7 +34,7 @@
 // # redis-hash
 //
 // The same without the filter, and without reading limits and marking agents for
-// it after a charge. It has all options but "filter".
+// it after a charge. It has all options but "filter" and "sync".
 //
 // # Options
 //
@@ -65,12 +65,28 @@
 // "charge failed". charge=before charges on admission, and corrects that on commit
 // or refund: if the charge fails, so does the request.
 //
+// filter=scalable is the record's, which adds larger and tighter layers.
 // filter=fixed is one Bloom filter for 100,000 members at 0.1 %, whose rate rises
-// with more. filter=scalable is the record's, which adds larger and tighter layers.
+// with more.
 //
-// ttl=refresh gives the hash another hour at every charge, as the prose has it;
-// ttl=literal does so only on a miss, as the listing. It is about write=back: the
-// other charge drops the hash, and as listed sets the hour in any case.
+// sync=literal is the listing's loop, which catches nothing: one error of Redis ends
+// it, and the filter stays as it is until the process starts anew. sync=retry goes
+// on with the next period.
+//
+// ttl=access gives the hash another hour at every check and charge, as the prose has
+// it; ttl=charge at charges; ttl=literal only on a miss, as the listing. Charges are
+// those of write=back: the other charge drops the hash, and as listed sets the hour
+// in any case.
+//
+// lag=5s is the record's delay between a charge and its write to PostgreSQL, and
+// batch=1 its one job per charge: one worker per instance runs them in order, one
+// statement each, so that a queue under load grows without bound. lag=0s,batch=256
+// is what one would build.
+//
+// source=primary is the database that the record's service connects to.
+// source=replica reads misses from a replica, which the record counts on for its
+// reads per second: the store "postgres.replica", or beside the model a model that
+// is behind by replica-lag. What such a miss reads overwrites the cache as ever.
 //
 // reset=none is the record. reset=job is a job of one instance, in the manner of
 // a nightly or hourly one: when a policy's window has ended, it sets that kind of

@@ -79,7 +79,7 @@ func (in *instance) check(ctx context.Context, u *use, req quota.Request) (quota
 // where the last store that could decide is gone.
 func (in *instance) prose(ctx context.Context, u *use, req quota.Request, err error) (quota.Decision, error) {
 	if in.redisFailed(ctx, err) {
-		hasRoom, sourceErr := in.source.check(ctx, u, req.Subject)
+		hasRoom, sourceErr := in.reads.check(ctx, u, req.Subject)
 		if sourceErr == nil {
 			return quota.Decision{Admitted: hasRoom, Tier: in.source.tier(), Degraded: true, Remaining: -1}, nil
 		}

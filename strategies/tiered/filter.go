@@ -1,7 +1,6 @@
 package tiered
 
 import (
-	"hash/fnv"
 	"slices"
 	"sync"
 
@@ -59,9 +58,30 @@ func newFilter(s shape) *filter { return &filter{shape: s, bits: newLayers(s)} }
 
 // test reports whether s is a member, or a false positive.
 func (f *filter) test(s quota.Subject) bool {
+	found, _ := f.look(s)
+	return found
+}
+
+// look is test, and says of what is found whether it was ever added. No decision
+// depends on that: it counts false positives.
+func (f *filter) look(s quota.Subject) (found, added bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.bits.test(string(s))
+	if !f.bits.test(string(s)) {
+		return false, false
+	}
+	_, added = f.bits.added[hash(string(s))]
+	return true, added
+}
+
+// bytes is how large the bits of all layers are.
+func (f *filter) bytes() (n int64) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, l := range f.bits.list {
+		n += int64(8 * len(l.BitSet().Words()))
+	}
+	return n
 }
 
 // add makes s a member until the next rebuild.
@@ -99,10 +119,13 @@ type layers struct {
 	// digest sums up what was added, in whatever order. Comparing bits instead
 	// would keep callers who add to them waiting.
 	digest uint64
+	// added holds the hashes of what was added, so that false positives can be
+	// counted. It belongs to the measurement: the record's filter has nothing like it.
+	added map[uint64]struct{}
 }
 
 func newLayers(s shape) *layers {
-	l := &layers{shape: s}
+	l := &layers{shape: s, added: map[uint64]struct{}{}}
 	l.extend()
 	return l
 }
@@ -138,9 +161,9 @@ func (l *layers) test(s string) bool {
 }
 
 func (l *layers) add(s string) {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(s)) // never fails
-	l.digest += h.Sum64()
+	h := hash(s)
+	l.digest += h
+	l.added[h] = struct{}{}
 	if l.grows {
 		if l.test(s) {
 			return // a subject that is found takes no room
@@ -151,4 +174,13 @@ func (l *layers) add(s string) {
 		l.room--
 	}
 	l.list[len(l.list)-1].AddString(s)
+}
+
+// hash is FNV-1a. hash/fnv would allocate at every call.
+func hash(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
 }

@@ -146,10 +146,10 @@ func TestQueueKeepsOrder(t *testing.T) {
 	for i := range int64(5) {
 		q.put(writeBack{count: i})
 	}
-	first := q.take(3)
+	first := q.take(3, 0)
 	q.put(writeBack{count: 5})
 	q.putBack(first[1:])
-	rest := q.take(10)
+	rest := q.take(10, 0)
 	for i, w := range rest {
 		if w.count != int64(i)+1 {
 			t.Errorf("item %d is %d, want %d", i, w.count, i+1)
@@ -163,7 +163,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 		q.put(writeBack{use: u})
 	}
 	for i, want := range []int{2, 1, 1} {
-		if n := len(q.take(10)); n != want {
+		if n := len(q.take(10, 0)); n != want {
 			t.Errorf("run %d of one kind has %d items, want %d", i, n, want)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 
 // TestCommands pins the statements and commands of each path, in order.
 func TestCommands(t *testing.T) {
-	hit := []string{"hget quota:agent-7 tokens_used", "hget limits:agent-7 tokens_max"}
+	lookUp := []string{"hget quota:agent-7 tokens_used", "hget limits:agent-7 tokens_max"}
+	hit := []string{lookUp[0], lookUp[1], "expire quota:agent-7"}
 	miss := []string{
 		"hget quota:agent-7 tokens_used",
 		"SELECT check_quota", "SELECT tokens_used", "SELECT tokens_limit",
@@ -31,16 +32,17 @@ func TestCommands(t *testing.T) {
 		// is the check that follows, and last the one that rejects.
 		charged, reached, second, last []string
 	}
-	back := func(charged ...string) paths { return paths{charged, charged, hit, hit} }
+	back := func(hit []string, charged ...string) paths { return paths{charged, charged, hit, hit} }
 	for selection, want := range map[string]paths{
-		"redis-hash":               back(charge, expire),
-		"redis-hash:charge=before": back(charge, expire),
-		"redis-hash:ttl=literal":   back(charge),
+		"redis-hash":               back(hit, charge, expire),
+		"redis-hash:charge=before": back(hit, charge, expire),
+		"redis-hash:ttl=charge":    back(lookUp, charge, expire),
+		"redis-hash:ttl=literal":   back(lookUp, charge),
 		"redis-hash:write=through": {[]string{update, drop}, []string{update, drop}, miss, miss},
 		// Its count is never more than the last charge, so that nothing is rejected.
 		"redis-hash:write=literal": {[]string{update, drop, charge, expire}, []string{update, drop, charge, expire}, hit, nil},
 		"three-tier":               {[]string{charge, expire, again}, []string{charge, expire, again, mark}, hit, hit},
-		"three-tier:ttl=literal":   {[]string{charge, again}, []string{charge, again, mark}, hit, hit},
+		"three-tier:ttl=literal":   {[]string{charge, again}, []string{charge, again, mark}, lookUp, lookUp},
 		// The filter rejects what it was told of without asking a store.
 		"three-tier:write=through": {[]string{update, drop, limit}, []string{update, drop, limit}, miss, []string{}},
 		"three-tier:write=literal": {[]string{update, drop, charge, expire, limit}, []string{update, drop, charge, expire, limit}, hit, []string{}},

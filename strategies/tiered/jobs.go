@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -16,7 +17,7 @@ func (in *instance) Jobs() []strategies.Job {
 		jobs = append(jobs, strategies.Job{Name: jobWriteBack, Pending: in.queue.pending, Run: in.writeBack})
 	}
 	if in.filter != nil {
-		jobs = append(jobs, strategies.Job{Name: jobRebuild, Every: rebuildEvery, Pending: in.filterDue.Load, Run: in.rebuild})
+		jobs = append(jobs, strategies.Job{Name: jobRebuild, Every: rebuildEvery, Pending: in.rebuildDue, Run: in.rebuild})
 	}
 	if in.resets != nil {
 		jobs = append(jobs, in.resetJob())
@@ -24,32 +25,49 @@ func (in *instance) Jobs() []strategies.Job {
 	return jobs
 }
 
-// writeBack carries one batch of counts to the table. What the table has no
-// column for is lost: no later round would find one.
+// writeBack carries one batch of counts to the table once the first of them is due:
+// the queue's delay passes inside of the job. What the table has no column for is
+// lost: no later round would find one.
 func (in *instance) writeBack(ctx context.Context) (bool, error) {
-	items := in.queue.take(batchSize)
-	if len(items) == 0 {
+	due, ok := in.queue.next()
+	if !ok {
 		return false, nil
 	}
+	if wait := due - in.clock.Now().UnixNano(); wait > 0 {
+		if err := in.clock.Sleep(ctx, time.Duration(wait)); err != nil {
+			return false, fmt.Errorf("wait for a write-back to be due: %w", err)
+		}
+	}
+	items := in.queue.take(in.batch, in.clock.Now().UnixNano())
 	left, err := in.source.writeBack(ctx, items[0].use, items)
-	done := len(items) - len(left)
-	in.written.Add(int64(done))
+	done := items[:len(items)-len(left)]
+	in.written.Add(int64(len(done)))
+	in.queue.delivered(done, in.clock.Now().UnixNano())
 	if err != nil {
 		if !errors.Is(err, strategies.ErrPrescribed) {
 			in.queue.putBack(left)
 		}
-		return done > 0, fmt.Errorf("write back %d counts: %w", len(left), err)
+		return len(done) > 0, fmt.Errorf("write back %d counts: %w", len(left), err)
 	}
 	return true, nil
 }
 
-// rebuild makes the filter anew from the shared set.
+// rebuildDue reports whether a rebuild is asked for that has not died.
+func (in *instance) rebuildDue() bool { return in.filterDue.Load() && !in.syncDead.Load() }
+
+// rebuild makes the filter anew from the shared set. With sync=literal the first
+// error is the last round: nothing catches it in the record's listing, and its loop
+// is gone until the process starts anew.
 func (in *instance) rebuild(ctx context.Context) (bool, error) {
+	if in.syncDead.Load() {
+		return false, nil
+	}
 	// Cleared first: a request for another round while members are read gets a round more.
 	in.filterDue.Store(false)
 	members, err := in.redis.SMembers(ctx, in.overQuota()).Result()
 	if err != nil {
 		in.filterDue.Store(true)
+		in.syncDead.Store(in.syncDies)
 		return false, fmt.Errorf("read who is over quota: %w", err)
 	}
 	return in.filter.rebuild(members), nil

@@ -1,6 +1,10 @@
 package tiered
 
-import "github.com/quotabench/quotabench/quota"
+import (
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
 
 // The values of the options, where code depends on them.
 const (
@@ -11,12 +15,25 @@ const (
 	downProse   = "prose"
 	downUnified = "unified"
 	downService = "service"
+
+	ttlAccess = "access"
+	ttlCharge = "charge"
+
+	syncLiteral = "literal"
+
+	fromReplica = "replica"
 )
 
 // optionFilter is three-tier's alone; the others are of both strategies.
 var optionFilter = quota.Option{
-	Name: "filter", Default: "fixed", Values: []string{"fixed", "scalable"},
-	Doc: "the Bloom filter keeps the size it was made with (fixed) or grows by layers, as the record's does (scalable)",
+	Name: "filter", Default: "scalable", Values: []string{"scalable", "fixed"},
+	Doc: "the Bloom filter grows by layers, as the record's does (scalable), or keeps the size it was made with (fixed)",
+}
+
+// optionSync is three-tier's alone, too.
+var optionSync = quota.Option{
+	Name: "sync", Default: syncLiteral, Values: []string{syncLiteral, "retry"},
+	Doc: "the loop that rebuilds the filter ends for good at its first error (literal, the listing) or goes on (retry)",
 }
 
 var options = []quota.Option{
@@ -33,8 +50,24 @@ var options = []quota.Option{
 		Doc: "work that takes time is charged when it is done (after), or on admission, and corrected when it is done (before)",
 	},
 	{
-		Name: "ttl", Default: "refresh", Values: []string{"refresh", "literal"},
-		Doc: "with write=back, a charge sets the hash's hour to live anew (refresh, the prose) or leaves it (literal, the listing)",
+		Name: "ttl", Default: ttlAccess, Values: []string{ttlAccess, ttlCharge, "literal"},
+		Doc: "the hash's hour to live begins anew with every check and charge (access, the prose), with charges alone (charge), or on a miss only (literal, the listing)",
+	},
+	{
+		Name: "lag", Type: "duration", Default: "5s", Min: "0s",
+		Doc: "with write=back, how long after a charge the `time` comes at which its count goes to PostgreSQL",
+	},
+	{
+		Name: "batch", Type: "int", Default: "1", Min: "1", Max: "10000",
+		Doc: "with write=back, how many counts one job of the queue carries to PostgreSQL: one per charge is the record's",
+	},
+	{
+		Name: "source", Default: "primary", Values: []string{"primary", fromReplica},
+		Doc: "a miss in Redis asks the PostgreSQL that is written to (primary) or a replica of it, which lags behind (replica)",
+	},
+	{
+		Name: "replica-lag", Type: "duration", Default: "100ms", Min: "0s",
+		Doc: "with source=replica, by what `time` the replica of the model is behind; a real one is as late as it is",
 	},
 	{
 		Name: "reset", Default: "none", Values: []string{"none", "job"},
@@ -53,13 +86,23 @@ type config struct {
 	uses  *[useCount]use
 	// chargeFirst makes a failing charge fail its request.
 	chargeFirst bool
-	refresh     bool
+	// accessRefreshes and chargeRefreshes say what gives the hash its hour anew.
+	accessRefreshes, chargeRefreshes bool
+	// lag is the delay of a write-back, batch how many go together.
+	lag   time.Duration
+	batch int
+	// syncDies ends the filter's loop at its first error.
+	syncDies bool
 }
 
 func configure(o quota.Options) config {
 	c := config{
 		write: o["write"], down: o["down"], uses: &schemaUses,
-		chargeFirst: o["charge"] == "before", refresh: o["ttl"] == "refresh",
+		chargeFirst:     o["charge"] == "before",
+		accessRefreshes: o["ttl"] == ttlAccess,
+		chargeRefreshes: o["ttl"] == ttlAccess || o["ttl"] == ttlCharge,
+		lag:             o.Duration("lag"), batch: int(o.Int("batch")),
+		syncDies: o["sync"] == syncLiteral,
 	}
 	if o["names"] == "literal" {
 		c.uses = &literalUses

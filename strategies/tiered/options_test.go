@@ -26,22 +26,30 @@ func (o *opened) jobs() (names []string) {
 
 func TestOptions(t *testing.T) {
 	want := map[string]string{
-		"write": "back through literal", "names": "schema literal", "charge": "after before", "filter": "fixed scalable",
-		"ttl": "refresh literal", "reset": "none job", "down": "prose unified service",
+		"write": "back through literal", "names": "schema literal", "charge": "after before", "filter": "scalable fixed",
+		"ttl": "access charge literal", "reset": "none job", "down": "prose unified service", "sync": "literal retry",
+		"source": "primary replica",
 	}
+	free := map[string]string{"lag": "5s", "batch": "1", "replica-lag": "100ms"}
 	for _, name := range names {
 		m, err := strategies.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		expected := len(want)
+		expected := len(want) + len(free)
 		if name == "redis-hash" {
-			expected-- // it has no filter
+			expected -= 2 // it has no filter
 		}
 		if len(m.Options) != expected || len(m.Guarantee) > 0 || !m.GivesBack {
 			t.Errorf("%s: %d options, %d clauses, gives back %t", name, len(m.Options), len(m.Guarantee), m.GivesBack)
 		}
 		for _, o := range m.Options {
+			if v, ok := free[o.Name]; ok {
+				if o.Default != v {
+					t.Errorf("%s: option %s is %s by default, want %s", name, o.Name, o.Default, v)
+				}
+				continue
+			}
 			if got := strings.Join(o.Values, " "); got != want[o.Name] || o.Default != o.Values[0] {
 				t.Errorf("%s: option %s is one of %q, by default %s; want %q, by default the first", name, o.Name, got, o.Default, want[o.Name])
 			}

@@ -37,8 +37,10 @@ func (in *instance) settle(ctx context.Context, r quota.Reservation, units int64
 	if err != nil {
 		return err
 	}
-	if err := in.charge(ctx, u, r.Request, units); err != nil {
-		in.chargeFailed.Add(max(units, 0))
+	if charged, err := in.charge(ctx, u, r.Request, units); err != nil {
+		if !charged {
+			in.chargeFailed.Add(max(units, 0))
+		}
 		return err
 	}
 	return nil

@@ -4,6 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -39,11 +42,7 @@ var errNoAgent = errors.New("agent has no row in the quotas table: provision it 
 // that is misnamed fails with [strategies.ErrPrescribed] where its column of
 // counts is needed.
 type source interface {
-	tier() quota.Tier
-	// check is the record's SQL function: whether used < limit.
-	check(ctx context.Context, u *use, s quota.Subject) (bool, error)
-	used(ctx context.Context, u *use, s quota.Subject) (int64, error)
-	limit(ctx context.Context, u *use, s quota.Subject) (int64, error)
+	reader
 	// charge adds units to the count in a transaction, and returns the new count.
 	charge(ctx context.Context, u *use, s quota.Subject, units int64) (int64, error)
 	// writeBack overwrites counts of one kind of use, one statement per item, in
@@ -55,14 +54,40 @@ type source interface {
 	provision(ctx context.Context, u *use, grants []strategies.Grant) error
 }
 
+// reader answers the three questions of a miss. It is the source, or a replica that
+// lags behind it.
+type reader interface {
+	tier() quota.Tier
+	// check is the record's SQL function: whether used < limit.
+	check(ctx context.Context, u *use, s quota.Subject) (bool, error)
+	used(ctx context.Context, u *use, s quota.Subject) (int64, error)
+	limit(ctx context.Context, u *use, s quota.Subject) (int64, error)
+	// follow waits until everything that was written so far can be read.
+	follow(ctx context.Context) error
+}
+
 // openSource picks PostgreSQL where there is one, and its model otherwise.
 func openSource(ctx context.Context, env strategies.Env) (source, error) {
 	switch {
 	case env.Postgres != nil:
 		return openPostgres(ctx, env.Postgres)
 	case env.Model != nil:
-		return openModel(env.Model, env.Shared), nil
+		return openModel(env), nil
 	default:
 		return nil, errors.New("neither PostgreSQL nor its model is there")
 	}
+}
+
+// openReplica opens what misses read with source=replica: the store
+// [strategies.NeedReplica] beside PostgreSQL, a model beside its model.
+func openReplica(ctx context.Context, env strategies.Env, of source) (reader, error) {
+	if m, ok := of.(*modelSource); ok {
+		return m.replica(env), nil
+	}
+	pool, ok := env.Clients[string(strategies.NeedReplica)].(*pgxpool.Pool)
+	if !ok {
+		return nil, fmt.Errorf("there is no store %s", strategies.NeedReplica)
+	}
+	r := &postgresReplica{postgresSource: of.(*postgresSource).over(pool), primary: env.Postgres, clock: env.Clock}
+	return r, r.follow(ctx)
 }

@@ -23,14 +23,18 @@ type table map[quota.Subject]*row
 type modelSource struct {
 	model *strategies.Model
 	rows  table
+	// past is kept for a replica; nil where there is none.
+	past *past
 }
 
-func openModel(m *strategies.Model, shared *strategies.Shared) source {
-	rows := strategies.SharedValue(shared, "tiered.quotas", func() table { return table{} })
-	return &modelSource{model: m, rows: rows}
+func openModel(env strategies.Env) *modelSource {
+	rows := strategies.SharedValue(env.Shared, "tiered.quotas", func() table { return table{} })
+	return &modelSource{model: env.Model, rows: rows}
 }
 
 func (m *modelSource) tier() quota.Tier { return quota.TierModel }
+
+func (m *modelSource) follow(context.Context) error { return nil }
 
 // do runs f as one statement that needs the column of counts.
 func (m *modelSource) do(ctx context.Context, sql string, u *use, f func() error) error {
@@ -79,6 +83,7 @@ func (m *modelSource) charge(ctx context.Context, u *use, s quota.Subject, units
 	err = m.count(ctx, "UPDATE quotas ADD "+u.usedColumn, u, s, func(r *row) {
 		r.used[u.index] += units
 		n = r.used[u.index]
+		m.past.note(s, r)
 	})
 	return n, err
 }
@@ -89,6 +94,7 @@ func (m *modelSource) writeBack(ctx context.Context, u *use, items []writeBack) 
 			// Like an UPDATE, it does nothing where there is no row.
 			if r, ok := m.rows[w.subject]; ok {
 				r.used[u.index] = w.count
+				m.past.note(w.subject, r)
 			}
 			return nil
 		})
@@ -101,10 +107,12 @@ func (m *modelSource) writeBack(ctx context.Context, u *use, items []writeBack) 
 
 func (m *modelSource) reset(ctx context.Context, u *use) (agents []quota.Subject, err error) {
 	err = m.do(ctx, "UPDATE quotas RESET "+u.usedColumn, u, func() error {
-		for _, r := range m.rows {
-			r.used[u.index] = 0
-		}
 		agents = slices.Sorted(maps.Keys(m.rows))
+		for _, s := range agents {
+			r := m.rows[s]
+			r.used[u.index] = 0
+			m.past.note(s, r)
+		}
 		return nil
 	})
 	return agents, err
@@ -119,6 +127,7 @@ func (m *modelSource) provision(ctx context.Context, u *use, grants []strategies
 				m.rows[g.Subject] = r
 			}
 			r.used[u.index], r.limit[u.index] = g.Used, g.Limit
+			m.past.begin(g.Subject, r)
 		}
 		return nil
 	})

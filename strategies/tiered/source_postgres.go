@@ -37,6 +37,11 @@ func openPostgres(ctx context.Context, pool *pgxpool.Pool) (source, error) {
 	return p, nil
 }
 
+// over is the same source read through another pool.
+func (p *postgresSource) over(pool *pgxpool.Pool) *postgresSource {
+	return &postgresSource{pool: pool, sql: p.sql}
+}
+
 func (p *postgresSource) prepare(uses *[useCount]use, check string) {
 	for i := range uses {
 		u := &uses[i]
@@ -48,6 +53,8 @@ func (p *postgresSource) prepare(uses *[useCount]use, check string) {
 }
 
 func (p *postgresSource) tier() quota.Tier { return quota.TierPostgres }
+
+func (p *postgresSource) follow(context.Context) error { return nil }
 
 // explain marks an error as the record's own where its names made it.
 func (u *use) explain(err error) error {

@@ -95,8 +95,22 @@ type opened struct {
 	woken []string
 }
 
-// open opens an instance of a selection such as "three-tier:ttl=literal".
+// open opens an instance of a selection such as "three-tier:ttl=literal". Where the
+// selection does not name a lag there is none: a test would only wait for it.
 func (s *stack) open(t *testing.T, selection string) *opened {
+	t.Helper()
+	if !strings.Contains(selection, "lag=") && !strings.HasPrefix(selection, "three-tier-hardened") {
+		sep := ","
+		if !strings.Contains(selection, ":") {
+			sep = ":"
+		}
+		selection += sep + "lag=0s"
+	}
+	return s.openOn(t, selection, clock.Wall{})
+}
+
+// openOn is open with another clock, and with the selection as it stands.
+func (s *stack) openOn(t *testing.T, selection string, c quota.Clock) *opened {
 	t.Helper()
 	sel, err := strategies.Parse(selection)
 	if err != nil {
@@ -119,7 +133,7 @@ func (s *stack) open(t *testing.T, selection string) *opened {
 		t.Cleanup(o.pool.Close)
 	}
 	o.Strategy, err = sel[0].Open(t.Context(), strategies.Env{
-		Clock: clock.Wall{}, Redis: client, Postgres: o.pool, Model: s.model, Shared: s.shared,
+		Clock: c, Redis: client, Postgres: o.pool, Model: s.model, Shared: s.shared,
 		Prefix: s.prefix, Instances: 1, Options: sel[0].Options,
 		Wake: func(job string) {
 			s.mu.Lock()

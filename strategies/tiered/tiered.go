@@ -20,9 +20,6 @@ const (
 	// resetEvery is how often the reset job looks for windows that have ended: the
 	// resolution of a cron table. Most rounds find none and ask no store.
 	resetEvery = time.Minute
-	// batchSize bounds the write-backs of one round: enough to hide a round trip,
-	// few enough that rows are not locked for long.
-	batchSize = 256
 	// jobWriteBack, jobRebuild and jobReset name the jobs.
 	jobWriteBack = "write-back"
 	jobRebuild   = "rebuild"
@@ -33,6 +30,7 @@ func init() {
 	strategies.Register(meta(strategies.Meta{
 		Name:    "redis-hash",
 		Doc:     "counts in a Redis hash, PostgreSQL on a miss, written back by a queue",
+		Notes:   hashNotes,
 		Options: options,
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, nil)
@@ -42,7 +40,8 @@ func init() {
 		Name:    "three-tier",
 		Core:    true,
 		Doc:     "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
-		Options: append([]quota.Option{optionFilter}, options...),
+		Notes:   threeTierNotes,
+		Options: append([]quota.Option{optionFilter, optionSync}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, newFilter(shapeFor(env.Options["filter"] == "scalable", env.Subjects)))
 		},
@@ -55,6 +54,12 @@ func meta(m strategies.Meta) strategies.Meta {
 	m.Source = "003 (ADR-005)"
 	m.Form = strategies.Documented
 	m.Needs = []strategies.Need{strategies.NeedRedis, strategies.NeedSource}
+	m.NeedsToo = func(o quota.Options) []strategies.Need {
+		if o["source"] == fromReplica {
+			return []strategies.Need{strategies.NeedReplica}
+		}
+		return nil
+	}
 	m.Kinds = []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
 	m.Serves = serves
 	m.Reset = strategies.ResetsMissing
@@ -69,6 +74,8 @@ type instance struct {
 	clock  quota.Clock
 	redis  redis.UniversalClient
 	source source
+	// reads answers misses: the source, or a replica of it.
+	reads  reader
 	wake   func(job string)
 	prefix string
 	// filter is nil for redis-hash.
@@ -79,8 +86,10 @@ type instance struct {
 	queue queue
 	// filterDue asks for a rebuild ahead of its period.
 	filterDue strategies.Flag
+	// syncDead is set once an error has ended the filter's loop.
+	syncDead strategies.Flag
 	// Running totals for Measures.
-	misses, chargeFailed, written strategies.Tally
+	filtered, falsePositives, passed, misses, chargeFailed, written strategies.Tally
 }
 
 var (
@@ -101,7 +110,12 @@ func openInstance(ctx context.Context, env strategies.Env, f *filter) (strategie
 	}
 	in := &instance{
 		config: configure(env.Options),
-		clock:  env.Clock, redis: env.Redis, source: src, wake: env.Wake, prefix: env.Prefix, filter: f,
+		clock:  env.Clock, redis: env.Redis, source: src, reads: src, wake: env.Wake, prefix: env.Prefix, filter: f,
+	}
+	if env.Options["source"] == fromReplica {
+		if in.reads, err = openReplica(ctx, env, src); err != nil {
+			return nil, fmt.Errorf("open the replica of the database of record: %w", err)
+		}
 	}
 	if in.wake == nil {
 		in.wake = func(string) {}
@@ -120,7 +134,7 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 		return quota.Decision{}, err
 	}
 	in.watch(u, req.Policy)
-	if in.filter != nil && in.filter.test(req.Subject) {
+	if in.screened(req.Subject) {
 		return quota.Decision{Tier: quota.TierFilter}, nil
 	}
 	d, err := in.check(ctx, u, req)
@@ -131,13 +145,15 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 	if in.chargesLater(req) {
 		return d, nil
 	}
-	if err := in.charge(ctx, u, req, req.Units); err != nil {
+	if charged, err := in.charge(ctx, u, req, req.Units); err != nil {
 		if in.chargeFirst || in.gaveUp(ctx) {
 			return quota.Decision{}, err
 		}
 		// The check has answered and the work is done: what fails after that, an
 		// outage or a limit that is missing, takes nothing back.
-		in.chargeFailed.Add(req.Units)
+		if !charged {
+			in.chargeFailed.Add(req.Units)
+		}
 		d.Degraded = true
 	}
 	return d, nil
@@ -185,6 +201,9 @@ func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []str
 	if err := in.source.provision(ctx, u.real(), grants); err != nil {
 		return fmt.Errorf("provision %d agents: %w", len(grants), err)
 	}
+	if err := in.reads.follow(ctx); err != nil {
+		return fmt.Errorf("provision %d agents: %w", len(grants), err)
+	}
 	if in.filter == nil || in.write != writeBackMode {
 		return nil
 	}
@@ -203,15 +222,6 @@ func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []str
 	in.filterDue.Store(true)
 	in.wake(jobRebuild)
 	return nil
-}
-
-// Measures implements strategies.Meter.
-func (in *instance) Measures() []strategies.Measure {
-	return []strategies.Measure{
-		{Name: "cache misses", Unit: "checks", Value: in.misses.Load()},
-		{Name: "charge failed", Unit: "units", Value: in.chargeFailed.Load()},
-		{Name: "written back", Unit: "statements", Value: in.written.Load()},
-	}
 }
 
 // Close implements strategies.Strategy. What is still queued is lost, as it is

@@ -50,7 +50,7 @@ var incrExpireAtomicMeta = strategies.Meta{
 		if err := takeScript.Load(ctx, env.Redis).Err(); err != nil {
 			return nil, fmt.Errorf("loading the script: %w", err)
 		}
-		return &incrExpireAtomic{newCounter(env, "users")}, nil
+		return &incrExpireAtomic{newCounter(env, userLinks)}, nil
 	},
 }
 

@@ -2,6 +2,8 @@ package ttlcounter
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -10,14 +12,40 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
+// The values of the option init.
+const (
+	initProse   = "prose"
+	initListing = "listing"
+)
+
 var decrExpireMeta = strategies.Meta{
 	Name:   "decr-expire",
 	Source: "001 (ADR-009)",
 	Doc:    "SET NX to the limit with an expiry, DECR, reject below zero; rejected attempts count",
+	Notes: strategies.Notes{
+		How: []string{
+			"The key names the link and the month.",
+			"SET NX creates the count at the limit, with an expiry at the month's end; later calls find it there.",
+			"DECR takes one unit, and a result below zero is rejected.",
+			"With init=listing the SET NX is sent once per process and month and sets no expiry; the caller whose DECR leaves the limit less one does, by EXPIRE.",
+			"Without Redis every request is rejected.",
+		},
+		Deviations: []string{
+			"The record does not say how the first access creates the count; SET NX does here.",
+			"Requests of several units use DECRBY; the record knows requests of one.",
+		},
+		Use:   "Where what is left matters more than what was used, and one limit serves everybody.",
+		Avoid: "Where limits change within a window: a limit is part of the count from the window's first access on.",
+	},
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
 	Counts: quota.CountsAttempts,
+	Options: []quota.Option{{
+		Name: "init", Default: initProse, Values: []string{initProse, initListing},
+		Doc: "prose: every call tries to create the count, with its expiry; " +
+			"listing: a process does so once, without one, and the first DECR's caller sets the expiry",
+	}},
 	Guarantee: []quota.Clause{
 		// As with incr-expire, a command that comes after its own window's key has
 		// expired begins that window anew, so a clock that passes the end in between
@@ -27,7 +55,11 @@ var decrExpireMeta = strategies.Meta{
 		roomForSingleUnits,
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &decrExpire{countdown{newCounter(env, "links")}}, nil
+		s := &decrExpire{countdown: countdown{newCounter(env, linkHits)}}
+		if env.Options["init"] == initListing {
+			s.once = new(once)
+		}
+		return s, nil
 	},
 }
 
@@ -36,7 +68,48 @@ var decrExpireMeta = strategies.Meta{
 // cannot know that it is the first, so each one tries; the two commands are not
 // atomic. A key that expires between them is made again by DECR, without a time
 // to live: it rejects callers that still ask for that window, and nothing removes it.
-type decrExpire struct{ countdown }
+//
+// With init=listing the steady state is the listing's: DECR alone, and EXPIRE by
+// the caller that is answered the maximum less its own units. A caller that dies
+// before its EXPIRE leaves a key that never expires, and a key that is lost in
+// mid-window is made again at -1.
+type decrExpire struct {
+	countdown
+	once *once // nil for init=prose
+}
+
+// once remembers which counts this process has created, of one window: with the
+// next window's first key it forgets those of the last. A key that is created
+// once more stays as it is, so that forgetting costs a command and nothing else.
+type once struct {
+	// mu is never held across anything that waits.
+	mu    sync.Mutex
+	label string
+	keys  map[string]bool
+}
+
+// done reports whether the window's key has been created.
+func (o *once) done(label, key string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.label == label && o.keys[key]
+}
+
+func (o *once) note(label, key string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.label != label || o.keys == nil {
+		o.label, o.keys = label, map[string]bool{}
+	}
+	o.keys[key] = true
+}
+
+// forget has every key created anew.
+func (o *once) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.label, o.keys = "", nil
+}
 
 var (
 	_ strategies.Viewer      = (*decrExpire)(nil)
@@ -46,20 +119,48 @@ var (
 // Take implements [strategies.Strategy].
 func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	now := s.clock.Now()
-	span, key := s.current(req.Subject, req.Policy, now)
+	w := s.windows.At(&req.Policy.Window, now)
+	key := s.key(req.Subject, req.Policy, w.Label)
 
-	if err := s.redis.SetNX(ctx, key, req.Policy.Limit, wholeSeconds(span, now)).Err(); err != nil {
+	if err := s.initialise(ctx, key, w.Label, req.Policy, wholeSeconds(&w.Span, now)); err != nil {
 		return failClosed(ctx, err)
 	}
 	left, err := s.decrement(ctx, key, req.Units)
 	if err != nil {
 		return failClosed(ctx, err)
 	}
-	return decide(left >= 0, left, span, now), nil
+	if s.once != nil && left == req.Policy.Limit-req.Units {
+		if err := s.redis.Expire(ctx, key, wholeSeconds(&w.Span, now)).Err(); err != nil {
+			return failClosed(ctx, err)
+		}
+	}
+	return decide(left >= 0, left, &w.Span, now), nil
 }
 
-// Provision implements [strategies.Provisioner].
+// initialise creates the count at the limit where it is not there.
+func (s *decrExpire) initialise(ctx context.Context, key, label string, p *quota.Policy, ttl time.Duration) error {
+	if s.once == nil {
+		if err := s.redis.SetNX(ctx, key, p.Limit, ttl).Err(); err != nil {
+			return fmt.Errorf("creating the count: %w", err)
+		}
+		return nil
+	}
+	if s.once.done(label, key) {
+		return nil
+	}
+	if err := s.redis.SetNX(ctx, key, p.Limit, 0).Err(); err != nil {
+		return fmt.Errorf("creating the count: %w", err)
+	}
+	s.once.note(label, key)
+	return nil
+}
+
+// Provision implements [strategies.Provisioner]. A count that an operator sets has
+// its expiry from the start.
 func (s *decrExpire) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	if s.once != nil {
+		defer s.once.forget() // a subject that has used nothing has no key now
+	}
 	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time) {
 		pipe.Set(ctx, key, p.Limit-used, wholeSeconds(span, now))
 	})

@@ -2,6 +2,7 @@ package ttlcounter
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 // keyOf is where the only subject's count of the present month is.
 func keyOf(env strategies.Env, p *quota.Policy) string {
-	c := newCounter(env, "links")
+	c := newCounter(env, linkHits)
 	return c.key("u1", p, p.Window.Label(p.Window.At(clock.Wall{}.Now()).Index))
 }
 
@@ -124,6 +125,110 @@ func TestDecrExpireFailsClosed(t *testing.T) {
 			cancel()
 			if d, err := s.Take(ctx, quota.Request{Subject: "u1", Policy: march(5, time.Hour), Units: 1}); err == nil {
 				t.Errorf("%+v for a caller that gave up", d)
+			}
+		}
+	})
+}
+
+// listing opens decr-expire with init=listing over a client that notes its commands.
+func listing(t *testing.T, env strategies.Env) (*decrExpire, *sent) {
+	t.Helper()
+	c := redis.NewClient(env.Redis.(*redis.Client).Options())
+	t.Cleanup(func() { closing(t, c) })
+	w := &sent{}
+	c.AddHook(w)
+	env.Redis, env.Options = c, quota.Options{"init": initListing}
+	return open(t, decrExpireMeta, env).(*decrExpire), w
+}
+
+// sent notes the names of a client's commands.
+type sent struct {
+	refuse // for its other hooks
+	names  []string
+}
+
+func (s *sent) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() != "hello" {
+			s.names = append(s.names, cmd.Name())
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// TestListingCommands: a process creates each count once, and from then on DECR is
+// all that it sends.
+func TestListingCommands(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		p := march(5, time.Hour)
+		s, w := listing(t, env)
+		other, _ := listing(t, env)
+		if d := take(t, s, p, 1); !d.Admitted || d.Remaining != 4 {
+			t.Errorf("%+v, want admitted with 4 left", d)
+		}
+		take(t, s, p, 1)
+		take(t, other, p, 2) // which tries to create it too, in vain
+		if want := []string{"set", "decr", "expire", "decr"}; !slices.Equal(w.names, want) {
+			t.Errorf("sent %q, want %q", w.names, want)
+		}
+		wantCount(t, env, keyOf(env, p), "1", true)
+		take(t, s, p, 1)
+		if take(t, s, p, 1).Admitted {
+			t.Error("admits more than the limit")
+		}
+	})
+}
+
+// TestListingOrphan: the caller that is to set the expiry dies before it does, and
+// no other ever will.
+func TestListingOrphan(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		p := march(5, time.Hour)
+		failing := redis.NewClient(env.Redis.(*redis.Client).Options())
+		t.Cleanup(func() { closing(t, failing) })
+		failing.AddHook(refuse("expire"))
+		broken := env
+		broken.Redis, broken.Options = failing, quota.Options{"init": initListing}
+		if d := take(t, open(t, decrExpireMeta, broken), p, 1); d.Admitted || !d.Degraded {
+			t.Errorf("%+v without an EXPIRE, want failing closed", d)
+		}
+		s, _ := listing(t, env)
+		take(t, s, p, 1)
+		wantCount(t, env, keyOf(env, p), "3", false)
+	})
+}
+
+// TestListingLostKey: a process that remembers to have created the count does not
+// do so again when Redis loses it, and DECR makes one that rejects everybody.
+func TestListingLostKey(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		p := march(5, time.Hour)
+		s, _ := listing(t, env)
+		take(t, s, p, 1)
+		env.Redis.Del(t.Context(), keyOf(env, p))
+		if d := take(t, s, p, 1); d.Admitted || d.Degraded {
+			t.Errorf("%+v, want rejected", d)
+		}
+		wantCount(t, env, keyOf(env, p), "-1", false)
+	})
+}
+
+// TestListingProvision: what an operator sets is heeded by a process that has
+// created the count before.
+func TestListingProvision(t *testing.T) {
+	onBoth(t, func(t *testing.T, env strategies.Env) {
+		p := march(5, time.Hour)
+		s, _ := listing(t, env)
+		take(t, s, p, 4)
+		for _, used := range []int64{0, 4} {
+			if err := s.Provision(t.Context(), p, []strategies.Grant{{Subject: "u1", Limit: 5, Used: used}}); err != nil {
+				t.Fatal(err)
+			}
+			if d := take(t, s, p, 5-used); !d.Admitted {
+				t.Errorf("%+v with %d of 5 used", d, used)
+			}
+			if d := take(t, s, p, 1); d.Admitted {
+				t.Errorf("%+v over the limit", d)
 			}
 		}
 	})

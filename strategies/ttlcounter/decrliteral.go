@@ -22,7 +22,7 @@ var decrLiteralMeta = strategies.Meta{
 			quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &decrLiteral{countdown{newCounter(env, "links")}}, nil
+		return &decrLiteral{countdown{newCounter(env, linkHits)}}, nil
 	},
 }
 

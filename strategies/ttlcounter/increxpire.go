@@ -27,7 +27,7 @@ var incrExpireMeta = strategies.Meta{
 		roomForSingleUnits,
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &incrExpire{newCounter(env, "users")}, nil
+		return &incrExpire{newCounter(env, userLinks)}, nil
 	},
 }
 

@@ -70,20 +70,25 @@ func march(limit int64, left time.Duration) *quota.Policy {
 	}}
 }
 
+// TestKeys: each record's own policy has the record's keys, other policies have
+// keys of their own.
 func TestKeys(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
-		p := march(10, 24*time.Hour)
 		for _, c := range []struct {
-			meta strategies.Meta
-			key  string
+			meta        strategies.Meta
+			policy, key string
 		}{
-			{incrExpireMeta, "users:u1:user-links:2031-03"},
-			{incrExpireAtomicMeta, "users:u1:user-links:2031-03"},
-			{decrLiteralMeta, "links:u1:user-links:2031-03"},
-			{decrExpireMeta, "links:u1:user-links:2031-03"},
+			{incrExpireMeta, "user-links", "users:u1:quota:2031-03"},
+			{incrExpireMeta, "quota", "users:u1:user-links:2031-03"},
+			{incrExpireAtomicMeta, "user-links", "users:u1:quota:2031-03"},
+			{decrLiteralMeta, "link-hits", "links:u1:hits:2031-03"},
+			{decrExpireMeta, "link-hits", "links:u1:hits:2031-03"},
+			{decrExpireMeta, "user-links", "links:u1:user-links:2031-03"},
 		} {
 			env := env
-			env.Prefix += c.meta.Name + ":"
+			env.Prefix += c.meta.Name + ":" + c.policy + ":"
+			p := march(10, 24*time.Hour)
+			p.Name = c.policy
 			take(t, open(t, c.meta, env), p, 1)
 			keys := env.Redis.Keys(t.Context(), env.Prefix+"*").Val()
 			if len(keys) != 1 || keys[0] != env.Prefix+c.key {
@@ -228,12 +233,12 @@ func TestLateRequest(t *testing.T) {
 			charged  string // the key, without the prefix
 		}{
 			// The documented forms start the old month's count again, whatever it was.
-			{incrExpireMeta, 2 * grace, []time.Time{ago(time.Minute)}, true, false, "users:u1:user-links:2031-03"},
+			{incrExpireMeta, 2 * grace, []time.Time{ago(time.Minute)}, true, false, "users:u1:quota:2031-03"},
 			{decrExpireMeta, 2 * grace, []time.Time{ago(time.Minute)}, true, false, "links:u1:user-links:2031-03"},
 			// Within the grace the old month is still there to be counted.
-			{incrExpireAtomicMeta, grace / 5, []time.Time{ago(grace / 2)}, true, false, "users:u1:user-links:2031-03"},
+			{incrExpireAtomicMeta, grace / 5, []time.Time{ago(grace / 2)}, true, false, "users:u1:quota:2031-03"},
 			// Beyond it the request moves to the month that has begun.
-			{incrExpireAtomicMeta, 2 * grace, []time.Time{ago(time.Minute), now}, true, false, "users:u1:user-links:2031-04"},
+			{incrExpireAtomicMeta, 2 * grace, []time.Time{ago(time.Minute), now}, true, false, "users:u1:quota:2031-04"},
 			// A clock that stays behind gets no decision from Redis.
 			{incrExpireAtomicMeta, 2 * grace, []time.Time{ago(time.Minute)}, false, true, ""},
 		} {

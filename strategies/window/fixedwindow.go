@@ -28,13 +28,28 @@ var fixedMeta = strategies.Meta{
 	Name:   "fixed-window",
 	Source: "002 (ProjectEPU)",
 	Doc:    "INCR and EXPIRE of a key per numbered window on every call; a deque per process without Redis",
+	Notes: strategies.Notes{
+		How: []string{
+			"The window's number is the time since 1970 divided by the window's length, and the key is the base key with that number.",
+			"One MULTI increments the key and sets its expiry to the window's length and 5 s, on every call.",
+			"A count of at most the limit is admitted, and every attempt stays counted.",
+			"Where Redis answers with an error, the process decides by a deque of its own of the moments that it admitted.",
+		},
+		Deviations: []string{
+			"The policy's name begins the key, and the contact form's key begins with \"contact\" as the record has it.",
+			"Calendar hours and rolling windows are served by numbered windows of their length.",
+			"Requests of several units use INCRBY; the record knows requests of one.",
+		},
+		Use:   "For a cheap limit of requests per minute where a burst of twice the limit around a window's end does no harm.",
+		Avoid: "Where no stretch of a window's length may hold more than the limit, or where Redis can be away while several processes run.",
+	},
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  kinds,
 	Counts: quota.CountsAttempts,
 	Options: []quota.Option{{
-		Name: "multi", Type: "bool", Default: "false",
-		Doc: "send the two commands in MULTI/EXEC, as the pipelines of some clients do",
+		Name: "multi", Type: "bool", Default: "true",
+		Doc: "send the two commands in MULTI/EXEC, as the pipelines of the record's client do",
 	}},
 	Guarantee: []quota.Clause{
 		leak(tumbling, "L", counted, func(quota.Params) int64 { return 0 }),
@@ -175,10 +190,11 @@ func (s *fixedWindow) Provision(ctx context.Context, p *quota.Policy, grants []s
 func (s *fixedWindow) Close(context.Context) error { return nil }
 
 // key names a subject's counter of one window: the record's base key and index.
-// The policy's name, which holds no colon, stands for the use that the base key
-// begins with, and the index is a number, so keys are unambiguous for any subject.
+// The base key begins with the use, "contact" for the contact form; for policies
+// that the record does not name, the policy's name stands there. Neither holds a
+// colon, and the index is a number, so keys are unambiguous for any subject.
 func (s *fixedWindow) key(subject quota.Subject, p *quota.Policy, index int64) string {
-	return s.prefix + p.Name + ":" + string(subject) + ":" + strconv.FormatInt(index, 10)
+	return s.prefix + strategies.KeySegment(p.Name, "contact-form", "contact") + ":" + string(subject) + ":" + strconv.FormatInt(index, 10)
 }
 
 // numbered is the tumbling window of that length; a rolling one is approximated

@@ -84,7 +84,7 @@ func TestFixedCommands(t *testing.T) {
 			now.now = start.Add(20 * time.Second)
 			s, p := open(t, fixedMeta, env), policy(quota.Fixed, time.Minute, 3)
 			take(t, s, p, 1)
-			key := env.Prefix + "contact-form:203.0.113.10:32189040"
+			key := env.Prefix + "contact:203.0.113.10:32189040"
 			direct.Expire(t.Context(), key, time.Second)
 			if d := take(t, s, p, 3); d.Admitted || d.RetryAfter != 40*time.Second || d.Tier != quota.TierRedis || d.Degraded {
 				t.Errorf("multi=%s: %+v, want rejected for 40 s", multi, d)
@@ -188,7 +188,7 @@ func TestFixedProvision(t *testing.T) {
 				t.Fatal(err)
 			}
 			used(t, s, p, quota.TierRedis, units, units > 0)
-			key := env.Prefix + "contact-form:203.0.113.10:32189040"
+			key := env.Prefix + "contact:203.0.113.10:32189040"
 			if ttl := env.Redis.PTTL(t.Context(), key).Val(); units > 0 && (ttl <= time.Minute || ttl > 65*time.Second) {
 				t.Errorf("time to live %s, want the window and most of 5 s", ttl)
 			}

@@ -48,7 +48,7 @@ func (t *Truth) Begin(now time.Time) {
 func (t *Truth) At(now time.Time) {
 	t.now = now
 	t.step++
-	if !t.span.Contains(now) || t.Policy.Window.Kind == quota.Rolling && now.After(t.start) {
+	if !t.span.Contains(now) || t.Policy.Window.Kind >= quota.Rolling && now.After(t.start) {
 		t.Crossed = true
 	}
 }

@@ -191,8 +191,10 @@ func (w *Engine) windowEnd(t time.Time) time.Time {
 	switch {
 	case win.Kind.Tumbling():
 		return win.At(t).End
-	case win.Kind == quota.Rolling:
+	case win.Kind == quota.Rolling, win.Kind == quota.FirstRequest:
 		return t.Add(win.RealLength())
+	case win.Kind == quota.Bucket: // time for one unit more
+		return t.Add(time.Duration(win.Flow().Until(quota.Level{Units: 1})))
 	default:
 		return t
 	}

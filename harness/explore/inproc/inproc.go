@@ -119,6 +119,9 @@ func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine)
 		if err != nil {
 			return res, err
 		}
+		if table, ok := r.(*memredis.Table); ok && sel.NeedsStore(strategies.NeedReplicated) {
+			table.Replicas = 1
+		}
 		w := newEngine(sel, setup, newMemoryStore(r), engine.Start)
 		res, err = f(w)
 		return res, errors.Join(err, w.Close())
@@ -129,7 +132,7 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 	w := &Engine{setup: setup, sel: sel, store: st, start: start}
 	w.model = strategies.NewModel(w.statement)
 	w.witness = witness.New(witness.Config{
-		NeedsStore: sel.NeedsStore(strategies.NeedRedis) || sel.NeedsStore(strategies.NeedSource),
+		NeedsStore: len(sel.RedisNeeds()) > 0 || sel.NeedsStore(strategies.NeedSource),
 		Real:       clock.Wall{}.Now(), Virtual: start,
 	})
 	st.watch(w)
@@ -235,6 +238,9 @@ func (w *Engine) open(in *instance) error {
 		Clock: in.clock, Rand: in.rand,
 		Redis: w.store.client(), Model: w.model, Shared: w.shared, Prefix: w.store.prefix(),
 		Instance: in.index, Instances: w.setup.Instances, Subjects: 1, Options: w.sel.Options, Wake: in.jobs.Wake,
+	}
+	for _, name := range w.sel.RedisNeeds() {
+		env.Clients = map[string]any{string(name): env.Redis} // there is one
 	}
 	s, err := w.sel.Open(setupContext, env)
 	if err != nil {

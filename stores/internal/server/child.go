@@ -141,11 +141,15 @@ func LastLines(text string, n int) string {
 
 // OnFreePort calls start with free loopback ports until one works or the
 // reason is not the port.
-func OnFreePort(start func(port int) error) error {
+func OnFreePort(start func(port int) error) error { return OnFreePorts(0, start) }
+
+// OnFreePorts is as [OnFreePort] for a server that also takes the port which is that
+// much above the one it is given; 0 for none.
+func OnFreePorts(above int, start func(port int) error) error {
 	var err error
 	for range 5 {
 		var port int
-		if port, err = freePort(); err != nil {
+		if port, err = freePorts(above); err != nil {
 			return err
 		}
 		if err = start(port); !errors.Is(err, ErrPortTaken) {
@@ -155,10 +159,32 @@ func OnFreePort(start func(port int) error) error {
 	return err
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// portAttempts bounds the search for two ports that are free.
+const portAttempts = 100
+
+func freePorts(above int) (int, error) {
+	for range portAttempts {
+		port, err := freePort("127.0.0.1:0")
+		if err != nil {
+			return 0, fmt.Errorf("find a free port: %w", err)
+		}
+		if above == 0 {
+			return port, nil
+		}
+		if port+above > 65535 {
+			continue
+		}
+		if _, err := freePort(fmt.Sprintf("127.0.0.1:%d", port+above)); err == nil {
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("find two free ports that are %d apart: there were none in %d attempts", above, portAttempts)
+}
+
+func freePort(addr string) (int, error) {
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+		return 0, err
 	}
 	port := l.Addr().(*net.TCPAddr).Port
 	return port, l.Close()

@@ -1,1 +1,1 @@
-INSERT INTO quota_usage (subject, policy, max_units) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
+INSERT INTO quota_usage (subject, policy, window_index, max_units) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING

@@ -1,1 +1,2 @@
-UPDATE quota_windows SET used_units = used_units - $4 WHERE subject = $1 AND policy = $2 AND window_index = $3
+UPDATE quota_windows SET used_units = used_units - $4, version = version + 1
+WHERE subject = $1 AND policy = $2 AND window_index = $3

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/internal/atomicfile"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/pages"
+	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func pagesCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "pages [directory...]",
+		Short: "Write a reference page for each strategy, with figures from earlier runs",
+		Long: "Writes a page in Markdown for each strategy, and an index: how it works, what it\n" +
+			"guarantees, when to use it. Rows of figures and schedules come from the records that\n" +
+			"run, sim and explore left in the given directories and below them.",
+		Example: "  quotabench run all --out figures/run && quotabench explore all --out figures/explore\n" +
+			"  quotabench pages figures --out reference",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return usagef("--out is empty: name the directory to write the pages to")
+			}
+			evidence, err := readEvidence(args)
+			if err != nil {
+				return fail(ExitUsage, err)
+			}
+			all, err := pages.Render(strategies.All(), evidence)
+			if err != nil {
+				return fail(ExitFailed, err)
+			}
+			if err := os.MkdirAll(out, 0o755); err != nil {
+				return fail(ExitUsage, fmt.Errorf("--out: %w", err))
+			}
+			for _, p := range all {
+				if err := atomicfile.Write(filepath.Join(out, p.Name), p.Bytes); err != nil {
+					return fail(ExitFailed, err)
+				}
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s written to %s\n", format.Plural(int64(len(all)), "page", "pages"), out)
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "quotabench-pages", "write the pages to this `directory`")
+	return cmd
+}
+
+// readEvidence reads the records in directories and below them.
+func readEvidence(dirs []string) (*pages.Evidence, error) {
+	e := &pages.Evidence{}
+	for _, dir := range dirs {
+		before := len(e.Runs) + len(e.Explorations)
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			switch entry.Name() {
+			case render.ResultsName:
+				f, err := codec.Read(path)
+				if err != nil {
+					return err
+				}
+				e.Runs = append(e.Runs, f)
+			case render.ExplorationName:
+				x, err := codec.ReadExploration(path)
+				if err != nil {
+					return err
+				}
+				e.Explorations = append(e.Explorations, x)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if before == len(e.Runs)+len(e.Explorations) {
+			return nil, errors.New(dir + " holds no " + render.ResultsName + " and no " + render.ExplorationName)
+		}
+	}
+	return e, nil
+}

@@ -1,0 +1,422 @@
+package oracle
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// bucket judges a bucket that holds as many units as the limit and is refilled at
+// an even rate: between any two moments no more may be taken out than it holds and
+// than flows in meanwhile.
+//
+// The certain leak rests on what lies in a stretch of time for certain, because it
+// was called and answered there. The excesses of stretches that do not overlap add
+// up, and the choice with the largest sum is taken. With refills that are not
+// rounded this is the fewest units; rounded, it is a lower bound, for each stretch
+// by itself may be in order and still not all of them together.
+//
+// What may be missing from the bucket at a moment is most where every request took
+// effect as late as it can have done, and least where it did so as early as it can.
+// What commits used beyond their reservations may be taken out at any moment from the
+// take to the commit.
+// What is given back was never taken: the bucket is then as full as it would be
+// without that take.
+type bucket struct {
+	*judge
+	flow quota.Flow
+	w    WindowVerdict
+
+	most, least curve // what is missing, by the calls and by the replies of all takes
+	early       curve // with every admission at its call, by the calls of all takes
+	tree        refill
+	replies     []int64
+	points      []int64
+}
+
+// entry is something that was taken out at a moment, or with negative units put
+// back as if it had never been taken then.
+type entry struct {
+	from  int64 // doubled moment from which it counts, wherever it lies
+	on    int64 // doubled moment from which its place is known
+	pos   int64 // its place
+	units int64
+}
+
+func (j *judge) bucket() {
+	b := &j.buckets
+	b.judge, b.flow = j, j.cfg.Window.Flow()
+	b.w = WindowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
+	var total int64
+	failed := false
+	for _, e := range j.takes {
+		total += e.Units
+		failed = failed || e.Outcome == Failed
+		if e.admitted() {
+			b.w.Admitted += e.Units
+		}
+	}
+	j.out.MaxOffered = max(j.out.MaxOffered, total)
+
+	leaks, worst := b.leak(b.surely((*Event).admitted, true), true)
+	b.mostMissing(false)
+	b.rejections()
+	b.explain()
+	for _, s := range leaks {
+		b.w.Leak += s.excess
+		j.out.LeakedRequests += b.requests(s)
+	}
+	j.out.Violations += int64(len(leaks))
+	b.w.sure = sure{worst, b.w.FalseRejectUnits, b.w.FalseRejectUnitsPossible}
+	if slices.ContainsFunc(j.gives, func(e *Event) bool { return e.Kind == Expire }) {
+		b.mostMissing(true)
+	}
+	over := int64(0)
+	if n := len(b.most.val); n > 0 {
+		over = b.most.extreme(0, n, true) - j.limit
+	}
+	if b.w.LeakPossible = max(worst, min(over, b.w.Admitted)); b.w.LeakPossible > 0 {
+		j.out.LeakPossible += max(b.w.Leak, min(b.possible(), b.w.Admitted))
+	}
+	var asked []drawn
+	switch {
+	case b.w.GaveBack:
+		j.out.OverOffered += j.overOffered(b.w.Leak)
+		asked, _ = b.leak(b.surely((*Event).answered, false), false)
+	default:
+		asked, _ = b.leak(b.surely(func(*Event) bool { return true }, false), false)
+		for _, s := range asked {
+			j.out.OverOffered += s.excess
+		}
+		if failed {
+			asked, _ = b.leak(b.surely((*Event).answered, false), false)
+		}
+	}
+	for i := range max(len(asked), len(leaks)) {
+		leak := int64(0)
+		if i < len(leaks) {
+			leak = leaks[i].excess
+		}
+		j.crossed(leak)
+	}
+	j.out.Windows = append(j.out.Windows, b.w)
+}
+
+// surely lists what certainly was taken out of the takes that count, each as early
+// as it can have been. What subjects had in use at the start is no leak: it is no
+// more than the bucket holds, and is left out where something was taken before it.
+func (b *bucket) surely(counts func(*Event) bool, giveBack bool) []entry {
+	list := make([]entry, 0, len(b.takes)+len(b.gives)+1)
+	if b.initial > 0 && b.takes[0].Call >= 0 {
+		list = append(list, entry{units: min(b.initial, b.limit)})
+	}
+	for _, e := range b.takes {
+		if counts(e) && e.Units > 0 {
+			list = append(list, entry{on: after(e.Reply), pos: e.Call, units: e.Units})
+		}
+	}
+	if !giveBack {
+		return list
+	}
+	for _, e := range b.gives {
+		if e.Units > 0 {
+			list = append(list, entry{on: b.freed(e), pos: b.taken(e).call, units: -e.Units})
+		}
+	}
+	return list
+}
+
+// taken is the interval of the take that a give-back is about. One that names none
+// is about a take before it.
+func (j *judge) taken(e *Event) interval {
+	if j.names.named(e) {
+		return interval{e.TakeCall, e.TakeReply}
+	}
+	return interval{e.Call, e.Reply}
+}
+
+// possibly lists what may have been taken out, each as late as it can have been.
+func (b *bucket) possibly(expired bool) []entry {
+	list := make([]entry, 0, len(b.takes)+len(b.gives)+1)
+	add := func(from, pos, units int64) {
+		list = append(list, entry{from: instant(from), on: max(instant(from), after(pos)), pos: pos, units: units})
+	}
+	if b.initial > 0 {
+		add(0, 0, b.initial)
+	}
+	for _, e := range b.takes {
+		if e.admitted() && e.Units > 0 {
+			add(e.Call, e.Reply, e.Units)
+		}
+	}
+	for _, e := range b.gives {
+		switch {
+		case e.Units < 0: // a commit of more than was reserved
+			add(e.Call, e.Reply, -e.Units)
+		case e.Units > 0 && e.Outcome != Failed && b.names.named(e) && (expired || e.Kind != Expire):
+			list = append(list, entry{from: after(e.Reply), on: after(e.Reply), pos: e.TakeReply, units: -e.Units})
+		}
+	}
+	return list
+}
+
+// mostMissing fills the curve of what may be missing from the bucket. Between two
+// of its moments it falls.
+func (b *bucket) mostMissing(expired bool) {
+	list := b.possibly(expired)
+	b.points = b.points[:0]
+	for _, e := range b.takes {
+		b.points = append(b.points, e.Call)
+	}
+	for _, e := range list {
+		if e.from == instant(e.from>>1) && e.units > 0 {
+			b.points = append(b.points, e.from>>1)
+		}
+	}
+	slices.Sort(b.points)
+	b.points = slices.Compact(b.points)
+	starts := slices.Clone(list)
+	slices.SortFunc(starts, func(x, y entry) int { return cmp.Compare(x.from, y.from) })
+	t := &b.tree
+	t.make(b.flow, list)
+	b.most.reset(0)
+	b.most.at, b.most.val, b.most.tree = b.most.at[:0], b.most.val[:0], b.most.tree[:0]
+	var flying int64
+	for _, x := range b.points {
+		for len(starts) > 0 && starts[0].from <= instant(x) {
+			if starts[0].from < starts[0].on {
+				flying += starts[0].units
+			}
+			starts = starts[1:]
+		}
+		for t.pending(instant(x)) {
+			if e := t.enter(0); e.from < e.on {
+				flying -= e.units
+			}
+		}
+		b.most.at = append(b.most.at, instant(x))
+		b.most.val = append(b.most.val, t.missing(x)+flying)
+	}
+}
+
+// rejections holds every rejection against what may have been missing, and what
+// must have been, while it lasted.
+func (b *bucket) rejections() {
+	for _, e := range b.takes {
+		if !e.rejected() {
+			continue
+		}
+		from, to := instant(e.Call), instant(e.Reply)
+		most := b.most.extreme(b.most.upTo(from-1), b.most.upTo(to), true)
+		least := b.least.extreme(b.least.upTo(from-1), b.least.upTo(to), false)
+		b.refused(&b.w, e, b.limit-most, b.limit-least)
+	}
+}
+
+// explain looks for one order that explains every rejection: it puts each
+// admission at its call.
+func (b *bucket) explain() {
+	if b.w.GaveBack || b.out.unexplained {
+		return
+	}
+	b.early.at, b.early.val, b.early.tree = b.early.at[:0], b.early.val[:0], b.early.tree[:0]
+	var full quota.Level // when the bucket is full again, as an amount of the flow
+	begun := false
+	put := func(units, at int64) {
+		if now := b.flow.At(at); !begun || now.Compare(full) > 0 {
+			full = now
+		}
+		begun = true
+		full = full.Plus(units)
+	}
+	initial := b.initial
+	for _, e := range b.takes {
+		if initial > 0 && e.Call >= 0 {
+			put(initial, 0)
+			initial = 0
+		}
+		if e.admitted() {
+			put(e.Units, e.Call)
+		}
+		used := int64(0)
+		if begun {
+			used = max(0, b.flow.Less(full, b.flow.At(e.Call)).Ceil())
+		}
+		b.early.at = append(b.early.at, instant(e.Call))
+		b.early.val = append(b.early.val, used)
+	}
+	for _, e := range b.takes {
+		if e.rejected() && b.early.extreme(b.early.upTo(instant(e.Call)-1), b.early.upTo(instant(e.Reply)), true)+e.Units <= b.limit {
+			b.out.unexplained = true
+			return
+		}
+	}
+}
+
+// drawn is a stretch of time out of which more was taken than was there, from the
+// call that begins it to the reply that ends it.
+type drawn struct{ from, to, excess int64 }
+
+// leak returns stretches with the largest sum of excesses of which no two overlap,
+// and the worst excess of any. Where note is set it fills the curve of what must
+// be missing at the reply of every take. Between two of these moments it falls.
+func (b *bucket) leak(list []entry, note bool) (chosen []drawn, worst int64) {
+	t := &b.tree
+	t.make(b.flow, list)
+	b.replies = b.replies[:0]
+	if note {
+		b.least.at, b.least.val, b.least.tree = b.least.at[:0], b.least.val[:0], b.least.tree[:0]
+		for _, e := range b.takes {
+			b.replies = append(b.replies, e.Reply)
+		}
+		if b.initial > 0 {
+			b.replies = append(b.replies, 0)
+		}
+		slices.Sort(b.replies)
+		b.replies = slices.Compact(b.replies)
+	}
+	look := func() {
+		on := t.next()
+		for t.pending(on) {
+			t.enter(0)
+		}
+		worst = max(worst, t.missing(on>>1)-b.limit)
+	}
+	for _, x := range b.replies {
+		if x == 0 && b.initial > 0 { // the last moment at which that was not yet missing
+			for t.pending(instant(0) - 1) {
+				look()
+			}
+			b.least.at = append(b.least.at, instant(0)-1)
+			b.least.val = append(b.least.val, t.missing(0))
+		}
+		for t.pending(instant(x)) {
+			look()
+		}
+		b.least.at = append(b.least.at, instant(x))
+		b.least.val = append(b.least.val, t.missing(x))
+	}
+	for t.pending(forever) {
+		look()
+	}
+	if worst > 0 {
+		chosen = b.choose(list)
+	}
+	return chosen, worst
+}
+
+// choose finds the stretches with the largest sum of excesses.
+func (b *bucket) choose(list []entry) (chosen []drawn) {
+	type sum struct {
+		drawn
+		total  int64
+		behind int // of those that end before this one begins
+	}
+	var sums []sum
+	before := func(pos int64) int {
+		n, _ := slices.BinarySearchFunc(sums, pos, func(s sum, pos int64) int { return cmp.Compare(s.to, pos) })
+		return n
+	}
+	total := func(n int) int64 {
+		if n == 0 {
+			return 0
+		}
+		return sums[n-1].total
+	}
+	t := &b.tree
+	t.make(b.flow, list)
+	for t.pending(forever) {
+		on := t.next()
+		for t.pending(on) {
+			t.enter(total(before(t.peek().pos)))
+		}
+		if x := on >> 1; t.missing(x)-b.limit > total(len(sums)) {
+			from := t.begin()
+			n := before(from)
+			all := t.missing(x) - b.limit
+			sums = append(sums, sum{drawn{from, x, all - total(n)}, all, n})
+		}
+	}
+	for n := len(sums); n > 0; n = sums[n-1].behind {
+		chosen = append(chosen, sums[n-1].drawn)
+	}
+	slices.Reverse(chosen)
+	return chosen
+}
+
+// requests counts those of a stretch that its excess belongs to.
+func (b *bucket) requests(s drawn) int64 {
+	from, _ := slices.BinarySearchFunc(b.takes, s.from, func(e *Event, t int64) int { return cmp.Compare(e.Call, t) })
+	b.latest = b.latest[:0]
+	for _, e := range b.takes[from:] {
+		if e.Call > s.to {
+			break
+		}
+		if e.admitted() && e.Reply <= s.to {
+			b.latest = append(b.latest, answer{e.Reply, e.Units})
+		}
+	}
+	return latestCovering(b.latest, s.excess)
+}
+
+// possible is the number of units that are not among some that fit wherever they
+// are placed: where too much may be missing, those are left out that may be taken
+// last.
+func (b *bucket) possible() (out int64) {
+	var all []packed
+	for _, e := range b.takes {
+		if e.admitted() {
+			all = append(all, packed{stay{e.Call, e.Reply, e.Units}, false})
+		}
+	}
+	for _, e := range b.gives {
+		if e.Units < 0 {
+			all = append(all, packed{stay{e.Call, e.Reply, -e.Units}, false})
+		}
+	}
+	if b.initial > 0 {
+		all = append(all, packed{stay{units: b.initial}, true})
+	}
+	byCall, byReply := make([]*packed, len(all)), make([]*packed, len(all))
+	for i := range all {
+		byCall[i], byReply[i] = &all[i], &all[i]
+	}
+	slices.SortStableFunc(byCall, func(x, y *packed) int { return cmp.Compare(x.call, y.call) })
+	slices.SortStableFunc(byReply, func(x, y *packed) int { return cmp.Compare(x.reply, y.reply) })
+	var full quota.Level
+	var kept lastReply
+	flying, begun := int64(0), false
+	for _, p := range byCall {
+		for byReply[0].reply < p.call { // which p itself is not
+			done := byReply[0]
+			byReply = byReply[1:]
+			flying -= done.units
+			if now := b.flow.At(done.reply); !begun || now.Compare(full) > 0 {
+				full, begun = now, true
+			}
+			full = full.Plus(done.units)
+		}
+		flying += p.units
+		if !p.fixed {
+			heap.Push(&kept, p)
+		}
+		load := flying
+		if begun {
+			load += max(0, b.flow.Less(full, b.flow.At(p.call)).Ceil())
+		}
+		for load > b.limit && len(kept) > 0 && kept[0].reply >= p.call {
+			last := kept[0]
+			left := min(last.units, load-b.limit)
+			last.units -= left
+			load -= left
+			flying -= left
+			out += left
+			if last.units == 0 {
+				heap.Pop(&kept)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,144 @@
+package oracle
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// expectBucket works out what a counter of a bucket must contain: what is missing
+// from it, in whole units. A strategy may round either way.
+//
+// The least is there when all that is certain was taken as early as it can have
+// been, and the reading came last; the most when all was taken as late as it can
+// have been, and the reading came first but saw what overlaps with it.
+func expectBucket(cfg Config, subject uint32, events []Event, at Reading, attempts bool) (want Expectation) {
+	x := missing{flow: cfg.Window.Flow(), at: at}
+	for i := range events {
+		x.names.atEpoch = x.names.atEpoch || events[i].takenAtEpoch()
+	}
+	if n := cfg.initial(subject); n > 0 && at.Reply >= 0 {
+		x.put(0, 0, n, at.Call >= 0, true)
+	}
+	counted := x.lists // without what is there by the way of counting alone
+	for i := range events {
+		e := &events[i]
+		if e.Call > at.Reply {
+			continue
+		}
+		if e.Kind != Take {
+			x.give(e)
+			continue
+		}
+		over := e.Reply < at.Call
+		switch {
+		case e.Outcome == Failed:
+			x.failed(e)
+		case e.Outcome == Admitted:
+			x.put(e.Call, e.Reply, e.Units, over, true)
+		case e.Outcome == RejectedDegraded:
+			x.failed(e)
+			if !over || attempts {
+				x.heldHi = append(x.heldHi, drop{min(e.Reply, at.Call), e.Units})
+			}
+		case attempts:
+			x.put(e.Call, e.Reply, e.Units, over, true)
+		case !over: // may be counted for a moment, until it is taken back
+			x.put(e.Call, e.Reply, e.Units, false, true)
+		}
+	}
+	want.Units = x.interval(x.lo, x.hi)
+	want.Held = x.interval(x.heldLo, x.heldHi)
+	if attempts {
+		y := x
+		y.lists = counted
+		for i := range events {
+			if e := &events[i]; e.Call <= at.Reply && e.admitted() {
+				y.put(e.Call, e.Reply, e.Units, e.Reply < at.Call, true)
+			}
+		}
+		without := y.interval(y.lo, y.hi)
+		want.Surplus = Interval{max(0, want.Units.Lo-without.Hi), max(0, want.Units.Hi-without.Lo)}
+	}
+	return want
+}
+
+// drop is what was taken out at a moment.
+type drop struct{ at, units int64 }
+
+// lists are what a counter contains at least and at most, and what it would contain
+// if every failed operation had had no effect.
+type lists struct{ lo, hi, heldLo, heldHi []drop }
+
+type missing struct {
+	lists
+	flow  quota.Flow
+	at    Reading
+	names naming
+}
+
+// put enters what was taken in [call, reply]: certainly, or only possibly.
+func (x *missing) put(call, reply, units int64, certainly, held bool) {
+	hi := drop{min(reply, x.at.Call), units}
+	x.hi = append(x.hi, hi)
+	if held {
+		x.heldHi = append(x.heldHi, hi)
+	}
+	if certainly {
+		x.lo = append(x.lo, drop{call, units})
+		x.heldLo = append(x.heldLo, drop{call, units})
+	}
+}
+
+// failed enters what may take effect at any moment from the call on.
+func (x *missing) failed(e *Event) { x.hi = append(x.hi, drop{x.at.Call, e.Units}) }
+
+// give enters a refund, a commit or an expiry.
+func (x *missing) give(e *Event) {
+	named := x.names.named(e)
+	taken := interval{e.Call, e.Reply}
+	if named {
+		taken = interval{e.TakeCall, e.TakeReply}
+	}
+	done := e.Reply < x.at.Call && e.Outcome != Failed
+	late := drop{min(taken.reply, x.at.Call), -e.Units}
+	early := drop{taken.call, -e.Units}
+	if e.Units < 0 { // charged at any moment from the take to the commit
+		late.at = min(e.Reply, x.at.Call)
+	}
+	if e.Units < 0 || done && named {
+		x.hi = append(x.hi, late)
+		x.heldHi = append(x.heldHi, late)
+	}
+	if counted := !named || taken.reply < x.at.Call; counted && e.Units > 0 {
+		x.lo = append(x.lo, early)
+		if e.Outcome != Failed {
+			x.heldLo = append(x.heldLo, early)
+		}
+	}
+}
+
+// interval is what is missing when it is read last and first.
+func (x *missing) interval(lo, hi []drop) Interval {
+	least := x.lack(lo, x.at.Reply)
+	return Interval{least.Units, max(least.Units, x.lack(hi, x.at.Call).Ceil())}
+}
+
+// lack is what is missing at a moment.
+func (x *missing) lack(list []drop, at int64) quota.Level {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b drop) int {
+		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(min(a.units, 0), min(b.units, 0)))
+	})
+	now := x.flow.At(at)
+	var most quota.Level
+	sum := int64(0)
+	for _, d := range list { // the latest first, and what was put back before what was taken
+		sum += d.units
+		if l := x.flow.Less(x.flow.At(d.at).Plus(sum), now); l.Compare(most) > 0 {
+			most = l
+		}
+	}
+	return most
+}

@@ -1,0 +1,373 @@
+package oracle
+
+import (
+	"cmp"
+	"slices"
+)
+
+// firstRequest judges windows that are the subject's own: one begins when a request
+// is admitted while none is open, and lasts its length.
+//
+// That moment is known as well as the request's effect is, so that a window begins
+// between two moments, and the next one between two that lie further apart, unless
+// a pause brings them together again. A request belongs to one of the windows that
+// it can have met with the earliest and with the latest begin of each. Where it can
+// have met several, it is placed among them as under a tumbling policy. All begins
+// are taken to be free of each other, which they are not: the certain figures are
+// lower bounds, the possible ones upper bounds, and both are reached where requests
+// are short beside the windows and the pauses between these.
+//
+// A failed request may have begun a window at any moment from its call on.
+type firstRequest struct {
+	*judge
+	length  int64
+	openers []opener
+	windows []opened
+	w       WindowVerdict
+	due     []answer
+
+	worst, worstFalse, mostFalse   int64
+	packed, swept, packedR, sweptR int64
+	possiblePacked, possibleSwept  int64
+}
+
+// opener is an admitted request that may begin a window.
+type opener struct{ call, reply int64 }
+
+// opened is a window: the moments between which it begins, and what may lie in it.
+type opened struct {
+	lo, hi                        int64 // forever where it need not begin at all
+	takes                         []*met
+	refused                       []*refusal
+	gives                         []*Event
+	asked                         int64 // by all that can have met it
+	begun, answered               int64 // by those that met it first
+	gaveBack                      int64
+	packed, swept, falsely, maybe int64
+}
+
+// met is an admitted request with the windows that it can have met.
+type met struct {
+	*Event
+	first, last    int
+	unplaced, kept int64
+}
+
+// refusal is a rejection with the windows that it can have met.
+type refusal struct {
+	*Event
+	first, last  int
+	always, once bool
+}
+
+// openings finds the windows of one subject from its admitted requests, by call.
+// lost is the call of the first failed request, or forever.
+func openings(openers []opener, lost, length int64) (out []opened) {
+	if len(openers) == 0 {
+		return nil
+	}
+	byReply := slices.Clone(openers)
+	slices.SortFunc(byReply, func(a, b opener) int { return cmp.Compare(a.reply, b.reply) })
+	// What replies from here on can do: the least call of all that reply no earlier,
+	// and the least reply of all that are called no earlier.
+	calls, replies := make([]int64, len(openers)), make([]int64, len(openers))
+	call, reply := int64(forever), int64(forever)
+	for i := len(openers) - 1; i >= 0; i-- {
+		call, reply = min(call, byReply[i].call), min(reply, openers[i].reply)
+		calls[i], replies[i] = call, reply
+	}
+	w := opened{lo: min(calls[0], lost), hi: replies[0]}
+	for {
+		out = append(out, w)
+		from, to := w.lo+length, w.hi
+		if to < forever {
+			to += length
+		}
+		n, _ := slices.BinarySearchFunc(byReply, from, func(o opener, t int64) int { return cmp.Compare(o.reply, t) })
+		if n == len(byReply) {
+			return out
+		}
+		w = opened{lo: max(from, min(calls[n], lost)), hi: forever}
+		if n, _ := slices.BinarySearchFunc(openers, to, func(o opener, t int64) int { return cmp.Compare(o.call, t) }); n < len(openers) {
+			w.hi = replies[n]
+		}
+	}
+}
+
+// span is the windows that an effect in [call, reply] can have met. The last is
+// before the first where it lies between two windows for certain.
+func (f *firstRequest) span(call, reply int64) (first, last int) {
+	first, _ = slices.BinarySearchFunc(f.windows, call, func(w opened, t int64) int {
+		if w.hi < forever && w.hi+f.length <= t {
+			return -1
+		}
+		return 1
+	})
+	last, _ = slices.BinarySearchFunc(f.windows, reply, func(w opened, t int64) int {
+		if w.lo <= t {
+			return -1
+		}
+		return 1
+	})
+	return first, last - 1
+}
+
+// between reports whether an effect in [call, reply] can lie in no window.
+func (f *firstRequest) between(call, reply int64, first, last int) bool {
+	for k := max(first-1, -1); k <= last; k++ {
+		from, to := int64(-maxTime), int64(forever)
+		if k >= 0 {
+			from = f.windows[k].lo + f.length
+		}
+		if k+1 < len(f.windows) {
+			to = f.windows[k+1].hi
+		}
+		if max(call, from) < to && reply >= from {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *judge) firstRequest() {
+	f := &firstRequest{judge: j, length: int64(j.cfg.Window.RealLength()), openers: j.own.openers[:0], due: j.own.due[:0]}
+	f.w = WindowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
+	f.find()
+	f.fill()
+	for k := range f.windows {
+		f.judgeWindow(k)
+	}
+	f.finish()
+	j.own = *f
+}
+
+// find finds the windows.
+func (f *firstRequest) find() {
+	lost := int64(forever)
+	if f.initial > 0 {
+		f.openers = append(f.openers, opener{})
+	}
+	for _, e := range f.takes {
+		switch {
+		case e.admitted():
+			f.w.Admitted += e.Units
+			f.openers = append(f.openers, opener{e.Call, e.Reply})
+		case e.Outcome == Failed:
+			lost = min(lost, e.Call)
+		}
+	}
+	slices.SortStableFunc(f.openers, func(a, b opener) int { return cmp.Compare(a.call, b.call) })
+	f.windows = openings(f.openers, lost, f.length)
+}
+
+// fill puts requests and give-backs into all windows that they can have met.
+func (f *firstRequest) fill() {
+	own := int64(0)
+	for _, e := range f.takes {
+		first, last := f.span(e.Call, e.Reply)
+		for k := first; k <= last; k++ {
+			f.windows[k].asked += e.Units
+		}
+		if at := min(first, len(f.windows)-1); at >= 0 {
+			f.windows[at].begun += e.Units
+			f.windows[at].answered += b2n(e.Outcome != Failed) * e.Units
+		}
+		switch {
+		case e.admitted():
+			m := &met{Event: e, first: first, last: last, unplaced: e.Units, kept: e.Units}
+			for k := first; k <= last; k++ {
+				f.windows[k].takes = append(f.windows[k].takes, m)
+			}
+			f.out.unexplained = f.out.unexplained || first < last
+		case e.rejected():
+			r := &refusal{Event: e, first: first, last: last, always: e.Units <= f.limit}
+			r.once = r.always && f.between(e.Call, e.Reply, first, last)
+			f.out.unexplained = f.out.unexplained || first < last || r.once && first == last
+			if first > last {
+				f.refused(&f.w, e, b2n(r.always)*e.Units, b2n(r.once)*e.Units)
+				own += b2n(r.always) * e.Units
+			}
+			for k := first; k <= last; k++ {
+				f.windows[k].refused = append(f.windows[k].refused, r)
+			}
+		}
+	}
+	f.worstFalse, f.mostFalse = own, own
+	for _, e := range f.gives {
+		t := f.taken(e)
+		first, last := f.span(t.call, t.reply)
+		if !f.names.named(e) {
+			last = max(last, min(first, len(f.windows)-1))
+		}
+		for k := first; k <= last; k++ {
+			f.windows[k].gives = append(f.windows[k].gives, e)
+		}
+	}
+}
+
+func b2n(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// judgeWindow holds one window against the limit, by what certainly and possibly
+// lies in it.
+func (f *firstRequest) judgeWindow(k int) {
+	w := &f.windows[k]
+	initial := int64(0)
+	first, last := f.span(0, 0)
+	if f.initial > 0 && first <= k && k <= last {
+		initial = f.initial
+	}
+	f.out.MaxOffered = max(f.out.MaxOffered, w.asked)
+	u := &f.used
+	u.reset(0)
+	u.low.base, u.high.base = b2n(first == last)*initial, initial
+	var possibly int64
+	for _, m := range w.takes {
+		possibly += m.Units
+		u.high.add(instant(max(m.Call, w.lo)), m.Units)
+		if m.first == m.last {
+			u.low.add(after(m.Reply), m.Units)
+		}
+	}
+	f.giveBack(w, k)
+	u.build()
+
+	over := u.low.overLimit(f.limit, forever/4)
+	w.swept = over.peak
+	f.swept += over.peak
+	f.sweptR += f.latestOf(w, over)
+	may := min(u.mayExceed(f.limit), possibly)
+	f.possibleSwept += may
+	f.w.LeakPossible = max(f.w.LeakPossible, may)
+	for _, r := range w.refused {
+		always, once := u.room(instant(max(r.Call, w.lo)), instant(r.Reply), r.Units, f.limit)
+		r.always, r.once = r.always && always, r.once || once
+		w.maybe += b2n(once || r.once) * r.Units
+		if k == r.last {
+			f.refused(&f.w, r.Event, b2n(r.always)*r.Units, b2n(r.once)*r.Units)
+			w.falsely += b2n(r.always && r.first == r.last) * r.Units
+		}
+	}
+	f.worstFalse, f.mostFalse = max(f.worstFalse, w.falsely), max(f.mostFalse, w.maybe)
+	f.place(w, k, b2n(first == last)*initial)
+	f.keep(w, initial)
+}
+
+// latestOf counts those requests of a window that its excess belongs to.
+func (f *firstRequest) latestOf(w *opened, over excess) int64 {
+	if over.peak == 0 {
+		return 0
+	}
+	f.due = f.due[:0]
+	for _, m := range w.takes {
+		if m.first == m.last && m.Reply <= over.at {
+			f.due = append(f.due, answer{m.Reply, m.Units})
+		}
+	}
+	return latestCovering(f.due, over.peak)
+}
+
+// giveBack enters what was given back of requests that are, or may be, in a window.
+func (f *firstRequest) giveBack(w *opened, k int) {
+	for _, e := range w.gives {
+		t := f.taken(e)
+		named := f.names.named(e)
+		first, last := f.span(t.call, t.reply)
+		f.used.high.add(instant(e.Call), max(0, -e.Units))
+		if named {
+			f.used.free(e, after(e.Reply), forever)
+		}
+		if back := max(0, e.Units); !named || first == last {
+			w.gaveBack += back
+			f.used.low.add(f.freed(e), -back)
+		} else {
+			for _, m := range w.takes {
+				if m.Call == t.call && m.Reply == t.reply && k == first {
+					part := min(back, m.unplaced)
+					m.unplaced -= part
+					back -= part
+				}
+			}
+		}
+	}
+}
+
+// place fills the window with those units first that have no later window, then
+// with those whose last window comes first. See [tumbling.place].
+func (f *firstRequest) place(w *opened, k int, initial int64) {
+	room := max(0, f.limit-initial) + w.gaveBack
+	var due int64
+	f.due = f.due[:0]
+	slices.SortStableFunc(w.takes, func(a, b *met) int { return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.Reply, b.Reply)) })
+	for _, m := range w.takes {
+		if m.last == k {
+			due += m.unplaced
+			f.due = append(f.due, answer{m.Reply, m.unplaced})
+			continue
+		}
+		placed := min(m.unplaced, max(0, room-due))
+		m.unplaced -= placed
+		room -= placed
+	}
+	w.packed = max(0, due-room)
+	f.packed += w.packed
+	f.packedR += latestCovering(f.due, w.packed)
+}
+
+// keep leaves out what may not fit, units with the most windows ahead first.
+func (f *firstRequest) keep(w *opened, initial int64) {
+	load := min(initial, f.limit)
+	for _, m := range w.takes {
+		load += m.kept
+	}
+	excess := max(0, load-f.limit)
+	f.possiblePacked += excess
+	for _, m := range slices.Backward(w.takes) { // as place has put them in order
+		out := min(m.kept, excess)
+		m.kept -= out
+		excess -= out
+	}
+}
+
+// finish settles the figures that depend on all windows of the subject.
+func (f *firstRequest) finish() {
+	f.w.Leak = max(f.packed, f.swept)
+	requests := f.packedR
+	if f.swept > f.packed {
+		requests = f.sweptR
+	}
+	f.out.LeakedRequests += requests
+	f.out.LeakPossible += max(f.w.Leak, min(f.possiblePacked+f.overran, f.possibleSwept))
+	var worst, over int64
+	for k := range f.windows {
+		w := &f.windows[k]
+		leak := w.packed
+		if f.swept > f.packed {
+			leak = w.swept
+		}
+		if leak > 0 {
+			f.out.Violations++
+		}
+		worst = max(worst, w.swept)
+		initial := int64(0)
+		if first, _ := f.span(0, 0); f.initial > 0 && first == k {
+			initial = f.initial
+		}
+		f.crossing(initial+w.answered, leak)
+		over += max(0, min(initial+w.begun-f.limit, w.begun))
+	}
+	if n := int64(len(f.windows)); n > 0 { // some window has the average
+		worst = max(worst, (f.w.Leak+n-1)/n)
+	}
+	f.w.LeakPossible = max(f.w.LeakPossible, worst)
+	f.w.sure = sure{worst, f.worstFalse, f.mostFalse}
+	if f.w.GaveBack {
+		over = f.overOffered(f.w.Leak)
+	}
+	f.out.OverOffered += over
+	f.out.Windows = append(f.out.Windows, f.w)
+}

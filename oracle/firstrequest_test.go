@@ -1,0 +1,185 @@
+package oracle
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+const ownLength = 5 // of a window that begins with its first request
+
+func ownConfig(limit, initial int64) Config {
+	return Config{
+		Window: quota.Window{Kind: quota.FirstRequest, Length: ownLength}, Limit: limit,
+		Initial: func(uint32) int64 { return initial }, Epoch: time.Unix(7, 0),
+	}
+}
+
+// begins are the windows of a placement, by the moments (doubled) of what was
+// admitted, of what was there at the start, and of failed requests that took effect.
+func begins(moments []int64) (out []int64) {
+	slices.Sort(moments)
+	for _, m := range moments {
+		if n := len(out); n == 0 || m >= out[n-1]+2*ownLength {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// windowAt is the window that contains a moment, or -1.
+func windowAt(windows []int64, m int64) int {
+	for i, b := range windows {
+		if b <= m && m < b+2*ownLength {
+			return i
+		}
+	}
+	return -1
+}
+
+// tryOwn tries every placement of a history's operations.
+func tryOwn(ops []operation, limit, initial int64) truth {
+	out := truth{leak: 1 << 60, worst: 1 << 60}
+	stays := make([]stay, len(ops))
+	for i, o := range ops {
+		stays[i] = stay{o.Call, o.Reply, o.Units}
+		if o.Kind == Take && o.Outcome == Failed {
+			stays[i].reply = o.Call + 9 // or never, which is as if it came at the end
+		}
+	}
+	fits, mayFit, total := make([]int, len(ops)), make([]int, len(ops)), 0
+	placements(stays, func(at []int64) {
+		for i, o := range ops {
+			if o.of >= 0 && at[i] < at[o.of] {
+				return
+			}
+		}
+		for _, lost := range []bool{false, true} {
+			total++
+			var moments []int64
+			if initial > 0 {
+				moments = append(moments, 0)
+			}
+			for i, o := range ops {
+				if o.admitted() || o.Kind == Take && o.Outcome == Failed && !lost {
+					moments = append(moments, at[i])
+				}
+			}
+			windows := begins(moments)
+			// used is what a window holds at a moment, before or after what shares it.
+			used := func(w int, m int64, sharing, expired bool) (units, admitted int64) {
+				if initial > 0 && w == windowAt(windows, 0) {
+					units = initial
+				}
+				for i, o := range ops {
+					if o.admitted() && windowAt(windows, at[i]) == w && (at[i] < m || sharing && at[i] == m) {
+						units, admitted = units+o.Units, admitted+o.Units
+						for k, g := range ops {
+							given := g.of == i && (at[k] < m || sharing && at[k] == m)
+							if given && (g.Units < 0 || expired || g.Kind != Expire && g.Outcome != Failed) {
+								units -= g.Units
+							}
+						}
+					}
+				}
+				return units, admitted
+			}
+			peaks := make([]int64, len(windows))
+			for i, o := range ops {
+				switch w := windowAt(windows, at[i]); {
+				case o.admitted():
+					units, admitted := used(w, at[i], true, true)
+					peaks[w] = max(peaks[w], min(units-limit, admitted))
+				case o.rejected():
+					free := o.Units <= limit
+					most, least := int64(0), int64(0)
+					if w >= 0 {
+						most, _ = used(w, at[i], true, false)
+						least, _ = used(w, at[i], false, true)
+						both, _ := used(w, at[i], true, true)
+						least = min(least, both)
+					}
+					fits[i] += int(b2i(free && most+o.Units <= limit))
+					mayFit[i] += int(b2i(free && least+o.Units <= limit))
+				}
+			}
+			var sum, worst int64
+			for _, p := range peaks {
+				sum, worst = sum+p, max(worst, p)
+			}
+			out.leak, out.possible = min(out.leak, sum), max(out.possible, sum)
+			out.worst, out.mostWorst = min(out.worst, worst), max(out.mostWorst, worst)
+		}
+	})
+	for i, o := range ops {
+		if o.rejected() {
+			out.always += b2i(fits[i] == total)
+			out.once += b2i(mayFit[i] > 0)
+		}
+	}
+	return out
+}
+
+// TestFirstRequest holds the figures against every placement of the operations:
+// they are sound, and where requests are short they are nearly always reached.
+func TestFirstRequest(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		g      generator
+		failed bool
+		weak   int // one of so many figures may be missed
+	}{
+		{"short", generator{span: 24, length: 1, cost: 2}, false, 40},
+		{"units", generator{span: 24, length: 1, cost: 1}, false, 80},
+		{"long", generator{span: 24, length: 4, cost: 2}, false, 20},
+		{"failing", generator{span: 18, length: 1, cost: 1}, true, 40},
+		{"refunds", generator{span: 20, length: 1, cost: 2, refunds: true, gap: 1, failedToo: true, commits: true, expiries: true}, false, 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, seen, missed := seeded(31), tally{}, tally{}
+			const histories = 1200
+			for range histories {
+				c.g.Rand = r
+				n := 3 + r.IntN(3)
+				if c.g.length > 1 || c.failed {
+					n = 3 + r.IntN(2)
+				}
+				ops := c.g.history(n)
+				if c.failed {
+					ops[r.IntN(len(ops))].Outcome = Failed
+				}
+				limit, initial := 1+r.Int64N(3), r.Int64N(5)-2
+				initial = max(0, initial)
+				want := tryOwn(ops, limit, initial)
+				v := Judge(ownConfig(limit, initial), events(ops))
+				if v.LeakUnits > want.leak || v.LeakWorst > want.worst || v.FalseRejects > want.always ||
+					v.LeakPossible < want.possible || v.LeakPossibleWorst < want.mostWorst || v.FalseRejectsPossible < want.once {
+					t.Fatalf("limit %d, initial %d:\n got %+v\nwant %+v%s", limit, initial, figures(v), want, explain(ops))
+				}
+				if hasTakes(ops) && len(v.Windows) != 1 {
+					t.Fatalf("%d windows of one subject", len(v.Windows))
+				}
+				missed.note("leak", v.LeakUnits < want.leak)
+				missed.note("possible leak", v.LeakPossible > want.possible)
+				missed.note("false rejects", v.FalseRejects < want.always)
+				missed.note("possible false rejects", v.FalseRejectsPossible > want.once)
+				seen.note("certain leak", v.LeakUnits > 0)
+				seen.note("leak in two windows", v.Violations > 1)
+				seen.note("certain false reject", v.FalseRejects > 0)
+				seen.note("false reject that is only possible", want.always < want.once)
+			}
+			if c.failed {
+				delete(seen, "leak in two windows")
+			}
+			seen.check(t, 8)
+			t.Logf("of %d histories, figures missed: %v", histories, missed)
+			for what, n := range missed {
+				if n > histories/c.weak {
+					t.Errorf("%s: missed in %d of %d histories, the figure has become weak", what, n, histories)
+				}
+			}
+		})
+	}
+}

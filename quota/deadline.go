@@ -1,0 +1,22 @@
+package quota
+
+import (
+	"context"
+	"time"
+)
+
+// Deadliner is a clock that can end contexts. Clocks of virtual time are none: what
+// a caller waits for there takes no time that a deadline could be held against.
+type Deadliner interface {
+	// WithTimeout is [context.WithTimeout] by the clock in force.
+	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
+}
+
+// WithTimeout ends a context after d where the clock in force can, and returns it as
+// it is where not. d must be positive. The function that is returned must be called.
+func WithTimeout(ctx context.Context, c Clock, d time.Duration) (context.Context, context.CancelFunc) {
+	if by, ok := c.(Deadliner); ok {
+		return by.WithTimeout(ctx, d)
+	}
+	return ctx, func() {}
+}

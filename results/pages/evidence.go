@@ -1,0 +1,79 @@
+package pages
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+// Evidence is what pages quote: records of runs, and explored schedules. What it
+// lacks is left out of the pages.
+type Evidence struct {
+	// Runs are records, measured or simulated.
+	Runs []results.File
+	// Explorations are records of searches.
+	Explorations []results.Exploration
+}
+
+// figure is one strategy in one record.
+type figure struct {
+	file    *results.File
+	summary *results.Summary
+}
+
+// figures of a strategy in every setting, those of its defaults first.
+func (e *Evidence) figures(name string) []figure {
+	var out []figure
+	for i := range e.Runs {
+		f := &e.Runs[i]
+		all := f.Summarised()
+		for j := range all {
+			if all[j].Strategy == name {
+				out = append(out, figure{f, &all[j]})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b figure) int { return cmp.Compare(len(a.summary.Label), len(b.summary.Label)) })
+	return out
+}
+
+// searches of a strategy with its default options, in their order.
+func (e *Evidence) searches(name string) []*results.Search {
+	var out []*results.Search
+	for i := range e.Explorations {
+		for _, s := range e.Explorations[i].Searches {
+			if s.Strategy == name {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// shortest is the shortest schedule that breaks any property, those without faults
+// first, with its search; nil where none was found.
+func shortest(searches []*results.Search) (of *results.Search, f *results.Finding) {
+	for _, s := range searches {
+		for i := range s.Findings {
+			x := &s.Findings[i]
+			if f == nil || cmp.Or(cmp.Compare(len(x.Faults), len(f.Faults)), cmp.Compare(len(x.Steps), len(f.Steps))) < 0 {
+				of, f = s, x
+			}
+		}
+	}
+	return of, f
+}
+
+// skipped is why a strategy took no part in the runs; "" where it did, or where
+// nothing is said.
+func (e *Evidence) skipped(name string) string {
+	for i := range e.Runs {
+		for _, s := range e.Runs[i].Skipped {
+			if s.Strategy == name {
+				return s.Reason
+			}
+		}
+	}
+	return ""
+}

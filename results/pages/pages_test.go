@@ -1,0 +1,92 @@
+package pages_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/internal/fixture"
+	"github.com/quotabench/quotabench/results/pages"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// meta is a strategy that declares something of everything.
+func meta(name string) *strategies.Meta {
+	return &strategies.Meta{
+		Name: name, Doc: "reads a | and writes", Source: "004 (ADR-RM-3)", Form: strategies.Documented,
+		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed}, Counts: quota.CountsAdmitted,
+		Excluded: map[strategies.Mode]string{strategies.ModeExplore: "its client cannot be parked"},
+		Notes:    strategies.Notes{How: []string{"It reads.", "It writes."}, Deviations: []string{"Keys are shorter."}, Use: "Use it alone.", Avoid: "Not with two."},
+		Options:  []quota.Option{{Name: "write", Doc: "when to write", Values: []string{"now", "later"}, Default: "now"}},
+		Guarantee: []quota.Clause{{
+			Property: quota.PropertyLeak, Formula: "L while alone", Tolerates: []quota.Fault{quota.FaultCrash}, Bound: func(quota.Params) int64 { return 0 },
+		}},
+	}
+}
+
+func render(t *testing.T, e *pages.Evidence, all ...*strategies.Meta) map[string]string {
+	t.Helper()
+	list, err := pages.Render(all, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, p := range list {
+		out[p.Name] = string(p.Bytes)
+	}
+	return out
+}
+
+func requireAll(t *testing.T, page string, wants ...string) {
+	t.Helper()
+	for _, w := range wants {
+		if !strings.Contains(page, w) {
+			t.Errorf("the page lacks %q:\n%s", w, page)
+		}
+	}
+}
+
+// TestPageQuotesItsEvidence plants figures and requires them back.
+func TestPageQuotesItsEvidence(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[3])
+	r := &f.Runs[0]
+	r.Leak.Units, r.Leak.Possible, r.Leak.Trials, r.Leak.WorstUnits, r.Leak.Requests = 7, 7, 1_234, 3, 7
+	r.Drift = &results.Drift{Units: -3}
+	r.FalseRejects.PctOfValid, r.FalseRejects.Count, r.FalseRejects.Possible = 2, 400, 400
+	r.Admitted = 400*49 + 7
+	r.ThroughputPerS = 43_210
+	x := results.NewExploration()
+	x.Searches = append(x.Searches, &results.Search{
+		Strategy: "check-then-set", Policy: "user-links", Limit: 1, Clients: 2, Claim: "stranded: broken by no schedule",
+		Findings: []results.Finding{
+			{Property: "drift", Faults: []quota.Fault{quota.FaultCrash}, Token: "long", Steps: make([]results.Step, 2)},
+			{Property: "leak", Detail: "2 of 1 admitted", Token: "qb2.token", Columns: []results.Column{{}}, Steps: make([]results.Step, 9)},
+		},
+	})
+	p := render(t, &pages.Evidence{Runs: []results.File{f}, Explorations: []results.Exploration{x}}, meta("check-then-set"))["check-then-set.md"]
+	requireAll(t, p,
+		"# check-then-set\n\nReads a | and writes.\n", "| source | 004 (ADR-RM-3) |", "measure; simulate; not explore: its client cannot be parked",
+		"1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "Use it alone.", "**When not.** Not with two.", "| leak | L while alone | all it serves | crash |",
+		"| write | now, later | now | when to write |",
+		"| check-then-set, hot-key, user-links | 43,210 |", "| 7 links in 1,234 trials | 3 | 2.00 % | -3 |",
+		"Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process), postgres 15.18 (process); `quotabench run --workload hot-key`.",
+		"- Stranded: broken by no schedule.\n", "**leak** with 2 clients, limit 1, policy user-links. 2 of 1 admitted.", "`quotabench explore --replay qb2.token` repeats it.",
+	)
+	if strings.Contains(p, "long") {
+		t.Errorf("the schedule with a fault is quoted beside the one without:\n%s", p)
+	}
+}
+
+// TestPageWithoutEvidence: what is not known is left out, and a strategy that was
+// skipped says why.
+func TestPageWithoutEvidence(t *testing.T) {
+	all := render(t, &pages.Evidence{Runs: []results.File{fixture.New(1, fixture.Strategies[0])}}, meta("etcd-counter"), meta("another"))
+	requireAll(t, all["etcd-counter.md"], "It took no part in the committed runs: Needs etcd, which was not built in.")
+	for _, heading := range []string{"## Measured", "## Explored"} {
+		if strings.Contains(all["another.md"], heading) {
+			t.Errorf("%s without evidence:\n%s", heading, all["another.md"])
+		}
+	}
+	requireAll(t, all[pages.Index], "| [another](another.md) | documented | 004 (ADR-RM-3) | reads a \\| and writes |\n| [etcd-counter]")
+}

@@ -1,0 +1,124 @@
+package stores
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Further is a store beside the main one of its kind.
+type Further struct {
+	// Name of the store, e.g. "redis.2" or "postgres.replica".
+	Name string
+	// Spec that it was given; empty where a strategy needs it and nothing was said.
+	Spec string
+	// Main is the run's store that is named after the driver alone, and MainSpec what
+	// it was opened by, where Spec is empty. Main is nil where there is none.
+	Main     Store
+	MainSpec string
+	Options  Options
+}
+
+// Role is what stands behind the first dot of the name, e.g. "replica".
+func (f *Further) Role() string {
+	_, role, _ := strings.Cut(f.Name, ".")
+	return role
+}
+
+// Follower is a [Store] that may be a replica of another one.
+type Follower interface {
+	Store
+	// Follows reports whether it is a replica: all that it holds comes from another
+	// store, and nothing is to be written to it. Its Prepare and Wipe do nothing.
+	Follows() bool
+	// CatchUp waits until the replica has all that its primary had when it was called.
+	CatchUp(ctx context.Context, primary Store) error
+}
+
+// Promoter is a [Follower] that can take its primary's place: from then on it
+// follows nothing, and can be written to.
+type Promoter interface {
+	Follower
+	Promote(ctx context.Context) error
+}
+
+// PrimaryOf is the name of the store whose replica has that name: of
+// "redis.replica" it is "redis". ok is false for other names.
+func PrimaryOf(name string) (primary string, ok bool) {
+	return strings.CutSuffix(name, ".replica")
+}
+
+// OpenNeeded opens the stores that are needed: those with a spec by that, and others as
+// their drivers do without one, by [Driver.Further]. Specs that are not optional are
+// opened in any case, and those that are also where a needed store without a spec is
+// opened as that one is.
+//
+// What cannot be had without a spec that was asked for is absent from the set, with the
+// reason. A spec that cannot be opened is an error.
+func OpenNeeded(ctx context.Context, specs []Spec, needed []string) (*Set, error) {
+	mains := map[string]Spec{}
+	s := NewSet()
+	// Others may be replicas of the main ones.
+	specs = slices.SortedStableFunc(slices.Values(specs), func(a, b Spec) int {
+		return cmp.Compare(strings.Count(a.Name, "."), strings.Count(b.Name, "."))
+	})
+	for _, x := range specs {
+		mains[x.Name] = x
+		if x.Optional && !serves(x.Name, specs, needed) {
+			continue
+		}
+		err := s.open(ctx, x)
+		if err != nil && x.Optional && ctx.Err() == nil {
+			err = s.lacks(x.Name, err)
+		}
+		if err != nil {
+			return nil, closing(s, err)
+		}
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(needed))) {
+		if s.free(name) != nil {
+			continue
+		}
+		d, err := DriverOf(name)
+		if err == nil {
+			err = s.further(ctx, d, name, mains[d.Name])
+		}
+		if err != nil && ctx.Err() == nil {
+			err = s.lacks(name, err)
+		}
+		if err != nil {
+			return nil, closing(s, err)
+		}
+	}
+	return s, nil
+}
+
+// lacks records why a store cannot be had.
+func (s *Set) lacks(name string, why error) error {
+	return s.AddAbsent(name, Info{Kind: KindNone, Detail: strings.ReplaceAll(why.Error(), "\n", "; ")})
+}
+
+// serves reports whether a main store is needed, or is that of a needed one for
+// which there is no spec.
+func serves(main string, specs []Spec, needed []string) bool {
+	return slices.ContainsFunc(needed, func(name string) bool {
+		kind, _, _ := strings.Cut(name, ".")
+		given := slices.ContainsFunc(specs, func(x Spec) bool { return x.Name == name })
+		return name == main || kind == main && !given
+	})
+}
+
+func (s *Set) further(ctx context.Context, d *Driver, name string, main Spec) error {
+	if d.Further == nil || name == d.Name {
+		return fmt.Errorf("give it by --store %s=SPEC, where SPEC is %s", name, d.Forms())
+	}
+	f := Further{Name: name, MainSpec: main.From, Options: main.Options}
+	f.Main, _ = s.Get(d.Name)
+	st, err := d.Further(ctx, f)
+	if err != nil {
+		return err
+	}
+	return s.Add(name, st)
+}

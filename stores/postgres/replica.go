@@ -1,0 +1,123 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+var _ stores.Promoter = (*Store)(nil)
+
+// openReplica starts a replica of a server that was started here: a copy of it that
+// streams its log. lag is how much later than there a commit is seen; 0 for no later
+// than it arrives.
+func openReplica(ctx context.Context, primary *Store, lag time.Duration, o stores.Options) (*Store, error) {
+	bin, err := find()
+	if err != nil {
+		return nil, err
+	}
+	copier := filepath.Join(bin, "pg_basebackup")
+	if !server.Exists(copier) {
+		return nil, fmt.Errorf("no %s found: install PostgreSQL's client programs", copier)
+	}
+	ctx, cancel := context.WithTimeout(ctx, server.OpenTimeout)
+	defer cancel()
+	user, err := account()
+	if err != nil {
+		return nil, fmt.Errorf("start a replica: %w", err)
+	}
+	var p *Store
+	err = server.OnFreePort(func(port int) (err error) {
+		p, err = serve(ctx, bin, port, user, primary.base.ConnConfig.Password, o, func(dir *server.Dir, data string) error {
+			return primary.copyTo(ctx, copier, dir, data, lag, user)
+		})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start a PostgreSQL replica: %w", err)
+	}
+	p.lag = lag
+	p.info.Detail += ", a replica of " + primary.info.Addr
+	if lag > 0 {
+		p.info.Detail += " that is " + lag.String() + " behind"
+	}
+	return p, nil
+}
+
+// copyTo makes a copy of the server that will follow it. The password stands in a
+// file of the copy's own directory, for as long as the copy lives.
+func (p *Store) copyTo(ctx context.Context, copier string, dir *server.Dir, data string, lag time.Duration, user *server.Account) error {
+	c := p.base.ConnConfig
+	line := fmt.Sprintf("%s:%d:*:%s:%s\n", c.Host, c.Port, c.User, c.Password)
+	file, err := dir.WriteSecret("pgpass", line, user)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(copier, "-D", data, "-h", c.Host, "-p", fmt.Sprint(c.Port), "-U", c.User, "-w",
+		"-X", "stream", "-R", "--checkpoint=fast", "--no-sync")
+	cmd.Dir, cmd.Env = dir.Path, append(server.Env(), "PGPASSFILE="+file)
+	out, err := server.Run(ctx, cmd, user)
+	if err != nil {
+		return fmt.Errorf("pg_basebackup: %w: %s", err, server.LastLines(out, 3))
+	}
+	if lag == 0 {
+		return nil
+	}
+	conf, err := os.OpenFile(filepath.Join(data, "postgresql.auto.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(conf, "recovery_min_apply_delay = '%dms'\n", lag.Milliseconds())
+	return errors.Join(err, conf.Close())
+}
+
+// Follows reports whether the server is a replica of another one: all that it holds
+// comes from there, and nothing can be written to it.
+func (p *Store) Follows() bool { return p.replica }
+
+// CatchUp waits until the replica shows all that its primary had when it was called.
+func (p *Store) CatchUp(ctx context.Context, of stores.Store) error {
+	primary, ok := of.(*Store)
+	if !ok {
+		return fmt.Errorf("wait for a replica: its primary is a %T", of)
+	}
+	var goal string
+	if err := primary.admin.QueryRow(ctx, "SELECT pg_current_wal_lsn()::text").Scan(&goal); err != nil {
+		return fmt.Errorf("wait for a replica: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, server.OpenTimeout+p.lag)
+	defer cancel()
+	for {
+		var there bool
+		err := p.admin.QueryRow(ctx, "SELECT coalesce(pg_last_wal_replay_lsn() >= $1::text::pg_lsn, false)", goal).Scan(&there)
+		if err != nil {
+			return fmt.Errorf("wait for a replica: %w", err)
+		}
+		if there {
+			return nil
+		}
+		if err := (clock.Wall{}).Sleep(ctx, 2*time.Millisecond); err != nil {
+			return fmt.Errorf("wait for a replica: %w", err)
+		}
+	}
+}
+
+// Promote makes a replica a primary of its own, with what has arrived at that moment.
+func (p *Store) Promote(ctx context.Context) error {
+	var done bool
+	if err := p.admin.QueryRow(ctx, "SELECT pg_promote()").Scan(&done); err != nil || !done {
+		return errors.Join(errors.New("promote a replica: it did not become a primary in time"), err)
+	}
+	p.replica = false
+	p.info.Detail = strings.Replace(p.info.Detail, ", a replica of ", ", promoted from a replica of ", 1)
+	return nil
+}

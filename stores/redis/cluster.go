@@ -1,0 +1,167 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+// slots of a Redis Cluster.
+const slots = 16384
+
+// startCluster starts masters and makes a cluster of them: each has its share of the
+// slots, and none has a replica.
+func startCluster(ctx context.Context, masters int, one func() (*Store, error)) (*Store, error) {
+	r := &Store{info: stores.Info{Kind: stores.KindProcess}}
+	fail := func(err error) (*Store, error) {
+		return nil, errors.Join(fmt.Errorf("start a Redis Cluster: %w", err), r.Close())
+	}
+	for range masters {
+		n, err := one()
+		if err != nil {
+			return fail(err)
+		}
+		r.nodes = append(r.nodes, n)
+	}
+	if err := meet(ctx, r.nodes); err != nil {
+		return fail(err)
+	}
+	opt := &goredis.ClusterOptions{Password: r.nodes[0].base.Password}
+	var addrs []string
+	for _, n := range r.nodes {
+		addrs = append(addrs, n.base.Addr)
+	}
+	opt.Addrs = addrs
+	r.info.Addr = strings.Join(addrs, ",")
+	r.info.Detail = fmt.Sprintf("a cluster of %d masters; %s", masters, strings.Replace(r.nodes[0].info.Detail, "child process", "child processes", 1))
+	r.useCluster(opt)
+	if err := r.connectAll(ctx); err != nil {
+		return fail(err)
+	}
+	return r, nil
+}
+
+// meet makes a cluster of nodes that know nothing of each other.
+func meet(ctx context.Context, nodes []*Store) error {
+	for i, n := range nodes {
+		from, to := i*slots/len(nodes), (i+1)*slots/len(nodes)-1
+		if err := n.admin.ClusterAddSlotsRange(ctx, from, to).Err(); err != nil {
+			return fmt.Errorf("give slots to %s: %w", n.base.Addr, err)
+		}
+		if err := n.admin.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
+			return fmt.Errorf("number %s: %w", n.base.Addr, err)
+		}
+		host, port, err := net.SplitHostPort(n.base.Addr)
+		if err != nil {
+			return err
+		}
+		if err := nodes[0].admin.ClusterMeet(ctx, host, port).Err(); err != nil {
+			return fmt.Errorf("introduce %s: %w", n.base.Addr, err)
+		}
+	}
+	for _, n := range nodes {
+		err := poll(ctx, "the cluster", func() (bool, error) {
+			text, err := n.admin.ClusterInfo(ctx).Result()
+			return strings.Contains(text, "cluster_state:ok") && strings.Contains(text, fmt.Sprintf("cluster_known_nodes:%d\r", len(nodes))), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openClusterURL opens a cluster that is running: a URL, and further ones of which
+// the address counts.
+func openClusterURL(ctx context.Context, list string) (*Store, error) {
+	first, others, err := several("cluster", list)
+	if err != nil {
+		return nil, err
+	}
+	opt, err := goredis.ParseClusterURL(first)
+	if err != nil {
+		return nil, notAURL("cluster", err, first)
+	}
+	opt.Addrs = append(opt.Addrs, others...)
+	opt.Password = passwordFromEnv(opt.Password)
+	r := &Store{info: stores.Info{Kind: stores.KindURL, Detail: "a cluster that was already running; it may serve others too"}}
+	r.useCluster(opt)
+	return r, r.reachURL(ctx, opt.Addrs, opt.Password)
+}
+
+// openSentinelURL opens the master that sentinels name, wherever it is: a client
+// follows it when another one takes its place.
+func openSentinelURL(ctx context.Context, list string) (*Store, error) {
+	first, others, err := several("sentinel", list)
+	if err != nil {
+		return nil, err
+	}
+	opt, err := goredis.ParseFailoverURL(first)
+	if err != nil {
+		return nil, notAURL("sentinel", err, first)
+	}
+	if opt.MasterName == "" {
+		return nil, errors.New("--redis sentinel: the URL does not name the master: add ?master_name=NAME to it, e.g. sentinel:redis://host:26379?master_name=mymaster")
+	}
+	opt.SentinelAddrs = append(opt.SentinelAddrs, others...)
+	opt.Password = passwordFromEnv(opt.Password)
+	r := &Store{info: stores.Info{Kind: stores.KindURL, Detail: "the master " + opt.MasterName + " of sentinels; it was already running and may serve others too"}}
+	r.useSentinel(opt)
+	return r, r.reachURL(ctx, opt.SentinelAddrs, opt.Password)
+}
+
+// several reads URL[,URL...]: the first URL, and the addresses of the others.
+func several(what, list string) (first string, others []string, err error) {
+	urls := strings.Split(list, ",")
+	for i, u := range urls {
+		if !isURL(u) || strings.HasPrefix(u, "unix:") {
+			return "", nil, fmt.Errorf("--redis %s: number %d is no URL: give %s:redis://host:port, and further URLs behind commas", what, i+1, what)
+		}
+		if i == 0 {
+			continue
+		}
+		opt, err := goredis.ParseURL(u)
+		if err != nil {
+			return "", nil, notAURL(what, err, u)
+		}
+		others = append(others, opt.Addr)
+	}
+	return urls[0], others, nil
+}
+
+// reachURL connects to servers that are running, or says why that fails.
+func (r *Store) reachURL(ctx context.Context, addrs []string, password string) error {
+	slices.Sort(addrs)
+	all := strings.Join(slices.Compact(addrs), ",")
+	r.info.Addr = all
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	err := r.connectAll(ctx)
+	if err == nil {
+		return nil
+	}
+	if text := err.Error(); strings.Contains(text, "cluster support disabled") {
+		return fmt.Errorf("redis at %s is no cluster: leave cluster: out (%s)", all, server.OneLine(text))
+	}
+	return explain(err, &goredis.Options{Addr: all, Password: password})
+}
+
+// notAURL is the error of a list of URLs that a parser refused.
+func notAURL(what string, err error, text string) error {
+	var password string
+	if u, uerr := url.Parse(text); uerr == nil {
+		password, _ = u.User.Password()
+	} else { // what url.Parse complains about may be a piece of a password
+		return fmt.Errorf("--redis %s: this is not a valid URL: write redis://user:password@host:port and %%-encode what is special in a password", what)
+	}
+	return fmt.Errorf("--redis %s: this is not a valid URL: %s", what, server.Redact(strings.TrimPrefix(err.Error(), "redis: "), text, password, url.QueryEscape(password)))
+}

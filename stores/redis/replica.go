@@ -1,0 +1,126 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+var _ stores.Follower = (*Store)(nil)
+
+// startReplicated starts a server, and replicas that follow it.
+func startReplicated(ctx context.Context, replicas int, one func() (*Store, error)) (*Store, error) {
+	master, err := one()
+	if err != nil {
+		return nil, err
+	}
+	for range replicas {
+		r, err := one()
+		if err == nil {
+			master.nodes = append(master.nodes, r) // which closes it
+			err = r.follow(ctx, master)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("start a replica: %w", err), master.Close())
+		}
+	}
+	master.info.Detail += "; followed by " + count(replicas, "replica")
+	return master, nil
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "a " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// follow makes r, which was started here, a replica of another server that was, and
+// waits until it has what the other one holds.
+func (r *Store) follow(ctx context.Context, master *Store) error {
+	host, port, err := net.SplitHostPort(master.base.Addr)
+	if err != nil {
+		return err
+	}
+	// The first copy begins at once instead of waiting for further replicas.
+	if err := master.admin.ConfigSet(ctx, "repl-diskless-sync-delay", "0").Err(); err != nil {
+		return fmt.Errorf("prepare the master: %w", err)
+	}
+	if err := r.admin.ConfigSet(ctx, "masterauth", master.base.Password).Err(); err != nil {
+		return fmt.Errorf("prepare the replica: %w", err)
+	}
+	if err := r.admin.SlaveOf(ctx, host, port).Err(); err != nil {
+		return fmt.Errorf("follow the master: %w", err)
+	}
+	r.info.Detail += ", a replica of " + master.base.Addr
+	r.replica = true
+	return poll(ctx, "the replica's first copy of its master", func() (bool, error) {
+		f, err := r.serverInfo(ctx)
+		if err != nil || f["master_link_status"] != "up" {
+			return false, err
+		}
+		f, err = master.serverInfo(ctx) // which forked to send the copy
+		return f["rdb_bgsave_in_progress"] == "0", err
+	})
+}
+
+// Follows reports whether the server is a replica of another one: all that it holds
+// comes from there, and nothing is to be written to it.
+func (r *Store) Follows() bool { return r.replica }
+
+// CatchUp waits until the replica has all that its master had when it was called.
+func (r *Store) CatchUp(ctx context.Context, of stores.Store) error {
+	master, ok := of.(*Store)
+	if !ok {
+		return fmt.Errorf("wait for a replica: its master is a %T", of)
+	}
+	f, err := master.serverInfo(ctx)
+	if err != nil {
+		return err
+	}
+	goal, err := strconv.ParseInt(f["master_repl_offset"], 10, 64)
+	if err != nil {
+		return errors.New("wait for a replica: its master does not tell how far it is")
+	}
+	return poll(ctx, "a replica", func() (bool, error) {
+		f, err := r.serverInfo(ctx)
+		if err != nil {
+			return false, err
+		}
+		at, err := strconv.ParseInt(f["slave_repl_offset"], 10, 64)
+		return at >= goal && f["master_link_status"] == "up", err
+	})
+}
+
+// Promote makes a replica a master of its own, with what it has at that moment.
+func (r *Store) Promote(ctx context.Context) error {
+	if err := r.admin.Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		return fmt.Errorf("promote a replica: %w", err)
+	}
+	r.replica = false
+	r.info.Detail = strings.Replace(r.info.Detail, ", a replica of ", ", promoted from a replica of ", 1)
+	return nil
+}
+
+// poll calls done until it is true. What it fails with it may recover from.
+func poll(ctx context.Context, what string, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, server.OpenTimeout)
+	defer cancel()
+	for {
+		ok, err := done()
+		if ok && err == nil {
+			return nil
+		}
+		if (clock.Wall{}).Sleep(ctx, 5*time.Millisecond) != nil {
+			return errors.Join(fmt.Errorf("wait for %s: %w", what, ctx.Err()), err)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/quotabench/quotabench/stores"
+)
+
+// Bounds of what is started for one store.
+const (
+	maxReplicas = 5
+	minMasters  = 3 // Redis Cluster's own
+	maxMasters  = 9
+)
+
+// shape is what a server that is started here consists of. The zero value is one
+// server that keeps nothing.
+type shape struct {
+	replicas int // that follow the server
+	masters  int // of a cluster; 0 for none
+	durable  bool
+}
+
+// several reports whether it takes more than one server.
+func (s shape) several() bool { return s.replicas > 0 || s.masters > 0 }
+
+// takeApart reads a spec such as "process:replicas=1": a word, and behind a colon
+// what is to be started.
+func takeApart(spec string) (word string, s shape, err error) {
+	word, list, any := strings.Cut(spec, ":")
+	if !any {
+		return word, s, nil
+	}
+	number := func(what, text string, least, most int) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("--redis %s:%s: give %s=%d to %d", word, list, what, least, most)
+		}
+		return n, nil
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		name, value, valued := strings.Cut(part, "=")
+		switch {
+		case name == "replicas" && valued:
+			s.replicas, err = number(name, value, 1, maxReplicas)
+		case name == "cluster" && valued:
+			s.masters, err = number(name, value, minMasters, maxMasters)
+		case name == "durable" && !valued:
+			s.durable = true
+		default:
+			err = fmt.Errorf("--redis %s:%s: behind the colon stands replicas=N, cluster=N or durable", word, list)
+		}
+		if err != nil {
+			return word, s, err
+		}
+	}
+	if s.replicas > 0 && s.masters > 0 {
+		return word, s, fmt.Errorf("--redis %s:%s: a cluster is started without replicas: give replicas or cluster", word, list)
+	}
+	return word, s, nil
+}
+
+// with adds what the shape asks of each server's settings.
+func (s shape) with(o stores.Options) stores.Options {
+	if !s.durable && s.masters == 0 {
+		return o
+	}
+	settings := maps.Clone(o.Settings)
+	if settings == nil {
+		settings = map[string]string{}
+	}
+	if s.durable {
+		settings["appendonly"], settings["appendfsync"] = "yes", "always"
+		// A rewrite forks in the middle of a run, and a run's log is short.
+		settings["auto-aof-rewrite-percentage"] = "0"
+	}
+	if s.masters > 0 {
+		settings["cluster-enabled"] = "yes"
+		settings["requirepass"] = passwordOf(o) // one client has one password
+	}
+	o.Settings = settings
+	return o
+}
+
+// open opens what the shape asks for, of servers that one makes.
+func (s shape) open(ctx context.Context, o stores.Options, one func(stores.Options) (*Store, error)) (*Store, error) {
+	o = s.with(o)
+	switch {
+	case s.masters > 0:
+		return startCluster(ctx, s.masters, func() (*Store, error) { return one(o) })
+	case s.replicas > 0:
+		return startReplicated(ctx, s.replicas, func() (*Store, error) { return one(o) })
+	}
+	return one(o)
+}
+
+// errSeveral is why a kind of server cannot be several.
+var errSeveral = errors.New("replicas and clusters are started as processes only: use process, e.g. process:replicas=1, or give cluster:URL or sentinel:URL of servers of yours")

@@ -1,0 +1,135 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name:   "pg-optimistic",
+		Source: "004 (ADR-RM-3)",
+		Doc:    "PostgreSQL only: read count and version, UPDATE if the version still stands, else begin again",
+		Notes: strategies.Notes{
+			How: []string{
+				"A SELECT reads what is used and the row's version; where there is no row, one is inserted.",
+				"What does not fit is rejected.",
+				"An UPDATE writes the new count and the next version, on condition that the version is the one that was read.",
+				"Where it changed no row another caller was first, and all begins again.",
+			},
+			Deviations: []string{
+				"The record names the alternative and shows no statements: table and loop are ours.",
+				"It fears uploads that fail by a conflict of versions and gives no number of tries: by default there is no last one.",
+			},
+			Use:   "Where conflicts are rare and no caller should ever hold a lock.",
+			Avoid: "On hot subjects: of all who read one version a single one succeeds, and the others ask again.",
+		},
+		Form:      strategies.Rejected,
+		Needs:     []strategies.Need{strategies.NeedPostgres},
+		Excluded:  notSimulated,
+		Kinds:     kinds,
+		GivesBack: true,
+		Counts:    quota.CountsAdmitted,
+		Options: []quota.Option{{
+			Name: optionRetries, Type: "int", Min: "0", Max: "1000000", Default: "0",
+			Doc: "how often a request begins again before it fails by a conflict of versions; 0 is without end",
+		}},
+		Guarantee: exact(),
+		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+			w, err := openWindows(ctx, env, "pg-optimistic")
+			if err != nil {
+				return nil, err
+			}
+			return &optimistic{windows: w, most: env.Options.Int(optionRetries)}, nil
+		},
+	})
+}
+
+const optionRetries = "retries"
+
+// optimistic is one instance of pg-optimistic.
+type optimistic struct {
+	windows
+	most             int64 // retries of a request; 0 is without end
+	charges, retries atomic.Int64
+}
+
+var (
+	_ strategies.Strategy    = (*optimistic)(nil)
+	_ strategies.Refunder    = (*optimistic)(nil)
+	_ strategies.Viewer      = (*optimistic)(nil)
+	_ strategies.Provisioner = (*optimistic)(nil)
+	_ strategies.Meter       = (*optimistic)(nil)
+)
+
+// errConflict is the failure that the record warns of.
+var errConflict = fmt.Errorf("conflict of versions: %w", strategies.ErrPrescribed)
+
+// Take implements strategies.Strategy: two statements where no other caller comes
+// in between, and two more for each one that does.
+func (o *optimistic) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	p, now := req.Policy, o.clock.Now()
+	span := p.Window.At(now)
+	d := quota.Decision{Tier: quota.TierPostgres}
+	for tried := int64(0); ; {
+		used, version, known, err := o.read(ctx, req, span.Index)
+		if err != nil {
+			return quota.Decision{}, err
+		}
+		if !known {
+			if err := o.firstUse(ctx, o.pool, req, span.Index); err != nil {
+				return quota.Decision{}, err
+			}
+			continue
+		}
+		d.Remaining = max(p.Limit-used, 0)
+		if req.Units > p.Limit-used {
+			if p.Window.Kind.Tumbling() {
+				d.RetryAfter = span.End.Sub(now)
+			}
+			return d, nil
+		}
+		tag, err := o.pool.Exec(ctx, sqlVersionCharge, string(req.Subject), p.Name, span.Index, used+req.Units, version)
+		if err != nil {
+			return quota.Decision{}, fmt.Errorf("charge: %w", err)
+		}
+		if tag.RowsAffected() > 0 {
+			o.charges.Add(1)
+			d.Admitted, d.Remaining = true, d.Remaining-req.Units
+			d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+			return d, nil
+		}
+		if tried++; o.most > 0 && tried > o.most {
+			return quota.Decision{}, fmt.Errorf("after %d retries: %w", o.most, errConflict)
+		}
+		o.retries.Add(1)
+	}
+}
+
+// read returns what is used and the version of that.
+func (o *optimistic) read(ctx context.Context, req quota.Request, window int64) (used, version int64, known bool, err error) {
+	err = o.pool.QueryRow(ctx, sqlVersionRead, string(req.Subject), req.Policy.Name, window).Scan(&used, &version)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, 0, false, nil
+	}
+	if err != nil {
+		return 0, 0, false, fmt.Errorf("read count and version: %w", err)
+	}
+	return used, version, true, nil
+}
+
+// Measures implements strategies.Meter. Retries per success are the first divided
+// by the second.
+func (o *optimistic) Measures() []strategies.Measure {
+	return []strategies.Measure{
+		{Name: "retries", Unit: "retries", Value: o.retries.Load()},
+		{Name: "charges", Unit: "charges", Value: o.charges.Load()},
+	}
+}

@@ -1,0 +1,224 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// The option of pg-query-cache, and its values.
+const (
+	optionCache   = "cache"
+	cacheShared   = "shared"
+	cacheInstance = "instance"
+)
+
+// tierCache is where a decision was made by a result that was kept.
+const tierCache quota.Tier = "query-cache"
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name:   "pg-query-cache",
+		Source: "003 (ADR-005)",
+		Doc:    "pg-check behind a cache of query results, which any write to the table empties",
+		Notes: strategies.Notes{
+			How: []string{
+				"The SELECT of what remains is answered by the cache if its result is there.",
+				"Otherwise PostgreSQL answers, and the result is kept unless a write has ended since the SELECT was sent.",
+				"The request is admitted if it fits into that.",
+				"The UPDATE that charges it empties the whole cache: every write does, whatever row it is about.",
+			},
+			Deviations: []string{
+				"The record takes the cache for one that is built in, which PostgreSQL has not: one in the memory of this process stands in for it, and a hit costs no round trip.",
+				"A built-in cache would be emptied within the transaction; this one is once the reply to the UPDATE has come.",
+				"With cache=instance each instance has a cache of its own, as an application would build it: it does not hear of the others' writes.",
+			},
+			Use:   "Where nearly all requests are rejected, so that writes are rare.",
+			Avoid: "Where requests are admitted: each of them throws away what all others could have been answered from.",
+		},
+		Form:      strategies.Rejected,
+		Needs:     []strategies.Need{strategies.NeedPostgres},
+		Excluded:  notSimulated,
+		Kinds:     kinds,
+		Reset:     strategies.ResetsMissing,
+		GivesBack: true,
+		Counts:    quota.CountsAdmitted,
+		Options: []quota.Option{{
+			Name: optionCache, Values: []string{cacheShared, cacheInstance}, Default: cacheShared,
+			Doc: "one cache for all instances, or one for each, which knows its own instance's writes alone",
+		}},
+		// A result that lacks a charge is kept no longer than until that charge's
+		// request ends, so that the bound is that of pg-check. With a cache for each
+		// instance one result of each may be older, and the requests that it serves are
+		// in flight together: the first to end empties the cache.
+		Guarantee: []quota.Clause{{
+			Property: quota.PropertyLeak,
+			Formula:  "L + (in flight - 1, instance: all of each) x largest cost",
+			Bound: func(p quota.Params) int64 {
+				n := max(p.InFlight-1, 0)
+				if p.Options[optionCache] == cacheInstance {
+					n += p.InFlight * p.Instances
+				}
+				return n * p.MaxCost
+			},
+		}},
+		Open: openQueryCache,
+	})
+}
+
+// queryCache is one instance of pg-query-cache.
+type queryCache struct {
+	usage
+	results *resultCache
+	// first is set on the instance that shows the cache's own figures.
+	first bool
+}
+
+var (
+	_ strategies.Strategy    = (*queryCache)(nil)
+	_ strategies.Refunder    = (*queryCache)(nil)
+	_ strategies.Viewer      = (*queryCache)(nil)
+	_ strategies.Provisioner = (*queryCache)(nil)
+	_ strategies.Meter       = (*queryCache)(nil)
+)
+
+func openQueryCache(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+	u, err := openUsage(ctx, env, "pg-query-cache")
+	if err != nil {
+		return nil, err
+	}
+	q := &queryCache{usage: u, first: true}
+	if env.Options[optionCache] == cacheInstance {
+		q.results = newResultCache()
+		return q, nil
+	}
+	q.results = strategies.SharedValue(env.Shared, "query-cache", newResultCache)
+	q.first = env.Instance == 0
+	return q, nil
+}
+
+// Take implements strategies.Strategy: no statement for a rejection by the cache,
+// and one more than that for an admission.
+func (q *queryCache) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return quota.Decision{}, err
+	}
+	p, index := req.Policy, q.now(req.Policy)
+	remaining, tier, err := q.look(ctx, req, index)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	d := quota.Decision{Tier: tier, Remaining: max(remaining, 0)}
+	if req.Units > remaining {
+		return d, nil
+	}
+	if err := q.write(func() error { return q.charge(ctx, req.Subject, p, q.row(index), req.Units) }); err != nil {
+		return quota.Decision{}, fmt.Errorf("charge: %w", err)
+	}
+	d.Admitted = true
+	d.Remaining = remaining - req.Units
+	d.Reservation = quota.Reservation{Request: req, Window: index}
+	return d, nil
+}
+
+// look returns what remains, and where that is known from.
+func (q *queryCache) look(ctx context.Context, req quota.Request, index int64) (int64, quota.Tier, error) {
+	p, key := req.Policy, query{req.Subject, req.Policy.Name}
+	remaining, generation, hit := q.results.get(key)
+	if hit {
+		return remaining, tierCache, nil
+	}
+	remaining, known, err := q.remaining(ctx, req.Subject, p, q.row(index))
+	if err != nil {
+		return 0, "", err
+	}
+	if !known { // an empty result is not kept: it is about to be another
+		return p.Limit, quota.TierPostgres, q.write(func() error { return q.firstUse(ctx, req.Subject, p, q.row(index)) })
+	}
+	q.results.put(key, remaining, generation)
+	return remaining, quota.TierPostgres, nil
+}
+
+// write changes the table and empties the cache, also where it is not known
+// whether the table has changed.
+func (q *queryCache) write(change func() error) error {
+	defer q.results.empty()
+	return change()
+}
+
+// Refund implements strategies.Refunder as [usage.Refund] does.
+func (q *queryCache) Refund(ctx context.Context, r quota.Reservation) error {
+	return q.write(func() error { return q.usage.Refund(ctx, r) })
+}
+
+// Provision implements strategies.Provisioner as [usage.Provision] does.
+func (q *queryCache) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	return q.write(func() error { return q.usage.Provision(ctx, p, grants) })
+}
+
+// Measures implements strategies.Meter.
+func (q *queryCache) Measures() []strategies.Measure {
+	if !q.first {
+		return nil
+	}
+	r := q.results
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return []strategies.Measure{
+		{Name: "cache hits", Unit: "hits", Value: r.hits},
+		{Name: "cache misses", Unit: "misses", Value: r.misses},
+		{Name: "cache emptied", Unit: "times", Value: r.emptied},
+	}
+}
+
+// query is what results are kept by: the arguments of the one statement that is
+// cached.
+type query struct {
+	subject quota.Subject
+	policy  string
+}
+
+// resultCache keeps results of queries on one table.
+type resultCache struct {
+	// mu is never held across anything that waits.
+	mu   sync.Mutex
+	kept map[query]int64
+	// generation counts how often the cache has been emptied. A result that was
+	// asked for in an earlier one may be older than a write, and is not kept.
+	generation            uint64
+	hits, misses, emptied int64
+}
+
+func newResultCache() *resultCache { return &resultCache{kept: map[query]int64{}} }
+
+// get returns a result that is kept, or the generation to put one in.
+func (r *resultCache) get(q query) (remaining int64, generation uint64, hit bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	remaining, hit = r.kept[q]
+	if hit {
+		r.hits++
+	} else {
+		r.misses++
+	}
+	return remaining, r.generation, hit
+}
+
+func (r *resultCache) put(q query, remaining int64, generation uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if generation == r.generation {
+		r.kept[q] = remaining
+	}
+}
+
+func (r *resultCache) empty() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.generation++
+	r.emptied++
+	clear(r.kept)
+}

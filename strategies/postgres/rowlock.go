@@ -1,0 +1,126 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name:   "pg-row-lock",
+		Source: "004 (ADR-RM-3)",
+		Doc:    "PostgreSQL only: SELECT FOR UPDATE, compare, UPDATE, in one transaction",
+		Notes: strategies.Notes{
+			How: []string{
+				"A transaction selects the subject's row of the window FOR UPDATE, which waits for any other transaction that has it.",
+				"Where there is no row it inserts one and selects again.",
+				"It compares what is used with the limit, and updates the row if the request fits.",
+				"COMMIT lets the next one go on.",
+			},
+			Deviations: []string{
+				"The record names the alternative and shows no statements: table and transaction are ours.",
+			},
+			Use:   "Where the decision needs more than one condition on the row, and few callers ask for the same subject at once.",
+			Avoid: "On hot subjects: every caller holds the row for three round trips, and a connection while it waits.",
+		},
+		Form:      strategies.Rejected,
+		Needs:     []strategies.Need{strategies.NeedPostgres},
+		Excluded:  notSimulated,
+		Kinds:     kinds,
+		GivesBack: true,
+		Counts:    quota.CountsAdmitted,
+		Guarantee: exact(),
+		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+			w, err := openWindows(ctx, env, "pg-row-lock")
+			if err != nil {
+				return nil, err
+			}
+			return &rowLock{windows: w}, nil
+		},
+	})
+}
+
+// rowLock is one instance of pg-row-lock.
+type rowLock struct {
+	windows
+	// locked counts SELECT FOR UPDATE, and waited is how long they took.
+	locked, waited atomic.Int64
+}
+
+var (
+	_ strategies.Strategy    = (*rowLock)(nil)
+	_ strategies.Refunder    = (*rowLock)(nil)
+	_ strategies.Viewer      = (*rowLock)(nil)
+	_ strategies.Provisioner = (*rowLock)(nil)
+	_ strategies.Meter       = (*rowLock)(nil)
+)
+
+// Take implements strategies.Strategy: BEGIN, SELECT FOR UPDATE, UPDATE where the
+// request is admitted, and COMMIT. Two more statements make the row of a window.
+func (l *rowLock) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	p, now := req.Policy, l.clock.Now()
+	span := p.Window.At(now)
+	d := quota.Decision{Tier: quota.TierPostgres}
+	err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+		used, err := l.lock(ctx, tx, req, span.Index)
+		if err != nil {
+			return err
+		}
+		d.Remaining = max(p.Limit-used, 0)
+		if req.Units > p.Limit-used {
+			return nil
+		}
+		if _, err := tx.Exec(ctx, sqlRowCharge, string(req.Subject), p.Name, span.Index, used+req.Units); err != nil {
+			return fmt.Errorf("charge: %w", err)
+		}
+		d.Admitted, d.Remaining = true, d.Remaining-req.Units
+		return nil
+	})
+	switch {
+	case err != nil:
+		return quota.Decision{}, err
+	case d.Admitted:
+		d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+	case p.Window.Kind.Tumbling():
+		d.RetryAfter = span.End.Sub(now)
+	}
+	return d, nil
+}
+
+// lock returns what is used once the row is the transaction's own.
+func (l *rowLock) lock(ctx context.Context, tx pgx.Tx, req quota.Request, window int64) (int64, error) {
+	for range 2 {
+		begun := l.clock.Now()
+		used, known, err := number(ctx, tx, sqlRowLock, req.Subject, req.Policy, window)
+		l.waited.Add(int64(l.clock.Now().Sub(begun)))
+		l.locked.Add(1)
+		if err != nil {
+			return 0, fmt.Errorf("lock the row: %w", err)
+		}
+		if known {
+			return used, nil
+		}
+		if err := l.firstUse(ctx, tx, req, window); err != nil {
+			return 0, err
+		}
+	}
+	return 0, errors.New("lock the row: it was removed after it was made")
+}
+
+// Measures implements strategies.Meter. How long callers wait for the row is not
+// told apart from the round trip of the statement that waits for it, which an idle
+// row shows.
+func (l *rowLock) Measures() []strategies.Measure {
+	return []strategies.Measure{
+		{Name: "row locks", Unit: "locks", Value: l.locked.Load()},
+		{Name: "lock wait", Unit: "us", Value: l.waited.Load() / int64(time.Microsecond)},
+	}
+}

@@ -1,0 +1,1 @@
+UPDATE quota_windows SET used_units = $4 WHERE subject = $1 AND policy = $2 AND window_index = $3

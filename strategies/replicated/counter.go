@@ -1,0 +1,183 @@
+package replicated
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+//go:embed take.lua
+var takeSource string
+
+//go:embed refund.lua
+var refundSource string
+
+var (
+	takeScript   = redis.NewScript(takeSource)
+	refundScript = redis.NewScript(refundSource)
+)
+
+// The verdicts of take.lua.
+const (
+	tooMany int64 = 0
+	counted int64 = 1
+	over    int64 = 2
+)
+
+// grace is how long a counter outlives its window, by Redis' clock: room for late
+// requests and for clocks that differ.
+const grace = 5 * time.Second
+
+// errForeign is the error of a give-back for what no Take has admitted.
+var errForeign = errors.New("refund of a reservation that no admitted request made")
+
+// caller runs a script on the counter with that key, and returns what it answered.
+type caller func(ctx context.Context, script *redis.Script, key string, args ...any) ([]int64, error)
+
+// counter is a counter for each subject, policy and window, which scripts alone
+// change.
+type counter struct {
+	redis redis.UniversalClient
+	clock quota.Clock
+	// family begins every key.
+	family string
+	call   caller
+}
+
+// openCounter loads the scripts into the store of that name.
+func openCounter(ctx context.Context, env strategies.Env, store strategies.Need) (*counter, error) {
+	client, ok := env.Clients[string(store)].(redis.UniversalClient)
+	if !ok {
+		return nil, fmt.Errorf("the store %s has no Redis client", store)
+	}
+	for _, script := range []*redis.Script{takeScript, refundScript} {
+		if err := script.Load(ctx, client).Err(); err != nil {
+			return nil, fmt.Errorf("load the scripts into %s: %w", store, err)
+		}
+	}
+	c := &counter{redis: client, clock: env.Clock, family: env.Prefix + "quota:"}
+	c.call = func(ctx context.Context, script *redis.Script, key string, args ...any) ([]int64, error) {
+		return script.Run(ctx, c.redis, []string{key}, args...).Int64Slice()
+	}
+	return c, nil
+}
+
+// key is a subject's counter of one window. Names of policies hold no colon.
+func (c *counter) key(p *quota.Policy, window int64, s quota.Subject) string {
+	return c.family + p.Name + ":" + strconv.FormatInt(window, 10) + ":" + string(s)
+}
+
+// expiry is when a window's counter goes, in milliseconds since 1970; 0 for never.
+func expiry(span quota.Span) int64 {
+	if span.End.IsZero() {
+		return 0
+	}
+	return span.End.Add(grace).UnixMilli()
+}
+
+// Take implements [strategies.Strategy].
+func (c *counter) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	p := req.Policy
+	// Where the window is over by Redis' clock, the next one is asked, once.
+	for range 2 {
+		now := c.clock.Now()
+		span := p.Window.At(now)
+		res, err := c.call(ctx, takeScript, c.key(p, span.Index, req.Subject), req.Units, p.Limit, expiry(span))
+		if err != nil {
+			return quota.Decision{}, fmt.Errorf("take for %s: %w", req.Subject, err)
+		}
+		if len(res) != 2 {
+			return quota.Decision{}, fmt.Errorf("take.lua answered %v", res)
+		}
+		d := quota.Decision{Tier: quota.TierRedis, Remaining: max(0, p.Limit-res[1])}
+		switch res[0] {
+		case counted:
+			d.Admitted = true
+			d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+			return d, nil
+		case tooMany:
+			if !span.End.IsZero() {
+				d.RetryAfter = span.End.Sub(now)
+			}
+			return d, nil
+		case over:
+			continue
+		}
+	}
+	return quota.Decision{}, fmt.Errorf("take for %s: this clock is behind that of Redis by more than %v", req.Subject, grace)
+}
+
+// Refund implements [strategies.Refunder]. It remembers nothing: a reservation that is
+// refunded twice gives its units back twice.
+func (c *counter) Refund(ctx context.Context, r quota.Reservation) error {
+	req := r.Request
+	if req.Policy == nil {
+		return errForeign
+	}
+	if _, err := c.call(ctx, refundScript, c.key(req.Policy, r.Window, req.Subject), req.Units); err != nil {
+		return fmt.Errorf("refund for %s: %w", req.Subject, err)
+	}
+	return nil
+}
+
+// Used implements [strategies.Viewer].
+func (c *counter) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	r := quota.Reading{Tier: quota.TierRedis, Known: true}
+	var err error
+	r.Units, err = c.redis.Get(ctx, c.key(p, p.Window.At(c.clock.Now()).Index, s)).Int64()
+	if errors.Is(err, redis.Nil) {
+		return []quota.Reading{{Tier: quota.TierRedis}}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what %s has used: %w", s, err)
+	}
+	return []quota.Reading{r}, nil
+}
+
+// provisionBatch is how many subjects are set up in a round trip.
+const provisionBatch = 1000
+
+// Provision implements [strategies.Provisioner].
+func (c *counter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	span := p.Window.At(c.clock.Now())
+	return inBatches(ctx, c.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+		key := c.key(p, span.Index, g.Subject)
+		if g.Used == 0 {
+			pipe.Del(ctx, key)
+			return
+		}
+		pipe.Set(ctx, key, g.Used, 0)
+		if ends := expiry(span); ends > 0 {
+			pipe.PExpireAt(ctx, key, time.UnixMilli(ends))
+		}
+	})
+}
+
+// inBatches adds the commands for each grant to pipelines and runs them.
+func inBatches(ctx context.Context, c redis.UniversalClient, p *quota.Policy, grants []strategies.Grant, add func(redis.Pipeliner, strategies.Grant)) error {
+	for batch := range slices.Chunk(grants, provisionBatch) {
+		pipe := c.Pipeline()
+		for _, g := range batch {
+			if g.Limit != p.Limit {
+				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+			}
+			add(pipe, g)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("set up %d subjects: %w", len(batch), err)
+		}
+	}
+	return nil
+}
+
+// Close implements [strategies.Strategy]. There is nothing to release.
+func (c *counter) Close(context.Context) error { return nil }

@@ -1,0 +1,25 @@
+// Package replicated holds what the records turned down in favour of one cache: a
+// Redis alone, as strong as its replicas ("redis-wait") or its log ("redis-durable")
+// make it, which record 003 weighs as alternatives 1 and 3; and a lock over several
+// independent Redis around a read, a check and a write ("redlock"), which record 004
+// weighs.
+package replicated
+
+import (
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// needDurable is a Redis of its own that flushes each write to disk.
+const needDurable strategies.Need = "redis.durable"
+
+// kinds of windows that a counter for each window serves.
+var kinds = []quota.Kind{
+	quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed, quota.Standing,
+}
+
+func init() {
+	strategies.Register(redisWaitMeta)
+	strategies.Register(redisDurableMeta)
+	strategies.Register(redlockMeta)
+}

@@ -1,0 +1,61 @@
+package replicated
+
+import (
+	"context"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var redisDurableMeta = strategies.Meta{
+	Name:   "redis-durable",
+	Source: "003 (ADR-005)",
+	Doc:    "one script on a Redis that writes each command to its log on disk before it answers",
+	Notes: strategies.Notes{
+		How: []string{
+			"One script compares the window's counter plus the units asked for with the limit.",
+			"Where they fit, it adds them and sets the counter's end.",
+			"Redis appends the change to its log and flushes that to disk before it answers.",
+			"A refund is a script that takes the units off again.",
+		},
+		Deviations: []string{
+			"The record considers a commercial in-memory database, and an open Redis with appendfsync always stands in for it.",
+			"The record describes no algorithm, so the check and the charge are one script.",
+			"Simulated and explored, the Redis has no log, and a write costs no flush.",
+		},
+		Use:   "Use it where a count must survive a restart of Redis and some hundred microseconds for a flush are no matter.",
+		Avoid: "Avoid it where the loss of the machine must be survived, too: the log is on its disk alone.",
+	},
+	Form:      strategies.Rejected,
+	Needs:     []strategies.Need{needDurable},
+	Kinds:     kinds,
+	GivesBack: true,
+	Counts:    quota.CountsAdmitted,
+	Guarantee: []quota.Clause{
+		// A refund that is made twice, by a client that repeats it or a caller that never
+		// saw the reply, gives units of others back.
+		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage),
+		{
+			Property: quota.PropertyFalseReject,
+			Formula:  "0",
+			Bound:    func(quota.Params) int64 { return 0 },
+		},
+	},
+	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		c, err := openCounter(ctx, env, needDurable)
+		if err != nil {
+			return nil, err
+		}
+		return &redisDurable{c}, nil
+	},
+}
+
+// redisDurable is a counter in a store whose every write is on disk before its caller
+// hears of it. The store is what makes it durable: nothing here does.
+type redisDurable struct{ *counter }
+
+var (
+	_ strategies.Refunder    = (*redisDurable)(nil)
+	_ strategies.Viewer      = (*redisDurable)(nil)
+	_ strategies.Provisioner = (*redisDurable)(nil)
+)

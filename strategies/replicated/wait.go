@@ -1,0 +1,133 @@
+package replicated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// What redis-wait does where too few replicas have a charge in time.
+const (
+	fewError = "error"
+	fewUndo  = "undo"
+	fewAdmit = "admit"
+)
+
+var redisWaitMeta = strategies.Meta{
+	Name:   "redis-wait",
+	Source: "003 (ADR-005)",
+	Doc:    "one script on a Redis, whose caller hears of a charge once replicas have it",
+	Notes: strategies.Notes{
+		How: []string{
+			"One script compares the window's counter plus the units asked for with the limit, and adds them where they fit.",
+			"WAIT follows on the same connection, in the same round trip, and blocks until enough replicas have the charge.",
+			"Where too few have it in time the request ends in an error, and the units stay taken.",
+			"A refund is a script that takes the units off again, with a WAIT of its own.",
+		},
+		Deviations: []string{
+			"The record names no means of strong consistency, and WAIT is the strongest that Redis has: it is no consensus, and a failover may still lose what it confirmed.",
+			"The record describes no algorithm, so the check and the charge are one script.",
+			"Simulated and explored, a replica is a model that has each write at once.",
+		},
+		Use:   "Use it where a master that dies must not take confirmed charges with it, and a second round trip inside the machine room is no matter.",
+		Avoid: "Avoid it where requests must go on while replicas are away: they end in errors, or are admitted without what they waited for.",
+	},
+	Form:      strategies.Rejected,
+	Needs:     []strategies.Need{strategies.NeedReplicated},
+	Kinds:     kinds,
+	GivesBack: true,
+	Counts:    quota.CountsAdmitted,
+	Options: []quota.Option{
+		{Name: "replicas", Default: "1", Type: "int", Min: "1", Max: "5", Doc: "how many replicas must have a charge before its caller hears of it"},
+		{Name: "timeout", Default: "100ms", Type: "duration", Min: "1ms", Max: "4s", Doc: "how long replicas are waited for"},
+		{
+			Name: "few", Default: fewError, Values: []string{fewError, fewUndo, fewAdmit},
+			Doc: "where too few replicas have a charge in time; error: an error, and the units stay taken; undo: an error, and the units are given back; admit: it is admitted",
+		},
+	},
+	Guarantee: []quota.Clause{
+		// As for redis-durable. WAIT adds nothing to it while the master lives.
+		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage),
+	},
+	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		c, err := openCounter(ctx, env, strategies.NeedReplicated)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := c.redis.(*redis.ClusterClient); ok {
+			return nil, errors.New("redis-wait needs one server with replicas: WAIT names no key, so that a cluster does not know which of its servers is meant")
+		}
+		s := &redisWait{counter: c, replicas: env.Options.Int("replicas"), timeout: env.Options.Duration("timeout"), few: env.Options["few"]}
+		c.call = s.runAndWait
+		return s, nil
+	},
+}
+
+// redisWait is a counter whose caller hears of a change once replicas have it.
+type redisWait struct {
+	*counter
+	replicas int64
+	timeout  time.Duration
+	few      string
+	short    atomic.Int64 // charges that too few replicas had in time
+}
+
+var (
+	_ strategies.Refunder    = (*redisWait)(nil)
+	_ strategies.Viewer      = (*redisWait)(nil)
+	_ strategies.Provisioner = (*redisWait)(nil)
+	_ strategies.Meter       = (*redisWait)(nil)
+)
+
+// runAndWait runs a script, and WAIT right behind it on the same connection: WAIT is
+// about the writes of its own connection.
+func (s *redisWait) runAndWait(ctx context.Context, script *redis.Script, key string, args ...any) ([]int64, error) {
+	var answer, acked *redis.Cmd
+	send := func(run func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) error {
+		_, err := s.redis.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			answer = run(ctx, pipe, []string{key}, args...)
+			acked = pipe.Do(ctx, "WAIT", s.replicas, s.timeout.Milliseconds())
+			return nil
+		})
+		return err
+	}
+	err := send(script.EvalSha)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") { // Redis was started anew
+		err = send(script.Eval)
+	}
+	if err != nil {
+		return nil, err
+	}
+	res, err := answer.Int64Slice()
+	if err != nil {
+		return nil, err
+	}
+	have, err := acked.Int64()
+	if err != nil {
+		return nil, fmt.Errorf("wait for replicas: %w", err)
+	}
+	if have >= s.replicas || script != takeScript || len(res) == 0 || res[0] != counted {
+		return res, nil
+	}
+	s.short.Add(1)
+	if s.few == fewAdmit {
+		return res, nil
+	}
+	err = fmt.Errorf("%d of %d replicas have the charge after %v: %w", have, s.replicas, s.timeout, strategies.ErrPrescribed)
+	if s.few == fewUndo {
+		err = errors.Join(err, refundScript.Run(ctx, s.redis, []string{key}, args[0]).Err())
+	}
+	return nil, err
+}
+
+// Measures implements [strategies.Meter].
+func (s *redisWait) Measures() []strategies.Measure {
+	return []strategies.Measure{{Name: "short-waits", Unit: "charges", Value: s.short.Load()}}
+}

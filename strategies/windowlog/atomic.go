@@ -1,0 +1,150 @@
+package windowlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// The option of the atomic form, and its values.
+const (
+	optionBy       = "by"
+	byLock         = "lock"
+	bySerializable = "serializable"
+)
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name:   "sql-window-log-atomic",
+		Source: "002 (ProjectEPU)",
+		Doc:    "PostgreSQL only: count the window's rows and insert one, in a transaction that excludes others",
+		Notes: strategies.Notes{
+			How: []string{
+				"A transaction takes an advisory lock that is named after subject and policy.",
+				"It looks at the clock, counts the rows of the window and inserts one if there is room.",
+				"COMMIT gives the lock up.",
+				"With by=serializable there is no lock: transactions are serializable, and what PostgreSQL ends for a conflict begins again.",
+			},
+			Use:   "Where a log of rows is wanted and the limit has to be exact.",
+			Avoid: "For large limits: every decision counts up to as many rows as the limit allows.",
+		},
+		Form:     strategies.Hardened,
+		Needs:    []strategies.Need{strategies.NeedPostgres},
+		Excluded: notSimulated,
+		Kinds:    kinds,
+		Serves:   unitsOnly,
+		Counts:   quota.CountsAdmitted,
+		Options: []quota.Option{{
+			Name: optionBy, Values: []string{byLock, bySerializable}, Default: byLock,
+			Doc: "what keeps two transactions of a subject apart: an advisory lock, or serializable isolation with retries",
+		}},
+		Guarantee: []quota.Clause{
+			// A row that its caller never heard of takes the place of one that is heard of.
+			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage),
+			{
+				Property: quota.PropertyFalseReject,
+				Formula:  "0",
+				Bound:    func(quota.Params) int64 { return 0 },
+			},
+		},
+		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+			l, err := openLog(ctx, env, "sql-window-log-atomic")
+			if err != nil {
+				return nil, err
+			}
+			a := &atomicLog{log: l}
+			if env.Options[optionBy] == bySerializable {
+				a.isolation.IsoLevel = pgx.Serializable
+			}
+			return a, nil
+		},
+	})
+}
+
+// atomicLog is one instance of sql-window-log-atomic.
+type atomicLog struct {
+	log
+	// isolation is serializable where there is no lock, and the server's otherwise.
+	isolation               pgx.TxOptions
+	locked, waited, retries atomic.Int64
+}
+
+var (
+	_ strategies.Strategy    = (*atomicLog)(nil)
+	_ strategies.Viewer      = (*atomicLog)(nil)
+	_ strategies.Provisioner = (*atomicLog)(nil)
+	_ strategies.Meter       = (*atomicLog)(nil)
+)
+
+// Take implements strategies.Strategy: four statements for a rejection and five
+// where the request is admitted, again for each time that the transaction is ended
+// for a conflict.
+func (l *atomicLog) Take(ctx context.Context, req quota.Request) (d quota.Decision, err error) {
+	for {
+		err = pgx.BeginTxFunc(ctx, l.pool, l.isolation, func(tx pgx.Tx) error {
+			d, err = l.admit(ctx, tx, req)
+			return err
+		})
+		switch {
+		case err == nil:
+			return d, nil
+		case !conflict(err) || ctx.Err() != nil:
+			return quota.Decision{}, err
+		}
+		l.retries.Add(1)
+	}
+}
+
+// admit looks at the clock once no other transaction can add a row that this one
+// would see: rows that are younger than the moment of its decision would count for
+// a window that they are not in.
+func (l *atomicLog) admit(ctx context.Context, tx pgx.Tx, req quota.Request) (quota.Decision, error) {
+	if err := l.exclude(ctx, tx, req); err != nil {
+		return quota.Decision{}, err
+	}
+	return look(req.Policy, l.clock.Now()).admit(ctx, tx, req)
+}
+
+// exclude takes the subject's lock. Without one it has the transaction take its
+// snapshot, which its first statement does.
+func (l *atomicLog) exclude(ctx context.Context, tx pgx.Tx, req quota.Request) error {
+	if l.isolation.IsoLevel == pgx.Serializable {
+		if _, err := tx.Exec(ctx, "SELECT 1"); err != nil {
+			return fmt.Errorf("take a snapshot: %w", err)
+		}
+		return nil
+	}
+	begun := l.clock.Now()
+	_, err := tx.Exec(ctx, sqlLock, string(req.Subject), req.Policy.Name)
+	l.waited.Add(int64(l.clock.Now().Sub(begun)))
+	l.locked.Add(1)
+	if err != nil {
+		return fmt.Errorf("lock the subject: %w", err)
+	}
+	return nil
+}
+
+// conflict reports whether PostgreSQL has ended a transaction for another one's
+// sake: it could not be serialized, or was part of a deadlock.
+func conflict(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+}
+
+// Measures implements strategies.Meter. The wait for a lock contains the round trip
+// of the statement that takes it.
+func (l *atomicLog) Measures() []strategies.Measure {
+	return []strategies.Measure{
+		{Name: "retries", Unit: "retries", Value: l.retries.Load()},
+		{Name: "subject locks", Unit: "locks", Value: l.locked.Load()},
+		{Name: "lock wait", Unit: "us", Value: l.waited.Load() / int64(time.Microsecond)},
+	}
+}

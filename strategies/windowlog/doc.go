@@ -1,0 +1,158 @@
+// Package windowlog holds the strategies that keep a row in PostgreSQL for every
+// admitted request and count the rows of the window, as record 002 limits receipt
+// e-mails and guest messages, and as the relational store would that record 001
+// turned down for tracking hits.
+//
+// sql-window-log counts, and then inserts: callers who count the same rows are all
+// admitted. sql-window-log-atomic does both in one transaction that no other of the
+// same subject overlaps with.
+//
+// Rows carry the moment of the request by the application's clock. Where windows
+// follow each other they carry the window's number too, so that a window begins
+// with nothing.
+package windowlog
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/postgres/schema"
+)
+
+// table is what sql/schema.sql makes.
+const table = "quota_log"
+
+var (
+	//go:embed sql/schema.sql
+	sqlSchema string
+	//go:embed sql/count.sql
+	sqlCount string
+	//go:embed sql/insert.sql
+	sqlInsert string
+	//go:embed sql/provision.sql
+	sqlProvision string
+	//go:embed sql/lock.sql
+	sqlLock string
+)
+
+var kinds = []quota.Kind{quota.Rolling, quota.Fixed, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour}
+
+var notSimulated = map[strategies.Mode]string{
+	strategies.ModeSimulate: "it is SQL: what its statements do to each other is PostgreSQL's own, and no model stands in for that",
+}
+
+// unitsOnly refuses policies whose requests ask for several units: a row is one.
+func unitsOnly(p *quota.Policy) error {
+	for _, c := range p.Costs {
+		if c != 1 {
+			return fmt.Errorf("policy %s has requests of %d %s, and a row of the log stands for one", p.Name, c, p.Unit)
+		}
+	}
+	return nil
+}
+
+// log is the table of one run, as both strategies use it.
+type log struct {
+	pool  *pgxpool.Pool
+	clock quota.Clock
+}
+
+func openLog(ctx context.Context, env strategies.Env, name string) (log, error) {
+	if env.Postgres == nil {
+		return log{}, errors.New(name + " needs PostgreSQL")
+	}
+	if err := schema.Ensure(ctx, env.Postgres, table, sqlSchema); err != nil {
+		return log{}, err
+	}
+	return log{pool: env.Postgres, clock: env.Clock}, nil
+}
+
+// view is a window as a request sees it: which rows count, and what an admitted
+// one writes.
+type view struct {
+	index      int64
+	now, since int64 // in nanoseconds since 1970; rows after since count
+	end        time.Time
+}
+
+func look(p *quota.Policy, now time.Time) view {
+	if p.Window.Kind == quota.Rolling {
+		return view{now: now.UnixNano(), since: now.Add(-p.Window.RealLength()).UnixNano()}
+	}
+	span := p.Window.At(now)
+	return view{index: span.Index, now: now.UnixNano(), since: math.MinInt64, end: span.End}
+}
+
+// db is a connection or a transaction.
+type db interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// count returns how many rows of the window there are.
+func (v view) count(ctx context.Context, on db, s quota.Subject, p *quota.Policy) (n int64, err error) {
+	if err := on.QueryRow(ctx, sqlCount, string(s), p.Name, v.index, v.since).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count the window's rows: %w", err)
+	}
+	return n, nil
+}
+
+// admit counts the rows, and adds one where the limit leaves room for it.
+func (v view) admit(ctx context.Context, on db, req quota.Request) (quota.Decision, error) {
+	p := req.Policy
+	n, err := v.count(ctx, on, req.Subject, p)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	d := quota.Decision{Tier: quota.TierPostgres, Remaining: max(p.Limit-n, 0)}
+	if n >= p.Limit {
+		if !v.end.IsZero() {
+			d.RetryAfter = v.end.Sub(time.Unix(0, v.now))
+		}
+		return d, nil
+	}
+	if _, err := on.Exec(ctx, sqlInsert, string(req.Subject), p.Name, v.index, v.now); err != nil {
+		return quota.Decision{}, fmt.Errorf("insert a row: %w", err)
+	}
+	d.Admitted, d.Remaining = true, d.Remaining-1
+	return d, nil
+}
+
+// Used implements strategies.Viewer.
+func (l *log) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	n, err := look(p, l.clock.Now()).count(ctx, l.pool, s, p)
+	if err != nil {
+		return nil, err
+	}
+	return []quota.Reading{{Tier: quota.TierPostgres, Units: n, Known: true}}, nil
+}
+
+// Provision writes as many rows as units are used, of the present moment. Rows of
+// the subjects that are there are removed.
+func (l *log) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	subjects, used := make([]string, len(grants)), make([]int64, len(grants))
+	for i, g := range grants {
+		if g.Limit != p.Limit {
+			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+		}
+		subjects[i], used[i] = string(g.Subject), g.Used
+	}
+	v := look(p, l.clock.Now())
+	if _, err := l.pool.Exec(ctx, sqlProvision, p.Name, subjects, used, v.index, v.now); err != nil {
+		return fmt.Errorf("provision %d subjects: %w", len(grants), err)
+	}
+	return nil
+}
+
+// Close implements strategies.Strategy; there is nothing to release.
+func (l *log) Close(context.Context) error { return nil }

@@ -1,0 +1,75 @@
+package windowlog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name:   "sql-window-log",
+		Source: "002 (ProjectEPU)",
+		Doc:    "PostgreSQL only: count the rows of the window, then insert one",
+		Notes: strategies.Notes{
+			How: []string{
+				"A SELECT counts the subject's rows that are younger than the window.",
+				"Where they are fewer than the limit, an INSERT adds a row with the present moment.",
+				"The two are separate statements: callers who count the same rows are all admitted.",
+			},
+			Deviations: []string{
+				"The record's rows are those of its payments and messages; here a table of the log's own has a subject, a policy and a moment.",
+				"Moments are whole nanoseconds, and not a timestamp of the database.",
+				"Where windows follow each other a row has the window's number, as the monthly hit tracking of record 001 would.",
+			},
+			Use:   "Where the rows are written anyway, and two callers of one subject never come at the same moment.",
+			Avoid: "Where a limit of one has to be one: two e-mails go out if the button is pressed twice.",
+		},
+		Form:     strategies.Documented,
+		Needs:    []strategies.Need{strategies.NeedPostgres},
+		Excluded: notSimulated,
+		Kinds:    kinds,
+		Serves:   unitsOnly,
+		Counts:   quota.CountsAdmitted,
+		// Of the admitted requests of a window take the one that counts last. It leaves
+		// room for itself, and a row that it does not see is of a caller that was in
+		// flight with it. A row too many, of a repeated or unanswered INSERT, rejects.
+		Guarantee: []quota.Clause{{
+			Property:  quota.PropertyLeak,
+			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage},
+			Formula:   "L + in flight - 1",
+			Bound:     func(p quota.Params) int64 { return max(p.InFlight-1, 0) },
+		}},
+		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+			l, err := openLog(ctx, env, "sql-window-log")
+			if err != nil {
+				return nil, err
+			}
+			return &windowLog{l}, nil
+		},
+	})
+}
+
+// windowLog is one instance of sql-window-log.
+type windowLog struct{ log }
+
+var (
+	_ strategies.Strategy    = (*windowLog)(nil)
+	_ strategies.Viewer      = (*windowLog)(nil)
+	_ strategies.Provisioner = (*windowLog)(nil)
+)
+
+// Take implements strategies.Strategy: one statement for a rejection, two where the
+// request is admitted.
+func (l *windowLog) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	// The moment is looked at once there is a connection: while a caller waits for
+	// one, rows grow old and others are added.
+	conn, err := l.pool.Acquire(ctx)
+	if err != nil {
+		return quota.Decision{}, fmt.Errorf("wait for a connection: %w", err)
+	}
+	defer conn.Release()
+	return look(req.Policy, l.clock.Now()).admit(ctx, conn, req)
+}
