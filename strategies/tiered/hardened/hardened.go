@@ -72,6 +72,7 @@ type instance struct {
 	draws  int64
 	lease  time.Duration
 	leases *leases
+	demand demand
 	// name begins the tokens of this instance, tokens counts them. Tokens are compared
 	// for equality and with nothing but what this instance has not given out yet.
 	name   string
@@ -145,7 +146,10 @@ func (in *instance) decide(ctx context.Context, a *ask, now time.Time) (quota.De
 			}
 			return a.rejected(quota.TierRedis, got, now), nil
 		case statusBusy:
-			in.waited.Add(1)
+			if in.waited.Add(1); wait == firstWait {
+				in.demand.add(a.leaseKey(), a.units)
+				defer in.demand.add(a.leaseKey(), -a.units)
+			}
 			if err := in.clock.Sleep(ctx, max(min(wait, got.span), time.Millisecond)); err != nil {
 				return quota.Decision{}, fmt.Errorf("wait for another's draw: %w", err)
 			}
@@ -166,7 +170,7 @@ func (in *instance) decide(ctx context.Context, a *ask, now time.Time) (quota.De
 // draw charges the database, deposits what it got, and takes the request's units from
 // that. done is false where the request has to be asked anew.
 func (in *instance) draw(ctx context.Context, a *ask, credit int64, now time.Time) (d quota.Decision, done bool, err error) {
-	want := max(a.units-credit, a.limit/in.draws, 1)
+	want := max(a.units-credit, a.limit/in.draws, in.demand.of(a.leaseKey()), 1)
 	granted, left, err := in.source.draw(ctx, &a.account, want, false)
 	if err != nil {
 		// Others need not wait for the draw's end. If this fails they do.
