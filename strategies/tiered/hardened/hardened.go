@@ -16,9 +16,10 @@ const (
 	// drawPatience is how long a draw keeps others from drawing: longer than a statement
 	// takes on a busy database, and as long as callers wait for one that has died.
 	drawPatience = 2 * time.Second
-	// shortBelief is how long Redis believes that the database has nothing left where
-	// instances may not.
-	shortBelief = time.Second
+	// belief is how long Redis believes that the database has nothing left. Units that
+	// come back end it at once; it bounds for how long they are overlooked where the
+	// caller who gave them back dies before telling Redis.
+	belief = time.Minute
 	// firstWait and longestWait bound the pauses of a caller who waits for another's draw.
 	firstWait, longestWait = time.Millisecond, 256 * time.Millisecond
 	// mostDraws is after how many draws that came to nothing the database decides alone.
@@ -113,10 +114,11 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 	now := in.clock.Now()
 	a := ask{
 		account: accountAt(req.Policy, req.Subject, now), units: req.Units, settles: req.Settles,
-		// Units come back all the time where they are held and not used up.
-		leases: in.lease > 0 && req.Policy.Window.Kind.Tumbling(),
 	}
-	if a.leases && in.leases.rejects(a.leaseKey(), req.Units) {
+	if req.Policy.Window.Kind.Tumbling() { // elsewhere units come back all the time
+		a.lease = in.lease
+	}
+	if a.lease > 0 && in.leases.rejects(a.leaseKey(), req.Units) {
 		return a.rejected(quota.TierFilter, answer{left: -1}, now), nil
 	}
 	d, err := in.decide(ctx, &a, now)
