@@ -56,8 +56,8 @@ func loadScripts(ctx context.Context, c redis.UniversalClient) error {
 // ask is what both scripts of a request are asked.
 type ask struct {
 	account
-	units int64
-	token string
+	units   int64
+	token   string
 	settles bool
 	// lease is how long a rejection may be remembered.
 	lease time.Duration
