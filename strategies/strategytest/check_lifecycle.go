@@ -139,10 +139,6 @@ func checkOutage(tb testing.TB, m *strategies.Meta, stores Stores) {
 	b.within("after the outage", admitted, 10)
 }
 
-// patience is how long one request may take in an outage before the suite is content
-// with it.
-const patience = time.Second
-
 // reconnect asks for s until a client that looks for its server in its own time has
 // found it again.
 func (b *book) reconnect(s subject) {
@@ -156,6 +152,10 @@ func (b *book) reconnect(s subject) {
 	}
 	b.Fatalf("5 s after the outage its store still gives an error: %v", err)
 }
+
+// patience is how long one request may take in an outage before the suite is content
+// with it.
+const patience = time.Second
 
 // checkClose: an instance that closes takes nothing with it that others need, and
 // leaves nothing running.

@@ -104,7 +104,7 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 			f.breakOthers, f.needsOthers = stores.Break, true
 		}
 	}
-	if f.meta.NeedsStore(strategies.NeedRedis) {
+	if f.sel.NeedsStore(strategies.NeedRedis) {
 		if stores.Redis == nil {
 			f.Skip("needs Redis")
 		}
@@ -115,7 +115,7 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		f.hooked(client, virtual)
 		f.env.Redis, f.env.Clients[string(strategies.NeedRedis)] = client, client
 	}
-	needsPostgres, needsSource := f.meta.NeedsStore(strategies.NeedPostgres), f.meta.NeedsStore(strategies.NeedSource)
+	needsPostgres, needsSource := f.sel.NeedsStore(strategies.NeedPostgres), f.sel.NeedsStore(strategies.NeedSource)
 	switch {
 	case !needsPostgres && !needsSource:
 	case stores.Postgres != nil:
