@@ -26,7 +26,7 @@ type firstRequest struct {
 	w       WindowVerdict
 	due     []answer
 
-	worst, worstFalse, mostFalse   int64
+	worstFalse, mostFalse          int64
 	packed, swept, packedR, sweptR int64
 	possiblePacked, possibleSwept  int64
 }
