@@ -103,6 +103,7 @@ func writeText(out io.Writer, names []string) error {
 		if c.name == "strategies" {
 			writeOptions(&b)
 			writeDeviations(&b)
+			writeElsewhere(&b)
 		}
 	}
 	_, err := out.Write(b.Bytes())
@@ -152,6 +153,21 @@ func writeDeviations(out *bytes.Buffer) {
 	}
 }
 
+// writeElsewhere lists the strategies that this program cannot run, with how to get
+// one that can.
+func writeElsewhere(out *bytes.Buffer) {
+	var lines []entry
+	for _, m := range strategies.All() {
+		if m.BuiltIn() != nil {
+			lines = append(lines, entry{Name: m.Name, Doc: m.Elsewhere})
+		}
+	}
+	if len(lines) > 0 {
+		out.WriteByte('\n')
+		writeEntries(out, "strategies that are not built into this program", lines)
+	}
+}
+
 func listStrategies() []entry {
 	var out []entry
 	for _, m := range strategies.All() {
@@ -176,6 +192,7 @@ func listStrategies() []entry {
 				"form": m.Form, "source": m.Source, "needs": needs, "windows": m.Kinds, "counts": m.Counts,
 				"reset": m.Reset, "options": listOptions(m.Options), "guarantee": clauses, "modes": modes, "excluded_modes": m.Excluded,
 				"how": orEmpty(m.Notes.How), "deviations": orEmpty(m.Notes.Deviations), "use": m.Notes.Use, "avoid": m.Notes.Avoid,
+				"built_in": m.BuiltIn() == nil, "elsewhere": m.Elsewhere,
 			},
 		})
 	}

@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"harness/explore/engine", "strategies/strategytest"},
 	{"harness/explore/inproc", "harness/explore/postgres"},
 	{"harness/explore", "harness/measure", "harness/sim"},
-	{"cli", "internal/instrument"},
+	{"cli", "full", "internal/instrument"},
 	{"cmd", ""},
 }
 
@@ -46,6 +46,15 @@ var importers = map[string][]string{
 	"results/render":   {"cli"},
 	"stores/all":       {"cli"},
 	"stores/container": {"stores/all"},
+
+	// Their clients are large: a program asks for them.
+	"stores/etcd":                    {"full"},
+	"stores/nats":                    {"full"},
+	"stores/zookeeper":               {"full"},
+	"strategies/consensus/etcd":      {"full"},
+	"strategies/consensus/jetstream": {"full"},
+	"strategies/consensus/zookeeper": {"full"},
+	"full":                           {"cmd"},
 }
 
 // judges are the files that ask the oracle for a verdict: the judgement of runs,

@@ -141,8 +141,22 @@ type Meta struct {
 	// Guarantee is what the strategy declares; no clause for a property means
 	// that it promises nothing about it.
 	Guarantee []quota.Clause
-	// Open makes one application instance.
+	// Elsewhere is set for strategies whose clients are too large to be in every
+	// program. It says in one line, without a full stop, how to get a program that
+	// has them, e.g. "build with -tags full".
+	Elsewhere string
+	// Open makes one application instance. It is nil in a program that was built
+	// without the strategy's client; see [BuildIn].
 	Open func(ctx context.Context, env Env) (Strategy, error)
+}
+
+// BuiltIn returns nil where this program can open the strategy, and otherwise how
+// to get one that can.
+func (m *Meta) BuiltIn() error {
+	if m.Open == nil && m.Elsewhere != "" {
+		return fmt.Errorf("is not built into this program: %s", m.Elsewhere)
+	}
+	return nil
 }
 
 // ServesPolicy returns nil if the strategy can serve p, and otherwise why not.
@@ -201,7 +215,7 @@ func (m *Meta) validate() error {
 	add(m.Form == "", "Form is empty: see the forms, e.g. Reference")
 	add(len(m.Kinds) == 0, "Kinds is empty: it serves no kind of window")
 	add(m.Counts == "", "Counts is empty: it does not say what it counts")
-	add(m.Open == nil, "Open is nil")
+	add(m.Open == nil && m.Elsewhere == "", "Open is nil, and Elsewhere does not say which programs have it")
 	seen := map[string]bool{}
 	for _, o := range m.Options {
 		if err := o.Validate(); err != nil {

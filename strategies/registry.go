@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,22 @@ func Register(m Meta) {
 		panic("strategies.Register: " + m.Name + " is registered twice")
 	}
 	registry.m[m.Name] = &m
+}
+
+// BuildIn gives a strategy that was registered without Open its code. It is called
+// by init functions of packages whose clients are not part of every program, and
+// panics if there is no such strategy, or if it has its code already.
+func BuildIn(name string, open func(context.Context, Env) (Strategy, error)) {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	switch m := registry.m[name]; {
+	case m == nil:
+		panic("strategies.BuildIn: " + name + " is not registered")
+	case m.Open != nil || open == nil:
+		panic("strategies.BuildIn: " + name + " is built in twice, or by nothing")
+	default:
+		m.Open = open
+	}
 }
 
 // All returns every registered strategy, sorted by name.

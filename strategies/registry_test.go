@@ -92,6 +92,39 @@ func TestRegisterTwice(t *testing.T) {
 	Register(complete("one"))
 }
 
+// TestBuildIn: a strategy without code is listed and says how to get it, until its
+// code comes, once.
+func TestBuildIn(t *testing.T) {
+	m := complete("far")
+	open := m.Open
+	m.Open, m.Elsewhere = nil, "build with -tags far"
+	withRegistry(t, m, complete("near"))
+	far, err := Lookup("far")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := far.BuiltIn(); err == nil || !strings.Contains(err.Error(), "not built into this program: build with -tags far") {
+		t.Errorf("%v; want how to get it", err)
+	}
+	panics := func(name string, open func(context.Context, Env) (Strategy, error)) (yes bool) {
+		defer func() { yes = recover() != nil }()
+		BuildIn(name, open)
+		return false
+	}
+	if !panics("far", nil) {
+		t.Error("built in by nothing")
+	}
+	BuildIn("far", open)
+	if err := far.BuiltIn(); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"far", "near", "nowhere"} {
+		if !panics(name, open) {
+			t.Errorf("%s: built in where it is there already, or not registered", name)
+		}
+	}
+}
+
 func TestAllIsSortedAndLookupFinds(t *testing.T) {
 	withRegistry(t, complete("b"), complete("c"), complete("a"))
 	var names []string

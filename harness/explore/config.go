@@ -137,6 +137,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	if n := len(sel.RedisNeeds()); n > 1 {
 		return c, fmt.Errorf("strategy %s cannot be explored: it needs %d Redis, and a search has one", sel.Name, n)
 	}
+	if err := sel.BuiltIn(); err != nil {
+		return c, fmt.Errorf("strategy %s %w", sel.Name, err)
+	}
 	if OnPostgres(sel) {
 		if err := c.fitPostgres(sel); err != nil {
 			return c, err

@@ -25,6 +25,9 @@ func TestDeclaredGuarantees(t *testing.T) {
 		if m.NeedsStore(strategies.NeedPostgres) || len(m.Guarantee) == 0 {
 			continue // those of PostgreSQL need a server, and have tests of their own
 		}
+		if m.Excluded[strategies.ModeExplore] != "" {
+			continue
+		}
 		for _, f := range append([]quota.Fault{""}, tolerated(m)...) {
 			tried++
 			cfg := explore.Config{Clients: 3, Limit: 1, Properties: []explore.Property{explore.Guarantee}, MaxStates: bound}

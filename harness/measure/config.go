@@ -92,8 +92,11 @@ func (c *Config) Complete() error {
 		return err
 	}
 	for _, o := range c.Outages {
-		_, here := c.Stores.Get(o.Store)
+		store, here := c.Stores.Get(o.Store)
 		_, absent := c.Stores.Absent(o.Store)
+		if o.Empty && here && store.Driver() != string(strategies.NeedRedis) {
+			return fmt.Errorf("the outage %s: %s keeps what it holds on a disk: leave out :empty", o, o.Store)
+		}
 		if c.Stores != nil && !here && !absent {
 			return fmt.Errorf("an outage of %s: this run has no store of that name", o.Store)
 		}
@@ -134,6 +137,9 @@ func (c *Config) poolFor(s strategies.Selection, name, driver string) int {
 
 // CannotRun returns why a strategy cannot take part in this measurement, or nil.
 func (c *Config) CannotRun(s strategies.Selection) error {
+	if err := s.BuiltIn(); err != nil {
+		return err // its stores may not be either
+	}
 	for _, need := range s.Needs {
 		if need == strategies.NeedSource {
 			continue // which has a model

@@ -18,8 +18,9 @@
 // A store that is missing on this machine skips the test with the reason. The
 // environment decides further:
 //
-//   - QUOTABENCH_REQUIRE is a comma-separated list of redis, postgres and
-//     container. The test fails where one of these is missing.
+//   - QUOTABENCH_REQUIRE is a comma-separated list of redis, postgres, container
+//     and the names given to [Shared], e.g. etcd. The test fails where one of these
+//     is missing.
 //   - QUOTABENCH_REDIS_IMAGE and QUOTABENCH_POSTGRES_IMAGE name the images of
 //     containers, instead of the drivers' own. None is downloaded.
 //   - TMPDIR is where the servers keep their files. If the tests run as root, the
@@ -105,10 +106,27 @@ var (
 // Main runs the tests, stops what they started, and exits.
 func Main(m *testing.M) {
 	code := m.Run()
+	code = exitCode(code, closeFurther()) // replicas before what they follow
 	for _, s := range []interface{ close() error }{redisProcess, redisContainer, postgresProcess, postgresContainer} {
 		code = exitCode(code, s.close())
 	}
+	others.Range(func(_, s any) bool {
+		code = exitCode(code, s.(*shared[stores.Store]).close())
+		return true
+	})
 	os.Exit(code)
+}
+
+// others are the stores of [Shared], by name.
+var others sync.Map
+
+// Shared returns a store of another kind, which the first test that asks for the name
+// opens and all tests of the binary share. It skips the test where the store is
+// missing, and fails it where QUOTABENCH_REQUIRE has the name.
+func Shared(t testing.TB, name string, open func(context.Context) (stores.Store, error)) stores.Store {
+	t.Helper()
+	s, _ := others.LoadOrStore(name, &shared[stores.Store]{open: open})
+	return s.(*shared[stores.Store]).get(t, name)
 }
 
 func exitCode(code int, err error) int {

@@ -64,9 +64,13 @@ type Stores struct {
 	// need PostgreSQL are skipped, and those that need a source get the model.
 	Postgres func(testing.TB) *pgxpool.Pool
 	// Clients return clients of other stores, by the name by which a strategy needs
-	// them, e.g. "redis.replica". The suite does not see their commands. A strategy
+	// them, e.g. "redis.replica". The suite sees the commands of Redis clients. A strategy
 	// that needs one that is not here is skipped.
 	Clients map[string]func(testing.TB) any
+	// Break makes every store of Clients fail, for clients that were handed out, or
+	// mends them. Without it strategies that need one of them are not tested in an
+	// outage.
+	Break func(broken bool)
 }
 
 // lacks reports the first of the further stores in the list that is not here. A

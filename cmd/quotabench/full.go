@@ -1,0 +1,5 @@
+//go:build full
+
+package main
+
+import _ "github.com/quotabench/quotabench/full" // etcd, ZooKeeper, NATS

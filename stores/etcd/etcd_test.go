@@ -1,0 +1,138 @@
+package etcd_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/etcd"
+	"github.com/quotabench/quotabench/stores/internal/storecheck"
+	"github.com/quotabench/quotabench/stores/storetest"
+)
+
+func open(t testing.TB) *etcd.Store {
+	return storetest.Shared(t, "etcd", func(ctx context.Context) (stores.Store, error) {
+		return stores.Opener(etcd.Open)(ctx, "process", stores.Options{})
+	}).(*etcd.Store)
+}
+
+func TestStore(t *testing.T) {
+	e, ctx, scope := open(t), t.Context(), storetest.Scope(t)
+	if i := e.Info(); i.Kind != stores.KindProcess || i.Version == "" || e.Driver() != "etcd" || !e.Owned() || stores.PlaceOf(e) != stores.StartedHere {
+		t.Errorf("%+v", i)
+	}
+	var m stores.Meter
+	conn, err := e.Connect(ctx, scope, stores.ConnOptions{Pool: 7, Meter: &m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	c := conn.Client().(*clientv3.Client)
+	before, known := m.Snapshot(), stats(t, e)
+	lease, err := c.Grant(ctx, 600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, options := range map[string][]clientv3.OpOption{
+		scope.Prefix() + "a": nil, scope.Prefix() + "b": {clientv3.WithLease(lease.ID)}, "not" + scope.Prefix(): nil,
+	} {
+		if _, err := c.Put(ctx, key, "1", options...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cost := m.Snapshot().Sub(before)
+	if cost.Commands != 4 || cost.RoundTrips != 4 || cost.Unparsed != 0 || cost.Connections != 0 || cost.BytesIn == 0 {
+		t.Errorf("%+v, want 4 calls in 4 round trips over the connection that was open", cost)
+	}
+	if now := stats(t, e); now.Commands-known.Commands < 4 || now.Incarnation != known.Incarnation || now.Memory == 0 {
+		t.Errorf("the server says %+v after %+v", now, known)
+	}
+	if strays, err := e.Prepare(ctx, scope); strays != 2 || err != nil {
+		t.Errorf("%d strays (%v), want 2", strays, err)
+	}
+	if u, err := e.Usage(ctx, scope); err != nil || u != (stores.Usage{Keys: 2, WithoutTTL: 1}) {
+		t.Errorf("usage %+v (%v)", u, err)
+	}
+	if err := e.Wipe(ctx, scope); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := e.Admin().Get(ctx, "not"+scope.Prefix()); err != nil || r.Count != 1 {
+		t.Errorf("what is outside the scope is gone (%v)", err)
+	}
+	if u, err := e.Usage(ctx, scope); err != nil || u.Keys != 0 {
+		t.Errorf("usage %+v (%v) after all was removed", u, err)
+	}
+}
+
+func stats(t *testing.T, e *etcd.Store) stores.Stats {
+	t.Helper()
+	s, err := e.Stats(t.Context())
+	if err != nil || !s.Known {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	return s
+}
+
+// TestOwnServersAskForAPassword tries to get in as another user of this machine
+// would.
+func TestOwnServersAskForAPassword(t *testing.T) {
+	e := open(t)
+	other, err := etcd.Open(t.Context(), "http://"+e.Info().Addr, stores.Options{})
+	if err == nil {
+		_ = other.Close()
+		t.Fatal("opened without a password")
+	}
+	storecheck.Error(t, err, "refuses the login", "ETCDCTL_PASSWORD")
+	storecheck.Hidden(t, e.Password(), e.Info(), e.Arguments())
+
+	t.Setenv("ETCDCTL_PASSWORD", e.Password())
+	other, err = etcd.Open(t.Context(), "http://root@"+e.Info().Addr, stores.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	if other.Owned() || other.Info().Kind != stores.KindURL || stores.PlaceOf(other) != stores.OnThisHost {
+		t.Errorf("%+v", other.Info())
+	}
+}
+
+func TestCloseEndsTheServer(t *testing.T) {
+	open(t) // skips where there is none
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} { // for another account
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, err := etcd.Open(t.Context(), "process", stores.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pids, err := e.Processes(t.Context()); err != nil || len(pids) == 0 || pids[0] != e.PID() {
+		t.Errorf("processes %v (%v) of %d", pids, err, e.PID())
+	}
+	for range 2 { // the second time it does nothing
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v (%v)", left, err)
+	}
+}
+
+func TestWrongSpecs(t *testing.T) {
+	for spec, want := range map[string]string{
+		"": "--etcd is empty", "embedded": "is none of", "http://127.0.0.1:1": "no etcd reached at 127.0.0.1:1",
+	} {
+		if _, err := etcd.Open(t.Context(), spec, stores.Options{}); err == nil {
+			t.Errorf("%q is opened", spec)
+		} else {
+			storecheck.Error(t, err, want)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+package etcd
+
+import "github.com/quotabench/quotabench/stores"
+
+// Password of a server started here.
+func (e *Store) Password() string { return e.password }
+
+// Arguments of a server that is a child of ours.
+func (e *Store) Arguments() []string { return e.own.Args() }
+
+// NewParser is the parser of a connection without encryption.
+func NewParser() stores.Parser { return &http2Parser{} }

@@ -1,0 +1,235 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+// root is the user of servers started here. etcd asks for one of that name, with a
+// role of that name, before it asks for logins.
+const root = "root"
+
+// find looks for the server's program on the PATH and where package managers put
+// it.
+func find() (string, error) {
+	if p, err := exec.LookPath("etcd"); err == nil {
+		return filepath.Abs(p)
+	}
+	for _, dir := range []string{"/usr/bin", "/usr/local/bin", "/usr/sbin", "/opt/homebrew/bin", "/opt/local/bin"} {
+		if p := filepath.Join(dir, "etcd"); server.Exists(p) {
+			return p, nil
+		}
+	}
+	return "", errors.New("no etcd found on the PATH or in the usual folders: install it (" + server.Install("etcd-server", "etcd", "etcd", "etcd") + "), or use --etcd with a URL (" + urls + ")")
+}
+
+func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
+	var e *Store
+	err := server.OnFreePort(func(port int) (err error) {
+		e, err = start(ctx, bin, port, o)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", bin, err)
+	}
+	return e, nil
+}
+
+func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
+	dir, err := server.NewDir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	user, err := server.ServiceAccount("etcd", "nobody")
+	if err == nil {
+		err = dir.Enterable(user)
+	}
+	as := ""
+	switch {
+	case err != nil:
+		user, as = nil, ", running as root ("+server.OneLine(err.Error())+")"
+	case user != nil:
+		as = ", running as " + user.Name
+	}
+	data, err := dir.Mkdir("data", user)
+	if err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	name := filepath.Base(dir.Path)
+	listen := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	cmd := exec.Command(bin, arguments(name, listen, o)...)
+	cmd.Dir, cmd.Env = data, server.Env() // the peers' socket is made in Dir
+	c, err := server.Start(cmd, dir, server.StopRedis, server.StopRedis, user)
+	if err != nil {
+		return nil, err
+	}
+	e := &Store{
+		endpoints: []string{listen}, own: c,
+		info: stores.Info{
+			Kind: stores.KindProcess, Detail: "one member, child process of " + bin + as,
+			Durability: "write-ahead log, fsync before each answer", Addr: strings.TrimPrefix(listen, "http://"),
+		},
+	}
+	taken := func(words string) bool { return strings.Contains(words, "address already in use") }
+	open, err := e.client(stores.ConnOptions{})
+	if err == nil {
+		err = server.Await(ctx, c, taken, func(ctx context.Context) error { return isMember(ctx, open, name) })
+		if err == nil {
+			err = e.secure(ctx, open)
+		}
+		err = errors.Join(err, open.Close())
+	}
+	if err == nil {
+		err = e.connect(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return e, nil
+}
+
+// arguments of a server started here. Its peers, of which it has none, would talk
+// to it over a socket that other users cannot reach.
+func arguments(name, listen string, o stores.Options) []string {
+	const peers = "unix://peers:0"
+	args := []string{
+		"--name=" + name, "--data-dir=.",
+		"--listen-client-urls=" + listen, "--advertise-client-urls=" + listen,
+		"--listen-peer-urls=" + peers, "--initial-advertise-peer-urls=" + peers, "--initial-cluster=" + name + "=" + peers,
+		"--logger=zap", "--log-level=error", "--bcrypt-cost=4",
+	}
+	for name, value := range o.Settings {
+		args = append(args, "--"+name+"="+value)
+	}
+	return args
+}
+
+// isMember asks whether the server is the member of that name and no other program's.
+func isMember(ctx context.Context, c *clientv3.Client, name string) error {
+	m, err := c.MemberList(ctx)
+	if err == nil && (len(m.Members) != 1 || m.Members[0].Name != name) {
+		err = server.ErrPortTaken
+	}
+	return err
+}
+
+// secure lets the server ask for a password from now on.
+func (e *Store) secure(ctx context.Context, c *clientv3.Client) error {
+	password := server.NewPassword()
+	for _, step := range []func() error{
+		func() error { _, err := c.UserAdd(ctx, root, password); return err },
+		func() error { _, err := c.RoleAdd(ctx, root); return err },
+		func() error { _, err := c.UserGrantRole(ctx, root, root); return err },
+		func() error { _, err := c.AuthEnable(ctx); return err },
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("set its password: %w", err)
+		}
+	}
+	e.user, e.password = root, password
+	return nil
+}
+
+// connect makes the admin client and asks the server for its version.
+func (e *Store) connect(ctx context.Context) (err error) {
+	if e.admin, err = e.client(stores.ConnOptions{}); err != nil {
+		return err
+	}
+	s, err := e.admin.Status(ctx, e.endpoints[0])
+	if err != nil {
+		return errors.Join(err, e.admin.Close())
+	}
+	e.info.Version = s.Version
+	return nil
+}
+
+// parse reads URLs such as http://user:password@a:2379,b:2379. Errors show nothing
+// of what may be a password.
+func parse(spec string) (*Store, error) {
+	wrong := errors.New("--etcd is not a valid URL: write http://user:password@host:port, further members as host:port after commas, and %-encode what is special in a password")
+	scheme, rest, _ := strings.Cut(spec, "://")
+	e := &Store{}
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		name, password, _ := strings.Cut(rest[:i], ":")
+		var err1, err2 error
+		e.user, err1 = url.PathUnescape(name)
+		e.password, err2 = url.PathUnescape(password)
+		if err1 != nil || err2 != nil || e.user == "" {
+			return nil, wrong
+		}
+		rest = rest[i+1:]
+	}
+	if e.user != "" && e.password == "" {
+		e.password = os.Getenv(passwordEnv)
+	}
+	for addr := range strings.SplitSeq(rest, ",") {
+		addr = strings.TrimPrefix(strings.TrimSuffix(addr, "/"), scheme+"://")
+		host, port, err := net.SplitHostPort(addr)
+		if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || strings.ContainsAny(host, "/?#@") {
+			return nil, wrong
+		}
+		e.endpoints = append(e.endpoints, scheme+"://"+addr)
+	}
+	if scheme == "https" {
+		e.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return e, nil
+}
+
+func openURL(ctx context.Context, spec string) (*Store, error) {
+	e, err := parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	_, e.info.Addr, _ = strings.Cut(e.endpoints[0], "://")
+	e.info.Kind, e.info.Detail = stores.KindURL, "a cluster that was already running; it may serve others too"
+	e.info.Durability = "write-ahead log; what is synced before an answer, the server decides"
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	err = e.connect(ctx)
+	if err == nil {
+		// Anyone may ask for the version: only a key shows whether the login is right.
+		if _, err = e.admin.Get(ctx, stores.Scope("").Prefix()); err != nil {
+			err = errors.Join(err, e.admin.Close())
+		}
+	}
+	if err == nil {
+		return e, nil
+	}
+	text := server.Redact(server.OneLine(err.Error()), e.password)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, fmt.Errorf("connect to etcd at %s: %w", e.info.Addr, context.Canceled)
+	case refused(err):
+		return nil, fmt.Errorf("etcd at %s refuses the login (%s): give user and password in the URL, or the password in %s", e.info.Addr, text, passwordEnv)
+	}
+	return nil, fmt.Errorf("no etcd reached at %s (%s): start one, or use --etcd process", e.info.Addr, text)
+}
+
+// refused reports whether an error is about who asks.
+func refused(err error) bool {
+	text := err.Error()
+	for _, c := range []codes.Code{codes.Unauthenticated, codes.PermissionDenied} {
+		if status.Code(err) == c {
+			return true
+		}
+	}
+	return strings.Contains(text, "user name is empty") || strings.Contains(text, "authentication failed") ||
+		strings.Contains(text, "permission denied") || strings.Contains(text, "authentication is not enabled")
+}

@@ -1,0 +1,62 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quotabench/quotabench/stores"
+)
+
+// page is how many keys are listed at a time.
+const page = 1000
+
+// Prepare counts the keys that exist under scope already. etcd needs no room made.
+func (e *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
+	r, err := e.admin.Get(ctx, scope.Prefix(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("count keys under %q: %w", scope.Prefix(), err)
+	}
+	return r.Count, nil
+}
+
+// Usage counts the keys of scope. Those without a lease never expire.
+func (e *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
+	from, end := scope.Prefix(), clientv3.GetPrefixRangeEnd(scope.Prefix())
+	for {
+		r, err := e.admin.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(page))
+		if err != nil {
+			return stores.Usage{}, fmt.Errorf("list keys under %q: %w", scope.Prefix(), err)
+		}
+		for _, kv := range r.Kvs {
+			u.Keys++
+			if kv.Lease == 0 {
+				u.WithoutTTL++
+			}
+		}
+		if !r.More {
+			return u, nil
+		}
+		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
+	}
+}
+
+// Wipe removes the keys of scope, and no others. From a server that was started
+// here it also removes their history, which would slow later strategies down.
+func (e *Store) Wipe(ctx context.Context, scope stores.Scope) error {
+	if scope == "" {
+		return errors.New("wipe etcd: an empty scope")
+	}
+	r, err := e.admin.Delete(ctx, scope.Prefix(), clientv3.WithPrefix())
+	if err != nil {
+		return fmt.Errorf("wipe keys under %q: %w", scope.Prefix(), err)
+	}
+	if e.Owned() && r.Deleted > 0 {
+		if _, err := e.admin.Compact(ctx, r.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+			return fmt.Errorf("remove the history of %q: %w", scope.Prefix(), err)
+		}
+	}
+	return nil
+}

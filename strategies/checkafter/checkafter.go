@@ -1,0 +1,174 @@
+// Package checkafter holds the alternative of record 004 that reserves nothing: a
+// file is uploaded first, its quota is checked when it is there, and what is too
+// much is deleted again.
+package checkafter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name:   "check-after",
+		Source: "004 (ADR-RM-3)",
+		Doc:    "uploads first, checks afterwards, and deletes again what is over the limit",
+		Notes: strategies.Notes{
+			How: []string{
+				"The file is uploaded, whatever is left of the quota.",
+				"INCRBY adds its size to what the tenant has stored.",
+				"Where the sum is over the limit, DECRBY takes the size off again: the file is deleted, and its bytes were uploaded for nothing.",
+				"A failed upload and a deleted file give their units back by DECRBY.",
+			},
+			Deviations: []string{
+				"The record says only that the check comes after the upload; the count is kept as its own scripts keep theirs.",
+				"A file's size is known when it is checked, so that nothing is corrected later.",
+				"No bytes are sent anywhere: an upload is a wait of its size by the option bandwidth, and its bytes are counted by the option size.",
+			},
+			Use:   "Where files are small, rejections rare, and a client need not know beforehand.",
+			Avoid: "Where uploads are large: every rejected one is paid for in full, and while it is there others are rejected that would have fitted.",
+		},
+		Form:      strategies.Rejected,
+		Needs:     []strategies.Need{strategies.NeedRedis},
+		Kinds:     []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
+		Reset:     strategies.ResetsNever,
+		GivesBack: true,
+		Counts:    quota.CountsAdmitted,
+		Options: []quota.Option{
+			{Name: "size", Type: "int", Default: "1000000", Min: "1", Doc: "`bytes` of one unit; record 004 counts in MB"},
+			{Name: "bandwidth", Type: "int", Default: "0", Min: "0", Doc: "`bytes` per second that one client uploads; 0 makes uploads take no time"},
+		},
+		Guarantee: []quota.Clause{
+			// What is admitted was part of the sum that was checked. A DECRBY that is
+			// repeated takes off what others hold, and a lost key forgets it.
+			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultClock, quota.FaultOutage),
+			// Uploads that are about to be deleted count against others.
+			quota.MayReject(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage),
+		},
+		Open: open,
+	})
+}
+
+// checkAfter is one instance of check-after.
+type checkAfter struct {
+	redis  redis.UniversalClient
+	clock  quota.Clock
+	prefix string
+	// size is bytes of a unit, bandwidth bytes per second of a client, or 0.
+	size, bandwidth int64
+	// uploaded and wasted are bytes, of all requests and of those undone.
+	uploaded, wasted strategies.Tally
+}
+
+var (
+	_ strategies.Refunder    = (*checkAfter)(nil)
+	_ strategies.Viewer      = (*checkAfter)(nil)
+	_ strategies.Provisioner = (*checkAfter)(nil)
+	_ strategies.Meter       = (*checkAfter)(nil)
+)
+
+func open(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+	return &checkAfter{
+		redis: env.Redis, clock: env.Clock, prefix: env.Prefix,
+		size: env.Options.Int("size"), bandwidth: env.Options.Int("bandwidth"),
+	}, nil
+}
+
+func (s *checkAfter) key(policy string, subject quota.Subject) string {
+	return s.prefix + "stored:" + policy + ":" + string(subject)
+}
+
+// Take implements [strategies.Strategy]. It lasts as long as the upload: only then
+// does the client learn whether it may keep its file.
+func (s *checkAfter) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	if err := s.upload(ctx, req.Units); err != nil {
+		return quota.Decision{}, fmt.Errorf("uploading for %s: %w", req.Subject, err)
+	}
+	key := s.key(req.Policy.Name, req.Subject)
+	stored, err := s.redis.IncrBy(ctx, key, req.Units).Result()
+	if err != nil {
+		return quota.Decision{}, fmt.Errorf("counting a file of %s: %w", req.Subject, err)
+	}
+	d := quota.Decision{Tier: quota.TierRedis, Remaining: max(req.Policy.Limit-stored, 0)}
+	if stored <= req.Policy.Limit {
+		d.Admitted, d.Reservation = true, quota.Reservation{Request: req}
+		return d, nil
+	}
+	s.wasted.Add(req.Units * s.size)
+	if stored, err = s.redis.DecrBy(ctx, key, req.Units).Result(); err != nil {
+		return quota.Decision{}, fmt.Errorf("deleting a file of %s again: %w", req.Subject, err)
+	}
+	d.Remaining = max(req.Policy.Limit-stored, 0)
+	return d, nil
+}
+
+// upload takes as long as the bytes of so many units take.
+func (s *checkAfter) upload(ctx context.Context, units int64) error {
+	bytes := units * s.size
+	if s.bandwidth > 0 {
+		took := time.Duration(float64(bytes) / float64(s.bandwidth) * float64(time.Second))
+		if err := s.clock.Sleep(ctx, took); err != nil {
+			return err
+		}
+	}
+	s.uploaded.Add(bytes)
+	return ctx.Err()
+}
+
+// Refund takes a file off the count. It keeps no record of having done so.
+func (s *checkAfter) Refund(ctx context.Context, r quota.Reservation) error {
+	if r.Request.Policy == nil {
+		return errors.New("refund of a reservation that no admitted request made")
+	}
+	if err := s.redis.DecrBy(ctx, s.key(r.Request.Policy.Name, r.Request.Subject), r.Request.Units).Err(); err != nil {
+		return fmt.Errorf("deleting a file of %s: %w", r.Request.Subject, err)
+	}
+	return nil
+}
+
+// Used implements [strategies.Viewer].
+func (s *checkAfter) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	units, err := s.redis.Get(ctx, s.key(p.Name, subject)).Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("reading what %s has stored: %w", subject, err)
+	}
+	return []quota.Reading{{Tier: quota.TierRedis, Units: units, Known: err == nil}}, nil
+}
+
+// Provision implements [strategies.Provisioner].
+func (s *checkAfter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	const batch = 1000
+	for len(grants) > 0 {
+		n := min(batch, len(grants))
+		pipe := s.redis.Pipeline()
+		for _, g := range grants[:n] {
+			if g.Limit != p.Limit {
+				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+			}
+			pipe.Set(ctx, s.key(p.Name, g.Subject), g.Used, 0)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("setting up %d subjects: %w", n, err)
+		}
+		grants = grants[n:]
+	}
+	return nil
+}
+
+// Measures implements [strategies.Meter].
+func (s *checkAfter) Measures() []strategies.Measure {
+	return []strategies.Measure{
+		{Name: "uploaded", Unit: "bytes", Value: s.uploaded.Load()},
+		{Name: "wasted", Unit: "bytes", Value: s.wasted.Load()},
+	}
+}
+
+// Close implements [strategies.Strategy]. There is nothing to release.
+func (s *checkAfter) Close(context.Context) error { return nil }

@@ -1,0 +1,33 @@
+// Package consensus lists the strategies on services whose clients are large: a
+// counter in etcd, a counter in ZooKeeper, and requests through a queue of NATS
+// JetStream. It registers what there is to say about them, so that every program
+// lists them. Their code is in the packages below, which bring the clients in and
+// are imported together by [github.com/quotabench/quotabench/full].
+package consensus
+
+import (
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Elsewhere says how to get a program with these strategies.
+const Elsewhere = "go install -tags full github.com/quotabench/quotabench/cmd/quotabench@latest, or import github.com/quotabench/quotabench/full"
+
+// notParked is why these strategies run on the wall clock alone.
+func notParked(client string) map[strategies.Mode]string {
+	return map[strategies.Mode]string{
+		strategies.ModeSimulate: client + " waits on the wall clock and on goroutines of its own, which virtual time cannot stop",
+		strategies.ModeExplore:  client + " sends from goroutines of its own, so that its commands cannot be held back one by one",
+	}
+}
+
+// kinds are the windows that a counter per window serves.
+var kinds = []quota.Kind{
+	quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
+}
+
+// neverRejects is the clause of a counter that tells exactly what is left. A reply
+// that is lost leaves units charged that no caller holds.
+var neverRejects = quota.Clause{
+	Property: quota.PropertyFalseReject, Formula: "0", Bound: func(quota.Params) int64 { return 0 },
+}

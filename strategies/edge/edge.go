@@ -1,0 +1,186 @@
+// Package edge holds the alternative of record 003 that caches at the edge of a
+// network. Its store is a model in this process: nothing that is measured on it says
+// how fast such a service is, and what it admits follows from the two figures that
+// the record gives, a millisecond for a read and 60 seconds until a write is seen
+// elsewhere.
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name:   "edge-kv",
+		Source: "003 (ADR-005)",
+		Doc:    "a model: counts in a replica per region, whose writes are seen elsewhere after 60 s",
+		Notes: strategies.Notes{
+			How: []string{
+				"GET reads the counter from the replica of the caller's region.",
+				"A request that does not fit into what that replica knows is rejected.",
+				"PUT writes the sum back; the own region sees it at once, all others after the lag.",
+				"Of two writes of one key the later one wins, and what the other one counted is lost.",
+			},
+			Deviations: []string{
+				"The store is a model in this process: no service of that kind can be run here.",
+				"An instance without a region is a region of its own.",
+			},
+			Use:   "Where a limit is advice, requests come from everywhere, and the answer must be near.",
+			Avoid: "Wherever the limit is meant: each region can spend all of it before it hears of the others.",
+		},
+		Form:      strategies.Rejected,
+		Kinds:     []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
+		GivesBack: true,
+		Counts:    quota.CountsAdmitted,
+		Options: []quota.Option{
+			{Name: "lag", Type: "duration", Default: "60s", Min: "0s", Doc: "`time` until other regions see a write"},
+			{Name: "read", Type: "duration", Default: "1ms", Min: "0s", Doc: "`time` that a read from the own region takes"},
+			{Name: "write", Type: "duration", Default: "1ms", Min: "0s", Doc: "`time` that a write to the own region takes"},
+		},
+		// No leak clause: a PUT erases whatever was admitted since its GET, in this
+		// region or in others. What was given back elsewhere is not known either.
+		Guarantee: []quota.Clause{quota.MayReject(quota.FaultCrash, quota.FaultClock)},
+		Open:      open,
+	})
+}
+
+// store is one instance of edge-kv.
+type store struct {
+	clock       quota.Clock
+	kv          *replicas
+	region      string
+	read, write time.Duration
+	stale, lost strategies.Tally
+}
+
+var (
+	_ strategies.Refunder    = (*store)(nil)
+	_ strategies.Viewer      = (*store)(nil)
+	_ strategies.Provisioner = (*store)(nil)
+	_ strategies.Meter       = (*store)(nil)
+)
+
+func open(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+	lag := env.Options.Duration("lag")
+	region := env.Region
+	if region == "" {
+		region = fmt.Sprintf("instance-%d", env.Instance)
+	}
+	return &store{
+		clock: env.Clock, region: region,
+		kv:   strategies.SharedValue(env.Shared, "edge.kv", func() *replicas { return &replicas{lag: lag} }),
+		read: env.Options.Duration("read"), write: env.Options.Duration("write"),
+	}, nil
+}
+
+// tier names the replica.
+func (s *store) tier() quota.Tier { return quota.Tier("edge model " + s.region) }
+
+func key(subject quota.Subject, p *quota.Policy, index int64) string {
+	return p.Name + ":" + p.Window.Label(index) + ":" + string(subject)
+}
+
+// Take implements [strategies.Strategy].
+func (s *store) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	now := s.clock.Now()
+	span := req.Policy.Window.At(now)
+	k := key(req.Subject, req.Policy, span.Index)
+	w, err := s.get(ctx, k)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	d := quota.Decision{Tier: s.tier(), Remaining: max(req.Policy.Limit-w.units, 0)}
+	if req.Units > req.Policy.Limit-w.units {
+		if req.Policy.Window.Kind.Tumbling() {
+			d.RetryAfter = span.End.Sub(now)
+		}
+		return d, nil
+	}
+	if err := s.put(ctx, k, w.units+req.Units, w.number); err != nil {
+		return quota.Decision{}, err
+	}
+	d.Admitted, d.Remaining = true, d.Remaining-req.Units
+	d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+	return d, nil
+}
+
+// Refund implements [strategies.Refunder]: another GET and PUT.
+func (s *store) Refund(ctx context.Context, r quota.Reservation) error {
+	req := r.Request
+	if req.Policy == nil {
+		return errors.New("refund of a reservation that no admitted request made")
+	}
+	k := key(req.Subject, req.Policy, r.Window)
+	w, err := s.get(ctx, k)
+	if err != nil {
+		return err
+	}
+	return s.put(ctx, k, max(w.units-req.Units, 0), w.number)
+}
+
+func (s *store) get(ctx context.Context, k string) (write, error) {
+	if err := s.wait(ctx, s.read); err != nil {
+		return write{}, err
+	}
+	w, stale := s.kv.get(k, s.region, s.clock.Now())
+	if stale {
+		s.stale.Add(1)
+	}
+	return w, nil
+}
+
+func (s *store) put(ctx context.Context, k string, units, read int64) error {
+	if err := s.wait(ctx, s.write); err != nil {
+		return err
+	}
+	if s.kv.put(k, s.region, s.clock.Now(), units, read) {
+		s.lost.Add(1)
+	}
+	return nil
+}
+
+// wait takes the time of a call. Callers that have given up do not call.
+func (s *store) wait(ctx context.Context, d time.Duration) error {
+	if d > 0 {
+		return s.clock.Sleep(ctx, d)
+	}
+	return ctx.Err()
+}
+
+// Used implements [strategies.Viewer]: what the replica of this region says.
+func (s *store) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	now := s.clock.Now()
+	w, _ := s.kv.get(key(subject, p, p.Window.At(now).Index), s.region, now)
+	return []quota.Reading{{Tier: s.tier(), Units: w.units, Known: w.number != 0}}, ctx.Err()
+}
+
+// Provision writes the counters of the window in force, long enough ago for all
+// regions to see them.
+func (s *store) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	now := s.clock.Now()
+	index := p.Window.At(now).Index
+	for _, g := range grants {
+		if g.Limit != p.Limit {
+			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+		}
+		s.kv.reset(key(g.Subject, p, index), s.region, now.Add(-s.kv.lag), g.Used)
+	}
+	return ctx.Err()
+}
+
+// Measures implements [strategies.Meter].
+func (s *store) Measures() []strategies.Measure {
+	return []strategies.Measure{
+		{Name: "stale reads", Unit: "reads", Value: s.stale.Load()},
+		{Name: "lost updates", Unit: "writes", Value: s.lost.Load()},
+	}
+}
+
+// Close implements [strategies.Strategy]. There is nothing to release.
+func (s *store) Close(context.Context) error { return nil }

@@ -1,0 +1,254 @@
+package hardened
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+const (
+	// drawPatience is how long a draw keeps others from drawing: longer than a statement
+	// takes on a busy database, and as long as callers wait for one that has died.
+	drawPatience = 2 * time.Second
+	// belief is how long Redis believes that the database has nothing left. Units that
+	// come back end it at once; it bounds for how long they are overlooked where the
+	// caller who gave them back dies before telling Redis.
+	belief = time.Minute
+	// firstWait and longestWait bound the pauses of a caller who waits for another's draw.
+	firstWait, longestWait = time.Millisecond, 256 * time.Millisecond
+	// mostDraws is after how many draws that came to nothing the database decides alone.
+	mostDraws = 8
+	// purgeEvery is how often windows that ended more than purgeAfter ago are removed.
+	purgeEvery, purgeAfter = time.Hour, 24 * time.Hour
+)
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name:   "three-tier-hardened",
+		Source: "003 (ADR-005)",
+		Doc:    "PostgreSQL is charged ahead, Redis holds the credit, and a filter of leases rejects in process",
+		Notes:  notes,
+		Form:   strategies.Hardened,
+		Needs:  []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+		Kinds: []quota.Kind{
+			quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
+		},
+		GivesBack: true,
+		Counts:    quota.CountsAdmitted,
+		Options: []quota.Option{
+			{
+				Name: "draws", Type: "int", Default: "16", Min: "1", Max: "1000000",
+				Doc: "into how many draws from PostgreSQL a limit is divided: fewer are faster, and lose more credit with a hash that is evicted",
+			},
+			{
+				Name: "lease", Type: "duration", Default: "1s", Min: "0s", Max: "1m",
+				Doc: "how long an instance may reject by its filter what Redis has rejected; `time` 0s has Redis asked every time",
+			},
+		},
+		Guarantee: []quota.Clause{
+			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
+				quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
+			{
+				Property: quota.PropertyFalseReject,
+				Formula:  "0",
+				Bound:    func(quota.Params) int64 { return 0 },
+			},
+		},
+		Open: open,
+	})
+}
+
+// instance is one application instance.
+type instance struct {
+	clock  quota.Clock
+	redis  redis.UniversalClient
+	source source
+	prefix string
+	draws  int64
+	lease  time.Duration
+	leases *leases
+	demand demand
+	// name begins the tokens of this instance, tokens counts them. Tokens are compared
+	// for equality and with nothing but what this instance has not given out yet.
+	name   string
+	tokens strategies.Tally
+
+	asked, drawn, waited, stale, alone strategies.Tally
+}
+
+var (
+	_ strategies.Strategy    = (*instance)(nil)
+	_ strategies.Refunder    = (*instance)(nil)
+	_ strategies.Committer   = (*instance)(nil)
+	_ strategies.Viewer      = (*instance)(nil)
+	_ strategies.Provisioner = (*instance)(nil)
+	_ strategies.Jobber      = (*instance)(nil)
+	_ strategies.Meter       = (*instance)(nil)
+)
+
+func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+	src, err := openSource(ctx, env)
+	if err != nil {
+		return nil, fmt.Errorf("open the database of record: %w", err)
+	}
+	if err := loadScripts(ctx, env.Redis); err != nil {
+		return nil, err
+	}
+	span := env.Options.Duration("lease")
+	return &instance{
+		clock: env.Clock, redis: env.Redis, source: src, prefix: env.Prefix,
+		draws: env.Options.Int("draws"), lease: span,
+		leases: newLeases(env.Clock, int64(span), env.Subjects),
+		name:   strconv.Itoa(env.Instance) + "-" + strconv.FormatUint(env.Rand.Uint64(), 36) + "-",
+	}, nil
+}
+
+// Take implements strategies.Strategy.
+func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	now := in.clock.Now()
+	a := ask{
+		account: accountAt(req.Policy, req.Subject, now), units: req.Units, settles: req.Settles,
+	}
+	if req.Policy.Window.Kind.Tumbling() { // elsewhere units come back all the time
+		a.lease = in.lease
+	}
+	if a.lease > 0 && in.leases.rejects(a.leaseKey(), req.Units) {
+		return a.rejected(quota.TierFilter, answer{left: -1}, now), nil
+	}
+	d, err := in.decide(ctx, &a, now)
+	if err == nil && d.Admitted {
+		d.Reservation = quota.Reservation{Request: req, Window: a.window}
+	}
+	return d, err
+}
+
+// decide asks Redis, and draws where its credit does not do.
+func (in *instance) decide(ctx context.Context, a *ask, now time.Time) (quota.Decision, error) {
+	wait := firstWait
+	for draws := 0; draws < mostDraws; {
+		a.token = in.name + strconv.FormatInt(in.tokens.Add(1), 36)
+		sent := in.clock.Now().UnixNano()
+		in.asked.Add(1)
+		got, err := in.take(ctx, a)
+		if err != nil {
+			return in.withoutRedis(ctx, a, now, err)
+		}
+		switch got.status {
+		case statusAdmitted:
+			return a.admitted(quota.TierRedis, got), nil
+		case statusRejected:
+			if got.span > 0 {
+				in.leases.add(a.leaseKey(), a.units, sent+int64(got.span))
+			}
+			return a.rejected(quota.TierRedis, got, now), nil
+		case statusBusy:
+			if in.waited.Add(1); wait == firstWait {
+				in.demand.add(a.leaseKey(), a.units)
+				defer in.demand.add(a.leaseKey(), -a.units)
+			}
+			if err := in.clock.Sleep(ctx, max(min(wait, got.span), time.Millisecond)); err != nil {
+				return quota.Decision{}, fmt.Errorf("wait for another's draw: %w", err)
+			}
+			wait = min(2*wait, longestWait)
+		case statusDraw:
+			d, done, err := in.draw(ctx, a, got.credit, now)
+			if done || err != nil {
+				return d, err
+			}
+			draws++
+		default:
+			return quota.Decision{}, fmt.Errorf("take.lua answered with status %d", got.status)
+		}
+	}
+	return in.ownDecision(ctx, a, now)
+}
+
+// draw charges the database, deposits what it got, and takes the request's units from
+// that. done is false where the request has to be asked anew.
+func (in *instance) draw(ctx context.Context, a *ask, credit int64, now time.Time) (d quota.Decision, done bool, err error) {
+	want := max(a.units-credit, a.limit/in.draws, in.demand.of(a.leaseKey()), 1)
+	granted, left, err := in.source.draw(ctx, &a.account, want, false)
+	if err != nil {
+		// Others need not wait for the draw's end. If this fails they do.
+		_, _ = in.deposit(ctx, a, 0, 0, 0, false)
+		return d, true, err
+	}
+	in.drawn.Add(1)
+	got, err := in.deposit(ctx, a, a.units, granted, left, granted < want)
+	if err != nil {
+		d, err = in.withoutRedis(ctx, a, now, err)
+		return d, true, err
+	}
+	switch got.status {
+	case statusAdmitted:
+		return a.admitted(in.source.tier(), got), true, nil
+	case statusRejected:
+		return a.rejected(in.source.tier(), got, now), true, nil
+	case statusStale:
+		in.stale.Add(granted)
+	}
+	return d, false, nil
+}
+
+// withoutRedis has the database decide where Redis did not answer.
+func (in *instance) withoutRedis(ctx context.Context, a *ask, now time.Time, err error) (quota.Decision, error) {
+	if gone := in.gaveUp(ctx); gone {
+		return quota.Decision{}, fmt.Errorf("ask Redis: %w", err)
+	}
+	d, sourceErr := in.ownDecision(ctx, a, now)
+	if sourceErr != nil {
+		return quota.Decision{}, fmt.Errorf("ask Redis: %w; %w", err, sourceErr)
+	}
+	return d, nil
+}
+
+// ownDecision charges the database for the request and nothing else.
+func (in *instance) ownDecision(ctx context.Context, a *ask, now time.Time) (quota.Decision, error) {
+	in.alone.Add(1)
+	granted, _, err := in.source.draw(ctx, &a.account, a.units, true)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	d := a.rejected(in.source.tier(), answer{left: -1}, now)
+	if granted == a.units {
+		d = a.admitted(in.source.tier(), answer{left: -1})
+	}
+	d.Degraded = true // the credit in Redis was left out
+	return d, nil
+}
+
+// gaveUp reports whether the caller's context is over.
+func (in *instance) gaveUp(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	// A connection can time out on the caller's deadline just before ctx knows.
+	deadline, ok := ctx.Deadline()
+	return ok && !in.clock.Now().Before(deadline)
+}
+
+func (a *ask) admitted(t quota.Tier, got answer) quota.Decision {
+	return quota.Decision{Admitted: true, Tier: t, Remaining: got.remaining()}
+}
+
+func (a *ask) rejected(t quota.Tier, got answer, now time.Time) quota.Decision {
+	d := quota.Decision{Tier: t, Remaining: got.remaining()}
+	if !a.ends.IsZero() {
+		d.RetryAfter = max(a.ends.Sub(now), 0)
+	}
+	return d
+}
+
+// remaining units are the credit and what the database has beside it.
+func (g answer) remaining() int64 {
+	if g.left < 0 {
+		return -1
+	}
+	return g.credit + g.left
+}

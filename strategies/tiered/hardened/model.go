@@ -1,0 +1,145 @@
+package hardened
+
+import (
+	"context"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// tables are those of the schema, read and written inside statements of the model
+// only, which run one at a time.
+type tables struct {
+	limits  map[[2]string]int64
+	usage   map[rowKey]*usage
+	settled map[requestKey]*hold
+}
+
+type rowKey struct {
+	subject quota.Subject
+	policy  string
+	window  int64
+}
+
+type requestKey struct {
+	rowKey
+	request uint64
+}
+
+type usage struct {
+	drawn int64
+	ends  int64 // in nanoseconds since 1970; 0 is never
+}
+
+type hold struct {
+	held, ends int64
+	closed     bool
+}
+
+type modelSource struct {
+	model *strategies.Model
+	t     *tables
+}
+
+func openModel(env strategies.Env) *modelSource {
+	return &modelSource{env.Model, strategies.SharedValue(env.Shared, "escrow", func() *tables {
+		return &tables{limits: map[[2]string]int64{}, usage: map[rowKey]*usage{}, settled: map[requestKey]*hold{}}
+	})}
+}
+
+func (m *modelSource) tier() quota.Tier { return quota.TierModel }
+
+func (a *account) row() rowKey { return rowKey{a.subject, a.policy, a.window} }
+
+func (a *account) endNano() int64 {
+	if a.ends.IsZero() {
+		return 0
+	}
+	return a.ends.UnixNano()
+}
+
+func (m *modelSource) draw(ctx context.Context, a *account, units int64, whole bool) (granted, left int64, err error) {
+	err = m.model.Do(ctx, "SELECT escrow_draw", func() error {
+		limit, ok := m.t.limits[[2]string{string(a.subject), a.policy}]
+		if !ok {
+			limit = a.limit
+		}
+		u := m.t.usage[a.row()]
+		if u == nil {
+			u = &usage{ends: a.endNano()}
+			m.t.usage[a.row()] = u
+		}
+		room := max(limit-u.drawn, 0)
+		left = room
+		if whole && room < units {
+			return nil
+		}
+		granted = min(room, units)
+		u.drawn += granted
+		left -= granted
+		return nil
+	})
+	return granted, left, err
+}
+
+func (m *modelSource) settle(ctx context.Context, a *account, request uint64, taken, held int64, closed bool) error {
+	return m.model.Do(ctx, "SELECT escrow_settle", func() error {
+		k := requestKey{a.row(), request}
+		h := m.t.settled[k]
+		if h == nil {
+			h = &hold{held: taken, ends: a.endNano()}
+			m.t.settled[k] = h
+		}
+		if h.closed {
+			return nil
+		}
+		if u := m.t.usage[k.rowKey]; u != nil {
+			u.drawn = max(u.drawn+held-h.held, 0)
+		}
+		h.held, h.closed = held, closed
+		return nil
+	})
+}
+
+func (m *modelSource) drawn(ctx context.Context, a *account) (units int64, known bool, err error) {
+	err = m.model.Do(ctx, "SELECT drawn", func() error {
+		if u := m.t.usage[a.row()]; u != nil {
+			units, known = u.drawn, true
+		}
+		return nil
+	})
+	return units, known, err
+}
+
+func (m *modelSource) provision(ctx context.Context, a *account, grants []strategies.Grant) error {
+	return m.model.Do(ctx, "INSERT INTO escrow_limits, escrow_usage", func() error {
+		for _, g := range grants {
+			own := *a
+			own.subject = g.Subject
+			m.t.limits[[2]string{string(g.Subject), a.policy}] = g.Limit
+			m.t.usage[own.row()] = &usage{drawn: g.Used, ends: a.endNano()}
+		}
+		return nil
+	})
+}
+
+func (m *modelSource) purge(ctx context.Context, before time.Time) (changed bool, err error) {
+	err = m.model.Do(ctx, "DELETE FROM escrow_usage, escrow_settled", func() error {
+		until := before.UnixNano()
+		for k, u := range m.t.usage {
+			if u.ends != 0 && u.ends < until {
+				delete(m.t.usage, k)
+				changed = true
+			}
+		}
+		for k, h := range m.t.settled {
+			if h.ends != 0 && h.ends < until {
+				delete(m.t.settled, k)
+				changed = true
+			}
+		}
+		return nil
+	})
+	return changed, err
+}

@@ -1,0 +1,22 @@
+package hardened
+
+import "github.com/quotabench/quotabench/strategies"
+
+var notes = strategies.Notes{
+	How: []string{
+		"A filter in process rejects accounts (agent, policy, window) that Redis has rejected within the last second; a find of the Bloom filter is checked against an exact table.",
+		"A script takes units from the credit that Redis holds for the account.",
+		"Where that does not do, one caller charges PostgreSQL for a sixteenth of the limit and deposits it, by a token that works once and only in the hash where the draw began.",
+		"That PostgreSQL has nothing left is believed for a minute in Redis, and for a second by instances under a lease.",
+		"Commits and refunds are settled in PostgreSQL by the request's ID, and answer when the last lease of before is over.",
+	},
+	Deviations: []string{
+		"PostgreSQL is charged ahead of requests, where the record writes counts back 5 s later.",
+		"Counts belong to windows, where the record has no reset; ended ones are removed after a day.",
+		"The filter holds leases of an instance's own, where the record's is rebuilt from a shared set every 5 minutes.",
+		"Nothing fails open: without Redis PostgreSQL decides, without both a request fails.",
+		"An abandoned reservation is held until its window ends.",
+	},
+	Use:   "Where a limit must hold across instances, evictions and restarts of Redis, at the cost of one script per request.",
+	Avoid: "Where limits are so small that every request draws, or where units come back from most requests: both write PostgreSQL each time.",
+}

@@ -1,0 +1,93 @@
+package hardened
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed lua/take.lua
+	takeSource string
+	//go:embed lua/deposit.lua
+	depositSource string
+	//go:embed lua/clear.lua
+	clearSource string
+	//go:embed lua/forget.lua
+	forgetSource string
+
+	takeScript    = redis.NewScript(takeSource)
+	depositScript = redis.NewScript(depositSource)
+	clearScript   = redis.NewScript(clearSource)
+	forgetScript  = redis.NewScript(forgetSource)
+)
+
+// What the scripts answer first.
+const (
+	statusRejected int64 = iota
+	statusAdmitted
+	statusDraw
+	statusBusy
+	statusStale
+	statusAgain
+)
+
+// answer is a script's.
+type answer struct {
+	status int64
+	// credit that the account has now, and left of the database's units, or -1.
+	credit, left int64
+	// for how long a rejection may be repeated, or another draw may take.
+	span time.Duration
+}
+
+func loadScripts(ctx context.Context, c redis.UniversalClient) error {
+	for _, s := range []*redis.Script{takeScript, depositScript, clearScript, forgetScript} {
+		if err := s.Load(ctx, c).Err(); err != nil {
+			return fmt.Errorf("load the scripts: %w", err)
+		}
+	}
+	return nil
+}
+
+// ask is what both scripts of a request are asked.
+type ask struct {
+	account
+	units   int64
+	token   string
+	settles bool
+	// lease is how long a rejection may be remembered.
+	lease time.Duration
+}
+
+func (in *instance) take(ctx context.Context, a *ask) (answer, error) {
+	return read(takeScript.Run(ctx, in.redis, []string{a.key(in.prefix)},
+		a.units, a.token, drawPatience.Milliseconds(), a.expiry(), flag(a.settles), a.lease.Milliseconds(), a.limit))
+}
+
+// deposit ends a draw of that many units, of which the database has left so many.
+func (in *instance) deposit(ctx context.Context, a *ask, units, drawn, left int64, dry bool) (answer, error) {
+	return read(depositScript.Run(ctx, in.redis, []string{a.key(in.prefix)},
+		a.token, drawn, flag(dry), units, belief.Milliseconds(), flag(a.settles), a.limit, left))
+}
+
+func read(cmd *redis.Cmd) (answer, error) {
+	n, err := cmd.Int64Slice()
+	if err != nil {
+		return answer{}, err
+	}
+	if len(n) != 4 {
+		return answer{}, fmt.Errorf("a script answered %v", n)
+	}
+	return answer{n[0], n[1], n[2], time.Duration(n[3]) * time.Millisecond}, nil
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

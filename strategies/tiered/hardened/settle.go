@@ -1,0 +1,154 @@
+package hardened
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var errNoReservation = errors.New("the reservation is of no request")
+
+// Commit implements [strategies.Committer]: the request holds the actual units from
+// now on.
+func (in *instance) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
+	if actual == r.Request.Units {
+		return nil
+	}
+	return in.settle(ctx, r, actual, false)
+}
+
+// Refund implements [strategies.Refunder]: the request holds nothing any more, and
+// never will again.
+func (in *instance) Refund(ctx context.Context, r quota.Reservation) error {
+	return in.settle(ctx, r, 0, true)
+}
+
+// settle writes down in the database what a request holds, and has Redis ask it again.
+// It answers once no instance rejects others by what was known before.
+func (in *instance) settle(ctx context.Context, r quota.Reservation, held int64, closed bool) error {
+	if r.Request.Policy == nil {
+		return errNoReservation
+	}
+	a := reserved(&r)
+	if err := in.source.settle(ctx, &a, r.Request.ID, r.Request.Units, held, closed); err != nil {
+		return err
+	}
+	left, err := clearScript.Run(ctx, in.redis, []string{a.key(in.prefix)}).Int64()
+	switch {
+	case err == nil:
+		return in.outwait(ctx, left)
+	case in.gaveUp(ctx):
+		return fmt.Errorf("tell Redis of units that came back: %w", err)
+	default:
+		return nil // Redis does not answer, and forgets by itself what it believed
+	}
+}
+
+// reserved is the account that a reservation was charged to.
+func reserved(r *quota.Reservation) account {
+	p := r.Request.Policy
+	a := account{subject: r.Request.Subject, policy: p.Name, window: r.Window, limit: p.Limit}
+	if p.Window.Kind.Tumbling() {
+		a.ends = p.Window.Span(r.Window).End
+	}
+	return a
+}
+
+// outwait waits until leases that have so many milliseconds left are over. Scripts
+// cut moments to whole milliseconds, so that a lease may last one longer than this
+// one knows.
+func (in *instance) outwait(ctx context.Context, ms int64) error {
+	if ms <= 0 {
+		return nil
+	}
+	if err := in.clock.Sleep(ctx, time.Duration(ms+1)*time.Millisecond); err != nil {
+		return fmt.Errorf("wait for instances to forget a rejection: %w", err)
+	}
+	return nil
+}
+
+// provisionBatch bounds the scripts of one pipeline.
+const provisionBatch = 1_000
+
+// Provision implements [strategies.Provisioner]: it sets limits and what has been used
+// in the window in force, and drops the credit of before. Where it is called amid
+// requests, use is what the operator says. It answers once no instance rejects by
+// what was known before.
+func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	a := accountAt(p, "", in.clock.Now())
+	if err := in.source.provision(ctx, &a, grants); err != nil {
+		return fmt.Errorf("provision %d agents: %w", len(grants), err)
+	}
+	var longest int64
+	for len(grants) > 0 {
+		batch := grants[:min(len(grants), provisionBatch)]
+		grants = grants[len(batch):]
+		pipe := in.redis.Pipeline()
+		left := make([]*redis.Cmd, len(batch))
+		for i, g := range batch {
+			a.subject = g.Subject
+			left[i] = forgetScript.EvalSha(ctx, pipe, []string{a.key(in.prefix)})
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("drop the credit of %d agents: %w", len(batch), err)
+		}
+		for _, c := range left {
+			ms, err := c.Int64()
+			if err != nil {
+				return fmt.Errorf("drop the credit of an agent: %w", err)
+			}
+			longest = max(longest, ms)
+		}
+	}
+	return in.outwait(ctx, longest)
+}
+
+// Used implements [strategies.Viewer]: what the database was charged for without the
+// credit that Redis holds. The two are read one after the other.
+func (in *instance) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	a := accountAt(p, s, in.clock.Now())
+	credit, err := in.redis.HGet(ctx, a.key(in.prefix), "credit").Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("read the credit of %s: %w", s, err)
+	}
+	drawn, known, err := in.source.drawn(ctx, &a)
+	if err != nil {
+		return nil, fmt.Errorf("read what was drawn for %s: %w", s, err)
+	}
+	if !known {
+		return []quota.Reading{{Tier: in.source.tier()}}, nil
+	}
+	return []quota.Reading{{Tier: in.source.tier(), Units: drawn - credit, Known: true}}, nil
+}
+
+// Jobs implements [strategies.Jobber].
+func (in *instance) Jobs() []strategies.Job {
+	return []strategies.Job{{Name: "purge", Singleton: true, Every: purgeEvery, Run: func(ctx context.Context) (bool, error) {
+		return in.source.purge(ctx, in.clock.Now().Add(-purgeAfter))
+	}}}
+}
+
+// Measures implements [strategies.Meter].
+func (in *instance) Measures() []strategies.Measure {
+	return []strategies.Measure{
+		{Name: "filter hits", Unit: "checks", Value: in.leases.hits.Load()},
+		{Name: "false positives", Unit: "checks", Value: in.leases.falsePositives.Load()},
+		{Name: "filter size", Unit: "bytes", Value: in.leases.bytes()},
+		{Name: "leases", Unit: "accounts", Value: in.leases.members()},
+		{Name: "cache lookups", Unit: "scripts", Value: in.asked.Load()},
+		{Name: "draws", Unit: "statements", Value: in.drawn.Load()},
+		{Name: "waits for a draw", Unit: "waits", Value: in.waited.Load()},
+		{Name: "credit lost", Unit: "units", Value: in.stale.Load()},
+		{Name: "decided without Redis", Unit: "checks", Value: in.alone.Load()},
+	}
+}
+
+// Close implements [strategies.Strategy]. There is nothing to release: all credit is
+// in Redis, where other instances take it.
+func (in *instance) Close(context.Context) error { return nil }

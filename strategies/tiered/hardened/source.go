@@ -1,0 +1,111 @@
+package hardened
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/postgres/schema"
+)
+
+var (
+	//go:embed sql/schema.sql
+	sqlSchema string
+	//go:embed sql/draw.sql
+	sqlDraw string
+	//go:embed sql/settle.sql
+	sqlSettle string
+	//go:embed sql/drawn.sql
+	sqlDrawn string
+	//go:embed sql/provision.sql
+	sqlProvision string
+	//go:embed sql/purge.sql
+	sqlPurge string
+)
+
+// source is the database of record. Each method is one statement.
+type source interface {
+	tier() quota.Tier
+	// draw charges an account for up to so many units, or where whole is set for all
+	// of them or none. left is what it has beside them.
+	draw(ctx context.Context, a *account, units int64, whole bool) (granted, left int64, err error)
+	// settle sets what a request holds that has taken so many units. What is closed
+	// holds nothing, for good.
+	settle(ctx context.Context, a *account, request uint64, taken, held int64, closed bool) error
+	// drawn is what an account was charged for; known is false where it never was.
+	drawn(ctx context.Context, a *account) (units int64, known bool, err error)
+	// provision sets limits and use. All grants are of the window of a.
+	provision(ctx context.Context, a *account, grants []strategies.Grant) error
+	// purge removes windows that ended before a moment and says whether there were any.
+	purge(ctx context.Context, before time.Time) (bool, error)
+}
+
+func openSource(ctx context.Context, env strategies.Env) (source, error) {
+	switch {
+	case env.Postgres != nil:
+		return &postgresSource{env.Postgres}, schema.Ensure(ctx, env.Postgres, "escrow_usage", sqlSchema)
+	case env.Model != nil:
+		return openModel(env), nil
+	default:
+		return nil, errors.New("neither PostgreSQL nor its model is there")
+	}
+}
+
+type postgresSource struct{ pool *pgxpool.Pool }
+
+func (p *postgresSource) tier() quota.Tier { return quota.TierPostgres }
+
+// end is the window's end as the table has it.
+func (a *account) end() *time.Time {
+	if a.ends.IsZero() {
+		return nil
+	}
+	return &a.ends
+}
+
+func (p *postgresSource) draw(ctx context.Context, a *account, units int64, whole bool) (granted, left int64, err error) {
+	err = p.pool.QueryRow(ctx, sqlDraw, string(a.subject), a.policy, a.window, units, whole, a.limit, a.end()).Scan(&granted, &left)
+	if err != nil {
+		err = fmt.Errorf("draw %d units: %w", units, err)
+	}
+	return granted, left, err
+}
+
+func (p *postgresSource) settle(ctx context.Context, a *account, request uint64, taken, held int64, closed bool) error {
+	_, err := p.pool.Exec(ctx, sqlSettle, string(a.subject), a.policy, a.window, int64(request), taken, held, closed, a.end())
+	if err != nil {
+		return fmt.Errorf("settle request %d: %w", request, err)
+	}
+	return nil
+}
+
+func (p *postgresSource) drawn(ctx context.Context, a *account) (units int64, known bool, err error) {
+	err = p.pool.QueryRow(ctx, sqlDrawn, string(a.subject), a.policy, a.window).Scan(&units)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, false, nil
+	}
+	return units, err == nil, err
+}
+
+func (p *postgresSource) provision(ctx context.Context, a *account, grants []strategies.Grant) error {
+	agents := make([]string, len(grants))
+	limits, used := make([]int64, len(grants)), make([]int64, len(grants))
+	for i, g := range grants {
+		agents[i], limits[i], used[i] = string(g.Subject), g.Limit, g.Used
+	}
+	_, err := p.pool.Exec(ctx, sqlProvision, a.policy, a.window, agents, limits, used, a.end())
+	return err
+}
+
+func (p *postgresSource) purge(ctx context.Context, before time.Time) (bool, error) {
+	var rows int64
+	err := p.pool.QueryRow(ctx, sqlPurge, before).Scan(&rows)
+	return rows > 0, err
+}
