@@ -20,7 +20,8 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 	in := d.st.Instances[instance]
 	refunder, canRefund := in.(strategies.Refunder)
 	held := op.Units
-	if op.Fate == workloads.FateAbandon {
+	late := int64(op.Settle) >= int64(d.cfg.Life)-(t.reply-t.call) // its life is over by then
+	if op.Fate == workloads.FateAbandon || late {
 		d.abandoned++
 		if d.clock.Sleep(ctx, d.cfg.Life) == nil {
 			d.expire(op.Subject, held, instance, t)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/internal/fixture"
 )
@@ -153,5 +154,14 @@ func TestFiguresOfTheirOwn(t *testing.T) {
 	}
 	if strings.Contains(section, "failed") {
 		t.Errorf("a figure of 0 is shown:\n%s", section)
+	}
+}
+
+// TestBoundOfNothing: a clause that nothing breaks shows no number.
+func TestBoundOfNothing(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[0])
+	f.Runs[0].Guarantee = []results.Clause{{Property: results.FalseRejectProperty, Formula: "any", Bound: quota.Unbounded, Verdict: results.Kept}}
+	if got, want := cell(t, f, "DECLARED GUARANTEES", "incr-expire"), []string{"false", "rejects:", "any", "0", "none", "kept"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -53,10 +53,7 @@ var luaReserveMeta = strategies.Meta{
 		Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral},
 		Doc: "any: a failed upload and a deleted file give their units back; " +
 			"literal: neither does, only failing to make the upload's URL, as the listing has it",
-	}, {
-		Name: "url-fail-share", Type: "float", Default: "0", Min: "0", Max: "1",
-		Doc: "`share` of admitted requests, 0 to 1, for which making the upload's URL fails: they are refunded and end in an error",
-	}, {
+	}, urlOption, {
 		Name: "call", Default: callEval, Values: []string{callEval, callDigest},
 		Doc: "eval: every call carries its script, as the listing sends it; evalsha: scripts are loaded once and called by digest",
 	}}, syncOptions...),

@@ -81,7 +81,12 @@ func (p *postgres) remove(ctx context.Context, f file) (size int64, ok bool, err
 }
 
 func (p *postgres) tenants(ctx context.Context) ([]tenant, error) {
-	rows, err := p.pool.Query(ctx, tenantsSQL)
+	return listTenants(ctx, p.pool, tenantsSQL)
+}
+
+// listTenants reads policies and tenants.
+func listTenants(ctx context.Context, pool *pgxpool.Pool, sql string) ([]tenant, error) {
+	rows, err := pool.Query(ctx, sql)
 	if err != nil {
 		return nil, fmt.Errorf("listing tenants: %w", err)
 	}

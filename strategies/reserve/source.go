@@ -28,10 +28,13 @@ type file struct {
 // initialFile is the id of the file that an operator's grant stands for.
 const initialFile = "initial"
 
+// requestFile begins the ids of the files that requests become.
+const requestFile = "request-"
+
 func fileOf(r quota.Reservation) file {
 	return file{
 		tenant{r.Request.Policy.Name, r.Request.Subject},
-		"request-" + strconv.FormatUint(r.Request.ID, 10),
+		requestFile + strconv.FormatUint(r.Request.ID, 10),
 	}
 }
 

@@ -9,6 +9,11 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
+var urlOption = quota.Option{
+	Name: "url-fail-share", Type: "float", Default: "0", Min: "0", Max: "1",
+	Doc: "`share` of admitted requests, 0 to 1, for which making the upload's URL fails: they are refunded and end in an error",
+}
+
 // urls is the step of record 004 between reserving and answering: the application
 // makes the URL that its client uploads to. It asks no store. What is modelled is
 // that it fails for a share of the requests.

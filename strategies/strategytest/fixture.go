@@ -34,6 +34,7 @@ type fixture struct {
 	// them is needed, or none can be broken.
 	breakOthers func(broken bool)
 	needsOthers bool
+	pools       []*pgxpool.Pool // of PostgreSQL
 }
 
 // errOutage is what every store says while it is broken.
@@ -63,7 +64,7 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fixture{TB: tb, meta: meta, sel: sel}
+	f := &fixture{TB: tb, meta: sel.Meta, sel: sel} // with what the options need, too
 	f.env = strategies.Env{
 		Clock: c, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
 		Instances: instances, Options: sel.Options, Wake: func(string) {},
@@ -98,8 +99,15 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		if open == nil {
 			continue // connected below, or modelled
 		}
-		f.env.Clients[string(need)] = open(f.TB)
-		f.breakOthers, f.needsOthers = stores.Break, true
+		switch client := open(f.TB).(type) {
+		case redis.UniversalClient:
+			f.env.Clients[string(need)] = f.hooked(client, virtual)
+		case *pgxpool.Pool:
+			f.env.Clients[string(need)] = f.traced(client, string(need))
+		default:
+			f.env.Clients[string(need)] = client
+			f.breakOthers, f.needsOthers = stores.Break, true
+		}
 	}
 	if f.sel.NeedsStore(strategies.NeedRedis) {
 		if stores.Redis == nil {
@@ -109,18 +117,14 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		if stores.Alone {
 			f.ends = append(f.ends, f.lookOut(client))
 		}
-		client.AddHook(f.witness.RedisHook())
-		if virtual {
-			client.AddHook(pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")})
-		}
-		client.AddHook(outage{&f.broken})
+		f.hooked(client, virtual)
 		f.env.Redis, f.env.Clients[string(strategies.NeedRedis)] = client, client
 	}
 	needsPostgres, needsSource := f.sel.NeedsStore(strategies.NeedPostgres), f.sel.NeedsStore(strategies.NeedSource)
 	switch {
 	case !needsPostgres && !needsSource:
 	case stores.Postgres != nil:
-		pool := f.traced(stores.Postgres(f.TB))
+		pool := f.traced(stores.Postgres(f.TB), string(strategies.NeedPostgres))
 		f.env.Postgres, f.env.Clients[string(strategies.NeedPostgres)] = pool, pool
 	case needsPostgres:
 		f.Skip("needs PostgreSQL")
@@ -133,6 +137,16 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 			return run()
 		})
 	}
+}
+
+// hooked watches what a Redis client is given, and lets it fail.
+func (f *fixture) hooked(c redis.UniversalClient, virtual bool) redis.UniversalClient {
+	c.AddHook(f.witness.RedisHook())
+	if virtual {
+		c.AddHook(pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")})
+	}
+	c.AddHook(outage{&f.broken})
+	return c
 }
 
 // open makes one more instance, which the caller closes.
@@ -155,8 +169,8 @@ func (f *fixture) breakStores() {
 	if f.breakOthers != nil {
 		f.breakOthers(true)
 	}
-	if f.env.Postgres != nil {
-		closePool(f.env.Postgres)
+	for _, p := range f.pools {
+		closePool(p)
 	}
 }
 

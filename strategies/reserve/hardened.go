@@ -1,0 +1,216 @@
+package reserve
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+//go:embed lua/hold.lua
+var holdSource string
+
+//go:embed lua/apply.lua
+var applySource string
+
+//go:embed lua/restore.lua
+var restoreSource string
+
+//go:embed lua/ended.lua
+var endedSource string
+
+//go:embed lua/believed.lua
+var believedSource string
+
+var (
+	holdScript     = redis.NewScript(holdSource)
+	applyScript    = redis.NewScript(applySource)
+	restoreScript  = redis.NewScript(restoreSource)
+	endedScript    = redis.NewScript(endedSource)
+	believedScript = redis.NewScript(believedSource)
+)
+
+// settleGrace is how long after its end a reservation is left alone: a commit that
+// was called in time may still be on its way.
+const settleGrace = time.Second
+
+// The faults that the hardened form tolerates. What Redis loses is lost: while its
+// ledger is gone, nothing is known of uploads under way, so that eviction is not
+// tolerated.
+var hardenedTolerates = []quota.Fault{
+	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage,
+}
+
+var hardenedMeta = strategies.Meta{
+	Name:   "lua-reserve-hardened",
+	Source: "004 (ADR-RM-3)",
+	Doc:    "as lua-reserve, but repeatable, with reservations that end and a sync that only adds what it missed",
+	Notes: strategies.Notes{
+		How: []string{
+			"One script holds the units under the request's name, with a deadline, if they fit beside what is stored and held; a request that holds them already gets the same answer.",
+			"A commit stores the file as one of the tenant's numbered changes, and a second script ends the reservation and adds the file to what is stored, once per number.",
+			"A refund deletes the file in the same way, or notes that it will never be stored and ends the reservation.",
+			"A rejection while reservations are past their deadlines has the database give those up that it has not stored, ends them, and asks once more.",
+			"The sync asks for the changes that the ledger lacks and adds them; it overwrites nothing.",
+		},
+		Deviations: []string{
+			"All keys of a tenant have the tenant as their hash tag, and are in one slot of a cluster.",
+			"The limit is kept in the database, too, with a revision, and comes back when Redis has lost it.",
+			"A command without an answer is sent once more, which changes nothing where it had taken effect.",
+		},
+		Use:   "Where 004's storage quota has to hold through retries, crashes, abandoned uploads and syncs under load, or on a cluster.",
+		Avoid: "Where Redis may evict keys: the reservations of uploads under way are nowhere else.",
+	},
+	Form:      strategies.Hardened,
+	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+	Kinds:     kinds,
+	Reset:     strategies.ResetsNever,
+	GivesBack: true,
+	Counts:    quota.CountsAdmitted,
+	Options:   append([]quota.Option{urlOption}, syncOptions...),
+	Guarantee: []quota.Clause{
+		quota.Exactly(hardenedTolerates...),
+		{
+			Property: quota.PropertyFalseReject,
+			Formula:  "0",
+			Bound:    func(quota.Params) int64 { return 0 },
+		},
+	},
+	Open: openHardened,
+}
+
+// hardened is record 004's decision without its leaks.
+//
+// What Redis holds of a tenant is one ledger: two counters that only grow, of the
+// units ever stored and ever deleted, and beside them the requests that hold units.
+// The database numbers a tenant's changes, and the ledger takes each of them in
+// once, so that Redis can be told of them late, twice, in any order and by
+// anybody. A request's units stop being held in the very script that takes its
+// file in, and never before the database has either stored the file or ruled it
+// out.
+type hardened struct {
+	redis redis.UniversalClient
+	keys  ledgerKeys
+	files ledger
+	urls  urls
+	syncs syncs
+	again strategies.Tally
+}
+
+var (
+	_ strategies.Refunder    = (*hardened)(nil)
+	_ strategies.Committer   = (*hardened)(nil)
+	_ strategies.Viewer      = (*hardened)(nil)
+	_ strategies.Provisioner = (*hardened)(nil)
+	_ strategies.Jobber      = (*hardened)(nil)
+	_ strategies.Meter       = (*hardened)(nil)
+)
+
+func openHardened(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+	files, err := openLedger(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	for _, script := range []*redis.Script{holdScript, applyScript, restoreScript, endedScript, believedScript} {
+		if err := script.Load(ctx, env.Redis).Err(); err != nil {
+			return nil, fmt.Errorf("loading the scripts: %w", err)
+		}
+	}
+	return &hardened{redis: env.Redis, keys: ledgerKeys{env.Prefix + "quota:{"}, files: files, urls: newURLs(env), syncs: newSyncs(env)}, nil
+}
+
+// ledgerKeys names a tenant's keys, which share a hash tag: quota:{tenant:ID}:used.
+type ledgerKeys struct{ family string }
+
+// of are the keys of a tenant's ledger and of its deadlines.
+func (k ledgerKeys) of(t tenant) []string {
+	base := k.family + segment(t.policy) + ":" + string(t.subject) + "}:"
+	return []string{base + "used", base + "ends"}
+}
+
+// held is an answer of hold.lua.
+type held struct {
+	known, admitted bool
+	used, limit     int64
+	ended           int64 // reservations past their deadlines
+}
+
+// Take implements [strategies.Strategy].
+func (s *hardened) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	t := tenant{req.Policy.Name, req.Subject}
+	h, err := s.hold(ctx, t, req)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	// A ledger that Redis has lost is made anew, and where there is no room the
+	// reservations that have ended make some.
+	if !h.known || !h.admitted && h.ended > 0 {
+		_, err := s.reconcile(ctx, t)
+		if err == nil {
+			h, err = s.hold(ctx, t, req)
+		}
+		if err != nil {
+			return quota.Decision{}, err
+		}
+	}
+	d := quota.Decision{Admitted: h.admitted, Tier: quota.TierRedis, Remaining: max(0, h.limit-h.used)}
+	if !h.admitted {
+		s.syncs.want()
+		return d, nil
+	}
+	d.Reservation = quota.Reservation{Request: req}
+	if err := s.urls.make(req); err != nil {
+		if failed := s.Refund(ctx, d.Reservation); failed != nil {
+			return quota.Decision{}, fmt.Errorf("%w, and %w", err, failed)
+		}
+		return quota.Decision{}, err
+	}
+	return d, nil
+}
+
+// hold asks the script. A request without a settlement has no end.
+func (s *hardened) hold(ctx context.Context, t tenant, req quota.Request) (h held, err error) {
+	var life time.Duration
+	if req.Settles {
+		life = req.Life
+	}
+	id := fileOf(quota.Reservation{Request: req}).id
+	err = s.twice(ctx, func() error {
+		res, err := holdScript.Run(ctx, s.redis, s.keys.of(t), id, req.Units, life.Milliseconds(), settleGrace.Milliseconds()).Int64Slice()
+		if err != nil {
+			return fmt.Errorf("reserving for %s: %w", t.subject, err)
+		}
+		if len(res) != 4 {
+			return fmt.Errorf("hold.lua answered %v", res)
+		}
+		h = held{known: res[0] >= 0, admitted: res[0] == 1, used: res[1], limit: res[2], ended: res[3]}
+		return nil
+	})
+	return h, err
+}
+
+// twice does something once more if it fails without an answer of the store. It
+// must be something that changes nothing where it has taken effect already.
+func (s *hardened) twice(ctx context.Context, do func() error) error {
+	err := do()
+	var answer redis.Error
+	if err == nil || ctx.Err() != nil || errors.As(err, &answer) || errors.Is(err, errUnknownTenant) {
+		return err
+	}
+	s.again.Add(1)
+	return do()
+}
+
+// Measures implements [strategies.Meter].
+func (s *hardened) Measures() []strategies.Measure {
+	return []strategies.Measure{{Name: "repeated", Unit: "commands", Value: s.again.Load()}}
+}
+
+// Close implements [strategies.Strategy]. There is nothing to release.
+func (s *hardened) Close(context.Context) error { return nil }
