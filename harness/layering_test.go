@@ -48,9 +48,13 @@ var importers = map[string][]string{
 	"stores/container": {"stores/all"},
 
 	// Their clients are large: a program asks for them.
-	"stores/etcd":               {"full"},
-	"strategies/consensus/etcd": {"full"},
-	"full":                      {"cmd"},
+	"stores/etcd":                    {"full"},
+	"stores/nats":                    {"full"},
+	"stores/zookeeper":               {"full"},
+	"strategies/consensus/etcd":      {"full"},
+	"strategies/consensus/jetstream": {"full"},
+	"strategies/consensus/zookeeper": {"full"},
+	"full":                           {"cmd"},
 }
 
 // judges are the files that ask the oracle for a verdict: the judgement of runs,

@@ -113,7 +113,7 @@ type Meter interface {
 // Measure is one figure of a [Meter].
 type Measure struct {
 	Name  string // e.g. "retries"
-	Unit  string // e.g. "retries", "bytes"
+	Unit  string // e.g. "retries", "bytes"; "us" for microseconds
 	Value int64
 	// Kind says how the figure is read; the zero value is a total.
 	Kind MeasureKind

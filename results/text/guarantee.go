@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
@@ -22,7 +23,7 @@ func guaranteeLines(group []results.Summary) []string {
 			if j > 0 {
 				label = ""
 			}
-			g.Add(label, bound(c), format.Range(c.Certain, c.Possible), "≤ "+format.Units(c.Bound, unit), verdictCell(c.Verdict))
+			g.Add(label, bound(c), format.Range(c.Certain, c.Possible), boundCell(c.Bound, unit), verdictCell(c.Verdict))
 		}
 	}
 	if len(g.Rows) == 0 {
@@ -36,6 +37,14 @@ func guaranteeLines(group []results.Summary) []string {
 		note += "; undecided: what certainly happened keeps the bound, what possibly happened does not, or the load was too weak to tell"
 	}
 	return append(out, noteLines(note)...)
+}
+
+// boundCell is the largest amount that keeps the bound.
+func boundCell(most int64, unit string) string {
+	if most == quota.Unbounded {
+		return "none"
+	}
+	return "≤ " + format.Units(most, unit)
 }
 
 // bound puts the property and its bound into one cell: two columns leave the

@@ -19,11 +19,16 @@ func meterLines(group []results.Summary) []string {
 			if m.Value.Hi == 0 && m.Value.Lo == 0 {
 				continue
 			}
+			value, unit, per := format.Count(int64(m.Value.Value)), format.Plain(m.Unit), format.Per
+			if ns, ok := nanoseconds[m.Unit]; ok {
+				value, unit = format.NS(m.Value.Value*ns), "time"
+				per = func(x float64) string { return format.NS(x * ns) }
+			}
 			decision, admitted := "", ""
 			if m.Kind == "" {
-				decision, admitted = format.Per(m.PerDecision), format.Per(m.PerAdmitted)
+				decision, admitted = per(m.PerDecision), per(m.PerAdmitted)
 			}
-			g.Add(label, format.Plain(m.Name), format.Count(int64(m.Value.Value)), format.Plain(m.Unit), decision, admitted)
+			g.Add(label, format.Plain(m.Name), value, unit, decision, admitted)
 			label = ""
 		}
 	}
@@ -32,3 +37,6 @@ func meterLines(group []results.Summary) []string {
 	}
 	return append([]string{"FIGURES OF THEIR OWN  what strategies count themselves, medians over rounds; figures of 0 are left out"}, g.Lines(layout.Width)...)
 }
+
+// nanoseconds in units of time, which are shown as other times are.
+var nanoseconds = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}

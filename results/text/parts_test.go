@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/internal/fixture"
 )
@@ -142,16 +143,25 @@ func TestFiguresOfTheirOwn(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
 	r := &f.Runs[0]
 	r.Admitted, r.Rejected = 10, 30
-	r.Meter = []results.Measure{{Name: "retries", Unit: "times", Value: 20}, {Name: "depth", Unit: "charges", Kind: "most", Value: 41}, {Name: "failed", Unit: "units"}}
+	r.Meter = []results.Measure{{Name: "retries", Unit: "times", Value: 20}, {Name: "depth", Unit: "charges", Kind: "most", Value: 41}, {Name: "failed", Unit: "units"}, {Name: "lag", Unit: "us", Value: 60_000}}
 	_, section, _ := strings.Cut(render(t, f), "\nFIGURES OF THEIR OWN")
 	section, _, _ = strings.Cut(section, "\n\n")
 	rows := strings.Split(section, "\n")
-	for i, want := range [][]string{{"incr-expire", "retries", "20", "times", "0.50", "2.00"}, {"depth", "41", "charges"}} {
-		if got := strings.Fields(rows[len(rows)-2+i]); !slices.Equal(got, want) {
+	for i, want := range [][]string{{"incr-expire", "retries", "20", "times", "0.50", "2.00"}, {"depth", "41", "charges"}, {"lag", "60.0", "ms", "time", "1.50", "ms", "6.00", "ms"}} {
+		if got := strings.Fields(rows[len(rows)-3+i]); !slices.Equal(got, want) {
 			t.Errorf("row %q, want %q in\n%s", got, want, section)
 		}
 	}
 	if strings.Contains(section, "failed") {
 		t.Errorf("a figure of 0 is shown:\n%s", section)
+	}
+}
+
+// TestBoundOfNothing: a clause that nothing breaks shows no number.
+func TestBoundOfNothing(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[0])
+	f.Runs[0].Guarantee = []results.Clause{{Property: results.FalseRejectProperty, Formula: "any", Bound: quota.Unbounded, Verdict: results.Kept}}
+	if got, want := cell(t, f, "DECLARED GUARANTEES", "incr-expire"), []string{"false", "rejects:", "any", "0", "none", "kept"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

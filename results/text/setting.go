@@ -85,7 +85,7 @@ func poolText(p results.Params) string {
 	case p.Cold:
 		return "cold: one for each command, pipeline or transaction, opened for it and closed after it; reference loops keep theirs"
 	case p.Pool == 0:
-		return "default pools: one connection per worker, at most 64 to Redis and 16 to PostgreSQL, per instance"
+		return "default pools: what a strategy asks for, or one connection per worker, at most 64 to Redis and 16 to PostgreSQL, per instance"
 	}
 	return format.Plural(int64(p.Pool), "connection", "connections") + " per instance and store"
 }

@@ -67,7 +67,7 @@ func rowsOf(g *layout.Grid, group []results.Summary, row func(*results.Summary) 
 }
 
 // labelColumn is the first column of every table. Long option lists wrap in it.
-var labelColumn = layout.Column{Title: "strategy", Left: true, Flexible: true, Minimum: 18}
+var labelColumn = layout.Column{Title: "strategy", Left: true, Flexible: true, Minimum: 21}
 
 // speedLines renders latency and throughput. Latency comes from an open loop where
 // there is one, and beside it stands what a bare client saw in the same rounds.

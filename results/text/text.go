@@ -17,6 +17,9 @@ const headLabel = 12
 func headerLines(f results.File) []string {
 	var out []string
 	entry := func(label, text string) {
+		if len(label) >= headLabel {
+			label += " "
+		}
 		if text != "" {
 			out = append(out, layout.Paragraph(layout.Pad(label, headLabel), format.Plain(text), layout.Width)...)
 		}

@@ -106,6 +106,7 @@ var (
 // Main runs the tests, stops what they started, and exits.
 func Main(m *testing.M) {
 	code := m.Run()
+	code = exitCode(code, closeFurther()) // replicas before what they follow
 	for _, s := range []interface{ close() error }{redisProcess, redisContainer, postgresProcess, postgresContainer} {
 		code = exitCode(code, s.close())
 	}

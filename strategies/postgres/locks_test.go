@@ -137,7 +137,7 @@ func TestRowLockMeasuresItsWait(t *testing.T) {
 		t.Errorf("%+v after the lock was free", d)
 	}
 	after := measured(s)
-	if n, us := after["row locks"]-before["row locks"], after["lock wait us"]-before["lock wait us"]; n != 1 || us < 50_000 {
+	if n, us := after["row locks"]-before["row locks"], after["lock wait"]-before["lock wait"]; n != 1 || us < 50_000 {
 		t.Errorf("%d locks and %d µs, want 1 and at least 50,000", n, us)
 	}
 }

@@ -121,6 +121,6 @@ func (l *rowLock) lock(ctx context.Context, tx pgx.Tx, req quota.Request, window
 func (l *rowLock) Measures() []strategies.Measure {
 	return []strategies.Measure{
 		{Name: "row locks", Unit: "locks", Value: l.locked.Load()},
-		{Name: "lock wait us", Unit: "µs", Value: l.waited.Load() / int64(time.Microsecond)},
+		{Name: "lock wait", Unit: "us", Value: l.waited.Load() / int64(time.Microsecond)},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -148,27 +149,32 @@ const provisionBatch = 1000
 // Provision implements [strategies.Provisioner].
 func (c *counter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	span := p.Window.At(c.clock.Now())
-	for len(grants) > 0 {
-		n := min(provisionBatch, len(grants))
-		pipe := c.redis.Pipeline()
-		for _, g := range grants[:n] {
+	return inBatches(ctx, c.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+		key := c.key(p, span.Index, g.Subject)
+		if g.Used == 0 {
+			pipe.Del(ctx, key)
+			return
+		}
+		pipe.Set(ctx, key, g.Used, 0)
+		if ends := expiry(span); ends > 0 {
+			pipe.PExpireAt(ctx, key, time.UnixMilli(ends))
+		}
+	})
+}
+
+// inBatches adds the commands for each grant to pipelines and runs them.
+func inBatches(ctx context.Context, c redis.UniversalClient, p *quota.Policy, grants []strategies.Grant, add func(redis.Pipeliner, strategies.Grant)) error {
+	for batch := range slices.Chunk(grants, provisionBatch) {
+		pipe := c.Pipeline()
+		for _, g := range batch {
 			if g.Limit != p.Limit {
 				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
 			}
-			key := c.key(p, span.Index, g.Subject)
-			if g.Used == 0 {
-				pipe.Del(ctx, key)
-				continue
-			}
-			pipe.Set(ctx, key, g.Used, 0)
-			if ends := expiry(span); ends > 0 {
-				pipe.PExpireAt(ctx, key, time.UnixMilli(ends))
-			}
+			add(pipe, g)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("set up %d subjects: %w", n, err)
+			return fmt.Errorf("set up %d subjects: %w", len(batch), err)
 		}
-		grants = grants[n:]
 	}
 	return nil
 }

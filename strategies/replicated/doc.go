@@ -21,4 +21,5 @@ var kinds = []quota.Kind{
 func init() {
 	strategies.Register(redisWaitMeta)
 	strategies.Register(redisDurableMeta)
+	strategies.Register(redlockMeta)
 }

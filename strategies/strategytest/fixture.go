@@ -63,7 +63,7 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fixture{TB: tb, meta: meta, sel: sel}
+	f := &fixture{TB: tb, meta: sel.Meta, sel: sel} // with what the options need, too
 	f.env = strategies.Env{
 		Clock: c, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
 		Instances: instances, Options: sel.Options, Wake: func(string) {},
@@ -98,10 +98,13 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		if open == nil {
 			continue // connected below, or modelled
 		}
-		f.env.Clients[string(need)] = open(f.TB)
-		f.breakOthers, f.needsOthers = stores.Break, true
+		client := f.hooked(open(f.TB), virtual)
+		f.env.Clients[string(need)] = client
+		if _, breaks := client.(redis.UniversalClient); !breaks {
+			f.breakOthers, f.needsOthers = stores.Break, true
+		}
 	}
-	if f.meta.NeedsStore(strategies.NeedRedis) {
+	if f.sel.NeedsStore(strategies.NeedRedis) {
 		if stores.Redis == nil {
 			f.Skip("needs Redis")
 		}
@@ -109,14 +112,10 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		if stores.Alone {
 			f.ends = append(f.ends, f.lookOut(client))
 		}
-		client.AddHook(f.witness.RedisHook())
-		if virtual {
-			client.AddHook(pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")})
-		}
-		client.AddHook(outage{&f.broken})
+		f.hooked(client, virtual)
 		f.env.Redis, f.env.Clients[string(strategies.NeedRedis)] = client, client
 	}
-	needsPostgres, needsSource := f.meta.NeedsStore(strategies.NeedPostgres), f.meta.NeedsStore(strategies.NeedSource)
+	needsPostgres, needsSource := f.sel.NeedsStore(strategies.NeedPostgres), f.sel.NeedsStore(strategies.NeedSource)
 	switch {
 	case !needsPostgres && !needsSource:
 	case stores.Postgres != nil:
@@ -133,6 +132,21 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 			return run()
 		})
 	}
+}
+
+// hooked watches what a Redis client is given, and lets it fail; other clients are
+// left alone.
+func (f *fixture) hooked(client any, virtual bool) any {
+	c, ok := client.(redis.UniversalClient)
+	if !ok {
+		return client
+	}
+	c.AddHook(f.witness.RedisHook())
+	if virtual {
+		c.AddHook(pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")})
+	}
+	c.AddHook(outage{&f.broken})
+	return client
 }
 
 // open makes one more instance, which the caller closes.

@@ -32,7 +32,8 @@ func (f *fixture) ctx() context.Context { return context.WithValue(context.Backg
 // wall clock are looked for in commands.
 func (f *fixture) watch(virtual time.Time) {
 	f.witness = witness.New(witness.Config{
-		NeedsStore: slices.ContainsFunc(needs, f.meta.NeedsStore), // the only stores whose commands are seen
+		// The only stores whose commands are seen.
+		NeedsStore: slices.ContainsFunc(needs, f.meta.NeedsStore) || len(f.meta.RedisNeeds()) > 0,
 		Caller:     func(ctx context.Context) bool { return ctx.Value(mark{}) != nil },
 		Real:       clock.Wall{}.Now(), Virtual: virtual,
 	})

@@ -64,7 +64,7 @@ type Stores struct {
 	// need PostgreSQL are skipped, and those that need a source get the model.
 	Postgres func(testing.TB) *pgxpool.Pool
 	// Clients return clients of other stores, by the name by which a strategy needs
-	// them, e.g. "redis.replica". The suite does not see their commands. A strategy
+	// them, e.g. "redis.replica". The suite sees the commands of Redis clients. A strategy
 	// that needs one that is not here is skipped.
 	Clients map[string]func(testing.TB) any
 	// Break makes every store of Clients fail, for clients that were handed out, or

@@ -55,6 +55,11 @@ func (c *counter) current(s quota.Subject, p *quota.Policy, now time.Time) (*quo
 // value reads a counter; known is false where the key does not exist.
 func (c *counter) value(ctx context.Context, s quota.Subject, p *quota.Policy) (value int64, known bool, err error) {
 	_, key := c.current(s, p, c.clock.Now())
+	return c.valueAt(ctx, key, s)
+}
+
+// valueAt reads the counter at a key, which is that of s.
+func (c *counter) valueAt(ctx context.Context, key string, s quota.Subject) (value int64, known bool, err error) {
 	value, err = c.redis.Get(ctx, key).Int64()
 	if errors.Is(err, redis.Nil) {
 		return 0, false, nil
@@ -83,6 +88,13 @@ func (c *counter) provision(ctx context.Context, p *quota.Policy, grants []strat
 	set func(pipe redis.Pipeliner, key string, used int64, span *quota.Span, now time.Time)) error {
 	now := c.clock.Now()
 	w := c.windows.At(&p.Window, now)
+	return c.provisionAt(ctx, p, grants, func(s quota.Subject) string { return c.key(s, p, w.Label) },
+		func(pipe redis.Pipeliner, key string, used int64) { set(pipe, key, used, &w.Span, now) })
+}
+
+// provisionAt sets the counters at the keys of the subjects.
+func (c *counter) provisionAt(ctx context.Context, p *quota.Policy, grants []strategies.Grant,
+	keyOf func(quota.Subject) string, set func(pipe redis.Pipeliner, key string, used int64)) error {
 	for len(grants) > 0 {
 		n := min(provisionBatch, len(grants))
 		pipe := c.redis.Pipeline()
@@ -90,12 +102,12 @@ func (c *counter) provision(ctx context.Context, p *quota.Policy, grants []strat
 			if g.Limit != p.Limit {
 				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
 			}
-			key := c.key(g.Subject, p, w.Label)
+			key := keyOf(g.Subject)
 			if g.Used == 0 {
 				pipe.Del(ctx, key)
 				continue
 			}
-			set(pipe, key, g.Used, &w.Span, now)
+			set(pipe, key, g.Used)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return fmt.Errorf("setting up %d subjects: %w", n, err)

@@ -8,6 +8,9 @@
 // not the old key has expired. What expiry decides is how long keys live, and
 // what happens to a command that reaches Redis after its own window's key is
 // gone.
+//
+// "scheduled-reset" is what both records turned down: counters without an expiry
+// and without a window in their key, and a job that deletes them.
 package ttlcounter
 
 import (

@@ -24,7 +24,7 @@ const (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "sql-window-log-atomic",
-		Source: "002 (ProjectEPU)",
+		Source: "002 (ProjectEPU), 001 (ADR-009)",
 		Doc:    "PostgreSQL only: count the window's rows and insert one, in a transaction that excludes others",
 		Notes: strategies.Notes{
 			How: []string{
@@ -145,6 +145,6 @@ func (l *atomicLog) Measures() []strategies.Measure {
 	return []strategies.Measure{
 		{Name: "retries", Unit: "retries", Value: l.retries.Load()},
 		{Name: "subject locks", Unit: "locks", Value: l.locked.Load()},
-		{Name: "lock wait us", Unit: "µs", Value: l.waited.Load() / int64(time.Microsecond)},
+		{Name: "lock wait", Unit: "us", Value: l.waited.Load() / int64(time.Microsecond)},
 	}
 }

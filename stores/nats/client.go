@@ -1,0 +1,77 @@
+package nats
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/quotabench/quotabench/stores"
+)
+
+// dialTimeout bounds how long a client waits for a connection.
+const dialTimeout = 5 * time.Second
+
+// reconnectWait is how soon a client looks again for a server that was gone. The
+// library's two seconds would outlast most outages of a run.
+const reconnectWait = 10 * time.Millisecond
+
+// dialer opens a client's connections.
+type dialer struct {
+	net.Dialer
+	o stores.ConnOptions
+}
+
+// Dial implements [natsgo.CustomDialer].
+func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	c, err := d.Dialer.Dial(network, address)
+	if err != nil {
+		return nil, err
+	}
+	if d.o.Wrap != nil {
+		c = d.o.Wrap(c)
+	}
+	if d.o.Meter != nil {
+		c = d.o.Meter.Conn(c, &parser{})
+	}
+	return c, nil
+}
+
+// client makes a client. The caller closes it. While it has no connection,
+// publishing fails at once, as calls to other stores do.
+func (n *Store) client(o stores.ConnOptions, more ...natsgo.Option) (*natsgo.Conn, error) {
+	if o.Timeout == 0 {
+		o.Timeout = dialTimeout
+	}
+	options := []natsgo.Option{
+		natsgo.Timeout(o.Timeout), natsgo.SetCustomDialer(&dialer{net.Dialer{Timeout: o.Timeout}, o}),
+		natsgo.MaxReconnects(-1), natsgo.ReconnectWait(reconnectWait), natsgo.ReconnectJitter(0, 0), natsgo.ReconnectBufSize(-1),
+		natsgo.IgnoreDiscoveredServers(),
+		// The library prints errors that nobody asked for.
+		natsgo.ErrorHandler(func(*natsgo.Conn, *natsgo.Subscription, error) {}),
+	}
+	if n.user != "" {
+		options = append(options, natsgo.UserInfo(n.user, n.password))
+	}
+	return natsgo.Connect(n.url, append(options, more...)...)
+}
+
+// Connect opens a client, and its one connection. [stores.Conn.Client] is a
+// [*natsgo.Conn].
+func (n *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
+	c, err := n.client(o)
+	if err != nil {
+		return nil, fmt.Errorf("connect to nats: %w", err)
+	}
+	return conn{c}, ctx.Err()
+}
+
+type conn struct{ c *natsgo.Conn }
+
+func (c conn) Client() any { return c.c }
+func (c conn) Close() error {
+	c.c.Close()
+	return nil
+}

@@ -1,0 +1,12 @@
+package nats
+
+import "github.com/quotabench/quotabench/stores"
+
+// Password of a server started here.
+func (n *Store) Password() string { return n.password }
+
+// Arguments of a server that is a child of ours.
+func (n *Store) Arguments() []string { return n.own.Args() }
+
+// NewParser is the parser of a connection.
+func NewParser() stores.Parser { return &parser{} }

@@ -1,0 +1,41 @@
+package nats
+
+import (
+	"context"
+	"strings"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+var _ stores.Placed = (*Store)(nil)
+
+// Place is where the server runs. What a URL leads to is on this host by its
+// address alone.
+func (n *Store) Place() stores.Place {
+	if n.own != nil {
+		return stores.StartedHere
+	}
+	for x := range strings.SplitSeq(n.info.Addr, ",") {
+		if !server.OnThisHost(x) {
+			return stores.Elsewhere
+		}
+	}
+	return stores.OnThisHost
+}
+
+// Processes are those of a server that was started here.
+func (n *Store) Processes(ctx context.Context) ([]int, error) {
+	if n.own == nil {
+		return nil, server.ErrNotOurs
+	}
+	return n.own.Processes(ctx)
+}
+
+// Confine lets a server that was started here run on some cores alone.
+func (n *Store) Confine(ctx context.Context, cores []int) error {
+	if n.own == nil {
+		return server.ErrNotOurs
+	}
+	return n.own.Confine(ctx, cores)
+}

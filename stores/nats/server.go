@@ -1,0 +1,191 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+// ownUser is the user of servers started here.
+const ownUser = "quotabench"
+
+// firstTimeout bounds one attempt to reach a server started here: another program
+// that has its port may accept and never answer.
+const firstTimeout = time.Second
+
+// find looks for the server's program on the PATH and where package managers put
+// it, which a user's PATH may not name.
+func find() (string, error) {
+	if p, err := exec.LookPath("nats-server"); err == nil {
+		return filepath.Abs(p)
+	}
+	for _, dir := range []string{"/usr/sbin", "/usr/bin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin"} {
+		if p := filepath.Join(dir, "nats-server"); server.Exists(p) {
+			return p, nil
+		}
+	}
+	return "", errors.New("no nats-server found on the PATH or in the usual folders: install it (" + server.Install("nats-server", "nats-server", "nats-server", "nats-server") + "), or use --nats with a URL (" + urls + ")")
+}
+
+func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
+	var n *Store
+	err := server.OnFreePort(func(port int) (err error) {
+		n, err = start(ctx, bin, port, o)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", bin, err)
+	}
+	return n, nil
+}
+
+func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
+	dir, err := server.NewDir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	user, err := server.ServiceAccount("nats", "nobody")
+	if err == nil {
+		err = dir.Enterable(user)
+	}
+	as := ""
+	switch {
+	case err != nil:
+		user, as = nil, ", running as root ("+server.OneLine(err.Error())+")"
+	case user != nil:
+		as = ", running as " + user.Name
+	}
+	data, err := dir.Mkdir("data", user)
+	if err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	name, password := filepath.Base(dir.Path), server.NewPassword()
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	file, err := dir.WriteSecret("nats.conf", config(name, addr, data, password, o), user)
+	if err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	cmd := exec.Command(bin, "--config", file)
+	cmd.Dir, cmd.Env = data, server.Env()
+	c, err := server.Start(cmd, dir, server.StopRedis, server.StopRedis, user)
+	if err != nil {
+		return nil, err
+	}
+	n := &Store{
+		url: "nats://" + addr, user: ownUser, password: password, own: c,
+		info: stores.Info{
+			Kind: stores.KindProcess, Detail: "one server with JetStream, child process of " + bin + as,
+			Durability: "streams in files, synced every two minutes", Addr: addr,
+		},
+	}
+	taken := func(words string) bool { return strings.Contains(words, "address already in use") }
+	if err := server.Await(ctx, c, taken, func(ctx context.Context) error { return n.connect(ctx, name) }); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return n, nil
+}
+
+// config is the configuration of a server started here.
+func config(name, addr, data, password string, o stores.Options) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "server_name: %q\nlisten: %q\n", name, addr)
+	fmt.Fprintf(&b, "jetstream {\n  store_dir: %q\n}\n", data)
+	fmt.Fprintf(&b, "authorization {\n  user: %q\n  password: %q\n}\n", ownUser, password)
+	for name, value := range o.Settings {
+		fmt.Fprintf(&b, "%s: %s\n", name, value)
+	}
+	return b.String()
+}
+
+// connect makes the admin client, and makes sure that the server has JetStream, and
+// the name where one is given: another program could have got the port.
+func (n *Store) connect(ctx context.Context, name string) (err error) {
+	timeout := firstTimeout
+	if name == "" {
+		timeout = dialTimeout
+	}
+	if n.admin, err = n.client(stores.ConnOptions{Timeout: timeout}); err != nil {
+		return err
+	}
+	if name != "" && n.admin.ConnectedServerName() != name {
+		n.admin.Close()
+		return server.ErrPortTaken
+	}
+	n.info.Version = n.admin.ConnectedServerVersion()
+	if n.js, err = jetstream.New(n.admin); err == nil {
+		_, err = n.js.AccountInfo(ctx)
+	}
+	if err != nil {
+		n.admin.Close()
+	}
+	return err
+}
+
+func openURL(ctx context.Context, spec string) (*Store, error) {
+	n, err := parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	n.info.Kind, n.info.Detail = stores.KindURL, "servers that were already running; they may serve others too"
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if err = n.connect(ctx, ""); err == nil {
+		return n, nil
+	}
+	text := server.Redact(server.OneLine(err.Error()), n.password)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, fmt.Errorf("connect to nats at %s: %w", n.info.Addr, context.Canceled)
+	case errors.Is(err, natsgo.ErrAuthorization), errors.Is(err, natsgo.ErrAuthExpired):
+		return nil, fmt.Errorf("nats at %s refuses the login (%s): give user and password in the URL, or the password in %s", n.info.Addr, text, passwordEnv)
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return nil, fmt.Errorf("nats at %s has no JetStream (%s): start it with --jetstream", n.info.Addr, text)
+	}
+	return nil, fmt.Errorf("no nats reached at %s (%s): start one, or use --nats process", n.info.Addr, text)
+}
+
+// parse reads URLs such as nats://user:password@a:4222,b:4222. Errors show nothing
+// of what may be a password.
+func parse(spec string) (*Store, error) {
+	wrong := errors.New("--nats is not a valid URL: write nats://user:password@host:port, further servers as host:port after commas, and %-encode what is special in a password")
+	scheme, rest, _ := strings.Cut(spec, "://")
+	n := &Store{}
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		name, password, _ := strings.Cut(rest[:i], ":")
+		var err1, err2 error
+		n.user, err1 = url.PathUnescape(name)
+		n.password, err2 = url.PathUnescape(password)
+		if err1 != nil || err2 != nil || n.user == "" {
+			return nil, wrong
+		}
+		rest = rest[i+1:]
+	}
+	if n.user != "" && n.password == "" {
+		n.password = os.Getenv(passwordEnv)
+	}
+	var servers, addrs []string
+	for addr := range strings.SplitSeq(rest, ",") {
+		addr = strings.TrimPrefix(strings.TrimSuffix(addr, "/"), scheme+"://")
+		host, port, err := net.SplitHostPort(addr)
+		if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || strings.ContainsAny(host, "/?#@") {
+			return nil, wrong
+		}
+		servers, addrs = append(servers, scheme+"://"+addr), append(addrs, addr)
+	}
+	n.url, n.info.Addr = strings.Join(servers, ","), strings.Join(addrs, ",")
+	return n, nil
+}

@@ -1,0 +1,299 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/postgres/schema"
+)
+
+// needSecond is the other of the two databases.
+const needSecond strategies.Need = "postgres.2"
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name:   "pg-two-phase",
+		Source: "003 (ADR-005)",
+		Doc:    "two PostgreSQL databases that charge together, by PREPARE TRANSACTION and COMMIT PREPARED",
+		Notes: strategies.Notes{
+			How: []string{
+				"A transaction in each database, always in the same order, adds the units to the subject's row if they fit.",
+				"If either does not fit, both are rolled back.",
+				"Both are prepared: from then on each can be committed, whatever becomes of its connection.",
+				"Both are committed, the first database first.",
+				"What is in doubt after an error is settled in the same call, by a job, or when the instance is next opened: prepared in the second alone is committed, anything else is rolled back.",
+			},
+			Deviations: []string{
+				"The record has one line of a table for it and names no databases: two that hold the same counts are ours.",
+				"The coordinator keeps no log: the order of steps tells from what is prepared where how it was decided.",
+			},
+			Use:   "Where two databases must never disagree, whatever it costs.",
+			Avoid: "Nearly always: every admission takes eight round trips, and a coordinator that dies leaves rows locked.",
+		},
+		Form:  strategies.Rejected,
+		Needs: []strategies.Need{strategies.NeedPostgres, needSecond},
+		Excluded: map[strategies.Mode]string{
+			strategies.ModeSimulate: notSimulated[strategies.ModeSimulate],
+			strategies.ModeExplore:  "what is prepared holds its locks without a connection, on two servers, so that nothing tells who waits for whom",
+		},
+		Kinds:     kinds,
+		GivesBack: true,
+		Counts:    quota.CountsAdmitted,
+		Guarantee: exact(),
+		Open:      openTwoPhase,
+	})
+}
+
+// twoPhase is one instance of pg-two-phase, which is also the coordinator of its
+// transactions.
+type twoPhase struct {
+	clock   quota.Clock
+	parties [2]party
+	wake    func(job string)
+	// last is the number of the last transaction.
+	last atomic.Int64
+
+	mu sync.Mutex
+	// doubts are transactions that could not be settled yet.
+	doubts []doubt
+	// doubted counts all that were ever in doubt, and recovered those found on opening.
+	doubted, recovered atomic.Int64
+}
+
+// party is one of the databases.
+type party struct {
+	pool *pgxpool.Pool
+	tier quota.Tier
+	// prefix begins the names of this instance's prepared transactions, which are
+	// known to a whole server.
+	prefix string
+}
+
+func (p *party) name(number int64) string { return fmt.Sprintf("%s%d", p.prefix, number) }
+
+var (
+	_ strategies.Strategy    = (*twoPhase)(nil)
+	_ strategies.Refunder    = (*twoPhase)(nil)
+	_ strategies.Viewer      = (*twoPhase)(nil)
+	_ strategies.Provisioner = (*twoPhase)(nil)
+	_ strategies.Jobber      = (*twoPhase)(nil)
+	_ strategies.Meter       = (*twoPhase)(nil)
+)
+
+func openTwoPhase(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+	second, ok := env.Clients[string(needSecond)].(*pgxpool.Pool)
+	if env.Postgres == nil || !ok {
+		return nil, errors.New("pg-two-phase needs two PostgreSQL databases")
+	}
+	t := &twoPhase{clock: env.Clock, wake: env.Wake}
+	t.parties[0] = party{pool: env.Postgres, tier: quota.TierPostgres}
+	t.parties[1] = party{pool: second, tier: quota.Tier(needSecond)}
+	for i := range t.parties {
+		p := &t.parties[i]
+		if err := p.open(ctx, env.Instance, i); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.tier, err)
+		}
+	}
+	return t, t.recover(ctx)
+}
+
+// open makes the table, and the prefix of this instance's names.
+func (p *party) open(ctx context.Context, instance, number int) error {
+	if err := schema.Ensure(ctx, p.pool, tableWindows, sqlWindowSchema); err != nil {
+		return err
+	}
+	var most int
+	var own string
+	err := p.pool.QueryRow(ctx, "SELECT current_setting('max_prepared_transactions')::int, current_schema()").Scan(&most, &own)
+	switch {
+	case err != nil:
+		return fmt.Errorf("ask for its settings: %w", err)
+	case most == 0:
+		return errors.New("max_prepared_transactions is 0: set it to at least the number of callers, and start the server again")
+	}
+	// The databases may lie on one server, and a server's names are its own.
+	p.prefix = fmt.Sprintf("%s %d/%d ", own, instance, number)
+	return nil
+}
+
+// Take implements strategies.Strategy: eight statements where the request is
+// admitted, four where the first database has no room.
+func (t *twoPhase) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	p, now := req.Policy, t.clock.Now()
+	span := p.Window.At(now)
+	d := quota.Decision{Tier: quota.TierPostgres}
+	// As in pg-conditional, an UPDATE that finds no row says too little at first.
+	for range 2 {
+		var missing bool
+		ok, err := t.transact(ctx, func(ctx context.Context, db *pgxpool.Conn) (ok bool, err error) {
+			used, ok, err := number(ctx, db, sqlWindowCharge, req.Subject, p, span.Index, req.Units, p.Limit)
+			if err != nil {
+				return false, fmt.Errorf("charge: %w", err)
+			}
+			if ok {
+				d.Remaining = p.Limit - used
+				return true, nil
+			}
+			used, known, err := number(ctx, db, sqlWindowUsed, req.Subject, p, span.Index)
+			if err != nil {
+				return false, fmt.Errorf("read what is used: %w", err)
+			}
+			d.Remaining = max(p.Limit-used, 0)
+			missing = !known || req.Units <= p.Limit-used
+			return false, nil
+		})
+		if err != nil {
+			return quota.Decision{}, err
+		}
+		if ok {
+			d.Admitted = true
+			d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+			return d, nil
+		}
+		if !missing {
+			break
+		}
+		for _, party := range t.parties {
+			if _, err := party.pool.Exec(ctx, sqlWindowFirstUse, string(req.Subject), p.Name, span.Index); err != nil {
+				return quota.Decision{}, fmt.Errorf("%s: insert on first use: %w", party.tier, err)
+			}
+		}
+	}
+	if p.Window.Kind.Tumbling() {
+		d.RetryAfter = span.End.Sub(now)
+	}
+	return d, nil
+}
+
+// Refund subtracts the reserved units in both databases. It remembers nothing: a
+// reservation that is refunded twice gives its units back twice.
+func (t *twoPhase) Refund(ctx context.Context, r quota.Reservation) error {
+	req := r.Request
+	if req.Policy == nil {
+		return errors.New("refund of a reservation that no admitted request made")
+	}
+	_, err := t.transact(ctx, func(ctx context.Context, db *pgxpool.Conn) (bool, error) {
+		_, err := db.Exec(ctx, sqlWindowRefund, string(req.Subject), req.Policy.Name, r.Window, req.Units)
+		return true, err
+	})
+	if err != nil {
+		return fmt.Errorf("refund: %w", err)
+	}
+	return nil
+}
+
+// Used implements strategies.Viewer: both databases show what they hold.
+func (t *twoPhase) Used(ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	var out []quota.Reading
+	for i := range t.parties {
+		w := windows{t.parties[i].pool, t.clock}
+		r, err := w.Used(ctx, s, p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.parties[i].tier, err)
+		}
+		r[0].Tier = t.parties[i].tier
+		out = append(out, r...)
+	}
+	return out, nil
+}
+
+// Provision writes the rows of the window in force in both databases.
+func (t *twoPhase) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	for i := range t.parties {
+		w := windows{t.parties[i].pool, t.clock}
+		if err := w.Provision(ctx, p, grants); err != nil {
+			return fmt.Errorf("%s: %w", t.parties[i].tier, err)
+		}
+	}
+	return nil
+}
+
+// Measures implements strategies.Meter.
+func (t *twoPhase) Measures() []strategies.Measure {
+	return []strategies.Measure{
+		{Name: "in doubt", Unit: "transactions", Value: t.doubted.Load()},
+		{Name: "recovered", Unit: "transactions", Value: t.recovered.Load()},
+	}
+}
+
+// transact does work in both databases and commits it in both or in neither. ok is
+// false where the work of one did not want to go on.
+func (t *twoPhase) transact(ctx context.Context, work func(context.Context, *pgxpool.Conn) (ok bool, err error)) (ok bool, err error) {
+	var conns [2]*pgxpool.Conn
+	defer func() {
+		for _, c := range conns {
+			if c != nil {
+				c.Release() // one within a transaction is closed, which rolls it back
+			}
+		}
+	}()
+	for i := range t.parties {
+		if conns[i], err = t.parties[i].pool.Acquire(ctx); err != nil {
+			return false, fmt.Errorf("%s: wait for a connection: %w", t.parties[i].tier, err)
+		}
+		if _, err = conns[i].Exec(ctx, "begin"); err == nil {
+			ok, err = work(ctx, conns[i])
+		}
+		if err != nil || !ok {
+			rollBack(ctx, conns[:i+1])
+			return false, err
+		}
+	}
+	// A caller that gives up now does not leave things undecided.
+	return t.commit(context.WithoutCancel(ctx), conns)
+}
+
+// rollBack ends transactions that were not prepared. Where it fails, the pool
+// closes the connection.
+func rollBack(ctx context.Context, conns []*pgxpool.Conn) {
+	for _, c := range conns {
+		_, _ = c.Exec(ctx, "rollback")
+	}
+}
+
+// commit prepares both transactions, and then commits both.
+func (t *twoPhase) commit(ctx context.Context, conns [2]*pgxpool.Conn) (bool, error) {
+	d := doubt{number: t.last.Add(1)}
+	for i := range t.parties {
+		if err := prepare(ctx, conns[i].Conn(), t.parties[i].name(d.number)); err != nil {
+			rollBack(ctx, conns[i+1:])
+			if conns[i].Conn().IsClosed() { // without an answer
+				d.asked, d.pid = i+1, conns[i].Conn().PgConn().PID()
+			}
+			if d.asked > 0 {
+				t.settle(ctx, d)
+			}
+			return false, fmt.Errorf("%s: prepare: %w", t.parties[i].tier, err)
+		}
+		d.asked = i + 1
+	}
+	d.decided = true
+	for i := range t.parties {
+		_, err := conns[i].Exec(ctx, "COMMIT PREPARED "+literal(t.parties[i].name(d.number)))
+		if err != nil && !t.settle(ctx, d) {
+			return false, fmt.Errorf("%s: commit: %w", t.parties[i].tier, err)
+		}
+		if err != nil {
+			break // both are committed
+		}
+	}
+	return true, nil
+}
+
+// prepare ends the connection's transaction in such a way that it can be committed.
+// Where the transaction has failed, PostgreSQL rolls it back without an error.
+func prepare(ctx context.Context, c *pgx.Conn, name string) error {
+	tag, err := c.Exec(ctx, "PREPARE TRANSACTION "+literal(name))
+	if err == nil && tag.String() != "PREPARE TRANSACTION" {
+		err = fmt.Errorf("PostgreSQL answered %s", tag)
+	}
+	return err
+}

@@ -1,0 +1,247 @@
+package replicated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// notParked is why a strategy that leaves its locks to redsync is only measured.
+const notParked = "redsync sleeps by the wall clock and asks its servers from goroutines of its own, which cannot be held at a command"
+
+// The pause between two tries that redsync itself makes, at random.
+const (
+	leastDelay = 50 * time.Millisecond
+	mostDelay  = 250 * time.Millisecond
+)
+
+var redlockMeta = strategies.Meta{
+	Name:   "redlock",
+	Source: "004 (ADR-RM-3)",
+	Doc:    "GET, compare, SET under a lock that a majority of independent Redis grants",
+	Notes: strategies.Notes{
+		How: []string{
+			"A caller sets a key with a value of its own and an expiry on each of n independent Redis, and holds the lock where a majority took it in time.",
+			"A caller that did not get it takes its keys away again and tries once more after a pause.",
+			"Under the lock it reads the counter in the first Redis, compares, and writes the sum.",
+			"A script on each Redis takes the lock's key away if it still has the caller's value.",
+		},
+		Deviations: []string{
+			"The record names the lock and no library: it is redsync 4.18 with its defaults of 8 s, 32 tries and pauses of 50 to 250 ms, over five Redis.",
+			"The record does not say what is done under the lock, and it is the read, check and write that it starts from.",
+			"A request that gets no lock in all its tries is an error, and not a rejection.",
+		},
+		Use:   "Use it where the work under the lock is long, touches things outside Redis, and may be done twice when a holder is late.",
+		Avoid: "Avoid it for a counter: a script in one Redis does the same in one round trip, and a holder that outlives its lock overwrites what others counted.",
+	},
+	Form:  strategies.Rejected,
+	Needs: []strategies.Need{strategies.NeedRedis},
+	NeedsToo: func(o quota.Options) (more []strategies.Need) {
+		return others(o.Int("n"))
+	},
+	Excluded:  map[strategies.Mode]string{strategies.ModeSimulate: notParked, strategies.ModeExplore: notParked},
+	Kinds:     kinds,
+	Reset:     strategies.ResetsNever,
+	GivesBack: true,
+	Counts:    quota.CountsAdmitted,
+	Options: []quota.Option{
+		{Name: "n", Default: "5", Values: []string{"1", "3", "5"}, Doc: "how many independent Redis grant the lock: redis, redis.2 and so on"},
+		{Name: "expiry", Default: "8s", Type: "duration", Min: "10ms", Max: "1h", Doc: "how long a lock lasts that is not given back"},
+		{Name: "tries", Default: "32", Type: "int", Min: "1", Max: "10000", Doc: "how often a lock is asked for before the request fails"},
+		{Name: "delay", Default: "0s", Type: "duration", Min: "0s", Max: "10s", Doc: "pause between two tries; 0s is the library's own, 50 to 250 ms at random"},
+	},
+	Guarantee: []quota.Clause{{
+		// Nothing fences a write off: one that comes after the lock's expiry, or after its
+		// caller gave up, erases what others have counted since.
+		Property:  quota.PropertyLeak,
+		Tolerates: []quota.Fault{quota.FaultCrash},
+		Formula:   "L while no holder outlives its lock",
+		Bound:     func(quota.Params) int64 { return 0 },
+	}},
+	Open: openRedlock,
+}
+
+// others are the Redis beside the main one, of n.
+func others(n int64) (more []strategies.Need) {
+	for i := int64(2); i <= n; i++ {
+		more = append(more, strategies.NeedRedis+"."+strategies.Need(strconv.FormatInt(i, 10)))
+	}
+	return more
+}
+
+// redlock is a read, a check and a write under a distributed lock.
+type redlock struct {
+	redis  redis.UniversalClient
+	clock  quota.Clock
+	rand   *rand.Rand
+	locks  *redsync.Redsync
+	prefix string
+	expiry time.Duration
+	delay  time.Duration
+	tries  int
+
+	retries, waited, unlocked, late atomic.Int64
+}
+
+var (
+	_ strategies.Refunder    = (*redlock)(nil)
+	_ strategies.Viewer      = (*redlock)(nil)
+	_ strategies.Provisioner = (*redlock)(nil)
+	_ strategies.Meter       = (*redlock)(nil)
+)
+
+func openRedlock(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+	pools := []redsyncredis.Pool{goredis.NewPool(env.Redis)}
+	for _, need := range others(env.Options.Int("n")) {
+		client, ok := env.Clients[string(need)].(redis.UniversalClient)
+		if !ok {
+			return nil, fmt.Errorf("redlock needs the Redis %s", need)
+		}
+		pools = append(pools, goredis.NewPool(client))
+	}
+	return &redlock{
+		redis: env.Redis, clock: env.Clock, rand: env.Rand, locks: redsync.New(pools...), prefix: env.Prefix,
+		expiry: env.Options.Duration("expiry"), delay: env.Options.Duration("delay"), tries: int(env.Options.Int("tries")),
+	}, nil
+}
+
+// lock waits for the lock of a subject, and returns what gives it back.
+func (s *redlock) lock(ctx context.Context, p *quota.Policy, subject quota.Subject) (unlock func(), err error) {
+	m := s.locks.NewMutex(s.prefix+"lock:"+p.Name+":"+string(subject),
+		redsync.WithExpiry(s.expiry), redsync.WithTries(s.tries), redsync.WithRetryDelayFunc(s.pause))
+	began := s.clock.Now()
+	err = m.LockContext(ctx)
+	s.waited.Add(int64(s.clock.Now().Sub(began)))
+	var taken *redsync.ErrTaken
+	switch {
+	case err == nil:
+	case ctx.Err() != nil: // which the library calls a failure to get the lock
+		return nil, fmt.Errorf("wait for the lock of %s: %w", subject, ctx.Err())
+	case errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed):
+		s.unlocked.Add(1)
+		return nil, fmt.Errorf("no lock for %s in %d tries: %w", subject, s.tries, strategies.ErrPrescribed)
+	default:
+		return nil, fmt.Errorf("lock %s: %w", subject, err)
+	}
+	return func() {
+		// Also where the caller has given up meanwhile. What fails here expires by itself.
+		if ok, err := m.UnlockContext(context.WithoutCancel(ctx)); !ok && errors.Is(err, redsync.ErrLockAlreadyExpired) {
+			s.late.Add(1)
+		}
+	}, nil
+}
+
+// pause is called before each try but the first.
+func (s *redlock) pause(int) time.Duration {
+	s.retries.Add(1)
+	if s.delay > 0 {
+		return s.delay
+	}
+	return leastDelay + time.Duration(s.rand.Int64N(int64(mostDelay-leastDelay)))
+}
+
+func (s *redlock) key(p *quota.Policy, subject quota.Subject) string {
+	return s.prefix + "quota:" + p.Name + ":" + string(subject) + ":used"
+}
+
+// read is what a subject has used; known is false where there is no record of it.
+func (s *redlock) read(ctx context.Context, p *quota.Policy, subject quota.Subject) (used int64, known bool, err error) {
+	used, err = s.redis.Get(ctx, s.key(p, subject)).Int64()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, fmt.Errorf("read what %s has used: %w", subject, err)
+	}
+	return used, true, nil
+}
+
+func (s *redlock) write(ctx context.Context, p *quota.Policy, subject quota.Subject, used int64) error {
+	if err := s.redis.Set(ctx, s.key(p, subject), used, 0).Err(); err != nil {
+		return fmt.Errorf("write what %s has used: %w", subject, err)
+	}
+	return nil
+}
+
+// Take implements [strategies.Strategy].
+func (s *redlock) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	unlock, err := s.lock(ctx, req.Policy, req.Subject)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	defer unlock()
+	used, _, err := s.read(ctx, req.Policy, req.Subject)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	d := quota.Decision{Tier: quota.TierRedis, Remaining: max(0, req.Policy.Limit-used)}
+	if used+req.Units > req.Policy.Limit {
+		return d, nil
+	}
+	if err := s.write(ctx, req.Policy, req.Subject, used+req.Units); err != nil {
+		return quota.Decision{}, err
+	}
+	d.Admitted, d.Remaining = true, d.Remaining-req.Units
+	d.Reservation = quota.Reservation{Request: req}
+	return d, nil
+}
+
+// Refund implements [strategies.Refunder]. It remembers nothing: a reservation that is
+// refunded twice gives its units back twice.
+func (s *redlock) Refund(ctx context.Context, r quota.Reservation) error {
+	req := r.Request
+	if req.Policy == nil {
+		return errForeign
+	}
+	unlock, err := s.lock(ctx, req.Policy, req.Subject)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	used, _, err := s.read(ctx, req.Policy, req.Subject)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, req.Policy, req.Subject, max(0, used-req.Units))
+}
+
+// Used implements [strategies.Viewer].
+func (s *redlock) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	used, known, err := s.read(ctx, p, subject)
+	if err != nil {
+		return nil, err
+	}
+	return []quota.Reading{{Tier: quota.TierRedis, Units: used, Known: known}}, nil
+}
+
+// Provision implements [strategies.Provisioner].
+func (s *redlock) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	return inBatches(ctx, s.redis, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+		pipe.Set(ctx, s.key(p, g.Subject), g.Used, 0)
+	})
+}
+
+// Measures implements [strategies.Meter].
+func (s *redlock) Measures() []strategies.Measure {
+	return []strategies.Measure{
+		{Name: "lock-retries", Unit: "retries", Value: s.retries.Load()},
+		{Name: "lock-wait", Unit: "µs", Value: time.Duration(s.waited.Load()).Microseconds()},
+		{Name: "no-lock", Unit: "requests", Value: s.unlocked.Load()},
+		{Name: "late-unlocks", Unit: "locks", Value: s.late.Load()},
+	}
+}
+
+// Close implements [strategies.Strategy]. Locks are given back by who holds them.
+func (s *redlock) Close(context.Context) error { return nil }

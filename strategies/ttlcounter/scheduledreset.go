@@ -1,0 +1,174 @@
+package ttlcounter
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// The options of scheduled-reset.
+const (
+	optionLate   = "late"
+	optionMissed = "missed"
+)
+
+const (
+	jobReset = "reset"
+	// resetEvery is how often a scheduler looks for work that is due.
+	resetEvery = time.Minute
+	// mostResets is how many resets can fall into one window: one that began before
+	// it, that of an earlier window which is late, and its own.
+	mostResets = 3
+)
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name:   "scheduled-reset",
+		Source: "000 (ADR-008), 001 (ADR-009)",
+		Doc:    "INCR without an expiry, reject above the limit; a scheduled job deletes all counters when a window begins",
+		Notes: strategies.Notes{
+			How: []string{
+				"INCR, or INCRBY for larger costs, counts the request on a key that has no window in its name and never expires.",
+				"A result above the limit is a rejection, which has counted too.",
+				"A job runs when a window begins, or so long after that as late= says, and deletes the counters of all subjects.",
+				"With missed=n every nth of these runs does not take place.",
+			},
+			Deviations: []string{
+				"Records 000 and 001 name the alternative in one line: counter and job are ours.",
+				"The list of subjects would be the application's table of users; here the memory of the run holds it.",
+				"A scheduler looks once a minute, and is woken by the first request after the moment that is due.",
+			},
+			Use:   "Where counters must outlive their window, e.g. to be reported, and a reset is an event of its own.",
+			Avoid: "Where the window's end matters: until the job has run the new window is charged to the old one, and what it admitted is forgotten then.",
+		},
+		Form:   strategies.Rejected,
+		Needs:  []strategies.Need{strategies.NeedRedis},
+		Kinds:  tumbling,
+		Reset:  strategies.ResetsMissing,
+		Counts: quota.CountsAttempts,
+		Options: []quota.Option{
+			{Name: optionLate, Type: "duration", Min: "0s", Default: "0s", Doc: "how long after a window's begin its reset is due"},
+			{Name: optionMissed, Type: "int", Min: "0", Default: "0", Doc: "every nth reset does not take place; 0 misses none, 1 misses all"},
+		},
+		Guarantee: []quota.Clause{
+			// Between two resets no more than the limit is admitted.
+			{
+				Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultClock},
+				Formula: "L + 3 x L",
+				Bound:   func(p quota.Params) int64 { return mostResets * p.Limit },
+			},
+			quota.MayReject(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
+		},
+		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			late, missed := env.Options.Duration(optionLate), env.Options.Int(optionMissed)
+			return &scheduledReset{
+				counter:  newCounter(env, userLinks),
+				wake:     env.Wake,
+				schedule: strategies.SharedValue(env.Shared, "reset-schedule", func() *schedule { return newSchedule(late, missed) }),
+			}, nil
+		},
+	})
+}
+
+// scheduledReset is one instance of scheduled-reset.
+type scheduledReset struct {
+	counter
+	wake           func(job string)
+	schedule       *schedule
+	resets, missed atomic.Int64
+}
+
+var (
+	_ strategies.Viewer      = (*scheduledReset)(nil)
+	_ strategies.Provisioner = (*scheduledReset)(nil)
+	_ strategies.Jobber      = (*scheduledReset)(nil)
+	_ strategies.Meter       = (*scheduledReset)(nil)
+)
+
+// Take implements [strategies.Strategy]. The subject is known to the job before its
+// counter exists.
+func (s *scheduledReset) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	p, now := req.Policy, s.clock.Now()
+	span := p.Window.At(now)
+	if s.schedule.see(req.Subject, p, now) {
+		s.wake(jobReset)
+	}
+	n, err := s.redis.IncrBy(ctx, s.counterOf(req.Subject, p.Name), req.Units).Result()
+	if err != nil {
+		return failClosed(ctx, err)
+	}
+	return decide(n <= p.Limit, p.Limit-n, &span, now), nil
+}
+
+// counterOf is the key of a subject's one counter.
+func (s *scheduledReset) counterOf(subject quota.Subject, policy string) string {
+	return s.family + string(subject) + ":" + strategies.KeySegment(policy, s.record.policy, s.record.counted)
+}
+
+// Used implements [strategies.Viewer].
+func (s *scheduledReset) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	n, known, err := s.valueAt(ctx, s.counterOf(subject, p.Name), subject)
+	if err != nil {
+		return nil, err
+	}
+	return []quota.Reading{{Tier: quota.TierRedis, Units: n, Known: known}}, nil
+}
+
+// Provision implements [strategies.Provisioner].
+func (s *scheduledReset) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	now := s.clock.Now()
+	for _, g := range grants {
+		s.schedule.see(g.Subject, p, now)
+	}
+	return s.provisionAt(ctx, p, grants, func(subject quota.Subject) string { return s.counterOf(subject, p.Name) },
+		func(pipe redis.Pipeliner, key string, used int64) { pipe.Set(ctx, key, used, 0) })
+}
+
+// Jobs implements [strategies.Jobber].
+func (s *scheduledReset) Jobs() []strategies.Job {
+	return []strategies.Job{{
+		Name: jobReset, Singleton: true, Every: resetEvery,
+		Pending: func() bool { return len(s.schedule.due(s.clock.Now())) > 0 },
+		Run:     s.reset,
+	}}
+}
+
+// reset deletes the counters of every policy of which a window has begun. Where that
+// fails it is tried again from the start.
+func (s *scheduledReset) reset(ctx context.Context) (changed bool, err error) {
+	for _, d := range s.schedule.due(s.clock.Now()) {
+		if d.missed {
+			s.missed.Add(1)
+			s.schedule.done(d)
+			continue
+		}
+		for subjects := d.subjects; len(subjects) > 0; {
+			n := min(provisionBatch, len(subjects))
+			keys := make([]string, n)
+			for i := range keys {
+				keys[i] = s.counterOf(subjects[i], d.policy)
+			}
+			if err := s.redis.Del(ctx, keys...).Err(); err != nil {
+				return changed, fmt.Errorf("delete %d counters of %s: %w", n, d.policy, err)
+			}
+			subjects, changed = subjects[n:], true
+		}
+		s.resets.Add(1)
+		s.schedule.done(d)
+	}
+	return changed, nil
+}
+
+// Measures implements [strategies.Meter].
+func (s *scheduledReset) Measures() []strategies.Measure {
+	return []strategies.Measure{
+		{Name: "resets", Unit: "resets", Value: s.resets.Load()},
+		{Name: "resets missed", Unit: "resets", Value: s.missed.Load()},
+	}
+}
