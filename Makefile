@@ -11,10 +11,10 @@ PAIRS         ?= 5
 ONLY          ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build deps test short lint bench benchstat instrument faster fuzz mutants tidy ci clean
+.PHONY: help run build build-full deps deps-all test short lint bench benchstat instrument faster fuzz mutants tidy ci clean
 
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## measure the core strategies in under two minutes, on the stores that are here
 	$(GO) run ./cmd/quotabench run
@@ -22,12 +22,19 @@ run: ## measure the core strategies in under two minutes, on the stores that are
 build: ## build the command line to bin/quotabench
 	$(GO) build -o bin/quotabench ./cmd/quotabench
 
+build-full: ## build it with the clients of etcd, ZooKeeper and NATS
+	$(GO) build -tags full -o bin/quotabench ./cmd/quotabench
+
 deps: ## install what the tests need and is missing: redis-server, PostgreSQL
 	@.ci/deps
+
+deps-all: ## install etcd, ZooKeeper and NATS too, without which their tests are skipped
+	@.ci/deps all
 
 test: deps ## run all tests, with the race detector, on embedded and real stores
 	$(GO) vet ./...
 	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -race -timeout 15m ./...
+	@.ci/deps skipped
 
 short: ## run the tests that need nothing installed
 	$(GO) test ./...

@@ -1,5 +1,5 @@
 // Package full adds the stores and strategies whose clients are too large for every
-// program: etcd and NATS. It is imported for that effect alone:
+// program: etcd, ZooKeeper and NATS. It is imported for that effect alone:
 //
 //	import _ "github.com/quotabench/quotabench/full"
 //
@@ -9,6 +9,8 @@ package full
 import (
 	_ "github.com/quotabench/quotabench/stores/etcd"
 	_ "github.com/quotabench/quotabench/stores/nats"
+	_ "github.com/quotabench/quotabench/stores/zookeeper"
 	_ "github.com/quotabench/quotabench/strategies/consensus/etcd"
 	_ "github.com/quotabench/quotabench/strategies/consensus/jetstream"
+	_ "github.com/quotabench/quotabench/strategies/consensus/zookeeper"
 )

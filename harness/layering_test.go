@@ -50,8 +50,10 @@ var importers = map[string][]string{
 	// Their clients are large: a program asks for them.
 	"stores/etcd":                    {"full"},
 	"stores/nats":                    {"full"},
+	"stores/zookeeper":               {"full"},
 	"strategies/consensus/etcd":      {"full"},
 	"strategies/consensus/jetstream": {"full"},
+	"strategies/consensus/zookeeper": {"full"},
 	"full":                           {"cmd"},
 }
 

@@ -27,7 +27,7 @@ type consumer struct {
 	counters map[key]int64
 	newest   map[string]int64 // window, by policy
 
-	decided, lag strategies.Tally
+	decided, lag, longest strategies.Tally // lags in nanoseconds
 }
 
 // startConsumer reads the stream from its beginning.
@@ -59,7 +59,9 @@ func (c *consumer) handle(m jetstream.Msg) {
 	_ = c.nats.Publish(o.Answer, encode(a))
 	c.decided.Add(1)
 	if meta, err := m.Metadata(); err == nil {
-		c.lag.Add(int64(max(c.clock.Now().Sub(meta.Timestamp), 0)))
+		lag := int64(max(c.clock.Now().Sub(meta.Timestamp), 0))
+		c.lag.Add(lag)
+		c.longest.Store(max(c.longest.Load(), lag))
 	}
 }
 

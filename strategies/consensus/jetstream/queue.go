@@ -174,12 +174,13 @@ func (q *queue) Provision(ctx context.Context, p *quota.Policy, grants []strateg
 // Measures implements [strategies.Meter]. The lag is from the moment at which a
 // message is in the stream until it is decided, of all messages together.
 func (q *queue) Measures() []strategies.Measure {
-	var decided, lag int64
+	var decided, lag, longest int64
 	if q.consumer != nil {
-		decided, lag = q.consumer.decided.Load(), q.consumer.lag.Load()
+		decided, lag, longest = q.consumer.decided.Load(), q.consumer.lag.Load(), q.consumer.longest.Load()
 	}
 	return []strategies.Measure{
-		{Name: "queue lag", Unit: "ns", Value: lag},
+		{Name: "queue lag, sum", Unit: "ns", Value: lag},
+		{Name: "queue lag, most", Unit: "ns", Value: longest, Kind: strategies.MeasureMost},
 		{Name: "messages decided", Unit: "messages", Value: decided},
 		{Name: "gone ahead", Unit: "requests", Value: q.unheard.Load()},
 		{Name: "turned down afterwards", Unit: "requests", Value: q.overruns.Load()},

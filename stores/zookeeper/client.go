@@ -1,0 +1,83 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/quotabench/quotabench/stores"
+)
+
+// dialTimeout bounds how long a client waits for its session.
+const dialTimeout = 5 * time.Second
+
+// sessionTimeout is how long a server keeps a session whose client is gone.
+const sessionTimeout = 10 * time.Second
+
+// silence is a logger: the library prints every connection.
+type silence struct{}
+
+// Printf prints nothing.
+func (silence) Printf(string, ...any) {}
+
+// client makes a client with a session, logged in. The caller closes it.
+func (z *Store) client(ctx context.Context, o stores.ConnOptions) (*zk.Conn, error) {
+	if o.Timeout == 0 {
+		o.Timeout = dialTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
+		c, err := net.DialTimeout(network, address, timeout)
+		if err != nil {
+			return nil, err
+		}
+		if o.Wrap != nil {
+			c = o.Wrap(c)
+		}
+		if o.Meter != nil {
+			c = o.Meter.Conn(c, &parser{})
+		}
+		return c, nil
+	}
+	c, events, err := zk.Connect(z.servers, sessionTimeout, zk.WithDialer(dial), zk.WithLogger(silence{}), zk.WithLogInfo(false))
+	if err != nil {
+		return nil, err
+	}
+	for c.State() != zk.StateHasSession {
+		select {
+		case <-events:
+		case <-ctx.Done():
+			c.Close()
+			return nil, errors.New("no session was given in time")
+		}
+	}
+	if z.user != "" {
+		if err := c.AddAuth("digest", []byte(z.user+":"+z.password)); err != nil {
+			c.Close()
+			return nil, fmt.Errorf("log in: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// Connect opens a client, and its session. [stores.Conn.Client] is a [*zk.Conn].
+func (z *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
+	c, err := z.client(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("connect to zookeeper: %w", err)
+	}
+	return conn{c}, nil
+}
+
+type conn struct{ c *zk.Conn }
+
+func (c conn) Client() any { return c.c }
+func (c conn) Close() error {
+	c.c.Close()
+	return nil
+}

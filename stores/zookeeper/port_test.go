@@ -1,0 +1,46 @@
+package zookeeper
+
+import (
+	"testing"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/storecheck"
+)
+
+// TestLostRaceForThePort starts a server on a port that another program has.
+func TestLostRaceForThePort(t *testing.T) {
+	bin, err := find()
+	if err != nil {
+		t.Skip(err)
+	}
+	storecheck.LostRace(t, func(port int, o stores.Options) error {
+		_, err := start(t.Context(), bin, port, o)
+		return err
+	})
+}
+
+func TestParseURLs(t *testing.T) {
+	z, err := parse("zk://me:p%40ss@a.example:1,b.example:2")
+	if err != nil || z.user != "me" || z.password != "p@ss" || len(z.servers) != 2 || z.servers[1] != "b.example:2" {
+		t.Errorf("%+v, %v", z, err)
+	}
+	t.Setenv(passwordEnv, "from-there")
+	if z, err = parse("zk://me@localhost:1/"); err != nil || z.password != "from-there" || z.info.Addr != "localhost:1" {
+		t.Errorf("%+v, %v", z, err)
+	}
+	for _, spec := range []string{"zk://", "zk://a", "zk://a:b", "zk://:s3cr3t@a:1", "zk://u:s3cr3t@a:1/x", "zk://u:s3cr3t%@a:1"} {
+		if z, err := parse(spec); err == nil {
+			t.Errorf("%s: %+v", spec, z)
+		} else {
+			storecheck.Error(t, err, "--zookeeper is not a valid URL", "zk://user:password@host:port")
+		}
+	}
+}
+
+// TestDigest: of a user "super" with the password "test", as ZooKeeper's own
+// documentation computes it.
+func TestDigest(t *testing.T) {
+	if got, want := digest("super", "test"), "super:D/InIHSb7yEEbrWz8b9l71RjZJU="; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

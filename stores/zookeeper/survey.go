@@ -1,0 +1,22 @@
+package zookeeper
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/quotabench/quotabench/stores"
+)
+
+func survey(context.Context) []stores.Finding {
+	f := stores.Finding{Name: "ZooKeeper", Advice: "--zookeeper process"}
+	bin, err := find()
+	switch {
+	case runtime.GOOS == "windows":
+		f.Detail, f.Advice = "servers are not started on this system", "use --zookeeper with a URL"
+	case err != nil:
+		f.Detail, f.Advice = "zkServer.sh or java not found on the PATH or in the usual folders", install()
+	default:
+		f.Found, f.Detail = true, bin
+	}
+	return []stores.Finding{f}
+}
