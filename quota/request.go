@@ -102,4 +102,7 @@ type Reading struct {
 	// Atomic readings of one call with the same non-zero value were read in one
 	// atomic command and may be compared with each other.
 	Atomic int
+	// Lapsing are those of Units that end by themselves unless they are settled
+	// before, as a reservation with a deadline does.
+	Lapsing int64
 }

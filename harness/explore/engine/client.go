@@ -41,6 +41,11 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 			if !pause() {
 				return
 			}
+			if a.Kind != Take && c.Run.Truth.ended(c.taken) {
+				c.Run.Timeline.Say("too late to settle")
+				held = nil
+				continue
+			}
 		}
 		switch a.Kind {
 		case Take:
@@ -59,8 +64,12 @@ func (c *Client) take(ctx context.Context, action int, units int64) *quota.Reser
 		ID: uint64(c.Index*MaxActions + action + 1), Subject: Subject, Policy: &c.Setup.Policy, Units: units,
 		Settles: c.Script.Settles(action),
 	}
+	if req.Settles {
+		req.Life = c.Setup.Life
+	}
 	t := &c.Run.Truth
 	c.Pending = t.call(c.Index, oracle.Take, units, -1)
+	t.begins(c.Pending, req.Life)
 	d, err := c.Strategy().Take(ctx, req)
 	c.Witness.Taken(err)
 	granted := int64(0)

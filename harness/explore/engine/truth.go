@@ -25,13 +25,15 @@ type Truth struct {
 	// Crossed is set once time has left the window of the start.
 	Crossed bool
 
-	start   time.Time
-	span    quota.Span
-	now     time.Time
-	step    int64
-	events  []oracle.Event
-	open    []int // events without a reply yet
-	maxOpen int   // most operations in flight at once
+	start  time.Time
+	span   quota.Span
+	now    time.Time
+	step   int64
+	events []oracle.Event
+	open   []int // events without a reply yet
+	// sessions are takes that are to be settled and whose life has not ended.
+	sessions []session
+	maxOpen  int // most operations in flight at once
 	// order tells histories apart whose events came in different orders.
 	order Digest
 }
@@ -40,7 +42,7 @@ type Truth struct {
 func (t *Truth) Begin(now time.Time) {
 	*t = Truth{
 		Policy: t.Policy, Initial: t.Initial, Instances: t.Instances, start: now, now: now, span: t.Policy.Window.At(now),
-		events: t.events[:0], open: t.open[:0], InUse: t.Initial, Peak: t.Initial,
+		events: t.events[:0], open: t.open[:0], sessions: t.sessions[:0], InUse: t.Initial, Peak: t.Initial,
 	}
 }
 
@@ -48,6 +50,7 @@ func (t *Truth) Begin(now time.Time) {
 func (t *Truth) At(now time.Time) {
 	t.now = now
 	t.step++
+	t.expire()
 	if !t.span.Contains(now) || t.Policy.Window.Kind >= quota.Rolling && now.After(t.start) {
 		t.Crossed = true
 	}
@@ -62,6 +65,9 @@ func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	ev := oracle.Event{Call: m, Reply: m, Units: units, Kind: kind, Outcome: oracle.Failed, Instance: uint8(client % t.Instances)}
 	if kind != oracle.Take {
 		ev.TakeCall, ev.TakeReply = t.events[take].Call, t.events[take].Reply
+	}
+	if kind != oracle.Take {
+		t.settling(take, kind)
 	}
 	t.events = append(t.events, ev)
 	t.open = append(t.open, e)
@@ -97,10 +103,14 @@ func (t *Truth) reply(client, e int, outcome oracle.Outcome) {
 			break
 		}
 	}
+	if ev.Kind == oracle.Commit && outcome != oracle.Failed {
+		t.committed(ev.TakeCall)
+	}
 	if ev.Kind == oracle.Take {
 		switch outcome {
 		case oracle.Admitted:
 			t.InUse += ev.Units
+			t.admitted(e)
 			t.Peak = max(t.Peak, t.InUse)
 		case oracle.Rejected, oracle.RejectedDegraded:
 			t.Rejections++
