@@ -209,8 +209,12 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	}
 }
 
-// windowText describes a policy's window in a result, e.g. "fixed 1m0s".
+// windowText describes a policy's window in a result, e.g. "fixed 1m0s" or "bucket
+// refilling 10 per 1s".
 func windowText(w quota.Window) string {
+	if w.Kind == quota.Bucket {
+		return fmt.Sprintf("%s refilling %d per %s", w.Kind, w.Refill, w.Length)
+	}
 	if w.Length > 0 {
 		return w.Kind.String() + " " + w.Length.String()
 	}

@@ -37,12 +37,26 @@
 // windows that do not overlap. That is a lower bound: where operations take as
 // long as the window, it can be short of the fewest units.
 //
+// Of a bucket, the certain leak is likewise the largest sum of excesses of stretches
+// that do not overlap: what was taken in one for certain, less what the bucket holds
+// and what flowed in. With whole units it can be one short.
+//
+// Windows that begin with their first request begin as uncertainly as that request
+// took effect, and later ones more so, until a pause. Requests are placed among the
+// windows that they can have met, and figures are bounds.
+//
 // Where units are given back, the leak of a subject-window is the peak of what
 // was in use above the limit: the same room can be taken twice in turn without
 // anything having to go. How often and for how long is told by [Standing].
 //
 // What was there before the run ([Config].Initial) takes up room but is never
 // itself leak.
+//
+// # Partial grants
+//
+// A request that was granted fewer units than it asked for is an admission of those
+// and a second event, [Short], of the rest. That is a false reject where there was
+// room for one unit more, by as many units as there was room for.
 //
 // # Histories
 //
