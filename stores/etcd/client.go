@@ -20,7 +20,7 @@ const dialTimeout = 5 * time.Second
 // reconnect is how soon a client looks for a server that was gone. gRPC's own
 // second would outlast most outages of a run.
 var reconnect = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 100 * time.Millisecond},
+	Backoff:           backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 20 * time.Millisecond},
 	MinConnectTimeout: dialTimeout,
 }
 
