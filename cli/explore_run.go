@@ -71,6 +71,9 @@ func (s *exploreSettings) start(cmd *cobra.Command) (*exploration, error) {
 		}
 		return nil, s.wrong("on", errors.New(strings.TrimPrefix(strings.ReplaceAll(err.Error(), "--redis", "--on"), "--on ")))
 	}
+	if server.Admin() == nil {
+		return nil, s.wrong("on", errors.Join(errors.New("a schedule is repeated on one Redis server, and this is none: leave out cluster"), server.Close()))
+	}
 	x.server = server
 	return x, nil
 }

@@ -34,7 +34,7 @@ func (s *settings) plan() (measure.Config, error) {
 		Plan: harness.Plan{
 			Stream: s.stream(), Seed: s.seed, Workers: s.workers, Instances: s.instances,
 			Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration,
-			Life: s.life, Archive: s.history,
+			Life: s.life, Archive: s.history, Cold: s.cold,
 		},
 		Rounds: s.rounds, Pool: s.pool, ClientRetries: s.retries, Cores: s.cores,
 	}

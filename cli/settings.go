@@ -24,6 +24,7 @@ type settings struct {
 	quick                      bool
 	seed                       uint64
 	outages                    []string
+	cold                       bool
 	from, images               map[string]*string // by driver
 	named                      []string           // of --store
 	out, history               string
@@ -122,12 +123,14 @@ func (s *settings) surroundings() []setting {
 	table := []setting{
 		{name: "pool", value: whole(&s.pool, 0, 0), computed: true,
 			doc: "connections per instance and store (default: what the strategy asks for, or one per worker, at most 64 to Redis and 16 to PostgreSQL)"},
+		{name: "cold", value: &boolean{&s.cold},
+			doc: "open a connection for each command, pipeline or transaction, as functions do that start for each call"},
 		{name: "client-retries", value: whole(&s.retries, 0, 0),
 			doc: "how often the Redis client repeats a failed command"},
 		{name: "cores", value: &coresValue{&s.cores}, complete: completeWords(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores="),
 			doc: "where harness and stores run: auto, shared, apart or `lists` of processors such as harness=0-1,stores=2-3"},
-		{name: "outage", value: &list{p: &s.outages}, complete: completeWords("redis:0.3-0.6", "postgres:0.3-0.6"),
-			doc: "take a store away in mid-run, e.g. `redis:0.3-0.6` (shares of the duration); may be repeated"},
+		{name: "outage", value: &list{p: &s.outages}, complete: completeWords("redis:0.3-0.6", "redis:0.3-0.6:empty", "postgres:0.3-0.6"),
+			doc: "take a store away in mid-run, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data; may be repeated"},
 	}
 	return append(append(table, s.storeSettings()...),
 		setting{name: "history", value: &text{p: &s.history}, computed: true,

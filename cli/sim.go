@@ -68,7 +68,7 @@ func newSimSettings() *simSettings {
 		"duration":  "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
 		"requests":  "most requests per strategy; 0 for no bound",
 		"speed":     "replay at k times the recorded speed, windows shrunk alike (default 1)",
-		"outage":    "take a store away in mid-run, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); may be repeated",
+		"outage":    "take a store away in mid-run, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data; may be repeated",
 		"instances": "application instances in each region, that share its stores",
 		"redis":     "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
 	} {
@@ -139,7 +139,7 @@ func (s *simSettings) inForce(c *sim.Config) {
 // configure turns the settings into a simulation.
 func (s *simSettings) configure() (sim.Config, error) {
 	s.expand()
-	c := sim.Config{Plan: harness.Plan{Seed: s.seed, Life: s.life, Archive: s.history}, Every: s.every, Tracked: s.tracked}
+	c := sim.Config{Plan: harness.Plan{Seed: s.seed, Life: s.life, Archive: s.history, Cold: s.cold}, Every: s.every, Tracked: s.tracked}
 	if s.preset != "" {
 		p, err := sim.LookupPreset(s.preset)
 		if err != nil {

@@ -54,8 +54,8 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 		return
 	}
 	var happened []quota.Fault
-	if len(j.Plan.Outages) > 0 {
-		happened = append(happened, quota.FaultOutage)
+	for _, o := range j.Plan.Outages {
+		happened = append(happened, o.Faults()...)
 	}
 	params := Params(j.Policy, j.verdict)
 	params.Instances, params.SyncPeriod, params.Skew = int64(j.Instances), j.SyncPeriod, j.skew()

@@ -53,18 +53,20 @@ func TestParamsOfClauses(t *testing.T) {
 // TestFaultsThatHappened: a clause that does not tolerate what happened promises
 // nothing.
 func TestFaultsThatHappened(t *testing.T) {
-	const outage, clock = quota.FaultOutage, quota.FaultClock
+	const outage, clock, loss = quota.FaultOutage, quota.FaultClock, quota.FaultEviction
 	all := []quota.Clause{
 		clause(quota.PropertyLeak, 0, "none"), clause(quota.PropertyLeak, 0, "outage", outage),
 		clause(quota.PropertyLeak, 0, "clock", clock), clause(quota.PropertyLeak, 0, "both", clock, outage),
+		clause(quota.PropertyLeak, 0, "loss", loss, outage),
 	}
 	for _, c := range []struct {
 		outages []Outage
 		skews   []time.Duration
 		want    []string
 	}{
-		{nil, nil, []string{"none", "outage", "clock", "both"}},
-		{[]Outage{{}}, nil, []string{"outage", "both"}},
+		{nil, nil, []string{"none", "outage", "clock", "both", "loss"}},
+		{[]Outage{{}}, nil, []string{"outage", "both", "loss"}},
+		{[]Outage{{}, {Empty: true}}, nil, []string{"loss"}},
 		{nil, []time.Duration{1}, []string{"clock", "both"}},
 		{[]Outage{{}}, []time.Duration{1}, []string{"both"}},
 	} {

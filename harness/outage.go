@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
 )
 
 // Outage takes a store away for part of every run.
@@ -15,17 +16,22 @@ type Outage struct {
 	Store string
 	// From and To are shares of the duration, 0 to 1.
 	From, To float64
+	// Empty is set where the store comes back without anything that it held, as one
+	// does that keeps nothing on a disk and is restarted. Only Redis can.
+	Empty bool
 }
 
-// ParseOutage reads "redis:0.3-0.6".
+// ParseOutage reads "redis:0.3-0.6", or "redis:0.3-0.6:empty" for a store that comes
+// back without what it held.
 func ParseOutage(text string) (Outage, error) {
-	bad := fmt.Errorf("%q is not of the form redis:0.3-0.6: a store's name, and from when to when in shares of the duration", text)
+	bad := fmt.Errorf("%q is not of the form redis:0.3-0.6 or redis:0.3-0.6:empty: a store's name, from when to when in shares of the duration, and whether it comes back empty", text)
 	store, span, ok := strings.Cut(text, ":")
+	span, empty := strings.CutSuffix(span, emptied)
 	from, to, ok2 := strings.Cut(span, "-")
 	if !ok || !ok2 || store == "" {
 		return Outage{}, bad
 	}
-	o := Outage{Store: store}
+	o := Outage{Store: store, Empty: empty}
 	var err1, err2 error
 	o.From, err1 = strconv.ParseFloat(from, 64)
 	o.To, err2 = strconv.ParseFloat(to, 64)
@@ -36,7 +42,25 @@ func ParseOutage(text string) (Outage, error) {
 }
 
 // String renders the outage as [ParseOutage] reads it.
-func (o Outage) String() string { return fmt.Sprintf("%s:%g-%g", o.Store, o.From, o.To) }
+func (o Outage) String() string {
+	s := fmt.Sprintf("%s:%g-%g", o.Store, o.From, o.To)
+	if o.Empty {
+		s += emptied
+	}
+	return s
+}
+
+// emptied ends the text of an outage that a store comes back from with nothing.
+const emptied = ":empty"
+
+// Faults are what happens to strategies in an outage. A store that comes back empty
+// has dropped every key.
+func (o Outage) Faults() []quota.Fault {
+	if o.Empty {
+		return []quota.Fault{quota.FaultOutage, quota.FaultEviction}
+	}
+	return []quota.Fault{quota.FaultOutage}
+}
 
 // Within returns when the outage is to begin and to end in a run of that length,
 // since the run's beginning.

@@ -47,6 +47,9 @@ type Plan struct {
 	// e.g. the life of a pre-signed URL. From then on no caller holds the units of one
 	// that was abandoned. Default [DefaultLife].
 	Life time.Duration
+	// Cold has every command, pipeline or transaction open a connection of its own and
+	// close it again, as an application does that is started for each call.
+	Cold bool
 	// Outages take stores away in mid-run. They need a Duration.
 	Outages []Outage
 	// Stores are the open stores of the run, by name. A strategy that needs a
@@ -192,6 +195,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		Workload: map[string]string(p.Stream.Options),
 		Stream:   workloads.Fingerprint(stream, fingerprintOps(stream)),
 	}
+	params.Cold = p.Cold
 	for _, o := range p.Outages {
 		params.Outages = append(params.Outages, o.String())
 	}

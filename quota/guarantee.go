@@ -108,3 +108,14 @@ func Exactly(tolerates ...Fault) Clause {
 		Formula: "L", Bound: func(Params) int64 { return 0 },
 	}
 }
+
+// Weighted is the clause of a counter that weighs the window before by the share of it
+// that a rolling window would still hold: fewer than twice the limit in every rolling
+// window. It is reached where the window before was used up at its very end, and this
+// one is used up at its own.
+func Weighted(tolerates ...Fault) Clause {
+	return Clause{
+		Property: PropertyLeak, Kinds: []Kind{Rolling}, Tolerates: tolerates,
+		Formula: "2 L - 1", Bound: func(p Params) int64 { return max(0, p.Limit-1) },
+	}
+}

@@ -285,8 +285,8 @@ func (r *Run) Key() string {
 // setting is what has to be equal for two runs to be comparable with each other.
 func (r *Run) setting() string {
 	p := &r.Params
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%d|%g|%q|%q", r.Policy, r.Workload, p.Limit, p.Window,
-		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Retries, p.Speed, p.Workload, p.Outages)
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q", r.Policy, r.Workload, p.Limit, p.Window,
+		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages)
 }
 
 // Params are the parameters of a run.
@@ -316,6 +316,9 @@ type Params struct {
 	// Pool is connections per instance and store; 0 is the default, one per worker,
 	// at most 64 to Redis and 16 to PostgreSQL.
 	Pool int `json:"pool"`
+	// Cold is set where every command, pipeline or transaction had a connection of its
+	// own, opened for it.
+	Cold bool `json:"cold_connections,omitempty"`
 	// Retries are repetitions by the store's client after an error.
 	Retries int `json:"client_retries"`
 	// Requests is the bound on requests per round; 0 means none.

@@ -58,6 +58,10 @@ type Conn interface {
 type ConnOptions struct {
 	// Pool is the most connections, at least 1. They are opened at once.
 	Pool int
+	// Cold has every command, pipeline or transaction open a connection and close it
+	// again, as a function does that is started for each call. None is opened
+	// beforehand.
+	Cold bool
 	// Retries is how often a Redis client repeats a failed command by itself. A
 	// PostgreSQL pool never does.
 	Retries int

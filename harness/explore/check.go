@@ -113,7 +113,7 @@ func (s *search) checkCounts(out []breach, t *engine.Truth, wanted map[Property]
 		if d := want.Units.Distance(r.Units); wanted[Drift] && d != 0 {
 			out = append(out, breach{Drift, fmt.Sprintf("%s says %d, it must be %s", r.Tier, r.Units, intervalText(want.Units)), d})
 		}
-		if over := r.Units - want.Held.Hi; wanted[Stranded] && over > 0 {
+		if over := r.Units - r.Lapsing - want.Held.Hi; wanted[Stranded] && over > 0 {
 			out = append(out, breach{Stranded, fmt.Sprintf("%s says %d, callers hold %s", r.Tier, r.Units, intervalText(want.Held)), over})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
@@ -231,7 +232,7 @@ func (c *Config) setup() *engine.Setup {
 	ordered := slices.Contains(c.Faults, quota.FaultClock) || slices.Contains(c.Properties, FalseReject) || slices.Contains(c.Properties, Guarantee)
 	return &engine.Setup{
 		Policy: c.Policy, Used: c.Used, Clients: c.Clients, Instances: c.Instances, Scripts: c.Scripts, Skew: c.Skew,
-		Seed: c.Seed, Faults: c.Faults, Times: c.Times, JobRounds: c.JobRounds, Ordered: ordered,
+		Seed: c.Seed, Faults: c.Faults, Times: c.Times, JobRounds: c.JobRounds, Life: harness.DefaultLife, Ordered: ordered,
 	}
 }
 

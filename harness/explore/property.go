@@ -28,7 +28,7 @@ const (
 	// the other and nothing fails, it expires or is gone.
 	TTL Property = "ttl"
 	// Stranded: at rest, a tier counts units that no caller holds, be it explained by
-	// a fault or not.
+	// a fault or not, and that do not end by themselves.
 	Stranded Property = "stranded"
 	// Negative: a stored number is below zero, although none is where the clients
 	// come one after the other and nothing fails.

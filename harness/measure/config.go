@@ -92,8 +92,11 @@ func (c *Config) Complete() error {
 		return err
 	}
 	for _, o := range c.Outages {
-		_, here := c.Stores.Get(o.Store)
+		store, here := c.Stores.Get(o.Store)
 		_, absent := c.Stores.Absent(o.Store)
+		if o.Empty && here && store.Driver() != string(strategies.NeedRedis) {
+			return fmt.Errorf("the outage %s: %s keeps what it holds on a disk: leave out :empty", o, o.Store)
+		}
 		if c.Stores != nil && !here && !absent {
 			return fmt.Errorf("an outage of %s: this run has no store of that name", o.Store)
 		}

@@ -16,6 +16,9 @@ type outage struct {
 	harness.Outage
 	down     atomic.Bool
 	from, to atomic.Int64 // when it was, on the run's clock; set by the timers
+	// wipe removes what the store holds of the run.
+	wipe func() error
+	err  error // of wipe; may be read when the outage has ended
 }
 
 // errOutage is what a client sees: a connection that was reset.
@@ -62,6 +65,9 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 		o.from.Store(now())
 		o.down.Store(true)
 		waitOr(to-from, done)
+		if o.Empty {
+			o.err = o.wipe()
+		}
 		o.down.Store(false)
 		o.to.Store(now())
 	}()

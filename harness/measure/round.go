@@ -286,6 +286,11 @@ func (p *pass) drive(ctx context.Context) error {
 	if err := d.crash.Load(); err != nil {
 		return *err
 	}
+	for _, o := range s.outages {
+		if o.err != nil {
+			return fmt.Errorf("have %s come back empty: %w", o.Store, o.err)
+		}
+	}
 	return nil
 }
 

@@ -53,7 +53,12 @@ type siteStore struct {
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
 	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: newJobRunner(), stores: map[string]*siteStore{}}
 	for _, o := range cfg.Outages {
-		s.outages = append(s.outages, &outage{Outage: o})
+		s.outages = append(s.outages, &outage{Outage: o, wipe: func() error {
+			if st := s.stores[o.Store]; st != nil {
+				return st.Wipe(context.WithoutCancel(ctx), s.scope)
+			}
+			return nil // which the strategy does not use
+		}})
 	}
 	err := s.prepare(ctx)
 	if err == nil {
@@ -101,7 +106,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	for _, name := range slices.Sorted(maps.Keys(s.stores)) {
 		st := s.stores[name]
 		c, err := st.Connect(ctx, s.scope, stores.ConnOptions{
-			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name),
+			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name),
 		})
 		if err != nil {
 			return err

@@ -121,6 +121,23 @@ func TestOutageFailsClosed(t *testing.T) {
 	}
 }
 
+// TestComesBackEmpty: the month that Redis has forgotten begins anew, and a clause
+// that does not tolerate that is not judged.
+func TestComesBackEmpty(t *testing.T) {
+	r := measureReal(t, "incr-expire", "link-hits", "steady", func(c *Config) {
+		c.Closed = true
+		c.Policy.Limit = 10
+		c.Stream.Set("subjects", 3)
+		c.Outages = []harness.Outage{{Store: "redis", From: 0.5, To: 0.6, Empty: true}}
+	})["incr-expire"]
+	if !r.Audit.Valid {
+		t.Fatalf("audit %+v", r.Audit)
+	}
+	if r.Leak.Units == 0 || len(r.Guarantee) != 0 {
+		t.Errorf("leak %+v, and it is held to %+v", r.Leak, r.Guarantee)
+	}
+}
+
 func TestBoundaryIsJudgedAsRollingToo(t *testing.T) {
 	r := measureReal(t, "incr-expire", "contact-form", "boundary", nil)["incr-expire"]
 	if !r.Audit.Valid {

@@ -102,6 +102,12 @@ func (c *Config) Complete() error {
 		if o.Store != string(strategies.NeedRedis) && o.Store != string(strategies.NeedPostgres) {
 			return fmt.Errorf("an outage of %s: a simulation has the stores redis and postgres", o.Store)
 		}
+		if o.Empty && o.Store != string(strategies.NeedRedis) {
+			return fmt.Errorf("the outage %s: %s keeps what it holds on a disk: leave out :empty", o, o.Store)
+		}
+		if _, real := c.Stores.Get(o.Store); o.Empty && real {
+			return fmt.Errorf("the outage %s: only the Redis in this process can come back empty in virtual time", o)
+		}
 	}
 	return c.Topology.complete(c.Instances)
 }

@@ -88,6 +88,8 @@ type server struct {
 	free []int64 // when each is free again, in nanoseconds of virtual time
 	// commands served.
 	served int64
+	// asked is when it was last asked, in nanoseconds since 1970.
+	asked int64
 }
 
 func newServer(n Network) *server { return &server{net: n, free: make([]int64, max(1, n.Servers))} }

@@ -34,11 +34,15 @@ type network struct {
 	witness  *witness.Witness
 	clock    quota.Clock
 	outages  []harness.Span
+	empties  []harness.Span // of outages, those after which a store has nothing
+	cold     bool           // every operation opens a connection
 }
 
 // newNetwork makes the network of a simulation, with its scheduler in its middle.
 func newNetwork(cfg *Config, hash *traceHash) *network {
-	w := &network{rng: rand.New(rand.NewPCG(seed.Stream(cfg.Seed, seed.Network), 0)), outages: cfg.outages()}
+	w := &network{rng: rand.New(rand.NewPCG(seed.Stream(cfg.Seed, seed.Network), 0))}
+	w.outages, w.empties = cfg.outages()
+	w.cold = cfg.Cold
 	w.s = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe})
 	w.clock = w.s.Clock(0)
 	return w
@@ -79,6 +83,25 @@ func (w *network) latency(a *sched.Actor, op sched.Op) time.Duration {
 	}
 }
 
+// handshakes are the round trips before the first command of a connection: TCP's own,
+// and the client's greeting.
+const handshakes = 2
+
+// connected opens a connection for an operation where each has one of its own. It
+// is an error where the store is away.
+func (w *network) connected(ctx context.Context, to *route, store strategies.Need) error {
+	if err := w.refused(ctx, to, store); err != nil || !w.cold {
+		return err
+	}
+	for range handshakes {
+		trip := 2*to.far + to.to.net.Request.draw(w.rng) + to.to.net.Reply.draw(w.rng)
+		if err := w.clock.Sleep(ctx, trip); err != nil {
+			return err
+		}
+	}
+	return w.lost(nil, store)
+}
+
 // latencyHook is the hook of a client that comes before the scheduler's. It shows
 // commands to the witness while requests are issued, but for those that a command
 // sends underneath.
@@ -105,7 +128,7 @@ func (o latencyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if a == nil {
 			return next(ctx, cmd)
 		}
-		if err := o.w.refused(ctx, o.to, strategies.NeedRedis); err != nil {
+		if err := o.w.connected(ctx, o.to, strategies.NeedRedis); err != nil {
 			return err // which the client puts into cmd
 		}
 		o.w.request(a, o.to)
@@ -128,7 +151,7 @@ func (o latencyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 		if a == nil {
 			return next(ctx, cmds)
 		}
-		if err := o.w.refused(ctx, o.to, strategies.NeedRedis); err != nil {
+		if err := o.w.connected(ctx, o.to, strategies.NeedRedis); err != nil {
 			return setErrors(cmds, err)
 		}
 		o.w.request(a, o.to)
@@ -145,6 +168,7 @@ func (o latencyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 type storeHook struct {
 	w     *network
 	table memredis.Redis
+	to    *server
 	// real is set where a server carries the commands out; the table then only
 	// knows what expires.
 	real bool
@@ -166,7 +190,7 @@ func (i storeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if i.away(ctx) {
 			return errDown
 		}
-		i.table.SetNow(i.w.s.Now().UnixNano())
+		i.present()
 		if i.real {
 			i.table.Shadow(cmd)
 		} else if err, ok := i.table.Process(cmd); ok {
@@ -185,7 +209,7 @@ func (i storeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		if i.away(ctx) {
 			return setErrors(cmds, errDown)
 		}
-		i.table.SetNow(i.w.s.Now().UnixNano())
+		i.present()
 		if i.real {
 			for _, c := range cmds {
 				i.table.Shadow(c)
@@ -193,6 +217,15 @@ func (i storeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		}
 		return i.pass(func() error { return next(ctx, cmds) })
 	}
+}
+
+// present brings the table up to this moment.
+func (i storeHook) present() {
+	now := i.w.s.Now().UnixNano()
+	if len(i.w.empties) > 0 && i.w.emptied(i.to) {
+		i.table.Reset(now)
+	}
+	i.table.SetNow(now)
 }
 
 // away reports whether a caller's command finds no server. Who looks into a store

@@ -14,14 +14,17 @@ import (
 )
 
 // outages are the planned ones in nanoseconds since 1970, each of one kind of
-// store in every region. What the store holds outlives them: it could not be
-// reached, and did not restart.
-func (c *Config) outages() (out []harness.Span) {
+// store in every region. What the store holds outlives them, unless it comes back
+// empty: it could not be reached, and did not restart.
+func (c *Config) outages() (all, empty []harness.Span) {
 	for _, o := range c.Outages {
 		from, to := o.Within(c.Duration)
-		out = append(out, harness.Span{Store: o.Store, From: c.Start.Add(from).UnixNano(), To: c.Start.Add(to).UnixNano()})
+		s := harness.Span{Store: o.Store, From: c.Start.Add(from).UnixNano(), To: c.Start.Add(to).UnixNano()}
+		if all = append(all, s); o.Empty {
+			empty = append(empty, s)
+		}
 	}
-	return out
+	return all, empty
 }
 
 // errDown is what a client sees of an outage, in virtual time as in a measured
@@ -36,6 +39,18 @@ func (w *network) down(store strategies.Need) bool {
 	now := w.s.Now().UnixNano()
 	for _, o := range w.outages {
 		if o.Store == string(store) && now >= o.From && now < o.To {
+			return true
+		}
+	}
+	return false
+}
+
+// emptied reports whether a Redis has come back empty since it was last asked so.
+func (w *network) emptied(to *server) bool {
+	now, was := w.s.Now().UnixNano(), to.asked
+	to.asked = now
+	for _, o := range w.empties {
+		if o.Store == string(strategies.NeedRedis) && was < o.To && o.To <= now {
 			return true
 		}
 	}
@@ -86,7 +101,7 @@ func (w *network) statement(to *route) strategies.Statement {
 		if a == nil {
 			return run()
 		}
-		if err := w.refused(ctx, to, strategies.NeedPostgres); err != nil {
+		if err := w.connected(ctx, to, strategies.NeedPostgres); err != nil {
 			return err
 		}
 		w.request(a, to)

@@ -128,3 +128,39 @@ func TestMonthPreset(t *testing.T) {
 		t.Errorf("worst leak of a user %d with one script and %d with two commands", a, b)
 	}
 }
+
+// TestComesBackEmpty: a Redis that has lost its data admits the window's limit once
+// more under one strategy, and nothing at all under one whose limits were there, too.
+func TestComesBackEmpty(t *testing.T) {
+	admitted := func(empty bool) map[string]int64 {
+		cfg := config(t, "incr-expire,lua-reserve", "agent-api", "steady")
+		cfg.Policy.Limit, cfg.Rate, cfg.Duration = 1_000, 500, 60*time.Second
+		cfg.Stream.Set("subjects", 1)
+		cfg.Stream.Set("popularity", "uniform")
+		cfg.Stream.Set("over-quota", 0)
+		cfg.Outages = []harness.Outage{{Store: "redis", From: 0.02, To: 0.021, Empty: empty}}
+		n := map[string]int64{}
+		report := run(t, cfg)
+		for i := range report.Runs {
+			r := &report.Runs[i]
+			valid(t, r)
+			if n[r.Strategy] = r.Admitted; empty && len(r.Guarantee) > 0 {
+				t.Errorf("%s is held to %+v, and it tolerates no eviction", r.Strategy, r.Guarantee)
+			}
+			if last := r.Params.Outages[0]; (last == "redis:0.02-0.021:empty") != empty {
+				t.Errorf("%s: outage %q", r.Strategy, last)
+			}
+		}
+		return n
+	}
+	before, after := admitted(false), admitted(true)
+	// 600 requests come before the outage, and thousands after it.
+	if before["incr-expire"] != 1_000 || after["incr-expire"] < 1_500 {
+		t.Errorf("incr-expire admits %d, and %d where Redis comes back empty: want the limit, and the limit once more",
+			before["incr-expire"], after["incr-expire"])
+	}
+	if before["lua-reserve"] < 1_000 || after["lua-reserve"] > 700 {
+		t.Errorf("lua-reserve admits %d, and %d where Redis comes back empty: want the limit, and nothing more",
+			before["lua-reserve"], after["lua-reserve"])
+	}
+}

@@ -174,7 +174,7 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 	}
 	c.AddHook(latencyHook{w: st.w, to: to})
 	c.AddHook(sched.Hook{})
-	c.AddHook(storeHook{w: st.w, table: t, real: st.real != nil})
+	c.AddHook(storeHook{w: st.w, table: t, to: to.to, real: st.real != nil})
 	return c, nil
 }
 

@@ -39,7 +39,7 @@ func settingLines(f results.File, group []results.Summary) []string {
 	}
 	entry("load", format.Join(" · ", loop, format.Plural(int64(p.Workers), "worker", "workers"), format.Plural(int64(p.Instances), "instance", "instances"),
 		format.Plural(int64(p.Retries), "client retry", "client retries"), speed, boundText(p)))
-	entry("connections", poolText(p.Pool))
+	entry("connections", poolText(p))
 	for _, text := range placementTexts(group) {
 		entry("cores", text)
 	}
@@ -67,6 +67,9 @@ func outagesText(outages []string) string {
 		var from, to float64
 		if n, err := fmt.Sscanf(span, "%g-%g", &from, &to); n == 2 && err == nil {
 			o = fmt.Sprintf("%s from %s to %s", store, share(from), share(to))
+			if strings.HasSuffix(span, ":empty") {
+				o += ", coming back empty,"
+			}
 		}
 		parts = append(parts, o)
 	}
@@ -77,11 +80,14 @@ func outagesText(outages []string) string {
 }
 
 // poolText: 0 is how the command line leaves the size to the harness.
-func poolText(pool int) string {
-	if pool == 0 {
+func poolText(p results.Params) string {
+	switch {
+	case p.Cold:
+		return "cold: one for each command, pipeline or transaction, opened for it and closed after it; reference loops keep theirs"
+	case p.Pool == 0:
 		return "default pools: what a strategy asks for, or one connection per worker, at most 64 to Redis and 16 to PostgreSQL, per instance"
 	}
-	return format.Plural(int64(pool), "connection", "connections") + " per instance and store"
+	return format.Plural(int64(p.Pool), "connection", "connections") + " per instance and store"
 }
 
 func boundText(p results.Params) string {

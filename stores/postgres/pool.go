@@ -19,6 +19,8 @@ type PoolOptions struct {
 	Schema string
 	// Size is how many connections there may be; 0 means pgx' default.
 	Size int
+	// Cold closes each connection after one statement or transaction.
+	Cold bool
 	// Meter counts the pool's traffic; nil counts nothing.
 	Meter *stores.Meter
 	// DialWrap is put between the pool (and its meter) and every connection,
@@ -73,6 +75,9 @@ func (p *Store) pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) 
 	}
 	if o.Size > 0 {
 		cfg.MaxConns = int32(o.Size)
+	}
+	if o.Cold {
+		cfg.AfterRelease = func(*pgx.Conn) bool { return false }
 	}
 	// No dial and no probe in the middle of a run: they would count as the
 	// strategy's.

@@ -26,7 +26,7 @@ var driver = stores.Driver{
 	Name: "postgres", Title: "PostgreSQL",
 	Choices: []stores.Choice{
 		{Word: "auto", Doc: "a process if PostgreSQL is installed, else a container if its image is here, else embedded; the default"},
-		{Word: "process", Doc: "PostgreSQL of this machine, started as a child and removed afterwards"},
+		{Word: "process", Doc: "PostgreSQL of this machine, started as a child and removed afterwards; as postgres.replica also process:lag=TIME"},
 		{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --postgres-image"},
 		{Word: "embedded", Doc: "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
 		{Word: "postgres://", Doc: "a server of yours by URL; only a schema of the run's own is touched"},

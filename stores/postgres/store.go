@@ -24,11 +24,15 @@ func (p *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 // Connect opens a pool whose [Conn.Client] is a [*pgxpool.Pool], and all its
 // connections. They have the scope's schema as their search path.
 func (p *Store) Connect(ctx context.Context, scope stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
-	pool, err := p.Pool(ctx, PoolOptions{Schema: scope.Schema(), Size: o.Pool, Meter: o.Meter, DialWrap: o.Wrap, Timeout: o.Timeout})
+	pool, err := p.Pool(ctx, PoolOptions{Schema: scope.Schema(), Size: o.Pool, Cold: o.Cold, Meter: o.Meter, DialWrap: o.Wrap, Timeout: o.Timeout})
 	if err != nil {
 		return nil, err
 	}
-	held := make([]*pgxpool.Conn, o.Pool)
+	first := o.Pool
+	if o.Cold {
+		first = 1 // which is closed again: the server is there
+	}
+	held := make([]*pgxpool.Conn, first)
 	var g errgroup.Group
 	for i := range held {
 		g.Go(func() (err error) {

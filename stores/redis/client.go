@@ -19,6 +19,8 @@ type ClientOptions struct {
 	PoolSize int
 	// MaxRetries is how often the client repeats a command by itself; 0 means never.
 	MaxRetries int
+	// Cold closes each connection after one command or pipeline.
+	Cold bool
 	// Meter counts the client's traffic; nil counts nothing.
 	Meter *stores.Meter
 	// DialWrap is put between the client (and its meter) and every connection,
@@ -27,6 +29,14 @@ type ClientOptions struct {
 	// Timeout of a dial, a read and a write; 0 means go-redis' default of 5 s, or
 	// that of the client given to [FromClient].
 	Timeout time.Duration
+}
+
+// maxIdle is how many connections may wait for their next command; 0 means any.
+func (o ClientOptions) maxIdle() int {
+	if o.Cold {
+		return -1 // not even one
+	}
+	return 0
 }
 
 // Client makes a client of a single server. The caller closes it. Nothing is
@@ -40,6 +50,7 @@ func (r *Store) Client(o ClientOptions) *goredis.Client {
 	opt := r.base // all that is shared is not written to
 	opt.PoolSize = o.PoolSize
 	opt.MinIdleConns, opt.MaxActiveConns = 0, 0
+	opt.MaxIdleConns = o.maxIdle()
 	opt.MaxRetries = o.retries()
 	if o.Timeout > 0 {
 		opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout = o.Timeout, o.Timeout, o.Timeout

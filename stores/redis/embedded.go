@@ -12,13 +12,13 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// ageEvery is how far the embedded server's clock lags behind at most. Ageing
+// ageEvery is how early or late a key of the embedded server expires at most. Ageing
 // costs time in proportion to the keys that expire (2.4 ms for 10,000), so it is
 // not done much more often.
 const ageEvery = 100 * time.Millisecond
 
-// embedded is a miniredis on a loopback port. It does not age by itself: a
-// goroutine moves its clock, and its keys' remaining time, along with ours.
+// embedded is a miniredis on a loopback port. Its time of day is the machine's, but
+// keys do not age by themselves: a goroutine shortens the time that they have left.
 type embedded struct {
 	server *miniredis.Miniredis
 	stop   context.CancelFunc
@@ -28,7 +28,6 @@ type embedded struct {
 func startEmbedded() (*embedded, error) {
 	m := miniredis.NewMiniRedis()
 	start := clock.Nano()
-	m.SetTime(clock.Time(start))
 	if err := m.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("start embedded Redis: %w", err)
 	}
@@ -38,14 +37,12 @@ func startEmbedded() (*embedded, error) {
 	return e, nil
 }
 
-// age runs until ctx is done. The time that keys have left and the time of day
-// are two things to miniredis; each is moved by the same amount.
+// age runs until ctx is done.
 func (e *embedded) age(ctx context.Context, last int64) {
 	defer close(e.aged)
 	for (clock.Wall{}).Sleep(ctx, ageEvery) == nil {
 		now := clock.Nano()
 		e.server.FastForward(time.Duration(now - last))
-		e.server.SetTime(clock.Time(now))
 		last = now
 	}
 }

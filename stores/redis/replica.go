@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,9 +68,26 @@ func (r *Store) follow(ctx context.Context, master *Store) error {
 		if err != nil || f["master_link_status"] != "up" {
 			return false, err
 		}
-		f, err = master.serverInfo(ctx) // which forked to send the copy
-		return f["rdb_bgsave_in_progress"] == "0", err
+		f, err = master.serverInfo(ctx)
+		// It forked to send the copy, and counts a replica from its first answer on.
+		return f["rdb_bgsave_in_progress"] == "0" && online(f, r.base.Addr), err
 	})
+}
+
+// online reports whether a master's description of itself has the replica with that
+// address among those that it sends its writes to.
+func online(f map[string]string, addr string) bool {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	for i := range maxReplicas {
+		fields := strings.Split(f[fmt.Sprintf("slave%d", i)], ",")
+		if slices.Contains(fields, "port="+port) && slices.Contains(fields, "state=online") {
+			return true
+		}
+	}
+	return false
 }
 
 // Follows reports whether the server is a replica of another one: all that it holds

@@ -71,9 +71,9 @@ func (r *Store) connectSeveral(ctx context.Context, o stores.ConnOptions) (store
 	var err error
 	switch c := c.(type) {
 	case *goredis.ClusterClient:
-		err = c.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error { return establish(ctx, c, o.Pool) })
+		err = c.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error { return establish(ctx, c, first(o)) })
 	case *goredis.Client:
-		err = establish(ctx, c, o.Pool)
+		err = establish(ctx, c, first(o))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())

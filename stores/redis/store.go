@@ -36,17 +36,25 @@ func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOption
 		return lentConn{r.admin}, nil
 	}
 	c := r.Client(clientOptions(o))
-	if err := establish(ctx, c, o.Pool); err != nil {
+	if err := establish(ctx, c, first(o)); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
 	}
 	return conn{c}, nil
 }
 
 func clientOptions(o stores.ConnOptions) ClientOptions {
-	return ClientOptions{PoolSize: o.Pool, MaxRetries: o.Retries, Meter: o.Meter, DialWrap: o.Wrap, Timeout: o.Timeout}
+	return ClientOptions{PoolSize: o.Pool, Cold: o.Cold, MaxRetries: o.Retries, Meter: o.Meter, DialWrap: o.Wrap, Timeout: o.Timeout}
 }
 
-// establish opens all connections of a client's pool.
+// first is how many connections are opened before the first command.
+func first(o stores.ConnOptions) int {
+	if o.Cold {
+		return 1 // which is closed again: the server is there
+	}
+	return o.Pool
+}
+
+// establish opens connections of a client's pool.
 func establish(ctx context.Context, c *goredis.Client, pool int) error {
 	held := make([]*goredis.Conn, pool)
 	for i := range held {

@@ -5,7 +5,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -96,4 +99,49 @@ func registers(t *testing.T, path string) bool {
 		return true
 	})
 	return found
+}
+
+// TestNotes: every strategy of this module says how it works and when to use it.
+func TestNotes(t *testing.T) {
+	for _, m := range strategies.All() {
+		n := &m.Notes
+		if len(n.How) == 0 || n.Use == "" || n.Avoid == "" {
+			t.Errorf("%s: its notes lack how it works, when to use it, or when not", m.Name)
+		}
+		for _, s := range slices.Concat(n.How, n.Deviations, []string{n.Use, n.Avoid}) {
+			if s != "" && !strings.HasSuffix(s, ".") {
+				t.Errorf("%s: the note %q does not end in a full stop", m.Name, s)
+			}
+		}
+	}
+}
+
+// TestCatalogue compares with the catalogue of strategies, where it is at hand: each
+// of its rows 1 to 34 is registered, with the source that the row names.
+func TestCatalogue(t *testing.T) {
+	text, err := os.ReadFile("../../../shared/design/strategies.md")
+	if err != nil {
+		t.Skip("the catalogue is not here: ", err)
+	}
+	row := regexp.MustCompile("(?m)^\\| (\\d+) \\| `([a-z0-9-]+)` \\| ([^|]*) \\|")
+	rows := row.FindAllStringSubmatch(string(text), -1)
+	if len(rows) < 39 {
+		t.Fatalf("the catalogue has %d rows, and 39 were there", len(rows))
+	}
+	record := regexp.MustCompile(`\b00\d\b`)
+	for _, r := range rows {
+		if n, _ := strconv.Atoi(r[1]); n > 34 {
+			continue
+		}
+		m, err := strategies.Lookup(r[2])
+		if err != nil {
+			t.Errorf("row %s, %s, is not registered", r[1], r[2])
+			continue
+		}
+		for _, want := range record.FindAllString(r[3], -1) {
+			if !strings.Contains(m.Source, want) {
+				t.Errorf("row %s, %s: source %q does not name record %s", r[1], r[2], m.Source, want)
+			}
+		}
+	}
 }

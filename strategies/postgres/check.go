@@ -24,7 +24,7 @@ func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "pg-check",
 		Core:   true,
-		Source: "003 (ADR-005)",
+		Source: "003 (ADR-005), 000 (ADR-008)",
 		Doc:    "PostgreSQL only: read what remains, then add to what is used",
 		Notes: strategies.Notes{
 			How: []string{

@@ -2,8 +2,9 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -14,6 +15,7 @@ const (
 	optionCache   = "cache"
 	cacheShared   = "shared"
 	cacheInstance = "instance"
+	cacheRedis    = "redis"
 )
 
 // tierCache is where a decision was made by a result that was kept.
@@ -34,6 +36,7 @@ func init() {
 			Deviations: []string{
 				"The record takes the cache for one that is built in, which PostgreSQL has not: one in the memory of this process stands in for it, and a hit costs no round trip.",
 				"A built-in cache would be emptied within the transaction; this one is once the reply to the UPDATE has come.",
+				"With cache=redis the cache is in Redis, and a hit costs a round trip there.",
 				"With cache=instance each instance has a cache of its own, as an application would build it: it does not hear of the others' writes.",
 			},
 			Use:   "Where nearly all requests are rejected, so that writes are rare.",
@@ -47,9 +50,15 @@ func init() {
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{{
-			Name: optionCache, Values: []string{cacheShared, cacheInstance}, Default: cacheShared,
-			Doc: "one cache for all instances, or one for each, which knows its own instance's writes alone",
+			Name: optionCache, Values: []string{cacheShared, cacheRedis, cacheInstance}, Default: cacheShared,
+			Doc: "one cache for all instances in this process, one in Redis, or one for each instance, which knows its own writes alone",
 		}},
+		NeedsToo: func(o quota.Options) []strategies.Need {
+			if o[optionCache] == cacheRedis {
+				return []strategies.Need{strategies.NeedRedis}
+			}
+			return nil
+		},
 		// A result that lacks a charge is kept no longer than until that charge's
 		// request ends, so that the bound is that of pg-check. With a cache for each
 		// instance one result of each may be older, and the requests that it serves are
@@ -72,9 +81,8 @@ func init() {
 // queryCache is one instance of pg-query-cache.
 type queryCache struct {
 	usage
-	results *resultCache
-	// first is set on the instance that shows the cache's own figures.
-	first bool
+	results               resultCache
+	hits, misses, emptied atomic.Int64
 }
 
 var (
@@ -90,13 +98,18 @@ func openQueryCache(ctx context.Context, env strategies.Env) (strategies.Strateg
 	if err != nil {
 		return nil, err
 	}
-	q := &queryCache{usage: u, first: true}
-	if env.Options[optionCache] == cacheInstance {
-		q.results = newResultCache()
-		return q, nil
+	q := &queryCache{usage: u}
+	switch env.Options[optionCache] {
+	case cacheInstance:
+		q.results = newMemoryCache()
+	case cacheRedis:
+		if env.Redis == nil {
+			return nil, errors.New("pg-query-cache needs Redis for a cache in Redis")
+		}
+		q.results = newRedisCache(env.Redis, env.Prefix)
+	default:
+		q.results = strategies.SharedValue(env.Shared, "query-cache", newMemoryCache)
 	}
-	q.results = strategies.SharedValue(env.Shared, "query-cache", newResultCache)
-	q.first = env.Instance == 0
 	return q, nil
 }
 
@@ -115,7 +128,7 @@ func (q *queryCache) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	if req.Units > remaining {
 		return d, nil
 	}
-	if err := q.write(func() error { return q.charge(ctx, req.Subject, p, q.row(index), req.Units) }); err != nil {
+	if err := q.write(ctx, func() error { return q.charge(ctx, req.Subject, p, q.row(index), req.Units) }); err != nil {
 		return quota.Decision{}, fmt.Errorf("charge: %w", err)
 	}
 	d.Admitted = true
@@ -127,98 +140,48 @@ func (q *queryCache) Take(ctx context.Context, req quota.Request) (quota.Decisio
 // look returns what remains, and where that is known from.
 func (q *queryCache) look(ctx context.Context, req quota.Request, index int64) (int64, quota.Tier, error) {
 	p, key := req.Policy, query{req.Subject, req.Policy.Name}
-	remaining, generation, hit := q.results.get(key)
-	if hit {
+	remaining, generation, hit, err := q.results.get(ctx, key)
+	switch {
+	case err != nil:
+		return 0, "", err
+	case hit:
+		q.hits.Add(1)
 		return remaining, tierCache, nil
 	}
+	q.misses.Add(1)
 	remaining, known, err := q.remaining(ctx, req.Subject, p, q.row(index))
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, "", err
+	case !known: // an empty result is not kept: it is about to be another
+		return p.Limit, quota.TierPostgres, q.write(ctx, func() error { return q.firstUse(ctx, req.Subject, p, q.row(index)) })
 	}
-	if !known { // an empty result is not kept: it is about to be another
-		return p.Limit, quota.TierPostgres, q.write(func() error { return q.firstUse(ctx, req.Subject, p, q.row(index)) })
-	}
-	q.results.put(key, remaining, generation)
-	return remaining, quota.TierPostgres, nil
+	return remaining, quota.TierPostgres, q.results.put(ctx, key, remaining, generation)
 }
 
 // write changes the table and empties the cache, also where it is not known
-// whether the table has changed.
-func (q *queryCache) write(change func() error) error {
-	defer q.results.empty()
-	return change()
+// whether the table has changed, and by a caller that gives up meanwhile.
+func (q *queryCache) write(ctx context.Context, change func() error) error {
+	err := change()
+	q.emptied.Add(1)
+	return errors.Join(err, q.results.empty(context.WithoutCancel(ctx)))
 }
 
 // Refund implements strategies.Refunder as [usage.Refund] does.
 func (q *queryCache) Refund(ctx context.Context, r quota.Reservation) error {
-	return q.write(func() error { return q.usage.Refund(ctx, r) })
+	return q.write(ctx, func() error { return q.usage.Refund(ctx, r) })
 }
 
 // Provision implements strategies.Provisioner as [usage.Provision] does.
 func (q *queryCache) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return q.write(func() error { return q.usage.Provision(ctx, p, grants) })
+	return q.write(ctx, func() error { return q.usage.Provision(ctx, p, grants) })
 }
 
 // Measures implements strategies.Meter.
 func (q *queryCache) Measures() []strategies.Measure {
-	if !q.first {
-		return nil
-	}
-	r := q.results
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	return []strategies.Measure{
-		{Name: "cache hits", Unit: "hits", Value: r.hits},
-		{Name: "cache misses", Unit: "misses", Value: r.misses},
-		{Name: "cache emptied", Unit: "times", Value: r.emptied},
+		{Name: "cache hits", Unit: "hits", Value: q.hits.Load()},
+		{Name: "cache misses", Unit: "misses", Value: q.misses.Load()},
+		{Name: "cache emptied", Unit: "times", Value: q.emptied.Load()},
 	}
-}
-
-// query is what results are kept by: the arguments of the one statement that is
-// cached.
-type query struct {
-	subject quota.Subject
-	policy  string
-}
-
-// resultCache keeps results of queries on one table.
-type resultCache struct {
-	// mu is never held across anything that waits.
-	mu   sync.Mutex
-	kept map[query]int64
-	// generation counts how often the cache has been emptied. A result that was
-	// asked for in an earlier one may be older than a write, and is not kept.
-	generation            uint64
-	hits, misses, emptied int64
-}
-
-func newResultCache() *resultCache { return &resultCache{kept: map[query]int64{}} }
-
-// get returns a result that is kept, or the generation to put one in.
-func (r *resultCache) get(q query) (remaining int64, generation uint64, hit bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	remaining, hit = r.kept[q]
-	if hit {
-		r.hits++
-	} else {
-		r.misses++
-	}
-	return remaining, r.generation, hit
-}
-
-func (r *resultCache) put(q query, remaining int64, generation uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if generation == r.generation {
-		r.kept[q] = remaining
-	}
-}
-
-func (r *resultCache) empty() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.generation++
-	r.emptied++
-	clear(r.kept)
 }

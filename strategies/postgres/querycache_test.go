@@ -4,20 +4,33 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
+	redisstore "github.com/quotabench/quotabench/stores/redis"
+	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
+
+// caches are the ways to keep results.
+var caches = []string{"pg-query-cache", "pg-query-cache:cache=instance", "pg-query-cache:cache=redis"}
 
 // pair opens two instances of one run.
 func pair(t *testing.T, pool *pgxpool.Pool, name string) (a, b strategies.Strategy) {
 	t.Helper()
 	sel, shared := choose(t, name), new(strategies.Shared)
+	var client redis.UniversalClient
+	if sel.NeedsStore(strategies.NeedRedis) {
+		c := storetest.Redis(t).Client(redisstore.ClientOptions{PoolSize: 4})
+		t.Cleanup(func() { _ = c.Close() })
+		client = c
+	}
+	prefix := storetest.Prefix(t)
 	var out [2]strategies.Strategy
 	for i := range out {
 		s, err := sel.Open(t.Context(), strategies.Env{
-			Clock: clock.Wall{}, Postgres: pool, Instance: i, Instances: 2, Shared: shared, Options: sel.Options,
+			Clock: clock.Wall{}, Postgres: pool, Redis: client, Prefix: prefix, Instance: i, Instances: 2, Shared: shared, Options: sel.Options,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -31,8 +44,14 @@ const tierCache quota.Tier = "query-cache"
 
 // TestAnyWriteEmptiesTheCache: a result is kept until any row of the table changes.
 func TestAnyWriteEmptiesTheCache(t *testing.T) {
+	for _, name := range caches {
+		t.Run(name, func(t *testing.T) { anyWriteEmpties(t, name) })
+	}
+}
+
+func anyWriteEmpties(t *testing.T, name string) {
 	tr := &tracer{}
-	s := open(t, newPool(t, tr), "pg-query-cache")
+	s, _ := pair(t, newPool(t, tr), name)
 	p := policy(t, "agent-tokens", 10)
 	tr.take()
 	var held quota.Reservation
@@ -72,23 +91,26 @@ func TestAnyWriteEmptiesTheCache(t *testing.T) {
 // TestOldResultIsNotKept: a write that ends while a result is on its way keeps it
 // out of the cache.
 func TestOldResultIsNotKept(t *testing.T) {
-	s := open(t, newPool(t, &tracer{}), "pg-query-cache")
-	p := policy(t, "agent-tokens", 10)
-	take(t.Context(), t, s, "a", p, 4)
-	// The tracer comes before the SELECT is sent, when the generation is known already.
-	late := at(t.Context(), "SELECT", func() { take(t.Context(), t, s, "a", p, 6) })
-	if d := take(late, t, s, "a", p, 1); d.Admitted {
-		t.Errorf("%+v where nothing remains", d)
-	}
-	if d := take(t.Context(), t, s, "a", p, 1); d.Tier != quota.TierPostgres {
-		t.Errorf("%+v, want the result not to have been kept", d)
+	for _, name := range caches {
+		s, _ := pair(t, newPool(t, &tracer{}), name)
+		p := policy(t, "agent-tokens", 10)
+		take(t.Context(), t, s, "a", p, 4)
+		// The tracer comes before the SELECT is sent, when the generation is known already.
+		late := at(t.Context(), "SELECT", func() { take(t.Context(), t, s, "a", p, 6) })
+		if d := take(late, t, s, "a", p, 1); d.Admitted {
+			t.Errorf("%s: %+v where nothing remains", name, d)
+		}
+		if d := take(t.Context(), t, s, "a", p, 1); d.Tier != quota.TierPostgres {
+			t.Errorf("%s: %+v, want the result not to have been kept", name, d)
+		}
 	}
 }
 
 // TestCacheOfAnInstanceIsStale: it does not hear of the other instance's writes.
 func TestCacheOfAnInstanceIsStale(t *testing.T) {
 	p := policy(t, "agent-tokens", 10)
-	for name, stale := range map[string]bool{"pg-query-cache": false, "pg-query-cache:cache=instance": true} {
+	for _, name := range caches {
+		stale := name == "pg-query-cache:cache=instance"
 		a, b := pair(t, newPool(t, nil), name)
 		take(t.Context(), t, a, "a", p, 1)
 		take(t.Context(), t, a, "a", p, 10) // rejected, and kept: 9 remain

@@ -139,10 +139,10 @@ func (s *hardened) Used(ctx context.Context, subject quota.Subject, p *quota.Pol
 	if err != nil {
 		return nil, fmt.Errorf("reading what %s has used: %w", subject, err)
 	}
-	if len(res) != 2 {
+	if len(res) != 3 {
 		return nil, fmt.Errorf("believed.lua answered %v", res)
 	}
-	return []quota.Reading{{Tier: quota.TierRedis, Known: res[0] == 1, Units: res[1]}}, nil
+	return []quota.Reading{{Tier: quota.TierRedis, Known: res[0] == 1, Units: res[1], Lapsing: res[2]}}, nil
 }
 
 // Provision implements [strategies.Provisioner].

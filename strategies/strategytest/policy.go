@@ -9,7 +9,8 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 )
 
-// testLength is the length of fixed and rolling windows that are not meant to end.
+// testLength is the length of windows that are not meant to end, and the time in which
+// a bucket gets one unit.
 const testLength = time.Hour
 
 // served returns a policy for each kind of window that the strategy serves: one
@@ -19,8 +20,11 @@ func served(meta *strategies.Meta) []quota.Policy {
 	var out []quota.Policy
 	for _, kind := range meta.Kinds {
 		w := quota.Window{Kind: kind}
-		if kind == quota.Fixed || kind == quota.Rolling {
+		if kind.HasLength() {
 			w.Length = testLength
+		}
+		if kind == quota.Bucket {
+			w.Refill = 1
 		}
 		candidates := []quota.Policy{{Name: "conformance", Doc: "made for the test", Unit: "requests", Window: w}}
 		for _, p := range quota.Policies() {
@@ -39,8 +43,7 @@ func served(meta *strategies.Meta) []quota.Policy {
 	return out
 }
 
-// representative is one policy of each sort of window: standing, tumbling and
-// rolling. Under load the kinds of tumbling windows differ by name alone.
+// representative is one policy of each sort of window. Under load the kinds of tumbling windows differ by name alone.
 func representative(meta *strategies.Meta) []quota.Policy {
 	var out []quota.Policy
 	tumbling := false

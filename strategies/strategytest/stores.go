@@ -34,7 +34,7 @@ func Embedded(t testing.TB, meta *strategies.Meta) Stores {
 func Servers(t testing.TB, meta *strategies.Meta) Stores {
 	t.Helper()
 	var s Stores
-	if meta.NeedsStore(strategies.NeedRedis) {
+	if slices.Contains(allNeeds(meta), strategies.NeedRedis) {
 		s.Redis = clients(storetest.Redis(t))
 	}
 	if meta.NeedsStore(strategies.NeedPostgres) || meta.NeedsStore(strategies.NeedSource) {

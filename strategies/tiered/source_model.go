@@ -89,18 +89,19 @@ func (m *modelSource) charge(ctx context.Context, u *use, s quota.Subject, units
 }
 
 func (m *modelSource) writeBack(ctx context.Context, u *use, items []writeBack) ([]writeBack, error) {
-	for i, w := range items {
-		err := m.do(ctx, "UPDATE quotas SET "+u.usedColumn, u, func() error {
+	// A batch travels and is committed as one.
+	err := m.do(ctx, "UPDATE quotas SET "+u.usedColumn, u, func() error {
+		for _, w := range items {
 			// Like an UPDATE, it does nothing where there is no row.
 			if r, ok := m.rows[w.subject]; ok {
 				r.used[u.index] = w.count
 				m.past.note(w.subject, r)
 			}
-			return nil
-		})
-		if err != nil {
-			return items[i:], err
 		}
+		return nil
+	})
+	if err != nil {
+		return items, err
 	}
 	return nil, nil
 }

@@ -11,6 +11,18 @@ var decrLiteralMeta = strategies.Meta{
 	Name:   "decr-literal",
 	Source: "001 (ADR-009)",
 	Doc:    "DECR a count of remaining units that nothing ever sets to the maximum, reject below zero",
+	Notes: strategies.Notes{
+		How: []string{
+			"DECR takes one from the key of the subject and its window.",
+			"Where the answer is the limit less one, EXPIRE gives the key until the window's end.",
+			"An answer below zero is a rejection.",
+		},
+		Deviations: []string{
+			"The record counts requests of one unit in calendar months; other costs and windows are counted likewise.",
+		},
+		Use:   "Use it to see what the record's pseudo-code does by itself.",
+		Avoid: "Nothing sets the count to the limit, so that the first request is rejected like all others. decr-expire does.",
+	},
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,

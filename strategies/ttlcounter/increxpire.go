@@ -15,6 +15,19 @@ var incrExpireMeta = strategies.Meta{
 	Core:   true,
 	Source: "000 (ADR-008)",
 	Doc:    "INCR, EXPIRE by the caller that created the key, reject above the limit; rejected attempts count",
+	Notes: strategies.Notes{
+		How: []string{
+			"INCR counts the attempt in a key of the subject and its window; requests of several units use INCRBY.",
+			"Where the answer is what was asked for, the key is new, and EXPIRE gives it until the window's end.",
+			"An answer above the limit is a rejection; the attempt stays counted.",
+			"Without Redis every request is rejected.",
+		},
+		Deviations: []string{
+			"The record counts requests of one unit in calendar months; other costs and windows are counted likewise.",
+		},
+		Use:   "Use it where requests cost one unit, a rejected attempt may count, and one command per decision matters.",
+		Avoid: "A caller that dies between the two commands leaves a key that never expires. Requests of several units can be rejected although they fit.",
+	},
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,

@@ -30,7 +30,7 @@ const (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "scheduled-reset",
-		Source: "000 (ADR-008)",
+		Source: "000 (ADR-008), 001 (ADR-009)",
 		Doc:    "INCR without an expiry, reject above the limit; a scheduled job deletes all counters when a window begins",
 		Notes: strategies.Notes{
 			How: []string{

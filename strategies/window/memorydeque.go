@@ -11,8 +11,18 @@ var dequeMeta = strategies.Meta{
 	Name:   "memory-deque",
 	Source: "002 (ProjectEPU)",
 	Doc:    "the moments of what was admitted, in the memory of each process, trimmed by time",
-	Form:   strategies.Documented,
-	Kinds:  kinds,
+	Notes: strategies.Notes{
+		How: []string{
+			"Each process keeps the moments of what it admitted, by subject.",
+			"A request first drops the moments that are older than the window.",
+			"It is admitted where its units fit beside those that remain.",
+			"A deque that has become empty stays, as the record's do.",
+		},
+		Use:   "Use it in a single process, or where a limit that grows with the number of processes is good enough.",
+		Avoid: "With several instances each admits the whole limit, and a restart forgets everything.",
+	},
+	Form:  strategies.Documented,
+	Kinds: kinds,
 	// Moments grow old one by one. Nothing happens where a fixed window ends, so
 	// that the next one may begin with less than its limit.
 	Reset:  strategies.ResetsMissing,

@@ -24,7 +24,7 @@ const (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "sql-window-log-atomic",
-		Source: "002 (ProjectEPU)",
+		Source: "002 (ProjectEPU), 001 (ADR-009)",
 		Doc:    "PostgreSQL only: count the window's rows and insert one, in a transaction that excludes others",
 		Notes: strategies.Notes{
 			How: []string{

@@ -11,7 +11,7 @@ import (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "sql-window-log",
-		Source: "002 (ProjectEPU)",
+		Source: "002 (ProjectEPU), 001 (ADR-009)",
 		Doc:    "PostgreSQL only: count the rows of the window, then insert one",
 		Notes: strategies.Notes{
 			How: []string{

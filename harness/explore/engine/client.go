@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/oracle"
@@ -40,6 +41,11 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 			if !pause() {
 				return
 			}
+			if a.Kind != Take && c.Run.Truth.ended(c.taken) {
+				c.Run.Timeline.Say("too late to settle")
+				held = nil
+				continue
+			}
 		}
 		switch a.Kind {
 		case Take:
@@ -58,10 +64,18 @@ func (c *Client) take(ctx context.Context, action int, units int64) *quota.Reser
 		ID: uint64(c.Index*MaxActions + action + 1), Subject: Subject, Policy: &c.Setup.Policy, Units: units,
 		Settles: c.Script.Settles(action),
 	}
+	if req.Settles {
+		req.Life = c.Setup.Life
+	}
 	t := &c.Run.Truth
 	c.Pending = t.call(c.Index, oracle.Take, units, -1)
+	t.begins(c.Pending, req.Life)
 	d, err := c.Strategy().Take(ctx, req)
 	c.Witness.Taken(err)
+	granted := int64(0)
+	if err == nil {
+		granted, err = d.Units(units)
+	}
 	e := c.Pending
 	c.Pending = -1
 	switch {
@@ -70,10 +84,12 @@ func (c *Client) take(ctx context.Context, action int, units int64) *quota.Reser
 		c.Run.Timeline.Say("error: " + err.Error())
 		return nil
 	case d.Admitted:
+		t.grant(e, granted)
 		t.reply(c.Index, e, oracle.Admitted)
 		c.taken = e
-		c.Run.Timeline.Say(verdictText("admitted", d))
+		c.Run.Timeline.Say(grantText(verdictText("admitted", d), granted, units))
 		r := d.Reservation
+		req.Units = granted
 		r.Request = req // strategies that settle nothing leave it out
 		return &r
 	case d.Degraded:
@@ -90,6 +106,13 @@ func verdictText(what string, d quota.Decision) string {
 		return what + " without its store"
 	}
 	return what
+}
+
+func grantText(text string, granted, asked int64) string {
+	if granted < asked {
+		return fmt.Sprintf("%s, %d of %d", text, granted, asked)
+	}
+	return text
 }
 
 func (c *Client) commit(ctx context.Context, r *quota.Reservation, actual int64) {

@@ -28,6 +28,8 @@ type Setup struct {
 	// JobRounds is how many rounds of a periodic job there must have been for no
 	// further one to start at a moment of its own choosing.
 	JobRounds int
+	// Life of a request that settles; from its end on nobody holds what is unsettled.
+	Life time.Duration
 	// Ordered is set where verdicts depend on the order of events and not only on
 	// their sums.
 	Ordered bool

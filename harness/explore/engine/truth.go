@@ -25,13 +25,15 @@ type Truth struct {
 	// Crossed is set once time has left the window of the start.
 	Crossed bool
 
-	start   time.Time
-	span    quota.Span
-	now     time.Time
-	step    int64
-	events  []oracle.Event
-	open    []int // events without a reply yet
-	maxOpen int   // most operations in flight at once
+	start  time.Time
+	span   quota.Span
+	now    time.Time
+	step   int64
+	events []oracle.Event
+	open   []int // events without a reply yet
+	// sessions are takes that are to be settled and whose life has not ended.
+	sessions []session
+	maxOpen  int // most operations in flight at once
 	// order tells histories apart whose events came in different orders.
 	order Digest
 }
@@ -40,7 +42,7 @@ type Truth struct {
 func (t *Truth) Begin(now time.Time) {
 	*t = Truth{
 		Policy: t.Policy, Initial: t.Initial, Instances: t.Instances, start: now, now: now, span: t.Policy.Window.At(now),
-		events: t.events[:0], open: t.open[:0], InUse: t.Initial, Peak: t.Initial,
+		events: t.events[:0], open: t.open[:0], sessions: t.sessions[:0], InUse: t.Initial, Peak: t.Initial,
 	}
 }
 
@@ -48,6 +50,7 @@ func (t *Truth) Begin(now time.Time) {
 func (t *Truth) At(now time.Time) {
 	t.now = now
 	t.step++
+	t.expire()
 	if !t.span.Contains(now) || t.Policy.Window.Kind >= quota.Rolling && now.After(t.start) {
 		t.Crossed = true
 	}
@@ -63,6 +66,9 @@ func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	if kind != oracle.Take {
 		ev.TakeCall, ev.TakeReply = t.events[take].Call, t.events[take].Reply
 	}
+	if kind != oracle.Take {
+		t.settling(take, kind)
+	}
 	t.events = append(t.events, ev)
 	t.open = append(t.open, e)
 	t.maxOpen = max(t.maxOpen, len(t.open))
@@ -71,6 +77,20 @@ func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	}
 	t.note(1, client, uint64(kind))
 	return e
+}
+
+// grant notes that a take gets only so many of its units, before its reply.
+func (t *Truth) grant(e int, units int64) {
+	rest := t.events[e].Units - units
+	if rest <= 0 {
+		return
+	}
+	t.events[e].Units = units
+	short := t.events[e]
+	short.Units, short.Reply, short.Outcome = rest, t.moment(), oracle.Short
+	t.events = append(t.events, short)
+	t.Rejections++
+	t.order.Num(uint64(rest))
 }
 
 // reply ends it.
@@ -83,10 +103,14 @@ func (t *Truth) reply(client, e int, outcome oracle.Outcome) {
 			break
 		}
 	}
+	if ev.Kind == oracle.Commit && outcome != oracle.Failed {
+		t.committed(ev.TakeCall)
+	}
 	if ev.Kind == oracle.Take {
 		switch outcome {
 		case oracle.Admitted:
 			t.InUse += ev.Units
+			t.admitted(e)
 			t.Peak = max(t.Peak, t.InUse)
 		case oracle.Rejected, oracle.RejectedDegraded:
 			t.Rejections++
@@ -148,9 +172,9 @@ func (t *Truth) Digest(d *Digest, ordered bool) {
 		d.Fold(t.order)
 		return
 	}
-	var sums [4]int64
+	var sums [5]int64
 	for _, e := range t.events {
-		sums[e.Outcome&3] += e.Units
+		sums[min(int(e.Outcome), len(sums)-1)] += e.Units
 	}
 	for _, s := range sums {
 		d.Num(uint64(s))

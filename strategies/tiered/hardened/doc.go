@@ -15,8 +15,8 @@
 // under way others wait for it, for a short time even where its caller has died.
 //
 // A draw that gets less than it asked for says that PostgreSQL has nothing left. Redis
-// believes that for the time of the option lease, and so does each instance that was
-// rejected by it: its filter rejects the account without asking a store. A rejection
+// believes that for a minute, and each instance that it has rejected for the time of
+// the option lease: its filter rejects the account without asking a store. A rejection
 // is tied to the window, so that a new one begins without any. Giving units back and
 // setting limits end the belief in Redis at once, and answer their own callers only
 // when the last instance's has ended. The Bloom filter is what a check meets first;

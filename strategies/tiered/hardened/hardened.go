@@ -16,11 +16,12 @@ const (
 	// drawPatience is how long a draw keeps others from drawing: longer than a statement
 	// takes on a busy database, and as long as callers wait for one that has died.
 	drawPatience = 2 * time.Second
-	// shortBelief is how long Redis believes that the database has nothing left where
-	// instances may not.
-	shortBelief = time.Second
+	// belief is how long Redis believes that the database has nothing left. Units that
+	// come back end it at once; it bounds for how long they are overlooked where the
+	// caller who gave them back dies before telling Redis.
+	belief = time.Minute
 	// firstWait and longestWait bound the pauses of a caller who waits for another's draw.
-	firstWait, longestWait = time.Millisecond, 256 * time.Millisecond
+	firstWait, longestWait = time.Millisecond, 64 * time.Millisecond
 	// mostDraws is after how many draws that came to nothing the database decides alone.
 	mostDraws = 8
 	// purgeEvery is how often windows that ended more than purgeAfter ago are removed.
@@ -72,6 +73,7 @@ type instance struct {
 	draws  int64
 	lease  time.Duration
 	leases *leases
+	demand demand
 	// name begins the tokens of this instance, tokens counts them. Tokens are compared
 	// for equality and with nothing but what this instance has not given out yet.
 	name   string
@@ -112,10 +114,11 @@ func (in *instance) Take(ctx context.Context, req quota.Request) (quota.Decision
 	now := in.clock.Now()
 	a := ask{
 		account: accountAt(req.Policy, req.Subject, now), units: req.Units, settles: req.Settles,
-		// Units come back all the time where they are held and not used up.
-		leases: in.lease > 0 && req.Policy.Window.Kind.Tumbling(),
 	}
-	if a.leases && in.leases.rejects(a.leaseKey(), req.Units) {
+	if req.Policy.Window.Kind.Tumbling() { // elsewhere units come back all the time
+		a.lease = in.lease
+	}
+	if a.lease > 0 && in.leases.rejects(a.leaseKey(), req.Units) {
 		return a.rejected(quota.TierFilter, answer{left: -1}, now), nil
 	}
 	d, err := in.decide(ctx, &a, now)
@@ -145,7 +148,10 @@ func (in *instance) decide(ctx context.Context, a *ask, now time.Time) (quota.De
 			}
 			return a.rejected(quota.TierRedis, got, now), nil
 		case statusBusy:
-			in.waited.Add(1)
+			if in.waited.Add(1); wait == firstWait {
+				in.demand.add(a.leaseKey(), a.units)
+				defer in.demand.add(a.leaseKey(), -a.units)
+			}
 			if err := in.clock.Sleep(ctx, max(min(wait, got.span), time.Millisecond)); err != nil {
 				return quota.Decision{}, fmt.Errorf("wait for another's draw: %w", err)
 			}
@@ -166,7 +172,7 @@ func (in *instance) decide(ctx context.Context, a *ask, now time.Time) (quota.De
 // draw charges the database, deposits what it got, and takes the request's units from
 // that. done is false where the request has to be asked anew.
 func (in *instance) draw(ctx context.Context, a *ask, credit int64, now time.Time) (d quota.Decision, done bool, err error) {
-	want := max(a.units-credit, a.limit/in.draws, 1)
+	want := max(a.units-credit, a.limit/in.draws, in.demand.of(a.leaseKey()), 1)
 	granted, left, err := in.source.draw(ctx, &a.account, want, false)
 	if err != nil {
 		// Others need not wait for the draw's end. If this fails they do.

@@ -7,7 +7,7 @@ var notes = strategies.Notes{
 		"A filter in process rejects accounts (agent, policy, window) that Redis has rejected within the last second; a find of the Bloom filter is checked against an exact table.",
 		"A script takes units from the credit that Redis holds for the account.",
 		"Where that does not do, one caller charges PostgreSQL for a sixteenth of the limit and deposits it, by a token that works once and only in the hash where the draw began.",
-		"PostgreSQL having nothing left is believed for a second, in Redis and by leases of the instances.",
+		"That PostgreSQL has nothing left is believed for a minute in Redis, and for a second by instances under a lease.",
 		"Commits and refunds are settled in PostgreSQL by the request's ID, and answer when the last lease of before is over.",
 	},
 	Deviations: []string{

@@ -56,31 +56,22 @@ func loadScripts(ctx context.Context, c redis.UniversalClient) error {
 // ask is what both scripts of a request are asked.
 type ask struct {
 	account
-	units int64
-	token string
-	// settles and limit go with the request, leases says whether a rejection may be
-	// remembered.
-	settles, leases bool
+	units   int64
+	token   string
+	settles bool
+	// lease is how long a rejection may be remembered.
+	lease time.Duration
 }
 
 func (in *instance) take(ctx context.Context, a *ask) (answer, error) {
 	return read(takeScript.Run(ctx, in.redis, []string{a.key(in.prefix)},
-		a.units, a.token, drawPatience.Milliseconds(), a.expiry(), flag(a.settles), flag(a.leases), a.limit))
+		a.units, a.token, drawPatience.Milliseconds(), a.expiry(), flag(a.settles), a.lease.Milliseconds(), a.limit))
 }
 
 // deposit ends a draw of that many units, of which the database has left so many.
 func (in *instance) deposit(ctx context.Context, a *ask, units, drawn, left int64, dry bool) (answer, error) {
 	return read(depositScript.Run(ctx, in.redis, []string{a.key(in.prefix)},
-		a.token, drawn, flag(dry), units, in.believed(), flag(a.settles), a.limit, left))
-}
-
-// believed is for how many milliseconds Redis believes that the database has nothing
-// left: at least one, or each rejection would draw.
-func (in *instance) believed() int64 {
-	if in.lease == 0 {
-		return shortBelief.Milliseconds()
-	}
-	return max(in.lease.Milliseconds(), 1)
+		a.token, drawn, flag(dry), units, belief.Milliseconds(), flag(a.settles), a.limit, left))
 }
 
 func read(cmd *redis.Cmd) (answer, error) {

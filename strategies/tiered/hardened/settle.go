@@ -60,12 +60,14 @@ func reserved(r *quota.Reservation) account {
 	return a
 }
 
-// outwait waits until leases that have so many milliseconds left are over.
+// outwait waits until leases that have so many milliseconds left are over. Scripts
+// cut moments to whole milliseconds, so that a lease may last one longer than this
+// one knows.
 func (in *instance) outwait(ctx context.Context, ms int64) error {
 	if ms <= 0 {
 		return nil
 	}
-	if err := in.clock.Sleep(ctx, time.Duration(ms)*time.Millisecond); err != nil {
+	if err := in.clock.Sleep(ctx, time.Duration(ms+1)*time.Millisecond); err != nil {
 		return fmt.Errorf("wait for instances to forget a rejection: %w", err)
 	}
 	return nil
@@ -137,8 +139,8 @@ func (in *instance) Measures() []strategies.Measure {
 	return []strategies.Measure{
 		{Name: "filter hits", Unit: "checks", Value: in.leases.hits.Load()},
 		{Name: "false positives", Unit: "checks", Value: in.leases.falsePositives.Load()},
-		{Name: "filter size", Unit: "bytes", Value: in.leases.bytes()},
-		{Name: "leases", Unit: "accounts", Value: in.leases.members()},
+		{Name: "filter size", Unit: "bytes", Value: in.leases.bytes(), Kind: strategies.MeasureLevel},
+		{Name: "leases", Unit: "accounts", Value: in.leases.members(), Kind: strategies.MeasureLevel},
 		{Name: "cache lookups", Unit: "scripts", Value: in.asked.Load()},
 		{Name: "draws", Unit: "statements", Value: in.drawn.Load()},
 		{Name: "waits for a draw", Unit: "waits", Value: in.waited.Load()},

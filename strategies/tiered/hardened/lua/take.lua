@@ -5,7 +5,7 @@
 --   ARGV[3]  how long that draw keeps others from drawing, in milliseconds
 --   ARGV[4]  when the hash expires, in milliseconds since 1970; 0 is never
 --   ARGV[5]  1 if the units may be given back later
---   ARGV[6]  1 if a rejection may be remembered by the caller
+--   ARGV[6]  how long the caller may remember a rejection, in milliseconds; 0 is not
 --   ARGV[7]  limit of the caller's policy
 -- Answers {status, credit, left, ms}: credit is what the hash has, left what the
 -- database had beside it after the last draw, or -1. The statuses are
@@ -14,7 +14,7 @@
 --   2  draw from the database, then deposit by this token
 --   3  another draw is under way, for at most so many ms
 local account, units = KEYS[1], tonumber(ARGV[1])
-local stored = redis.call('HMGET', account, 'credit', 'dry', 'draw', 'until', 'settles', 'left', 'limit')
+local stored = redis.call('HMGET', account, 'credit', 'dry', 'draw', 'until', 'settles', 'left', 'limit', 'leased')
 local credit, left = tonumber(stored[1] or 0), tonumber(stored[6] or -1)
 
 if credit >= units then
@@ -28,12 +28,14 @@ end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
--- The database had nothing left a moment ago, and no one has given back since.
+-- The database had nothing left, and nobody has told of units that came back.
 if stored[2] and now < tonumber(stored[2]) and stored[7] == ARGV[7] then
   local ms = 0
-  if ARGV[6] == '1' and not stored[5] then
-    ms = tonumber(stored[2]) - now
-    redis.call('HSET', account, 'leased', stored[2])
+  if not stored[5] then
+    ms = math.min(tonumber(ARGV[6]), tonumber(stored[2]) - now)
+    if ms > 0 and now + ms > tonumber(stored[8] or 0) then
+      redis.call('HSET', account, 'leased', string.format('%.0f', now + ms))
+    end
   end
   return {0, credit, left, ms}
 end

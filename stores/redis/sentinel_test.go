@@ -1,0 +1,96 @@
+package redis_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/storecheck"
+	"github.com/quotabench/quotabench/stores/redis"
+	"github.com/quotabench/quotabench/stores/storetest"
+)
+
+// TestSentinel has a sentinel name the master, and promotes its replica: a client
+// finds it.
+func TestSentinel(t *testing.T) {
+	s := started(t, "process:replicas=1")
+	sentinel := startSentinel(t, s)
+	t.Setenv("REDISCLI_AUTH", s.Admin().Options().Password)
+	found, err := redis.Open(t.Context(), "sentinel:redis://"+sentinel+"?master_name=planted", stores.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = found.Close() }()
+	scope := storetest.Scope(t)
+	var m stores.Meter
+	c := clientOf(t, found, stores.ConnOptions{Pool: 2, Meter: &m})
+	sent := m.Snapshot()
+	if err := c.Set(t.Context(), scope.Prefix()+"k", 5, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n := m.Snapshot().Sub(sent).Commands; n != 1 {
+		t.Errorf("%d commands metered, want 1", n)
+	}
+	if n, err := s.Admin().Get(t.Context(), scope.Prefix()+"k").Int(); err != nil || n != 5 {
+		t.Errorf("the master has %d, %v", n, err)
+	}
+	if u, err := found.Usage(t.Context(), scope); err != nil || u.Keys != 1 {
+		t.Errorf("usage %+v, %v", u, err)
+	}
+	if err := found.Wipe(t.Context(), scope); err != nil {
+		t.Error(err)
+	}
+	if st, err := found.Stats(t.Context()); err != nil || !st.Known {
+		t.Errorf("stats %+v, %v", st, err)
+	}
+	if _, err := redis.Open(t.Context(), "sentinel:redis://"+sentinel+"?master_name=other", stores.Options{}); err == nil {
+		t.Error("a master that no sentinel knows was opened")
+	}
+}
+
+// startSentinel starts a sentinel that watches the master, and returns its address.
+func startSentinel(t *testing.T, master *redis.Store) string {
+	t.Helper()
+	bin, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip(err)
+	}
+	dir, port := t.TempDir(), unusedPort(t)
+	host, masterPort, _ := strings.Cut(master.Info().Addr, ":")
+	conf := filepath.Join(dir, "sentinel.conf")
+	text := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\nsentinel monitor planted %s %s 1\nsentinel auth-pass planted %s\n",
+		port, dir, host, masterPort, master.Admin().Options().Password)
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bin, conf, "--sentinel")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	c := goredis.NewClient(&goredis.Options{Addr: addr})
+	defer func() { _ = c.Close() }()
+	storecheck.Eventually(t, "the sentinel answers", func() bool { return c.Ping(t.Context()).Err() == nil })
+	return addr
+}
+
+func unusedPort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}

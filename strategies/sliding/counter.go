@@ -1,0 +1,150 @@
+package sliding
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var (
+	//go:embed counter.lua
+	counterSource string
+	//go:embed counter_refund.lua
+	counterRefundSource string
+
+	counterScript       = redis.NewScript(counterSource)
+	counterRefundScript = redis.NewScript(counterRefundSource)
+)
+
+var counterMeta = strategies.Meta{
+	Name:   "sliding-counter",
+	Source: "002 (ProjectEPU)",
+	Doc:    "two numbered windows, the one before weighed by how much of it is still in the last window's length",
+	Notes: strategies.Notes{
+		How: []string{
+			"Windows of the policy's length are numbered by the application's clock.",
+			"One script reads the counters of this window and of the one before.",
+			"It weighs the one before by the share of it that a rolling window would still hold.",
+			"It counts the request in this window if both fit into the limit.",
+			"A refund lowers the counter that was charged.",
+		},
+		Deviations: []string{"The record only suggests a sliding window; the two counters and their script are ours."},
+		Use:        "Use it where two counters per subject are all the memory there is, and the limit need only hold on average.",
+		Avoid:      "Avoid it where the limit has to be exact: it supposes that the window before was used evenly.",
+	},
+	Form:      strategies.Future,
+	Needs:     []strategies.Need{strategies.NeedRedis},
+	Kinds:     []quota.Kind{quota.Rolling, quota.Fixed},
+	GivesBack: true,
+	Counts:    quota.CountsAdmitted,
+	Guarantee: []quota.Clause{
+		{Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed}, Tolerates: []quota.Fault{quota.FaultCrash}, Formula: "L", Bound: none},
+		quota.Weighted(quota.FaultCrash),
+		// What was weighed may have left the rolling window long ago.
+		quota.MayReject(quota.FaultCrash, quota.FaultClock),
+	},
+	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		b, err := openBase(ctx, env, counterScript, counterRefundScript)
+		return &slidingCounter{base: b, clock: env.Clock}, err
+	},
+}
+
+// slidingCounter keeps a counter per subject and numbered window. Refunds are not
+// recognised when they are repeated, so no clause tolerates that.
+type slidingCounter struct {
+	base
+	clock quota.Clock
+}
+
+var (
+	_ strategies.Refunder    = (*slidingCounter)(nil)
+	_ strategies.Viewer      = (*slidingCounter)(nil)
+	_ strategies.Provisioner = (*slidingCounter)(nil)
+)
+
+// numbered is the tumbling window of that length.
+func numbered(w quota.Window) quota.Window {
+	w.Kind = quota.Fixed
+	return w
+}
+
+// Take implements [strategies.Strategy].
+func (s *slidingCounter) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	p, now := req.Policy, s.clock.Now()
+	span := numbered(p.Window).At(now)
+	whole := span.End.Sub(span.Start)
+	d, err := s.answer(ctx, counterScript, s.counters(req.Subject, p, span.Index),
+		p.Limit, req.Units, micros(span.End.Sub(now)), micros(whole), lifetime(2*whole))
+	if d.Admitted {
+		d.Reservation = quota.Reservation{Request: req, Window: span.Index}
+	}
+	return d, err
+}
+
+// Refund implements [strategies.Refunder].
+func (s *slidingCounter) Refund(ctx context.Context, r quota.Reservation) error {
+	if r.Request.Policy == nil {
+		return fmt.Errorf("refunding a reservation that no admitted request made")
+	}
+	keys := s.counters(r.Request.Subject, r.Request.Policy, r.Window)[:1]
+	if err := counterRefundScript.Run(ctx, s.redis, keys, r.Request.Units).Err(); err != nil {
+		return fmt.Errorf("refunding %d units: %w", r.Request.Units, err)
+	}
+	return nil
+}
+
+// Used implements [strategies.Viewer]: what is counted in the numbered window, and
+// under a rolling policy what the window before weighs, rounded up.
+func (s *slidingCounter) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	now := s.clock.Now()
+	span := numbered(p.Window).At(now)
+	values, err := s.redis.MGet(ctx, s.counters(subject, p, span.Index)...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("reading the counters of %s: %w", subject, err)
+	}
+	r := quota.Reading{Tier: quota.TierRedis}
+	var counts [2]int64
+	for i, v := range values {
+		text, ok := v.(string)
+		if !ok {
+			continue
+		}
+		if counts[i], err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, fmt.Errorf("reading the counters of %s: %w", subject, err)
+		}
+		r.Known = r.Known || i == 0 || p.Window.Kind == quota.Rolling
+	}
+	if r.Units = counts[0]; p.Window.Kind == quota.Rolling {
+		r.Units += int64(math.Ceil(float64(counts[1]) * float64(span.End.Sub(now)) / float64(span.End.Sub(span.Start))))
+	}
+	return []quota.Reading{r}, nil
+}
+
+// Provision implements [strategies.Provisioner]: it sets the counter of the window in
+// force, and drops the one before.
+func (s *slidingCounter) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	span := numbered(p.Window).At(s.clock.Now())
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) error {
+		keys := s.counters(g.Subject, p, span.Index)
+		pipe.Del(ctx, keys...)
+		if g.Used > 0 {
+			pipe.Set(ctx, keys[0], g.Used, time.Duration(lifetime(2*span.End.Sub(span.Start)))*time.Millisecond)
+		}
+		return nil
+	})
+}
+
+// counters are the keys of a window and of the one before. What lies in braces
+// decides where a cluster keeps a key, so that it keeps both in one place.
+func (s *slidingCounter) counters(subject quota.Subject, p *quota.Policy, index int64) []string {
+	name := s.prefix + "{" + p.Name + ":" + string(subject) + "}:"
+	return []string{name + strconv.FormatInt(index, 10), name + strconv.FormatInt(index-1, 10)}
+}

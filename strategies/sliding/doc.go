@@ -1,0 +1,144 @@
+// Package sliding holds the limiters without a boundary that twice the limit passes
+// at: "sliding-log" remembers the moment of every unit, "sliding-counter" weighs two
+// numbered windows, and "token-bucket" and "gcra" keep a bucket that is refilled at
+// an even rate. Record 002 names the first three as what could follow its fixed
+// window, without describing them; the fourth is a bucket in one timestamp.
+//
+// Each decides in one script. All but the sliding counter go by the server's clock,
+// so that application instances need no common one. Scripts count time in whole
+// microseconds; a window of a finer length is rounded up.
+package sliding
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func init() {
+	quota.RegisterPolicy(quota.Policy{
+		Name: "burst-calls", Limit: 20, Unit: "calls",
+		Window: quota.Window{Kind: quota.Bucket, Length: time.Second, Refill: 10},
+		Doc:    "calls of a client, 20 at once and 10 a second in the long run",
+	})
+	strategies.Register(logMeta)
+	strategies.Register(counterMeta)
+	strategies.Register(tokenBucketMeta)
+	strategies.Register(gcraMeta)
+}
+
+// The faults that leave Redis' own count as high as it should be or higher. A key
+// that is lost begins anew: eviction is not tolerated.
+var (
+	counted = []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage}
+	// honest are those that leave it as high as it should be.
+	honest = []quota.Fault{quota.FaultClock}
+)
+
+// byRedis is the clock of the strategies that ask the server for the time.
+const byRedis = "redis"
+
+// base is what the strategies of this package share.
+type base struct {
+	redis  redis.UniversalClient
+	prefix string
+}
+
+// openBase loads the scripts, so that every instance asks by digest from its first
+// call on.
+func openBase(ctx context.Context, env strategies.Env, scripts ...*redis.Script) (base, error) {
+	for _, s := range scripts {
+		if err := s.Load(ctx, env.Redis).Err(); err != nil {
+			return base{}, fmt.Errorf("loading the scripts: %w", err)
+		}
+	}
+	return base{redis: env.Redis, prefix: env.Prefix}, nil
+}
+
+// key names a subject's state. Names of policies hold no colon, which keeps keys
+// unambiguous for any subject.
+func (b *base) key(s quota.Subject, p *quota.Policy) string {
+	return b.prefix + p.Name + ":" + string(s)
+}
+
+// Close implements [strategies.Strategy]. There is nothing to release.
+func (*base) Close(context.Context) error { return nil }
+
+// answer runs a script that answers three numbers: whether the request is admitted,
+// how many units remain, and for how many microseconds a rejected caller should wait.
+func (b *base) answer(ctx context.Context, s *redis.Script, keys []string, args ...any) (quota.Decision, error) {
+	res, err := s.Run(ctx, b.redis, keys, args...).Int64Slice()
+	if err != nil {
+		return quota.Decision{}, fmt.Errorf("asking redis: %w", err)
+	}
+	if len(res) != 3 {
+		return quota.Decision{}, fmt.Errorf("the script answered %v", res)
+	}
+	d := quota.Decision{Admitted: res[0] == 1, Tier: quota.TierRedis, Remaining: max(0, res[1])}
+	if !d.Admitted {
+		d.RetryAfter = time.Duration(res[2]) * time.Microsecond
+	}
+	return d, nil
+}
+
+// reading runs a script that answers two numbers: whether there is a record, and how
+// many units it says are used.
+func (b *base) reading(ctx context.Context, s *redis.Script, keys []string, args ...any) ([]quota.Reading, error) {
+	res, err := s.Run(ctx, b.redis, keys, args...).Int64Slice()
+	if err != nil {
+		return nil, fmt.Errorf("reading what is used: %w", err)
+	}
+	if len(res) != 2 {
+		return nil, fmt.Errorf("the script answered %v", res)
+	}
+	return []quota.Reading{{Tier: quota.TierRedis, Units: res[1], Known: res[0] == 1}}, nil
+}
+
+// provisionBatch is how many subjects are set up per round trip.
+const provisionBatch = 1000
+
+// provision sets subjects up; set adds the commands that write the state of one who
+// has used some units.
+func (b *base) provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant, set func(pipe redis.Pipeliner, g strategies.Grant) error) error {
+	for len(grants) > 0 {
+		n := min(provisionBatch, len(grants))
+		pipe := b.redis.Pipeline()
+		for _, g := range grants[:n] {
+			if g.Limit != p.Limit {
+				return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+			}
+			if err := set(pipe, g); err != nil {
+				return err
+			}
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("setting up %d subjects: %w", n, err)
+		}
+		grants = grants[n:]
+	}
+	return nil
+}
+
+// length of a window that has one, in real time.
+func length(w *quota.Window) time.Duration { return w.RealLength() }
+
+// micros is a length in whole microseconds, rounded up.
+func micros(d time.Duration) int64 {
+	return int64((d + time.Microsecond - 1) / time.Microsecond)
+}
+
+// grace is how much longer a key lives than it is needed. What it holds says by itself
+// when it is over.
+const grace = time.Second
+
+// lifetime is that of a key which must outlive a length of real time, in whole
+// milliseconds.
+func lifetime(d time.Duration) int64 { return int64((d + grace) / time.Millisecond) }
+
+// none is the bound of what never happens.
+func none(quota.Params) int64 { return 0 }

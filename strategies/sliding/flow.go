@@ -1,0 +1,90 @@
+package sliding
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// bucketKinds are what a bucket serves: its own kind of policy, and limits per length
+// of time, which it keeps by letting the limit flow in over that length.
+var bucketKinds = []quota.Kind{quota.Bucket, quota.Rolling, quota.Fixed}
+
+var burstOption = quota.Option{
+	Name: "burst", Type: "int", Default: "0", Min: "0",
+	Doc: "size of the bucket in units, where it is not the policy's limit; 0 is the limit",
+}
+
+// exactly is up to where every whole number is one of Lua's.
+const exactly = 1 << 53
+
+// servesFlow refuses what scripts cannot count without rounding.
+func servesFlow(p *quota.Policy) error {
+	if n := micros(p.Window.Length); n > 0 && p.Limit > exactly/n {
+		return fmt.Errorf("policy %s: %d %s times %d microseconds is more than Lua counts exactly", p.Name, p.Limit, p.Unit, n)
+	}
+	return nil
+}
+
+// flow is a bucket of some size into which units flow in per length.
+type flow struct {
+	size, refill int64
+	length       time.Duration
+}
+
+func newFlow(p *quota.Policy, burst int64) flow {
+	f := flow{size: p.Limit, refill: p.Limit, length: length(&p.Window)}
+	if p.Window.Kind == quota.Bucket {
+		f.refill = p.Window.Refill
+	}
+	if burst > 0 {
+		f.size = burst
+	}
+	return f
+}
+
+// whole is how long an empty bucket takes to be full.
+func (f flow) whole() time.Duration {
+	w := quota.Window{Kind: quota.Bucket, Length: f.length, Refill: f.refill}
+	return time.Duration(w.Flow().Until(quota.Level{Units: f.size}))
+}
+
+// burst is the size in force.
+func burst(p quota.Params) int64 {
+	if n := p.Options.Int("burst"); n > 0 {
+		return n
+	}
+	return p.Limit
+}
+
+// flowGuarantee is what a bucket promises.
+var flowGuarantee = []quota.Clause{
+	{
+		Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Bucket}, Clock: byRedis, Tolerates: counted,
+		Formula: "L, or burst where it is larger",
+		Bound:   func(p quota.Params) int64 { return max(0, burst(p)-p.Limit) },
+	},
+	{
+		// All that the bucket holds, and all that flows in.
+		Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Rolling, quota.Fixed}, Clock: byRedis, Tolerates: counted,
+		Formula: "L + burst", Bound: burst,
+	},
+	{
+		// What is missing from a bucket of the limit's size is never more than what the
+		// last length of time holds. What a caller was told to have failed may be missing.
+		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Bucket, quota.Rolling}, Clock: byRedis, Tolerates: honest,
+		Formula: "0 while burst is not below L",
+		Bound: func(p quota.Params) int64 {
+			if burst(p) < p.Limit {
+				return quota.Unbounded
+			}
+			return 0
+		},
+	},
+	{
+		// A new window finds the bucket as the one before has left it.
+		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Fixed}, Clock: byRedis, Tolerates: counted,
+		Formula: "any", Bound: func(quota.Params) int64 { return quota.Unbounded },
+	},
+}

@@ -1,0 +1,87 @@
+package sliding
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var (
+	//go:embed gcra.lua
+	gcraSource string
+	//go:embed gcra_used.lua
+	gcraUsedSource string
+
+	gcraScript     = redis.NewScript(gcraSource)
+	gcraUsedScript = redis.NewScript(gcraUsedSource)
+)
+
+var gcraMeta = strategies.Meta{
+	Name: "gcra",
+	Doc:  "generic cell rate algorithm: one key holds the moment at which the subject's bucket is full again",
+	Notes: strategies.Notes{
+		How: []string{
+			"One script reads the server's clock and the stored moment; one that has passed is now.",
+			"Each unit moves that moment by the time that a unit takes to flow in.",
+			"It rejects what would move it further than a whole bucket takes to flow in.",
+			"It stores the moment in a key that expires with it.",
+		},
+		Deviations: []string{
+			"The moment is stored with parts of a microsecond, so that rates which do not divide a second are not rounded.",
+			"Nothing can be given back: the moment does not tell what a take still holds.",
+		},
+		Use:   "Use it where a token bucket would do and memory counts: one short key per active subject, none per idle one.",
+		Avoid: "Avoid it where a window's limit is a promise: up to the bucket's size passes on top of it.",
+	},
+	Form:      strategies.Reference,
+	Needs:     []strategies.Need{strategies.NeedRedis},
+	Kinds:     bucketKinds,
+	Serves:    servesFlow,
+	Counts:    quota.CountsAdmitted,
+	Options:   []quota.Option{burstOption},
+	Guarantee: flowGuarantee,
+	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		b, err := openBase(ctx, env, gcraScript, gcraUsedScript)
+		return &gcra{b, env.Options.Int("burst")}, err
+	},
+}
+
+// gcra keeps one moment per subject. A subject without one has a full bucket.
+type gcra struct {
+	base
+	burst int64
+}
+
+var (
+	_ strategies.Viewer      = (*gcra)(nil)
+	_ strategies.Provisioner = (*gcra)(nil)
+)
+
+// Take implements [strategies.Strategy].
+func (s *gcra) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	f := newFlow(req.Policy, s.burst)
+	return s.answer(ctx, gcraScript, []string{s.key(req.Subject, req.Policy)}, f.size, req.Units, f.refill, micros(f.length))
+}
+
+// Used implements [strategies.Viewer]: what is missing from the bucket.
+func (s *gcra) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	f := newFlow(p, s.burst)
+	return s.reading(ctx, gcraUsedScript, []string{s.key(subject, p)}, f.refill, micros(f.length))
+}
+
+// Provision implements [strategies.Provisioner].
+func (s *gcra) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	f := newFlow(p, s.burst)
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) error {
+		key := s.key(g.Subject, p)
+		pipe.Del(ctx, key)
+		if g.Used > 0 {
+			gcraScript.EvalSha(ctx, pipe, []string{key}, f.size, min(g.Used, f.size), f.refill, micros(f.length))
+		}
+		return nil
+	})
+}

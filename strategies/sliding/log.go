@@ -1,0 +1,129 @@
+package sliding
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var (
+	//go:embed log.lua
+	logSource string
+	//go:embed log_used.lua
+	logUsedSource string
+	//go:embed log_fill.lua
+	logFillSource string
+
+	logScript     = redis.NewScript(logSource)
+	logUsedScript = redis.NewScript(logUsedSource)
+	logFillScript = redis.NewScript(logFillSource)
+)
+
+// mostEntries is the largest cost that is logged: a log has one entry per unit.
+const mostEntries = 64
+
+var logMeta = strategies.Meta{
+	Name:   "sliding-log",
+	Source: "002 (ProjectEPU)",
+	Doc:    "a sorted set of the moments of all units in the last window's length, kept by one script",
+	Notes: strategies.Notes{
+		How: []string{
+			"One script reads the server's clock.",
+			"It drops the entries that are a window's length old.",
+			"It counts the entries that are left and rejects what does not fit.",
+			"It adds an entry per unit, named after the request, and renews the key's expiry.",
+			"A refund removes the request's entries.",
+		},
+		Deviations: []string{
+			"The record only suggests a sliding window; the script, its clock and one entry per unit are ours.",
+			"Requests of more than 64 units are not served.",
+		},
+		Use:   "Use it where a rolling limit has to be exact and is small: logins, e-mails, payments.",
+		Avoid: "Avoid it for large limits: memory grows with every unit in the window.",
+	},
+	Form:  strategies.Future,
+	Needs: []strategies.Need{strategies.NeedRedis},
+	Kinds: []quota.Kind{quota.Rolling},
+	Serves: func(p *quota.Policy) error {
+		for _, c := range p.Costs {
+			if c > mostEntries {
+				return fmt.Errorf("policy %s has requests of %d %s; at most %d are logged", p.Name, c, p.Unit, mostEntries)
+			}
+		}
+		return nil
+	},
+	GivesBack: true,
+	Counts:    quota.CountsAdmitted,
+	Guarantee: []quota.Clause{
+		{Property: quota.PropertyLeak, Clock: byRedis, Tolerates: counted, Formula: "L", Bound: none},
+		// What a caller was told to have failed may be in the log.
+		{Property: quota.PropertyFalseReject, Clock: byRedis, Tolerates: []quota.Fault{quota.FaultClock, quota.FaultRetry}, Formula: "0", Bound: none},
+	},
+	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		b, err := openBase(ctx, env, logScript, logUsedScript, logFillScript)
+		return &slidingLog{b}, err
+	},
+}
+
+// slidingLog keeps a log per subject. Entries carry the request's number, so that a
+// repeated command changes nothing, and neither does a repeated refund.
+type slidingLog struct{ base }
+
+var (
+	_ strategies.Refunder    = (*slidingLog)(nil)
+	_ strategies.Viewer      = (*slidingLog)(nil)
+	_ strategies.Provisioner = (*slidingLog)(nil)
+)
+
+// Take implements [strategies.Strategy].
+func (s *slidingLog) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	if req.Units > mostEntries {
+		return quota.Decision{}, fmt.Errorf("a request of %d units: at most %d are logged", req.Units, mostEntries)
+	}
+	p := req.Policy
+	d, err := s.answer(ctx, logScript, []string{s.key(req.Subject, p)},
+		micros(length(&p.Window)), p.Limit, req.Units, req.ID, lifetime(length(&p.Window)))
+	if d.Admitted {
+		d.Reservation = quota.Reservation{Request: req}
+	}
+	return d, err
+}
+
+// Refund implements [strategies.Refunder].
+func (s *slidingLog) Refund(ctx context.Context, r quota.Reservation) error {
+	if r.Request.Policy == nil {
+		return fmt.Errorf("refunding a reservation that no admitted request made")
+	}
+	entries := make([]any, r.Request.Units)
+	for i := range entries {
+		entries[i] = strconv.FormatUint(r.Request.ID, 10) + ":" + strconv.Itoa(i+1)
+	}
+	if err := s.redis.ZRem(ctx, s.key(r.Request.Subject, r.Request.Policy), entries...).Err(); err != nil {
+		return fmt.Errorf("refunding %d units: %w", r.Request.Units, err)
+	}
+	return nil
+}
+
+// Used implements [strategies.Viewer].
+func (s *slidingLog) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	return s.reading(ctx, logUsedScript, []string{s.key(subject, p)}, micros(length(&p.Window)))
+}
+
+// Provision implements [strategies.Provisioner].
+func (s *slidingLog) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) error {
+		key := s.key(g.Subject, p)
+		if g.Used == 0 {
+			pipe.Del(ctx, key)
+			return nil
+		}
+		logFillScript.EvalSha(ctx, pipe, []string{key}, g.Used, lifetime(length(&p.Window)))
+		return nil
+	})
+}

@@ -1,0 +1,94 @@
+package sliding
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+var (
+	//go:embed bucket.lua
+	bucketSource string
+	//go:embed bucket_used.lua
+	bucketUsedSource string
+
+	bucketScript     = redis.NewScript(bucketSource)
+	bucketUsedScript = redis.NewScript(bucketUsedSource)
+)
+
+var tokenBucketMeta = strategies.Meta{
+	Name:   "token-bucket",
+	Source: "002 (ProjectEPU)",
+	Doc:    "a hash of tokens and the moment at which there were so many, refilled by a script at the server's clock",
+	Notes: strategies.Notes{
+		How: []string{
+			"One script reads the server's clock.",
+			"It adds the tokens that have flowed in since the stored moment, up to the bucket's size.",
+			"It rejects a request for more tokens than there are, and stores nothing.",
+			"It takes the tokens out and stores how many are left, and the moment.",
+			"The key expires when the bucket would be full.",
+		},
+		Deviations: []string{
+			"The record only suggests a token bucket; the script and its arithmetic in whole numbers are ours.",
+			"Nothing can be given back: once others have taken what flowed in, the bucket cannot tell what a take still holds.",
+		},
+		Use:   "Use it where short bursts are welcome and the long-run rate is what counts.",
+		Avoid: "Avoid it where a window's limit is a promise: up to the bucket's size passes on top of it.",
+	},
+	Form:      strategies.Future,
+	Needs:     []strategies.Need{strategies.NeedRedis},
+	Kinds:     bucketKinds,
+	Serves:    servesFlow,
+	Counts:    quota.CountsAdmitted,
+	Options:   []quota.Option{burstOption},
+	Guarantee: flowGuarantee,
+	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		b, err := openBase(ctx, env, bucketScript, bucketUsedScript)
+		return &tokenBucket{b, env.Options.Int("burst")}, err
+	},
+}
+
+// tokenBucket keeps a bucket per subject. One that is not there is full.
+type tokenBucket struct {
+	base
+	burst int64
+}
+
+var (
+	_ strategies.Viewer      = (*tokenBucket)(nil)
+	_ strategies.Provisioner = (*tokenBucket)(nil)
+)
+
+// Take implements [strategies.Strategy].
+func (s *tokenBucket) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	f := newFlow(req.Policy, s.burst)
+	return s.answer(ctx, bucketScript, []string{s.key(req.Subject, req.Policy)}, s.args(f, req.Units)...)
+}
+
+func (s *tokenBucket) args(f flow, units int64) []any {
+	return []any{f.size, units, f.refill, micros(f.length), lifetime(f.whole())}
+}
+
+// Used implements [strategies.Viewer]: what is missing from the bucket.
+func (s *tokenBucket) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
+	f := newFlow(p, s.burst)
+	return s.reading(ctx, bucketUsedScript, []string{s.key(subject, p)}, f.size, f.refill, micros(f.length))
+}
+
+// Provision implements [strategies.Provisioner]: it fills the bucket, and takes out
+// what was used.
+func (s *tokenBucket) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
+	f := newFlow(p, s.burst)
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) error {
+		key := s.key(g.Subject, p)
+		pipe.Del(ctx, key)
+		if g.Used > 0 {
+			bucketScript.EvalSha(ctx, pipe, []string{key}, s.args(f, min(g.Used, f.size))...)
+		}
+		return nil
+	})
+}
