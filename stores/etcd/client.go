@@ -30,6 +30,20 @@ func atOnce(ctx context.Context, method string, req, reply any, cc *grpc.ClientC
 	return invoke(ctx, method, req, reply, cc, append(opts, grpc.WaitForReady(false))...)
 }
 
+// closer closes a connection that cannot be written to. gRPC leaves it to its reader
+// to find that out, and the reader of a connection that is only made to fail would
+// wait for ever.
+type closer struct{ net.Conn }
+
+// Write implements [net.Conn].
+func (c closer) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if err != nil {
+		_ = c.Conn.Close()
+	}
+	return n, err
+}
+
 // client makes a client. The caller closes it.
 func (e *Store) client(o stores.ConnOptions) (*clientv3.Client, error) {
 	timeout := o.Timeout
@@ -43,7 +57,7 @@ func (e *Store) client(o stores.ConnOptions) (*clientv3.Client, error) {
 			return nil, err
 		}
 		if o.Wrap != nil {
-			c = o.Wrap(c)
+			c = closer{o.Wrap(c)}
 		}
 		if o.Meter != nil {
 			c = o.Meter.Conn(c, e.parser())
