@@ -123,7 +123,7 @@ func TestWaitConfirms(t *testing.T) {
 	if err := set.Add("redis.replica", replica); err != nil {
 		t.Fatal(err)
 	}
-	sel, err := redisWaitMeta.Select(nil)
+	sel, err := redisWaitMeta.Select(quota.Options{"timeout": "4s"}) // also where the machine is busy
 	if err != nil {
 		t.Fatal(err)
 	}

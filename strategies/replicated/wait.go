@@ -46,7 +46,7 @@ var redisWaitMeta = strategies.Meta{
 	Counts:    quota.CountsAdmitted,
 	Options: []quota.Option{
 		{Name: "replicas", Default: "1", Type: "int", Min: "1", Max: "5", Doc: "how many replicas must have a charge before its caller hears of it"},
-		{Name: "timeout", Default: "100ms", Type: "duration", Min: "1ms", Max: "4s", Doc: "how long replicas are waited for"},
+		{Name: "timeout", Default: "1s", Type: "duration", Min: "1ms", Max: "4s", Doc: "how long replicas are waited for"},
 		{
 			Name: "few", Default: fewError, Values: []string{fewError, fewUndo, fewAdmit},
 			Doc: "where too few replicas have a charge in time; error: an error, and the units stay taken; undo: an error, and the units are given back; admit: it is admitted",
