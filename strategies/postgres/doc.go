@@ -7,9 +7,15 @@
 // remainder are all admitted; the UPDATE adds to what is there, so that none of
 // their charges is lost. Nothing in the record resets the counts.
 //
-// pg-conditional puts the check into the UPDATE, for comparison: callers of one
-// subject wait for each other's row lock, and the condition is looked at again
-// after the wait. Its rows are per window.
+// pg-query-cache, which the record turned down, puts a cache of query results in
+// front of it, and empties that with every write.
+//
+// The others keep a row per window. pg-conditional puts the check into the UPDATE,
+// for comparison: callers of one subject wait for each other's row lock, and the
+// condition is looked at again after the wait. pg-row-lock and pg-optimistic are what
+// record 004 turned down: the one locks the row before it looks, the other looks
+// again where the row's version has changed. pg-two-phase keeps the rows in two
+// databases, and commits in both or in neither.
 package postgres
 
 import (

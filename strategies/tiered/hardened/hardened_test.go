@@ -408,6 +408,40 @@ func TestPurge(t *testing.T) {
 	})
 }
 
+// TestNotesOfStandingRefundsArePurged: a window without an end keeps what it counts,
+// and not for ever what was given back in it.
+func TestNotesOfStandingRefundsArePurged(t *testing.T) {
+	onEveryStack(t, func(t *testing.T, s *stack) {
+		late := &ahead{}
+		s.env.Clock = late
+		x := s.open(t, name)
+		p := policy(t, "agent-sandboxes", 3)
+		held := x.wants("at first", p, 2, 2)
+		if err := x.Strategy.(strategies.Refunder).Refund(t.Context(), held[0]); err != nil {
+			t.Fatal(err)
+		}
+		job := x.Strategy.(strategies.Jobber).Jobs()[0]
+		for _, c := range []struct {
+			by   time.Duration
+			want bool
+		}{{0, false}, {25 * time.Hour, true}, {25 * time.Hour, false}} {
+			late.by = c.by
+			if changed, err := job.Run(t.Context()); err != nil || changed != c.want {
+				t.Errorf("%s later: changed %t, %v; want %t", c.by, changed, err, c.want)
+			}
+		}
+		x.wants("after a purge", p, 4, 2)
+	})
+}
+
+// ahead is a clock that a test moves.
+type ahead struct {
+	clock.Wall
+	by time.Duration
+}
+
+func (a *ahead) Now() time.Time { return a.Wall.Now().Add(a.by) }
+
 // TestInstancesTogether: many callers of two instances are admitted exactly the limit.
 func TestInstancesTogether(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {

@@ -97,7 +97,7 @@ func (m *modelSource) settle(ctx context.Context, a *account, request uint64, ta
 		if u := m.t.usage[k.rowKey]; u != nil {
 			u.drawn = max(u.drawn+held-h.held, 0)
 		}
-		h.held, h.closed = held, closed
+		h.held, h.closed, h.ends = held, closed, a.endNano()
 		return nil
 	})
 }

@@ -36,6 +36,9 @@ func (in *instance) settle(ctx context.Context, r quota.Reservation, held int64,
 		return errNoReservation
 	}
 	a := reserved(&r)
+	if closed && a.ends.IsZero() {
+		a.ends = in.clock.Now() // from which the note of it may be purged in time
+	}
 	if err := in.source.settle(ctx, &a, r.Request.ID, r.Request.Units, held, closed); err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ BEGIN
     IF v_before.closed THEN
         RETURN;
     END IF;
-    UPDATE escrow_settled SET held = p_held, closed = p_close
+    UPDATE escrow_settled SET held = p_held, closed = p_close, ends = p_ends
         WHERE agent = p_agent AND policy = p_policy AND span = p_span AND request = p_request;
     UPDATE escrow_usage SET drawn = greatest(drawn + p_held - v_before.held, 0)
         WHERE agent = p_agent AND policy = p_policy AND span = p_span;
