@@ -20,7 +20,7 @@ const dialTimeout = 5 * time.Second
 // reconnect is how soon a client looks for a server that was gone. gRPC's own
 // second would outlast most outages of a run.
 var reconnect = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 100 * time.Millisecond},
+	Backoff:           backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 20 * time.Millisecond},
 	MinConnectTimeout: dialTimeout,
 }
 
@@ -28,6 +28,20 @@ var reconnect = grpc.ConnectParams{
 // do. etcd's client waits for one, for as long as its caller does.
 func atOnce(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	return invoke(ctx, method, req, reply, cc, append(opts, grpc.WaitForReady(false))...)
+}
+
+// closer closes a connection that cannot be written to. gRPC leaves it to its reader
+// to find that out, and the reader of a connection that is only made to fail would
+// wait for ever.
+type closer struct{ net.Conn }
+
+// Write implements [net.Conn].
+func (c closer) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if err != nil {
+		_ = c.Conn.Close()
+	}
+	return n, err
 }
 
 // client makes a client. The caller closes it.
@@ -43,7 +57,7 @@ func (e *Store) client(o stores.ConnOptions) (*clientv3.Client, error) {
 			return nil, err
 		}
 		if o.Wrap != nil {
-			c = o.Wrap(c)
+			c = closer{o.Wrap(c)}
 		}
 		if o.Meter != nil {
 			c = o.Meter.Conn(c, e.parser())

@@ -2,9 +2,13 @@ package etcd_test
 
 import (
 	"context"
+	"errors"
+	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -75,6 +79,38 @@ func stats(t *testing.T, e *etcd.Store) stores.Stats {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	return s
+}
+
+// mute is a connection that cannot be written to once it is off, and stays open.
+type mute struct {
+	net.Conn
+	off *atomic.Bool
+}
+
+func (m mute) Write(b []byte) (int, error) {
+	if m.off.Load() {
+		return 0, errors.New("muted by the test")
+	}
+	return m.Conn.Write(b)
+}
+
+// TestCallsEndWithTheConnection: a call over a connection that fails must not wait
+// for an answer.
+func TestCallsEndWithTheConnection(t *testing.T) {
+	var off atomic.Bool
+	conn, err := open(t).Connect(t.Context(), storetest.Scope(t), stores.ConnOptions{
+		Pool: 1, Wrap: func(c net.Conn) net.Conn { return mute{c, &off} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	off.Store(true)
+	if _, err := conn.Client().(*clientv3.Client).Get(ctx, "k"); err == nil || ctx.Err() != nil {
+		t.Errorf("%v (%v), want the connection's error", err, ctx.Err())
+	}
 }
 
 // TestOwnServersAskForAPassword tries to get in as another user of this machine
