@@ -56,6 +56,13 @@ func (b *bounds) build() {
 	b.high.build()
 }
 
+// left is how many units fit into the limit at every moment of [from, to], and how
+// many at some moment. Moments are doubled times.
+func (b *bounds) left(from, to, limit int64) (always, once int64) {
+	always = min(limit, limit-b.high.most(from, to))
+	return always, max(always, min(limit, limit-b.low.least(from, to)))
+}
+
 // room reports whether units fit into the limit at every moment of [from, to],
 // and whether they do at some moment. Moments are doubled times.
 func (b *bounds) room(from, to, units, limit int64) (always, once bool) {

@@ -248,7 +248,7 @@ func (b *bucket) explain() {
 		b.early.val = append(b.early.val, used)
 	}
 	for _, e := range b.takes {
-		if e.rejected() && b.early.extreme(b.early.upTo(instant(e.Call)-1), b.early.upTo(instant(e.Reply)), true)+e.Units <= b.limit {
+		if e.rejected() && b.early.extreme(b.early.upTo(instant(e.Call)-1), b.early.upTo(instant(e.Reply)), true)+e.least() <= b.limit {
 			b.out.unexplained = true
 			return
 		}

@@ -25,7 +25,7 @@ type codec struct {
 
 func (c *codec) append(b []byte, e *Event) []byte {
 	head := byte(e.Kind&3) | byte(e.Outcome&3)<<2
-	raw := e.Kind >= kinds || e.Outcome >= outcomes
+	raw := e.Kind >= kinds || e.Outcome > 3
 	if raw {
 		head |= bitRaw
 	}

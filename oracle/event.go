@@ -40,6 +40,10 @@ const (
 	// a rejection like any other, but the command that failed may have changed the
 	// store, so that it is open whether a counter contains it.
 	RejectedDegraded
+	// Short are the units of an admitted request that it was not granted. Such an
+	// event stands beside that of the request, which has the units granted, and is no
+	// request of its own. Call and reply are the request's.
+	Short
 
 	outcomes
 )
@@ -78,5 +82,16 @@ func (e *Event) admitted() bool { return e.Kind == Take && e.Outcome == Admitted
 func (e *Event) answered() bool { return e.Outcome != Failed }
 
 func (e *Event) rejected() bool {
-	return e.Kind == Take && (e.Outcome == Rejected || e.Outcome == RejectedDegraded)
+	return e.Kind == Take && (e.Outcome == Rejected || e.Outcome == RejectedDegraded || e.short())
+}
+
+func (e *Event) short() bool { return e.Kind == Take && e.Outcome == Short }
+
+// least is how many units there must be room for, so that the rejection of e is
+// wrong: what falls short of a request is so by each unit.
+func (e *Event) least() int64 {
+	if e.short() {
+		return min(1, e.Units)
+	}
+	return e.Units
 }

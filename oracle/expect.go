@@ -200,6 +200,10 @@ func (x *expecting) add(e *Event, named bool) bool {
 			return false
 		}
 		x.both(lo, e.Units)
+	case e.Outcome == Short:
+		if x.attempts || !over { // open whether attempts are counted in full
+			u.Hi += e.Units
+		}
 	case x.attempts:
 		if e.Outcome == RejectedDegraded { // open whether the store counted it
 			u.Hi += e.Units

@@ -42,6 +42,10 @@ func expectBucket(cfg Config, subject uint32, events []Event, at Reading, attemp
 			if !over || attempts {
 				x.heldHi = append(x.heldHi, drop{min(e.Reply, at.Call), e.Units})
 			}
+		case e.Outcome == Short:
+			if attempts || !over { // open whether attempts are counted in full
+				x.failed(e)
+			}
 		case attempts:
 			x.put(e.Call, e.Reply, e.Units, over, true)
 		case !over: // may be counted for a moment, until it is taken back

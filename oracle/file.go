@@ -18,10 +18,14 @@ import (
 )
 
 const (
-	// formatVersion is the version of the history format that is written and read.
-	formatVersion = 1
+	// formatVersion is the version of the history format that is written.
+	formatVersion = 2
 	magic         = "quotabench-history "
 )
+
+// formats are the versions that are read. Format 1 has no buckets, no windows that
+// begin with their first request, and no requests that were granted in part.
+var formats = []string{"1", "2"}
 
 // WriteHistory writes a history in the format that [OpenHistory] reads; see
 // FORMAT.md. A history that lost events is refused.
@@ -222,8 +226,8 @@ func (f *File) read(from io.Reader, visit func(*Event)) error {
 		return errors.New("not a history file")
 	case err != nil:
 		return errCut
-	case strings.TrimSpace(string(version)) != fmt.Sprint(formatVersion):
-		return fmt.Errorf("a history of format %.20q, this program reads format %d", strings.TrimSpace(string(version)), formatVersion)
+	case !slices.Contains(formats, strings.TrimSpace(string(version))):
+		return fmt.Errorf("a history of format %.20q, this program reads formats %s", strings.TrimSpace(string(version)), strings.Join(formats, " and "))
 	}
 	r.at = int64(len(line))
 	for first := true; ; first = false {

@@ -26,7 +26,7 @@ type firstRequest struct {
 	w       WindowVerdict
 	due     []answer
 
-	worst, worstFalse, mostFalse   int64
+	worstFalse, mostFalse          int64
 	packed, swept, packedR, sweptR int64
 	possiblePacked, possibleSwept  int64
 }
@@ -180,12 +180,12 @@ func (f *firstRequest) fill() {
 			}
 			f.out.unexplained = f.out.unexplained || first < last
 		case e.rejected():
-			r := &refusal{Event: e, first: first, last: last, always: e.Units <= f.limit}
+			r := &refusal{Event: e, first: first, last: last, always: e.least() <= f.limit}
 			r.once = r.always && f.between(e.Call, e.Reply, first, last)
 			f.out.unexplained = f.out.unexplained || first < last || r.once && first == last
 			if first > last {
-				f.refused(&f.w, e, b2n(r.always)*e.Units, b2n(r.once)*e.Units)
-				own += b2n(r.always) * e.Units
+				f.verdictOn(&f.w, e.least(), e.Units, r.always, r.once)
+				own += b2n(r.always) * e.least()
 			}
 			for k := first; k <= last; k++ {
 				f.windows[k].refused = append(f.windows[k].refused, r)
@@ -244,12 +244,12 @@ func (f *firstRequest) judgeWindow(k int) {
 	f.possibleSwept += may
 	f.w.LeakPossible = max(f.w.LeakPossible, may)
 	for _, r := range w.refused {
-		always, once := u.room(instant(max(r.Call, w.lo)), instant(r.Reply), r.Units, f.limit)
+		always, once := u.room(instant(max(r.Call, w.lo)), instant(r.Reply), r.least(), f.limit)
 		r.always, r.once = r.always && always, r.once || once
 		w.maybe += b2n(once || r.once) * r.Units
 		if k == r.last {
-			f.refused(&f.w, r.Event, b2n(r.always)*r.Units, b2n(r.once)*r.Units)
-			w.falsely += b2n(r.always && r.first == r.last) * r.Units
+			f.verdictOn(&f.w, r.least(), r.Units, r.always, r.once)
+			w.falsely += b2n(r.always && r.first == r.last) * r.least()
 		}
 	}
 	f.worstFalse, f.mostFalse = max(f.worstFalse, w.falsely), max(f.mostFalse, w.maybe)

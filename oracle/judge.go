@@ -127,6 +127,13 @@ func (j *judge) subject(events []Event) {
 }
 
 func (j *judge) count(e *Event) {
+	if e.short() {
+		j.out.Issued.Units += e.Units
+		j.out.Rejected.Units += e.Units
+		j.rejected += e.Units
+		j.out.unexplained = true // it is decided together with what was granted
+		return
+	}
 	j.out.Issued.add(e.Units)
 	j.out.MaxCost = max(j.out.MaxCost, e.Units)
 	switch {
@@ -144,15 +151,21 @@ func (j *judge) count(e *Event) {
 func (j *judge) inFlight() {
 	j.replies = j.replies[:0]
 	for _, e := range j.takes {
-		j.replies = append(j.replies, e.Reply)
+		if !e.short() {
+			j.replies = append(j.replies, e.Reply)
+		}
 	}
 	slices.Sort(j.replies)
-	done := 0
-	for i, e := range j.takes {
+	done, begun := 0, 0
+	for _, e := range j.takes {
+		if e.short() {
+			continue
+		}
+		begun++
 		for j.replies[done] < e.Call {
 			done++
 		}
-		j.out.MaxInFlight = max(j.out.MaxInFlight, int64(i+1-done))
+		j.out.MaxInFlight = max(j.out.MaxInFlight, int64(begun-done))
 	}
 }
 
@@ -202,19 +215,24 @@ func (j *judge) overOffered(leak int64) int64 { return leak + j.rejected - j.wro
 // refused enters a rejection for which there was room for at least surely units all
 // the time, and for at most once at some moment.
 func (j *judge) refused(w *WindowVerdict, e *Event, surely, once int64) {
-	j.verdictOn(w, e.Units, e.Units <= surely, e.Units <= once)
+	if e.short() {
+		j.verdictOn(w, max(0, min(surely, e.Units)), max(0, min(once, e.Units)), surely > 0, once > 0)
+		return
+	}
+	j.verdictOn(w, e.Units, e.Units, e.Units <= surely, e.Units <= once)
 }
 
-// verdictOn enters a rejection into the window it was called in.
-func (j *judge) verdictOn(w *WindowVerdict, units int64, certain, possible bool) {
+// verdictOn enters a rejection into the window it was called in, with the units that
+// were certainly, and possibly, rejected although there was room.
+func (j *judge) verdictOn(w *WindowVerdict, surely, maybe int64, certain, possible bool) {
 	if certain {
 		w.FalseRejects++
-		w.FalseRejectUnits += units
-		j.wrongly += units
+		w.FalseRejectUnits += surely
+		j.wrongly += surely
 	}
 	if possible {
 		w.FalseRejectsPossible++
-		w.FalseRejectUnitsPossible += units
+		w.FalseRejectUnitsPossible += maybe
 	}
 }
 

@@ -26,7 +26,7 @@ func (l *Linear) window(takes []*Event, limit, initial int64) {
 	full := int64(math.MinInt64) // call of the last effect that there was room for
 	for _, e := range takes {
 		switch {
-		case e.Units != 1:
+		case e.Units != 1 || e.short():
 			*l = Linear{}
 			return
 		case e.admitted():

@@ -52,8 +52,13 @@ func (j *judge) standing() {
 func (j *judge) falseRejects(w *WindowVerdict) {
 	for _, e := range j.takes {
 		if e.rejected() {
+			if e.short() {
+				surely, once := j.used.left(instant(e.Call), instant(e.Reply), j.limit)
+				j.refused(w, e, surely, once)
+				continue
+			}
 			always, once := j.used.room(instant(e.Call), instant(e.Reply), e.Units, j.limit)
-			j.verdictOn(w, e.Units, always, once)
+			j.verdictOn(w, e.Units, e.Units, always, once)
 		}
 	}
 }

@@ -215,15 +215,20 @@ func (t *tumbling) judgeRejections() {
 	w := &t.out.Windows[t.home]
 	for _, e := range t.here {
 		if e.rejected() {
+			if e.short() {
+				surely, once := t.used.left(instant(e.Call), instant(e.Reply), t.limit)
+				t.refused(w, e, surely, once)
+				continue
+			}
 			always, once := t.used.room(instant(e.Call), instant(e.Reply), e.Units, t.limit)
-			t.verdictOn(w, e.Units, always, once)
+			t.verdictOn(w, e.Units, e.Units, always, once)
 		}
 	}
 	w.sure.falseRejects, w.sure.falsePossible = w.FalseRejectUnits, w.FalseRejectUnitsPossible
 	for _, p := range t.riders {
 		if p.rejected() {
 			// Nothing enters the curves at or after the window's end that could matter.
-			always, once := t.used.room(instant(max(p.Call, t.start)), instant(p.Reply), p.Units, t.limit)
+			always, once := t.used.room(instant(max(p.Call, t.start)), instant(p.Reply), p.least(), t.limit)
 			p.always = p.always && always
 			p.once = p.once || once
 			if once {
@@ -287,7 +292,7 @@ func (t *tumbling) keep() {
 func (t *tumbling) leave() {
 	for _, p := range t.riders {
 		if p.Reply < t.end && p.rejected() {
-			t.verdictOn(&t.out.Windows[p.home], p.Units, p.always, p.once)
+			t.verdictOn(&t.out.Windows[p.home], p.least(), p.Units, p.always, p.once)
 		}
 	}
 	t.riders = slices.DeleteFunc(t.riders, func(p *rider) bool { return p.Reply < t.end })

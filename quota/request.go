@@ -1,6 +1,9 @@
 package quota
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Subject is the holder of a quota: a user, a link, an address, an agent.
 type Subject string
@@ -40,6 +43,9 @@ type Request struct {
 // Decision is a strategy's answer.
 type Decision struct {
 	Admitted bool
+	// Granted is how many units an admitted request gets, where that is fewer than it
+	// asked for; 0 is all of them.
+	Granted int64
 	// Tier that decided.
 	Tier Tier
 	// Degraded is set where the decision was made without the store that should
@@ -50,8 +56,23 @@ type Decision struct {
 	// RetryAfter is how long a rejected caller should wait; 0 where unknown.
 	RetryAfter time.Duration
 	// Reservation of an admitted request, to commit or refund. Only strategies
-	// that can do either fill it in.
+	// that can do either fill it in. Its request has the units that were granted.
 	Reservation Reservation
+}
+
+// Units is how many units the decision grants to a request that asks for so many: 0
+// where it is rejected. An error says that no strategy may grant so many.
+func (d Decision) Units(asked int64) (int64, error) {
+	switch {
+	case d.Granted < 0 || d.Granted > asked || d.Granted > 0 && !d.Admitted:
+		return 0, fmt.Errorf("%d units granted, admitted %v, to a request for %d", d.Granted, d.Admitted, asked)
+	case !d.Admitted:
+		return 0, nil
+	case d.Granted > 0:
+		return d.Granted, nil
+	default:
+		return asked, nil
+	}
 }
 
 // Reservation is what an admitted request holds until it is committed or

@@ -50,6 +50,29 @@ func TestNeedsStore(t *testing.T) {
 	}
 }
 
+// TestNeedsToo: an option's value adds a need to its selection, and to no other.
+func TestNeedsToo(t *testing.T) {
+	m := Meta{
+		Name: "x", Needs: []Need{NeedSource},
+		Options: []quota.Option{{Name: "source", Default: "primary", Values: []string{"primary", "replica"}}},
+		NeedsToo: func(o quota.Options) []Need {
+			if o["source"] == "replica" {
+				return []Need{NeedReplica}
+			}
+			return nil
+		},
+	}
+	for value, want := range map[string]bool{"primary": false, "replica": true} {
+		sel, err := m.Select(quota.Options{"source": value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sel.NeedsStore(NeedReplica) != want || !sel.NeedsStore(NeedSource) || m.NeedsStore(NeedReplica) {
+			t.Errorf("source=%s: the selection needs %v, its Meta %v", value, sel.Needs, m.Needs)
+		}
+	}
+}
+
 func TestExactly(t *testing.T) {
 	c := quota.Exactly(quota.FaultCrash, quota.FaultOutage)
 	if c.Property != quota.PropertyLeak || c.Validate() != nil || !slices.Equal(c.Tolerates, []quota.Fault{quota.FaultCrash, quota.FaultOutage}) {

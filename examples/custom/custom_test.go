@@ -17,11 +17,11 @@ import (
 
 // TestConformance: the limiter keeps what it declares, one caller after the other
 // and many at once.
-func TestConformance(t *testing.T) { strategytest.Run(t, lookup(t, "sliding-log")) }
+func TestConformance(t *testing.T) { strategytest.Run(t, lookup(t, "team-log")) }
 
 // TestNoScheduleLeaks: no order of the commands of three callers leaks.
 func TestNoScheduleLeaks(t *testing.T) {
-	res := explored(t, lookup(t, "sliding-log"), 3)
+	res := explored(t, lookup(t, "team-log"), 3)
 	if len(res.Findings) > 0 || res.Capped != "" {
 		t.Errorf("found %+v, capped %q", res.Findings, res.Capped)
 	}
@@ -29,7 +29,7 @@ func TestNoScheduleLeaks(t *testing.T) {
 
 // TestSimulation: fifty callers over virtual time leak nothing.
 func TestSimulation(t *testing.T) {
-	if r := simulated(t, lookup(t, "sliding-log")); r.Leak.Units != 0 || r.FalseRejects.Count != 0 || r.Rejected == 0 {
+	if r := simulated(t, lookup(t, "team-log")); r.Leak.Units != 0 || r.FalseRejects.Count != 0 || r.Rejected == 0 {
 		t.Errorf("leaked %d, rejected %d wrongly of %d", r.Leak.Units, r.FalseRejects.Count, r.Rejected)
 	}
 }

@@ -63,11 +63,12 @@ func (a *agenda) next() (due int64, ok bool) {
 // settlement counts what became of admitted requests.
 type settlement struct{ commits, refunds, abandoned, failed atomic.Int64 }
 
-// plan notes what the caller will do about a request that was admitted.
-func (k *worker) plan(op *workloads.Op, dec quota.Decision, c *windowCell, call, reply int64) {
+// plan notes what the caller will do about a request that was granted so many units.
+// Who was granted fewer than it asked for uses no more than those.
+func (k *worker) plan(op *workloads.Op, dec quota.Decision, granted int64, c *windowCell, call, reply int64) {
 	f := followUp{
 		due: k.t.last + int64(op.Settle), reservation: dec.Reservation, subject: op.Subject, cell: c,
-		fate: op.Fate, units: op.Units, actual: op.Actual, hold: int64(op.Hold),
+		fate: op.Fate, units: granted, actual: actual(op, granted), hold: int64(op.Hold),
 		takeCall: call - k.d.epoch, takeReply: reply - k.d.epoch,
 	}
 	if op.Fate == workloads.FateAbandon {
@@ -76,6 +77,14 @@ func (k *worker) plan(op *workloads.Op, dec quota.Decision, c *windowCell, call,
 		return
 	}
 	k.agenda.add(f)
+}
+
+// actual is what a commit is for.
+func actual(op *workloads.Op, granted int64) int64 {
+	if granted < op.Units {
+		return min(op.Actual, granted)
+	}
+	return op.Actual
 }
 
 // leave gives up what is not settled when the pass ends: it will not be settled.

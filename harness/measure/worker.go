@@ -119,6 +119,10 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 	}
 	dec, err := k.strategy.Take(ctx, req)
 	reply = d.tb.nano()
+	granted := int64(0)
+	if err == nil {
+		granted, err = dec.Units(op.Units)
+	}
 
 	k.t.last = reply
 	switch {
@@ -156,7 +160,10 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 		}
 		switch out {
 		case oracle.Admitted:
-			k.admit(c, op.Units)
+			k.admit(c, granted)
+			if granted < op.Units {
+				c.Reject(op.Units-granted, mark, d.policy.Limit)
+			}
 		case oracle.Failed:
 			c.Fail(op.Units)
 		default:
@@ -164,13 +171,20 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 		}
 	}
 	if d.history != nil {
-		d.history.Append(k.id, oracle.Event{
+		e := oracle.Event{
 			Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
 			Kind: oracle.Take, Outcome: out, Tier: tier, Instance: k.instance,
-		})
+		}
+		if out == oracle.Admitted && granted < op.Units {
+			short := e
+			short.Units, short.Outcome = op.Units-granted, oracle.Short
+			d.history.Append(k.id, short)
+			e.Units = granted
+		}
+		d.history.Append(k.id, e)
 	}
 	if out == oracle.Admitted && op.Fate != workloads.FateNone {
-		k.plan(op, dec, c, call, reply)
+		k.plan(op, dec, granted, c, call, reply)
 	}
 	return call, reply, out, tier
 }

@@ -27,17 +27,28 @@ func (d *drive) do(ctx context.Context, w due) {
 	}
 	dec, err := d.st.Instances[instance].Take(ctx, req)
 	reply := d.now()
+	granted := int64(0)
+	if err == nil {
+		granted, err = dec.Units(op.Units)
+	}
 	d.inFlight--
 	d.lastEnd = max(d.lastEnd, reply)
 
 	out, tier := d.outcome(dec, err)
 	d.truth.at(reply, d.windowAt)
-	d.truth.end(s, index, mark, op.Units, call, reply, out)
+	d.truth.end(s, index, mark, op.Units, granted, call, reply, out)
 	d.record(out, tier, reply-w.intended, reply-call)
-	d.history.Append(0, oracle.Event{
+	e := oracle.Event{
 		Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
 		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(instance),
-	})
+	}
+	if out == oracle.Admitted && granted < op.Units {
+		short := e
+		short.Units, short.Outcome = op.Units-granted, oracle.Short
+		d.history.Append(0, short)
+		e.Units, op.Units, op.Actual = granted, granted, min(op.Actual, granted)
+	}
+	d.history.Append(0, e)
 	if err == nil || strategies.IsPrescribed(err) {
 		d.witness.Taken(nil)
 	} else {

@@ -146,6 +146,10 @@ func (s *subject) renew(index, at int64) {
 	}
 }
 
+// apart reports whether a window's units are its own alone, so that its cell says
+// when a rejection is wrong.
+func (t *truth) apart() bool { return t.policy.Window.Kind != quota.Rolling && !t.hasOwn() }
+
 // begin notes a request.
 func (t *truth) begin(number uint32, units, now int64) (s *subject, m int64) {
 	s = &t.subjects[number]
@@ -161,8 +165,8 @@ func (t *truth) begin(number uint32, units, now int64) (s *subject, m int64) {
 }
 
 // end notes an answer to a request that was called at the given moment, in the
-// given window.
-func (t *truth) end(s *subject, index, mark, units, call, now int64, out oracle.Outcome) {
+// given window, and was granted that many of its units.
+func (t *truth) end(s *subject, index, mark, units, granted, call, now int64, out oracle.Outcome) {
 	t.touch(s, now)
 	s.own.slow = max(s.own.slow, now-call)
 	if index != s.window {
@@ -175,14 +179,17 @@ func (t *truth) end(s *subject, index, mark, units, call, now int64, out oracle.
 		if !s.own.open {
 			s.own.open, s.own.begun = true, call
 		}
-		t.use(s, units, now, now, false)
+		t.use(s, granted, now, now, false)
 		t.exceed(s)
-		s.cell.Admit(units)
+		s.cell.Admit(granted)
+		if rest := units - granted; rest > 0 && s.cell.Reject(rest, mark, t.policy.Limit) && t.apart() {
+			t.falseRejects++
+		}
 	case oracle.Failed:
 		s.loose += units
 		s.cell.Fail(units)
 	default:
-		if s.cell.Reject(units, mark, t.policy.Limit) && t.policy.Window.Kind != quota.Rolling && !t.hasOwn() {
+		if s.cell.Reject(units, mark, t.policy.Limit) && t.apart() {
 			t.falseRejects++
 		}
 		switch {

@@ -91,14 +91,32 @@ func open(t *testing.T, pool *pgxpool.Pool, name string) strategies.Strategy {
 // names are those of the package's strategies.
 var names = []string{"pg-check", "pg-conditional", "pg-row-lock", "pg-optimistic", "pg-query-cache"}
 
+// patient is a clock that ends no contexts unless it is told to: on a slow machine
+// every check could take longer than its time-out.
+type patient struct {
+	quota.Clock
+	hurry atomic.Bool
+}
+
+func (p *patient) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if !p.hurry.Load() {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d)
+}
+
 // tryOpen opens a strategy by its name, and its options after a colon.
 func tryOpen(ctx context.Context, pool *pgxpool.Pool, name string) (strategies.Strategy, error) {
+	return openOn(ctx, pool, name, &patient{Clock: clock.Wall{}})
+}
+
+func openOn(ctx context.Context, pool *pgxpool.Pool, name string, c quota.Clock) (strategies.Strategy, error) {
 	sel, err := strategies.Parse(name)
 	if err != nil {
 		return nil, err
 	}
 	return sel[0].Open(ctx, strategies.Env{
-		Clock: clock.Wall{}, Postgres: pool, Instances: 1, Shared: new(strategies.Shared), Options: sel[0].Options,
+		Clock: c, Postgres: pool, Instances: 1, Shared: new(strategies.Shared), Options: sel[0].Options,
 	})
 }
 

@@ -76,7 +76,11 @@ func TestPoolIsAskedFor(t *testing.T) {
 // says that checks were; a caller that gives up by itself is not.
 func TestTimeout(t *testing.T) {
 	pool := newPool(t, nil)
-	s := open(t, pool, "pg-check:timeout=20ms")
+	c := &patient{Clock: clock.Wall{}}
+	s, err := openOn(t.Context(), pool, "pg-check:timeout=20ms", c)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := policy(t, "agent-storage", 10)
 	take(t.Context(), t, s, "a", p, 1)
 	tx, err := pool.Begin(t.Context())
@@ -86,6 +90,7 @@ func TestTimeout(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "SELECT FROM quota_usage FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
+	c.hurry.Store(true)
 	d, err := s.Take(t.Context(), quota.Request{Subject: "a", Policy: p, Units: 1})
 	if !errors.Is(err, strategies.ErrPrescribed) || !errors.Is(err, context.DeadlineExceeded) || d.Admitted {
 		t.Errorf("%+v, %v; want an error that the source asks for", d, err)
@@ -101,6 +106,7 @@ func TestTimeout(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	c.hurry.Store(false)
 	if d := take(t.Context(), t, s, "a", p, 1); !d.Admitted {
 		t.Errorf("%+v after the row was free", d)
 	}

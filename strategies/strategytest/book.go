@@ -66,11 +66,23 @@ func (b *book) try(ctx context.Context, instance int, s subject, units int64) (q
 	e := oracle.Event{Call: clock.Nano(), Units: units, Subject: s.number, Instance: uint8(instance)}
 	d, err := b.instances[instance].Take(ctx, req)
 	e.Reply = clock.Nano()
+	granted := units
+	if err == nil && d.Admitted {
+		if granted, err = d.Units(units); err != nil {
+			b.Errorf("%+v: %v", d, err)
+		}
+	}
 	switch {
 	case err != nil:
 		e.Outcome = oracle.Failed
 	case d.Admitted:
 		e.Outcome = oracle.Admitted
+		if granted < units {
+			short := e
+			short.Outcome, short.Units = oracle.Short, units-granted
+			b.record(req.ID, short)
+			e.Units = granted
+		}
 	case d.Degraded:
 		e.Outcome = oracle.RejectedDegraded
 	default:
@@ -79,6 +91,7 @@ func (b *book) try(ctx context.Context, instance int, s subject, units int64) (q
 	b.record(req.ID, e)
 	b.witness.Taken(err)
 	if err == nil {
+		req.Units = granted
 		b.decent(req, d)
 	}
 	return d, err

@@ -59,6 +59,24 @@ func (d *double) withPolicy(ctx context.Context, req quota.Request, change func(
 	return dec, err
 }
 
+// partly grants up to so many units of a request: what there is, where it is less.
+func (d *double) partly(ctx context.Context, req quota.Request, most int64) (quota.Decision, error) {
+	asked := req.Units
+	for req.Units = min(asked, most); ; {
+		dec, err := d.right(ctx, req)
+		if err != nil {
+			return dec, err
+		}
+		if dec.Admitted && req.Units < asked {
+			dec.Granted = req.Units
+		}
+		if dec.Admitted || dec.Remaining <= 0 {
+			return dec, nil
+		}
+		req.Units = dec.Remaining
+	}
+}
+
 func (d *double) Refund(ctx context.Context, r quota.Reservation) error {
 	if d.refund != nil {
 		return d.refund(d, ctx, r)

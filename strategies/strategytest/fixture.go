@@ -34,6 +34,7 @@ type fixture struct {
 	// them is needed, or none can be broken.
 	breakOthers func(broken bool)
 	needsOthers bool
+	pools       []*pgxpool.Pool // of PostgreSQL
 }
 
 // errOutage is what every store says while it is broken.
@@ -98,9 +99,13 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		if open == nil {
 			continue // connected below, or modelled
 		}
-		client := f.hooked(open(f.TB), virtual)
-		f.env.Clients[string(need)] = client
-		if _, breaks := client.(redis.UniversalClient); !breaks {
+		switch client := open(f.TB).(type) {
+		case redis.UniversalClient:
+			f.env.Clients[string(need)] = f.hooked(client, virtual)
+		case *pgxpool.Pool:
+			f.env.Clients[string(need)] = f.traced(client, string(need))
+		default:
+			f.env.Clients[string(need)] = client
 			f.breakOthers, f.needsOthers = stores.Break, true
 		}
 	}
@@ -119,7 +124,7 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 	switch {
 	case !needsPostgres && !needsSource:
 	case stores.Postgres != nil:
-		pool := f.traced(stores.Postgres(f.TB))
+		pool := f.traced(stores.Postgres(f.TB), string(strategies.NeedPostgres))
 		f.env.Postgres, f.env.Clients[string(strategies.NeedPostgres)] = pool, pool
 	case needsPostgres:
 		f.Skip("needs PostgreSQL")
@@ -134,19 +139,14 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 	}
 }
 
-// hooked watches what a Redis client is given, and lets it fail; other clients are
-// left alone.
-func (f *fixture) hooked(client any, virtual bool) any {
-	c, ok := client.(redis.UniversalClient)
-	if !ok {
-		return client
-	}
+// hooked watches what a Redis client is given, and lets it fail.
+func (f *fixture) hooked(c redis.UniversalClient, virtual bool) redis.UniversalClient {
 	c.AddHook(f.witness.RedisHook())
 	if virtual {
 		c.AddHook(pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")})
 	}
 	c.AddHook(outage{&f.broken})
-	return client
+	return c
 }
 
 // open makes one more instance, which the caller closes.
@@ -169,8 +169,8 @@ func (f *fixture) breakStores() {
 	if f.breakOthers != nil {
 		f.breakOthers(true)
 	}
-	if f.env.Postgres != nil {
-		closePool(f.env.Postgres)
+	for _, p := range f.pools {
+		closePool(p)
 	}
 }
 

@@ -76,6 +76,40 @@ var mutants = []struct {
 		}
 		d.grant = func(*double, context.Context, *quota.Policy, []strategies.Grant) error { return nil }
 	}},
+	{name: "grants more than was asked for", check: "costs", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			dec, err := d.right(ctx, req)
+			if dec.Admitted {
+				dec.Granted = req.Units + 1
+			}
+			return dec, err
+		}
+	}},
+	{name: "grants fewer units than there are", check: "costs", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			return d.partly(ctx, req, 1)
+		}
+	}},
+	{name: "grants what it has not got", check: "costs", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			dec, err := d.partly(ctx, req, req.Units)
+			dec.Granted = 0
+			dec.Reservation.Request = req
+			if !dec.Admitted {
+				dec.Reservation = quota.Reservation{}
+			}
+			return dec, err
+		}
+	}},
+	{name: "reserves more than it grants", check: "costs", make: func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			dec, err := d.partly(ctx, req, req.Units)
+			if dec.Admitted {
+				dec.Reservation.Request.Units = req.Units
+			}
+			return dec, err
+		}
+	}},
 	{name: "mixes subjects", check: "subjects", make: func(d *double) {
 		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
 			inner := req
@@ -284,10 +318,17 @@ var mutants = []struct {
 // leaves out only what it has no part in.
 func TestRightStrategyPasses(t *testing.T) {
 	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
-	for _, c := range checks {
-		r := observe(t, func(tb testing.TB) { c.run(tb, sample(nil), s) })
-		if r.failed || (r.skipped && c.name != "options") {
-			t.Errorf("%s: failed %v, skipped %v:\n%s", c.name, r.failed, r.skipped, r.log.String())
+	partly := func(d *double) {
+		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
+			return d.partly(ctx, req, req.Units)
+		}
+	}
+	for name, change := range map[string]func(*double){"whole": nil, "in part": partly} {
+		for _, c := range checks {
+			r := observe(t, func(tb testing.TB) { c.run(tb, sample(change), s) })
+			if r.failed || (r.skipped && c.name != "options") {
+				t.Errorf("%s, %s: failed %v, skipped %v:\n%s", name, c.name, r.failed, r.skipped, r.log.String())
+			}
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (f *fixture) ctx() context.Context { return context.WithValue(context.Backg
 func (f *fixture) watch(virtual time.Time) {
 	f.witness = witness.New(witness.Config{
 		// The only stores whose commands are seen.
-		NeedsStore: slices.ContainsFunc(needs, f.meta.NeedsStore) || len(f.meta.RedisNeeds()) > 0,
+		NeedsStore: slices.ContainsFunc(needs, f.sel.NeedsStore) || len(f.sel.RedisNeeds()) > 0,
 		Caller:     func(ctx context.Context) bool { return ctx.Value(mark{}) != nil },
 		Real:       clock.Wall{}.Now(), Virtual: virtual,
 	})
@@ -48,13 +48,13 @@ func (f *fixture) report() {
 	}
 }
 
-// traced is a pool like p whose statements the witness sees. It is as large as the
-// strategy asks for.
-func (f *fixture) traced(p *pgxpool.Pool) *pgxpool.Pool {
+// traced is a pool like p, of the store with the name, whose statements the witness
+// sees. It is as large as the strategy asks for.
+func (f *fixture) traced(p *pgxpool.Pool, store string) *pgxpool.Pool {
 	f.Helper()
 	cfg := p.Config()
 	cfg.ConnConfig.Tracer = f.witness.Tracer()
-	if n := f.sel.Connections(string(strategies.NeedPostgres)).Pool; n > 0 {
+	if n := f.sel.Connections(store).Pool; n > 0 {
 		cfg.MaxConns = int32(n)
 	}
 	own, err := pgxpool.NewWithConfig(f.ctx(), cfg)
@@ -62,6 +62,7 @@ func (f *fixture) traced(p *pgxpool.Pool) *pgxpool.Pool {
 		f.Fatal(err)
 	}
 	f.Cleanup(own.Close)
+	f.pools = append(f.pools, own)
 	return own
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 func init() {
-	m := strategies.FromFunc("sliding-log", []quota.Kind{quota.Rolling},
+	m := strategies.FromFunc("team-log", []quota.Kind{quota.Rolling},
 		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
 			return &Limiter{Client: env.Redis, Limit: p.Limit, Window: p.Window.RealLength(), Now: env.Clock.Now}, nil
 		})

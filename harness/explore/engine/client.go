@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/oracle"
@@ -71,6 +72,10 @@ func (c *Client) take(ctx context.Context, action int, units int64) *quota.Reser
 	t.begins(c.Pending, req.Life)
 	d, err := c.Strategy().Take(ctx, req)
 	c.Witness.Taken(err)
+	granted := int64(0)
+	if err == nil {
+		granted, err = d.Units(units)
+	}
 	e := c.Pending
 	c.Pending = -1
 	switch {
@@ -79,10 +84,12 @@ func (c *Client) take(ctx context.Context, action int, units int64) *quota.Reser
 		c.Run.Timeline.Say("error: " + err.Error())
 		return nil
 	case d.Admitted:
+		t.grant(e, granted)
 		t.reply(c.Index, e, oracle.Admitted)
 		c.taken = e
-		c.Run.Timeline.Say(verdictText("admitted", d))
+		c.Run.Timeline.Say(grantText(verdictText("admitted", d), granted, units))
 		r := d.Reservation
+		req.Units = granted
 		r.Request = req // strategies that settle nothing leave it out
 		return &r
 	case d.Degraded:
@@ -99,6 +106,13 @@ func verdictText(what string, d quota.Decision) string {
 		return what + " without its store"
 	}
 	return what
+}
+
+func grantText(text string, granted, asked int64) string {
+	if granted < asked {
+		return fmt.Sprintf("%s, %d of %d", text, granted, asked)
+	}
+	return text
 }
 
 func (c *Client) commit(ctx context.Context, r *quota.Reservation, actual int64) {

@@ -79,6 +79,20 @@ func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
 	return e
 }
 
+// grant notes that a take gets only so many of its units, before its reply.
+func (t *Truth) grant(e int, units int64) {
+	rest := t.events[e].Units - units
+	if rest <= 0 {
+		return
+	}
+	t.events[e].Units = units
+	short := t.events[e]
+	short.Units, short.Reply, short.Outcome = rest, t.moment(), oracle.Short
+	t.events = append(t.events, short)
+	t.Rejections++
+	t.order.Num(uint64(rest))
+}
+
 // reply ends it.
 func (t *Truth) reply(client, e int, outcome oracle.Outcome) {
 	ev := &t.events[e]
@@ -158,9 +172,9 @@ func (t *Truth) Digest(d *Digest, ordered bool) {
 		d.Fold(t.order)
 		return
 	}
-	var sums [4]int64
+	var sums [5]int64
 	for _, e := range t.events {
-		sums[e.Outcome&3] += e.Units
+		sums[min(int(e.Outcome), len(sums)-1)] += e.Units
 	}
 	for _, s := range sums {
 		d.Num(uint64(s))

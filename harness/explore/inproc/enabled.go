@@ -193,8 +193,10 @@ func (w *Engine) windowEnd(t time.Time) time.Time {
 		return win.At(t).End
 	case win.Kind == quota.Rolling, win.Kind == quota.FirstRequest:
 		return t.Add(win.RealLength())
-	case win.Kind == quota.Bucket: // time for one unit more
-		return t.Add(time.Duration(win.Flow().Until(quota.Level{Units: 1})))
+	case win.Kind == quota.Bucket:
+		// Time for one unit more, by a server's clock, which tells whole microseconds.
+		unit := time.Duration(win.Flow().Until(quota.Level{Units: 1}))
+		return t.Add(unit + time.Microsecond - 1).Truncate(time.Microsecond)
 	default:
 		return t
 	}

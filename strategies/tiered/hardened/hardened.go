@@ -21,7 +21,7 @@ const (
 	// caller who gave them back dies before telling Redis.
 	belief = time.Minute
 	// firstWait and longestWait bound the pauses of a caller who waits for another's draw.
-	firstWait, longestWait = time.Millisecond, 256 * time.Millisecond
+	firstWait, longestWait = time.Millisecond, 64 * time.Millisecond
 	// mostDraws is after how many draws that came to nothing the database decides alone.
 	mostDraws = 8
 	// purgeEvery is how often windows that ended more than purgeAfter ago are removed.

@@ -139,8 +139,8 @@ func (in *instance) Measures() []strategies.Measure {
 	return []strategies.Measure{
 		{Name: "filter hits", Unit: "checks", Value: in.leases.hits.Load()},
 		{Name: "false positives", Unit: "checks", Value: in.leases.falsePositives.Load()},
-		{Name: "filter size", Unit: "bytes", Value: in.leases.bytes()},
-		{Name: "leases", Unit: "accounts", Value: in.leases.members()},
+		{Name: "filter size", Unit: "bytes", Value: in.leases.bytes(), Kind: strategies.MeasureLevel},
+		{Name: "leases", Unit: "accounts", Value: in.leases.members(), Kind: strategies.MeasureLevel},
 		{Name: "cache lookups", Unit: "scripts", Value: in.asked.Load()},
 		{Name: "draws", Unit: "statements", Value: in.drawn.Load()},
 		{Name: "waits for a draw", Unit: "waits", Value: in.waited.Load()},
