@@ -59,19 +59,3 @@ func TestHardenedReserve(t *testing.T) {
 		}
 	}
 }
-
-// TestLifeEnds: what an abandoned request holds is in use until its life is over,
-// and then it is the counter that still holds it that is wrong.
-func TestLifeEnds(t *testing.T) {
-	cfg := explore.Config{
-		Clients: 1, Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}, {Kind: explore.Refund}}},
-		Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Drift, explore.Stranded},
-	}
-	f := found(t, run(t, "lua-reserve", cfg), explore.Drift)
-	if f.Units != 1 {
-		t.Errorf("%s, want the one unit that nobody holds", f.Detail)
-	}
-	if r := run(t, "lua-reserve-hardened", cfg); len(r.Findings) > 0 {
-		t.Errorf("the hardened form, whose reservations end: %+v", r.Findings)
-	}
-}
