@@ -119,6 +119,9 @@ type Meta struct {
 	// Core strategies are those of a run that names none. Where no registered one is
 	// core, that run takes all.
 	Core bool
+	// CoreOptions are the options of a core strategy there, where its defaults would
+	// make such a run wait; nil is its defaults.
+	CoreOptions quota.Options
 	// Excluded modes, each with its reason. All others are supported.
 	Excluded map[Mode]string
 	// Kinds of windows it can serve.
@@ -228,6 +231,9 @@ func (m *Meta) validate() error {
 		if err := c.Validate(); err != nil {
 			add(true, "%v", err)
 		}
+	}
+	if _, err := m.Select(m.CoreOptions); err != nil && wrong == nil {
+		add(true, "CoreOptions: %v", err)
 	}
 	if wrong == nil {
 		return nil

@@ -3,6 +3,7 @@ package strategies
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -85,7 +86,9 @@ func Core() []*Meta {
 }
 
 // sets are the words of a list that stand for several strategies.
-var sets = map[string]func() []*Meta{"all": All, "core": Core}
+var sets = map[string]func() []*Meta{"all": All, coreSet: Core}
+
+const coreSet = "core"
 
 // Parse reads a list such as "incr-expire,three-tier:write=literal,reset=job",
 // "core" or "all". After a strategy's colon, every following part that contains "=" is one
@@ -127,6 +130,9 @@ func Parse(list string) ([]Selection, error) {
 		if set, ok := sets[name]; ok && !hasOpt {
 			for _, m := range set() {
 				meta, given = m, quota.Options{}
+				if name == coreSet {
+					maps.Copy(given, m.CoreOptions)
+				}
 				if err := flush(); err != nil {
 					return nil, err
 				}

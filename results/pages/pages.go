@@ -143,7 +143,7 @@ func options(b *bytes.Buffer, m *strategies.Meta) {
 	}
 	fmt.Fprint(b, "## Options\n\n| option | values | default | meaning |\n|---|---|---|---|\n")
 	for _, o := range m.Options {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Name, cell(cmp.Or(strings.Join(o.Values, ", "), string(o.Type), "text")), cell(o.Default), cell(o.Doc))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Name, cell(cmp.Or(strings.Join(o.Values, ", "), o.Type, "text")), cell(o.Default), cell(o.Doc))
 	}
 	fmt.Fprintln(b)
 }

@@ -39,7 +39,7 @@ type closer struct{ net.Conn }
 func (c closer) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {
-		_ = c.Conn.Close()
+		_ = c.Close()
 	}
 	return n, err
 }

@@ -145,3 +145,31 @@ func TestCatalogue(t *testing.T) {
 		}
 	}
 }
+
+// TestCoreOptions: the core set gives a strategy the options that it declares for it,
+// and its name alone its defaults.
+func TestCoreOptions(t *testing.T) {
+	core, err := strategies.Parse("core")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := 0
+	for _, sel := range core {
+		for name, want := range sel.CoreOptions {
+			given++
+			if got := sel.Options[name]; got != want {
+				t.Errorf("core has %s: option %s is %q, want %q", sel, name, got, want)
+			}
+		}
+		alone, err := strategies.Parse(sel.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sel.CoreOptions != nil && alone[0].String() == sel.String() {
+			t.Errorf("%s has the same options where it is named", sel)
+		}
+	}
+	if given == 0 {
+		t.Error("no core strategy has options of its own there: this test shows nothing")
+	}
+}

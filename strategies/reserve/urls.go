@@ -2,9 +2,8 @@ package reserve
 
 import (
 	"fmt"
-	"math"
+	"math/rand/v2"
 
-	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -33,7 +32,7 @@ func newURLs(env strategies.Env) urls {
 // make answers an error where making the URL fails. Which requests those are
 // follows from their IDs, whatever the order in which they come.
 func (u urls) make(req quota.Request) error {
-	if u.share == 0 || float64(seed.At(u.start, req.ID))/math.Pow(2, 64) >= u.share {
+	if u.share == 0 || rand.New(rand.NewPCG(u.start, req.ID)).Float64() >= u.share {
 		return nil
 	}
 	return fmt.Errorf("making the upload's URL failed: %w", strategies.ErrPrescribed)
