@@ -42,7 +42,7 @@ func BenchmarkStrategies(b *testing.B) {
 	}
 	defer closing(b, set.Close)
 	for _, meta := range strategies.All() {
-		sel, err := meta.Select(nil)
+		sel, err := meta.Select(meta.BriskOptions)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func BenchmarkStrategies(b *testing.B) {
 			if w.NeedsTrace {
 				continue
 			}
-			b.Run(fmt.Sprintf("strategy=%s/workload=%s", meta.Name, w.Name), func(b *testing.B) {
+			b.Run(fmt.Sprintf("strategy=%s/workload=%s", sel, w.Name), func(b *testing.B) {
 				cfg := measure.Config{
 					Plan: harness.Plan{
 						Strategies: []strategies.Selection{sel}, Workload: w, Policy: policyFor(b, w), Seed: 1, Closed: true, Stores: set,

@@ -119,9 +119,10 @@ type Meta struct {
 	// Core strategies are those of a run that names none. Where no registered one is
 	// core, that run takes all.
 	Core bool
-	// CoreOptions are the options of a core strategy there, where its defaults would
-	// make such a run wait; nil is its defaults.
-	CoreOptions quota.Options
+	// BriskOptions are the options with which it comes to rest at once, where its
+	// defaults keep a run waiting for seconds; nil is its defaults. The core set and
+	// go test -bench use them.
+	BriskOptions quota.Options
 	// Excluded modes, each with its reason. All others are supported.
 	Excluded map[Mode]string
 	// Kinds of windows it can serve.
@@ -232,8 +233,8 @@ func (m *Meta) validate() error {
 			add(true, "%v", err)
 		}
 	}
-	if _, err := m.Select(m.CoreOptions); err != nil && wrong == nil {
-		add(true, "CoreOptions: %v", err)
+	if _, err := m.Select(m.BriskOptions); err != nil && wrong == nil {
+		add(true, "BriskOptions: %v", err)
 	}
 	if wrong == nil {
 		return nil

@@ -131,7 +131,7 @@ func Parse(list string) ([]Selection, error) {
 			for _, m := range set() {
 				meta, given = m, quota.Options{}
 				if name == coreSet {
-					maps.Copy(given, m.CoreOptions)
+					maps.Copy(given, m.BriskOptions)
 				}
 				if err := flush(); err != nil {
 					return nil, err

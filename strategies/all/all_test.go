@@ -146,16 +146,16 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestCoreOptions: the core set gives a strategy the options that it declares for it,
-// and its name alone its defaults.
-func TestCoreOptions(t *testing.T) {
+// TestBriskOptions: the core set gives a strategy the options with which it comes to
+// rest at once, and its name alone gives it its defaults.
+func TestBriskOptions(t *testing.T) {
 	core, err := strategies.Parse("core")
 	if err != nil {
 		t.Fatal(err)
 	}
 	given := 0
 	for _, sel := range core {
-		for name, want := range sel.CoreOptions {
+		for name, want := range sel.BriskOptions {
 			given++
 			if got := sel.Options[name]; got != want {
 				t.Errorf("core has %s: option %s is %q, want %q", sel, name, got, want)
@@ -165,7 +165,7 @@ func TestCoreOptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sel.CoreOptions != nil && alone[0].String() == sel.String() {
+		if sel.BriskOptions != nil && alone[0].String() == sel.String() {
 			t.Errorf("%s has the same options where it is named", sel)
 		}
 	}

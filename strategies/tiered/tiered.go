@@ -37,13 +37,11 @@ func init() {
 		},
 	}))
 	strategies.Register(meta(strategies.Meta{
-		Name: "three-tier",
-		Core: true,
-		// The record's queue takes seconds after each round until it is empty.
-		CoreOptions: quota.Options{"lag": "0s", "batch": "256"},
-		Doc:         "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
-		Notes:       threeTierNotes,
-		Options:     append([]quota.Option{optionFilter, optionSync}, options...),
+		Name:    "three-tier",
+		Core:    true,
+		Doc:     "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
+		Notes:   threeTierNotes,
+		Options: append([]quota.Option{optionFilter, optionSync}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, newFilter(shapeFor(env.Options["filter"] == "scalable", env.Subjects)))
 		},
@@ -62,6 +60,8 @@ func meta(m strategies.Meta) strategies.Meta {
 		}
 		return nil
 	}
+	// The record's queue takes seconds after each round until it is empty.
+	m.BriskOptions = quota.Options{"lag": "0s", "batch": "256"}
 	m.Kinds = []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}
 	m.Serves = serves
 	m.Reset = strategies.ResetsMissing
