@@ -16,9 +16,9 @@ import (
 // tolerates, and under none, with three clients. What was searched is in the log,
 // and whether a bound ended it.
 func TestDeclaredGuarantees(t *testing.T) {
-	bound := 30_000
+	bound := 10_000
 	if testing.Short() || raceEnabled {
-		bound = 2_000
+		bound = 500
 	}
 	tried := 0
 	for _, m := range strategies.All() {

@@ -330,7 +330,7 @@ func TestDeclaredOnPostgres(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !explore.OnPostgres(sel) {
+		if !explore.OnPostgres(sel) || m.Excluded[strategies.ModeExplore] != "" {
 			continue
 		}
 		tried++

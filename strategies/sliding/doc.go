@@ -34,11 +34,7 @@ func init() {
 
 // The faults that leave Redis' own count as high as it should be or higher. A key
 // that is lost begins anew: eviction is not tolerated.
-var (
-	counted = []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage}
-	// honest are those that leave it as high as it should be.
-	honest = []quota.Fault{quota.FaultClock}
-)
+var counted = []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage}
 
 // byRedis is the clock of the strategies that ask the server for the time.
 const byRedis = "redis"

@@ -73,7 +73,9 @@ var flowGuarantee = []quota.Clause{
 	{
 		// What is missing from a bucket of the limit's size is never more than what the
 		// last length of time holds. What a caller was told to have failed may be missing.
-		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Bucket, quota.Rolling}, Clock: byRedis, Tolerates: honest,
+		// A clock that passes a whole length before a reply comes is not tolerated: the
+		// units may then count as taken later than Redis took them.
+		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Bucket, quota.Rolling}, Clock: byRedis,
 		Formula: "0 while burst is not below L",
 		Bound: func(p quota.Params) int64 {
 			if burst(p) < p.Limit {
