@@ -197,7 +197,7 @@ func (o *opened) run(job string) {
 		if j.Name != job {
 			continue
 		}
-		for range 100 {
+		for range 10_000 { // one charge a round, with the record's queue
 			changed, err := j.Run(o.t.Context())
 			if err != nil {
 				o.t.Fatal(err)
