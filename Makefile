@@ -34,6 +34,7 @@ deps-all: ## install etcd, ZooKeeper and NATS too, without which their tests are
 test: deps ## run all tests, with the race detector, on embedded and real stores
 	$(GO) vet ./...
 	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -race -timeout 15m ./...
+	$(GO) test ./harness/explore # one schedule at a time: its longest searches are skipped above
 	@.ci/deps skipped
 
 short: ## run the tests that need nothing installed

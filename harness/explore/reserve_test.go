@@ -45,6 +45,9 @@ func TestLeaksOfLuaReserve(t *testing.T) {
 // TestHardenedReserve: no fault that it declares to tolerate makes it leak, drift or
 // strand anything.
 func TestHardenedReserve(t *testing.T) {
+	if raceEnabled {
+		t.Skip("takes too long under the race detector")
+	}
 	scripts, err := explore.ParseScripts("take,refund;take,commit")
 	if err != nil {
 		t.Fatal(err)
