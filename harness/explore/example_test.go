@@ -29,8 +29,8 @@ func ExampleRun() {
 	}
 	// Output:
 	// 2 MB in use, the limit is 1
-	// A GET quota:tenant-uploads:s:used
-	// B GET quota:tenant-uploads:s:used
-	// A SET quota:tenant-uploads:s:used 1
-	// B SET quota:tenant-uploads:s:used 1
+	// A GET quota:tenant:s:used
+	// B GET quota:tenant:s:used
+	// A SET quota:tenant:s:used 1
+	// B SET quota:tenant:s:used 1
 }
