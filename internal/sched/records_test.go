@@ -178,8 +178,8 @@ func recordsTimeLine(p *parked) {
 }
 
 var recordsTrace = []string{
-	"A: GET quota:tenant-uploads:s:used", "B: GET quota:tenant-uploads:s:used",
-	"A: SET quota:tenant-uploads:s:used 900", "B: SET quota:tenant-uploads:s:used 950",
+	"A: GET quota:tenant:s:used", "B: GET quota:tenant:s:used",
+	"A: SET quota:tenant:s:used 900", "B: SET quota:tenant:s:used 950",
 }
 
 func TestCheckThenSetAsTheRecordPrintsIt(t *testing.T) {
@@ -254,7 +254,7 @@ func TestLuaReserveLeaksOnlyThroughItsSync(t *testing.T) {
 	}
 	got := strings.Join(kinds, ", ")
 	// The reservation may come at any point before the SET; the second one is last.
-	if len(kinds) != 5 || !strings.Contains(got, "sync SET") || strings.Count(got, "EVALSHA") != 2 || !strings.HasSuffix(got, "EVALSHA") {
+	if len(kinds) != 5 || !strings.Contains(got, "sync SET") || strings.Count(got, "EVAL") != 2 || !strings.HasSuffix(got, "EVAL") {
 		t.Errorf("the shortest leaking schedule is %s", got)
 	}
 }
