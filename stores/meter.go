@@ -113,7 +113,9 @@ func (c *meterConn) Write(p []byte) (int, error) {
 			c.meter.Unparsed.Add(1)
 		}
 	}
-	// Both before the write: the reply may be read before Write returns.
+	// All before the write: where another goroutine reads, the reply may be there before
+	// Write returns.
+	c.meter.count(got, 1)
 	if got.Commands > 0 || got.Asks || c.parser == nil {
 		if !c.live.Load() {
 			c.live.Store(true)
@@ -125,13 +127,18 @@ func (c *meterConn) Write(p []byte) (int, error) {
 	if live {
 		c.meter.BytesOut.Add(int64(n))
 	}
-	if err == nil { // else the connection is lost, and the server has not seen the whole
-		c.meter.Commands.Add(got.Commands)
-		if got.Setup > 0 {
-			c.meter.SetupCommands.Add(got.Setup)
-		}
+	if err != nil { // the connection is lost, and the server has not seen the whole
+		c.meter.count(got, -1)
 	}
 	return n, err
+}
+
+// count adds commands that go out, or with -1 takes them back.
+func (m *Meter) count(p Parsed, times int64) {
+	m.Commands.Add(times * p.Commands)
+	if p.Setup > 0 {
+		m.SetupCommands.Add(times * p.Setup)
+	}
 }
 
 func (c *meterConn) Read(p []byte) (int, error) {

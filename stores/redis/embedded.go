@@ -3,48 +3,89 @@ package redis
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores"
 )
 
-// ageEvery is how early or late a key of the embedded server expires at most. Ageing
-// costs time in proportion to the keys that expire (2.4 ms for 10,000), so it is
-// not done much more often.
+// ageEvery is how often keys of the embedded server age where no command comes.
 const ageEvery = 100 * time.Millisecond
 
+// agingShare is the most that ageing takes of the time, as one part in so many. It
+// costs time in proportion to the keys that expire (2.4 ms for 10,000), and a key
+// expires early or late by at most as long as it is put off.
+const agingShare = 10
+
 // embedded is a miniredis on a loopback port. Its time of day is the machine's, but
-// keys do not age by themselves: a goroutine shortens the time that they have left.
+// keys do not age by themselves: the time that they have left is shortened before each
+// command, so that one that is about to get a deadline is not aged by what passed
+// before.
 type embedded struct {
 	server *miniredis.Miniredis
 	stop   context.CancelFunc
 	aged   chan struct{}
+
+	mu         sync.Mutex
+	last, next int64 // by the wall clock: when keys aged last, and may again
 }
 
 func startEmbedded() (*embedded, error) {
 	m := miniredis.NewMiniRedis()
-	start := clock.Nano()
+	e := &embedded{server: m, aged: make(chan struct{}), last: clock.Nano()}
 	if err := m.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("start embedded Redis: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	e := &embedded{server: m, stop: cancel, aged: make(chan struct{})}
-	go e.age(ctx, start)
+	m.Server().SetPreHook(func(*server.Peer, string, ...string) bool {
+		e.ageIfFree()
+		return false
+	})
+	var ctx context.Context
+	ctx, e.stop = context.WithCancel(context.Background())
+	go e.run(ctx)
 	return e, nil
 }
 
-// age runs until ctx is done.
-func (e *embedded) age(ctx context.Context, last int64) {
+// run ages keys until ctx is done.
+func (e *embedded) run(ctx context.Context) {
 	defer close(e.aged)
 	for (clock.Wall{}).Sleep(ctx, ageEvery) == nil {
-		now := clock.Nano()
-		e.server.FastForward(time.Duration(now - last))
-		last = now
+		e.age()
 	}
+}
+
+// ageIfFree is age, but not while the server is at work on a command: a command of a
+// script comes while its script holds the server's lock, and the keys aged before it.
+func (e *embedded) ageIfFree() {
+	if !e.mu.TryLock() {
+		return
+	}
+	defer e.mu.Unlock()
+	if e.server.TryLock() {
+		e.server.Unlock()
+		e.ageLocked()
+	}
+}
+
+// age brings all keys up to the present, where that is due.
+func (e *embedded) age() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ageLocked()
+}
+
+func (e *embedded) ageLocked() {
+	now := clock.Nano()
+	if now < e.next {
+		return
+	}
+	e.server.FastForward(time.Duration(now - e.last))
+	e.last, e.next = now, now+(agingShare-1)*(clock.Nano()-now)
 }
 
 func (e *embedded) close() {
