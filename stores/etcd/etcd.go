@@ -83,12 +83,7 @@ func (e *Store) Info() stores.Info { return e.info }
 func (e *Store) Owned() bool { return e.own != nil }
 
 // PID is the server's process where it is a child of ours, and otherwise 0.
-func (e *Store) PID() int {
-	if e.own == nil {
-		return 0
-	}
-	return e.own.PID()
-}
+func (e *Store) PID() int { return e.own.PID() }
 
 // Admin is a client for the harness' own use. It is not metered, and is closed
 // with e.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -138,37 +136,9 @@ func TestOwnServersAskForAPassword(t *testing.T) {
 
 func TestCloseEndsTheServer(t *testing.T) {
 	open(t) // skips where there is none
-	dir := t.TempDir()
-	for _, d := range []string{dir, filepath.Dir(dir)} { // for another account
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	e, err := etcd.Open(t.Context(), "process", stores.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if pids, err := e.Processes(t.Context()); err != nil || len(pids) == 0 || pids[0] != e.PID() {
-		t.Errorf("processes %v (%v) of %d", pids, err, e.PID())
-	}
-	for range 2 { // the second time it does nothing
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left: %v (%v)", left, err)
-	}
+	storecheck.CloseEnds(t, func(o stores.Options) (storecheck.Process, error) { return etcd.Open(t.Context(), "process", o) })
 }
 
 func TestWrongSpecs(t *testing.T) {
-	for spec, want := range map[string]string{
-		"": "--etcd is empty", "embedded": "is none of", "http://127.0.0.1:1": "no etcd reached at 127.0.0.1:1",
-	} {
-		if _, err := etcd.Open(t.Context(), spec, stores.Options{}); err == nil {
-			t.Errorf("%q is opened", spec)
-		} else {
-			storecheck.Error(t, err, want)
-		}
-	}
+	storecheck.Refused(t, etcd.Open, map[string]string{"": "--etcd is empty", "embedded": "is none of", "http://127.0.0.1:1": "no etcd reached at 127.0.0.1:1"})
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -25,64 +23,34 @@ import (
 // role of that name, before it asks for logins.
 const root = "root"
 
-// find looks for the server's program on the PATH and where package managers put
-// it.
 func find() (string, error) {
-	if p, err := exec.LookPath("etcd"); err == nil {
-		return filepath.Abs(p)
-	}
-	for _, dir := range []string{"/usr/bin", "/usr/local/bin", "/usr/sbin", "/opt/homebrew/bin", "/opt/local/bin"} {
-		if p := filepath.Join(dir, "etcd"); server.Exists(p) {
-			return p, nil
-		}
+	if p, ok := server.Find("etcd"); ok {
+		return p, nil
 	}
 	return "", errors.New("no etcd found on the PATH or in the usual folders: install it (" + server.Install("etcd-server", "etcd", "etcd", "etcd") + "), or use --etcd with a URL (" + urls + ")")
 }
 
 func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
-	var e *Store
-	err := server.OnFreePort(func(port int) (err error) {
-		e, err = start(ctx, bin, port, o)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", bin, err)
-	}
-	return e, nil
+	return server.Launch(bin, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
 }
 
 func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
-	dir, err := server.NewDir(o.Dir)
+	home, err := server.NewHome(o.Dir, "etcd", "nobody")
 	if err != nil {
 		return nil, err
 	}
-	user, err := server.ServiceAccount("etcd", "nobody")
-	if err == nil {
-		err = dir.Enterable(user)
-	}
-	as := ""
-	switch {
-	case err != nil:
-		user, as = nil, ", running as root ("+server.OneLine(err.Error())+")"
-	case user != nil:
-		as = ", running as " + user.Name
-	}
-	data, err := dir.Mkdir("data", user)
-	if err != nil {
-		return nil, errors.Join(err, dir.Remove())
-	}
-	name := filepath.Base(dir.Path)
+	name := filepath.Base(home.Dir.Path)
 	listen := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	cmd := exec.Command(bin, arguments(name, listen, o)...)
-	cmd.Dir, cmd.Env = data, server.Env() // the peers' socket is made in Dir
-	c, err := server.Start(cmd, dir, server.StopRedis, server.StopRedis, user)
+	cmd.Dir, cmd.Env = home.Data, server.Env() // the peers' socket is made in Dir
+	c, err := home.Start(cmd)
 	if err != nil {
 		return nil, err
 	}
 	e := &Store{
 		endpoints: []string{listen}, own: c,
 		info: stores.Info{
-			Kind: stores.KindProcess, Detail: "one member, child process of " + bin + as,
+			Kind: stores.KindProcess, Detail: "one member, child process of " + bin + home.As,
 			Durability: "write-ahead log, fsync before each answer", Addr: strings.TrimPrefix(listen, "http://"),
 		},
 	}
@@ -162,31 +130,13 @@ func (e *Store) connect(ctx context.Context) (err error) {
 // parse reads URLs such as http://user:password@a:2379,b:2379. Errors show nothing
 // of what may be a password.
 func parse(spec string) (*Store, error) {
-	wrong := errors.New("--etcd is not a valid URL: write http://user:password@host:port, further members as host:port after commas, and %-encode what is special in a password")
-	scheme, rest, _ := strings.Cut(spec, "://")
-	e := &Store{}
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
-		name, password, _ := strings.Cut(rest[:i], ":")
-		var err1, err2 error
-		e.user, err1 = url.PathUnescape(name)
-		e.password, err2 = url.PathUnescape(password)
-		if err1 != nil || err2 != nil || e.user == "" {
-			return nil, wrong
-		}
-		rest = rest[i+1:]
+	m, ok := server.ParseMembers(spec, passwordEnv)
+	if !ok {
+		return nil, errors.New("--etcd is not a valid URL: write http://user:password@host:port, further members as host:port after commas, and %-encode what is special in a password")
 	}
-	if e.user != "" && e.password == "" {
-		e.password = os.Getenv(passwordEnv)
-	}
-	for addr := range strings.SplitSeq(rest, ",") {
-		addr = strings.TrimPrefix(strings.TrimSuffix(addr, "/"), scheme+"://")
-		host, port, err := net.SplitHostPort(addr)
-		if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || strings.ContainsAny(host, "/?#@") {
-			return nil, wrong
-		}
-		e.endpoints = append(e.endpoints, scheme+"://"+addr)
-	}
-	if scheme == "https" {
+	e := &Store{endpoints: m.URLs(), user: m.User, password: m.Password}
+	e.info.Addr = m.Addrs[0]
+	if m.Scheme == "https" {
 		e.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	return e, nil
@@ -197,7 +147,6 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, e.info.Addr, _ = strings.Cut(e.endpoints[0], "://")
 	e.info.Kind, e.info.Detail = stores.KindURL, "a cluster that was already running; it may serve others too"
 	e.info.Durability = "write-ahead log; what is synced before an answer, the server decides"
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)

@@ -83,12 +83,7 @@ func (n *Store) Info() stores.Info { return n.info }
 func (n *Store) Owned() bool { return n.own != nil }
 
 // PID is the server's process where it is a child of ours, and otherwise 0.
-func (n *Store) PID() int {
-	if n.own == nil {
-		return 0
-	}
-	return n.own.PID()
-}
+func (n *Store) PID() int { return n.own.PID() }
 
 // JetStream is a client for the harness' own use. It is not metered, and is closed
 // with n.

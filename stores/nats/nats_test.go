@@ -2,8 +2,6 @@ package nats_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -97,37 +95,9 @@ func TestOwnServersAskForAPassword(t *testing.T) {
 
 func TestCloseEndsTheServer(t *testing.T) {
 	open(t) // skips where there is none
-	dir := t.TempDir()
-	for _, d := range []string{dir, filepath.Dir(dir)} { // for another account
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	n, err := nats.Open(t.Context(), "process", stores.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if pids, err := n.Processes(t.Context()); err != nil || len(pids) == 0 || pids[0] != n.PID() {
-		t.Errorf("processes %v (%v) of %d", pids, err, n.PID())
-	}
-	for range 2 { // the second time it does nothing
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left: %v (%v)", left, err)
-	}
+	storecheck.CloseEnds(t, func(o stores.Options) (storecheck.Process, error) { return nats.Open(t.Context(), "process", o) })
 }
 
 func TestWrongSpecs(t *testing.T) {
-	for spec, want := range map[string]string{
-		"": "--nats is empty", "embedded": "is none of", "nats://127.0.0.1:1": "no nats reached at 127.0.0.1:1",
-	} {
-		if _, err := nats.Open(t.Context(), spec, stores.Options{}); err == nil {
-			t.Errorf("%q is opened", spec)
-		} else {
-			storecheck.Error(t, err, want)
-		}
-	}
+	storecheck.Refused(t, nats.Open, map[string]string{"": "--nats is empty", "embedded": "is none of", "nats://127.0.0.1:1": "no nats reached at 127.0.0.1:1"})
 }

@@ -13,29 +13,17 @@ var _ stores.Placed = (*Store)(nil)
 // Place is where the server runs. What a URL leads to is on this host by its
 // address alone.
 func (n *Store) Place() stores.Place {
-	if n.own != nil {
+	switch {
+	case n.own != nil:
 		return stores.StartedHere
+	case server.AllOnThisHost(strings.Split(n.info.Addr, ",")):
+		return stores.OnThisHost
 	}
-	for x := range strings.SplitSeq(n.info.Addr, ",") {
-		if !server.OnThisHost(x) {
-			return stores.Elsewhere
-		}
-	}
-	return stores.OnThisHost
+	return stores.Elsewhere
 }
 
 // Processes are those of a server that was started here.
-func (n *Store) Processes(ctx context.Context) ([]int, error) {
-	if n.own == nil {
-		return nil, server.ErrNotOurs
-	}
-	return n.own.Processes(ctx)
-}
+func (n *Store) Processes(ctx context.Context) ([]int, error) { return n.own.Processes(ctx) }
 
 // Confine lets a server that was started here run on some cores alone.
-func (n *Store) Confine(ctx context.Context, cores []int) error {
-	if n.own == nil {
-		return server.ErrNotOurs
-	}
-	return n.own.Confine(ctx, cores)
-}
+func (n *Store) Confine(ctx context.Context, cores []int) error { return n.own.Confine(ctx, cores) }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -27,68 +25,38 @@ const ownUser = "quotabench"
 // that has its port may accept and never answer.
 const firstTimeout = time.Second
 
-// find looks for the server's program on the PATH and where package managers put
-// it, which a user's PATH may not name.
 func find() (string, error) {
-	if p, err := exec.LookPath("nats-server"); err == nil {
-		return filepath.Abs(p)
-	}
-	for _, dir := range []string{"/usr/sbin", "/usr/bin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin"} {
-		if p := filepath.Join(dir, "nats-server"); server.Exists(p) {
-			return p, nil
-		}
+	if p, ok := server.Find("nats-server"); ok {
+		return p, nil
 	}
 	return "", errors.New("no nats-server found on the PATH or in the usual folders: install it (" + server.Install("nats-server", "nats-server", "nats-server", "nats-server") + "), or use --nats with a URL (" + urls + ")")
 }
 
 func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
-	var n *Store
-	err := server.OnFreePort(func(port int) (err error) {
-		n, err = start(ctx, bin, port, o)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", bin, err)
-	}
-	return n, nil
+	return server.Launch(bin, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
 }
 
 func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
-	dir, err := server.NewDir(o.Dir)
+	home, err := server.NewHome(o.Dir, "nats", "nobody")
 	if err != nil {
 		return nil, err
 	}
-	user, err := server.ServiceAccount("nats", "nobody")
-	if err == nil {
-		err = dir.Enterable(user)
-	}
-	as := ""
-	switch {
-	case err != nil:
-		user, as = nil, ", running as root ("+server.OneLine(err.Error())+")"
-	case user != nil:
-		as = ", running as " + user.Name
-	}
-	data, err := dir.Mkdir("data", user)
-	if err != nil {
-		return nil, errors.Join(err, dir.Remove())
-	}
-	name, password := filepath.Base(dir.Path), server.NewPassword()
+	name, password := filepath.Base(home.Dir.Path), server.NewPassword()
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	file, err := dir.WriteSecret("nats.conf", config(name, addr, data, password, o), user)
+	file, err := home.WriteSecret("nats.conf", config(name, addr, home.Data, password, o))
 	if err != nil {
-		return nil, errors.Join(err, dir.Remove())
+		return nil, err
 	}
 	cmd := exec.Command(bin, "--config", file)
-	cmd.Dir, cmd.Env = data, server.Env()
-	c, err := server.Start(cmd, dir, server.StopRedis, server.StopRedis, user)
+	cmd.Dir, cmd.Env = home.Data, server.Env()
+	c, err := home.Start(cmd)
 	if err != nil {
 		return nil, err
 	}
 	n := &Store{
 		url: "nats://" + addr, user: ownUser, password: password, own: c,
 		info: stores.Info{
-			Kind: stores.KindProcess, Detail: "one server with JetStream, child process of " + bin + as,
+			Kind: stores.KindProcess, Detail: "one server with JetStream, child process of " + bin + home.As,
 			Durability: "streams in files, synced every two minutes", Addr: addr,
 		},
 	}
@@ -161,31 +129,11 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 // parse reads URLs such as nats://user:password@a:4222,b:4222. Errors show nothing
 // of what may be a password.
 func parse(spec string) (*Store, error) {
-	wrong := errors.New("--nats is not a valid URL: write nats://user:password@host:port, further servers as host:port after commas, and %-encode what is special in a password")
-	scheme, rest, _ := strings.Cut(spec, "://")
-	n := &Store{}
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
-		name, password, _ := strings.Cut(rest[:i], ":")
-		var err1, err2 error
-		n.user, err1 = url.PathUnescape(name)
-		n.password, err2 = url.PathUnescape(password)
-		if err1 != nil || err2 != nil || n.user == "" {
-			return nil, wrong
-		}
-		rest = rest[i+1:]
+	m, ok := server.ParseMembers(spec, passwordEnv)
+	if !ok {
+		return nil, errors.New("--nats is not a valid URL: write nats://user:password@host:port, further servers as host:port after commas, and %-encode what is special in a password")
 	}
-	if n.user != "" && n.password == "" {
-		n.password = os.Getenv(passwordEnv)
-	}
-	var servers, addrs []string
-	for addr := range strings.SplitSeq(rest, ",") {
-		addr = strings.TrimPrefix(strings.TrimSuffix(addr, "/"), scheme+"://")
-		host, port, err := net.SplitHostPort(addr)
-		if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || strings.ContainsAny(host, "/?#@") {
-			return nil, wrong
-		}
-		servers, addrs = append(servers, scheme+"://"+addr), append(addrs, addr)
-	}
-	n.url, n.info.Addr = strings.Join(servers, ","), strings.Join(addrs, ",")
+	n := &Store{url: strings.Join(m.URLs(), ","), user: m.User, password: m.Password}
+	n.info.Addr = strings.Join(m.Addrs, ",")
 	return n, nil
 }

@@ -65,34 +65,29 @@ func openProcess(ctx context.Context, bin string, cluster bool, o stores.Options
 }
 
 func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
-	dir, err := server.NewDir(o.Dir)
+	home, err := server.NewHome(o.Dir, "redis", "nobody")
 	if err != nil {
 		return nil, err
 	}
-	user, as := account(dir)
 	password := passwordOf(o)
-	data, err := dir.Mkdir("data", user)
+	file, err := home.WriteSecret("redis.conf", config(password))
 	if err != nil {
-		return nil, errors.Join(err, dir.Remove())
+		return nil, err
 	}
-	file, err := dir.WriteSecret("redis.conf", config(password), user)
-	if err != nil {
-		return nil, errors.Join(err, dir.Remove())
-	}
-	args := append([]string{file, "--dir", data, "--daemonize", "no"}, arguments("127.0.0.1", port, o)...)
+	args := append([]string{file, "--dir", home.Data, "--daemonize", "no"}, arguments("127.0.0.1", port, o)...)
 	cmd := exec.Command(bin, args...)
-	cmd.Dir, cmd.Env = dir.Path, server.Env()
-	c, err := server.Start(cmd, dir, server.StopRedis, server.StopRedis, user)
+	cmd.Dir, cmd.Env = home.Dir.Path, server.Env()
+	c, err := home.Start(cmd)
 	if err != nil {
 		return nil, err
 	}
 	r := &Store{
 		base: goredis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Password: password},
 		own:  c,
-		info: stores.Info{Kind: stores.KindProcess, Detail: "child process of " + bin + as},
+		info: stores.Info{Kind: stores.KindProcess, Detail: "child process of " + bin + home.As},
 	}
-	if o.Settings["appendonly"] == "yes" && server.InMemory(data) {
-		r.info.Detail += "; its folder " + dir.Path + " is in memory, where a flush costs nothing: set TMPDIR to one on a disk"
+	if o.Settings["appendonly"] == "yes" && server.InMemory(home.Data) {
+		r.info.Detail += "; its folder " + home.Dir.Path + " is in memory, where a flush costs nothing: set TMPDIR to one on a disk"
 	}
 	err = r.await(ctx, func(ctx context.Context) (bool, error) {
 		f, err := r.serverInfo(ctx)
@@ -102,23 +97,6 @@ func start(ctx context.Context, bin string, port int, o stores.Options) (*Store,
 		return nil, errors.Join(err, c.Close())
 	}
 	return r, nil
-}
-
-// account is the user whom a server in dir runs as, and how to say so: another one
-// than root where we are root. Redis does not refuse root, so a machine or a
-// folder that no other user can do with is no reason to fail.
-func account(dir *server.Dir) (user *server.Account, as string) {
-	user, err := server.ServiceAccount("redis", "nobody")
-	if err == nil {
-		err = dir.Enterable(user)
-	}
-	switch {
-	case err != nil:
-		return nil, ", running as root (" + server.OneLine(err.Error()) + ")"
-	case user != nil:
-		return user, ", running as " + user.Name
-	}
-	return nil, ""
 }
 
 // passwordOf is the password of a server started here.

@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -33,11 +30,11 @@ func find() (string, error) {
 	missing := func(what string) error {
 		return errors.New("no " + what + " found on the PATH or in the usual folders: install it (" + install() + "), or use --zookeeper with a URL (" + urls + ")")
 	}
-	if _, err := exec.LookPath("java"); err != nil && !server.Exists("/usr/bin/java") {
+	if _, ok := server.Find("java"); !ok {
 		return "", missing("java, which ZooKeeper needs,")
 	}
-	if p, err := exec.LookPath("zkServer.sh"); err == nil {
-		return filepath.Abs(p)
+	if p, ok := server.Find("zkServer.sh"); ok {
+		return p, nil
 	}
 	for _, p := range []string{
 		"/usr/share/zookeeper/bin/zkServer.sh", "/opt/zookeeper/bin/zkServer.sh",
@@ -53,47 +50,24 @@ func find() (string, error) {
 func install() string { return server.Install("zookeeper", "zookeeper", "zookeeper", "zookeeper") }
 
 func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
-	var z *Store
-	err := server.OnFreePort(func(port int) (err error) {
-		z, err = start(ctx, bin, port, o)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", bin, err)
-	}
-	return z, nil
+	return server.Launch(bin, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
 }
 
 func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
-	dir, err := server.NewDir(o.Dir)
+	home, err := server.NewHome(o.Dir, "zookeeper", "nobody")
 	if err != nil {
 		return nil, err
 	}
-	user, err := server.ServiceAccount("zookeeper", "nobody")
-	if err == nil {
-		err = dir.Enterable(user)
-	}
-	as := ""
-	switch {
-	case err != nil:
-		user, as = nil, ", running as root ("+server.OneLine(err.Error())+")"
-	case user != nil:
-		as = ", running as " + user.Name
-	}
-	data, err := dir.Mkdir("data", user)
+	file, err := home.WriteSecret("zoo.cfg", config(home.Data, port, o))
 	if err != nil {
-		return nil, errors.Join(err, dir.Remove())
-	}
-	file, err := dir.WriteSecret("zoo.cfg", config(data, port, o), user)
-	if err != nil {
-		return nil, errors.Join(err, dir.Remove())
+		return nil, err
 	}
 	password := server.NewPassword()
 	cmd := exec.Command(bin, "start-foreground", file) // becomes Java
-	cmd.Dir = data
-	cmd.Env = append(server.Env(), "ZOOCFGDIR="+dir.Path, "ZOO_LOG_DIR="+data, "JMXDISABLE=true",
+	cmd.Dir = home.Data
+	cmd.Env = append(server.Env(), "ZOOCFGDIR="+home.Dir.Path, "ZOO_LOG_DIR="+home.Data, "JMXDISABLE=true",
 		"JVMFLAGS=-Xmx512m -Dzookeeper.DigestAuthenticationProvider.superDigest="+digest(super, password))
-	c, err := server.Start(cmd, dir, server.StopRedis, server.StopRedis, user)
+	c, err := home.Start(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +75,7 @@ func start(ctx context.Context, bin string, port int, o stores.Options) (*Store,
 	z := &Store{
 		servers: []string{addr}, user: super, password: password, own: c,
 		info: stores.Info{
-			Kind: stores.KindProcess, Detail: "one server, child process of " + bin + as,
+			Kind: stores.KindProcess, Detail: "one server, child process of " + bin + home.As,
 			Durability: "transaction log, fsync before each answer", Addr: addr,
 		},
 	}
@@ -221,29 +195,11 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 // parse reads URLs such as zk://user:password@a:2181,b:2181. Errors show nothing of
 // what may be a password.
 func parse(spec string) (*Store, error) {
-	wrong := errors.New("--zookeeper is not a valid URL: write zk://user:password@host:port, further servers as host:port after commas, and %-encode what is special in a password")
-	_, rest, _ := strings.Cut(spec, "://")
-	z := &Store{}
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
-		name, password, _ := strings.Cut(rest[:i], ":")
-		var err1, err2 error
-		z.user, err1 = url.PathUnescape(name)
-		z.password, err2 = url.PathUnescape(password)
-		if err1 != nil || err2 != nil || z.user == "" {
-			return nil, wrong
-		}
-		rest = rest[i+1:]
+	m, ok := server.ParseMembers(spec, passwordEnv)
+	if !ok {
+		return nil, errors.New("--zookeeper is not a valid URL: write zk://user:password@host:port, further servers as host:port after commas, and %-encode what is special in a password")
 	}
-	if z.user != "" && z.password == "" {
-		z.password = os.Getenv(passwordEnv)
-	}
-	for addr := range strings.SplitSeq(strings.TrimSuffix(rest, "/"), ",") {
-		host, port, err := net.SplitHostPort(addr)
-		if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || strings.ContainsAny(host, "/?#@") {
-			return nil, wrong
-		}
-		z.servers = append(z.servers, addr)
-	}
-	z.info.Addr = strings.Join(z.servers, ",")
+	z := &Store{servers: m.Addrs, user: m.User, password: m.Password}
+	z.info.Addr = strings.Join(m.Addrs, ",")
 	return z, nil
 }

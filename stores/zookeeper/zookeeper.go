@@ -82,12 +82,7 @@ func (z *Store) Info() stores.Info { return z.info }
 func (z *Store) Owned() bool { return z.own != nil }
 
 // PID is the server's process where it is a child of ours, and otherwise 0.
-func (z *Store) PID() int {
-	if z.own == nil {
-		return 0
-	}
-	return z.own.PID()
-}
+func (z *Store) PID() int { return z.own.PID() }
 
 // Admin is a client for the harness' own use. It is not metered, and is closed
 // with z.

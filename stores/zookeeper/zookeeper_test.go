@@ -3,8 +3,6 @@ package zookeeper_test
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -88,40 +86,9 @@ func TestStore(t *testing.T) {
 
 func TestCloseEndsTheServer(t *testing.T) {
 	open(t) // skips where there is none
-	dir := t.TempDir()
-	for _, d := range []string{dir, filepath.Dir(dir)} { // for another account
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	z, err := zookeeper.Open(t.Context(), "process", stores.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if pids, err := z.Processes(t.Context()); err != nil || len(pids) == 0 || pids[0] != z.PID() {
-		t.Errorf("processes %v (%v) of %d", pids, err, z.PID())
-	}
-	for range 2 { // the second time it does nothing
-		if err := z.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left: %v (%v)", left, err)
-	}
+	storecheck.CloseEnds(t, func(o stores.Options) (storecheck.Process, error) { return zookeeper.Open(t.Context(), "process", o) })
 }
 
 func TestWrongSpecs(t *testing.T) {
-	for spec, want := range map[string]string{"": "--zookeeper is empty", "embedded": "is none of"} {
-		if _, err := zookeeper.Open(t.Context(), spec, stores.Options{}); err == nil {
-			t.Errorf("%q is opened", spec)
-		} else {
-			storecheck.Error(t, err, want)
-		}
-	}
-	_, err := zookeeper.Open(t.Context(), "zk://127.0.0.1:1", stores.Options{})
-	if err == nil {
-		t.Fatal("opened where there is none")
-	}
-	storecheck.Error(t, err, "no zookeeper reached at 127.0.0.1:1")
+	storecheck.Refused(t, zookeeper.Open, map[string]string{"": "--zookeeper is empty", "embedded": "is none of", "zk://127.0.0.1:1": "no zookeeper reached at 127.0.0.1:1"})
 }

@@ -92,8 +92,13 @@ func Start(cmd *exec.Cmd, dir *Dir, stop, death os.Signal, user *Account) (*Chil
 	return c, nil
 }
 
-// PID is the number of the process.
-func (c *Child) PID() int { return c.cmd.Process.Pid }
+// PID is the number of the process; 0 of no child.
+func (c *Child) PID() int {
+	if c == nil {
+		return 0
+	}
+	return c.cmd.Process.Pid
+}
 
 // Ended reports whether the process is gone.
 func (c *Child) Ended() bool {

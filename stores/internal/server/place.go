@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/machine/cores"
@@ -16,8 +17,11 @@ var ErrNotOurs = errors.New("the server was not started here, on this machine")
 // Local is true: a child runs where we do.
 func (c *Child) Local() bool { return true }
 
-// Processes are the child and its descendants.
+// Processes are the child and its descendants. Of no child it is [ErrNotOurs].
 func (c *Child) Processes(context.Context) ([]int, error) {
+	if c == nil {
+		return nil, ErrNotOurs
+	}
 	tree := cores.Tree(c.PID())
 	if len(tree) == 0 || c.Ended() {
 		return nil, errors.New("the server has ended")
@@ -25,12 +29,22 @@ func (c *Child) Processes(context.Context) ([]int, error) {
 	return tree, nil
 }
 
-// Confine lets the child and its descendants run on some cores alone.
+// Confine lets the child and its descendants run on some cores alone. Of no child it
+// is [ErrNotOurs].
 func (c *Child) Confine(_ context.Context, numbers []int) error {
+	if c == nil {
+		return ErrNotOurs
+	}
 	if c.Ended() {
 		return errors.New("the server has ended")
 	}
 	return cores.Confine(c.PID(), cores.Of(numbers...))
+}
+
+// AllOnThisHost reports whether all addresses are of this machine, as [OnThisHost]
+// tells.
+func AllOnThisHost(addrs []string) bool {
+	return !slices.ContainsFunc(addrs, func(a string) bool { return !OnThisHost(a) })
 }
 
 // OnThisHost reports whether an address is of this machine: the path of a socket,

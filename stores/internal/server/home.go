@@ -1,0 +1,84 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+)
+
+// Home is where a child of ours lives: its directory, the folder in it for the data,
+// and the user whom it runs as.
+type Home struct {
+	Dir  *Dir
+	Data string   // path of the folder for the data
+	User *Account // nil for our own
+	As   string   // what to say of the user after "child process of ...", or ""
+}
+
+// NewHome makes a directory in parent for a server that does not refuse to run as
+// root. Where we are root it runs as the first of the accounts that is there, or as
+// root where the machine or the folder leaves no other user room.
+func NewHome(parent string, accounts ...string) (*Home, error) {
+	dir, err := NewDir(parent)
+	if err != nil {
+		return nil, err
+	}
+	h := &Home{Dir: dir}
+	user, err := ServiceAccount(accounts...)
+	if err == nil {
+		err = dir.Enterable(user)
+	}
+	switch {
+	case err != nil:
+		h.As = ", running as root (" + OneLine(err.Error()) + ")"
+	case user != nil:
+		h.User, h.As = user, ", running as "+user.Name
+	}
+	if h.Data, err = dir.Mkdir("data", h.User); err != nil {
+		return nil, errors.Join(err, dir.Remove())
+	}
+	return h, nil
+}
+
+// WriteSecret writes a file that the server alone can read. Where that fails the
+// directory is gone.
+func (h *Home) WriteSecret(name, text string) (path string, err error) {
+	if path, err = h.Dir.WriteSecret(name, text, h.User); err != nil {
+		return "", errors.Join(err, h.Dir.Remove())
+	}
+	return path, nil
+}
+
+// Start starts a server that lives here and ends when it is asked to as Redis is.
+func (h *Home) Start(cmd *exec.Cmd) (*Child, error) {
+	return Start(cmd, h.Dir, StopRedis, StopRedis, h.User)
+}
+
+// Launch starts a server of the program bin on a free port.
+func Launch[S any](bin string, start func(port int) (S, error)) (s S, err error) {
+	err = OnFreePort(func(port int) (err error) {
+		s, err = start(port)
+		return err
+	})
+	if err != nil {
+		return s, fmt.Errorf("start %s: %w", bin, err)
+	}
+	return s, nil
+}
+
+// Find looks for a program on the PATH and in the folders that package managers
+// use, which a user's PATH may not name.
+func Find(program string) (path string, ok bool) {
+	if p, err := exec.LookPath(program); err == nil {
+		if p, err = filepath.Abs(p); err == nil {
+			return p, true
+		}
+	}
+	for _, dir := range []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin"} {
+		if p := filepath.Join(dir, program); Exists(p) {
+			return p, true
+		}
+	}
+	return "", false
+}

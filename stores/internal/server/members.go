@@ -1,0 +1,55 @@
+package server
+
+import (
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Members is a URL of several servers with one login, such as
+// http://user:password@a:2379,b:2379. Further servers may repeat the scheme.
+type Members struct {
+	Scheme, User, Password string
+	// Addrs are the servers as host:port.
+	Addrs []string
+}
+
+// ParseMembers reads such a URL. A user without a password has that of the environment
+// variable. ok is false for every other text.
+func ParseMembers(spec, passwordEnv string) (m Members, ok bool) {
+	scheme, rest, _ := strings.Cut(spec, "://")
+	m.Scheme = scheme
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		name, password, _ := strings.Cut(rest[:i], ":")
+		var err1, err2 error
+		m.User, err1 = url.PathUnescape(name)
+		m.Password, err2 = url.PathUnescape(password)
+		if err1 != nil || err2 != nil || m.User == "" {
+			return Members{}, false
+		}
+		rest = rest[i+1:]
+	}
+	if m.User != "" && m.Password == "" {
+		m.Password = os.Getenv(passwordEnv)
+	}
+	for addr := range strings.SplitSeq(rest, ",") {
+		addr = strings.TrimPrefix(strings.TrimSuffix(addr, "/"), scheme+"://")
+		host, port, err := net.SplitHostPort(addr)
+		if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || strings.ContainsAny(host, "/?#@") {
+			return Members{}, false
+		}
+		m.Addrs = append(m.Addrs, addr)
+	}
+	return m, true
+}
+
+// URLs are the servers as URLs without the login.
+func (m *Members) URLs() []string {
+	out := make([]string, len(m.Addrs))
+	for i, a := range m.Addrs {
+		out[i] = m.Scheme + "://" + a
+	}
+	return out
+}
