@@ -10,8 +10,14 @@ import (
 // that the strategy enforced: a fixed window can be judged as a rolling one.
 type Config struct {
 	Window quota.Window
-	// Limit in units, per subject and window; at least 0.
+	// Limit in units, per subject and window; at least 0. It is the one before the
+	// first change.
 	Limit int64
+	// Changes of the limit for all subjects, ordered by From and not overlapping: the
+	// next may begin where the last one ends. nil means that the limit stays. The size
+	// of a bucket cannot change: files and [History.Judge] refuse such changes, and
+	// [Judge] must not be given any.
+	Changes []LimitChange
 	// Initial is what a subject had in use at the epoch, in units; it belongs to
 	// the window that contains the epoch. nil means none.
 	Initial func(subject uint32) int64
