@@ -1,8 +1,10 @@
 package oracle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/quotabench/quotabench/quota"
 )
@@ -48,4 +50,62 @@ type changeJSON struct {
 	From  int64 `json:"from_ns"`
 	To    int64 `json:"to_ns"`
 	Limit int64 `json:"limit"`
+}
+
+// between is the lowest and the highest limit that can have been in force at some
+// instant of [call, reply].
+func (c *Config) between(call, reply int64) (lowest, highest int64) {
+	k, _ := slices.BinarySearchFunc(c.Changes, call, func(c LimitChange, t int64) int { return cmp.Compare(c.To, t) })
+	lowest = c.Limit
+	if k > 0 {
+		lowest = c.Changes[k-1].Limit
+	}
+	highest = lowest
+	for ; k < len(c.Changes) && c.Changes[k].From <= reply; k++ {
+		lowest, highest = min(lowest, c.Changes[k].Limit), max(highest, c.Changes[k].Limit)
+	}
+	return lowest, highest
+}
+
+// within is the limit of a window, if it has only one.
+func (c *Config) within(index int64) (limit int64, steady bool) {
+	from, to := int64(-maxTime), int64(maxTime)
+	if len(c.Changes) > 0 && c.Window.Kind.Tumbling() {
+		s := spans{window: c.Window, epoch: c.Epoch}
+		w := s.convert(c.Window.Span(index))
+		from, to = w.start, w.end-1
+	}
+	lowest, highest := c.between(from, to)
+	return lowest, lowest == highest
+}
+
+// limits are the lowest and the highest limit that a request may have been held
+// against.
+func (j *judge) limits(e *Event) (lowest, highest int64) {
+	if len(j.cfg.Changes) == 0 {
+		return j.limit, j.limit
+	}
+	return j.cfg.between(e.Call, e.Reply)
+}
+
+// offer adds up what was asked for in one window, in the order of the calls.
+type offer struct {
+	granted  int64 // by a counter that never passes the lower limit, initial units included
+	over     int64 // units that this counter has no room for
+	answered int64 // units, initial ones included
+	crossed  bool  // more was answered than the lower limit
+}
+
+func (o *offer) begin(initial, limit int64) {
+	*o = offer{granted: initial, answered: initial, crossed: initial > limit}
+}
+
+func (o *offer) add(e *Event, lowest int64) {
+	granted := min(e.Units, max(0, lowest-o.granted))
+	o.granted += granted
+	o.over += e.Units - granted
+	if e.Outcome != Failed {
+		o.answered += e.Units
+	}
+	o.crossed = o.crossed || o.answered > lowest
 }
