@@ -12,7 +12,7 @@ import (
 // LimitChange says that from some moment in [From, To] on, the limit is Limit. Which
 // moment it is, is not known: within the interval either limit may be in force.
 type LimitChange struct {
-	// From and To are nanoseconds since the epoch.
+	// From and To are nanoseconds since the epoch, at least 0 and at most 2^60.
 	From, To int64
 	// Limit in units; at least 0.
 	Limit int64
@@ -31,12 +31,12 @@ func validChanges(w *quota.Window, changes []LimitChange) error {
 	case len(changes) > maxChanges:
 		return fmt.Errorf("the limit changes %d times, at most %d are judged", len(changes), maxChanges)
 	}
-	last := int64(-maxTime)
+	last := int64(0)
 	for i, c := range changes {
 		switch {
 		case c.Limit < 0:
 			return fmt.Errorf("the policy has a limit of %d", c.Limit)
-		case c.From > c.To || c.From < -maxTime || c.To > maxTime:
+		case c.From > c.To || c.From < 0 || c.To > maxTime:
 			return fmt.Errorf("change %d of the limit lies in no valid interval", i+1)
 		case c.From < last:
 			return fmt.Errorf("change %d of the limit begins before the one before it has ended", i+1)

@@ -196,11 +196,11 @@ func (b *bounds) above(levels []level, w lasting, end int64) (out excess, last i
 	return out, max(last, x.limit)
 }
 
-// mayPass is [bounds.mayExceed] under a limit that changes, with low for the lower
-// bound. Leak grows by admissions alone: flying is how many of them are under way,
-// and has been built. least is the lowest effective limit while some are.
-func (b *bounds) mayPass(levels []level, low *curve, w lasting, flying *curve) (most, least int64) {
-	x := effectiveFrom(w.from, levels, low, false)
+// mayPass is [bounds.mayExceed] under a limit that changes. Leak grows by admissions
+// alone: flying is how many of them are under way, and has been built. least is the
+// lowest effective limit while some are.
+func (b *bounds) mayPass(levels []level, w lasting, flying *curve) (most, least int64) {
+	x := effectiveFrom(w.from, levels, &b.low, false)
 	high, under := b.held().steps, flying.steps
 	used, admitted, n := b.held().base, int64(0), int64(0)
 	none := true

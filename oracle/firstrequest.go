@@ -25,7 +25,6 @@ type firstRequest struct {
 	windows []opened
 	w       WindowVerdict
 	due     []answer
-	late    curve // the lower bound, with initial units from the epoch on
 
 	worstFalse, mostFalse          int64
 	packed, swept, packedR, sweptR int64
@@ -131,7 +130,7 @@ func (f *firstRequest) between(call, reply int64, first, last int) bool {
 }
 
 func (j *judge) firstRequest() {
-	f := &firstRequest{judge: j, length: int64(j.cfg.Window.RealLength()), openers: j.own.openers[:0], due: j.own.due[:0], late: j.own.late}
+	f := &firstRequest{judge: j, length: int64(j.cfg.Window.RealLength()), openers: j.own.openers[:0], due: j.own.due[:0]}
 	f.w = WindowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	f.find()
 	f.fill()
@@ -272,8 +271,7 @@ func (f *firstRequest) judgeWindow(k int) {
 type fitting struct{ least, most int64 }
 
 // overWindow is what was certainly, and possibly, in use over the limit of a window,
-// and what fits into it. A window that begins late may meet lower limits alone, and
-// units that were there from the start count from the epoch on.
+// and what fits into it.
 func (f *firstRequest) overWindow(w *opened) (over excess, may int64, fits fitting) {
 	u := &f.used
 	life := lasting{instant(w.lo), forever, after(w.lo + f.length - 1)}
@@ -290,11 +288,7 @@ func (f *firstRequest) overWindow(w *opened) (over excess, may int64, fits fitti
 	}
 	f.flying.build()
 	over, fits.most = u.above(f.levels, life, forever/4)
-	f.late.reset(0)
-	f.late.steps = append(f.late.steps, u.low.steps...)
-	f.late.add(after(0), u.low.base)
-	f.late.build()
-	may, fits.least = u.mayPass(f.levels, &f.late, life, &f.flying)
+	may, fits.least = u.mayPass(f.levels, life, &f.flying)
 	return over, may, fits
 }
 

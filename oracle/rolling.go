@@ -111,7 +111,7 @@ func (j *judge) overRolling(r roller, present []stay, admitted int) (leaks []str
 	x := effectiveFrom(math.MinInt64, j.levels, j.used.held(), true)
 	x.rises = rises
 	leaks, worst = r.leakAbove(&j.used.low, x)
-	may, _ = j.used.mayPass(j.levels, &j.used.low, everLasting, &j.flying)
+	may, _ = j.used.mayPass(j.levels, everLasting, &j.flying)
 	return leaks, worst, may
 }
 

@@ -61,7 +61,7 @@ func (j *judge) overStanding() (over excess, may int64) {
 	}
 	j.flying.build()
 	over, _ = j.used.above(j.levels, everLasting, j.until)
-	may, _ = j.used.mayPass(j.levels, &j.used.low, everLasting, &j.flying)
+	may, _ = j.used.mayPass(j.levels, everLasting, &j.flying)
 	return over, may
 }
 

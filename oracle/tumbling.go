@@ -178,7 +178,7 @@ func (t *tumbling) overWindow() (over excess, may int64) {
 	}
 	t.flying.build()
 	over, t.most = u.above(t.levels, life, t.end)
-	may, t.least = u.mayPass(t.levels, &u.low, life, &t.flying)
+	may, t.least = u.mayPass(t.levels, life, &t.flying)
 	return over, may
 }
 
