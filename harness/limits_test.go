@@ -170,4 +170,13 @@ func TestBadLimitChanges(t *testing.T) {
 			t.Errorf("%s: %v", bad.why, err)
 		}
 	}
+	p, err := harness.NewPlan("exact", "link-hits", "steady")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Workers, p.Duration, p.LimitChanges = 1, time.Second, []harness.LimitChange{half}
+	apart := sim.Topology{Skew: []time.Duration{0, time.Second}}
+	if _, err := sim.Run(t.Context(), sim.Config{Plan: p, Topology: apart}); err == nil || !strings.Contains(err.Error(), "one clock") {
+		t.Errorf("with clocks that differ: %v", err)
+	}
 }
