@@ -46,7 +46,7 @@ func (s *settings) render(x setting) (string, error) {
 		text := x.name + ":"
 		for _, item := range *v.p {
 			if x.secret {
-				item = redact(item)
+				item = redactURLs(item)
 			}
 			q, err := plain(item)
 			if err != nil {
@@ -59,7 +59,7 @@ func (s *settings) render(x setting) (string, error) {
 		if *v.p == "" && x.computed {
 			return x.name + ": null", nil
 		}
-		q, err := plain(redact(*v.p))
+		q, err := plain(redactURLs(*v.p))
 		return x.name + ": " + q, err
 	case *option:
 		if *v.p == "" {
