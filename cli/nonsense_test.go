@@ -216,7 +216,7 @@ func tryNonsense(t *testing.T, args []string) outcome {
 
 // nonsensePerKnob is how many values each flag and each key is tried with, beside its
 // bounds.
-const nonsensePerKnob = 12
+const nonsensePerKnob = 7
 
 // Whatever is typed, a command refuses it in one line or takes it. The flags and keys
 // are those that there are: a new one is tried without a word here.
@@ -234,24 +234,23 @@ func TestNonsense(t *testing.T) {
 		}
 	}
 	for _, v := range nonsense { // in place of arguments, names of flags, and files
-		for _, args := range [][]string{{v}, {"run", v, "--print-config"}, {"sim", v, "--print-config"}, {"explore", v, "--max-states=1"}, {"judge", v},
-			{"list", v}, {"help", v}, {"pages", v}, {"completion", v}, {"run", "--" + v, "--print-config"}, {"sim", "-" + v, "--print-config"}} {
-			if args[0] == "judge" && v == "/dev/zero" {
-				continue
-			}
-			cases++
-			tryNonsense(t, args)
-		}
 		if err := os.WriteFile("nonsense.yaml", []byte(v), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for _, args := range [][]string{{"run", "--config=nonsense.yaml", "--print-config"}, {"run", "--policy=@nonsense.yaml", "--print-config"}, {"sim", "honest", "--trace=nonsense.yaml", "--print-config"}, {"judge", "nonsense.yaml"}} {
+		forms := [][]string{
+			{v}, {"run", v, "--print-config"}, {"sim", v, "--print-config"}, {"explore", v, "--max-states=1"}, {"judge", v},
+			{"list", v}, {"help", v}, {"pages", v}, {"completion", v}, {"run", "--" + v, "--print-config"}, {"sim", "-" + v, "--print-config"},
+			{"run", "--config=nonsense.yaml", "--print-config"}, {"run", "--policy=@nonsense.yaml", "--print-config"},
+			{"sim", "honest", "--trace=nonsense.yaml", "--print-config"}, {"judge", "nonsense.yaml"},
+		}
+		rng.Shuffle(len(forms), func(i, j int) { forms[i], forms[j] = forms[j], forms[i] })
+		for _, args := range forms[:6] {
 			cases++
 			tryNonsense(t, args)
 		}
 	}
 	t.Logf("%d cases over %d flags and keys, %d of those refused", cases, len(all), refused)
-	if cases < 3_000 || len(all) < 150 || refused < cases/4 || refused > cases {
+	if cases < 2_000 || len(all) < 150 || refused < cases/4 || refused > cases {
 		t.Errorf("%d cases over %d flags and keys, %d refused", cases, len(all), refused)
 	}
 }

@@ -43,7 +43,7 @@ func pagesCommand() *cobra.Command {
 				return fail(ExitUsage, fmt.Errorf("--out: %w", err))
 			}
 			for _, p := range all {
-				if err := atomicfile.Write(filepath.Join(out, p.Name), p.Bytes); err != nil {
+				if err := atomicfile.Write(filepath.Join(out, p.Name), []byte(format.Visible(string(p.Bytes)))); err != nil {
 					return fail(ExitFailed, err)
 				}
 			}

@@ -65,6 +65,9 @@ const (
 	MaxWorkers   = 20_000
 	MaxInstances = harness.MaxInstances
 	MaxRounds    = 1_000
+	// MaxRuns is how many runs a measurement has: strategies in rounds. Their record is
+	// one file.
+	MaxRuns = 10_000
 	// MaxDuration is the time of one run.
 	MaxDuration = 24 * time.Hour
 	// MaxRetries is how often a Redis client may repeat a command.
@@ -100,6 +103,9 @@ func (c *Config) Complete() error {
 	}
 	if err := c.Plan.Complete(MaxWorkers); err != nil {
 		return err
+	}
+	if n := len(c.Strategies) * c.Rounds; n > MaxRuns {
+		return fmt.Errorf("%d strategies in %d rounds are %d runs, and the record of a measurement holds %d: give fewer rounds, or fewer strategies", len(c.Strategies), c.Rounds, n, MaxRuns)
 	}
 	if n := c.Pool * c.Instances; n > MaxConnections {
 		return fmt.Errorf("%d connections in each of %d instances are %d to each store: give at most %d in all", c.Pool, c.Instances, n, MaxConnections)

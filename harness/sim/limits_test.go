@@ -28,7 +28,7 @@ func TestSimulationsAreBounded(t *testing.T) {
 		"virtual time starts at 9999-12-31T00:00:00Z: give a moment from 19": func(c *Config) { c.Start = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) },
 		"virtual time starts at 1969-12-31T23:59:59Z":                        func(c *Config) { c.Start = time.Unix(-1, 0) },
 		"a sample every 1ns for 1m0s makes 60,000,000,000 samples":           func(c *Config) { c.Every = 1 },
-		"100,000 samples of 10,000 tracked subjects are 1,000,000,000 read": func(c *Config) { c.Every, c.Tracked = time.Minute/MaxSamples, 10_000 },
+		"100,000 samples of 10,000 tracked subjects are 1,000,000,000 read":  func(c *Config) { c.Every, c.Tracked = time.Minute/MaxSamples, 10_000 },
 		"a sample every 1s: how many there would be is not known":            func(c *Config) { c.Workload, c.Rate, c.Requests, c.Every = hotKey, 0, 100, time.Second },
 		"a sample every 1µs for 1h40m0s makes 6,000,000,000 samples":         func(c *Config) { c.Requests, c.Rate, c.Every = 6000, 1, time.Microsecond },
 		"1000001 tracked subjects":                                           func(c *Config) { c.Tracked = MaxTracked + 1 },
