@@ -45,10 +45,7 @@ func (s *settings) render(x setting) (string, error) {
 		}
 		text := x.name + ":"
 		for _, item := range *v.p {
-			if x.secret {
-				item = redactURLs(item)
-			}
-			q, err := plain(item)
+			q, err := plain(redactURLs(item))
 			if err != nil {
 				return "", err
 			}
@@ -66,7 +63,7 @@ func (s *settings) render(x setting) (string, error) {
 			return x.name + ": null", nil
 		}
 		if v.holds(scalarText) {
-			q, err := plain(*v.p)
+			q, err := plain(redactURLs(*v.p))
 			return x.name + ": " + q, err
 		}
 	}

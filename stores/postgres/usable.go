@@ -44,7 +44,7 @@ func unusable(err error, addr string) error {
 	case "53300": // too_many_connections
 		return fmt.Errorf("postgresql at %s has no connection left for this user: close some, or raise its max_connections or the CONNECTION LIMIT of role or database (%s)", addr, pg.Message)
 	case "3D000": // invalid_catalog_name
-		return fmt.Errorf("postgresql at %s has no such database: name another one in the URL (%s)", addr, pg.Message)
+		return fmt.Errorf("postgresql at %s refuses the connection: there is no such database, so name another one in the URL (%s)", addr, pg.Message)
 	}
 	return nil
 }
