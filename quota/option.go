@@ -217,11 +217,11 @@ func noOption(name string, declared []Option) error {
 	for i, o := range declared {
 		names[i] = o.Name
 	}
-	hint := "it"
+	hint := ""
 	if n := Nearest(name, names); n != "" {
-		hint = "did you mean " + n + "? It"
+		hint = " (did you mean " + n + "?)"
 	}
-	return fmt.Errorf("no option %q: %s has %s", name, hint, listed(names))
+	return fmt.Errorf("no option %q%s: it has %s", name, hint, listed(names))
 }
 
 // Duration returns an option declared with Type "duration".

@@ -56,7 +56,8 @@ const (
 	// MaxTracked is how many subjects may have their counters read at each sample.
 	MaxTracked = 1_000_000
 	// MaxSamples is how many samples the series of a strategy may have, and
-	// maxReadings how many counters are read for it.
+	// maxReadings how many counters are read for it. Where it is not known in advance
+	// how long a run takes, its series gets coarser when it is that long.
 	MaxSamples  = 100_000
 	maxReadings = 200_000_000
 
@@ -155,15 +156,11 @@ func (c *Config) checkSizes(open bool) error {
 	if c.Every <= 0 {
 		return nil
 	}
-	length := c.length(rate)
-	n := int64(length / c.Every)
-	switch {
-	case c.Stream.Speed > 0:
+	if c.Stream.Speed > 0 {
 		return nil // known once the trace is read: see CheckStream
-	case length == 0:
-		return fmt.Errorf("a sample every %v: how many there would be is not known, so give a duration too", c.Every)
 	}
-	return c.checkSamples(n, length)
+	length := c.length(rate)
+	return c.checkSamples(int64(length/c.Every), length)
 }
 
 // CheckStream reports what does not fit to the stream that was made: a trace that

@@ -1,21 +1,19 @@
 package sim
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
 
 func TestSimulationsAreBounded(t *testing.T) {
 	steady, err := workloads.Lookup("steady")
-	if err != nil {
-		t.Fatal(err)
-	}
-	hotKey, err := workloads.Lookup("hot-key")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +27,6 @@ func TestSimulationsAreBounded(t *testing.T) {
 		"virtual time starts at 1969-12-31T23:59:59Z":                        func(c *Config) { c.Start = time.Unix(-1, 0) },
 		"a sample every 1ns for 1m0s makes 60,000,000,000 samples":           func(c *Config) { c.Every = 1 },
 		"100,000 samples of 10,000 tracked subjects are 1,000,000,000 read":  func(c *Config) { c.Every, c.Tracked = time.Minute/MaxSamples, 10_000 },
-		"a sample every 1s: how many there would be is not known":            func(c *Config) { c.Workload, c.Rate, c.Requests, c.Every = hotKey, 0, 100, time.Second },
 		"a sample every 1µs for 1h40m0s makes 6,000,000,000 samples":         func(c *Config) { c.Requests, c.Rate, c.Every = 6000, 1, time.Microsecond },
 		"1000001 tracked subjects":                                           func(c *Config) { c.Tracked = MaxTracked + 1 },
 		"1e+09 requests per second for 1s are 1,000,000,000 requests":        func(c *Config) { c.Rate, c.Duration = 1e9, time.Second },
@@ -67,5 +64,26 @@ func TestCheckStream(t *testing.T) {
 	info.Trace.Span = 200 * time.Hour
 	if err := c.CheckStream(info); err == nil || !strings.HasPrefix(err.Error(), "the trace spans 200h0m0s, which at 0.001 times the recorded speed takes 200000 hours") {
 		t.Error(err)
+	}
+}
+
+// How long a closed loop of so many requests takes is not known in advance: its series
+// gets coarser instead of longer.
+func TestSeriesAreThinned(t *testing.T) {
+	s := sampler{out: &results.Series{}, every: time.Millisecond}
+	for i := range int64(10) {
+		s.out.Samples = append(s.out.Samples, results.Sample{AtNS: i + 1})
+	}
+	s.thin(11)
+	if len(s.out.Samples) != 10 || s.every != time.Millisecond {
+		t.Fatalf("%d samples every %v", len(s.out.Samples), s.every)
+	}
+	s.thin(10)
+	var at []int64
+	for _, x := range s.out.Samples {
+		at = append(at, x.AtNS)
+	}
+	if fmt.Sprint(at) != "[2 4 6 8 10]" || s.every != 2*time.Millisecond {
+		t.Errorf("samples at %v, every %v", at, s.every)
 	}
 }
