@@ -39,7 +39,7 @@ func judgeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var out []judged
 			for _, name := range args {
-				j, err := judgeFile(name, given)
+				j, err := before(cmd.Context(), func() (judged, error) { return judgeFile(name, given) })
 				if err != nil {
 					return err
 				}

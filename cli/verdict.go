@@ -43,9 +43,9 @@ func broken(r *results.Run) error {
 }
 
 // interruptedOr is err, unless it merely shows that the user pressed Ctrl-C.
-func interruptedOr(ctx context.Context, err error) error {
+func interruptedOr(ctx context.Context, err error, code int) error {
 	if ctx.Err() != nil {
 		return fail(ExitInterrupted, errors.New("interrupted before anything was measured; nothing was written"))
 	}
-	return fail(ExitUsage, err)
+	return fail(code, err)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -44,6 +45,8 @@ type Config struct {
 	// Done, where not nil, is called after each strategy with how long it took in
 	// virtual time and how many requests there were.
 	Done func(strategy string, elapsed time.Duration, requests int64)
+	// SoFar is given all runs up to now after each strategy; nil for nothing.
+	SoFar func([]results.Run)
 }
 
 // Limits of what one run accepts.
