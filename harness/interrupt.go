@@ -16,7 +16,7 @@ import (
 
 // JudgeGrace is how long the judgement of a run may go on after the context ended that
 // the run was started with.
-const JudgeGrace = time.Second
+const JudgeGrace = 700 * time.Millisecond
 
 // ErrNotJudged is the error of a judgement that was given up.
 var ErrNotJudged = errors.New("the run was not judged")
@@ -59,7 +59,7 @@ func JudgeUnless(ctx context.Context, run *results.Run, f *Facts, visitors ...Vi
 	own.Audit.Reasons, own.Guarantee = slices.Clone(run.Audit.Reasons), slices.Clone(run.Guarantee)
 	given := make(chan bool, 1) // whether it was given up
 	j, err := cancel.Call(ctx, func() (judged, error) {
-		v, err := Judge(&own, f, visitors...)
+		v, err := judge(&own, f, ctx.Err, visitors)
 		go func() {
 			if c, ok := f.History.(io.Closer); ok && <-given {
 				_ = c.Close() // its file is of no use to anyone

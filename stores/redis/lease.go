@@ -341,8 +341,11 @@ func (r *Store) Discard(ctx context.Context, h stores.Holding) (int64, error) {
 		}
 	}
 	n, err := r.WipePrefix(ctx, h.Scope.Prefix())
-	if err == nil && h.Entry != "" {
-		err = r.admin.HDel(ctx, holdingsKey, string(h.Scope)).Err()
+	if err != nil || h.Entry == "" {
+		return n, err
 	}
-	return n, err
+	if o, ok := server.ParseOwner(h.Entry); ok { // whom nobody needs to look up any more
+		err = r.admin.Del(ctx, leasePrefix+o.Run).Err()
+	}
+	return n, errors.Join(err, r.admin.HDel(ctx, holdingsKey, string(h.Scope)).Err())
 }
