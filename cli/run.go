@@ -99,6 +99,9 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	if err != nil {
 		return interruptedOr(ctx, err, ExitFailed)
 	}
+	if report.Interrupted && len(report.Runs) == 0 {
+		return fail(ExitInterrupted, errNothing)
+	}
 	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
 	if err := writeBundle(stdout, stderr, out, &render.Bundle{File: &file}); err != nil {
 		return err

@@ -68,7 +68,7 @@ func outlivePipes() func() {
 func before[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	v, err := cancel.Call(ctx, f)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = fail(ExitInterrupted, errors.New("interrupted before anything was measured; nothing was written"))
+		err = fail(ExitInterrupted, errNothing)
 	}
 	return v, err
 }

@@ -279,6 +279,9 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	if report == nil {
 		return interruptedOr(ctx, err, ExitFailed)
 	}
+	if report.Interrupted && len(report.Runs) == 0 {
+		return fail(ExitInterrupted, errNothing)
+	}
 	for _, run := range report.Runs {
 		if run.Trace != "" {
 			fmt.Fprintf(stderr, "%s: trace %s\n", run.Params.Label, run.Trace)

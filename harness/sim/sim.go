@@ -60,6 +60,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 			break
 		}
 		r := simulated(ctx, &cfg, sel, stream, info)
+		if !r.begun && ctx.Err() != nil {
+			break
+		}
 		report.Runs = append(report.Runs, r.run)
 		report.Series = append(report.Series, r.series)
 		report.Traces = append(report.Traces, r.trace)
@@ -109,9 +112,9 @@ type pass struct {
 
 	st *site
 	d  *drive
-	// cut is set where it ended in mid-flight; abandoned where its judgement goes on by
+	// begun is set once requests are issued; cut where it ended in mid-flight; abandoned where its judgement goes on by
 	// itself, and closes the history.
-	cut, abandoned bool
+	begun, cut, abandoned bool
 }
 
 // openLoop reports whether the loop is open.
@@ -170,6 +173,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if c.Duration > 0 {
 		horizon = c.Start.Add(c.Duration)
 	}
+	p.begun = true
 	if err := p.through(horizon); err != nil {
 		return err
 	}

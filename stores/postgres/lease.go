@@ -222,7 +222,7 @@ func (p *Store) Holdings(ctx context.Context, thorough bool) ([]stores.Holding, 
 		}
 		// A server that has just started may have been away for longer than a lease
 		// lasts.
-		renewed := now-l.Renewed < server.LeaseLife.Seconds() || now-started < 2*server.LeaseRenewal.Seconds()
+		renewed := now-l.Renewed < server.LeaseLife.Seconds() || now-started < server.JustStarted.Seconds()
 		h.Owner, h.State = o.String(), stores.HeldDead
 		if o.Lives(renewed) {
 			h.State = stores.HeldLive

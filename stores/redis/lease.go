@@ -323,7 +323,7 @@ func (r *Store) renewed(ctx context.Context, o server.Owner) (bool, error) {
 		return false, err
 	}
 	up, err := strconv.ParseInt(f["uptime_in_seconds"], 10, 64)
-	return err == nil && time.Duration(up)*time.Second < 2*server.LeaseRenewal, nil
+	return err == nil && time.Duration(up)*time.Second < server.JustStarted, nil
 }
 
 // Discard implements [stores.Keeper].

@@ -21,6 +21,11 @@ const (
 	LeaseRenewal = 20 * time.Second
 )
 
+// JustStarted is how long a server has been up in which a lease need not have been
+// renewed: before that it may have been away. Tests of servers that they start themselves
+// set it to 0.
+var JustStarted = 2 * LeaseRenewal
+
 // Owner is the process that something in a shared server belongs to.
 type Owner struct {
 	// Run is random, and of one process.
