@@ -139,6 +139,9 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []Visitor) (o
 	}
 	j.guarantee(own, rolling)
 	j.audit()
+	if err := goOn(); err != nil {
+		return v, err
+	}
 	j.keep(initial)
 	return v, nil
 }

@@ -14,6 +14,7 @@ type spill struct {
 	file *os.File
 	to   io.Writer // the file, but in tests
 	done chan struct{}
+	gone bool // from its directory
 	// Of what was written whole: bytes, and events.
 	size, takes, gives int64
 }
@@ -25,7 +26,9 @@ func (h *History) startSpill() {
 		h.fail(err)
 		return
 	}
-	h.spill = &spill{file: f, to: f, done: make(chan struct{})}
+	// Where an open file can be removed, nothing is left of it however the process ends.
+	gone := os.Remove(f.Name()) == nil
+	h.spill = &spill{file: f, to: f, gone: gone, done: make(chan struct{})}
 	go h.write()
 }
 
@@ -88,6 +91,9 @@ func (h *History) Close() error {
 	}
 	f := h.spill.file
 	h.spill.file = nil
+	if h.spill.gone {
+		return f.Close()
+	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 

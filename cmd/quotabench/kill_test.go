@@ -66,10 +66,10 @@ type killed struct {
 var toKill = []killed{
 	{"run", func(k *killing) []string {
 		return []string{"run", "incr-expire,pg-conditional,pg-two-phase", "--redis", k.redis, "--postgres", k.postgres, "--store", "postgres.2=" + k.postgres2,
-			"--store", "redis.2=process", "--rounds", "3", "--duration", "50ms", "--workers", "8", "--rate", "2000"}
+			"--store", "redis.2=process", "--rounds", "3", "--duration", "20ms", "--workers", "8", "--rate", "4000"}
 	}, 4 * time.Second, lostRounds},
 	{"sim", func(k *killing) []string {
-		return []string{"sim", "incr-expire,check-then-set,three-tier", "--redis", k.redis, "--workload", "steady", "--rate", "5", "--duration", "20s", "--start", "2100-01-01T00:00:00Z"}
+		return []string{"sim", "incr-expire,check-then-set,three-tier", "--redis", k.redis, "--workload", "steady", "--rate", "5", "--duration", "15s", "--start", "2100-01-01T00:00:00Z"}
 	}, 3 * time.Second, lostSimulations},
 	{"explore", func(k *killing) []string {
 		return []string{"explore", "check-then-set,pg-check,pg-conditional", "--on", k.redis, "--postgres", k.postgres, "--clients", "3"}
@@ -101,8 +101,8 @@ func (l left) none() bool { return l.keys+l.schemas == 0 && len(l.processes)+len
 // TestKilledAtAnyMoment ends commands on a user's Redis and PostgreSQL at random
 // moments. The next start must leave no key, no schema, no process and no file of
 // theirs, and what they had finished must have been written. QUOTABENCH_KILLS is the
-// number of moments for each command and signal; without it one command is ended by
-// each signal.
+// number of moments for each command, which the signals share; without it one command
+// is ended by each signal.
 func TestKilledAtAnyMoment(t *testing.T) {
 	moments, _ := strconv.Atoi(os.Getenv("QUOTABENCH_KILLS"))
 	k := newKilling(t)
@@ -115,7 +115,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			}
 		}
 		for j, e := range endings {
-			n := moments
+			n := (moments + len(endings) - 1 - j) / len(endings)
 			if moments == 0 && j%len(toKill) == i {
 				n = 1
 			}
