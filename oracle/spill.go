@@ -19,6 +19,9 @@ type spill struct {
 	size, takes, gives int64
 }
 
+// removeOpen removes a file that is open. It fails on some systems, and in tests.
+var removeOpen = os.Remove
+
 // startSpill makes the file and starts to write. The caller holds the lock.
 func (h *History) startSpill() {
 	f, err := os.CreateTemp(h.o.Dir, "history-*.part")
@@ -27,7 +30,7 @@ func (h *History) startSpill() {
 		return
 	}
 	// Where an open file can be removed, nothing is left of it however the process ends.
-	gone := os.Remove(f.Name()) == nil
+	gone := removeOpen(f.Name()) == nil
 	h.spill = &spill{file: f, to: f, gone: gone, done: make(chan struct{})}
 	go h.write()
 }
