@@ -67,7 +67,7 @@ func TestInterruptedWhileReading(t *testing.T) {
 			w, err := os.OpenFile("pipe", os.O_WRONLY, 0)
 			cancel()
 			if err == nil {
-				defer w.Close()
+				defer func() { _ = w.Close() }()
 			}
 			<-t.Context().Done()
 		}()

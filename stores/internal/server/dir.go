@@ -171,7 +171,7 @@ func leftovers(parent string) iter.Seq2[string, *os.File] {
 			if !strings.HasSuffix(path, newDirSuffix) { // whose lock is its maker's to take
 				lock, err = lockExisting(filepath.Join(path, lockFile))
 			}
-			if err != nil && !(errors.Is(err, fs.ErrNotExist) && abandoned(path, fi)) {
+			if err != nil && (!errors.Is(err, fs.ErrNotExist) || !abandoned(path, fi)) {
 				continue // in use, or not one of ours
 			}
 			if !yield(path, lock) {
