@@ -52,6 +52,8 @@ type Facts struct {
 	// connections that broke may still be found.
 	Outages []Span
 	Grace   int64
+	// LimitChanges as they happened, in nanoseconds since the epoch.
+	LimitChanges []oracle.LimitChange
 	// SyncPeriod is the achieved one; see [Session.AchievedPeriod].
 	SyncPeriod time.Duration
 	// Readings of the counters at rest, and once more after jobs have run.
@@ -100,7 +102,7 @@ func Judge(run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, err
 
 // judge is [Judge], which asks before each subject whether to go on.
 func judge(run *results.Run, f *Facts, goOn func() error, visitors []Visitor) (oracle.Verdict, error) {
-	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch}
+	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch, Changes: f.LimitChanges}
 	c := &f.Counts
 	run.Admitted, run.Rejected, run.Errors, run.Degraded = c.Admitted, c.Rejected, c.Errors, c.Degraded
 	run.Issued, run.Partial = c.Admitted+c.Rejected+c.Errors, f.Partial
