@@ -11,10 +11,10 @@ PAIRS         ?= 5
 ONLY          ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test short lint bench benchstat instrument faster fuzz mutants tidy ci clean
+.PHONY: help run build build-full deps deps-all test short lint bench benchstat instrument faster fuzz mutants kill9 tidy ci clean
 
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## measure the core strategies in under two minutes, on the stores that are here
 	$(GO) run ./cmd/quotabench run
@@ -69,6 +69,9 @@ mutants: ## what share of changed comparisons and signs the tests of the judge n
 	$(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS) unleash --timeout-coefficient 10 ./oracle
 	$(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS) unleash --timeout-coefficient 10 --tags mutants \
 	  -E '(^|/)(doc|jobs|outage|session)\.go$$' -E '(^|/)(explore|measure|sim)/' ./harness
+
+kill9: ## end run, sim and explore at 50 random moments each, on servers of their own, and look what is left; a quarter of an hour
+	QUOTABENCH_KILLS=50 $(GO) test -count 1 -v -timeout 2h -run KilledAtAnyMoment ./cmd/quotabench
 
 tidy: ## format, and bring go.mod up to date
 	gofmt -w $$(git ls-files '*.go')

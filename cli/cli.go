@@ -87,6 +87,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(exploreCommand())
 	root.AddCommand(judgeCommand())
 	root.AddCommand(pagesCommand())
+	root.AddCommand(cleanCommand())
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(badFlag)
 	root.InitDefaultCompletionCmd()

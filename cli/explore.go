@@ -105,6 +105,7 @@ func exploreCommand() *cobra.Command {
 			"  quotabench explore lua-reserve --script \"take,refund;take\" --property leak --on process\n" +
 			"  quotabench explore --replay TOKEN --on process",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			defer outlivePipes()()
 			s.ctx = cmd.Context()
 			if err := s.byPosition(args); err != nil {
 				return err

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
@@ -31,30 +29,39 @@ type exploration struct {
 	*exploreSettings
 	ctx            context.Context //nolint:containedctx // of the one command that it serves
 	stdout, stderr io.Writer
-	dir            string            // of --out, or empty
+	out            *output           // of --out, or nil
 	server         *redisstore.Store // of --on
 	sql            *pgstore.Store    // of --postgres, once it is needed
 	record         results.Exploration
 	text           bytes.Buffer
 	shown          int    // bytes of text that are on stdout
+	unshown        error  // why stdout did not take it
+	warned         bool   // that the record could not be written
 	broken         string // the first declared guarantee that broke
 	differs        string // the first schedule that did not repeat
 	invalid        string // the first search that failed, or of which nothing may be claimed
 }
 
 // start opens the store of --on and checks where to write.
-func (s *exploreSettings) start(cmd *cobra.Command) (*exploration, error) {
+func (s *exploreSettings) start(cmd *cobra.Command) (_ *exploration, err error) {
 	x := &exploration{
 		exploreSettings: s, ctx: cmd.Context(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
 		record: results.NewExploration(),
 	}
 	if s.given("out") {
-		dir, err := s.outDirFor(explorationFile)
+		dir, err := s.outDir()
 		if err != nil {
 			return nil, err
 		}
-		x.dir = dir
+		if x.out, err = s.makeOut(dir); err != nil {
+			return nil, err
+		}
 	}
+	defer func() {
+		if err != nil {
+			err = released(x.out, err)
+		}
+	}()
 	if s.on == embeddedStore {
 		return x, nil
 	}
@@ -72,6 +79,7 @@ func (s *exploreSettings) start(cmd *cobra.Command) (*exploration, error) {
 		return nil, s.wrong("on", errors.Join(errors.New("a schedule is repeated on one Redis server, and this is none: leave out cluster"), server.Close()))
 	}
 	x.server = server
+	removeDead(x.ctx, x.stderr, string(strategies.NeedRedis), server)
 	return x, nil
 }
 
@@ -159,6 +167,7 @@ func (x *exploration) search(sel strategies.Selection, cfg explore.Config) error
 			}
 		}
 	}
+	x.keep()
 	return x.show()
 }
 
@@ -175,6 +184,7 @@ func (x *exploration) enumerate(sel strategies.Selection, cfg explore.Config) er
 	if err := tables.Census(&x.text, c); err != nil {
 		return err
 	}
+	x.keep()
 	return x.show()
 }
 
@@ -249,7 +259,10 @@ func (x *exploration) show() error {
 	}
 	n, err := x.stdout.Write(x.text.Bytes()[x.shown:])
 	x.shown += n
-	return err
+	if err != nil && x.unshown == nil {
+		x.unshown = fmt.Errorf("write the table: %w", err)
+	}
+	return nil
 }
 
 // end writes what was found, stops the server and picks the exit code:
@@ -257,7 +270,7 @@ func (x *exploration) show() error {
 func (x *exploration) end(failed error) error {
 	x.record.Interrupted = x.ctx.Err() != nil
 	err := x.write(failed)
-	err = errors.Join(err, x.closeStores())
+	err = released(x.out, errors.Join(err, x.closeStores()))
 	switch {
 	case failed != nil:
 		return failed
@@ -285,23 +298,39 @@ func (x *exploration) write(failed error) error {
 			return err
 		}
 		if _, err := x.stdout.Write(record); err != nil {
-			return err
+			x.unshown = fmt.Errorf("write the record: %w", err)
 		}
 	}
-	if x.dir == "" {
-		return nil
+	if x.out == nil {
+		return x.unshown
 	}
-	if err := x.makeOut(x.dir); err != nil {
+	w := writer{out: x.out}
+	if _, err := render.Each(&render.Bundle{Exploration: &x.record}, w.put); err != nil {
 		return err
 	}
-	var written []string
-	_, err := render.Each(&render.Bundle{Exploration: &x.record}, func(o render.Output) error {
-		written = append(written, o.Name)
-		return atomicfile.Write(filepath.Join(x.dir, o.Name), o.Bytes)
-	})
-	if err != nil {
+	if len(w.written) > 0 {
+		fmt.Fprintf(x.stderr, "\nwritten to %s: %s\n", x.out.dir, strings.Join(w.written, ", "))
+	}
+	if err := w.err(); err != nil {
 		return err
 	}
-	fmt.Fprintf(x.stderr, "\nwritten to %s: %s\n", x.dir, strings.Join(written, ", "))
-	return nil
+	return x.unshown
+}
+
+// keep writes the record as it is, so that nothing found is lost whatever happens
+// later. The last write reports what fails.
+func (x *exploration) keep() {
+	if x.out == nil {
+		return
+	}
+	record := x.record
+	record.Interrupted = true // until the last strategy says otherwise
+	b, err := codec.ExplorationJSON(&record)
+	if err == nil {
+		err = x.out.write(explorationFile, b)
+	}
+	if err != nil && !x.warned {
+		x.warned = true
+		fmt.Fprintln(x.stderr, "warning: "+oneLine(err.Error()))
+	}
 }

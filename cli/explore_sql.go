@@ -28,6 +28,7 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 		return fail(ExitUsage, err)
 	}
 	x.sql = server
+	removeDead(x.ctx, x.stderr, string(strategies.NeedPostgres), server)
 	return nil
 }
 
@@ -42,6 +43,7 @@ func (x *exploration) replay(token string) (*explore.Replayed, error) {
 			on.Postgres = x.sql
 		}
 	} else if x.server != nil {
+		on.RedisStore = x.server
 		on.Redis, on.Name = x.server.Admin(), fmt.Sprintf("Redis %s (%s)", x.server.Info().Version, x.server.Info().Kind)
 	}
 	r, err := explore.Replay(x.ctx, token, on)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -59,7 +60,7 @@ type window struct {
 	index   int64
 }
 
-// onTake is called with the number of each request of the process.
+// onTake is called with the number of each request of the process, but for warm-ups.
 var (
 	onTake func(n int64)
 	taken  atomic.Int64
@@ -72,8 +73,10 @@ func openFake(f *fake) func(context.Context, strategies.Env) (strategies.Strateg
 }
 
 func (f *fake) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
-	if n := taken.Add(1); onTake != nil {
-		onTake(n)
+	if r.ID < harness.ProbeID {
+		if n := taken.Add(1); onTake != nil {
+			onTake(n)
+		}
 	}
 	if f.env.Postgres != nil {
 		if _, err := f.env.Postgres.Exec(ctx, "SELECT 1"); err != nil {

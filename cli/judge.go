@@ -40,7 +40,7 @@ func judgeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var out []judged
 			for _, name := range args {
-				j, err := judgeFile(cmd.Context(), name, given)
+				j, err := before(cmd.Context(), func() (judged, error) { return judgeFile(cmd.Context(), name, given) })
 				if err != nil {
 					return err
 				}

@@ -3,48 +3,88 @@ package cli
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 )
 
-// writeBundle writes what was produced in every format, and shows the tables.
-// The record comes first: whatever happens to a plot, the figures are kept.
-func writeBundle(stdout, stderr io.Writer, dir string, b *render.Bundle) error {
-	var written []string
-	notes, err := render.Each(b, func(o render.Output) error {
-		if err := atomicfile.Write(filepath.Join(dir, o.Name), o.Bytes); err != nil {
-			return err
-		}
-		written = append(written, o.Name)
-		if o.Format != render.Report {
-			return nil
-		}
-		if _, err := stdout.Write(o.Bytes); err != nil {
-			return fmt.Errorf("write the table: %w", err)
-		}
-		return nil
-	})
+// writeBundle shows the tables and writes what was produced in every format. The
+// tables come first: whatever happens to a disk, they have been seen. What cannot be
+// written does not keep the rest from being written.
+func writeBundle(stdout, stderr io.Writer, out *output, b *render.Bundle) error {
+	shown := showReport(stdout, b)
+	w := writer{out: out}
+	notes, err := render.Each(b, w.put)
 	for _, n := range notes {
 		fmt.Fprintln(stderr, n)
+	}
+	if err == nil {
+		err = w.err()
+	}
+	if err == nil && shown != nil {
+		err = fmt.Errorf("write the table: %w", shown)
+	}
+	if len(w.written) > 0 && (b.File == nil || len(b.File.Runs) > 0) {
+		fmt.Fprintf(stderr, "\nwritten to %s: %s\n", out.dir, strings.Join(w.written, ", "))
 	}
 	if err != nil {
 		return fail(ExitFailed, err)
 	}
-	if len(b.File.Runs) > 0 {
-		fmt.Fprintf(stderr, "\nwritten to %s: %s\n", dir, strings.Join(written, ", "))
+	return nil
+}
+
+func showReport(stdout io.Writer, b *render.Bundle) error {
+	for _, r := range render.Renderers() {
+		if r.Name != render.Report {
+			continue
+		}
+		tables, err := r.Render(b)
+		if err != nil {
+			return nil // as writing it will say
+		}
+		for _, t := range tables {
+			if _, err := stdout.Write(t.Bytes); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-// keeper writes the record after every round, so that nothing measured is lost
+// writer writes rendered files, and goes on after one that cannot be written.
+type writer struct {
+	out     *output
+	written []string
+	failed  []string
+	first   error
+}
+
+func (w *writer) put(o render.Output) error {
+	if err := w.out.write(o.Name, o.Bytes); err != nil {
+		if w.first == nil {
+			w.first = err
+		}
+		w.failed = append(w.failed, o.Name)
+		return nil
+	}
+	w.written = append(w.written, o.Name)
+	return nil
+}
+
+// err says what is missing.
+func (w *writer) err() error {
+	if len(w.failed) < 2 {
+		return w.first
+	}
+	return fmt.Errorf("%w (and %s could not be written either)", w.first, strings.Join(w.failed[1:], ", "))
+}
+
+// keeper writes the record after every run, so that nothing measured is lost
 // whatever happens later, and passes progress on.
 type keeper struct {
-	path     string
+	out      *output
 	file     *results.File
 	progress *progress
 	warned   bool
@@ -56,14 +96,25 @@ func (k *keeper) Running(strategy string, round, rounds int) {
 	k.progress.running(strategy, round, rounds)
 }
 
+// SoFar writes what has been measured up to now, the round under way included.
+func (k *keeper) SoFar(round []results.Run) { k.write(round) }
+
 func (k *keeper) Done(run results.Run) { k.file.Runs = append(k.file.Runs, run) }
 
-// EndRound writes what has been measured so far. A disk that is full does not
-// end the measurement: the last write reports it.
-func (k *keeper) EndRound() {
+// EndRound writes what has been measured so far.
+func (k *keeper) EndRound() { k.write(nil) }
+
+// write writes the record. A disk that is full does not end the measurement: the last
+// write reports it.
+func (k *keeper) write(more []results.Run) {
 	f := *k.file
+	f.Runs = append(f.Runs[:len(f.Runs):len(f.Runs)], more...)
 	f.Interrupted = true // until the last round says otherwise
-	if err := codec.Write(k.path, f); err != nil && !k.warned {
+	b, err := codec.Encode(f)
+	if err == nil {
+		err = k.out.write(resultsFile, b)
+	}
+	if err != nil && !k.warned {
 		k.warned = true
 		k.progress.line("warning: " + err.Error())
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,10 +27,12 @@ func runCommand() *cobra.Command {
 			"  quotabench run --trace access.log --policy contact-form\n" +
 			"  quotabench run --print-config > run.yaml && quotabench run --config run.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := config.read(cmd.Context(), s, args); err != nil {
-				return err
-			}
-			cfg, err := s.plan()
+			cfg, err := before(cmd.Context(), func() (measure.Config, error) {
+				if err := config.read(cmd.Context(), s, args); err != nil {
+					return measure.Config{}, err
+				}
+				return s.plan()
+			})
 			if err != nil {
 				return err
 			}
@@ -60,13 +61,14 @@ func noArgs(cmd *cobra.Command, args []string) error {
 // written before all that can be wrong with the command line has been found.
 func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	defer outlivePipes()()
 	dir, err := s.outDir()
 	if err != nil {
 		return err
 	}
 	st, err := s.openStores(ctx, cfg.StoresNeeded())
 	if err != nil {
-		return interruptedOr(ctx, err)
+		return interruptedOr(ctx, err, ExitUsage)
 	}
 	defer func() {
 		if cerr := st.set.Close(); cerr != nil && err == nil {
@@ -85,20 +87,26 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	if err := cfg.CheckRoom(ctx); err != nil {
 		return fail(ExitUsage, err)
 	}
-	if err := s.makeOut(dir); err != nil {
+	out, err := s.makeOut(dir)
+	if err != nil {
 		return err
 	}
+	defer func() { err = released(out, err) }()
 	st.announce(stderr)
+	st.removeDead(ctx, stderr)
 	file := st.file(ctx, cfg, skipped)
-	keep := &keeper{path: filepath.Join(dir, resultsFile), file: &file, progress: newProgress(stderr)}
+	keep := &keeper{out: out, file: &file, progress: newProgress(stderr)}
 	cfg.Observer = keep
 	report, err := measure.Measure(ctx, cfg)
 	keep.progress.end()
 	if err != nil {
-		return fail(ExitFailed, err)
+		return interruptedOr(ctx, err, ExitFailed)
+	}
+	if report.Interrupted && len(report.Runs) == 0 {
+		return fail(ExitInterrupted, errNothing)
 	}
 	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
-	if err := writeBundle(stdout, stderr, dir, &render.Bundle{File: &file}); err != nil {
+	if err := writeBundle(stdout, stderr, out, &render.Bundle{File: &file}); err != nil {
 		return err
 	}
 	return verdict(file)

@@ -130,7 +130,7 @@ func TestInterrupt(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			taken.Store(0)
-			const after = 500 // warm-ups included
+			const after = 500
 			var once sync.Once
 			onTake = func(n int64) {
 				if n >= after {

@@ -2,30 +2,36 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/quotabench/quotabench/internal/cancel"
 )
 
-// withSignals returns a context that ends at the first Ctrl-C or SIGTERM, so that
-// a run can write what it has and stop its servers. The second one ends the
-// process at once.
+// withSignals returns a context that ends at the first Ctrl-C, SIGTERM or SIGHUP, so
+// that a run can write what it has, stop its servers and remove what it keeps in those
+// of others. A second Ctrl-C or SIGTERM ends the process at once. A second SIGHUP does
+// not: a terminal that is closed may send two.
 func withSignals(ctx context.Context, stderr io.Writer) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ch := make(chan os.Signal, 2)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(ch, endings()...)
 	done := make(chan struct{})
 	go func() {
 		for n := 0; ; n++ {
 			select {
-			case <-ch:
-				if n > 0 {
+			case sig := <-ch:
+				if n > 0 && sig != syscall.SIGHUP {
 					os.Exit(ExitInterrupted)
 				}
-				fmt.Fprintln(stderr, "\nstopping: results so far are kept (again to stop at once)")
-				cancel()
+				cancel() // first: a terminal that is gone may keep the message waiting
+				if n == 0 {
+					fmt.Fprintln(stderr, "\nstopping: results so far are kept (again to stop at once)")
+				}
 			case <-done:
 				return
 			}
@@ -36,4 +42,33 @@ func withSignals(ctx context.Context, stderr io.Writer) (context.Context, func()
 		close(done)
 		cancel()
 	}
+}
+
+// endings are the signals that ask the program to end. Under nohup SIGHUP stays
+// ignored.
+func endings() []os.Signal {
+	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		s = append(s, syscall.SIGHUP)
+	}
+	return s
+}
+
+// outlivePipes has a write to a closed pipe fail instead of ending the process, until
+// the function that it returns is called: what is measured is still to be written, and
+// servers of others are to be tidied.
+func outlivePipes() func() {
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGPIPE)
+	return func() { signal.Stop(ch) }
+}
+
+// before calls f, which reads files and makes schedules before anything is started,
+// and gives it up at the first signal: a file may be a pipe that never ends.
+func before[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	v, err := cancel.Call(ctx, f)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = fail(ExitInterrupted, errNothing)
+	}
+	return v, err
 }

@@ -98,10 +98,12 @@ func simCommand() *cobra.Command {
 			"  quotabench sim three-tier,redis-hash --region us,eu --duration 6h --workload steady --rate 50\n" +
 			"  quotabench sim three-tier --preset adr-005-day --print-config > day.yaml && quotabench sim --config day.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := config.read(cmd.Context(), s.settings, args); err != nil {
-				return err
-			}
-			cfg, err := s.configure()
+			cfg, err := before(cmd.Context(), func() (sim.Config, error) {
+				if err := config.read(cmd.Context(), s.settings, args); err != nil {
+					return sim.Config{}, err
+				}
+				return s.configure()
+			})
 			if err != nil {
 				return err
 			}
@@ -243,6 +245,7 @@ func split(items []string) (out []string) {
 
 func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	defer outlivePipes()()
 	dir, err := s.outDir()
 	if err != nil {
 		return err
@@ -256,7 +259,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	}
 	st, err := s.openStores(ctx, nil)
 	if err != nil {
-		return interruptedOr(ctx, err)
+		return interruptedOr(ctx, err, ExitUsage)
 	}
 	defer func() {
 		if cerr := st.set.Close(); cerr != nil && err == nil {
@@ -264,19 +267,28 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 		}
 	}()
 	cfg.Stores = st.set
-	if err := s.makeOut(dir); err != nil {
+	out, err := s.makeOut(dir)
+	if err != nil {
 		return err
 	}
+	defer func() { err = released(out, err) }()
 	st.announce(stderr)
+	st.removeDead(ctx, stderr)
 	began := clock.Nano()
 	cfg.Done = func(strategy string, elapsed time.Duration, requests int64) {
 		took := time.Duration(clock.Nano() - began)
 		fmt.Fprintf(stderr, "%s: %d requests in %v of virtual time, %v of real time\n", strategy, requests, elapsed.Round(time.Millisecond), took.Round(time.Millisecond))
 		began = clock.Nano()
 	}
+	partial := simFile(cfg, &sim.Report{}, skipped, st.infos())
+	keep := &keeper{out: out, file: &partial, progress: newProgress(stderr)}
+	cfg.SoFar = keep.SoFar
 	report, err := sim.Run(ctx, cfg)
 	if report == nil {
-		return fail(ExitFailed, err)
+		return interruptedOr(ctx, err, ExitFailed)
+	}
+	if report.Interrupted && len(report.Runs) == 0 {
+		return fail(ExitInterrupted, errNothing)
 	}
 	for _, run := range report.Runs {
 		if run.Trace != "" {
@@ -285,7 +297,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	}
 	file := simFile(cfg, report, skipped, st.infos())
 	b := render.Bundle{File: &file, Series: report.Series, Provenance: provenance(ctx)}
-	if err := writeBundle(stdout, stderr, dir, &b); err != nil {
+	if err := writeBundle(stdout, stderr, out, &b); err != nil {
 		return err
 	}
 	return verdict(file)

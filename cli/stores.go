@@ -112,6 +112,25 @@ func (s *openedStores) announce(w io.Writer) {
 	}
 }
 
+// removeDead removes what runs left in servers of others that ended without doing so,
+// and says so.
+func (s *openedStores) removeDead(ctx context.Context, w io.Writer) {
+	for _, name := range s.set.Names() {
+		st, _ := s.set.Get(name)
+		removeDead(ctx, w, name, st)
+	}
+}
+
+// removeDead is that of one store. That it fails is no reason not to run.
+func removeDead(ctx context.Context, w io.Writer, name string, st stores.Store) {
+	switch did, err := stores.RemoveDead(ctx, st); {
+	case err != nil && ctx.Err() == nil:
+		fmt.Fprintf(w, "warning: %s: what earlier runs left could not be removed: %s\n", name, oneLine(err.Error()))
+	case did != "":
+		fmt.Fprintf(w, "%s: %s\n", name, did)
+	}
+}
+
 // storeTitle is the name of a store for people.
 func storeTitle(name string) string {
 	if d, err := stores.DriverOf(name); err == nil && d.Name == name {

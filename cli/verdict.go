@@ -11,7 +11,11 @@ import (
 // verdict turns what was measured into an exit code.
 func verdict(f results.File) error {
 	if f.Interrupted {
-		return fail(ExitInterrupted, errors.New("interrupted: the results so far are written, the last run is marked partial"))
+		text := "interrupted: the results so far are written"
+		if n := len(f.Runs); n > 0 && f.Runs[n-1].Partial {
+			text += ", the last run is marked partial"
+		}
+		return fail(ExitInterrupted, errors.New(text))
 	}
 	for i := range f.Runs {
 		var invalid *results.InvalidError
@@ -42,10 +46,13 @@ func broken(r *results.Run) error {
 	return nil
 }
 
+// errNothing says that there was nothing to write yet.
+var errNothing = errors.New("interrupted before anything was measured; nothing was written")
+
 // interruptedOr is err, unless it merely shows that the user pressed Ctrl-C.
-func interruptedOr(ctx context.Context, err error) error {
+func interruptedOr(ctx context.Context, err error, code int) error {
 	if ctx.Err() != nil {
-		return fail(ExitInterrupted, errors.New("interrupted before anything was measured; nothing was written"))
+		return fail(ExitInterrupted, errNothing)
 	}
-	return fail(ExitUsage, err)
+	return fail(code, err)
 }

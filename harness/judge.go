@@ -97,6 +97,11 @@ type Visitor func(events []oracle.Event)
 // are the runner's. Visitors see the history in the same pass. An error means that
 // the history could not be read.
 func Judge(run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, error) {
+	return judge(run, f, func() error { return nil }, visitors)
+}
+
+// judge is [Judge], which asks before each subject whether to go on.
+func judge(run *results.Run, f *Facts, goOn func() error, visitors []Visitor) (oracle.Verdict, error) {
 	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch, Changes: f.LimitChanges}
 	c := &f.Counts
 	run.Admitted, run.Rejected, run.Errors, run.Degraded = c.Admitted, c.Rejected, c.Errors, c.Degraded
@@ -114,7 +119,12 @@ func Judge(run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, err
 			}
 		})
 	}
-	v, err := f.History.Judge(cfg, func(events []oracle.Event) error { return j.see(events, drift, visitors) })
+	v, err := f.History.Judge(cfg, func(events []oracle.Event) error {
+		if err := goOn(); err != nil {
+			return err
+		}
+		return j.see(events, drift, visitors)
+	})
 	if err != nil {
 		return v, fmt.Errorf("judge the history: %w", err)
 	}
@@ -131,6 +141,9 @@ func Judge(run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, err
 	}
 	j.guarantee(own, rolling)
 	j.audit()
+	if err := goOn(); err != nil {
+		return v, err
+	}
 	j.keep(initial)
 	return v, nil
 }

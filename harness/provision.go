@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
@@ -58,6 +59,9 @@ func (s *Session) fillAll(ctx context.Context, in strategies.Strategy, p *quota.
 	var g errgroup.Group
 	g.SetLimit(max(s.Fillers, 1))
 	for k := range grants {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(err, g.Wait())
+		}
 		fill := func() error { return s.fill(ctx, in, p, &grants[k], id+uint64(k)<<fillBits) }
 		switch {
 		case grants[k].Used == 0:

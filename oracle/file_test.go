@@ -265,6 +265,9 @@ func TestDirectoryGone(t *testing.T) {
 // TestDiskFull: frames that were not written whole are not read, and their events
 // are still in memory.
 func TestDiskFull(t *testing.T) {
+	remove := removeOpen
+	removeOpen = func(string) error { return errors.ErrUnsupported } // so that it can be opened again
+	defer func() { removeOpen = remove }()
 	dir := t.TempDir()
 	h := NewHistory(HistoryOptions{Workers: 1, Dir: dir, Memory: 10_000})
 	n := int64(0)

@@ -14,9 +14,13 @@ type spill struct {
 	file *os.File
 	to   io.Writer // the file, but in tests
 	done chan struct{}
+	gone bool // from its directory
 	// Of what was written whole: bytes, and events.
 	size, takes, gives int64
 }
+
+// removeOpen removes a file that is open. It fails on some systems, and in tests.
+var removeOpen = os.Remove
 
 // startSpill makes the file and starts to write. The caller holds the lock.
 func (h *History) startSpill() {
@@ -25,7 +29,9 @@ func (h *History) startSpill() {
 		h.fail(err)
 		return
 	}
-	h.spill = &spill{file: f, to: f, done: make(chan struct{})}
+	// Where an open file can be removed, nothing is left of it however the process ends.
+	gone := removeOpen(f.Name()) == nil
+	h.spill = &spill{file: f, to: f, gone: gone, done: make(chan struct{})}
 	go h.write()
 }
 
@@ -88,6 +94,9 @@ func (h *History) Close() error {
 	}
 	f := h.spill.file
 	h.spill.file = nil
+	if h.spill.gone {
+		return f.Close()
+	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 

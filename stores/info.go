@@ -33,6 +33,8 @@ type Options struct {
 	// Dir is the folder in which servers started here get their private
 	// directories, and in which leftovers are looked for. Empty means [os.TempDir].
 	Dir string
+	// KeepLeftovers leaves alone what dead processes left in Dir.
+	KeepLeftovers bool
 	// Settings are added to those of a server started here and win over them,
 	// e.g. "maxmemory" for Redis or "synchronous_commit" for PostgreSQL. Other
 	// kinds do not take any.

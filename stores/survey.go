@@ -43,3 +43,11 @@ func Survey(ctx context.Context) []Finding {
 	}
 	return found
 }
+
+// Leftovers lists the private directories of servers in dir whose processes died
+// without removing them; an empty dir is [os.TempDir].
+func Leftovers(dir string) []string { return server.Leftovers(dir) }
+
+// RemoveLeftovers removes those, and ends what is left of their servers, as every
+// store does that is opened.
+func RemoveLeftovers(ctx context.Context, dir string) { server.RemoveLeftovers(ctx, dir) }

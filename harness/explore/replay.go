@@ -2,9 +2,11 @@ package explore
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,6 +28,9 @@ type Target struct {
 	// moved for keys by taking it off the time they have left, and by deleting those
 	// that have none; scripts that ask for TIME see the server's own.
 	Redis redis.UniversalClient
+	// RedisStore is the store that Redis is a client of, which keeps the lease on the
+	// keys; nil where none is kept.
+	RedisStore stores.Store
 	// Postgres is the server for schedules of statements.
 	Postgres stores.Store
 	// Name of the Redis in the record; empty asks it for its version.
@@ -96,18 +101,25 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 	return there, nil
 }
 
-func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Target, path []engine.Choice, p Property, found *normal) (*Replayed, error) {
+func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Target, path []engine.Choice, p Property, found *normal) (_ *Replayed, err error) {
 	client, ok := on.Redis.(*redis.Client)
 	if !ok {
 		return nil, &UnfitError{Err: fmt.Errorf("a schedule is repeated on one Redis server: give a *redis.Client, not a %T", on.Redis)}
 	}
-	name, err := on.Name, error(nil)
+	name := on.Name
 	if name == "" {
 		if name, err = inproc.ServerName(ctx, client); err != nil {
 			return nil, err
 		}
 	}
-	e := inproc.Live(ctx, sel, *cfg.setup(), client)
+	scope := exploreScope()
+	if on.RedisStore != nil {
+		if err := stores.Lease(ctx, on.RedisStore, scope); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, on.RedisStore.Wipe(context.WithoutCancel(ctx), scope)) }()
+	}
+	e := inproc.Live(ctx, sel, *cfg.setup(), client, scope.Prefix())
 	s := newSearch(e, sel, cfg)
 	s.normal = found
 	r, err := s.replay(path, p)
@@ -121,6 +133,11 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Ta
 		}
 	}
 	return r, errors.Join(err, e.Close())
+}
+
+// exploreScope is what one replay keeps its keys under.
+func exploreScope() stores.Scope {
+	return stores.Scope("explore_" + strings.ToLower(crand.Text()[:12]))
 }
 
 // replay runs a schedule twice and judges it.

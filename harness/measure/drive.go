@@ -41,7 +41,9 @@ type drive struct {
 
 	rec     *recorder
 	history *oracle.History
-	online  bool // keep the oracle's online counters
+	// abandoned is set where the judgement goes on by itself, and closes the history.
+	abandoned bool
+	online    bool // keep the oracle's online counters
 	// longCrossings is set where each worker has several requests of each crossing.
 	longCrossings bool
 
@@ -80,6 +82,14 @@ func (d *drive) fillCells() {
 			s.cell(d.firstWindow).Fill(s.initial)
 		}
 	}
+}
+
+// close removes the history, unless its judgement was given up and does.
+func (d *drive) close() error {
+	if d.abandoned {
+		return nil
+	}
+	return d.history.Close()
 }
 
 // caught ends the pass where a strategy panics. The panic becomes the run's

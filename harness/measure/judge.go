@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -44,14 +45,22 @@ func (p *pass) judge(ctx context.Context) error {
 	if err := p.settlement(); err != nil {
 		return err
 	}
-	if err := p.read(ctx, facts); err != nil {
-		return err
-	}
-	if err := p.costs(ctx); err != nil {
-		return err
+	for _, look := range []func() error{
+		func() error { return p.read(ctx, facts) },
+		func() error { return p.costs(ctx) },
+	} {
+		// What could not be looked at in time is missing from a run that was ended.
+		if err := look(); err != nil && ctx.Err() == nil {
+			return err
+		}
 	}
 	behind, asked, thirds := p.tails(), askedHash{}, thirdsOf(r)
-	if _, err := harness.Judge(r, facts, behind.visit, asked.visit, thirds.visit); err != nil {
+	switch _, err := harness.JudgeUnless(ctx, r, facts, behind.visit, asked.visit, thirds.visit); {
+	case errors.Is(err, harness.ErrNotJudged):
+		d.abandoned = true
+		r.ThroughputPerS = float64(r.Issued) / time.Duration(max(r.ElapsedNS, 1)).Seconds()
+		return nil
+	case err != nil:
 		return err
 	}
 	if r.ElapsedNS > 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -52,7 +53,7 @@ type measurement struct {
 // with an audit that says so, and the others go on: see [Report.Err].
 //
 // An error means that nothing could be measured: the configuration or its trace
-// is wrong.
+// is wrong, or the context ended while the first request stream was made.
 func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	if err := cfg.Complete(); err != nil {
 		return nil, err
@@ -82,7 +83,10 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 		stream, info := traceStream, report.Info
 		if stream == nil {
 			var err error
-			if stream, info, err = cfg.NewStream(round); err != nil {
+			if stream, info, err = harness.NewStreamUnless(ctx, &cfg.Plan, round); err != nil {
+				if ctx.Err() != nil && round > 1 {
+					break
+				}
 				return nil, err
 			}
 			if _, err = cfg.CheckReplay(info, MaxDuration); err != nil {
@@ -114,13 +118,17 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 		sel := selected[i]
 		m.n++
 		m.obs.Running(sel.String(), round, m.cfg.Rounds)
-		r := m.attempt(ctx, sel, round, stream, info)
+		r, begun := m.attempt(ctx, sel, round, stream, info)
+		if !begun {
+			break
+		}
 		after, err := m.reference(ctx)
 		if ctx.Err() != nil {
 			after, err = loop{}, nil // it was cut short
 		}
 		between(&r, before, after, errors.Join(refErr, err))
 		runs = append(runs, r)
+		m.obs.SoFar(runs)
 		before, refErr = after, err
 	}
 	m.checkRacyControl(runs, selected)
@@ -176,15 +184,20 @@ func (m *measurement) checkRacyControl(runs []results.Run, selected []strategies
 // siteName is unique among all runs of all processes that share a store.
 func (m *measurement) siteName(suffix string) string { return m.id + "_" + suffix }
 
-// attempt runs one strategy and turns a failure into a run that says so.
-func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, round int, stream workloads.Stream, info workloads.Info) results.Run {
-	run := m.cfg.Blank(sel, round, stream, info)
+// attempt runs one strategy and turns a failure into a run that says so. begun is false
+// where ctx ended before the first request: there is nothing to report.
+func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, round int, stream workloads.Stream, info workloads.Info) (run results.Run, begun bool) {
+	run = m.cfg.Blank(sel, round, stream, info)
 	run.Params.Pool, run.Params.Retries = m.cfg.Pool, m.cfg.ClientRetries
-	if err := m.runOne(ctx, sel, stream, info, &run); err != nil {
+	begun, err := m.runOne(ctx, sel, stream, info, &run)
+	if !begun && ctx.Err() != nil {
+		return run, false
+	}
+	if err != nil {
 		run.Audit.Strike("run-failed", results.StrikesCorrectness, err.Error())
 		run.Audit.TimingsValid = false
 	}
-	return run
+	return run, true
 }
 
 // random reports whether a stream is generated with chance in it: it has several

@@ -8,7 +8,11 @@ type Observer interface {
 	Begin(runs int)
 	// Running is told which run starts.
 	Running(strategy string, round, rounds int)
-	// Done is given each finished run, partial ones included.
+	// SoFar is given the runs of the round under way after each of them. What follows
+	// from comparing runs is not yet in them.
+	SoFar(round []results.Run)
+	// Done is given each finished run of a round when that is complete, partial ones
+	// included.
 	Done(run results.Run)
 	// EndRound is told that a round is complete.
 	EndRound()
@@ -18,5 +22,6 @@ type silent struct{}
 
 func (silent) Begin(int)                {}
 func (silent) Running(string, int, int) {}
+func (silent) SoFar([]results.Run)      {}
 func (silent) Done(results.Run)         {}
 func (silent) EndRound()                {}

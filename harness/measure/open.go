@@ -68,7 +68,7 @@ func (d *drive) runOpen(ctx context.Context) {
 				if !ok {
 					return
 				}
-				if giveUp.Load() {
+				if giveUp.Load() || d.stop.Load() {
 					d.enterUnfinished(k.stripe, r)
 					continue
 				}
@@ -126,6 +126,22 @@ func (d *drive) enterUnfinished(s *stripe, r release) {
 	atomic.AddInt64(&d.lateness.unfinished, 1)
 }
 
+// glance is how long the pacer sleeps at most before it looks whether the pass is to
+// end, in nanoseconds.
+const glance = int64(100 * time.Millisecond)
+
+// waitFor waits for a moment of the schedule; false says that the pass ends before it.
+func (d *drive) waitFor(p *pacer, at int64) bool {
+	for at-d.tb.nano() > 2*glance {
+		if d.ended() {
+			return false
+		}
+		p.wait(d.tb.nano() + glance)
+	}
+	p.wait(at)
+	return true
+}
+
 // pace releases the schedule.
 func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
 	p := newPacer(d.tb.nano, d.perSecond)
@@ -139,7 +155,9 @@ func (d *drive) pace(queue chan<- release, started *atomic.Int64) {
 			break
 		}
 		intended := d.epoch + at
-		p.wait(intended)
+		if !d.waitFor(p, intended) {
+			break
+		}
 		now := d.tb.nano()
 		d.lateness.pacer.Record(now - intended)
 		queue <- release{index: i, intended: intended, released: now}

@@ -67,9 +67,13 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 		}
 		m.open.n++
 		m.obs.Running(fmt.Sprintf("%s at %g/s", sel, m.open.cfg.Rate), round, m.cfg.Rounds)
-		paced := m.open.attempt(ctx, sel, round, stream, info)
+		paced, begun := m.open.attempt(ctx, sel, round, stream, info)
+		if !begun {
+			break
+		}
 		paced.Reference = reference
 		r.Paced = &paced
+		m.obs.SoFar(runs)
 	}
 }
 
@@ -111,8 +115,8 @@ func (m *measurement) openReference(ctx context.Context, round int, stream workl
 		return nil
 	}
 	m.n++
-	r := m.attempt(ctx, bareClient, round, stream, info)
-	if !r.Audit.Valid || r.Response == nil {
+	r, begun := m.attempt(ctx, bareClient, round, stream, info)
+	if !begun || !r.Audit.Valid || r.Response == nil {
 		return nil
 	}
 	d := r.Response.Distribution

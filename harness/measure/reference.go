@@ -38,6 +38,11 @@ func (m *measurement) reference(ctx context.Context) (loop, error) {
 func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *timebase, name string, length int64) (loop, error) {
 	var meter stores.Meter
 	scope := stores.Scope(name)
+	if err := stores.Lease(ctx, server, scope); err != nil {
+		return loop{}, fmt.Errorf("reference loop: %w", err)
+	}
+	// The run's own wipe reports a store that is gone.
+	defer server.Wipe(context.WithoutCancel(ctx), scope) //nolint:errcheck // as said
 	conn, err := server.Connect(ctx, scope, stores.ConnOptions{Pool: cfg.poolOf(server.Driver()), Retries: cfg.ClientRetries, Meter: &meter})
 	if err != nil {
 		return loop{}, fmt.Errorf("reference loop: %w", err)
@@ -48,7 +53,6 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 		return loop{}, fmt.Errorf("reference loop: the client of %s is no Redis client", server.Driver())
 	}
 	key := scope.Prefix() + "reference"
-	defer server.Wipe(context.WithoutCancel(ctx), scope) //nolint:errcheck // the run's own wipe reports a store that is gone
 
 	var n atomic.Int64
 	var failed atomic.Pointer[error]

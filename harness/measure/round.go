@@ -21,57 +21,67 @@ import (
 )
 
 // abortGrace is how long operations in flight may take to end after Ctrl-C.
-const abortGrace = 2 * time.Second
+const abortGrace = 500 * time.Millisecond
 
 // runOne measures one strategy once: set up, warm up, drive, let everything come
-// to rest, read the counters, judge, clean up.
-func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stream workloads.Stream, info workloads.Info, run *results.Run) (err error) {
-	// Ctrl-C ends the pass, and neither the judgement nor the clean-up.
-	work := context.WithoutCancel(ctx)
+// to rest, read the counters, judge, clean up. begun is false where it ended before
+// the measured pass.
+func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stream workloads.Stream, info workloads.Info, run *results.Run) (begun bool, err error) {
+	// Ctrl-C ends the setting up and the pass, leaves little time for the judgement,
+	// and does not end the clean-up.
+	rest := context.WithoutCancel(ctx)
+	work, cancel := context.WithCancel(rest)
+	defer cancel()
+	setUp := context.AfterFunc(ctx, cancel)
 	policy := m.fromNow()
 	s, err := openSite(work, m.cfg, m.tb, sel, m.siteName(fmt.Sprint(m.n)), run.Repetition)
 	if err != nil {
-		return err
+		return false, err
 	}
-	defer func() { err = errors.Join(err, s.close(work)) }()
-	placement, lift := m.places.take(work, m.cfg.Open(info), storesOf(sel))
+	defer func() { err = errors.Join(err, s.close(rest)) }()
+	placement, lift := m.places.take(rest, m.cfg.Open(info), storesOf(sel))
 	defer lift()
 	run.Placement = &placement
 	warm, err := m.warmUp(work, s, &policy)
 	if err != nil {
-		return err
+		return false, err
 	}
 	rate := warm.rate()
 	d, err := m.newDrive(s, stream, &policy, rate)
 	if err != nil {
-		return err
+		return false, err
 	}
-	defer func() { err = errors.Join(err, d.history.Close()) }()
+	defer func() { err = errors.Join(err, d.close()) }()
 	d.rec = warm.rec.warmed()
 	run.Params.Subjects = d.subjects.n
 	if m.cfg.Open(info) {
 		d.perSecond = m.cfg.RateInForce()
 		if d.arrivals, err = m.cfg.NewArrivals(stream, run.Repetition); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := d.provision(work, s); err != nil {
-		return err
+		return false, err
 	}
 	if err := m.catchUp(work, s); err != nil {
-		return err
+		return false, err
 	}
 	s.jobs.start(work)
 	defer s.jobs.stop()
 	d.begins = func(now time.Time) { m.realign(&policy, info, now, m.expected(rate, d.requests)) }
 
+	if !setUp() { // ctx has ended
+		return false, ctx.Err()
+	}
 	p := &pass{m: m, s: s, d: d, run: run, policy: &policy}
 	if err := p.drive(ctx); err != nil {
-		return err
+		return true, err
 	}
 	s.jobs.stop()
 	lift()
-	return p.judge(work)
+	judging, end := harness.Judging(ctx)
+	defer end()
+	return true, p.judge(judging)
 }
 
 func (m *measurement) catchUp(ctx context.Context, s *site) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -46,6 +47,8 @@ type Config struct {
 	// Done, where not nil, is called after each strategy with how long it took in
 	// virtual time and how many requests there were.
 	Done func(strategy string, elapsed time.Duration, requests int64)
+	// SoFar is given all runs up to now after each strategy; nil for nothing.
+	SoFar func([]results.Run)
 }
 
 // Limits of what one run accepts.

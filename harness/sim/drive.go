@@ -51,6 +51,7 @@ type drive struct {
 	over     bool // no more requests will come
 	lastEnd  int64
 	stop     func() bool
+	aborted  func() bool // the run is to end as soon as possible
 	witness  *witness.Witness
 	// rejectedLast is the subject of the last rejection; "" for none.
 	rejectedLast quota.Subject
@@ -162,6 +163,9 @@ func (d *drive) start(w due) {
 func (d *drive) serve(ctx context.Context, c *caller) {
 	for {
 		d.do(ctx, c.work)
+		if d.aborted() {
+			d.backlog = nil // they are not issued any more
+		}
 		if len(d.backlog) > 0 {
 			c.work, d.backlog = d.backlog[0], d.backlog[1:]
 			continue

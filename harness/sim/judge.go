@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// judge turns a finished pass into its figures.
-func (p *pass) judge(ctx context.Context) error {
+// judge turns a finished pass into its figures, until the context judging ends.
+func (p *pass) judge(ctx, judging context.Context) error {
 	d, r := p.d, &p.run
 	r.ElapsedNS = max(0, d.lastEnd-d.epoch)
 	d.series.finish()
@@ -32,8 +33,12 @@ func (p *pass) judge(ctx context.Context) error {
 	if err := p.read(ctx, facts); err != nil {
 		return err
 	}
-	v, err := harness.Judge(r, facts)
-	if err != nil {
+	v, err := harness.JudgeUnless(judging, r, facts)
+	switch {
+	case errors.Is(err, harness.ErrNotJudged):
+		p.abandoned = true
+		return nil
+	case err != nil:
 		return err
 	}
 	p.audit(&v)
@@ -44,7 +49,7 @@ func (p *pass) judge(ctx context.Context) error {
 // ended, and once more after all jobs have run until they are idle. Neither is
 // part of the trace.
 func (p *pass) read(ctx context.Context, f *harness.Facts) error {
-	if !p.st.Counts() {
+	if !p.st.Counts() || p.cut {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)

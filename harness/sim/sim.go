@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -39,6 +40,8 @@ func (r *Report) Err() error { return results.Invalid(r.Runs) }
 // each from the same seed. A strategy that fails, or whose run is invalid, is
 // reported with an audit that says so, and the others go on.
 //
+// When ctx ends, the run under way is judged as far as it came and marked partial.
+//
 // An error without a report means that nothing could be simulated. A report with
 // an error, a [*results.InvalidError], means that the figures of at least one run
 // do not count: a test that only looks at its leak would pass for a limiter that
@@ -47,7 +50,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err := cfg.Complete(); err != nil {
 		return nil, err
 	}
-	stream, info, err := cfg.NewStream(1)
+	stream, info, err := harness.NewStreamUnless(ctx, &cfg.Plan, 1)
 	if err == nil {
 		err = cfg.CheckStream(info)
 	}
@@ -61,9 +64,15 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 			break
 		}
 		r := simulated(ctx, &cfg, sel, stream, info)
+		if !r.begun && ctx.Err() != nil {
+			break
+		}
 		report.Runs = append(report.Runs, r.run)
 		report.Series = append(report.Series, r.series)
 		report.Traces = append(report.Traces, r.trace)
+		if cfg.SoFar != nil {
+			cfg.SoFar(report.Runs)
+		}
 		if cfg.Done != nil {
 			cfg.Done(sel.String(), time.Duration(r.run.ElapsedNS), r.run.Issued)
 		}
@@ -107,6 +116,9 @@ type pass struct {
 
 	st *site
 	d  *drive
+	// begun is set once requests are issued; cut where it ended in mid-flight; abandoned where its judgement goes on by
+	// itself, and closes the history.
+	begun, cut, abandoned bool
 }
 
 // openLoop reports whether the loop is open.
@@ -137,7 +149,9 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	c := p.cfg
 	p.policy = c.Align(p.info, c.Start, c.Duration)
 	hash := newTraceHash(c.Start.UnixNano())
-	w := newNetwork(c, hash)
+	var late atomic.Bool // what is in flight has had its time to end
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(abortGrace, func() { late.Store(true) }) })()
+	w := newNetwork(c, hash, late.Load)
 	w.witness = p.newWitness()
 	s := w.s
 	if p.st, err = openSite(ctx, c, p.sel, w, p.open); err != nil {
@@ -147,7 +161,11 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := p.newDrive(ctx, s); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.d.history.Close()) }()
+	defer func() {
+		if !p.abandoned {
+			err = errors.Join(err, p.d.history.Close())
+		}
+	}()
 	d := p.d
 	d.witness = w.witness
 	w.watching = true
@@ -162,11 +180,12 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if c.Duration > 0 {
 		horizon = c.Start.Add(c.Duration)
 	}
-	if err := s.Simulate(horizon, p.st.w.latency); err != nil {
+	p.begun = true
+	if err := p.through(horizon); err != nil {
 		return err
 	}
 	d.over = d.over || c.Duration > 0
-	if err := s.Simulate(s.Now().Add(drain), p.st.w.latency); err != nil {
+	if err := p.through(s.Now().Add(drain)); err != nil {
 		return err
 	}
 	w.watching = false
@@ -175,14 +194,28 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := cmp.Or(d.series.err, d.limitErr); err != nil {
 		return err
 	}
-	if err := p.judge(ctx); err != nil {
+	judging, end := harness.Judging(ctx)
+	defer end()
+	if err := p.judge(ctx, judging); err != nil {
 		return err
 	}
-	if err := p.probe(ctx); err != nil {
+	if err := p.probe(ctx); err != nil && !errors.Is(err, sched.ErrInterrupted) {
 		return err
 	}
 	p.auditUnseen()
 	return nil
+}
+
+// abortGrace is how long, of real time, what is in flight may take to end after Ctrl-C.
+const abortGrace = 500 * time.Millisecond
+
+// through lets virtual time pass up to a moment, unless the run is cut short.
+func (p *pass) through(until time.Time) error {
+	err := p.st.s.Simulate(until, p.st.w.latency)
+	if errors.Is(err, sched.ErrInterrupted) {
+		p.cut, err = true, nil
+	}
+	return err
 }
 
 func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
@@ -195,7 +228,8 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 		parts: map[[2]uint8]*results.Histogram{},
 	}
 	p.d = d
-	d.stop = func() bool { return ctx.Err() != nil || p.st.unknown() != "" || d.history.Full() }
+	d.aborted = func() bool { return ctx.Err() != nil }
+	d.stop = func() bool { return d.aborted() || p.st.unknown() != "" || d.history.Full() }
 	var err error
 	if d.arrivals, err = p.arrivals(); err != nil {
 		return err

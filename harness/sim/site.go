@@ -58,14 +58,19 @@ func needsRedis(sel strategies.Selection) bool { return len(sel.RedisNeeds()) > 
 // prepare makes the Redis of each region.
 func (st *site) prepare(ctx context.Context) error {
 	if real, ok := st.cfg.Stores.Get(string(strategies.NeedRedis)); ok && needsRedis(st.sel) {
-		if err := real.Wipe(ctx, scope); err != nil {
-			return err
+		strays, err := real.Prepare(ctx, scope)
+		if err == nil && strays > 0 { // of an earlier run that could not remove them
+			if err = real.Wipe(ctx, scope); err == nil {
+				_, err = real.Prepare(ctx, scope)
+			}
 		}
-		c, err := st.connect(ctx, real, 1)
 		if err != nil {
 			return err
 		}
-		st.real, st.admin = real, c
+		st.real = real
+		if st.admin, err = st.connect(ctx, real, 1); err != nil {
+			return err
+		}
 	}
 	t := &st.cfg.Topology
 	for r := range t.Regions {
@@ -234,7 +239,7 @@ func (st *site) close(ctx context.Context) error {
 		errs = append(errs, c.Close())
 	}
 	if st.real != nil {
-		errs = append(errs, st.real.Wipe(ctx, scope))
+		errs = append(errs, st.real.Wipe(context.WithoutCancel(ctx), scope))
 	}
 	return errors.Join(errs...)
 }

@@ -25,6 +25,9 @@ type Config struct {
 	Travel Latency
 	// Observe, where not nil, is told of every step.
 	Observe func(Event)
+	// Interrupt, where not nil, is asked before every step of Simulate whether to
+	// return.
+	Interrupt func() bool
 	// Workers, where not nil, run the actors. Otherwise each has a coroutine of its
 	// own.
 	Workers *Workers

@@ -1,6 +1,12 @@
 package sched
 
-import "time"
+import (
+	"errors"
+	"time"
+)
+
+// ErrInterrupted is the error of a simulation that [Config.Interrupt] ended.
+var ErrInterrupted = errors.New("the simulation was ended")
 
 // Latency is how long it takes until an actor's operation happens, from the
 // moment at which the actor parked there; for a Reply, until the reply arrives.
@@ -12,7 +18,7 @@ type Latency func(a *Actor, op Op) time.Duration
 // has passed, every sleep ends when it is over, and every wait as soon as it
 // can, first come first served. It returns when all callers are done and all
 // jobs idle, or at the moment until if that comes first; a further call goes on.
-// Errors are a [*StuckError] for a deadlock.
+// Errors are a [*StuckError] for a deadlock, and [ErrInterrupted].
 func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 	if s.queue == nil {
 		s.queue = &queue{s: s, latency: latency, start: s.now} // its present moment is 0
@@ -24,6 +30,9 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 	q.latency = latency
 	end := q.since(until)
 	for {
+		if s.cfg.Interrupt != nil && s.cfg.Interrupt() {
+			return ErrInterrupted
+		}
 		e, ok := q.peek()
 		if !ok {
 			break

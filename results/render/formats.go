@@ -18,6 +18,11 @@ import (
 const (
 	ResultsName     = "results.json"
 	ExplorationName = "exploration.json"
+
+	reportName      = "report.txt"
+	seriesName      = "series.json"
+	seriesTableName = "series.csv"
+	provenanceName  = "provenance.json"
 )
 
 func one(name string, b []byte, err error) ([]Output, error) {
@@ -51,10 +56,10 @@ func report(b *Bundle) ([]Output, error) {
 	switch {
 	case b.hasRuns():
 		err := text.Table(&t, *b.File)
-		return one("report.txt", visible(&t), err)
+		return one(reportName, visible(&t), err)
 	case b.Exploration != nil:
 		err := text.Exploration(&t, b.Exploration)
-		return one("report.txt", visible(&t), err)
+		return one(reportName, visible(&t), err)
 	default:
 		return nil, nil
 	}
@@ -83,7 +88,7 @@ func seriesJSON(b *Bundle) ([]Output, error) {
 		return nil, nil
 	}
 	data, err := codec.SeriesJSON(b.Series)
-	return one("series.json", data, err)
+	return one(seriesName, data, err)
 }
 
 func seriesCSV(b *Bundle) ([]Output, error) {
@@ -91,7 +96,7 @@ func seriesCSV(b *Bundle) ([]Output, error) {
 		return nil, nil
 	}
 	data, err := codec.SeriesCSV(b.Series)
-	return one("series.csv", data, err)
+	return one(seriesTableName, data, err)
 }
 
 func provenance(b *Bundle) ([]Output, error) {
@@ -99,7 +104,7 @@ func provenance(b *Bundle) ([]Output, error) {
 		return nil, nil
 	}
 	data, err := json.MarshalIndent(b.Provenance, "", "  ")
-	return one("provenance.json", append(data, '\n'), err)
+	return one(provenanceName, append(data, '\n'), err)
 }
 
 // drawn is a plot of all runs.

@@ -63,6 +63,14 @@ func Renderers() []Renderer {
 	}
 }
 
+// Names are the files that may be written, but for those of single strategies.
+func Names() []string {
+	return []string{
+		ResultsName, ExplorationName, reportName, seriesName, seriesTableName, provenanceName,
+		"latency.svg", "latency.png", "leakage.svg", "leakage.png",
+	}
+}
+
 // Report is the name of the format that is also shown on the terminal.
 const Report = "report"
 

@@ -1,6 +1,10 @@
 package postgres
 
-import "github.com/quotabench/quotabench/stores/internal/server"
+import (
+	"context"
+
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
 
 // Password of a server started here.
 func (p *Store) Password() string { return p.base.ConnConfig.Password }
@@ -13,3 +17,6 @@ func (p *Store) Arguments() []string {
 	}
 	return nil
 }
+
+// Renew renews the leases at once.
+func (p *Store) Renew(ctx context.Context) { p.renew(ctx) }

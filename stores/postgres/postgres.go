@@ -55,6 +55,9 @@ type Store struct {
 	lag     time.Duration
 	// room is how many connections the server allows ordinary users.
 	room int
+	// leases of this process on a server that others use too, under keeping.
+	keeping sync.Mutex
+	leases  leases
 
 	closing sync.Once
 	closed  error
@@ -69,7 +72,9 @@ type Store struct {
 //
 // Errors are of one line, say how to go on, and hold no password.
 func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
-	server.RemoveLeftovers(ctx, o.Dir)
+	if !o.KeepLeftovers {
+		server.RemoveLeftovers(ctx, o.Dir)
+	}
 	switch {
 	case spec == "auto":
 		return openAuto(ctx, o)
@@ -158,17 +163,21 @@ func (p *Store) PID() int {
 	return p.own.PID()
 }
 
-// Close ends the harness' own connections and, where the server was started
-// here, the server and its directory. Pools should be closed before. Only the
-// first call does anything; all return its error.
+// Close tries again to drop what could not be dropped, ends the harness' own
+// connections and, where the server was started here, the server and its directory.
+// Pools should be closed before. Only the first call does anything; all return its
+// error.
 func (p *Store) Close() error {
 	p.closing.Do(func() {
+		if err := p.leave(); err != nil {
+			p.closed = fmt.Errorf("close postgres: %w", err)
+		}
 		if !p.lent {
 			p.admin.Close()
 		}
 		if p.own != nil {
 			if err := p.own.Close(); err != nil {
-				p.closed = fmt.Errorf("close postgres: %w", err)
+				p.closed = errors.Join(p.closed, fmt.Errorf("close postgres: %w", err))
 			}
 		}
 	})

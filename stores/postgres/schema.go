@@ -18,7 +18,11 @@ func (p *Store) CreateSchema(ctx context.Context, name string) error {
 // DropSchema removes a schema and all that is in it. It may not exist. Where the
 // connection is lost it is tried again, once.
 func (p *Store) DropSchema(ctx context.Context, name string) error {
-	return p.ddl(ctx, drop, name, "DROP SCHEMA IF EXISTS "+pgx.Identifier{name}.Sanitize()+" CASCADE")
+	return p.ddl(ctx, drop, name, dropping(name))
+}
+
+func dropping(name string) string {
+	return "DROP SCHEMA IF EXISTS " + pgx.Identifier{name}.Sanitize() + " CASCADE"
 }
 
 func (p *Store) ddl(ctx context.Context, verb, name, sql string) error {

@@ -12,13 +12,18 @@ import (
 
 var _ stores.Store = (*Store)(nil)
 
-// Prepare makes the schema of scope. One that exists already is an error, so that
+// Prepare makes the schema of scope, and on a server that others use too enters it as
+// this process'. One that exists already is an error, so that
 // there are never strays. A replica gets the schema of its primary.
 func (p *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
 	if p.replica {
 		return 0, nil
 	}
-	return 0, p.CreateSchema(ctx, scope.Schema())
+	if !p.shared() {
+		return 0, p.CreateSchema(ctx, scope.Schema())
+	}
+	_ = p.pay(ctx) // what still fails is tried again later
+	return 0, p.prepareShared(ctx, scope)
 }
 
 // Connect opens a pool whose [Conn.Client] is a [*pgxpool.Pool], and all its
@@ -58,13 +63,14 @@ func (p *Store) Usage(context.Context, stores.Scope) (stores.Usage, error) {
 	return stores.Usage{}, nil
 }
 
-// Wipe removes the schema of scope and all that is in it. It may not exist. From a
-// replica its primary removes it.
+// Wipe removes the schema of scope and all that is in it. It may not exist. What it
+// cannot remove is tried again by the next Prepare and by Close. From a replica its
+// primary removes it.
 func (p *Store) Wipe(ctx context.Context, scope stores.Scope) error {
 	if p.replica {
 		return nil
 	}
-	return p.DropSchema(ctx, scope.Schema())
+	return p.wiped(scope, p.DropSchema(ctx, scope.Schema()))
 }
 
 type conn struct{ pool *pgxpool.Pool }

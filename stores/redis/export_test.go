@@ -1,6 +1,10 @@
 package redis
 
-import "github.com/quotabench/quotabench/stores/internal/server"
+import (
+	"context"
+
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
 
 // Password of a server started here.
 func (r *Store) Password() string { return r.base.Password }
@@ -13,3 +17,6 @@ func (r *Store) Arguments() []string {
 	}
 	return nil
 }
+
+// Renew renews the leases at once.
+func (r *Store) Renew(ctx context.Context) { r.renew(ctx) }

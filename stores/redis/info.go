@@ -34,6 +34,7 @@ func (r *Store) Stats(ctx context.Context) (stores.Stats, error) {
 			return stores.Stats{}, err
 		}
 		add(&sum, f)
+		sum.Commands -= r.leased.Load()
 	}
 	for _, n := range r.nodes {
 		f, err := info(ctx, n.admin)
@@ -70,7 +71,7 @@ func (r *Store) clusterStats(ctx context.Context, c *goredis.ClusterClient) (sum
 			masters++
 		}
 	}
-	sum.Commands -= r.asked.Add(1) * (masters - 1)
+	sum.Commands -= r.asked.Add(1)*(masters-1) + r.leased.Load()
 	return sum, nil
 }
 

@@ -69,6 +69,11 @@ type Store struct {
 	replica bool
 	// asked counts how often the servers of a cluster were asked for their statistics.
 	asked atomic.Int64
+	// leases of this process on a server that others use too, under keeping; leased
+	// counts the commands for them.
+	keeping sync.Mutex
+	leases  leases
+	leased  atomic.Int64
 
 	closing sync.Once
 	closed  error
@@ -87,7 +92,9 @@ type Store struct {
 //
 // Errors are of one line, say how to go on, and hold no password.
 func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
-	server.RemoveLeftovers(ctx, o.Dir)
+	if !o.KeepLeftovers {
+		server.RemoveLeftovers(ctx, o.Dir)
+	}
 	if isURL(spec) {
 		return openURL(ctx, spec)
 	}
@@ -236,12 +243,15 @@ func (r *Store) quieten() {
 	r.base.PipelinePoolSize = -1
 }
 
-// Close ends the admin client and, where the server was started here, the server
-// and its directory. Clients should be closed before. Only the first call does
-// anything; all return its error.
+// Close tries again to remove what could not be removed, ends the admin client and,
+// where the server was started here, the server and its directory. Clients should be
+// closed before. Only the first call does anything; all return its error.
 func (r *Store) Close() error {
 	r.closing.Do(func() {
 		var errs []error
+		if r.admin != nil {
+			errs = append(errs, r.leave())
+		}
 		if !r.lent && r.admin != nil {
 			errs = append(errs, r.admin.Close())
 		}

@@ -13,11 +13,16 @@ import (
 
 var _ stores.Store = (*Store)(nil)
 
-// Prepare counts the keys that exist under scope already. Redis needs no room made.
-// In a replica nothing is counted: its keys are those of its master.
+// Prepare enters scope as this process' on a server that others use too, and counts
+// the keys that exist under it already. Redis needs no room made. In a replica nothing
+// is counted: its keys are those of its master.
 func (r *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
 	if r.replica {
 		return 0, nil
+	}
+	_ = r.pay(ctx) // what still fails is tried again later
+	if err := r.Lease(ctx, scope); err != nil {
+		return 0, err
 	}
 	u, err := r.Usage(ctx, scope)
 	return u.Keys, err
@@ -77,14 +82,15 @@ func (r *Store) Usage(ctx context.Context, scope stores.Scope) (stores.Usage, er
 	return stores.Usage{Keys: keys, WithoutTTL: without}, err
 }
 
-// Wipe removes the keys of scope, and no others. Keys that are made meanwhile may
-// stay. From a replica nothing is removed: its master removes its keys.
+// Wipe removes the keys of scope, and no others, and the scope's lease. Keys that are
+// made meanwhile may stay. What it cannot remove is tried again by the next Prepare and
+// by Close. From a replica nothing is removed: its master removes its keys.
 func (r *Store) Wipe(ctx context.Context, scope stores.Scope) error {
 	if r.replica {
 		return nil
 	}
 	_, err := r.WipePrefix(ctx, scope.Prefix())
-	return err
+	return r.wiped(ctx, scope, err)
 }
 
 type conn struct{ c goredis.UniversalClient }

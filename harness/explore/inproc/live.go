@@ -25,15 +25,15 @@ type live struct {
 	rdb   *redis.Client // the strategy's
 }
 
-// Live makes an engine over a Redis server, to repeat a schedule on it. The client
-// stays the caller's. The server's clock cannot be moved, so virtual time begins
+// Live makes an engine over a Redis server, to repeat a schedule on it under a prefix
+// that no one else uses. The client stays the caller's. The server's clock cannot be moved, so virtual time begins
 // now, and the policy's own time where searches begin.
-func Live(ctx context.Context, sel strategies.Selection, setup engine.Setup, client *redis.Client) *Engine {
+func Live(ctx context.Context, sel strategies.Selection, setup engine.Setup, client *redis.Client, prefix string) *Engine {
 	now := clock.Wall{}.Now().Round(0)
 	setup.Policy.Window.Timeline = quota.Timeline{Real: now, Policy: engine.Start}
 	o := *client.Options()
 	o.PoolSize, o.MinIdleConns, o.MaxRetries = 2, 0, -1
-	l := &live{ctx: ctx, admin: client, name: fmt.Sprintf("explore:%d:", now.UnixNano()), rdb: redis.NewClient(&o)}
+	l := &live{ctx: ctx, admin: client, name: prefix, rdb: redis.NewClient(&o)}
 	return newEngine(sel, setup, l, now)
 }
 

@@ -7,10 +7,10 @@ package postgres
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -77,15 +77,19 @@ type instance struct {
 	strategy       strategies.Strategy
 }
 
-// schemas tells the schemas of one process apart.
-var schemas atomic.Int64
+// schemas tells the schemas of one process apart, and process those of several on one
+// server.
+var (
+	schemas atomic.Int64
+	process = sync.OnceValue(func() string { return strings.ToLower(crand.Text()[:12]) })
+)
 
 // Open makes an engine on a server, which stays the caller's. It ends what it does
 // when ctx is done, and can then still run again what was found.
 func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, server stores.Store) (_ *Engine, err error) {
 	w := &Engine{
 		setup: setup, sel: sel, server: server, base: ctx,
-		scope:  stores.Scope(fmt.Sprintf("explore_%d_%d", os.Getpid(), schemas.Add(1))),
+		scope:  stores.Scope(fmt.Sprintf("explore_%s_%d", process(), schemas.Add(1))),
 		events: make(chan stopped), timer: time.NewTimer(time.Hour), run: engine.Run{Aborts: map[results.Property]int{}},
 	}
 	w.witness = witness.New(witness.Config{

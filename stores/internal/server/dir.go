@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -128,46 +130,105 @@ func RemoveLeftovers(ctx context.Context, parent string) {
 			e.RemoveOrphans(ctx)
 		}
 	}()
-	found, err := filepath.Glob(filepath.Join(GlobEscape(parent), dirPrefix+"*"))
-	if err != nil {
-		return
-	}
-	for _, path := range found {
-		fi, err := os.Lstat(path)
-		// The folder may be open to all users. A directory of another user is none of
-		// our business, and what it says about processes not to be believed.
-		if err != nil || !fi.IsDir() || !ownedByUs(fi) {
-			continue
-		}
-		if strings.HasSuffix(path, newDirSuffix) {
-			// Lives for a moment; older ones were killed in it.
-			if fi.ModTime().Before(clock.Wall{}.Now().Add(-time.Hour)) {
-				_ = os.RemoveAll(path)
-			}
-			continue
-		}
-		lock, err := lockExisting(filepath.Join(path, lockFile))
-		if err != nil {
-			continue // in use, or not one of ours
-		}
+	for path, lock := range leftovers(parent) {
 		endRecorded(filepath.Join(path, childrenFile))
 		usedContainers = usedContainers || Exists(filepath.Join(path, containerFile))
 		_ = removeDir(path, os.RemoveAll)
-		_ = lock.Close()
+		if lock != nil {
+			_ = lock.Close()
+		}
 	}
+}
+
+// Leftovers lists the directories that [RemoveLeftovers] would remove.
+func Leftovers(parent string) (paths []string) {
+	for path, lock := range leftovers(cmp.Or(parent, os.TempDir())) {
+		paths = append(paths, path)
+		if lock != nil {
+			_ = lock.Close()
+		}
+	}
+	return paths
+}
+
+// leftovers yields the directories in parent whose owners died, each with its lock,
+// which is nil where it is gone.
+func leftovers(parent string) iter.Seq2[string, *os.File] {
+	return func(yield func(string, *os.File) bool) {
+		found, err := filepath.Glob(filepath.Join(GlobEscape(parent), dirPrefix+"*"))
+		if err != nil {
+			return
+		}
+		for _, path := range found {
+			fi, err := os.Lstat(path)
+			// The folder may be open to all users. A directory of another user is none of
+			// our business, and what it says about processes not to be believed.
+			if err != nil || !fi.IsDir() || !ownedByUs(fi) {
+				continue
+			}
+			var lock *os.File
+			err = fs.ErrNotExist
+			if !strings.HasSuffix(path, newDirSuffix) { // whose lock is its maker's to take
+				lock, err = lockExisting(filepath.Join(path, lockFile))
+			}
+			if err != nil && (!errors.Is(err, fs.ErrNotExist) || !abandoned(path, fi)) {
+				continue // in use, or not one of ours
+			}
+			if !yield(path, lock) {
+				return
+			}
+		}
+	}
+}
+
+// lockless is the age from which a directory without a lock, or without its name, is a
+// leftover: both last for a moment.
+const lockless = time.Hour
+
+// ourNames are what private directories hold.
+var ourNames = []string{lockFile, childrenFile, containerFile, "data", "log", "password", "pgpass", "redis.conf", "nats.conf", "zoo.cfg"}
+
+// abandoned reports whether a directory is ours and was left by a process that was
+// killed while it made or removed it: nothing in it is another program's, nothing is
+// new, and no process is recorded that lives.
+func abandoned(path string, fi os.FileInfo) bool {
+	if fi.ModTime().After(clock.Wall{}.Now().Add(-lockless)) {
+		return false
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !slices.Contains(ourNames, e.Name()) }) {
+		return false
+	}
+	for pid, id := range recorded(filepath.Join(path, childrenFile)) {
+		if IsStill(pid, id) {
+			return false
+		}
+	}
+	return true
 }
 
 // endRecorded kills the processes of a children file that still are who they
 // were. The number of a process alone proves nothing: it may have been given to
 // another one since.
 func endRecorded(file string) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(string(b)) {
-		if pid, id, ok := ParseRecord(line); ok && IsStill(pid, id) {
+	for pid, id := range recorded(file) {
+		if IsStill(pid, id) {
 			endForeign(pid, func() bool { return IsStill(pid, id) })
+		}
+	}
+}
+
+// recorded yields the processes of a children file.
+func recorded(file string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return
+		}
+		for line := range strings.Lines(string(b)) {
+			if pid, id, ok := ParseRecord(line); ok && !yield(pid, id) {
+				return
+			}
 		}
 	}
 }

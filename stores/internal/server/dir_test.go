@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
 )
 
 // TestTheLockIsDeletedLast stops a removal at every file. What is left must always
@@ -50,6 +53,57 @@ func TestTheLockIsDeletedLast(t *testing.T) {
 	}
 	if err := removeDir(dir, os.RemoveAll); err != nil {
 		t.Errorf("a directory that is gone: %v", err)
+	}
+}
+
+// TestLeftoversWithoutALock: an old directory that holds nothing but our files is a
+// leftover, too.
+func TestLeftoversWithoutALock(t *testing.T) {
+	parent := t.TempDir()
+	us, err := ProcessRecord(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]struct {
+		age   time.Duration
+		files map[string]string
+	}{
+		"quotabench-1":     {2 * lockless, map[string]string{"data": "", childrenFile: "1 gone\n2147483646 gone\n"}},
+		"quotabench-2":     {2 * lockless, nil},
+		"quotabench-3.new": {2 * lockless, map[string]string{lockFile: ""}},
+		"quotabench-4":     {lockless / 2, nil},
+		"quotabench-5":     {2 * lockless, map[string]string{"letter": "mine"}},
+		"quotabench-6":     {2 * lockless, map[string]string{childrenFile: us + "\n"}},
+		"quotabench-7.new": {lockless / 2, nil},
+	} {
+		dir := filepath.Join(parent, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range x.files {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := clock.Wall{}.Now().Add(-x.age)
+		if err := os.Chtimes(dir, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := func(paths []string) (out []string) {
+		for _, p := range paths {
+			out = append(out, filepath.Base(p))
+		}
+		slices.Sort(out)
+		return out
+	}
+	if got, want := names(Leftovers(parent)), []string{"quotabench-1", "quotabench-2", "quotabench-3.new"}; !slices.Equal(got, want) {
+		t.Errorf("leftovers %q, want %q", got, want)
+	}
+	RemoveLeftovers(t.Context(), parent)
+	kept, _ := filepath.Glob(filepath.Join(parent, "*"))
+	if got, want := names(kept), []string{"quotabench-4", "quotabench-5", "quotabench-6", "quotabench-7.new"}; !slices.Equal(got, want) {
+		t.Errorf("%q are left, want %q", got, want)
 	}
 }
 

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results/text/layout"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// cleaning is what one call of clean is told.
+type cleaning struct {
+	from         map[string]*string // URLs by driver
+	named        []string           // of --store
+	yes, unknown bool
+}
+
+// cleanable are the drivers that know what runs left on a server of the user's.
+var cleanable = []string{"redis", "postgres"}
+
+func cleanCommand() *cobra.Command {
+	c := &cleaning{from: map[string]*string{}}
+	cmd := &cobra.Command{
+		Use:   "clean",
+		Short: "List what killed runs left behind, and remove it with --yes",
+		Long: "Lists what runs keep: keys and schemas on servers of yours, and directories of servers\n" +
+			"that were started here. What a run left that was killed is removed with --yes. What a\n" +
+			"living run uses, on this machine or another, is never touched. Every run removes what\n" +
+			"earlier ones left on the servers that it uses; clean does the same by itself.",
+		Example: "  quotabench clean --redis redis://localhost --postgres postgres://localhost/test\n" +
+			"  quotabench clean --redis redis://localhost --yes",
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
+	}
+	for _, name := range cleanable {
+		c.from[name] = new(string)
+		d, err := stores.DriverOf(name)
+		if err != nil {
+			panic(err) // stores/all is imported
+		}
+		cmd.Flags().Var(&text{p: c.from[name]}, name, "`URL` of a "+d.Title+" of yours ("+d.URLs+")")
+	}
+	cmd.Flags().Var(&list{p: &c.named}, "store", "a further store by `NAME=URL`, e.g. redis.2=redis://host; may be repeated")
+	cmd.Flags().BoolVar(&c.yes, "yes", false, "remove what is listed as left")
+	cmd.Flags().BoolVar(&c.unknown, "unknown", false, "with --yes, remove also what has no lease: make sure that no run of an earlier version is under way")
+	return cmd
+}
+
+// specs are the stores to look into.
+func (c *cleaning) specs() ([]stores.Spec, error) {
+	specs, err := stores.ParseSpecs(c.named)
+	if err != nil {
+		return nil, usagef("--store: %w", err)
+	}
+	for _, name := range slices.Backward(cleanable) {
+		if url := *c.from[name]; url != "" {
+			specs = slices.Insert(specs, 0, stores.Spec{Name: name, From: url})
+		}
+	}
+	for i := range specs {
+		s := &specs[i]
+		kind, _, _ := strings.Cut(s.Name, ".")
+		switch {
+		case !slices.Contains(cleanable, kind):
+			return nil, usagef("store %s: runs leave nothing there that clean could find: give stores of the kinds %s", s.Name, strings.Join(cleanable, ", "))
+		case !strings.Contains(s.From, "://"):
+			return nil, usagef("store %s: give the URL of a server of yours: what is started here is removed with it", s.Name)
+		}
+		s.Options.KeepLeftovers = true // they are listed first
+	}
+	return specs, nil
+}
+
+// held is a holding and the store that it is in.
+type held struct {
+	store string
+	in    stores.Keeper
+	stores.Holding
+}
+
+func (c *cleaning) run(cmd *cobra.Command) (err error) {
+	ctx := cmd.Context()
+	if c.unknown && !c.yes {
+		return usagef("--unknown says what --yes removes: give both, or neither to list")
+	}
+	specs, err := c.specs()
+	if err != nil {
+		return err
+	}
+	dirs := stores.Leftovers("")
+	set, err := stores.OpenSet(ctx, specs)
+	if err != nil {
+		return interruptedOr(ctx, err, ExitUsage)
+	}
+	defer func() {
+		if cerr := set.Close(); cerr != nil && err == nil {
+			err = fail(ExitFailed, cerr)
+		}
+	}()
+	var all []held
+	for _, name := range set.Names() {
+		st, _ := set.Get(name)
+		k, ok := st.(stores.Keeper)
+		if !ok {
+			continue
+		}
+		found, err := k.Holdings(ctx, true)
+		if err != nil {
+			return interruptedOr(ctx, err, ExitFailed)
+		}
+		for _, h := range found {
+			all = append(all, held{name, k, h})
+		}
+	}
+	if err := writeHeld(cmd.OutOrStdout(), all, dirs); err != nil {
+		return fail(ExitFailed, err)
+	}
+	return c.remove(ctx, cmd.ErrOrStderr(), all, dirs)
+}
+
+// writeHeld writes a line for each thing that runs keep.
+func writeHeld(w io.Writer, all []held, dirs []string) error {
+	if len(all)+len(dirs) == 0 {
+		_, err := fmt.Fprintln(w, "runs have left nothing")
+		return err
+	}
+	g := layout.Grid{Columns: []layout.Column{
+		{Title: "where", Left: true}, {Title: "what", Left: true}, {Title: "keys"}, {Title: "state", Left: true}, {Title: "whose", Left: true},
+	}}
+	for _, h := range all {
+		keys := ""
+		if h.in.Driver() != "postgres" {
+			keys = format.Count(h.Keys)
+		}
+		g.Add(h.store, h.Name, keys, string(h.State), h.Owner)
+	}
+	for _, d := range dirs {
+		g.Add("directory", d, "", string(stores.HeldDead), "a process that ended")
+	}
+	_, err := io.WriteString(w, strings.Join(g.Lines(layout.Width), "\n")+"\n")
+	return err
+}
+
+// remove removes what is left, or says that it would.
+func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []string) error {
+	unknown := 0
+	all = slices.DeleteFunc(all, func(h held) bool {
+		if h.State == stores.HeldUnknown && !c.unknown {
+			unknown++
+		}
+		return h.State == stores.HeldLive || h.State == stores.HeldUnknown && !c.unknown
+	})
+	if !c.yes {
+		if len(all)+len(dirs)+unknown > 0 {
+			fmt.Fprintln(w, "nothing was removed: give --yes to remove what is left")
+		}
+		return nil
+	}
+	var errs []error
+	counts := map[string]int64{}
+	for _, h := range all {
+		n, err := h.in.Discard(ctx, h.Holding)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", h.store, err))
+		}
+		counts[h.in.Driver()] += n
+	}
+	stores.RemoveLeftovers(ctx, "")
+	var removed []string
+	for _, name := range cleanable {
+		if n := counts[name]; n > 0 {
+			removed = append(removed, stores.Amount(name, n))
+		}
+	}
+	gone := 0
+	for _, d := range dirs {
+		if _, err := os.Lstat(d); err != nil {
+			gone++
+		}
+	}
+	if gone > 0 {
+		removed = append(removed, format.Plural(int64(gone), "directory", "directories"))
+	}
+	if gone < len(dirs) {
+		errs = append(errs, fmt.Errorf("%s could not be removed", format.Plural(int64(len(dirs)-gone), "directory", "directories")))
+	}
+	if removed == nil {
+		removed = []string{"nothing"}
+	}
+	fmt.Fprintf(w, "removed: %s\n", strings.Join(removed, ", "))
+	if unknown > 0 {
+		fmt.Fprintf(w, "%s without a lease stayed: --unknown removes that, too\n", format.Plural(int64(unknown), "thing", "things"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return interruptedOr(ctx, err, ExitFailed)
+	}
+	return nil
+}

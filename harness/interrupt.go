@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/cancel"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// JudgeGrace is how long the judgement of a run may go on after the context ended that
+// the run was started with.
+const JudgeGrace = 700 * time.Millisecond
+
+// ErrNotJudged is the error of a judgement that was given up.
+var ErrNotJudged = errors.New("the run was not judged")
+
+// NewStreamUnless is [Plan.NewStream], given up when ctx is done: a trace may come from
+// a pipe that never ends, and a schedule may be long.
+func NewStreamUnless(ctx context.Context, p *Plan, round int) (workloads.Stream, workloads.Info, error) {
+	type made struct {
+		stream workloads.Stream
+		info   workloads.Info
+	}
+	plan := *p // which is its caller's again afterwards
+	m, err := cancel.Call(ctx, func() (made, error) {
+		stream, info, err := plan.NewStream(round)
+		return made{stream, info}, err
+	})
+	return m.stream, m.info, err
+}
+
+// Judging is a context for what follows a run: it ends [JudgeGrace] after ctx does.
+// The function that it returns frees it.
+func Judging(ctx context.Context) (context.Context, context.CancelFunc) {
+	judging, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(JudgeGrace, end) })
+	return judging, func() {
+		stop()
+		end()
+	}
+}
+
+// JudgeUnless is [Judge], given up with [ErrNotJudged] when ctx is done: the run is
+// then partial, has an audit that says so, and is otherwise as it was. The judgement
+// goes on by itself, with what visitors look at, and closes the history in the end.
+func JudgeUnless(ctx context.Context, run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, error) {
+	type judged struct {
+		verdict oracle.Verdict
+		run     results.Run
+	}
+	own := *run
+	own.Audit.Reasons, own.Guarantee = slices.Clone(run.Audit.Reasons), slices.Clone(run.Guarantee)
+	given := make(chan bool, 1) // whether it was given up
+	j, err := cancel.Call(ctx, func() (judged, error) {
+		v, err := judge(&own, f, ctx.Err, visitors)
+		go func() {
+			if c, ok := f.History.(io.Closer); ok && <-given {
+				_ = c.Close() // its file is of no use to anyone
+			}
+		}()
+		return judged{v, own}, err
+	})
+	up := ctx.Err() != nil && errors.Is(err, ctx.Err())
+	given <- up
+	if up {
+		c := &f.Counts
+		run.Admitted, run.Rejected, run.Errors, run.Degraded = c.Admitted, c.Rejected, c.Errors, c.Degraded
+		run.Issued, run.Partial = c.Admitted+c.Rejected+c.Errors, true
+		run.Audit.Strike("not-judged", results.StrikesCorrectness, fmt.Sprintf(
+			"the run was ended, and its %d requests could not be judged within %v: leak, false rejects and drift are unknown", run.Issued, JudgeGrace))
+		return oracle.Verdict{}, ErrNotJudged
+	}
+	if err != nil {
+		return j.verdict, err
+	}
+	*run = j.run
+	return j.verdict, nil
+}

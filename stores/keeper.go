@@ -1,0 +1,108 @@
+package stores
+
+import (
+	"context"
+	"fmt"
+)
+
+// Keeper is a [Store] on a server that others use too, and that knows which process
+// keeps what there: each scope has a lease that its process renews for as long as it
+// lives. What a process left that was killed can so be told from what a living one
+// holds, on this machine and on others.
+type Keeper interface {
+	Store
+	// Lease enters the scope as this process', until Wipe removes it. Prepare does so
+	// by itself. A scope that another living process holds is an error.
+	Lease(ctx context.Context, scope Scope) error
+	// Holdings lists what processes keep. thorough also finds what has no lease, which
+	// may take as long as looking at every key of the server.
+	Holdings(ctx context.Context, thorough bool) ([]Holding, error)
+	// Discard removes a holding, and says how many keys or schemas it removed. One that
+	// is not any more as it was listed is left alone: it removes 0.
+	Discard(ctx context.Context, h Holding) (removed int64, err error)
+}
+
+// Holding is what one process keeps of one scope.
+type Holding struct {
+	// Scope is what it is named after.
+	Scope Scope
+	// Name is what the server knows it by: the keys' prefix, or the schema.
+	Name string
+	// State says whether anyone uses it.
+	State HoldingState
+	// Owner names the process for people; empty where it is unknown.
+	Owner string
+	// Keys that it has; 0 where it has none or where they are not counted.
+	Keys int64
+	// Entry is the lease as the server has it.
+	Entry string
+}
+
+// HoldingState says whether a process uses a holding.
+type HoldingState string
+
+// The states.
+const (
+	// HeldLive belongs to a process that lives, as far as can be known.
+	HeldLive HoldingState = "in use"
+	// HeldDead belongs to a process that ended without removing it.
+	HeldDead HoldingState = "left"
+	// HeldUnknown has no lease: what made it is older than leases, or no quotabench.
+	HeldUnknown HoldingState = "unknown"
+)
+
+// Lease enters the scope with a store that keeps leases, and does nothing elsewhere.
+func Lease(ctx context.Context, s Store, scope Scope) error {
+	if k, ok := s.(Keeper); ok && !s.Owned() {
+		return k.Lease(ctx, scope)
+	}
+	return nil
+}
+
+// RemoveDead removes what processes left in the store that ended without doing so.
+// It says what it removed, in one line without the store's name; "" where there was
+// nothing. What living processes hold, and what has no lease, stays.
+func RemoveDead(ctx context.Context, s Store) (string, error) {
+	k, ok := s.(Keeper)
+	if !ok || s.Owned() {
+		return "", nil
+	}
+	held, err := k.Holdings(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	var removed int64
+	owners := map[string]bool{}
+	last := ""
+	for _, h := range held {
+		if h.State != HeldDead {
+			continue
+		}
+		n, err := k.Discard(ctx, h)
+		if err != nil {
+			return "", err
+		}
+		removed += n
+		owners[h.Owner], last = true, h.Owner
+	}
+	switch len(owners) {
+	case 0:
+		return "", nil
+	case 1:
+		return fmt.Sprintf("removed %s that a run left which had ended without doing so (%s)", Amount(s.Driver(), removed), last), nil
+	}
+	return fmt.Sprintf("removed %s that %d runs left which had ended without doing so (%s, and others)", Amount(s.Driver(), removed), len(owners), last), nil
+}
+
+// Amount is a number of what stores of a driver keep, for people, e.g. "1 key", "2
+// schemas".
+func Amount(driver string, n int64) string {
+	what := "key"
+	if driver == "postgres" {
+		what = "schema"
+	}
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
