@@ -49,9 +49,6 @@ func (s *exploreSettings) start(cmd *cobra.Command) (_ *exploration, err error) 
 		record: results.NewExploration(),
 	}
 	if s.given("out") {
-		if s.out == "" {
-			return nil, s.wrong("out", errors.New("name a directory"))
-		}
 		dir, err := s.outDir()
 		if err != nil {
 			return nil, err

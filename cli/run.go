@@ -28,7 +28,7 @@ func runCommand() *cobra.Command {
 			"  quotabench run --print-config > run.yaml && quotabench run --config run.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := before(cmd.Context(), func() (measure.Config, error) {
-				if err := config.read(s, args); err != nil {
+				if err := config.read(cmd.Context(), s, args); err != nil {
 					return measure.Config{}, err
 				}
 				return s.plan()
@@ -52,7 +52,7 @@ func runCommand() *cobra.Command {
 // noArgs refuses arguments in one line that says what was meant.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%s takes no argument, but got %q (see %s --help)", cmd.CommandPath(), redact(args[0]), cmd.CommandPath())
+		return usagef("%s takes no argument, but got %q (see %s --help)", cmd.CommandPath(), args[0], cmd.CommandPath())
 	}
 	return nil
 }
@@ -83,6 +83,9 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	}
 	if len(selected) == 0 {
 		return usagef("no strategy can serve policy %s here: %s", cfg.Policy.Name, firstReason(skipped))
+	}
+	if err := cfg.CheckRoom(ctx); err != nil {
+		return fail(ExitUsage, err)
 	}
 	out, err := s.makeOut(dir)
 	if err != nil {

@@ -89,6 +89,9 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 				}
 				return nil, err
 			}
+			if _, err = cfg.CheckReplay(info, MaxDuration); err != nil {
+				return nil, err
+			}
 			report.Info = info
 			if info.Trace != nil {
 				traceStream = stream

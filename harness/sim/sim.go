@@ -51,6 +51,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	stream, info, err := harness.NewStreamUnless(ctx, &cfg.Plan, 1)
+	if err == nil {
+		err = cfg.CheckStream(info)
+	}
 	if err != nil {
 		return nil, err
 	}
