@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -27,11 +28,14 @@ import (
 // not end the process before it has tidied up.
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		came := make(chan os.Signal, 2) // a signal that came too late for stop would end the test
+		signal.Notify(came, sig)
 		r, w := io.Pipe()
 		ctx, stop := withSignals(t.Context(), w)
 		if err := syscall.Kill(os.Getpid(), sig); err != nil {
 			t.Fatal(err)
 		}
+		<-came
 		<-ctx.Done()
 		b := make([]byte, 100)
 		if n, err := r.Read(b); err != nil || !strings.Contains(string(b[:n]), "stopping: ") {
@@ -42,8 +46,10 @@ func TestSignals(t *testing.T) {
 			if err := syscall.Kill(os.Getpid(), sig); err != nil {
 				t.Fatal(err)
 			}
+			<-came
 		}
 		stop()
+		signal.Stop(came)
 		_ = w.Close()
 	}
 }
@@ -94,7 +100,7 @@ func TestSimInterruptedInABacklog(t *testing.T) {
 		}
 	}
 	defer func() { onTake = nil }()
-	o := call(ctx, "sim", "honest", "--workload", "steady", "--rate", "1e9", "--duration", "1s", "--out", "out")
+	o := call(ctx, "sim", "honest", "--workload", "steady", "--rate", "1e8", "--duration", "1s", "--out", "out")
 	if o.code != ExitInterrupted {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
