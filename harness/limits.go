@@ -1,104 +1,119 @@
 package harness
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// Bounds of what all runners accept.
-const (
-	// MaxRequests is the most requests of one run: each is at least one event of its
-	// history.
-	MaxRequests = DefaultHistoryLimit
-	// MaxRate is an arrival per nanosecond, which is what time is counted in.
-	MaxRate = 1e9
-	// MinSpeed is the slowest replay, in recorded seconds per second.
-	MinSpeed = 1e-3
-	// MaxSpeed is the fastest one: a month in three seconds.
-	MaxSpeed = 1e6
-	// MaxLife is how long a request may be waited for.
-	MaxLife = quota.MaxLength
-	// MaxClockSkew is how far a clock may be ahead or behind.
-	MaxClockSkew = 366 * 24 * time.Hour
-)
+// LimitChange gives all subjects another limit in mid-run.
+type LimitChange struct {
+	// At is a share of the duration, above 0 and below 1.
+	At float64
+	// Limit in units, from then on.
+	Limit int64
+}
 
-// CheckSkew reports the first clock that is further off than [MaxClockSkew].
-func CheckSkew(skew []time.Duration) error {
-	for i, d := range skew {
-		if d > MaxClockSkew || d < -MaxClockSkew {
-			return fmt.Errorf("the clock of instance %d is ahead by %v: give from %v to %v", i, d, -MaxClockSkew, MaxClockSkew)
-		}
+// ParseLimitChange reads "0.5:40": from half of the duration on, the limit is 40.
+func ParseLimitChange(text string) (c LimitChange, err error) {
+	at, limit, ok := strings.Cut(text, ":")
+	var err1, err2 error
+	c.At, err1 = strconv.ParseFloat(at, 64)
+	c.Limit, err2 = strconv.ParseInt(limit, 10, 64)
+	if !ok || err1 != nil || err2 != nil {
+		return c, fmt.Errorf("%q is not of the form 0.5:40: when, in shares of the duration, and the limit from then on, in units", text)
+	}
+	return c, c.check()
+}
+
+func (c LimitChange) check() error {
+	switch {
+	case !(c.At > 0 && c.At < 1):
+		return fmt.Errorf("the limit is to change at %g of the duration: give a share above 0 and below 1", c.At)
+	case c.Limit < 1 || c.Limit > quota.MaxLimit:
+		return fmt.Errorf("the limit is to become %d: give 1 to %d", c.Limit, int64(quota.MaxLimit))
 	}
 	return nil
 }
 
-// CheckHistory reports an open loop whose requests no history holds: what cannot be
-// judged is not started. rate is in requests per second, more are requests beside
-// those of the rate, and length is how long they come; 0 is not known.
-func (p *Plan) CheckHistory(rate float64, length time.Duration, more float64) error {
-	most := float64(max(p.HistoryLimit, DefaultHistoryLimit))
-	requests := rate*length.Seconds() + more
-	if p.Requests > 0 {
-		requests = min(requests, float64(p.Requests))
-	}
-	if requests <= most {
+// String renders the change as [ParseLimitChange] reads it.
+func (c LimitChange) String() string { return fmt.Sprintf("%g:%d", c.At, c.Limit) }
+
+// After is how long after the beginning of a run of that length the limit changes.
+func (c LimitChange) After(length time.Duration) time.Duration {
+	return time.Duration(c.At * float64(length))
+}
+
+func (p *Plan) checkLimitChanges() error {
+	if len(p.LimitChanges) == 0 {
 		return nil
 	}
-	also := ""
-	if more > 0 {
-		also = fmt.Sprintf(" and %s more of rushes", format.Count(int64(min(more, 1e18))))
-	}
-	return fmt.Errorf("%g requests per second for %v%s are %s requests, and at most %s of one run can be judged: give a lower rate, less time, or fewer requests",
-		rate, length, also, format.Count(int64(min(requests, 1e18))), format.Count(int64(most)))
-}
-
-// CheckReplay reports a trace that takes longer than most at the plan's speed, and
-// otherwise how long it takes; 0 where nothing is replayed by its own time.
-func (p *Plan) CheckReplay(info workloads.Info, most time.Duration) (time.Duration, error) {
-	if info.Trace == nil || p.Stream.Speed == 0 || p.Closed {
-		return 0, nil
-	}
-	length := float64(info.Trace.Span) / p.Stream.Speed
-	if p.Duration > 0 {
-		length = min(length, float64(p.Duration))
-	}
-	if length > float64(most) {
-		return 0, fmt.Errorf("the trace spans %v, which at %g times the recorded speed takes %.0f hours, and a run at most %v: give a higher speed, or a duration",
-			info.Trace.Span, p.Stream.Speed, length/float64(time.Hour), most)
-	}
-	return time.Duration(length), nil
-}
-
-// checkSizes reports the first number of a plan that is out of bounds, or that
-// together with others makes a run that cannot be judged.
-func (p *Plan) checkSizes() error {
-	speed := p.Stream.Speed
 	switch {
-	case p.Policy.Limit > quota.MaxLimit:
-		return fmt.Errorf("a limit of %d: give at most %d", p.Policy.Limit, int64(quota.MaxLimit))
-	case p.Requests > max(MaxRequests, p.HistoryLimit):
-		return fmt.Errorf("%s requests: at most %s of one run can be judged, so give no more", format.Count(p.Requests), format.Count(max(MaxRequests, p.HistoryLimit)))
-	case !(p.Rate <= MaxRate):
-		return fmt.Errorf("a rate of %g requests per second: give at most %g", p.Rate, MaxRate)
-	case p.Life > MaxLife:
-		return fmt.Errorf("a life of %v: give at most %v", p.Life, MaxLife)
-	case speed != 0 && !(speed >= MinSpeed && speed <= MaxSpeed):
-		return fmt.Errorf("a speed of %g: give %g to %g times the recorded one", speed, MinSpeed, MaxSpeed)
+	case p.Duration == 0:
+		return errors.New("a limit that changes needs a duration to change in: give --duration")
+	case p.Policy.Window.Kind == quota.Bucket:
+		return errors.New("the size of a bucket cannot change in mid-run: give a policy of another kind")
 	}
-	return p.checkOutages()
+	last := 0.0
+	for _, c := range p.LimitChanges {
+		if err := c.check(); err != nil {
+			return err
+		}
+		if c.At <= last {
+			return errors.New("changes of the limit come one after the other: give them in the order of their time")
+		}
+		last = c.At
+	}
+	return nil
 }
 
-// checkOutages reports outages of one store that overlap.
-func (p *Plan) checkOutages() error {
-	for i, o := range p.Outages {
-		for _, x := range p.Outages[:i] {
-			if o.Store == x.Store && o.From < x.To && x.From < o.To {
-				return fmt.Errorf("the outages %s and %s overlap: a store that is away cannot be taken away, so give one outage for both", x, o)
+// LowestLimit is the lowest that is in force in a run: what a rejection is held against
+// whose request saw the limit change.
+func (p *Plan) LowestLimit() int64 {
+	lowest := p.Policy.Limit
+	for _, c := range p.LimitChanges {
+		lowest = min(lowest, c.Limit)
+	}
+	return lowest
+}
+
+// LimitedSubjects are the first n subjects of a stream where the strategy keeps limits
+// of them, and none where it goes by those of the requests.
+func (s *Session) LimitedSubjects(stream workloads.Stream, n int) []quota.Subject {
+	if _, ok := s.Instances[0].(strategies.LimitSetter); !ok {
+		return nil
+	}
+	out := make([]quota.Subject, n)
+	for i := range out {
+		out[i] = quota.Subject(stream.Name(uint32(i)))
+	}
+	return out
+}
+
+// setAtOnce is how many subjects' limits are set by one call.
+const setAtOnce = 10_000
+
+// SetLimit has the strategy change the limit of subjects to that of p, through each of
+// the given instances, if it keeps limits at all.
+func (s *Session) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject, instances ...int) error {
+	for _, i := range instances {
+		l, ok := s.Instances[i].(strategies.LimitSetter)
+		if !ok {
+			return nil
+		}
+		for rest := subjects; len(rest) > 0; {
+			n := min(len(rest), setAtOnce)
+			if err := l.SetLimit(ctx, p, rest[:n]); err != nil {
+				return fmt.Errorf("set the limit of %d subjects to %d: %w", len(subjects), p.Limit, err)
 			}
+			rest = rest[n:]
 		}
 	}
 	return nil
