@@ -16,9 +16,10 @@ const (
 	MaxRequests = DefaultHistoryLimit
 	// MaxRate is an arrival per nanosecond, which is what time is counted in.
 	MaxRate = 1e9
-	// MinSpeed and MaxSpeed bound a replay, in recorded seconds per second: a month in
-	// three seconds.
-	MinSpeed, MaxSpeed = 1e-3, 1e6
+	// MinSpeed is the slowest replay, in recorded seconds per second.
+	MinSpeed = 1e-3
+	// MaxSpeed is the fastest one: a month in three seconds.
+	MaxSpeed = 1e6
 	// MaxLife is how long a request may be waited for.
 	MaxLife = quota.MaxLength
 	// MaxClockSkew is how far a clock may be ahead or behind.
@@ -84,7 +85,7 @@ func (p *Plan) checkSizes() error {
 	case !(p.Rate <= MaxRate):
 		return fmt.Errorf("a rate of %g requests per second: give at most %g", p.Rate, MaxRate)
 	case p.Life > MaxLife:
-		return fmt.Errorf("a life of %v: give at most %v", p.Life, time.Duration(MaxLife))
+		return fmt.Errorf("a life of %v: give at most %v", p.Life, MaxLife)
 	case speed != 0 && !(speed >= MinSpeed && speed <= MaxSpeed):
 		return fmt.Errorf("a speed of %g: give %g to %g times the recorded one", speed, MinSpeed, MaxSpeed)
 	}

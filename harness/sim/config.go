@@ -109,7 +109,7 @@ func (c *Config) Complete() error {
 	case c.Tracked < 0 || c.Tracked > MaxTracked:
 		return fmt.Errorf("%d tracked subjects: give 1 to %d", c.Tracked, MaxTracked)
 	case c.Duration > MaxDuration:
-		return fmt.Errorf("a duration of %v: give at most %v, which is ten years", c.Duration, time.Duration(MaxDuration))
+		return fmt.Errorf("a duration of %v: give at most %v, which is ten years", c.Duration, MaxDuration)
 	case c.Start.Before(firstStart) || c.Start.After(lastStart):
 		return fmt.Errorf("virtual time starts at %s: give a moment from %s to %s, so that all that follows lies before 2262, where nanoseconds since 1970 end",
 			c.Start.UTC().Format(time.RFC3339), firstStart.Format(time.RFC3339), lastStart.Format(time.RFC3339))

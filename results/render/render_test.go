@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/internal/fixture"
@@ -137,7 +138,7 @@ func TestReportsHoldNoEscapes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := string(out[0].Bytes); strings.ContainsAny(text, "\x1b\a\u202e\x9b") {
+		if text := string(out[0].Bytes); strings.ContainsAny(text, "\x1b\a\u202e") || !utf8.ValidString(text) {
 			t.Errorf("%q", text)
 		}
 	}
