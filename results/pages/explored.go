@@ -26,7 +26,7 @@ func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
 	if f == nil {
 		return nil
 	}
-	fmt.Fprintf(b, "The shortest schedule found that breaks %s: **%s** with %s. %s\n\n```\n", breaks(f), f.Property, situation(of), sentence(f.Detail))
+	fmt.Fprintf(b, "The shortest schedule found that breaks %s: **%s** with %s: %s.\n\n```\n", breaks(f), f.Property, situation(of), f.Detail)
 	if err := text.Timeline(b, f); err != nil {
 		return err
 	}
@@ -44,9 +44,9 @@ func breaks(f *results.Finding) string {
 
 // found lists the findings of one search, and what it may claim.
 func found(b *bytes.Buffer, s *results.Search) {
-	how := "searched completely, or until each property had broken"
+	how := "complete"
 	if s.Capped != "" {
-		how = "not complete: " + s.Capped
+		how = "not complete"
 	}
 	fmt.Fprintf(b, "With %s: %s, %s.\n\n", situation(s), format.Plural(int64(s.States), "state", "states"), how)
 	for i := range s.Findings {
@@ -55,7 +55,7 @@ func found(b *bytes.Buffer, s *results.Search) {
 		if len(f.Faults) > 0 {
 			with = " with " + joined(f.Faults, faultName)
 		}
-		fmt.Fprintf(b, "- **%s** in %s%s: %s\n", f.Property, format.Plural(int64(len(f.Steps)), "step", "steps"), with, cell(sentence(f.Detail)))
+		fmt.Fprintf(b, "- **%s** in %s%s: %s.\n", f.Property, format.Plural(int64(len(f.Steps)), "step", "steps"), with, cell(f.Detail))
 	}
 	if s.Claim != "" {
 		fmt.Fprintf(b, "- %s\n", sentence(s.Claim))

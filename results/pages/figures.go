@@ -30,7 +30,7 @@ func figures(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
 		fmt.Fprintf(b, "## %s\n\n", kind.title)
 		for len(of) > 0 {
 			same := slices.DeleteFunc(slices.Clone(of), func(f figure) bool { return f.file != of[0].file || f.setting() != of[0].setting() })
-			table(b, same)
+			table(b, m, same)
 			of = slices.DeleteFunc(of, func(f figure) bool { return slices.Contains(same, f) })
 		}
 	}
@@ -58,8 +58,8 @@ func (f figure) setting() string {
 }
 
 // table shows strategies of one record and setting.
-func table(b *bytes.Buffer, rows []figure) {
-	fmt.Fprintf(b, "%s %s\n\n", rows[0].setting(), origin(rows[0].file))
+func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
+	fmt.Fprintf(b, "%s %s\n\n", rows[0].setting(), origin(rows[0].file, m))
 	timed := rows[0].file.Kind == results.Measured
 	columns := []string{"strategy", "leak", "trials that leaked", "worst window", "false rejects", "drift at rest", "guarantee"}
 	if timed {
@@ -80,7 +80,7 @@ func table(b *bytes.Buffer, rows []figure) {
 		}
 		if s.Counts() {
 			cells = append(cells, format.Range(s.Leak.Units, s.Leak.Possible), text.Trials(s.Leak.Leak), format.Count(s.Leak.WorstUnits), text.FalseRejects(s),
-				cell(strings.ReplaceAll(text.Drift(s), "\n", "; ")), text.Verdict(s.Verdict))
+				cell(strings.ReplaceAll(text.Drift(s), "\n", "; ")), verdict(m, s))
 		} else {
 			cells = append(cells, "invalid", "-", "-", "-", "-", "-")
 		}
@@ -90,6 +90,14 @@ func table(b *bytes.Buffer, rows []figure) {
 	for _, r := range rows {
 		own(b, r.summary)
 	}
+}
+
+// verdict on what the strategy declares.
+func verdict(m *strategies.Meta, s *results.Summary) string {
+	if s.Verdict == "" && len(m.Guarantee) > 0 {
+		return "not judged"
+	}
+	return text.Verdict(s.Verdict)
 }
 
 // own lists what a strategy counts itself.
@@ -126,20 +134,36 @@ func percentile(s *results.Summary, p results.Percentile) string {
 	return out
 }
 
-// origin says in one sentence where and how a record came about.
-func origin(f *results.File) string {
+// origin says where and how a record came about: with all stores, or those that the
+// strategy needs.
+func origin(f *results.File, m *strategies.Meta) string {
 	if f.Kind == results.Simulated {
-		return fmt.Sprintf("Simulated in virtual time with modelled latencies, workload %s, seed %d.", f.Workload.Name, f.Seed)
+		out := fmt.Sprintf("Simulated in virtual time with modelled latencies, workload %s, seed %d", f.Workload.Name, f.Seed)
+		return strings.Join(append([]string{out}, f.Workload.Notes...), "; ") + "."
 	}
 	host := f.Provenance.Host
-	var parts []string
+	parts := []string{fmt.Sprintf("Measured on %s, %s of %s/%s", format.Plural(int64(host.CPUs), "core", "cores"), cmp.Or(host.Model, "a processor"), host.OS, host.Arch)}
 	for _, name := range f.StoreNames() {
+		if m != nil && !needs(m, name) {
+			continue
+		}
 		s := f.Stores[name]
-		parts = append(parts, strings.TrimSpace(name+" "+s.Version)+" ("+s.Kind+")")
+		version, _, _ := strings.Cut(s.Version, " (")
+		parts = append(parts, strings.TrimSpace(name+" "+version)+" ("+s.Kind+")")
 	}
-	out := fmt.Sprintf("Measured on %s, %s of %s/%s; %s", format.Plural(int64(host.CPUs), "core", "cores"), cmp.Or(host.Model, "a processor"), host.OS, host.Arch, strings.Join(parts, ", "))
 	if f.Provenance.Command != "" {
-		out += "; `" + f.Provenance.Command + "`"
+		parts = append(parts, "`"+f.Provenance.Command+"`")
 	}
-	return out + "."
+	return strings.Join(parts, "; ") + "."
+}
+
+// needs reports whether the strategy asks for the store with its default options.
+func needs(m *strategies.Meta, store string) bool {
+	sel, err := m.Select(nil)
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(sel.Needs, func(n strategies.Need) bool {
+		return string(n) == store || n == strategies.NeedSource && store == string(strategies.NeedPostgres)
+	})
 }

@@ -60,6 +60,9 @@ const guide = `
 - **Decisions per second** are those of callers that never pause. **p50** and **p99** are response times at one rate that all strategies share.
 - **!** marks timings that the run's own audit discards, **(w)** a percentile that waiting for a core could explain.
 - **Explored**: the strategy's own code is run with a few clients in every order that their store commands can happen in. A step is a command, or a statement of SQL.
+  Each property stands with the shortest schedule that breaks it: *leak*; *guarantee*, a declared clause; *false-reject*; *drift*; *ttl*, a key that never expires;
+  *stranded*, units that are counted and that no caller holds; *negative*, a stored number below zero; *forgotten*, a tier that no longer rejects a subject whose quota is
+  used up; *stuck*, clients that wait for something that cannot come.
 `
 
 func index(all []*strategies.Meta, e *Evidence) []byte {
@@ -79,7 +82,7 @@ func index(all []*strategies.Meta, e *Evidence) []byte {
 	if len(e.Runs) > 0 {
 		fmt.Fprint(&b, "\n## Where the figures come from\n\n")
 		for i := range e.Runs {
-			fmt.Fprintf(&b, "- %s\n", origin(&e.Runs[i]))
+			fmt.Fprintf(&b, "- %s\n", origin(&e.Runs[i], nil))
 		}
 	}
 	b.WriteString(mark)
@@ -102,11 +105,11 @@ func page(m *strategies.Meta, e *Evidence) ([]byte, error) {
 	}
 	guarantee(&b, m)
 	list(&b, "Where it differs from its source", false, m.Notes.Deviations)
-	options(&b, m)
 	figures(&b, m, e)
 	if err := explored(&b, m, e); err != nil {
 		return nil, err
 	}
+	options(&b, m)
 	return append(bytes.TrimRight(b.Bytes(), "\n"), "\n"+mark...), nil
 }
 
@@ -131,7 +134,7 @@ func facts(b *bytes.Buffer, m *strategies.Meta) {
 		modes = append(modes, text)
 	}
 	rows = append(rows, [2]string{"modes", strings.Join(modes, "; ")})
-	fmt.Fprint(b, "| | |\n|---|---|\n")
+	fmt.Fprint(b, "[How to read this page]("+Index+"#how-to-read-a-page)\n\n| | |\n|---|---|\n")
 	for _, r := range rows {
 		fmt.Fprintf(b, "| %s | %s |\n", r[0], cell(r[1]))
 	}
@@ -173,7 +176,7 @@ func options(b *bytes.Buffer, m *strategies.Meta) {
 	}
 	fmt.Fprint(b, "## Options\n\n| option | values | default | meaning |\n|---|---|---|---|\n")
 	for _, o := range m.Options {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Name, cell(cmp.Or(strings.Join(o.Values, ", "), o.Type, "text")), cell(o.Default), cell(o.Doc))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Name, cell(cmp.Or(strings.Join(o.Values, ", "), o.Type, "text")), cell(o.Default), cell(strings.ReplaceAll(o.Doc, "`", "")))
 	}
 	fmt.Fprintln(b)
 }

@@ -70,9 +70,9 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 		"1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "Use it alone.", "**When not.** Not with two.", "| leak | L while alone | all it serves | crash |",
 		"| write | now, later | now | when to write |",
 		"Workload hot-key, policy user-links with a limit of ", "| check-then-set | 43,210 |", "| 7 | 5 of 1,234 (0.41 %) | 3 | 2.00 % | -3 redis |",
-		"Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process), postgres 15.18 (process); `quotabench run --workload hot-key`.",
+		"Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); `quotabench run --workload hot-key`.",
 		"- Stranded: broken by no schedule.\n", "- **leak** in 9 steps: 2 of 1 admitted.\n", "- **drift** in 2 steps with crash: ",
-		"breaks the limit: **leak** with 2 clients (`take`), limit 1, policy user-links, no fault. 2 of 1 admitted.", "`quotabench explore --replay qb2.token` repeats it.",
+		"breaks the limit: **leak** with 2 clients (`take`), limit 1, policy user-links, no fault: 2 of 1 admitted.", "`quotabench explore --replay qb2.token` repeats it.",
 	)
 	if strings.Contains(p, "long") {
 		t.Errorf("the schedule with a fault is quoted beside the one without:\n%s", p)
@@ -90,4 +90,47 @@ func TestPageWithoutEvidence(t *testing.T) {
 		}
 	}
 	requireAll(t, all[pages.Index], "| [another](another.md) | documented | 004 (ADR-RM-3) | reads a \\| and writes |\n| [etcd-counter]")
+}
+
+// TestPagesLinkBack: a page written by hand is linked from the pages that it links to.
+func TestPagesLinkBack(t *testing.T) {
+	study := pages.Page{Name: "leaks.md", Bytes: []byte("# Leaks of one\n\n[one](one.md) leaks.\n")}
+	all := render(t, &pages.Evidence{Others: []pages.Page{study}}, meta("one"), meta("two"))
+	requireAll(t, all["one.md"], "More: [Leaks of one](leaks.md).\n")
+	requireAll(t, all[pages.Index], "- [Leaks of one](leaks.md)\n")
+	if strings.Contains(all["two.md"], "leaks.md") {
+		t.Errorf("a page is linked that does not speak of the strategy:\n%s", all["two.md"])
+	}
+	for name, page := range all {
+		if !pages.Generated([]byte(page)) {
+			t.Errorf("%s does not say that it was generated", name)
+		}
+	}
+	if pages.Generated(study.Bytes) {
+		t.Error("a page written by hand passes for a generated one")
+	}
+}
+
+// TestPageMarksWhatTheAuditStrikes: struck timings are marked, invalid figures left out.
+func TestPageMarksWhatTheAuditStrikes(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[3])
+	f.Runs[0].Audit.TimingsValid = false
+	f.Runs[0].ThroughputPerS = 43_210
+	f.Runs[0].Guarantee = nil
+	p := render(t, &pages.Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
+	requireAll(t, p, "| check-then-set | 43,210! | ", " | not judged |")
+	f.Runs[0].Audit.Valid = false
+	p = render(t, &pages.Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
+	requireAll(t, p, " | invalid | - | - | - | - | - |")
+}
+
+// TestPageOfASimulation has no throughput, and says what was modelled.
+func TestPageOfASimulation(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[3])
+	f.Kind, f.Workload.Notes = results.Simulated, []string{"three regions"}
+	p := render(t, &pages.Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
+	requireAll(t, p, "## Simulated\n", "modelled latencies", "; three regions.", "| strategy | leak |")
+	if strings.Contains(p, "decisions/s") || strings.Contains(p, "## Measured") {
+		t.Errorf("a simulation passes for a measurement:\n%s", p)
+	}
 }
