@@ -21,7 +21,8 @@ type Key struct {
 // rolling. A false reject that a cell found must be one for the verdict, except
 // in windows that were crossed. Where units were given back, the cell knows the
 // order of two operations that share a timestamp and the history does not: there
-// the false reject need only be possible.
+// the false reject need only be possible. So it is in windows in which the limit
+// changed, for the cell knows which limit a request saw; their leak is not compared.
 func Agree(v Verdict, cfg Config, cells iter.Seq2[Key, *Cell]) error {
 	windows := make(map[Key]*WindowVerdict, len(v.Windows))
 	for i := range v.Windows {
@@ -52,11 +53,12 @@ func Agree(v Verdict, cfg Config, cells iter.Seq2[Key, *Cell]) error {
 			continue
 		}
 		gaveBack := w.GaveBack || t.GaveBack != 0
-		if leak := t.Leak(cfg.Limit); leak != w.Leak && !gaveBack && cfg.leakIsPlain() {
+		limit, steady := cfg.within(k.Index)
+		if leak := t.Leak(limit); leak != w.Leak && !gaveBack && steady && cfg.leakIsPlain() {
 			report(k, "leak of %d units online, %d in the history", leak, w.Leak)
 		}
 		bound, what := w.FalseRejects, "certain"
-		if gaveBack {
+		if gaveBack || !steady {
 			bound, what = w.FalseRejectsPossible, "possible"
 		}
 		if t.FalseRejects > bound {

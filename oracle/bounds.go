@@ -13,6 +13,7 @@ import (
 type bounds struct {
 	low, high curve
 	expired   curve // what callers no longer hold, beyond high; never built
+	holding   curve // high and expired together, where the limit changes
 }
 
 func (b *bounds) reset(initial int64) {
@@ -56,21 +57,21 @@ func (b *bounds) build() {
 	b.high.build()
 }
 
-// left is how many units fit into the limit at every moment of [from, to], and how
-// many at some moment. Moments are doubled times.
-func (b *bounds) left(from, to, limit int64) (always, once int64) {
-	always = min(limit, limit-b.high.most(from, to))
-	return always, max(always, min(limit, limit-b.low.least(from, to)))
+// left is how many units fit into the lowest limit at every moment of [from, to], and
+// how many into the highest at some moment. Moments are doubled times.
+func (b *bounds) left(from, to, lowest, highest int64) (always, once int64) {
+	always = min(lowest, lowest-b.high.most(from, to))
+	return always, max(always, min(highest, highest-b.low.least(from, to)))
 }
 
-// room reports whether units fit into the limit at every moment of [from, to],
-// and whether they do at some moment. Moments are doubled times.
-func (b *bounds) room(from, to, units, limit int64) (always, once bool) {
-	if units > limit {
+// room reports whether units fit into the lowest limit at every moment of [from, to],
+// and whether they fit into the highest at some moment. Moments are doubled times.
+func (b *bounds) room(from, to, units, lowest, highest int64) (always, once bool) {
+	if units > highest {
 		return false, false
 	}
-	always = b.high.most(from, to)+units <= limit
-	return always, always || b.low.least(from, to)+units <= limit
+	always = units <= lowest && b.high.most(from, to)+units <= lowest
+	return always, always || b.low.least(from, to)+units <= highest
 }
 
 // excess is what a low curve says about the time above the limit.

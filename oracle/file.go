@@ -12,20 +12,24 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/quotabench/quotabench/quota"
 )
 
 const (
-	// formatVersion is the version of the history format that is written.
-	formatVersion = 2
-	magic         = "quotabench-history "
+	// formatVersion is the version of the history format that is written, and
+	// changingVersion that of histories in which the limit changes.
+	formatVersion   = 2
+	changingVersion = 3
+	magic           = "quotabench-history "
 )
 
 // formats are the versions that are read. Format 1 has no buckets, no windows that
 // begin with their first request, and no requests that were granted in part.
-var formats = []string{"1", "2"}
+// Only format 3 has limits that change: a reader of the others would pass over them.
+var formats = []string{"1", "2", "3"}
 
 // WriteHistory writes a history in the format that [OpenHistory] reads; see
 // FORMAT.md. A history that lost events is refused.
@@ -39,7 +43,11 @@ func WriteHistory(to io.Writer, head Header, h *History) error {
 	}
 	buf := bufio.NewWriterSize(to, readBuffer)
 	var w frameWriter
-	if _, err := fmt.Fprintf(buf, "%s%d\n", magic, formatVersion); err != nil {
+	version := formatVersion
+	if len(head.Changes) > 0 {
+		version = changingVersion
+	}
+	if _, err := fmt.Fprintf(buf, "%s%d\n", magic, version); err != nil {
 		return err
 	}
 	if err := w.frame(buf, frameHeader, func(b []byte) []byte { return append(b, payload...) }); err != nil {
@@ -169,7 +177,7 @@ func (f *File) Judge() (Verdict, error) { return f.JudgeBy(f.Header.Config()) }
 // JudgeBy judges the history against another configuration. Visitors see each
 // subject's events in the same pass.
 func (f *File) JudgeBy(cfg Config, visit ...Visitor) (Verdict, error) {
-	if err := valid(&cfg.Window, cfg.Limit); err != nil {
+	if err := valid(&cfg.Window, cfg.Limit, cfg.Changes); err != nil {
 		return Verdict{}, err
 	}
 	if err := judgeable(&cfg.Window, f.longest); err != nil {
@@ -220,14 +228,15 @@ func (f *File) each(want extent, visit func(*Event) error) error {
 func (f *File) read(from io.Reader, visit func(*Event)) error {
 	r := frameReader{r: bufio.NewReaderSize(from, readBuffer)}
 	line, err := r.r.ReadSlice('\n')
-	version, is := bytes.CutPrefix(line, []byte(magic))
+	label, is := bytes.CutPrefix(line, []byte(magic))
+	version := strings.TrimSpace(string(label))
 	switch {
 	case !is:
 		return errors.New("not a history file")
 	case err != nil:
 		return errCut
-	case !slices.Contains(formats, strings.TrimSpace(string(version))):
-		return fmt.Errorf("a history of format %.20q, this program reads formats %s", strings.TrimSpace(string(version)), strings.Join(formats, " and "))
+	case !slices.Contains(formats, version):
+		return fmt.Errorf("a history of format %.20q, this program reads formats %s", version, strings.Join(formats, ", "))
 	}
 	r.at = int64(len(line))
 	for first := true; ; first = false {
@@ -241,6 +250,9 @@ func (f *File) read(from io.Reader, visit func(*Event)) error {
 		}
 		if err == nil {
 			err = f.frame(kind, payload, visit)
+		}
+		if err == nil && first && len(f.Header.Changes) > 0 && version != strconv.Itoa(changingVersion) {
+			err = fmt.Errorf("a header of format %s with limits that change", version)
 		}
 		if err == nil && kind == frameFooter {
 			return f.footer(payload, &r)

@@ -341,7 +341,7 @@ func TestDamagedFiles(t *testing.T) {
 		{"empty", "not a history file", nil},
 		{"something else", "not a history file", []byte("PK\x03\x04 something else\n")},
 		{"first line only half", "cut off", []byte("quotabench-history 1")},
-		{"another format", `a history of format "3", this program reads formats 1 and 2`, []byte("quotabench-history 3\nabc")},
+		{"another format", `a history of format "4", this program reads formats 1, 2, 3`, []byte("quotabench-history 4\nabc")},
 		{"no header", "after 0 events, at byte 21: the file is cut off", whole[:21]},
 		{"in the middle", "the file is cut off", whole[:len(whole)/2]},
 		{"without its last byte", "the file is cut off", whole[:len(whole)-1]},
@@ -504,9 +504,15 @@ func FuzzOpenHistory(f *testing.F) {
 	if err := WriteHistory(&b, head, h); err != nil {
 		f.Fatal(err)
 	}
-	f.Add(b.Bytes())
-	f.Add(b.Bytes()[:len(b.Bytes())-3])
+	f.Add(slices.Clone(b.Bytes()))
+	f.Add(slices.Clone(b.Bytes()[:len(b.Bytes())-3]))
 	f.Add([]byte("quotabench-history 1\nE\x05"))
+	b.Reset()
+	head.Changes = []LimitChange{{4, 6, 1}, {9, 9, 5}}
+	if err := WriteHistory(&b, head, h); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(slices.Clone(b.Bytes()))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var out File
 		x := index{groups: groupEvents}
@@ -530,6 +536,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add(byte(frameNames), []byte{1, 1, 'a', 7, 0})
 	f.Add(byte(frameInitial), []byte{1, 1, 2, 9})
 	f.Add(byte(frameHeader), []byte(`{"policy":{"limit":3,"window":"fixed","length_ns":5,"location":"UTC"}}`))
+	f.Add(byte(frameHeader), []byte(`{"policy":{"limit":3,"window":"rolling","length_ns":5},"limits":[{"from_ns":1,"to_ns":2,"limit":5}]}`))
 	f.Fuzz(func(t *testing.T, kind byte, payload []byte) {
 		out := File{want: everySubject}
 		n := 0

@@ -41,7 +41,7 @@ type opened struct {
 	refused                       []*refusal
 	gives                         []*Event
 	asked                         int64 // by all that can have met it
-	begun, answered               int64 // by those that met it first
+	offer                         offer // of those that met it first
 	gaveBack                      int64
 	packed, swept, falsely, maybe int64
 }
@@ -163,14 +163,23 @@ func (f *firstRequest) find() {
 // fill puts requests and give-backs into all windows that they can have met.
 func (f *firstRequest) fill() {
 	own := int64(0)
+	begin, _ := f.span(0, 0)
+	for k := range f.windows {
+		initial := int64(0)
+		if f.initial > 0 && begin == k {
+			initial = f.initial
+		}
+		limit, _ := f.cfg.between(f.windows[k].lo, f.windows[k].lo)
+		f.windows[k].offer.begin(initial, limit)
+	}
 	for _, e := range f.takes {
 		first, last := f.span(e.Call, e.Reply)
+		lowest, highest := f.limits(e)
 		for k := first; k <= last; k++ {
 			f.windows[k].asked += e.Units
 		}
 		if at := min(first, len(f.windows)-1); at >= 0 {
-			f.windows[at].begun += e.Units
-			f.windows[at].answered += b2n(e.Outcome != Failed) * e.Units
+			f.windows[at].offer.add(e, lowest)
 		}
 		switch {
 		case e.admitted():
@@ -180,8 +189,8 @@ func (f *firstRequest) fill() {
 			}
 			f.out.unexplained = f.out.unexplained || first < last
 		case e.rejected():
-			r := &refusal{Event: e, first: first, last: last, always: e.least() <= f.limit}
-			r.once = r.always && f.between(e.Call, e.Reply, first, last)
+			r := &refusal{Event: e, first: first, last: last, always: e.least() <= lowest}
+			r.once = e.least() <= highest && f.between(e.Call, e.Reply, first, last)
 			f.out.unexplained = f.out.unexplained || first < last || r.once && first == last
 			if first > last {
 				f.verdictOn(&f.w, e.least(), e.Units, r.always, r.once)
@@ -236,15 +245,16 @@ func (f *firstRequest) judgeWindow(k int) {
 	f.giveBack(w, k)
 	u.build()
 
-	over := u.low.overLimit(f.limit, forever/4)
+	over, may, fits := f.overWindow(w)
 	w.swept = over.peak
 	f.swept += over.peak
 	f.sweptR += f.latestOf(w, over)
-	may := min(u.mayExceed(f.limit), possibly)
+	may = min(may, possibly)
 	f.possibleSwept += may
 	f.w.LeakPossible = max(f.w.LeakPossible, may)
 	for _, r := range w.refused {
-		always, once := u.room(instant(max(r.Call, w.lo)), instant(r.Reply), r.least(), f.limit)
+		lowest, highest := f.limits(r.Event)
+		always, once := u.room(instant(max(r.Call, w.lo)), instant(r.Reply), r.least(), lowest, highest)
 		r.always, r.once = r.always && always, r.once || once
 		w.maybe += b2n(once || r.once) * r.Units
 		if k == r.last {
@@ -253,8 +263,33 @@ func (f *firstRequest) judgeWindow(k int) {
 		}
 	}
 	f.worstFalse, f.mostFalse = max(f.worstFalse, w.falsely), max(f.mostFalse, w.maybe)
-	f.place(w, k, b2n(first == last)*initial)
-	f.keep(w, initial)
+	f.place(w, k, b2n(first == last)*initial, fits.most)
+	f.keep(w, initial, fits.least)
+}
+
+// fitting is how many units surely fit, and beyond how many surely none do.
+type fitting struct{ least, most int64 }
+
+// overWindow is what was certainly, and possibly, in use over the limit of a window,
+// and what fits into it.
+func (f *firstRequest) overWindow(w *opened) (over excess, may int64, fits fitting) {
+	u := &f.used
+	life := lasting{instant(w.lo), forever, after(w.lo + f.length - 1)}
+	if w.hi < forever && f.length < maxTime {
+		life.to = instant(w.hi + f.length)
+	}
+	if limit, is := f.steady(life.from, life.to-1); is {
+		return u.low.overLimit(limit, forever/4), u.mayExceed(limit), fitting{limit, limit}
+	}
+	u.hold()
+	f.flying.reset(0)
+	for _, m := range w.takes {
+		f.flying.underWay(m.Event, life)
+	}
+	f.flying.build()
+	over, fits.most = u.above(f.levels, life, forever/4)
+	may, fits.least = u.mayPass(f.levels, life, &f.flying)
+	return over, may, fits
 }
 
 // latestOf counts those requests of a window that its excess belongs to.
@@ -298,8 +333,8 @@ func (f *firstRequest) giveBack(w *opened, k int) {
 
 // place fills the window with those units first that have no later window, then
 // with those whose last window comes first. See [tumbling.place].
-func (f *firstRequest) place(w *opened, k int, initial int64) {
-	room := max(0, f.limit-initial) + w.gaveBack
+func (f *firstRequest) place(w *opened, k int, initial, most int64) {
+	room := max(0, most-initial) + w.gaveBack
 	var due int64
 	f.due = f.due[:0]
 	slices.SortStableFunc(w.takes, func(a, b *met) int { return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.Reply, b.Reply)) })
@@ -319,12 +354,12 @@ func (f *firstRequest) place(w *opened, k int, initial int64) {
 }
 
 // keep leaves out what may not fit, units with the most windows ahead first.
-func (f *firstRequest) keep(w *opened, initial int64) {
-	load := min(initial, f.limit)
+func (f *firstRequest) keep(w *opened, initial, least int64) {
+	load := min(initial, least)
 	for _, m := range w.takes {
 		load += m.kept
 	}
-	excess := max(0, load-f.limit)
+	excess := max(0, load-least)
 	f.possiblePacked += excess
 	for _, m := range slices.Backward(w.takes) { // as place has put them in order
 		out := min(m.kept, excess)
@@ -353,12 +388,8 @@ func (f *firstRequest) finish() {
 			f.out.Violations++
 		}
 		worst = max(worst, w.swept)
-		initial := int64(0)
-		if first, _ := f.span(0, 0); f.initial > 0 && first == k {
-			initial = f.initial
-		}
-		f.crossing(initial+w.answered, leak)
-		over += max(0, min(initial+w.begun-f.limit, w.begun))
+		f.crossing(w.offer.crossed, leak)
+		over += w.offer.over
 	}
 	if n := int64(len(f.windows)); n > 0 { // some window has the average
 		worst = max(worst, (f.w.Leak+n-1)/n)

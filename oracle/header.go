@@ -17,6 +17,8 @@ type Header struct {
 	Strategy string
 	// Policy that was in force. Name, Limit, Unit and Window are kept.
 	Policy quota.Policy
+	// Changes of the limit while the run went on; see [Config].
+	Changes []LimitChange
 	// Epoch is the moment of nanosecond 0.
 	Epoch time.Time
 	// Counts is what the strategy's counters contain; may be empty.
@@ -34,7 +36,7 @@ type Header struct {
 func (h *Header) Config() Config {
 	initial := h.Initial
 	return Config{
-		Window: h.Policy.Window, Limit: h.Policy.Limit, Epoch: h.Epoch,
+		Window: h.Policy.Window, Limit: h.Policy.Limit, Changes: h.Changes, Epoch: h.Epoch,
 		Initial: func(s uint32) int64 { return initial[s] },
 	}
 }
@@ -46,6 +48,7 @@ type headerJSON struct {
 	Epoch    time.Time      `json:"epoch"`
 	Counts   quota.Counting `json:"counts,omitempty"`
 	Tiers    []string       `json:"tiers,omitempty"`
+	Limits   []changeJSON   `json:"limits,omitempty"`
 }
 
 type policyJSON struct {
@@ -80,7 +83,10 @@ func (h *Header) encode() ([]byte, error) {
 	if t := w.Timeline; t != (quota.Timeline{}) {
 		out.Policy.Timeline = &timelineJSON{t.Real, t.Policy, t.Speed}
 	}
-	if err := valid(w, p.Limit); err != nil {
+	for _, c := range h.Changes {
+		out.Limits = append(out.Limits, changeJSON(c))
+	}
+	if err := valid(w, p.Limit, h.Changes); err != nil {
 		return nil, err
 	}
 	return json.Marshal(out)
@@ -109,11 +115,14 @@ func (h *Header) decode(b []byte) error {
 	if t := p.Timeline; t != nil {
 		h.Policy.Window.Timeline = quota.Timeline{Real: t.Real, Policy: t.Policy, Speed: t.Speed}
 	}
-	return valid(&h.Policy.Window, p.Limit)
+	for _, c := range in.Limits {
+		h.Changes = append(h.Changes, LimitChange(c))
+	}
+	return valid(&h.Policy.Window, p.Limit, h.Changes)
 }
 
 // valid refuses windows and limits that cannot be judged.
-func valid(w *quota.Window, limit int64) error {
+func valid(w *quota.Window, limit int64, changes []LimitChange) error {
 	speed := w.Timeline.Speed
 	switch {
 	case limit < 0:
@@ -125,5 +134,5 @@ func valid(w *quota.Window, limit int64) error {
 	case w.Kind == quota.Bucket && w.Refill < 1:
 		return errors.New("the policy's bucket is never refilled")
 	}
-	return nil
+	return validChanges(w, changes)
 }

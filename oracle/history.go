@@ -314,6 +314,9 @@ type Visitor func(events []Event) error
 // Judge is [Judge] on the history, a group of subjects at a time. Visitors see
 // each subject's events in the same pass.
 func (h *History) Judge(cfg Config, visit ...Visitor) (Verdict, error) {
+	if err := validChanges(&cfg.Window, cfg.Changes); err != nil {
+		return Verdict{}, err
+	}
 	x, err := h.index()
 	if err != nil {
 		return Verdict{}, err

@@ -45,7 +45,8 @@ func JudgeSubjects(cfg Config, until int64, subjects iter.Seq2[[]Event, error]) 
 
 func newJudge(cfg Config, until int64) *judge {
 	j := &judge{cfg: cfg, limit: cfg.Limit, until: until, spans: spans{window: cfg.Window, epoch: cfg.Epoch}}
-	j.out.Linear = Linear{Decided: cfg.Window.Kind.Tumbling() || cfg.Window.Kind == quota.Standing, Safe: true, Exact: true}
+	decided := len(cfg.Changes) == 0 && (cfg.Window.Kind.Tumbling() || cfg.Window.Kind == quota.Standing)
+	j.out.Linear = Linear{Decided: decided, Safe: true, Exact: true}
 	return j
 }
 
@@ -79,6 +80,8 @@ type judge struct {
 	buckets bucket
 	own     firstRequest
 	used    bounds
+	levels  []level // where the limit changes
+	flying  curve   // admissions under way, likewise
 	// Under rolling policies, what was asked for and what was answered.
 	asked, answered curve
 	replies         []int64
@@ -111,6 +114,9 @@ func (j *judge) subject(events []Event) {
 		return
 	}
 	j.inFlight()
+	if len(j.cfg.Changes) > 0 {
+		j.envelope()
+	}
 	switch {
 	case j.cfg.Window.Kind.Tumbling():
 		j.tumbling()
@@ -191,11 +197,12 @@ func (j *judge) total(windows []WindowVerdict) {
 	}
 }
 
-// crossing notes a subject-window of which that many units were answered.
-func (j *judge) crossing(answered, leak int64) {
+// crossing notes a subject-window of which more units than the limit were answered,
+// or not.
+func (j *judge) crossing(passed bool, leak int64) {
 	// A leak proves that more than the limit was answered, though some of it was
 	// asked for in the window before.
-	if answered > j.limit || leak > 0 {
+	if passed || leak > 0 {
 		j.crossed(leak)
 	}
 }

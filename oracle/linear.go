@@ -8,8 +8,8 @@ import "math"
 // any moment from its call on, or not.
 //
 // It is decided where every request is for one unit, nothing is given back, no
-// request crosses a boundary and the policy is not a rolling one; where it is
-// not, Safe and Exact are false.
+// request crosses a boundary, the limit stays as it is and the policy is not a
+// rolling one; where it is not, Safe and Exact are false.
 type Linear struct {
 	Decided bool
 	// Safe allows to reject at any time, Exact only where there is no room.

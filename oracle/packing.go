@@ -49,6 +49,73 @@ func (r roller) possible(stays []stay) (out int64) {
 	return out
 }
 
+// possibleUnder is [roller.possible] under a limit that changes: there may be no more
+// than the lowest limit that a request can have been held against while that request
+// is under way. What was admitted before may be more.
+func (r roller) possibleUnder(cfg *Config, stays []stay) (out int64) {
+	all := make([]*packed, 1, len(stays)+1)
+	all[0] = &packed{stay: stay{units: max(0, r.initial)}, fixed: true}
+	for _, s := range stays {
+		all = append(all, &packed{stay: s})
+	}
+	byEnd := slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b *packed) int { return cmp.Compare(a.call, b.call) })
+	slices.SortFunc(byEnd, func(a, b *packed) int { return cmp.Compare(a.reply, b.reply) })
+	var kept lastReply
+	var strict lowestFirst
+	load := int64(0)
+	for _, p := range all {
+		for byEnd[0].reply+r.length <= p.call { // which p itself is not
+			load -= byEnd[0].units
+			byEnd = byEnd[1:]
+		}
+		load += p.units
+		if p.fixed {
+			continue
+		}
+		heap.Push(&kept, p)
+		lowest, _ := cfg.between(p.call, p.reply)
+		heap.Push(&strict, bound{p, lowest})
+		for {
+			for len(strict) > 0 && (strict[0].units == 0 || strict[0].reply < p.call) {
+				heap.Pop(&strict)
+			}
+			if len(strict) == 0 || load <= strict[0].limit {
+				break
+			}
+			last := kept[0] // no reply is later than that of a request under way
+			left := min(last.units, load-strict[0].limit)
+			last.units -= left
+			load -= left
+			out += left
+			if last.units == 0 {
+				heap.Pop(&kept)
+			}
+		}
+	}
+	return out
+}
+
+// bound is a request with the lowest limit that it can have been held against.
+type bound struct {
+	*packed
+	limit int64
+}
+
+// lowestFirst is a heap with the lowest limit first.
+type lowestFirst []bound
+
+func (h lowestFirst) Len() int           { return len(h) }
+func (h lowestFirst) Less(i, j int) bool { return h[i].limit < h[j].limit }
+func (h lowestFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *lowestFirst) Push(x any)        { *h = append(*h, x.(bound)) }
+func (h *lowestFirst) Pop() any {
+	old := *h
+	b := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return b
+}
+
 // packed is a stay of which units are kept; all of them, if it is fixed.
 type packed struct {
 	stay

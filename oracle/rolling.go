@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -54,31 +55,29 @@ func (j *judge) rolling() {
 	j.falseRejects(&w)
 
 	r := roller{length: length, limit: j.limit, initial: j.initial}
-	leaks, worst := r.leak(&j.used.low)
+	leaks, worst, may := j.overRolling(r, present, admitted)
 	for _, s := range leaks {
 		w.Leak += s.excess
 		j.out.LeakedRequests += r.requests(present[:admitted], s)
 	}
 	j.out.Violations += int64(len(leaks))
 	w.sure = sure{worst, w.FalseRejectUnits, w.FalseRejectUnitsPossible}
-	w.LeakPossible = max(worst, min(j.used.mayExceed(j.limit), w.Admitted))
+	w.LeakPossible = max(worst, min(may, w.Admitted))
 	if w.LeakPossible > 0 { // or nothing is ever over the limit
-		j.out.LeakPossible += max(w.Leak, min(r.possible(present), w.Admitted))
+		j.out.LeakPossible += max(w.Leak, min(j.possibleRolling(r, present), w.Admitted))
 	}
 	j.out.MaxOffered = max(j.out.MaxOffered, total)
 	var over []stretch
 	if w.GaveBack {
 		j.out.OverOffered += j.overOffered(w.Leak)
 	} else {
-		j.asked.build()
-		over, _ = r.leak(&j.asked)
+		over = j.overAsked(r, &j.asked)
 		for _, s := range over {
 			j.out.OverOffered += s.excess
 		}
 	}
 	if answered != &j.asked {
-		answered.build()
-		over, _ = r.leak(answered)
+		over = j.overAsked(r, answered)
 	}
 	for i := range max(len(over), len(leaks)) {
 		leak := int64(0)
@@ -88,6 +87,51 @@ func (j *judge) rolling() {
 		j.crossed(leak)
 	}
 	j.out.Windows = append(j.out.Windows, w)
+}
+
+// overRolling is what certainly was in windows over the limit, and what possibly was
+// in one.
+func (j *judge) overRolling(r roller, present []stay, admitted int) (leaks []stretch, worst, may int64) {
+	if len(j.cfg.Changes) == 0 {
+		leaks, worst = r.leak(&j.used.low)
+		return leaks, worst, j.used.mayExceed(j.limit)
+	}
+	j.used.hold()
+	j.flying.reset(0)
+	for _, s := range present[:admitted] {
+		j.flying.add(instant(s.call), 1)
+		j.flying.add(after(s.reply), -1)
+	}
+	j.flying.build()
+	rises := make([]step, len(present))
+	for i, s := range present {
+		rises[i] = step{instant(s.call), s.units}
+	}
+	slices.SortFunc(rises, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	x := effectiveFrom(math.MinInt64, j.levels, j.used.held(), true)
+	x.rises = rises
+	leaks, worst = r.leakAbove(&j.used.low, x)
+	may, _ = j.used.mayPass(j.levels, everLasting, &j.flying)
+	return leaks, worst, may
+}
+
+// overAsked is what was asked for over the limit. The curve is built here.
+func (j *judge) overAsked(r roller, c *curve) (over []stretch) {
+	c.build()
+	if len(j.cfg.Changes) == 0 {
+		over, _ = r.leak(c)
+		return over
+	}
+	over, _ = r.leakAbove(c, effectiveFrom(math.MinInt64, j.levels, c, false))
+	return over
+}
+
+// possibleRolling is a bound above the units that would have to go.
+func (j *judge) possibleRolling(r roller, present []stay) int64 {
+	if len(j.cfg.Changes) == 0 {
+		return r.possible(present)
+	}
+	return r.possibleUnder(&j.cfg, present)
 }
 
 // giveBackRolling takes units out of the curves until their take would have left
@@ -201,6 +245,23 @@ func (r roller) leak(low *curve) (chosen []stretch, worst int64) {
 	}
 	slices.Reverse(chosen)
 	return chosen, worst
+}
+
+// leakAbove is leak under a limit that changes, by a walk along the effective one.
+func (r roller) leakAbove(low *curve, x effective) (chosen []stretch, worst int64) {
+	units, over := low.base, curve{}
+	for steps := low.steps; ; {
+		m := min(x.next(), nextOf(steps))
+		if m == forever {
+			return roller{length: r.length}.leak(&over)
+		}
+		x.advance(m)
+		for ; len(steps) > 0 && steps[0].at == m; steps = steps[1:] {
+			units += steps[0].by
+		}
+		now := roller{length: r.length, limit: x.limit, initial: r.initial}
+		over.at, over.val = append(over.at, m), append(over.val, now.excess(units, m))
+	}
 }
 
 // excess is what a window holds over the limit. Initial units are no leak: there

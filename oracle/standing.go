@@ -7,12 +7,13 @@ import "time"
 func (j *judge) standing() {
 	w := WindowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	j.used.reset(j.initial)
-	var asked, answered int64
+	var asked int64
+	var o offer
+	o.begin(j.initial, j.limit)
 	for _, e := range j.takes {
 		asked += e.Units
-		if e.Outcome != Failed {
-			answered += e.Units
-		}
+		lowest, _ := j.limits(e)
+		o.add(e, lowest)
 		if e.admitted() {
 			w.Admitted += e.Units
 			j.used.high.add(instant(e.Call), e.Units)
@@ -24,9 +25,9 @@ func (j *judge) standing() {
 	}
 	j.used.build()
 
-	over := j.used.low.overLimit(j.limit, j.until)
+	over, may := j.overStanding()
 	w.Leak = over.peak
-	w.LeakPossible = max(w.Leak, min(j.used.mayExceed(j.limit), w.Admitted))
+	w.LeakPossible = max(w.Leak, min(may, w.Admitted))
 	j.out.LeakPossible += w.LeakPossible
 	j.out.LeakedRequests += j.answeredBy(j.takes, over.at, over.peak)
 	j.out.Violations += over.excursions
@@ -42,22 +43,39 @@ func (j *judge) standing() {
 	if w.GaveBack {
 		j.out.OverOffered += j.overOffered(w.Leak)
 	} else {
-		j.out.OverOffered += max(0, min(j.initial+asked-j.limit, asked))
+		j.out.OverOffered += o.over
 	}
-	j.crossing(j.initial+answered, w.Leak)
+	j.crossing(o.crossed, w.Leak)
 	j.out.Windows = append(j.out.Windows, w)
+}
+
+// overStanding is what was certainly, and possibly, in use over the limit.
+func (j *judge) overStanding() (over excess, may int64) {
+	if len(j.cfg.Changes) == 0 {
+		return j.used.low.overLimit(j.limit, j.until), j.used.mayExceed(j.limit)
+	}
+	j.used.hold()
+	j.flying.reset(0)
+	for _, e := range j.takes {
+		j.flying.underWay(e, everLasting)
+	}
+	j.flying.build()
+	over, _ = j.used.above(j.levels, everLasting, j.until)
+	may, _ = j.used.mayPass(j.levels, everLasting, &j.flying)
+	return over, may
 }
 
 // falseRejects judges the rejections of a subject that has only one window.
 func (j *judge) falseRejects(w *WindowVerdict) {
 	for _, e := range j.takes {
 		if e.rejected() {
+			lowest, highest := j.limits(e)
 			if e.short() {
-				surely, once := j.used.left(instant(e.Call), instant(e.Reply), j.limit)
+				surely, once := j.used.left(instant(e.Call), instant(e.Reply), lowest, highest)
 				j.refused(w, e, surely, once)
 				continue
 			}
-			always, once := j.used.room(instant(e.Call), instant(e.Reply), e.Units, j.limit)
+			always, once := j.used.room(instant(e.Call), instant(e.Reply), e.Units, lowest, highest)
 			j.verdictOn(w, e.Units, e.Units, always, once)
 		}
 	}

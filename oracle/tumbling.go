@@ -34,6 +34,8 @@ type tumbling struct {
 	riders   []*rider // requests that came from the one before or go on to the next
 	returned int64    // units given back in it of requests that were charged to it
 	due      []answer
+	most     int64 // units that surely do not fit beyond
+	least    int64 // units that surely fit
 
 	// Requests and calls that give back, of windows still to come.
 	takes, gives []*Event
@@ -49,7 +51,7 @@ type tumbling struct {
 
 // windowLeak is what one window came to.
 type windowLeak struct {
-	answered      int64 // units, by the window of the call, initial ones included
+	passed        bool  // more than the limit was answered, by the window of the call
 	packed, swept int64 // certain leak, by each way
 }
 
@@ -86,7 +88,9 @@ func (t *tumbling) next() bool {
 	}
 	t.home = len(t.out.Windows)
 	w := WindowVerdict{Subject: t.id, Index: t.index, Crossed: len(t.riders) > 0}
-	r := windowLeak{answered: t.initial}
+	limit, _ := t.cfg.between(t.start, t.start)
+	var o offer
+	o.begin(t.initial, limit)
 	var visiting, asked int64
 	for _, p := range t.riders {
 		visiting += p.Units
@@ -96,9 +100,8 @@ func (t *tumbling) next() bool {
 		e := t.takes[0]
 		t.takes = t.takes[1:]
 		asked += e.Units
-		if e.Outcome != Failed {
-			r.answered += e.Units
-		}
+		lowest, _ := t.limits(e)
+		o.add(e, lowest)
 		if e.admitted() {
 			w.Admitted += e.Units
 		}
@@ -113,10 +116,10 @@ func (t *tumbling) next() bool {
 		}
 		t.riders = append(t.riders, p)
 	}
-	t.overAsked += max(0, min(t.initial+asked-t.limit, asked))
+	t.overAsked += o.over
 	t.out.MaxOffered = max(t.out.MaxOffered, visiting+asked)
 	t.out.Windows = append(t.out.Windows, w)
-	t.records = append(t.records, r)
+	t.records = append(t.records, windowLeak{passed: o.crossed})
 	return true
 }
 
@@ -142,18 +145,41 @@ func (t *tumbling) bound() {
 	t.giveBack()
 	u.build()
 
-	over := u.low.overLimit(t.limit, t.end)
+	over, may := t.overWindow()
 	t.records[len(t.records)-1].swept = over.peak
 	t.sweptLeak += over.peak
 	t.sweptRequests += t.answeredBy(t.here, over.at, over.peak)
 	w := &t.out.Windows[t.home]
-	w.LeakPossible = min(u.mayExceed(t.limit), admitted)
+	w.LeakPossible = min(may, admitted)
 	if w.Crossed || w.GaveBack {
 		t.out.Linear = Linear{}
 	}
-	t.out.Linear.window(t.here, t.limit, t.initial)
+	t.out.Linear.window(t.here, t.cfg.Limit, t.initial)
 	t.possibleSwept += w.LeakPossible
 	w.sure.leak = over.peak
+}
+
+// overWindow is what was certainly, and possibly, in use over the limit, and sets
+// what fits into the window.
+func (t *tumbling) overWindow() (over excess, may int64) {
+	u := &t.used
+	life := lasting{instant(t.start), instant(t.end), instant(t.end) - 1}
+	if limit, is := t.steady(life.from, life.tail); is {
+		t.most, t.least = limit, limit
+		return u.low.overLimit(limit, t.end), u.mayExceed(limit)
+	}
+	u.hold()
+	t.flying.reset(0)
+	for _, e := range t.here {
+		t.flying.underWay(e, life)
+	}
+	for _, p := range t.riders {
+		t.flying.underWay(p.Event, life)
+	}
+	t.flying.build()
+	over, t.most = u.above(t.levels, life, t.end)
+	may, t.least = u.mayPass(t.levels, life, &t.flying)
+	return over, may
 }
 
 // giveBack enters into the curves what was given back by calls in this window.
@@ -215,12 +241,13 @@ func (t *tumbling) judgeRejections() {
 	w := &t.out.Windows[t.home]
 	for _, e := range t.here {
 		if e.rejected() {
+			lowest, highest := t.limits(e)
 			if e.short() {
-				surely, once := t.used.left(instant(e.Call), instant(e.Reply), t.limit)
+				surely, once := t.used.left(instant(e.Call), instant(e.Reply), lowest, highest)
 				t.refused(w, e, surely, once)
 				continue
 			}
-			always, once := t.used.room(instant(e.Call), instant(e.Reply), e.Units, t.limit)
+			always, once := t.used.room(instant(e.Call), instant(e.Reply), e.Units, lowest, highest)
 			t.verdictOn(w, e.Units, e.Units, always, once)
 		}
 	}
@@ -228,7 +255,8 @@ func (t *tumbling) judgeRejections() {
 	for _, p := range t.riders {
 		if p.rejected() {
 			// Nothing enters the curves at or after the window's end that could matter.
-			always, once := t.used.room(instant(max(p.Call, t.start)), instant(p.Reply), p.least(), t.limit)
+			lowest, highest := t.limits(p.Event)
+			always, once := t.used.room(instant(max(p.Call, t.start)), instant(p.Reply), p.least(), lowest, highest)
 			p.always = p.always && always
 			p.once = p.once || once
 			if once {
@@ -241,7 +269,7 @@ func (t *tumbling) judgeRejections() {
 // place fills the window with those units first that have no later window, then
 // with those whose last window comes first.
 func (t *tumbling) place() {
-	room := max(0, t.limit-t.initial) + t.returned
+	room := max(0, t.most-t.initial) + t.returned
 	t.due = t.due[:0]
 	var due int64
 	for _, e := range t.here {
@@ -270,7 +298,7 @@ func (t *tumbling) place() {
 // keep leaves out what may not fit, units with the most windows ahead first.
 // Riders are in the order of their replies.
 func (t *tumbling) keep() {
-	load := min(t.initial, t.limit)
+	load := min(t.initial, t.least)
 	for _, e := range t.here {
 		if e.admitted() {
 			load += e.Units
@@ -279,7 +307,7 @@ func (t *tumbling) keep() {
 	for _, p := range t.riders {
 		load += p.kept
 	}
-	excess := max(0, load-t.limit)
+	excess := max(0, load-t.least)
 	t.possiblePacked += excess
 	for _, p := range slices.Backward(t.riders) {
 		out := min(p.kept, excess)
@@ -319,7 +347,7 @@ func (t *tumbling) finish(windows []WindowVerdict) {
 		w.LeakPossible = max(w.LeakPossible, w.Leak)
 		// However the leak is spread, some window has the average of it.
 		w.sure.leak = max(w.sure.leak, (leak+int64(len(windows))-1)/int64(len(windows)))
-		t.crossing(r.answered, w.Leak)
+		t.crossing(r.passed, w.Leak)
 	}
 	if slices.ContainsFunc(windows, func(w WindowVerdict) bool { return w.GaveBack }) {
 		t.out.OverOffered += t.overOffered(leak)

@@ -10,8 +10,14 @@ import (
 // that the strategy enforced: a fixed window can be judged as a rolling one.
 type Config struct {
 	Window quota.Window
-	// Limit in units, per subject and window; at least 0.
+	// Limit in units, per subject and window; at least 0. It is the one before the
+	// first change.
 	Limit int64
+	// Changes of the limit for all subjects, ordered by From and not overlapping: the
+	// next may begin where the last one ends. nil means that the limit stays. The size
+	// of a bucket cannot change: files and [History.Judge] refuse such changes, and
+	// [Judge] must not be given any.
+	Changes []LimitChange
 	// Initial is what a subject had in use at the epoch, in units; it belongs to
 	// the window that contains the epoch. nil means none.
 	Initial func(subject uint32) int64
@@ -41,7 +47,8 @@ type Verdict struct {
 
 	// LeakUnits is the certain leak, LeakPossible a bound above what any order of
 	// the operations explains. Under a rolling policy the certain leak is a lower
-	// bound of the fewest units that would have to go.
+	// bound of the fewest units that would have to go. Where the limit is lowered,
+	// nothing leaks that was rightly in use before.
 	LeakUnits, LeakPossible int64
 	// LeakWorst and LeakPossibleWorst are those of a single subject-window.
 	LeakWorst, LeakPossibleWorst int64
@@ -56,7 +63,8 @@ type Verdict struct {
 
 	// Crossings counts subject-windows in which more units than the limit were
 	// answered, the initial ones included; under a rolling policy the disjoint
-	// stretches of one window's length. LeakWindows are those of them that
+	// stretches of one window's length. Where the limit changes, it is the one under
+	// which the last of them were asked for. LeakWindows are those of them that
 	// certainly leaked, never more.
 	Crossings, LeakWindows int64
 	// CrossingLeaks is the certain leak of each crossing, by subject and window.
@@ -67,8 +75,9 @@ type Verdict struct {
 	OverOffered int64
 
 	// FalseRejects are rejections although there was room: certainly, at every
-	// moment of the request and in each window that it touched; possibly, at some
-	// moment.
+	// moment of the request and in each window that it touched, under the lowest
+	// limit that can have been in force while it was under way; possibly, at some
+	// moment under the highest.
 	FalseRejects, FalseRejectsPossible         int64
 	FalseRejectUnits, FalseRejectUnitsPossible int64
 	// FalseRejectWorst and FalseRejectPossibleWorst are units of the worst

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -75,7 +76,7 @@ func CPUOfTree(pid int) (time.Duration, bool) {
 	if err != nil {
 		return 0, false
 	}
-	ticks := sum(f, statUser, statSystem, statChildUser, statChildSys)
+	used := cpuOf(pid, f) + ticks(f, statChildUser, statChildSys)
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0, false
@@ -87,18 +88,41 @@ func CPUOfTree(pid int) (time.Duration, bool) {
 			continue
 		}
 		if c, err := procStat(id); err == nil && c[statParent] == parent {
-			ticks += sum(c, statUser, statSystem)
+			used += cpuOf(id, c)
 		}
 	}
-	// The kernel has reported in hundredths of a second on every architecture
-	// that Go runs on, whatever it counts in.
-	return time.Duration(ticks) * 10 * time.Millisecond, true
+	return used, true
 }
 
-func sum(f []string, fields ...int) (n int64) {
+// cpuOf is the CPU time of one process. The system rounds that down to hundredths of a
+// second, which is all that a young process has used; of threads that still run it says
+// nanoseconds. The larger figure is the nearer one.
+func cpuOf(pid int, stat []string) time.Duration {
+	rounded := ticks(stat, statUser, statSystem)
+	threads, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/schedstat")
+	if err != nil {
+		return rounded
+	}
+	var exact time.Duration
+	for _, path := range threads {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has just ended
+		}
+		if first, _, ok := bytes.Cut(b, []byte(" ")); ok {
+			ns, _ := strconv.ParseInt(string(first), 10, 64)
+			exact += time.Duration(ns)
+		}
+	}
+	return max(rounded, exact)
+}
+
+// ticks adds up fields that the kernel reports in hundredths of a second, as it does on
+// every architecture that Go runs on, whatever it counts in.
+func ticks(f []string, fields ...int) (sum time.Duration) {
 	for _, i := range fields {
 		v, _ := strconv.ParseInt(f[i], 10, 64) // what is no number counts nothing
-		n += v
+		sum += time.Duration(v) * 10 * time.Millisecond
 	}
-	return n
+	return sum
 }
