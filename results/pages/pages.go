@@ -104,7 +104,11 @@ func page(m *strategies.Meta, e *Evidence) ([]byte, error) {
 		}
 	}
 	guarantee(&b, m)
-	list(&b, "Where it differs from its source", false, m.Notes.Deviations)
+	differs := "Where it differs from its source"
+	if m.Source == "" {
+		differs = "Where it differs from what is usual"
+	}
+	list(&b, differs, false, m.Notes.Deviations)
 	figures(&b, m, e)
 	if err := explored(&b, m, e); err != nil {
 		return nil, err

@@ -55,4 +55,4 @@ func meterLines(group []results.Summary) []string {
 }
 
 // nanoseconds in units of time, which are shown as other times are.
-var nanoseconds = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}
+var nanoseconds = map[string]float64{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6}
