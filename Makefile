@@ -34,8 +34,9 @@ deps-all: ## install etcd, ZooKeeper and NATS too, without which their tests are
 test: deps ## run all tests, with the race detector, on embedded and real stores
 	$(GO) vet ./...
 	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -race -timeout 15m ./...
-	# One schedule at a time: the race detector has nothing to see in the longest searches, and they are skipped above.
+	# One schedule at a time: the race detector has nothing to see in the longest searches, and they are skipped or shortened above.
 	$(GO) test -run 'SearchAgrees|Hardened|FiveClients|ThreeTierLeaks' ./harness/explore
+	$(GO) test -run ChangesAreSound ./oracle
 	@.ci/deps skipped
 
 short: ## run the tests that need nothing installed

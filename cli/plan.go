@@ -42,7 +42,7 @@ func (s *settings) plan() (measure.Config, error) {
 		return c, err
 	}
 	var err error
-	if c.Outages, err = s.planned(); err != nil {
+	if c.Outages, c.LimitChanges, err = s.planned(); err != nil {
 		return c, err
 	}
 	if err := s.checkStores(); err != nil {
@@ -98,19 +98,26 @@ func (s *settings) loops(c *measure.Config, info workloads.Info) error {
 	return nil
 }
 
-// planned are the outages that were asked for.
-func (s *settings) planned() (out []harness.Outage, err error) {
+// planned is what is to happen in mid-run: outages and changes of the limit.
+func (s *settings) planned() (outages []harness.Outage, changes []harness.LimitChange, err error) {
 	for _, text := range s.outages {
 		o, err := harness.ParseOutage(text)
 		if err == nil {
 			_, err = stores.DriverOf(o.Store)
 		}
 		if err != nil {
-			return nil, s.wrong("outage", err)
+			return nil, nil, s.wrong("outage", err)
 		}
-		out = append(out, o)
+		outages = append(outages, o)
 	}
-	return out, nil
+	for _, text := range s.limitChanges {
+		c, err := harness.ParseLimitChange(text)
+		if err != nil {
+			return nil, nil, s.wrong("change-limit", err)
+		}
+		changes = append(changes, c)
+	}
+	return outages, changes, nil
 }
 
 // expand follows what one setting implies for others. It counts where the other

@@ -23,7 +23,7 @@ type settings struct {
 	duration                   time.Duration
 	quick                      bool
 	seed                       uint64
-	outages                    []string
+	outages, limitChanges      []string
 	cold                       bool
 	from, images               map[string]*string // by driver
 	named                      []string           // of --store
@@ -131,6 +131,8 @@ func (s *settings) surroundings() []setting {
 			doc: "where harness and stores run: auto, shared, apart or `lists` of processors such as harness=0-1,stores=2-3"},
 		{name: "outage", value: &list{p: &s.outages}, complete: completeWords("redis:0.3-0.6", "redis:0.3-0.6:empty", "postgres:0.3-0.6"),
 			doc: "take a store away in mid-run, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data; may be repeated"},
+		{name: "change-limit", value: &list{p: &s.limitChanges}, complete: completeWords("0.5:40"),
+			doc: "give all subjects another limit in mid-run, e.g. `0.5:40` (when, as a share of the duration, and units from then on); may be repeated"},
 	}
 	return append(append(table, s.storeSettings()...),
 		setting{name: "history", value: &text{p: &s.history}, computed: true,

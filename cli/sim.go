@@ -177,7 +177,7 @@ func (s *simSettings) configure() (sim.Config, error) {
 	override(s, "region", &c.Topology.Regions, split(s.regions))
 	c.Arrivals = s.arrivals
 	var err error
-	if c.Outages, err = s.planned(); err != nil {
+	if c.Outages, c.LimitChanges, err = s.planned(); err != nil {
 		return c, err
 	}
 	if s.start != "" {

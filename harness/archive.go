@@ -36,6 +36,7 @@ func (j *judgement) keep(initial map[uint32]int64) {
 	}
 	head := oracle.Header{
 		Strategy: j.run.Params.Label, Policy: *j.Policy, Epoch: j.Epoch, Counts: j.Selection.Counts, Initial: initial,
+		Changes: j.LimitChanges,
 	}
 	if err := writeHistory(filepath.Join(j.Plan.Archive, HistoryName(j.run.Params.Label, j.run.Repetition)), head, h); err != nil {
 		j.note("history-not-kept", err.Error())

@@ -60,7 +60,13 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	for _, o := range j.Plan.Outages {
 		happened = append(happened, o.Faults()...)
 	}
+	if len(j.LimitChanges) > 0 {
+		happened = append(happened, quota.FaultLimit)
+	}
 	params := Params(j.Policy, j.verdict)
+	for _, c := range j.LimitChanges {
+		params.Limit = max(params.Limit, c.Limit)
+	}
 	params.Instances, params.SyncPeriod, params.Skew = int64(j.Instances), j.SyncPeriod, j.skew()
 	params.Options = j.Selection.Options
 	if params.Skew > 0 {

@@ -69,8 +69,12 @@ func TestFaultsThatHappened(t *testing.T) {
 		{[]Outage{{}, {Empty: true}}, nil, []string{"loss"}},
 		{nil, []time.Duration{1}, []string{"clock", "both"}},
 		{[]Outage{{}}, []time.Duration{1}, []string{"both"}},
+		{nil, nil, nil}, // but another limit
 	} {
 		f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
+		if len(c.want) == 0 {
+			f.LimitChanges = []oracle.LimitChange{{From: 1, To: 2, Limit: 5}}
+		}
 		f.Plan.Outages, f.Skews, f.Instances, f.Selection.Guarantee = c.outages, c.skews, 2, all
 		r, _ := judged(t, f)
 		var got []string

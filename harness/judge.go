@@ -52,6 +52,8 @@ type Facts struct {
 	// connections that broke may still be found.
 	Outages []Span
 	Grace   int64
+	// LimitChanges as they happened, in nanoseconds since the epoch.
+	LimitChanges []oracle.LimitChange
 	// SyncPeriod is the achieved one; see [Session.AchievedPeriod].
 	SyncPeriod time.Duration
 	// Readings of the counters at rest, and once more after jobs have run.
@@ -95,7 +97,7 @@ type Visitor func(events []oracle.Event)
 // are the runner's. Visitors see the history in the same pass. An error means that
 // the history could not be read.
 func Judge(run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, error) {
-	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch}
+	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch, Changes: f.LimitChanges}
 	c := &f.Counts
 	run.Admitted, run.Rejected, run.Errors, run.Degraded = c.Admitted, c.Rejected, c.Errors, c.Degraded
 	run.Issued, run.Partial = c.Admitted+c.Rejected+c.Errors, f.Partial

@@ -52,6 +52,9 @@ type Plan struct {
 	Cold bool
 	// Outages take stores away in mid-run. They need a Duration.
 	Outages []Outage
+	// LimitChanges raise and lower the limit of all subjects in mid-run, in the order of
+	// their time. They need a Duration. Policy has the limit at the start.
+	LimitChanges []LimitChange
 	// Stores are the open stores of the run, by name. A strategy that needs a
 	// database of record uses its model where there is no "postgres".
 	Stores *stores.Set
@@ -129,7 +132,7 @@ func (p *Plan) Complete(maxWorkers int) error {
 	case len(p.Outages) > 0 && p.Duration == 0:
 		return errors.New("an outage needs a duration to be a share of: give --duration")
 	}
-	return nil
+	return p.checkLimitChanges()
 }
 
 // CannotRun returns why a strategy cannot take part in the given mode, or nil.
@@ -198,6 +201,9 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	params.Cold = p.Cold
 	for _, o := range p.Outages {
 		params.Outages = append(params.Outages, o.String())
+	}
+	for _, c := range p.LimitChanges {
+		params.LimitChanges = append(params.LimitChanges, c.String())
 	}
 	if p.Open(info) {
 		params.Loop, params.RatePerS, params.Arrivals = results.OpenLoop, p.RateInForce(), p.arrivals()

@@ -267,31 +267,6 @@ func (f *firstRequest) judgeWindow(k int) {
 	f.keep(w, initial, fits.least)
 }
 
-// fitting is how many units surely fit, and beyond how many surely none do.
-type fitting struct{ least, most int64 }
-
-// overWindow is what was certainly, and possibly, in use over the limit of a window,
-// and what fits into it.
-func (f *firstRequest) overWindow(w *opened) (over excess, may int64, fits fitting) {
-	u := &f.used
-	life := lasting{instant(w.lo), forever, after(w.lo + f.length - 1)}
-	if w.hi < forever && f.length < maxTime {
-		life.to = instant(w.hi + f.length)
-	}
-	if limit, is := f.steady(life.from, life.to-1); is {
-		return u.low.overLimit(limit, forever/4), u.mayExceed(limit), fitting{limit, limit}
-	}
-	u.hold()
-	f.flying.reset(0)
-	for _, m := range w.takes {
-		f.flying.underWay(m.Event, life)
-	}
-	f.flying.build()
-	over, fits.most = u.above(f.levels, life, forever/4)
-	may, fits.least = u.mayPass(f.levels, life, &f.flying)
-	return over, may, fits
-}
-
 // latestOf counts those requests of a window that its excess belongs to.
 func (f *firstRequest) latestOf(w *opened, over excess) int64 {
 	if over.peak == 0 {

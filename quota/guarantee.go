@@ -19,6 +19,7 @@ const (
 	FaultClock     Fault = "clock"      // a deadline or a window passes at any moment
 	FaultEviction  Fault = "eviction"   // a store drops a key
 	FaultOutage    Fault = "outage"     // a store cannot be reached
+	FaultLimit     Fault = "limit"      // the limit is raised or lowered in mid-run
 )
 
 // Property is what a clause is about.

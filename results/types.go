@@ -276,8 +276,8 @@ func (r *Run) Key() string {
 // setting is what has to be equal for two runs to be comparable with each other.
 func (r *Run) setting() string {
 	p := &r.Params
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q", r.Policy, r.Workload, p.Limit, p.Window,
-		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages)
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%q", r.Policy, r.Workload, p.Limit, p.Window,
+		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.LimitChanges)
 }
 
 // Params are the parameters of a run.
@@ -324,6 +324,9 @@ type Params struct {
 	Workload map[string]string `json:"workload"`
 	// Outages are planned ones, e.g. "redis:0.3-0.6".
 	Outages []string `json:"outages,omitempty"`
+	// LimitChanges are planned ones, e.g. "0.5:40": when, as a share of the duration, and
+	// the limit from then on. Limit is the one at the start.
+	LimitChanges []string `json:"limit_changes,omitempty"`
 	// Stream is the fingerprint of the request stream; equal streams are equal.
 	Stream string `json:"stream"`
 }

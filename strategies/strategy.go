@@ -83,6 +83,24 @@ type Provisioner interface {
 	Provision(ctx context.Context, p *quota.Policy, grants []Grant) error
 }
 
+// LimitSetter keeps limits beside what was used, and changes them as an operator
+// would, while the subjects are in use. Strategies that compare with the limit of each
+// request's policy need none.
+type LimitSetter interface {
+	// SetLimit gives the subjects the limit of p, in units. What they have used stays. It
+	// returns when the store has it; what the strategy keeps elsewhere may lag behind.
+	SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error
+}
+
+// Names are the subjects as a database driver takes them.
+func Names(subjects []quota.Subject) []string {
+	names := make([]string, len(subjects))
+	for i, s := range subjects {
+		names[i] = string(s)
+	}
+	return names
+}
+
 // Jobber has background work.
 type Jobber interface {
 	Jobs() []Job

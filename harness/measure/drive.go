@@ -20,7 +20,7 @@ type drive struct {
 	tb        *timebase
 	instances []strategies.Strategy
 	stream    workloads.Stream
-	policy    *quota.Policy
+	policy    *quota.Policy // as the pass begins
 	subjects  *subjects
 	workers   int
 	// arrivals makes the loop open; nil is closed.
@@ -52,6 +52,9 @@ type drive struct {
 	// full is set where the pass ended because its history is nearly full.
 	full atomic.Bool
 	win  atomic.Pointer[window]
+	// limit changes in mid-run; lowest is the lowest of all.
+	limit  atomic.Pointer[inForce]
+	lowest int64
 	// next is written by every worker at every request; what they only read must
 	// not share its cache line.
 	_      [64]byte
@@ -114,6 +117,7 @@ func (d *drive) run(ctx context.Context) {
 	if d.begins != nil {
 		d.begins(d.tb.time(d.epoch))
 	}
+	d.putInForce()
 	d.firstWindow = d.window(d.epoch).index
 	d.fillCells()
 	if d.arrivals != nil {

@@ -37,6 +37,7 @@ func (p *pass) judge(ctx context.Context) error {
 			facts.Outages = append(facts.Outages, span)
 		}
 	}
+	facts.LimitChanges = p.limits.changes(d.epoch)
 	if err := p.latencies(); err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 	for _, n := range p.m.cfg.Sample(touched, p.run.Repetition) {
 		subjects = append(subjects, harness.Subject{Number: n, Name: p.d.subjects.at(n).name})
 	}
-	how := harness.ReadConfig{Policy: p.policy, Now: func() int64 { return p.d.tb.nano() - p.d.epoch }, Parallel: readers}
+	how := harness.ReadConfig{Policy: p.d.limit.Load().policy, Now: func() int64 { return p.d.tb.nano() - p.d.epoch }, Parallel: readers}
 	list, err := p.s.Read(ctx, how, subjects)
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	d := &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: requests, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
-		history: history, subjects: newSubjects(stream, subjects, ready), life: c.Life,
+		history: history, subjects: newSubjects(stream, subjects, ready), life: c.Life, lowest: c.LowestLimit(),
 	}
 	return d, nil
 }
@@ -238,6 +238,7 @@ type pass struct {
 	allocs  uint64
 	traffic traffic
 	meter   []results.Measure // as the pass began
+	limits  operator
 }
 
 // drive runs the pass. Ctrl-C stops it at the next request; operations that do
@@ -264,6 +265,8 @@ func (p *pass) drive(ctx context.Context) error {
 	for _, o := range s.outages {
 		over = append(over, o.schedule(d.tb.nano, p.m.cfg.Duration))
 	}
+	p.limits = operator{d: d, session: s.Session}
+	over = append(over, p.limits.schedule(work, p.m.cfg.LimitChanges, p.m.cfg.Duration))
 	p.watch = newWatch(work, d.tb, slices.Collect(maps.Values(s.stores)))
 	if t := p.m.cfg.Timer; t != nil {
 		t.StartTimer()
@@ -291,7 +294,7 @@ func (p *pass) drive(ctx context.Context) error {
 			return fmt.Errorf("have %s come back empty: %w", o.Store, o.err)
 		}
 	}
-	return nil
+	return p.limits.err
 }
 
 func heapAllocs() uint64 {

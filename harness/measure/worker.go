@@ -95,7 +95,7 @@ func (k *worker) finish() int64 {
 func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply int64, out oracle.Outcome, tier uint8) {
 	d := k.d
 	s := d.subjects.at(op.Subject)
-	req := quota.Request{ID: d.firstID + uint64(i) + 1, Subject: s.name, Policy: d.policy, Units: op.Units}
+	req := quota.Request{ID: d.firstID + uint64(i) + 1, Subject: s.name, Units: op.Units}
 	if op.Fate != workloads.FateNone {
 		req.Settles, req.Life = true, d.life
 	}
@@ -117,6 +117,8 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 		}
 		w = d.window(call)
 	}
+	limit := d.limit.Load() // after the clock was read: what is in force now was so then, or later
+	req.Policy = limit.policy
 	dec, err := k.strategy.Take(ctx, req)
 	reply = d.tb.nano()
 	granted := int64(0)
@@ -162,12 +164,12 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 		case oracle.Admitted:
 			k.admit(c, granted)
 			if granted < op.Units {
-				c.Reject(op.Units-granted, mark, d.policy.Limit)
+				c.Reject(op.Units-granted, mark, d.heldAgainst(limit))
 			}
 		case oracle.Failed:
 			c.Fail(op.Units)
 		default:
-			c.Reject(op.Units, mark, d.policy.Limit)
+			c.Reject(op.Units, mark, d.heldAgainst(limit))
 		}
 	}
 	if d.history != nil {

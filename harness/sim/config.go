@@ -109,6 +109,9 @@ func (c *Config) Complete() error {
 			return fmt.Errorf("the outage %s: only the Redis in this process can come back empty in virtual time", o)
 		}
 	}
+	if len(c.LimitChanges) > 0 && slices.ContainsFunc(c.Topology.Skew, func(d time.Duration) bool { return d != 0 }) {
+		return errors.New("a limit that changes is judged by one clock: leave out the skew, or the change of the limit")
+	}
 	return c.Topology.complete(c.Instances)
 }
 

@@ -20,7 +20,7 @@ type drive struct {
 	s      *sched.Scheduler
 	st     *site
 	clock  quota.Clock
-	policy *quota.Policy
+	policy *quota.Policy // in force
 	stream workloads.Stream
 	// arrivals makes the loop open; nil is closed.
 	arrivals workloads.Arrivals
@@ -54,6 +54,8 @@ type drive struct {
 	witness  *witness.Witness
 	// rejectedLast is the subject of the last rejection; "" for none.
 	rejectedLast quota.Subject
+	changes      []oracle.LimitChange // of the limit, as they happened
+	limitErr     error                // why one failed
 	// placement is the random stream that sends requests to instances.
 	placement uint64
 }

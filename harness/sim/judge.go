@@ -26,6 +26,7 @@ func (p *pass) judge(ctx context.Context) error {
 		Instances: p.cfg.Topology.total(), Skews: p.cfg.Topology.skews(),
 		StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
 		Outages:     p.st.w.sinceStart(d.epoch), SyncPeriod: p.st.AchievedPeriod(), TiersFolded: d.folded,
+		LimitChanges: d.changes,
 	}
 	facts.FailedRounds, facts.JobError = p.st.FailedRounds()
 	if err := p.read(ctx, facts); err != nil {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,6 +152,9 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if d.series.every > 0 {
 		s.Go("sampler", d.series.run)
 	}
+	if len(c.LimitChanges) > 0 {
+		s.Go("operator", d.operate(c.LimitChanges, p.st.through()))
+	}
 	horizon := time.Unix(0, math.MaxInt64/2)
 	if c.Duration > 0 {
 		horizon = c.Start.Add(c.Duration)
@@ -165,8 +169,8 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	w.watching = false
 	p.trace = hash.h
 	p.run.Trace = fmt.Sprintf("%016x", p.trace)
-	if d.series.err != nil {
-		return d.series.err
+	if err := cmp.Or(d.series.err, d.limitErr); err != nil {
+		return err
 	}
 	if err := p.judge(ctx); err != nil {
 		return err
@@ -196,6 +200,8 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	d.truth = truth{policy: &p.policy, flow: p.policy.Window.Flow(), counts: p.sel.Counts, tracked: c.Tracked}
 	d.truth.span = d.windowAt(d.epoch)
 	d.truth.first = d.truth.span.index
+	d.truth.lowest = c.LowestLimit()
+	d.truth.change(p.policy.Limit)
 	if err := p.provision(ctx); err != nil {
 		return err
 	}

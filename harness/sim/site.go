@@ -178,16 +178,21 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 	return c, nil
 }
 
-// provision sets subjects up, through one instance for each Redis: what one
-// region's sets up, another's does not see.
+// provision sets subjects up.
 func (st *site) provision(ctx context.Context, plan []strategies.Grant, p *pass) error {
+	return st.Provision(ctx, &p.policy, plan, st.through()...)
+}
+
+// through are the instances that subjects are set up through, one for each Redis: what
+// one region's sets up, another's does not see.
+func (st *site) through() []int {
 	through := []int{0}
 	if st.cfg.Topology.apart() && needsRedis(st.sel) {
 		for r := 1; r < len(st.cfg.Topology.Regions); r++ {
 			through = append(through, r*st.cfg.Instances)
 		}
 	}
-	return st.Provision(ctx, &p.policy, plan, through...)
+	return through
 }
 
 // howToRead reads counters at this moment, after everything that happened in it.

@@ -17,7 +17,7 @@ func (d *drive) do(ctx context.Context, w due) {
 	instance := d.cfg.Topology.assign(d.placement, uint64(w.index), op.Subject)
 	call := d.now()
 	d.truth.at(call, d.windowAt)
-	s, mark := d.truth.begin(op.Subject, op.Units, call)
+	s, began := d.truth.begin(op.Subject, op.Units, call)
 	index := s.window
 	d.inFlight++
 	d.issued++
@@ -36,7 +36,7 @@ func (d *drive) do(ctx context.Context, w due) {
 
 	out, tier := d.outcome(dec, err)
 	d.truth.at(reply, d.windowAt)
-	d.truth.end(s, index, mark, op.Units, granted, call, reply, out)
+	d.truth.end(s, began, index, op.Units, granted, call, reply, out)
 	d.record(out, tier, reply-w.intended, reply-call)
 	e := oracle.Event{
 		Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,

@@ -24,13 +24,15 @@ type subject struct {
 	loose    int64
 	attempts int64 // units of rejections
 	peak     int64 // certain leak so far
-	overrun  int64 // units that commits used beyond reservations, which is no leak
-	crossed  bool  // a request lies across the window's boundary
-	cell     oracle.Cell
-	asked    bool     // by any request
-	recent   []charge // under a rolling policy, what is still in the window; of a bucket, since it was full
-	own      own
-	track    *track
+	// allowed is the limit, or what was in use when it was lowered, as far as it still is.
+	allowed int64
+	overrun int64 // units that commits used beyond reservations, which is no leak
+	crossed bool  // a request lies across the window's boundary
+	cell    oracle.Cell
+	asked   bool     // by any request
+	recent  []charge // under a rolling policy, what is still in the window; of a bucket, since it was full
+	own     own
+	track   *track
 }
 
 type charge struct {
@@ -80,6 +82,10 @@ type truth struct {
 	head                      int
 	tracks                    []*track
 	tracked                   int // at most
+	// Limits that change: how often one did, the least that the stores may go by now, and
+	// the lowest of the run.
+	changed       int
+	least, lowest int64
 }
 
 // window in force, in nanoseconds of virtual time.
@@ -132,9 +138,10 @@ func (t *truth) touch(s *subject, now int64) {
 		}
 		s.recent = s.recent[n:]
 		if n > 0 {
-			s.peak = max(0, min(s.peak, s.used-t.policy.Limit))
+			s.peak = max(0, min(s.peak, s.used-s.allowed))
 		}
 	}
+	t.allow(s)
 }
 
 // renew begins a window at the given moment.
@@ -151,7 +158,7 @@ func (s *subject) renew(index, at int64) {
 func (t *truth) apart() bool { return t.policy.Window.Kind != quota.Rolling && !t.hasOwn() }
 
 // begin notes a request.
-func (t *truth) begin(number uint32, units, now int64) (s *subject, m int64) {
+func (t *truth) begin(number uint32, units, now int64) (s *subject, a asked) {
 	s = &t.subjects[number]
 	t.touch(s, now)
 	if s.track == nil && len(t.tracks) < t.tracked {
@@ -161,12 +168,19 @@ func (t *truth) begin(number uint32, units, now int64) (s *subject, m int64) {
 	}
 	s.asked = true
 	s.open += units
-	return s, s.cell.Begin(units)
+	return s, asked{s.cell.Begin(units), t.changed}
+}
+
+// asked is what a rejection needs of the moment of its request: what had been given
+// back, and how often the limit had changed.
+type asked struct {
+	mark    int64
+	changed int
 }
 
 // end notes an answer to a request that was called at the given moment, in the
 // given window, and was granted that many of its units.
-func (t *truth) end(s *subject, index, mark, units, granted, call, now int64, out oracle.Outcome) {
+func (t *truth) end(s *subject, a asked, index, units, granted, call, now int64, out oracle.Outcome) {
 	t.touch(s, now)
 	s.own.slow = max(s.own.slow, now-call)
 	if index != s.window {
@@ -180,16 +194,19 @@ func (t *truth) end(s *subject, index, mark, units, granted, call, now int64, ou
 			s.own.open, s.own.begun = true, call
 		}
 		t.use(s, granted, now, now, false)
+		if a.changed != t.changed { // it was right to go by the limit of before
+			s.allowed = max(s.allowed, s.used)
+		}
 		t.exceed(s)
 		s.cell.Admit(granted)
-		if rest := units - granted; rest > 0 && s.cell.Reject(rest, mark, t.policy.Limit) && t.apart() {
+		if rest := units - granted; rest > 0 && s.cell.Reject(rest, a.mark, t.heldAgainst(a)) && t.apart() {
 			t.falseRejects++
 		}
 	case oracle.Failed:
 		s.loose += units
 		s.cell.Fail(units)
 	default:
-		if s.cell.Reject(units, mark, t.policy.Limit) && t.apart() {
+		if s.cell.Reject(units, a.mark, t.heldAgainst(a)) && t.apart() {
 			t.falseRejects++
 		}
 		switch {
@@ -225,7 +242,7 @@ func (t *truth) use(s *subject, units, at, now int64, over bool) {
 
 // exceed notes what an admission leaks.
 func (t *truth) exceed(s *subject) {
-	if over := s.used - s.overrun - max(t.policy.Limit, s.initialIn(t)); over > s.peak {
+	if over := s.used - s.overrun - max(s.allowed, s.initialIn(t)); over > s.peak {
 		t.leak += over - s.peak
 		s.peak = over
 	}
@@ -266,6 +283,7 @@ func (t *truth) giveBack(number uint32, units, window, taken, now int64) {
 	default:
 		t.use(s, -units, now, now, units < 0)
 	}
+	t.allow(s)
 	if units > 0 {
 		s.cell.GiveBack(units)
 	} else {

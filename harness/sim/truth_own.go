@@ -54,7 +54,7 @@ func (t *truth) touchOwn(s *subject, now int64) {
 		s.recent, s.own.base = s.recent[:0], s.own.full
 		s.peak, s.overrun = 0, 0
 	}
-	s.peak = max(0, min(s.peak, s.used-t.policy.Limit))
+	s.peak = max(0, min(s.peak, s.used-s.allowed))
 }
 
 // level sets what is missing from the subject's bucket.

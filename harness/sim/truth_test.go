@@ -20,7 +20,7 @@ func TestTruthExpectsWhatTheOracleDoes(t *testing.T) {
 		var events []oracle.Event
 		type open struct {
 			s     *subject
-			mark  int64
+			asked asked
 			event oracle.Event
 		}
 		var inFlight []open
@@ -33,12 +33,12 @@ func TestTruthExpectsWhatTheOracleDoes(t *testing.T) {
 				inFlight = append(inFlight[:i], inFlight[i+1:]...)
 				o.event.Reply = now
 				o.event.Outcome = []oracle.Outcome{oracle.Admitted, oracle.Rejected, oracle.Failed, oracle.RejectedDegraded}[r.IntN(4)]
-				tr.end(o.s, 0, o.mark, o.event.Units, o.event.Units, o.event.Call, now, o.event.Outcome)
+				tr.end(o.s, o.asked, 0, o.event.Units, o.event.Units, o.event.Call, now, o.event.Outcome)
 				events = append(events, o.event)
 			} else {
 				units := 1 + r.Int64N(4)
-				s, mark := tr.begin(0, units, now)
-				inFlight = append(inFlight, open{s, mark, oracle.Event{Call: now, Reply: 1 << 40, Units: units}})
+				s, asked := tr.begin(0, units, now)
+				inFlight = append(inFlight, open{s, asked, oracle.Event{Call: now, Reply: 1 << 40, Units: units}})
 			}
 			all := append([]oracle.Event{}, events...)
 			for _, o := range inFlight {

@@ -1,7 +1,9 @@
 package text
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
@@ -11,7 +13,7 @@ import (
 // exactCostLines renders what the cost probe counted, where there was one. It
 // leaves out allocations: the runtime counts them in batches, so that those of a
 // single decision are only exact on average, which the sample tells better.
-func exactCostLines(group []results.Summary) []string {
+func exactCostLines(f results.File, group []results.Summary) []string {
 	kinds := []struct {
 		name string
 		of   func(*results.Probe) *results.ProbeCost
@@ -47,7 +49,7 @@ func exactCostLines(group []results.Summary) []string {
 		return cells
 	})
 	return costTable(&g, "COST, EXACT  per decision, counted by a probe: one caller, one request at a time, no background jobs",
-		legend.lines("commands: to Redis; trips: round trips to Redis and PostgreSQL; admitted and rejected are means of later requests"))
+		legend.lines("commands: to Redis"+others(f)+"; trips: round trips to Redis and PostgreSQL; admitted and rejected are means of later requests"))
 }
 
 // sampledCostLines renders what decisions cost in the run.
@@ -67,6 +69,9 @@ func sampledCostLines(f results.File, group []results.Summary) []string {
 		}
 	})
 	note := "client: all of this process, the load generator included"
+	if o := others(f); o != "" {
+		note += "; Redis: Redis" + o
+	}
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Cost.RunQueue > 0 }) {
 		note += "; run queue: how long its threads were ready to run and did not"
 	}
@@ -78,6 +83,21 @@ func sampledCostLines(f results.File, group []results.Summary) []string {
 		title = "COST  per decision, mean of a whole run; medians over rounds"
 	}
 	return costTable(&g, title, legend.lines(note))
+}
+
+// others says that commands and processor time of further kinds of stores stand under
+// Redis', where a run had some.
+func others(f results.File) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(f.Stores)) {
+		if kind, _, _ := strings.Cut(name, "."); kind != "redis" && kind != "postgres" && !slices.Contains(names, kind) {
+			names = append(names, kind)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", or the store that a strategy has instead (" + strings.Join(names, ", ") + ")"
 }
 
 // costTable is empty where no column has anything to show.

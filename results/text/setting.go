@@ -29,6 +29,7 @@ func settingLines(f results.File, group []results.Summary) []string {
 	entry("policy", format.Join(" · ", fmt.Sprintf("%s: %s, %s", s.Policy, format.Units(p.Limit, p.Unit), p.Window), workload))
 	entry("asked for", streamText(p))
 	entry("outages", outagesText(p.Outages))
+	entry("limit", limitsText(p))
 	loop := "closed loop"
 	if p.Loop == results.OpenLoop {
 		loop = openLoop(&p)
@@ -77,6 +78,23 @@ func outagesText(outages []string) string {
 		return ""
 	}
 	return strings.Join(parts, ", ") + " of each round"
+}
+
+// limitsText renders "0.5:40" in words, and what it cannot read as it is.
+func limitsText(p results.Params) string {
+	var parts []string
+	for _, c := range p.LimitChanges {
+		var at float64
+		var limit int64
+		if n, err := fmt.Sscanf(c, "%g:%d", &at, &limit); n == 2 && err == nil {
+			c = fmt.Sprintf("%s from %s on", format.Units(limit, p.Unit), share(at))
+		}
+		parts = append(parts, c)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "changes: " + strings.Join(parts, ", ") + " of each round"
 }
 
 // poolText: 0 is how the command line leaves the size to the harness.

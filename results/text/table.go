@@ -36,7 +36,7 @@ func Table(w io.Writer, f results.File) error {
 		put("")
 		put(speedLines(f, group)...)
 		section(delayLines(group))
-		section(exactCostLines(group))
+		section(exactCostLines(f, group))
 		section(sampledCostLines(f, group))
 		section(correctnessLines(group))
 		section(rollingLines(group))

@@ -157,6 +157,20 @@ func (e *exact) Provision(ctx context.Context, p *quota.Policy, grants []strateg
 	return nil
 }
 
+// SetLimit implements [strategies.LimitSetter].
+func (e *exact) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range subjects {
+		sub := e.subject(s, p)
+		sub.limit, sub.limited = p.Limit, true
+	}
+	return nil
+}
+
 // Close implements [strategies.Strategy]. Other instances may still be open, so
 // the counts stay.
 func (e *exact) Close(context.Context) error { return nil }

@@ -48,7 +48,7 @@ func init() {
 		Guarantee: []quota.Clause{
 			// What is admitted was part of the sum that was checked. A DECRBY that is
 			// repeated, also after a lost reply, takes off what others hold, and a lost key forgets it.
-			quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage),
+			quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 			// Uploads that are about to be deleted count against others.
 			quota.MayReject(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage),
 		},

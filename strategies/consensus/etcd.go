@@ -43,7 +43,7 @@ func init() {
 		}},
 		Guarantee: []quota.Clause{
 			// A refund that a caller repeats gives units of others back.
-			quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage),
+			quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 			neverRejects,
 		},
 		Elsewhere: Elsewhere,

@@ -52,7 +52,7 @@ func init() {
 			{
 				// A refund that a caller repeats gives units of others back.
 				Property:  quota.PropertyLeak,
-				Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultClock, quota.FaultOutage},
+				Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit},
 				Formula:   "L where callers wait",
 				Bound: func(p quota.Params) int64 {
 					if admits(p) {

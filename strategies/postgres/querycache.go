@@ -177,6 +177,11 @@ func (q *queryCache) Provision(ctx context.Context, p *quota.Policy, grants []st
 	return q.write(ctx, func() error { return q.usage.Provision(ctx, p, grants) })
 }
 
+// SetLimit implements [strategies.LimitSetter] as [usage.SetLimit] does.
+func (q *queryCache) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
+	return q.write(ctx, func() error { return q.usage.SetLimit(ctx, p, subjects) })
+}
+
 // Measures implements strategies.Meter.
 func (q *queryCache) Measures() []strategies.Measure {
 	return []strategies.Measure{

@@ -20,6 +20,8 @@ var (
 	sqlFirstUse string
 	//go:embed sql/used.sql
 	sqlUsed string
+	//go:embed sql/set_limit.sql
+	sqlSetLimit string
 	//go:embed sql/provision.sql
 	sqlProvision string
 )

@@ -97,5 +97,11 @@ func (u *usage) Provision(ctx context.Context, p *quota.Policy, grants []strateg
 	return nil
 }
 
+// SetLimit implements [strategies.LimitSetter], in the rows of all windows.
+func (u *usage) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
+	_, err := u.pool.Exec(ctx, sqlSetLimit, p.Name, strategies.Names(subjects), p.Limit)
+	return err
+}
+
 // Close implements strategies.Strategy; there is nothing to release.
 func (u *usage) Close(context.Context) error { return nil }

@@ -90,11 +90,12 @@ func (w *windows) Close(context.Context) error { return nil }
 // gives units of others back.
 func exact() []quota.Clause {
 	return []quota.Clause{
-		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage),
+		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 		{
-			Property: quota.PropertyFalseReject,
-			Formula:  "0",
-			Bound:    func(quota.Params) int64 { return 0 },
+			Property:  quota.PropertyFalseReject,
+			Tolerates: []quota.Fault{quota.FaultLimit},
+			Formula:   "0",
+			Bound:     func(quota.Params) int64 { return 0 },
 		},
 	}
 }

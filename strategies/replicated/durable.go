@@ -34,7 +34,7 @@ var redisDurableMeta = strategies.Meta{
 	Guarantee: []quota.Clause{
 		// A refund that is made twice, by a client that repeats it or a caller that never
 		// saw the reply, gives units of others back.
-		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage),
+		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 		{
 			Property: quota.PropertyFalseReject,
 			Formula:  "0",

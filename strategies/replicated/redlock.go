@@ -66,7 +66,7 @@ var redlockMeta = strategies.Meta{
 		// Nothing fences a write off: one that comes after the lock's expiry, or after its
 		// caller gave up, erases what others have counted since.
 		Property:  quota.PropertyLeak,
-		Tolerates: []quota.Fault{quota.FaultCrash},
+		Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultLimit},
 		Formula:   "L while no holder outlives its lock",
 		Bound:     func(quota.Params) int64 { return 0 },
 	}},

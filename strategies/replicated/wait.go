@@ -54,7 +54,7 @@ var redisWaitMeta = strategies.Meta{
 	},
 	Guarantee: []quota.Clause{
 		// As for redis-durable. WAIT adds nothing to it while the master lives.
-		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage),
+		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		c, err := openCounter(ctx, env, strategies.NeedReplicated)

@@ -44,7 +44,7 @@ const settleGrace = time.Second
 // ledger is gone, nothing is known of uploads under way, so that eviction is not
 // tolerated.
 var hardenedTolerates = []quota.Fault{
-	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage,
+	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultOutage, quota.FaultLimit,
 }
 
 var hardenedMeta = strategies.Meta{

@@ -158,3 +158,22 @@ func (s *hardened) Provision(ctx context.Context, p *quota.Policy, grants []stra
 			"version", a.version, "held", 0)
 	})
 }
+
+// SetLimit implements [strategies.LimitSetter]: the database numbers the limits of a
+// tenant, and Redis takes one that is newer than its own.
+func (s *hardened) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
+	accounts, err := s.files.setLimit(ctx, p.Name, subjects, p.Limit)
+	if err != nil {
+		return err
+	}
+	for _, subject := range subjects {
+		a, ok := accounts[subject]
+		if !ok {
+			continue
+		}
+		if _, err := s.apply(ctx, tenant{p.Name, subject}, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -33,6 +33,8 @@ type ledger interface {
 	// provision replaces all that the subjects have by a single file of the units
 	// used at the start, and returns their accounts.
 	provision(ctx context.Context, policy string, grants []strategies.Grant) (map[quota.Subject]account, error)
+	// setLimit gives tenants another limit, and returns the accounts of those that are there.
+	setLimit(ctx context.Context, policy string, tenants []quota.Subject, limit int64) (map[quota.Subject]account, error)
 	// keep stores a file, unless it was stored, deleted or given up before.
 	keep(ctx context.Context, f file, size int64) (change, error)
 	// drop deletes a file, or gives it up.

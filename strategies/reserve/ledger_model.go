@@ -49,6 +49,21 @@ func (m *modelLedger) provision(ctx context.Context, policy string, grants []str
 	return accounts, err
 }
 
+func (m *modelLedger) setLimit(ctx context.Context, policy string, tenants []quota.Subject, limit int64) (map[quota.Subject]account, error) {
+	accounts := map[quota.Subject]account{}
+	err := m.run.Do(ctx, "UPDATE ledger_tenants", func() error {
+		for _, s := range tenants {
+			if row := m.rows.tenants[tenant{policy, s}]; row != nil {
+				row.limit = limit
+				row.revision++
+				accounts[s] = row.account
+			}
+		}
+		return nil
+	})
+	return accounts, err
+}
+
 func (t *ledgerTenant) store(id string, size int64) {
 	t.version++
 	t.stored += size

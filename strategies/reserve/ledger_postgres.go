@@ -21,6 +21,8 @@ var (
 	ledgerClearSQL string
 	//go:embed sql/ledger_provision.sql
 	ledgerProvisionSQL string
+	//go:embed sql/ledger_set_limit.sql
+	ledgerSetLimitSQL string
 	//go:embed sql/ledger_account.sql
 	ledgerAccountSQL string
 	//go:embed sql/ledger_changes.sql
@@ -60,18 +62,32 @@ func (p *postgresLedger) provision(ctx context.Context, policy string, grants []
 		if err != nil {
 			return err
 		}
-		var name string
-		var a account
-		_, err = pgx.ForEachRow(rows, []any{&name, &a.limit, &a.revision, &a.stored, &a.deleted, &a.version}, func() error {
-			accounts[quota.Subject(name)] = a
-			return nil
-		})
-		return err
+		return collect(rows, accounts)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("setting up %d tenants: %w", len(grants), err)
 	}
 	return accounts, nil
+}
+
+// collect reads rows of accounts.
+func collect(rows pgx.Rows, into map[quota.Subject]account) error {
+	var name string
+	var a account
+	_, err := pgx.ForEachRow(rows, []any{&name, &a.limit, &a.revision, &a.stored, &a.deleted, &a.version}, func() error {
+		into[quota.Subject(name)] = a
+		return nil
+	})
+	return err
+}
+
+func (p *postgresLedger) setLimit(ctx context.Context, policy string, tenants []quota.Subject, limit int64) (map[quota.Subject]account, error) {
+	rows, err := p.pool.Query(ctx, ledgerSetLimitSQL, policy, strategies.Names(tenants), limit)
+	if err != nil {
+		return nil, err
+	}
+	accounts := make(map[quota.Subject]account, len(tenants))
+	return accounts, collect(rows, accounts)
 }
 
 // one runs a statement that changes one file.

@@ -63,7 +63,7 @@ var luaReserveMeta = strategies.Meta{
 		// every round: once it has run, nothing is promised. Neither a repeated
 		// refund nor a lost key is noticed.
 		Property:  quota.PropertyLeak,
-		Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultOutage},
+		Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultOutage, quota.FaultLimit},
 		Formula:   "L while no sync round has run",
 		Bound: func(p quota.Params) int64 {
 			if p.SyncPeriod == 0 && p.Options["demand"] != demandRejected {
@@ -223,6 +223,17 @@ func (s *luaReserve) Provision(ctx context.Context, p *quota.Policy, grants []st
 			return
 		}
 		pipe.Set(ctx, s.keys.used(p.Name, g.Subject), g.Used, 0)
+	})
+}
+
+// SetLimit implements [strategies.LimitSetter]: it sets the key that the script reads.
+func (s *luaReserve) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
+	grants := make([]strategies.Grant, len(subjects))
+	for i, subject := range subjects {
+		grants[i].Subject = subject
+	}
+	return provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+		pipe.Set(ctx, s.keys.limit(p.Name, g.Subject), p.Limit, 0)
 	})
 }
 

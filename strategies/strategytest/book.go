@@ -18,8 +18,11 @@ import (
 // book issues requests of one policy and writes down what came of them.
 type book struct {
 	*fixture
-	policy *quota.Policy
+	policy *quota.Policy // in force
+	limit  int64         // at the start
 	epoch  int64
+	// changes of the limit, which are all subjects' of the book.
+	changes []oracle.LimitChange
 
 	mu      sync.Mutex
 	events  []oracle.Event
@@ -30,7 +33,7 @@ type book struct {
 }
 
 func (f *fixture) book(p *quota.Policy) *book {
-	return &book{fixture: f, policy: p, epoch: clock.Nano(), initial: map[uint32]int64{}, takes: map[uint64]oracle.Event{}}
+	return &book{fixture: f, policy: p, limit: p.Limit, epoch: clock.Nano(), initial: map[uint32]int64{}, takes: map[uint64]oracle.Event{}}
 }
 
 // subject is a holder of the book's quota.
@@ -183,7 +186,7 @@ func (b *book) judge(w quota.Window) oracle.Verdict {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return oracle.Judge(oracle.Config{
-		Window: w, Limit: b.policy.Limit, Epoch: clock.Time(b.epoch),
+		Window: w, Limit: b.limit, Epoch: clock.Time(b.epoch), Changes: b.changes,
 		Initial: func(s uint32) int64 { return b.initial[s] },
 	}, slices.Clone(b.events))
 }

@@ -16,6 +16,7 @@ type full interface {
 	strategies.Committer
 	strategies.Viewer
 	strategies.Provisioner
+	strategies.LimitSetter
 }
 
 // double is a right strategy that talks to Redis before each decision, with parts
@@ -28,6 +29,7 @@ type double struct {
 	commit func(d *double, ctx context.Context, r quota.Reservation, actual int64) error
 	used   func(d *double, ctx context.Context, s quota.Subject, p *quota.Policy) ([]quota.Reading, error)
 	grant  func(d *double, ctx context.Context, p *quota.Policy, grants []strategies.Grant) error
+	limit  func(d *double, ctx context.Context, p *quota.Policy, subjects []quota.Subject) error
 	close  func(d *double)
 	jobs   []strategies.Job
 }
@@ -119,6 +121,13 @@ const unlimited = 1 << 40
 
 // pause is long enough for every other caller to come in between.
 const pause = 200 * time.Microsecond
+
+func (d *double) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
+	if d.limit != nil {
+		return d.limit(d, ctx, p, subjects)
+	}
+	return d.full.SetLimit(ctx, p, subjects)
+}
 
 // sample is the Meta of a double.
 func sample(change func(*double)) *strategies.Meta {

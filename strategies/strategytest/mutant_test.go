@@ -29,6 +29,14 @@ var mutants = []struct {
 		}
 		d.grant = func(*double, context.Context, *quota.Policy, []strategies.Grant) error { return nil }
 	}},
+	{name: "keeps the first limit", check: "limit",
+		meta: func(m *strategies.Meta) { m.Guarantee = []quota.Clause{quota.Exactly(quota.FaultLimit)} },
+		make: func(d *double) {
+			d.limit = func(*double, context.Context, *quota.Policy, []quota.Subject) error { return nil }
+		}},
+	{name: "cannot set a limit", check: "limit", make: func(d *double) {
+		d.limit = func(*double, context.Context, *quota.Policy, []quota.Subject) error { return errors.New("no") }
+	}},
 	{name: "never admits", check: "sequential", make: func(d *double) {
 		d.take = func(*double, context.Context, quota.Request) (quota.Decision, error) {
 			return quota.Decision{Tier: quota.TierRedis}, nil

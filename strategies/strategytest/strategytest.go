@@ -132,6 +132,7 @@ var checks = []check{
 	{"next-window", checkNextWindow},
 	{"rolling", checkRolling},
 	{"provision", checkProvision},
+	{"limit", checkLimit},
 	{"refund", checkRefund},
 	{"double-refund", checkDoubleRefund},
 	{"commit", checkCommit},

@@ -31,6 +31,8 @@ var (
 	sqlReset string
 	//go:embed sql/provision.sql
 	sqlProvision string
+	//go:embed sql/set_limit.sql
+	sqlSetLimit string
 )
 
 // errNoAgent is a check of an agent that has no row. It is no outage, and so
@@ -52,6 +54,8 @@ type source interface {
 	reset(ctx context.Context, u *use) ([]quota.Subject, error)
 	// provision makes rows and replaces what this kind of use has in existing ones.
 	provision(ctx context.Context, u *use, grants []strategies.Grant) error
+	// setLimit gives rows that exist another limit.
+	setLimit(ctx context.Context, u *use, agents []quota.Subject, limit int64) error
 }
 
 // reader answers the three questions of a miss. It is the source, or a replica that

@@ -133,3 +133,15 @@ func (m *modelSource) provision(ctx context.Context, u *use, grants []strategies
 		return nil
 	})
 }
+
+func (m *modelSource) setLimit(ctx context.Context, u *use, agents []quota.Subject, limit int64) error {
+	return m.do(ctx, "UPDATE quotas SET "+u.limitColumn, u, func() error {
+		for _, s := range agents {
+			if r, ok := m.rows[s]; ok {
+				r.limit[u.index] = limit
+				m.past.note(s, r)
+			}
+		}
+		return nil
+	})
+}

@@ -20,7 +20,7 @@ import (
 const undefinedColumn = "42703"
 
 // statements are those of one kind of use under one of its names.
-type statements struct{ check, used, limit, charge, writeBack, reset, provision string }
+type statements struct{ check, used, limit, charge, writeBack, reset, provision, setLimit string }
 
 type postgresSource struct {
 	pool *pgxpool.Pool
@@ -47,7 +47,7 @@ func (p *postgresSource) prepare(uses *[useCount]use, check string) {
 		u := &uses[i]
 		p.sql[u] = &statements{
 			check: check, used: u.sql(sqlUsed), limit: u.sql(sqlLimit), charge: u.sql(sqlCharge),
-			writeBack: u.sql(sqlWriteBack), reset: u.sql(sqlReset), provision: u.sql(sqlProvision),
+			writeBack: u.sql(sqlWriteBack), reset: u.sql(sqlReset), provision: u.sql(sqlProvision), setLimit: u.sql(sqlSetLimit),
 		}
 	}
 }
@@ -145,5 +145,10 @@ func (p *postgresSource) provision(ctx context.Context, u *use, grants []strateg
 		agents[i], used[i], limits[i] = string(g.Subject), g.Used, g.Limit
 	}
 	_, err := p.pool.Exec(ctx, p.sql[u].provision, agents, used, limits)
+	return err
+}
+
+func (p *postgresSource) setLimit(ctx context.Context, u *use, agents []quota.Subject, limit int64) error {
+	_, err := p.pool.Exec(ctx, p.sql[u].setLimit, strategies.Names(agents), limit)
 	return err
 }

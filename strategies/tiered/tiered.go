@@ -226,6 +226,16 @@ func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []str
 	return nil
 }
 
+// SetLimit implements [strategies.LimitSetter]: rows get the limit, and the cache and
+// the set of agents over quota keep what they had, as in the record.
+func (in *instance) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
+	u, err := useOf(in.uses, p)
+	if err != nil {
+		return err
+	}
+	return in.source.setLimit(ctx, u.real(), subjects, p.Limit)
+}
+
 // Close implements strategies.Strategy. What is still queued is lost, as it is
 // when a process of the record's service ends.
 func (in *instance) Close(context.Context) error { return nil }

@@ -49,11 +49,12 @@ var incrExpireAtomicMeta = strategies.Meta{
 	Counts: quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
-			quota.FaultClock, quota.FaultOutage),
+			quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 		{
-			Property: quota.PropertyFalseReject,
-			Formula:  "0",
-			Bound:    func(quota.Params) int64 { return 0 },
+			Property:  quota.PropertyFalseReject,
+			Tolerates: []quota.Fault{quota.FaultLimit},
+			Formula:   "0",
+			Bound:     func(quota.Params) int64 { return 0 },
 		},
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {

@@ -36,7 +36,7 @@ var incrExpireMeta = strategies.Meta{
 		// A clock that passes the window's end between the caller's look at it and
 		// the INCR is not tolerated: the key may have expired by then, and the late
 		// command starts the old window's count again.
-		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage),
+		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),
 		roomForSingleUnits,
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {

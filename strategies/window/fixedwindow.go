@@ -18,9 +18,9 @@ import (
 // is lost begins its window anew, and so does a command that comes when its
 // window's key has expired: neither eviction nor the clock is tolerated.
 var (
-	counted  = []quota.Fault{quota.FaultCrash, quota.FaultRetry}
+	counted  = []quota.Fault{quota.FaultCrash, quota.FaultRetry, quota.FaultLimit}
 	fellBack = []quota.Fault{
-		quota.FaultCrash, quota.FaultRetry, quota.FaultLostReply, quota.FaultOutage,
+		quota.FaultCrash, quota.FaultRetry, quota.FaultLostReply, quota.FaultOutage, quota.FaultLimit,
 	}
 )
 

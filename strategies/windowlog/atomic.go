@@ -48,7 +48,7 @@ func init() {
 		}},
 		Guarantee: []quota.Clause{
 			// A row that its caller never heard of takes the place of one that is heard of.
-			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage),
+			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),
 			{
 				Property: quota.PropertyFalseReject,
 				Formula:  "0",

@@ -38,7 +38,7 @@ func init() {
 		// flight with it. A row too many, of a repeated or unanswered INSERT, rejects.
 		Guarantee: []quota.Clause{{
 			Property:  quota.PropertyLeak,
-			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage},
+			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit},
 			Formula:   "L + in flight - 1",
 			Bound:     func(p quota.Params) int64 { return max(p.InFlight-1, 0) },
 		}},

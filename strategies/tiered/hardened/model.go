@@ -143,3 +143,12 @@ func (m *modelSource) purge(ctx context.Context, before time.Time) (changed bool
 	})
 	return changed, err
 }
+
+func (m *modelSource) setLimit(ctx context.Context, policy string, agents []quota.Subject, units int64) error {
+	return m.model.Do(ctx, "INSERT INTO escrow_limits", func() error {
+		for _, s := range agents {
+			m.t.limits[[2]string{string(s), policy}] = units
+		}
+		return nil
+	})
+}

@@ -88,23 +88,42 @@ func (in *instance) Provision(ctx context.Context, p *quota.Policy, grants []str
 	if err := in.source.provision(ctx, &a, grants); err != nil {
 		return fmt.Errorf("provision %d agents: %w", len(grants), err)
 	}
+	names := make([]quota.Subject, len(grants))
+	for i, g := range grants {
+		names[i] = g.Subject
+	}
+	return in.each(ctx, forgetScript, a, names)
+}
+
+// SetLimit implements [strategies.LimitSetter]. It answers once no instance rejects by
+// the limit of before. Credit that Redis drew under a higher limit can still be used.
+func (in *instance) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
+	if err := in.source.setLimit(ctx, p.Name, subjects, p.Limit); err != nil {
+		return err
+	}
+	return in.each(ctx, clearScript, accountAt(p, "", in.clock.Now()), subjects)
+}
+
+// each runs a script on the account of each agent, and waits as long as one of them
+// says that instances may still reject by what was known before.
+func (in *instance) each(ctx context.Context, script *redis.Script, a account, agents []quota.Subject) error {
 	var longest int64
-	for len(grants) > 0 {
-		batch := grants[:min(len(grants), provisionBatch)]
-		grants = grants[len(batch):]
+	for len(agents) > 0 {
+		batch := agents[:min(len(agents), provisionBatch)]
+		agents = agents[len(batch):]
 		pipe := in.redis.Pipeline()
 		left := make([]*redis.Cmd, len(batch))
-		for i, g := range batch {
-			a.subject = g.Subject
-			left[i] = forgetScript.EvalSha(ctx, pipe, []string{a.key(in.prefix)})
+		for i, s := range batch {
+			a.subject = s
+			left[i] = script.EvalSha(ctx, pipe, []string{a.key(in.prefix)})
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("drop the credit of %d agents: %w", len(batch), err)
+			return fmt.Errorf("have Redis forget what %d agents had left: %w", len(batch), err)
 		}
 		for _, c := range left {
 			ms, err := c.Int64()
 			if err != nil {
-				return fmt.Errorf("drop the credit of an agent: %w", err)
+				return fmt.Errorf("have Redis forget what an agent had left: %w", err)
 			}
 			longest = max(longest, ms)
 		}

@@ -26,6 +26,8 @@ var (
 	sqlDrawn string
 	//go:embed sql/provision.sql
 	sqlProvision string
+	//go:embed sql/set_limit.sql
+	sqlSetLimit string
 	//go:embed sql/purge.sql
 	sqlPurge string
 )
@@ -43,6 +45,8 @@ type source interface {
 	drawn(ctx context.Context, a *account) (units int64, known bool, err error)
 	// provision sets limits and use. All grants are of the window of a.
 	provision(ctx context.Context, a *account, grants []strategies.Grant) error
+	// setLimit sets the limit of agents and leaves their use alone.
+	setLimit(ctx context.Context, policy string, agents []quota.Subject, units int64) error
 	// purge removes windows that ended before a moment and says whether there were any.
 	purge(ctx context.Context, before time.Time) (bool, error)
 }
@@ -108,4 +112,9 @@ func (p *postgresSource) purge(ctx context.Context, before time.Time) (bool, err
 	var rows int64
 	err := p.pool.QueryRow(ctx, sqlPurge, before).Scan(&rows)
 	return rows > 0, err
+}
+
+func (p *postgresSource) setLimit(ctx context.Context, policy string, agents []quota.Subject, units int64) error {
+	_, err := p.pool.Exec(ctx, sqlSetLimit, policy, strategies.Names(agents), units)
+	return err
 }

@@ -1,0 +1,182 @@
+//go:build !mutants
+
+package harness_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// baked goes by the limit that a subject had at first, as a counter does that was
+// filled with it.
+type baked struct {
+	strategies.Strategy
+	first *int64
+}
+
+func (b baked) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	if *b.first == 0 {
+		*b.first = req.Policy.Limit
+	}
+	p := *req.Policy
+	p.Limit = *b.first
+	req.Policy = &p
+	return b.Strategy.Take(ctx, req)
+}
+
+func bakedSelection(t *testing.T) strategies.Selection {
+	t.Helper()
+	exact, err := strategies.Lookup("exact")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := *exact
+	m.Name, m.Control, m.GivesBack = "baked", "", false
+	m.Guarantee = []quota.Clause{quota.Exactly()}
+	m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+		s, err := exact.Open(ctx, env)
+		return baked{s, new(int64)}, err
+	}
+	return strategies.Selection{Meta: &m}
+}
+
+// TestLimitChanges: who goes by an old limit leaks what it admits after the limit was
+// lowered, and rejects wrongly after it was raised, as many units as were planted. What
+// was admitted before is no leak, and a clause that does not tolerate the change is not
+// judged.
+func TestLimitChanges(t *testing.T) {
+	exact, err := strategies.Lookup("exact")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steady, err := workloads.Lookup("steady")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const plenty = 1 << 40
+	for _, c := range []struct {
+		name          string
+		limit         int64
+		changes       []harness.LimitChange
+		of            strategies.Selection
+		leak, rejects int64 // in a simulation with a request each second
+	}{
+		// Requests 1 to 10 come before 0.475 of the time, 11 to 20 after it, 16 to 20 after 0.725.
+		{"lowered", plenty, []harness.LimitChange{{At: 0.475, Limit: 4}}, strategies.Selection{Meta: exact}, 0, 0},
+		{"raised", 4, []harness.LimitChange{{At: 0.475, Limit: plenty}}, strategies.Selection{Meta: exact}, 0, 0},
+		{"lowered, baked", plenty, []harness.LimitChange{{At: 0.475, Limit: 4}}, bakedSelection(t), 10, 0},
+		{"raised, baked", 4, []harness.LimitChange{{At: 0.475, Limit: plenty}}, bakedSelection(t), 0, 10},
+		{"lowered and raised, baked", plenty, []harness.LimitChange{{At: 0.475, Limit: 4}, {At: 0.725, Limit: plenty}}, bakedSelection(t), 5, 0},
+	} {
+		policy := quota.Policy{Name: "changing", Limit: c.limit, Unit: "units", Window: quota.Window{Kind: quota.Fixed, Length: time.Hour}}
+		plan := harness.Plan{
+			Strategies: []strategies.Selection{c.of}, Policy: policy, Workload: steady, Workers: 1, Seed: 3,
+			Stream:       workloads.Params{Options: quota.Options{"subjects": "1", "over-quota": "0"}},
+			LimitChanges: c.changes,
+		}
+		judged := func(t *testing.T, r *results.Run) {
+			t.Helper()
+			if err := r.Err(); err != nil {
+				t.Error(err)
+			}
+			if n := len(r.Params.LimitChanges); n != len(c.changes) || r.Params.Limit != c.limit {
+				t.Errorf("the record has a limit of %d and %d changes of it", r.Params.Limit, n)
+			}
+			if judged := len(r.Guarantee) > 0; judged != (c.of.Name == "exact") {
+				t.Errorf("clauses %+v", r.Guarantee)
+			}
+		}
+		t.Run(c.name+"/simulate", func(t *testing.T) {
+			p := plan
+			p.Rate, p.Arrivals, p.Duration, p.Workers = 1, "constant", 20*time.Second, 5
+			report, err := sim.Run(t.Context(), sim.Config{Plan: p})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &report.Runs[0]
+			judged(t, r)
+			if r.Leak.Units != c.leak || r.FalseRejects.Units != c.rejects || r.Leak.Possible != c.leak {
+				t.Errorf("leak %+v, false rejects %+v of %d requests", r.Leak, r.FalseRejects, r.Issued)
+			}
+			last := report.Series[0].Samples[len(report.Series[0].Samples)-1]
+			if last.Leak != c.leak || last.FalseRejects != c.rejects {
+				t.Errorf("the series ends with a leak of %d and %d false rejects", last.Leak, last.FalseRejects)
+			}
+		})
+		t.Run(c.name+"/measure", func(t *testing.T) {
+			p := plan
+			p.Duration, p.Closed, p.Workers = 100*time.Millisecond, true, 4
+			report, err := measure.Measure(t.Context(), measure.Config{Plan: p, Rounds: 1, NoReference: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &report.Runs[0]
+			judged(t, r)
+			// A slow machine may get no request through in a part of the time.
+			if r.Leak.Units > 0 && c.leak == 0 || r.FalseRejects.Units > 0 && c.rejects == 0 {
+				t.Errorf("leak %+v, false rejects %+v of %d requests", r.Leak, r.FalseRejects, r.Issued)
+			}
+			// A single request that a slow machine holds up may have been decided by any of the
+			// limits that it saw: with two changes, by the higher one all the time.
+			if len(c.changes) == 1 && r.Issued > 100_000 && (r.Leak.Units == 0 && c.leak > 0 || r.FalseRejects.Units == 0 && c.rejects > 0) {
+				t.Errorf("of %d requests none went by the old limit: leak %+v, false rejects %+v", r.Issued, r.Leak, r.FalseRejects)
+			}
+		})
+	}
+}
+
+// TestBadLimitChanges: what cannot be done is refused in words.
+func TestBadLimitChanges(t *testing.T) {
+	for _, text := range []string{"", "0.5", "0.5:", ":5", "0:5", "1:5", "NaN:5", "0.5:0", "0.5:-1", "0.5:1e3", "x:5", "0.5:99999999999999999999"} {
+		if c, err := harness.ParseLimitChange(text); err == nil {
+			t.Errorf("%q is read as %v", text, c)
+		}
+	}
+	c, err := harness.ParseLimitChange("0.25:40")
+	if err != nil || c.String() != "0.25:40" || c.After(8*time.Second) != 2*time.Second {
+		t.Errorf("%v, %v", c, err)
+	}
+	half := harness.LimitChange{At: 0.5, Limit: 3}
+	for _, bad := range []struct {
+		why    string
+		change func(*harness.Plan)
+	}{
+		{"duration", func(p *harness.Plan) { p.Duration = 0 }},
+		{"bucket", func(p *harness.Plan) {
+			p.Policy.Window = quota.Window{Kind: quota.Bucket, Length: time.Second, Refill: 1}
+		}},
+		{"order", func(p *harness.Plan) { p.LimitChanges = []harness.LimitChange{half, half} }},
+		{"share", func(p *harness.Plan) { p.LimitChanges = []harness.LimitChange{{At: 1, Limit: 3}} }},
+		{"1 or more", func(p *harness.Plan) { p.LimitChanges = []harness.LimitChange{{At: 0.5}} }},
+	} {
+		p, err := harness.NewPlan("exact", "link-hits", "steady")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Workers, p.Duration, p.LimitChanges = 1, time.Second, []harness.LimitChange{half}
+		bad.change(&p)
+		if err := p.Complete(10); err == nil || !strings.Contains(fmt.Sprint(err), bad.why) {
+			t.Errorf("%s: %v", bad.why, err)
+		}
+	}
+	p, err := harness.NewPlan("exact", "link-hits", "steady")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Workers, p.Duration, p.LimitChanges = 1, time.Second, []harness.LimitChange{half}
+	apart := sim.Topology{Skew: []time.Duration{0, time.Second}}
+	if _, err := sim.Run(t.Context(), sim.Config{Plan: p, Topology: apart}); err == nil || !strings.Contains(err.Error(), "one clock") {
+		t.Errorf("with clocks that differ: %v", err)
+	}
+}

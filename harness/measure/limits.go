@@ -1,0 +1,86 @@
+package measure
+
+import (
+	"context"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+)
+
+// inForce is the policy that requests are made under at the moment, and the least limit
+// that the store may hold a request against that sees nothing else in force.
+type inForce struct {
+	policy *quota.Policy
+	least  int64 // units
+}
+
+// putInForce puts a drive's policy in force as it is at the start.
+func (d *drive) putInForce() { d.limit.Store(&inForce{d.policy, d.policy.Limit}) }
+
+// heldAgainst is the limit that a rejection is held against, which was called while
+// that policy was in force: the lowest of the run where it has changed since.
+func (d *drive) heldAgainst(called *inForce) int64 {
+	if d.limit.Load() != called {
+		return d.lowest
+	}
+	return called.least
+}
+
+// operator changes the limit in mid-run, as an operator would: for requests from then
+// on, and in the store, where the strategy keeps it there.
+type operator struct {
+	d       *drive
+	session *harness.Session
+	made    []oracle.LimitChange
+	err     error
+}
+
+// schedule plans the changes of a pass that starts now and lasts for length. The
+// returned function waits for a change that is being made, and gives up the rest.
+func (o *operator) schedule(ctx context.Context, plan []harness.LimitChange, length time.Duration) (stop func()) {
+	if len(plan) == 0 {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	begun := o.d.tb.nano()
+	go func() {
+		defer close(ended)
+		for _, c := range plan {
+			if !waitOr(c.After(length)-time.Duration(o.d.tb.nano()-begun), done) {
+				return
+			}
+			if o.err = o.change(ctx, c.Limit); o.err != nil {
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+func (o *operator) change(ctx context.Context, limit int64) error {
+	d := o.d
+	next := *d.limit.Load().policy
+	least := min(next.Limit, limit)
+	next.Limit = limit
+	subjects := o.session.LimitedSubjects(d.stream, d.subjects.n)
+	from := d.tb.nano()
+	d.limit.Store(&inForce{&next, least})
+	err := o.session.SetLimit(ctx, &next, subjects, 0)
+	d.limit.Store(&inForce{&next, limit})
+	o.made = append(o.made, oracle.LimitChange{From: from, To: d.tb.nano(), Limit: limit})
+	return err
+}
+
+// changes are those that were made, since the epoch.
+func (o *operator) changes(epoch int64) (out []oracle.LimitChange) {
+	for _, c := range o.made {
+		c.From, c.To = c.From-epoch, c.To-epoch
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+)
+
+// operate changes the limit in mid-run, as an operator would: for requests from then
+// on, and in the stores, where the strategy keeps it there.
+func (d *drive) operate(plan []harness.LimitChange, through []int) func(context.Context) {
+	return func(ctx context.Context) {
+		for _, c := range plan {
+			wait := d.epoch + int64(c.After(d.cfg.Duration)) - d.now()
+			if wait > 0 && d.clock.Sleep(ctx, time.Duration(wait)) != nil || d.ended() {
+				return
+			}
+			if d.limitErr = d.change(ctx, c.Limit, through); d.limitErr != nil {
+				return
+			}
+		}
+	}
+}
+
+func (d *drive) change(ctx context.Context, limit int64, through []int) error {
+	next := *d.policy
+	next.Limit = limit
+	subjects := d.st.LimitedSubjects(d.stream, len(d.truth.subjects))
+	from := d.now()
+	d.setLimit(&next, min(limit, d.policy.Limit))
+	err := d.st.SetLimit(ctx, &next, subjects, through...)
+	d.setLimit(&next, limit)
+	d.changes = append(d.changes, oracle.LimitChange{From: from - d.epoch, To: d.now() - d.epoch, Limit: limit})
+	return err
+}
+
+// setLimit puts a policy in force, of which the stores may hold requests against that
+// many units.
+func (d *drive) setLimit(p *quota.Policy, least int64) {
+	d.policy, d.truth.policy = p, p
+	d.truth.change(least)
+}
+
+// change notes a policy with another limit.
+func (t *truth) change(least int64) {
+	t.least = least
+	t.changed++
+}
+
+// heldAgainst is the limit that a rejection is held against: the lowest of the run where
+// it has changed since the request.
+func (t *truth) heldAgainst(a asked) int64 {
+	if a.changed != t.changed {
+		return t.lowest
+	}
+	return t.least
+}
+
+// allow brings what a subject may have in use up to the present: where the limit was
+// lowered, what was in use then, until it is given back or leaves the window.
+func (t *truth) allow(s *subject) {
+	s.allowed = max(t.policy.Limit, min(s.allowed, s.used-s.overrun))
+}
