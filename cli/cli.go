@@ -12,9 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
 )
 
 // Exit codes.
@@ -59,7 +61,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		// What cobra itself finds wrong is the command line.
 		e = &exitError{ExitUsage, err}
 	}
-	fmt.Fprintln(stderr, "quotabench: "+oneLine(e.Error()))
+	fmt.Fprintln(stderr, "quotabench: "+message(e))
 	return e.code
 }
 
@@ -77,8 +79,8 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 		Args:          oneOfCommands,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(format.VisibleWriter(stdout))
+	root.SetErr(messages(stderr))
 	root.SetVersionTemplate("quotabench {{.Version}}\n")
 	root.AddCommand(runCommand(), listCommand(), doctorCommand())
 	root.AddCommand(simCommand())
@@ -111,7 +113,7 @@ func oneOfCommands(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return usagef("unknown command %q: one of %s (see %s --help)", redact(args[0]), strings.Join(names, ", "), cmd.CommandPath())
+	return usagef("%w (see %s --help)", quota.Unknown("command", args[0], names, ""), cmd.CommandPath())
 }
 
 // helpCommand explains a command. Unlike cobra's own it makes an unknown one an
@@ -142,7 +144,7 @@ func helpCommand() *cobra.Command {
 				return oneOfCommands(at, rest)
 			}
 			if len(rest) > 0 {
-				return usagef("%s has no commands, but got %q (see %s --help)", at.CommandPath(), redact(rest[0]), at.CommandPath())
+				return usagef("%s has no commands, but got %q (see %s --help)", at.CommandPath(), rest[0], at.CommandPath())
 			}
 			at.InitDefaultHelpFlag()
 			at.InitDefaultVersionFlag()

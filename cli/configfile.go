@@ -4,29 +4,26 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
-)
 
-// maxConfig bounds the file that is taken for a configuration, in bytes.
-const maxConfig = 1 << 20
+	"github.com/quotabench/quotabench/quota"
+)
 
 // readFile takes over what a configuration file says, but for settings that were
 // given as flags.
 func (s *settings) readFile(path string) error {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return usagef("--config: cannot read %s: %w", path, err)
+	b, err := readBounded(s.ctx, path)
+	var e *exitError
+	switch {
+	case errors.As(err, &e):
+		return err
+	case err != nil:
+		return usagef("--config: %w", err)
 	}
 	return s.read(path, b)
 }
@@ -43,8 +40,8 @@ func misread(path string, t *token.Token, format string, args ...any) error {
 // read is [settings.readFile] for bytes at hand. It is strict: what it does not
 // know is an error, not ignored.
 func (s *settings) read(path string, b []byte) error {
-	if len(b) > maxConfig {
-		return usagef("--config: %s has %d bytes: a configuration has at most %d", path, len(b), maxConfig)
+	if line := nested(b); line > 0 {
+		return usagef("%s:%d: it is nested deeper than %d levels: write one key: value per line", path, line, maxDepth)
 	}
 	file, err := parser.ParseBytes(b, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -90,15 +87,15 @@ func (s *settings) readPair(path string, p *ast.MappingValueNode, seen map[strin
 	at := p.Key.GetToken()
 	key, ok := p.Key.(*ast.StringNode)
 	if !ok {
-		return misread(path, at, "%s is not a key: one of %s", oneLine(at.Value), strings.Join(s.names(), ", "))
+		return misread(path, at, "%q is not a key: %s", oneLine(at.Value), quota.OneOf("", s.names()))
 	}
 	name := key.Value
 	x := s.lookup(name)
 	if x == nil {
 		if hint := nearest(name, s.names(), ""); hint != "" {
-			return misread(path, at, "unknown key %q%s", redact(name), hint)
+			return misread(path, at, "unknown key %q%s", name, hint)
 		}
-		return misread(path, at, "unknown key %q: one of %s", redact(name), strings.Join(s.names(), ", "))
+		return misread(path, at, "unknown key %q: %s", name, quota.OneOf(name, s.names()))
 	}
 	if line, dup := seen[name]; dup {
 		return misread(path, at, "%s is given twice, first on line %d: keep one", name, line)
@@ -128,10 +125,16 @@ func (x *setting) take(n ast.Node) (where *token.Token, err error) {
 		if !ok {
 			return nil, fmt.Errorf(" is a list: %s", x.value.wanted())
 		}
+		if len(seq.Values) > maxItems {
+			return nil, fmt.Errorf(" is a list of %d: give at most %d", len(seq.Values), maxItems)
+		}
 		items := make([]string, len(seq.Values))
 		for i, v := range seq.Values {
 			if items[i], err = x.text(v); err != nil {
 				return v.GetToken(), err
+			}
+			if items[i] == "" {
+				return v.GetToken(), fmt.Errorf(" \"\": %w", errEmpty)
 			}
 			if x.secret {
 				items[i] = unredact(items[i])
@@ -148,7 +151,7 @@ func (x *setting) take(n ast.Node) (where *token.Token, err error) {
 		text = unredact(text)
 	}
 	if err := x.value.Set(text); err != nil {
-		return nil, fmt.Errorf(" %q: %w", redact(text), err)
+		return nil, fmt.Errorf(" %q: %w", text, err)
 	}
 	return nil, nil
 }
@@ -176,10 +179,25 @@ func (x *setting) text(n ast.Node) (string, error) {
 		return "", fmt.Errorf(" is not a plain value: %s", x.value.wanted())
 	}
 	if !x.value.holds(kind) {
-		return "", fmt.Errorf(" %q is %s: %s", redact(text), kind, x.value.wanted())
+		return "", fmt.Errorf(" %q is %s: %s", text, kind, x.value.wanted())
 	}
 	return text, nil
 }
 
-// oneLine makes the message of a library fit into one of ours.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// oneLine makes the message of a library, or several errors, fit into one of ours.
+func oneLine(s string) string {
+	var line string
+	for l := range strings.Lines(s) {
+		l = strings.Join(strings.Fields(l), " ")
+		switch {
+		case l == "":
+		case line == "":
+			line = l
+		case strings.ContainsAny(line[len(line)-1:], ",;:"):
+			line += " " + l
+		default:
+			line += "; " + l
+		}
+	}
+	return line
+}

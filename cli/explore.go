@@ -36,7 +36,7 @@ func newExploreSettings() *exploreSettings {
 	for name, x := range map[string]setting{
 		"strategy": {value: &list{p: &s.strategy}, doc: "strategies, `a,b:option=value` or all; may be repeated, or given as arguments"},
 		"policy":   {value: &text{p: &s.policy}, doc: "policy to enforce (default: one of the strategy's own record)"},
-		"limit":    {value: count(&s.limit, 1), doc: "limit in `units` (default: room for all requests but one)"},
+		"limit":    {value: count(&s.limit, 1, explore.MaxUnits), doc: "limit in `units` (default: room for all requests but one)"},
 		"instances": {value: whole(&s.instances, 0, explore.MaxClients),
 			doc: "application instances that share the stores (default: one per client)"},
 		"seed": {value: seed(&s.seed), doc: "seed of the strategies' own random numbers"},
@@ -63,7 +63,7 @@ func (s *exploreSettings) search() []setting {
 			doc: "clients that share one subject"},
 		{name: "script", value: &text{p: &s.scripts}, complete: cobra.NoFileCompletions,
 			doc: "what clients do, e.g. `take=5,refund;take`: one script per client, the last for all others"},
-		{name: "used", value: count(&s.used, 0),
+		{name: "used", value: count(&s.used, 0, explore.MaxUnits),
 			doc: "`units` in use at the start"},
 		{name: "skew", value: &list{p: &s.skew}, complete: cobra.NoFileCompletions,
 			doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
@@ -75,11 +75,11 @@ func (s *exploreSettings) search() []setting {
 			doc: "how often each periodic job may start, at any moment"},
 		{name: "property", value: &list{p: &s.properties}, complete: completeWords(append(properties, "all")...),
 			doc: "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
-		{name: "max-states", value: whole(&s.states, 0, 0), computed: true,
+		{name: "max-states", value: whole(&s.states, 0, explore.MostStates), computed: true,
 			doc: "states after which a search ends (default 200000)"},
 		{name: "full", value: &boolean{&s.full},
 			doc: "run and count every schedule instead of searching for the shortest that breaks a property"},
-		{name: "max-schedules", value: count(&s.schedules, 0), computed: true,
+		{name: "max-schedules", value: count(&s.schedules, 0, explore.MostSchedules), computed: true,
 			doc: "schedules after which --full ends (default 5000000)"},
 		{name: "on", value: &text{p: &s.on}, complete: completeWords(embeddedStore, "process", "container"),
 			doc: "repeat what is found on a Redis: process, container or a `URL`; embedded repeats it here"},
@@ -105,6 +105,7 @@ func exploreCommand() *cobra.Command {
 			"  quotabench explore lua-reserve --script \"take,refund;take\" --property leak --on process\n" +
 			"  quotabench explore --replay TOKEN --on process",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			s.ctx = cmd.Context()
 			if err := s.byPosition(args); err != nil {
 				return err
 			}
@@ -150,7 +151,7 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 		return nil, cfg, s.wrong("max-schedules", errors.New("it bounds --full, which is not given: use --max-states for a search"))
 	}
 	if s.given("policy") {
-		if cfg.Policy, err = lookupPolicy(s.policy); err != nil {
+		if cfg.Policy, err = lookupPolicy(s.ctx, s.policy); err != nil {
 			return nil, cfg, s.wrong("policy", err)
 		}
 	}

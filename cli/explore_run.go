@@ -49,9 +49,6 @@ func (s *exploreSettings) start(cmd *cobra.Command) (*exploration, error) {
 		record: results.NewExploration(),
 	}
 	if s.given("out") {
-		if s.out == "" {
-			return nil, s.wrong("out", errors.New("name a directory"))
-		}
 		dir, err := s.outDirFor(explorationFile)
 		if err != nil {
 			return nil, err

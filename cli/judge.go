@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func judgeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var out []judged
 			for _, name := range args {
-				j, err := judgeFile(name, given)
+				j, err := judgeFile(cmd.Context(), name, given)
 				if err != nil {
 					return err
 				}
@@ -78,7 +79,7 @@ type judged struct {
 	FalseRejects results.FalseRejects `json:"false_rejects"`
 }
 
-func judgeFile(name, policy string) (judged, error) {
+func judgeFile(ctx context.Context, name, policy string) (judged, error) {
 	f, err := oracle.OpenHistory(name)
 	if err != nil {
 		var p *fs.PathError
@@ -89,7 +90,7 @@ func judgeFile(name, policy string) (judged, error) {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	if policy != "" {
-		p, err := lookupPolicy(policy)
+		p, err := lookupPolicy(ctx, policy)
 		if err != nil {
 			return judged{}, usagef("--policy: %w", err)
 		}

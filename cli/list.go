@@ -60,7 +60,7 @@ func listCommand() *cobra.Command {
 			case len(args) > 1:
 				return usagef("list takes one catalogue: %s", strings.Join(names, ", "))
 			case len(args) == 1 && !slices.Contains(names, args[0]):
-				return usagef("nothing called %q to list: one of %s", redact(args[0]), strings.Join(names, ", "))
+				return usagef("%w", quota.Unknown("catalogue", args[0], names, ""))
 			}
 			return nil
 		},

@@ -81,9 +81,8 @@ type option struct {
 }
 
 func (v *option) Set(text string) error {
-	if text == "" && v.o.Type == "" { // as if it were not given
-		*v.p = ""
-		return nil
+	if text == "" {
+		return errors.New(v.wanted())
 	}
 	if err := v.o.Accepts(text); err != nil {
 		if v.o.Check != nil {

@@ -49,7 +49,7 @@ func (s *settings) canMake(name, dir string) error {
 		fi, err := os.Stat(at)
 		switch {
 		case err == nil && fi.IsDir():
-			return nil
+			return s.canWrite(name, at)
 		case err == nil:
 			return s.wrong(name, fmt.Errorf("%s is a file: name a directory", at))
 		case at == filepath.Dir(at), !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):

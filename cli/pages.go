@@ -19,7 +19,7 @@ import (
 )
 
 func pagesCommand() *cobra.Command {
-	var out string
+	out := "quotabench-pages"
 	cmd := &cobra.Command{
 		Use:   "pages [directory...]",
 		Short: "Write a reference page for each strategy, with figures from earlier runs",
@@ -30,8 +30,8 @@ func pagesCommand() *cobra.Command {
 		Example: "  quotabench run all --out figures/run && quotabench explore all --out figures/explore\n" +
 			"  quotabench pages figures --out reference",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if out == "" {
-				return usagef("--out is empty: name the directory to write the pages to")
+			if err := (&settings{}).canMake("out", out); err != nil {
+				return err
 			}
 			evidence, err := readEvidence(args)
 			if err != nil {
@@ -48,7 +48,7 @@ func pagesCommand() *cobra.Command {
 				return fail(ExitUsage, fmt.Errorf("--out: %w", err))
 			}
 			for _, p := range all {
-				if err := atomicfile.Write(filepath.Join(out, p.Name), p.Bytes); err != nil {
+				if err := atomicfile.Write(filepath.Join(out, p.Name), []byte(format.Visible(string(p.Bytes)))); err != nil {
 					return fail(ExitFailed, err)
 				}
 			}
@@ -56,7 +56,7 @@ func pagesCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "out", "o", "quotabench-pages", "write the pages to this `directory`")
+	cmd.Flags().VarP(&text{p: &out}, "out", "o", "write the pages to this `directory`")
 	return cmd
 }
 

@@ -58,8 +58,14 @@ func (s *settings) plan() (measure.Config, error) {
 	if err != nil {
 		return c, err
 	}
+	if _, err := c.CheckReplay(info, measure.MaxDuration); err != nil {
+		return c, fail(ExitUsage, err)
+	}
 	if err := s.loops(&c, info); err != nil {
 		return c, err
+	}
+	if err := c.Complete(); err != nil { // the rates are known now
+		return c, fail(ExitUsage, err)
 	}
 	s.limit, s.duration, s.workers, s.life = c.Policy.Limit, c.Duration, c.Workers, c.Life
 	return c, nil
@@ -149,7 +155,7 @@ func (s *settings) choose(c *harness.Plan) (err error) {
 	if c.Workload, err = workloads.Lookup(s.workload); err != nil {
 		return s.wrong("workload", err)
 	}
-	if c.Policy, err = lookupPolicy(s.policy); err != nil {
+	if c.Policy, err = lookupPolicy(s.ctx, s.policy); err != nil {
 		return s.wrong("policy", err)
 	}
 	switch {
@@ -175,7 +181,7 @@ func (s *settings) checkStores() error {
 		var others []string
 		for _, x := range specs {
 			if x.Options.Image == *s.images[d.Name] {
-				others = append(others, redact(x.From))
+				others = append(others, redactURLs(x.From))
 			}
 		}
 		if !slices.Contains(others, "container") && !slices.Contains(others, "auto") {

@@ -1,10 +1,9 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -30,18 +29,14 @@ type policyFile struct {
 
 // lookupPolicy returns the policy of a registered name, of a text such as
 // "5 attempts per rolling 15m", or of a YAML file, as @file.
-func lookupPolicy(text string) (quota.Policy, error) {
+func lookupPolicy(ctx context.Context, text string) (quota.Policy, error) {
 	path, ok := strings.CutPrefix(text, "@")
 	if !ok {
 		return quota.LookupPolicy(text)
 	}
-	b, err := os.ReadFile(path)
+	b, err := readBounded(ctx, path)
 	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return quota.Policy{}, fmt.Errorf("cannot read %s: %w", path, err)
+		return quota.Policy{}, err
 	}
 	p, err := readPolicy(b)
 	if err != nil {
@@ -59,8 +54,8 @@ func listed(name string) bool {
 // readPolicy is strict: an unknown key is an error. Without a name the policy is
 // called by its text, as one that is written on the command line.
 func readPolicy(b []byte) (quota.Policy, error) {
-	if len(b) > maxConfig {
-		return quota.Policy{}, fmt.Errorf("it has %d bytes: a policy has at most %d", len(b), maxConfig)
+	if line := nested(b); line > 0 {
+		return quota.Policy{}, fmt.Errorf("line %d: it is nested deeper than %d levels", line, maxDepth)
 	}
 	var f policyFile
 	if err := yaml.UnmarshalWithOptions(b, &f, yaml.Strict()); err != nil {

@@ -45,10 +45,7 @@ func (s *settings) render(x setting) (string, error) {
 		}
 		text := x.name + ":"
 		for _, item := range *v.p {
-			if x.secret {
-				item = redact(item)
-			}
-			q, err := plain(item)
+			q, err := plain(redactURLs(item))
 			if err != nil {
 				return "", err
 			}
@@ -59,14 +56,14 @@ func (s *settings) render(x setting) (string, error) {
 		if *v.p == "" && x.computed {
 			return x.name + ": null", nil
 		}
-		q, err := plain(redact(*v.p))
+		q, err := plain(redactURLs(*v.p))
 		return x.name + ": " + q, err
 	case *option:
 		if *v.p == "" {
 			return x.name + ": null", nil
 		}
 		if v.holds(scalarText) {
-			q, err := plain(*v.p)
+			q, err := plain(redactURLs(*v.p))
 			return x.name + ": " + q, err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // progress shows how far a measurement is: a bar on a terminal, plain lines
@@ -22,12 +24,12 @@ func newProgress(w io.Writer) *progress { return &progress{w: w} }
 
 func (p *progress) begin(runs int) {
 	p.runs = runs
-	f, ok := p.w.(*os.File)
+	f, ok := unwrapped(p.w).(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return
 	}
 	p.bar = progressbar.NewOptions(runs,
-		progressbar.OptionSetWriter(p.w),
+		progressbar.OptionSetWriter(f),
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionShowCount(),
 		progressbar.OptionSetPredictTime(true),
@@ -43,7 +45,7 @@ func (p *progress) running(strategy string, round, rounds int) {
 		fmt.Fprintf(p.w, "[%d/%d] %s\n", p.begun, p.runs, text)
 		return
 	}
-	p.bar.Describe(fmt.Sprintf("%-48.48s", text))
+	p.bar.Describe(fmt.Sprintf("%-48.48s", format.Visible(text)))
 	p.show(p.bar.Set(p.begun - 1))
 }
 

@@ -28,7 +28,7 @@ func runCommand() *cobra.Command {
 			"  quotabench run --trace access.log --policy contact-form\n" +
 			"  quotabench run --print-config > run.yaml && quotabench run --config run.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := config.read(s, args); err != nil {
+			if err := config.read(cmd.Context(), s, args); err != nil {
 				return err
 			}
 			cfg, err := s.plan()
@@ -51,7 +51,7 @@ func runCommand() *cobra.Command {
 // noArgs refuses arguments in one line that says what was meant.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%s takes no argument, but got %q (see %s --help)", cmd.CommandPath(), redact(args[0]), cmd.CommandPath())
+		return usagef("%s takes no argument, but got %q (see %s --help)", cmd.CommandPath(), args[0], cmd.CommandPath())
 	}
 	return nil
 }
@@ -81,6 +81,9 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	}
 	if len(selected) == 0 {
 		return usagef("no strategy can serve policy %s here: %s", cfg.Policy.Name, firstReason(skipped))
+	}
+	if err := cfg.CheckRoom(ctx); err != nil {
+		return fail(ExitUsage, err)
 	}
 	if err := s.makeOut(dir); err != nil {
 		return err

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/quota"
 )
 
 // settings are all that a run can be told.
@@ -34,18 +37,13 @@ type settings struct {
 
 	table []setting
 	flags *pflag.FlagSet
+	// ctx ends what waits for a file: a pipe may never end.
+	ctx context.Context //nolint:containedctx // of the one command that it serves
 	// fresh makes another table with nothing given, to check values against.
 	fresh func() *settings
 	// places of the values that came from a file, as "file:line", by name.
 	places map[string]string
 }
-
-// Bounds of what makes sense: an arrival per nanosecond, which is what time is
-// counted in, and a month in three seconds.
-const (
-	maxRate  = 1e9
-	maxSpeed = 1e6
-)
 
 // setting is one line of the table that flags, the keys of a configuration file
 // and --print-config are all made from.
@@ -75,6 +73,7 @@ func newSettings() *settings {
 		strategy: []string{"core"}, policy: "agent-api", workload: "hot-key",
 		workers: 50, rounds: 8, instances: 1, seed: 1, arrivals: "poisson", cores: measure.Cores{Mode: measure.CoresAuto},
 		from: map[string]*string{}, images: map[string]*string{}, places: map[string]string{}, options: map[string]*string{},
+		ctx: context.Background(),
 	}
 	s.table, s.fresh = append(s.load(), s.surroundings()...), newSettings
 	return s
@@ -89,19 +88,19 @@ func (s *settings) load() []setting {
 			doc: "`policy` to enforce: a name (see quotabench list policies), a text such as \"5 attempts per rolling 15m\", or @file.yaml"},
 		{name: "workload", value: &text{p: &s.workload}, complete: completeWorkloads,
 			doc: "request stream (see quotabench list workloads)"},
-		{name: "limit", value: count(&s.limit, 1), computed: true,
+		{name: "limit", value: count(&s.limit, 1, quota.MaxLimit), computed: true,
 			doc: "limit per subject and window in `units` (default: the policy's; 50 requests' worth for hot-key)"},
 		{name: "workers", value: whole(&s.workers, 1, measure.MaxWorkers),
 			doc: "callers at the same time; in open loop the most requests in service at once"},
 		{name: "loop", value: &text{p: &s.loop, choices: []string{loopBoth, loopClosed, loopOpen}}, computed: true, complete: completeWords(loopBoth, loopClosed, loopOpen),
 			doc: "closed: callers wait for each answer; open: requests come at a rate; both: throughput and leaks from a closed loop, latency from an open one (default both; open for workloads that are)"},
-		{name: "rate", value: decimal(&s.rate, maxRate),
+		{name: "rate", value: decimal(&s.rate, harness.MaxRate),
 			doc: "`requests` per second of the open loop, the same for all strategies; 0 leaves it to the workload, or takes half of what the slowest strategy with a store holds"},
 		{name: "arrivals", value: &text{p: &s.arrivals, choices: []string{"poisson", "constant"}}, complete: completeWords("poisson", "constant"),
 			doc: "arrivals in open loop: poisson or constant"},
-		{name: "requests", value: count(&s.requests, 0),
+		{name: "requests", value: count(&s.requests, 0, harness.MaxRequests),
 			doc: "most requests per strategy and round; 0 for no bound"},
-		{name: "duration", value: span(&s.duration), computed: true,
+		{name: "duration", value: span(&s.duration, measure.MaxDuration), computed: true,
 			doc: "time per strategy and round (default " + measure.DefaultDuration.String() + "; no bound with --requests or --trace)"},
 		{name: "rounds", value: whole(&s.rounds, 1, measure.MaxRounds),
 			doc: "rounds; fewer than 6 give ranges instead of confidence intervals"},
@@ -110,9 +109,9 @@ func (s *settings) load() []setting {
 		{name: "instances", value: whole(&s.instances, 1, measure.MaxInstances),
 			doc: "application instances that share the stores"},
 	}, append(s.optionSettings(), []setting{
-		{name: "speed", value: decimal(&s.speed, maxSpeed),
+		{name: "speed", value: speedOf(&s.speed, harness.MinSpeed, harness.MaxSpeed),
 			doc: "replay at k times the recorded speed, windows shrunk alike; 0 for full speed"},
-		{name: "life", value: span(&s.life), computed: true,
+		{name: "life", value: span(&s.life, harness.MaxLife), computed: true,
 			doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
 		{name: "seed", value: seed(&s.seed), doc: "seed of everything random"},
 	}...)...)
@@ -121,11 +120,11 @@ func (s *settings) load() []setting {
 // surroundings are the settings of the stores and of what is written.
 func (s *settings) surroundings() []setting {
 	table := []setting{
-		{name: "pool", value: whole(&s.pool, 0, 0), computed: true,
+		{name: "pool", value: whole(&s.pool, 0, measure.MaxPool), computed: true,
 			doc: "connections per instance and store (default: what the strategy asks for, or one per worker, at most 64 to Redis and 16 to PostgreSQL)"},
 		{name: "cold", value: &boolean{&s.cold},
 			doc: "open a connection for each command, pipeline or transaction, as functions do that start for each call"},
-		{name: "client-retries", value: whole(&s.retries, 0, 0),
+		{name: "client-retries", value: whole(&s.retries, 0, measure.MaxRetries),
 			doc: "how often the Redis client repeats a failed command"},
 		{name: "cores", value: &coresValue{&s.cores}, complete: completeWords(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores="),
 			doc: "where harness and stores run: auto, shared, apart or `lists` of processors such as harness=0-1,stores=2-3"},
@@ -217,13 +216,14 @@ type fileFlags struct {
 }
 
 func (c *fileFlags) register(cmd *cobra.Command, nothing string) {
-	cmd.Flags().StringVar(&c.file, "config", "", "take settings from a YAML `file`, one key per flag; flags win over it")
+	cmd.Flags().VarP(&text{p: &c.file, what: "the name of a file"}, "config", "", "take settings from a YAML `file`, one key per flag; flags win over it")
 	cmd.Flags().VarPF(&boolean{&c.print}, "print-config", "", "write the configuration in force as YAML and "+nothing+" nothing").NoOptDefVal = "true"
 }
 
 // read takes the settings of the file, if there is one, and strategies given as
 // arguments.
-func (c *fileFlags) read(s *settings, args []string) error {
+func (c *fileFlags) read(ctx context.Context, s *settings, args []string) error {
+	s.ctx = ctx
 	if c.file != "" {
 		if err := s.readFile(c.file); err != nil {
 			return err
@@ -234,6 +234,10 @@ func (c *fileFlags) read(s *settings, args []string) error {
 
 // wrong reports a value that does not fit, where the user wrote it.
 func (s *settings) wrong(name string, err error) error {
+	var e *exitError
+	if errors.As(err, &e) {
+		return err // it was interrupted
+	}
 	if s.rank(name) == byFile {
 		return usagef("%s: %s: %w", s.places[name], name, err)
 	}

@@ -60,8 +60,8 @@ func newSimSettings() *simSettings {
 		{name: "rush", value: &list{p: &s.rushes}, doc: "more arrivals for a while, e.g. `200@2026-02-28T23:59:30Z+1m` (requests per second, from when, for how long); may be repeated"},
 		{name: "home", value: decimal(&s.home, 1), doc: "`share` of a subject's requests that reach its home region; the others reach any"},
 		{name: "skew", value: &list{p: &s.skew}, doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
-		{name: "every", value: span(&s.every), computed: true, doc: "virtual time between two samples (default: a 288th of the duration)"},
-		{name: "tracked", value: whole(&s.tracked, 0, 0), computed: true, doc: "subjects whose counters are read at each sample (default 200)"},
+		{name: "every", value: span(&s.every, sim.MaxDuration), computed: true, doc: "virtual time between two samples (default: a 288th of the duration)"},
+		{name: "tracked", value: whole(&s.tracked, 0, sim.MaxTracked), computed: true, doc: "subjects whose counters are read at each sample (default 200)"},
 	}, s.table...)
 	for name, doc := range map[string]string{
 		"workers":   "callers at the same time (default 50); in open loop the most requests in service at once (default 10000)",
@@ -74,6 +74,8 @@ func newSimSettings() *simSettings {
 	} {
 		s.lookup(name).doc = doc
 	}
+	s.lookup("duration").value = span(&s.duration, sim.MaxDuration)
+	s.lookup("workers").value = whole(&s.workers, 1, sim.MaxWorkers)
 	s.lookup("workers").computed, s.lookup(simulatedStore).computed = true, true
 	return s
 }
@@ -96,7 +98,7 @@ func simCommand() *cobra.Command {
 			"  quotabench sim three-tier,redis-hash --region us,eu --duration 6h --workload steady --rate 50\n" +
 			"  quotabench sim three-tier --preset adr-005-day --print-config > day.yaml && quotabench sim --config day.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := config.read(s.settings, args); err != nil {
+			if err := config.read(cmd.Context(), s.settings, args); err != nil {
 				return err
 			}
 			cfg, err := s.configure()
@@ -213,8 +215,14 @@ func (s *simSettings) configure() (sim.Config, error) {
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)
 	}
-	_, err = s.rehearse(&c.Plan)
-	return c, err
+	info, err := s.rehearse(&c.Plan)
+	if err != nil {
+		return c, err
+	}
+	if err := c.CheckStream(info); err != nil {
+		return c, fail(ExitUsage, err)
+	}
+	return c, nil
 }
 
 // override sets what was given.

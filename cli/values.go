@@ -61,28 +61,23 @@ func (n *number[T]) Type() string        { return n.kind }
 func (n *number[T]) holds(s scalar) bool { return slices.Contains(n.scalars, s) }
 func (n *number[T]) wanted() string      { return n.wants }
 func wantsRange(what, low, high string) string {
-	if high == "" {
-		return fmt.Sprintf("give %s, %s or more", what, low)
-	}
 	return fmt.Sprintf("give %s from %s to %s", what, low, high)
 }
 
-// whole is a whole number of at least low, and at most high where that is not 0.
+// whole is a whole number.
 func whole(p *int, low, high int) value {
-	n := &number[int]{p: p, low: low, high: high, kind: "int", scalars: []scalar{scalarNumber}, parse: strconv.Atoi, format: strconv.Itoa}
-	n.wants = wantsRange("a whole number", strconv.Itoa(low), strconv.Itoa(high))
-	if high == 0 {
-		n.high, n.wants = math.MaxInt, wantsRange("a whole number", strconv.Itoa(low), "")
+	return &number[int]{
+		p: p, low: low, high: high, kind: "int", scalars: []scalar{scalarNumber}, parse: strconv.Atoi, format: strconv.Itoa,
+		wants: wantsRange("a whole number", strconv.Itoa(low), strconv.Itoa(high)),
 	}
-	return n
 }
 
-// count is a whole number of at least low.
-func count(p *int64, low int64) value {
+// count is a whole number that may be large.
+func count(p *int64, low, high int64) value {
 	format := func(v int64) string { return strconv.FormatInt(v, 10) }
 	return &number[int64]{
-		p: p, low: low, high: math.MaxInt64, kind: "int", scalars: []scalar{scalarNumber},
-		wants: wantsRange("a whole number", format(low), ""), format: format,
+		p: p, low: low, high: high, kind: "int", scalars: []scalar{scalarNumber},
+		wants: wantsRange("a whole number", format(low), format(high)), format: format,
 		parse: func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) },
 	}
 }
@@ -107,11 +102,25 @@ func decimal(p *float64, high float64) value {
 	}
 }
 
+// speed is a number from low to high, or 0.
+func speedOf(p *float64, low, high float64) value {
+	n := decimal(p, high).(*number[float64])
+	n.wants = fmt.Sprintf("give 0, or a number from %v to %.0f", low, high)
+	n.parse = func(s string) (float64, error) {
+		v, err := strconv.ParseFloat(s, 64)
+		if v > 0 && v < low {
+			err = strconv.ErrRange
+		}
+		return v, err
+	}
+	return n
+}
+
 // span is a length of time that is not negative.
-func span(p *time.Duration) value {
+func span(p *time.Duration, high time.Duration) value {
 	return &number[time.Duration]{
-		p: p, high: math.MaxInt64, kind: "duration", scalars: []scalar{scalarText, scalarNumber}, // a bare 0
-		wants: "give a time of 0 or more with its unit, e.g. 400ms or 1m30s", parse: time.ParseDuration,
+		p: p, high: high, kind: "duration", scalars: []scalar{scalarText, scalarNumber}, // a bare 0
+		wants: fmt.Sprintf("give a time from 0 to %v with its unit, e.g. 400ms or 1m30s", high), parse: time.ParseDuration,
 		format: func(d time.Duration) string {
 			if d == 0 {
 				return "0"
@@ -121,19 +130,27 @@ func span(p *time.Duration) value {
 	}
 }
 
-// text is anything, or one of the choices where there are some.
+// text is anything but nothing, or one of the choices where there are some.
 type text struct {
 	p       *string
 	choices []string
+	what    string // to give; empty for any text
 }
 
 func (t *text) Set(s string) error {
 	if len(t.choices) > 0 && !slices.Contains(t.choices, s) {
-		return errors.New(t.wanted())
+		return errors.New(hint(s, t.choices) + t.wanted())
+	}
+	if s == "" {
+		return errEmpty
 	}
 	*t.p = s
 	return nil
 }
+
+// errEmpty is the error of a value that is there and says nothing, as that of a
+// variable of the shell that is not set.
+var errEmpty = errors.New("it is empty: give a value, or leave it out")
 
 func (t *text) String() string { return *t.p }
 func (*text) Type() string     { return "string" }
@@ -145,7 +162,7 @@ func (t *text) wanted() string {
 	if len(t.choices) > 0 {
 		return "give " + strings.Join(t.choices, " or ")
 	}
-	return "give text"
+	return "give " + cmp.Or(t.what, "text")
 }
 
 // list is a flag that may be repeated. The first value replaces the default.
@@ -155,12 +172,21 @@ type list struct {
 }
 
 func (l *list) Set(s string) error {
+	switch {
+	case s == "":
+		return errEmpty
+	case l.set && len(*l.p) >= maxItems:
+		return fmt.Errorf("it is given more than %d times: give fewer", maxItems)
+	}
 	if !l.set {
 		*l.p, l.set = nil, true
 	}
 	*l.p = append(*l.p, s)
 	return nil
 }
+
+// maxItems is how often a flag may be repeated, and how long a list in a file may be.
+const maxItems = 1000
 
 func (l *list) replace(items []string) { *l.p, l.set = items, true }
 

@@ -16,18 +16,35 @@ import (
 
 // Where a URL can hold a password: in the user's part, however many of its special
 // characters were forgotten to be escaped, and in a parameter.
+// In the last form the scheme was forgotten.
 var (
 	userPassword  = regexp.MustCompile(`(://[^/@:?#\s]*):.*@`)
-	paramPassword = regexp.MustCompile(`([?&][a-z_]*password=)[^&#\s]*`)
+	paramPassword = regexp.MustCompile(`(?i)([?&][a-z_]*password=)[^&#\s"']*`)
+	pairPassword  = regexp.MustCompile(`(?i)(^|[\s"'])(password=)[^\s"']+`)
+	barePassword  = regexp.MustCompile(`(^|[\s"'=(,])([^\s"'=(,:/@]*):[^/\s]\S*@`)
 )
 
 // hidden stands for a password that is not shown.
 const hidden = "***"
 
-// redact takes passwords of URLs out of a text.
+// redactURLs takes passwords of URLs out of a text.
+func redactURLs(s string) string {
+	parts := strings.Split(s, exampleLogin) // of our own messages
+	for i, p := range parts {
+		p = userPassword.ReplaceAllString(p, "${1}:"+hidden+"@")
+		parts[i] = paramPassword.ReplaceAllString(p, "${1}"+hidden)
+	}
+	return strings.Join(parts, exampleLogin)
+}
+
+// exampleLogin is how messages show what a URL looks like.
+const exampleLogin = "://user:password@host:port"
+
+// redact takes all that may be a password out of a text that is shown. It is applied
+// to all messages, and not to what is read again.
 func redact(s string) string {
-	s = userPassword.ReplaceAllString(s, "${1}:"+hidden+"@")
-	return paramPassword.ReplaceAllString(s, "${1}"+hidden)
+	s = pairPassword.ReplaceAllString(redactURLs(s), "${1}${2}"+hidden)
+	return barePassword.ReplaceAllString(s, "${1}${2}:"+hidden+"@")
 }
 
 // unredact takes what stands for a password out of a URL, so that the one from the
@@ -77,7 +94,7 @@ func quoted(word string) string {
 func badFlag(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
-		return usagef("--%s %q: %w", invalid.GetFlag().Name, redact(invalid.GetValue()), invalid.Unwrap())
+		return usagef("--%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
 	}
 	var empty *pflag.ValueRequiredError
 	if errors.As(err, &empty) && empty.GetSpecifiedShortnames() == "" {
@@ -89,15 +106,23 @@ func badFlag(cmd *cobra.Command, err error) error {
 	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-		return usagef("unknown flag --%s%s (see %s --help)", redact(unknown.GetSpecifiedName()), nearest(unknown.GetSpecifiedName(), flagNames(cmd), "--"), cmd.CommandPath())
+		return usagef("unknown flag --%s%s (see %s --help)", unknown.GetSpecifiedName(), nearest(unknown.GetSpecifiedName(), flagNames(cmd), "--"), cmd.CommandPath())
 	}
-	return usagef("%s (see %s --help)", redact(err.Error()), cmd.CommandPath())
+	return usagef("%w (see %s --help)", err, cmd.CommandPath())
 }
 
 func flagNames(cmd *cobra.Command) []string {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names
+}
+
+// hint is a question in front of what to give, or nothing.
+func hint(name string, names []string) string {
+	if best := quota.Nearest(name, names); best != "" {
+		return "did you mean " + best + "? "
+	}
+	return ""
 }
 
 // nearest suggests the name that was probably meant, or nothing.

@@ -18,6 +18,16 @@ func TestRedact(t *testing.T) {
 		"postgres://u:p@h/d?sslpassword=q":        "postgres://u:***@h/d?sslpassword=***",
 		"three-tier:write=literal,reset=job":      "three-tier:write=literal,reset=job",
 		"redis://h:6379/0 and postgres://h:5432/": "redis://h:6379/0 and postgres://h:5432/",
+		// A scheme that was forgotten, other parameters, and what only looks alike.
+		`--policy "u:p@h": give one`: `--policy "u:***@h": give one`,
+		"--out=:p@h":                 "--out=:***@h",
+		"host=h PASSWORD=p user=u":   "host=h PASSWORD=*** user=u",
+		"write redis://user:password@host:port/database, not redis://:p@h": "write redis://user:password@host:port/database, not redis://:***@h",
+		"rediss://h?Password=p":           "rediss://h?Password=***",
+		"200@2026-02-28T23:59:30Z+1m":     "200@2026-02-28T23:59:30Z+1m",
+		"bad.yaml:2: rush \"200@x\"":      "bad.yaml:2: rush \"200@x\"",
+		"cannot read @file: no such file": "cannot read @file: no such file",
+		"Intel(R) CPU: E5 @ 2.20GHz":      "Intel(R) CPU: E5 @ 2.20GHz",
 	} {
 		if got := redact(in); got != want {
 			t.Errorf("%s becomes %s, want %s", in, got, want)

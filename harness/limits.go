@@ -37,8 +37,8 @@ func (c LimitChange) check() error {
 	switch {
 	case !(c.At > 0 && c.At < 1):
 		return fmt.Errorf("the limit is to change at %g of the duration: give a share above 0 and below 1", c.At)
-	case c.Limit < 1:
-		return fmt.Errorf("the limit is to become %d: give 1 or more", c.Limit)
+	case c.Limit < 1 || c.Limit > quota.MaxLimit:
+		return fmt.Errorf("the limit is to become %d: give 1 to %d", c.Limit, int64(quota.MaxLimit))
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func TestBadLimitChanges(t *testing.T) {
 		}},
 		{"order", func(p *harness.Plan) { p.LimitChanges = []harness.LimitChange{half, half} }},
 		{"share", func(p *harness.Plan) { p.LimitChanges = []harness.LimitChange{{At: 1, Limit: 3}} }},
-		{"1 or more", func(p *harness.Plan) { p.LimitChanges = []harness.LimitChange{{At: 0.5}} }},
+		{"give 1 to", func(p *harness.Plan) { p.LimitChanges = []harness.LimitChange{{At: 0.5}} }},
 	} {
 		p, err := harness.NewPlan("exact", "link-hits", "steady")
 		if err != nil {

@@ -97,9 +97,6 @@ func (p *Plan) NewHistory(workers int) *oracle.History {
 // MaxInstances is how many instances an event of the oracle can tell apart.
 const MaxInstances = 255
 
-// maxSpeed is the fastest replay of a trace, in recorded seconds per second.
-const maxSpeed = 1e6
-
 // Complete fills in the defaults that all runners share and reports the first
 // thing that does not fit.
 func (p *Plan) Complete(maxWorkers int) error {
@@ -127,12 +124,13 @@ func (p *Plan) Complete(maxWorkers int) error {
 		return errors.New("requests, duration, rate, life and the length of a history cannot be negative")
 	case p.Arrivals != "" && p.Arrivals != poisson && p.Arrivals != constant:
 		return fmt.Errorf("arrivals %q: one of poisson, constant", p.Arrivals)
-	case p.Stream.Speed > maxSpeed:
-		return fmt.Errorf("a speed of %g: give at most %g times the recorded one", p.Stream.Speed, maxSpeed)
 	case len(p.Outages) > 0 && p.Duration == 0:
 		return errors.New("an outage needs a duration to be a share of: give --duration")
 	}
-	return p.checkLimitChanges()
+	if err := p.checkLimitChanges(); err != nil {
+		return err
+	}
+	return p.checkSizes()
 }
 
 // CannotRun returns why a strategy cannot take part in the given mode, or nil.

@@ -27,7 +27,8 @@ type Option struct {
 	// text.
 	Type string
 	// Min and Max are the least and the largest valid value of an int, a float or
-	// a duration, written as values are; empty means no bound.
+	// a duration, written as values are. Empty means [MaxLimit] either way for a number,
+	// and [MaxLength] for a duration, within which sums do not overflow.
 	Min, Max string
 	// Check says what is wrong with a value of the right type; nil accepts all.
 	Check func(value string) error
@@ -68,7 +69,7 @@ func (o Option) Validate() error {
 // Accepts returns nil for a valid value, and otherwise what is wrong with it.
 func (o Option) Accepts(v string) error {
 	if len(o.Values) > 0 && !slices.Contains(o.Values, v) {
-		return fmt.Errorf("%q is none of %s", v, strings.Join(o.Values, ", "))
+		return fmt.Errorf("%q is none of %s", v, listed(o.Values))
 	}
 	switch o.Type {
 	case "int", "float", "duration":
@@ -96,17 +97,24 @@ func (o Option) within(v string) error {
 	if err != nil {
 		return err
 	}
-	low, high := math.Inf(-1), math.Inf(1)
+	high := float64(MaxLimit)
+	if o.Type == "duration" {
+		high = float64(MaxLength)
+	}
+	low := -high
 	if o.Min != "" {
 		low, _ = o.number(o.Min) // checked by Validate
 	}
 	if o.Max != "" {
 		high, _ = o.number(o.Max)
 	}
-	if x < low || x > high {
-		return fmt.Errorf("%s is not %s", v, o.span())
+	switch {
+	case x >= low && x <= high:
+		return nil
+	case x > high && o.Max == "" || x < low && o.Min == "":
+		return fmt.Errorf("%s is too large a number", v)
 	}
-	return nil
+	return fmt.Errorf("%s is not %s", v, o.span())
 }
 
 // number is a value of an ordered type, to compare it with bounds.
@@ -186,7 +194,7 @@ func Complete(declared []Option, given Options) (Options, error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		i := slices.IndexFunc(declared, func(o Option) bool { return o.Name == name })
 		if i < 0 {
-			return out, fmt.Errorf("no option %q%s", name, optionNames(declared))
+			return out, noOption(name, declared)
 		}
 		if err := declared[i].Accepts(given[name]); err != nil {
 			return out, fmt.Errorf("option %s: %w", name, err)
@@ -201,15 +209,19 @@ func Complete(declared []Option, given Options) (Options, error) {
 	return out, nil
 }
 
-func optionNames(declared []Option) string {
+func noOption(name string, declared []Option) error {
 	if len(declared) == 0 {
-		return ": it has none"
+		return fmt.Errorf("no option %q: it has none", name)
 	}
 	names := make([]string, len(declared))
 	for i, o := range declared {
 		names[i] = o.Name
 	}
-	return ": it has " + strings.Join(names, ", ")
+	hint := ""
+	if n := Nearest(name, names); n != "" {
+		hint = " (did you mean " + n + "?)"
+	}
+	return fmt.Errorf("no option %q%s: it has %s", name, hint, listed(names))
 }
 
 // Duration returns an option declared with Type "duration".

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // PolicyForms shows how to write a policy, for help texts and errors.
@@ -41,7 +43,7 @@ func ParsePolicy(text string) (Policy, error) {
 	p := Policy{Unit: m[2]}
 	var errs [6]error
 	if p.Limit, errs[0] = strconv.ParseInt(m[1], 10, 64); errs[0] != nil {
-		errs[0] = fmt.Errorf("the limit is above %d", int64(maxPolicyLimit))
+		errs[0] = fmt.Errorf("the limit is above %d", int64(MaxLimit))
 	}
 	switch {
 	case m[3] != "":
@@ -53,7 +55,7 @@ func ParsePolicy(text string) (Policy, error) {
 	case m[7] != "":
 		p.Window.Kind = Bucket
 		if p.Window.Refill, errs[1] = strconv.ParseInt(m[7], 10, 64); errs[1] != nil {
-			errs[1] = fmt.Errorf("the refill is above %d", int64(maxPolicyLimit))
+			errs[1] = fmt.Errorf("the refill is above %d", int64(MaxLimit))
 		}
 		p.Window.Length, errs[2] = ParseLength(m[8])
 	}
@@ -85,7 +87,7 @@ func ParseLength(text string) (time.Duration, error) {
 	bad := fmt.Errorf("length %q: give one such as 90s, 15m, 1h or 7d", text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseInt(days, 10, 64)
-		if err != nil || n > int64(maxPolicyLength/day) {
+		if err != nil || n < 0 || n > int64(MaxLength/day) {
 			return 0, bad
 		}
 		return time.Duration(n) * day, nil
@@ -112,9 +114,14 @@ func ParseZone(name string) (*time.Location, error) {
 
 // Bounds of policies.
 const (
-	day             = 24 * time.Hour
-	maxPolicyLimit  = 1 << 60
-	maxPolicyLength = 10 * 366 * day
+	// MaxLimit is the largest limit, in units: sums of units fit into 64 bits.
+	MaxLimit = 1 << 60
+	// MaxLength is the longest window, hold and life.
+	MaxLength = 10 * 366 * day
+
+	day     = 24 * time.Hour
+	maxName = 500 // bytes of a name or a description
+	maxUnit = 60  // bytes
 )
 
 var (
@@ -132,16 +139,18 @@ func (p *Policy) Validate() error {
 	}
 	w := p.Window
 	add(!policyName.MatchString(p.Name), "name %q is empty or contains a space or one of \",:=\"", p.Name)
-	add(p.Limit < 1 || p.Limit > maxPolicyLimit, "the limit is %d, not from 1 to %d", p.Limit, int64(maxPolicyLimit))
-	add(!policyUnit.MatchString(p.Unit) || reserved(p.Unit), "the unit %q is not one word such as requests", p.Unit)
+	add(!printable(p.Name) || !printable(p.Doc), "its name or its description has characters that cannot be printed")
+	add(len(p.Name) > maxName || len(p.Doc) > maxName, "its name or its description has more than %d bytes", maxName)
+	add(p.Limit < 1 || p.Limit > MaxLimit, "the limit is %d, not from 1 to %d", p.Limit, int64(MaxLimit))
+	add(!policyUnit.MatchString(p.Unit) || reserved(p.Unit) || !printable(p.Unit) || len(p.Unit) > maxUnit, "the unit %q is not one word such as requests", p.Unit)
 	add(int(w.Kind) >= len(kindNames), "the kind of its window is unknown: %v", w.Kind)
 	if w.Kind.HasLength() {
-		add(w.Length <= 0 || w.Length > maxPolicyLength, "the length of its %v window is %v, not above 0 and at most ten years", w.Kind, w.Length)
+		add(w.Length <= 0 || w.Length > MaxLength, "the length of its %v window is %v, not above 0 and at most ten years", w.Kind, w.Length)
 	} else {
 		add(w.Length != 0, "a %v window has no length of its own, but %v is given", w.Kind, w.Length)
 	}
 	if w.Kind == Bucket {
-		add(w.Refill < 1 || w.Refill > maxPolicyLimit, "the refill of its bucket is %d, not from 1 to %d", w.Refill, int64(maxPolicyLimit))
+		add(w.Refill < 1 || w.Refill > MaxLimit, "the refill of its bucket is %d, not from 1 to %d", w.Refill, int64(MaxLimit))
 		add(w.Length > 0 && w.Refill/int64(w.Length) > 1, "its bucket refills by more than a unit in a nanosecond")
 	} else {
 		add(w.Refill != 0, "a %v window is not refilled, but %d is given", w.Kind, w.Refill)
@@ -150,12 +159,18 @@ func (p *Policy) Validate() error {
 	for _, c := range p.Costs {
 		add(c < 1 || c > p.Limit, "a cost of %d is not from 1 to the limit", c)
 	}
-	add(p.Hold < 0 || p.Hold > maxPolicyLength, "a hold of %v is not from 0 to ten years", p.Hold)
+	add(p.Hold < 0 || p.Hold > MaxLength, "a hold of %v is not from 0 to ten years", p.Hold)
 	add(p.Hold > 0 && w.Kind != Standing, "units of a %v window are not held, but %v is given", w.Kind, p.Hold)
 	if wrong == nil {
 		return nil
 	}
 	return errors.New(strings.Join(wrong, "; "))
+}
+
+// printable reports whether a text can be shown as it is: control characters could
+// change what a terminal shows.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // reserved reports a unit that contains a word with a meaning of its own in the

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/quotabench/quotabench/quota"
 )
 
 // Driver is a kind of store that this program can open.
@@ -82,6 +84,9 @@ func (d *Driver) Refuse(spec string) error {
 	case strings.ContainsAny(spec, "@/?"): // may be a mistyped URL, and hold a password
 		return fmt.Errorf("--%s value is none of %s", d.Name, forms)
 	}
+	if n := quota.Nearest(spec, d.Words()); n != "" {
+		return fmt.Errorf("--%s %q: did you mean %s? It is none of %s", d.Name, spec, n, forms)
+	}
 	return fmt.Errorf("--%s %q is none of %s", d.Name, spec, forms)
 }
 
@@ -140,7 +145,7 @@ func DriverOf(name string) (*Driver, error) {
 	if len(known) == 0 {
 		return nil, errors.New("no kinds of stores are built in: import github.com/quotabench/quotabench/stores/all")
 	}
-	return nil, fmt.Errorf("there is no kind of store %q: stores are named after %s", kind, strings.Join(known, ", "))
+	return nil, fmt.Errorf("there is no kind of store %q: %s", kind, quota.OneOf(kind, known))
 }
 
 func isWord(s, also string) bool {

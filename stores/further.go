@@ -37,6 +37,14 @@ type Follower interface {
 	CatchUp(ctx context.Context, primary Store) error
 }
 
+// Roomer is a [Store] that can tell how many more connections it takes.
+type Roomer interface {
+	Store
+	// Room is how many more connections there may be, and the setting that bounds them,
+	// e.g. "maxclients". known is false where the server does not tell.
+	Room(ctx context.Context) (left int, setting string, known bool)
+}
+
 // Promoter is a [Follower] that can take its primary's place: from then on it
 // follows nothing, and can be written to.
 type Promoter interface {

@@ -59,7 +59,7 @@ func FuzzParseCost(f *testing.F) {
 		if c.name == "recorded" {
 			return
 		}
-		p, err := c.prices(&quota.Policy{Limit: maxLimit, Unit: "units"})
+		p, err := c.prices(&quota.Policy{Limit: quota.MaxLimit, Unit: "units"})
 		if err != nil {
 			t.Fatalf("%q: %v", form, err)
 		}
@@ -171,7 +171,7 @@ func TestLognormalCosts(t *testing.T) {
 }
 
 func TestMeanOfPrices(t *testing.T) {
-	p := &quota.Policy{Limit: maxLimit, Unit: "units", Costs: []int64{1, 5, 25}}
+	p := &quota.Policy{Limit: quota.MaxLimit, Unit: "units", Costs: []int64{1, 5, 25}}
 	for form, want := range map[string]float64{"policy": 31. / 3, "8": 8, "uniform:1-1000": 500.5, "lognormal:100:0.5": 100 * math.Exp(0.125)} {
 		c, err := parseCost(form)
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/quota"
 )
 
 func TestFill(t *testing.T) {
@@ -18,7 +20,7 @@ func TestFill(t *testing.T) {
 		{0, 20, 0}, {0.5, 20, 10}, {0.95, 20, 19}, {1, 20, 20},
 		{0.29, 100, 29}, // 28.999999999999996 in floating point
 		{0.99, 20, 19},  // less than 1 leaves room
-		{0.5, 3, 2}, {0.95, 10_737_418_240, 10_200_547_328}, {1, 1, 1}, {1, maxLimit, maxLimit},
+		{0.5, 3, 2}, {0.95, 10_737_418_240, 10_200_547_328}, {1, 1, 1}, {1, quota.MaxLimit, quota.MaxLimit},
 	} {
 		p := *policy(t, "user-links")
 		p.Limit = c.limit

@@ -15,7 +15,6 @@ import (
 // Bounds of parameters. They keep sums of units, and the integer arithmetic of
 // the tables, inside of 64 bits.
 const (
-	maxLimit    = 1 << 60
 	maxCost     = 1e15
 	maxSubjects = 1 << 22
 	maxZipf     = 4.0
@@ -79,8 +78,8 @@ func (m *Meta) complete(p Params) (Params, error) {
 	switch {
 	case p.Policy == nil:
 		return p, errors.New("no policy given")
-	case p.Policy.Limit < 1 || p.Policy.Limit > maxLimit:
-		return p, fmt.Errorf("the limit is %d, not from 1 to %d", p.Policy.Limit, int64(maxLimit))
+	case p.Policy.Limit < 1 || p.Policy.Limit > quota.MaxLimit:
+		return p, fmt.Errorf("the limit is %d, not from 1 to %d", p.Policy.Limit, int64(quota.MaxLimit))
 	case p.Requests < 0:
 		return p, fmt.Errorf("%d requests, not at least 1", p.Requests)
 	case !m.NeedsTrace && p.Speed != 0:

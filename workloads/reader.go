@@ -59,6 +59,13 @@ const (
 	maxSubject = 512
 	// sniffed lines, the header included, decide on the format.
 	sniffed = 100
+	// sniffedBytes are looked at for what no text holds.
+	sniffedBytes = 512
+	// longestLine is where a line is given up: a file of zeros has no end of one.
+	longestLine = 1 << 28
+	// maxRows bounds the rows of a trace, damaged ones included: a run of more requests
+	// cannot be judged.
+	maxRows = 1 << 27
 )
 
 func readTraceFile(path string) (*trace, error) {
@@ -76,8 +83,14 @@ func readTraceFile(path string) (*trace, error) {
 
 // readTrace reads a whole trace. It returns an error if nothing in it can be
 // replayed.
-func readTrace(r io.Reader) (*trace, error) {
+func readTrace(r io.Reader) (*trace, error) { return readBounded(r, maxRows, maxSubjects) }
+
+// readBounded is [readTrace] for a trace of so many rows and subjects at most.
+func readBounded(r io.Reader, maxRows, maxSubjects int) (*trace, error) {
 	in := &lineReader{r: bufio.NewReaderSize(r, 1<<16)}
+	if in.binary() {
+		return nil, errors.New("it is no text in UTF-8: its first line has a byte of 0")
+	}
 	var head []line
 	for len(head) < sniffed && in.next() {
 		head = append(head, in.line)
@@ -102,6 +115,12 @@ func readTrace(r io.Reader) (*trace, error) {
 	}
 	for in.next() {
 		t.add(in.line, numbers)
+		if n := len(t.rows) + t.dropped; n > maxRows {
+			return nil, fmt.Errorf("it has more than %d rows, and a run of more requests cannot be judged: cut it, e.g. with head -n %d", maxRows, maxRows)
+		}
+		if len(t.names) > maxSubjects {
+			return nil, fmt.Errorf("it names more than %d subjects, which is the most that a run can have: cut it at line %d", maxSubjects, in.number-1)
+		}
 	}
 	if in.err != nil {
 		return nil, in.err
@@ -160,9 +179,12 @@ func unfit(subject string) string {
 	return ""
 }
 
+// gzipMagic begins compressed files.
+const gzipMagic = "\x1f\x8b"
+
 // recognise tells the format from the first lines.
 func recognise(head []line) (*format, error) {
-	if strings.HasPrefix(head[0].text, "\x1f\x8b") {
+	if strings.HasPrefix(head[0].text, gzipMagic) {
 		return nil, errors.New("the file is compressed: unpack it first")
 	}
 	if f := csvFormat(head[0].text); f != nil {
@@ -193,15 +215,29 @@ type lineReader struct {
 	err    error
 }
 
+// binary reports whether the first line cannot be text. What a compressed file
+// begins with tells more.
+func (lr *lineReader) binary() bool {
+	first, _ := lr.r.Peek(sniffedBytes) // reading reports what is wrong otherwise
+	if end := bytes.IndexByte(first, '\n'); end >= 0 {
+		first = first[:end]
+	}
+	return bytes.IndexByte(first, 0) >= 0 && !bytes.HasPrefix(first, []byte(gzipMagic))
+}
+
 // next reads the next line that is not blank. After false err tells the end of
 // the file (nil) from a failure.
 func (lr *lineReader) next() bool {
 	for {
 		lr.buf = lr.buf[:0]
-		cut := false
+		cut, length := false, 0
 		part, err := lr.r.ReadSlice('\n')
 		for ; errors.Is(err, bufio.ErrBufferFull); part, err = lr.r.ReadSlice('\n') {
 			cut = lr.keep(part) || cut
+			if length += len(part); length > longestLine {
+				lr.err = fmt.Errorf("line %d is longer than %d bytes: this is no log", lr.number+1, longestLine)
+				return false
+			}
 		}
 		cut = lr.keep(part) || cut
 		if err != nil && err != io.EOF {

@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -216,6 +217,32 @@ func TestHugeLines(t *testing.T) {
 		exact := "1,a," + huge[:maxLine-len("1,a,")]
 		if got := read(t, "time,subject,note\n"+exact+end+"2,b,"[:min(4, 4*len(end))]); len(got.damaged) != 0 {
 			t.Errorf("end %q: %v", end, got.damaged)
+		}
+	}
+}
+
+// zeros never ends, as /dev/zero.
+type zeros struct{ c byte }
+
+func (z zeros) Read(p []byte) (int, error) {
+	return copy(p, bytes.Repeat([]byte{z.c}, len(p))), nil
+}
+
+// What has no end, or is more than a run can have, is refused.
+func TestTracesAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		r    io.Reader
+		want string
+	}{
+		"zeros":         {zeros{0}, "no text in UTF-8"},
+		"UTF-16":        {strings.NewReader("t\x00i\x00m\x00e\x00,\x00s\x00"), "no text in UTF-8"},
+		"one line":      {zeros{'x'}, "line 1 is longer than"},
+		"rows":          {strings.NewReader("time,subject\n" + strings.Repeat("1,a\n", 300)), "more than 200 rows"},
+		"damaged rows":  {strings.NewReader("time,subject\n" + strings.Repeat("x,a\n", 300)), "more than 200 rows"},
+		"many subjects": {strings.NewReader("time,subject\n" + strings.Repeat("1,a\n", 150) + "1,b\n1,c\n1,d\n"), "more than 3 subjects, which is the most that a run can have: cut it at line 153"},
+	} {
+		if _, err := readBounded(c.r, 200, 3); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
 }

@@ -48,9 +48,9 @@ type Config struct {
 	JobRounds int
 	// Properties to look for; empty means all of [Properties].
 	Properties []Property
-	// MaxStates bounds the search. Default 200,000.
+	// MaxStates bounds the search. Default 200,000, at most [MostStates].
 	MaxStates int
-	// MaxSchedules bounds an enumeration. Default 5,000,000.
+	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
 	MaxSchedules int64
 	// Postgres is the PostgreSQL server that strategies which are SQL are explored
 	// on, in a schema that is made for it and goes with it; nil for none.
@@ -61,8 +61,12 @@ type Config struct {
 const (
 	MaxClients = 16
 	MaxTimes   = 16
-	// maxSubject bounds a subject's units: Lua and JavaScript count no further.
-	maxSubject = 1 << 53
+	// MaxUnits bounds a subject's units: Lua and JavaScript count no further.
+	MaxUnits = 1 << 53
+	// MostStates and MostSchedules bound a search and an enumeration: each state is
+	// held in memory, and each schedule is a run.
+	MostStates    = 20_000_000
+	MostSchedules = 1_000_000_000_000
 )
 
 // supported lists the faults that can be injected here.
@@ -90,7 +94,7 @@ func ParseFaults(list string) ([]quota.Fault, error) {
 			for i, s := range supported {
 				names[i] = string(s)
 			}
-			return nil, fmt.Errorf("unknown fault %q: one of %s, or all", name, strings.Join(names, ", "))
+			return nil, quota.Unknown("fault", string(f), names, ", or all")
 		}
 		if !slices.Contains(out, f) {
 			out = append(out, f)
@@ -181,10 +185,15 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, fmt.Errorf("%d scripts for %d clients: give at most one per client", len(c.Scripts), c.Clients)
 	case len(c.Skew) > c.Instances:
 		return c, fmt.Errorf("%d clocks for %d instances: give at most one per instance", len(c.Skew), c.Instances)
-	case c.Limit < 0 || c.Used < 0 || c.Limit > maxSubject || c.Used > maxSubject:
-		return c, fmt.Errorf("a limit of %d units of which %d are used: give 0 to %d", c.Limit, c.Used, int64(maxSubject))
+	case c.Limit < 0 || c.Used < 0 || c.Limit > MaxUnits || c.Used > MaxUnits:
+		return c, fmt.Errorf("a limit of %d units of which %d are used: give 0 to %d", c.Limit, c.Used, int64(MaxUnits))
 	case c.Times < 1 || c.Times > MaxTimes || c.JobRounds > MaxTimes:
 		return c, fmt.Errorf("faults and rounds of jobs happen 1 to %d times", MaxTimes)
+	case c.MaxStates < 1 || c.MaxStates > MostStates || c.MaxSchedules < 1 || c.MaxSchedules > MostSchedules:
+		return c, fmt.Errorf("a search of %d states, or %d schedules: give 1 to %d states and 1 to %d schedules", c.MaxStates, c.MaxSchedules, MostStates, int64(MostSchedules))
+	}
+	if err := harness.CheckSkew(c.Skew); err != nil {
+		return c, err
 	}
 	for _, s := range c.Scripts {
 		if err := s.Validate(sel.Meta); err != nil {

@@ -1,11 +1,11 @@
 package explore
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -65,7 +65,7 @@ func ParseProperties(list string) ([]Property, error) {
 			for i, q := range properties {
 				names[i] = string(q)
 			}
-			return nil, fmt.Errorf("unknown property %q: one of %s, or all", name, strings.Join(names, ", "))
+			return nil, quota.Unknown("property", string(p), names, ", or all")
 		}
 		if !slices.Contains(out, p) {
 			out = append(out, p)

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 // Config says what to measure. The zero values of optional fields are filled in
@@ -22,11 +23,11 @@ type Config struct {
 
 	// Rounds is how often every strategy is run. Default 8.
 	Rounds int
-	// Pool is the connections per instance to each store; 0 means what a strategy asks
+	// Pool is the connections per instance to each store, at most [MaxPool]; 0 means what a strategy asks
 	// for, and where it asks for none one per worker, at most 64 to Redis and 16 to
 	// other stores.
 	Pool int
-	// ClientRetries of the Redis client; 0 means none.
+	// ClientRetries of the Redis client, at most [MaxRetries]; 0 means none.
 	ClientRetries int
 	// LatencyRate gives each closed loop an open one of the same strategy in the same
 	// round, at this rate in requests per second: latency is taken from there. 0 gives
@@ -64,8 +65,19 @@ const (
 	MaxWorkers   = 20_000
 	MaxInstances = harness.MaxInstances
 	MaxRounds    = 1_000
-	maxRedisPool = 64
-	maxPool      = 16
+	// MaxRuns is how many runs a measurement has: strategies in rounds. Their record is
+	// one file.
+	MaxRuns = 10_000
+	// MaxDuration is the time of one run.
+	MaxDuration = 24 * time.Hour
+	// MaxRetries is how often a Redis client may repeat a command.
+	MaxRetries = 100
+	// MaxPool is the connections of one instance to one store, and MaxConnections
+	// those of all instances: there are fewer ports than that to one address.
+	MaxPool        = 10_000
+	MaxConnections = 60_000
+	maxRedisPool   = 64
+	maxPool        = 16
 )
 
 // Complete fills in defaults and reports the first thing that does not fit.
@@ -78,14 +90,27 @@ func (c *Config) Complete() error {
 	switch {
 	case c.Rounds < 1 || c.Rounds > MaxRounds:
 		return fmt.Errorf("%d rounds: give 1 to %d", c.Rounds, MaxRounds)
-	case c.Pool < 0:
-		return fmt.Errorf("a pool of %d connections: give 1 or more, or 0 for the default", c.Pool)
+	case c.Pool < 0 || c.Pool > MaxPool:
+		return fmt.Errorf("a pool of %d connections: give 1 to %d, or 0 for the default", c.Pool, MaxPool)
+	case c.Duration > MaxDuration:
+		return fmt.Errorf("a duration of %v: give at most %v", c.Duration, MaxDuration)
+	case !(c.LatencyRate <= harness.MaxRate):
+		return fmt.Errorf("a rate of %g requests per second: give at most %g", c.LatencyRate, harness.MaxRate)
 	case c.LatencyRate < 0 && c.LatencyRate != AutoRate:
 		return errors.New("the rate of the open loops cannot be negative")
-	case c.ClientRetries < 0:
-		return errors.New("client retries cannot be negative")
+	case c.ClientRetries < 0 || c.ClientRetries > MaxRetries:
+		return fmt.Errorf("%d client retries: give 0 to %d", c.ClientRetries, MaxRetries)
 	}
 	if err := c.Plan.Complete(MaxWorkers); err != nil {
+		return err
+	}
+	if n := len(c.Strategies) * c.Rounds; n > MaxRuns {
+		return fmt.Errorf("%d strategies in %d rounds are %d runs, and the record of a measurement holds %d: give fewer rounds, or fewer strategies", len(c.Strategies), c.Rounds, n, MaxRuns)
+	}
+	if n := c.Pool * c.Instances; n > MaxConnections {
+		return fmt.Errorf("%d connections in each of %d instances are %d to each store: give at most %d in all", c.Pool, c.Instances, n, MaxConnections)
+	}
+	if err := c.checkRates(); err != nil {
 		return err
 	}
 	if err := c.Cores.check(cores.Allowed()); err != nil {
@@ -103,6 +128,19 @@ func (c *Config) Complete() error {
 	}
 	c.Workers = max(c.Workers, c.Instances)
 	return nil
+}
+
+// checkRates reports open loops of more requests than can be judged.
+func (c *Config) checkRates() error {
+	if c.LatencyRate > 0 {
+		if err := c.CheckHistory(c.LatencyRate, c.Duration, 0); err != nil {
+			return err
+		}
+	}
+	if c.Closed || c.Rate == 0 && c.Workload.Loop != workloads.Open {
+		return nil
+	}
+	return c.CheckHistory(c.RateInForce(), c.Duration, 0)
 }
 
 func setDefault(v *int, d int) {

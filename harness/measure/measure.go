@@ -85,6 +85,9 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 			if stream, info, err = cfg.NewStream(round); err != nil {
 				return nil, err
 			}
+			if _, err = cfg.CheckReplay(info, MaxDuration); err != nil {
+				return nil, err
+			}
 			report.Info = info
 			if info.Trace != nil {
 				traceStream = stream

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -48,9 +50,26 @@ type Config struct {
 
 // Limits of what one run accepts.
 const (
-	maxWorkers  = 100_000
-	maxDuration = 10 * 366 * 24 * time.Hour
-	samples     = 288 // five minutes of a day
+	MaxWorkers = 100_000
+	// MaxDuration is the virtual time of one run.
+	MaxDuration = 10 * 366 * 24 * time.Hour
+	// MaxTracked is how many subjects may have their counters read at each sample.
+	MaxTracked = 1_000_000
+	// MaxSamples is how many samples the series of a strategy may have, and
+	// maxReadings how many counters are read for it. Where it is not known in advance
+	// how long a run takes, its series gets coarser when it is that long.
+	MaxSamples  = 100_000
+	maxReadings = 200_000_000
+
+	samples = 288 // five minutes of a day
+)
+
+// The first and the last moment at which virtual time may begin. It is counted in
+// nanoseconds since 1970, which end in 2262, and what follows upon it must fit: ten
+// years of duration, the windows of that time, and clocks that are ahead.
+var (
+	firstStart = time.Unix(0, 0).UTC()
+	lastStart  = time.Date(2100, time.January, 1, 0, 0, 0, 0, time.UTC)
 )
 
 // Complete fills in defaults and reports the first thing that does not fit.
@@ -80,21 +99,24 @@ func (c *Config) Complete() error {
 		n := DefaultPostgres()
 		c.PostgresNet = &n
 	}
-	if err := c.Plan.Complete(maxWorkers); err != nil {
+	if err := c.Plan.Complete(MaxWorkers); err != nil {
 		return err
 	}
 	switch {
-	case c.Tracked < 0:
-		return errors.New("tracked subjects cannot be negative")
-	case c.Duration > maxDuration:
-		return fmt.Errorf("a duration of %v: give at most ten years", c.Duration)
+	case c.Tracked < 0 || c.Tracked > MaxTracked:
+		return fmt.Errorf("%d tracked subjects: give 1 to %d", c.Tracked, MaxTracked)
+	case c.Duration > MaxDuration:
+		return fmt.Errorf("a duration of %v: give at most %v, which is ten years", c.Duration, time.Duration(MaxDuration))
+	case c.Start.Before(firstStart) || c.Start.After(lastStart):
+		return fmt.Errorf("virtual time starts at %s: give a moment from %s to %s, so that all that follows lies before 2262, where nanoseconds since 1970 end",
+			c.Start.UTC().Format(time.RFC3339), firstStart.Format(time.RFC3339), lastStart.Format(time.RFC3339))
 	case len(c.Rushes) > 0 && (!open || c.Stream.Speed > 0):
 		return errors.New("a rush adds to the arrivals of an open loop: give a rate")
 	case c.Workload.Boundary && c.Duration == 0:
 		return errors.New("this workload puts the end of a window into the middle of the duration: give one")
 	}
 	for _, r := range c.Rushes {
-		if r.From.Before(c.Start) || c.Duration > 0 && !r.From.Before(c.Start.Add(c.Duration)) {
+		if r.From.Before(c.Start) || !r.From.Before(c.Start.Add(cmp.Or(c.Duration, MaxDuration))) {
 			return fmt.Errorf("the rush %v does not begin between the start, %s, and the end of the duration", r, c.Start.UTC().Format(time.RFC3339))
 		}
 	}
@@ -112,7 +134,68 @@ func (c *Config) Complete() error {
 	if len(c.LimitChanges) > 0 && slices.ContainsFunc(c.Topology.Skew, func(d time.Duration) bool { return d != 0 }) {
 		return errors.New("a limit that changes is judged by one clock: leave out the skew, or the change of the limit")
 	}
+	if err := c.checkSizes(open); err != nil {
+		return err
+	}
 	return c.Topology.complete(c.Instances)
+}
+
+// checkSizes reports series that cannot be held, and open loops that cannot be
+// judged.
+func (c *Config) checkSizes(open bool) error {
+	rate := 0.0
+	if open {
+		rate = c.RateInForce()
+	}
+	if rate > 0 {
+		more := 0.0
+		for _, r := range c.Rushes {
+			more += r.Rate * r.For.Seconds()
+		}
+		if err := c.CheckHistory(rate, c.Duration, more); err != nil {
+			return err
+		}
+	}
+	if c.Every <= 0 {
+		return nil
+	}
+	if c.Stream.Speed > 0 {
+		return nil // known once the trace is read: see CheckStream
+	}
+	length := c.length(rate)
+	return c.checkSamples(int64(length/c.Every), length)
+}
+
+// CheckStream reports what does not fit to the stream that was made: a trace that
+// takes too long, or has too many samples.
+func (c *Config) CheckStream(info workloads.Info) error {
+	length, err := c.CheckReplay(info, MaxDuration)
+	if err != nil || c.Every <= 0 {
+		return err
+	}
+	return c.checkSamples(int64(length/c.Every), length)
+}
+
+// checkSamples reports a series that cannot be held.
+func (c *Config) checkSamples(n int64, length time.Duration) error {
+	switch {
+	case n > MaxSamples:
+		return fmt.Errorf("a sample every %v for %v makes %s samples per strategy: give at most %s, which is every %v",
+			c.Every, length, format.Count(n), format.Count(MaxSamples), (length/MaxSamples).Round(time.Nanosecond)+1)
+	case n*int64(c.Tracked) > maxReadings:
+		return fmt.Errorf("%s samples of %s tracked subjects are %s readings per strategy: give at most %s, by a longer time between samples or fewer tracked subjects",
+			format.Count(n), format.Count(int64(c.Tracked)), format.Count(n*int64(c.Tracked)), format.Count(maxReadings))
+	}
+	return nil
+}
+
+// length is how long an open loop with a rate, or a run with a duration, takes; 0
+// where that is not known.
+func (c *Config) length(rate float64) time.Duration {
+	if c.Duration == 0 && c.Requests > 0 && rate > 0 {
+		return time.Duration(min(float64(c.Requests)/rate*float64(time.Second), float64(MaxDuration)))
+	}
+	return c.Duration
 }
 
 func setDefault[T comparable](v *T, d T) {

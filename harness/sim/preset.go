@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
@@ -67,7 +65,7 @@ func LookupPreset(name string) (Preset, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return Preset{}, fmt.Errorf("unknown preset %q: one of %s", name, strings.Join(names, ", "))
+	return Preset{}, quota.Unknown("preset", name, names, "")
 }
 
 // fourClocks are four instances of record 000, two of them 2 s apart.

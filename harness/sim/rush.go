@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -32,14 +33,11 @@ func ParseRush(text string) (Rush, error) {
 	r.Rate, errs[0] = strconv.ParseFloat(rate, 64)
 	r.From, errs[1] = time.Parse(time.RFC3339, rest[:at])
 	r.For, errs[2] = time.ParseDuration(rest[at+1:])
-	if errors.Join(errs[:]...) != nil || !(r.Rate > 0 && r.Rate <= maxRush) || r.For <= 0 {
+	if errors.Join(errs[:]...) != nil || !(r.Rate > 0 && r.Rate <= harness.MaxRate) || r.For <= 0 || r.For > MaxDuration {
 		return Rush{}, bad
 	}
 	return r, nil
 }
-
-// maxRush bounds the rate of a rush.
-const maxRush = 1e9
 
 // String renders the rush as [ParseRush] reads it.
 func (r Rush) String() string {

@@ -25,7 +25,24 @@ func (s *sampler) run(ctx context.Context) {
 			return
 		}
 		s.take()
+		s.thin(MaxSamples)
 	}
+}
+
+// thin takes every second sample out of a series of that many, and has half as many
+// come from then on.
+func (s *sampler) thin(most int) {
+	if len(s.out.Samples) < most {
+		return
+	}
+	kept := s.out.Samples[:0]
+	for i, x := range s.out.Samples {
+		if i%2 == 1 {
+			kept = append(kept, x)
+		}
+	}
+	clear(s.out.Samples[len(kept):])
+	s.out.Samples, s.every = kept, 2*s.every
 }
 
 // take adds a sample. Readings happen at one instant and outside of all actors:

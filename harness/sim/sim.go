@@ -48,6 +48,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	stream, info, err := cfg.NewStream(1)
+	if err == nil {
+		err = cfg.CheckStream(info)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/seed"
@@ -46,7 +49,13 @@ func (t *Topology) complete(instances int) error {
 		t.Regions = []string{"local"}
 	}
 	n := len(t.Regions)
+	if n > harness.MaxInstances {
+		return fmt.Errorf("%d regions: give at most %d", n, harness.MaxInstances)
+	}
 	for i, name := range t.Regions {
+		if len(name) > maxRegionName || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(name) {
+			return fmt.Errorf("the name %q of a region has more than %d bytes, or characters that cannot be printed", name, maxRegionName)
+		}
 		if slices.Contains(t.Regions[:i], name) {
 			return fmt.Errorf("the region %s is given twice", name)
 		}
@@ -87,8 +96,11 @@ func (t *Topology) complete(instances int) error {
 	case !(t.Home >= 0 && t.Home <= 1):
 		return errors.New("the share of requests at home is not from 0 to 1")
 	}
-	return nil
+	return harness.CheckSkew(t.Skew)
 }
+
+// maxRegionName is how long the name of a region may be, in bytes.
+const maxRegionName = 60
 
 func (t *Topology) total() int { return len(t.Regions) * t.instances }
 

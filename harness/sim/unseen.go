@@ -58,7 +58,7 @@ func (p *pass) probe(ctx context.Context) error {
 		length = span.End.Sub(span.Start)
 	}
 	wait := probeWindows * length
-	if wait <= 0 || wait > maxDuration {
+	if wait <= 0 || wait > MaxDuration {
 		return nil
 	}
 	for _, j := range p.st.Jobs {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/plot"
@@ -50,14 +51,17 @@ func report(b *Bundle) ([]Output, error) {
 	switch {
 	case b.hasRuns():
 		err := text.Table(&t, *b.File)
-		return one("report.txt", t.Bytes(), err)
+		return one("report.txt", visible(&t), err)
 	case b.Exploration != nil:
 		err := text.Exploration(&t, b.Exploration)
-		return one("report.txt", t.Bytes(), err)
+		return one("report.txt", visible(&t), err)
 	default:
 		return nil, nil
 	}
 }
+
+// visible is a text for terminals: names in a record may come from anywhere.
+func visible(t *bytes.Buffer) []byte { return []byte(format.Visible(t.String())) }
 
 // sequences are the charts of an exploration's schedules.
 func sequences(b *Bundle) (out []Output, err error) {

@@ -123,3 +123,22 @@ func TestNotDrawn(t *testing.T) {
 		t.Errorf("notes %q", notes)
 	}
 }
+
+// A name in a record may come from anywhere: a report has nothing that a terminal
+// would obey.
+func TestReportsHoldNoEscapes(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[:1]...)
+	f.Runs[0].Params.Label = "a\x1b[31mb"
+	f.Workload.Notes = []string{"note\a\u202e"}
+	x := explored()
+	x.Searches[0].Strategy, x.Searches[0].Findings[0].Detail = "a\x1b[31mb", "detail\x9b31m"
+	for _, b := range []*Bundle{{File: &f}, {Exploration: x}} {
+		out, err := report(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(out[0].Bytes); strings.ContainsAny(text, "\x1b\a\u202e\x9b") {
+			t.Errorf("%q", text)
+		}
+	}
+}

@@ -189,7 +189,7 @@ func TestPostgresProcessIsDescribed(t *testing.T) {
 func TestPostgresByURL(t *testing.T) {
 	own := storetest.Postgres(t)
 	ctx := context.Background()
-	if _, err := pool(t, own, postgres.PoolOptions{Size: 1}).Exec(ctx, "CREATE ROLE guest LOGIN PASSWORD 's3cr3t'"); err != nil {
+	if _, err := pool(t, own, postgres.PoolOptions{Size: 1}).Exec(ctx, "CREATE ROLE guest LOGIN PASSWORD 's3cr3t'; GRANT CREATE ON DATABASE postgres TO guest"); err != nil {
 		t.Fatal(err)
 	}
 	p, err := postgres.Open(ctx, "postgres://guest:s3cr3t@"+own.Info().Addr+"/postgres?sslmode=disable", stores.Options{})

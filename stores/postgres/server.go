@@ -239,12 +239,23 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if err := p.connect(ctx); err != nil {
 		return nil, explain(err, p.info.Addr, cfg.ConnConfig.Password)
 	}
+	if err := p.usable(ctx); err != nil {
+		p.admin.Close()
+		var pg *pgconn.PgError
+		if errors.As(err, &pg) {
+			err = explain(err, p.info.Addr, cfg.ConnConfig.Password)
+		}
+		return nil, err
+	}
 	return p, nil
 }
 
 // explain turns the first error of a server into one line with a way out.
 func explain(err error, addr, password string) error {
 	text := server.Redact(server.OneLine(err.Error()), password)
+	if why := unusable(err, addr); why != nil {
+		return errors.New(server.Redact(server.OneLine(why.Error()), password))
+	}
 	var pg *pgconn.PgError
 	switch {
 	case errors.Is(err, errOld):

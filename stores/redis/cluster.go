@@ -147,7 +147,10 @@ func (r *Store) reachURL(ctx context.Context, addrs []string, password string) e
 	defer cancel()
 	err := r.connectAll(ctx)
 	if err == nil {
-		return nil
+		if err = r.usable(ctx); err == nil {
+			return nil
+		}
+		err = errors.Join(err, r.admin.Close())
 	}
 	if text := err.Error(); strings.Contains(text, "cluster support disabled") {
 		return fmt.Errorf("redis at %s is no cluster: leave cluster: out (%s)", all, server.OneLine(text))

@@ -161,7 +161,13 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	if err := r.connect(ctx); err != nil {
+		if why := turnedAway(ctx, opt, err); why != nil {
+			return nil, why
+		}
 		return nil, explain(err, opt)
+	}
+	if err := r.usable(ctx); err != nil {
+		return nil, errors.Join(explain(err, opt), r.admin.Close())
 	}
 	return r, nil
 }
@@ -177,11 +183,14 @@ func passwordFromEnv(password string) string {
 
 // explain turns the first error of a server into one line with a way out.
 func explain(err error, opt *goredis.Options) error {
+	if why := unusable(err, opt.Addr, opt.Password); why != nil {
+		return why
+	}
 	text := server.Redact(server.OneLine(err.Error()), opt.Password)
 	switch {
 	case errors.Is(err, errOld):
 		return err
-	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOAUTH"), strings.Contains(text, "NOPERM"), strings.Contains(text, "ERR AUTH"), strings.Contains(text, "invalid password"):
+	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOAUTH"), strings.Contains(text, "ERR AUTH"), strings.Contains(text, "invalid password"):
 		return fmt.Errorf("redis at %s refuses the login (%s): give user and password in the URL, or the password in REDISCLI_AUTH", opt.Addr, text)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("connect to redis at %s: %w", opt.Addr, context.Canceled)

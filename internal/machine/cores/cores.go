@@ -39,6 +39,9 @@ func Parse(text string) (Set, error) {
 		for i := low; i <= high; i++ {
 			s = append(s, i)
 		}
+		if len(s) > 2*most { // however often the list names a number
+			s = Of(s...)
+		}
 	}
 	return Of(s...), nil
 }

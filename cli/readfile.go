@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Bounds of the files that are taken for a configuration or for a policy.
+const (
+	maxConfig = 1 << 18 // bytes
+	maxDepth  = 64      // levels of lists and mappings in each other
+	maxIndent = 512     // columns before what a line says
+)
+
+// readBounded reads a file of maxConfig bytes at most. It does not matter what kind
+// of file it is: a device never ends, and a pipe may never begin, so that the
+// context ends the wait.
+func readBounded(ctx context.Context, path string) ([]byte, error) {
+	type outcome struct {
+		b   []byte
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		b, err := readUpTo(path, maxConfig)
+		done <- outcome{b, err}
+	}()
+	select {
+	case o := <-done:
+		return o.b, o.err
+	case <-ctx.Done():
+		return nil, fail(ExitInterrupted, fmt.Errorf("interrupted while %s was read", path))
+	}
+}
+
+func readUpTo(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, unreadableFile(path, err)
+	}
+	defer func() { _ = f.Close() }() // nothing was written that closing could lose
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return nil, unreadableFile(path, err)
+	case int64(len(b)) > most:
+		return nil, fmt.Errorf("%s has more than %d bytes, which is the most that is read", path, most)
+	}
+	return b, nil
+}
+
+func unreadableFile(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("cannot read %s: %w", path, err)
+}
+
+// nested returns the first line on which a YAML text is deeper than maxDepth, or 0.
+// Parsers take memory by the square of the depth, so that it is looked at before.
+// Quotation marks are not heeded: the bound is far above what a file needs.
+func nested(b []byte) (line int) {
+	depth := 0
+	for text := range bytes.Lines(b) {
+		line++
+		begins := bytes.TrimLeft(text, " \t")
+		if len(text)-len(begins) > maxIndent {
+			return line
+		}
+		marks := 0
+		for {
+			rest := bytes.TrimLeft(begins, " \t")
+			if len(rest) < 2 || !bytes.ContainsRune([]byte("-?:!&*|>"), rune(rest[0])) {
+				break
+			}
+			if marks++; marks > maxDepth {
+				return line
+			}
+			begins = rest[1:]
+			if rest[0] == '!' || rest[0] == '&' || rest[0] == '*' { // a tag, an anchor or an alias, with its name
+				begins = bytes.TrimLeftFunc(begins, func(r rune) bool { return r != ' ' && r != '\t' && r != '\n' })
+			}
+		}
+		for _, c := range text {
+			switch c {
+			case '[', '{':
+				if depth++; depth > maxDepth {
+					return line
+				}
+			case ']', '}':
+				depth = max(0, depth-1)
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,104 @@
+package harness
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// Bounds of what all runners accept.
+const (
+	// MaxRequests is the most requests of one run: each is at least one event of its
+	// history.
+	MaxRequests = DefaultHistoryLimit
+	// MaxRate is an arrival per nanosecond, which is what time is counted in.
+	MaxRate = 1e9
+	// MinSpeed and MaxSpeed bound a replay, in recorded seconds per second: a month in
+	// three seconds.
+	MinSpeed, MaxSpeed = 1e-3, 1e6
+	// MaxLife is how long a request may be waited for.
+	MaxLife = quota.MaxLength
+	// MaxClockSkew is how far a clock may be ahead or behind.
+	MaxClockSkew = 366 * 24 * time.Hour
+)
+
+// CheckSkew reports the first clock that is further off than [MaxClockSkew].
+func CheckSkew(skew []time.Duration) error {
+	for i, d := range skew {
+		if d > MaxClockSkew || d < -MaxClockSkew {
+			return fmt.Errorf("the clock of instance %d is ahead by %v: give from %v to %v", i, d, -MaxClockSkew, MaxClockSkew)
+		}
+	}
+	return nil
+}
+
+// CheckHistory reports an open loop whose requests no history holds: what cannot be
+// judged is not started. rate is in requests per second, more are requests beside
+// those of the rate, and length is how long they come; 0 is not known.
+func (p *Plan) CheckHistory(rate float64, length time.Duration, more float64) error {
+	most := float64(max(p.HistoryLimit, DefaultHistoryLimit))
+	requests := rate*length.Seconds() + more
+	if p.Requests > 0 {
+		requests = min(requests, float64(p.Requests))
+	}
+	if requests <= most {
+		return nil
+	}
+	also := ""
+	if more > 0 {
+		also = fmt.Sprintf(" and %s more of rushes", format.Count(int64(min(more, 1e18))))
+	}
+	return fmt.Errorf("%g requests per second for %v%s are %s requests, and at most %s of one run can be judged: give a lower rate, less time, or fewer requests",
+		rate, length, also, format.Count(int64(min(requests, 1e18))), format.Count(int64(most)))
+}
+
+// CheckReplay reports a trace that takes longer than most at the plan's speed, and
+// otherwise how long it takes; 0 where nothing is replayed by its own time.
+func (p *Plan) CheckReplay(info workloads.Info, most time.Duration) (time.Duration, error) {
+	if info.Trace == nil || p.Stream.Speed == 0 || p.Closed {
+		return 0, nil
+	}
+	length := float64(info.Trace.Span) / p.Stream.Speed
+	if p.Duration > 0 {
+		length = min(length, float64(p.Duration))
+	}
+	if length > float64(most) {
+		return 0, fmt.Errorf("the trace spans %v, which at %g times the recorded speed takes %.0f hours, and a run at most %v: give a higher speed, or a duration",
+			info.Trace.Span, p.Stream.Speed, length/float64(time.Hour), most)
+	}
+	return time.Duration(length), nil
+}
+
+// checkSizes reports the first number of a plan that is out of bounds, or that
+// together with others makes a run that cannot be judged.
+func (p *Plan) checkSizes() error {
+	speed := p.Stream.Speed
+	switch {
+	case p.Policy.Limit > quota.MaxLimit:
+		return fmt.Errorf("a limit of %d: give at most %d", p.Policy.Limit, int64(quota.MaxLimit))
+	case p.Requests > max(MaxRequests, p.HistoryLimit):
+		return fmt.Errorf("%s requests: at most %s of one run can be judged, so give no more", format.Count(p.Requests), format.Count(max(MaxRequests, p.HistoryLimit)))
+	case !(p.Rate <= MaxRate):
+		return fmt.Errorf("a rate of %g requests per second: give at most %g", p.Rate, MaxRate)
+	case p.Life > MaxLife:
+		return fmt.Errorf("a life of %v: give at most %v", p.Life, time.Duration(MaxLife))
+	case speed != 0 && !(speed >= MinSpeed && speed <= MaxSpeed):
+		return fmt.Errorf("a speed of %g: give %g to %g times the recorded one", speed, MinSpeed, MaxSpeed)
+	}
+	return p.checkOutages()
+}
+
+// checkOutages reports outages of one store that overlap.
+func (p *Plan) checkOutages() error {
+	for i, o := range p.Outages {
+		for _, x := range p.Outages[:i] {
+			if o.Store == x.Store && o.From < x.To && x.From < o.To {
+				return fmt.Errorf("the outages %s and %s overlap: a store that is away cannot be taken away, so give one outage for both", x, o)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package redis
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+// checkFor is how long the key of a check lives where it cannot be removed.
+const checkFor = 10 * time.Second
+
+// commandError is an error of the server, and the command that it refused.
+type commandError struct {
+	command string
+	err     error
+}
+
+func (e *commandError) Error() string { return e.command + ": " + e.err.Error() }
+func (e *commandError) Unwrap() error { return e.err }
+
+// usable tries what every run does on a server that was running already: write a key
+// with a life, run a script, list keys and remove them. A replica is only read.
+func (r *Store) usable(ctx context.Context) error {
+	if r.replica {
+		return nil
+	}
+	key := "quotabench:check:" + strings.ToLower(crand.Text())
+	try := func(command string, err error) error {
+		if err != nil {
+			return &commandError{command, err}
+		}
+		return nil
+	}
+	script := goredis.NewScript("return redis.call('PTTL', KEYS[1])")
+	for _, step := range []func() error{
+		func() error { return try("SET", r.admin.Set(ctx, key, 1, checkFor).Err()) },
+		func() error { return try("EVAL", script.Eval(ctx, r.admin, []string{key}).Err()) },
+		func() error { return try("EVALSHA", script.EvalSha(ctx, r.admin, []string{key}).Err()) },
+		func() error { return try("SCAN", r.admin.Scan(ctx, 0, key, 1).Err()) },
+		func() error { return try("PTTL", r.admin.PTTL(ctx, key).Err()) },
+		func() error { return try("UNLINK", r.admin.Unlink(ctx, key).Err()) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unusable puts what a server answers that is reached and cannot be used into one line
+// with a way out; nil where it is something else.
+func unusable(err error, addr, password string) error {
+	var c *commandError
+	command := "INFO"
+	if errors.As(err, &c) {
+		command, err = c.command, c.err
+	}
+	var said goredis.Error
+	if !errors.As(err, &said) {
+		return nil
+	}
+	text := server.Redact(server.OneLine(said.Error()), password)
+	for _, x := range []struct{ sign, what string }{
+		{"LOADING", "is still loading its data: try again when it is ready"},
+		{"OOM ", "is full: its maxmemory is reached, and its maxmemory-policy lets it evict nothing: free memory or raise maxmemory"},
+		{"READONLY", "is read-only, as a replica is: give the address of its master"},
+		{"MISCONF", "refuses writes because it cannot save to its disk: mend that, or set its stop-writes-on-bgsave-error to no"},
+		{"NOREPLICAS", "refuses writes because too few replicas follow it: see its min-replicas-to-write"},
+		{"MASTERDOWN", "is a replica that has lost its master: give the address of a master"},
+		{"CLUSTERDOWN", "is a cluster that is down: see CLUSTER INFO"},
+		{"BUSY", "is busy with a script: try again, or use SCRIPT KILL"},
+		{"max number of clients reached", "has no connection left: close some, or raise its maxclients"},
+		{"command not allowed when used memory", "is full: its maxmemory is reached: free memory or raise maxmemory"},
+	} {
+		if strings.Contains(text, x.sign) {
+			return fmt.Errorf("redis at %s %s (%s)", addr, x.what, text)
+		}
+	}
+	switch {
+	case strings.Contains(text, "NOPERM") && (strings.Contains(text, "keys") || strings.Contains(text, "key ")):
+		return fmt.Errorf("redis at %s lets this user not use the keys of a run: give it ~quotabench:* by ACL SETUSER (%s)", addr, text)
+	case strings.Contains(text, "NOPERM"):
+		return fmt.Errorf("redis at %s lets this user not use %s: give it +%s by ACL SETUSER; runs need INFO, SCAN, scripts, and the commands on data (%s)", addr, command, strings.ToLower(command), text)
+	case strings.Contains(text, "unknown command"):
+		return fmt.Errorf("redis at %s does not know %s: it is renamed or switched off there, and runs need it (%s)", addr, command, text)
+	}
+	return nil
+}
+
+// saidError is an error that a server answered.
+type saidError string
+
+func (e saidError) Error() string { return string(e) }
+
+// RedisError marks it as [goredis.Error].
+func (saidError) RedisError() {}
+
+// turnedAway is what a server says that closes a connection at once, e.g. for want of
+// room: a client that writes first may not get to read it. nil where it says nothing.
+func turnedAway(ctx context.Context, opt *goredis.Options, err error) error {
+	var said goredis.Error
+	if errors.As(err, &said) || opt.TLSConfig != nil || ctx.Err() != nil {
+		return nil
+	}
+	c, derr := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, cmp.Or(opt.Network, "tcp"), opt.Addr)
+	if derr != nil {
+		return nil
+	}
+	defer func() { _ = c.Close() }() // nothing was written
+	if c.SetReadDeadline(clock.Wall{}.Now().Add(200*time.Millisecond)) != nil {
+		return nil
+	}
+	line, _ := bufio.NewReader(c).ReadString('\n')
+	if !strings.HasPrefix(line, "-") {
+		return nil
+	}
+	return unusable(saidError(strings.TrimSpace(line[1:])), opt.Addr, opt.Password)
+}
+
+// Room is how many more clients the server takes. known is false where it does not
+// tell.
+func (r *Store) Room(ctx context.Context) (left int, setting string, known bool) {
+	if r.model != nil || r.dial != nil || r.base.Addr == "" {
+		return 0, "", false
+	}
+	f, err := r.serverInfo(ctx)
+	if err != nil {
+		return 0, "", false
+	}
+	most, err1 := strconv.Atoi(f["maxclients"])
+	now, err2 := strconv.Atoi(f["connected_clients"])
+	return most - now, "maxclients", err1 == nil && err2 == nil
+}
