@@ -11,7 +11,7 @@ PAIRS         ?= 5
 ONLY          ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test short lint bench benchstat instrument faster fuzz mutants kill9 tidy ci clean
+.PHONY: help run build build-full deps deps-all test short lint bench benchstat instrument faster baseline pages fuzz mutants kill9 tidy ci clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,13 @@ instrument: ## what the instrument itself costs, as ratios inside one run
 
 faster: ## what got faster since a commit, and redis-benchmark beside us: make faster [BASE=98043b8] [ONLY=REGEXP] [PAIRS=5]
 	@$(GO) run ./internal/instrument -base "$(BASE)" -pairs "$(PAIRS)" -only "$(ONLY)"
+
+baseline: deps-all ## make the reference results and the strategies' pages anew; 8 minutes on a machine that does nothing else
+	@results/baseline/refresh
+	@$(MAKE) --no-print-directory pages
+
+pages: ## write docs/strategies anew, from the reference results
+	$(GO) run ./cmd/quotabench pages results/baseline --out docs/strategies
 
 fuzz: ## fuzz every decoder and the oracle, 20 s each
 	@for pkg in $$($(GO) list ./...); do \

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,8 @@ func pagesCommand() *cobra.Command {
 		Short: "Write a reference page for each strategy, with figures from earlier runs",
 		Long: "Writes a page in Markdown for each strategy, and an index: how it works, what it\n" +
 			"guarantees, when to use it. Rows of figures and schedules come from the records that\n" +
-			"run, sim and explore left in the given directories and below them.",
+			"run, sim and explore left in the given directories and below them. Pages of your own in\n" +
+			"--out stay, and are linked from the strategies that they link to.",
 		Example: "  quotabench run all --out figures/run && quotabench explore all --out figures/explore\n" +
 			"  quotabench pages figures --out reference",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,6 +35,9 @@ func pagesCommand() *cobra.Command {
 			}
 			evidence, err := readEvidence(args)
 			if err != nil {
+				return fail(ExitUsage, err)
+			}
+			if evidence.Others, err = readOthers(out); err != nil {
 				return fail(ExitUsage, err)
 			}
 			all, err := pages.Render(strategies.All(), evidence)
@@ -88,4 +93,31 @@ func readEvidence(dirs []string) (*pages.Evidence, error) {
 		}
 	}
 	return e, nil
+}
+
+// readOthers reads the pages in a directory that were not generated. One that a
+// generated page would replace is an error.
+func readOthers(dir string) (others []pages.Page, err error) {
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--out: %w", err)
+	}
+	for _, f := range files {
+		name, page := strings.CutSuffix(f.Name(), ".md")
+		if !page || f.IsDir() {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("--out: %w", err)
+		}
+		if pages.Generated(text) {
+			continue
+		}
+		if _, err := strategies.Lookup(name); err == nil || f.Name() == pages.Index {
+			return nil, fmt.Errorf("--out: %s was not written by this command: name another directory, or move it away", filepath.Join(dir, f.Name()))
+		}
+		others = append(others, pages.Page{Name: f.Name(), Bytes: text})
+	}
+	return others, nil
 }

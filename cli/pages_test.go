@@ -25,7 +25,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"# liar\n", "## Measured\n", "Simulated in virtual time", "breaks a property: **leak**", "quotabench explore --replay qb2."} {
+	for _, want := range []string{"# liar\n", "## Simulated\n", "Simulated in virtual time", "breaks the limit: **leak**", "quotabench explore --replay qb2."} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
@@ -47,4 +47,24 @@ func TestPagesOfNothing(t *testing.T) {
 		}
 	}
 	p.requireUntouched()
+}
+
+// What others wrote is linked, and never replaced.
+func TestPagesSpareOthers(t *testing.T) {
+	newPlace(t, map[string]string{"reference/study.md": "# A study\n\n[liar](liar.md)\n", "docs/README.md": "# Ours\n"})
+	for range 2 { // the second time over its own pages
+		if o := call(t.Context(), "pages", "--out", "reference"); o.code != ExitOK {
+			t.Fatalf("exit %d: %s", o.code, o.stderr)
+		}
+	}
+	page, err := os.ReadFile("reference/liar.md")
+	if err != nil || !strings.Contains(string(page), "More: [A study](study.md).") {
+		t.Errorf("the page does not link back (%v):\n%s", err, page)
+	}
+	if o := call(t.Context(), "pages", "--out", "docs"); o.code != ExitUsage || !strings.Contains(o.stderr, "README.md was not written by this command") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	if left, err := os.ReadDir("docs"); err != nil || len(left) != 1 {
+		t.Errorf("written to a directory of others: %v, %v", left, err)
+	}
 }

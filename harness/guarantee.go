@@ -53,6 +53,9 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 		}
 		return
 	}
+	if j.Selection.Control == strategies.ControlExact { // it goes by one clock, whatever its instances' clocks show
+		own = j.verdict
+	}
 	var happened []quota.Fault
 	for _, o := range j.Plan.Outages {
 		happened = append(happened, o.Faults()...)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/results"
 )
 
 // repeats is how often what is to be the same is tried; more where asked for.
@@ -48,6 +49,24 @@ func TestMonthEnds(t *testing.T) {
 					t.Errorf("%s at %v: %d false rejects", r.Strategy, end, r.FalseRejects.Count)
 				}
 			}
+		}
+	}
+}
+
+// The exact control goes by one clock, and is not judged by those that its instances have.
+func TestExactHasOneClock(t *testing.T) {
+	cfg := config(t, "exact", "user-links", "steady")
+	cfg.Start, cfg.Duration, cfg.Rate, cfg.Every = time.Date(2026, 2, 28, 23, 59, 45, 0, time.UTC), 30*time.Second, 100, -1
+	cfg.Stream.Set("subjects", 10)
+	cfg.Instances, cfg.Topology = 2, sim.Topology{Skew: []time.Duration{0, 2 * time.Second}}
+	r := &run(t, cfg).Runs[0]
+	valid(t, r)
+	if r.Leak.Units != 0 || r.Leak.Trials == 0 || len(r.Guarantee) == 0 {
+		t.Fatalf("leak %d in %d trials, %d clauses", r.Leak.Units, r.Leak.Trials, len(r.Guarantee))
+	}
+	for _, c := range r.Guarantee {
+		if c.Verdict != results.Kept {
+			t.Errorf("%s is %s: %d where %d are allowed", c.Property, c.Verdict, c.Certain, c.Bound)
 		}
 	}
 }

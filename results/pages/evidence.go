@@ -1,8 +1,10 @@
 package pages
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/quotabench/quotabench/results"
 )
@@ -14,6 +16,29 @@ type Evidence struct {
 	Runs []results.File
 	// Explorations are records of searches.
 	Explorations []results.Exploration
+	// Others are pages in the same directory that were written by hand. Strategies'
+	// pages link back to those that link to them.
+	Others []Page
+}
+
+// others are the links to the pages of e that link to the page with the name.
+func (e *Evidence) others(name string) []string {
+	var out []string
+	for _, p := range e.Others {
+		if bytes.Contains(p.Bytes, []byte("]("+name+")")) {
+			out = append(out, p.link())
+		}
+	}
+	return out
+}
+
+// link to a page, by its heading.
+func (p *Page) link() string {
+	title, _, _ := strings.Cut(strings.TrimSpace(string(p.Bytes)), "\n")
+	if title = strings.TrimSpace(strings.TrimLeft(title, "#")); title == "" {
+		title = p.Name
+	}
+	return "[" + title + "](" + p.Name + ")"
 }
 
 // figure is one strategy in one record.
@@ -51,13 +76,23 @@ func (e *Evidence) searches(name string) []*results.Search {
 	return out
 }
 
-// shortest is the shortest schedule that breaks any property, those without faults
-// first, with its search; nil where none was found.
+// leak is the property that a reader asks for first.
+const leak results.Property = "leak"
+
+// shortest is the shortest schedule that leaks, or where none does that breaks another
+// property, with its search. One without faults goes before all others; nil where
+// nothing was found.
 func shortest(searches []*results.Search) (of *results.Search, f *results.Finding) {
+	leaks := func(f *results.Finding) int {
+		if f.Property == leak {
+			return 0
+		}
+		return 1
+	}
 	for _, s := range searches {
 		for i := range s.Findings {
 			x := &s.Findings[i]
-			if f == nil || cmp.Or(cmp.Compare(len(x.Faults), len(f.Faults)), cmp.Compare(len(x.Steps), len(f.Steps))) < 0 {
+			if f == nil || cmp.Or(cmp.Compare(len(x.Faults), len(f.Faults)), cmp.Compare(leaks(x), leaks(f)), cmp.Compare(len(x.Steps), len(f.Steps))) < 0 {
 				of, f = s, x
 			}
 		}

@@ -51,14 +51,14 @@ func requireAll(t *testing.T, page string, wants ...string) {
 func TestPageQuotesItsEvidence(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[3])
 	r := &f.Runs[0]
-	r.Leak.Units, r.Leak.Possible, r.Leak.Trials, r.Leak.WorstUnits, r.Leak.Requests = 7, 7, 1_234, 3, 7
-	r.Drift = &results.Drift{Units: -3}
+	r.Leak.Units, r.Leak.Possible, r.Leak.Trials, r.Leak.LeakedTrials, r.Leak.WorstUnits, r.Leak.Requests = 7, 7, 1_234, 5, 3, 7
+	r.Drift = &results.Drift{Units: -3, Tiers: []results.TierDrift{{Tier: "redis", At: "rest", Units: -3, Readings: 1}}}
 	r.FalseRejects.PctOfValid, r.FalseRejects.Count, r.FalseRejects.Possible = 2, 400, 400
 	r.Admitted = 400*49 + 7
 	r.ThroughputPerS = 43_210
 	x := results.NewExploration()
 	x.Searches = append(x.Searches, &results.Search{
-		Strategy: "check-then-set", Policy: "user-links", Limit: 1, Clients: 2, Claim: "stranded: broken by no schedule",
+		Strategy: "check-then-set", Policy: "user-links", Limit: 1, Clients: 2, Scripts: []string{"take"}, Claim: "stranded: broken by no schedule",
 		Findings: []results.Finding{
 			{Property: "drift", Faults: []quota.Fault{quota.FaultCrash}, Token: "long", Steps: make([]results.Step, 2)},
 			{Property: "leak", Detail: "2 of 1 admitted", Token: "qb2.token", Columns: []results.Column{{}}, Steps: make([]results.Step, 9)},
@@ -69,9 +69,10 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 		"# check-then-set\n\nReads a | and writes.\n", "| source | 004 (ADR-RM-3) |", "measure; simulate; not explore: its client cannot be parked",
 		"1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "Use it alone.", "**When not.** Not with two.", "| leak | L while alone | all it serves | crash |",
 		"| write | now, later | now | when to write |",
-		"| check-then-set, hot-key, user-links | 43,210 |", "| 7 links in 1,234 trials | 3 | 2.00 % | -3 |",
-		"Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process), postgres 15.18 (process); `quotabench run --workload hot-key`.",
-		"- Stranded: broken by no schedule.\n", "**leak** with 2 clients, limit 1, policy user-links. 2 of 1 admitted.", "`quotabench explore --replay qb2.token` repeats it.",
+		"Workload hot-key, policy user-links with a limit of ", "| check-then-set | 43,210 |", "| 7 | 5 of 1,234 (0.41 %) | 3 | 2.00 % | -3 redis |",
+		"Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); `quotabench run --workload hot-key`.",
+		"- Stranded: broken by no schedule.\n", "- **leak** in 9 steps: 2 of 1 admitted.\n", "- **drift** in 2 steps with crash: ",
+		"breaks the limit: **leak** with 2 clients (`take`), limit 1, policy user-links, no fault: 2 of 1 admitted.", "`quotabench explore --replay qb2.token` repeats it.",
 	)
 	if strings.Contains(p, "long") {
 		t.Errorf("the schedule with a fault is quoted beside the one without:\n%s", p)
@@ -82,11 +83,54 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 // skipped says why.
 func TestPageWithoutEvidence(t *testing.T) {
 	all := render(t, &pages.Evidence{Runs: []results.File{fixture.New(1, fixture.Strategies[0])}}, meta("etcd-counter"), meta("another"))
-	requireAll(t, all["etcd-counter.md"], "It took no part in the committed runs: Needs etcd, which was not built in.")
+	requireAll(t, all["etcd-counter.md"], "It took no part in the recorded runs: Needs etcd, which was not built in.")
 	for _, heading := range []string{"## Measured", "## Explored"} {
 		if strings.Contains(all["another.md"], heading) {
 			t.Errorf("%s without evidence:\n%s", heading, all["another.md"])
 		}
 	}
 	requireAll(t, all[pages.Index], "| [another](another.md) | documented | 004 (ADR-RM-3) | reads a \\| and writes |\n| [etcd-counter]")
+}
+
+// TestPagesLinkBack: a page written by hand is linked from the pages that it links to.
+func TestPagesLinkBack(t *testing.T) {
+	study := pages.Page{Name: "leaks.md", Bytes: []byte("# Leaks of one\n\n[one](one.md) leaks.\n")}
+	all := render(t, &pages.Evidence{Others: []pages.Page{study}}, meta("one"), meta("two"))
+	requireAll(t, all["one.md"], "More: [Leaks of one](leaks.md).\n")
+	requireAll(t, all[pages.Index], "- [Leaks of one](leaks.md)\n")
+	if strings.Contains(all["two.md"], "leaks.md") {
+		t.Errorf("a page is linked that does not speak of the strategy:\n%s", all["two.md"])
+	}
+	for name, page := range all {
+		if !pages.Generated([]byte(page)) {
+			t.Errorf("%s does not say that it was generated", name)
+		}
+	}
+	if pages.Generated(study.Bytes) {
+		t.Error("a page written by hand passes for a generated one")
+	}
+}
+
+// TestPageMarksWhatTheAuditStrikes: struck timings are marked, invalid figures left out.
+func TestPageMarksWhatTheAuditStrikes(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[3])
+	f.Runs[0].Audit.TimingsValid = false
+	f.Runs[0].ThroughputPerS = 43_210
+	f.Runs[0].Guarantee = nil
+	p := render(t, &pages.Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
+	requireAll(t, p, "| check-then-set | 43,210! | ", " | not judged |")
+	f.Runs[0].Audit.Valid = false
+	p = render(t, &pages.Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
+	requireAll(t, p, " | invalid | - | - | - | - | - |")
+}
+
+// TestPageOfASimulation has no throughput, and says what was modelled.
+func TestPageOfASimulation(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[3])
+	f.Kind, f.Workload.Notes = results.Simulated, []string{"three regions"}
+	p := render(t, &pages.Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
+	requireAll(t, p, "## Simulated\n", "modelled latencies", "; three regions.", "| strategy | leak |")
+	if strings.Contains(p, "decisions/s") || strings.Contains(p, "## Measured") {
+		t.Errorf("a simulation passes for a measurement:\n%s", p)
+	}
 }

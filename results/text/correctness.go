@@ -29,10 +29,10 @@ func correctnessLines(group []results.Summary) []string {
 			leakCell(s.Leak.Leak),
 			strings.TrimSuffix(format.Pct(s.Leak.PctOfLimit), " %"),
 			format.Count(s.Leak.WorstUnits),
-			trialsCell(s.Leak.Leak),
-			falseRejectsCell(s),
-			driftCell(s),
-			verdictCell(s.Verdict),
+			Trials(s.Leak.Leak),
+			FalseRejects(s),
+			Drift(s),
+			Verdict(s.Verdict),
 		}
 	})
 	out := append(layout.Wrap("CORRECTNESS  leak, worst window and drift in "+unit, layout.Width), g.Lines(layout.Width)...)
@@ -75,8 +75,8 @@ func leakCell(l results.Leak) string {
 	return text
 }
 
-// trialsCell says how many trials leaked. None of n is not proof of none.
-func trialsCell(l results.Leak) string {
+// Trials says how many trials leaked. None of n is not proof of none.
+func Trials(l results.Leak) string {
 	switch {
 	case l.Trials == 0 && l.LeakedTrials == 0:
 		return "no trial"
@@ -89,8 +89,9 @@ func trialsCell(l results.Leak) string {
 	}
 }
 
-// falseRejectsCell is one figure where the possible ones say no more.
-func falseRejectsCell(s *results.Summary) string {
+// FalseRejects are those of valid requests, certain..possible, or one figure where the
+// possible ones say no more.
+func FalseRejects(s *results.Summary) string {
 	f := s.FalseRejects
 	if f.Possible <= f.Count {
 		return format.Pct(f.PctOfValid)
@@ -99,8 +100,9 @@ func falseRejectsCell(s *results.Summary) string {
 	return strings.TrimSuffix(format.Pct(f.PctOfValid), " %") + ".." + format.Pct(max(most, f.PctOfValid))
 }
 
-// driftCell shows the worst tier at rest, and what background jobs make of it.
-func driftCell(s *results.Summary) string {
+// Drift shows the worst tier at rest, and on a line of its own what background jobs
+// make of it.
+func Drift(s *results.Summary) string {
 	rest, ok := s.AtRest()
 	after, jobs := s.AfterJobs()
 	switch {
@@ -126,7 +128,8 @@ func tierText(t results.TierDrift) string {
 	return text
 }
 
-func verdictCell(verdict string) string {
+// Verdict says whether what was declared was kept; "none" where nothing was.
+func Verdict(verdict string) string {
 	switch verdict {
 	case "":
 		return "none"

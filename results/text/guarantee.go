@@ -23,7 +23,7 @@ func guaranteeLines(group []results.Summary) []string {
 			if j > 0 {
 				label = ""
 			}
-			g.Add(label, bound(c), format.Range(c.Certain, c.Possible), boundCell(c.Bound, unit), verdictCell(c.Verdict))
+			g.Add(label, bound(c), format.Range(c.Certain, c.Possible), boundCell(c.Bound, unit), Verdict(c.Verdict))
 		}
 	}
 	if len(g.Rows) == 0 {

@@ -6,6 +6,34 @@ import (
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
+// OwnFigure is a figure that a strategy counts itself, as text.
+type OwnFigure struct {
+	Name, Value, Unit string
+	// PerDecision and PerAdmitted are empty for levels and largest values.
+	PerDecision, PerAdmitted string
+}
+
+// Own are a strategy's own figures, medians over rounds, without those of 0.
+func Own(s *results.Summary) []OwnFigure {
+	var out []OwnFigure
+	for _, m := range s.Meter {
+		if m.Value.Hi == 0 && m.Value.Lo == 0 {
+			continue
+		}
+		f := OwnFigure{Name: format.Plain(m.Name), Value: format.Count(int64(m.Value.Value)), Unit: format.Plain(m.Unit)}
+		per := format.Per
+		if ns, ok := nanoseconds[m.Unit]; ok {
+			f.Value, f.Unit = format.NS(m.Value.Value*ns), "time"
+			per = func(x float64) string { return format.NS(x * ns) }
+		}
+		if m.Kind == "" {
+			f.PerDecision, f.PerAdmitted = per(m.PerDecision), per(m.PerAdmitted)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
 // meterLines renders the figures that strategies count themselves.
 func meterLines(group []results.Summary) []string {
 	g := layout.Grid{Columns: []layout.Column{
@@ -15,20 +43,8 @@ func meterLines(group []results.Summary) []string {
 	for i := range group {
 		s := &group[i]
 		label := format.Plain(s.Label)
-		for _, m := range s.Meter {
-			if m.Value.Hi == 0 && m.Value.Lo == 0 {
-				continue
-			}
-			value, unit, per := format.Count(int64(m.Value.Value)), format.Plain(m.Unit), format.Per
-			if ns, ok := nanoseconds[m.Unit]; ok {
-				value, unit = format.NS(m.Value.Value*ns), "time"
-				per = func(x float64) string { return format.NS(x * ns) }
-			}
-			decision, admitted := "", ""
-			if m.Kind == "" {
-				decision, admitted = per(m.PerDecision), per(m.PerAdmitted)
-			}
-			g.Add(label, format.Plain(m.Name), value, unit, decision, admitted)
+		for _, f := range Own(s) {
+			g.Add(label, f.Name, f.Value, f.Unit, f.PerDecision, f.PerAdmitted)
 			label = ""
 		}
 	}
@@ -39,4 +55,4 @@ func meterLines(group []results.Summary) []string {
 }
 
 // nanoseconds in units of time, which are shown as other times are.
-var nanoseconds = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}
+var nanoseconds = map[string]float64{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6}

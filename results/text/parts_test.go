@@ -143,12 +143,12 @@ func TestFiguresOfTheirOwn(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[0])
 	r := &f.Runs[0]
 	r.Admitted, r.Rejected = 10, 30
-	r.Meter = []results.Measure{{Name: "retries", Unit: "times", Value: 20}, {Name: "depth", Unit: "charges", Kind: "most", Value: 41}, {Name: "failed", Unit: "units"}, {Name: "lag", Unit: "us", Value: 60_000}}
+	r.Meter = []results.Measure{{Name: "retries", Unit: "times", Value: 20}, {Name: "depth", Unit: "charges", Kind: "most", Value: 41}, {Name: "failed", Unit: "units"}, {Name: "lag", Unit: "us", Value: 60_000}, {Name: "wait", Unit: "µs", Value: 40_000}}
 	_, section, _ := strings.Cut(render(t, f), "\nFIGURES OF THEIR OWN")
 	section, _, _ = strings.Cut(section, "\n\n")
 	rows := strings.Split(section, "\n")
-	for i, want := range [][]string{{"incr-expire", "retries", "20", "times", "0.50", "2.00"}, {"depth", "41", "charges"}, {"lag", "60.0", "ms", "time", "1.50", "ms", "6.00", "ms"}} {
-		if got := strings.Fields(rows[len(rows)-3+i]); !slices.Equal(got, want) {
+	for i, want := range [][]string{{"incr-expire", "retries", "20", "times", "0.50", "2.00"}, {"depth", "41", "charges"}, {"lag", "60.0", "ms", "time", "1.50", "ms", "6.00", "ms"}, {"wait", "40.0", "ms", "time", "1.00", "ms", "4.00", "ms"}} {
+		if got := strings.Fields(rows[len(rows)-4+i]); !slices.Equal(got, want) {
 			t.Errorf("row %q, want %q in\n%s", got, want, section)
 		}
 	}

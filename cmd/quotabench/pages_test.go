@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/pages"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// The committed records, and the pages that quote them.
+const (
+	baseline  = "../../results/baseline"
+	committed = "../../docs/strategies"
+)
+
+// TestPagesAreCurrent: what is committed is what the command writes from the committed
+// records.
+func TestPagesAreCurrent(t *testing.T) {
+	const refresh = "run make pages, and commit what it writes"
+	out := t.TempDir()
+	if err := os.CopyFS(out, os.DirFS(committed)); err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	if code := cli.Main([]string{"pages", baseline, "--out", out}, &bytes.Buffer{}, &stderr); code != cli.ExitOK {
+		t.Fatalf("exit %d: %s(make baseline makes the records anew)", code, stderr.String())
+	}
+	made, err := os.ReadDir(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range made {
+		want, err := os.ReadFile(filepath.Join(out, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(committed, f.Name()))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("docs/strategies/%s is not what the command writes (%v): %s", f.Name(), err, refresh)
+		}
+		name := strings.TrimSuffix(f.Name(), ".md")
+		if _, err := strategies.Lookup(name); err != nil && pages.Generated(want) && f.Name() != pages.Index {
+			t.Errorf("docs/strategies/%s is of a strategy that is gone: remove it", f.Name())
+		}
+	}
+}
+
+// TestBaselineHasEveryStrategy: each took part in the committed run, was searched
+// where it can be, or is skipped with the reason.
+func TestBaselineHasEveryStrategy(t *testing.T) {
+	const refresh = "run make baseline, and commit what it writes"
+	var f results.File
+	var x results.Exploration
+	decode(t, filepath.Join(baseline, "run", "results.json"), &f)
+	decode(t, filepath.Join(baseline, "explore", "exploration.json"), &x)
+	run, searched := map[string]bool{}, map[string]bool{}
+	for _, r := range f.Runs {
+		run[r.Strategy] = run[r.Strategy] || r.Audit.Valid
+	}
+	for _, s := range f.Skipped {
+		run[s.Strategy] = true
+	}
+	for _, s := range x.Searches {
+		searched[s.Strategy] = true
+	}
+	for _, m := range strategies.All() {
+		if !run[m.Name] {
+			t.Errorf("%s is not in the committed run, or no round of it counts: %s", m.Name, refresh)
+		}
+		if _, cannot := m.Excluded[strategies.ModeExplore]; !cannot && !searched[m.Name] {
+			t.Errorf("%s is not in the committed searches: %s", m.Name, refresh)
+		}
+	}
+}
+
+// decode reads a record that [TestPagesAreCurrent] has had verified.
+func decode(t *testing.T, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}

@@ -1,0 +1,146 @@
+package strategytest
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Served is a strategy that needs a single store, e.g. an etcd, and its server.
+type Served struct {
+	Meta *strategies.Meta
+
+	need   string
+	server stores.Store
+}
+
+// Serve starts the server of a strategy that needs a single store, whose driver must be
+// imported. Tests of a package share the server and stop it by [storetest.Main]. Where
+// it is missing, the test is skipped.
+func Serve(t testing.TB, strategy string) Served {
+	t.Helper()
+	meta, err := strategies.Lookup(strategy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(meta.Needs) != 1 {
+		t.Fatalf("%s needs %v, not a single store", strategy, meta.Needs)
+	}
+	need := string(meta.Needs[0])
+	driver, err := stores.DriverOf(need)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Served{meta, need, storetest.Shared(t, need, func(ctx context.Context) (stores.Store, error) {
+		return driver.Open(ctx, "process", stores.Options{})
+	})}
+}
+
+// Run is the conformance suite on the server.
+func (s Served) Run(t *testing.T) {
+	var off storetest.Switch
+	Run(t, s.Meta, Stores{
+		Clients: map[string]func(testing.TB) any{s.need: func(tb testing.TB) any { c, _ := s.connect(tb, &off); return c }},
+		Break:   off.Set,
+	})
+}
+
+// connect returns a client of the test's own, in a scope of the test's own.
+func (s Served) connect(t testing.TB, off *storetest.Switch) (client any, scope stores.Scope) {
+	t.Helper()
+	scope = storetest.Scope(t)
+	c, err := s.server.Connect(t.Context(), scope, stores.ConnOptions{Pool: 1, Wrap: off.Wrap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := s.server.Wipe(context.Background(), scope); err != nil {
+			t.Error(err)
+		}
+	})
+	return c.Client(), scope
+}
+
+// Open makes an instance. The client and the prefix of keys are the test's own.
+func (s Served) Open(t testing.TB, given quota.Options) (in strategies.Strategy, client any, prefix string) {
+	t.Helper()
+	client, scope := s.connect(t, new(storetest.Switch))
+	return s.OpenOn(t, given, client, scope.Prefix()), client, scope.Prefix()
+}
+
+// OpenOn makes an instance with a client and a prefix that there are already.
+func (s Served) OpenOn(t testing.TB, given quota.Options, client any, prefix string) strategies.Strategy {
+	t.Helper()
+	sel, err := s.Meta.Select(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := s.Meta.Open(t.Context(), strategies.Env{
+		Clock: clock.Wall{}, Prefix: prefix, Clients: map[string]any{s.need: client}, Options: sel.Options, Instances: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// CountsRetries requires of a strategy with the figures "successes" and "retries" that
+// callers of one key come in between each other, and callers of keys of their own do not.
+func CountsRetries(t *testing.T, s strategies.Strategy) {
+	t.Helper()
+	const callers, each = 8, 5
+	p := StandingPolicy(callers * each)
+	run := func(subject func(caller int) quota.Subject) map[string]int64 {
+		before := Measures(s)
+		var wg sync.WaitGroup
+		for w := range callers {
+			wg.Go(func() {
+				for range each {
+					if d, err := s.Take(t.Context(), quota.Request{Subject: subject(w), Policy: p, Units: 1}); err != nil || !d.Admitted {
+						t.Errorf("%+v, %v", d, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		after := Measures(s)
+		for name := range after {
+			after[name] -= before[name]
+		}
+		return after
+	}
+	apart := run(func(caller int) quota.Subject { return quota.Subject(rune('a' + caller)) })
+	if apart["successes"] != callers*each || apart["retries"] != 0 {
+		t.Errorf("on keys of their own: %v, want %d successes without retries", apart, callers*each)
+	}
+	together := run(func(int) quota.Subject { return "hot" })
+	if together["successes"] != callers*each || together["retries"] == 0 {
+		t.Errorf("on one key: %v, want %d successes with retries", together, callers*each)
+	}
+	if d, err := s.Take(t.Context(), quota.Request{Subject: "hot", Policy: p, Units: 1}); err != nil || d.Admitted || d.Remaining != 0 {
+		t.Errorf("one more: %+v, %v", d, err)
+	}
+}
+
+// Measures are the figures of a strategy that is a [strategies.Meter], by name.
+func Measures(s strategies.Strategy) map[string]int64 {
+	out := map[string]int64{}
+	for _, m := range s.(strategies.Meter).Measures() {
+		out[m.Name] = m.Value
+	}
+	return out
+}
+
+// StandingPolicy is a standing quota of the limit, in requests.
+func StandingPolicy(limit int64) *quota.Policy {
+	return &quota.Policy{Name: "p", Limit: limit, Unit: "requests", Window: quota.Window{Kind: quota.Standing}}
+}
