@@ -17,12 +17,8 @@ import (
 // readFile takes over what a configuration file says, but for settings that were
 // given as flags.
 func (s *settings) readFile(path string) error {
-	b, err := readBounded(s.ctx, path)
-	var e *exitError
-	switch {
-	case errors.As(err, &e):
-		return err
-	case err != nil:
+	b, err := readBounded(path)
+	if err != nil {
 		return usagef("--config: %w", err)
 	}
 	return s.read(path, b)

@@ -106,18 +106,24 @@ func exploreCommand() *cobra.Command {
 			"  quotabench explore --replay TOKEN --on process",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			defer outlivePipes()()
-			s.ctx = cmd.Context()
 			if err := s.byPosition(args); err != nil {
 				return err
 			}
 			if s.given("replay") {
 				return s.replayToken(cmd)
 			}
-			chosen, cfg, err := s.configure()
+			type search struct {
+				chosen []strategies.Selection
+				cfg    explore.Config
+			}
+			x, err := before(cmd.Context(), func() (x search, err error) {
+				x.chosen, x.cfg, err = s.configure()
+				return x, err
+			})
 			if err != nil {
 				return err
 			}
-			return s.explore(cmd, chosen, cfg)
+			return s.explore(cmd, x.chosen, x.cfg)
 		},
 		ValidArgsFunction: completeStrategies,
 	}
@@ -152,7 +158,7 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 		return nil, cfg, s.wrong("max-schedules", errors.New("it bounds --full, which is not given: use --max-states for a search"))
 	}
 	if s.given("policy") {
-		if cfg.Policy, err = lookupPolicy(s.ctx, s.policy); err != nil {
+		if cfg.Policy, err = lookupPolicy(s.policy); err != nil {
 			return nil, cfg, s.wrong("policy", err)
 		}
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,7 +39,7 @@ func judgeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var out []judged
 			for _, name := range args {
-				j, err := before(cmd.Context(), func() (judged, error) { return judgeFile(cmd.Context(), name, given) })
+				j, err := before(cmd.Context(), func() (judged, error) { return judgeFile(name, given) })
 				if err != nil {
 					return err
 				}
@@ -79,7 +78,7 @@ type judged struct {
 	FalseRejects results.FalseRejects `json:"false_rejects"`
 }
 
-func judgeFile(ctx context.Context, name, policy string) (judged, error) {
+func judgeFile(name, policy string) (judged, error) {
 	f, err := oracle.OpenHistory(name)
 	if err != nil {
 		var p *fs.PathError
@@ -90,7 +89,7 @@ func judgeFile(ctx context.Context, name, policy string) (judged, error) {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	if policy != "" {
-		p, err := lookupPolicy(ctx, policy)
+		p, err := lookupPolicy(policy)
 		if err != nil {
 			return judged{}, usagef("--policy: %w", err)
 		}

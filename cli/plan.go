@@ -155,7 +155,7 @@ func (s *settings) choose(c *harness.Plan) (err error) {
 	if c.Workload, err = workloads.Lookup(s.workload); err != nil {
 		return s.wrong("workload", err)
 	}
-	if c.Policy, err = lookupPolicy(s.ctx, s.policy); err != nil {
+	if c.Policy, err = lookupPolicy(s.policy); err != nil {
 		return s.wrong("policy", err)
 	}
 	switch {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,12 +28,12 @@ type policyFile struct {
 
 // lookupPolicy returns the policy of a registered name, of a text such as
 // "5 attempts per rolling 15m", or of a YAML file, as @file.
-func lookupPolicy(ctx context.Context, text string) (quota.Policy, error) {
+func lookupPolicy(text string) (quota.Policy, error) {
 	path, ok := strings.CutPrefix(text, "@")
 	if !ok {
 		return quota.LookupPolicy(text)
 	}
-	b, err := readBounded(ctx, path)
+	b, err := readBounded(path)
 	if err != nil {
 		return quota.Policy{}, err
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,39 +16,20 @@ const (
 	maxIndent = 512     // columns before what a line says
 )
 
-// readBounded reads a file of maxConfig bytes at most. It does not matter what kind
-// of file it is: a device never ends, and a pipe may never begin, so that the
-// context ends the wait.
-func readBounded(ctx context.Context, path string) ([]byte, error) {
-	type outcome struct {
-		b   []byte
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		b, err := readUpTo(path, maxConfig)
-		done <- outcome{b, err}
-	}()
-	select {
-	case o := <-done:
-		return o.b, o.err
-	case <-ctx.Done():
-		return nil, fail(ExitInterrupted, fmt.Errorf("interrupted while %s was read", path))
-	}
-}
-
-func readUpTo(path string, most int64) ([]byte, error) {
+// readBounded reads a file of maxConfig bytes at most, since a device never ends. A
+// pipe may never begin: callers give it up by [before].
+func readBounded(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, unreadableFile(path, err)
 	}
 	defer func() { _ = f.Close() }() // nothing was written that closing could lose
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	b, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
 	switch {
 	case err != nil:
 		return nil, unreadableFile(path, err)
-	case int64(len(b)) > most:
-		return nil, fmt.Errorf("%s has more than %d bytes, which is the most that is read", path, most)
+	case len(b) > maxConfig:
+		return nil, fmt.Errorf("%s has more than %d bytes, which is the most that is read", path, maxConfig)
 	}
 	return b, nil
 }

@@ -28,7 +28,7 @@ func runCommand() *cobra.Command {
 			"  quotabench run --print-config > run.yaml && quotabench run --config run.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := before(cmd.Context(), func() (measure.Config, error) {
-				if err := config.read(cmd.Context(), s, args); err != nil {
+				if err := config.read(s, args); err != nil {
 					return measure.Config{}, err
 				}
 				return s.plan()

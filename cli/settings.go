@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -37,8 +36,6 @@ type settings struct {
 
 	table []setting
 	flags *pflag.FlagSet
-	// ctx ends what waits for a file: a pipe may never end.
-	ctx context.Context //nolint:containedctx // of the one command that it serves
 	// fresh makes another table with nothing given, to check values against.
 	fresh func() *settings
 	// places of the values that came from a file, as "file:line", by name.
@@ -73,7 +70,6 @@ func newSettings() *settings {
 		strategy: []string{"core"}, policy: "agent-api", workload: "hot-key",
 		workers: 50, rounds: 8, instances: 1, seed: 1, arrivals: "poisson", cores: measure.Cores{Mode: measure.CoresAuto},
 		from: map[string]*string{}, images: map[string]*string{}, places: map[string]string{}, options: map[string]*string{},
-		ctx: context.Background(),
 	}
 	s.table, s.fresh = append(s.load(), s.surroundings()...), newSettings
 	return s
@@ -222,8 +218,7 @@ func (c *fileFlags) register(cmd *cobra.Command, nothing string) {
 
 // read takes the settings of the file, if there is one, and strategies given as
 // arguments.
-func (c *fileFlags) read(ctx context.Context, s *settings, args []string) error {
-	s.ctx = ctx
+func (c *fileFlags) read(s *settings, args []string) error {
 	if c.file != "" {
 		if err := s.readFile(c.file); err != nil {
 			return err

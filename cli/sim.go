@@ -99,7 +99,7 @@ func simCommand() *cobra.Command {
 			"  quotabench sim three-tier --preset adr-005-day --print-config > day.yaml && quotabench sim --config day.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := before(cmd.Context(), func() (sim.Config, error) {
-				if err := config.read(cmd.Context(), s.settings, args); err != nil {
+				if err := config.read(s.settings, args); err != nil {
 					return sim.Config{}, err
 				}
 				return s.configure()

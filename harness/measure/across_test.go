@@ -234,10 +234,10 @@ func TestReferenceDriftBeyondTheUsual(t *testing.T) {
 		{"the same down", 1.01, 11, 0.89, true},
 		{"a quiet machine, and a change below a tenth", 1.01, 11, 1.10, false},
 		{"a machine that scatters, and a change as usual", 1.2, 11, 1.2, false},
-		// 2 x 1.4826 x ln 1.2 is ln 1.717.
-		{"a machine that scatters, and a change below the limit", 1.2, 11, 1.70, false},
-		{"a machine that scatters, and a change above the limit", 1.2, 11, 1.73, true},
-		{"the same down", 1.2, 11, 1 / 1.73, true},
+		// 3.5 x 1.4826 x ln 1.2 is ln 2.576.
+		{"a machine that scatters, and a change below the limit", 1.2, 11, 2.55, false},
+		{"a machine that scatters, and a change above the limit", 1.2, 11, 2.60, true},
+		{"the same down", 1.2, 11, 1 / 2.60, true},
 		{"too few changes to know the usual one", 1.2, 4, 1.12, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
