@@ -158,7 +158,7 @@ func (a *crossRunAudit) trends(runs []results.Run) {
 
 // Thresholds for a reference loop that changes.
 const (
-	minChanges  = 6 // from which the usual change is known
+	minChanges = 6 // from which the usual change is known
 	// driftFactor is by how many times the usual change one that drifted exceeds it: what
 	// Iglewicz and Hoaglin (1993) advise for outliers by the median of deviations.
 	driftFactor = 3.5

@@ -30,7 +30,7 @@ func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
 	if err := text.Timeline(b, f); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "```\n\n`quotabench explore --replay %s` repeats it.\n", f.Token)
+	fmt.Fprintf(b, "```\n\n`quotabench explore --replay %s` repeats it.\n\n", f.Token)
 	return nil
 }
 
