@@ -72,7 +72,11 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	if params.Skew > 0 {
 		happened = append(happened, quota.FaultClock)
 	}
-	j.run.Guarantee = Clauses(j.Selection, j.Policy.Window.Kind, happened, params, own, rolling)
+	clauses := func(happened []quota.Fault) []results.Clause {
+		return Clauses(j.Selection, j.Policy.Window.Kind, happened, params, own, rolling)
+	}
+	j.run.Guarantee = clauses(happened)
+	j.noticed(j.run.Guarantee, happened, clauses)
 }
 
 // RollingWindow is the rolling window of the same length as the tumbling window w

@@ -111,3 +111,26 @@ func TestClausesOfKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestNoticedFaults: a clause that does not tolerate what happened to a store is left
+// undecided, broken or not, and the finding strikes the run.
+func TestNoticedFaults(t *testing.T) {
+	f := planted(t, second, takes(0, 0, 12, oracle.Admitted), takes(1, 0, 1, oracle.Admitted))
+	f.Selection.Guarantee = []quota.Clause{
+		clause(quota.PropertyLeak, 1, "broken, and tolerates it", quota.FaultOutage), clause(quota.PropertyLeak, 1, "broken"),
+		clause(quota.PropertyLeak, 2, "kept"), clause(quota.PropertyLeak, 2, "kept, and tolerates it", quota.FaultOutage),
+	}
+	f.Noticed = []Notice{{Fault: quota.FaultOutage, Code: "store-failed", Detail: "redis did not answer"}, {Fault: quota.FaultOutage}}
+	r, _ := judged(t, f)
+	var got []string
+	for _, x := range r.Guarantee {
+		got = append(got, x.Verdict)
+	}
+	want := []string{results.Violated, results.Undecided, results.Undecided, results.Kept}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if r.Audit.Valid || len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0].Detail != "redis did not answer" {
+		t.Errorf("audit %+v", r.Audit)
+	}
+}

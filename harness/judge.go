@@ -52,6 +52,8 @@ type Facts struct {
 	// connections that broke may still be found.
 	Outages []Span
 	Grace   int64
+	// Noticed is what happened to stores that was not planned.
+	Noticed []Notice
 	// LimitChanges as they happened, in nanoseconds since the epoch.
 	LimitChanges []oracle.LimitChange
 	// SyncPeriod is the achieved one; see [Session.AchievedPeriod].

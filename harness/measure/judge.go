@@ -38,6 +38,7 @@ func (p *pass) judge(ctx context.Context) error {
 			facts.Outages = append(facts.Outages, span)
 		}
 	}
+	facts.Noticed = p.noticed()
 	facts.LimitChanges = p.limits.changes(d.epoch)
 	if err := p.latencies(); err != nil {
 		return err

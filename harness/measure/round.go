@@ -249,6 +249,8 @@ type pass struct {
 	traffic traffic
 	meter   []results.Measure // as the pass began
 	limits  operator
+	// lookouts are those of the pass.
+	lookouts lookouts
 }
 
 // drive runs the pass. Ctrl-C stops it at the next request; operations that do
@@ -262,6 +264,9 @@ func (p *pass) drive(ctx context.Context) error {
 		time.AfterFunc(abortGrace, cancel)
 	})
 	defer stopped()
+	if err := p.lookouts.mark(work, s); err != nil {
+		return err
+	}
 	runtime.GC()
 	s.observe(work, func(st *siteStore) *stores.Stats { return &st.before })
 	before, allocs := s.traffic(), heapAllocs()
@@ -277,6 +282,7 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	p.limits = operator{d: d, session: s.Session}
 	over = append(over, p.limits.schedule(work, p.m.cfg.LimitChanges, p.m.cfg.Duration))
+	p.lookouts.begin(work, d.tb.nano)
 	p.watch = newWatch(work, d.tb, slices.Collect(maps.Values(s.stores)))
 	if t := p.m.cfg.Timer; t != nil {
 		t.StartTimer()
@@ -286,6 +292,7 @@ func (p *pass) drive(ctx context.Context) error {
 		d.run(work)
 	}
 	p.watch.end()
+	p.lookouts.end(work)
 	for _, end := range over {
 		end()
 	}
