@@ -37,18 +37,9 @@ func (b baked) Take(ctx context.Context, req quota.Request) (quota.Decision, err
 
 func bakedSelection(t *testing.T) strategies.Selection {
 	t.Helper()
-	exact, err := strategies.Lookup("exact")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := *exact
-	m.Name, m.Control, m.GivesBack = "baked", "", false
-	m.Guarantee = []quota.Clause{quota.Exactly()}
-	m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-		s, err := exact.Open(ctx, env)
-		return baked{s, new(int64)}, err
-	}
-	return strategies.Selection{Meta: &m}
+	sel := overExact(t, "baked", func(s strategies.Strategy) strategies.Strategy { return baked{s, new(int64)} })
+	sel.Guarantee = []quota.Clause{quota.Exactly()}
+	return sel
 }
 
 // TestLimitChanges: who goes by an old limit leaks what it admits after the limit was

@@ -45,20 +45,26 @@ func (g granting) Provision(ctx context.Context, p *quota.Policy, grants []strat
 	return g.Strategy.(strategies.Provisioner).Provision(ctx, p, grants)
 }
 
-// grantingSelection is a selection of it.
-func grantingSelection(t *testing.T, planted int64) strategies.Selection {
+// overExact is a selection of a strategy that wraps the exact control.
+func overExact(t *testing.T, name string, wrap func(strategies.Strategy) strategies.Strategy) strategies.Selection {
 	t.Helper()
 	exact, err := strategies.Lookup("exact")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := *exact
-	m.Name, m.Control, m.GivesBack = "granting", "", false
+	m.Name, m.Control, m.GivesBack = name, "", false
 	m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		s, err := exact.Open(ctx, env)
-		return granting{s, planted}, err
+		return wrap(s), err
 	}
 	return strategies.Selection{Meta: &m}
+}
+
+// grantingSelection is a selection of it.
+func grantingSelection(t *testing.T, planted int64) strategies.Selection {
+	t.Helper()
+	return overExact(t, "granting", func(s strategies.Strategy) strategies.Strategy { return granting{s, planted} })
 }
 
 // TestPartialGrantsInEveryMode: what was granted counts, in a measured run, in a

@@ -1,0 +1,175 @@
+package oracle
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// drawn is a stretch of time out of which more was taken than was there, from the
+// call that begins it to the reply that ends it.
+type drawn struct{ from, to, excess int64 }
+
+// leak returns stretches with the largest sum of excesses of which no two overlap,
+// and the worst excess of any. Where note is set it fills the curve of what must
+// be missing at the reply of every take. Between two of these moments it falls.
+func (b *bucket) leak(list []entry, note bool) (chosen []drawn, worst int64) {
+	t := &b.tree
+	t.make(b.flow, list)
+	b.replies = b.replies[:0]
+	if note {
+		b.least.at, b.least.val, b.least.tree = b.least.at[:0], b.least.val[:0], b.least.tree[:0]
+		for _, e := range b.takes {
+			b.replies = append(b.replies, e.Reply)
+		}
+		if b.initial > 0 {
+			b.replies = append(b.replies, 0)
+		}
+		slices.Sort(b.replies)
+		b.replies = slices.Compact(b.replies)
+	}
+	look := func() {
+		on := t.next()
+		for t.pending(on) {
+			t.enter(0)
+		}
+		worst = max(worst, t.missing(on>>1)-b.limit)
+	}
+	for _, x := range b.replies {
+		if x == 0 && b.initial > 0 { // the last moment at which that was not yet missing
+			for t.pending(instant(0) - 1) {
+				look()
+			}
+			b.least.at = append(b.least.at, instant(0)-1)
+			b.least.val = append(b.least.val, t.missing(0))
+		}
+		for t.pending(instant(x)) {
+			look()
+		}
+		b.least.at = append(b.least.at, instant(x))
+		b.least.val = append(b.least.val, t.missing(x))
+	}
+	for t.pending(forever) {
+		look()
+	}
+	if worst > 0 {
+		chosen = b.choose(list)
+	}
+	return chosen, worst
+}
+
+// choose finds the stretches with the largest sum of excesses.
+func (b *bucket) choose(list []entry) (chosen []drawn) {
+	type sum struct {
+		drawn
+		total  int64
+		behind int // of those that end before this one begins
+	}
+	var sums []sum
+	before := func(pos int64) int {
+		n, _ := slices.BinarySearchFunc(sums, pos, func(s sum, pos int64) int { return cmp.Compare(s.to, pos) })
+		return n
+	}
+	total := func(n int) int64 {
+		if n == 0 {
+			return 0
+		}
+		return sums[n-1].total
+	}
+	t := &b.tree
+	t.make(b.flow, list)
+	for t.pending(forever) {
+		on := t.next()
+		for t.pending(on) {
+			t.enter(total(before(t.peek().pos)))
+		}
+		if x := on >> 1; t.missing(x)-b.limit > total(len(sums)) {
+			from := t.begin()
+			n := before(from)
+			all := t.missing(x) - b.limit
+			sums = append(sums, sum{drawn{from, x, all - total(n)}, all, n})
+		}
+	}
+	for n := len(sums); n > 0; n = sums[n-1].behind {
+		chosen = append(chosen, sums[n-1].drawn)
+	}
+	slices.Reverse(chosen)
+	return chosen
+}
+
+// requests counts those of a stretch that its excess belongs to.
+func (b *bucket) requests(s drawn) int64 {
+	from, _ := slices.BinarySearchFunc(b.takes, s.from, func(e *Event, t int64) int { return cmp.Compare(e.Call, t) })
+	b.latest = b.latest[:0]
+	for _, e := range b.takes[from:] {
+		if e.Call > s.to {
+			break
+		}
+		if e.admitted() && e.Reply <= s.to {
+			b.latest = append(b.latest, answer{e.Reply, e.Units})
+		}
+	}
+	return latestCovering(b.latest, s.excess)
+}
+
+// possible is the number of units that are not among some that fit wherever they
+// are placed: where too much may be missing, those are left out that may be taken
+// last.
+func (b *bucket) possible() (out int64) {
+	var all []packed
+	for _, e := range b.takes {
+		if e.admitted() {
+			all = append(all, packed{stay{e.Call, e.Reply, e.Units}, false})
+		}
+	}
+	for _, e := range b.gives {
+		if e.Units < 0 {
+			all = append(all, packed{stay{e.Call, e.Reply, -e.Units}, false})
+		}
+	}
+	if b.initial > 0 {
+		all = append(all, packed{stay{units: b.initial}, true})
+	}
+	byCall, byReply := make([]*packed, len(all)), make([]*packed, len(all))
+	for i := range all {
+		byCall[i], byReply[i] = &all[i], &all[i]
+	}
+	slices.SortStableFunc(byCall, func(x, y *packed) int { return cmp.Compare(x.call, y.call) })
+	slices.SortStableFunc(byReply, func(x, y *packed) int { return cmp.Compare(x.reply, y.reply) })
+	var full quota.Level
+	var kept lastReply
+	flying, begun := int64(0), false
+	for _, p := range byCall {
+		for byReply[0].reply < p.call { // which p itself is not
+			done := byReply[0]
+			byReply = byReply[1:]
+			flying -= done.units
+			if now := b.flow.At(done.reply); !begun || now.Compare(full) > 0 {
+				full, begun = now, true
+			}
+			full = full.Plus(done.units)
+		}
+		flying += p.units
+		if !p.fixed {
+			heap.Push(&kept, p)
+		}
+		load := flying
+		if begun {
+			load += max(0, b.flow.Less(full, b.flow.At(p.call)).Ceil())
+		}
+		for load > b.limit && len(kept) > 0 && kept[0].reply >= p.call {
+			last := kept[0]
+			left := min(last.units, load-b.limit)
+			last.units -= left
+			load -= left
+			flying -= left
+			out += left
+			if last.units == 0 {
+				heap.Pop(&kept)
+			}
+		}
+	}
+	return out
+}
