@@ -36,14 +36,9 @@ func (r roller) possible(stays []stay) (out int64) {
 			heap.Push(&kept, p)
 		}
 		for load > r.limit {
-			last := kept[0]
-			left := min(last.units, load-r.limit)
-			last.units -= left
+			left := kept.leaveOut(load - r.limit)
 			load -= left
 			out += left
-			if last.units == 0 {
-				heap.Pop(&kept)
-			}
 		}
 	}
 	return out
@@ -83,14 +78,9 @@ func (r roller) possibleUnder(cfg *Config, stays []stay) (out int64) {
 			if len(strict) == 0 || load <= strict[0].limit {
 				break
 			}
-			last := kept[0] // no reply is later than that of a request under way
-			left := min(last.units, load-strict[0].limit)
-			last.units -= left
+			left := kept.leaveOut(load - strict[0].limit) // no reply is later than that of a request under way
 			load -= left
 			out += left
-			if last.units == 0 {
-				heap.Pop(&kept)
-			}
 		}
 	}
 	return out
@@ -135,4 +125,15 @@ func (h *lastReply) Pop() any {
 	p := old[len(old)-1]
 	*h = old[:len(old)-1]
 	return p
+}
+
+// leaveOut takes up to so many units from the request that takes up room longest, and
+// says how many.
+func (h *lastReply) leaveOut(units int64) int64 {
+	last := (*h)[0]
+	left := min(last.units, units)
+	if last.units -= left; last.units == 0 {
+		heap.Pop(h)
+	}
+	return left
 }
