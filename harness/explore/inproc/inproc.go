@@ -37,6 +37,7 @@ type Engine struct {
 	setup engine.Setup
 	sel   strategies.Selection
 	store store
+	named map[string]any // the store's client by the names that the strategy has for it
 	start time.Time
 	fused bool
 	// blind leaves histories alone, and the witness: the same path has been run
@@ -239,9 +240,13 @@ func (w *Engine) open(in *instance) error {
 		Redis: w.store.client(), Model: w.model, Shared: w.shared, Prefix: w.store.prefix(),
 		Instance: in.index, Instances: w.setup.Instances, Subjects: 1, Options: w.sel.Options, Wake: in.jobs.Wake,
 	}
-	for _, name := range w.sel.RedisNeeds() {
-		env.Clients = map[string]any{string(name): env.Redis} // there is one
+	if w.named == nil { // the client is the same in every run
+		w.named = map[string]any{}
+		for _, name := range w.sel.RedisNeeds() {
+			w.named[string(name)] = env.Redis
+		}
 	}
+	env.Clients = w.named
 	s, err := w.sel.Open(setupContext, env)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", w.sel, err)
