@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,22 +23,20 @@ import (
 // filled with it.
 type baked struct {
 	strategies.Strategy
-	first *int64
+	first *atomic.Int64
 }
 
 func (b baked) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	if *b.first == 0 {
-		*b.first = req.Policy.Limit
-	}
+	b.first.CompareAndSwap(0, req.Policy.Limit)
 	p := *req.Policy
-	p.Limit = *b.first
+	p.Limit = b.first.Load()
 	req.Policy = &p
 	return b.Strategy.Take(ctx, req)
 }
 
 func bakedSelection(t *testing.T) strategies.Selection {
 	t.Helper()
-	sel := overExact(t, "baked", func(s strategies.Strategy) strategies.Strategy { return baked{s, new(int64)} })
+	sel := overExact(t, "baked", func(s strategies.Strategy) strategies.Strategy { return baked{s, new(atomic.Int64)} })
 	sel.Guarantee = []quota.Clause{quota.Exactly()}
 	return sel
 }
