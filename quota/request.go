@@ -43,14 +43,14 @@ type Request struct {
 // Decision is a strategy's answer.
 type Decision struct {
 	Admitted bool
+	// Degraded is set where the decision was made without the store that should
+	// have made it: failing open or failing closed.
+	Degraded bool
 	// Granted is how many units an admitted request gets, where that is fewer than it
 	// asked for; 0 is all of them.
 	Granted int64
 	// Tier that decided.
 	Tier Tier
-	// Degraded is set where the decision was made without the store that should
-	// have made it: failing open or failing closed.
-	Degraded bool
 	// Remaining units as the strategy believes them, or -1 where it does not know.
 	Remaining int64
 	// RetryAfter is how long a rejected caller should wait; 0 where unknown.

@@ -178,15 +178,23 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 			Kind: oracle.Take, Outcome: out, Tier: tier, Instance: k.instance,
 		}
 		if out == oracle.Admitted && granted < op.Units {
-			short := e
-			short.Units, short.Outcome = op.Units-granted, oracle.Short
-			d.history.Append(k.id, short)
-			e.Units = granted
+			k.short(e, granted)
+		} else {
+			d.history.Append(k.id, e)
 		}
-		d.history.Append(k.id, e)
 	}
 	if out == oracle.Admitted && op.Fate != workloads.FateNone {
 		k.plan(op, dec, granted, c, call, reply)
 	}
 	return call, reply, out, tier
+}
+
+// short records an admitted request that was granted fewer units than it asked for:
+// by itself, so that others do not pay for the second event.
+func (k *worker) short(e oracle.Event, granted int64) {
+	missing := e
+	missing.Units, missing.Outcome = e.Units-granted, oracle.Short
+	k.d.history.Append(k.id, missing)
+	e.Units = granted
+	k.d.history.Append(k.id, e)
 }
