@@ -10,7 +10,8 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// maxErrorShare of the requests may end in an error that nothing explains.
+// maxErrorShare of the requests may end in an error that nothing explains and that is
+// no result of the strategy's.
 const maxErrorShare = 0.001
 
 func (j *judgement) strike(code, format string, args ...any) {
@@ -64,9 +65,13 @@ func (j *judgement) auditCounts() {
 // refunds are counted apart.
 func (j *judgement) auditErrors() {
 	r := j.run
-	prescribed := j.Counts.Prescribed
-	if share := float64(r.Errors-prescribed-j.planned) / float64(max(r.Issued, 1)); share > maxErrorShare {
-		j.strike("errors", "%s of requests ended in an error, the first: %s", format.Pct(100*share), r.FirstError)
+	prescribed, first := j.Counts.Prescribed.Total(), r.FirstError
+	if err := j.Counts.Suspect; err != nil {
+		first = err.Error()
+	}
+	expected := j.Counts.results(len(j.Outages) == 0 && !j.Unwatched)
+	if share := float64(r.Errors-expected-j.planned) / float64(max(r.Issued, 1)); share > maxErrorShare {
+		j.strike("errors", "%s of requests ended in an error, the first: %s", format.Pct(100*share), first)
 	}
 	if j.planned > 0 {
 		j.note("planned-errors", Plural(j.planned, "request")+" ended in an error during the planned outage")
@@ -85,7 +90,7 @@ func (j *judgement) auditWorkload() {
 	if w := j.Plan.Workload; !j.run.Partial {
 		switch r := j.run; {
 		case !w.Crosses || j.verdict.Crossings > 0:
-		case r.Issued > 0 && j.Counts.Prescribed == r.Issued:
+		case r.Issued > 0 && j.Counts.Prescribed.Total() == r.Issued:
 			j.note("nothing-admitted", "every request ended in an error that the strategy's source asks for: nothing was admitted, so that the leak of 0 says nothing")
 		default:
 			j.strike("limit-never-crossed", "no subject was asked for more than its limit of %d %s, so nothing could leak; give a smaller --limit or a longer --duration",

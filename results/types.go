@@ -202,6 +202,8 @@ type Run struct {
 	Rejected int64 `json:"rejected"`
 	// Errors counts requests without a decision.
 	Errors int64 `json:"errors"`
+	// ErrorKinds are the errors by what they came from; absent where there were none.
+	ErrorKinds *ErrorKinds `json:"error_kinds,omitempty"`
 	// Degraded decisions were made without their store; they are among the
 	// admitted and the rejected.
 	Degraded int64 `json:"degraded"`
