@@ -27,7 +27,7 @@ func (m *measurement) reference(ctx context.Context) (loop, error) {
 	if !ok || m.cfg.NoReference {
 		return loop{}, nil
 	}
-	_, lift := m.places.take(ctx, false, []string{string(strategies.NeedRedis)})
+	_, lift := m.places.take(ctx, false, 0, []string{string(strategies.NeedRedis)})
 	defer lift()
 	return referenceFor(ctx, m.cfg, server, m.tb, m.siteName("ref"), referenceDuration)
 }
