@@ -27,7 +27,7 @@ func (m *measurement) reference(ctx context.Context) (loop, error) {
 	if !ok || m.cfg.NoReference || m.gone.needs(bareClient) != "" {
 		return loop{}, nil
 	}
-	_, lift := m.places.take(ctx, false, []string{string(strategies.NeedRedis)})
+	_, lift := m.places.take(ctx, false, 0, []string{string(strategies.NeedRedis)})
 	defer lift()
 	l, err := referenceFor(ctx, m.cfg, server, m.tb, m.siteName("ref"), referenceDuration)
 	if err != nil {

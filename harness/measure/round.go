@@ -39,7 +39,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 		return false, err
 	}
 	defer func() { err = errors.Join(err, s.close(rest)) }()
-	placement, lift := m.places.take(rest, m.cfg.Open(info), storesOf(sel))
+	placement, lift := m.places.take(rest, m.cfg.Open(info), m.cfg.RateInForce(), storesOf(sel))
 	defer lift()
 	run.Placement = &placement
 	warm, err := m.warmUp(work, s, &policy)
