@@ -205,6 +205,33 @@ func TestAuditOfResults(t *testing.T) {
 	}
 }
 
+// TestErrorsKeepBelowTheLimit: of 16 units asked for, 8 were decided on, and the limit
+// is 10. Errors that are the strategy's own are no mistake of the run.
+func TestErrorsKeepBelowTheLimit(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		failed int
+		want   string
+	}{
+		{"contention keeps it", 8, results.StrikesNote},
+		{"too little was asked for", 2, results.StrikesCorrectness},
+	} {
+		f := planted(t, second, takes(0, 0, 8, oracle.Admitted), takes(0, ms, c.failed, oracle.Failed))
+		f.Counts.Errors = results.ErrorKinds{Contention: int64(c.failed)}
+		f.Plan.Workload.Crosses = true
+		r, _ := judged(t, f)
+		strikes := ""
+		for _, x := range r.Audit.Reasons {
+			if x.Code == "limit-never-crossed" {
+				strikes = x.Strikes
+			}
+		}
+		if strikes != c.want || r.Audit.Valid != (c.want == results.StrikesNote) {
+			t.Errorf("%s: %+v", c.name, r.Audit)
+		}
+	}
+}
+
 // TestFailures: what counts as a result, and what is suspect.
 func TestFailures(t *testing.T) {
 	var f Failures
@@ -241,6 +268,7 @@ func TestNothingAdmitted(t *testing.T) {
 	}{
 		{"all prescribed", 20, 20, []string{"prescribed-errors", "nothing-admitted"}, true},
 		{"one not prescribed", 20, 19, []string{"errors", "prescribed-errors", never}, false},
+		{"half of them prescribed", 20, 10, []string{"errors", "prescribed-errors", never}, false},
 		{"nothing issued", 0, 0, []string{"nothing-issued", never}, false},
 	} {
 		f := planted(t, second, takes(0, 0, c.failed, oracle.Failed))

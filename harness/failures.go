@@ -47,16 +47,3 @@ func ErrorKind(err error) quota.ErrorKind {
 	}
 	return stores.ErrorKind(err)
 }
-
-// results counts the errors that are results of the strategy's: those that its source
-// asks for, contention, and, where nothing else explains them, time-outs. While a
-// planned outage lasts, or a store could stop to answer without being noticed, a
-// time-out may be the store's.
-func (f *Failures) results(timeouts bool) int64 {
-	ours := f.Prescribed
-	ours.Contention = f.Errors.Contention
-	if timeouts {
-		ours.TimeOuts = f.Errors.TimeOuts
-	}
-	return ours.Total()
-}

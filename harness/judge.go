@@ -166,6 +166,7 @@ type judgement struct {
 	cfg     oracle.Config
 	verdict *oracle.Verdict
 	planned int64 // errors of takes that an outage explains
+	asked   int64 // the most units that one subject was asked for, decided or not
 }
 
 // correctness sets the run's leak and false rejects.
@@ -202,12 +203,18 @@ func median(v []int64) float64 {
 
 // see passes one subject's events to all that need them.
 func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []Visitor) error {
+	asked := int64(0)
 	for i := range events {
 		e := &events[i]
-		if e.Kind == oracle.Take && e.Outcome == oracle.Failed && j.explained(e) {
+		if e.Kind != oracle.Take {
+			continue
+		}
+		asked += e.Units
+		if e.Outcome == oracle.Failed && j.explained(e) {
 			j.planned++
 		}
 	}
+	j.asked = max(j.asked, asked)
 	if err := drift.subject(events); err != nil {
 		return err
 	}
