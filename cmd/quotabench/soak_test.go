@@ -290,15 +290,18 @@ func (s *soak) children() (n float64) {
 	return n
 }
 
-// resident is the memory that this process occupies, in megabytes, to one digit.
+// resident is the memory that this process occupies, in megabytes, to one digit. Pages
+// of files, such as those of the program itself, are not among it: they come as code is
+// used for the first time, and the system takes them back when it likes.
 func (s *soak) resident() float64 {
-	b, err := os.ReadFile("/proc/self/statm")
+	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	var size, pages float64
-	if _, err := fmt.Sscan(string(b), &size, &pages); err != nil {
+	_, rest, _ := strings.Cut(string(b), "RssAnon:")
+	var kilobytes float64
+	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
 		s.t.Fatal(err)
 	}
-	return math.Round(pages*float64(os.Getpagesize())/1e5) / 10
+	return math.Round(kilobytes/100) / 10
 }
