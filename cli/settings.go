@@ -145,9 +145,7 @@ func (s *settings) register(cmd *cobra.Command) {
 			f.NoOptDefVal = "true"
 		}
 		if x.complete != nil {
-			if err := cmd.RegisterFlagCompletionFunc(x.name, x.complete); err != nil {
-				panic(err) // the flag was made just now
-			}
+			f.Value = completed{x.value, x.complete}
 		}
 	}
 }
