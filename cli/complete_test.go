@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"io"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
@@ -105,5 +108,26 @@ func TestCompletionScripts(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s cannot read its script: %v: %s", shell, err, out)
 		}
+	}
+}
+
+// TestCommandsGo: a program may make many commands, and none is kept.
+func TestCommandsGo(t *testing.T) {
+	c := Command(io.Discard, io.Discard)
+	c.SetArgs([]string{"version"})
+	if err := c.Execute(); err == nil {
+		t.Error("version is no command")
+	}
+	kept := weak.Make(c)
+	runtime.GC()
+	runtime.KeepAlive(c)
+	if c = nil; kept.Value() == nil {
+		t.Fatal("this test does not see what is kept")
+	}
+	for range 3 {
+		runtime.GC()
+	}
+	if kept.Value() != nil {
+		t.Error("a command that nobody has is kept")
 	}
 }
