@@ -67,7 +67,7 @@ func TestSoak(t *testing.T) {
 // Memory comes and goes with the collector.
 var (
 	holdings = [...]string{"goroutines", "open files", "children", "live heap in MB", "resident memory in MB"}
-	slack    = [len(holdings)]float64{3: 0.02, 4: 0.02}
+	slack    = [len(holdings)]float64{3: 0.02, 4: 0.1}
 )
 
 // leastCycles are enough for three thirds of three after the warm-up.
