@@ -5,6 +5,8 @@ package measure
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net/url"
 	"slices"
 	"testing"
@@ -55,20 +57,25 @@ func settled(ready func(ctx context.Context) error) func(context.Context) error 
 
 // common is how the faults are made that every kind of server can have. lose removes
 // what runs keep.
-func (v *victim) common(own *process, lose func(context.Context) error) map[string]act {
+func (v *victim) common(own *process, restartedEmpty string, lose func(context.Context) error) map[string]act {
 	back := settled(func(ctx context.Context) error {
 		_, err := v.left(ctx)
 		return err
 	})
 	again := func(empty bool) func(context.Context) error {
-		return func(ctx context.Context) error { return own.restart(ctx, empty) }
+		return func(ctx context.Context) error {
+			if err := own.restart(ctx, empty); err != nil {
+				return err
+			}
+			return back(ctx)
+		}
 	}
 	return map[string]act{
 		"what runs keep removed":  {inflict: lose},
 		"stopped for a while":     {inflict: func(ctx context.Context) error { return own.halt(ctx, 2*lookTimeout) }},
 		"killed":                  {inflict: func(context.Context) error { own.kill(); return nil }, mend: inTurn(own.start, back)},
-		"restarted with its data": {inflict: again(false), mend: back},
-		"restarted empty":         {inflict: again(true), mend: back},
+		"restarted with its data": {inflict: again(false)},
+		restartedEmpty:            {inflict: again(true)},
 	}
 }
 
@@ -99,7 +106,7 @@ func etcdVictim(t *testing.T) *victim {
 		}
 		return left, nil
 	}
-	v.acts = v.common(own, func(ctx context.Context) error {
+	v.acts = v.common(own, "restarted empty", func(ctx context.Context) error {
 		_, err := client.Delete(ctx, "quotabench", clientv3.WithPrefix())
 		return err
 	})
@@ -131,7 +138,7 @@ func natsVictim(t *testing.T) *victim {
 		}
 		return left, names.Err()
 	}
-	v.acts = v.common(own, func(ctx context.Context) error {
+	v.acts = v.common(own, "restarted empty", func(ctx context.Context) error {
 		names, err := v.left(ctx)
 		for _, name := range names {
 			if err == nil {
@@ -146,30 +153,46 @@ func natsVictim(t *testing.T) *victim {
 func zookeeperVictim(t *testing.T) *victim {
 	s := startFurther(t, "zookeeper", map[string]string{"forceSync": "no"}, zookeeper.Open)
 	own := processOf(t, s.PID(), s.Info().Addr)
-	conn, events, err := zk.Connect([]string{s.Info().Addr}, 10*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	for conn.State() != zk.StateHasSession {
-		<-events
+	// A client of its own each time: one does not come back to a server that is empty.
+	with := func(ctx context.Context, do func(conn *zk.Conn, names []string) error) error {
+		conn, events, err := zk.Connect([]string{s.Info().Addr}, 10*time.Second, zk.WithLogger(log.New(io.Discard, "", 0)))
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		for conn.State() != zk.StateHasSession {
+			select {
+			case <-events:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		names, _, err := conn.Children("/")
+		if err != nil {
+			return err
+		}
+		return do(conn, slices.DeleteFunc(names, func(name string) bool { return name == "zookeeper" }))
 	}
 	v := &victim{}
 	v.open = func(ctx context.Context) (stores.Store, error) {
 		return stores.Opener(zookeeper.Open)(ctx, "zk://"+s.Info().Addr, stores.Options{})
 	}
-	v.left = func(context.Context) ([]string, error) {
-		names, _, err := conn.Children("/")
-		return slices.DeleteFunc(names, func(name string) bool { return name == "zookeeper" }), err
+	v.left = func(ctx context.Context) (left []string, err error) {
+		err = with(ctx, func(_ *zk.Conn, names []string) error {
+			left = names
+			return nil
+		})
+		return left, err
 	}
-	v.acts = v.common(own, func(ctx context.Context) error {
-		names, err := v.left(ctx)
-		for _, name := range names {
-			if err == nil {
-				err = removeNode(conn, "/"+name)
+	v.acts = v.common(own, "restarted empty, so that clients are turned away which know of more", func(ctx context.Context) error {
+		return with(ctx, func(conn *zk.Conn, names []string) error {
+			for _, name := range names {
+				if err := removeNode(conn, "/"+name); err != nil {
+					return err
+				}
 			}
-		}
-		return err
+			return nil
+		})
 	})
 	return v
 }

@@ -117,12 +117,17 @@ func postgresVictim(t *testing.T) *victim {
 			"backends terminated":          {inflict: admin.do(dropStrategys)},
 			"read-only": {inflict: inTurn(admin.do("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()"),
 				admin.do("ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")), mend: writable},
-			"rights taken away":       {inflict: inTurn(admin.each(schemasOfRuns, "ALTER SCHEMA %s OWNER TO CURRENT_USER"), admin.each(schemasOfRuns, "ALTER SCHEMA %s OWNER TO app"))},
-			"password rotated":        {inflict: inTurn(admin.do("ALTER ROLE app PASSWORD 'another'", drop), admin.do("ALTER ROLE app PASSWORD 'planted'"))},
-			"too few connections":     {inflict: inTurn(admin.do("ALTER ROLE app CONNECTION LIMIT 1", drop), admin.do("ALTER ROLE app CONNECTION LIMIT -1"))},
-			"stopped for a while":     {inflict: func(ctx context.Context) error { return haltAll(ctx, own, pool, 2*lookTimeout) }},
-			"killed":                  {inflict: func(context.Context) error { own.kill(); return nil }, mend: inTurn(own.start, ready)},
-			"restarted with its data": {inflict: func(ctx context.Context) error { return own.restart(ctx, false) }, mend: ready},
+			"rights taken away":   {inflict: inTurn(admin.each(schemasOfRuns, "ALTER SCHEMA %s OWNER TO CURRENT_USER"), admin.each(schemasOfRuns, "ALTER SCHEMA %s OWNER TO app"))},
+			"password rotated":    {inflict: inTurn(admin.do("ALTER ROLE app PASSWORD 'another'", drop), admin.do("ALTER ROLE app PASSWORD 'planted'"))},
+			"too few connections": {inflict: inTurn(admin.do("ALTER ROLE app CONNECTION LIMIT 1", drop), admin.do("ALTER ROLE app CONNECTION LIMIT -1"))},
+			"stopped for a while": {inflict: func(ctx context.Context) error { return haltAll(ctx, own, pool, 2*lookTimeout) }},
+			"killed":              {inflict: func(context.Context) error { own.kill(); return nil }, mend: inTurn(own.start, ready)},
+			"restarted with its data": {inflict: func(ctx context.Context) error {
+				if err := own.restart(ctx, false); err != nil {
+					return err
+				}
+				return ready(ctx)
+			}},
 		},
 	}
 }

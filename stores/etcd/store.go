@@ -75,7 +75,7 @@ func (e *Store) wipeAnew(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Close() }()
-	e.admin, c = c, e.admin
+	_ = e.admin.Close()
+	e.admin = c
 	return e.wipe(ctx, name)
 }

@@ -96,7 +96,7 @@ func (z *Store) Close() error {
 	z.closing.Do(func() {
 		var errs []error
 		if z.own == nil {
-			errs = append(errs, z.owed.Pay(context.Background(), z.wipe))
+			errs = append(errs, z.owed.Pay(context.Background(), z.wipeAnew))
 		}
 		if z.admin != nil {
 			z.admin.Close()
@@ -161,6 +161,18 @@ func (z *Store) wipe(ctx context.Context, name string) error {
 		return struct{}{}, err
 	})
 	return err
+}
+
+// wipeAnew is wipe by a client of its own: one that knows of more than the server, which
+// came back empty, is turned away.
+func (z *Store) wipeAnew(ctx context.Context, name string) error {
+	c, err := z.client(ctx, stores.ConnOptions{})
+	if err != nil {
+		return err
+	}
+	z.admin.Close()
+	z.admin = c
+	return z.wipe(ctx, name)
 }
 
 func (z *Store) remove(ctx context.Context, node string) error {
