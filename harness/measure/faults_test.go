@@ -88,6 +88,7 @@ func TestFaultsOfStores(t *testing.T) {
 	for store, start := range victims {
 		run := func(t *testing.T) {
 			v, made := start(t), map[string]bool{}
+			t.Run("nothing", func(t *testing.T) { v.calm(t, store) })
 			for _, f := range faults {
 				if f.store != store {
 					continue
@@ -104,6 +105,18 @@ func TestFaultsOfStores(t *testing.T) {
 			}
 		}
 		all.Go(func() { t.Run(store, run) })
+	}
+}
+
+// calm has the strategy of the store's first fault use it while nothing happens.
+func (v *victim) calm(t *testing.T, store string) {
+	f := faults[slices.IndexFunc(faults, func(f fault) bool { return f.store == store })]
+	r, _ := v.attempt(t, &f, act{inflict: func(context.Context) error { return nil }}, faultRun)
+	if !r.Audit.Valid || slices.ContainsFunc(r.Audit.Reasons, func(x results.Reason) bool { return strings.HasPrefix(x.Code, "store-") }) {
+		t.Errorf("%+v", r.Audit)
+	}
+	if r.Drift == nil || r.Cost.Probe == nil {
+		t.Errorf("drift %+v, cost %+v", r.Drift, r.Cost)
 	}
 }
 
@@ -159,6 +172,7 @@ func (v *victim) attempt(t *testing.T, f *fault, a act, lasts time.Duration) (r 
 		cfg.Stores, cfg.Timer, cfg.Cores = setOf(t, store), timer, Cores{Mode: CoresShared}
 		cfg.Duration, cfg.Policy.Limit, cfg.Closed, cfg.HistoryLimit = lasts, faultLimit, f.busy, faultHistory
 		cfg.Stream.Set("subjects", faultSubjects)
+		cfg.Workers = 4
 		if !f.busy {
 			cfg.Rate = faultRate
 		}
