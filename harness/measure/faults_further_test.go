@@ -203,13 +203,18 @@ func removeNode(conn *zk.Conn, path string) error {
 		children, _, err := conn.Children(path)
 		for _, c := range children {
 			if err == nil {
-				err = conn.Delete(path+"/"+c, -1)
+				if err = conn.Delete(path+"/"+c, -1); errors.Is(err, zk.ErrNoNode) {
+					err = nil
+				}
 			}
 		}
 		if err == nil {
 			err = conn.Delete(path, -1)
 		}
-		if !errors.Is(err, zk.ErrNotEmpty) {
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			return nil
+		case !errors.Is(err, zk.ErrNotEmpty):
 			return err
 		}
 	}

@@ -76,6 +76,15 @@ func redisVictim(t *testing.T) *victim {
 		t.Fatal(err)
 	}
 	drop := admin.do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+	dropOften := func(ctx context.Context) error { // until requests are under way
+		for range 20 {
+			if err := drop(ctx); err != nil {
+				return err
+			}
+			_ = (clock.Wall{}).Sleep(ctx, 5*time.Millisecond)
+		}
+		return nil
+	}
 	none := func(context.Context) error { return nil }
 	again := func(empty bool) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -110,7 +119,7 @@ func redisVictim(t *testing.T) *victim {
 			"a command forbidden":               {inflict: inTurn(admin.do("ACL", "SETUSER", user, "-evalsha"), permit)},
 			"password rotated":                  {inflict: inTurn(admin.do("ACL", "SETUSER", user, "resetpass", ">another"), drop, permit)},
 			"too few connections":               {inflict: inTurn(admin.do("CONFIG", "SET", "maxclients", 1), drop, admin.do("CONFIG", "SET", "maxclients", 10000))},
-			"connections ended":                 {inflict: drop},
+			"connections ended":                 {inflict: dropOften},
 			"killed":                            {inflict: func(context.Context) error { own.kill(); return nil }, mend: again(false)},
 			"restarted with its data":           {inflict: again(false)},
 			"restarted empty":                   {inflict: again(true)},

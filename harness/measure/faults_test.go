@@ -60,8 +60,8 @@ func (b passTimer) StopTimer()  { close(b.over) }
 // other runs.
 const (
 	faultRate     = 400 // requests per second
-	faultSubjects = 3
-	faultLimit    = 10
+	faultSubjects = 24
+	faultLimit    = 2
 	faultHistory  = 200_000 // events
 )
 

@@ -135,8 +135,11 @@ func (r *Store) markedCluster(ctx context.Context, c *goredis.ClusterClient, sco
 		}
 		return err
 	})
-	slices.Sort(starts)
-	sign.Incarnation = strings.Join(starts, ",")
+	sign.Incarnation = ""
+	if len(starts) == len(keys) { // or a master has no slots any more
+		slices.Sort(starts)
+		sign.Incarnation = strings.Join(starts, ",")
+	}
 	return sign, err
 }
 
