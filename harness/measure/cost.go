@@ -9,7 +9,7 @@ import (
 
 // costs are per decision: what went over the connections in the pass, by the
 // number of decisions.
-func (p *pass) costs(ctx context.Context) error {
+func (p *pass) costs() {
 	p.run.Meter = harness.MeterSince(p.meter, p.s.Meter()) // before the probe adds to it
 	c := &p.run.Cost
 	counts := &p.d.counts
@@ -28,6 +28,12 @@ func (p *pass) costs(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// leftovers counts what the strategy keeps when it is over, and then measures what one
+// decision costs.
+func (p *pass) leftovers(ctx context.Context) error {
+	c := &p.run.Cost
 	for _, st := range p.s.stores {
 		u, err := st.Usage(ctx, p.s.scope)
 		if err != nil {

@@ -47,14 +47,22 @@ func (p *pass) judge(ctx context.Context) error {
 	if err := p.settlement(); err != nil {
 		return err
 	}
+	p.costs()
 	for _, look := range []func() error{
+		p.answers,
 		func() error { return p.read(ctx, facts) },
-		func() error { return p.costs(ctx) },
+		func() error { return p.leftovers(ctx) },
 	} {
-		// What could not be looked at in time is missing from a run that was ended.
-		if err := look(); err != nil && ctx.Err() == nil {
+		err := look()
+		if err == nil || ctx.Err() != nil { // what could not be looked at in time is missing from a run that was ended
+			continue
+		}
+		if len(facts.Noticed) == 0 {
 			return err
 		}
+		// And from one whose store failed.
+		p.strike("store-not-read", results.StrikesNote, "what the stores held at the end is not known: %v", err)
+		break
 	}
 	behind, asked, thirds := p.tails(), askedHash{}, thirdsOf(r)
 	switch _, err := harness.JudgeUnless(ctx, r, facts, behind.visit, asked.visit, thirds.visit); {
@@ -75,6 +83,15 @@ func (p *pass) judge(ctx context.Context) error {
 	a.freshStream(r, p.m.random(d.stream))
 	if !d.lateness.open {
 		a.stationary(r, thirds)
+	}
+	return nil
+}
+
+// answers is an error where a store did not answer when the pass was over: it is not
+// asked for more.
+func (p *pass) answers() error {
+	if names := p.lookouts.absent(); len(names) > 0 {
+		return fmt.Errorf("%s did not answer", strings.Join(names, " and "))
 	}
 	return nil
 }

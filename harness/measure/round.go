@@ -293,6 +293,9 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	p.watch.end()
 	p.lookouts.end(work)
+	for _, name := range p.lookouts.absent() {
+		s.stores[name].absent = true
+	}
 	for _, end := range over {
 		end()
 	}

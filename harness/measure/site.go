@@ -46,6 +46,7 @@ type siteStore struct {
 	meter         stores.Meter
 	before, after stores.Stats
 	traffic       stores.Counts // of the pass
+	absent        bool          // it did not answer when the pass was over
 }
 
 // openSite opens the instances of a strategy. What was opened is closed again if
@@ -176,19 +177,35 @@ func (s *site) close(ctx context.Context) error {
 		errs = append(errs, c.Close())
 	}
 	for _, st := range s.stores {
-		errs = append(errs, st.Wipe(ctx, s.scope))
+		errs = append(errs, s.wipe(ctx, st))
 	}
 	s.conns, s.stores = nil, nil
 	return errors.Join(errs...)
+}
+
+// wipe removes what the strategy left in a store. One that did not answer when the pass
+// was over is not waited for: it removes that when it is closed, if it is back by then.
+func (s *site) wipe(ctx context.Context, st *siteStore) error {
+	if st.absent {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+	}
+	return st.Wipe(ctx, s.scope)
 }
 
 // observe reads what the stores say about themselves. One that does not answer
 // says nothing: the run itself shows that it is gone.
 func (s *site) observe(ctx context.Context, into func(*siteStore) *stores.Stats) {
 	for _, st := range s.stores {
-		if stats, err := st.Stats(ctx); err == nil {
+		if st.absent {
+			continue
+		}
+		asked, cancel := context.WithTimeout(ctx, lookTimeout)
+		if stats, err := st.Stats(asked); err == nil {
 			*into(st) = stats
 		}
+		cancel()
 	}
 }
 
