@@ -45,6 +45,9 @@ type measurement struct {
 	latencyOnly bool
 	// places puts the passes on cores.
 	places *placer
+	// hung are the strategies of which a call did not return, by label: their
+	// goroutines stay, and they are not run again.
+	hung map[string]bool
 }
 
 // Measure runs every strategy of cfg that can take part, round by round. When ctx
@@ -60,7 +63,7 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	// The name is not derived from the seed: two runs of one seed may share a store.
 	id := strings.ToLower(crand.Text()[:12])
-	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit()}
+	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(), hung: map[string]bool{}}
 	if m.tb == nil {
 		m.tb = wallTime
 	}
@@ -116,6 +119,9 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 			break
 		}
 		sel := selected[i]
+		if m.hung[sel.String()] {
+			continue
+		}
 		m.n++
 		m.obs.Running(sel.String(), round, m.cfg.Rounds)
 		r, begun := m.attempt(ctx, sel, round, stream, info)
@@ -194,8 +200,10 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 		return run, false
 	}
 	if err != nil {
-		run.Audit.Strike("run-failed", results.StrikesCorrectness, err.Error())
-		run.Audit.TimingsValid = false
+		harness.StrikeFailed(&run, err)
+	}
+	if run.Audit.Has(harness.CodeHung) {
+		m.hung[sel.String()] = true
 	}
 	return run, true
 }

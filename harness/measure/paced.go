@@ -39,7 +39,7 @@ func (m *measurement) paced(rate float64) *measurement {
 	cfg.Rate, cfg.LatencyRate = rate, 0
 	cfg.Duration = max(cfg.Duration, time.Duration(pacedSamples/rate*float64(time.Second)))
 	cfg.Timer, cfg.Archive = nil, ""
-	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(), places: m.places, latencyOnly: true}
+	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(), places: m.places, hung: m.hung, latencyOnly: true}
 }
 
 // atRate gives every run of a round its open loop at the common rate.
@@ -62,7 +62,7 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 		}
 		r := &runs[i]
 		sel, ok := selectionOf(selected, r.Params.Label)
-		if !ok {
+		if !ok || m.hung[r.Params.Label] {
 			continue
 		}
 		m.open.n++

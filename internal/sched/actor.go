@@ -1,6 +1,10 @@
 package sched
 
-import "context"
+import (
+	"context"
+
+	"github.com/quotabench/quotabench/internal/stacks"
+)
 
 // Actor is one caller, or one job, as a coroutine.
 type Actor struct {
@@ -90,7 +94,7 @@ func (a *Actor) String() string {
 // park hands control to the scheduler until the actor is stepped. A non-nil
 // result is the error that the operation shall answer without happening.
 func (a *Actor) park(op Op) error {
-	if a.s.running != a || (a.dying || a.s.Careful) && a.worker.goid != goroutine() {
+	if a.s.running != a || (a.dying || a.s.Careful) && a.worker.goid != stacks.Current() {
 		a.s.foreign.Store(true)
 		return ErrForeign
 	}
@@ -102,6 +106,7 @@ func (a *Actor) park(op Op) error {
 	if a.worker.yield(struct{}{}); a.dying {
 		panic(unwind{})
 	}
+	a.goesOn()
 	err := a.fail
 	a.fail = nil
 	return err

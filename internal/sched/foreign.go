@@ -2,7 +2,8 @@ package sched
 
 import (
 	"errors"
-	"runtime"
+
+	"github.com/quotabench/quotabench/internal/stacks"
 )
 
 // ErrForeign is what an operation answers that uses the context of an actor
@@ -15,25 +16,11 @@ func (s *Scheduler) Foreign() bool { return s.foreign.Load() }
 
 // OnScheduler reports whether it is called on the goroutine that made the
 // scheduler while no actor is being stepped.
-func (s *Scheduler) OnScheduler() bool { return s.running == nil && s.goid == goroutine() }
+func (s *Scheduler) OnScheduler() bool { return s.running == nil && s.goid == stacks.Current() }
 
 // OnActor reports whether it is called on the goroutine of the actor that is
 // being stepped.
 func (s *Scheduler) OnActor() bool {
 	a := s.running
-	return a != nil && a.worker != nil && a.worker.goid == goroutine()
-}
-
-// goroutine is the number of the calling goroutine, from the head of its stack's
-// text: "goroutine 7 [running]".
-func goroutine() (id uint64) {
-	var buf [40]byte
-	n := runtime.Stack(buf[:], false)
-	for _, c := range buf[len("goroutine "):n] {
-		if c < '0' || c > '9' {
-			break
-		}
-		id = id*10 + uint64(c-'0')
-	}
-	return id
+	return a != nil && a.worker != nil && a.worker.goid == stacks.Current()
 }

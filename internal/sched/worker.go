@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+
+	"github.com/quotabench/quotabench/internal/stacks"
 )
 
 // Workers are coroutines that serve the actors of one scheduler after the other.
@@ -51,7 +53,7 @@ type worker struct {
 func newWorker() *worker {
 	w := &worker{}
 	w.next, w.stop = iter.Pull(func(yield func(struct{}) bool) {
-		w.yield, w.goid = yield, goroutine()
+		w.yield, w.goid = yield, stacks.Current()
 		for {
 			w.actor.live()
 			w.actor = nil
@@ -87,6 +89,7 @@ func (a *Actor) live() {
 			panic(&Panic{Actor: a.Name, Value: r, Stack: debug.Stack()})
 		}
 	}()
+	a.goesOn()
 	a.body(a.ctx)
 }
 

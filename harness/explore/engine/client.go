@@ -71,11 +71,11 @@ func (c *Client) take(ctx context.Context, action int, units int64) *quota.Reser
 	c.Pending = t.call(c.Index, oracle.Take, units, -1)
 	t.begins(c.Pending, req.Life)
 	d, err := c.Strategy().Take(ctx, req)
-	c.Witness.Taken(err)
 	granted := int64(0)
 	if err == nil {
 		granted, err = d.Units(units)
 	}
+	c.Witness.Taken(err)
 	e := c.Pending
 	c.Pending = -1
 	switch {

@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/seed"
@@ -322,7 +323,9 @@ func (w *Engine) End() error {
 	over := !slices.ContainsFunc(w.callers, func(c *client) bool { return c.op.kind != opDone })
 	over = over && !slices.ContainsFunc(w.pools, func(p *pgxpool.Pool) bool { return p.Stat().AcquiredConns() > 0 })
 	w.stop()
-	w.running.Wait()
+	if err := w.ended(); err != nil {
+		return err
+	}
 	if over {
 		return nil
 	}
@@ -340,6 +343,20 @@ func (w *Engine) End() error {
 	}
 	w.abandon()
 	return w.connect()
+}
+
+// ended waits until all clients have ended, which are told to, and names one that does
+// not.
+func (w *Engine) ended() error {
+	limit := harness.Grace(w.setup.Patience)
+	if w.base.Err() != nil {
+		limit = min(limit, time.Second)
+	}
+	_, err := harness.Within(context.Background(), limit, 0, "a client that is to end", func(context.Context) (any, error) {
+		w.running.Wait()
+		return nil, nil
+	})
+	return err
 }
 
 // abandon closes the pools. One with a connection that is never given back would
