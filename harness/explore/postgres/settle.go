@@ -58,6 +58,7 @@ func (w *Engine) hear(c *client) error {
 			left = 0
 		}
 	}
+	w.hung = true
 	return c.hung()
 }
 
