@@ -281,3 +281,32 @@ func TestAstrayBesideExactExplored(t *testing.T) {
 		}
 	}
 }
+
+// TestInterruptedWhileAStrategyBlocks: Ctrl-C does not wait for as long as the time-out
+// of decisions where a strategy blocks in virtual time.
+func TestInterruptedWhileAStrategyBlocks(t *testing.T) {
+	for mode, run := range map[string]func(context.Context, strategies.Selection) error{
+		"sim": func(ctx context.Context, sel strategies.Selection) error {
+			p := plan(t, exactControl(t), sel)
+			p.Stores, p.DecisionTimeout = nil, harness.MaxDecisionTimeout
+			report, err := sim.Run(ctx, sim.Config{Plan: p})
+			if report == nil || !report.Interrupted || len(report.Runs) != 2 || report.Runs[0].Issued != 4000 {
+				t.Errorf("%+v", report)
+			}
+			return err
+		},
+		"explore": func(ctx context.Context, sel strategies.Selection) error {
+			_, err := explore.Run(ctx, sel, explore.Config{DecisionTimeout: harness.MaxDecisionTimeout})
+			return err
+		},
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		sel := (&astray{bad: func(context.Context, *astray, quota.Request) (quota.Decision, error) {
+			interrupt()
+			select {}
+		}}).selection("blocks")
+		if err := run(ctx, sel); err == nil || !strings.Contains(err.Error(), "does not return") {
+			t.Errorf("%s: error %v", mode, err)
+		}
+	}
+}
