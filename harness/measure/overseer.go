@@ -15,7 +15,7 @@ import (
 // What a worker does, in the low bits of its state. The bits above count how often it
 // has begun something else: while they stay as they are, so does the worker.
 const (
-	waiting   uint64 = iota // for a request, or it has ended
+	waiting   uint64 = iota // for a request, or it has ended: no bit is set
 	busy                    // with a share of the stream, most of the time in a call of the strategy
 	cancelled               // as busy, and the call's context was cancelled
 	givenUp                 // its goroutine is left to itself
@@ -59,7 +59,7 @@ func (k *worker) beat() {
 // rest announces that the worker waits.
 func (k *worker) rest() {
 	k.beats++
-	k.changed(k.state.Swap(k.beats<<stateBits | waiting))
+	k.changed(k.state.Swap(k.beats << stateBits))
 }
 
 // changed looks at the state that the worker was in, which its overseer may have set.
@@ -99,7 +99,7 @@ func (k *worker) ended() bool {
 		if was&stateMask == givenUp {
 			return false
 		}
-		if k.state.CompareAndSwap(was, (k.beats+1)<<stateBits|waiting) {
+		if k.state.CompareAndSwap(was, (k.beats+1)<<stateBits) {
 			return true
 		}
 	}
