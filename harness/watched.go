@@ -113,7 +113,7 @@ func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}
 func (w *Watchdog) blocked(driver uint64) (g stacks.Goroutine, calls []stacks.Frame, known bool) {
 	all := stacks.All()
 	if _, in := all[driver].Called("sched.(*Actor).advance"); in {
-		g = all[w.Beat.Goroutine()]
+		g = running(all, driver)
 		if calls, known = g.Called(w.Callers...); known && len(calls) > 0 {
 			return g, calls, true
 		}
@@ -122,6 +122,17 @@ func (w *Watchdog) blocked(driver uint64) (g stacks.Goroutine, calls []stacks.Fr
 	}
 	calls, _ = g.Called(w.Around...)
 	return g, calls, false
+}
+
+// running is the goroutine of the actor that runs. All other actors of the driver are
+// parked as coroutines, as the driver is.
+func running(all map[uint64]stacks.Goroutine, driver uint64) stacks.Goroutine {
+	for _, g := range all {
+		if _, actor := g.Called("sched.(*Actor).live"); actor && g.State != "coroutine" && g.Parent == driver {
+			return g
+		}
+	}
+	return stacks.Goroutine{}
 }
 
 // waits reports whether a goroutine in that state can only be woken by another one.

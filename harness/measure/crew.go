@@ -85,7 +85,7 @@ func (k *worker) lost(err error) {
 	case k.settling != nil:
 		k.settled(*k.settling, now, err)
 	case k.call != 0:
-		k.t.failed++
+		k.t.failures.Count(err)
 		d.errOnce.Do(func() { d.firstError = err })
 		k.lostTake(now)
 	}

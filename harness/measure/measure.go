@@ -24,6 +24,9 @@ type Report struct {
 	Info workloads.Info
 	// Interrupted is set where the context ended before the last round.
 	Interrupted bool
+	// Skipped are strategies that took no part in later rounds because a store that they
+	// need had stopped to answer, by their labels. Their earlier runs are among Runs.
+	Skipped []results.Skipped
 }
 
 // Err is the first reason for which a run's correctness figures do not count, or
@@ -45,9 +48,8 @@ type measurement struct {
 	latencyOnly bool
 	// places puts the passes on cores.
 	places *placer
-	// hung are the strategies of which a call did not return, by label: their
-	// goroutines stay, and they are not run again.
-	hung map[string]bool
+	// gone are the stores that stopped to answer, and strategies that did.
+	gone *gone
 }
 
 // Measure runs every strategy of cfg that can take part, round by round. When ctx
@@ -63,7 +65,7 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	// The name is not derived from the seed: two runs of one seed may share a store.
 	id := strings.ToLower(crand.Text()[:12])
-	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(), hung: map[string]bool{}}
+	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(), gone: &gone{why: map[string]string{}, hung: map[string]bool{}}}
 	if m.tb == nil {
 		m.tb = wallTime
 	}
@@ -104,7 +106,7 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	m.across.trends(report.Runs)
 	drifted(report.Runs)
-	report.Interrupted = ctx.Err() != nil
+	report.Interrupted, report.Skipped = ctx.Err() != nil, m.gone.skipped
 	return report, nil
 }
 
@@ -119,7 +121,8 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 			break
 		}
 		sel := selected[i]
-		if m.hung[sel.String()] {
+		if why := m.gone.needs(sel); why != "" {
+			m.gone.skip(sel, round, m.cfg.Rounds, why)
 			continue
 		}
 		m.n++
@@ -203,7 +206,10 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 		harness.StrikeFailed(&run, err)
 	}
 	if run.Audit.Has(harness.CodeHung) {
-		m.hung[sel.String()] = true
+		m.gone.hung[sel.String()] = true
+	}
+	if !run.Audit.Valid {
+		m.ask(ctx, storesOf(sel)...)
 	}
 	return run, true
 }

@@ -94,9 +94,10 @@ func (k *worker) finish() {
 	c := &k.d.counts
 	c.admitted.Add(k.t.admitted)
 	c.rejected.Add(k.t.rejected)
-	c.failed.Add(k.t.failed)
-	c.prescribed.Add(k.t.prescribed)
 	c.degraded.Add(k.t.degraded)
+	k.d.failing.Lock()
+	k.d.failures.Add(k.t.failures)
+	k.d.failing.Unlock()
 }
 
 // do issues one operation. The clock is read twice, around the call alone; the
@@ -146,10 +147,7 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 	switch {
 	case err != nil:
 		out = oracle.Failed
-		k.t.failed++
-		if strategies.IsPrescribed(err) {
-			k.t.prescribed++
-		}
+		k.t.failures.Count(err)
 		d.errOnce.Do(func() { d.firstError = err })
 	case dec.Admitted:
 		out = oracle.Admitted

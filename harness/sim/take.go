@@ -95,10 +95,7 @@ func (d *drive) answer(w due, op workloads.Op, s *subject, t asking, instance in
 // outcome counts an answer.
 func (d *drive) outcome(dec quota.Decision, err error) (oracle.Outcome, uint8) {
 	if err != nil {
-		d.counts.Errors++
-		if strategies.IsPrescribed(err) {
-			d.counts.Prescribed++
-		}
+		d.counts.Count(err)
 		if d.counts.FirstError == nil {
 			d.counts.FirstError = err
 		}

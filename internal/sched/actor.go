@@ -2,8 +2,6 @@ package sched
 
 import (
 	"context"
-
-	"github.com/quotabench/quotabench/internal/stacks"
 )
 
 // Actor is one caller, or one job, as a coroutine.
@@ -94,7 +92,7 @@ func (a *Actor) String() string {
 // park hands control to the scheduler until the actor is stepped. A non-nil
 // result is the error that the operation shall answer without happening.
 func (a *Actor) park(op Op) error {
-	if a.s.running != a || (a.dying || a.s.Careful) && a.worker.goid != stacks.Current() {
+	if a.s.running != a || (a.dying || a.s.Careful) && !onActor() {
 		a.s.foreign.Store(true)
 		return ErrForeign
 	}

@@ -2,6 +2,8 @@ package sched
 
 import (
 	"errors"
+	"reflect"
+	"runtime"
 
 	"github.com/quotabench/quotabench/internal/stacks"
 )
@@ -21,6 +23,25 @@ func (s *Scheduler) OnScheduler() bool { return s.running == nil && s.goid == st
 // OnActor reports whether it is called on the goroutine of the actor that is
 // being stepped.
 func (s *Scheduler) OnActor() bool {
-	a := s.running
-	return a != nil && a.worker != nil && a.worker.goid == stacks.Current()
+	return s.running != nil && onActor()
 }
+
+// onActor reports whether it is called on a goroutine that runs the body of an actor,
+// its own or one that it calls. All but that of the running actor are parked.
+func onActor() bool {
+	var calls [64]uintptr
+	for skip := 2; ; skip += len(calls) {
+		n := runtime.Callers(skip, calls[:])
+		for i := n - 1; i >= 0; i-- {
+			if f := runtime.FuncForPC(calls[i] - 1); f != nil && f.Entry() == live {
+				return true
+			}
+		}
+		if n < len(calls) {
+			return false
+		}
+	}
+}
+
+// live is where [Actor.live] begins.
+var live = reflect.ValueOf((*Actor).live).Pointer()

@@ -38,22 +38,14 @@ type Config struct {
 }
 
 // Beat shows to another goroutine whether actors go on.
-type Beat struct {
-	n         atomic.Uint64
-	goroutine uint64 // of the actor that went on last
-}
+type Beat struct{ n atomic.Uint64 }
 
 // Count is how often an actor has gone on.
 func (b *Beat) Count() uint64 { return b.n.Load() }
 
-// Goroutine is the number of the goroutine of the actor that went on last. It may be
-// asked for only after a Count, and while that stays as it is.
-func (b *Beat) Goroutine() uint64 { return b.goroutine }
-
 // goesOn is called on the actor's goroutine.
 func (a *Actor) goesOn() {
 	if b := a.s.cfg.Beat; b != nil {
-		b.goroutine = a.worker.goid
 		b.n.Add(1)
 	}
 }

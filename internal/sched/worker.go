@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
-
-	"github.com/quotabench/quotabench/internal/stacks"
 )
 
 // Workers are coroutines that serve the actors of one scheduler after the other.
@@ -47,13 +45,12 @@ type worker struct {
 	stop  func()
 	yield func(struct{}) bool
 	actor *Actor // whose body runs, nil between two
-	goid  uint64 // of its goroutine
 }
 
 func newWorker() *worker {
 	w := &worker{}
 	w.next, w.stop = iter.Pull(func(yield func(struct{}) bool) {
-		w.yield, w.goid = yield, stacks.Current()
+		w.yield = yield
 		for {
 			w.actor.live()
 			w.actor = nil

@@ -11,6 +11,8 @@ import (
 // Goroutine is where a goroutine stood.
 type Goroutine struct {
 	ID uint64
+	// Parent is the goroutine that started it; 0 where that is not known.
+	Parent uint64
 	// State is what it waited for, e.g. "chan receive" or "sync.Mutex.Lock".
 	State string
 	// Text is its stack as the runtime prints it.
@@ -70,7 +72,13 @@ func read(text string) map[uint64]Goroutine {
 		if i := strings.IndexAny(state, ",]"); i >= 0 {
 			state = state[:i]
 		}
-		out[id] = Goroutine{ID: id, State: state, Text: strings.TrimSpace(part)}
+		g := Goroutine{ID: id, State: state, Text: strings.TrimSpace(part)}
+		if _, by, ok := strings.Cut(g.Text, "\ncreated by "); ok {
+			by, _, _ = strings.Cut(by, "\n")
+			_, parent, _ := strings.Cut(by, " in goroutine ")
+			g.Parent, _ = strconv.ParseUint(parent, 10, 64)
+		}
+		out[id] = g
 	}
 	return out
 }

@@ -57,7 +57,7 @@ main.main()
 	/home/u/main.go:3 +0x2`
 	all := read(text)
 	g := all[7]
-	if len(all) != 2 || g.State != "chan receive" || all[12].State != "running" {
+	if len(all) != 2 || g.Parent != 1 || all[12].Parent != 0 || g.State != "chan receive" || all[12].State != "running" {
 		t.Fatalf("%+v", all)
 	}
 	frames := g.Frames()
