@@ -48,7 +48,7 @@ func (t *Truth) Begin(now time.Time) {
 
 // At moves on to the next step.
 func (t *Truth) At(now time.Time) {
-	stands := now == t.now
+	stands := now.Equal(t.now)
 	t.now = now
 	t.step++
 	t.expire()
