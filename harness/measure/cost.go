@@ -43,7 +43,7 @@ func (p *pass) leftovers(ctx context.Context) error {
 		c.KeysWithoutTTL += u.WithoutTTL
 	}
 	if p.run.Repetition == 1 && !p.d.stop.Load() && !p.m.latencyOnly {
-		probe, err := p.probe(ctx)
+		probe, err := harness.Within(ctx, p.s.aside(), harness.Grace(p.s.Deadline), "the cost probe", p.probe)
 		if err != nil {
 			return err
 		}

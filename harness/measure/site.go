@@ -33,6 +33,9 @@ type site struct {
 	modelStatements atomic.Int64
 	strays          int64 // keys under our prefix before the first request
 
+	// lost is set where the strategy may not answer any more.
+	lost bool
+
 	jobs    *jobRunner
 	outages []*outage
 	conns   []stores.Conn
@@ -170,11 +173,20 @@ func (s *site) dialWrap(store string) func(net.Conn) net.Conn {
 // close closes the instances and removes everything they left in the stores.
 func (s *site) close(ctx context.Context) error {
 	var errs []error
-	if s.Session != nil {
-		errs = append(errs, s.Close(ctx))
+	ended := func(err error) {
+		var hung *harness.HungError
+		if !s.lost || !errors.As(err, &hung) { // which was told already
+			errs = append(errs, err)
+		}
 	}
-	for _, c := range s.conns {
-		errs = append(errs, c.Close())
+	deadline := harness.DefaultDecisionTimeout
+	if s.Session != nil {
+		ended(s.Close(ctx))
+		deadline = s.Deadline
+	}
+	for _, c := range s.conns { // a pool waits for connections that are in use
+		_, err := harness.Within(ctx, deadline, harness.Grace(deadline), "its connections being closed", func(context.Context) (any, error) { return nil, c.Close() })
+		ended(err)
 	}
 	for _, st := range s.stores {
 		errs = append(errs, s.wipe(ctx, st))

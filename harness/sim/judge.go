@@ -23,7 +23,7 @@ func (p *pass) judge(ctx, judging context.Context) error {
 	facts := &harness.Facts{
 		Plan: &p.cfg.Plan, Selection: p.sel, Policy: &p.policy, Epoch: p.cfg.Start,
 		Initial: func(s uint32) int64 { return d.truth.subjects[s].initial },
-		History: d.history, Counts: d.counts, Partial: ctx.Err() != nil,
+		History: d.history, Counts: d.counts, Partial: ctx.Err() != nil || p.failed != nil,
 		Instances: p.cfg.Topology.total(), Skews: p.cfg.Topology.skews(),
 		StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
 		Outages:     p.st.w.sinceStart(d.epoch), SyncPeriod: p.st.AchievedPeriod(), TiersFolded: d.folded,
@@ -138,7 +138,9 @@ func (p *pass) latencies() error {
 func (p *pass) costs() {
 	c, n := &p.run.Cost, float64(p.d.issued)
 	c.KeysAtEnd, c.KeysWithoutTTL = p.st.keys()
-	p.run.Meter = p.st.Meter()
+	if p.failed == nil {
+		p.run.Meter = p.st.Meter()
+	}
 	if n == 0 {
 		return
 	}
