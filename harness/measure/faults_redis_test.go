@@ -174,7 +174,7 @@ func clusterVictim(t *testing.T) *victim {
 	t.Cleanup(func() { _ = conn.Close() })
 	c := conn.Client().(*goredis.ClusterClient)
 	opt := c.Options()
-	ranges, err := c.ClusterSlots(t.Context()).Result()
+	ranges, err := c.ClusterSlots(t.Context()).Result() //nolint:staticcheck // as the driver does
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func clusterVictim(t *testing.T) *victim {
 	var from, to int
 	for _, r := range ranges {
 		if r.Nodes[0].Addr == opt.Addrs[0] {
-			from, to = int(r.Start), int(r.End)
+			from, to = r.Start, r.End
 		}
 	}
 	whole := func(ctx context.Context) error { // again, as far as each of them sees

@@ -79,6 +79,5 @@ var faults = []fault{
 	{store: "ZooKeeper", name: "what runs keep removed", strategy: "zookeeper-counter", does: bothFail, code: "store-lost-data", says: "zookeeper lost what the run kept there", undecided: "leak, false-reject"},
 	{store: "ZooKeeper", name: "stopped for a while", strategy: "zookeeper-counter", does: waits, code: "store-failed", says: "zookeeper did not answer as it should", undecided: "false-reject", lasts: 700 * time.Millisecond},
 	{store: "ZooKeeper", name: "killed", strategy: "zookeeper-counter", does: fails, code: "store-failed", says: "zookeeper did not answer as it should", undecided: "false-reject", long: true},
-	{store: "ZooKeeper", name: "restarted with its data", strategy: "zookeeper-counter", does: fails, code: "store-failed", says: "zookeeper did not answer as it should", undecided: "false-reject", lasts: 4 * time.Second, long: true},
 	{store: "ZooKeeper", name: "restarted empty, so that clients are turned away which know of more", strategy: "zookeeper-counter", does: fails, code: "store-failed", says: "zookeeper did not answer as it should", undecided: "false-reject", lasts: 4 * time.Second, long: true},
 }
