@@ -93,6 +93,8 @@ type Summary struct {
 	Cost Cost `json:"cost"`
 	// Meter condenses the strategy's own figures, in its order.
 	Meter []MeasureSummary `json:"meter,omitempty"`
+	// Stored is what was kept in each store in the round that kept the most there.
+	Stored []Stored `json:"stored,omitempty"`
 	// Guarantee holds the declared clauses with the worst amounts of all rounds.
 	Guarantee []Clause `json:"guarantee"`
 	// Verdict of all clauses together; empty where there is none.

@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/quotabench/quotabench/harness"
 )
@@ -28,13 +27,8 @@ func (p *pass) costs(ctx context.Context) error {
 			}
 		}
 	}
-	for _, st := range p.s.stores {
-		u, err := st.Usage(ctx, p.s.scope)
-		if err != nil {
-			return fmt.Errorf("count keys: %w", err)
-		}
-		c.KeysAtEnd += u.Keys
-		c.KeysWithoutTTL += u.WithoutTTL
+	if err := p.keep(ctx); err != nil {
+		return err
 	}
 	if p.run.Repetition == 1 && !p.d.stop.Load() && !p.m.latencyOnly {
 		probe, err := p.probe(ctx)

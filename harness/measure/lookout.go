@@ -59,6 +59,14 @@ func (l *lookouts) mark(ctx context.Context, s *site) error {
 	return nil
 }
 
+// marks is how many keys of the store with the name are marks.
+func (l *lookouts) marks(name string) int64 {
+	if slices.ContainsFunc(l.all, func(o *lookout) bool { return o.name == name }) {
+		return 1
+	}
+	return 0
+}
+
 // begin starts to look, by the machine's clock in nanoseconds. end looks a last time,
 // and removes the marks.
 func (l *lookouts) begin(ctx context.Context, now func() int64) {

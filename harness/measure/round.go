@@ -73,7 +73,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	if !setUp() { // ctx has ended
 		return false, ctx.Err()
 	}
-	p := &pass{m: m, s: s, d: d, run: run, policy: &policy}
+	p := &pass{m: m, s: s, d: d, run: run, policy: &policy, warmed: min(warmSubjects, warm.next.Load())}
 	if err := p.drive(ctx); err != nil {
 		return true, err
 	}
@@ -251,6 +251,9 @@ type pass struct {
 	limits  operator
 	// lookouts are those of the pass.
 	lookouts lookouts
+	census   census
+	// warmed is how many subjects the warm-up asked about.
+	warmed int64
 }
 
 // drive runs the pass. Ctrl-C stops it at the next request; operations that do
@@ -283,6 +286,7 @@ func (p *pass) drive(ctx context.Context) error {
 	p.limits = operator{d: d, session: s.Session}
 	over = append(over, p.limits.schedule(work, p.m.cfg.LimitChanges, p.m.cfg.Duration))
 	p.lookouts.begin(work, d.tb.nano)
+	over = append(over, p.census.schedule(work, p))
 	p.watch = newWatch(work, d.tb, slices.Collect(maps.Values(s.stores)))
 	if t := p.m.cfg.Timer; t != nil {
 		t.StartTimer()

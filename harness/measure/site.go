@@ -46,6 +46,7 @@ type siteStore struct {
 	meter         stores.Meter
 	before, after stores.Stats
 	traffic       stores.Counts // of the pass
+	others        int64         // keys of the server that are not the site's
 }
 
 // openSite opens the instances of a strategy. What was opened is closed again if
@@ -94,7 +95,11 @@ func (s *site) prepare(ctx context.Context) error {
 			return fmt.Errorf("open %s: %w", s.sel, err)
 		}
 		s.strays += strays
-		s.stores[name] = &siteStore{Store: store, name: name}
+		st := &siteStore{Store: store, name: name}
+		if st.others, err = countOthers(ctx, store); err != nil {
+			return fmt.Errorf("open %s: %w", s.sel, err)
+		}
+		s.stores[name] = st
 	}
 	return nil
 }

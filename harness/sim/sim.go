@@ -184,6 +184,9 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := p.through(horizon); err != nil {
 		return err
 	}
+	if err := p.keep(ctx); err != nil {
+		return err
+	}
 	d.over = d.over || c.Duration > 0
 	if err := p.through(s.Now().Add(drain)); err != nil {
 		return err
