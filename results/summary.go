@@ -187,7 +187,8 @@ type SettlementSummary struct {
 // LeakSummary is the leak of all valid rounds.
 type LeakSummary struct {
 	Leak
-	// PossiblePctOfLimit is Possible in percent of the limit times the trials.
+	// PossiblePctOfLimit is Possible in percent of the limit times the trials; where the
+	// limit changes, of the first one.
 	PossiblePctOfLimit float64 `json:"possible_pct_of_limit"`
 }
 
