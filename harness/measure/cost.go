@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"slices"
 
 	"github.com/quotabench/quotabench/harness"
 )
@@ -30,7 +31,9 @@ func (p *pass) costs(ctx context.Context) error {
 	if err := p.keep(ctx); err != nil {
 		return err
 	}
-	if p.run.Repetition == 1 && !p.d.stop.Load() && !p.m.latencyOnly {
+	// A store that has failed over has no replica any more.
+	whole := !slices.ContainsFunc(p.s.outages, func(o *outage) bool { return o.Failover })
+	if whole && p.run.Repetition == 1 && !p.d.stop.Load() && !p.m.latencyOnly {
 		probe, err := p.probe(ctx)
 		if err != nil {
 			return err

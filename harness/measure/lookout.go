@@ -46,7 +46,7 @@ func (l *lookouts) mark(ctx context.Context, s *site) error {
 	l.done = make(chan struct{})
 	for name, st := range s.stores {
 		m, ok := st.Store.(stores.Marker)
-		planned := slices.ContainsFunc(s.outages, func(o *outage) bool { return o.Store == name })
+		planned := slices.ContainsFunc(s.outages, func(o *outage) bool { return s.concerns(o, name) })
 		if f, is := st.Store.(stores.Follower); !ok || planned || is && f.Follows() {
 			continue
 		}
@@ -143,6 +143,9 @@ func (p *pass) noticed() (out []harness.Notice) {
 		b, a := st.before, st.after
 		if !b.Known || !a.Known {
 			continue
+		}
+		if a.Incarnation != b.Incarnation && p.s.failedOver(st.name) {
+			continue // as planned
 		}
 		if a.Incarnation != b.Incarnation {
 			out = append(out, harness.Notice{Fault: quota.FaultOutage}, harness.Notice{Fault: quota.FaultEviction}) // store-restarted

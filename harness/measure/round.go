@@ -38,7 +38,12 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, s.close(rest)) }()
+	defer func() {
+		err = errors.Join(err, s.close(rest))
+		if slices.ContainsFunc(m.cfg.Outages, func(o harness.Outage) bool { return o.Failover }) {
+			m.places.forget()
+		}
+	}()
 	placement, lift := m.places.take(rest, m.cfg.Open(info), storesOf(sel))
 	defer lift()
 	run.Placement = &placement
@@ -270,6 +275,9 @@ func (p *pass) drive(ctx context.Context) error {
 	if err := p.lookouts.mark(work, s); err != nil {
 		return err
 	}
+	if err := s.replicate(work); err != nil {
+		return err
+	}
 	runtime.GC()
 	s.observe(work, func(st *siteStore) *stores.Stats { return &st.before })
 	before, allocs := s.traffic(), heapAllocs()
@@ -312,7 +320,7 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	for _, o := range s.outages {
 		if o.err != nil {
-			return fmt.Errorf("have %s come back empty: %w", o.Store, o.err)
+			return fmt.Errorf("the outage %s: %w", o.Outage, o.err)
 		}
 	}
 	return p.limits.err

@@ -54,12 +54,7 @@ type siteStore struct {
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
 	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: newJobRunner(), stores: map[string]*siteStore{}}
 	for _, o := range cfg.Outages {
-		s.outages = append(s.outages, &outage{Outage: o, wipe: func() error {
-			if st := s.stores[o.Store]; st != nil {
-				return st.Wipe(context.WithoutCancel(ctx), s.scope)
-			}
-			return nil // which the strategy does not use
-		}})
+		s.outages = append(s.outages, s.newOutage(context.WithoutCancel(ctx), o))
 	}
 	err := s.prepare(ctx)
 	if err == nil {
@@ -157,7 +152,7 @@ func (s *site) Adopt(instance int, jobs []*harness.Job) error {
 func (s *site) dialWrap(store string) func(net.Conn) net.Conn {
 	var wrap func(net.Conn) net.Conn
 	for _, o := range s.outages {
-		if o.Store != store {
+		if !s.concerns(o, store) {
 			continue
 		}
 		inner := wrap
@@ -183,6 +178,7 @@ func (s *site) close(ctx context.Context) error {
 	for _, st := range s.stores {
 		errs = append(errs, st.Wipe(ctx, s.scope))
 	}
+	errs = append(errs, s.recover(ctx))
 	s.conns, s.stores = nil, nil
 	return errors.Join(errs...)
 }

@@ -191,6 +191,11 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := p.through(s.Now().Add(drain)); err != nil {
 		return err
 	}
+	for _, r := range p.st.redis {
+		if r.unfit != nil {
+			return r.unfit
+		}
+	}
 	w.watching = false
 	p.trace = hash.h
 	p.run.Trace = fmt.Sprintf("%016x", p.trace)

@@ -49,7 +49,7 @@ var dequeMeta = strategies.Meta{
 // moment.
 var everyFault = []quota.Fault{
 	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
-	quota.FaultClock, quota.FaultEviction, quota.FaultOutage, quota.FaultLimit,
+	quota.FaultClock, quota.FaultEviction, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover,
 }
 
 // memoryDeque is the record's login limiter. Each instance knows what it has
