@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -45,7 +46,7 @@ func (w *weigher) weigh(ctx context.Context, c goredis.Cmdable, keys []string) {
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	sum := func(cmds []*goredis.IntCmd) (bytes int64) {
 		for _, cmd := range cmds {
-			if err := cmd.Err(); err != nil && err != goredis.Nil { // nil: it went since it was listed
+			if err := cmd.Err(); err != nil && !errors.Is(err, goredis.Nil) { // nil: it went since it was listed
 				w.refused = true
 			}
 			bytes += cmd.Val()
