@@ -10,8 +10,11 @@ BASE          ?= 98043b8
 PAIRS         ?= 5
 ONLY          ?=
 
+# How long make soak takes.
+MINUTES       ?= 10
+
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test short lint bench benchstat instrument faster baseline pages fuzz mutants kill9 tidy ci clean
+.PHONY: help run build build-full deps deps-all test short lint bench benchstat instrument faster baseline pages fuzz mutants kill9 soak tidy ci clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +82,9 @@ mutants: ## what share of changed comparisons and signs the tests of the judge n
 
 kill9: ## end run, sim and explore at 50 random moments each, on servers of their own, and look what is left; a quarter of an hour
 	QUOTABENCH_KILLS=50 $(GO) test -count 1 -v -timeout 2h -run KilledAtAnyMoment ./cmd/quotabench
+
+soak: ## run, sim and explore on servers that break, in one process: nothing it holds may grow; make soak [MINUTES=10]
+	QUOTABENCH_SOAK=$(MINUTES)m $(GO) test -count 1 -v -timeout 24h -run Soak ./cmd/quotabench
 
 tidy: ## format, and bring go.mod up to date
 	gofmt -w $$(git ls-files '*.go')

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -106,10 +107,14 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 		return fail(ExitInterrupted, errNothing)
 	}
 	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
+	file.Skipped = append(file.Skipped, report.Skipped...)
 	if err := writeBundle(stdout, stderr, out, &render.Bundle{File: &file}); err != nil {
 		return err
 	}
-	return verdict(file)
+	if err := verdict(file); err != nil || len(report.Skipped) == 0 {
+		return err
+	}
+	return fail(ExitFailed, fmt.Errorf("%s: %s", report.Skipped[0].Strategy, report.Skipped[0].Reason))
 }
 
 // refuseNamed makes it an error that a strategy cannot run which was named, and

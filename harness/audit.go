@@ -10,7 +10,8 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// maxErrorShare of the requests may end in an error that nothing explains.
+// maxErrorShare of the requests may end in an error that nothing explains and that is
+// no result of the strategy's.
 const maxErrorShare = 0.001
 
 func (j *judgement) strike(code, format string, args ...any) {
@@ -64,9 +65,12 @@ func (j *judgement) auditCounts() {
 // refunds are counted apart.
 func (j *judgement) auditErrors() {
 	r := j.run
-	prescribed := j.Counts.Prescribed
-	if share := float64(r.Errors-prescribed-j.planned) / float64(max(r.Issued, 1)); share > maxErrorShare {
-		j.strike("errors", "%s of requests ended in an error, the first: %s", format.Pct(100*share), r.FirstError)
+	prescribed, first := j.Counts.Prescribed.Total(), r.FirstError
+	if err := j.Counts.Suspect; err != nil {
+		first = err.Error()
+	}
+	if share := float64(r.Errors-j.results()-j.planned) / float64(max(r.Issued, 1)); share > maxErrorShare {
+		j.strike("errors", "%s of requests ended in an error, the first: %s", format.Pct(100*share), first)
 	}
 	if j.planned > 0 {
 		j.note("planned-errors", Plural(j.planned, "request")+" ended in an error during the planned outage")
@@ -80,13 +84,29 @@ func (j *judgement) auditErrors() {
 	}
 }
 
+// results counts the errors that are results of the strategy's: those that its source
+// asks for, contention, and, where nothing else explains them, time-outs. While a
+// planned outage lasts, or a store could stop to answer without being noticed, a
+// time-out may be the store's.
+func (j *judgement) results() int64 {
+	ours, all := j.Counts.Prescribed, j.Counts.Errors
+	ours.Contention = all.Contention
+	if len(j.Outages) == 0 && !j.Unwatched {
+		ours.TimeOuts = all.TimeOuts
+	}
+	return ours.Total()
+}
+
 // auditWorkload asks whether the requests were what the workload promises.
 func (j *judgement) auditWorkload() {
 	if w := j.Plan.Workload; !j.run.Partial {
 		switch r := j.run; {
 		case !w.Crosses || j.verdict.Crossings > 0:
-		case r.Issued > 0 && j.Counts.Prescribed == r.Issued:
+		case r.Issued > 0 && j.Counts.Prescribed.Total() == r.Issued:
 			j.note("nothing-admitted", "every request ended in an error that the strategy's source asks for: nothing was admitted, so that the leak of 0 says nothing")
+		case j.asked > j.Policy.Limit && j.results() > 0:
+			j.note("limit-never-crossed", fmt.Sprintf("no subject was asked for more than its limit of %d %s but by requests that ended in an error of the strategy's own, %d in all, so that nothing could leak",
+				j.Policy.Limit, j.Policy.Unit, j.results()))
 		default:
 			j.strike("limit-never-crossed", "no subject was asked for more than its limit of %d %s, so nothing could leak; give a smaller --limit or a longer --duration",
 				j.Policy.Limit, j.Policy.Unit)

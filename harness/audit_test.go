@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -33,7 +34,7 @@ func TestAudit(t *testing.T) {
 			want: "count-mismatch callers counted 9 issued, 9 admitted, 0 rejected, 0 errors; the history holds 10, 10, 0, 0 and 0 malformed"},
 		{name: "kinds of decisions", window: second, events: crossing, plant: func(f *Facts) { f.Counts.Admitted, f.Counts.Rejected = 9, 2 },
 			want: "count-mismatch callers counted 11 issued, 9 admitted, 2 rejected"},
-		{name: "rejected or failed", window: second, events: append(takes(0, 0, 1000, oracle.Admitted), take(0, 20_000, 1, oracle.Rejected)), plant: func(f *Facts) { f.Counts.Rejected, f.Counts.Errors = 0, 1 },
+		{name: "rejected or failed", window: second, events: append(takes(0, 0, 1000, oracle.Admitted), take(0, 20_000, 1, oracle.Rejected)), plant: func(f *Facts) { f.Counts.Rejected, f.Counts.Errors.Other = 0, 1 },
 			want: "count-mismatch callers counted 1001 issued, 1000 admitted, 0 rejected, 1 errors; the history holds 1001, 1000, 1, 0"},
 		{name: "malformed", window: second, events: append(slices.Clone(ok), oracle.Event{Kind: oracle.Refund, Call: 9, Reply: 8}),
 			want: "count-mismatch callers counted 10 issued, 10 admitted, 0 rejected, 0 errors; the history holds 10, 10, 0, 0 and 1 malformed"},
@@ -148,7 +149,7 @@ func TestAuditOfErrors(t *testing.T) {
 				events = append(events, takes(0, at, 1, oracle.Failed))
 			}
 			f := planted(t, quota.Window{}, events...)
-			f.Policy.Limit, f.Counts.FirstError, f.Counts.Prescribed = 2000, errors.New("gone"), int64(c.prescribed)
+			f.Policy.Limit, f.Counts.FirstError, f.Counts.Prescribed.Other = 2000, errors.New("gone"), int64(c.prescribed)
 			if c.outage {
 				f.Outages = []Span{{Store: "other", From: 100 * ms, To: 200 * ms}, {Store: "redis", From: 490 * ms, To: 510 * ms}}
 			}
@@ -167,6 +168,94 @@ func TestAuditOfErrors(t *testing.T) {
 	}
 }
 
+// TestAuditOfResults: contention and time-outs are what a strategy does, unless a store
+// may be behind the latter. Of 1,000 requests, 20 fail, and the bound is 1.
+func TestAuditOfResults(t *testing.T) {
+	outages := func(f *Facts) { f.Outages = []Span{{Store: "redis", From: 1, To: 2}} }
+	for _, c := range []struct {
+		name   string
+		errors results.ErrorKinds
+		change func(*Facts)
+		struck string
+	}{
+		{"contention", results.ErrorKinds{Contention: 20}, nil, ""},
+		{"contention beside an outage", results.ErrorKinds{Contention: 20}, outages, ""},
+		{"time-outs", results.ErrorKinds{TimeOuts: 20}, nil, ""},
+		{"time-outs beside an outage", results.ErrorKinds{TimeOuts: 20}, outages, "2.00 %"},
+		{"time-outs of a store that is not watched", results.ErrorKinds{TimeOuts: 20}, func(f *Facts) { f.Unwatched = true }, "2.00 %"},
+		{"prescribed ones of it", results.ErrorKinds{TimeOuts: 20}, func(f *Facts) { f.Unwatched, f.Counts.Prescribed.TimeOuts = true, 20 }, ""},
+		{"store", results.ErrorKinds{Store: 20}, nil, "2.00 %"},
+		{"all", results.ErrorKinds{Contention: 5, TimeOuts: 5, Store: 5, Other: 5}, nil, "1.00 %"},
+	} {
+		f := planted(t, quota.Window{}, takes(0, 0, 980, oracle.Admitted), takes(0, 500*ms, 20, oracle.Failed))
+		f.Policy.Limit, f.Counts.Errors = 2000, c.errors
+		if c.change != nil {
+			c.change(f)
+		}
+		r, _ := judged(t, f)
+		detail := ""
+		for _, x := range r.Audit.Reasons {
+			if x.Code == "errors" {
+				detail = x.Detail
+			}
+		}
+		if r.Audit.Valid != (c.struck == "") || !strings.HasPrefix(detail, c.struck) || *r.ErrorKinds != c.errors {
+			t.Errorf("%s: %+v, audit %+v, want %q", c.name, r.ErrorKinds, r.Audit, c.struck)
+		}
+	}
+}
+
+// TestErrorsKeepBelowTheLimit: of 16 units asked for, 8 were decided on, and the limit
+// is 10. Errors that are the strategy's own are no mistake of the run.
+func TestErrorsKeepBelowTheLimit(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		failed int
+		want   string
+	}{
+		{"contention keeps it", 8, results.StrikesNote},
+		{"too little was asked for", 2, results.StrikesCorrectness},
+	} {
+		f := planted(t, second, takes(0, 0, 8, oracle.Admitted), takes(0, ms, c.failed, oracle.Failed))
+		f.Counts.Errors = results.ErrorKinds{Contention: int64(c.failed)}
+		f.Plan.Workload.Crosses = true
+		r, _ := judged(t, f)
+		strikes := ""
+		for _, x := range r.Audit.Reasons {
+			if x.Code == "limit-never-crossed" {
+				strikes = x.Strikes
+			}
+		}
+		if strikes != c.want || r.Audit.Valid != (c.want == results.StrikesNote) {
+			t.Errorf("%s: %+v", c.name, r.Audit)
+		}
+	}
+}
+
+// TestFailures: what counts as a result, and what is suspect.
+func TestFailures(t *testing.T) {
+	var f Failures
+	odd := errors.New("odd")
+	for _, err := range []error{
+		fmt.Errorf("lost: %w", strategies.ErrContention), strategies.ErrPrescribed, fmt.Errorf("%w: %w", strategies.ErrPrescribed, context.DeadlineExceeded),
+		fmt.Errorf("late: %w", context.DeadlineExceeded), odd,
+	} {
+		f.Count(err)
+	}
+	var all Failures
+	all.Add(f)
+	all.Add(Failures{Errors: results.ErrorKinds{Store: 1}, Suspect: odd})
+	if want := (results.ErrorKinds{Contention: 1, TimeOuts: 2, Store: 1, Other: 2}); all.Errors != want {
+		t.Errorf("errors %+v, want %+v", all.Errors, want)
+	}
+	if want := (results.ErrorKinds{Contention: 1, TimeOuts: 1, Other: 1}); all.Prescribed != want {
+		t.Errorf("prescribed %+v, want %+v", all.Prescribed, want)
+	}
+	if !errors.Is(all.Suspect, context.DeadlineExceeded) {
+		t.Errorf("suspect %v", all.Suspect)
+	}
+}
+
 // TestNothingAdmitted: that no limit was crossed strikes a run that was to cross
 // one, unless the strategy's source asked for an error each time.
 func TestNothingAdmitted(t *testing.T) {
@@ -179,10 +268,11 @@ func TestNothingAdmitted(t *testing.T) {
 	}{
 		{"all prescribed", 20, 20, []string{"prescribed-errors", "nothing-admitted"}, true},
 		{"one not prescribed", 20, 19, []string{"errors", "prescribed-errors", never}, false},
+		{"half of them prescribed", 20, 10, []string{"errors", "prescribed-errors", never}, false},
 		{"nothing issued", 0, 0, []string{"nothing-issued", never}, false},
 	} {
 		f := planted(t, second, takes(0, 0, c.failed, oracle.Failed))
-		f.Counts.FirstError, f.Counts.Prescribed = errors.New("gone"), int64(c.prescribed)
+		f.Counts.FirstError, f.Counts.Prescribed.Other = errors.New("gone"), int64(c.prescribed)
 		f.Plan.Workload.Crosses = true
 		r, _ := judged(t, f)
 		var got []string

@@ -70,7 +70,7 @@ func planted(t *testing.T, w quota.Window, events ...[]oracle.Event) *Facts {
 			case e.Outcome == oracle.Admitted:
 				f.Counts.Admitted++
 			case e.Outcome == oracle.Failed:
-				f.Counts.Errors++
+				f.Counts.Errors.Other++
 			default:
 				f.Counts.Rejected++
 			}

@@ -70,9 +70,8 @@ func JudgeUnless(ctx context.Context, run *results.Run, f *Facts, visitors ...Vi
 	up := ctx.Err() != nil && errors.Is(err, ctx.Err())
 	given <- up
 	if up {
-		c := &f.Counts
-		run.Admitted, run.Rejected, run.Errors, run.Degraded = c.Admitted, c.Rejected, c.Errors, c.Degraded
-		run.Issued, run.Partial = c.Admitted+c.Rejected+c.Errors, true
+		f.Counts.record(run)
+		run.Partial = true
 		run.Audit.Strike("not-judged", results.StrikesCorrectness, fmt.Sprintf(
 			"the run was ended, and its %d requests could not be judged within %v: leak, false rejects and drift are unknown", run.Issued, JudgeGrace))
 		return oracle.Verdict{}, ErrNotJudged

@@ -54,6 +54,9 @@ type Facts struct {
 	Grace   int64
 	// Noticed is what happened to stores that was not planned.
 	Noticed []Notice
+	// Unwatched is set where a store of the run could have stopped to answer without
+	// being noticed, so that a time-out may be its failure.
+	Unwatched bool
 	// LimitChanges as they happened, in nanoseconds since the epoch.
 	LimitChanges []oracle.LimitChange
 	// SyncPeriod is the achieved one; see [Session.AchievedPeriod].
@@ -70,10 +73,17 @@ type Facts struct {
 
 // Counts are what callers counted themselves.
 type Counts struct {
-	Admitted, Rejected, Errors int64
-	// Prescribed errors are among Errors; Degraded decisions among the first two.
-	Prescribed, Degraded int64
-	FirstError           error
+	Admitted, Rejected int64
+	Failures
+	// Degraded decisions are among the first two.
+	Degraded   int64
+	FirstError error
+}
+
+// record sets the run's counts.
+func (c *Counts) record(run *results.Run) {
+	run.Admitted, run.Rejected, run.Errors, run.Degraded = c.Admitted, c.Rejected, c.Errors.Total(), c.Degraded
+	run.Issued, run.ErrorKinds = c.Admitted+c.Rejected+run.Errors, c.Errors.OrNil()
 }
 
 // Readings are counters read in one go.
@@ -105,11 +115,10 @@ func Judge(run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, err
 // judge is [Judge], which asks before each subject whether to go on.
 func judge(run *results.Run, f *Facts, goOn func() error, visitors []Visitor) (oracle.Verdict, error) {
 	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch, Changes: f.LimitChanges}
-	c := &f.Counts
-	run.Admitted, run.Rejected, run.Errors, run.Degraded = c.Admitted, c.Rejected, c.Errors, c.Degraded
-	run.Issued, run.Partial = c.Admitted+c.Rejected+c.Errors, f.Partial
-	if c.FirstError != nil {
-		run.FirstError = c.FirstError.Error()
+	f.Counts.record(run)
+	run.Partial = f.Partial
+	if err := f.Counts.FirstError; err != nil {
+		run.FirstError = err.Error()
 	}
 	j := judgement{Facts: f, run: run, cfg: cfg}
 	drift := newDrift(f, cfg)
@@ -157,6 +166,7 @@ type judgement struct {
 	cfg     oracle.Config
 	verdict *oracle.Verdict
 	planned int64 // errors of takes that an outage explains
+	asked   int64 // the most units that one subject was asked for, decided or not
 }
 
 // correctness sets the run's leak and false rejects.
@@ -193,12 +203,18 @@ func median(v []int64) float64 {
 
 // see passes one subject's events to all that need them.
 func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []Visitor) error {
+	asked := int64(0)
 	for i := range events {
 		e := &events[i]
-		if e.Kind == oracle.Take && e.Outcome == oracle.Failed && j.explained(e) {
+		if e.Kind != oracle.Take {
+			continue
+		}
+		asked += e.Units
+		if e.Outcome == oracle.Failed && j.explained(e) {
 			j.planned++
 		}
 	}
+	j.asked = max(j.asked, asked)
 	if err := drift.subject(events); err != nil {
 		return err
 	}

@@ -100,6 +100,7 @@ func (s *Summary) correctness(runs []*Run) {
 		s.Admitted += r.Admitted
 		s.Rejected += r.Rejected
 		s.Errors += r.Errors
+		s.ErrorKinds = s.ErrorKinds.plus(r.ErrorKinds)
 		s.Degraded += r.Degraded
 		if s.FirstError == "" {
 			s.FirstError = r.FirstError

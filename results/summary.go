@@ -44,6 +44,8 @@ type Summary struct {
 	Rejected int64 `json:"rejected"`
 	// Errors of all valid rounds.
 	Errors int64 `json:"errors"`
+	// ErrorKinds are the errors by what they came from; absent where there were none.
+	ErrorKinds *ErrorKinds `json:"error_kinds,omitempty"`
 	// Degraded decisions of all valid rounds.
 	Degraded int64 `json:"degraded"`
 	// FirstError is the text of the first error.

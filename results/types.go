@@ -31,7 +31,8 @@ type File struct {
 	Provenance Provenance `json:"provenance"`
 	// Workload describes what was replayed or generated, for the header of reports.
 	Workload Workload `json:"workload"`
-	// Skipped lists strategies that could not take part.
+	// Skipped lists strategies that could not take part, and those that took no part in
+	// later rounds.
 	Skipped []Skipped `json:"skipped"`
 	// Runs holds every strategy in every round.
 	Runs []Run `json:"runs"`
@@ -155,7 +156,7 @@ type DamagedRow struct {
 
 // Skipped is a strategy that did not take part, and why.
 type Skipped struct {
-	// Strategy is its public name.
+	// Strategy is its public name, or its label where it took part in earlier rounds.
 	Strategy string `json:"strategy"`
 	// Reason why it did not take part.
 	Reason string `json:"reason"`
@@ -202,6 +203,8 @@ type Run struct {
 	Rejected int64 `json:"rejected"`
 	// Errors counts requests without a decision.
 	Errors int64 `json:"errors"`
+	// ErrorKinds are the errors by what they came from; absent where there were none.
+	ErrorKinds *ErrorKinds `json:"error_kinds,omitempty"`
 	// Degraded decisions were made without their store; they are among the
 	// admitted and the rejected.
 	Degraded int64 `json:"degraded"`

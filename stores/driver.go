@@ -41,6 +41,10 @@ type Driver struct {
 	// open is an error of one line that says how to give it. nil: Open opens them all,
 	// by their specs.
 	Further func(ctx context.Context, f Further) (Store, error)
+	// ErrorKind says what an error of a client or a server of this kind came from; empty
+	// for errors that it does not know. Connections and deadlines are known anyway. nil:
+	// it knows none. See [ErrorKind].
+	ErrorKind func(err error) quota.ErrorKind
 	// Survey says which of the things it needs this machine has; nil for nothing.
 	Survey func(ctx context.Context) []Finding
 }

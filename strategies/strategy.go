@@ -3,6 +3,7 @@ package strategies
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,6 +14,11 @@ import (
 // such as a field that its algorithm expects and does not find. They are counted
 // as errors, and do not make a run suspect as a broken store would.
 var ErrPrescribed = errors.New("an error by its source")
+
+// ErrContention is wrapped by errors that say that a request lost against others, such
+// as a conflict of versions or a lock that could not be had in all tries. That is what
+// a strategy does under load, and a result: it is an [ErrPrescribed], too.
+var ErrContention = fmt.Errorf("lost against others: %w", ErrPrescribed)
 
 // crossSlot begins the error of a Redis Cluster for a command whose keys belong to
 // several servers.

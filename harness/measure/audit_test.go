@@ -3,7 +3,11 @@ package measure
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,6 +37,42 @@ func TestAuditErrors(t *testing.T) {
 	}
 	if r.Issued != r.Admitted+r.Rejected+r.Errors || r.Issued != 4000 {
 		t.Errorf("issued %d is not %d + %d + %d", r.Issued, r.Admitted, r.Rejected, r.Errors)
+	}
+}
+
+// TestPlantedKindsOfErrors: contention and time-outs are results, and are given back as
+// they were planted. As many errors of a store are none.
+func TestPlantedKindsOfErrors(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	plant := func(two, one error) *planted {
+		return &planted{errorNo: func(n int64) error {
+			if n > 4000 { // after the pass comes a probe, which a store's error ends
+				return nil
+			}
+			switch n % 100 {
+			case 7, 57:
+				return fmt.Errorf("planted: %w", two)
+			case 31:
+				return fmt.Errorf("planted: %w", one)
+			}
+			return nil
+		}}
+	}
+	r := measureOne(t, plant(strategies.ErrContention, context.DeadlineExceeded), "hot-key", nil)
+	if want := (results.ErrorKinds{Contention: 80, TimeOuts: 40}); r.ErrorKinds == nil || *r.ErrorKinds != want || r.Errors != 120 || !r.Audit.Valid {
+		t.Errorf("%d errors, %+v, want %+v; audit %+v", r.Errors, r.ErrorKinds, want, r.Audit)
+	}
+	r = measureOne(t, plant(refused, strategies.ErrContention), "hot-key", nil)
+	if want := (results.ErrorKinds{Store: 80, Contention: 40}); r.ErrorKinds == nil || *r.ErrorKinds != want || r.Audit.Valid {
+		t.Errorf("%+v, want %+v; audit %+v", r.ErrorKinds, want, r.Audit)
+	}
+	if want := "2.00 % of requests ended in an error, the first: planted: dial tcp: connection refused"; !slices.ContainsFunc(r.Audit.Reasons, func(x results.Reason) bool {
+		return x.Code == "errors" && x.Detail == want
+	}) {
+		t.Errorf("audit %+v, want errors: %s", r.Audit, want)
+	}
+	if r = measureOne(t, &planted{}, "hot-key", nil); r.ErrorKinds != nil {
+		t.Errorf("%+v of no errors", r.ErrorKinds)
 	}
 }
 

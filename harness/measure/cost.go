@@ -13,7 +13,7 @@ func (p *pass) costs(ctx context.Context) error {
 	p.run.Meter = harness.MeterSince(p.meter, p.s.Meter()) // before the probe adds to it
 	c := &p.run.Cost
 	counts := &p.d.counts
-	if n := float64(counts.admitted.Load() + counts.rejected.Load() + counts.failed.Load()); n > 0 {
+	if n := float64(counts.admitted.Load() + counts.rejected.Load() + p.d.failures.Errors.Total()); n > 0 {
 		c.Commands, c.SQL, c.ModelSQL = float64(p.traffic.commands)/n, float64(p.traffic.sql)/n, float64(p.traffic.model)/n
 		c.RoundTrips, c.Bytes = float64(p.traffic.trips)/n, float64(p.traffic.bytes)/n
 		c.Allocs = float64(p.allocs) / n

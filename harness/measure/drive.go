@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -62,8 +63,10 @@ type drive struct {
 	_      [64]byte
 	next   atomic.Int64
 	_      [64]byte
-	counts struct{ admitted, rejected, failed, prescribed, degraded atomic.Int64 }
+	counts struct{ admitted, rejected, degraded atomic.Int64 }
 
+	failing    sync.Mutex
+	failures   harness.Failures // under failing until the pass is over
 	errOnce    sync.Once
 	firstError error
 	crash      atomic.Pointer[error]
@@ -118,7 +121,10 @@ func (d *drive) nextShare(ns int64) int64 {
 }
 
 // tally is one worker's counts, written back when it ends.
-type tally struct{ admitted, rejected, failed, prescribed, degraded, last int64 }
+type tally struct {
+	admitted, rejected, degraded, last int64
+	failures                           harness.Failures
+}
 
 // run drives the stream until it ends, time is up or stop is set. Operations in
 // flight when ctx ends fail with its error.

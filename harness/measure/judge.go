@@ -26,8 +26,8 @@ func (p *pass) judge(ctx context.Context) error {
 		Initial: func(s uint32) int64 { return d.subjects.at(s).initial },
 		History: d.history, Cells: p.cells(),
 		Counts: harness.Counts{
-			Admitted: c.admitted.Load(), Rejected: c.rejected.Load(), Errors: c.failed.Load(),
-			Prescribed: c.prescribed.Load(), Degraded: c.degraded.Load(), FirstError: d.firstError,
+			Admitted: c.admitted.Load(), Rejected: c.rejected.Load(), Failures: d.failures,
+			Degraded: c.degraded.Load(), FirstError: d.firstError,
 		},
 		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
 		SyncPeriod: p.s.AchievedPeriod(), TiersFolded: d.rec.tiers.folded.Load(),
@@ -39,6 +39,7 @@ func (p *pass) judge(ctx context.Context) error {
 		}
 	}
 	facts.Noticed = p.noticed()
+	facts.Unwatched = len(p.lookouts.all) < len(p.s.stores)
 	facts.LimitChanges = p.limits.changes(d.epoch)
 	if err := p.latencies(); err != nil {
 		return err

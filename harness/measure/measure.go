@@ -24,6 +24,9 @@ type Report struct {
 	Info workloads.Info
 	// Interrupted is set where the context ended before the last round.
 	Interrupted bool
+	// Skipped are strategies that took no part in later rounds because a store that they
+	// need had stopped to answer, by their labels. Their earlier runs are among Runs.
+	Skipped []results.Skipped
 }
 
 // Err is the first reason for which a run's correctness figures do not count, or
@@ -45,6 +48,8 @@ type measurement struct {
 	latencyOnly bool
 	// places puts the passes on cores.
 	places *placer
+	// gone are the stores that stopped to answer.
+	gone *gone
 }
 
 // Measure runs every strategy of cfg that can take part, round by round. When ctx
@@ -60,7 +65,7 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	// The name is not derived from the seed: two runs of one seed may share a store.
 	id := strings.ToLower(crand.Text()[:12])
-	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit()}
+	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(), gone: &gone{why: map[string]string{}}}
 	if m.tb == nil {
 		m.tb = wallTime
 	}
@@ -101,7 +106,7 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	m.across.trends(report.Runs)
 	drifted(report.Runs)
-	report.Interrupted = ctx.Err() != nil
+	report.Interrupted, report.Skipped = ctx.Err() != nil, m.gone.skipped
 	return report, nil
 }
 
@@ -116,6 +121,10 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 			break
 		}
 		sel := selected[i]
+		if why := m.gone.needs(sel); why != "" {
+			m.gone.skip(sel, round, m.cfg.Rounds, why)
+			continue
+		}
 		m.n++
 		m.obs.Running(sel.String(), round, m.cfg.Rounds)
 		r, begun := m.attempt(ctx, sel, round, stream, info)
@@ -196,6 +205,9 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 	if err != nil {
 		run.Audit.Strike("run-failed", results.StrikesCorrectness, err.Error())
 		run.Audit.TimingsValid = false
+	}
+	if !run.Audit.Valid {
+		m.ask(ctx, storesOf(sel)...)
 	}
 	return run, true
 }

@@ -39,7 +39,7 @@ func (m *measurement) paced(rate float64) *measurement {
 	cfg.Rate, cfg.LatencyRate = rate, 0
 	cfg.Duration = max(cfg.Duration, time.Duration(pacedSamples/rate*float64(time.Second)))
 	cfg.Timer, cfg.Archive = nil, ""
-	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(), places: m.places, latencyOnly: true}
+	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(), places: m.places, gone: m.gone, latencyOnly: true}
 }
 
 // atRate gives every run of a round its open loop at the common rate.
@@ -62,7 +62,7 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 		}
 		r := &runs[i]
 		sel, ok := selectionOf(selected, r.Params.Label)
-		if !ok {
+		if !ok || m.gone.needs(sel) != "" {
 			continue
 		}
 		m.open.n++
@@ -111,7 +111,7 @@ func autoRate(runs []results.Run, selected []strategies.Selection) float64 {
 // intended start, at the rate of the plan. It is nil where there is no Redis, or
 // where that failed.
 func (m *measurement) openReference(ctx context.Context, round int, stream workloads.Stream, info workloads.Info) *results.Distribution {
-	if _, ok := m.cfg.Stores.Get(string(strategies.NeedRedis)); !ok || m.cfg.NoReference || ctx.Err() != nil {
+	if _, ok := m.cfg.Stores.Get(string(strategies.NeedRedis)); !ok || m.cfg.NoReference || m.gone.needs(bareClient) != "" || ctx.Err() != nil {
 		return nil
 	}
 	m.n++

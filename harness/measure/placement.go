@@ -11,6 +11,9 @@ import (
 // ground is what a placement depends on beside what was asked for.
 type ground struct {
 	open bool // the loop
+	// often is set where an open loop's releases leave its pacer no time to sleep in
+	// which another goroutine could have its thread of Go.
+	often bool
 	// cores are those that this process may use, in an order in which neighbours
 	// share a physical core. They only count where known is false: the system does
 	// not let a program choose.
@@ -30,6 +33,10 @@ type standing struct {
 // openCores is from how many cores on an open loop has the stores on cores of their
 // own: two are for the workers, one for the pacer, and one for the stores.
 const openCores = 4
+
+// oftenAbove is the rate per second above which a pacer needs a thread of Go of its own:
+// measured on 2 cores, where 2 and 3 threads gave the same latencies at this rate.
+const oftenAbove = 10_000
 
 // place decides where harness and stores run, for one strategy and load. What was
 // asked for has passed [Cores.check].
@@ -111,9 +118,14 @@ func (g *ground) shared(reason string) results.Placement {
 }
 
 // forPacer is the number of threads that run Go code, where n would do without the
-// pacer of an open loop: on a single one it would take turns with the workers.
+// pacer of an open loop: on a single one it would take turns with the workers. A pacer
+// that releases often keeps its thread, so that workers have two only where there are
+// three. With fewer releases a third thread would compete for two cores in vain.
 func (g *ground) forPacer(n int) int {
-	if g.open {
+	switch {
+	case g.often:
+		return max(n, min(n+1, 3))
+	case g.open:
 		return max(n, 2)
 	}
 	return n

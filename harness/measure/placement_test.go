@@ -112,6 +112,18 @@ func TestPlaceByThreadsAlone(t *testing.T) {
 	}
 }
 
+// TestPacerThatReleasesOften leaves two threads to the workers of an open loop.
+func TestPacerThatReleasesOften(t *testing.T) {
+	for _, tc := range []struct{ procs, seldom, often int }{{1, 2, 2}, {2, 2, 3}, {3, 3, 3}, {8, 8, 8}} {
+		g := &ground{open: true, cores: firstCores(tc.procs), procs: tc.procs}
+		seldom := (Cores{}).place(g).Procs
+		g.often = true
+		if often := (Cores{}).place(g).Procs; seldom != tc.seldom || often != tc.often {
+			t.Errorf("%+v: %d, and %d with a pacer that releases often", tc, seldom, often)
+		}
+	}
+}
+
 // TestPlaceKeepsNeighboursTogether has two physical cores of two processors each,
 // whose numbers alternate.
 func TestPlaceKeepsNeighboursTogether(t *testing.T) {

@@ -51,14 +51,15 @@ func newPlacer(cfg *Config) *placer {
 	return p
 }
 
-// take places a pass that needs the named stores. lift ends it; it may be called
+// take places a pass that needs the named stores, in an open loop or a closed one; perSecond
+// is the rate of an open loop, or 0 where it is not known. lift ends it; it may be called
 // more than once. What cannot be placed stays where it is, with the reason. A nil
 // placer places nothing.
-func (p *placer) take(ctx context.Context, open bool, names []string) (in results.Placement, lift func()) {
+func (p *placer) take(ctx context.Context, open bool, perSecond float64, names []string) (in results.Placement, lift func()) {
 	if p == nil {
 		return results.Placement{Mode: results.PlacedShared, Procs: runtime.GOMAXPROCS(0), Reason: "nothing is placed"}, func() {}
 	}
-	g := &ground{open: open, cores: p.order, known: p.known, procs: p.procs}
+	g := &ground{open: open, often: open && perSecond > oftenAbove, cores: p.order, known: p.known, procs: p.procs}
 	for _, name := range names {
 		if s, ok := p.set.Get(name); ok {
 			g.stores = append(g.stores, standing{place: stores.PlaceOf(s), sql: s.Driver() == sqlDriver})

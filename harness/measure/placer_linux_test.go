@@ -112,6 +112,7 @@ func TestPassesArePlaced(t *testing.T) {
 		{"given", Cores{Mode: CoresGiven, Harness: all[1:2], Stores: all[:1]}, 0, all[1:2], all[:1], 1},
 		{"overlapping", Cores{Mode: CoresGiven, Harness: all, Stores: all[:1]}, 0, all, all[:1], procs},
 		{"open", Cores{Mode: CoresShared}, 2000, all, all, procs},
+		{"open, releasing often", Cores{Mode: CoresShared}, 20_000, all, all, max(procs, 3)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			found, run := spied(t.Context(), t, redis, tc.asked, tc.rate, nil)

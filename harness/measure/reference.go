@@ -21,15 +21,21 @@ import (
 const referenceDuration = int64(60 * time.Millisecond)
 
 // reference measures a bare client's INCR loop on the run's Redis; zero where
-// there is none.
+// there is none, or none any more.
 func (m *measurement) reference(ctx context.Context) (loop, error) {
 	server, ok := m.cfg.Stores.Get(string(strategies.NeedRedis))
-	if !ok || m.cfg.NoReference {
+	if !ok || m.cfg.NoReference || m.gone.needs(bareClient) != "" {
 		return loop{}, nil
 	}
-	_, lift := m.places.take(ctx, false, []string{string(strategies.NeedRedis)})
+	_, lift := m.places.take(ctx, false, 0, []string{string(strategies.NeedRedis)})
 	defer lift()
-	return referenceFor(ctx, m.cfg, server, m.tb, m.siteName("ref"), referenceDuration)
+	l, err := referenceFor(ctx, m.cfg, server, m.tb, m.siteName("ref"), referenceDuration)
+	if err != nil {
+		if m.ask(ctx, string(strategies.NeedRedis)); m.gone.needs(bareClient) != "" {
+			return loop{}, nil
+		}
+	}
+	return l, err
 }
 
 // referenceFor measures a bare client's INCR loop on a Redis: as many goroutines

@@ -44,7 +44,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 			m.places.forget()
 		}
 	}()
-	placement, lift := m.places.take(rest, m.cfg.Open(info), storesOf(sel))
+	placement, lift := m.places.take(rest, m.cfg.Open(info), m.cfg.RateInForce(), storesOf(sel))
 	defer lift()
 	run.Placement = &placement
 	warm, err := m.warmUp(work, s, &policy)
@@ -207,7 +207,7 @@ func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy)
 		return nil, *err
 	}
 	// Errors that the strategy's source asks for are its answers.
-	if d.rate() == 0 && d.firstError != nil && d.counts.prescribed.Load() == 0 {
+	if d.rate() == 0 && d.firstError != nil && d.failures.Prescribed.Total() == 0 {
 		return nil, fmt.Errorf("every warm-up request failed: %w", d.firstError)
 	}
 	return d, nil
@@ -216,7 +216,7 @@ func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy)
 // rate is the answers per second that a finished pass reached, prescribed errors
 // among them.
 func (d *drive) rate() float64 {
-	n := d.counts.admitted.Load() + d.counts.rejected.Load() + d.counts.prescribed.Load()
+	n := d.counts.admitted.Load() + d.counts.rejected.Load() + d.failures.Prescribed.Total()
 	return float64(n) / time.Duration(max(d.end-d.epoch, 1)).Seconds()
 }
 

@@ -83,9 +83,10 @@ func (k *worker) finish() int64 {
 	c := &k.d.counts
 	c.admitted.Add(k.t.admitted)
 	c.rejected.Add(k.t.rejected)
-	c.failed.Add(k.t.failed)
-	c.prescribed.Add(k.t.prescribed)
 	c.degraded.Add(k.t.degraded)
+	k.d.failing.Lock()
+	k.d.failures.Add(k.t.failures)
+	k.d.failing.Unlock()
 	return k.t.last
 }
 
@@ -130,10 +131,7 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 	switch {
 	case err != nil:
 		out = oracle.Failed
-		k.t.failed++
-		if strategies.IsPrescribed(err) {
-			k.t.prescribed++
-		}
+		k.t.failures.Count(err)
 		d.errOnce.Do(func() { d.firstError = err })
 	case dec.Admitted:
 		out = oracle.Admitted

@@ -53,7 +53,7 @@ func (s *sampler) take() {
 	d.truth.at(now, d.windowAt)
 	usage, fill := d.truth.inUse(now)
 	x := results.Sample{
-		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.counts.Admitted, Rejected: d.counts.Rejected, Errors: d.counts.Errors,
+		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.counts.Admitted, Rejected: d.counts.Rejected, Errors: d.counts.Errors.Total(),
 		InFlight: d.inFlight, Usage: usage, Fill: fill, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
 		Hits: append([]int64{}, d.hits[1:]...), Counters: []results.Counter{},
 	}

@@ -70,10 +70,7 @@ func (d *drive) do(ctx context.Context, w due) {
 // outcome counts an answer.
 func (d *drive) outcome(dec quota.Decision, err error) (oracle.Outcome, uint8) {
 	if err != nil {
-		d.counts.Errors++
-		if strategies.IsPrescribed(err) {
-			d.counts.Prescribed++
-		}
+		d.counts.Count(err)
 		if d.counts.FirstError == nil {
 			d.counts.FirstError = err
 		}

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -336,6 +337,36 @@ func TestAgainstHead(t *testing.T) {
 	}
 	if after := worktrees(t); after != before {
 		t.Errorf("a worktree is left: %s", after)
+	}
+}
+
+// TestSameModules gives an earlier commit this tree's version of a module.
+func TestSameModules(t *testing.T) {
+	here, base := t.TempDir(), t.TempDir()
+	const mod = "module example.com/m\n\ngo 1.26\n\nrequire (\n\tgolang.org/x/sync %s\n)\n"
+	for folder, version := range map[string]string{here: "v0.24.0", base: "v0.21.0"} {
+		for name, text := range map[string]string{
+			"go.mod": fmt.Sprintf(mod, version), "m.go": "package m\n\nimport _ \"golang.org/x/sync/errgroup\"\n",
+		} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tool := &tool{here: &side{root: here}, base: &side{root: base}}
+	changed, err := tool.sameModules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (module{Path: "golang.org/x/sync", Version: "v0.21.0"}); len(changed) != 1 || changed[0] != want {
+		t.Errorf("changed %+v, want %+v", changed, want)
+	}
+	now, err := requirements(t.Context(), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (module{Path: "golang.org/x/sync", Version: "v0.24.0"}); !slices.Contains(now, want) {
+		t.Errorf("the earlier commit requires %+v", now)
 	}
 }
 

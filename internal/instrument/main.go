@@ -79,6 +79,7 @@ func run(ctx context.Context, all []probe, args []string, stdout, stderr io.Writ
 		return fail(exitFailed, err)
 	}
 	rep, failed := t.measure(ctx, picked, *n, *base)
+	rep.given = t.given
 	rep.print(stdout)
 	switch {
 	case ctx.Err() != nil:
@@ -114,6 +115,7 @@ type tool struct {
 	dir        string // temporary
 	base, here *side  // base is nil where no probe needs it
 	worktree   bool
+	given      []module  // that the base was built with, in this tree's versions
 	others     []float64 // shares of the processors that other programs took, by sample
 }
 
@@ -157,7 +159,10 @@ func (t *tool) checkOut(ctx context.Context, base string) error {
 	}
 	t.base = &side{root: filepath.Join(t.dir, "base"), bin: filepath.Join(t.dir, "built")}
 	t.worktree = true // also where it fails half way
-	_, err = t.git(ctx, "worktree", "add", "--quiet", "--detach", t.base.root, hash)
+	if _, err = t.git(ctx, "worktree", "add", "--quiet", "--detach", t.base.root, hash); err != nil {
+		return err
+	}
+	t.given, err = t.sameModules(ctx)
 	return err
 }
 

@@ -138,6 +138,7 @@ type report struct {
 	pairs  int
 	groups [groups][]row
 	others []float64
+	given  []module // see tool
 }
 
 func (r *report) names(g group) [2]string {
@@ -186,6 +187,9 @@ func (r *report) print(w io.Writer) {
 	if len(r.others) > 0 {
 		notes += fmt.Sprintf(" Other programs took %s of the processors in the median sample, %s in the worst.",
 			format.Pct(100*median(r.others)), format.Pct(100*slices.Max(r.others)))
+	}
+	for _, m := range r.given {
+		notes += fmt.Sprintf(" Both sides have this tree's version of %s; %s named %s.", m.Path, r.base, m.Version)
 	}
 	for _, line := range layout.Wrap(notes, layout.Width) {
 		fmt.Fprintln(w, line)

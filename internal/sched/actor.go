@@ -90,7 +90,7 @@ func (a *Actor) String() string {
 // park hands control to the scheduler until the actor is stepped. A non-nil
 // result is the error that the operation shall answer without happening.
 func (a *Actor) park(op Op) error {
-	if a.s.running != a || (a.dying || a.s.Careful) && a.worker.goid != goroutine() {
+	if a.s.running != a || (a.dying || a.s.Careful) && !onActor() {
 		a.s.foreign.Store(true)
 		return ErrForeign
 	}

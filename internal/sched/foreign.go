@@ -2,6 +2,7 @@ package sched
 
 import (
 	"errors"
+	"reflect"
 	"runtime"
 )
 
@@ -20,9 +21,28 @@ func (s *Scheduler) OnScheduler() bool { return s.running == nil && s.goid == go
 // OnActor reports whether it is called on the goroutine of the actor that is
 // being stepped.
 func (s *Scheduler) OnActor() bool {
-	a := s.running
-	return a != nil && a.worker != nil && a.worker.goid == goroutine()
+	return s.running != nil && onActor()
 }
+
+// onActor reports whether it is called on a goroutine that runs the body of an actor,
+// its own or one that it calls. All but that of the running actor are parked.
+func onActor() bool {
+	var calls [64]uintptr
+	for skip := 2; ; skip += len(calls) {
+		n := runtime.Callers(skip, calls[:])
+		for i := n - 1; i >= 0; i-- {
+			if f := runtime.FuncForPC(calls[i] - 1); f != nil && f.Entry() == live {
+				return true
+			}
+		}
+		if n < len(calls) {
+			return false
+		}
+	}
+}
+
+// live is where [Actor.live] begins.
+var live = reflect.ValueOf((*Actor).live).Pointer()
 
 // goroutine is the number of the calling goroutine, from the head of its stack's
 // text: "goroutine 7 [running]".

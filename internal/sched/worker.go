@@ -45,13 +45,12 @@ type worker struct {
 	stop  func()
 	yield func(struct{}) bool
 	actor *Actor // whose body runs, nil between two
-	goid  uint64 // of its goroutine
 }
 
 func newWorker() *worker {
 	w := &worker{}
 	w.next, w.stop = iter.Pull(func(yield func(struct{}) bool) {
-		w.yield, w.goid = yield, goroutine()
+		w.yield = yield
 		for {
 			w.actor.live()
 			w.actor = nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
@@ -13,8 +14,13 @@ import (
 // correctnessLines renders what was decided wrongly.
 func correctnessLines(group []results.Summary) []string {
 	unit := format.Plain(group[0].Params.Unit)
+	failed := slices.ContainsFunc(group, func(s results.Summary) bool { return s.Counts() && s.Errors > 0 })
+	label := labelColumn
+	if failed {
+		label.Minimum = 15 // there is less room
+	}
 	g := layout.Grid{Columns: []layout.Column{
-		labelColumn, {Title: "admitted"}, {Title: "leak"}, {Title: "% of\nlimit"}, {Title: "worst\nwindow"},
+		label, {Title: "admitted"}, {Title: "errors", Left: true, Optional: true, Flexible: true, Minimum: 11}, {Title: "leak"}, {Title: "% of\nlimit"}, {Title: "worst\nwindow"},
 		{Title: "trials\nthat leaked", Flexible: true, Minimum: 14}, {Title: "false\nrejects"}, {Title: "drift\nat rest", Left: true, Flexible: true, Minimum: 12},
 		{Title: "guarantee", Left: true},
 	}}
@@ -22,10 +28,11 @@ func correctnessLines(group []results.Summary) []string {
 	rowsOf(&g, group, func(s *results.Summary) []string {
 		if !s.Counts() {
 			invalid = true
-			return []string{"invalid", "-", "-", "-", "-", "-", "-", "-"}
+			return []string{"invalid", "", "-", "-", "-", "-", "-", "-", "-"}
 		}
 		return []string{
 			format.Pct(s.AdmittedPct()),
+			errorsCell(s),
 			leakCell(s.Leak.Leak),
 			strings.TrimSuffix(format.Pct(s.Leak.PctOfLimit), " %"),
 			format.Count(s.Leak.WorstUnits),
@@ -46,6 +53,9 @@ func correctnessLines(group []results.Summary) []string {
 	}
 	parts := []string{"rows: least leak first, then fewest false rejects, then the fastest", "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
 		"worst window: leak of one subject and window", "0 of n trials: in brackets the largest share that is compatible with it (95 %)", falseRejects}
+	if failed {
+		parts = append(parts, "errors: requests without a decision, of all; time-outs and contention are what a strategy does, those of the store and others make a run invalid")
+	}
 	if invalid {
 		parts = append(parts, "invalid: the audit struck every round, see MEASUREMENT VALIDITY")
 	}
@@ -68,6 +78,26 @@ func rollingLines(group []results.Summary) []string {
 	})
 	out := append([]string{"ROLLING  the same decisions, judged by every span as long as a window instead of the policy's own windows"}, g.Lines(layout.Width)...)
 	return append(out, noteLines("leak: certain..possible, of disjoint spans, all rounds together; a policy of tumbling windows allows 2.00 x limit around their ends")...)
+}
+
+// errorsCell is the share of requests that ended in an error of each kind; empty where
+// none did.
+func errorsCell(s *results.Summary) string {
+	if s.Errors == 0 {
+		return ""
+	}
+	share := func(n int64) string { return format.Pct(results.Percent(n, s.Issued)) }
+	k := s.ErrorKinds
+	if k == nil { // of a record that does not tell them apart
+		return share(s.Errors)
+	}
+	var out []string
+	for _, kind := range []quota.ErrorKind{quota.ErrorContention, quota.ErrorTimeout, quota.ErrorStore, quota.ErrorOther} {
+		if n := *k.Of(kind); n > 0 {
+			out = append(out, share(n)+" "+string(kind))
+		}
+	}
+	return strings.Join(out, ",\n")
 }
 
 // leakCell puts a wide range on two lines.

@@ -25,6 +25,29 @@ func cell(t *testing.T, f results.File, heading, strategy string) []string {
 	return nil
 }
 
+// TestErrorsCell: the errors of each kind are shown where any strategy had some.
+func TestErrorsCell(t *testing.T) {
+	shown := func(kinds *results.ErrorKinds, n int64) string {
+		return errorsCell(&results.Summary{Issued: 10_000, Errors: n, ErrorKinds: kinds})
+	}
+	for want, got := range map[string]string{
+		"": shown(nil, 0), "1.20 %": shown(nil, 120), "1.20 % contention,\n0.10 % time-out": shown(&results.ErrorKinds{Contention: 120, TimeOuts: 10}, 130),
+		"2.00 % store,\n0.010 % other": shown(&results.ErrorKinds{Store: 200, Other: 1}, 201),
+	} {
+		if got != want {
+			t.Errorf("shows %q, want %q", got, want)
+		}
+	}
+	f := fixture.New(1, fixture.Strategies[:2]...)
+	const heading = "CORRECTNESS"
+	_, without, _ := strings.Cut(render(t, f), heading)
+	f.Runs[1].Errors, f.Runs[1].ErrorKinds = 7, &results.ErrorKinds{Contention: 7}
+	_, with, _ := strings.Cut(render(t, f), heading)
+	if strings.Contains(without, "errors") || !strings.Contains(with, "errors") || !strings.Contains(with, " contention") {
+		t.Errorf("without errors:\n%s\nwith some:\n%s", without, with)
+	}
+}
+
 func TestFalseRejectsCell(t *testing.T) {
 	f := fixture.Cases()["uploads"]
 	for strategy, want := range map[string]string{

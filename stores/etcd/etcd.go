@@ -24,7 +24,7 @@ var driver = stores.Driver{
 		{Word: "http://", Doc: "a cluster of yours by the URLs of its members, also https://; only keys under the run's prefix are touched"},
 	},
 	URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
-	Survey: survey,
+	Survey: survey, ErrorKind: errorKind,
 }
 
 // passwordEnv is etcdctl's own.

@@ -24,7 +24,7 @@ var driver = stores.Driver{
 		{Word: "nats://", Doc: "servers of yours by URL, also tls://; only streams of the run's are touched"},
 	},
 	URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
-	Survey: survey,
+	Survey: survey, ErrorKind: errorKind,
 }
 
 // passwordEnv is that of NATS' own command line.

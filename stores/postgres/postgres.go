@@ -32,7 +32,7 @@ var driver = stores.Driver{
 		{Word: "postgres://", Doc: "a server of yours by URL; only a schema of the run's own is touched"},
 	},
 	URLs: urls, Default: "auto", Image: DefaultImage, PasswordEnv: "PGPASSWORD",
-	Survey: survey,
+	Survey: survey, ErrorKind: errorKind,
 }
 
 func init() {

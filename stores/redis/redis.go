@@ -38,7 +38,7 @@ var driver = stores.Driver{
 		{Word: "sentinel:redis://", Doc: "the master that your sentinels name: their URLs with commas between them, the first with ?master_name=NAME"},
 	},
 	URLs: urls, Default: "auto", Image: DefaultImage, PasswordEnv: "REDISCLI_AUTH",
-	Survey: survey,
+	Survey: survey, ErrorKind: errorKind,
 }
 
 func init() {

@@ -24,7 +24,7 @@ var driver = stores.Driver{
 		{Word: "zk://", Doc: "servers of yours by URL; only nodes of the run's are touched"},
 	},
 	URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
-	Survey: survey,
+	Survey: survey, ErrorKind: errorKind,
 }
 
 const passwordEnv = "ZOOKEEPER_PASSWORD"

@@ -70,7 +70,7 @@ var (
 )
 
 // errConflict is the failure that the record warns of.
-var errConflict = fmt.Errorf("conflict of versions: %w", strategies.ErrPrescribed)
+var errConflict = fmt.Errorf("conflict of versions: %w", strategies.ErrContention)
 
 // Take implements strategies.Strategy: two statements where no other caller comes
 // in between, and two more for each one that does.

@@ -131,7 +131,7 @@ func (s *redlock) lock(ctx context.Context, p *quota.Policy, subject quota.Subje
 		return nil, fmt.Errorf("wait for the lock of %s: %w", subject, ctx.Err())
 	case errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed):
 		s.unlocked.Add(1)
-		return nil, fmt.Errorf("no lock for %s in %d tries: %w", subject, s.tries, strategies.ErrPrescribed)
+		return nil, fmt.Errorf("no lock for %s in %d tries: %w", subject, s.tries, strategies.ErrContention)
 	default:
 		return nil, fmt.Errorf("lock %s: %w", subject, err)
 	}

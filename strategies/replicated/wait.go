@@ -120,7 +120,7 @@ func (s *redisWait) runAndWait(ctx context.Context, script *redis.Script, key st
 	if s.few == fewAdmit {
 		return res, nil
 	}
-	err = fmt.Errorf("%d of %d replicas have the charge after %v: %w", have, s.replicas, s.timeout, strategies.ErrPrescribed)
+	err = fmt.Errorf("%d of %d replicas have the charge after %v, %w: %w", have, s.replicas, s.timeout, strategies.ErrPrescribed, context.DeadlineExceeded)
 	if s.few == fewUndo {
 		err = errors.Join(err, refundScript.Run(ctx, s.redis, []string{key}, args[0]).Err())
 	}

@@ -30,10 +30,11 @@ type Client struct {
 // Perform goes through the script. pause, which is called between two actions,
 // reports whether to go on.
 func (c *Client) Perform(ctx context.Context, pause func() bool) {
-	var held *quota.Reservation
+	var r quota.Reservation
+	held := false
 	for i, a := range c.Script {
 		if i > 0 {
-			if held == nil && a.Kind != Take {
+			if !held && a.Kind != Take {
 				continue
 			}
 			// Others may act before the client goes on, also where it is about to give
@@ -43,23 +44,24 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 			}
 			if a.Kind != Take && c.Run.Truth.ended(c.taken) {
 				c.Run.Timeline.Say("too late to settle")
-				held = nil
+				held = false
 				continue
 			}
 		}
 		switch a.Kind {
 		case Take:
-			held = c.take(ctx, i, a.Units)
+			held = c.take(ctx, i, a.Units, &r)
 		case Commit:
-			c.commit(ctx, held, a.Units)
+			c.commit(ctx, &r, a.Units)
 		case Refund:
-			c.refund(ctx, held)
-			held = nil
+			c.refund(ctx, &r)
+			held = false
 		}
 	}
 }
 
-func (c *Client) take(ctx context.Context, action int, units int64) *quota.Reservation {
+// take asks for units, and reports whether r is now what was reserved.
+func (c *Client) take(ctx context.Context, action int, units int64, r *quota.Reservation) bool {
 	req := quota.Request{
 		ID: uint64(c.Index*MaxActions + action + 1), Subject: Subject, Policy: &c.Setup.Policy, Units: units,
 		Settles: c.Script.Settles(action),
@@ -82,23 +84,23 @@ func (c *Client) take(ctx context.Context, action int, units int64) *quota.Reser
 	case err != nil:
 		t.reply(c.Index, e, oracle.Failed)
 		c.Run.Timeline.Say("error: " + err.Error())
-		return nil
+		return false
 	case d.Admitted:
 		t.grant(e, granted)
 		t.reply(c.Index, e, oracle.Admitted)
 		c.taken = e
 		c.Run.Timeline.Say(grantText(verdictText("admitted", d), granted, units))
-		r := d.Reservation
+		*r = d.Reservation
 		req.Units = granted
 		r.Request = req // strategies that settle nothing leave it out
-		return &r
+		return true
 	case d.Degraded:
 		t.reply(c.Index, e, oracle.RejectedDegraded)
 	default:
 		t.reply(c.Index, e, oracle.Rejected)
 	}
 	c.Run.Timeline.Say(verdictText("rejected", d))
-	return nil
+	return false
 }
 
 func verdictText(what string, d quota.Decision) string {

@@ -48,9 +48,13 @@ func (t *Truth) Begin(now time.Time) {
 
 // At moves on to the next step.
 func (t *Truth) At(now time.Time) {
+	stands := now == t.now
 	t.now = now
 	t.step++
 	t.expire()
+	if stands {
+		return
+	}
 	if !t.span.Contains(now) || t.Policy.Window.Kind >= quota.Rolling && now.After(t.start) {
 		t.Crossed = true
 	}

@@ -85,6 +85,7 @@ type instance struct {
 	label    string // that its jobs' names begin with
 	clock    quota.Clock
 	source   *seed.Source
+	begin    uint64     // the state in which source begins each run
 	rand     *rand.Rand // over source
 	strategy strategies.Strategy
 	jobs     *sched.Jobs
@@ -140,7 +141,8 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 	w.run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
 	w.s = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Workers: &w.workers})
 	for i := range setup.Instances {
-		in := &instance{index: i, clock: w.s.Clock(w.setup.SkewOf(i)), source: new(seed.Source)}
+		in := &instance{index: i, clock: w.s.Clock(w.setup.SkewOf(i)), source: seed.NewSource(w.setup.Seed, seed.Instance, 0, uint64(i))}
+		in.begin = in.source.State()
 		if setup.Instances > 1 {
 			in.label = fmt.Sprintf("%d:", i)
 		}
@@ -234,7 +236,7 @@ var setupContext = context.WithValue(context.Background(), setupKey{}, true)
 
 func (w *Engine) open(in *instance) error {
 	in.jobs = w.s.NewJobs(in.label)
-	in.source.SetState(seed.Stream(w.setup.Seed, seed.Instance, 0, uint64(in.index)))
+	in.source.SetState(in.begin)
 	env := strategies.Env{
 		Clock: in.clock, Rand: in.rand,
 		Redis: w.store.client(), Model: w.model, Shared: w.shared, Prefix: w.store.prefix(),

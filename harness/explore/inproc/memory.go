@@ -4,7 +4,6 @@ import (
 	"math"
 	"reflect"
 	"strings"
-	"sync"
 	"time"
 	"unsafe"
 
@@ -26,6 +25,8 @@ import (
 type memory struct {
 	d    *engine.Digest
 	seen map[unsafe.Pointer]bool
+	// kinds holds what kindOf has found: asking a type takes longer than all the rest.
+	kinds map[reflect.Type]kind
 	// caller is set for what a caller can have seen, to which flags that only jobs
 	// look at do not belong.
 	caller bool
@@ -34,15 +35,21 @@ type memory struct {
 var (
 	clientType = reflect.TypeFor[redis.UniversalClient]()
 	clockType  = reflect.TypeFor[quota.Clock]()
-	given      = map[reflect.Type]bool{
+	givenTypes = map[reflect.Type]bool{
 		reflect.TypeFor[*strategies.Model](): true, reflect.TypeFor[*quota.Policy](): true,
 		reflect.TypeFor[*time.Location](): true, reflect.TypeFor[*strategies.Shared](): true,
 		reflect.TypeFor[*redis.Script](): true, reflect.TypeFor[strategies.Tally](): true,
 	}
 	flagType = reflect.TypeFor[strategies.Flag]()
-	// known holds what isGiven has found: asking a type for its methods takes longer
-	// than all the rest.
-	known sync.Map
+)
+
+// kind is what a type is to a hash.
+type kind uint8
+
+const (
+	own           kind = iota + 1
+	given              // by the surroundings, and left out
+	atomicPointer      // an atomic.Pointer, whose only field says too little
 )
 
 // foreign are packages whose values do not belong to a strategy.
@@ -73,17 +80,28 @@ func (m *memory) leaveOut(value any) {
 	}
 }
 
-func isGiven(t reflect.Type) bool {
-	if is, ok := known.Load(t); ok {
-		return is.(bool)
+func (m *memory) kindOf(t reflect.Type) kind {
+	k := m.kinds[t]
+	if k != 0 {
+		return k
 	}
-	is := findGiven(t)
-	known.Store(t, is)
-	return is
+	if m.kinds == nil {
+		m.kinds = map[reflect.Type]kind{}
+	}
+	switch {
+	case isGiven(t):
+		k = given
+	case t.PkgPath() == "sync/atomic" && strings.HasPrefix(t.Name(), "Pointer["):
+		k = atomicPointer
+	default:
+		k = own
+	}
+	m.kinds[t] = k
+	return k
 }
 
-func findGiven(t reflect.Type) bool {
-	if given[t] || t.Implements(clientType) || t.Implements(clockType) {
+func isGiven(t reflect.Type) bool {
+	if givenTypes[t] || t.Implements(clientType) || t.Implements(clockType) {
 		return true
 	}
 	elem := t
@@ -118,11 +136,12 @@ func (m *memory) walk(v reflect.Value) {
 	case reflect.Interface, reflect.Pointer:
 		m.follow(v)
 	case reflect.Struct:
-		if isGiven(v.Type()) || m.caller && v.Type() == flagType {
+		k := m.kindOf(v.Type())
+		if k == given || m.caller && v.Type() == flagType {
 			return
 		}
-		if load := loader(v); load.IsValid() {
-			m.walk(load)
+		if k == atomicPointer {
+			m.walk(loaded(v))
 			return
 		}
 		for i := range v.NumField() {
@@ -135,13 +154,9 @@ func (m *memory) walk(v reflect.Value) {
 	}
 }
 
-// loader is what an atomic.Pointer points to; its only field says too little.
-func loader(v reflect.Value) reflect.Value {
-	t := v.Type()
-	if t.PkgPath() != "sync/atomic" || !strings.HasPrefix(t.Name(), "Pointer[") {
-		return reflect.Value{}
-	}
-	elem := t.Field(0).Type.Elem() // declared as [0]*T
+// loaded is what an atomic.Pointer points to.
+func loaded(v reflect.Value) reflect.Value {
+	elem := v.Type().Field(0).Type.Elem() // declared as [0]*T
 	return reflect.NewAt(elem.Elem(), v.FieldByName("v").UnsafePointer())
 }
 
@@ -151,12 +166,12 @@ func (m *memory) follow(v reflect.Value) {
 		return
 	}
 	if v.Kind() == reflect.Interface {
-		if !isGiven(v.Elem().Type()) {
+		if m.kindOf(v.Elem().Type()) != given {
 			m.walk(v.Elem())
 		}
 		return
 	}
-	if isGiven(v.Type()) {
+	if m.kindOf(v.Type()) == given {
 		return
 	}
 	p := v.UnsafePointer()
@@ -194,7 +209,7 @@ func (m *memory) entries(v reflect.Value) {
 	var sum engine.Digest
 	for it := v.MapRange(); it.Next(); {
 		var d engine.Digest
-		one := memory{d: &d, seen: m.seen, caller: m.caller}
+		one := memory{d: &d, seen: m.seen, kinds: m.kinds, caller: m.caller}
 		one.walk(it.Key())
 		one.walk(it.Value())
 		sum.A += d.A

@@ -29,14 +29,14 @@ func (c *Child) Processes(context.Context) ([]int, error) {
 	return tree, nil
 }
 
-// Confine lets the child and its descendants run on some cores alone. Of no child it
-// is [ErrNotOurs].
+// Confine lets the child and its descendants run on some cores alone. One that has
+// ended needs none. Of no child it is [ErrNotOurs].
 func (c *Child) Confine(_ context.Context, numbers []int) error {
 	if c == nil {
 		return ErrNotOurs
 	}
 	if c.Ended() {
-		return errors.New("the server has ended")
+		return nil
 	}
 	return cores.Confine(c.PID(), cores.Of(numbers...))
 }

@@ -1,0 +1,84 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// gone are the stores of a measurement that stopped to answer, and the strategies that
+// are left out from then on: nothing waits for such a store in every run.
+type gone struct {
+	why     map[string]string // by the store's name
+	skipped []results.Skipped
+}
+
+// How long a store may take to answer that is asked whether it is there, and the pauses
+// between two questions: a server that is started again comes back meanwhile.
+var (
+	goneTimeout = time.Second
+	gonePauses  = []time.Duration{100 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second}
+)
+
+// ask asks those of the stores that are there, a few times each. It is called after a
+// run that does not count.
+func (m *measurement) ask(ctx context.Context, names ...string) {
+	for _, name := range names {
+		st, ok := m.cfg.Stores.Get(name)
+		if !ok || m.gone.why[name] != "" {
+			continue
+		}
+		err := m.answers(ctx, st)
+		for _, pause := range gonePauses {
+			if err == nil || (clock.Wall{}).Sleep(ctx, pause) != nil {
+				break
+			}
+			err = m.answers(ctx, st)
+		}
+		if err != nil && ctx.Err() == nil {
+			m.gone.why[name] = fmt.Sprintf("%s does not answer any more: it was asked %d times, the last time: %v", name, 1+len(gonePauses), err)
+		}
+	}
+}
+
+// answers asks once. A store that answers with an error of another kind is there.
+func (m *measurement) answers(ctx context.Context, st stores.Store) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, goneTimeout)
+	defer cancel()
+	scope := stores.Scope(m.siteName("ask"))
+	if k, ok := st.(stores.Marker); ok {
+		_, err = k.Marked(ctx, scope)
+	} else {
+		_, err = st.Usage(ctx, scope)
+	}
+	if kind := stores.ErrorKind(err); kind != quota.ErrorStore && kind != quota.ErrorTimeout {
+		return nil
+	}
+	return err
+}
+
+// needs is why the strategy cannot go on; "" where all its stores answer.
+func (g *gone) needs(sel strategies.Selection) string {
+	for _, name := range storesOf(sel) {
+		if why := g.why[name]; why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// skip notes that the strategy takes no part from this round on.
+func (g *gone) skip(sel strategies.Selection, round, rounds int, why string) {
+	for _, s := range g.skipped {
+		if s.Strategy == sel.String() {
+			return
+		}
+	}
+	g.skipped = append(g.skipped, results.Skipped{Strategy: sel.String(), Reason: fmt.Sprintf("left out from round %d of %d on: %s", round, rounds, why)})
+}

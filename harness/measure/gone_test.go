@@ -1,0 +1,159 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/redis"
+	"github.com/quotabench/quotabench/stores/storetest"
+)
+
+// soonGone has stores be given up soon.
+func soonGone(t *testing.T) {
+	timeout, pauses := goneTimeout, gonePauses
+	t.Cleanup(func() { goneTimeout, gonePauses = timeout, pauses })
+	goneTimeout, gonePauses = 300*time.Millisecond, []time.Duration{time.Millisecond, 20 * time.Millisecond}
+}
+
+// onRun is told of each run that begins.
+type onRun struct {
+	silent
+	running func(strategy string, round int)
+}
+
+func (o onRun) Running(strategy string, round, _ int) { o.running(strategy, round) }
+
+// TestStoreThatIsGone: a Redis ends in the first of three rounds. Who needs it is left
+// out from then on, and who does not is measured as if nothing had happened.
+func TestStoreThatIsGone(t *testing.T) {
+	soonGone(t)
+	storetest.Redis(t) // or skip
+	list := []string{"pg-conditional", "incr-expire", "incr-expire-atomic"}
+	// The seed decides the order of the first round.
+	order := func(last int) (s uint64) {
+		for rand.New(seed.NewSource(s, seed.RoundOrder, 1)).Perm(len(list))[len(list)-1] != last {
+			s++
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name, during string
+		seed         uint64
+		// runs by strategy, and of those the ones that do not count
+		runs, invalid map[string]int
+		skipped       []string
+	}{
+		{"beside a strategy that does without it", "pg-conditional", order(0),
+			map[string]int{"pg-conditional": 3, "incr-expire": 1, "incr-expire-atomic": 1}, map[string]int{},
+			[]string{"incr-expire: left out from round 2 of 3 on: redis does not answer any more: it was asked 3 times", "incr-expire-atomic: left out from round 2 of 3 on: "}},
+		{"under a strategy that needs it", "incr-expire", order(1),
+			map[string]int{"pg-conditional": 3, "incr-expire": 1, "incr-expire-atomic": 1}, map[string]int{"incr-expire": 1},
+			[]string{"incr-expire: left out from round 2 of 3 on: redis", "incr-expire-atomic: left out from round 2 of 3 on: "}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server, err := redis.Open(t.Context(), "process", stores.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = server.Close() }() // which says that it has ended
+			plan, err := harness.NewPlan(strings.Join(list, ","), "link-hits", "steady")
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan.Workers, plan.Seed, plan.Duration, plan.Closed = 4, c.seed, 100*time.Millisecond, true
+			plan.Stores = setOf(t, server, storetest.Postgres(t))
+			report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 3, Observer: onRun{running: func(strategy string, round int) {
+				if strategy == c.during && round == 1 {
+					if err := syscall.Kill(server.PID(), syscall.SIGKILL); err != nil {
+						t.Error(err)
+					}
+				}
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs, invalid := map[string]int{}, map[string]int{}
+			for _, r := range report.Runs {
+				runs[r.Strategy]++
+				if !r.Audit.Valid {
+					invalid[r.Strategy]++
+				}
+				if r.Audit.Valid && (r.Issued == 0 || len(r.Guarantee) == 0 || r.Repetition == 1 && r.Cost.Probe == nil || hasReason(r, "reference-failed")) {
+					t.Errorf("%s in round %d is not complete: %d requests, %+v, %+v", r.Strategy, r.Repetition, r.Issued, r.Guarantee, r.Audit)
+				}
+			}
+			for _, name := range list {
+				if runs[name] != c.runs[name] || invalid[name] != c.invalid[name] {
+					t.Errorf("%s has %d runs, %d of them invalid; want %d and %d", name, runs[name], invalid[name], c.runs[name], c.invalid[name])
+				}
+			}
+			slices.SortFunc(report.Skipped, func(a, b results.Skipped) int { return strings.Compare(a.Strategy, b.Strategy) })
+			if len(report.Skipped) != len(c.skipped) {
+				t.Fatalf("skipped %+v", report.Skipped)
+			}
+			for i, s := range report.Skipped {
+				if text := s.Strategy + ": " + s.Reason; !strings.HasPrefix(text, c.skipped[i]) || strings.Contains(text, "\n") {
+					t.Errorf("%q, want %q", text, c.skipped[i])
+				}
+			}
+		})
+	}
+}
+
+// hesitant is a store whose first answers are errors.
+type hesitant struct {
+	stores.Store
+	asked int
+	until int
+	err   error
+}
+
+func (h *hesitant) Close() error { return nil }
+
+func (h *hesitant) Usage(context.Context, stores.Scope) (stores.Usage, error) {
+	if h.asked++; h.asked <= h.until {
+		return stores.Usage{}, h.err
+	}
+	return stores.Usage{}, nil
+}
+
+// TestStoreIsAskedAFewTimes: one that is started again, and one that says something
+// else, are there.
+func TestStoreIsAskedAFewTimes(t *testing.T) {
+	soonGone(t)
+	for _, c := range []struct {
+		name         string
+		until, asked int
+		err          error
+		gone         bool
+	}{
+		{"there", 0, 1, nil, false},
+		{"started again", 2, 3, syscall.ECONNREFUSED, false},
+		{"away", 9, 3, syscall.ECONNREFUSED, true},
+		{"silent", 9, 3, context.DeadlineExceeded, true},
+		{"says something else", 9, 1, errors.New("not in this mood"), false},
+	} {
+		h, set := &hesitant{until: c.until, err: c.err}, stores.NewSet()
+		if err := set.Add("other", h); err != nil {
+			t.Fatal(err)
+		}
+		m := &measurement{cfg: &Config{Plan: harness.Plan{Stores: set}}, gone: &gone{why: map[string]string{}}}
+		m.ask(t.Context(), "other", "none")
+		if got := m.gone.why["other"] != ""; got != c.gone || h.asked != c.asked {
+			t.Errorf("%s: gone %t after %d questions, want %t after %d", c.name, got, h.asked, c.gone, c.asked)
+		}
+		if m.ask(t.Context(), "other"); c.gone && h.asked != c.asked {
+			t.Errorf("%s: it was asked again", c.name)
+		}
+	}
+}
