@@ -78,6 +78,8 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 		SilenceErrors: true,
 		Args:          oneOfCommands,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRun: completeFlags,
 	}
 	root.SetOut(format.VisibleWriter(stdout))
 	root.SetErr(messages(stderr))

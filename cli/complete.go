@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
@@ -138,5 +139,27 @@ func optionValues(o quota.Option) []string {
 		return []string{strconv.FormatBool(true), strconv.FormatBool(false)}
 	default:
 		return []string{o.Default}
+	}
+}
+
+// completed is a flag's value that completes words.
+type completed struct {
+	value
+	complete cobra.CompletionFunc
+}
+
+// completeFlags tells cobra what completes flags, where a shell asks. Cobra keeps that
+// for as long as the program lives, and with it the whole command, which a program may
+// make many times.
+func completeFlags(cmd *cobra.Command, _ []string) {
+	if cmd.Name() != cobra.ShellCompRequestCmd {
+		return
+	}
+	for _, c := range cmd.Root().Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if v, ok := f.Value.(completed); ok {
+				_ = c.RegisterFlagCompletionFunc(f.Name, v.complete) // the flag is there, and was not told of before
+			}
+		})
 	}
 }

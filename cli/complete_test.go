@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"io"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"weak"
+
+	"github.com/spf13/pflag"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
@@ -104,6 +109,27 @@ func TestCompletionScripts(t *testing.T) {
 		cmd.Stdin = strings.NewReader(o.stdout)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s cannot read its script: %v: %s", shell, err, out)
+		}
+	}
+}
+
+// TestCommandsGo: a program may make many commands, and none is kept.
+func TestCommandsGo(t *testing.T) {
+	c := Command(io.Discard, io.Discard)
+	kept := map[string]weak.Pointer[pflag.Flag]{}
+	for _, sub := range c.Commands() {
+		sub.Flags().VisitAll(func(f *pflag.Flag) { kept[sub.Name()+" --"+f.Name] = weak.Make(f) })
+	}
+	if len(kept) < 50 {
+		t.Fatalf("%d flags", len(kept))
+	}
+	runtime.KeepAlive(c)
+	for range 2 {
+		runtime.GC()
+	}
+	for name, f := range kept {
+		if f.Value() != nil {
+			t.Errorf("%s is kept", name)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -24,7 +25,7 @@ type exploreSettings struct {
 }
 
 // explored are the settings of run that mean something in a search.
-var explored = []string{"strategy", "policy", "limit", "instances", "seed", "postgres", "postgres-image", "out"}
+var explored = []string{"strategy", "policy", "limit", "instances", "decision-timeout", "seed", "postgres", "postgres-image", "out"}
 
 // embeddedStore is the store that searches run on, by the name that --on has for it.
 const embeddedStore = "embedded"
@@ -39,6 +40,8 @@ func newExploreSettings() *exploreSettings {
 		"limit":    {value: count(&s.limit, 1, explore.MaxUnits), doc: "limit in `units` (default: room for all requests but one)"},
 		"instances": {value: whole(&s.instances, 0, explore.MaxClients),
 			doc: "application instances that share the stores (default: one per client)"},
+		"decision-timeout": {value: span(&s.decision, harness.MaxDecisionTimeout),
+			doc: "real time that a strategy may block outside of the search, on a mutex or a channel, before it is given up (default " + harness.DefaultDecisionTimeout.String() + ")"},
 		"seed": {value: seed(&s.seed), doc: "seed of the strategies' own random numbers"},
 		"out":  {value: &text{p: &s.out}, doc: "`directory` for exploration.json, report.txt and a sequence chart (SVG) of each finding"},
 	} {
@@ -136,7 +139,7 @@ func exploreCommand() *cobra.Command {
 func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, error) {
 	cfg := explore.Config{
 		Limit: s.limit, Used: s.used, Clients: s.clients, Instances: s.instances, Seed: s.seed,
-		Times: s.times, JobRounds: s.jobs, MaxStates: s.states, MaxSchedules: s.schedules,
+		Times: s.times, JobRounds: s.jobs, DecisionTimeout: s.decision, MaxStates: s.states, MaxSchedules: s.schedules,
 	}
 	if s.jobs == 0 {
 		cfg.JobRounds = -1

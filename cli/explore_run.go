@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -126,12 +127,9 @@ func (s *exploreSettings) explore(cmd *cobra.Command, chosen []strategies.Select
 
 // failed records a search that ended in an error, and has the others go on.
 func (x *exploration) failed(sel strategies.Selection, err error) {
-	f := results.FailedExplore{Strategy: sel.String(), Error: strings.Join(strings.Fields(err.Error()), " ")}
-	var p *explore.PanicError
-	if errors.As(err, &p) {
-		f.Stack = string(p.Stack)
-	}
-	x.record.Failed = append(x.record.Failed, f)
+	x.record.Failed = append(x.record.Failed, results.FailedExplore{
+		Strategy: sel.String(), Error: strings.Join(strings.Fields(err.Error()), " "), Stack: harness.Stack(err),
+	})
 	x.invalidate(sel, err)
 }
 

@@ -60,9 +60,11 @@ type window struct {
 	index   int64
 }
 
-// onTake is called with the number of each request of the process, but for warm-ups.
+// onTake is called with the number of each request of the process, but for warm-ups,
+// and onBlue for those of strategies whose color is blue.
 var (
 	onTake func(n int64)
+	onBlue func()
 	taken  atomic.Int64
 )
 
@@ -77,6 +79,9 @@ func (f *fake) Take(ctx context.Context, r quota.Request) (quota.Decision, error
 		if n := taken.Add(1); onTake != nil {
 			onTake(n)
 		}
+	}
+	if onBlue != nil && f.env.Options["color"] == "blue" {
+		onBlue()
 	}
 	if f.env.Postgres != nil {
 		if _, err := f.env.Postgres.Exec(ctx, "SELECT 1"); err != nil {

@@ -54,10 +54,7 @@ func judgeCommand() *cobra.Command {
 			return writeJudged(cmd.OutOrStdout(), out)
 		},
 	}
-	cmd.Flags().Var(&policy, "policy", "judge by this `policy` in place of the one in force: a name, a text, or @file.yaml")
-	if err := cmd.RegisterFlagCompletionFunc("policy", completePolicies); err != nil {
-		panic(err) // the flag was made just now
-	}
+	cmd.Flags().Var(completed{&policy, completePolicies}, "policy", "judge by this `policy` in place of the one in force: a name, a text, or @file.yaml")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
 }

@@ -34,7 +34,7 @@ func (s *settings) plan() (measure.Config, error) {
 		Plan: harness.Plan{
 			Stream: s.stream(), Seed: s.seed, Workers: s.workers, Instances: s.instances,
 			Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration,
-			Life: s.life, Archive: s.history, Cold: s.cold,
+			Life: s.life, Archive: s.history, Cold: s.cold, DecisionTimeout: s.decision,
 		},
 		Rounds: s.rounds, Pool: s.pool, ClientRetries: s.retries, Cores: s.cores,
 	}
@@ -67,7 +67,7 @@ func (s *settings) plan() (measure.Config, error) {
 	if err := c.Complete(); err != nil { // the rates are known now
 		return c, fail(ExitUsage, err)
 	}
-	s.limit, s.duration, s.workers, s.life = c.Policy.Limit, c.Duration, c.Workers, c.Life
+	s.limit, s.duration, s.workers, s.life, s.decision = c.Policy.Limit, c.Duration, c.Workers, c.Life, c.DecisionTimeout
 	return c, nil
 }
 

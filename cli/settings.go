@@ -30,7 +30,7 @@ type settings struct {
 	from, images               map[string]*string // by driver
 	named                      []string           // of --store
 	out, history               string
-	life                       time.Duration
+	life, decision             time.Duration
 	// options of workloads that were given, by name; "" where not.
 	options map[string]*string
 
@@ -109,6 +109,8 @@ func (s *settings) load() []setting {
 			doc: "replay at k times the recorded speed, windows shrunk alike; 0 for full speed"},
 		{name: "life", value: span(&s.life, harness.MaxLife), computed: true,
 			doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
+		{name: "decision-timeout", value: span(&s.decision, harness.MaxDecisionTimeout), computed: true,
+			doc: "time after which a decision is cancelled; one that does not return within half of that again is given up, and its strategy's run ends (default " + harness.DefaultDecisionTimeout.String() + ")"},
 		{name: "seed", value: seed(&s.seed), doc: "seed of everything random"},
 	}...)...)
 }
@@ -145,9 +147,7 @@ func (s *settings) register(cmd *cobra.Command) {
 			f.NoOptDefVal = "true"
 		}
 		if x.complete != nil {
-			if err := cmd.RegisterFlagCompletionFunc(x.name, x.complete); err != nil {
-				panic(err) // the flag was made just now
-			}
+			f.Value = completed{x.value, x.complete}
 		}
 	}
 }

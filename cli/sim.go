@@ -64,13 +64,14 @@ func newSimSettings() *simSettings {
 		{name: "tracked", value: whole(&s.tracked, 0, sim.MaxTracked), computed: true, doc: "subjects whose counters are read at each sample (default 200)"},
 	}, s.table...)
 	for name, doc := range map[string]string{
-		"workers":   "callers at the same time (default 50); in open loop the most requests in service at once (default 10000)",
-		"duration":  "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
-		"requests":  "most requests per strategy; 0 for no bound",
-		"speed":     "replay at k times the recorded speed, windows shrunk alike (default 1)",
-		"outage":    "take a store away in mid-run, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, with :failover=20ms as its replica of so long before; may be repeated",
-		"instances": "application instances in each region, that share its stores",
-		"redis":     "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
+		"workers":          "callers at the same time (default 50); in open loop the most requests in service at once (default 10000)",
+		"duration":         "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
+		"requests":         "most requests per strategy; 0 for no bound",
+		"speed":            "replay at k times the recorded speed, windows shrunk alike (default 1)",
+		"outage":           "take a store away in mid-run, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, with :failover=20ms as its replica of so long before; may be repeated",
+		"decision-timeout": "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is given up (default " + harness.DefaultDecisionTimeout.String() + ")",
+		"instances":        "application instances in each region, that share its stores",
+		"redis":            "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
 	} {
 		s.lookup(name).doc = doc
 	}
@@ -125,7 +126,7 @@ func simCommand() *cobra.Command {
 func (s *simSettings) inForce(c *sim.Config) {
 	s.workload, s.limit, s.arrivals = c.Workload.Name, c.Policy.Limit, cmp.Or(c.Arrivals, s.arrivals)
 	s.workers, s.rate, s.requests, s.duration = c.Workers, c.Rate, c.Requests, c.Duration
-	s.instances, s.speed, s.life = c.Instances, c.Stream.Speed, c.Life
+	s.instances, s.speed, s.life, s.decision = c.Instances, c.Stream.Speed, c.Life, c.DecisionTimeout
 	for name, v := range c.Stream.Options {
 		*s.options[name] = v
 	}
@@ -143,7 +144,7 @@ func (s *simSettings) inForce(c *sim.Config) {
 // configure turns the settings into a simulation.
 func (s *simSettings) configure() (sim.Config, error) {
 	s.expand()
-	c := sim.Config{Plan: harness.Plan{Seed: s.seed, Life: s.life, Archive: s.history, Cold: s.cold}, Every: s.every, Tracked: s.tracked}
+	c := sim.Config{Plan: harness.Plan{Seed: s.seed, Life: s.life, Archive: s.history, Cold: s.cold, DecisionTimeout: s.decision}, Every: s.every, Tracked: s.tracked}
 	if s.preset != "" {
 		p, err := sim.LookupPreset(s.preset)
 		if err != nil {

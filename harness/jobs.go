@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -60,7 +59,7 @@ func (j *Job) Begin() {
 }
 
 func (j *Job) round(ctx context.Context, run func(context.Context) (bool, error)) (changed bool, err error) {
-	changed, err = guarded(ctx, j.Name, run)
+	changed, err = ask(ctx, 0, "the job "+j.Name, run)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err != nil {
@@ -75,15 +74,6 @@ func (j *Job) round(ctx context.Context, run func(context.Context) (bool, error)
 		j.last = now
 	}
 	return changed, nil
-}
-
-func guarded(ctx context.Context, name string, run func(context.Context) (bool, error)) (changed bool, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("job %s: panic: %v\n%s", name, v, debug.Stack())
-		}
-	}()
-	return run(ctx)
 }
 
 // AchievedPeriod is the longest time between two successful rounds of any

@@ -50,6 +50,11 @@ type Plan struct {
 	// Cold has every command, pipeline or transaction open a connection of its own and
 	// close it again, as an application does that is started for each call.
 	Cold bool
+	// DecisionTimeout is how long one decision may take, by the wall clock, before its
+	// context is cancelled. One that does not return within [Grace] of that is given up,
+	// and the strategy's run ends. In virtual time it is how long a strategy may do nothing
+	// that the simulation sees. Default [DefaultDecisionTimeout].
+	DecisionTimeout time.Duration
 	// Outages take stores away in mid-run. They need a Duration.
 	Outages []Outage
 	// LimitChanges raise and lower the limit of all subjects in mid-run, in the order of
@@ -108,6 +113,12 @@ func (p *Plan) Complete(maxWorkers int) error {
 	}
 	if p.Life == 0 {
 		p.Life = DefaultLife
+	}
+	if p.DecisionTimeout == 0 {
+		p.DecisionTimeout = DefaultDecisionTimeout
+	}
+	if err := CheckDecisionTimeout(p.DecisionTimeout); err != nil {
+		return err
 	}
 	switch {
 	case len(p.Strategies) == 0:
@@ -197,6 +208,9 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		Stream:   workloads.Fingerprint(stream, fingerprintOps(stream)),
 	}
 	params.Cold = p.Cold
+	if p.DecisionTimeout != DefaultDecisionTimeout {
+		params.DecisionTimeoutNS = int64(p.DecisionTimeout)
+	}
 	for _, o := range p.Outages {
 		params.Outages = append(params.Outages, o.String())
 	}

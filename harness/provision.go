@@ -41,7 +41,8 @@ func (s *Session) Provision(ctx context.Context, p *quota.Policy, grants []strat
 	}
 	for n, i := range instances {
 		if pv, ok := s.Instances[i].(strategies.Provisioner); ok {
-			if err := pv.Provision(ctx, p, grants); err != nil {
+			_, err := ask(ctx, 0, "setting subjects up", func(ctx context.Context) (any, error) { return nil, pv.Provision(ctx, p, grants) })
+			if err != nil {
 				return fmt.Errorf("provision %d subjects: %w", len(grants), err)
 			}
 			continue
@@ -67,7 +68,7 @@ func (s *Session) fillAll(ctx context.Context, in strategies.Strategy, p *quota.
 		case grants[k].Used == 0:
 		case s.Fillers > 1:
 			g.Go(fill)
-		default: // on the caller's goroutine, which a simulation knows
+		default:
 			if err := fill(); err != nil {
 				return err
 			}
@@ -93,7 +94,8 @@ func (s *Session) fill(ctx context.Context, in strategies.Strategy, p *quota.Pol
 		if !s.Selection.ServesUnits(p, units) {
 			units = 1 // a rest that is no cost of its own
 		}
-		d, err := in.Take(ctx, quota.Request{ID: id, Subject: g.Subject, Policy: p, Units: units})
+		r := quota.Request{ID: id, Subject: g.Subject, Policy: p, Units: units}
+		d, err := ask(ctx, s.Deadline, "filling a subject", func(ctx context.Context) (quota.Decision, error) { return in.Take(ctx, r) })
 		if err != nil {
 			return fmt.Errorf("fill %s: %w", g.Subject, err)
 		}

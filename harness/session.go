@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/results"
@@ -28,8 +29,12 @@ type Session struct {
 	// Jobs of all instances, a singleton's once.
 	Jobs []*Job
 	// Fillers is how many subjects are filled at a time; 0 and 1 fill them one after the
-	// other, on the caller's goroutine.
+	// other.
 	Fillers int
+	// Deadline of a call of the strategy, after which its context is cancelled; one that
+	// does not return within [Grace] of that is given up. 0 waits for ever, on the caller's
+	// goroutine, which a simulation knows.
+	Deadline time.Duration
 }
 
 // OpenSession opens that many instances, numbered from 0. round, counted from 1,
@@ -50,11 +55,11 @@ func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instanc
 	return s, nil
 }
 
-func (s *Session) open(ctx context.Context, h Host, env strategies.Env) error {
+func (s *Session) open(ctx context.Context, h Host, env strategies.Env) (err error) {
 	if err := h.Furnish(ctx, &env); err != nil {
 		return err
 	}
-	in, err := s.Selection.Open(ctx, env)
+	in, err := ask(ctx, s.Deadline, "being opened", func(ctx context.Context) (strategies.Strategy, error) { return s.Selection.Open(ctx, env) })
 	if err != nil {
 		return err
 	}
@@ -68,7 +73,8 @@ func (s *Session) open(ctx context.Context, h Host, env strategies.Env) error {
 func (s *Session) Close(ctx context.Context) error {
 	var errs []error
 	for _, in := range s.Instances {
-		errs = append(errs, in.Close(ctx))
+		_, err := ask(ctx, s.Deadline, "being closed", func(ctx context.Context) (any, error) { return nil, in.Close(ctx) })
+		errs = append(errs, err)
 	}
 	s.Instances = nil
 	return errors.Join(errs...)

@@ -66,7 +66,8 @@ type FailedExplore struct {
 	Strategy string `json:"strategy"`
 	// Error in one line.
 	Error string `json:"error"`
-	// Stack of the strategy's panic; empty for other errors.
+	// Stack of the strategy's panic, or of its call that did not return; empty for
+	// other errors.
 	Stack string `json:"stack,omitempty"`
 }
 

@@ -203,6 +203,9 @@ type Run struct {
 	Rejected int64 `json:"rejected"`
 	// Errors counts requests without a decision.
 	Errors int64 `json:"errors"`
+	// DidNotReturn counts calls of the strategy that were given up, since they did not
+	// return after their context was cancelled. Requests are among Errors.
+	DidNotReturn int64 `json:"did_not_return,omitempty"`
 	// ErrorKinds are the errors by what they came from; absent where there were none.
 	ErrorKinds *ErrorKinds `json:"error_kinds,omitempty"`
 	// Degraded decisions were made without their store; they are among the
@@ -317,6 +320,9 @@ type Params struct {
 	Cold bool `json:"cold_connections,omitempty"`
 	// Retries are repetitions by the store's client after an error.
 	Retries int `json:"client_retries"`
+	// DecisionTimeoutNS is how long one decision could take, in nanoseconds, where that
+	// was not the default.
+	DecisionTimeoutNS int64 `json:"decision_timeout_ns,omitempty"`
 	// Requests is the bound on requests per round; 0 means none.
 	Requests int64 `json:"requests,omitempty"`
 	// DurationNS is the bound on time per round in nanoseconds; 0 means none.

@@ -241,17 +241,25 @@ type Reason struct {
 	Strikes string `json:"strikes" jsonschema:"enum=correctness,enum=timings,enum=response,enum=percentiles,enum=note"`
 	// Detail is one line for people.
 	Detail string `json:"detail"`
+	// Stack is that of the strategy's goroutine which has panicked, or whose call did
+	// not return; empty elsewhere.
+	Stack string `json:"stack,omitempty"`
 }
 
 // Strike adds a finding and takes back what it touches.
 func (a *Audit) Strike(code, strikes, detail string) {
-	a.Reasons = append(a.Reasons, Reason{code, strikes, detail})
+	a.Reasons = append(a.Reasons, Reason{Code: code, Strikes: strikes, Detail: detail})
 	switch strikes {
 	case StrikesCorrectness:
 		a.Valid = false
 	case StrikesTimings:
 		a.TimingsValid = false
 	}
+}
+
+// Has reports whether there is a finding of that code.
+func (a *Audit) Has(code string) bool {
+	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Code == code })
 }
 
 // ResponseValid reports whether response times count.

@@ -1,7 +1,9 @@
 package stores
 
 import (
+	"errors"
 	"net"
+	"os"
 	"sync/atomic"
 	"syscall"
 )
@@ -23,6 +25,9 @@ type Meter struct {
 	// Connections that were opened, and SetupCommands that opening them took.
 	Connections   atomic.Int64
 	SetupCommands atomic.Int64
+	// Lost counts connections that the other side ended, or that failed otherwise than by
+	// a deadline of their user's.
+	Lost atomic.Int64
 	// Unparsed counts connections whose traffic could not be followed to its
 	// end. Where it is not 0, Commands is too low.
 	Unparsed atomic.Int64
@@ -31,7 +36,8 @@ type Meter struct {
 // Counts is a Meter's state at one moment.
 type Counts struct {
 	Commands, RoundTrips, BytesOut, BytesIn int64
-	Connections, SetupCommands, Unparsed    int64
+	Connections, SetupCommands              int64
+	Lost, Unparsed                          int64
 }
 
 // Snapshot reads the counters. Commands in flight may be in some and not in
@@ -41,7 +47,7 @@ func (m *Meter) Snapshot() Counts {
 		Commands: m.Commands.Load(), RoundTrips: m.RoundTrips.Load(),
 		BytesOut: m.BytesOut.Load(), BytesIn: m.BytesIn.Load(),
 		Connections: m.Connections.Load(), SetupCommands: m.SetupCommands.Load(),
-		Unparsed: m.Unparsed.Load(),
+		Lost: m.Lost.Load(), Unparsed: m.Unparsed.Load(),
 	}
 }
 
@@ -51,7 +57,7 @@ func (c Counts) Sub(earlier Counts) Counts {
 		Commands: c.Commands - earlier.Commands, RoundTrips: c.RoundTrips - earlier.RoundTrips,
 		BytesOut: c.BytesOut - earlier.BytesOut, BytesIn: c.BytesIn - earlier.BytesIn,
 		Connections: c.Connections - earlier.Connections, SetupCommands: c.SetupCommands - earlier.SetupCommands,
-		Unparsed: c.Unparsed - earlier.Unparsed,
+		Lost: c.Lost - earlier.Lost, Unparsed: c.Unparsed - earlier.Unparsed,
 	}
 }
 
@@ -82,6 +88,8 @@ type meterConn struct {
 	live atomic.Bool
 	// waiting is set from a write to the first bytes of its reply.
 	waiting atomic.Bool
+	// lost is set once the connection counts as lost.
+	lost atomic.Bool
 }
 
 // Conn wraps a connection that was just opened, so that m counts what p finds in
@@ -129,8 +137,19 @@ func (c *meterConn) Write(p []byte) (int, error) {
 	}
 	if err != nil { // the connection is lost, and the server has not seen the whole
 		c.meter.count(got, -1)
+		c.failed(err)
 	}
 	return n, err
+}
+
+// failed counts the connection as lost, once, unless it was its user who gave it up.
+func (c *meterConn) failed(err error) {
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
+		return
+	}
+	if c.lost.CompareAndSwap(false, true) {
+		c.meter.Lost.Add(1)
+	}
 }
 
 // count adds commands that go out, or with -1 takes them back.
@@ -148,6 +167,9 @@ func (c *meterConn) Read(p []byte) (int, error) {
 		if c.waiting.Load() && c.waiting.CompareAndSwap(true, false) {
 			c.meter.RoundTrips.Add(1)
 		}
+	}
+	if err != nil {
+		c.failed(err)
 	}
 	return n, err
 }

@@ -84,9 +84,6 @@ type Stats struct {
 	Incarnation string
 	// Commands processed, for all clients.
 	Commands int64
-	// Errors are commands answered with an error, by its first word, e.g. "OOM"; nil where
-	// the server does not count them.
-	Errors map[string]int64
 	// Evicted and Expired keys.
 	Evicted, Expired int64
 	// Forks to save data or to start a replica; Forking while one runs.

@@ -52,6 +52,9 @@ type Config struct {
 	MaxStates int
 	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
 	MaxSchedules int64
+	// DecisionTimeout is how long a strategy may do nothing that the search sees, by the
+	// wall clock, before it is given up. 0 means [harness.DefaultDecisionTimeout].
+	DecisionTimeout time.Duration
 	// Postgres is the PostgreSQL server that strategies which are SQL are explored
 	// on, in a schema that is made for it and goes with it; nil for none.
 	Postgres stores.Store
@@ -154,6 +157,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	setDefault(&c.Times, 1)
 	setDefault(&c.JobRounds, 1)
 	c.Seed = cmp.Or(c.Seed, 1)
+	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, harness.DefaultDecisionTimeout)
 	setDefault(&c.MaxStates, 200_000)
 	setDefault(&c.MaxSchedules, 5_000_000)
 	if c.Policy.Name == "" {
@@ -191,6 +195,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, fmt.Errorf("faults and rounds of jobs happen 1 to %d times", MaxTimes)
 	case c.MaxStates < 1 || c.MaxStates > MostStates || c.MaxSchedules < 1 || c.MaxSchedules > MostSchedules:
 		return c, fmt.Errorf("a search of %d states, or %d schedules: give 1 to %d states and 1 to %d schedules", c.MaxStates, c.MaxSchedules, MostStates, int64(MostSchedules))
+	}
+	if err := harness.CheckDecisionTimeout(c.DecisionTimeout); err != nil {
+		return c, err
 	}
 	if err := harness.CheckSkew(c.Skew); err != nil {
 		return c, err
@@ -242,6 +249,7 @@ func (c *Config) setup() *engine.Setup {
 	return &engine.Setup{
 		Policy: c.Policy, Used: c.Used, Clients: c.Clients, Instances: c.Instances, Scripts: c.Scripts, Skew: c.Skew,
 		Seed: c.Seed, Faults: c.Faults, Times: c.Times, JobRounds: c.JobRounds, Life: harness.DefaultLife, Ordered: ordered,
+		Patience: c.DecisionTimeout,
 	}
 }
 

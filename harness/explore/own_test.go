@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,6 +73,33 @@ func TestPanicOnPostgres(t *testing.T) {
 	var p *explore.PanicError
 	if !errors.As(err, &p) || !strings.Contains(err.Error(), "the strategy panics in B: counted twice") || !strings.Contains(string(p.Stack), "own_test.go") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A client on PostgreSQL that blocks outside of what the search sees is named with its
+// stack: for ever, or on a mutex that another one holds across a statement.
+func TestHungOnPostgres(t *testing.T) {
+	var held sync.Mutex
+	for name, take := range map[string]func(context.Context, pgx.Tx, quota.Request) (bool, error){
+		"for ever": func(ctx context.Context, tx pgx.Tx, _ quota.Request) (bool, error) {
+			if _, err := read(ctx, tx, ""); err != nil {
+				return false, err
+			}
+			select {}
+		},
+		"mutex": func(ctx context.Context, tx pgx.Tx, _ quota.Request) (bool, error) {
+			held.Lock()
+			defer held.Unlock()
+			return true, add(ctx, tx, 1)
+		},
+	} {
+		cfg := sqlConfig(t, 2)
+		cfg.DecisionTimeout = 300 * time.Millisecond
+		_, err := explore.Run(t.Context(), plantSQL(sqlPlant{take: take}), cfg)
+		var h *explore.HungError
+		if !errors.As(err, &h) || !strings.Contains(string(h.Stack), "own_test.go") || !strings.Contains(h.At, "explore_test.") {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }
 

@@ -119,10 +119,13 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Ta
 		}
 		defer func() { err = errors.Join(err, on.RedisStore.Wipe(context.WithoutCancel(ctx), scope)) }()
 	}
-	e := inproc.Live(ctx, sel, *cfg.setup(), client, scope.Prefix())
-	s := newSearch(e, sel, cfg)
-	s.normal = found
-	r, err := s.replay(path, p)
+	r, err := watched(ctx, &cfg, func(setup *engine.Setup) (*Replayed, error) {
+		e := inproc.Live(ctx, sel, *setup, client, scope.Prefix())
+		s := newSearch(e, sel, cfg)
+		s.normal = found
+		r, err := s.replay(path, p)
+		return r, errors.Join(err, e.Close())
+	})
 	if errors.Is(err, engine.ErrMisfit) {
 		err = fmt.Errorf("the schedule cannot be repeated on %s: the strategy takes another way there, as one does whose scripts ask for TIME", name)
 	}
@@ -132,7 +135,7 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Ta
 			r.Notes = append(r.Notes, "keys expire by being deleted when virtual time says so; the server's own TIME does not move")
 		}
 	}
-	return r, errors.Join(err, e.Close())
+	return r, err
 }
 
 // exploreScope is what one replay keeps its keys under.

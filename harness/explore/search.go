@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/harness/explore/inproc"
 	"github.com/quotabench/quotabench/harness/explore/postgres"
+	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -27,6 +29,9 @@ var (
 // PanicError says that the strategy has panicked. Its Stack is apart from its
 // message.
 type PanicError = engine.PanicError
+
+// HungError says that the strategy has blocked outside of what a search sees.
+type HungError = harness.HungError
 
 // Result is what a search found.
 type Result = results.Search
@@ -52,7 +57,9 @@ func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, er
 // explored runs f over the engine that the strategy is for.
 func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, f func(*search) (T, error)) (res T, err error) {
 	if !OnPostgres(sel) {
-		return inproc.Search(sel, *cfg.setup(), func(e *inproc.Engine) (T, error) { return f(newSearch(e, sel, cfg)) })
+		return watched(ctx, &cfg, func(s *engine.Setup) (T, error) {
+			return inproc.Search(sel, *s, func(e *inproc.Engine) (T, error) { return f(newSearch(e, sel, cfg)) })
+		})
 	}
 	e, err := postgres.Open(ctx, sel, *cfg.setup(), cfg.Postgres)
 	if err != nil {
@@ -60,6 +67,26 @@ func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, 
 	}
 	res, err = f(newSearch(e, sel, cfg))
 	return res, errors.Join(err, e.Close())
+}
+
+// watched runs f over an engine in this process, and gives it up where the strategy
+// blocks outside of that.
+func watched[T any](ctx context.Context, cfg *Config, f func(*engine.Setup) (T, error)) (T, error) {
+	type result struct {
+		v   T
+		err error
+	}
+	setup := cfg.setup()
+	setup.Beat = new(sched.Beat)
+	r, err := harness.Watched(ctx, harness.Watchdog{
+		Patience: cfg.DecisionTimeout, Beat: setup.Beat,
+		Callers: []string{"engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund", "sched.runJob"},
+		Around:  []string{"inproc.(*Engine).open", "inproc.(*Engine).Begin", "inproc.(*Engine).Used", "inproc.(*Engine).screen"},
+	}, func() (r result) {
+		r.v, r.err = f(setup)
+		return r
+	})
+	return r.v, errors.Join(r.err, err)
 }
 
 // search looks for schedules over an engine.

@@ -75,6 +75,9 @@ func (p *pass) auditStore(st *siteStore) {
 	if !b.Known || !a.Known || p.s.failedOver(st.name) {
 		return
 	}
+	if p.lookouts.restarted(st.name) {
+		return
+	}
 	if a.Incarnation != b.Incarnation {
 		p.strike("store-restarted", results.StrikesCorrectness, "%s was restarted during the run", st.name)
 		return

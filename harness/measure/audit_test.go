@@ -176,7 +176,7 @@ func TestAuditWindowCrossedWithoutReset(t *testing.T) {
 func TestPanicEndsTheRunAndNotTheProcess(t *testing.T) {
 	p := &planted{delay: func(context.Context) { panic("planted panic") }}
 	r := measureOne(t, p, "hot-key", nil)
-	if r.Audit.Valid || !hasReason(r, "run-failed") || !strings.Contains(r.Audit.Reasons[0].Detail, "planted panic") {
+	if r.Audit.Valid || !hasReason(r, "strategy-panicked") || !strings.Contains(r.Audit.Reasons[0].Detail, "planted panic") {
 		t.Errorf("audit %+v", r.Audit)
 	}
 }

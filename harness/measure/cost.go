@@ -9,7 +9,7 @@ import (
 
 // costs are per decision: what went over the connections in the pass, by the
 // number of decisions.
-func (p *pass) costs(ctx context.Context) error {
+func (p *pass) costs() {
 	p.run.Meter = harness.MeterSince(p.meter, p.s.Meter()) // before the probe adds to it
 	c := &p.run.Cost
 	counts := &p.d.counts
@@ -28,13 +28,19 @@ func (p *pass) costs(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// leftovers counts what the strategy keeps when it is over, and then measures what one
+// decision costs.
+func (p *pass) leftovers(ctx context.Context) error {
+	c := &p.run.Cost
 	if err := p.keep(ctx); err != nil {
 		return err
 	}
 	// A store that has failed over has no replica any more.
 	whole := !slices.ContainsFunc(p.s.outages, func(o *outage) bool { return o.Failover })
 	if whole && p.run.Repetition == 1 && !p.d.stop.Load() && !p.m.latencyOnly {
-		probe, err := p.probe(ctx)
+		probe, err := harness.Within(ctx, p.s.aside(), harness.Grace(p.s.Deadline), "the cost probe", p.probe)
 		if err != nil {
 			return err
 		}

@@ -2,9 +2,7 @@ package measure
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +33,8 @@ type drive struct {
 	// begins is told the moment at which the pass begins, before anything that
 	// depends on it; nil where none is told.
 	begins func(time.Time)
+	// deadline is how long one call may take; 0 watches none.
+	deadline time.Duration
 	// life is how long an admitted request that settles can be completed.
 	life time.Duration
 	// firstID is added to request indices, so that IDs are unique among passes.
@@ -69,7 +69,8 @@ type drive struct {
 	failures   harness.Failures // under failing until the pass is over
 	errOnce    sync.Once
 	firstError error
-	crash      atomic.Pointer[error]
+	crash      atomic.Pointer[harness.PanicError]
+	hung       []hung // workers that were given up
 	settled    settlement
 	lateness   lateness
 	slow       *slowest // of an open loop
@@ -93,16 +94,6 @@ func (d *drive) close() error {
 		return nil
 	}
 	return d.history.Close()
-}
-
-// caught ends the pass where a strategy panics. The panic becomes the run's
-// error: other strategies go on, and servers started for the run are stopped.
-func (d *drive) caught() {
-	if v := recover(); v != nil {
-		err := fmt.Errorf("panic: %v\n%s", v, debug.Stack())
-		d.crash.CompareAndSwap(nil, &err)
-		d.stop.Store(true)
-	}
 }
 
 // nextShare is how many requests a worker takes from the stream at once, after
@@ -144,35 +135,24 @@ func (d *drive) run(ctx context.Context) {
 	if d.duration > 0 {
 		deadline = d.epoch + d.duration
 	}
-	var wg sync.WaitGroup
-	lasts := make([]int64, d.workers)
-	for w := range d.workers {
-		wg.Go(func() {
-			defer d.caught()
-			k := d.newWorker(w)
-			defer func() { lasts[w] = k.finish() }()
-			var op workloads.Op
-			took := int64(0)
-			for k.t.last < deadline && !d.ended() {
-				end := d.next.Add(k.share)
-				for i := end - k.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
-					k.settleDue(ctx)
-					d.stream.At(i, &op)
-					call, reply, out, tier := k.do(ctx, i, &op)
-					d.rec.record(k.stripe, out, tier, reply-call)
-					took = reply - call
-				}
-				if end >= d.requests {
-					return
-				}
-				k.share = d.nextShare(took)
+	d.work(ctx, func(k *worker) {
+		took := int64(0)
+		for k.t.last < deadline && !d.ended() {
+			k.beat()
+			end := d.next.Add(k.share)
+			for i := end - k.share; i < min(end, d.requests) && !d.stop.Load(); i++ {
+				k.settleDue()
+				d.stream.At(i, &k.op)
+				call, reply, out, tier := k.do(i, &k.op)
+				d.rec.record(k.stripe, out, tier, reply-call)
+				took = reply - call
 			}
-		})
-	}
-	wg.Wait()
-	for _, l := range lasts {
-		d.end = max(d.end, l)
-	}
+			if end >= d.requests {
+				return
+			}
+			k.share = d.nextShare(took)
+		}
+	})
 }
 
 // ended reports whether no further request is to be issued. A history that is

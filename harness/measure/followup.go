@@ -2,7 +2,6 @@ package measure
 
 import (
 	"container/heap"
-	"context"
 	"sync/atomic"
 
 	"github.com/quotabench/quotabench/oracle"
@@ -24,6 +23,7 @@ type followUp struct {
 	hold        int64          // from commit to deletion; 0 for ever
 	// takeCall and takeReply are those of the take, since the epoch.
 	takeCall, takeReply int64
+	call                int64 // of the commit or refund
 }
 
 // agenda is a worker's follow-ups, the next one first.
@@ -111,18 +111,17 @@ func (k *worker) abandon(f followUp) {
 }
 
 // settleDue does what is due at the moment of the worker's last clock reading.
-func (k *worker) settleDue(ctx context.Context) {
+func (k *worker) settleDue() {
 	for {
 		if due, ok := k.agenda.next(); !ok || due > k.t.last || k.d.stop.Load() {
 			return
 		}
-		k.settle(ctx, heap.Pop(&k.agenda).(followUp))
+		k.settle(heap.Pop(&k.agenda).(followUp))
 	}
 }
 
-// settle commits or gives back. Truth is what callers do: a give-back counts
-// from its call even if the strategy answers with an error.
-func (k *worker) settle(ctx context.Context, f followUp) {
+// settle commits or gives back.
+func (k *worker) settle(f followUp) {
 	if k.d.tb.nano()-k.d.epoch >= f.takeCall+int64(k.d.life) && !f.reservation.Committed {
 		k.d.settled.abandoned.Add(1) // its life is over before it was settled
 		k.abandon(f)
@@ -130,20 +129,38 @@ func (k *worker) settle(ctx context.Context, f followUp) {
 	}
 	committing := f.fate == workloads.FateCommit
 	committer, canCommit := k.strategy.(strategies.Committer)
-	e := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance, TakeCall: f.takeCall, TakeReply: f.takeReply}
 	if over := f.actual - f.units; k.d.online && committing && canCommit && over > 0 {
 		f.cell.Overrun(over)
 	}
+	f.call = k.d.tb.nano()
+	k.follow = f
+	if k.settling = &k.follow; everyCall {
+		k.beat()
+	}
 	var err error
-	call := k.d.tb.nano()
 	switch {
 	case !committing:
-		err = k.strategy.(strategies.Refunder).Refund(ctx, f.reservation)
+		err = k.strategy.(strategies.Refunder).Refund(k.ctx, f.reservation)
 	case canCommit:
-		e.Kind, e.Units = oracle.Commit, f.units-f.actual
-		err = committer.Commit(ctx, f.reservation, f.actual)
+		err = committer.Commit(k.ctx, f.reservation, f.actual)
 	}
 	reply := k.d.tb.nano()
+	if reply-f.call > longCall {
+		err = k.returned(err)
+	}
+	k.settling = nil
+	k.settled(f, reply, err)
+}
+
+// settled records a settlement. Truth is what callers do: a give-back counts from its
+// call even if the strategy answers with an error.
+func (k *worker) settled(f followUp, reply int64, err error) {
+	committing := f.fate == workloads.FateCommit
+	_, canCommit := k.strategy.(strategies.Committer)
+	e := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance, TakeCall: f.takeCall, TakeReply: f.takeReply}
+	if committing && canCommit {
+		e.Kind, e.Units = oracle.Commit, f.units-f.actual
+	}
 	k.t.last = reply
 	if committing {
 		k.d.settled.commits.Add(1)
@@ -167,12 +184,12 @@ func (k *worker) settle(ctx context.Context, f followUp) {
 		k.d.settled.failed.Add(1)
 		k.d.errOnce.Do(func() { k.d.firstError = err })
 	}
-	k.d.rec.recordSettle(k.stripe, reply-call)
+	k.d.rec.recordSettle(k.stripe, reply-f.call)
 	if k.d.online && e.Units > 0 {
 		f.cell.GiveBack(e.Units)
 	}
 	if k.d.history != nil {
-		e.Call, e.Reply = call-k.d.epoch, reply-k.d.epoch
+		e.Call, e.Reply = f.call-k.d.epoch, reply-k.d.epoch
 		k.d.history.Append(k.id, e)
 	}
 }

@@ -15,7 +15,10 @@ import (
 // gone are the stores of a measurement that stopped to answer, and the strategies that
 // are left out from then on: nothing waits for such a store in every run.
 type gone struct {
-	why     map[string]string // by the store's name
+	why map[string]string // by the store's name
+	// hung are the strategies of which a call did not return, by label: the goroutine of
+	// such a call stays, and there shall not be more of them in every round.
+	hung    map[string]bool
 	skipped []results.Skipped
 }
 
@@ -63,8 +66,12 @@ func (m *measurement) answers(ctx context.Context, st stores.Store) (err error) 
 	return err
 }
 
-// needs is why the strategy cannot go on; "" where all its stores answer.
+// needs is why the strategy cannot go on; "" where its calls have returned and all its
+// stores answer.
 func (g *gone) needs(sel strategies.Selection) string {
+	if g.hung[sel.String()] {
+		return "a call of it did not return"
+	}
 	for _, name := range storesOf(sel) {
 		if why := g.why[name]; why != "" {
 			return why

@@ -89,7 +89,7 @@ func BenchmarkDecision(b *testing.B) {
 	newDrive := func() *drive {
 		d := &drive{
 			tb: wallTime, instances: []strategies.Strategy{s}, stream: stream, policy: &policy, workers: instrumentWorkers,
-			requests: n, online: true, rec: newRecorder(instrumentWorkers),
+			requests: n, online: true, deadline: harness.DefaultDecisionTimeout, rec: newRecorder(instrumentWorkers),
 			history: instrumentHistory(b, n), subjects: newSubjects(stream, n/100, n/100),
 		}
 		return d

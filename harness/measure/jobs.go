@@ -14,6 +14,8 @@ type jobRunner struct {
 	jobs   []*runningJob
 	wg     sync.WaitGroup
 	cancel context.CancelFunc
+	// cut ends the rounds under way.
+	cut context.CancelFunc
 }
 
 type runningJob struct {
@@ -46,14 +48,18 @@ func (r *jobRunner) add(_ int, jobs []*harness.Job) {
 
 // start runs every job when it is due, until stop.
 func (r *jobRunner) start(ctx context.Context) {
-	ctx, r.cancel = context.WithCancel(ctx)
+	// A round is finished even when the run ends meanwhile: what it had taken from its
+	// queue would be lost otherwise.
+	rounds, cut := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(ctx)
+	r.cancel, r.cut = cancel, cut
 	for _, j := range r.jobs {
 		j.Begin()
-		r.wg.Go(func() { j.loop(ctx) })
+		r.wg.Go(func() { j.loop(ctx, rounds) })
 	}
 }
 
-func (j *runningJob) loop(ctx context.Context) {
+func (j *runningJob) loop(ctx, rounds context.Context) {
 	var tick <-chan time.Time
 	if j.Every > 0 {
 		t := time.NewTicker(j.Every)
@@ -68,9 +74,7 @@ func (j *runningJob) loop(ctx context.Context) {
 		case <-j.wake:
 		}
 		for {
-			// A round is finished even when the run ends meanwhile: what it had
-			// taken from its queue would be lost otherwise.
-			changed, err := j.Run(context.WithoutCancel(ctx))
+			changed, err := j.Run(rounds)
 			if err != nil || !changed || ctx.Err() != nil || j.Pending == nil || !j.Pending() {
 				break
 			}
@@ -78,10 +82,19 @@ func (j *runningJob) loop(ctx context.Context) {
 	}
 }
 
-// stop ends the schedule and waits for rounds that are under way.
-func (r *jobRunner) stop() {
-	if r.cancel != nil {
-		r.cancel()
+// stop ends the schedule and waits for rounds that are under way, each of which may
+// take that long before it is cancelled.
+func (r *jobRunner) stop(limit time.Duration) error {
+	if r.cancel == nil {
+		return nil
 	}
-	r.wg.Wait()
+	r.cancel()
+	r.cancel = nil
+	defer r.cut()
+	_, err := harness.Within(context.Background(), limit, harness.Grace(limit), "a job", func(ctx context.Context) (any, error) {
+		defer context.AfterFunc(ctx, r.cut)()
+		r.wg.Wait()
+		return nil, nil
+	})
+	return err
 }

@@ -20,6 +20,7 @@ const readers = 8
 func (p *pass) judge(ctx context.Context) error {
 	d, r := p.d, p.run
 	r.ElapsedNS = max(d.end-d.epoch, 0)
+	p.strikeFailed()
 	c := &d.counts
 	facts := &harness.Facts{
 		Plan: &p.m.cfg.Plan, Selection: p.s.sel, Policy: p.policy, Epoch: d.tb.time(d.epoch),
@@ -47,13 +48,14 @@ func (p *pass) judge(ctx context.Context) error {
 	if err := p.settlement(); err != nil {
 		return err
 	}
-	for _, look := range []func() error{
-		func() error { return p.read(ctx, facts) },
-		func() error { return p.costs(ctx) },
-	} {
-		// What could not be looked at in time is missing from a run that was ended.
-		if err := look(); err != nil && ctx.Err() == nil {
+	p.costs()
+	if p.failed == nil {
+		switch err := p.ask(ctx, facts); {
+		case err == nil:
+		case len(facts.Noticed) == 0:
 			return err
+		default: // from one whose store failed
+			p.strike("store-not-read", results.StrikesNote, "what the stores held at the end is not known: %v", err)
 		}
 	}
 	behind, asked, thirds := p.tails(), askedHash{}, thirdsOf(r)
@@ -77,6 +79,50 @@ func (p *pass) judge(ctx context.Context) error {
 		a.stationary(r, thirds)
 	}
 	return nil
+}
+
+// answers is an error where a store did not answer when the pass was over: it is not
+// asked for more.
+func (p *pass) answers() error {
+	if names := p.lookouts.absent(); len(names) > 0 {
+		return fmt.Errorf("%s did not answer", strings.Join(names, " and "))
+	}
+	return nil
+}
+
+// ask asks the strategy, and the stores, what they hold. What could not be asked in
+// time is missing from a run that was ended.
+func (p *pass) ask(ctx context.Context, f *harness.Facts) error {
+	for _, look := range []func() error{
+		p.answers,
+		func() error { return p.read(ctx, f) },
+		func() error { return p.leftovers(ctx) },
+	} {
+		switch err := look(); {
+		case err == nil || ctx.Err() != nil:
+		case harness.Stack(err) != "": // what was decided is judged all the same
+			p.failed = err
+			p.s.lose()
+			p.strikeFailed()
+			return nil
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// strikeFailed says why the strategy was asked nothing any more.
+func (p *pass) strikeFailed() {
+	err := p.failed
+	if err == nil {
+		return
+	}
+	p.run.DidNotReturn = int64(len(p.d.hung))
+	if hung := new(harness.HungError); errors.As(err, &hung) {
+		err = fmt.Errorf("%s did not return: %w; it is not run again", harness.Plural(max(p.run.DidNotReturn, 1), "call"), err)
+	}
+	harness.StrikeFailed(p.run, err)
 }
 
 // cells are the online counters of every window touched.
@@ -115,14 +161,16 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 	}
 	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: list})
 	start := p.d.tb.nano()
-	limited, cancel := context.WithTimeout(ctx, harness.SettleLimit)
-	defer cancel()
-	any, idle := p.s.Settle(limited)
-	if !any {
-		return nil
+	type settled struct{ any, idle bool }
+	jobs, err := harness.Within(ctx, harness.SettleLimit, harness.Grace(p.s.Deadline), "its jobs", func(ctx context.Context) (s settled, err error) {
+		s.any, s.idle = p.s.Settle(ctx)
+		return s, nil
+	})
+	if err != nil || !jobs.any {
+		return err
 	}
 	took := p.d.tb.nano() - start
-	if !idle {
+	if !jobs.idle {
 		p.run.Audit.Strike("jobs-not-idle", results.StrikesNote, fmt.Sprintf("background jobs still changed something after %s", harness.SettleLimit))
 	}
 	if list, err = p.s.Read(ctx, how, subjects); err != nil {

@@ -27,12 +27,34 @@ type lookout struct {
 	name  string
 	store stores.Marker
 	scope stores.Scope
+	meter *stores.Meter // of the strategy's connections
 	now   func() int64
 
-	seen    int64 // when it was last there
-	away    int64 // since when it does not answer; 0 where it does
-	notices []harness.Notice
-	lost    bool
+	keys     int64       // that the mark consists of
+	sign     stores.Sign // the last one
+	cut      int64       // connections that were lost so far
+	seen     int64       // when it was last there
+	away     int64       // since when it does not answer; 0 where it does
+	why      error       // of the first question that it did not answer
+	notices  []harness.Notice
+	lost     bool
+	anew     bool // it was restarted
+	gone     bool // it did not answer the last question of the pass
+	severed  incident
+	refusing map[string]*incident // by the kind of error
+}
+
+// incident is something that happened several times.
+type incident struct {
+	n        int64
+	from, to int64
+}
+
+func (i *incident) add(n, from, to int64) {
+	if i.n == 0 {
+		i.from = from
+	}
+	i.n, i.to = i.n+n, to
 }
 
 // How often a store is asked, and how long it may take to answer.
@@ -47,13 +69,25 @@ func (l *lookouts) mark(ctx context.Context, s *site) error {
 	for name, st := range s.stores {
 		m, ok := st.Store.(stores.Marker)
 		planned := slices.ContainsFunc(s.outages, func(o *outage) bool { return s.concerns(o, name) })
-		if f, is := st.Store.(stores.Follower); !ok || planned || is && f.Follows() {
+		if !ok || planned {
 			continue
 		}
-		if err := m.Mark(ctx, s.scope); err != nil {
+		before, err := countOthers(ctx, st.Store)
+		if err == nil {
+			err = m.Mark(ctx, s.scope)
+		}
+		if err != nil {
 			return err
 		}
-		l.all = append(l.all, &lookout{name: name, store: m, scope: s.scope})
+		after, err := countOthers(ctx, st.Store)
+		if err != nil {
+			return err
+		}
+		o := &lookout{name: name, store: m, scope: s.scope, meter: &st.meter, refusing: map[string]*incident{}, keys: max(0, after-before)}
+		if o.sign, err = m.Marked(ctx, s.scope); err != nil {
+			return fmt.Errorf("look at %s: %w", name, err)
+		}
+		l.all = append(l.all, o)
 	}
 	slices.SortFunc(l.all, func(a, b *lookout) int { return strings.Compare(a.name, b.name) })
 	return nil
@@ -61,8 +95,10 @@ func (l *lookouts) mark(ctx context.Context, s *site) error {
 
 // marks is how many keys of the store with the name are marks.
 func (l *lookouts) marks(name string) int64 {
-	if slices.ContainsFunc(l.all, func(o *lookout) bool { return o.name == name }) {
-		return 1
+	for _, o := range l.all {
+		if o.name == name {
+			return o.keys
+		}
 	}
 	return 0
 }
@@ -73,6 +109,7 @@ func (l *lookouts) begin(ctx context.Context, now func() int64) {
 	begun := now()
 	for _, o := range l.all {
 		o.now = func() int64 { return now() - begun }
+		o.cut = o.meter.Lost.Load()
 		l.wg.Go(func() {
 			for waitOr(lookEvery, l.done) {
 				o.look(ctx)
@@ -85,41 +122,100 @@ func (l *lookouts) end(ctx context.Context) {
 	close(l.done)
 	l.wg.Wait()
 	for _, o := range l.all {
-		o.look(ctx)
-		o.back(o.now())
-		if !o.lost {
-			_ = o.store.Unmark(ctx, o.scope) // what is left goes with the scope
+		l.wg.Go(func() {
+			o.look(ctx)
+			o.conclude()
+			if !o.gone {
+				asked, cancel := context.WithTimeout(ctx, lookTimeout)
+				defer cancel()
+				_ = o.store.Unmark(asked, o.scope) // what is left goes with the scope
+			}
+		})
+	}
+	l.wg.Wait()
+}
+
+// absent are the stores that did not answer when the pass was over.
+func (l *lookouts) absent() (names []string) {
+	for _, o := range l.all {
+		if o.gone {
+			names = append(names, o.name)
 		}
 	}
+	return names
+}
+
+// restarted reports whether the restart of a store was noticed.
+func (l *lookouts) restarted(name string) bool {
+	return slices.ContainsFunc(l.all, func(o *lookout) bool { return o.name == name && o.anew })
 }
 
 // look asks once.
 func (o *lookout) look(ctx context.Context) {
 	asked, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	there, err := o.store.Marked(asked, o.scope)
+	sign, err := o.store.Marked(asked, o.scope)
 	now := o.now()
-	switch {
-	case ctx.Err() != nil: // the run was given up
-	case err != nil:
+	if ctx.Err() != nil { // the run was given up
+		return
+	}
+	if n := o.meter.Lost.Load(); n > o.cut {
+		o.severed.add(n-o.cut, o.seen, now)
+		o.cut = n
+	}
+	o.gone = err != nil
+	if err != nil {
 		if o.away == 0 {
-			o.away = max(o.seen, 1)
+			o.away, o.why = max(o.seen, 1), err
 		}
-	default:
-		o.back(now)
-		if !there && !o.lost {
-			o.lost = true
-			o.notice(quota.FaultEviction, "store-lost-data", "%s lost what the run kept there, between %s and %s", o.name, moment(o.seen), moment(now))
+		return
+	}
+	o.back(now)
+	o.compare(sign, now)
+	o.sign, o.seen = sign, now
+}
+
+// compare notes in what a sign differs from the one before it.
+func (o *lookout) compare(sign stores.Sign, now int64) {
+	if !sign.There && !o.lost {
+		o.lost = true
+		o.notice(quota.FaultEviction, "store-lost-data", "%s lost what the run kept there, %s", o.name, span(o.seen, now))
+	}
+	errors := o.sign.Errors
+	if sign.Incarnation != "" && sign.Incarnation != o.sign.Incarnation {
+		// What it has not on a disk is gone, and so are its counts.
+		errors, o.anew = nil, true
+		o.notice(quota.FaultOutage, "store-restarted", "%s was restarted, or another server took its place, %s", o.name, span(o.seen, now))
+		o.notices = append(o.notices, harness.Notice{Fault: quota.FaultEviction})
+	}
+	for _, kind := range refusals {
+		if n := sign.Errors[kind] - errors[kind]; n > 0 {
+			if o.refusing[kind] == nil {
+				o.refusing[kind] = &incident{}
+			}
+			o.refusing[kind].add(n, o.seen, now)
 		}
-		o.seen = now
 	}
 }
 
 // back notes that a store that was away answers again, or that the pass is over.
 func (o *lookout) back(now int64) {
 	if o.away != 0 {
-		o.notice(quota.FaultOutage, "store-failed", "%s did not answer from %s to %s", o.name, moment(o.away), moment(now))
+		o.notice(quota.FaultOutage, "store-failed", "%s did not answer as it should %s: %v", o.name, span(o.away, now), o.why)
 		o.away = 0
+	}
+}
+
+// conclude notes what was counted, when the pass is over.
+func (o *lookout) conclude() {
+	o.back(o.now())
+	if i := o.severed; i.n > 0 {
+		o.notice(quota.FaultOutage, "store-failed", "%s ended or lost %s of the strategy, %s", o.name, harness.Plural(i.n, "connection"), span(i.from, i.to))
+	}
+	for _, kind := range refusals {
+		if i := o.refusing[kind]; i != nil {
+			o.notice(quota.FaultOutage, "store-failed", "%s answered %s with the error %s, %s", o.name, harness.Plural(i.n, "command"), kind, span(i.from, i.to))
+		}
 	}
 }
 
@@ -127,8 +223,10 @@ func (o *lookout) notice(fault quota.Fault, code, format string, args ...any) {
 	o.notices = append(o.notices, harness.Notice{Fault: fault, Code: code, Detail: fmt.Sprintf(format, args...)})
 }
 
-// moment is a time of the run in seconds.
-func moment(ns int64) string { return fmt.Sprintf("%.2f s", time.Duration(ns).Seconds()) }
+// span is a stretch of the run, in seconds since its begin.
+func span(from, to int64) string {
+	return fmt.Sprintf("between %.2f s and %.2f s", time.Duration(from).Seconds(), time.Duration(to).Seconds())
+}
 
 // refusals are errors by which a Redis says that it will not do what any client asks
 // of it, whatever the strategy.
@@ -140,24 +238,12 @@ func (p *pass) noticed() (out []harness.Notice) {
 		out = append(out, o.notices...)
 	}
 	for _, st := range p.s.stores {
-		b, a := st.before, st.after
-		if !b.Known || !a.Known {
-			continue
-		}
-		if a.Incarnation != b.Incarnation && p.s.failedOver(st.name) {
-			continue // as planned
-		}
-		if a.Incarnation != b.Incarnation {
+		switch b, a := st.before, st.after; {
+		case !b.Known || !a.Known || p.lookouts.restarted(st.name) || p.s.failedOver(st.name):
+		case a.Incarnation != b.Incarnation:
 			out = append(out, harness.Notice{Fault: quota.FaultOutage}, harness.Notice{Fault: quota.FaultEviction}) // store-restarted
-			continue
-		}
-		if a.Evicted > b.Evicted {
+		case a.Evicted > b.Evicted:
 			out = append(out, harness.Notice{Fault: quota.FaultEviction}) // store-evicted
-		}
-		for _, kind := range refusals {
-			if n := a.Errors[kind] - b.Errors[kind]; n > 0 {
-				out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-failed", Detail: fmt.Sprintf("%s answered %s with the error %s", st.name, harness.Plural(n, "command"), kind)})
-			}
 		}
 	}
 	if n := p.d.counts.degraded.Load(); n > 0 && len(p.s.outages) == 0 {

@@ -48,7 +48,7 @@ type measurement struct {
 	latencyOnly bool
 	// places puts the passes on cores.
 	places *placer
-	// gone are the stores that stopped to answer.
+	// gone are the stores that stopped to answer, and strategies that did.
 	gone *gone
 }
 
@@ -65,7 +65,7 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	// The name is not derived from the seed: two runs of one seed may share a store.
 	id := strings.ToLower(crand.Text()[:12])
-	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(), gone: &gone{why: map[string]string{}}}
+	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(), gone: &gone{why: map[string]string{}, hung: map[string]bool{}}}
 	if m.tb == nil {
 		m.tb = wallTime
 	}
@@ -203,8 +203,10 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 		return run, false
 	}
 	if err != nil {
-		run.Audit.Strike("run-failed", results.StrikesCorrectness, err.Error())
-		run.Audit.TimingsValid = false
+		harness.StrikeFailed(&run, err)
+	}
+	if run.Audit.Has(harness.CodeHung) {
+		m.gone.hung[sel.String()] = true
 	}
 	if !run.Audit.Valid {
 		m.ask(ctx, storesOf(sel)...)

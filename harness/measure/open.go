@@ -8,7 +8,6 @@ import (
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/workloads"
 )
 
 // release is one request of an open loop, due at an intended moment.
@@ -54,47 +53,45 @@ func (d *drive) runOpen(ctx context.Context) {
 		d.pace(queue, &started)
 	})
 
-	lasts := make([]int64, d.workers)
-	var wg sync.WaitGroup
 	var giveUp atomic.Bool
-	for w := range d.workers {
-		wg.Go(func() {
-			defer d.caught()
-			k := d.newWorker(w)
-			defer func() { lasts[w] = k.finish() }()
-			var op workloads.Op
-			for {
-				r, ok := k.nextRelease(ctx, queue)
-				if !ok {
-					return
-				}
-				if giveUp.Load() || d.stop.Load() {
-					d.enterUnfinished(k.stripe, r)
-					continue
-				}
-				started.Add(1)
-				d.stream.At(r.index, &op)
-				call, reply, out, tier := k.do(ctx, r.index, &op)
-				d.rec.recordOpen(k.stripe, out, tier, reply-r.intended, reply-call, call-r.released)
-				d.slow.record(r.intended-d.epoch, reply-r.intended)
+	var drained sync.WaitGroup
+	over := make(chan struct{})
+	drained.Go(func() {
+		pacing.Wait()
+		grace := max((d.tb.nano()-d.epoch)*drainFactor, drainAtLeast)
+		timer := time.AfterFunc(time.Duration(grace), func() { giveUp.Store(true) })
+		<-over
+		timer.Stop()
+	})
+	d.work(ctx, func(k *worker) {
+		for {
+			r, ok := k.nextRelease(queue)
+			if !ok {
+				return
 			}
-		})
-	}
-	pacing.Wait()
-	grace := max((d.tb.nano()-d.epoch)*drainFactor, drainAtLeast)
-	timer := time.AfterFunc(time.Duration(grace), func() { giveUp.Store(true) })
-	wg.Wait()
-	timer.Stop()
-	for _, l := range lasts {
-		d.end = max(d.end, l)
-	}
+			if giveUp.Load() || d.stop.Load() {
+				d.enterUnfinished(k.stripe, r)
+				continue
+			}
+			started.Add(1)
+			d.stream.At(r.index, &k.op)
+			k.intended = r.intended
+			k.beat()
+			call, reply, out, tier := k.do(r.index, &k.op)
+			d.rec.recordOpen(k.stripe, out, tier, reply-r.intended, reply-call, call-r.released)
+			d.slow.record(r.intended-d.epoch, reply-r.intended)
+		}
+	})
+	close(over)
+	drained.Wait()
 }
 
 // nextRelease waits for a request, and does the worker's follow-ups that become
 // due meanwhile.
-func (k *worker) nextRelease(ctx context.Context, queue <-chan release) (r release, ok bool) {
+func (k *worker) nextRelease(queue <-chan release) (r release, ok bool) {
 	for {
-		k.settleDue(ctx)
+		k.settleDue()
+		k.rest()
 		due, some := k.agenda.next()
 		if !some {
 			r, ok = <-queue
@@ -107,6 +104,7 @@ func (k *worker) nextRelease(ctx context.Context, queue <-chan release) (r relea
 			return r, ok
 		case <-timer.C:
 			k.t.last = k.d.tb.nano()
+			k.beat()
 		}
 	}
 }

@@ -27,6 +27,7 @@ const abortGrace = 500 * time.Millisecond
 // to rest, read the counters, judge, clean up. begun is false where it ended before
 // the measured pass.
 func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stream workloads.Stream, info workloads.Info, run *results.Run) (begun bool, err error) {
+	defer harness.Caught("being looked at", &err)
 	// Ctrl-C ends the setting up and the pass, leaves little time for the judgement,
 	// and does not end the clean-up.
 	rest := context.WithoutCancel(ctx)
@@ -44,6 +45,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 			m.places.forget()
 		}
 	}()
+	s.Deadline = m.cfg.DecisionTimeout
 	placement, lift := m.places.take(rest, m.cfg.Open(info), m.cfg.RateInForce(), storesOf(sel))
 	defer lift()
 	run.Placement = &placement
@@ -72,7 +74,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 		return false, err
 	}
 	s.jobs.start(work)
-	defer s.jobs.stop()
+	defer func() { err = errors.Join(err, s.jobs.stop(s.aside())) }()
 	d.begins = func(now time.Time) { m.realign(&policy, info, now, m.expected(rate, d.requests)) }
 
 	if !setUp() { // ctx has ended
@@ -82,7 +84,13 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	if err := p.drive(ctx); err != nil {
 		return true, err
 	}
-	s.jobs.stop()
+	if p.failed = d.failure(); p.failed != nil {
+		s.lose()
+	}
+	if err := s.jobs.stop(s.aside()); err != nil && p.failed == nil {
+		p.failed = err
+		s.lose()
+	}
 	lift()
 	judging, end := harness.Judging(ctx)
 	defer end()
@@ -90,9 +98,8 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 }
 
 func (m *measurement) catchUp(ctx context.Context, s *site) error {
-	ctx, cancel := context.WithTimeout(ctx, harness.SettleLimit)
-	defer cancel()
-	return s.CatchUp(ctx)
+	_, err := harness.Within(ctx, harness.SettleLimit, harness.Grace(m.cfg.DecisionTimeout), "its jobs", func(ctx context.Context) (any, error) { return nil, s.CatchUp(ctx) })
+	return err
 }
 
 // expected is how long the pass will take: its duration, or as long as its
@@ -127,7 +134,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	d := &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: requests, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),
-		history: history, subjects: newSubjects(stream, subjects, ready), life: c.Life, lowest: c.LowestLimit(),
+		history: history, subjects: newSubjects(stream, subjects, ready), life: c.Life, lowest: c.LowestLimit(), deadline: m.deadline(),
 	}
 	return d, nil
 }
@@ -197,14 +204,15 @@ func (m *measurement) warmUp(ctx context.Context, s *site, policy *quota.Policy)
 	d := &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: math.MaxInt64, duration: int64(warmUpTime(c.Duration)), firstID: harness.WarmUpID,
-		rec: newRecorder(c.Workers), subjects: newSubjects(stream, warmSubjects, warmSubjects),
+		rec: newRecorder(c.Workers), subjects: newSubjects(stream, warmSubjects, warmSubjects), deadline: m.deadline(),
 	}
 	if err := s.Provision(ctx, policy, harness.Grants(stream, policy, warmSubjects), 0); err != nil {
 		return nil, err
 	}
 	d.run(ctx)
-	if err := d.crash.Load(); err != nil {
-		return nil, *err
+	if err := d.failure(); err != nil {
+		s.lose()
+		return nil, err
 	}
 	// Errors that the strategy's source asks for are its answers.
 	if d.rate() == 0 && d.firstError != nil && d.failures.Prescribed.Total() == 0 {
@@ -254,6 +262,8 @@ type pass struct {
 	traffic traffic
 	meter   []results.Measure // as the pass began
 	limits  operator
+	// failed is why the strategy is asked nothing any more; nil where it is.
+	failed error
 	// lookouts are those of the pass.
 	lookouts lookouts
 	census   census
@@ -305,6 +315,9 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	p.watch.end()
 	p.lookouts.end(work)
+	for _, name := range p.lookouts.absent() {
+		s.stores[name].absent = true
+	}
 	for _, end := range over {
 		end()
 	}
@@ -315,9 +328,6 @@ func (p *pass) drive(ctx context.Context) error {
 		st.traffic = st.meter.Snapshot().Sub(counts[name])
 	}
 	s.observe(work, func(st *siteStore) *stores.Stats { return &st.after })
-	if err := d.crash.Load(); err != nil {
-		return *err
-	}
 	for _, o := range s.outages {
 		if o.err != nil {
 			return fmt.Errorf("the outage %s: %w", o.Outage, o.err)

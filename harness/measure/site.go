@@ -33,6 +33,9 @@ type site struct {
 	modelStatements atomic.Int64
 	strays          int64 // keys under our prefix before the first request
 
+	// lost is set where the strategy may not answer any more.
+	lost bool
+
 	jobs    *jobRunner
 	outages []*outage
 	conns   []stores.Conn
@@ -47,6 +50,7 @@ type siteStore struct {
 	before, after stores.Stats
 	traffic       stores.Counts // of the pass
 	others        int64         // keys of the server that are not the site's
+	absent        bool          // it did not answer when the pass was over
 }
 
 // openSite opens the instances of a strategy. What was opened is closed again if
@@ -169,27 +173,52 @@ func (s *site) dialWrap(store string) func(net.Conn) net.Conn {
 // close closes the instances and removes everything they left in the stores.
 func (s *site) close(ctx context.Context) error {
 	var errs []error
-	if s.Session != nil {
-		errs = append(errs, s.Close(ctx))
+	ended := func(err error) {
+		var hung *harness.HungError
+		if !s.lost || !errors.As(err, &hung) { // which was told already
+			errs = append(errs, err)
+		}
 	}
-	for _, c := range s.conns {
-		errs = append(errs, c.Close())
+	deadline := harness.DefaultDecisionTimeout
+	if s.Session != nil {
+		ended(s.Close(ctx))
+		deadline = s.Deadline
+	}
+	for _, c := range s.conns { // a pool waits for connections that are in use
+		_, err := harness.Within(ctx, deadline, harness.Grace(deadline), "its connections being closed", func(context.Context) (any, error) { return nil, c.Close() })
+		ended(err)
 	}
 	for _, st := range s.stores {
-		errs = append(errs, st.Wipe(ctx, s.scope))
+		errs = append(errs, s.wipe(ctx, st))
 	}
 	errs = append(errs, s.recover(ctx))
 	s.conns, s.stores = nil, nil
 	return errors.Join(errs...)
 }
 
+// wipe removes what the strategy left in a store. One that did not answer when the pass
+// was over is not waited for: it removes that when it is closed, if it is back by then.
+func (s *site) wipe(ctx context.Context, st *siteStore) error {
+	if st.absent {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+	}
+	return st.Wipe(ctx, s.scope)
+}
+
 // observe reads what the stores say about themselves. One that does not answer
 // says nothing: the run itself shows that it is gone.
 func (s *site) observe(ctx context.Context, into func(*siteStore) *stores.Stats) {
 	for _, st := range s.stores {
-		if stats, err := st.Stats(ctx); err == nil {
+		if st.absent {
+			continue
+		}
+		asked, cancel := context.WithTimeout(ctx, lookTimeout)
+		if stats, err := st.Stats(asked); err == nil {
 			*into(st) = stats
 		}
+		cancel()
 	}
 }
 

@@ -28,7 +28,7 @@ func follows(s stores.Store) bool {
 	return ok && f.Follows()
 }
 
-// countOthers counts the keys that are there before a strategy's first one.
+// countOthers counts the keys of all that use a store, where that can be told.
 func countOthers(ctx context.Context, s stores.Store) (int64, error) {
 	c := counter(s)
 	if c == nil {

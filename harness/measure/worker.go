@@ -11,7 +11,16 @@ import (
 
 // worker is one caller.
 type worker struct {
+	oversight
 	d        *drive
+	base     context.Context //nolint:containedctx // of the pass
+	ctx      context.Context //nolint:containedctx // of its calls, until one takes too long
+	beats    uint64
+	op       workloads.Op
+	call     int64     // when the take under way was called; 0 where none is
+	intended int64     // when that was due, in an open loop
+	settling *followUp // the commit or refund under way; nil where none is
+	follow   followUp
 	id       int
 	instance uint8
 	strategy strategies.Strategy
@@ -31,9 +40,11 @@ type worker struct {
 	tierIndex   uint8
 }
 
-func (d *drive) newWorker(id int) *worker {
+func (d *drive) newWorker(ctx context.Context, id int) *worker {
 	i := id % len(d.instances)
-	return &worker{d: d, id: id, instance: uint8(i), strategy: d.instances[i], stripe: d.rec.stripe(id), share: 1, t: tally{last: d.epoch}}
+	k := &worker{d: d, base: ctx, id: id, instance: uint8(i), strategy: d.instances[i], stripe: d.rec.stripe(id), share: 1, t: tally{last: d.epoch}}
+	k.renew()
+	return k
 }
 
 // begin announces units to the oracle, before the clock is read. A worker that
@@ -75,8 +86,8 @@ func (k *worker) flush() {
 	}
 }
 
-// finish adds the worker's counts to the pass and returns its last reply.
-func (k *worker) finish() int64 {
+// finish adds the worker's counts to the pass.
+func (k *worker) finish() {
 	k.leave()
 	k.flush()
 	k.withdraw()
@@ -87,13 +98,12 @@ func (k *worker) finish() int64 {
 	k.d.failing.Lock()
 	k.d.failures.Add(k.t.failures)
 	k.d.failing.Unlock()
-	return k.t.last
 }
 
 // do issues one operation. The clock is read twice, around the call alone; the
 // window is chosen by the worker's last reading, and corrected where that one
 // lay before a boundary.
-func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply int64, out oracle.Outcome, tier uint8) {
+func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Outcome, tier uint8) {
 	d := k.d
 	s := d.subjects.at(op.Subject)
 	req := quota.Request{ID: d.firstID + uint64(i) + 1, Subject: s.name, Units: op.Units}
@@ -120,8 +130,14 @@ func (k *worker) do(ctx context.Context, i int64, op *workloads.Op) (call, reply
 	}
 	limit := d.limit.Load() // after the clock was read: what is in force now was so then, or later
 	req.Policy = limit.policy
-	dec, err := k.strategy.Take(ctx, req)
-	reply = d.tb.nano()
+	if k.call = call; everyCall {
+		k.beat()
+	}
+	dec, err := k.strategy.Take(k.ctx, req)
+	if reply = d.tb.nano(); reply-call > longCall {
+		err = k.returned(err)
+	}
+	k.call = 0
 	granted := int64(0)
 	if err == nil {
 		granted, err = dec.Units(op.Units)

@@ -39,7 +39,7 @@ func BenchmarkCommands(b *testing.B) {
 				b.Fatal(err)
 			}
 			hash := newTraceHash(0)
-			w := newNetwork(&cfg, hash, nil)
+			w := newNetwork(&cfg, hash, nil, nil)
 			s := w.s
 			meta := &strategies.Meta{Name: "none", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil }}
 			st, err := openSite(b.Context(), &cfg, strategies.Selection{Meta: meta}, w, func() (memredis.Redis, error) { return memredis.New(), nil })

@@ -53,6 +53,7 @@ type drive struct {
 	stop     func() bool
 	aborted  func() bool // the run is to end as soon as possible
 	witness  *witness.Witness
+	judged   bool // what ends from here on is not part of the run
 	// rejectedLast is the subject of the last rejection; "" for none.
 	rejectedLast quota.Subject
 	changes      []oracle.LimitChange // of the limit, as they happened

@@ -25,7 +25,7 @@ func (p *pass) judge(ctx, judging context.Context) error {
 	facts := &harness.Facts{
 		Plan: &p.cfg.Plan, Selection: p.sel, Policy: &p.policy, Epoch: p.cfg.Start,
 		Initial: func(s uint32) int64 { return d.truth.subjects[s].initial },
-		History: d.history, Counts: d.counts, Partial: ctx.Err() != nil,
+		History: d.history, Counts: d.counts, Partial: ctx.Err() != nil || p.failed != nil,
 		Instances: p.cfg.Topology.total(), Skews: p.cfg.Topology.skews(),
 		StoresApart: p.cfg.Topology.apart() && needsRedis(p.sel),
 		Outages:     p.st.w.sinceStart(d.epoch), SyncPeriod: p.st.AchievedPeriod(), TiersFolded: d.folded,
@@ -144,7 +144,9 @@ func (p *pass) costs(ctx context.Context) error {
 		return err
 	}
 	c.KeysAtEnd, c.KeysWithoutTTL = u.Keys, u.WithoutTTL
-	p.run.Meter = p.st.Meter()
+	if p.failed == nil {
+		p.run.Meter = p.st.Meter()
+	}
 	if n == 0 {
 		return nil
 	}

@@ -40,11 +40,11 @@ type network struct {
 
 // newNetwork makes the network of a simulation, with its scheduler in its middle, which
 // returns where interrupt says so; nil for never.
-func newNetwork(cfg *Config, hash *traceHash, interrupt func() bool) *network {
+func newNetwork(cfg *Config, hash *traceHash, interrupt func() bool, beat *sched.Beat) *network {
 	w := &network{rng: rand.New(rand.NewPCG(seed.Stream(cfg.Seed, seed.Network), 0))}
 	w.outages, w.turns = cfg.outages()
 	w.cold = cfg.Cold
-	w.s = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe, Interrupt: interrupt})
+	w.s = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe, Interrupt: interrupt, Beat: beat})
 	w.clock = w.s.Clock(0)
 	return w
 }

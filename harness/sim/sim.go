@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -84,10 +83,35 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 // simulated runs one strategy, on a table of keys where that has all commands
 // that it sends, and elsewhere on miniredis.
 func simulated(ctx context.Context, cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info) *pass {
+	watchdog := harness.Watchdog{
+		Patience: cfg.DecisionTimeout, Beat: new(sched.Beat),
+		Callers: []string{"sim.(*drive).do", "sim.(*drive).event", "sim.(*pass).probe.func1", "sched.runJob"}, Around: []string{"harness.ask[...]", "harness.(*Session).SetLimit"},
+	}
+	p, err := harness.Watched(ctx, watchdog, func() *pass { return driven(ctx, cfg, sel, stream, info, watchdog.Beat) })
+	if err != nil {
+		p = &pass{run: cfg.Blank(sel, 1, stream, info), begun: true}
+		p.run.Params.Instances = cfg.Topology.total()
+		p.series = results.Series{Strategy: p.run.Params.Label, Unit: cfg.Policy.Unit, Counters: []string{}, Tiers: []string{}, Samples: []results.Sample{}}
+		harness.StrikeFailed(&p.run, errors.Join(err, leftBehind(ctx, cfg)))
+	}
+	return p
+}
+
+// leftBehind removes what a strategy that was given up keeps on a real server.
+func leftBehind(ctx context.Context, cfg *Config) error {
+	real, ok := cfg.Stores.Get(string(strategies.NeedRedis))
+	if !ok {
+		return nil
+	}
+	return real.Wipe(context.WithoutCancel(ctx), scope)
+}
+
+// driven runs one strategy on the caller's goroutine.
+func driven(ctx context.Context, cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info, beat *sched.Beat) *pass {
 	var last *pass
 	_, err := memredis.WithFallback(func(open func() (memredis.Redis, error)) (struct{}, error) {
 		lacked := last != nil
-		last = &pass{cfg: cfg, sel: sel, stream: stream, info: info, open: open}
+		last = &pass{cfg: cfg, sel: sel, stream: stream, info: info, open: open, beat: beat}
 		last.run = cfg.Blank(sel, 1, stream, info)
 		last.run.Params.Instances = cfg.Topology.total()
 		if lacked {
@@ -96,7 +120,7 @@ func simulated(ctx context.Context, cfg *Config, sel strategies.Selection, strea
 		return struct{}{}, last.simulate(ctx)
 	})
 	if err != nil {
-		last.run.Audit.Strike("run-failed", results.StrikesCorrectness, err.Error())
+		harness.StrikeFailed(&last.run, err)
 	}
 	return last
 }
@@ -108,6 +132,7 @@ type pass struct {
 	stream workloads.Stream
 	info   workloads.Info
 	open   func() (memredis.Redis, error)
+	beat   *sched.Beat
 	policy quota.Policy
 
 	run    results.Run
@@ -119,6 +144,8 @@ type pass struct {
 	// begun is set once requests are issued; cut where it ended in mid-flight; abandoned where its judgement goes on by
 	// itself, and closes the history.
 	begun, cut, abandoned bool
+	// failed is the strategy's panic in mid-flight; nil where there was none.
+	failed error
 }
 
 // openLoop reports whether the loop is open.
@@ -141,17 +168,13 @@ const drain = 48 * time.Hour
 
 // simulate runs and judges.
 func (p *pass) simulate(ctx context.Context) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
-		}
-	}()
+	defer harness.Caught("being looked at", &err)
 	c := p.cfg
 	p.policy = c.Align(p.info, c.Start, c.Duration)
 	hash := newTraceHash(c.Start.UnixNano())
 	var late atomic.Bool // what is in flight has had its time to end
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(abortGrace, func() { late.Store(true) }) })()
-	w := newNetwork(c, hash, late.Load)
+	w := newNetwork(c, hash, late.Load, p.beat)
 	w.witness = p.newWitness()
 	s := w.s
 	if p.st, err = openSite(ctx, c, p.sel, w, p.open); err != nil {
@@ -188,14 +211,21 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 		return err
 	}
 	d.over = d.over || c.Duration > 0
-	if err := p.through(s.Now().Add(drain)); err != nil {
-		return err
+	if p.failed == nil {
+		if err := p.through(s.Now().Add(drain)); err != nil {
+			return err
+		}
 	}
 	for _, r := range p.st.redis {
 		if r.unfit != nil {
 			return r.unfit
 		}
 	}
+	if p.failed != nil { // what is in flight ends with it
+		s.Close()
+		harness.StrikeFailed(&p.run, p.failed)
+	}
+	d.judged = true
 	w.watching = false
 	p.trace = hash.h
 	p.run.Trace = fmt.Sprintf("%016x", p.trace)
@@ -204,7 +234,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	}
 	judging, end := harness.Judging(ctx)
 	defer end()
-	if err := p.judge(ctx, judging); err != nil {
+	if err := p.judge(ctx, judging); err != nil || p.failed != nil {
 		return err
 	}
 	if err := p.probe(ctx); err != nil && !errors.Is(err, sched.ErrInterrupted) {
@@ -218,8 +248,17 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 const abortGrace = 500 * time.Millisecond
 
 // through lets virtual time pass up to a moment, unless the run is cut short.
-func (p *pass) through(until time.Time) error {
-	err := p.st.s.Simulate(until, p.st.w.latency)
+func (p *pass) through(until time.Time) (err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case *sched.Panic:
+			p.failed, p.cut = &harness.PanicError{Where: v.Actor, Value: v.Value, Stack: v.Stack}, true
+		default:
+			panic(v)
+		}
+	}()
+	err = p.st.s.Simulate(until, p.st.w.latency)
 	if errors.Is(err, sched.ErrInterrupted) {
 		p.cut, err = true, nil
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -25,7 +26,31 @@ func (d *drive) do(ctx context.Context, w due) {
 	if op.Fate != workloads.FateNone {
 		req.Settles, req.Life = true, d.cfg.Life
 	}
+	answered := false
+	answer := func(dec quota.Decision, err error) {
+		d.answer(w, op, s, asking{call, index, began}, instance, dec, err)
+	}
+	defer func() { // where the strategy panics, this one and all others in flight end
+		if !answered && !d.judged {
+			answer(quota.Decision{}, errUnanswered)
+		}
+	}()
 	dec, err := d.st.Instances[instance].Take(ctx, req)
+	answered = true
+	answer(dec, err)
+}
+
+// errUnanswered is the error of a request that has no answer.
+var errUnanswered = errors.New("the strategy panicked before it had answered")
+
+// asking is when a request was made, in which window, and what was known then.
+type asking struct {
+	call, window int64
+	began        asked
+}
+
+// answer records a request's answer.
+func (d *drive) answer(w due, op workloads.Op, s *subject, t asking, instance int, dec quota.Decision, err error) {
 	reply := d.now()
 	granted := int64(0)
 	if err == nil {
@@ -36,10 +61,10 @@ func (d *drive) do(ctx context.Context, w due) {
 
 	out, tier := d.outcome(dec, err)
 	d.truth.at(reply, d.windowAt)
-	d.truth.end(s, began, index, op.Units, granted, call, reply, out)
-	d.record(out, tier, reply-w.intended, reply-call)
+	d.truth.end(s, t.began, t.window, op.Units, granted, t.call, reply, out)
+	d.record(out, tier, reply-w.intended, reply-t.call)
 	e := oracle.Event{
-		Call: call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
+		Call: t.call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
 		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(instance),
 	}
 	if out == oracle.Admitted && granted < op.Units {
@@ -63,7 +88,7 @@ func (d *drive) do(ctx context.Context, w due) {
 	if op.Fate == workloads.FateNone {
 		return
 	}
-	took := took{call - d.epoch, reply - d.epoch, index}
+	took := took{t.call - d.epoch, reply - d.epoch, t.window}
 	d.s.Go("session", func(ctx context.Context) { d.settle(ctx, op, dec.Reservation, instance, took) })
 }
 

@@ -1,6 +1,8 @@
 package sched
 
-import "context"
+import (
+	"context"
+)
 
 // Actor is one caller, or one job, as a coroutine.
 type Actor struct {
@@ -102,6 +104,7 @@ func (a *Actor) park(op Op) error {
 	if a.worker.yield(struct{}{}); a.dying {
 		panic(unwind{})
 	}
+	a.goesOn()
 	err := a.fail
 	a.fail = nil
 	return err

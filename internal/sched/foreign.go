@@ -4,6 +4,8 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+
+	"github.com/quotabench/quotabench/internal/stacks"
 )
 
 // ErrForeign is what an operation answers that uses the context of an actor
@@ -16,7 +18,7 @@ func (s *Scheduler) Foreign() bool { return s.foreign.Load() }
 
 // OnScheduler reports whether it is called on the goroutine that made the
 // scheduler while no actor is being stepped.
-func (s *Scheduler) OnScheduler() bool { return s.running == nil && s.goid == goroutine() }
+func (s *Scheduler) OnScheduler() bool { return s.running == nil && s.goid == stacks.Current() }
 
 // OnActor reports whether it is called on the goroutine of the actor that is
 // being stepped.
@@ -43,17 +45,3 @@ func onActor() bool {
 
 // live is where [Actor.live] begins.
 var live = reflect.ValueOf((*Actor).live).Pointer()
-
-// goroutine is the number of the calling goroutine, from the head of its stack's
-// text: "goroutine 7 [running]".
-func goroutine() (id uint64) {
-	var buf [40]byte
-	n := runtime.Stack(buf[:], false)
-	for _, c := range buf[len("goroutine "):n] {
-		if c < '0' || c > '9' {
-			break
-		}
-		id = id*10 + uint64(c-'0')
-	}
-	return id
-}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/stacks"
 )
 
 // Config of a scheduler. The zero value is useful but for Start.
@@ -31,6 +33,21 @@ type Config struct {
 	// Workers, where not nil, run the actors. Otherwise each has a coroutine of its
 	// own.
 	Workers *Workers
+	// Beat, where not nil, counts whenever an actor goes on.
+	Beat *Beat
+}
+
+// Beat shows to another goroutine whether actors go on.
+type Beat struct{ n atomic.Uint64 }
+
+// Count is how often an actor has gone on.
+func (b *Beat) Count() uint64 { return b.n.Load() }
+
+// goesOn is called on the actor's goroutine.
+func (a *Actor) goesOn() {
+	if b := a.s.cfg.Beat; b != nil {
+		b.n.Add(1)
+	}
 }
 
 // Outcome is what became of an operation.
@@ -92,7 +109,7 @@ type Scheduler struct {
 }
 
 // New makes a scheduler without actors.
-func New(cfg Config) *Scheduler { return &Scheduler{cfg: cfg, now: cfg.Start, goid: goroutine()} }
+func New(cfg Config) *Scheduler { return &Scheduler{cfg: cfg, now: cfg.Start, goid: stacks.Current()} }
 
 // Now is the present moment of virtual time.
 func (s *Scheduler) Now() time.Time { return s.now }

@@ -86,6 +86,7 @@ func (a *Actor) live() {
 			panic(&Panic{Actor: a.Name, Value: r, Stack: debug.Stack()})
 		}
 	}()
+	a.goesOn()
 	a.body(a.ctx)
 }
 

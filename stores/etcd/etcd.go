@@ -44,6 +44,7 @@ type Store struct {
 	info           stores.Info
 	own            *server.Child // nil where the server was not started here
 	admin          *clientv3.Client
+	owed           server.Owed
 
 	closing sync.Once
 	closed  error
@@ -90,10 +91,14 @@ func (e *Store) PID() int { return e.own.PID() }
 func (e *Store) Admin() *clientv3.Client { return e.admin }
 
 // Close ends the admin client and, where the server was started here, the server
-// and its directory. Only the first call does anything; all return its error.
+// and its directory. On another server it tries again to remove what could not be
+// removed. Only the first call does anything; all return its error.
 func (e *Store) Close() error {
 	e.closing.Do(func() {
 		var errs []error
+		if e.own == nil {
+			errs = append(errs, e.owed.Pay(context.Background(), e.wipeAnew))
+		}
 		if e.admin != nil {
 			errs = append(errs, e.admin.Close())
 		}

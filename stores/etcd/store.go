@@ -15,6 +15,7 @@ const page = 1000
 
 // Prepare counts the keys that exist under scope already. etcd needs no room made.
 func (e *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
+	_ = e.owed.Pay(ctx, e.wipe) // what still fails is tried again later
 	r, err := e.admin.Get(ctx, scope.Prefix(), clientv3.WithPrefix(), clientv3.WithCountOnly())
 	if err != nil {
 		return 0, fmt.Errorf("count keys under %q: %w", scope.Prefix(), err)
@@ -44,11 +45,17 @@ func (e *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, 
 }
 
 // Wipe removes the keys of scope, and no others. From a server that was started
-// here it also removes their history, which would slow later strategies down.
+// here it also removes their history, which would slow later strategies down. What it
+// cannot remove is tried again by the next Prepare and by Close.
 func (e *Store) Wipe(ctx context.Context, scope stores.Scope) error {
 	if scope == "" {
 		return errors.New("wipe etcd: an empty scope")
 	}
+	return e.owed.Note(string(scope), e.wipe(ctx, string(scope)))
+}
+
+func (e *Store) wipe(ctx context.Context, name string) error {
+	scope := stores.Scope(name)
 	r, err := e.admin.Delete(ctx, scope.Prefix(), clientv3.WithPrefix())
 	if err != nil {
 		return fmt.Errorf("wipe keys under %q: %w", scope.Prefix(), err)
@@ -59,4 +66,16 @@ func (e *Store) Wipe(ctx context.Context, scope stores.Scope) error {
 		}
 	}
 	return nil
+}
+
+// wipeAnew is wipe by a client that logs in anew: etcd forgets logins when it starts,
+// and a client that has one goes on to show it.
+func (e *Store) wipeAnew(ctx context.Context, name string) error {
+	c, err := e.client(stores.ConnOptions{})
+	if err != nil {
+		return err
+	}
+	_ = e.admin.Close()
+	e.admin = c
+	return e.wipe(ctx, name)
 }

@@ -44,6 +44,7 @@ type Store struct {
 	own            *server.Child // nil where the server was not started here
 	admin          *natsgo.Conn
 	js             jetstream.JetStream
+	owed           server.Owed
 
 	closing sync.Once
 	closed  error
@@ -90,16 +91,22 @@ func (n *Store) PID() int { return n.own.PID() }
 func (n *Store) JetStream() jetstream.JetStream { return n.js }
 
 // Close ends the admin client and, where the server was started here, the server
-// and its directory. Only the first call does anything; all return its error.
+// and its directory. On another server it tries again to remove what could not be
+// removed. Only the first call does anything; all return its error.
 func (n *Store) Close() error {
 	n.closing.Do(func() {
+		var errs []error
+		if n.own == nil {
+			errs = append(errs, n.owed.Pay(context.Background(), n.wipe))
+		}
 		if n.admin != nil {
 			n.admin.Close()
 		}
 		if n.own != nil {
-			if err := n.own.Close(); err != nil {
-				n.closed = fmt.Errorf("close nats: %w", err)
-			}
+			errs = append(errs, n.own.Close())
+		}
+		if err := errors.Join(errs...); err != nil {
+			n.closed = fmt.Errorf("close nats: %w", err)
 		}
 	})
 	return n.closed
@@ -108,6 +115,7 @@ func (n *Store) Close() error {
 // Prepare counts the messages in streams of the scope. NATS needs no room made: a
 // strategy makes its streams.
 func (n *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
+	_ = n.owed.Pay(ctx, n.wipe) // what still fails is tried again later
 	u, err := n.Usage(ctx, scope)
 	return u.Keys, err
 }
@@ -125,8 +133,14 @@ func (n *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, 
 	return u, err
 }
 
-// Wipe removes the streams of the scope, and no others.
+// Wipe removes the streams of the scope, and no others. What it cannot remove is tried
+// again by the next Prepare and by Close.
 func (n *Store) Wipe(ctx context.Context, scope stores.Scope) error {
+	return n.owed.Note(string(scope), n.wipe(ctx, string(scope)))
+}
+
+func (n *Store) wipe(ctx context.Context, name string) error {
+	scope := stores.Scope(name)
 	var names []string
 	err := n.streams(ctx, scope, func(s *jetstream.StreamInfo) error {
 		names = append(names, s.Config.Name)

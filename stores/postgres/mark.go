@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,30 +19,63 @@ func mark(scope stores.Scope) string {
 	return pgx.Identifier{scope.Schema(), "quotabench_mark"}.Sanitize()
 }
 
-// Mark implements [stores.Marker] by a table of one row.
+// tablesOf are the tables of a schema, each with the file that its rows are in: another
+// one once the table was emptied or made anew.
+const tablesOf = `SELECT c.oid::text || ' ' || c.relfilenode::text FROM pg_class c
+	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = `
+
+// Mark implements [stores.Marker] by a table of one row, which names the tables beside
+// it.
 func (p *Store) Mark(ctx context.Context, scope stores.Scope) error {
-	if _, err := p.admin.Exec(ctx, "CREATE TABLE "+mark(scope)+" AS SELECT 1 AS mark"); err != nil {
+	if p.replica {
+		return nil
+	}
+	sql := "CREATE TABLE " + mark(scope) + " AS SELECT 0 AS looks, ARRAY(" + tablesOf + quoted(scope.Schema()) + ") AS tables"
+	if _, err := p.admin.Exec(ctx, sql); err != nil {
 		return fmt.Errorf("leave a mark in postgresql: %w", err)
 	}
 	return nil
 }
 
+// quoted is a name of ours, of letters, digits and underscores, as a literal.
+func quoted(name string) string { return "'" + name + "'" }
+
 // undefinedTable is PostgreSQL's code for a table, or a schema in a table's name, that
 // is not there.
 const undefinedTable = "42P01"
 
-// Marked implements [stores.Marker].
-func (p *Store) Marked(ctx context.Context, scope stores.Scope) (there bool, err error) {
-	err = p.admin.QueryRow(ctx, "SELECT count(*) = 1 FROM "+mark(scope)).Scan(&there)
-	var answer *pgconn.PgError
-	if errors.As(err, &answer) && answer.Code == undefinedTable {
-		return false, nil
+// Marked implements [stores.Marker]. The write to the mark waits for no disk.
+func (p *Store) Marked(ctx context.Context, scope stores.Scope) (sign stores.Sign, err error) {
+	var started time.Time
+	if p.replica {
+		err = p.admin.QueryRow(ctx, "SELECT pg_postmaster_start_time()").Scan(&started)
+		sign.There = true
+	} else {
+		err = p.admin.QueryRow(ctx, `
+			WITH mark AS (
+				UPDATE `+mark(scope)+` SET looks = looks + 1
+				WHERE set_config('synchronous_commit', 'off', true) IS NOT NULL RETURNING tables
+			)
+			SELECT (SELECT count(*) = 1 FROM mark)
+			       AND NOT EXISTS (SELECT unnest(tables) FROM mark EXCEPT `+tablesOf+quoted(scope.Schema())+`),
+			       pg_postmaster_start_time()`).Scan(&sign.There, &started)
 	}
-	return there, err
+	var answer *pgconn.PgError
+	switch {
+	case errors.As(err, &answer) && answer.Code == undefinedTable:
+		return stores.Sign{}, nil
+	case err != nil:
+		return stores.Sign{}, err
+	}
+	sign.Incarnation = started.UTC().Format(time.RFC3339Nano)
+	return sign, nil
 }
 
 // Unmark implements [stores.Marker].
 func (p *Store) Unmark(ctx context.Context, scope stores.Scope) error {
+	if p.replica {
+		return nil
+	}
 	_, err := p.admin.Exec(ctx, "DROP TABLE IF EXISTS "+mark(scope))
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -72,6 +73,7 @@ func (p *Store) pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) 
 	}
 	if o.Meter != nil {
 		cfg.ConnConfig.AfterNetConnect = metered(o.Meter, cfg.ConnConfig.AfterNetConnect)
+		cfg.ConnConfig.OnPgError = losing(o.Meter, cfg.ConnConfig.OnPgError)
 	}
 	if o.Size > 0 {
 		cfg.MaxConns = int32(o.Size)
@@ -84,6 +86,21 @@ func (p *Store) pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) 
 	cfg.MaxConnLifetime, cfg.MaxConnIdleTime = 24*time.Hour, 24*time.Hour
 	cfg.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	return pgxpool.NewWithConfig(ctx, cfg)
+}
+
+// losing counts connections that the server ends: it says so, and the client closes them
+// at that.
+func losing(m *stores.Meter, inner pgconn.PgErrorHandler) pgconn.PgErrorHandler {
+	return func(c *pgconn.PgConn, err *pgconn.PgError) bool {
+		goOn := !strings.EqualFold(err.SeverityUnlocalized, "FATAL")
+		if inner != nil {
+			goOn = inner(c, err)
+		}
+		if !goOn {
+			m.Lost.Add(1)
+		}
+		return goOn
+	}
 }
 
 // netHook is called with each new connection, encrypted where it is to be.

@@ -96,16 +96,6 @@ func add(sum *stores.Stats, f map[string]string) {
 		sum.Evicted += n("evicted_keys")
 		sum.Expired += n("expired_keys")
 	}
-	for name, text := range f {
-		kind, is := strings.CutPrefix(name, "errorstat_")
-		count, counted := strings.CutPrefix(text, "count=")
-		if v, err := strconv.ParseInt(count, 10, 64); is && counted && err == nil {
-			if sum.Errors == nil {
-				sum.Errors = map[string]int64{}
-			}
-			sum.Errors[kind] += v
-		}
-	}
 	sum.Forks += n("total_forks")
 	sum.Forking = sum.Forking || n("rdb_bgsave_in_progress")+n("aof_rewrite_in_progress") > 0
 	sum.CPU += time.Duration((seconds("used_cpu_user") + seconds("used_cpu_sys")) * float64(time.Second))
@@ -122,13 +112,18 @@ func info(ctx context.Context, c goredis.UniversalClient) (map[string]string, er
 	if err != nil {
 		return nil, fmt.Errorf("ask redis for its state: %w", err)
 	}
+	return fields(text), nil
+}
+
+// fields takes the text of INFO apart.
+func fields(text string) map[string]string {
 	f := map[string]string{}
 	for line := range strings.Lines(text) {
 		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 			f[k] = v
 		}
 	}
-	return f, nil
+	return f
 }
 
 // describe completes Info from what the server says, and refuses a server that

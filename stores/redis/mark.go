@@ -3,30 +3,175 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/stores"
 )
 
 var _ stores.Marker = (*Store)(nil)
 
-// mark is the name of the key that a run would miss.
-func mark(scope stores.Scope) string { return scope.Prefix() + "quotabench-mark" }
+// mark is the name of the key that a run would miss. Each master of a cluster has one,
+// told apart by the number.
+func mark(scope stores.Scope, number int) string {
+	return fmt.Sprintf("%squotabench-mark:%d", scope.Prefix(), number)
+}
 
-// Mark implements [stores.Marker] by a key without an expiry.
+// Mark implements [stores.Marker] by a key without an expiry, in a cluster by one on
+// each master.
 func (r *Store) Mark(ctx context.Context, scope stores.Scope) error {
-	if err := r.admin.Set(ctx, mark(scope), 1, 0).Err(); err != nil {
+	if r.replica {
+		return nil
+	}
+	keys := []string{mark(scope, 0)}
+	var err error
+	if c, ok := r.admin.(*goredis.ClusterClient); ok {
+		keys, err = marksOf(ctx, c, scope)
+	}
+	if err == nil {
+		err = setAll(ctx, r.admin, keys, func(p goredis.Pipeliner, key string) { p.Set(ctx, key, 1, 0) })
+	}
+	if err != nil {
 		return fmt.Errorf("leave a mark in redis: %w", err)
 	}
+	r.marks.Store(scope, keys)
 	return nil
 }
 
-// Marked implements [stores.Marker].
-func (r *Store) Marked(ctx context.Context, scope stores.Scope) (bool, error) {
-	n, err := r.admin.Exists(ctx, mark(scope)).Result()
-	return n == 1, err
+func setAll(ctx context.Context, c goredis.UniversalClient, keys []string, set func(p goredis.Pipeliner, key string)) error {
+	_, err := c.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for _, key := range keys {
+			set(p, key)
+		}
+		return nil
+	})
+	return err
+}
+
+// triesPerMaster is how many names are tried, for each master, to find one that its
+// slots have.
+const triesPerMaster = 16
+
+// marksOf are names of keys, one on each master.
+func marksOf(ctx context.Context, c *goredis.ClusterClient, scope stores.Scope) ([]string, error) {
+	ranges, err := c.ClusterSlots(ctx).Result()
+	if err != nil {
+		return nil, err
+	}
+	masters := map[string]bool{} // whether one has a key already
+	for _, s := range ranges {
+		masters[s.Nodes[0].ID] = false
+	}
+	var keys []string
+	for i := range triesPerMaster * len(masters) {
+		if len(keys) == len(masters) {
+			break
+		}
+		key := mark(scope, i)
+		slot, err := c.ClusterKeySlot(ctx, key).Result()
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(ranges, func(s goredis.ClusterSlot) bool { return int64(s.Start) <= slot && slot <= int64(s.End) })
+		if at < 0 || masters[ranges[at].Nodes[0].ID] {
+			continue
+		}
+		masters[ranges[at].Nodes[0].ID] = true
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// Marked implements [stores.Marker]. It costs a write and two short answers of each
+// master.
+func (r *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, error) {
+	if c, ok := r.admin.(*goredis.ClusterClient); ok {
+		return r.markedCluster(ctx, c, scope)
+	}
+	var set *goredis.BoolCmd
+	var texts []*goredis.StringCmd
+	_, err := r.admin.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		if !r.replica {
+			set = p.SetXX(ctx, mark(scope, 0), 1, 0)
+		}
+		if r.model == nil { // which knows of neither
+			texts = askSigns(ctx, p)
+		}
+		return nil
+	})
+	if err != nil {
+		return stores.Sign{}, err
+	}
+	sign := stores.Sign{There: set == nil || set.Val()}
+	readSigns(&sign, texts)
+	return sign, nil
+}
+
+func (r *Store) markedCluster(ctx context.Context, c *goredis.ClusterClient, scope stores.Scope) (sign stores.Sign, err error) {
+	known, _ := r.marks.Load(scope)
+	keys, _ := known.([]string)
+	var set []*goredis.BoolCmd
+	if err := setAll(ctx, c, keys, func(p goredis.Pipeliner, key string) { set = append(set, p.SetXX(ctx, key, 1, 0)) }); err != nil {
+		return sign, err
+	}
+	sign.There = !slices.ContainsFunc(set, func(s *goredis.BoolCmd) bool { return !s.Val() })
+	var one sync.Mutex // the masters are asked at the same time
+	var starts []string
+	err = c.ForEachMaster(ctx, func(ctx context.Context, c *goredis.Client) error {
+		var texts []*goredis.StringCmd
+		_, err := c.Pipelined(ctx, func(p goredis.Pipeliner) error {
+			texts = askSigns(ctx, p)
+			return nil
+		})
+		one.Lock()
+		defer one.Unlock()
+		if err == nil {
+			readSigns(&sign, texts)
+			starts = append(starts, sign.Incarnation)
+		}
+		return err
+	})
+	sign.Incarnation = ""
+	if len(starts) == len(keys) { // or a master has no slots any more
+		slices.Sort(starts)
+		sign.Incarnation = strings.Join(starts, ",")
+	}
+	return sign, err
+}
+
+// askSigns asks for what readSigns reads.
+func askSigns(ctx context.Context, p goredis.Pipeliner) []*goredis.StringCmd {
+	return []*goredis.StringCmd{p.Info(ctx, "server"), p.Info(ctx, "errorstats")}
+}
+
+// readSigns adds the errors of one server, and notes which one it is.
+func readSigns(sign *stores.Sign, texts []*goredis.StringCmd) {
+	for _, cmd := range texts {
+		for name, text := range fields(cmd.Val()) {
+			kind, is := strings.CutPrefix(name, "errorstat_")
+			count, counted := strings.CutPrefix(text, "count=")
+			if v, err := strconv.ParseInt(count, 10, 64); is && counted && err == nil {
+				if sign.Errors == nil {
+					sign.Errors = map[string]int64{}
+				}
+				sign.Errors[kind] += v
+			}
+			if name == "run_id" {
+				sign.Incarnation = text
+			}
+		}
+	}
 }
 
 // Unmark implements [stores.Marker].
 func (r *Store) Unmark(ctx context.Context, scope stores.Scope) error {
-	return r.admin.Del(ctx, mark(scope)).Err()
+	known, ok := r.marks.LoadAndDelete(scope)
+	if !ok {
+		return nil
+	}
+	return setAll(ctx, r.admin, known.([]string), func(p goredis.Pipeliner, key string) { p.Del(ctx, key) })
 }

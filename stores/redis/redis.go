@@ -73,6 +73,8 @@ type Store struct {
 	options stores.Options
 	// asked counts how often the servers of a cluster were asked for their statistics.
 	asked atomic.Int64
+	// marks are the names of the marks of scopes.
+	marks sync.Map
 	// leases of this process on a server that others use too, under keeping; leased
 	// counts the commands for them.
 	keeping sync.Mutex
@@ -224,11 +226,16 @@ func (r *Store) Admin() *goredis.Client {
 	return single
 }
 
+// adminPool is how many connections the admin client may have. It opens few: but after as
+// many failed attempts as that go-redis looks for a server that is gone once a second
+// only, and would not notice that it is back.
+const adminPool = 1000
+
 // connect makes the admin client and asks the server who it is.
 func (r *Store) connect(ctx context.Context) error {
 	r.quieten()
 	r.info.Addr = r.base.Addr
-	r.admin = r.Client(ClientOptions{PoolSize: 4})
+	r.admin = r.Client(ClientOptions{PoolSize: adminPool})
 	if err := r.describe(ctx); err != nil {
 		return errors.Join(err, r.admin.Close())
 	}

@@ -50,7 +50,7 @@ func (r *Store) useSentinel(base *goredis.FailoverOptions) {
 // connectAll makes the admin client of what is not a single server, and asks who it
 // is.
 func (r *Store) connectAll(ctx context.Context) error {
-	r.admin = r.dial(ClientOptions{PoolSize: 4})
+	r.admin = r.dial(ClientOptions{PoolSize: adminPool})
 	err := r.describe(ctx)
 	if err == nil {
 		if c, ok := r.admin.(*goredis.ClusterClient); ok {

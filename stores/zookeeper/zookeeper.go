@@ -42,6 +42,7 @@ type Store struct {
 	info           stores.Info
 	own            *server.Child // nil where the server was not started here
 	admin          *zk.Conn
+	owed           server.Owed
 
 	closing sync.Once
 	closed  error
@@ -89,16 +90,22 @@ func (z *Store) PID() int { return z.own.PID() }
 func (z *Store) Admin() *zk.Conn { return z.admin }
 
 // Close ends the admin client and, where the server was started here, the server
-// and its directory. Only the first call does anything; all return its error.
+// and its directory. On another server it tries again to remove what could not be
+// removed. Only the first call does anything; all return its error.
 func (z *Store) Close() error {
 	z.closing.Do(func() {
+		var errs []error
+		if z.own == nil {
+			errs = append(errs, z.owed.Pay(context.Background(), z.wipeAnew))
+		}
 		if z.admin != nil {
 			z.admin.Close()
 		}
 		if z.own != nil {
-			if err := z.own.Close(); err != nil {
-				z.closed = fmt.Errorf("close zookeeper: %w", err)
-			}
+			errs = append(errs, z.own.Close())
+		}
+		if err := errors.Join(errs...); err != nil {
+			z.closed = fmt.Errorf("close zookeeper: %w", err)
 		}
 	})
 	return z.closed
@@ -107,12 +114,17 @@ func (z *Store) Close() error {
 // Prepare counts the nodes that exist under scope already. ZooKeeper needs no room
 // made: a strategy makes the node that it keeps all below.
 func (z *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
+	_ = z.owed.Pay(ctx, z.wipe) // what still fails is tried again later
 	u, err := z.Usage(ctx, scope)
 	return u.Keys, err
 }
 
 // Usage counts the nodes below those of the scope. None of them ever expires.
-func (z *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
+func (z *Store) Usage(ctx context.Context, scope stores.Scope) (stores.Usage, error) {
+	return within(ctx, func() (stores.Usage, error) { return z.usage(ctx, scope) })
+}
+
+func (z *Store) usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
 	roots, err := z.roots(ctx, scope)
 	if err != nil {
 		return u, err
@@ -134,13 +146,33 @@ func (z *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, 
 // batch is how many nodes are removed at a time.
 const batch = 500
 
-// Wipe removes the nodes of the scope with all below them, and no others.
+// Wipe removes the nodes of the scope with all below them, and no others. What it cannot
+// remove is tried again by the next Prepare and by Close.
 func (z *Store) Wipe(ctx context.Context, scope stores.Scope) error {
-	roots, err := z.roots(ctx, scope)
-	for _, root := range roots {
-		err = errors.Join(err, z.remove(ctx, root))
-	}
+	return z.owed.Note(string(scope), z.wipe(ctx, string(scope)))
+}
+
+func (z *Store) wipe(ctx context.Context, name string) error {
+	_, err := within(ctx, func() (struct{}, error) {
+		roots, err := z.roots(ctx, stores.Scope(name))
+		for _, root := range roots {
+			err = errors.Join(err, z.remove(ctx, root))
+		}
+		return struct{}{}, err
+	})
 	return err
+}
+
+// wipeAnew is wipe by a client of its own: one that knows of more than the server, which
+// came back empty, is turned away.
+func (z *Store) wipeAnew(ctx context.Context, name string) error {
+	c, err := z.client(ctx, stores.ConnOptions{})
+	if err != nil {
+		return err
+	}
+	z.admin.Close()
+	z.admin = c
+	return z.wipe(ctx, name)
 }
 
 func (z *Store) remove(ctx context.Context, node string) error {

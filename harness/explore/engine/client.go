@@ -23,6 +23,9 @@ type Client struct {
 	Witness *witness.Witness
 	// Strategy is the instance that it asks.
 	Strategy func() strategies.Strategy
+	// Over reports whether the run was given up, so that nothing is recorded any more;
+	// nil where clients end by themselves.
+	Over func() bool
 
 	taken int // number of the last admitted take in the truth
 }
@@ -73,11 +76,14 @@ func (c *Client) take(ctx context.Context, action int, units int64, r *quota.Res
 	c.Pending = t.call(c.Index, oracle.Take, units, -1)
 	t.begins(c.Pending, req.Life)
 	d, err := c.Strategy().Take(ctx, req)
-	c.Witness.Taken(err)
+	if c.over() {
+		return false
+	}
 	granted := int64(0)
 	if err == nil {
 		granted, err = d.Units(units)
 	}
+	c.Witness.Taken(err)
 	e := c.Pending
 	c.Pending = -1
 	switch {
@@ -138,14 +144,19 @@ func (c *Client) refund(ctx context.Context, r *quota.Reservation) {
 	}
 	c.Pending = c.Run.Truth.call(c.Index, oracle.Refund, r.Request.Units, c.taken)
 	err := k.Refund(ctx, *r)
-	if err != nil {
+	if err != nil && !c.over() {
 		c.Run.Timeline.Say("error, and tries again")
 		err = k.Refund(ctx, *r)
 	}
 	c.settled("refunded", err)
 }
 
+func (c *Client) over() bool { return c.Over != nil && c.Over() }
+
 func (c *Client) settled(what string, err error) {
+	if c.over() {
+		return
+	}
 	e := c.Pending
 	c.Pending = -1
 	if err != nil {

@@ -11,10 +11,9 @@ package engine
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -177,18 +176,7 @@ func (t *Timeline) End(at time.Duration, truth *Truth) {
 }
 
 // PanicError says that a strategy has panicked.
-type PanicError struct {
-	// Where it happened: the name of a client or a job, or what was done with an
-	// instance.
-	Where string
-	Value any
-	Stack []byte
-}
-
-// Error is one line; the stack is apart.
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("the strategy panics in %s: %s", e.Where, strings.Join(strings.Fields(fmt.Sprint(e.Value)), " "))
-}
+type PanicError = harness.PanicError
 
 // UnfitError says that a strategy cannot be run in the way that is asked for.
 type UnfitError struct{ Err error }

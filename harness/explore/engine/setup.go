@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -30,6 +31,11 @@ type Setup struct {
 	JobRounds int
 	// Life of a request that settles; from its end on nobody holds what is unsettled.
 	Life time.Duration
+	// Patience is how long a client may do nothing that the engine sees, by the wall
+	// clock.
+	Patience time.Duration
+	// Beat, where not nil, counts the steps of a world in virtual time.
+	Beat *sched.Beat
 	// Ordered is set where verdicts depend on the order of events and not only on
 	// their sums.
 	Ordered bool

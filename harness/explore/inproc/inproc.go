@@ -139,7 +139,7 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 	})
 	st.watch(w)
 	w.run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
-	w.s = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Workers: &w.workers})
+	w.s = sched.New(sched.Config{Start: start, SplitReplies: setup.Split(), Observe: w.observe, Workers: &w.workers, Beat: setup.Beat})
 	for i := range setup.Instances {
 		in := &instance{index: i, clock: w.s.Clock(w.setup.SkewOf(i)), source: seed.NewSource(w.setup.Seed, seed.Instance, 0, uint64(i))}
 		in.begin = in.source.State()

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/stacks"
 )
 
 // opKind is a kind of point at which a client on PostgreSQL stops.
@@ -46,6 +48,7 @@ type client struct {
 	seen   notes // what it knew there
 	own    notes // belongs to its goroutine
 	resume chan struct{}
+	number atomic.Uint64 // of its goroutine
 
 	// flying is set while a statement is with the server.
 	flying bool
@@ -97,6 +100,7 @@ func (c *client) park(h halt) bool {
 // follow is what the client's goroutine does.
 func (c *client) follow() {
 	defer c.w.running.Done()
+	c.number.Store(stacks.Current())
 	ctx := context.WithValue(c.w.ctx, clientKey{}, c)
 	c.perform(ctx)
 	select {

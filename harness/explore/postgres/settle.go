@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/stacks"
 )
 
 // How long to wait for a client before the server is asked about locks: where
@@ -42,7 +45,7 @@ func (w *Engine) await(d time.Duration) *client {
 
 // hear waits for this client to stop. Others may, too.
 func (w *Engine) hear(c *client) error {
-	for left := settleLimit; left > 0; {
+	for left := w.setup.Patience; left > 0; {
 		got := w.await(left)
 		switch {
 		case w.panicked != nil:
@@ -55,7 +58,16 @@ func (w *Engine) hear(c *client) error {
 			left = 0
 		}
 	}
-	return fmt.Errorf("client %s %w", c.Name, errUnseen)
+	w.hung = true
+	return c.hung()
+}
+
+// hung says where a client is that does not stop.
+func (c *client) hung() error {
+	g := stacks.All()[c.number.Load()]
+	calls, _ := g.Called("engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund")
+	hung := &harness.HungError{Where: c.Name, At: g.Where(calls), After: c.w.setup.Patience, Stack: []byte(g.Text)}
+	return fmt.Errorf("%w: it %w", hung, errUnseen)
 }
 
 // settle waits until every statement that is with the server has ended or waits

@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/seed"
@@ -60,7 +61,9 @@ type Engine struct {
 	callers   []*client
 	run       engine.Run
 	panicked  *engine.PanicError
-	owners    sync.Map // *pgx.Conn -> *client that used it last
+	// begun is set while there is a run, and hung once a client of one did not stop.
+	begun, hung bool
+	owners      sync.Map // *pgx.Conn -> *client that used it last
 	// outside is set while the strategy runs for no client: to open or to be looked
 	// at.
 	outside atomic.Bool
@@ -227,6 +230,7 @@ func (w *Engine) Begin() error {
 		}
 	}
 	w.ctx, w.stop = context.WithCancel(w.base)
+	w.begun = true
 	if w.empty != "" {
 		if _, err := w.admin.Exec(w.ctx, w.empty); err != nil {
 			return fmt.Errorf("empty the tables: %w", err)
@@ -248,7 +252,7 @@ func (w *Engine) Begin() error {
 		c := &client{w: w, in: in, resume: make(chan struct{}), Client: engine.Client{
 			Index: i, Name: engine.ClientName(i), Script: w.setup.Script(i), Pending: -1,
 			Setup: &w.setup, Run: &w.run, Witness: w.witness,
-			Strategy: func() strategies.Strategy { return in.strategy },
+			Strategy: func() strategies.Strategy { return in.strategy }, Over: func() bool { return w.ctx.Err() != nil },
 		}}
 		w.callers = append(w.callers, c)
 	}
@@ -319,12 +323,26 @@ func freshen(ctx context.Context, pool *pgxpool.Pool) error {
 // End implements [engine.Engine]. A run that is not over leaves its connections
 // behind.
 func (w *Engine) End() error {
-	over := !slices.ContainsFunc(w.callers, func(c *client) bool { return c.op.kind != opDone })
+	over, err := w.release()
+	if err != nil || over || w.base.Err() != nil {
+		return err
+	}
+	w.abandon()
+	return w.connect()
+}
+
+// release ends the run's clients and the sessions of those that are in the middle of
+// something. over is false where there are any.
+func (w *Engine) release() (over bool, err error) {
+	w.begun = false
+	over = !slices.ContainsFunc(w.callers, func(c *client) bool { return c.op.kind != opDone })
 	over = over && !slices.ContainsFunc(w.pools, func(p *pgxpool.Pool) bool { return p.Stat().AcquiredConns() > 0 })
 	w.stop()
-	w.running.Wait()
+	if err = w.ended(); w.hung {
+		err = nil // which was told already
+	}
 	if over {
-		return nil
+		return over, err
 	}
 	var pids []int32
 	for _, c := range w.callers {
@@ -332,14 +350,24 @@ func (w *Engine) End() error {
 	}
 	// A session that waits for a lock does not notice that its connection is gone.
 	ctx := context.WithoutCancel(w.base)
-	if _, err := w.admin.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY($1)", pids); err != nil {
-		return fmt.Errorf("end connections: %w", err)
+	if _, derr := w.admin.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY($1)", pids); derr != nil {
+		err = errors.Join(err, fmt.Errorf("end connections: %w", derr))
 	}
+	return over, err
+}
+
+// ended waits until all clients have ended, which are told to, and names one that does
+// not.
+func (w *Engine) ended() error {
+	limit := harness.Grace(w.setup.Patience)
 	if w.base.Err() != nil {
-		return nil
+		limit = min(limit, time.Second)
 	}
-	w.abandon()
-	return w.connect()
+	_, err := harness.Within(context.Background(), limit, 0, "a client that is to end", func(context.Context) (any, error) {
+		w.running.Wait()
+		return nil, nil
+	})
+	return err
 }
 
 // abandon closes the pools. One with a connection that is never given back would
@@ -357,10 +385,13 @@ func (w *Engine) abandon() {
 // Close implements [engine.Engine]: it removes all that was made on the server.
 func (w *Engine) Close() error {
 	w.timer.Stop()
-	w.abandon()
 	var err error
+	if w.begun {
+		_, err = w.release()
+	}
+	w.abandon()
 	if w.conn != nil {
-		err = w.conn.Close()
+		err = errors.Join(err, w.conn.Close())
 	}
 	return errors.Join(err, w.server.Wipe(context.WithoutCancel(w.base), w.scope))
 }

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/quotabench/quotabench/quota"
 )
 
 // reply is what a caller waits for.
@@ -16,11 +19,18 @@ type reply struct {
 	err error
 }
 
-// ask puts a message into the stream and waits for the consumer's answer.
+// answerWait is how long a caller waits for its answer: as long as a client of Redis does
+// by default.
+const answerWait = 3 * time.Second
+
+// ask puts a message into the stream and waits for the consumer's answer. There is none
+// where the stream was removed with the message in it.
 func (q *queue) ask(ctx context.Context, o order) (answer, error) {
 	if err := ctx.Err(); err != nil {
 		return answer{}, err
 	}
+	ctx, cancel := quota.WithTimeout(ctx, q.clock, answerWait)
+	defer cancel()
 	wait := make(chan reply, 1)
 	o = q.enter(o, wait)
 	defer q.forget(o.ID)

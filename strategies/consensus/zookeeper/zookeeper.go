@@ -171,7 +171,7 @@ func (c *counter) change(ctx context.Context, path string, f func(used int64) (u
 		case err == nil:
 			c.successes.Add(1)
 			return units, true, nil
-		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode):
+		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode) && at.known:
 			c.retries.Add(1)
 		default:
 			return 0, false, err

@@ -1,0 +1,312 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
+	_ "github.com/quotabench/quotabench/strategies/baseline"
+)
+
+// astray is a strategy that goes astray at its n-th request, and counts up to the limit
+// before that.
+type astray struct {
+	strategies.Strategy
+	env strategies.Env
+	bad func(ctx context.Context, a *astray, r quota.Request) (quota.Decision, error)
+	at  int64
+
+	mu   sync.Mutex
+	n    int64
+	used map[quota.Subject]int64
+	held sync.Mutex
+}
+
+func (a *astray) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	a.mu.Lock()
+	if r.ID < harness.ProbeID {
+		a.n++
+	}
+	bad := a.n >= a.at
+	d := quota.Decision{Admitted: a.used[r.Subject]+r.Units <= r.Policy.Limit, Tier: quota.TierProcess, Remaining: -1, Reservation: quota.Reservation{Request: r}}
+	if d.Admitted && !bad {
+		a.used[r.Subject] += r.Units
+	}
+	a.mu.Unlock()
+	if bad {
+		return a.bad(ctx, a, r)
+	}
+	return d, nil
+}
+
+func (a *astray) Close(context.Context) error { return nil }
+
+// selection goes astray from a request on, in each instance.
+func (a *astray) selection(name string, needs ...strategies.Need) strategies.Selection {
+	return strategies.Selection{Meta: &strategies.Meta{
+		Name: name, Doc: "goes astray", Form: strategies.Baseline, Counts: quota.CountsAdmitted, Needs: needs,
+		Kinds: quota.Kinds(), Guarantee: []quota.Clause{quota.Exactly()},
+		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			return &astray{env: env, bad: a.bad, at: a.at, used: map[quota.Subject]int64{}}, nil
+		},
+	}}
+}
+
+// The ways to go astray. What blocks never ends: these goroutines stay.
+func blocks(context.Context, *astray, quota.Request) (quota.Decision, error) { select {} }
+
+func holdsMutex(ctx context.Context, a *astray, r quota.Request) (quota.Decision, error) {
+	a.held.Lock()
+	defer a.held.Unlock()
+	n, err := a.env.Redis.IncrBy(ctx, a.env.Prefix+string(r.Subject), r.Units).Result()
+	return quota.Decision{Admitted: n <= r.Policy.Limit, Tier: quota.TierRedis, Remaining: -1}, err
+}
+
+func panics(context.Context, *astray, quota.Request) (quota.Decision, error) {
+	panic("planted\npanic")
+}
+
+func grantsTooMuch(context.Context, *astray, quota.Request) (quota.Decision, error) {
+	return quota.Decision{Admitted: true, Granted: 1 << 40, Remaining: -1}, nil
+}
+
+func nonsense(_ context.Context, _ *astray, r quota.Request) (quota.Decision, error) {
+	r.Subject = "somebody-else"
+	return quota.Decision{Admitted: true, Tier: "\x1b[31mnowhere", Remaining: -7, Reservation: quota.Reservation{Request: r}}, nil
+}
+
+// theirs are the strategies beside the exact control, and the finding that each must
+// have in each mode; "" where it may have any.
+var theirs = []struct {
+	name              string
+	bad               func(context.Context, *astray, quota.Request) (quota.Decision, error)
+	at                int64
+	needs             []strategies.Need
+	run, sim, explore string
+}{
+	{"blocks", blocks, 700, nil, "did-not-return", "did-not-return", "does not return"},
+	{"blocks-at-once", blocks, 0, nil, "did-not-return", "did-not-return", "does not return"},
+	// On real stores the others wait for the mutex no longer than the store takes.
+	{"holds-mutex", holdsMutex, 0, []strategies.Need{strategies.NeedRedis}, "", "did-not-return", "does not return"},
+	{"panics", panics, 700, nil, "strategy-panicked", "strategy-panicked", "panics"},
+	{"panics-at-once", panics, 0, nil, "strategy-panicked", "strategy-panicked", "panics"},
+	{"grants-too-much", grantsTooMuch, 0, nil, "run-failed", "errors", "nothing may be claimed"},
+	{"nonsense", nonsense, 0, nil, "", "", ""},
+}
+
+// deadline is short: a call that returns takes microseconds.
+const deadline = 200 * time.Millisecond
+
+func exactControl(t *testing.T) strategies.Selection {
+	t.Helper()
+	list, err := strategies.Parse("exact")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list[0]
+}
+
+func plan(t *testing.T, list ...strategies.Selection) harness.Plan {
+	t.Helper()
+	p, err := harness.NewPlan("exact", "user-links", "hot-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Strategies, p.Requests, p.Workers, p.Seed, p.DecisionTimeout = list, 4000, 4, 3, deadline
+	p.Policy.Limit = 50
+	p.Stores = stores.NewSet()
+	if err := p.Stores.Add(string(strategies.NeedRedis), storetest.EmbeddedRedis(t)); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// counted is what a run must have in common with one beside other strategies.
+func counted(t *testing.T, r results.Run) any {
+	t.Helper()
+	if !r.Audit.Valid {
+		t.Errorf("exact is struck: %+v", r.Audit.Reasons)
+	}
+	clauses := r.Guarantee
+	return []any{r.Issued, r.Admitted, r.Rejected, r.Errors, r.Leak.Units, r.Leak.Trials, r.FalseRejects.Count, r.Drift.Units, clauses[0].Verdict, r.Partial, r.Trace}
+}
+
+// found is the run of a strategy, which must have the finding with the strategy's stack.
+func found(t *testing.T, runs []results.Run, name, code string) {
+	t.Helper()
+	for _, r := range runs {
+		if r.Strategy != name {
+			continue
+		}
+		if code == "" {
+			return
+		}
+		for _, x := range r.Audit.Reasons {
+			if x.Code != code {
+				continue
+			}
+			if r.Audit.Valid || strings.Contains(x.Detail, "\n") {
+				t.Errorf("%s: %+v", name, r.Audit)
+			}
+			if hung := code == harness.CodeHung; hung || code == "strategy-panicked" {
+				if !strings.Contains(x.Stack, "astray_test.go") || hung != (r.DidNotReturn > 0) {
+					t.Errorf("%s: %d calls did not return, and the stack is %q", name, r.DidNotReturn, x.Stack)
+				}
+				if hung && !strings.Contains(x.Detail, "harness_test.") {
+					t.Errorf("%s: no function of the strategy in %q", name, x.Detail)
+				}
+			}
+			return
+		}
+		t.Errorf("%s has no finding %s: %+v", name, code, r.Audit.Reasons)
+		return
+	}
+	t.Errorf("%s has no run", name)
+}
+
+func TestAstrayBesideExactMeasured(t *testing.T) {
+	runs := func(list ...strategies.Selection) (runs []results.Run, exact any) {
+		report, err := measure.Measure(t.Context(), measure.Config{Plan: plan(t, list...), Rounds: 2, NoReference: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []any
+		for _, r := range report.Runs {
+			if r.Strategy == "exact" {
+				all = append(all, counted(t, r))
+			}
+		}
+		if len(all) != 2 {
+			t.Fatalf("%d runs of exact", len(all))
+		}
+		if len(list) > 1 && list[0].Name != "nonsense" && list[0].Name != "holds-mutex" {
+			var invalid *results.InvalidError
+			if err := report.Err(); !errors.As(err, &invalid) || invalid.Label != list[0].Name {
+				t.Errorf("%s: error %v", list[0].Name, err)
+			}
+		}
+		return report.Runs, all
+	}
+	_, alone := runs(exactControl(t))
+	for _, s := range theirs {
+		sel := (&astray{bad: s.bad, at: s.at}).selection(s.name, s.needs...)
+		got, beside := runs(sel, exactControl(t))
+		if !reflect.DeepEqual(beside, alone) {
+			t.Errorf("exact beside %s: %v, alone %v", s.name, beside, alone)
+		}
+		found(t, got, s.name, s.run)
+		n := 0
+		for _, r := range got {
+			if r.Strategy == s.name {
+				n++
+			}
+			// What was decided before is counted, and what was under way is not lost.
+			if r.Strategy == s.name && s.at == 700 && (r.Issued != 699+r.Errors || r.Errors < 1 || r.Errors > 4 || !r.Partial || r.Leak.Units != 0) {
+				t.Errorf("%s: %d issued, %d errors", s.name, r.Issued, r.Errors)
+			}
+			if r.Strategy == s.name && r.Audit.Has("count-mismatch") || r.Audit.Has("oracles-disagree") || r.Audit.Has("sample-mismatch") {
+				t.Errorf("%s: %+v", s.name, r.Audit.Reasons)
+			}
+		}
+		if want := map[bool]int{true: 1, false: 2}[s.run == harness.CodeHung]; n != want {
+			t.Errorf("%s ran %d times, want %d", s.name, n, want)
+		}
+	}
+}
+
+func TestAstrayBesideExactSimulated(t *testing.T) {
+	run := func(list ...strategies.Selection) ([]results.Run, any) {
+		p := plan(t, list...)
+		p.Stores = nil
+		report, err := sim.Run(t.Context(), sim.Config{Plan: p})
+		if report == nil {
+			t.Fatal(err)
+		}
+		last := report.Runs[len(report.Runs)-1]
+		if len(report.Runs) != len(list) || last.Strategy != "exact" {
+			t.Fatalf("%d runs, the last of %s", len(report.Runs), last.Strategy)
+		}
+		return report.Runs, counted(t, last)
+	}
+	_, alone := run(exactControl(t))
+	for _, s := range theirs {
+		runs, beside := run((&astray{bad: s.bad, at: s.at}).selection(s.name, s.needs...), exactControl(t))
+		if !reflect.DeepEqual(beside, alone) {
+			t.Errorf("exact beside %s: %v, alone %v", s.name, beside, alone)
+		}
+		found(t, runs, s.name, s.sim)
+		if r := runs[0]; s.name == "panics" && (r.Issued != 699+r.Errors || r.Errors < 1 || r.Errors > 4 || !r.Partial) {
+			t.Errorf("%d issued, %d errors: what was decided before the panic is lost", r.Issued, r.Errors)
+		}
+	}
+}
+
+func TestAstrayBesideExactExplored(t *testing.T) {
+	search := func(sel strategies.Selection) (*explore.Result, error) {
+		policy, err := quota.LookupPolicy("user-links")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return explore.Run(t.Context(), sel, explore.Config{Policy: policy, Instances: 1, DecisionTimeout: deadline})
+	}
+	alone, err := search(exactControl(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range theirs {
+		at := min(s.at, 2) // two clients ask once each
+		_, err := search((&astray{bad: s.bad, at: at}).selection(s.name, s.needs...))
+		if s.explore != "" && (err == nil || !strings.Contains(err.Error(), s.explore) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: error %v", s.name, err)
+		}
+		if stack := harness.Stack(err); s.bad != nil && strings.Contains(s.explore, "return") && !strings.Contains(stack, "astray_test.go") {
+			t.Errorf("%s: the stack is %q", s.name, stack)
+		}
+		beside, err := search(exactControl(t))
+		if err != nil || !reflect.DeepEqual(beside, alone) {
+			t.Errorf("exact after %s: %+v, %v", s.name, beside, err)
+		}
+	}
+}
+
+// TestInterruptedWhileAStrategyBlocks: Ctrl-C does not wait for as long as the time-out
+// of decisions where a strategy blocks in virtual time.
+func TestInterruptedWhileAStrategyBlocks(t *testing.T) {
+	for mode, run := range map[string]func(context.Context, strategies.Selection) error{
+		"sim": func(ctx context.Context, sel strategies.Selection) error {
+			p := plan(t, exactControl(t), sel)
+			p.Stores, p.DecisionTimeout = nil, harness.MaxDecisionTimeout
+			report, err := sim.Run(ctx, sim.Config{Plan: p})
+			if report == nil || !report.Interrupted || len(report.Runs) != 2 || report.Runs[0].Issued != 4000 {
+				t.Errorf("%+v", report)
+			}
+			return err
+		},
+		"explore": func(ctx context.Context, sel strategies.Selection) error {
+			_, err := explore.Run(ctx, sel, explore.Config{DecisionTimeout: harness.MaxDecisionTimeout})
+			return err
+		},
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		sel := (&astray{bad: func(context.Context, *astray, quota.Request) (quota.Decision, error) {
+			interrupt()
+			select {}
+		}}).selection("blocks")
+		if err := run(ctx, sel); err == nil || !strings.Contains(err.Error(), "does not return") {
+			t.Errorf("%s: error %v", mode, err)
+		}
+	}
+}

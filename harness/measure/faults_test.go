@@ -1,0 +1,271 @@
+//go:build linux
+
+package measure
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
+)
+
+var update = flag.Bool("update", false, "write docs/store-faults.md anew")
+
+// faultsEnv, set to "all", has the faults tried too that take a server seconds.
+const faultsEnv = "QUOTABENCH_FAULTS"
+
+// act is how a fault is made.
+type act struct {
+	// inflict does it. It may put it right again before it returns.
+	inflict func(ctx context.Context) error
+	// mend puts it right once the run is over; nil where there is nothing to do.
+	mend func(ctx context.Context) error
+}
+
+// victim is a store to which faults happen.
+type victim struct {
+	acts map[string]act // by the name of the fault
+	// open is a handle of the store for one run, as a user's that was running already.
+	open func(ctx context.Context) (stores.Store, error)
+	// left is what runs have left there.
+	left func(ctx context.Context) ([]string, error)
+}
+
+// victims start a store of each kind.
+var victims = map[string]func(t *testing.T) *victim{
+	"Redis": redisVictim, "Redis with a replica": failoverVictim, "Redis Cluster": clusterVictim, "PostgreSQL": postgresVictim,
+	"etcd": etcdVictim, "ZooKeeper": zookeeperVictim, "NATS": natsVictim,
+}
+
+// passTimer tells when a pass begins, and when it is over.
+type passTimer struct{ begun, over chan struct{} }
+
+func (b passTimer) StartTimer() { close(b.begun) }
+func (b passTimer) StopTimer()  { close(b.over) }
+
+// What is asked for: more than the limit of each subject, at a rate that leaves time for
+// other runs.
+const (
+	faultRate     = 400 // requests per second
+	faultSubjects = 24
+	faultLimit    = 2
+	faultHistory  = 200_000 // events
+)
+
+// How long a run lasts, when the fault comes, and how long a store is away that comes
+// back in mid-run.
+const (
+	faultRun   = 300 * time.Millisecond
+	faultAfter = 40 * time.Millisecond
+	faultLasts = 120 * time.Millisecond
+)
+
+// overtime is how much longer a whole measurement may take than its pass: every
+// question to a store that does not answer ends in seconds.
+const overtime = 20 * time.Second
+
+// TestFaultsOfStores: what others do to a store in mid-run is the store's fault. It is
+// named, the run is invalid, no strategy is said to have broken its word, and nothing is
+// left behind once the store is back.
+func TestFaultsOfStores(t *testing.T) {
+	lookEvery, lookTimeout = 10*time.Millisecond, 250*time.Millisecond
+	t.Cleanup(func() { lookEvery, lookTimeout = 100*time.Millisecond, 2*time.Second })
+	var all sync.WaitGroup // they mostly wait, so that more may run than there are cores
+	defer all.Wait()
+	for store, start := range victims {
+		run := func(t *testing.T) {
+			v, made := start(t), map[string]bool{}
+			t.Run("nothing", func(t *testing.T) { v.calm(t, store) })
+			for _, f := range faults {
+				if f.store != store {
+					continue
+				}
+				made[f.name] = true
+				if !f.long || os.Getenv(faultsEnv) == "all" {
+					t.Run(f.name, func(t *testing.T) { v.suffer(t, &f, v.acts[f.name]) })
+				}
+			}
+			for name := range v.acts {
+				if !made[name] {
+					t.Errorf("%q is not in the table", name)
+				}
+			}
+		}
+		all.Go(func() { t.Run(store, run) })
+	}
+}
+
+// calm has the strategy of the store's first fault use it while nothing happens.
+func (v *victim) calm(t *testing.T, store string) {
+	f := faults[slices.IndexFunc(faults, func(f fault) bool { return f.store == store })]
+	r, _ := v.attempt(t, &f, act{inflict: func(context.Context) error { return nil }}, faultRun)
+	if !r.Audit.Valid || slices.ContainsFunc(r.Audit.Reasons, func(x results.Reason) bool { return strings.HasPrefix(x.Code, "store-") }) {
+		t.Errorf("%+v", r.Audit)
+	}
+	if r.Drift == nil || r.Cost.Probe == nil {
+		t.Errorf("drift %+v, cost %+v", r.Drift, r.Cost)
+	}
+}
+
+// attempts is how often a fault is made that comes too late on a busy machine, each time
+// in a run of three times the length.
+const attempts = 3
+
+// suffer has a strategy use the store while the fault is made.
+func (v *victim) suffer(t *testing.T, f *fault, a act) {
+	lasts := max(f.lasts, faultRun)
+	for try := 1; ; try++ {
+		r, inTime := v.attempt(t, f, a, lasts)
+		if t.Failed() {
+			return
+		}
+		if inTime {
+			f.check(t, &r)
+			readable(t, r)
+			return
+		}
+		if try == attempts {
+			t.Fatalf("the fault took longer than a run of %v", lasts)
+		}
+		lasts *= 3
+	}
+}
+
+// attempt makes the fault in one run. inTime is false where the run was over before that
+// was done.
+func (v *victim) attempt(t *testing.T, f *fault, a act, lasts time.Duration) (r results.Run, inTime bool) {
+	ctx := t.Context()
+	store, err := v.open(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	timer, made := passTimer{make(chan struct{}), make(chan struct{})}, make(chan error, 1)
+	go func() {
+		select {
+		case <-timer.begun:
+		case <-ctx.Done():
+		}
+		_ = (clock.Wall{}).Sleep(ctx, faultAfter)
+		err := a.inflict(ctx)
+		select {
+		case <-timer.over:
+		default:
+			inTime = true
+		}
+		made <- err
+	}()
+	began := clock.Nano()
+	r = measureReal(t, f.strategy, "link-hits", "steady", func(cfg *Config) {
+		cfg.Stores, cfg.Timer, cfg.Cores = setOf(t, store), timer, Cores{Mode: CoresShared}
+		cfg.Duration, cfg.Policy.Limit, cfg.Closed, cfg.HistoryLimit = lasts, faultLimit, f.busy, faultHistory
+		cfg.Stream.Set("subjects", faultSubjects)
+		cfg.Workers = 4
+		if !f.busy {
+			cfg.Rate = faultRate
+		}
+	})[f.strategy]
+	if took := time.Duration(clock.Nano() - began); took > lasts+overtime {
+		t.Errorf("it took %v", took)
+	}
+	err = <-made
+	if a.mend != nil {
+		err = errors.Join(err, a.mend(ctx))
+	}
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Error(err)
+	}
+	if left, err := v.left(ctx); err != nil || len(left) > 0 {
+		t.Errorf("%q is left (%v)", left, err)
+	}
+	return r, inTime
+}
+
+// check holds a run against what the table says.
+func (f *fault) check(t *testing.T, r *results.Run) {
+	t.Helper()
+	if r.Err() == nil {
+		t.Errorf("the run is valid: %+v", r.Audit)
+	}
+	found := ""
+	for _, x := range r.Audit.Reasons {
+		if x.Code == f.code {
+			found += x.Detail + "\n"
+		}
+	}
+	if !strings.Contains(found, f.says) || !strings.Contains(found, "between ") && f.code != "store-evicted" {
+		t.Errorf("%s says %q, want %q and when; audit %+v", f.code, found, f.says, r.Audit)
+	}
+	var open []string
+	for _, x := range r.Guarantee {
+		switch x.Verdict {
+		case results.Violated:
+			t.Errorf("%s is blamed: %+v", f.strategy, x)
+		case results.Undecided:
+			open = append(open, x.Property)
+		}
+	}
+	if got := strings.Join(open, ", "); got != f.undecided {
+		t.Errorf("undecided are %q, want %q; it declares %+v", got, f.undecided, r.Guarantee)
+	}
+	if strings.Contains(f.does, fails) != (r.Errors > 0) || (f.does == without) != (r.Degraded > 0) {
+		t.Errorf("%q, and %d requests failed (%s) and %d were decided without the store, of %d", f.does, r.Errors, r.FirstError, r.Degraded, r.Issued)
+	}
+	if r.Issued == 0 || r.ThroughputPerS == 0 {
+		t.Errorf("nothing was measured: %+v", r)
+	}
+}
+
+// readable writes what was measured and reads it again.
+func readable(t *testing.T, r results.Run) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "results.json")
+	if err := codec.Write(path, results.File{Kind: results.Measured, Runs: []results.Run{r}}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := codec.Read(path)
+	if err != nil || len(f.Runs) != 1 || f.Runs[0].Issued != r.Issued || !slices.Equal(f.Runs[0].Audit.Reasons, r.Audit.Reasons) {
+		t.Errorf("read again: %+v, %v", f.Runs, err)
+	}
+}
+
+// inTurn does one thing after the other, with a while between them, and ends with the
+// first that fails.
+func inTurn(steps ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for i, step := range steps {
+			if i > 0 {
+				_ = (clock.Wall{}).Sleep(ctx, faultLasts)
+			}
+			if err := step(ctx); err != nil {
+				return fmt.Errorf("step %d: %w", i+1, err)
+			}
+		}
+		return nil
+	}
+}
+
+// TestNothingIsNoticed: on stores that nobody touches, nothing is.
+func TestNothingIsNoticed(t *testing.T) {
+	r := measureReal(t, "incr-expire", "link-hits", "steady", func(cfg *Config) {
+		cfg.Stores, cfg.Closed = setOf(t, storetest.Redis(t)), true
+	})["incr-expire"]
+	if !r.Audit.Valid || hasReason(r, "store-failed") || hasReason(r, "store-lost-data") {
+		t.Errorf("%+v", r.Audit)
+	}
+	if n := r.Cost.KeysWithoutTTL; n != 0 {
+		t.Errorf("the mark is among the keys: %d of %d", n, r.Cost.KeysAtEnd)
+	}
+}

@@ -1,0 +1,141 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/stacks"
+)
+
+// Watchdog notices that a strategy blocks outside of a simulated world: on a mutex that
+// a parked caller holds, on a channel, or for ever. Nothing can go on then, since one
+// goroutine runs at a time.
+type Watchdog struct {
+	// Patience is how long a strategy may do nothing that the world sees, by the wall
+	// clock.
+	Patience time.Duration
+	// Beat counts the steps of the world.
+	Beat *sched.Beat
+	// Callers are the functions of the runner that call a strategy as a part of one
+	// step, and Around those that call it outside of all steps, by the ends of their
+	// names.
+	Callers, Around []string
+}
+
+// lastLooks is how often a goroutine outside of all steps is found at the same place
+// before it counts as blocked: there, steps do not show what goes on.
+const lastLooks = 4
+
+// abortPatience is the patience once the run is to end.
+const abortPatience = time.Second
+
+// Watched calls f, which drives a strategy, on a goroutine of its own, and gives it up
+// with a [HungError] where the strategy blocks. f then stays as it is: it must change
+// nothing that its caller reads afterwards. A panic of f passes through.
+func Watched[T any](ctx context.Context, w Watchdog, f func() T) (T, error) {
+	var result struct {
+		v       T
+		through bool
+		panic   any
+		stack   []byte
+	}
+	done, number := make(chan struct{}), make(chan uint64, 1)
+	go func() {
+		defer close(done)
+		defer func() {
+			if result.panic = recover(); result.panic != nil {
+				result.stack = debug.Stack()
+			}
+		}()
+		number <- stacks.Current()
+		result.v = f()
+		result.through = true
+	}()
+	if hung := w.wait(ctx, <-number, done); hung != nil {
+		var none T
+		return none, hung
+	}
+	switch {
+	case result.panic != nil:
+		panic(fmt.Sprintf("%v\n%s", result.panic, result.stack))
+	case !result.through: // as a test's FailNow ends it
+		runtime.Goexit()
+	}
+	return result.v, nil
+}
+
+// wait returns when f is done, or with why it was given up.
+func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}) error {
+	each := min(max(w.Patience/16, time.Millisecond), 250*time.Millisecond)
+	t := time.NewTicker(each)
+	defer t.Stop()
+	count, looks, same := w.Beat.Count(), 0, 0
+	var last string
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-t.C:
+		}
+		if now := w.Beat.Count(); now != count {
+			count, looks, same, last = now, 0, 0, ""
+			continue
+		}
+		patience := w.Patience
+		if ctx.Err() != nil {
+			patience = min(patience, abortPatience)
+		}
+		if looks++; time.Duration(looks)*each < patience {
+			continue
+		}
+		g, calls, known := w.blocked(driver)
+		switch {
+		case w.Beat.Count() != count:
+			continue
+		case g.Text != last:
+			same, last = 0, g.Text
+		default:
+			same++
+		}
+		if known || len(calls) > 0 && waits(g.State) && same >= lastLooks {
+			return &HungError{Where: "virtual time", At: g.Where(calls), After: time.Duration(looks) * each, Stack: []byte(g.Text)}
+		}
+	}
+}
+
+// blocked is the goroutine that keeps the others waiting, with the strategy's calls on
+// its stack. known is set where it is in one step of the world.
+func (w *Watchdog) blocked(driver uint64) (g stacks.Goroutine, calls []stacks.Frame, known bool) {
+	all := stacks.All()
+	if _, in := all[driver].Called("sched.(*Actor).advance"); in {
+		g = running(all, driver)
+		if calls, known = g.Called(w.Callers...); known && len(calls) > 0 {
+			return g, calls, true
+		}
+	} else {
+		g = all[driver]
+	}
+	calls, _ = g.Called(w.Around...)
+	return g, calls, false
+}
+
+// running is the goroutine of the actor that runs. All other actors of the driver are
+// parked as coroutines, as the driver is.
+func running(all map[uint64]stacks.Goroutine, driver uint64) stacks.Goroutine {
+	for _, g := range all {
+		if _, actor := g.Called("sched.(*Actor).live"); actor && g.State != "coroutine" && g.Parent == driver {
+			return g
+		}
+	}
+	return stacks.Goroutine{}
+}
+
+// waits reports whether a goroutine in that state can only be woken by another one.
+func waits(state string) bool {
+	return !slices.Contains([]string{"running", "runnable", "syscall", "IO wait", "coroutine", "preempted"}, state)
+}

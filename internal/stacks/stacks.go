@@ -1,0 +1,153 @@
+// Package stacks reads the stacks of goroutines, to say where one of them stands.
+package stacks
+
+import (
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// Goroutine is where a goroutine stood.
+type Goroutine struct {
+	ID uint64
+	// Parent is the goroutine that started it; 0 where that is not known.
+	Parent uint64
+	// State is what it waited for, e.g. "chan receive" or "sync.Mutex.Lock".
+	State string
+	// Text is its stack as the runtime prints it.
+	Text string
+}
+
+// Frame is one call of a stack.
+type Frame struct {
+	// Func is the function's name with its package's path.
+	Func string
+	// Place is the file's name without its directory, and the line.
+	Place string
+}
+
+// Current is the number of the calling goroutine.
+func Current() uint64 {
+	var buf [40]byte
+	id, _ := number(string(buf[:runtime.Stack(buf[:], false)]))
+	return id
+}
+
+// number reads the head of a stack's text, "goroutine 7 [running]:".
+func number(text string) (id uint64, rest string) {
+	text, ok := strings.CutPrefix(text, "goroutine ")
+	n, rest, _ := strings.Cut(text, " ")
+	if !ok {
+		return 0, ""
+	}
+	id, _ = strconv.ParseUint(n, 10, 64) // 0 is no goroutine's number
+	return id, rest
+}
+
+// mostText bounds the text of all stacks, in bytes.
+const mostText = 64 << 20
+
+// All are the goroutines of the program. All of them are stopped meanwhile, so that
+// whatever they wrote up to then is seen by the caller.
+func All() map[uint64]Goroutine {
+	buf := make([]byte, 1<<20)
+	n := runtime.Stack(buf, true)
+	for n == len(buf) && n < mostText {
+		buf = make([]byte, 2*len(buf))
+		n = runtime.Stack(buf, true)
+	}
+	return read(string(buf[:n]))
+}
+
+func read(text string) map[uint64]Goroutine {
+	out := map[uint64]Goroutine{}
+	for part := range strings.SplitSeq(text, "\n\n") {
+		id, rest := number(part)
+		if id == 0 {
+			continue
+		}
+		head, _, _ := strings.Cut(rest, "\n")
+		state := head[strings.Index(head, "[")+1:]
+		if i := strings.IndexAny(state, ",]"); i >= 0 {
+			state = state[:i]
+		}
+		g := Goroutine{ID: id, State: state, Text: strings.TrimSpace(part)}
+		if _, by, ok := strings.Cut(g.Text, "\ncreated by "); ok {
+			by, _, _ = strings.Cut(by, "\n")
+			_, parent, _ := strings.Cut(by, " in goroutine ")
+			g.Parent, _ = strconv.ParseUint(parent, 10, 64)
+		}
+		out[id] = g
+	}
+	return out
+}
+
+// Frames are the calls, the innermost first, without the one that started it.
+func (g Goroutine) Frames() []Frame {
+	lines := strings.Split(g.Text, "\n")
+	var out []Frame
+	for i := 1; i+1 < len(lines); i += 2 {
+		name := lines[i]
+		if strings.HasPrefix(name, "created by ") {
+			break
+		}
+		if at := strings.LastIndex(name, "("); at > 0 {
+			name = name[:at]
+		}
+		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+		out = append(out, Frame{name, path.Base(strings.ReplaceAll(place, `\`, "/"))})
+	}
+	return out
+}
+
+// Called looks for the innermost call of a function whose name ends with one of those,
+// and returns the calls that it made, the innermost first; ok is false where there is
+// none.
+func (g Goroutine) Called(by ...string) (calls []Frame, ok bool) {
+	frames := g.Frames()
+	for i, f := range frames {
+		for _, name := range by {
+			if strings.HasSuffix(f.Func, name) {
+				return frames[:i], true
+			}
+		}
+	}
+	return nil, false
+}
+
+// Where names the innermost of the calls that is in no library: the standard one, or a
+// store's client. Where there is no such call it names the outermost.
+func (g Goroutine) Where(calls []Frame) string {
+	if len(calls) == 0 {
+		return "[" + g.State + "]"
+	}
+	at := calls[len(calls)-1]
+	for _, f := range calls {
+		if !library(f.Func) {
+			at = f
+			break
+		}
+	}
+	name := at.Func[strings.LastIndex(at.Func, "/")+1:]
+	return name + " (" + at.Place + ") [" + g.State + "]"
+}
+
+// clients are modules of stores' clients.
+var clients = []string{
+	"github.com/redis/", "github.com/jackc/", "github.com/nats-io/", "github.com/go-zookeeper/", "go.etcd.io/", "google.golang.org/", "golang.org/x/",
+}
+
+func library(function string) bool {
+	for _, c := range clients {
+		if strings.HasPrefix(function, c) {
+			return true
+		}
+	}
+	first, _, nested := strings.Cut(function, "/")
+	if !nested { // "sync.(*Mutex).Lock", or "main.main"
+		first, _, _ = strings.Cut(function, ".")
+		return first != "main"
+	}
+	return !strings.Contains(first, ".")
+}
