@@ -92,9 +92,13 @@ func (p *Plan) checkSizes() error {
 	return p.checkOutages()
 }
 
-// checkOutages reports outages of one store that overlap.
+// checkOutages reports outages of one store that overlap, and replicas that are too far
+// behind.
 func (p *Plan) checkOutages() error {
 	for i, o := range p.Outages {
+		if from, _ := o.Within(p.Duration); o.Behind > from {
+			return fmt.Errorf("the outage %s: it begins %v after the run does, and the replica cannot be further behind", o, from)
+		}
 		for _, x := range p.Outages[:i] {
 			if o.Store == x.Store && o.From < x.To && x.From < o.To {
 				return fmt.Errorf("the outages %s and %s overlap: a store that is away cannot be taken away, so give one outage for both", x, o)

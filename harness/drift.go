@@ -13,13 +13,17 @@ import (
 type driftFinder struct {
 	facts *Facts
 	cfg   oracle.Config
+	limit int64 // in force when counters are read
 	// by holds the readings of each pass by subject.
 	by    []map[uint32][]Reading
 	tiers [][]results.TierDrift
 }
 
 func newDrift(f *Facts, cfg oracle.Config) *driftFinder {
-	d := &driftFinder{facts: f, cfg: cfg, tiers: make([][]results.TierDrift, len(f.Readings))}
+	d := &driftFinder{facts: f, cfg: cfg, limit: cfg.Limit, tiers: make([][]results.TierDrift, len(f.Readings))}
+	if n := len(cfg.Changes); n > 0 {
+		d.limit = cfg.Changes[n-1].Limit
+	}
 	for _, r := range f.Readings {
 		m := map[uint32][]Reading{}
 		for _, x := range r.List {
@@ -65,7 +69,7 @@ func (d *driftFinder) add(pass int, r Reading, want oracle.Expectation) {
 		t.Total += abs(drift)
 		if abs(drift) > abs(t.Units) {
 			t.Units, t.Width, t.PctOfUsage = drift, want.Units.Width(), 0
-			t.PctOfLimit = 100 * float64(drift) / float64(d.cfg.Limit)
+			t.PctOfLimit = 100 * float64(drift) / float64(d.limit)
 			if usage := want.Units.Lo - want.Surplus.Lo; usage > 0 {
 				t.PctOfUsage = 100 * float64(drift) / float64(usage)
 			}

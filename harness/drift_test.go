@@ -49,6 +49,21 @@ func TestPlantedDrift(t *testing.T) {
 	}
 }
 
+// TestDriftOfALimitThatChanged: a reading at rest is a share of the limit in force then,
+// and a leak one of the first limit.
+func TestDriftOfALimitThatChanged(t *testing.T) {
+	f := planted(t, quota.Window{}, takes(0, 0, 12, oracle.Admitted))
+	f.LimitChanges = []oracle.LimitChange{{From: 600 * ms, To: 600 * ms, Limit: 100}, {From: 800 * ms, To: 800 * ms, Limit: 50}}
+	f.Readings = []Readings{{At: AtRest, List: []Reading{reading(0, "redis", 13)}}}
+	r, _ := judged(t, f)
+	if d := r.Drift; d.Units != 1 || d.PctOfLimit != 2 {
+		t.Errorf("drift %+v, want 1 unit and 2 %% of 50", d)
+	}
+	if l := r.Leak; l.Units != 2 || l.PctOfLimit != 20 {
+		t.Errorf("leak %+v, want 2 units and 20 %% of 10", l)
+	}
+}
+
 // TestDriftOfTheLastWorst: of tiers that drift by the same amount, the last one is
 // the run's.
 func TestDriftOfTheLastWorst(t *testing.T) {

@@ -53,20 +53,21 @@ func TestParamsOfClauses(t *testing.T) {
 // TestFaultsThatHappened: a clause that does not tolerate what happened promises
 // nothing.
 func TestFaultsThatHappened(t *testing.T) {
-	const outage, clock, loss = quota.FaultOutage, quota.FaultClock, quota.FaultEviction
+	const outage, clock, loss, failover = quota.FaultOutage, quota.FaultClock, quota.FaultEviction, quota.FaultFailover
 	all := []quota.Clause{
 		clause(quota.PropertyLeak, 0, "none"), clause(quota.PropertyLeak, 0, "outage", outage),
 		clause(quota.PropertyLeak, 0, "clock", clock), clause(quota.PropertyLeak, 0, "both", clock, outage),
-		clause(quota.PropertyLeak, 0, "loss", loss, outage),
+		clause(quota.PropertyLeak, 0, "loss", loss, outage), clause(quota.PropertyLeak, 0, "failover", failover, outage),
 	}
 	for _, c := range []struct {
 		outages []Outage
 		skews   []time.Duration
 		want    []string
 	}{
-		{nil, nil, []string{"none", "outage", "clock", "both", "loss"}},
-		{[]Outage{{}}, nil, []string{"outage", "both", "loss"}},
+		{nil, nil, []string{"none", "outage", "clock", "both", "loss", "failover"}},
+		{[]Outage{{}}, nil, []string{"outage", "both", "loss", "failover"}},
 		{[]Outage{{}, {Empty: true}}, nil, []string{"loss"}},
+		{[]Outage{{Failover: true}}, nil, []string{"failover"}},
 		{nil, []time.Duration{1}, []string{"clock", "both"}},
 		{[]Outage{{}}, []time.Duration{1}, []string{"both"}},
 		{nil, nil, nil}, // but another limit

@@ -19,19 +19,29 @@ type Outage struct {
 	// Empty is set where the store comes back without anything that it held, as one
 	// does that keeps nothing on a disk and is restarted. Only Redis can.
 	Empty bool
+	// Failover is set where the store is a master that dies, and comes back as its
+	// replica: without the writes that had not reached that one. Only Redis can.
+	Failover bool
+	// Behind is how long before its master's death the replica got its last write. 0
+	// leaves that to the servers; a model's replica is then not behind at all.
+	Behind time.Duration
 }
 
-// ParseOutage reads "redis:0.3-0.6", or "redis:0.3-0.6:empty" for a store that comes
-// back without what it held.
+// ParseOutage reads "redis:0.3-0.6", "redis:0.3-0.6:empty" for a store that comes back
+// without what it held, and "redis:0.5-0.52:failover" or "redis:0.5-0.52:failover=20ms"
+// for one that comes back as its replica, which got its last write so long before.
 func ParseOutage(text string) (Outage, error) {
-	bad := fmt.Errorf("%q is not of the form redis:0.3-0.6 or redis:0.3-0.6:empty: a store's name, from when to when in shares of the duration, and whether it comes back empty", text)
+	bad := fmt.Errorf("%q is not of the form redis:0.3-0.6, redis:0.3-0.6:empty or redis:0.5-0.52:failover=20ms: a store's name, from when to when in shares of the duration, and whether it comes back empty or as its replica", text)
 	store, span, ok := strings.Cut(text, ":")
-	span, empty := strings.CutSuffix(span, emptied)
+	span, back, comesBack := strings.Cut(span, ":")
 	from, to, ok2 := strings.Cut(span, "-")
 	if !ok || !ok2 || store == "" {
 		return Outage{}, bad
 	}
-	o := Outage{Store: store, Empty: empty}
+	o := Outage{Store: store}
+	if comesBack && !o.comesBack(back) {
+		return Outage{}, bad
+	}
 	var err1, err2 error
 	o.From, err1 = strconv.ParseFloat(from, 64)
 	o.To, err2 = strconv.ParseFloat(to, 64)
@@ -41,23 +51,47 @@ func ParseOutage(text string) (Outage, error) {
 	return o, nil
 }
 
+// The words for how a store comes back.
+const (
+	backEmpty    = "empty"
+	backFailover = "failover"
+)
+
+// comesBack reads how the store comes back.
+func (o *Outage) comesBack(text string) bool {
+	word, behind, timed := strings.Cut(text, "=")
+	o.Empty, o.Failover = text == backEmpty, word == backFailover
+	if timed {
+		var err error
+		if o.Behind, err = time.ParseDuration(behind); err != nil || o.Behind <= 0 {
+			return false
+		}
+	}
+	return o.Empty || o.Failover
+}
+
 // String renders the outage as [ParseOutage] reads it.
 func (o Outage) String() string {
 	s := fmt.Sprintf("%s:%g-%g", o.Store, o.From, o.To)
-	if o.Empty {
-		s += emptied
+	switch {
+	case o.Empty:
+		s += ":" + backEmpty
+	case o.Failover && o.Behind > 0:
+		s += ":" + backFailover + "=" + o.Behind.String()
+	case o.Failover:
+		s += ":" + backFailover
 	}
 	return s
 }
 
-// emptied ends the text of an outage that a store comes back from with nothing.
-const emptied = ":empty"
-
 // Faults are what happens to strategies in an outage. A store that comes back empty
-// has dropped every key.
+// has dropped every key, and one that comes back as its replica its last writes.
 func (o Outage) Faults() []quota.Fault {
-	if o.Empty {
+	switch {
+	case o.Empty:
 		return []quota.Fault{quota.FaultOutage, quota.FaultEviction}
+	case o.Failover:
+		return []quota.Fault{quota.FaultOutage, quota.FaultFailover}
 	}
 	return []quota.Fault{quota.FaultOutage}
 }

@@ -20,7 +20,13 @@ func TestParseOutage(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, o, err)
 		}
 	}
-	bads := []string{"", "redis", "redis:1", ":0.1-0.2", "redis:0.5-0.2", "redis:0.5-0.5", "redis:-1-1", "redis:0.2-1.2", "redis:a-b", "redis:0.1-b", "redis:NaN-1", "redis:0.1-NaN", "redis:0.1-0.2:full", "redis:0.1-0.2:empty:"}
+	for _, text := range []string{"redis:0.25-0.5:failover", "redis:0.25-0.5:failover=20ms"} {
+		o, err := ParseOutage(text)
+		if err != nil || !o.Failover || o.Empty || (o.Behind == 20*time.Millisecond) != strings.HasSuffix(text, "ms") || o.String() != text {
+			t.Errorf("%s: %+v, %v", text, o, err)
+		}
+	}
+	bads := []string{"redis:0.1-0.2:failover=", "redis:0.1-0.2:failover=1", "redis:0.1-0.2:failover=-1s", "redis:0.1-0.2:empty=1s", "redis:0.1-0.2:", "", "redis", "redis:1", ":0.1-0.2", "redis:0.5-0.2", "redis:0.5-0.5", "redis:-1-1", "redis:0.2-1.2", "redis:a-b", "redis:0.1-b", "redis:NaN-1", "redis:0.1-NaN", "redis:0.1-0.2:full", "redis:0.1-0.2:empty:"}
 	for _, bad := range bads {
 		if _, err := ParseOutage(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
@@ -142,7 +148,7 @@ func TestBlank(t *testing.T) {
 	sel := strategies.Selection{Meta: &strategies.Meta{Name: "a", Form: "form"}, Options: quota.Options{}}
 	p := Plan{
 		Policy: quota.Policy{Name: "p", Limit: 4, Unit: "links", Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}}, Workload: &workloads.Meta{Name: "w"},
-		Stream: workloads.Params{Options: quota.Options{"k": "v"}}, Workers: 3, Instances: 2, Requests: 9, Duration: 5, Outages: []Outage{{"redis", 0.1, 0.2, false}},
+		Stream: workloads.Params{Options: quota.Options{"k": "v"}}, Workers: 3, Instances: 2, Requests: 9, Duration: 5, Outages: []Outage{{Store: "redis", From: 0.1, To: 0.2}},
 	}
 	stream := &flow{n: 9, subjects: 6}
 	want := results.Run{

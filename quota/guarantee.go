@@ -20,6 +20,7 @@ const (
 	FaultEviction  Fault = "eviction"   // a store drops a key
 	FaultOutage    Fault = "outage"     // a store cannot be reached
 	FaultLimit     Fault = "limit"      // the limit is raised or lowered in mid-run
+	FaultFailover  Fault = "failover"   // a store's replica takes its place, without the last writes
 )
 
 // Property is what a clause is about.

@@ -63,6 +63,8 @@ type Sample struct {
 	Leak int64 `json:"leak"`
 	// FalseRejects so far.
 	FalseRejects int64 `json:"false_rejects"`
+	// Keys in all Redis that have not expired.
+	Keys int64 `json:"keys"`
 	// Hits are decisions by tier so far.
 	Hits []int64 `json:"hits"`
 	// Counters are what tiers believed of the tracked subjects.

@@ -129,6 +129,7 @@ func (s *Summary) correctness(runs []*Run) {
 		s.mergeRolling(r.Rolling)
 		s.mergeDrift(r.Drift)
 		s.mergeGuarantee(r.Guarantee)
+		s.mergeStored(r.Stored)
 	}
 	slices.Sort(medians)
 	l.MedianUnits = median(medians)

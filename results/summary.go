@@ -95,6 +95,8 @@ type Summary struct {
 	Cost Cost `json:"cost"`
 	// Meter condenses the strategy's own figures, in its order.
 	Meter []MeasureSummary `json:"meter,omitempty"`
+	// Stored is what was kept in each store in the round that kept the most there.
+	Stored []Stored `json:"stored,omitempty"`
 	// Guarantee holds the declared clauses with the worst amounts of all rounds.
 	Guarantee []Clause `json:"guarantee"`
 	// Verdict of all clauses together; empty where there is none.
@@ -187,7 +189,8 @@ type SettlementSummary struct {
 // LeakSummary is the leak of all valid rounds.
 type LeakSummary struct {
 	Leak
-	// PossiblePctOfLimit is Possible in percent of the limit times the trials.
+	// PossiblePctOfLimit is Possible in percent of the limit times the trials; where the
+	// limit changes, of the first one.
 	PossiblePctOfLimit float64 `json:"possible_pct_of_limit"`
 }
 

@@ -263,6 +263,8 @@ type Run struct {
 	Audit Audit `json:"audit"`
 	// Meter holds the strategy's own figures, in its order.
 	Meter []Measure `json:"meter,omitempty"`
+	// Stored is what the strategy kept in its stores, by their names.
+	Stored []Stored `json:"stored,omitempty"`
 	// Trace is a hash of all that happened in a simulation, in hexadecimal: equal
 	// on every machine and every store that carries the commands out.
 	Trace string `json:"trace,omitempty"`

@@ -10,7 +10,8 @@ type Leak struct {
 	Units int64 `json:"units"`
 	// Possible is the most units that some placement explains.
 	Possible int64 `json:"possible"`
-	// PctOfLimit is Units in percent of the limit times the trials.
+	// PctOfLimit is Units in percent of the limit times the trials; where the limit
+	// changes, of the first one.
 	PctOfLimit float64 `json:"pct_of_limit"`
 	// PctOfOverQuota is Units in percent of OverQuotaUnits.
 	PctOfOverQuota float64 `json:"pct_of_over_quota_units"`
@@ -56,7 +57,7 @@ type FalseRejects struct {
 type Drift struct {
 	// Units is the drift of the worst reading at rest.
 	Units int64 `json:"units"`
-	// PctOfLimit is that reading in percent of the limit.
+	// PctOfLimit is that reading in percent of the limit in force when it was taken.
 	PctOfLimit float64 `json:"pct_of_limit"`
 	// PctOfUsage is that reading in percent of the actual usage.
 	PctOfUsage float64 `json:"pct_of_usage"`
@@ -75,7 +76,7 @@ type TierDrift struct {
 	Units int64 `json:"units"`
 	// Total is the sum of the sizes over all readings.
 	Total int64 `json:"total"`
-	// PctOfLimit is Units in percent of the limit.
+	// PctOfLimit is Units in percent of the limit in force at the reading.
 	PctOfLimit float64 `json:"pct_of_limit"`
 	// PctOfUsage is Units in percent of the actual usage.
 	PctOfUsage float64 `json:"pct_of_usage"`

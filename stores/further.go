@@ -52,6 +52,25 @@ type Promoter interface {
 	Promote(ctx context.Context) error
 }
 
+// FailsOver is a [Store] with a replica that can take its place in mid-run.
+type FailsOver interface {
+	Store
+	// CanFailOver returns nil, or why the store cannot do any of what follows.
+	CanFailOver() error
+	// Replicate waits until the replica has all that was written when it was called.
+	Replicate(ctx context.Context) error
+	// Detach ends the flow of writes to the replica: what is written from then on is not
+	// there when it takes the store's place.
+	Detach(ctx context.Context) error
+	// FailOver ends the server as if it had died, and lets the replica take its place with
+	// what it has got. Connections break; those that clients open from then on, of before
+	// too, lead to the new master.
+	FailOver(ctx context.Context) error
+	// Recover gives the store a replica again, after FailOver or Detach, and does nothing
+	// after neither. Nothing else may use the store meanwhile.
+	Recover(ctx context.Context) error
+}
+
 // PrimaryOf is the name of the store whose replica has that name: of
 // "redis.replica" it is "redis". ok is false for other names.
 func PrimaryOf(name string) (primary string, ok bool) {

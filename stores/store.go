@@ -99,4 +99,18 @@ type Stats struct {
 type Usage struct {
 	// Keys, and those among them that never expire; 0 for stores without keys.
 	Keys, WithoutTTL int64
+	// Rows of all tables; 0 for stores without tables.
+	Rows int64
+	// Bytes that the store itself says it takes for them, its own overhead included; 0
+	// where it does not say. Those of very many keys are estimated from a part of them.
+	Bytes int64
+}
+
+// Counter is a [Store] that can tell at any time how many keys it has, without looking at
+// them.
+type Counter interface {
+	Store
+	// Count is the number of keys of all scopes, and of others than quotabench. Keys that
+	// have expired count until the store has removed them.
+	Count(ctx context.Context) (int64, error)
 }

@@ -72,7 +72,7 @@ func (p *pass) auditStore(st *siteStore) {
 		p.strike("meter-lost", results.StrikesNote, "the traffic of %d connections to %s could not be followed: commands and statements are too low", st.traffic.Unparsed, st.name)
 	}
 	b, a := st.before, st.after
-	if !b.Known || !a.Known {
+	if !b.Known || !a.Known || p.s.failedOver(st.name) {
 		return
 	}
 	if p.lookouts.restarted(st.name) {
@@ -134,7 +134,7 @@ func (p *pass) others() (share float64, ok bool) {
 	mine := p.own.used
 	for _, st := range p.s.stores {
 		used := st.after.CPU - st.before.CPU
-		if st.after.Known && st.after.CPU == 0 {
+		if st.after.Known && st.after.CPU == 0 || p.s.failedOver(st.name) {
 			return 0, false
 		}
 		mine += max(0, used)

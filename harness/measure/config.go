@@ -122,6 +122,11 @@ func (c *Config) Complete() error {
 		if o.Empty && here && store.Driver() != string(strategies.NeedRedis) {
 			return fmt.Errorf("the outage %s: %s keeps what it holds on a disk: leave out :empty", o, o.Store)
 		}
+		if o.Failover && here {
+			if err := canFailOver(store); err != nil {
+				return fmt.Errorf("the outage %s: %s cannot come back as its replica: %w", o, o.Store, err)
+			}
+		}
 		if c.Stores != nil && !here && !absent {
 			return fmt.Errorf("an outage of %s: this run has no store of that name", o.Store)
 		}

@@ -2,7 +2,7 @@ package measure
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/quotabench/quotabench/harness"
 )
@@ -34,15 +34,12 @@ func (p *pass) costs() {
 // decision costs.
 func (p *pass) leftovers(ctx context.Context) error {
 	c := &p.run.Cost
-	for _, st := range p.s.stores {
-		u, err := st.Usage(ctx, p.s.scope)
-		if err != nil {
-			return fmt.Errorf("count keys: %w", err)
-		}
-		c.KeysAtEnd += u.Keys
-		c.KeysWithoutTTL += u.WithoutTTL
+	if err := p.keep(ctx); err != nil {
+		return err
 	}
-	if p.run.Repetition == 1 && !p.d.stop.Load() && !p.m.latencyOnly {
+	// A store that has failed over has no replica any more.
+	whole := !slices.ContainsFunc(p.s.outages, func(o *outage) bool { return o.Failover })
+	if whole && p.run.Repetition == 1 && !p.d.stop.Load() && !p.m.latencyOnly {
 		probe, err := harness.Within(ctx, p.s.aside(), harness.Grace(p.s.Deadline), "the cost probe", p.probe)
 		if err != nil {
 			return err

@@ -30,6 +30,7 @@ type lookout struct {
 	meter *stores.Meter // of the strategy's connections
 	now   func() int64
 
+	keys     int64       // that the mark consists of
 	sign     stores.Sign // the last one
 	cut      int64       // connections that were lost so far
 	seen     int64       // when it was last there
@@ -67,15 +68,22 @@ func (l *lookouts) mark(ctx context.Context, s *site) error {
 	l.done = make(chan struct{})
 	for name, st := range s.stores {
 		m, ok := st.Store.(stores.Marker)
-		planned := slices.ContainsFunc(s.outages, func(o *outage) bool { return o.Store == name })
+		planned := slices.ContainsFunc(s.outages, func(o *outage) bool { return s.concerns(o, name) })
 		if !ok || planned {
 			continue
 		}
-		if err := m.Mark(ctx, s.scope); err != nil {
+		before, err := countOthers(ctx, st.Store)
+		if err == nil {
+			err = m.Mark(ctx, s.scope)
+		}
+		if err != nil {
 			return err
 		}
-		o := &lookout{name: name, store: m, scope: s.scope, meter: &st.meter, refusing: map[string]*incident{}}
-		var err error
+		after, err := countOthers(ctx, st.Store)
+		if err != nil {
+			return err
+		}
+		o := &lookout{name: name, store: m, scope: s.scope, meter: &st.meter, refusing: map[string]*incident{}, keys: max(0, after-before)}
 		if o.sign, err = m.Marked(ctx, s.scope); err != nil {
 			return fmt.Errorf("look at %s: %w", name, err)
 		}
@@ -83,6 +91,16 @@ func (l *lookouts) mark(ctx context.Context, s *site) error {
 	}
 	slices.SortFunc(l.all, func(a, b *lookout) int { return strings.Compare(a.name, b.name) })
 	return nil
+}
+
+// marks is how many keys of the store with the name are marks.
+func (l *lookouts) marks(name string) int64 {
+	for _, o := range l.all {
+		if o.name == name {
+			return o.keys
+		}
+	}
+	return 0
 }
 
 // begin starts to look, by the machine's clock in nanoseconds. end looks a last time,
@@ -221,7 +239,7 @@ func (p *pass) noticed() (out []harness.Notice) {
 	}
 	for _, st := range p.s.stores {
 		switch b, a := st.before, st.after; {
-		case !b.Known || !a.Known || p.lookouts.restarted(st.name):
+		case !b.Known || !a.Known || p.lookouts.restarted(st.name) || p.s.failedOver(st.name):
 		case a.Incarnation != b.Incarnation:
 			out = append(out, harness.Notice{Fault: quota.FaultOutage}, harness.Notice{Fault: quota.FaultEviction}) // store-restarted
 		case a.Evicted > b.Evicted:

@@ -16,9 +16,11 @@ type outage struct {
 	harness.Outage
 	down     atomic.Bool
 	from, to atomic.Int64 // when it was, on the run's clock; set by the timers
-	// wipe removes what the store holds of the run.
-	wipe func() error
-	err  error // of wipe; may be read when the outage has ended
+	// wipe removes what the store holds of the run; detach and failOver are those of
+	// [stores.FailsOver].
+	wipe, detach, failOver func() error
+	// err is of these, and may be read when the outage has ended.
+	err error
 }
 
 // errOutage is what a client sees: a connection that was reset.
@@ -59,12 +61,21 @@ func (o *outage) schedule(now func() int64, d time.Duration) (stop func()) {
 	from, to := o.Within(d)
 	go func() {
 		defer close(ended)
-		if !waitOr(from, done) {
+		if !waitOr(from-o.Behind, done) {
 			return
 		}
-		o.from.Store(now())
+		if o.Behind > 0 {
+			if o.err = o.detach(); o.err != nil || !waitOr(o.Behind, done) {
+				return
+			}
+		}
+		began := now()
+		o.from.Store(began)
 		o.down.Store(true)
-		waitOr(to-from, done)
+		if o.Failover {
+			o.err = o.failOver()
+		}
+		waitOr(to-from-time.Duration(now()-began), done)
 		if o.Empty {
 			o.err = o.wipe()
 		}

@@ -133,6 +133,13 @@ func (p *placer) confineStores(ctx context.Context, list string) error {
 	return errors.Join(errs...)
 }
 
+// forget has the next pass place the stores anew: one of their servers is new.
+func (p *placer) forget() {
+	if p != nil {
+		p.confined = "unknown"
+	}
+}
+
 // close gives the stores all cores again.
 func (p *placer) close(ctx context.Context) {
 	if !p.held {

@@ -39,7 +39,12 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, s.close(rest)) }()
+	defer func() {
+		err = errors.Join(err, s.close(rest))
+		if slices.ContainsFunc(m.cfg.Outages, func(o harness.Outage) bool { return o.Failover }) {
+			m.places.forget()
+		}
+	}()
 	s.Deadline = m.cfg.DecisionTimeout
 	placement, lift := m.places.take(rest, m.cfg.Open(info), m.cfg.RateInForce(), storesOf(sel))
 	defer lift()
@@ -75,7 +80,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	if !setUp() { // ctx has ended
 		return false, ctx.Err()
 	}
-	p := &pass{m: m, s: s, d: d, run: run, policy: &policy}
+	p := &pass{m: m, s: s, d: d, run: run, policy: &policy, warmed: min(warmSubjects, warm.next.Load())}
 	if err := p.drive(ctx); err != nil {
 		return true, err
 	}
@@ -261,6 +266,9 @@ type pass struct {
 	failed error
 	// lookouts are those of the pass.
 	lookouts lookouts
+	census   census
+	// warmed is how many subjects the warm-up asked about.
+	warmed int64
 }
 
 // drive runs the pass. Ctrl-C stops it at the next request; operations that do
@@ -275,6 +283,9 @@ func (p *pass) drive(ctx context.Context) error {
 	})
 	defer stopped()
 	if err := p.lookouts.mark(work, s); err != nil {
+		return err
+	}
+	if err := s.replicate(work); err != nil {
 		return err
 	}
 	runtime.GC()
@@ -293,6 +304,7 @@ func (p *pass) drive(ctx context.Context) error {
 	p.limits = operator{d: d, session: s.Session}
 	over = append(over, p.limits.schedule(work, p.m.cfg.LimitChanges, p.m.cfg.Duration))
 	p.lookouts.begin(work, d.tb.nano)
+	over = append(over, p.census.schedule(work, p))
 	p.watch = newWatch(work, d.tb, slices.Collect(maps.Values(s.stores)))
 	if t := p.m.cfg.Timer; t != nil {
 		t.StartTimer()
@@ -318,7 +330,7 @@ func (p *pass) drive(ctx context.Context) error {
 	s.observe(work, func(st *siteStore) *stores.Stats { return &st.after })
 	for _, o := range s.outages {
 		if o.err != nil {
-			return fmt.Errorf("have %s come back empty: %w", o.Store, o.err)
+			return fmt.Errorf("the outage %s: %w", o.Outage, o.err)
 		}
 	}
 	return p.limits.err

@@ -49,6 +49,7 @@ type siteStore struct {
 	meter         stores.Meter
 	before, after stores.Stats
 	traffic       stores.Counts // of the pass
+	others        int64         // keys of the server that are not the site's
 	absent        bool          // it did not answer when the pass was over
 }
 
@@ -57,12 +58,7 @@ type siteStore struct {
 func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Selection, name string, round int) (*site, error) {
 	s := &site{cfg: cfg, tb: tb, sel: sel, scope: stores.Scope(name), jobs: newJobRunner(), stores: map[string]*siteStore{}}
 	for _, o := range cfg.Outages {
-		s.outages = append(s.outages, &outage{Outage: o, wipe: func() error {
-			if st := s.stores[o.Store]; st != nil {
-				return st.Wipe(context.WithoutCancel(ctx), s.scope)
-			}
-			return nil // which the strategy does not use
-		}})
+		s.outages = append(s.outages, s.newOutage(context.WithoutCancel(ctx), o))
 	}
 	err := s.prepare(ctx)
 	if err == nil {
@@ -98,7 +94,11 @@ func (s *site) prepare(ctx context.Context) error {
 			return fmt.Errorf("open %s: %w", s.sel, err)
 		}
 		s.strays += strays
-		s.stores[name] = &siteStore{Store: store, name: name}
+		st := &siteStore{Store: store, name: name}
+		if st.others, err = countOthers(ctx, store); err != nil {
+			return fmt.Errorf("open %s: %w", s.sel, err)
+		}
+		s.stores[name] = st
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (s *site) Adopt(instance int, jobs []*harness.Job) error {
 func (s *site) dialWrap(store string) func(net.Conn) net.Conn {
 	var wrap func(net.Conn) net.Conn
 	for _, o := range s.outages {
-		if o.Store != store {
+		if !s.concerns(o, store) {
 			continue
 		}
 		inner := wrap
@@ -191,6 +191,7 @@ func (s *site) close(ctx context.Context) error {
 	for _, st := range s.stores {
 		errs = append(errs, s.wipe(ctx, st))
 	}
+	errs = append(errs, s.recover(ctx))
 	s.conns, s.stores = nil, nil
 	return errors.Join(errs...)
 }

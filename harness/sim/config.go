@@ -130,8 +130,11 @@ func (c *Config) Complete() error {
 		if o.Empty && o.Store != string(strategies.NeedRedis) {
 			return fmt.Errorf("the outage %s: %s keeps what it holds on a disk: leave out :empty", o, o.Store)
 		}
-		if _, real := c.Stores.Get(o.Store); o.Empty && real {
-			return fmt.Errorf("the outage %s: only the Redis in this process can come back empty in virtual time", o)
+		if o.Failover && o.Store != string(strategies.NeedRedis) {
+			return fmt.Errorf("the outage %s: %s cannot come back as its replica: leave out :failover", o, o.Store)
+		}
+		if _, real := c.Stores.Get(o.Store); real && (o.Empty || o.Failover) {
+			return fmt.Errorf("the outage %s: only the Redis in this process can come back without its data in virtual time", o)
 		}
 	}
 	if len(c.LimitChanges) > 0 && slices.ContainsFunc(c.Topology.Skew, func(d time.Duration) bool { return d != 0 }) {

@@ -19,7 +19,9 @@ func (p *pass) judge(ctx, judging context.Context) error {
 	if err := p.latencies(); err != nil {
 		return err
 	}
-	p.costs()
+	if err := p.costs(ctx); err != nil {
+		return err
+	}
 	facts := &harness.Facts{
 		Plan: &p.cfg.Plan, Selection: p.sel, Policy: &p.policy, Epoch: p.cfg.Start,
 		Initial: func(s uint32) int64 { return d.truth.subjects[s].initial },
@@ -135,14 +137,18 @@ func (p *pass) latencies() error {
 }
 
 // costs are per decision.
-func (p *pass) costs() {
+func (p *pass) costs(ctx context.Context) error {
 	c, n := &p.run.Cost, float64(p.d.issued)
-	c.KeysAtEnd, c.KeysWithoutTTL = p.st.keys()
+	u, err := p.st.usage(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	c.KeysAtEnd, c.KeysWithoutTTL = u.Keys, u.WithoutTTL
 	if p.failed == nil {
 		p.run.Meter = p.st.Meter()
 	}
 	if n == 0 {
-		return
+		return nil
 	}
 	var commands int64
 	for _, r := range p.st.redis {
@@ -151,6 +157,7 @@ func (p *pass) costs() {
 	c.Commands = float64(commands) / n
 	c.ModelSQL = float64(p.st.postgres.served) / n
 	c.RoundTrips = float64(p.st.w.legs) / n
+	return nil
 }
 
 // spans are the outages as a series has them.

@@ -90,6 +90,10 @@ type server struct {
 	served int64
 	// asked is when it was last asked, in nanoseconds since 1970.
 	asked int64
+	// replica puts back what a replica has, once it gets no further write; unfit is why
+	// there can be none.
+	replica func()
+	unfit   error
 }
 
 func newServer(n Network) *server { return &server{net: n, free: make([]int64, max(1, n.Servers))} }

@@ -34,15 +34,15 @@ type network struct {
 	witness  *witness.Witness
 	clock    quota.Clock
 	outages  []harness.Span
-	empties  []harness.Span // of outages, those after which a store has nothing
-	cold     bool           // every operation opens a connection
+	turns    []turn // of outages, in the order of their time
+	cold     bool   // every operation opens a connection
 }
 
 // newNetwork makes the network of a simulation, with its scheduler in its middle, which
 // returns where interrupt says so; nil for never.
 func newNetwork(cfg *Config, hash *traceHash, interrupt func() bool, beat *sched.Beat) *network {
 	w := &network{rng: rand.New(rand.NewPCG(seed.Stream(cfg.Seed, seed.Network), 0))}
-	w.outages, w.empties = cfg.outages()
+	w.outages, w.turns = cfg.outages()
 	w.cold = cfg.Cold
 	w.s = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe, Interrupt: interrupt, Beat: beat})
 	w.clock = w.s.Clock(0)
@@ -223,9 +223,7 @@ func (i storeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // present brings the table up to this moment.
 func (i storeHook) present() {
 	now := i.w.s.Now().UnixNano()
-	if len(i.w.empties) > 0 && i.w.emptied(i.to) {
-		i.table.Reset(now)
-	}
+	i.w.befall(i.to, i.table)
 	i.table.SetNow(now)
 }
 

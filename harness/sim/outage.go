@@ -1,31 +1,72 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/strategies"
 )
 
 // outages are the planned ones in nanoseconds since 1970, each of one kind of
-// store in every region. What the store holds outlives them, unless it comes back
-// empty: it could not be reached, and did not restart.
-func (c *Config) outages() (all, empty []harness.Span) {
+// store in every region, and what becomes of a Redis by them. What the store holds
+// outlives them, unless it comes back empty or as its replica: it could not be reached,
+// and did not restart.
+func (c *Config) outages() (all []harness.Span, turns []turn) {
 	for _, o := range c.Outages {
 		from, to := o.Within(c.Duration)
 		s := harness.Span{Store: o.Store, From: c.Start.Add(from).UnixNano(), To: c.Start.Add(to).UnixNano()}
-		if all = append(all, s); o.Empty {
-			empty = append(empty, s)
+		all = append(all, s)
+		switch {
+		case o.Empty:
+			turns = append(turns, turn{at: s.To, what: (*server).empty})
+		case o.Failover:
+			// The replica has what was written up to that moment.
+			turns = append(turns, turn{at: s.From - int64(o.Behind) + 1, what: (*server).follow}, turn{at: s.To, what: (*server).failOver})
 		}
 	}
-	return all, empty
+	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
+	return all, turns
 }
+
+// turn is something that befalls what every Redis holds, at a moment in nanoseconds since
+// 1970.
+type turn struct {
+	at   int64
+	what func(*server, memredis.Redis)
+}
+
+// empty drops all that a Redis holds.
+func (s *server) empty(r memredis.Redis) { r.Reset(s.asked) }
+
+// follow notes what a replica has that gets no further write.
+func (s *server) follow(r memredis.Redis) {
+	t, ok := r.(*memredis.Table)
+	if !ok {
+		s.unfit = errNoReplica
+		return
+	}
+	s.replica = t.Copy()
+	t.Replicas = 0 // it confirms nothing any more, and has none itself when it is the master
+}
+
+// failOver leaves a Redis with what its replica has.
+func (s *server) failOver(memredis.Redis) {
+	if s.replica != nil {
+		s.replica()
+	}
+}
+
+// errNoReplica is why a failover cannot be simulated on miniredis.
+var errNoReplica = errors.New("a failover cannot be simulated for commands that only miniredis has: its contents cannot be copied")
 
 // errDown is what a client sees of an outage, in virtual time as in a measured
 // run: a connection that was reset.
@@ -45,16 +86,18 @@ func (w *network) down(store strategies.Need) bool {
 	return false
 }
 
-// emptied reports whether a Redis has come back empty since it was last asked so.
-func (w *network) emptied(to *server) bool {
+// befall has what was to happen to a Redis since it was last looked at happen now, when
+// it is looked at again: nothing else has changed it meanwhile.
+func (w *network) befall(to *server, r memredis.Redis) {
 	now, was := w.s.Now().UnixNano(), to.asked
-	to.asked = now
-	for _, o := range w.empties {
-		if o.Store == string(strategies.NeedRedis) && was < o.To && o.To <= now {
-			return true
+	for _, t := range w.turns {
+		if was < t.at && t.at <= now {
+			to.asked = t.at
+			r.SetNow(t.at)
+			t.what(to, r)
 		}
 	}
-	return false
+	to.asked = now
 }
 
 // refused is the answer to a caller whose store is away: an error, after a round

@@ -129,6 +129,38 @@ func TestMonthPreset(t *testing.T) {
 	}
 }
 
+// TestFailover: of a hundred requests a second, those of the last second before the master
+// died are admitted once more, and no request whose replica had to have the charge.
+func TestFailover(t *testing.T) {
+	cfg := config(t, "incr-expire,lua-reserve,redis-wait,exact", "agent-api", "steady")
+	cfg.Policy.Limit, cfg.Rate, cfg.Arrivals, cfg.Duration = 800, 100, "constant", 20*time.Second
+	cfg.Stream.Set("subjects", 1)
+	cfg.Stream.Set("popularity", "uniform")
+	cfg.Stream.Set("over-quota", 0)
+	for behind, lost := range map[time.Duration]int64{0: 0, time.Second: 100} {
+		cfg.Outages = []harness.Outage{{Store: "redis", From: 0.25, To: 0.251, Failover: true, Behind: behind}}
+		report := run(t, cfg)
+		for i := range report.Runs {
+			r := &report.Runs[i]
+			valid(t, r)
+			want := lost
+			if r.Strategy == "redis-wait" || r.Strategy == "exact" {
+				want = 0
+			}
+			if r.Leak.Units != want || r.Leak.Trials != 1 && r.Strategy != "redis-wait" {
+				t.Errorf("%s leaks %d of %d admitted behind a replica of %v before, want %d", r.Strategy, r.Leak.Units, r.Admitted, behind, want)
+			}
+			if (len(r.Guarantee) > 0) != (r.Strategy == "exact") {
+				t.Errorf("%s is held to %+v", r.Strategy, r.Guarantee)
+			}
+		}
+	}
+	cfg.Outages[0].Store = "postgres"
+	if _, err := sim.Run(t.Context(), cfg); err == nil {
+		t.Error("a failover of the model is taken")
+	}
+}
+
 // TestComesBackEmpty: a Redis that has lost its data admits the window's limit once
 // more under one strategy, and nothing at all under one whose limits were there, too.
 func TestComesBackEmpty(t *testing.T) {

@@ -57,6 +57,9 @@ func (s *sampler) take() {
 		InFlight: d.inFlight, Usage: usage, Fill: fill, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
 		Hits: append([]int64{}, d.hits[1:]...), Counters: []results.Counter{},
 	}
+	if x.Keys, s.err = s.st.count(context.Background()); s.err != nil {
+		return
+	}
 	if s.st.Counts() {
 		s.st.w.watching = false
 		s.err = s.read(&x, now)

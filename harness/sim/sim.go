@@ -207,10 +207,18 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := p.through(horizon); err != nil {
 		return err
 	}
+	if err := p.keep(ctx); err != nil {
+		return err
+	}
 	d.over = d.over || c.Duration > 0
 	if p.failed == nil {
 		if err := p.through(s.Now().Add(drain)); err != nil {
 			return err
+		}
+	}
+	for _, r := range p.st.redis {
+		if r.unfit != nil {
+			return r.unfit
 		}
 	}
 	if p.failed != nil { // what is in flight ends with it

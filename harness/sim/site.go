@@ -219,16 +219,6 @@ func (st *site) unknown() string {
 	return ""
 }
 
-// keys counts what is left in Redis.
-func (st *site) keys() (total, withoutTTL int64) {
-	for _, t := range st.tables {
-		t.SetNow(st.s.Now().UnixNano())
-		total += int64(t.Len())
-		withoutTTL += t.WithoutTTL()
-	}
-	return total, withoutTTL
-}
-
 func (st *site) close(ctx context.Context) error {
 	st.s.Close()
 	var errs []error

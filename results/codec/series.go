@@ -18,7 +18,7 @@ func SeriesCSV(series []results.Series) ([]byte, error) {
 	for _, s := range series {
 		tiers, counters = union(tiers, s.Tiers), union(counters, s.Counters)
 	}
-	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "fill", "leak", "false_rejects"}
+	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "fill", "leak", "false_rejects", "keys"}
 	for _, t := range tiers {
 		head = append(head, "decided by "+t)
 	}
@@ -45,7 +45,7 @@ func SeriesCSV(series []results.Series) ([]byte, error) {
 
 func seriesRow(s *results.Series, x *results.Sample, tiers, counters []string) []string {
 	row := []string{s.Strategy, seconds(x.AtNS)}
-	for _, n := range []int64{x.Issued, x.Admitted, x.Rejected, x.Errors, x.InFlight, x.Usage, x.Fill, x.Leak, x.FalseRejects} {
+	for _, n := range []int64{x.Issued, x.Admitted, x.Rejected, x.Errors, x.InFlight, x.Usage, x.Fill, x.Leak, x.FalseRejects, x.Keys} {
 		row = append(row, strconv.FormatInt(n, 10))
 	}
 	for _, t := range tiers {

@@ -240,11 +240,11 @@ func TestSeriesPlot(t *testing.T) {
 	}
 	for i := range 5 {
 		n := int64(i)
-		s.Samples = append(s.Samples, results.Sample{AtNS: n * 1e9, Issued: 10 * n, Usage: 5 * n, Leak: n, Hits: []int64{9 * n},
+		s.Samples = append(s.Samples, results.Sample{AtNS: n * 1e9, Issued: 10 * n, Usage: 5 * n, Leak: n, Keys: 300 * n, Hits: []int64{9 * n},
 			Counters: []results.Counter{{Readings: 7, Drifting: n, Drift: -14 * n, Size: 14 * n, MeanNS: n * 1e8}}})
 	}
 	text := strings.Join(strings.Fields(svgText(t, fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(Series(s)).SVG()))), " ")
-	for _, want := range []string{"three-tier over virtual time", "SIMULATED", "counters of 7 subjects", "redis away from 1s to 2s (shaded)", "leak so far, links",
+	for _, want := range []string{"three-tier over virtual time", "SIMULATED", "counters of 7 subjects", "redis away from 1s to 2s (shaded)", "leak so far, links", "keys in Redis", "not expired",
 		"decided by, % of the interval", "redis eu", "drift, links per tracked subject, signed", "-8", "staleness, ms"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing about %q in\n%s", want, text)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/plot/text"
@@ -93,6 +94,9 @@ func seriesPanels(s *results.Series) []panel {
 		// One axis would hide a leak behind a thousand times as many false rejects.
 		{"leak so far, " + s.Unit, []line{{"confirmed", func(i int) float64 { return float64(x[i].Leak) }}}},
 		{"false rejects so far, requests", []line{{"confirmed", func(i int) float64 { return float64(x[i].FalseRejects) }}}},
+	}
+	if slices.ContainsFunc(x, func(x results.Sample) bool { return x.Keys > 0 }) {
+		out = append(out, panel{"keys in Redis", []line{{"not expired", func(i int) float64 { return float64(x[i].Keys) }}}})
 	}
 	if len(s.Tiers) > 0 {
 		out = append(out, panel{"decided by, % of the interval", hitLines(s)})

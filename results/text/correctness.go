@@ -47,7 +47,11 @@ func correctnessLines(group []results.Summary) []string {
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.FalseRejects.Possible > s.FalseRejects.Count }) {
 		falseRejects += ", certain..possible, or certain alone where one order of events explains all others"
 	}
-	parts := []string{"rows: least leak first, then fewest false rejects, then the fastest", "leak: certain..possible, all rounds together, in percent of the limit times the trials",
+	limit := "the limit"
+	if len(group[0].Params.LimitChanges) > 0 {
+		limit = "the first limit"
+	}
+	parts := []string{"rows: least leak first, then fewest false rejects, then the fastest", "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
 		"worst window: leak of one subject and window", "0 of n trials: in brackets the largest share that is compatible with it (95 %)", falseRejects}
 	if failed {
 		parts = append(parts, "errors: requests without a decision, of all; time-outs and contention are what a strategy does, those of the store and others make a run invalid")

@@ -68,8 +68,13 @@ func outagesText(outages []string) string {
 		var from, to float64
 		if n, err := fmt.Sscanf(span, "%g-%g", &from, &to); n == 2 && err == nil {
 			o = fmt.Sprintf("%s from %s to %s", store, share(from), share(to))
-			if strings.HasSuffix(span, ":empty") {
-				o += ", coming back empty,"
+			switch _, back, _ := strings.Cut(span, ":"); {
+			case back == "empty":
+				o += " (coming back empty)"
+			case back == "failover":
+				o += " (coming back as its replica)"
+			case strings.HasPrefix(back, "failover="):
+				o += " (coming back as its replica of " + strings.TrimPrefix(back, "failover=") + " before)"
 			}
 		}
 		parts = append(parts, o)

@@ -42,6 +42,7 @@ func Table(w io.Writer, f results.File) error {
 		section(rollingLines(group))
 		section(settlementLines(group))
 		section(meterLines(group))
+		section(storedLines(group))
 		section(guaranteeLines(group))
 	}
 	if len(summaries) == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
@@ -58,9 +59,34 @@ func (p *Store) Connect(ctx context.Context, scope stores.Scope, o stores.ConnOp
 	return conn{pool}, nil
 }
 
-// Usage is 0: PostgreSQL keeps no keys.
-func (p *Store) Usage(context.Context, stores.Scope) (stores.Usage, error) {
-	return stores.Usage{}, nil
+// Usage counts the rows of the tables of scope, and the bytes of these with their
+// indexes: whole pages, those of versions of rows included that nobody sees any more.
+func (p *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
+	const tables = `SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = $1 AND c.relkind = 'r' ORDER BY c.relname`
+	rows, err := p.admin.Query(ctx, tables, scope.Schema())
+	if err != nil {
+		return u, fmt.Errorf("list the tables of %s: %w", scope.Schema(), err)
+	}
+	var names []string
+	var name string
+	var bytes int64
+	_, err = pgx.ForEachRow(rows, []any{&name, &bytes}, func() error {
+		names = append(names, name)
+		u.Bytes += bytes
+		return nil
+	})
+	if err != nil {
+		return stores.Usage{}, fmt.Errorf("list the tables of %s: %w", scope.Schema(), err)
+	}
+	for _, name := range names {
+		var n int64
+		if err := p.admin.QueryRow(ctx, "SELECT count(*) FROM "+pgx.Identifier{scope.Schema(), name}.Sanitize()).Scan(&n); err != nil {
+			return stores.Usage{}, fmt.Errorf("count the rows of %s: %w", name, err)
+		}
+		u.Rows += n
+	}
+	return u, nil
 }
 
 // Wipe removes the schema of scope and all that is in it. It may not exist. What it

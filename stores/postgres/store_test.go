@@ -34,6 +34,17 @@ func TestPostgresAsStore(t *testing.T) {
 		if err := pool.QueryRow(ctx, "SELECT schemaname FROM pg_tables WHERE tablename = 'here'").Scan(&schema); err != nil || schema != scope.Schema() {
 			t.Errorf("the table is in %q (%v), want %q", schema, err, scope.Schema())
 		}
+		if u, err := p.Usage(ctx, scope); err != nil || u != (stores.Usage{}) {
+			t.Errorf("usage of an empty table: %+v (%v)", u, err)
+		}
+		const planted = 100 * 5_000 // bytes, stored as they are
+		if _, err := pool.Exec(ctx, `CREATE TABLE "There" AS SELECT i, repeat('x', 5000)::text AS text FROM generate_series(1, 100) AS i;
+			ALTER TABLE "There" ALTER text SET STORAGE EXTERNAL; UPDATE "There" SET text = text || 'y'`); err != nil {
+			t.Fatal(err)
+		}
+		if u, err := p.Usage(ctx, scope); err != nil || u.Rows != 100 || u.Bytes < planted {
+			t.Errorf("usage %+v (%v), want 100 rows and at least %d bytes", u, err, planted)
+		}
 		if err := p.Wipe(ctx, scope); err != nil {
 			t.Fatal(err)
 		}

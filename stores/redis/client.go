@@ -55,7 +55,7 @@ func (r *Store) Client(o ClientOptions) *goredis.Client {
 	if o.Timeout > 0 {
 		opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout = o.Timeout, o.Timeout, o.Timeout
 	}
-	opt.Dialer = o.dialer(opt.Dialer, opt.DialTimeout, opt.TLSConfig)
+	opt.Dialer = r.redirect(o.dialer(opt.Dialer, opt.DialTimeout, opt.TLSConfig))
 	return goredis.NewClient(&opt)
 }
 

@@ -97,7 +97,7 @@ func TestFromClusterClient(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if u, err := s.Usage(ctx, scope); err != nil || u != (stores.Usage{Keys: 4, WithoutTTL: 4}) {
+	if u, err := s.Usage(ctx, scope); err != nil || u != (stores.Usage{Keys: 4, WithoutTTL: 4, Bytes: u.Bytes}) || u.Bytes == 0 {
 		t.Errorf("usage %+v, %v", u, err)
 	}
 	if err := s.Wipe(ctx, scope); err != nil {

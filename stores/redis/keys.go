@@ -8,6 +8,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -17,14 +18,30 @@ const scanBatch = 1000
 // KeysUnder counts the keys that begin with prefix, and those among them that
 // never expire.
 func (r *Store) KeysUnder(ctx context.Context, prefix string) (total, withoutTTL int64, err error) {
+	u, err := r.usage(ctx, prefix, nil)
+	return u.Keys, u.WithoutTTL, err
+}
+
+// Count is the number of keys of the server, or of all masters of a cluster.
+func (r *Store) Count(ctx context.Context) (int64, error) {
+	n, err := r.admin.DBSize(ctx).Result()
+	if err != nil {
+		return 0, fmt.Errorf("count the keys of redis: %w", err)
+	}
+	return n, nil
+}
+
+// usage counts the keys that begin with prefix, and has w weigh them; nil weighs none.
+func (r *Store) usage(ctx context.Context, prefix string, w *weigher) (u stores.Usage, err error) {
 	seen := map[string]struct{}{} // SCAN may show a key more than once
 	err = r.scan(ctx, prefix, func(c goredis.Cmdable, keys []string) error {
 		pipe := c.Pipeline()
+		var fresh []string
 		var ttls []*goredis.DurationCmd
 		for _, k := range keys {
 			if _, again := seen[k]; !again {
 				seen[k] = struct{}{}
-				ttls = append(ttls, pipe.PTTL(ctx, k))
+				fresh, ttls = append(fresh, k), append(ttls, pipe.PTTL(ctx, k))
 			}
 		}
 		if len(ttls) == 0 {
@@ -37,18 +54,20 @@ func (r *Store) KeysUnder(ctx context.Context, prefix string) (total, withoutTTL
 			switch ttl.Val() {
 			case -2: // went since it was listed
 			case -1:
-				withoutTTL++
-				total++
+				u.WithoutTTL++
+				u.Keys++
 			default:
-				total++
+				u.Keys++
 			}
 		}
+		w.weigh(ctx, c, fresh)
 		return nil
 	})
 	if err != nil {
-		return 0, 0, fmt.Errorf("count keys under %q: %w", prefix, err)
+		return stores.Usage{}, fmt.Errorf("count keys under %q: %w", prefix, err)
 	}
-	return total, withoutTTL, nil
+	u.Bytes = w.total()
+	return u, nil
 }
 
 // WipePrefix removes the keys that begin with prefix, and no others, and says how

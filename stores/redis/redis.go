@@ -67,6 +67,10 @@ type Store struct {
 	nodes []*Store
 	// replica is set where the server follows another one.
 	replica bool
+	// moved is the address of the server that has taken this one's place; nil where none
+	// has. options are those that both were started with.
+	moved   atomic.Pointer[string]
+	options stores.Options
 	// asked counts how often the servers of a cluster were asked for their statistics.
 	asked atomic.Int64
 	// marks are the names of the marks of scopes.

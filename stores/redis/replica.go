@@ -18,13 +18,14 @@ import (
 var _ stores.Follower = (*Store)(nil)
 
 // startReplicated starts a server, and replicas that follow it.
-func startReplicated(ctx context.Context, replicas int, one func() (*Store, error)) (*Store, error) {
-	master, err := one()
+func startReplicated(ctx context.Context, replicas int, o stores.Options, one func(stores.Options) (*Store, error)) (*Store, error) {
+	master, err := one(o)
 	if err != nil {
 		return nil, err
 	}
+	master.options = o
 	for range replicas {
-		r, err := one()
+		r, err := one(o)
 		if err == nil {
 			master.nodes = append(master.nodes, r) // which closes it
 			err = r.follow(ctx, master)

@@ -67,7 +67,7 @@ func takeApart(spec string) (word string, s shape, err error) {
 
 // with adds what the shape asks of each server's settings.
 func (s shape) with(o stores.Options) stores.Options {
-	if !s.durable && s.masters == 0 {
+	if !s.durable && !s.several() {
 		return o
 	}
 	settings := maps.Clone(o.Settings)
@@ -81,6 +81,8 @@ func (s shape) with(o stores.Options) stores.Options {
 	}
 	if s.masters > 0 {
 		settings["cluster-enabled"] = "yes"
+	}
+	if s.several() {
 		settings["requirepass"] = passwordOf(o) // one client has one password
 	}
 	o.Settings = settings
@@ -94,7 +96,7 @@ func (s shape) open(ctx context.Context, o stores.Options, one func(stores.Optio
 	case s.masters > 0:
 		return startCluster(ctx, s.masters, func() (*Store, error) { return one(o) })
 	case s.replicas > 0:
-		return startReplicated(ctx, s.replicas, func() (*Store, error) { return one(o) })
+		return startReplicated(ctx, s.replicas, o, one)
 	}
 	return one(o)
 }

@@ -27,6 +27,10 @@ func TestRedisAsStore(t *testing.T) {
 		if strays, err := r.Prepare(ctx, scope); strays != 0 || err != nil {
 			t.Errorf("a fresh scope has %d strays (%v)", strays, err)
 		}
+		before, err := r.Count(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
 		set(c, scope.Prefix()+"k")
 		set(c, "not"+scope.Prefix()+"k")
 		if n := m.Connections.Load(); n != 7 {
@@ -35,8 +39,15 @@ func TestRedisAsStore(t *testing.T) {
 		if strays, err := r.Prepare(ctx, scope); strays != 1 || err != nil {
 			t.Errorf("%d strays (%v), want 1", strays, err)
 		}
-		if u, err := r.Usage(ctx, scope); err != nil || u != (stores.Usage{Keys: 1, WithoutTTL: 1}) {
+		u, err := r.Usage(ctx, scope)
+		if (u.Bytes > 0) != (r.Info().Kind != stores.KindEmbedded) {
+			t.Errorf("%d bytes of a %s", u.Bytes, r.Info().Kind)
+		}
+		if u.Bytes = 0; err != nil || u != (stores.Usage{Keys: 1, WithoutTTL: 1}) {
 			t.Errorf("usage %+v (%v)", u, err)
+		}
+		if n, err := r.Count(ctx); err != nil || n != before+2 {
+			t.Errorf("%d keys in all (%v), want two more than %d", n, err, before)
 		}
 		if err := r.Wipe(ctx, scope); err != nil {
 			t.Fatal(err)

@@ -285,8 +285,11 @@ func checkCluster(t *testing.T, s *redis.Store) {
 	if after.CPU <= 0 || after.Memory <= 0 || before.Incarnation != after.Incarnation || strings.Count(after.Incarnation, ",") != 2 {
 		t.Errorf("stats %+v", after)
 	}
-	if u, err := s.Usage(ctx, scope); err != nil || u != (stores.Usage{Keys: keys, WithoutTTL: keys}) {
+	if u, err := s.Usage(ctx, scope); err != nil || u != (stores.Usage{Keys: keys, WithoutTTL: keys, Bytes: u.Bytes}) || u.Bytes == 0 {
 		t.Errorf("usage %+v, %v", u, err)
+	}
+	if n, err := s.Count(ctx); err != nil || n < keys {
+		t.Errorf("%d keys on all masters (%v), want %d or more", n, err, keys)
 	}
 	two := goredis.NewScript(`return redis.call("GET", KEYS[1]) .. redis.call("GET", KEYS[2])`)
 	if err := two.Run(ctx, c, []string{scope.Prefix() + "1", scope.Prefix() + "2"}).Err(); err == nil || !strings.Contains(err.Error(), "CROSSSLOT") {

@@ -13,7 +13,7 @@ var (
 	everyKind  = quota.Kinds()
 	everyFault = []quota.Fault{
 		quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
-		quota.FaultClock, quota.FaultEviction, quota.FaultOutage, quota.FaultLimit,
+		quota.FaultClock, quota.FaultEviction, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover,
 	}
 	noFalseReject = quota.Clause{
 		Property: quota.PropertyFalseReject, Tolerates: everyFault,

@@ -47,6 +47,26 @@ func TestDequeTrims(t *testing.T) {
 	}
 }
 
+// TestDequesStay: a deque that has become empty is kept, and weighs at least its name and
+// the moments that it has room for.
+func TestDequesStay(t *testing.T) {
+	now := &dial{now: start}
+	s := open(t, dequeMeta, strategies.Env{Clock: now})
+	p := policy(quota.Rolling, time.Minute, 3)
+	take(t, s, p, 1)
+	take(t, s, p, 1)
+	const moments = 2 * 32 // bytes of a moment: a time.Time of 24 and its units
+	name := int64(len("203.0.113.10"))
+	if m := s.(strategies.Meter).Measures(); m[0].Value != 1 || m[1].Value < name+moments || m[1].Value > 10*(name+moments) {
+		t.Errorf("measures %+v, want one deque of a name and two moments", m)
+	}
+	now.now = start.Add(time.Hour)
+	used(t, s, p, quota.TierProcess, 0, true)
+	if m := s.(strategies.Meter).Measures(); m[0].Value != 1 || m[1].Value < name {
+		t.Errorf("measures %+v an hour later, want the empty deque", m)
+	}
+}
+
 // TestDequePerProcess: each instance has its own, so that the limit comes once
 // per instance. That is the bound of the declared clause, too.
 func TestDequePerProcess(t *testing.T) {

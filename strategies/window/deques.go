@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -70,6 +71,18 @@ func (s *deques) used(subject quota.Subject, p *quota.Policy) (units int64, know
 	}
 	q.trim(s.clock.Now(), realLength(p))
 	return q.units, true
+}
+
+// size is how many deques there are, and the bytes of their names and moments: at least
+// what the process needs for them, since the map has an overhead of its own.
+func (s *deques) size() (n, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, q := range s.m {
+		bytes += int64(unsafe.Sizeof(k)) + int64(len(k.subject)) + int64(unsafe.Sizeof(q)) + int64(unsafe.Sizeof(*q))
+		bytes += int64(cap(q.moments)) * int64(unsafe.Sizeof(moment{}))
+	}
+	return int64(len(s.m)), bytes
 }
 
 // provision replaces the deques of the subjects: units used at the start were

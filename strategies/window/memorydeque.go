@@ -49,7 +49,7 @@ var dequeMeta = strategies.Meta{
 // moment.
 var everyFault = []quota.Fault{
 	quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
-	quota.FaultClock, quota.FaultEviction, quota.FaultOutage, quota.FaultLimit,
+	quota.FaultClock, quota.FaultEviction, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover,
 }
 
 // memoryDeque is the record's login limiter. Each instance knows what it has
@@ -59,6 +59,7 @@ type memoryDeque struct{ deques *deques }
 var (
 	_ strategies.Viewer      = (*memoryDeque)(nil)
 	_ strategies.Provisioner = (*memoryDeque)(nil)
+	_ strategies.Meter       = (*memoryDeque)(nil)
 )
 
 // Take implements [strategies.Strategy].
@@ -85,6 +86,16 @@ func (s *memoryDeque) Provision(ctx context.Context, p *quota.Policy, grants []s
 		return err
 	}
 	return s.deques.provision(p, grants)
+}
+
+// Measures implements [strategies.Meter]: the deques that there are, those that have
+// become empty among them, and the memory of their names and moments.
+func (s *memoryDeque) Measures() []strategies.Measure {
+	n, bytes := s.deques.size()
+	return []strategies.Measure{
+		{Name: "deques kept", Unit: "deques", Value: n, Kind: strategies.MeasureLevel},
+		{Name: "memory of deques", Unit: "bytes", Value: bytes, Kind: strategies.MeasureLevel},
+	}
 }
 
 // Close implements [strategies.Strategy]. The memory goes with the instance.

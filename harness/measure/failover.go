@@ -1,0 +1,90 @@
+package measure
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// canFailOver returns nil, or why a replica cannot take a store's place.
+func canFailOver(s stores.Store) error {
+	f, ok := s.(stores.FailsOver)
+	if !ok {
+		return errors.New("no store of its kind can")
+	}
+	return f.CanFailOver()
+}
+
+// newOutage prepares an outage of the site's stores. Of one that the strategy does not
+// use nothing is changed.
+func (s *site) newOutage(ctx context.Context, o harness.Outage) *outage {
+	out := &outage{Outage: o}
+	out.wipe = func() error {
+		for name, st := range s.stores {
+			if s.concerns(out, name) {
+				return st.Wipe(ctx, s.scope)
+			}
+		}
+		return nil
+	}
+	out.detach = func() error { return s.ofFailing(out, func(f stores.FailsOver) error { return f.Detach(ctx) }) }
+	out.failOver = func() error { return s.ofFailing(out, func(f stores.FailsOver) error { return f.FailOver(ctx) }) }
+	return out
+}
+
+// ofFailing calls do with the store of the outage, if the strategy uses it.
+func (s *site) ofFailing(o *outage, do func(stores.FailsOver) error) error {
+	for name, st := range s.stores {
+		if f, ok := st.Store.(stores.FailsOver); ok && s.concerns(o, name) {
+			return do(f)
+		}
+	}
+	return nil
+}
+
+// concerns reports whether an outage is of the store with the name: of that one, or of
+// the same one by another name.
+func (s *site) concerns(o *outage, name string) bool {
+	if o.Store == name {
+		return true
+	}
+	away, ok1 := s.cfg.Stores.Get(o.Store)
+	other, ok2 := s.cfg.Stores.Get(name)
+	return ok1 && ok2 && away == other
+}
+
+// failedOver reports whether a replica was planned to take the place of the store.
+func (s *site) failedOver(name string) bool {
+	for _, o := range s.outages {
+		if o.Failover && s.concerns(o, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// replicate waits until the replicas that are to take a store's place have what was
+// written so far.
+func (s *site) replicate(ctx context.Context) error {
+	for _, o := range s.outages {
+		if o.Failover {
+			if err := s.ofFailing(o, func(f stores.FailsOver) error { return f.Replicate(ctx) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// recover gives stores that failed over a replica again.
+func (s *site) recover(ctx context.Context) error {
+	var errs []error
+	for _, o := range s.outages {
+		if o.Failover {
+			errs = append(errs, s.ofFailing(o, func(f stores.FailsOver) error { return f.Recover(ctx) }))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// present brings all Redis up to this moment, as a command would.
+func (st *site) present() {
+	for i, t := range st.tables {
+		storeHook{w: st.w, table: t, to: st.redis[i]}.present()
+	}
+}
+
+// count is how many keys there are in all Redis that have not expired.
+func (st *site) count(ctx context.Context) (n int64, err error) {
+	st.present()
+	if st.real != nil { // the tables only know what expires there
+		u, err := st.real.Usage(ctx, scope)
+		return u.Keys, err
+	}
+	for _, t := range st.tables {
+		n += int64(t.Len())
+	}
+	return n, nil
+}
+
+// usage is what there is in all Redis. What a table takes in memory is no statement about
+// a Redis, so that only a real one tells bytes.
+func (st *site) usage(ctx context.Context) (u stores.Usage, err error) {
+	st.present()
+	if st.real != nil {
+		return st.real.Usage(ctx, scope)
+	}
+	for _, t := range st.tables {
+		u.Keys += int64(t.Len())
+		u.WithoutTTL += t.WithoutTTL()
+	}
+	return u, nil
+}
+
+// keep records what is in Redis when the last request was issued.
+func (p *pass) keep(ctx context.Context) error {
+	if !needsRedis(p.sel) {
+		return nil
+	}
+	u, err := p.st.usage(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	p.run.Stored = []results.Stored{results.NewStored(string(strategies.NeedRedis), p.subjects(), u.Keys, u.Bytes, p.overTime())}
+	return nil
+}
+
+// subjects is how many were set up or asked about.
+func (p *pass) subjects() (n int64) {
+	_, setUp := p.st.Instances[0].(strategies.Provisioner)
+	for i := range p.d.truth.subjects {
+		if s := &p.d.truth.subjects[i]; setUp || s.asked || s.initial != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// overTime are the keys of the samples at the quarters of the run; nil where the series
+// has too few.
+func (p *pass) overTime() (out []results.StoredAt) {
+	length := cmp.Or(int64(p.cfg.Duration), p.d.lastEnd-p.d.epoch)
+	samples := p.series.Samples
+	if len(samples) < 2*results.Quarters {
+		return nil
+	}
+	for q := range int64(results.Quarters - 1) {
+		at := 0
+		for i := range samples {
+			if samples[i].AtNS <= length/results.Quarters*(q+1) {
+				at = i
+			}
+		}
+		out = append(out, results.StoredAt{AtNS: samples[at].AtNS, Entries: samples[at].Keys})
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+package results
+
+import "slices"
+
+// Stored is what a strategy kept in one store when a round was over.
+type Stored struct {
+	// Store is its name.
+	Store string `json:"store"`
+	// Subjects that the strategy was asked about or that were set up, those of the
+	// warm-up among them.
+	Subjects int64 `json:"subjects"`
+	// Entries are keys, rows, nodes or messages, by the kind of store. In a simulation
+	// with several Redis they are those of all.
+	Entries int64 `json:"entries"`
+	// Bytes that the store itself says it takes for them; 0 where it does not say.
+	Bytes int64 `json:"bytes,omitempty"`
+	// BytesPerSubject is Bytes by Subjects; 0 where they are unknown.
+	BytesPerSubject float64 `json:"bytes_per_subject,omitempty"`
+	// OverTime are entries at a quarter, half and three quarters of the round; absent
+	// where they were not counted.
+	OverTime []StoredAt `json:"over_time,omitempty"`
+}
+
+// StoredAt is how many entries there were at one moment.
+type StoredAt struct {
+	// AtNS is the moment in nanoseconds since the round began.
+	AtNS int64 `json:"at_ns"`
+	// Entries then.
+	Entries int64 `json:"entries"`
+}
+
+// Quarters is how many parts a round is divided into by [Stored.OverTime].
+const Quarters = 4
+
+// NewStored fills in what follows from the other figures.
+func NewStored(store string, subjects, entries, bytes int64, overTime []StoredAt) Stored {
+	k := Stored{Store: store, Subjects: subjects, Entries: entries, Bytes: bytes, OverTime: overTime}
+	if subjects > 0 {
+		k.BytesPerSubject = float64(bytes) / float64(subjects)
+	}
+	return k
+}
+
+// mergeStored keeps of each store the round that had the most entries, and among those the
+// most bytes.
+func (s *Summary) mergeStored(stored []Stored) {
+	for _, k := range stored {
+		i := slices.IndexFunc(s.Stored, func(x Stored) bool { return x.Store == k.Store })
+		switch {
+		case i < 0:
+			s.Stored = append(s.Stored, k)
+		case k.Entries > s.Stored[i].Entries || k.Entries == s.Stored[i].Entries && k.Bytes > s.Stored[i].Bytes:
+			s.Stored[i] = k
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package redis_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/storetest"
+)
+
+// TestFailOver plants writes that a replica has, and such that it has not got, and kills
+// the master, twice: the first are there when the replica has taken its place.
+func TestFailOver(t *testing.T) {
+	if err := storetest.Redis(t).CanFailOver(); err == nil {
+		t.Error("a server without a replica can fail over")
+	}
+	s := started(t, "process:replicas=1")
+	ctx := t.Context()
+	if err := s.Recover(ctx); err != nil {
+		t.Fatalf("recover where nothing happened: %v", err)
+	}
+	c := clientOf(t, s, stores.ConnOptions{Pool: 3})
+	for round := range 2 {
+		pid := s.PID()
+		key := fmt.Sprint("arrived", round)
+		if err := c.Set(ctx, key, 1, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := waited(t, c); n != 1 || err != nil {
+			t.Fatalf("WAIT: %d, %v", n, err)
+		}
+		if round == 0 {
+			if err := s.Detach(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Set(ctx, "lost", 1, 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.FailOver(ctx); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Ping(ctx).Err() // connections of before are found broken
+		var err error
+		for range 5 {
+			if err = c.Set(ctx, "after", round, 0).Err(); err == nil {
+				break
+			}
+		}
+		if n, err := c.Exists(ctx, key).Result(); err != nil || n != 1 {
+			t.Errorf("what the replica had is there %d times (%v)", n, err)
+		}
+		if n, err := c.Exists(ctx, "lost").Result(); err != nil || n != 0 {
+			t.Errorf("what the replica did not have is there %d times (%v)", n, err)
+		}
+		if err != nil {
+			t.Errorf("writing to the new master: %v", err)
+		}
+		if err := s.Recover(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if pids, err := s.Processes(ctx); err != nil || len(pids) != 2 || s.PID() == pid {
+			t.Errorf("processes %v with the master %d, which was %d before (%v)", pids, s.PID(), pid, err)
+		}
+		fresh := clientOf(t, s, stores.ConnOptions{})
+		if v, err := fresh.Get(ctx, "after").Int(); err != nil || v != round {
+			t.Errorf("a new client reads %d (%v)", v, err)
+		}
+	}
+	if n, err := waited(t, c); n != 1 || err != nil {
+		t.Errorf("WAIT of the second replica: %d, %v", n, err)
+	}
+	if err := s.Detach(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Recover(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := waited(t, c); n != 1 || err != nil {
+		t.Errorf("WAIT of a replica that was only detached: %d, %v", n, err)
+	}
+}
