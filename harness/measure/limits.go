@@ -16,8 +16,8 @@ type inForce struct {
 	least  int64 // units
 }
 
-// putInForce puts a drive's policy in force as it is at the start.
-func (d *drive) putInForce() { d.limit.Store(&inForce{d.policy, d.policy.Limit}) }
+// putInForce puts a drive's policy in force as it is at the start, unless one is already.
+func (d *drive) putInForce() { d.limit.CompareAndSwap(nil, &inForce{d.policy, d.policy.Limit}) }
 
 // heldAgainst is the limit that a rejection is held against, which was called while
 // that policy was in force: the lowest of the run where it has changed since.
@@ -43,6 +43,7 @@ func (o *operator) schedule(ctx context.Context, plan []harness.LimitChange, len
 	if len(plan) == 0 {
 		return func() {}
 	}
+	o.d.putInForce() // a change may come before the pass has begun to run
 	done, ended := make(chan struct{}), make(chan struct{})
 	begun := o.d.tb.nano()
 	go func() {

@@ -46,6 +46,26 @@ func (w *Witness) timestamp(arg any) string {
 	return w.unit(n)
 }
 
+// isTTL reports whether an argument of a Redis command, whose name is the first, is how
+// long a key lives: 20.7 days in milliseconds look like the wall clock's seconds.
+func isTTL(args []any, i int) bool {
+	if i < 2 {
+		return false
+	}
+	switch before, _ := args[i-1].(string); strings.ToLower(before) {
+	case "ex", "px":
+		return true
+	}
+	if i > 2 {
+		return false
+	}
+	switch name, _ := args[0].(string); strings.ToLower(name) {
+	case "expire", "pexpire", "setex", "psetex":
+		return true
+	}
+	return false
+}
+
 // digits reads a text: the real year and month as in 2026-11, a number as a whole,
 // and every run of digits in it, since
 // limiters put the time, or the number of the minute or the hour, into their keys.

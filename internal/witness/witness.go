@@ -179,7 +179,10 @@ func (w *Witness) Command(ctx context.Context, name string, args []any) {
 		w.Note(ContextLost, fmt.Sprintf("%s came without the context of the call that it is part of", name))
 	}
 	if w.stamps && (w.cfg.AllUntil == 0 || n <= w.cfg.AllUntil || n%sampled == 0) {
-		for _, a := range args {
+		for i, a := range args {
+			if isTTL(args, i) {
+				continue
+			}
 			if unit := w.timestamp(a); unit != "" {
 				w.Note(WallClock, fmt.Sprintf("%s holds %v, the wall clock's time in %s: the strategy takes the time from elsewhere than its clock", name, a, unit))
 			}

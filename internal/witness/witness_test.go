@@ -144,6 +144,31 @@ func TestStatement(t *testing.T) {
 	}
 }
 
+// TestLifeOfAKey: a number that would be the wall clock's seconds is none where a
+// command says how long a key lives, and is one elsewhere.
+func TestLifeOfAKey(t *testing.T) {
+	n := real.Unix()
+	for _, tc := range []struct {
+		args []any
+		want bool
+	}{
+		{[]any{"set", "k", 1, "px", n}, false},
+		{[]any{"SET", "k", 1, "NX", "EX", n}, false},
+		{[]any{"pexpire", "k", n}, false},
+		{[]any{"psetex", "k", n, 1}, false},
+		{[]any{"psetex", "k", 1, n}, true},
+		{[]any{"set", "k", n, "px", 1}, true},
+		{[]any{"pexpireat", "k", n}, true},
+		{[]any{"expire", n}, true},
+	} {
+		w := witness.New(witness.Config{Real: real, Virtual: virtual})
+		w.Command(call, "a command", tc.args)
+		if got := w.Noted(witness.WallClock); got != tc.want {
+			t.Errorf("%v: noted %t, want %t", tc.args, got, tc.want)
+		}
+	}
+}
+
 // TestSample: of commands beyond the given number, the sixteenth is looked at.
 func TestSample(t *testing.T) {
 	for n, want := range map[int]bool{1: true, 3: true, 4: false, 15: false, 16: true, 17: false} {
