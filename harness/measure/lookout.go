@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure/internal/looks"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -56,12 +57,6 @@ func (i *incident) add(n, from, to int64) {
 	}
 	i.n, i.to = i.n+n, to
 }
-
-// How often a store is asked, and how long it may take to answer.
-var (
-	lookEvery   = 100 * time.Millisecond
-	lookTimeout = 2 * time.Second
-)
 
 // mark leaves the marks, before the pass begins.
 func (l *lookouts) mark(ctx context.Context, s *site) error {
@@ -111,7 +106,7 @@ func (l *lookouts) begin(ctx context.Context, now func() int64) {
 		o.now = func() int64 { return now() - begun }
 		o.cut = o.meter.Lost.Load()
 		l.wg.Go(func() {
-			for waitOr(lookEvery, l.done) {
+			for waitOr(looks.Every, l.done) {
 				o.look(ctx)
 			}
 		})
@@ -126,7 +121,7 @@ func (l *lookouts) end(ctx context.Context) {
 			o.look(ctx)
 			o.conclude()
 			if !o.gone {
-				asked, cancel := context.WithTimeout(ctx, lookTimeout)
+				asked, cancel := context.WithTimeout(ctx, looks.Timeout)
 				defer cancel()
 				_ = o.store.Unmark(asked, o.scope) // what is left goes with the scope
 			}
@@ -152,7 +147,7 @@ func (l *lookouts) restarted(name string) bool {
 
 // look asks once.
 func (o *lookout) look(ctx context.Context) {
-	asked, cancel := context.WithTimeout(ctx, lookTimeout)
+	asked, cancel := context.WithTimeout(ctx, looks.Timeout)
 	defer cancel()
 	sign, err := o.store.Marked(asked, o.scope)
 	now := o.now()

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure/internal/looks"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -201,7 +202,7 @@ func (s *site) close(ctx context.Context) error {
 func (s *site) wipe(ctx context.Context, st *siteStore) error {
 	if st.absent {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, lookTimeout)
+		ctx, cancel = context.WithTimeout(ctx, looks.Timeout)
 		defer cancel()
 	}
 	return st.Wipe(ctx, s.scope)
@@ -214,7 +215,7 @@ func (s *site) observe(ctx context.Context, into func(*siteStore) *stores.Stats)
 		if st.absent {
 			continue
 		}
-		asked, cancel := context.WithTimeout(ctx, lookTimeout)
+		asked, cancel := context.WithTimeout(ctx, looks.Timeout)
 		if stats, err := st.Stats(asked); err == nil {
 			*into(st) = stats
 		}

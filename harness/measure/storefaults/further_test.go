@@ -1,6 +1,6 @@
 //go:build linux
 
-package measure
+package storefaults
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/quotabench/quotabench/harness/measure/internal/looks"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/etcd"
@@ -72,7 +73,7 @@ func (v *victim) common(own *process, restartedEmpty string, lose func(context.C
 	}
 	return map[string]act{
 		"what runs keep removed":  {inflict: lose},
-		"stopped for a while":     {inflict: func(ctx context.Context) error { return own.halt(ctx, 2*lookTimeout) }},
+		"stopped for a while":     {inflict: func(ctx context.Context) error { return own.halt(ctx, 2*looks.Timeout) }},
 		"killed":                  {inflict: func(context.Context) error { own.kill(); return nil }, mend: inTurn(own.start, back)},
 		"restarted with its data": {inflict: again(false)},
 		restartedEmpty:            {inflict: again(true)},

@@ -1,6 +1,6 @@
 //go:build linux
 
-package measure
+package storefaults
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/quotabench/quotabench/harness/measure/internal/looks"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -120,7 +121,7 @@ func postgresVictim(t *testing.T) *victim {
 			"rights taken away":   {inflict: inTurn(admin.each(schemasOfRuns, "ALTER SCHEMA %s OWNER TO CURRENT_USER"), admin.each(schemasOfRuns, "ALTER SCHEMA %s OWNER TO app"))},
 			"password rotated":    {inflict: inTurn(admin.do("ALTER ROLE app PASSWORD 'another'", drop), admin.do("ALTER ROLE app PASSWORD 'planted'"))},
 			"too few connections": {inflict: inTurn(admin.do("ALTER ROLE app CONNECTION LIMIT 1", drop), admin.do("ALTER ROLE app CONNECTION LIMIT -1"))},
-			"stopped for a while": {inflict: func(ctx context.Context) error { return haltAll(ctx, own, pool, 2*lookTimeout) }},
+			"stopped for a while": {inflict: func(ctx context.Context) error { return haltAll(ctx, own, pool, 2*looks.Timeout) }},
 			"killed":              {inflict: func(context.Context) error { own.kill(); return nil }, mend: inTurn(own.start, ready)},
 			"restarted with its data": {inflict: func(ctx context.Context) error {
 				if err := own.restart(ctx, false); err != nil {

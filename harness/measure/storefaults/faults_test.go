@@ -1,6 +1,6 @@
 //go:build linux
 
-package measure
+package storefaults
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness/measure/internal/looks"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -81,8 +83,8 @@ const overtime = 20 * time.Second
 // named, the run is invalid, no strategy is said to have broken its word, and nothing is
 // left behind once the store is back.
 func TestFaultsOfStores(t *testing.T) {
-	lookEvery, lookTimeout = 10*time.Millisecond, 250*time.Millisecond
-	t.Cleanup(func() { lookEvery, lookTimeout = 100*time.Millisecond, 2*time.Second })
+	looks.Every, looks.Timeout = 10*time.Millisecond, 250*time.Millisecond
+	t.Cleanup(func() { looks.Every, looks.Timeout = 100*time.Millisecond, 2*time.Second })
 	var all sync.WaitGroup // they mostly wait, so that more may run than there are cores
 	defer all.Wait()
 	for store, start := range victims {
@@ -168,15 +170,15 @@ func (v *victim) attempt(t *testing.T, f *fault, a act, lasts time.Duration) (r 
 		made <- err
 	}()
 	began := clock.Nano()
-	r = measureReal(t, f.strategy, "link-hits", "steady", func(cfg *Config) {
-		cfg.Stores, cfg.Timer, cfg.Cores = setOf(t, store), timer, Cores{Mode: CoresShared}
+	r = measured(t, f.strategy, store, func(cfg *measure.Config) {
+		cfg.Timer, cfg.Cores = timer, measure.Cores{Mode: measure.CoresShared}
 		cfg.Duration, cfg.Policy.Limit, cfg.Closed, cfg.HistoryLimit = lasts, faultLimit, f.busy, faultHistory
 		cfg.Stream.Set("subjects", faultSubjects)
 		cfg.Workers = 4
 		if !f.busy {
 			cfg.Rate = faultRate
 		}
-	})[f.strategy]
+	})
 	if took := time.Duration(clock.Nano() - began); took > lasts+overtime {
 		t.Errorf("it took %v", took)
 	}
@@ -259,10 +261,8 @@ func inTurn(steps ...func(context.Context) error) func(context.Context) error {
 
 // TestNothingIsNoticed: on stores that nobody touches, nothing is.
 func TestNothingIsNoticed(t *testing.T) {
-	r := measureReal(t, "incr-expire", "link-hits", "steady", func(cfg *Config) {
-		cfg.Stores, cfg.Closed = setOf(t, storetest.Redis(t)), true
-	})["incr-expire"]
-	if !r.Audit.Valid || hasReason(r, "store-failed") || hasReason(r, "store-lost-data") {
+	r := measured(t, "incr-expire", storetest.Redis(t), func(cfg *measure.Config) { cfg.Closed = true })
+	if !r.Audit.Valid || r.Audit.Has("store-failed") || r.Audit.Has("store-lost-data") {
 		t.Errorf("%+v", r.Audit)
 	}
 	if n := r.Cost.KeysWithoutTTL; n != 0 {
