@@ -9,6 +9,8 @@ import (
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
+
+	_ "github.com/quotabench/quotabench/strategies/all"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

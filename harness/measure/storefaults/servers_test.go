@@ -75,12 +75,13 @@ func (p *process) signal(s syscall.Signal) error { return syscall.Kill(p.pid, s)
 
 // kill ends the server at once and waits until it is gone.
 func (p *process) kill() {
-	if p.pid == 0 {
+	pid := p.pid
+	if pid == 0 {
 		return
 	}
-	_ = p.signal(syscall.SIGCONT)
-	_ = p.signal(syscall.SIGKILL) // it may be gone
-	for syscall.Kill(p.pid, 0) == nil {
+	_ = syscall.Kill(pid, syscall.SIGCONT)
+	_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
+	for syscall.Kill(pid, 0) == nil {
 		_ = (clock.Wall{}).Sleep(context.Background(), time.Millisecond)
 	}
 	p.pid = 0
