@@ -63,7 +63,7 @@ type Sample struct {
 	Leak int64 `json:"leak"`
 	// FalseRejects so far.
 	FalseRejects int64 `json:"false_rejects"`
-	// Keys in all Redis that have not expired.
+	// Keys in all Redis that have not expired; 0 on a real one that may serve others too.
 	Keys int64 `json:"keys"`
 	// Hits are decisions by tier so far.
 	Hits []int64 `json:"hits"`

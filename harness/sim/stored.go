@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -16,12 +17,15 @@ func (st *site) present() {
 	}
 }
 
-// count is how many keys there are in all Redis that have not expired.
+// count is how many keys there are in all Redis that have not expired; 0 where that is not
+// known at once: a real server which may serve others too would have to be searched.
 func (st *site) count(ctx context.Context) (n int64, err error) {
 	st.present()
 	if st.real != nil { // the tables only know what expires there
-		u, err := st.real.Usage(ctx, scope)
-		return u.Keys, err
+		if c, ok := st.real.(stores.Counter); ok && stores.PlaceOf(st.real) == stores.StartedHere {
+			return c.Count(ctx)
+		}
+		return 0, nil
 	}
 	for _, t := range st.tables {
 		n += int64(t.Len())
@@ -72,7 +76,7 @@ func (p *pass) subjects() (n int64) {
 func (p *pass) overTime() (out []results.StoredAt) {
 	length := cmp.Or(int64(p.cfg.Duration), p.d.lastEnd-p.d.epoch)
 	samples := p.series.Samples
-	if len(samples) < 2*results.Quarters {
+	if len(samples) < 2*results.Quarters || !slices.ContainsFunc(samples, func(x results.Sample) bool { return x.Keys > 0 }) {
 		return nil
 	}
 	for q := range int64(results.Quarters - 1) {
