@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/quotabench/quotabench/internal/cancel"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -17,7 +18,7 @@ func mark(scope stores.Scope) string { return "/" + scope.Schema() + "_mark" }
 
 // Mark implements [stores.Marker] by a node.
 func (z *Store) Mark(ctx context.Context, scope stores.Scope) error {
-	_, err := within(ctx, func() (string, error) {
+	_, err := cancel.Call(ctx, func() (string, error) {
 		return z.admin.Create(mark(scope), nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	})
 	if err != nil {
@@ -28,7 +29,7 @@ func (z *Store) Mark(ctx context.Context, scope stores.Scope) error {
 
 // Marked implements [stores.Marker]. A server does not tell which one it is.
 func (z *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, error) {
-	_, err := within(ctx, func() (*zk.Stat, error) { return z.admin.Set(mark(scope), nil, -1) })
+	_, err := cancel.Call(ctx, func() (*zk.Stat, error) { return z.admin.Set(mark(scope), nil, -1) })
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return stores.Sign{}, err
 	}
@@ -37,35 +38,9 @@ func (z *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, er
 
 // Unmark implements [stores.Marker].
 func (z *Store) Unmark(ctx context.Context, scope stores.Scope) error {
-	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, z.admin.Delete(mark(scope), -1) })
+	_, err := cancel.Call(ctx, func() (struct{}, error) { return struct{}{}, z.admin.Delete(mark(scope), -1) })
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
 	return err
-}
-
-// within makes calls of a client that knows no contexts, and gives them up with ctx:
-// they end when the server answers, or with their connection.
-func within[T any](ctx context.Context, call func() (T, error)) (v T, err error) {
-	if err := ctx.Err(); err != nil {
-		return v, err
-	}
-	if ctx.Done() == nil {
-		return call()
-	}
-	type result struct {
-		v   T
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		v, err := call()
-		done <- result{v, err}
-	}()
-	select {
-	case r := <-done:
-		return r.v, r.err
-	case <-ctx.Done():
-		return v, ctx.Err()
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/quotabench/quotabench/internal/cancel"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
@@ -121,7 +122,7 @@ func (z *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 
 // Usage counts the nodes below those of the scope. None of them ever expires.
 func (z *Store) Usage(ctx context.Context, scope stores.Scope) (stores.Usage, error) {
-	return within(ctx, func() (stores.Usage, error) { return z.usage(ctx, scope) })
+	return cancel.Call(ctx, func() (stores.Usage, error) { return z.usage(ctx, scope) })
 }
 
 func (z *Store) usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
@@ -153,7 +154,7 @@ func (z *Store) Wipe(ctx context.Context, scope stores.Scope) error {
 }
 
 func (z *Store) wipe(ctx context.Context, name string) error {
-	_, err := within(ctx, func() (struct{}, error) {
+	_, err := cancel.Call(ctx, func() (struct{}, error) {
 		roots, err := z.roots(ctx, stores.Scope(name))
 		for _, root := range roots {
 			err = errors.Join(err, z.remove(ctx, root))
