@@ -21,8 +21,7 @@ type Sign struct {
 	// There is whether the mark is still there, and where the store can tell so the
 	// tables that were beside it.
 	There bool
-	// Incarnation changes with every start of the server, and where another server takes
-	// its place; "" where the store does not tell.
+	// Incarnation is as in [Stats]; "" where the store does not tell.
 	Incarnation string
 	// Errors are commands answered with an error since the server's start, by its first
 	// word, e.g. "OOM"; nil where the server does not count them.

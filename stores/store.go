@@ -3,6 +3,8 @@ package stores
 import (
 	"context"
 	"net"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -80,7 +82,8 @@ type ConnOptions struct {
 type Stats struct {
 	// Known is false where the store keeps no statistics.
 	Known bool
-	// Incarnation changes with every start of the server.
+	// Incarnation names this start of the server, or of each server that answered,
+	// separated by commas. See [Restarted].
 	Incarnation string
 	// Commands processed, for all clients.
 	Commands int64
@@ -93,6 +96,21 @@ type Stats struct {
 	CPU time.Duration
 	// Memory in bytes, as the server's allocator counts.
 	Memory int64
+}
+
+// Restarted reports whether one of the servers that now names was started since before,
+// or took the place of another. A server that did not answer is no such case.
+func Restarted(before, now string) bool {
+	if before == "" {
+		return false
+	}
+	known := strings.Split(before, ",")
+	for id := range strings.SplitSeq(now, ",") {
+		if id != "" && !slices.Contains(known, id) {
+			return true
+		}
+	}
+	return false
 }
 
 // Usage is what a scope holds.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -78,8 +79,11 @@ func (p *pass) auditStore(st *siteStore) {
 	if p.lookouts.restarted(st.name) {
 		return
 	}
-	if a.Incarnation != b.Incarnation {
+	if stores.Restarted(b.Incarnation, a.Incarnation) {
 		p.strike("store-restarted", results.StrikesCorrectness, "%s was restarted during the run", st.name)
+		return
+	}
+	if a.Incarnation != b.Incarnation { // some of its servers did not answer: nothing can be compared
 		return
 	}
 	if n := a.Evicted - b.Evicted; n > 0 {

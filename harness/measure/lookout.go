@@ -32,7 +32,7 @@ type lookout struct {
 	now   func() int64
 
 	keys     int64       // that the mark consists of
-	sign     stores.Sign // the last one
+	sign     stores.Sign // the last one of all its servers
 	cut      int64       // connections that were lost so far
 	seen     int64       // when it was last there
 	away     int64       // since when it does not answer; 0 where it does
@@ -167,21 +167,24 @@ func (o *lookout) look(ctx context.Context) {
 	}
 	o.back(now)
 	o.compare(sign, now)
-	o.sign, o.seen = sign, now
+	o.seen = now
 }
 
-// compare notes in what a sign differs from the one before it.
+// compare notes in what a sign differs from the one before it, and keeps it.
 func (o *lookout) compare(sign stores.Sign, now int64) {
 	if !sign.There && !o.lost {
 		o.lost = true
 		o.notice(quota.FaultEviction, "store-lost-data", "%s lost what the run kept there, %s", o.name, span(o.seen, now))
 	}
 	errors := o.sign.Errors
-	if sign.Incarnation != "" && sign.Incarnation != o.sign.Incarnation {
+	switch {
+	case stores.Restarted(o.sign.Incarnation, sign.Incarnation):
 		// What it has not on a disk is gone, and so are its counts.
 		errors, o.anew = nil, true
 		o.notice(quota.FaultOutage, "store-restarted", "%s was restarted, or another server took its place, %s", o.name, span(o.seen, now))
 		o.notices = append(o.notices, harness.Notice{Fault: quota.FaultEviction})
+	case sign.Incarnation != o.sign.Incarnation: // some of its servers did not answer, nor tell of errors
+		return
 	}
 	for _, kind := range refusals {
 		if n := sign.Errors[kind] - errors[kind]; n > 0 {
@@ -191,6 +194,7 @@ func (o *lookout) compare(sign stores.Sign, now int64) {
 			o.refusing[kind].add(n, o.seen, now)
 		}
 	}
+	o.sign = sign
 }
 
 // back notes that a store that was away answers again, or that the pass is over.
@@ -235,7 +239,7 @@ func (p *pass) noticed() (out []harness.Notice) {
 	for _, st := range p.s.stores {
 		switch b, a := st.before, st.after; {
 		case !b.Known || !a.Known || p.lookouts.restarted(st.name) || p.s.failedOver(st.name):
-		case a.Incarnation != b.Incarnation:
+		case stores.Restarted(b.Incarnation, a.Incarnation):
 			out = append(out, harness.Notice{Fault: quota.FaultOutage}, harness.Notice{Fault: quota.FaultEviction}) // store-restarted
 		case a.Evicted > b.Evicted:
 			out = append(out, harness.Notice{Fault: quota.FaultEviction}) // store-evicted

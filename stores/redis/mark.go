@@ -135,11 +135,8 @@ func (r *Store) markedCluster(ctx context.Context, c *goredis.ClusterClient, sco
 		}
 		return err
 	})
-	sign.Incarnation = ""
-	if len(starts) == len(keys) { // or a master has no slots any more
-		slices.Sort(starts)
-		sign.Incarnation = strings.Join(starts, ",")
-	}
+	slices.Sort(starts)
+	sign.Incarnation = strings.Join(starts, ",")
 	return sign, err
 }
 
