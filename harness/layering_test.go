@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"oracle", "internal/clock", "internal/memredis"},
 	{"results", "stores", "strategies", "workloads"},
 	{"internal/sched", "stores/all", "results/text/layout", "results/schema/generate"},
-	{"results/codec", "results/plot", "results/text"},
+	{"results/codec", "results/export", "results/plot", "results/text"},
 	{"results/pages", "results/render"},
 	{"harness"},
 	{"harness/explore/engine", "strategies/strategytest"},
