@@ -89,6 +89,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(exploreCommand())
 	root.AddCommand(judgeCommand())
 	root.AddCommand(exportCommand())
+	root.AddCommand(mergeCommand())
 	root.AddCommand(pagesCommand())
 	root.AddCommand(cleanCommand())
 	root.SetHelpCommand(helpCommand())
