@@ -30,7 +30,7 @@ type settings struct {
 	from, images               map[string]*string // by driver
 	named                      []string           // of --store
 	out, history               string
-	shard                      string
+	shard, metrics             string
 	life, decision             time.Duration
 	// options of workloads that were given, by name; "" where not.
 	options map[string]*string
@@ -137,6 +137,8 @@ func (s *settings) surroundings() []setting {
 	return append(append(table, s.storeSettings()...),
 		setting{name: "history", value: &text{p: &s.history}, computed: true,
 			doc: "`directory` to keep the history of each run in, for quotabench judge"},
+		setting{name: "metrics", value: &text{p: &s.metrics, what: "an address such as 127.0.0.1:9464"}, computed: true, complete: completeWords("127.0.0.1:9464"),
+			doc: "serve figures to Prometheus at this `address` while the run lasts, e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too"},
 		setting{name: "out", value: &text{p: &s.out}, computed: true,
 			doc: "`directory` for results.json and plots (default quotabench-results/<time>)"})
 }
