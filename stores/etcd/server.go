@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -135,6 +136,7 @@ func parse(spec string) (*Store, error) {
 		return nil, errors.New("--etcd is not a valid URL: write http://user:password@host:port, further members as host:port after commas, and %-encode what is special in a password")
 	}
 	e := &Store{endpoints: m.URLs(), user: m.User, password: m.Password}
+	e.keeping = keep.New(&board{Store: e})
 	e.info.Addr = m.Addrs[0]
 	if m.Scheme == "https" {
 		e.tls = &tls.Config{MinVersion: tls.VersionTLS12}

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -86,7 +87,9 @@ func (n *Store) connect(ctx context.Context, name string) (err error) {
 	if name == "" {
 		timeout = dialTimeout
 	}
-	if n.admin, err = n.client(stores.ConnOptions{Timeout: timeout}); err != nil {
+	// A server that is back may have been away for longer than a lease lasts.
+	back := natsgo.ReconnectHandler(func(*natsgo.Conn) { n.keeping.Renew(context.Background()) })
+	if n.admin, err = n.client(stores.ConnOptions{Timeout: timeout}, back); err != nil {
 		return err
 	}
 	if name != "" && n.admin.ConnectedServerName() != name {
@@ -134,6 +137,7 @@ func parse(spec string) (*Store, error) {
 		return nil, errors.New("--nats is not a valid URL: write nats://user:password@host:port, further servers as host:port after commas, and %-encode what is special in a password")
 	}
 	n := &Store{url: strings.Join(m.URLs(), ","), user: m.User, password: m.Password}
+	n.keeping = keep.New(board{n})
 	n.info.Addr = strings.Join(m.Addrs, ",")
 	return n, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -200,6 +201,7 @@ func parse(spec string) (*Store, error) {
 		return nil, errors.New("--zookeeper is not a valid URL: write zk://user:password@host:port, further servers as host:port after commas, and %-encode what is special in a password")
 	}
 	z := &Store{servers: m.Addrs, user: m.User, password: m.Password}
+	z.keeping = keep.New(board{z})
 	z.info.Addr = strings.Join(m.Addrs, ",")
 	return z, nil
 }
