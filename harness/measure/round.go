@@ -40,12 +40,12 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 		return false, err
 	}
 	defer func() {
+		s.hung(err)
 		err = errors.Join(err, s.close(rest))
 		if slices.ContainsFunc(m.cfg.Outages, func(o harness.Outage) bool { return o.Failover }) {
 			m.places.forget()
 		}
 	}()
-	s.Deadline = m.cfg.DecisionTimeout
 	placement, lift := m.places.take(rest, m.cfg.Open(info), m.cfg.RateInForce(), storesOf(sel))
 	defer lift()
 	run.Placement = &placement
