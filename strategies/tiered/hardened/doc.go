@@ -22,6 +22,12 @@
 // when the last instance's has ended. The Bloom filter is what a check meets first;
 // what it finds is looked up in an exact table, and a false positive goes on to Redis.
 //
+// Regions that have a Redis each hold credit that others cannot take. PostgreSQL knows
+// which regions may hold some. From the last quarter of the limit on it gives out what is
+// asked for and no more, and asks the regions to return theirs: a job of each instance
+// looks for that, takes the credit out of its Redis, and then gives it back. That
+// PostgreSQL has nothing left is believed for the period of that job only.
+//
 // Commits and refunds are settled in PostgreSQL by the request's ID: each is worth the
 // same however often it is told.
 //
