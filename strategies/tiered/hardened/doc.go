@@ -7,7 +7,8 @@
 // what was admitted never exceeds what PostgreSQL was charged for, and that never
 // exceeds the limit. Redis holds nothing whose loss could admit a unit twice: a hash
 // that is evicted takes its credit with it, which is lost to the account and not
-// found anew.
+// found anew. A replica that lags and takes the place of Redis is another matter: it has
+// credit again that was taken, at most a draw of it.
 //
 // A draw begins in Redis, with a token that is part of the hash, and ends there with
 // the deposit, which uses the token up. A deposit that is repeated, that comes after

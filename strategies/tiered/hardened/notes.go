@@ -19,5 +19,5 @@ var notes = strategies.Notes{
 		"An abandoned reservation is held until its window ends.",
 	},
 	Use:   "Where a limit must hold across instances, evictions and restarts of Redis, at the cost of one script per request.",
-	Avoid: "Where limits are so small that every request draws, or where units come back from most requests: both write PostgreSQL each time, which in another region takes a round trip to it.",
+	Avoid: "Where Redis fails over to a replica that lags: the credit of before can be taken once more, at most a draw of it. Where limits are so small that every request draws, or where units come back from most requests: both write PostgreSQL each time, which in another region takes a round trip to it.",
 }
