@@ -67,7 +67,7 @@ func (s *exploreSettings) search() []setting {
 		{name: "clients", value: whole(&s.clients, 1, explore.MaxClients),
 			doc: "clients that share one subject"},
 		{name: "script", value: &text{p: &s.scripts}, complete: cobra.NoFileCompletions,
-			doc: "what clients do, e.g. `take=5,refund;take`: one script per client, the last for all others"},
+			doc: "what clients do, e.g. `take=5,refund;take`: one script per client, the last for all others; limit=1 is an operator who changes the limit"},
 		{name: "used", value: count(&s.used, 0, explore.MaxUnits),
 			doc: "`units` in use at the start"},
 		{name: "skew", value: &list{p: &s.skew}, complete: cobra.NoFileCompletions,
@@ -109,6 +109,7 @@ func exploreCommand() *cobra.Command {
 		Example: "  quotabench explore check-then-set\n" +
 			"  quotabench explore check-then-set --clients 5 --limit 4 --full\n" +
 			"  quotabench explore incr-expire --faults crash --out found\n" +
+			"  quotabench explore decr-expire --limit 2 --script \"take,take;limit=1\" --property leak\n" +
 			"  quotabench explore lua-reserve --script \"take,refund;take\" --property leak --on process\n" +
 			"  quotabench explore --replay TOKEN --on process",
 		RunE: func(cmd *cobra.Command, args []string) error {
