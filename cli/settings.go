@@ -31,6 +31,7 @@ type settings struct {
 	named                      []string           // of --store
 	out, history               string
 	life, decision             time.Duration
+	failOn                     []string // gates
 	// options of workloads that were given, by name; "" where not.
 	options map[string]*string
 
