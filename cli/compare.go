@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/compare"
@@ -37,7 +36,7 @@ func newCompareSettings() *compareSettings {
 	s.table = []setting{
 		{name: "format", value: &text{p: &s.format, choices: formats}, complete: completeWords(formats...),
 			doc: "how to show it: " + strings.Join(formats, ", ") + "; github also writes the job's summary"},
-		s.failOnSetting("of the head"),
+		s.failOnSetting("leak>0 or p99/reference>1.2"),
 		{name: "tolerance", value: &list{p: &s.tolerances}, complete: completeTolerances,
 			doc: "by how much an exact figure may become worse, in its unit or in percent of the base, e.g. `leak=2` or bytes=5%; may be repeated"},
 		{name: "timing", value: &list{p: &s.timings}, complete: completeWords(compare.Timings()...),
@@ -46,12 +45,6 @@ func newCompareSettings() *compareSettings {
 			doc: "also fail what is no pass: what the rounds cannot tell, timings that do not count, and strategies on one side only"},
 	}
 	return s
-}
-
-// failOnSetting are the gates of a command, about what of names.
-func (s *settings) failOnSetting(of string) setting {
-	return setting{name: "fail-on", value: &list{p: &s.failOn}, complete: cobra.NoFileCompletions,
-		doc: "fail with exit code 1 where a `condition` on a figure " + of + " holds, e.g. leak>0 or p99/reference>1.2 (see docs/comparing.md); may be repeated"}
 }
 
 func completeTolerances(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -126,7 +119,7 @@ func (s *compareSettings) compare(base, head string) (*compare.Comparison, error
 	}
 	var err error
 	if sides[1].Exploration != nil {
-		o.Gates, err = s.searchGates()
+		o.Gates, err = s.searchGates(nil)
 	} else {
 		o.Gates, err = s.runGates()
 	}
@@ -178,30 +171,6 @@ func readSide(path string) (compare.Side, error) {
 	return compare.Side{}, err
 }
 
-// runGates are the gates on runs.
-func (s *settings) runGates() (gates []compare.Gate, err error) {
-	for _, text := range s.failOn {
-		g, err := compare.ParseRunGate(text)
-		if err != nil {
-			return nil, s.wrong("fail-on", err)
-		}
-		gates = append(gates, g)
-	}
-	return gates, nil
-}
-
-// searchGates are the gates on searches.
-func (s *settings) searchGates() (gates []compare.Gate, err error) {
-	for _, text := range s.failOn {
-		g, err := compare.ParseSearchGate(text, explore.Properties())
-		if err != nil {
-			return nil, s.wrong("fail-on", err)
-		}
-		gates = append(gates, g)
-	}
-	return gates, nil
-}
-
 // show writes the comparison and turns it into an exit code.
 func (s *compareSettings) show(cmd *cobra.Command, c *compare.Comparison) error {
 	defer outlivePipes()()
@@ -223,21 +192,7 @@ func (s *compareSettings) show(cmd *cobra.Command, c *compare.Comparison) error 
 	if !c.Passes() && len(c.Failed()) == 0 {
 		return fail(ExitGate, errors.New("not all could be compared, and the comparison is strict"))
 	}
-	return failures(c.Failed())
-}
-
-// failures is the error of gates and figures that fail, each of which it names.
-func failures(rows []compare.Row) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	const most = 10
-	lines := tables.FailureLines(rows)
-	rest := ""
-	if len(lines) > most {
-		lines, rest = lines[:most], fmt.Sprintf("; and %d more", len(lines)-most)
-	}
-	return fail(ExitGate, errors.New(strings.Join(lines, "; ")+rest))
+	return failures(cmd.ErrOrStderr(), nil, c.Failed())
 }
 
 // summaryVariable names the file that GitHub Actions shows on the page of a job.

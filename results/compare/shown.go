@@ -25,7 +25,7 @@ func (c *Comparison) Read() Reading {
 	resolved := 0.0
 	for _, row := range c.Rows {
 		switch {
-		case row.Verdict != Same && !(row.Advisory && row.Verdict == Inconclusive):
+		case row.Verdict != Same && (!row.Advisory || row.Verdict != Inconclusive):
 			r.Changed = append(r.Changed, row)
 		case row.Advisory:
 		case row.Kind == Exact:

@@ -55,15 +55,21 @@ func (r Rule) Test(base, head []float64, alpha float64, middle func([]float64) f
 	if len(base) == 0 || len(head) == 0 {
 		return t
 	}
-	b, h := middle(base), middle(head)
-	if b > 0 {
-		t.Change = h/b - 1
+	if b := middle(base); b > 0 {
+		t.Change = middle(head)/b - 1
 	}
-	t.P = less(base, head)
-	t.Shown = t.P <= alpha && h > b && h >= b*(1+r.AtLeast)
-	t.Reverse = less(head, base) <= alpha && b > h && b >= h*(1+r.AtLeast)
+	t.P, t.Shown = r.shown(base, head, alpha, middle)
+	_, t.Reverse = r.shown(head, base, alpha, middle)
 	t.Smallest = r.smallest(base, head, alpha, middle)
 	return t
+}
+
+// shown reports whether the head is worse by the rule, and how likely that is of unchanged
+// code.
+func (r Rule) shown(base, head []float64, alpha float64, middle func([]float64) float64) (p float64, shown bool) {
+	b, h := middle(base), middle(head)
+	p = less(base, head)
+	return p, p <= alpha && h > b && h >= b*(1+r.AtLeast)
 }
 
 // less is how likely a sample is that much smaller than b where there is no difference.
@@ -76,17 +82,20 @@ func less(a, b []float64) float64 {
 }
 
 // resamples is how many pairs of rounds the smallest worsening is read from.
-const resamples = 400
+const resamples = 200
 
 // smallest draws rounds without a difference from those that there are, and looks for
 // the worsening of one side that the rule shows in 95 % of the draws.
 func (r Rule) smallest(base, head []float64, alpha float64, middle func([]float64) float64) float64 {
 	var pool []float64
+	// Rounds lie closer to their own middle than to that of all rounds there could be.
+	n := float64(len(base) + len(head))
+	wider := math.Sqrt(n / max(1, n-2))
 	for _, side := range [][]float64{base, head} {
 		at := middle(side)
 		for _, x := range side {
 			if at > 0 {
-				pool = append(pool, x/at)
+				pool = append(pool, max(0, 1+(x/at-1)*wider))
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func TestSmallestIsWhatIsDetected(t *testing.T) {
 	}
 	by, shown := Median(smallest), 0
 	for range 1000 {
-		if Standard.Test(rounds(1), rounds(1+by), 0.005, Median).Shown {
+		if _, ok := Standard.shown(rounds(1), rounds(1+by), 0.005, Median); ok {
 			shown++
 		}
 	}
