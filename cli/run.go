@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 )
 
@@ -111,7 +112,7 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	if err := writeBundle(stdout, stderr, out, &render.Bundle{File: &file}); err != nil {
 		return err
 	}
-	if err := verdict(file); err != nil || len(report.Skipped) == 0 {
+	if err := gated(stderr, verdict(file), compare.Check(&file, s.gates)); err != nil || len(report.Skipped) == 0 {
 		return err
 	}
 	return fail(ExitFailed, fmt.Errorf("%s: %s", report.Skipped[0].Strategy, report.Skipped[0].Reason))

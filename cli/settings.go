@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/compare"
 )
 
 // settings are all that a run can be told.
@@ -31,6 +32,8 @@ type settings struct {
 	named                      []string           // of --store
 	out, history               string
 	life, decision             time.Duration
+	failOn                     []string
+	gates                      []compare.Gate // of failOn
 	// options of workloads that were given, by name; "" where not.
 	options map[string]*string
 
@@ -132,6 +135,7 @@ func (s *settings) surroundings() []setting {
 			doc: "give all subjects another limit in mid-run, e.g. `0.5:40` (when, as a share of the duration, and units from then on); may be repeated"},
 	}
 	return append(append(table, s.storeSettings()...),
+		s.failOnSetting("leak>0 or p99/reference>1.2"),
 		setting{name: "history", value: &text{p: &s.history}, computed: true,
 			doc: "`directory` to keep the history of each run in, for quotabench judge"},
 		setting{name: "out", value: &text{p: &s.out}, computed: true,

@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -187,6 +188,9 @@ func (s *simSettings) configure() (sim.Config, error) {
 	if c.Outages, c.LimitChanges, err = s.planned(); err != nil {
 		return c, err
 	}
+	if s.gates, err = s.runGates(); err != nil {
+		return c, err
+	}
 	if s.start != "" {
 		at, err := time.Parse(time.RFC3339, s.start)
 		if err != nil {
@@ -302,5 +306,5 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	if err := writeBundle(stdout, stderr, out, &b); err != nil {
 		return err
 	}
-	return verdict(file)
+	return gated(stderr, verdict(file), compare.Check(&file, s.gates))
 }
