@@ -26,13 +26,13 @@ var layers = [][]string{
 	{"oracle", "internal/clock", "internal/memredis"},
 	{"results", "stores", "strategies", "workloads"},
 	{"internal/sched", "stores/all", "results/compare", "results/text/layout", "results/schema/generate"},
-	{"results/codec", "results/plot", "results/text"},
+	{"results/codec", "results/export", "results/plot", "results/text"},
 	{"results/pages", "results/render"},
 	{"harness"},
 	{"harness/explore/engine", "strategies/strategytest"},
 	{"harness/explore/inproc", "harness/explore/postgres"},
 	{"harness/explore", "harness/measure", "harness/sim"},
-	{"cli", "full", "internal/instrument"},
+	{"bench", "cli", "full", "internal/instrument"},
 	{"cmd", ""},
 }
 

@@ -146,8 +146,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 // up before the first request.
 func setsUp(s *site, stream workloads.Stream) bool {
 	_, asks := s.Instances[0].(strategies.Provisioner)
-	_, filled := stream.(workloads.Prefilled)
-	return asks || filled
+	return asks || workloads.IsPrefilled(stream)
 }
 
 // provision sets the subjects up.
