@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -18,6 +19,7 @@ import (
 type exploreSettings struct {
 	*settings
 	clients, times, jobs, states int
+	parallel                     int
 	schedules, used              int64
 	skew, faults, properties     []string
 	scripts, on, replay          string
@@ -80,6 +82,8 @@ func (s *exploreSettings) search() []setting {
 			doc: "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
 		{name: "max-states", value: whole(&s.states, 0, explore.MostStates), computed: true,
 			doc: "states after which a search ends (default 200000)"},
+		{name: "parallel", value: whole(&s.parallel, 0, sim.MaxParallel),
+			doc: "strategies searched at the same time, each in memory of its own; 0 for one per processor"},
 		{name: "full", value: &boolean{&s.full},
 			doc: "run and count every schedule instead of searching for the shortest that breaks a property"},
 		{name: "max-schedules", value: count(&s.schedules, 0, explore.MostSchedules), computed: true,

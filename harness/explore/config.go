@@ -59,6 +59,9 @@ type Config struct {
 	// Postgres is the PostgreSQL server that strategies which are SQL are explored
 	// on, in a schema that is made for it and goes with it; nil for none.
 	Postgres stores.Store
+
+	// enumerates is set where every schedule is run, whatever states it leads to.
+	enumerates bool
 }
 
 // Limits of what one exploration accepts: more would never end.
@@ -272,7 +275,7 @@ func (c *Config) setup() *engine.Setup {
 	return &engine.Setup{
 		Policy: c.Policy, Used: c.Used, Clients: c.Clients, Instances: c.Instances, Scripts: c.Scripts, Skew: c.Skew,
 		Seed: c.Seed, Faults: c.Faults, Times: c.Times, JobRounds: c.JobRounds, Life: harness.DefaultLife, Ordered: ordered,
-		Patience: c.DecisionTimeout,
+		Patience: c.DecisionTimeout, Stateless: c.enumerates,
 	}
 }
 

@@ -36,6 +36,9 @@ type Setup struct {
 	Patience time.Duration
 	// Beat, where not nil, counts the steps of a world in virtual time.
 	Beat *sched.Beat
+	// Stateless is set where neither [Engine.State] nor [Engine.Trail] will be asked for,
+	// so that engines need not keep what these tell.
+	Stateless bool
 	// Ordered is set where verdicts depend on the order of events and not only on
 	// their sums.
 	Ordered bool
