@@ -296,7 +296,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	d.truth.span = d.windowAt(d.epoch)
 	d.truth.first = d.truth.span.index
 	d.truth.lowest = c.LowestLimit()
-	d.truth.change(p.policy.Limit)
+	d.truth.change(p.policy.Limit, p.policy.Limit)
 	if err := p.provision(ctx); err != nil {
 		return err
 	}
