@@ -148,6 +148,8 @@ func (x *exploration) search(sel strategies.Selection, cfg explore.Config) error
 	switch {
 	case errors.Is(err, explore.ErrUnseen):
 		x.invalidate(sel, err)
+	case err != nil && res != nil: // the strategy has ended it
+		x.failed(sel, err)
 	case err != nil:
 		return err
 	}
@@ -174,6 +176,8 @@ func (x *exploration) enumerate(sel strategies.Selection, cfg explore.Config) er
 	switch {
 	case errors.Is(err, explore.ErrUnseen):
 		x.invalidate(sel, err)
+	case err != nil && c != nil: // the strategy has ended it
+		x.failed(sel, err)
 	case err != nil:
 		return err
 	}
