@@ -34,7 +34,7 @@ const simulatedStore = string(strategies.NeedRedis)
 
 // notSimulated are settings of run, beside the stores, that mean nothing in virtual
 // time.
-var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores"}
+var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores", "against"}
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
