@@ -11,15 +11,18 @@ import (
 // line about it and the stack in the record, while the other strategy is reported.
 func TestAstray(t *testing.T) {
 	newPlace(t, nil)
-	defer func() { onBlue = nil }()
+	hang := func() { select {} }
 	for _, c := range []struct {
 		name, code string
+		at         *hook
 		bad        func()
 	}{
-		{"hung", "did-not-return", func() { select {} }},
-		{"panics", "strategy-panicked", func() { panic("planted\npanic") }},
+		{"hung", "did-not-return", &onBlue, hang},
+		{"panics", "strategy-panicked", &onBlue, func() { panic("planted\npanic") }},
+		{"hung-opening", "did-not-return", &onOpen, hang},
+		{"hung-setting-up", "did-not-return", &onProvision, hang},
 	} {
-		onBlue = c.bad
+		c.at.set(c.bad)
 		for mode, args := range map[string][]string{
 			"run":     {"--rounds", "1", "--loop", "closed", "--requests", "400", "--workers", "2", "--redis", "embedded"},
 			"sim":     {"--requests", "400"},
@@ -43,5 +46,6 @@ func TestAstray(t *testing.T) {
 				t.Errorf("%s %s: the other strategy is not reported: %s", mode, c.name, o.stdout)
 			}
 		}
+		c.at.clear()
 	}
 }

@@ -89,6 +89,8 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(exploreCommand())
 	root.AddCommand(judgeCommand())
 	root.AddCommand(compareCommand())
+	root.AddCommand(exportCommand())
+	root.AddCommand(mergeCommand())
 	root.AddCommand(pagesCommand())
 	root.AddCommand(cleanCommand())
 	root.SetHelpCommand(helpCommand())

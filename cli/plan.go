@@ -155,6 +155,11 @@ func (s *settings) choose(c *harness.Plan) (err error) {
 	if c.Strategies, err = strategies.Parse(strings.Join(s.strategy, ",")); err != nil {
 		return s.wrong("strategy", err)
 	}
+	if s.shard != "" {
+		if c.Shard, err = workloads.ParseShard(s.shard); err != nil {
+			return s.wrong("shard", err)
+		}
+	}
 	if c.Workload, err = workloads.Lookup(s.workload); err != nil {
 		return s.wrong("workload", err)
 	}

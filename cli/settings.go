@@ -31,6 +31,7 @@ type settings struct {
 	from, images               map[string]*string // by driver
 	named                      []string           // of --store
 	out, history               string
+	shard                      string
 	life, decision             time.Duration
 	failOn                     []string
 	against                    string
@@ -116,6 +117,8 @@ func (s *settings) load() []setting {
 		{name: "decision-timeout", value: span(&s.decision, harness.MaxDecisionTimeout), computed: true,
 			doc: "time after which a decision is cancelled; one that does not return within half of that again is given up, and its strategy's run ends (default " + harness.DefaultDecisionTimeout.String() + ")"},
 		{name: "seed", value: seed(&s.seed), doc: "seed of everything random"},
+		{name: "shard", value: &text{p: &s.shard, what: "a part and how many there are, e.g. 2/4"}, computed: true, complete: completeWords("1/2", "2/2"),
+			doc: "take this `part` of a load that several processes share, e.g. 2/4, with subjects of its own; quotabench merge joins the results"},
 	}...)...)
 }
 

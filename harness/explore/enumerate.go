@@ -22,6 +22,7 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 	if err != nil {
 		return nil, err
 	}
+	cfg.enumerates = true
 	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx) })
 	if err != nil {
 		return nil, err
