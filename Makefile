@@ -64,7 +64,7 @@ instrument: ## what the instrument itself costs, as ratios inside one run
 faster: ## what got faster since a commit, and redis-benchmark beside us: make faster [BASE=98043b8] [ONLY=REGEXP] [PAIRS=5]
 	@$(GO) run ./internal/instrument -base "$(BASE)" -pairs "$(PAIRS)" -only "$(ONLY)"
 
-baseline: deps-all ## make the reference results and the strategies' pages anew; 8 minutes on a machine that does nothing else
+baseline: deps-all ## make the reference results and the strategies' pages anew; 9 minutes on a machine that does nothing else
 	@results/baseline/refresh
 	@$(MAKE) --no-print-directory pages
 

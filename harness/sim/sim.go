@@ -66,7 +66,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return simulated(ctx, &cfg, selected[i], stream, info)
 	}) {
 		if r == nil || !r.begun && ctx.Err() != nil {
-			break
+			continue // another one may have begun before
 		}
 		report.Runs = append(report.Runs, r.run)
 		report.Series = append(report.Series, r.series)
@@ -296,7 +296,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	d.truth.span = d.windowAt(d.epoch)
 	d.truth.first = d.truth.span.index
 	d.truth.lowest = c.LowestLimit()
-	d.truth.change(p.policy.Limit)
+	d.truth.change(p.policy.Limit, p.policy.Limit)
 	if err := p.provision(ctx); err != nil {
 		return err
 	}

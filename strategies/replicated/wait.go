@@ -59,7 +59,7 @@ var redisWaitMeta = strategies.Meta{
 			// A charge that its caller heard of is in the replica that takes over.
 			Property:  quota.PropertyLeak,
 			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover},
-			Formula:   "L where every replica is waited for; few=admit: what is offered",
+			Formula:   "L if every replica is waited for; few=admit: any",
 			Bound: func(p quota.Params) int64 {
 				if p.Options["few"] == fewAdmit {
 					return p.Offered
