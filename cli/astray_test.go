@@ -4,22 +4,28 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/quotabench/quotabench/results/codec"
 )
 
 // A strategy that never returns, and one that panics, have the command exit with 3, one
 // line about it and the stack in the record, while the other strategy is reported.
 func TestAstray(t *testing.T) {
 	newPlace(t, nil)
-	defer func() { onBlue = nil }()
+	hang := func() { select {} }
 	for _, c := range []struct {
 		name, code string
+		at         *hook
 		bad        func()
 	}{
-		{"hung", "did-not-return", func() { select {} }},
-		{"panics", "strategy-panicked", func() { panic("planted\npanic") }},
+		{"hung", "did-not-return", &onBlue, hang},
+		{"panics", "strategy-panicked", &onBlue, func() { panic("planted\npanic") }},
+		{"hung-opening", "did-not-return", &onOpen, hang},
+		{"hung-setting-up", "did-not-return", &onProvision, hang},
 	} {
-		onBlue = c.bad
+		c.at.set(c.bad)
 		for mode, args := range map[string][]string{
 			"run":     {"--rounds", "1", "--loop", "closed", "--requests", "400", "--workers", "2", "--redis", "embedded"},
 			"sim":     {"--requests", "400"},
@@ -43,5 +49,30 @@ func TestAstray(t *testing.T) {
 				t.Errorf("%s %s: the other strategy is not reported: %s", mode, c.name, o.stdout)
 			}
 		}
+		c.at.clear()
+	}
+}
+
+// TestAstrayAmidASearch: what was searched before the strategy ended the search is shown
+// and written, and nothing is claimed.
+func TestAstrayAmidASearch(t *testing.T) {
+	newPlace(t, nil)
+	defer onBlue.clear()
+	var n atomic.Int64
+	onBlue.set(func() {
+		if n.Add(1) > 8 {
+			select {}
+		}
+	})
+	o := call(t.Context(), "explore", "honest:color=blue", "honest", "--decision-timeout", "50ms", "--out", "out")
+	if o.code != ExitFailed || !strings.Contains(o.stdout, "NOTHING IS CLAIMED: the strategy does not return in ") || !strings.Contains(o.stdout, "\nhonest, ") {
+		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	x, err := codec.ReadExploration(filepath.Join("out", explorationFile))
+	if err != nil || len(x.Searches) != 2 || len(x.Failed) != 1 || x.Failed[0].Stack == "" {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	if s := x.Searches[0]; s.Runs == 0 || s.Claim != "" || len(s.Withheld) != 1 || s.Withheld[0].Code != "did-not-return" {
+		t.Errorf("%+v", s)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -23,31 +24,24 @@ type cleaning struct {
 	yes, unknown bool
 }
 
-// cleanable are the drivers that know what runs left on a server of the user's.
-var cleanable = []string{"redis", "postgres"}
-
 func cleanCommand() *cobra.Command {
 	c := &cleaning{from: map[string]*string{}}
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "List what killed runs left behind, and remove it with --yes",
-		Long: "Lists what runs keep: keys and schemas on servers of yours, and directories of servers\n" +
-			"that were started here. What a run left that was killed is removed with --yes. What a\n" +
-			"living run uses, on this machine or another, is never touched. Every run removes what\n" +
-			"earlier ones left on the servers that it uses; clean does the same by itself.",
+		Long: "Lists what runs keep: keys, schemas, nodes and streams on servers of yours, and directories\n" +
+			"of servers that were started here. What a run left that was killed is removed with --yes.\n" +
+			"What a living run uses, on this machine or another, is never touched. Every run removes\n" +
+			"what earlier ones left on the servers that it uses; clean does the same by itself.",
 		Example: "  quotabench clean --redis redis://localhost --postgres postgres://localhost/test\n" +
 			"  quotabench clean --redis redis://localhost --yes",
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
-	for _, name := range cleanable {
-		c.from[name] = new(string)
-		d, err := stores.DriverOf(name)
-		if err != nil {
-			panic(err) // stores/all is imported
-		}
-		cmd.Flags().Var(&text{p: c.from[name]}, name, "`URL` of a "+d.Title+" of yours ("+d.URLs+")")
+	for _, d := range stores.Drivers() {
+		c.from[d.Name] = new(string)
+		cmd.Flags().Var(&text{p: c.from[d.Name]}, d.Name, "`URL` of a "+d.Title+" of yours ("+d.URLs+")")
 	}
 	cmd.Flags().Var(&list{p: &c.named}, "store", "a further store by `NAME=URL`, e.g. redis.2=redis://host; may be repeated")
 	cmd.Flags().BoolVar(&c.yes, "yes", false, "remove what is listed as left")
@@ -61,18 +55,17 @@ func (c *cleaning) specs() ([]stores.Spec, error) {
 	if err != nil {
 		return nil, usagef("--store: %w", err)
 	}
-	for _, name := range slices.Backward(cleanable) {
-		if url := *c.from[name]; url != "" {
-			specs = slices.Insert(specs, 0, stores.Spec{Name: name, From: url})
+	for _, d := range slices.Backward(stores.Drivers()) {
+		if url := *c.from[d.Name]; url != "" {
+			specs = slices.Insert(specs, 0, stores.Spec{Name: d.Name, From: url})
 		}
 	}
 	for i := range specs {
 		s := &specs[i]
-		kind, _, _ := strings.Cut(s.Name, ".")
-		switch {
-		case !slices.Contains(cleanable, kind):
-			return nil, usagef("store %s: runs leave nothing there that clean could find: give stores of the kinds %s", s.Name, strings.Join(cleanable, ", "))
-		case !strings.Contains(s.From, "://"):
+		if _, err := stores.DriverOf(s.Name); err != nil {
+			return nil, usagef("--store: %w", err)
+		}
+		if !strings.Contains(s.From, "://") {
 			return nil, usagef("store %s: give the URL of a server of yours: what is started here is removed with it", s.Name)
 		}
 		s.Options.KeepLeftovers = true // they are listed first
@@ -176,7 +169,7 @@ func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []s
 	}
 	stores.RemoveLeftovers(ctx, "")
 	var removed []string
-	for _, name := range cleanable {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[name]; n > 0 {
 			removed = append(removed, stores.Amount(name, n))
 		}

@@ -88,6 +88,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(simCommand())
 	root.AddCommand(exploreCommand())
 	root.AddCommand(judgeCommand())
+	root.AddCommand(compareCommand())
 	root.AddCommand(exportCommand())
 	root.AddCommand(mergeCommand())
 	root.AddCommand(pagesCommand())

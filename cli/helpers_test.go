@@ -61,16 +61,47 @@ type window struct {
 }
 
 // onTake is called with the number of each request of the process, but for warm-ups,
-// and onBlue for those of strategies whose color is blue.
+// and onBlue for those of strategies whose color is blue; onOpen where such a strategy is
+// opened, and onProvision where its subjects are set up.
 var (
-	onTake func(n int64)
-	onBlue func()
-	taken  atomic.Int64
+	onTake                      func(n int64)
+	onBlue, onOpen, onProvision hook
+	taken                       atomic.Int64
 )
+
+// hook is a function that may be called by what was given up.
+type hook struct{ f atomic.Pointer[func()] }
+
+func (h *hook) set(f func()) { h.f.Store(&f) }
+func (h *hook) clear()       { h.f.Store(nil) }
+
+// call reports whether there was one to call.
+func (h *hook) call() bool {
+	f := h.f.Load()
+	if f != nil {
+		(*f)()
+	}
+	return f != nil
+}
+
+// provisioned is a fake that sets subjects up by itself.
+type provisioned struct{ *fake }
+
+func (provisioned) Provision(context.Context, *quota.Policy, []strategies.Grant) error {
+	onProvision.call()
+	return nil
+}
 
 func openFake(f *fake) func(context.Context, strategies.Env) (strategies.Strategy, error) {
 	return func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &fake{open: f.open, env: env, used: map[window]int64{}}, nil
+		opened := &fake{open: f.open, env: env, used: map[window]int64{}}
+		if env.Options["color"] == "blue" {
+			onOpen.call()
+			if onProvision.f.Load() != nil {
+				return provisioned{opened}, nil
+			}
+		}
+		return opened, nil
 	}
 }
 
@@ -80,8 +111,8 @@ func (f *fake) Take(ctx context.Context, r quota.Request) (quota.Decision, error
 			onTake(n)
 		}
 	}
-	if onBlue != nil && f.env.Options["color"] == "blue" {
-		onBlue()
+	if f.env.Options["color"] == "blue" {
+		onBlue.call()
 	}
 	if f.env.Postgres != nil {
 		if _, err := f.env.Postgres.Exec(ctx, "SELECT 1"); err != nil {

@@ -26,7 +26,9 @@ func pagesCommand() *cobra.Command {
 		Long: "Writes a page in Markdown for each strategy, and an index: how it works, what it\n" +
 			"guarantees, when to use it. Rows of figures and schedules come from the records that\n" +
 			"run, sim and explore left in the given directories and below them. Pages of your own in\n" +
-			"--out stay, and are linked from the strategies that they link to.",
+			"--out stay, and are linked from the strategies that they link to; what stands in them\n" +
+			"between <!-- quotabench pages: figures of NAMES --> and <!-- quotabench pages: end of\n" +
+			"figures --> is made anew.",
 		Example: "  quotabench run all --out figures/run && quotabench explore all --out figures/explore\n" +
 			"  quotabench pages figures --out reference",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -45,6 +45,9 @@ func (s *settings) plan() (measure.Config, error) {
 	if c.Outages, c.LimitChanges, err = s.planned(); err != nil {
 		return c, err
 	}
+	if s.gates, err = s.runGates(); err != nil {
+		return c, err
+	}
 	if err := s.checkStores(); err != nil {
 		return c, err
 	}

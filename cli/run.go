@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/measure/metrics"
+	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 )
 
@@ -29,6 +30,7 @@ func runCommand() *cobra.Command {
 		Example: "  quotabench run\n" +
 			"  quotabench run incr-expire check-then-set --workers 200 --redis process\n" +
 			"  quotabench run --trace access.log --policy contact-form\n" +
+			"  quotabench run lua-reserve --rounds 10 --against ./quotabench-main\n" +
 			"  quotabench run --print-config > run.yaml && quotabench run --config run.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := before(cmd.Context(), func() (measure.Config, error) {
@@ -42,6 +44,9 @@ func runCommand() *cobra.Command {
 			}
 			if config.print {
 				return s.print(cmd.OutOrStdout(), "run", cfg.Policy.Unit)
+			}
+			if s.against != "" {
+				return s.compareWith(cmd, &cfg, s.strategy)
 			}
 			return s.run(cmd, cfg)
 		},
@@ -123,7 +128,7 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	if err := writeBundle(stdout, stderr, out, &render.Bundle{File: &file}); err != nil {
 		return err
 	}
-	if err := verdict(file); err != nil || len(report.Skipped) == 0 {
+	if err := gated(stderr, verdict(file), compare.Check(&file, s.gates)); err != nil || len(report.Skipped) == 0 {
 		return err
 	}
 	return fail(ExitFailed, fmt.Errorf("%s: %s", report.Skipped[0].Strategy, report.Skipped[0].Reason))

@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/compare"
 )
 
 // settings are all that a run can be told.
@@ -32,6 +33,9 @@ type settings struct {
 	out, history               string
 	shard, metrics             string
 	life, decision             time.Duration
+	failOn                     []string
+	against                    string
+	gates                      []compare.Gate // of failOn
 	// options of workloads that were given, by name; "" where not.
 	options map[string]*string
 
@@ -135,6 +139,9 @@ func (s *settings) surroundings() []setting {
 			doc: "give all subjects another limit in mid-run, e.g. `0.5:40` (when, as a share of the duration, and units from then on); may be repeated"},
 	}
 	return append(append(table, s.storeSettings()...),
+		s.failOnSetting("leak>0 or p99/reference>1.2"),
+		setting{name: "against", value: &text{p: &s.against, what: "the path of a program"}, computed: true,
+			doc: "measure another `program` of quotabench too, in pairs of rounds in random order, and compare: exit with 1 where this one is worse; what is slower is measured again before it counts"},
 		setting{name: "history", value: &text{p: &s.history}, computed: true,
 			doc: "`directory` to keep the history of each run in, for quotabench judge"},
 		setting{name: "metrics", value: &text{p: &s.metrics, what: "an address such as 127.0.0.1:9464"}, computed: true, complete: completeWords("127.0.0.1:9464"),

@@ -35,6 +35,18 @@ func CheckDecisionTimeout(d time.Duration) error {
 // cancelled, before it is given up: half of the deadline.
 func Grace(deadline time.Duration) time.Duration { return deadline / 2 }
 
+// leastOnce is how long a call may take at least that is made once: it may make tables.
+const leastOnce = time.Second
+
+// Once is the deadline of a call that is made once, such as Open, where decisions have
+// that one: a second at least. 0 stays 0.
+func Once(deadline time.Duration) time.Duration {
+	if deadline == 0 {
+		return 0
+	}
+	return max(deadline, leastOnce)
+}
+
 // PanicError says that a strategy has panicked.
 type PanicError struct {
 	// Where it happened: the name of a caller or a job, or what was done with an
@@ -80,8 +92,11 @@ func Stack(err error) string {
 	return ""
 }
 
-// CodeHung is the finding of a call that did not return.
-const CodeHung = "did-not-return"
+// The findings of a strategy that panicked, and of a call that did not return.
+const (
+	CodePanicked = "strategy-panicked"
+	CodeHung     = "did-not-return"
+)
 
 // StrikeFailed adds the finding that an error has ended a run.
 func StrikeFailed(run *results.Run, err error) {
@@ -90,7 +105,7 @@ func StrikeFailed(run *results.Run, err error) {
 	var h *HungError
 	switch {
 	case errors.As(err, &p):
-		strike("strategy-panicked", err.Error())
+		strike(CodePanicked, err.Error())
 	case errors.As(err, &h):
 		strike(CodeHung, err.Error())
 		run.DidNotReturn = max(run.DidNotReturn, 1)

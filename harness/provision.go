@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -41,7 +42,9 @@ func (s *Session) Provision(ctx context.Context, p *quota.Policy, grants []strat
 	}
 	for n, i := range instances {
 		if pv, ok := s.Instances[i].(strategies.Provisioner); ok {
-			_, err := ask(ctx, 0, "setting subjects up", func(ctx context.Context) (any, error) { return nil, pv.Provision(ctx, p, grants) })
+			// As long as a call for each subject may take, if a thousand were made at a time.
+			limit := Once(s.Deadline) * time.Duration(1+len(grants)/1000)
+			_, err := ask(ctx, limit, "setting subjects up", func(ctx context.Context) (any, error) { return nil, pv.Provision(ctx, p, grants) })
 			if err != nil {
 				return fmt.Errorf("provision %d subjects: %w", len(grants), err)
 			}

@@ -32,16 +32,16 @@ type Session struct {
 	// other.
 	Fillers int
 	// Deadline of a call of the strategy, after which its context is cancelled; one that
-	// does not return within [Grace] of that is given up. 0 waits for ever, on the caller's
-	// goroutine, which a simulation knows.
+	// does not return within [Grace] of that is given up. See [Once], too. 0 waits for ever, on the caller's goroutine, which a simulation
+	// knows.
 	Deadline time.Duration
 }
 
-// OpenSession opens that many instances, numbered from 0. round, counted from 1,
-// tells their random sources apart from those of other rounds. Where it fails,
-// instances that are open already are closed again.
-func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instances, round int, h Host) (*Session, error) {
-	s := &Session{Plan: p, Selection: sel}
+// OpenSession opens that many instances, numbered from 0, with that [Session.Deadline].
+// round, counted from 1, tells their random sources apart from those of other rounds.
+// Where it fails, instances that are open already are closed again.
+func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instances, round int, deadline time.Duration, h Host) (*Session, error) {
+	s := &Session{Plan: p, Selection: sel, Deadline: deadline}
 	shared := new(strategies.Shared)
 	for i := range instances {
 		env := strategies.Env{
@@ -49,6 +49,9 @@ func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instanc
 			Shared: shared, Instance: i, Instances: instances, Options: sel.Options,
 		}
 		if err := s.open(ctx, h, env); err != nil {
+			if hung := new(HungError); errors.As(err, &hung) { // the others may not answer, either
+				s.Deadline = min(s.Deadline, leastOnce)
+			}
 			return nil, errors.Join(fmt.Errorf("open %s: %w", sel, err), s.Close(context.WithoutCancel(ctx)))
 		}
 	}
@@ -59,7 +62,7 @@ func (s *Session) open(ctx context.Context, h Host, env strategies.Env) (err err
 	if err := h.Furnish(ctx, &env); err != nil {
 		return err
 	}
-	in, err := ask(ctx, s.Deadline, "being opened", func(ctx context.Context) (strategies.Strategy, error) { return s.Selection.Open(ctx, env) })
+	in, err := ask(ctx, Once(s.Deadline), "being opened", func(ctx context.Context) (strategies.Strategy, error) { return s.Selection.Open(ctx, env) })
 	if err != nil {
 		return err
 	}

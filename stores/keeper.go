@@ -1,6 +1,7 @@
 package stores
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -17,7 +18,7 @@ type Keeper interface {
 	// Holdings lists what processes keep. thorough also finds what has no lease, which
 	// may take as long as looking at every key of the server.
 	Holdings(ctx context.Context, thorough bool) ([]Holding, error)
-	// Discard removes a holding, and says how many keys or schemas it removed. One that
+	// Discard removes a holding, and says how many things it removed (see [Amount]). One that
 	// is not any more as it was listed is left alone: it removes 0.
 	Discard(ctx context.Context, h Holding) (removed int64, err error)
 }
@@ -26,7 +27,8 @@ type Keeper interface {
 type Holding struct {
 	// Scope is what it is named after.
 	Scope Scope
-	// Name is what the server knows it by: the keys' prefix, or the schema.
+	// Name is what the server knows it by: the keys' prefix, or the schema, or what the
+	// names of nodes and streams begin with.
 	Name string
 	// State says whether anyone uses it.
 	State HoldingState
@@ -94,13 +96,13 @@ func RemoveDead(ctx context.Context, s Store) (string, error) {
 	return fmt.Sprintf("removed %s that %d runs left which had ended without doing so (%s, and others)", Amount(s.Driver(), removed), len(owners), last), nil
 }
 
+// amounts are what stores of a driver keep; keys elsewhere.
+var amounts = map[string]string{"postgres": "schema", "zookeeper": "node", "nats": "stream"}
+
 // Amount is a number of what stores of a driver keep, for people, e.g. "1 key", "2
 // schemas".
 func Amount(driver string, n int64) string {
-	what := "key"
-	if driver == "postgres" {
-		what = "schema"
-	}
+	what := cmp.Or(amounts[driver], "key")
 	if n == 1 {
 		return "1 " + what
 	}

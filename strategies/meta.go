@@ -149,8 +149,8 @@ type Meta struct {
 	// program. It says in one line, without a full stop, how to get a program that
 	// has them, e.g. "build with -tags full".
 	Elsewhere string
-	// Open makes one application instance. It is nil in a program that was built
-	// without the strategy's client; see [BuildIn].
+	// Open makes one application instance. Its context ends with the call. It is nil in a
+	// program that was built without the strategy's client; see [BuildIn].
 	Open func(ctx context.Context, env Env) (Strategy, error)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // A token of a strategy and a policy that are registered nowhere repeats all the
@@ -100,6 +101,15 @@ func TestHungOnPostgres(t *testing.T) {
 		if !errors.As(err, &h) || !strings.Contains(string(h.Stack), "own_test.go") || !strings.Contains(h.At, "explore_test.") {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+	cfg := sqlConfig(t, 2)
+	cfg.DecisionTimeout = 300 * time.Millisecond
+	sel := plantSQL(sqlPlant{})
+	sel.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { select {} }
+	_, err := explore.Run(t.Context(), sel, cfg)
+	var h *explore.HungError
+	if !errors.As(err, &h) || h.Where != "being opened" || !strings.Contains(string(h.Stack), "own_test.go") {
+		t.Errorf("being opened: error %v", err)
 	}
 }
 

@@ -251,7 +251,18 @@ const lostDeadline = time.Second
 
 // lose notes that the strategy has failed in a way after which it may not answer.
 func (s *site) lose() {
-	s.lost, s.Deadline = true, min(s.Deadline, lostDeadline)
+	s.lost = true
+	if s.Session != nil {
+		s.Deadline = min(s.Deadline, lostDeadline)
+	}
+}
+
+// hung notes so if err is that a call did not return.
+func (s *site) hung(err error) {
+	var h *harness.HungError
+	if errors.As(err, &h) {
+		s.lose()
+	}
 }
 
 // aside is how long what belongs to several calls may take, such as a round of a job.

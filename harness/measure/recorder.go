@@ -51,10 +51,11 @@ func newRecorder(workers int) *recorder {
 	return &recorder{stripes: make([]stripe, min(workers, maxStripes)), shared: workers > maxStripes}
 }
 
-// warmed is a recorder for the pass that follows the one that r recorded: its
-// histograms of the tiers that r saw exist already, in memory that was touched.
-// Otherwise a short pass would spend some percent of its time on page faults.
-func (r *recorder) warmed() *recorder {
+// warmed is a recorder for the pass that follows the one that r recorded, in closed
+// loop: its histograms of the tiers that r saw exist already, in memory that was
+// touched. Otherwise a short pass would spend some percent of its time on page faults,
+// and an open loop of few requests would make one with nearly every request.
+func (r *recorder) warmed(open bool) *recorder {
 	out := &recorder{stripes: make([]stripe, len(r.stripes)), shared: r.shared}
 	out.tiers.names.Store(r.tiers.names.Load())
 	for i := range r.stripes {
@@ -64,15 +65,26 @@ func (r *recorder) warmed() *recorder {
 			if h == nil {
 				continue
 			}
-			rejected := results.NewHistogram()
-			for _, h := range []*results.Histogram{h, rejected} {
-				h.Reset() // writes to all of it
+			h.Reset() // writes to all of it, as touched does
+			admitted, rejected := slot(oracle.Admitted, uint8(tier)), slot(oracle.Rejected, uint8(tier))
+			s := &out.stripes[i]
+			s.latency[admitted], s.latency[rejected] = h, touched()
+			if open {
+				s.service[admitted], s.service[rejected] = touched(), touched()
 			}
-			out.stripes[i].latency[slot(oracle.Admitted, uint8(tier))] = h
-			out.stripes[i].latency[slot(oracle.Rejected, uint8(tier))] = rejected
+		}
+		if open {
+			out.stripes[i].wait = touched()
 		}
 	}
 	return out
+}
+
+// touched is an empty histogram in memory that was written to.
+func touched() *results.Histogram {
+	h := results.NewHistogram()
+	h.Reset()
+	return h
 }
 
 func (r *recorder) stripe(worker int) *stripe { return &r.stripes[worker%len(r.stripes)] }

@@ -40,12 +40,12 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 		return false, err
 	}
 	defer func() {
+		s.hung(err)
 		err = errors.Join(err, s.close(rest))
 		if slices.ContainsFunc(m.cfg.Outages, func(o harness.Outage) bool { return o.Failover }) {
 			m.places.forget()
 		}
 	}()
-	s.Deadline = m.cfg.DecisionTimeout
 	placement, lift := m.places.take(rest, m.cfg.Open(info), m.cfg.RateInForce(), storesOf(sel))
 	defer lift()
 	run.Placement = &placement
@@ -54,12 +54,15 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 		return false, err
 	}
 	rate := warm.rate()
+	if offered := m.cfg.RateInForce(); m.cfg.Open(info) && offered > 0 {
+		rate = min(rate, offered)
+	}
 	d, err := m.newDrive(s, stream, &policy, rate)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	d.rec = warm.rec.warmed()
+	d.rec = warm.rec.warmed(m.cfg.Open(info))
 	run.Params.Subjects = d.subjects.n
 	if m.cfg.Open(info) {
 		d.perSecond = m.cfg.RateInForce()
@@ -120,7 +123,7 @@ const (
 )
 
 // newDrive prepares the measured pass. How many trials it needs subjects for
-// follows from the rate seen while warming up.
+// follows from the rate seen while warming up, or from the one offered if that is less.
 func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.Policy, rate float64) (*drive, error) {
 	c := m.cfg
 	factor := float64(warmUpFactor)

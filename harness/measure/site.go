@@ -63,9 +63,10 @@ func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Sel
 	}
 	err := s.prepare(ctx)
 	if err == nil {
-		s.Session, err = harness.OpenSession(ctx, &cfg.Plan, sel, cfg.Instances, round, s)
+		s.Session, err = harness.OpenSession(ctx, &cfg.Plan, sel, cfg.Instances, round, cfg.DecisionTimeout, s)
 	}
 	if err != nil {
+		s.hung(err)
 		return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
 	}
 	return s, nil
@@ -180,10 +181,12 @@ func (s *site) close(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	deadline := harness.DefaultDecisionTimeout
+	deadline := s.cfg.DecisionTimeout
 	if s.Session != nil {
 		ended(s.Close(ctx))
 		deadline = s.Deadline
+	} else if s.lost {
+		deadline = min(deadline, lostDeadline)
 	}
 	for _, c := range s.conns { // a pool waits for connections that are in use
 		_, err := harness.Within(ctx, deadline, harness.Grace(deadline), "its connections being closed", func(context.Context) (any, error) { return nil, c.Close() })

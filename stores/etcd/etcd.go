@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -45,6 +46,7 @@ type Store struct {
 	own            *server.Child // nil where the server was not started here
 	admin          *clientv3.Client
 	owed           server.Owed
+	keeping        *keep.Keeping // nil where the server was started here
 
 	closing sync.Once
 	closed  error
@@ -95,10 +97,7 @@ func (e *Store) Admin() *clientv3.Client { return e.admin }
 // removed. Only the first call does anything; all return its error.
 func (e *Store) Close() error {
 	e.closing.Do(func() {
-		var errs []error
-		if e.own == nil {
-			errs = append(errs, e.owed.Pay(context.Background(), e.wipeAnew))
-		}
+		errs := []error{e.keeping.Close(&e.owed, e.wipeAnew)}
 		if e.admin != nil {
 			errs = append(errs, e.admin.Close())
 		}

@@ -1,6 +1,9 @@
 package etcd
 
-import "github.com/quotabench/quotabench/stores"
+import (
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/keep"
+)
 
 // Password of a server started here.
 func (e *Store) Password() string { return e.password }
@@ -10,3 +13,6 @@ func (e *Store) Arguments() []string { return e.own.Args() }
 
 // NewParser is the parser of a connection without encryption.
 func NewParser() stores.Parser { return &http2Parser{} }
+
+// Board is where the leases on a server are.
+func (e *Store) Board() keep.Board { return &board{Store: e} }

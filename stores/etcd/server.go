@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -135,6 +136,7 @@ func parse(spec string) (*Store, error) {
 		return nil, errors.New("--etcd is not a valid URL: write http://user:password@host:port, further members as host:port after commas, and %-encode what is special in a password")
 	}
 	e := &Store{endpoints: m.URLs(), user: m.User, password: m.Password}
+	e.keeping = keep.New(&board{Store: e})
 	e.info.Addr = m.Addrs[0]
 	if m.Scheme == "https" {
 		e.tls = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -154,18 +156,21 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	err = e.connect(ctx)
 	if err == nil {
 		// Anyone may ask for the version: only a key shows whether the login is right.
-		if _, err = e.admin.Get(ctx, stores.Scope("").Prefix()); err != nil {
-			err = errors.Join(err, e.admin.Close())
+		if err = e.usable(ctx); err != nil {
+			_ = e.admin.Close() // why it is closed says more
 		}
 	}
 	if err == nil {
 		return e, nil
 	}
 	text := server.Redact(server.OneLine(err.Error()), e.password)
-	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, fmt.Errorf("connect to etcd at %s: %w", e.info.Addr, context.Canceled)
-	case refused(err):
+	}
+	if uerr := e.unusable(err, text); uerr != nil {
+		return nil, uerr
+	}
+	if refused(err) {
 		return nil, fmt.Errorf("etcd at %s refuses the login (%s): give user and password in the URL, or the password in %s", e.info.Addr, text, passwordEnv)
 	}
 	return nil, fmt.Errorf("no etcd reached at %s (%s): start one, or use --etcd process", e.info.Addr, text)
@@ -174,11 +179,6 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 // refused reports whether an error is about who asks.
 func refused(err error) bool {
 	text := err.Error()
-	for _, c := range []codes.Code{codes.Unauthenticated, codes.PermissionDenied} {
-		if status.Code(err) == c {
-			return true
-		}
-	}
-	return strings.Contains(text, "user name is empty") || strings.Contains(text, "authentication failed") ||
-		strings.Contains(text, "permission denied") || strings.Contains(text, "authentication is not enabled")
+	return status.Code(err) == codes.Unauthenticated || strings.Contains(text, "user name is empty") ||
+		strings.Contains(text, "authentication failed") || strings.Contains(text, "authentication is not enabled")
 }

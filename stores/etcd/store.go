@@ -13,9 +13,13 @@ import (
 // page is how many keys are listed at a time.
 const page = 1000
 
-// Prepare counts the keys that exist under scope already. etcd needs no room made.
+// Prepare takes the lease on scope, and counts the keys that exist under it already.
+// etcd needs no room made.
 func (e *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
 	_ = e.owed.Pay(ctx, e.wipe) // what still fails is tried again later
+	if err := e.Lease(ctx, scope); err != nil {
+		return 0, err
+	}
 	r, err := e.admin.Get(ctx, scope.Prefix(), clientv3.WithPrefix(), clientv3.WithCountOnly())
 	if err != nil {
 		return 0, fmt.Errorf("count keys under %q: %w", scope.Prefix(), err)
@@ -25,20 +29,31 @@ func (e *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 
 // Usage counts the keys of scope. Those without a lease never expire.
 func (e *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
-	from, end := scope.Prefix(), clientv3.GetPrefixRangeEnd(scope.Prefix())
+	err = e.list(ctx, scope.Prefix(), func(_ string, lease int64) {
+		u.Keys++
+		if lease == 0 {
+			u.WithoutTTL++
+		}
+	})
+	if err != nil {
+		return stores.Usage{}, err
+	}
+	return u, nil
+}
+
+// list calls f for each key with the prefix, and the lease that it expires by.
+func (e *Store) list(ctx context.Context, prefix string, f func(key string, lease int64)) error {
+	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	for {
 		r, err := e.admin.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(page))
 		if err != nil {
-			return stores.Usage{}, fmt.Errorf("list keys under %q: %w", scope.Prefix(), err)
+			return fmt.Errorf("list keys under %q: %w", prefix, err)
 		}
 		for _, kv := range r.Kvs {
-			u.Keys++
-			if kv.Lease == 0 {
-				u.WithoutTTL++
-			}
+			f(string(kv.Key), kv.Lease)
 		}
 		if !r.More {
-			return u, nil
+			return nil
 		}
 		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
 	}
@@ -65,7 +80,7 @@ func (e *Store) wipe(ctx context.Context, name string) error {
 			return fmt.Errorf("remove the history of %q: %w", scope.Prefix(), err)
 		}
 	}
-	return nil
+	return e.keeping.Release(ctx, scope)
 }
 
 // wipeAnew is wipe by a client that logs in anew: etcd forgets logins when it starts,

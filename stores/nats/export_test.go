@@ -1,6 +1,9 @@
 package nats
 
-import "github.com/quotabench/quotabench/stores"
+import (
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/keep"
+)
 
 // Password of a server started here.
 func (n *Store) Password() string { return n.password }
@@ -10,3 +13,6 @@ func (n *Store) Arguments() []string { return n.own.Args() }
 
 // NewParser is the parser of a connection.
 func NewParser() stores.Parser { return &parser{} }
+
+// Board is where the leases on a server are.
+func (n *Store) Board() keep.Board { return board{n} }

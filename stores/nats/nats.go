@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -45,6 +46,7 @@ type Store struct {
 	admin          *natsgo.Conn
 	js             jetstream.JetStream
 	owed           server.Owed
+	keeping        *keep.Keeping // nil where the server was started here
 
 	closing sync.Once
 	closed  error
@@ -95,10 +97,7 @@ func (n *Store) JetStream() jetstream.JetStream { return n.js }
 // removed. Only the first call does anything; all return its error.
 func (n *Store) Close() error {
 	n.closing.Do(func() {
-		var errs []error
-		if n.own == nil {
-			errs = append(errs, n.owed.Pay(context.Background(), n.wipe))
-		}
+		errs := []error{n.keeping.Close(&n.owed, n.wipe)}
 		if n.admin != nil {
 			n.admin.Close()
 		}
@@ -112,10 +111,13 @@ func (n *Store) Close() error {
 	return n.closed
 }
 
-// Prepare counts the messages in streams of the scope. NATS needs no room made: a
-// strategy makes its streams.
+// Prepare takes the lease on scope, and counts the messages in its streams. NATS needs no
+// room made: a strategy makes its streams.
 func (n *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
 	_ = n.owed.Pay(ctx, n.wipe) // what still fails is tried again later
+	if err := n.Lease(ctx, scope); err != nil {
+		return 0, err
+	}
 	u, err := n.Usage(ctx, scope)
 	return u.Keys, err
 }
@@ -123,12 +125,11 @@ func (n *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 // Usage counts the messages in streams of the scope. Those of a stream without a
 // largest age never expire.
 func (n *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
-	err = n.streams(ctx, scope, func(s *jetstream.StreamInfo) error {
+	err = n.streams(ctx, scope, func(s *jetstream.StreamInfo) {
 		u.Keys += int64(s.State.Msgs)
 		if s.Config.MaxAge == 0 {
 			u.WithoutTTL += int64(s.State.Msgs)
 		}
-		return nil
 	})
 	return u, err
 }
@@ -141,31 +142,29 @@ func (n *Store) Wipe(ctx context.Context, scope stores.Scope) error {
 
 func (n *Store) wipe(ctx context.Context, name string) error {
 	scope := stores.Scope(name)
-	var names []string
-	err := n.streams(ctx, scope, func(s *jetstream.StreamInfo) error {
-		names = append(names, s.Config.Name)
-		return nil
-	})
-	for _, name := range names {
-		if derr := n.js.DeleteStream(ctx, name); derr != nil && !errors.Is(derr, jetstream.ErrStreamNotFound) {
-			err = errors.Join(err, fmt.Errorf("remove the stream %s: %w", name, derr))
-		}
+	if _, err := (board{n}).Clear(ctx, scope); err != nil {
+		return err
 	}
-	return err
+	return n.keeping.Release(ctx, scope)
 }
 
 // streams calls f for each stream of the scope.
-func (n *Store) streams(ctx context.Context, scope stores.Scope, f func(*jetstream.StreamInfo) error) error {
+func (n *Store) streams(ctx context.Context, scope stores.Scope, f func(*jetstream.StreamInfo)) error {
+	return n.all(ctx, func(s *jetstream.StreamInfo) {
+		if name := s.Config.Name; name == scope.Schema() || strings.HasPrefix(name, scope.Schema()+"_") {
+			f(s)
+		}
+	})
+}
+
+// all calls f for each stream of the account.
+func (n *Store) all(ctx context.Context, f func(*jetstream.StreamInfo)) error {
 	list := n.js.ListStreams(ctx)
 	for s := range list.Info() {
-		if name := s.Config.Name; name == scope.Schema() || strings.HasPrefix(name, scope.Schema()+"_") {
-			if err := f(s); err != nil {
-				return err
-			}
-		}
+		f(s)
 	}
 	if err := list.Err(); err != nil {
-		return fmt.Errorf("list the streams of %s: %w", scope, err)
+		return fmt.Errorf("list its streams: %w", err)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -81,12 +82,14 @@ func config(name, addr, data, password string, o stores.Options) string {
 
 // connect makes the admin client, and makes sure that the server has JetStream, and
 // the name where one is given: another program could have got the port.
-func (n *Store) connect(ctx context.Context, name string) (err error) {
+func (n *Store) connect(ctx context.Context, name string, more ...natsgo.Option) (err error) {
 	timeout := firstTimeout
 	if name == "" {
 		timeout = dialTimeout
 	}
-	if n.admin, err = n.client(stores.ConnOptions{Timeout: timeout}); err != nil {
+	// A server that is back may have been away for longer than a lease lasts.
+	back := natsgo.ReconnectHandler(func(*natsgo.Conn) { n.keeping.Renew(context.Background()) })
+	if n.admin, err = n.client(stores.ConnOptions{Timeout: timeout}, append(more, back)...); err != nil {
 		return err
 	}
 	if name != "" && n.admin.ConnectedServerName() != name {
@@ -111,17 +114,33 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	n.info.Kind, n.info.Detail = stores.KindURL, "servers that were already running; they may serve others too"
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	if err = n.connect(ctx, ""); err == nil {
-		return n, nil
+	// The server says by itself what it does not let this user do, and leaves the request
+	// without an answer.
+	asked, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	denied := natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
+		if errors.Is(err, natsgo.ErrPermissionViolation) {
+			refuse(err)
+		}
+	})
+	if err = n.connect(asked, "", denied); err == nil {
+		if err = n.usable(asked); err == nil {
+			return n, nil
+		}
+		n.admin.Close()
+	}
+	if said := context.Cause(asked); errors.Is(said, natsgo.ErrPermissionViolation) {
+		err = said
 	}
 	text := server.Redact(server.OneLine(err.Error()), n.password)
-	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, fmt.Errorf("connect to nats at %s: %w", n.info.Addr, context.Canceled)
-	case errors.Is(err, natsgo.ErrAuthorization), errors.Is(err, natsgo.ErrAuthExpired):
+	}
+	if uerr := n.unusable(err, text); uerr != nil {
+		return nil, uerr
+	}
+	if errors.Is(err, natsgo.ErrAuthorization) || errors.Is(err, natsgo.ErrAuthExpired) {
 		return nil, fmt.Errorf("nats at %s refuses the login (%s): give user and password in the URL, or the password in %s", n.info.Addr, text, passwordEnv)
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return nil, fmt.Errorf("nats at %s has no JetStream (%s): start it with --jetstream", n.info.Addr, text)
 	}
 	return nil, fmt.Errorf("no nats reached at %s (%s): start one, or use --nats process", n.info.Addr, text)
 }
@@ -134,6 +153,7 @@ func parse(spec string) (*Store, error) {
 		return nil, errors.New("--nats is not a valid URL: write nats://user:password@host:port, further servers as host:port after commas, and %-encode what is special in a password")
 	}
 	n := &Store{url: strings.Join(m.URLs(), ","), user: m.User, password: m.Password}
+	n.keeping = keep.New(board{n})
 	n.info.Addr = strings.Join(m.Addrs, ",")
 	return n, nil
 }

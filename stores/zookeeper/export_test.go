@@ -1,6 +1,9 @@
 package zookeeper
 
-import "github.com/quotabench/quotabench/stores"
+import (
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/keep"
+)
 
 // Password of a server started here.
 func (z *Store) Password() string { return z.password }
@@ -10,3 +13,6 @@ func (z *Store) Arguments() []string { return z.own.Args() }
 
 // NewParser is the parser of a connection.
 func NewParser() stores.Parser { return &parser{} }
+
+// Board is where the leases on a server are.
+func (z *Store) Board() keep.Board { return board{z} }

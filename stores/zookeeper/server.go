@@ -17,6 +17,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -136,6 +137,8 @@ func (z *Store) reach(ctx context.Context) error {
 	return err
 }
 
+var errNotServing = errors.New("it says that it is not currently serving requests")
+
 // version asks the first server for its version, which the four letters srvr do.
 func (z *Store) version(timeout time.Duration) (string, error) {
 	c, err := net.DialTimeout("tcp", z.servers[0], timeout)
@@ -153,6 +156,9 @@ func (z *Store) version(timeout time.Duration) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if strings.Contains(string(text), "not currently serving") {
+		return "", errNotServing
+	}
 	_, v, ok := strings.Cut(string(text), "Zookeeper version: ")
 	if !ok {
 		return "", errors.New("it does not say its version")
@@ -165,8 +171,10 @@ func (z *Store) version(timeout time.Duration) (string, error) {
 
 // connect makes the admin client.
 func (z *Store) connect(ctx context.Context, timeout time.Duration) (err error) {
-	if z.info.Version, err = z.version(timeout); err != nil && z.own != nil {
-		return err
+	var silent error
+	z.info.Version, silent = z.version(timeout)
+	if silent != nil && z.own != nil || errors.Is(silent, errNotServing) && len(z.servers) == 1 {
+		return silent
 	}
 	z.admin, err = z.client(ctx, stores.ConnOptions{Timeout: timeout})
 	return err
@@ -180,13 +188,19 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	z.info.Kind, z.info.Detail = stores.KindURL, "servers that were already running; they may serve others too"
 	z.info.Durability = "transaction log; what is synced before an answer, the server decides"
 	if err = z.connect(ctx, dialTimeout); err == nil {
-		return z, nil
+		if err = z.usable(ctx); err == nil {
+			return z, nil
+		}
+		z.admin.Close()
 	}
 	text := server.Redact(server.OneLine(err.Error()), z.password)
-	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, fmt.Errorf("connect to zookeeper at %s: %w", z.info.Addr, context.Canceled)
-	case errors.Is(err, zk.ErrAuthFailed):
+	}
+	if uerr := z.unusable(err, text); uerr != nil {
+		return nil, uerr
+	}
+	if errors.Is(err, zk.ErrAuthFailed) {
 		return nil, fmt.Errorf("zookeeper at %s refuses the login (%s): give user and password in the URL, or the password in %s", z.info.Addr, text, passwordEnv)
 	}
 	return nil, fmt.Errorf("no zookeeper reached at %s (%s): start one, or use --zookeeper process", z.info.Addr, text)
@@ -200,6 +214,7 @@ func parse(spec string) (*Store, error) {
 		return nil, errors.New("--zookeeper is not a valid URL: write zk://user:password@host:port, further servers as host:port after commas, and %-encode what is special in a password")
 	}
 	z := &Store{servers: m.Addrs, user: m.User, password: m.Password}
+	z.keeping = keep.New(board{z})
 	z.info.Addr = strings.Join(m.Addrs, ",")
 	return z, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/cancel"
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -44,6 +45,7 @@ type Store struct {
 	own            *server.Child // nil where the server was not started here
 	admin          *zk.Conn
 	owed           server.Owed
+	keeping        *keep.Keeping // nil where the server was started here
 
 	closing sync.Once
 	closed  error
@@ -95,10 +97,7 @@ func (z *Store) Admin() *zk.Conn { return z.admin }
 // removed. Only the first call does anything; all return its error.
 func (z *Store) Close() error {
 	z.closing.Do(func() {
-		var errs []error
-		if z.own == nil {
-			errs = append(errs, z.owed.Pay(context.Background(), z.wipeAnew))
-		}
+		errs := []error{z.keeping.Close(&z.owed, z.wipeAnew)}
 		if z.admin != nil {
 			z.admin.Close()
 		}
@@ -112,10 +111,13 @@ func (z *Store) Close() error {
 	return z.closed
 }
 
-// Prepare counts the nodes that exist under scope already. ZooKeeper needs no room
-// made: a strategy makes the node that it keeps all below.
+// Prepare takes the lease on scope, and counts the nodes that exist under it already.
+// ZooKeeper needs no room made: a strategy makes the node that it keeps all below.
 func (z *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
 	_ = z.owed.Pay(ctx, z.wipe) // what still fails is tried again later
+	if err := z.Lease(ctx, scope); err != nil {
+		return 0, err
+	}
 	u, err := z.Usage(ctx, scope)
 	return u.Keys, err
 }
@@ -154,14 +156,11 @@ func (z *Store) Wipe(ctx context.Context, scope stores.Scope) error {
 }
 
 func (z *Store) wipe(ctx context.Context, name string) error {
-	_, err := cancel.Call(ctx, func() (struct{}, error) {
-		roots, err := z.roots(ctx, stores.Scope(name))
-		for _, root := range roots {
-			err = errors.Join(err, z.remove(ctx, root))
-		}
-		return struct{}{}, err
-	})
-	return err
+	scope := stores.Scope(name)
+	if _, err := (board{z}).Clear(ctx, scope); err != nil {
+		return err
+	}
+	return z.keeping.Release(ctx, scope)
 }
 
 // wipeAnew is wipe by a client of its own: one that knows of more than the server, which
@@ -176,17 +175,18 @@ func (z *Store) wipeAnew(ctx context.Context, name string) error {
 	return z.wipe(ctx, name)
 }
 
-func (z *Store) remove(ctx context.Context, node string) error {
+// remove removes a node and those below it, and counts them.
+func (z *Store) remove(ctx context.Context, node string) (removed int64, err error) {
 	children, _, err := z.admin.Children(node)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
-		return nil
+		return 0, nil
 	case err != nil:
-		return fmt.Errorf("list the nodes below %s: %w", node, err)
+		return 0, fmt.Errorf("list the nodes below %s: %w", node, err)
 	}
 	for len(children) > 0 {
 		if err := ctx.Err(); err != nil {
-			return err
+			return removed, err
 		}
 		n := min(batch, len(children))
 		ops := make([]any, n)
@@ -195,13 +195,14 @@ func (z *Store) remove(ctx context.Context, node string) error {
 		}
 		children = children[n:]
 		if _, err := z.admin.Multi(ops...); err != nil {
-			return fmt.Errorf("remove %d nodes below %s: %w", n, node, err)
+			return removed, fmt.Errorf("remove %d nodes below %s: %w", n, node, err)
 		}
+		removed += int64(n)
 	}
 	if err := z.admin.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return fmt.Errorf("remove the node %s: %w", node, err)
+		return removed, fmt.Errorf("remove the node %s: %w", node, err)
 	}
-	return nil
+	return removed + 1, nil
 }
 
 // roots are the nodes of the root that belong to a scope.

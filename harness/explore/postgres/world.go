@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -260,26 +259,32 @@ func (w *Engine) Begin() error {
 	return nil
 }
 
+// once calls a strategy from outside of all clients, and gives it up where it does not
+// return.
+func once[T any](w *Engine, where string, f func(context.Context) (T, error)) (T, error) {
+	v, err := harness.Within(w.ctx, harness.Once(w.setup.Patience), harness.Grace(w.setup.Patience), where, f)
+	if hung := new(harness.HungError); errors.As(err, &hung) {
+		w.hung = true
+	}
+	return v, err
+}
+
 // openAll opens the instances and sets the subject up.
-func (w *Engine) openAll() (err error) {
+func (w *Engine) openAll() error {
 	w.outside.Store(true)
 	defer w.outside.Store(false)
-	defer func() {
-		if v := recover(); v != nil {
-			err = &engine.PanicError{Where: "being opened", Value: v, Stack: debug.Stack()}
-		}
-	}()
 	w.shared = &strategies.Shared{}
 	w.instances = w.instances[:0]
 	for i, pool := range w.pools {
 		if err := freshen(w.ctx, pool); err != nil {
 			return err
 		}
-		s, err := w.sel.Open(w.ctx, strategies.Env{
+		env := strategies.Env{
 			Clock: virtual{w, w.setup.SkewOf(i)}, Rand: seed.Rand(w.setup.Seed, seed.Instance, 0, uint64(i)),
 			Postgres: pool, Shared: w.shared, Instance: i, Instances: w.setup.Instances, Options: w.sel.Options,
 			Wake: func(string) {},
-		})
+		}
+		s, err := once(w, "being opened", func(ctx context.Context) (strategies.Strategy, error) { return w.sel.Open(ctx, env) })
 		if err != nil {
 			return fmt.Errorf("open %s: %w", w.sel, err)
 		}
@@ -290,7 +295,8 @@ func (w *Engine) openAll() (err error) {
 	}
 	if p, ok := w.instances[0].strategy.(strategies.Provisioner); ok {
 		grant := []strategies.Grant{{Subject: engine.Subject, Limit: w.setup.Policy.Limit, Used: w.setup.Used}}
-		if err := p.Provision(w.ctx, &w.setup.Policy, grant); err != nil {
+		_, err := once(w, "setting subjects up", func(ctx context.Context) (any, error) { return nil, p.Provision(ctx, &w.setup.Policy, grant) })
+		if err != nil {
 			return fmt.Errorf("set the subject up: %w", err)
 		}
 	} else if w.setup.Used > 0 {
