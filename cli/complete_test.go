@@ -51,10 +51,10 @@ func TestCompletion(t *testing.T) {
 		want      []string
 		directive string
 	}{
-		{[]string{""}, []string{"clean", "completion", "doctor", "explore", "help", "judge", "list", "pages", "run", "sim"}, noFilesOnly},
+		{[]string{""}, []string{"clean", "compare", "completion", "doctor", "explore", "export", "help", "judge", "list", "merge", "pages", "run", "sim"}, noFilesOnly},
 		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores", "formats"}, noFilesOnly},
 		{[]string{"list", "stores", ""}, nil, noFilesOnly},
-		{[]string{"help", ""}, []string{"clean", "completion", "doctor", "explore", "judge", "list", "pages", "run", "sim"}, noFilesOnly},
+		{[]string{"help", ""}, []string{"clean", "compare", "completion", "doctor", "explore", "export", "judge", "list", "merge", "pages", "run", "sim"}, noFilesOnly},
 		{[]string{"run", ""}, []string{"core", "all", "broken", "honest", "liar", "monthly", "sql-only"}, noSpace},
 		{[]string{"run", "--policy", ""}, policies, noFilesOnly},
 		{[]string{"run", "--workload", ""}, streams, noFilesOnly},
@@ -87,7 +87,7 @@ func TestCompletion(t *testing.T) {
 
 // Every flag says what can follow it, whatever is added to the table.
 func TestEveryTextFlagCompletes(t *testing.T) {
-	files := []string{"trace", "out", "history"}
+	files := []string{"trace", "out", "history", "against"}
 	for _, x := range newSettings().table {
 		if x.value.holds(scalarText) && x.value.Type() == "string" && x.complete == nil && !slices.Contains(files, x.name) {
 			t.Errorf("--%s offers the names of files", x.name)

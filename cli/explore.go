@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -18,6 +19,7 @@ import (
 type exploreSettings struct {
 	*settings
 	clients, times, jobs, states int
+	parallel                     int
 	schedules, used              int64
 	skew, faults, properties     []string
 	scripts, on, replay          string
@@ -25,7 +27,7 @@ type exploreSettings struct {
 }
 
 // explored are the settings of run that mean something in a search.
-var explored = []string{"strategy", "policy", "limit", "instances", "decision-timeout", "seed", "postgres", "postgres-image", "out"}
+var explored = []string{"strategy", "policy", "limit", "instances", "decision-timeout", "seed", "postgres", "postgres-image", "out", "fail-on"}
 
 // embeddedStore is the store that searches run on, by the name that --on has for it.
 const embeddedStore = "embedded"
@@ -48,6 +50,7 @@ func newExploreSettings() *exploreSettings {
 		at := s.lookup(name)
 		at.value, at.doc, at.computed = x.value, x.doc, true
 	}
+	s.lookup("fail-on").doc = s.failOnSetting("leak or steps<9").doc
 	s.table = append(s.table, s.search()...)
 	return s
 }
@@ -65,7 +68,7 @@ func (s *exploreSettings) search() []setting {
 		{name: "clients", value: whole(&s.clients, 1, explore.MaxClients),
 			doc: "clients that share one subject"},
 		{name: "script", value: &text{p: &s.scripts}, complete: cobra.NoFileCompletions,
-			doc: "what clients do, e.g. `take=5,refund;take`: one script per client, the last for all others"},
+			doc: "what clients do, e.g. `take=5,refund;take`: one script per client, the last for all others; limit=1 is an operator who changes the limit"},
 		{name: "used", value: count(&s.used, 0, explore.MaxUnits),
 			doc: "`units` in use at the start"},
 		{name: "skew", value: &list{p: &s.skew}, complete: cobra.NoFileCompletions,
@@ -80,6 +83,8 @@ func (s *exploreSettings) search() []setting {
 			doc: "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
 		{name: "max-states", value: whole(&s.states, 0, explore.MostStates), computed: true,
 			doc: "states after which a search ends (default 200000)"},
+		{name: "parallel", value: whole(&s.parallel, 0, sim.MaxParallel),
+			doc: "strategies searched at the same time, each in memory of its own; 0 for one per processor"},
 		{name: "full", value: &boolean{&s.full},
 			doc: "run and count every schedule instead of searching for the shortest that breaks a property"},
 		{name: "max-schedules", value: count(&s.schedules, 0, explore.MostSchedules), computed: true,
@@ -105,6 +110,7 @@ func exploreCommand() *cobra.Command {
 		Example: "  quotabench explore check-then-set\n" +
 			"  quotabench explore check-then-set --clients 5 --limit 4 --full\n" +
 			"  quotabench explore incr-expire --faults crash --out found\n" +
+			"  quotabench explore decr-expire --limit 2 --script \"take,take;limit=1\" --property leak\n" +
 			"  quotabench explore lua-reserve --script \"take,refund;take\" --property leak --on process\n" +
 			"  quotabench explore --replay TOKEN --on process",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -152,7 +158,7 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 		return nil, cfg, s.wrong("strategy", err)
 	}
 	if s.full {
-		for _, name := range []string{"property", "max-states"} {
+		for _, name := range []string{"property", "max-states", "fail-on"} {
 			if s.given(name) {
 				return nil, cfg, s.wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
 			}
@@ -173,6 +179,9 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 	}
 	if cfg.Properties, err = explore.ParseProperties(strings.Join(s.properties, ",")); err != nil {
 		return nil, cfg, s.wrong("property", err)
+	}
+	if s.gates, err = s.searchGates(cfg.Properties); err != nil {
+		return nil, cfg, err
 	}
 	for _, x := range split(s.skew) {
 		d, err := time.ParseDuration(x)

@@ -2,19 +2,24 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/ordered"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 	tables "github.com/quotabench/quotabench/results/text"
 	"github.com/quotabench/quotabench/stores"
@@ -97,15 +102,16 @@ func (s *exploreSettings) explore(cmd *cobra.Command, chosen []strategies.Select
 	if x.sql != nil {
 		cfg.Postgres = x.sql
 	}
-	for _, sel := range chosen {
-		if x.ctx.Err() != nil {
-			break
+	var onServer sync.Mutex // searches on PostgreSQL come one after the other
+	for i, found := range ordered.Do(cmp.Or(x.parallel, runtime.GOMAXPROCS(0)), len(chosen), func(i int) found {
+		if explore.OnPostgres(chosen[i]) {
+			onServer.Lock()
+			defer onServer.Unlock()
 		}
-		if x.full {
-			err = x.enumerate(sel, cfg)
-		} else {
-			err = x.search(sel, cfg)
-		}
+		return x.look(chosen[i], cfg)
+	}) {
+		sel := chosen[i]
+		err := x.take(sel, found)
 		if err == nil || x.ctx.Err() != nil {
 			continue
 		}
@@ -144,47 +150,53 @@ func (x *exploration) invalidate(sel strategies.Selection, err error) {
 	fmt.Fprintf(x.stderr, "failed: %s\n", line) // the first one is told at the end
 }
 
-func (x *exploration) search(sel strategies.Selection, cfg explore.Config) error {
-	res, err := explore.Run(x.ctx, sel, cfg)
+// found is what the search or the enumeration of one strategy returned.
+type found struct {
+	search *explore.Result
+	census *explore.Census
+	err    error
+}
+
+// look searches one strategy, or enumerates its schedules.
+func (x *exploration) look(sel strategies.Selection, cfg explore.Config) (f found) {
 	switch {
-	case errors.Is(err, explore.ErrUnseen):
-		x.invalidate(sel, err)
-	case err != nil && res != nil: // the strategy has ended it
-		x.failed(sel, err)
-	case err != nil:
-		return err
+	case x.ctx.Err() != nil:
+		f.err = x.ctx.Err()
+	case x.full:
+		f.census, f.err = explore.Enumerate(x.ctx, sel, cfg)
+	default:
+		f.search, f.err = explore.Run(x.ctx, sel, cfg)
 	}
-	x.record.Searches = append(x.record.Searches, res)
+	return f
+}
+
+// take records and shows what was found.
+func (x *exploration) take(sel strategies.Selection, f found) error {
+	switch {
+	case errors.Is(f.err, explore.ErrUnseen):
+		x.invalidate(sel, f.err)
+	case f.err != nil && (f.search != nil || f.census != nil): // the strategy has ended it
+		x.failed(sel, f.err)
+	case f.err != nil:
+		return f.err
+	}
 	x.gap()
-	if err := tables.Search(&x.text, res); err != nil {
-		return err
-	}
-	for i := range res.Findings {
-		f := &res.Findings[i]
-		x.judge(f, true)
-		if x.server != nil && x.ctx.Err() == nil {
-			if err := x.repeat(f.Token); err != nil {
-				return err
+	var err error
+	if f.census != nil {
+		x.record.Censuses = append(x.record.Censuses, f.census)
+		err = tables.Census(&x.text, f.census)
+	} else {
+		x.record.Searches = append(x.record.Searches, f.search)
+		err = tables.Search(&x.text, f.search)
+		for i := 0; err == nil && i < len(f.search.Findings); i++ {
+			b := &f.search.Findings[i]
+			x.judge(b, true)
+			if x.server != nil && b.Token != "" && x.ctx.Err() == nil {
+				err = x.repeat(b.Token)
 			}
 		}
 	}
-	x.keep()
-	return x.show()
-}
-
-func (x *exploration) enumerate(sel strategies.Selection, cfg explore.Config) error {
-	c, err := explore.Enumerate(x.ctx, sel, cfg)
-	switch {
-	case errors.Is(err, explore.ErrUnseen):
-		x.invalidate(sel, err)
-	case err != nil && c != nil: // the strategy has ended it
-		x.failed(sel, err)
-	case err != nil:
-		return err
-	}
-	x.record.Censuses = append(x.record.Censuses, c)
-	x.gap()
-	if err := tables.Census(&x.text, c); err != nil {
+	if err != nil {
 		return err
 	}
 	x.keep()
@@ -286,9 +298,9 @@ func (x *exploration) end(failed error) error {
 	case x.differs != "":
 		return fail(ExitFailed, errors.New(x.differs))
 	case x.broken != "":
-		return fail(ExitGate, errors.New(x.broken))
+		err = fail(ExitGate, errors.New(x.broken))
 	}
-	return nil
+	return gated(x.stderr, err, compare.CheckSearches(&x.record, x.gates))
 }
 
 func (x *exploration) write(failed error) error {

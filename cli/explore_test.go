@@ -192,6 +192,24 @@ func requireExploration(t *testing.T, b []byte) results.Exploration {
 	return rec
 }
 
+// However many strategies are searched at the same time, the output is the same.
+func TestExploreParallel(t *testing.T) {
+	newPlace(t, nil)
+	var first string
+	for _, parallel := range []string{"1", "2", "0"} {
+		o := call(t.Context(), "explore", "liar", "honest", "honest:color=blue", "--parallel", parallel)
+		if o.code != ExitGate { // the liar
+			t.Fatalf("exit %d: %s", o.code, o.stderr)
+		}
+		if first == "" {
+			first = o.stdout
+		}
+		if o.stdout != first || strings.Index(o.stdout, "liar") > strings.Index(o.stdout, "honest") {
+			t.Errorf("--parallel %s prints\n%s\n, 1 prints\n%s", parallel, o.stdout, first)
+		}
+	}
+}
+
 // Ctrl-C in the second search keeps the first and what the second has.
 func TestExploreInterrupted(t *testing.T) {
 	for _, full := range []bool{false, true} {
@@ -207,7 +225,7 @@ func TestExploreInterrupted(t *testing.T) {
 			}
 		}
 		t.Cleanup(func() { onTake = nil })
-		args := []string{"explore", "liar", "honest", "--clients", "9", "--limit", "1", "--json", "--out", "out"}
+		args := []string{"explore", "liar", "honest", "--clients", "9", "--limit", "1", "--parallel", "1", "--json", "--out", "out"}
 		if full {
 			args = append(args, "--full")
 		} else {

@@ -26,16 +26,18 @@ func pagesCommand() *cobra.Command {
 		Long: "Writes a page in Markdown for each strategy, and an index: how it works, what it\n" +
 			"guarantees, when to use it. Rows of figures and schedules come from the records that\n" +
 			"run, sim and explore left in the given directories and below them. Pages of your own in\n" +
-			"--out stay, and are linked from the strategies that they link to.",
+			"--out stay, and are linked from the strategies that they link to; what stands in them\n" +
+			"between <!-- quotabench pages: figures of NAMES --> and <!-- quotabench pages: end of\n" +
+			"figures --> is made anew.",
 		Example: "  quotabench run all --out figures/run && quotabench explore all --out figures/explore\n" +
 			"  quotabench pages figures --out reference",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := (&settings{}).canMake("out", out); err != nil {
 				return err
 			}
-			evidence, err := readEvidence(args)
+			evidence, err := before(cmd.Context(), func() (*pages.Evidence, error) { return readEvidence(args) })
 			if err != nil {
-				return fail(ExitUsage, err)
+				return usageUnless(err)
 			}
 			if evidence.Others, err = readOthers(out); err != nil {
 				return fail(ExitUsage, err)
@@ -58,6 +60,15 @@ func pagesCommand() *cobra.Command {
 	}
 	cmd.Flags().VarP(&text{p: &out}, "out", "o", "write the pages to this `directory`")
 	return cmd
+}
+
+// usageUnless is the error of an input file, unless it says something else already.
+func usageUnless(err error) error {
+	var e *exitError
+	if errors.As(err, &e) {
+		return err
+	}
+	return fail(ExitUsage, err)
 }
 
 // readEvidence reads the records in directories and below them.

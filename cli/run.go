@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness/measure/metrics"
+	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 )
 
@@ -26,6 +30,7 @@ func runCommand() *cobra.Command {
 		Example: "  quotabench run\n" +
 			"  quotabench run incr-expire check-then-set --workers 200 --redis process\n" +
 			"  quotabench run --trace access.log --policy contact-form\n" +
+			"  quotabench run lua-reserve --rounds 10 --against ./quotabench-main\n" +
 			"  quotabench run --print-config > run.yaml && quotabench run --config run.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := before(cmd.Context(), func() (measure.Config, error) {
@@ -39,6 +44,9 @@ func runCommand() *cobra.Command {
 			}
 			if config.print {
 				return s.print(cmd.OutOrStdout(), "run", cfg.Policy.Unit)
+			}
+			if s.against != "" {
+				return s.compareWith(cmd, &cfg, s.strategy)
 			}
 			return s.run(cmd, cfg)
 		},
@@ -88,6 +96,15 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	if err := cfg.CheckRoom(ctx); err != nil {
 		return fail(ExitUsage, err)
 	}
+	closing, err := s.serveMetrics(ctx, stderr, &cfg)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := closing(); cerr != nil && err == nil {
+			err = fail(ExitFailed, cerr)
+		}
+	}()
 	out, err := s.makeOut(dir)
 	if err != nil {
 		return err
@@ -111,10 +128,25 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	if err := writeBundle(stdout, stderr, out, &render.Bundle{File: &file}); err != nil {
 		return err
 	}
-	if err := verdict(file); err != nil || len(report.Skipped) == 0 {
+	if err := gated(stderr, verdict(file), compare.Check(&file, s.gates)); err != nil || len(report.Skipped) == 0 {
 		return err
 	}
 	return fail(ExitFailed, fmt.Errorf("%s: %s", report.Skipped[0].Strategy, report.Skipped[0].Reason))
+}
+
+// serveMetrics serves figures of the measurement where that is asked for, until it is
+// closed.
+func (s *settings) serveMetrics(ctx context.Context, stderr io.Writer, cfg *measure.Config) (closing func() error, err error) {
+	if s.metrics == "" {
+		return func() error { return nil }, nil
+	}
+	cfg.Live = new(measure.Live)
+	server, err := metrics.Serve(ctx, s.metrics, cfg.Live)
+	if err != nil {
+		return nil, s.wrong("metrics", err)
+	}
+	fmt.Fprintf(stderr, "metrics: %s\n", server.URL)
+	return server.Close, nil
 }
 
 // refuseNamed makes it an error that a strategy cannot run which was named, and

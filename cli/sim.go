@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -26,6 +27,7 @@ type simSettings struct {
 	shared        bool
 	every         time.Duration
 	tracked       int
+	parallel      int
 }
 
 // simulatedStore is the kind of store that a real server can stand for.
@@ -33,7 +35,7 @@ const simulatedStore = string(strategies.NeedRedis)
 
 // notSimulated are settings of run, beside the stores, that mean nothing in virtual
 // time.
-var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores"}
+var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores", "metrics", "against"}
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
@@ -62,6 +64,7 @@ func newSimSettings() *simSettings {
 		{name: "skew", value: &list{p: &s.skew}, doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
 		{name: "every", value: span(&s.every, sim.MaxDuration), computed: true, doc: "virtual time between two samples (default: a 288th of the duration)"},
 		{name: "tracked", value: whole(&s.tracked, 0, sim.MaxTracked), computed: true, doc: "subjects whose counters are read at each sample (default 200)"},
+		{name: "parallel", value: whole(&s.parallel, 0, sim.MaxParallel), doc: "strategies simulated at the same time, each in memory of its own; 0 for one per processor"},
 	}, s.table...)
 	for name, doc := range map[string]string{
 		"workers":          "callers at the same time (default 50); in open loop the most requests in service at once (default 10000)",
@@ -144,7 +147,7 @@ func (s *simSettings) inForce(c *sim.Config) {
 // configure turns the settings into a simulation.
 func (s *simSettings) configure() (sim.Config, error) {
 	s.expand()
-	c := sim.Config{Plan: harness.Plan{Seed: s.seed, Life: s.life, Archive: s.history, Cold: s.cold, DecisionTimeout: s.decision}, Every: s.every, Tracked: s.tracked}
+	c := sim.Config{Plan: harness.Plan{Seed: s.seed, Life: s.life, Archive: s.history, Cold: s.cold, DecisionTimeout: s.decision}, Every: s.every, Tracked: s.tracked, Parallel: s.parallel}
 	if s.preset != "" {
 		p, err := sim.LookupPreset(s.preset)
 		if err != nil {
@@ -183,6 +186,9 @@ func (s *simSettings) configure() (sim.Config, error) {
 	c.Arrivals = s.arrivals
 	var err error
 	if c.Outages, c.LimitChanges, err = s.planned(); err != nil {
+		return c, err
+	}
+	if s.gates, err = s.runGates(); err != nil {
 		return c, err
 	}
 	if s.start != "" {
@@ -277,9 +283,8 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	st.removeDead(ctx, stderr)
 	began := clock.Nano()
 	cfg.Done = func(strategy string, elapsed time.Duration, requests int64) {
-		took := time.Duration(clock.Nano() - began)
-		fmt.Fprintf(stderr, "%s: %d requests in %v of virtual time, %v of real time\n", strategy, requests, elapsed.Round(time.Millisecond), took.Round(time.Millisecond))
-		began = clock.Nano()
+		since := time.Duration(clock.Nano() - began)
+		fmt.Fprintf(stderr, "%s: %d requests in %v of virtual time, done %v after the start\n", strategy, requests, elapsed.Round(time.Millisecond), since.Round(time.Millisecond))
 	}
 	partial := simFile(cfg, &sim.Report{}, skipped, st.infos())
 	keep := &keeper{out: out, file: &partial, progress: newProgress(stderr)}
@@ -301,5 +306,5 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	if err := writeBundle(stdout, stderr, out, &b); err != nil {
 		return err
 	}
-	return verdict(file)
+	return gated(stderr, verdict(file), compare.Check(&file, s.gates))
 }

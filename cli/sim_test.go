@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -85,6 +87,31 @@ func TestSimUsageErrors(t *testing.T) {
 	p.requireUntouched()
 }
 
+// However many strategies are simulated at the same time, the files are the same.
+func TestSimParallel(t *testing.T) {
+	newPlace(t, nil)
+	var files [][]byte
+	for _, parallel := range []string{"1", "2", "0"} {
+		dir := "parallel-" + parallel
+		o := call(t.Context(), "sim", "honest,liar,honest:color=blue", "--workload", "steady", "--limit", "5", "--subjects", "10", "--rate", "50", "--duration", "10s",
+			"--parallel", parallel, "--out", dir)
+		if o.code != ExitGate { // the liar
+			t.Fatalf("exit %d: %s", o.code, o.stderr)
+		}
+		var all []byte
+		for _, name := range []string{"results.json", "series.json", "report.txt"} {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, b...)
+		}
+		if files = append(files, all); !bytes.Equal(files[0], all) {
+			t.Errorf("--parallel %s gives other files than 1", parallel)
+		}
+	}
+}
+
 // simulateHonest is a simulation of the honest strategy.
 var simulateHonest = []string{"sim", "honest", "--workload", "steady", "--limit", "5", "--subjects", "10", "--rate", "50", "--duration", "10s"}
 
@@ -126,29 +153,39 @@ func TestSimViolatedGuarantee(t *testing.T) {
 
 func TestSimInterrupted(t *testing.T) {
 	newPlace(t, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	taken.Store(0)
-	onTake = func(n int64) {
-		if n == 300 {
-			cancel()
+	for parallel := 1; parallel <= 2; parallel++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		taken.Store(0)
+		onTake = func(n int64) {
+			if n == 300 {
+				cancel()
+			}
 		}
-	}
-	defer func() { onTake = nil }()
-	o := call(ctx, "sim", "honest,liar", "--workload", "steady", "--subjects", "10", "--over-quota", "0", "--rate", "50", "--duration", "100h", "--out", "out")
-	if o.code != ExitInterrupted {
-		t.Errorf("exit %d: %s", o.code, o.stderr)
-	}
-	b, err := os.ReadFile("out/results.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file results.File
-	if err := json.Unmarshal(b, &file); err != nil {
-		t.Fatal(err)
-	}
-	if !file.Interrupted || len(file.Runs) != 1 || !file.Runs[0].Partial || file.Runs[0].Issued < 300 || file.Runs[0].Issued > 310 {
-		t.Errorf("interrupted %v, runs %+v", file.Interrupted, file.Runs)
+		out := fmt.Sprintf("out-%d", parallel)
+		o := call(ctx, "sim", "honest,liar", "--workload", "steady", "--subjects", "10", "--over-quota", "0", "--rate", "50", "--duration", "100h", "--parallel", strconv.Itoa(parallel), "--out", out)
+		cancel()
+		onTake = nil
+		if o.code != ExitInterrupted {
+			t.Errorf("exit %d: %s", o.code, o.stderr)
+		}
+		b, err := os.ReadFile(filepath.Join(out, "results.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file results.File
+		if err := json.Unmarshal(b, &file); err != nil {
+			t.Fatal(err)
+		}
+		issued := int64(0)
+		for _, r := range file.Runs {
+			issued += r.Issued
+			if !r.Partial {
+				t.Errorf("%s is not partial", r.Strategy)
+			}
+		}
+		if n := len(file.Runs); !file.Interrupted || n < 1 || n > parallel || issued > 320 || n == parallel && issued < 300 {
+			t.Errorf("interrupted %v, %d requests, runs %+v", file.Interrupted, issued, file.Runs)
+		}
 	}
 }
 

@@ -37,11 +37,13 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	t := &s.Run().Truth
 	look := s.Look()
 	leak := t.Leak()
-	unit, limit := s.cfg.Policy.Unit, s.cfg.Policy.Limit
+	unit, limit := t.Policy.Unit, t.Policy.Limit
 	if wanted[Leak] && leak > 0 {
 		out = append(out, breach{Leak, fmt.Sprintf("%d %s in use, the limit is %d", t.Peak, unit, limit), leak})
 		if t.Crossed {
 			out[len(out)-1].detail = fmt.Sprintf("%d %s over the limit of %d in one window", leak, unit, limit)
+		} else if t.Changed() {
+			out[len(out)-1].detail = fmt.Sprintf("%d %s in use, %d more than any limit of that time allowed", t.InUse, unit, leak)
 		}
 	}
 	if wanted[Stuck] && len(look.Stuck) > 0 {

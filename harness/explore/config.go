@@ -2,6 +2,7 @@ package explore
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,6 +59,9 @@ type Config struct {
 	// Postgres is the PostgreSQL server that strategies which are SQL are explored
 	// on, in a schema that is made for it and goes with it; nil for none.
 	Postgres stores.Store
+
+	// enumerates is set where every schedule is run, whatever states it leads to.
+	enumerates bool
 }
 
 // Limits of what one exploration accepts: more would never end.
@@ -122,6 +126,7 @@ const (
 	Take   = engine.Take
 	Commit = engine.Commit
 	Refund = engine.Refund
+	Limit  = engine.Limit
 )
 
 // ParseScripts reads scripts such as "take=5,refund;take": one per client,
@@ -207,6 +212,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 			return c, err
 		}
 	}
+	if err := c.fitLimits(); err != nil {
+		return c, err
+	}
 	for _, f := range c.Faults {
 		if !slices.Contains(supported, f) {
 			return c, fmt.Errorf("fault %q cannot be injected", f)
@@ -217,6 +225,23 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	}
 	c.Policy.Limit = c.Limit
 	return c, nil
+}
+
+// fitLimits reports why the limit cannot change as the scripts say.
+func (c *Config) fitLimits() error {
+	operators := 0
+	for i := range c.Clients {
+		if c.setup().Script(i).Operates() {
+			operators++
+		}
+	}
+	switch {
+	case operators > 1:
+		return fmt.Errorf("%d clients change the limit: give that to one, and the others a script of their own", operators)
+	case operators == 1 && c.Policy.Window.Kind == quota.Bucket:
+		return errors.New("the size of a bucket cannot change: give a policy of another kind")
+	}
+	return nil
 }
 
 func setDefault[T int | int64](v *T, d T) {
@@ -245,11 +270,12 @@ func (c *Config) roomForAllButOne() int64 {
 
 // setup is what an engine runs.
 func (c *Config) setup() *engine.Setup {
-	ordered := slices.Contains(c.Faults, quota.FaultClock) || slices.Contains(c.Properties, FalseReject) || slices.Contains(c.Properties, Guarantee)
+	operated := slices.ContainsFunc(c.Scripts, Script.Operates)
+	ordered := operated || slices.Contains(c.Faults, quota.FaultClock) || slices.Contains(c.Properties, FalseReject) || slices.Contains(c.Properties, Guarantee)
 	return &engine.Setup{
 		Policy: c.Policy, Used: c.Used, Clients: c.Clients, Instances: c.Instances, Scripts: c.Scripts, Skew: c.Skew,
 		Seed: c.Seed, Faults: c.Faults, Times: c.Times, JobRounds: c.JobRounds, Life: harness.DefaultLife, Ordered: ordered,
-		Patience: c.DecisionTimeout,
+		Patience: c.DecisionTimeout, Stateless: c.enumerates,
 	}
 }
 

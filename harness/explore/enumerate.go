@@ -22,6 +22,7 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 	if err != nil {
 		return nil, err
 	}
+	cfg.enumerates = true
 	so := new(progress)
 	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx, so) })
 	if err != nil {

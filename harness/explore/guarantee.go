@@ -21,10 +21,14 @@ func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []b
 		return out
 	}
 	v := t.Judge()
-	params := harness.Params(&s.cfg.Policy, &v)
+	params := harness.Params(t.Policy, &v)
+	params.Limit = t.HighestLimit()
 	params.Instances, params.SyncPeriod = int64(s.cfg.Instances), look.SyncPeriod
 	params.Options, params.Skew = s.sel.Options, harness.MaxSkew(s.cfg.Skew, s.cfg.Instances)
 	own, happened := &v, look.Faults
+	if t.Changed() {
+		happened = append(slices.Clone(happened), quota.FaultLimit)
+	}
 	if params.Skew > 0 {
 		events := t.Events()
 		harness.ByOwnClocks(events, s.cfg.Skew)

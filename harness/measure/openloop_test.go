@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
@@ -131,4 +132,30 @@ func recordLateness(h *results.Histogram, wait func(at int64), n int64) (early i
 		h.Record(late)
 	}
 	return early
+}
+
+// What a pass in open loop records into was made before it: a histogram made with the
+// first request of each worker would be seen in the percentiles of a short pass.
+func TestOpenLoopIsReadyWhenItBegins(t *testing.T) {
+	warm := newRecorder(1)
+	warm.record(warm.stripe(0), oracle.Admitted, 0, 1)
+	rec := warm.warmed(true)
+	s := rec.stripe(0)
+	for _, outcome := range []oracle.Outcome{oracle.Admitted, oracle.Rejected} {
+		i := slot(outcome, 0)
+		latency, service, wait := s.latency[i], s.service[i], s.wait
+		rec.recordOpen(s, outcome, 0, 3, 2, 1)
+		if latency != s.latency[i] || service != s.service[i] || wait != s.wait {
+			t.Errorf("histograms are made when the first request is %v", outcome)
+		}
+	}
+
+	// A fast strategy is not given the subjects of a rate that no one offers.
+	r := measureOne(t, &planted{}, "hot-key", func(c *Config) {
+		c.base, c.Workers, c.Rate, c.Duration = nil, 4, 400, 50*time.Millisecond
+		c.Policy.Limit = 5
+	})
+	if most := int(400*0.05*1.5*warmUpFactor/10) + 9; r.Params.Subjects > most {
+		t.Errorf("%d subjects, want at most %d", r.Params.Subjects, most)
+	}
 }

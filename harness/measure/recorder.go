@@ -32,6 +32,8 @@ type stripe struct {
 	// cache at once take little longer than one.
 	batch   [64]sample
 	batched int
+	// live is what is shown while the pass goes on; nil where nothing is.
+	live *liveStripe
 	// latency is indexed by outcome and tier, service (open loop) likewise.
 	latency [3 * maxTiers]*results.Histogram
 	service [3 * maxTiers]*results.Histogram
@@ -49,10 +51,11 @@ func newRecorder(workers int) *recorder {
 	return &recorder{stripes: make([]stripe, min(workers, maxStripes)), shared: workers > maxStripes}
 }
 
-// warmed is a recorder for the pass that follows the one that r recorded: its
-// histograms of the tiers that r saw exist already, in memory that was touched.
-// Otherwise a short pass would spend some percent of its time on page faults.
-func (r *recorder) warmed() *recorder {
+// warmed is a recorder for the pass that follows the one that r recorded, in closed
+// loop: its histograms of the tiers that r saw exist already, in memory that was
+// touched. Otherwise a short pass would spend some percent of its time on page faults,
+// and an open loop of few requests would make one with nearly every request.
+func (r *recorder) warmed(open bool) *recorder {
 	out := &recorder{stripes: make([]stripe, len(r.stripes)), shared: r.shared}
 	out.tiers.names.Store(r.tiers.names.Load())
 	for i := range r.stripes {
@@ -62,15 +65,26 @@ func (r *recorder) warmed() *recorder {
 			if h == nil {
 				continue
 			}
-			rejected := results.NewHistogram()
-			for _, h := range []*results.Histogram{h, rejected} {
-				h.Reset() // writes to all of it
+			h.Reset() // writes to all of it, as touched does
+			admitted, rejected := slot(oracle.Admitted, uint8(tier)), slot(oracle.Rejected, uint8(tier))
+			s := &out.stripes[i]
+			s.latency[admitted], s.latency[rejected] = h, touched()
+			if open {
+				s.service[admitted], s.service[rejected] = touched(), touched()
 			}
-			out.stripes[i].latency[slot(oracle.Admitted, uint8(tier))] = h
-			out.stripes[i].latency[slot(oracle.Rejected, uint8(tier))] = rejected
+		}
+		if open {
+			out.stripes[i].wait = touched()
 		}
 	}
 	return out
+}
+
+// touched is an empty histogram in memory that was written to.
+func touched() *results.Histogram {
+	h := results.NewHistogram()
+	h.Reset()
+	return h
 }
 
 func (r *recorder) stripe(worker int) *stripe { return &r.stripes[worker%len(r.stripes)] }
@@ -81,7 +95,7 @@ func (r *recorder) record(s *stripe, out oracle.Outcome, tier uint8, ns int64) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}
-	if s.batched == len(s.batch) {
+	if s.batched == len(s.batch) || s.live != nil && s.batched >= liveBatch {
 		s.flush()
 	}
 	s.batch[s.batched] = sample{slot(out, tier), ns}
@@ -90,6 +104,9 @@ func (r *recorder) record(s *stripe, out oracle.Outcome, tier uint8, ns int64) {
 
 // flush moves what was recorded into the histograms.
 func (s *stripe) flush() {
+	if s.live != nil {
+		s.live.add(s.batch[:s.batched])
+	}
 	for _, b := range s.batch[:s.batched] {
 		s.put(&s.latency[b.slot], b.ns)
 	}
@@ -104,6 +121,9 @@ func (r *recorder) recordOpen(s *stripe, out oracle.Outcome, tier uint8, respons
 		defer s.mu.Unlock()
 	}
 	i := slot(out, tier)
+	if s.live != nil {
+		s.live.add([]sample{{i, service}})
+	}
 	s.put(&s.latency[i], response)
 	s.put(&s.service[i], service)
 	s.put(&s.wait, wait)

@@ -54,12 +54,15 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 		return false, err
 	}
 	rate := warm.rate()
+	if offered := m.cfg.RateInForce(); m.cfg.Open(info) && offered > 0 {
+		rate = min(rate, offered)
+	}
 	d, err := m.newDrive(s, stream, &policy, rate)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	d.rec = warm.rec.warmed()
+	d.rec = warm.rec.warmed(m.cfg.Open(info))
 	run.Params.Subjects = d.subjects.n
 	if m.cfg.Open(info) {
 		d.perSecond = m.cfg.RateInForce()
@@ -120,7 +123,7 @@ const (
 )
 
 // newDrive prepares the measured pass. How many trials it needs subjects for
-// follows from the rate seen while warming up.
+// follows from the rate seen while warming up, or from the one offered if that is less.
 func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.Policy, rate float64) (*drive, error) {
 	c := m.cfg
 	factor := float64(warmUpFactor)
@@ -143,8 +146,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 // up before the first request.
 func setsUp(s *site, stream workloads.Stream) bool {
 	_, asks := s.Instances[0].(strategies.Provisioner)
-	_, filled := stream.(workloads.Prefilled)
-	return asks || filled
+	return asks || workloads.IsPrefilled(stream)
 }
 
 // provision sets the subjects up.
@@ -306,6 +308,7 @@ func (p *pass) drive(ctx context.Context) error {
 	p.lookouts.begin(work, d.tb.nano)
 	over = append(over, p.census.schedule(work, p))
 	p.watch = newWatch(work, d.tb, slices.Collect(maps.Values(s.stores)))
+	p.m.cfg.Live.begin(p.run, d.rec, d.tb)
 	if t := p.m.cfg.Timer; t != nil {
 		t.StartTimer()
 		d.run(work)
@@ -314,6 +317,7 @@ func (p *pass) drive(ctx context.Context) error {
 		d.run(work)
 	}
 	p.watch.end()
+	p.m.cfg.Live.end(len(d.hung) == 0)
 	p.lookouts.end(work)
 	for _, name := range p.lookouts.absent() {
 		s.stores[name].absent = true

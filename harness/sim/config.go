@@ -44,6 +44,11 @@ type Config struct {
 	// many to be asked for. Default 200.
 	Tracked int
 
+	// Parallel is how many strategies are simulated at the same time, each on one
+	// processor and in memory of its own; 0 means as many as there are processors. The
+	// report is the same. On a real server it is one.
+	Parallel int
+
 	// Done, where not nil, is called after each strategy with how long it took in
 	// virtual time and how many requests there were.
 	Done func(strategy string, elapsed time.Duration, requests int64)
@@ -56,6 +61,8 @@ const (
 	MaxWorkers = 100_000
 	// MaxDuration is the virtual time of one run.
 	MaxDuration = 10 * 366 * 24 * time.Hour
+	// MaxParallel is how many strategies may be simulated at the same time.
+	MaxParallel = 1024
 	// MaxTracked is how many subjects may have their counters read at each sample.
 	MaxTracked = 1_000_000
 	// MaxSamples is how many samples the series of a strategy may have, and
@@ -106,6 +113,8 @@ func (c *Config) Complete() error {
 		return err
 	}
 	switch {
+	case c.Parallel < 0 || c.Parallel > MaxParallel:
+		return fmt.Errorf("%d strategies at the same time: give 0 to %d", c.Parallel, MaxParallel)
 	case c.Tracked < 0 || c.Tracked > MaxTracked:
 		return fmt.Errorf("%d tracked subjects: give 1 to %d", c.Tracked, MaxTracked)
 	case c.Duration > MaxDuration:

@@ -30,23 +30,23 @@ func (d *drive) change(ctx context.Context, limit int64, through []int) error {
 	next.Limit = limit
 	subjects := d.st.LimitedSubjects(d.stream, len(d.truth.subjects))
 	from := d.now()
-	d.setLimit(&next, min(limit, d.policy.Limit))
+	d.setLimit(&next, min(limit, d.policy.Limit), max(limit, d.policy.Limit))
 	err := d.st.SetLimit(ctx, &next, subjects, through...)
-	d.setLimit(&next, limit)
+	d.setLimit(&next, limit, limit)
 	d.changes = append(d.changes, oracle.LimitChange{From: from - d.epoch, To: d.now() - d.epoch, Limit: limit})
 	return err
 }
 
 // setLimit puts a policy in force, of which the stores may hold requests against that
-// many units.
-func (d *drive) setLimit(p *quota.Policy, least int64) {
+// many units, from the least to the most.
+func (d *drive) setLimit(p *quota.Policy, least, most int64) {
 	d.policy, d.truth.policy = p, p
-	d.truth.change(least)
+	d.truth.change(least, most)
 }
 
 // change notes a policy with another limit.
-func (t *truth) change(least int64) {
-	t.least = least
+func (t *truth) change(least, most int64) {
+	t.least, t.most = least, most
 	t.changed++
 }
 
@@ -62,5 +62,5 @@ func (t *truth) heldAgainst(a asked) int64 {
 // allow brings what a subject may have in use up to the present: where the limit was
 // lowered, what was in use then, until it is given back or leaves the window.
 func (t *truth) allow(s *subject) {
-	s.allowed = max(t.policy.Limit, min(s.allowed, s.used-s.overrun))
+	s.allowed = max(t.most, min(s.allowed, s.used-s.overrun))
 }

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/ordered"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
@@ -35,11 +37,10 @@ type Report struct {
 // nil.
 func (r *Report) Err() error { return results.Invalid(r.Runs) }
 
-// Run simulates every strategy of cfg that can take part, one after the other and
-// each from the same seed. A strategy that fails, or whose run is invalid, is
+// Run simulates every strategy of cfg that can take part, each from the same seed. A strategy that fails, or whose run is invalid, is
 // reported with an audit that says so, and the others go on.
 //
-// When ctx ends, the run under way is judged as far as it came and marked partial.
+// When ctx ends, the runs under way are judged as far as they came and marked partial.
 //
 // An error without a report means that nothing could be simulated. A report with
 // an error, a [*results.InvalidError], means that the figures of at least one run
@@ -58,13 +59,14 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	report := &Report{Info: info}
 	selected, _ := cfg.Split()
-	for _, sel := range selected {
+	for i, r := range ordered.Do(cfg.parallel(), len(selected), func(i int) *pass {
 		if ctx.Err() != nil {
-			break
+			return nil
 		}
-		r := simulated(ctx, &cfg, sel, stream, info)
-		if !r.begun && ctx.Err() != nil {
-			break
+		return simulated(ctx, &cfg, selected[i], stream, info)
+	}) {
+		if r == nil || !r.begun && ctx.Err() != nil {
+			continue // another one may have begun before
 		}
 		report.Runs = append(report.Runs, r.run)
 		report.Series = append(report.Series, r.series)
@@ -73,11 +75,20 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 			cfg.SoFar(report.Runs)
 		}
 		if cfg.Done != nil {
-			cfg.Done(sel.String(), time.Duration(r.run.ElapsedNS), r.run.Issued)
+			cfg.Done(selected[i].String(), time.Duration(r.run.ElapsedNS), r.run.Issued)
 		}
 	}
 	report.Interrupted = ctx.Err() != nil
 	return report, report.Err()
+}
+
+// parallel is how many strategies are simulated at the same time: on a real server one,
+// since all of them have the same keys there.
+func (c *Config) parallel() int {
+	if _, real := c.Stores.Get(string(strategies.NeedRedis)); real {
+		return 1
+	}
+	return cmp.Or(c.Parallel, runtime.GOMAXPROCS(0))
 }
 
 // simulated runs one strategy, on a table of keys where that has all commands
@@ -285,7 +296,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	d.truth.span = d.windowAt(d.epoch)
 	d.truth.first = d.truth.span.index
 	d.truth.lowest = c.LowestLimit()
-	d.truth.change(p.policy.Limit)
+	d.truth.change(p.policy.Limit, p.policy.Limit)
 	if err := p.provision(ctx); err != nil {
 		return err
 	}

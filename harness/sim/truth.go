@@ -82,10 +82,10 @@ type truth struct {
 	head                      int
 	tracks                    []*track
 	tracked                   int // at most
-	// Limits that change: how often one did, the least that the stores may go by now, and
-	// the lowest of the run.
-	changed       int
-	least, lowest int64
+	// Limits that change: how often one did, the least and the most that the stores may go
+	// by now, and the lowest of the run.
+	changed             int
+	least, most, lowest int64
 }
 
 // window in force, in nanoseconds of virtual time.

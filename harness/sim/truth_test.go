@@ -16,7 +16,7 @@ func TestTruthExpectsWhatTheOracleDoes(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		counts := []quota.Counting{quota.CountsAdmitted, quota.CountsAttempts}[seed%2]
 		policy := quota.Policy{Limit: 20, Window: quota.Window{Kind: quota.Standing}}
-		tr := truth{policy: &policy, counts: counts, subjects: make([]subject, 1), span: window{end: 1 << 62}}
+		tr := truth{policy: &policy, counts: counts, subjects: make([]subject, 1), span: window{end: 1 << 62}, most: policy.Limit}
 		var events []oracle.Event
 		type open struct {
 			s     *subject

@@ -8,13 +8,20 @@ import (
 
 // Reset implements [Redis].
 func (t *Table) Reset(unixNano int64) {
+	t.spare, t.last = t.spare[:0], nil
 	for _, e := range t.keys {
-		e.removed = true
+		if len(t.spare) == mostSpare {
+			break
+		}
+		t.spare = append(t.spare, e)
 	}
 	clear(t.keys)
 	clear(t.due)
 	t.due, t.now = t.due[:0], unixNano
 }
+
+// mostSpare is how many entries are kept for the next run.
+const mostSpare = 64
 
 // ExpireDue implements [Redis].
 func (t *Table) ExpireDue() {

@@ -13,6 +13,8 @@ type Table struct {
 	keys map[string]*entry
 	last *entry // found or made last: callers often turn to a key several times in a row
 	due  deadlines
+	// spare are entries that no key has any more.
+	spare []*entry
 
 	lua     *lua.LState
 	scripts map[string]*script
@@ -171,11 +173,24 @@ func (t *Table) find(key string, k kind) (e *entry, ok bool) {
 }
 
 func (t *Table) create(key string, k kind) *entry {
-	e := &entry{key: key, kind: k}
+	e := t.blank()
+	e.key, e.kind = key, k
 	if k == kindZset {
 		e.sorted = &zset{scores: map[string]float64{}}
 	}
 	t.keys[key], t.last = e, e
+	return e
+}
+
+// blank is an entry of an earlier run, or a new one.
+func (t *Table) blank() *entry {
+	n := len(t.spare)
+	if n == 0 {
+		return &entry{}
+	}
+	e := t.spare[n-1]
+	t.spare = t.spare[:n-1]
+	*e = entry{}
 	return e
 }
 

@@ -2,18 +2,23 @@ package sched
 
 import (
 	"context"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // Hook parks the actor found in a command's context before the command reaches
-// the client. Commands with any other context pass. It keeps no state: one
-// client serves one scheduler after the other.
+// the client. Commands with any other context go on. One client serves one
+// scheduler after the other.
 //
 // A lone command and a MULTI/EXEC are one step each; the commands of a plain
 // pipeline are one step each, since Redis may run others between them. The
 // client must not retry by itself (MaxRetries -1), or repeats stay unseen.
-type Hook struct{}
+type Hook struct {
+	// Pass, where not nil, is shown every command first, with the actor found in its
+	// context, or nil. One that it does not let pass answers [ErrForeign].
+	Pass func(ctx context.Context, a *Actor, cmd redis.Cmder) bool
+}
 
 var _ redis.Hook = Hook{}
 
@@ -21,9 +26,13 @@ var _ redis.Hook = Hook{}
 func (Hook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook parks before one command.
-func (Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		a := From(ctx)
+		if h.Pass != nil && !h.Pass(ctx, a, cmd) {
+			cmd.SetErr(ErrForeign)
+			return ErrForeign
+		}
 		if a == nil || a.inside {
 			return next(ctx, cmd)
 		}
@@ -35,9 +44,13 @@ func (Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // ProcessPipelineHook parks before a transaction, or before each command of a
 // plain pipeline, whose replies arrive together.
-func (Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		a := From(ctx)
+		if h.Pass != nil && slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return !h.Pass(ctx, a, c) }) {
+			setErrors(cmds, ErrForeign)
+			return ErrForeign
+		}
 		if a == nil || a.inside || len(cmds) == 0 {
 			return next(ctx, cmds)
 		}

@@ -21,6 +21,12 @@ func (s *Scheduler) NewJobs(label string) *Jobs {
 	return &Jobs{s: s, label: label}
 }
 
+// Reset forgets the actors and what was woken: the instance is opened anew.
+func (j *Jobs) Reset() {
+	clear(j.actors)
+	clear(j.early)
+}
+
 // JobState is what an actor knows of the job that it runs.
 type JobState struct {
 	// Rounds completed so far.

@@ -109,7 +109,10 @@ type Scheduler struct {
 }
 
 // New makes a scheduler without actors.
-func New(cfg Config) *Scheduler { return &Scheduler{cfg: cfg, now: cfg.Start, goid: stacks.Current()} }
+func New(cfg Config) *Scheduler {
+	makeRoom()
+	return &Scheduler{cfg: cfg, now: cfg.Start, goid: stacks.Current()}
+}
 
 // Now is the present moment of virtual time.
 func (s *Scheduler) Now() time.Time { return s.now }

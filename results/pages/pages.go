@@ -32,7 +32,9 @@ const mark = "\n<!-- Written by quotabench pages: change what it quotes, not thi
 // Generated reports whether a page was made here, by any version.
 func Generated(page []byte) bool { return bytes.HasSuffix(page, []byte(mark)) }
 
-// Render writes the index and a page for each strategy, in the order of their names.
+// Render writes the index and a page for each strategy, in the order of their names. Pages
+// written by hand that have figures of strategies beside each other follow, with those
+// of e.
 func Render(all []*strategies.Meta, e *Evidence) ([]Page, error) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b *strategies.Meta) int { return strings.Compare(a.Name, b.Name) })
 	out := []Page{{Index, index(all, e)}}
@@ -42,6 +44,16 @@ func Render(all []*strategies.Meta, e *Evidence) ([]Page, error) {
 			return nil, fmt.Errorf("page of %s: %w", m.Name, err)
 		}
 		out = append(out, Page{m.Name + ".md", p})
+	}
+	for i := range e.Others {
+		other := &e.Others[i]
+		filled, err := e.fill(other)
+		if err != nil {
+			return nil, err
+		}
+		if filled != nil {
+			out = append(out, Page{other.Name, filled})
+		}
 	}
 	return out, nil
 }

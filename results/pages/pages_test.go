@@ -134,3 +134,44 @@ func TestPageOfASimulation(t *testing.T) {
 		t.Errorf("a simulation passes for a measurement:\n%s", p)
 	}
 }
+
+// TestFiguresBesideEachOther: figures on a page that was written by hand are those of the
+// records, and the rest of it stays.
+func TestFiguresBesideEachOther(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[2:4]...)
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		r.ThroughputPerS = 43_210 + float64(i)
+		r.Cost.Commands, r.Cost.SQL, r.Cost.RoundTrips = 3.25, 0.5, 4.75
+		r.Cost.Probe = &results.Probe{Admitted: &results.ProbeCost{Commands: 7, SQL: 2, RoundTrips: 9}}
+	}
+	const from, to = "<!-- quotabench pages: figures of check-then-set one-more -->\n", "<!-- quotabench pages: end of figures -->"
+	names := strings.Replace(from, "one-more", f.Runs[0].Strategy, 1)
+	e := &pages.Evidence{Runs: []results.File{f}, Others: []pages.Page{
+		{Name: "leaks.md", Bytes: []byte("# Leaks\n\nbefore\n" + names + "typed: 12 per second\n" + to + "\nafter\n")},
+		{Name: "plain.md", Bytes: []byte("# Plain\n")},
+	}}
+	all := render(t, e, meta("check-then-set"))
+	p := all["leaks.md"]
+	requireAll(t, p, "# Leaks\n\nbefore\n"+names, to+"\nafter\n", "| check-then-set | ", "| "+f.Runs[0].Strategy+" | ", "43,21", "3.25, 0.50, 4.75", "7.00, 2.00, 9.00 | - |")
+	if strings.Contains(p, "typed") {
+		t.Errorf("what was typed is still there:\n%s", p)
+	}
+	if _, ok := all["plain.md"]; ok {
+		t.Error("a page without figures is written")
+	}
+	e.Others[0].Bytes = []byte(p)
+	if again := render(t, e, meta("check-then-set"))["leaks.md"]; again != p {
+		t.Errorf("the second time it is\n%s", again)
+	}
+	for _, bad := range []string{from, names, strings.TrimSuffix(names, "\n") + to} {
+		e.Others[0].Bytes = []byte("# Leaks\n" + bad)
+		if _, err := pages.Render(nil, e); err == nil || !strings.Contains(err.Error(), "leaks.md") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	e.Others[0].Bytes = []byte("# Leaks\n" + from + to)
+	if _, err := pages.Render(nil, e); err == nil || !strings.Contains(err.Error(), "no measured record") {
+		t.Errorf("without figures: %v", err)
+	}
+}

@@ -70,7 +70,7 @@ func init() {
 		// made twice gives units of others back.
 		Guarantee: []quota.Clause{{
 			Property:  quota.PropertyLeak,
-			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultLimit},
+			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultOutage, quota.FaultLimit},
 			Formula:   "L + (in flight - 1, literal: in flight) x largest cost",
 			Bound: func(p quota.Params) int64 {
 				n := max(p.InFlight-1, 0) * p.MaxCost

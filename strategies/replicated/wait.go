@@ -32,7 +32,7 @@ var redisWaitMeta = strategies.Meta{
 			"A refund is a script that takes the units off again, with a WAIT of its own.",
 		},
 		Deviations: []string{
-			"The record names no means of strong consistency, and WAIT is the strongest that Redis has: it is no consensus, and a failover may still lose what it confirmed.",
+			"The record names no means of strong consistency, and WAIT is the strongest that Redis has: it is no consensus, and a failover to a replica that was not waited for loses what others confirmed.",
 			"The record describes no algorithm, so the check and the charge are one script.",
 			"Simulated and explored, a replica is a model that has each write at once.",
 		},
@@ -55,6 +55,18 @@ var redisWaitMeta = strategies.Meta{
 	Guarantee: []quota.Clause{
 		// As for redis-durable. WAIT adds nothing to it while the master lives.
 		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
+		{
+			// A charge that its caller heard of is in the replica that takes over.
+			Property:  quota.PropertyLeak,
+			Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover},
+			Formula:   "L if every replica is waited for; few=admit: any",
+			Bound: func(p quota.Params) int64 {
+				if p.Options["few"] == fewAdmit {
+					return p.Offered
+				}
+				return 0
+			},
+		},
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		c, err := openCounter(ctx, env, strategies.NeedReplicated)

@@ -37,7 +37,7 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 	held := false
 	for i, a := range c.Script {
 		if i > 0 {
-			if !held && a.Kind != Take {
+			if !held && a.Kind.settles() {
 				continue
 			}
 			// Others may act before the client goes on, also where it is about to give
@@ -45,7 +45,7 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 			if !pause() {
 				return
 			}
-			if a.Kind != Take && c.Run.Truth.ended(c.taken) {
+			if a.Kind.settles() && c.Run.Truth.ended(c.taken) {
 				c.Run.Timeline.Say("too late to settle")
 				held = false
 				continue
@@ -59,6 +59,8 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 		case Refund:
 			c.refund(ctx, &r)
 			held = false
+		case Limit:
+			c.limit(ctx, a.Units)
 		}
 	}
 }
@@ -66,7 +68,7 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 // take asks for units, and reports whether r is now what was reserved.
 func (c *Client) take(ctx context.Context, action int, units int64, r *quota.Reservation) bool {
 	req := quota.Request{
-		ID: uint64(c.Index*MaxActions + action + 1), Subject: Subject, Policy: &c.Setup.Policy, Units: units,
+		ID: uint64(c.Index*MaxActions + action + 1), Subject: Subject, Policy: c.Run.Truth.Policy, Units: units,
 		Settles: c.Script.Settles(action),
 	}
 	if req.Settles {
@@ -121,6 +123,25 @@ func grantText(text string, granted, asked int64) string {
 		return fmt.Sprintf("%s, %d of %d", text, granted, asked)
 	}
 	return text
+}
+
+// limit changes the limit, as an operator would. If it fails, or its caller dies, either
+// limit may be in force from then on.
+func (c *Client) limit(ctx context.Context, units int64) {
+	t := &c.Run.Truth
+	t.changes(units)
+	if l, ok := c.Strategy().(strategies.LimitSetter); ok {
+		err := l.SetLimit(ctx, t.Policy, []quota.Subject{Subject})
+		if c.over() {
+			return
+		}
+		if err != nil {
+			c.Run.Timeline.Say("error: " + err.Error())
+			return
+		}
+	}
+	t.changed()
+	c.Run.Timeline.Say(fmt.Sprintf("the limit is %d", units))
 }
 
 func (c *Client) commit(ctx context.Context, r *quota.Reservation, actual int64) {

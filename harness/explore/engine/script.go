@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,12 +21,19 @@ const (
 	// Refund gives the last admitted take back. A client that is answered an error
 	// tries once more, as an application must that cannot know what happened.
 	Refund ActionKind = "refund"
+	// Limit gives the subject another limit of Units, as an operator would: requests that
+	// begin from then on carry it, and a strategy that keeps limits elsewhere is told.
+	Limit ActionKind = "limit"
 )
+
+// settles reports whether the action is about the take before it.
+func (k ActionKind) settles() bool { return k == Commit || k == Refund }
 
 // Action is one step of a script.
 type Action struct {
 	Kind ActionKind `json:"kind"`
-	// Units of a take, and the actual units of a commit, where 0 means those taken.
+	// Units of a take, the actual units of a commit, where 0 means those taken, and the
+	// limit from then on.
 	Units int64 `json:"units,omitempty"`
 }
 
@@ -35,14 +43,26 @@ type Script []Action
 
 // Settles reports whether the take at that position is followed by a commit or a
 // refund.
-func (s Script) Settles(take int) bool { return take+1 < len(s) && s[take+1].Kind != Take }
+func (s Script) Settles(take int) bool {
+	for _, a := range s[take+1:] {
+		if a.Kind != Limit {
+			return a.Kind.settles()
+		}
+	}
+	return false
+}
+
+// Operates reports whether the script changes the limit.
+func (s Script) Operates() bool {
+	return slices.ContainsFunc(s, func(a Action) bool { return a.Kind == Limit })
+}
 
 // String is the form that [ParseScripts] reads.
 func (s Script) String() string {
 	parts := make([]string, len(s))
 	for i, a := range s {
 		parts[i] = string(a.Kind)
-		if a.Kind == Take && a.Units != 1 || a.Kind == Commit && a.Units != 0 {
+		if a.Kind == Take && a.Units != 1 || a.Kind == Commit && a.Units != 0 || a.Kind == Limit {
 			parts[i] += "=" + strconv.FormatInt(a.Units, 10)
 		}
 	}
@@ -64,17 +84,14 @@ func ParseScripts(text string) ([]Script, error) {
 			if a.Kind == Take {
 				a.Units = 1
 			}
+			known := a.Kind == Take || a.Kind.settles() || a.Kind == Limit && given
 			if given {
 				n, err := strconv.ParseInt(units, 10, 64)
-				if err != nil || n < 1 || a.Kind == Refund {
-					return nil, fmt.Errorf("script action %q: write take, take=UNITS, commit, commit=UNITS or refund", word)
-				}
+				known = known && err == nil && n >= 1 && a.Kind != Refund
 				a.Units = n
 			}
-			switch a.Kind {
-			case Take, Commit, Refund:
-			default:
-				return nil, fmt.Errorf("script action %q: write take, take=UNITS, commit, commit=UNITS or refund", word)
+			if !known {
+				return nil, fmt.Errorf("script action %q: write take, take=UNITS, commit, commit=UNITS, refund or limit=UNITS", word)
 			}
 			s = append(s, a)
 		}
@@ -96,9 +113,9 @@ func (s Script) Validate(m *strategies.Meta) error {
 	}
 	for i, a := range s {
 		switch {
-		case a.Kind == Take && a.Units < 1 || a.Units < 0 || a.Units > MaxUnits:
+		case (a.Kind == Take || a.Kind == Limit) && a.Units < 1 || a.Units < 0 || a.Units > MaxUnits:
 			return fmt.Errorf("a %s of %d units: give at most %d", a.Kind, a.Units, int64(MaxUnits))
-		case a.Kind != Take && i == 0:
+		case a.Kind.settles() && i == 0:
 			return fmt.Errorf("script %q begins with a %s: there is nothing to settle yet", s, a.Kind)
 		case a.Kind == Refund && !m.GivesBack:
 			return fmt.Errorf("strategy %s takes no units back, which the script %q asks for", m.Name, s)

@@ -11,7 +11,7 @@ import (
 
 // Setup is what runs, complete and valid.
 type Setup struct {
-	// Policy with the limit in force.
+	// Policy with the limit of the start.
 	Policy quota.Policy
 	// Used units of the subject at the start.
 	Used int64
@@ -36,6 +36,9 @@ type Setup struct {
 	Patience time.Duration
 	// Beat, where not nil, counts the steps of a world in virtual time.
 	Beat *sched.Beat
+	// Stateless is set where neither [Engine.State] nor [Engine.Trail] will be asked for,
+	// so that engines need not keep what these tell.
+	Stateless bool
 	// Ordered is set where verdicts depend on the order of events and not only on
 	// their sums.
 	Ordered bool
@@ -62,7 +65,7 @@ func (s *Setup) Members(instance int) int {
 
 // Split reports whether effect and reply are two steps.
 func (s *Setup) Split() bool {
-	return len(s.Faults) > 0 || slices.ContainsFunc(s.Scripts, func(s Script) bool { return len(s) > 1 })
+	return len(s.Faults) > 0 || slices.ContainsFunc(s.Scripts, func(s Script) bool { return len(s) > 1 || s.Operates() })
 }
 
 // ClientName names client i: A to Z, then client26.

@@ -12,6 +12,7 @@ import (
 // moments are virtual nanoseconds plus the number of the step, so that steps
 // between which no time passes have an order, too.
 type Truth struct {
+	// Policy with the limit that requests carry now.
 	Policy *quota.Policy
 	// Initial units of the subject.
 	Initial int64
@@ -24,6 +25,11 @@ type Truth struct {
 	Rejections int64
 	// Crossed is set once time has left the window of the start.
 	Crossed bool
+
+	base   *quota.Policy // with the limit of the start
+	limits []oracle.LimitChange
+	// changing is set while the last of limits is under way.
+	changing bool
 
 	start  time.Time
 	span   quota.Span
@@ -40,8 +46,11 @@ type Truth struct {
 
 // Begin empties the history.
 func (t *Truth) Begin(now time.Time) {
+	if t.base == nil {
+		t.base = t.Policy
+	}
 	*t = Truth{
-		Policy: t.Policy, Initial: t.Initial, Instances: t.Instances, start: now, now: now, span: t.Policy.Window.At(now),
+		Policy: t.base, base: t.base, limits: t.limits[:0], Initial: t.Initial, Instances: t.Instances, start: now, now: now, span: t.Policy.Window.At(now),
 		events: t.events[:0], open: t.open[:0], sessions: t.sessions[:0], InUse: t.Initial, Peak: t.Initial,
 	}
 }
@@ -123,6 +132,36 @@ func (t *Truth) reply(client, e int, outcome oracle.Outcome) {
 	t.note(2, client, uint64(outcome))
 }
 
+// changes notes that the limit is being changed to that many units.
+func (t *Truth) changes(units int64) {
+	if t.changing { // it failed, and this one takes its place
+		t.changed()
+	}
+	next := *t.Policy
+	next.Limit = units
+	t.Policy, t.changing = &next, true
+	t.limits = append(t.limits, oracle.LimitChange{From: t.moment(), Limit: units})
+	t.note(4, 0, uint64(units))
+}
+
+// changed notes that it is in force.
+func (t *Truth) changed() {
+	t.limits[len(t.limits)-1].To, t.changing = t.moment(), false
+	t.note(5, 0, 0)
+}
+
+// Changed reports whether the limit has changed or may have.
+func (t *Truth) Changed() bool { return len(t.limits) > 0 }
+
+// HighestLimit is the highest of the run so far.
+func (t *Truth) HighestLimit() int64 {
+	highest := t.base.Limit
+	for _, c := range t.limits {
+		highest = max(highest, c.Limit)
+	}
+	return highest
+}
+
 func (t *Truth) note(what uint64, client int, how uint64) {
 	t.order.Num(what<<32 | uint64(uint32(client+1))<<8 | how)
 	t.order.Moment(t.now)
@@ -143,8 +182,11 @@ func (t *Truth) Events() []oracle.Event { return slices.Clone(t.history()) }
 
 // Config is what the history is judged against.
 func (t *Truth) Config() oracle.Config {
+	if t.changing {
+		t.limits[len(t.limits)-1].To = t.moment() + 1 // a reading comes a moment later
+	}
 	return oracle.Config{
-		Window: t.Policy.Window, Limit: t.Policy.Limit, Epoch: t.start,
+		Window: t.base.Window, Limit: t.base.Limit, Changes: t.limits, Epoch: t.start,
 		Initial: func(uint32) int64 { return t.Initial },
 	}
 }
@@ -154,7 +196,7 @@ func (t *Truth) Judge() oracle.Verdict { return oracle.Judge(t.Config(), t.histo
 
 // Leak is the certain leak so far, in units.
 func (t *Truth) Leak() int64 {
-	if t.Crossed {
+	if t.Crossed || t.Changed() {
 		return t.Judge().LeakWorst
 	}
 	return max(0, t.Peak-max(t.Policy.Limit, t.Initial))

@@ -163,7 +163,7 @@ func (w *Engine) observe(e sched.Event) {
 	if j := m.Job(); j != nil && j.Every() > 0 && e.Op.Store() && (e.Outcome == sched.Happened || e.Outcome == sched.Repeated) {
 		w.used.synced = j.Every()
 	}
-	if w.blind {
+	if w.blind || w.setup.Stateless {
 		return
 	}
 	reply := engine.Digest{}
@@ -186,7 +186,7 @@ func (w *Engine) observe(e sched.Event) {
 // it was given, that is all that its own variables can depend on. What only
 // statements of the model reach is seen by those alone.
 func (w *Engine) remember(m *member) {
-	if w.blind {
+	if w.blind || w.setup.Stateless {
 		return
 	}
 	var without *strategies.Shared

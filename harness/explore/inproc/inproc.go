@@ -15,6 +15,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/memredis"
@@ -70,7 +72,7 @@ const carefulRuns = 10
 
 // The arguments of all commands are looked at in the first sampledRuns runs, and
 // in each sampledEach-th after those.
-const sampledRuns, sampledEach = 2_000, 16
+const sampledRuns, sampledEach = 256, 16
 
 // budget is what a schedule has used up.
 type budget struct {
@@ -89,6 +91,7 @@ type instance struct {
 	rand     *rand.Rand // over source
 	strategy strategies.Strategy
 	jobs     *sched.Jobs
+	wake     func(job string) // of jobs
 	members  int
 	lives    int // how often it has ended and started anew
 	// screens is set while a tier of its own rejects the subject; forgot, where the
@@ -147,6 +150,8 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 			in.label = fmt.Sprintf("%d:", i)
 		}
 		in.rand = rand.New(in.source)
+		in.jobs = w.s.NewJobs(in.label)
+		in.wake = in.jobs.Wake
 		w.instances = append(w.instances, in)
 	}
 	for i := range setup.Clients {
@@ -198,7 +203,9 @@ func (w *Engine) Begin() (err error) {
 	w.s.Careful = w.runs < carefulRuns || w.s.Foreign()
 	w.sampled = w.runs < sampledRuns || w.runs%sampledEach == 0
 	w.runs++
-	w.shared = &strategies.Shared{}
+	if w.shared == nil || w.shared.Len() > 0 {
+		w.shared = &strategies.Shared{}
+	}
 	w.actors = w.actors[:0]
 	w.used, w.err = budget{}, nil
 	w.run.Timeline.Begin()
@@ -235,12 +242,12 @@ type setupKey struct{}
 var setupContext = context.WithValue(context.Background(), setupKey{}, true)
 
 func (w *Engine) open(in *instance) error {
-	in.jobs = w.s.NewJobs(in.label)
+	in.jobs.Reset()
 	in.source.SetState(in.begin)
 	env := strategies.Env{
 		Clock: in.clock, Rand: in.rand,
 		Redis: w.store.client(), Model: w.model, Shared: w.shared, Prefix: w.store.prefix(),
-		Instance: in.index, Instances: w.setup.Instances, Subjects: 1, Options: w.sel.Options, Wake: in.jobs.Wake,
+		Instance: in.index, Instances: w.setup.Instances, Subjects: 1, Options: w.sel.Options, Wake: in.wake,
 	}
 	if w.named == nil { // the client is the same in every run
 		w.named = map[string]any{}
@@ -327,7 +334,7 @@ func (w *Engine) perform(ctx context.Context, c *client) {
 
 // statement is where statements of the model park.
 func (w *Engine) statement(ctx context.Context, sql string, run func() error) error {
-	if w.refused(ctx, "a statement") {
+	if sched.From(ctx) == nil && w.refused(ctx, "a statement") {
 		return sched.ErrForeign
 	}
 	if w.sampled && !w.blind {
@@ -336,11 +343,23 @@ func (w *Engine) statement(ctx context.Context, sql string, run func() error) er
 	return sched.Statement(ctx, sql, run)
 }
 
-// refused looks at the context and the goroutine of a command. It reports whether
-// the command must not happen, since it comes from a goroutine that cannot be
-// scheduled and would race with everything here.
+// pass looks at a Redis command, and keeps those from the store that would race with
+// everything here.
+func (w *Engine) pass(ctx context.Context, a *sched.Actor, cmd redis.Cmder) bool {
+	if a == nil && w.refused(ctx, cmd.Name()) {
+		return false
+	}
+	if w.sampled && !w.blind {
+		w.witness.Command(ctx, cmd.Name(), cmd.Args())
+	}
+	return true
+}
+
+// refused looks at the context and the goroutine of a command that comes under no
+// actor's context. It reports whether the command must not happen, since it comes
+// from a goroutine that cannot be scheduled.
 func (w *Engine) refused(ctx context.Context, name string) bool {
-	if sched.From(ctx) != nil || ctx.Value(setupKey{}) != nil {
+	if ctx.Value(setupKey{}) != nil {
 		return false
 	}
 	if w.s.OnScheduler() {

@@ -68,8 +68,7 @@ func (l *live) wipe(ctx context.Context) error {
 func (l *live) evict(key string) error { return l.admin.Del(l.ctx, l.name+key).Err() }
 
 func (l *live) watch(w *Engine) {
-	l.rdb.AddHook(gate{w})
-	l.rdb.AddHook(sched.Hook{})
+	l.rdb.AddHook(sched.Hook{Pass: w.pass})
 }
 
 func (l *live) lacking() error { return nil }

@@ -91,7 +91,7 @@ func (w *Engine) Used() (readings []quota.Reading, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	readings, err := v.Used(setupContext, engine.Subject, &w.setup.Policy)
+	readings, err := v.Used(setupContext, engine.Subject, w.run.Truth.Policy)
 	return readings, err == nil
 }
 

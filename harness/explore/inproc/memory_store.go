@@ -36,8 +36,7 @@ func newMemoryStore(r memredis.Redis) *memoryStore {
 }
 
 func (t *memoryStore) watch(w *Engine) {
-	t.rdb.AddHook(gate{w})
-	t.rdb.AddHook(sched.Hook{})
+	t.rdb.AddHook(sched.Hook{Pass: w.pass})
 	t.rdb.AddHook(direct{t})
 }
 
@@ -98,48 +97,6 @@ func (t *memoryStore) lacking() error {
 		return fmt.Errorf("%w: %s", errLacking, name)
 	}
 	return nil
-}
-
-// gate is the outermost hook: it has the engine look at every command, and keeps
-// those from the store that would race with it.
-type gate struct{ w *Engine }
-
-var _ redis.Hook = gate{}
-
-// DialHook implements [redis.Hook].
-func (gate) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (g gate) pass(ctx context.Context, cmd redis.Cmder) bool {
-	if g.w.refused(ctx, cmd.Name()) {
-		cmd.SetErr(sched.ErrForeign)
-		return false
-	}
-	if g.w.sampled && !g.w.blind {
-		g.w.witness.Command(ctx, cmd.Name(), cmd.Args())
-	}
-	return true
-}
-
-// ProcessHook implements [redis.Hook].
-func (g gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if !g.pass(ctx, cmd) {
-			return sched.ErrForeign
-		}
-		return next(ctx, cmd)
-	}
-}
-
-// ProcessPipelineHook implements [redis.Hook].
-func (g gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		for _, cmd := range cmds {
-			if !g.pass(ctx, cmd) {
-				return sched.ErrForeign
-			}
-		}
-		return next(ctx, cmds)
-	}
 }
 
 // direct is the innermost hook: it has the store answer what it can without the

@@ -46,7 +46,7 @@ func (w *Engine) Probe() (admitted, conclusive bool, err error) {
 			return false, false, err
 		}
 	}
-	req := quota.Request{ID: 1 << 32, Subject: engine.Subject, Policy: &w.setup.Policy, Units: 1}
+	req := quota.Request{ID: 1 << 32, Subject: engine.Subject, Policy: w.run.Truth.Policy, Units: 1}
 	in := w.instances[(w.setup.Clients-1)%len(w.instances)]
 	answered := false
 	a := w.s.Go("probe", func(ctx context.Context) {

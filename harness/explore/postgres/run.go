@@ -223,7 +223,7 @@ func (w *Engine) Used() (readings []quota.Reading, ok bool) {
 	}
 	w.outside.Store(true)
 	defer w.outside.Store(false)
-	readings, err := v.Used(context.Background(), engine.Subject, &w.setup.Policy)
+	readings, err := v.Used(context.Background(), engine.Subject, w.run.Truth.Policy)
 	return readings, err == nil
 }
 

@@ -7,7 +7,8 @@
 // what was admitted never exceeds what PostgreSQL was charged for, and that never
 // exceeds the limit. Redis holds nothing whose loss could admit a unit twice: a hash
 // that is evicted takes its credit with it, which is lost to the account and not
-// found anew.
+// found anew. A replica that lags and takes the place of Redis is another matter: it has
+// credit again that was taken, at most a draw of it.
 //
 // A draw begins in Redis, with a token that is part of the hash, and ends there with
 // the deposit, which uses the token up. A deposit that is repeated, that comes after
@@ -21,6 +22,12 @@
 // setting limits end the belief in Redis at once, and answer their own callers only
 // when the last instance's has ended. The Bloom filter is what a check meets first;
 // what it finds is looked up in an exact table, and a false positive goes on to Redis.
+//
+// Regions that have a Redis each hold credit that others cannot take. PostgreSQL knows
+// which regions may hold some. From the last quarter of the limit on it gives out what is
+// asked for and no more, and asks the regions to return theirs: a job of each instance
+// looks for that, takes the credit out of its Redis, and then gives it back. That
+// PostgreSQL has nothing left is believed for the period of that job only.
 //
 // Commits and refunds are settled in PostgreSQL by the request's ID: each is worth the
 // same however often it is told.

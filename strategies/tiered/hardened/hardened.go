@@ -20,6 +20,8 @@ const (
 	// come back end it at once; it bounds for how long they are overlooked where the
 	// caller who gave them back dies before telling Redis.
 	belief = time.Minute
+	// near is at which share of the limit several regions draw no more than is asked for.
+	near = 4
 	// firstWait and longestWait bound the pauses of a caller who waits for another's draw.
 	firstWait, longestWait = time.Millisecond, 64 * time.Millisecond
 	// mostDraws is after how many draws that came to nothing the database decides alone.
@@ -45,6 +47,10 @@ func init() {
 			{
 				Name: "draws", Type: "int", Default: "16", Min: "1", Max: "1000000",
 				Doc: "into how many draws from PostgreSQL a limit is divided: fewer are faster, and lose more credit with a hash that is evicted",
+			},
+			{
+				Name: "recall", Type: "duration", Default: "1s", Min: "0s", Max: "1m",
+				Doc: "where regions have a Redis each, how often an instance returns credit that others lack; `time` 0s leaves it where it is",
 			},
 			{
 				Name: "lease", Type: "duration", Default: "1s", Min: "0s", Max: "1m",
@@ -74,12 +80,16 @@ type instance struct {
 	lease  time.Duration
 	leases *leases
 	demand demand
+	// region is set where it may be one of several that have a Redis each; every is how
+	// often it is asked to return credit.
+	region string
+	every  time.Duration
 	// name begins the tokens of this instance, tokens counts them. Tokens are compared
 	// for equality and with nothing but what this instance has not given out yet.
 	name   string
 	tokens strategies.Tally
 
-	asked, drawn, waited, stale, alone strategies.Tally
+	asked, drawn, waited, stale, alone, returned strategies.Tally
 }
 
 var (
@@ -101,12 +111,19 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 		return nil, err
 	}
 	span := env.Options.Duration("lease")
-	return &instance{
+	in := &instance{
 		clock: env.Clock, redis: env.Redis, source: src, prefix: env.Prefix,
 		draws: env.Options.Int("draws"), lease: span,
 		leases: newLeases(env.Clock, int64(span), env.Subjects),
 		name:   strconv.Itoa(env.Instance) + "-" + strconv.FormatUint(env.Rand.Uint64(), 36) + "-",
-	}, nil
+	}
+	if in.every = env.Options.Duration("recall"); in.every > 0 && env.Region != "" {
+		in.region = env.Region
+		if err := src.enroll(ctx, in.region); err != nil {
+			return nil, fmt.Errorf("enroll the region %s: %w", in.region, err)
+		}
+	}
+	return in, nil
 }
 
 // Take implements strategies.Strategy.
@@ -172,15 +189,17 @@ func (in *instance) decide(ctx context.Context, a *ask, now time.Time) (quota.De
 // draw charges the database, deposits what it got, and takes the request's units from
 // that. done is false where the request has to be asked anew.
 func (in *instance) draw(ctx context.Context, a *ask, credit int64, now time.Time) (d quota.Decision, done bool, err error) {
-	want := max(a.units-credit, a.limit/in.draws, in.demand.of(a.leaseKey()), 1)
-	granted, left, err := in.source.draw(ctx, &a.account, want, false)
+	least := max(a.units-credit, 1)
+	batch := max(least, in.demand.of(a.leaseKey()))
+	w := want{units: max(batch, a.limit/in.draws), least: least, batch: batch, near: a.limit / near, region: in.region}
+	drew, err := in.source.draw(ctx, &a.account, w)
 	if err != nil {
 		// Others need not wait for the draw's end. If this fails they do.
-		_, _ = in.deposit(ctx, a, 0, 0, 0, false)
+		_, _ = in.deposit(ctx, a, 0, drawn{}, 0)
 		return d, true, err
 	}
 	in.drawn.Add(1)
-	got, err := in.deposit(ctx, a, a.units, granted, left, granted < want)
+	got, err := in.deposit(ctx, a, a.units, drew, in.believed(&w, &drew))
 	if err != nil {
 		d, err = in.withoutRedis(ctx, a, now, err)
 		return d, true, err
@@ -191,9 +210,23 @@ func (in *instance) draw(ctx context.Context, a *ask, credit int64, now time.Tim
 	case statusRejected:
 		return a.rejected(in.source.tier(), got, now), true, nil
 	case statusStale:
-		in.stale.Add(granted)
+		in.stale.Add(drew.granted)
 	}
 	return d, false, nil
+}
+
+// believed is for how long Redis believes after a draw that the database has nothing
+// left. Other regions may return something, or give units back, which this one's Redis is
+// not told of.
+func (in *instance) believed(w *want, d *drawn) time.Duration {
+	switch {
+	case d.several && d.granted < w.least:
+		return min(in.every, belief)
+	case !d.several && d.granted < w.units:
+		return belief
+	default:
+		return 0
+	}
 }
 
 // withoutRedis has the database decide where Redis did not answer.
@@ -211,12 +244,12 @@ func (in *instance) withoutRedis(ctx context.Context, a *ask, now time.Time, err
 // ownDecision charges the database for the request and nothing else.
 func (in *instance) ownDecision(ctx context.Context, a *ask, now time.Time) (quota.Decision, error) {
 	in.alone.Add(1)
-	granted, _, err := in.source.draw(ctx, &a.account, a.units, true)
+	drew, err := in.source.draw(ctx, &a.account, want{units: a.units, whole: true})
 	if err != nil {
 		return quota.Decision{}, err
 	}
 	d := a.rejected(in.source.tier(), answer{left: -1}, now)
-	if granted == a.units {
+	if drew.granted == a.units {
 		d = a.admitted(in.source.tier(), answer{left: -1})
 	}
 	d.Degraded = true // the credit in Redis was left out

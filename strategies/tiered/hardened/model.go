@@ -14,6 +14,9 @@ type tables struct {
 	limits  map[[2]string]int64
 	usage   map[rowKey]*usage
 	settled map[requestKey]*hold
+	regions map[string]bool
+	// asked are the recalled ones of usage.
+	asked map[rowKey]*usage
 }
 
 type rowKey struct {
@@ -30,6 +33,9 @@ type requestKey struct {
 type usage struct {
 	drawn int64
 	ends  int64 // in nanoseconds since 1970; 0 is never
+	// holders are the draws of regions that may hold credit.
+	holders  map[string]int64
+	recalled bool
 }
 
 type hold struct {
@@ -44,7 +50,7 @@ type modelSource struct {
 
 func openModel(env strategies.Env) *modelSource {
 	return &modelSource{env.Model, strategies.SharedValue(env.Shared, "escrow", func() *tables {
-		return &tables{limits: map[[2]string]int64{}, usage: map[rowKey]*usage{}, settled: map[requestKey]*hold{}}
+		return &tables{limits: map[[2]string]int64{}, usage: map[rowKey]*usage{}, settled: map[requestKey]*hold{}, regions: map[string]bool{}, asked: map[rowKey]*usage{}}
 	})}
 }
 
@@ -59,7 +65,7 @@ func (a *account) endNano() int64 {
 	return a.ends.UnixNano()
 }
 
-func (m *modelSource) draw(ctx context.Context, a *account, units int64, whole bool) (granted, left int64, err error) {
+func (m *modelSource) draw(ctx context.Context, a *account, w want) (d drawn, err error) {
 	err = m.model.Do(ctx, "SELECT escrow_draw", func() error {
 		limit, ok := m.t.limits[[2]string{string(a.subject), a.policy}]
 		if !ok {
@@ -70,17 +76,47 @@ func (m *modelSource) draw(ctx context.Context, a *account, units int64, whole b
 			u = &usage{ends: a.endNano()}
 			m.t.usage[a.row()] = u
 		}
-		room := max(limit-u.drawn, 0)
-		left = room
-		if whole && room < units {
-			return nil
-		}
-		granted = min(room, units)
-		u.drawn += granted
-		left -= granted
+		d = m.t.draw(u, limit, w)
+		m.t.ask(a.row(), u)
 		return nil
 	})
-	return granted, left, err
+	return d, err
+}
+
+// ask keeps the index of recalled rows.
+func (t *tables) ask(k rowKey, u *usage) {
+	if u.recalled {
+		t.asked[k] = u
+	} else {
+		delete(t.asked, k)
+	}
+}
+
+func (t *tables) draw(u *usage, limit int64, w want) (d drawn) {
+	d.several = w.region != "" && len(t.regions) > 1
+	d.left = max(limit-u.drawn, 0)
+	if d.left == 0 {
+		u.recalled = u.recalled || d.several && len(u.holders) > 0
+		return d
+	}
+	if d.several && !w.whole && d.left <= w.near {
+		w.units, w.whole = w.batch, d.left < w.least
+	}
+	if w.whole && d.left < w.units {
+		return d
+	}
+	d.granted = min(d.left, w.units)
+	u.drawn += d.granted
+	d.left -= d.granted
+	if w.region == "" || w.whole {
+		return d
+	}
+	if u.holders == nil {
+		u.holders = map[string]int64{}
+	}
+	u.holders[w.region]++
+	u.recalled = u.recalled || d.several && d.left <= w.near && len(u.holders) > 1
+	return d
 }
 
 func (m *modelSource) settle(ctx context.Context, a *account, request uint64, taken, held int64, closed bool) error {
@@ -119,6 +155,7 @@ func (m *modelSource) provision(ctx context.Context, a *account, grants []strate
 			own.subject = g.Subject
 			m.t.limits[[2]string{string(g.Subject), a.policy}] = g.Limit
 			m.t.usage[own.row()] = &usage{drawn: g.Used, ends: a.endNano()}
+			delete(m.t.asked, own.row())
 		}
 		return nil
 	})
@@ -130,6 +167,7 @@ func (m *modelSource) purge(ctx context.Context, before time.Time) (changed bool
 		for k, u := range m.t.usage {
 			if u.ends != 0 && u.ends < until {
 				delete(m.t.usage, k)
+				delete(m.t.asked, k)
 				changed = true
 			}
 		}

@@ -15,8 +15,9 @@ var notes = strategies.Notes{
 		"Counts belong to windows, where the record has no reset; ended ones are removed after a day.",
 		"The filter holds leases of an instance's own, where the record's is rebuilt from a shared set every 5 minutes.",
 		"Nothing fails open: without Redis PostgreSQL decides, without both a request fails.",
+		"Regions that have a Redis each draw the last quarter of a limit as it is asked for, and return what they hold when another region nears the limit; they look once a second, and until then the other may reject wrongly.",
 		"An abandoned reservation is held until its window ends.",
 	},
 	Use:   "Where a limit must hold across instances, evictions and restarts of Redis, at the cost of one script per request.",
-	Avoid: "Where limits are so small that every request draws, or where units come back from most requests: both write PostgreSQL each time.",
+	Avoid: "Where Redis fails over to a replica that lags: the credit of before can be taken once more, at most a draw of it. Where limits are so small that every request draws, or where units come back from most requests: both write PostgreSQL each time, which in another region takes a round trip to it.",
 }

@@ -18,11 +18,14 @@ var (
 	clearSource string
 	//go:embed lua/forget.lua
 	forgetSource string
+	//go:embed lua/reclaim.lua
+	reclaimSource string
 
 	takeScript    = redis.NewScript(takeSource)
 	depositScript = redis.NewScript(depositSource)
 	clearScript   = redis.NewScript(clearSource)
 	forgetScript  = redis.NewScript(forgetSource)
+	reclaimScript = redis.NewScript(reclaimSource)
 )
 
 // What the scripts answer first.
@@ -45,7 +48,7 @@ type answer struct {
 }
 
 func loadScripts(ctx context.Context, c redis.UniversalClient) error {
-	for _, s := range []*redis.Script{takeScript, depositScript, clearScript, forgetScript} {
+	for _, s := range []*redis.Script{takeScript, depositScript, clearScript, forgetScript, reclaimScript} {
 		if err := s.Load(ctx, c).Err(); err != nil {
 			return fmt.Errorf("load the scripts: %w", err)
 		}
@@ -68,10 +71,11 @@ func (in *instance) take(ctx context.Context, a *ask) (answer, error) {
 		a.units, a.token, drawPatience.Milliseconds(), a.expiry(), flag(a.settles), a.lease.Milliseconds(), a.limit))
 }
 
-// deposit ends a draw of that many units, of which the database has left so many.
-func (in *instance) deposit(ctx context.Context, a *ask, units, drawn, left int64, dry bool) (answer, error) {
+// deposit ends a draw with what it got, and takes units of that. dry says for how long
+// it is believed that the database has nothing left; 0 is that it has.
+func (in *instance) deposit(ctx context.Context, a *ask, units int64, got drawn, dry time.Duration) (answer, error) {
 	return read(depositScript.Run(ctx, in.redis, []string{a.key(in.prefix)},
-		a.token, drawn, flag(dry), units, belief.Milliseconds(), flag(a.settles), a.limit, left))
+		a.token, got.granted, flag(dry > 0), units, dry.Milliseconds(), flag(a.settles), a.limit, got.left))
 }
 
 func read(cmd *redis.Cmd) (answer, error) {

@@ -151,9 +151,13 @@ func (in *instance) Used(ctx context.Context, s quota.Subject, p *quota.Policy) 
 
 // Jobs implements [strategies.Jobber].
 func (in *instance) Jobs() []strategies.Job {
-	return []strategies.Job{{Name: "purge", Singleton: true, Every: purgeEvery, Run: func(ctx context.Context) (bool, error) {
+	jobs := []strategies.Job{{Name: "purge", Singleton: true, Every: purgeEvery, Run: func(ctx context.Context) (bool, error) {
 		return in.source.purge(ctx, in.clock.Now().Add(-purgeAfter))
 	}}}
+	if in.region != "" {
+		jobs = append(jobs, strategies.Job{Name: "recall", Every: in.every, Run: in.recallJob})
+	}
+	return jobs
 }
 
 // Measures implements [strategies.Meter].
@@ -166,6 +170,7 @@ func (in *instance) Measures() []strategies.Measure {
 		{Name: "cache lookups", Unit: "scripts", Value: in.asked.Load()},
 		{Name: "draws", Unit: "statements", Value: in.drawn.Load()},
 		{Name: "waits for a draw", Unit: "waits", Value: in.waited.Load()},
+		{Name: "credit returned", Unit: "units", Value: in.returned.Load()},
 		{Name: "credit lost", Unit: "units", Value: in.stale.Load()},
 		{Name: "decided without Redis", Unit: "checks", Value: in.alone.Load()},
 	}

@@ -30,14 +30,25 @@ var (
 	sqlSetLimit string
 	//go:embed sql/purge.sql
 	sqlPurge string
+	//go:embed sql/enroll.sql
+	sqlEnroll string
+	//go:embed sql/recalled.sql
+	sqlRecalled string
+	//go:embed sql/return.sql
+	sqlReturn string
 )
 
 // source is the database of record. Each method is one statement.
 type source interface {
 	tier() quota.Tier
-	// draw charges an account for up to so many units, or where whole is set for all
-	// of them or none. left is what it has beside them.
-	draw(ctx context.Context, a *account, units int64, whole bool) (granted, left int64, err error)
+	// draw charges an account.
+	draw(ctx context.Context, a *account, w want) (drawn, error)
+	// enroll says that a region has a Redis of its own.
+	enroll(ctx context.Context, region string) error
+	// recalled are accounts of which a region is asked to return what it holds.
+	recalled(ctx context.Context, region string) ([]recall, error)
+	// giveBack takes back what a region held of accounts.
+	giveBack(ctx context.Context, region string, list []recall) error
 	// settle sets what a request holds that has taken so many units. What is closed
 	// holds nothing, for good.
 	settle(ctx context.Context, a *account, request uint64, taken, held int64, closed bool) error
@@ -50,6 +61,37 @@ type source interface {
 	// purge removes windows that ended before a moment and says whether there were any.
 	purge(ctx context.Context, before time.Time) (bool, error)
 }
+
+// want is what a draw asks for.
+type want struct {
+	// units are charged as far as they are there, or where whole is set all or none.
+	units int64
+	whole bool
+	// region that keeps them, empty where there is but one Redis. Where others have drawn
+	// too, the account's last near units are charged as they are asked for: up to
+	// batch, and none where least are not there.
+	region             string
+	least, batch, near int64
+}
+
+// drawn is what a draw got.
+type drawn struct {
+	granted, left int64
+	// several regions have a Redis.
+	several bool
+}
+
+// recall is an account whose credit in a region is asked for.
+type recall struct {
+	account
+	// draws of the region when it was asked.
+	draws int64
+	// units of its credit.
+	units int64
+}
+
+// recallBatch bounds the accounts of one round.
+const recallBatch = 1_000
 
 func openSource(ctx context.Context, env strategies.Env) (source, error) {
 	switch {
@@ -74,12 +116,39 @@ func (a *account) end() *time.Time {
 	return &a.ends
 }
 
-func (p *postgresSource) draw(ctx context.Context, a *account, units int64, whole bool) (granted, left int64, err error) {
-	err = p.pool.QueryRow(ctx, sqlDraw, string(a.subject), a.policy, a.window, units, whole, a.limit, a.end()).Scan(&granted, &left)
+func (p *postgresSource) draw(ctx context.Context, a *account, w want) (d drawn, err error) {
+	err = p.pool.QueryRow(ctx, sqlDraw, string(a.subject), a.policy, a.window, w.units, w.whole, a.limit, a.end(),
+		w.region, w.least, w.batch, w.near).Scan(&d.granted, &d.left, &d.several)
 	if err != nil {
-		err = fmt.Errorf("draw %d units: %w", units, err)
+		err = fmt.Errorf("draw %d units: %w", w.units, err)
 	}
-	return granted, left, err
+	return d, err
+}
+
+func (p *postgresSource) enroll(ctx context.Context, region string) error {
+	_, err := p.pool.Exec(ctx, sqlEnroll, region)
+	return err
+}
+
+func (p *postgresSource) recalled(ctx context.Context, region string) ([]recall, error) {
+	rows, err := p.pool.Query(ctx, sqlRecalled, region, recallBatch)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r recall, err error) {
+		err = row.Scan((*string)(&r.subject), &r.policy, &r.window, &r.draws)
+		return r, err
+	})
+}
+
+func (p *postgresSource) giveBack(ctx context.Context, region string, list []recall) error {
+	agents, policies := make([]string, len(list)), make([]string, len(list))
+	spans, draws, units := make([]int64, len(list)), make([]int64, len(list)), make([]int64, len(list))
+	for i, r := range list {
+		agents[i], policies[i], spans[i], draws[i], units[i] = string(r.subject), r.policy, r.window, r.draws, r.units
+	}
+	_, err := p.pool.Exec(ctx, sqlReturn, region, agents, policies, spans, draws, units)
+	return err
 }
 
 func (p *postgresSource) settle(ctx context.Context, a *account, request uint64, taken, held int64, closed bool) error {

@@ -5,4 +5,4 @@ WITH given AS (
     ON CONFLICT (agent, policy) DO UPDATE SET units = excluded.units
 )
 INSERT INTO escrow_usage (agent, policy, span, drawn, ends) SELECT agent, $1, $2, used, $6 FROM given
-ON CONFLICT (agent, policy, span) DO UPDATE SET drawn = excluded.drawn
+ON CONFLICT (agent, policy, span) DO UPDATE SET drawn = excluded.drawn, holders = '{}', recalled = false

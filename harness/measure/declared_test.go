@@ -1,0 +1,51 @@
+package measure
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// TestDeclaredUnderOutagesOfPostgres: strategies that are SQL, and that neither a search
+// nor a simulation can take their server from, keep what they declare when it is away
+// for a fifth of a run.
+func TestDeclaredUnderOutagesOfPostgres(t *testing.T) {
+	var names []string
+	for _, m := range strategies.All() {
+		tolerates := slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool { return slices.Contains(c.Tolerates, quota.FaultOutage) })
+		if tolerates && m.BuiltIn() == nil && slices.Equal(m.Needs, []strategies.Need{strategies.NeedPostgres}) {
+			names = append(names, m.Name)
+		}
+	}
+	if len(names) < 4 {
+		t.Fatalf("strategies that are SQL and declare to bear an outage: %v", names)
+	}
+	server := storetest.Postgres(t)
+	runs := measureReal(t, strings.Join(names, ","), "agent-api", "hot-key", func(c *Config) {
+		c.Closed, c.Duration, c.Policy.Limit = true, 150*time.Millisecond, 20
+		c.Stores = setOf(t, server)
+		c.Outages = []harness.Outage{{Store: "postgres", From: 0.4, To: 0.6}}
+	})
+	for _, name := range names {
+		r := runs[name]
+		if len(r.Guarantee) == 0 || r.Admitted == 0 {
+			t.Errorf("%s: %d admitted, it is held to %+v", name, r.Admitted, r.Guarantee)
+		}
+		for _, c := range r.Guarantee {
+			if c.Verdict == results.Violated {
+				t.Errorf("%s: %+v", name, c)
+			}
+		}
+		if !r.Audit.Has("planned-errors") {
+			t.Errorf("%s: the outage has met no request", name)
+		}
+	}
+	t.Logf("%v", names)
+}

@@ -1,0 +1,83 @@
+package sim_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// TestDeclaredUnderOutages: every strategy keeps what it declares where Redis is away for
+// a while and comes back with its data, without any, or as a replica that lags; and what
+// declares nothing for that is held to nothing. Some that do not declare to survive a
+// failover do not.
+func TestDeclaredUnderOutages(t *testing.T) {
+	outages := map[string]harness.Outage{
+		"away":     {Store: "redis", From: 0.25, To: 0.3},
+		"empty":    {Store: "redis", From: 0.25, To: 0.26, Empty: true},
+		"failover": {Store: "redis", From: 0.25, To: 0.26, Failover: true, Behind: 500 * time.Millisecond},
+	}
+	held, leaked := map[string]int{}, map[string]int64{}
+	for _, m := range strategies.All() {
+		if m.Excluded[strategies.ModeSimulate] != "" || m.NeedsStore(strategies.NeedPostgres) {
+			continue
+		}
+		p := firstServed(t, m)
+		for name, o := range outages {
+			cfg := config(t, m.Name, p.Name, "steady")
+			cfg.Policy, cfg.Outages, cfg.Instances = p, []harness.Outage{o}, 2
+			cfg.Policy.Limit = 400
+			cfg.Rate, cfg.Arrivals, cfg.Duration = 100, "constant", 8*time.Second
+			cfg.Stream.Set("subjects", 1)
+			cfg.Stream.Set("popularity", "uniform")
+			cfg.Stream.Set("over-quota", 0)
+			cfg.Stream.Set("cost", "1")
+			report := run(t, cfg)
+			r := &report.Runs[0]
+			want := slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool {
+				return c.Applies(p.Window.Kind) && !slices.ContainsFunc(o.Faults(), func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) })
+			})
+			if (len(r.Guarantee) > 0) != want {
+				t.Errorf("%s, %s: it is held to %+v, want any: %t", m.Name, name, r.Guarantee, want)
+			}
+			for _, c := range r.Guarantee {
+				if c.Verdict == results.Violated {
+					t.Errorf("%s, %s: %+v", m.Name, name, c)
+				}
+				held[name]++
+			}
+			if name == "failover" {
+				leaked[m.Name] = r.Leak.Units
+			}
+		}
+	}
+	if held["away"] < 15 || held["empty"] < 4 || held["failover"] < 3 {
+		t.Errorf("clauses held under outages: %v", held)
+	}
+	for _, name := range []string{"incr-expire-atomic", "redis-durable", "lua-reserve-hardened"} {
+		if leaked[name] == 0 {
+			t.Errorf("%s has not leaked after a failover, of %v", name, leaked)
+		}
+	}
+}
+
+// firstServed is the first policy that a strategy serves.
+func firstServed(t *testing.T, m *strategies.Meta) quota.Policy {
+	t.Helper()
+	for _, p := range quota.Policies() {
+		if p.Window.Kind != quota.Bucket && m.ServesPolicy(&p) == nil {
+			return p
+		}
+	}
+	for _, p := range quota.Policies() {
+		if m.ServesPolicy(&p) == nil {
+			return p
+		}
+	}
+	t.Fatalf("%s serves no policy", m.Name)
+	return quota.Policy{}
+}

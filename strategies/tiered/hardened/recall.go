@@ -1,0 +1,87 @@
+package hardened
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// recallJob returns credit that the region holds of accounts of which others lack it. It
+// leaves Redis before the database has it back, so that no unit is in both: what is
+// lost in between is lost to the account.
+func (in *instance) recallJob(ctx context.Context) (changed bool, err error) {
+	list, err := in.source.recalled(ctx, in.region)
+	if err != nil || len(list) == 0 {
+		return false, err
+	}
+	pipe := in.redis.Pipeline()
+	held := make([]*redis.Cmd, len(list))
+	for i, r := range list {
+		held[i] = reclaimScript.EvalSha(ctx, pipe, []string{r.key(in.prefix)}, drawPatience.Milliseconds())
+	}
+	_, err = pipe.Exec(ctx)
+	back := make([]recall, 0, len(list))
+	for i, r := range list {
+		units, unread := held[i].Int64()
+		if unread == nil && units >= 0 { // otherwise a draw is under way: it is for the next round
+			r.units = units
+			back = append(back, r)
+			in.returned.Add(units)
+		}
+	}
+	if len(back) > 0 {
+		err = errors.Join(err, in.source.giveBack(ctx, in.region, back))
+	}
+	if err != nil {
+		return len(back) > 0, fmt.Errorf("return credit of %d accounts: %w", len(list), err)
+	}
+	return len(back) > 0, nil
+}
+
+func (m *modelSource) enroll(ctx context.Context, region string) error {
+	return m.model.Do(ctx, "INSERT INTO escrow_regions", func() error {
+		m.t.regions[region] = true
+		return nil
+	})
+}
+
+func (m *modelSource) recalled(ctx context.Context, region string) (list []recall, err error) {
+	err = m.model.Do(ctx, "SELECT recalled", func() error {
+		for k, u := range m.t.asked {
+			if draws, ok := u.holders[region]; ok {
+				list = append(list, recall{account: account{subject: k.subject, policy: k.policy, window: k.window}, draws: draws})
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(list, func(a, b recall) int {
+		return cmp.Or(cmp.Compare(a.subject, b.subject), cmp.Compare(a.policy, b.policy), cmp.Compare(a.window, b.window))
+	})
+	return list[:min(len(list), recallBatch)], err
+}
+
+func (m *modelSource) giveBack(ctx context.Context, region string, list []recall) error {
+	return m.model.Do(ctx, "SELECT escrow_return", func() error {
+		for _, r := range list {
+			u := m.t.usage[r.row()]
+			if u == nil {
+				continue
+			}
+			draws, ok := u.holders[region]
+			if !ok { // it was set anew in between
+				continue
+			}
+			if draws == r.draws {
+				delete(u.holders, region)
+			}
+			u.drawn = max(u.drawn-r.units, 0)
+			u.recalled = len(u.holders) > 0
+			m.t.ask(r.row(), u)
+		}
+		return nil
+	})
+}
