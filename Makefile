@@ -10,11 +10,14 @@ BASE          ?= 98043b8
 PAIRS         ?= 5
 ONLY          ?=
 
+# Recorded series that make noise studies beside generated ones.
+SERIES        ?=
+
 # How long make soak takes.
 MINUTES       ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test short lint bench benchstat instrument faster baseline pages fuzz mutants kill9 soak tidy ci clean
+.PHONY: help run build build-full deps deps-all test short lint bench benchstat instrument faster baseline pages noise fuzz mutants kill9 soak tidy ci clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +70,9 @@ baseline: deps-all ## make the reference results and the strategies' pages anew;
 
 pages: ## write docs/strategies anew, from the reference results
 	$(GO) run ./cmd/quotabench pages results/baseline --out docs/strategies
+
+noise: ## how often compare is wrong about timings: make noise [SERIES="a.csv b.csv"]; two minutes
+	@$(GO) run ./results/compare/study $(SERIES)
 
 fuzz: ## fuzz every decoder and the oracle, 20 s each
 	@for pkg in $$($(GO) list ./...); do \

@@ -27,7 +27,7 @@ type exploreSettings struct {
 }
 
 // explored are the settings of run that mean something in a search.
-var explored = []string{"strategy", "policy", "limit", "instances", "decision-timeout", "seed", "postgres", "postgres-image", "out"}
+var explored = []string{"strategy", "policy", "limit", "instances", "decision-timeout", "seed", "postgres", "postgres-image", "out", "fail-on"}
 
 // embeddedStore is the store that searches run on, by the name that --on has for it.
 const embeddedStore = "embedded"
@@ -50,6 +50,7 @@ func newExploreSettings() *exploreSettings {
 		at := s.lookup(name)
 		at.value, at.doc, at.computed = x.value, x.doc, true
 	}
+	s.lookup("fail-on").doc = s.failOnSetting("leak or steps<9").doc
 	s.table = append(s.table, s.search()...)
 	return s
 }
@@ -157,7 +158,7 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 		return nil, cfg, s.wrong("strategy", err)
 	}
 	if s.full {
-		for _, name := range []string{"property", "max-states"} {
+		for _, name := range []string{"property", "max-states", "fail-on"} {
 			if s.given(name) {
 				return nil, cfg, s.wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
 			}
@@ -178,6 +179,9 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 	}
 	if cfg.Properties, err = explore.ParseProperties(strings.Join(s.properties, ",")); err != nil {
 		return nil, cfg, s.wrong("property", err)
+	}
+	if s.gates, err = s.searchGates(cfg.Properties); err != nil {
+		return nil, cfg, err
 	}
 	for _, x := range split(s.skew) {
 		d, err := time.ParseDuration(x)

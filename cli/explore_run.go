@@ -18,6 +18,7 @@ import (
 	"github.com/quotabench/quotabench/internal/ordered"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 	tables "github.com/quotabench/quotabench/results/text"
 	"github.com/quotabench/quotabench/stores"
@@ -173,6 +174,8 @@ func (x *exploration) take(sel strategies.Selection, f found) error {
 	switch {
 	case errors.Is(f.err, explore.ErrUnseen):
 		x.invalidate(sel, f.err)
+	case f.err != nil && (f.search != nil || f.census != nil): // the strategy has ended it
+		x.failed(sel, f.err)
 	case f.err != nil:
 		return f.err
 	}
@@ -294,9 +297,9 @@ func (x *exploration) end(failed error) error {
 	case x.differs != "":
 		return fail(ExitFailed, errors.New(x.differs))
 	case x.broken != "":
-		return fail(ExitGate, errors.New(x.broken))
+		err = fail(ExitGate, errors.New(x.broken))
 	}
-	return nil
+	return gated(x.stderr, err, compare.CheckSearches(&x.record, x.gates))
 }
 
 func (x *exploration) write(failed error) error {

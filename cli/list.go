@@ -240,7 +240,7 @@ func listPolicies() []entry {
 
 func listFormats() []entry {
 	var out []entry
-	for _, r := range render.Renderers() {
+	for _, r := range slices.Concat(render.Renderers(), render.Exports()) {
 		out = append(out, entry{Name: r.Name, Doc: r.Doc, Columns: []string{r.Ext}, More: map[string]any{"extension": r.Ext}})
 	}
 	return out

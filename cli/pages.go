@@ -35,9 +35,9 @@ func pagesCommand() *cobra.Command {
 			if err := (&settings{}).canMake("out", out); err != nil {
 				return err
 			}
-			evidence, err := readEvidence(args)
+			evidence, err := before(cmd.Context(), func() (*pages.Evidence, error) { return readEvidence(args) })
 			if err != nil {
-				return fail(ExitUsage, err)
+				return usageUnless(err)
 			}
 			if evidence.Others, err = readOthers(out); err != nil {
 				return fail(ExitUsage, err)
@@ -60,6 +60,15 @@ func pagesCommand() *cobra.Command {
 	}
 	cmd.Flags().VarP(&text{p: &out}, "out", "o", "write the pages to this `directory`")
 	return cmd
+}
+
+// usageUnless is the error of an input file, unless it says something else already.
+func usageUnless(err error) error {
+	var e *exitError
+	if errors.As(err, &e) {
+		return err
+	}
+	return fail(ExitUsage, err)
 }
 
 // readEvidence reads the records in directories and below them.

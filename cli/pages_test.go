@@ -39,7 +39,7 @@ func TestPages(t *testing.T) {
 func TestPagesOfNothing(t *testing.T) {
 	p := newPlace(t, map[string]string{"empty/note.txt": "", "damaged/results.json": "{", "old/exploration.json": `{"schema":1,"kind":"exploration"}`})
 	for dir, want := range map[string]string{
-		"empty": "holds no results.json", "nowhere": "nowhere", "damaged": "damaged/results.json", "old": "this version reads schema 2",
+		"empty": "holds no results.json", "nowhere": "nowhere", "damaged": "damaged/results.json", "old": "this quotabench reads 2: explore again",
 	} {
 		o := call(t.Context(), "pages", dir, "--out", "reference")
 		if o.code != ExitUsage || !strings.Contains(o.stderr, want) || strings.Count(strings.TrimSpace(o.stderr), "\n") > 0 {

@@ -45,6 +45,9 @@ func (s *settings) plan() (measure.Config, error) {
 	if c.Outages, c.LimitChanges, err = s.planned(); err != nil {
 		return c, err
 	}
+	if s.gates, err = s.runGates(); err != nil {
+		return c, err
+	}
 	if err := s.checkStores(); err != nil {
 		return c, err
 	}
@@ -151,6 +154,11 @@ func (s *settings) choose(c *harness.Plan) (err error) {
 	}
 	if c.Strategies, err = strategies.Parse(strings.Join(s.strategy, ",")); err != nil {
 		return s.wrong("strategy", err)
+	}
+	if s.shard != "" {
+		if c.Shard, err = workloads.ParseShard(s.shard); err != nil {
+			return s.wrong("shard", err)
+		}
 	}
 	if c.Workload, err = workloads.Lookup(s.workload); err != nil {
 		return s.wrong("workload", err)

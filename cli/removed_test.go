@@ -113,7 +113,7 @@ func TestSimInterruptedInABacklog(t *testing.T) {
 func TestKeptAfterEachStrategy(t *testing.T) {
 	for _, args := range [][]string{
 		tiny("--strategy", "honest,liar", "--loop", "closed"),
-		{"sim", "honest,liar", "--requests", "100", "--out", "out"},
+		{"sim", "honest,liar", "--requests", "100", "--parallel", "1", "--out", "out"},
 	} {
 		newPlace(t, nil)
 		var seen []int

@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/compare"
 )
 
 // settings are all that a run can be told.
@@ -30,7 +31,10 @@ type settings struct {
 	from, images               map[string]*string // by driver
 	named                      []string           // of --store
 	out, history               string
+	shard, metrics             string
 	life, decision             time.Duration
+	failOn                     []string
+	gates                      []compare.Gate // of failOn
 	// options of workloads that were given, by name; "" where not.
 	options map[string]*string
 
@@ -112,6 +116,8 @@ func (s *settings) load() []setting {
 		{name: "decision-timeout", value: span(&s.decision, harness.MaxDecisionTimeout), computed: true,
 			doc: "time after which a decision is cancelled; one that does not return within half of that again is given up, and its strategy's run ends (default " + harness.DefaultDecisionTimeout.String() + ")"},
 		{name: "seed", value: seed(&s.seed), doc: "seed of everything random"},
+		{name: "shard", value: &text{p: &s.shard, what: "a part and how many there are, e.g. 2/4"}, computed: true, complete: completeWords("1/2", "2/2"),
+			doc: "take this `part` of a load that several processes share, e.g. 2/4, with subjects of its own; quotabench merge joins the results"},
 	}...)...)
 }
 
@@ -132,8 +138,11 @@ func (s *settings) surroundings() []setting {
 			doc: "give all subjects another limit in mid-run, e.g. `0.5:40` (when, as a share of the duration, and units from then on); may be repeated"},
 	}
 	return append(append(table, s.storeSettings()...),
+		s.failOnSetting("leak>0 or p99/reference>1.2"),
 		setting{name: "history", value: &text{p: &s.history}, computed: true,
 			doc: "`directory` to keep the history of each run in, for quotabench judge"},
+		setting{name: "metrics", value: &text{p: &s.metrics, what: "an address such as 127.0.0.1:9464"}, computed: true, complete: completeWords("127.0.0.1:9464"),
+			doc: "serve figures to Prometheus at this `address` while the run lasts, e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too"},
 		setting{name: "out", value: &text{p: &s.out}, computed: true,
 			doc: "`directory` for results.json and plots (default quotabench-results/<time>)"})
 }

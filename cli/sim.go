@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -34,7 +35,7 @@ const simulatedStore = string(strategies.NeedRedis)
 
 // notSimulated are settings of run, beside the stores, that mean nothing in virtual
 // time.
-var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores"}
+var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores", "metrics"}
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
@@ -187,6 +188,9 @@ func (s *simSettings) configure() (sim.Config, error) {
 	if c.Outages, c.LimitChanges, err = s.planned(); err != nil {
 		return c, err
 	}
+	if s.gates, err = s.runGates(); err != nil {
+		return c, err
+	}
 	if s.start != "" {
 		at, err := time.Parse(time.RFC3339, s.start)
 		if err != nil {
@@ -302,5 +306,5 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	if err := writeBundle(stdout, stderr, out, &b); err != nil {
 		return err
 	}
-	return verdict(file)
+	return gated(stderr, verdict(file), compare.Check(&file, s.gates))
 }

@@ -289,7 +289,7 @@ func TestInterruptedWhileAStrategyBlocks(t *testing.T) {
 		"sim": func(ctx context.Context, sel strategies.Selection) error {
 			p := plan(t, exactControl(t), sel)
 			p.Stores, p.DecisionTimeout = nil, harness.MaxDecisionTimeout
-			report, err := sim.Run(ctx, sim.Config{Plan: p})
+			report, err := sim.Run(ctx, sim.Config{Plan: p, Parallel: 1})
 			if report == nil || !report.Interrupted || len(report.Runs) != 2 || report.Runs[0].Issued != 4000 {
 				t.Errorf("%+v", report)
 			}

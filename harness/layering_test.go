@@ -25,14 +25,14 @@ var layers = [][]string{
 	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/filelock", "internal/format", "internal/machine", "internal/ordered", "internal/resp", "internal/seed", "internal/stacks", "internal/witness", "results/schema"},
 	{"oracle", "internal/clock", "internal/memredis"},
 	{"results", "stores", "strategies", "workloads"},
-	{"internal/sched", "stores/all", "results/text/layout", "results/schema/generate"},
-	{"results/codec", "results/plot", "results/text"},
+	{"internal/sched", "stores/all", "results/compare", "results/text/layout", "results/schema/generate"},
+	{"results/codec", "results/export", "results/plot", "results/text"},
 	{"results/pages", "results/render"},
 	{"harness"},
 	{"harness/explore/engine", "strategies/strategytest"},
 	{"harness/explore/inproc", "harness/explore/postgres"},
 	{"harness/explore", "harness/measure", "harness/sim"},
-	{"cli", "full", "internal/instrument"},
+	{"bench", "cli", "full", "internal/instrument"},
 	{"cmd", ""},
 }
 
@@ -40,6 +40,7 @@ var layers = [][]string{
 // bring in: renderers, plots and container engines.
 var importers = map[string][]string{
 	"results/codec":    {"results/render", "cli"},
+	"results/compare":  {"results/codec", "results/render", "results/text", "cli"},
 	"results/plot":     {"results/render", "cli"},
 	"results/pages":    {"cli"},
 	"results/text":     {"results/pages", "results/render", "cli"},

@@ -25,6 +25,8 @@ type Plan struct {
 	// from the fields here.
 	Stream workloads.Params
 	Seed   uint64
+	// Shard is the part of the load that this process has; the zero value is all of it.
+	Shard workloads.Shard
 
 	// Workers call the strategy at the same time; in open loop they are the most
 	// requests in service at once.
@@ -207,7 +209,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		Workload: map[string]string(p.Stream.Options),
 		Stream:   workloads.Fingerprint(stream, fingerprintOps(stream)),
 	}
-	params.Cold = p.Cold
+	params.Cold, params.Shard = p.Cold, p.Shard.String()
 	if p.DecisionTimeout != DefaultDecisionTimeout {
 		params.DecisionTimeoutNS = int64(p.DecisionTimeout)
 	}

@@ -19,8 +19,12 @@ const (
 // has the plan's own seed, so that a single round can be repeated by --seed.
 func (p *Plan) NewStream(round int) (workloads.Stream, workloads.Info, error) {
 	params := p.Stream
-	params.Seed, params.Policy, params.Requests = RoundSeed(p.Seed, round), &p.Policy, p.Requests
-	return p.Workload.New(params)
+	params.Seed, params.Policy, params.Requests = p.Shard.Seed(RoundSeed(p.Seed, round)), &p.Policy, p.Requests
+	stream, info, err := p.Workload.New(params)
+	if err != nil {
+		return nil, info, err
+	}
+	return p.Shard.Stream(stream), info, nil
 }
 
 // RoundSeed derives a round's seed.
@@ -64,7 +68,7 @@ func (p *Plan) NewArrivals(stream workloads.Stream, round int) (workloads.Arriva
 	case constant:
 		return workloads.Constant(p.RateInForce())
 	default:
-		return workloads.Poisson(p.RateInForce(), RoundSeed(p.Seed, round))
+		return workloads.Poisson(p.RateInForce(), p.Shard.Seed(RoundSeed(p.Seed, round)))
 	}
 }
 

@@ -96,6 +96,23 @@ func (h *Histogram) Quantile(q float64) int64 {
 	return min(h.h.ValueAtPercentile((float64(rank)-0.25)/float64(in)*100), MaxDuration)
 }
 
+// WriteHGRM writes the percentiles in microseconds, to the nanosecond, in the text form
+// that HdrHistogram's plotter and tools read (.hgrm). Values out of range are written
+// as [MaxDuration].
+func (h *Histogram) WriteHGRM(w io.Writer) error {
+	all := h.h
+	if h.outOfRange > 0 {
+		all = hdr.New(1, MaxDuration, digits)
+		all.Merge(h.h)
+		if err := all.RecordValues(MaxDuration, h.outOfRange); err != nil {
+			return fmt.Errorf("values out of range: %w", err)
+		}
+	}
+	const ticksPerHalf = 5 // as HdrHistogram's own tools have it
+	_, err := all.PercentilesPrint(w, ticksPerHalf, float64(time.Microsecond))
+	return err
+}
+
 // Latency condenses the histogram, its encoding included. Stalls are unknown to a
 // histogram and read -1.
 func (h *Histogram) Latency() (Latency, error) {

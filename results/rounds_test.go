@@ -60,7 +60,7 @@ func TestOverRounds(t *testing.T) {
 
 func TestMinSamples(t *testing.T) {
 	for q, want := range map[float64]int64{0.99: 368, 0.999: 3_688, 0.9999: 36_888} {
-		if got := minSamples(q); got != want {
+		if got := MinSamples(q); got != want {
 			t.Errorf("quantile %g needs %d samples, want %d", q, got, want)
 		}
 	}

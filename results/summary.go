@@ -240,9 +240,9 @@ func Percent[T int64 | float64](part, whole T) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// minSamples is how many samples it takes for the largest to lie above the
+// MinSamples is how many samples it takes for the largest to lie above the
 // quantile q in 97.5 % of cases: 368 for p99, 3,688 for p99.9, 36,888 for p99.99.
-func minSamples(q float64) int64 { return int64(-math.Log(0.025) / (1 - q)) }
+func MinSamples(q float64) int64 { return int64(-math.Log(0.025) / (1 - q)) }
 
 // minStalls is how many separate events have to be behind a percentile.
 const minStalls = 5

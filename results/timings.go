@@ -124,7 +124,7 @@ func (p *Percentiles) percentile(rounds []*Latency, merged *Histogram, q float64
 	if out.Struck {
 		kept = rounds
 	}
-	need := minSamples(q)
+	need := MinSamples(q)
 	var total int64
 	events, known, each := 0, false, true
 	values := make([]float64, 0, len(kept))

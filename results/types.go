@@ -39,8 +39,25 @@ type File struct {
 	// Summaries condense the runs, one per strategy and setting. They follow from
 	// Runs: writers compute them and readers verify them.
 	Summaries []Summary `json:"summaries"`
+	// Merged lists the files that this one was put together from; absent where it was
+	// not.
+	Merged []Source `json:"merged,omitempty"`
 	// Interrupted is set where the measurement was ended before its last round.
 	Interrupted bool `json:"interrupted"`
+}
+
+// Source is a file that was merged with others.
+type Source struct {
+	// File is its name, as it was given.
+	File string `json:"file"`
+	// Seed of its randomness.
+	Seed uint64 `json:"seed"`
+	// Provenance of its runs.
+	Provenance Provenance `json:"provenance"`
+	// Runs that it held.
+	Runs int `json:"runs"`
+	// Later is how much was added to the numbers of its rounds.
+	Later int `json:"rounds_later,omitempty"`
 }
 
 // The kinds of a file.
@@ -284,8 +301,8 @@ func (r *Run) Key() string {
 // setting is what has to be equal for two runs to be comparable with each other.
 func (r *Run) setting() string {
 	p := &r.Params
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%q", r.Policy, r.Workload, p.Limit, p.Window,
-		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.LimitChanges)
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%q|%s|%d", r.Policy, r.Workload, p.Limit, p.Window,
+		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.LimitChanges, p.Shard, p.Shards)
 }
 
 // Params are the parameters of a run.
@@ -338,6 +355,11 @@ type Params struct {
 	// LimitChanges are planned ones, e.g. "0.5:40": when, as a share of the duration, and
 	// the limit from then on. Limit is the one at the start.
 	LimitChanges []string `json:"limit_changes,omitempty"`
+	// Shard is the part of the load, e.g. "2/4", where others had the other parts, on
+	// subjects of their own.
+	Shard string `json:"shard,omitempty"`
+	// Shards is how many parts were joined into this run; 0 for none.
+	Shards int `json:"shards,omitempty"`
 	// Stream is the fingerprint of the request stream; equal streams are equal.
 	Stream string `json:"stream"`
 }

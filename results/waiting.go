@@ -60,6 +60,10 @@ type Waited struct {
 // MaxWaited is the share of such moments above which a percentile is struck.
 const MaxWaited = 0.5
 
+// WaitedForCore reports whether waiting for a core may explain the percentile of one of
+// [NamedQuantiles], so that it is struck.
+func (l *Latency) WaitedForCore(q float64) bool { return l.Waited.at(q) > MaxWaited }
+
 // at is the share for one of [NamedQuantiles]; -1 where it is not known.
 func (w *Waited) at(q float64) float64 {
 	if w == nil {

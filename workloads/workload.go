@@ -89,7 +89,7 @@ type Prefilled interface {
 // Subjects is the number of subjects of a stream, or 0 where they are not known
 // in advance.
 func Subjects(s Stream) int {
-	if b, ok := s.(Bounded); ok {
+	if b, ok := as[Bounded](s); ok {
 		return b.Subjects()
 	}
 	return 0
@@ -98,7 +98,7 @@ func Subjects(s Stream) int {
 // Initial is the number of units that a subject of the stream has used at the
 // start.
 func Initial(s Stream, subject uint32) int64 {
-	if p, ok := s.(Prefilled); ok {
+	if p, ok := as[Prefilled](s); ok {
 		return p.Initial(subject)
 	}
 	return 0
@@ -106,7 +106,7 @@ func Initial(s Stream, subject uint32) int64 {
 
 // OpsPerCrossing is the length of a crossing, or 0 where the stream has none.
 func OpsPerCrossing(s Stream) int64 {
-	if c, ok := s.(Crosser); ok {
+	if c, ok := as[Crosser](s); ok {
 		return c.OpsPerCrossing()
 	}
 	return 0

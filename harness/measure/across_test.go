@@ -177,7 +177,7 @@ func requireStrike(t *testing.T, r *results.Run, code, strikes string) {
 
 func TestAuditReference(t *testing.T) {
 	redis := storetest.Redis(t)
-	cfg := Config{Plan: harness.Plan{Workers: 4, Stores: setOf(t, redis)}}
+	cfg := Config{Plan: harness.Plan{Workers: 4, Stores: setOf(t, redis)}, ReferenceLength: DefaultReferenceLength}
 	m := &measurement{cfg: &cfg, tb: wallTime, id: "audit", gone: &gone{why: map[string]string{}}}
 	honest, err := m.reference(t.Context())
 	if err != nil {

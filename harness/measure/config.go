@@ -35,11 +35,15 @@ type Config struct {
 	LatencyRate float64
 	// NoReference leaves the reference loops out.
 	NoReference bool
+	// ReferenceLength is how long each reference loop runs. Default [DefaultReferenceLength].
+	ReferenceLength time.Duration
 	// Cores says where this process and the stores started for it run while requests
 	// are measured. The zero value decides that for each strategy and load. It is
 	// taken back before Measure returns.
 	Cores Cores
 
+	// Live can be asked for figures while the measurement goes on; nil where nothing asks.
+	Live *Live
 	// Observer is told of progress; nil for none.
 	Observer Observer
 	// Timer runs while requests are measured, and not while a run is set up and
@@ -84,6 +88,7 @@ const (
 func (c *Config) Complete() error {
 	setDefault(&c.Workers, 50)
 	setDefault(&c.Rounds, 8)
+	setDefault(&c.ReferenceLength, DefaultReferenceLength)
 	if c.Requests == 0 && c.Duration == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = DefaultDuration
 	}
@@ -98,6 +103,8 @@ func (c *Config) Complete() error {
 		return fmt.Errorf("a rate of %g requests per second: give at most %g", c.LatencyRate, harness.MaxRate)
 	case c.LatencyRate < 0 && c.LatencyRate != AutoRate:
 		return errors.New("the rate of the open loops cannot be negative")
+	case c.ReferenceLength < 0 || c.ReferenceLength > MaxDuration:
+		return fmt.Errorf("reference loops of %v: give at most %v", c.ReferenceLength, MaxDuration)
 	case c.ClientRetries < 0 || c.ClientRetries > MaxRetries:
 		return fmt.Errorf("%d client retries: give 0 to %d", c.ClientRetries, MaxRetries)
 	}
@@ -148,7 +155,7 @@ func (c *Config) checkRates() error {
 	return c.CheckHistory(c.RateInForce(), c.Duration, 0)
 }
 
-func setDefault(v *int, d int) {
+func setDefault[T int | time.Duration](v *T, d T) {
 	if *v == 0 {
 		*v = d
 	}

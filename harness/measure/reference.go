@@ -15,10 +15,10 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// referenceDuration is how long a reference loop runs. Longer ones are no steadier: the
+// DefaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
 // speed of a virtual machine wanders from second to second, so that what helps is a
 // loop right before and right after each strategy.
-const referenceDuration = int64(60 * time.Millisecond)
+const DefaultReferenceLength = 60 * time.Millisecond
 
 // reference measures a bare client's INCR loop on the run's Redis; zero where
 // there is none, or none any more.
@@ -29,7 +29,7 @@ func (m *measurement) reference(ctx context.Context) (loop, error) {
 	}
 	_, lift := m.places.take(ctx, false, 0, []string{string(strategies.NeedRedis)})
 	defer lift()
-	l, err := referenceFor(ctx, m.cfg, server, m.tb, m.siteName("ref"), referenceDuration)
+	l, err := referenceFor(ctx, m.cfg, server, m.tb, m.siteName("ref"), int64(m.cfg.ReferenceLength))
 	if err != nil {
 		if m.ask(ctx, string(strategies.NeedRedis)); m.gone.needs(bareClient) != "" {
 			return loop{}, nil

@@ -146,8 +146,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 // up before the first request.
 func setsUp(s *site, stream workloads.Stream) bool {
 	_, asks := s.Instances[0].(strategies.Provisioner)
-	_, filled := stream.(workloads.Prefilled)
-	return asks || filled
+	return asks || workloads.IsPrefilled(stream)
 }
 
 // provision sets the subjects up.
@@ -309,6 +308,7 @@ func (p *pass) drive(ctx context.Context) error {
 	p.lookouts.begin(work, d.tb.nano)
 	over = append(over, p.census.schedule(work, p))
 	p.watch = newWatch(work, d.tb, slices.Collect(maps.Values(s.stores)))
+	p.m.cfg.Live.begin(p.run, d.rec, d.tb)
 	if t := p.m.cfg.Timer; t != nil {
 		t.StartTimer()
 		d.run(work)
@@ -317,6 +317,7 @@ func (p *pass) drive(ctx context.Context) error {
 		d.run(work)
 	}
 	p.watch.end()
+	p.m.cfg.Live.end(len(d.hung) == 0)
 	p.lookouts.end(work)
 	for _, name := range p.lookouts.absent() {
 		s.stores[name].absent = true

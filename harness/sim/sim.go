@@ -66,7 +66,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return simulated(ctx, &cfg, selected[i], stream, info)
 	}) {
 		if r == nil || !r.begun && ctx.Err() != nil {
-			break
+			continue // another one may have begun before
 		}
 		report.Runs = append(report.Runs, r.run)
 		report.Series = append(report.Series, r.series)

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -25,23 +25,71 @@ func ExplorationJSON(x *results.Exploration) ([]byte, error) {
 // ReadExploration loads a record that [ExplorationJSON] rendered. Everything that is
 // not of this version's form is an error of one line that begins with the path.
 func ReadExploration(path string) (results.Exploration, error) {
-	in, err := os.Open(path)
+	b, err := readFile(path)
 	if err != nil {
-		return results.Exploration{}, err // names the path already
+		return results.Exploration{}, err
 	}
-	defer func() { _ = in.Close() }() // nothing was written
-	b, err := readAll(in, maxFile)
+	x, err := DecodeExploration(b)
 	if err != nil {
-		return results.Exploration{}, fmt.Errorf("read %s: %w", path, err)
-	}
-	var x results.Exploration
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&x); err != nil {
-		return results.Exploration{}, fmt.Errorf("%s: %w", path, jsonError(b, err))
-	}
-	if x.Schema != results.ExplorationSchema || x.Kind != "exploration" {
-		return results.Exploration{}, fmt.Errorf("%s: schema %d, kind %q: this version reads schema %d of an exploration: explore again", path, x.Schema, x.Kind, results.ExplorationSchema)
+		return results.Exploration{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return x, nil
+}
+
+// DecodeExploration is [ReadExploration] for bytes at hand.
+func DecodeExploration(b []byte) (results.Exploration, error) {
+	var x results.Exploration
+	if err := checkShape(b); err != nil {
+		return x, err
+	}
+	if err := checkHead(b, results.ExplorationSchema, "explore again"); err != nil {
+		return x, err
+	}
+	if err := decode(b, &x, results.ExplorationSchema); err != nil {
+		return results.Exploration{}, err
+	}
+	if err := checkAgainst(compiled.exploration, b); err != nil {
+		return results.Exploration{}, err
+	}
+	for _, f := range allFindings(&x) {
+		if err := checkColumns(f); err != nil {
+			return results.Exploration{}, fmt.Errorf("%s, %s: %w", shortened(format.Plain(f.Strategy)), shortened(format.Plain(string(f.Property))), err)
+		}
+	}
+	return x, nil
+}
+
+// allFindings are the schedules of an exploration, drawn or not.
+func allFindings(x *results.Exploration) (out []*results.Finding) {
+	add := func(f *results.ServerFacts) {
+		for _, a := range f.Aborts {
+			out = append(out, a.Shortest)
+		}
+	}
+	for _, s := range x.Searches {
+		for i := range s.Findings {
+			out = append(out, &s.Findings[i])
+		}
+		add(&s.ServerFacts)
+	}
+	for _, c := range x.Censuses {
+		if c.Shortest != nil {
+			out = append(out, c.Shortest)
+		}
+		add(&c.ServerFacts)
+	}
+	for _, r := range x.Replays {
+		out = append(out, r.Finding)
+	}
+	return out
+}
+
+// checkColumns refuses steps of actors that are not listed.
+func checkColumns(f *results.Finding) error {
+	for i := range f.Steps {
+		if c := f.Steps[i].Column; c < -1 || c >= len(f.Columns) {
+			return fmt.Errorf("step %d is in column %d of %d", i+1, c, len(f.Columns))
+		}
+	}
+	return nil
 }

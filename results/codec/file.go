@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -61,14 +60,9 @@ func Write(path string, f results.File) (err error) {
 // Read loads a file that [Write] stored. Everything that is not exactly of this
 // version's form is an error of one line that begins with the path.
 func Read(path string) (results.File, error) {
-	in, err := os.Open(path)
+	b, err := readFile(path)
 	if err != nil {
-		return results.File{}, err // names the path already
-	}
-	defer func() { _ = in.Close() }() // nothing was written
-	b, err := readAll(in, maxFile)
-	if err != nil {
-		return results.File{}, fmt.Errorf("read %s: %w", path, err)
+		return results.File{}, err
 	}
 	f, err := Decode(b)
 	if err != nil {
@@ -89,10 +83,8 @@ func Decode(b []byte) (results.File, error) {
 	}
 	// Decoding comes before the schema: its errors name lines and not indices.
 	var f results.File
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		return results.File{}, jsonError(b, err)
+	if err := decode(b, &f, results.SchemaVersion); err != nil {
+		return results.File{}, err
 	}
 	if err := checkSchema(b); err != nil {
 		return results.File{}, err
@@ -105,9 +97,27 @@ func Decode(b []byte) (results.File, error) {
 	return f, checkSummaries(&f)
 }
 
-// checkVersion looks at the version alone, so that a file of another version is
-// told apart from a damaged one.
+// decode decodes JSON of which no field is unknown.
+func decode(b []byte, to any, version int) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		if strings.HasPrefix(err.Error(), "json: unknown field") {
+			return fmt.Errorf("%s, which schema %d does not have: use the quotabench that wrote it", shortened(strings.TrimPrefix(err.Error(), "json: ")), version)
+		}
+		return jsonError(b, err)
+	}
+	return nil
+}
+
+// checkVersion looks at the version of results alone.
 func checkVersion(b []byte) error {
+	return checkHead(b, results.SchemaVersion, "measure again, or use the quotabench that wrote it")
+}
+
+// checkHead looks at the version alone, so that a file of another version is told
+// apart from a damaged one.
+func checkHead(b []byte, version int, otherwise string) error {
 	var head struct {
 		Schema *int `json:"schema"`
 	}
@@ -116,15 +126,15 @@ func checkVersion(b []byte) error {
 		return jsonError(b, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("line %d: more follows after the end of the results", lineAt(b, d.InputOffset()))
+		return fmt.Errorf("line %d: more follows after its end", lineAt(b, d.InputOffset()))
 	}
 	switch {
 	case head.Schema == nil:
-		return errors.New(`has no "schema" field: not a results file of quotabench`)
-	case *head.Schema > results.SchemaVersion:
-		return fmt.Errorf("has schema %d, this quotabench reads %d: use a newer quotabench", *head.Schema, results.SchemaVersion)
-	case *head.Schema < results.SchemaVersion:
-		return fmt.Errorf("has schema %d, this quotabench reads %d: measure again, or use the quotabench that wrote it", *head.Schema, results.SchemaVersion)
+		return errors.New(`has no "schema" field: not a record of quotabench`)
+	case *head.Schema > version:
+		return fmt.Errorf("has schema %d, this quotabench reads %d: use a newer quotabench", *head.Schema, version)
+	case *head.Schema < version:
+		return fmt.Errorf("has schema %d, this quotabench reads %d: %s", *head.Schema, version, otherwise)
 	}
 	return nil
 }
@@ -139,13 +149,11 @@ func jsonError(b []byte, err error) error {
 	case errors.As(err, &kind):
 		return fmt.Errorf("line %d: field %q cannot hold a %s", lineAt(b, kind.Offset), kind.Field, kind.Value)
 	case errors.Is(err, io.EOF):
-		return errors.New("is empty: not a results file of quotabench")
+		return errors.New("is empty: not a record of quotabench")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("line %d: ends too early, it was cut off", lineAt(b, int64(len(b))))
-	case strings.HasPrefix(err.Error(), "json: unknown field"):
-		return fmt.Errorf("%s, which schema %d does not have: use the quotabench that wrote it", strings.TrimPrefix(err.Error(), "json: "), results.SchemaVersion)
 	default:
-		return fmt.Errorf("not a results file of quotabench: %w", err)
+		return fmt.Errorf("not a record of quotabench: %w", err)
 	}
 }
 

@@ -3,7 +3,9 @@ package codec
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -119,7 +121,7 @@ func TestReadRefuses(t *testing.T) {
 		"missing property 'kind'":    edit(`"kind": "measured"`, `"Kind": "measured"`),
 		"runs.0: missing property":   withoutLeak(t, good),
 		"cannot hold a string":       edit(`"seed": 18446744073709551615`, `"seed": "1"`),
-		"more follows after the end": good + "{}",
+		"more follows after its end": good + "{}",
 		"decode histogram":           edit(`"histogram": "`, `"histogram": "!`),
 		"seed":                       edit(`"seed": 18446744073709551615`, `"seed": -1`),
 		"runs.0.params.loop":         edit(`"loop": "open"`, `"loop": "ajar"`),
@@ -138,7 +140,7 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("not one line that begins with the path: %v", err)
 		}
 	}
-	if _, err := Read(filepath.Join(t.TempDir(), "none.json")); !os.IsNotExist(err) {
+	if _, err := Read(filepath.Join(t.TempDir(), "none.json")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -55,7 +57,7 @@ func checkShape(b []byte) error {
 	}
 }
 
-var errTooLarge = fmt.Errorf("more than %d MB, which is too large for a results file of quotabench", maxFile>>20)
+var errTooLarge = fmt.Errorf("more than %d MB, which is too large for a record of quotabench", maxFile>>20)
 
 // shape follows the nesting of JSON tokens.
 type shape struct {
@@ -127,6 +129,35 @@ func checkNumber(n string) error {
 		return fmt.Errorf("number %s is out of range", n)
 	}
 	return nil
+}
+
+// readFile reads a record. One that is too large is not read at all.
+func readFile(path string) ([]byte, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	defer func() { _ = in.Close() }() // nothing was written
+	info, err := in.Stat()
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	if info.Size() > maxFile {
+		return nil, unreadable(path, errTooLarge)
+	}
+	b, err := readAll(in, maxFile)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	return b, nil
+}
+
+func unreadable(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("cannot read %s: %w", path, err)
 }
 
 // readAll reads a whole file, but no more than most bytes: a path may lead to a

@@ -15,23 +15,32 @@ import (
 	"github.com/quotabench/quotabench/results/schema"
 )
 
-var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.Results))
-	if err != nil {
-		return nil, err
-	}
-	const name = "results.schema.json"
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource(name, doc); err != nil {
-		return nil, err
-	}
-	return c.Compile(name)
-})
+// compiled are the schemas of the three records.
+var compiled = struct {
+	results, series, exploration func() (*jsonschema.Schema, error)
+}{compile(schema.Results), compile(schema.Series), compile(schema.Exploration)}
 
-// checkSchema holds encoded results against the schema. Decoding alone would take
+func compile(text []byte) func() (*jsonschema.Schema, error) {
+	return sync.OnceValues(func() (*jsonschema.Schema, error) {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			return nil, err
+		}
+		const name = "record.schema.json"
+		c := jsonschema.NewCompiler()
+		if err := c.AddResource(name, doc); err != nil {
+			return nil, err
+		}
+		return c.Compile(name)
+	})
+}
+
+// checkSchema holds encoded results against their schema. Decoding alone would take
 // a missing leak for a leak of 0.
-func checkSchema(b []byte) error {
-	s, err := compiled()
+func checkSchema(b []byte) error { return checkAgainst(compiled.results, b) }
+
+func checkAgainst(form func() (*jsonschema.Schema, error), b []byte) error {
+	s, err := form()
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}

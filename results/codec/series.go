@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -24,7 +25,7 @@ func SeriesCSV(series []results.Series) ([]byte, error) {
 	}
 	for _, c := range counters {
 		for _, field := range []string{"readings", "unknown", "drifting", "drift", "drift size", "worst drift", "staleness_s", "mean staleness_s", "never"} {
-			head = append(head, c+" "+field)
+			head = append(head, format.Cell(c+" "+field))
 		}
 	}
 	var b bytes.Buffer
@@ -44,7 +45,7 @@ func SeriesCSV(series []results.Series) ([]byte, error) {
 }
 
 func seriesRow(s *results.Series, x *results.Sample, tiers, counters []string) []string {
-	row := []string{s.Strategy, seconds(x.AtNS)}
+	row := []string{format.Cell(s.Strategy), seconds(x.AtNS)}
 	for _, n := range []int64{x.Issued, x.Admitted, x.Rejected, x.Errors, x.InFlight, x.Usage, x.Fill, x.Leak, x.FalseRejects, x.Keys} {
 		row = append(row, strconv.FormatInt(n, 10))
 	}
@@ -108,4 +109,45 @@ func SeriesJSON(series []results.Series) ([]byte, error) {
 		return nil, fmt.Errorf("write the series: %w", err)
 	}
 	return append(b, '\n'), nil
+}
+
+// ReadSeries loads series that [SeriesJSON] rendered. Everything that is not of this
+// version's form is an error of one line that begins with the path.
+func ReadSeries(path string) ([]results.Series, error) {
+	b, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := DecodeSeries(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// DecodeSeries is [ReadSeries] for bytes at hand.
+func DecodeSeries(b []byte) ([]results.Series, error) {
+	if err := checkShape(b); err != nil {
+		return nil, err
+	}
+	if err := checkHead(b, results.SeriesVersion, "simulate again"); err != nil {
+		return nil, err
+	}
+	var f results.SeriesFile
+	if err := decode(b, &f, results.SeriesVersion); err != nil {
+		return nil, err
+	}
+	if err := checkAgainst(compiled.series, b); err != nil {
+		return nil, err
+	}
+	for i := range f.Series {
+		s := &f.Series[i]
+		for j := range s.Samples {
+			if x := &s.Samples[j]; len(x.Hits) != len(s.Tiers) || len(x.Counters) != len(s.Counters) {
+				return nil, fmt.Errorf("series[%d] (%s): sample %d has %d hits and %d counters, and there are %d tiers and %d counters",
+					i, shortened(format.Plain(s.Strategy)), j, len(x.Hits), len(x.Counters), len(s.Tiers), len(s.Counters))
+			}
+		}
+	}
+	return f.Series, nil
 }

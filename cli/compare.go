@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/compare"
+	"github.com/quotabench/quotabench/results/render"
+	tables "github.com/quotabench/quotabench/results/text"
+)
+
+// compareSettings are all that a comparison can be told.
+type compareSettings struct {
+	*settings
+	format              string
+	tolerances, timings []string
+	strict              bool
+}
+
+func newCompareSettings() *compareSettings {
+	var formats []string
+	for _, r := range render.Comparisons() {
+		formats = append(formats, r.Name)
+	}
+	s := &compareSettings{settings: newSettings(), format: formats[0]}
+	s.fresh = func() *settings { return newCompareSettings().settings }
+	s.table = []setting{
+		{name: "format", value: &text{p: &s.format, choices: formats}, complete: completeWords(formats...),
+			doc: "how to show it: " + strings.Join(formats, ", ") + "; github also writes the job's summary"},
+		s.failOnSetting("leak>0 or p99/reference>1.2"),
+		{name: "tolerance", value: &list{p: &s.tolerances}, complete: completeTolerances,
+			doc: "by how much an exact figure may become worse, in its unit or in percent of the base, e.g. `leak=2` or bytes=5%; may be repeated"},
+		{name: "timing", value: &list{p: &s.timings}, complete: completeWords(compare.Timings()...),
+			doc: "`timings` to gate beside throughput: " + strings.Join(compare.Timings()[1:], ", ") + "; they share the error of the comparison"},
+		{name: "strict", value: &boolean{&s.strict},
+			doc: "also fail what is no pass: what the rounds cannot tell, timings that do not count, and strategies on one side only"},
+	}
+	return s
+}
+
+func completeTolerances(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	for _, f := range compare.Figures() {
+		out = append(out, f+"=")
+	}
+	return out, noFiles | cobra.ShellCompDirectiveNoSpace
+}
+
+func compareCommand() *cobra.Command {
+	s := newCompareSettings()
+	var file string
+	cmd := &cobra.Command{
+		Use:   "compare base head",
+		Short: "Say what became worse between two records, for a gate in CI",
+		Long: "Compares two records of run, sim or explore: results.json or exploration.json, or the\n" +
+			"directories that hold them. Exact figures fail by any worsening, timings by a test over\n" +
+			"rounds that unchanged code fails in at most 1 of 100 comparisons. Exits with 1 where\n" +
+			"something became worse or a gate fails, and with 2 where the two cannot be compared.",
+		Example: "  quotabench compare main/results.json branch/results.json\n" +
+			"  quotabench compare base head --fail-on 'leak>0' --tolerance bytes=5% --format markdown\n" +
+			"  quotabench compare base head --gates gates.yaml --strict --format github",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef("compare needs two records, first the base and then the head, and got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := before(cmd.Context(), func() (*compare.Comparison, error) {
+				if file != "" {
+					if err := s.readFile(file); err != nil {
+						return nil, err
+					}
+				}
+				return s.compare(args[0], args[1])
+			})
+			if err != nil {
+				return err
+			}
+			return s.show(cmd, c)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	s.register(cmd)
+	cmd.Flags().VarP(&text{p: &file, what: "the name of a file"}, "gates", "", "take settings from a YAML `file`, one key per flag; flags win over it")
+	return cmd
+}
+
+// compare reads both records and holds them against each other.
+func (s *compareSettings) compare(base, head string) (*compare.Comparison, error) {
+	o := compare.Options{Tolerances: map[string]compare.Tolerance{}, Timings: split(s.timings), Strict: s.strict}
+	for _, t := range o.Timings {
+		if !slices.Contains(compare.Timings(), t) {
+			return nil, s.wrong("timing", quota.Unknown("timing", t, compare.Timings(), ""))
+		}
+	}
+	for _, t := range split(s.tolerances) {
+		figure, tolerance, err := parseTolerance(t)
+		if err != nil {
+			return nil, s.wrong("tolerance", err)
+		}
+		o.Tolerances[figure] = tolerance
+	}
+	var sides [2]compare.Side
+	for i, path := range []string{base, head} {
+		var err error
+		if sides[i], err = readSide(path); err != nil {
+			return nil, fail(ExitUsage, err)
+		}
+	}
+	var err error
+	if sides[1].Exploration != nil {
+		o.Gates, err = s.searchGates(nil)
+	} else {
+		o.Gates, err = s.runGates()
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := compare.Compare(sides[0], sides[1], o)
+	if err != nil {
+		return nil, fail(ExitUsage, err)
+	}
+	return c, nil
+}
+
+// parseTolerance reads "figure=amount" or "figure=percent%".
+func parseTolerance(text string) (figure string, t compare.Tolerance, err error) {
+	figure, amount, ok := strings.Cut(text, "=")
+	figure = strings.TrimSpace(figure)
+	if !ok {
+		return "", t, fmt.Errorf("%q says no amount: give one such as leak=2 or bytes=5%%", text)
+	}
+	if !slices.Contains(compare.Figures(), figure) {
+		return "", t, quota.Unknown("figure", figure, compare.Figures(), "")
+	}
+	amount, t.Percent = strings.CutSuffix(strings.TrimSpace(amount), "%")
+	err = decimal(&t.By, 1e15).Set(strings.TrimSpace(amount))
+	if err != nil {
+		return "", t, fmt.Errorf("%q: %w, with %% for a share of the base", text, err)
+	}
+	return figure, t, nil
+}
+
+// readSide reads a record, or the one in a directory.
+func readSide(path string) (compare.Side, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		for _, name := range []string{render.ResultsName, render.ExplorationName} {
+			if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+				return readSide(filepath.Join(path, name))
+			}
+		}
+		return compare.Side{}, fmt.Errorf("%s holds no %s and no %s", path, render.ResultsName, render.ExplorationName)
+	}
+	f, err := codec.Read(path)
+	if err == nil {
+		return compare.Side{Name: path, File: &f}, nil
+	}
+	if x, other := codec.ReadExploration(path); other == nil {
+		return compare.Side{Name: path, Exploration: &x}, nil
+	}
+	return compare.Side{}, err
+}
+
+// show writes the comparison and turns it into an exit code.
+func (s *compareSettings) show(cmd *cobra.Command, c *compare.Comparison) error {
+	defer outlivePipes()()
+	for _, r := range render.Comparisons() {
+		if r.Name != s.format {
+			continue
+		}
+		b, err := r.Render(c)
+		if err == nil {
+			_, err = cmd.OutOrStdout().Write(b)
+		}
+		if err == nil && s.format == render.GitHub {
+			err = jobSummary(c)
+		}
+		if err != nil {
+			return fail(ExitFailed, err)
+		}
+	}
+	if !c.Passes() && len(c.Failed()) == 0 {
+		return fail(ExitGate, errors.New("not all could be compared, and the comparison is strict"))
+	}
+	return failures(cmd.ErrOrStderr(), nil, c.Failed())
+}
+
+// summaryVariable names the file that GitHub Actions shows on the page of a job.
+const summaryVariable = "GITHUB_STEP_SUMMARY"
+
+// jobSummary appends the table to the summary of the job, where there is one.
+func jobSummary(c *compare.Comparison) error {
+	path := os.Getenv(summaryVariable)
+	if path == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := tables.ComparisonMarkdown(&b, c); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		_, err = f.Write(append(b.Bytes(), '\n'))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", summaryVariable, err)
+	}
+	return nil
+}

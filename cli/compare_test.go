@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/render"
+)
+
+// simulations leaves two simulations of one seed, of which the second was changed.
+func simulations(t *testing.T, change func(*results.File)) {
+	t.Helper()
+	for _, dir := range []string{"base", "head"} {
+		if o := call(t.Context(), "sim", "honest", "liar", "--requests", "300", "--out", dir); o.code != ExitGate { // liar lies
+			t.Fatalf("exit %d: %s", o.code, o.stderr)
+		}
+	}
+	f, err := codec.Read("head/" + render.ResultsName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&f)
+	if err := codec.Write("head/"+render.ResultsName, f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func run(f *results.File, label string) *results.Run {
+	for i := range f.Runs {
+		if f.Runs[i].Params.Label == label {
+			return &f.Runs[i]
+		}
+	}
+	return nil
+}
+
+func TestCompare(t *testing.T) {
+	newPlace(t, map[string]string{
+		"gates.yaml":  "fail-on: [leak>0, drift > 5]\ntolerance: leak=2\n",
+		"wrong.yaml":  "strict: true\nfail-on: leek>0\n",
+		"wrong2.yaml": "tolerances: leak=2\n",
+	})
+	summary := "summary.md"
+	t.Setenv(summaryVariable, summary)
+	simulations(t, func(f *results.File) {
+		run(f, "honest").Leak.Units++
+		run(f, "liar").Leak.Units -= 4
+	})
+	var text strings.Builder
+	for _, c := range []struct {
+		code int
+		args []string
+	}{
+		{ExitOK, []string{"base", "base"}},
+		{ExitGate, []string{"base", "head"}},
+		{ExitGate, []string{"base", "head", "--format", "markdown"}},
+		{ExitGate, []string{"base", "head", "--format", "github"}},
+		{ExitOK, []string{"base", "head", "--tolerance", "leak=1"}},
+		{ExitOK, []string{"base", "head", "--tolerance", "leak=1", "--fail-on", "throughput<5"}},
+		{ExitGate, []string{"base", "head", "--tolerance", "leak=1", "--fail-on", "throughput<5", "--strict"}},
+		{ExitGate, []string{"base", "head", "--gates", "gates.yaml"}},
+		{ExitUsage, []string{"base", "head", "--gates", "wrong.yaml"}},
+		{ExitUsage, []string{"base", "head", "--gates", "wrong2.yaml"}},
+		{ExitUsage, []string{"base", "head", "--fail-on", "leak>"}},
+		{ExitUsage, []string{"base", "head", "--fail-on", "leak/reference>1"}},
+		{ExitUsage, []string{"base", "head", "--fail-on", "leak>lots"}},
+		{ExitUsage, []string{"base", "head", "--fail-on", "leak=>1"}},
+		{ExitUsage, []string{"base", "head", "--tolerance", "leek=1"}},
+		{ExitUsage, []string{"base", "head", "--tolerance", "leak=many"}},
+		{ExitUsage, []string{"base", "head", "--timing", "p98"}},
+		{ExitUsage, []string{"base", "head", "--format", "jsn"}},
+		{ExitUsage, []string{"base"}},
+		{ExitUsage, []string{"base", "none"}},
+		{ExitUsage, []string{"base", "gates.yaml"}},
+	} {
+		o := call(t.Context(), append([]string{"compare"}, c.args...)...)
+		if o.code != c.code {
+			t.Errorf("%q: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
+		}
+		text.WriteString(o.transcript() + "\n")
+	}
+	golden(t, "compare", text.String())
+	b, err := os.ReadFile(summary)
+	if err != nil || strings.Count(string(b), "**FAIL") != 1 {
+		t.Errorf("the job's summary is %q (%v)", b, err)
+	}
+	if o := call(t.Context(), "compare", "base", "head", "--format", "json"); !strings.Contains(o.stdout, `"figure": "leak"`) {
+		t.Errorf("%s", o.stdout)
+	}
+}
+
+// TestGates: the same conditions hold for what run, sim and explore find alone.
+func TestGates(t *testing.T) {
+	newPlace(t, nil)
+	var text strings.Builder
+	for _, c := range []struct {
+		code int
+		args []string
+	}{
+		{ExitOK, []string{"sim", "honest", "--requests", "200", "--fail-on", "leak"}},
+		{ExitGate, []string{"sim", "honest", "--requests", "200", "--fail-on", "p99>1ms", "--fail-on", "leak == 0"}},
+		{ExitGate, []string{"sim", "liar", "--requests", "200", "--fail-on", "leak-worst>3", "--fail-on", "false-rejects"}},
+		{ExitUsage, []string{"run", "honest", "--fail-on", "leek>1"}},
+		{ExitUsage, []string{"explore", "honest", "--fail-on", "leek"}},
+		{ExitUsage, []string{"explore", "honest", "--property", "drift", "--fail-on", "leak"}},
+		{ExitUsage, []string{"explore", "honest", "--full", "--fail-on", "leak"}},
+	} {
+		o := call(t.Context(), append(c.args, "--out", t.TempDir())...)
+		if o.code != c.code {
+			t.Errorf("%q: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
+		}
+		last := strings.TrimSpace(o.stderr)
+		text.WriteString(strings.Join(c.args, " ") + "\n  " + last[strings.LastIndex(last, "\n")+1:] + "\n")
+	}
+	for _, want := range []string{
+		"quotabench: honest: gate leak == 0: fails: leak is 0",
+		"broke its declared guarantee in round 1", "; liar: gate leak-worst>3: fails: leak-worst is",
+		`--fail-on: unknown field "leek": did you mean leak?`, `--fail-on: unknown field "leak": one of counterexamples, steps, drift`,
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+}

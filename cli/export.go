@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/internal/atomicfile"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/render"
+)
+
+func exportCommand() *cobra.Command {
+	var as, strategy, out string
+	var names []string
+	var explained strings.Builder
+	for _, r := range render.Exports() {
+		names = append(names, r.Name)
+		fmt.Fprintf(&explained, "  %-8s %s\n", r.Name, r.Doc)
+	}
+	cmd := &cobra.Command{
+		Use:   "export file",
+		Short: "Write a record in a form that other tools read",
+		Long: "Reads results.json, series.json or exploration.json, which run, sim and explore left, and\n" +
+			"writes it to standard output, or to files in --out. The names and units of gobench are\n" +
+			"those of go test -bench.\n\nFormats:\n" + strings.TrimRight(explained.String(), "\n"),
+		Example: "  quotabench export results.json --format gobench > new.txt && benchstat old.txt new.txt\n" +
+			"  quotabench export results.json --format hgrm --out percentiles\n" +
+			"  quotabench export exploration.json --format csv --strategy check-then-set",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("export takes one file, but got %d: give a record that run, sim or explore left", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			outputs, err := before(cmd.Context(), func() ([]render.Output, error) { return exported(args[0], as, strategy) })
+			if err != nil {
+				return err
+			}
+			if out != "" {
+				return writeExport(cmd, out, outputs)
+			}
+			for _, o := range outputs {
+				if _, err := cmd.OutOrStdout().Write(o.Bytes); err != nil {
+					return fail(ExitFailed, fmt.Errorf("write %s: %w", o.Name, err))
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().Var(completed{&text{p: &as, choices: names}, completeWords(names...)}, "format", "one of the `formats` above")
+	cmd.Flags().Var(completed{&text{p: &strategy}, completeStrategies}, "strategy", "take this `strategy` alone: a name, or one with options as reports show it")
+	cmd.Flags().VarP(&text{p: &out}, "out", "o", "write files to this `directory`, and nothing to standard output")
+	return cmd
+}
+
+// exported reads a record and renders it.
+func exported(name, as, strategy string) ([]render.Output, error) {
+	formats := render.Exports()
+	var chosen render.Renderer
+	var names []string
+	for _, r := range formats {
+		names = append(names, r.Name)
+		if r.Name == as {
+			chosen = r
+		}
+	}
+	if chosen.Render == nil {
+		return nil, usagef("export needs a format: give --format %s", strings.Join(names, ", "))
+	}
+	rec, err := codec.ReadRecord(name)
+	if err != nil {
+		return nil, fail(ExitUsage, err)
+	}
+	bundle := &render.Bundle{File: rec.File, Series: rec.Series, Exploration: rec.Exploration}
+	if strategy != "" {
+		if bundle, err = bundle.Only(strategy); err != nil {
+			return nil, usagef("%s: --strategy: %w", name, err)
+		}
+	}
+	outputs, err := chosen.Render(bundle)
+	if err != nil {
+		return nil, fail(ExitUsage, fmt.Errorf("%s: %w", name, err))
+	}
+	if len(outputs) == 0 {
+		return nil, usagef("--format: %s is for runs, and %s holds none: give csv", as, name)
+	}
+	return outputs, nil
+}
+
+// writeExport writes files of names that are not there yet.
+func writeExport(cmd *cobra.Command, dir string, outputs []render.Output) error {
+	s := &settings{}
+	if err := s.canMake("out", dir); err != nil {
+		return err
+	}
+	for _, o := range outputs {
+		if _, err := os.Lstat(filepath.Join(dir, o.Name)); err == nil {
+			return usagef("--out: %s already holds %s: name another directory, or move it away", dir, o.Name)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return s.badDir("out", err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return s.badDir("out", err)
+	}
+	for _, o := range outputs {
+		if err := atomicfile.Write(filepath.Join(dir, o.Name), o.Bytes); err != nil {
+			return fail(ExitFailed, err)
+		}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s written to %s\n", format.Plural(int64(len(outputs)), "file", "files"), dir)
+	return nil
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/results/render"
+)
+
+// recorded leaves the records of a measurement, a simulation and an exploration.
+func recorded(t *testing.T) {
+	t.Helper()
+	for _, args := range [][]string{
+		{"run", "liar", "honest", "--limit", "5", "--requests", "500", "--rounds", "2", "--redis", "embedded", "--out", "run"},
+		{"sim", "liar", "--limit", "5", "--requests", "500", "--out", "sim"},
+		{"explore", "liar", "--out", "explore"},
+	} {
+		if o := call(t.Context(), args...); o.code != ExitGate { // the liar leaks, and had promised not to
+			t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
+		}
+	}
+}
+
+func TestExport(t *testing.T) {
+	newPlace(t, nil)
+	recorded(t)
+	for _, c := range []struct {
+		args  []string
+		lines int // of which each has the text
+		text  string
+	}{
+		{[]string{"run/results.json", "--format", "gobench", "--strategy", "liar"}, 2, "BenchmarkStrategies/strategy=liar/workload=hot-key"},
+		{[]string{"run/results.json", "--format", "csv"}, 2, ",honest"},
+		{[]string{"run/results.json", "--format", "hgrm"}, 2, "#[service time of "},
+		{[]string{"sim/results.json", "--format", "gobench"}, 1, "/kind=simulated"},
+		{[]string{"sim/series.json", "--format", "csv"}, 1, "strategy,at_s,issued"},
+		{[]string{"explore/exploration.json", "--format", "csv"}, 1, ",leak,broken,"},
+	} {
+		o := call(t.Context(), append([]string{"export"}, c.args...)...)
+		n := 0
+		for l := range strings.Lines(o.stdout) {
+			if strings.Contains(l, c.text) {
+				n++
+			}
+		}
+		if o.code != ExitOK || o.stderr != "" || n < c.lines {
+			t.Errorf("%q: exit %d, %s, %d lines with %q of\n%s", c.args, o.code, o.stderr, n, c.text, o.stdout)
+		}
+	}
+	o := call(t.Context(), "export", "run/results.json", "--format", "hgrm", "-o", "out")
+	files, _ := filepath.Glob("out/*.hgrm")
+	if o.code != ExitOK || o.stdout != "" || !slices.Contains(files, filepath.Join("out", "honest-closed-service.hgrm")) {
+		t.Errorf("exit %d, files %q: %s%s", o.code, files, o.stdout, o.stderr)
+	}
+	if o := call(t.Context(), "export", "run/results.json", "--format", "hgrm", "-o", "out"); o.code != ExitUsage || !strings.Contains(o.stderr, "already holds") {
+		t.Errorf("written over: exit %d: %s", o.code, o.stderr)
+	}
+}
+
+func TestExportRefuses(t *testing.T) {
+	newPlace(t, nil)
+	recorded(t)
+	p := &place{t: t, dir: ".", temp: os.TempDir()}
+	p.before = p.files()
+	for want, args := range map[string][]string{
+		"takes one file, but got 0":        {"--format", "csv"},
+		"give --format gobench, hgrm, csv": {"run/results.json"},
+		"give gobench or hgrm or csv":      {"run/results.json", "--format", "xml"},
+		"unknown strategy \"lair\"":        {"run/results.json", "--format", "csv", "--strategy", "lair"},
+		"gobench is for runs":              {"explore/exploration.json", "--format", "gobench"},
+		"hgrm is for runs":                 {"sim/series.json", "--format", "hgrm", "-o", "new"},
+		"no such file":                     {"none.json", "--format", "csv", "-o", "new"},
+		"is a directory":                   {"run", "--format", "csv"},
+	} {
+		o := call(t.Context(), append([]string{"export"}, args...)...)
+		requireUsageError(t, o)
+		if !strings.Contains(o.stderr, want) {
+			t.Errorf("%q: %s, want %s", args, o.stderr, want)
+		}
+	}
+	p.requireUntouched()
+}
+
+// Every format of export has a name of its own, also beside those of every run.
+func TestFormatsHaveNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range append(render.Renderers(), render.Exports()...) {
+		if r.Name == "" || r.Ext == "" || r.Doc == "" || seen[r.Name] {
+			t.Errorf("format %q (%q, %q) is incomplete or listed twice", r.Name, r.Ext, r.Doc)
+		}
+		seen[r.Name] = true
+	}
+}

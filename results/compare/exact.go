@@ -1,0 +1,296 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// The names of exact figures. Those of runs are also samples where no clause promises
+// them.
+const (
+	Leak            = "leak"
+	WorstLeak       = "leak-worst"
+	FalseRejects    = "false-rejects"
+	DriftAtRest     = "drift"
+	Violations      = "violations"
+	Errors          = "errors"
+	Commands        = "commands"
+	RoundTrips      = "round-trips"
+	Bytes           = "bytes"
+	SQL             = "sql"
+	ModelSQL        = "model-sql"
+	KeysWithoutTTL  = "keys-without-ttl"
+	Counterexamples = "counterexamples"
+	Steps           = "steps"
+	Units           = "units"
+	Schedules       = "leaking-schedules"
+)
+
+// Figures are the names that a tolerance can be set for.
+func Figures() []string {
+	return []string{
+		Leak, WorstLeak, FalseRejects, DriftAtRest, Errors, Commands, RoundTrips, Bytes, SQL, ModelSQL, KeysWithoutTTL, Steps, Units, Schedules,
+	}
+}
+
+// value of an exact figure; more is worse.
+type value struct {
+	figure, of, unit string
+	v                float64
+	digits           bool // moments and what is left of a window are in it, as texts
+}
+
+// slack is by how much the bytes of a measured decision may differ where no tolerance is
+// given: 2 % or 8 bytes. Moments, and what is left of a window, are sent as texts, whose
+// lengths depend on when it was measured.
+func slack(base float64) Tolerance { return Tolerance{By: max(8, 0.02*base)} }
+
+// exact compares all figures of a pair that are exact.
+func (c *Comparison) exact(p *pair, o *Options, measured bool) {
+	base, head := valid(p.base), valid(p.head)
+	if len(base) == 0 || len(head) == 0 {
+		return // which validity says
+	}
+	if measured {
+		c.values(p, o, promised(base, head), "")
+		c.violations(p, base, head, "")
+		if b, h := paced(base), paced(head); len(b) > 0 && len(h) > 0 {
+			c.values(p, o, promised(b, h), openLoop)
+			c.violations(p, b, h, openLoop)
+		}
+		c.values(p, o, both{probes(base), probes(head)}, "")
+		return
+	}
+	var all both
+	for _, h := range head {
+		for _, b := range base {
+			if b.Repetition != h.Repetition {
+				continue
+			}
+			x := both{simulated(b), simulated(h)}
+			if len(head) > 1 {
+				x.label(fmt.Sprintf("round %d", h.Repetition))
+			}
+			all.base, all.head = append(all.base, x.base...), append(all.head, x.head...)
+		}
+	}
+	c.values(p, o, all, "")
+	c.violations(p, base, head, "")
+}
+
+// openLoop is the part of a measurement at the common rate.
+const openLoop = "the open loop"
+
+// both sides' values.
+type both struct{ base, head []value }
+
+func (b *both) label(of string) {
+	for _, side := range [][]value{b.base, b.head} {
+		for i := range side {
+			side[i].of = strings.TrimPrefix(side[i].of+", "+of, ", ")
+		}
+	}
+}
+
+// values adds a row for each figure that both sides have.
+func (c *Comparison) values(p *pair, o *Options, x both, of string) {
+	for _, h := range x.head {
+		i := slices.IndexFunc(x.base, func(b value) bool { return b.figure == h.figure && b.of == h.of })
+		if i < 0 {
+			continue
+		}
+		b := x.base[i]
+		if of != "" {
+			h.of = strings.TrimPrefix(h.of+", "+of, ", ")
+		}
+		r := Row{Figure: h.figure, Of: h.of, Unit: h.unit, Kind: Exact, Base: &b.v, Head: &h.v}
+		r.Verdict, r.Detail = o.weigh(h.figure, b.v, h.v-b.v)
+		if _, given := o.Tolerances[h.figure]; h.digits && !given && slack(b.v).allows(b.v, math.Abs(h.v-b.v)) {
+			r.Verdict, r.Detail = Same, ""
+		}
+		c.add(p, r)
+	}
+}
+
+// weigh is the verdict on an exact figure that became worse by an amount.
+func (o *Options) weigh(figure string, base, worsening float64) (Verdict, string) {
+	t, ok := o.Tolerances[figure]
+	switch {
+	case worsening < 0:
+		return Better, ""
+	case worsening == 0:
+		return Same, ""
+	case ok && t.allows(base, worsening):
+		return Same, "within the tolerance of " + t.String()
+	}
+	return Worse, ""
+}
+
+// promised are the figures of measured runs that the strategy's clauses make exact: of
+// leak and false rejects where a clause allows none, of drift at rest where both do
+// and the base has none. Each is that of the worst round.
+func promised(base, head []*results.Run) (x both) {
+	leak := exactly(base, results.LeakProperty) || exactly(head, results.LeakProperty)
+	rejects := exactly(base, results.FalseRejectProperty) || exactly(head, results.FalseRejectProperty)
+	for _, side := range []struct {
+		runs []*results.Run
+		to   *[]value
+	}{{base, &x.base}, {head, &x.head}} {
+		unit := side.runs[0].Params.Unit
+		if leak {
+			*side.to = append(*side.to, worst(Leak, unit, side.runs, func(r *results.Run) float64 { return float64(r.Leak.Units) }))
+		}
+		if rejects {
+			*side.to = append(*side.to, worst(FalseRejects, "requests", side.runs, func(r *results.Run) float64 { return float64(r.FalseRejects.Count) }))
+		}
+	}
+	if leak && rejects && driftless(base) {
+		unit := base[0].Params.Unit
+		x.base = append(x.base, worst(DriftAtRest, unit, base, drift))
+		x.head = append(x.head, worst(DriftAtRest, unit, head, drift))
+	}
+	return x
+}
+
+// exactly reports whether a clause allows no unit in any round.
+func exactly(runs []*results.Run, property string) bool {
+	for _, r := range runs {
+		if !slices.ContainsFunc(r.Guarantee, func(c results.Clause) bool { return c.Property == property && c.Bound == 0 }) {
+			return false
+		}
+	}
+	return true
+}
+
+func driftless(runs []*results.Run) bool {
+	return !slices.ContainsFunc(runs, func(r *results.Run) bool { return r.Drift == nil || drift(r) != 0 })
+}
+
+func worst(figure, unit string, runs []*results.Run, f func(*results.Run) float64) value {
+	v := math.Inf(-1)
+	for _, r := range runs {
+		v = max(v, f(r))
+	}
+	return value{figure: figure, unit: unit, v: v}
+}
+
+// drift is the size of the worst one at rest, in units.
+func drift(r *results.Run) (most float64) {
+	if r.Drift == nil {
+		return 0
+	}
+	for _, t := range r.Drift.Tiers {
+		if t.At == "rest" && t.Readings > 0 {
+			most = max(most, float64(format.Magnitude(t.Units)))
+		}
+	}
+	return most
+}
+
+// paced are the open loops at the common rate, as far as they count.
+func paced(runs []*results.Run) (out []*results.Run) {
+	for _, r := range runs {
+		if r.Paced != nil && r.Paced.Audit.Valid {
+			out = append(out, r.Paced)
+		}
+	}
+	return out
+}
+
+// probes are the exact costs of single decisions, without their allocations.
+func probes(runs []*results.Run) (out []value) {
+	for _, r := range runs {
+		p := r.Cost.Probe
+		if p == nil {
+			continue
+		}
+		for _, x := range []struct {
+			of   string
+			cost *results.ProbeCost
+		}{{"the first decision", &p.First}, {"a later admission", p.Admitted}, {"a rejection", p.Rejected}} {
+			if x.cost == nil {
+				continue
+			}
+			for _, v := range costs(x.of, x.cost.Commands, x.cost.RoundTrips, x.cost.Bytes, x.cost.SQL, x.cost.ModelSQL) {
+				v.digits = v.figure == Bytes
+				out = append(out, v)
+			}
+		}
+		return out // one round has it
+	}
+	return nil
+}
+
+func costs(of string, commands, roundTrips, bytes, sql, model float64) []value {
+	return []value{
+		{figure: Commands, of: of, v: commands}, {figure: RoundTrips, of: of, v: roundTrips}, {figure: Bytes, of: of, unit: "bytes", v: bytes}, {figure: SQL, of: of, v: sql}, {figure: ModelSQL, of: of, v: model},
+	}
+}
+
+// simulated are the figures of a simulated run, all of which are exact.
+func simulated(r *results.Run) []value {
+	c := &r.Cost
+	unit := r.Params.Unit
+	out := []value{
+		{figure: Leak, unit: unit, v: float64(r.Leak.Units)}, {figure: WorstLeak, unit: unit, v: float64(r.Leak.WorstUnits)},
+		{figure: FalseRejects, unit: "requests", v: float64(r.FalseRejects.Count)}, {figure: Errors, unit: "requests", v: float64(r.Errors)},
+		{figure: KeysWithoutTTL, unit: "keys", v: float64(c.KeysWithoutTTL)},
+	}
+	out = append(out, costs("a decision", c.Commands, c.RoundTrips, c.Bytes, c.SQL, c.ModelSQL)...)
+	if r.Drift == nil {
+		return out
+	}
+	for _, t := range r.Drift.Tiers {
+		of := t.Tier + " at rest"
+		if t.At != "rest" {
+			of = t.Tier + " after its jobs"
+		}
+		out = append(out, value{figure: DriftAtRest, of: of, unit: unit, v: float64(format.Magnitude(t.Units))}, value{figure: DriftAtRest, of: "all readings of " + of, unit: unit, v: float64(t.Total)})
+	}
+	return out
+}
+
+// violations adds a row for each property of which the head broke a clause, in any
+// round, or the base.
+func (c *Comparison) violations(p *pair, base, head []*results.Run, of string) {
+	b, h := broken(base), broken(head)
+	for _, property := range []string{results.LeakProperty, results.FalseRejectProperty} {
+		was, is := float64(len(b[property])), float64(len(h[property]))
+		if was == 0 && is == 0 {
+			continue
+		}
+		r := Row{Figure: Violations, Of: format.Join(", ", "the "+property+" guarantee", of), Unit: "clauses", Kind: Exact, Base: &was, Head: &is, Verdict: Same}
+		switch {
+		case is < was:
+			r.Verdict = Better
+		case is > was:
+			r.Verdict = Worse
+		}
+		if is > 0 {
+			r.Detail = strings.Join(h[property], "; ")
+		}
+		c.add(p, r)
+	}
+}
+
+// broken are the clauses that were broken in any round, by property, each with what
+// was measured in its first one.
+func broken(runs []*results.Run) map[string][]string {
+	out, seen := map[string][]string{}, map[string]bool{}
+	for _, r := range runs {
+		for _, c := range r.Guarantee {
+			if c.Verdict != results.Violated || seen[c.Property+c.Formula] {
+				continue
+			}
+			seen[c.Property+c.Formula] = true
+			out[c.Property] = append(out[c.Property], fmt.Sprintf("at most %s allows %s, round %d had %s",
+				c.Formula, format.Count(c.Bound), r.Repetition, format.Count(c.Certain)))
+		}
+	}
+	return out
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/compare"
+)
+
+// rounds of a side, as in the study's question: 10 against 10.
+const rounds = 10
+
+// slower is the slowdown that has to be found.
+const slower = 1.10
+
+// scenario is a way in which two sides come to be measured. draw makes one comparison of
+// unchanged code from the two sides' rounds; the study slows one strategy of the head down.
+type scenario struct {
+	name   string
+	paired bool
+	gates  int // strategies in one comparison; 0 for one
+	draw   func(rng *rand.Rand) (base, head []round)
+}
+
+// round is one repetition of one strategy, in decisions per second.
+type round struct{ throughput, reference float64 }
+
+// rates are the shares of comparisons, in percent.
+type rates struct {
+	Comparisons               int
+	FalseAlarms, Inconclusive float64 // of unchanged code
+	Detected, Missed          float64 // of code that is 10 % slower: failed, and passed
+}
+
+// study makes the scenario's comparisons twice each: unchanged, and with one strategy of
+// the head slowed down. What it counts is what [compare.Compare] says.
+func study(s scenario, comparisons int) (rates, error) {
+	r := rates{Comparisons: comparisons}
+	rng := rand.New(rand.NewPCG(1, 1))
+	share := 100 / float64(comparisons)
+	for range comparisons {
+		var base, head results.File
+		for gate := range max(s.gates, 1) {
+			b, h := s.draw(rng)
+			base.Runs = append(base.Runs, runs(gate, b)...)
+			head.Runs = append(head.Runs, runs(gate, h)...)
+		}
+		for _, by := range []float64{1, slower} {
+			for i := range rounds { // of the first strategy
+				head.Runs[i].ThroughputPerS /= by
+			}
+			fails, open, err := outcome(&base, &head, s.paired)
+			switch {
+			case err != nil:
+				return r, err
+			case by == 1 && fails:
+				r.FalseAlarms += share
+			case by == 1 && open:
+				r.Inconclusive += share
+			case by > 1 && fails:
+				r.Detected += share
+			case by > 1 && !open:
+				r.Missed += share
+			}
+		}
+	}
+	return r, nil
+}
+
+// outcome is what compare says: that the comparison fails, or that the first strategy's
+// rounds cannot tell.
+func outcome(base, head *results.File, paired bool) (fails, open bool, err error) {
+	base.Kind, head.Kind = results.Measured, results.Measured
+	c, err := compare.Compare(compare.Side{Name: "base", File: base}, compare.Side{Name: "head", File: head}, compare.Options{Paired: paired})
+	if err != nil {
+		return false, false, err
+	}
+	first := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Figure == compare.Throughput && r.Strategy == label(0) })
+	return !c.Passes(), c.Rows[first].Verdict == compare.Inconclusive, nil
+}
+
+func label(gate int) string { return fmt.Sprintf("strategy-%d", gate) }
+
+// runs are rounds as run records them, without a leak.
+func runs(gate int, side []round) (out []results.Run) {
+	for i, r := range side {
+		out = append(out, results.Run{
+			Strategy: label(gate), Params: results.Params{Label: label(gate), Loop: results.ClosedLoop}, Repetition: i + 1,
+			ThroughputPerS: r.throughput, ReferencePerS: r.reference, Audit: results.Audit{Valid: true, TimingsValid: true},
+			Guarantee: []results.Clause{{Property: results.LeakProperty}, {Property: results.FalseRejectProperty}},
+		})
+	}
+	return out
+}
+
+// window is 20 measurements in a row, from a place in one of the series.
+func window(rng *rand.Rand, series [][]float64) []float64 {
+	total := 0
+	for _, s := range series {
+		total += len(s) - 2*rounds + 1
+	}
+	at := rng.IntN(total)
+	for _, s := range series {
+		if n := len(s) - 2*rounds + 1; at >= n {
+			at -= n
+			continue
+		}
+		return slices.Clone(s[at : at+2*rounds])
+	}
+	panic("unreachable")
+}
+
+// pairs divides neighbours among the sides at random, as both sides on one machine do.
+func pairs(rng *rand.Rand, w []round) (base, head []round) {
+	for i := 0; i < len(w); i += 2 {
+		a, b := w[i], w[i+1]
+		if rng.IntN(2) == 0 {
+			a, b = b, a
+		}
+		base, head = append(base, a), append(head, b)
+	}
+	return base, head
+}
+
+// source is where windows of rounds come from: what a strategy and the reference loop did
+// in the same rounds, for as long as nothing but noise was there.
+type source struct {
+	name   string
+	window func(rng *rand.Rand) (throughput, reference []float64)
+	// noise is what a reference loop does in addition where the source has none of its own.
+	noise func(rng *rand.Rand) []float64
+}
+
+// recorded are series of throughput alone: the reference loop shows nothing of what the
+// machine did. Where something is added to that, it has the noise of another window.
+func recorded(name string, series [][]float64) source {
+	return source{
+		name: name,
+		window: func(rng *rand.Rand) ([]float64, []float64) {
+			w := window(rng, series)
+			return w, slices.Repeat([]float64{w[0]}, len(w))
+		},
+		noise: func(rng *rand.Rand) []float64 { return window(rng, series) },
+	}
+}
+
+// generated is a machine whose speed wanders by 2 %, with a strategy and a reference loop
+// that vary by 2 % each on their own.
+func generated() source {
+	w := func(rng *rand.Rand) (throughput, reference []float64) {
+		level := 0.02 * rng.NormFloat64()
+		for range 2 * rounds {
+			level = 0.9*level + 0.0087*rng.NormFloat64()
+			throughput = append(throughput, 60_000*math.Exp(level+0.02*rng.NormFloat64()))
+			reference = append(reference, 80_000*math.Exp(level+0.02*rng.NormFloat64()))
+		}
+		return throughput, reference
+	}
+	return source{name: "generated", window: w}
+}
+
+// plain are rounds as the source has them.
+func (s source) plain(rng *rand.Rand) (out []round) {
+	throughput, reference := s.window(rng)
+	for i, x := range throughput {
+		out = append(out, round{x, reference[i]})
+	}
+	return out
+}
+
+// on a machine whose speed changes, and the reference loop's with it.
+func (s source) on(rng *rand.Rand, speed func(i int) float64) []round {
+	out := s.plain(rng)
+	var noise []float64
+	if s.noise != nil {
+		noise = s.noise(rng)
+	}
+	for i := range out {
+		if noise != nil {
+			out[i].reference = noise[i]
+		}
+		out[i].throughput *= speed(i)
+		out[i].reference *= speed(i)
+	}
+	return out
+}
+
+// blind is the same where the reference loop has nothing of the change.
+func (s source) blind(rng *rand.Rand, speed func(i int) float64) []round {
+	out := s.plain(rng)
+	for i := range out {
+		out[i].throughput *= speed(i)
+	}
+	return out
+}
+
+// drifting is a machine that becomes faster or slower by 10 % over all rounds.
+func drifting(rng *rand.Rand) func(int) float64 {
+	sign := float64(1 - 2*rng.IntN(2))
+	return func(i int) float64 { return math.Exp(sign * 0.10 * float64(i) / (2*rounds - 1)) }
+}
+
+// stepping is one that changes by 20 % where the second side begins.
+func stepping(rng *rand.Rand) func(int) float64 {
+	sign := float64(1 - 2*rng.IntN(2))
+	return func(i int) float64 {
+		if i < rounds {
+			return 1
+		}
+		return math.Exp(sign * 0.20)
+	}
+}
+
+// scenarios are the ways to measure two sides with rounds of one source.
+func scenarios(s source) []scenario {
+	type sides = func(*rand.Rand) ([]round, []round)
+	paired := func(draw func(*rand.Rand) []round) sides {
+		return func(rng *rand.Rand) ([]round, []round) { return pairs(rng, draw(rng)) }
+	}
+	files := func(draw func(*rand.Rand) []round) sides {
+		return func(rng *rand.Rand) ([]round, []round) { w := draw(rng); return w[:rounds], w[rounds:] }
+	}
+	drift := func(rng *rand.Rand) []round { return s.on(rng, drifting(rng)) }
+	return []scenario{
+		{"random pairs", true, 0, paired(s.plain)},
+		{"random pairs, the machine drifts by 10 %", true, 0, paired(drift)},
+		{"random pairs, 20 strategies", true, 20, paired(s.plain)},
+		{"two files", false, 0, files(s.plain)},
+		{"two files, 20 strategies", false, 20, files(s.plain)},
+		{"two files, the machine drifts by 10 %", false, 0, files(drift)},
+		{"two files, the machine changes by 20 % in between", false, 0, files(func(rng *rand.Rand) []round { return s.on(rng, stepping(rng)) })},
+		{"two files, the machine drifts by 10 % and the reference loop does not", false, 0, files(func(rng *rand.Rand) []round { return s.blind(rng, drifting(rng)) })},
+		{"two files, the machine drifts by 10 %, without a reference loop", false, 0, files(func(rng *rand.Rand) []round { return unreferenced(drift(rng)) })},
+	}
+}
+
+func unreferenced(w []round) []round {
+	for i := range w {
+		w[i].reference = 0
+	}
+	return w
+}

@@ -1,0 +1,191 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"github.com/aclements/go-moremath/stats"
+)
+
+// Rule decides about a figure that varies from round to round.
+type Rule struct {
+	// Alpha is the share of comparisons of unchanged code that may fail. All samples
+	// that are gated in one comparison share it.
+	Alpha float64
+	// AtLeast is the smallest relative worsening that counts.
+	AtLeast float64
+	// Promised is the relative worsening that a pass excludes: where the rounds could
+	// not have shown it, the answer is [Inconclusive].
+	Promised float64
+}
+
+// Standard is the rule unless another is given. Its false alarms and what it detects
+// are in docs/comparing.md.
+var Standard = Rule{Alpha: 0.005, AtLeast: 0.03, Promised: 0.10}
+
+// Test is the one-sided exact Mann-Whitney test of the rounds.
+type Test struct {
+	// BaseRounds of the base that count.
+	BaseRounds int `json:"base_rounds"`
+	// HeadRounds of the head that count.
+	HeadRounds int `json:"head_rounds"`
+	// P is how likely unchanged code shows at least such a worsening.
+	P float64 `json:"p"`
+	// Alpha is what P may be at most for a worsening.
+	Alpha float64 `json:"alpha"`
+	// Change of the middle of the rounds, relative to the base; positive is worse. It is
+	// 0 where the base is.
+	Change float64 `json:"change"`
+	// Smallest is the smallest relative worsening that such rounds show in 95 of 100
+	// cases; 0 where they would not even show one of tenfold.
+	Smallest float64 `json:"smallest"`
+	// Shown is set where the rounds show a worsening.
+	Shown bool `json:"shown"`
+	// Reverse is set where they show an improvement by the same rule.
+	Reverse bool `json:"reverse"`
+}
+
+// Test compares rounds of a cost, of which more is worse and none is negative. The
+// middle is that of a leak's mean, since most rounds may have none, and of the median
+// elsewhere.
+func (r Rule) Test(base, head []float64, alpha float64, middle func([]float64) float64) Test {
+	t := Test{BaseRounds: len(base), HeadRounds: len(head), Alpha: alpha, P: 1}
+	if len(base) == 0 || len(head) == 0 {
+		return t
+	}
+	if b := middle(base); b > 0 {
+		t.Change = middle(head)/b - 1
+	}
+	t.P, t.Shown = r.shown(base, head, alpha, middle)
+	_, t.Reverse = r.shown(head, base, alpha, middle)
+	t.Smallest = r.smallest(base, head, alpha, middle)
+	return t
+}
+
+// shown reports whether the head is worse by the rule, and how likely that is of unchanged
+// code.
+func (r Rule) shown(base, head []float64, alpha float64, middle func([]float64) float64) (p float64, shown bool) {
+	b, h := middle(base), middle(head)
+	p = less(base, head)
+	return p, p <= alpha && h > b && h >= b*(1+r.AtLeast)
+}
+
+// less is how likely a sample is that much smaller than b where there is no difference.
+func less(a, b []float64) float64 {
+	t, err := stats.MannWhitneyUTest(a, b, stats.LocationLess)
+	if err != nil { // all are equal
+		return 1
+	}
+	return t.P
+}
+
+// resamples is how many pairs of rounds the smallest worsening is read from.
+const resamples = 200
+
+// smallest draws rounds without a difference from those that there are, and looks for
+// the worsening of one side that the rule shows in 95 % of the draws.
+func (r Rule) smallest(base, head []float64, alpha float64, middle func([]float64) float64) float64 {
+	var pool []float64
+	// Rounds lie closer to their own middle than to that of all rounds there could be.
+	n := float64(len(base) + len(head))
+	wider := math.Sqrt(n / max(1, n-2))
+	for _, side := range [][]float64{base, head} {
+		at := middle(side)
+		for _, x := range side {
+			if at > 0 {
+				pool = append(pool, max(0, 1+(x/at-1)*wider))
+			}
+		}
+	}
+	critical := criticalU(len(base), len(head), alpha)
+	if len(pool) == 0 || critical < 0 {
+		return 0
+	}
+	const most = 9
+	rng := rand.New(rand.NewPCG(uint64(len(base)), uint64(len(head)))) // the same rounds have the same answer
+	needed := make([]float64, resamples)
+	a, b, worse := make([]float64, len(base)), make([]float64, len(head)), make([]float64, len(head))
+	for i := range needed {
+		draw(rng, pool, a)
+		draw(rng, pool, b)
+		before, after := middle(a), middle(b)
+		shows := func(by float64) bool {
+			for j, x := range b {
+				worse[j] = x * (1 + by)
+			}
+			return u(a, worse) <= critical && after*(1+by) > before && after*(1+by) >= before*(1+r.AtLeast)
+		}
+		if !shows(most) {
+			needed[i] = math.Inf(1)
+			continue
+		}
+		lo, hi := 0.0, float64(most)
+		for range 16 {
+			if mid := (lo + hi) / 2; shows(mid) {
+				hi = mid
+			} else {
+				lo = mid
+			}
+		}
+		needed[i] = hi
+	}
+	slices.Sort(needed)
+	if s := needed[resamples*95/100-1]; !math.IsInf(s, 1) {
+		return s
+	}
+	return 0
+}
+
+func draw(rng *rand.Rand, pool, to []float64) {
+	for i := range to {
+		to[i] = pool[rng.IntN(len(pool))]
+	}
+	slices.Sort(to)
+}
+
+// u counts the pairs in which a is larger, ties by half. Both ascend.
+func u(a, b []float64) (n float64) {
+	below, upTo := 0, 0
+	for _, x := range a {
+		for below < len(b) && b[below] < x {
+			below++
+		}
+		for upTo < len(b) && b[upTo] <= x {
+			upTo++
+		}
+		n += float64(below) + float64(upTo-below)/2
+	}
+	return n
+}
+
+// criticalU is the largest number of such pairs that has at most the probability alpha,
+// or -1 where there is none. Beyond 50 rounds it is that of the normal distribution, as
+// in the test.
+func criticalU(n, m int, alpha float64) float64 {
+	if n > stats.MannWhitneyExactLimit || m > stats.MannWhitneyExactLimit {
+		mean, sd := float64(n*m)/2, math.Sqrt(float64(n)*float64(m)*float64(n+m+1)/12)
+		return max(-1, math.Floor(mean-0.5+sd*stats.InvCDF(stats.StdNormal)(alpha)))
+	}
+	d := stats.UDist{N1: n, N2: m}
+	return float64(sort.Search(n*m+1, func(c int) bool { return d.CDF(float64(c)) > alpha }) - 1)
+}
+
+// Median of values; 0 for none.
+func Median(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	v := slices.Sorted(slices.Values(values))
+	return v[(n-1)/2]/2 + v[n/2]/2
+}
+
+// Mean of values; 0 for none.
+func Mean(values []float64) (mean float64) {
+	for _, x := range values {
+		mean += x / float64(len(values))
+	}
+	return mean
+}

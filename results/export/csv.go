@@ -1,0 +1,262 @@
+package export
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// column is one column of a table over rows of T.
+type column[T any] struct {
+	name string // with its unit
+	of   func(row T) string
+}
+
+// table renders rows as RFC 4180 has it, but for line ends of one character.
+func table[T any](columns []column[T], rows []T) ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	cells := make([]string, len(columns))
+	for i, c := range columns {
+		cells[i] = format.Cell(c.name)
+	}
+	if err := w.Write(cells); err != nil {
+		return nil, fmt.Errorf("write the table: %w", err)
+	}
+	for _, row := range rows {
+		for i, c := range columns {
+			cells[i] = c.of(row)
+		}
+		if err := w.Write(cells); err != nil {
+			return nil, fmt.Errorf("write the table: %w", err)
+		}
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+// word is a column of text that may come from anywhere.
+func word[T any](name string, of func(T) string) column[T] {
+	return column[T]{name, func(row T) string { return format.Cell(format.Plain(of(row))) }}
+}
+
+func whole[T any, N int | int64](name string, of func(T) N) column[T] {
+	return column[T]{name, func(row T) string { return strconv.FormatInt(int64(of(row)), 10) }}
+}
+
+func decimal[T any](name string, of func(T) float64) column[T] {
+	return column[T]{name, func(row T) string { return strconv.FormatFloat(of(row), 'f', -1, 64) }}
+}
+
+func flag[T any](name string, of func(T) bool) column[T] {
+	return column[T]{name, func(row T) string { return strconv.FormatBool(of(row)) }}
+}
+
+// optional leaves a cell empty where the row has no such part.
+func optional[T any](c column[T], has func(T) bool) column[T] {
+	of := c.of
+	c.of = func(row T) string {
+		if !has(row) {
+			return ""
+		}
+		return of(row)
+	}
+	return c
+}
+
+// RunsCSV renders a row per run and round. An open loop beside a closed one is a row of
+// its own, after that. Columns that end in _ns are nanoseconds, in _s seconds, in _per_s
+// per second, and costs are per decision. What a run does not have is empty.
+func RunsCSV(f *results.File) ([]byte, error) {
+	var rows []*results.Run
+	for i := range f.Runs {
+		rows = append(rows, &f.Runs[i])
+		if p := f.Runs[i].Paced; p != nil {
+			rows = append(rows, p)
+		}
+	}
+	kind := word("kind", func(*run) string { return f.Kind })
+	columns := slices.Concat([]column[*run]{kind}, setting, counts, timings)
+	for _, l := range []struct {
+		name string
+		of   func(*run) *results.Latency
+	}{{"service", kinds[0].of}, {"response", func(r *run) *results.Latency { return r.Response }}, {"settlement", kinds[2].of}} {
+		columns = append(columns, latency(l.name, l.of)...)
+	}
+	columns = slices.Concat(columns, correctness, cost)
+	return table(columns, rows)
+}
+
+type run = results.Run
+
+var setting = []column[*run]{
+	word("strategy", func(r *run) string { return r.Params.Label }),
+	word("form", func(r *run) string { return r.Form }),
+	word("policy", func(r *run) string { return r.Policy }),
+	word("workload", func(r *run) string { return r.Workload }),
+	whole("limit", func(r *run) int64 { return r.Params.Limit }),
+	word("unit", func(r *run) string { return r.Params.Unit }),
+	word("window", func(r *run) string { return r.Params.Window }),
+	word("loop", func(r *run) string { return r.Params.Loop }),
+	optional(decimal("rate_per_s", func(r *run) float64 { return r.Params.RatePerS }), func(r *run) bool { return r.Params.RatePerS > 0 }),
+	whole("workers", func(r *run) int { return r.Params.Workers }),
+	whole("instances", func(r *run) int { return r.Params.Instances }),
+	whole("subjects", func(r *run) int { return r.Params.Subjects }),
+	whole("round", func(r *run) int { return r.Repetition }),
+	flag("partial", func(r *run) bool { return r.Partial }),
+	flag("valid", func(r *run) bool { return r.Audit.Valid }),
+	flag("timings_valid", func(r *run) bool { return r.Audit.TimingsValid }),
+	flag("response_valid", func(r *run) bool { return r.Audit.ResponseValid() }),
+	word("findings", func(r *run) string {
+		var codes []string
+		for _, x := range r.Audit.Reasons {
+			codes = append(codes, x.Code)
+		}
+		return strings.Join(codes, " ")
+	}),
+}
+
+var counts = []column[*run]{
+	whole("issued", func(r *run) int64 { return r.Issued }),
+	whole("admitted", func(r *run) int64 { return r.Admitted }),
+	whole("rejected", func(r *run) int64 { return r.Rejected }),
+	whole("errors", func(r *run) int64 { return r.Errors }),
+	whole("degraded", func(r *run) int64 { return r.Degraded }),
+}
+
+var timings = []column[*run]{
+	whole("elapsed_ns", func(r *run) int64 { return r.ElapsedNS }),
+	decimal("throughput_per_s", func(r *run) float64 { return r.ThroughputPerS }),
+	optional(decimal("reference_per_s", func(r *run) float64 { return r.ReferencePerS }), hasReference),
+	optional(decimal("decisions_per_incr", func(r *run) float64 { return r.ThroughputPerS / r.ReferencePerS }), hasReference),
+}
+
+func hasReference(r *run) bool { return r.ReferencePerS > 0 }
+
+func latency(name string, of func(*run) *results.Latency) (out []column[*run]) {
+	for _, p := range []struct {
+		name string
+		of   func(*results.Latency) int64
+	}{
+		{"samples", func(l *results.Latency) int64 { return l.Samples }},
+		{"p50_ns", func(l *results.Latency) int64 { return l.P50 }}, {"p90_ns", func(l *results.Latency) int64 { return l.P90 }},
+		{"p99_ns", func(l *results.Latency) int64 { return l.P99 }}, {"p999_ns", func(l *results.Latency) int64 { return l.P999 }},
+		{"p9999_ns", func(l *results.Latency) int64 { return l.P9999 }}, {"max_ns", func(l *results.Latency) int64 { return l.Max }},
+	} {
+		out = append(out, optional(whole(name+"_"+p.name, func(r *run) int64 { return p.of(of(r)) }), func(r *run) bool { return of(r) != nil }))
+	}
+	return out
+}
+
+var correctness = []column[*run]{
+	whole("leak_units", func(r *run) int64 { return r.Leak.Units }),
+	whole("leak_possible_units", func(r *run) int64 { return r.Leak.Possible }),
+	decimal("leak_pct_of_limit", func(r *run) float64 { return r.Leak.PctOfLimit }),
+	whole("worst_leak_units", func(r *run) int64 { return r.Leak.WorstUnits }),
+	whole("leaked_trials", func(r *run) int64 { return r.Leak.LeakedTrials }),
+	whole("trials", func(r *run) int64 { return r.Leak.Trials }),
+	whole("false_rejects", func(r *run) int64 { return r.FalseRejects.Count }),
+	whole("false_rejects_possible", func(r *run) int64 { return r.FalseRejects.Possible }),
+	decimal("false_rejects_pct", func(r *run) float64 { return r.FalseRejects.PctOfValid }),
+	optional(whole("drift_units", func(r *run) int64 { return r.Drift.Units }), hasDrift),
+	optional(decimal("drift_pct_of_limit", func(r *run) float64 { return r.Drift.PctOfLimit }), hasDrift),
+	word("guarantee", func(r *run) string {
+		var verdicts []string
+		for _, c := range r.Guarantee {
+			verdicts = append(verdicts, c.Property+" "+c.Verdict)
+		}
+		return strings.Join(verdicts, ", ")
+	}),
+}
+
+func hasDrift(r *run) bool { return r.Drift != nil }
+
+var cost = []column[*run]{
+	decimal("commands", func(r *run) float64 { return r.Cost.Commands }),
+	decimal("round_trips", func(r *run) float64 { return r.Cost.RoundTrips }),
+	decimal("bytes", func(r *run) float64 { return r.Cost.Bytes }),
+	decimal("sql", func(r *run) float64 { return r.Cost.SQL }),
+	decimal("model_sql", func(r *run) float64 { return r.Cost.ModelSQL }),
+	decimal("allocs", func(r *run) float64 { return r.Cost.Allocs }),
+	whole("keys_at_end", func(r *run) int64 { return r.Cost.KeysAtEnd }),
+	decimal("client_cpu_ns", func(r *run) float64 { return r.Cost.ClientCPU }),
+	decimal("redis_cpu_ns", func(r *run) float64 { return r.Cost.RedisCPU }),
+	decimal("postgres_cpu_ns", func(r *run) float64 { return r.Cost.PostgresCPU }),
+}
+
+// sought is one property of one search.
+type sought struct {
+	s *results.Search
+	p results.Property
+	f *results.Finding // nil where no schedule broke it
+}
+
+// ExplorationCSV renders a row per search and property that was looked for: whether a
+// schedule breaks it, and the shortest one that was found.
+func ExplorationCSV(x *results.Exploration) ([]byte, error) {
+	var rows []sought
+	for _, s := range x.Searches {
+		for _, p := range s.Properties {
+			rows = append(rows, sought{s, p, s.Found(p)})
+		}
+	}
+	found := func(r sought) bool { return r.f != nil }
+	return table([]column[sought]{
+		word("strategy", func(r sought) string { return r.s.Strategy }),
+		word("policy", func(r sought) string { return r.s.Policy }),
+		whole("limit", func(r sought) int64 { return r.s.Limit }),
+		word("unit", func(r sought) string { return r.s.Unit }),
+		whole("clients", func(r sought) int { return r.s.Clients }),
+		whole("instances", func(r sought) int { return r.s.Instances }),
+		word("faults_allowed", func(r sought) string { return faults(r.s.Faults) }),
+		word("property", func(r sought) string { return string(r.p) }),
+		word("outcome", outcome),
+		optional(whole("steps", func(r sought) int { return len(r.f.Steps) }), found),
+		optional(whole("units", func(r sought) int64 { return r.f.Units }), found),
+		word("faults", func(r sought) string {
+			if r.f == nil {
+				return ""
+			}
+			return faults(r.f.Faults)
+		}),
+		whole("runs", func(r sought) int64 { return r.s.Runs }),
+		whole("states", func(r sought) int { return r.s.States }),
+		whole("longest_steps", func(r sought) int { return r.s.Depth }),
+		word("ended_before_its_end", func(r sought) string { return r.s.Capped }),
+		word("token", func(r sought) string {
+			if r.f == nil {
+				return ""
+			}
+			return r.f.Token
+		}),
+	}, rows)
+}
+
+// outcome says what a search may say about a property.
+func outcome(r sought) string {
+	switch {
+	case r.f != nil:
+		return "broken"
+	case len(r.s.Withheld) > 0:
+		return "withheld"
+	case r.s.Capped != "":
+		return "not found"
+	default:
+		return "kept"
+	}
+}
+
+func faults(all []quota.Fault) string {
+	var names []string
+	for _, f := range all {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,238 @@
+package results
+
+import (
+	"errors"
+	"math"
+	"slices"
+)
+
+// join makes one run of the shards of one round, which have no subject in common.
+// Throughput and reference are sums, since shards run at the same time. What only one
+// process can tell of itself is left out: its placement, what it waited for, and the
+// stalls behind its percentiles.
+func join(shards []*Run) (Run, error) {
+	first := shards[0]
+	out := *first
+	s := summariseGroup("", shards)
+	p := &out.Params
+	p.Shard, p.Shards = "", len(shards)
+	p.Subjects, p.Workers, p.Instances, p.RatePerS = 0, 0, 0, 0
+	out.Issued, out.Admitted, out.Rejected, out.Errors, out.Degraded, out.DidNotReturn = 0, 0, 0, 0, 0, 0
+	out.ErrorKinds, out.FirstError = nil, ""
+	out.ElapsedNS, out.ThroughputPerS, out.ReferencePerS, out.ReferenceChange = 0, 0, 0, 0
+	out.Partial = false
+	out.Reference, out.Placement, out.Waiting, out.Lateness, out.Trace = nil, nil, nil, nil, ""
+	for _, r := range shards {
+		p.Subjects += r.Params.Subjects
+		p.Workers += r.Params.Workers
+		p.Instances += r.Params.Instances
+		p.RatePerS += r.Params.RatePerS
+		out.Issued += r.Issued
+		out.Admitted += r.Admitted
+		out.Rejected += r.Rejected
+		out.Errors += r.Errors
+		out.Degraded += r.Degraded
+		out.DidNotReturn += r.DidNotReturn
+		out.ErrorKinds = out.ErrorKinds.plus(r.ErrorKinds)
+		if out.FirstError == "" {
+			out.FirstError = r.FirstError
+		}
+		out.ElapsedNS = max(out.ElapsedNS, r.ElapsedNS)
+		out.ThroughputPerS += r.ThroughputPerS
+		out.ReferencePerS += r.ReferencePerS
+		if math.Abs(r.ReferenceChange-1) > math.Abs(out.ReferenceChange-1) || out.ReferenceChange == 0 {
+			out.ReferenceChange = r.ReferenceChange
+		}
+		out.Partial = out.Partial || r.Partial
+		out.Lateness = out.Lateness.worse(r.Lateness)
+	}
+	if slices.ContainsFunc(shards, func(r *Run) bool { return r.ReferencePerS == 0 }) {
+		out.ReferencePerS, out.ReferenceChange = 0, 0
+	}
+	out.Audit = s.Audit
+	out.judged(shards)
+	out.Cost = joinedCost(shards, out.Issued)
+	out.Meter, out.Stored = joinedMeter(shards), joinedStored(shards)
+	if err := out.joinLatencies(shards); err != nil {
+		return Run{}, err
+	}
+	if first.Paced == nil {
+		return out, nil
+	}
+	var paced []*Run
+	for _, r := range shards {
+		if r.Paced == nil {
+			return Run{}, errors.New("one shard has an open loop beside the closed one, and another has none")
+		}
+		paced = append(paced, r.Paced)
+	}
+	beside, err := join(paced)
+	out.Paced = &beside
+	return out, err
+}
+
+// judged sets what the verdicts of the shards say together. Whether they are valid
+// does not matter here: the joined audit says so.
+func (r *Run) judged(shards []*Run) {
+	all := Summary{Params: shards[0].Params}
+	all.correctness(shards)
+	r.Leak, r.FalseRejects, r.Rolling, r.Drift, r.Guarantee = all.Leak.Leak, all.FalseRejects, all.Rolling, all.Drift, all.Guarantee
+	for _, x := range shards {
+		r.Leak.MedianUnits = max(r.Leak.MedianUnits, x.Leak.MedianUnits)
+	}
+	if x := all.Settled; x != nil {
+		r.Settlement = &Settlement{Commits: x.Commits, Refunds: x.Refunds, Abandoned: x.Abandoned, Errors: x.Errors, OverrunUnits: x.OverrunUnits}
+	}
+}
+
+// joinLatencies adds the histograms up.
+func (r *Run) joinLatencies(shards []*Run) (err error) {
+	of := func(get func(*Run) *Latency) *Latency {
+		var all []*Latency
+		for _, x := range shards {
+			if l := get(x); l != nil {
+				all = append(all, l)
+			}
+		}
+		if len(all) == 0 || err != nil {
+			return nil
+		}
+		var l Latency
+		if l, err = addLatencies(all); err != nil {
+			return nil
+		}
+		return &l
+	}
+	service := of(func(x *Run) *Latency { return &x.Service })
+	r.Response = of(func(x *Run) *Latency { return x.Response })
+	settled := of(func(x *Run) *Latency {
+		if x.Settlement == nil {
+			return nil
+		}
+		return &x.Settlement.Service
+	})
+	if err != nil {
+		return err
+	}
+	r.Service = *service
+	if r.Settlement != nil && settled != nil {
+		r.Settlement.Service = *settled
+	}
+	return nil
+}
+
+// addLatencies adds latencies up without loss, part by part.
+func addLatencies(all []*Latency) (Latency, error) {
+	var parts []Part
+	whole := NewHistogram()
+	inParts := false
+	for _, l := range all {
+		h, err := l.Decode()
+		if err != nil {
+			return Latency{}, err
+		}
+		if h == nil && l.Samples > 0 {
+			return Latency{}, errors.New("a shard has no histogram, and percentiles alone cannot be joined")
+		}
+		if h != nil {
+			whole.Merge(h)
+		}
+		for i := range l.Parts {
+			inParts = true
+			p := &l.Parts[i]
+			h, err := p.Decode()
+			if err != nil {
+				return Latency{}, err
+			}
+			k := slices.IndexFunc(parts, func(x Part) bool { return x.Outcome == p.Outcome && x.Tier == p.Tier })
+			if k < 0 {
+				parts, k = append(parts, Part{Outcome: p.Outcome, Tier: p.Tier, Histogram: NewHistogram()}), len(parts)
+			}
+			if h != nil {
+				parts[k].Histogram.Merge(h)
+			}
+		}
+	}
+	out, err := LatencyOf(parts)
+	if !inParts || err == nil && out.Samples != whole.Count() { // some have no parts
+		out, err = whole.Latency()
+	}
+	for _, l := range all {
+		out.Waited = out.Waited.worse(l.Waited)
+	}
+	return out, err
+}
+
+// worse takes the larger share of each percentile.
+func (w *Waited) worse(o *Waited) *Waited {
+	if w == nil || o == nil {
+		if w == nil {
+			return o
+		}
+		return w
+	}
+	return &Waited{P90: max(w.P90, o.P90), P99: max(w.P99, o.P99), P999: max(w.P999, o.P999), P9999: max(w.P9999, o.P9999)}
+}
+
+// worse takes the larger lateness, and all backlogs together.
+func (l *Lateness) worse(o *Lateness) *Lateness {
+	if l == nil || o == nil {
+		if l == nil {
+			return o
+		}
+		return l
+	}
+	return &Lateness{
+		PacerP50: max(l.PacerP50, o.PacerP50), PacerP99: max(l.PacerP99, o.PacerP99), WorkerP50: max(l.WorkerP50, o.WorkerP50), WorkerP99: max(l.WorkerP99, o.WorkerP99),
+		BacklogHalf: l.BacklogHalf + o.BacklogHalf, BacklogEnd: l.BacklogEnd + o.BacklogEnd, Saturated: l.Saturated || o.Saturated,
+	}
+}
+
+// joinedCost is the cost per decision of all shards, and the first one's probe.
+func joinedCost(shards []*Run, issued int64) Cost {
+	var c Cost
+	for _, r := range shards {
+		share := float64(r.Issued) / float64(max(issued, 1))
+		for _, f := range perDecision {
+			*f(&c) += share * *f(&r.Cost)
+		}
+		c.KeysAtEnd += r.Cost.KeysAtEnd
+		c.KeysWithoutTTL += r.Cost.KeysWithoutTTL
+		if c.Probe == nil {
+			c.Probe = r.Cost.Probe
+		}
+	}
+	return c
+}
+
+func joinedMeter(shards []*Run) (out []Measure) {
+	for _, r := range shards {
+		for _, m := range r.Meter {
+			i := slices.IndexFunc(out, func(x Measure) bool { return x.Name == m.Name })
+			switch {
+			case i < 0:
+				out = append(out, m)
+			case m.Kind == "most":
+				out[i].Value = max(out[i].Value, m.Value)
+			default:
+				out[i].Value += m.Value
+			}
+		}
+	}
+	return out
+}
+
+func joinedStored(shards []*Run) (out []Stored) {
+	for _, r := range shards {
+		for _, k := range r.Stored {
+			i := slices.IndexFunc(out, func(x Stored) bool { return x.Store == k.Store })
+			if i < 0 {
+				k.OverTime = nil // the shards' moments differ
+				out = append(out, k)
+				continue
+			}
+			out[i] = NewStored(k.Store, out[i].Subjects+k.Subjects, out[i].Entries+k.Entries, out[i].Bytes+k.Bytes, nil)
+		}
+	}
+	return out
+}

@@ -1,0 +1,289 @@
+package results
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+)
+
+// Named is a file with its name, for [Merge].
+type Named struct {
+	// Name is how messages call it, e.g. its path.
+	Name string
+	File File
+}
+
+// Merge puts the records of several processes together, of which none loses anything.
+//
+// Shards of one load (see [Params].Shard) become one run per strategy and round:
+// histograms are added up, counts likewise, and so are leak, false rejects and drift,
+// since no two shards have a subject in common. All shards have to be there, once.
+//
+// Other runs of the same strategy and setting are further rounds, whose numbers follow
+// those of the files before, and need the same machine, since their timings become one
+// figure. Different strategies and settings stand side by side.
+//
+// Files that differ in kind or workload, or in a store that both have, are refused, and so is the same run
+// twice. An error is one line that names the files.
+func Merge(files []Named) (File, error) {
+	if len(files) < 2 {
+		return File{}, errors.New("merging takes two files or more")
+	}
+	first := files[0].File
+	out := File{
+		Schema: SchemaVersion, Kind: first.Kind, Seed: first.Seed, Stores: map[string]Store{}, Provenance: first.Provenance, Workload: first.Workload,
+	}
+	out.Workload.Notes = slices.Clone(out.Workload.Notes)
+	m := merger{by: map[string]*rounds{}}
+	for i := range files {
+		f := &files[i].File
+		for j := range i {
+			if err := twice(&files[j], &files[i]); err != nil {
+				return File{}, err
+			}
+		}
+		if err := alike(&Named{files[0].Name, out}, &files[i]); err != nil {
+			return File{}, err
+		}
+		maps.Copy(out.Stores, f.Stores)
+		for _, n := range f.Workload.Notes {
+			if !slices.Contains(out.Workload.Notes, n) {
+				out.Workload.Notes = append(out.Workload.Notes, n)
+			}
+		}
+		for _, s := range f.Skipped {
+			if !slices.Contains(out.Skipped, s) {
+				out.Skipped = append(out.Skipped, s)
+			}
+		}
+		out.Interrupted = out.Interrupted || f.Interrupted
+		later, err := m.add(&files[i])
+		if err != nil {
+			return File{}, err
+		}
+		if len(f.Merged) > 0 {
+			out.Merged = append(out.Merged, f.Merged...)
+			continue
+		}
+		out.Merged = append(out.Merged, Source{File: files[i].Name, Seed: f.Seed, Provenance: f.Provenance, Runs: len(f.Runs), Later: later})
+	}
+	runs, err := m.runs()
+	if err != nil {
+		return File{}, err
+	}
+	out.Runs, out.Summaries = runs, Summarise(runs)
+	return out, nil
+}
+
+// twice reports that two files are of the same measurement.
+func twice(a, b *Named) error {
+	pa, pb := &a.File.Provenance, &b.File.Provenance
+	if !pa.Time.IsZero() && pa.Time.Equal(pb.Time) && pa.Host == pb.Host && a.File.Seed == b.File.Seed && sameShards(a, b) {
+		return fmt.Errorf("%s and %s are of the same measurement, which would count twice", a.Name, b.Name)
+	}
+	return nil
+}
+
+func sameShards(a, b *Named) bool {
+	return len(a.File.Runs) > 0 && len(b.File.Runs) > 0 && a.File.Runs[0].Params.Shard == b.File.Runs[0].Params.Shard
+}
+
+// alike reports what keeps two files from standing in one.
+func alike(a, b *Named) error {
+	x, y := &a.File, &b.File
+	switch {
+	case x.Kind != y.Kind:
+		return fmt.Errorf("%s is %s, and %s is %s: merge them apart", a.Name, x.Kind, b.Name, y.Kind)
+	case x.Workload.Name != y.Workload.Name:
+		return fmt.Errorf("%s has the workload %s, and %s has %s: merge them apart", a.Name, format.Plain(x.Workload.Name), b.Name, format.Plain(y.Workload.Name))
+	case (x.Workload.Trace == nil) != (y.Workload.Trace == nil) || x.Workload.Trace != nil && (x.Workload.Trace.File != y.Workload.Trace.File || x.Workload.Trace.Rows != y.Workload.Trace.Rows):
+		return fmt.Errorf("%s and %s replay different traces: merge them apart", a.Name, b.Name)
+	}
+	for _, name := range x.StoreNames() {
+		p := x.Stores[name]
+		q, ok := y.Stores[name]
+		if ok && (p.Kind != q.Kind || p.Version != q.Version || p.Durability != q.Durability) {
+			return fmt.Errorf("%s has %s %s, and %s has %s: merge them apart", a.Name, format.Plain(name), described(p), b.Name, described(q))
+		}
+	}
+	return nil
+}
+
+func described(s Store) string {
+	return format.Plain(format.Join(" ", s.Kind, s.Version, s.Durability))
+}
+
+// merger collects runs by strategy and setting, shards aside.
+type merger struct {
+	order []string
+	by    map[string]*rounds
+}
+
+// rounds are those of one strategy and setting.
+type rounds struct {
+	label string
+	first *Named
+	hosts map[Host]string
+	// last is the highest number so far.
+	last int
+	runs []numbered
+}
+
+// numbered is a run with the file that it is from.
+type numbered struct {
+	Run
+	file string
+}
+
+// add takes the runs of a file, and returns by how much the numbers of its rounds
+// grew. Shards keep theirs.
+func (m *merger) add(n *Named) (later int, err error) {
+	var here []*rounds
+	for i := range n.File.Runs {
+		r := n.File.Runs[i]
+		key := keyOfWhole(&r)
+		s := m.by[key]
+		if s == nil {
+			s = &rounds{label: r.Params.Label, first: n, hosts: map[Host]string{}}
+			m.order, m.by[key] = append(m.order, key), s
+		}
+		if !slices.Contains(here, s) {
+			here = append(here, s)
+		}
+		if len(s.runs) > 0 && (s.runs[0].Params.Shard == "") != (r.Params.Shard == "") {
+			return 0, fmt.Errorf("%s of %s is a shard, and of %s it is not: they share no load", s.label, pick(r.Params.Shard != "", n.Name, s.runs[0].file), pick(r.Params.Shard == "", n.Name, s.runs[0].file))
+		}
+	}
+	for _, s := range here {
+		if sharded := len(s.runs) > 0 && s.runs[0].Params.Shard != ""; !sharded {
+			later = max(later, s.last)
+		}
+	}
+	for i := range n.File.Runs {
+		r := n.File.Runs[i]
+		s := m.by[keyOfWhole(&r)]
+		if r.Params.Shard == "" {
+			if err := s.oneHost(n); err != nil {
+				return 0, err
+			}
+			if err := s.unseen(n, &r); err != nil {
+				return 0, err
+			}
+			r.Repetition += later
+			if r.Paced != nil {
+				p := *r.Paced
+				p.Repetition += later
+				r.Paced = &p
+			}
+		}
+		s.runs = append(s.runs, numbered{r, n.Name})
+	}
+	for _, s := range here {
+		for i := range s.runs {
+			s.last = max(s.last, s.runs[i].Repetition)
+		}
+	}
+	return later, nil
+}
+
+func pick(ok bool, a, b string) string {
+	if ok {
+		return a
+	}
+	return b
+}
+
+// keyOfWhole is the [Run.Key] without the part that a run is.
+func keyOfWhole(r *Run) string {
+	whole := *r
+	whole.Params.Shard = ""
+	return whole.Key()
+}
+
+// oneHost refuses rounds of several machines.
+func (s *rounds) oneHost(n *Named) error {
+	host := n.File.Provenance.Host
+	for h, name := range s.hosts {
+		if h != host && n.File.Kind == Measured {
+			return fmt.Errorf("%s was measured on %s in %s and on %s in %s: timings of two machines are not one figure; merge those of each machine apart",
+				s.label, format.Plain(cmp.Or(h.Name, "an unnamed host")), name, format.Plain(cmp.Or(host.Name, "an unnamed host")), n.Name)
+		}
+	}
+	s.hosts[host] = n.Name
+	return nil
+}
+
+// unseen refuses a simulated run that is there already: of one seed it is the same.
+func (s *rounds) unseen(n *Named, r *Run) error {
+	for i := range s.runs {
+		x := &s.runs[i]
+		if n.File.Kind == Simulated && x.file != n.Name && x.Params.Stream == r.Params.Stream && x.Trace == r.Trace {
+			return fmt.Errorf("%s and %s hold the same simulation of %s, which would count twice: give another seed", x.file, n.Name, s.label)
+		}
+	}
+	return nil
+}
+
+// runs are those of the merged file, shards joined, round by round.
+func (m *merger) runs() ([]Run, error) {
+	out := []Run{}
+	for _, key := range m.order {
+		s := m.by[key]
+		if s.runs[0].Params.Shard == "" {
+			for i := range s.runs {
+				out = append(out, s.runs[i].Run)
+			}
+			continue
+		}
+		joined, err := s.joined()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, joined...)
+	}
+	slices.SortStableFunc(out, func(a, b Run) int { return cmp.Compare(a.Repetition, b.Repetition) })
+	return out, nil
+}
+
+// joined are the rounds of a load that was shared.
+func (s *rounds) joined() (out []Run, err error) {
+	var numbers []int
+	by := map[int][]numbered{}
+	for _, r := range s.runs {
+		if by[r.Repetition] == nil {
+			numbers = append(numbers, r.Repetition)
+		}
+		by[r.Repetition] = append(by[r.Repetition], r)
+	}
+	for _, n := range numbers {
+		parts := by[n]
+		seen := map[string]string{}
+		for i := range parts {
+			p := &parts[i]
+			if other, ok := seen[p.Params.Shard]; ok {
+				return nil, fmt.Errorf("round %d of %s is shard %s in %s and in %s: their subjects are the same, and what leaked in both cannot be told",
+					n, s.label, format.Plain(p.Params.Shard), other, p.file)
+			}
+			seen[p.Params.Shard] = p.file
+			_, of, _ := strings.Cut(p.Params.Shard, "/")
+			if want := fmt.Sprint(len(parts)); of != want {
+				return nil, fmt.Errorf("round %d of %s is shard %s in %s, and there are %s: give all shards of one load", n, s.label, format.Plain(p.Params.Shard), p.file, format.Plural(int64(len(parts)), "shard", "shards"))
+			}
+		}
+		runs := make([]*Run, len(parts))
+		for i := range parts {
+			runs[i] = &parts[i].Run
+		}
+		whole, err := join(runs)
+		if err != nil {
+			return nil, fmt.Errorf("round %d of %s: %w", n, s.label, err)
+		}
+		out = append(out, whole)
+	}
+	return out, nil
+}

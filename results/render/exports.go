@@ -1,0 +1,117 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/export"
+)
+
+// Exports returns the formats in which other tools read a record. They are written
+// when asked for, and not with every run.
+func Exports() []Renderer {
+	return []Renderer{
+		{"gobench", "txt", "runs in Go's benchmark format, a line per round, for benchstat", goBench},
+		{"hgrm", "hgrm", "latencies in HdrHistogram's percentile format, one file per strategy, loop and kind", hgrm},
+		{"csv", "csv", "a row per run and round, per sample of a series, or per property of an exploration", asCSV},
+	}
+}
+
+func goBench(b *Bundle) ([]Output, error) {
+	if b.File == nil {
+		return nil, nil
+	}
+	return one("gobench.txt", export.GoBench(b.File), nil)
+}
+
+func hgrm(b *Bundle) (out []Output, err error) {
+	if b.File == nil {
+		return nil, nil
+	}
+	all, err := export.HGRM(b.File)
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]int{}
+	for i := range all {
+		name := FileName(all[i].Name())
+		if taken[name]++; taken[name] > 1 { // two labels may differ in what a file's name cannot hold
+			name += fmt.Sprintf("-again-%d", taken[name])
+		}
+		out = append(out, Output{Name: name + ".hgrm", Bytes: all[i].Text})
+	}
+	return out, nil
+}
+
+func asCSV(b *Bundle) (out []Output, err error) {
+	for _, x := range []struct {
+		name   string
+		here   bool
+		render func() ([]byte, error)
+	}{
+		{"runs.csv", b.File != nil, func() ([]byte, error) { return export.RunsCSV(b.File) }},
+		{seriesTableName, b.Series != nil, func() ([]byte, error) { return codec.SeriesCSV(b.Series) }},
+		{"exploration.csv", b.Exploration != nil, func() ([]byte, error) { return export.ExplorationCSV(b.Exploration) }},
+	} {
+		if !x.here {
+			continue
+		}
+		data, err := x.render()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Output{Name: x.name, Bytes: data})
+	}
+	return out, nil
+}
+
+// Only is the part of a bundle that is about one strategy: a label, or a public name
+// with whatever options. A name that does not occur is an error.
+func (b *Bundle) Only(name string) (*Bundle, error) {
+	out := &Bundle{}
+	var known []string
+	is := func(label string) bool {
+		if !slices.Contains(known, label) {
+			known = append(known, label)
+		}
+		public, _, _ := strings.Cut(label, ":")
+		return label == name || public == name
+	}
+	found := false
+	if b.File != nil {
+		f := *b.File
+		f.Runs = keep(f.Runs, func(r *results.Run) bool { return is(r.Params.Label) })
+		f.Summaries = results.Summarise(f.Runs)
+		out.File, found = &f, len(f.Runs) > 0
+	}
+	if b.Series != nil {
+		out.Series = keep(b.Series, func(s *results.Series) bool { return is(s.Strategy) })
+		found = found || len(out.Series) > 0
+	}
+	if b.Exploration != nil {
+		x := *b.Exploration
+		x.Searches = keep(x.Searches, func(s **results.Search) bool { return is((*s).Strategy) })
+		x.Censuses = keep(x.Censuses, func(c **results.Census) bool { return is((*c).Strategy) })
+		x.Replays = keep(x.Replays, func(r **results.Replay) bool { return is((*r).Strategy) })
+		out.Exploration, found = &x, found || len(x.Searches)+len(x.Censuses)+len(x.Replays) > 0
+	}
+	if !found {
+		return nil, quota.Unknown("strategy", name, known, "")
+	}
+	return out, nil
+}
+
+// keep returns what passes, in a list of its own.
+func keep[T any](all []T, passes func(*T) bool) []T {
+	out := []T{}
+	for i := range all {
+		if passes(&all[i]) {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
