@@ -161,14 +161,14 @@ func readSide(path string) (compare.Side, error) {
 		}
 		return compare.Side{}, fmt.Errorf("%s holds no %s and no %s", path, render.ResultsName, render.ExplorationName)
 	}
-	f, err := codec.Read(path)
-	if err == nil {
-		return compare.Side{Name: path, File: &f}, nil
+	r, err := codec.ReadRecord(path)
+	if err != nil {
+		return compare.Side{}, err
 	}
-	if x, other := codec.ReadExploration(path); other == nil {
-		return compare.Side{Name: path, Exploration: &x}, nil
+	if r.File == nil && r.Exploration == nil {
+		return compare.Side{}, fmt.Errorf("%s is a series: compare the %s beside it", path, render.ResultsName)
 	}
-	return compare.Side{}, err
+	return compare.Side{Name: path, File: r.File, Exploration: r.Exploration}, nil
 }
 
 // show writes the comparison and turns it into an exit code.

@@ -87,7 +87,7 @@ func TestCompletion(t *testing.T) {
 
 // Every flag says what can follow it, whatever is added to the table.
 func TestEveryTextFlagCompletes(t *testing.T) {
-	files := []string{"trace", "out", "history"}
+	files := []string{"trace", "out", "history", "against"}
 	for _, x := range newSettings().table {
 		if x.value.holds(scalarText) && x.value.Type() == "string" && x.complete == nil && !slices.Contains(files, x.name) {
 			t.Errorf("--%s offers the names of files", x.name)

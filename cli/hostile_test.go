@@ -71,6 +71,8 @@ func TestHostileRecords(t *testing.T) {
 			{"export", path, "--format", "gobench", "-o", "new"},
 			{"merge", "good/results.json", path, "-o", "new.json"},
 			{"pages", name, "-o", "new"},
+			{"compare", "good", path},
+			{"compare", name, "good"},
 			{"judge", path},
 		} {
 			if args[0] == "judge" { // which reads histories
@@ -112,7 +114,7 @@ func TestHostileExplorations(t *testing.T) {
 	} {
 		path := fmt.Sprintf("dir%d/exploration.json", i)
 		write(t, path, c.text)
-		for _, args := range [][]string{{"export", path, "--format", "csv"}, {"pages", filepath.Dir(path), "-o", "new"}} {
+		for _, args := range [][]string{{"export", path, "--format", "csv"}, {"compare", path, path}, {"pages", filepath.Dir(path), "-o", "new"}} {
 			if args[0] == "pages" && strings.Contains(c.text, "series") {
 				continue
 			}

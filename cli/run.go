@@ -30,6 +30,7 @@ func runCommand() *cobra.Command {
 		Example: "  quotabench run\n" +
 			"  quotabench run incr-expire check-then-set --workers 200 --redis process\n" +
 			"  quotabench run --trace access.log --policy contact-form\n" +
+			"  quotabench run lua-reserve --rounds 10 --against ./quotabench-main\n" +
 			"  quotabench run --print-config > run.yaml && quotabench run --config run.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := before(cmd.Context(), func() (measure.Config, error) {
@@ -43,6 +44,9 @@ func runCommand() *cobra.Command {
 			}
 			if config.print {
 				return s.print(cmd.OutOrStdout(), "run", cfg.Policy.Unit)
+			}
+			if s.against != "" {
+				return s.compareWith(cmd, &cfg, s.strategy)
 			}
 			return s.run(cmd, cfg)
 		},

@@ -54,6 +54,9 @@ const (
 	// PacedOrder is the order of the strategies in a round's open loops at the common
 	// rate; more is the round.
 	PacedOrder
+	// Sides is which of two programs comes first in a pair of rounds; more are the stage
+	// and the pair.
+	Sides
 )
 
 // Stream is the start of the stream of a purpose, which is itself a random number

@@ -127,9 +127,11 @@ func alone(r *results.Run, other *results.File, name string) string {
 func differences(r, other *results.Run) string {
 	var out []string
 	here, there := parameters(r), parameters(other)
-	for _, name := range slices.Sorted(maps.Keys(here)) {
+	all := maps.Clone(there)
+	maps.Copy(all, here)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if here[name] != there[name] {
-			out = append(out, fmt.Sprintf("%s %s and not %s", strings.ReplaceAll(name, "_", " "), there[name], here[name]))
+			out = append(out, fmt.Sprintf("%s %s and not %s", strings.ReplaceAll(name, "_", " "), cmp.Or(there[name], "unset"), cmp.Or(here[name], "unset")))
 		}
 	}
 	if len(out) == 0 {
@@ -154,11 +156,6 @@ func parameters(r *results.Run) map[string]string {
 	}
 	for name, v := range raw {
 		out[name] = string(v)
-	}
-	for _, name := range []string{"rate_per_s", "requests", "duration_ns", "decision_timeout_ns", "speed", "outages", "limit_changes", "cold_connections", "arrivals"} {
-		if out[name] == "" {
-			out[name] = "unset"
-		}
 	}
 	for _, name := range derived {
 		delete(out, name)

@@ -19,6 +19,8 @@ type Rule struct {
 	// Promised is the relative worsening that a pass excludes: where the rounds could
 	// not have shown it, the answer is [Inconclusive].
 	Promised float64
+	// Each is set where every figure has Alpha for itself, and shares it with none.
+	Each bool
 }
 
 // Standard is the rule unless another is given. Its false alarms and what it detects

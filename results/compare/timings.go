@@ -184,9 +184,11 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 		return r
 	}
 	row := Row{Figure: x.name, Unit: OfReference, Kind: Sample}
-	if b, h := at(p.base[0]).Params.RatePerS, at(p.head[0]).Params.RatePerS; b != h {
+	b := at(p.base[0]).Params.RatePerS
+	if i := slices.IndexFunc(slices.Concat(p.base, p.head), func(r *results.Run) bool { return at(r).Params.RatePerS != b }); i >= 0 {
 		if gated {
-			row.Verdict, row.Detail = Struck, fmt.Sprintf("the open loop ran at %g requests/s in the base and at %g in the head: give both the same --rate", b, h)
+			h := at(slices.Concat(p.base, p.head)[i]).Params.RatePerS
+			row.Verdict, row.Detail = Struck, fmt.Sprintf("open loops ran at %g and at %g requests/s: give both sides the same --rate", b, h)
 			c.add(p, row)
 		} else if note := "latencies are compared only at one rate, which the base and the head share where --rate is given"; !slices.Contains(c.Notes, note) {
 			c.Notes = append(c.Notes, note)
@@ -210,8 +212,8 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 		}
 		return nil
 	}
-	b, h := Median(s.base), Median(s.head)
-	s.row.Base, s.row.Head = &b, &h
+	was, is := Median(s.base), Median(s.head)
+	s.row.Base, s.row.Head = &was, &is
 	return s
 }
 
@@ -258,7 +260,7 @@ func (c *Comparison) judge(all []*sample, o *Options) {
 	}
 	for _, s := range all {
 		alpha := o.Rule.Alpha
-		if !s.row.Advisory {
+		if !s.row.Advisory && !o.Rule.Each {
 			alpha /= float64(gated)
 		}
 		t := o.Rule.Test(s.base, s.head, alpha, s.middle)

@@ -21,7 +21,8 @@ const slower = 1.10
 type scenario struct {
 	name   string
 	paired bool
-	gates  int // strategies in one comparison; 0 for one
+	gates  int  // strategies in one comparison; 0 for one
+	stages bool // what fails is measured again, as run --against does
 	draw   func(rng *rand.Rand) (base, head []round)
 }
 
@@ -52,7 +53,7 @@ func study(s scenario, comparisons int) (rates, error) {
 			for i := range rounds { // of the first strategy
 				head.Runs[i].ThroughputPerS /= by
 			}
-			fails, open, err := outcome(&base, &head, s.paired)
+			fails, open, err := s.outcome(rng, &base, &head, by)
 			switch {
 			case err != nil:
 				return r, err
@@ -72,14 +73,44 @@ func study(s scenario, comparisons int) (rates, error) {
 
 // outcome is what compare says: that the comparison fails, or that the first strategy's
 // rounds cannot tell.
-func outcome(base, head *results.File, paired bool) (fails, open bool, err error) {
-	base.Kind, head.Kind = results.Measured, results.Measured
-	c, err := compare.Compare(compare.Side{Name: "base", File: base}, compare.Side{Name: "head", File: head}, compare.Options{Paired: paired})
+func (s scenario) outcome(rng *rand.Rand, base, head *results.File, by float64) (fails, open bool, err error) {
+	o := compare.Options{Paired: s.paired}
+	if s.stages {
+		o.Rule = compare.Screening
+	}
+	c, err := held(base, head, o)
 	if err != nil {
 		return false, false, err
 	}
+	if flagged := c.Flagged(); s.stages && len(flagged) > 0 {
+		var freshBase, freshHead results.File
+		for gate := range max(s.gates, 1) {
+			if !slices.Contains(flagged, label(gate)) {
+				continue
+			}
+			b, h := s.draw(rng)
+			for i := range h {
+				if gate == 0 {
+					h[i].throughput /= by
+				}
+			}
+			freshBase.Runs = append(freshBase.Runs, runs(gate, b)...)
+			freshHead.Runs = append(freshHead.Runs, runs(gate, h)...)
+		}
+		o.Rule = compare.Confirmation(c.Gated())
+		again, err := held(&freshBase, &freshHead, o)
+		if err != nil {
+			return false, false, err
+		}
+		c.Confirm(again)
+	}
 	first := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Figure == compare.Throughput && r.Strategy == label(0) })
 	return !c.Passes(), c.Rows[first].Verdict == compare.Inconclusive, nil
+}
+
+func held(base, head *results.File, o compare.Options) (*compare.Comparison, error) {
+	base.Kind, head.Kind = results.Measured, results.Measured
+	return compare.Compare(compare.Side{Name: "base", File: base}, compare.Side{Name: "head", File: head}, o)
 }
 
 func label(gate int) string { return fmt.Sprintf("strategy-%d", gate) }
@@ -225,15 +256,18 @@ func scenarios(s source) []scenario {
 	}
 	drift := func(rng *rand.Rand) []round { return s.on(rng, drifting(rng)) }
 	return []scenario{
-		{"random pairs", true, 0, paired(s.plain)},
-		{"random pairs, the machine drifts by 10 %", true, 0, paired(drift)},
-		{"random pairs, 20 strategies", true, 20, paired(s.plain)},
-		{"two files", false, 0, files(s.plain)},
-		{"two files, 20 strategies", false, 20, files(s.plain)},
-		{"two files, the machine drifts by 10 %", false, 0, files(drift)},
-		{"two files, the machine changes by 20 % in between", false, 0, files(func(rng *rand.Rand) []round { return s.on(rng, stepping(rng)) })},
-		{"two files, the machine drifts by 10 % and the reference loop does not", false, 0, files(func(rng *rand.Rand) []round { return s.blind(rng, drifting(rng)) })},
-		{"two files, the machine drifts by 10 %, without a reference loop", false, 0, files(func(rng *rand.Rand) []round { return unreferenced(drift(rng)) })},
+		{"random pairs", true, 0, false, paired(s.plain)},
+		{"random pairs, the machine drifts by 10 %", true, 0, false, paired(drift)},
+		{"random pairs, 20 strategies", true, 20, false, paired(s.plain)},
+		{"random pairs, two stages", true, 0, true, paired(s.plain)},
+		{"random pairs, two stages, the machine drifts by 10 %", true, 0, true, paired(drift)},
+		{"random pairs, two stages, 20 strategies", true, 20, true, paired(s.plain)},
+		{"two files", false, 0, false, files(s.plain)},
+		{"two files, 20 strategies", false, 20, false, files(s.plain)},
+		{"two files, the machine drifts by 10 %", false, 0, false, files(drift)},
+		{"two files, the machine changes by 20 % in between", false, 0, false, files(func(rng *rand.Rand) []round { return s.on(rng, stepping(rng)) })},
+		{"two files, the machine drifts by 10 % and the reference loop does not", false, 0, false, files(func(rng *rand.Rand) []round { return s.blind(rng, drifting(rng)) })},
+		{"two files, the machine drifts by 10 %, without a reference loop", false, 0, false, files(func(rng *rand.Rand) []round { return unreferenced(drift(rng)) })},
 	}
 }
 

@@ -22,7 +22,7 @@ func requireNoiseRule(t *testing.T, s scenario, comparisons int) {
 func TestGeneratedSeries(t *testing.T) {
 	for _, s := range scenarios(generated()) {
 		switch s.name {
-		case "random pairs, the machine drifts by 10 %", "two files", "two files, the machine drifts by 10 %":
+		case "random pairs, the machine drifts by 10 %", "random pairs, two stages", "two files", "two files, the machine drifts by 10 %":
 			requireNoiseRule(t, s, 200)
 		case "two files, the machine changes by 20 % in between", "two files, the machine drifts by 10 %, without a reference loop":
 			r, err := study(s, 20)
@@ -53,6 +53,7 @@ func TestRecordedSeries(t *testing.T) {
 			all := scenarios(recorded(path, long))
 			requireNoiseRule(t, all[0], 1000)
 			requireNoiseRule(t, all[3], 1000)
+			requireNoiseRule(t, all[6], 1000)
 		}
 		if len(short) < 2*rounds {
 			continue

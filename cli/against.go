@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/harness/measure"
+	seeds "github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/compare"
+	tables "github.com/quotabench/quotabench/results/text"
+)
+
+// against measures another program and this one in pairs of rounds, in random order, and
+// compares them.
+type against struct {
+	*settings
+	ctx            context.Context //nolint:containedctx // of the one command that it serves
+	stdout, stderr io.Writer
+	programs       [2]string // the base and the head
+	args           []string  // of each round
+	dir            string    // of --out
+	seed           uint64
+}
+
+// sides by the names of their directories.
+var sides = [2]string{"base", "head"}
+
+// compareWith is run --against. Each round of a side is a program of its own, so that
+// neither has what the other left behind.
+func (s *settings) compareWith(cmd *cobra.Command, cfg *measure.Config, names []string) error {
+	base, err := exec.LookPath(s.against)
+	if err != nil {
+		return s.wrong("against", fmt.Errorf("%q cannot be run: %w", s.against, errors.Unwrap(err)))
+	}
+	head, err := os.Executable()
+	if err != nil {
+		return fail(ExitFailed, err)
+	}
+	if s.rank("against") == byFile {
+		return s.wrong("against", errors.New("give it as a flag: each side is given the same file"))
+	}
+	if s.history != "" {
+		return s.wrong("history", errors.New("the rounds of two programs have no place of their own in it: leave it out with --against"))
+	}
+	dir, err := s.outDir()
+	if err != nil {
+		return err
+	}
+	a := &against{settings: s, ctx: cmd.Context(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), programs: [2]string{base, head}, dir: dir, seed: cfg.Seed}
+	for i := range a.programs {
+		if a.programs[i], err = filepath.Abs(a.programs[i]); err != nil {
+			return fail(ExitFailed, err)
+		}
+	}
+	if cfg.LatencyRate == measure.AutoRate {
+		fmt.Fprintln(a.stderr, "latency is left out: give --rate, so that both sides have the same")
+		a.args = append(a.args, "--loop", loopClosed)
+	}
+	defer outlivePipes()()
+	return a.compare(cfg.Rounds, names)
+}
+
+// stages of [compare.Screening].
+func (a *against) compare(rounds int, names []string) error {
+	first, err := a.stage(1, rounds, names)
+	if err != nil {
+		return err
+	}
+	o := compare.Options{Paired: true, Gates: a.gates, Rule: compare.Screening}
+	c, err := compare.Compare(first[0], first[1], o)
+	if err != nil {
+		return fail(ExitFailed, err)
+	}
+	if flagged := c.Flagged(); len(flagged) > 0 {
+		fmt.Fprintf(a.stderr, "flagged, and measured again: %s\n", strings.Join(flagged, ", "))
+		second, err := a.stage(2, rounds, flagged)
+		if err != nil {
+			return err
+		}
+		o.Rule, o.Gates = compare.Confirmation(c.Gated()), nil
+		again, err := compare.Compare(second[0], second[1], o)
+		if err != nil {
+			return fail(ExitFailed, err)
+		}
+		c.Confirm(again)
+	}
+	if err := tables.Comparison(a.stdout, c); err != nil {
+		return fail(ExitFailed, err)
+	}
+	fmt.Fprintf(a.stderr, "\nwritten to %s: %s\n", a.dir, strings.Join(sides[:], ", "))
+	return failures(a.stderr, nil, c.Failed())
+}
+
+// stage measures the strategies in pairs of rounds, and writes a record for each side.
+func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side, err error) {
+	temp, err := os.MkdirTemp("", "quotabench-against-")
+	if err != nil {
+		return out, fail(ExitFailed, err)
+	}
+	defer func() { _ = os.RemoveAll(temp) }() // what is left of it is of no use
+	var files [2]*results.File
+	for round := 1; round <= rounds; round++ {
+		order := []int{0, 1}
+		if seeds.Stream(a.seed, seeds.Sides, uint64(stage), uint64(round))&1 == 1 {
+			slices.Reverse(order)
+		}
+		for _, side := range order {
+			fmt.Fprintf(a.stderr, "[%d/%d] %s\n", round, rounds, sides[side])
+			f, err := a.round(side, filepath.Join(temp, fmt.Sprintf("%d-%s", round, sides[side])), names)
+			if err != nil {
+				return out, err
+			}
+			for i := range f.Runs {
+				f.Runs[i].Repetition = round
+			}
+			if files[side] == nil {
+				files[side] = f
+			} else {
+				files[side].Runs = append(files[side].Runs, f.Runs...)
+			}
+		}
+	}
+	for i, f := range files {
+		dir := filepath.Join(a.dir, sides[i])
+		if stage > 1 {
+			dir += "-" + strconv.Itoa(stage)
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return out, fail(ExitFailed, err)
+		}
+		path := filepath.Join(dir, resultsFile)
+		if err := codec.Write(path, *f); err != nil {
+			return out, fail(ExitFailed, err)
+		}
+		out[i] = compare.Side{Name: path, File: f}
+	}
+	return out, nil
+}
+
+// round runs one program for one round.
+func (a *against) round(side int, dir string, names []string) (*results.File, error) {
+	args := append(a.given(), a.args...)
+	args = append(args, "--rounds", "1", "--out", dir, "--strategy", strings.Join(names, ","))
+	cmd := exec.CommandContext(a.ctx, a.programs[side], args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute // it stops its servers
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.Discard, &said
+	err := cmd.Run()
+	if a.ctx.Err() != nil {
+		return nil, fail(ExitInterrupted, errors.New("interrupted: pairs of rounds are compared when all have been made, and nothing was written"))
+	}
+	f, read := codec.Read(filepath.Join(dir, resultsFile))
+	if read != nil {
+		last := strings.TrimSpace(said.String())
+		return nil, fail(ExitFailed, fmt.Errorf("%s (%s): %w: %s", sides[side], a.programs[side], cmpErr(err, read), last[strings.LastIndex(last, "\n")+1:]))
+	}
+	return &f, nil // that it found a broken guarantee, or an invalid figure, is in the record
+}
+
+func cmpErr(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+// given are the flags of this command that both sides are to have.
+func (a *against) given() []string {
+	own := []string{"against", "out", "rounds", "quick", "fail-on", "strategy"}
+	out := []string{"run"}
+	for _, x := range a.table {
+		if a.rank(x.name) != byFlag || slices.Contains(own, x.name) {
+			continue
+		}
+		if l, ok := x.value.(*list); ok {
+			for _, v := range *l.p {
+				out = append(out, "--"+x.name+"="+v)
+			}
+			continue
+		}
+		out = append(out, "--"+x.name+"="+x.value.String())
+	}
+	if file := a.flags.Lookup("config"); file != nil && file.Changed {
+		out = append(out, "--config="+file.Value.String())
+	}
+	if a.quick {
+		out = append(out, "--duration="+a.duration.String())
+	}
+	return out
+}
