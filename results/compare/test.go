@@ -105,7 +105,7 @@ func (r Rule) smallest(base, head []float64, alpha float64, middle func([]float6
 	if len(pool) == 0 || critical < 0 {
 		return 0
 	}
-	const most = 9
+	const most = 10                                                    // times
 	rng := rand.New(rand.NewPCG(uint64(len(base)), uint64(len(head)))) // the same rounds have the same answer
 	needed := make([]float64, resamples)
 	a, b, worse := make([]float64, len(base)), make([]float64, len(head)), make([]float64, len(head))
@@ -113,25 +113,28 @@ func (r Rule) smallest(base, head []float64, alpha float64, middle func([]float6
 		draw(rng, pool, a)
 		draw(rng, pool, b)
 		before, after := middle(a), middle(b)
-		shows := func(by float64) bool {
-			for j, x := range b {
-				worse[j] = x * (1 + by)
+		shows := func(times float64) bool {
+			if after*times <= before || after*times < before*(1+r.AtLeast) {
+				return false
 			}
-			return u(a, worse) <= critical && after*(1+by) > before && after*(1+by) >= before*(1+r.AtLeast)
+			for j, x := range b {
+				worse[j] = x * times
+			}
+			return u(a, worse) <= critical
 		}
 		if !shows(most) {
 			needed[i] = math.Inf(1)
 			continue
 		}
-		lo, hi := 0.0, float64(most)
-		for range 16 {
-			if mid := (lo + hi) / 2; shows(mid) {
+		lo, hi := 1.0, float64(most)
+		for hi/lo > 1.001 {
+			if mid := math.Sqrt(lo * hi); shows(mid) {
 				hi = mid
 			} else {
 				lo = mid
 			}
 		}
-		needed[i] = hi
+		needed[i] = hi - 1
 	}
 	slices.Sort(needed)
 	if s := needed[resamples*95/100-1]; !math.IsInf(s, 1) {
