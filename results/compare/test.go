@@ -27,7 +27,8 @@ type Rule struct {
 // are in docs/comparing.md.
 var Standard = Rule{Alpha: 0.005, AtLeast: 0.03, Promised: 0.10}
 
-// Test is the one-sided exact Mann-Whitney test of the rounds.
+// Test is the one-sided Mann-Whitney test of the rounds. It is exact up to 50 rounds a
+// side, and up to 25 where values are equal; beyond, by the normal distribution.
 type Test struct {
 	// BaseRounds of the base that count.
 	BaseRounds int `json:"base_rounds"`
