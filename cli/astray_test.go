@@ -4,7 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/quotabench/quotabench/results/codec"
 )
 
 // A strategy that never returns, and one that panics, have the command exit with 3, one
@@ -47,5 +50,29 @@ func TestAstray(t *testing.T) {
 			}
 		}
 		c.at.clear()
+	}
+}
+
+// TestAstrayAmidASearch: what was searched before the strategy ended the search is shown
+// and written, and nothing is claimed.
+func TestAstrayAmidASearch(t *testing.T) {
+	newPlace(t, nil)
+	defer onBlue.clear()
+	var n atomic.Int64
+	onBlue.set(func() {
+		if n.Add(1) > 8 {
+			select {}
+		}
+	})
+	o := call(t.Context(), "explore", "honest:color=blue", "honest", "--decision-timeout", "50ms", "--out", "out")
+	if o.code != ExitFailed || !strings.Contains(o.stdout, "NOTHING IS CLAIMED: the strategy does not return in ") || !strings.Contains(o.stdout, "\nhonest, ") {
+		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	x, err := codec.ReadExploration(filepath.Join("out", explorationFile))
+	if err != nil || len(x.Searches) != 2 || len(x.Failed) != 1 || x.Failed[0].Stack == "" {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	if s := x.Searches[0]; s.Runs == 0 || s.Claim != "" || len(s.Withheld) != 1 || s.Withheld[0].Code != "did-not-return" {
+		t.Errorf("%+v", s)
 	}
 }

@@ -174,6 +174,8 @@ func (x *exploration) take(sel strategies.Selection, f found) error {
 	switch {
 	case errors.Is(f.err, explore.ErrUnseen):
 		x.invalidate(sel, f.err)
+	case f.err != nil && (f.search != nil || f.census != nil): // the strategy has ended it
+		x.failed(sel, f.err)
 	case f.err != nil:
 		return f.err
 	}

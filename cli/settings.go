@@ -31,7 +31,7 @@ type settings struct {
 	from, images               map[string]*string // by driver
 	named                      []string           // of --store
 	out, history               string
-	shard                      string
+	shard, metrics             string
 	life, decision             time.Duration
 	failOn                     []string
 	against                    string
@@ -144,6 +144,8 @@ func (s *settings) surroundings() []setting {
 			doc: "measure another `program` of quotabench too, in pairs of rounds in random order, and compare: exit with 1 where this one is worse; what is slower is measured again before it counts"},
 		setting{name: "history", value: &text{p: &s.history}, computed: true,
 			doc: "`directory` to keep the history of each run in, for quotabench judge"},
+		setting{name: "metrics", value: &text{p: &s.metrics, what: "an address such as 127.0.0.1:9464"}, computed: true, complete: completeWords("127.0.0.1:9464"),
+			doc: "serve figures to Prometheus at this `address` while the run lasts, e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too"},
 		setting{name: "out", value: &text{p: &s.out}, computed: true,
 			doc: "`directory` for results.json and plots (default quotabench-results/<time>)"})
 }

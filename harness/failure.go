@@ -92,8 +92,11 @@ func Stack(err error) string {
 	return ""
 }
 
-// CodeHung is the finding of a call that did not return.
-const CodeHung = "did-not-return"
+// The findings of a strategy that panicked, and of a call that did not return.
+const (
+	CodePanicked = "strategy-panicked"
+	CodeHung     = "did-not-return"
+)
 
 // StrikeFailed adds the finding that an error has ended a run.
 func StrikeFailed(run *results.Run, err error) {
@@ -102,7 +105,7 @@ func StrikeFailed(run *results.Run, err error) {
 	var h *HungError
 	switch {
 	case errors.As(err, &p):
-		strike("strategy-panicked", err.Error())
+		strike(CodePanicked, err.Error())
 	case errors.As(err, &h):
 		strike(CodeHung, err.Error())
 		run.DidNotReturn = max(run.DidNotReturn, 1)

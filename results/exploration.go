@@ -44,11 +44,13 @@ func NewExploration() Exploration {
 func (x *Exploration) Charts() (out []*Finding) {
 	for _, s := range x.Searches {
 		for i := range s.Findings {
-			out = append(out, &s.Findings[i])
+			if f := &s.Findings[i]; len(f.Steps) > 0 {
+				out = append(out, f)
+			}
 		}
 	}
 	for _, c := range x.Censuses {
-		if c.Shortest != nil {
+		if c.Shortest != nil && len(c.Shortest.Steps) > 0 {
 			out = append(out, c.Shortest)
 		}
 	}
@@ -179,7 +181,8 @@ type Finding struct {
 	Units int64 `json:"units,omitempty"`
 	// Faults that happen in the schedule.
 	Faults []quota.Fault `json:"faults,omitempty"`
-	// Steps of the schedule.
+	// Steps of the schedule; none where the strategy ended the search and the schedule
+	// could not be run again.
 	Steps []Step `json:"steps"`
 	// Columns are the actors by [Step.Column].
 	Columns []Column `json:"columns"`

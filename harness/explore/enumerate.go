@@ -23,22 +23,24 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 		return nil, err
 	}
 	cfg.enumerates = true
-	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx) })
+	so := new(progress)
+	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx, so) })
 	if err != nil {
-		return nil, err
+		return so.partialCensus(ctx, sel, cfg, err), err
 	}
 	return c, unseen(c.Withheld)
 }
 
-func (s *search) enumerate(ctx context.Context) (*Census, error) {
+func (s *search) enumerate(ctx context.Context, so *progress) (*Census, error) {
 	c := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Clients: s.cfg.Clients}
 	c.Store = s.Traits().Store
+	so.counted(c, nil)
 	var shortest *breakage
 	var err error
 	if s.Traits().State {
-		shortest, err = s.everySchedule(ctx, c)
+		shortest, err = s.everySchedule(ctx, c, so)
 	} else {
-		shortest, err = s.everyEnd(ctx, c)
+		shortest, err = s.everyEnd(ctx, c, so)
 	}
 	if err != nil {
 		return nil, err
@@ -54,11 +56,11 @@ func (s *search) enumerate(ctx context.Context) (*Census, error) {
 }
 
 // everyEnd counts over an engine that has no state.
-func (s *search) everyEnd(ctx context.Context, c *Census) (*breakage, error) {
+func (s *search) everyEnd(ctx context.Context, c *Census, so *progress) (*breakage, error) {
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
-	w := s.newWalk()
+	w := s.newWalk(so)
 	w.wanted[Leak], w.all = true, true
 	if err := w.walk(ctx, math.MaxInt, s.cfg.MaxSchedules); err != nil {
 		return nil, err
@@ -70,7 +72,7 @@ func (s *search) everyEnd(ctx context.Context, c *Census) (*breakage, error) {
 }
 
 // everySchedule counts depth first.
-func (s *search) everySchedule(ctx context.Context, c *Census) (*breakage, error) {
+func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (*breakage, error) {
 	var tree sched.Tree
 	var path, next, shortest []engine.Choice
 	var detail breach
@@ -104,6 +106,11 @@ func (s *search) everySchedule(ctx context.Context, c *Census) (*breakage, error
 		if leak > 0 {
 			c.Leaking++
 			c.Worst = max(c.Worst, leak)
+		}
+		if shortest == nil {
+			so.counted(c, nil)
+		} else {
+			so.counted(c, &breakage{detail.finding(), shortest})
 		}
 	}
 	c.Complete = !more

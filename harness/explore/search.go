@@ -41,15 +41,18 @@ type Finding = results.Finding
 
 // Run searches for the shortest schedule that breaks each property. It returns
 // with what it has when ctx is done. An error that is [ErrUnseen] comes beside a
-// result; any other means that it could not search.
+// result, and so does a [PanicError] or a [HungError] with which the strategy has ended
+// the search: the result is what was found before that, and claims nothing. Any other
+// means that it could not search.
 func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, error) {
 	cfg, err := cfg.complete(sel)
 	if err != nil {
 		return nil, err
 	}
-	res, err := explored(ctx, sel, cfg, func(s *search) (*Result, error) { return s.run(ctx) })
+	so := new(progress)
+	res, err := explored(ctx, sel, cfg, func(s *search) (*Result, error) { return s.run(ctx, so) })
 	if err != nil {
-		return nil, err
+		return so.partial(ctx, sel, cfg, err), err
 	}
 	return res, unseen(res.Withheld)
 }
@@ -97,6 +100,9 @@ type search struct {
 	normal *normal
 	// wanted are the properties that no schedule has broken so far.
 	wanted map[Property]bool
+	// short has a schedule that is run again left where it ends: the strategy does not
+	// survive what follows.
+	short bool
 	// seen are the states that have been met.
 	seen map[engine.Digest]struct{}
 }
@@ -111,7 +117,12 @@ type breakage struct {
 	path []engine.Choice
 }
 
-func (s *search) run(ctx context.Context) (*Result, error) {
+// byProperty orders findings.
+func byProperty(a, b breakage) int {
+	return slices.Index(properties, a.Property) - slices.Index(properties, b.Property)
+}
+
+func (s *search) run(ctx context.Context, so *progress) (*Result, error) {
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
@@ -120,10 +131,11 @@ func (s *search) run(ctx context.Context) (*Result, error) {
 		s.wanted[p] = p != TTL || hasEnd(&s.cfg.Policy)
 	}
 	var err error
+	so.searched(res, nil)
 	if s.Traits().State {
-		err = s.breadthFirst(ctx, res)
+		err = s.breadthFirst(ctx, res, so)
 	} else {
-		err = s.allToTheirEnds(ctx, res)
+		err = s.allToTheirEnds(ctx, res, so)
 	}
 	if err != nil {
 		return nil, err
@@ -146,7 +158,7 @@ type node struct {
 
 // breadthFirst is a walk over states. Nothing is kept of a state but how to get
 // there: every edge is a run of its own from the start.
-func (s *search) breadthFirst(ctx context.Context, res *Result) error {
+func (s *search) breadthFirst(ctx context.Context, res *Result, so *progress) error {
 	var broken []breakage
 	if err := s.Begin(); err != nil {
 		return err
@@ -196,6 +208,8 @@ func (s *search) breadthFirst(ctx context.Context, res *Result) error {
 			if err := s.End(); err != nil {
 				return err
 			}
+			res.States = len(nodes)
+			so.searched(res, broken)
 			if len(nodes) >= s.cfg.MaxStates {
 				res.Capped = fmt.Sprintf("%d states", len(nodes))
 				break
@@ -204,9 +218,7 @@ func (s *search) breadthFirst(ctx context.Context, res *Result) error {
 		nodes[at].next, nodes[at].trail = nil, nil
 	}
 	res.States = len(nodes)
-	slices.SortStableFunc(broken, func(a, b breakage) int {
-		return slices.Index(properties, a.Property) - slices.Index(properties, b.Property)
-	})
+	slices.SortStableFunc(broken, byProperty)
 	for i := range broken {
 		if err := s.repeat(&broken[i]); err != nil {
 			return err
@@ -265,7 +277,7 @@ func (s *search) record(b *breakage) (steps []results.Step, err error) {
 		return nil, errors.Join(err, s.End())
 	}
 	steps, b.Columns, b.Faults = t.Steps, s.Columns(), s.Look().Faults
-	if !s.Traits().State {
+	if !s.Traits().State && !s.short {
 		err = s.finish()
 	}
 	return steps, errors.Join(err, s.End())

@@ -17,6 +17,7 @@ import (
 // of the shortest beginnings first.
 type walk struct {
 	*search
+	so        *progress
 	symmetric bool
 	// all has the walk go on when everything wanted has been found.
 	all bool
@@ -44,13 +45,13 @@ type abort struct {
 // lock, PostgreSQL may let them go on in another order each time.
 const attempts = 5
 
-func (s *search) newWalk() *walk {
-	return &walk{search: s, found: map[Property]*breakage{}, aborts: map[Property]*abort{}}
+func (s *search) newWalk(so *progress) *walk {
+	return &walk{search: s, so: so, found: map[Property]*breakage{}, aborts: map[Property]*abort{}}
 }
 
 // allToTheirEnds searches an engine that has no state.
-func (s *search) allToTheirEnds(ctx context.Context, res *Result) error {
-	w := s.newWalk()
+func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) error {
+	w := s.newWalk(so)
 	w.symmetric = true
 	if err := w.walk(ctx, s.cfg.MaxStates, math.MaxInt64); err != nil {
 		return err
@@ -159,6 +160,8 @@ func (w *walk) schedule(beginning []engine.Choice) error {
 			more[at] = next[1:]
 		}
 		if err := w.Step(path[at]); err != nil {
+			w.keep(found)
+			w.so.walked(w)
 			return errors.Join(err, w.End())
 		}
 		leak = max(leak, w.Run().Truth.Leak())
@@ -191,6 +194,7 @@ func (w *walk) schedule(beginning []engine.Choice) error {
 		}
 	}
 	w.points += len(path) - max(len(beginning)-1, 0)
+	w.so.walked(w)
 	return nil
 }
 
@@ -204,12 +208,7 @@ func (w *walk) count(path []engine.Choice, found []breakage, leak int64) {
 		w.leaking++
 		w.worstLeak = max(w.worstLeak, leak)
 	}
-	for _, b := range found {
-		b.path = slices.Clone(b.path)
-		if old := w.found[b.Property]; old == nil || before(b.path, old.path) {
-			w.found[b.Property] = &b
-		}
-	}
+	w.keep(found)
 	for kind, taken := range w.Run().Aborts {
 		a := w.aborts[kind]
 		if a == nil {
@@ -220,6 +219,16 @@ func (w *walk) count(path []engine.Choice, found []breakage, leak int64) {
 		if a.shortest == nil || before(path[:taken], a.shortest.path) {
 			b := breach{property: kind, detail: abortDetail}
 			a.shortest = &breakage{b.finding(), slices.Clone(path[:taken])}
+		}
+	}
+}
+
+// keep keeps those that are shorter than what was found before.
+func (w *walk) keep(found []breakage) {
+	for _, b := range found {
+		b.path = slices.Clone(b.path)
+		if old := w.found[b.Property]; old == nil || before(b.path, old.path) {
+			w.found[b.Property] = &b
 		}
 	}
 }

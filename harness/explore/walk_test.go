@@ -40,7 +40,7 @@ func TestWalksMeetNothingNew(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = explored(t.Context(), chosen[0], cfg, func(s *search) (any, error) {
-				res, err := s.run(t.Context())
+				res, err := s.run(t.Context(), new(progress))
 				if err != nil || res.Capped != "" {
 					t.Fatalf("searched %d states, ended by %q, %v", res.States, res.Capped, err)
 				}

@@ -42,6 +42,8 @@ type Config struct {
 	// taken back before Measure returns.
 	Cores Cores
 
+	// Live can be asked for figures while the measurement goes on; nil where nothing asks.
+	Live *Live
 	// Observer is told of progress; nil for none.
 	Observer Observer
 	// Timer runs while requests are measured, and not while a run is set up and

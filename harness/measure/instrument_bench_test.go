@@ -193,6 +193,34 @@ func bareLoop(b *testing.B, redis *redisstore.Store, d time.Duration) float64 {
 	return pass(d)
 }
 
+// BenchmarkLive is what recording a decision costs where figures can be asked for, with
+// a scrape every few milliseconds, by that where they cannot.
+func BenchmarkLive(b *testing.B) {
+	record := func(watched bool) float64 {
+		rec := newRecorder(instrumentWorkers)
+		if watched {
+			rec.watch()
+		}
+		var worker atomic.Int64
+		return perOp(1_000_000, func(ops int) {
+			id := int(worker.Add(1))
+			s := rec.stripe(id)
+			for i := range ops {
+				rec.record(s, oracle.Admitted, 1, int64(1_000+i%50_000))
+				if watched && id == 1 && i%10_000 == 0 {
+					rec.live()
+				}
+			}
+		})
+	}
+	var ratio, ns float64
+	for b.Loop() {
+		ratio = pairs(6, func() float64 { ns = record(true); return ns }, func() float64 { return record(false) })
+	}
+	b.ReportMetric(ratio, "x-without")
+	b.ReportMetric(ns, "ns/decision")
+}
+
 func instrumentConfig(b *testing.B, redis *redisstore.Store) Config {
 	b.Helper()
 	plan, err := harness.NewPlan("incr-expire", "link-hits", "hot-key")

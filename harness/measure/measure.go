@@ -205,6 +205,7 @@ func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, rou
 	if err != nil {
 		harness.StrikeFailed(&run, err)
 	}
+	m.cfg.Live.judged(&run)
 	if run.Audit.Has(harness.CodeHung) {
 		m.gone.hung[sel.String()] = true
 	}

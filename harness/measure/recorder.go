@@ -32,6 +32,8 @@ type stripe struct {
 	// cache at once take little longer than one.
 	batch   [64]sample
 	batched int
+	// live is what is shown while the pass goes on; nil where nothing is.
+	live *liveStripe
 	// latency is indexed by outcome and tier, service (open loop) likewise.
 	latency [3 * maxTiers]*results.Histogram
 	service [3 * maxTiers]*results.Histogram
@@ -93,7 +95,7 @@ func (r *recorder) record(s *stripe, out oracle.Outcome, tier uint8, ns int64) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}
-	if s.batched == len(s.batch) {
+	if s.batched == len(s.batch) || s.live != nil && s.batched >= liveBatch {
 		s.flush()
 	}
 	s.batch[s.batched] = sample{slot(out, tier), ns}
@@ -102,6 +104,9 @@ func (r *recorder) record(s *stripe, out oracle.Outcome, tier uint8, ns int64) {
 
 // flush moves what was recorded into the histograms.
 func (s *stripe) flush() {
+	if s.live != nil {
+		s.live.add(s.batch[:s.batched])
+	}
 	for _, b := range s.batch[:s.batched] {
 		s.put(&s.latency[b.slot], b.ns)
 	}
@@ -116,6 +121,9 @@ func (r *recorder) recordOpen(s *stripe, out oracle.Outcome, tier uint8, respons
 		defer s.mu.Unlock()
 	}
 	i := slot(out, tier)
+	if s.live != nil {
+		s.live.add([]sample{{i, service}})
+	}
 	s.put(&s.latency[i], response)
 	s.put(&s.service[i], service)
 	s.put(&s.wait, wait)

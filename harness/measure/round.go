@@ -308,6 +308,7 @@ func (p *pass) drive(ctx context.Context) error {
 	p.lookouts.begin(work, d.tb.nano)
 	over = append(over, p.census.schedule(work, p))
 	p.watch = newWatch(work, d.tb, slices.Collect(maps.Values(s.stores)))
+	p.m.cfg.Live.begin(p.run, d.rec, d.tb)
 	if t := p.m.cfg.Timer; t != nil {
 		t.StartTimer()
 		d.run(work)
@@ -316,6 +317,7 @@ func (p *pass) drive(ctx context.Context) error {
 		d.run(work)
 	}
 	p.watch.end()
+	p.m.cfg.Live.end(len(d.hung) == 0)
 	p.lookouts.end(work)
 	for _, name := range p.lookouts.absent() {
 		s.stores[name].absent = true

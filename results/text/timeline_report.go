@@ -33,6 +33,10 @@ func Search(w io.Writer, r *results.Search) error {
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		fmt.Fprintln(out)
+		if len(f.Steps) == 0 { // see [results.Finding]
+			writeText(out, fmt.Sprintf("%s: %s; its schedule could not be run again", strings.ToUpper(string(f.Property)), f.Detail))
+			continue
+		}
 		writeText(out, fmt.Sprintf("%s in %s: %s", strings.ToUpper(string(f.Property)), count(len(f.Steps), "step"), f.Detail))
 		// Often one schedule breaks several properties.
 		same := slices.IndexFunc(r.Findings[:i], func(g results.Finding) bool { return slices.Equal(g.Steps, f.Steps) })

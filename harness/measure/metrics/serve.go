@@ -1,0 +1,53 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/measure"
+)
+
+// Server serves metrics until it is closed.
+type Server struct {
+	// URL of the metrics.
+	URL    string
+	server *http.Server
+	ended  chan error
+}
+
+// Serve serves the figures of a measurement at an address such as "127.0.0.1:9464".
+// Without a host that is the loopback interface, and port 0 is any that is free.
+func Serve(ctx context.Context, addr string, live *measure.Live) (*Server, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("give an address such as 127.0.0.1:9464, not %q", addr)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen at %s: %w", addr, err)
+	}
+	const patience = 10 * time.Second
+	s := &Server{
+		URL:    "http://" + l.Addr().String() + "/metrics",
+		server: &http.Server{Handler: Handler(live), ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience},
+		ended:  make(chan error, 1),
+	}
+	go func() { s.ended <- s.server.Serve(l) }()
+	return s, nil
+}
+
+// Close ends it.
+func (s *Server) Close() error {
+	err := s.server.Close()
+	if ended := <-s.ended; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return err
+}
