@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -43,9 +44,9 @@ func (s *settings) read(path string, b []byte) error {
 	if err != nil {
 		var e yaml.Error
 		if errors.As(err, &e) {
-			return misread(path, e.GetToken(), "not valid YAML: %s", oneLine(e.GetMessage()))
+			return misread(path, e.GetToken(), "not valid YAML: %s", format.OneLine(e.GetMessage()))
 		}
-		return usagef("%s: not valid YAML: %s", path, oneLine(err.Error()))
+		return usagef("%s: not valid YAML: %s", path, format.OneLine(err.Error()))
 	}
 	seen := map[string]int{}
 	for i, doc := range file.Docs {
@@ -83,7 +84,7 @@ func (s *settings) readPair(path string, p *ast.MappingValueNode, seen map[strin
 	at := p.Key.GetToken()
 	key, ok := p.Key.(*ast.StringNode)
 	if !ok {
-		return misread(path, at, "%q is not a key: %s", oneLine(at.Value), quota.OneOf("", s.names()))
+		return misread(path, at, "%q is not a key: %s", format.OneLine(at.Value), quota.OneOf("", s.names()))
 	}
 	name := key.Value
 	x := s.lookup(name)
@@ -178,22 +179,4 @@ func (x *setting) text(n ast.Node) (string, error) {
 		return "", fmt.Errorf(" %q is %s: %s", text, kind, x.value.wanted())
 	}
 	return text, nil
-}
-
-// oneLine makes the message of a library, or several errors, fit into one of ours.
-func oneLine(s string) string {
-	var line string
-	for l := range strings.Lines(s) {
-		l = strings.Join(strings.Fields(l), " ")
-		switch {
-		case l == "":
-		case line == "":
-			line = l
-		case strings.ContainsAny(line[len(line)-1:], ",;:"):
-			line += " " + l
-		default:
-			line += "; " + l
-		}
-	}
-	return line
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/ordered"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -134,14 +135,14 @@ func (s *exploreSettings) explore(cmd *cobra.Command, chosen []strategies.Select
 // failed records a search that ended in an error, and has the others go on.
 func (x *exploration) failed(sel strategies.Selection, err error) {
 	x.record.Failed = append(x.record.Failed, results.FailedExplore{
-		Strategy: sel.String(), Error: strings.Join(strings.Fields(err.Error()), " "), Stack: harness.Stack(err),
+		Strategy: sel.String(), Error: format.OneLine(err.Error()), Stack: harness.Stack(err),
 	})
 	x.invalidate(sel, err)
 }
 
 // invalidate has the command exit with 3 in the end.
 func (x *exploration) invalidate(sel strategies.Selection, err error) {
-	line := fmt.Sprintf("%s: %s", sel, strings.Join(strings.Fields(err.Error()), " "))
+	line := fmt.Sprintf("%s: %s", sel, format.OneLine(err.Error()))
 	if x.invalid == "" {
 		x.invalid = line
 		return
@@ -190,7 +191,7 @@ func (x *exploration) take(sel strategies.Selection, f found) error {
 		for i := 0; err == nil && i < len(f.search.Findings); i++ {
 			b := &f.search.Findings[i]
 			x.judge(b, true)
-			if x.server != nil && x.ctx.Err() == nil {
+			if x.server != nil && b.Token != "" && x.ctx.Err() == nil {
 				err = x.repeat(b.Token)
 			}
 		}
@@ -345,6 +346,6 @@ func (x *exploration) keep() {
 	}
 	if err != nil && !x.warned {
 		x.warned = true
-		fmt.Fprintln(x.stderr, "warning: "+oneLine(err.Error()))
+		fmt.Fprintln(x.stderr, "warning: "+format.OneLine(err.Error()))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -60,9 +61,9 @@ func readPolicy(b []byte) (quota.Policy, error) {
 	if err := yaml.UnmarshalWithOptions(b, &f, yaml.Strict()); err != nil {
 		var e yaml.Error
 		if errors.As(err, &e) && e.GetToken() != nil && e.GetToken().Position != nil {
-			return quota.Policy{}, fmt.Errorf("line %d: %s", e.GetToken().Position.Line, oneLine(e.GetMessage()))
+			return quota.Policy{}, fmt.Errorf("line %d: %s", e.GetToken().Position.Line, format.OneLine(e.GetMessage()))
 		}
-		return quota.Policy{}, fmt.Errorf("not a policy: %s", oneLine(err.Error()))
+		return quota.Policy{}, fmt.Errorf("not a policy: %s", format.OneLine(err.Error()))
 	}
 	p := quota.Policy{Name: f.Name, Doc: f.Doc, Limit: f.Limit, Unit: f.Unit, Costs: f.Costs}
 	if f.Window == "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	_ "github.com/quotabench/quotabench/stores/all" // what the flags can name
@@ -125,7 +126,7 @@ func (s *openedStores) removeDead(ctx context.Context, w io.Writer) {
 func removeDead(ctx context.Context, w io.Writer, name string, st stores.Store) {
 	switch did, err := stores.RemoveDead(ctx, st); {
 	case err != nil && ctx.Err() == nil:
-		fmt.Fprintf(w, "warning: %s: what earlier runs left could not be removed: %s\n", name, oneLine(err.Error()))
+		fmt.Fprintf(w, "warning: %s: what earlier runs left could not be removed: %s\n", name, format.OneLine(err.Error()))
 	case did != "":
 		fmt.Fprintf(w, "%s: %s\n", name, did)
 	}

@@ -12,7 +12,7 @@ const maxMessage = 500
 // message is an error as it is shown: one line, without passwords, without what a
 // terminal would obey, and not too long.
 func message(err error) string {
-	return format.Shorten(format.Visible(redact(oneLine(err.Error()))), maxMessage)
+	return format.Shorten(format.Visible(redact(format.OneLine(err.Error()))), maxMessage)
 }
 
 // messages is a writer for standard error: what is echoed there may hold the password

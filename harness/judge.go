@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -118,7 +119,7 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []Visitor) (o
 	f.Counts.record(run)
 	run.Partial = f.Partial
 	if err := f.Counts.FirstError; err != nil {
-		run.FirstError = err.Error()
+		run.FirstError = format.OneLine(err.Error())
 	}
 	j := judgement{Facts: f, run: run, cfg: cfg}
 	drift := newDrift(f, cfg)

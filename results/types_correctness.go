@@ -1,6 +1,10 @@
 package results
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/format"
+)
 
 // Leak is what was admitted over the limit. A trial is a window of one subject of
 // which more than the limit was asked, with at least that many answers.
@@ -246,9 +250,9 @@ type Reason struct {
 	Stack string `json:"stack,omitempty"`
 }
 
-// Strike adds a finding and takes back what it touches.
+// Strike adds a finding and takes back what it touches. Its detail becomes one line.
 func (a *Audit) Strike(code, strikes, detail string) {
-	a.Reasons = append(a.Reasons, Reason{Code: code, Strikes: strikes, Detail: detail})
+	a.Reasons = append(a.Reasons, Reason{Code: code, Strikes: strikes, Detail: format.OneLine(detail)})
 	switch strikes {
 	case StrikesCorrectness:
 		a.Valid = false

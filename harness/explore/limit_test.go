@@ -164,14 +164,17 @@ func TestChangedLimitIsAFault(t *testing.T) {
 // TestDeclaredUnderAnotherLimit: every strategy that declares something under another
 // limit keeps it, lowered and raised.
 func TestDeclaredUnderAnotherLimit(t *testing.T) {
-	tried := 0
+	tried, bound := 0, 2_000
+	if testing.Short() || raceEnabled {
+		bound = 200
+	}
 	for _, m := range strategies.All() {
 		if m.NeedsStore(strategies.NeedPostgres) || m.Excluded[strategies.ModeExplore] != "" || !tolerates(m, quota.FaultLimit) {
 			continue
 		}
 		for _, script := range []string{"take,take;limit=1;take", "take,take;limit=3;take"} {
 			tried++
-			cfg := scripted(t, script, explore.Config{Clients: 3, Limit: 2, MaxStates: 2_000, Properties: []explore.Property{explore.Guarantee}})
+			cfg := scripted(t, script, explore.Config{Clients: 3, Limit: 2, MaxStates: bound, Properties: []explore.Property{explore.Guarantee}})
 			if b := run(t, m.Name, cfg).Found(explore.Guarantee); b != nil {
 				t.Errorf("%s, %s: %s", m.Name, script, b.Detail)
 			}

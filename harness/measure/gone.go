@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -45,7 +46,7 @@ func (m *measurement) ask(ctx context.Context, names ...string) {
 			err = m.answers(ctx, st)
 		}
 		if err != nil && ctx.Err() == nil {
-			m.gone.why[name] = fmt.Sprintf("%s does not answer any more: it was asked %d times, the last time: %v", name, 1+len(gonePauses), err)
+			m.gone.why[name] = fmt.Sprintf("%s does not answer any more: it was asked %d times, the last time: %s", name, 1+len(gonePauses), format.OneLine(err.Error()))
 		}
 	}
 }

@@ -30,8 +30,8 @@ func TestDeclaredUnderOutages(t *testing.T) {
 		for name, o := range outages {
 			cfg := config(t, m.Name, p.Name, "steady")
 			cfg.Policy, cfg.Outages, cfg.Instances = p, []harness.Outage{o}, 2
-			cfg.Policy.Limit = 400
-			cfg.Rate, cfg.Arrivals, cfg.Duration = 100, "constant", 8*time.Second
+			cfg.Policy.Limit = 200
+			cfg.Rate, cfg.Arrivals, cfg.Duration = 100, "constant", 4*time.Second
 			cfg.Stream.Set("subjects", 1)
 			cfg.Stream.Set("popularity", "uniform")
 			cfg.Stream.Set("over-quota", 0)

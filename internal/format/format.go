@@ -153,6 +153,25 @@ func Join(sep string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
 }
 
+// OneLine makes a text of several lines, such as that of several errors, one: its lines
+// are parted by semicolons.
+func OneLine(s string) string {
+	var line string
+	for l := range strings.Lines(s) {
+		l = strings.Join(strings.Fields(l), " ")
+		switch {
+		case l == "":
+		case line == "":
+			line = l
+		case strings.ContainsAny(line[len(line)-1:], ",;:"):
+			line += " " + l
+		default:
+			line += "; " + l
+		}
+	}
+	return line
+}
+
 // Plain makes text from outside safe for a terminal: one line of some length, no
 // control or formatting characters.
 func Plain(s string) string {

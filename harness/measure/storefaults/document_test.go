@@ -19,6 +19,10 @@ running already. In each of them the run's correctness figures are invalid, with
 fault touches are undecided, and no clause counts as broken. The run ends, its results can be read again, and once the store is back nothing is left in
 it of what the run kept there.
 
+One loss is not noticed: another client removes single keys or rows of a strategy while the run's mark and the tables themselves stay. The strategy
+then admits units that were used already, no server counts whose commands removed what, and the leak is held against the strategy. A server
+that is started for the run, which other users of the machine have no login for, keeps them away: ` + "`--redis process`, `--postgres process`" + ` and the like.
+
 Faults marked with * are made where ` + "`" + faultsEnv + "=all`" + ` is set: their servers take seconds to start. How faults are noticed is in
 [decision 44](decisions/0044-faults-of-stores.md), what a strategy promises in case of a fault on [its page](strategies/README.md).
 

@@ -125,12 +125,12 @@ func TestReturnsAreNotCountedTwice(t *testing.T) {
 func TestRegionsTogether(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		onEveryStack(t, func(t *testing.T, s *stack) {
-			p := policy(t, "agent-api", 120)
+			p := policy(t, "agent-api", 80)
 			var all []*in
 			for w := range 4 {
 				all = append(all, s.region(t, []string{"a", "b"}[w%2], ",draws=4"))
 			}
-			all[0].provision(p, 120, 0)
+			all[0].provision(p, 80, 0)
 			ctx, stop := context.WithCancel(t.Context())
 			var background, callers sync.WaitGroup
 			for _, x := range all {
@@ -146,7 +146,7 @@ func TestRegionsTogether(t *testing.T) {
 				x := all[w%4]
 				rng := seed.Rand(1, seed.Instance, 2, uint64(w))
 				callers.Go(func() {
-					for i := range 25 {
+					for i := range 16 {
 						units := 1 + rng.Int64N(2)
 						d, err := x.Take(t.Context(), quota.Request{ID: uint64(w*100 + i), Subject: agent, Policy: p, Units: units})
 						if err != nil {
@@ -167,8 +167,8 @@ func TestRegionsTogether(t *testing.T) {
 			stop()
 			background.Wait()
 			admitted += drain(t, p, all...)
-			if admitted > 120 || !lost && admitted < 120 {
-				t.Errorf("lost %t: %d units were admitted, want 120", lost, admitted)
+			if admitted > 80 || !lost && admitted < 80 {
+				t.Errorf("lost %t: %d units were admitted, want 80", lost, admitted)
 			}
 		})
 	}
