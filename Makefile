@@ -77,7 +77,7 @@ noise: ## how often compare is wrong about timings: make noise [SERIES="a.csv b.
 fuzz: ## fuzz every decoder and the oracle, 20 s each
 	@for pkg in $$($(GO) list ./...); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-	    echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 20s $$pkg || exit 1; \
+	    echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 20s -fuzzminimizetime 10x $$pkg || exit 1; \
 	  done; \
 	done
 
