@@ -2,6 +2,7 @@ package stores
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync/atomic"
@@ -90,6 +91,8 @@ type meterConn struct {
 	waiting atomic.Bool
 	// lost is set once the connection counts as lost.
 	lost atomic.Bool
+	// late is set once its user's time was over.
+	late atomic.Bool
 }
 
 // Conn wraps a connection that was just opened, so that m counts what p finds in
@@ -144,7 +147,11 @@ func (c *meterConn) Write(p []byte) (int, error) {
 
 // failed counts the connection as lost, once, unless it was its user who gave it up.
 func (c *meterConn) failed(err error) {
-	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.late.Store(true)
+		return
+	case errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF) && c.late.Load(): // pgx says goodbye, and reads on
 		return
 	}
 	if c.lost.CompareAndSwap(false, true) {

@@ -44,7 +44,13 @@ func TestLostConnections(t *testing.T) {
 	if _, err := conn.Read(make([]byte, 1)); err == nil || m.Lost.Load() != 0 {
 		t.Errorf("a deadline: %v, %d lost", err, m.Lost.Load())
 	}
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
 	_ = b.Close()
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || m.Lost.Load() != 0 {
+		t.Errorf("the other side's end after a deadline: %v, %d lost", err, m.Lost.Load())
+	}
 	if _, err := conn.Write([]byte("x")); err == nil || m.Lost.Load() != 1 {
 		t.Errorf("a write to what is closed: %v, %d lost", err, m.Lost.Load())
 	}

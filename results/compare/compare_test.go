@@ -154,7 +154,8 @@ func TestPlantedRegressions(t *testing.T) {
 	}
 }
 
-// TestUnchangedPairsPass compares 100 pairs of unchanged code, and each record with itself.
+// TestUnchangedPairsPass compares 100 records with themselves, and some with another of
+// unchanged code.
 func TestUnchangedPairsPass(t *testing.T) {
 	few := func(seed uint64) *results.File {
 		f := measured(seed)
@@ -166,10 +167,14 @@ func TestUnchangedPairsPass(t *testing.T) {
 	base := few(0)
 	for seed := range uint64(100) {
 		head := few(seed)
-		for name, c := range map[string]*compare.Comparison{"itself": files(t, head, head, compare.Options{}), "another": files(t, base, head, compare.Options{})} {
-			if !c.Passes() {
-				t.Errorf("seed %d, %s: %q", seed, name, failing(c))
-			}
+		if c := files(t, head, head, compare.Options{}); !c.Passes() {
+			t.Errorf("seed %d, itself: %q", seed, failing(c))
+		}
+		if seed%4 > 0 {
+			continue
+		}
+		if c := files(t, base, head, compare.Options{}); !c.Passes() {
+			t.Errorf("seed %d, another: %q", seed, failing(c))
 		}
 	}
 }

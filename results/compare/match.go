@@ -15,6 +15,7 @@ import (
 // pair is one strategy in one setting on both sides.
 type pair struct {
 	label, setting string
+	baseline       bool // it is there to be compared with
 	base, head     []*results.Run
 }
 
@@ -74,13 +75,14 @@ func (c *Comparison) match(base, head *results.File) (pairs []*pair) {
 		settings[h[key][0].Params.Label]++
 	}
 	for _, key := range wanted {
-		p := &pair{label: h[key][0].Params.Label, base: b[key], head: h[key]}
+		first := h[key][0]
+		p := &pair{label: first.Params.Label, baseline: first.Form == results.FormBaseline, base: b[key], head: h[key]}
 		if settings[p.label] > 1 {
-			p.setting = settingText(&h[key][0].Params, h[key][0])
+			p.setting = settingText(first)
 		}
 		switch reason := apart(p.base, p.head); {
 		case p.base == nil:
-			c.unmatched(p.label, "%s", alone(p.head[0], base, c.Base))
+			c.unmatched(p.label, "%s", alone(first, base, c.Base))
 		case reason != "":
 			c.unmatched(p.label, "%s", reason)
 		default:
@@ -183,7 +185,8 @@ func apart(base, head []*results.Run) string {
 }
 
 // settingText tells settings of one strategy apart.
-func settingText(p *results.Params, r *results.Run) string {
+func settingText(r *results.Run) string {
+	p := &r.Params
 	text := fmt.Sprintf("%s, %s, limit %d, %s loop", r.Policy, r.Workload, p.Limit, p.Loop)
 	if p.RatePerS > 0 {
 		text += fmt.Sprintf(" at %g/s", p.RatePerS)

@@ -27,7 +27,8 @@ type Rule struct {
 // are in docs/comparing.md.
 var Standard = Rule{Alpha: 0.005, AtLeast: 0.03, Promised: 0.10}
 
-// Test is the one-sided exact Mann-Whitney test of the rounds.
+// Test is the one-sided Mann-Whitney test of the rounds. It is exact up to 50 rounds a
+// side, and up to 25 where values are equal; beyond, by the normal distribution.
 type Test struct {
 	// BaseRounds of the base that count.
 	BaseRounds int `json:"base_rounds"`
@@ -105,7 +106,7 @@ func (r Rule) smallest(base, head []float64, alpha float64, middle func([]float6
 	if len(pool) == 0 || critical < 0 {
 		return 0
 	}
-	const most = 9
+	const most = 10                                                    // times
 	rng := rand.New(rand.NewPCG(uint64(len(base)), uint64(len(head)))) // the same rounds have the same answer
 	needed := make([]float64, resamples)
 	a, b, worse := make([]float64, len(base)), make([]float64, len(head)), make([]float64, len(head))
@@ -113,25 +114,28 @@ func (r Rule) smallest(base, head []float64, alpha float64, middle func([]float6
 		draw(rng, pool, a)
 		draw(rng, pool, b)
 		before, after := middle(a), middle(b)
-		shows := func(by float64) bool {
-			for j, x := range b {
-				worse[j] = x * (1 + by)
+		shows := func(times float64) bool {
+			if after*times <= before || after*times < before*(1+r.AtLeast) {
+				return false
 			}
-			return u(a, worse) <= critical && after*(1+by) > before && after*(1+by) >= before*(1+r.AtLeast)
+			for j, x := range b {
+				worse[j] = x * times
+			}
+			return u(a, worse) <= critical
 		}
 		if !shows(most) {
 			needed[i] = math.Inf(1)
 			continue
 		}
-		lo, hi := 0.0, float64(most)
-		for range 16 {
-			if mid := (lo + hi) / 2; shows(mid) {
+		lo, hi := 1.0, float64(most)
+		for hi/lo > 1.001 {
+			if mid := math.Sqrt(lo * hi); shows(mid) {
 				hi = mid
 			} else {
 				lo = mid
 			}
 		}
-		needed[i] = hi
+		needed[i] = hi - 1
 	}
 	slices.Sort(needed)
 	if s := needed[resamples*95/100-1]; !math.IsInf(s, 1) {

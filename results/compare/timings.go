@@ -84,7 +84,7 @@ func (c *Comparison) samples(p *pair, o *Options) (out []*sample) {
 		out = append(out, s)
 	}
 	for _, s := range out {
-		s.row.Advisory = s.row.Advisory || p.head[0].Form == results.FormBaseline // which is there to be compared with
+		s.row.Advisory = s.row.Advisory || p.baseline
 	}
 	return out
 }

@@ -182,7 +182,8 @@ func ComparisonAnnotations(w io.Writer, c *compare.Comparison) error {
 		cells := compared(r)
 		text := fmt.Sprintf("%s %s: %s", cells[1], cells[2], cells[0])
 		if r.Base != nil && r.Head != nil {
-			text += fmt.Sprintf(", %s in the base and %s in the head", cells[3], cells[4])
+			text += fmt.Sprintf(", %s in the base and %s in the head (%s)", cells[3], cells[4], cells[5])
+			text = strings.TrimSuffix(text, " ()")
 		}
 		fmt.Fprintf(out, "::%s title=quotabench::%s\n", level, annotation(format.Join("; ", text, cells[6])))
 	}
@@ -207,7 +208,7 @@ func FailureLines(rows []compare.Row) (out []string) {
 		cells := compared(&rows[i])
 		text := fmt.Sprintf("%s: %s: %s", cells[1], cells[2], cells[0])
 		if rows[i].Base != nil && rows[i].Head != nil {
-			text += fmt.Sprintf(": %s, was %s", cells[4], cells[3])
+			text += strings.TrimSuffix(fmt.Sprintf(": %s, was %s (%s)", cells[4], cells[3], cells[5]), " ()")
 		}
 		if line := format.Join(": ", text, cells[6]); !slices.Contains(out, line) {
 			out = append(out, line)

@@ -23,7 +23,7 @@ func TestGeneratedSeries(t *testing.T) {
 	for _, s := range scenarios(generated()) {
 		switch s.name {
 		case "random pairs, the machine drifts by 10 %", "random pairs, two stages", "two files", "two files, the machine drifts by 10 %":
-			requireNoiseRule(t, s, 200)
+			requireNoiseRule(t, s, 120)
 		case "two files, the machine changes by 20 % in between", "two files, the machine drifts by 10 %, without a reference loop":
 			r, err := study(s, 20)
 			if err != nil || r.FalseAlarms > 0 || r.Inconclusive < 100 || r.Missed > 0 {
