@@ -38,7 +38,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Skip("QUOTABENCH_SOAK says how long it takes, e.g. 10m: make soak sets it")
 	}
-	s := &soak{killing: newKilling(t), pool: storetest.PostgresPool(t)}
+	s := &soak{killing: newKilling(t), pool: storetest.PostgresPool(t), codes: map[string]int{}, made: map[string]int{}}
 	var held [len(holdings)][]float64
 	t.Logf("%5s %6s %10s  %s", "cycle", "after", "holds:", strings.Join(holdings[:], ", "))
 	began := clock.Nano()
@@ -60,7 +60,12 @@ func TestSoak(t *testing.T) {
 	if l := s.left(); !l.none() {
 		t.Errorf("there are left %v: %q %q", l, l.processes, l.files)
 	}
-	t.Logf("runs: %d, by exit code %v", s.runs, s.codes)
+	for _, name := range append([]string{"killed"}, names(s.faults())...) {
+		if n := s.made[name]; 2*n < len(held[0]) {
+			t.Errorf("%q was made %d times in %d cycles", name, n, len(held[0]))
+		}
+	}
+	t.Logf("runs: %d, by exit code %v; faults in mid-run: %v", s.runs, s.codes, s.made)
 }
 
 // What a process holds, and by what share it may differ between the thirds of a soak.
@@ -125,12 +130,13 @@ type soak struct {
 	pool  *pgxpool.Pool
 	runs  int
 	codes map[string]int
+	made  map[string]int // faults in mid-run, by name
 }
 
 // fault is what somebody does to a store in mid-run, and takes back.
 type fault struct {
-	strategy   string
-	make, mend func(ctx context.Context) error
+	name, strategy string
+	make, mend     func(ctx context.Context) error
 }
 
 func (s *soak) faults() []fault {
@@ -147,13 +153,20 @@ func (s *soak) faults() []fault {
 		return func(context.Context) error { return syscall.Kill(s.server.PID(), sig) }
 	}
 	return []fault{
-		{"incr-expire", command("FLUSHALL"), nil},
-		{"lua-reserve", command("CONFIG", "SET", "maxmemory", 1), command("CONFIG", "SET", "maxmemory", 0)},
-		{"incr-expire-atomic", command("REPLICAOF", "127.0.0.1", 1), command("REPLICAOF", "NO", "ONE")},
-		{"check-then-set", signal(syscall.SIGSTOP), signal(syscall.SIGCONT)},
-		{"incr-expire", command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"), nil},
-		{"pg-conditional", statement("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend' AND backend_start > now() - interval '2 seconds'"), nil},
+		{"emptied", "incr-expire", command("FLUSHALL"), nil},
+		{"full", "lua-reserve", command("CONFIG", "SET", "maxmemory", 1), command("CONFIG", "SET", "maxmemory", 0)},
+		{"demoted", "incr-expire-atomic", command("REPLICAOF", "127.0.0.1", 1), command("REPLICAOF", "NO", "ONE")},
+		{"stopped", "check-then-set", signal(syscall.SIGSTOP), signal(syscall.SIGCONT)},
+		{"connections ended", "incr-expire", command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"), nil},
+		{"backends terminated", "pg-conditional", statement("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend' AND backend_start > now() - interval '2 seconds'"), nil},
 	}
+}
+
+func names(faults []fault) (out []string) {
+	for _, f := range faults {
+		out = append(out, f.name)
+	}
+	return out
 }
 
 // cycle runs everything once.
@@ -186,8 +199,12 @@ func (s *soak) broken(f fault, on *goredis.Client, args ...string) {
 		done <- err
 	}()
 	s.command(context.Background(), append([]string{"run", f.strategy, "--duration", "400ms", "--workers", "8", "--loop", "closed"}, args...)...)
+	over := len(done) == 0 // the run has ended before the fault was made and taken back
 	end()
-	if err := <-done; err != nil && ctx.Err() == nil {
+	switch err := <-done; {
+	case err == nil:
+		s.made[f.name]++
+	case !over:
 		s.t.Error(err)
 	}
 }
@@ -200,7 +217,7 @@ func (s *soak) amid(ctx context.Context, sql bool, on *goredis.Client) error {
 				return err
 			}
 		} else {
-			begun = len(on.Keys(ctx, "*quotabench-mark").Val()) > 0
+			begun = len(on.Keys(ctx, "*quotabench-mark*").Val()) > 0
 		}
 		if err := (clock.Wall{}).Sleep(ctx, 30*time.Millisecond); err != nil {
 			return err
@@ -217,7 +234,7 @@ func (s *soak) killed() {
 	}
 	o := victim.Admin().Options()
 	at := (&url.URL{Scheme: "redis", User: url.UserPassword("", o.Password), Host: o.Addr}).String()
-	s.broken(fault{strategy: "incr-expire,pg-conditional", make: func(context.Context) error { return syscall.Kill(victim.PID(), syscall.SIGKILL) }},
+	s.broken(fault{name: "killed", strategy: "incr-expire,pg-conditional", make: func(context.Context) error { return syscall.Kill(victim.PID(), syscall.SIGKILL) }},
 		victim.Admin(), "--redis", at, "--postgres", s.postgres, "--rounds", "2")
 	_ = victim.Close() // which says that it has ended
 }
@@ -239,9 +256,6 @@ func (s *soak) command(ctx context.Context, args ...string) {
 	s.runs++
 	if err := os.RemoveAll(out); err != nil {
 		s.t.Error(err)
-	}
-	if s.codes == nil {
-		s.codes = map[string]int{}
 	}
 	if err == nil {
 		s.codes["ended well"]++

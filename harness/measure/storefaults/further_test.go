@@ -156,6 +156,8 @@ func zookeeperVictim(t *testing.T) *victim {
 	own := processOf(t, s.PID(), s.Info().Addr)
 	// A client of its own each time: one does not come back to a server that is empty.
 	with := func(ctx context.Context, do func(conn *zk.Conn, names []string) error) error {
+		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
 		conn, events, err := zk.Connect([]string{s.Info().Addr}, 10*time.Second, zk.WithLogger(log.New(io.Discard, "", 0)))
 		if err != nil {
 			return err
