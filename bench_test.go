@@ -3,7 +3,7 @@ package quotabench_test
 import (
 	"testing"
 
-	"github.com/quotabench/quotabench/bench"
+	"github.com/quotabench/quotabench/harness/bench"
 	_ "github.com/quotabench/quotabench/stores/all"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )

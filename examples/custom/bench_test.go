@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/quotabench/quotabench/bench"
+	"github.com/quotabench/quotabench/harness/bench"
 )
 
 // BenchmarkStrategies measures this module's strategies, and those it is compared

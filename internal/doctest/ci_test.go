@@ -59,11 +59,11 @@ func TestAction(t *testing.T) {
 			t.Errorf("docs/ci.md does not name the input %s", name)
 		}
 	}
-	script, err := os.ReadFile("../../ci/compare")
+	script, err := os.ReadFile("../../examples/ci/compare")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat("../../ci/compare"); err != nil || info.Mode()&0o111 == 0 {
+	if info, err := os.Stat("../../examples/ci/compare"); err != nil || info.Mode()&0o111 == 0 {
 		t.Errorf("the script cannot be executed: %v", err)
 	}
 	for _, s := range action.Runs.Steps {
