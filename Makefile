@@ -13,6 +13,9 @@ ONLY          ?=
 # Recorded series that make noise studies beside generated ones.
 SERIES        ?=
 
+# -short has make instrument take fewer pairs.
+SHORT         ?=
+
 # How long make soak takes.
 MINUTES       ?= 10
 
@@ -58,7 +61,7 @@ benchstat: ## summarise benchmark output: make benchstat FILES="old.txt new.txt"
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) $(FILES)
 
 instrument: ## what the instrument itself costs, as ratios inside one run
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./harness/measure
+	$(GO) test $(SHORT) -run '^$$' -bench . -benchtime 1x ./harness/measure
 	$(GO) test -run '^$$' -bench 'Commands|Schedules|Search' ./harness/sim ./harness/explore
 
 faster: ## what got faster since a commit, and redis-benchmark beside us: make faster [BASE=98043b8] [ONLY=REGEXP] [PAIRS=5]

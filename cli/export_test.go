@@ -27,6 +27,7 @@ func recorded(t *testing.T) {
 func TestExport(t *testing.T) {
 	newPlace(t, nil)
 	recorded(t)
+	t.Run("refuses", exportRefuses)
 	for _, c := range []struct {
 		args  []string
 		lines int // of which each has the text
@@ -60,9 +61,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-func TestExportRefuses(t *testing.T) {
-	newPlace(t, nil)
-	recorded(t)
+// exportRefuses begins where the records of recorded lie.
+func exportRefuses(t *testing.T) {
 	p := &place{t: t, dir: ".", temp: os.TempDir()}
 	p.before = p.files()
 	for want, args := range map[string][]string{

@@ -87,31 +87,6 @@ func TestSimUsageErrors(t *testing.T) {
 	p.requireUntouched()
 }
 
-// However many strategies are simulated at the same time, the files are the same.
-func TestSimParallel(t *testing.T) {
-	newPlace(t, nil)
-	var files [][]byte
-	for _, parallel := range []string{"1", "2", "0"} {
-		dir := "parallel-" + parallel
-		o := call(t.Context(), "sim", "honest,liar,honest:color=blue", "--workload", "steady", "--limit", "5", "--subjects", "10", "--rate", "50", "--duration", "10s",
-			"--parallel", parallel, "--out", dir)
-		if o.code != ExitGate { // the liar
-			t.Fatalf("exit %d: %s", o.code, o.stderr)
-		}
-		var all []byte
-		for _, name := range []string{"results.json", "series.json", "report.txt"} {
-			b, err := os.ReadFile(filepath.Join(dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, b...)
-		}
-		if files = append(files, all); !bytes.Equal(files[0], all) {
-			t.Errorf("--parallel %s gives other files than 1", parallel)
-		}
-	}
-}
-
 // simulateHonest is a simulation of the honest strategy.
 var simulateHonest = []string{"sim", "honest", "--workload", "steady", "--limit", "5", "--subjects", "10", "--rate", "50", "--duration", "10s"}
 

@@ -44,7 +44,7 @@ func TestAgainst(t *testing.T) {
 			t.Errorf("%s: %d runs", side, len(f.Runs))
 		}
 	}
-	code, stdout, stderr = run("./same", "--fail-on", "commands>0", "--out", "gated-out")
+	code, stdout, stderr = run("./same", "--fail-on", "commands>0", "--rounds", "1", "--out", "gated-out")
 	if code != cli.ExitGate || !strings.Contains(stderr, "incr-expire: gate commands>0: fails") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
@@ -56,7 +56,7 @@ func TestAgainst(t *testing.T) {
 		"./none":   {cli.ExitFailed, "it is no such program"},
 		"./absent": {cli.ExitUsage, `--against: "./absent" cannot be run`},
 	} {
-		if code, stdout, stderr := run(against); code != want.code || !strings.Contains(stderr, want.text) {
+		if code, stdout, stderr := run(against, "--rounds", "1"); code != want.code || !strings.Contains(stderr, want.text) {
 			t.Errorf("%s: exit %d: %s%s", against, code, stdout, stderr)
 		}
 	}

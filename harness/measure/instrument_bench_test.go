@@ -131,10 +131,14 @@ func BenchmarkIncrExpireOverBareLoop(b *testing.B) {
 	cfg := instrumentConfig(b, redis)
 	const d = time.Second
 	decisions := func() float64 { return decisionsPerSecond(b, cfg, d) }
+	n := 20
+	if testing.Short() {
+		n = 4 // a look that it works, and no figure to rely on
+	}
 	var keys, one float64
 	for b.Loop() {
-		keys = pairs(20, decisions, func() float64 { return bareLoop(b, redis, d) })
-		one = pairs(20, decisions, func() float64 {
+		keys = pairs(n, decisions, func() float64 { return bareLoop(b, redis, d) })
+		one = pairs(n, decisions, func() float64 {
 			x, err := referenceFor(b.Context(), &cfg, redis, wallTime, "bare", int64(d))
 			if err != nil {
 				b.Fatal(err)

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bytes"
+	"reflect"
 	"runtime"
 	"strconv"
 	"testing"
@@ -47,6 +48,22 @@ func TestOneSeedOneTrace(t *testing.T) {
 			same(t, "with "+strconv.Itoa(procs)+" processors", run(t, mixed(t)), want)
 		}
 		runtime.GOMAXPROCS(before)
+	}
+}
+
+// However many strategies are simulated at the same time, the report is the same.
+func TestParallelReport(t *testing.T) {
+	var want *sim.Report
+	for _, parallel := range []int{1, 3, 100} {
+		cfg := mixed(t)
+		cfg.Parallel = parallel
+		got := run(t, cfg)
+		if want == nil {
+			want = got
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("the report of %d at the same time differs from that of one", parallel)
+		}
 	}
 }
 
