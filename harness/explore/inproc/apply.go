@@ -172,10 +172,10 @@ func (w *Engine) observe(e sched.Event) {
 	if e.Outcome == sched.Happened || e.Outcome == sched.Repeated {
 		switch e.Op.Kind {
 		case sched.Command:
-			foldReply(&reply, e.Op.Cmd, e.Err)
+			engine.FoldReply(&reply, e.Op.Cmd, e.Err)
 		case sched.Transaction:
 			for _, c := range e.Op.Cmds {
-				foldReply(&reply, c, e.Err)
+				engine.FoldReply(&reply, c, e.Err)
 			}
 		}
 	}

@@ -175,7 +175,7 @@ func (w *Engine) deadline(kind int) (next time.Time, found bool) {
 		}
 	case engine.TickWindow:
 		for i := range w.instances {
-			earlier(w.windowEnd(now.Add(w.setup.SkewOf(i))).Add(-w.setup.SkewOf(i)))
+			earlier(w.setup.WindowEnd(now.Add(w.setup.SkewOf(i))).Add(-w.setup.SkewOf(i)))
 		}
 	case engine.TickWaiter:
 		if t, ok := w.s.NextDeadline(); ok {
@@ -183,23 +183,6 @@ func (w *Engine) deadline(kind int) (next time.Time, found bool) {
 		}
 	}
 	return next, found
-}
-
-// windowEnd is when the window at t ends, or t itself where none ever does.
-func (w *Engine) windowEnd(t time.Time) time.Time {
-	win := w.setup.Policy.Window
-	switch {
-	case win.Kind.Tumbling():
-		return win.At(t).End
-	case win.Kind == quota.Rolling, win.Kind == quota.FirstRequest:
-		return t.Add(win.RealLength())
-	case win.Kind == quota.Bucket:
-		// Time for one unit more, by a server's clock, which tells whole microseconds.
-		unit := time.Duration(win.Flow().Until(quota.Level{Units: 1}))
-		return t.Add(unit + time.Microsecond - 1).Truncate(time.Microsecond)
-	default:
-		return t
-	}
 }
 
 func (w *Engine) fail(err error) {

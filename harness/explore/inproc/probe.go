@@ -36,7 +36,7 @@ func (w *Engine) Probe() (admitted, conclusive bool, err error) {
 		next := now
 		for i := range w.instances { // the last of the instances' clocks to get there
 			skew := w.setup.SkewOf(i)
-			if t := w.renewed(now.Add(skew)).Add(-skew); t.After(next) {
+			if t := w.setup.Renewed(now.Add(skew)).Add(-skew); t.After(next) {
 				next = t
 			}
 		}
@@ -57,15 +57,6 @@ func (w *Engine) Probe() (admitted, conclusive bool, err error) {
 	m.client = &client{m: m, Client: engine.Client{Pending: -1}}
 	err = w.settle()
 	return admitted, answered, err
-}
-
-// renewed is when at the latest all that was used at t is free again, or t itself
-// where that never happens by itself.
-func (w *Engine) renewed(t time.Time) time.Time {
-	if p := &w.setup.Policy; p.Window.Kind == quota.Bucket {
-		return t.Add(time.Duration(p.Window.Flow().Until(quota.Level{Units: p.Limit})))
-	}
-	return w.windowEnd(t)
 }
 
 // settle takes serial steps until nothing is left to do, and lets sleeps end.

@@ -1,14 +1,10 @@
 package inproc
 
 import (
-	"errors"
-	"fmt"
-	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/quotabench/quotabench/harness/explore/engine"
+
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/results"
 )
@@ -46,7 +42,7 @@ func (w *Engine) describe(m *member, e sched.Event) {
 	case e.Outcome == sched.Failed:
 		reply = "error"
 	case e.Op.Kind == sched.Command:
-		reply = replyText(e.Op.Cmd, e.Err)
+		reply = engine.ReplyText(e.Op.Cmd, e.Err)
 	case e.Op.Kind == sched.Reply:
 		text, reply, event = "", "reply", results.EventReply
 	case e.Err != nil:
@@ -85,59 +81,5 @@ func storeName(op sched.Op) (store, kind string) {
 		return "model", "sql"
 	default:
 		return "", ""
-	}
-}
-
-// replyText is a command's answer in a few words.
-func replyText(cmd redis.Cmder, err error) string {
-	if errors.Is(err, redis.Nil) {
-		return "nil"
-	}
-	if err != nil {
-		return "error: " + err.Error()
-	}
-	switch c := cmd.(type) {
-	case *redis.IntCmd:
-		return strconv.FormatInt(c.Val(), 10)
-	case *redis.StringCmd:
-		return c.Val()
-	case *redis.StatusCmd:
-		return c.Val()
-	case *redis.BoolCmd:
-		if c.Val() {
-			return "1"
-		}
-		return "0"
-	case *redis.StringSliceCmd:
-		return "[" + strings.Join(c.Val(), " ") + "]"
-	case *redis.Cmd:
-		return fmt.Sprint(c.Val())
-	default:
-		// "args: value", of which the value is wanted; kinds of reply are many.
-		text := c.String()
-		if i := strings.LastIndex(text, ": "); i >= 0 {
-			return text[i+2:]
-		}
-		return text
-	}
-}
-
-// foldReply tells replies apart.
-func foldReply(d *engine.Digest, cmd redis.Cmder, err error) {
-	if err != nil {
-		d.Text(err.Error())
-		return
-	}
-	switch c := cmd.(type) {
-	case *redis.IntCmd:
-		d.Num(uint64(c.Val()))
-	case *redis.StringCmd:
-		d.Text(c.Val())
-	case *redis.StatusCmd:
-		d.Text(c.Val())
-	case *redis.BoolCmd:
-		d.Bool(c.Val())
-	default:
-		d.Text(cmd.String())
 	}
 }
