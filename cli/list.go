@@ -181,7 +181,7 @@ func listStrategies() []entry {
 		}
 		modes := []strategies.Mode{}
 		for _, mode := range strategies.Modes() {
-			if m.Excluded[mode] == "" {
+			if _, not := m.Excludes(mode); !not {
 				modes = append(modes, mode)
 			}
 		}

@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"results/pages", "results/render"},
 	{"harness"},
 	{"harness/explore/engine", "strategies/strategytest"},
-	{"harness/explore/inproc", "harness/explore/postgres"},
+	{"harness/explore/bubble", "harness/explore/inproc", "harness/explore/postgres"},
 	{"harness/explore", "harness/measure", "harness/sim"},
 	{"cli", "full", "harness/bench", "internal/instrument"},
 	{"cmd", ""},

@@ -149,7 +149,7 @@ func (p *Plan) Complete(maxWorkers int) error {
 // CannotRun returns why a strategy cannot take part in the given mode, or nil.
 // Runners add what only they know, such as stores that are not there.
 func (p *Plan) CannotRun(s strategies.Selection, mode strategies.Mode, crossesWindows bool) error {
-	if why, ok := s.Excluded[mode]; ok {
+	if why, ok := s.Excludes(mode); ok {
 		return fmt.Errorf("cannot be %s: %s", modeParticiple[mode], why)
 	}
 	if err := s.BuiltIn(); err != nil {

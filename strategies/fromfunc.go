@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/quotabench/quotabench/quota"
@@ -122,5 +123,16 @@ func (a *allowing) tier() quota.Tier {
 	return quota.TierProcess
 }
 
-// Close implements [Strategy].
-func (*allowing) Close(context.Context) error { return nil }
+// Close implements [Strategy]. It closes the limiters that are an [io.Closer], as those
+// are that run goroutines.
+func (a *allowing) Close(context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var err error
+	for _, l := range a.limiters {
+		if c, ok := l.(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
+	}
+	return err
+}

@@ -123,6 +123,11 @@ type Meta struct {
 	// defaults keep a run waiting for seconds; nil is its defaults. The core set and
 	// go test -bench use them.
 	BriskOptions quota.Options
+	// Foreign is set for code that was not written for this module, and reads the clock
+	// of package time, starts goroutines or timers, or sends commands under contexts of
+	// its own. Explorations run it in bubbles of testing/synctest, whose clock they move.
+	// Close must end the goroutines that Open or Take have started. It is not simulated.
+	Foreign bool
 	// Excluded modes, each with its reason. All others are supported.
 	Excluded map[Mode]string
 	// Kinds of windows it can serve.
@@ -185,6 +190,14 @@ func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
 	q := *p
 	q.Costs = []int64{units}
 	return m.ServesPolicy(&q) == nil
+}
+
+// Excludes returns why the strategy cannot be run in the mode; ok is false where it can.
+func (m *Meta) Excludes(mode Mode) (why string, ok bool) {
+	if why, ok = m.Excluded[mode]; !ok && m.Foreign && mode == ModeSimulate {
+		return "its code reads the clock of package time, which virtual time does not move", true
+	}
+	return why, ok
 }
 
 // NeedsStore reports whether the strategy has the need.

@@ -96,8 +96,12 @@ func (s *search) claim(r *Result) string {
 	if r.Store != "" {
 		steps, store = "statement", r.Store
 	}
-	return fmt.Sprintf("%s: broken by no schedule of %s (%s) on %s with %s, at %s granularity, given %s and client code that is a function of its replies",
-		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), faults, steps, store)
+	given := "client code that is a function of its replies"
+	if s.sel.Foreign {
+		given += " and of the time in its bubble"
+	}
+	return fmt.Sprintf("%s: broken by no schedule of %s (%s) on %s with %s, at %s granularity, given %s and %s",
+		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), faults, steps, store, given)
 }
 
 // count is a number of things, e.g. "1 step" or "2 steps".

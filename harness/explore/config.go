@@ -144,7 +144,7 @@ func (c Config) complete(sel strategies.Selection) (Config, error) {
 }
 
 func (c Config) fit(sel strategies.Selection) (Config, error) {
-	if why, ok := sel.Excluded[strategies.ModeExplore]; ok {
+	if why, ok := sel.Excludes(strategies.ModeExplore); ok {
 		return c, fmt.Errorf("strategy %s cannot be explored: %s", sel.Name, why)
 	}
 	if n := len(sel.RedisNeeds()); n > 1 {
@@ -152,6 +152,11 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	}
 	if err := sel.BuiltIn(); err != nil {
 		return c, fmt.Errorf("strategy %s %w", sel.Name, err)
+	}
+	if sel.Foreign {
+		if err := c.fitForeign(sel); err != nil {
+			return c, err
+		}
 	}
 	if OnPostgres(sel) {
 		if err := c.fitPostgres(sel); err != nil {
@@ -324,6 +329,17 @@ func (c *Config) fitPostgres(sel strategies.Selection) error {
 		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, in which no faults can be injected: leave them out", sel.Name)
 	case !available(c.Postgres):
 		return fmt.Errorf("strategy %s needs PostgreSQL: install its server (Debian: postgresql, macOS: brew install postgresql), or give a URL by --postgres", sel.Name)
+	}
+	return nil
+}
+
+// fitForeign reports why code that keeps its own time cannot be explored here.
+func (c *Config) fitForeign(sel strategies.Selection) error {
+	switch {
+	case OnPostgres(sel), sel.NeedsStore(strategies.NeedSource):
+		return fmt.Errorf("strategy %s cannot be explored: it is foreign and needs a database, and a bubble has Redis alone", sel.Name)
+	case slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d != 0 }):
+		return fmt.Errorf("strategy %s reads the clock of package time, and a bubble has one for all instances: leave the skew out", sel.Name)
 	}
 	return nil
 }

@@ -84,6 +84,8 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 	case OnPostgres(sel):
 		here.Same = true
 		return here, nil
+	case on.Redis != nil && sel.Foreign:
+		return nil, &UnfitError{Err: fmt.Errorf("strategy %s reads the clock of package time, which moves in this process alone: leave the server out", sel.Name)}
 	case on.Redis == nil:
 		here.Store, here.Same = "the embedded Redis", true
 		return here, nil

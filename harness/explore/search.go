@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/explore/bubble"
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/harness/explore/inproc"
 	"github.com/quotabench/quotabench/harness/explore/postgres"
@@ -59,6 +60,9 @@ func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, er
 
 // explored runs f over the engine that the strategy is for.
 func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, f func(*search) (T, error)) (res T, err error) {
+	if sel.Foreign {
+		return bubble.Search(sel, *cfg.setup(), func(e *bubble.Engine) (T, error) { return f(newSearch(e, sel, cfg)) })
+	}
 	if !OnPostgres(sel) {
 		return watched(ctx, &cfg, func(s *engine.Setup) (T, error) {
 			return inproc.Search(sel, *s, func(e *inproc.Engine) (T, error) { return f(newSearch(e, sel, cfg)) })
@@ -212,6 +216,9 @@ func (s *search) breadthFirst(ctx context.Context, res *Result, so *progress) er
 			so.searched(res, broken)
 			if len(nodes) >= s.cfg.MaxStates {
 				res.Capped = fmt.Sprintf("%d states", len(nodes))
+				break
+			}
+			if res.Capped = s.Run().Spent; res.Capped != "" {
 				break
 			}
 		}

@@ -144,7 +144,7 @@ func facts(b *bytes.Buffer, m *strategies.Meta) {
 	var modes []string
 	for _, mode := range strategies.Modes() {
 		text := string(mode)
-		if why := m.Excluded[mode]; why != "" {
+		if why, not := m.Excludes(mode); not {
 			text = "not " + text + ": " + why
 		}
 		modes = append(modes, text)

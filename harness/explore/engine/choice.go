@@ -39,6 +39,7 @@ const (
 	TickExpiry = iota // the next key expires
 	TickWindow        // the next window of any clock ends
 	TickWaiter        // the next sleep ends, or the next job is due
+	TickHalf          // half of a window passes, or of the time for one unit of a bucket
 	TickKinds
 )
 

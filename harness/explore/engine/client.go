@@ -26,6 +26,9 @@ type Client struct {
 	// Over reports whether the run was given up, so that nothing is recorded any more;
 	// nil where clients end by themselves.
 	Over func() bool
+	// Turn is called whenever a call of the strategy has returned, and waits until what
+	// it was told may be written down; nil where one client runs at a time.
+	Turn func()
 
 	taken int // number of the last admitted take in the truth
 }
@@ -78,6 +81,7 @@ func (c *Client) take(ctx context.Context, action int, units int64, r *quota.Res
 	c.Pending = t.call(c.Index, oracle.Take, units, -1)
 	t.begins(c.Pending, req.Life)
 	d, err := c.Strategy().Take(ctx, req)
+	c.turn()
 	if c.over() {
 		return false
 	}
@@ -132,6 +136,7 @@ func (c *Client) limit(ctx context.Context, units int64) {
 	t.changes(units)
 	if l, ok := c.Strategy().(strategies.LimitSetter); ok {
 		err := l.SetLimit(ctx, t.Policy, []quota.Subject{Subject})
+		c.turn()
 		if c.over() {
 			return
 		}
@@ -154,6 +159,7 @@ func (c *Client) commit(ctx context.Context, r *quota.Reservation, actual int64)
 	}
 	c.Pending = c.Run.Truth.call(c.Index, oracle.Commit, r.Request.Units-actual, c.taken)
 	err := k.Commit(ctx, *r, actual)
+	c.turn()
 	r.Committed = true
 	c.settled("committed", err)
 }
@@ -165,11 +171,19 @@ func (c *Client) refund(ctx context.Context, r *quota.Reservation) {
 	}
 	c.Pending = c.Run.Truth.call(c.Index, oracle.Refund, r.Request.Units, c.taken)
 	err := k.Refund(ctx, *r)
+	c.turn()
 	if err != nil && !c.over() {
 		c.Run.Timeline.Say("error, and tries again")
 		err = k.Refund(ctx, *r)
+		c.turn()
 	}
 	c.settled("refunded", err)
+}
+
+func (c *Client) turn() {
+	if c.Turn != nil {
+		c.Turn()
+	}
 }
 
 func (c *Client) over() bool { return c.Over != nil && c.Over() }

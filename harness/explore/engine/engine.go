@@ -129,6 +129,10 @@ type Run struct {
 	// kind, and Waited whether a client has waited for another's lock.
 	Aborts map[results.Property]int
 	Waited bool
+	// Left is how many goroutines a strategy has left after Close, at most, and Spent
+	// why no further runs should begin; empty where they may.
+	Left  int
+	Spent string
 }
 
 // Timeline records steps, for people.

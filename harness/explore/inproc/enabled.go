@@ -130,7 +130,7 @@ func (w *Engine) enabledFaults(out []engine.Choice) []engine.Choice {
 	}
 	if w.setup.Has(quota.FaultClock) && w.used.tick <= times {
 		seen := map[time.Time]bool{}
-		for kind := range engine.TickKinds {
+		for kind := range engine.TickHalf { // half a window concerns foreign code alone
 			if t, ok := w.deadline(kind); ok && !seen[t] {
 				seen[t] = true
 				out = append(out, engine.Choice{Kind: engine.TickClock, ID: kind})

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
-
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/results"
 )

@@ -1,0 +1,118 @@
+package bubble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/witness"
+)
+
+// errOwn is what a connection of the strategy's own is answered.
+var errOwn = errors.New("bubble: a connection of the strategy's own cannot be scheduled")
+
+// client is the one that an instance is given in its present life.
+func (e *Engine) client(in *instance) redis.UniversalClient {
+	for len(in.clients) <= in.lives {
+		plain := memredis.Client(e.redis)
+		o := *plain.Options()
+		dial := o.Dialer
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if !e.inside.Load() {
+				e.witness.Note(witness.OtherClient, "the strategy opens a connection of its own, past the client that it was given")
+				return nil, errOwn
+			}
+			return dial(ctx, network, addr)
+		}
+		c := redis.NewClient(&o)
+		c.AddHook(hook{e, in, len(in.clients)})
+		in.clients = append(in.clients, c)
+		_ = plain.Close() // it has no connection
+	}
+	return in.clients[in.lives]
+}
+
+// passing reports whether commands happen at once.
+func (e *Engine) passing() bool { return e.direct.Load() }
+
+// seen shows a command to the witness.
+func (e *Engine) seen(ctx context.Context, cmd redis.Cmder) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.over {
+		e.witness.Command(ctx, cmd.Name(), cmd.Args())
+	}
+}
+
+// process carries one command out.
+func (e *Engine) process(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+	e.effects.Lock()
+	defer e.effects.Unlock()
+	err, ok := e.redis.Process(cmd)
+	if !ok {
+		e.inside.Store(true)
+		defer e.inside.Store(false)
+		err = next(ctx, cmd)
+	}
+	e.lacking()
+	return err
+}
+
+// pipelined carries the commands of a pipeline out, one after the other, or those of a
+// transaction at once.
+func (e *Engine) pipelined(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) error {
+	e.effects.Lock()
+	defer e.effects.Unlock()
+	e.inside.Store(true)
+	defer e.inside.Store(false)
+	defer e.lacking()
+	if len(cmds) == 0 || cmds[0].Name() == "multi" {
+		return next(ctx, cmds)
+	}
+	var first error
+	for i, cmd := range cmds {
+		err, ok := e.redis.Process(cmd)
+		if !ok {
+			err = next(ctx, cmds[i:i+1:i+1])
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// errLacking ends a search over a store that lacks a command of the strategy's.
+var errLacking = errors.New("the strategy sends a command that the store does not have")
+
+func (e *Engine) lacking() {
+	if name := e.redis.Unknown(); name != "" {
+		e.fail(fmt.Errorf("%w: %s", errLacking, name))
+	}
+}
+
+// sync brings the store's clock up to the present moment.
+func (e *Engine) sync() {
+	e.redis.SetNow(e.now.UnixNano())
+	e.redis.ExpireDue()
+}
+
+// keys are what is stored now.
+func (e *Engine) keys() []memredis.Key {
+	e.sync()
+	return e.redis.Keys(nil)
+}
+
+// negative reports whether a count in the key is below zero.
+func negative(k *memredis.Key) bool {
+	return !k.Set && slices.ContainsFunc(k.Content, func(s string) bool {
+		n, err := strconv.ParseInt(s, 10, 64)
+		return err == nil && n < 0
+	})
+}
