@@ -1,0 +1,138 @@
+// Package adapters registers published Go limiters as strategies, each by its public
+// API at the version that this module's go.mod names. What each declares is what its own
+// documentation promises. It is a module of its own, so that none of them is a dependency
+// of quotabench:
+//
+//	go run ./cmd/quotabench list strategies
+//	go run ./cmd/quotabench explore lib-throttled-redis --faults clock
+package adapters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// limiter is a library's limiter for one policy.
+type limiter interface {
+	// take asks for units of a key and returns how many are granted.
+	take(ctx context.Context, key string, units int64) (granted int64, err error)
+}
+
+// all returns units where they are granted as a whole.
+func all(ok bool, units int64) int64 {
+	if ok {
+		return units
+	}
+	return 0
+}
+
+// making makes the limiter of one instance for one policy.
+type making func(env strategies.Env, p *quota.Policy) (limiter, error)
+
+// library completes a Meta and registers it.
+func library(m strategies.Meta, open making) {
+	m.Form, m.Counts = strategies.Library, quota.CountsNothing
+	m.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		return &instance{env: env, open: open, limiters: map[string]limiter{}}, nil
+	}
+	strategies.Register(m)
+}
+
+// inMemory is the promise of a limiter that each process has for itself.
+func inMemory() []quota.Clause {
+	return []quota.Clause{{
+		Property: quota.PropertyLeak, Formula: "L x instances", Tolerates: []quota.Fault{quota.FaultClock},
+		Bound: func(p quota.Params) int64 { return (p.Instances - 1) * p.Limit },
+	}}
+}
+
+// single refuses policies with costs other than 1.
+func single(p *quota.Policy) error {
+	for _, c := range p.Costs {
+		if c != 1 {
+			return fmt.Errorf("policy %s has requests of %d %s, and only those of 1 are served", p.Name, c, p.Unit)
+		}
+	}
+	return nil
+}
+
+// instance is one application instance that uses a library.
+type instance struct {
+	env      strategies.Env
+	open     making
+	mu       sync.Mutex
+	limiters map[string]limiter
+}
+
+var _ strategies.Strategy = (*instance)(nil)
+
+// Take implements [strategies.Strategy].
+func (s *instance) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	l, err := s.limiter(req.Policy)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return quota.Decision{}, err
+	}
+	n, err := l.take(ctx, s.env.Prefix+req.Policy.Name+":"+string(req.Subject), req.Units)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	tier := quota.TierProcess
+	if s.env.Redis != nil {
+		tier = quota.TierRedis
+	}
+	d := quota.Decision{Admitted: n > 0, Tier: tier, Remaining: -1}
+	if d.Admitted && n < req.Units {
+		d.Granted = n
+	}
+	return d, nil
+}
+
+// limiter is that of the policy. Opening one may ask a store, so no lock is held
+// meanwhile; of two that are made at once the first is kept.
+func (s *instance) limiter(p *quota.Policy) (limiter, error) {
+	key := fmt.Sprintf("%s/%d/%v", p.Name, p.Limit, p.Window)
+	s.mu.Lock()
+	l, ok := s.limiters[key]
+	s.mu.Unlock()
+	if ok {
+		return l, nil
+	}
+	l, err := s.open(s.env, p)
+	if err != nil {
+		return nil, fmt.Errorf("make the library's limiter: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first, ok := s.limiters[key]; ok {
+		return first, closed(l)
+	}
+	s.limiters[key] = l
+	return l, nil
+}
+
+// Close implements [strategies.Strategy].
+func (s *instance) Close(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	for _, l := range s.limiters {
+		err = errors.Join(err, closed(l))
+	}
+	return err
+}
+
+// closed ends a limiter that runs goroutines.
+func closed(l limiter) error {
+	if c, ok := l.(interface{ close() error }); ok {
+		return c.close()
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package adapters
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/juju/ratelimit"
+	"golang.org/x/time/rate"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func init() {
+	library(strategies.Meta{
+		Name: "lib-x-time-rate", Doc: "golang.org/x/time/rate: a bucket in memory, one per subject",
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Foreign: true,
+	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+		perSecond := rate.Limit(float64(p.Window.Refill) / p.Window.RealLength().Seconds())
+		return &perKey{make: func() bucket { return xtime{rate.NewLimiter(perSecond, int(p.Limit))} }}, nil
+	})
+	library(strategies.Meta{
+		Name: "lib-juju-ratelimit", Doc: "juju/ratelimit: a bucket in memory that is filled in ticks, one per subject",
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Foreign: true,
+	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+		each := p.Window.RealLength() / time.Duration(p.Window.Refill)
+		return &perKey{make: func() bucket { return juju{ratelimit.NewBucket(each, p.Limit)} }}, nil
+	})
+}
+
+// bucket is a limiter of one subject.
+type bucket interface{ allow(units int64) bool }
+
+// perKey keeps a bucket for each subject, as the users of such libraries do.
+type perKey struct {
+	make    func() bucket
+	buckets sync.Map
+}
+
+func (k *perKey) take(_ context.Context, key string, units int64) (int64, error) {
+	b, ok := k.buckets.Load(key)
+	if !ok {
+		b, _ = k.buckets.LoadOrStore(key, k.make())
+	}
+	return all(b.(bucket).allow(units), units), nil
+}
+
+type xtime struct{ *rate.Limiter }
+
+func (x xtime) allow(units int64) bool { return x.AllowN(time.Now(), int(units)) } //nolint:forbidigo // as its users call it
+
+type juju struct{ *ratelimit.Bucket }
+
+// allow takes units where all of them are there: TakeMaxDuration without a wait.
+func (j juju) allow(units int64) bool {
+	_, ok := j.TakeMaxDuration(units, 0)
+	return ok
+}

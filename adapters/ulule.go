@@ -1,0 +1,44 @@
+package adapters
+
+import (
+	"context"
+
+	ulule "github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
+	ululeredis "github.com/ulule/limiter/v3/drivers/store/redis"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func init() {
+	exact := []quota.Clause{quota.Exactly(quota.FaultClock)}
+	library(strategies.Meta{
+		Name: "lib-ulule-redis", Doc: "ulule/limiter: a counter that lives as long as its window, in one Lua script",
+		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact, Serves: single,
+	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
+		st, err := ululeredis.NewStoreWithOptions(env.Redis, ulule.StoreOptions{Prefix: "limiter"})
+		if err != nil {
+			return nil, err
+		}
+		return newUlule(st, p), nil
+	})
+	library(strategies.Meta{
+		Name: "lib-ulule-memory", Doc: "ulule/limiter: a counter in memory that lives as long as its window",
+		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: inMemory(), Serves: single, Foreign: true,
+	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+		// The cleaner of its defaults ends with a garbage collection only, and is left out.
+		return newUlule(memory.NewStoreWithOptions(ulule.StoreOptions{Prefix: ulule.DefaultPrefix}), p), nil
+	})
+}
+
+type ululeLimiter struct{ *ulule.Limiter }
+
+func newUlule(st ulule.Store, p *quota.Policy) limiter {
+	return ululeLimiter{ulule.New(st, ulule.Rate{Period: p.Window.RealLength(), Limit: p.Limit})}
+}
+
+func (l ululeLimiter) take(ctx context.Context, key string, units int64) (int64, error) {
+	c, err := l.Get(ctx, key)
+	return all(err == nil && !c.Reached, units), err
+}
