@@ -22,11 +22,20 @@ func init() {
 	})
 	library(strategies.Meta{
 		Name: "lib-juju-ratelimit", Doc: "juju/ratelimit: a bucket in memory that is filled in ticks, one per subject",
-		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Foreign: true,
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: ticked(), Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		each := p.Window.RealLength() / time.Duration(p.Window.Refill)
 		return &perKey{make: func() bucket { return juju{ratelimit.NewBucket(each, p.Limit)} }}, nil
 	})
+}
+
+// ticked is the promise of buckets in memory that get a whole unit at every tick of a
+// fixed rhythm, however short ago they were used up.
+func ticked() []quota.Clause {
+	return []quota.Clause{{
+		Property: quota.PropertyLeak, Formula: "(L + 1) x instances", Tolerates: []quota.Fault{quota.FaultClock},
+		Bound: func(p quota.Params) int64 { return (p.Instances-1)*p.Limit + p.Instances },
+	}, quota.MayReject(quota.FaultClock)}
 }
 
 // bucket is a limiter of one subject.

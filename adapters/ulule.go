@@ -16,6 +16,7 @@ func init() {
 	library(strategies.Meta{
 		Name: "lib-ulule-redis", Doc: "ulule/limiter: a counter that lives as long as its window, in one Lua script",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact, Serves: single,
+		Foreign: true, // it loads its script under a context of its own
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
 		st, err := ululeredis.NewStoreWithOptions(env.Redis, ulule.StoreOptions{Prefix: "limiter"})
 		if err != nil {

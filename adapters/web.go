@@ -57,7 +57,9 @@ func (c chi) take(ctx context.Context, key string, units int64) (int64, error) {
 	return all(!c.OnLimit(httptest.NewRecorder(), r, key), units), nil
 }
 
-type echo struct{ *middleware.RateLimiterMemoryStore }
+type echo struct {
+	*middleware.RateLimiterMemoryStore
+}
 
 func (e echo) take(_ context.Context, key string, units int64) (int64, error) {
 	ok, err := e.Allow(key)

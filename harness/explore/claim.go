@@ -38,6 +38,10 @@ func (s *search) newResult() *Result {
 // conclude says what may be claimed, or why nothing may.
 func (s *search) conclude(r *Result) {
 	r.Withheld = withheld(s.Witness())
+	if w := s.Witness(); s.sel.Foreign && (w.Noted(witness.NeverAgain) || w.Noted(witness.WallClock)) {
+		// Its time has not passed: what it did after a tick says nothing.
+		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return slices.Contains(f.Faults, quota.FaultClock) })
+	}
 	if len(r.Withheld) == 0 {
 		r.Claim = s.claim(r)
 	}

@@ -48,7 +48,7 @@ type aligned struct {
 	start time.Time
 	used  int64
 	limit int64
-	late  bool // the moment at which a window ends counts to it
+	late  bool // the second that follows a window counts to it
 }
 
 func (a *aligned) Allow(context.Context, string) (bool, error) {
@@ -56,7 +56,7 @@ func (a *aligned) Allow(context.Context, string) (bool, error) {
 	defer a.mu.Unlock()
 	now := time.Now() //nolint:forbidigo // what is tested is code that does this
 	end := a.start.Add(time.Minute)
-	if a.late && now.After(end) || !a.late && !now.Before(end) {
+	if a.late && now.Unix() > end.Unix() || !a.late && !now.Before(end) {
 		a.start, a.used = now.Truncate(time.Minute), 0
 	}
 	if a.used >= a.limit {

@@ -138,12 +138,19 @@ func (e *Engine) deadline(kind int) (next time.Time, found bool) {
 			}
 		}
 	case engine.TickWindow:
-		earlier(e.setup.WindowEnd(e.now))
+		earlier(after(e.setup.WindowEnd(e.now)))
 	case engine.TickHalf:
-		earlier(e.setup.HalfWay(e.now))
+		if end := e.setup.WindowEnd(e.now); end.After(e.now) {
+			earlier(after(e.now.Add(end.Sub(e.now) / 2)))
+		}
 	}
 	return next, found
 }
+
+// after is the first whole millisecond after t. Clocks tell nanoseconds, so that the very
+// moment at which a window ends is met by no request; and Redis tells the deadlines of
+// keys in milliseconds, so that parts of one would be the store's error and no limiter's.
+func after(t time.Time) time.Time { return t.Truncate(time.Millisecond).Add(time.Millisecond) }
 
 // longest is how long is waited for something to happen: whoever waits for a window to
 // end has been woken by then.

@@ -23,12 +23,6 @@ func (s *Setup) WindowEnd(t time.Time) time.Time {
 	}
 }
 
-// HalfWay is the moment half way between t and [Setup.WindowEnd] of it, and t itself
-// where no window ends. Code that nothing is known about may change its mind there.
-func (s *Setup) HalfWay(t time.Time) time.Time {
-	return t.Add((s.WindowEnd(t).Sub(t) / 2).Truncate(time.Microsecond))
-}
-
 // Renewed is when at the latest all that was used at t is free again, or t itself
 // where that never happens by itself.
 func (s *Setup) Renewed(t time.Time) time.Time {
