@@ -82,6 +82,8 @@ func checkSubjects(tb testing.TB, m *strategies.Meta, stores Stores) {
 // checkNextWindow: a window that follows one that was used up starts from zero.
 // It is reached by moving the policy's anchor.
 func checkNextWindow(tb testing.TB, m *strategies.Meta, stores Stores) {
+	tb.Helper()
+	skipForeign(tb, m)
 	if m.Reset != strategies.ResetsWindow {
 		tb.Skip("does not reset")
 	}
@@ -132,6 +134,8 @@ func (f *fixture) waitForNext(p quota.Policy, limit, offered int64) {
 // checkRolling: units come back one window's length after they were admitted, or
 // after the first of them was, or have flowed in by then.
 func checkRolling(tb testing.TB, m *strategies.Meta, stores Stores) {
+	tb.Helper()
+	skipForeign(tb, m)
 	var f *fixture
 	for _, p := range served(m) {
 		if p.Window.Kind < quota.Rolling {
