@@ -48,7 +48,7 @@ func findingsOf(loop string, summaries []*results.Summary) []finding {
 }
 
 // findingLines lists what the audit found, the gravest first.
-func findingLines(summaries []results.Summary) []string {
+func findingLines(page layout.Page, summaries []results.Summary) []string {
 	var first, paced []*results.Summary
 	for i := range summaries {
 		first = append(first, &summaries[i])
@@ -74,7 +74,7 @@ func findingLines(summaries []results.Summary) []string {
 			detail = "e.g. " + detail
 		}
 		text := fmt.Sprintf("%s: %s [%s%s]", format.Plain(x.Code), detail, x.loop, format.Plain(concerned(x.who, len(summaries))))
-		out = append(out, layout.Paragraph("  "+heads[x.Strikes], text, layout.Width)...)
+		out = append(out, page.Paragraph("  "+heads[x.Strikes], text)...)
 	}
 	return out
 }

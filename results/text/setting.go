@@ -13,13 +13,13 @@ import (
 )
 
 // settingLines says what the strategies of one table have in common.
-func settingLines(f results.File, group []results.Summary) []string {
+func settingLines(page layout.Page, f results.File, group []results.Summary) []string {
 	s := &group[0]
 	p := s.Params
 	var out []string
 	entry := func(label, text string) {
 		if text != "" {
-			out = append(out, layout.Paragraph(layout.Pad(label, headLabel), format.Plain(text), layout.Width)...)
+			out = append(out, page.Paragraph(layout.Pad(label, headLabel), format.Plain(text))...)
 		}
 	}
 	workload := ""

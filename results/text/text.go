@@ -14,14 +14,14 @@ import (
 const headLabel = 12
 
 // headerLines says what was measured, on what and with which stores.
-func headerLines(f results.File) []string {
+func headerLines(page layout.Page, f results.File) []string {
 	var out []string
 	entry := func(label, text string) {
 		if len(label) >= headLabel {
 			label += " "
 		}
 		if text != "" {
-			out = append(out, layout.Paragraph(layout.Pad(label, headLabel), format.Plain(text), layout.Width)...)
+			out = append(out, page.Paragraph(layout.Pad(label, headLabel), format.Plain(text))...)
 		}
 	}
 	workload := ""
@@ -158,7 +158,7 @@ func bracketsText(group []results.Summary, lo, hi int) string {
 
 // skippedLines names who did not take part, and why. Strategies that share a
 // reason share a line.
-func skippedLines(f results.File) []string {
+func skippedLines(page layout.Page, f results.File) []string {
 	if len(f.Skipped) == 0 {
 		return nil
 	}
@@ -172,7 +172,7 @@ func skippedLines(f results.File) []string {
 	}
 	out := []string{"SKIPPED"}
 	for _, r := range reasons {
-		out = append(out, layout.Paragraph("  ", format.Plain(strings.Join(names[r], ", ")+": "+r), layout.Width)...)
+		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(names[r], ", ")+": "+r))...)
 	}
 	return out
 }
