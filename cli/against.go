@@ -23,6 +23,7 @@ import (
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/compare"
 	tables "github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // against measures another program and this one in pairs of rounds, in random order, and
@@ -99,7 +100,7 @@ func (a *against) compare(rounds int, names []string) error {
 		}
 		c.Confirm(again)
 	}
-	if err := tables.Comparison(a.stdout, c); err != nil {
+	if err := tables.Comparison(a.stdout, layout.Page{}, c); err != nil {
 		return fail(ExitFailed, err)
 	}
 	fmt.Fprintf(a.stderr, "\nwritten to %s: %s\n", a.dir, strings.Join(sides[:], ", "))

@@ -84,7 +84,7 @@ func Findings(summaries []results.Summary) (out []Finding) {
 }
 
 // findingLines lists them.
-func findingLines(summaries []results.Summary) []string {
+func findingLines(page layout.Page, summaries []results.Summary) []string {
 	all := Findings(summaries)
 	if len(all) == 0 {
 		return nil
@@ -92,7 +92,7 @@ func findingLines(summaries []results.Summary) []string {
 	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesResponse: "RESPONSE ", results.StrikesPercentiles: "PERCENTILES ", results.StrikesNote: "note    "}
 	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
 	for _, x := range all {
-		out = append(out, layout.Paragraph("  "+heads[x.Strikes], fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, x.Of), layout.Width)...)
+		out = append(out, page.Paragraph("  "+heads[x.Strikes], fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, x.Of))...)
 	}
 	return out
 }

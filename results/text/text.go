@@ -22,13 +22,13 @@ type Entry struct {
 }
 
 // entryLines lays entries out beside their labels.
-func entryLines(entries []Entry) (out []string) {
+func entryLines(page layout.Page, entries []Entry) (out []string) {
 	for _, e := range entries {
 		label := e.Label
 		if len(label) >= headLabel {
 			label += " "
 		}
-		out = append(out, layout.Paragraph(layout.Pad(label, headLabel), e.Text, layout.Width)...)
+		out = append(out, page.Paragraph(layout.Pad(label, headLabel), e.Text)...)
 	}
 	return out
 }
@@ -180,7 +180,7 @@ func bracketsText(group []results.Summary, lo, hi int) string {
 
 // skippedLines names who did not take part, and why. Strategies that share a
 // reason share a line.
-func skippedLines(f results.File) []string {
+func skippedLines(page layout.Page, f results.File) []string {
 	if len(f.Skipped) == 0 {
 		return nil
 	}
@@ -194,7 +194,7 @@ func skippedLines(f results.File) []string {
 	}
 	out := []string{"SKIPPED"}
 	for _, r := range reasons {
-		out = append(out, layout.Paragraph("  ", format.Plain(strings.Join(names[r], ", ")+": "+r), layout.Width)...)
+		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(names[r], ", ")+": "+r))...)
 	}
 	return out
 }
