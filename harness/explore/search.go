@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/harness/explore/inproc"
 	"github.com/quotabench/quotabench/harness/explore/postgres"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/results"
@@ -50,6 +51,7 @@ func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, er
 		return nil, err
 	}
 	so := new(progress)
+	cfg.began = clock.Nano()
 	res, err := explored(ctx, sel, cfg, func(s *search) (*Result, error) { return s.run(ctx, so) })
 	if err != nil {
 		return so.partial(ctx, sel, cfg, err), err
@@ -175,8 +177,7 @@ func (s *search) breadthFirst(ctx context.Context, res *Result, so *progress) er
 	var path []engine.Choice
 	for at := 0; at < len(nodes) && len(s.wanted) > 0 && res.Capped == ""; at++ {
 		for _, c := range nodes[at].next {
-			if ctx.Err() != nil {
-				res.Capped = "interrupted"
+			if res.Capped = s.over(ctx); res.Capped != "" {
 				break
 			}
 			path = append(pathTo(nodes, at, path[:0]), c)
@@ -210,8 +211,14 @@ func (s *search) breadthFirst(ctx context.Context, res *Result, so *progress) er
 			}
 			res.States = len(nodes)
 			so.searched(res, broken)
-			if len(nodes) >= s.cfg.MaxStates {
+			s.cfg.Progress.set(Sofar{Runs: res.Runs, States: int64(len(nodes)), Waiting: int64(len(nodes) - at - 1), Depth: int64(res.Depth)})
+			switch {
+			case s.cfg.First && len(broken) > 0 && len(s.wanted) > 0:
+				res.Capped = firstFound
+			case len(nodes) >= s.cfg.MaxStates:
 				res.Capped = fmt.Sprintf("%d states", len(nodes))
+			}
+			if res.Capped != "" {
 				break
 			}
 		}
