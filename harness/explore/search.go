@@ -175,7 +175,11 @@ func (s *search) breadthFirst(ctx context.Context, res *Result, so *progress) er
 		return err
 	}
 	var path []engine.Choice
+	var waiting int64 // states with steps that have not been tried
 	for at := 0; at < len(nodes) && len(s.wanted) > 0 && res.Capped == ""; at++ {
+		if at > 0 && len(nodes[at].next) > 0 {
+			waiting--
+		}
 		for _, c := range nodes[at].next {
 			if res.Capped = s.over(ctx); res.Capped != "" {
 				break
@@ -205,13 +209,16 @@ func (s *search) breadthFirst(ctx context.Context, res *Result, so *progress) er
 			} else {
 				s.seen[hash] = struct{}{}
 				nodes = append(nodes, node{parent: int32(at), choice: c, next: s.Enabled(nil, true), trail: s.Trail()})
+				if len(nodes[len(nodes)-1].next) > 0 {
+					waiting++
+				}
 			}
 			if err := s.End(); err != nil {
 				return err
 			}
 			res.States = len(nodes)
 			so.searched(res, broken)
-			s.cfg.Progress.set(Sofar{Runs: res.Runs, States: int64(len(nodes)), Waiting: int64(len(nodes) - at - 1), Depth: int64(res.Depth)})
+			s.cfg.Progress.set(Sofar{Runs: res.Runs, States: int64(len(nodes)), Waiting: waiting, Depth: int64(res.Depth)})
 			switch {
 			case s.cfg.First && len(broken) > 0 && len(s.wanted) > 0:
 				res.Capped = firstFound
