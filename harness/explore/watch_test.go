@@ -46,7 +46,7 @@ func TestTimeout(t *testing.T) {
 // What a search has told of itself while it ran is in the end what it reports.
 func TestProgressIsTold(t *testing.T) {
 	var p explore.Progress
-	r := run(t, "lua-reserve", explore.Config{Clients: 3, Limit: 2, Properties: []explore.Property{explore.Leak}, Progress: &p})
+	r := run(t, "incr-expire", explore.Config{Clients: 3, Limit: 2, Properties: []explore.Property{explore.Leak}, Progress: &p})
 	if got, want := p.Read(), (explore.Sofar{Runs: r.Runs, States: int64(r.States), Depth: int64(r.Depth)}); got != want {
 		t.Errorf("told %+v, found %+v", got, want)
 	}
