@@ -202,6 +202,9 @@ type Run struct {
 	// Form is what the strategy is in relation to its source: documented, hardened,
 	// baseline and so on.
 	Form string `json:"form"`
+	// PerProcess is set where each instance of the application counts for itself, so
+	// that the limit holds in each alone.
+	PerProcess bool `json:"per_process,omitempty"`
 	// Options holds every option with its value.
 	Options map[string]string `json:"options"`
 	// Policy is the public name of the policy.
