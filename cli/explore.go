@@ -88,7 +88,7 @@ func (s *exploreSettings) search() []setting {
 		{name: "max-states", value: whole(&s.states, 0, explore.MostStates), computed: true,
 			doc: "states after which a search ends (default 200000)"},
 		{name: "timeout", value: span(&s.timeout, maxTimeout), computed: true,
-			doc: "`time` for the whole command, shared among its strategies; a search whose time is up keeps what it found and says that it was not complete"},
+			doc: "`time` for the whole command, 0 for any, shared among its strategies; a search whose time is up keeps what it found and says that it was not complete"},
 		{name: "first", value: &boolean{&s.first},
 			doc: "end at the first schedule that breaks a property of any strategy"},
 		{name: "parallel", value: whole(&s.parallel, 0, sim.MaxParallel),
