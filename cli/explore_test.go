@@ -231,7 +231,7 @@ func TestExploreFirst(t *testing.T) {
 // What the time is not enough for is claimed of nothing.
 func TestExploreTimeout(t *testing.T) {
 	newPlace(t, nil)
-	o := call(t.Context(), "explore", "honest", "honest:color=blue", "--clients", "9", "--property", "leak,stuck", "--faults", "clock", "--max-states", "20000000", "--timeout", "20ms", "--json")
+	o := call(t.Context(), "explore", "honest", "honest:color=blue", "--clients", "9", "--property", "stuck", "--faults", "all", "--max-states", "20000000", "--timeout", "2ms", "--json")
 	rec := requireExploration(t, []byte(o.stdout))
 	if o.code != ExitOK || len(rec.Searches) != 2 || rec.Interrupted {
 		t.Fatalf("exit %d: %s%s", o.code, o.stdout, o.stderr)
