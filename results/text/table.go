@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/answer"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
@@ -29,10 +30,10 @@ func Table(w io.Writer, page layout.Page, f results.File) error {
 		}
 	}
 	summaries := f.Summarised()
-	put(headerLines(page, f)...)
-	for _, group := range results.Groups(summaries) {
+	put(entryLines(page, Head(f))...)
+	for _, group := range answer.Tables(summaries) {
 		put("")
-		put(settingLines(page, f, group)...)
+		put(entryLines(page, Setting(f, group))...)
 		put("")
 		put(speedLines(page, f, group)...)
 		section(delayLines(page, group))
@@ -220,6 +221,14 @@ const (
 	markModel     = "m statements to the in-process model, not to PostgreSQL"
 )
 
+// Percentile is a percentile as tables show it, and what its marks mean; counts says
+// whether the timings that it is of do.
+func Percentile(counts bool, p results.Percentile) (cell string, notes []string) {
+	legend := marks{}
+	cell = legend.percentile(counts, p)
+	return cell, legend.explained()
+}
+
 func (m marks) percentile(counts bool, p results.Percentile) string {
 	if p.Status == results.NoSamples {
 		return "-"
@@ -281,13 +290,17 @@ func (m marks) sql(sql, model float64, format func(float64) string) string {
 
 // lines renders the explanations in a fixed order, after what always holds.
 func (m marks) lines(page layout.Page, always string) []string {
-	parts := []string{always}
+	return noteLines(page, format.Join("; ", append([]string{always}, m.explained()...)...))
+}
+
+// explained are the explanations in a fixed order.
+func (m marks) explained() (out []string) {
 	for _, k := range []string{markStruck, markWaited, markMerged, markMax, markEvents, markRange, markSaturated, markModel} {
 		if m[k] {
-			parts = append(parts, k)
+			out = append(out, k)
 		}
 	}
-	return noteLines(page, format.Join("; ", parts...))
+	return out
 }
 
 // noteLines renders what is said below a table.

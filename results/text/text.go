@@ -13,17 +13,39 @@ import (
 // headLabel is as wide as the longest label of the header.
 const headLabel = 12
 
-// headerLines says what was measured, on what and with which stores.
-func headerLines(page layout.Page, f results.File) []string {
-	var out []string
-	entry := func(label, text string) {
+// Entry is what a header says about one thing.
+type Entry struct {
+	// Label is empty where the entry continues the one before.
+	Label string
+	// Text is one line.
+	Text string
+}
+
+// entryLines lays entries out beside their labels.
+func entryLines(page layout.Page, entries []Entry) (out []string) {
+	for _, e := range entries {
+		label := e.Label
 		if len(label) >= headLabel {
 			label += " "
 		}
+		out = append(out, page.Paragraph(layout.Pad(label, headLabel), e.Text)...)
+	}
+	return out
+}
+
+// adder returns a function that appends what is not empty.
+func adder(out *[]Entry) func(label, text string) {
+	return func(label, text string) {
 		if text != "" {
-			out = append(out, page.Paragraph(layout.Pad(label, headLabel), format.Plain(text))...)
+			*out = append(*out, Entry{label, format.Plain(text)})
 		}
 	}
+}
+
+// Head says what was measured, on what and with which stores.
+func Head(f results.File) []Entry {
+	var out []Entry
+	entry := adder(&out)
 	workload := ""
 	if f.Workload.Name != "" {
 		workload = "workload " + f.Workload.Name
