@@ -16,6 +16,8 @@ type Summary struct {
 	Strategy string `json:"strategy"`
 	// Form is that of the runs.
 	Form string `json:"form"`
+	// PerProcess is that of the runs: each instance counts for itself.
+	PerProcess bool `json:"per_process,omitempty"`
 	// Policy is the public name of the policy.
 	Policy string `json:"policy"`
 	// Workload is the public name of the workload.
