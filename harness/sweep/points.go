@@ -38,6 +38,11 @@ func Measure(ctx context.Context, base measure.Config, params []results.Swept) (
 	if err != nil {
 		return nil, err
 	}
+	return MeasurePoints(ctx, points, params)
+}
+
+// MeasurePoints is [Measure] for points at hand, as [Points] makes them.
+func MeasurePoints(ctx context.Context, points []measure.Config, params []results.Swept) (*Report, error) {
 	reports, err := measure.Points(ctx, points)
 	if err != nil {
 		return nil, err
@@ -51,7 +56,12 @@ func Measure(ctx context.Context, base measure.Config, params []results.Swept) (
 
 func (r *Report) add(more *measure.Report) {
 	if len(more.Runs) > 0 {
+		notes := more.Info.Notes
+		if len(r.Runs) > 0 { // what is true of all points
+			notes = slices.DeleteFunc(slices.Clone(notes), func(n string) bool { return !slices.Contains(r.Info.Notes, n) })
+		}
 		r.Info = more.Info
+		r.Info.Notes = notes
 	}
 	r.Runs = append(r.Runs, more.Runs...)
 	r.Interrupted = r.Interrupted || more.Interrupted

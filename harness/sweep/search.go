@@ -7,7 +7,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -22,7 +21,8 @@ type Search struct {
 	// Config of a measurement; its rate is not used, and its loop must not be closed.
 	Config measure.Config
 	// Low and High bound the rates that are tried, in requests per second. Where both are
-	// 0 the search begins at [DefaultLow] and doubles the rate for as long as it holds.
+	// 0 the search begins at [DefaultLow], doubles the rate for as long as it holds, and
+	// ends at [DefaultHigh].
 	Low, High float64
 	// Holds says whether the condition does, over the rounds of one rate. What is not
 	// known, since its timings do not count, does not hold.
@@ -32,8 +32,11 @@ type Search struct {
 	Within float64
 }
 
-// DefaultLow is where a search begins that is given no bounds, in requests per second.
-const DefaultLow = 500
+// The bounds of a search that is given none, in requests per second.
+const (
+	DefaultLow  = 500
+	DefaultHigh = 1_000_000
+)
 
 // Measure searches, one strategy after the other. What [measure.Measure] says of ctx and
 // of errors holds here too.
@@ -67,7 +70,7 @@ func (s *Search) Measure(ctx context.Context) (*Report, error) {
 // complete fills in the defaults.
 func (s *Search) complete() error {
 	if s.Low == 0 && s.High == 0 {
-		s.Low, s.High = DefaultLow, harness.MaxRate
+		s.Low, s.High = DefaultLow, DefaultHigh
 	}
 	if s.Within == 0 {
 		s.Within = 0.05

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
@@ -14,7 +15,7 @@ import (
 
 // Sweep renders the file of a sweep for a terminal: what it shows, in one line for each
 // strategy, then a table for each strategy with a line per value.
-func Sweep(w io.Writer, f results.File) error {
+func Sweep(w io.Writer, page layout.Page, f results.File) error {
 	b := bufio.NewWriter(w)
 	put := func(lines ...string) {
 		for _, l := range lines {
@@ -23,7 +24,7 @@ func Sweep(w io.Writer, f results.File) error {
 		}
 	}
 	series := f.SweepSeries()
-	v := &sweepView{f: &f, sweep: f.Sweep}
+	v := &sweepView{sweep: f.Sweep, page: page, legend: marks{}}
 	if f.Sweep.Until != "" {
 		gate, err := compare.ParseRunGate(f.Sweep.Until)
 		if err != nil {
@@ -31,13 +32,13 @@ func Sweep(w io.Writer, f results.File) error {
 		}
 		v.until = &gate
 	}
-	put(headerLines(f)...)
+	put(entryLines(page, Head(f))...)
 	put("")
-	put(v.settingLines(series)...)
+	put(entryLines(page, v.setting(series))...)
 	put("")
-	put(v.title())
+	put(page.Title(v.title())...)
 	for i := range series {
-		put(layout.Paragraph("  "+layout.Pad(v.seriesName(&series[i]), v.widest(series))+"  ", format.Plain(v.conclusion(&series[i])), layout.Width)...)
+		put(page.Paragraph("  "+layout.Pad(v.seriesName(&series[i]), v.widest(series))+"  ", format.Plain(v.conclusion(&series[i])))...)
 	}
 	if len(series) == 0 {
 		put("  Nothing was measured.")
@@ -50,7 +51,7 @@ func Sweep(w io.Writer, f results.File) error {
 		put("")
 		put(lines...)
 	}
-	for _, lines := range [][]string{skippedLines(f), findingLines(f.Summarised())} {
+	for _, lines := range [][]string{skippedLines(page, f), findingLines(page, f.Summarised())} {
 		if len(lines) > 0 {
 			put("")
 			put(lines...)
@@ -64,7 +65,7 @@ func Sweep(w io.Writer, f results.File) error {
 
 // sweepView is what the parts of a sweep's report share.
 type sweepView struct {
-	f      *results.File
+	page   layout.Page
 	sweep  *results.Sweep
 	until  *compare.Gate // nil where no edge is looked for
 	legend marks
@@ -107,18 +108,14 @@ func (v *sweepView) widest(all []results.SweepSeries) (wide int) {
 	return wide
 }
 
-// settingLines say what all points have in common.
-func (v *sweepView) settingLines(all []results.SweepSeries) (out []string) {
+// setting is what all points have in common.
+func (v *sweepView) setting(all []results.SweepSeries) (out []Entry) {
 	if len(all) == 0 {
 		return nil
 	}
 	s := all[0].Points[0].Summary
 	p := s.Params
-	entry := func(label, text string) {
-		if text != "" {
-			out = append(out, layout.Paragraph(layout.Pad(label, headLabel), format.Plain(text), layout.Width)...)
-		}
-	}
+	entry := adder(&out)
 	fixed := func(name, text string) string {
 		if _, varies := p.Point[name]; varies {
 			return ""
@@ -126,13 +123,10 @@ func (v *sweepView) settingLines(all []results.SweepSeries) (out []string) {
 		return text
 	}
 	entry("policy", format.Join(" · ", format.Join(": ", s.Policy, format.Join(", ", fixed("limit", format.Units(p.Limit, p.Unit)), p.Window))))
-	var asked []string
-	for name, value := range p.Workload {
-		if _, varies := p.Point[name]; !varies {
-			asked = append(asked, name+" "+value)
-		}
-	}
-	entry("asked for", strings.Join(asked, " · "))
+	asked := p
+	asked.Workload = maps.Clone(p.Workload)
+	maps.DeleteFunc(asked.Workload, func(name, _ string) bool { return p.Point[name] != "" })
+	entry("asked for", streamText(asked))
 	entry("outages", outagesText(p.Outages))
 	loop := "closed loop: callers wait for each answer"
 	if p.Loop == results.OpenLoop {
@@ -145,20 +139,20 @@ func (v *sweepView) settingLines(all []results.SweepSeries) (out []string) {
 	entry("load", format.Join(" · ", loop, fixed("workers", format.Plural(int64(p.Workers), "worker", "workers")),
 		fixed("instances", format.Plural(int64(p.Instances), "instance", "instances")), bound))
 	entry("connections", fixed("pool", poolText(p)))
-	entry("rounds", fmt.Sprintf("%d of each point, the points in random order within a round; figures are medians%s", s.Rounds, v.bracketsText(all)))
+	entry("rounds", fmt.Sprintf("%d of each point, the points in random order within a round; figures are medians%s", s.Rounds, v.intervalsText(all)))
 	return out
 }
 
-// bracketsText says what the brackets beside the decisions per second are.
-func (v *sweepView) bracketsText(all []results.SweepSeries) string {
+// intervalsText says what the intervals of the decisions per second are.
+func (v *sweepView) intervalsText(all []results.SweepSeries) string {
 	for i := range all {
 		for _, p := range all[i].Points {
 			if f := p.Summary.Throughput; f.Rounds > 1 && f.Coverage == 0 {
-				return ", brackets the range of the rounds"
+				return ", intervals the range of the rounds"
 			}
 		}
 	}
-	return ", brackets intervals with at least 95 % confidence"
+	return ", intervals have at least 95 % confidence"
 }
 
 // conclusion is what one series shows, in one line.
@@ -257,9 +251,6 @@ func (v *sweepView) table(s *results.SweepSeries) []string {
 		knee = s.Knee().At
 		g.Columns = append(g.Columns, layout.Column{Left: true, Optional: true})
 	}
-	if v.legend == nil {
-		v.legend = marks{}
-	}
 	for i := range s.Points {
 		x := s.Points[i].Summary
 		r, l := x.AtRate(), x.Latency()
@@ -284,14 +275,14 @@ func (v *sweepView) table(s *results.SweepSeries) []string {
 		}
 		g.Add(append(cells, mark)...)
 	}
-	return append([]string{v.seriesName(s)}, g.Lines(layout.Width)...)
+	return append(v.page.Title(v.seriesName(s)), v.page.Table(&g)...)
 }
 
 func interval(f results.Figure) string {
 	if f.Rounds < 2 {
 		return ""
 	}
-	return "[" + format.Count(int64(f.Lo+0.5)) + ", " + format.Count(int64(f.Hi+0.5)) + "]"
+	return format.Count(int64(f.Lo+0.5)) + " to " + format.Count(int64(f.Hi+0.5))
 }
 
 // correctnessCells are leak, false rejects and errors, of rounds that count.
@@ -339,6 +330,5 @@ func (v *sweepView) notes(all []results.SweepSeries) []string {
 			break
 		}
 	}
-	return v.legend.lines(strings.Join(parts, "; "))
+	return v.legend.lines(v.page, strings.Join(parts, "; "))
 }
-
