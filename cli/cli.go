@@ -85,6 +85,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(messages(stderr))
 	root.SetVersionTemplate("quotabench {{.Version}}\n")
 	root.AddCommand(runCommand(), listCommand(), doctorCommand())
+	root.AddCommand(sweepCommand())
 	root.AddCommand(simCommand())
 	root.AddCommand(exploreCommand())
 	root.AddCommand(judgeCommand())
