@@ -87,6 +87,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(runCommand(), listCommand(), doctorCommand())
 	root.AddCommand(simCommand())
 	root.AddCommand(exploreCommand())
+	root.AddCommand(chooseCommand())
 	root.AddCommand(judgeCommand())
 	root.AddCommand(compareCommand())
 	root.AddCommand(exportCommand())

@@ -21,8 +21,7 @@ type Result struct {
 
 // Record is what a stage that runs strategies left.
 type Record struct {
-	Runs   []results.Run
-	Series []results.Series
+	Runs []results.Run
 	// Workload describes the stream.
 	Workload results.Workload
 }

@@ -177,6 +177,26 @@ func (c *Config) workload(name string) (*workloads.Meta, error) {
 	return workloads.Lookup(name)
 }
 
+// StoresNeeded are the names of the stores that the strategies need which serve the
+// policy, and of the one that the reference loop runs on.
+func (c *Config) StoresNeeded() []string {
+	names := []string{string(strategies.NeedRedis)}
+	for _, s := range c.Strategies {
+		if s.BuiltIn() != nil || s.ServesPolicy(&c.Policy) != nil {
+			continue
+		}
+		for _, n := range s.Needs {
+			if n != strategies.NeedSource {
+				names = append(names, string(n))
+				continue
+			}
+			names = append(names, string(strategies.NeedPostgres))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // total is how many instances there are in all regions.
 func (c *Config) total() int { return c.Instances * c.Regions }
 

@@ -184,7 +184,7 @@ func (c *chooser) simulate(ctx context.Context, name string, cfg sim.Config, in 
 	if report == nil {
 		return out, err
 	}
-	c.res.Simulations[name] = Record{Runs: report.Runs, Series: report.Series, Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
+	c.res.Simulations[name] = Record{Runs: report.Runs, Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
 	found := map[string]*results.Summary{}
 	all := results.Summarise(report.Runs)
 	for i := range all {
