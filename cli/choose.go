@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/choose"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/quota"
@@ -23,7 +24,7 @@ type chooseSettings struct {
 	regions                int
 	subjects               int64
 	leak, outage, settles  string
-	p99, budget            time.Duration
+	p99, budget, skew      time.Duration
 	yes, asJSON, everybody bool
 }
 
@@ -68,6 +69,7 @@ func (s *chooseSettings) ownSettings() []setting {
 	return []setting{
 		{name: "regions", value: whole(&s.regions, 1, choose.MaxRegions),
 			doc: "regions, 80 to 150 ms apart in the simulation of them"},
+		{name: "skew", value: span(&s.skew, harness.MaxClockSkew), computed: true, doc: "how far the clocks of instances are apart in the simulation, e.g. 2s (default: they agree)"},
 		{name: "subjects", value: count(&s.subjects, 1, choose.MaxSubjects), doc: "users, keys or addresses that the requests are for"},
 		{name: "leak", value: &text{p: &s.leak, what: "units such as 5, or a share of the limit such as 1%"}, complete: completeWords("0", "1%"),
 			doc: "`units`, or a share of the limit such as 1%, that one subject may be given over its limit in one window"},
@@ -121,7 +123,7 @@ func chooseCommand() *cobra.Command {
 // configure turns the settings into a question.
 func (s *chooseSettings) configure() (choose.Config, error) {
 	c := choose.Config{
-		Instances: s.instances, Regions: s.regions, Rate: s.rate, Subjects: s.subjects, P99: s.p99,
+		Instances: s.instances, Regions: s.regions, Rate: s.rate, Subjects: s.subjects, P99: s.p99, Skew: s.skew,
 		Outage: choose.Outage(s.outage), Budget: s.budget, Seed: s.seed,
 	}
 	chosen, err := strategies.Parse(strings.Join(s.strategy, ","))

@@ -42,6 +42,8 @@ type Question struct {
 	Instances int `json:"instances"`
 	// Regions that the application runs in.
 	Regions int `json:"regions"`
+	// Skew is how far the clocks of instances are apart in simulations, in nanoseconds.
+	Skew int64 `json:"skew_ns,omitempty"`
 	// RatePerS is the requests per second of the whole application.
 	RatePerS float64 `json:"rate_per_s"`
 	// Subjects that the requests are for.

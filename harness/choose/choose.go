@@ -39,6 +39,9 @@ type contender struct {
 	modelled   int64 // 99th percentile over regions in nanoseconds
 	// crossing and paced are its summaries under contention and at the rate.
 	crossing, paced *results.Summary
+	// p99Counts is set where the p99 at the rate does, and unsearched where no search
+	// could be made.
+	p99Counts, unsearched bool
 }
 
 func (c *contender) in() bool { return c.ruledOut == nil && c.untested == nil }

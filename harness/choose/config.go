@@ -54,6 +54,8 @@ type Config struct {
 	Instances int
 	// Regions that the application runs in. Default 1.
 	Regions int
+	// Skew is how far the clocks of instances are apart, in simulations. Default 0.
+	Skew time.Duration
 	// Rate in requests per second of the whole application. Default [DefaultRate].
 	Rate float64
 	// Subjects that requests are for. Default [DefaultSubjects].
@@ -154,6 +156,9 @@ func (c *Config) Complete() error {
 	case !slices.ContainsFunc(Outages(), func(o quota.Option) bool { return o.Name == string(c.Outage) }):
 		return fmt.Errorf("outage behaviour %q: one of any, open, closed, survive", c.Outage)
 	}
+	if err := harness.CheckSkew([]time.Duration{c.Skew}); err != nil {
+		return err
+	}
 	_, err := c.workload(steady)
 	return err
 }
@@ -227,7 +232,7 @@ const (
 func (c *Config) question() results.Question {
 	return results.Question{
 		Policy: c.Policy.Text(), Limit: c.Policy.Limit, Unit: c.Policy.Unit,
-		Instances: c.Instances, Regions: c.Regions, RatePerS: c.Rate, Subjects: c.Subjects,
+		Instances: c.Instances, Regions: c.Regions, Skew: int64(c.Skew), RatePerS: c.Rate, Subjects: c.Subjects,
 		ToleratedLeak: c.TolerateLeak, P99: int64(c.P99), Outage: string(c.Outage), Settles: c.Settles, Faults: c.faults(),
 	}
 }

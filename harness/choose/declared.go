@@ -32,7 +32,7 @@ func (c *chooser) declared(_ context.Context, in []*contender) error {
 	for _, x := range in {
 		m := x.sel.Meta
 		if err := m.ServesPolicy(&c.cfg.Policy); err != nil {
-			x.ruleOut(declares("does not serve this policy: %v", err))
+			x.ruleOut(declares("%v", err))
 			continue
 		}
 		switch {

@@ -5,15 +5,18 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/answer"
 )
 
-// breaks says in which way a summary passes what is tolerated; "" where it does not.
+// breaks says in which way a summary passes what is tolerated; "" where it does not. How
+// bad a strategy is, and the words for it, are those of package answer.
 func (c *chooser) breaks(s *results.Summary) string {
+	a := answer.Classify(s)
 	switch {
-	case s.Leak.WorstUnits > c.cfg.TolerateLeak:
-		return fmt.Sprintf("over-admits %s of the limit", format.Pct(s.Leak.PctOfLimit))
-	case s.FalseRejects.Count > 0:
-		return fmt.Sprintf("rejects %s of valid requests", format.Pct(s.FalseRejects.PctOfValid))
+	case s.Leak.WorstUnits > c.cfg.TolerateLeak || s.FalseRejects.Count > 0:
+		return a.Reason
+	case a.Group == answer.Unusable && s.Leak.Trials > 0:
+		return a.Reason
 	default:
 		return ""
 	}

@@ -116,11 +116,11 @@ func (c *chooser) judge(x *contender, s *results.Summary, command, where string)
 		return
 	}
 	if against := c.breaks(s); against != "" {
-		e.Text = against + " " + where
+		e.Text = where + ": " + against
 		x.ruleOut(e)
 		return
 	}
-	e.Text = holds(s) + " " + where
+	e.Text = where + ": " + holds(s)
 	x.shows(e)
 	if s.Leak.Trials == 0 {
 		x.caveats = append(x.caveats, "too slow here for a limit to be passed "+where)
@@ -210,13 +210,13 @@ func (c *chooser) afterOutage(x *contender, s *results.Summary, command string) 
 	failed, rejected := results.Percent(s.Errors, s.Issued), s.FalseRejects.PctOfValid
 	switch o := c.cfg.Outage; {
 	case o.answers() && failed > mostUnanswered:
-		e.Text = fmt.Sprintf("%s of the requests end in an error %s", format.Pct(failed), where)
+		e.Text = fmt.Sprintf("%s: %s of the requests end in an error", where, format.Pct(failed))
 	case o.answers() && rejected > mostUnanswered:
-		e.Text = fmt.Sprintf("rejects %s of valid requests %s", format.Pct(rejected), where)
+		e.Text = fmt.Sprintf("%s: rejects %s of valid requests", where, format.Pct(rejected))
 	case o.holds() && s.Leak.WorstUnits > c.cfg.TolerateLeak:
-		e.Text = fmt.Sprintf("over-admits %s of one window %s", format.Units(s.Leak.WorstUnits, s.Params.Unit), where)
+		e.Text = fmt.Sprintf("%s: over-admits, %s beyond the limit in the worst window", where, format.Units(s.Leak.WorstUnits, s.Params.Unit))
 	default:
-		e.Text = fmt.Sprintf("%s, %s errors and %s false rejects %s", holds(s), format.Pct(failed), format.Pct(rejected), where)
+		e.Text = fmt.Sprintf("%s: %s, %s errors and %s false rejects", where, holds(s), format.Pct(failed), format.Pct(rejected))
 		x.shows(e)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -75,7 +76,7 @@ func (c *chooser) regions(ctx context.Context, in []*contender) error {
 			continue
 		}
 		x.take(second[x], redisInOne)
-		x.shows(results.Evidence{Kind: results.EvidenceSimulated, Text: "with " + redisInEach + " it " + first[x].against.Text, Command: first[x].against.Command})
+		x.shows(*first[x].against)
 	}
 	return err
 }
@@ -86,7 +87,8 @@ func (c *chooser) notSimulated(x *contender, why error) {
 	if c.cfg.Regions == 1 {
 		return // the end of a window is measured
 	}
-	if slices.Equal(x.sel.Needs, []strategies.Need{strategies.NeedPostgres}) {
+	other := func(n strategies.Need) bool { return !strings.HasPrefix(string(n), string(strategies.NeedPostgres)) }
+	if len(x.sel.Needs) > 0 && !slices.ContainsFunc(x.sel.Needs, other) {
 		x.deployment = sqlInOne
 		x.caveats = append(x.caveats, "not simulated over regions: one PostgreSQL decides, and the way to it from another region is not in its p99")
 		return
@@ -157,6 +159,11 @@ func (c *chooser) simulation(sharedRedis bool) (cfg sim.Config, err error) {
 		}
 		cfg.Topology.SharedRedis = sharedRedis
 	}
+	if c.cfg.Skew > 0 {
+		for i := range c.cfg.total() { // every other clock is ahead
+			cfg.Topology.Skew = append(cfg.Topology.Skew, time.Duration(i%2)*c.cfg.Skew)
+		}
+	}
 	return cfg, nil
 }
 
@@ -198,13 +205,25 @@ func (c *chooser) simulate(ctx context.Context, name string, cfg sim.Config, in 
 			out[x] = simulated{missing: true}
 			continue
 		}
-		out[x] = c.verdict(x, s, simText(x.sel, &cfg))
+		out[x] = c.verdict(s, simText(x.sel, &cfg), c.deployed(x, cfg.Topology.SharedRedis))
 	}
 	return out, nil
 }
 
+// deployed says where the Redis of a contender are; "" in one region, and without Redis.
+func (c *chooser) deployed(x *contender, shared bool) string {
+	switch {
+	case c.cfg.Regions == 1 || len(x.sel.RedisNeeds()) == 0:
+		return ""
+	case shared:
+		return redisInOne
+	default:
+		return redisInEach
+	}
+}
+
 // verdict is what a summary of virtual time says.
-func (c *chooser) verdict(x *contender, s *results.Summary, command string) (v simulated) {
+func (c *chooser) verdict(s *results.Summary, command, deployment string) (v simulated) {
 	e := results.Evidence{Kind: results.EvidenceSimulated, Command: command}
 	if !s.Counts() {
 		v.supports, v.invalid = e, firstStruck(s)
@@ -213,17 +232,20 @@ func (c *chooser) verdict(x *contender, s *results.Summary, command string) (v s
 	v.modelled = int64(s.Latency().P99.Value)
 	where := "in virtual time"
 	if c.cfg.Regions > 1 {
-		where = fmt.Sprintf("over %d regions in virtual time", c.cfg.Regions)
+		where = fmt.Sprintf("over %d regions", c.cfg.Regions)
+	}
+	if deployment != "" {
+		where += " with " + deployment
 	}
 	switch against := c.breaks(s); {
 	case against != "":
-		e.Text = against + " " + where
+		e.Text = where + ": " + against
 		v.against = &e
 	case c.cfg.P99 > 0 && c.cfg.Regions > 1 && v.modelled > int64(c.cfg.P99):
-		e.Text = fmt.Sprintf("takes %s at p99 %s, with modelled latencies", format.NS(float64(v.modelled)), where)
+		e.Text = fmt.Sprintf("%s: takes %s at p99, with modelled latencies", where, format.NS(float64(v.modelled)))
 		v.against = &e
 	default:
-		e.Text = fmt.Sprintf("%s %s", holds(s), where)
+		e.Text = where + ": " + holds(s)
 		v.supports = e
 	}
 	return v

@@ -45,6 +45,7 @@ func (c *chooser) search(ctx context.Context, in []*contender) error {
 			c.res.Exploration.Failed = append(c.res.Exploration.Failed, results.FailedExplore{Strategy: x.sel.String(), Error: format.OneLine(found.failed.Error())})
 		case found.unfit != nil:
 			c.res.Exploration.Skipped = append(c.res.Exploration.Skipped, results.Skipped{Strategy: x.sel.String(), Reason: found.unfit.Error()})
+			x.unsearched = true
 			x.caveats = append(x.caveats, "not searched: "+strings.TrimPrefix(found.unfit.Error(), "strategy "+x.sel.Name+" "))
 		default:
 			x.searched(&found, ctx.Err() != nil)
@@ -68,12 +69,13 @@ type searched struct {
 // searched notes what the searches say for a contender.
 func (x *contender) searched(s *searched, cut bool) {
 	if s.last == nil {
+		x.unsearched = true
 		x.caveats = append(x.caveats, "not searched: the time for that was up")
 		return
 	}
-	text := fmt.Sprintf("no order of the commands of %d clients leaks, in %s of the search", clients, format.Plural(int64(s.states), "state", "states"))
+	text := fmt.Sprintf("with %d clients: no order of their commands leaks, in %s", clients, format.Plural(int64(s.states), "state", "states"))
 	if s.last.Store != "" {
-		text = fmt.Sprintf("no order of the statements of %d clients leaks, in %s on a real PostgreSQL", clients, format.Plural(s.last.Runs, "schedule", "schedules"))
+		text = fmt.Sprintf("with %d clients: no order of their statements leaks, in %s on a real PostgreSQL", clients, format.Plural(s.last.Runs, "schedule", "schedules"))
 	}
 	x.shows(results.Evidence{Kind: results.EvidenceSchedule, Text: text, Command: exploreText(x.sel, s.last)})
 	switch {
@@ -164,10 +166,10 @@ func (c *chooser) against(sel strategies.Selection, res *results.Search) *result
 		where += fmt.Sprintf(" on %d instances", res.Instances)
 	}
 	if len(f.Faults) > 0 {
-		where += ", " + happens(f.Faults)
+		where += " " + happens(f.Faults)
 	}
 	e := results.Evidence{
-		Kind: results.EvidenceSchedule, Text: fmt.Sprintf("%s %s, in %s", what, where, format.Plural(int64(len(f.Steps)), "step", "steps")),
+		Kind: results.EvidenceSchedule, Text: fmt.Sprintf("%s: %s, in %s", where, what, format.Plural(int64(len(f.Steps)), "step", "steps")),
 		Token: f.Token, Steps: len(f.Steps), Command: "quotabench explore --replay " + f.Token,
 	}
 	if f.Token == "" {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,6 +68,9 @@ func questionText(q *results.Question) string {
 	}
 	if q.P99 > 0 {
 		parts = append(parts, fmt.Sprintf("p99 of at most %v", time.Duration(q.P99)))
+	}
+	if q.Skew > 0 {
+		parts = append(parts, fmt.Sprintf("clocks %v apart", time.Duration(q.Skew)))
 	}
 	if text := map[string]string{
 		"open": "admits while Redis is away", "closed": "holds the limit while Redis is away", "survive": "decides and holds the limit while Redis is away",
@@ -142,11 +146,11 @@ func figures(c *results.Candidate) string {
 func kindText(e *results.Evidence) string {
 	switch e.Kind {
 	case results.EvidenceSchedule:
-		return "searched: "
+		return "searched "
 	case results.EvidenceMeasured:
-		return "measured: "
+		return "measured "
 	case results.EvidenceSimulated:
-		return "simulated: "
+		return "simulated "
 	default:
 		return ""
 	}
@@ -156,12 +160,30 @@ func (x *choice) ruledOut(c *results.Choice) {
 	if len(c.RuledOut) == 0 {
 		return
 	}
-	x.title("RULED OUT  each by the first reason that was found, the cheapest looked for first")
-	wide := widest(len(c.RuledOut), func(i int) string { return c.RuledOut[i].Strategy })
+	x.title("RULED OUT  each by the first reason that was found")
+	shown := func(r *results.RuledOut) bool { return r.Reason.Kind != results.EvidenceDeclared }
+	wide := widest(len(c.RuledOut), func(i int) string {
+		if r := &c.RuledOut[i]; shown(r) {
+			return r.Strategy
+		}
+		return ""
+	})
+	var reasons []string
+	declaring := map[string][]string{}
 	for i := range c.RuledOut {
 		r := &c.RuledOut[i]
+		if !shown(r) {
+			if declaring[r.Reason.Text] == nil {
+				reasons = append(reasons, r.Reason.Text)
+			}
+			declaring[r.Reason.Text] = append(declaring[r.Reason.Text], r.Strategy)
+			continue
+		}
 		x.paragraph("  "+layout.Pad(r.Strategy, wide)+"  ", kindText(&r.Reason)+r.Reason.Text)
 		x.command(strings.Repeat(" ", wide+4), &r.Reason)
+	}
+	for _, reason := range reasons {
+		x.paragraph("  ", strings.Join(declaring[reason], ", ")+": "+reason)
 	}
 	x.line("")
 }
@@ -171,11 +193,20 @@ func (x *choice) notTested(c *results.Choice) {
 		return
 	}
 	x.title("NOT TESTED  nothing is said of them")
-	wide := widest(len(c.NotTested), func(i int) string { return c.NotTested[i].Strategy })
+	var reasons []string
+	of := map[string][]string{}
 	for _, u := range c.NotTested {
-		x.paragraph("  "+layout.Pad(u.Strategy, wide)+"  ", u.Reason)
-		if u.Command != "" && x.commands {
-			x.line(strings.Repeat(" ", wide+4) + format.Plain(u.Command))
+		if of[u.Reason] == nil {
+			reasons = append(reasons, u.Reason)
+		}
+		of[u.Reason] = append(of[u.Reason], u.Strategy)
+	}
+	for _, reason := range reasons {
+		x.paragraph("  ", strings.Join(of[reason], ", ")+": "+reason)
+		for _, u := range c.NotTested {
+			if u.Reason == reason && u.Command != "" && x.commands {
+				x.line("    " + format.Plain(u.Command))
+			}
 		}
 	}
 	x.line("")
@@ -192,6 +223,10 @@ func (x *choice) stages(c *results.Choice) {
 		parts = append(parts, text)
 	}
 	x.paragraph("stages  ", strings.Join(parts, ", "))
+	marked := func(o results.Candidate) bool { return o.RatePerS > 0 && !o.P99Counts }
+	if slices.ContainsFunc(c.Candidates, marked) || slices.ContainsFunc(c.Others, marked) {
+		x.paragraph("note    ", "(!) marks a p99 that does not count: the machine was too busy with other things, or the run too short")
+	}
 	for _, n := range c.Notes {
 		x.paragraph("note    ", n)
 	}
