@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"codeberg.org/go-fonts/liberation/liberationmonoregular"
 	"codeberg.org/go-fonts/liberation/liberationsansbold"
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
 
@@ -29,17 +30,20 @@ var (
 	amber  = color.NRGBA{0x9a, 0x5b, 0x00, 0xff}
 )
 
-// fonts holds the two faces that plots use. Taking them one by one leaves the
-// ten others of the family out of the binary.
+// fonts holds the three faces that plots use. Taking them one by one leaves the
+// nine others of the family out of the binary.
 var fonts = sync.OnceValue(func() *font.Cache {
-	face := func(weight xfont.Weight, ttf []byte) font.Face {
+	face := func(variant font.Variant, weight xfont.Weight, ttf []byte) font.Face {
 		f, err := opentype.Parse(ttf)
 		if err != nil {
 			panic("embedded font: " + err.Error()) // the bytes are compiled in
 		}
-		return font.Face{Font: font.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight}, Face: f}
+		return font.Face{Font: font.Font{Typeface: "Liberation", Variant: variant, Weight: weight}, Face: f}
 	}
-	return font.NewCache(font.Collection{face(xfont.WeightNormal, liberationsansregular.TTF), face(xfont.WeightBold, liberationsansbold.TTF)})
+	return font.NewCache(font.Collection{
+		face("Sans", xfont.WeightNormal, liberationsansregular.TTF), face("Sans", xfont.WeightBold, liberationsansbold.TTF),
+		face("Mono", xfont.WeightNormal, liberationmonoregular.TTF),
+	})
 })
 
 // drawable replaces characters that the font does not have, which would take no

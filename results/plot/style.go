@@ -49,7 +49,7 @@ type seriesStyle struct {
 
 // pale is the colour mixed with the white of the ground.
 func pale(c color.Color) color.Color {
-	const keep = 0.35
+	const keep = 0.5
 	r, g, b, _ := c.RGBA()
 	mix := func(v uint32) uint8 { return uint8(255 - keep*(255-float64(v>>8))) }
 	return color.NRGBA{mix(r), mix(g), mix(b), 0xff}
