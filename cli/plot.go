@@ -44,7 +44,8 @@ func plotCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			chosen, err := chosenPlots(only, kinds)
+			formats = split(formats)
+			chosen, err := chosenPlots(split(only), kinds)
 			if err != nil {
 				return err
 			}
@@ -87,7 +88,7 @@ func replot(cmd *cobra.Command, args []string, dir string, formats []string, kin
 	var notes []string
 	for i, b := range bundles {
 		for _, k := range kinds {
-			if i > 0 && k.Each { // series and schedules are in the first bundle
+			if i > 0 && k.Files == nil { // series and schedules are in the first bundle
 				continue
 			}
 			drawings, missing, err := render.Draw(b.Bundle, k)
@@ -98,7 +99,7 @@ func replot(cmd *cobra.Command, args []string, dir string, formats []string, kin
 				notes = append(notes, b.prefix+n)
 			}
 			for j := range drawings {
-				if !k.Each {
+				if k.Files != nil {
 					drawings[j].Name = b.prefix + drawings[j].Name
 				}
 			}

@@ -51,7 +51,7 @@ func (p *Plot) SVG() ([]byte, error) {
 func round2(l font.Length) float64 { return float64(int64(l*100+0.5)) / 100 }
 
 // canvasText is a text as the canvas writes it.
-var canvasText = regexp.MustCompile(`<text x="([^"]*)" y="([^"]*)" transform="scale\(1, -1\)"\n\tstyle="font-family:([^;]*);font-variant:normal;font-weight:(normal|bold);font-style:normal;font-size:([0-9.]+)px(;fill:#[0-9a-f]+)?">([^<]*)</text>`)
+var canvasText = regexp.MustCompile(`<text x="([^"]*)" y="([^"]*)" transform="scale\(1, -1\)"\n\tstyle="font-family:([^;]*);font-variant:normal;font-weight:(normal|bold);font-style:normal;font-size:([0-9.]+)px(;fill:#[0-9A-Fa-f]+)?">([^<]*)</text>`)
 
 // compactText states a text's width, and leaves out what the document says once.
 func compactText(text string) string {

@@ -39,13 +39,15 @@ var (
 	QuantityLeak = Quantity{"leak", "leak, in % of the limit", readLeak, percentAxisOf, format.Pct}
 	// QuantityFalseRejects is the share of requests that were rejected wrongly.
 	QuantityFalseRejects = Quantity{"false-rejects", "false rejects, in % of valid requests", readFalseRejects, percentAxisOf, format.Pct}
+	// QuantityPoolWait is the time that a request waits for connections.
+	QuantityPoolWait = Quantity{"pool-wait", "wait for a connection per request", readPoolWait, waitScale, format.NS}
 	// QuantityThroughput is decisions per second with its interval over rounds.
 	QuantityThroughput = Quantity{"throughput", "decisions per second", readThroughput, linearScale, func(v float64) string { return format.Digits(v) + "/s" }}
 )
 
 // Quantities returns what a sweep can show.
 func Quantities() []Quantity {
-	return []Quantity{QuantityP99, QuantityLeak, QuantityFalseRejects, QuantityThroughput}
+	return []Quantity{QuantityP99, QuantityLeak, QuantityFalseRejects, QuantityThroughput, QuantityPoolWait}
 }
 
 func readP99(s *results.Summary) (r reading) {
@@ -80,6 +82,24 @@ func readThroughput(s *results.Summary) reading {
 		r.doubt = "its timings were discarded: noisy machine"
 	}
 	return r
+}
+
+func readPoolWait(s *results.Summary) reading {
+	if s.PoolWait == nil {
+		return reading{}
+	}
+	w := s.PoolWait.MeanNS
+	return reading{value: w.Value, lo: w.Lo, hi: w.Hi, ok: w.Rounds > 0}
+}
+
+// waitScale is linear, since no wait at all is what is hoped for.
+func waitScale(title string, values []float64) (axis, func(float64) float64) {
+	div, unit := format.TimeUnit(slices.Max(values))
+	in := make([]float64, len(values))
+	for i, v := range values {
+		in[i] = v / div
+	}
+	return linearAxis(title+", "+unit, in), func(v float64) float64 { return v / div }
 }
 
 func timeScale(title string, values []float64) (axis, func(float64) float64) {
@@ -189,18 +209,13 @@ func Sweep(d SweepData) (*Plot, error) {
 	for k := range p.lines {
 		p.lines[k].style = styleOf(k)
 	}
+	xs.rules(d.Knees, &p, &told)
 	note := "Whiskers: interval over rounds, their range where fewer than 6 count."
 	if d.Quantity.Name == QuantityLeak.Name {
 		note = "Whiskers: from certain to possible leak."
 	}
 	if len(d.Knees) > 0 {
-		note += " Dashed: the knee, from which on the line bends."
-	}
-	for _, k := range d.Knees {
-		if x, ok := xs.place[k.Value]; ok {
-			p.rules = append(p.rules, upright{at: x, name: "", style: kneeStyle})
-			told = append(told, "knee of "+k.Line+" at "+k.Value)
-		}
+		note += " Dashed, in the line's colour: the knee, from which on more brings little throughput."
 	}
 	title := upperFirst(d.Quantity.title) + " against " + d.Param
 	if i := strings.Index(title, ", in %"); i > 0 {
@@ -214,7 +229,48 @@ func Sweep(d SweepData) (*Plot, error) {
 	return g.plot(), nil
 }
 
-var kneeStyle = draw.LineStyle{Color: faint, Width: 1, Dashes: []vg.Length{4, 3}}
+// SweepOf draws a quantity against what a sweep varies, with the knee of each line. It
+// returns [ErrNothingToPlot] for other records.
+func SweepOf(f results.File, q Quantity) (*Plot, error) {
+	all := f.SweepSeries()
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: the record is of no sweep", ErrNothingToPlot)
+	}
+	d := SweepData{Param: f.Sweep.Parameters[0].Name, Quantity: q, Simulated: f.Kind == results.Simulated}
+	for i := range all {
+		s := &all[i]
+		name := shorten(format.Plain(s.Strategy))
+		if s.Second != "" {
+			name += ", " + format.Plain(f.Sweep.Parameters[1].Name) + " " + format.Plain(s.Second)
+		}
+		for _, p := range s.Points {
+			d.Points = append(d.Points, SweepPoint{name, format.Plain(p.Value), p.Summary})
+		}
+		if k := s.Knee(); k.At >= 0 {
+			d.Knees = append(d.Knees, Knee{name, format.Plain(s.Points[k.At].Value)})
+		}
+	}
+	first := all[0].Points[0].Summary
+	d.Caption = format.Join(" · ", "workload "+format.Plain(first.Workload), fmt.Sprintf("%s (%s)", format.Plain(first.Policy), format.Units(first.Params.Limit, format.Plain(first.Params.Unit))),
+		format.Plural(int64(first.Rounds), "round", "rounds")+" each", storesCaption(f))
+	if d.Simulated {
+		d.Caption = "SIMULATED in virtual time, latencies are modelled · " + d.Caption
+	}
+	return Sweep(d)
+}
+
+// rules marks knees in the colours of their lines.
+func (x *settings) rules(knees []Knee, p *panel, told *[]string) {
+	for _, k := range knees {
+		at, ok := x.place[k.Value]
+		i := slices.IndexFunc(p.lines, func(l line) bool { return l.name == k.Line })
+		if !ok || i < 0 {
+			continue
+		}
+		p.rules = append(p.rules, upright{at: at, style: draw.LineStyle{Color: p.lines[i].style.line.Color, Width: 1, Dashes: []vg.Length{4, 3}}})
+		*told = append(*told, "knee of "+k.Line+" at "+k.Value)
+	}
+}
 
 // upperFirst begins a title.
 func upperFirst(s string) string {

@@ -14,6 +14,8 @@ import (
 const (
 	ResultsName     = "results.json"
 	ExplorationName = "exploration.json"
+	// ComparisonName is what run --against found.
+	ComparisonName = "comparison.json"
 
 	reportName      = "report.txt"
 	seriesName      = "series.json"

@@ -18,8 +18,9 @@ type PlotKind struct {
 	// Draw returns the drawings, none where the bundle is of another kind of record. It
 	// may return [plot.ErrNothingToPlot] for records without the figures that it shows.
 	Draw func(b *Bundle) ([]Drawing, error)
-	// Each is set where there is a drawing for each strategy or finding.
-	Each bool
+	// Files are the names of its drawings, without an extension; none where strategies and
+	// findings name them.
+	Files []string
 }
 
 // Drawing is one plot with the name of its file, without an extension.
@@ -31,10 +32,11 @@ type Drawing struct {
 // Plots returns all kinds of drawings.
 func Plots() []PlotKind {
 	return []PlotKind{
-		{"latency", "latency by percentile", ofRuns("latency", plot.Latency), false},
-		{"leakage", "leak against latency", ofRuns("leakage", plot.Leak), false},
-		{"series", "a simulated run over virtual time, one file per strategy", series, true},
-		{"sequence", "a schedule as a sequence chart, one file per finding", sequences, true},
+		{"latency", "latency by percentile", ofOneSetting("latency", plot.Latency), []string{"latency"}},
+		{"leakage", "leak against latency", ofOneSetting("leakage", plot.Leak), []string{"leakage"}},
+		{"sweep", "figures against the parameter of a sweep, one file per figure", sweeps, sweepFiles()},
+		{"series", "a simulated run over virtual time, one file per strategy", series, nil},
+		{"sequence", "a schedule as a sequence chart, one file per finding", sequences, nil},
 	}
 }
 
@@ -58,7 +60,7 @@ func Draw(b *Bundle, kinds ...PlotKind) (out []Drawing, notes []string, err erro
 // plotRenderers are the formats of all plots: each kind as SVG and as PNG.
 func plotRenderers() (out []Renderer) {
 	for _, k := range Plots() {
-		for _, f := range []struct{ ext, suffix, doc string }{{"svg", "", ""}, {"png", "-bitmap", ", as a bitmap"}} {
+		for _, f := range []struct{ ext, suffix, doc string }{{"svg", "-svg", ""}, {"png", "-png", ", as a bitmap"}} {
 			out = append(out, Renderer{k.Name + f.suffix, f.ext, k.Doc + f.doc, func(b *Bundle) ([]Output, error) {
 				drawings, err := k.Draw(b)
 				if err != nil {
@@ -83,10 +85,11 @@ func Images(drawings []Drawing, ext string) (out []Output, err error) {
 	return out, nil
 }
 
-// ofRuns is one plot of all runs.
-func ofRuns(name string, draw func(results.File) (*plot.Plot, error)) func(*Bundle) ([]Drawing, error) {
+// ofOneSetting is one plot of all runs, which is for no sweep: that has plots of its
+// own.
+func ofOneSetting(name string, draw func(results.File) (*plot.Plot, error)) func(*Bundle) ([]Drawing, error) {
 	return func(b *Bundle) ([]Drawing, error) {
-		if !b.hasRuns() {
+		if !b.hasRuns() || b.File.Sweep != nil {
 			return nil, nil
 		}
 		p, err := draw(*b.File)
@@ -95,6 +98,31 @@ func ofRuns(name string, draw func(results.File) (*plot.Plot, error)) func(*Bund
 		}
 		return []Drawing{{name, p}}, nil
 	}
+}
+
+func sweepFiles() (out []string) {
+	for _, q := range plot.Quantities() {
+		out = append(out, "sweep-"+q.Name)
+	}
+	return out
+}
+
+// sweeps are plots of a sweep, one for each quantity that its runs have.
+func sweeps(b *Bundle) (out []Drawing, err error) {
+	if b.File == nil || b.File.Sweep == nil || !b.hasRuns() {
+		return nil, nil
+	}
+	for _, q := range plot.Quantities() {
+		p, err := plot.SweepOf(*b.File, q)
+		if errors.Is(err, plot.ErrNothingToPlot) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Drawing{"sweep-" + q.Name, p})
+	}
+	return out, nil
 }
 
 // series is a plot of each series.

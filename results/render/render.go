@@ -61,10 +61,10 @@ func Records() []string { return []string{ResultsName, seriesName, ExplorationNa
 
 // Names are the files that may be written, but for those of single strategies.
 func Names() []string {
-	names := []string{ResultsName, ExplorationName, reportName, seriesName, seriesTableName, provenanceName}
+	names := []string{ResultsName, ExplorationName, ComparisonName, reportName, seriesName, seriesTableName, provenanceName}
 	for _, k := range Plots() {
-		if !k.Each {
-			names = append(names, k.Name+".svg", k.Name+".png")
+		for _, name := range k.Files {
+			names = append(names, name+".svg", name+".png")
 		}
 	}
 	return names

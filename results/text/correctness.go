@@ -51,7 +51,7 @@ func correctnessLines(page layout.Page, group []results.Summary) []string {
 	if len(group[0].Params.LimitChanges) > 0 {
 		limit = "the first limit"
 	}
-	parts := []string{"rows: least leak first, then fewest false rejects, then the fastest", "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
+	parts := []string{"rows: those that enforce the limit first, then those that do with a bound, those that do not, and the unusable; in each the fastest first", "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
 		"worst window: leak of one subject and window", "0 of n trials: in brackets the largest share that is compatible with it (95 %)", falseRejects}
 	if failed {
 		parts = append(parts, "errors: requests without a decision, of all; time-outs and contention are what a strategy does, those of the store and others make a run invalid")

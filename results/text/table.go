@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/answer"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
@@ -30,7 +31,7 @@ func Table(w io.Writer, page layout.Page, f results.File) error {
 	}
 	summaries := f.Summarised()
 	put(entryLines(page, Head(f))...)
-	for _, group := range results.Groups(summaries) {
+	for _, group := range answer.Tables(summaries) {
 		put("")
 		put(entryLines(page, Setting(f, group))...)
 		put("")
