@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,17 +22,14 @@ import (
 // compareSettings are all that a comparison can be told.
 type compareSettings struct {
 	*settings
-	format              string
 	tolerances, timings []string
 	strict              bool
 }
 
 func newCompareSettings() *compareSettings {
-	var formats []string
-	for _, r := range render.Comparisons() {
-		formats = append(formats, r.Name)
-	}
-	s := &compareSettings{settings: newSettings(), format: formats[0]}
+	formats := comparisonFormats()
+	s := &compareSettings{settings: newSettings()}
+	s.format = formats[0]
 	s.fresh = func() *settings { return newCompareSettings().settings }
 	s.table = []setting{
 		{name: "format", value: &text{p: &s.format, choices: formats}, complete: completeWords(formats...),
@@ -45,6 +43,14 @@ func newCompareSettings() *compareSettings {
 			doc: "also fail what is no pass: what the rounds cannot tell, timings that do not count, and strategies on one side only"},
 	}
 	return s
+}
+
+// comparisonFormats are the names of [render.Comparisons].
+func comparisonFormats() (out []string) {
+	for _, r := range render.Comparisons() {
+		out = append(out, r.Name)
+	}
+	return out
 }
 
 func completeTolerances(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -86,7 +92,8 @@ func compareCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.show(cmd, c)
+			defer outlivePipes()()
+			return showComparison(cmd.OutOrStdout(), cmd.ErrOrStderr(), s.format, c)
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -171,18 +178,17 @@ func readSide(path string) (compare.Side, error) {
 	return compare.Side{Name: path, File: r.File, Exploration: r.Exploration}, nil
 }
 
-// show writes the comparison and turns it into an exit code.
-func (s *compareSettings) show(cmd *cobra.Command, c *compare.Comparison) error {
-	defer outlivePipes()()
+// showComparison writes the comparison in a format and turns it into an exit code.
+func showComparison(stdout, stderr io.Writer, format string, c *compare.Comparison) error {
 	for _, r := range render.Comparisons() {
-		if r.Name != s.format {
+		if r.Name != format {
 			continue
 		}
 		b, err := r.Render(c)
 		if err == nil {
-			_, err = cmd.OutOrStdout().Write(b)
+			_, err = stdout.Write(b)
 		}
-		if err == nil && s.format == render.GitHub {
+		if err == nil && format == render.GitHub {
 			err = jobSummary(c)
 		}
 		if err != nil {
@@ -192,7 +198,7 @@ func (s *compareSettings) show(cmd *cobra.Command, c *compare.Comparison) error 
 	if !c.Passes() && len(c.Failed()) == 0 {
 		return fail(ExitGate, errors.New("not all could be compared, and the comparison is strict"))
 	}
-	return failures(cmd.ErrOrStderr(), nil, c.Failed())
+	return failures(stderr, nil, c.Failed())
 }
 
 // summaryVariable names the file that GitHub Actions shows on the page of a job.

@@ -22,6 +22,7 @@ import (
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 	tables "github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/stores"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -184,10 +185,10 @@ func (x *exploration) take(sel strategies.Selection, f found) error {
 	var err error
 	if f.census != nil {
 		x.record.Censuses = append(x.record.Censuses, f.census)
-		err = tables.Census(&x.text, f.census)
+		err = tables.Census(&x.text, layout.Page{}, f.census)
 	} else {
 		x.record.Searches = append(x.record.Searches, f.search)
-		err = tables.Search(&x.text, f.search)
+		err = tables.Search(&x.text, layout.Page{}, f.search)
 		for i := 0; err == nil && i < len(f.search.Findings); i++ {
 			b := &f.search.Findings[i]
 			x.judge(b, true)
@@ -243,7 +244,7 @@ func (x *exploration) repeat(token string) error {
 	}
 	x.record.Replays = append(x.record.Replays, r)
 	x.gap()
-	if err := tables.Replay(&x.text, r, len(x.record.Searches) > 0); err != nil {
+	if err := tables.Replay(&x.text, layout.Page{}, r, len(x.record.Searches) > 0); err != nil {
 		return err
 	}
 	x.judge(r.Finding, r.Broken)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -47,6 +48,9 @@ func runCommand() *cobra.Command {
 			}
 			if s.against != "" {
 				return s.compareWith(cmd, &cfg, s.strategy)
+			}
+			if s.rank("format") == byFlag {
+				return s.wrong("format", errors.New("it shows what --against finds: give --against PROGRAM too"))
 			}
 			return s.run(cmd, cfg)
 		},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,7 +35,7 @@ type settings struct {
 	shard, metrics             string
 	life, decision             time.Duration
 	failOn                     []string
-	against                    string
+	against, format            string         // of --against, and how to show what it found
 	gates                      []compare.Gate // of failOn
 	// options of workloads that were given, by name; "" where not.
 	options map[string]*string
@@ -142,6 +143,8 @@ func (s *settings) surroundings() []setting {
 		s.failOnSetting("leak>0 or p99/reference>1.2"),
 		setting{name: "against", value: &text{p: &s.against, what: "the path of a program"}, computed: true,
 			doc: "measure another `program` of quotabench too, in pairs of rounds in random order, and compare: exit with 1 where this one is worse; what is slower is measured again before it counts"},
+		setting{name: "format", value: &text{p: &s.format, choices: comparisonFormats()}, computed: true, complete: completeWords(comparisonFormats()...),
+			doc: "how to show what --against found: " + strings.Join(comparisonFormats(), ", ") + " (default " + comparisonFormats()[0] + "); github also writes the job's summary"},
 		setting{name: "history", value: &text{p: &s.history}, computed: true,
 			doc: "`directory` to keep the history of each run in, for quotabench judge"},
 		setting{name: "metrics", value: &text{p: &s.metrics, what: "an address such as 127.0.0.1:9464"}, computed: true, complete: completeWords("127.0.0.1:9464"),

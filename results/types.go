@@ -39,6 +39,9 @@ type File struct {
 	// Summaries condense the runs, one per strategy and setting. They follow from
 	// Runs: writers compute them and readers verify them.
 	Summaries []Summary `json:"summaries"`
+	// Pairing is the same in two files whose rounds were made in pairs, in random order,
+	// and differs between any others; absent where rounds were made by themselves.
+	Pairing string `json:"pairing,omitempty"`
 	// Merged lists the files that this one was put together from; absent where it was
 	// not.
 	Merged []Source `json:"merged,omitempty"`

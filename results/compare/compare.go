@@ -49,7 +49,7 @@ type Options struct {
 	// and strategies that were not compared.
 	Strict bool
 	// Paired is set where the rounds of both sides were made in pairs, in random
-	// order. Those of two files were not, unless their maker says so.
+	// order. It is implied by records of one [results.File.Pairing].
 	Paired bool
 }
 
@@ -204,6 +204,7 @@ func Compare(base, head Side, o Options) (*Comparison, error) {
 	case head.Exploration != nil:
 		c.explorations(base.Exploration, head.Exploration, &o)
 	case head.File != nil:
+		o.Paired = o.Paired || head.File.Pairing != "" && head.File.Pairing == base.File.Pairing
 		err = c.files(base.File, head.File, &o)
 	default:
 		err = refuse("nothing was given to compare")
