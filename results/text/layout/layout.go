@@ -35,10 +35,15 @@ type Column struct {
 type Row struct {
 	Cells []string
 	Rule  bool
+	// Heading stands in a rule.
+	Heading string
 }
 
 // Add appends a row, with as many cells as there are columns.
 func (g *Grid) Add(cells ...string) { g.Rows = append(g.Rows, Row{Cells: cells}) }
+
+// AddHeading appends a rule that says what the rows below it have in common.
+func (g *Grid) AddHeading(text string) { g.Rows = append(g.Rows, Row{Rule: true, Heading: text}) }
 
 // AddRule appends a line across the table.
 func (g *Grid) AddRule() { g.Rows = append(g.Rows, Row{Rule: true}) }
@@ -86,8 +91,14 @@ func (g *Grid) Lines(width int) []string {
 		total += w + columnGap
 	}
 	rule := strings.Repeat("─", total)
-	out = append(out, rule)
+	if len(g.Rows) == 0 || g.Rows[0].Heading == "" {
+		out = append(out, rule)
+	}
 	for _, r := range g.Rows {
+		if r.Heading != "" {
+			out = append(out, "── "+r.Heading+" "+strings.Repeat("─", max(2, total-4-uniseg.StringWidth(r.Heading))))
+			continue
+		}
 		if r.Rule {
 			out = append(out, rule)
 			continue
