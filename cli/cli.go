@@ -91,6 +91,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(compareCommand())
 	root.AddCommand(exportCommand())
 	root.AddCommand(mergeCommand())
+	root.AddCommand(reportCommand())
 	root.AddCommand(pagesCommand())
 	root.AddCommand(cleanCommand())
 	root.SetHelpCommand(helpCommand())

@@ -14,6 +14,7 @@ import (
 // tables come first: whatever happens to a disk, they have been seen. What cannot be
 // written does not keep the rest from being written.
 func writeBundle(stdout, stderr io.Writer, out *output, b *render.Bundle) error {
+	b.About = aboutStrategy
 	shown := showReport(stdout, b)
 	w := writer{out: out}
 	notes, err := render.Each(b, w.put)

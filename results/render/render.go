@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/html"
 	"github.com/quotabench/quotabench/results/plot"
 )
 
@@ -20,6 +21,10 @@ type Bundle struct {
 	Exploration *results.Exploration
 	// Provenance is set where File leaves out what differs from machine to machine.
 	Provenance *results.Provenance
+	// Name tells the bundle from others on one page; empty for the only one.
+	Name string
+	// About looks up what a strategy says of itself, by its public name. It may be nil.
+	About func(strategy string) (html.About, bool)
 }
 
 // Output is one rendered file.
@@ -57,9 +62,10 @@ func Renderers() []Renderer {
 		{"latency-bitmap", "png", "latency by percentile, as a bitmap", drawn("latency", "png", plot.Latency)},
 		{"leakage", "svg", "leak against latency", drawn("leakage", "svg", plot.Leak)},
 		{"leakage-bitmap", "png", "leak against latency, as a bitmap", drawn("leakage", "png", plot.Leak)},
-		{"sequence", "svg", "a schedule as a sequence chart, one file per finding", sequences},
-		{"series-plot", "svg", "a series over virtual time, one file per run", seriesDrawn("svg")},
+		{sequenceFormat, "svg", "a schedule as a sequence chart, one file per finding", sequences},
+		{seriesFormat, "svg", "a series over virtual time, one file per run", seriesDrawn("svg")},
 		{"series-bitmap", "png", "a series over virtual time, as a bitmap", seriesDrawn("png")},
+		{"page", "html", "all of it as one page for a browser, plots and charts included", page},
 	}
 }
 
@@ -67,12 +73,18 @@ func Renderers() []Renderer {
 func Names() []string {
 	return []string{
 		ResultsName, ExplorationName, ComparisonName, reportName, seriesName, seriesTableName, provenanceName,
-		"latency.svg", "latency.png", "leakage.svg", "leakage.png",
+		"latency.svg", "latency.png", "leakage.svg", "leakage.png", htmlName,
 	}
 }
 
 // Report is the name of the format that is also shown on the terminal.
 const Report = "report"
+
+// The formats of which each file is of one strategy.
+const (
+	sequenceFormat = "sequence"
+	seriesFormat   = "series-plot"
+)
 
 // Each renders a bundle in every format and passes the files on, one after the
 // other. What could not be drawn is noted, one line each. The first error of a

@@ -44,8 +44,8 @@ func TestExploration(t *testing.T) {
 	if _, err := Each(&Bundle{Exploration: explored()}, func(o Output) error { files[o.Name] = string(o.Bytes); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 3 || !strings.HasPrefix(files["check_a-b-leak.svg"], "<svg") || !strings.Contains(files[ExplorationName], `"kind": "exploration"`) {
-		t.Errorf("%d files: %q", len(files), files)
+	if len(files) != 4 || !strings.HasPrefix(files["report.html"], "<!DOCTYPE html>") || !strings.HasPrefix(files["check_a-b-leak.svg"], "<svg") || !strings.Contains(files[ExplorationName], `"kind": "exploration"`) {
+		t.Errorf("%d files, the chart begins %.20q", len(files), files["check_a-b-leak.svg"])
 	}
 	at := 0
 	for _, want := range []string{"LEAK in 2 steps", "token-1", "repeated on redis 7", "every step and every reply as above", "other, p with a limit of 1"} {
