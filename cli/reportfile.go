@@ -107,7 +107,7 @@ func readBundles(ctx context.Context, args []string) ([]*render.Bundle, error) {
 			if err == nil {
 				err = ctx.Err()
 			}
-			if err != nil || entry.IsDir() || !slices.Contains([]string{render.ResultsName, render.ExplorationName, "series.json", provenanceName}, entry.Name()) {
+			if err != nil || entry.IsDir() || !slices.Contains([]string{render.ResultsName, render.ExplorationName, render.SeriesName, provenanceName}, entry.Name()) {
 				return err
 			}
 			found = true
@@ -181,7 +181,7 @@ func (r *bundleReader) beside(path string, has func(*render.Bundle) bool) *rende
 	}
 	name := path
 	switch filepath.Base(path) {
-	case render.ResultsName, render.ExplorationName, "series.json", provenanceName:
+	case render.ResultsName, render.ExplorationName, render.SeriesName, provenanceName:
 		name = dir
 	}
 	b := &render.Bundle{Name: name, About: aboutStrategy}

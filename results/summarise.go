@@ -46,6 +46,7 @@ func summariseGroup(key string, runs []*Run) Summary {
 	s.Invalid = len(runs) - len(valid)
 	s.correctness(valid)
 	s.meter(valid)
+	s.poolWaits(valid)
 	s.timings(runs)
 	var paced []*Run
 	for _, r := range runs {

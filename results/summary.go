@@ -79,6 +79,9 @@ type Summary struct {
 	// Saturated counts rounds whose backlog kept growing.
 	Saturated int `json:"saturated_rounds"`
 
+	// PoolWait is the wait for connections; absent where no client tells it.
+	PoolWait *PoolWaitSummary `json:"pool_wait,omitempty"`
+
 	// Leak of all valid rounds.
 	Leak LeakSummary `json:"leak"`
 	// Rolling is the worst round's worst window and the sum of all leaks; absent

@@ -45,6 +45,9 @@ type File struct {
 	// Merged lists the files that this one was put together from; absent where it was
 	// not.
 	Merged []Source `json:"merged,omitempty"`
+	// Sweep says which parameters the runs differ in; absent where they are all of one
+	// setting.
+	Sweep *Sweep `json:"sweep,omitempty"`
 	// Interrupted is set where the measurement was ended before its last round.
 	Interrupted bool `json:"interrupted"`
 }
@@ -267,6 +270,9 @@ type Run struct {
 	// Waiting is what this program and the servers started for it waited for.
 	Waiting *Waiting `json:"waiting,omitempty"`
 
+	// PoolWait is the wait for connections, by store; absent in simulations.
+	PoolWait []PoolWait `json:"pool_wait,omitempty"`
+
 	// Leak is what was admitted over the limit.
 	Leak Leak `json:"leak"`
 	// Rolling is set where a window ended in mid-run.
@@ -307,8 +313,8 @@ func (r *Run) Key() string {
 // setting is what has to be equal for two runs to be comparable with each other.
 func (r *Run) setting() string {
 	p := &r.Params
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%q|%s|%d", r.Policy, r.Workload, p.Limit, p.Window,
-		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.LimitChanges, p.Shard, p.Shards)
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
+		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.LimitChanges, p.Shard, p.Shards, p.Point)
 }
 
 // Params are the parameters of a run.
@@ -366,6 +372,9 @@ type Params struct {
 	Shard string `json:"shard,omitempty"`
 	// Shards is how many parts were joined into this run; 0 for none.
 	Shards int `json:"shards,omitempty"`
+	// Point holds the values of the parameters that a sweep varies, by name, e.g.
+	// "workers": "64"; absent outside of a sweep.
+	Point map[string]string `json:"point,omitempty"`
 	// Stream is the fingerprint of the request stream; equal streams are equal.
 	Stream string `json:"stream"`
 }
