@@ -69,7 +69,7 @@ func reportCommand() *cobra.Command {
 
 // reportOf is the page and the text about all records.
 func reportOf(ctx context.Context, args []string) ([][]byte, error) {
-	bundles, err := readBundles(ctx, args)
+	bundles, err := reportBundles(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +87,9 @@ func reportOf(ctx context.Context, args []string) ([][]byte, error) {
 // provenanceName is the file in which a simulation says where and when it ran.
 const provenanceName = "provenance.json"
 
-// readBundles reads records, and those in directories and below them. Records of one
+// reportBundles reads records, and those in directories and below them. Records of one
 // directory that belong together become one bundle. Each file is read once.
-func readBundles(ctx context.Context, args []string) ([]*render.Bundle, error) {
+func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error) {
 	var r bundleReader
 	for _, arg := range args {
 		info, err := os.Stat(arg)

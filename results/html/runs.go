@@ -28,7 +28,7 @@ type settingView struct {
 }
 
 // runs shows what was run, on what, and every strategy of it.
-func (v *recordView) runs(r *Record, p *panels) {
+func (v *recordView) runs(r *Record, p *panels) error {
 	f := r.File
 	v.Kind, v.Simulated = f.Kind, f.Kind == results.Simulated
 	head := *f
@@ -48,6 +48,9 @@ func (v *recordView) runs(r *Record, p *panels) {
 	for _, x := range text.Findings(summaries) {
 		v.Findings = append(v.Findings, findingView{Strikes: x.Strikes, What: strikes[x.Strikes], Code: x.Code, Detail: x.Detail, Of: x.Of})
 	}
+	if f.Sweep != nil {
+		return v.sweep(f)
+	}
 	for i, a := range answer.Of(*f).Settings {
 		g := a.Summaries()
 		if len(g) == 0 {
@@ -62,6 +65,7 @@ func (v *recordView) runs(r *Record, p *panels) {
 			p.run(v, s, &s.Rows[j], &g[j], f)
 		}
 	}
+	return nil
 }
 
 // findingView is a finding of the audit.

@@ -22,7 +22,7 @@ type document struct {
 
 // Parts are the sections of the page that there are, in their order.
 func (d *document) Parts() (out []part) {
-	if d.HasRuns() {
+	if d.HasAnswers() {
 		out = append(out, part{"answer", "The answer"})
 	}
 	out = append(out, part{"run", "What was run"})
@@ -47,6 +47,11 @@ type part struct{ ID, Title string }
 // Columns are those of the decision tables.
 func (d *document) Columns() []decisionColumn { return decisionColumns }
 
+// HasAnswers reports whether any record answers something.
+func (d *document) HasAnswers() bool {
+	return d.HasRuns() || slices.ContainsFunc(d.Records, func(r *recordView) bool { return r.Sweep != nil })
+}
+
 // HasRuns reports whether there is anything to decide from.
 func (d *document) HasRuns() bool {
 	return slices.ContainsFunc(d.Records, func(r *recordView) bool { return len(r.Settings) > 0 })
@@ -70,6 +75,7 @@ type recordView struct {
 	Simulated bool
 	Facts     []fact
 	Settings  []*settingView
+	Sweep     *sweepView
 	Skipped   []fact
 	Findings  []findingView
 	Drawings  []drawingView
@@ -136,7 +142,9 @@ func view(records []Record, o Options) (*document, error) {
 		v := &recordView{ID: fmt.Sprintf("r%d", i+1), Name: r.Name}
 		d.Records = append(d.Records, v)
 		if r.File != nil {
-			v.runs(r, &p)
+			if err := v.runs(r, &p); err != nil {
+				return nil, err
+			}
 		}
 		if r.Exploration != nil {
 			if v.Kind == "" {
@@ -205,6 +213,9 @@ func (v *recordView) drawings(r *Record, p *panels) error {
 
 // figuresOf are the tables of what a plot of all strategies shows.
 func (v *recordView) figuresOf(name string) (out []*table) {
+	if v.Sweep != nil {
+		return v.Sweep.Tables
+	}
 	for _, s := range v.Settings {
 		switch {
 		case strings.HasPrefix(name, "latency"):

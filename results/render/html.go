@@ -2,11 +2,10 @@ package render
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/html"
-	"github.com/quotabench/quotabench/results/plot"
 )
 
 const htmlName = "report.html"
@@ -24,10 +23,11 @@ func page(b *Bundle) ([]Output, error) {
 func HTML(bundles []*Bundle) ([]byte, error) {
 	var records []html.Record
 	var o html.Options
+	explored := joined(bundles)
 	for _, b := range bundles {
 		r := html.Record{Name: b.Name, File: b.File, Series: b.Series, Exploration: b.Exploration, Provenance: b.Provenance}
 		var err error
-		if r.Drawings, err = b.drawings(); err != nil {
+		if r.Drawings, err = b.drawings(explored); err != nil {
 			return nil, err
 		}
 		records = append(records, r)
@@ -42,62 +42,46 @@ func HTML(bundles []*Bundle) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// drawings are those of all formats that are SVG.
-func (b *Bundle) drawings() (out []html.Drawing, err error) {
-	for _, r := range Renderers() {
-		switch {
-		case r.Ext != "svg":
-		case r.Name == sequenceFormat:
-			out, err = b.charts(out, r)
-		case r.Name == seriesFormat:
-			out, err = b.developments(out, r)
-		default:
-			var drawn []Output
-			drawn, err = r.Render(b)
-			for _, o := range drawn {
-				out = append(out, html.Drawing{Format: r.Name, Doc: r.Doc, SVG: o.Bytes})
+// joined are the explorations of all bundles; nil where there is none.
+func joined(bundles []*Bundle) *results.Exploration {
+	var out *results.Exploration
+	for _, b := range bundles {
+		x := b.Exploration
+		if x == nil {
+			continue
+		}
+		if out == nil {
+			none := results.NewExploration()
+			out = &none
+		}
+		out.Searches, out.Censuses, out.Replays = append(out.Searches, x.Searches...), append(out.Censuses, x.Censuses...), append(out.Replays, x.Replays...)
+	}
+	return out
+}
+
+// drawings are all that there is of it. What draws runs against schedules takes those
+// that were explored anywhere, where none are in the bundle.
+func (b *Bundle) drawings(explored *results.Exploration) (out []html.Drawing, err error) {
+	against := *b
+	if b.File != nil && b.Exploration == nil {
+		against.Exploration = explored
+	}
+	for _, k := range Plots() {
+		from := b
+		if k.Files != nil {
+			from = &against
+		}
+		drawn, _, err := Draw(from, k)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range drawn {
+			svg, err := d.Plot.SVG()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", d.Name, err)
 			}
+			out = append(out, html.Drawing{Format: k.Name, Doc: k.Doc, Series: d.Series, Finding: d.Finding, SVG: svg})
 		}
-		if errors.Is(err, plot.ErrNothingToPlot) {
-			err = nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("draw %s: %w", r.Name, err)
-		}
-	}
-	return out, nil
-}
-
-// charts are the sequence charts of an exploration, each with its finding.
-func (b *Bundle) charts(out []html.Drawing, r Renderer) ([]html.Drawing, error) {
-	if b.Exploration == nil {
-		return out, nil
-	}
-	for _, f := range b.Exploration.Charts() {
-		var chart bytes.Buffer
-		if err := plot.Sequence(&chart, f); err != nil {
-			return nil, err
-		}
-		out = append(out, html.Drawing{Format: r.Name, Doc: r.Doc, Finding: f, SVG: chart.Bytes()})
-	}
-	return out, nil
-}
-
-// developments are the plots of series, each with its series.
-func (b *Bundle) developments(out []html.Drawing, r Renderer) ([]html.Drawing, error) {
-	for i := range b.Series {
-		p, err := plot.Series(b.Series[i])
-		if errors.Is(err, plot.ErrNothingToPlot) {
-			continue // the run ended before its first sample
-		}
-		if err != nil {
-			return nil, err
-		}
-		svg, err := p.SVG()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, html.Drawing{Format: r.Name, Doc: r.Doc, Series: &b.Series[i], SVG: svg})
 	}
 	return out, nil
 }

@@ -14,8 +14,11 @@ import (
 
 // Table renders a file for a terminal, within 120 columns: what was measured
 // and on what, speed and cost, correctness, declared guarantees, what was skipped,
-// and everything that speaks against the figures.
+// and everything that speaks against the figures. The file of a sweep is that of [Sweep].
 func Table(w io.Writer, page layout.Page, f results.File) error {
+	if f.Sweep != nil {
+		return Sweep(w, page, f)
+	}
 	b := bufio.NewWriter(w)
 	put := func(lines ...string) {
 		for _, l := range lines {
