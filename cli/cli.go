@@ -88,6 +88,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(sweepCommand())
 	root.AddCommand(simCommand())
 	root.AddCommand(exploreCommand())
+	root.AddCommand(chooseCommand())
 	root.AddCommand(judgeCommand())
 	root.AddCommand(compareCommand())
 	root.AddCommand(exportCommand())

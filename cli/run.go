@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/harness/measure/metrics"
+	"github.com/quotabench/quotabench/harness/metrics"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
@@ -152,15 +152,17 @@ func (s *settings) carryOut(cmd *cobra.Command, j *job) (err error) {
 	if err != nil {
 		return err
 	}
-	closing, err := s.serveMetrics(ctx, stderr, j.points)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if cerr := closing(); cerr != nil && err == nil {
-			err = fail(ExitFailed, cerr)
+	if s.metrics != "" {
+		live := new(measure.Live)
+		for i := range j.points {
+			j.points[i].Live = live
 		}
-	}()
+		closing, err := s.serveMetrics(ctx, stderr, metrics.Measured(live))
+		if err != nil {
+			return err
+		}
+		defer func() { err = closed(err, closing) }()
+	}
 	out, err := s.makeOut(dir)
 	if err != nil {
 		return err
@@ -193,22 +195,22 @@ func (s *settings) carryOut(cmd *cobra.Command, j *job) (err error) {
 	return fail(ExitFailed, fmt.Errorf("%s: %s", report.Skipped[0].Strategy, report.Skipped[0].Reason))
 }
 
-// serveMetrics serves figures of the measurement where that is asked for, until it is
-// closed.
-func (s *settings) serveMetrics(ctx context.Context, stderr io.Writer, points []measure.Config) (closing func() error, err error) {
-	if s.metrics == "" {
-		return func() error { return nil }, nil
-	}
-	live := new(measure.Live)
-	for i := range points {
-		points[i].Live = live
-	}
-	server, err := metrics.Serve(ctx, s.metrics, live)
+// serveMetrics serves a source where that is asked for, until it is closed.
+func (s *settings) serveMetrics(ctx context.Context, stderr io.Writer, from metrics.Source) (closing func() error, err error) {
+	server, err := metrics.Serve(ctx, s.metrics, from)
 	if err != nil {
 		return nil, s.wrong("metrics", err)
 	}
 	fmt.Fprintf(stderr, "metrics: %s\n", server.URL)
 	return server.Close, nil
+}
+
+// closed is err, or why something could not be closed.
+func closed(err error, closing func() error) error {
+	if cerr := closing(); cerr != nil && err == nil {
+		return fail(ExitFailed, cerr)
+	}
+	return err
 }
 
 // refuseNamed makes it an error that a strategy cannot run which was named, and
