@@ -92,6 +92,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(judgeCommand())
 	root.AddCommand(compareCommand())
 	root.AddCommand(exportCommand())
+	root.AddCommand(plotCommand())
 	root.AddCommand(mergeCommand())
 	root.AddCommand(pagesCommand())
 	root.AddCommand(cleanCommand())

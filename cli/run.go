@@ -186,7 +186,7 @@ func (s *settings) carryOut(cmd *cobra.Command, j *job) (err error) {
 	}
 	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(j.points[0].Workload.Name, report.Info, j.notes())
 	file.Skipped = append(file.Skipped, report.Skipped...)
-	if err := writeBundle(stdout, stderr, out, &render.Bundle{File: &file}); err != nil {
+	if err := writeBundle(stdout, stderr, out, &render.Bundle{File: &file}, s.verbose); err != nil {
 		return err
 	}
 	if err := gated(stderr, verdict(file), compare.Check(&file, s.gates)); err != nil || len(report.Skipped) == 0 {

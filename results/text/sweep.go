@@ -52,7 +52,7 @@ func Sweep(w io.Writer, page layout.Page, f results.File) error {
 		put("")
 		put(lines...)
 	}
-	for _, lines := range [][]string{skippedLines(page, f), findingLines(page, f.Summarised())} {
+	for _, lines := range [][]string{skippedLines(page, f), findingLines(page, Findings(f.Summarised()))} {
 		if len(lines) > 0 {
 			put("")
 			put(lines...)
