@@ -131,10 +131,10 @@ func reason(t *testing.T, r *choose.Result, name string) results.Evidence {
 // Every planted fault is found by the stage that is made for it, and what has none is
 // the only candidate.
 func TestPlanted(t *testing.T) {
-	r, err := choose.Run(t.Context(), choose.Config{
+	r, err := choose.Run(t.Context(), choose.Brisk(choose.Config{
 		Strategies: selections(limiter("racy", racy), limiter("right", right), inMemory(), closed()),
-		Policy:     minutely, Stores: embedded(t), Subjects: 100, Outage: choose.OutageClosed, Budget: 10 * time.Minute,
-	})
+		Policy:     minutely, Stores: embedded(t), Subjects: 100, Outage: choose.OutageClosed, Budget: 10 * time.Minute, MaxStates: 300,
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,24 +164,13 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// What counts in one process is right where there is one.
-func TestOneInstance(t *testing.T) {
-	r, err := choose.Run(t.Context(), choose.Config{Strategies: selections(inMemory()), Policy: minutely, Instances: 1, Subjects: 100, Budget: 10 * time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Candidates) != 1 || len(r.Candidates[0].Stores) != 0 {
-		t.Errorf("the answer is %+v", r.Choice)
-	}
-}
-
 // A delay of 2 s of virtual time is too slow over regions, wherever the Redis is.
 func TestTooSlow(t *testing.T) {
 	slow := limiter("slow", func(ctx context.Context, env strategies.Env, p *quota.Policy, key string) (bool, error) {
 		_ = env.Clock.Sleep(ctx, 2*time.Second) // what is filled in before the start cannot wait
 		return right(ctx, env, p, key)
 	})
-	r, err := choose.Run(t.Context(), choose.Config{Strategies: selections(slow), Policy: minutely, Stores: embedded(t), Regions: 2, P99: time.Second, Budget: 10 * time.Minute})
+	r, err := choose.Run(t.Context(), choose.Config{Strategies: selections(slow), Policy: minutely, Stores: embedded(t), Regions: 2, P99: time.Second, Budget: 10 * time.Minute, MaxStates: 300})
 	if err != nil {
 		t.Fatal(err)
 	}
