@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/metrics"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results/compare"
@@ -35,7 +36,7 @@ const simulatedStore = string(strategies.NeedRedis)
 
 // notSimulated are settings of run, beside the stores, that mean nothing in virtual
 // time.
-var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores", "metrics", "against", "format"}
+var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores", "against", "format"}
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
@@ -73,7 +74,8 @@ func newSimSettings() *simSettings {
 		"speed":            "replay at k times the recorded speed, windows shrunk alike (default 1)",
 		"outage":           "take a store away in mid-run, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, with :failover=20ms as its replica of so long before; may be repeated",
 		"decision-timeout": "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is given up (default " + harness.DefaultDecisionTimeout.String() + ")",
-		"instances":        "application instances in each region, that share its stores",
+		"instances":        "application instances in each region, that share its stores; a preset has its own",
+		"metrics":          "serve figures to Prometheus at this `address` while the simulation lasts, in virtual time and labelled so, e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too",
 		"redis":            "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
 	} {
 		s.lookup(name).doc = doc
@@ -175,6 +177,9 @@ func (s *simSettings) configure() (sim.Config, error) {
 			c.Stream.Set(name, v)
 		}
 	}
+	if s.preset == "" { // which knows its own
+		c.Instances = s.instances
+	}
 	override(s, "workers", &c.Workers, s.workers)
 	override(s, "rate", &c.Rate, s.rate)
 	override(s, "requests", &c.Requests, s.requests)
@@ -274,6 +279,14 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 		}
 	}()
 	cfg.Stores = st.set
+	if s.metrics != "" {
+		cfg.Live = new(sim.Live)
+		closing, err := s.serveMetrics(ctx, stderr, metrics.Simulated(cfg.Live))
+		if err != nil {
+			return err
+		}
+		defer func() { err = closed(err, closing) }()
+	}
 	out, err := s.makeOut(dir)
 	if err != nil {
 		return err
@@ -303,7 +316,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	}
 	file := simFile(cfg, report, skipped, st.infos())
 	b := render.Bundle{File: &file, Series: report.Series, Provenance: provenance(ctx)}
-	if err := writeBundle(stdout, stderr, out, &b); err != nil {
+	if err := writeBundle(stdout, stderr, out, &b, s.verbose); err != nil {
 		return err
 	}
 	return gated(stderr, verdict(file), compare.Check(&file, s.gates))
