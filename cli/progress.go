@@ -29,6 +29,7 @@ type progress struct {
 	state status
 	began int64 // when the first step began, in nanoseconds
 	drawn bool  // the line is on the terminal
+	ended bool
 }
 
 // status is one moment of a command that takes long.
@@ -119,7 +120,9 @@ func (p *progress) watch(read func() status) (stop func()) {
 func (p *progress) show(s status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state = s
+	if p.state = s; p.ended {
+		return
+	}
 	if p.tty == nil {
 		fmt.Fprintln(p.w, strings.Join(p.parts(), ", "))
 		return
@@ -128,7 +131,13 @@ func (p *progress) show(s status) {
 }
 
 // line prints a message without leaving half a line behind.
-func (p *progress) line(text string) { p.aside(func() { fmt.Fprintln(p.w, text) }) }
+func (p *progress) line(text string) { fmt.Fprintln(p, text) }
+
+// Write implements [io.Writer] for messages.
+func (p *progress) Write(b []byte) (n int, err error) {
+	p.aside(func() { n, err = p.w.Write(b) })
+	return n, err
+}
 
 // aside has f write to the terminal in place of the line, which comes back afterwards.
 func (p *progress) aside(f func()) {
@@ -142,11 +151,12 @@ func (p *progress) aside(f func()) {
 	}
 }
 
-// end removes the line.
+// end removes the line for good.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
+	p.ended = true
 }
 
 // clear empties the line. What cannot be drawn is not worth a run.
@@ -179,7 +189,7 @@ func (p *progress) render(width int) string {
 		full := min(barWidth, int(p.state.share*barWidth+0.5))
 		head = strings.Repeat("█", full) + strings.Repeat("░", barWidth-full) + " "
 	}
-	if uniseg.StringWidth(head)+uniseg.StringWidth(times)+24 > width {
+	if uniseg.StringWidth(head+parts[0]+times)+2 > width {
 		head = "" // what goes on matters more
 	}
 	room := max(8, width-uniseg.StringWidth(head)-uniseg.StringWidth(times)-2)

@@ -49,7 +49,7 @@ type Config struct {
 	JobRounds int
 	// Properties to look for; empty means all of [Properties].
 	Properties []Property
-	// MaxStates bounds the search. Default 200,000, at most [MostStates].
+	// MaxStates bounds the search. Default [DefaultStates], at most [MostStates].
 	MaxStates int
 	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
 	MaxSchedules int64
@@ -74,6 +74,9 @@ type Config struct {
 	// enumerates is set where every schedule is run, whatever states it leads to.
 	enumerates bool
 }
+
+// DefaultStates bounds a search that is not given a bound.
+const DefaultStates = 200_000
 
 // Limits of what one exploration accepts: more would never end.
 const (
@@ -174,7 +177,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	setDefault(&c.JobRounds, 1)
 	c.Seed = cmp.Or(c.Seed, 1)
 	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, harness.DefaultDecisionTimeout)
-	setDefault(&c.MaxStates, 200_000)
+	setDefault(&c.MaxStates, DefaultStates)
 	setDefault(&c.MaxSchedules, 5_000_000)
 	if c.Policy.Name == "" {
 		p, err := ownPolicy(sel.Meta)

@@ -57,11 +57,11 @@ func Renderers() []Renderer {
 }
 
 // Records are the names of the files that everything else can be made from again.
-func Records() []string { return []string{ResultsName, seriesName, ExplorationName} }
+func Records() []string { return []string{ResultsName, SeriesName, ExplorationName} }
 
 // Names are the files that may be written, but for those of single strategies.
 func Names() []string {
-	names := []string{ResultsName, ExplorationName, ComparisonName, reportName, seriesName, seriesTableName, provenanceName}
+	names := []string{ResultsName, ExplorationName, ComparisonName, reportName, SeriesName, seriesTableName, provenanceName}
 	for _, k := range Plots() {
 		for _, name := range k.Files {
 			names = append(names, name+".svg", name+".png")
