@@ -27,6 +27,9 @@ type PlotKind struct {
 type Drawing struct {
 	Name string
 	Plot *plot.Plot
+	// Series and Finding are what it is of, where it is of one.
+	Series  *results.Series
+	Finding *results.Finding
 }
 
 // Plots returns all kinds of drawings.
@@ -98,7 +101,7 @@ func ofOneSetting(name string, draw func(results.File) (*plot.Plot, error)) func
 		if err != nil {
 			return nil, err
 		}
-		return []Drawing{{name, p}}, nil
+		return []Drawing{{Name: name, Plot: p}}, nil
 	}
 }
 
@@ -119,7 +122,7 @@ func schedules(b *Bundle) ([]Drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Drawing{{"schedules", p}}, nil
+	return []Drawing{{Name: "schedules", Plot: p}}, nil
 }
 
 func sweepFiles() (out []string) {
@@ -142,7 +145,7 @@ func sweeps(b *Bundle) (out []Drawing, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Drawing{"sweep-" + q.Name, p})
+		out = append(out, Drawing{Name: "sweep-" + q.Name, Plot: p})
 	}
 	return out, nil
 }
@@ -157,7 +160,7 @@ func series(b *Bundle) (out []Drawing, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Drawing{"series-" + FileName(b.Series[i].Strategy), p})
+		out = append(out, Drawing{Name: "series-" + FileName(b.Series[i].Strategy), Plot: p, Series: &b.Series[i]})
 	}
 	return out, nil
 }
@@ -172,7 +175,7 @@ func sequences(b *Bundle) (out []Drawing, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Drawing{FileName(f.Strategy) + "-" + string(f.Property), p})
+		out = append(out, Drawing{Name: FileName(f.Strategy) + "-" + string(f.Property), Plot: p, Finding: f})
 	}
 	return out, nil
 }
