@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/filelock", "internal/format", "internal/machine", "internal/ordered", "internal/resp", "internal/seed", "internal/stacks", "internal/witness", "results/schema"},
 	{"oracle", "internal/clock", "internal/memredis"},
 	{"results", "stores", "strategies", "workloads"},
-	{"internal/sched", "stores/all", "results/compare", "results/text/layout", "results/schema/generate"},
+	{"internal/sched", "stores/all", "results/answer", "results/compare", "results/text/layout", "results/schema/generate"},
 	{"results/codec", "results/export", "results/plot", "results/text"},
 	{"results/pages", "results/render"},
 	{"harness"},

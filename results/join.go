@@ -52,7 +52,7 @@ func join(shards []*Run) (Run, error) {
 	out.Audit = s.Audit
 	out.judged(shards)
 	out.Cost = joinedCost(shards, out.Issued)
-	out.Meter, out.Stored = joinedMeter(shards), joinedStored(shards)
+	out.Meter, out.Stored, out.PoolWait = joinedMeter(shards), joinedStored(shards), joinedPoolWaits(shards)
 	if err := out.joinLatencies(shards); err != nil {
 		return Run{}, err
 	}

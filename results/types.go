@@ -45,6 +45,9 @@ type File struct {
 	// Merged lists the files that this one was put together from; absent where it was
 	// not.
 	Merged []Source `json:"merged,omitempty"`
+	// Sweep says which parameters the runs differ in; absent where they are all of one
+	// setting.
+	Sweep *Sweep `json:"sweep,omitempty"`
 	// Interrupted is set where the measurement was ended before its last round.
 	Interrupted bool `json:"interrupted"`
 }
@@ -202,6 +205,9 @@ type Run struct {
 	// Form is what the strategy is in relation to its source: documented, hardened,
 	// baseline and so on.
 	Form string `json:"form"`
+	// PerProcess is set where each instance of the application counts for itself, so
+	// that the limit holds in each alone.
+	PerProcess bool `json:"per_process,omitempty"`
 	// Options holds every option with its value.
 	Options map[string]string `json:"options"`
 	// Policy is the public name of the policy.
@@ -264,6 +270,9 @@ type Run struct {
 	// Waiting is what this program and the servers started for it waited for.
 	Waiting *Waiting `json:"waiting,omitempty"`
 
+	// PoolWait is the wait for connections, by store; absent in simulations.
+	PoolWait []PoolWait `json:"pool_wait,omitempty"`
+
 	// Leak is what was admitted over the limit.
 	Leak Leak `json:"leak"`
 	// Rolling is set where a window ended in mid-run.
@@ -304,8 +313,8 @@ func (r *Run) Key() string {
 // setting is what has to be equal for two runs to be comparable with each other.
 func (r *Run) setting() string {
 	p := &r.Params
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%q|%s|%d", r.Policy, r.Workload, p.Limit, p.Window,
-		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.LimitChanges, p.Shard, p.Shards)
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
+		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.LimitChanges, p.Shard, p.Shards, p.Point)
 }
 
 // Params are the parameters of a run.
@@ -363,6 +372,9 @@ type Params struct {
 	Shard string `json:"shard,omitempty"`
 	// Shards is how many parts were joined into this run; 0 for none.
 	Shards int `json:"shards,omitempty"`
+	// Point holds the values of the parameters that a sweep varies, by name, e.g.
+	// "workers": "64"; absent outside of a sweep.
+	Point map[string]string `json:"point,omitempty"`
 	// Stream is the fingerprint of the request stream; equal streams are equal.
 	Stream string `json:"stream"`
 }

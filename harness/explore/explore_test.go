@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -238,7 +239,7 @@ func TestReportFits(t *testing.T) {
 		r := run(t, "check-then-set", cfg)
 		var b bytes.Buffer
 		f := found(t, r, explore.Leak)
-		if err := text.Timeline(&b, f); err != nil {
+		if err := text.Timeline(&b, layout.Page{}, f); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {

@@ -294,7 +294,7 @@ func (p *pass) drive(ctx context.Context) error {
 	s.observe(work, func(st *siteStore) *stores.Stats { return &st.before })
 	before, allocs := s.traffic(), heapAllocs()
 	p.meter = s.Meter()
-	counts := map[string]stores.Counts{}
+	counts, pools := map[string]stores.Counts{}, s.poolUse()
 	for name, st := range s.stores {
 		counts[name] = st.meter.Snapshot()
 	}
@@ -328,6 +328,7 @@ func (p *pass) drive(ctx context.Context) error {
 	p.machine, p.own = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own)
 	p.allocs = heapAllocs() - allocs
 	p.traffic = s.traffic().sub(before)
+	p.run.PoolWait = poolWaits(pools, s.poolUse())
 	for name, st := range s.stores {
 		st.traffic = st.meter.Snapshot().Sub(counts[name])
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/answer"
 )
 
 // ErrNothingToPlot is returned where no run has the figures that a plot shows.
@@ -89,7 +90,7 @@ type series struct {
 // label that tells it from the others.
 func plotted(f results.File) []series {
 	var out []series
-	groups := results.Groups(f.Summarised())
+	groups := answer.Tables(f.Summarised())
 	for n, g := range groups {
 		for i := range g {
 			label := drawable(shorten(format.Plain(g[i].Label)))

@@ -7,6 +7,7 @@ import (
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // ComparisonRenderer is one format of comparisons.
@@ -26,7 +27,7 @@ const Markdown = "markdown"
 // Comparisons returns all formats of comparisons, the default first.
 func Comparisons() []ComparisonRenderer {
 	return []ComparisonRenderer{
-		{"text", "a table for the terminal", comparisonText(text.Comparison)},
+		{"text", "a table for the terminal", comparisonText(func(w io.Writer, c *compare.Comparison) error { return text.Comparison(w, layout.Page{}, c) })},
 		{Markdown, "the same table for a page", comparisonText(text.ComparisonMarkdown)},
 		{"json", "all figures that were compared", codec.ComparisonJSON},
 		{GitHub, "annotations for GitHub Actions", comparisonText(text.ComparisonAnnotations)},

@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // The names of the records.
@@ -59,10 +60,10 @@ func report(b *Bundle) ([]Output, error) {
 	var t bytes.Buffer
 	switch {
 	case b.hasRuns():
-		err := text.Table(&t, *b.File)
+		err := text.Table(&t, layout.Page{}, *b.File)
 		return one(reportName, visible(&t), err)
 	case b.Exploration != nil:
-		err := text.Exploration(&t, b.Exploration)
+		err := text.Exploration(&t, layout.Page{}, b.Exploration)
 		return one(reportName, visible(&t), err)
 	default:
 		return nil, nil

@@ -15,11 +15,11 @@ import (
 )
 
 // Comparison writes what changed between two records as a table for a terminal.
-func Comparison(w io.Writer, c *compare.Comparison) error {
+func Comparison(w io.Writer, page layout.Page, c *compare.Comparison) error {
 	read := c.Read()
 	lines := []string{read.Headline}
-	lines = append(lines, layout.Paragraph("base ", format.Plain(c.Base), layout.Width)...)
-	lines = append(lines, layout.Paragraph("head ", format.Plain(c.Head), layout.Width)...)
+	lines = append(lines, page.Paragraph("base ", format.Plain(c.Base))...)
+	lines = append(lines, page.Paragraph("head ", format.Plain(c.Head))...)
 	if len(read.Changed) > 0 {
 		g := layout.Grid{Columns: []layout.Column{
 			{Title: "verdict", Left: true}, {Title: "strategy", Left: true, Flexible: true, Minimum: 16}, {Title: "figure", Left: true, Flexible: true, Minimum: 16},
@@ -28,11 +28,11 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		for i := range read.Changed {
 			g.Add(compared(&read.Changed[i])...)
 		}
-		lines = append(append(lines, ""), g.Lines(layout.Width)...)
+		lines = append(append(lines, ""), page.Table(&g)...)
 	}
 	lines = append(lines, "")
 	for _, x := range footnotes(c, &read) {
-		lines = append(lines, layout.Paragraph(layout.Pad(x.label, headLabel)+" ", x.text, layout.Width)...)
+		lines = append(lines, page.Paragraph(layout.Pad(x.label, headLabel)+" ", x.text)...)
 	}
 	_, err := io.WriteString(w, strings.TrimRight(strings.Join(lines, "\n"), "\n")+"\n")
 	return err

@@ -12,7 +12,7 @@ import (
 )
 
 // correctnessLines renders what was decided wrongly.
-func correctnessLines(group []results.Summary) []string {
+func correctnessLines(page layout.Page, group []results.Summary) []string {
 	unit := format.Plain(group[0].Params.Unit)
 	failed := slices.ContainsFunc(group, func(s results.Summary) bool { return s.Counts() && s.Errors > 0 })
 	label := labelColumn
@@ -42,7 +42,7 @@ func correctnessLines(group []results.Summary) []string {
 			Verdict(s.Verdict),
 		}
 	})
-	out := append(layout.Wrap("CORRECTNESS  leak, worst window and drift in "+unit, layout.Width), g.Lines(layout.Width)...)
+	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+unit), page.Table(&g)...)
 	falseRejects := "false rejects: of valid requests, which had to be admitted"
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.FalseRejects.Possible > s.FalseRejects.Count }) {
 		falseRejects += ", certain..possible, or certain alone where one order of events explains all others"
@@ -51,7 +51,7 @@ func correctnessLines(group []results.Summary) []string {
 	if len(group[0].Params.LimitChanges) > 0 {
 		limit = "the first limit"
 	}
-	parts := []string{"rows: least leak first, then fewest false rejects, then the fastest", "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
+	parts := []string{"rows: those that enforce the limit first, then those that do with a bound, those that do not, and the unusable; in each the fastest first", "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
 		"worst window: leak of one subject and window", "0 of n trials: in brackets the largest share that is compatible with it (95 %)", falseRejects}
 	if failed {
 		parts = append(parts, "errors: requests without a decision, of all; time-outs and contention are what a strategy does, those of the store and others make a run invalid")
@@ -59,12 +59,12 @@ func correctnessLines(group []results.Summary) []string {
 	if invalid {
 		parts = append(parts, "invalid: the audit struck every round, see MEASUREMENT VALIDITY")
 	}
-	return append(out, noteLines(strings.Join(parts, "; "))...)
+	return append(out, noteLines(page, strings.Join(parts, "; "))...)
 }
 
 // rollingLines renders what tumbling windows let through around their ends, where
 // one ended in mid-run.
-func rollingLines(group []results.Summary) []string {
+func rollingLines(page layout.Page, group []results.Summary) []string {
 	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Rolling != nil }) {
 		return nil
 	}
@@ -76,8 +76,8 @@ func rollingLines(group []results.Summary) []string {
 		}
 		return []string{format.Digits(r.Multiple) + " x limit", format.Units(r.WorstUnits, format.Plain(s.Params.Unit)), format.Range(r.Units, r.Possible)}
 	})
-	out := append([]string{"ROLLING  the same decisions, judged by every span as long as a window instead of the policy's own windows"}, g.Lines(layout.Width)...)
-	return append(out, noteLines("leak: certain..possible, of disjoint spans, all rounds together; a policy of tumbling windows allows 2.00 x limit around their ends")...)
+	out := append(page.Title("ROLLING  the same decisions, judged by every span as long as a window instead of the policy's own windows"), page.Table(&g)...)
+	return append(out, noteLines(page, "leak: certain..possible, of disjoint spans, all rounds together; a policy of tumbling windows allows 2.00 x limit around their ends")...)
 }
 
 // errorsCell is the share of requests that ended in an error of each kind; empty where

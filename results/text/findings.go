@@ -47,8 +47,18 @@ func findingsOf(loop string, summaries []*results.Summary) []finding {
 	return all
 }
 
-// findingLines lists what the audit found, the gravest first.
-func findingLines(summaries []results.Summary) []string {
+// Finding is what the audit found, and of which strategies.
+type Finding struct {
+	// Strikes and Code are those of the [results.Reason].
+	Strikes, Code string
+	// Detail is one line, an example where strategies differ in it.
+	Detail string
+	// Of names the strategies, and the loop where they ran in two.
+	Of string
+}
+
+// Findings are what the audit found, the gravest first.
+func Findings(summaries []results.Summary) (out []Finding) {
 	var first, paced []*results.Summary
 	for i := range summaries {
 		first = append(first, &summaries[i])
@@ -61,20 +71,28 @@ func findingLines(summaries []results.Summary) []string {
 		loop = "closed loop, "
 	}
 	all := append(findingsOf(loop, first), findingsOf("open loop, ", paced)...)
-	if len(all) == 0 {
-		return nil
-	}
 	grave := map[string]int{results.StrikesCorrectness: 0, results.StrikesTimings: 1, results.StrikesResponse: 2, results.StrikesPercentiles: 3, results.StrikesNote: 4}
 	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Strikes] - grave[b.Strikes] })
-	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesResponse: "RESPONSE ", results.StrikesPercentiles: "PERCENTILES ", results.StrikesNote: "note    "}
-	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
 	for _, x := range all {
 		detail := format.Plain(x.Detail)
 		if x.differs {
 			detail = "e.g. " + detail
 		}
-		text := fmt.Sprintf("%s: %s [%s%s]", format.Plain(x.Code), detail, x.loop, format.Plain(concerned(x.who, len(summaries))))
-		out = append(out, layout.Paragraph("  "+heads[x.Strikes], text, layout.Width)...)
+		out = append(out, Finding{Strikes: x.Strikes, Code: format.Plain(x.Code), Detail: detail, Of: x.loop + format.Plain(concerned(x.who, len(summaries)))})
+	}
+	return out
+}
+
+// findingLines lists them.
+func findingLines(page layout.Page, summaries []results.Summary) []string {
+	all := Findings(summaries)
+	if len(all) == 0 {
+		return nil
+	}
+	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesResponse: "RESPONSE ", results.StrikesPercentiles: "PERCENTILES ", results.StrikesNote: "note    "}
+	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
+	for _, x := range all {
+		out = append(out, page.Paragraph("  "+heads[x.Strikes], fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, x.Of))...)
 	}
 	return out
 }

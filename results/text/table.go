@@ -8,13 +8,14 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/answer"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // Table renders a file for a terminal, within 120 columns: what was measured
 // and on what, speed and cost, correctness, declared guarantees, what was skipped,
 // and everything that speaks against the figures.
-func Table(w io.Writer, f results.File) error {
+func Table(w io.Writer, page layout.Page, f results.File) error {
 	b := bufio.NewWriter(w)
 	put := func(lines ...string) {
 		for _, l := range lines {
@@ -29,27 +30,27 @@ func Table(w io.Writer, f results.File) error {
 		}
 	}
 	summaries := f.Summarised()
-	put(headerLines(f)...)
-	for _, group := range results.Groups(summaries) {
+	put(entryLines(page, Head(f))...)
+	for _, group := range answer.Tables(summaries) {
 		put("")
-		put(settingLines(f, group)...)
+		put(entryLines(page, Setting(f, group))...)
 		put("")
-		put(speedLines(f, group)...)
-		section(delayLines(group))
-		section(exactCostLines(f, group))
-		section(sampledCostLines(f, group))
-		section(correctnessLines(group))
-		section(rollingLines(group))
-		section(settlementLines(group))
-		section(meterLines(group))
-		section(storedLines(group))
-		section(guaranteeLines(group))
+		put(speedLines(page, f, group)...)
+		section(delayLines(page, group))
+		section(exactCostLines(page, f, group))
+		section(sampledCostLines(page, f, group))
+		section(correctnessLines(page, group))
+		section(rollingLines(page, group))
+		section(settlementLines(page, group))
+		section(meterLines(page, group))
+		section(storedLines(page, group))
+		section(guaranteeLines(page, group))
 	}
 	if len(summaries) == 0 {
 		put("", "No strategy was run.")
 	}
-	section(skippedLines(f))
-	section(findingLines(summaries))
+	section(skippedLines(page, f))
+	section(findingLines(page, summaries))
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}
@@ -72,7 +73,7 @@ var labelColumn = layout.Column{Title: "strategy", Left: true, Flexible: true, M
 
 // speedLines renders latency and throughput. Latency comes from an open loop where
 // there is one, and beside it stands what a bare client saw in the same rounds.
-func speedLines(f results.File, group []results.Summary) []string {
+func speedLines(page layout.Page, f results.File, group []results.Summary) []string {
 	atRate := group[0].AtRate()
 	open, paced := atRate.Params.Loop == results.OpenLoop, group[0].Paced != nil
 	simulated := f.Kind == results.Simulated
@@ -132,13 +133,13 @@ func speedLines(f results.File, group []results.Summary) []string {
 			always += "; times bare: decisions per second by those of bare clients that never pause"
 		}
 	}
-	out := append(layout.Wrap(title, layout.Width), g.Lines(layout.Width)...)
-	return append(out, legend.lines(always)...)
+	out := append(page.Title(title), page.Table(&g)...)
+	return append(out, legend.lines(page, always)...)
 }
 
 // delayLines renders how late requests of an open loop started, and whether
 // they piled up.
-func delayLines(group []results.Summary) []string {
+func delayLines(page layout.Page, group []results.Summary) []string {
 	const pacer, worker, backlog = "late by the pacer", "waiting for a worker", "backlog, requests"
 	g := layout.Grid{Columns: []layout.Column{
 		labelColumn, {Title: "p50", Over: pacer}, {Title: "p99", Over: pacer}, {Title: "p50", Over: worker}, {Title: "p99", Over: worker},
@@ -165,7 +166,7 @@ func delayLines(group []results.Summary) []string {
 	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Lateness != nil }) {
 		return nil
 	}
-	out := append(layout.Wrap("SCHEDULING DELAY  how late requests started, medians over rounds; backlog: how many were due and waited, in the worst round", layout.Width), g.Lines(layout.Width)...)
+	out := append(page.Title("SCHEDULING DELAY  how late requests started, medians over rounds; backlog: how many were due and waited, in the worst round"), page.Table(&g)...)
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Saturated > 0 }) {
 		out = append(out, "  saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration")
 	}
@@ -219,6 +220,14 @@ const (
 	markSaturated = "saturated: cannot keep up with this rate, requests wait longer and longer"
 	markModel     = "m statements to the in-process model, not to PostgreSQL"
 )
+
+// Percentile is a percentile as tables show it, and what its marks mean; counts says
+// whether the timings that it is of do.
+func Percentile(counts bool, p results.Percentile) (cell string, notes []string) {
+	legend := marks{}
+	cell = legend.percentile(counts, p)
+	return cell, legend.explained()
+}
 
 func (m marks) percentile(counts bool, p results.Percentile) string {
 	if p.Status == results.NoSamples {
@@ -280,20 +289,24 @@ func (m marks) sql(sql, model float64, format func(float64) string) string {
 }
 
 // lines renders the explanations in a fixed order, after what always holds.
-func (m marks) lines(always string) []string {
-	parts := []string{always}
+func (m marks) lines(page layout.Page, always string) []string {
+	return noteLines(page, format.Join("; ", append([]string{always}, m.explained()...)...))
+}
+
+// explained are the explanations in a fixed order.
+func (m marks) explained() (out []string) {
 	for _, k := range []string{markStruck, markWaited, markMerged, markMax, markEvents, markRange, markSaturated, markModel} {
 		if m[k] {
-			parts = append(parts, k)
+			out = append(out, k)
 		}
 	}
-	return noteLines(format.Join("; ", parts...))
+	return out
 }
 
 // noteLines renders what is said below a table.
-func noteLines(text string) []string {
+func noteLines(page layout.Page, text string) []string {
 	if text == "" {
 		return nil
 	}
-	return layout.Paragraph("  ", text, layout.Width)
+	return page.Paragraph("  ", text)
 }
