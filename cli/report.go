@@ -5,16 +5,20 @@ import (
 	"io"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
+	tables "github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // writeBundle shows the tables and writes what was produced in every format. The
 // tables come first: whatever happens to a disk, they have been seen. What cannot be
 // written does not keep the rest from being written.
-func writeBundle(stdout, stderr io.Writer, out *output, b *render.Bundle) error {
-	shown := showReport(stdout, b)
+func writeBundle(stdout, stderr io.Writer, out *output, b *render.Bundle, verbose bool) error {
+	b.About = aboutStrategy
+	shown := showReport(stdout, b, verbose)
 	w := writer{out: out}
 	notes, err := render.Each(b, w.put)
 	for _, n := range notes {
@@ -35,22 +39,17 @@ func writeBundle(stdout, stderr io.Writer, out *output, b *render.Bundle) error 
 	return nil
 }
 
-func showReport(stdout io.Writer, b *render.Bundle) error {
-	for _, r := range render.Renderers() {
-		if r.Name != render.Report {
-			continue
-		}
-		tables, err := r.Render(b)
-		if err != nil {
-			return nil // as writing it will say
-		}
-		for _, t := range tables {
-			if _, err := stdout.Write(t.Bytes); err != nil {
-				return err
-			}
-		}
+// showReport shows what a terminal has room for, or all of it. The answer comes last:
+// it is what stands above the prompt.
+func showReport(stdout io.Writer, b *render.Bundle, verbose bool) error {
+	show := tables.Brief
+	if verbose {
+		show = tables.Verbose
 	}
-	return nil
+	if b.File == nil || len(b.File.Runs) == 0 {
+		return nil
+	}
+	return show(format.VisibleWriter(stdout), layout.Page{}, *b.File)
 }
 
 // writer writes rendered files, and goes on after one that cannot be written.
