@@ -114,20 +114,21 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 			all = append(all, held{name, k, h})
 		}
 	}
-	if err := writeHeld(cmd.OutOrStdout(), all, dirs); err != nil {
+	page, w := pageOf(cmd)
+	if err := writeHeld(w, page, all, dirs); err != nil {
 		return fail(ExitFailed, err)
 	}
 	return c.remove(ctx, cmd.ErrOrStderr(), all, dirs)
 }
 
 // writeHeld writes a line for each thing that runs keep.
-func writeHeld(w io.Writer, all []held, dirs []string) error {
+func writeHeld(w io.Writer, page layout.Page, all []held, dirs []string) error {
 	if len(all)+len(dirs) == 0 {
 		_, err := fmt.Fprintln(w, "runs have left nothing")
 		return err
 	}
 	g := layout.Grid{Columns: []layout.Column{
-		{Title: "where", Left: true}, {Title: "what", Left: true}, {Title: "keys"}, {Title: "state", Left: true}, {Title: "whose", Left: true},
+		{Title: "where", Left: true}, {Title: "what", Left: true, Flexible: true}, {Title: "keys"}, {Title: "state", Left: true}, {Title: "whose", Left: true, Flexible: true},
 	}}
 	for _, h := range all {
 		keys := ""
@@ -139,7 +140,7 @@ func writeHeld(w io.Writer, all []held, dirs []string) error {
 	for _, d := range dirs {
 		g.Add("directory", d, "", string(stores.HeldDead), "a process that ended")
 	}
-	_, err := io.WriteString(w, strings.Join(g.Lines(layout.Width), "\n")+"\n")
+	_, err := io.WriteString(w, strings.Join(page.Table(&g), "\n")+"\n")
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // Exit codes.
@@ -61,7 +62,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		// What cobra itself finds wrong is the command line.
 		e = &exitError{ExitUsage, err}
 	}
-	fmt.Fprintln(stderr, "quotabench: "+message(e))
+	name := layout.Page{Colour: coloured(root, stderr)}.Paint(layout.Bad, "quotabench:")
+	fmt.Fprintln(stderr, name+" "+message(e))
 	return e.code
 }
 
@@ -83,6 +85,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	}
 	root.SetOut(format.VisibleWriter(stdout))
 	root.SetErr(messages(stderr))
+	addColour(root)
 	root.SetVersionTemplate("quotabench {{.Version}}\n")
 	root.AddCommand(runCommand(), listCommand(), doctorCommand())
 	root.AddCommand(simCommand())

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,7 +92,7 @@ func compareCommand() *cobra.Command {
 				return err
 			}
 			defer outlivePipes()()
-			return showComparison(cmd.OutOrStdout(), cmd.ErrOrStderr(), s.format, c)
+			return showComparison(cmd, s.format, c)
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -179,12 +178,16 @@ func readSide(path string) (compare.Side, error) {
 }
 
 // showComparison writes the comparison in a format and turns it into an exit code.
-func showComparison(stdout, stderr io.Writer, format string, c *compare.Comparison) error {
+func showComparison(cmd *cobra.Command, format string, c *compare.Comparison) error {
+	page, stdout := pageOf(cmd)
+	if format == render.Markdown || format == render.GitHub {
+		page.Colour = false
+	}
 	for _, r := range render.Comparisons() {
 		if r.Name != format {
 			continue
 		}
-		b, err := r.Render(c)
+		b, err := r.Render(page, c)
 		if err == nil {
 			_, err = stdout.Write(b)
 		}
@@ -198,7 +201,7 @@ func showComparison(stdout, stderr io.Writer, format string, c *compare.Comparis
 	if !c.Passes() && len(c.Failed()) == 0 {
 		return fail(ExitGate, errors.New("not all could be compared, and the comparison is strict"))
 	}
-	return failures(stderr, nil, c.Failed())
+	return failures(cmd.ErrOrStderr(), nil, c.Failed())
 }
 
 // summaryVariable names the file that GitHub Actions shows on the page of a job.
