@@ -98,7 +98,10 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(cleanCommand())
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(badFlag)
+	root.SetHelpFunc(showHelp)
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	groupCommands(root)
 	for _, c := range root.Commands() {
 		if !c.Runnable() { // completion, which without a shell would exit with 0
 			c.Args = oneOfCommands

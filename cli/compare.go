@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
@@ -174,7 +176,20 @@ func readSide(path string) (compare.Side, error) {
 	if r.File == nil && r.Exploration == nil {
 		return compare.Side{}, fmt.Errorf("%s is a series: compare the %s beside it", path, render.ResultsName)
 	}
-	return compare.Side{Name: path, File: r.File, Exploration: r.Exploration}, nil
+	side := compare.Side{Name: path, File: r.File, Exploration: r.Exploration}
+	if side.File != nil && side.File.Kind == results.Simulated {
+		side.Series, err = seriesBeside(path)
+	}
+	return side, err
+}
+
+// seriesBeside reads how the simulations in a record developed, where that is kept beside it.
+func seriesBeside(path string) ([]results.Series, error) {
+	r, err := codec.ReadRecord(filepath.Join(filepath.Dir(path), render.SeriesName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return r.Series, err
 }
 
 // showComparison writes the comparison in a format and turns it into an exit code.

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/harness/measure/metrics"
+	"github.com/quotabench/quotabench/harness/metrics"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 )
@@ -100,15 +100,14 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	if err := cfg.CheckRoom(ctx); err != nil {
 		return fail(ExitUsage, err)
 	}
-	closing, err := s.serveMetrics(ctx, stderr, &cfg)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if cerr := closing(); cerr != nil && err == nil {
-			err = fail(ExitFailed, cerr)
+	if s.metrics != "" {
+		cfg.Live = new(measure.Live)
+		closing, err := s.serveMetrics(ctx, stderr, metrics.Measured(cfg.Live))
+		if err != nil {
+			return err
 		}
-	}()
+		defer func() { err = closed(err, closing) }()
+	}
 	out, err := s.makeOut(dir)
 	if err != nil {
 		return err
@@ -138,19 +137,22 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	return fail(ExitFailed, fmt.Errorf("%s: %s", report.Skipped[0].Strategy, report.Skipped[0].Reason))
 }
 
-// serveMetrics serves figures of the measurement where that is asked for, until it is
-// closed.
-func (s *settings) serveMetrics(ctx context.Context, stderr io.Writer, cfg *measure.Config) (closing func() error, err error) {
-	if s.metrics == "" {
-		return func() error { return nil }, nil
-	}
-	cfg.Live = new(measure.Live)
-	server, err := metrics.Serve(ctx, s.metrics, cfg.Live)
+// serveMetrics serves a source where that is asked for, until it is closed.
+func (s *settings) serveMetrics(ctx context.Context, stderr io.Writer, from metrics.Source) (closing func() error, err error) {
+	server, err := metrics.Serve(ctx, s.metrics, from)
 	if err != nil {
 		return nil, s.wrong("metrics", err)
 	}
 	fmt.Fprintf(stderr, "metrics: %s\n", server.URL)
 	return server.Close, nil
+}
+
+// closed is err, or why something could not be closed.
+func closed(err error, closing func() error) error {
+	if cerr := closing(); cerr != nil && err == nil {
+		return fail(ExitFailed, cerr)
+	}
+	return err
 }
 
 // refuseNamed makes it an error that a strategy cannot run which was named, and

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/metrics"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results/compare"
@@ -35,7 +36,7 @@ const simulatedStore = string(strategies.NeedRedis)
 
 // notSimulated are settings of run, beside the stores, that mean nothing in virtual
 // time.
-var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores", "metrics", "against", "format"}
+var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores", "against", "format"}
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
@@ -74,6 +75,7 @@ func newSimSettings() *simSettings {
 		"outage":           "take a store away in mid-run, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, with :failover=20ms as its replica of so long before; may be repeated",
 		"decision-timeout": "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is given up (default " + harness.DefaultDecisionTimeout.String() + ")",
 		"instances":        "application instances in each region, that share its stores",
+		"metrics":          "serve figures to Prometheus at this `address` while the simulation lasts, in virtual time and labelled so, e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too",
 		"redis":            "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
 	} {
 		s.lookup(name).doc = doc
@@ -274,6 +276,14 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 		}
 	}()
 	cfg.Stores = st.set
+	if s.metrics != "" {
+		cfg.Live = new(sim.Live)
+		closing, err := s.serveMetrics(ctx, stderr, metrics.Simulated(cfg.Live))
+		if err != nil {
+			return err
+		}
+		defer func() { err = closed(err, closing) }()
+	}
 	out, err := s.makeOut(dir)
 	if err != nil {
 		return err

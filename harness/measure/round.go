@@ -308,7 +308,7 @@ func (p *pass) drive(ctx context.Context) error {
 	p.lookouts.begin(work, d.tb.nano)
 	over = append(over, p.census.schedule(work, p))
 	p.watch = newWatch(work, d.tb, slices.Collect(maps.Values(s.stores)))
-	p.m.cfg.Live.begin(p.run, d.rec, d.tb)
+	p.m.cfg.Live.begin(p)
 	if t := p.m.cfg.Timer; t != nil {
 		t.StartTimer()
 		d.run(work)

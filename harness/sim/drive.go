@@ -41,6 +41,10 @@ type drive struct {
 	response, service, settled *results.Histogram
 	parts                      map[[2]uint8]*results.Histogram
 
+	// What is shown while it goes on; live is nil where nothing is.
+	live      *LiveFigures
+	liveParts map[[2]uint8]*harness.LiveLatency
+
 	next    int64
 	callers int
 	idle    []*caller

@@ -51,12 +51,8 @@ func (s *sampler) take() {
 	d := s.d
 	now := d.now()
 	d.truth.at(now, d.windowAt)
-	usage, fill := d.truth.inUse(now)
-	x := results.Sample{
-		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.counts.Admitted, Rejected: d.counts.Rejected, Errors: d.counts.Errors.Total(),
-		InFlight: d.inFlight, Usage: usage, Fill: fill, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
-		Hits: append([]int64{}, d.hits[1:]...), Counters: []results.Counter{},
-	}
+	x := d.state(now)
+	x.Usage, x.Fill = d.truth.inUse(now)
 	if x.Keys, s.err = s.st.count(context.Background()); s.err != nil {
 		return
 	}
@@ -66,6 +62,16 @@ func (s *sampler) take() {
 		s.st.w.watching = true
 	}
 	s.out.Samples = append(s.out.Samples, x)
+	d.cfg.Live.show(d, x, true)
+}
+
+// state is a sample of the moment, without what is in use and what stores hold.
+func (d *drive) state(now int64) results.Sample {
+	return results.Sample{
+		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.counts.Admitted, Rejected: d.counts.Rejected, Errors: d.counts.Errors.Total(),
+		InFlight: d.inFlight, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
+		Hits: append([]int64{}, d.hits[1:]...), Counters: []results.Counter{},
+	}
 }
 
 func (s *sampler) read(x *results.Sample, now int64) error {

@@ -105,6 +105,7 @@ func simulated(ctx context.Context, cfg *Config, sel strategies.Selection, strea
 		p.series = results.Series{Strategy: p.run.Params.Label, Unit: cfg.Policy.Unit, Counters: []string{}, Tiers: []string{}, Samples: []results.Sample{}}
 		harness.StrikeFailed(&p.run, errors.Join(err, leftBehind(ctx, cfg)))
 	}
+	cfg.Live.judged(&p.run)
 	return p
 }
 
@@ -286,6 +287,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 		parts: map[[2]uint8]*results.Histogram{},
 	}
 	p.d = d
+	d.live, d.liveParts = c.Live.begin(&p.run), map[[2]uint8]*harness.LiveLatency{}
 	d.aborted = func() bool { return ctx.Err() != nil }
 	d.stop = func() bool { return d.aborted() || p.st.unknown() != "" || d.history.Full() }
 	var err error

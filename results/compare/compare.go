@@ -13,11 +13,14 @@ import (
 )
 
 // Side is one of the two records that are compared. Either File or Exploration is set.
+// Series may be given with a simulated File.
 type Side struct {
 	// Name is what reports call it, e.g. the name of its file.
 	Name string
 	// File is the record of runs, measured or simulated.
 	File *results.File
+	// Series are how the simulated runs of File developed; nil where they are not at hand.
+	Series []results.Series
 	// Exploration is the record of searches.
 	Exploration *results.Exploration
 }
@@ -205,7 +208,7 @@ func Compare(base, head Side, o Options) (*Comparison, error) {
 		c.explorations(base.Exploration, head.Exploration, &o)
 	case head.File != nil:
 		o.Paired = o.Paired || head.File.Pairing != "" && head.File.Pairing == base.File.Pairing
-		err = c.files(base.File, head.File, &o)
+		err = c.files(&base, &head, &o)
 	default:
 		err = refuse("nothing was given to compare")
 	}

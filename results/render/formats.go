@@ -22,8 +22,10 @@ const (
 	// ComparisonName is what run --against found.
 	ComparisonName = "comparison.json"
 
+	// SeriesName is how simulations developed.
+	SeriesName = "series.json"
+
 	reportName      = "report.txt"
-	seriesName      = "series.json"
 	seriesTableName = "series.csv"
 	provenanceName  = "provenance.json"
 )
@@ -91,7 +93,7 @@ func seriesJSON(b *Bundle) ([]Output, error) {
 		return nil, nil
 	}
 	data, err := codec.SeriesJSON(b.Series)
-	return one(seriesName, data, err)
+	return one(SeriesName, data, err)
 }
 
 func seriesCSV(b *Bundle) ([]Output, error) {

@@ -66,7 +66,7 @@ func Renderers() []Renderer {
 // Names are the files that may be written, but for those of single strategies.
 func Names() []string {
 	return []string{
-		ResultsName, ExplorationName, ComparisonName, reportName, seriesName, seriesTableName, provenanceName,
+		ResultsName, ExplorationName, ComparisonName, reportName, SeriesName, seriesTableName, provenanceName,
 		"latency.svg", "latency.png", "leakage.svg", "leakage.png",
 	}
 }

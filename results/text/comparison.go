@@ -76,7 +76,7 @@ func compared(r *compare.Row) []string {
 	switch {
 	case r.Unit == compare.OfReference:
 		name += "/" + compare.Reference
-	case r.Unit != "" && r.Kind == compare.Sample:
+	case r.Unit != "" && (r.Kind == compare.Sample || r.Figure == compare.Staleness):
 		name += ", " + r.Unit
 	}
 	if r.Kind == compare.Condition {
