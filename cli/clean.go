@@ -22,6 +22,7 @@ type cleaning struct {
 	from         map[string]*string // URLs by driver
 	named        []string           // of --store
 	yes, unknown bool
+	asJSON       bool
 }
 
 func cleanCommand() *cobra.Command {
@@ -41,9 +42,10 @@ func cleanCommand() *cobra.Command {
 	}
 	for _, d := range stores.Drivers() {
 		c.from[d.Name] = new(string)
-		cmd.Flags().Var(&text{p: c.from[d.Name]}, d.Name, "`URL` of a "+d.Title+" of yours ("+d.URLs+")")
+		cmd.Flags().Var(&text{p: c.from[d.Name]}, d.Name, "`URL` of a "+d.Title+" of yours ("+d.URLs+"), or as "+storeVariable(d.Name)+" says")
 	}
 	cmd.Flags().Var(&list{p: &c.named}, "store", "a further store by `NAME=URL`, e.g. redis.2=redis://host; may be repeated")
+	addJSON(cmd, &c.asJSON)
 	cmd.Flags().BoolVar(&c.yes, "yes", false, "remove what is listed as left")
 	cmd.Flags().BoolVar(&c.unknown, "unknown", false, "with --yes, remove also what has no lease: make sure that no run of an earlier version is under way")
 	return cmd
@@ -56,7 +58,11 @@ func (c *cleaning) specs() ([]stores.Spec, error) {
 		return nil, usagef("--store: %w", err)
 	}
 	for _, d := range slices.Backward(stores.Drivers()) {
-		if url := *c.from[d.Name]; url != "" {
+		url := *c.from[d.Name]
+		if v := os.Getenv(storeVariable(d.Name)); url == "" && strings.Contains(v, "://") {
+			url = v // words such as process name no server of others
+		}
+		if url != "" {
 			specs = slices.Insert(specs, 0, stores.Spec{Name: d.Name, From: url})
 		}
 	}
@@ -115,10 +121,35 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 		}
 	}
 	page, w := pageOf(cmd)
-	if err := writeHeld(w, page, all, dirs); err != nil {
+	if c.asJSON {
+		err = encodeJSON(cmd.OutOrStdout(), heldRecords(all, dirs))
+	} else {
+		err = writeHeld(w, page, all, dirs)
+	}
+	if err != nil {
 		return fail(ExitFailed, err)
 	}
 	return c.remove(ctx, cmd.ErrOrStderr(), all, dirs)
+}
+
+// heldRecord is a thing that runs keep, as JSON.
+type heldRecord struct {
+	Where string              `json:"where"`
+	What  string              `json:"what"`
+	Keys  int64               `json:"keys"`
+	State stores.HoldingState `json:"state"`
+	Owner string              `json:"owner"`
+}
+
+func heldRecords(all []held, dirs []string) []heldRecord {
+	out := []heldRecord{}
+	for _, h := range all {
+		out = append(out, heldRecord{h.store, h.Name, h.Keys, h.State, h.Owner})
+	}
+	for _, d := range dirs {
+		out = append(out, heldRecord{"directory", d, 0, stores.HeldDead, "a process that ended"})
+	}
+	return out
 }
 
 // writeHeld writes a line for each thing that runs keep.

@@ -71,10 +71,12 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func Command(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "quotabench",
-		Short: "Measure quota strategies: latency percentiles, over-quota leakage and drift",
-		Long: "quotabench runs interchangeable quota strategies on real Redis and PostgreSQL under\n" +
-			"concurrent workloads, and reports how fast they are, how much they admit over the\n" +
-			"limit, what they reject wrongly, and how far their counters drift from the truth.",
+		Short: "Test whether rate limiters and quota checks enforce their limit, and what that costs",
+		Long: "quotabench tests whether a rate limiter or quota check on Redis or PostgreSQL enforces its\n" +
+			"limit under concurrency, and what that costs.",
+		Example: "  quotabench run --quick                      # measure the core strategies, on this machine\n" +
+			"  quotabench explore check-then-set           # the shortest schedule that leaks\n" +
+			"  quotabench sim                              # the end of a month, in virtual time",
 		Version:       Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -95,7 +97,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(exportCommand())
 	root.AddCommand(mergeCommand())
 	root.AddCommand(pagesCommand())
-	root.AddCommand(cleanCommand())
+	root.AddCommand(cleanCommand(), versionCommand(), manCommand())
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(badFlag)
 	root.SetHelpFunc(showHelp)

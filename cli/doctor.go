@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -46,18 +45,15 @@ func doctorCommand() *cobra.Command {
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			lines := append(storeLines(cmd.Context()), machineLines(cmd.Context())...)
+			lines := append(append(storeLines(cmd.Context()), environment()), machineLines(cmd.Context())...)
 			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetEscapeHTML(false)
-				enc.SetIndent("", "  ")
-				return enc.Encode(lines)
+				return encodeJSON(cmd.OutOrStdout(), lines)
 			}
 			page, out := pageOf(cmd)
 			return writeCheckups(out, page, lines)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	addJSON(cmd, &asJSON)
 	return cmd
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,17 +45,14 @@ func judgeCommand() *cobra.Command {
 				out = append(out, j)
 			}
 			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetEscapeHTML(false)
-				enc.SetIndent("", "  ")
-				return enc.Encode(out)
+				return encodeJSON(cmd.OutOrStdout(), out)
 			}
 			page, w := pageOf(cmd)
 			return writeJudged(w, page, out)
 		},
 	}
 	cmd.Flags().Var(completed{&policy, completePolicies}, "policy", "judge by this `policy` in place of the one in force: a name, a text, or @file.yaml")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	addJSON(cmd, &asJSON)
 	return cmd
 }
 

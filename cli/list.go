@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -71,23 +70,20 @@ func listCommand() *cobra.Command {
 			return writeText(cmd.OutOrStdout(), args)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	addJSON(cmd, &asJSON)
 	return cmd
 }
 
 // writeJSON writes the one catalogue that is named, or all of them by name.
 func writeJSON(out io.Writer, names []string) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
 	all := map[string][]entry{}
 	for _, c := range catalogues {
 		if len(names) == 1 && c.name == names[0] {
-			return enc.Encode(c.list())
+			return encodeJSON(out, c.list())
 		}
 		all[c.name] = c.list()
 	}
-	return enc.Encode(all)
+	return encodeJSON(out, all)
 }
 
 func writeText(out io.Writer, names []string) error {

@@ -128,7 +128,10 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	}
 	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
 	file.Skipped = append(file.Skipped, report.Skipped...)
-	if err := writeBundle(stdout, stderr, out, &render.Bundle{File: &file}); err != nil {
+	if err := writeBundle(s.tables(cmd), stderr, out, &render.Bundle{File: &file}); err != nil {
+		return err
+	}
+	if err := s.writeRecord(stdout, file); err != nil {
 		return err
 	}
 	if err := gated(stderr, verdict(file), compare.Check(&file, s.gates)); err != nil || len(report.Skipped) == 0 {
