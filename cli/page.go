@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -11,8 +10,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
@@ -97,26 +94,3 @@ func (p *painting) Write(b []byte) (int, error) {
 
 // Unwrap is the writer behind it, which may be a terminal.
 func (p *painting) Unwrap() io.Writer { return p.w }
-
-// tables is where a measurement shows its tables.
-func (s *settings) tables(cmd *cobra.Command) io.Writer {
-	if s.asJSON {
-		return io.Discard
-	}
-	return cmd.OutOrStdout()
-}
-
-// writeRecord writes the record where that is what is shown.
-func (s *settings) writeRecord(w io.Writer, file results.File) error {
-	if !s.asJSON {
-		return nil
-	}
-	b, err := codec.Encode(file)
-	if err == nil {
-		_, err = w.Write(b)
-	}
-	if err != nil {
-		return fail(ExitFailed, fmt.Errorf("write the record: %w", err))
-	}
-	return nil
-}

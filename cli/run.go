@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/metrics"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 )
@@ -70,16 +71,72 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// run measures, reports, and turns the outcome into an exit code. Nothing is
+// run measures one configuration.
+func (s *settings) run(cmd *cobra.Command, cfg measure.Config) error {
+	return s.carryOut(cmd, &job{points: []measure.Config{cfg}, measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {
+		return measure.Measure(ctx, points[0])
+	}})
+}
+
+// job is what a command measures.
+type job struct {
+	// points are the configurations, which differ in what sweep says; nil for one alone.
+	points []measure.Config
+	sweep  *results.Sweep
+	// measure measures them once they have their stores.
+	measure func(ctx context.Context, points []measure.Config) (*measure.Report, error)
+}
+
+// needed are the stores that some point needs.
+func (j *job) needed() (names []string) {
+	for i := range j.points {
+		names = append(names, j.points[i].StoresNeeded()...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// check refuses what cannot be measured here, and returns what is left out with the
+// reason.
+func (j *job) check(ctx context.Context, s *settings) (skipped map[string]string, err error) {
+	skipped = map[string]string{}
+	for i := range j.points {
+		cfg := &j.points[i]
+		selected, without := cfg.Split()
+		if err := s.refuseNamed(without); err != nil {
+			return nil, err
+		}
+		if len(selected) == 0 {
+			return nil, usagef("no strategy can serve policy %s here: %s", cfg.Policy.Name, firstReason(without))
+		}
+		if err := cfg.CheckRoom(ctx); err != nil {
+			return nil, fail(ExitUsage, err)
+		}
+		maps.Copy(skipped, without)
+	}
+	return skipped, nil
+}
+
+// notes are those that hold for all points.
+func (j *job) notes() []string {
+	notes := j.points[0].Notes()
+	for i := range j.points {
+		own := j.points[i].Notes()
+		notes = slices.DeleteFunc(notes, func(n string) bool { return !slices.Contains(own, n) })
+	}
+	return notes
+}
+
+// carryOut measures, reports, and turns the outcome into an exit code. Nothing is
 // written before all that can be wrong with the command line has been found.
-func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
-	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+func (s *settings) carryOut(cmd *cobra.Command, j *job) (err error) {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	defer outlivePipes()()
 	dir, err := s.outDir()
 	if err != nil {
 		return err
 	}
-	st, err := s.openStores(ctx, cfg.StoresNeeded())
+	st, err := s.openStores(ctx, j.needed())
 	if err != nil {
 		return interruptedOr(ctx, err, ExitUsage)
 	}
@@ -88,21 +145,19 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 			err = fail(ExitFailed, cerr)
 		}
 	}()
-	cfg.Stores = st.set
-
-	selected, skipped := cfg.Split()
-	if err := s.refuseNamed(skipped); err != nil {
+	for i := range j.points {
+		j.points[i].Stores = st.set
+	}
+	skipped, err := j.check(ctx, s)
+	if err != nil {
 		return err
 	}
-	if len(selected) == 0 {
-		return usagef("no strategy can serve policy %s here: %s", cfg.Policy.Name, firstReason(skipped))
-	}
-	if err := cfg.CheckRoom(ctx); err != nil {
-		return fail(ExitUsage, err)
-	}
 	if s.metrics != "" {
-		cfg.Live = new(measure.Live)
-		closing, err := s.serveMetrics(ctx, stderr, metrics.Measured(cfg.Live))
+		live := new(measure.Live)
+		for i := range j.points {
+			j.points[i].Live = live
+		}
+		closing, err := s.serveMetrics(ctx, stderr, metrics.Measured(live))
 		if err != nil {
 			return err
 		}
@@ -115,10 +170,13 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	defer func() { err = released(out, err) }()
 	st.announce(stderr)
 	st.removeDead(ctx, stderr)
-	file := st.file(ctx, cfg, skipped)
+	file := st.file(ctx, j.points[0], skipped)
+	file.Sweep = j.sweep
 	keep := &keeper{out: out, file: &file, progress: newProgress(stderr)}
-	cfg.Observer = keep
-	report, err := measure.Measure(ctx, cfg)
+	for i := range j.points {
+		j.points[i].Observer = keep
+	}
+	report, err := j.measure(ctx, j.points)
 	keep.progress.end()
 	if err != nil {
 		return interruptedOr(ctx, err, ExitFailed)
@@ -126,12 +184,9 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	if report.Interrupted && len(report.Runs) == 0 {
 		return fail(ExitInterrupted, errNothing)
 	}
-	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
+	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(j.points[0].Workload.Name, report.Info, j.notes())
 	file.Skipped = append(file.Skipped, report.Skipped...)
-	if err := writeBundle(s.tables(cmd), stderr, out, &render.Bundle{File: &file}); err != nil {
-		return err
-	}
-	if err := s.writeRecord(stdout, file); err != nil {
+	if err := writeBundle(s.view(cmd), stderr, out, &render.Bundle{File: &file}); err != nil {
 		return err
 	}
 	if err := gated(stderr, verdict(file), compare.Check(&file, s.gates)); err != nil || len(report.Skipped) == 0 {

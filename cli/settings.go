@@ -26,7 +26,7 @@ type settings struct {
 	loop, arrivals             string
 	requests, limit            int64
 	duration                   time.Duration
-	quick                      bool
+	quick, verbose             bool
 	seed                       uint64
 	outages, limitChanges      []string
 	cold                       bool
@@ -76,7 +76,7 @@ type setting struct {
 func newSettings() *settings {
 	s := &settings{
 		strategy: []string{"core"}, policy: "agent-api", workload: "hot-key",
-		workers: 50, rounds: 8, instances: 1, seed: 1, arrivals: "poisson", cores: measure.Cores{Mode: measure.CoresAuto},
+		workers: 50, rounds: 8, instances: 2, seed: 1, arrivals: "poisson", cores: measure.Cores{Mode: measure.CoresAuto},
 		from: map[string]*string{}, images: map[string]*string{}, places: map[string]string{}, options: map[string]*string{},
 	}
 	s.table, s.fresh = append(s.load(), s.surroundings()...), newSettings
@@ -111,7 +111,7 @@ func (s *settings) load() []setting {
 		{name: "quick", value: &boolean{&s.quick}, shorthand: true,
 			doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", quickRounds, quickDuration)},
 		{name: "instances", value: whole(&s.instances, 1, measure.MaxInstances),
-			doc: "application instances that share the stores"},
+			doc: "application instances that share the stores; with one, a counter in each process looks right"},
 	}, append(s.optionSettings(), []setting{
 		{name: "speed", value: speedOf(&s.speed, harness.MinSpeed, harness.MaxSpeed),
 			doc: "replay at k times the recorded speed, windows shrunk alike; 0 for full speed"},
@@ -152,6 +152,8 @@ func (s *settings) surroundings() []setting {
 		setting{name: "metrics", value: &text{p: &s.metrics, what: "an address such as 127.0.0.1:9464"}, computed: true, complete: completeWords("127.0.0.1:9464"),
 			doc: "serve figures to Prometheus at this `address` while the run lasts, e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too"},
 		setting{name: "json", value: &boolean{&s.asJSON}, shorthand: true, doc: "write the record to standard output as JSON, in place of tables"},
+		setting{name: "verbose", value: &boolean{&s.verbose},
+			doc: "show all of report.txt: costs, guarantees, notes and what the audit found too"},
 		setting{name: "out", value: &text{p: &s.out}, computed: true,
 			doc: "`directory` for results.json and plots (default quotabench-results/<time>)"})
 }

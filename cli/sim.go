@@ -87,7 +87,7 @@ func newSimSettings() *simSettings {
 		"speed":            "replay at k times the recorded speed, windows shrunk alike (default 1)",
 		"outage":           "take a store away in mid-run, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, with :failover=20ms as its replica of so long before; may be repeated",
 		"decision-timeout": "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is given up (default " + harness.DefaultDecisionTimeout.String() + ")",
-		"instances":        "application instances in each region, that share its stores",
+		"instances":        "application instances in each region, that share its stores; a preset has its own",
 		"metrics":          "serve figures to Prometheus at this `address` while the simulation lasts, in virtual time and labelled so, e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too",
 		"redis":            "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
 	} {
@@ -196,6 +196,9 @@ func (s *simSettings) configure() (sim.Config, error) {
 			c.Stream.Set(name, v)
 		}
 	}
+	if s.preset == "" { // which knows its own
+		c.Instances = s.instances
+	}
 	override(s, "workers", &c.Workers, s.workers)
 	override(s, "rate", &c.Rate, s.rate)
 	override(s, "requests", &c.Requests, s.requests)
@@ -272,7 +275,7 @@ func split(items []string) (out []string) {
 }
 
 func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
-	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	defer outlivePipes()()
 	dir, err := s.outDir()
 	if err != nil {
@@ -343,10 +346,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	}
 	file := simFile(cfg, report, skipped, st.infos())
 	b := render.Bundle{File: &file, Series: report.Series, Provenance: provenance(ctx)}
-	if err := writeBundle(s.tables(cmd), stderr, out, &b); err != nil {
-		return err
-	}
-	if err := s.writeRecord(stdout, file); err != nil {
+	if err := writeBundle(s.view(cmd), stderr, out, &b); err != nil {
 		return err
 	}
 	return gated(stderr, verdict(file), compare.Check(&file, s.gates))

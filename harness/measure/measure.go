@@ -62,11 +62,11 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 		}
 		sel := selected[i]
 		if why := m.gone.needs(sel); why != "" {
-			m.gone.skip(sel, round, m.cfg.Rounds, why)
+			m.gone.skip(sel, round, m.cfg.last(), why)
 			continue
 		}
 		m.n++
-		m.obs.Running(sel.String()+m.cfg.at(), round, m.cfg.Rounds)
+		m.obs.Running(sel.String()+m.cfg.at(), round, m.cfg.last())
 		r, begun := m.attempt(ctx, sel, round, stream, info)
 		if !begun {
 			break

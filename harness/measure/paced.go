@@ -66,7 +66,7 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 			continue
 		}
 		m.open.n++
-		m.obs.Running(fmt.Sprintf("%s at %g/s%s", sel, m.open.cfg.Rate, m.cfg.at()), round, m.cfg.Rounds)
+		m.obs.Running(fmt.Sprintf("%s at %g/s%s", sel, m.open.cfg.Rate, m.cfg.at()), round, m.cfg.last())
 		paced, begun := m.open.attempt(ctx, sel, round, stream, info)
 		if !begun {
 			break

@@ -39,7 +39,8 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 	points := make([]*point, len(cfgs))
 	for i, cfg := range cfgs {
 		if i > 0 {
-			cfg.Stores, cfg.Cores, cfg.Rounds, cfg.Observer = cfgs[0].Stores, cfgs[0].Cores, points[0].cfg.Rounds, cfgs[0].Observer
+			cfg.Stores, cfg.Cores, cfg.Observer = cfgs[0].Stores, cfgs[0].Cores, cfgs[0].Observer
+			cfg.Rounds, cfg.Earlier = points[0].cfg.Rounds, cfgs[0].Earlier
 		}
 		if err := cfg.Complete(); err != nil {
 			return nil, err
@@ -58,7 +59,7 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 		runs += p.runs()
 	}
 	first.obs.Begin(runs)
-	for round := 1; round <= first.cfg.Rounds && ctx.Err() == nil; round++ {
+	for round := first.cfg.Earlier + 1; round <= first.cfg.last() && ctx.Err() == nil; round++ {
 		rng := rand.New(seed.NewSource(first.cfg.Seed, seed.PointOrder, uint64(round)))
 		for _, i := range rng.Perm(len(points)) {
 			if ctx.Err() != nil {
@@ -139,6 +140,9 @@ func (p *point) end(ctx context.Context) *Report {
 	p.report.Interrupted, p.report.Skipped = ctx.Err() != nil, p.gone.skipped
 	return p.report
 }
+
+// last is the number of the last round.
+func (c *Config) last() int { return c.Earlier + c.Rounds }
 
 // at is what tells a run of this configuration apart, in words; empty where nothing does.
 func (c *Config) at() string {

@@ -44,6 +44,17 @@ type Strategy struct {
 	Declares bool
 	// Summary holds all figures.
 	Summary *results.Summary
+	// Judged is the loop that the group follows from: Summary, or the open loop beside
+	// it.
+	Judged *results.Summary
+}
+
+// Leaks reports whether it is not bounded enough because of what it admitted.
+func (s *Strategy) Leaks() bool { return s.Group == Fails && s.Judged.Leak.Units > 0 }
+
+// Rejects reports whether it is not good enough because of what it rejected.
+func (s *Strategy) Rejects() bool {
+	return (s.Group == Fails || s.Group == Unusable) && !s.Leaks() && s.Judged.Counts() && s.Judged.FalseRejects.Count > 0
 }
 
 // Setting is what may stand in one table: strategies under the same policy, workload

@@ -62,16 +62,17 @@ func TestGroups(t *testing.T) {
 		want   answer.Group
 		reason string
 	}{
-		"nothing wrong":             {nil, answer.Enforces, "no leak in 10 trials"},
-		"nothing declared":          {[]func(*results.Run){declare()}, answer.Enforces, "no leak in 10 trials, but declares no bound"},
-		"one unit, exact clause":    {[]func(*results.Run){leak(1), declare(clause(results.LeakProperty, 0, 1, results.Violated))}, answer.Fails, "over-admits 0.20 % of the limit, 1 at most, bounded by 0 requests per window"},
-		"one unit, by other clocks": {[]func(*results.Run){leak(1)}, answer.Fails, "over-admits 0.20 % of the limit, 1 at most, bounded by 0 requests per window"},
-		"a leak, none declared":     {[]func(*results.Run){leak(50), declare()}, answer.Fails, "over-admits 10.0 % of the limit, 50 at most, declares no bound"},
-		"a leak within its bound":   {[]func(*results.Run){leak(49), declare(clause(results.LeakProperty, 49, 49, results.Kept))}, answer.Bounded, "over-admits 9.80 % of the limit, 49 at most, bounded by 49 requests per window"},
-		"a leak beyond its bound":   {[]func(*results.Run){leak(50), declare(clause(results.LeakProperty, 49, 50, results.Violated))}, answer.Fails, "over-admits 10.0 % of the limit, 50 at most, bounded by 49 requests per window"},
-		"a bound of all":            {[]func(*results.Run){leak(50), declare(clause(results.LeakProperty, quota.Unbounded, 50, results.Kept))}, answer.Fails, "over-admits 10.0 % of the limit, 50 at most, declares no bound in this setting"},
+		"nothing wrong":             {nil, answer.Enforces, "no leak in only 10 trials"},
+		"evidence":                  {[]func(*results.Run){func(r *results.Run) { r.Leak.Trials = 30 }}, answer.Enforces, "no leak in 30 trials"},
+		"nothing declared":          {[]func(*results.Run){declare()}, answer.Enforces, "no leak in only 10 trials, but declares no bound"},
+		"one unit, exact clause":    {[]func(*results.Run){leak(1), declare(clause(results.LeakProperty, 0, 1, results.Violated))}, answer.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak"},
+		"one unit, by other clocks": {[]func(*results.Run){leak(1)}, answer.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak"},
+		"a leak, none declared":     {[]func(*results.Run){leak(50), declare()}, answer.Fails, "over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound"},
+		"a leak within its bound":   {[]func(*results.Run){leak(49), declare(clause(results.LeakProperty, 49, 49, results.Kept))}, answer.Bounded, "over-admits 9.80 % of the limit, 49 requests in the worst window, bounded by 49 requests per window"},
+		"a leak beyond its bound":   {[]func(*results.Run){leak(50), declare(clause(results.LeakProperty, 49, 50, results.Violated))}, answer.Fails, "over-admits 10.0 % of the limit, 50 requests in the worst window, beyond the declared 49"},
+		"a bound of all":            {[]func(*results.Run){leak(50), declare(clause(results.LeakProperty, quota.Unbounded, 50, results.Kept))}, answer.Fails, "over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound in this setting"},
 		"a bound, and no leak":      {[]func(*results.Run){declare(clause(results.LeakProperty, 49, 0, results.Kept))}, answer.Bounded, "no leak found, bounded by 49 requests per window"},
-		"the strictest clause":      {[]func(*results.Run){declare(clause(results.LeakProperty, 49, 0, results.Kept), clause(results.LeakProperty, 0, 0, results.Kept))}, answer.Enforces, "no leak in 10 trials"},
+		"the strictest clause":      {[]func(*results.Run){declare(clause(results.LeakProperty, 49, 0, results.Kept), clause(results.LeakProperty, 0, 0, results.Kept))}, answer.Enforces, "no leak in only 10 trials"},
 		"one wrong rejection":       {[]func(*results.Run){reject(1)}, answer.Fails, "rejects 0.20 % of valid requests, and declares no bound"},
 		"declared rejections":       {[]func(*results.Run){reject(125), declare(clause(results.LeakProperty, 0, 0, results.Kept), any)}, answer.Bounded, "rejects 25.0 % of valid requests, as it declares"},
 		"may reject":                {[]func(*results.Run){declare(clause(results.LeakProperty, 0, 0, results.Kept), any)}, answer.Bounded, "may reject wrongly, as it declares"},
@@ -80,19 +81,19 @@ func TestGroups(t *testing.T) {
 		"rejects 90 %":              {[]func(*results.Run){reject(450)}, answer.Unusable, "rejects 90.0 % of the requests that had to be admitted"},
 		"rejects all, as declared":  {[]func(*results.Run){reject(500), declare(any)}, answer.Unusable, "rejects 100 % of the requests that had to be admitted"},
 		"errors":                    {[]func(*results.Run){func(r *results.Run) { r.Errors = 101 }}, answer.Unusable, "10.1 % of requests end in an error"},
-		"a tenth of errors":         {[]func(*results.Run){func(r *results.Run) { r.Errors = 100 }}, answer.Enforces, "no leak in 10 trials"},
+		"a tenth of errors":         {[]func(*results.Run){func(r *results.Run) { r.Errors = 100 }}, answer.Enforces, "no leak in only 10 trials"},
 		"a planned outage": {[]func(*results.Run){func(r *results.Run) {
 			r.Errors, r.ErrorKinds, r.Params.Outages = 300, &results.ErrorKinds{Store: 200, TimeOuts: 100}, []string{"redis:0.3-0.6"}
-		}}, answer.Enforces, "no leak in 10 trials"},
+		}}, answer.Enforces, "no leak in only 10 trials"},
 		"invalid": {[]func(*results.Run){func(r *results.Run) {
 			r.Audit.Strike("store-evicted", results.StrikesCorrectness, "redis evicted 3 keys")
 		}}, answer.Unusable, "its figures do not count: redis evicted 3 keys"},
 		"nothing over": {[]func(*results.Run){func(r *results.Run) { r.Leak.Trials = 0 }}, answer.Unusable, "its figures do not count: nothing was asked beyond the limit, so that no leak could show"},
 		"per process": {[]func(*results.Run){leak(50), declare(clause(results.LeakProperty, 50, 50, results.Kept)), func(r *results.Run) { r.PerProcess = true }},
-			answer.Bounded, "over-admits 10.0 % of the limit, 50 at most, bounded by 50 requests per window; counts per process"},
-		"possible":      {[]func(*results.Run){func(r *results.Run) { r.Leak.Possible = 7 }}, answer.Enforces, "no leak in 10 trials for certain, 7 requests at most"},
+			answer.Bounded, "over-admits 10.0 % of the limit, 50 requests in the worst window, bounded by 50 requests per window; counts per process"},
+		"possible":      {[]func(*results.Run){func(r *results.Run) { r.Leak.Possible = 7 }}, answer.Enforces, "no leak in only 10 trials for certain, 7 requests at most"},
 		"baseline":      {[]func(*results.Run){leak(500), func(r *results.Run) { r.Form = results.FormBaseline }}, answer.Baseline, "marks the floor or the ceiling"},
-		"the open loop": {[]func(*results.Run){func(r *results.Run) { p := planted("x", leak(1)); r.Paced = &p }}, answer.Fails, "over-admits 0.20 % of the limit, 1 at most, bounded by 0 requests per window (in the open loop)"},
+		"the open loop": {[]func(*results.Run){func(r *results.Run) { p := planted("x", leak(1)); r.Paced = &p }}, answer.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak (in the open loop)"},
 	} {
 		run := planted("x", func(r *results.Run) {
 			for _, f := range c.plant {
@@ -145,6 +146,7 @@ func TestCheapest(t *testing.T) {
 		"hardly fewer":          {file(timed("first", 1000, 1.02), timed("second", 1050, 1)), "first"},
 		"not per process":       {file(timed("alone", 10, 0, alone), timed("shared", 1000, 1)), "shared"},
 		"per process at last":   {file(timed("alone", 10, 0, alone), timed("leaks", 5, 1, leak(3))), "alone"},
+		"not without commands":  {file(timed("idle", 10, 0), timed("shared", 1000, 1)), "shared"},
 		"not without a promise": {file(timed("none", 10, 1, declare()), timed("shared", 1000, 1)), "shared"},
 		"none":                  {file(timed("leaks", 5, 1, leak(3)), timed("rejects", 5, 1, reject(500))), ""},
 	} {

@@ -15,6 +15,9 @@ const (
 	mostRejected = 90
 	// mostErrors is the share of requests in percent above which errors do.
 	mostErrors = 10
+	// fewTrials is how many it takes for a leak of one trial in ten to show with 95 %
+	// confidence.
+	fewTrials = 30
 )
 
 // Classify says which group a strategy belongs to, and why. The open loop at the common
@@ -25,14 +28,14 @@ func Classify(s *results.Summary) Strategy {
 		return out
 	}
 	if paced := classify(s.Paced); rank(paced.Group) > rank(out.Group) {
-		out.Group, out.Reason = paced.Group, paced.Reason+" (in the open loop)"
+		out.Group, out.Reason, out.Judged = paced.Group, paced.Reason+" (in the open loop)", s.Paced
 	}
 	return out
 }
 
 func classify(s *results.Summary) Strategy {
 	leak, mayReject := boundOn(s, results.LeakProperty), boundOn(s, results.FalseRejectProperty)
-	out := Strategy{Label: s.Label, PerProcess: s.PerProcess, Declares: leak.declared, Summary: s}
+	out := Strategy{Label: s.Label, PerProcess: s.PerProcess, Declares: leak.declared, Summary: s, Judged: s}
 	unit := s.Params.Unit
 	set := func(g Group, reason string) Strategy {
 		if s.PerProcess {
@@ -53,7 +56,7 @@ func classify(s *results.Summary) Strategy {
 	case s.Leak.Trials == 0 && s.Leak.Units == 0 && s.FalseRejects.Count == 0:
 		return set(Unusable, "its figures do not count: nothing was asked beyond the limit, so that no leak could show")
 	case s.Leak.Units > 0 && (!leak.bounds() || s.Leak.WorstUnits > leak.units):
-		return set(Fails, leaks(s)+", "+leak.text(unit))
+		return set(Fails, leaks(s)+", "+leak.passed(unit))
 	case s.FalseRejects.Count > 0 && !mayReject.declared:
 		return set(Fails, rejects(s)+", and declares no bound")
 	}
@@ -109,11 +112,23 @@ func (b bound) text(unit string) string {
 	}
 }
 
+// passed says that the leak is beyond it.
+func (b bound) passed(unit string) string {
+	switch {
+	case b.bounds() && b.units == 0:
+		return "and declares that none leak"
+	case b.bounds():
+		return "beyond the declared " + format.Count(b.units)
+	default:
+		return b.text(unit)
+	}
+}
+
 // leaks says by how much the limit was passed.
 func leaks(s *results.Summary) string {
 	text := "over-admits " + format.Pct(s.Leak.PctOfLimit) + " of the limit"
 	if s.Leak.WorstUnits > 0 {
-		text += ", " + format.Count(s.Leak.WorstUnits) + " at most"
+		text += ", " + format.Units(s.Leak.WorstUnits, s.Params.Unit) + " in the worst window"
 	}
 	return text
 }
@@ -124,7 +139,11 @@ func rejects(s *results.Summary) string {
 
 // clean says how much evidence there is that nothing leaks.
 func clean(s *results.Summary, declared bool) string {
-	text := "no leak in " + format.Plural(s.Leak.Trials, "trial", "trials")
+	text := "no leak in "
+	if s.Leak.Trials < fewTrials {
+		text += "only "
+	}
+	text += format.Plural(s.Leak.Trials, "trial", "trials")
 	if s.Leak.Possible > 0 {
 		text += " for certain, " + format.Units(s.Leak.Possible, s.Params.Unit) + " at most"
 	}

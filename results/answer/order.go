@@ -33,7 +33,7 @@ func faster(a, b *results.Summary) int {
 }
 
 // Cheapest is the strategy that enforces the policy at the least cost, or nil where
-// none does. Those that count per process, and those that declare no bound, are taken
+// none does. Those that count per process or send no command, and those that declare no bound, are taken
 // only where there is no other. Of those whose p99 cannot be told from the lowest one,
 // which is where their intervals over rounds overlap, it is the one with the fewest
 // commands and statements per decision; among equals the one with the lower p99.
@@ -46,7 +46,7 @@ func (s *Setting) Cheapest() *Strategy {
 			continue
 		}
 		second := 0
-		if x.PerProcess {
+		if x.PerProcess || PerDecision(x.Summary) == 0 {
 			second += 2
 		}
 		if !x.Declares {

@@ -50,7 +50,11 @@ func (s *Setting) untested() []Untested {
 	}
 	failover := slices.ContainsFunc(p.Outages, func(o string) bool { return strings.Contains(o, ":failover") })
 	if _, ok := s.file.Stores["redis"]; ok && !failover && needsRedis(first.Summary) {
-		out = append(out, with("failover of Redis", "--redis process:replicas=1 --outage redis:0.5-0.52:failover"))
+		add := "--outage redis:0.5-0.52:failover"
+		if s.file.Kind == results.Measured {
+			add = "--redis process:replicas=1 " + add
+		}
+		out = append(out, with("failover of Redis", add))
 	}
 	label := word(first.Label)
 	return append(out, Untested{What: "crashes, retries and other faults", Command: "quotabench explore " + label + " --faults all"})

@@ -126,6 +126,9 @@ func Check(f *results.File, gates []Gate) (out []Row) {
 			if r.Strategy = all[i].Label; labels[r.Strategy] > 1 {
 				r.Setting = all[i].Policy + ", " + all[i].Workload
 			}
+			if point := all[i].Params.Point; point != nil {
+				r.Setting = pointText(point)
+			}
 			out = append(out, r)
 		}
 	}

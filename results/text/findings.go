@@ -83,9 +83,40 @@ func Findings(summaries []results.Summary) (out []Finding) {
 	return out
 }
 
+// gravestLines lists what takes correctness figures back, and says how much else there
+// is.
+func gravestLines(page layout.Page, summaries []results.Summary) []string {
+	var grave []Finding
+	others := map[string]int64{}
+	for _, x := range Findings(summaries) {
+		if x.Strikes == results.StrikesCorrectness {
+			grave = append(grave, x)
+		} else {
+			others[x.Strikes]++
+		}
+	}
+	out := findingLines(page, grave)
+	notes := others[results.StrikesNote]
+	timings := others[results.StrikesTimings] + others[results.StrikesResponse] + others[results.StrikesPercentiles]
+	if notes+timings == 0 {
+		return out
+	}
+	text := format.Join(" and ", some(timings, "finding on timings", "findings on timings"), some(notes, "note", "notes")) + ": see report.txt, or --verbose"
+	if len(grave) > 0 {
+		return append(out, page.Paragraph("  ", "and "+text)...)
+	}
+	return page.Wrap("MEASUREMENT VALIDITY  " + text)
+}
+
+func some(n int64, one, many string) string {
+	if n == 0 {
+		return ""
+	}
+	return format.Plural(n, one, many)
+}
+
 // findingLines lists them.
-func findingLines(page layout.Page, summaries []results.Summary) []string {
-	all := Findings(summaries)
+func findingLines(page layout.Page, all []Finding) []string {
 	if len(all) == 0 {
 		return nil
 	}

@@ -86,7 +86,7 @@ func TestTableSaysWhatMatters(t *testing.T) {
 			}
 		}
 	}
-	if got := render(t, cases["uploads"]); strings.Contains(got, "pool 0") || strings.Contains(got, "1 e-mails") {
+	if got := render(t, cases["uploads"]); strings.Contains(got, "pool 0") || strings.Contains(got, " 1 e-mails") {
 		t.Error("an internal value or a wrong plural is shown")
 	}
 	if got := render(t, cases["core"]); strings.Contains(got, "SETTLEMENT") || strings.Contains(got, "ROLLING") || strings.Contains(got, "SCHEDULING DELAY") ||

@@ -86,6 +86,36 @@ func Head(f results.File) []Entry {
 	return out
 }
 
+// briefHead is the head in two or three lines.
+func briefHead(f results.File) []Entry {
+	var out []Entry
+	entry := adder(&out)
+	entry("quotabench", format.Join(" · ", f.Kind, "seed "+fmt.Sprint(f.Seed), rounds(f)))
+	if len(f.Workload.Notes) > 0 {
+		entry("", f.Workload.Notes[0])
+	}
+	var stores []string
+	for _, name := range f.StoreNames() {
+		s := f.Stores[name]
+		version, _, _ := strings.Cut(s.Version, " ")
+		stores = append(stores, format.Join(" ", name, s.Kind, version))
+	}
+	entry("stores", strings.Join(stores, " · "))
+	if f.Interrupted {
+		entry("NOTE", "interrupted before the last round")
+	}
+	return out
+}
+
+// rounds counts those of the strategy that has most.
+func rounds(f results.File) string {
+	most := 0
+	for _, s := range f.Summarised() {
+		most = max(most, s.Rounds)
+	}
+	return some(int64(most), "round", "rounds")
+}
+
 // damagedText names the first damaged rows; all of them are in the file.
 func damagedText(rows []results.DamagedRow) string {
 	const most = 3
@@ -197,4 +227,18 @@ func skippedLines(page layout.Page, f results.File) []string {
 		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(names[r], ", ")+": "+r))...)
 	}
 	return out
+}
+
+// briefSkipped is the same without long reasons.
+func briefSkipped(page layout.Page, f results.File) []string {
+	lines := skippedLines(page, f)
+	const most = 4
+	if len(lines) <= most {
+		return lines
+	}
+	var names []string
+	for _, s := range f.Skipped {
+		names = append(names, s.Strategy)
+	}
+	return page.Paragraph("SKIPPED  ", format.Plain(strings.Join(names, ", ")+": why is in report.txt, or --verbose"))
 }
