@@ -65,6 +65,7 @@ func completeTolerances(*cobra.Command, []string, string) ([]cobra.Completion, c
 func compareCommand() *cobra.Command {
 	s := newCompareSettings()
 	var file string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "compare base head",
 		Short: "Say what became worse between two records, for a gate in CI",
@@ -94,11 +95,15 @@ func compareCommand() *cobra.Command {
 				return err
 			}
 			defer outlivePipes()()
+			if asJSON {
+				s.format = render.JSON
+			}
 			return showComparison(cmd, s.format, c)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	s.register(cmd)
+	addJSON(cmd, &asJSON)
 	cmd.Flags().VarP(&text{p: &file, what: "the name of a file"}, "gates", "", "take settings from a YAML `file`, one key per flag; flags win over it")
 	return cmd
 }

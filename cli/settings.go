@@ -151,7 +151,7 @@ func (s *settings) surroundings() []setting {
 			doc: "`directory` to keep the history of each run in, for quotabench judge"},
 		setting{name: "metrics", value: &text{p: &s.metrics, what: "an address such as 127.0.0.1:9464"}, computed: true, complete: completeWords("127.0.0.1:9464"),
 			doc: "serve figures to Prometheus at this `address` while the run lasts, e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too"},
-		setting{name: "json", value: &boolean{&s.asJSON}, shorthand: true, doc: "write the record to standard output as JSON, in place of tables"},
+		setting{name: "json", value: &boolean{&s.asJSON}, doc: "write the record to standard output as JSON, in place of tables"},
 		setting{name: "verbose", value: &boolean{&s.verbose},
 			doc: "show all of report.txt: costs, guarantees, notes and what the audit found too"},
 		setting{name: "out", value: &text{p: &s.out}, computed: true,

@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -39,9 +40,9 @@ const presetOfItsOwn = "adr-008-month-end"
 
 // unsaid reports whether neither strategies nor a load are named.
 func (s *simSettings) unsaid() bool {
-	replayed, _ := s.implied()
-	return replayed == "" && slices.Equal(s.strategy, []string{"core"}) &&
-		!slices.ContainsFunc([]string{"strategy", "preset", "policy", "workload", "limit", "workers", "loop", "rate", "requests", "duration", "instances", "start", "region"}, s.given)
+	beside := []string{"seed", "parallel", "fail-on", "history", "json", "verbose", "out"}
+	return slices.Equal(s.strategy, []string{"core"}) &&
+		!slices.ContainsFunc(s.table, func(x setting) bool { return s.given(x.name) && !slices.Contains(beside, x.name) })
 }
 
 // simulatedStore is the kind of store that a real server can stand for.
@@ -104,7 +105,8 @@ func simCommand() *cobra.Command {
 	var config fileFlags
 	var explained strings.Builder
 	for _, p := range sim.Presets() {
-		fmt.Fprintf(&explained, "  %-20s %s\n", p.Name, p.Doc)
+		lines := layout.Paragraph("  "+layout.Pad(p.Name, 18)+"  ", p.Doc, helpWidth)
+		explained.WriteString(strings.Join(lines, "\n") + "\n")
 	}
 	cmd := &cobra.Command{
 		Use:   "sim [strategy...]",

@@ -22,6 +22,9 @@ type ComparisonRenderer struct {
 // GitHub is the format of annotations for GitHub Actions.
 const GitHub = "github"
 
+// JSON is the format of all that was compared.
+const JSON = "json"
+
 // Markdown is the format of tables for pages and job summaries.
 const Markdown = "markdown"
 
@@ -30,7 +33,7 @@ func Comparisons() []ComparisonRenderer {
 	return []ComparisonRenderer{
 		{"text", "a table for the terminal", comparisonText(text.Comparison)},
 		{Markdown, "the same table for a page", comparisonText(unpaged(text.ComparisonMarkdown))},
-		{"json", "all figures that were compared", func(_ layout.Page, c *compare.Comparison) ([]byte, error) { return codec.ComparisonJSON(c) }},
+		{JSON, "all figures that were compared", func(_ layout.Page, c *compare.Comparison) ([]byte, error) { return codec.ComparisonJSON(c) }},
 		{GitHub, "annotations for GitHub Actions", comparisonText(unpaged(text.ComparisonAnnotations))},
 	}
 }

@@ -18,5 +18,13 @@ var tones = map[string]layout.Tone{
 	string(compare.Inconclusive): layout.Caution, string(compare.Struck): layout.Caution,
 }
 
+// guaranteeTone marks a broken guarantee.
+func guaranteeTone(cell string) layout.Tone {
+	if strings.Contains(cell, Verdict(results.Violated)) {
+		return layout.Bad
+	}
+	return layout.Plain
+}
+
 // ToneOf is how a cell is marked that consists of a word that judges.
 func ToneOf(cell string) layout.Tone { return tones[cell] }
