@@ -99,6 +99,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(exportCommand())
 	root.AddCommand(plotCommand())
 	root.AddCommand(mergeCommand())
+	root.AddCommand(reportCommand())
 	root.AddCommand(pagesCommand())
 	root.AddCommand(cleanCommand(), versionCommand(), manCommand())
 	root.SetHelpCommand(helpCommand())

@@ -18,6 +18,7 @@ import (
 // tables come first: whatever happens to a disk, they have been seen. What cannot be
 // written does not keep the rest from being written.
 func writeBundle(v view, stderr io.Writer, out *output, b *render.Bundle) error {
+	b.About = aboutStrategy
 	shown := v.show(b)
 	w := writer{out: out}
 	notes, err := render.Each(b, w.put)

@@ -27,6 +27,9 @@ type PlotKind struct {
 type Drawing struct {
 	Name string
 	Plot *plot.Plot
+	// Series and Finding are what it is of, where it is of one.
+	Series  *results.Series
+	Finding *results.Finding
 }
 
 // Plots returns all kinds of drawings.
@@ -96,7 +99,7 @@ func ofOneSetting(name string, draw func(results.File) (*plot.Plot, error)) func
 		if err != nil {
 			return nil, err
 		}
-		return []Drawing{{name, p}}, nil
+		return []Drawing{{Name: name, Plot: p}}, nil
 	}
 }
 
@@ -120,7 +123,7 @@ func sweeps(b *Bundle) (out []Drawing, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Drawing{"sweep-" + q.Name, p})
+		out = append(out, Drawing{Name: "sweep-" + q.Name, Plot: p})
 	}
 	return out, nil
 }
@@ -135,7 +138,7 @@ func series(b *Bundle) (out []Drawing, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Drawing{"series-" + FileName(b.Series[i].Strategy), p})
+		out = append(out, Drawing{Name: "series-" + FileName(b.Series[i].Strategy), Plot: p, Series: &b.Series[i]})
 	}
 	return out, nil
 }
@@ -150,7 +153,7 @@ func sequences(b *Bundle) (out []Drawing, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Drawing{FileName(f.Strategy) + "-" + string(f.Property), p})
+		out = append(out, Drawing{Name: FileName(f.Strategy) + "-" + string(f.Property), Plot: p, Finding: f})
 	}
 	return out, nil
 }

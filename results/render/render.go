@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/html"
 	"github.com/quotabench/quotabench/results/plot"
 )
 
@@ -20,6 +21,10 @@ type Bundle struct {
 	Exploration *results.Exploration
 	// Provenance is set where File leaves out what differs from machine to machine.
 	Provenance *results.Provenance
+	// Name tells the bundle from others on one page; empty for the only one.
+	Name string
+	// About looks up what a strategy says of itself, by its public name. It may be nil.
+	About func(strategy string) (html.About, bool)
 }
 
 // Output is one rendered file.
@@ -53,7 +58,7 @@ func Renderers() []Renderer {
 		{"series", "json", "simulated runs over virtual time, sample by sample", seriesJSON},
 		{"series-table", "csv", "the same as one table, a line per strategy and sample", seriesCSV},
 		{"provenance", "json", "where and when a simulation ran", provenance},
-	}, plotRenderers()...)
+	}, append(plotRenderers(), Renderer{"page", "html", "all of it as one page for a browser, plots and charts included", page})...)
 }
 
 // Records are the names of the files that everything else can be made from again.
@@ -61,7 +66,7 @@ func Records() []string { return []string{ResultsName, SeriesName, ExplorationNa
 
 // Names are the files that may be written, but for those of single strategies.
 func Names() []string {
-	names := []string{ResultsName, ExplorationName, ComparisonName, reportName, SeriesName, seriesTableName, provenanceName}
+	names := []string{ResultsName, ExplorationName, ComparisonName, reportName, SeriesName, seriesTableName, provenanceName, htmlName}
 	for _, k := range Plots() {
 		for _, name := range k.Files {
 			names = append(names, name+".svg", name+".png")

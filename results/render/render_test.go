@@ -59,7 +59,7 @@ func TestExploration(t *testing.T) {
 	if _, err := Each(&Bundle{Exploration: explored()}, func(o Output) error { files[o.Name] = string(o.Bytes); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 4 || !strings.HasPrefix(files["check_a-b-leak.png"], "\x89PNG") || !strings.HasPrefix(files["check_a-b-leak.svg"], "<svg") || !strings.Contains(files[ExplorationName], `"kind": "exploration"`) {
+	if len(files) != 5 || !strings.HasPrefix(files["report.html"], "<!DOCTYPE html>") || !strings.HasPrefix(files["check_a-b-leak.png"], "\x89PNG") || !strings.HasPrefix(files["check_a-b-leak.svg"], "<svg") || !strings.Contains(files[ExplorationName], `"kind": "exploration"`) {
 		t.Errorf("files %q", slices.Collect(maps.Keys(files)))
 	}
 	at := 0
