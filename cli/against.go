@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,11 +19,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/atomicfile"
 	seeds "github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/compare"
-	tables "github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // against measures another program and this one in pairs of rounds, in random order, and
@@ -30,11 +33,13 @@ import (
 type against struct {
 	*settings
 	ctx            context.Context //nolint:containedctx // of the one command that it serves
+	cmd            *cobra.Command
 	stdout, stderr io.Writer
 	programs       [2]string // the base and the head
 	args           []string  // of each round
 	dir            string    // of --out
 	seed           uint64
+	selected       []strategies.Selection
 }
 
 // sides by the names of their directories.
@@ -61,14 +66,20 @@ func (s *settings) compareWith(cmd *cobra.Command, cfg *measure.Config, names []
 	if err != nil {
 		return err
 	}
-	a := &against{settings: s, ctx: cmd.Context(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), programs: [2]string{base, head}, dir: dir, seed: cfg.Seed}
+	for _, side := range sides {
+		for _, stage := range []int{1, 2} {
+			if err := s.isFree(stageDir(dir, side, stage)); err != nil {
+				return err
+			}
+		}
+	}
+	a := &against{settings: s, ctx: cmd.Context(), cmd: cmd, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), programs: [2]string{base, head}, dir: dir, seed: cfg.Seed, selected: cfg.Strategies}
 	for i := range a.programs {
 		if a.programs[i], err = filepath.Abs(a.programs[i]); err != nil {
 			return fail(ExitFailed, err)
 		}
 	}
 	if cfg.LatencyRate == measure.AutoRate {
-		fmt.Fprintln(a.stderr, "latency is left out: give --rate, so that both sides have the same")
 		a.args = append(a.args, "--loop", loopClosed)
 	}
 	defer outlivePipes()()
@@ -99,11 +110,33 @@ func (a *against) compare(rounds int, names []string) error {
 		}
 		c.Confirm(again)
 	}
-	if err := tables.Comparison(a.stdout, c); err != nil {
+	if a.args != nil {
+		rate := measure.CommonRate(slices.Concat(first[0].File.Runs, first[1].File.Runs), a.selected)
+		c.Notes = append(c.Notes, fmt.Sprintf("latency was not measured, since each program would choose a rate of its own: give both one, e.g. --rate %g, which run would choose by these figures", rate))
+	}
+	if err := a.keep(c); err != nil {
 		return fail(ExitFailed, err)
 	}
-	fmt.Fprintf(a.stderr, "\nwritten to %s: %s\n", a.dir, strings.Join(sides[:], ", "))
-	return failures(a.stderr, nil, c.Failed())
+	err = showComparison(a.cmd, cmp.Or(a.format, comparisonFormats()[0]), c)
+	fmt.Fprintf(a.stderr, "\nwritten to %s: %s, %s\n", a.dir, render.ComparisonName, strings.Join(sides[:], ", "))
+	return err
+}
+
+// keep stores what the comparison found beside the records of both sides.
+func (a *against) keep(c *compare.Comparison) error {
+	b, err := codec.ComparisonJSON(c)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(a.dir, render.ComparisonName), b)
+}
+
+// stageDir is where the records of a side are, of the first stage or the second.
+func stageDir(dir, side string, stage int) string {
+	if stage > 1 {
+		side += "-" + strconv.Itoa(stage)
+	}
+	return filepath.Join(dir, side)
 }
 
 // stage measures the strategies in pairs of rounds, and writes a record for each side.
@@ -135,11 +168,10 @@ func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side,
 			}
 		}
 	}
+	pairing := fmt.Sprintf("%s, stage %d", files[0].Provenance.Time.Format(time.RFC3339Nano), stage)
 	for i, f := range files {
-		dir := filepath.Join(a.dir, sides[i])
-		if stage > 1 {
-			dir += "-" + strconv.Itoa(stage)
-		}
+		dir := stageDir(a.dir, sides[i], stage)
+		f.Pairing = pairing
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return out, fail(ExitFailed, err)
 		}
@@ -182,7 +214,7 @@ func cmpErr(first, second error) error {
 
 // given are the flags of this command that both sides are to have.
 func (a *against) given() []string {
-	own := []string{"against", "out", "rounds", "quick", "fail-on", "strategy"}
+	own := []string{"against", "format", "out", "rounds", "quick", "fail-on", "strategy"}
 	out := []string{"run"}
 	for _, x := range a.table {
 		if a.rank(x.name) != byFlag || slices.Contains(own, x.name) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
@@ -21,17 +23,14 @@ import (
 // compareSettings are all that a comparison can be told.
 type compareSettings struct {
 	*settings
-	format              string
 	tolerances, timings []string
 	strict              bool
 }
 
 func newCompareSettings() *compareSettings {
-	var formats []string
-	for _, r := range render.Comparisons() {
-		formats = append(formats, r.Name)
-	}
-	s := &compareSettings{settings: newSettings(), format: formats[0]}
+	formats := comparisonFormats()
+	s := &compareSettings{settings: newSettings()}
+	s.format = formats[0]
 	s.fresh = func() *settings { return newCompareSettings().settings }
 	s.table = []setting{
 		{name: "format", value: &text{p: &s.format, choices: formats}, complete: completeWords(formats...),
@@ -47,6 +46,14 @@ func newCompareSettings() *compareSettings {
 	return s
 }
 
+// comparisonFormats are the names of [render.Comparisons].
+func comparisonFormats() (out []string) {
+	for _, r := range render.Comparisons() {
+		out = append(out, r.Name)
+	}
+	return out
+}
+
 func completeTolerances(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var out []cobra.Completion
 	for _, f := range compare.Figures() {
@@ -58,6 +65,7 @@ func completeTolerances(*cobra.Command, []string, string) ([]cobra.Completion, c
 func compareCommand() *cobra.Command {
 	s := newCompareSettings()
 	var file string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "compare base head",
 		Short: "Say what became worse between two records, for a gate in CI",
@@ -86,11 +94,16 @@ func compareCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.show(cmd, c)
+			defer outlivePipes()()
+			if asJSON {
+				s.format = render.JSON
+			}
+			return showComparison(cmd, s.format, c)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	s.register(cmd)
+	addJSON(cmd, &asJSON)
 	cmd.Flags().VarP(&text{p: &file, what: "the name of a file"}, "gates", "", "take settings from a YAML `file`, one key per flag; flags win over it")
 	return cmd
 }
@@ -168,21 +181,37 @@ func readSide(path string) (compare.Side, error) {
 	if r.File == nil && r.Exploration == nil {
 		return compare.Side{}, fmt.Errorf("%s is a series: compare the %s beside it", path, render.ResultsName)
 	}
-	return compare.Side{Name: path, File: r.File, Exploration: r.Exploration}, nil
+	side := compare.Side{Name: path, File: r.File, Exploration: r.Exploration}
+	if side.File != nil && side.File.Kind == results.Simulated {
+		side.Series, err = seriesBeside(path)
+	}
+	return side, err
 }
 
-// show writes the comparison and turns it into an exit code.
-func (s *compareSettings) show(cmd *cobra.Command, c *compare.Comparison) error {
-	defer outlivePipes()()
+// seriesBeside reads how the simulations in a record developed, where that is kept beside it.
+func seriesBeside(path string) ([]results.Series, error) {
+	r, err := codec.ReadRecord(filepath.Join(filepath.Dir(path), render.SeriesName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return r.Series, err
+}
+
+// showComparison writes the comparison in a format and turns it into an exit code.
+func showComparison(cmd *cobra.Command, format string, c *compare.Comparison) error {
+	page, stdout := pageOf(cmd)
+	if format == render.Markdown || format == render.GitHub {
+		page.Colour = false
+	}
 	for _, r := range render.Comparisons() {
-		if r.Name != s.format {
+		if r.Name != format {
 			continue
 		}
-		b, err := r.Render(c)
+		b, err := r.Render(page, c)
 		if err == nil {
-			_, err = cmd.OutOrStdout().Write(b)
+			_, err = stdout.Write(b)
 		}
-		if err == nil && s.format == render.GitHub {
+		if err == nil && format == render.GitHub {
 			err = jobSummary(c)
 		}
 		if err != nil {

@@ -100,8 +100,8 @@ func TestGates(t *testing.T) {
 		code int
 		args []string
 	}{
-		{ExitOK, []string{"sim", "honest", "--requests", "200", "--fail-on", "leak"}},
-		{ExitGate, []string{"sim", "honest", "--requests", "200", "--fail-on", "p99>1ms", "--fail-on", "leak == 0"}},
+		{ExitOK, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--fail-on", "leak"}},
+		{ExitGate, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--fail-on", "p99>1ms", "--fail-on", "leak == 0"}},
 		{ExitGate, []string{"sim", "liar", "--requests", "200", "--fail-on", "leak-worst>3", "--fail-on", "false-rejects"}},
 		{ExitUsage, []string{"run", "honest", "--fail-on", "leek>1"}},
 		{ExitUsage, []string{"explore", "honest", "--fail-on", "leek"}},

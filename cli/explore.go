@@ -23,11 +23,15 @@ type exploreSettings struct {
 	schedules, used              int64
 	skew, faults, properties     []string
 	scripts, on, replay          string
-	full, asJSON                 bool
+	full, first                  bool
+	timeout                      time.Duration
 }
 
 // explored are the settings of run that mean something in a search.
 var explored = []string{"strategy", "policy", "limit", "instances", "decision-timeout", "seed", "postgres", "postgres-image", "out", "fail-on"}
+
+// maxTimeout is the longest time that a search can be given.
+const maxTimeout = 30 * 24 * time.Hour
 
 // embeddedStore is the store that searches run on, by the name that --on has for it.
 const embeddedStore = "embedded"
@@ -45,7 +49,7 @@ func newExploreSettings() *exploreSettings {
 		"decision-timeout": {value: span(&s.decision, harness.MaxDecisionTimeout),
 			doc: "real time that a strategy may block outside of the search, on a mutex or a channel, before it is given up (default " + harness.DefaultDecisionTimeout.String() + ")"},
 		"seed": {value: seed(&s.seed), doc: "seed of the strategies' own random numbers"},
-		"out":  {value: &text{p: &s.out}, doc: "`directory` for exploration.json, report.txt and a sequence chart (SVG) of each finding"},
+		"out":  {value: &text{p: &s.out}, doc: "`directory` for exploration.json, report.html, report.txt and a sequence chart (SVG) of each finding"},
 	} {
 		at := s.lookup(name)
 		at.value, at.doc, at.computed = x.value, x.doc, true
@@ -83,6 +87,10 @@ func (s *exploreSettings) search() []setting {
 			doc: "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
 		{name: "max-states", value: whole(&s.states, 0, explore.MostStates), computed: true,
 			doc: "states after which a search ends (default 200000)"},
+		{name: "timeout", value: span(&s.timeout, maxTimeout), computed: true,
+			doc: "`time` for the whole command, 0 for any, shared among its strategies; a search whose time is up keeps what it found and says that it was not complete"},
+		{name: "first", value: &boolean{&s.first},
+			doc: "end at the first schedule that breaks a property of any strategy"},
 		{name: "parallel", value: whole(&s.parallel, 0, sim.MaxParallel),
 			doc: "strategies searched at the same time, each in memory of its own; 0 for one per processor"},
 		{name: "full", value: &boolean{&s.full},
@@ -102,7 +110,7 @@ func exploreCommand() *cobra.Command {
 	s := newExploreSettings()
 	cmd := &cobra.Command{
 		Use:   "explore [strategy...]",
-		Short: "Search every order of a few clients' store commands for the shortest that breaks a property",
+		Short: "Search every order of store commands for the shortest that breaks a property",
 		Long: "Runs a strategy's own code with a few clients in every order that their store commands,\n" +
 			"its jobs and the chosen faults can happen in, and prints the shortest schedule that leaks,\n" +
 			"rejects wrongly, drifts, strands units or leaves a key behind; or says that there is none\n" +
@@ -145,7 +153,7 @@ func exploreCommand() *cobra.Command {
 func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, error) {
 	cfg := explore.Config{
 		Limit: s.limit, Used: s.used, Clients: s.clients, Instances: s.instances, Seed: s.seed,
-		Times: s.times, JobRounds: s.jobs, DecisionTimeout: s.decision, MaxStates: s.states, MaxSchedules: s.schedules,
+		Times: s.times, JobRounds: s.jobs, DecisionTimeout: s.decision, MaxStates: s.states, MaxSchedules: s.schedules, First: s.first,
 	}
 	if s.jobs == 0 {
 		cfg.JobRounds = -1
@@ -158,7 +166,7 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 		return nil, cfg, s.wrong("strategy", err)
 	}
 	if s.full {
-		for _, name := range []string{"property", "max-states", "fail-on"} {
+		for _, name := range []string{"property", "max-states", "fail-on", "first"} {
 			if s.given(name) {
 				return nil, cfg, s.wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
 			}

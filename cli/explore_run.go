@@ -22,6 +22,7 @@ import (
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 	tables "github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/stores"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -36,6 +37,8 @@ type exploration struct {
 	*exploreSettings
 	ctx            context.Context //nolint:containedctx // of the one command that it serves
 	stdout, stderr io.Writer
+	progress       *progress
+	page           layout.Page
 	out            *output           // of --out, or nil
 	server         *redisstore.Store // of --on
 	sql            *pgstore.Store    // of --postgres, once it is needed
@@ -64,6 +67,11 @@ func (s *exploreSettings) start(cmd *cobra.Command) (_ *exploration, err error) 
 			return nil, err
 		}
 	}
+	if !s.asJSON {
+		x.page, x.stdout = pageOf(cmd)
+	}
+	x.progress = newProgress(x.stderr)
+	x.stderr = x.progress
 	defer func() {
 		if err != nil {
 			err = released(x.out, err)
@@ -103,15 +111,31 @@ func (s *exploreSettings) explore(cmd *cobra.Command, chosen []strategies.Select
 		cfg.Postgres = x.sql
 	}
 	var onServer sync.Mutex // searches on PostgreSQL come one after the other
-	for i, found := range ordered.Do(cmp.Or(x.parallel, runtime.GOMAXPROCS(0)), len(chosen), func(i int) found {
+	at := cmp.Or(x.parallel, runtime.GOMAXPROCS(0))
+	all := newSearches(chosen, cfg, x.full, at, x.timeout)
+	searching, enough := context.WithCancel(x.ctx)
+	defer enough()
+	defer x.progress.watch(all.status)()
+	for i, found := range ordered.Do(at, len(chosen), func(i int) found {
 		if explore.OnPostgres(chosen[i]) {
 			onServer.Lock()
 			defer onServer.Unlock()
 		}
-		return x.look(chosen[i], cfg)
+		defer all.end(i)
+		return x.look(searching, chosen[i], all.begin(i))
 	}) {
 		sel := chosen[i]
 		err := x.take(sel, found)
+		if x.first && found.search != nil && len(found.search.Findings) > 0 {
+			enough()
+			for _, other := range chosen[i+1:] {
+				x.record.Skipped = append(x.record.Skipped, results.Skipped{Strategy: other.String(), Reason: "not searched: --first ended at a violation of " + sel.String()})
+			}
+			if n := len(chosen) - i - 1; n > 0 {
+				fmt.Fprintf(x.stderr, "ended at the first violation: %s not searched\n", format.Plural(int64(n), "strategy was", "strategies were"))
+			}
+			break
+		}
 		if err == nil || x.ctx.Err() != nil {
 			continue
 		}
@@ -158,14 +182,14 @@ type found struct {
 }
 
 // look searches one strategy, or enumerates its schedules.
-func (x *exploration) look(sel strategies.Selection, cfg explore.Config) (f found) {
+func (x *exploration) look(ctx context.Context, sel strategies.Selection, cfg explore.Config) (f found) {
 	switch {
-	case x.ctx.Err() != nil:
-		f.err = x.ctx.Err()
+	case ctx.Err() != nil:
+		f.err = ctx.Err()
 	case x.full:
-		f.census, f.err = explore.Enumerate(x.ctx, sel, cfg)
+		f.census, f.err = explore.Enumerate(ctx, sel, cfg)
 	default:
-		f.search, f.err = explore.Run(x.ctx, sel, cfg)
+		f.search, f.err = explore.Run(ctx, sel, cfg)
 	}
 	return f
 }
@@ -184,10 +208,10 @@ func (x *exploration) take(sel strategies.Selection, f found) error {
 	var err error
 	if f.census != nil {
 		x.record.Censuses = append(x.record.Censuses, f.census)
-		err = tables.Census(&x.text, f.census)
+		err = tables.Census(&x.text, x.page, f.census)
 	} else {
 		x.record.Searches = append(x.record.Searches, f.search)
-		err = tables.Search(&x.text, f.search)
+		err = tables.Search(&x.text, x.page, f.search)
 		for i := 0; err == nil && i < len(f.search.Findings); i++ {
 			b := &f.search.Findings[i]
 			x.judge(b, true)
@@ -243,7 +267,7 @@ func (x *exploration) repeat(token string) error {
 	}
 	x.record.Replays = append(x.record.Replays, r)
 	x.gap()
-	if err := tables.Replay(&x.text, r, len(x.record.Searches) > 0); err != nil {
+	if err := tables.Replay(&x.text, x.page, r, len(x.record.Searches) > 0); err != nil {
 		return err
 	}
 	x.judge(r.Finding, r.Broken)
@@ -272,7 +296,9 @@ func (x *exploration) show() error {
 	if x.asJSON {
 		return nil
 	}
-	n, err := x.stdout.Write(x.text.Bytes()[x.shown:])
+	var n int
+	var err error
+	x.progress.aside(func() { n, err = x.stdout.Write(x.text.Bytes()[x.shown:]) })
 	x.shown += n
 	if err != nil && x.unshown == nil {
 		x.unshown = fmt.Errorf("write the table: %w", err)
@@ -283,6 +309,7 @@ func (x *exploration) show() error {
 // end writes what was found, stops the server and picks the exit code:
 // of failed, where that is not nil.
 func (x *exploration) end(failed error) error {
+	x.progress.end()
 	x.record.Interrupted = x.ctx.Err() != nil
 	err := x.write(failed)
 	err = released(x.out, errors.Join(err, x.closeStores()))
@@ -320,7 +347,7 @@ func (x *exploration) write(failed error) error {
 		return x.unshown
 	}
 	w := writer{out: x.out}
-	if _, err := render.Each(&render.Bundle{Exploration: &x.record}, w.put); err != nil {
+	if _, err := render.Each(&render.Bundle{Exploration: &x.record, About: aboutStrategy}, w.put); err != nil {
 		return err
 	}
 	if len(w.written) > 0 {

@@ -89,6 +89,8 @@ func TestExploreUsage(t *testing.T) {
 		{"honest", "--property", "beauty"},
 		{"honest", "--full", "--property", "leak"},
 		{"honest", "--full", "--on", "process"},
+		{"honest", "--full", "--first"},
+		{"honest", "--timeout", "-1s"},
 		{"honest", "--max-schedules", "5"},
 		{"honest", "--on", "nonsense"},
 		{"honest", "--on", "redis://user:secret@127.0.0.1:1"},
@@ -148,7 +150,7 @@ func TestExploreOut(t *testing.T) {
 	if o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
-	want := []string{"/out", "/out/new", "/out/new/exploration.json", "/out/new/liar-leak.svg", "/out/new/report.txt"}
+	want := []string{"/out", "/out/new", "/out/new/exploration.json", "/out/new/liar-leak.png", "/out/new/liar-leak.svg", "/out/new/report.html", "/out/new/report.txt"}
 	if got := p.files(); !slices.Equal(got, want) {
 		t.Errorf("files %q", got)
 	}
@@ -206,6 +208,37 @@ func TestExploreParallel(t *testing.T) {
 		}
 		if o.stdout != first || strings.Index(o.stdout, "liar") > strings.Index(o.stdout, "honest") {
 			t.Errorf("--parallel %s prints\n%s\n, 1 prints\n%s", parallel, o.stdout, first)
+		}
+	}
+}
+
+// The first violation of any strategy ends the command, whatever else is searched at
+// the same time.
+func TestExploreFirst(t *testing.T) {
+	newPlace(t, nil)
+	for _, parallel := range []string{"1", "3"} {
+		o := call(t.Context(), "explore", "honest", "liar", "honest:color=blue", "--instances", "1", "--property", "leak", "--first", "--parallel", parallel, "--json")
+		rec := requireExploration(t, []byte(o.stdout))
+		if len(rec.Searches) != 2 || len(rec.Searches[0].Findings) != 0 || len(rec.Searches[1].Findings) == 0 {
+			t.Fatalf("--parallel %s: %s%s", parallel, o.stdout, o.stderr)
+		}
+		if len(rec.Skipped) != 1 || rec.Skipped[0].Strategy != "honest:color=blue" || !strings.Contains(o.stderr, "1 strategy was not searched") {
+			t.Errorf("skipped %+v, stderr %s", rec.Skipped, o.stderr)
+		}
+	}
+}
+
+// What the time is not enough for is claimed of nothing.
+func TestExploreTimeout(t *testing.T) {
+	newPlace(t, nil)
+	o := call(t.Context(), "explore", "honest", "honest:color=blue", "--clients", "9", "--property", "stuck", "--faults", "all", "--max-states", "20000000", "--timeout", "2ms", "--json")
+	rec := requireExploration(t, []byte(o.stdout))
+	if o.code != ExitOK || len(rec.Searches) != 2 || rec.Interrupted {
+		t.Fatalf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	for _, s := range rec.Searches {
+		if !strings.Contains(s.Capped, "ms was up") || !strings.Contains(s.Claim, "was not complete ("+s.Capped) {
+			t.Errorf("ended by %q, claims %q", s.Capped, s.Claim)
 		}
 	}
 }

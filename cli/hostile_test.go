@@ -61,7 +61,7 @@ func write(t *testing.T, path, text string) {
 // nothing, and takes no more memory than the file can ask for.
 func TestHostileRecords(t *testing.T) {
 	newPlace(t, nil)
-	if o := call(t.Context(), "sim", "honest", "--limit", "5", "--requests", "200", "--out", "good"); o.code != ExitOK {
+	if o := call(t.Context(), "sim", "honest", "--instances", "1", "--limit", "5", "--requests", "200", "--out", "good"); o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	for name, want := range hostile(t) {

@@ -1,68 +1,249 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"sync"
+	"time"
 
-	"github.com/schollz/progressbar/v3"
+	"github.com/rivo/uniseg"
 	"golang.org/x/term"
 
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
 )
 
-// progress shows how far a measurement is: a bar on a terminal, plain lines
-// elsewhere.
+// progress shows how far a command has come: a line that is rewritten on a terminal,
+// and lines of their own elsewhere. Its methods may be called from several goroutines.
 type progress struct {
-	w     io.Writer
-	bar   *progressbar.ProgressBar
-	runs  int
+	w   io.Writer
+	tty *os.File // nil where w is no terminal
+	now func() int64
+
+	mu    sync.Mutex
+	steps int // in all; 0 where that is not known
 	begun int
+	state status
+	began int64 // when the first step began, in nanoseconds
+	drawn bool  // the line is on the terminal
+	ended bool
 }
 
-func newProgress(w io.Writer) *progress { return &progress{w: w} }
+// status is one moment of a command that takes long.
+type status struct {
+	// text says what goes on, in one line.
+	text string
+	// share of the whole that is done, 0 to 1; 0 where it is not known.
+	share float64
+	// most is how long it takes at most from now on; 0 where that is not known. Where
+	// share is known, too, what follows from that is shown.
+	most time.Duration
+}
 
-func (p *progress) begin(runs int) {
-	p.runs = runs
-	f, ok := unwrapped(p.w).(*os.File)
+// How often a status is shown: on a terminal, and elsewhere.
+const (
+	redraw = 250 * time.Millisecond
+	report = 10 * time.Second
+)
+
+func newProgress(w io.Writer) *progress {
+	p := &progress{w: w, now: clock.Nano}
+	if f, ok := terminal(w); ok && os.Getenv("TERM") != "dumb" {
+		p.tty = f
+	}
+	p.began = p.now()
+	return p
+}
+
+// terminal is the terminal behind a writer, if it is one.
+func terminal(w io.Writer) (*os.File, bool) {
+	f, ok := unwrapped(w).(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return
+		return nil, false
 	}
-	p.bar = progressbar.NewOptions(runs,
-		progressbar.OptionSetWriter(f),
-		progressbar.OptionSetWidth(30),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetRenderBlankState(true),
-	)
+	return f, true
 }
 
-func (p *progress) running(strategy string, round, rounds int) {
+// begin says how many steps there will be.
+func (p *progress) begin(steps int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.steps, p.began = steps, p.now()
+}
+
+// step says that the next step begins. Steps before it have ended.
+func (p *progress) step(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.begun++
-	text := fmt.Sprintf("round %d of %d: %s", round, rounds, strategy)
-	if p.bar == nil {
-		fmt.Fprintf(p.w, "[%d/%d] %s\n", p.begun, p.runs, text)
+	p.state = status{text: text}
+	if p.steps > 0 {
+		p.state.share = float64(p.begun-1) / float64(p.steps)
+	}
+	if p.tty == nil {
+		fmt.Fprintf(p.w, "[%d/%d] %s\n", p.begun, p.steps, text)
 		return
 	}
-	p.bar.Describe(fmt.Sprintf("%-48.48s", format.Visible(text)))
-	p.show(p.bar.Set(p.begun - 1))
+	p.draw()
 }
 
-// line prints a message without leaving half a bar behind.
-func (p *progress) line(text string) {
-	if p.bar != nil {
-		p.show(p.bar.Clear())
+// running is the step of a measurement.
+func (p *progress) running(strategy string, round, rounds int) {
+	p.step(fmt.Sprintf("round %d of %d: %s", round, rounds, strategy))
+}
+
+// watch shows what read says, now and then, until the returned function is called.
+// Elsewhere than on a terminal it waits for a while first, so that what is over soon
+// leaves no line.
+func (p *progress) watch(read func() status) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var drawing sync.WaitGroup
+	drawing.Go(func() {
+		every := redraw
+		if p.tty == nil {
+			every = report
+		}
+		for (clock.Wall{}).Sleep(ctx, every) == nil {
+			p.show(read())
+		}
+	})
+	return func() {
+		cancel()
+		drawing.Wait()
 	}
-	fmt.Fprintln(p.w, text)
 }
 
+// show shows a status.
+func (p *progress) show(s status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state = s; p.ended {
+		return
+	}
+	if p.tty == nil {
+		fmt.Fprintln(p.w, strings.Join(p.parts(), ", "))
+		return
+	}
+	p.draw()
+}
+
+// line prints a message without leaving half a line behind.
+func (p *progress) line(text string) { fmt.Fprintln(p, text) }
+
+// Write implements [io.Writer] for messages.
+func (p *progress) Write(b []byte) (n int, err error) {
+	p.aside(func() { n, err = p.w.Write(b) })
+	return n, err
+}
+
+// aside has f write to the terminal in place of the line, which comes back afterwards.
+func (p *progress) aside(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	again := p.drawn
+	p.clear()
+	f()
+	if again {
+		p.draw()
+	}
+}
+
+// end removes the line for good.
 func (p *progress) end() {
-	if p.bar != nil {
-		p.show(p.bar.Finish())
-		p.show(p.bar.Clear())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	p.ended = true
+}
+
+// clear empties the line. What cannot be drawn is not worth a run.
+func (p *progress) clear() {
+	if p.drawn {
+		fmt.Fprint(p.tty, "\r\x1b[K")
+		p.drawn = false
 	}
 }
 
-// show drops the error of drawing: a bar that cannot be drawn is not worth a run.
-func (p *progress) show(error) {}
+// draw rewrites the line.
+func (p *progress) draw() {
+	width, _, err := term.GetSize(int(p.tty.Fd()))
+	if err != nil || width < 20 {
+		width = 80
+	}
+	fmt.Fprint(p.tty, "\r"+p.render(width-1)+"\x1b[K")
+	p.drawn = true
+}
+
+// barWidth is the width of the bar, in cells.
+const barWidth = 20
+
+// render is the line of at most width cells.
+func (p *progress) render(width int) string {
+	parts := p.parts()
+	times := strings.Join(parts[1:], ", ")
+	head := ""
+	if p.state.share > 0 || p.steps > 0 {
+		full := min(barWidth, int(p.state.share*barWidth+0.5))
+		head = strings.Repeat("█", full) + strings.Repeat("░", barWidth-full) + " "
+	}
+	if uniseg.StringWidth(head+parts[0]+times)+2 > width {
+		head = "" // what goes on matters more
+	}
+	room := max(8, width-uniseg.StringWidth(head)-uniseg.StringWidth(times)-2)
+	return head + cropped(parts[0], room) + "  " + times
+}
+
+// parts are what is said: what goes on, for how long, and how long it will.
+func (p *progress) parts() []string {
+	text := format.Visible(p.state.text)
+	if p.steps > 0 && p.begun > 0 {
+		text = fmt.Sprintf("%d of %d  %s", min(p.begun, p.steps), p.steps, text)
+	}
+	passed := time.Duration(p.now() - p.began)
+	parts := []string{text, shortTime(passed)}
+	if left := p.left(passed); left != "" {
+		parts = append(parts, left)
+	}
+	return parts
+}
+
+// left says how long it takes from now on: as long for what is to be done as it took
+// for what is.
+func (p *progress) left(passed time.Duration) string {
+	const enough = 0.02 // of the whole, to tell from
+	s := p.state
+	switch {
+	case s.share >= enough:
+		rest := time.Duration(float64(passed) * (1 - s.share) / s.share)
+		if s.most > 0 {
+			rest = min(rest, s.most)
+		}
+		return "about " + shortTime(rest) + " left"
+	case s.most > 0:
+		return "at most " + shortTime(s.most) + " left"
+	default:
+		return ""
+	}
+}
+
+// shortTime is a time to the second, e.g. 1m20s.
+func shortTime(d time.Duration) string { return d.Round(time.Second).String() }
+
+// cropped is a text of at most width cells.
+func cropped(s string, width int) string {
+	if uniseg.StringWidth(s) <= width {
+		return s
+	}
+	var b strings.Builder
+	used := 0
+	for g := uniseg.NewGraphemes(s); g.Next(); {
+		if used += g.Width(); used > width-1 {
+			break
+		}
+		b.WriteString(g.Str())
+	}
+	return b.String() + "…"
+}

@@ -5,16 +5,21 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
+	tables "github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // writeBundle shows the tables and writes what was produced in every format. The
 // tables come first: whatever happens to a disk, they have been seen. What cannot be
 // written does not keep the rest from being written.
-func writeBundle(stdout, stderr io.Writer, out *output, b *render.Bundle) error {
-	shown := showReport(stdout, b)
+func writeBundle(v view, stderr io.Writer, out *output, b *render.Bundle) error {
+	b.About = aboutStrategy
+	shown := v.show(b)
 	w := writer{out: out}
 	notes, err := render.Each(b, w.put)
 	for _, n := range notes {
@@ -35,22 +40,43 @@ func writeBundle(stdout, stderr io.Writer, out *output, b *render.Bundle) error 
 	return nil
 }
 
-func showReport(stdout io.Writer, b *render.Bundle) error {
-	for _, r := range render.Renderers() {
-		if r.Name != render.Report {
-			continue
-		}
-		tables, err := r.Render(b)
+// view is how a measurement is shown on standard output.
+type view struct {
+	out  io.Writer
+	page layout.Page
+	// verbose shows all of the report.
+	verbose bool
+	// json shows the record in place of tables.
+	json bool
+}
+
+func (s *settings) view(cmd *cobra.Command) view {
+	if s.asJSON {
+		return view{out: cmd.OutOrStdout(), json: true}
+	}
+	page, out := pageOf(cmd)
+	return view{out: out, page: page, verbose: s.verbose}
+}
+
+// show shows what a terminal has room for, or all of it. The answer comes last: it is
+// what stands above the prompt.
+func (v view) show(b *render.Bundle) error {
+	if v.json {
+		record, err := codec.Encode(*b.File)
 		if err != nil {
 			return nil // as writing it will say
 		}
-		for _, t := range tables {
-			if _, err := stdout.Write(t.Bytes); err != nil {
-				return err
-			}
-		}
+		_, err = v.out.Write(record)
+		return err
 	}
-	return nil
+	show := tables.Brief
+	if v.verbose {
+		show = tables.Verbose
+	}
+	if b.File == nil || len(b.File.Runs) == 0 {
+		return nil
+	}
+	return show(v.out, v.page, *b.File)
 }
 
 // writer writes rendered files, and goes on after one that cannot be written.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/harness/measure/metrics"
+	"github.com/quotabench/quotabench/harness/metrics"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 )
@@ -48,6 +50,9 @@ func runCommand() *cobra.Command {
 			if s.against != "" {
 				return s.compareWith(cmd, &cfg, s.strategy)
 			}
+			if s.rank("format") == byFlag {
+				return s.wrong("format", errors.New("it shows what --against finds: give --against PROGRAM too"))
+			}
 			return s.run(cmd, cfg)
 		},
 		ValidArgsFunction: completeStrategies,
@@ -66,16 +71,72 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// run measures, reports, and turns the outcome into an exit code. Nothing is
+// run measures one configuration.
+func (s *settings) run(cmd *cobra.Command, cfg measure.Config) error {
+	return s.carryOut(cmd, &job{points: []measure.Config{cfg}, measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {
+		return measure.Measure(ctx, points[0])
+	}})
+}
+
+// job is what a command measures.
+type job struct {
+	// points are the configurations, which differ in what sweep says; nil for one alone.
+	points []measure.Config
+	sweep  *results.Sweep
+	// measure measures them once they have their stores.
+	measure func(ctx context.Context, points []measure.Config) (*measure.Report, error)
+}
+
+// needed are the stores that some point needs.
+func (j *job) needed() (names []string) {
+	for i := range j.points {
+		names = append(names, j.points[i].StoresNeeded()...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// check refuses what cannot be measured here, and returns what is left out with the
+// reason.
+func (j *job) check(ctx context.Context, s *settings) (skipped map[string]string, err error) {
+	skipped = map[string]string{}
+	for i := range j.points {
+		cfg := &j.points[i]
+		selected, without := cfg.Split()
+		if err := s.refuseNamed(without); err != nil {
+			return nil, err
+		}
+		if len(selected) == 0 {
+			return nil, usagef("no strategy can serve policy %s here: %s", cfg.Policy.Name, firstReason(without))
+		}
+		if err := cfg.CheckRoom(ctx); err != nil {
+			return nil, fail(ExitUsage, err)
+		}
+		maps.Copy(skipped, without)
+	}
+	return skipped, nil
+}
+
+// notes are those that hold for all points.
+func (j *job) notes() []string {
+	notes := j.points[0].Notes()
+	for i := range j.points {
+		own := j.points[i].Notes()
+		notes = slices.DeleteFunc(notes, func(n string) bool { return !slices.Contains(own, n) })
+	}
+	return notes
+}
+
+// carryOut measures, reports, and turns the outcome into an exit code. Nothing is
 // written before all that can be wrong with the command line has been found.
-func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
-	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+func (s *settings) carryOut(cmd *cobra.Command, j *job) (err error) {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	defer outlivePipes()()
 	dir, err := s.outDir()
 	if err != nil {
 		return err
 	}
-	st, err := s.openStores(ctx, cfg.StoresNeeded())
+	st, err := s.openStores(ctx, j.needed())
 	if err != nil {
 		return interruptedOr(ctx, err, ExitUsage)
 	}
@@ -84,27 +145,24 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 			err = fail(ExitFailed, cerr)
 		}
 	}()
-	cfg.Stores = st.set
-
-	selected, skipped := cfg.Split()
-	if err := s.refuseNamed(skipped); err != nil {
-		return err
+	for i := range j.points {
+		j.points[i].Stores = st.set
 	}
-	if len(selected) == 0 {
-		return usagef("no strategy can serve policy %s here: %s", cfg.Policy.Name, firstReason(skipped))
-	}
-	if err := cfg.CheckRoom(ctx); err != nil {
-		return fail(ExitUsage, err)
-	}
-	closing, err := s.serveMetrics(ctx, stderr, &cfg)
+	skipped, err := j.check(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if cerr := closing(); cerr != nil && err == nil {
-			err = fail(ExitFailed, cerr)
+	if s.metrics != "" {
+		live := new(measure.Live)
+		for i := range j.points {
+			j.points[i].Live = live
 		}
-	}()
+		closing, err := s.serveMetrics(ctx, stderr, metrics.Measured(live))
+		if err != nil {
+			return err
+		}
+		defer func() { err = closed(err, closing) }()
+	}
 	out, err := s.makeOut(dir)
 	if err != nil {
 		return err
@@ -112,10 +170,13 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	defer func() { err = released(out, err) }()
 	st.announce(stderr)
 	st.removeDead(ctx, stderr)
-	file := st.file(ctx, cfg, skipped)
+	file := st.file(ctx, j.points[0], skipped)
+	file.Sweep = j.sweep
 	keep := &keeper{out: out, file: &file, progress: newProgress(stderr)}
-	cfg.Observer = keep
-	report, err := measure.Measure(ctx, cfg)
+	for i := range j.points {
+		j.points[i].Observer = keep
+	}
+	report, err := j.measure(ctx, j.points)
 	keep.progress.end()
 	if err != nil {
 		return interruptedOr(ctx, err, ExitFailed)
@@ -123,9 +184,9 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	if report.Interrupted && len(report.Runs) == 0 {
 		return fail(ExitInterrupted, errNothing)
 	}
-	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(cfg.Workload.Name, report.Info, cfg.Notes())
+	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(j.points[0].Workload.Name, report.Info, j.notes())
 	file.Skipped = append(file.Skipped, report.Skipped...)
-	if err := writeBundle(stdout, stderr, out, &render.Bundle{File: &file}); err != nil {
+	if err := writeBundle(s.view(cmd), stderr, out, &render.Bundle{File: &file}); err != nil {
 		return err
 	}
 	if err := gated(stderr, verdict(file), compare.Check(&file, s.gates)); err != nil || len(report.Skipped) == 0 {
@@ -134,19 +195,22 @@ func (s *settings) run(cmd *cobra.Command, cfg measure.Config) (err error) {
 	return fail(ExitFailed, fmt.Errorf("%s: %s", report.Skipped[0].Strategy, report.Skipped[0].Reason))
 }
 
-// serveMetrics serves figures of the measurement where that is asked for, until it is
-// closed.
-func (s *settings) serveMetrics(ctx context.Context, stderr io.Writer, cfg *measure.Config) (closing func() error, err error) {
-	if s.metrics == "" {
-		return func() error { return nil }, nil
-	}
-	cfg.Live = new(measure.Live)
-	server, err := metrics.Serve(ctx, s.metrics, cfg.Live)
+// serveMetrics serves a source where that is asked for, until it is closed.
+func (s *settings) serveMetrics(ctx context.Context, stderr io.Writer, from metrics.Source) (closing func() error, err error) {
+	server, err := metrics.Serve(ctx, s.metrics, from)
 	if err != nil {
 		return nil, s.wrong("metrics", err)
 	}
 	fmt.Fprintf(stderr, "metrics: %s\n", server.URL)
 	return server.Close, nil
+}
+
+// closed is err, or why something could not be closed.
+func closed(err error, closing func() error) error {
+	if cerr := closing(); cerr != nil && err == nil {
+		return fail(ExitFailed, cerr)
+	}
+	return err
 }
 
 // refuseNamed makes it an error that a strategy cannot run which was named, and

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,17 +26,18 @@ type settings struct {
 	loop, arrivals             string
 	requests, limit            int64
 	duration                   time.Duration
-	quick                      bool
+	quick, verbose             bool
 	seed                       uint64
 	outages, limitChanges      []string
 	cold                       bool
 	from, images               map[string]*string // by driver
 	named                      []string           // of --store
 	out, history               string
+	asJSON                     bool // in place of tables
 	shard, metrics             string
 	life, decision             time.Duration
 	failOn                     []string
-	against                    string
+	against, format            string         // of --against, and how to show what it found
 	gates                      []compare.Gate // of failOn
 	// options of workloads that were given, by name; "" where not.
 	options map[string]*string
@@ -73,7 +76,7 @@ type setting struct {
 func newSettings() *settings {
 	s := &settings{
 		strategy: []string{"core"}, policy: "agent-api", workload: "hot-key",
-		workers: 50, rounds: 8, instances: 1, seed: 1, arrivals: "poisson", cores: measure.Cores{Mode: measure.CoresAuto},
+		workers: 50, rounds: 8, instances: 2, seed: 1, arrivals: "poisson", cores: measure.Cores{Mode: measure.CoresAuto},
 		from: map[string]*string{}, images: map[string]*string{}, places: map[string]string{}, options: map[string]*string{},
 	}
 	s.table, s.fresh = append(s.load(), s.surroundings()...), newSettings
@@ -106,9 +109,9 @@ func (s *settings) load() []setting {
 		{name: "rounds", value: whole(&s.rounds, 1, measure.MaxRounds),
 			doc: "rounds; fewer than 6 give ranges instead of confidence intervals"},
 		{name: "quick", value: &boolean{&s.quick}, shorthand: true,
-			doc: "3 rounds of 150ms, for a first look"},
+			doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", quickRounds, quickDuration)},
 		{name: "instances", value: whole(&s.instances, 1, measure.MaxInstances),
-			doc: "application instances that share the stores"},
+			doc: "application instances that share the stores; with one, a counter in each process looks right"},
 	}, append(s.optionSettings(), []setting{
 		{name: "speed", value: speedOf(&s.speed, harness.MinSpeed, harness.MaxSpeed),
 			doc: "replay at k times the recorded speed, windows shrunk alike; 0 for full speed"},
@@ -142,10 +145,15 @@ func (s *settings) surroundings() []setting {
 		s.failOnSetting("leak>0 or p99/reference>1.2"),
 		setting{name: "against", value: &text{p: &s.against, what: "the path of a program"}, computed: true,
 			doc: "measure another `program` of quotabench too, in pairs of rounds in random order, and compare: exit with 1 where this one is worse; what is slower is measured again before it counts"},
+		setting{name: "format", value: &text{p: &s.format, choices: comparisonFormats()}, computed: true, complete: completeWords(comparisonFormats()...),
+			doc: "how to show what --against found: " + strings.Join(comparisonFormats(), ", ") + " (default " + comparisonFormats()[0] + "); github also writes the job's summary"},
 		setting{name: "history", value: &text{p: &s.history}, computed: true,
 			doc: "`directory` to keep the history of each run in, for quotabench judge"},
 		setting{name: "metrics", value: &text{p: &s.metrics, what: "an address such as 127.0.0.1:9464"}, computed: true, complete: completeWords("127.0.0.1:9464"),
 			doc: "serve figures to Prometheus at this `address` while the run lasts, e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too"},
+		setting{name: "json", value: &boolean{&s.asJSON}, doc: "write the record to standard output as JSON, in place of tables"},
+		setting{name: "verbose", value: &boolean{&s.verbose},
+			doc: "show all of report.txt: costs, guarantees, notes and what the audit found too"},
 		setting{name: "out", value: &text{p: &s.out}, computed: true,
 			doc: "`directory` for results.json and plots (default quotabench-results/<time>)"})
 }

@@ -10,10 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/metrics"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -28,6 +31,18 @@ type simSettings struct {
 	every         time.Duration
 	tracked       int
 	parallel      int
+	chose         bool // the preset, since nothing was said of a load
+}
+
+// presetOfItsOwn is simulated where nothing is said of a load: it takes seconds, and
+// shows what virtual time is for.
+const presetOfItsOwn = "adr-008-month-end"
+
+// unsaid reports whether neither strategies nor a load are named.
+func (s *simSettings) unsaid() bool {
+	beside := []string{"seed", "parallel", "fail-on", "history", "json", "verbose", "out"}
+	return slices.Equal(s.strategy, []string{"core"}) &&
+		!slices.ContainsFunc(s.table, func(x setting) bool { return s.given(x.name) && !slices.Contains(beside, x.name) })
 }
 
 // simulatedStore is the kind of store that a real server can stand for.
@@ -35,7 +50,7 @@ const simulatedStore = string(strategies.NeedRedis)
 
 // notSimulated are settings of run, beside the stores, that mean nothing in virtual
 // time.
-var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores", "metrics", "against"}
+var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores", "against", "format"}
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
@@ -73,7 +88,8 @@ func newSimSettings() *simSettings {
 		"speed":            "replay at k times the recorded speed, windows shrunk alike (default 1)",
 		"outage":           "take a store away in mid-run, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, with :failover=20ms as its replica of so long before; may be repeated",
 		"decision-timeout": "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is given up (default " + harness.DefaultDecisionTimeout.String() + ")",
-		"instances":        "application instances in each region, that share its stores",
+		"instances":        "application instances in each region, that share its stores; a preset has its own",
+		"metrics":          "serve figures to Prometheus at this `address` while the simulation lasts, in virtual time and labelled so, e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too",
 		"redis":            "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
 	} {
 		s.lookup(name).doc = doc
@@ -89,18 +105,22 @@ func simCommand() *cobra.Command {
 	var config fileFlags
 	var explained strings.Builder
 	for _, p := range sim.Presets() {
-		fmt.Fprintf(&explained, "  %-20s %s\n", p.Name, p.Doc)
+		lines := layout.Paragraph("  "+layout.Pad(p.Name, 18)+"  ", p.Doc, helpWidth)
+		explained.WriteString(strings.Join(lines, "\n") + "\n")
 	}
 	cmd := &cobra.Command{
 		Use:   "sim [strategy...]",
 		Short: "Run strategies in virtual time: days and regions in seconds",
 		Long: "Runs the strategies' own code in virtual time, the same every time from a seed. Latencies\n" +
 			"are modelled after record 003, keys expire and windows turn; judged as by run. Writes\n" +
-			"results.json, plots, and how leak, drift, hit rates and staleness develop, to --out.\n\nPresets:\n" + strings.TrimRight(explained.String(), "\n"),
+			"results.json, plots, and how leak, drift, hit rates and staleness develop, to --out. Alone it\n" +
+			"takes the preset " + presetOfItsOwn + ".\n\nPresets:\n" + strings.TrimRight(explained.String(), "\n"),
 		Example: "  quotabench sim three-tier --preset adr-005-day\n" +
-			"  quotabench sim incr-expire --policy user-links --workload steady --rate 1 --start 2026-01-31T00:00:00Z --duration 48h\n" +
+			"  quotabench sim incr-expire --policy user-links --workload steady --rate 1 \\\n" +
+			"      --start 2026-01-31T00:00:00Z --duration 48h\n" +
 			"  quotabench sim three-tier,redis-hash --region us,eu --duration 6h --workload steady --rate 50\n" +
-			"  quotabench sim three-tier --preset adr-005-day --print-config > day.yaml && quotabench sim --config day.yaml",
+			"  quotabench sim three-tier --preset adr-005-day --print-config > day.yaml\n" +
+			"  quotabench sim --config day.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := before(cmd.Context(), func() (sim.Config, error) {
 				if err := config.read(s.settings, args); err != nil {
@@ -147,6 +167,9 @@ func (s *simSettings) inForce(c *sim.Config) {
 // configure turns the settings into a simulation.
 func (s *simSettings) configure() (sim.Config, error) {
 	s.expand()
+	if s.unsaid() {
+		s.preset, s.chose = presetOfItsOwn, true
+	}
 	c := sim.Config{Plan: harness.Plan{Seed: s.seed, Life: s.life, Archive: s.history, Cold: s.cold, DecisionTimeout: s.decision}, Every: s.every, Tracked: s.tracked, Parallel: s.parallel}
 	if s.preset != "" {
 		p, err := sim.LookupPreset(s.preset)
@@ -174,6 +197,9 @@ func (s *simSettings) configure() (sim.Config, error) {
 		if !s.given(name) {
 			c.Stream.Set(name, v)
 		}
+	}
+	if s.preset == "" { // which knows its own
+		c.Instances = s.instances
 	}
 	override(s, "workers", &c.Workers, s.workers)
 	override(s, "rate", &c.Rate, s.rate)
@@ -251,7 +277,7 @@ func split(items []string) (out []string) {
 }
 
 func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
-	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	defer outlivePipes()()
 	dir, err := s.outDir()
 	if err != nil {
@@ -274,22 +300,41 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 		}
 	}()
 	cfg.Stores = st.set
+	if s.metrics != "" {
+		cfg.Live = new(sim.Live)
+		closing, err := s.serveMetrics(ctx, stderr, metrics.Simulated(cfg.Live))
+		if err != nil {
+			return err
+		}
+		defer func() { err = closed(err, closing) }()
+	}
 	out, err := s.makeOut(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = released(out, err) }()
+	if s.chose {
+		fmt.Fprintf(stderr, "nothing is said of a load: this is --preset %s\n", s.preset)
+	}
 	st.announce(stderr)
 	st.removeDead(ctx, stderr)
+	bar := newProgress(stderr)
+	defer bar.end()
+	stderr = bar
+	cfg.Progress = new(sim.Progress)
+	defer bar.watch(func() status {
+		return status{text: fmt.Sprintf("%s in virtual time", format.Plural(int64(len(selected)), "strategy", "strategies")), share: cfg.Progress.Share()}
+	})()
 	began := clock.Nano()
 	cfg.Done = func(strategy string, elapsed time.Duration, requests int64) {
 		since := time.Duration(clock.Nano() - began)
 		fmt.Fprintf(stderr, "%s: %d requests in %v of virtual time, done %v after the start\n", strategy, requests, elapsed.Round(time.Millisecond), since.Round(time.Millisecond))
 	}
 	partial := simFile(cfg, &sim.Report{}, skipped, st.infos())
-	keep := &keeper{out: out, file: &partial, progress: newProgress(stderr)}
+	keep := &keeper{out: out, file: &partial, progress: bar}
 	cfg.SoFar = keep.SoFar
 	report, err := sim.Run(ctx, cfg)
+	bar.end()
 	if report == nil {
 		return interruptedOr(ctx, err, ExitFailed)
 	}
@@ -303,7 +348,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	}
 	file := simFile(cfg, report, skipped, st.infos())
 	b := render.Bundle{File: &file, Series: report.Series, Provenance: provenance(ctx)}
-	if err := writeBundle(stdout, stderr, out, &b); err != nil {
+	if err := writeBundle(s.view(cmd), stderr, out, &b); err != nil {
 		return err
 	}
 	return gated(stderr, verdict(file), compare.Check(&file, s.gates))

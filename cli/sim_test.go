@@ -45,7 +45,7 @@ var simUsageErrors = [][]string{
 	{"sim", "--preset", "adr-000"},
 	{"sim", "--start", "yesterday"},
 	{"sim", "--skew", "a while"},
-	{"sim", "--skew", "0s,2s"},
+	{"sim", "--skew", "0s,2s,4s"},
 	{"sim", "--home=2"},
 	{"sim", "--shared-redis=perhaps"},
 	{"sim", "--every=-1s"},
@@ -88,7 +88,7 @@ func TestSimUsageErrors(t *testing.T) {
 }
 
 // simulateHonest is a simulation of the honest strategy.
-var simulateHonest = []string{"sim", "honest", "--workload", "steady", "--limit", "5", "--subjects", "10", "--rate", "50", "--duration", "10s"}
+var simulateHonest = []string{"sim", "honest", "--workload", "steady", "--limit", "5", "--subjects", "10", "--rate", "50", "--duration", "10s", "--instances", "1", "--verbose"}
 
 func TestSimReport(t *testing.T) {
 	newPlace(t, nil)

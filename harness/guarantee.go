@@ -30,8 +30,15 @@ func Clauses(sel strategies.Selection, kind quota.Kind, happened []quota.Fault, 
 	return out
 }
 
+// decide evaluates a clause. Where its bound is all that is asked for, it bounds
+// nothing, and the record says so.
 func decide(c quota.Clause, params quota.Params, v *oracle.Verdict) results.Clause {
-	r := results.Clause{Property: string(c.Property), Formula: c.Formula, Bound: c.Bound(params)}
+	endless := params
+	endless.Offered = quota.Unbounded
+	r := results.Clause{Property: string(c.Property), Formula: c.Formula, Bound: quota.Unbounded}
+	if c.Bound(endless) != quota.Unbounded {
+		r.Bound = c.Bound(params)
+	}
 	var exercised bool
 	r.Certain, r.Possible, exercised = v.Broken(c.Property)
 	r.Decide(exercised)

@@ -50,6 +50,17 @@ func TestParamsOfClauses(t *testing.T) {
 	}
 }
 
+// TestAllThatIsAskedForIsNoBound: the record of 15 units asked says that there is none,
+// and not that 15 are allowed.
+func TestAllThatIsAskedForIsNoBound(t *testing.T) {
+	f := planted(t, second, takes(0, 0, 15, oracle.Admitted))
+	f.Selection.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Formula: "any", Bound: func(p quota.Params) int64 { return p.Offered }}}
+	r, _ := judged(t, f)
+	if c := r.Guarantee[0]; c.Bound != quota.Unbounded || c.Certain != 5 {
+		t.Errorf("%+v: want no bound, and 5 units beyond the limit", c)
+	}
+}
+
 // TestFaultsThatHappened: a clause that does not tolerate what happened promises
 // nothing.
 func TestFaultsThatHappened(t *testing.T) {

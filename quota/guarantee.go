@@ -90,7 +90,8 @@ func (c Clause) Validate() error {
 	return nil
 }
 
-// Unbounded is a bound that nothing breaks. Only false-reject clauses may have it.
+// Unbounded is a bound that nothing breaks. Only false-reject clauses may have it; a
+// leak clause whose bound is [Params.Offered] is recorded with it.
 const Unbounded = math.MaxInt64
 
 // MayReject is the clause of a strategy that may reject requests that would fit

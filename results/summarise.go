@@ -29,7 +29,7 @@ func Summarise(runs []Run) []Summary {
 func summariseGroup(key string, runs []*Run) Summary {
 	first := runs[0]
 	s := Summary{
-		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form,
+		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form, PerProcess: first.PerProcess,
 		Policy: first.Policy, Workload: first.Workload, Params: first.Params, setting: first.setting(),
 		Placement: first.Placement, Rounds: len(runs),
 	}
@@ -46,6 +46,7 @@ func summariseGroup(key string, runs []*Run) Summary {
 	s.Invalid = len(runs) - len(valid)
 	s.correctness(valid)
 	s.meter(valid)
+	s.poolWaits(valid)
 	s.timings(runs)
 	var paced []*Run
 	for _, r := range runs {

@@ -16,6 +16,8 @@ type Summary struct {
 	Strategy string `json:"strategy"`
 	// Form is that of the runs.
 	Form string `json:"form"`
+	// PerProcess is that of the runs: each instance counts for itself.
+	PerProcess bool `json:"per_process,omitempty"`
 	// Policy is the public name of the policy.
 	Policy string `json:"policy"`
 	// Workload is the public name of the workload.
@@ -76,6 +78,9 @@ type Summary struct {
 	Lateness *Lateness `json:"lateness_ns,omitempty"`
 	// Saturated counts rounds whose backlog kept growing.
 	Saturated int `json:"saturated_rounds"`
+
+	// PoolWait is the wait for connections; absent where no client tells it.
+	PoolWait *PoolWaitSummary `json:"pool_wait,omitempty"`
 
 	// Leak of all valid rounds.
 	Leak LeakSummary `json:"leak"`

@@ -39,9 +39,15 @@ type File struct {
 	// Summaries condense the runs, one per strategy and setting. They follow from
 	// Runs: writers compute them and readers verify them.
 	Summaries []Summary `json:"summaries"`
+	// Pairing is the same in two files whose rounds were made in pairs, in random order,
+	// and differs between any others; absent where rounds were made by themselves.
+	Pairing string `json:"pairing,omitempty"`
 	// Merged lists the files that this one was put together from; absent where it was
 	// not.
 	Merged []Source `json:"merged,omitempty"`
+	// Sweep says which parameters the runs differ in; absent where they are all of one
+	// setting.
+	Sweep *Sweep `json:"sweep,omitempty"`
 	// Interrupted is set where the measurement was ended before its last round.
 	Interrupted bool `json:"interrupted"`
 }
@@ -199,6 +205,9 @@ type Run struct {
 	// Form is what the strategy is in relation to its source: documented, hardened,
 	// baseline and so on.
 	Form string `json:"form"`
+	// PerProcess is set where each instance of the application counts for itself, so
+	// that the limit holds in each alone.
+	PerProcess bool `json:"per_process,omitempty"`
 	// Options holds every option with its value.
 	Options map[string]string `json:"options"`
 	// Policy is the public name of the policy.
@@ -258,8 +267,15 @@ type Run struct {
 	// for a free worker.
 	Lateness *Lateness `json:"lateness_ns,omitempty"`
 
+	// OverTime is how many decisions were made when; absent in simulations, whose series
+	// have it, and where shards were joined.
+	OverTime *OverTime `json:"over_time,omitempty"`
+
 	// Waiting is what this program and the servers started for it waited for.
 	Waiting *Waiting `json:"waiting,omitempty"`
+
+	// PoolWait is the wait for connections, by store; absent in simulations.
+	PoolWait []PoolWait `json:"pool_wait,omitempty"`
 
 	// Leak is what was admitted over the limit.
 	Leak Leak `json:"leak"`
@@ -301,8 +317,8 @@ func (r *Run) Key() string {
 // setting is what has to be equal for two runs to be comparable with each other.
 func (r *Run) setting() string {
 	p := &r.Params
-	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%q|%s|%d", r.Policy, r.Workload, p.Limit, p.Window,
-		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.LimitChanges, p.Shard, p.Shards)
+	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
+		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.LimitChanges, p.Shard, p.Shards, p.Point)
 }
 
 // Params are the parameters of a run.
@@ -360,6 +376,9 @@ type Params struct {
 	Shard string `json:"shard,omitempty"`
 	// Shards is how many parts were joined into this run; 0 for none.
 	Shards int `json:"shards,omitempty"`
+	// Point holds the values of the parameters that a sweep varies, by name, e.g.
+	// "workers": "64"; absent outside of a sweep.
+	Point map[string]string `json:"point,omitempty"`
 	// Stream is the fingerprint of the request stream; equal streams are equal.
 	Stream string `json:"stream"`
 }

@@ -193,7 +193,8 @@ type Clause struct {
 	Property string `json:"property"`
 	// Formula is the bound for people; L is the limit.
 	Formula string `json:"formula"`
-	// Bound is the units by which one subject and window may break the property.
+	// Bound is the units by which one subject and window may break the property;
+	// 2^63-1 where there is no bound, or where it is all that is asked for.
 	Bound int64 `json:"bound"`
 	// Certain is the worst certain amount measured.
 	Certain int64 `json:"certain"`

@@ -141,6 +141,9 @@ type Meta struct {
 	// returned. It says beforehand what an assertion says of an open instance.
 	GivesBack bool
 	Counts    quota.Counting
+	// PerProcess is set where each instance counts for itself, in its own memory, so
+	// that several together admit several limits.
+	PerProcess bool
 	// Control is set where the strategy also checks the instrument.
 	Control Control
 	Options []quota.Option

@@ -130,7 +130,8 @@ type Job struct {
 
 // Meter adds columns of a strategy's own to reports: retries, wasted bytes.
 type Meter interface {
-	// Measures returns the figures at this moment, always in the same order.
+	// Measures returns the figures at this moment, always in the same order. It may be
+	// called while requests are under way.
 	Measures() []Measure
 }
 

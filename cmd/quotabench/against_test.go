@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/compare"
 )
 
 // TestAgainst measures this program against itself, against one that was asked for
@@ -35,16 +37,46 @@ func TestAgainst(t *testing.T) {
 	if code != cli.ExitOK || !strings.Contains(stdout, "nothing fails") || !strings.Contains(stdout, "exact figures") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
+	if !strings.Contains(stdout, "latency was not measured") || !strings.Contains(stdout, "e.g. --rate") {
+		t.Errorf("nothing is said of latency: %s", stdout)
+	}
+	code, _, stderr = run("./same")
+	if code != cli.ExitUsage || !strings.Contains(stderr, "already holds") {
+		t.Errorf("records are overwritten: exit %d: %s", code, stderr)
+	}
 	for _, side := range []string{"base", "head"} {
 		f, err := codec.Read(filepath.Join("same-out", side, "results.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
+		if f.Pairing == "" {
+			t.Errorf("%s does not say that its rounds were made in pairs", side)
+		}
 		if len(f.Runs) != 2 || f.Runs[0].Repetition != 1 || f.Runs[1].Repetition != 2 {
 			t.Errorf("%s: %d runs", side, len(f.Runs))
 		}
 	}
-	code, stdout, stderr = run("./same", "--fail-on", "commands>0", "--rounds", "1", "--out", "gated-out")
+	stored, err := os.ReadFile("same-out/comparison.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again bytes.Buffer
+	if code := cli.Main([]string{"compare", "same-out/base", "same-out/head"}, &again, &again); code != cli.ExitOK || strings.Contains(again.String(), "before those of the head") {
+		t.Errorf("exit %d: the stored records are not compared as pairs: %s", code, again.String())
+	}
+	code, stdout, stderr = run("./same", "--format", "json", "--rounds", "1", "--rate", "8000", "--out", "json-out")
+	var found, kept compare.Comparison
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != cli.ExitOK || found.Pairs != 1 || len(found.Notes) > 0 {
+		t.Errorf("exit %d: %v: %s%s", code, err, stdout, stderr)
+	}
+	if err := json.Unmarshal(stored, &kept); err != nil || len(kept.Rows) == 0 || len(kept.Notes) != 1 {
+		t.Errorf("comparison.json: %v: %s", err, stored)
+	}
+	t.Setenv("GITHUB_STEP_SUMMARY", "summary.md")
+	code, stdout, stderr = run("./same", "--format", "github", "--fail-on", "commands>0", "--rounds", "1", "--out", "gated-out")
+	if summary, err := os.ReadFile("summary.md"); err != nil || !strings.Contains(string(summary), "| fails | incr-expire |") || !strings.Contains(stdout, "::error title=quotabench::") {
+		t.Errorf("%v: %s%s", err, summary, stdout)
+	}
 	if code != cli.ExitGate || !strings.Contains(stderr, "incr-expire: gate commands>0: fails") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}

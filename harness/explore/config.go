@@ -49,10 +49,19 @@ type Config struct {
 	JobRounds int
 	// Properties to look for; empty means all of [Properties].
 	Properties []Property
-	// MaxStates bounds the search. Default 200,000, at most [MostStates].
+	// MaxStates bounds the search. Default [DefaultStates], at most [MostStates].
 	MaxStates int
 	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
 	MaxSchedules int64
+	// Timeout ends a search or an enumeration that takes longer, by the wall clock, with
+	// what it has found; 0 for none.
+	Timeout time.Duration
+	// First ends a search at the first schedule that breaks a property. Of the other
+	// properties it then claims no more than that none was found so far. An enumeration
+	// goes on.
+	First bool
+	// Progress is told how far the search has come; nil for nothing.
+	Progress *Progress
 	// DecisionTimeout is how long a strategy may do nothing that the search sees, by the
 	// wall clock, before it is given up. 0 means [harness.DefaultDecisionTimeout].
 	DecisionTimeout time.Duration
@@ -60,9 +69,14 @@ type Config struct {
 	// on, in a schema that is made for it and goes with it; nil for none.
 	Postgres stores.Store
 
+	// began is the moment from which Timeout counts, in nanoseconds.
+	began int64
 	// enumerates is set where every schedule is run, whatever states it leads to.
 	enumerates bool
 }
+
+// DefaultStates bounds a search that is not given a bound.
+const DefaultStates = 200_000
 
 // Limits of what one exploration accepts: more would never end.
 const (
@@ -168,7 +182,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	setDefault(&c.JobRounds, 1)
 	c.Seed = cmp.Or(c.Seed, 1)
 	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, harness.DefaultDecisionTimeout)
-	setDefault(&c.MaxStates, 200_000)
+	setDefault(&c.MaxStates, DefaultStates)
 	setDefault(&c.MaxSchedules, 5_000_000)
 	if c.Policy.Name == "" {
 		p, err := ownPolicy(sel.Meta)
@@ -205,6 +219,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, fmt.Errorf("faults and rounds of jobs happen 1 to %d times", MaxTimes)
 	case c.MaxStates < 1 || c.MaxStates > MostStates || c.MaxSchedules < 1 || c.MaxSchedules > MostSchedules:
 		return c, fmt.Errorf("a search of %d states, or %d schedules: give 1 to %d states and 1 to %d schedules", c.MaxStates, c.MaxSchedules, MostStates, int64(MostSchedules))
+	}
+	if c.Timeout < 0 {
+		return c, fmt.Errorf("a timeout of %v: give a positive one, or none", c.Timeout)
 	}
 	if err := harness.CheckDecisionTimeout(c.DecisionTimeout); err != nil {
 		return c, err

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 
 	"github.com/quotabench/quotabench/harness/explore"
 )
@@ -41,16 +42,22 @@ func TestSameSearchSameBytes(t *testing.T) {
 				runtime.GOMAXPROCS(1 + i%2)
 				r := run(t, name, cfg)
 				var b bytes.Buffer
-				if err := text.Search(&b, r); err != nil {
+				if err := text.Search(&b, layout.Page{}, r); err != nil {
 					t.Fatal(err)
 				}
 				if err := json.NewEncoder(&b).Encode(r); err != nil {
 					t.Fatal(err)
 				}
 				for i := range r.Findings {
-					if err := plot.Sequence(&b, &r.Findings[i]); err != nil {
+					p, err := plot.Sequence(&r.Findings[i])
+					if err != nil {
 						t.Fatal(err)
 					}
+					svg, err := p.SVG()
+					if err != nil {
+						t.Fatal(err)
+					}
+					b.Write(svg)
 				}
 				if first == nil {
 					first = b.Bytes()

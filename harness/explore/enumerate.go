@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -22,7 +23,7 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 	if err != nil {
 		return nil, err
 	}
-	cfg.enumerates = true
+	cfg.enumerates, cfg.First, cfg.began = true, false, clock.Nano()
 	so := new(progress)
 	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx, so) })
 	if err != nil {
@@ -76,8 +77,9 @@ func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (*b
 	var tree sched.Tree
 	var path, next, shortest []engine.Choice
 	var detail breach
+	deepest := 0
 	more := true
-	for ; more && c.Schedules < s.cfg.MaxSchedules && ctx.Err() == nil; more = tree.Next() {
+	for ; more && c.Schedules < s.cfg.MaxSchedules && s.over(ctx) == ""; more = tree.Next() {
 		if err := s.Begin(); err != nil {
 			return nil, errors.Join(err, s.End())
 		}
@@ -103,6 +105,8 @@ func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (*b
 			return nil, err
 		}
 		c.Schedules++
+		deepest = max(deepest, len(path))
+		s.cfg.Progress.set(Sofar{Runs: c.Schedules, Depth: int64(deepest), Share: tree.Share()})
 		if leak > 0 {
 			c.Leaking++
 			c.Worst = max(c.Worst, leak)

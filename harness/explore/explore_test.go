@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -238,7 +239,7 @@ func TestReportFits(t *testing.T) {
 		r := run(t, "check-then-set", cfg)
 		var b bytes.Buffer
 		f := found(t, r, explore.Leak)
-		if err := text.Timeline(&b, f); err != nil {
+		if err := text.Timeline(&b, layout.Page{}, f); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
@@ -246,9 +247,12 @@ func TestReportFits(t *testing.T) {
 				t.Errorf("%d characters: %s", n, line)
 			}
 		}
-		var svg bytes.Buffer
-		if err := plot.Sequence(&svg, f); err != nil || !strings.HasSuffix(svg.String(), "</svg>\n") {
-			t.Errorf("chart: %v, %s", err, svg.String())
+		p, err := plot.Sequence(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if svg, err := p.SVG(); err != nil || !strings.HasSuffix(string(svg), "</svg>\n") {
+			t.Errorf("chart: %v, %s", err, svg)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/strategies"
@@ -42,7 +43,7 @@ func TestDeclaredGuarantees(t *testing.T) {
 			t.Logf("%-20s %-10s %7d states, %7d schedules of up to %2d steps%s", m.Name, f, r.States, r.Runs, r.Depth, cappedBy(r))
 			if b := r.Found(explore.Guarantee); b != nil {
 				var shown strings.Builder
-				_ = text.Timeline(&shown, b)
+				_ = text.Timeline(&shown, layout.Page{}, b)
 				t.Errorf("%s, %s: %s\n%s", m.Name, f, b.Detail, shown.String())
 			}
 			if r.Runs < 20 && r.Capped != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/harness/explore/inproc"
 	"github.com/quotabench/quotabench/harness/explore/postgres"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/results"
@@ -51,6 +52,7 @@ func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, er
 		return nil, err
 	}
 	so := new(progress)
+	cfg.began = clock.Nano()
 	res, err := explored(ctx, sel, cfg, func(s *search) (*Result, error) { return s.run(ctx, so) })
 	if err != nil {
 		return so.partial(ctx, sel, cfg, err), err
@@ -177,10 +179,13 @@ func (s *search) breadthFirst(ctx context.Context, res *Result, so *progress) er
 		return err
 	}
 	var path []engine.Choice
+	var waiting int64 // states with steps that have not been tried
 	for at := 0; at < len(nodes) && len(s.wanted) > 0 && res.Capped == ""; at++ {
+		if at > 0 && len(nodes[at].next) > 0 {
+			waiting--
+		}
 		for _, c := range nodes[at].next {
-			if ctx.Err() != nil {
-				res.Capped = "interrupted"
+			if res.Capped = s.over(ctx); res.Capped != "" {
 				break
 			}
 			path = append(pathTo(nodes, at, path[:0]), c)
@@ -208,14 +213,23 @@ func (s *search) breadthFirst(ctx context.Context, res *Result, so *progress) er
 			} else {
 				s.seen[hash] = struct{}{}
 				nodes = append(nodes, node{parent: int32(at), choice: c, next: s.Enabled(nil, true), trail: s.Trail()})
+				if len(nodes[len(nodes)-1].next) > 0 {
+					waiting++
+				}
 			}
 			if err := s.End(); err != nil {
 				return err
 			}
 			res.States = len(nodes)
 			so.searched(res, broken)
-			if len(nodes) >= s.cfg.MaxStates {
+			s.cfg.Progress.set(Sofar{Runs: res.Runs, States: int64(len(nodes)), Waiting: waiting, Depth: int64(res.Depth)})
+			switch {
+			case s.cfg.First && len(broken) > 0 && len(s.wanted) > 0:
+				res.Capped = firstFound
+			case len(nodes) >= s.cfg.MaxStates:
 				res.Capped = fmt.Sprintf("%d states", len(nodes))
+			}
+			if res.Capped != "" {
 				break
 			}
 			if res.Capped = s.Run().Spent; res.Capped != "" {

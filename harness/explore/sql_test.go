@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
@@ -235,7 +236,7 @@ func TestDeadlockIsAnOutcome(t *testing.T) {
 		t.Errorf("%d of %d schedules, %+v", h.Schedules, r.Runs, r.Findings)
 	}
 	var b bytes.Buffer
-	if err := text.Search(&b, r); err != nil || !strings.Contains(b.String(), fmt.Sprintf("with a deadlock: %d", h.Schedules)) {
+	if err := text.Search(&b, layout.Page{}, r); err != nil || !strings.Contains(b.String(), fmt.Sprintf("with a deadlock: %d", h.Schedules)) {
 		t.Errorf("report: %v\n%s", err, b.String())
 	}
 }

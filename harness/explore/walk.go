@@ -31,6 +31,7 @@ type walk struct {
 	runs, waiting      int64
 	points, depth      int
 	unrepeated         int
+	queued             int // beginnings that have not been tried
 	capped             string
 	leaking, worstLeak int64
 }
@@ -85,14 +86,16 @@ func (w *walk) repeatAborts() (out []results.Abort, err error) {
 
 // walk runs every schedule until all that is wanted has been found, or bounds end it.
 func (w *walk) walk(ctx context.Context, maxPoints int, maxRuns int64) error {
-	w.queue = [][][]engine.Choice{{nil}}
+	w.queue, w.queued = [][][]engine.Choice{{nil}}, 1
 	for length := 0; length < len(w.queue); length++ {
 		for _, beginning := range w.queue[length] {
 			switch {
 			case w.complete(length):
 				return nil
-			case ctx.Err() != nil:
-				w.capped = "interrupted"
+			case w.over(ctx) != "":
+				w.capped = w.over(ctx)
+			case w.cfg.First && len(w.found) > 0:
+				w.capped = firstFound
 			case w.points >= maxPoints:
 				w.capped = fmt.Sprintf("ended after %d states", w.points)
 			case w.runs >= maxRuns:
@@ -101,6 +104,7 @@ func (w *walk) walk(ctx context.Context, maxPoints int, maxRuns int64) error {
 			if w.capped != "" {
 				return nil
 			}
+			w.queued--
 			err := w.try(beginning)
 			switch {
 			case err != nil && ctx.Err() != nil: // the next round says so
@@ -191,10 +195,12 @@ func (w *walk) schedule(beginning []engine.Choice) error {
 		}
 		for _, c := range others {
 			w.queue[at+1] = append(w.queue[at+1], append(slices.Clone(path[:at]), c))
+			w.queued++
 		}
 	}
 	w.points += len(path) - max(len(beginning)-1, 0)
 	w.so.walked(w)
+	w.cfg.Progress.set(Sofar{Runs: w.runs, States: int64(w.points + 1), Waiting: int64(w.queued), Depth: int64(w.depth)})
 	return nil
 }
 

@@ -23,6 +23,9 @@ type Config struct {
 
 	// Rounds is how often every strategy is run. Default 8.
 	Rounds int
+	// Earlier counts rounds that were measured before: the numbers of these go on from
+	// there, and so do their request streams.
+	Earlier int
 	// Pool is the connections per instance to each store, at most [MaxPool]; 0 means what a strategy asks
 	// for, and where it asks for none one per worker, at most 64 to Redis and 16 to
 	// other stores.
@@ -42,6 +45,9 @@ type Config struct {
 	// taken back before Measure returns.
 	Cores Cores
 
+	// Point holds the values of the parameters that a sweep varies, by name; nil outside
+	// of a sweep. It tells runs apart and changes nothing about them.
+	Point map[string]string
 	// Live can be asked for figures while the measurement goes on; nil where nothing asks.
 	Live *Live
 	// Observer is told of progress; nil for none.
@@ -93,6 +99,8 @@ func (c *Config) Complete() error {
 		c.Duration = DefaultDuration
 	}
 	switch {
+	case c.Earlier < 0 || c.Earlier > MaxRounds:
+		return fmt.Errorf("%d earlier rounds: give 0 to %d", c.Earlier, MaxRounds)
 	case c.Rounds < 1 || c.Rounds > MaxRounds:
 		return fmt.Errorf("%d rounds: give 1 to %d", c.Rounds, MaxRounds)
 	case c.Pool < 0 || c.Pool > MaxPool:

@@ -45,6 +45,7 @@ type drive struct {
 	// abandoned is set where the judgement goes on by itself, and closes the history.
 	abandoned bool
 	online    bool // keep the oracle's online counters
+	shown     bool // to [Live], while the pass goes on
 	// longCrossings is set where each worker has several requests of each crossing.
 	longCrossings bool
 

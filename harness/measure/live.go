@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -16,55 +19,8 @@ type Live struct {
 	mu       sync.Mutex
 	figures  []*figures
 	underWay *figures // nil between passes
-	rec      *recorder
-	tb       *timebase
+	pass     *pass
 	began    int64
-}
-
-// LiveBounds are the upper bounds of the classes of [LiveLatency.UpTo], in nanoseconds.
-var LiveBounds = liveBounds()
-
-const liveClasses = 21
-
-// liveBounds are 1, 2 and 5 of every power of ten from 1 µs to 5 s.
-func liveBounds() (out [liveClasses]int64) {
-	i := 0
-	for ten := int64(1_000); ten <= 1_000_000_000; ten *= 10 {
-		for _, x := range []int64{1, 2, 5} {
-			out[i] = x * ten
-			i++
-		}
-	}
-	return out
-}
-
-// LiveLatency is the service time of one outcome at one tier.
-type LiveLatency struct {
-	// Outcome is "admitted", "rejected" or "error", and Tier is what decided.
-	Outcome, Tier string
-	// UpTo counts requests by their class: those of at most [LiveBounds] and above the
-	// bound before.
-	UpTo [liveClasses]int64
-	// Count is all of them, the longer ones included.
-	Count int64
-	// SumNS is the sum in nanoseconds.
-	SumNS int64
-}
-
-func (l *LiveLatency) add(ns int64) {
-	if i, _ := slices.BinarySearch(LiveBounds[:], ns); i < liveClasses {
-		l.UpTo[i]++
-	}
-	l.Count++
-	l.SumNS += ns
-}
-
-func (l *LiveLatency) merge(o *LiveLatency) {
-	for i := range l.UpTo {
-		l.UpTo[i] += o.UpTo[i]
-	}
-	l.Count += o.Count
-	l.SumNS += o.SumNS
 }
 
 // LiveFigures are those of one strategy in one kind of loop.
@@ -75,17 +31,35 @@ type LiveFigures struct {
 	Round   int
 	Running bool
 	// Latencies by outcome and tier, over all rounds so far.
-	Latencies []LiveLatency
+	Latencies []harness.LiveLatency
 	// PerS is decisions per second in the run under way, or the last one.
 	PerS float64
+	// Certain is what is certain by now of the run under way, or was at the end of the last
+	// one; nil where only the history can tell: where units are given back, where the limit
+	// changes, and where windows are not the same for all subjects.
+	Certain *LiveCertain
+	// Lag is the longest time so far between two rounds of a background job in that run; 0
+	// where there is none.
+	Lag time.Duration
+	// Meter are the strategy's own figures of that run so far.
+	Meter []results.Measure
 	// Judged holds the runs that are over, without their histograms.
 	Judged []results.Run
+}
+
+// LiveCertain is what is certain before a run is judged, by callers' answers alone. Windows
+// that a request lies across are left out, and so are the last few answers of each worker.
+type LiveCertain struct {
+	// LeakUnits are units admitted over the limit.
+	LeakUnits int64
+	// FalseRejects are requests that were rejected although all that had been asked for fitted.
+	FalseRejects int64
 }
 
 // figures are what is kept of a strategy.
 type figures struct {
 	LiveFigures
-	over []LiveLatency // of passes that are over
+	over []harness.LiveLatency // of passes that are over
 }
 
 func (l *Live) of(strategy, loop string) *figures {
@@ -100,15 +74,16 @@ func (l *Live) of(strategy, loop string) *figures {
 }
 
 // begin is told that a pass begins.
-func (l *Live) begin(r *results.Run, rec *recorder, tb *timebase) {
+func (l *Live) begin(p *pass) {
 	if l == nil {
 		return
 	}
-	rec.watch()
+	p.d.rec.watch()
+	p.d.shown = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.underWay, l.rec, l.tb, l.began = l.of(r.Params.Label, r.Params.Loop), rec, tb, tb.nano()
-	l.underWay.Round, l.underWay.Running = r.Repetition, true
+	l.underWay, l.pass, l.began = l.of(p.run.Params.Label, p.run.Params.Loop), p, p.d.tb.nano()
+	l.underWay.Round, l.underWay.Running = p.run.Repetition, true
 }
 
 // end is told that it is over, and whether all workers have returned.
@@ -116,28 +91,53 @@ func (l *Live) end(returned bool) {
 	if l == nil {
 		return
 	}
-	for i := range l.rec.stripes {
+	for i := range l.pass.d.rec.stripes {
 		if returned {
-			l.rec.stripes[i].flush()
+			l.pass.d.rec.stripes[i].flush()
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.underWay
-	now := l.rec.live()
+	now := l.pass.d.rec.live()
 	f.PerS, f.over, f.Running = l.rate(now), added(f.over, now), false
-	l.underWay, l.rec = nil, nil
+	if returned {
+		f.soFar(l.pass)
+	}
+	l.underWay, l.pass = nil, nil
+}
+
+// soFar takes what is known of the pass at this moment, beside latencies.
+func (f *LiveFigures) soFar(p *pass) {
+	f.Certain, f.Lag, f.Meter = p.certain(), p.s.AchievedPeriod(), harness.MeterSince(p.meter, p.s.Meter())
+}
+
+// certain is what the online counters tell while requests are under way: what they have of
+// answers only grows.
+func (p *pass) certain() *LiveCertain {
+	c := p.m.cfg
+	if kind := c.Policy.Window.Kind; c.Workload.GivesBack || len(c.LimitChanges) > 0 || !kind.Tumbling() && kind != quota.Standing {
+		return nil
+	}
+	out := new(LiveCertain)
+	for _, cell := range p.cells() {
+		if t := cell.Tally(); !t.Crossed {
+			out.LeakUnits += t.Leak(c.Policy.Limit)
+			out.FalseRejects += t.FalseRejects
+		}
+	}
+	return out
 }
 
 // rate is decisions per second of the pass under way.
-func (l *Live) rate(now []LiveLatency) float64 {
+func (l *Live) rate(now []harness.LiveLatency) float64 {
 	n := int64(0)
 	for i := range now {
 		if now[i].Outcome != outcomes[2] {
 			n += now[i].Count
 		}
 	}
-	return float64(n) / (float64(max(l.tb.nano()-l.began, 1)) / 1e9)
+	return float64(n) / (float64(max(l.pass.d.tb.nano()-l.began, 1)) / 1e9)
 }
 
 // judged is told of a run that is over.
@@ -162,8 +162,9 @@ func (l *Live) Figures() []LiveFigures {
 		x := f.LiveFigures
 		x.Latencies, x.Judged = slices.Clone(f.over), slices.Clone(f.Judged)
 		if f == l.underWay {
-			now := l.rec.live()
+			now := l.pass.d.rec.live()
 			x.PerS, x.Latencies = l.rate(now), added(x.Latencies, now)
+			x.soFar(l.pass)
 		}
 		out = append(out, x)
 	}
@@ -171,16 +172,16 @@ func (l *Live) Figures() []LiveFigures {
 }
 
 // added is all of both, by outcome and tier.
-func added(all, more []LiveLatency) []LiveLatency {
+func added(all, more []harness.LiveLatency) []harness.LiveLatency {
 	for i := range more {
 		m := &more[i]
-		k := slices.IndexFunc(all, func(x LiveLatency) bool { return x.Outcome == m.Outcome && x.Tier == m.Tier })
+		k := slices.IndexFunc(all, func(x harness.LiveLatency) bool { return x.Outcome == m.Outcome && x.Tier == m.Tier })
 		if k < 0 {
-			all, k = append(all, LiveLatency{Outcome: m.Outcome, Tier: m.Tier}), len(all)
+			all, k = append(all, harness.LiveLatency{Outcome: m.Outcome, Tier: m.Tier}), len(all)
 		}
-		all[k].merge(m)
+		all[k].Merge(m)
 	}
-	slices.SortFunc(all, func(a, b LiveLatency) int {
+	slices.SortFunc(all, func(a, b harness.LiveLatency) int {
 		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Tier, b.Tier))
 	})
 	return all
@@ -190,7 +191,7 @@ func added(all, more []LiveLatency) []LiveLatency {
 // several requests.
 type liveStripe struct {
 	mu    sync.Mutex
-	cells [3 * maxTiers]*LiveLatency
+	cells [3 * maxTiers]*harness.LiveLatency
 }
 
 // liveBatch is how many requests of a worker are not shown yet.
@@ -201,9 +202,9 @@ func (s *liveStripe) add(batch []sample) {
 	defer s.mu.Unlock()
 	for _, b := range batch {
 		if s.cells[b.slot] == nil {
-			s.cells[b.slot] = new(LiveLatency)
+			s.cells[b.slot] = new(harness.LiveLatency)
 		}
-		s.cells[b.slot].add(b.ns)
+		s.cells[b.slot].Add(b.ns)
 	}
 }
 
@@ -215,7 +216,7 @@ func (r *recorder) watch() {
 }
 
 // live is what a watched recorder shows.
-func (r *recorder) live() (out []LiveLatency) {
+func (r *recorder) live() (out []harness.LiveLatency) {
 	for i := range r.stripes {
 		s := r.stripes[i].live
 		s.mu.Lock()
@@ -223,7 +224,7 @@ func (r *recorder) live() (out []LiveLatency) {
 			if c != nil {
 				x := *c
 				x.Outcome, x.Tier = outcomes[k/maxTiers], r.tiers.name(uint8(k%maxTiers))
-				out = added(out, []LiveLatency{x})
+				out = added(out, []harness.LiveLatency{x})
 			}
 		}
 		s.mu.Unlock()

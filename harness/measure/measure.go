@@ -2,11 +2,9 @@ package measure
 
 import (
 	"context"
-	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -52,64 +50,6 @@ type measurement struct {
 	gone *gone
 }
 
-// Measure runs every strategy of cfg that can take part, round by round. When ctx
-// ends, the run under way is judged as far as it came and marked partial, and
-// what was measured is returned without an error. A run that fails is reported
-// with an audit that says so, and the others go on: see [Report.Err].
-//
-// An error means that nothing could be measured: the configuration or its trace
-// is wrong, or the context ended while the first request stream was made.
-func Measure(ctx context.Context, cfg Config) (*Report, error) {
-	if err := cfg.Complete(); err != nil {
-		return nil, err
-	}
-	// The name is not derived from the seed: two runs of one seed may share a store.
-	id := strings.ToLower(crand.Text()[:12])
-	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(), gone: &gone{why: map[string]string{}, hung: map[string]bool{}}}
-	if m.tb == nil {
-		m.tb = wallTime
-	}
-	if m.obs == nil {
-		m.obs = silent{}
-	}
-	m.places = newPlacer(&cfg)
-	defer m.places.close(ctx)
-	selected, _ := cfg.Split()
-	report := &Report{}
-	loops := 1
-	if cfg.LatencyRate != 0 {
-		loops = 2
-	}
-	m.obs.Begin(len(selected) * cfg.Rounds * loops)
-	var traceStream workloads.Stream
-	for round := 1; round <= cfg.Rounds && ctx.Err() == nil; round++ {
-		// A trace is the same in every round; what is generated is not, so that
-		// rounds are not the same sample over and over.
-		stream, info := traceStream, report.Info
-		if stream == nil {
-			var err error
-			if stream, info, err = harness.NewStreamUnless(ctx, &cfg.Plan, round); err != nil {
-				if ctx.Err() != nil && round > 1 {
-					break
-				}
-				return nil, err
-			}
-			if _, err = cfg.CheckReplay(info, MaxDuration); err != nil {
-				return nil, err
-			}
-			report.Info = info
-			if info.Trace != nil {
-				traceStream = stream
-			}
-		}
-		report.Runs = append(report.Runs, m.round(ctx, round, selected, stream, info)...)
-	}
-	m.across.trends(report.Runs)
-	drifted(report.Runs)
-	report.Interrupted, report.Skipped = ctx.Err() != nil, m.gone.skipped
-	return report, nil
-}
-
 // round runs every strategy once, in an order of the round's own, with a reference
 // loop before and after each.
 func (m *measurement) round(ctx context.Context, round int, selected []strategies.Selection, stream workloads.Stream, info workloads.Info) []results.Run {
@@ -122,11 +62,11 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 		}
 		sel := selected[i]
 		if why := m.gone.needs(sel); why != "" {
-			m.gone.skip(sel, round, m.cfg.Rounds, why)
+			m.gone.skip(sel, round, m.cfg.last(), why)
 			continue
 		}
 		m.n++
-		m.obs.Running(sel.String(), round, m.cfg.Rounds)
+		m.obs.Running(sel.String()+m.cfg.at(), round, m.cfg.last())
 		r, begun := m.attempt(ctx, sel, round, stream, info)
 		if !begun {
 			break
@@ -197,7 +137,7 @@ func (m *measurement) siteName(suffix string) string { return m.id + "_" + suffi
 // where ctx ended before the first request: there is nothing to report.
 func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, round int, stream workloads.Stream, info workloads.Info) (run results.Run, begun bool) {
 	run = m.cfg.Blank(sel, round, stream, info)
-	run.Params.Pool, run.Params.Retries = m.cfg.Pool, m.cfg.ClientRetries
+	run.Params.Pool, run.Params.Retries, run.Params.Point = m.cfg.Pool, m.cfg.ClientRetries, m.cfg.Point
 	begun, err := m.runOne(ctx, sel, stream, info, &run)
 	if !begun && ctx.Err() != nil {
 		return run, false

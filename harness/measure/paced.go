@@ -50,7 +50,7 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 	if m.open == nil {
 		rate := m.cfg.LatencyRate
 		if rate == AutoRate {
-			rate = autoRate(runs, selected)
+			rate = CommonRate(runs, selected)
 		}
 		m.open = m.paced(rate)
 	}
@@ -66,7 +66,7 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 			continue
 		}
 		m.open.n++
-		m.obs.Running(fmt.Sprintf("%s at %g/s", sel, m.open.cfg.Rate), round, m.cfg.Rounds)
+		m.obs.Running(fmt.Sprintf("%s at %g/s%s", sel, m.open.cfg.Rate, m.cfg.at()), round, m.cfg.last())
 		paced, begun := m.open.attempt(ctx, sel, round, stream, info)
 		if !begun {
 			break
@@ -86,8 +86,9 @@ func selectionOf(selected []strategies.Selection, label string) (strategies.Sele
 	return strategies.Selection{}, false
 }
 
-// autoRate follows from the throughput of the closed loops of one round.
-func autoRate(runs []results.Run, selected []strategies.Selection) float64 {
+// CommonRate is what [AutoRate] makes of the throughput of closed loops, in requests per
+// second, with two digits.
+func CommonRate(runs []results.Run, selected []strategies.Selection) float64 {
 	slowest := func(counts func(strategies.Selection) bool) float64 {
 		least := math.Inf(1)
 		for i := range runs {

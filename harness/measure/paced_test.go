@@ -92,7 +92,7 @@ func TestAutoRate(t *testing.T) {
 		{1e6, 0, 0, 10000},
 		{5000, 0, 0, 2500},
 	} {
-		if got := autoRate(runs(c.memory, c.fast, c.slow), selected); got != c.want {
+		if got := CommonRate(runs(c.memory, c.fast, c.slow), selected); got != c.want {
 			t.Errorf("%+v: %g", c, got)
 		}
 	}

@@ -294,7 +294,7 @@ func (p *pass) drive(ctx context.Context) error {
 	s.observe(work, func(st *siteStore) *stores.Stats { return &st.before })
 	before, allocs := s.traffic(), heapAllocs()
 	p.meter = s.Meter()
-	counts := map[string]stores.Counts{}
+	counts, pools := map[string]stores.Counts{}, s.poolUse()
 	for name, st := range s.stores {
 		counts[name] = st.meter.Snapshot()
 	}
@@ -308,7 +308,7 @@ func (p *pass) drive(ctx context.Context) error {
 	p.lookouts.begin(work, d.tb.nano)
 	over = append(over, p.census.schedule(work, p))
 	p.watch = newWatch(work, d.tb, slices.Collect(maps.Values(s.stores)))
-	p.m.cfg.Live.begin(p.run, d.rec, d.tb)
+	p.m.cfg.Live.begin(p)
 	if t := p.m.cfg.Timer; t != nil {
 		t.StartTimer()
 		d.run(work)
@@ -328,6 +328,7 @@ func (p *pass) drive(ctx context.Context) error {
 	p.machine, p.own = machine.ReadCPU().Sub(cpu), readOwnCPU().sub(own)
 	p.allocs = heapAllocs() - allocs
 	p.traffic = s.traffic().sub(before)
+	p.run.PoolWait = poolWaits(pools, s.poolUse())
 	for name, st := range s.stores {
 		st.traffic = st.meter.Snapshot().Sub(counts[name])
 	}

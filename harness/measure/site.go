@@ -39,7 +39,7 @@ type site struct {
 
 	jobs    *jobRunner
 	outages []*outage
-	conns   []stores.Conn
+	conns   []siteConn
 }
 
 // siteStore is one store of a site, with its traffic and what it says about itself
@@ -117,7 +117,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 		if err != nil {
 			return err
 		}
-		s.conns = append(s.conns, c)
+		s.conns = append(s.conns, siteConn{c, name})
 		env.Clients[name] = c.Client()
 	}
 	env.Redis, _ = env.Clients[string(strategies.NeedRedis)].(redis.UniversalClient)

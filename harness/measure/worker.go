@@ -36,6 +36,7 @@ type worker struct {
 	mark        int64
 	cell        *windowCell // where admitted units are not counted yet
 	admitted    int64
+	admissions  int        // behind admitted
 	tier        quota.Tier // of the last decision, with its index
 	tierIndex   uint8
 }
@@ -68,15 +69,18 @@ func (k *worker) withdraw() {
 	}
 }
 
-// admit counts admitted units of a window. They are asked for only when the pass
-// is over, so a worker adds them up for as long as it stays with a window: all
-// workers write to the same cell.
+// admit counts admitted units of a window. A worker adds them up for as long as it
+// stays with a window, since all workers write to the same cell, and where the pass is
+// shown for a few admissions: elsewhere they are asked for only when it is over.
 func (k *worker) admit(c *windowCell, units int64) {
 	if c != k.cell {
 		k.flush()
 		k.cell = c
 	}
 	k.admitted += units
+	if k.admissions++; k.d.shown && k.admissions >= liveBatch {
+		k.flush()
+	}
 }
 
 func (k *worker) flush() {
@@ -84,6 +88,7 @@ func (k *worker) flush() {
 		k.cell.Admit(k.admitted)
 		k.admitted = 0
 	}
+	k.admissions = 0
 }
 
 // finish adds the worker's counts to the pass.

@@ -14,7 +14,7 @@ func BenchmarkSimulated(b *testing.B) {
 	for _, strategy := range []string{"incr-expire", "incr-expire-atomic"} {
 		b.Run(strategy, func(b *testing.B) {
 			const requests = 500_000
-			before := sim.Live(b, 300*time.Millisecond)
+			before := sim.INCRs(b, 300*time.Millisecond)
 			var took int64
 			for b.Loop() {
 				cfg := config(b, strategy, "agent-api", "steady")
@@ -28,7 +28,7 @@ func BenchmarkSimulated(b *testing.B) {
 				}
 			}
 			perS := float64(requests) * float64(b.N) / (float64(took) / 1e9)
-			base := (before + sim.Live(b, 300*time.Millisecond)) / 2
+			base := (before + sim.INCRs(b, 300*time.Millisecond)) / 2
 			b.ReportMetric(perS, "decisions/s")
 			b.ReportMetric(base, "live-INCR/s")
 			b.ReportMetric(perS/base, "ratio")

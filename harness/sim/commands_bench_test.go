@@ -62,7 +62,7 @@ func BenchmarkCommands(b *testing.B) {
 				})
 			}
 			left = b.N
-			before := Live(b, 300*time.Millisecond)
+			before := INCRs(b, 300*time.Millisecond)
 			b.ReportAllocs()
 			b.ResetTimer()
 			began := clock.Nano()
@@ -71,7 +71,7 @@ func BenchmarkCommands(b *testing.B) {
 			}
 			b.StopTimer()
 			perS := float64(b.N) / (float64(clock.Nano()-began) / 1e9)
-			base := (before + Live(b, 300*time.Millisecond)) / 2
+			base := (before + INCRs(b, 300*time.Millisecond)) / 2
 			b.ReportMetric(perS, "commands/s")
 			b.ReportMetric(base, "live-INCR/s")
 			b.ReportMetric(perS/base, "ratio")

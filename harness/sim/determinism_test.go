@@ -42,6 +42,14 @@ func TestOneSeedOneTrace(t *testing.T) {
 			t.Errorf("run %d has the same trace under another seed", i)
 		}
 	}
+	shown := mixed(t)
+	shown.Live = new(sim.Live)
+	same(t, "while it is shown", run(t, shown), want)
+	for _, f := range shown.Live.Figures() {
+		if f.Judged == nil || f.Sample.AtNS == 0 {
+			t.Errorf("%s was not shown: %+v", f.Strategy, f)
+		}
+	}
 	for _, procs := range []int{1, 2} {
 		before := runtime.GOMAXPROCS(procs)
 		for range repeats(1) {

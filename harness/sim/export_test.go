@@ -12,9 +12,9 @@ import (
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
-// Live is a go-redis INCR loop of 50 goroutines on a real server, in commands
+// INCRs is a go-redis INCR loop of 50 goroutines on a real server, in commands
 // per second.
-func Live(b *testing.B, d time.Duration) float64 {
+func INCRs(b *testing.B, d time.Duration) float64 {
 	server := storetest.Redis(b)
 	c := server.Client(redisstore.ClientOptions{PoolSize: 50})
 	defer c.Close() //nolint:errcheck // nothing was written that matters

@@ -103,6 +103,9 @@ func (p *pass) audit(v *oracle.Verdict) {
 	}
 }
 
+// outcomeNames are those of the outcomes that latencies are told apart by.
+var outcomeNames = [...]string{oracle.Admitted: "admitted", oracle.Rejected: "rejected", oracle.Failed: "error"}
+
 func (p *pass) latencies() error {
 	d, r := p.d, &p.run
 	keys := make([][2]uint8, 0, len(d.parts))
@@ -112,8 +115,7 @@ func (p *pass) latencies() error {
 	slices.SortFunc(keys, func(a, b [2]uint8) int { return (int(a[0])-int(b[0]))*256 + int(a[1]) - int(b[1]) })
 	var parts []results.Part
 	for _, k := range keys {
-		name := [...]string{"admitted", "rejected", "error"}[k[0]]
-		parts = append(parts, results.Part{Outcome: name, Tier: string(d.tiers[k[1]]), Histogram: d.parts[k]})
+		parts = append(parts, results.Part{Outcome: outcomeNames[k[0]], Tier: string(d.tiers[k[1]]), Histogram: d.parts[k]})
 	}
 	latency, err := results.LatencyOf(parts)
 	if err != nil {

@@ -51,12 +51,8 @@ func (s *sampler) take() {
 	d := s.d
 	now := d.now()
 	d.truth.at(now, d.windowAt)
-	usage, fill := d.truth.inUse(now)
-	x := results.Sample{
-		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.counts.Admitted, Rejected: d.counts.Rejected, Errors: d.counts.Errors.Total(),
-		InFlight: d.inFlight, Usage: usage, Fill: fill, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
-		Hits: append([]int64{}, d.hits[1:]...), Counters: []results.Counter{},
-	}
+	x := d.state(now)
+	x.Usage, x.Fill = d.truth.inUse(now)
 	if x.Keys, s.err = s.st.count(context.Background()); s.err != nil {
 		return
 	}
@@ -66,6 +62,16 @@ func (s *sampler) take() {
 		s.st.w.watching = true
 	}
 	s.out.Samples = append(s.out.Samples, x)
+	d.cfg.Live.show(d, x, true)
+}
+
+// state is a sample of the moment, without what is in use and what stores hold.
+func (d *drive) state(now int64) results.Sample {
+	return results.Sample{
+		AtNS: now - d.epoch, Issued: d.issued, Admitted: d.counts.Admitted, Rejected: d.counts.Rejected, Errors: d.counts.Errors.Total(),
+		InFlight: d.inFlight, Leak: d.truth.leak, FalseRejects: d.truth.falseRejects,
+		Hits: append([]int64{}, d.hits[1:]...), Counters: []results.Counter{},
+	}
 }
 
 func (s *sampler) read(x *results.Sample, now int64) error {
@@ -150,4 +156,29 @@ func (s *sampler) finish() {
 		}
 	}
 	s.out.Tracked = len(s.d.truth.tracks)
+	s.calendar()
+}
+
+// calendar notes when windows ended, and of calendar windows the date.
+func (s *sampler) calendar() {
+	w := s.d.policy.Window
+	if !w.Kind.Tumbling() || len(s.out.Samples) == 0 {
+		return
+	}
+	start := time.Unix(0, s.d.epoch).UTC()
+	if !w.Kind.HasLength() {
+		zone := w.Location
+		if zone == nil {
+			zone = time.UTC
+		}
+		s.out.Start, s.out.Zone = start.In(zone).Format(time.RFC3339Nano), zone.String()
+	}
+	last := start.Add(time.Duration(s.out.Samples[len(s.out.Samples)-1].AtNS))
+	for span := w.At(start); !span.End.After(last); span = w.At(span.End) {
+		if len(s.out.WindowEndsNS) == results.MaxWindowEnds {
+			s.out.WindowEndsNS = nil
+			return
+		}
+		s.out.WindowEndsNS = append(s.out.WindowEndsNS, int64(span.End.Sub(start)))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -74,6 +75,9 @@ func (d *drive) answer(w due, op workloads.Op, s *subject, t asking, instance in
 		e.Units, op.Units, op.Actual = granted, granted, min(op.Actual, granted)
 	}
 	d.history.Append(0, e)
+	if d.live != nil && (d.counts.Admitted+d.counts.Rejected+d.counts.Errors.Total())%liveEvery == 0 {
+		d.cfg.Live.show(d, d.state(reply), false)
+	}
 	if err == nil || strategies.IsPrescribed(err) {
 		d.witness.Taken(nil)
 	} else {
@@ -147,6 +151,12 @@ func (d *drive) record(out oracle.Outcome, tier uint8, response, service int64) 
 		d.parts[key] = h
 	}
 	h.Record(response)
+	if d.live != nil {
+		if d.liveParts[key] == nil {
+			d.liveParts[key] = new(harness.LiveLatency)
+		}
+		d.liveParts[key].Add(service)
+	}
 	d.response.Record(response)
 	d.service.Record(service)
 }

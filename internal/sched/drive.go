@@ -89,6 +89,17 @@ func (t *Tree) Next() bool {
 	return false
 }
 
+// Share is the part of all sequences that lies before the present one, 0 to 1, where
+// every choice is taken to lead to as many as its alternatives.
+func (t *Tree) Share() float64 {
+	share, part := 0.0, 1.0
+	for i, at := range t.path {
+		part /= float64(t.width[i])
+		share += float64(at) * part
+	}
+	return share
+}
+
 // Path returns the choices made so far in this run. The slice is valid until
 // Next.
 func (t *Tree) Path() []int { return t.path[:t.depth] }

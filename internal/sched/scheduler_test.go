@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,6 +60,21 @@ func TestTreeEnumeratesEveryOrder(t *testing.T) {
 	// Only the 3! serial orders count to 3, by hand.
 	if results["3"] != 6 || results["1"] == 0 || results["1"]+results["2"]+results["3"] != 90 {
 		t.Errorf("final values %v, want 6 times 3 and the rest less", results)
+	}
+}
+
+// The share grows with every sequence, from none to all but the last.
+func TestTreeTellsItsShare(t *testing.T) {
+	var tree sched.Tree
+	var shares []float64
+	for ok := true; ok; ok = tree.Next() {
+		if tree.Choose(2) == 1 {
+			tree.Choose(4)
+		}
+		shares = append(shares, tree.Share())
+	}
+	if want := []float64{0, 0.5, 0.625, 0.75, 0.875}; !slices.Equal(shares, want) {
+		t.Errorf("shares %v, want %v", shares, want)
 	}
 }
 

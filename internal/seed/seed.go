@@ -57,6 +57,9 @@ const (
 	// Sides is which of two programs comes first in a pair of rounds; more are the stage
 	// and the pair.
 	Sides
+	// PointOrder is the order of the configurations in a round of a sweep; more is the
+	// round.
+	PointOrder
 )
 
 // Stream is the start of the stream of a purpose, which is itself a random number

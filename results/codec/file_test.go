@@ -20,6 +20,7 @@ import (
 	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/schema"
 	"github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 func TestWriteRead(t *testing.T) {
@@ -201,7 +202,7 @@ func FuzzDecode(f *testing.F) {
 		if !reflect.DeepEqual(x, y) {
 			t.Error("read something else the second time")
 		}
-		if err := text.Table(io.Discard, x); err != nil {
+		if err := text.Table(io.Discard, layout.Page{}, x); err != nil {
 			t.Error(err)
 		}
 		for _, plot := range []func(results.File) (*plot.Plot, error){plot.Latency, plot.Leak} {

@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/results/pages"
 	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -48,11 +49,16 @@ func FuzzDecodeExploration(f *testing.F) {
 		if _, err := export.ExplorationCSV(&x); err != nil {
 			t.Error(err)
 		}
-		if err := text.Exploration(io.Discard, &x); err != nil {
+		if err := text.Exploration(io.Discard, layout.Page{}, &x); err != nil {
 			t.Error(err)
 		}
 		for _, c := range x.Charts() {
-			if err := plot.Sequence(io.Discard, c); err != nil {
+			p, err := plot.Sequence(c)
+			if err != nil {
+				oneLine(t, err)
+				continue
+			}
+			if _, err := p.SVG(); err != nil {
 				oneLine(t, err)
 			}
 		}

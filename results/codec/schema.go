@@ -15,10 +15,10 @@ import (
 	"github.com/quotabench/quotabench/results/schema"
 )
 
-// compiled are the schemas of the three records.
+// compiled are the schemas of the records.
 var compiled = struct {
-	results, series, exploration func() (*jsonschema.Schema, error)
-}{compile(schema.Results), compile(schema.Series), compile(schema.Exploration)}
+	results, series, exploration, choice func() (*jsonschema.Schema, error)
+}{compile(schema.Results), compile(schema.Series), compile(schema.Exploration), compile(schema.Choice)}
 
 func compile(text []byte) func() (*jsonschema.Schema, error) {
 	return sync.OnceValues(func() (*jsonschema.Schema, error) {

@@ -13,11 +13,14 @@ import (
 )
 
 // Side is one of the two records that are compared. Either File or Exploration is set.
+// Series may be given with a simulated File.
 type Side struct {
 	// Name is what reports call it, e.g. the name of its file.
 	Name string
 	// File is the record of runs, measured or simulated.
 	File *results.File
+	// Series are how the simulated runs of File developed; nil where they are not at hand.
+	Series []results.Series
 	// Exploration is the record of searches.
 	Exploration *results.Exploration
 }
@@ -49,7 +52,7 @@ type Options struct {
 	// and strategies that were not compared.
 	Strict bool
 	// Paired is set where the rounds of both sides were made in pairs, in random
-	// order. Those of two files were not, unless their maker says so.
+	// order. It is implied by records of one [results.File.Pairing].
 	Paired bool
 }
 
@@ -204,7 +207,8 @@ func Compare(base, head Side, o Options) (*Comparison, error) {
 	case head.Exploration != nil:
 		c.explorations(base.Exploration, head.Exploration, &o)
 	case head.File != nil:
-		err = c.files(base.File, head.File, &o)
+		o.Paired = o.Paired || head.File.Pairing != "" && head.File.Pairing == base.File.Pairing
+		err = c.files(&base, &head, &o)
 	default:
 		err = refuse("nothing was given to compare")
 	}

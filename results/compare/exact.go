@@ -24,17 +24,21 @@ const (
 	Bytes           = "bytes"
 	SQL             = "sql"
 	ModelSQL        = "model-sql"
+	Allocs          = "allocs"
+	Staleness       = "staleness"
 	KeysWithoutTTL  = "keys-without-ttl"
 	Counterexamples = "counterexamples"
 	Steps           = "steps"
 	Units           = "units"
 	Schedules       = "leaking-schedules"
+	BrokenAgain     = "broken-again"
+	OtherReplies    = "other-replies"
 )
 
 // Figures are the names that a tolerance can be set for.
 func Figures() []string {
 	return []string{
-		Leak, WorstLeak, FalseRejects, DriftAtRest, Errors, Commands, RoundTrips, Bytes, SQL, ModelSQL, KeysWithoutTTL, Steps, Units, Schedules,
+		Leak, WorstLeak, FalseRejects, DriftAtRest, Errors, Commands, RoundTrips, Bytes, SQL, ModelSQL, Allocs, KeysWithoutTTL, Staleness, Steps, Units, Schedules,
 	}
 }
 
@@ -42,13 +46,18 @@ func Figures() []string {
 type value struct {
 	figure, of, unit string
 	v                float64
-	digits           bool // moments and what is left of a window are in it, as texts
+	slack            Tolerance // by how much it may differ either way where no tolerance is given
+	advisory         bool
 }
 
-// slack is by how much the bytes of a measured decision may differ where no tolerance is
-// given: 2 % or 8 bytes. Moments, and what is left of a window, are sent as texts, whose
-// lengths depend on when it was measured.
-func slack(base float64) Tolerance { return Tolerance{By: max(8, 0.02*base)} }
+// digits is by how much the bytes of a measured decision may differ: 2 % or 8 bytes.
+// Moments, and what is left of a window, are sent as texts, whose lengths depend on when it
+// was measured.
+func digits(base float64) Tolerance { return Tolerance{By: max(8, 0.02*base)} }
+
+// strays is by how much allocations may differ, which those of the whole process are: 5 %
+// or two.
+func strays(base float64) Tolerance { return Tolerance{By: max(2, 0.05*base)} }
 
 // exact compares all figures of a pair that are exact.
 func (c *Comparison) exact(p *pair, o *Options, measured bool) {
@@ -108,9 +117,9 @@ func (c *Comparison) values(p *pair, o *Options, x both, of string) {
 		if of != "" {
 			h.of = strings.TrimPrefix(h.of+", "+of, ", ")
 		}
-		r := Row{Figure: h.figure, Of: h.of, Unit: h.unit, Kind: Exact, Base: &b.v, Head: &h.v}
+		r := Row{Figure: h.figure, Of: h.of, Unit: h.unit, Kind: Exact, Base: &b.v, Head: &h.v, Advisory: h.advisory}
 		r.Verdict, r.Detail = o.weigh(h.figure, b.v, h.v-b.v)
-		if _, given := o.Tolerances[h.figure]; h.digits && !given && slack(b.v).allows(b.v, math.Abs(h.v-b.v)) {
+		if _, given := o.Tolerances[h.figure]; !given && b.slack.allows(b.v, math.Abs(h.v-b.v)) {
 			r.Verdict, r.Detail = Same, ""
 		}
 		c.add(p, r)
@@ -202,7 +211,8 @@ func paced(runs []*results.Run) (out []*results.Run) {
 	return out
 }
 
-// probes are the exact costs of single decisions, without their allocations.
+// probes are the costs of single decisions: exact but for their allocations, which are
+// advisory.
 func probes(runs []*results.Run) (out []value) {
 	for _, r := range runs {
 		p := r.Cost.Probe
@@ -217,9 +227,12 @@ func probes(runs []*results.Run) (out []value) {
 				continue
 			}
 			for _, v := range costs(x.of, x.cost.Commands, x.cost.RoundTrips, x.cost.Bytes, x.cost.SQL, x.cost.ModelSQL) {
-				v.digits = v.figure == Bytes
+				if v.figure == Bytes {
+					v.slack = digits(v.v)
+				}
 				out = append(out, v)
 			}
+			out = append(out, value{figure: Allocs, of: x.of, unit: "allocations", v: x.cost.Allocs, slack: strays(x.cost.Allocs), advisory: true})
 		}
 		return out // one round has it
 	}

@@ -45,6 +45,7 @@ func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
 			c.gone(b.Strategy, head)
 		}
 	}
+	c.replays(base.Replays, head.Replays)
 	for _, x := range []struct {
 		name        string
 		interrupted bool

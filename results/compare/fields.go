@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
@@ -41,6 +42,12 @@ var runFields = map[string]func(*results.Summary) (float64, error){
 	"p99":                latency("p99"),
 	"p99.9":              latency("p99.9"),
 	"p99.99":             latency("p99.99"),
+	"service.p50":        service("p50"),
+	"service.p90":        service("p90"),
+	"service.p99":        service("p99"),
+	"service.p99.9":      service("p99.9"),
+	"service.p99.99":     service("p99.99"),
+	"pool-wait":          poolWait,
 	"settlement-overrun": settled(func(x *results.SettlementSummary) int64 { return x.OverrunUnits }),
 	"settlement-errors":  settled(func(x *results.SettlementSummary) int64 { return x.Errors }),
 }
@@ -143,6 +150,11 @@ var percentileFields = map[string]func(*results.Percentiles) results.Percentile{
 
 func isLatency(field string) bool { return percentileFields[field] != nil }
 
+// isTime reports whether a field is in nanoseconds, so that its number may have a unit.
+func isTime(field string) bool {
+	return isLatency(field) || field == "pool-wait" || strings.HasPrefix(field, "service.")
+}
+
 func hasReference(field string) bool { return field == Throughput || isLatency(field) }
 
 // latency is what callers wait for, at the common rate where there is one.
@@ -154,6 +166,27 @@ func latency(name string) func(*results.Summary) (float64, error) {
 		}
 		return shown(percentileFields[name](x.Latency()))
 	}
+}
+
+// service is the time from the actual start of a request, in the loop that latency is
+// taken from.
+func service(name string) func(*results.Summary) (float64, error) {
+	return func(s *results.Summary) (float64, error) {
+		x := s.AtRate()
+		if !x.TimingsCount {
+			return 0, errStruck
+		}
+		return shown(percentileFields[name](&x.Service))
+	}
+}
+
+// poolWait is the mean wait of a request for connections, in the same loop.
+func poolWait(s *results.Summary) (float64, error) {
+	x := s.AtRate()
+	if x.PoolWait == nil {
+		return 0, errors.New("no client told how long it waited for connections")
+	}
+	return x.PoolWait.MeanNS.Value, nil
 }
 
 // shown is a percentile that may be called one.

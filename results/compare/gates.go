@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -76,7 +77,7 @@ func parseGate(text string, known []string, searches bool) (Gate, error) {
 		return g, nil
 	}
 	var err error
-	if g.number, err = strconv.ParseFloat(number, 64); err != nil && g.by == "" && isLatency(g.field) {
+	if g.number, err = strconv.ParseFloat(number, 64); err != nil && g.by == "" && isTime(g.field) {
 		var d time.Duration
 		d, err = time.ParseDuration(number)
 		g.number = float64(d)
@@ -125,6 +126,9 @@ func Check(f *results.File, gates []Gate) (out []Row) {
 			if r.Strategy = all[i].Label; labels[r.Strategy] > 1 {
 				r.Setting = all[i].Policy + ", " + all[i].Workload
 			}
+			if point := all[i].Params.Point; point != nil {
+				r.Setting = pointText(point)
+			}
 			out = append(out, r)
 		}
 	}
@@ -160,6 +164,17 @@ func (g Gate) run(s *results.Summary, measured bool) Row {
 		v, err = g.ratio(s, v)
 	}
 	return g.decide(r, v, err)
+}
+
+// Holds says whether the condition holds for a summary, and the value that it was held
+// against as text. An error says why that cannot be told: the figure is missing, or does
+// not count.
+func (g Gate) Holds(s *results.Summary) (holds bool, value string, err error) {
+	r := g.run(s, true)
+	if r.Head == nil {
+		return false, "", errors.New(cmp.Or(r.Detail, "it has no finite value"))
+	}
+	return r.Verdict == Worse, g.valueText(*r.Head), nil
 }
 
 func (g Gate) unfit(r Row, of string) Row {
@@ -210,7 +225,7 @@ func (g Gate) decide(r Row, v float64, err error) Row {
 
 // valueText renders a value in the unit of the gate.
 func (g Gate) valueText(v float64) string {
-	if g.by == "" && isLatency(g.field) {
+	if g.by == "" && isTime(g.field) && v > 0 {
 		return format.NS(v)
 	}
 	return format.TrimZeros(strconv.FormatFloat(v, 'f', 3, 64))

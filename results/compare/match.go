@@ -20,7 +20,8 @@ type pair struct {
 }
 
 // files compares two records of runs.
-func (c *Comparison) files(base, head *results.File, o *Options) error {
+func (c *Comparison) files(b, h *Side, o *Options) error {
+	base, head := b.File, h.File
 	if base.Seed != head.Seed {
 		return refuse("%s has seed %d and %s has seed %d: their requests differ", c.Base, base.Seed, c.Head, head.Seed)
 	}
@@ -51,6 +52,7 @@ func (c *Comparison) files(base, head *results.File, o *Options) error {
 		if measured && c.TimingsRefused == "" {
 			samples = append(samples, c.samples(p, o)...)
 		}
+		c.staleness(p, b.Series, h.Series, o)
 		c.gates(p, o)
 	}
 	c.judge(samples, o)

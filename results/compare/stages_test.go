@@ -60,6 +60,31 @@ func TestStages(t *testing.T) {
 	}
 }
 
+// TestPairing: records whose rounds were made in pairs need no reference loop, and two files
+// that merely lie beside each other do.
+func TestPairing(t *testing.T) {
+	for _, x := range []struct {
+		base, head string
+		want       compare.Verdict
+	}{{"", "", compare.Inconclusive}, {"a", "b", compare.Inconclusive}, {"a", "a", compare.Worse}} {
+		base, head := measured(1), measured(2)
+		for _, f := range []*results.File{base, head} {
+			for i := range f.Runs {
+				f.Runs[i].ReferencePerS = 0
+			}
+		}
+		for _, r := range of(head, "lua-reserve") {
+			r.ThroughputPerS /= 2
+		}
+		base.Pairing, head.Pairing = x.base, x.head
+		c := files(t, base, head, compare.Options{})
+		i := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Strategy == "lua-reserve" && r.Figure == compare.Throughput })
+		if i < 0 || c.Rows[i].Verdict != x.want {
+			t.Errorf("pairings %q and %q: %+v, want %s", x.base, x.head, c.Rows[max(0, i)], x.want)
+		}
+	}
+}
+
 // TestConfirmationSharesTheError: by chance in both stages, no more comparisons fail than
 // by the standard rule.
 func TestConfirmationSharesTheError(t *testing.T) {

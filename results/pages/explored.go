@@ -8,6 +8,7 @@ import (
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -27,7 +28,7 @@ func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
 		return nil
 	}
 	fmt.Fprintf(b, "The shortest schedule found that breaks %s: **%s** with %s: %s.\n\n```\n", breaks(f), f.Property, situation(of), f.Detail)
-	if err := text.Timeline(b, f); err != nil {
+	if err := text.Timeline(b, layout.Page{}, f); err != nil {
 		return err
 	}
 	fmt.Fprintf(b, "```\n\n`quotabench explore --replay %s` repeats it.\n\n", f.Token)

@@ -19,3 +19,8 @@ var Series []byte
 //
 //go:embed exploration.schema.json
 var Exploration []byte
+
+// Choice is the schema of choice.json.
+//
+//go:embed choice.schema.json
+var Choice []byte

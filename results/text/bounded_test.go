@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/results/internal/fixture"
+	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // TestTextIsBounded: wrapping takes quadratic time in the length of a text.
@@ -15,7 +16,7 @@ func TestTextIsBounded(t *testing.T) {
 		f.Runs[i].FirstError, f.Runs[i].Errors = strings.Repeat("x y", 1<<20), 1
 	}
 	var b bytes.Buffer
-	if err := Table(&b, f); err != nil {
+	if err := Table(&b, layout.Page{}, f); err != nil {
 		t.Fatal(err)
 	}
 	if b.Len() > 50_000 {

@@ -15,24 +15,28 @@ import (
 )
 
 // Comparison writes what changed between two records as a table for a terminal.
-func Comparison(w io.Writer, c *compare.Comparison) error {
+func Comparison(w io.Writer, page layout.Page, c *compare.Comparison) error {
 	read := c.Read()
-	lines := []string{read.Headline}
-	lines = append(lines, layout.Paragraph("base ", format.Plain(c.Base), layout.Width)...)
-	lines = append(lines, layout.Paragraph("head ", format.Plain(c.Head), layout.Width)...)
+	tone := layout.Good
+	if !c.Passes() {
+		tone = layout.Bad
+	}
+	lines := []string{page.Paint(tone, read.Headline)}
+	lines = append(lines, page.Paragraph("base ", format.Plain(c.Base))...)
+	lines = append(lines, page.Paragraph("head ", format.Plain(c.Head))...)
 	if len(read.Changed) > 0 {
 		g := layout.Grid{Columns: []layout.Column{
-			{Title: "verdict", Left: true}, {Title: "strategy", Left: true, Flexible: true, Minimum: 16}, {Title: "figure", Left: true, Flexible: true, Minimum: 16},
+			{Title: "verdict", Left: true, Tone: ToneOf}, {Title: "strategy", Left: true, Flexible: true, Minimum: 16}, {Title: "figure", Left: true, Flexible: true, Minimum: 16},
 			{Title: "base", Optional: true}, {Title: "head", Optional: true}, {Title: "change", Optional: true}, {Title: "why", Left: true, Flexible: true, Minimum: 24, Optional: true},
 		}}
 		for i := range read.Changed {
 			g.Add(compared(&read.Changed[i])...)
 		}
-		lines = append(append(lines, ""), g.Lines(layout.Width)...)
+		lines = append(append(lines, ""), page.Table(&g)...)
 	}
 	lines = append(lines, "")
 	for _, x := range footnotes(c, &read) {
-		lines = append(lines, layout.Paragraph(layout.Pad(x.label, headLabel)+" ", x.text, layout.Width)...)
+		lines = append(lines, page.Paragraph(layout.Pad(x.label, headLabel)+" ", x.text)...)
 	}
 	_, err := io.WriteString(w, strings.TrimRight(strings.Join(lines, "\n"), "\n")+"\n")
 	return err
@@ -72,7 +76,7 @@ func compared(r *compare.Row) []string {
 	switch {
 	case r.Unit == compare.OfReference:
 		name += "/" + compare.Reference
-	case r.Unit != "" && r.Kind == compare.Sample:
+	case r.Unit != "" && (r.Kind == compare.Sample || r.Figure == compare.Staleness):
 		name += ", " + r.Unit
 	}
 	if r.Kind == compare.Condition {

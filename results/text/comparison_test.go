@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/internal/fixture"
 	"github.com/quotabench/quotabench/results/text"
+	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // compared is a comparison in which a strategy with an odd name became slower.
@@ -35,7 +36,7 @@ func TestComparison(t *testing.T) {
 		write func(io.Writer, *compare.Comparison) error
 		want  []string
 	}{
-		"text":     {text.Comparison, []string{"FAIL: 1 figure fails", "throughput/reference", "-23.1 %", "10 and 10 rounds, p", "\nsame "}},
+		"text":     {func(w io.Writer, c *compare.Comparison) error { return text.Comparison(w, layout.Page{}, c) }, []string{"FAIL: 1 figure fails", "throughput/reference", "-23.1 %", "10 and 10 rounds, p", "\nsame "}},
 		"markdown": {text.ComparisonMarkdown, []string{"**FAIL: 1 figure fails", `| worse | a\|b ::error::x`, "&lt;script&gt;&#64;all |"}},
 		"github":   {text.ComparisonAnnotations, []string{"::error title=quotabench::a|b ::error::x", "-23.1 %25", "::notice title=quotabench::FAIL"}},
 	} {

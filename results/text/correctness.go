@@ -8,41 +8,72 @@ import (
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/answer"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
-// correctnessLines renders what was decided wrongly.
-func correctnessLines(group []results.Summary) []string {
-	unit := format.Plain(group[0].Params.Unit)
+// column is a column of a table over strategies.
+type column struct {
+	layout.Column
+	cell func(*results.Summary) string
+	// more is set where a brief table leaves it out.
+	more bool
+}
+
+// correctnessLines renders what was decided wrongly, a heading above each group of
+// strategies. Unless it is to be whole it leaves out drift, and figures that others
+// follow from.
+func correctnessLines(page layout.Page, group []results.Summary, whole bool) []string {
 	failed := slices.ContainsFunc(group, func(s results.Summary) bool { return s.Counts() && s.Errors > 0 })
-	label := labelColumn
-	if failed {
-		label.Minimum = 15 // there is less room
+	label, trials := labelColumn, 24
+	if failed && whole { // there is less room
+		label.Minimum, trials = 12, 14
 	}
-	g := layout.Grid{Columns: []layout.Column{
-		label, {Title: "admitted"}, {Title: "errors", Left: true, Optional: true, Flexible: true, Minimum: 11}, {Title: "leak"}, {Title: "% of\nlimit"}, {Title: "worst\nwindow"},
-		{Title: "trials\nthat leaked", Flexible: true, Minimum: 14}, {Title: "false\nrejects"}, {Title: "drift\nat rest", Left: true, Flexible: true, Minimum: 12},
-		{Title: "guarantee", Left: true},
-	}}
-	invalid := false
-	rowsOf(&g, group, func(s *results.Summary) []string {
-		if !s.Counts() {
-			invalid = true
-			return []string{"invalid", "", "-", "-", "-", "-", "-", "-", "-"}
+	columns := []column{
+		{layout.Column{Title: "admitted"}, func(s *results.Summary) string { return format.Pct(s.AdmittedPct()) }, true},
+		{layout.Column{Title: "errors", Left: true, Optional: true, Flexible: true, Minimum: 11}, errorsCell, false},
+		{layout.Column{Title: "leak"}, func(s *results.Summary) string { return leakCell(s.Leak.Leak) }, true},
+		{layout.Column{Title: "leak, %\nof limit"}, func(s *results.Summary) string { return strings.TrimSuffix(format.Pct(s.Leak.PctOfLimit), " %") }, false},
+		{layout.Column{Title: "worst\nwindow"}, func(s *results.Summary) string { return format.Count(s.Leak.WorstUnits) }, false},
+		{layout.Column{Title: "trials\nthat leaked", Flexible: true, Minimum: trials}, func(s *results.Summary) string { return Trials(s.Leak.Leak) }, false},
+		{layout.Column{Title: "false\nrejects"}, FalseRejects, false},
+		{layout.Column{Title: "drift\nat rest", Left: true, Flexible: true, Minimum: 12}, Drift, true},
+		{layout.Column{Title: "guarantee", Left: true, Flexible: true, Minimum: 9, Tone: guaranteeTone}, Guarantee, false},
+	}
+	columns = slices.DeleteFunc(columns, func(c column) bool { return c.more && !whole })
+	g := layout.Grid{Columns: []layout.Column{label}}
+	for _, c := range columns {
+		g.Columns = append(g.Columns, c.Column)
+	}
+	in := answer.Group("")
+	for i := range group {
+		x := answer.Classify(&group[i])
+		if x.Group != in {
+			in = x.Group
+			g.AddHeading(string(in), ToneOf(string(in)))
 		}
-		return []string{
-			format.Pct(s.AdmittedPct()),
-			errorsCell(s),
-			leakCell(s.Leak.Leak),
-			strings.TrimSuffix(format.Pct(s.Leak.PctOfLimit), " %"),
-			format.Count(s.Leak.WorstUnits),
-			Trials(s.Leak.Leak),
-			FalseRejects(s),
-			Drift(s),
-			Verdict(s.Verdict),
+		cells := []string{format.Plain(name(&x))}
+		for j, c := range columns {
+			switch {
+			case x.Summary.Counts():
+				cells = append(cells, c.cell(x.Summary))
+			case j == 0:
+				cells = append(cells, "invalid")
+			default:
+				cells = append(cells, "-")
+			}
 		}
-	})
-	out := append(layout.Wrap("CORRECTNESS  leak, worst window and drift in "+unit, layout.Width), g.Lines(layout.Width)...)
+		g.Add(cells...)
+	}
+	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)), page.Table(&g)...)
+	if !whole {
+		return out
+	}
+	return append(out, noteLines(page, strings.Join(correctnessNotes(group, failed), "; "))...)
+}
+
+// correctnessNotes explain the columns.
+func correctnessNotes(group []results.Summary, failed bool) []string {
 	falseRejects := "false rejects: of valid requests, which had to be admitted"
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.FalseRejects.Possible > s.FalseRejects.Count }) {
 		falseRejects += ", certain..possible, or certain alone where one order of events explains all others"
@@ -51,20 +82,47 @@ func correctnessLines(group []results.Summary) []string {
 	if len(group[0].Params.LimitChanges) > 0 {
 		limit = "the first limit"
 	}
-	parts := []string{"rows: least leak first, then fewest false rejects, then the fastest", "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
+	parts := []string{"rows: in each group the fastest first", "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
 		"worst window: leak of one subject and window", "0 of n trials: in brackets the largest share that is compatible with it (95 %)", falseRejects}
 	if failed {
 		parts = append(parts, "errors: requests without a decision, of all; time-outs and contention are what a strategy does, those of the store and others make a run invalid")
 	}
-	if invalid {
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return !s.Counts() }) {
 		parts = append(parts, "invalid: the audit struck every round, see MEASUREMENT VALIDITY")
 	}
-	return append(out, noteLines(strings.Join(parts, "; "))...)
+	return parts
+}
+
+// Guarantee says what was declared on the leak, with its bound, and what came of it. A
+// leak never stands beside a mere "kept".
+func Guarantee(s *results.Summary) string {
+	verdict, bound := s.Verdict, int64(-1)
+	for _, c := range s.Guarantee {
+		if c.Property == results.LeakProperty && (bound < 0 || c.Bound < bound) {
+			bound = c.Bound
+		}
+	}
+	switch {
+	case verdict == results.Violated:
+		return "VIOLATED"
+	case bound < 0 && s.Verdict == "":
+		return "none declared"
+	case bound < 0 || bound == quota.Unbounded:
+		return "leak not bounded"
+	case bound == 0 && verdict == results.Kept && s.Leak.WorstUnits > 0:
+		return "kept by its instances' clocks alone"
+	case bound == 0:
+		return "no leak: " + verdict
+	case verdict == results.Kept:
+		return "within " + format.Count(bound) + " per window"
+	default:
+		return "at most " + format.Count(bound) + " per window: " + verdict
+	}
 }
 
 // rollingLines renders what tumbling windows let through around their ends, where
 // one ended in mid-run.
-func rollingLines(group []results.Summary) []string {
+func rollingLines(page layout.Page, group []results.Summary) []string {
 	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Rolling != nil }) {
 		return nil
 	}
@@ -76,8 +134,8 @@ func rollingLines(group []results.Summary) []string {
 		}
 		return []string{format.Digits(r.Multiple) + " x limit", format.Units(r.WorstUnits, format.Plain(s.Params.Unit)), format.Range(r.Units, r.Possible)}
 	})
-	out := append([]string{"ROLLING  the same decisions, judged by every span as long as a window instead of the policy's own windows"}, g.Lines(layout.Width)...)
-	return append(out, noteLines("leak: certain..possible, of disjoint spans, all rounds together; a policy of tumbling windows allows 2.00 x limit around their ends")...)
+	out := append(page.Title("ROLLING  the same decisions, judged by every span as long as a window instead of the policy's own windows"), page.Table(&g)...)
+	return append(out, noteLines(page, "leak: certain..possible, of disjoint spans, all rounds together; a policy of tumbling windows allows 2.00 x limit around their ends")...)
 }
 
 // errorsCell is the share of requests that ended in an error of each kind; empty where

@@ -13,7 +13,7 @@ import (
 // exactCostLines renders what the cost probe counted, where there was one. It
 // leaves out allocations: the runtime counts them in batches, so that those of a
 // single decision are only exact on average, which the sample tells better.
-func exactCostLines(f results.File, group []results.Summary) []string {
+func exactCostLines(page layout.Page, f results.File, group []results.Summary) []string {
 	kinds := []struct {
 		name string
 		of   func(*results.Probe) *results.ProbeCost
@@ -48,12 +48,12 @@ func exactCostLines(f results.File, group []results.Summary) []string {
 		}
 		return cells
 	})
-	return costTable(&g, "COST, EXACT  per decision, counted by a probe: one caller, one request at a time, no background jobs",
-		legend.lines("commands: to Redis"+others(f)+"; trips: round trips to Redis and PostgreSQL; admitted and rejected are means of later requests"))
+	return costTable(page, &g, "COST, EXACT  per decision, counted by a probe: one caller, one request at a time, no background jobs",
+		legend.lines(page, "commands: to Redis"+others(f)+"; trips: round trips to Redis and PostgreSQL; admitted and rejected are means of later requests"))
 }
 
 // sampledCostLines renders what decisions cost in the run.
-func sampledCostLines(f results.File, group []results.Summary) []string {
+func sampledCostLines(page layout.Page, f results.File, group []results.Summary) []string {
 	const cpu = "CPU, µs"
 	g := layout.Grid{Columns: []layout.Column{
 		labelColumn, {Title: "commands", Optional: true}, {Title: "trips", Optional: true}, {Title: "SQL", Optional: true}, {Title: "bytes", Optional: true},
@@ -82,7 +82,7 @@ func sampledCostLines(f results.File, group []results.Summary) []string {
 	if f.Kind == results.Simulated {
 		title = "COST  per decision, mean of a whole run; medians over rounds"
 	}
-	return costTable(&g, title, legend.lines(note))
+	return costTable(page, &g, title, legend.lines(page, note))
 }
 
 // others says that commands and processor time of further kinds of stores stand under
@@ -101,12 +101,12 @@ func others(f results.File) string {
 }
 
 // costTable is empty where no column has anything to show.
-func costTable(g *layout.Grid, title string, notes []string) []string {
+func costTable(page layout.Page, g *layout.Grid, title string, notes []string) []string {
 	g.Compact()
 	if len(g.Columns) == 1 {
 		return nil
 	}
-	return append(append(layout.Wrap(title, layout.Width), g.Lines(layout.Width)...), notes...)
+	return append(append(page.Title(title), page.Table(g)...), notes...)
 }
 
 // formatExact renders a count that is whole more often than not.

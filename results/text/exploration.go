@@ -5,11 +5,12 @@ import (
 	"io"
 
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // Exploration writes the reports of all that was searched, counted and replayed.
 // Replays of what a search found follow its report.
-func Exploration(w io.Writer, x *results.Exploration) error {
+func Exploration(w io.Writer, page layout.Page, x *results.Exploration) error {
 	out := bufio.NewWriter(w)
 	first := true
 	part := func(write func() error) error {
@@ -24,20 +25,20 @@ func Exploration(w io.Writer, x *results.Exploration) error {
 	searched := map[string]bool{}
 	for _, s := range x.Searches {
 		searched[s.Strategy] = true
-		if err := part(func() error { return Search(out, s) }); err != nil {
+		if err := part(func() error { return Search(out, page, s) }); err != nil {
 			return err
 		}
 		for _, r := range x.Replays {
 			if r.Strategy != s.Strategy {
 				continue
 			}
-			if err := part(func() error { return Replay(out, r, true) }); err != nil {
+			if err := part(func() error { return Replay(out, page, r, true) }); err != nil {
 				return err
 			}
 		}
 	}
 	for _, c := range x.Censuses {
-		if err := part(func() error { return Census(out, c) }); err != nil {
+		if err := part(func() error { return Census(out, page, c) }); err != nil {
 			return err
 		}
 	}
@@ -45,7 +46,7 @@ func Exploration(w io.Writer, x *results.Exploration) error {
 		if searched[r.Strategy] {
 			continue
 		}
-		if err := part(func() error { return Replay(out, r, false) }); err != nil {
+		if err := part(func() error { return Replay(out, page, r, false) }); err != nil {
 			return err
 		}
 	}

@@ -47,8 +47,18 @@ func findingsOf(loop string, summaries []*results.Summary) []finding {
 	return all
 }
 
-// findingLines lists what the audit found, the gravest first.
-func findingLines(summaries []results.Summary) []string {
+// Finding is what the audit found, and of which strategies.
+type Finding struct {
+	// Strikes and Code are those of the [results.Reason].
+	Strikes, Code string
+	// Detail is one line, an example where strategies differ in it.
+	Detail string
+	// Of names the strategies, and the loop where they ran in two.
+	Of string
+}
+
+// Findings are what the audit found, the gravest first.
+func Findings(summaries []results.Summary) (out []Finding) {
 	var first, paced []*results.Summary
 	for i := range summaries {
 		first = append(first, &summaries[i])
@@ -61,20 +71,59 @@ func findingLines(summaries []results.Summary) []string {
 		loop = "closed loop, "
 	}
 	all := append(findingsOf(loop, first), findingsOf("open loop, ", paced)...)
-	if len(all) == 0 {
-		return nil
-	}
 	grave := map[string]int{results.StrikesCorrectness: 0, results.StrikesTimings: 1, results.StrikesResponse: 2, results.StrikesPercentiles: 3, results.StrikesNote: 4}
 	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Strikes] - grave[b.Strikes] })
-	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesResponse: "RESPONSE ", results.StrikesPercentiles: "PERCENTILES ", results.StrikesNote: "note    "}
-	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
 	for _, x := range all {
 		detail := format.Plain(x.Detail)
 		if x.differs {
 			detail = "e.g. " + detail
 		}
-		text := fmt.Sprintf("%s: %s [%s%s]", format.Plain(x.Code), detail, x.loop, format.Plain(concerned(x.who, len(summaries))))
-		out = append(out, layout.Paragraph("  "+heads[x.Strikes], text, layout.Width)...)
+		out = append(out, Finding{Strikes: x.Strikes, Code: format.Plain(x.Code), Detail: detail, Of: x.loop + format.Plain(concerned(x.who, len(summaries)))})
+	}
+	return out
+}
+
+// gravestLines lists what takes correctness figures back, and says how much else there
+// is.
+func gravestLines(page layout.Page, summaries []results.Summary) []string {
+	var grave []Finding
+	others := map[string]int64{}
+	for _, x := range Findings(summaries) {
+		if x.Strikes == results.StrikesCorrectness {
+			grave = append(grave, x)
+		} else {
+			others[x.Strikes]++
+		}
+	}
+	out := findingLines(page, grave)
+	notes := others[results.StrikesNote]
+	timings := others[results.StrikesTimings] + others[results.StrikesResponse] + others[results.StrikesPercentiles]
+	if notes+timings == 0 {
+		return out
+	}
+	text := format.Join(" and ", some(timings, "finding on timings", "findings on timings"), some(notes, "note", "notes")) + ": see report.txt, or --verbose"
+	if len(grave) > 0 {
+		return append(out, page.Paragraph("  ", "and "+text)...)
+	}
+	return page.Wrap("MEASUREMENT VALIDITY  " + text)
+}
+
+func some(n int64, one, many string) string {
+	if n == 0 {
+		return ""
+	}
+	return format.Plural(n, one, many)
+}
+
+// findingLines lists them.
+func findingLines(page layout.Page, all []Finding) []string {
+	if len(all) == 0 {
+		return nil
+	}
+	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesResponse: "RESPONSE ", results.StrikesPercentiles: "PERCENTILES ", results.StrikesNote: "note    "}
+	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
+	for _, x := range all {
+		out = append(out, page.Paragraph("  "+heads[x.Strikes], fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, x.Of))...)
 	}
 	return out
 }

@@ -10,11 +10,11 @@ import (
 )
 
 // guaranteeLines renders what strategies guarantee and what came of it.
-func guaranteeLines(group []results.Summary) []string {
+func guaranteeLines(page layout.Page, group []results.Summary) []string {
 	unit := format.Plain(group[0].Params.Unit)
 	g := layout.Grid{Columns: []layout.Column{
 		labelColumn, {Title: "guarantee: at most", Left: true, Flexible: true, Minimum: 16},
-		{Title: "worst\nmeasured"}, {Title: "bound", Left: true}, {Title: "verdict", Left: true},
+		{Title: "worst\nmeasured"}, {Title: "bound", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
 	}}
 	for i := range group {
 		s := &group[i]
@@ -29,14 +29,14 @@ func guaranteeLines(group []results.Summary) []string {
 	if len(g.Rows) == 0 {
 		return nil
 	}
-	out := append([]string{"DECLARED GUARANTEES  in the worst window of any subject and round"}, g.Lines(layout.Width)...)
+	out := append(page.Title("DECLARED GUARANTEES  in the worst window of any subject and round"), page.Table(&g)...)
 	note := "leak: admitted, L is the limit, bound and measured are beyond it; false rejects: units rejected although there was room"
 	if slices.ContainsFunc(group, func(s results.Summary) bool {
 		return slices.ContainsFunc(s.Guarantee, func(c results.Clause) bool { return c.Verdict == results.Undecided })
 	}) {
 		note += "; undecided: what certainly happened keeps the bound, what possibly happened does not, or the load was too weak to tell"
 	}
-	return append(out, noteLines(note)...)
+	return append(out, noteLines(page, note)...)
 }
 
 // boundCell is the largest amount that keeps the bound.
@@ -59,7 +59,7 @@ func bound(c results.Clause) string {
 
 // settlementLines renders what became of admitted requests, where callers settle
 // them.
-func settlementLines(group []results.Summary) []string {
+func settlementLines(page layout.Page, group []results.Summary) []string {
 	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Settled != nil }) {
 		return nil
 	}
@@ -83,6 +83,6 @@ func settlementLines(group []results.Summary) []string {
 			some(x.OverrunUnits, format.Count(x.OverrunUnits)), some(s.Leak.Excursions, format.Count(s.Leak.Excursions)), some(s.Leak.Excursions, format.Digits(s.Leak.UnitSeconds)),
 			legend.percentile(s.TimingsCount, x.Service.P50), legend.percentile(s.TimingsCount, x.Service.P99)}
 	})
-	out := append([]string{"SETTLEMENT  of admitted requests, all rounds together"}, g.Lines(layout.Width)...)
-	return append(out, legend.lines("refunds: after failed work and after deletions; abandoned: never settled")...)
+	out := append(page.Title("SETTLEMENT  of admitted requests, all rounds together"), page.Table(&g)...)
+	return append(out, legend.lines(page, "refunds: after failed work and after deletions; abandoned: never settled")...)
 }

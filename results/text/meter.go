@@ -35,7 +35,7 @@ func Own(s *results.Summary) []OwnFigure {
 }
 
 // meterLines renders the figures that strategies count themselves.
-func meterLines(group []results.Summary) []string {
+func meterLines(page layout.Page, group []results.Summary) []string {
 	g := layout.Grid{Columns: []layout.Column{
 		labelColumn, {Title: "figure", Left: true, Flexible: true, Minimum: 16}, {Title: "value"},
 		{Title: "unit", Left: true}, {Title: "per\ndecision"}, {Title: "per\nadmitted"},
@@ -51,7 +51,7 @@ func meterLines(group []results.Summary) []string {
 	if len(g.Rows) == 0 {
 		return nil
 	}
-	return append([]string{"FIGURES OF THEIR OWN  what strategies count themselves, medians over rounds; figures of 0 are left out"}, g.Lines(layout.Width)...)
+	return append(page.Title("FIGURES OF THEIR OWN  what strategies count themselves, medians over rounds; figures of 0 are left out"), page.Table(&g)...)
 }
 
 // nanoseconds in units of time, which are shown as other times are.

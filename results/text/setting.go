@@ -9,19 +9,14 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/text/layout"
 )
 
-// settingLines says what the strategies of one table have in common.
-func settingLines(f results.File, group []results.Summary) []string {
+// Setting says what the strategies of one table have in common. There has to be one.
+func Setting(f results.File, group []results.Summary) []Entry {
 	s := &group[0]
 	p := s.Params
-	var out []string
-	entry := func(label, text string) {
-		if text != "" {
-			out = append(out, layout.Paragraph(layout.Pad(label, headLabel), format.Plain(text), layout.Width)...)
-		}
-	}
+	var out []Entry
+	entry := adder(&out)
 	workload := ""
 	if s.Workload != f.Workload.Name {
 		workload = "workload " + s.Workload

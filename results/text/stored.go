@@ -9,7 +9,7 @@ import (
 )
 
 // storedLines renders what strategies keep in stores, and how that grew.
-func storedLines(group []results.Summary) []string {
+func storedLines(page layout.Page, group []results.Summary) []string {
 	g := layout.Grid{Columns: []layout.Column{
 		labelColumn, {Title: "store", Left: true}, {Title: "subjects"},
 		{Title: "at 1/4", Over: "entries", Optional: true}, {Title: "at 2/4", Over: "entries", Optional: true}, {Title: "at 3/4", Over: "entries", Optional: true},
@@ -33,10 +33,10 @@ func storedLines(group []results.Summary) []string {
 		return nil
 	}
 	g.Compact()
-	out := append(layout.Wrap("KEPT IN STORES  keys, rows, nodes or messages, in the round that kept most; bytes as the store counts them", layout.Width), g.Lines(layout.Width)...)
+	out := append(page.Title("KEPT IN STORES  keys, rows, nodes or messages, in the round that kept most; bytes as the store counts them"), page.Table(&g)...)
 	note := "subjects: those asked about or set up"
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Placement != nil }) {
 		note += ", the warm-up's among them"
 	}
-	return append(out, noteLines(note)...)
+	return append(out, noteLines(page, note)...)
 }

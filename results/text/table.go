@@ -8,48 +8,95 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/answer"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
-// Table renders a file for a terminal, within 120 columns: what was measured
-// and on what, speed and cost, correctness, declared guarantees, what was skipped,
-// and everything that speaks against the figures.
-func Table(w io.Writer, f results.File) error {
-	b := bufio.NewWriter(w)
-	put := func(lines ...string) {
-		for _, l := range lines {
-			// A write error sticks to the writer and comes out of Flush.
-			_, _ = b.WriteString(l + "\n")
-		}
+// Table renders all that a file says: the answer, what was measured and on what, then
+// of each setting correctness, speed, costs and declared guarantees, who was skipped,
+// and everything that speaks against the figures. The file of a sweep is that of [Sweep].
+func Table(w io.Writer, page layout.Page, f results.File) error {
+	if f.Sweep != nil {
+		return Sweep(w, page, f)
 	}
-	section := func(lines []string) {
-		if len(lines) > 0 {
-			put("")
-			put(lines...)
-		}
+	return write(w, func(section func([]string)) {
+		section(answerLines(page, f))
+		sections(page, f, section)
+	})
+}
+
+// Verbose renders the same for a terminal, where the answer comes last.
+func Verbose(w io.Writer, page layout.Page, f results.File) error {
+	if f.Sweep != nil {
+		return Sweep(w, page, f)
 	}
+	return write(w, func(section func([]string)) {
+		sections(page, f, section)
+		section(answerLines(page, f))
+	})
+}
+
+func sections(page layout.Page, f results.File, section func([]string)) {
+	section(entryLines(page, Head(f)))
 	summaries := f.Summarised()
-	put(headerLines(f)...)
-	for _, group := range results.Groups(summaries) {
-		put("")
-		put(settingLines(f, group)...)
-		put("")
-		put(speedLines(f, group)...)
-		section(delayLines(group))
-		section(exactCostLines(f, group))
-		section(sampledCostLines(f, group))
-		section(correctnessLines(group))
-		section(rollingLines(group))
-		section(settlementLines(group))
-		section(meterLines(group))
-		section(storedLines(group))
-		section(guaranteeLines(group))
+	for _, group := range answer.Tables(summaries) {
+		section(entryLines(page, Setting(f, group)))
+		section(correctnessLines(page, group, true))
+		section(speedLines(page, f, group, true))
+		section(delayLines(page, group))
+		section(exactCostLines(page, f, group))
+		section(sampledCostLines(page, f, group))
+		section(rollingLines(page, group))
+		section(settlementLines(page, group))
+		section(meterLines(page, group))
+		section(storedLines(page, group))
+		section(guaranteeLines(page, group))
 	}
 	if len(summaries) == 0 {
-		put("", "No strategy was run.")
+		section([]string{"No strategy was run."})
 	}
-	section(skippedLines(f))
-	section(findingLines(summaries))
+	section(skippedLines(page, f))
+	section(findingLines(page, Findings(summaries)))
+}
+
+// Brief renders what a terminal has room for: correctness and speed of each setting,
+// what takes figures back, and the answer, which comes last and so is seen first.
+func Brief(w io.Writer, page layout.Page, f results.File) error {
+	if f.Sweep != nil {
+		return Sweep(w, page, f)
+	}
+	return write(w, func(section func([]string)) {
+		section(entryLines(page, briefHead(f)))
+		summaries := f.Summarised()
+		for _, group := range answer.Tables(summaries) {
+			section(correctnessLines(page, group, false))
+			section(speedLines(page, f, group, false))
+		}
+		if len(summaries) == 0 {
+			section([]string{"No strategy was run."})
+		}
+		section(briefSkipped(page, f))
+		section(gravestLines(page, summaries))
+		section(answerLines(page, f))
+	})
+}
+
+// write passes on what body makes, an empty line between sections.
+func write(w io.Writer, body func(section func([]string))) error {
+	b := bufio.NewWriter(w)
+	first := true
+	body(func(lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		if !first {
+			_ = b.WriteByte('\n') // an error sticks to the writer and comes out of Flush
+		}
+		first = false
+		for _, l := range lines {
+			_, _ = b.WriteString(l + "\n")
+		}
+	})
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}
@@ -71,8 +118,9 @@ func rowsOf(g *layout.Grid, group []results.Summary, row func(*results.Summary) 
 var labelColumn = layout.Column{Title: "strategy", Left: true, Flexible: true, Minimum: 21}
 
 // speedLines renders latency and throughput. Latency comes from an open loop where
-// there is one, and beside it stands what a bare client saw in the same rounds.
-func speedLines(f results.File, group []results.Summary) []string {
+// there is one, and beside it stands what a bare client saw in the same rounds. Unless
+// it is to be whole it leaves out rarer percentiles, intervals and what always holds.
+func speedLines(page layout.Page, f results.File, group []results.Summary, whole bool) []string {
 	atRate := group[0].AtRate()
 	open, paced := atRate.Params.Loop == results.OpenLoop, group[0].Paced != nil
 	simulated := f.Kind == results.Simulated
@@ -85,60 +133,102 @@ func speedLines(f results.File, group []results.Summary) []string {
 		service = "saturated service"
 		title = fmt.Sprintf("SPEED  response time from the intended start in %s; saturated: service time and throughput of %d callers that never pause",
 			openLoop(&atRate.Params), group[0].Params.Workers)
+		if !whole {
+			title = fmt.Sprintf("SPEED  response time in %s; decisions per second of %d callers that never pause", openLoop(&atRate.Params), group[0].Params.Workers)
+		}
 	}
 	if simulated {
 		title = "MODELLED LATENCY  virtual time; no statement about real stores"
 	}
 	bare := slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Reference != nil })
-	g := layout.Grid{Columns: []layout.Column{labelColumn, {Title: "p50", Over: over}, {Title: "p99", Over: over},
-		{Title: intervalTitle(group), Over: over, Optional: true}, {Title: "p99.9", Over: over}}}
+	legend := marks{}
+	// Where a strategy cannot keep up, response times are those of its queue.
+	response := func(x results.Percentile, s *results.Summary) string {
+		if r := s.AtRate(); 2*r.Saturated > r.Timed {
+			return "-"
+		}
+		return legend.percentile(s.AtRate().ResponseCounts, x)
+	}
+	columns := []column{
+		{layout.Column{Title: "p50", Over: over}, func(s *results.Summary) string {
+			if r := s.AtRate(); 2*r.Saturated > r.Timed {
+				return legend.saturated()
+			}
+			return response(s.Latency().P50, s)
+		}, false},
+		{layout.Column{Title: "p99", Over: over}, func(s *results.Summary) string { return response(s.Latency().P99, s) }, false},
+		{layout.Column{Title: intervalTitle(group), Over: over, Optional: true}, func(s *results.Summary) string {
+			if r := s.AtRate(); 2*r.Saturated > r.Timed {
+				return ""
+			}
+			return p99Interval(s.Latency().P99)
+		}, false},
+		{layout.Column{Title: "p99.9", Over: over}, func(s *results.Summary) string { return response(s.Latency().P999, s) }, true},
+	}
 	if bare {
-		g.Columns = append(g.Columns, layout.Column{Title: "p50", Over: "bare client"}, layout.Column{Title: "p99", Over: "bare client"})
+		columns = append(columns,
+			column{layout.Column{Title: "p50", Over: "bare client"}, func(s *results.Summary) string { return legend.reference(s.AtRate().Reference)[0] }, true},
+			column{layout.Column{Title: "p99", Over: "bare client"}, func(s *results.Summary) string { return legend.reference(s.AtRate().Reference)[1] }, true})
 	}
 	if open {
-		g.Columns = append(g.Columns, layout.Column{Title: "p50", Over: service}, layout.Column{Title: "p99", Over: service})
+		columns = append(columns,
+			column{layout.Column{Title: "p50", Over: service}, func(s *results.Summary) string { return legend.percentile(s.TimingsCount, s.Service.P50) }, true},
+			column{layout.Column{Title: "p99", Over: service}, func(s *results.Summary) string { return legend.percentile(s.TimingsCount, s.Service.P99) }, true})
 	}
 	if !simulated {
 		ratio := "ratio to\nINCR loop"
 		if paced {
 			ratio = "times\nbare" // there is less room
 		}
-		g.Columns = append(g.Columns, layout.Column{Title: "decisions\nper s"}, layout.Column{Title: ratio, Optional: true})
+		columns = append(columns,
+			column{layout.Column{Title: "decisions\nper s"}, func(s *results.Summary) string {
+				return legend.timing(s.TimingsCount, format.Count(int64(s.Throughput.Value+0.5)))
+			}, false},
+			column{layout.Column{Title: ratio, Optional: true}, func(s *results.Summary) string { return ratioCell(s, s.Params.Loop == results.OpenLoop) }, false})
 	}
-	legend := marks{}
+	if !whole {
+		columns = slices.DeleteFunc(columns, func(c column) bool { return c.more })
+		columns = append(columns, column{layout.Column{Title: "commands and SQL\nper decision"}, func(s *results.Summary) string { return format.Per(answer.PerDecision(s)) }, false})
+	}
+	g := layout.Grid{Columns: []layout.Column{labelColumn}}
+	for _, c := range columns {
+		g.Columns = append(g.Columns, c.Column)
+	}
 	rowsOf(&g, group, func(s *results.Summary) []string {
-		r, l := s.AtRate(), s.Latency()
-		cells := []string{
-			legend.percentile(r.ResponseCounts, l.P50), legend.percentile(r.ResponseCounts, l.P99), p99Interval(l.P99), legend.percentile(r.ResponseCounts, l.P999),
-		}
-		if 2*r.Saturated > r.Timed {
-			cells[0], cells[1], cells[2], cells[3] = legend.saturated(), "-", "", "-"
-		}
-		if bare {
-			cells = append(cells, legend.reference(r.Reference)...)
-		}
-		if open {
-			cells = append(cells, legend.percentile(s.TimingsCount, s.Service.P50), legend.percentile(s.TimingsCount, s.Service.P99))
-		}
-		if !simulated {
-			cells = append(cells, legend.timing(s.TimingsCount, format.Count(int64(s.Throughput.Value+0.5))), ratioCell(s, s.Params.Loop == results.OpenLoop))
+		cells := make([]string, len(columns))
+		for i, c := range columns {
+			cells[i] = c.cell(s)
 		}
 		return cells
 	})
 	always := ""
-	if bare {
+	if bare && whole {
 		always = "bare client: one INCR of one key for each request, in the same rounds"
 		if paced && !simulated {
 			always += "; times bare: decisions per second by those of bare clients that never pause"
 		}
 	}
-	out := append(layout.Wrap(title, layout.Width), g.Lines(layout.Width)...)
-	return append(out, legend.lines(always)...)
+	if bare && !whole {
+		always = bareText(group, legend)
+	}
+	out := append(page.Title(title), page.Table(&g)...)
+	return append(out, legend.lines(page, always)...)
+}
+
+// bareText says what one INCR takes, which all strategies were measured beside.
+func bareText(group []results.Summary, legend marks) string {
+	for i := range group {
+		if r := group[i].AtRate().Reference; r != nil {
+			cells := legend.reference(r)
+			return "a bare client's INCR in the same rounds: p50 " + cells[0] + ", p99 " + cells[1]
+		}
+	}
+	return ""
 }
 
 // delayLines renders how late requests of an open loop started, and whether
 // they piled up.
-func delayLines(group []results.Summary) []string {
+func delayLines(page layout.Page, group []results.Summary) []string {
 	const pacer, worker, backlog = "late by the pacer", "waiting for a worker", "backlog, requests"
 	g := layout.Grid{Columns: []layout.Column{
 		labelColumn, {Title: "p50", Over: pacer}, {Title: "p99", Over: pacer}, {Title: "p50", Over: worker}, {Title: "p99", Over: worker},
@@ -165,9 +255,9 @@ func delayLines(group []results.Summary) []string {
 	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Lateness != nil }) {
 		return nil
 	}
-	out := append(layout.Wrap("SCHEDULING DELAY  how late requests started, medians over rounds; backlog: how many were due and waited, in the worst round", layout.Width), g.Lines(layout.Width)...)
+	out := append(page.Title("SCHEDULING DELAY  how late requests started, medians over rounds; backlog: how many were due and waited, in the worst round"), page.Table(&g)...)
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Saturated > 0 }) {
-		out = append(out, "  saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration")
+		out = append(out, noteLines(page, "saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration")...)
 	}
 	return out
 }
@@ -219,6 +309,14 @@ const (
 	markSaturated = "saturated: cannot keep up with this rate, requests wait longer and longer"
 	markModel     = "m statements to the in-process model, not to PostgreSQL"
 )
+
+// Percentile is a percentile as tables show it, and what its marks mean; counts says
+// whether the timings that it is of do.
+func Percentile(counts bool, p results.Percentile) (cell string, notes []string) {
+	legend := marks{}
+	cell = legend.percentile(counts, p)
+	return cell, legend.explained()
+}
 
 func (m marks) percentile(counts bool, p results.Percentile) string {
 	if p.Status == results.NoSamples {
@@ -280,20 +378,24 @@ func (m marks) sql(sql, model float64, format func(float64) string) string {
 }
 
 // lines renders the explanations in a fixed order, after what always holds.
-func (m marks) lines(always string) []string {
-	parts := []string{always}
+func (m marks) lines(page layout.Page, always string) []string {
+	return noteLines(page, format.Join("; ", append([]string{always}, m.explained()...)...))
+}
+
+// explained are the explanations in a fixed order.
+func (m marks) explained() (out []string) {
 	for _, k := range []string{markStruck, markWaited, markMerged, markMax, markEvents, markRange, markSaturated, markModel} {
 		if m[k] {
-			parts = append(parts, k)
+			out = append(out, k)
 		}
 	}
-	return noteLines(format.Join("; ", parts...))
+	return out
 }
 
 // noteLines renders what is said below a table.
-func noteLines(text string) []string {
+func noteLines(page layout.Page, text string) []string {
 	if text == "" {
 		return nil
 	}
-	return layout.Paragraph("  ", text, layout.Width)
+	return page.Paragraph("  ", text)
 }

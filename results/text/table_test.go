@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 func render(t testing.TB, f results.File) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Table(&b, f); err != nil {
+	if err := Table(&b, layout.Page{}, f); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -86,7 +86,7 @@ func TestTableSaysWhatMatters(t *testing.T) {
 			}
 		}
 	}
-	if got := render(t, cases["uploads"]); strings.Contains(got, "pool 0") || strings.Contains(got, "1 e-mails") {
+	if got := render(t, cases["uploads"]); strings.Contains(got, "pool 0") || strings.Contains(got, " 1 e-mails") {
 		t.Error("an internal value or a wrong plural is shown")
 	}
 	if got := render(t, cases["core"]); strings.Contains(got, "SETTLEMENT") || strings.Contains(got, "ROLLING") || strings.Contains(got, "SCHEDULING DELAY") ||
@@ -105,7 +105,7 @@ var errBroken = errors.New("disk full")
 func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestTableWriteError(t *testing.T) {
-	if err := Table(brokenWriter{}, fixture.New(1, fixture.Strategies[0])); !errors.Is(err, errBroken) {
+	if err := Table(brokenWriter{}, layout.Page{}, fixture.New(1, fixture.Strategies[0])); !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)
 	}
 }

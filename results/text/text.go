@@ -13,17 +13,39 @@ import (
 // headLabel is as wide as the longest label of the header.
 const headLabel = 12
 
-// headerLines says what was measured, on what and with which stores.
-func headerLines(f results.File) []string {
-	var out []string
-	entry := func(label, text string) {
+// Entry is what a header says about one thing.
+type Entry struct {
+	// Label is empty where the entry continues the one before.
+	Label string
+	// Text is one line.
+	Text string
+}
+
+// entryLines lays entries out beside their labels.
+func entryLines(page layout.Page, entries []Entry) (out []string) {
+	for _, e := range entries {
+		label := e.Label
 		if len(label) >= headLabel {
 			label += " "
 		}
+		out = append(out, page.Paragraph(layout.Pad(label, headLabel), e.Text)...)
+	}
+	return out
+}
+
+// adder returns a function that appends what is not empty.
+func adder(out *[]Entry) func(label, text string) {
+	return func(label, text string) {
 		if text != "" {
-			out = append(out, layout.Paragraph(layout.Pad(label, headLabel), format.Plain(text), layout.Width)...)
+			*out = append(*out, Entry{label, format.Plain(text)})
 		}
 	}
+}
+
+// Head says what was measured, on what and with which stores.
+func Head(f results.File) []Entry {
+	var out []Entry
+	entry := adder(&out)
 	workload := ""
 	if f.Workload.Name != "" {
 		workload = "workload " + f.Workload.Name
@@ -62,6 +84,36 @@ func headerLines(f results.File) []string {
 		entry("NOTE", "interrupted before the last round")
 	}
 	return out
+}
+
+// briefHead is the head in two or three lines.
+func briefHead(f results.File) []Entry {
+	var out []Entry
+	entry := adder(&out)
+	entry("quotabench", format.Join(" · ", f.Kind, "seed "+fmt.Sprint(f.Seed), rounds(f)))
+	if len(f.Workload.Notes) > 0 {
+		entry("", f.Workload.Notes[0])
+	}
+	var stores []string
+	for _, name := range f.StoreNames() {
+		s := f.Stores[name]
+		version, _, _ := strings.Cut(s.Version, " ")
+		stores = append(stores, format.Join(" ", name, s.Kind, version))
+	}
+	entry("stores", strings.Join(stores, " · "))
+	if f.Interrupted {
+		entry("NOTE", "interrupted before the last round")
+	}
+	return out
+}
+
+// rounds counts those of the strategy that has most.
+func rounds(f results.File) string {
+	most := 0
+	for _, s := range f.Summarised() {
+		most = max(most, s.Rounds)
+	}
+	return some(int64(most), "round", "rounds")
 }
 
 // damagedText names the first damaged rows; all of them are in the file.
@@ -158,7 +210,7 @@ func bracketsText(group []results.Summary, lo, hi int) string {
 
 // skippedLines names who did not take part, and why. Strategies that share a
 // reason share a line.
-func skippedLines(f results.File) []string {
+func skippedLines(page layout.Page, f results.File) []string {
 	if len(f.Skipped) == 0 {
 		return nil
 	}
@@ -172,7 +224,21 @@ func skippedLines(f results.File) []string {
 	}
 	out := []string{"SKIPPED"}
 	for _, r := range reasons {
-		out = append(out, layout.Paragraph("  ", format.Plain(strings.Join(names[r], ", ")+": "+r), layout.Width)...)
+		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(names[r], ", ")+": "+r))...)
 	}
 	return out
+}
+
+// briefSkipped is the same without long reasons.
+func briefSkipped(page layout.Page, f results.File) []string {
+	lines := skippedLines(page, f)
+	const most = 4
+	if len(lines) <= most {
+		return lines
+	}
+	var names []string
+	for _, s := range f.Skipped {
+		names = append(names, s.Strategy)
+	}
+	return page.Paragraph("SKIPPED  ", format.Plain(strings.Join(names, ", ")+": why is in report.txt, or --verbose"))
 }

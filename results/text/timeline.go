@@ -13,27 +13,26 @@ import (
 
 // Geometry of a timeline, in characters.
 const (
-	timelineWidth = layout.Width
-	stepWidth     = 4
-	leastColumn   = 14 // the narrowest column that reads well
-	columnGap     = 2
+	stepWidth   = 4
+	leastColumn = 14 // the narrowest column that reads well
+	columnGap   = 2
 )
 
 // Timeline writes a finding as a table: a line per step, a column per actor
 // with the command and its reply, and the truth after it.
-func Timeline(w io.Writer, f *results.Finding) error {
+func Timeline(w io.Writer, page layout.Page, f *results.Finding) error {
 	out := bufio.NewWriter(w)
 	cols := f.ActorColumns()
 	truth := len("in use")
 	for _, s := range f.Steps {
 		truth = max(truth, len(truthText(&s)))
 	}
-	room := timelineWidth - stepWidth - truth - columnGap*(len(cols)+1)
+	room := page.Cells() - stepWidth - truth - columnGap*(len(cols)+1)
 	// Too many actors for a column each share one, with their names in it.
 	shared := len(cols)*leastColumn > room || len(cols) == 0
 	names, columns := []string{"who does what"}, 1
 	if shared {
-		room = timelineWidth - stepWidth - truth - 2*columnGap
+		room = page.Cells() - stepWidth - truth - 2*columnGap
 	} else {
 		names, columns = heads(f, cols), len(cols)
 	}

@@ -13,7 +13,7 @@ import (
 
 // Search writes what was searched, the timeline of every finding, and what
 // may be claimed of the rest.
-func Search(w io.Writer, r *results.Search) error {
+func Search(w io.Writer, page layout.Page, r *results.Search) error {
 	out := bufio.NewWriter(w)
 	how := "one step per command"
 	if r.Split {
@@ -22,78 +22,78 @@ func Search(w io.Writer, r *results.Search) error {
 	if r.Store != "" {
 		how = "one step per statement on " + r.Store
 	}
-	writeText(out, fmt.Sprintf("%s, %s with a limit of %d %s; %s on %s: %s; %s",
+	writeText(out, page, fmt.Sprintf("%s, %s with a limit of %d %s; %s on %s: %s; %s",
 		r.Strategy, r.Policy, r.Limit, r.Unit, count(r.Clients, "client"), count(r.Instances, "instance"), strings.Join(r.Scripts, "; "), how))
 	if r.Store == "" {
-		writeText(out, fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", count(r.States, "state"), count(r.Runs, "run"), count(r.Depth, "step"), count(r.Pruned, "run")))
+		writeText(out, page, fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", count(r.States, "state"), count(r.Runs, "run"), count(r.Depth, "step"), count(r.Pruned, "run")))
 	} else {
-		writeText(out, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", count(r.States, "state"), count(r.Runs, "schedule"), count(r.Depth, "step")))
+		writeText(out, page, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", count(r.States, "state"), count(r.Runs, "schedule"), count(r.Depth, "step")))
 	}
-	writeWaits(out, &r.ServerFacts)
+	writeWaits(out, page, &r.ServerFacts)
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		fmt.Fprintln(out)
 		if len(f.Steps) == 0 { // see [results.Finding]
-			writeText(out, fmt.Sprintf("%s: %s; its schedule could not be run again", strings.ToUpper(string(f.Property)), f.Detail))
+			writeText(out, page, fmt.Sprintf("%s: %s; its schedule could not be run again", strings.ToUpper(string(f.Property)), f.Detail))
 			continue
 		}
-		writeText(out, fmt.Sprintf("%s in %s: %s", strings.ToUpper(string(f.Property)), count(len(f.Steps), "step"), f.Detail))
+		writeHead(out, page, strings.ToUpper(string(f.Property)), fmt.Sprintf(" in %s: %s", count(len(f.Steps), "step"), f.Detail))
 		// Often one schedule breaks several properties.
 		same := slices.IndexFunc(r.Findings[:i], func(g results.Finding) bool { return slices.Equal(g.Steps, f.Steps) })
 		if same >= 0 {
 			fmt.Fprintf(out, "by the schedule of the %s above\n", r.Findings[same].Property)
-		} else if err := Timeline(out, f); err != nil {
+		} else if err := Timeline(out, page, f); err != nil {
 			return err
 		}
 		writeReplayHint(out, f)
 	}
-	if err := writeAborts(out, r.Aborts); err != nil {
+	if err := writeAborts(out, page, r.Aborts); err != nil {
 		return err
 	}
 	if r.Claim != "" {
 		fmt.Fprintln(out)
-		writeText(out, r.Claim)
+		writeText(out, page, r.Claim)
 	}
-	writeWithheld(out, r.Withheld)
+	writeWithheld(out, page, r.Withheld)
 	return out.Flush()
 }
 
 // Census writes what an enumeration counted, and the shortest schedule that
 // leaks.
-func Census(w io.Writer, c *results.Census) error {
+func Census(w io.Writer, page layout.Page, c *results.Census) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%s, %s with a limit of %d\n", c.Strategy, c.Policy, c.Limit)
-	writeText(out, censusLine(c))
-	writeWaits(out, &c.ServerFacts)
+	writeText(out, page, censusLine(c))
+	writeWaits(out, page, &c.ServerFacts)
 	if f := c.Shortest; f != nil {
 		fmt.Fprintf(out, "\nshortest: %s; worst leak: %s\n", count(len(f.Steps), "step"), count(c.Worst, "unit"))
-		if err := Timeline(out, f); err != nil {
+		if err := Timeline(out, page, f); err != nil {
 			return err
 		}
 		writeReplayHint(out, f)
 	}
-	if err := writeAborts(out, c.Aborts); err != nil {
+	if err := writeAborts(out, page, c.Aborts); err != nil {
 		return err
 	}
-	writeWithheld(out, c.Withheld)
+	writeWithheld(out, page, c.Withheld)
 	return out.Flush()
 }
 
 // Replay writes how a schedule went when it was run again. known says that its
 // timeline stands above, and need not be shown where nothing was different.
-func Replay(w io.Writer, r *results.Replay, known bool) error {
+func Replay(w io.Writer, page layout.Page, r *results.Replay, known bool) error {
 	out := bufio.NewWriter(w)
 	how := strings.ToUpper(string(r.Property)) + " again: " + r.Finding.Detail
 	if !r.Broken {
 		how = fmt.Sprintf("%s NOT broken this time", r.Property)
 	}
-	writeText(out, fmt.Sprintf("%s, %s, repeated on %s: %s", r.Strategy, r.Policy, r.Store, how))
+	writeText(out, page, fmt.Sprintf("%s, %s, repeated on %s: %s", r.Strategy, r.Policy, r.Store, how))
 	for _, n := range r.Notes {
-		writeText(out, "note: "+n)
+		writeText(out, page, "note: "+n)
 	}
 	if known && r.Same {
 		fmt.Fprintln(out, "every step and every reply as above")
-	} else if err := Timeline(out, r.Finding); err != nil {
+	} else if err := Timeline(out, page, r.Finding); err != nil {
 		return err
 	}
 	return out.Flush()
@@ -104,8 +104,18 @@ func writeReplayHint(out *bufio.Writer, f *results.Finding) {
 	fmt.Fprintf(out, "replay: quotabench explore --replay %s\n", f.Token)
 }
 
-func writeText(out *bufio.Writer, text string) {
-	for _, line := range layout.Wrap(text, timelineWidth) {
+func writeText(out *bufio.Writer, page layout.Page, text string) {
+	for _, line := range page.Wrap(text) {
+		fmt.Fprintln(out, line)
+	}
+}
+
+// writeHead writes a text that begins with the name of what is broken.
+func writeHead(out *bufio.Writer, page layout.Page, name, text string) {
+	for i, line := range page.Wrap(name + text) {
+		if i == 0 && strings.HasPrefix(line, name) {
+			line = page.Paint(layout.Bad, name) + line[len(name):]
+		}
 		fmt.Fprintln(out, line)
 	}
 }
@@ -132,17 +142,17 @@ func censusLine(c *results.Census) string {
 }
 
 // writeWithheld says why nothing is claimed.
-func writeWithheld(out *bufio.Writer, reasons []results.Withheld) {
+func writeWithheld(out *bufio.Writer, page layout.Page, reasons []results.Withheld) {
 	for i, r := range reasons {
 		if i == 0 {
 			fmt.Fprintln(out)
 		}
-		writeText(out, fmt.Sprintf("NOTHING IS CLAIMED: %s (%s)", r.Detail, r.Code))
+		writeHead(out, page, "NOTHING IS CLAIMED", fmt.Sprintf(": %s (%s)", r.Detail, r.Code))
 	}
 }
 
 // writeWaits says in how many schedules a client waited or was aborted on a server.
-func writeWaits(out *bufio.Writer, s *results.ServerFacts) {
+func writeWaits(out *bufio.Writer, page layout.Page, s *results.ServerFacts) {
 	if s.Store == "" {
 		return
 	}
@@ -150,15 +160,15 @@ func writeWaits(out *bufio.Writer, s *results.ServerFacts) {
 	for _, a := range s.Aborts {
 		parts = append(parts, fmt.Sprintf("with a %s: %d", strings.ReplaceAll(string(a.Kind), "-", " "), a.Schedules))
 	}
-	writeText(out, strings.Join(parts, "; "))
+	writeText(out, page, strings.Join(parts, "; "))
 }
 
 // writeAborts shows the shortest schedule for each.
-func writeAborts(out *bufio.Writer, list []results.Abort) error {
+func writeAborts(out *bufio.Writer, page layout.Page, list []results.Abort) error {
 	for _, a := range list {
 		f := a.Shortest
 		fmt.Fprintf(out, "\n%s in %s, which breaks no property: %s\n", strings.ToUpper(string(a.Kind)), count(len(f.Steps), "step"), f.Detail)
-		if err := Timeline(out, f); err != nil {
+		if err := Timeline(out, page, f); err != nil {
 			return err
 		}
 		writeReplayHint(out, f)

@@ -51,11 +51,11 @@ func TestTimelinesFitTheScreen(t *testing.T) {
 		f := madeFinding(clients)
 		name := fmt.Sprint(clients)
 		var b bytes.Buffer
-		if err := Timeline(&b, f); err != nil {
+		if err := Timeline(&b, layout.Page{}, f); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
-			if n := layout.TextWidth(strings.TrimRight(line, "\n")); n > timelineWidth {
+			if n := layout.TextWidth(strings.TrimRight(line, "\n")); n > layout.Width {
 				t.Errorf("%s: %d characters: %s", name, n, line)
 			}
 			if strings.Contains(line, glue) || strings.HasSuffix(strings.TrimRight(line, "\n"), " ") {

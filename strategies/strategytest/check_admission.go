@@ -31,6 +31,31 @@ func checkSequential(tb testing.TB, m *strategies.Meta, stores Stores) {
 	}
 }
 
+// checkPerProcess: where each instance counts for itself, what one has admitted leaves
+// the other its whole limit.
+func checkPerProcess(tb testing.TB, m *strategies.Meta, stores Stores) {
+	if !m.PerProcess {
+		tb.Skip("it does not say that each process counts for itself")
+	}
+	f := open(tb, m, stores, 2)
+	const limit = 7
+	for _, p := range served(m) {
+		b := f.book(withLimit(p, limit))
+		s := b.subject(0)
+		b.exhaust(s, limit)
+		for i := range limit {
+			d, err := b.try(b.ctx(), 1, s, 1)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			if !d.Admitted {
+				tb.Errorf("%s window: the second instance rejects request %d of a limit of %d, after the first has admitted as many: PerProcess is set, but they share a count", p.Window.Kind, i+1, limit)
+				break
+			}
+		}
+	}
+}
+
 // checkCosts: requests of several units that do not add up to the limit, then
 // smaller ones that fit into what is left.
 func checkCosts(tb testing.TB, m *strategies.Meta, stores Stores) {

@@ -24,6 +24,7 @@
 //     is said about more, but without a false-reject clause there may not be
 //     fewer. The exception is a documented strategy that is no Provisioner, whose
 //     record may never say where its quota comes from;
+//   - where each process counts for itself, two admit two limits;
 //   - a clause promises something: its bound can be broken;
 //   - subjects do not share their quota, nor do windows, as far as the Meta says
 //     that they are reset;
@@ -127,6 +128,7 @@ var checks = []check{
 	{"options", checkOptions},
 	{"clock", checkClock},
 	{"sequential", checkSequential},
+	{"per-process", checkPerProcess},
 	{"costs", checkCosts},
 	{"subjects", checkSubjects},
 	{"next-window", checkNextWindow},

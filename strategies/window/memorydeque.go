@@ -25,8 +25,9 @@ var dequeMeta = strategies.Meta{
 	Kinds: kinds,
 	// Moments grow old one by one. Nothing happens where a fixed window ends, so
 	// that the next one may begin with less than its limit.
-	Reset:  strategies.ResetsMissing,
-	Counts: quota.CountsAdmitted,
+	Reset:      strategies.ResetsMissing,
+	Counts:     quota.CountsAdmitted,
+	PerProcess: true,
 	Guarantee: []quota.Clause{
 		{
 			Property: quota.PropertyLeak, Tolerates: everyFault,

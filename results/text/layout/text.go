@@ -17,37 +17,31 @@ func TextWidth(s string) int {
 
 // Wrap breaks a line so that no part is wider than width cells. It prefers to
 // break at a space, which it drops, but not before a percent sign, or after a
-// comma, a colon or a slash; failing that after an equals sign, and anywhere only
-// where there is none.
+// comma, a colon or a slash, but not within a number; failing that after an equals
+// sign, and anywhere only where there is none.
 func Wrap(s string, width int) []string {
 	width = max(width, 2) // a wide character has to fit
 	var out []string
 	for uniseg.StringWidth(s) > width {
 		cut, soft, weak, used := 0, 0, 0, 0
-		rest, state := s, -1
-		for rest != "" {
-			var cluster string
-			var w int
-			cluster, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
-			space := cluster == " " && !strings.HasPrefix(rest, "%")
+		walk(s, func(at, end, w int, place place) bool {
 			if used+w > width {
-				if space {
-					soft = cut
+				if place == dropped {
+					soft = at
 				}
-				break
+				return false
 			}
 			used += w
-			if space {
-				soft = cut
+			switch cut = end; place {
+			case dropped:
+				soft = at
+			case after:
+				soft = end
+			case within:
+				weak = end
 			}
-			cut += len(cluster)
-			switch cluster {
-			case ",", ":", "/":
-				soft = cut
-			case "=":
-				weak = cut
-			}
-		}
+			return true
+		})
 		if soft > 0 {
 			cut = soft
 		} else if weak > 0 {
@@ -57,6 +51,67 @@ func Wrap(s string, width int) []string {
 		s = strings.TrimLeft(s[cut:], " ")
 	}
 	return append(out, s)
+}
+
+// place says whether a line can end at a character.
+type place int
+
+const (
+	nowhere place = iota
+	dropped       // in its place
+	after         // behind it
+	within        // behind it, where there is no better place
+)
+
+// walk goes over the characters of a line, with where each begins and ends in bytes,
+// its width in cells, and whether the line can end there, until each returns false.
+func walk(s string, each func(at, end, width int, place place) bool) {
+	state, at, before := -1, 0, ""
+	for rest := s; rest != ""; {
+		var cluster string
+		var w int
+		cluster, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		place := nowhere
+		switch cluster {
+		case " ":
+			if !strings.HasPrefix(rest, "%") {
+				place = dropped
+			}
+		case ",", ":":
+			if !digit(before) || rest == "" || !digit(rest[:1]) {
+				place = after
+			}
+		case "/":
+			place = after
+		case "=":
+			place = within
+		}
+		if !each(at, at+len(cluster), w, place) {
+			return
+		}
+		at, before = at+len(cluster), cluster
+	}
+}
+
+func digit(s string) bool { return len(s) == 1 && '0' <= s[0] && s[0] <= '9' }
+
+// longestPiece is the width of the widest part of a text that [Wrap] need not break.
+func longestPiece(s string) int {
+	longest := 0
+	for _, l := range strings.Split(s, "\n") {
+		piece := 0
+		walk(l, func(_, _, w int, place place) bool {
+			if place != dropped {
+				piece += w
+			}
+			longest = max(longest, piece)
+			if place == dropped || place == after {
+				piece = 0
+			}
+			return true
+		})
+	}
+	return longest
 }
 
 // Paragraph wraps text under a heading: the first line begins with head, the

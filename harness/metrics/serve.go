@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/quotabench/quotabench/harness/measure"
 )
 
 // Server serves metrics until it is closed.
@@ -19,9 +17,17 @@ type Server struct {
 	ended  chan error
 }
 
-// Serve serves the figures of a measurement at an address such as "127.0.0.1:9464".
+// Handler serves a source at any path.
+func Handler(from Source) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_, _ = w.Write(from()) // who asked is gone
+	})
+}
+
+// Serve serves a source at an address such as "127.0.0.1:9464".
 // Without a host that is the loopback interface, and port 0 is any that is free.
-func Serve(ctx context.Context, addr string, live *measure.Live) (*Server, error) {
+func Serve(ctx context.Context, addr string, from Source) (*Server, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("give an address such as 127.0.0.1:9464, not %q", addr)
@@ -36,7 +42,7 @@ func Serve(ctx context.Context, addr string, live *measure.Live) (*Server, error
 	const patience = 10 * time.Second
 	s := &Server{
 		URL:    "http://" + l.Addr().String() + "/metrics",
-		server: &http.Server{Handler: Handler(live), ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience},
+		server: &http.Server{Handler: Handler(from), ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience},
 		ended:  make(chan error, 1),
 	}
 	go func() { s.ended <- s.server.Serve(l) }()

@@ -13,11 +13,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/harness/measure/metrics"
+	"github.com/quotabench/quotabench/harness/metrics"
+	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -34,26 +37,35 @@ const (
 type planted struct {
 	mu      sync.Mutex
 	used    map[quota.Subject]int64
-	n       int64 // requests of this instance, warm-up left out
+	n       atomic.Int64 // requests of this instance, warm-up left out
 	at      int64
 	reached func()
+	// overAt is how many units over the limit were admitted within so many requests.
+	overAt map[int64]int64
 }
 
 func (p *planted) Take(_ context.Context, r quota.Request) (quota.Decision, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.ID < harness.WarmUpID {
-		if p.n++; p.n == p.at {
+		if p.n.Add(1) == p.at {
 			p.reached() // all others wait
 		}
 	}
 	d := quota.Decision{Tier: quota.TierProcess}
-	if p.n%4 == 0 {
+	if p.n.Load()%4 == 0 {
 		d.Tier = quota.TierRedis
 	}
 	if p.used[r.Subject]+r.Units <= r.Policy.Limit+leak {
 		p.used[r.Subject] += r.Units
 		d.Admitted = true
+	}
+	if n := p.n.Load(); p.overAt != nil {
+		over := int64(0)
+		for _, used := range p.used {
+			over += max(0, used-r.Policy.Limit)
+		}
+		p.overAt[n] = over
 	}
 	return d, nil
 }
@@ -67,9 +79,8 @@ func (p *planted) Used(_ context.Context, s quota.Subject, _ *quota.Policy) ([]q
 }
 
 func (p *planted) Measures() []strategies.Measure {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return []strategies.Measure{{Name: "filter hits", Unit: "checks", Value: 4 * p.n}, {Name: "false positives", Unit: "checks", Value: p.n}, {Name: "queue lag, most", Unit: "us", Value: 2500, Kind: strategies.MeasureMost}}
+	n := p.n.Load()
+	return []strategies.Measure{{Name: "filter hits", Unit: "checks", Value: 4 * n}, {Name: "false positives", Unit: "checks", Value: n}, {Name: "queue lag, most", Unit: "us", Value: 2500, Kind: strategies.MeasureMost}}
 }
 
 // TestScrapedInMidRun asks in the midst of the second round, and finds what was planted
@@ -77,7 +88,7 @@ func (p *planted) Measures() []strategies.Measure {
 func TestScrapedInMidRun(t *testing.T) {
 	const requests, workers, at = 4000, 4, 3000
 	live := new(measure.Live)
-	server, err := metrics.Serve(t.Context(), ":0", live)
+	server, err := metrics.Serve(t.Context(), ":0", metrics.Measured(live))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,14 +107,7 @@ func TestScrapedInMidRun(t *testing.T) {
 			return p, nil
 		},
 	}
-	w, err := workloads.Lookup("hot-key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy, err := quota.ParsePolicy(fmt.Sprintf("%d requests per fixed 1h", limit))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, policy := hotKey(t)
 	set, err := stores.OpenSet(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -153,15 +157,100 @@ func TestScrapedInMidRun(t *testing.T) {
 	if got["quota_throughput_checks_per_sec"+s+"}"] <= 0 {
 		t.Error("no throughput")
 	}
+	// All but the last few subjects of three quarters of the requests went over by as much as
+	// was planted.
+	second := float64(report.Runs[1].Leak.Units)
+	if v := got["quotabench_certain_leak_units"+s+"}"]; v < second/2 || v > second*at/requests+leak {
+		t.Errorf("%v units over the limit are certain after %d of %d requests, which leak %v", v, at, requests, second)
+	}
+	if v, ok := got["quotabench_certain_false_rejects"+s+"}"]; !ok || v != 0 {
+		t.Errorf("%v false rejects", v)
+	}
 	// When all is over the counts are whole.
+	end := samples(t, scrape(t, server.URL))
+	if v := end["quotabench_certain_leak_units"+s+"}"]; v != second {
+		t.Errorf("%v units over the limit are certain at the end, want %v", v, second)
+	}
 	counted = 0
-	for k, v := range samples(t, scrape(t, server.URL)) {
+	for k, v := range end {
 		if strings.HasPrefix(k, "quota_check_duration_us_count") {
 			counted += v
 		}
 	}
 	if counted != 2*requests {
 		t.Errorf("%v decisions at the end, of %d", counted, 2*requests)
+	}
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func hotKey(t *testing.T) (*workloads.Meta, quota.Policy) {
+	t.Helper()
+	w, err := workloads.Lookup("hot-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := quota.ParsePolicy(fmt.Sprintf("%d requests per fixed 1h", limit))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, policy
+}
+
+// TestSimulationScraped: figures of virtual time are labelled so, and the leak that was
+// planted is served while the simulation goes on.
+func TestSimulationScraped(t *testing.T) {
+	const requests, at = 4000, 3500
+	w, policy := hotKey(t)
+	policy.Window = quota.Window{} // the planted strategy resets nothing
+	live := new(sim.Live)
+	server, err := metrics.Serve(t.Context(), ":0", metrics.Simulated(live))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text string
+	p := &planted{used: map[quota.Subject]int64{}, overAt: map[int64]int64{}, at: at, reached: func() { text = scrape(t, server.URL) }}
+	meta := &strategies.Meta{
+		Name: "planted", Doc: "has known faults", Form: strategies.Baseline, Counts: quota.CountsAdmitted, Kinds: []quota.Kind{quota.Standing},
+		Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return p, nil },
+	}
+	report, err := sim.Run(t.Context(), sim.Config{
+		Plan:  harness.Plan{Strategies: []strategies.Selection{{Meta: meta}}, Workload: w, Policy: policy, Workers: 4, Requests: requests, Closed: true, Seed: 1},
+		Every: 100 * time.Microsecond, Live: live,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const s = `{strategy="planted",loop="closed",time="virtual"`
+	got := samples(t, text)
+	shown := int64(0)
+	for k, v := range got {
+		if strings.HasPrefix(k, "quota_check_duration_us_count") {
+			shown += int64(v)
+		}
+	}
+	if shown < at/2 || p.overAt[shown] == 0 {
+		t.Fatalf("%d decisions are shown, nothing planted in them", shown)
+	}
+	for k, want := range map[string]float64{
+		"quota_enforcement_violations" + s + "}":         float64(p.overAt[shown]),
+		"quota_drift_percentage" + s + `,layer="redis"}`: 20,
+		"quota_bloom_false_positive_rate" + s + "}":      0.25,
+		"quota_cache_hit_rate" + s + `,layer="redis"}`:   0.25,
+		"quotabench_certain_false_rejects" + s + "}":     0,
+		"quotabench_running" + s + "}":                   1,
+	} {
+		if v, ok := got[k]; !ok || v != want {
+			t.Errorf("%s is %v (%v), want %v", k, v, ok, want)
+		}
+	}
+	end := samples(t, scrape(t, server.URL))
+	if v := end["quota_enforcement_violations"+s+"}"]; v != float64(report.Runs[0].Leak.Units) || end["quotabench_running"+s+"}"] != 0 {
+		t.Errorf("%v units at the end, want %d", v, report.Runs[0].Leak.Units)
+	}
+	if now, then := got["quotabench_virtual_seconds"+s+"}"], end["quotabench_virtual_seconds"+s+"}"]; now <= 0 || then < now {
+		t.Errorf("%v s in mid-run, %v s at the end", now, then)
 	}
 	if err := server.Close(); err != nil {
 		t.Error(err)
@@ -227,7 +316,7 @@ func TestLabelsAreEscaped(t *testing.T) {
 // TestDashboard: every metric that the dashboard asks for is served, and the other way
 // round.
 func TestDashboard(t *testing.T) {
-	b, err := os.ReadFile("../../../docs/grafana.json")
+	b, err := os.ReadFile("../../docs/grafana.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// searches are those of one command: how far each has come, and what time it gets.
+type searches struct {
+	cfg      explore.Config
+	full     bool
+	parallel int
+	deadline int64 // of all, in nanoseconds; 0 for none
+
+	mu  sync.Mutex
+	all []searching
+}
+
+// searching is one of them.
+type searching struct {
+	name         string
+	progress     explore.Progress
+	began        int64
+	active, done bool
+}
+
+func newSearches(chosen []strategies.Selection, cfg explore.Config, full bool, parallel int, timeout time.Duration) *searches {
+	s := &searches{cfg: cfg, full: full, parallel: max(parallel, 1), all: make([]searching, len(chosen))}
+	for i := range chosen {
+		s.all[i].name = chosen[i].String()
+	}
+	if timeout > 0 {
+		s.deadline = clock.Nano() + int64(timeout)
+	}
+	return s
+}
+
+// begin says that the search of one strategy begins, and returns how. Of the time that
+// is left it gets as much as each of those after it can have.
+func (s *searches) begin(i int) explore.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := &s.all[i]
+	x.began, x.active = clock.Nano(), true
+	cfg := s.cfg
+	cfg.Progress = &x.progress
+	if s.deadline > 0 {
+		ahead := 0 // of this one and those after it
+		for j := range s.all {
+			if !s.all[j].done && (j == i || !s.all[j].active) {
+				ahead++
+			}
+		}
+		turns := (ahead + s.parallel - 1) / s.parallel
+		cfg.Timeout = max((time.Duration(s.deadline-x.began) / time.Duration(turns)).Round(time.Millisecond), time.Millisecond)
+	}
+	return cfg
+}
+
+func (s *searches) end(i int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[i].active, s.all[i].done = false, true
+}
+
+// status is how far all of them have come.
+func (s *searches) status() status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var active []*searching
+	var share float64
+	for i := range s.all {
+		switch x := &s.all[i]; {
+		case x.done:
+			share++
+		case x.active:
+			active = append(active, x)
+			share += x.progress.Read().Share
+		}
+	}
+	out := status{share: share / float64(len(s.all))}
+	if s.deadline > 0 {
+		out.most = max(time.Duration(s.deadline-clock.Nano()), time.Second)
+	}
+	if len(active) == 0 {
+		return out
+	}
+	first := active[0]
+	text, most := first.text(s.full, cmp.Or(s.cfg.MaxStates, explore.DefaultStates))
+	if out.text = text; len(active) > 1 {
+		out.text += fmt.Sprintf(" (and %d more)", len(active)-1)
+	}
+	if len(s.all) > 1 {
+		out.text = fmt.Sprintf("%d of %d done  %s", int(share), len(s.all), out.text)
+	} else if most > 0 && (out.most == 0 || most < out.most) {
+		out.most = most
+	}
+	return out
+}
+
+// text says how far one search has come, and how long it takes at most until it has
+// as many states as it may.
+func (x *searching) text(full bool, states int) (string, time.Duration) {
+	p, passed := x.progress.Read(), clock.Nano()-x.began
+	perSecond := int64(float64(p.Runs) / max(float64(passed)/1e9, 0.001))
+	depth, rate := "depth "+format.Count(p.Depth), format.Count(perSecond)+"/s"
+	if full {
+		return fmt.Sprintf("%s: %s, %s, %s", x.name, format.Plural(p.Runs, "schedule", "schedules"), depth, rate), 0
+	}
+	parts := []string{format.Plural(p.States, "state", "states"), "frontier " + format.Count(p.Waiting), depth, rate, "bound " + format.Count(int64(states))}
+	most := time.Duration(0)
+	if p.States > 0 {
+		most = time.Duration(float64(passed) / float64(p.States) * float64(int64(states)-p.States))
+	}
+	return x.name + ": " + strings.Join(parts, ", "), most
+}

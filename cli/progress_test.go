@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rivo/uniseg"
+)
+
+// The line fits whatever the width, and says what is left as far as that follows from
+// what is done.
+func TestProgressLine(t *testing.T) {
+	now := int64(0)
+	p := newProgress(&bytes.Buffer{})
+	p.now, p.began = func() int64 { return now }, 0
+	p.begin(4)
+	for _, c := range []struct {
+		passed time.Duration
+		state  status
+		want   string
+	}{
+		{0, status{text: "first"}, "first  0s"},
+		{30 * time.Second, status{text: "half of it", share: 0.25}, "half of it  30s, about 1m30s left"},
+		{30 * time.Second, status{text: "bounded", share: 0.25, most: 10 * time.Second}, "about 10s left"},
+		{2 * time.Second, status{text: "a search", most: 28 * time.Second}, "2s, at most 28s left"},
+		{time.Hour, status{text: strings.Repeat("漢字", 60), share: 0.5}, "about 1h0m0s left"},
+		{time.Second, status{text: "\x1b[31mred", share: 0.5}, `\u001b[31mred`},
+	} {
+		now, p.state = int64(c.passed), c.state
+		for _, width := range []int{79, 119, 199} {
+			got := p.render(width)
+			if uniseg.StringWidth(got) > width {
+				t.Errorf("%d cells of %d: %q", uniseg.StringWidth(got), width, got)
+			}
+			if !strings.Contains(got, c.want) {
+				t.Errorf("%q does not say %q", got, c.want)
+			}
+		}
+	}
+}
+
+// Where there is no terminal, each step is a line, and nothing is rewritten.
+func TestProgressInAPipe(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out)
+	p.begin(2)
+	p.running("incr-expire", 1, 2)
+	p.line("warning: full")
+	p.running("incr-expire", 2, 2)
+	p.end()
+	want := "[1/2] round 1 of 2: incr-expire\nwarning: full\n[2/2] round 2 of 2: incr-expire\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/cli"
+)
+
+// repo is the top of the repository.
+const repo = "../.."
+
+// asPrinted has TestDocumentedCommands carry out every command as it is printed. That
+// takes an hour, and what servers the commands ask for.
+var asPrinted = os.Getenv("QUOTABENCH_DOCS") == "letter"
+
+// documented is one command line of a page.
+type documented struct {
+	where string
+	line  string
+}
+
+// TestDocumentedCommands carries out the commands that README.md and the pages of docs
+// print, in their order: shortened, and without servers. One that a reader could not
+// type fails.
+func TestDocumentedCommands(t *testing.T) {
+	pages := []string{"README.md", "CONTRIBUTING.md", "results/baseline/README.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/strategies/choosing.md", "docs/strategies/leaks-*.md"} {
+		found, err := filepath.Glob(filepath.Join(repo, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			name, err := filepath.Rel(repo, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, name)
+		}
+	}
+	top, err := filepath.Abs(repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(filepath.Join(top, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := commandsOf(page, string(text))
+		n += len(found)
+		if len(found) == 0 {
+			continue
+		}
+		t.Run(page, func(t *testing.T) {
+			readersFiles(t, top)
+			for _, c := range found {
+				if strings.HasPrefix(c.line, "quotabench merge") {
+					command(t, c, other, nil)
+				}
+				perform(t, c)
+			}
+		})
+	}
+	if n < 100 {
+		t.Errorf("only %d commands were found in %d pages", n, len(pages))
+	}
+}
+
+// inTable is a command in a cell of a table, without the program's name.
+var inTable = regexp.MustCompile("`((?:explore|sim|run) [^`]+)`")
+
+// commandsOf are the lines of a page that begin with the program's name, in blocks of
+// code, and the commands in tables of the studies.
+func commandsOf(page, text string) (out []documented) {
+	fenced := false
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		where := fmt.Sprintf("%s:%d", page, i+1)
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fenced = !fenced
+			continue
+		}
+		if strings.HasPrefix(line, "|") && strings.Contains(page, "leaks-of") {
+			for _, m := range inTable.FindAllStringSubmatch(line, -1) {
+				out = append(out, documented{where, "quotabench " + m[1]})
+			}
+		}
+		if !fenced && !strings.HasPrefix(line, "    ") {
+			continue
+		}
+		line = strings.TrimPrefix(strings.TrimSpace(line), "./")
+		if !strings.HasPrefix(line, "quotabench ") {
+			continue
+		}
+		for strings.HasSuffix(line, "\\") && i+1 < len(lines) {
+			i++
+			line = strings.TrimSuffix(line, "\\") + " " + strings.TrimSpace(lines[i])
+		}
+		out = append(out, documented{where, line})
+	}
+	return out
+}
+
+// readersFiles makes a directory with the files that the pages suppose to be there.
+func readersFiles(t *testing.T, top string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv(asCommand, "1")
+	record, err := os.ReadFile(filepath.Join(top, "results/baseline/run-rolling/results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, text []byte) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, text, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []string{"base", "head", "out/base", "out/head", "."} {
+		write(filepath.Join(d, "results.json"), record)
+	}
+	program := []byte("#!/bin/sh\nexec '" + os.Args[0] + "' \"$@\"\n")
+	write("quotabench-main", program)
+	write("../base/quotabench", program)
+	write("access.log", []byte(accessLog))
+	if err := os.Symlink(filepath.Join(top, "results"), "results"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// other is what the second of two processes leaves, of which a page shows the first.
+var other = []string{"run", "incr-expire", "--shard", "2/2", "--out", "b"}
+
+const accessLog = `192.0.2.1 - - [10/Oct/2025:13:55:36 +0000] "POST /contact HTTP/1.1" 200 512 "-" "-"
+192.0.2.1 - - [10/Oct/2025:13:55:37 +0000] "POST /contact HTTP/1.1" 200 512 "-" "-"
+192.0.2.7 - - [10/Oct/2025:13:55:38 +0000] "POST /contact HTTP/1.1" 200 512 "-" "-"
+192.0.2.1 - - [10/Oct/2025:13:55:39 +0000] "POST /contact HTTP/1.1" 200 512 "-" "-"
+192.0.2.1 - - [10/Oct/2025:13:55:41 +0000] "POST /contact HTTP/1.1" 200 512 "-" "-"
+`
+
+// perform carries out a line of one or several commands.
+func perform(t *testing.T, c documented) {
+	t.Helper()
+	line, _, _ := strings.Cut(c.line, " #")
+	for part := range strings.SplitSeq(line, "&&") {
+		part, _, _ = strings.Cut(part, " | ")
+		part, into, redirected := strings.Cut(part, " > ")
+		words := wordsOf(strings.TrimSpace(part))
+		if len(words) < 2 || words[0] != "quotabench" {
+			t.Errorf("%s: %q is no command of the program", c.where, part)
+			continue
+		}
+		var stdout bytes.Buffer
+		command(t, c, words[1:], &stdout)
+		if redirected {
+			if err := os.WriteFile(strings.TrimSpace(into), stdout.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// command carries out one command. Codes 1 and 3 are answers; 2 is a command that cannot
+// be typed so.
+func command(t *testing.T, c documented, args []string, stdout *bytes.Buffer) {
+	t.Helper()
+	if !asPrinted {
+		args = shortened(args)
+	}
+	if stdout == nil {
+		stdout = &bytes.Buffer{}
+	}
+	var stderr bytes.Buffer
+	code := cli.Main(args, stdout, &stderr)
+	if code == cli.ExitUsage && strings.Contains(c.line, "localhost") && strings.Contains(stderr.String(), "refused") {
+		return // a server of the reader's
+	}
+	if code != cli.ExitOK && code != cli.ExitGate && code != cli.ExitFailed {
+		t.Errorf("%s: %s\ncarried out as %q: exit %d: %s", c.where, c.line, args, code, stderr.String())
+	}
+	if asPrinted {
+		t.Logf("%s: %s: exit %d", c.where, c.line, code)
+	}
+}
+
+// shortened is a command that does the same in little time and without a server, of a
+// run the plan alone: of a flag that is given twice the last one counts.
+func shortened(args []string) []string {
+	args = slices.Clone(args)
+	for i, a := range args {
+		if strings.Contains(a, "*") {
+			if found, err := filepath.Glob(a); err == nil && len(found) > 0 {
+				args[i] = found[0]
+			}
+		}
+	}
+	sql := slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "pg-") })
+	switch args[0] {
+	case "run":
+		left := []string{"--history", "--shard", "--print-config", "--config"} // what later commands of the page read
+		if !slices.ContainsFunc(args, func(a string) bool { return slices.Contains(left, a) }) {
+			return append(args, "--print-config")
+		}
+		return append(args, "--rounds", "1", "--requests", "50", "--loop", "closed", "--redis", "embedded", "--postgres", "embedded")
+	case "sim":
+		if slices.Contains(args, "--trace") || slices.Contains(args, "--print-config") {
+			return args
+		}
+		if slices.Contains(args, "--redis") {
+			return append(args, "--print-config")
+		}
+		return append(args, "--requests", "200")
+	case "explore":
+		if i := slices.Index(args, "--on"); i > 0 {
+			args[i+1] = "embedded"
+		}
+		if sql {
+			return append(args, "--help")
+		}
+		switch {
+		case slices.Contains(args, "--replay"):
+			return args
+		case slices.Contains(args, "--full"):
+			return append(args, "--max-schedules", "20")
+		}
+		return append(args, "--max-states", "100", "--postgres", "embedded")
+	}
+	return args
+}
+
+// wordsOf splits a line as a shell does, quotes included.
+func wordsOf(line string) (out []string) {
+	var word strings.Builder
+	var quote rune
+	begun := false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, begun = r, true
+		case quote == 0 && r == ' ':
+			if begun || word.Len() > 0 {
+				out = append(out, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+		}
+	}
+	if begun || word.Len() > 0 {
+		out = append(out, word.String())
+	}
+	return out
+}

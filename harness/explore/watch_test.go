@@ -1,0 +1,61 @@
+package explore_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/explore"
+)
+
+// A search that is told to end at the first violation has less to do than one that
+// looks on, and says so where it claims.
+func TestFirst(t *testing.T) {
+	cfg := explore.Config{Clients: 3, Limit: 1}
+	all := run(t, "check-then-set", cfg)
+	cfg.First = true
+	first := run(t, "check-then-set", cfg)
+	if len(first.Findings) == 0 || first.Runs >= all.Runs {
+		t.Errorf("%d findings in %d runs, and %d in %d without --first", len(first.Findings), first.Runs, len(all.Findings), all.Runs)
+	}
+	if all.Capped != "" || !strings.Contains(first.Capped, "first violation") || !strings.Contains(first.Claim, first.Capped) {
+		t.Errorf("ended by %q and %q, claim %q", all.Capped, first.Capped, first.Claim)
+	}
+	cfg.Properties = []explore.Property{explore.Leak}
+	if only := run(t, "check-then-set", cfg); only.Capped != "" {
+		t.Errorf("all that was looked for is found, but: %q", only.Capped)
+	}
+}
+
+// A search whose time is up claims no more than it has seen.
+func TestTimeout(t *testing.T) {
+	cfg := explore.Config{Clients: 2, Timeout: time.Nanosecond}
+	r := run(t, "lua-reserve", cfg)
+	if r.Runs != 0 || !strings.Contains(r.Capped, "1ns") || !strings.Contains(r.Claim, "not complete ("+r.Capped) {
+		t.Errorf("%d runs, ended by %q, claim %q", r.Runs, r.Capped, r.Claim)
+	}
+	c, err := explore.Enumerate(t.Context(), choose(t, "lua-reserve"), cfg)
+	if err != nil || c.Complete || c.Schedules != 0 {
+		t.Errorf("%v, %+v", err, c)
+	}
+	if _, err := explore.Run(t.Context(), choose(t, "lua-reserve"), explore.Config{Timeout: -1}); err == nil {
+		t.Error("a negative timeout is taken")
+	}
+}
+
+// What a search has told of itself while it ran is in the end what it reports.
+func TestProgressIsTold(t *testing.T) {
+	var p explore.Progress
+	r := run(t, "incr-expire", explore.Config{Clients: 3, Limit: 2, Properties: []explore.Property{explore.Leak}, Progress: &p})
+	if got, want := p.Read(), (explore.Sofar{Runs: r.Runs, States: int64(r.States), Depth: int64(r.Depth)}); got != want {
+		t.Errorf("told %+v, found %+v", got, want)
+	}
+	var q explore.Progress
+	c, err := explore.Enumerate(t.Context(), choose(t, "check-then-set"), explore.Config{Clients: 3, Limit: 2, Progress: &q})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := q.Read(); got.Runs != c.Schedules || got.Share < 0.5 || got.Share >= 1 {
+		t.Errorf("told %+v, counted %d schedules", got, c.Schedules)
+	}
+}

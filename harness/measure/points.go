@@ -1,0 +1,154 @@
+package measure
+
+import (
+	"context"
+	crand "crypto/rand"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// Measure runs every strategy of cfg that can take part, round by round. When ctx
+// ends, the run under way is judged as far as it came and marked partial, and
+// what was measured is returned without an error. A run that fails is reported
+// with an audit that says so, and the others go on: see [Report.Err].
+//
+// An error means that nothing could be measured: the configuration or its trace
+// is wrong, or the context ended while the first request stream was made.
+func Measure(ctx context.Context, cfg Config) (*Report, error) {
+	reports, err := Points(ctx, []Config{cfg})
+	if err != nil {
+		return nil, err
+	}
+	return reports[0], nil
+}
+
+// Points measures several configurations and returns a report of each, in their order.
+// Every round has each of them once, in random order, so that a drift of the machine
+// does not look like an effect of what they differ in. They have the stores, the cores,
+// the rounds and the observer of the first one, and [Config.Point] tells their runs
+// apart. What [Measure] says of ctx and of errors holds here too.
+func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
+	points := make([]*point, len(cfgs))
+	for i, cfg := range cfgs {
+		if i > 0 {
+			cfg.Stores, cfg.Cores, cfg.Observer = cfgs[0].Stores, cfgs[0].Cores, cfgs[0].Observer
+			cfg.Rounds, cfg.Earlier = points[0].cfg.Rounds, cfgs[0].Earlier
+		}
+		if err := cfg.Complete(); err != nil {
+			return nil, err
+		}
+		points[i] = newPoint(cfg)
+	}
+	if len(points) == 0 {
+		return nil, nil
+	}
+	first := points[0]
+	places := newPlacer(first.cfg)
+	defer places.close(ctx)
+	runs := 0
+	for _, p := range points {
+		p.places = places
+		runs += p.runs()
+	}
+	first.obs.Begin(runs)
+	for round := first.cfg.Earlier + 1; round <= first.cfg.last() && ctx.Err() == nil; round++ {
+		rng := rand.New(seed.NewSource(first.cfg.Seed, seed.PointOrder, uint64(round)))
+		for _, i := range rng.Perm(len(points)) {
+			if ctx.Err() != nil {
+				break
+			}
+			if err := points[i].measure(ctx, round); err != nil {
+				if ctx.Err() != nil && slices.ContainsFunc(points, func(p *point) bool { return len(p.report.Runs) > 0 }) {
+					break
+				}
+				return nil, err
+			}
+		}
+	}
+	reports := make([]*Report, len(points))
+	for i, p := range points {
+		reports[i] = p.end(ctx)
+	}
+	return reports, nil
+}
+
+// point is one configuration of several that are measured in turns.
+type point struct {
+	*measurement
+	selected []strategies.Selection
+	report   *Report
+	trace    workloads.Stream // nil where requests are generated
+}
+
+func newPoint(cfg Config) *point {
+	// The name is not derived from the seed: two runs of one seed may share a store.
+	id := strings.ToLower(crand.Text()[:12])
+	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(), gone: &gone{why: map[string]string{}, hung: map[string]bool{}}}
+	if m.tb == nil {
+		m.tb = wallTime
+	}
+	if m.obs == nil {
+		m.obs = silent{}
+	}
+	p := &point{measurement: m, report: &Report{}}
+	p.selected, _ = cfg.Split()
+	return p
+}
+
+// runs is how many there will be in all rounds.
+func (p *point) runs() int {
+	loops := 1
+	if p.cfg.LatencyRate != 0 {
+		loops = 2
+	}
+	return len(p.selected) * p.cfg.Rounds * loops
+}
+
+// measure runs one round. A trace is the same in every round; what is generated is not,
+// so that rounds are not the same sample over and over.
+func (p *point) measure(ctx context.Context, round int) error {
+	stream, info := p.trace, p.report.Info
+	if stream == nil {
+		var err error
+		if stream, info, err = harness.NewStreamUnless(ctx, &p.cfg.Plan, round); err != nil {
+			return err
+		}
+		if _, err = p.cfg.CheckReplay(info, MaxDuration); err != nil {
+			return err
+		}
+		p.report.Info = info
+		if info.Trace != nil {
+			p.trace = stream
+		}
+	}
+	p.report.Runs = append(p.report.Runs, p.round(ctx, round, p.selected, stream, info)...)
+	return nil
+}
+
+// end is the report, with what the audit finds by holding the rounds beside each other.
+func (p *point) end(ctx context.Context) *Report {
+	p.across.trends(p.report.Runs)
+	drifted(p.report.Runs)
+	p.report.Interrupted, p.report.Skipped = ctx.Err() != nil, p.gone.skipped
+	return p.report
+}
+
+// last is the number of the last round.
+func (c *Config) last() int { return c.Earlier + c.Rounds }
+
+// at is what tells a run of this configuration apart, in words; empty where nothing does.
+func (c *Config) at() string {
+	text := ""
+	for _, name := range slices.Sorted(maps.Keys(c.Point)) {
+		text += fmt.Sprintf(", %s %s", name, c.Point[name])
+	}
+	return text
+}

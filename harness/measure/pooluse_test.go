@@ -1,0 +1,69 @@
+package measure
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// holding keeps a connection for a planted time in each decision.
+type holding struct {
+	planted
+	redis redis.UniversalClient
+	hold  time.Duration
+}
+
+func (h *holding) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	c := h.redis.(*redis.Client).Conn()
+	defer func() { _ = c.Close() }()
+	if err := c.Ping(ctx).Err(); err != nil {
+		return quota.Decision{}, err
+	}
+	if err := (clock.Wall{}).Sleep(ctx, h.hold); err != nil {
+		return quota.Decision{}, err
+	}
+	return h.planted.Take(ctx, r)
+}
+
+func (h *holding) selection() strategies.Selection {
+	sel := h.planted.selection()
+	sel.Needs = []strategies.Need{strategies.NeedRedis}
+	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		h.redis = env.Redis
+		return h, nil
+	}
+	return sel
+}
+
+// TestPlantedPoolWait: 8 callers share one connection that each holds for 2 ms, so that
+// all but the first few wait for up to 7 others. With 8 connections there is no wait.
+func TestPlantedPoolWait(t *testing.T) {
+	server := storetest.EmbeddedRedis(t)
+	for _, pool := range []int{1, 8} {
+		h := &holding{hold: 2 * time.Millisecond}
+		h.delay = func(context.Context) {}
+		sel := h.selection()
+		r := measureOne(t, &h.planted, "hot-key", func(cfg *Config) {
+			cfg.Strategies, cfg.base, cfg.Workers, cfg.Pool, cfg.Requests, cfg.Stores = []strategies.Selection{sel}, nil, 8, pool, 64, setOf(t, server)
+			cfg.NoReference = true
+		})
+		s := results.Summarise([]results.Run{r})[0].PoolWait
+		if s == nil || len(r.PoolWait) != 1 || r.PoolWait[0].Store != "redis" || r.PoolWait[0].Taken != 64 {
+			t.Fatalf("pool of %d: %+v, %+v", pool, r.PoolWait, s)
+		}
+		if pool == 8 && (r.PoolWait[0].Waited != 0 || s.MeanNS.Value != 0) {
+			t.Errorf("%d waited for one of 8 connections, %v on average", r.PoolWait[0].Waited, s.MeanNS.Value)
+		}
+		if least := float64(5 * h.hold); pool == 1 && (s.MeanNS.Value < least || s.WaitedPct < 80) {
+			t.Errorf("the mean wait is %v ns of at least %v, and %v %% waited", s.MeanNS.Value, least, s.WaitedPct)
+		}
+	}
+}

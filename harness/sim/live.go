@@ -1,0 +1,113 @@
+package sim
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Live can be asked how a simulation goes on, at any moment of real time and from any
+// goroutine. Give one to [Config.Live]. What it tells does not change what happens.
+type Live struct {
+	mu      sync.Mutex
+	figures []*LiveFigures
+}
+
+// LiveFigures are those of one strategy. All times are virtual.
+type LiveFigures struct {
+	// Strategy is its label, and Loop is "closed" or "open".
+	Strategy, Loop string
+	// Running is set until the run was judged.
+	Running bool
+	// Limit of the policy as the run began, in units.
+	Limit int64
+	// Sample is the state at this moment, with the counters of the last sample of the series:
+	// none where none was taken yet.
+	Sample results.Sample
+	// Tiers that decided, in the order of Sample.Hits, and Counters in that of Sample.Counters.
+	Tiers, Counters []string
+	// Degraded decisions, and requests that failed for lack of a store.
+	Degraded, StoreErrors int64
+	// Latencies are modelled service times by outcome and tier.
+	Latencies []harness.LiveLatency
+	// Meter are the strategy's own figures.
+	Meter []results.Measure
+	// Judged is the run when it is over, without its histograms; nil until then.
+	Judged *results.Run
+}
+
+// liveEvery is how many answers lie between two states that are shown.
+const liveEvery = 1000
+
+// begin adds a strategy, or begins anew with one that turned out to need another store.
+func (l *Live) begin(r *results.Run) *LiveFigures {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := &LiveFigures{Strategy: r.Params.Label, Loop: r.Params.Loop, Running: true, Limit: r.Params.Limit}
+	if i := l.index(f.Strategy); i >= 0 {
+		l.figures[i] = f
+	} else {
+		l.figures = append(l.figures, f)
+	}
+	return f
+}
+
+// index of a strategy, or -1. The lock is held.
+func (l *Live) index(strategy string) int {
+	return slices.IndexFunc(l.figures, func(f *LiveFigures) bool { return f.Strategy == strategy })
+}
+
+// show replaces the state of a strategy; x has counters where it is one of the series.
+func (l *Live) show(d *drive, x results.Sample, sampled bool) {
+	f := d.live
+	if f == nil {
+		return
+	}
+	var latencies []harness.LiveLatency
+	for key, c := range d.liveParts {
+		c.Outcome, c.Tier = outcomeNames[key[0]], string(d.tiers[key[1]])
+		latencies = append(latencies, *c)
+	}
+	meter := d.st.Meter()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !sampled {
+		x.Counters, x.Keys = f.Sample.Counters, f.Sample.Keys
+	}
+	f.Sample, f.Latencies, f.Meter, f.Tiers = x, latencies, meter, nil
+	for _, t := range d.tiers[1:] {
+		f.Tiers = append(f.Tiers, string(t))
+	}
+	f.Counters = slices.Clone(d.series.out.Counters)
+	f.Degraded, f.StoreErrors = d.counts.Degraded, d.counts.Errors.Store
+}
+
+// judged is told of the run when it is over.
+func (l *Live) judged(r *results.Run) {
+	if l == nil {
+		return
+	}
+	kept := *r
+	kept.Service, kept.Response, kept.Settlement = results.Latency{}, nil, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := l.index(r.Params.Label); i >= 0 {
+		l.figures[i].Judged, l.figures[i].Running = &kept, false
+	}
+}
+
+// Figures are those at this moment, in the order in which strategies began.
+func (l *Live) Figures() []LiveFigures {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []LiveFigures
+	for _, f := range l.figures {
+		out = append(out, *f) // what it points to is replaced, and never written to
+	}
+	return out
+}

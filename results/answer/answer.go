@@ -1,0 +1,120 @@
+// Package answer says what a record means for somebody who must choose: which
+// strategies enforce the policy, the cheapest of them, what is wrong with the others,
+// and what was not tested. It is computed from the record alone. All that ranks or
+// colours strategies goes by it, so that tables, plots and pages agree.
+package answer
+
+import (
+	"github.com/quotabench/quotabench/results"
+)
+
+// Group is what a strategy is good for under one policy and load.
+type Group string
+
+// The groups, the best first. docs/metrics.md has the rules.
+const (
+	// Enforces: no leak and no false reject was found, no declared guarantee is
+	// broken, and none allows for either.
+	Enforces Group = "enforces"
+	// Bounded: it leaks or rejects wrongly, or may do so, within what it declares.
+	Bounded Group = "enforces with a bound"
+	// Fails: it leaks or rejects wrongly beyond what it declares, or declares nothing.
+	Fails Group = "does not enforce"
+	// Unusable: it rejects nearly all that it must admit, many requests end in errors,
+	// or its figures do not count.
+	Unusable Group = "unusable"
+	// Baseline marks the floor or the ceiling of the measurement, and is no candidate.
+	Baseline Group = "baseline"
+)
+
+// Groups returns all groups in the order of reports.
+func Groups() []Group { return []Group{Enforces, Bounded, Fails, Unusable, Baseline} }
+
+// Strategy is what the record says of one strategy in one setting.
+type Strategy struct {
+	// Label is the strategy as the command line takes it, options included.
+	Label string
+	// Group that it belongs to.
+	Group Group
+	// Reason is one clause with figures, e.g. "over-admits 84.8 % of the limit".
+	Reason string
+	// PerProcess is set where each instance counts for itself.
+	PerProcess bool
+	// Declares is set where a bound on its leak was declared and judged.
+	Declares bool
+	// Summary holds all figures.
+	Summary *results.Summary
+	// Judged is the loop that the group follows from: Summary, or the open loop beside
+	// it.
+	Judged *results.Summary
+}
+
+// Leaks reports whether it is not bounded enough because of what it admitted.
+func (s *Strategy) Leaks() bool { return s.Group == Fails && s.Judged.Leak.Units > 0 }
+
+// Rejects reports whether it is not good enough because of what it rejected.
+func (s *Strategy) Rejects() bool {
+	return (s.Group == Fails || s.Group == Unusable) && !s.Leaks() && s.Judged.Counts() && s.Judged.FalseRejects.Count > 0
+}
+
+// Setting is what may stand in one table: strategies under the same policy, workload
+// and load.
+type Setting struct {
+	// Strategies in the order of [Groups], in each by cost.
+	Strategies []Strategy
+	// Untested is what the setting leaves open, with the commands that test it.
+	Untested []Untested
+
+	file *results.File
+}
+
+// Answer is what a record says.
+type Answer struct {
+	// Settings in the order in which they first appear.
+	Settings []Setting
+}
+
+// Of answers from a record. It keeps no part of the file that a caller may change
+// later: summaries are copied.
+func Of(f results.File) Answer {
+	var a Answer
+	for _, group := range results.Groups(f.Summarised()) {
+		s := Setting{file: &f}
+		for i := range group {
+			s.Strategies = append(s.Strategies, Classify(&group[i]))
+		}
+		sortByGroup(s.Strategies)
+		s.Untested = s.untested()
+		a.Settings = append(a.Settings, s)
+	}
+	return a
+}
+
+// Tables returns the summaries of each setting in the order of [Setting.Strategies].
+func Tables(all []results.Summary) [][]results.Summary {
+	var out [][]results.Summary
+	for _, s := range Of(results.File{Summaries: all}).Settings {
+		out = append(out, s.Summaries())
+	}
+	return out
+}
+
+// Summaries returns those of all strategies in their order.
+func (s *Setting) Summaries() []results.Summary {
+	out := make([]results.Summary, len(s.Strategies))
+	for i, x := range s.Strategies {
+		out[i] = *x.Summary
+	}
+	return out
+}
+
+// In returns the strategies of one group in their order.
+func (s *Setting) In(g Group) []Strategy {
+	var out []Strategy
+	for _, x := range s.Strategies {
+		if x.Group == g {
+			out = append(out, x)
+		}
+	}
+	return out
+}

@@ -1,0 +1,227 @@
+package answer_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/answer"
+)
+
+// planted is a run of 10 trials with a limit of 50 that does all it should, with what
+// change does to it.
+func planted(label string, change func(*results.Run)) results.Run {
+	r := results.Run{
+		Strategy: label, Form: "reference", Policy: "agent-api", Workload: "hot-key", Repetition: 1,
+		Params: results.Params{Label: label, Limit: 50, Unit: "requests", Loop: results.ClosedLoop, Workers: 50, Instances: 2},
+		Issued: 1000, Admitted: 500, Rejected: 500, ThroughputPerS: 1000,
+		Service:   results.Latency{Distribution: results.Distribution{Samples: 1_000_000, P50: 100, P99: 1000, Max: 2000, StallsP99: -1, StallsP999: -1}},
+		Leak:      results.Leak{Trials: 10, OverQuotaUnits: 500},
+		Guarantee: []results.Clause{clause(results.LeakProperty, 0, 0, results.Kept)},
+		Audit:     results.Audit{Valid: true, TimingsValid: true},
+		Cost:      results.Cost{Commands: 1},
+		Stored:    []results.Stored{{Store: "redis"}},
+	}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+func clause(property string, bound, worst int64, verdict string) results.Clause {
+	return results.Clause{Property: property, Formula: "F", Bound: bound, Certain: worst, Possible: worst, Verdict: verdict}
+}
+
+// leak plants units over the limit, all of one window.
+func leak(units int64) func(*results.Run) {
+	return func(r *results.Run) {
+		r.Admitted, r.Rejected = r.Admitted+units, r.Rejected-units
+		r.Leak.Units, r.Leak.Possible, r.Leak.WorstUnits, r.Leak.LeakedTrials, r.Leak.Requests = units, units, units, 1, units
+	}
+}
+
+// reject plants requests that were rejected wrongly.
+func reject(n int64) func(*results.Run) {
+	return func(r *results.Run) {
+		r.Admitted, r.Rejected = r.Admitted-n, r.Rejected+n
+		r.FalseRejects = results.FalseRejects{Count: n, Possible: n, Units: n}
+	}
+}
+
+func declare(clauses ...results.Clause) func(*results.Run) {
+	return func(r *results.Run) { r.Guarantee = clauses }
+}
+
+// TestGroups plants what puts a strategy into each group.
+func TestGroups(t *testing.T) {
+	any := clause(results.FalseRejectProperty, quota.Unbounded, 0, results.Kept)
+	for name, c := range map[string]struct {
+		plant  []func(*results.Run)
+		want   answer.Group
+		reason string
+	}{
+		"nothing wrong":             {nil, answer.Enforces, "no leak in only 10 trials"},
+		"evidence":                  {[]func(*results.Run){func(r *results.Run) { r.Leak.Trials = 30 }}, answer.Enforces, "no leak in 30 trials"},
+		"nothing declared":          {[]func(*results.Run){declare()}, answer.Enforces, "no leak in only 10 trials, but declares no bound"},
+		"one unit, exact clause":    {[]func(*results.Run){leak(1), declare(clause(results.LeakProperty, 0, 1, results.Violated))}, answer.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak"},
+		"one unit, by other clocks": {[]func(*results.Run){leak(1)}, answer.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak"},
+		"a leak, none declared":     {[]func(*results.Run){leak(50), declare()}, answer.Fails, "over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound"},
+		"a leak within its bound":   {[]func(*results.Run){leak(49), declare(clause(results.LeakProperty, 49, 49, results.Kept))}, answer.Bounded, "over-admits 9.80 % of the limit, 49 requests in the worst window, bounded by 49 requests per window"},
+		"a leak beyond its bound":   {[]func(*results.Run){leak(50), declare(clause(results.LeakProperty, 49, 50, results.Violated))}, answer.Fails, "over-admits 10.0 % of the limit, 50 requests in the worst window, beyond the declared 49"},
+		"a bound of all":            {[]func(*results.Run){leak(50), declare(clause(results.LeakProperty, quota.Unbounded, 50, results.Kept))}, answer.Fails, "over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound in this setting"},
+		"a bound, and no leak":      {[]func(*results.Run){declare(clause(results.LeakProperty, 49, 0, results.Kept))}, answer.Bounded, "no leak found, bounded by 49 requests per window"},
+		"the strictest clause":      {[]func(*results.Run){declare(clause(results.LeakProperty, 49, 0, results.Kept), clause(results.LeakProperty, 0, 0, results.Kept))}, answer.Enforces, "no leak in only 10 trials"},
+		"one wrong rejection":       {[]func(*results.Run){reject(1)}, answer.Fails, "rejects 0.20 % of valid requests, and declares no bound"},
+		"declared rejections":       {[]func(*results.Run){reject(125), declare(clause(results.LeakProperty, 0, 0, results.Kept), any)}, answer.Bounded, "rejects 25.0 % of valid requests, as it declares"},
+		"may reject":                {[]func(*results.Run){declare(clause(results.LeakProperty, 0, 0, results.Kept), any)}, answer.Bounded, "may reject wrongly, as it declares"},
+		"a broken clause":           {[]func(*results.Run){reject(1), declare(clause(results.FalseRejectProperty, 0, 1, results.Violated))}, answer.Fails, "breaks its guarantee: false rejects of at most F, 1 request beyond it"},
+		"rejects 89.8 %":            {[]func(*results.Run){reject(449)}, answer.Fails, "rejects 89.8 % of valid requests, and declares no bound"},
+		"rejects 90 %":              {[]func(*results.Run){reject(450)}, answer.Unusable, "rejects 90.0 % of the requests that had to be admitted"},
+		"rejects all, as declared":  {[]func(*results.Run){reject(500), declare(any)}, answer.Unusable, "rejects 100 % of the requests that had to be admitted"},
+		"errors":                    {[]func(*results.Run){func(r *results.Run) { r.Errors = 101 }}, answer.Unusable, "10.1 % of requests end in an error"},
+		"a tenth of errors":         {[]func(*results.Run){func(r *results.Run) { r.Errors = 100 }}, answer.Enforces, "no leak in only 10 trials"},
+		"a planned outage": {[]func(*results.Run){func(r *results.Run) {
+			r.Errors, r.ErrorKinds, r.Params.Outages = 300, &results.ErrorKinds{Store: 200, TimeOuts: 100}, []string{"redis:0.3-0.6"}
+		}}, answer.Enforces, "no leak in only 10 trials"},
+		"rejects while away": {[]func(*results.Run){reject(126), func(r *results.Run) { r.Params.Outages = []string{"redis:0.3-0.6"} }},
+			answer.Bounded, "rejects 25.2 % of valid requests while its store is away or after that"},
+		"leaks while away": {[]func(*results.Run){leak(1), declare(), func(r *results.Run) { r.Params.Outages = []string{"redis:0.3-0.6"} }},
+			answer.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, declares no bound"},
+		"invalid": {[]func(*results.Run){func(r *results.Run) {
+			r.Audit.Strike("store-evicted", results.StrikesCorrectness, "redis evicted 3 keys")
+		}}, answer.Unusable, "its figures do not count: redis evicted 3 keys"},
+		"nothing over": {[]func(*results.Run){func(r *results.Run) { r.Leak.Trials = 0 }}, answer.Unusable, "its figures do not count: nothing was asked beyond the limit, so that no leak could show"},
+		"per process": {[]func(*results.Run){leak(50), declare(clause(results.LeakProperty, 50, 50, results.Kept)), func(r *results.Run) { r.PerProcess = true }},
+			answer.Bounded, "over-admits 10.0 % of the limit, 50 requests in the worst window, bounded by 50 requests per window; counts per process"},
+		"possible":      {[]func(*results.Run){func(r *results.Run) { r.Leak.Possible = 7 }}, answer.Enforces, "no leak in only 10 trials for certain, 7 requests at most"},
+		"baseline":      {[]func(*results.Run){leak(500), func(r *results.Run) { r.Form = results.FormBaseline }}, answer.Baseline, "marks the floor or the ceiling"},
+		"the open loop": {[]func(*results.Run){func(r *results.Run) { p := planted("x", leak(1)); r.Paced = &p }}, answer.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak (in the open loop)"},
+	} {
+		run := planted("x", func(r *results.Run) {
+			for _, f := range c.plant {
+				f(r)
+			}
+		})
+		got := answer.Of(results.File{Runs: []results.Run{run}}).Settings[0].Strategies[0]
+		if got.Group != c.want || got.Reason != c.reason {
+			t.Errorf("%s: %s: %s; want %s: %s", name, got.Group, got.Reason, c.want, c.reason)
+		}
+		if got.PerProcess != (name == "per process") {
+			t.Errorf("%s: per process is %t", name, got.PerProcess)
+		}
+	}
+}
+
+// timed plants a p99 in nanoseconds, the same in two rounds but for a nanosecond, and
+// commands.
+func timed(label string, p99 int64, commands float64, more ...func(*results.Run)) []results.Run {
+	var out []results.Run
+	for i := range int64(2) {
+		r := planted(label, func(r *results.Run) {
+			r.Repetition = int(i) + 1
+			r.Service.P99, r.Cost.Commands, r.ThroughputPerS = p99+100*i, commands, 1e9/float64(p99)
+			for _, f := range more {
+				f(r)
+			}
+		})
+		out = append(out, r)
+	}
+	return out
+}
+
+// TestCheapest: overlapping p99s give way to fewer commands, others do not.
+func TestCheapest(t *testing.T) {
+	alone := func(r *results.Run) { r.PerProcess = true }
+	file := func(runs ...[]results.Run) answer.Setting {
+		var f results.File
+		for _, r := range runs {
+			f.Runs = append(f.Runs, r...)
+		}
+		return answer.Of(f).Settings[0]
+	}
+	for name, c := range map[string]struct {
+		in   answer.Setting
+		want string
+	}{
+		"the lower p99":         {file(timed("slow", 2000, 1), timed("fast", 1000, 2)), "fast"},
+		"fewer commands":        {file(timed("two", 1000, 2), timed("one", 1050, 1)), "one"},
+		"hardly fewer":          {file(timed("first", 1000, 1.02), timed("second", 1050, 1)), "first"},
+		"not per process":       {file(timed("alone", 10, 0, alone), timed("shared", 1000, 1)), "shared"},
+		"per process at last":   {file(timed("alone", 10, 0, alone), timed("leaks", 5, 1, leak(3))), "alone"},
+		"not without commands":  {file(timed("idle", 10, 0), timed("shared", 1000, 1)), "shared"},
+		"not without a promise": {file(timed("none", 10, 1, declare()), timed("shared", 1000, 1)), "shared"},
+		"none":                  {file(timed("leaks", 5, 1, leak(3)), timed("rejects", 5, 1, reject(500))), ""},
+	} {
+		got := ""
+		if x := c.in.Cheapest(); x != nil {
+			got = x.Label
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestOrder: groups first, in each the faster one first.
+func TestOrder(t *testing.T) {
+	f := results.File{}
+	for _, r := range [][]results.Run{timed("leaks", 1, 1, leak(3)), timed("rejects", 2, 1, reject(500)), timed("slow", 2000, 1), timed("fast", 1000, 1),
+		timed("may", 1, 1, declare(clause(results.LeakProperty, 49, 0, results.Kept))),
+		timed("all", 1, 1, func(r *results.Run) { r.Form = results.FormBaseline })} {
+		f.Runs = append(f.Runs, r...)
+	}
+	f.Runs = append(f.Runs, planted("elsewhere", func(r *results.Run) { r.Params.Limit = 7 }))
+	a := answer.Of(f)
+	if len(a.Settings) != 2 {
+		t.Fatalf("%d settings, want 2", len(a.Settings))
+	}
+	var got []string
+	for _, x := range a.Settings[0].Strategies {
+		got = append(got, x.Label)
+	}
+	if want := "fast slow may leaks rejects all"; strings.Join(got, " ") != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	tables := answer.Tables(results.Summarise(f.Runs))
+	if fmt.Sprint(tables[0][0].Label, tables[1][0].Label) != "fastelsewhere" {
+		t.Errorf("the tables begin with %s and %s", tables[0][0].Label, tables[1][0].Label)
+	}
+	if in := a.Settings[0].In(answer.Enforces); len(in) != 2 || in[1].Label != "slow" {
+		t.Errorf("those that enforce are %+v", in)
+	}
+}
+
+// TestUntested: what is missing is named with the command that tests it.
+func TestUntested(t *testing.T) {
+	open := func(stores map[string]results.Store, change func(*results.Run)) string {
+		f := results.File{Kind: results.Measured, Stores: stores, Runs: []results.Run{planted("a:b=c", change)}}
+		var out []string
+		for _, u := range answer.Of(f).Settings[0].Untested {
+			out = append(out, u.What+": "+u.Command)
+		}
+		return strings.Join(out, "\n")
+	}
+	redis := map[string]results.Store{"redis": {Kind: "process"}}
+	const faults = "crashes, retries and other faults: quotabench explore a:b=c --faults all"
+	for name, c := range map[string]struct {
+		stores map[string]results.Store
+		change func(*results.Run)
+		want   string
+	}{
+		"one instance": {nil, func(r *results.Run) { r.Params.Instances = 1 }, "more than one instance: quotabench run a:b=c --instances 4\n" + faults},
+		"redis":        {redis, nil, "failover of Redis: quotabench run a:b=c --redis process:replicas=1 --outage redis:0.5-0.52:failover\n" + faults},
+		"failed over":  {redis, func(r *results.Run) { r.Params.Outages = []string{"redis:0.5-0.52:failover"} }, faults},
+		"no redis":     {redis, func(r *results.Run) { r.Stored = nil }, faults},
+		"all that is not a default": {nil, func(r *results.Run) {
+			r.Policy, r.Workload, r.Params.Limit = "5 attempts per rolling 15m", "steady", 7
+			r.Params.Workers, r.Params.Instances, r.Params.Pool, r.Params.Cold, r.Params.Workload = 8, 1, 3, true, map[string]string{"popularity": "zipf:1.1", "cost": "uniform:1,2"}
+		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload steady --limit 7 --cost uniform:1,2 --popularity zipf:1.1 --workers 8 --pool 3 --cold --instances 4\n" + faults},
+		"a policy of a file": {nil, func(r *results.Run) { r.Params.Instances, r.Policy = 1, "mine" }, "more than one instance: \n" + faults},
+	} {
+		if got := open(c.stores, c.change); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package answer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+const (
+	// mostRejected is the share of valid requests in percent from which on wrong
+	// rejections make a strategy unusable.
+	mostRejected = 90
+	// mostErrors is the share of requests in percent above which errors do.
+	mostErrors = 10
+	// fewTrials is how many it takes for a leak of one trial in ten to show with 95 %
+	// confidence.
+	fewTrials = 30
+)
+
+// Classify says which group a strategy belongs to, and why. The open loop at the common
+// rate counts as well: the worse group stands.
+func Classify(s *results.Summary) Strategy {
+	out := classify(s)
+	if s.Paced == nil || out.Group == Baseline || s.Paced.Counts() && s.Paced.Leak.Trials == 0 {
+		return out
+	}
+	if paced := classify(s.Paced); rank(paced.Group) > rank(out.Group) {
+		out.Group, out.Reason, out.Judged = paced.Group, paced.Reason+" (in the open loop)", s.Paced
+	}
+	return out
+}
+
+func classify(s *results.Summary) Strategy {
+	leak, mayReject := boundOn(s, results.LeakProperty), boundOn(s, results.FalseRejectProperty)
+	out := Strategy{Label: s.Label, PerProcess: s.PerProcess, Declares: leak.declared, Summary: s, Judged: s}
+	unit, away := s.Params.Unit, len(s.Params.Outages) > 0
+	set := func(g Group, reason string) Strategy {
+		if s.PerProcess {
+			reason += "; counts per process"
+		}
+		out.Group, out.Reason = g, format.Plain(reason)
+		return out
+	}
+	switch {
+	case s.Form == results.FormBaseline:
+		return set(Baseline, "marks the floor or the ceiling")
+	case !s.Counts():
+		return set(Unusable, "its figures do not count: "+struck(s))
+	case errorsPct(s) > mostErrors:
+		return set(Unusable, fmt.Sprintf("%s of requests end in an error", format.Pct(errorsPct(s))))
+	case s.FalseRejects.PctOfValid >= mostRejected:
+		return set(Unusable, fmt.Sprintf("rejects %s of the requests that had to be admitted", format.Pct(s.FalseRejects.PctOfValid)))
+	case s.Leak.Trials == 0 && s.Leak.Units == 0 && s.FalseRejects.Count == 0:
+		return set(Unusable, "its figures do not count: nothing was asked beyond the limit, so that no leak could show")
+	case s.Leak.Units > 0 && (!leak.bounds() || s.Leak.WorstUnits > leak.units):
+		return set(Fails, leaks(s)+", "+leak.passed(unit))
+	case s.FalseRejects.Count > 0 && !mayReject.declared && !away:
+		return set(Fails, rejects(s)+", and declares no bound")
+	}
+	if c := violated(s); c != nil {
+		return set(Fails, fmt.Sprintf("breaks its guarantee: %s of at most %s, %s beyond it", property(c.Property), c.Formula, format.Units(c.Certain, unit)))
+	}
+	var parts []string
+	switch {
+	case s.Leak.Units > 0:
+		parts = append(parts, leaks(s)+", "+leak.text(unit))
+	case leak.declared && leak.units > 0:
+		parts = append(parts, "no leak found, "+leak.text(unit))
+	}
+	switch {
+	case s.FalseRejects.Count > 0 && !mayReject.declared:
+		parts = append(parts, rejects(s)+" while its store is away or after that")
+	case s.FalseRejects.Count > 0:
+		parts = append(parts, rejects(s)+", as it declares")
+	case mayReject.declared && mayReject.units > 0:
+		parts = append(parts, "may reject wrongly, as it declares")
+	}
+	if parts != nil {
+		return set(Bounded, strings.Join(parts, "; "))
+	}
+	return set(Enforces, clean(s, leak.declared))
+}
+
+// bound is the strictest of the declared clauses on one property.
+type bound struct {
+	declared bool
+	units    int64
+}
+
+func boundOn(s *results.Summary, property string) bound {
+	b := bound{units: quota.Unbounded}
+	for _, c := range s.Guarantee {
+		if c.Property == property {
+			b.declared, b.units = true, min(b.units, c.Bound)
+		}
+	}
+	return b
+}
+
+// bounds reports whether it limits anything.
+func (b bound) bounds() bool { return b.declared && b.units != quota.Unbounded }
+
+func (b bound) text(unit string) string {
+	switch {
+	case !b.declared:
+		return "declares no bound"
+	case !b.bounds():
+		return "declares no bound in this setting"
+	default:
+		return "bounded by " + format.Units(b.units, unit) + " per window"
+	}
+}
+
+// passed says that the leak is beyond it.
+func (b bound) passed(unit string) string {
+	switch {
+	case b.bounds() && b.units == 0:
+		return "and declares that none leak"
+	case b.bounds():
+		return "beyond the declared " + format.Count(b.units)
+	default:
+		return b.text(unit)
+	}
+}
+
+// leaks says by how much the limit was passed.
+func leaks(s *results.Summary) string {
+	text := "over-admits " + format.Pct(s.Leak.PctOfLimit) + " of the limit"
+	if s.Leak.WorstUnits > 0 {
+		text += ", " + format.Units(s.Leak.WorstUnits, s.Params.Unit) + " in the worst window"
+	}
+	return text
+}
+
+func rejects(s *results.Summary) string {
+	return "rejects " + format.Pct(s.FalseRejects.PctOfValid) + " of valid requests"
+}
+
+// clean says how much evidence there is that nothing leaks.
+func clean(s *results.Summary, declared bool) string {
+	text := "no leak in "
+	if s.Leak.Trials < fewTrials {
+		text += "only "
+	}
+	text += format.Plural(s.Leak.Trials, "trial", "trials")
+	if s.Leak.Possible > 0 {
+		text += " for certain, " + format.Units(s.Leak.Possible, s.Params.Unit) + " at most"
+	}
+	if !declared {
+		text += ", but declares no bound"
+	}
+	return text
+}
+
+// errorsPct is the share of requests that ended in an error. What a store that was
+// taken away on purpose made fail is left out.
+func errorsPct(s *results.Summary) float64 {
+	n := s.Errors
+	if len(s.Params.Outages) > 0 && s.ErrorKinds != nil {
+		n -= s.ErrorKinds.Store + s.ErrorKinds.TimeOuts
+	}
+	return results.Percent(n, s.Issued)
+}
+
+// struck is the first finding that takes the correctness figures back.
+func struck(s *results.Summary) string {
+	for _, r := range s.Audit.Reasons {
+		if r.Strikes == results.StrikesCorrectness {
+			return r.Detail
+		}
+	}
+	return "the audit gives no reason"
+}
+
+func violated(s *results.Summary) *results.Clause {
+	for i := range s.Guarantee {
+		if s.Guarantee[i].Verdict == results.Violated {
+			return &s.Guarantee[i]
+		}
+	}
+	return nil
+}
+
+func property(name string) string {
+	if name == results.FalseRejectProperty {
+		return "false rejects"
+	}
+	return name
+}

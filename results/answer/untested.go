@@ -1,0 +1,132 @@
+package answer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Untested is something that the record says nothing of.
+type Untested struct {
+	// What was not tested, e.g. "more than one instance".
+	What string
+	// Command tests it with the cheapest strategy that enforces the policy, or with the
+	// first of all where none does; empty where the record does not hold all that the
+	// command line needs.
+	Command string
+	// Add are the options to add to the command of this record instead; empty where
+	// that does not test it.
+	Add string
+}
+
+// untested lists what the setting leaves open.
+func (s *Setting) untested() []Untested {
+	if len(s.Strategies) == 0 {
+		return nil
+	}
+	first := s.Cheapest()
+	if first == nil {
+		first = &s.Strategies[0]
+	}
+	if first.Group == Baseline {
+		return nil
+	}
+	p := first.Summary.Params
+	again := s.command(first)
+	with := func(what, add string) Untested {
+		u := Untested{What: what, Add: add}
+		if again != "" {
+			u.Command = again + " " + add
+		}
+		return u
+	}
+	var out []Untested
+	if p.Instances < 2 {
+		out = append(out, with("more than one instance", "--instances 4"))
+	}
+	failover := slices.ContainsFunc(p.Outages, func(o string) bool { return strings.Contains(o, ":failover") })
+	if _, ok := s.file.Stores["redis"]; ok && !failover && needsRedis(first.Summary) {
+		add := "--outage redis:0.5-0.52:failover"
+		if s.file.Kind == results.Measured {
+			add = "--redis process:replicas=1 " + add
+		}
+		out = append(out, with("failover of Redis", add))
+	}
+	label := word(first.Label)
+	return append(out, Untested{What: "crashes, retries and other faults", Command: "quotabench explore " + label + " --faults all"})
+}
+
+// needsRedis reports whether the strategy keeps anything in the main Redis.
+func needsRedis(s *results.Summary) bool {
+	return slices.ContainsFunc(s.Stored, func(k results.Stored) bool { return k.Store == "redis" })
+}
+
+// command is the command line that measures the strategy again under the setting, with
+// what is not a default; empty where the record does not hold it all.
+func (s *Setting) command(x *Strategy) string {
+	p := x.Summary.Params
+	if s.file.Kind != results.Measured || s.file.Workload.Trace != nil || p.Speed != 0 && p.Speed != 1 {
+		return ""
+	}
+	for _, store := range s.file.Stores {
+		if store.Kind == "url" { // its password is not recorded
+			return ""
+		}
+	}
+	words := []string{"quotabench", "run", x.Label}
+	add := func(ok bool, name string, value any) {
+		if ok {
+			words = append(words, "--"+name, fmt.Sprint(value))
+		}
+	}
+	add(x.Summary.Policy != defaultPolicy, "policy", x.Summary.Policy)
+	add(x.Summary.Workload != defaultWorkload, "workload", x.Summary.Workload)
+	policy, err := quota.LookupPolicy(x.Summary.Policy)
+	if err != nil {
+		return ""
+	}
+	limit := int64(0) // other workloads may have their own
+	if x.Summary.Workload == defaultWorkload {
+		limit = policy.Limit
+	}
+	if slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == policy.Name }) {
+		limit = min(limit, hotKeyLimit*slices.Max(append([]int64{1}, policy.Costs...)))
+	}
+	add(p.Limit != limit, "limit", p.Limit)
+	for _, name := range slices.Sorted(maps.Keys(p.Workload)) {
+		add(true, name, p.Workload[name])
+	}
+	add(p.Workers != defaultWorkers, "workers", p.Workers)
+	add(p.Pool != 0, "pool", p.Pool)
+	add(p.Loop == results.OpenLoop && p.RatePerS > 0, "rate", p.RatePerS)
+	for i := range words {
+		words[i] = word(words[i])
+	}
+	if p.Cold {
+		words = append(words, "--cold")
+	}
+	return strings.Join(words, " ")
+}
+
+// The defaults of the command line, which need not be said; a test of the command line
+// holds them.
+const (
+	defaultPolicy   = "agent-api"
+	defaultWorkload = "hot-key"
+	defaultWorkers  = 50
+	// hotKeyLimit is the largest limit that the workload gives a listed policy, in
+	// requests of the largest cost.
+	hotKeyLimit = 50
+)
+
+// word puts a word in quotes where a shell would take it apart.
+func word(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t\n\"'`$&|;<>()[]{}?*!#~\\") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,128 @@
+package results
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Sweep says which parameters the runs of a file differ in. The values of a run are in
+// [Params.Point].
+type Sweep struct {
+	// Parameters that vary, one or two.
+	Parameters []Swept `json:"parameters"`
+	// Until is the condition whose edge is looked for, e.g. "p99<5ms"; empty for none.
+	Until string `json:"until,omitempty"`
+	// Search is set where the values of the only parameter were chosen by a search
+	// between the two that are listed.
+	Search bool `json:"search,omitempty"`
+}
+
+// Swept is a parameter that varies.
+type Swept struct {
+	// Name as the command line takes it, e.g. "workers" or "three-tier.lag".
+	Name string `json:"name"`
+	// Values in the order in which they were given; in a search the lowest and the
+	// highest that it may try.
+	Values []string `json:"values"`
+}
+
+// SweepSeries is one strategy over the values of the first parameter.
+type SweepSeries struct {
+	// Strategy is its label without the options that vary.
+	Strategy string
+	// Second is the value of the second parameter; empty where there is one parameter.
+	Second string
+	// Points in ascending order of the value, or in the given order where a value is no
+	// number.
+	Points []SweepPoint
+}
+
+// SweepPoint is one strategy at one value.
+type SweepPoint struct {
+	// Value as it was given.
+	Value string
+	// X is the value as a number, times in nanoseconds. Numeric is false where it is
+	// none, and X is then its place among the given ones.
+	X       float64
+	Numeric bool
+	Summary *Summary
+}
+
+// SweepNumber is a swept value as a number: numbers as they are, times in nanoseconds.
+func SweepNumber(value string) (x float64, ok bool) {
+	if x, err := strconv.ParseFloat(value, 64); err == nil {
+		return x, true
+	}
+	if d, err := time.ParseDuration(value); err == nil {
+		return float64(d), true
+	}
+	return 0, false
+}
+
+// SweepSeries puts the summaries of a sweep in order: strategies by name, and
+// within one the values of the second parameter. It is nil where the file is of no
+// sweep.
+func (f *File) SweepSeries() []SweepSeries {
+	if f.Sweep == nil || len(f.Sweep.Parameters) == 0 {
+		return nil
+	}
+	first := f.Sweep.Parameters[0]
+	var out []SweepSeries
+	all := f.Summarised()
+	for i := range all {
+		s := &all[i]
+		series := SweepSeries{Strategy: f.Sweep.Unswept(s.Label)}
+		if len(f.Sweep.Parameters) > 1 {
+			series.Second = s.Params.Point[f.Sweep.Parameters[1].Name]
+		}
+		p := SweepPoint{Value: s.Params.Point[first.Name], Summary: s}
+		if p.X, p.Numeric = SweepNumber(p.Value); !p.Numeric {
+			p.X = float64(slices.Index(first.Values, p.Value))
+		}
+		k := slices.IndexFunc(out, func(x SweepSeries) bool { return x.Strategy == series.Strategy && x.Second == series.Second })
+		if k < 0 {
+			out, k = append(out, series), len(out)
+		}
+		out[k].Points = append(out[k].Points, p)
+	}
+	for i := range out {
+		slices.SortStableFunc(out[i].Points, func(a, b SweepPoint) int { return cmp.Compare(a.X, b.X) })
+	}
+	slices.SortStableFunc(out, func(a, b SweepSeries) int {
+		return cmp.Or(strings.Compare(a.Strategy, b.Strategy), f.Sweep.second(a.Second)-f.Sweep.second(b.Second))
+	})
+	return out
+}
+
+func (s *Sweep) second(value string) int {
+	if len(s.Parameters) < 2 {
+		return 0
+	}
+	return slices.Index(s.Parameters[1].Values, value)
+}
+
+// Unswept is a strategy's label without the options that vary.
+func (s *Sweep) Unswept(label string) string {
+	name, options, ok := strings.Cut(label, ":")
+	if !ok {
+		return label
+	}
+	var kept []string
+	drop := false
+	for part := range strings.SplitSeq(options, ",") {
+		option, _, isOption := strings.Cut(part, "=")
+		if isOption {
+			drop = slices.ContainsFunc(s.Parameters, func(p Swept) bool { return p.Name == option || p.Name == name+"."+option })
+		}
+		if !drop {
+			kept = append(kept, part)
+		}
+	}
+	if kept == nil {
+		return name
+	}
+	return name + ":" + strings.Join(kept, ",")
+}

@@ -1,0 +1,146 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/answer"
+	"github.com/quotabench/quotabench/results/text/layout"
+)
+
+// answerWidth is how wide the answer is at most, in cells: it is prose, and read in
+// mails too.
+const answerWidth = 100
+
+// answerLines renders what a record says for somebody who must choose: a few lines for
+// each setting.
+func answerLines(page layout.Page, f results.File) []string {
+	a := answer.Of(f)
+	var out []string
+	for i := range a.Settings {
+		if len(a.Settings[i].In(answer.Baseline)) == len(a.Settings[i].Strategies) {
+			continue // there is nothing to choose from
+		}
+		if len(out) > 0 {
+			out = append(out, "")
+		}
+		out = append(out, settingAnswer(page, f.Kind == results.Simulated, &a.Settings[i])...)
+	}
+	return out
+}
+
+func settingAnswer(page layout.Page, simulated bool, s *answer.Setting) []string {
+	width := min(page.Cells(), answerWidth)
+	p := s.Strategies[0].Summary.Params
+	mode := ""
+	if simulated {
+		mode = "simulated"
+	}
+	narrow := page
+	narrow.Width = width
+	out := narrow.Title(format.Plain("ANSWER  "+format.Join(" · ", fmt.Sprintf("%s: %s, %s", s.Strategies[0].Summary.Policy, format.Units(p.Limit, p.Unit), p.Window),
+		s.Strategies[0].Summary.Workload, format.Plural(int64(p.Instances), "instance", "instances"), format.Plural(int64(p.Workers), "worker", "workers"), mode)))
+	line := func(label, text string) {
+		if text != "" {
+			out = append(out, layout.Paragraph("  "+layout.Pad(label, 20), format.Plain(text), width)...)
+		}
+	}
+	cheapest := s.Cheapest()
+	if cheapest == nil {
+		line("Enforce the limit", "none of those that ran")
+	} else {
+		line("Enforce the limit", strings.Join(names(s.In(answer.Enforces)), ", "))
+		line("Cheapest of them", cheapest.Label+": "+costText(simulated, cheapest.Summary))
+	}
+	var bounded, over, reject, other []string
+	for _, x := range s.Strategies {
+		switch {
+		case x.Group == answer.Bounded:
+			bounded = append(bounded, name(&x)+": "+x.Reason)
+		case x.Leaks():
+			over = append(over, name(&x)+" "+format.Pct(x.Judged.Leak.PctOfLimit))
+		case x.Rejects():
+			reject = append(reject, name(&x)+" "+format.Pct(x.Judged.FalseRejects.PctOfValid))
+		case x.Group == answer.Fails, x.Group == answer.Unusable:
+			other = append(other, name(&x)+": "+x.Reason)
+		}
+	}
+	line("With a bound", strings.Join(bounded, ". "))
+	line("Over-admit", listed(over, " of the limit"))
+	line("Reject wrongly", listed(reject, " of valid requests"))
+	line("Cannot be used", strings.Join(other, ". "))
+	return append(out, untestedLines(s.Untested, width)...)
+}
+
+// untestedLines put each command on a line of its own, whole: it is there to be copied.
+func untestedLines(untested []answer.Untested, width int) []string {
+	var what, commands []string
+	for _, u := range untested {
+		command := u.Command
+		if command == "" {
+			command = "this command again, with " + u.Add
+		}
+		what, commands = append(what, u.What), append(commands, "    "+format.Plain(command))
+	}
+	if len(what) == 0 {
+		return nil
+	}
+	return append(layout.Paragraph("  "+layout.Pad("Not tested", 20), strings.Join(what, "; ")+". To test it:", width), commands...)
+}
+
+func listed(all []string, of string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.Join(all, ", ") + of
+}
+
+func names(all []answer.Strategy) []string {
+	var out []string
+	for i := range all {
+		out = append(out, name(&all[i]))
+	}
+	return out
+}
+
+func name(s *answer.Strategy) string {
+	if s.PerProcess {
+		return s.Label + " (per process)"
+	}
+	return s.Label
+}
+
+// costText says what a decision costs: what callers wait for, and what it sends.
+func costText(simulated bool, s *results.Summary) string {
+	r, p99 := s.AtRate(), s.Latency().P99
+	where := fmt.Sprintf("with %s that never pause", format.Plural(int64(r.Params.Workers), "caller", "callers"))
+	if r.Params.Loop == results.OpenLoop && r.Params.RatePerS > 0 {
+		where = "at " + format.Digits(r.Params.RatePerS) + " requests/s"
+	}
+	if simulated {
+		where += ", modelled"
+	}
+	text := "p99 " + format.NS(p99.Value) + " " + where
+	switch {
+	case r.Saturated > 0:
+		text = "cannot keep up " + where
+	case !p99.Shown():
+		text = "p99 not known"
+	case !r.ResponseCounts || p99.Struck:
+		text += " (noisy machine)"
+	}
+	return format.Join(", ", text, perDecision(s.Cost.Commands, "command", "commands"), perDecision(s.Cost.SQL+s.Cost.ModelSQL, "SQL statement", "SQL statements")) + " per decision"
+}
+
+func perDecision(x float64, one, many string) string {
+	switch text := format.TrimZeros(format.Per(x)); text {
+	case "0":
+		return ""
+	case "1":
+		return "1 " + one
+	default:
+		return text + " " + many
+	}
+}

@@ -1,0 +1,147 @@
+package layout
+
+import (
+	"strings"
+
+	"github.com/rivo/uniseg"
+)
+
+const columnGap = 2
+
+// needs are the widths that a column can have, each no larger than the one before.
+type needs struct {
+	natural int // for all of it on as few lines as it is written in
+	minimum int // what it gives way to first
+	titled  int // with its title broken at spaces
+	least   int // without a broken word
+}
+
+// needs are those of each column. A heading above columns widens the last of them.
+func (g *Grid) needs() []needs {
+	out := make([]needs, len(g.Columns))
+	for i, c := range g.Columns {
+		cells, pieces := 0, 0
+		for _, r := range g.Rows {
+			if !r.Rule {
+				cells, pieces = max(cells, TextWidth(r.Cells[i])), max(pieces, longestPiece(r.Cells[i]))
+			}
+		}
+		if !c.Flexible {
+			pieces = cells
+		}
+		title, word := TextWidth(c.Title), longestWord(c.Title)
+		n := &out[i]
+		n.natural = max(cells, title)
+		n.minimum = n.natural
+		if c.Flexible {
+			n.minimum = min(n.natural, max(c.Minimum, pieces, word))
+		}
+		n.titled = min(n.minimum, max(cells, word))
+		if c.Flexible {
+			n.titled = n.minimum
+		}
+		n.least = min(n.titled, max(pieces, word))
+	}
+	g.spans(func(from, to int, over string) {
+		widen := func(width func(*needs) *int) {
+			have := columnGap * (to - from - 1)
+			for i := from; i < to; i++ {
+				have += *width(&out[i])
+			}
+			*width(&out[to-1]) += max(0, uniseg.StringWidth(over)+4-have)
+		}
+		widen(func(n *needs) *int { return &n.natural })
+		widen(func(n *needs) *int { return &n.minimum })
+		widen(func(n *needs) *int { return &n.titled })
+		widen(func(n *needs) *int { return &n.least })
+	})
+	return out
+}
+
+// fit gives each column what its content needs, and takes what exceeds the table's
+// width from the widest that can give way. ok says that this was enough.
+func fit(all []needs, width int) (w []int, ok bool) {
+	w = make([]int, len(all))
+	total := columnGap * (len(w) - 1)
+	for i := range all {
+		w[i] = all[i].natural
+		total += w[i]
+	}
+	for _, down := range []func(*needs) int{
+		func(n *needs) int { return n.minimum },
+		func(n *needs) int { return n.titled },
+		func(n *needs) int { return n.least },
+	} {
+		for total > width {
+			widest := -1
+			for i := range all {
+				if w[i] > down(&all[i]) && (widest < 0 || w[i] > w[widest]) {
+					widest = i
+				}
+			}
+			if widest < 0 {
+				break
+			}
+			w[widest]--
+			total--
+		}
+	}
+	return w, total <= width
+}
+
+// panels divides the columns into as few tables as fit below each other, each of which
+// begins with the first column. Columns under one heading stay together where they can.
+func (g *Grid) panels(width int) [][]int {
+	all := g.needs()
+	if _, ok := fit(all, width); ok || len(all) < 3 {
+		return [][]int{sequence(0, len(all))}
+	}
+	var units [][]int
+	for from := 1; from < len(g.Columns); {
+		to := from + 1
+		for to < len(g.Columns) && g.Columns[from].Over != "" && g.Columns[to].Over == g.Columns[from].Over {
+			to++
+		}
+		units = append(units, sequence(from, to))
+		from = to
+	}
+	fits := func(columns []int) bool {
+		_, ok := fit(g.of(columns).needs(), width)
+		return ok
+	}
+	var out [][]int
+	at := []int{0}
+	take := func(unit []int) {
+		if with := append(at[:len(at):len(at)], unit...); len(at) == 1 || fits(with) {
+			at = with
+			return
+		}
+		out, at = append(out, at), append([]int{0}, unit...)
+	}
+	for _, u := range units {
+		if fits(append([]int{0}, u...)) {
+			take(u)
+			continue
+		}
+		for _, i := range u { // too wide for one table, even by itself
+			take([]int{i})
+		}
+	}
+	return append(out, at)
+}
+
+func sequence(from, to int) (out []int) {
+	for i := from; i < to; i++ {
+		out = append(out, i)
+	}
+	return out
+}
+
+// longestWord is the width of the widest word of a title.
+func longestWord(s string) int {
+	w := 0
+	for _, f := range strings.Fields(s) {
+		w = max(w, uniseg.StringWidth(f))
+	}
+	return w
+}
