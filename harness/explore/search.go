@@ -232,9 +232,6 @@ func (s *search) breadthFirst(ctx context.Context, res *Result, so *progress) er
 			if res.Capped != "" {
 				break
 			}
-			if res.Capped = s.Run().Spent; res.Capped != "" {
-				break
-			}
 		}
 		nodes[at].next, nodes[at].trail = nil, nil
 	}

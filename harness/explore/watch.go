@@ -60,6 +60,6 @@ func (s *search) over(ctx context.Context) string {
 	case s.cfg.Timeout > 0 && clock.Nano()-s.cfg.began >= int64(s.cfg.Timeout):
 		return fmt.Sprintf("its time of %v was up", s.cfg.Timeout)
 	default:
-		return ""
+		return s.Run().Spent
 	}
 }
