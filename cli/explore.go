@@ -49,7 +49,7 @@ func newExploreSettings() *exploreSettings {
 		"decision-timeout": {value: span(&s.decision, harness.MaxDecisionTimeout),
 			doc: "real time that a strategy may block outside of the search, on a mutex or a channel, before it is given up (default " + harness.DefaultDecisionTimeout.String() + ")"},
 		"seed": {value: seed(&s.seed), doc: "seed of the strategies' own random numbers"},
-		"out":  {value: &text{p: &s.out}, doc: "`directory` for exploration.json, report.txt and a sequence chart (SVG) of each finding"},
+		"out":  {value: &text{p: &s.out}, doc: "`directory` for exploration.json, report.html, report.txt and a sequence chart (SVG) of each finding"},
 	} {
 		at := s.lookup(name)
 		at.value, at.doc, at.computed = x.value, x.doc, true

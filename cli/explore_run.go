@@ -343,7 +343,7 @@ func (x *exploration) write(failed error) error {
 		return x.unshown
 	}
 	w := writer{out: x.out}
-	if _, err := render.Each(&render.Bundle{Exploration: &x.record}, w.put); err != nil {
+	if _, err := render.Each(&render.Bundle{Exploration: &x.record, About: aboutStrategy}, w.put); err != nil {
 		return err
 	}
 	if len(w.written) > 0 {

@@ -150,7 +150,7 @@ func TestExploreOut(t *testing.T) {
 	if o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
-	want := []string{"/out", "/out/new", "/out/new/exploration.json", "/out/new/liar-leak.svg", "/out/new/report.txt"}
+	want := []string{"/out", "/out/new", "/out/new/exploration.json", "/out/new/liar-leak.png", "/out/new/liar-leak.svg", "/out/new/report.html", "/out/new/report.txt"}
 	if got := p.files(); !slices.Equal(got, want) {
 		t.Errorf("files %q", got)
 	}

@@ -17,6 +17,7 @@ import (
 // tables come first: whatever happens to a disk, they have been seen. What cannot be
 // written does not keep the rest from being written.
 func writeBundle(stdout, stderr io.Writer, out *output, b *render.Bundle, verbose bool) error {
+	b.About = aboutStrategy
 	shown := showReport(stdout, b, verbose)
 	w := writer{out: out}
 	notes, err := render.Each(b, w.put)

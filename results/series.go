@@ -11,6 +11,9 @@ type SeriesFile struct {
 	Series []Series `json:"series"`
 }
 
+// MaxWindowEnds is how many ends of windows a series lists.
+const MaxWindowEnds = 1_000
+
 // Series is how a run develops over virtual time. Counts are totals since the
 // start, as callers were told; leak and false rejects are those that are certain
 // by then, and where requests lie across a boundary the run's verdict knows more.
@@ -29,6 +32,15 @@ type Series struct {
 	Samples []Sample `json:"samples"`
 	// Outages are planned ones.
 	Outages []Span `json:"outages,omitempty"`
+	// Start is when the run began, as RFC 3339, under a policy of calendar windows; empty
+	// elsewhere.
+	Start string `json:"start,omitempty"`
+	// Zone is the time zone of these windows, as the IANA names it; empty elsewhere.
+	Zone string `json:"zone,omitempty"`
+	// WindowEndsNS are when windows ended for all subjects at once, in nanoseconds since
+	// the start; none for other kinds of window, and where there are more than
+	// [MaxWindowEnds].
+	WindowEndsNS []int64 `json:"window_ends_ns,omitempty"`
 }
 
 // Span is when a store was away, since the start.

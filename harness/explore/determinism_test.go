@@ -49,9 +49,15 @@ func TestSameSearchSameBytes(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i := range r.Findings {
-					if err := plot.Sequence(&b, &r.Findings[i]); err != nil {
+					p, err := plot.Sequence(&r.Findings[i])
+					if err != nil {
 						t.Fatal(err)
 					}
+					svg, err := p.SVG()
+					if err != nil {
+						t.Fatal(err)
+					}
+					b.Write(svg)
 				}
 				if first == nil {
 					first = b.Bytes()

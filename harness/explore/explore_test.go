@@ -247,9 +247,12 @@ func TestReportFits(t *testing.T) {
 				t.Errorf("%d characters: %s", n, line)
 			}
 		}
-		var svg bytes.Buffer
-		if err := plot.Sequence(&svg, f); err != nil || !strings.HasSuffix(svg.String(), "</svg>\n") {
-			t.Errorf("chart: %v, %s", err, svg.String())
+		p, err := plot.Sequence(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if svg, err := p.SVG(); err != nil || !strings.HasSuffix(string(svg), "</svg>\n") {
+			t.Errorf("chart: %v, %s", err, svg)
 		}
 	}
 }

@@ -156,4 +156,29 @@ func (s *sampler) finish() {
 		}
 	}
 	s.out.Tracked = len(s.d.truth.tracks)
+	s.calendar()
+}
+
+// calendar notes when windows ended, and of calendar windows the date.
+func (s *sampler) calendar() {
+	w := s.d.policy.Window
+	if !w.Kind.Tumbling() || len(s.out.Samples) == 0 {
+		return
+	}
+	start := time.Unix(0, s.d.epoch).UTC()
+	if !w.Kind.HasLength() {
+		zone := w.Location
+		if zone == nil {
+			zone = time.UTC
+		}
+		s.out.Start, s.out.Zone = start.In(zone).Format(time.RFC3339Nano), zone.String()
+	}
+	last := start.Add(time.Duration(s.out.Samples[len(s.out.Samples)-1].AtNS))
+	for span := w.At(start); !span.End.After(last); span = w.At(span.End) {
+		if len(s.out.WindowEndsNS) == results.MaxWindowEnds {
+			s.out.WindowEndsNS = nil
+			return
+		}
+		s.out.WindowEndsNS = append(s.out.WindowEndsNS, int64(span.End.Sub(start)))
+	}
 }

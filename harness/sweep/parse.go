@@ -25,6 +25,9 @@ const (
 func Parse(text string) (results.Swept, error) {
 	name, values, ok := strings.Cut(text, "=")
 	p := results.Swept{Name: strings.TrimSpace(name)}
+	if strings.ContainsAny(p.Name, "/@?") { // it may be a URL with a password, and is not shown
+		return p, errors.New("a parameter is given as NAME=VALUES, e.g. workers=1,8,64 or pool=1..64x2")
+	}
 	if !ok || p.Name == "" || values == "" {
 		return p, fmt.Errorf("%q is not of the form NAME=VALUES, e.g. workers=1,8,64 or pool=1..64x2", text)
 	}

@@ -53,7 +53,12 @@ func FuzzDecodeExploration(f *testing.F) {
 			t.Error(err)
 		}
 		for _, c := range x.Charts() {
-			if err := plot.Sequence(io.Discard, c); err != nil {
+			p, err := plot.Sequence(c)
+			if err != nil {
+				oneLine(t, err)
+				continue
+			}
+			if _, err := p.SVG(); err != nil {
 				oneLine(t, err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"codeberg.org/go-fonts/liberation/liberationmonoregular"
 	"codeberg.org/go-fonts/liberation/liberationsansbold"
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
 
@@ -29,17 +30,20 @@ var (
 	amber  = color.NRGBA{0x9a, 0x5b, 0x00, 0xff}
 )
 
-// fonts holds the two faces that plots use. Taking them one by one leaves the
-// ten others of the family out of the binary.
+// fonts holds the three faces that plots use. Taking them one by one leaves the
+// nine others of the family out of the binary.
 var fonts = sync.OnceValue(func() *font.Cache {
-	face := func(weight xfont.Weight, ttf []byte) font.Face {
+	face := func(variant font.Variant, weight xfont.Weight, ttf []byte) font.Face {
 		f, err := opentype.Parse(ttf)
 		if err != nil {
 			panic("embedded font: " + err.Error()) // the bytes are compiled in
 		}
-		return font.Face{Font: font.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight}, Face: f}
+		return font.Face{Font: font.Font{Typeface: "Liberation", Variant: variant, Weight: weight}, Face: f}
 	}
-	return font.NewCache(font.Collection{face(xfont.WeightNormal, liberationsansregular.TTF), face(xfont.WeightBold, liberationsansbold.TTF)})
+	return font.NewCache(font.Collection{
+		face("Sans", xfont.WeightNormal, liberationsansregular.TTF), face("Sans", xfont.WeightBold, liberationsansbold.TTF),
+		face("Mono", xfont.WeightNormal, liberationmonoregular.TTF),
+	})
 })
 
 // drawable replaces characters that the font does not have, which would take no
@@ -163,6 +167,19 @@ func (f frame) draw(c draw.Canvas) {
 		}
 		c.StrokeLine2(edge, x, a.Min.Y, x, a.Min.Y-length)
 	}
+	c.StrokeLine2(edge, a.Min.X, a.Min.Y, a.Max.X, a.Min.Y)
+	xs := aligned(textStyle(axisSize, ink, false), text.XCenter, text.YTop)
+	if f.x.title != "" {
+		c.FillText(xs, vg.Point{X: (a.Min.X + a.Max.X) / 2, Y: a.Min.Y - 26}, f.x.title)
+	}
+	f.drawY(c)
+}
+
+// drawY paints the vertical axis with its grid.
+func (f frame) drawY(c draw.Canvas) {
+	grid := draw.LineStyle{Color: rule, Width: 0.7}
+	edge := draw.LineStyle{Color: faint, Width: 0.9}
+	a := f.area
 	ty := aligned(textStyle(tickSize, ink, false), text.XRight, text.YCenter)
 	widest := vg.Length(0)
 	for _, t := range f.y.ticks {
@@ -176,10 +193,10 @@ func (f frame) draw(c draw.Canvas) {
 		}
 		c.StrokeLine2(edge, a.Min.X, y, a.Min.X-length, y)
 	}
-	c.StrokeLine2(edge, a.Min.X, a.Min.Y, a.Max.X, a.Min.Y)
 	c.StrokeLine2(edge, a.Min.X, a.Min.Y, a.Min.X, a.Max.Y)
-	xs := aligned(textStyle(axisSize, ink, false), text.XCenter, text.YTop)
-	c.FillText(xs, vg.Point{X: (a.Min.X + a.Max.X) / 2, Y: a.Min.Y - 26}, f.x.title)
+	if f.y.title == "" {
+		return
+	}
 	ys := aligned(textStyle(axisSize, ink, false), text.XCenter, text.YBottom)
 	ys.Rotation = math.Pi / 2
 	c.FillText(ys, vg.Point{X: a.Min.X - 14 - widest, Y: (a.Min.Y + a.Max.Y) / 2}, f.y.title)
@@ -187,7 +204,7 @@ func (f frame) draw(c draw.Canvas) {
 
 // watermark marks a drawing that does not come from a measurement.
 func watermark(c draw.Canvas, area vg.Rectangle) {
-	s := aligned(textStyle(54, rule, true), text.XCenter, text.YCenter)
+	s := aligned(textStyle(54, subtle, true), text.XCenter, text.YCenter)
 	s.Rotation = math.Pi / 9
 	c.FillText(s, vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: (area.Min.Y + area.Max.Y) / 2}, "SIMULATED")
 }

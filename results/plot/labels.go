@@ -18,7 +18,7 @@ const (
 	// labelGap is kept free between labels, and between a label and a dot.
 	labelGap = vg.Length(2.5)
 	// leaderFrom is the distance from a dot above which a line leads to its label.
-	leaderFrom = vg.Length(9)
+	leaderFrom = vg.Length(12)
 )
 
 // segment is a straight line.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -25,25 +25,21 @@ type curve struct {
 	faint int
 }
 
-// latencyFigure is a latency plot, laid out.
-type latencyFigure struct {
-	all            []series
-	curves         []curve
-	labels         []string // of the legend, folded
-	note           string
-	lo, hi, far    float64
-	legend, bottom vg.Length
-}
-
 const latencyTitle = "Latency by percentile"
 
+// crowd is how many lines one pair of axes holds; more are split by store.
+const crowd = 12
+
 // Latency draws latency by percentile, one line per strategy. A line ends
-// where there are too few samples, or too few separate stalls, to go on.
+// where there are too few samples, or too few separate stalls, to go on. Strategies
+// that ask a store fill the frame: those that decide within the process are named with
+// their figures where they would stretch it. Many strategies are split by store.
 func Latency(f results.File) (*Plot, error) {
-	g := latencyFigure{all: plotted(f), lo: math.Inf(1)}
+	all := plotted(f)
 	var notes captions
+	var curves []curve
 	common := 0.99 // up to which all lines go
-	for _, s := range g.all {
+	for _, s := range all {
 		c := curveOf(s)
 		if len(c.q) == 0 {
 			notes.add("Not shown", s.label, why(s.Latency().P50))
@@ -56,57 +52,197 @@ func Latency(f results.File) (*Plot, error) {
 		if !s.Counts() {
 			notes.add("Timings stand, decisions do not", s.label, "invalid")
 		}
-		g.lo, g.hi = min(g.lo, c.ns[0]), max(g.hi, c.ns[len(c.ns)-1])
-		g.far, common = max(g.far, end), min(common, end)
-		g.curves = append(g.curves, c)
+		common = min(common, end)
+		curves = append(curves, c)
 	}
-	if len(g.curves) == 0 {
+	if len(curves) == 0 {
 		return nil, fmt.Errorf("%w: no run has latencies", ErrNothingToPlot)
 	}
-	if c, ok := bareCurve(g.all); ok {
-		g.curves = append(g.curves, c)
-		g.lo, g.hi = min(g.lo, c.ns[0]), max(g.hi, c.ns[len(c.ns)-1])
+	if len(curves) > maxDots {
+		return nil, tooMany(len(curves))
 	}
-	if len(g.curves) > maxDots {
-		return nil, tooMany(len(g.curves))
+	desc := latencyDesc(curves)
+	curves, off := withoutFast(curves)
+	if c, ok := bareCurve(all); ok {
+		curves = append(curves, c)
 	}
-	// The legend lists strategies as their lines lie, the slowest at the top.
-	slices.SortStableFunc(g.curves, func(a, b curve) int { return -compareFloat(a.at(common), b.at(common)) })
-	p := &Plot{title: latencyTitle, width: 900}
-	struck := g.styles()
-	waited := ""
-	if slices.ContainsFunc(g.curves, func(c curve) bool { return c.faint < len(c.q) }) {
-		waited = "A line is faint where waiting for a core could explain it."
+	// Names stand as the lines lie, the slowest at the top.
+	slices.SortStableFunc(curves, func(a, b curve) int { return -compareFloat(a.at(common), b.at(common)) })
+	struck, waited := "", ""
+	for _, c := range curves {
+		if !c.AtRate().ResponseCounts {
+			struck = "! discarded: noisy machine, shown for what it is worth."
+		}
+		if c.faint < len(c.q) {
+			waited = "A line is pale where waiting for a core could explain it."
+		}
 	}
-	note := format.Join(" ", "All rounds together. A line ends where samples, or separate stalls behind them, are too few.", waited, struck, notes.text())
-	ns := footnoteStyle()
-	g.note = fold(ns, note, p.width-2*margin)
-	g.bottom = margin + blockHeight(ns, g.note)
-	p.height = max(540, g.legend+150) + g.bottom
-	p.paint = func(c draw.Canvas) { g.draw(c, f) }
-	return p, nil
+	simulated := f.Kind == results.Simulated
+	g := figure{
+		title: latencyTitle, caption: caption(f, all), simulated: simulated, width: 900, least: 400, desc: desc,
+		note: format.Join(" ", "All rounds together. A line ends where samples, or separate stalls behind them, are too few.", waited, struck, notes.text(), off),
+	}
+	facets := facetsOf(curves)
+	for i, x := range facets {
+		if len(facets) > 1 {
+			g.least = 150
+		}
+		g.panels = append(g.panels, latencyPanel(x.title, x.curves, simulated, curves))
+		if i < len(facets)-1 {
+			g.panels[i].x.title = ""
+		}
+	}
+	return g.plot(), nil
 }
 
-// styles gives each line its look in the order in which they lie, so that those
-// next to each other differ most, and lays the legend out. It returns what a
-// mark in the legend means, if there is one.
-func (g *latencyFigure) styles() (struck string) {
-	ls := legendStyle()
-	for i := range g.curves {
-		k := &g.curves[i]
-		name := k.label
-		if k.style = styleOf(i); k.label == bareLabel {
-			k.style = bareStyle
-		}
-		if !k.AtRate().ResponseCounts {
-			name += " !"
-			struck = "! discarded by the audit, shown for what it is worth."
-		}
-		label := fold(ls, name, legendWidth)
-		g.labels = append(g.labels, label)
-		g.legend += max(legendStep, ls.Height(label)+5)
+// latencyPanel draws curves on a scale of their own, over percentiles that go as far
+// as the longest line of all.
+func latencyPanel(title string, curves []curve, simulated bool, all []curve) panel {
+	what := "service time"
+	if curves[0].AtRate().Params.Loop == results.OpenLoop {
+		what = "response time"
 	}
-	return struck
+	if simulated {
+		what = "modelled " + what
+	}
+	lo, hi, far := math.Inf(1), ceiling(curves), 0.0
+	for _, c := range curves {
+		lo = min(lo, slices.Min(c.ns))
+	}
+	for _, c := range all {
+		far = max(far, c.q[len(c.q)-1])
+	}
+	p := panel{title: title, x: axis{title: "percentile of requests", lo: results.Nines(0.5), hi: max(results.Nines(far), results.Nines(0.99)) + 0.02}, y: timeAxis(what, lo, hi)}
+	for i, q := range results.NamedQuantiles {
+		if results.Nines(q) <= p.x.hi {
+			p.x.ticks = append(p.x.ticks, tick{results.Nines(q), quantileLabels[i]})
+		}
+	}
+	for n, c := range curves {
+		l := line{name: c.label, style: styleOf(n), marks: c.marks, faint: c.faint}
+		if c.label == bareLabel {
+			l.style = bareStyle
+		}
+		if !c.AtRate().ResponseCounts {
+			l.name += " !"
+		}
+		for i := range c.q {
+			l.x, l.y = append(l.x, results.Nines(c.q[i])), append(l.y, math.Log10(c.ns[i]))
+		}
+		if slices.Max(c.ns) > hi {
+			l.cut(p.y.hi)
+			l.name = fmt.Sprintf("%s, above the frame: p99 %s", l.name, strings.ReplaceAll(format.NS(c.at(0.99)), " ", "\u00a0"))
+		}
+		p.lines = append(p.lines, l)
+	}
+	return p
+}
+
+// ceiling is the highest latency that a panel shows: that of its slowest line, or of
+// the next one where the slowest would press all others together.
+func ceiling(curves []curve) float64 {
+	var highest []float64
+	lo := math.Inf(1)
+	for _, c := range curves {
+		highest, lo = append(highest, slices.Max(c.ns)), min(lo, slices.Min(c.ns))
+	}
+	slowest := slices.MaxFunc(curves, func(a, b curve) int { return compareFloat(slices.Max(a.ns), slices.Max(b.ns)) })
+	slices.Sort(highest)
+	n := len(highest)
+	if n < 4 || slices.Min(slowest.ns) > highest[n-2] || math.Log10(highest[n-1]/lo) < 1.6*math.Log10(highest[n-2]/lo) {
+		return highest[n-1]
+	}
+	return highest[n-2] * 1.5
+}
+
+// facet are the curves of one kind of store.
+type facet struct {
+	title  string
+	curves []curve
+}
+
+// facetsOf splits what is too much for one pair of axes by the stores that strategies
+// ask.
+func facetsOf(curves []curve) []facet {
+	if len(curves) <= crowd {
+		return []facet{{"", curves}}
+	}
+	out := []facet{{title: "Redis"}, {title: "PostgreSQL"}, {title: "Redis and PostgreSQL"}, {title: "Other stores"}, {title: "Within the process"}}
+	for _, c := range curves {
+		i := c.store()
+		out[i].curves = append(out[i].curves, c)
+	}
+	return slices.DeleteFunc(out, func(f facet) bool { return len(f.curves) == 0 })
+}
+
+// store is the index of a curve's facet.
+func (c *curve) store() int {
+	cost := &c.Cost
+	other := slices.ContainsFunc(c.Stored, func(s results.Stored) bool {
+		kind, _, _ := strings.Cut(s.Store, ".")
+		return kind != "redis" && kind != "postgres"
+	})
+	switch {
+	case c.label == bareLabel:
+		return 0
+	case cost.Commands == 0 && cost.SQL+cost.ModelSQL == 0:
+		return 4
+	case other:
+		return 3
+	case cost.SQL+cost.ModelSQL == 0:
+		return 0
+	case cost.Commands == 0:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// withoutFast takes strategies out that ask no store, where they would stretch the
+// frame by more than a fifth, and says what they take.
+func withoutFast(all []curve) (kept []curve, off string) {
+	var lo, hi float64
+	for _, c := range all {
+		if c.store() == 4 {
+			continue
+		}
+		if lo == 0 {
+			lo, hi = c.ns[0], c.ns[0]
+		}
+		lo, hi = min(lo, slices.Min(c.ns)), max(hi, slices.Max(c.ns))
+	}
+	if lo == 0 {
+		return all, ""
+	}
+	var names []string
+	for _, c := range all {
+		if c.store() == 4 && math.Log10(lo/slices.Min(c.ns)) > 0.2*math.Log10(max(hi/lo, 10)) {
+			names = append(names, fmt.Sprintf("%s (p50 %s, p99 %s)", c.label, format.NS(c.at(0.5)), format.NS(c.at(0.99))))
+			continue
+		}
+		kept = append(kept, c)
+	}
+	if len(names) > 0 {
+		off = "Below the frame, since they ask no store: " + strings.Join(names, ", ") + "."
+	}
+	return kept, off
+}
+
+// latencyDesc names the fastest and the slowest at p99.
+func latencyDesc(curves []curve) string {
+	var with []curve
+	for _, c := range curves {
+		if c.q[len(c.q)-1] >= 0.99 && c.store() != 4 {
+			with = append(with, c)
+		}
+	}
+	text := fmt.Sprintf("Latency by percentile of %s.", format.Plural(int64(len(curves)), "strategy", "strategies"))
+	if len(with) == 0 {
+		return text
+	}
+	by := func(a, b curve) int { return compareFloat(a.at(0.99), b.at(0.99)) }
+	lo, hi := slices.MinFunc(with, by), slices.MaxFunc(with, by)
+	return fmt.Sprintf("%s Of those that ask a store %s has the lowest p99, %s, and %s the highest, %s.", text, lo.label, format.NS(lo.at(0.99)), hi.label, format.NS(hi.at(0.99)))
 }
 
 // curveOf samples a strategy's latency up to the last percentile that may be
@@ -165,7 +301,7 @@ const bareLabel = "bare client"
 
 var bareStyle = seriesStyle{
 	line:  draw.LineStyle{Color: faint, Width: 1.6, Dashes: []vg.Length{2, 3}},
-	glyph: draw.GlyphStyle{Color: faint, Radius: 3.2, Shape: draw.RingGlyph{}},
+	glyph: draw.GlyphStyle{Color: faint, Radius: 3.2, Shape: hollowGlyph{draw.CircleGlyph{}, 1.2}},
 }
 
 // bareCurve is what a bare client saw in the same rounds. There is one where all
@@ -209,85 +345,4 @@ func compareFloat(a, b float64) int {
 	default:
 		return 0
 	}
-}
-
-const (
-	legendStep  = vg.Length(16)
-	legendLine  = vg.Length(40)
-	legendWidth = vg.Length(190) // widest label
-)
-
-func legendStyle() draw.TextStyle {
-	return aligned(textStyle(labelSize, ink, false), text.XLeft, text.YCenter)
-}
-
-// axes makes the frame between a top and the legend.
-func (g *latencyFigure) axes(c draw.Canvas, simulated bool, top vg.Length) frame {
-	what := "service time"
-	if g.curves[0].AtRate().Params.Loop == results.OpenLoop {
-		what = "response time from the intended start"
-	}
-	if simulated {
-		what = "modelled " + what
-	}
-	ls := legendStyle()
-	widest := vg.Length(0)
-	for _, l := range g.labels {
-		widest = max(widest, ls.Width(l))
-	}
-	fr := frame{
-		area: vg.Rectangle{Min: vg.Point{X: 78, Y: g.bottom + 52}, Max: vg.Point{X: c.Max.X - margin - widest - legendLine - 22, Y: top - 14}},
-		x:    axis{title: "percentile of requests", lo: results.Nines(0.5), hi: max(results.Nines(g.far), results.Nines(0.99)) + 0.06},
-		y:    timeAxis(what, g.lo, g.hi),
-	}
-	for i, q := range results.NamedQuantiles {
-		if results.Nines(q) <= fr.x.hi {
-			fr.x.ticks = append(fr.x.ticks, tick{results.Nines(q), quantileLabels[i]})
-		}
-	}
-	return fr
-}
-
-func (g *latencyFigure) draw(c draw.Canvas, f results.File) {
-	simulated := f.Kind == results.Simulated
-	top := heading(c, latencyTitle, caption(f, g.all), simulated)
-	fr := g.axes(c, simulated, top)
-	if simulated {
-		watermark(c, fr.area)
-	}
-	fr.draw(c)
-	lines := make([][]vg.Point, len(g.curves))
-	for n, k := range g.curves {
-		for i := range k.q {
-			lines[n] = append(lines[n], fr.point(results.Nines(k.q[i]), math.Log10(k.ns[i])))
-		}
-		c.StrokeLines(k.style.line, lines[n][:k.faint])
-		if k.faint < len(lines[n]) {
-			line := k.style.line
-			line.Color = pale(line.Color)
-			c.StrokeLines(line, lines[n][max(k.faint-1, 0):])
-		}
-	}
-	// Markers come last, on a white ground: what tells lines apart must not
-	// drown in the lines of others.
-	for n, k := range g.curves {
-		for _, i := range k.marks {
-			style := k.style
-			if i >= k.faint {
-				style.glyph.Color = pale(style.glyph.Color)
-			}
-			style.mark(&c, lines[n][i])
-		}
-	}
-	ls := legendStyle()
-	x, y := fr.area.Max.X+18, fr.area.Max.Y-6
-	for i, k := range g.curves {
-		h := ls.Height(g.labels[i])
-		mid := y - h/2
-		c.StrokeLine2(k.style.line, x, mid, x+legendLine-8, mid)
-		k.style.mark(&c, vg.Point{X: x + (legendLine-8)/2, Y: mid})
-		c.FillText(ls, vg.Point{X: x + legendLine, Y: mid}, g.labels[i])
-		y -= max(legendStep, h+5)
-	}
-	footnote(c, g.note, g.bottom)
 }

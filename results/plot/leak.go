@@ -3,180 +3,245 @@ package plot
 import (
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/answer"
 )
 
-// maxWidth in points keeps a bitmap below 100 MB.
-const maxWidth = vg.Length(2800)
+// maxHeight in points keeps a bitmap below 100 MB.
+const maxHeight = vg.Length(4000)
 
-const dotRadius = vg.Length(4)
-
-// leakScale is the vertical axis: logarithmic in percent of the limit, with a
-// strip of its own for 0, which no logarithm reaches.
-type leakScale struct {
-	floor float64 // exponent of the smallest decade shown
-	strip float64 // distance from 0 to it, in decades
-}
-
-func (s leakScale) at(pct float64) float64 {
-	if pct <= 0 {
-		return 0
-	}
-	// Nothing that leaked may sit on the line of what did not.
-	return max(s.strip+math.Log10(pct)-s.floor, s.strip/2)
-}
+const dotRadius = vg.Length(4.2)
 
 // leakDot is a strategy's place in the plot.
 type leakDot struct {
 	series
-	p99 results.Percentile
+	group answer.Group
+	p99   results.Percentile
 	// leak in percent of the limit, certain and possible
 	pct, possible float64
+	hollow        bool // its p99 may not be believed
+	text          string
+	at            vg.Point
+	// left and right end of the whisker of p99, and upper end of that of the leak
+	left, right, up vg.Length
 }
 
-// leakFigure is a leak plot, laid out.
+// clean reports whether the dot stands among those without a certain leak.
+func (d *leakDot) clean() bool { return d.pct == 0 }
+
+// leakFigure is a leak plot, laid out: above a scatter of strategies that leak, below a
+// row for each that does not.
 type leakFigure struct {
-	frame  frame
-	dots   []leakDot
-	points []vg.Point
-	labels []string
-	places []vg.Rectangle
-	// whiskers are two for each dot: of its p99, and of its leak
-	whiskers []segment
-	scale    leakScale
-	note     string
-	bottom   vg.Length // where the note begins
+	leaks, rows frame // an area without height where there are none
+	dots        []leakDot
+	scattered   []int // indices of dots that leak
+	places      []vg.Rectangle
+	scale       percentScale
+	note        []string // lines
+	legendAt    vg.Length
+	frontier    []vg.Point
+	width       vg.Length
+	height      vg.Length
 }
 
-const leakTitle = "Leak against latency"
+const (
+	leakTitle = "Leak against latency"
+	rowHeight = vg.Length(15)
+	rowsAbove = vg.Length(12) // from the edge of the rows to the first
+)
 
-// Leak draws what strategies leak against what they cost in p99 latency: a
-// labelled dot each. Labels overlap neither each other nor dots.
+// Leak draws what strategies leak against what they cost in p99 latency, with the
+// frontier of those that none beats in both. Strategies without a leak have a row each.
+// Shapes and colours tell the groups of package answer; a ring marks wrong rejections.
+// Labels overlap neither each other nor dots.
 func Leak(f results.File) (*Plot, error) { return leakPlot(f, &leakFigure{}) }
 
-// add gives a strategy its dot. One that stands on fewer rounds than others, or
-// on a p99 that does not count, is marked and named.
-func (g *leakFigure) add(s series, notes *captions) {
-	if s.Invalid > 0 {
-		notes.add("Some rounds left out", s.label, "invalid")
-	}
-	if !s.AtRate().ResponseCounts {
-		notes.add("Faint dot", s.label, "the audit discarded its p99")
-	} else if s.Latency().P99.Struck {
-		notes.add("Faint dot", s.label, "waiting for a core could explain its p99")
-	}
-	g.dots = append(g.dots, leakDot{s, s.Latency().P99, s.Leak.PctOfLimit, max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)})
-}
-
-// leakPlot lays the plot out in fig.
-func leakPlot(f results.File, fig *leakFigure) (*Plot, error) {
+// leakPlot lays the plot out in g.
+func leakPlot(f results.File, g *leakFigure) (*Plot, error) {
 	all := plotted(f)
 	var notes captions
 	for _, s := range all {
-		switch {
-		case !s.Counts():
-			notes.add("No dot", s.label, "invalid")
-		case !s.Latency().P99.Shown():
-			notes.add("No dot", s.label, "p99: "+why(s.Latency().P99))
-		default:
-			fig.add(s, &notes)
+		g.add(s, &notes)
+	}
+	if len(g.dots) == 0 {
+		return nil, fmt.Errorf("%w: no run has both a valid leak and latencies", ErrNothingToPlot)
+	}
+	if len(g.dots) > maxDots {
+		return nil, tooMany(len(g.dots))
+	}
+	g.sort()
+	simulated := f.Kind == results.Simulated
+	g.axes(simulated)
+	g.width = 900
+	note := "Whiskers: interval of the rounds' p99, their range where fewer than 6 count; upwards from certain to possible leak."
+	if len(g.frontierDots()) > 1 && len(g.scattered) > 0 {
+		note += " Dashed: the frontier, those that no strategy beats in both leak and p99; without those that reject wrongly, count per process, or are unusable."
+	}
+	txt := format.Join(" ", note, notes.text())
+	caption := fold(captionStyle(simulated), caption(f, all), g.width-2*margin)
+	head := margin + titleSize + 12 + captionStyle(simulated).Height(caption)
+	// More room is the way out where labels do not fit.
+	for height := vg.Length(230); !g.layout(height, head, txt); height *= 1.25 {
+		if height > maxHeight {
+			return nil, fmt.Errorf("the labels of %d strategies do not fit into one plot: select fewer", len(g.dots))
 		}
 	}
-	if len(fig.dots) == 0 {
-		return nil, fmt.Errorf("%w: no run has both a valid leak and a p99", ErrNothingToPlot)
-	}
-	if len(fig.dots) > maxDots {
-		return nil, tooMany(len(fig.dots))
-	}
-	fig.note = format.Join(" ", "Whiskers: interval of the rounds' p99, their range where fewer than 6 count; upwards from certain to possible leak.", notes.text())
-	fig.axes(f)
-	// More room is the way out where labels do not fit; four steps double it.
-	width, height := vg.Length(900), vg.Length(540)
-	for !fig.layout(width, height) {
-		if width, height = width*1.19, height*1.19; width > maxWidth {
-			return nil, fmt.Errorf("the labels of %d strategies do not fit into one plot: select fewer", len(fig.dots))
-		}
-	}
-	p := &Plot{title: leakTitle, width: width, height: height + fig.bottom - margin}
+	p := &Plot{title: leakTitle, desc: g.describe(), width: g.width, height: g.height}
 	p.paint = func(c draw.Canvas) {
-		heading(c, leakTitle, caption(f, all), f.Kind == results.Simulated)
-		fig.draw(c, f.Kind == results.Simulated)
+		heading(c, leakTitle, caption, simulated)
+		g.draw(c, simulated)
 	}
 	return p, nil
 }
 
-// axes chooses the scales that hold every dot and its whiskers.
-func (g *leakFigure) axes(f results.File) {
-	lo, hi := math.Inf(1), 0.0
-	least, most := math.Inf(1), 0.0
-	for _, d := range g.dots {
-		lo, hi = min(lo, d.p99.Lo), max(hi, d.p99.Hi)
-		most = max(most, d.possible)
-		for _, v := range []float64{d.pct, d.possible} {
-			if v > 0 {
-				least = min(least, v)
-			}
+// add gives a strategy its dot. One that stands on fewer rounds than others, or on a
+// p99 that does not count, is marked and named.
+func (g *leakFigure) add(s series, notes *captions) {
+	p := s.Latency().P99
+	switch {
+	case !s.Counts():
+		notes.add("No dot", s.label, "invalid")
+		return
+	case p.Status == results.NoSamples:
+		notes.add("No dot", s.label, "p99: "+why(p))
+		return
+	}
+	d := leakDot{series: s, group: answer.Classify(s.Summary).Group, p99: p, pct: s.Leak.PctOfLimit, possible: max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)}
+	switch {
+	case !p.Shown():
+		d.hollow, d.p99.Lo, d.p99.Hi = true, p.Value, p.Value
+		notes.add("Hollow, at the longest request", s.label, "p99: "+why(p))
+	case !s.AtRate().ResponseCounts:
+		d.hollow = true
+		notes.add("Hollow", s.label, "its timings were discarded: noisy machine")
+	case p.Struck:
+		d.hollow = true
+		notes.add("Hollow", s.label, "waiting for a core could explain its p99")
+	}
+	if s.Invalid > 0 {
+		notes.add("Some rounds left out", s.label, "invalid")
+	}
+	d.text = s.label
+	if pct := s.FalseRejects.PctOfValid; pct > 0 {
+		d.text += fmt.Sprintf(", rejects %s wrongly", format.Pct(pct))
+	}
+	if d.clean() && d.possible > 0 {
+		d.text += fmt.Sprintf(", leak up to %s possible", format.Pct(d.possible))
+	}
+	if s.PerProcess {
+		d.text += ", per process"
+	}
+	g.dots = append(g.dots, d)
+}
+
+// sort puts dots in the order of the rows: by group, and in each by p99.
+func (g *leakFigure) sort() {
+	groups := answer.Groups()
+	slices.SortStableFunc(g.dots, func(a, b leakDot) int {
+		if d := slices.Index(groups, a.group) - slices.Index(groups, b.group); d != 0 {
+			return d
+		}
+		return compareFloat(a.p99.Value, b.p99.Value)
+	})
+	for i := range g.dots {
+		if !g.dots[i].clean() {
+			g.scattered = append(g.scattered, i)
 		}
 	}
-	if most == 0 {
-		least, most = 1, 100 // an empty scale, so that 0 is seen to be little
+}
+
+// axes chooses the scales that hold every dot and its whiskers. Baselines may lie to
+// the left of what others need.
+func (g *leakFigure) axes(simulated bool) {
+	lo, hi := math.Inf(1), 0.0
+	extent := func(d *leakDot) { lo, hi = min(lo, d.p99.Lo), max(hi, d.p99.Hi) }
+	var leaks []float64
+	for i := range g.dots {
+		d := &g.dots[i]
+		if d.group != answer.Baseline {
+			extent(d)
+		}
+		if !d.clean() {
+			leaks = append(leaks, d.pct, d.possible)
+		}
 	}
-	g.scale.floor = math.Floor(math.Log10(least))
-	top := max(math.Log10(most), g.scale.floor+1) + 0.12
+	if hi == 0 {
+		for i := range g.dots {
+			extent(&g.dots[i])
+		}
+	}
 	x := "p99 service time"
 	if g.dots[0].AtRate().Params.Loop == results.OpenLoop {
-		x = "p99 response time from the intended start"
+		x = "p99 response time"
 	}
-	if f.Kind == results.Simulated {
+	if simulated {
 		x = "modelled " + x
 	}
-	g.frame.x = timeAxis(x, max(lo, 1)/1.15, hi*1.15)
-	// The strip takes the same share of the height whatever the scale spans.
-	g.scale.strip = 0.4 * (top - g.scale.floor)
-	shift := g.scale.strip - g.scale.floor
-	g.frame.y = axis{title: "leak, in % of the limit", lo: -0.9 * g.scale.strip, hi: shift + top, ticks: []tick{{0, "0 %"}}}
-	for _, t := range logTicks(g.scale.floor, top, leakTick) {
-		t.at += shift
-		g.frame.y.ticks = append(g.frame.y.ticks, t)
+	scale := timeAxis(x, max(lo, 1)/1.25, hi*1.25)
+	g.rows.x, g.leaks.x = scale, scale
+	if len(leaks) > 0 {
+		g.leaks.y, g.scale = percentAxis("leak, in % of the limit", leaks)
+		// What does not leak has rows of its own.
+		g.leaks.y.lo = g.scale.strip - 0.08*(g.leaks.y.hi-g.scale.strip)
+		g.leaks.y.ticks = slices.DeleteFunc(g.leaks.y.ticks, func(t tick) bool { return t.at < g.leaks.y.lo })
 	}
 }
 
-// leakTick renders a round share in percent.
-func leakTick(m float64, exponent int) string {
-	if exponent < 0 {
-		return strconv.FormatFloat(m*math.Pow10(exponent), 'f', -exponent, 64) + " %"
+// frontierDots are those that no other beats in both leak and p99, the fastest first.
+func (g *leakFigure) frontierDots() (out []int) {
+	var order []int
+	for i := range g.dots {
+		d := &g.dots[i]
+		if d.group != answer.Baseline && d.group != answer.Unusable && d.FalseRejects.Count == 0 && !d.PerProcess && d.p99.Shown() {
+			order = append(order, i)
+		}
 	}
-	return format.Count(int64(m*math.Pow10(exponent))) + " %"
+	slices.SortStableFunc(order, func(a, b int) int {
+		if c := compareFloat(g.dots[a].p99.Value, g.dots[b].p99.Value); c != 0 {
+			return c
+		}
+		return compareFloat(g.dots[a].pct, g.dots[b].pct)
+	})
+	least := math.Inf(1)
+	for _, i := range order {
+		if g.dots[i].pct < least {
+			least = g.dots[i].pct
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
-var leakLabelStyle = struct{ size, width float64 }{labelSize, 170}
-
-// layout places dots and labels on a canvas of that size, to which the note at
-// the bottom adds its own height, and reports whether every label found room.
-func (g *leakFigure) layout(width, height vg.Length) bool {
-	ns := footnoteStyle()
-	note := fold(ns, g.note, width-2*margin)
-	g.bottom = margin + blockHeight(ns, note)
-	g.frame.area = vg.Rectangle{Min: vg.Point{X: 84, Y: g.bottom + 76}, Max: vg.Point{X: width - margin - 6, Y: g.bottom + height - 92}}
-	s := g.labelStyle()
-	g.points, g.labels, g.whiskers = nil, nil, nil
-	specs := make([]label, len(g.dots))
-	for i, d := range g.dots {
-		pt := g.frame.point(math.Log10(max(d.p99.Value, 1)), g.scale.at(d.pct))
-		text := fold(s, d.label, vg.Length(leakLabelStyle.width))
-		g.points, g.labels = append(g.points, pt), append(g.labels, text)
-		specs[i] = label{pt, s.Width(text), blockHeight(s, text)}
-		g.whiskers = append(g.whiskers,
-			segment{g.frame.point(math.Log10(max(d.p99.Lo, 1)), g.scale.at(d.pct)), g.frame.point(math.Log10(max(d.p99.Hi, 1)), g.scale.at(d.pct))},
-			segment{pt, vg.Point{X: pt.X, Y: g.frame.point(0, g.scale.at(d.possible)).Y}})
+// describe says what the plot shows.
+func (g *leakFigure) describe() string {
+	txt := fmt.Sprintf("Leak in percent of the limit against p99 latency of %s.", format.Plural(int64(len(g.dots)), "strategy", "strategies"))
+	for _, group := range answer.Groups() {
+		n, first := int64(0), (*leakDot)(nil)
+		for i := range g.dots {
+			if d := &g.dots[i]; d.group == group {
+				if n++; first == nil {
+					first = d
+				}
+			}
+		}
+		if n > 0 {
+			txt += fmt.Sprintf(" %s: %d, of these %s has the lowest p99, %s.", upperFirst(string(group)), n, first.label, format.NS(first.p99.Value))
+		}
 	}
-	var ok bool
-	g.places, ok = placeLabels(specs, g.frame.area, dotRadius, g.whiskers)
-	return ok
+	var worst *leakDot
+	for _, i := range g.scattered {
+		if d := &g.dots[i]; d.group != answer.Baseline && (worst == nil || d.pct > worst.pct) {
+			worst = d
+		}
+	}
+	if worst != nil {
+		txt += fmt.Sprintf(" The largest leak is %s of the limit, of %s.", format.Pct(worst.pct), worst.label)
+	}
+	return drawable(txt)
 }

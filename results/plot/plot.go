@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"html"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
@@ -23,27 +21,22 @@ var ErrNothingToPlot = errors.New("nothing to plot")
 // Plot is a drawing of a fixed size, ready to be rendered. The same results give
 // the same bytes.
 type Plot struct {
-	title         string
+	title string
+	// desc says what the drawing shows, with its main figures, to those who cannot see it.
+	desc          string
 	width, height vg.Length
 	paint         func(c draw.Canvas)
 }
 
-// SVG renders the plot as a stand-alone SVG document.
-func (p *Plot) SVG() ([]byte, error) {
-	c := vgsvg.New(p.width, p.height)
-	p.paint(draw.New(c))
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return nil, fmt.Errorf("render svg: %w", err)
-	}
-	s := b.String()
-	// Arial and Helvetica have the same metrics as the font that the layout was
-	// computed with, so that labels still fit where it is not installed.
-	s = strings.ReplaceAll(s, "font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
-	open := strings.Index(s, "<svg")
-	end := open + strings.Index(s[open:], ">") + 1
-	s = s[:end] + "\n<title>" + html.EscapeString(p.title) + "</title>" + s[end:]
-	return []byte(s), nil
+// Title is what stands above the drawing.
+func (p *Plot) Title() string { return p.title }
+
+// Desc describes the drawing in one or two sentences with its main figures.
+func (p *Plot) Desc() string { return p.desc }
+
+// ground paints the whole canvas white, so that a drawing reads the same on a dark page.
+func (p *Plot) ground(c draw.Canvas) {
+	c.FillPolygon(white, []vg.Point{{}, {X: p.width}, {X: p.width, Y: p.height}, {Y: p.height}})
 }
 
 // pngDPI makes text crisp on screens of today.
@@ -129,19 +122,36 @@ func caption(f results.File, all []series) string {
 	}
 	text := format.Join(" · ", "workload "+format.Plain(s.Workload), fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(p.Limit, format.Plain(p.Unit))), loop,
 		format.Plural(int64(s.Rounds), "round", "rounds"))
-	for _, name := range f.StoreNames() {
-		text = format.Join(" · ", text, storeCaption(format.Plain(name), f.Stores[name]))
-	}
-	text = drawable(text)
+	text = drawable(format.Join(" · ", text, storesCaption(f)))
 	if f.Kind == results.Simulated {
 		text = "SIMULATED in virtual time, latencies are modelled · " + text
 	}
 	return text
 }
 
-func storeCaption(name string, s results.Store) string {
-	if s.Kind == "" || s.Kind == "none" {
-		return ""
+// storesCaption names the stores, servers of one version together.
+func storesCaption(f results.File) string {
+	var names []string
+	servers := map[string]int{}
+	for _, name := range f.StoreNames() {
+		s := f.Stores[name]
+		if s.Kind == "" || s.Kind == "none" {
+			continue
+		}
+		family, _, _ := strings.Cut(name, ".")
+		version, _, _ := strings.Cut(s.Version, " (") // a distribution's name for its build
+		one := format.Join(" ", format.Plain(family), format.Plain(version))
+		if s.Kind != "process" {
+			one += " (" + format.Plain(s.Kind) + ")"
+		}
+		if servers[one]++; servers[one] == 1 {
+			names = append(names, one)
+		}
 	}
-	return format.Join(" ", name+":", format.Plain(s.Kind), format.Plain(s.Version))
+	for i, n := range names {
+		if servers[n] > 1 {
+			names[i] = fmt.Sprintf("%d x %s", servers[n], n)
+		}
+	}
+	return strings.Join(names, ", ")
 }

@@ -5,15 +5,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gonum.org/v1/plot/vg"
+
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
-// Geometry of a sequence chart, in pixels. Commands are set in a monospaced font,
-// whose width is known; other text is allowed the width of a wide font.
+// Geometry of a sequence chart, in points. Commands are set in a monospaced font.
 const (
 	monoSize, monoChar = 11.0, 6.65
-	sansSize, sansChar = 12.0, 7.4
+	sansSize           = 12.0
 	lineHeight         = 14.0
 	labelChars         = 38 // of a command, in a line
 	labelRoom          = 10.0
@@ -106,7 +107,7 @@ func layOut(f *results.Finding) *chart {
 	for i := range c.rows {
 		r := &c.rows[i]
 		if r.kind == markBand {
-			r.label = layout.Wrap(strings.Join(r.label, " "), max(20, int((edge-leftMargin-16)/sansChar)))
+			r.label = strings.Split(fold(plainText(ink), drawable(strings.Join(r.label, " ")), vg.Length(edge-leftMargin-16)), "\n")
 		}
 		r.y, r.height = y, r.tall()
 		y += r.height

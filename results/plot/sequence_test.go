@@ -64,10 +64,8 @@ func TestChartsHaveRoomForAll(t *testing.T) {
 			if i > 0 {
 				gap = min(gap, l.x-c.lanes[i-1].x)
 			}
-			for _, h := range l.head {
-				if w := float64(len(h))*7.9 + 24; w > leastLane {
-					t.Errorf("%s: the head %q is wider than its lane", name, h)
-				}
+			if 2*l.headWidth() > leastLane {
+				t.Errorf("%s: the head %q is wider than its lane", name, l.head)
 			}
 		}
 		below := c.top + headHeight
@@ -89,7 +87,7 @@ func TestChartsHaveRoomForAll(t *testing.T) {
 			}
 		}
 		for _, l := range c.title {
-			if w := float64(len(l)) * 10.1; w > c.width-32 {
+			if w := float64(textStyle(16, ink, true).Width(l)); w > c.width-32 {
 				t.Errorf("%s: the title %q is cut off", name, l)
 			}
 		}
@@ -104,11 +102,15 @@ func TestChartsHaveRoomForAll(t *testing.T) {
 func TestChartsAreWellFormed(t *testing.T) {
 	for name, f := range gallery(t) {
 		f.Detail += ` <&">`
-		var b bytes.Buffer
-		if err := Sequence(&b, f); err != nil {
+		p, err := Sequence(f)
+		if err != nil {
 			t.Fatal(err)
 		}
-		dec := xml.NewDecoder(&b)
+		b, err := p.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dec := xml.NewDecoder(bytes.NewReader(b))
 		numbers := 0
 		for {
 			tok, err := dec.Token()

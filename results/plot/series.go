@@ -7,118 +7,180 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
 
 // away is the ground behind an outage.
 var away = color.NRGBA{0xf6, 0xee, 0xd8, 0xff}
 
-// line is one curve of a panel.
-type line struct {
-	name string
-	at   func(i int) float64 // of sample i
-}
-
-// panel is one quantity over time.
-type panel struct {
-	title string
-	lines []line
-}
-
-// Measures of a drawing of panels, in points.
-const (
-	seriesWidth = vg.Length(760)
-	panelHeight = vg.Length(150)
-	seriesHead  = vg.Length(58)
-	seriesLeft  = vg.Length(74)
-	seriesKey   = vg.Length(37) // from a panel to the names of its lines
-)
+var boundaryStyle = draw.LineStyle{Color: faint, Width: 1, Dashes: []vg.Length{4, 3}}
 
 // Series draws a series as a column of panels over virtual time.
 func Series(s results.Series) (*Plot, error) {
 	if len(s.Samples) == 0 {
 		return nil, fmt.Errorf("%w: the series of %s has no samples", ErrNothingToPlot, s.Strategy)
 	}
-	panels := seriesPanels(&s)
-	p := &Plot{title: drawable(s.Strategy) + " over virtual time", width: seriesWidth}
-	caption := fold(captionStyle(true), drawable(seriesCaption(&s)), seriesWidth-2*margin)
-	head := max(seriesHead, margin+titleSize+12+captionStyle(true).Height(caption))
-	right := seriesWidth - margin - seriesKey - widestName(panels)
-	p.height = head + panelHeight*vg.Length(len(panels)) + 24
-	p.paint = func(c draw.Canvas) {
-		heading(c, p.title, caption, true)
-		for i, x := range panels {
-			top := c.Max.Y - head - panelHeight*vg.Length(i)
-			drawPanel(c, &s, x, vg.Rectangle{
-				Min: vg.Point{X: seriesLeft, Y: top - panelHeight + 24}, Max: vg.Point{X: right, Y: top - 16},
-			})
-		}
+	g := figure{
+		title: drawable(s.Strategy) + " over virtual time", caption: seriesCaption(&s), simulated: true,
+		width: 760, least: 108, desc: seriesDesc(&s), note: seriesNote(&s),
 	}
-	return p, nil
+	x := momentsAxis(&s)
+	for _, q := range seriesQuantities(&s) {
+		p := panel{title: q.title, x: x, zero: q.signed}
+		var values []float64
+		for k, l := range q.lines {
+			c := line{name: l.name, style: styleOf(k), faint: len(s.Samples)}
+			for i := range s.Samples {
+				c.x, c.y = append(c.x, float64(s.Samples[i].AtNS)), append(c.y, l.at(i))
+			}
+			values = append(values, c.y...)
+			p.lines = append(p.lines, c)
+		}
+		if len(p.lines) == 1 && !q.named {
+			p.lines[0].name = ""
+		}
+		p.y = linearAxis("", values)
+		for _, o := range s.Outages {
+			p.shades = append(p.shades, shade{float64(o.FromNS), float64(o.ToNS)})
+		}
+		p.rules = boundaries(&s, len(g.panels) == 0)
+		g.panels = append(g.panels, p)
+	}
+	g.panels[len(g.panels)-1].x.title = x.title
+	return g.plot(), nil
 }
 
-// widestName is the room that the names of lines take, at most a third of a drawing.
-func widestName(panels []panel) vg.Length {
-	widest := vg.Length(0)
-	for _, p := range panels {
-		for _, l := range p.lines {
-			widest = max(widest, textStyle(labelSize, ink, false).Width(drawable(l.name)))
+// boundaries are the ends of windows, named where they are few.
+func boundaries(s *results.Series, named bool) (out []upright) {
+	const most = 60 // more would be a grey ground
+	if len(s.WindowEndsNS) > most {
+		return nil
+	}
+	for _, at := range s.WindowEndsNS {
+		r := upright{at: float64(at), style: boundaryStyle}
+		if named && len(s.WindowEndsNS) <= 3 {
+			r.name = "window ends"
 		}
-	}
-	return min(widest, seriesWidth/3)
-}
-
-func seriesCaption(s *results.Series) string {
-	text := fmt.Sprintf("SIMULATED, latencies are modelled · counters of %d subjects are read · %d samples", s.Tracked, len(s.Samples))
-	for _, o := range s.Outages {
-		text += fmt.Sprintf(" · %s away from %v to %v (shaded)", o.Store, time.Duration(o.FromNS), time.Duration(o.ToNS))
-	}
-	return text
-}
-
-func seriesPanels(s *results.Series) []panel {
-	x := s.Samples
-	counter := func(f func(c *results.Counter) float64) (out []line) {
-		for k, name := range s.Counters {
-			out = append(out, line{name, func(i int) float64 { return f(&x[i].Counters[k]) }})
-		}
-		return out
-	}
-	out := []panel{
-		// What subjects were given at the start would hide what happened since.
-		{"consumed by calls, " + s.Unit + " in the window", []line{{"all subjects", func(i int) float64 { return float64(x[i].Usage - x[i].Fill) }}}},
-		// One axis would hide a leak behind a thousand times as many false rejects.
-		{"leak so far, " + s.Unit, []line{{"confirmed", func(i int) float64 { return float64(x[i].Leak) }}}},
-		{"false rejects so far, requests", []line{{"confirmed", func(i int) float64 { return float64(x[i].FalseRejects) }}}},
-	}
-	if slices.ContainsFunc(x, func(x results.Sample) bool { return x.Keys > 0 }) {
-		out = append(out, panel{"keys in Redis", []line{{"not expired", func(i int) float64 { return float64(x[i].Keys) }}}})
-	}
-	if len(s.Tiers) > 0 {
-		out = append(out, panel{"decided by, % of the interval", hitLines(s)})
-	}
-	if len(s.Counters) > 0 {
-		out = append(out,
-			panel{"drift, " + s.Unit + " per tracked subject, signed", counter(func(c *results.Counter) float64 { return float64(c.Drift) / float64(max(1, c.Readings)) })},
-			staleness(s, counter))
+		out = append(out, r)
 	}
 	return out
 }
 
-// hitLines are the shares of decisions by tier, of those since the sample before.
-func hitLines(s *results.Series) (out []line) {
+func seriesCaption(s *results.Series) string {
+	parts := []string{"SIMULATED, latencies are modelled", format.Plural(int64(len(s.Samples)), "sample", "samples")}
+	if len(s.Counters) > 0 {
+		parts = append(parts, fmt.Sprintf("counters of %s are read", format.Plural(int64(s.Tracked), "subject", "subjects")))
+	}
+	if len(s.Tiers) == 1 {
+		parts = append(parts, "all decisions by "+storeNamed(s.Tiers[0]))
+	}
+	for _, o := range s.Outages {
+		parts = append(parts, fmt.Sprintf("%s away from %v to %v (shaded)", storeNamed(o.Store), time.Duration(o.FromNS), time.Duration(o.ToNS)))
+	}
+	return format.Join(" · ", parts...)
+}
+
+func seriesNote(s *results.Series) string {
+	ends := ""
+	if n := len(s.WindowEndsNS); n > 3 && len(boundaries(s, false)) > 0 {
+		ends = fmt.Sprintf("Dashed: one of %d ends of windows.", n)
+	}
+	counters := ""
+	if len(s.Counters) > 0 {
+		counters = "Drift: what a counter says less what callers were told. A counter that is too high withholds units, one that is too low gives units away. " +
+			"Staleness: how long ago what a counter says was the truth."
+	}
+	return format.Join(" ", "A leak and a false reject count once no order of the requests explains them otherwise; every attempt on a withheld unit counts.", counters, ends)
+}
+
+func seriesDesc(s *results.Series) string {
+	x := &s.Samples[len(s.Samples)-1]
+	text := fmt.Sprintf("%s over %v of virtual time: at the end %s of %s admitted, a leak of %s, %s.", s.Strategy, time.Duration(x.AtNS),
+		format.Count(x.Admitted), format.Plural(x.Issued, "request", "requests"), format.Units(x.Leak, s.Unit), format.Plural(x.FalseRejects, "false reject", "false rejects"))
+	for k, name := range s.Counters {
+		text += fmt.Sprintf(" Drift of %s: %s %s.", storeNamed(name), format.Signed(x.Counters[k].Drift), s.Unit)
+	}
+	return drawable(text)
+}
+
+// storeNamed is a store or tier by the name that people know.
+func storeNamed(name string) string {
+	if name == "model" {
+		return "PostgreSQL (modelled)"
+	}
+	return name
+}
+
+// quantity is what a panel of a series shows.
+type quantity struct {
+	title         string
+	signed, named bool
+	lines         []course
+}
+
+// course is how a quantity develops over the samples.
+type course struct {
+	name string
+	at   func(i int) float64
+}
+
+func seriesQuantities(s *results.Series) []quantity {
+	x := s.Samples
+	one := func(f func(x *results.Sample) int64) []course {
+		return []course{{"all subjects", func(i int) float64 { return float64(f(&x[i])) }}}
+	}
+	counters := func(f func(c *results.Counter) float64) (out []course) {
+		for k, name := range s.Counters {
+			out = append(out, course{storeNamed(name), func(i int) float64 {
+				if x[i].Counters[k].Readings == 0 {
+					return math.NaN()
+				}
+				return f(&x[i].Counters[k])
+			}})
+		}
+		return out
+	}
+	out := []quantity{
+		// What subjects were given at the start would hide what happened since.
+		{title: "usage: " + s.Unit + " consumed in the window in force, all subjects", lines: one(func(x *results.Sample) int64 { return x.Usage - x.Fill })},
+		// One axis would hide a leak behind a thousand times as many false rejects.
+		{title: "leak so far: " + s.Unit + " over the limit, all subjects", lines: one(func(x *results.Sample) int64 { return x.Leak })},
+		{title: "false rejects so far: requests refused although there was room, all subjects", lines: one(func(x *results.Sample) int64 { return x.FalseRejects })},
+	}
+	if len(s.Counters) > 0 {
+		of := fmt.Sprintf(", sum of %s", format.Plural(int64(s.Tracked), "tracked subject", "tracked subjects"))
+		out = append(out,
+			quantity{"drift, signed: " + s.Unit + of, true, true, counters(func(c *results.Counter) float64 { return float64(c.Drift) })},
+			quantity{"units withheld by counters that are too high: " + s.Unit + of, false, true,
+				counters(func(c *results.Counter) float64 { return float64(c.Size+c.Drift) / 2 })},
+			staleness(s, counters))
+	}
+	if len(s.Tiers) > 1 {
+		out = append(out, quantity{"decided by, % of the decisions since the sample before", false, true, hits(s)})
+	}
+	if slices.ContainsFunc(x, func(x results.Sample) bool { return x.Keys > 0 }) {
+		out = append(out, quantity{title: "keys in Redis that have not expired", lines: one(func(x *results.Sample) int64 { return x.Keys })})
+	}
+	return out
+}
+
+// hits are the shares of decisions by tier, of those since the sample before.
+func hits(s *results.Series) (out []course) {
 	x := s.Samples
 	for k, name := range s.Tiers {
-		out = append(out, line{name, func(i int) float64 {
+		out = append(out, course{storeNamed(name), func(i int) float64 {
 			before, decided := int64(0), x[i].Issued-x[i].InFlight
 			if i > 0 {
 				before, decided = x[i-1].Hits[k], decided-(x[i-1].Issued-x[i-1].InFlight)
 			}
-			return 100 * float64(x[i].Hits[k]-before) / float64(max(1, decided))
+			if decided <= 0 {
+				return math.NaN()
+			}
+			return 100 * float64(x[i].Hits[k]-before) / float64(decided)
 		}})
 	}
 	return out
@@ -126,132 +188,24 @@ func hitLines(s *results.Series) (out []line) {
 
 // staleness is drawn in a unit that suits it. The worst subject is in the record:
 // one that never heals makes it a straight line.
-func staleness(s *results.Series, counter func(func(c *results.Counter) float64) []line) panel {
+func staleness(s *results.Series, counters func(func(c *results.Counter) float64) []course) quantity {
 	var longest int64
 	for i := range s.Samples {
 		for k := range s.Samples[i].Counters {
 			longest = max(longest, s.Samples[i].Counters[k].MeanNS)
 		}
 	}
-	unit, name := time.Second, "s"
+	unit, name := time.Second, "seconds"
 	switch {
+	case longest > int64(48*time.Hour):
+		unit, name = 24*time.Hour, "days"
 	case longest > int64(2*time.Hour):
-		unit, name = time.Hour, "h"
+		unit, name = time.Hour, "hours"
 	case longest > int64(2*time.Minute):
-		unit, name = time.Minute, "min"
+		unit, name = time.Minute, "minutes"
 	case longest < int64(time.Second):
 		unit, name = time.Millisecond, "ms"
 	}
-	return panel{"staleness, " + name + ", mean of tracked subjects",
-		counter(func(c *results.Counter) float64 { return float64(c.MeanNS) / float64(unit) })}
-}
-
-// drawPanel draws one panel in its area, and names its lines to the right.
-func drawPanel(c draw.Canvas, s *results.Series, p panel, area vg.Rectangle) {
-	f := frame{area: area, x: spanAxis(time.Duration(s.Samples[len(s.Samples)-1].AtNS)), y: valueAxis(p, len(s.Samples))}
-	for _, o := range s.Outages {
-		from, to := f.point(float64(o.FromNS), f.y.lo), f.point(min(float64(o.ToNS), f.x.hi), f.y.hi)
-		c.FillPolygon(away, []vg.Point{from, {X: to.X, Y: from.Y}, to, {X: from.X, Y: to.Y}})
-	}
-	f.draw(c)
-	c.FillText(aligned(textStyle(tickSize, ink, true), text.XLeft, text.YBottom), vg.Point{X: area.Min.X, Y: area.Max.Y + 3}, drawable(p.title))
-	for k, l := range p.lines {
-		style := styleOf(k).line
-		points := make([]vg.Point, len(s.Samples))
-		for i := range s.Samples {
-			points[i] = f.point(float64(s.Samples[i].AtNS), l.at(i))
-		}
-		c.StrokeLines(style, points)
-		at := area.Max.Y - vg.Length(8+14*k)
-		c.StrokeLine2(style, area.Max.X+10, at, area.Max.X+32, at)
-		c.FillText(aligned(textStyle(labelSize, ink, false), text.XLeft, text.YCenter), vg.Point{X: area.Max.X + seriesKey, Y: at}, drawable(l.name))
-	}
-}
-
-// valueAxis is linear, includes 0, and ends at round values.
-func valueAxis(p panel, samples int) axis {
-	lo, hi := 0.0, 0.0
-	for _, l := range p.lines {
-		for i := range samples {
-			lo, hi = math.Min(lo, l.at(i)), math.Max(hi, l.at(i))
-		}
-	}
-	step := niceStep(hi - lo)
-	a := axis{lo: math.Floor(lo/step) * step}
-	a.hi = math.Max(math.Ceil(hi/step)*step, a.lo+step)
-	for v := a.lo; v <= a.hi+step/2; v += step {
-		a.ticks = append(a.ticks, tick{at: v, label: tickValue(v)})
-	}
-	return a
-}
-
-// spanAxis is linear from the start to end.
-func spanAxis(end time.Duration) axis {
-	a := axis{hi: math.Max(float64(end), 1)}
-	step := timeStep(end)
-	for at := time.Duration(0); float64(at) <= a.hi*1.0001; at += step {
-		a.ticks = append(a.ticks, tick{at: float64(at), label: tickTime(at)})
-	}
-	return a
-}
-
-// niceStep is a round distance of ticks.
-func niceStep(span float64) float64 {
-	if !(span > 0) {
-		return 1
-	}
-	raw := span / 4
-	p := math.Pow(10, math.Floor(math.Log10(raw)))
-	for _, m := range []float64{1, 2, 5, 10} {
-		if m*p >= raw {
-			return m * p
-		}
-	}
-	return 10 * p
-}
-
-// tickValue prints a tick's value, e.g. "20 k".
-func tickValue(v float64) string {
-	a := math.Abs(v)
-	switch {
-	case a >= 1e9:
-		return fmt.Sprintf("%g G", v/1e9)
-	case a >= 1e6:
-		return fmt.Sprintf("%g M", v/1e6)
-	case a >= 1e4:
-		return fmt.Sprintf("%g k", v/1e3)
-	default:
-		return fmt.Sprintf("%.4g", v)
-	}
-}
-
-// timeStep is a round distance of ticks on the axis of time.
-func timeStep(end time.Duration) time.Duration {
-	const day = 24 * time.Hour
-	for _, d := range []time.Duration{
-		time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond, time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond,
-		time.Second, 5 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, day, 2 * day, 5 * day, 10 * day, 30 * day, 90 * day,
-	} {
-		if end/d <= 10 {
-			return d
-		}
-	}
-	return 365 * day
-}
-
-// tickTime prints a tick's time, e.g. "6 h".
-func tickTime(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d == 0:
-		return "0"
-	case d >= day && d%day == 0:
-		return fmt.Sprintf("%d d", d/day)
-	case d >= time.Hour && d%time.Hour == 0:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	case d >= time.Minute && d%time.Minute == 0:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	default:
-		return d.String()
-	}
+	return quantity{fmt.Sprintf("staleness: %s, mean of the tracked subjects", name), false, true,
+		counters(func(c *results.Counter) float64 { return float64(c.MeanNS) / float64(unit) })}
 }

@@ -22,15 +22,38 @@ var palette = []color.NRGBA{
 var dashes = [][]vg.Length{nil, {6, 2.5}, {1.5, 2}, {8, 2.5, 1.5, 2.5}}
 
 var glyphs = []draw.GlyphDrawer{
-	draw.CircleGlyph{}, draw.SquareGlyph{}, draw.PyramidGlyph{}, thickGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, thickGlyph{upright: true},
+	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, thickGlyph{}, hollowGlyph{draw.CircleGlyph{}, 1.2}, hollowGlyph{draw.BoxGlyph{}, 1.2}, hollowGlyph{draw.PyramidGlyph{}, 1.4}, thickGlyph{upright: true},
 }
 
 // thickGlyph is a bold cross, or a plus. The library's own are hairlines.
-type thickGlyph struct{ upright bool }
+type thickGlyph struct{ upright, thin bool }
+
+// hollowGlyph is the outline of another one, of some width. The library's own are
+// hairlines.
+type hollowGlyph struct {
+	draw.GlyphDrawer
+	width vg.Length
+}
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (g hollowGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
+	if t, ok := g.GlyphDrawer.(thickGlyph); ok { // a cross has no inside
+		t.thin = true
+		t.DrawGlyph(c, s, p)
+		return
+	}
+	s.Shape = g.GlyphDrawer
+	c.DrawGlyphNoClip(s, p)
+	s.Color, s.Radius = white, s.Radius-g.width
+	c.DrawGlyphNoClip(s, p)
+}
 
 // DrawGlyph implements draw.GlyphDrawer.
 func (g thickGlyph) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, p vg.Point) {
 	style := draw.LineStyle{Color: s.Color, Width: 2}
+	if g.thin {
+		style.Width = 0.8
+	}
 	if r := s.Radius; g.upright {
 		c.StrokeLine2(style, p.X-r, p.Y, p.X+r, p.Y)
 		c.StrokeLine2(style, p.X, p.Y-r, p.X, p.Y+r)
@@ -49,7 +72,7 @@ type seriesStyle struct {
 
 // pale is the colour mixed with the white of the ground.
 func pale(c color.Color) color.Color {
-	const keep = 0.35
+	const keep = 0.5
 	r, g, b, _ := c.RGBA()
 	mix := func(v uint32) uint8 { return uint8(255 - keep*(255-float64(v>>8))) }
 	return color.NRGBA{mix(r), mix(g), mix(b), 0xff}

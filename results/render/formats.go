@@ -3,14 +3,9 @@ package render
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/text"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
@@ -73,21 +68,6 @@ func report(b *Bundle) ([]Output, error) {
 // visible is a text for terminals: names in a record may come from anywhere.
 func visible(t *bytes.Buffer) []byte { return []byte(format.Visible(t.String())) }
 
-// sequences are the charts of an exploration's schedules.
-func sequences(b *Bundle) (out []Output, err error) {
-	if b.Exploration == nil {
-		return nil, nil
-	}
-	for _, f := range b.Exploration.Charts() {
-		var chart bytes.Buffer
-		if err := plot.Sequence(&chart, f); err != nil {
-			return nil, err
-		}
-		out = append(out, Output{Name: FileName(f.Strategy) + "-" + string(f.Property) + ".svg", Bytes: chart.Bytes()})
-	}
-	return out, nil
-}
-
 func seriesJSON(b *Bundle) ([]Output, error) {
 	if b.Series == nil {
 		return nil, nil
@@ -110,45 +90,4 @@ func provenance(b *Bundle) ([]Output, error) {
 	}
 	data, err := json.MarshalIndent(b.Provenance, "", "  ")
 	return one(provenanceName, append(data, '\n'), err)
-}
-
-// drawn is a plot of all runs.
-func drawn(name, ext string, draw func(results.File) (*plot.Plot, error)) func(*Bundle) ([]Output, error) {
-	return func(b *Bundle) ([]Output, error) {
-		if !b.hasRuns() {
-			return nil, nil
-		}
-		p, err := draw(*b.File)
-		if err != nil {
-			return nil, fmt.Errorf("%s.%s: %w", name, ext, err)
-		}
-		data, err := p.Render(ext)
-		return one(name+"."+ext, data, err)
-	}
-}
-
-// seriesDrawn is a plot of each series.
-func seriesDrawn(ext string) func(*Bundle) ([]Output, error) {
-	return func(b *Bundle) (out []Output, err error) {
-		for i := range b.Series {
-			p, err := plot.Series(b.Series[i])
-			if errors.Is(err, plot.ErrNothingToPlot) {
-				continue // the run ended before its first sample
-			}
-			if err != nil {
-				return nil, err
-			}
-			data, err := p.Render(ext)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, Output{Name: "series-" + FileName(b.Series[i].Strategy) + "." + ext, Bytes: data})
-		}
-		return out, nil
-	}
-}
-
-// FileName is a strategy's label as part of a file's name.
-func FileName(label string) string {
-	return strings.NewReplacer(":", "_", ",", "_", "=", "-", "/", "-").Replace(label)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/html"
 	"github.com/quotabench/quotabench/results/plot"
 )
 
@@ -20,6 +21,10 @@ type Bundle struct {
 	Exploration *results.Exploration
 	// Provenance is set where File leaves out what differs from machine to machine.
 	Provenance *results.Provenance
+	// Name tells the bundle from others on one page; empty for the only one.
+	Name string
+	// About looks up what a strategy says of itself, by its public name. It may be nil.
+	About func(strategy string) (html.About, bool)
 }
 
 // Output is one rendered file.
@@ -46,29 +51,28 @@ type Renderer struct {
 // Renderers returns all formats, in the order in which they are written: records
 // first, so that figures are kept whatever happens to a drawing.
 func Renderers() []Renderer {
-	return []Renderer{
+	return append([]Renderer{
 		{"results", "json", "the record of all runs, which everything else follows from", resultsJSON},
 		{"exploration", "json", "the record of searches, counts and replays of schedules", explorationJSON},
 		{Report, "txt", "the tables and timelines, as on the terminal", report},
 		{"series", "json", "simulated runs over virtual time, sample by sample", seriesJSON},
 		{"series-table", "csv", "the same as one table, a line per strategy and sample", seriesCSV},
 		{"provenance", "json", "where and when a simulation ran", provenance},
-		{"latency", "svg", "latency by percentile", drawn("latency", "svg", plot.Latency)},
-		{"latency-bitmap", "png", "latency by percentile, as a bitmap", drawn("latency", "png", plot.Latency)},
-		{"leakage", "svg", "leak against latency", drawn("leakage", "svg", plot.Leak)},
-		{"leakage-bitmap", "png", "leak against latency, as a bitmap", drawn("leakage", "png", plot.Leak)},
-		{"sequence", "svg", "a schedule as a sequence chart, one file per finding", sequences},
-		{"series-plot", "svg", "a series over virtual time, one file per run", seriesDrawn("svg")},
-		{"series-bitmap", "png", "a series over virtual time, as a bitmap", seriesDrawn("png")},
-	}
+	}, append(plotRenderers(), Renderer{"page", "html", "all of it as one page for a browser, plots and charts included", page})...)
 }
+
+// Records are the names of the files that everything else can be made from again.
+func Records() []string { return []string{ResultsName, SeriesName, ExplorationName} }
 
 // Names are the files that may be written, but for those of single strategies.
 func Names() []string {
-	return []string{
-		ResultsName, ExplorationName, ComparisonName, reportName, SeriesName, seriesTableName, provenanceName,
-		"latency.svg", "latency.png", "leakage.svg", "leakage.png",
+	names := []string{ResultsName, ExplorationName, ComparisonName, reportName, SeriesName, seriesTableName, provenanceName, htmlName}
+	for _, k := range Plots() {
+		for _, name := range k.Files {
+			names = append(names, name+".svg", name+".png")
+		}
 	}
+	return names
 }
 
 // Report is the name of the format that is also shown on the terminal.

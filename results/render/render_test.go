@@ -2,6 +2,7 @@ package render
 
 import (
 	"errors"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -38,14 +39,28 @@ func explored() *results.Exploration {
 	return &x
 }
 
+// swept is a bundle of two settings.
+func swept() *Bundle {
+	f := fixture.New(1, fixture.Strategies[:2]...)
+	f.Sweep = &results.Sweep{Parameters: []results.Swept{{Name: "workers", Values: []string{"1", "64"}}}}
+	for i := range f.Runs {
+		f.Runs[i].Params.Point = map[string]string{"workers": "1"}
+		more := f.Runs[i]
+		more.Params.Workers, more.Params.Point = 64, map[string]string{"workers": "64"}
+		f.Runs = append(f.Runs, more)
+	}
+	f.Summaries = nil
+	return &Bundle{File: &f}
+}
+
 // TestExploration: one report of all parts in order, and one chart per finding.
 func TestExploration(t *testing.T) {
 	files := map[string]string{}
 	if _, err := Each(&Bundle{Exploration: explored()}, func(o Output) error { files[o.Name] = string(o.Bytes); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 3 || !strings.HasPrefix(files["check_a-b-leak.svg"], "<svg") || !strings.Contains(files[ExplorationName], `"kind": "exploration"`) {
-		t.Errorf("%d files: %q", len(files), files)
+	if len(files) != 5 || !strings.HasPrefix(files["report.html"], "<!DOCTYPE html>") || !strings.HasPrefix(files["check_a-b-leak.png"], "\x89PNG") || !strings.HasPrefix(files["check_a-b-leak.svg"], "<svg") || !strings.Contains(files[ExplorationName], `"kind": "exploration"`) {
+		t.Errorf("files %q", slices.Collect(maps.Keys(files)))
 	}
 	at := 0
 	for _, want := range []string{"LEAK in 2 steps", "token-1", "repeated on redis 7", "every step and every reply as above", "other, p with a limit of 1"} {
@@ -59,13 +74,14 @@ func TestExploration(t *testing.T) {
 
 func TestEachFormat(t *testing.T) {
 	var names, formats []string
-	notes, err := Each(full(), func(o Output) error {
+	put := func(o Output) error {
 		names, formats = append(names, o.Name), append(formats, o.Format)
 		if len(o.Bytes) == 0 {
 			t.Errorf("%s is empty", o.Name)
 		}
 		return nil
-	})
+	}
+	notes, err := Each(full(), put)
 	if err != nil || len(notes) > 0 {
 		t.Fatalf("%v, notes %q", err, notes)
 	}
@@ -74,6 +90,12 @@ func TestEachFormat(t *testing.T) {
 	}
 	if !slices.Contains(names, "series-a_b-c_d-e.svg") {
 		t.Errorf("files %q", names)
+	}
+	if distinct := slices.Compact(slices.Sorted(slices.Values(names))); len(distinct) < len(names) {
+		t.Errorf("two files of one name: %q", names)
+	}
+	if _, err := Each(swept(), put); err != nil {
+		t.Fatal(err)
 	}
 	seen := map[string]bool{}
 	for _, r := range Renderers() {
@@ -87,10 +109,6 @@ func TestEachFormat(t *testing.T) {
 		} else if path.Ext(names[i]) != "."+r.Ext {
 			t.Errorf("format %s has extension %s, its file is %s", r.Name, r.Ext, names[i])
 		}
-	}
-	slices.Sort(names)
-	if len(slices.Compact(names)) < len(formats) {
-		t.Errorf("two files of one name: %q", names)
 	}
 }
 

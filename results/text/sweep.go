@@ -24,13 +24,9 @@ func Sweep(w io.Writer, page layout.Page, f results.File) error {
 		}
 	}
 	series := f.SweepSeries()
-	v := &sweepView{sweep: f.Sweep, page: page, legend: marks{}}
-	if f.Sweep.Until != "" {
-		gate, err := compare.ParseRunGate(f.Sweep.Until)
-		if err != nil {
-			return fmt.Errorf("the condition of the sweep: %w", err)
-		}
-		v.until = &gate
+	v, err := newSweepView(page, f.Sweep)
+	if err != nil {
+		return err
 	}
 	put(entryLines(page, Head(f))...)
 	put("")
@@ -69,6 +65,41 @@ type sweepView struct {
 	sweep  *results.Sweep
 	until  *compare.Gate // nil where no edge is looked for
 	legend marks
+}
+
+func newSweepView(page layout.Page, s *results.Sweep) (*sweepView, error) {
+	v := &sweepView{sweep: s, page: page, legend: marks{}}
+	if s.Until == "" {
+		return v, nil
+	}
+	gate, err := compare.ParseRunGate(s.Until)
+	if err != nil {
+		return nil, fmt.Errorf("the condition of the sweep: %w", err)
+	}
+	v.until = &gate
+	return v, nil
+}
+
+// SweepConclusions are what a sweep shows, an entry for each of [results.File.SweepSeries].
+func SweepConclusions(f results.File) (out []Entry, err error) {
+	v, err := newSweepView(layout.Page{}, f.Sweep)
+	if err != nil {
+		return nil, err
+	}
+	series := f.SweepSeries()
+	for i := range series {
+		out = append(out, Entry{v.seriesName(&series[i]), format.Plain(v.conclusion(&series[i]))})
+	}
+	return out, nil
+}
+
+// SweepSetting is what all points of a sweep have in common.
+func SweepSetting(f results.File) ([]Entry, error) {
+	v, err := newSweepView(layout.Page{}, f.Sweep)
+	if err != nil {
+		return nil, err
+	}
+	return v.setting(f.SweepSeries()), nil
 }
 
 func (v *sweepView) first() *results.Swept { return &v.sweep.Parameters[0] }

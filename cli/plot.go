@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/render"
+)
+
+func plotCommand() *cobra.Command {
+	out, formats := "plots", []string{"svg", "png"}
+	var only []string
+	var kinds []string
+	var explained strings.Builder
+	for _, k := range render.Plots() {
+		kinds = append(kinds, k.Name)
+		fmt.Fprintf(&explained, "  %-12s %s\n", k.Name, k.Doc)
+	}
+	cmd := &cobra.Command{
+		Use:   "plot file|directory...",
+		Short: "Draw the plots of stored records again",
+		Long: "Draws from results.json, series.json and exploration.json, which run, sim and explore\n" +
+			"left, and from nothing else. A directory stands for the records in it. A run and an\n" +
+			"exploration that are given together are drawn against each other. Where there are several\n" +
+			"runs, the names of their plots begin with that of their directory.\n\n" +
+			"Plots:\n" + strings.TrimRight(explained.String(), "\n"),
+		Example: "  quotabench plot results.json\n" +
+			"  quotabench plot quotabench-results/20261122T101500.000Z --out slides --format svg\n" +
+			"  quotabench plot run explore --only schedules,latency",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("plot needs a record: give files or directories that run, sim or explore left")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			formats = split(formats)
+			chosen, err := chosenPlots(split(only), kinds)
+			if err != nil {
+				return err
+			}
+			for _, f := range formats {
+				if f != "svg" && f != "png" {
+					return usagef("--format: give svg, png or both, not %q", f)
+				}
+			}
+			return replot(cmd, args, out, formats, chosen)
+		},
+	}
+	cmd.Flags().VarP(&text{p: &out}, "out", "o", "write to this `directory`")
+	cmd.Flags().Var(completed{&list{p: &formats}, completeWords("svg", "png")}, "format", "the `formats`, of svg and png")
+	cmd.Flags().Var(completed{&list{p: &only}, completeWords(kinds...)}, "only", "draw these `plots` alone")
+	return cmd
+}
+
+func chosenPlots(only, known []string) (out []render.PlotKind, err error) {
+	for _, name := range only {
+		if !slices.Contains(known, name) {
+			return nil, usagef("--only: %w", quota.Unknown("plot", name, known, ""))
+		}
+	}
+	for _, k := range render.Plots() {
+		if len(only) == 0 || slices.Contains(only, k.Name) {
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}
+
+// replot draws records again. What they lack is said, and is an error where nothing can
+// be drawn.
+func replot(cmd *cobra.Command, args []string, dir string, formats []string, kinds []render.PlotKind) error {
+	bundles, err := before(cmd.Context(), func() ([]namedBundle, error) { return readBundles(args) })
+	if err != nil {
+		return err
+	}
+	var outputs []render.Output
+	var notes []string
+	for i, b := range bundles {
+		for _, k := range kinds {
+			if i > 0 && k.Files == nil { // series and schedules are in the first bundle
+				continue
+			}
+			drawings, missing, err := render.Draw(b.Bundle, k)
+			if err != nil {
+				return fail(ExitUsage, err)
+			}
+			for _, n := range missing {
+				notes = append(notes, b.prefix+n)
+			}
+			for j := range drawings {
+				if k.Files != nil {
+					drawings[j].Name = b.prefix + drawings[j].Name
+				}
+			}
+			for _, f := range formats {
+				images, err := render.Images(drawings, f)
+				if err != nil {
+					return fail(ExitUsage, err)
+				}
+				outputs = append(outputs, images...)
+			}
+		}
+	}
+	for _, n := range notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), n)
+	}
+	if len(outputs) == 0 {
+		return usagef("nothing to draw in %s: see quotabench plot --help for what plots need", strings.Join(args, ", "))
+	}
+	return writeExport(cmd, dir, outputs)
+}
+
+// namedBundle is what is drawn together, and how the names of its files begin.
+type namedBundle struct {
+	*render.Bundle
+	prefix string
+}
+
+// readBundles reads records: one bundle for each run, of which the first also has all
+// series and explorations.
+func readBundles(args []string) ([]namedBundle, error) {
+	var paths []string
+	for _, arg := range args {
+		found, err := recordsIn(arg)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, found...)
+	}
+	all := render.Bundle{}
+	var out []namedBundle
+	for _, path := range paths {
+		rec, err := codec.ReadRecord(path)
+		if err != nil {
+			return nil, fail(ExitUsage, err)
+		}
+		all.Series = append(all.Series, rec.Series...)
+		if x := rec.Exploration; x != nil {
+			if all.Exploration == nil {
+				empty := results.NewExploration()
+				all.Exploration = &empty
+			}
+			to := all.Exploration
+			to.Searches, to.Censuses, to.Replays = append(to.Searches, x.Searches...), append(to.Censuses, x.Censuses...), append(to.Replays, x.Replays...)
+		}
+		if rec.File != nil {
+			out = append(out, namedBundle{&render.Bundle{File: rec.File}, prefixOf(path, out)})
+		}
+	}
+	if len(out) == 0 {
+		return []namedBundle{{Bundle: &all}}, nil
+	}
+	if len(out) == 1 {
+		out[0].prefix = ""
+	}
+	for _, b := range out {
+		b.Exploration = all.Exploration
+	}
+	out[0].Series = all.Series
+	return out, nil
+}
+
+// prefixOf names a run by its directory, or by its file where that has another name
+// than records have.
+func prefixOf(path string, taken []namedBundle) string {
+	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	if abs, err := filepath.Abs(path); err == nil && filepath.Base(path) == resultsFile {
+		name = filepath.Base(filepath.Dir(abs))
+	}
+	prefix := name + "-"
+	for n := 2; slices.ContainsFunc(taken, func(b namedBundle) bool { return b.prefix == prefix }); n++ {
+		prefix = fmt.Sprintf("%s-%d-", name, n)
+	}
+	return prefix
+}
+
+// recordsIn is a file, or the records in a directory.
+func recordsIn(arg string) (out []string, err error) {
+	fi, err := os.Stat(arg)
+	if err != nil {
+		return nil, fail(ExitUsage, unreadableFile(arg, err))
+	}
+	if !fi.IsDir() {
+		return []string{arg}, nil
+	}
+	for _, name := range render.Records() {
+		path := filepath.Join(arg, name)
+		if _, err := os.Stat(path); err == nil {
+			out = append(out, path)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fail(ExitUsage, unreadableFile(path, err))
+		}
+	}
+	if len(out) == 0 {
+		return nil, usagef("%s holds no record: none of %s is in it", arg, strings.Join(render.Records(), ", "))
+	}
+	return out, nil
+}

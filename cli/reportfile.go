@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/internal/atomicfile"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/html"
+	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// pageExt is how the name of a page ends.
+const pageExt = ".html"
+
+func reportCommand() *cobra.Command {
+	out := "report" + pageExt
+	cmd := &cobra.Command{
+		Use:   "report record...",
+		Short: "Make the report again from the records of earlier runs, as one page and as text",
+		Long: "Reads what run, sim and explore left, files or whole directories, and writes one report\n" +
+			"about all of it: a page for a browser, with plots and charts in it, and beside it the\n" +
+			"tables as text. The page loads nothing from elsewhere.",
+		Example: "  quotabench report quotabench-results/20261122T163240.000Z\n" +
+			"  quotabench report run/results.json explore --out team.html    # one page, and team.txt",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("report needs a record: give files or directories that run, sim or explore left")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, ok := strings.CutSuffix(out, pageExt)
+			if !ok || name == "" {
+				return usagef("--out: %q is no name of a page: give one that ends in %s", out, pageExt)
+			}
+			names := []string{out, name + ".txt"}
+			for _, path := range names {
+				if err := freeFile(path); err != nil {
+					return err
+				}
+			}
+			files, err := before(cmd.Context(), func() ([][]byte, error) { return reportOf(cmd.Context(), args) })
+			if err != nil {
+				return usageUnless(err)
+			}
+			for i, path := range names {
+				if err := atomicfile.Write(path, files[i]); err != nil {
+					return fail(ExitFailed, err)
+				}
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "written: %s\n", strings.Join(names, ", "))
+			return nil
+		},
+	}
+	cmd.Flags().VarP(&text{p: &out, what: "the name of a file"}, "out", "o", "write the page to this `file`, and the text beside it")
+	return cmd
+}
+
+// reportOf is the page and the text about all records.
+func reportOf(ctx context.Context, args []string) ([][]byte, error) {
+	bundles, err := reportBundles(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	page, err := render.HTML(bundles)
+	if err != nil {
+		return nil, fail(ExitFailed, err)
+	}
+	text, err := render.Text(bundles)
+	if err != nil {
+		return nil, fail(ExitFailed, err)
+	}
+	return [][]byte{page, text}, nil
+}
+
+// provenanceName is the file in which a simulation says where and when it ran.
+const provenanceName = "provenance.json"
+
+// reportBundles reads records, and those in directories and below them. Records of one
+// directory that belong together become one bundle. Each file is read once.
+func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error) {
+	var r bundleReader
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, unreadableFile(arg, err)
+		}
+		if !info.IsDir() {
+			if err := r.read(arg); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		found := false
+		err = filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil || entry.IsDir() || !slices.Contains([]string{render.ResultsName, render.ExplorationName, render.SeriesName, provenanceName}, entry.Name()) {
+				return err
+			}
+			found = true
+			return r.read(path)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			return nil, fmt.Errorf("%s holds no record: give a directory that run, sim or explore wrote to, or one above it", arg)
+		}
+	}
+	if len(r.bundles) == 1 {
+		r.bundles[0].Name = ""
+	}
+	return r.bundles, nil
+}
+
+// bundleReader puts records together.
+type bundleReader struct {
+	bundles []*render.Bundle
+	// dirs are where the bundles are from.
+	dirs []string
+	seen map[string]bool
+}
+
+func (r *bundleReader) read(path string) error {
+	path = filepath.Clean(path)
+	if r.seen[path] {
+		return nil
+	}
+	if r.seen == nil {
+		r.seen = map[string]bool{}
+	}
+	r.seen[path] = true
+	if filepath.Base(path) == provenanceName {
+		b, err := readBounded(path)
+		if err != nil {
+			return err
+		}
+		var p results.Provenance
+		if err := json.Unmarshal(b, &p); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		r.beside(path, func(b *render.Bundle) bool { return b.Provenance != nil }).Provenance = &p
+		return nil
+	}
+	rec, err := codec.ReadRecord(path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case rec.File != nil:
+		r.beside(path, func(b *render.Bundle) bool { return b.File != nil }).File = rec.File
+	case rec.Exploration != nil:
+		r.beside(path, func(b *render.Bundle) bool { return b.Exploration != nil }).Exploration = rec.Exploration
+	default:
+		r.beside(path, func(b *render.Bundle) bool { return b.Series != nil }).Series = rec.Series
+	}
+	return nil
+}
+
+// beside is the bundle of the file's directory that does not have what the file holds,
+// or a new one.
+func (r *bundleReader) beside(path string, has func(*render.Bundle) bool) *render.Bundle {
+	dir := filepath.Dir(path)
+	for i, b := range r.bundles {
+		if r.dirs[i] == dir && !has(b) {
+			return b
+		}
+	}
+	name := path
+	switch filepath.Base(path) {
+	case render.ResultsName, render.ExplorationName, render.SeriesName, provenanceName:
+		name = dir
+	}
+	b := &render.Bundle{Name: name, About: aboutStrategy}
+	r.bundles, r.dirs = append(r.bundles, b), append(r.dirs, dir)
+	return b
+}
+
+// aboutStrategy is what a strategy of this build says of itself.
+func aboutStrategy(name string) (html.About, bool) {
+	m, err := strategies.Lookup(name)
+	if err != nil {
+		return html.About{}, false
+	}
+	return html.About{Doc: m.Doc, Source: m.Source, Use: m.Notes.Use, Avoid: m.Notes.Avoid}, true
+}

@@ -1,0 +1,81 @@
+package html
+
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results/answer"
+)
+
+// groupView is how a group is shown: by a word, a shape and a colour.
+type groupView struct {
+	Name  string
+	Class string
+	Shape string
+	// Order among groups, the best first.
+	Order int
+}
+
+// shapes and classes of the groups, for readers who do not tell colours apart.
+var shapes = map[answer.Group][2]string{
+	answer.Enforces: {"enforces", "●"}, answer.Bounded: {"bounded", "◆"}, answer.Fails: {"fails", "▲"}, answer.Unusable: {"unusable", "✕"}, answer.Baseline: {"baseline", "○"},
+}
+
+func groupOf(g answer.Group) groupView {
+	return groupView{Name: string(g), Class: shapes[g][0], Shape: shapes[g][1], Order: slices.Index(answer.Groups(), g)}
+}
+
+// legend are all groups in their order.
+func legend() (out []groupView) {
+	for _, g := range answer.Groups() {
+		out = append(out, groupOf(g))
+	}
+	return out
+}
+
+// answerView is what a setting says to those who must choose.
+type answerView struct {
+	Groups   []answerGroup
+	Cheapest *answerLine
+	// Why says what the cheapest one costs.
+	Why      string
+	Untested []answer.Untested
+}
+
+// answerGroup are the strategies of one group.
+type answerGroup struct {
+	Group groupView
+	Lines []answerLine
+}
+
+// answerLine is a strategy with the reason for its group.
+type answerLine struct {
+	Label, Panel, Reason string
+	PerProcess           bool
+}
+
+// answered sums the setting up.
+func answered(a *answer.Setting, v *settingView) *answerView {
+	out := &answerView{Untested: a.Untested}
+	lines := map[string]answerLine{}
+	for i := range v.Rows {
+		r := &v.Rows[i]
+		l := answerLine{r.Label, r.Panel, r.Reason, r.PerProcess}
+		lines[r.Label] = l
+		if n := len(out.Groups); n == 0 || out.Groups[n-1].Group != r.Group {
+			out.Groups = append(out.Groups, answerGroup{Group: r.Group})
+		}
+		g := &out.Groups[len(out.Groups)-1]
+		g.Lines = append(g.Lines, l)
+	}
+	best := a.Cheapest()
+	if best == nil {
+		return out
+	}
+	s := best.Summary
+	l := lines[labelOf(s)]
+	out.Cheapest = &l
+	p99, _ := percentileText(s.AtRate().ResponseCounts, s.Latency().P99)
+	out.Why = "p99 " + p99 + ", " + format.Per(answer.PerDecision(s)) + " commands per decision"
+	return out
+}

@@ -1,0 +1,250 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/text"
+)
+
+// panelView is all that is known of one strategy.
+type panelView struct {
+	ID, Label, Form string
+	About           *About
+	Runs            []*runView
+	Explored        []*exploredView
+	Series          []drawingView
+}
+
+// runView is a strategy in one setting.
+type runView struct {
+	Record, Setting string // titles
+	Link            string
+	Group           groupView
+	Reason          string
+	Tables          []*table
+	Findings        []findingView
+}
+
+// panels are those of a page, by the strategy's label.
+type panels struct {
+	about func(string) (About, bool)
+	by    map[string]*panelView
+	ids   map[string]bool
+	// charts are where drawings of findings belong.
+	charts map[*results.Finding]*scheduleView
+}
+
+// of is the panel of a label. The public name, which may be empty, is that of the
+// strategy.
+func (p *panels) of(label, strategy string) *panelView {
+	if v := p.by[label]; v != nil {
+		return v
+	}
+	v := &panelView{ID: p.id(label), Label: label}
+	if strategy == "" {
+		strategy, _, _ = strings.Cut(label, ":")
+	}
+	if p.about != nil {
+		if a, ok := p.about(strategy); ok {
+			v.About = &a
+		}
+	}
+	p.by[label] = v
+	return v
+}
+
+// id is a name for links that no other panel has.
+func (p *panels) id(label string) string {
+	slug := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, label)
+	id := "s-" + slug
+	for n := 2; p.ids[id]; n++ {
+		id = fmt.Sprintf("s-%s-%d", slug, n)
+	}
+	p.ids[id] = true
+	return id
+}
+
+// sorted are all panels by label.
+func (p *panels) sorted() []*panelView {
+	return slices.SortedFunc(maps.Values(p.by), func(a, b *panelView) int { return strings.Compare(a.Label, b.Label) })
+}
+
+// run adds what a strategy did in a setting.
+func (p *panels) run(v *recordView, s *settingView, row *decisionRow, x *results.Summary, f *results.File) {
+	panel := p.of(row.Label, x.Strategy)
+	panel.Form = cmp.Or(panel.Form, x.Form)
+	r := &runView{Record: v.Name, Setting: s.Title, Link: s.ID, Group: row.Group, Reason: row.Reason}
+	for _, t := range []*table{decisionsTable(x), guaranteeTable(x), latencyTable(x), loadTable(x, s.simulated), ownTable(x), costTable(x), cpuTable(x), storedTable(x), settlementTable(x), optionsTable(f, x)} {
+		if t != nil {
+			r.Tables = append(r.Tables, t)
+		}
+	}
+	add := func(loop string, a *results.Summary) {
+		for _, reason := range a.Audit.Reasons {
+			r.Findings = append(r.Findings, findingView{Strikes: reason.Strikes, What: strikes[reason.Strikes], Code: reason.Code, Detail: reason.Detail, Stack: reason.Stack,
+				Of: format.Join(", ", loop, rounds(a, reason.Code))})
+		}
+	}
+	if x.Paced == nil {
+		add("", x)
+	} else {
+		add("closed loop", x)
+		add("open loop", x.Paced)
+	}
+	panel.Runs = append(panel.Runs, r)
+}
+
+// rounds says in how many rounds a finding was made.
+func rounds(s *results.Summary, code string) string {
+	return fmt.Sprintf("%d of %s", s.Occurrences[code], format.Plural(int64(s.Rounds), "round", "rounds"))
+}
+
+func decisionsTable(s *results.Summary) *table {
+	t := newTable("Decisions", "figure", "value")
+	unit := s.Params.Unit
+	t.add("rounds", fmt.Sprint(s.Rounds))
+	if s.Invalid > 0 {
+		t.add("invalid rounds", fmt.Sprint(s.Invalid))
+	}
+	t.add("requests", format.Count(s.Issued))
+	t.add("admitted", fmt.Sprintf("%s (%s)", format.Count(s.Admitted), format.Pct(s.AdmittedPct())))
+	t.add("rejected", format.Count(s.Rejected))
+	if s.Errors > 0 {
+		t.add("errors", format.Join(": ", format.Count(s.Errors), errorKinds(s)))
+		t.add("first error", s.FirstError)
+	}
+	if s.Degraded > 0 {
+		t.add("decided without the store", format.Pct(s.DegradedPct()))
+	}
+	if !s.Counts() {
+		t.add("leak, false rejects, drift", "invalid")
+		return t
+	}
+	l := &s.Leak
+	t.add("leak", fmt.Sprintf("%s %s (%s of limit)", format.Range(l.Units, l.Possible), unit, format.Pct(l.PctOfLimit)))
+	t.add("worst window", format.Units(l.WorstUnits, unit))
+	t.add("trials that leaked", text.Trials(l.Leak))
+	if l.Excursions > 0 {
+		t.add("above the limit", fmt.Sprintf("%s, %s unit-seconds", format.Plural(l.Excursions, "time", "times"), format.Digits(l.UnitSeconds)))
+	}
+	if r := s.Rolling; r != nil {
+		t.add("worst rolling window", fmt.Sprintf("%s × limit", format.Digits(r.Multiple)))
+	}
+	t.add("false rejects", text.FalseRejects(s))
+	t.add("drift at rest", strings.ReplaceAll(text.Drift(s), "\n", "; "))
+	return t
+}
+
+// errorKinds are the shares of errors by kind; empty where they are not told apart.
+func errorKinds(s *results.Summary) string {
+	if s.ErrorKinds == nil {
+		return ""
+	}
+	var out []string
+	for _, kind := range []quota.ErrorKind{quota.ErrorContention, quota.ErrorTimeout, quota.ErrorStore, quota.ErrorOther} {
+		if n := *s.ErrorKinds.Of(kind); n > 0 {
+			out = append(out, format.Pct(results.Percent(n, s.Issued))+" "+string(kind))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// guaranteeTable has what is declared, clause by clause.
+func guaranteeTable(s *results.Summary) *table {
+	t := newTable("Declared guarantee, in the worst window of any subject and round", "property", "at most", "bound", "worst measured", "verdict")
+	for i := range s.Guarantee {
+		c := &s.Guarantee[i]
+		t.add(c.Property, c.Formula, boundText(c, s.Params.Unit), format.Range(c.Certain, c.Possible), text.Verdict(c.Verdict))
+	}
+	return t.orNil()
+}
+
+// boundText is the largest amount that keeps a bound.
+func boundText(c *results.Clause, unit string) string {
+	if c.Bound == quota.Unbounded {
+		return "no bound"
+	}
+	return "≤ " + format.Units(c.Bound, unit)
+}
+
+func latencyTable(s *results.Summary) *table {
+	t := newTable("Latency", "time", "#p50", "#p90", "#p99", "#p99.9", "#p99.99", "#largest")
+	r := s.AtRate()
+	if r.Response != nil {
+		t.percentiles("response", r.ResponseCounts, r.Response)
+	}
+	if s.Paced != nil {
+		t.percentiles("service at the common rate", r.TimingsCount, &r.Service)
+		t.percentiles("saturated service", s.TimingsCount, &s.Service)
+	} else {
+		t.percentiles("service", s.TimingsCount, &s.Service)
+	}
+	if r.Reference != nil {
+		t.percentiles("bare client", true, r.Reference)
+	}
+	return t
+}
+
+func loadTable(s *results.Summary, simulated bool) *table {
+	t := newTable("Throughput and scheduling delay", "figure", "value")
+	if !simulated && s.Throughput.Rounds > 0 {
+		t.add("decisions per second", interval(s.Throughput, func(x float64) string { return format.Count(int64(x + 0.5)) }))
+		if s.Ratio.Rounds > 0 {
+			t.add("ratio to a bare client's INCR loop", interval(s.Ratio, format.Digits))
+		}
+	}
+	r := s.AtRate()
+	if l := r.Lateness; l != nil {
+		t.add("late by the pacer, p50 and p99", format.NS(float64(l.PacerP50))+", "+format.NS(float64(l.PacerP99)))
+		t.add("waiting for a worker, p50 and p99", format.NS(float64(l.WorkerP50))+", "+format.NS(float64(l.WorkerP99)))
+		t.add("backlog half way and at the end", format.Count(l.BacklogHalf)+", "+format.Count(l.BacklogEnd))
+		if r.Saturated > 0 {
+			t.add("saturated rounds", fmt.Sprintf("%d of %d", r.Saturated, r.Timed))
+		}
+	}
+	return t.orNil()
+}
+
+// interval is a figure over rounds.
+func interval(f results.Figure, show func(float64) string) string {
+	if f.Rounds < 2 || f.Lo == f.Hi {
+		return show(f.Value)
+	}
+	return fmt.Sprintf("%s [%s, %s]", show(f.Value), show(f.Lo), show(f.Hi))
+}
+
+// ownTable has what the strategy counts itself.
+func ownTable(s *results.Summary) *table {
+	t := newTable("Figures of its own", "figure", "#value", "unit", "#per decision", "#per admitted")
+	for _, f := range text.Own(s) {
+		t.add(f.Name, f.Value, f.Unit, f.PerDecision, f.PerAdmitted)
+	}
+	return t.orNil()
+}
+
+func optionsTable(f *results.File, s *results.Summary) *table {
+	t := newTable("Options", "option", "value")
+	i := slices.IndexFunc(f.Runs, func(r results.Run) bool { return r.Params.Label == s.Params.Label && r.Strategy == s.Strategy })
+	if i < 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Runs[i].Options)) {
+		t.add(name, f.Runs[i].Options[name])
+	}
+	return t.orNil()
+}

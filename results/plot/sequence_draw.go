@@ -1,0 +1,402 @@
+package plot
+
+import (
+	"fmt"
+	"image/color"
+	"strings"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Colours of a chart, dark enough to be told apart in print.
+var (
+	chartBlue   = color.NRGBA{0x0b, 0x53, 0x94, 0xff}
+	chartRed    = color.NRGBA{0xb3, 0x14, 0x1c, 0xff}
+	chartGreen  = color.NRGBA{0x1b, 0x6e, 0x3c, 0xff}
+	chartAmber  = color.NRGBA{0x8a, 0x5a, 0x00, 0xff}
+	lifelineInk = color.NRGBA{0xb0, 0xb8, 0xc1, 0xff}
+	storeGround = color.NRGBA{0xe8, 0xee, 0xf4, 0xff}
+	bandGround  = color.NRGBA{0xfd, 0xf3, 0xe1, 0xff}
+	faultGround = color.NRGBA{0xfb, 0xe9, 0xe9, 0xff}
+)
+
+// Sequence draws a finding as a sequence chart: a lifeline per actor and store, a
+// row per step with an arrow for the command and a dashed one for its reply,
+// verdicts on the lifeline of who is told them, faults in red, the truth at the
+// right. A finding without steps gives [ErrNothingToPlot].
+func Sequence(f *results.Finding) (*Plot, error) {
+	if f == nil || len(f.Steps) == 0 {
+		return nil, fmt.Errorf("%w: the finding has no steps", ErrNothingToPlot)
+	}
+	c := layOut(f)
+	return &Plot{
+		title: strings.Join(c.title, " "), desc: strings.Join(append(c.subtitle, c.foot...), " "),
+		width: vg.Length(c.width), height: vg.Length(c.height),
+		paint: func(canvas draw.Canvas) {
+			d := &drawing{canvas, c.height}
+			d.texts(c)
+			d.bands(c)
+			d.lifelines(c)
+			for i := range c.rows {
+				d.row(c, &c.rows[i])
+			}
+			d.truths(c)
+		},
+	}, nil
+}
+
+// drawing draws on a canvas by coordinates that grow downwards.
+type drawing struct {
+	c      draw.Canvas
+	height float64
+}
+
+func (d *drawing) at(x, y float64) vg.Point {
+	return vg.Point{X: vg.Length(x), Y: vg.Length(d.height - y)}
+}
+
+// The styles of a chart's text.
+func plainText(c color.Color) draw.TextStyle { return textStyle(sansSize, c, false) }
+func boldText(c color.Color) draw.TextStyle  { return textStyle(sansSize, c, true) }
+func smallText(c color.Color) draw.TextStyle { return textStyle(11, c, false) }
+
+func monoText(c color.Color) draw.TextStyle {
+	s := textStyle(monoSize, c, false)
+	s.Font = monoFont(monoSize)
+	return s
+}
+
+// text sets a line on its baseline, from, around or up to x.
+func (d *drawing) text(x, y float64, align text.XAlignment, s draw.TextStyle, line string) {
+	d.c.FillText(aligned(s, align, text.YBottom), d.at(x, y), drawable(line))
+}
+
+// over sets a line on a ground of its own, which keeps it readable where it crosses
+// lifelines.
+func (d *drawing) over(x, y float64, align text.XAlignment, s draw.TextStyle, ground color.Color, line string) {
+	e, w := s.FontExtents(), float64(s.Width(drawable(line)))
+	left := x
+	switch align {
+	case text.XCenter:
+		left -= w / 2
+	case text.XRight:
+		left -= w
+	}
+	d.box(left-1, y-float64(e.Ascent)+1, w+2, float64(e.Ascent+e.Descent)-1, ground, nil)
+	d.text(x, y, align, s, line)
+}
+
+func (d *drawing) line(x1, y1, x2, y2 float64, stroke color.Color, width float64, dashes ...vg.Length) {
+	a, b := d.at(x1, y1), d.at(x2, y2)
+	d.c.StrokeLine2(draw.LineStyle{Color: stroke, Width: vg.Length(width), Dashes: dashes}, a.X, a.Y, b.X, b.Y)
+}
+
+// box fills a rectangle, and frames it where a stroke is given.
+func (d *drawing) box(x, y, width, height float64, fill, stroke color.Color) {
+	corners := []vg.Point{d.at(x, y), d.at(x+width, y), d.at(x+width, y+height), d.at(x, y+height)}
+	d.c.FillPolygon(fill, corners)
+	if stroke != nil {
+		d.c.StrokeLines(draw.LineStyle{Color: stroke, Width: 1}, append(corners, corners[0]))
+	}
+}
+
+// pill is a box with round ends.
+func (d *drawing) pill(x, y, width, height float64, stroke color.Color) {
+	var p vg.Path
+	r := height / 2
+	p.Move(d.at(x+r, y+height))
+	p.Line(d.at(x+width-r, y+height))
+	p.Arc(d.at(x+width-r, y+r), vg.Length(r), -1.5707963267948966, 3.141592653589793)
+	p.Line(d.at(x+r, y))
+	p.Arc(d.at(x+r, y+r), vg.Length(r), 1.5707963267948966, 3.141592653589793)
+	p.Close()
+	d.c.SetColor(white)
+	d.c.Fill(p)
+	d.c.SetLineStyle(draw.LineStyle{Color: stroke, Width: 1})
+	d.c.Stroke(p)
+}
+
+// verbs say what a strategy does whose schedule breaks a property.
+var verbs = map[results.Property]string{
+	"leak": "leaks", "guarantee": "breaks its guarantee", "false-reject": "rejects wrongly", "drift": "drifts",
+	"ttl": "leaves an immortal key", "stranded": "strands units", "negative": "counts below zero",
+	"forgotten": "forgets", "stuck": "gets stuck", "deadlock": "deadlocks", "serialization-failure": "fails to serialize",
+}
+
+// addTexts wraps what stands above and below the chart to its width.
+func (c *chart) addTexts(f *results.Finding) {
+	verb, ok := verbs[f.Property]
+	if !ok {
+		verb = "breaks " + string(f.Property)
+	}
+	headline := fmt.Sprintf("%s %s: %s", f.Strategy, verb, f.Detail)
+	// Two lanes are narrow; the text above them need not be as narrow.
+	c.width = max(c.width, 560)
+	lines := func(s draw.TextStyle, txt string) []string {
+		return strings.Split(fold(s, drawable(format.Plain(txt)), vg.Length(c.width-32)), "\n")
+	}
+	c.title = lines(textStyle(16, ink, true), headline)
+	faults := "no fault"
+	if len(f.Faults) > 0 {
+		names := make([]string, len(f.Faults))
+		for i, x := range f.Faults {
+			names[i] = string(x)
+		}
+		faults = "faults: " + strings.Join(names, ", ")
+	}
+	c.subtitle = lines(plainText(faint), fmt.Sprintf("the shortest schedule found: %s under the policy %s, %s", steps(len(f.Steps)), f.Policy, faults))
+	if f.Token != "" {
+		c.foot = monoLines("quotabench explore --replay "+f.Token, c.width-32)
+	}
+}
+
+// monoLines cuts a command into lines, a long word in the middle.
+func monoLines(command string, width float64) (out []string) {
+	most := max(8, int(width/monoChar))
+	line := ""
+	for _, word := range strings.SplitAfter(command, " ") {
+		for r := []rune(word); len(r) > 0; {
+			if n := len([]rune(line)); n > 0 && n+len(r) > most && (len(r) <= most || n >= most) {
+				out, line = append(out, line), ""
+				continue
+			}
+			take := min(len(r), most-len([]rune(line)))
+			line += string(r[:take])
+			if r = r[take:]; len(r) > 0 {
+				out, line = append(out, line), ""
+			}
+		}
+	}
+	if line != "" {
+		out = append(out, line)
+	}
+	return out
+}
+
+func (d *drawing) texts(c *chart) {
+	y := 30.0
+	for _, l := range c.title {
+		d.text(16, y, text.XLeft, textStyle(16, ink, true), l)
+		y += 20
+	}
+	for _, l := range c.subtitle {
+		d.text(16, y, text.XLeft, plainText(faint), l)
+		y += 16
+	}
+	for i, l := range c.foot {
+		d.text(16, c.bottom+22+14*float64(i), text.XLeft, monoText(faint), l)
+	}
+}
+
+// headWidth is half the width of a lane's head.
+func (l *lane) headWidth() float64 {
+	widest := vg.Length(0)
+	for _, h := range l.head {
+		widest = max(widest, boldText(ink).Width(drawable(h)))
+	}
+	return float64(widest)/2 + 12
+}
+
+func (d *drawing) lifelines(c *chart) {
+	for _, l := range c.lanes {
+		end := c.bottom
+		if l.end > 0 {
+			end = l.end
+		}
+		fill, stroke, width := white, ink, 1.0
+		if l.store != "" {
+			fill, stroke, width = storeGround, chartBlue, 3
+		}
+		d.line(l.x, c.top+headHeight, l.x, end, lifelineInk, width)
+		half := l.headWidth()
+		d.box(l.x-half, c.top, 2*half, headHeight, fill, stroke)
+		y := c.top + headHeight/2 + 4.5 - 7*float64(len(l.head)-1)
+		for i, h := range l.head {
+			s := boldText(ink)
+			if i > 0 {
+				s = smallText(ink)
+			}
+			d.text(l.x, y+14*float64(i), text.XCenter, s, h)
+		}
+	}
+	for _, s := range c.busy {
+		d.box(c.lanes[s.lane].x-4, s.from-4, 8, s.to-s.from+4, white, faint)
+	}
+}
+
+// ground of a row.
+func (r *row) ground() color.Color {
+	switch {
+	case r.kind != markBand:
+		return white
+	case r.fault:
+		return faultGround
+	default:
+		return bandGround
+	}
+}
+
+func (d *drawing) bands(c *chart) {
+	for _, r := range c.rows {
+		if r.kind == markBand {
+			d.box(leftMargin, r.y+3, c.truth-truthWidth/2-leftMargin, r.height-6, r.ground(), nil)
+		}
+	}
+}
+
+// middle is the line that the step's number stands on.
+func (r *row) middle() float64 {
+	if r.kind == markBand || r.kind == markNote {
+		return r.y + r.height/2 + 4
+	}
+	return r.arrow() + 4
+}
+
+// row draws what a step is about.
+func (d *drawing) row(c *chart, r *row) {
+	d.text(16, r.middle(), text.XLeft, plainText(faint), fmt.Sprintf("T%d", r.step.Number))
+	colour := chartBlue
+	if r.fault {
+		colour = chartRed
+	}
+	switch r.kind {
+	case markBand:
+		if !r.fault {
+			colour = chartAmber
+		}
+		for i, l := range r.label {
+			d.over((leftMargin+c.truth-truthWidth/2)/2, r.y+rowGap/2+float64(i+1)*lineHeight+2, text.XCenter, plainText(colour), r.ground(), l)
+		}
+		return
+	case markNote:
+		d.note(c, r, colour)
+	case markCall, markBoth:
+		d.label(c, r, r.label, r.arrow()-6, colour)
+		d.arrow(c.lanes[r.lane].x, c.lanes[r.store].x, r.arrow(), colour, false, r.broken)
+		if r.answer != "" {
+			y := r.arrow() + lineHeight + 6
+			d.label(c, r, []string{r.answer}, y-5, ink)
+			d.arrow(c.lanes[r.store].x, c.lanes[r.lane].x, y, ink, true, false)
+		}
+	case markReply:
+		if !r.fault {
+			colour = ink
+		}
+		d.label(c, r, r.label, r.arrow()-6, colour)
+		d.arrow(c.lanes[r.store].x, c.lanes[r.lane].x, r.arrow(), colour, true, r.broken)
+	}
+	if r.step.Outcome != "" {
+		d.verdict(c.lanes[r.lane].x, r.pill(), r.step.Outcome)
+	}
+}
+
+// label sets lines beside the actor's lifeline, on the side of the store, the last
+// one at y.
+func (d *drawing) label(c *chart, r *row, lines []string, y float64, colour color.Color) {
+	x, align := c.lanes[r.lane].x+labelRoom, text.XLeft
+	if c.lanes[r.store].x < c.lanes[r.lane].x {
+		x, align = c.lanes[r.lane].x-labelRoom, text.XRight
+	}
+	for i, l := range lines {
+		d.text(x, y-float64(len(lines)-1-i)*lineHeight, align, monoText(colour), l)
+	}
+}
+
+// arrow draws from one lifeline to another, or half the way and a cross.
+func (d *drawing) arrow(from, to, y float64, colour color.Color, dashed, broken bool) {
+	dir := 1.0
+	if to < from {
+		dir = -1
+	}
+	from += 4 * dir
+	to -= 4 * dir
+	var dashes []vg.Length
+	if dashed {
+		dashes = []vg.Length{5, 3}
+	}
+	if broken {
+		to = from + (to-from)*0.55
+		d.line(from, y, to, y, colour, 1.3, dashes...)
+		d.cross(to+5*dir, y, colour)
+		return
+	}
+	d.line(from, y, to-5*dir, y, colour, 1.3, dashes...)
+	d.c.FillPolygon(colour, []vg.Point{d.at(to, y), d.at(to-8*dir, y-4), d.at(to-8*dir, y+4)})
+}
+
+func (d *drawing) cross(x, y float64, colour color.Color) {
+	d.line(x-5, y-5, x+5, y+5, colour, 2.2)
+	d.line(x-5, y+5, x+5, y-5, colour, 2.2)
+}
+
+// note marks a step that is no command.
+func (d *drawing) note(c *chart, r *row, colour color.Color) {
+	x, y := c.lanes[r.lane].x, r.y+rowGap/2+lineHeight/2+1
+	if r.ends {
+		y = r.y + r.height/2
+		d.cross(x, y, chartRed)
+		d.over(x+14, y+4, text.XLeft, boldText(chartRed), white, r.label[0])
+		return
+	}
+	if !r.fault {
+		colour = faint
+		d.c.DrawGlyphNoClip(draw.GlyphStyle{Color: white, Radius: 3.5, Shape: draw.CircleGlyph{}}, d.at(x, y))
+		d.c.DrawGlyphNoClip(draw.GlyphStyle{Color: faint, Radius: 3.5, Shape: draw.RingGlyph{}}, d.at(x, y))
+	}
+	for i, l := range r.label {
+		d.over(x+labelRoom, y+4+float64(i)*lineHeight, text.XLeft, plainText(colour), white, l)
+	}
+}
+
+// verdict is what a caller is told.
+func (d *drawing) verdict(x, y float64, outcome string) {
+	colour := chartAmber
+	switch {
+	case strings.HasPrefix(outcome, "admitted"):
+		colour = chartGreen
+	case strings.HasPrefix(outcome, "error"):
+		colour = chartRed
+	case strings.HasPrefix(outcome, "refunded"), strings.HasPrefix(outcome, "committed"):
+		colour = chartBlue
+	}
+	s := textStyle(11, colour, true)
+	outcome = short(outcome)
+	half := float64(s.Width(drawable(outcome)))/2 + 10
+	d.pill(x-half, y, 2*half, pillHeight, colour)
+	d.text(x, y+pillHeight-5.5, text.XCenter, s, outcome)
+}
+
+// truths fills the column at the right: what is in use after each step.
+func (d *drawing) truths(c *chart) {
+	d.text(c.truth, c.top+headHeight/2+4, text.XCenter, boldText(ink), "in use")
+	before := int64(-1)
+	for i := range c.rows {
+		r := &c.rows[i]
+		s := plainText(faint)
+		switch {
+		case r.step.InUse > r.step.Limit:
+			s = boldText(chartRed)
+		case r.step.InUse != before:
+			s = plainText(ink)
+		}
+		before = r.step.InUse
+		y := r.middle()
+		if r.step.Outcome != "" { // which is what changes it
+			y = r.pill() + pillHeight - 5.5
+		}
+		d.text(c.truth, y, text.XCenter, s, fmt.Sprintf("%d of %d", r.step.InUse, r.step.Limit))
+	}
+}
+
+// steps is a number of steps in words.
+func steps(n int) string {
+	if n == 1 {
+		return "1 step"
+	}
+	return fmt.Sprintf("%d steps", n)
+}

@@ -1,0 +1,108 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/html"
+)
+
+const htmlName = "report.html"
+
+// page is the report of one bundle for a browser.
+func page(b *Bundle) ([]Output, error) {
+	if !b.hasRuns() && b.Exploration == nil {
+		return nil, nil
+	}
+	data, err := HTML([]*Bundle{b})
+	return one(htmlName, data, err)
+}
+
+// HTML is one page about all bundles, in their order. It draws their plots.
+func HTML(bundles []*Bundle) ([]byte, error) {
+	var records []html.Record
+	var o html.Options
+	explored := joined(bundles)
+	for _, b := range bundles {
+		r := html.Record{Name: b.Name, File: b.File, Series: b.Series, Exploration: b.Exploration, Provenance: b.Provenance}
+		var err error
+		if r.Drawings, err = b.drawings(explored); err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+		if b.About != nil {
+			o.About = b.About
+		}
+	}
+	var out bytes.Buffer
+	if err := html.Write(&out, records, o); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// joined are the explorations of all bundles; nil where there is none.
+func joined(bundles []*Bundle) *results.Exploration {
+	var out *results.Exploration
+	for _, b := range bundles {
+		x := b.Exploration
+		if x == nil {
+			continue
+		}
+		if out == nil {
+			none := results.NewExploration()
+			out = &none
+		}
+		out.Searches, out.Censuses, out.Replays = append(out.Searches, x.Searches...), append(out.Censuses, x.Censuses...), append(out.Replays, x.Replays...)
+	}
+	return out
+}
+
+// drawings are all that there is of it. What draws runs against schedules takes those
+// that were explored anywhere, where none are in the bundle.
+func (b *Bundle) drawings(explored *results.Exploration) (out []html.Drawing, err error) {
+	against := *b
+	if b.File != nil && b.Exploration == nil {
+		against.Exploration = explored
+	}
+	for _, k := range Plots() {
+		from := b
+		if k.Files != nil {
+			from = &against
+		}
+		drawn, _, err := Draw(from, k)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range drawn {
+			svg, err := d.Plot.SVG()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", d.Name, err)
+			}
+			out = append(out, html.Drawing{Format: k.Name, Doc: k.Doc, Series: d.Series, Finding: d.Finding, SVG: svg})
+		}
+	}
+	return out, nil
+}
+
+// Text is the report of all bundles as tables and timelines, in their order.
+func Text(bundles []*Bundle) ([]byte, error) {
+	var out bytes.Buffer
+	for i, b := range bundles {
+		part, err := report(b)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range part {
+			if b.Name != "" {
+				if i > 0 {
+					out.WriteString("\n\n")
+				}
+				fmt.Fprintf(&out, "== %s ==\n\n", b.Name)
+			}
+			out.Write(o.Bytes)
+		}
+	}
+	return visible(&out), nil
+}

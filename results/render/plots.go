@@ -1,0 +1,164 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/plot"
+)
+
+// PlotKind is one kind of drawing.
+type PlotKind struct {
+	// Name of the kind, e.g. "latency".
+	Name string
+	// Doc is one line.
+	Doc string
+	// Draw returns the drawings, none where the bundle is of another kind of record. It
+	// may return [plot.ErrNothingToPlot] for records without the figures that it shows.
+	Draw func(b *Bundle) ([]Drawing, error)
+	// Files are the names of its drawings, without an extension; none where strategies and
+	// findings name them.
+	Files []string
+}
+
+// Drawing is one plot with the name of its file, without an extension.
+type Drawing struct {
+	Name string
+	Plot *plot.Plot
+	// Series and Finding are what it is of, where it is of one.
+	Series  *results.Series
+	Finding *results.Finding
+}
+
+// Plots returns all kinds of drawings.
+func Plots() []PlotKind {
+	return []PlotKind{
+		{"latency", "latency by percentile", ofOneSetting("latency", plot.Latency), []string{"latency"}},
+		{"leakage", "leak against latency", ofOneSetting("leakage", plot.Leak), []string{"leakage"}},
+		{"sweep", "figures against the parameter of a sweep, one file per figure", sweeps, sweepFiles()},
+		{"series", "a simulated run over virtual time, one file per strategy", series, nil},
+		{"sequence", "a schedule as a sequence chart, one file per finding", sequences, nil},
+	}
+}
+
+// Draw makes all drawings of a bundle, or those of one kind. What could not be drawn
+// is noted, one line each.
+func Draw(b *Bundle, kinds ...PlotKind) (out []Drawing, notes []string, err error) {
+	for _, k := range kinds {
+		drawings, err := k.Draw(b)
+		if errors.Is(err, plot.ErrNothingToPlot) {
+			notes = append(notes, "not drawn: "+err.Error())
+			continue
+		}
+		if err != nil {
+			return out, notes, fmt.Errorf("draw %s: %w", k.Name, err)
+		}
+		out = append(out, drawings...)
+	}
+	return out, notes, nil
+}
+
+// plotRenderers are the formats of all plots: each kind as SVG and as PNG.
+func plotRenderers() (out []Renderer) {
+	for _, k := range Plots() {
+		for _, f := range []struct{ ext, suffix, doc string }{{"svg", "-svg", ""}, {"png", "-png", ", as a bitmap"}} {
+			out = append(out, Renderer{k.Name + f.suffix, f.ext, k.Doc + f.doc, func(b *Bundle) ([]Output, error) {
+				drawings, err := k.Draw(b)
+				if err != nil {
+					return nil, fmt.Errorf("%s.%s: %w", k.Name, f.ext, err)
+				}
+				return Images(drawings, f.ext)
+			}})
+		}
+	}
+	return out
+}
+
+// Images renders drawings as "svg" or "png".
+func Images(drawings []Drawing, ext string) (out []Output, err error) {
+	for _, d := range drawings {
+		data, err := d.Plot.Render(ext)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.Name, err)
+		}
+		out = append(out, Output{Name: d.Name + "." + ext, Bytes: data})
+	}
+	return out, nil
+}
+
+// ofOneSetting is one plot of all runs, which is for no sweep: that has plots of its
+// own.
+func ofOneSetting(name string, draw func(results.File) (*plot.Plot, error)) func(*Bundle) ([]Drawing, error) {
+	return func(b *Bundle) ([]Drawing, error) {
+		if !b.hasRuns() || b.File.Sweep != nil {
+			return nil, nil
+		}
+		p, err := draw(*b.File)
+		if err != nil {
+			return nil, err
+		}
+		return []Drawing{{Name: name, Plot: p}}, nil
+	}
+}
+
+func sweepFiles() (out []string) {
+	for _, q := range plot.Quantities() {
+		out = append(out, "sweep-"+q.Name)
+	}
+	return out
+}
+
+// sweeps are plots of a sweep, one for each quantity that its runs have.
+func sweeps(b *Bundle) (out []Drawing, err error) {
+	if b.File == nil || b.File.Sweep == nil || !b.hasRuns() {
+		return nil, nil
+	}
+	for _, q := range plot.Quantities() {
+		p, err := plot.SweepOf(*b.File, q)
+		if errors.Is(err, plot.ErrNothingToPlot) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Drawing{Name: "sweep-" + q.Name, Plot: p})
+	}
+	return out, nil
+}
+
+// series is a plot of each series.
+func series(b *Bundle) (out []Drawing, err error) {
+	for i := range b.Series {
+		p, err := plot.Series(b.Series[i])
+		if errors.Is(err, plot.ErrNothingToPlot) {
+			continue // the run ended before its first sample
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Drawing{Name: "series-" + FileName(b.Series[i].Strategy), Plot: p, Series: &b.Series[i]})
+	}
+	return out, nil
+}
+
+// sequences are the charts of an exploration's schedules.
+func sequences(b *Bundle) (out []Drawing, err error) {
+	if b.Exploration == nil {
+		return nil, nil
+	}
+	for _, f := range b.Exploration.Charts() {
+		p, err := plot.Sequence(f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Drawing{Name: FileName(f.Strategy) + "-" + string(f.Property), Plot: p, Finding: f})
+	}
+	return out, nil
+}
+
+// FileName is a strategy's label as part of a file's name.
+func FileName(label string) string {
+	return strings.NewReplacer(":", "_", ",", "_", "=", "-", "/", "-").Replace(label)
+}
