@@ -63,6 +63,9 @@ func sections(page layout.Page, f results.File, section func([]string)) {
 // Brief renders what a terminal has room for: correctness and speed of each setting,
 // what takes figures back, and the answer, which comes last and so is seen first.
 func Brief(w io.Writer, page layout.Page, f results.File) error {
+	if f.Sweep != nil {
+		return Sweep(w, page, f)
+	}
 	return write(w, func(section func([]string)) {
 		section(entryLines(page, briefHead(f)))
 		summaries := f.Summarised()
@@ -302,7 +305,7 @@ const (
 	markWaited    = "w could be waiting for a core and not the strategy, see MEASUREMENT VALIDITY"
 	markMerged    = "~ of all rounds together: one round has too few samples for an interval"
 	markMax       = "≥ the largest value seen: too few samples for the percentile"
-	markEvents    = "stalls: event-driven, fewer than 5 separate stalls are behind the percentile"
+	markEvents    = "stalls: unreliable, dominated by fewer than 5 stalls"
 	markRange     = "> longer than the histogram can tell"
 	markSaturated = "saturated: cannot keep up with this rate, requests wait longer and longer"
 	markModel     = "m statements to the in-process model, not to PostgreSQL"
