@@ -172,6 +172,10 @@ func fits(t *testing.T, b *browser) {
 			if width := overflow(b); width > w.width || len(page.Out) > 0 {
 				t.Errorf("%s at %d: the page is %d wide, and out of sight is %q", scheme, w.width, width, page.Out)
 			}
+			var scrolls bool
+			if b.eval(`(() => { const d = document.querySelector(".decide"); return d.scrollWidth > d.clientWidth })()`, &scrolls); scrolls && w.width > 1000 {
+				t.Errorf("%s: the decision table needs more than %d", scheme, w.width)
+			}
 			grounds[page.Ground] = true
 			if dir := os.Getenv("QUOTABENCH_SCREENSHOTS"); dir != "" {
 				b.eval(`document.getElementById("close").click()`, nil)
