@@ -33,7 +33,7 @@ var layers = [][]string{
 	{"harness/explore/engine", "strategies/strategytest"},
 	{"harness/explore/inproc", "harness/explore/postgres"},
 	{"harness/explore", "harness/measure", "harness/sim"},
-	{"harness/metrics", "harness/sweep"},
+	{"harness/choose", "harness/metrics", "harness/sweep"},
 	{"cli", "full", "harness/bench", "internal/instrument"},
 	{"cmd", ""},
 }
