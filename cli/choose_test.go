@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/quotabench/quotabench/harness/choose"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -26,17 +28,18 @@ func TestChooseHelp(t *testing.T) {
 func TestChooseUsage(t *testing.T) {
 	newPlace(t, nil)
 	for args, want := range map[string]string{
-		"--policy nonsense":     "unknown policy",
-		"--leak 5%%":            "--leak: give units such as 5, or a share of the limit such as 1%",
-		"--leak -1":             "--leak: give units",
-		"--outage shut":         "give any or open or closed or survive",
-		"--rate 0":              "--rate: give the requests per second",
-		"--budget 1ms":          "a budget of 1ms: give at least 1s",
-		"--instances 0":         "0",
-		"--strategy nonsense":   "--strategy: unknown strategy",
-		"--skew 2d":             "give a time",
-		"honest":                "takes no argument",
-		"--outage redis:0.3-05": "give any",
+		"--policy nonsense":              "unknown policy",
+		"--seed 2":                       "no strategy to choose from", // those of this program are baselines
+		"--leak 5%%":                     "--leak: give units such as 5, or a share of the limit such as 1%",
+		"--leak -1":                      "--leak: give units",
+		"--outage shut":                  "give any or open or closed or survive",
+		"--rate 0":                       "--rate: give the requests per second",
+		"--budget 1ms --strategy honest": "a budget of 1ms: give at least 1s",
+		"--instances 0":                  "0",
+		"--strategy nonsense":            "--strategy: unknown strategy",
+		"--skew 2d":                      "give a time",
+		"honest":                         "takes no argument",
+		"--outage redis:0.3-05":          "give any",
 	} {
 		o := call(t.Context(), append([]string{"choose", "--yes"}, strings.Fields(args)...)...)
 		if o.code != ExitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
@@ -58,17 +61,16 @@ func TestLeakOf(t *testing.T) {
 // what a flag has answered is not asked.
 func TestChooseAsks(t *testing.T) {
 	s := newChooseSettings()
-	cmd := chooseCommand()
-	s.register(cmd)
-	if err := s.flags.Parse([]string{"--rate", "50"}); err == nil {
-		s.rate = 50
+	s.register(&cobra.Command{Use: "choose"})
+	if err := s.flags.Parse([]string{"--rate", "50"}); err != nil {
+		t.Fatal(err)
 	}
 	var out bytes.Buffer
 	in := strings.NewReader("nonsense\n5 attempts per rolling 15m\n4\n\n\n1%\n5ms\nshut\nsurvive\n")
 	if err := s.put(in, &out); err != nil {
 		t.Fatal(err)
 	}
-	if s.policy != "5 attempts per rolling 15m" || s.instances != 4 || s.regions != 1 || s.subjects != choose.DefaultSubjects || s.leak != "1%" || s.p99 != 5*time.Millisecond || s.outage != "survive" || s.settles != settlesAuto {
+	if s.rate != 50 || s.policy != "5 attempts per rolling 15m" || s.instances != 4 || s.regions != 1 || s.subjects != choose.DefaultSubjects || s.leak != "1%" || s.p99 != 5*time.Millisecond || s.outage != "survive" || s.settles != settlesAuto {
 		t.Errorf("the answers are %+v", s)
 	}
 	for _, want := range []string{"unknown policy \"nonsense\"", "Regions [1]: ", "give any or open or closed or survive"} {
@@ -81,10 +83,9 @@ func TestChooseAsks(t *testing.T) {
 // The whole command: an honest counter in memory is per process, and with one instance
 // it is what is left; the records are written and fit their schemas.
 func TestChoose(t *testing.T) {
-	p := newPlace(t, nil)
-	_ = p
+	newPlace(t, nil)
 	o := call(t.Context(), "choose", "--yes", "--strategy", "honest,liar,broken,monthly,sql-only", "--policy", "contact-form", "--instances", "1",
-		"--redis", "embedded", "--postgres", "embedded", "--budget", "3s", "--out", "found", "--json")
+		"--redis", "embedded", "--postgres", "embedded", "--budget", "30s", "--out", "found", "--json")
 	if o.code != ExitOK && o.code != ExitGate {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
@@ -116,7 +117,10 @@ func TestChoose(t *testing.T) {
 func TestChooseSettles(t *testing.T) {
 	for policy, want := range map[string]bool{"10 MB at a time": true, "10 calls per fixed 1m": false} {
 		s := newChooseSettings()
-		s.policy, s.strategy = policy, []string{"honest"}
+		s.register(&cobra.Command{Use: "choose"})
+		if err := s.flags.Parse([]string{"--policy", policy, "--strategy", "honest"}); err != nil {
+			t.Fatal(err)
+		}
 		p, err := quota.LookupPolicy(policy)
 		if err != nil {
 			t.Fatal(err)
