@@ -21,11 +21,11 @@ import (
 // chooseSettings are those of run that apply, and the questions.
 type chooseSettings struct {
 	*settings
-	regions                int
-	subjects               int64
-	leak, outage, settles  string
-	p99, budget, skew      time.Duration
-	yes, asJSON, everybody bool
+	regions               int
+	subjects              int64
+	leak, outage, settles string
+	p99, budget, skew     time.Duration
+	yes, asJSON           bool
 }
 
 // chosenFrom are the settings of run that a choice has, beside the stores.
@@ -82,7 +82,7 @@ func (s *chooseSettings) ownSettings() []setting {
 			doc: "whether units are committed, refunded or abandoned, as by uploads; auto: where the policy has no window"},
 		{name: "budget", value: span(&s.budget, measure.MaxDuration), doc: "time that the choice may take; what it does not come to is said to be not tested"},
 		{name: "yes", value: &boolean{&s.yes}, doc: "ask nothing, and take the default of what is not given; so it is where no terminal answers"},
-		{name: "all-commands", value: &boolean{&s.everybody}, doc: "print the command behind every figure, which choice.txt has"},
+		{name: "verbose", value: &boolean{&s.verbose}, doc: "print the command behind every figure, which choice.txt has"},
 		{name: "json", value: &boolean{&s.asJSON}, doc: "write JSON instead of text"},
 	}
 }
