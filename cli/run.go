@@ -170,7 +170,7 @@ func (s *settings) carryOut(cmd *cobra.Command, j *job) (err error) {
 	}
 	defer func() { err = released(out, err) }()
 	if s.quick {
-		fmt.Fprintf(stderr, "--quick: %s of %v, %s loop\n", format.Plural(int64(s.rounds), "round", "rounds"), s.duration, s.loop)
+		fmt.Fprintf(stderr, "--quick: %s of %v, loop %s\n", format.Plural(int64(s.rounds), "round", "rounds"), s.duration, s.loop)
 	}
 	st.announce(stderr)
 	st.removeDead(ctx, stderr)
