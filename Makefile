@@ -2,6 +2,7 @@
 
 GO            ?= go
 GOLANGCI      ?= v2.11.4
+ACTIONLINT    ?= v1.7.12
 GREMLINS      ?= v0.6.0
 BENCHSTAT     ?= v0.0.0-20260908200009-22c9c6c9d4da
 
@@ -51,8 +52,10 @@ test: deps ## run all tests, with the race detector, on embedded and real stores
 short: ## run the tests that need nothing installed
 	$(GO) test ./...
 
-lint: ## run the pinned golangci-lint
+lint: ## run the pinned golangci-lint, and actionlint on the workflow and the action that it uses
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
+	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)
+	@for script in .ci/run .ci/deps .ci/engine .ci/workflow examples/ci/compare; do bash -n $$script || exit 1; done
 
 bench: ## benchmark every strategy under every workload, on embedded stores
 	$(GO) test -run '^$$' -bench . .
