@@ -39,7 +39,7 @@ build-full: ## build it with the clients of etcd, ZooKeeper and NATS
 deps: ## install what the tests need and is missing: redis-server, PostgreSQL
 	@.ci/deps
 
-deps-all: ## install etcd, ZooKeeper and NATS too, without which their tests are skipped
+deps-all: ## install etcd, ZooKeeper, NATS and Chromium too, without which their tests are skipped
 	@.ci/deps all
 
 test: deps ## run all tests, with the race detector, on embedded and real stores

@@ -85,6 +85,10 @@ func TestGroups(t *testing.T) {
 		"a planned outage": {[]func(*results.Run){func(r *results.Run) {
 			r.Errors, r.ErrorKinds, r.Params.Outages = 300, &results.ErrorKinds{Store: 200, TimeOuts: 100}, []string{"redis:0.3-0.6"}
 		}}, answer.Enforces, "no leak in only 10 trials"},
+		"rejects while away": {[]func(*results.Run){reject(126), func(r *results.Run) { r.Params.Outages = []string{"redis:0.3-0.6"} }},
+			answer.Bounded, "rejects 25.2 % of valid requests while its store is away or after that"},
+		"leaks while away": {[]func(*results.Run){leak(1), declare(), func(r *results.Run) { r.Params.Outages = []string{"redis:0.3-0.6"} }},
+			answer.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, declares no bound"},
 		"invalid": {[]func(*results.Run){func(r *results.Run) {
 			r.Audit.Strike("store-evicted", results.StrikesCorrectness, "redis evicted 3 keys")
 		}}, answer.Unusable, "its figures do not count: redis evicted 3 keys"},

@@ -36,7 +36,7 @@ func Classify(s *results.Summary) Strategy {
 func classify(s *results.Summary) Strategy {
 	leak, mayReject := boundOn(s, results.LeakProperty), boundOn(s, results.FalseRejectProperty)
 	out := Strategy{Label: s.Label, PerProcess: s.PerProcess, Declares: leak.declared, Summary: s, Judged: s}
-	unit := s.Params.Unit
+	unit, away := s.Params.Unit, len(s.Params.Outages) > 0
 	set := func(g Group, reason string) Strategy {
 		if s.PerProcess {
 			reason += "; counts per process"
@@ -57,7 +57,7 @@ func classify(s *results.Summary) Strategy {
 		return set(Unusable, "its figures do not count: nothing was asked beyond the limit, so that no leak could show")
 	case s.Leak.Units > 0 && (!leak.bounds() || s.Leak.WorstUnits > leak.units):
 		return set(Fails, leaks(s)+", "+leak.passed(unit))
-	case s.FalseRejects.Count > 0 && !mayReject.declared:
+	case s.FalseRejects.Count > 0 && !mayReject.declared && !away:
 		return set(Fails, rejects(s)+", and declares no bound")
 	}
 	if c := violated(s); c != nil {
@@ -71,6 +71,8 @@ func classify(s *results.Summary) Strategy {
 		parts = append(parts, "no leak found, "+leak.text(unit))
 	}
 	switch {
+	case s.FalseRejects.Count > 0 && !mayReject.declared:
+		parts = append(parts, rejects(s)+" while its store is away or after that")
 	case s.FalseRejects.Count > 0:
 		parts = append(parts, rejects(s)+", as it declares")
 	case mayReject.declared && mayReject.units > 0:

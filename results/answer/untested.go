@@ -89,8 +89,11 @@ func (s *Setting) command(x *Strategy) string {
 	if err != nil {
 		return ""
 	}
-	limit := policy.Limit
-	if x.Summary.Workload == defaultWorkload && slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == policy.Name }) {
+	limit := int64(0) // other workloads may have their own
+	if x.Summary.Workload == defaultWorkload {
+		limit = policy.Limit
+	}
+	if slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == policy.Name }) {
 		limit = min(limit, hotKeyLimit*slices.Max(append([]int64{1}, policy.Costs...)))
 	}
 	add(p.Limit != limit, "limit", p.Limit)

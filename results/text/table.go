@@ -14,8 +14,7 @@ import (
 
 // Table renders all that a file says: the answer, what was measured and on what, then
 // of each setting correctness, speed, costs and declared guarantees, who was skipped,
-// and everything that speaks against the figures.
-// The file of a sweep is that of [Sweep].
+// and everything that speaks against the figures. The file of a sweep is that of [Sweep].
 func Table(w io.Writer, page layout.Page, f results.File) error {
 	if f.Sweep != nil {
 		return Sweep(w, page, f)
@@ -63,6 +62,9 @@ func sections(page layout.Page, f results.File, section func([]string)) {
 // Brief renders what a terminal has room for: correctness and speed of each setting,
 // what takes figures back, and the answer, which comes last and so is seen first.
 func Brief(w io.Writer, page layout.Page, f results.File) error {
+	if f.Sweep != nil {
+		return Sweep(w, page, f)
+	}
 	return write(w, func(section func([]string)) {
 		section(entryLines(page, briefHead(f)))
 		summaries := f.Summarised()

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/answer"
+)
+
+// TestCommandsOfTheAnswer: the commands that an answer names are ones that the command
+// line takes, and say what the record had.
+func TestCommandsOfTheAnswer(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run := func(change func(*results.Run)) []answer.Untested {
+		r := results.Run{
+			Strategy: "incr-expire-atomic", Form: "hardened", Policy: "agent-api", Workload: "hot-key",
+			Params: results.Params{Label: "incr-expire-atomic", Limit: 50, Unit: "requests", Loop: results.ClosedLoop, Workers: 50, Instances: 1},
+			Leak:   results.Leak{Trials: 10}, Cost: results.Cost{Commands: 1}, Stored: []results.Stored{{Store: "redis"}},
+			Audit: results.Audit{Valid: true, TimingsValid: true}, Guarantee: []results.Clause{{Property: results.LeakProperty, Verdict: results.Kept}},
+		}
+		change(&r)
+		f := results.File{Kind: results.Measured, Stores: map[string]results.Store{"redis": {Kind: "process"}}, Runs: []results.Run{r}}
+		return answer.Of(f).Settings[0].Untested
+	}
+	for name, c := range map[string]struct {
+		change func(*results.Run)
+		want   []string // of the configuration in force
+	}{
+		"all defaults":       {func(*results.Run) {}, []string{"policy: agent-api", "workload: hot-key", "workers: 50", "limit: 50"}},
+		"another limit":      {func(r *results.Run) { r.Params.Limit, r.Params.Workers = 20, 8 }, []string{"limit: 20", "workers: 8"}},
+		"a policy of a text": {func(r *results.Run) { r.Policy, r.Params.Limit = "20-links-per-calendar-month", 20 }, []string{"limit: 20"}},
+		"a small policy":     {func(r *results.Run) { r.Policy, r.Params.Limit = "user-links", 20 }, []string{"policy: user-links", "limit: 20"}},
+		"a stream": {func(r *results.Run) {
+			r.Workload, r.Params.Limit, r.Params.Workload = "steady", 1000, map[string]string{"popularity": "zipf:1.1"}
+		}, []string{"workload: steady", "limit: 1000", "popularity: zipf:1.1"}},
+	} {
+		untested := run(c.change)
+		if len(untested) != 3 {
+			t.Fatalf("%s: %d things are not tested, want 3", name, len(untested))
+		}
+		for _, u := range untested {
+			args := strings.Fields(u.Command)[1:]
+			if args[0] == "run" {
+				args = append(args, "--print-config")
+			} else {
+				args = append(args, "--max-states", "100")
+			}
+			var out, errs bytes.Buffer
+			if code := cli.Main(args, &out, &errs); code != cli.ExitOK {
+				t.Errorf("%s: %s: exit %d: %s", name, u.Command, code, errs.String())
+			}
+			for _, want := range c.want {
+				if args[0] == "run" && !strings.Contains("\n"+out.String(), "\n"+want) {
+					t.Errorf("%s: %s: the configuration in force lacks %q", name, u.Command, want)
+				}
+			}
+		}
+	}
+}
