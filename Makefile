@@ -22,7 +22,7 @@ SHORT         ?=
 MINUTES       ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test short lint bench benchstat release publish instrument faster baseline pages noise fuzz mutants kill9 soak tidy ci clean
+.PHONY: help run build build-full deps deps-all test short lint bench benchstat release publish instrument faster baseline pages noise fuzz mutants kill9 soak man tidy ci clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -104,6 +104,11 @@ kill9: ## end run, sim and explore at 50 random moments each, on servers of thei
 
 soak: ## run, sim and explore on servers that break, in one process: nothing it holds may grow; make soak [MINUTES=10]
 	QUOTABENCH_SOAK=$(MINUTES)m $(GO) test -count 1 -v -timeout 24h -run Soak ./cmd/quotabench
+
+man: ## write the manual pages and the completion files of shells to bin/man1 and bin/completions
+	mkdir -p bin/completions
+	$(GO) run ./cmd/quotabench man --out bin/man1
+	for shell in bash zsh fish powershell; do $(GO) run ./cmd/quotabench completion $$shell > bin/completions/quotabench.$$shell || exit 1; done
 
 tidy: ## format, and bring go.mod up to date
 	gofmt -w $$(git ls-files '*.go')

@@ -257,7 +257,7 @@ func delayLines(page layout.Page, group []results.Summary) []string {
 	}
 	out := append(page.Title("SCHEDULING DELAY  how late requests started, medians over rounds; backlog: how many were due and waited, in the worst round"), page.Table(&g)...)
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Saturated > 0 }) {
-		out = append(out, "  saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration")
+		out = append(out, noteLines(page, "saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration")...)
 	}
 	return out
 }
