@@ -65,7 +65,7 @@ func TestExplored(t *testing.T) {
 			if found := res.Found(r.broken); r.broken != "" && found == nil {
 				t.Errorf("%s is not found; claim: %s", r.broken, res.Claim)
 			}
-			if r.broken == "" && !strings.HasPrefix(res.Claim, "guarantee: broken by no schedule") {
+			if r.broken == "" && !strings.HasPrefix(res.Claim, "guarantee: no violation found in any schedule") {
 				t.Errorf("findings %+v, claim %q", res.Findings, res.Claim)
 			}
 		})

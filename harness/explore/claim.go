@@ -104,7 +104,7 @@ func (s *search) claim(r *Result) string {
 	if s.sel.Foreign {
 		given += " and of the time in its bubble"
 	}
-	return fmt.Sprintf("%s: broken by no schedule of %s (%s) on %s with %s, at %s granularity, given %s and %s",
+	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s with %s, at %s granularity, given %s and %s",
 		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), faults, steps, store, given)
 }
 

@@ -159,7 +159,7 @@ func TestForeignGoroutine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f := res.Found(explore.Leak); leaks != (f != nil) || !leaks && !strings.HasPrefix(res.Claim, "leak: broken by no schedule") {
+		if f := res.Found(explore.Leak); leaks != (f != nil) || !leaks && !strings.HasPrefix(res.Claim, "leak: no violation found in any schedule") {
 			t.Errorf("each %v: %+v, claim %q", each, f, res.Claim)
 		}
 	}
@@ -295,7 +295,7 @@ func TestForeignSleep(t *testing.T) {
 		return &patient{env.Redis, p.Limit}
 	}, strategies.NeedRedis)
 	r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "1 request per fixed 1m"), Properties: []explore.Property{explore.Leak, explore.Stuck}})
-	if err != nil || len(r.Findings) > 0 || !strings.HasPrefix(r.Claim, "leak, stuck: broken by no schedule") {
+	if err != nil || len(r.Findings) > 0 || !strings.HasPrefix(r.Claim, "leak, stuck: no violation found in any schedule") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
