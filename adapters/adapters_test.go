@@ -85,21 +85,30 @@ func TestClockOutOfReach(t *testing.T) {
 	}
 }
 
+// flawed are the libraries that the conformance suite has something against, and a part
+// of what it says.
+var flawed = map[string]string{
+	"lib-gin-memory": "goroutines before an instance opened", // its store cannot be closed, and its cleaner goes on
+	"lib-gin-redis":  "the worst subject has a leak",         // it reads, decides and writes
+	// No flaw: it writes what the server's TIME says, which the suite takes for a time of its own.
+	"lib-throttled-redis": "the wall clock's time in nanoseconds",
+}
+
 func TestConformance(t *testing.T) {
 	for _, m := range strategies.All() {
-		if strings.HasPrefix(m.Name, "lib-") {
-			t.Run(m.Name, func(t *testing.T) {
-				if m.Name != "lib-gin-memory" {
-					strategytest.Run(t, m)
-					return
-				}
-				// Its store cannot be closed, and its cleaner goes on.
-				failures := strategytest.Failures(t, m)
-				if len(failures) != 1 || !strings.Contains(failures[0], "goroutines before an instance opened") {
-					t.Errorf("failures %q", failures)
-				}
-			})
+		if !strings.HasPrefix(m.Name, "lib-") {
+			continue
 		}
+		t.Run(m.Name, func(t *testing.T) {
+			part, ok := flawed[m.Name]
+			if !ok {
+				strategytest.Run(t, m)
+				return
+			}
+			if failures := strategytest.Failures(t, m); !strings.Contains(strings.Join(failures, "\n"), part) {
+				t.Errorf("failures %q", failures)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,8 @@ package adapters
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/throttled/throttled/v2"
 	"github.com/throttled/throttled/v2/store/goredisstore.v9"
@@ -46,5 +48,8 @@ func newThrottled(st throttled.GCRAStoreCtx, p *quota.Policy) (limiter, error) {
 
 func (g gcra) take(ctx context.Context, key string, units int64) (int64, error) {
 	limited, _, err := g.RateLimitCtx(ctx, key, int(units))
+	if err != nil && strings.Contains(err.Error(), "Failed to store updated rate limit data") {
+		err = fmt.Errorf("%w: %w", strategies.ErrContention, err) // after ten attempts, as is its default
+	}
 	return all(err == nil && !limited, units), err
 }
