@@ -2,6 +2,7 @@
 
 GO            ?= go
 GOLANGCI      ?= v2.11.4
+ACTIONLINT    ?= v1.7.12
 GREMLINS      ?= v0.6.0
 BENCHSTAT     ?= v0.0.0-20260908200009-22c9c6c9d4da
 
@@ -20,7 +21,7 @@ SHORT         ?=
 MINUTES       ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test short lint bench benchstat instrument faster baseline pages noise fuzz mutants kill9 soak tidy ci clean
+.PHONY: help run build build-full deps deps-all test short lint bench benchstat instrument faster baseline pages noise fuzz mutants kill9 soak man tidy ci clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,7 +38,7 @@ build-full: ## build it with the clients of etcd, ZooKeeper and NATS
 deps: ## install what the tests need and is missing: redis-server, PostgreSQL
 	@.ci/deps
 
-deps-all: ## install etcd, ZooKeeper and NATS too, without which their tests are skipped
+deps-all: ## install etcd, ZooKeeper, NATS and Chromium too, without which their tests are skipped
 	@.ci/deps all
 
 test: deps ## run all tests, with the race detector, on embedded and real stores
@@ -51,8 +52,10 @@ test: deps ## run all tests, with the race detector, on embedded and real stores
 short: ## run the tests that need nothing installed
 	$(GO) test ./...
 
-lint: ## run the pinned golangci-lint
+lint: ## run the pinned golangci-lint, and actionlint on the workflow and the action that it uses
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
+	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)
+	@for script in .ci/run .ci/deps .ci/engine .ci/workflow examples/ci/compare; do bash -n $$script || exit 1; done
 
 bench: ## benchmark every strategy under every workload, on embedded stores
 	$(GO) test -run '^$$' -bench . .
@@ -94,6 +97,11 @@ kill9: ## end run, sim and explore at 50 random moments each, on servers of thei
 
 soak: ## run, sim and explore on servers that break, in one process: nothing it holds may grow; make soak [MINUTES=10]
 	QUOTABENCH_SOAK=$(MINUTES)m $(GO) test -count 1 -v -timeout 24h -run Soak ./cmd/quotabench
+
+man: ## write the manual pages and the completion files of shells to bin/man1 and bin/completions
+	mkdir -p bin/completions
+	$(GO) run ./cmd/quotabench man --out bin/man1
+	for shell in bash zsh fish powershell; do $(GO) run ./cmd/quotabench completion $$shell > bin/completions/quotabench.$$shell || exit 1; done
 
 tidy: ## format, and bring go.mod up to date
 	gofmt -w $$(git ls-files '*.go')

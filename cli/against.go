@@ -33,6 +33,7 @@ import (
 type against struct {
 	*settings
 	ctx            context.Context //nolint:containedctx // of the one command that it serves
+	cmd            *cobra.Command
 	stdout, stderr io.Writer
 	programs       [2]string // the base and the head
 	args           []string  // of each round
@@ -72,7 +73,7 @@ func (s *settings) compareWith(cmd *cobra.Command, cfg *measure.Config, names []
 			}
 		}
 	}
-	a := &against{settings: s, ctx: cmd.Context(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), programs: [2]string{base, head}, dir: dir, seed: cfg.Seed, selected: cfg.Strategies}
+	a := &against{settings: s, ctx: cmd.Context(), cmd: cmd, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), programs: [2]string{base, head}, dir: dir, seed: cfg.Seed, selected: cfg.Strategies}
 	for i := range a.programs {
 		if a.programs[i], err = filepath.Abs(a.programs[i]); err != nil {
 			return fail(ExitFailed, err)
@@ -116,7 +117,7 @@ func (a *against) compare(rounds int, names []string) error {
 	if err := a.keep(c); err != nil {
 		return fail(ExitFailed, err)
 	}
-	err = showComparison(a.stdout, a.stderr, cmp.Or(a.format, comparisonFormats()[0]), c)
+	err = showComparison(a.cmd, cmp.Or(a.format, comparisonFormats()[0]), c)
 	fmt.Fprintf(a.stderr, "\nwritten to %s: %s, %s\n", a.dir, render.ComparisonName, strings.Join(sides[:], ", "))
 	return err
 }

@@ -22,6 +22,7 @@ type cleaning struct {
 	from         map[string]*string // URLs by driver
 	named        []string           // of --store
 	yes, unknown bool
+	asJSON       bool
 }
 
 func cleanCommand() *cobra.Command {
@@ -41,9 +42,10 @@ func cleanCommand() *cobra.Command {
 	}
 	for _, d := range stores.Drivers() {
 		c.from[d.Name] = new(string)
-		cmd.Flags().Var(&text{p: c.from[d.Name]}, d.Name, "`URL` of a "+d.Title+" of yours ("+d.URLs+")")
+		cmd.Flags().Var(&text{p: c.from[d.Name]}, d.Name, "`URL` of a "+d.Title+" of yours ("+d.URLs+"), or as "+storeVariable(d.Name)+" says")
 	}
 	cmd.Flags().Var(&list{p: &c.named}, "store", "a further store by `NAME=URL`, e.g. redis.2=redis://host; may be repeated")
+	addJSON(cmd, &c.asJSON)
 	cmd.Flags().BoolVar(&c.yes, "yes", false, "remove what is listed as left")
 	cmd.Flags().BoolVar(&c.unknown, "unknown", false, "with --yes, remove also what has no lease: make sure that no run of an earlier version is under way")
 	return cmd
@@ -56,7 +58,11 @@ func (c *cleaning) specs() ([]stores.Spec, error) {
 		return nil, usagef("--store: %w", err)
 	}
 	for _, d := range slices.Backward(stores.Drivers()) {
-		if url := *c.from[d.Name]; url != "" {
+		url := *c.from[d.Name]
+		if v := os.Getenv(storeVariable(d.Name)); url == "" && strings.Contains(v, "://") {
+			url = v // words such as process name no server of others
+		}
+		if url != "" {
 			specs = slices.Insert(specs, 0, stores.Spec{Name: d.Name, From: url})
 		}
 	}
@@ -114,20 +120,46 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 			all = append(all, held{name, k, h})
 		}
 	}
-	if err := writeHeld(cmd.OutOrStdout(), all, dirs); err != nil {
+	page, w := pageOf(cmd)
+	if c.asJSON {
+		err = encodeJSON(cmd.OutOrStdout(), heldRecords(all, dirs))
+	} else {
+		err = writeHeld(w, page, all, dirs)
+	}
+	if err != nil {
 		return fail(ExitFailed, err)
 	}
 	return c.remove(ctx, cmd.ErrOrStderr(), all, dirs)
 }
 
+// heldRecord is a thing that runs keep, as JSON.
+type heldRecord struct {
+	Where string              `json:"where"`
+	What  string              `json:"what"`
+	Keys  int64               `json:"keys"`
+	State stores.HoldingState `json:"state"`
+	Owner string              `json:"owner"`
+}
+
+func heldRecords(all []held, dirs []string) []heldRecord {
+	out := []heldRecord{}
+	for _, h := range all {
+		out = append(out, heldRecord{h.store, h.Name, h.Keys, h.State, h.Owner})
+	}
+	for _, d := range dirs {
+		out = append(out, heldRecord{"directory", d, 0, stores.HeldDead, "a process that ended"})
+	}
+	return out
+}
+
 // writeHeld writes a line for each thing that runs keep.
-func writeHeld(w io.Writer, all []held, dirs []string) error {
+func writeHeld(w io.Writer, page layout.Page, all []held, dirs []string) error {
 	if len(all)+len(dirs) == 0 {
 		_, err := fmt.Fprintln(w, "runs have left nothing")
 		return err
 	}
 	g := layout.Grid{Columns: []layout.Column{
-		{Title: "where", Left: true}, {Title: "what", Left: true}, {Title: "keys"}, {Title: "state", Left: true}, {Title: "whose", Left: true},
+		{Title: "where", Left: true}, {Title: "what", Left: true, Flexible: true}, {Title: "keys"}, {Title: "state", Left: true}, {Title: "whose", Left: true, Flexible: true},
 	}}
 	for _, h := range all {
 		keys := ""
@@ -139,7 +171,7 @@ func writeHeld(w io.Writer, all []held, dirs []string) error {
 	for _, d := range dirs {
 		g.Add("directory", d, "", string(stores.HeldDead), "a process that ended")
 	}
-	_, err := io.WriteString(w, strings.Join(g.Lines(layout.Width), "\n")+"\n")
+	_, err := io.WriteString(w, strings.Join(page.Table(&g), "\n")+"\n")
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // Exit codes.
@@ -61,7 +62,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		// What cobra itself finds wrong is the command line.
 		e = &exitError{ExitUsage, err}
 	}
-	fmt.Fprintln(stderr, "quotabench: "+message(e))
+	name := layout.Page{Colour: coloured(root, stderr)}.Paint(layout.Bad, "quotabench:")
+	fmt.Fprintln(stderr, name+" "+message(e))
 	return e.code
 }
 
@@ -69,10 +71,12 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func Command(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "quotabench",
-		Short: "Measure quota strategies: latency percentiles, over-quota leakage and drift",
-		Long: "quotabench runs interchangeable quota strategies on real Redis and PostgreSQL under\n" +
-			"concurrent workloads, and reports how fast they are, how much they admit over the\n" +
-			"limit, what they reject wrongly, and how far their counters drift from the truth.",
+		Short: "Test whether rate limiters and quota checks enforce their limit, and what that costs",
+		Long: "quotabench tests whether a rate limiter or quota check on Redis or PostgreSQL enforces its\n" +
+			"limit under concurrency, and what that costs.",
+		Example: "  quotabench run --quick                      # measure the core strategies, on this machine\n" +
+			"  quotabench explore check-then-set           # the shortest schedule that leaks\n" +
+			"  quotabench sim                              # the end of a month, in virtual time",
 		Version:       Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -83,6 +87,7 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	}
 	root.SetOut(format.VisibleWriter(stdout))
 	root.SetErr(messages(stderr))
+	addColour(root)
 	root.SetVersionTemplate("quotabench {{.Version}}\n")
 	root.AddCommand(runCommand(), listCommand(), doctorCommand())
 	root.AddCommand(sweepCommand())
@@ -96,10 +101,13 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(mergeCommand())
 	root.AddCommand(reportCommand())
 	root.AddCommand(pagesCommand())
-	root.AddCommand(cleanCommand())
+	root.AddCommand(cleanCommand(), versionCommand(), manCommand())
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(badFlag)
+	root.SetHelpFunc(showHelp)
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	groupCommands(root)
 	for _, c := range root.Commands() {
 		if !c.Runnable() { // completion, which without a shell would exit with 0
 			c.Args = oneOfCommands

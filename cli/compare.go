@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -66,6 +65,7 @@ func completeTolerances(*cobra.Command, []string, string) ([]cobra.Completion, c
 func compareCommand() *cobra.Command {
 	s := newCompareSettings()
 	var file string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "compare base head",
 		Short: "Say what became worse between two records, for a gate in CI",
@@ -95,11 +95,15 @@ func compareCommand() *cobra.Command {
 				return err
 			}
 			defer outlivePipes()()
-			return showComparison(cmd.OutOrStdout(), cmd.ErrOrStderr(), s.format, c)
+			if asJSON {
+				s.format = render.JSON
+			}
+			return showComparison(cmd, s.format, c)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	s.register(cmd)
+	addJSON(cmd, &asJSON)
 	cmd.Flags().VarP(&text{p: &file, what: "the name of a file"}, "gates", "", "take settings from a YAML `file`, one key per flag; flags win over it")
 	return cmd
 }
@@ -194,12 +198,16 @@ func seriesBeside(path string) ([]results.Series, error) {
 }
 
 // showComparison writes the comparison in a format and turns it into an exit code.
-func showComparison(stdout, stderr io.Writer, format string, c *compare.Comparison) error {
+func showComparison(cmd *cobra.Command, format string, c *compare.Comparison) error {
+	page, stdout := pageOf(cmd)
+	if format == render.Markdown || format == render.GitHub {
+		page.Colour = false
+	}
 	for _, r := range render.Comparisons() {
 		if r.Name != format {
 			continue
 		}
-		b, err := r.Render(c)
+		b, err := r.Render(page, c)
 		if err == nil {
 			_, err = stdout.Write(b)
 		}
@@ -213,7 +221,7 @@ func showComparison(stdout, stderr io.Writer, format string, c *compare.Comparis
 	if !c.Passes() && len(c.Failed()) == 0 {
 		return fail(ExitGate, errors.New("not all could be compared, and the comparison is strict"))
 	}
-	return failures(stderr, nil, c.Failed())
+	return failures(cmd.ErrOrStderr(), nil, c.Failed())
 }
 
 // summaryVariable names the file that GitHub Actions shows on the page of a job.

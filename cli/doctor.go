@@ -2,14 +2,14 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -45,17 +45,15 @@ func doctorCommand() *cobra.Command {
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			lines := append(storeLines(cmd.Context()), machineLines(cmd.Context())...)
+			lines := append(append(storeLines(cmd.Context()), environment()), machineLines(cmd.Context())...)
 			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetEscapeHTML(false)
-				enc.SetIndent("", "  ")
-				return enc.Encode(lines)
+				return encodeJSON(cmd.OutOrStdout(), lines)
 			}
-			return writeCheckups(cmd.OutOrStdout(), lines)
+			page, out := pageOf(cmd)
+			return writeCheckups(out, page, lines)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	addJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -72,10 +70,10 @@ func storeLines(ctx context.Context) []checkup {
 }
 
 // writeCheckups writes one line each, in columns.
-func writeCheckups(w io.Writer, lines []checkup) error {
+func writeCheckups(w io.Writer, page layout.Page, lines []checkup) error {
 	names, states := 0, 0
 	for _, c := range lines {
-		names = max(names, utf8.RuneCountInString(c.Name))
+		names = max(names, uniseg.StringWidth(c.Name))
 		states = max(states, len(c.State))
 	}
 	for _, c := range lines {
@@ -83,10 +81,19 @@ func writeCheckups(w io.Writer, lines []checkup) error {
 		if c.Advice != "" {
 			text += ": " + c.Advice
 		}
-		line := fmt.Sprintf("%-*s  %-*s  %s", names, c.Name, states, c.State, text)
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
-			return err
+		head := layout.Pad(c.Name, names) + "  "
+		for i, line := range page.Paragraph(head+layout.Pad(string(c.State), states)+"  ", text) {
+			if i == 0 {
+				rest := strings.TrimPrefix(line, head+string(c.State))
+				line = head + page.Paint(tones[c.State], string(c.State)) + rest
+			}
+			if _, err := fmt.Fprintln(w, line); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
+
+// tones of the states.
+var tones = map[state]layout.Tone{stateOK: layout.Good, stateMissing: layout.Caution, stateNote: layout.Caution}

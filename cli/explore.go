@@ -23,7 +23,7 @@ type exploreSettings struct {
 	schedules, used              int64
 	skew, faults, properties     []string
 	scripts, on, replay          string
-	full, first, asJSON          bool
+	full, first                  bool
 	timeout                      time.Duration
 }
 
@@ -110,7 +110,7 @@ func exploreCommand() *cobra.Command {
 	s := newExploreSettings()
 	cmd := &cobra.Command{
 		Use:   "explore [strategy...]",
-		Short: "Search every order of a few clients' store commands for the shortest that breaks a property",
+		Short: "Search every order of store commands for the shortest that breaks a property",
 		Long: "Runs a strategy's own code with a few clients in every order that their store commands,\n" +
 			"its jobs and the chosen faults can happen in, and prints the shortest schedule that leaks,\n" +
 			"rejects wrongly, drifts, strands units or leaves a key behind; or says that there is none\n" +

@@ -38,6 +38,7 @@ type exploration struct {
 	ctx            context.Context //nolint:containedctx // of the one command that it serves
 	stdout, stderr io.Writer
 	progress       *progress
+	page           layout.Page
 	out            *output           // of --out, or nil
 	server         *redisstore.Store // of --on
 	sql            *pgstore.Store    // of --postgres, once it is needed
@@ -65,6 +66,9 @@ func (s *exploreSettings) start(cmd *cobra.Command) (_ *exploration, err error) 
 		if x.out, err = s.makeOut(dir); err != nil {
 			return nil, err
 		}
+	}
+	if !s.asJSON {
+		x.page, x.stdout = pageOf(cmd)
 	}
 	x.progress = newProgress(x.stderr)
 	x.stderr = x.progress
@@ -204,10 +208,10 @@ func (x *exploration) take(sel strategies.Selection, f found) error {
 	var err error
 	if f.census != nil {
 		x.record.Censuses = append(x.record.Censuses, f.census)
-		err = tables.Census(&x.text, layout.Page{}, f.census)
+		err = tables.Census(&x.text, x.page, f.census)
 	} else {
 		x.record.Searches = append(x.record.Searches, f.search)
-		err = tables.Search(&x.text, layout.Page{}, f.search)
+		err = tables.Search(&x.text, x.page, f.search)
 		for i := 0; err == nil && i < len(f.search.Findings); i++ {
 			b := &f.search.Findings[i]
 			x.judge(b, true)
@@ -263,7 +267,7 @@ func (x *exploration) repeat(token string) error {
 	}
 	x.record.Replays = append(x.record.Replays, r)
 	x.gap()
-	if err := tables.Replay(&x.text, layout.Page{}, r, len(x.record.Searches) > 0); err != nil {
+	if err := tables.Replay(&x.text, x.page, r, len(x.record.Searches) > 0); err != nil {
 		return err
 	}
 	x.judge(r.Finding, r.Broken)

@@ -17,6 +17,9 @@ func (x *exploration) openPostgres(chosen []strategies.Selection) error {
 	if x.sql != nil || !slices.ContainsFunc(chosen, explore.OnPostgres) {
 		return nil
 	}
+	if err := x.fromEnvironment(); err != nil {
+		return err
+	}
 	server, err := pgstore.Open(x.ctx, *x.from["postgres"], stores.Options{Image: *x.images["postgres"]})
 	var absent *stores.AbsentError
 	switch {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,16 +45,14 @@ func judgeCommand() *cobra.Command {
 				out = append(out, j)
 			}
 			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetEscapeHTML(false)
-				enc.SetIndent("", "  ")
-				return enc.Encode(out)
+				return encodeJSON(cmd.OutOrStdout(), out)
 			}
-			return writeJudged(cmd.OutOrStdout(), out)
+			page, w := pageOf(cmd)
+			return writeJudged(w, page, out)
 		},
 	}
 	cmd.Flags().Var(completed{&policy, completePolicies}, "policy", "judge by this `policy` in place of the one in force: a name, a text, or @file.yaml")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	addJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -104,7 +101,7 @@ func judgeFile(name, policy string) (judged, error) {
 	}, nil
 }
 
-func writeJudged(out io.Writer, all []judged) error {
+func writeJudged(out io.Writer, page layout.Page, all []judged) error {
 	g := layout.Grid{Columns: []layout.Column{
 		{Title: "strategy", Left: true, Flexible: true, Minimum: 12}, {Title: "limit", Left: true}, {Title: "requests"}, {Title: "admitted"},
 		{Title: "leaked units"}, {Title: "worst window"}, {Title: "leaked trials"}, {Title: "false rejects"},
@@ -115,7 +112,7 @@ func writeJudged(out io.Writer, all []judged) error {
 			fmt.Sprintf("%s of %s", format.Count(j.Leak.LeakedTrials), format.Count(j.Leak.Trials)),
 			falseRejects(&j.FalseRejects))
 	}
-	_, err := io.WriteString(out, strings.Join(g.Lines(layout.Width), "\n")+"\n")
+	_, err := io.WriteString(out, strings.Join(page.Table(&g), "\n")+"\n")
 	return err
 }
 

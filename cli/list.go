@@ -3,17 +3,16 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -68,29 +67,27 @@ func listCommand() *cobra.Command {
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), args)
 			}
-			return writeText(cmd.OutOrStdout(), args)
+			page, out := pageOf(cmd)
+			return writeText(out, page, args)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	addJSON(cmd, &asJSON)
 	return cmd
 }
 
 // writeJSON writes the one catalogue that is named, or all of them by name.
 func writeJSON(out io.Writer, names []string) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
 	all := map[string][]entry{}
 	for _, c := range catalogues {
 		if len(names) == 1 && c.name == names[0] {
-			return enc.Encode(c.list())
+			return encodeJSON(out, c.list())
 		}
 		all[c.name] = c.list()
 	}
-	return enc.Encode(all)
+	return encodeJSON(out, all)
 }
 
-func writeText(out io.Writer, names []string) error {
+func writeText(out io.Writer, page layout.Page, names []string) error {
 	var b bytes.Buffer
 	for _, c := range catalogues {
 		if len(names) > 0 && c.name != names[0] {
@@ -99,28 +96,54 @@ func writeText(out io.Writer, names []string) error {
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		writeEntries(&b, c.name, c.list())
+		writeEntries(&b, page, c.name, c.list())
 		if c.name == "strategies" {
-			writeOptions(&b)
-			writeDeviations(&b)
-			writeElsewhere(&b)
+			writeOptions(&b, page)
+			writeDeviations(&b, page)
+			writeElsewhere(&b, page)
 		}
 	}
 	_, err := out.Write(b.Bytes())
 	return err
 }
 
-func writeEntries(out *bytes.Buffer, title string, entries []entry) {
-	fmt.Fprintln(out, strings.ToUpper(title))
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+// widestCell is how far a column is widened for a cell, in cells.
+const widestCell = 26
+
+// writeEntries writes a line for each entry, in columns, with what is said of it behind
+// them, or below where they take too much room.
+func writeEntries(out *bytes.Buffer, page layout.Page, title string, entries []entry) {
+	fmt.Fprintln(out, page.Paint(layout.Strong, strings.ToUpper(title)))
+	var widths []int
 	for _, e := range entries {
-		fmt.Fprintln(w, "  "+strings.Join(append([]string{e.Name}, append(e.Columns, e.Doc)...), "\t"))
+		for i, cell := range append([]string{e.Name}, e.Columns...) {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			if w := layout.TextWidth(cell); w <= widestCell {
+				widths[i] = max(widths[i], w)
+			}
+		}
 	}
-	_ = w.Flush() // a buffer takes everything
+	for _, e := range entries {
+		head := "  "
+		for i, cell := range append([]string{e.Name}, e.Columns...) {
+			head += layout.Pad(cell, widths[i]) + "  "
+		}
+		if 2*layout.TextWidth(head) > page.Cells() {
+			for _, l := range page.Paragraph("  ", strings.TrimSpace(head)) {
+				fmt.Fprintln(out, l)
+			}
+			head = "      "
+		}
+		for _, l := range page.Paragraph(head, e.Doc) {
+			fmt.Fprintln(out, l)
+		}
+	}
 }
 
 // writeOptions lists the options of strategies, as they are typed.
-func writeOptions(out *bytes.Buffer) {
+func writeOptions(out *bytes.Buffer, page layout.Page) {
 	var lines []entry
 	for _, m := range strategies.All() {
 		for _, o := range m.Options {
@@ -135,12 +158,12 @@ func writeOptions(out *bytes.Buffer) {
 	}
 	if len(lines) > 0 {
 		out.WriteByte('\n')
-		writeEntries(out, "options of strategies", lines)
+		writeEntries(out, page, "options of strategies", lines)
 	}
 }
 
 // writeDeviations lists where strategies differ from their sources.
-func writeDeviations(out *bytes.Buffer) {
+func writeDeviations(out *bytes.Buffer, page layout.Page) {
 	var lines []entry
 	for _, m := range strategies.All() {
 		for _, d := range m.Notes.Deviations {
@@ -149,13 +172,13 @@ func writeDeviations(out *bytes.Buffer) {
 	}
 	if len(lines) > 0 {
 		out.WriteByte('\n')
-		writeEntries(out, "where strategies differ from their sources", lines)
+		writeEntries(out, page, "where strategies differ from their sources", lines)
 	}
 }
 
 // writeElsewhere lists the strategies that this program cannot run, with how to get
 // one that can.
-func writeElsewhere(out *bytes.Buffer) {
+func writeElsewhere(out *bytes.Buffer, page layout.Page) {
 	var lines []entry
 	for _, m := range strategies.All() {
 		if m.BuiltIn() != nil {
@@ -164,7 +187,7 @@ func writeElsewhere(out *bytes.Buffer) {
 	}
 	if len(lines) > 0 {
 		out.WriteByte('\n')
-		writeEntries(out, "strategies that are not built into this program", lines)
+		writeEntries(out, page, "strategies that are not built into this program", lines)
 	}
 }
 

@@ -22,14 +22,17 @@ const hotKeyLimit = 50
 
 // What --quick stands for.
 const (
-	quickRounds   = 3
-	quickDuration = 150 * time.Millisecond
+	quickRounds   = 2
+	quickDuration = 100 * time.Millisecond
 )
 
 // plan turns the settings into a measurement without stores. Afterwards the
 // settings hold what was worked out, so that printing them says what is in force.
 func (s *settings) plan() (measure.Config, error) {
 	s.expand()
+	if err := s.fromEnvironment(); err != nil {
+		return measure.Config{}, err
+	}
 	c := measure.Config{
 		Plan: harness.Plan{
 			Stream: s.stream(), Seed: s.seed, Workers: s.workers, Instances: s.instances,
@@ -85,8 +88,11 @@ const (
 func (s *settings) loops(c *measure.Config, info workloads.Info) error {
 	open := info.Loop == workloads.Open
 	if s.loop == "" {
-		if s.loop = loopBoth; open {
+		switch s.loop = loopBoth; {
+		case open:
 			s.loop = loopOpen
+		case s.quick && s.rate == 0:
+			s.loop = loopClosed // an open loop takes as long as its percentiles need
 		}
 	}
 	switch {

@@ -160,7 +160,7 @@ func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 	f := readResults(t)
 	b := &render.Bundle{File: &f}
 	var table, errs lockedBuffer
-	err := writeBundle(&table, &errs, &output{dir: "gone", ours: map[string]bool{}}, b, false)
+	err := writeBundle(view{out: &table}, &errs, &output{dir: "gone", ours: map[string]bool{}}, b)
 	var e *exitError
 	if !errors.As(err, &e) || e.code != ExitFailed || !strings.Contains(err.Error(), "report.txt") || !strings.Contains(table.String(), "honest") {
 		t.Errorf("%v\n%s", err, table.String())
@@ -169,7 +169,7 @@ func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := &output{dir: "new", ours: map[string]bool{}}
-	if err := writeBundle(full{}, &errs, out, b, false); !errors.As(err, &e) || e.code != ExitFailed || !errors.Is(err, syscall.ENOSPC) {
+	if err := writeBundle(view{out: full{}}, &errs, out, b); !errors.As(err, &e) || e.code != ExitFailed || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%v", err)
 	}
 	for _, name := range []string{resultsFile, "report.txt"} {

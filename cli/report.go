@@ -5,7 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/quotabench/quotabench/internal/format"
+	"github.com/spf13/cobra"
+
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
@@ -16,9 +17,9 @@ import (
 // writeBundle shows the tables and writes what was produced in every format. The
 // tables come first: whatever happens to a disk, they have been seen. What cannot be
 // written does not keep the rest from being written.
-func writeBundle(stdout, stderr io.Writer, out *output, b *render.Bundle, verbose bool) error {
+func writeBundle(v view, stderr io.Writer, out *output, b *render.Bundle) error {
 	b.About = aboutStrategy
-	shown := showReport(stdout, b, verbose)
+	shown := v.show(b)
 	w := writer{out: out}
 	notes, err := render.Each(b, w.put)
 	for _, n := range notes {
@@ -39,17 +40,43 @@ func writeBundle(stdout, stderr io.Writer, out *output, b *render.Bundle, verbos
 	return nil
 }
 
-// showReport shows what a terminal has room for, or all of it. The answer comes last:
-// it is what stands above the prompt.
-func showReport(stdout io.Writer, b *render.Bundle, verbose bool) error {
+// view is how a measurement is shown on standard output.
+type view struct {
+	out  io.Writer
+	page layout.Page
+	// verbose shows all of the report.
+	verbose bool
+	// json shows the record in place of tables.
+	json bool
+}
+
+func (s *settings) view(cmd *cobra.Command) view {
+	if s.asJSON {
+		return view{out: cmd.OutOrStdout(), json: true}
+	}
+	page, out := pageOf(cmd)
+	return view{out: out, page: page, verbose: s.verbose}
+}
+
+// show shows what a terminal has room for, or all of it. The answer comes last: it is
+// what stands above the prompt.
+func (v view) show(b *render.Bundle) error {
+	if v.json {
+		record, err := codec.Encode(*b.File)
+		if err != nil {
+			return nil // as writing it will say
+		}
+		_, err = v.out.Write(record)
+		return err
+	}
 	show := tables.Brief
-	if verbose {
+	if v.verbose {
 		show = tables.Verbose
 	}
 	if b.File == nil || len(b.File.Runs) == 0 {
 		return nil
 	}
-	return show(format.VisibleWriter(stdout), layout.Page{}, *b.File)
+	return show(v.out, v.page, *b.File)
 }
 
 // writer writes rendered files, and goes on after one that cannot be written.

@@ -130,7 +130,7 @@ func (j *job) notes() []string {
 // carryOut measures, reports, and turns the outcome into an exit code. Nothing is
 // written before all that can be wrong with the command line has been found.
 func (s *settings) carryOut(cmd *cobra.Command, j *job) (err error) {
-	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	defer outlivePipes()()
 	dir, err := s.outDir()
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *settings) carryOut(cmd *cobra.Command, j *job) (err error) {
 	}
 	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(j.points[0].Workload.Name, report.Info, j.notes())
 	file.Skipped = append(file.Skipped, report.Skipped...)
-	if err := writeBundle(stdout, stderr, out, &render.Bundle{File: &file}, s.verbose); err != nil {
+	if err := writeBundle(s.view(cmd), stderr, out, &render.Bundle{File: &file}); err != nil {
 		return err
 	}
 	if err := gated(stderr, verdict(file), compare.Check(&file, s.gates)); err != nil || len(report.Skipped) == 0 {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type settings struct {
 	from, images               map[string]*string // by driver
 	named                      []string           // of --store
 	out, history               string
+	asJSON                     bool // in place of tables
 	shard, metrics             string
 	life, decision             time.Duration
 	failOn                     []string
@@ -107,7 +109,7 @@ func (s *settings) load() []setting {
 		{name: "rounds", value: whole(&s.rounds, 1, measure.MaxRounds),
 			doc: "rounds; fewer than 6 give ranges instead of confidence intervals"},
 		{name: "quick", value: &boolean{&s.quick}, shorthand: true,
-			doc: "3 rounds of 150ms, for a first look"},
+			doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", quickRounds, quickDuration)},
 		{name: "instances", value: whole(&s.instances, 1, measure.MaxInstances),
 			doc: "application instances that share the stores; with one, a counter in each process looks right"},
 	}, append(s.optionSettings(), []setting{
@@ -149,6 +151,7 @@ func (s *settings) surroundings() []setting {
 			doc: "`directory` to keep the history of each run in, for quotabench judge"},
 		setting{name: "metrics", value: &text{p: &s.metrics, what: "an address such as 127.0.0.1:9464"}, computed: true, complete: completeWords("127.0.0.1:9464"),
 			doc: "serve figures to Prometheus at this `address` while the run lasts, e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too"},
+		setting{name: "json", value: &boolean{&s.asJSON}, doc: "write the record to standard output as JSON, in place of tables"},
 		setting{name: "verbose", value: &boolean{&s.verbose},
 			doc: "show all of report.txt: costs, guarantees, notes and what the audit found too"},
 		setting{name: "out", value: &text{p: &s.out}, computed: true,

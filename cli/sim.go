@@ -13,8 +13,10 @@ import (
 	"github.com/quotabench/quotabench/harness/metrics"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -29,6 +31,18 @@ type simSettings struct {
 	every         time.Duration
 	tracked       int
 	parallel      int
+	chose         bool // the preset, since nothing was said of a load
+}
+
+// presetOfItsOwn is simulated where nothing is said of a load: it takes seconds, and
+// shows what virtual time is for.
+const presetOfItsOwn = "adr-008-month-end"
+
+// unsaid reports whether neither strategies nor a load are named.
+func (s *simSettings) unsaid() bool {
+	beside := []string{"seed", "parallel", "fail-on", "history", "json", "verbose", "out"}
+	return slices.Equal(s.strategy, []string{"core"}) &&
+		!slices.ContainsFunc(s.table, func(x setting) bool { return s.given(x.name) && !slices.Contains(beside, x.name) })
 }
 
 // simulatedStore is the kind of store that a real server can stand for.
@@ -91,18 +105,22 @@ func simCommand() *cobra.Command {
 	var config fileFlags
 	var explained strings.Builder
 	for _, p := range sim.Presets() {
-		fmt.Fprintf(&explained, "  %-20s %s\n", p.Name, p.Doc)
+		lines := layout.Paragraph("  "+layout.Pad(p.Name, 18)+"  ", p.Doc, helpWidth)
+		explained.WriteString(strings.Join(lines, "\n") + "\n")
 	}
 	cmd := &cobra.Command{
 		Use:   "sim [strategy...]",
 		Short: "Run strategies in virtual time: days and regions in seconds",
 		Long: "Runs the strategies' own code in virtual time, the same every time from a seed. Latencies\n" +
 			"are modelled after record 003, keys expire and windows turn; judged as by run. Writes\n" +
-			"results.json, plots, and how leak, drift, hit rates and staleness develop, to --out.\n\nPresets:\n" + strings.TrimRight(explained.String(), "\n"),
+			"results.json, plots, and how leak, drift, hit rates and staleness develop, to --out. Alone it\n" +
+			"takes the preset " + presetOfItsOwn + ".\n\nPresets:\n" + strings.TrimRight(explained.String(), "\n"),
 		Example: "  quotabench sim three-tier --preset adr-005-day\n" +
-			"  quotabench sim incr-expire --policy user-links --workload steady --rate 1 --start 2026-01-31T00:00:00Z --duration 48h\n" +
+			"  quotabench sim incr-expire --policy user-links --workload steady --rate 1 \\\n" +
+			"      --start 2026-01-31T00:00:00Z --duration 48h\n" +
 			"  quotabench sim three-tier,redis-hash --region us,eu --duration 6h --workload steady --rate 50\n" +
-			"  quotabench sim three-tier --preset adr-005-day --print-config > day.yaml && quotabench sim --config day.yaml",
+			"  quotabench sim three-tier --preset adr-005-day --print-config > day.yaml\n" +
+			"  quotabench sim --config day.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := before(cmd.Context(), func() (sim.Config, error) {
 				if err := config.read(s.settings, args); err != nil {
@@ -149,6 +167,9 @@ func (s *simSettings) inForce(c *sim.Config) {
 // configure turns the settings into a simulation.
 func (s *simSettings) configure() (sim.Config, error) {
 	s.expand()
+	if s.unsaid() {
+		s.preset, s.chose = presetOfItsOwn, true
+	}
 	c := sim.Config{Plan: harness.Plan{Seed: s.seed, Life: s.life, Archive: s.history, Cold: s.cold, DecisionTimeout: s.decision}, Every: s.every, Tracked: s.tracked, Parallel: s.parallel}
 	if s.preset != "" {
 		p, err := sim.LookupPreset(s.preset)
@@ -256,7 +277,7 @@ func split(items []string) (out []string) {
 }
 
 func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
-	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	defer outlivePipes()()
 	dir, err := s.outDir()
 	if err != nil {
@@ -292,17 +313,28 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 		return err
 	}
 	defer func() { err = released(out, err) }()
+	if s.chose {
+		fmt.Fprintf(stderr, "nothing is said of a load: this is --preset %s\n", s.preset)
+	}
 	st.announce(stderr)
 	st.removeDead(ctx, stderr)
+	bar := newProgress(stderr)
+	defer bar.end()
+	stderr = bar
+	cfg.Progress = new(sim.Progress)
+	defer bar.watch(func() status {
+		return status{text: fmt.Sprintf("%s in virtual time", format.Plural(int64(len(selected)), "strategy", "strategies")), share: cfg.Progress.Share()}
+	})()
 	began := clock.Nano()
 	cfg.Done = func(strategy string, elapsed time.Duration, requests int64) {
 		since := time.Duration(clock.Nano() - began)
 		fmt.Fprintf(stderr, "%s: %d requests in %v of virtual time, done %v after the start\n", strategy, requests, elapsed.Round(time.Millisecond), since.Round(time.Millisecond))
 	}
 	partial := simFile(cfg, &sim.Report{}, skipped, st.infos())
-	keep := &keeper{out: out, file: &partial, progress: newProgress(stderr)}
+	keep := &keeper{out: out, file: &partial, progress: bar}
 	cfg.SoFar = keep.SoFar
 	report, err := sim.Run(ctx, cfg)
+	bar.end()
 	if report == nil {
 		return interruptedOr(ctx, err, ExitFailed)
 	}
@@ -316,7 +348,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	}
 	file := simFile(cfg, report, skipped, st.infos())
 	b := render.Bundle{File: &file, Series: report.Series, Provenance: provenance(ctx)}
-	if err := writeBundle(stdout, stderr, out, &b, s.verbose); err != nil {
+	if err := writeBundle(s.view(cmd), stderr, out, &b); err != nil {
 		return err
 	}
 	return gated(stderr, verdict(file), compare.Check(&file, s.gates))

@@ -26,7 +26,7 @@ func (s *settings) storeSettings() []setting {
 		from, image := d.Default, ""
 		s.from[d.Name], s.images[d.Name] = &from, &image
 		table = append(table, setting{name: d.Name, value: &text{p: &from}, secret: true, passwordFrom: d.PasswordEnv,
-			complete: completeStore(d), computed: d.Default == "", doc: d.Title + ": " + d.Forms()})
+			complete: completeStore(d), computed: d.Default == "", doc: d.Title + ": " + d.Forms() + ", or as " + storeVariable(d.Name) + " says"})
 		if d.PasswordEnv != "" {
 			passwords = append(passwords, d.PasswordEnv)
 		}

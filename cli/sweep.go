@@ -46,7 +46,7 @@ func sweepCommand() *cobra.Command {
 	var config fileFlags
 	cmd := &cobra.Command{
 		Use:   "sweep [strategy...]",
-		Short: "Measure strategies over values of a parameter: the knee, or the highest rate that holds",
+		Short: "Measure over values of a parameter: the knee, or the highest rate that holds",
 		Long: "Runs strategies as \"quotabench run\" does, at each value of one parameter, or at all\n" +
 			"combinations of two. Every round has all values once, in random order, so that a drift\n" +
 			"of the machine does not look like a trend. A parameter is a numeric flag of run, an\n" +
@@ -59,7 +59,8 @@ func sweepCommand() *cobra.Command {
 			"  quotabench sweep three-tier --param three-tier.lag=0s,1s,5s --param workers=8,64\n" +
 			"  quotabench sweep lua-reserve --until 'p99<5ms'\n" +
 			"  quotabench sweep lua-reserve --until 'p99<5ms' --param rate=1000..20000\n" +
-			"  quotabench sweep three-tier --workload crowd --param over-quota=0..1+0.25 --until 'service.p99<10us'",
+			"  quotabench sweep three-tier --workload steady --param over-quota=0..1+0.25 \\\n" +
+			"      --until 'service.p99<10us'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j, err := before(cmd.Context(), func() (*job, error) {
 				if err := config.read(s.settings, args); err != nil {
@@ -130,6 +131,9 @@ func (s *sweepSettings) job() (*job, error) {
 	base, err := s.plan()
 	if err != nil {
 		return nil, err
+	}
+	if rate := base.RateInForce(); !s.given("duration") && !base.Closed && rate > 0 && (base.Rate > 0 || base.Workload.Loop == workloads.Open) {
+		base.Duration = max(base.Duration, sweep.LongEnough(rate))
 	}
 	base.LatencyRate = max(base.LatencyRate, 0) // a rate of each point's own could not be compared
 	if search {

@@ -21,7 +21,7 @@ func join(shards []*Run) (Run, error) {
 	out.ErrorKinds, out.FirstError = nil, ""
 	out.ElapsedNS, out.ThroughputPerS, out.ReferencePerS, out.ReferenceChange = 0, 0, 0, 0
 	out.Partial = false
-	out.Reference, out.Placement, out.Waiting, out.Lateness, out.Trace = nil, nil, nil, nil, ""
+	out.Reference, out.Placement, out.Waiting, out.Lateness, out.OverTime, out.Trace = nil, nil, nil, nil, nil, ""
 	for _, r := range shards {
 		p.Subjects += r.Params.Subjects
 		p.Workers += r.Params.Workers

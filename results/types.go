@@ -267,6 +267,10 @@ type Run struct {
 	// for a free worker.
 	Lateness *Lateness `json:"lateness_ns,omitempty"`
 
+	// OverTime is how many decisions were made when; absent in simulations, whose series
+	// have it, and where shards were joined.
+	OverTime *OverTime `json:"over_time,omitempty"`
+
 	// Waiting is what this program and the servers started for it waited for.
 	Waiting *Waiting `json:"waiting,omitempty"`
 

@@ -85,6 +85,24 @@ const (
 //
 // An error means that the question is wrong, or that a stage could not run at all.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
+	c, err := newChooser(cfg)
+	if err != nil {
+		return nil, err
+	}
+	within, cancel := context.WithTimeout(ctx, c.cfg.Budget)
+	defer cancel()
+	for _, s := range c.stages() {
+		if err := c.through(within, s); err != nil {
+			return nil, err
+		}
+	}
+	c.res.Interrupted = ctx.Err() != nil
+	c.conclude()
+	return c.res, nil
+}
+
+// newChooser is a choice that has not begun.
+func newChooser(cfg Config) (*chooser, error) {
 	if err := cfg.Complete(); err != nil {
 		return nil, err
 	}
@@ -99,25 +117,21 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	for _, s := range cfg.Strategies {
 		c.all = append(c.all, &contender{sel: s})
 	}
-	within, cancel := context.WithTimeout(ctx, cfg.Budget)
-	defer cancel()
-	for _, s := range []stage{
+	return c, nil
+}
+
+// stages are those of the question, the cheap ones first.
+func (c *chooser) stages() []stage {
+	return []stage{
 		{stageDeclared, 1, true, c.declared},
 		{stageSearch, 0.4, true, c.search},
 		{stageRegions, 0.4, c.simulates(), c.regions},
 		{stageContention, 0.4, true, c.contention},
 		{stageBoundary, 0.3, c.crossesWindows(), c.boundaries},
-		{stageOutage, 0.5, cfg.Outage != OutageAny, c.outage},
+		{stageOutage, 0.5, c.cfg.Outage != OutageAny, c.outage},
 		{stageRate, 0.9, true, c.atRate},
 		{stagePromise, 1, true, c.promises},
-	} {
-		if err := c.through(within, s); err != nil {
-			return nil, err
-		}
 	}
-	c.res.Interrupted = ctx.Err() != nil
-	c.conclude()
-	return c.res, nil
 }
 
 // left is the time until the budget ends.

@@ -11,6 +11,10 @@ import (
 	"github.com/quotabench/quotabench/results/answer"
 )
 
+// hopeless is by which factor a strategy has to stay behind the rate for this to count on
+// a machine that is busy with other things, too.
+const hopeless = 4
+
 // mostCandidates is how many strategies an answer names.
 const mostCandidates = 3
 
@@ -36,8 +40,9 @@ func (c *chooser) timed(x *contender, s *results.Summary, cfg *measure.Config) {
 	counts := s.TimingsCount && s.ResponseCounts && p99.Shown() && !p99.Struck
 	bound := float64(c.cfg.P99)
 	switch {
-	case s.TimingsCount && s.Saturated == s.Rounds:
-		e.Text = fmt.Sprintf("%s: does not keep up; it decides %s per second under contention", where, format.Count(int64(x.crossing.Throughput.Value)))
+	case s.Saturated == s.Rounds && (s.TimingsCount || s.Throughput.Value < cfg.Rate/hopeless):
+		e.Text = fmt.Sprintf("%s: does not keep up; it decides %s per second there, and %s under contention", where,
+			format.Count(int64(s.Throughput.Value)), format.Count(int64(x.crossing.Throughput.Value)))
 		x.ruleOut(e)
 		return
 	case counts && bound > 0 && p99.Value > bound:
@@ -109,13 +114,16 @@ func truth(b bool) int {
 	return 0
 }
 
-// standing is 0 for what was tested whole, and more for what was not simulated or not
-// searched although that was asked for.
+// standing is 0 for what was tested whole, and more for what was not simulated, searched or
+// measured at the rate.
 func (x *contender) standing() (n int) {
 	if x.unsearched {
 		n += 2
 	}
 	if x.deployment != "" && x.modelled == 0 {
+		n++
+	}
+	if x.paced == nil {
 		n++
 	}
 	return n

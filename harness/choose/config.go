@@ -83,6 +83,9 @@ type Config struct {
 	Stores *stores.Set
 	// Observer is told of progress; nil for none.
 	Observer Observer
+
+	// brisk runs are too short for figures of speed, and suffice for those of tests.
+	brisk bool
 }
 
 // Defaults of a question.

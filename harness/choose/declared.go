@@ -31,6 +31,11 @@ func declares(text string, args ...any) results.Evidence {
 func (c *chooser) declared(_ context.Context, in []*contender) error {
 	for _, x := range in {
 		m := x.sel.Meta
+		kind := c.cfg.Policy.Window.Kind
+		if !slices.Contains(m.Kinds, kind) {
+			x.ruleOut(declares("serves no policy whose window is %s", kind))
+			continue
+		}
 		if err := m.ServesPolicy(&c.cfg.Policy); err != nil {
 			x.ruleOut(declares("%v", err))
 			continue
@@ -38,7 +43,7 @@ func (c *chooser) declared(_ context.Context, in []*contender) error {
 		switch {
 		case c.cfg.Settles && !m.GivesBack:
 			x.ruleOut(declares("cannot take units back, which failed and deleted work asks for"))
-		case m.Reset == strategies.ResetsNever && c.cfg.Policy.Window.Kind != quota.Standing:
+		case m.Reset == strategies.ResetsNever && kind != quota.Standing:
 			x.ruleOut(declares("has no windows: what is used up is not given again when a window ends"))
 		default:
 			c.present(x)

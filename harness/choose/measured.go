@@ -24,11 +24,17 @@ const (
 	overhead        = 400 * time.Millisecond // of a run, for servers and reference loops
 	shortest        = 100 * time.Millisecond
 	longest         = 250 * time.Millisecond
+	briskWorkers    = 8
+	briskFor        = 100 * time.Millisecond
 	boundaryFor     = 400 * time.Millisecond
 	boundarySubject = 4
 	boundaryLimit   = 20 // requests' worth
 	outageFor       = 600 * time.Millisecond
-	uploadLife      = 200 * time.Millisecond
+	leastRateFor    = 600 * time.Millisecond
+	mostRateFor     = 3 * time.Second
+	uploadLife      = 50 * time.Millisecond
+	uploadFor       = 500 * time.Millisecond
+	uploadAbandoned = 0.1
 	uploadHold      = 50 * time.Millisecond
 	uploadSubjects  = 4
 )
@@ -41,13 +47,17 @@ func (c *chooser) runs(in []*contender, workload string, d time.Duration) (cfg m
 	}, Rounds: rounds, Observer: watcher{c.cfg.Observer}}
 	if c.cfg.Settles {
 		// Abandoned work ends within the run, so that what is never given back shows.
-		cfg.Life = uploadLife
+		cfg.Life, cfg.Duration = uploadLife, max(d, uploadFor)
+		cfg.Stream.Set("abandon-share", uploadAbandoned)
 		cfg.Stream.Set("subjects", uploadSubjects)
 		cfg.Stream.Set("hold", uploadHold)
 	}
 	cfg.Workload, err = c.cfg.workload(workload)
 	_, redis := c.cfg.Stores.Get(string(strategies.NeedRedis))
 	cfg.NoReference = !redis
+	if c.cfg.brisk {
+		cfg.Workers, cfg.NoReference = briskWorkers, true
+	}
 	return cfg, err
 }
 
@@ -63,6 +73,9 @@ func (watcher) EndRound()                    {}
 // measured runs contenders and returns their summaries; nil for those that the time did
 // not suffice for.
 func (c *chooser) measured(ctx context.Context, name string, cfg measure.Config) (map[string]*results.Summary, error) {
+	if c.cfg.brisk {
+		cfg.Rounds, cfg.Duration = 1, min(cfg.Duration, briskFor)
+	}
 	report, err := measure.Measure(ctx, cfg)
 	if report == nil {
 		return nil, err
@@ -121,10 +134,32 @@ func (c *chooser) judge(x *contender, s *results.Summary, command, where string)
 		return
 	}
 	e.Text = where + ": " + holds(s)
+	if c.cfg.Settles {
+		left := stranded(s)
+		if left > c.cfg.largest() {
+			e.Text = fmt.Sprintf("%s: counts %s at rest that no caller holds, after work was abandoned; the limit is %s",
+				where, format.Units(left, s.Params.Unit), format.Count(s.Params.Limit))
+			x.ruleOut(e)
+			return
+		}
+		e.Text += fmt.Sprintf(", and %s counted at rest that no caller holds", format.Units(left, s.Params.Unit))
+	}
 	x.shows(e)
 	if s.Leak.Trials == 0 {
 		x.caveats = append(x.caveats, "too slow here for a limit to be passed "+where)
 	}
+}
+
+// stranded are the units that a strategy counts at rest, after its jobs, beyond what the
+// truth explains.
+func stranded(s *results.Summary) int64 {
+	t, ok := s.AfterJobs()
+	if !ok {
+		if t, ok = s.AtRest(); !ok {
+			return 0
+		}
+	}
+	return max(0, t.Units)
 }
 
 // crossesWindows reports whether a run can be placed across the end of a window.
@@ -142,8 +177,16 @@ func (c *chooser) boundaries(ctx context.Context, in []*contender) error {
 	cfg.Policy.Limit = min(cfg.Policy.Limit, max(boundaryLimit*c.cfg.largest(), 4*c.cfg.TolerateLeak))
 	cfg.Stream.Set("subjects", boundarySubject)
 	found, err := c.measured(ctx, stageBoundary, cfg)
+	const where = "across the end of a window"
 	for _, x := range in {
-		c.judge(x, found[x.sel.String()], runText(x.sel, &cfg), "across the end of a window")
+		switch s := found[x.sel.String()]; { // a search or a simulation has seen windows end
+		case s == nil:
+			x.caveats = append(x.caveats, "not measured "+where+": the time for that was up")
+		case !s.Counts():
+			x.caveats = append(x.caveats, "its run "+where+" does not count: "+firstStruck(s))
+		default:
+			c.judge(x, s, runText(x.sel, &cfg), where)
+		}
 	}
 	return err
 }
@@ -223,21 +266,59 @@ func (c *chooser) afterOutage(x *contender, s *results.Summary, command string) 
 	x.ruleOut(e)
 }
 
+// batch is how many contenders are measured at the rate together, in rounds.
+const batch = 4
+
 // atRate runs contenders at the rate that is asked for, or as much of it as this machine
-// can be asked for.
+// can be asked for. The cheapest come first, so that the time suffices for the candidates.
 func (c *chooser) atRate(ctx context.Context, in []*contender) error {
-	perRun := c.perRun(ctx, len(in)*rounds)
-	cfg, err := c.runs(in, steady, max(perRun, time.Second))
-	if err != nil {
-		return err
+	subjects := min(c.cfg.Subjects, mostSubjects)
+	if subjects < c.cfg.Subjects {
+		c.note("measured with %s of %s subjects, so that the time is not spent on setting them up", format.Count(subjects), format.Count(c.cfg.Subjects))
 	}
-	cfg.Policy, cfg.Closed, cfg.Rate, cfg.Workers = c.cfg.Policy, false, c.rate(), openWorkers
-	cfg.Stream.Set("subjects", strconv.FormatInt(c.cfg.Subjects, 10))
-	found, err := c.measured(ctx, stageRate, cfg)
-	for _, x := range in {
-		c.timed(x, found[x.sel.String()], &cfg)
+	if rate := c.rate(); rate < c.cfg.Rate {
+		c.note("%s requests per second are more than this machine can show: a bare client's INCR loop reaches %s here, beside the harness; measured at %s, and nothing is said of more",
+			format.Count(int64(c.cfg.Rate)), format.Count(int64(c.referencePerS)), format.Count(int64(rate)))
 	}
-	return err
+	all := Record{Runs: []results.Run{}}
+	for some := range slices.Chunk(cheapestFirst(in), batch) {
+		cfg, err := c.runs(some, steady, c.rateFor())
+		if err != nil {
+			return err
+		}
+		cfg.Policy, cfg.Closed, cfg.Rate, cfg.Workers, cfg.Life = c.cfg.Policy, false, c.rate(), openWorkers, 0
+		cfg.Stream.Options = nil
+		cfg.Stream.Set("subjects", strconv.FormatInt(subjects, 10))
+		var found map[string]*results.Summary
+		if ctx.Err() == nil {
+			if found, err = c.measured(ctx, stageRate, cfg); err != nil {
+				return err
+			}
+		}
+		all.Runs, all.Workload = append(all.Runs, c.res.Runs[stageRate].Runs...), c.res.Runs[stageRate].Workload
+		delete(c.res.Runs, stageRate)
+		for _, x := range some {
+			c.timed(x, found[x.sel.String()], &cfg)
+		}
+	}
+	if len(all.Runs) > 0 {
+		c.res.Runs[stageRate] = all
+	}
+	return nil
+}
+
+// note adds what the figures do not cover.
+func (c *chooser) note(text string, args ...any) {
+	c.res.Notes = append(c.res.Notes, fmt.Sprintf(text, args...))
+}
+
+// mostSubjects is how many subjects runs at the rate have.
+const mostSubjects = DefaultSubjects
+
+// rateFor is long enough for a 99th percentile, which takes 368 requests.
+func (c *chooser) rateFor() time.Duration {
+	const requests = 600
+	return min(mostRateFor, max(leastRateFor, time.Duration(requests/c.rate()*float64(time.Second))))
 }
 
 // openWorkers is how many requests may be in service at once at a rate.
@@ -248,9 +329,5 @@ func (c *chooser) rate() float64 {
 	if c.referencePerS == 0 || c.cfg.Rate <= c.referencePerS/2 {
 		return c.cfg.Rate
 	}
-	most := math.Floor(c.referencePerS/2/100) * 100
-	c.res.Notes = append(c.res.Notes, fmt.Sprintf(
-		"%s requests per second are more than this machine can show: a bare client's INCR loop reaches %s here, beside the harness; measured at %s",
-		format.Count(int64(c.cfg.Rate)), format.Count(int64(c.referencePerS)), format.Count(int64(most))))
-	return most
+	return max(1, math.Floor(c.referencePerS/2/100)*100)
 }

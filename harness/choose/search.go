@@ -142,7 +142,7 @@ func (c *chooser) searchOne(ctx context.Context, sel strategies.Selection) (s se
 		}
 	}
 	if explore.OnPostgres(sel) {
-		s.skipped = c.cfg.faults()
+		s.skipped = []quota.Fault{quota.FaultCrash} // an outage of Redis does not concern it
 	}
 	return s
 }

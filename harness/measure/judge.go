@@ -58,8 +58,8 @@ func (p *pass) judge(ctx context.Context) error {
 			p.strike("store-not-read", results.StrikesNote, "what the stores held at the end is not known: %v", err)
 		}
 	}
-	behind, asked, thirds := p.tails(), askedHash{}, thirdsOf(r)
-	switch _, err := harness.JudgeUnless(ctx, r, facts, behind.visit, asked.visit, thirds.visit); {
+	behind, asked, thirds, over := p.tails(), askedHash{}, thirdsOf(r), overTimeOf(r)
+	switch _, err := harness.JudgeUnless(ctx, r, facts, behind.visit, asked.visit, thirds.visit, over.visit); {
 	case errors.Is(err, harness.ErrNotJudged):
 		d.abandoned = true
 		r.ThroughputPerS = float64(r.Issued) / time.Duration(max(r.ElapsedNS, 1)).Seconds()
@@ -71,6 +71,7 @@ func (p *pass) judge(ctx context.Context) error {
 		r.ThroughputPerS = float64(r.Issued) / time.Duration(r.ElapsedNS).Seconds()
 	}
 	behind.finish()
+	r.OverTime = over.out
 	p.audit()
 	a := p.m.across
 	a.sameRequests(r, asked.hash)

@@ -54,6 +54,8 @@ type Config struct {
 	Done func(strategy string, elapsed time.Duration, requests int64)
 	// Live, where not nil, can be asked how the simulation goes on.
 	Live *Live
+	// Progress is told how far the simulation has come; nil for nothing.
+	Progress *Progress
 	// SoFar is given all runs up to now after each strategy; nil for nothing.
 	SoFar func([]results.Run)
 }

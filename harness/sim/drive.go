@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -62,6 +63,7 @@ type drive struct {
 	rejectedLast quota.Subject
 	changes      []oracle.LimitChange // of the limit, as they happened
 	limitErr     error                // why one failed
+	part         *atomic.Uint64       // how far it has come; nil where nobody asks
 	// placement is the random stream that sends requests to instances.
 	placement uint64
 }
@@ -103,6 +105,7 @@ func (d *drive) begin() {
 
 // ended reports whether requests are no longer to be issued.
 func (d *drive) ended() bool {
+	d.tell()
 	return d.over || d.next >= d.requests || d.cfg.Duration > 0 && d.now()-d.epoch >= int64(d.cfg.Duration) || d.stop != nil && d.stop()
 }
 

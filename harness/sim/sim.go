@@ -59,11 +59,17 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	report := &Report{Info: info}
 	selected, _ := cfg.Split()
+	cfg.Progress.begin(len(selected))
 	for i, r := range ordered.Do(cfg.parallel(), len(selected), func(i int) *pass {
 		if ctx.Err() != nil {
 			return nil
 		}
-		return simulated(ctx, &cfg, selected[i], stream, info)
+		part := cfg.Progress.of(i)
+		p := simulated(ctx, &cfg, selected[i], stream, info, part)
+		if part != nil {
+			part.Store(math.Float64bits(1))
+		}
+		return p
 	}) {
 		if r == nil || !r.begun && ctx.Err() != nil {
 			continue // another one may have begun before
@@ -93,12 +99,12 @@ func (c *Config) parallel() int {
 
 // simulated runs one strategy, on a table of keys where that has all commands
 // that it sends, and elsewhere on miniredis.
-func simulated(ctx context.Context, cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info) *pass {
+func simulated(ctx context.Context, cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info, part *atomic.Uint64) *pass {
 	watchdog := harness.Watchdog{
 		Patience: cfg.DecisionTimeout, Beat: new(sched.Beat),
 		Callers: []string{"sim.(*drive).do", "sim.(*drive).event", "sim.(*pass).probe.func1", "sched.runJob"}, Around: []string{"harness.ask[...]", "harness.(*Session).SetLimit"},
 	}
-	p, err := harness.Watched(ctx, watchdog, func() *pass { return driven(ctx, cfg, sel, stream, info, watchdog.Beat) })
+	p, err := harness.Watched(ctx, watchdog, func() *pass { return driven(ctx, cfg, sel, stream, info, watchdog.Beat, part) })
 	if err != nil {
 		p = &pass{run: cfg.Blank(sel, 1, stream, info), begun: true}
 		p.run.Params.Instances = cfg.Topology.total()
@@ -119,11 +125,11 @@ func leftBehind(ctx context.Context, cfg *Config) error {
 }
 
 // driven runs one strategy on the caller's goroutine.
-func driven(ctx context.Context, cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info, beat *sched.Beat) *pass {
+func driven(ctx context.Context, cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info, beat *sched.Beat, part *atomic.Uint64) *pass {
 	var last *pass
 	_, err := memredis.WithFallback(func(open func() (memredis.Redis, error)) (struct{}, error) {
 		lacked := last != nil
-		last = &pass{cfg: cfg, sel: sel, stream: stream, info: info, open: open, beat: beat}
+		last = &pass{cfg: cfg, sel: sel, stream: stream, info: info, open: open, beat: beat, part: part}
 		last.run = cfg.Blank(sel, 1, stream, info)
 		last.run.Params.Instances = cfg.Topology.total()
 		if lacked {
@@ -145,6 +151,7 @@ type pass struct {
 	info   workloads.Info
 	open   func() (memredis.Redis, error)
 	beat   *sched.Beat
+	part   *atomic.Uint64
 	policy quota.Policy
 
 	run    results.Run
@@ -281,7 +288,7 @@ func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	c := p.cfg
 	history := c.NewHistory(1)
 	d := &drive{
-		cfg: c, s: s, st: p.st, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
+		cfg: c, s: s, st: p.st, part: p.part, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
 		requests: math.MaxInt64, history: history, placement: seed.Stream(c.Seed, seed.Placement), tiers: []quota.Tier{""}, hits: []int64{0},
 		response: results.NewHistogram(), service: results.NewHistogram(), settled: results.NewHistogram(),
 		parts: map[[2]uint8]*results.Histogram{},

@@ -180,9 +180,14 @@ func length(of func(*measure.Config) *time.Duration) func(*measure.Config, strin
 	}
 }
 
-// samples are the requests that an open loop has at least, so that a round has a 99th
-// percentile.
+// samples are enough for the 99th percentile of a round.
 const samples = 400
+
+// LongEnough is how long a round of an open loop lasts at least, so that it has a 99th
+// percentile.
+func LongEnough(rate float64) time.Duration {
+	return time.Duration(samples / rate * float64(time.Second))
+}
 
 // setRate makes the loop an open one at that rate, long enough for its percentiles.
 func setRate(c *measure.Config, v string) error {
@@ -197,7 +202,7 @@ func setRate(c *measure.Config, v string) error {
 	}
 	c.Rate = x
 	if c.Duration > 0 {
-		c.Duration = max(c.Duration, time.Duration(samples/x*float64(time.Second)))
+		c.Duration = max(c.Duration, LongEnough(x))
 	}
 	return nil
 }

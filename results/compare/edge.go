@@ -12,10 +12,11 @@ import (
 type Held struct {
 	// Holds is set where the condition does, and an open loop keeps up with its rate.
 	Holds bool
-	// Value that the condition was held against, as text; empty where Why says why there
-	// is none that counts.
-	Value string
-	Why   string
+	// Unknown is set where there is no figure that counts, which is taken for no.
+	Unknown bool
+	// Detail is the value that the condition was held against, or why it does not hold
+	// or is not known.
+	Detail string
 }
 
 // At holds the condition against one point. An open loop that cannot keep up with its
@@ -23,13 +24,13 @@ type Held struct {
 func (g Gate) At(s *results.Summary) Held {
 	r := s.AtRate()
 	if r.Params.Loop == results.OpenLoop && 2*r.Saturated > r.Timed {
-		return Held{Why: "it cannot keep up with the rate"}
+		return Held{Detail: "it cannot keep up with the rate"}
 	}
 	holds, value, err := g.Holds(s)
 	if err != nil {
-		return Held{Why: err.Error()}
+		return Held{Unknown: true, Detail: err.Error()}
 	}
-	return Held{Holds: holds, Value: value}
+	return Held{Holds: holds, Detail: value}
 }
 
 // Edge says where along a series a condition begins or ceases to hold.

@@ -225,7 +225,7 @@ func (g Gate) decide(r Row, v float64, err error) Row {
 
 // valueText renders a value in the unit of the gate.
 func (g Gate) valueText(v float64) string {
-	if g.by == "" && isTime(g.field) {
+	if g.by == "" && isTime(g.field) && v > 0 {
 		return format.NS(v)
 	}
 	return format.TrimZeros(strconv.FormatFloat(v, 'f', 3, 64))

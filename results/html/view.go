@@ -214,7 +214,7 @@ func (v *recordView) drawings(r *Record, p *panels) error {
 // figuresOf are the tables of what a plot of all strategies shows.
 func (v *recordView) figuresOf(name string) (out []*table) {
 	if v.Sweep != nil {
-		return v.Sweep.Tables
+		return nil // they stand in the answer
 	}
 	for _, s := range v.Settings {
 		switch {

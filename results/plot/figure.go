@@ -20,6 +20,9 @@ type figure struct {
 	width                      vg.Length
 	// least is the least height of a panel's area.
 	least vg.Length
+	// keyed has lines named in rows above their area, which leaves its whole width to
+	// lines, and not where they end.
+	keyed bool
 }
 
 // panel is one pair of axes with lines. The lines' names stand to its right, at the
@@ -91,7 +94,10 @@ func (g *figure) plot() *Plot {
 	heights := make([]vg.Length, len(g.panels))
 	p.height = head + foot
 	for i := range g.panels {
-		heights[i] = max(g.least, namesHeight(g.names(i)))
+		heights[i] = g.least
+		if !g.keyed {
+			heights[i] = max(g.least, namesHeight(g.names(i)))
+		}
 		p.height += g.above(i) + heights[i] + g.below(i)
 	}
 	p.paint = func(c draw.Canvas) {
@@ -115,12 +121,48 @@ func (g *figure) above(i int) vg.Length {
 	if g.panels[i].title != "" {
 		room = panelTitle
 	}
+	if g.keyed {
+		room += vg.Length(len(g.keyRows(i))) * keyRow
+	}
 	for _, r := range g.panels[i].rules {
 		if r.name != "" {
 			return room + 13
 		}
 	}
 	return room
+}
+
+const keyRow = vg.Length(15)
+
+// keyRows puts the named lines of a panel into rows.
+func (g *figure) keyRows(i int) (rows [][]int) {
+	free := vg.Length(0)
+	for k, name := range g.names(i) {
+		if name == "" {
+			continue
+		}
+		w := swatchWidth + nameStyle().Width(name) + 16
+		if w > free {
+			rows, free = append(rows, nil), g.width-4*margin-60
+		}
+		rows[len(rows)-1] = append(rows[len(rows)-1], k)
+		free -= w
+	}
+	return rows
+}
+
+// drawKey draws these rows up from a height.
+func (g *figure) drawKey(c draw.Canvas, i int, left, y vg.Length) {
+	names := g.names(i)
+	rows := g.keyRows(i)
+	for r := range rows {
+		at, x := y+vg.Length(len(rows)-1-r)*keyRow+6, left
+		for _, k := range rows[r] {
+			c.StrokeLine2(g.panels[i].lines[k].style.line, x, at, x+swatchWidth-6, at)
+			c.FillText(nameStyle(), vg.Point{X: x + swatchWidth, Y: at}, names[k])
+			x += swatchWidth + nameStyle().Width(names[k]) + 16
+		}
+	}
 }
 
 // below is the room for the ticks and the title of the horizontal axis.
@@ -144,7 +186,9 @@ func (g *figure) names(i int) []string {
 	out := make([]string, len(g.panels[i].lines))
 	for k, l := range g.panels[i].lines {
 		if l.name != "" {
-			out[k] = fold(nameStyle(), drawable(l.name), nameWidth)
+			if out[k] = drawable(l.name); !g.keyed {
+				out[k] = fold(nameStyle(), out[k], nameWidth)
+			}
 		}
 	}
 	return out
@@ -182,7 +226,7 @@ func (g *figure) sides() (left, right vg.Length) {
 			overhang = max(overhang, ts.Width(t.label)/2)
 		}
 		for _, n := range g.names(i) {
-			if n != "" {
+			if n != "" && !g.keyed {
 				names = max(names, nameGap+swatchWidth+nameStyle().Width(n)+4)
 			}
 		}
@@ -217,6 +261,10 @@ func (g *figure) drawPanel(c draw.Canvas, i int, area vg.Rectangle) {
 			c.FillText(s, vg.Point{X: min(max(x, area.Min.X+half), area.Max.X-half), Y: area.Max.Y + 3}, r.name)
 		}
 	}
+	if g.keyed {
+		g.drawKey(c, i, area.Min.X, top)
+		top += vg.Length(len(g.keyRows(i))) * keyRow
+	}
 	if p.title != "" {
 		c.FillText(aligned(textStyle(axisSize, ink, true), text.XLeft, text.YBottom), vg.Point{X: area.Min.X, Y: top}, drawable(p.title))
 	}
@@ -233,7 +281,9 @@ func (g *figure) drawPanel(c draw.Canvas, i int, area vg.Rectangle) {
 	for k := range p.lines {
 		p.lines[k].drawMarks(c, f)
 	}
-	g.drawNames(c, i, f, ends)
+	if !g.keyed {
+		g.drawNames(c, i, f, ends)
+	}
 }
 
 // drawNames sets the lines' names to the right of an area, each as near as there is

@@ -82,12 +82,12 @@ func Latency(f results.File) (*Plot, error) {
 		title: latencyTitle, caption: caption(f, all), simulated: simulated, width: 900, least: 400, desc: desc,
 		note: format.Join(" ", "All rounds together. A line ends where samples, or separate stalls behind them, are too few.", waited, struck, notes.text(), off),
 	}
-	facets := facetsOf(curves)
+	facets := facetsOf(curves, crowd, func(c *curve) int { return c.store() })
 	for i, x := range facets {
 		if len(facets) > 1 {
 			g.least = 150
 		}
-		g.panels = append(g.panels, latencyPanel(x.title, x.curves, simulated, curves))
+		g.panels = append(g.panels, latencyPanel(x.title, x.lines, simulated, curves))
 		if i < len(facets)-1 {
 			g.panels[i].x.title = ""
 		}
@@ -155,38 +155,41 @@ func ceiling(curves []curve) float64 {
 	return highest[n-2] * 1.5
 }
 
-// facet are the curves of one kind of store.
-type facet struct {
-	title  string
-	curves []curve
+// facet are the lines of one kind of store.
+type facet[T any] struct {
+	title string
+	lines []T
 }
 
 // facetsOf splits what is too much for one pair of axes by the stores that strategies
 // ask.
-func facetsOf(curves []curve) []facet {
-	if len(curves) <= crowd {
-		return []facet{{"", curves}}
+func facetsOf[T any](all []T, most int, store func(*T) int) []facet[T] {
+	if len(all) <= most {
+		return []facet[T]{{"", all}}
 	}
-	out := []facet{{title: "Redis"}, {title: "PostgreSQL"}, {title: "Redis and PostgreSQL"}, {title: "Other stores"}, {title: "Within the process"}}
-	for _, c := range curves {
-		i := c.store()
-		out[i].curves = append(out[i].curves, c)
+	out := []facet[T]{{title: "Redis"}, {title: "PostgreSQL"}, {title: "Redis and PostgreSQL"}, {title: "Other stores"}, {title: "Within the process"}}
+	for i := range all {
+		k := store(&all[i])
+		out[k].lines = append(out[k].lines, all[i])
 	}
-	return slices.DeleteFunc(out, func(f facet) bool { return len(f.curves) == 0 })
+	return slices.DeleteFunc(out, func(f facet[T]) bool { return len(f.lines) == 0 })
 }
 
-// store is the index of a curve's facet.
-func (c *curve) store() int {
-	cost := &c.Cost
-	other := slices.ContainsFunc(c.Stored, func(s results.Stored) bool {
-		kind, _, _ := strings.Cut(s.Store, ".")
+// inProcess is the index of the facet of strategies that ask no store.
+const inProcess = 4
+
+// store is the index of a strategy's facet.
+func (s *series) store() int {
+	cost := &s.Cost
+	other := slices.ContainsFunc(s.Stored, func(x results.Stored) bool {
+		kind, _, _ := strings.Cut(x.Store, ".")
 		return kind != "redis" && kind != "postgres"
 	})
 	switch {
-	case c.label == bareLabel:
+	case s.label == bareLabel:
 		return 0
 	case cost.Commands == 0 && cost.SQL+cost.ModelSQL == 0:
-		return 4
+		return inProcess
 	case other:
 		return 3
 	case cost.SQL+cost.ModelSQL == 0:
@@ -203,7 +206,7 @@ func (c *curve) store() int {
 func withoutFast(all []curve) (kept []curve, off string) {
 	var lo, hi float64
 	for _, c := range all {
-		if c.store() == 4 {
+		if c.store() == inProcess {
 			continue
 		}
 		if lo == 0 {
@@ -216,7 +219,7 @@ func withoutFast(all []curve) (kept []curve, off string) {
 	}
 	var names []string
 	for _, c := range all {
-		if c.store() == 4 && math.Log10(lo/slices.Min(c.ns)) > 0.2*math.Log10(max(hi/lo, 10)) {
+		if c.store() == inProcess && math.Log10(lo/slices.Min(c.ns)) > 0.2*math.Log10(max(hi/lo, 10)) {
 			names = append(names, fmt.Sprintf("%s (p50 %s, p99 %s)", c.label, format.NS(c.at(0.5)), format.NS(c.at(0.99))))
 			continue
 		}
@@ -232,7 +235,7 @@ func withoutFast(all []curve) (kept []curve, off string) {
 func latencyDesc(curves []curve) string {
 	var with []curve
 	for _, c := range curves {
-		if c.q[len(c.q)-1] >= 0.99 && c.store() != 4 {
+		if c.q[len(c.q)-1] >= 0.99 && c.store() != inProcess {
 			with = append(with, c)
 		}
 	}

@@ -105,6 +105,6 @@ func tickTime(d time.Duration) string {
 	case d >= time.Minute && d%time.Minute == 0:
 		return fmt.Sprintf("%d min", d/time.Minute)
 	default:
-		return d.String()
+		return tickNS(float64(d))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"gonum.org/v1/plot/vg"
@@ -26,9 +27,12 @@ func Series(s results.Series) (*Plot, error) {
 	}
 	g := figure{
 		title: drawable(s.Strategy) + " over virtual time", caption: seriesCaption(&s), simulated: true,
-		width: 760, least: 108, desc: seriesDesc(&s), note: seriesNote(&s),
+		width: 760, least: 108, keyed: true, desc: seriesDesc(&s),
 	}
 	x := momentsAxis(&s)
+	title := x.title
+	x.title = ""
+	var still []string
 	for _, q := range seriesQuantities(&s) {
 		p := panel{title: q.title, x: x, zero: q.signed}
 		var values []float64
@@ -40,8 +44,9 @@ func Series(s results.Series) (*Plot, error) {
 			values = append(values, c.y...)
 			p.lines = append(p.lines, c)
 		}
-		if len(p.lines) == 1 && !q.named {
-			p.lines[0].name = ""
+		if !slices.ContainsFunc(values, func(v float64) bool { return v != 0 && !math.IsNaN(v) }) {
+			still = append(still, q.short)
+			continue
 		}
 		p.y = linearAxis("", values)
 		for _, o := range s.Outages {
@@ -50,7 +55,14 @@ func Series(s results.Series) (*Plot, error) {
 		p.rules = boundaries(&s, len(g.panels) == 0)
 		g.panels = append(g.panels, p)
 	}
-	g.panels[len(g.panels)-1].x.title = x.title
+	if len(g.panels) == 0 {
+		return nil, fmt.Errorf("%w: %s did nothing that a sample shows", ErrNothingToPlot, s.Strategy)
+	}
+	g.panels[len(g.panels)-1].x.title = title
+	if len(still) > 0 {
+		g.caption += " · 0 throughout, and not drawn: " + strings.Join(still, ", ")
+	}
+	g.note = seriesNote(&s)
 	return g.plot(), nil
 }
 
@@ -117,9 +129,10 @@ func storeNamed(name string) string {
 
 // quantity is what a panel of a series shows.
 type quantity struct {
-	title         string
-	signed, named bool
-	lines         []course
+	short  string // in a list
+	title  string
+	signed bool
+	lines  []course
 }
 
 // course is how a quantity develops over the samples.
@@ -131,7 +144,7 @@ type course struct {
 func seriesQuantities(s *results.Series) []quantity {
 	x := s.Samples
 	one := func(f func(x *results.Sample) int64) []course {
-		return []course{{"all subjects", func(i int) float64 { return float64(f(&x[i])) }}}
+		return []course{{"", func(i int) float64 { return float64(f(&x[i])) }}}
 	}
 	counters := func(f func(c *results.Counter) float64) (out []course) {
 		for k, name := range s.Counters {
@@ -146,24 +159,24 @@ func seriesQuantities(s *results.Series) []quantity {
 	}
 	out := []quantity{
 		// What subjects were given at the start would hide what happened since.
-		{title: "usage: " + s.Unit + " consumed in the window in force, all subjects", lines: one(func(x *results.Sample) int64 { return x.Usage - x.Fill })},
+		{short: "usage", title: "usage: " + s.Unit + " consumed in the window in force, all subjects", lines: one(func(x *results.Sample) int64 { return x.Usage - x.Fill })},
 		// One axis would hide a leak behind a thousand times as many false rejects.
-		{title: "leak so far: " + s.Unit + " over the limit, all subjects", lines: one(func(x *results.Sample) int64 { return x.Leak })},
-		{title: "false rejects so far: requests refused although there was room, all subjects", lines: one(func(x *results.Sample) int64 { return x.FalseRejects })},
+		{short: "leak", title: "leak so far: " + s.Unit + " over the limit, all subjects", lines: one(func(x *results.Sample) int64 { return x.Leak })},
+		{short: "false rejects", title: "false rejects so far: requests refused although there was room, all subjects", lines: one(func(x *results.Sample) int64 { return x.FalseRejects })},
 	}
 	if len(s.Counters) > 0 {
 		of := fmt.Sprintf(", sum of %s", format.Plural(int64(s.Tracked), "tracked subject", "tracked subjects"))
 		out = append(out,
-			quantity{"drift, signed: " + s.Unit + of, true, true, counters(func(c *results.Counter) float64 { return float64(c.Drift) })},
-			quantity{"units withheld by counters that are too high: " + s.Unit + of, false, true,
+			quantity{"drift", "drift, signed: " + s.Unit + of, true, counters(func(c *results.Counter) float64 { return float64(c.Drift) })},
+			quantity{"units withheld", "units withheld by counters that are too high: " + s.Unit + of, false,
 				counters(func(c *results.Counter) float64 { return float64(c.Size+c.Drift) / 2 })},
 			staleness(s, counters))
 	}
 	if len(s.Tiers) > 1 {
-		out = append(out, quantity{"decided by, % of the decisions since the sample before", false, true, hits(s)})
+		out = append(out, quantity{"decisions by store", "decided by, % of the decisions since the sample before", false, hits(s)})
 	}
 	if slices.ContainsFunc(x, func(x results.Sample) bool { return x.Keys > 0 }) {
-		out = append(out, quantity{title: "keys in Redis that have not expired", lines: one(func(x *results.Sample) int64 { return x.Keys })})
+		out = append(out, quantity{short: "keys", title: "keys in Redis that have not expired", lines: one(func(x *results.Sample) int64 { return x.Keys })})
 	}
 	return out
 }
@@ -206,6 +219,6 @@ func staleness(s *results.Series, counters func(func(c *results.Counter) float64
 	case longest < int64(time.Second):
 		unit, name = time.Millisecond, "ms"
 	}
-	return quantity{fmt.Sprintf("staleness: %s, mean of the tracked subjects", name), false, true,
+	return quantity{"staleness", fmt.Sprintf("staleness: %s, mean of the tracked subjects", name), false,
 		counters(func(c *results.Counter) float64 { return float64(c.MeanNS) / float64(unit) })}
 }

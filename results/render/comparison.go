@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/text"
@@ -14,12 +15,15 @@ import (
 type ComparisonRenderer struct {
 	Name string
 	Doc  string // one line
-	// Render returns what goes to standard output.
-	Render func(c *compare.Comparison) ([]byte, error)
+	// Render returns what goes to standard output. Tables are laid out for the page.
+	Render func(page layout.Page, c *compare.Comparison) ([]byte, error)
 }
 
 // GitHub is the format of annotations for GitHub Actions.
 const GitHub = "github"
+
+// JSON is the format of all that was compared.
+const JSON = "json"
 
 // Markdown is the format of tables for pages and job summaries.
 const Markdown = "markdown"
@@ -27,17 +31,25 @@ const Markdown = "markdown"
 // Comparisons returns all formats of comparisons, the default first.
 func Comparisons() []ComparisonRenderer {
 	return []ComparisonRenderer{
-		{"text", "a table for the terminal", comparisonText(func(w io.Writer, c *compare.Comparison) error { return text.Comparison(w, layout.Page{}, c) })},
-		{Markdown, "the same table for a page", comparisonText(text.ComparisonMarkdown)},
-		{"json", "all figures that were compared", codec.ComparisonJSON},
-		{GitHub, "annotations for GitHub Actions", comparisonText(text.ComparisonAnnotations)},
+		{"text", "a table for the terminal", comparisonText(text.Comparison)},
+		{Markdown, "the same table for a page", comparisonText(unpaged(text.ComparisonMarkdown))},
+		{JSON, "all figures that were compared", func(_ layout.Page, c *compare.Comparison) ([]byte, error) { return codec.ComparisonJSON(c) }},
+		{GitHub, "annotations for GitHub Actions", comparisonText(unpaged(text.ComparisonAnnotations))},
 	}
 }
 
-func comparisonText(write func(io.Writer, *compare.Comparison) error) func(*compare.Comparison) ([]byte, error) {
-	return func(c *compare.Comparison) ([]byte, error) {
+func comparisonText(write func(io.Writer, layout.Page, *compare.Comparison) error) func(layout.Page, *compare.Comparison) ([]byte, error) {
+	return func(page layout.Page, c *compare.Comparison) ([]byte, error) {
 		var b bytes.Buffer
-		err := write(&b, c)
+		err := write(&b, page, c)
+		if page.Colour { // which making it visible would take out
+			return []byte(layout.Painted(b.String(), format.Visible)), err
+		}
 		return visible(&b), err
 	}
+}
+
+// unpaged writes what no width changes.
+func unpaged(write func(io.Writer, *compare.Comparison) error) func(io.Writer, layout.Page, *compare.Comparison) error {
+	return func(w io.Writer, _ layout.Page, c *compare.Comparison) error { return write(w, c) }
 }

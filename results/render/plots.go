@@ -37,6 +37,8 @@ func Plots() []PlotKind {
 	return []PlotKind{
 		{"latency", "latency by percentile", ofOneSetting("latency", plot.Latency), []string{"latency"}},
 		{"leakage", "leak against latency", ofOneSetting("leakage", plot.Leak), []string{"leakage"}},
+		{"throughput", "decisions per second over the time of a round", throughput, []string{"throughput"}},
+		{"schedules", "the share of leaking schedules (explore --full) beside the leak of a run", schedules, []string{"schedules"}},
 		{"sweep", "figures against the parameter of a sweep, one file per figure", sweeps, sweepFiles()},
 		{"series", "a simulated run over virtual time, one file per strategy", series, nil},
 		{"sequence", "a schedule as a sequence chart, one file per finding", sequences, nil},
@@ -101,6 +103,26 @@ func ofOneSetting(name string, draw func(results.File) (*plot.Plot, error)) func
 		}
 		return []Drawing{{Name: name, Plot: p}}, nil
 	}
+}
+
+// throughput is for what was measured: a simulation has its series.
+func throughput(b *Bundle) ([]Drawing, error) {
+	if !b.hasRuns() || b.File.Kind != results.Measured {
+		return nil, nil
+	}
+	return ofOneSetting("throughput", plot.Throughput)(b)
+}
+
+// schedules takes an exploration that counted schedules, and a run.
+func schedules(b *Bundle) ([]Drawing, error) {
+	if !b.hasRuns() || b.Exploration == nil || len(b.Exploration.Censuses) == 0 {
+		return nil, nil
+	}
+	p, err := plot.Schedules(b.Exploration, *b.File)
+	if err != nil {
+		return nil, err
+	}
+	return []Drawing{{Name: "schedules", Plot: p}}, nil
 }
 
 func sweepFiles() (out []string) {

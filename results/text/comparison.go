@@ -17,12 +17,16 @@ import (
 // Comparison writes what changed between two records as a table for a terminal.
 func Comparison(w io.Writer, page layout.Page, c *compare.Comparison) error {
 	read := c.Read()
-	lines := []string{read.Headline}
+	tone := layout.Good
+	if !c.Passes() {
+		tone = layout.Bad
+	}
+	lines := []string{page.Paint(tone, read.Headline)}
 	lines = append(lines, page.Paragraph("base ", format.Plain(c.Base))...)
 	lines = append(lines, page.Paragraph("head ", format.Plain(c.Head))...)
 	if len(read.Changed) > 0 {
 		g := layout.Grid{Columns: []layout.Column{
-			{Title: "verdict", Left: true}, {Title: "strategy", Left: true, Flexible: true, Minimum: 16}, {Title: "figure", Left: true, Flexible: true, Minimum: 16},
+			{Title: "verdict", Left: true, Tone: ToneOf}, {Title: "strategy", Left: true, Flexible: true, Minimum: 16}, {Title: "figure", Left: true, Flexible: true, Minimum: 16},
 			{Title: "base", Optional: true}, {Title: "head", Optional: true}, {Title: "change", Optional: true}, {Title: "why", Left: true, Flexible: true, Minimum: 24, Optional: true},
 		}}
 		for i := range read.Changed {

@@ -38,7 +38,7 @@ func correctnessLines(page layout.Page, group []results.Summary, whole bool) []s
 		{layout.Column{Title: "trials\nthat leaked", Flexible: true, Minimum: trials}, func(s *results.Summary) string { return Trials(s.Leak.Leak) }, false},
 		{layout.Column{Title: "false\nrejects"}, FalseRejects, false},
 		{layout.Column{Title: "drift\nat rest", Left: true, Flexible: true, Minimum: 12}, Drift, true},
-		{layout.Column{Title: "guarantee", Left: true, Flexible: true, Minimum: 9}, Guarantee, false},
+		{layout.Column{Title: "guarantee", Left: true, Flexible: true, Minimum: 9, Tone: guaranteeTone}, Guarantee, false},
 	}
 	columns = slices.DeleteFunc(columns, func(c column) bool { return c.more && !whole })
 	g := layout.Grid{Columns: []layout.Column{label}}
@@ -50,7 +50,7 @@ func correctnessLines(page layout.Page, group []results.Summary, whole bool) []s
 		x := answer.Classify(&group[i])
 		if x.Group != in {
 			in = x.Group
-			g.AddHeading(string(in))
+			g.AddHeading(string(in), ToneOf(string(in)))
 		}
 		cells := []string{format.Plain(name(&x))}
 		for j, c := range columns {

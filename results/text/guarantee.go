@@ -14,7 +14,7 @@ func guaranteeLines(page layout.Page, group []results.Summary) []string {
 	unit := format.Plain(group[0].Params.Unit)
 	g := layout.Grid{Columns: []layout.Column{
 		labelColumn, {Title: "guarantee: at most", Left: true, Flexible: true, Minimum: 16},
-		{Title: "worst\nmeasured"}, {Title: "bound", Left: true}, {Title: "verdict", Left: true},
+		{Title: "worst\nmeasured"}, {Title: "bound", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
 	}}
 	for i := range group {
 		s := &group[i]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
@@ -217,18 +218,22 @@ func thanText(x, than float64) string {
 func (v *sweepView) edge(s *results.SweepSeries) string {
 	e := v.until.Along(s)
 	name, last := v.first().Name, len(s.Points)-1
-	at := func(i int) string {
-		text := v.valueText(s.Points[i].Value)
-		if e.Held[i].Value == "" {
-			return text + " (" + e.Held[i].Why + ")"
+	at := func(i int) string { return fmt.Sprintf("%s (%s)", v.valueText(s.Points[i].Value), e.Held[i].Detail) }
+	not := func(i int) string {
+		if e.Held[i].Unknown {
+			return "is not known to at " + at(i)
 		}
-		return text + " (" + e.Held[i].Value + ")"
+		return "not at " + at(i)
 	}
 	switch {
+	case !slices.ContainsFunc(e.Held, func(h compare.Held) bool { return !h.Unknown }):
+		return fmt.Sprintf("it is not known whether %s holds: %s", v.until, e.Held[0].Detail)
+	case e.Stretches == 0 && v.sweep.Search && e.Held[0].Unknown:
+		return fmt.Sprintf("it is not known whether %s holds at the lowest rate, %s", v.until, at(0))
 	case e.Stretches == 0 && v.sweep.Search:
-		return fmt.Sprintf("%s does not hold at the lowest rate: %s", v.until, at(0))
+		return fmt.Sprintf("%s does not hold at the lowest rate, %s", v.until, at(0))
 	case e.Stretches == 0:
-		return fmt.Sprintf("%s holds at no value of %s; the last is %s", v.until, name, at(last))
+		return fmt.Sprintf("%s holds at no value of %s: %s at the first and %s at the last", v.until, name, e.Held[0].Detail, e.Held[last].Detail)
 	case e.Stretches > 1:
 		var holds []string
 		for i, h := range e.Held {
@@ -240,11 +245,11 @@ func (v *sweepView) edge(s *results.SweepSeries) string {
 	case e.From == 0 && e.To == last:
 		return fmt.Sprintf("%s holds at every value of %s, up to %s", v.until, name, at(last))
 	case e.From == 0:
-		return fmt.Sprintf("%s holds up to %s %s, and not at %s", v.until, name, at(e.To), at(e.To+1))
+		return fmt.Sprintf("%s holds up to %s %s, and %s", v.until, name, at(e.To), not(e.To+1))
 	case e.To == last:
-		return fmt.Sprintf("%s holds from %s %s on, and not at %s", v.until, name, at(e.From), at(e.From-1))
+		return fmt.Sprintf("%s holds from %s %s on, and %s", v.until, name, at(e.From), not(e.From-1))
 	default:
-		return fmt.Sprintf("%s holds from %s %s to %s, and neither at %s nor at %s", v.until, name, at(e.From), at(e.To), at(e.From-1), at(e.To+1))
+		return fmt.Sprintf("%s holds from %s %s to %s, and %s and %s", v.until, name, at(e.From), at(e.To), not(e.From-1), not(e.To+1))
 	}
 }
 
@@ -264,7 +269,7 @@ func (v *sweepView) table(s *results.SweepSeries) []string {
 		latency = "response time"
 	}
 	g := layout.Grid{Columns: []layout.Column{
-		{Title: v.first().Name, Left: true, Flexible: true, Minimum: 6}, {Title: "decisions\nper s"}, {Title: "interval", Optional: true},
+		{Title: v.first().Name, Left: true}, {Title: "decisions\nper s"}, {Title: "interval", Optional: true},
 		{Title: "p50", Over: latency}, {Title: "p99", Over: latency},
 	}}
 	if open {
@@ -277,7 +282,7 @@ func (v *sweepView) table(s *results.SweepSeries) []string {
 	knee := -1
 	if v.until != nil {
 		e = v.until.Along(s)
-		g.Columns = append(g.Columns, layout.Column{Title: v.until.String(), Left: true})
+		g.Columns = append(g.Columns, layout.Column{Title: "holds", Left: true})
 	} else {
 		knee = s.Knee().At
 		g.Columns = append(g.Columns, layout.Column{Left: true, Optional: true})
@@ -338,7 +343,7 @@ func waitCells(s *results.Summary) []string {
 
 func heldText(h compare.Held) string {
 	switch {
-	case h.Value == "":
+	case h.Unknown:
 		return "?"
 	case h.Holds:
 		return "yes"
@@ -353,7 +358,7 @@ func (v *sweepView) notes(all []results.SweepSeries) []string {
 	if v.until == nil {
 		parts = append(parts, "knee: the value farthest above the straight line between the ends of the curve of decisions/s, by more than the rounds vary")
 	} else {
-		parts = append(parts, "?: no figure that counts, which is taken for no")
+		parts = append(parts, "holds: "+v.until.String()+"; ?: no figure that counts, which is taken for no")
 	}
 	for i := range all {
 		if all[i].Points[0].Summary.AtRate().PoolWait != nil {

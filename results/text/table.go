@@ -14,8 +14,7 @@ import (
 
 // Table renders all that a file says: the answer, what was measured and on what, then
 // of each setting correctness, speed, costs and declared guarantees, who was skipped,
-// and everything that speaks against the figures.
-// The file of a sweep is that of [Sweep].
+// and everything that speaks against the figures. The file of a sweep is that of [Sweep].
 func Table(w io.Writer, page layout.Page, f results.File) error {
 	if f.Sweep != nil {
 		return Sweep(w, page, f)
@@ -258,7 +257,7 @@ func delayLines(page layout.Page, group []results.Summary) []string {
 	}
 	out := append(page.Title("SCHEDULING DELAY  how late requests started, medians over rounds; backlog: how many were due and waited, in the worst round"), page.Table(&g)...)
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Saturated > 0 }) {
-		out = append(out, "  saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration")
+		out = append(out, noteLines(page, "saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration")...)
 	}
 	return out
 }

@@ -38,7 +38,7 @@ func Search(w io.Writer, page layout.Page, r *results.Search) error {
 			writeText(out, page, fmt.Sprintf("%s: %s; its schedule could not be run again", strings.ToUpper(string(f.Property)), f.Detail))
 			continue
 		}
-		writeText(out, page, fmt.Sprintf("%s in %s: %s", strings.ToUpper(string(f.Property)), count(len(f.Steps), "step"), f.Detail))
+		writeHead(out, page, strings.ToUpper(string(f.Property)), fmt.Sprintf(" in %s: %s", count(len(f.Steps), "step"), f.Detail))
 		// Often one schedule breaks several properties.
 		same := slices.IndexFunc(r.Findings[:i], func(g results.Finding) bool { return slices.Equal(g.Steps, f.Steps) })
 		if same >= 0 {
@@ -111,6 +111,16 @@ func writeText(out *bufio.Writer, page layout.Page, text string) {
 	}
 }
 
+// writeHead writes a text that begins with the name of what is broken.
+func writeHead(out *bufio.Writer, page layout.Page, name, text string) {
+	for i, line := range page.Wrap(name + text) {
+		if i == 0 && strings.HasPrefix(line, name) {
+			line = page.Paint(layout.Bad, name) + line[len(name):]
+		}
+		fmt.Fprintln(out, line)
+	}
+}
+
 // count is a number of things, e.g. "1 step" or "2 steps".
 func count[N int | int64](n N, what string) string {
 	if n != 1 {
@@ -138,7 +148,7 @@ func writeWithheld(out *bufio.Writer, page layout.Page, reasons []results.Withhe
 		if i == 0 {
 			fmt.Fprintln(out)
 		}
-		writeText(out, page, fmt.Sprintf("NOTHING IS CLAIMED: %s (%s)", r.Detail, r.Code))
+		writeHead(out, page, "NOTHING IS CLAIMED", fmt.Sprintf(": %s (%s)", r.Detail, r.Code))
 	}
 }
 

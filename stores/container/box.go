@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/testcontainers/testcontainers-go"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -106,7 +107,7 @@ func (e *engine) start(ctx context.Context, port int, spec server.ContainerSpec)
 	b.ctr, err = testcontainers.Run(making, spec.Image, opts...)
 	switch {
 	case err != nil:
-		err = errors.New(strings.TrimPrefix(server.OneLine(err.Error()), "generic container: "))
+		err = errors.New(strings.TrimPrefix(format.OneLine(err.Error()), "generic container: "))
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case !e.shared:
@@ -182,7 +183,7 @@ func (b *box) Close() error {
 	defer cancel()
 	err := testcontainers.TerminateContainer(b.ctr, testcontainers.StopContext(ctx), testcontainers.StopTimeout(0))
 	if err != nil {
-		err = errors.New(server.OneLine(err.Error()))
+		err = errors.New(format.OneLine(err.Error()))
 	}
 	return errors.Join(err, b.dir.Remove())
 }

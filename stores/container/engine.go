@@ -16,6 +16,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/log"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -88,7 +89,7 @@ func findEngine(ctx context.Context) (*engine, error) {
 
 func noEngine(err error) error {
 	// The last place that was looked in is not the one to be told about.
-	why := strings.ReplaceAll(server.OneLine(err.Error()), "rootless Docker not found", "no socket in the usual places")
+	why := strings.ReplaceAll(format.OneLine(err.Error()), "rootless Docker not found", "no socket in the usual places")
 	why = strings.TrimSuffix(why, ", failed to create Docker provider")
 	return fmt.Errorf("no container engine answers (%s): start Docker or Podman and name its socket in DOCKER_HOST, or use process, embedded or a URL", why)
 }
@@ -138,7 +139,7 @@ func (e *engine) provide(ctx context.Context, image string, pull bool) error {
 		if ctx.Err() != nil {
 			err = ctx.Err() // what the library says then is long
 		}
-		return fmt.Errorf("fetch the container image %s (%s): %s", image, server.OneLine(err.Error()), waysOut)
+		return fmt.Errorf("fetch the container image %s (%s): %s", image, format.OneLine(err.Error()), waysOut)
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	dockercontainer "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/machine/cores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 var errForeign = errors.New("the container engine runs on another machine or in a virtual one: its processes are none of this machine's")
@@ -30,7 +30,7 @@ func (b *box) Processes(ctx context.Context) ([]int, error) {
 	id := b.ctr.GetContainerID()
 	found, err := b.engine.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
 	if err != nil {
-		return nil, errors.New(server.OneLine(err.Error()))
+		return nil, errors.New(format.OneLine(err.Error()))
 	}
 	if found.Container.State == nil || found.Container.State.Pid == 0 {
 		return nil, errors.New("the container has ended")
@@ -64,7 +64,7 @@ func (b *box) Confine(ctx context.Context, numbers []int) error {
 		Resources: &dockercontainer.Resources{CpusetCpus: set},
 	})
 	if err != nil {
-		return fmt.Errorf("confine a container to the cores %s: %s", set, server.OneLine(err.Error()))
+		return fmt.Errorf("confine a container to the cores %s: %s", set, format.OneLine(err.Error()))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
@@ -163,7 +164,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if err == nil {
 		return e, nil
 	}
-	text := server.Redact(server.OneLine(err.Error()), e.password)
+	text := server.Redact(format.OneLine(err.Error()), e.password)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, fmt.Errorf("connect to etcd at %s: %w", e.info.Addr, context.Canceled)
 	}

@@ -14,6 +14,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
@@ -132,7 +133,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if said := context.Cause(asked); errors.Is(said, natsgo.ErrPermissionViolation) {
 		err = said
 	}
-	text := server.Redact(server.OneLine(err.Error()), n.password)
+	text := server.Redact(format.OneLine(err.Error()), n.password)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, fmt.Errorf("connect to nats at %s: %w", n.info.Addr, context.Canceled)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
@@ -105,7 +106,7 @@ func openAuto(ctx context.Context, o stores.Options) (*Store, error) {
 	}
 	p, err := openProcess(ctx, bin, o)
 	if err != nil && ctx.Err() == nil {
-		return openWithoutProcess(ctx, o, server.OneLine(err.Error()))
+		return openWithoutProcess(ctx, o, format.OneLine(err.Error()))
 	}
 	return p, err
 }
@@ -116,7 +117,7 @@ func openWithoutProcess(ctx context.Context, o stores.Options, why string) (*Sto
 		if err == nil || ctx.Err() != nil {
 			return p, err
 		}
-		why += "; " + server.OneLine(err.Error())
+		why += "; " + format.OneLine(err.Error())
 	}
 	return nil, absent(why)
 }

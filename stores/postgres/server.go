@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
@@ -252,9 +253,9 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 
 // explain turns the first error of a server into one line with a way out.
 func explain(err error, addr, password string) error {
-	text := server.Redact(server.OneLine(err.Error()), password)
+	text := server.Redact(format.OneLine(err.Error()), password)
 	if why := unusable(err, addr); why != nil {
-		return errors.New(server.Redact(server.OneLine(why.Error()), password))
+		return errors.New(server.Redact(format.OneLine(why.Error()), password))
 	}
 	var pg *pgconn.PgError
 	switch {
@@ -265,7 +266,7 @@ func explain(err error, addr, password string) error {
 	case errors.As(err, &pg) && strings.HasPrefix(pg.Code, "28"): // invalid authorization
 		return fmt.Errorf("postgresql at %s refuses the login (%s): give user and password in the URL, or the password in PGPASSWORD", addr, pg.Message)
 	case errors.As(err, &pg):
-		return fmt.Errorf("postgresql at %s refuses the connection: %s (SQLSTATE %s)", addr, server.Redact(server.OneLine(pg.Message), password), pg.Code)
+		return fmt.Errorf("postgresql at %s refuses the connection: %s (SQLSTATE %s)", addr, server.Redact(format.OneLine(pg.Message), password), pg.Code)
 	}
 	// One address after the other is tried, with the same result for nearly always
 	// the same reason: the last one will do.

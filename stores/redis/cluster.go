@@ -11,6 +11,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
@@ -153,7 +154,7 @@ func (r *Store) reachURL(ctx context.Context, addrs []string, password string) e
 		err = errors.Join(err, r.admin.Close())
 	}
 	if text := err.Error(); strings.Contains(text, "cluster support disabled") {
-		return fmt.Errorf("redis at %s is no cluster: leave cluster: out (%s)", all, server.OneLine(text))
+		return fmt.Errorf("redis at %s is no cluster: leave cluster: out (%s)", all, format.OneLine(text))
 	}
 	return explain(err, &goredis.Options{Addr: all, Password: password})
 }

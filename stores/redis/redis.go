@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
@@ -158,7 +159,7 @@ func openAuto(ctx context.Context, s shape, o stores.Options) (*Store, error) {
 	if err == nil || ctx.Err() != nil {
 		return r, err
 	}
-	why := server.OneLine(err.Error())
+	why := format.OneLine(err.Error())
 	if errors.Is(err, errNoProgram) {
 		why = "no redis-server found on this machine"
 	}
@@ -170,7 +171,7 @@ func openAuto(ctx context.Context, s shape, o stores.Options) (*Store, error) {
 		if err == nil || ctx.Err() != nil {
 			return r, err
 		}
-		why += "; " + server.OneLine(err.Error())
+		why += "; " + format.OneLine(err.Error())
 	}
 	if s.durable {
 		return nil, fmt.Errorf("%s: %s", why, server.Install("redis-server", "redis", "redis", "redis"))

@@ -16,6 +16,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
@@ -186,7 +187,7 @@ func explain(err error, opt *goredis.Options) error {
 	if why := unusable(err, opt.Addr, opt.Password); why != nil {
 		return why
 	}
-	text := server.Redact(server.OneLine(err.Error()), opt.Password)
+	text := server.Redact(format.OneLine(err.Error()), opt.Password)
 	switch {
 	case errors.Is(err, errOld):
 		return err

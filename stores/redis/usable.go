@@ -15,6 +15,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
@@ -71,7 +72,7 @@ func unusable(err error, addr, password string) error {
 	if !errors.As(err, &said) {
 		return nil
 	}
-	text := server.Redact(server.OneLine(said.Error()), password)
+	text := server.Redact(format.OneLine(said.Error()), password)
 	for _, x := range []struct{ sign, what string }{
 		{"LOADING", "is still loading its data: try again when it is ready"},
 		{"OOM ", "is full: its maxmemory is reached, and its maxmemory-policy lets it evict nothing: free memory or raise maxmemory"},

@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
@@ -193,7 +194,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 		}
 		z.admin.Close()
 	}
-	text := server.Redact(server.OneLine(err.Error()), z.password)
+	text := server.Redact(format.OneLine(err.Error()), z.password)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, fmt.Errorf("connect to zookeeper at %s: %w", z.info.Addr, context.Canceled)
 	}

@@ -43,7 +43,9 @@ type Row struct {
 func (g *Grid) Add(cells ...string) { g.Rows = append(g.Rows, Row{Cells: cells}) }
 
 // AddHeading appends a rule that says what the rows below it have in common.
-func (g *Grid) AddHeading(text string) { g.Rows = append(g.Rows, Row{Rule: true, Heading: text}) }
+func (g *Grid) AddHeading(text string, tone Tone) {
+	g.Rows = append(g.Rows, Row{Rule: true, Heading: text, Tone: tone})
+}
 
 // AddRule appends a line across the table.
 func (g *Grid) AddRule() { g.Rows = append(g.Rows, Row{Rule: true}) }

@@ -93,3 +93,19 @@ func (p Page) Paragraph(head, text string) []string {
 
 // Table renders a grid.
 func (p Page) Table(g *Grid) []string { return g.lines(p) }
+
+// Painted is a text in which all but the marks of tones is as visible makes it.
+func Painted(text string, visible func(string) string) string {
+	var b strings.Builder
+	for text != "" {
+		next, mark := len(text), ""
+		for _, s := range append(sequences[Faint:len(sequences):len(sequences)], reset) {
+			if i := strings.Index(text, s); i >= 0 && i < next {
+				next, mark = i, s
+			}
+		}
+		b.WriteString(visible(text[:next]) + mark)
+		text = text[next+len(mark):]
+	}
+	return b.String()
+}

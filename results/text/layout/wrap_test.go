@@ -36,3 +36,30 @@ func TestGridOptional(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// Where not all columns fit, further ones stand below, beside the first one again;
+// numbers and words stay whole.
+func TestGridInPanels(t *testing.T) {
+	g := Grid{Columns: []Column{
+		{Title: "strategy", Left: true, Flexible: true, Minimum: 10}, {Title: "a title of words"}, {Title: "p50", Over: "service"}, {Title: "p99", Over: "service"}, {Title: "why", Left: true, Flexible: true},
+	}}
+	g.Add("three-tier:lag=0s,batch=256", "12,345,678", "1.5 ms", "1,234.5 ms", "a reason of some words")
+	got := g.Lines(30)
+	for _, l := range got {
+		if TextWidth(l) > 30 {
+			t.Errorf("%d cells: %s", TextWidth(l), l)
+		}
+	}
+	all := strings.Join(got, "\n")
+	for _, whole := range []string{"three-tier:", "batch=256", "12,345,678", "1,234.5 ms", "of words", "reason"} {
+		if !strings.Contains(all, whole) {
+			t.Errorf("%q is broken in\n%s", whole, all)
+		}
+	}
+	if n := strings.Count(all, "strategy"); n < 2 {
+		t.Errorf("%d tables, want more:\n%s", n, all)
+	}
+	if wide := g.Lines(200); len(wide) != 4 {
+		t.Errorf("with room for all it takes %d lines", len(wide))
+	}
+}

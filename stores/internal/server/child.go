@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // graceful is how long a child has to end by itself once it was asked to.
@@ -141,7 +143,7 @@ func (c *Child) LastWords() string {
 // LastLines makes one line of a text's last n.
 func LastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return OneLine(strings.Join(lines[max(0, len(lines)-n):], "\n"))
+	return format.OneLine(strings.Join(lines[max(0, len(lines)-n):], "\n"))
 }
 
 // OnFreePort calls start with free loopback ports until one works or the

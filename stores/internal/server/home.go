@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // Home is where a child of ours lives: its directory, the folder in it for the data,
@@ -31,7 +33,7 @@ func NewHome(parent string, accounts ...string) (*Home, error) {
 	}
 	switch {
 	case err != nil:
-		h.As = ", running as root (" + OneLine(err.Error()) + ")"
+		h.As = ", running as root (" + format.OneLine(err.Error()) + ")"
 	case user != nil:
 		h.User, h.As = user, ", running as "+user.Name
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 )
 
 // Server is a server that was started here.
@@ -59,7 +60,7 @@ func Await(ctx context.Context, s Server, taken func(words string) bool, try fun
 		case errors.Is(err, ErrPortTaken):
 			return err
 		case (clock.Wall{}).Sleep(ctx, 5*time.Millisecond) != nil:
-			return fmt.Errorf("it did not answer within %v (%s): %w", OpenTimeout, OneLine(err.Error()), ctx.Err())
+			return fmt.Errorf("it did not answer within %v (%s): %w", OpenTimeout, format.OneLine(err.Error()), ctx.Err())
 		}
 	}
 }

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// A flag wins over a configuration file, and that over the environment.
+func TestStoresFromTheEnvironment(t *testing.T) {
+	newPlace(t, map[string]string{"c.yaml": "redis: embedded\n", "none.yaml": "rounds: 2\n"})
+	t.Setenv("QUOTABENCH_REDIS", "redis://:secret@127.0.0.1:1")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "redis: redis://:***@127.0.0.1:1"},
+		{[]string{"--config", "none.yaml"}, "redis: redis://:***@127.0.0.1:1"},
+		{[]string{"--config", "c.yaml"}, "redis: embedded"},
+		{[]string{"--config", "c.yaml", "--redis", "process"}, "redis: process"},
+		{[]string{"--redis", "process"}, "redis: process"},
+	} {
+		o := call(t.Context(), append([]string{"run", "honest", "--print-config"}, c.args...)...)
+		if o.code != ExitOK || !strings.Contains(o.stdout, c.want) || strings.Contains(o.stdout, "secret") {
+			t.Errorf("%q: no %q in\n%s%s", c.args, c.want, o.stdout, o.stderr)
+		}
+	}
+	if o := call(t.Context(), "doctor"); !strings.Contains(o.stdout, "QUOTABENCH_REDIS=redis://:***@127.0.0.1:1") || strings.Contains(o.stdout, "secret") {
+		t.Error(o.stdout)
+	}
+	t.Setenv("QUOTABENCH_REDIS", "nonsense")
+	if o := call(t.Context(), "run", "honest"); o.code != ExitUsage || !strings.Contains(o.stderr, "nonsense") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+}
+
+// One JSON document is all that is on standard output.
+func TestJSONIsAll(t *testing.T) {
+	newPlace(t, nil)
+	for _, args := range [][]string{
+		{"run", "honest", "--json", "--requests", "200", "--loop", "closed", "--rounds", "1", "--redis", "embedded", "--postgres", "embedded", "--out", "r1"},
+		{"sim", "honest", "--json", "--requests", "200", "--out", "s1"},
+		{"explore", "honest", "--json", "--instances", "1"},
+		{"compare", "r1", "r1", "--json"},
+		{"version", "--json"}, {"doctor", "--json"}, {"list", "--json"}, {"clean", "--json"},
+	} {
+		o := call(t.Context(), args...)
+		var v any
+		d := json.NewDecoder(strings.NewReader(o.stdout))
+		if err := d.Decode(&v); err != nil || d.More() {
+			t.Errorf("%q: exit %d, %v: %.200s%s", args, o.code, err, o.stdout, o.stderr)
+		}
+	}
+}
+
+// Colour is for terminals, or for who asks.
+func TestColour(t *testing.T) {
+	newPlace(t, nil)
+	for mode, want := range map[string]bool{"auto": false, "never": false, "always": true} {
+		o := call(t.Context(), "explore", "liar", "--property", "leak", "--color", mode)
+		if got := strings.Contains(o.stdout, "\x1b[31mLEAK\x1b[0m"); got != want || strings.Contains(o.stdout, "\x1b") != want {
+			t.Errorf("--color %s: %q", mode, o.stdout)
+		}
+		if got := strings.Contains(o.stderr+call(t.Context(), "list", "--color", mode, "x").stderr, "\x1b[31mquotabench:\x1b[0m"); got != want {
+			t.Errorf("--color %s: %q", mode, o.stderr)
+		}
+	}
+}
+
+// Alone, sim takes a preset and says so; a word about the load is enough for none.
+func TestSimAlone(t *testing.T) {
+	newPlace(t, nil)
+	if o := call(t.Context(), "sim", "--print-config"); !strings.Contains(o.stdout, "policy: user-links") || !strings.Contains(o.stdout, "instances: 4") {
+		t.Error(o.stdout, o.stderr)
+	}
+	if o := call(t.Context(), "sim", "--rate", "5", "--print-config"); !strings.Contains(o.stdout, "policy: agent-api") {
+		t.Error(o.stdout, o.stderr)
+	}
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rivo/uniseg"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// everyCommand calls f with each command that is offered.
+func everyCommand(root *cobra.Command, f func(*cobra.Command)) {
+	f(root)
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			everyCommand(c, f)
+		}
+	}
+}
+
+// Help fits into 100 columns, and each command and flag stands in a group.
+func TestHelpFits(t *testing.T) {
+	newPlace(t, nil)
+	everyCommand(Command(io.Discard, io.Discard), func(c *cobra.Command) {
+		args := strings.Fields(c.CommandPath())[1:]
+		o := call(t.Context(), append(args, "--help")...)
+		for l := range strings.Lines(o.stdout) {
+			if w := uniseg.StringWidth(strings.TrimRight(l, "\n")); w > helpWidth {
+				t.Errorf("%s --help has a line of %d columns: %s", c.CommandPath(), w, l)
+			}
+		}
+		if len(c.Short) > 86 || c.Short == "" {
+			t.Errorf("%s is explained in %d characters", c.CommandPath(), len(c.Short))
+		}
+		if c.Parent() == c.Root() && c.GroupID == "" {
+			t.Errorf("%s is in no group", c.Name())
+		}
+		switch c.Name() {
+		case "run", "sim", "explore", "sweep":
+			c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+				if groupOf(f.Name) == groupOther && f.Name != "help" {
+					t.Errorf("--%s of %s is in no group", f.Name, c.Name())
+				}
+			})
+		}
+	})
+}
+
+// words splits a line of an example as a shell does.
+func words(line string) (out []string) {
+	var word strings.Builder
+	quote, any := rune(0), false
+	for _, r := range line + " " {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, any = r, true
+		case quote == 0 && r == ' ':
+			if any {
+				out = append(out, word.String())
+			}
+			word.Reset()
+			any = false
+		default:
+			word.WriteRune(r)
+			any = true
+		}
+	}
+	return out
+}
+
+// Each example is a command line that the flags of its command take.
+func TestExamplesParse(t *testing.T) {
+	examples := 0
+	everyCommand(Command(io.Discard, io.Discard), func(c *cobra.Command) {
+		for line := range strings.SplitSeq(strings.ReplaceAll(c.Example, "\\\n", ""), "\n") {
+			line, _, _ = strings.Cut(line, "  # ")
+			for part := range strings.SplitSeq(line, "&&") {
+				part, _, _ = strings.Cut(part, " > ")
+				args := words(part)
+				if len(args) == 0 || args[0] != "quotabench" {
+					continue
+				}
+				root := Command(io.Discard, io.Discard)
+				at, rest, err := root.Find(args[1:])
+				if err == nil {
+					err = at.ParseFlags(rest)
+				}
+				if err == nil {
+					err = at.ValidateArgs(at.Flags().Args())
+				}
+				if err != nil {
+					t.Errorf("%s: %q: %v", c.CommandPath(), part, err)
+				}
+				examples++
+			}
+		}
+	})
+	if examples < 30 {
+		t.Errorf("%d examples", examples)
+	}
+}
+
+// The manual has a page for each command, the same each time.
+func TestMan(t *testing.T) {
+	newPlace(t, nil)
+	if o := call(t.Context(), "man"); o.code != ExitUsage {
+		t.Errorf("without a directory: exit %d", o.code)
+	}
+	if o := call(t.Context(), "man", "--out", "man1"); o.code != ExitOK {
+		t.Fatalf("exit %d: %s", o.code, o.stderr)
+	}
+	everyCommand(Command(io.Discard, io.Discard), func(c *cobra.Command) {
+		name := filepath.Join("man1", strings.ReplaceAll(c.CommandPath(), " ", "-")+".1")
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Error(err)
+		} else if !strings.Contains(string(b), ".SH NAME") || !strings.HasPrefix(string(b), ".nh\n.TH \"QUOTABENCH\"") {
+			t.Errorf("%s is no manual page: %.60q", name, b)
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results/text/layout"
+)
+
+// The values of --color.
+const (
+	colourAuto   = "auto"
+	colourAlways = "always"
+	colourNever  = "never"
+)
+
+// colourFlag is for all commands.
+const colourFlag = "color"
+
+// addColour adds the flag.
+func addColour(root *cobra.Command) {
+	mode := colourAuto
+	words := []string{colourAuto, colourAlways, colourNever}
+	root.PersistentFlags().Var(completed{&text{p: &mode, choices: words}, completeWords(words...)}, colourFlag,
+		"colour: auto is for terminals, unless NO_COLOR is set or TERM is dumb")
+}
+
+// coloured reports whether what is written to w is to have colour.
+func coloured(cmd *cobra.Command, w io.Writer) bool {
+	mode := colourAuto
+	if f := cmd.Root().PersistentFlags().Lookup(colourFlag); f != nil {
+		mode = f.Value.String()
+	}
+	_, screen := terminal(w)
+	return mode == colourAlways || mode == colourAuto && screen && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// The least and the greatest width of a page: tables of less cannot be read, and
+// lines of more neither.
+const (
+	leastPage = 60
+	mostPage  = 240
+)
+
+// pageOf is the standard output of a command, and what is laid out for it: as wide as
+// the terminal, or as COLUMNS says; elsewhere as a file is.
+func pageOf(cmd *cobra.Command) (layout.Page, io.Writer) {
+	out := cmd.OutOrStdout()
+	page := layout.Page{Colour: coloured(cmd, out)}
+	if screen, ok := terminal(out); ok {
+		if width, _, err := term.GetSize(int(screen.Fd())); err == nil && width > 0 {
+			page.Width = width
+		}
+	}
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		page.Width = n
+	}
+	if page.Width != 0 {
+		page.Width = min(max(page.Width, leastPage), mostPage)
+	}
+	if page.Colour {
+		out = &painting{w: unwrapped(out)}
+	}
+	return page, out
+}
+
+// painting is a writer for texts with the colours of a page. All else that a terminal
+// would obey is made visible.
+type painting struct {
+	w    io.Writer
+	rest []byte // an incomplete line
+}
+
+// Write implements [io.Writer]. What follows the last line break waits for another.
+func (p *painting) Write(b []byte) (int, error) {
+	p.rest = append(p.rest, b...)
+	end := bytes.LastIndexByte(p.rest, '\n') + 1
+	if end == 0 {
+		return len(b), nil
+	}
+	_, err := io.WriteString(p.w, layout.Painted(string(p.rest[:end]), format.Visible))
+	p.rest = append([]byte(nil), p.rest[end:]...)
+	if err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Unwrap is the writer behind it, which may be a terminal.
+func (p *painting) Unwrap() io.Writer { return p.w }

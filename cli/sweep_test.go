@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// tinySweep is a sweep on embedded stores that takes a moment.
+func tinySweep(args ...string) []string {
+	return append([]string{"sweep", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "2", "--out", "out"}, args...)
+}
+
+func TestSweep(t *testing.T) {
+	p := newPlace(t, nil)
+	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=4,1", "--param", "limit=20,50")...)
+	if o.code != ExitOK {
+		t.Fatalf("exit %d: %s", o.code, o.stderr)
+	}
+	f := readResults(t)
+	if len(f.Runs) != 8 || len(f.Summaries) != 4 || f.Sweep == nil || len(f.Sweep.Parameters) != 2 || f.Sweep.Parameters[0].Values[0] != "4" {
+		t.Fatalf("%d runs, %d summaries, sweep %+v", len(f.Runs), len(f.Summaries), f.Sweep)
+	}
+	for _, r := range f.Runs {
+		if r.Params.Loop != "closed" || r.Params.Instances != 1 || r.Params.Point["workers"] != map[int]string{1: "1", 4: "4"}[r.Params.Workers] || r.Params.Point["limit"] != map[int64]string{20: "20", 50: "50"}[r.Params.Limit] {
+			t.Errorf("point %v: %+v", r.Params.Point, r.Params)
+		}
+	}
+	s := f.SweepSeries()
+	if len(s) != 2 || len(s[0].Points) != 2 || s[0].Second != "20" || s[0].Points[0].Value != "1" {
+		t.Errorf("series %+v", s)
+	}
+	for _, line := range []string{"SWEEP  of workers (2 values) by limit (2 values)", "honest, limit 20", "honest, limit 50"} {
+		if !strings.Contains(o.stdout, line) {
+			t.Errorf("no %q in\n%s", line, o.stdout)
+		}
+	}
+	if !strings.Contains(o.stderr, "round 1 of 2: honest, limit 20, workers 1\n") {
+		t.Errorf("progress does not say the point:\n%s", o.stderr)
+	}
+	p.requireNothingLeft()
+}
+
+// A gate is held against each point, and says at which it fails.
+func TestSweepGates(t *testing.T) {
+	newPlace(t, nil)
+	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=1,2", "--fail-on", "admitted-nonsense")...)
+	requireUsageError(t, o)
+	o = call(t.Context(), tinySweep("--strategy", "liar", "--param", "workers=1,2", "--fail-on", "leak>0")...)
+	if o.code != ExitGate || !strings.Contains(o.stderr, "workers 2") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+}
+
+func TestSweepSearch(t *testing.T) {
+	newPlace(t, nil)
+	o := call(t.Context(), tinySweep("--strategy", "honest", "--requests", "40", "--limit", "10", "--until", "errors==0", "--param", "rate=2000..8000")...)
+	f := readResults(t)
+	if o.code != ExitOK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors==0" || !strings.Contains(o.stdout, "SEARCH  highest rate at which errors==0 holds, between 2,000 and 8,000 requests/s") {
+		t.Errorf("exit %d, %+v: %s%s", o.code, f.Sweep, o.stdout, o.stderr)
+	}
+	for _, r := range f.Runs {
+		if r.Params.Loop != "open" || r.Params.RatePerS < 2000 || r.Params.RatePerS > 8000 {
+			t.Errorf("%+v", r.Params)
+		}
+	}
+}
+
+func TestSweepNonsense(t *testing.T) {
+	p := newPlace(t, nil)
+	for _, args := range [][]string{
+		{},
+		{"--param", "workers"},
+		{"--param", "wrkers=1,2"},
+		{"--param", "workers=1,2", "--workers", "8"},
+		{"--param", "workers=1", "--param", "pool=1", "--param", "limit=5"},
+		{"--param", "rate=100,200", "--loop", "closed"},
+		{"--param", "workers=1,2", "--loop", "both"},
+		{"--param", "workers=1,2", "--instances", "2"},
+		{"--param", "rate=100..200"},
+		{"--until", "p98<5ms"},
+		{"--until", "p99<5ms", "--param", "rate=900..100"},
+		{"--until", "p99<5ms", "--rate", "100"},
+		{"--until", "p99<5ms", "--loop", "closed"},
+		{"--param", "workers=1,2", "--against", "x"},
+	} {
+		requireUsageError(t, call(t.Context(), tinySweep(append(args, "--strategy", "honest")...)...))
+	}
+	p.requireUntouched()
+}
+
+// Ctrl-C in the midst of a sweep keeps what was measured, and says what it is.
+func TestSweepInterrupted(t *testing.T) {
+	p := newPlace(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	taken.Store(0)
+	var once sync.Once
+	onTake = func(n int64) {
+		if n >= 500 {
+			once.Do(cancel)
+		}
+	}
+	defer func() { onTake = nil }()
+	o := call(ctx, tinySweep("--strategy", "honest", "--param", "workers=1,2,4", "--requests", "0", "--duration", "20s")...)
+	f := readResults(t)
+	if o.code != ExitInterrupted || !f.Interrupted || len(f.Runs) == 0 || f.Sweep == nil || f.Runs[0].Params.Point["workers"] == "" || !strings.Contains(o.stdout, "SWEEP") {
+		t.Errorf("exit %d, %d runs, %+v: %s", o.code, len(f.Runs), f.Sweep, o.stderr)
+	}
+	p.requireNothingLeft()
+}
+
+// A configuration of a sweep is read back as it was printed.
+func TestSweepConfig(t *testing.T) {
+	newPlace(t, map[string]string{"sweep.yaml": "param: [workers=1..4x2]\nuntil: leak==0\nstrategy: [honest]\n"})
+	o := call(t.Context(), "sweep", "--config", "sweep.yaml", "--print-config")
+	if o.code != ExitOK || !strings.Contains(o.stdout, "param:\n  - workers=1..4x2\n") || !strings.Contains(o.stdout, "until: leak==0\n") {
+		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+}

@@ -1,0 +1,42 @@
+package measure
+
+import (
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/results"
+)
+
+// overTime counts decisions by when they were made.
+type overTime struct{ out *results.OverTime }
+
+// overTimeOf is empty for a run that is too short to be cut into slices.
+func overTimeOf(r *results.Run) *overTime {
+	if r.ElapsedNS < results.OverTimeSlices {
+		return &overTime{}
+	}
+	counts := func() []int64 { return make([]int64, results.OverTimeSlices) }
+	// Rounded up, so that the last answer lies in the last slice.
+	length := (r.ElapsedNS + results.OverTimeSlices - 1) / results.OverTimeSlices
+	return &overTime{&results.OverTime{SliceNS: length, Admitted: counts(), Rejected: counts(), Errors: counts()}}
+}
+
+func (o *overTime) visit(events []oracle.Event) {
+	if o.out == nil {
+		return
+	}
+	for i := range events {
+		e := &events[i]
+		if e.Kind != oracle.Take {
+			continue
+		}
+		// An answer may come after the pass is over.
+		k := min(max(e.Reply/o.out.SliceNS, 0), results.OverTimeSlices-1)
+		switch e.Outcome {
+		case oracle.Admitted:
+			o.out.Admitted[k]++
+		case oracle.Rejected, oracle.RejectedDegraded:
+			o.out.Rejected[k]++
+		case oracle.Failed:
+			o.out.Errors[k]++
+		}
+	}
+}
