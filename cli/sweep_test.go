@@ -9,7 +9,7 @@ import (
 
 // tinySweep is a sweep on embedded stores that takes a moment.
 func tinySweep(args ...string) []string {
-	return append([]string{"sweep", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "2", "--out", "out"}, args...)
+	return append([]string{"sweep", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "2", "--instances", "1", "--out", "out"}, args...)
 }
 
 func TestSweep(t *testing.T) {
