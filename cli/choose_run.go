@@ -36,7 +36,7 @@ const (
 
 // choose runs the stages, and writes the answer and all records.
 func (s *chooseSettings) choose(cmd *cobra.Command, cfg choose.Config) (err error) {
-	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	dir, err := s.outDir()
 	if err != nil {
 		return err
@@ -67,22 +67,24 @@ func (s *chooseSettings) choose(cmd *cobra.Command, cfg choose.Config) (err erro
 	if err != nil {
 		return interruptedOr(ctx, err, ExitFailed)
 	}
-	return s.answered(ctx, stdout, stderr, out, st, res)
+	return s.answered(cmd, out, st, res)
 }
 
 // answered shows the answer and writes the records.
-func (s *chooseSettings) answered(ctx context.Context, stdout, stderr io.Writer, out *output, st *openedStores, res *choose.Result) error {
+func (s *chooseSettings) answered(cmd *cobra.Command, out *output, st *openedStores, res *choose.Result) error {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	page, stdout := pageOf(cmd)
 	record, err := codec.ChoiceJSON(&res.Choice)
 	if err != nil {
 		return fail(ExitFailed, err)
 	}
 	var shown, whole bytes.Buffer
-	if err := errors.Join(tables.Choice(&shown, layout.Page{}, &res.Choice, s.everybody), tables.Choice(&whole, layout.Page{}, &res.Choice, true)); err != nil {
+	if err := errors.Join(tables.Choice(&shown, page, &res.Choice, s.verbose), tables.Choice(&whole, layout.Page{}, &res.Choice, true)); err != nil {
 		return fail(ExitFailed, err)
 	}
 	first := shown.Bytes()
 	if s.asJSON {
-		first = record
+		first, stdout = record, cmd.OutOrStdout()
 	}
 	_, unshown := stdout.Write(first)
 	w := writer{out: out}

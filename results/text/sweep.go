@@ -155,7 +155,7 @@ func (v *sweepView) setting(all []results.SweepSeries) (out []Entry) {
 		}
 		return text
 	}
-	entry("policy", format.Join(" · ", format.Join(": ", s.Policy, format.Join(", ", fixed("limit", format.Units(p.Limit, p.Unit)), p.Window))))
+	entry("policy", format.Join(" · ", format.Join(": ", s.Policy, format.Join(", ", fixed("limit", format.Units(p.Limit, p.Unit)), p.WindowText()))))
 	asked := p
 	asked.Workload = maps.Clone(p.Workload)
 	maps.DeleteFunc(asked.Workload, func(name, _ string) bool { return p.Point[name] != "" })
