@@ -21,11 +21,11 @@ import (
 // chooseSettings are those of run that apply, and the questions.
 type chooseSettings struct {
 	*settings
-	regions                int
-	subjects               int64
-	leak, outage, settles  string
-	p99, budget, skew      time.Duration
-	yes, asJSON, everybody bool
+	regions               int
+	subjects              int64
+	leak, outage, settles string
+	p99, budget, skew     time.Duration
+	yes, asJSON           bool
 }
 
 // chosenFrom are the settings of run that a choice has, beside the stores.
@@ -56,15 +56,16 @@ func newChooseSettings() *chooseSettings {
 	} {
 		s.lookup(name).doc = doc
 	}
-	s.table = append(s.ownSettings(), s.table...)
+	first := func(x setting) bool { return x.name == "policy" || x.name == "instances" }
+	s.table = slices.Concat([]setting{*s.lookup("policy"), *s.lookup("instances")}, s.ownSettings(), slices.DeleteFunc(slices.Clone(s.table), first))
 	return s
 }
 
 // ownSettings are the questions that no other command has.
 func (s *chooseSettings) ownSettings() []setting {
-	var words, meanings []string
+	var words []string
 	for _, o := range choose.Outages() {
-		words, meanings = append(words, o.Name), append(meanings, o.Name+": "+o.Doc)
+		words = append(words, o.Name)
 	}
 	return []setting{
 		{name: "regions", value: whole(&s.regions, 1, choose.MaxRegions),
@@ -76,12 +77,12 @@ func (s *chooseSettings) ownSettings() []setting {
 		{name: "p99", value: span(&s.p99, measure.MaxDuration), computed: true,
 			doc: "longest 99th percentile of a decision, e.g. 5ms (default: none is asked for)"},
 		{name: "outage", value: &text{p: &s.outage, choices: words}, complete: completeWords(words...),
-			doc: "what has to happen while Redis cannot be reached. " + strings.Join(meanings, "; ")},
+			doc: "while Redis cannot be reached: open (admit), closed (hold the limit), survive (decide and hold it), or any"},
 		{name: "uploads", value: &text{p: &s.settles, choices: []string{settlesAuto, settlesYes, settlesNo}}, complete: completeWords(settlesAuto, settlesYes, settlesNo),
-			doc: "whether callers commit, refund or abandon what they were given, as uploads do; auto: where the policy has no window"},
+			doc: "whether units are committed, refunded or abandoned, as by uploads; auto: where the policy has no window"},
 		{name: "budget", value: span(&s.budget, measure.MaxDuration), doc: "time that the choice may take; what it does not come to is said to be not tested"},
 		{name: "yes", value: &boolean{&s.yes}, doc: "ask nothing, and take the default of what is not given; so it is where no terminal answers"},
-		{name: "all-commands", value: &boolean{&s.everybody}, doc: "print the command behind every figure, which choice.txt has"},
+		{name: "verbose", value: &boolean{&s.verbose}, doc: "print the command behind every figure, which choice.txt has"},
 		{name: "json", value: &boolean{&s.asJSON}, doc: "write JSON instead of text"},
 	}
 }

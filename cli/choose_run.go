@@ -79,7 +79,7 @@ func (s *chooseSettings) answered(cmd *cobra.Command, out *output, st *openedSto
 		return fail(ExitFailed, err)
 	}
 	var shown, whole bytes.Buffer
-	if err := errors.Join(tables.Choice(&shown, page, &res.Choice, s.everybody), tables.Choice(&whole, layout.Page{}, &res.Choice, true)); err != nil {
+	if err := errors.Join(tables.Choice(&shown, page, &res.Choice, s.verbose), tables.Choice(&whole, layout.Page{}, &res.Choice, true)); err != nil {
 		return fail(ExitFailed, err)
 	}
 	first := shown.Bytes()

@@ -138,7 +138,7 @@ func (s *settings) surroundings() []setting {
 		{name: "cores", value: &coresValue{&s.cores}, complete: completeWords(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores="),
 			doc: "where harness and stores run: auto, shared, apart or `lists` of processors such as harness=0-1,stores=2-3"},
 		{name: "outage", value: &list{p: &s.outages}, complete: completeWords("redis:0.3-0.6", "redis:0.3-0.6:empty", "redis:0.5-0.52:failover", "postgres:0.3-0.6"),
-			doc: "take a store away in mid-run, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, with :failover as its replica, with :failover=20ms as that of so long before; may be repeated"},
+			doc: "inject a store outage, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, with :failover as its replica, with :failover=20ms as that of so long before; may be repeated"},
 		{name: "change-limit", value: &list{p: &s.limitChanges}, complete: completeWords("0.5:40"),
 			doc: "give all subjects another limit in mid-run, e.g. `0.5:40` (when, as a share of the duration, and units from then on); may be repeated"},
 	}

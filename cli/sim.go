@@ -86,7 +86,7 @@ func newSimSettings() *simSettings {
 		"duration":         "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
 		"requests":         "most requests per strategy; 0 for no bound",
 		"speed":            "replay at k times the recorded speed, windows shrunk alike (default 1)",
-		"outage":           "take a store away in mid-run, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, with :failover=20ms as its replica of so long before; may be repeated",
+		"outage":           "inject a store outage, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, with :failover=20ms as its replica of so long before; may be repeated",
 		"decision-timeout": "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is given up (default " + harness.DefaultDecisionTimeout.String() + ")",
 		"instances":        "application instances in each region, that share its stores; a preset has its own",
 		"metrics":          "serve figures to Prometheus at this `address` while the simulation lasts, in virtual time and labelled so, e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too",

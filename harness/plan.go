@@ -57,7 +57,7 @@ type Plan struct {
 	// and the strategy's run ends. In virtual time it is how long a strategy may do nothing
 	// that the simulation sees. Default [DefaultDecisionTimeout].
 	DecisionTimeout time.Duration
-	// Outages take stores away in mid-run. They need a Duration.
+	// Outages of stores, injected in mid-run. They need a Duration.
 	Outages []Outage
 	// LimitChanges raise and lower the limit of all subjects in mid-run, in the order of
 	// their time. They need a Duration. Policy has the limit at the start.

@@ -92,7 +92,7 @@ const (
 	// Merged: only all rounds together had enough samples, and there is no
 	// interval.
 	Merged Status = "merged"
-	// EventDriven: fewer than 5 separate stalls are behind it, so that it
+	// EventDriven: it is dominated by fewer than 5 stalls, so that it
 	// measures those and not the strategy.
 	EventDriven Status = "event-driven"
 	// TooFew: even all rounds together have too few samples. Value is the

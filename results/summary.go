@@ -88,7 +88,7 @@ type Summary struct {
 	// where no window ended in mid-run.
 	Rolling *Rolling `json:"rolling,omitempty"`
 	// FalseRejects of all valid rounds. Rounds that are explained add no possible
-	// ones beyond their certain ones; Explained is set where all are.
+	// ones beyond their confirmed ones; Explained is set where all are.
 	FalseRejects FalseRejects `json:"false_rejects"`
 	// Drift holds the worst reading of each tier over all rounds; null where the
 	// strategy shows no counter.

@@ -42,11 +42,11 @@ type Leak struct {
 
 // FalseRejects are requests rejected although there was room.
 type FalseRejects struct {
-	// Count is of certain ones.
+	// Count of the confirmed ones: there was room at every moment of the request.
 	Count int64 `json:"count"`
-	// Possible ones, the certain ones included.
+	// Possible ones, the confirmed ones included.
 	Possible int64 `json:"possible"`
-	// Units of the certain ones.
+	// Units of the confirmed ones.
 	Units int64 `json:"units"`
 	// PctOfValid is Count in percent of the requests that had to be admitted:
 	// Count + admitted - leaked ones.

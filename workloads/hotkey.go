@@ -84,12 +84,15 @@ func newHotKey(p Params) (Stream, Info, error) {
 	}
 	blocks := (twice + least - 1) / least
 	s.perCross = blocks * s.block
-	asked := strconv.FormatInt(blocks*least, 10)
-	if s.list == nil {
-		asked = "at least " + asked
+	asked := ""
+	switch total := blocks * least; {
+	case s.list == nil:
+		asked = fmt.Sprintf(" for at least %d %s", total, p.Policy.Unit)
+	case total != s.perCross:
+		asked = fmt.Sprintf(" for %d %s", total, p.Policy.Unit)
 	}
 	notes := []string{
-		fmt.Sprintf("each trial sends %d requests for %s %s to a fresh subject", s.perCross, asked, p.Policy.Unit),
+		fmt.Sprintf("each trial sends %d requests%s to a fresh key (limit %d)", s.perCross, asked, p.Policy.Limit),
 		s.describe(p.Policy.Unit),
 	}
 	return s, Info{Loop: Closed, Notes: append(notes, s.notes("checks", p.Policy.Unit)...)}, nil

@@ -55,6 +55,9 @@ func planText(p *harness.Plan) string {
 	if p.Life > 0 && p.Life != harness.DefaultLife {
 		text += fmt.Sprintf(" --life %v", p.Life)
 	}
+	if p.Seed != 1 {
+		text += fmt.Sprintf(" --seed %d", p.Seed)
+	}
 	for _, o := range p.Outages {
 		text += " --outage " + o.String()
 	}

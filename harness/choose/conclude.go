@@ -130,14 +130,18 @@ func (x *contender) standing() (n int) {
 }
 
 // cheapestFirst asks for the cheapest over and over. What enforces within a bound comes
-// behind what enforces.
+// behind what enforces. Percentiles at the rate are gone by where those of all count, and
+// else those under contention.
 func cheapestFirst(fit []*contender) (out []*contender) {
 	of := map[string]*contender{}
 	var rest, bounded answer.Setting
+	timed := !slices.ContainsFunc(fit, func(x *contender) bool { return !x.p99Counts })
 	for _, x := range fit {
 		a := answer.Classify(x.crossing)
 		whole := *x.crossing
-		whole.Paced = x.paced
+		if timed {
+			whole.Paced = x.paced
+		}
 		a.Summary = &whole
 		of[a.Label] = x
 		if a.Group == answer.Enforces {

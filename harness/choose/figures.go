@@ -41,5 +41,5 @@ func firstStruck(s *results.Summary) string {
 			return r.Detail
 		}
 	}
-	return "the audit struck it"
+	return "the audit discarded it"
 }

@@ -228,7 +228,9 @@ func (c *chooser) outage(ctx context.Context, in []*contender) error {
 	slices.SortFunc(cfg.Outages, func(a, b harness.Outage) int { return strings.Compare(a.Store, b.Store) })
 	found, err := c.measured(ctx, stageOutage, cfg)
 	for _, x := range with {
-		c.afterOutage(x, found[x.sel.String()], runText(x.sel, &cfg))
+		alone := cfg
+		alone.Outages = slices.DeleteFunc(slices.Clone(cfg.Outages), func(o harness.Outage) bool { return !slices.Contains(x.usesRedis(), o.Store) })
+		c.afterOutage(x, found[x.sel.String()], runText(x.sel, &alone))
 	}
 	return err
 }

@@ -67,8 +67,7 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	}
 	if wanted[FalseReject] && t.Rejections > 0 {
 		if v := t.Judge(); v.FalseRejects > 0 {
-			out = append(out, breach{FalseReject, fmt.Sprintf("%d of %d rejections had room at every moment of them",
-				v.FalseRejects, v.Rejected.Requests), v.FalseRejectUnits})
+			out = append(out, breach{FalseReject, count(int(v.FalseRejects), "request") + " rejected although quota was free throughout", v.FalseRejectUnits})
 		}
 	}
 	if wanted[Drift] || wanted[Stranded] {

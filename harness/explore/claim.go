@@ -96,7 +96,7 @@ func (s *search) claim(r *Result) string {
 	if r.Store != "" {
 		steps, store = "statement", r.Store
 	}
-	return fmt.Sprintf("%s: broken by no schedule of %s (%s) on %s with %s, at %s granularity, given %s and client code that is a function of its replies",
+	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s with %s, at %s granularity, given %s and client code that is a function of its replies",
 		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), faults, steps, store)
 }
 

@@ -155,8 +155,8 @@ func clean(s *results.Summary, declared bool) string {
 	return text
 }
 
-// errorsPct is the share of requests that ended in an error. What a store that was
-// taken away on purpose made fail is left out.
+// errorsPct is the share of requests that ended in an error. Those that a planned
+// outage explains are left out.
 func errorsPct(s *results.Summary) float64 {
 	n := s.Errors
 	if len(s.Params.Outages) > 0 && s.ErrorKinds != nil {

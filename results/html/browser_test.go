@@ -22,6 +22,7 @@ func TestBrowser(t *testing.T) {
 	t.Run("link", func(t *testing.T) { links(t, b) })
 	t.Run("layout", func(t *testing.T) { fits(t, b) })
 	t.Run("print", func(t *testing.T) { prints(t, b) })
+	b.window(390, 844, "light")
 	for name, page := range hostile(t) {
 		b.open(page)
 		var found []string
@@ -31,10 +32,20 @@ func TestBrowser(t *testing.T) {
 		if len(found) > 0 || scripts != 1 {
 			t.Errorf("%s: %d scripts, and %q", name, scripts, found)
 		}
+		b.eval(`document.getElementById("open").click()`, nil)
+		if width := overflow(b); width > 390 {
+			t.Errorf("%s: the page is %d wide on a phone", name, width)
+		}
 	}
 	if len(b.complaints) > 0 {
 		t.Errorf("the browser complains: %.2000q", b.complaints)
 	}
+}
+
+// overflow is how wide the page is, whatever the window.
+func overflow(b *browser) (width int) {
+	b.eval(`document.documentElement.scrollWidth`, &width)
+	return width
 }
 
 // column reads the keys of a column in the order of the rows that are shown.
@@ -153,14 +164,17 @@ func fits(t *testing.T, b *browser) {
 			b.window(w.width, w.height, scheme)
 			b.eval(`document.getElementById("open").click()`, nil)
 			var page struct {
-				Width  int
 				Ground string
 				Out    []string
 			}
-			b.eval(`({ width: document.documentElement.scrollWidth, ground: getComputedStyle(document.body).backgroundColor,
+			b.eval(`({ ground: getComputedStyle(document.body).backgroundColor,
 				out: [...document.querySelectorAll("main *")].filter((e) => e.checkVisibility() && !e.closest(".scroll, figcaption, legend") && e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 80)) })`, &page)
-			if page.Width > w.width || len(page.Out) > 0 {
-				t.Errorf("%s at %d: the page is %d wide, and out of sight is %q", scheme, w.width, page.Width, page.Out)
+			if width := overflow(b); width > w.width || len(page.Out) > 0 {
+				t.Errorf("%s at %d: the page is %d wide, and out of sight is %q", scheme, w.width, width, page.Out)
+			}
+			var scrolls bool
+			if b.eval(`(() => { const d = document.querySelector(".decide"); return d.scrollWidth > d.clientWidth })()`, &scrolls); scrolls && w.width > 1000 {
+				t.Errorf("%s: the decision table needs more than %d", scheme, w.width)
 			}
 			grounds[page.Ground] = true
 			if dir := os.Getenv("QUOTABENCH_SCREENSHOTS"); dir != "" {

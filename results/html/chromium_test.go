@@ -135,7 +135,7 @@ func (b *browser) read() message {
 		b.complaints = append(b.complaints, m.Method+": "+string(m.RawParams))
 	case "Runtime.consoleAPICalled":
 		var p struct{ Type string }
-		if json.Unmarshal(m.RawParams, &p); p.Type == "error" || p.Type == "warning" || p.Type == "assert" {
+		if err := json.Unmarshal(m.RawParams, &p); err != nil || p.Type == "error" || p.Type == "warning" || p.Type == "assert" {
 			b.complaints = append(b.complaints, m.Method+": "+string(m.RawParams))
 		}
 	case "Network.requestWillBeSent":

@@ -17,7 +17,9 @@ type decisionColumn struct {
 	Doc string
 	// Figure columns are set flush right.
 	Figure bool
-	of     func(s *results.Summary, v *settingView) decisionCell
+	// Wrap lets what belongs to a figure take several lines.
+	Wrap bool
+	of   func(s *results.Summary, v *settingView) decisionCell
 	// only says where it is shown; nil is everywhere.
 	only func(v *settingView) bool
 }
@@ -55,7 +57,7 @@ var decisionColumns = []decisionColumn{
 	}},
 	{Title: "decisions/s", Doc: "of callers that never pause, and by those of a bare client's INCR loop", Figure: true, of: throughputOf, only: measured},
 	{Title: "commands", Doc: "commands and statements to stores, per decision", Figure: true, of: commandsOf},
-	{Title: "errors", Doc: "requests without a decision, of all", Figure: true, of: errorsOf},
+	{Title: "errors", Doc: "requests without a decision, of all", Figure: true, Wrap: true, of: errorsOf},
 	{Title: "guarantee", Doc: "what the strategy declares, and whether it was kept", of: guaranteeOf},
 }
 
@@ -144,7 +146,7 @@ func throughputOf(s *results.Summary, _ *settingView) decisionCell {
 	}
 	c := decisionCell{Main: format.Count(int64(s.Throughput.Value + 0.5)), Sort: number(s.Throughput.Value)}
 	if !s.TimingsCount {
-		c.Main += "!"
+		c.Main += "\u00a0!"
 	}
 	if s.Ratio.Rounds > 0 {
 		c.Sub = format.Digits(s.Ratio.Value) + " × INCR"

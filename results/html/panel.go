@@ -22,6 +22,17 @@ type panelView struct {
 	Series          []drawingView
 }
 
+// Groups are those that the strategy belongs to in some setting, the best first.
+func (v *panelView) Groups() (out []groupView) {
+	for _, r := range v.Runs {
+		if !slices.Contains(out, r.Group) {
+			out = append(out, r.Group)
+		}
+	}
+	slices.SortFunc(out, func(a, b groupView) int { return a.Order - b.Order })
+	return out
+}
+
 // runView is a strategy in one setting.
 type runView struct {
 	Record, Setting string // titles

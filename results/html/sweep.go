@@ -65,7 +65,10 @@ func sweptTable(sweep *results.Sweep, s *results.SweepSeries, name string) *tabl
 		}
 		wait, waited := "-", "-"
 		if w := r.PoolWait; w != nil {
-			wait, waited = format.NS(w.MeanNS.Value), format.Pct(w.WaitedPct)
+			wait, waited = "0", format.Pct(w.WaitedPct)
+			if w.MeanNS.Value > 0 {
+				wait = format.NS(w.MeanNS.Value)
+			}
 		}
 		throughput := interval(x.Throughput, func(v float64) string { return format.Count(int64(v + 0.5)) })
 		if !x.TimingsCount {

@@ -54,7 +54,7 @@ func (f figure) setting() string {
 	if len(p.Outages) > 0 {
 		callers += ", with outages " + strings.Join(p.Outages, ", ")
 	}
-	return fmt.Sprintf("Workload %s, policy %s with a limit of %s (%s): %s.", s.Workload, s.Policy, format.Units(p.Limit, p.Unit), p.Window, callers)
+	return fmt.Sprintf("Workload %s, policy %s with a limit of %s (%s): %s.", s.Workload, s.Policy, format.Units(p.Limit, p.Unit), p.WindowText(), callers)
 }
 
 // table shows strategies of one record and setting.

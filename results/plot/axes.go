@@ -107,6 +107,8 @@ func tickValue(v float64) string {
 		return short(1e6, " M")
 	case a >= 1e4:
 		return short(1e3, " k")
+	case a >= 1e3 && v == math.Trunc(v):
+		return format.Count(int64(v))
 	default:
 		return short(1, "")
 	}

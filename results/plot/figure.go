@@ -252,6 +252,9 @@ func (g *figure) drawPanel(c draw.Canvas, i int, area vg.Rectangle) {
 	f.draw(c)
 	top := area.Max.Y + 5
 	for _, r := range p.rules {
+		if r.at < f.x.lo || r.at > f.x.hi {
+			continue
+		}
 		x := f.x.place(r.at, area.Min.X, area.Max.X)
 		c.StrokeLine2(r.style, x, area.Min.Y, x, area.Max.Y)
 		if r.name != "" {

@@ -38,9 +38,9 @@ func TestPlotsNameWhoIsMissing(t *testing.T) {
 		plot  func(results.File) (*Plot, error)
 		wants []string
 	}{
-		"latency": {Latency, []string{"No p99 (fewer than 5 separate stalls behind it): incr-expire-atomic.", "Not shown (no samples): decr-literal.",
+		"latency": {Latency, []string{"No p99 (dominated by fewer than 5 stalls): incr-expire-atomic.", "Not shown (no samples): decr-literal.",
 			"lua-reserve !", "! discarded: noisy machine", "Timings stand, decisions do not (invalid): check-then-set."}},
-		"leak": {Leak, []string{"Hollow, at the longest request (p99: fewer than 5 separate stalls behind it): incr-expire-atomic.", "No dot (p99: no samples): decr-literal.",
+		"leak": {Leak, []string{"Hollow, at the longest request (p99: dominated by fewer than 5 stalls): incr-expire-atomic.", "No dot (p99: no samples): decr-literal.",
 			"No dot (invalid): check-then-set.", "Hollow (its timings were discarded: noisy machine): lua-reserve.", "Some rounds left out (invalid): redis-hash."}},
 	} {
 		text := plotText(t, c.plot, f)

@@ -40,7 +40,7 @@ func (c *captions) text() string {
 // why says for people what keeps a percentile from being shown.
 func why(p results.Percentile) string {
 	if p.Status == results.EventDriven {
-		return "fewer than 5 separate stalls behind it"
+		return "dominated by fewer than 5 stalls"
 	}
 	return string(p.Status)
 }

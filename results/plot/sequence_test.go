@@ -106,6 +106,7 @@ func TestChartsAreWellFormed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		checkSVG(t, name, p)
 		b, err := p.SVG()
 		if err != nil {
 			t.Fatal(err)

@@ -22,6 +22,8 @@ type Quantity struct {
 	axis  func(title string, values []float64) (axis, func(float64) float64)
 	// show renders a value for people.
 	show func(v float64) string
+	// rare quantities are not worth a drawing where they are 0 everywhere.
+	rare bool
 }
 
 // reading is a quantity of one summary.
@@ -34,15 +36,15 @@ type reading struct {
 // The quantities of sweeps.
 var (
 	// QuantityP99 is the p99 latency with its interval over rounds.
-	QuantityP99 = Quantity{"p99", "p99 latency", readP99, timeScale, format.NS}
+	QuantityP99 = Quantity{"p99", "p99 latency", readP99, timeScale, format.NS, false}
 	// QuantityLeak is the leak in percent of the limit, from certain to possible.
-	QuantityLeak = Quantity{"leak", "leak, in % of the limit", readLeak, percentAxisOf, format.Pct}
+	QuantityLeak = Quantity{"leak", "leak, in % of the limit", readLeak, percentAxisOf, format.Pct, false}
 	// QuantityFalseRejects is the share of requests that were rejected wrongly.
-	QuantityFalseRejects = Quantity{"false-rejects", "false rejects, in % of valid requests", readFalseRejects, percentAxisOf, format.Pct}
+	QuantityFalseRejects = Quantity{"false-rejects", "false rejects, in % of valid requests", readFalseRejects, percentAxisOf, format.Pct, true}
 	// QuantityPoolWait is the time that a request waits for connections.
-	QuantityPoolWait = Quantity{"pool-wait", "wait for a connection per request", readPoolWait, waitScale, format.NS}
+	QuantityPoolWait = Quantity{"pool-wait", "wait for a connection per request", readPoolWait, waitScale, format.NS, true}
 	// QuantityThroughput is decisions per second with its interval over rounds.
-	QuantityThroughput = Quantity{"throughput", "decisions per second", readThroughput, linearScale, func(v float64) string { return format.Digits(v) + "/s" }}
+	QuantityThroughput = Quantity{"throughput", "decisions per second", readThroughput, linearScale, func(v float64) string { return format.Digits(v) + "/s" }, false}
 )
 
 // Quantities returns what a sweep can show.
@@ -163,7 +165,7 @@ func Sweep(d SweepData) (*Plot, error) {
 			continue
 		}
 		if r.doubt != "" {
-			notes.add("Hollow and pale", p.Line+" at "+p.Value, r.doubt)
+			notes.add("Pale", p.Line+" at "+p.Value, r.doubt)
 		}
 		if lines[p.Line] == nil {
 			lines[p.Line] = map[string]reading{}
@@ -177,6 +179,9 @@ func Sweep(d SweepData) (*Plot, error) {
 	}
 	if len(names) > maxDots {
 		return nil, tooMany(len(names))
+	}
+	if d.Quantity.rare && slices.Max(extent) == 0 {
+		return nil, fmt.Errorf("%w: %s is 0 in every setting of %s", ErrNothingToPlot, d.Quantity.title, d.Param)
 	}
 	xs := settingsAxis(d.Param, values)
 	slices.SortFunc(values, func(a, b string) int { return compareFloat(xs.place[a], xs.place[b]) })
@@ -274,7 +279,7 @@ func (x *settings) rules(knees []Knee, p *panel, told *[]string) {
 
 // upperFirst begins a title.
 func upperFirst(s string) string {
-	if s == "" {
+	if s == "" || strings.HasPrefix(s, "p99") {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]

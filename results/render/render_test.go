@@ -16,9 +16,14 @@ import (
 // full is a bundle that every format has something to show of.
 func full() *Bundle {
 	f := fixture.New(2, fixture.Strategies[:2]...)
+	for i := range f.Runs {
+		f.Runs[i].OverTime = &results.OverTime{SliceNS: 1e6, Admitted: []int64{1, 2}, Rejected: []int64{0, 1}, Errors: []int64{0, 0}}
+	}
+	x := explored()
+	x.Censuses = append(x.Censuses, &results.Census{Strategy: f.Runs[0].Params.Label, Policy: "p", Clients: 2, Schedules: 6, Leaking: 1, Complete: true})
 	return &Bundle{
-		File: &f, Provenance: &f.Provenance, Exploration: explored(),
-		Series: []results.Series{{Strategy: "a:b=c,d/e", Samples: []results.Sample{{AtNS: 1}, {AtNS: 2}}}, {Strategy: "no samples"}},
+		File: &f, Provenance: &f.Provenance, Exploration: x,
+		Series: []results.Series{{Strategy: "a:b=c,d/e", Samples: []results.Sample{{AtNS: 1, Issued: 1, Admitted: 1, Usage: 1}, {AtNS: 2, Issued: 3, Admitted: 2, Rejected: 1, Usage: 2}}}, {Strategy: "no samples"}},
 	}
 }
 

@@ -88,7 +88,7 @@ func correctnessNotes(group []results.Summary, failed bool) []string {
 		parts = append(parts, "errors: requests without a decision, of all; time-outs and contention are what a strategy does, those of the store and others make a run invalid")
 	}
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return !s.Counts() }) {
-		parts = append(parts, "invalid: the audit struck every round, see MEASUREMENT VALIDITY")
+		parts = append(parts, "invalid: the audit discarded every round, see MEASUREMENT VALIDITY")
 	}
 	return parts
 }

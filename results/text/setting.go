@@ -21,7 +21,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	if s.Workload != f.Workload.Name {
 		workload = "workload " + s.Workload
 	}
-	entry("policy", format.Join(" · ", fmt.Sprintf("%s: %s, %s", s.Policy, format.Units(p.Limit, p.Unit), p.Window), workload))
+	entry("policy", format.Join(" · ", fmt.Sprintf("%s: %s, %s", s.Policy, format.Units(p.Limit, p.Unit), p.WindowText()), workload))
 	entry("asked for", streamText(p))
 	entry("outages", outagesText(p.Outages))
 	entry("limit", limitsText(p))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
@@ -154,7 +155,7 @@ func (v *sweepView) setting(all []results.SweepSeries) (out []Entry) {
 		}
 		return text
 	}
-	entry("policy", format.Join(" · ", format.Join(": ", s.Policy, format.Join(", ", fixed("limit", format.Units(p.Limit, p.Unit)), p.Window))))
+	entry("policy", format.Join(" · ", format.Join(": ", s.Policy, format.Join(", ", fixed("limit", format.Units(p.Limit, p.Unit)), p.WindowText()))))
 	asked := p
 	asked.Workload = maps.Clone(p.Workload)
 	maps.DeleteFunc(asked.Workload, func(name, _ string) bool { return p.Point[name] != "" })
@@ -171,8 +172,23 @@ func (v *sweepView) setting(all []results.SweepSeries) (out []Entry) {
 	entry("load", format.Join(" · ", loop, fixed("workers", format.Plural(int64(p.Workers), "worker", "workers")),
 		fixed("instances", format.Plural(int64(p.Instances), "instance", "instances")), bound))
 	entry("connections", fixed("pool", poolText(p)))
-	entry("rounds", fmt.Sprintf("%d of each point, the points in random order within a round; figures are medians%s", s.Rounds, v.intervalsText(all)))
+	entry("rounds", fmt.Sprintf("%s of each point, the points in random order within a round; figures are medians%s", roundsOfPoints(all), v.intervalsText(all)))
 	return out
+}
+
+// roundsOfPoints is how many rounds points have: an interrupted sweep and a search have
+// more of some than of others.
+func roundsOfPoints(all []results.SweepSeries) string {
+	lo, hi := all[0].Points[0].Summary.Rounds, 0
+	for i := range all {
+		for _, p := range all[i].Points {
+			lo, hi = min(lo, p.Summary.Rounds), max(hi, p.Summary.Rounds)
+		}
+	}
+	if lo == hi {
+		return strconv.Itoa(hi)
+	}
+	return fmt.Sprintf("%d to %d", lo, hi)
 }
 
 // intervalsText says what the intervals of the decisions per second are.

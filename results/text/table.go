@@ -304,7 +304,7 @@ const (
 	markWaited    = "w could be waiting for a core and not the strategy, see MEASUREMENT VALIDITY"
 	markMerged    = "~ of all rounds together: one round has too few samples for an interval"
 	markMax       = "≥ the largest value seen: too few samples for the percentile"
-	markEvents    = "stalls: event-driven, fewer than 5 separate stalls are behind the percentile"
+	markEvents    = "stalls: unreliable, dominated by fewer than 5 stalls"
 	markRange     = "> longer than the histogram can tell"
 	markSaturated = "saturated: cannot keep up with this rate, requests wait longer and longer"
 	markModel     = "m statements to the in-process model, not to PostgreSQL"

@@ -66,7 +66,7 @@ func TestTableSaysWhatMatters(t *testing.T) {
 		"few":       {"interrupted", "range of rounds and no confidence interval", "p99 range"},
 		"open":      {"intended start", "open loop, poisson at 5,000 requests/s", "saturated", "line 8899: unterminated user agent, used"},
 		"simulated": {"SIMULATED", "MODELLED LATENCY", "0.40m", "not to PostgreSQL"},
-		"odd":       {"invalid", "INVALID history-overflow", "TIMINGS reference-drift", "12 requests failed|72 requests failed", "stalls: event-driven", "!"},
+		"odd":       {"invalid", "INVALID history-overflow", "TIMINGS reference-drift", "12 requests failed|72 requests failed", "stalls: unreliable", "!"},
 		"uploads": {
 			"user-links: 1 e-mail,", "popularity zipf:1.1", "cost uniform:1-5", "fill 0.3", "over-quota 0.05",
 			"redis from 30 % to 60 % of each round", "one connection per worker, at most 64 to Redis and 16 to PostgreSQL",

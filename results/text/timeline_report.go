@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
@@ -22,8 +23,8 @@ func Search(w io.Writer, page layout.Page, r *results.Search) error {
 	if r.Store != "" {
 		how = "one step per statement on " + r.Store
 	}
-	writeText(out, page, fmt.Sprintf("%s, %s with a limit of %d %s; %s on %s: %s; %s",
-		r.Strategy, r.Policy, r.Limit, r.Unit, count(r.Clients, "client"), count(r.Instances, "instance"), strings.Join(r.Scripts, "; "), how))
+	writeText(out, page, fmt.Sprintf("%s, %s with a limit of %s; %s on %s: %s; %s",
+		r.Strategy, r.Policy, format.Units(r.Limit, r.Unit), count(r.Clients, "client"), count(r.Instances, "instance"), strings.Join(r.Scripts, "; "), how))
 	if r.Store == "" {
 		writeText(out, page, fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", count(r.States, "state"), count(r.Runs, "run"), count(r.Depth, "step"), count(r.Pruned, "run")))
 	} else {

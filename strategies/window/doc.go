@@ -1,6 +1,6 @@
 // Package window holds the rate limiters of record 002, whose windows have a fixed
 // length: "fixed-window", one Redis counter per subject and numbered window, and
-// "memory-deque", the moments of what was admitted, in the memory of one process.
+// "memory-deque", the timestamps of admitted requests, in the memory of one process.
 // The first falls back to the second when Redis does not answer.
 //
 // A numbered window lets through its limit at its end and once more at the next

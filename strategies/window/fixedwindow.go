@@ -33,7 +33,7 @@ var fixedMeta = strategies.Meta{
 			"The window's number is the time since 1970 divided by the window's length, and the key is the base key with that number.",
 			"One MULTI increments the key and sets its expiry to the window's length and 5 s, on every call.",
 			"A count of at most the limit is admitted, and every attempt stays counted.",
-			"Where Redis answers with an error, the process decides by a deque of its own of the moments that it admitted.",
+			"Where Redis answers with an error, the process decides by a deque of its own with the timestamps of the requests that it admitted.",
 		},
 		Deviations: []string{
 			"The policy's name begins the key, and the contact form's key begins with \"contact\" as the record has it.",

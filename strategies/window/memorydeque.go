@@ -10,11 +10,11 @@ import (
 var dequeMeta = strategies.Meta{
 	Name:   "memory-deque",
 	Source: "002 (ProjectEPU)",
-	Doc:    "the moments of what was admitted, in the memory of each process, trimmed by time",
+	Doc:    "the timestamps of admitted requests, in the memory of each process, trimmed by time",
 	Notes: strategies.Notes{
 		How: []string{
-			"Each process keeps the moments of what it admitted, by subject.",
-			"A request first drops the moments that are older than the window.",
+			"Each process keeps the timestamps of the requests that it admitted, by subject.",
+			"A request first drops the timestamps that are older than the window.",
 			"It is admitted where its units fit beside those that remain.",
 			"A deque that has become empty stays, as the record's do.",
 		},

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPlot draws stored records again, apart and together.
+func TestPlot(t *testing.T) {
+	run, other, explored := "../results/baseline/run-rolling", "../results/baseline/run-slow", "../results/baseline/explore"
+	for name, c := range map[string]struct {
+		args   []string
+		code   int
+		files  []string
+		stderr string
+	}{
+		"a directory":    {[]string{run, "--format", "svg", "--only", "latency,leakage"}, ExitOK, []string{"latency.svg", "leakage.svg"}, "2 files written"},
+		"a file":         {[]string{filepath.Join(run, "results.json"), "--format", "svg", "--only", "leakage"}, ExitOK, []string{"leakage.svg"}, "1 file written"},
+		"two runs":       {[]string{run, other, "--format", "svg", "--only", "leakage"}, ExitOK, []string{"run-rolling-leakage.svg", "run-slow-leakage.svg"}, "2 files written"},
+		"one not drawn":  {[]string{run, "--format", "svg", "--only", "throughput,leakage"}, ExitOK, []string{"leakage.svg"}, "not drawn: nothing to plot: the record has no decisions over time"},
+		"nothing":        {[]string{explored, "--only", "latency"}, ExitUsage, nil, "nothing to draw in " + explored},
+		"no record":      {[]string{"../docs"}, ExitUsage, nil, "holds no record: none of results.json, series.json, exploration.json"},
+		"no file":        {[]string{"no-such"}, ExitUsage, nil, "cannot read no-such"},
+		"no argument":    {nil, ExitUsage, nil, "plot needs a record"},
+		"unknown plot":   {[]string{run, "--only", "latencies"}, ExitUsage, nil, `unknown plot "latencies"`},
+		"unknown format": {[]string{run, "--format", "jpg"}, ExitUsage, nil, "give svg, png or both"},
+	} {
+		out := filepath.Join(t.TempDir(), "plots")
+		r := call(t.Context(), append([]string{"plot", "--out", out}, c.args...)...)
+		if r.code != c.code || !strings.Contains(r.stderr, c.stderr) {
+			t.Errorf("%s: exit %d, %q", name, r.code, r.stderr)
+		}
+		entries, _ := os.ReadDir(out)
+		var got []string
+		for _, e := range entries {
+			got = append(got, e.Name())
+		}
+		if strings.Join(got, " ") != strings.Join(c.files, " ") {
+			t.Errorf("%s: files %q, want %q", name, got, c.files)
+		}
+	}
+
+	// What is there is never written over.
+	out := t.TempDir()
+	mine := filepath.Join(out, "leakage.svg")
+	if err := os.WriteFile(mine, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := call(t.Context(), "plot", run, "--only", "leakage", "--out", out)
+	if b, err := os.ReadFile(mine); r.code != ExitUsage || !strings.Contains(r.stderr, "already holds leakage.svg") || err != nil || string(b) != "mine" {
+		t.Errorf("exit %d, %q, %q, %v", r.code, r.stderr, b, err)
+	}
+}

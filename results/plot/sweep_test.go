@@ -1,0 +1,105 @@
+package plot
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/internal/fixture"
+)
+
+// swept is a sweep of one parameter with known throughput, p99 and leak at each value.
+func swept(param string, values ...string) results.File {
+	f := fixture.New(6, fixture.Strategies[0], fixture.Strategies[3])
+	f.Sweep = &results.Sweep{Parameters: []results.Swept{{Name: param, Values: values}}}
+	base := f.Runs
+	f.Runs, f.Summaries = nil, nil
+	for i, v := range values {
+		for _, r := range base {
+			r.Params.Point = map[string]string{param: v}
+			r.ThroughputPerS = math.Min(8_000, 1_000*math.Pow(2, float64(i))) + float64(r.Repetition)
+			r.FalseRejects = results.FalseRejects{}
+			f.Runs = append(f.Runs, r)
+		}
+	}
+	return f
+}
+
+// TestSweep has values of each kind: far apart, near each other, times, words, and 0
+// among numbers of many sizes.
+func TestSweep(t *testing.T) {
+	for _, values := range [][]string{
+		{"1", "8", "64", "512", "4096"}, {"10", "20", "30", "40", "50"}, {"10ms", "1s", "1m"}, {"uniform", "zipf:1.1", strings.Repeat("word ", 12)}, {"0", "0.001", "0.5", "1"}, {"7"},
+		{"1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096", "8192", "16384", "32768", "65536", "131072", "262144", "524288"},
+	} {
+		f := swept("workers", values...)
+		for _, q := range Quantities() {
+			p, err := SweepOf(f, q)
+			if q.rare {
+				if !errors.Is(err, ErrNothingToPlot) {
+					t.Errorf("%s is 0 everywhere and is drawn: %v", q.Name, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := checkSVG(t, q.Name+" over "+strings.Join(values, " "), p).text
+			if !strings.Contains(text, "against workers") || !strings.Contains(text, strings.TrimSpace(values[0])) {
+				t.Errorf("%s over %v: %s", q.Name, values, text)
+			}
+		}
+	}
+}
+
+// The knee that is planted at 8 workers is marked, and told.
+func TestSweepKnee(t *testing.T) {
+	values := []string{"1", "2", "4", "8", "16", "32", "64", "128"}
+	p := fixture.Must[*Plot](t)(SweepOf(swept("workers", values...), QuantityThroughput))
+	if !strings.Contains(p.Desc(), "knee of "+fixture.New(1, fixture.Strategies[0]).Runs[0].Strategy+" at 8") {
+		t.Errorf("no knee at 8 in %q", p.Desc())
+	}
+	straight := swept("workers", values...)
+	for i := range straight.Runs {
+		r := &straight.Runs[i]
+		r.ThroughputPerS = 100 * fixture.Must[float64](t)(strconv.ParseFloat(r.Params.Point["workers"], 64))
+	}
+	if p := fixture.Must[*Plot](t)(SweepOf(straight, QuantityThroughput)); strings.Contains(p.Desc(), "knee") {
+		t.Errorf("a straight line has a knee: %q", p.Desc())
+	}
+}
+
+func TestSweepSecondParameter(t *testing.T) {
+	f := swept("workers", "1", "8", "64")
+	f.Sweep.Parameters = append(f.Sweep.Parameters, results.Swept{Name: "pool", Values: []string{"4", "16"}})
+	base := f.Runs
+	f.Runs = nil
+	for _, pool := range []string{"4", "16"} {
+		for _, r := range base {
+			r.Params.Point = map[string]string{"workers": r.Params.Point["workers"], "pool": pool}
+			f.Runs = append(f.Runs, r)
+		}
+	}
+	p := fixture.Must[*Plot](t)(SweepOf(f, QuantityP99))
+	text := checkSVG(t, "two parameters", p).text
+	for _, want := range []string{", pool 4", ", pool 16"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no line for %q in %s", want, text)
+		}
+	}
+	if _, err := SweepOf(fixture.New(1, fixture.Strategies[0]), QuantityP99); !errors.Is(err, ErrNothingToPlot) {
+		t.Errorf("of no sweep: %v", err)
+	}
+	for _, p := range f.Runs {
+		if p.Params.Point["pool"] == "" {
+			t.Fatal("a run without a pool")
+		}
+	}
+	empty := SweepData{Param: "x", Quantity: QuantityPoolWait, Points: []SweepPoint{{"a", "1", &results.Summary{}}}}
+	if _, err := Sweep(empty); !errors.Is(err, ErrNothingToPlot) {
+		t.Errorf("without figures: %v", err)
+	}
+}
