@@ -3,6 +3,7 @@
 GO            ?= go
 GOLANGCI      ?= v2.11.4
 ACTIONLINT    ?= v1.7.12
+GORELEASER    ?= v2.12.5
 GREMLINS      ?= v0.6.0
 BENCHSTAT     ?= v0.0.0-20260908200009-22c9c6c9d4da
 
@@ -21,7 +22,7 @@ SHORT         ?=
 MINUTES       ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test short lint bench benchstat instrument faster baseline pages noise fuzz mutants kill9 soak man tidy ci clean
+.PHONY: help run build build-full deps deps-all test short lint bench benchstat release publish instrument faster baseline pages noise fuzz mutants kill9 soak man tidy ci clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +63,12 @@ bench: ## benchmark every strategy under every workload, on embedded stores
 
 benchstat: ## summarise benchmark output: make benchstat FILES="old.txt new.txt"
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) $(FILES)
+
+release: ## build a release to dist/, and publish nothing: archives, checksums, the Homebrew formula, and the image where docker buildx answers
+	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --snapshot --clean $$(docker buildx inspect >/dev/null 2>&1 || echo --skip=docker)
+
+publish: ## build and publish the release of the tag that is checked out; CI does it
+	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --clean
 
 instrument: ## what the instrument itself costs, as ratios inside one run
 	$(GO) test $(SHORT) -run '^$$' -bench . -benchtime 1x ./harness/measure
@@ -111,4 +118,4 @@ ci: ## do what CI does
 	.ci/run
 
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist

@@ -84,7 +84,7 @@ func (s *chooseSettings) answered(cmd *cobra.Command, out *output, st *openedSto
 	}
 	first := shown.Bytes()
 	if s.asJSON {
-		first = record
+		first, stdout = record, cmd.OutOrStdout()
 	}
 	_, unshown := stdout.Write(first)
 	w := writer{out: out}

@@ -11,8 +11,11 @@ import (
 func storeVariable(driver string) string { return "QUOTABENCH_" + strings.ToUpper(driver) }
 
 // fromEnvironment takes stores from the environment that neither a flag nor a
-// configuration file names.
+// configuration file names. Those are for commands that use real stores.
 func (s *settings) fromEnvironment() error {
+	if s.virtual {
+		return nil
+	}
 	for _, d := range stores.Drivers() {
 		x := s.lookup(d.Name)
 		name := storeVariable(d.Name)

@@ -58,7 +58,7 @@ var flagGroups = []struct {
 	title string
 	flags []string
 }{
-	{groupWhat, []string{"strategy", "policy", "workload", "limit", "preset", "instances", "regions", "subjects", "leak", "p99", "uploads", "budget", "yes"}},
+	{groupWhat, []string{"strategy", "policy", "workload", "limit", "preset", "instances", "regions", "leak", "p99", "uploads", "budget", "yes"}},
 	{groupLoad, []string{"workers", "loop", "rate", "arrivals", "requests", "duration", "rounds", "quick", "seed", "shard", "param", "until"}},
 	{groupWorkload, []string{"speed"}},
 	{groupTime, []string{"start", "region", "shared-redis", "rush", "home", "every", "tracked"}},
@@ -101,12 +101,36 @@ func showHelp(cmd *cobra.Command, _ []string) {
 	page.Width = min(page.Cells(), helpWidth)
 	var b bytes.Buffer
 	if text := strings.TrimSpace(cmd.Long); text != "" {
-		fmt.Fprintln(&b, text+"\n")
+		for _, l := range reflowed(page, text) {
+			fmt.Fprintln(&b, l)
+		}
+		fmt.Fprintln(&b)
 	} else if cmd.Short != "" {
 		fmt.Fprintln(&b, cmd.Short+"\n")
 	}
 	writeUsage(&b, page, cmd)
 	_, _ = out.Write(b.Bytes()) // there is no one else to tell
+}
+
+// reflowed is a text with its paragraphs as wide as the page. Indented lines stay.
+func reflowed(page layout.Page, text string) (out []string) {
+	var prose []string
+	flush := func() {
+		if len(prose) > 0 {
+			out = append(out, page.Wrap(strings.Join(prose, " "))...)
+		}
+		prose = nil
+	}
+	for l := range strings.SplitSeq(text, "\n") {
+		if l != "" && !strings.HasPrefix(l, " ") && !strings.HasPrefix(l, "\t") {
+			prose = append(prose, l)
+			continue
+		}
+		flush()
+		out = append(out, l)
+	}
+	flush()
+	return out
 }
 
 // writeUsage writes how a command is called, with examples, commands and flags.

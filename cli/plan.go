@@ -30,9 +30,6 @@ const (
 // settings hold what was worked out, so that printing them says what is in force.
 func (s *settings) plan() (measure.Config, error) {
 	s.expand()
-	if err := s.fromEnvironment(); err != nil {
-		return measure.Config{}, err
-	}
 	c := measure.Config{
 		Plan: harness.Plan{
 			Stream: s.stream(), Seed: s.seed, Workers: s.workers, Instances: s.instances,

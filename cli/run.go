@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/metrics"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
@@ -168,6 +169,9 @@ func (s *settings) carryOut(cmd *cobra.Command, j *job) (err error) {
 		return err
 	}
 	defer func() { err = released(out, err) }()
+	if s.quick {
+		fmt.Fprintf(stderr, "--quick: %s of %v, loop %s\n", format.Plural(int64(s.rounds), "round", "rounds"), s.duration, s.loop)
+	}
 	st.announce(stderr)
 	st.removeDead(ctx, stderr)
 	file := st.file(ctx, j.points[0], skipped)

@@ -34,6 +34,7 @@ type settings struct {
 	named                      []string           // of --store
 	out, history               string
 	asJSON                     bool // in place of tables
+	virtual                    bool // time, in which stores are simulated
 	shard, metrics             string
 	life, decision             time.Duration
 	failOn                     []string

@@ -54,7 +54,7 @@ var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores"
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
-	s.workers = 0
+	s.workers, s.virtual = 0, true
 	for _, from := range s.from {
 		*from = "" // a store in this process
 	}

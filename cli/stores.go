@@ -46,6 +46,9 @@ func (s *settings) storeSettings() []setting {
 
 // storeSpecs are the stores that the settings ask for.
 func (s *settings) storeSpecs() ([]stores.Spec, error) {
+	if err := s.fromEnvironment(); err != nil {
+		return nil, err
+	}
 	named, err := stores.ParseSpecs(s.named)
 	if err != nil {
 		return nil, s.wrong("store", err)

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/results"
 )
 
 func versionCommand() *cobra.Command {
@@ -19,11 +22,13 @@ func versionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			version, commit := buildVersion()
 			if asJSON {
-				return encodeJSON(cmd.OutOrStdout(), map[string]string{
-					"version": version, "commit": commit, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+				return encodeJSON(cmd.OutOrStdout(), map[string]any{
+					"version": version, "commit": commit, "date": buildDate(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+					"schema": results.SchemaVersion,
 				})
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "quotabench %s, %s, %s/%s\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "quotabench %s\ncommitted  %s\nbuilt by   %s for %s/%s\nwrites     schema %d of results.json\n",
+				Version(), cmp.Or(buildDate(), "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH, results.SchemaVersion)
 			return err
 		},
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // policies name time zones, and a container may have none
 
 	"github.com/quotabench/quotabench/cli"
 	_ "github.com/quotabench/quotabench/strategies/all"

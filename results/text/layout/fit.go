@@ -105,8 +105,13 @@ func (g *Grid) panels(width int) [][]int {
 		units = append(units, sequence(from, to))
 		from = to
 	}
+	// Since there are several tables, none need be as narrow as it can be.
 	fits := func(columns []int) bool {
-		_, ok := fit(g.of(columns).needs(), width)
+		part := g.of(columns).needs()
+		for i := range part {
+			part[i].least = part[i].titled
+		}
+		_, ok := fit(part, width)
 		return ok
 	}
 	var out [][]int

@@ -1,0 +1,77 @@
+package doctest
+
+import (
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// release is the part of .goreleaser.yaml that is held against the repository.
+type release struct {
+	Before struct{ Hooks []string }
+	Builds []struct {
+		Main                              string
+		Env, Goos, Goarch, Flags, Ldflags []string
+	}
+	Archives []struct {
+		Files []struct{ Src, Dst string }
+	}
+	Brews []struct{ Install string }
+}
+
+// TestRelease holds the configuration of releases against the program, the script that
+// writes what lies beside it, and the pages.
+func TestRelease(t *testing.T) {
+	var r release
+	readYAML(t, "../../.goreleaser.yaml", &r)
+	read := func(name string) string {
+		b, err := os.ReadFile(path.Join("../..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if len(r.Builds) != 1 || len(r.Archives) != 1 || len(r.Brews) != 1 || len(r.Before.Hooks) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	b := r.Builds[0]
+	if got := strings.Join(slices.Concat(b.Goos, b.Goarch), " "); got != "linux darwin windows amd64 arm64" {
+		t.Errorf("built for %s", got)
+	}
+	if !slices.Contains(b.Env, "CGO_ENABLED=0") || !slices.Contains(b.Flags, "-trimpath") {
+		t.Errorf("the same commit may give other bytes elsewhere: %q, %q", b.Env, b.Flags)
+	}
+	read(path.Join(b.Main, "main.go"))
+	// The linker ignores a variable that is not there.
+	var stamped []string
+	for _, m := range regexp.MustCompile(`quotabench/cli\.(\w+)=`).FindAllStringSubmatch(strings.Join(b.Ldflags, "\n"), -1) {
+		stamped = append(stamped, m[1])
+	}
+	if declared := "var " + strings.Join(stamped, ", ") + " string\n"; len(stamped) != 3 || !strings.Contains(read("cli/version.go"), declared) {
+		t.Errorf("cli/version.go has no %q", declared)
+	}
+	makefile := read("Makefile")
+	recipe := regexp.MustCompile(`(?m)^man:.*\n(?:\t.*\n)+`).FindString(makefile)
+	if recipe == "" || r.Before.Hooks[0] != "make man" {
+		t.Fatalf("what lies beside the program is written by %q", r.Before.Hooks)
+	}
+	for _, f := range r.Archives[0].Files {
+		folder := path.Dir(f.Src)
+		if folder == "." {
+			read(f.Src)
+		} else if !strings.Contains(recipe, folder) {
+			t.Errorf("make man writes no %s", folder)
+		}
+	}
+	for _, m := range regexp.MustCompile(`completions/quotabench\.(\w+)`).FindAllStringSubmatch(r.Brews[0].Install, -1) {
+		if !regexp.MustCompile(`for shell in [a-z ]*\b` + m[1] + `\b`).MatchString(recipe) {
+			t.Errorf("the formula installs completions of %s, which nothing writes", m[1])
+		}
+	}
+	if !strings.Contains(makefile, "\nrelease: ") || !strings.Contains(read("docs/install.md"), "make release") {
+		t.Error("nothing builds a release, or no page says what does")
+	}
+}
