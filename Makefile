@@ -64,8 +64,8 @@ bench: ## benchmark every strategy under every workload, on embedded stores
 benchstat: ## summarise benchmark output: make benchstat FILES="old.txt new.txt"
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) $(FILES)
 
-release: ## build a release to dist/, and publish nothing: archives, checksums, the Homebrew formula, and the image where Docker answers
-	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --snapshot --clean $$(docker info >/dev/null 2>&1 || echo --skip=docker)
+release: ## build a release to dist/, and publish nothing: archives, checksums, the Homebrew formula, and the image where docker buildx answers
+	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --snapshot --clean $$(docker buildx inspect >/dev/null 2>&1 || echo --skip=docker)
 
 publish: ## build and publish the release of the tag that is checked out; CI does it
 	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --clean

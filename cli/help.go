@@ -58,7 +58,7 @@ var flagGroups = []struct {
 	title string
 	flags []string
 }{
-	{groupWhat, []string{"strategy", "policy", "workload", "limit", "preset", "instances", "regions", "subjects", "leak", "p99", "uploads", "budget", "yes"}},
+	{groupWhat, []string{"strategy", "policy", "workload", "limit", "preset", "instances", "regions", "leak", "p99", "uploads", "budget", "yes"}},
 	{groupLoad, []string{"workers", "loop", "rate", "arrivals", "requests", "duration", "rounds", "quick", "seed", "shard", "param", "until"}},
 	{groupWorkload, []string{"speed"}},
 	{groupTime, []string{"start", "region", "shared-redis", "rush", "home", "every", "tracked"}},

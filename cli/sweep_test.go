@@ -9,7 +9,7 @@ import (
 
 // tinySweep is a sweep on embedded stores that takes a moment.
 func tinySweep(args ...string) []string {
-	return append([]string{"sweep", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "2", "--out", "out"}, args...)
+	return append([]string{"sweep", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "2", "--instances", "1", "--out", "out"}, args...)
 }
 
 func TestSweep(t *testing.T) {
@@ -47,7 +47,7 @@ func TestSweepGates(t *testing.T) {
 	newPlace(t, nil)
 	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=1,2", "--fail-on", "admitted-nonsense")...)
 	requireUsageError(t, o)
-	o = call(t.Context(), tinySweep("--strategy", "liar", "--param", "workers=1,2", "--fail-on", "leak>0")...)
+	o = call(t.Context(), tinySweep("--strategy", "liar", "--param", "workers=1,2", "--rounds", "1", "--fail-on", "leak>0")...)
 	if o.code != ExitGate || !strings.Contains(o.stderr, "workers 2") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
@@ -55,13 +55,13 @@ func TestSweepGates(t *testing.T) {
 
 func TestSweepSearch(t *testing.T) {
 	newPlace(t, nil)
-	o := call(t.Context(), tinySweep("--strategy", "honest", "--requests", "40", "--limit", "10", "--until", "errors==0", "--param", "rate=2000..8000")...)
+	o := call(t.Context(), tinySweep("--strategy", "honest", "--requests", "40", "--limit", "10", "--instances", "1", "--rounds", "1", "--until", "errors==0", "--param", "rate=4000..4100", "--workers", "4")...)
 	f := readResults(t)
-	if o.code != ExitOK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors==0" || !strings.Contains(o.stdout, "SEARCH  highest rate at which errors==0 holds, between 2,000 and 8,000 requests/s") {
+	if o.code != ExitOK || f.Sweep == nil || !f.Sweep.Search || f.Sweep.Until != "errors==0" || !strings.Contains(o.stdout, "SEARCH  highest rate at which errors==0 holds, between 4,000 and 4,100 requests/s") {
 		t.Errorf("exit %d, %+v: %s%s", o.code, f.Sweep, o.stdout, o.stderr)
 	}
 	for _, r := range f.Runs {
-		if r.Params.Loop != "open" || r.Params.RatePerS < 2000 || r.Params.RatePerS > 8000 {
+		if r.Params.Loop != "open" || r.Params.RatePerS < 4000 || r.Params.RatePerS > 4100 {
 			t.Errorf("%+v", r.Params)
 		}
 	}

@@ -276,10 +276,10 @@ const batch = 4
 func (c *chooser) atRate(ctx context.Context, in []*contender) error {
 	subjects := min(c.cfg.Subjects, mostSubjects)
 	if subjects < c.cfg.Subjects {
-		c.note("measured with %s of %s subjects, so that the time is not spent on setting them up", format.Count(subjects), format.Count(c.cfg.Subjects))
+		c.remark("measured with %s of %s subjects, so that the time is not spent on setting them up", format.Count(subjects), format.Count(c.cfg.Subjects))
 	}
 	if rate := c.rate(); rate < c.cfg.Rate {
-		c.note("%s requests per second are more than this machine can show: a bare client's INCR loop reaches %s here, beside the harness; measured at %s, and nothing is said of more",
+		c.remark("%s requests per second are more than this machine can show: a bare client's INCR loop reaches %s here, beside the harness; measured at %s, and nothing is said of more",
 			format.Count(int64(c.cfg.Rate)), format.Count(int64(c.referencePerS)), format.Count(int64(rate)))
 	}
 	all := Record{Runs: []results.Run{}}
@@ -310,7 +310,7 @@ func (c *chooser) atRate(ctx context.Context, in []*contender) error {
 }
 
 // note adds what the figures do not cover.
-func (c *chooser) note(text string, args ...any) {
+func (c *chooser) remark(text string, args ...any) {
 	c.res.Notes = append(c.res.Notes, fmt.Sprintf(text, args...))
 }
 

@@ -76,7 +76,7 @@ func (c *chooser) regions(ctx context.Context, in []*contender) error {
 			continue
 		}
 		x.take(second[x], redisInOne)
-		x.shows(*first[x].against)
+		x.caveats = append(x.caveats, "simulated "+first[x].against.Text)
 	}
 	return err
 }

@@ -98,10 +98,11 @@ func (s *Search) Sweep() results.Sweep {
 	return results.Sweep{Parameters: []results.Swept{{Name: Rate, Values: []string{rateText(s.Low), rateText(s.High)}}}, Search: true}
 }
 
-// steps is how many times a rate is measured, about.
+// steps is how many times a rate is measured at most, about: to double it, to halve the
+// bracket with what fails measured twice, and at the edge.
 func (s *Search) steps() int {
-	const again = 4
-	return again + int(math.Log2(math.Log(math.Max(s.High/s.Low, 2))/math.Log1p(s.Within)))
+	halvings := math.Ceil(math.Log2(math.Max(math.Log(2)/math.Log1p(s.Within), 1)))
+	return int(math.Ceil(math.Log2(s.High/s.Low))+2*halvings) + 3
 }
 
 // begun is an observer that was told of the beginning already.

@@ -1,9 +1,7 @@
 package plot
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"strings"
 
 	"gonum.org/v1/plot/text"
@@ -37,23 +35,6 @@ type panel struct {
 	zero bool
 }
 
-// line is one curve, in the coordinates of the axes. A value that is not a number
-// interrupts it.
-type line struct {
-	name  string // none: it is not named
-	style seriesStyle
-	x, y  []float64
-	// whiskers from lo to hi at each point; nil for none
-	lo, hi []float64
-	// marks are the points with a marker; nil for none
-	marks []int
-	// faint is the point from which the line is pale; len(x) for none
-	faint int
-	// pale are points whose marker is pale
-	pale []bool
-	step bool // values hold until the next point
-}
-
 // shade is a stretch of the horizontal axis with another ground.
 type shade struct{ from, to float64 }
 
@@ -72,13 +53,6 @@ const (
 	panelTitle  = vg.Length(22)  // room above an area for its title
 	panelGap    = vg.Length(16)  // between a panel's texts and the next one's title
 )
-
-// placed is a panel's place in a figure.
-type placed struct {
-	frame  frame
-	names  []string    // folded
-	middle []vg.Length // of each name
-}
 
 // plot lays the figure out.
 func (g *figure) plot() *Plot {
@@ -132,39 +106,6 @@ func (g *figure) above(i int) vg.Length {
 	return room
 }
 
-const keyRow = vg.Length(15)
-
-// keyRows puts the named lines of a panel into rows.
-func (g *figure) keyRows(i int) (rows [][]int) {
-	free := vg.Length(0)
-	for k, name := range g.names(i) {
-		if name == "" {
-			continue
-		}
-		w := swatchWidth + nameStyle().Width(name) + 16
-		if w > free {
-			rows, free = append(rows, nil), g.width-4*margin-60
-		}
-		rows[len(rows)-1] = append(rows[len(rows)-1], k)
-		free -= w
-	}
-	return rows
-}
-
-// drawKey draws these rows up from a height.
-func (g *figure) drawKey(c draw.Canvas, i int, left, y vg.Length) {
-	names := g.names(i)
-	rows := g.keyRows(i)
-	for r := range rows {
-		at, x := y+vg.Length(len(rows)-1-r)*keyRow+6, left
-		for _, k := range rows[r] {
-			c.StrokeLine2(g.panels[i].lines[k].style.line, x, at, x+swatchWidth-6, at)
-			c.FillText(nameStyle(), vg.Point{X: x + swatchWidth, Y: at}, names[k])
-			x += swatchWidth + nameStyle().Width(names[k]) + 16
-		}
-	}
-}
-
 // below is the room for the ticks and the title of the horizontal axis.
 func (g *figure) below(i int) vg.Length {
 	room := vg.Length(20)
@@ -175,39 +116,6 @@ func (g *figure) below(i int) vg.Length {
 		room += panelGap
 	}
 	return room
-}
-
-func nameStyle() draw.TextStyle {
-	return aligned(textStyle(labelSize, ink, false), text.XLeft, text.YCenter)
-}
-
-// names are those of a panel's lines, folded.
-func (g *figure) names(i int) []string {
-	out := make([]string, len(g.panels[i].lines))
-	for k, l := range g.panels[i].lines {
-		if l.name != "" {
-			if out[k] = drawable(l.name); !g.keyed {
-				out[k] = fold(nameStyle(), out[k], nameWidth)
-			}
-		}
-	}
-	return out
-}
-
-const nameSpace = vg.Length(4) // between names
-
-func nameHeight(name string) vg.Length {
-	if name == "" {
-		return 0
-	}
-	return blockHeight(nameStyle(), name) + nameSpace
-}
-
-func namesHeight(names []string) (sum vg.Length) {
-	for _, n := range names {
-		sum += nameHeight(n)
-	}
-	return sum
 }
 
 // sides returns where areas begin and end, beside what has to stand left and right of
@@ -287,159 +195,6 @@ func (g *figure) drawPanel(c draw.Canvas, i int, area vg.Rectangle) {
 	if !g.keyed {
 		g.drawNames(c, i, f, ends)
 	}
-}
-
-// drawNames sets the lines' names to the right of an area, each as near as there is
-// room to where its line ends.
-func (g *figure) drawNames(c draw.Canvas, i int, f frame, ends []vg.Length) {
-	p, names := &g.panels[i], g.names(i)
-	heights := make([]vg.Length, len(names))
-	for k, n := range names {
-		heights[k] = nameHeight(n)
-	}
-	thin := draw.LineStyle{Width: 0.7}
-	for k, at := range spread(ends, heights, f.area.Min.Y, f.area.Max.Y) {
-		if names[k] == "" {
-			continue
-		}
-		l := &p.lines[k]
-		x := f.area.Max.X + nameGap
-		if last := l.last(); last >= 0 {
-			if end := f.x.place(l.x[last], f.area.Min.X, f.area.Max.X); f.area.Max.X-end < 14 {
-				thin.Color = pale(l.style.line.Color)
-				c.StrokeLine2(thin, end+5, ends[k], x-1, at)
-			}
-		}
-		c.StrokeLine2(l.style.line, x, at, x+swatchWidth-6, at)
-		if len(l.marks) > 0 {
-			l.style.mark(&c, vg.Point{X: x + (swatchWidth-6)/2, Y: at})
-		}
-		c.FillText(nameStyle(), vg.Point{X: x + swatchWidth, Y: at}, names[k])
-	}
-}
-
-// cut ends the line where it leaves the frame at the top.
-func (l *line) cut(top float64) {
-	for i, y := range l.y {
-		if y <= top {
-			continue
-		}
-		if i > 0 {
-			l.x[i] = l.x[i-1] + (l.x[i]-l.x[i-1])*(top-l.y[i-1])/(y-l.y[i-1])
-		}
-		l.x, l.y = l.x[:i+1], append(l.y[:i:i], top)
-		l.marks = slices.DeleteFunc(slices.Clone(l.marks), func(k int) bool { return k >= i })
-		l.faint = min(l.faint, i+1)
-		return
-	}
-}
-
-// last is the last point that is a number, or -1.
-func (l *line) last() int {
-	for i := len(l.y) - 1; i >= 0; i-- {
-		if !math.IsNaN(l.y[i]) {
-			return i
-		}
-	}
-	return -1
-}
-
-// draw draws a line with its whiskers, and returns the height at which it ends.
-func (l *line) draw(c draw.Canvas, f frame) (end vg.Length) {
-	whisker := draw.LineStyle{Color: pale(l.style.line.Color), Width: 1.4}
-	for i := range l.lo {
-		if math.IsNaN(l.y[i]) || !(l.hi[i] > l.lo[i]) {
-			continue
-		}
-		from, to := f.point(l.x[i], max(l.lo[i], f.y.lo)), f.point(l.x[i], min(l.hi[i], f.y.hi))
-		c.StrokeLine2(whisker, from.X, from.Y, to.X, to.Y)
-		c.StrokeLine2(whisker, from.X-3, from.Y, from.X+3, from.Y)
-		c.StrokeLine2(whisker, to.X-3, to.Y, to.X+3, to.Y)
-	}
-	end = f.area.Min.Y
-	var run []vg.Point
-	style := l.style.line
-	flush := func() {
-		if len(run) > 1 {
-			c.StrokeLines(style, run)
-		}
-		run = nil
-	}
-	for i := range l.x {
-		if math.IsNaN(l.y[i]) {
-			flush()
-			continue
-		}
-		p := f.point(l.x[i], l.y[i])
-		if l.step && len(run) > 0 {
-			run = append(run, vg.Point{X: p.X, Y: run[len(run)-1].Y})
-		}
-		run, end = append(run, p), p.Y
-		if i+1 == l.faint {
-			flush()
-			style.Color, run = pale(style.Color), []vg.Point{p}
-		}
-		if l.faint == 0 && i == 0 {
-			style.Color = pale(style.Color)
-		}
-	}
-	flush()
-	return end
-}
-
-func (l *line) drawMarks(c draw.Canvas, f frame) {
-	for _, i := range l.marks {
-		if math.IsNaN(l.y[i]) {
-			continue
-		}
-		style := l.style
-		if i >= l.faint || l.pale != nil && l.pale[i] {
-			style.glyph.Color = pale(style.glyph.Color)
-		}
-		style.mark(&c, f.point(l.x[i], l.y[i]))
-	}
-}
-
-// spread returns the middles of names that want to be at given heights, with room for
-// each: those that would overlap are moved as little as possible, in the order in which
-// their lines end, and all stay between lo and hi.
-func spread(wanted, heights []vg.Length, lo, hi vg.Length) []vg.Length {
-	order := make([]int, 0, len(wanted))
-	for i := range wanted {
-		if heights[i] > 0 {
-			order = append(order, i)
-		}
-	}
-	// The first of a list is the topmost where several end at one height.
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(wanted[b], wanted[a]) })
-	type block struct {
-		members     []int
-		top, height vg.Length
-	}
-	var blocks []block
-	for _, i := range order {
-		b := block{[]int{i}, wanted[i] + heights[i]/2, heights[i]}
-		b.top = min(max(b.top, lo+b.height), hi)
-		for len(blocks) > 0 && blocks[len(blocks)-1].top-blocks[len(blocks)-1].height < b.top {
-			up := blocks[len(blocks)-1]
-			blocks = blocks[:len(blocks)-1]
-			n, m := vg.Length(len(up.members)), vg.Length(len(b.members))
-			// Where each member would have the block's top, on average.
-			top := (up.top*n + (b.top+up.height)*m) / (n + m)
-			b = block{append(up.members, b.members...), top, up.height + b.height}
-			b.top = min(max(b.top, lo+b.height), hi)
-		}
-		blocks = append(blocks, b)
-	}
-	out := make([]vg.Length, len(wanted))
-	for _, b := range blocks {
-		y := b.top
-		for _, i := range b.members {
-			out[i] = y - heights[i]/2
-			y -= heights[i]
-		}
-	}
-	return out
 }
 
 // apart takes the names of ticks away that would touch the one before.

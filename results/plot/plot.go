@@ -76,7 +76,6 @@ func tooMany(strategies int) error {
 type series struct {
 	*results.Summary
 	label string
-	style seriesStyle
 }
 
 // plotted returns the summaries of a file in the order of reports, each with a

@@ -160,8 +160,8 @@ func throughputCaption(f results.File, all []series) string {
 }
 
 func throughputDesc(paces []pace) string {
-	by := func(a, b pace) int { return compareFloat(a.Summary.Throughput.Value, b.Summary.Throughput.Value) }
+	by := func(a, b pace) int { return compareFloat(a.Throughput.Value, b.Throughput.Value) }
 	lo, hi := slices.MinFunc(paces, by), slices.MaxFunc(paces, by)
 	return fmt.Sprintf("Decisions per second over the time of a round, of %s. Over whole rounds %s makes the most, %s/s, and %s the fewest, %s/s.",
-		format.Plural(int64(len(paces)), "strategy", "strategies"), hi.label, format.Digits(hi.Summary.Throughput.Value), lo.label, format.Digits(lo.Summary.Throughput.Value))
+		format.Plural(int64(len(paces)), "strategy", "strategies"), hi.label, format.Digits(hi.Throughput.Value), lo.label, format.Digits(lo.Throughput.Value))
 }

@@ -68,6 +68,9 @@ func plotRenderers() (out []Renderer) {
 		for _, f := range []struct{ ext, suffix, doc string }{{"svg", "-svg", ""}, {"png", "-png", ", as a bitmap"}} {
 			out = append(out, Renderer{k.Name + f.suffix, f.ext, k.Doc + f.doc, func(b *Bundle) ([]Output, error) {
 				drawings, err := k.Draw(b)
+				if f.ext != "svg" && errors.Is(err, plot.ErrNothingToPlot) {
+					return nil, nil // as was said of the SVG
+				}
 				if err != nil {
 					return nil, fmt.Errorf("%s.%s: %w", k.Name, f.ext, err)
 				}
