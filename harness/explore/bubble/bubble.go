@@ -114,7 +114,7 @@ type client struct {
 	in        *instance
 	goroutine uint64
 	started   bool
-	done      bool
+	done      atomic.Bool // set by a goroutine that time alone may have woken
 	dead      atomic.Bool
 	at        *parked
 }
@@ -237,7 +237,8 @@ func (e *Engine) begin() {
 	for i, c := range e.clients {
 		in := e.instances[i%len(e.instances)]
 		in.members++
-		c.in, c.goroutine, c.started, c.done, c.at, c.Pending = in, 0, false, false, nil, -1
+		c.in, c.goroutine, c.started, c.at, c.Pending = in, 0, false, nil, -1
+		c.done.Store(false)
 		c.dead.Store(false)
 	}
 	e.fused = !e.setup.Has(quota.FaultClock) && !e.setup.Has(quota.FaultOutage) && e.shared.Len() == 0
@@ -349,7 +350,7 @@ func (e *Engine) finish(w *world) int {
 	}
 	synctest.Wait()
 	e.await(func() bool {
-		return !slices.ContainsFunc(e.clients, func(c *client) bool { return c.started && !c.done })
+		return !slices.ContainsFunc(e.clients, func(c *client) bool { return c.started && !c.done.Load() })
 	})
 	for _, in := range e.instances {
 		for _, s := range append(in.earlier, in.strategy) {

@@ -14,7 +14,7 @@ func (e *Engine) Enabled(out []engine.Choice, symmetric bool) []engine.Choice {
 	runnable := false
 	for _, c := range e.clients {
 		switch {
-		case c.done || c.dead.Load():
+		case c.done.Load() || c.dead.Load():
 		case !c.started:
 			runnable = true
 			if !symmetric || !e.hasTwin(c) {
@@ -45,7 +45,7 @@ func (e *Engine) waits() bool { return len(e.waiting()) > 0 }
 // waiting names those callers.
 func (e *Engine) waiting() (out []string) {
 	for _, c := range e.clients {
-		if c.started && !c.done && !c.dead.Load() && c.at == nil {
+		if c.started && !c.done.Load() && !c.dead.Load() && c.at == nil {
 			out = append(out, c.Name+": waits in the strategy")
 		}
 	}
@@ -119,7 +119,7 @@ func (e *Engine) enabledFaults(out []engine.Choice) []engine.Choice {
 // after an effect, which is tried anyway.
 func (e *Engine) worthCrashing(in *instance) bool {
 	return in.members > 1 && slices.ContainsFunc(e.clients, func(c *client) bool {
-		return c.in == in && c.started && !c.done && !c.dead.Load()
+		return c.in == in && c.started && !c.done.Load() && !c.dead.Load()
 	})
 }
 
@@ -185,7 +185,7 @@ func (e *Engine) Look() engine.Look {
 	l := engine.Look{AtRest: len(e.helpers) == 0, Faults: e.faults(), Stuck: e.stuck}
 	for _, c := range e.clients {
 		switch {
-		case c.done || c.dead.Load() || !c.started:
+		case c.done.Load() || c.dead.Load() || !c.started:
 		case c.at != nil && c.at.op.Kind == sched.Wait: // between two of its actions
 		default:
 			l.AtRest = false

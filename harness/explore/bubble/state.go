@@ -30,7 +30,7 @@ func (e *Engine) State() (engine.Digest, error) {
 	}
 	for _, c := range e.clients {
 		d.Bool(c.dead.Load())
-		d.Bool(c.done)
+		d.Bool(c.done.Load())
 	}
 	u := e.used
 	for _, n := range []int{u.crash, u.lost, u.retry, u.outage, u.evict, u.tick, len(e.stuck)} {

@@ -120,7 +120,7 @@ func (e *Engine) perform(c *client) {
 		if p := recover(); p != nil && !e.isOver() {
 			e.fail(&engine.PanicError{Where: c.Name, Value: p, Stack: debug.Stack()})
 		}
-		c.done = true
+		c.done.Store(true)
 	}()
 	c.Perform(context.Background(), func() bool {
 		_, injected := e.park(context.Background(), &parked{op: sched.Op{Kind: sched.Wait}, in: c.in, life: c.in.lives})
@@ -285,7 +285,7 @@ func (e *Engine) crashInstance(in *instance) {
 	e.used.crash++
 	e.run.Timeline.Mark(fmt.Sprintf("instance %d", in.index), results.RoleInstance, results.EventCrash, "ends and starts anew")
 	for _, c := range e.clients {
-		if c.in == in && c.started && !c.done && !c.dead.Load() {
+		if c.in == in && c.started && !c.done.Load() && !c.dead.Load() {
 			e.kill(c)
 		}
 	}
@@ -367,7 +367,7 @@ func (e *Engine) await(so func() bool) bool {
 
 func (e *Engine) finished() (n int) {
 	for _, c := range e.clients {
-		if c.done {
+		if c.done.Load() {
 			n++
 		}
 	}
