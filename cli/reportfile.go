@@ -30,7 +30,8 @@ func reportCommand() *cobra.Command {
 		Short: "Make the report again from the records of earlier runs, as one page and as text",
 		Long: "Reads what run, sim and explore left, files or whole directories, and writes one report\n" +
 			"about all of it: a page for a browser, with plots and charts in it, and beside it the\n" +
-			"tables as text. The page loads nothing from elsewhere.",
+			"tables as text. The page loads nothing from elsewhere. A single record's tables are\n" +
+			"printed too, as its run did.",
 		Example: "  quotabench report quotabench-results/20261122T163240.000Z\n" +
 			"  quotabench report run/results.json explore --out team.html    # one page, and team.txt",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -50,12 +51,18 @@ func reportCommand() *cobra.Command {
 					return err
 				}
 			}
-			files, err := before(cmd.Context(), func() ([][]byte, error) { return reportOf(cmd.Context(), args) })
+			made, err := before(cmd.Context(), func() (madeReport, error) { return reportOf(cmd.Context(), args) })
 			if err != nil {
 				return usageUnless(err)
 			}
+			page, stdout := pageOf(cmd)
+			if len(made.bundles) == 1 { // as it was when it was new
+				if err := (view{out: stdout, page: page}).show(made.bundles[0]); err != nil {
+					return fail(ExitFailed, err)
+				}
+			}
 			for i, path := range names {
-				if err := atomicfile.Write(path, files[i]); err != nil {
+				if err := atomicfile.Write(path, made.files[i]); err != nil {
 					return fail(ExitFailed, err)
 				}
 			}
@@ -67,21 +74,24 @@ func reportCommand() *cobra.Command {
 	return cmd
 }
 
-// reportOf is the page and the text about all records.
-func reportOf(ctx context.Context, args []string) ([][]byte, error) {
-	bundles, err := reportBundles(ctx, args)
-	if err != nil {
-		return nil, err
+// madeReport is the page and the text about records.
+type madeReport struct {
+	bundles []*render.Bundle
+	files   [2][]byte
+}
+
+// reportOf makes the report about all records.
+func reportOf(ctx context.Context, args []string) (m madeReport, err error) {
+	if m.bundles, err = reportBundles(ctx, args); err != nil {
+		return m, err
 	}
-	page, err := render.HTML(bundles)
-	if err != nil {
-		return nil, fail(ExitFailed, err)
+	if m.files[0], err = render.HTML(m.bundles); err != nil {
+		return m, fail(ExitFailed, err)
 	}
-	text, err := render.Text(bundles)
-	if err != nil {
-		return nil, fail(ExitFailed, err)
+	if m.files[1], err = render.Text(m.bundles); err != nil {
+		return m, fail(ExitFailed, err)
 	}
-	return [][]byte{page, text}, nil
+	return m, nil
 }
 
 // provenanceName is the file in which a simulation says where and when it ran.

@@ -74,6 +74,38 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
+// printed is a command of a page, and the output that the page shows of it.
+var printed = regexp.MustCompile("(?m)^    (?:quotabench|go run \\./cmd/quotabench) (.+)\n\n(?:[^\n`][^\n]*\n)*(?:\n)?```\n((?:[^`\n]*\n)+)```$")
+
+// TestPrintedOutput: what pages show of a command is what it prints. A run is not the
+// same twice: what is shown of it is the committed one.
+func TestPrintedOutput(t *testing.T) {
+	shown := 0
+	for _, page := range []string{"README.md", "docs/exploration.md", "docs/reading-a-report.md"} {
+		text, err := os.ReadFile(filepath.Join(repo, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range printed.FindAllStringSubmatch(string(text), -1) {
+			shown++
+			args, block := wordsOf(m[1]), m[2]
+			var stdout, stderr bytes.Buffer
+			if args[0] == "run" {
+				args = []string{"report", filepath.Join(repo, "results/baseline/first"), "--out", filepath.Join(t.TempDir(), "report.html")}
+			}
+			if code := cli.Main(args, &stdout, &stderr); code == cli.ExitUsage {
+				t.Fatalf("%s: %q: exit %d: %s", page, args, code, stderr.String())
+			}
+			if !strings.Contains(stdout.String(), block) {
+				t.Errorf("%s: %q does not print\n%s\nbut\n%s", page, args, block, stdout.String())
+			}
+		}
+	}
+	if shown < 2 {
+		t.Errorf("%d outputs are shown: the pattern finds too few", shown)
+	}
+}
+
 // inTable is a command in a cell of a table, without the program's name.
 var inTable = regexp.MustCompile("`((?:explore|sim|run) [^`]+)`")
 
@@ -216,6 +248,13 @@ func shortened(args []string) []string {
 			return append(args, "--print-config")
 		}
 		return append(args, "--rounds", "1", "--requests", "50", "--loop", "closed", "--redis", "embedded", "--postgres", "embedded")
+	case "choose":
+		return append(args, "--yes", "--budget", "1s", "--redis", "embedded", "--postgres", "embedded")
+	case "sweep":
+		if sql || slices.Contains(args, "--until") {
+			return append(args, "--print-config")
+		}
+		return append(args, "--rounds", "1", "--requests", "200", "--redis", "embedded", "--postgres", "embedded")
 	case "sim":
 		if slices.Contains(args, "--trace") || slices.Contains(args, "--print-config") {
 			return args
