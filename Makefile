@@ -42,12 +42,15 @@ deps: ## install what the tests need and is missing: redis-server, PostgreSQL
 deps-all: ## install etcd, ZooKeeper, NATS and Chromium too, without which their tests are skipped
 	@.ci/deps all
 
-test: deps ## run all tests, with the race detector, on embedded and real stores
+test: deps ## run all tests, with the race detector where something is concurrent, on embedded and real stores
 	$(GO) vet ./...
-	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -race -timeout 15m ./...
+	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v '/results/')
+	# Records, tables and drawings know no second goroutine.
+	$(GO) test ./results/...
 	# One schedule at a time: the race detector has nothing to see in the longest searches, and they are skipped or shortened above.
 	$(GO) test -run 'SearchAgrees|Hardened|FiveClients|ThreeTierLeaks' ./harness/explore
 	$(GO) test -run ChangesAreSound ./oracle
+	$(GO) test -run DocumentedCommands ./cmd/quotabench
 	@.ci/deps skipped
 
 short: ## run the tests that need nothing installed

@@ -19,6 +19,9 @@ import (
 // written does not keep the rest from being written.
 func writeBundle(v view, stderr io.Writer, out *output, b *render.Bundle) error {
 	b.About = aboutStrategy
+	if b.File != nil { // once, for all that is made of them
+		b.File.Summaries = results.Summarise(b.File.Runs)
+	}
 	shown := v.show(b)
 	w := writer{out: out}
 	notes, err := render.Each(b, w.put)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,6 +31,9 @@ type documented struct {
 // print, in their order: shortened, and without servers. One that a reader could not
 // type fails.
 func TestDocumentedCommands(t *testing.T) {
+	if raceEnabled {
+		t.Skip("made without the race detector: other tests hold the same code against it")
+	}
 	pages := []string{"README.md", "CONTRIBUTING.md", "results/baseline/README.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/strategies/choosing.md", "docs/strategies/leaks-*.md"} {
 		found, err := filepath.Glob(filepath.Join(repo, pattern))
@@ -88,13 +92,22 @@ func TestPrintedOutput(t *testing.T) {
 		}
 		for _, m := range printed.FindAllStringSubmatch(string(text), -1) {
 			shown++
+			show := func(stdout string) string { return stdout }
 			args, block := wordsOf(m[1]), m[2]
 			var stdout, stderr bytes.Buffer
 			if args[0] == "run" {
+				show = fromTables
 				args = []string{"report", filepath.Join(repo, "results/baseline/first"), "--out", filepath.Join(t.TempDir(), "report.html")}
 			}
 			if code := cli.Main(args, &stdout, &stderr); code == cli.ExitUsage {
 				t.Fatalf("%s: %q: exit %d: %s", page, args, code, stderr.String())
+			}
+			if got := show(stdout.String()); *update && args[0] == "report" && got != block {
+				text = []byte(strings.Replace(string(text), block, got, 1))
+				if err := os.WriteFile(filepath.Join(repo, page), text, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				continue
 			}
 			if !strings.Contains(stdout.String(), block) {
 				t.Errorf("%s: %q does not print\n%s\nbut\n%s", page, args, block, stdout.String())
@@ -104,6 +117,14 @@ func TestPrintedOutput(t *testing.T) {
 	if shown < 2 {
 		t.Errorf("%d outputs are shown: the pattern finds too few", shown)
 	}
+}
+
+// update has TestPrintedOutput put the committed run into the pages that show it.
+var update = flag.Bool("update", false, "rewrite what pages show of a run")
+
+// fromTables is the output of a run from its first table on.
+func fromTables(stdout string) string {
+	return stdout[max(0, strings.Index(stdout, "CORRECTNESS")):]
 }
 
 // inTable is a command in a cell of a table, without the program's name.

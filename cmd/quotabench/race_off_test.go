@@ -1,0 +1,6 @@
+//go:build !race
+
+package main
+
+// raceEnabled is set in builds with the race detector.
+const raceEnabled = false
