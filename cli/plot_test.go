@@ -5,11 +5,24 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/results/codec"
 )
 
 // TestPlot draws stored records again, apart and together.
 func TestPlot(t *testing.T) {
 	run, other, explored := "../results/baseline/run-rolling", "../results/baseline/run-slow", "../results/baseline/explore"
+	early := filepath.Join(t.TempDir(), "results.json") // of a version that counted nothing over time
+	f, err := codec.Read(filepath.Join(run, "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range f.Runs {
+		f.Runs[i].OverTime = nil
+	}
+	if b, err := codec.Encode(f); err != nil || os.WriteFile(early, b, 0o644) != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		args   []string
 		code   int
@@ -19,7 +32,7 @@ func TestPlot(t *testing.T) {
 		"a directory":    {[]string{run, "--format", "svg", "--only", "latency,leakage"}, ExitOK, []string{"latency.svg", "leakage.svg"}, "2 files written"},
 		"a file":         {[]string{filepath.Join(run, "results.json"), "--format", "svg", "--only", "leakage"}, ExitOK, []string{"leakage.svg"}, "1 file written"},
 		"two runs":       {[]string{run, other, "--format", "svg", "--only", "leakage"}, ExitOK, []string{"run-rolling-leakage.svg", "run-slow-leakage.svg"}, "2 files written"},
-		"one not drawn":  {[]string{run, "--format", "svg", "--only", "throughput,leakage"}, ExitOK, []string{"leakage.svg"}, "not drawn: nothing to plot: the record has no decisions over time"},
+		"one not drawn":  {[]string{early, "--format", "svg", "--only", "throughput,leakage"}, ExitOK, []string{"leakage.svg"}, "not drawn: nothing to plot: the record has no decisions over time"},
 		"nothing":        {[]string{explored, "--only", "latency"}, ExitUsage, nil, "nothing to draw in " + explored},
 		"no record":      {[]string{"../docs"}, ExitUsage, nil, "holds no record: none of results.json, series.json, exploration.json"},
 		"no file":        {[]string{"no-such"}, ExitUsage, nil, "cannot read no-such"},
