@@ -58,8 +58,8 @@ func TestSignals(t *testing.T) {
 // pipes that never end.
 func TestInterruptedWhileReading(t *testing.T) {
 	for _, args := range [][]string{
-		{"run", "honest", "--redis", "embedded", "--postgres", "embedded", "--trace", "pipe"},
-		{"run", "honest", "--config", "pipe"},
+		{"run", "honest", "--instances", "1", "--instances", "1", "--redis", "embedded", "--postgres", "embedded", "--trace", "pipe"},
+		{"run", "honest", "--instances", "1", "--instances", "1", "--config", "pipe"},
 		{"sim", "honest", "--trace", "pipe"},
 		{"judge", "pipe"},
 	} {
@@ -277,7 +277,7 @@ func TestClean(t *testing.T) {
 	}
 	// A run does the same by itself, and says so.
 	plant()
-	o = call(ctx, "run", "honest", "--redis", at, "--postgres", "embedded", "--requests", "100", "--rounds", "1", "--loop", "closed", "--out", "out")
+	o = call(ctx, "run", "honest", "--instances", "1", "--instances", "1", "--redis", at, "--postgres", "embedded", "--requests", "100", "--rounds", "1", "--loop", "closed", "--out", "out")
 	if o.code != ExitOK || !strings.Contains(o.stderr, "\nredis: removed 1 key that a run left which had ended without doing so (process ") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
