@@ -156,8 +156,10 @@ func checkClock(tb testing.TB, m *strategies.Meta, stores Stores) {
 	tb.Helper()
 	skipForeign(tb, m)
 	var by atomic.Int64
-	const years = 4 * 365 * 24 * time.Hour
-	by.Store(int64(years))
+	// It begins early in the month, the day and the hour: half an hour in microseconds
+	// and three weeks in milliseconds, as what is left of a window, look like the wall's seconds.
+	real := clock.Wall{}.Now().UTC()
+	by.Store(int64(time.Date(real.Year()+4, real.Month(), 3, 2, 3, 0, 0, time.UTC).Sub(real)))
 	c := setClock{patient{clock.Wall{}}, &by}
 	f := openBy(tb, m, stores, 1, nil, c, c.Now())
 	const limit, offered = 3, 6
