@@ -89,6 +89,8 @@ type Config struct {
 	began int64
 	// enumerates is set where every schedule is run, whatever states it leads to.
 	enumerates bool
+	// trail keeps the schedule being run for another process; nil for none.
+	trail *trail
 }
 
 // DefaultStates bounds a search that is not given a bound.

@@ -63,7 +63,12 @@ func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, er
 // explored runs f over the engine that the strategy is for.
 func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, f func(*search) (T, error)) (res T, err error) {
 	if sel.Foreign {
-		return bubble.Search(sel, *cfg.setup(), func(e *bubble.Engine) (T, error) { return f(newSearch(e, sel, cfg)) })
+		return bubble.Search(sel, *cfg.setup(), func(e *bubble.Engine) (T, error) {
+			if cfg.trail != nil {
+				return f(newSearch(trailed{e, cfg.trail}, sel, cfg))
+			}
+			return f(newSearch(e, sel, cfg))
+		})
 	}
 	if !OnPostgres(sel) {
 		return watched(ctx, &cfg, func(s *engine.Setup) (T, error) {
