@@ -72,10 +72,11 @@ func (g ginLimiter) take(_ context.Context, key string, units int64) (int64, err
 	return all(!g.Limit(key, nil).RateLimited, units), nil
 }
 
-// weighted is the promise of a weighted counter in memory.
+// weighted is the promise of a weighted counter in memory that rounds half a request
+// in the caller's favour.
 func weighted() quota.Clause {
 	return quota.Clause{
-		Property: quota.PropertyLeak, Formula: "L x (instances + 1) - 1", Tolerates: []quota.Fault{quota.FaultClock},
-		Bound: func(p quota.Params) int64 { return max(0, p.Instances*p.Limit-1) },
+		Property: quota.PropertyLeak, Formula: "L x (instances + 1)", Tolerates: []quota.Fault{quota.FaultClock},
+		Bound: func(p quota.Params) int64 { return p.Instances * p.Limit },
 	}
 }
