@@ -26,6 +26,9 @@ var rows = []struct {
 	{"lib-juju-ratelimit", "2 calls refilling 3 per 10s", "take,take,take", 2},
 	{"lib-echo-memory", "2 calls refilling 3 per 10s", "take,take,take", 2},
 	{"lib-httprate", "2 calls per rolling 10s", "take,take,take", 2},
+	{"lib-go-zero-period", "2 calls per first-request 10s", "take,take,take", 2},
+	{"lib-tollbooth", "2 calls refilling 3 per 10s", "take,take,take", 2},
+	{"lib-failsafe-bursty", "2 calls per rolling 10s", "take,take,take", 2},
 }
 
 var clock = []quota.Fault{quota.FaultClock}
@@ -70,8 +73,12 @@ func TestClockOutOfReach(t *testing.T) {
 // flawed are the libraries that the conformance suite has something against, and a part
 // of what it says.
 var flawed = map[string]string{
-	"lib-gin-memory": "goroutines before an instance opened", // its store cannot be closed, and its cleaner goes on
-	"lib-gin-redis":  "the worst subject has a leak",         // it reads, decides and writes
+	"lib-gin-memory":  "goroutines before an instance opened", // its store cannot be closed, and its cleaner goes on
+	"lib-gin-redis":   "the worst subject has a leak",         // it reads, decides and writes
+	"lib-fiber-redis": "the worst subject has a leak",         // it locks within its process alone
+	// No flaws: its client has a circuit breaker, and its rates are whole numbers per second, which the suite's are not.
+	"lib-go-zero-period": "circuit breaker is open",
+	"lib-go-zero-token":  "no policy of any of them is served",
 }
 
 func TestConformance(t *testing.T) {

@@ -29,7 +29,7 @@ func init() {
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Serves: single, Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		return echo{middleware.NewRateLimiterMemoryStoreWithConfig(middleware.RateLimiterMemoryStoreConfig{
-			Rate: rate.Limit(float64(p.Window.Refill) / p.Window.RealLength().Seconds()), Burst: int(p.Limit),
+			Rate: rate.Limit(perSecond(p)), Burst: int(p.Limit),
 		})}, nil
 	})
 	library(strategies.Meta{

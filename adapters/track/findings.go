@@ -27,6 +27,8 @@ const (
 	throttled = "github.com/throttled/throttled/v2"
 	httprate  = "github.com/go-chi/httprate"
 	gin       = "github.com/JGLTechnologies/gin-rate-limit"
+	goZero    = "github.com/zeromicro/go-zero"
+	fiber     = "github.com/gofiber/fiber/v2"
 )
 
 var findings = []finding{
@@ -36,6 +38,30 @@ var findings = []finding{
 			"again, and the caller is given a full bucket. The store's documentation says that it rounds; the limiter's does not say that the limit goes with it.",
 		when:    "Rates of which a unit flows in during a number of seconds that is not whole, e.g. 31 per minute without a burst.",
 		command: []string{"explore", "lib-throttled-redis", "--policy", "1 call refilling 2 per 3s", "--clients", "1", "--script", "take,take", "--faults", "clock"}, property: "leak",
+	},
+	{
+		name: "go-zero-ttl", module: goZero,
+		broken: "TokenLimiter has its keys live for twice the time in which the bucket fills, in whole seconds, rounded down. That is 0, which Redis " +
+			"refuses: every call fails, and each process falls back on a bucket of its own without a word but in the log.",
+		when:    "A burst of less than half the rate, e.g. 40 at 100 per second.",
+		command: []string{"explore", "lib-go-zero-token"}, property: "leak",
+		related: "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453", known: "speaks of the same script in Spring Cloud Gateway, where it is the cause of no limit at all; none was found in go-zero",
+	},
+	{
+		name: "go-zero-seconds", module: goZero,
+		broken: "TokenLimiter counts time in whole seconds of the callers' clocks: what a second lets flow in is there at its first moment, however " +
+			"short ago the bucket was emptied.",
+		when:     "Bursts around the beginning of a second.",
+		command:  []string{"explore", "lib-go-zero-token", "--policy", "1 call refilling 1 per 1s", "--limit", "1", "--clients", "1", "--script", "take,take", "--faults", "clock"},
+		property: "leak",
+		related:  "https://github.com/zeromicro/go-zero/pull/1451", known: "reports it; the change was not taken",
+	},
+	{
+		name: "fiber-redis-race", module: fiber,
+		broken:  "The limiter reads and writes its storage in two commands, under a lock of the process: instances that share a storage admit on one count.",
+		when:    "Two instances that share a storage.",
+		command: []string{"explore", "lib-fiber-redis"}, property: "leak",
+		related: "https://github.com/gofiber/fiber/issues/4358", known: "says so of the limiter in several instances",
 	},
 	{
 		name: "redis-rate-at-most", module: redisRate,
@@ -83,7 +109,7 @@ var findings = []finding{
 	},
 }
 
-// limit is what a library documents, or a way to use it that it does not offer.
+// limit is what a library documents, decides on purpose, or was not made for.
 // strategy is its adapter where nothing else on the page is about that.
 type limit struct{ module, strategy, text string }
 
@@ -94,6 +120,11 @@ var limits = []limit{
 	{"github.com/juju/ratelimit", "lib-juju-ratelimit", "The bucket is filled in ticks of a fixed rhythm: a unit can flow in at once after it was used up, so that one more " +
 		"than the bucket holds passes in a window. Its documentation speaks of ticks."},
 	{httprate, "", "The window is weighted, so that up to twice the limit passes in a stretch of its length, as with every counter of this kind."},
+	{goZero, "", "A request that Redis gets after those of a later second sets the bucket's time back, and the second flows in again: a defect that " +
+		"<https://github.com/zeromicro/go-zero/issues/4072> reports. No search here finds it apart from go-zero-seconds, so it is not counted. Repeated alone: " +
+		"`go run ./cmd/confirm go-zero-late`."},
+	{fiber, "", "It admits every request while its storage fails, and says nothing."},
+	{fiber, "", "It takes the time from a variable that one goroutine of the program sets each second, where nothing here can move it."},
 	{"github.com/sethvargo/go-limiter", "lib-sethvargo-memory", "The memory store takes the time from within package time, where nothing here can move it. It is measured, and " +
 		"nothing is claimed about it."},
 }
@@ -108,11 +139,19 @@ var clean = []struct {
 	{"github.com/ulule/limiter/v3", [][]string{{"explore", "lib-ulule-redis"},
 		{"explore", "lib-ulule-redis", "--clients", "1", "--script", "take,take", "--limit", "1", "--faults", "clock"},
 		{"explore", "lib-ulule-memory", "--instances", "1", "--faults", "clock"}}},
+	{goZero, [][]string{{"explore", "lib-go-zero-period"}, {"explore", "lib-go-zero-period", "--clients", "1", "--script", "take,take", "--limit", "1", "--faults", "clock"}}},
+	{"github.com/didip/tollbooth/v7", [][]string{{"explore", "lib-tollbooth", "--instances", "1", "--faults", "clock"}}},
+	{"github.com/failsafe-go/failsafe-go", [][]string{{"explore", "lib-failsafe-bursty", "--instances", "1", "--faults", "clock"}}},
 	{"golang.org/x/time", [][]string{{"explore", "lib-x-time-rate", "--instances", "1", "--faults", "clock"}}},
 	{"github.com/labstack/echo/v4", [][]string{{"explore", "lib-echo-memory", "--instances", "1", "--faults", "clock"}}},
 }
 
 // left are limiters that have no adapter.
 var left = []struct{ name, why string }{
+	{"failsafe-go, smooth", "It spaces calls evenly, by ticks of a fixed rhythm; the bursty one has an adapter."},
+	{"mennanov/limiters, sethvargo/go-redisstore, didip/tollbooth v8, bsm/ratelimit, beefsack/go-rate, abo/rerate, reugn/equalizer, " +
+		"Narasimha1997/ratelimiter, RussellLuo/slidingwindow, axiaoxin-com/ratelimiter, alibaba/sentinel-golang, vulcand/oxy, mholt/caddy-ratelimit",
+		"The module proxy had no version of them to give when this was written."},
+	{"go-kratos/aegis, platinummonkey/go-concurrency-limits", "They shed load by what a server can bear: there is no quota."},
 	{"go.uber.org/ratelimit", "It delays callers and rejects none: there is no decision to judge."},
 }

@@ -54,7 +54,7 @@ func Render(goMod []byte) ([]byte, error) {
 	b.WriteString("| defect | library | found by | steps | upstream |\n|---|---|---|---|---|\n")
 	b.Write(table.Bytes())
 	b.Write(sections.Bytes())
-	b.WriteString("\n## Documented limits\n\nThese are no defects: a library says so, or was not made for it.\n\n")
+	b.WriteString("\n## Documented limits\n\nThese are not counted as defects: a library says so, decides so, or was not made for it, or a search cannot tell.\n\n")
 	for _, l := range limits {
 		fmt.Fprintf(&b, "- **%s %s.** %s\n", short(l.module), version[l.module], l.text)
 	}

@@ -7,8 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/strategies"
 )
+
+func TestMain(m *testing.M) {
+	explore.ServeIsolated()
+	os.Exit(m.Run())
+}
 
 func page(t *testing.T) string {
 	t.Helper()
