@@ -90,8 +90,6 @@ func TestClockOutOfReach(t *testing.T) {
 var flawed = map[string]string{
 	"lib-gin-memory": "goroutines before an instance opened", // its store cannot be closed, and its cleaner goes on
 	"lib-gin-redis":  "the worst subject has a leak",         // it reads, decides and writes
-	// No flaw: it writes what the server's TIME says, which the suite takes for a time of its own.
-	"lib-throttled-redis": "the wall clock's time in nanoseconds",
 }
 
 func TestConformance(t *testing.T) {

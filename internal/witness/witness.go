@@ -93,7 +93,10 @@ type Witness struct {
 	highest [units]float64
 	month   string // of the wall clock's time, as in 2026-11
 
-	seen             atomic.Int64
+	seen atomic.Int64
+	// told is set once a store has answered the wall clock's time: what the strategy
+	// sends from then on may be that.
+	told             atomic.Bool
 	answered, failed atomic.Int64
 	mu               sync.Mutex
 	reasons          []Reason
@@ -178,7 +181,7 @@ func (w *Witness) Command(ctx context.Context, name string, args []any) {
 	if w.cfg.Caller != nil && !w.cfg.Caller(ctx) {
 		w.Note(ContextLost, fmt.Sprintf("%s came without the context of the call that it is part of", name))
 	}
-	if w.stamps && (w.cfg.AllUntil == 0 || n <= w.cfg.AllUntil || n%sampled == 0) {
+	if w.stamps && !w.told.Load() && (w.cfg.AllUntil == 0 || n <= w.cfg.AllUntil || n%sampled == 0) {
 		for i, a := range args {
 			if isTTL(args, i) {
 				continue
