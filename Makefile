@@ -27,10 +27,10 @@ SHORT         ?=
 MINUTES       ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test short lint bench benchstat release publish instrument faster baseline pages noise fuzz mutants kill9 soak man tidy ci clean
+.PHONY: help run build build-full deps deps-all test short lint bench benchstat release publish instrument faster baseline pages track-record noise fuzz mutants kill9 soak man tidy ci clean
 
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## measure the core strategies in under two minutes, on the stores that are here
 	$(GO) run ./cmd/quotabench run
@@ -93,6 +93,9 @@ baseline: deps-all ## make the reference results and the strategies' pages anew;
 
 pages: ## write docs/strategies anew, from the reference results
 	$(GO) run ./cmd/quotabench pages results/baseline --out docs/strategies
+
+track-record: ## write docs/track-record.md anew: what is found in published limiters; a minute
+	cd adapters && $(GO) run ./cmd/track-record
 
 noise: ## how often compare is wrong about timings: make noise [SERIES="a.csv b.csv"]; two minutes
 	@$(GO) run ./results/compare/study $(SERIES)
