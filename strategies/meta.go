@@ -125,8 +125,8 @@ type Meta struct {
 	BriskOptions quota.Options
 	// Foreign is set for code that was not written for this module, and reads the clock
 	// of package time, starts goroutines or timers, or sends commands under contexts of
-	// its own. Explorations run it in bubbles of testing/synctest, whose clock they move.
-	// Close must end the goroutines that Open or Take have started. It is not simulated.
+	// its own. Explorations and simulations run it in bubbles of testing/synctest, whose
+	// clock they move. Close must end the goroutines that Open or Take have started.
 	Foreign bool
 	// Excluded modes, each with its reason. All others are supported.
 	Excluded map[Mode]string
