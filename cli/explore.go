@@ -167,7 +167,7 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 	cfg := explore.Config{
 		Limit: s.limit, Used: s.used, Clients: s.clients, Instances: s.instances, Seed: s.seed,
 		Times: s.times, JobRounds: s.jobs, DecisionTimeout: s.decision, MaxStates: s.states, MaxSchedules: s.schedules, First: s.first,
-		MaxMemory: s.memory << 20, Preemptions: s.preemptions,
+		MaxMemory: s.memory << 20, Preemptions: s.preemptions, Samples: explore.DefaultSamples,
 	}
 	if s.preemptions == 0 {
 		cfg.Preemptions = -1

@@ -226,6 +226,15 @@ type Finding struct {
 	Preemptions *int `json:"preemptions,omitempty"`
 	// Faults that happen in the schedule.
 	Faults []quota.Fault `json:"faults,omitempty"`
+	// Paused is how much time passes in the schedule while a call or a round of a job is
+	// under way, in nanoseconds: of schedules of like length, one with the least is shown.
+	Paused time.Duration `json:"paused_ns,omitempty"`
+	// Sampled is how many schedules were run at random, of all steps that could come next
+	// each with the same chance; 0 for none.
+	Sampled int `json:"sampled_schedules,omitempty"`
+	// Met is how many of them break the property. It compares findings, and is no
+	// probability of a system in service.
+	Met int `json:"met_schedules,omitempty"`
 	// Steps of the schedule; none where the strategy ended the search and the schedule
 	// could not be run again.
 	Steps []Step `json:"steps"`
@@ -234,6 +243,9 @@ type Finding struct {
 	// Token repeats the schedule.
 	Token string `json:"token"`
 }
+
+// HeldUp is for how long calls are held up, e.g. "15m".
+func (f *Finding) HeldUp() string { return span(f.Paused.String()) }
 
 // ActorColumns are the columns that have a step, clients first; none where only
 // the clock moves.
