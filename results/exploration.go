@@ -135,9 +135,9 @@ type Search struct {
 // Bounded is a search of all schedules with few preemptions, however long: in these, few
 // calls and rounds of jobs are interrupted between two of their commands.
 type Bounded struct {
-	// Preemptions of which all schedules were searched; -1 where a bound ended it before
-	// that.
-	Preemptions int `json:"preemptions"`
+	// Preemptions up to which all schedules were searched; nil where a bound ended it
+	// before it had seen those without any.
+	Preemptions *int `json:"preemptions,omitempty"`
 	// Whole is set where none of them came between a command and its reply, although
 	// these are two steps.
 	Whole bool `json:"whole_commands"`
@@ -157,15 +157,15 @@ func (b *Bounded) Extent() string {
 	if b.Whole {
 		where = " before a command"
 	}
-	switch b.Preemptions {
-	case -1:
+	switch n := b.Preemptions; {
+	case n == nil:
 		return "some schedules with few preemptions"
-	case 0:
+	case *n == 0:
 		return "all schedules without a preemption" + where
-	case 1:
+	case *n == 1:
 		return "all schedules with at most 1 preemption" + where
 	default:
-		return fmt.Sprintf("all schedules with at most %d preemptions%s", b.Preemptions, where)
+		return fmt.Sprintf("all schedules with at most %d preemptions%s", *n, where)
 	}
 }
 

@@ -115,10 +115,10 @@ func few(r *Result) string {
 		return ""
 	}
 	text := fmt.Sprintf(", and none in %s (%d of up to %d steps)", b.Extent(), b.Runs, b.Depth)
-	if b.Capped != "" && b.Preemptions >= 0 {
+	if b.Capped != "" && b.Preemptions != nil {
 		text += " and some with more"
 	}
-	if b.Preemptions > 0 && slices.Contains(r.Faults, quota.FaultClock) {
+	if b.Preemptions != nil && *b.Preemptions > 0 && slices.Contains(r.Faults, quota.FaultClock) {
 		text += ", where time that passes within a call counts as two"
 	}
 	return text

@@ -299,7 +299,10 @@ func (w *pass) few(ctx context.Context, most int) error {
 	if err := w.walk(ctx, most); err != nil {
 		return err
 	}
-	b := &results.Bounded{Preemptions: w.preemptions - 1, States: len(w.graph.nodes), Runs: w.runs, Depth: w.depth, Capped: w.capped, Whole: w.fused && w.res.Split}
+	b := &results.Bounded{States: len(w.graph.nodes), Runs: w.runs, Depth: w.depth, Capped: w.capped, Whole: w.fused && w.res.Split}
+	if whole := w.preemptions - 1; whole >= 0 {
+		b.Preemptions = &whole
+	}
 	w.res.Bounded = b
 	return nil
 }

@@ -88,7 +88,7 @@ func preempted(f *results.Finding) string {
 // writeOdds says how often what was found is met.
 func writeOdds(out *bufio.Writer, page layout.Page, f *results.Finding) {
 	if f.Sampled > 0 {
-		writeText(out, page, fmt.Sprintf("a broken %s was met in %s of %s at random (a share, and no probability)", f.Property, format.Count(int64(f.Met)), format.Plural(int64(f.Sampled), "schedule", "schedules")))
+		writeText(out, page, fmt.Sprintf("met in %s of %s at random (a share, and no probability)", format.Count(int64(f.Met)), format.Plural(int64(f.Sampled), "schedule", "schedules")))
 	}
 }
 
