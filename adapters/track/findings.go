@@ -17,9 +17,11 @@ type finding struct {
 	property results.Property
 	// conformance is a part of what the conformance suite says, where that finds it.
 	conformance string
-	// related is the thread in which the library's users or authors speak of it; empty
-	// where none was found. known says what that thread says of it.
+	// related is the nearest thread that a search found, empty for none, and known says
+	// what that thread says.
 	related, known string
+	// reported is set where that thread is about this defect of this library.
+	reported bool
 }
 
 const (
@@ -54,14 +56,14 @@ var findings = []finding{
 		when:     "Bursts around the beginning of a second.",
 		command:  []string{"explore", "lib-go-zero-token", "--policy", "1 call refilling 1 per 1s", "--limit", "1", "--clients", "1", "--script", "take,take", "--faults", "clock"},
 		property: "leak",
-		related:  "https://github.com/zeromicro/go-zero/pull/1451", known: "reports it; the change was not taken",
+		related:  "https://github.com/zeromicro/go-zero/pull/1451", known: "reports it; the change was not taken", reported: true,
 	},
 	{
 		name: "fiber-redis-race", module: fiber,
 		broken:  "The limiter reads and writes its storage in two commands, under a lock of the process: instances that share a storage admit on one count.",
 		when:    "Two instances that share a storage.",
 		command: []string{"explore", "lib-fiber-redis"}, property: "leak",
-		related: "https://github.com/gofiber/fiber/issues/4358", known: "says so of the limiter in several instances",
+		related: "https://github.com/gofiber/fiber/issues/4358", known: "says so of the limiter in several instances", reported: true,
 	},
 	{
 		name: "redis-rate-at-most", module: redisRate,
@@ -134,7 +136,7 @@ var clean = []struct {
 	module   string
 	commands [][]string
 }{
-	{redisRate, [][]string{{"explore", "lib-redis-rate", "--faults", "clock"}}},
+	{redisRate, [][]string{{"explore", "lib-redis-rate"}, {"explore", "lib-redis-rate", "--clients", "1", "--script", "take,take", "--limit", "1", "--faults", "clock"}}},
 	{throttled, [][]string{{"explore", "lib-throttled-memory", "--instances", "1", "--faults", "clock"}}},
 	{"github.com/ulule/limiter/v3", [][]string{{"explore", "lib-ulule-redis"},
 		{"explore", "lib-ulule-redis", "--clients", "1", "--script", "take,take", "--limit", "1", "--faults", "clock"},

@@ -18,7 +18,8 @@ the command that finds it, and was repeated against the library alone, without q
 repository, a module of its own.
 
 **Steps** are those of the shortest schedule: commands to the store, their replies, arrivals of requests and ticks of the clock. A command with
-no more than a strategy's name has default flags. "None found" means that a search of the library's issues showed no thread.
+no more than a strategy's name has default flags. **New** means that a search of issues showed no thread about the
+defect in this library.
 `
 
 // Render writes the page. It runs every command that the page names, which takes a
@@ -130,10 +131,14 @@ func steps(n int) string {
 }
 
 func upstream(f *finding) string {
-	if f.related == "" {
-		return "none found"
+	link := fmt.Sprintf("[%s](%s)", strings.TrimPrefix(f.related, "https://github.com/"), f.related)
+	switch {
+	case f.related == "":
+		return "new"
+	case f.reported:
+		return "known: " + link
 	}
-	return fmt.Sprintf("[%s](%s)", strings.TrimPrefix(f.related, "https://github.com/"), f.related)
+	return "new; see " + link
 }
 
 // short is a module without the host and its major version.
