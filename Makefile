@@ -12,6 +12,11 @@ BASE          ?= 98043b8
 PAIRS         ?= 5
 ONLY          ?=
 
+# Tests of the command line in which something goes on beside something else.
+BESIDE        ?= Astray|Interrupt|Progress|Metrics|Parallel|Signals|KeptAfterEach|Clean|Sweep$$|TestRun$$|ExploreTimeout|SimAlone
+# Searches of strategies, which take one schedule at a time.
+SEARCHES      ?= ^TestExplored$$|^TestScheduledResetLeaks$$
+
 # Recorded series that make noise studies beside generated ones.
 SERIES        ?=
 
@@ -44,13 +49,15 @@ deps-all: ## install etcd, ZooKeeper, NATS and Chromium too, without which their
 
 test: deps ## run all tests, with the race detector where something is concurrent, on embedded and real stores
 	$(GO) vet ./...
-	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v '/results/')
+	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -race -vet=off -timeout 15m -skip '$(SEARCHES)' $$($(GO) list ./... | grep -vE '/(results/.*|cli|cmd/quotabench)$$')
+	# Of the command line, what goes on beside what: what it calls has its own tests above.
+	$(GO) test -race -vet=off -run '$(BESIDE)' ./cli
 	# Records, tables and drawings know no second goroutine.
-	$(GO) test ./results/...
+	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -vet=off ./cli ./cmd/quotabench ./results/...
 	# One schedule at a time: the race detector has nothing to see in the longest searches, and they are skipped or shortened above.
-	$(GO) test -run 'SearchAgrees|Hardened|FiveClients|ThreeTierLeaks' ./harness/explore
-	$(GO) test -run ChangesAreSound ./oracle
-	$(GO) test -run DocumentedCommands ./cmd/quotabench
+	$(GO) test -vet=off -run 'SearchAgrees|Hardened|FiveClients|ThreeTierLeaks' ./harness/explore
+	$(GO) test -vet=off -run '$(SEARCHES)' ./strategies/ttlcounter ./strategies/sliding ./strategies/replicated
+	$(GO) test -vet=off -run ChangesAreSound ./oracle
 	@.ci/deps skipped
 
 short: ## run the tests that need nothing installed

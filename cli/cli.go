@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -68,8 +69,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		// What cobra itself finds wrong is the command line.
 		e = &exitError{ExitUsage, err}
 	}
-	name := layout.Page{Colour: coloured(root, stderr)}.Paint(layout.Bad, "quotabench:")
-	fmt.Fprintln(stderr, name+" "+message(e))
+	const name = "quotabench:"
+	text, _ := strings.CutPrefix(folded(stderr, name+" "+message(e)), name)
+	fmt.Fprintln(stderr, layout.Page{Colour: coloured(root, stderr)}.Paint(layout.Bad, name)+text)
 	return e.code
 }
 
