@@ -148,6 +148,26 @@ var clean = []struct {
 	{"github.com/labstack/echo/v4", [][]string{{"explore", "lib-echo-memory", "--instances", "1", "--faults", "clock"}}},
 }
 
+// rebuilt are decisions of gateways in words of our own. What is found in them is found
+// in what they publish, not in the gateways.
+var rebuilt = []struct {
+	source, text string
+	command      []string
+	// property that is broken; empty where nothing is to be found.
+	property results.Property
+	// known is the thread that reports it, empty where none was looked for.
+	known string
+}{
+	{"https://github.com/Kong/kong/blob/master/kong/plugins/rate-limiting/policies/init.lua",
+		"Kong's rate-limiting plugin with the policy redis and a sync_rate of -1.", []string{"explore", "gw-kong-redis", "--faults", "clock"}, "", ""},
+	{"https://github.com/spring-cloud/spring-cloud-gateway/blob/main/spring-cloud-gateway-server/src/main/resources/META-INF/scripts/request_rate_limiter.lua",
+		"The script of Spring Cloud Gateway keeps no bucket that fills in less than half a second: it then limits nothing.",
+		[]string{"explore", "gw-spring"}, "leak", "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453"},
+	{"https://blog.cloudflare.com/counting-things-a-lot-of-different-things/",
+		"Cloudflare's weighted counters are read first and counted afterwards. The source calls them an approximation, and says how close it came.",
+		[]string{"explore", "gw-cloudflare"}, "leak", "https://blog.cloudflare.com/counting-things-a-lot-of-different-things/"},
+}
+
 // left are limiters that have no adapter.
 var left = []struct{ name, why string }{
 	{"failsafe-go, smooth", "It spaces calls evenly, by ticks of a fixed rhythm; the bursty one has an adapter."},
