@@ -31,6 +31,7 @@ func TestDefaultStoresAreOptional(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		specs = slices.DeleteFunc(specs, func(x stores.Spec) bool { return x.Name == "nginx" || x.Name == "haproxy" })
 		same := slices.EqualFunc(specs, x.want, func(a, b stores.Spec) bool {
 			return a.Name == b.Name && a.From == b.From && a.Optional == b.Optional
 		})

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -148,6 +149,24 @@ type Bounded struct {
 	Depth int `json:"depth"`
 	// Capped says why it ended before it had seen all that it was to see; empty if it had.
 	Capped string `json:"capped,omitempty"`
+}
+
+// Extent says which schedules were searched.
+func (b *Bounded) Extent() string {
+	where := ""
+	if b.Whole {
+		where = " before a command"
+	}
+	switch b.Preemptions {
+	case -1:
+		return "some schedules with few preemptions"
+	case 0:
+		return "all schedules without a preemption" + where
+	case 1:
+		return "all schedules with at most 1 preemption" + where
+	default:
+		return fmt.Sprintf("all schedules with at most %d preemptions%s", b.Preemptions, where)
+	}
 }
 
 // Withheld is a reason why nothing may be claimed.

@@ -18,6 +18,8 @@ type Summary struct {
 	Form string `json:"form"`
 	// PerProcess is that of the runs: each instance counts for itself.
 	PerProcess bool `json:"per_process,omitempty"`
+	// Outside is that of the runs: a service that was measured from outside.
+	Outside bool `json:"outside,omitempty"`
 	// Policy is the public name of the policy.
 	Policy string `json:"policy"`
 	// Workload is the public name of the workload.

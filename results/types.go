@@ -208,6 +208,9 @@ type Run struct {
 	// PerProcess is set where each instance of the application counts for itself, so
 	// that the limit holds in each alone.
 	PerProcess bool `json:"per_process,omitempty"`
+	// Outside is set where what decides is a service that was measured from outside, and
+	// can be neither simulated nor explored.
+	Outside bool `json:"outside,omitempty"`
 	// Options holds every option with its value.
 	Options map[string]string `json:"options"`
 	// Policy is the public name of the policy.

@@ -128,6 +128,10 @@ type Meta struct {
 	// its own. Explorations run it in bubbles of testing/synctest, whose clock they move.
 	// Close must end the goroutines that Open or Take have started. It is not simulated.
 	Foreign bool
+	// Outside is set where what decides is a process of its own, which is asked over a
+	// network and whose steps cannot be seen: it is measured, and neither simulated nor
+	// explored.
+	Outside bool
 	// Excluded modes, each with its reason. All others are supported.
 	Excluded map[Mode]string
 	// Kinds of windows it can serve.
@@ -197,8 +201,8 @@ func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
 
 // Excludes returns why the strategy cannot be run in the mode; ok is false where it can.
 func (m *Meta) Excludes(mode Mode) (why string, ok bool) {
-	if why, ok = m.Excluded[mode]; !ok && m.Foreign && mode == ModeSimulate {
-		return "its code reads the clock of package time, which virtual time does not move", true
+	if why, ok = m.Excluded[mode]; !ok && m.Outside && mode != ModeMeasure {
+		return "it is a service, measured from outside: its process has steps and a clock of its own", true
 	}
 	return why, ok
 }

@@ -37,6 +37,7 @@ type Env struct {
 func All() []Confirmation {
 	return []Confirmation{
 		throttledTTL, throttledExpire, redisRateAtMost, ginRace, ginMemoryRace, ginWindow, ginCleaner, httprateLate,
+		zeroTTL, zeroSeconds, zeroLate, fiberRace,
 	}
 }
 

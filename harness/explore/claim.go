@@ -113,15 +113,8 @@ func few(b *results.Bounded) string {
 	if b == nil {
 		return ""
 	}
-	if b.Preemptions < 0 {
-		return fmt.Sprintf(", nor in %d with few preemptions of up to %d steps (%s)", b.Runs, b.Depth, b.Capped)
-	}
-	where := ""
-	if b.Whole {
-		where = " before a command"
-	}
-	text := fmt.Sprintf(", nor in any schedule with at most %s%s (%d of up to %d steps)", count(b.Preemptions, "preemption"), where, b.Runs, b.Depth)
-	if b.Capped != "" {
+	text := fmt.Sprintf(", and none in %s (%d of up to %d steps)", b.Extent(), b.Runs, b.Depth)
+	if b.Capped != "" && b.Preemptions >= 0 {
 		text += " and some with more"
 	}
 	return text

@@ -198,6 +198,9 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 	if err := s.BuiltIn(); err != nil {
 		return err // its stores may not be either
 	}
+	if err := c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows()); err != nil {
+		return err // its stores were not opened
+	}
 	for _, need := range s.Needs {
 		if need == strategies.NeedSource {
 			continue // which has a model
@@ -209,7 +212,7 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 			return c.missing(string(need))
 		}
 	}
-	return c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows())
+	return nil
 }
 
 // StoresNeeded are the names of the stores that the plan's strategies need, as far as
@@ -247,6 +250,9 @@ func missing(name string) error {
 	case string(strategies.NeedPostgres):
 		return errors.New("needs PostgreSQL: install its server (Debian: postgresql, macOS: brew install postgresql), or give a URL by --postgres")
 	default:
+		if d, err := stores.DriverOf(name); err == nil && d.Name == name {
+			return fmt.Errorf("needs %s: give %s by --%s", d.Title, d.Forms(), name)
+		}
 		return fmt.Errorf("needs the store %s: give it by --store %s=SPEC", name, name)
 	}
 }

@@ -39,6 +39,8 @@ const (
 	// NeverAgain: after a rejection, several windows passed at rest, and a take was
 	// still rejected.
 	NeverAgain Code = "never-admits-again"
+	// WaitsInCall: package time has passed within a call, while no other caller could go on.
+	WaitsInCall Code = "waits-in-call"
 )
 
 // Reason is why a claim is withheld.
@@ -104,7 +106,7 @@ type Witness struct {
 }
 
 // order of codes in reports.
-var order = []Code{OwnGoroutine, OtherClient, ContextLost, NoCommand, AllFailed, WallClock, NeverAgain}
+var order = []Code{OwnGoroutine, OtherClient, ContextLost, NoCommand, AllFailed, WallClock, NeverAgain, WaitsInCall}
 
 // New makes a witness.
 func New(cfg Config) *Witness {

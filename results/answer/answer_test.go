@@ -95,6 +95,7 @@ func TestGroups(t *testing.T) {
 		"nothing over": {[]func(*results.Run){func(r *results.Run) { r.Leak.Trials = 0 }}, answer.Unusable, "its figures do not count: nothing was asked beyond the limit, so that no leak could show"},
 		"per process": {[]func(*results.Run){leak(50), declare(clause(results.LeakProperty, 50, 50, results.Kept)), func(r *results.Run) { r.PerProcess = true }},
 			answer.Bounded, "over-admits 10.0 % of the limit, 50 requests in the worst window, bounded by 50 requests per window; counts per process"},
+		"outside":       {[]func(*results.Run){func(r *results.Run) { r.Outside = true }}, answer.Enforces, "no leak in only 10 trials; measured from outside"},
 		"possible":      {[]func(*results.Run){func(r *results.Run) { r.Leak.Possible = 7 }}, answer.Enforces, "no leak in only 10 trials for certain, 7 requests at most"},
 		"baseline":      {[]func(*results.Run){leak(500), func(r *results.Run) { r.Form = results.FormBaseline }}, answer.Baseline, "marks the floor or the ceiling"},
 		"the open loop": {[]func(*results.Run){func(r *results.Run) { p := planted("x", leak(1)); r.Paced = &p }}, answer.Fails, "over-admits 0.20 % of the limit, 1 request in the worst window, and declares that none leak (in the open loop)"},
@@ -219,6 +220,7 @@ func TestUntested(t *testing.T) {
 			r.Policy, r.Workload, r.Params.Limit = "5 attempts per rolling 15m", "steady", 7
 			r.Params.Workers, r.Params.Instances, r.Params.Pool, r.Params.Cold, r.Params.Workload = 8, 1, 3, true, map[string]string{"popularity": "zipf:1.1", "cost": "uniform:1,2"}
 		}, "more than one instance: quotabench run a:b=c --policy '5 attempts per rolling 15m' --workload steady --limit 7 --cost uniform:1,2 --popularity zipf:1.1 --workers 8 --pool 3 --cold --instances 4\n" + faults},
+		"a service":          {nil, func(r *results.Run) { r.Outside = true }, "crashes, retries and other orders of its steps, which a service does not show: "},
 		"a policy of a file": {nil, func(r *results.Run) { r.Params.Instances, r.Policy = 1, "mine" }, "more than one instance: \n" + faults},
 	} {
 		if got := open(c.stores, c.change); got != c.want {

@@ -41,6 +41,9 @@ func classify(s *results.Summary) Strategy {
 		if s.PerProcess {
 			reason += "; counts per process"
 		}
+		if s.Outside && g != Baseline {
+			reason += "; measured from outside"
+		}
 		out.Group, out.Reason = g, format.Plain(reason)
 		return out
 	}

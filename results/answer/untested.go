@@ -19,7 +19,7 @@ type Untested struct {
 	// command line needs.
 	Command string
 	// Add are the options to add to the command of this record instead; empty where
-	// that does not test it.
+	// that does not test it. Where both are empty nothing does.
 	Add string
 }
 
@@ -59,6 +59,9 @@ func (s *Setting) untested() []Untested {
 			what += ", for which redis-server must be installed"
 		}
 		out = append(out, with(what, add))
+	}
+	if first.Summary.Outside {
+		return append(out, Untested{What: "crashes, retries and other orders of its steps, which a service does not show"})
 	}
 	label := word(first.Label)
 	return append(out, Untested{What: "crashes, retries and other faults", Command: "quotabench explore " + label + " --faults all"})

@@ -78,16 +78,22 @@ func settingAnswer(page layout.Page, simulated bool, s *answer.Setting) []string
 func untestedLines(untested []answer.Untested, width int) []string {
 	var what, commands []string
 	for _, u := range untested {
-		command := u.Command
-		if command == "" {
-			command = "this command again, with " + u.Add
+		what = append(what, u.What)
+		switch {
+		case u.Command != "":
+			commands = append(commands, "    "+format.Plain(u.Command))
+		case u.Add != "":
+			commands = append(commands, "    this command again, with "+format.Plain(u.Add))
 		}
-		what, commands = append(what, u.What), append(commands, "    "+format.Plain(command))
 	}
 	if len(what) == 0 {
 		return nil
 	}
-	return append(layout.Paragraph("  "+layout.Pad("Not tested", 20), strings.Join(what, "; ")+". To test it:", width), commands...)
+	text := strings.Join(what, "; ")
+	if len(commands) > 0 {
+		text += ". To test it:"
+	}
+	return append(layout.Paragraph("  "+layout.Pad("Not tested", 20), text, width), commands...)
 }
 
 func listed(all []string, of string) string {
@@ -108,6 +114,9 @@ func names(all []answer.Strategy) []string {
 func name(s *answer.Strategy) string {
 	if s.PerProcess {
 		return s.Label + " (per process)"
+	}
+	if s.Summary.Outside && s.Group == answer.Enforces { // where no reason says so
+		return s.Label + " (measured from outside)"
 	}
 	return s.Label
 }

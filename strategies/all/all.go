@@ -12,6 +12,7 @@ import (
 	_ "github.com/quotabench/quotabench/strategies/postgres"
 	_ "github.com/quotabench/quotabench/strategies/replicated"
 	_ "github.com/quotabench/quotabench/strategies/reserve"
+	_ "github.com/quotabench/quotabench/strategies/service"
 	_ "github.com/quotabench/quotabench/strategies/sliding"
 	_ "github.com/quotabench/quotabench/strategies/tiered"
 	_ "github.com/quotabench/quotabench/strategies/tiered/hardened"

@@ -1,0 +1,82 @@
+// Package haproxy starts HAProxy servers for runs, with a stick table that counts
+// requests in their configuration. It is a driver of package stores, which registers
+// itself when it is imported. HAProxy servers of a user's own are measured as services:
+// see package [github.com/quotabench/quotabench/stores/service].
+//
+// A strategy is given a client with two methods, HTTP and Locate. The settings of
+// Locate are period (e.g. "10s" or "250ms"), above (requests per period from which on
+// more are denied) and threads.
+package haproxy
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+	"text/template"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/httpstore"
+)
+
+// pack is Debian's package.
+const pack = "haproxy"
+
+var driver = stores.Driver{
+	Name: "haproxy", Title: "HAProxy",
+	Choices: []stores.Choice{
+		{Word: "auto", Doc: "processes if HAProxy is installed, else none; the default"},
+		{Word: "process", Doc: "HAProxy of this machine, started as children and removed afterwards"},
+	},
+	Default: "auto",
+}
+
+func init() {
+	d := driver
+	d.Open, d.Survey = stores.Opener(Open), survey
+	stores.Register(d)
+}
+
+// Open starts HAProxy as spec says: "auto" or "process". auto is process where HAProxy
+// is found on this machine, and else an [stores.AbsentError].
+func Open(ctx context.Context, spec string, o stores.Options) (*httpstore.Gateway, error) {
+	return httpstore.OpenSpec(ctx, &driver, pack, &program, spec, o)
+}
+
+func survey(context.Context) []stores.Finding { return httpstore.Survey(&driver, pack) }
+
+//go:embed haproxy.cfg.tmpl
+var configText string
+
+var configTemplate = template.Must(template.New("haproxy.cfg").Parse(configText))
+
+var program = httpstore.Program{
+	Name: driver.Name, Config: config,
+	// -db keeps it from going into the background.
+	Command: func(bin, file string) *exec.Cmd { return exec.Command(bin, "-db", "-q", "-f", file) },
+}
+
+// valid is what each setting may be.
+var valid = map[string]*regexp.Regexp{
+	"period": regexp.MustCompile(`^[1-9][0-9]{0,9}(ms|s)$`), "above": regexp.MustCompile(`^[1-9][0-9]{0,8}$`), "threads": regexp.MustCompile(`^[1-9][0-9]?$`),
+}
+
+// config writes haproxy.cfg.
+func config(s httpstore.Site) (string, error) {
+	if s.Settings != nil {
+		for name, form := range valid {
+			if !form.MatchString(s.Settings[name]) {
+				return "", fmt.Errorf("the setting %s of HAProxy is %q", name, s.Settings[name])
+			}
+		}
+		if len(s.Settings) != len(valid) {
+			return "", errors.New("HAProxy is given settings that it does not have")
+		}
+	}
+	var b strings.Builder
+	err := configTemplate.Execute(&b, s)
+	return b.String(), err
+}

@@ -1,0 +1,84 @@
+// Package nginx starts nginx servers for runs, with a limit_req in their
+// configuration. It is a driver of package stores, which registers itself when it is
+// imported. nginx servers of a user's own are measured as services: see package
+// [github.com/quotabench/quotabench/stores/service].
+//
+// A strategy is given a client with two methods, HTTP and Locate. The settings of
+// Locate are rate (as limit_req_zone takes it, e.g. "10r/s"), burst, nodelay (true or
+// false), workers and answer (file or return).
+package nginx
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+	"text/template"
+
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/httpstore"
+)
+
+// pack is Debian's package.
+const pack = "nginx-light"
+
+var driver = stores.Driver{
+	Name: "nginx", Title: "nginx",
+	Choices: []stores.Choice{
+		{Word: "auto", Doc: "processes if nginx is installed, else none; the default"},
+		{Word: "process", Doc: "nginx of this machine, started as children and removed afterwards"},
+	},
+	Default: "auto",
+}
+
+func init() {
+	d := driver
+	d.Open, d.Survey = stores.Opener(Open), survey
+	stores.Register(d)
+}
+
+// Open starts nginx as spec says: "auto" or "process". auto is process where nginx is
+// found on this machine, and else an [stores.AbsentError].
+func Open(ctx context.Context, spec string, o stores.Options) (*httpstore.Gateway, error) {
+	return httpstore.OpenSpec(ctx, &driver, pack, &program, spec, o)
+}
+
+func survey(context.Context) []stores.Finding { return httpstore.Survey(&driver, pack) }
+
+//go:embed nginx.conf.tmpl
+var configText string
+
+var configTemplate = template.Must(template.New("nginx.conf").Parse(configText))
+
+var program = httpstore.Program{
+	Name: driver.Name, Config: config,
+	Command: func(bin, file string) *exec.Cmd {
+		return exec.Command(bin, "-e", "stderr", "-p", ".", "-c", file)
+	},
+}
+
+// valid is what each setting may be.
+var valid = map[string]*regexp.Regexp{
+	"rate": regexp.MustCompile(`^[1-9][0-9]{0,8}r/[sm]$`), "burst": regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`),
+	"nodelay": regexp.MustCompile(`^(true|false)$`), "workers": regexp.MustCompile(`^[1-9][0-9]{0,2}$`), "answer": regexp.MustCompile(`^(file|return)$`),
+}
+
+// config writes nginx.conf.
+func config(s httpstore.Site) (string, error) {
+	if s.Settings != nil {
+		for name, form := range valid {
+			if !form.MatchString(s.Settings[name]) {
+				return "", fmt.Errorf("the setting %s of nginx is %q", name, s.Settings[name])
+			}
+		}
+		if len(s.Settings) != len(valid) {
+			return "", errors.New("nginx is given settings that it does not have")
+		}
+	}
+	var b strings.Builder
+	err := configTemplate.Execute(&b, s)
+	return b.String(), err
+}

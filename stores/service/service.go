@@ -1,0 +1,182 @@
+// Package service opens services of a user's own that decide over HTTP: a gateway, or a
+// team's limiter in any language. It is a driver of package stores, which registers
+// itself when it is imported.
+//
+// A service is not a store: nothing can be prepared in it, read from it or removed. A
+// strategy is given a [*Client].
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/httpstore"
+	"github.com/quotabench/quotabench/stores/internal/server"
+)
+
+// Subject stands in a URL for the subject of a request.
+const Subject = "{subject}"
+
+const (
+	urls        = "http:// or https://, with {subject} where the subject belongs"
+	passwordEnv = "QUOTABENCH_SERVICE_PASSWORD"
+)
+
+var driver = stores.Driver{
+	Name: "service", Title: "service",
+	Choices: []stores.Choice{{Word: "http://", Doc: "a service of yours, also https://, e.g. http://localhost:8080/check?user={subject}; it is asked as often as the run has requests"}},
+	URLs:    urls, PasswordEnv: passwordEnv,
+}
+
+func init() {
+	d := driver
+	d.Open = stores.Opener(Open)
+	stores.Register(d)
+}
+
+// Service is one service.
+type Service struct {
+	template  string // without user and password
+	user      *url.Userinfo
+	encrypted bool
+	info      stores.Info
+	addrs     []string
+}
+
+var (
+	_ stores.Store  = (*Service)(nil)
+	_ stores.Placed = (*Service)(nil)
+)
+
+// Open looks whether anything listens where the URL leads. It sends no request, which
+// the service would count. Errors hold no password.
+func Open(ctx context.Context, spec string, _ stores.Options) (*Service, error) {
+	s, err := parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	c, err := httpstore.Dial(ctx, s.info.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --service", s.info.Addr, format.OneLine(err.Error()))
+	}
+	return s, c.Close()
+}
+
+// parse reads a URL.
+func parse(spec string) (*Service, error) {
+	if !strings.HasPrefix(spec, "http://") && !strings.HasPrefix(spec, "https://") {
+		return nil, driver.Refuse(spec)
+	}
+	// Braces may stand in no host name: what stands for the subject belongs behind it.
+	u, err := url.Parse(spec)
+	if err != nil || u.Hostname() == "" || strings.Contains(u.Host, "{") {
+		return nil, errors.New("--service is not a valid URL: write e.g. http://host:port/path?user={subject}, and %-encode what is special in a password")
+	}
+	s := &Service{encrypted: u.Scheme == "https", user: u.User}
+	if name := s.user.Username(); name != "" {
+		if _, ok := s.user.Password(); !ok {
+			s.user = url.UserPassword(name, os.Getenv(passwordEnv))
+		}
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[bool]string{false: "80", true: "443"}[s.encrypted]
+	}
+	begin, rest, _ := strings.Cut(spec, "://")
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		rest = rest[i:]
+	} else {
+		rest = "/"
+	}
+	s.template = begin + "://" + u.Host + rest
+	s.info = stores.Info{
+		Kind: stores.KindURL, Detail: "a service that was already running, measured from outside; it may serve others too",
+		Durability: "unknown", Addr: net.JoinHostPort(u.Hostname(), port),
+	}
+	s.addrs = []string{s.info.Addr}
+	return s, nil
+}
+
+// Driver is "service".
+func (s *Service) Driver() string { return driver.Name }
+
+// Info describes the service.
+func (s *Service) Info() stores.Info { return s.info }
+
+// Owned is false.
+func (s *Service) Owned() bool { return false }
+
+// Prepare does nothing: the scope begins the subjects' names.
+func (s *Service) Prepare(context.Context, stores.Scope) (int64, error) { return 0, nil }
+
+// Stats are unknown.
+func (s *Service) Stats(context.Context) (stores.Stats, error) { return stores.Stats{}, nil }
+
+// Usage is nothing that could be seen.
+func (s *Service) Usage(context.Context, stores.Scope) (stores.Usage, error) {
+	return stores.Usage{}, nil
+}
+
+// Wipe does nothing: what the service counts for a run's subjects ends as its limits do.
+func (s *Service) Wipe(context.Context, stores.Scope) error { return nil }
+
+// Close does nothing.
+func (s *Service) Close() error { return nil }
+
+// Place is where the service runs, by its address alone.
+func (s *Service) Place() stores.Place {
+	if server.AllOnThisHost(s.addrs) {
+		return stores.OnThisHost
+	}
+	return stores.Elsewhere
+}
+
+var errNotOurs = errors.New("the service was not started here")
+
+// Processes are not known.
+func (s *Service) Processes(context.Context) ([]int, error) { return nil, errNotOurs }
+
+// Confine is not possible.
+func (s *Service) Confine(context.Context, []int) error { return errNotOurs }
+
+// Connect makes a client, whose connections are opened by its requests.
+func (s *Service) Connect(_ context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
+	return conn{&Client{service: s, http: httpstore.NewClient(o, s.encrypted)}}, nil
+}
+
+type conn struct{ c *Client }
+
+func (c conn) Client() any { return c.c }
+
+func (c conn) Close() error {
+	c.c.http.CloseIdleConnections()
+	return nil
+}
+
+// Client asks a service.
+type Client struct {
+	service *Service
+	http    *http.Client
+}
+
+// HTTP sends requests over the connections of the run.
+func (c *Client) HTTP() *http.Client { return c.http }
+
+// URL of the service, which may have [Subject] in it, and no password.
+func (c *Client) URL() string { return c.service.template }
+
+// Login adds user and password of the service to a request, where it has them.
+func (c *Client) Login(r *http.Request) {
+	if u := c.service.user; u != nil {
+		password, _ := u.Password()
+		r.SetBasicAuth(u.Username(), password)
+	}
+}

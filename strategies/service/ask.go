@@ -1,0 +1,126 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// subject stands in a URL for the subject of a request.
+const subject = "{subject}"
+
+// asker asks one URL for decisions.
+type asker struct {
+	http  *http.Client
+	clock quota.Clock
+	// prefix begins the names of subjects, so that no two runs share one.
+	prefix, method     string
+	admitted, rejected *statuses
+	// header that carries the subject; "" for none.
+	header           string
+	remaining, retry []string // names of headers
+	timeout          time.Duration
+	closes           bool // each request has a connection of its own
+	login            func(*http.Request)
+}
+
+// ask sends one request, and makes a decision of the answer.
+func (a *asker) ask(ctx context.Context, template string, req quota.Request) (quota.Decision, error) {
+	if req.Units != 1 {
+		return quota.Decision{}, fmt.Errorf("a request of %d units: a service counts a request as 1", req.Units)
+	}
+	if a.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, a.timeout)
+		defer cancel()
+	}
+	name := a.prefix + string(req.Subject)
+	r, err := http.NewRequestWithContext(ctx, a.method, fill(template, name), nil)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	r.Close = a.closes
+	if a.header != "" {
+		r.Header.Set(a.header, url.QueryEscape(name))
+	}
+	if a.login != nil {
+		a.login(r)
+	}
+	resp, err := a.http.Do(r)
+	if err != nil {
+		return quota.Decision{}, err
+	}
+	// A body that is not read to its end keeps the connection from being used again.
+	_, err = io.Copy(io.Discard, resp.Body)
+	if cerr := resp.Body.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return quota.Decision{}, fmt.Errorf("read the answer: %w", err)
+	}
+	return a.decide(resp)
+}
+
+// decide makes a decision of an answer.
+func (a *asker) decide(resp *http.Response) (quota.Decision, error) {
+	d := quota.Decision{Tier: TierService, Remaining: a.left(resp.Header)}
+	switch {
+	case a.admitted.has(resp.StatusCode):
+		d.Admitted = true
+	case a.rejected.has(resp.StatusCode):
+		d.RetryAfter = a.wait(resp.Header)
+	default:
+		return quota.Decision{}, fmt.Errorf("the service answers with status %d, which means neither admitted nor rejected", resp.StatusCode)
+	}
+	return d, nil
+}
+
+// left is what the answer says is left; -1 where it says nothing.
+func (a *asker) left(h http.Header) int64 {
+	for _, name := range a.remaining {
+		if n, err := strconv.ParseInt(strings.TrimSpace(h.Get(name)), 10, 64); err == nil && n >= 0 {
+			return n
+		}
+	}
+	return -1
+}
+
+// wait is how long the answer says to wait, in seconds or until a date; 0 where it says
+// nothing.
+func (a *asker) wait(h http.Header) time.Duration {
+	for _, name := range a.retry {
+		v := strings.TrimSpace(h.Get(name))
+		if n, err := strconv.ParseFloat(v, 64); err == nil && n >= 0 && n < quota.MaxLength.Seconds() {
+			return time.Duration(n * float64(time.Second))
+		}
+		if t, err := http.ParseTime(v); err == nil {
+			return max(0, t.Sub(a.clock.Now()))
+		}
+	}
+	return 0
+}
+
+// fill puts the subject into a URL, escaped as the place asks for.
+func fill(template, name string) string {
+	path, query, asks := strings.Cut(template, "?")
+	path = strings.ReplaceAll(path, subject, url.PathEscape(name))
+	if !asks {
+		return path
+	}
+	return path + "?" + strings.ReplaceAll(query, subject, url.QueryEscape(name))
+}
+
+// names are the headers of a list.
+func names(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, "+")
+}

@@ -1,0 +1,37 @@
+package service
+
+import (
+	"context"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name: "http-bare",
+		Doc:  "asks a gateway's location without a limit: what a request over HTTP costs there",
+		Notes: strategies.Notes{
+			How: []string{
+				"Each request is sent as those of nginx-limit-req and haproxy-req-rate are, to a location without a limit.",
+				"The gateway answers all of them.",
+			},
+			Use:   "As the floor beside a gateway's limit: the difference is what limiting costs.",
+			Avoid: "It enforces no limit.",
+		},
+		Form:    strategies.Baseline,
+		Outside: true,
+		Kinds:   quota.Kinds(),
+		Serves:  servesSingle,
+		Counts:  quota.CountsNothing,
+		Control: strategies.ControlOpen,
+		Options: []quota.Option{{
+			Name: "on", Default: string(NeedNginx), Values: []string{string(NeedNginx), string(NeedHAProxy)}, Doc: "the gateway that is asked",
+		}},
+		NeedsToo:  func(o quota.Options) []strategies.Need { return []strategies.Need{strategies.Need(o["on"])} },
+		Guarantee: []quota.Clause{noFalseReject},
+		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			return openGateway(env, strategies.Need(env.Options["on"]), nil)
+		},
+	})
+}

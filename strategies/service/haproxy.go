@@ -1,0 +1,72 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name: "haproxy-req-rate",
+		Doc:  "HAProxy with a stick table of http_req_rate: denies keys whose rate is above the limit, rejected requests counted",
+		Notes: strategies.Notes{
+			How: []string{
+				"A stick table keeps a frequency counter for each key, which is a parameter of the URL.",
+				"Every request is tracked, and so counted, before anything is decided.",
+				"The counter is that of the period under way, and of the one before by the share that the last period's length still covers.",
+				"A request that finds it above the limit is denied, with status 429 here.",
+			},
+			Deviations: []string{
+				"A limit that changes in mid-run is not followed: HAProxy would have to be loaded anew.",
+			},
+			Use:   "In front of a service that has an HAProxy anyway, against clients that are far above their limit.",
+			Avoid: "Where clients retry: what is denied counts, and one that never pauses stays locked out.",
+		},
+		Form:    strategies.Reference,
+		Needs:   []strategies.Need{NeedHAProxy},
+		Outside: true,
+		Kinds:   []quota.Kind{quota.Fixed, quota.Rolling},
+		Serves:  servesPeriod,
+		Counts:  quota.CountsAttempts,
+		Options: []quota.Option{
+			{Name: "threads", Default: "2", Type: "int", Min: "1", Max: "64", Doc: "threads of HAProxy that share the table"},
+		},
+		Guarantee: []quota.Clause{
+			{
+				Property: quota.PropertyLeak, Formula: "2 L - 1",
+				Bound: func(p quota.Params) int64 { return max(0, p.Limit-1) },
+			},
+			{
+				Property: quota.PropertyFalseReject, Formula: "any: rejected requests count",
+				Bound: func(quota.Params) int64 { return quota.Unbounded },
+			},
+		},
+		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			return openGateway(env, NeedHAProxy, func(p *quota.Policy) map[string]string {
+				return map[string]string{
+					"period": strconv.FormatInt(p.Window.RealLength().Milliseconds(), 10) + "ms",
+					"above":  strconv.FormatInt(p.Limit, 10), "threads": env.Options["threads"],
+				}
+			})
+		},
+	})
+}
+
+// longest period that HAProxy counts, in milliseconds of 31 bits.
+const longest = 24 * 24 * time.Hour
+
+// servesPeriod refuses policies whose window HAProxy would round.
+func servesPeriod(p *quota.Policy) error {
+	if l := p.Window.RealLength(); l < time.Millisecond || l%time.Millisecond != 0 || l > longest {
+		return fmt.Errorf("policy %s: HAProxy counts over whole milliseconds, up to 24 days", p.Name)
+	}
+	if p.Limit > mostBurst {
+		return fmt.Errorf("policy %s: a limit above %d is not tested with HAProxy", p.Name, mostBurst)
+	}
+	return servesSingle(p)
+}

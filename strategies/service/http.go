@@ -1,0 +1,120 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// NeedService is the store of http: a service of the user's own. Its client has the
+// methods of remote.
+const NeedService strategies.Need = "service"
+
+// remote is a client of a service.
+type remote interface {
+	HTTP() *http.Client
+	URL() string
+	Login(*http.Request)
+}
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name: "http",
+		Doc:  "asks a service of yours over HTTP, a gateway or a limiter in any language, and takes the status for the decision",
+		Notes: strategies.Notes{
+			How: []string{
+				"Each request is sent to the URL of --service, with the subject in the place of {subject}.",
+				"The status of the answer says whether it was admitted or rejected; any other status is an error.",
+				"The policy, and the options may-leak and may-reject, say what the service promises.",
+				"What it says of units left and of the time to wait is read from headers.",
+			},
+			Deviations: []string{
+				"The subjects of a run begin with a prefix of its own, so that the service has not counted them before.",
+				"Calendar and fixed windows are not served: a run moves the windows of a policy, and the windows of a service stay where they are.",
+			},
+			Use:   "Where what decides is a process of its own: to learn whether it keeps its promise under concurrency, and what it costs.",
+			Avoid: "Where the limiter is Go code, which can be explored and simulated as well.",
+		},
+		Form:    strategies.Reference,
+		Needs:   []strategies.Need{NeedService},
+		Outside: true,
+		Kinds:   []quota.Kind{quota.Rolling, quota.Bucket, quota.FirstRequest},
+		Serves:  servesSingle,
+		Counts:  quota.CountsNothing,
+		Options: httpOptions,
+		Connections: func(_ string, o quota.Options) strategies.Connections {
+			return strategies.Connections{Pool: int(o.Int("connections"))}
+		},
+		Guarantee: []quota.Clause{
+			{
+				Property: quota.PropertyLeak, Formula: "L + may-leak",
+				Bound: func(p quota.Params) int64 { return promised(p.Options["may-leak"], p.Offered) },
+			},
+			{
+				Property: quota.PropertyFalseReject, Formula: "may-reject",
+				Bound: func(p quota.Params) int64 { return promised(p.Options["may-reject"], quota.Unbounded) },
+			},
+		},
+		Open: openHTTP,
+	})
+}
+
+var httpOptions = []quota.Option{
+	{Name: "method", Default: "GET", Values: []string{"GET", "HEAD", "POST", "PUT", "DELETE"}, Doc: "method of the requests, which have no body"},
+	{Name: "subject-header", Check: checkNames, Doc: "header that carries the subject, e.g. X-Api-Key; without one the URL has to"},
+	{Name: "admitted", Default: "2xx", Check: checkStatuses, Doc: "statuses that mean admitted: codes, classes and ranges with a plus between them"},
+	{Name: "rejected", Default: "429", Check: checkStatuses, Doc: "statuses that mean rejected; all others are errors"},
+	{Name: "may-leak", Default: "0", Check: checkPromise, Doc: "requests that the service may admit over the limit, in any window of a subject; any bounds nothing"},
+	{Name: "may-reject", Default: "0", Check: checkPromise, Doc: "requests that it may reject although they fit, in any window of a subject; any bounds nothing"},
+	{Name: "remaining", Default: "RateLimit-Remaining+X-RateLimit-Remaining", Check: checkNames, Doc: "headers with what is left, the first that is there"},
+	{Name: "retry-after", Default: "Retry-After", Check: checkNames, Doc: "headers with the time to wait"},
+	{Name: "keep-alive", Default: "true", Type: "bool", Doc: "false: each request has a connection of its own"},
+	{Name: "connections", Default: "0", Type: "int", Min: "0", Max: "10000", Doc: "connections of an instance at most; 0 leaves that to the run"},
+	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s", Doc: "time that a request may take; 0s leaves that to the run"},
+}
+
+// service is one instance of http.
+type service struct {
+	asker
+	url string
+}
+
+func openHTTP(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+	c, ok := env.Clients[string(NeedService)].(remote)
+	if !ok {
+		return nil, errors.New("http needs a service: give its URL by --service")
+	}
+	o := env.Options
+	s := &service{url: c.URL(), asker: asker{
+		http: c.HTTP(), clock: env.Clock, prefix: env.Prefix, method: o["method"], header: o["subject-header"],
+		remaining: names(o["remaining"]), retry: names(o["retry-after"]),
+		timeout: o.Duration("timeout"), closes: !o.Bool("keep-alive"), login: c.Login,
+	}}
+	var errs [2]error
+	s.admitted, errs[0] = parseStatuses(o["admitted"])
+	s.rejected, errs[1] = parseStatuses(o["rejected"])
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	for code := range len(s.admitted) {
+		if s.admitted[code] && s.rejected[code] {
+			return nil, errors.New("the options admitted and rejected have a status in common")
+		}
+	}
+	if !strings.Contains(s.url, subject) && s.header == "" {
+		return nil, errors.New("every subject would be the same to the service: put {subject} into the URL of --service, e.g. http://localhost:8080/check?user={subject}, or name a header by subject-header")
+	}
+	return s, nil
+}
+
+// Take implements [strategies.Strategy].
+func (s *service) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
+	return s.ask(ctx, s.url, req)
+}
+
+// Close implements [strategies.Strategy].
+func (s *service) Close(context.Context) error { return nil }

@@ -1,0 +1,120 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name: "nginx-limit-req",
+		Doc:  "nginx with limit_req: a bucket of burst + 1 requests for each key, in memory that its workers share",
+		Notes: strategies.Notes{
+			How: []string{
+				"limit_req_zone has the policy's rate, and a key that is a parameter of the URL.",
+				"Each request adds one to the key's excess, from which the rate has been taken off since the last admitted one.",
+				"A request that would bring the excess above burst is rejected, with status 429 here.",
+				"With nodelay what is admitted is answered at once, and otherwise as late as the rate asks for.",
+			},
+			Deviations: []string{
+				"nginx counts time in whole milliseconds, and rates in thousandths of a request per second.",
+				"A limit that changes in mid-run is not followed: nginx would have to be loaded anew.",
+			},
+			Use:   "In front of a service that has an nginx anyway, to bound the rate of a client.",
+			Avoid: "Where a window's limit is a promise: the bucket passes on top of what flows in. Where the location answers by return: nginx never asks limit_req there, and says nothing.",
+		},
+		Form:    strategies.Reference,
+		Needs:   []strategies.Need{NeedNginx},
+		Outside: true,
+		Kinds:   []quota.Kind{quota.Bucket, quota.Fixed, quota.Rolling},
+		Serves:  servesRate,
+		Counts:  quota.CountsAdmitted,
+		Options: []quota.Option{
+			{Name: "burst", Default: burstOfLimit, Check: checkBurst, Doc: "requests in the bucket beside the one in hand; limit-1 makes a bucket of the policy's limit"},
+			{Name: "nodelay", Default: "true", Type: "bool", Doc: "false: requests of the burst are held back until the rate has room"},
+			{Name: "workers", Default: "2", Type: "int", Min: "1", Max: "64", Doc: "processes of nginx that share the zone"},
+			{Name: "answer", Default: "file", Values: []string{"file", "return"}, Doc: "return: the location answers by return, where nginx never asks limit_req, a common mistake"},
+		},
+		Guarantee: []quota.Clause{
+			{
+				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Bucket}, Formula: "max(L, burst + 1)",
+				Bound: func(p quota.Params) int64 { return max(0, burst(p.Options, p.Limit)+1-p.Limit) },
+			},
+			{
+				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed, quota.Rolling}, Formula: "L + burst + 1",
+				Bound: func(p quota.Params) int64 { return burst(p.Options, p.Limit) + 1 },
+			},
+			quota.MayReject(),
+		},
+		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			return openGateway(env, NeedNginx, func(p *quota.Policy) map[string]string {
+				rate, _ := rateOf(p)
+				return map[string]string{
+					"rate": rate, "burst": strconv.FormatInt(burst(env.Options, p.Limit), 10), "nodelay": strconv.FormatBool(env.Options.Bool("nodelay")),
+					"workers": env.Options["workers"], "answer": env.Options["answer"],
+				}
+			})
+		},
+	})
+}
+
+// burstOfLimit is the value of burst that makes a bucket of the policy's limit.
+const burstOfLimit = "limit-1"
+
+// mostBurst bounds what nginx counts in thousandths of a request, in 32 bits.
+const mostBurst = 1_000_000
+
+func checkBurst(v string) error {
+	if n, err := strconv.ParseInt(v, 10, 64); v != burstOfLimit && (err != nil || n < 0 || n > mostBurst) {
+		return fmt.Errorf("%q is not limit-1, and no number from 0 to %d", v, mostBurst)
+	}
+	return nil
+}
+
+// burst is the burst in force.
+func burst(o quota.Options, limit int64) int64 {
+	n, err := strconv.ParseInt(o["burst"], 10, 64)
+	if err != nil {
+		return max(0, limit-1)
+	}
+	return n
+}
+
+// servesRate refuses policies whose rate nginx would round.
+func servesRate(p *quota.Policy) error {
+	if _, ok := rateOf(p); !ok {
+		return fmt.Errorf("policy %s: nginx takes whole requests per second, or a multiple of 3 per minute, and rounds all others", p.Name)
+	}
+	if p.Limit > mostBurst {
+		return fmt.Errorf("policy %s: nginx counts bursts up to %d requests", p.Name, mostBurst)
+	}
+	return servesSingle(p)
+}
+
+// rateOf is the policy's rate as limit_req_zone takes it. A rate per minute is kept in
+// thousandths of a request per second, which are whole for multiples of 3 per minute.
+func rateOf(p *quota.Policy) (string, bool) {
+	units := p.Limit
+	if p.Window.Kind == quota.Bucket {
+		units = p.Window.Refill
+	}
+	length := p.Window.RealLength()
+	if length <= 0 || units > mostBurst {
+		return "", false
+	}
+	for _, x := range []struct {
+		per      time.Duration
+		suffix   string
+		multiple int64
+	}{{time.Second, "r/s", 1}, {time.Minute, "r/m", 3}} {
+		if rate := units * int64(x.per); rate%int64(length) == 0 && rate/int64(length)%x.multiple == 0 && rate/int64(length) <= mostBurst {
+			return strconv.FormatInt(rate/int64(length), 10) + x.suffix, true
+		}
+	}
+	return "", false
+}
