@@ -10,20 +10,20 @@ import (
 // What a run left says which strategies enforce its policy, and what is wrong with the
 // others.
 func ExampleOf() {
-	file, err := codec.Read("../baseline/first/results.json")
+	file, err := codec.Read("../baseline/run-rolling/results.json")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	setting := answer.Of(file).Settings[0]
 	for _, s := range setting.Strategies {
-		if s.Label == "check-then-set" || s.Label == "incr-expire-atomic" {
+		if s.Label == "sliding-log" || s.Label == "token-bucket" {
 			fmt.Println(s.Label, s.Group)
 		}
 	}
 	fmt.Println("cheapest:", setting.Cheapest() != nil)
 	// Output:
-	// incr-expire-atomic enforces
-	// check-then-set does not enforce
+	// sliding-log enforces
+	// token-bucket enforces with a bound
 	// cheapest: true
 }
