@@ -190,8 +190,10 @@ func readersFiles(t *testing.T, top string) {
 	write("quotabench-main", program)
 	write("../base/quotabench", program)
 	write("access.log", []byte(accessLog))
-	if err := os.Symlink(filepath.Join(top, "results"), "results"); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"results", "examples"} {
+		if err := os.Symlink(filepath.Join(top, folder), folder); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
