@@ -12,6 +12,11 @@ BASE          ?= 98043b8
 PAIRS         ?= 5
 ONLY          ?=
 
+# Tests of the command line in which something goes on beside something else.
+BESIDE        ?= Astray|Interrupt|Progress|Metrics|Parallel|Signals|KeptAfterEach|Clean|Sweep$$|TestRun$$|ExploreTimeout|SimAlone
+# Searches of strategies, which take one schedule at a time.
+SEARCHES      ?= ^TestExplored$$|^TestScheduledResetLeaks$$
+
 # Recorded series that make noise studies beside generated ones.
 SERIES        ?=
 
@@ -22,10 +27,10 @@ SHORT         ?=
 MINUTES       ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test short lint bench benchstat release publish instrument faster baseline pages noise fuzz mutants kill9 soak man tidy ci clean
+.PHONY: help run build build-full deps deps-all test short lint bench benchstat release publish instrument faster baseline pages track-record noise fuzz mutants kill9 soak man tidy ci clean
 
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## measure the core strategies in under two minutes, on the stores that are here
 	$(GO) run ./cmd/quotabench run
@@ -44,13 +49,15 @@ deps-all: ## install etcd, ZooKeeper, NATS and Chromium too, without which their
 
 test: deps ## run all tests, with the race detector where something is concurrent, on embedded and real stores
 	$(GO) vet ./...
-	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v '/results/')
+	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -race -vet=off -timeout 15m -skip '$(SEARCHES)' $$($(GO) list ./... | grep -vE '/(results/.*|cli|cmd/quotabench)$$')
+	# Of the command line, what goes on beside what: what it calls has its own tests above.
+	$(GO) test -race -vet=off -run '$(BESIDE)' ./cli
 	# Records, tables and drawings know no second goroutine.
-	$(GO) test ./results/...
+	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -vet=off ./cli ./cmd/quotabench ./results/...
 	# One schedule at a time: the race detector has nothing to see in the longest searches, and they are skipped or shortened above.
-	$(GO) test -run 'SearchAgrees|Hardened|FiveClients|ThreeTierLeaks' ./harness/explore
-	$(GO) test -run ChangesAreSound ./oracle
-	$(GO) test -run DocumentedCommands ./cmd/quotabench
+	$(GO) test -vet=off -run 'SearchAgrees|Hardened|FiveClients|ThreeTierLeaks' ./harness/explore
+	$(GO) test -vet=off -run '$(SEARCHES)' ./strategies/ttlcounter ./strategies/sliding ./strategies/replicated
+	$(GO) test -vet=off -run ChangesAreSound ./oracle
 	@.ci/deps skipped
 
 short: ## run the tests that need nothing installed
@@ -86,6 +93,9 @@ baseline: deps-all ## make the reference results and the strategies' pages anew;
 
 pages: ## write docs/strategies anew, from the reference results
 	$(GO) run ./cmd/quotabench pages results/baseline --out docs/strategies
+
+track-record: ## write docs/track-record.md anew: what is found in published limiters; a minute
+	cd adapters && $(GO) run ./cmd/track-record
 
 noise: ## how often compare is wrong about timings: make noise [SERIES="a.csv b.csv"]; two minutes
 	@$(GO) run ./results/compare/study $(SERIES)

@@ -12,10 +12,18 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
+
+func init() {
+	quota.RegisterPolicy(quota.Policy{
+		Name: "window-calls", Limit: 10, Unit: "calls", Window: quota.Window{Kind: quota.FirstRequest, Length: 10 * time.Second},
+		Doc: "calls of a client in 10 s from the first of them on",
+	})
+}
 
 // limiter is a library's limiter for one policy.
 type limiter interface {

@@ -29,7 +29,7 @@ func init() {
 		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Serves: single, Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		return echo{middleware.NewRateLimiterMemoryStoreWithConfig(middleware.RateLimiterMemoryStoreConfig{
-			Rate: rate.Limit(float64(p.Window.Refill) / p.Window.RealLength().Seconds()), Burst: int(p.Limit),
+			Rate: rate.Limit(perSecond(p)), Burst: int(p.Limit),
 		})}, nil
 	})
 	library(strategies.Meta{
@@ -72,10 +72,11 @@ func (g ginLimiter) take(_ context.Context, key string, units int64) (int64, err
 	return all(!g.Limit(key, nil).RateLimited, units), nil
 }
 
-// weighted is the promise of a weighted counter in memory.
+// weighted is the promise of a weighted counter in memory that rounds half a request
+// in the caller's favour.
 func weighted() quota.Clause {
 	return quota.Clause{
-		Property: quota.PropertyLeak, Formula: "L x (instances + 1) - 1", Tolerates: []quota.Fault{quota.FaultClock},
-		Bound: func(p quota.Params) int64 { return max(0, p.Instances*p.Limit-1) },
+		Property: quota.PropertyLeak, Formula: "L x (instances + 1)", Tolerates: []quota.Fault{quota.FaultClock},
+		Bound: func(p quota.Params) int64 { return p.Instances * p.Limit },
 	}
 }

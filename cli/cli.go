@@ -12,9 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/text/layout"
@@ -44,10 +46,15 @@ func usagef(format string, args ...any) error { return fail(ExitUsage, fmt.Error
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
+	explore.ServeIsolated()
+	isolates = true
 	ctx, stop := withSignals(context.Background(), stderr)
 	defer stop()
 	return execute(ctx, args, stdout, stderr)
 }
+
+// isolates is set where this program serves searches in processes of their own.
+var isolates bool
 
 // execute is [Main] but for the signals.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -62,8 +69,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		// What cobra itself finds wrong is the command line.
 		e = &exitError{ExitUsage, err}
 	}
-	name := layout.Page{Colour: coloured(root, stderr)}.Paint(layout.Bad, "quotabench:")
-	fmt.Fprintln(stderr, name+" "+message(e))
+	const name = "quotabench:"
+	text, _ := strings.CutPrefix(folded(stderr, name+" "+message(e)), name)
+	fmt.Fprintln(stderr, layout.Page{Colour: coloured(root, stderr)}.Paint(layout.Bad, name)+text)
 	return e.code
 }
 

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +21,8 @@ import (
 type exploreSettings struct {
 	*settings
 	clients, times, jobs, states int
-	parallel                     int
+	parallel, preemptions        int
+	memory                       int64
 	schedules, used              int64
 	skew, faults, properties     []string
 	scripts, on, replay          string
@@ -33,11 +36,17 @@ var explored = []string{"strategy", "policy", "limit", "instances", "decision-ti
 // maxTimeout is the longest time that a search can be given.
 const maxTimeout = 30 * 24 * time.Hour
 
+// searchTime is what each search is given where no time is.
+const searchTime = time.Minute
+
+// mostMemory is the most that a search can be given for its states, in MiB.
+const mostMemory = 1 << 20
+
 // embeddedStore is the store that searches run on, by the name that --on has for it.
 const embeddedStore = "embedded"
 
 func newExploreSettings() *exploreSettings {
-	s := &exploreSettings{settings: newSettings(), clients: 2, times: 1, jobs: 1, on: embeddedStore}
+	s := &exploreSettings{settings: newSettings(), clients: 2, times: 1, jobs: 1, preemptions: explore.DefaultPreemptions, on: embeddedStore}
 	s.strategy, s.policy, s.instances = nil, "", 0
 	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return !slices.Contains(explored, x.name) })
 	for name, x := range map[string]setting{
@@ -86,13 +95,17 @@ func (s *exploreSettings) search() []setting {
 		{name: "property", value: &list{p: &s.properties}, complete: completeWords(append(properties, "all")...),
 			doc: "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
 		{name: "max-states", value: whole(&s.states, 0, explore.MostStates), computed: true,
-			doc: "states after which a search ends (default 200000)"},
+			doc: "states after which each of the two parts of a search ends (default 200000)"},
+		{name: "max-memory", value: count(&s.memory, 0, mostMemory), computed: true,
+			doc: "`MiB` that a search may take for states, 0 for any; 200000 states take about 20"},
+		{name: "preemptions", value: whole(&s.preemptions, 0, explore.MaxTimes),
+			doc: "where a bound ends a search, a second part tries all schedules in which at most so many calls are interrupted between two commands; 0 for no second part"},
 		{name: "timeout", value: span(&s.timeout, maxTimeout), computed: true,
-			doc: "`time` for the whole command, 0 for any, shared among its strategies; a search whose time is up keeps what it found and says that it was not complete"},
+			doc: "`time` for the whole command, 0 for any, shared among its strategies; a search whose time is up keeps what it found and says that it was not complete (default 1m for each strategy, and none with --full)"},
 		{name: "first", value: &boolean{&s.first},
 			doc: "end at the first schedule that breaks a property of any strategy"},
 		{name: "parallel", value: whole(&s.parallel, 0, sim.MaxParallel),
-			doc: "strategies searched at the same time, each in memory of its own; 0 for one per processor"},
+			doc: "strategies searched at the same time, each in memory of its own, and workers of the search where there is one strategy; 0 for one per processor"},
 		{name: "full", value: &boolean{&s.full},
 			doc: "run and count every schedule instead of searching for the shortest that breaks a property"},
 		{name: "max-schedules", value: count(&s.schedules, 0, explore.MostSchedules), computed: true,
@@ -154,6 +167,13 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 	cfg := explore.Config{
 		Limit: s.limit, Used: s.used, Clients: s.clients, Instances: s.instances, Seed: s.seed,
 		Times: s.times, JobRounds: s.jobs, DecisionTimeout: s.decision, MaxStates: s.states, MaxSchedules: s.schedules, First: s.first,
+		MaxMemory: s.memory << 20, Preemptions: s.preemptions,
+	}
+	if s.preemptions == 0 {
+		cfg.Preemptions = -1
+	}
+	if !s.full && !s.given("timeout") {
+		cfg.Timeout = searchTime
 	}
 	if s.jobs == 0 {
 		cfg.JobRounds = -1
@@ -165,8 +185,12 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 	if err != nil {
 		return nil, cfg, s.wrong("strategy", err)
 	}
+	cfg.Workers = 1
+	if len(chosen) == 1 {
+		cfg.Workers = cmp.Or(s.parallel, runtime.GOMAXPROCS(0))
+	}
 	if s.full {
-		for _, name := range []string{"property", "max-states", "fail-on", "first"} {
+		for _, name := range []string{"property", "max-states", "max-memory", "preemptions", "fail-on", "first"} {
 			if s.given(name) {
 				return nil, cfg, s.wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
 			}

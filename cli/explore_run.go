@@ -186,6 +186,10 @@ func (x *exploration) look(ctx context.Context, sel strategies.Selection, cfg ex
 	switch {
 	case ctx.Err() != nil:
 		f.err = ctx.Err()
+	case isolates && sel.Foreign && x.full:
+		f.census, f.err = explore.IsolatedCensus(ctx, sel, cfg)
+	case isolates && sel.Foreign:
+		f.search, f.err = explore.Isolated(ctx, sel, cfg)
 	case x.full:
 		f.census, f.err = explore.Enumerate(ctx, sel, cfg)
 	default:
@@ -278,8 +282,12 @@ func (x *exploration) repeat(token string) error {
 }
 
 func (x *exploration) judge(f *results.Finding, broken bool) {
-	if broken && f.Property == explore.Guarantee && x.broken == "" {
+	switch {
+	case !broken || x.broken != "":
+	case f.Property == explore.Guarantee:
 		x.broken = fmt.Sprintf("%s: a declared guarantee is broken: %s", f.Strategy, f.Detail)
+	case f.Property == explore.Panicked:
+		x.broken = fmt.Sprintf("%s: %s", f.Strategy, f.Detail)
 	}
 }
 

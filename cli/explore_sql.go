@@ -49,7 +49,11 @@ func (x *exploration) replay(token string) (*explore.Replayed, error) {
 		on.RedisStore = x.server
 		on.Redis, on.Name = x.server.Admin(), fmt.Sprintf("Redis %s (%s)", x.server.Info().Version, x.server.Info().Kind)
 	}
-	r, err := explore.Replay(x.ctx, token, on)
+	replay := func() (*explore.Replayed, error) { return explore.Replay(x.ctx, token, on) }
+	if isolates && explore.TokenIsForeign(token) && x.server == nil {
+		replay = func() (*explore.Replayed, error) { return explore.IsolatedReplay(x.ctx, token) }
+	}
+	r, err := replay()
 	var unfit *explore.UnfitError
 	if errors.As(err, &unfit) {
 		err = fail(ExitUsage, err)

@@ -19,6 +19,7 @@ import (
 func exportCommand() *cobra.Command {
 	var as, strategy, out string
 	var names []string
+	var asJSON bool
 	var explained strings.Builder
 	for _, r := range render.Exports() {
 		names = append(names, r.Name)
@@ -44,8 +45,15 @@ func exportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			did := written{Records: args}
 			if out != "" {
-				return writeExport(cmd, out, outputs)
+				return writeExport(cmd, out, outputs, &did, asJSON)
+			}
+			if asJSON {
+				for _, o := range outputs {
+					did.addText(o)
+				}
+				return did.tell(cmd.OutOrStdout(), true)
 			}
 			for _, o := range outputs {
 				if _, err := cmd.OutOrStdout().Write(o.Bytes); err != nil {
@@ -58,6 +66,7 @@ func exportCommand() *cobra.Command {
 	cmd.Flags().Var(completed{&text{p: &as, choices: names}, completeWords(names...)}, "format", "one of the `formats` above")
 	cmd.Flags().Var(completed{&text{p: &strategy}, completeStrategies}, "strategy", "take this `strategy` alone: a name, or one with options as reports show it")
 	cmd.Flags().VarP(&text{p: &out}, "out", "o", "write files to this `directory`, and nothing to standard output")
+	addDocument(cmd, &asJSON)
 	return cmd
 }
 
@@ -95,8 +104,8 @@ func exported(name, as, strategy string) ([]render.Output, error) {
 	return outputs, nil
 }
 
-// writeExport writes files of names that are not there yet.
-func writeExport(cmd *cobra.Command, dir string, outputs []render.Output) error {
+// writeExport writes files of names that are not there yet, and tells of them.
+func writeExport(cmd *cobra.Command, dir string, outputs []render.Output, did *written, asJSON bool) error {
 	s := &settings{}
 	if err := s.canMake("out", dir); err != nil {
 		return err
@@ -112,10 +121,12 @@ func writeExport(cmd *cobra.Command, dir string, outputs []render.Output) error 
 		return s.badDir("out", err)
 	}
 	for _, o := range outputs {
-		if err := atomicfile.Write(filepath.Join(dir, o.Name), o.Bytes); err != nil {
+		path := filepath.Join(dir, o.Name)
+		if err := atomicfile.Write(path, o.Bytes); err != nil {
 			return fail(ExitFailed, err)
 		}
+		did.add(path, o.Bytes)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s written to %s\n", format.Plural(int64(len(outputs)), "file", "files"), dir)
-	return nil
+	return did.tell(cmd.OutOrStdout(), asJSON)
 }

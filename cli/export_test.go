@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,8 +57,47 @@ func TestExport(t *testing.T) {
 	if o.code != ExitOK || o.stdout != "" || !slices.Contains(files, filepath.Join("out", "honest-closed-service.hgrm")) {
 		t.Errorf("exit %d, files %q: %s%s", o.code, files, o.stdout, o.stderr)
 	}
+	t.Run("json", documents)
 	if o := call(t.Context(), "export", "run/results.json", "--format", "hgrm", "-o", "out"); o.code != ExitUsage || !strings.Contains(o.stderr, "already holds") {
 		t.Errorf("written over: exit %d: %s", o.code, o.stderr)
+	}
+}
+
+// documentOf is what a command that writes files says of them.
+func documentOf(t *testing.T, args ...string) (d written) {
+	t.Helper()
+	o := call(t.Context(), args...)
+	if err := json.Unmarshal([]byte(o.stdout), &d); o.code != ExitOK || err != nil {
+		t.Fatalf("%q: exit %d, %v: %s%s", args, o.code, err, o.stdout, o.stderr)
+	}
+	for _, f := range d.Files {
+		if fi, err := os.Stat(f.Name); f.Text == "" && (err != nil || fi.Size() != int64(f.Bytes)) {
+			t.Errorf("%q: %s of %d bytes is not there: %v", args, f.Name, f.Bytes, err)
+		}
+	}
+	return d
+}
+
+// documents begins where the records of recorded lie. Files that are named as written
+// are, of that size, and standard output holds nothing else.
+func documents(t *testing.T) {
+	for _, c := range []struct {
+		args  []string
+		files int
+	}{
+		{[]string{"export", "run/results.json", "--format", "csv", "--json"}, 1},
+		{[]string{"export", "run/results.json", "--format", "csv", "--json", "-o", "jsonexport"}, 1},
+		{[]string{"report", "run", "--json", "-o", "json.html"}, 2},
+		{[]string{"plot", "explore", "--only", "sequence,series", "--json", "-o", "jsonplot"}, 2},
+		{[]string{"pages", "run", "--json", "-o", "jsonpages"}, 3},
+	} {
+		d := documentOf(t, c.args...)
+		if len(d.Records) != 1 || d.Records[0] != c.args[1] || len(d.Files) < c.files {
+			t.Errorf("%q: %+v", c.args, d)
+		}
+		if whole := d.Files[0].Text; strings.Contains(strings.Join(c.args, " "), "-o") != (whole == "") || whole != "" && !strings.Contains(whole, ",honest") {
+			t.Errorf("%q: text of a file: %q", c.args, whole)
+		}
 	}
 }
 

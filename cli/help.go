@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -112,16 +113,36 @@ func showHelp(cmd *cobra.Command, _ []string) {
 	_, _ = out.Write(b.Bytes()) // there is no one else to tell
 }
 
-// reflowed is a text with its paragraphs as wide as the page. Indented lines stay.
+// item is a line of a list: a word, and what is said of it in a column beside.
+var item = regexp.MustCompile(`^(  \S+ {2,})(\S.*)$`)
+
+// reflowed is a text with its paragraphs and the lists in it as wide as the page. Other
+// indented lines stay.
 func reflowed(page layout.Page, text string) (out []string) {
 	var prose []string
+	var head string // of an item
 	flush := func() {
-		if len(prose) > 0 {
+		switch {
+		case head != "":
+			out = append(out, page.Paragraph(head, strings.Join(prose, " "))...)
+		case len(prose) > 0:
 			out = append(out, page.Wrap(strings.Join(prose, " "))...)
 		}
-		prose = nil
+		head, prose = "", nil
 	}
 	for l := range strings.SplitSeq(text, "\n") {
+		if m := item.FindStringSubmatch(l); m != nil {
+			flush()
+			head, prose = m[1], []string{m[2]}
+			continue
+		}
+		if rest, ok := strings.CutPrefix(l, strings.Repeat(" ", len(head))); ok && head != "" && !strings.HasPrefix(rest, " ") {
+			prose = append(prose, rest)
+			continue
+		}
+		if head != "" {
+			flush()
+		}
 		if l != "" && !strings.HasPrefix(l, " ") && !strings.HasPrefix(l, "\t") {
 			prose = append(prose, l)
 			continue

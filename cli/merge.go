@@ -18,6 +18,7 @@ import (
 
 func mergeCommand() *cobra.Command {
 	var out string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "merge file file...",
 		Short: "Put the results of several processes into one file",
@@ -49,10 +50,13 @@ func mergeCommand() *cobra.Command {
 				return fail(ExitFailed, err)
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s of %s written to %s\n", format.Plural(int64(len(merged.Runs)), "run", "runs"), format.Plural(int64(len(args)), "file", "files"), out)
-			return nil
+			did := written{Records: args, Runs: len(merged.Runs)}
+			did.add(out, b)
+			return did.tell(cmd.OutOrStdout(), asJSON)
 		},
 	}
 	cmd.Flags().VarP(&text{p: &out, what: "the name of a file"}, "out", "o", "write the results to this `file`")
+	addDocument(cmd, &asJSON)
 	return cmd
 }
 

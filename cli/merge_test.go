@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,10 @@ func TestMerge(t *testing.T) {
 	}
 	if r := f.Runs[0]; r.Issued != issued || r.Leak.Units != leaked || leaked == 0 || r.Params.Shards != 2 || len(f.Merged) != 2 {
 		t.Errorf("%+v", r)
+	}
+	written := append(slices.Clone(args[3:]), "-o", "again.json", "--json")
+	if d := documentOf(t, append([]string{"merge"}, written...)...); d.Runs != 2 || len(d.Records) != 2 || len(d.Files) != 1 || d.Files[0].Name != "again.json" {
+		t.Errorf("%+v", d)
 	}
 	p := &place{t: t, dir: ".", temp: "."}
 	p.before = p.files()

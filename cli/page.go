@@ -53,21 +53,38 @@ const (
 func pageOf(cmd *cobra.Command) (layout.Page, io.Writer) {
 	out := cmd.OutOrStdout()
 	page := layout.Page{Colour: coloured(cmd, out)}
-	if screen, ok := terminal(out); ok {
-		if width, _, err := term.GetSize(int(screen.Fd())); err == nil && width > 0 {
-			page.Width = width
-		}
-	}
-	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-		page.Width = n
-	}
-	if page.Width != 0 {
-		page.Width = min(max(page.Width, leastPage), mostPage)
+	if page.Width = screenWidth(out); page.Width == 0 {
+		page.Width = columns()
 	}
 	if page.Colour {
 		out = &painting{w: unwrapped(out)}
 	}
 	return page, out
+}
+
+// columns is the width that COLUMNS asks for, within bounds; 0 where it does not.
+func columns() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return min(max(n, leastPage), mostPage)
+	}
+	return 0
+}
+
+// screenWidth is the width of the terminal behind a writer, or what COLUMNS says of it,
+// within bounds; 0 where there is none.
+func screenWidth(w io.Writer) int {
+	screen, ok := terminal(w)
+	if !ok {
+		return 0
+	}
+	if n := columns(); n > 0 {
+		return n
+	}
+	width, _, err := term.GetSize(int(screen.Fd()))
+	if err != nil || width <= 0 {
+		return 0
+	}
+	return min(max(width, leastPage), mostPage)
 }
 
 // painting is a writer for texts with the colours of a page. All else that a terminal

@@ -20,6 +20,7 @@ import (
 
 func pagesCommand() *cobra.Command {
 	out := "quotabench-pages"
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "pages [directory...]",
 		Short: "Write a reference page for each strategy, with figures from earlier runs",
@@ -49,16 +50,20 @@ func pagesCommand() *cobra.Command {
 			if err := os.MkdirAll(out, 0o755); err != nil {
 				return fail(ExitUsage, fmt.Errorf("--out: %w", err))
 			}
+			did := written{Records: args}
 			for _, p := range all {
-				if err := atomicfile.Write(filepath.Join(out, p.Name), []byte(format.Visible(string(p.Bytes)))); err != nil {
+				path, content := filepath.Join(out, p.Name), []byte(format.Visible(string(p.Bytes)))
+				if err := atomicfile.Write(path, content); err != nil {
 					return fail(ExitFailed, err)
 				}
+				did.add(path, content)
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s written to %s\n", format.Plural(int64(len(all)), "page", "pages"), out)
-			return nil
+			return did.tell(cmd.OutOrStdout(), asJSON)
 		},
 	}
 	cmd.Flags().VarP(&text{p: &out}, "out", "o", "write the pages to this `directory`")
+	addDocument(cmd, &asJSON)
 	return cmd
 }
 

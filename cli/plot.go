@@ -20,6 +20,7 @@ import (
 func plotCommand() *cobra.Command {
 	out, formats := "plots", []string{"svg", "png"}
 	var only []string
+	var asJSON bool
 	var kinds []string
 	var explained strings.Builder
 	for _, k := range render.Plots() {
@@ -54,12 +55,13 @@ func plotCommand() *cobra.Command {
 					return usagef("--format: give svg, png or both, not %q", f)
 				}
 			}
-			return replot(cmd, args, out, formats, chosen)
+			return replot(cmd, args, out, formats, chosen, asJSON)
 		},
 	}
 	cmd.Flags().VarP(&text{p: &out}, "out", "o", "write to this `directory`")
 	cmd.Flags().Var(completed{&list{p: &formats}, completeWords("svg", "png")}, "format", "the `formats`, of svg and png")
 	cmd.Flags().Var(completed{&list{p: &only}, completeWords(kinds...)}, "only", "draw these `plots` alone")
+	addDocument(cmd, &asJSON)
 	return cmd
 }
 
@@ -79,7 +81,7 @@ func chosenPlots(only, known []string) (out []render.PlotKind, err error) {
 
 // replot draws records again. What they lack is said, and is an error where nothing can
 // be drawn.
-func replot(cmd *cobra.Command, args []string, dir string, formats []string, kinds []render.PlotKind) error {
+func replot(cmd *cobra.Command, args []string, dir string, formats []string, kinds []render.PlotKind, asJSON bool) error {
 	bundles, err := before(cmd.Context(), func() ([]namedBundle, error) { return readBundles(args) })
 	if err != nil {
 		return err
@@ -118,7 +120,7 @@ func replot(cmd *cobra.Command, args []string, dir string, formats []string, kin
 	if len(outputs) == 0 {
 		return usagef("nothing to draw in %s: see quotabench plot --help for what plots need", strings.Join(args, ", "))
 	}
-	return writeExport(cmd, dir, outputs)
+	return writeExport(cmd, dir, outputs, &written{Records: args, Notes: notes}, asJSON)
 }
 
 // namedBundle is what is drawn together, and how the names of its files begin.

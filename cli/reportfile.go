@@ -25,6 +25,7 @@ const pageExt = ".html"
 
 func reportCommand() *cobra.Command {
 	out := "report" + pageExt
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "report record...",
 		Short: "Make the report again from the records of earlier runs, as one page and as text",
@@ -56,21 +57,24 @@ func reportCommand() *cobra.Command {
 				return usageUnless(err)
 			}
 			page, stdout := pageOf(cmd)
-			if len(made.bundles) == 1 { // as it was when it was new
+			if len(made.bundles) == 1 && !asJSON { // as it was when it was new
 				if err := (view{out: stdout, page: page}).show(made.bundles[0]); err != nil {
 					return fail(ExitFailed, err)
 				}
 			}
+			did := written{Records: args}
 			for i, path := range names {
 				if err := atomicfile.Write(path, made.files[i]); err != nil {
 					return fail(ExitFailed, err)
 				}
+				did.add(path, made.files[i])
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "written: %s\n", strings.Join(names, ", "))
-			return nil
+			return did.tell(cmd.OutOrStdout(), asJSON)
 		},
 	}
 	cmd.Flags().VarP(&text{p: &out, what: "the name of a file"}, "out", "o", "write the page to this `file`, and the text beside it")
+	addDocument(cmd, &asJSON)
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -197,7 +198,10 @@ func TestFurtherStores(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) { storetest.Main(m) }
+func TestMain(m *testing.M) {
+	explore.ServeIsolated()
+	storetest.Main(m)
+}
 
 // Main itself, which listens to signals.
 func TestMainFunction(t *testing.T) {

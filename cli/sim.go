@@ -110,7 +110,7 @@ func simCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "sim [strategy...]",
-		Short: "Run strategies in virtual time: days and regions in seconds",
+		Short: "Run strategies in virtual time: days, months and regions",
 		Long: "Runs the strategies' own code in virtual time, the same every time from a seed. Latencies\n" +
 			"are modelled after record 003, keys expire and windows turn; judged as by run. Writes\n" +
 			"results.json, plots, and how leak, drift, hit rates and staleness develop, to --out. Alone it\n" +

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"io"
+	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // maxMessage is how long an error may be, in bytes: about six lines of a terminal.
@@ -25,7 +27,7 @@ type redacting struct{ w, raw io.Writer }
 
 // Write implements [io.Writer]. Each call writes whole lines.
 func (r *redacting) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(r.w, redact(string(p))); err != nil {
+	if _, err := io.WriteString(r.w, folded(r.raw, redact(string(p)))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -40,4 +42,29 @@ func unwrapped(w io.Writer) io.Writer {
 		return u.Unwrap()
 	}
 	return w
+}
+
+// folded is a message whose lines are no wider than the terminal behind w, so that none
+// breaks within a word; as it was where there is no terminal. Lines of commands, which
+// are there to be copied, are indented, and stay.
+func folded(w io.Writer, text string) string {
+	if width := screenWidth(w); width > 0 {
+		return foldLines(text, width)
+	}
+	return text
+}
+
+func foldLines(text string, width int) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		whole, broken := strings.CutSuffix(line, "\n")
+		if layout.TextWidth(whole) > width && !strings.HasPrefix(whole, "    ") {
+			whole = strings.Join(layout.Wrap(whole, width), "\n")
+		}
+		out.WriteString(whole)
+		if broken {
+			out.WriteByte('\n')
+		}
+	}
+	return out.String()
 }

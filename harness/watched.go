@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/sched"
@@ -25,6 +26,9 @@ type Watchdog struct {
 	// step, and Around those that call it outside of all steps, by the ends of their
 	// names.
 	Callers, Around []string
+	// Driver, where it holds one, is the goroutine that drives the world instead of the
+	// one that f is called on; nil for none.
+	Driver *atomic.Uint64
 }
 
 // lastLooks is how often a goroutine outside of all steps is found at the same place
@@ -92,6 +96,9 @@ func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}
 		}
 		if looks++; time.Duration(looks)*each < patience {
 			continue
+		}
+		if w.Driver != nil && w.Driver.Load() != 0 {
+			driver = w.Driver.Load()
 		}
 		g, calls, known := w.blocked(driver)
 		switch {

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -118,6 +119,9 @@ type Search struct {
 	// Capped says why the search ended before it had seen everything; empty if it
 	// had, or had found one schedule for each property.
 	Capped string `json:"capped,omitempty"`
+	// Bounded is what its second part searched, which counts preemptions; nil where there
+	// was none.
+	Bounded *Bounded `json:"bounded,omitempty"`
 	// Claim is what may be said of the properties that no schedule broke; empty
 	// where every one broke, and where it is withheld.
 	Claim string `json:"claim,omitempty"`
@@ -126,6 +130,43 @@ type Search struct {
 	Withheld []Withheld `json:"withheld,omitempty"`
 
 	ServerFacts
+}
+
+// Bounded is a search of all schedules with few preemptions, however long: in these, few
+// calls and rounds of jobs are interrupted between two of their commands.
+type Bounded struct {
+	// Preemptions of which all schedules were searched; -1 where a bound ended it before
+	// that.
+	Preemptions int `json:"preemptions"`
+	// Whole is set where none of them came between a command and its reply, although
+	// these are two steps.
+	Whole bool `json:"whole_commands"`
+	// States met.
+	States int `json:"states"`
+	// Runs made.
+	Runs int64 `json:"runs"`
+	// Depth is the longest schedule in steps.
+	Depth int `json:"depth"`
+	// Capped says why it ended before it had seen all that it was to see; empty if it had.
+	Capped string `json:"capped,omitempty"`
+}
+
+// Extent says which schedules were searched.
+func (b *Bounded) Extent() string {
+	where := ""
+	if b.Whole {
+		where = " before a command"
+	}
+	switch b.Preemptions {
+	case -1:
+		return "some schedules with few preemptions"
+	case 0:
+		return "all schedules without a preemption" + where
+	case 1:
+		return "all schedules with at most 1 preemption" + where
+	default:
+		return fmt.Sprintf("all schedules with at most %d preemptions%s", b.Preemptions, where)
+	}
 }
 
 // Withheld is a reason why nothing may be claimed.
@@ -179,6 +220,10 @@ type Finding struct {
 	Detail string `json:"detail"`
 	// Units by which it is broken, where it has any; drift may be negative.
 	Units int64 `json:"units,omitempty"`
+	// Preemptions of the schedule where it was found by the search that counts them:
+	// none with fewer breaks the property, and one with more may be shorter. nil where it
+	// is a shortest one.
+	Preemptions *int `json:"preemptions,omitempty"`
 	// Faults that happen in the schedule.
 	Faults []quota.Fault `json:"faults,omitempty"`
 	// Steps of the schedule; none where the strategy ended the search and the schedule

@@ -201,10 +201,7 @@ func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
 
 // Excludes returns why the strategy cannot be run in the mode; ok is false where it can.
 func (m *Meta) Excludes(mode Mode) (why string, ok bool) {
-	if why, ok = m.Excluded[mode]; !ok && m.Foreign && mode == ModeSimulate {
-		return "its code reads the clock of package time, which virtual time does not move", true
-	}
-	if !ok && m.Outside && mode != ModeMeasure {
+	if why, ok = m.Excluded[mode]; !ok && m.Outside && mode != ModeMeasure {
 		return "it is a service, measured from outside: its process has steps and a clock of its own", true
 	}
 	return why, ok

@@ -57,7 +57,11 @@ func (c *chooser) timed(x *contender, s *results.Summary, cfg *measure.Config) {
 	x.paced = s
 	x.p99Counts = counts
 	mark := ""
-	if !counts {
+	switch {
+	case counts:
+	case s.TimingsCount && s.ResponseCounts && p99.Shown() && p99.Value <= bound: // waiting can only have made it larger
+		mark = " at most, within what is asked for: part of it may be waiting for a core"
+	default:
 		mark = ", which does not count: the machine was too busy, or the run too short"
 	}
 	e.Text = fmt.Sprintf("%s: p99 %s%s", where, format.NS(p99.Value), mark)

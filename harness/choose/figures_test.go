@@ -40,14 +40,17 @@ func TestTimed(t *testing.T) {
 	}
 	cfg := &measure.Config{Plan: harness.Plan{Rate: 1000, Workload: steady, Policy: quota.Policy{Limit: 50, Unit: "calls"}}}
 	for name, x := range map[string]struct {
-		s   *results.Summary
-		out string // a part of the reason; "" where it is left
-		ok  bool   // its p99 counts
+		s    *results.Summary
+		out  string // a part of the reason; "" where it is left
+		ok   bool   // its p99 counts
+		says string // a part of what it shows
 	}{
 		"fast":                 {s: summary(1, 4, nil), ok: true},
 		"slow":                 {s: summary(1, 6, nil), out: "takes 6.00 ms at p99"},
 		"slow on a busy host":  {s: summary(1, 6, func(s *results.Summary) { s.TimingsCount = false })},
 		"slow at the median":   {s: summary(7, 8, func(s *results.Summary) { s.Service.P99.Struck = true }), out: "takes 7.00 ms at p50"},
+		"within, struck":       {s: summary(1, 4, func(s *results.Summary) { s.Service.P99.Struck = true }), says: "p99 4.00 ms at most"},
+		"above, struck":        {s: summary(1, 6, func(s *results.Summary) { s.Service.P99.Struck = true }), says: "which does not count"},
 		"behind":               {s: summary(1, 4, func(s *results.Summary) { s.Saturated = 2 }), out: "does not keep up"},
 		"behind on a busy one": {s: summary(1, 4, func(s *results.Summary) { s.Saturated, s.TimingsCount = 2, false })},
 		"far behind":           {s: summary(1, 4, func(s *results.Summary) { s.Saturated, s.TimingsCount, s.Throughput.Value = 2, false, 200 }), out: "does not keep up"},
@@ -60,6 +63,9 @@ func TestTimed(t *testing.T) {
 		c.timed(m, x.s, cfg)
 		if (m.ruledOut != nil) != (x.out != "") || m.ruledOut != nil && !strings.Contains(m.ruledOut.Text, x.out) || m.p99Counts != x.ok {
 			t.Errorf("%s: ruled out by %+v, p99 counts %v; want %q, %v", name, m.ruledOut, m.p99Counts, x.out, x.ok)
+		}
+		if n := len(m.evidence); x.says != "" && (n != 1 || !strings.Contains(m.evidence[0].Text, x.says)) {
+			t.Errorf("%s: %+v, want %q", name, m.evidence, x.says)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (s *search) claim(r *Result) string {
 	}
 	what := strings.Join(clean, ", ")
 	if r.Capped != "" {
-		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps; the search was not complete (%s)", what, r.Runs, r.Depth, r.Capped)
+		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s; the search was not complete (%s)", what, r.Runs, r.Depth, few(r.Bounded), r.Capped)
 	}
 	faults := "no fault"
 	if len(r.Faults) > 0 {
@@ -106,6 +106,18 @@ func (s *search) claim(r *Result) string {
 	}
 	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s with %s, at %s granularity, given %s and %s",
 		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), faults, steps, store, given)
+}
+
+// few is what may be said of schedules with few preemptions.
+func few(b *results.Bounded) string {
+	if b == nil {
+		return ""
+	}
+	text := fmt.Sprintf(", and none in %s (%d of up to %d steps)", b.Extent(), b.Runs, b.Depth)
+	if b.Capped != "" && b.Preemptions >= 0 {
+		text += " and some with more"
+	}
+	return text
 }
 
 // count is a number of things, e.g. "1 step" or "2 steps".

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -49,12 +50,27 @@ type Config struct {
 	JobRounds int
 	// Properties to look for; empty means all of [Properties].
 	Properties []Property
-	// MaxStates bounds the search. Default [DefaultStates], at most [MostStates].
+	// MaxStates bounds the search, and again its second part. Default [DefaultStates], at
+	// most [MostStates].
 	MaxStates int
+	// MaxMemory bounds in bytes what a search holds of states, likewise; 0 for no bound. A
+	// strategy and its stores come on top.
+	MaxMemory int64
+	// Preemptions is up to how many of them a second part of the search goes that a bound
+	// has ended: it tries all schedules in which no caller and no job is interrupted
+	// between two commands of a call, then all with one interruption, and so on. 0 means
+	// [DefaultPreemptions], negative no second part. On PostgreSQL and for foreign code
+	// there is none.
+	Preemptions int
+	// Workers that try steps at the same time, each with stores of its own; 0 for one per
+	// processor. What is found does not depend on it. On PostgreSQL and for foreign code
+	// there is one.
+	Workers int
 	// MaxSchedules bounds an enumeration. Default 5,000,000, at most [MostSchedules].
 	MaxSchedules int64
 	// Timeout ends a search or an enumeration that takes longer, by the wall clock, with
-	// what it has found; 0 for none.
+	// what it has found; 0 for none. The first part of a search has half of it, where there
+	// is a second.
 	Timeout time.Duration
 	// First ends a search at the first schedule that breaks a property. Of the other
 	// properties it then claims no more than that none was found so far. An enumeration
@@ -73,6 +89,8 @@ type Config struct {
 	began int64
 	// enumerates is set where every schedule is run, whatever states it leads to.
 	enumerates bool
+	// trail keeps the schedule being run for another process; nil for none.
+	trail *trail
 }
 
 // DefaultStates bounds a search that is not given a bound.
@@ -183,6 +201,8 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	c.Seed = cmp.Or(c.Seed, 1)
 	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, harness.DefaultDecisionTimeout)
 	setDefault(&c.MaxStates, DefaultStates)
+	setDefault(&c.Preemptions, DefaultPreemptions)
+	setDefault(&c.Workers, runtime.GOMAXPROCS(0))
 	setDefault(&c.MaxSchedules, 5_000_000)
 	if c.Policy.Name == "" {
 		p, err := ownPolicy(sel.Meta)
@@ -217,6 +237,8 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, fmt.Errorf("a limit of %d units of which %d are used: give 0 to %d", c.Limit, c.Used, int64(MaxUnits))
 	case c.Times < 1 || c.Times > MaxTimes || c.JobRounds > MaxTimes:
 		return c, fmt.Errorf("faults and rounds of jobs happen 1 to %d times", MaxTimes)
+	case c.Workers < 1 || c.Preemptions > MaxTimes || c.MaxMemory < 0:
+		return c, fmt.Errorf("%d workers, %d preemptions, %d bytes: give at least one worker, at most %d preemptions, and no memory below 0", c.Workers, c.Preemptions, c.MaxMemory, MaxTimes)
 	case c.MaxStates < 1 || c.MaxStates > MostStates || c.MaxSchedules < 1 || c.MaxSchedules > MostSchedules:
 		return c, fmt.Errorf("a search of %d states, or %d schedules: give 1 to %d states and 1 to %d schedules", c.MaxStates, c.MaxSchedules, MostStates, int64(MostSchedules))
 	}

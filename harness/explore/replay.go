@@ -37,6 +37,9 @@ type Target struct {
 	Name string
 }
 
+// embedded is what the store in this process is called.
+const embedded = "the embedded Redis"
+
 // Replay repeats the schedule of a token that was issued for a registered
 // strategy.
 func Replay(ctx context.Context, token string, on Target) (*Replayed, error) {
@@ -54,6 +57,10 @@ func Replay(ctx context.Context, token string, on Target) (*Replayed, error) {
 // ReplayOf repeats the schedule of a token that was issued for this strategy,
 // registered or not.
 func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Target) (*Replayed, error) {
+	return replayOf(ctx, sel, token, on, nil)
+}
+
+func replayOf(ctx context.Context, sel strategies.Selection, token string, on Target, kept *trail) (*Replayed, error) {
 	t, path, err := parseToken(token)
 	if err != nil {
 		return nil, err
@@ -65,6 +72,7 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
+	cfg.trail = kept
 	var here *Replayed
 	var found *normal
 	_, err = explored(ctx, sel, cfg, func(s *search) (any, error) {
@@ -87,7 +95,7 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 	case on.Redis != nil && sel.Foreign:
 		return nil, &UnfitError{Err: fmt.Errorf("strategy %s reads the clock of package time, which moves in this process alone: leave the server out", sel.Name)}
 	case on.Redis == nil:
-		here.Store, here.Same = "the embedded Redis", true
+		here.Store, here.Same = embedded, true
 		return here, nil
 	}
 	there, err := replayLive(ctx, sel, cfg, on, path, t.Property, found)
@@ -184,4 +192,15 @@ func TokenOnPostgres(token string) (sel strategies.Selection, ok bool) {
 	}
 	sel, err = t.selection()
 	return sel, err == nil && OnPostgres(sel)
+}
+
+// TokenIsForeign reports whether a token was issued for code that [IsolatedReplay] has a
+// process for.
+func TokenIsForeign(token string) bool {
+	t, _, err := parseToken(token)
+	if err != nil {
+		return false
+	}
+	sel, err := t.selection()
+	return err == nil && sel.Foreign
 }

@@ -63,7 +63,12 @@ func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, er
 // explored runs f over the engine that the strategy is for.
 func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, f func(*search) (T, error)) (res T, err error) {
 	if sel.Foreign {
-		return bubble.Search(sel, *cfg.setup(), func(e *bubble.Engine) (T, error) { return f(newSearch(e, sel, cfg)) })
+		return bubble.Search(sel, *cfg.setup(), func(e *bubble.Engine) (T, error) {
+			if cfg.trail != nil {
+				return f(newSearch(trailed{e, cfg.trail}, sel, cfg))
+			}
+			return f(newSearch(e, sel, cfg))
+		})
 	}
 	if !OnPostgres(sel) {
 		return watched(ctx, &cfg, func(s *engine.Setup) (T, error) {
@@ -109,8 +114,9 @@ type search struct {
 	// short has a schedule that is run again left where it ends: the strategy does not
 	// survive what follows.
 	short bool
-	// seen are the states that have been met.
-	seen map[engine.Digest]struct{}
+	// until is the moment at which the part of the search that is under way has to end,
+	// in nanoseconds; 0 for none.
+	until int64
 }
 
 func newSearch(e engine.Engine, sel strategies.Selection, cfg Config) *search {
@@ -139,7 +145,7 @@ func (s *search) run(ctx context.Context, so *progress) (*Result, error) {
 	var err error
 	so.searched(res, nil)
 	if s.Traits().State {
-		err = s.breadthFirst(ctx, res, so)
+		err = s.overStates(ctx, res, so)
 	} else {
 		err = s.allToTheirEnds(ctx, res, so)
 	}
@@ -151,109 +157,6 @@ func (s *search) run(ctx context.Context, so *progress) (*Result, error) {
 	}
 	s.conclude(res)
 	return res, nil
-}
-
-// node is a state that was reached, by the step that led to it.
-type node struct {
-	parent int32
-	choice engine.Choice
-	next   []engine.Choice
-	// trail of all actors; what leads here need not be worked out once more.
-	trail []engine.Digest
-}
-
-// breadthFirst is a walk over states. Nothing is kept of a state but how to get
-// there: every edge is a run of its own from the start.
-func (s *search) breadthFirst(ctx context.Context, res *Result, so *progress) error {
-	var broken []breakage
-	if err := s.Begin(); err != nil {
-		return err
-	}
-	root, err := s.State()
-	if err != nil {
-		return err
-	}
-	nodes := []node{{parent: -1, next: s.Enabled(nil, true), trail: s.Trail()}}
-	s.seen = map[engine.Digest]struct{}{root: {}}
-	if err := s.End(); err != nil {
-		return err
-	}
-	var path []engine.Choice
-	var waiting int64 // states with steps that have not been tried
-	for at := 0; at < len(nodes) && len(s.wanted) > 0 && res.Capped == ""; at++ {
-		if at > 0 && len(nodes[at].next) > 0 {
-			waiting--
-		}
-		for _, c := range nodes[at].next {
-			if res.Capped = s.over(ctx); res.Capped != "" {
-				break
-			}
-			path = append(pathTo(nodes, at, path[:0]), c)
-			if err := s.Retrace(path, nodes[at].trail); err != nil {
-				return err
-			}
-			res.Runs++
-			res.Depth = max(res.Depth, len(path))
-			found, err := s.check(s.wanted)
-			if err != nil {
-				return err
-			}
-			for _, b := range found {
-				if s.wanted[b.property] {
-					delete(s.wanted, b.property)
-					broken = append(broken, breakage{b.finding(), slices.Clone(path)})
-				}
-			}
-			hash, err := s.State()
-			if err != nil {
-				return err
-			}
-			if _, old := s.seen[hash]; old {
-				res.Pruned++
-			} else {
-				s.seen[hash] = struct{}{}
-				nodes = append(nodes, node{parent: int32(at), choice: c, next: s.Enabled(nil, true), trail: s.Trail()})
-				if len(nodes[len(nodes)-1].next) > 0 {
-					waiting++
-				}
-			}
-			if err := s.End(); err != nil {
-				return err
-			}
-			res.States = len(nodes)
-			so.searched(res, broken)
-			s.cfg.Progress.set(Sofar{Runs: res.Runs, States: int64(len(nodes)), Waiting: waiting, Depth: int64(res.Depth)})
-			switch {
-			case s.cfg.First && len(broken) > 0 && len(s.wanted) > 0:
-				res.Capped = firstFound
-			case len(nodes) >= s.cfg.MaxStates:
-				res.Capped = fmt.Sprintf("%d states", len(nodes))
-			}
-			if res.Capped != "" {
-				break
-			}
-		}
-		nodes[at].next, nodes[at].trail = nil, nil
-	}
-	res.States = len(nodes)
-	slices.SortStableFunc(broken, byProperty)
-	for i := range broken {
-		if err := s.repeat(&broken[i]); err != nil {
-			return err
-		}
-		res.Findings = append(res.Findings, broken[i].Finding)
-	}
-	return nil
-}
-
-// pathTo appends the steps to nodes[at] to buf.
-func pathTo(nodes []node, at int, buf []engine.Choice) []engine.Choice {
-	for at != 0 {
-		buf = append(buf, nodes[at].choice)
-		at = int(nodes[at].parent)
-	}
-	slices.Reverse(buf)
-	return buf
 }
 
 // goTo runs a schedule from the start.

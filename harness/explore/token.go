@@ -68,11 +68,7 @@ func (s *search) token(path []engine.Choice, p Property) string {
 	if known, err := quota.LookupPolicy(s.cfg.Policy.Name); err != nil || !samePolicy(&known, &s.cfg.Policy) {
 		t.Own = packPolicy(&s.cfg.Policy)
 	}
-	steps := make([]string, len(path))
-	for i, c := range path {
-		steps[i] = c.String()
-	}
-	t.Path = strings.Join(steps, " ")
+	t.Path = pathText(path)
 	return t.encode()
 }
 
@@ -112,7 +108,7 @@ func parseToken(text string) (ticket, []engine.Choice, error) {
 		}
 		path = append(path, c)
 	}
-	if !slices.Contains(properties, t.Property) && t.Property != Deadlock && t.Property != SerializationFailure {
+	if !slices.Contains(properties, t.Property) && !slices.Contains([]Property{Deadlock, SerializationFailure, Panicked, prelude}, t.Property) {
 		return t, nil, fmt.Errorf("%w: it was issued for %q, which is no property", ErrToken, t.Property)
 	}
 	return t, path, nil

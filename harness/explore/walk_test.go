@@ -40,11 +40,17 @@ func TestWalksMeetNothingNew(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = explored(t.Context(), chosen[0], cfg, func(s *search) (any, error) {
-				res, err := s.run(t.Context(), new(progress))
-				if err != nil || res.Capped != "" {
-					t.Fatalf("searched %d states, ended by %q, %v", res.States, res.Capped, err)
+				if err := s.serially(); err != nil {
+					return nil, err
 				}
-				walkAtRandom(t, s, res, walks)
+				w := &pass{search: s, so: new(progress), res: s.newResult()}
+				for _, p := range w.res.Properties {
+					s.wanted[p] = true
+				}
+				if err := w.walk(t.Context(), 0); err != nil || w.capped != "" {
+					t.Fatalf("searched %d states, ended by %q, %v", len(w.graph.nodes), w.capped, err)
+				}
+				walkAtRandom(t, w, walks)
 				return nil, nil
 			})
 			if err != nil {
@@ -54,7 +60,7 @@ func TestWalksMeetNothingNew(t *testing.T) {
 	}
 }
 
-func walkAtRandom(t *testing.T, s *search, res *Result, walks int) {
+func walkAtRandom(t *testing.T, s *pass, walks int) {
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // has to repeat
 	for range walks {
 		if err := s.Begin(); err != nil {
@@ -72,10 +78,10 @@ func walkAtRandom(t *testing.T, s *search, res *Result, walks int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, met := s.seen[hash]; !met {
-				t.Fatalf("a walk came to a state after %d steps that was not among %d", n, res.States)
+			if _, met := s.graph.seen[hash]; !met {
+				t.Fatalf("a walk came to a state after %d steps that was not among %d", n, len(s.graph.nodes))
 			}
 		}
 	}
-	t.Logf("%d states, %d walks", res.States, walks)
+	t.Logf("%d states, %d walks", len(s.graph.nodes), walks)
 }

@@ -2,17 +2,15 @@ package explore
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"sync/atomic"
-
-	"github.com/quotabench/quotabench/internal/clock"
 )
 
 // Progress is how far a search or an enumeration has come. Its zero value is one that
 // has not begun. It may be read while the search goes on.
 type Progress struct {
 	runs, states, waiting, depth atomic.Int64
+	counted                      atomic.Int64  // preemptions and one more, 0 where they are not counted
 	share                        atomic.Uint64 // bits of a float64
 }
 
@@ -25,6 +23,10 @@ type Sofar struct {
 	States, Waiting int64
 	// Depth is the length of the longest schedule, in steps.
 	Depth int64
+	// Counting is set in the second part of a search, which counts preemptions, and
+	// Preemptions is the number that it has come to.
+	Counting    bool
+	Preemptions int64
 	// Share of all schedules that an enumeration has run, 0 to 1, as if all that is left
 	// were as large as what is done; 0 where that is not known.
 	Share float64
@@ -34,6 +36,7 @@ type Sofar struct {
 func (p *Progress) Read() Sofar {
 	return Sofar{
 		Runs: p.runs.Load(), States: p.states.Load(), Waiting: p.waiting.Load(), Depth: p.depth.Load(),
+		Counting: p.counted.Load() > 0, Preemptions: max(0, p.counted.Load()-1),
 		Share: math.Float64frombits(p.share.Load()),
 	}
 }
@@ -46,6 +49,10 @@ func (p *Progress) set(s Sofar) {
 	p.states.Store(s.States)
 	p.waiting.Store(s.Waiting)
 	p.depth.Store(s.Depth)
+	p.counted.Store(0)
+	if s.Counting {
+		p.counted.Store(s.Preemptions + 1)
+	}
 	p.share.Store(math.Float64bits(s.Share))
 }
 
@@ -57,8 +64,8 @@ func (s *search) over(ctx context.Context) string {
 	switch {
 	case ctx.Err() != nil:
 		return "interrupted"
-	case s.cfg.Timeout > 0 && clock.Nano()-s.cfg.began >= int64(s.cfg.Timeout):
-		return fmt.Sprintf("its time of %v was up", s.cfg.Timeout)
+	case s.timeUp() != "":
+		return s.timeUp()
 	default:
 		return s.Run().Spent
 	}

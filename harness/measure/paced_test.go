@@ -159,9 +159,9 @@ func TestPlantedTail(t *testing.T) {
 					return
 				}
 				switch {
-				case attempt < 8:
-				case struck != "":
+				case struck != "" && attempt >= 3:
 					t.Skipf("the audit would discard these timings: %s", struck)
+				case attempt < 8:
 				default:
 					t.Fatalf("p99 is %v with nothing planted, %v with 1 ms in 2 %% and %v with 1 ms in 0.5 %%",
 						time.Duration(none.P99), time.Duration(many.P99), time.Duration(few.P99))

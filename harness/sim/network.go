@@ -36,6 +36,8 @@ type network struct {
 	outages  []harness.Span
 	turns    []turn // of outages, in the order of their time
 	cold     bool   // every operation opens a connection
+	// foreign has commands belong to the caller whose goroutine they come from.
+	foreign bool
 }
 
 // newNetwork makes the network of a simulation, with its scheduler in its middle, which
@@ -122,8 +124,12 @@ func (o latencyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if o.w.inside {
 			return next(ctx, cmd)
 		}
+		ctx, err := o.w.adopt(ctx)
 		if o.w.watching {
 			o.w.witness.Redis(ctx, cmd)
+		}
+		if err != nil {
+			return err
 		}
 		a := sched.From(ctx)
 		if a == nil {
@@ -143,10 +149,14 @@ func (o latencyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 		if o.w.inside {
 			return next(ctx, cmds)
 		}
+		ctx, err := o.w.adopt(ctx)
 		if o.w.watching {
 			for _, cmd := range cmds {
 				o.w.witness.Redis(ctx, cmd)
 			}
+		}
+		if err != nil {
+			return setErrors(cmds, err)
 		}
 		a := sched.From(ctx)
 		if a == nil {
@@ -156,7 +166,7 @@ func (o latencyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 			return setErrors(cmds, err)
 		}
 		o.w.request(a, o.to)
-		err := next(ctx, cmds)
+		err = next(ctx, cmds)
 		if err == nil && o.w.down(strategies.NeedRedis) {
 			return setErrors(cmds, errDown)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/ordered"
 	"github.com/quotabench/quotabench/internal/sched"
@@ -101,10 +102,11 @@ func (c *Config) parallel() int {
 // that it sends, and elsewhere on miniredis.
 func simulated(ctx context.Context, cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info, part *atomic.Uint64) *pass {
 	watchdog := harness.Watchdog{
+		Driver:   new(atomic.Uint64),
 		Patience: cfg.DecisionTimeout, Beat: new(sched.Beat),
 		Callers: []string{"sim.(*drive).do", "sim.(*drive).event", "sim.(*pass).probe.func1", "sched.runJob"}, Around: []string{"harness.ask[...]", "harness.(*Session).SetLimit"},
 	}
-	p, err := harness.Watched(ctx, watchdog, func() *pass { return driven(ctx, cfg, sel, stream, info, watchdog.Beat, part) })
+	p, err := harness.Watched(ctx, watchdog, func() *pass { return driven(ctx, cfg, sel, stream, info, &watchdog, part) })
 	if err != nil {
 		p = &pass{run: cfg.Blank(sel, 1, stream, info), begun: true}
 		p.run.Params.Instances = cfg.Topology.total()
@@ -125,15 +127,18 @@ func leftBehind(ctx context.Context, cfg *Config) error {
 }
 
 // driven runs one strategy on the caller's goroutine.
-func driven(ctx context.Context, cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info, beat *sched.Beat, part *atomic.Uint64) *pass {
+func driven(ctx context.Context, cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info, watchdog *harness.Watchdog, part *atomic.Uint64) *pass {
 	var last *pass
 	_, err := memredis.WithFallback(func(open func() (memredis.Redis, error)) (struct{}, error) {
 		lacked := last != nil
-		last = &pass{cfg: cfg, sel: sel, stream: stream, info: info, open: open, beat: beat, part: part}
+		last = &pass{cfg: cfg, sel: sel, stream: stream, info: info, open: open, beat: watchdog.Beat, part: part, real: clock.Wall{}.Now()}
 		last.run = cfg.Blank(sel, 1, stream, info)
 		last.run.Params.Instances = cfg.Topology.total()
 		if lacked {
 			last.run.Audit.Strike("miniredis", results.StrikesNote, "its commands are answered by miniredis in this process, since the faster table of keys does not have all of them")
+		}
+		if sel.Foreign {
+			return struct{}{}, last.inBubble(ctx, watchdog.Driver)
 		}
 		return struct{}{}, last.simulate(ctx)
 	})
@@ -152,6 +157,7 @@ type pass struct {
 	open   func() (memredis.Redis, error)
 	beat   *sched.Beat
 	part   *atomic.Uint64
+	real   time.Time // by the wall clock, when it began
 	policy quota.Policy
 
 	run    results.Run
@@ -193,8 +199,15 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	hash := newTraceHash(c.Start.UnixNano())
 	var late atomic.Bool // what is in flight has had its time to end
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(abortGrace, func() { late.Store(true) }) })()
-	w := newNetwork(c, hash, late.Load, p.beat)
+	interrupt := late.Load
+	if p.sel.Foreign { // what ends a context outside of the bubble must not reach into it
+		interrupt = func() bool { return ctx.Err() != nil }
+	}
+	w := newNetwork(c, hash, interrupt, p.beat)
 	w.witness = p.newWitness()
+	if p.sel.Foreign {
+		p.liveThrough(w)
+	}
 	s := w.s
 	if p.st, err = openSite(ctx, c, p.sel, w, p.open); err != nil {
 		return err

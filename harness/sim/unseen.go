@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
@@ -16,7 +15,7 @@ import (
 // newWitness watches whether the strategy works where a simulation can see it.
 // The wall clock's time is looked for where virtual time never comes near it.
 func (p *pass) newWitness() *witness.Witness {
-	real, virtual := clock.Wall{}.Now(), p.cfg.Start
+	real, virtual := p.real, p.cfg.Start
 	if end := virtual.Add(p.cfg.Duration + drain); !end.Before(real) && virtual.Before(real) {
 		virtual = real
 	} else if end.Before(real) {

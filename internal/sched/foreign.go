@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"runtime"
@@ -24,6 +25,15 @@ func (s *Scheduler) OnScheduler() bool { return s.running == nil && s.goid == st
 // being stepped.
 func (s *Scheduler) OnActor() bool {
 	return s.running != nil && onActor()
+}
+
+// Adopt gives a context that belongs to no actor the one that is being stepped, where it
+// is called on that one's goroutine.
+func (s *Scheduler) Adopt(ctx context.Context) context.Context {
+	if From(ctx) != nil || !s.OnActor() {
+		return ctx
+	}
+	return context.WithValue(ctx, actorKey{}, s.running)
 }
 
 // onActor reports whether it is called on a goroutine that runs the body of an actor,

@@ -101,6 +101,8 @@ type Scheduler struct {
 	members []*Actor
 	spare   []*Actor
 
+	pass    func(d time.Duration)
+
 	// Careful has every park check that it is on the actor's own goroutine, which
 	// takes some ten microseconds.
 	Careful bool
@@ -113,6 +115,10 @@ func New(cfg Config) *Scheduler {
 	makeRoom()
 	return &Scheduler{cfg: cfg, now: cfg.Start, goid: stacks.Current()}
 }
+
+// OnPass has f called by [Scheduler.Simulate] before virtual time moves on by d, and with
+// 0 after each step: so that goroutines which are no actors live through it.
+func (s *Scheduler) OnPass(f func(d time.Duration)) { s.pass = f }
 
 // Now is the present moment of virtual time.
 func (s *Scheduler) Now() time.Time { return s.now }
@@ -242,9 +248,16 @@ func (s *Scheduler) Advance(d time.Duration) {
 
 // moveTo sets the present moment.
 func (s *Scheduler) moveTo(t time.Time) {
+	s.passes(t.Sub(s.now))
 	s.now = t
 	if q := s.queue; q != nil {
 		q.now = q.since(t)
+	}
+}
+
+func (s *Scheduler) passes(d time.Duration) {
+	if s.pass != nil {
+		s.pass(d)
 	}
 }
 

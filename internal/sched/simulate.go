@@ -48,6 +48,7 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 			if e.actor.job != nil && e.actor.op.Kind == Idle && s.settled() {
 				return nil // only jobs that are not due yet
 			}
+			s.passes(e.at - q.now)
 			s.now, q.now = s.now.Add(e.at-q.now), e.at
 		}
 		if e.travels {
@@ -60,6 +61,7 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 			continue
 		}
 		s.Step(e.actor)
+		s.passes(0)
 		q.pollContexts()
 	}
 	if s.settled() {

@@ -24,7 +24,9 @@ func (h redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		h.w.Redis(ctx, cmd)
-		return next(ctx, cmd)
+		err := next(ctx, cmd)
+		h.w.Answered(cmd)
+		return err
 	}
 }
 
@@ -34,7 +36,11 @@ func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		for _, cmd := range cmds {
 			h.w.Redis(ctx, cmd)
 		}
-		return next(ctx, cmds)
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			h.w.Answered(cmd)
+		}
+		return err
 	}
 }
 

@@ -39,6 +39,8 @@ const (
 	// NeverAgain: after a rejection, several windows passed at rest, and a take was
 	// still rejected.
 	NeverAgain Code = "never-admits-again"
+	// WaitsInCall: package time has passed within a call, while no other caller could go on.
+	WaitsInCall Code = "waits-in-call"
 )
 
 // Reason is why a claim is withheld.
@@ -93,7 +95,10 @@ type Witness struct {
 	highest [units]float64
 	month   string // of the wall clock's time, as in 2026-11
 
-	seen             atomic.Int64
+	seen atomic.Int64
+	// told is set once a store has answered the wall clock's time: what the strategy
+	// sends from then on may be that.
+	told             atomic.Bool
 	answered, failed atomic.Int64
 	mu               sync.Mutex
 	reasons          []Reason
@@ -101,7 +106,7 @@ type Witness struct {
 }
 
 // order of codes in reports.
-var order = []Code{OwnGoroutine, OtherClient, ContextLost, NoCommand, AllFailed, WallClock, NeverAgain}
+var order = []Code{OwnGoroutine, OtherClient, ContextLost, NoCommand, AllFailed, WallClock, NeverAgain, WaitsInCall}
 
 // New makes a witness.
 func New(cfg Config) *Witness {
@@ -178,7 +183,7 @@ func (w *Witness) Command(ctx context.Context, name string, args []any) {
 	if w.cfg.Caller != nil && !w.cfg.Caller(ctx) {
 		w.Note(ContextLost, fmt.Sprintf("%s came without the context of the call that it is part of", name))
 	}
-	if w.stamps && (w.cfg.AllUntil == 0 || n <= w.cfg.AllUntil || n%sampled == 0) {
+	if w.stamps && !w.told.Load() && (w.cfg.AllUntil == 0 || n <= w.cfg.AllUntil || n%sampled == 0) {
 		for i, a := range args {
 			if isTTL(args, i) {
 				continue

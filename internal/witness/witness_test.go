@@ -185,3 +185,36 @@ func TestSample(t *testing.T) {
 		}
 	}
 }
+
+// A store on the wall clock tells its time. What a strategy sends after that may be the
+// store's, and what it sent before was its own.
+func TestToldByTheStore(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		for name, ask := range map[string]func(*redis.Client){
+			"TIME":  func(c *redis.Client) { c.Time(call) },
+			"value": func(c *redis.Client) { c.Get(call, "left-by-a-script") },
+			"script": func(c *redis.Client) {
+				p := c.Pipeline()
+				p.Eval(call, "return {redis.call('TIME'), 1}", nil)
+				_, _ = p.Exec(call)
+			},
+		} {
+			table := memredis.New()
+			table.SetNow(real.UnixNano())
+			table.Do([]string{"set", "left-by-a-script", fmt.Sprint(real.UnixNano())})
+			c := memredis.Client(table)
+			w := witness.New(witness.Config{Real: real, Virtual: virtual})
+			c.AddHook(w.RedisHook())
+			if first {
+				ask(c)
+			}
+			c.Set(call, "k", real.UnixNano(), 0)
+			ask(c)
+			if got := w.Noted(witness.WallClock); got == first || !w.Told() {
+				t.Errorf("%s first %t: noted %t, told %t", name, first, got, w.Told())
+			}
+			_ = c.Close()
+			table.Close()
+		}
+	}
+}

@@ -213,6 +213,7 @@ func TestUntested(t *testing.T) {
 	}{
 		"one instance": {nil, func(r *results.Run) { r.Params.Instances = 1 }, "more than one instance: quotabench run a:b=c --instances 4\n" + faults},
 		"redis":        {redis, nil, "failover of Redis: quotabench run a:b=c --redis process:replicas=1 --outage redis:0.5-0.52:failover\n" + faults},
+		"no server":    {map[string]results.Store{"redis": {Kind: "embedded"}}, nil, "failover of Redis, for which redis-server must be installed: quotabench run a:b=c --redis process:replicas=1 --outage redis:0.5-0.52:failover\n" + faults},
 		"failed over":  {redis, func(r *results.Run) { r.Params.Outages = []string{"redis:0.5-0.52:failover"} }, faults},
 		"no redis":     {redis, func(r *results.Run) { r.Stored = nil }, faults},
 		"all that is not a default": {nil, func(r *results.Run) {

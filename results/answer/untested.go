@@ -54,7 +54,11 @@ func (s *Setting) untested() []Untested {
 		if s.file.Kind == results.Measured {
 			add = "--redis process:replicas=1 " + add
 		}
-		out = append(out, with("failover of Redis", add))
+		what := "failover of Redis"
+		if s.file.Kind == results.Measured && s.file.Stores["redis"].Kind == "embedded" {
+			what += ", for which redis-server must be installed"
+		}
+		out = append(out, with(what, add))
 	}
 	if first.Summary.Outside {
 		return append(out, Untested{What: "crashes, retries and other orders of its steps, which a service does not show"})

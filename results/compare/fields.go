@@ -99,6 +99,9 @@ var (
 	errNoCounter = errors.New("the strategy shows no counter, or none was read")
 	errNoSettle  = errors.New("callers settle nothing")
 	errStruck    = errors.New("its timings do not count")
+	// errAtMost comes with a value: waiting can only have made it larger.
+	errAtMost  = errors.New("waiting for a core may explain it")
+	errAtLeast = errors.New("waiting for a core may explain what it is divided by")
 )
 
 // tier is the size of the drift of the worst tier.
@@ -189,13 +192,14 @@ func poolWait(s *results.Summary) (float64, error) {
 	return x.PoolWait.MeanNS.Value, nil
 }
 
-// shown is a percentile that may be called one.
+// shown is a percentile that may be called one. One that waiting for a core may explain
+// is an upper bound, and comes with errAtMost.
 func shown(p results.Percentile) (float64, error) {
 	switch {
-	case p.Struck:
-		return 0, errors.New("waiting for a core may explain it")
 	case !p.Shown():
 		return 0, errors.New("it cannot be shown: " + string(p.Status))
+	case p.Struck:
+		return p.Value, errAtMost
 	}
 	return p.Value, nil
 }

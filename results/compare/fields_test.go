@@ -75,6 +75,29 @@ func TestParseGate(t *testing.T) {
 			t.Errorf("%s: %s, want %s (%s)", text, r.Verdict, want, r.Detail)
 		}
 	}
+	// Waiting can only have made a percentile larger.
+	for text, want := range map[string]compare.Verdict{
+		"p99<3ms": compare.Worse, "p99<=3ms": compare.Worse, "p99<2ms": compare.Inconclusive, "p99>3ms": compare.Same, "p99>=2ms": compare.Inconclusive,
+		"p99==3ms": compare.Same, "p99!=3ms": compare.Worse, "p99==2ms": compare.Inconclusive, "p50<1s": compare.Worse,
+		"p99/reference<3": compare.Worse, "p99/reference>2": compare.Inconclusive, "p99/service.p99>2": compare.Inconclusive,
+		"throughput/p99>0.001": compare.Worse, "throughput/p99<0.001": compare.Same, "throughput/p99<1": compare.Inconclusive, "throughput/p99==1": compare.Inconclusive,
+	} {
+		g, err := compare.ParseRunGate(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		f := file(2_500_000)
+		for i := range f.Runs {
+			f.Runs[i].Service.Waited = &results.Waited{P90: -1, P99: 0.8, P999: -1, P9999: -1}
+		}
+		if r := compare.Check(f, []compare.Gate{g})[0]; r.Verdict != want {
+			t.Errorf("struck, %s: %s, want %s (%s)", text, r.Verdict, want, r.Detail)
+		}
+		s := results.Summarise(f.Runs)
+		if held := g.At(&s[0]); held.Holds != (want == compare.Worse) || held.Unknown != (want == compare.Inconclusive) || text == "p99<3ms" && held.Detail != "at most 2.50 ms" {
+			t.Errorf("struck, %s: %+v", text, held)
+		}
+	}
 	for text, want := range map[string]string{
 		"": "no condition", "/leak>1": "no condition", "leak/>1": "no condition", "leak>": "no number", "leak>x": "is no number", "leak>NaN": "is no number", "leak>1e999": "is no number",
 		"leak=1": "no operator", "leek>1": "did you mean leak?", "leak/leek>1": "did you mean leak?", "leak/reference>1": "has no leak", "reference>1": "unknown field", "leak>5ms": "is no number",

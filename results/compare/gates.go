@@ -159,11 +159,25 @@ func (g Gate) run(s *results.Summary, measured bool) Row {
 	case !measured && (hasReference(g.field) || hasReference(g.by)):
 		return g.decide(r, 0, errors.New("a simulation has no timings"))
 	}
-	v, err := runFields[g.field](s)
-	if err == nil && g.by != "" {
-		v, err = g.ratio(s, v)
-	}
+	v, err := g.value(s)
 	return g.decide(r, v, err)
+}
+
+// value is the figure or the ratio.
+func (g Gate) value(s *results.Summary) (float64, error) {
+	v, err := runFields[g.field](s)
+	if g.by == "" || err != nil && !errors.Is(err, errAtMost) {
+		return v, err
+	}
+	by, divides := g.ratio(s, v)
+	switch {
+	case !errors.Is(divides, errAtMost):
+		return by, cmp.Or(divides, err)
+	case err != nil:
+		return 0, errors.New("waiting for a core may explain both")
+	default:
+		return by, errAtLeast
+	}
 }
 
 // Holds says whether the condition holds for a summary, and the value that it was held
@@ -174,7 +188,11 @@ func (g Gate) Holds(s *results.Summary) (holds bool, value string, err error) {
 	if r.Head == nil {
 		return false, "", errors.New(cmp.Or(r.Detail, "it has no finite value"))
 	}
-	return r.Verdict == Worse, g.valueText(*r.Head), nil
+	value = g.valueText(*r.Head)
+	if r.Bound != "" {
+		value = r.Bound + " " + value
+	}
+	return r.Verdict == Worse, value, nil
 }
 
 func (g Gate) unfit(r Row, of string) Row {
@@ -202,15 +220,32 @@ func (g Gate) ratio(s *results.Summary, v float64) (float64, error) {
 		}
 		by, err = shown(percentileFields[g.field](ref))
 	}
-	if err == nil && by == 0 {
+	if by == 0 && (err == nil || errors.Is(err, errAtMost)) {
 		err = fmt.Errorf("%s is 0", g.by)
 	}
 	return v / by, err
 }
 
+// bounds name what a value says of a figure that waiting for a core may have raised.
+var bounds = map[error]string{errAtMost: "at most", errAtLeast: "at least"}
+
+// settles reports whether a bound says how the condition comes out.
+func (g Gate) settles(v float64, bound error) bool {
+	most := bound == errAtMost
+	switch g.op {
+	case "<", "<=":
+		return g.holds(v) == most
+	case ">", ">=":
+		return g.holds(v) != most
+	default:
+		return most && v < g.number || !most && v > g.number
+	}
+}
+
 func (g Gate) decide(r Row, v float64, err error) Row {
-	if err != nil {
-		r.Verdict, r.Detail = Inconclusive, err.Error()
+	r.Bound = bounds[err]
+	if err != nil && (r.Bound == "" || !g.settles(v, err)) {
+		r.Verdict, r.Detail, r.Bound = Inconclusive, err.Error(), ""
 		return r
 	}
 	if !math.IsInf(v, 0) {
@@ -218,7 +253,7 @@ func (g Gate) decide(r Row, v float64, err error) Row {
 	}
 	if g.holds(v) {
 		r.Verdict = Worse
-		r.Detail = fmt.Sprintf("%s is %s", strings.TrimSuffix(g.field+"/"+g.by, "/"), g.valueText(v))
+		r.Detail = fmt.Sprintf("%s is %s", strings.TrimSuffix(g.field+"/"+g.by, "/"), format.Join(" ", r.Bound, g.valueText(v)))
 	}
 	return r
 }

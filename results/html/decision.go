@@ -47,7 +47,7 @@ func measured(v *settingView) bool { return !v.simulated }
 // decisionColumns after the strategy and its group.
 var decisionColumns = []decisionColumn{
 	{Title: "leak", Doc: "units admitted over the limit, certain..possible, and in percent of the limit times the trials", Figure: true, of: leakOf},
-	{Title: "worst window", Doc: "largest leak of one subject and window, and what the strategy declares as its bound", Figure: true, of: worstOf},
+	{Title: "worst window", Doc: "largest leak of one subject and window, and the strictest bound that the strategy declares", Figure: true, of: worstOf},
 	{Title: "false rejects", Doc: "of valid requests, certain..possible", Figure: true, of: falseRejectsOf},
 	{Title: "p50", Doc: "latency that half of the requests stay within", Figure: true, of: func(s *results.Summary, v *settingView) decisionCell {
 		return v.percentile(s, s.Latency().P50)
@@ -103,15 +103,20 @@ func worstOf(s *results.Summary, _ *settingView) decisionCell {
 		return decisionCell{Main: "-"}
 	}
 	c := decisionCell{Main: format.Count(s.Leak.WorstUnits), Sort: number(float64(s.Leak.WorstUnits)), Sub: "no bound"}
-	for i := range s.Guarantee {
-		if g := &s.Guarantee[i]; g.Property == results.LeakProperty {
-			c.Sub = "no bound"
-			if g.Bound != quota.Unbounded {
-				c.Sub = "bound " + format.Count(g.Bound)
-			}
-		}
+	if g := strictest(s); g != nil && g.Bound != quota.Unbounded {
+		c.Sub = "bound " + format.Count(g.Bound)
 	}
 	return c
+}
+
+// strictest is the declared clause on leaks that allows for the least, or nil.
+func strictest(s *results.Summary) (least *results.Clause) {
+	for i := range s.Guarantee {
+		if g := &s.Guarantee[i]; g.Property == results.LeakProperty && (least == nil || g.Bound < least.Bound) {
+			least = g
+		}
+	}
+	return least
 }
 
 func falseRejectsOf(s *results.Summary, _ *settingView) decisionCell {
@@ -177,10 +182,8 @@ func guaranteeOf(s *results.Summary, _ *settingView) decisionCell {
 		return decisionCell{Main: "-"}
 	}
 	c := decisionCell{Main: text.Verdict(s.Verdict), Bad: s.Verdict == results.Violated}
-	for i := range s.Guarantee {
-		if g := &s.Guarantee[i]; g.Property == results.LeakProperty {
-			c.Sub = "at most " + g.Formula
-		}
+	if g := strictest(s); g != nil {
+		c.Sub = "at most " + g.Formula
 	}
 	return c
 }

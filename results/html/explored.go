@@ -121,6 +121,9 @@ func (p *panels) search(s *results.Search) {
 	if s.Capped != "" {
 		add("not complete", s.Capped)
 	}
+	if b := s.Bounded; b != nil {
+		add("second part", fmt.Sprintf("%s: %s in %s, at most %s deep", b.Extent(), format.Plural(int64(b.States), "state", "states"), format.Plural(b.Runs, "run", "runs"), format.Plural(int64(b.Depth), "step", "steps")))
+	}
 	for i := range s.Findings {
 		f := &s.Findings[i]
 		x := p.schedule(v, f)

@@ -215,3 +215,22 @@ func TestSeveral(t *testing.T) {
 		t.Errorf("the same records gave another page: %v", err)
 	}
 }
+
+// TestStrictestBound: of several clauses on leaks the one that allows for the least
+// stands beside the worst window, wherever it is declared.
+func TestStrictestBound(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[0])
+	clauses := []results.Clause{
+		{Property: results.LeakProperty, Formula: "L", Bound: 7, Verdict: results.Kept},
+		{Property: results.LeakProperty, Formula: "2 x L", Bound: 100, Verdict: results.Kept},
+		{Property: results.LeakProperty, Formula: "all", Bound: quota.Unbounded, Verdict: results.Kept},
+	}
+	for range clauses {
+		clauses = append(clauses[1:], clauses[0])
+		f.Runs[0].Guarantee = clauses
+		page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &f}})))
+		if !strings.Contains(page, "bound 7</span>") || strings.Contains(page, "bound 100</span>") || strings.Contains(page, "no bound</span>") {
+			t.Errorf("the bound is not the strictest one of %+v", clauses)
+		}
+	}
+}

@@ -24,6 +24,8 @@ var groupStyles = map[answer.Group]draw.GlyphStyle{
 
 func leakText() draw.TextStyle { return textStyle(labelSize, ink, false) }
 
+const axisGap = vg.Length(5) // between an axis and a label
+
 const leakTextWidth = vg.Length(190) // of a label in the scatter, at most
 
 // blockHeight is the height that a text of one or more lines takes, from the
@@ -112,8 +114,8 @@ func (g *leakFigure) layLabels() bool {
 			if x+w > g.rows.area.Max.X {
 				x = min(d.left, d.at.X-dotRadius-3) - 6 - w
 			}
-			if x < g.rows.area.Min.X { // a whisker as wide as the frame: above its end
-				x = max(g.rows.area.Min.X, g.rows.area.Max.X-w)
+			if x < g.rows.area.Min.X+axisGap { // a whisker as wide as the frame: above its end
+				x = max(g.rows.area.Min.X+axisGap, g.rows.area.Max.X-w)
 			}
 			g.places[i] = vg.Rectangle{Min: vg.Point{X: x, Y: d.at.Y - h/2}, Max: vg.Point{X: x + w, Y: d.at.Y + h/2}}
 			continue
@@ -125,7 +127,9 @@ func (g *leakFigure) layLabels() bool {
 	if len(specs) == 0 {
 		return true
 	}
-	places, ok := placeLabels(specs, g.leaks.area, dotRadius+2, lines)
+	room := g.leaks.area // and off the axes
+	room.Min = vg.Point{X: room.Min.X + axisGap, Y: room.Min.Y + axisGap}
+	places, ok := placeLabels(specs, room, dotRadius+2, lines)
 	if !ok {
 		return false
 	}

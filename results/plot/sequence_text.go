@@ -16,6 +16,7 @@ var verbs = map[results.Property]string{
 	"leak": "leaks", "guarantee": "breaks its guarantee", "false-reject": "rejects wrongly", "drift": "drifts",
 	"ttl": "leaves an immortal key", "stranded": "strands units", "negative": "counts below zero",
 	"forgotten": "forgets", "stuck": "gets stuck", "deadlock": "deadlocks", "serialization-failure": "fails to serialize",
+	"panic": "ends its program",
 }
 
 // addTexts wraps what stands above and below the chart to its width.

@@ -137,8 +137,10 @@ func costText(simulated bool, s *results.Summary) string {
 		text = "cannot keep up " + where
 	case !p99.Shown():
 		text = "p99 not known"
-	case !r.ResponseCounts || p99.Struck:
+	case !r.ResponseCounts:
 		text += " (noisy machine)"
+	case p99.Struck:
+		text = "p99 at most " + format.NS(p99.Value) + " " + where + ", part of which may be waiting for a core"
 	}
 	return format.Join(", ", text, perDecision(s.Cost.Commands, "command", "commands"), perDecision(s.Cost.SQL+s.Cost.ModelSQL, "SQL statement", "SQL statements")) + " per decision"
 }

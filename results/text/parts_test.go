@@ -84,9 +84,12 @@ func TestCostTables(t *testing.T) {
 
 func TestOpenLoopTables(t *testing.T) {
 	f := fixture.Cases()["open"]
+	f.Runs = slices.Clone(f.Runs)
 	for i := range f.Runs {
-		if l := f.Runs[i].Lateness; f.Runs[i].Strategy == "pg-check" {
-			l.BacklogHalf, l.BacklogEnd = 100, 100+int64(f.Runs[i].Repetition)
+		if r := &f.Runs[i]; r.Strategy == "pg-check" {
+			l := *r.Lateness
+			l.BacklogHalf, l.BacklogEnd = 100, 100+int64(r.Repetition)
+			r.Lateness = &l
 		}
 	}
 	got := strings.Join(cell(t, f, "SCHEDULING DELAY", "pg-check"), " ")

@@ -374,13 +374,16 @@ func (v *sweepView) notes(all []results.SweepSeries) []string {
 	if v.until == nil {
 		parts = append(parts, "knee: the value farthest above the straight line between the ends of the curve of decisions/s, by more than the rounds vary")
 	} else {
-		parts = append(parts, "holds: "+v.until.String()+"; ?: no figure that counts, which is taken for no")
+		parts = append(parts, "holds: "+v.until.String()+"; ?: not known, which is taken for no")
 	}
 	for i := range all {
 		if all[i].Points[0].Summary.AtRate().PoolWait != nil {
 			parts = append(parts, "pool wait: of all commands of a request together, for a connection of the pool; waited: connections that were not free at once")
 			break
 		}
+	}
+	if v.until != nil && v.legend[markWaited] {
+		parts = append(parts, "what is marked w is an upper bound, which may hold nevertheless")
 	}
 	return v.legend.lines(v.page, strings.Join(parts, "; "))
 }

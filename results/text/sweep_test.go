@@ -104,6 +104,25 @@ func TestSweepSaysTheEdge(t *testing.T) {
 	}
 }
 
+// A percentile that waiting for a core may explain holds where it is below the mark.
+func TestSweepOfWaitedPercentiles(t *testing.T) {
+	f := swept("p99<50us")
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		r.Service.P99, r.Service.Histogram = int64(20_000*(r.Params.Workers)), ""
+		r.Service.Waited = &results.Waited{P90: -1, P99: 0.9, P999: -1, P9999: -1}
+	}
+	text := strings.Join(strings.Fields(sweepText(t, f, 120)), " ")
+	for _, want := range []string{
+		"p99<50us holds up to workers 2 (at most 40.0 µs), and is not known to at 4 (waiting for a core may explain it)",
+		"what is marked w is an upper bound",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 // A second parameter makes a series, and a table, of each of its values.
 func TestSweepOfTwo(t *testing.T) {
 	f := swept("")

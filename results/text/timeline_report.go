@@ -30,6 +30,7 @@ func Search(w io.Writer, page layout.Page, r *results.Search) error {
 	} else {
 		writeText(out, page, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", count(r.States, "state"), count(r.Runs, "schedule"), count(r.Depth, "step")))
 	}
+	writeBounded(out, page, r.Bounded)
 	writeWaits(out, page, &r.ServerFacts)
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -38,7 +39,7 @@ func Search(w io.Writer, page layout.Page, r *results.Search) error {
 			writeText(out, page, fmt.Sprintf("%s: %s; its schedule could not be run again", strings.ToUpper(string(f.Property)), f.Detail))
 			continue
 		}
-		writeHead(out, page, strings.ToUpper(string(f.Property)), fmt.Sprintf(" in %s: %s", count(len(f.Steps), "step"), f.Detail))
+		writeHead(out, page, strings.ToUpper(string(f.Property)), fmt.Sprintf(" in %s%s: %s", count(len(f.Steps), "step"), preempted(f), f.Detail))
 		// Often one schedule breaks several properties.
 		same := slices.IndexFunc(r.Findings[:i], func(g results.Finding) bool { return slices.Equal(g.Steps, f.Steps) })
 		if same >= 0 {
@@ -57,6 +58,26 @@ func Search(w io.Writer, page layout.Page, r *results.Search) error {
 	}
 	writeWithheld(out, page, r.Withheld)
 	return out.Flush()
+}
+
+// writeBounded says what the second part of a search did.
+func writeBounded(out *bufio.Writer, page layout.Page, b *results.Bounded) {
+	if b == nil {
+		return
+	}
+	extent := b.Extent()
+	if b.Capped != "" {
+		extent += ", ended by: " + b.Capped
+	}
+	writeText(out, page, fmt.Sprintf("second part: %s; %s in %s, at most %s deep", extent, count(b.States, "state"), count(b.Runs, "run"), count(b.Depth, "step")))
+}
+
+// preempted says of a schedule that is not known to be a shortest one how it was found.
+func preempted(f *results.Finding) string {
+	if f.Preemptions == nil {
+		return ""
+	}
+	return " and " + count(*f.Preemptions, "preemption")
 }
 
 // Census writes what an enumeration counted, and the shortest schedule that

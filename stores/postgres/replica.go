@@ -26,7 +26,7 @@ func openReplica(ctx context.Context, primary *Store, lag time.Duration, o store
 		return nil, err
 	}
 	copier := filepath.Join(bin, "pg_basebackup")
-	if !server.Exists(copier) {
+	if !server.Program(copier) {
 		return nil, fmt.Errorf("no %s found: install PostgreSQL's client programs", copier)
 	}
 	ctx, cancel := context.WithTimeout(ctx, server.OpenTimeout)

@@ -35,7 +35,7 @@ const (
 // the PATH: distributions keep versions side by side. The newest wins.
 func find() (string, error) {
 	complete := func(dir string) bool {
-		return server.Exists(filepath.Join(dir, "initdb")) && server.Exists(filepath.Join(dir, "postgres"))
+		return server.Program(filepath.Join(dir, "initdb")) && server.Program(filepath.Join(dir, "postgres"))
 	}
 	if p, err := exec.LookPath("initdb"); err == nil {
 		if real, err := filepath.EvalSymlinks(p); err == nil && complete(filepath.Dir(real)) {

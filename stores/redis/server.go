@@ -34,7 +34,7 @@ func find() (string, error) {
 		return filepath.Abs(p)
 	}
 	for _, dir := range []string{"/usr/bin", "/usr/local/bin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin", "/snap/bin"} {
-		if p := filepath.Join(dir, "redis-server"); server.Exists(p) {
+		if p := filepath.Join(dir, "redis-server"); server.Program(p) {
 			return p, nil
 		}
 	}

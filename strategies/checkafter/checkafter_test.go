@@ -12,7 +12,6 @@ import (
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/checkafter"
-	"github.com/quotabench/quotabench/strategies/strategytest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -28,11 +27,6 @@ func selection(t *testing.T, options quota.Options) strategies.Selection {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func TestConformance(t *testing.T) {
-	m := selection(t, nil).Meta
-	strategytest.Run(t, m, strategytest.Embedded(t, m), strategytest.Servers(t, m))
 }
 
 // slept is a clock that notes how long it is asked to wait, and does not.

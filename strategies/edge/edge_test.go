@@ -8,16 +8,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/strategies"
-	"github.com/quotabench/quotabench/strategies/strategytest"
 )
-
-func TestConformance(t *testing.T) {
-	m, err := strategies.Lookup("edge-kv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	strategytest.Run(t, m)
-}
 
 var noon = time.Date(2031, time.March, 15, 12, 0, 0, 0, time.UTC)
 

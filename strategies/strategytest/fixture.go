@@ -56,6 +56,20 @@ func openWith(tb testing.TB, meta *strategies.Meta, stores Stores, instances int
 // what the suite finds a question of the machine's speed.
 type patient struct{ quota.Clock }
 
+// hasty is a patient clock that waits for nothing: it goes ahead by what it is asked to
+// wait.
+type hasty struct {
+	quota.Clock
+	ahead atomic.Int64 // nanoseconds
+}
+
+func (h *hasty) Now() time.Time { return h.Clock.Now().Add(time.Duration(h.ahead.Load())) }
+
+func (h *hasty) Sleep(ctx context.Context, d time.Duration) error {
+	h.ahead.Add(max(0, int64(d)))
+	return ctx.Err()
+}
+
 // openBy opens on a clock of the test's own, and looks for timestamps of the wall
 // clock where virtual is that clock's time.
 func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options, c quota.Clock, virtual time.Time) *fixture {

@@ -235,7 +235,7 @@ func (p pieces) look(ctx context.Context, cmd redis.Cmder) {
 		if !ok {
 			continue
 		}
-		if strings.Contains(text, p.date) {
+		if strings.Contains(text, p.date) && !p.w.Told() {
 			p.w.Note(witness.WallClock, fmt.Sprintf("%s holds %q, the wall clock's month: the strategy takes the time from elsewhere than its clock", cmd.Name(), text))
 		}
 		var numbers []any

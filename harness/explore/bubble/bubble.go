@@ -74,8 +74,9 @@ type Engine struct {
 	direct atomic.Bool
 	// effects are carried out one at a time.
 	effects sync.Mutex
-	// inside is set while an effect is carried out, which may dial.
-	inside atomic.Bool
+	// inside is the goroutine that the client carries an effect out on, which may dial
+	// and greet; 0 for none.
+	inside atomic.Uint64
 	news   chan struct{}
 
 	mu      sync.Mutex // over what follows, which goroutines of the strategy reach
@@ -224,7 +225,7 @@ func (e *Engine) begin() {
 	e.now = e.clock.Now()
 	e.redis.Reset(engine.Start.UnixNano())
 	for _, in := range e.instances {
-		in.members, in.lives, in.history, in.earlier = 0, 0, engine.Digest{}, nil
+		in.members, in.lives, in.history, in.earlier, in.clients = 0, 0, engine.Digest{}, nil, nil
 		if err := e.open(in); err != nil {
 			e.fail(err)
 			return
@@ -358,6 +359,9 @@ func (e *Engine) finish(w *world) int {
 				_ = s.Close(context.Background()) // what it answers is no matter here
 			}
 		}
+		for _, c := range in.clients {
+			_ = c.Close() // the strategy may have closed it
+		}
 	}
 	synctest.Wait()
 	if e.run.Left > 0 { // it has left some before, and counting them takes long
@@ -375,12 +379,4 @@ func (p *parked) free(err error) {
 }
 
 // Close implements [engine.Engine].
-func (e *Engine) Close() error {
-	err := e.End()
-	for _, in := range e.instances {
-		for _, c := range in.clients {
-			err = errors.Join(err, c.Close())
-		}
-	}
-	return err
-}
+func (e *Engine) Close() error { return e.End() }

@@ -106,6 +106,9 @@ func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements [redis.Hook].
 func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		if h.e.within() {
+			return next(ctx, cmd)
+		}
 		effect := func() error { return h.e.process(ctx, cmd, next) }
 		if h.e.passing() {
 			return effect()
@@ -123,6 +126,9 @@ func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements [redis.Hook].
 func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if h.e.within() {
+			return next(ctx, cmds)
+		}
 		if h.e.passing() || len(cmds) == 0 {
 			return h.e.pipelined(ctx, cmds, next)
 		}

@@ -11,20 +11,26 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/stacks"
 	"github.com/quotabench/quotabench/internal/witness"
 )
 
 // errOwn is what a connection of the strategy's own is answered.
 var errOwn = errors.New("bubble: a connection of the strategy's own cannot be scheduled")
 
-// client is the one that an instance is given in its present life.
+// mostConnections is how many of an instance's callers can have one at the same time.
+const mostConnections = 64
+
+// client is the one that an instance is given in its present life. Its pool is made of
+// channels, and belongs to the bubble.
 func (e *Engine) client(in *instance) redis.UniversalClient {
 	for len(in.clients) <= in.lives {
 		plain := memredis.Client(e.redis)
 		o := *plain.Options()
+		o.PoolSize = mostConnections
 		dial := o.Dialer
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if !e.inside.Load() {
+			if e.inside.Load() == 0 { // a pool dials on a goroutine of its own
 				e.witness.Note(witness.OtherClient, "the strategy opens a connection of its own, past the client that it was given")
 				return nil, errOwn
 			}
@@ -41,6 +47,20 @@ func (e *Engine) client(in *instance) redis.UniversalClient {
 // passing reports whether commands happen at once.
 func (e *Engine) passing() bool { return e.direct.Load() }
 
+// within reports whether a command is part of an effect that is being carried out, as the
+// greeting of a new connection is.
+func (e *Engine) within() bool {
+	at := e.inside.Load()
+	return at != 0 && at == stacks.Current()
+}
+
+// enter has what the client does on this goroutine be part of an effect, until what it
+// returns is called.
+func (e *Engine) enter() func() {
+	e.inside.Store(stacks.Current())
+	return func() { e.inside.Store(0) }
+}
+
 // seen shows a command to the witness.
 func (e *Engine) seen(ctx context.Context, cmd redis.Cmder) {
 	e.mu.Lock()
@@ -56,8 +76,7 @@ func (e *Engine) process(ctx context.Context, cmd redis.Cmder, next redis.Proces
 	defer e.effects.Unlock()
 	err, ok := e.redis.Process(cmd)
 	if !ok {
-		e.inside.Store(true)
-		defer e.inside.Store(false)
+		defer e.enter()()
 		err = next(ctx, cmd)
 	}
 	e.lacking()
@@ -69,8 +88,7 @@ func (e *Engine) process(ctx context.Context, cmd redis.Cmder, next redis.Proces
 func (e *Engine) pipelined(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) error {
 	e.effects.Lock()
 	defer e.effects.Unlock()
-	e.inside.Store(true)
-	defer e.inside.Store(false)
+	defer e.enter()()
 	defer e.lacking()
 	if len(cmds) == 0 || cmds[0].Name() == "multi" {
 		return next(ctx, cmds)

@@ -2,15 +2,13 @@ package bubble
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"strings"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/bubble"
 	"github.com/quotabench/quotabench/internal/stacks"
 )
 
@@ -33,18 +31,12 @@ type world struct {
 }
 
 // newWorld makes a bubble.
-//
-// A bubble belongs to a test, and a program that is no test has none. A zero testing.T
-// serves: the bubble's own T is made from it, and of the parent no more is used than
-// whether its cleanup has begun. testing.Main would give a T, too, but reads the
-// program's flags and arguments, prints PASS and ends the program. The tests of
-// foreign strategies fail with a version of Go for which that is no longer so.
 func newWorld() *world {
 	w := &world{work: make(chan func()), done: make(chan error), end: make(chan struct{})}
 	go func() {
 		defer close(w.end)
 		defer func() { w.failed = recover() }()
-		synctest.Test(new(testing.T), func(*testing.T) {
+		bubble.Enter(func() {
 			for f := range w.work {
 				w.done <- guarded(f)
 			}
@@ -98,33 +90,14 @@ func (w *world) do(patience time.Duration, f func()) error {
 	}
 }
 
-// members are the goroutines of the bubble.
-func (w *world) members() (out []stacks.Goroutine) {
-	for _, g := range stacks.All() {
-		if head, _, _ := strings.Cut(g.Text, "\n"); strings.Contains(head, w.mark) {
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
 // left is how many goroutines the strategy has in the bubble.
-func (w *world) left() int {
-	n := 0
-	for _, g := range w.members() {
-		_, own := g.Called("synctest.testingSynctestTest", "synctest.Test")
-		if !own && g.ID != w.root {
-			n++
-		}
-	}
-	return n
-}
+func (w *world) left() int { return bubble.Left(w.mark, w.root) }
 
 // blocked says where a goroutine of the bubble waits for what the bubble does not see,
 // and whether none of them runs.
 func (w *world) blocked() (at string, all bool) {
 	all = true
-	for _, g := range w.members() {
+	for _, g := range bubble.Members(w.mark) {
 		head, _, _ := strings.Cut(g.Text, "\n")
 		if strings.Contains(head, "(durable)") {
 			continue
@@ -152,7 +125,7 @@ func where(g stacks.Goroutine) string {
 
 func (w *world) stack() string {
 	var b strings.Builder
-	for _, g := range w.members() {
+	for _, g := range bubble.Members(w.mark) {
 		b.WriteString(g.Text + "\n\n")
 	}
 	return b.String()
@@ -160,13 +133,7 @@ func (w *world) stack() string {
 
 // begin notes what the bubble's goroutines are known by. It runs within the bubble.
 func (w *world) begin() {
-	w.root = stacks.Current()
-	var buf [80]byte
-	head := string(buf[:runtime.Stack(buf[:], false)])
-	if i := strings.Index(head, "synctest bubble "); i >= 0 {
-		n, _, _ := strings.Cut(head[i:], "]")
-		w.mark = ", " + n + "]"
-	}
+	w.root, w.mark = stacks.Current(), bubble.Mark()
 }
 
 // close ends the bubble. It must have no goroutines left.

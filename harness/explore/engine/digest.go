@@ -21,16 +21,15 @@ func (d *Digest) Num(v uint64) {
 // Text folds a text in.
 func (d *Digest) Text(s string) {
 	d.Num(uint64(len(s)) + 1)
-	var word uint64
-	n := 0
-	for i := range len(s) {
-		word = word<<8 | uint64(s[i])
-		if n++; n == 8 {
-			d.Num(word)
-			word, n = 0, 0
-		}
+	for ; len(s) >= 8; s = s[8:] {
+		d.Num(uint64(s[7]) | uint64(s[6])<<8 | uint64(s[5])<<16 | uint64(s[4])<<24 |
+			uint64(s[3])<<32 | uint64(s[2])<<40 | uint64(s[1])<<48 | uint64(s[0])<<56)
 	}
-	if n > 0 {
+	if len(s) > 0 {
+		var word uint64
+		for i := range len(s) {
+			word = word<<8 | uint64(s[i])
+		}
 		d.Num(word)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
@@ -43,6 +44,9 @@ type Engine struct {
 	// blind leaves histories alone, and the witness: the same path has been run
 	// before.
 	blind bool
+	// reopen makes another engine over a store of its own; nil where the store is one
+	// that others have.
+	reopen func(engine.Setup) (*Engine, error)
 	// runs begun so far.
 	runs int
 	// sampled is set in runs whose commands' arguments the witness looks at.
@@ -118,14 +122,24 @@ type client struct {
 // lacks.
 func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine) (T, error)) (T, error) {
 	return memredis.WithFallback(func(open func() (memredis.Redis, error)) (res T, err error) {
-		r, err := open()
+		var opening sync.Mutex
+		over := func(setup engine.Setup) (*Engine, error) {
+			opening.Lock()
+			defer opening.Unlock()
+			r, err := open()
+			if err != nil {
+				return nil, err
+			}
+			if table, ok := r.(*memredis.Table); ok && sel.NeedsStore(strategies.NeedReplicated) {
+				table.Replicas = 1
+			}
+			return newEngine(sel, setup, newMemoryStore(r), engine.Start), nil
+		}
+		w, err := over(setup)
 		if err != nil {
 			return res, err
 		}
-		if table, ok := r.(*memredis.Table); ok && sel.NeedsStore(strategies.NeedReplicated) {
-			table.Replicas = 1
-		}
-		w := newEngine(sel, setup, newMemoryStore(r), engine.Start)
+		w.reopen = over
 		res, err = f(w)
 		return res, errors.Join(err, w.Close())
 	})

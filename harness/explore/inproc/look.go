@@ -24,8 +24,8 @@ func (w *Engine) Look() engine.Look {
 		switch {
 		case op.Kind == sched.Start:
 			able = true // a request that has not come is not in flight
-		case m.client != nil && op.Kind == sched.Wait && m.client.Pending < 0:
-			able = true // between two of its actions
+		case m.between(op):
+			able = true
 		case m.client == nil && op.Kind == sched.Idle:
 			if m.Ready() {
 				l.AtRest, able = false, true

@@ -1,0 +1,56 @@
+// Command confirm repeats a finding of the track record against the library alone.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/quotabench/quotabench/adapters/confirm"
+)
+
+func main() { os.Exit(run()) }
+
+// run returns 1 where something is not confirmed, and 2 where it could not be tried.
+func run() int {
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "confirm [-redis ADDRESS] [NAME...]: repeats findings against the library alone, all where none is named")
+		flag.PrintDefaults()
+	}
+	addr := flag.String("redis", "", "address of a Redis that may be written to, e.g. localhost:6379; without it a Redis in memory, whose time is moved")
+	flag.Parse()
+	todo := confirm.All()
+	if flag.NArg() > 0 {
+		todo = nil
+		for _, name := range flag.Args() {
+			c, err := confirm.Lookup(name)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "confirm:", err)
+				return 2
+			}
+			todo = append(todo, c)
+		}
+	}
+	code := 0
+	for _, c := range todo {
+		observed, ok, err := on(c, *addr)
+		switch {
+		case err != nil:
+			fmt.Fprintf(os.Stderr, "confirm: %s: %v\n", c.Name, err)
+			return 2
+		case ok:
+			fmt.Printf("%s: confirmed: %s\n", c.Name, observed)
+		default:
+			fmt.Printf("%s: NOT confirmed: %s\n", c.Name, observed)
+			code = 1
+		}
+	}
+	return code
+}
+
+func on(c confirm.Confirmation, addr string) (observed string, ok bool, err error) {
+	if addr == "" {
+		return confirm.Embedded(c)
+	}
+	return confirm.Server(c, addr)
+}

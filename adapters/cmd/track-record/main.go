@@ -1,0 +1,30 @@
+// Command track-record writes docs/track-record.md anew. It runs in the folder adapters.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/quotabench/quotabench/adapters/track"
+	"github.com/quotabench/quotabench/harness/explore"
+)
+
+func main() {
+	explore.ServeIsolated()
+	if err := write(); err != nil {
+		fmt.Fprintln(os.Stderr, "track-record:", err)
+		os.Exit(1)
+	}
+}
+
+func write() error {
+	goMod, err := os.ReadFile("go.mod")
+	if err != nil {
+		return err
+	}
+	page, err := track.Render(goMod)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("../docs/track-record.md", page, 0o600)
+}

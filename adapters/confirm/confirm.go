@@ -1,0 +1,90 @@
+// Package confirm repeats each finding of the track record against the library alone:
+// nothing of quotabench is imported here. A confirmation takes a few lines, so that a
+// maintainer can paste it into a program of their own:
+//
+//	go run ./cmd/confirm throttled-ttl
+//	go run ./cmd/confirm throttled-ttl -redis localhost:6379
+package confirm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+)
+
+// Confirmation is one finding, repeated.
+type Confirmation struct {
+	// Name of the finding.
+	Name string
+	// Redis is set where it needs a server.
+	Redis bool
+	// Run says in one line what it observed, and whether that is the finding.
+	Run func(e Env) (observed string, confirmed bool, err error)
+}
+
+// Env is what a confirmation runs on.
+type Env struct {
+	// Redis is a client of an empty server, nil where none is needed.
+	Redis *redis.Client
+	// Wait lets time pass on the server.
+	Wait func(time.Duration)
+}
+
+// All are the confirmations in the order of the track record.
+func All() []Confirmation {
+	return []Confirmation{
+		throttledTTL, throttledExpire, redisRateAtMost, ginRace, ginMemoryRace, ginWindow, ginCleaner, httprateLate,
+		zeroTTL, zeroSeconds, zeroLate, fiberRace,
+	}
+}
+
+// Lookup returns the confirmation of a name.
+func Lookup(name string) (Confirmation, error) {
+	var names []string
+	for _, c := range All() {
+		if c.Name == name {
+			return c, nil
+		}
+		names = append(names, c.Name)
+	}
+	return Confirmation{}, fmt.Errorf("no confirmation is named %q: there are %v", name, names)
+}
+
+// Embedded runs a confirmation on a Redis in memory whose time it moves.
+func Embedded(c Confirmation) (observed string, confirmed bool, err error) {
+	var e Env
+	if c.Redis {
+		s, err := miniredis.Run()
+		if err != nil {
+			return "", false, err
+		}
+		defer s.Close()
+		now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+		s.SetTime(now)
+		e.Redis = redis.NewClient(&redis.Options{Addr: s.Addr(), DisableIdentity: true})
+		defer func() { _ = e.Redis.Close() }()
+		e.Wait = func(d time.Duration) {
+			now = now.Add(d)
+			s.SetTime(now)
+			s.FastForward(d)
+		}
+	}
+	return c.Run(e)
+}
+
+// Server runs a confirmation on a Redis that is there, and waits as time passes. It
+// writes keys that begin with its name.
+func Server(c Confirmation, addr string) (observed string, confirmed bool, err error) {
+	e := Env{Wait: time.Sleep}
+	if c.Redis {
+		e.Redis = redis.NewClient(&redis.Options{Addr: addr})
+		defer func() { _ = e.Redis.Close() }()
+		if err := e.Redis.Ping(context.Background()).Err(); err != nil {
+			return "", false, err
+		}
+	}
+	return c.Run(e)
+}

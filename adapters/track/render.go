@@ -1,0 +1,146 @@
+package track
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/quotabench/quotabench/adapters/confirm"
+)
+
+// mark ends the page.
+const mark = "\n<!-- Written by make track-record: change adapters/track, not this file. -->\n"
+
+const head = `# Track record
+
+Published Go limiters, each unmodified, by its public API and under the guarantee that its own documentation gives. Every defect stands with
+the command that finds it, and was repeated against the library alone, without quotabench. Commands are run in the folder adapters of this
+repository, a module of its own.
+
+**Steps** are those of the shortest schedule: commands to the store, their replies, arrivals of requests and ticks of the clock. A command with
+no more than a strategy's name has default flags. "None found" means that a search of the library's issues showed no thread.
+`
+
+// Render writes the page. It runs every command that the page names, which takes a
+// minute, and fails where one no longer finds what it is there for.
+func Render(goMod []byte) ([]byte, error) {
+	version := versions(goMod)
+	var table, sections bytes.Buffer
+	modules := map[string]bool{}
+	flagless := 0
+	for i := range findings {
+		f := &findings[i]
+		e, err := f.evidence()
+		if err != nil {
+			return nil, err
+		}
+		observed, err := confirmed(f.name)
+		if err != nil {
+			return nil, err
+		}
+		modules[f.module] = true
+		if len(f.command) == 2 {
+			flagless++
+		}
+		v := version[f.module]
+		if v == "" {
+			return nil, fmt.Errorf("go.mod requires no %s", f.module)
+		}
+		fmt.Fprintf(&table, "| [%s](#%s) | %s %s | %s | %s | %s |\n", f.name, f.name, short(f.module), v, f.by(), steps(e.steps), upstream(f))
+		section(&sections, f, e, observed, v)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\n## Defects\n\n%d defects in %d libraries; %d of them with default flags.\n\n", head, len(findings), len(modules), flagless)
+	b.WriteString("| defect | library | found by | steps | upstream |\n|---|---|---|---|---|\n")
+	b.Write(table.Bytes())
+	b.Write(sections.Bytes())
+	b.WriteString("\n## Documented limits\n\nThese are not counted as defects: a library says so, decides so, or was not made for it, or a search cannot tell.\n\n")
+	for _, l := range limits {
+		fmt.Fprintf(&b, "- **%s %s.** %s\n", short(l.module), version[l.module], l.text)
+	}
+	b.WriteString("\n## Clean\n\nNothing was found. What that means is what the search claims.\n")
+	for _, c := range clean {
+		fmt.Fprintf(&b, "\n### %s %s\n", short(c.module), version[c.module])
+		for _, command := range c.commands {
+			s, err := search(command)
+			if err != nil {
+				return nil, err
+			}
+			if len(s.Findings) > 0 || s.Claim == "" {
+				return nil, fmt.Errorf("%s is not clean: %+v", strings.Join(command, " "), s)
+			}
+			fmt.Fprintf(&b, "\n    %s\n\n%s. States: %d.\n", line(command), strings.ToUpper(s.Claim[:1])+s.Claim[1:], s.States)
+		}
+	}
+	b.WriteString("\n## Without an adapter\n\n")
+	for _, l := range left {
+		fmt.Fprintf(&b, "- **%s.** %s\n", l.name, l.why)
+	}
+	b.WriteString(mark)
+	return b.Bytes(), nil
+}
+
+func section(b *bytes.Buffer, f *finding, e evidence, observed, version string) {
+	fmt.Fprintf(b, "\n### %s\n\n%s %s. %s\n\n", f.name, short(f.module), version, f.broken)
+	fmt.Fprintf(b, "- **When.** %s\n- **Consequence.** %s", f.when, e.consequence)
+	if e.steps > 0 {
+		fmt.Fprintf(b, " In %d steps, found within %d s.", e.steps, e.seconds)
+	}
+	fmt.Fprintf(b, "\n- **Alone.** %s.\n- **Upstream.** ", strings.ToUpper(observed[:1])+observed[1:])
+	if f.related == "" {
+		b.WriteString("None found.\n")
+	} else {
+		fmt.Fprintf(b, "<%s> %s.\n", f.related, f.known)
+	}
+	b.WriteString("\n")
+	if len(f.command) > 0 {
+		fmt.Fprintf(b, "    %s\n", line(f.command))
+	} else {
+		b.WriteString("    go test -run TestConformance .\n")
+	}
+	fmt.Fprintf(b, "    go run ./cmd/confirm %s\n", f.name)
+}
+
+// confirmed repeats a finding against its library alone.
+func confirmed(name string) (observed string, err error) {
+	c, err := confirm.Lookup(name)
+	if err != nil {
+		return "", err
+	}
+	observed, ok, err := confirm.Embedded(c)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s is not confirmed: %s", name, observed)
+	}
+	return observed, err
+}
+
+// by is the mode that finds it.
+func (f *finding) by() string {
+	if f.conformance != "" {
+		return "conformance"
+	}
+	return f.command[0]
+}
+
+func steps(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+func upstream(f *finding) string {
+	if f.related == "" {
+		return "none found"
+	}
+	return fmt.Sprintf("[%s](%s)", strings.TrimPrefix(f.related, "https://github.com/"), f.related)
+}
+
+// short is a module without the host and its major version.
+func short(module string) string {
+	module = strings.TrimPrefix(module, "github.com/")
+	if i := strings.LastIndex(module, "/v"); i > 0 && len(module) <= i+4 {
+		module = module[:i]
+	}
+	return module
+}

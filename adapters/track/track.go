@@ -1,0 +1,136 @@
+// Package track writes docs/track-record.md: what was found in published limiters, each
+// with the command that finds it. It runs those commands; no figure on the page is typed.
+package track
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/results"
+
+	_ "github.com/quotabench/quotabench/adapters"
+	_ "github.com/quotabench/quotabench/strategies/all"
+)
+
+// evidence is what a finding's command found.
+type evidence struct {
+	// steps of the shortest schedule; 0 where none is known.
+	steps int
+	// consequence in one sentence, of the record.
+	consequence string
+	// seconds that the command took, rounded up.
+	seconds int
+}
+
+// evidence runs the command, and fails where it does not find what it is there for.
+func (f *finding) evidence() (evidence, error) {
+	if f.conformance != "" {
+		return evidence{consequence: "The conformance suite says: " + f.conformance + "."}, nil
+	}
+	began := clock.Nano()
+	var e evidence
+	var err error
+	if f.property == "" {
+		e.consequence, err = f.measured()
+	} else {
+		e.steps, e.consequence, err = f.explored()
+	}
+	e.seconds = int((clock.Nano() - began + 999_999_999) / 1_000_000_000)
+	return e, err
+}
+
+// explored returns the steps and the consequence of the shortest schedule.
+func (f *finding) explored() (steps int, consequence string, err error) {
+	s, err := search(f.command)
+	if err != nil {
+		return 0, "", err
+	}
+	found := s.Found(f.property)
+	if found == nil {
+		return 0, "", fmt.Errorf("%s: no schedule breaks %s any more; claim: %s", f.name, f.property, s.Claim)
+	}
+	return len(found.Steps), sentence(found.Detail), nil
+}
+
+// measured returns the consequence of a run.
+func (f *finding) measured() (string, error) {
+	dir, err := os.MkdirTemp("", "track-record")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	text, err := output(append(slices.Clone(f.command), "--json", "--out", filepath.Join(dir, "run")))
+	if err != nil {
+		return "", err
+	}
+	var file results.File
+	if err := json.Unmarshal(text, &file); err != nil {
+		return "", err
+	}
+	var worst, limit int64
+	for i := range file.Runs {
+		worst, limit = max(worst, file.Runs[i].Leak.WorstUnits), file.Runs[i].Params.Limit
+	}
+	if worst == 0 {
+		return "", fmt.Errorf("%s: the run has no leak any more", f.name)
+	}
+	return fmt.Sprintf("%d calls over the limit of %d in the worst window.", worst, limit), nil
+}
+
+// search runs an exploration of one strategy.
+func search(command []string) (*results.Search, error) {
+	text, err := output(append(slices.Clone(command), "--json"))
+	if err != nil {
+		return nil, err
+	}
+	var x results.Exploration
+	if err := json.Unmarshal(text, &x); err != nil {
+		return nil, err
+	}
+	if len(x.Searches) != 1 {
+		return nil, fmt.Errorf("%s: %d searches", strings.Join(command, " "), len(x.Searches))
+	}
+	return x.Searches[0], nil
+}
+
+// output is what a command writes. Exit code 1 says that a guarantee is broken.
+func output(command []string) ([]byte, error) {
+	var out, log bytes.Buffer
+	if code := cli.Main(command, &out, &log); code > 1 && code != 3 {
+		return nil, fmt.Errorf("quotabench %s: exit code %d: %s", strings.Join(command, " "), code, log.String())
+	}
+	return out.Bytes(), nil
+}
+
+// sentence begins with a capital and ends with a full stop.
+func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] + "." }
+
+// line is a command as one types it.
+func line(command []string) string {
+	words := make([]string, len(command))
+	for i, w := range command {
+		if strings.ContainsAny(w, " ;=,") && !strings.HasPrefix(w, "-") {
+			w = `"` + w + `"`
+		}
+		words[i] = w
+	}
+	return "go run ./cmd/quotabench " + strings.Join(words, " ")
+}
+
+// versions of the modules that go.mod requires.
+func versions(goMod []byte) map[string]string {
+	out := map[string]string{}
+	for l := range strings.Lines(string(goMod)) {
+		if words := strings.Fields(strings.TrimPrefix(l, "require ")); len(words) >= 2 && strings.HasPrefix(words[1], "v") {
+			out[words[0]] = words[1]
+		}
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/quotabench/quotabench/harness/explore/engine"
+)
+
+// crewFrom is the number of states from which on several workers try steps: opening
+// further engines takes longer than a small search.
+const crewFrom = 256
+
+// perWorker is how many steps a worker is given at once, at least.
+const perWorker = 64
+
+// crew tries steps on several engines at once. What they lead to is taken in by the
+// search alone, in the order of the steps, so that it finds the same with any crew.
+type crew struct {
+	s   *search
+	ctx context.Context //nolint:containedctx // of the one walk that it serves
+	// size is the number of workers, the search itself among them.
+	size  int
+	work  []chan *job
+	tried chan struct{}
+	left  chan error // what each worker ended with
+	gone  int
+}
+
+// job is a batch of steps.
+type job struct {
+	pass  *pass
+	edges []edge
+	next  atomic.Int64
+}
+
+func (s *search) newCrew(ctx context.Context) *crew {
+	c := &crew{s: s, ctx: ctx, size: 1}
+	if _, ok := s.Engine.(engine.Forker); ok {
+		c.size = s.cfg.Workers
+	}
+	return c
+}
+
+// batch is how many steps are tried at once in a walk that has met so many states.
+func (c *crew) batch(states int) int {
+	if c.size <= 1 || states < crewFrom {
+		return 1
+	}
+	return c.size * perWorker
+}
+
+// visit tries steps.
+func (c *crew) visit(w *pass, edges []edge) error {
+	if len(edges) == 1 {
+		e := &edges[0]
+		path := append(w.graph.pathTo(e.of.node, nil), w.graph.choices[e.of.next[e.next]])
+		e.outcome = c.s.visit(w, path, e)
+		return nil
+	}
+	for len(c.work) < c.size-1 {
+		if c.tried == nil {
+			c.tried, c.left = make(chan struct{}, c.size), make(chan error, c.size)
+		}
+		ch := make(chan *job)
+		c.work = append(c.work, ch)
+		go c.worker(ch)
+	}
+	j := &job{pass: w, edges: edges}
+	for _, ch := range c.work {
+		select {
+		case ch <- j:
+		case err := <-c.left:
+			c.gone++
+			return err
+		}
+	}
+	j.run(c.s)
+	for range c.work {
+		select {
+		case <-c.tried:
+		case err := <-c.left:
+			c.gone++
+			return err
+		}
+	}
+	return nil
+}
+
+// worker tries steps on an engine of its own until there is no more work. Like the
+// search it is given up where the strategy does not return.
+func (c *crew) worker(work <-chan *job) {
+	var err error
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Where: "a step", Value: p, Stack: debug.Stack()}
+		}
+		c.left <- err
+	}()
+	_, err = watched(c.ctx, &c.s.cfg, func(setup *engine.Setup) (struct{}, error) {
+		e, err := c.s.Engine.(engine.Forker).Fork(setup.Beat)
+		if err != nil {
+			return struct{}{}, fmt.Errorf("open another engine: %w", err)
+		}
+		own := *c.s
+		own.Engine = e
+		for j := range work {
+			j.run(&own)
+			c.tried <- struct{}{}
+		}
+		return struct{}{}, e.Close()
+	})
+}
+
+// run tries steps until there are none left.
+func (j *job) run(s *search) {
+	var path []engine.Choice
+	g := j.pass.graph
+	for {
+		i := int(j.next.Add(1)) - 1
+		if i >= len(j.edges) {
+			return
+		}
+		e := &j.edges[i]
+		path = append(g.pathTo(e.of.node, path[:0]), g.choices[e.of.next[e.next]])
+		e.outcome = s.visit(j.pass, path, e)
+	}
+}
+
+// end has the workers end, and waits for that.
+func (c *crew) end() (first error) {
+	for _, ch := range c.work {
+		close(ch)
+	}
+	for range len(c.work) - c.gone {
+		if err := <-c.left; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}

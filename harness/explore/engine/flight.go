@@ -1,0 +1,42 @@
+package engine
+
+import "github.com/quotabench/quotabench/internal/sched"
+
+// Flight is where an actor is within what it does.
+type Flight uint8
+
+// The places that matter to one who counts preemptions.
+const (
+	// Resting: it has not begun, is between two actions or rounds, waits for something
+	// that cannot come at once, or has ended. Another one goes on without preempting it.
+	Resting Flight = iota
+	// Asking: it is about to send a command.
+	Asking
+	// Answering: its command took effect, and it has not read the reply.
+	Answering
+)
+
+// Flights is an [Engine] that tells where its actors are, so that preemptions can be
+// counted.
+type Flights interface {
+	// Flight is where the actor of that number is.
+	Flight(actor int) Flight
+}
+
+// Forker is an [Engine] that can be had several times, each for a goroutine of its own.
+type Forker interface {
+	// Fork makes another engine for the same strategy and setup, with stores of its own
+	// and the same witness. It is called on the goroutine that is to use the new engine.
+	// Its steps are counted in beat, where that is not nil.
+	Fork(beat *sched.Beat) (Engine, error)
+}
+
+// Actor is who takes the step. ok is false for steps that are of no actor.
+func (c Choice) Actor() (id int, ok bool) {
+	switch c.Kind {
+	case StepActor, PromptJob, CrashCall, LoseReply, RetryReply, FailBefore:
+		return c.ID, true
+	default:
+		return 0, false
+	}
+}

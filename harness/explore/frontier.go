@@ -1,0 +1,123 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quotabench/quotabench/harness/explore/engine"
+)
+
+// node is a state that was reached, by the step that led to it.
+type node struct {
+	parent int32
+	choice uint32 // number in graph.choices
+}
+
+// open is a state with steps that have not been tried.
+type open struct {
+	node int32
+	// actor that is in flight, -1 for none or where preemptions are not counted.
+	actor int32
+	next  []uint32
+	// trail of all actors; what leads here need not be worked out once more.
+	trail []engine.Digest
+}
+
+// graph is what a walk over states has met. Nothing is kept of a state but how to get
+// there: every edge is a run of its own from the start.
+type graph struct {
+	nodes []node
+	seen  map[engine.Digest]struct{}
+	// choices that schedules are made of, and their numbers.
+	choices []engine.Choice
+	numbers map[engine.Choice]uint32
+	// levels hold open states by the preemptions that their next steps need and by their
+	// depth.
+	levels [][][]open
+	// waiting is how many states are open, and held the bytes that they take.
+	waiting, held int64
+}
+
+func newGraph(root engine.Digest) *graph {
+	return &graph{
+		nodes: []node{{parent: -1}}, seen: map[engine.Digest]struct{}{root: {}}, numbers: map[engine.Choice]uint32{},
+	}
+}
+
+// What is held in memory, in bytes: of a state with its digest, which is an entry of a
+// map that is between half and wholly full, and of an open state without its lists.
+const stateBytes, openBytes = 8 + 32, 64
+
+// bytes that the graph takes.
+func (g *graph) bytes() int64 { return int64(len(g.nodes))*stateBytes + g.held }
+
+func (o *open) bytes() int64 { return openBytes + 4*int64(len(o.next)) + 16*int64(len(o.trail)) }
+
+// number of a choice.
+func (g *graph) number(c engine.Choice) uint32 {
+	n, ok := g.numbers[c]
+	if !ok {
+		n = uint32(len(g.choices))
+		g.choices = append(g.choices, c)
+		g.numbers[c] = n
+	}
+	return n
+}
+
+// add opens a state for steps that need so many preemptions.
+func (g *graph) add(preemptions, depth int, o open, next []engine.Choice) {
+	if len(next) == 0 {
+		return
+	}
+	o.next = make([]uint32, len(next))
+	for i, c := range next {
+		o.next[i] = g.number(c)
+	}
+	for len(g.levels) <= preemptions {
+		g.levels = append(g.levels, nil)
+	}
+	level := &g.levels[preemptions]
+	for len(*level) <= depth {
+		*level = append(*level, nil)
+	}
+	(*level)[depth] = append((*level)[depth], o)
+	g.waiting++
+	g.held += o.bytes()
+}
+
+// at is the level of a depth, empty where there is none.
+func (g *graph) at(preemptions, depth int) []open {
+	if preemptions >= len(g.levels) || depth >= len(g.levels[preemptions]) {
+		return nil
+	}
+	return g.levels[preemptions][depth]
+}
+
+// close lets go of an open state.
+func (g *graph) close(o *open) {
+	g.waiting--
+	g.held -= o.bytes()
+	*o = open{}
+}
+
+// pathTo appends the steps to a state to buf.
+func (g *graph) pathTo(at int32, buf []engine.Choice) []engine.Choice {
+	for at != 0 {
+		buf = append(buf, g.choices[g.nodes[at].choice])
+		at = g.nodes[at].parent
+	}
+	slices.Reverse(buf)
+	return buf
+}
+
+// full says which bound the graph has come to; empty where none.
+func (g *graph) full(cfg *Config) string {
+	switch {
+	case len(g.nodes) >= cfg.MaxStates:
+		return fmt.Sprintf("%d states", len(g.nodes))
+	case cfg.MaxMemory > 0 && g.bytes() >= cfg.MaxMemory:
+		return fmt.Sprintf("%d MiB of memory for %d states", cfg.MaxMemory>>20, len(g.nodes))
+	default:
+		return ""
+	}
+}

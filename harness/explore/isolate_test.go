@@ -1,0 +1,118 @@
+package explore_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// fragile is a limiter whose cleaner panics once a window has passed after a rejection.
+type fragile struct {
+	mu       sync.Mutex
+	used     int64
+	rejected map[string]int
+	stop     chan struct{}
+}
+
+func newFragile(clean bool) *fragile {
+	f := &fragile{stop: make(chan struct{})}
+	if clean {
+		f.rejected = map[string]int{}
+	}
+	go func() {
+		tick := time.NewTicker(time.Minute)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				f.mu.Lock()
+				if f.used > 1 {
+					f.rejected["all"]++ // of a map that was never made
+				}
+				f.used = 0
+				f.mu.Unlock()
+			case <-f.stop:
+				return
+			}
+		}
+	}()
+	return f
+}
+
+func (f *fragile) Allow(context.Context, string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.used++
+	return f.used == 1, nil
+}
+
+func (f *fragile) Close() error {
+	close(f.stop)
+	return nil
+}
+
+// fragiles are registered in the processes of searches alone, and chosen here.
+func fragiles() (out []strategies.Meta) {
+	for _, clean := range []bool{false, true} {
+		name := "fragile"
+		if clean {
+			name = "robust"
+		}
+		m := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
+			return newFragile(clean), nil
+		})
+		m.Foreign, m.Needs = true, nil
+		out = append(out, m)
+	}
+	return out
+}
+
+// A goroutine of the strategy's own that panics ends the process of the search, which is
+// told with the schedule; the same strategy without that is searched as it is in this one.
+func TestIsolated(t *testing.T) {
+	for _, m := range fragiles() {
+		sel, err := m.Select(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var progress explore.Progress
+		cfg := explore.Config{
+			Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Progress: &progress,
+			Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak},
+		}
+		r, err := explore.Isolated(t.Context(), sel, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := r.Found(explore.Panicked)
+		if m.Name == "robust" {
+			here, err := explore.Run(t.Context(), sel, cfg)
+			if err != nil || f != nil || r.Claim == "" || r.Claim != here.Claim || r.States != here.States {
+				t.Errorf("robust: %+v, here %+v, %v", r, here, err)
+			}
+			continue
+		}
+		if f == nil || r.Claim != "" || len(r.Withheld) != 1 {
+			t.Fatalf("fragile: %+v", r)
+		}
+		if !strings.Contains(f.Detail, "assignment to entry in nil map in explore_test.newFragile.func1 (isolate_test.go:") {
+			t.Errorf("detail %q", f.Detail)
+		}
+		n := len(f.Steps)
+		if n < 3 || f.Steps[n-1].Role != results.RoleClock || !slices.ContainsFunc(f.Steps, func(s results.Step) bool { return s.Outcome == "rejected" }) {
+			t.Errorf("steps %+v", f.Steps)
+		}
+		again, err := explore.IsolatedReplayOf(t.Context(), sel, f.Token)
+		if err != nil || !again.Broken || again.Finding.Detail != f.Detail || len(again.Finding.Steps) != n {
+			t.Errorf("the token gives %+v, %v", again, err)
+		}
+	}
+}

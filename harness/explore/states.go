@@ -1,0 +1,287 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/results"
+)
+
+// overStates searches an engine that has states: first by the number of steps, whatever
+// the preemptions, so that what is found is shortest; and where a bound ends that, by the
+// number of preemptions, which reaches deep bugs that need few.
+func (s *search) overStates(ctx context.Context, res *Result, so *progress) error {
+	w := &pass{search: s, so: so, res: res}
+	bounds := s.bounds()
+	if s.cfg.Timeout > 0 && bounds > 0 {
+		s.until = s.cfg.began + int64(s.cfg.Timeout)/2
+	}
+	if err := w.walk(ctx, 0); err != nil {
+		return err
+	}
+	res.States = len(w.graph.nodes)
+	if res.Capped != "" && res.Capped != firstFound && bounds > 0 && ctx.Err() == nil && len(s.wanted) > 0 {
+		s.until = 0
+		if err := w.few(ctx, bounds); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(w.broken, byProperty)
+	for i := range w.broken {
+		if err := s.repeat(&w.broken[i]); err != nil {
+			return err
+		}
+		res.Findings = append(res.Findings, w.broken[i].Finding)
+	}
+	return nil
+}
+
+// pass is a walk over states.
+type pass struct {
+	*search
+	so     *progress
+	res    *Result
+	broken []breakage
+	graph  *graph
+	// flights is set where preemptions are counted.
+	flights engine.Flights
+	// split is set where nothing but a fault of a call tells a reply from its effect, and
+	// none can happen: no other actor comes between the two then.
+	fused bool
+	crew  *crew
+
+	runs, pruned int64
+	depth        int
+	capped       string
+	preemptions  int
+}
+
+// begin takes in the start.
+func (w *pass) begin() error {
+	if err := w.Begin(); err != nil {
+		return err
+	}
+	root, err := w.State()
+	if err != nil {
+		return err
+	}
+	if w.flights != nil {
+		root.Num(0)
+	}
+	w.graph = newGraph(root)
+	w.runs, w.pruned, w.depth, w.capped = 0, 0, 0, ""
+	w.graph.add(0, 0, open{actor: -1, trail: w.Trail()}, w.Enabled(nil, true))
+	return w.End()
+}
+
+// walk visits all states that can be reached with that many preemptions, and those with
+// fewer before.
+func (w *pass) walk(ctx context.Context, most int) (err error) {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	w.crew = w.newCrew(ctx)
+	defer func() { err = errors.Join(err, w.crew.end()) }()
+	defer w.told(false)
+	for w.preemptions = 0; w.preemptions <= most; w.preemptions++ {
+		for depth := 0; w.preemptions < len(w.graph.levels) && depth < len(w.graph.levels[w.preemptions]); depth++ {
+			if err := w.level(ctx, depth); err != nil || w.over() {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// over reports whether nothing is left to look for, or a bound was met.
+func (w *pass) over() bool { return len(w.wanted) == 0 || w.capped != "" }
+
+// level tries all steps of the open states of one depth.
+func (w *pass) level(ctx context.Context, depth int) error {
+	states := w.graph.at(w.preemptions, depth)
+	var batch []edge
+	for len(states) > 0 {
+		n := 0
+		batch = batch[:0]
+		for n < len(states) && (n == 0 || len(batch) < w.crew.batch(len(w.graph.nodes))) {
+			for i := range states[n].next {
+				batch = append(batch, edge{of: &states[n], next: i})
+			}
+			n++
+		}
+		if err := w.try(ctx, batch, depth); err != nil || w.over() {
+			return err
+		}
+		states = states[n:]
+	}
+	w.graph.levels[w.preemptions][depth] = nil
+	return nil
+}
+
+// edge is a step that is tried.
+type edge struct {
+	of   *open
+	next int
+	outcome
+}
+
+// outcome is what a step leads to.
+type outcome struct {
+	found []breach
+	hash  engine.Digest
+	// known is set where the state had been met when the step was tried.
+	known bool
+	actor int32
+	// free steps need no further preemption, and costly ones one more.
+	free, costly []engine.Choice
+	trail        []engine.Digest
+	err          error
+}
+
+// try takes the steps of a batch, in whatever order, and takes in what they lead to in
+// their own.
+func (w *pass) try(ctx context.Context, batch []edge, depth int) error {
+	from := 0
+	for at := 0; at < len(batch); at++ {
+		if at == from {
+			if w.capped = w.search.over(ctx); w.capped != "" {
+				return nil
+			}
+			from = min(len(batch), at+w.crew.batch(len(w.graph.nodes)))
+			if err := w.crew.visit(w, batch[at:from]); err != nil {
+				return err
+			}
+		}
+		e := &batch[at]
+		if e.err != nil {
+			return e.err
+		}
+		if err := w.take(e, depth); err != nil || w.capped != "" {
+			return err
+		}
+		if e.next == len(e.of.next)-1 {
+			w.graph.close(e.of)
+			if w.over() {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// take takes in what a step has led to.
+func (w *pass) take(e *edge, depth int) error {
+	g := w.graph
+	choice := e.of.next[e.next]
+	w.runs++
+	w.depth = max(w.depth, depth+1)
+	for _, b := range e.found {
+		if w.wanted[b.property] {
+			delete(w.wanted, b.property)
+			path := append(g.pathTo(e.of.node, nil), g.choices[choice])
+			w.broken = append(w.broken, w.breakage(&b, path))
+		}
+	}
+	if _, old := g.seen[e.hash]; old {
+		w.pruned++
+	} else {
+		g.seen[e.hash] = struct{}{}
+		o := open{node: int32(len(g.nodes)), actor: e.actor, trail: e.trail}
+		g.nodes = append(g.nodes, node{parent: e.of.node, choice: choice})
+		g.add(w.preemptions, depth+1, o, e.free)
+		g.add(w.preemptions+1, depth+1, o, e.costly)
+	}
+	switch {
+	case w.cfg.First && len(w.broken) > 0 && len(w.wanted) > 0:
+		w.capped = firstFound
+	default:
+		w.capped = g.full(&w.cfg)
+	}
+	w.told(true)
+	return nil
+}
+
+func (w *pass) breakage(b *breach, path []engine.Choice) breakage {
+	f := b.finding()
+	if w.flights != nil {
+		n := w.preemptions
+		f.Preemptions = &n
+	}
+	return breakage{f, path}
+}
+
+// told says how far the walk has come.
+func (w *pass) told(waiting bool) {
+	sofar := Sofar{Runs: w.res.Runs, States: int64(w.res.States), Depth: int64(w.res.Depth)}
+	if w.flights == nil {
+		w.res.Runs, w.res.Pruned, w.res.Depth, w.res.States, w.res.Capped = w.runs, w.pruned, w.depth, len(w.graph.nodes), w.capped
+		sofar = Sofar{Runs: w.runs, States: int64(len(w.graph.nodes)), Depth: int64(w.depth)}
+	} else {
+		sofar.Runs, sofar.States, sofar.Depth = sofar.Runs+w.runs, sofar.States+int64(len(w.graph.nodes)), int64(w.depth)
+		sofar.Counting, sofar.Preemptions = true, int64(w.preemptions)
+	}
+	if waiting {
+		sofar.Waiting = w.graph.waiting
+	}
+	w.so.searched(w.res, w.broken)
+	w.cfg.Progress.set(sofar)
+}
+
+// visit takes a step and looks at what it leads to.
+func (s *search) visit(w *pass, path []engine.Choice, e *edge) (o outcome) {
+	if o.err = s.Retrace(path, e.of.trail); o.err != nil {
+		return o
+	}
+	if o.found, o.err = s.check(w.wanted); o.err != nil {
+		return o
+	}
+	if o.hash, o.err = s.State(); o.err != nil {
+		return o
+	}
+	o.actor = -1
+	if w.flights != nil {
+		o.actor = inFlight(s.Engine, path[len(path)-1], e.of.actor)
+		o.hash.Num(uint64(o.actor + 1))
+	}
+	if _, o.known = w.graph.seen[o.hash]; !o.known {
+		o.trail = s.Trail()
+		o.free = s.Enabled(nil, true)
+		if o.actor >= 0 {
+			o.free, o.costly = priced(s.Engine, o.actor, o.free, w.fused)
+		}
+	}
+	o.err = s.End()
+	return o
+}
+
+// few searches by the number of preemptions, for what has not been found.
+func (w *pass) few(ctx context.Context, most int) error {
+	w.flights, _ = w.Engine.(engine.Flights)
+	w.fused = !w.repliesMatter()
+	if err := w.walk(ctx, most); err != nil {
+		return err
+	}
+	b := &results.Bounded{Preemptions: w.preemptions - 1, States: len(w.graph.nodes), Runs: w.runs, Depth: w.depth, Capped: w.capped, Whole: w.fused && w.res.Split}
+	w.res.Bounded = b
+	if w.capped == "" && len(w.wanted) == 0 {
+		b.Preemptions = w.preemptions
+	}
+	return nil
+}
+
+// timeUp says that a part of the search has used up its time.
+func (s *search) timeUp() string {
+	now := clock.Nano()
+	switch {
+	case s.until > 0 && now >= s.until:
+		return fmt.Sprintf("half of its time of %v was up", s.cfg.Timeout)
+	case s.cfg.Timeout > 0 && now-s.cfg.began >= int64(s.cfg.Timeout):
+		return fmt.Sprintf("its time of %v was up", s.cfg.Timeout)
+	default:
+		return ""
+	}
+}

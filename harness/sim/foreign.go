@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/bubble"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/stacks"
+	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// polled is a context whose end is asked for and never announced: what announces it would
+// be outside of a bubble.
+type polled struct{ context.Context }
+
+// Done implements [context.Context].
+func (polled) Done() <-chan struct{} { return nil }
+
+// inBubble simulates code that goes by package time: in a bubble of testing/synctest whose
+// time is virtual time.
+func (p *pass) inBubble(ctx context.Context, driver *atomic.Uint64) (err error) {
+	c, t := p.cfg, &p.cfg.Topology
+	_, real := c.Stores.Get(string(strategies.NeedRedis))
+	skewed := false
+	for i := range t.total() {
+		skewed = skewed || t.skew(i) != 0
+	}
+	switch {
+	case real && needsRedis(p.sel):
+		return errors.New("it goes by the clock of package time, which moves in this process alone: simulate it on the embedded store")
+	case skewed:
+		return errors.New("it goes by the clock of package time, of which all instances have the same: leave the skew out")
+	case p.sel.NeedsStore(strategies.NeedPostgres), p.sel.NeedsStore(strategies.NeedSource):
+		return errors.New("it goes by the clock of package time, and is simulated over Redis alone")
+	case c.Start.Before(firstOfBubbles):
+		return errors.New("it goes by the clock of package time, which begins in 2000 in a simulation: give a later start")
+	}
+	bubble.Run(func() {
+		driver.Store(stacks.Current())
+		time.Sleep(c.Start.Sub(clock.Runtime{}.Now()))
+		err = p.simulate(polled{ctx})
+	})
+	return err
+}
+
+// firstOfBubbles is the moment at which the clock of each bubble begins.
+var firstOfBubbles = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// liveThrough has the goroutines of the strategy live through the time that passes, and
+// names a call in which it passes by itself: other callers would have gone on meanwhile.
+func (p *pass) liveThrough(w *network) {
+	w.foreign = true
+	w.s.OnPass(func(d time.Duration) {
+		synctest.Wait()
+		now := clock.Runtime{}.Now()
+		if w.watching && now.After(w.s.Now()) {
+			w.witness.Note(witness.WaitsInCall, "a call waits for package time to pass, e.g. by time.Sleep: no other caller can go on meanwhile in a simulation")
+		}
+		if left := w.s.Now().Add(d).Sub(now); left > 0 {
+			time.Sleep(left)
+			synctest.Wait()
+		}
+	})
+}
+
+// adopt is the context of a command of foreign code, which may have one of its own: that
+// of the caller on whose goroutine the command comes. From another goroutine it is an
+// error, while the run is watched.
+func (w *network) adopt(ctx context.Context) (context.Context, error) {
+	if !w.foreign || !w.watching {
+		return ctx, nil
+	}
+	if ctx = w.s.Adopt(ctx); sched.From(ctx) == nil {
+		return ctx, sched.ErrForeign
+	}
+	return ctx, nil
+}

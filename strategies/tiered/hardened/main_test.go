@@ -1,0 +1,9 @@
+package hardened_test
+
+import (
+	"testing"
+
+	"github.com/quotabench/quotabench/stores/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
