@@ -8,6 +8,7 @@
 package adapters
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,9 +43,10 @@ func all(ok bool, units int64) int64 {
 // making makes the limiter of one instance for one policy.
 type making func(env strategies.Env, p *quota.Policy) (limiter, error)
 
-// library completes a Meta and registers it.
+// library completes a Meta, which is of a library unless it says otherwise, and
+// registers it.
 func library(m strategies.Meta, open making) {
-	m.Form, m.Counts = strategies.Library, quota.CountsNothing
+	m.Form, m.Counts = cmp.Or(m.Form, strategies.Library), quota.CountsNothing
 	m.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &instance{env: env, open: open, limiters: map[string]limiter{}}, nil
 	}

@@ -79,11 +79,12 @@ var flawed = map[string]string{
 	// No flaws: its client has a circuit breaker, and its rates are whole numbers per second, which the suite's are not.
 	"lib-go-zero-period": "circuit breaker is open",
 	"lib-go-zero-token":  "no policy of any of them is served",
+	"gw-spring":          "no policy of any of them is served",
 }
 
 func TestConformance(t *testing.T) {
 	for _, m := range strategies.All() {
-		if !strings.HasPrefix(m.Name, "lib-") {
+		if !strings.HasPrefix(m.Name, "lib-") && !strings.HasPrefix(m.Name, "gw-") {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {

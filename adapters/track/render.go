@@ -18,7 +18,8 @@ the command that finds it, and was repeated against the library alone, without q
 repository, a module of its own.
 
 **Steps** are those of the shortest schedule: commands to the store, their replies, arrivals of requests and ticks of the clock. A command with
-no more than a strategy's name has default flags. "None found" means that a search of the library's issues showed no thread.
+no more than a strategy's name has default flags. **New** means that a search of issues showed no thread about the
+defect in this library.
 `
 
 // Render writes the page. It runs every command that the page names, which takes a
@@ -72,12 +73,35 @@ func Render(goMod []byte) ([]byte, error) {
 			fmt.Fprintf(&b, "\n    %s\n\n%s. States: %d.\n", line(command), strings.ToUpper(s.Claim[:1])+s.Claim[1:], s.States)
 		}
 	}
+	if err := gateways(&b); err != nil {
+		return nil, err
+	}
 	b.WriteString("\n## Without an adapter\n\n")
 	for _, l := range left {
 		fmt.Fprintf(&b, "- **%s.** %s\n", l.name, l.why)
 	}
 	b.WriteString(mark)
 	return b.Bytes(), nil
+}
+
+// gateways writes what searches say of scripts that are rebuilt.
+func gateways(b *bytes.Buffer) error {
+	b.WriteString("\n## Gateways, rebuilt\n\nWhat decides in these gateways is rebuilt in words of our own from what they publish. What is found is found in that, and not " +
+		"counted among the defects: the gateways themselves were not run.\n")
+	for _, r := range rebuilt {
+		s, err := search(r.command)
+		if err != nil {
+			return err
+		}
+		said := s.Claim
+		if found := s.Found(r.property); found != nil {
+			said = fmt.Sprintf("%s in %d steps: %s Known: <%s>", r.property, len(found.Steps), sentence(found.Detail), r.known)
+		} else if r.property != "" || len(s.Findings) > 0 {
+			return fmt.Errorf("%s: %s is not what is found: %+v", strings.Join(r.command, " "), r.property, s.Findings)
+		}
+		fmt.Fprintf(b, "\n%s [Source](%s).\n\n    %s\n\n%s.\n", r.text, r.source, line(r.command), strings.ToUpper(said[:1])+said[1:])
+	}
+	return nil
 }
 
 func section(b *bytes.Buffer, f *finding, e evidence, observed, version string) {
@@ -130,10 +154,14 @@ func steps(n int) string {
 }
 
 func upstream(f *finding) string {
-	if f.related == "" {
-		return "none found"
+	link := fmt.Sprintf("[%s](%s)", strings.TrimPrefix(f.related, "https://github.com/"), f.related)
+	switch {
+	case f.related == "":
+		return "new"
+	case f.reported:
+		return "known: " + link
 	}
-	return fmt.Sprintf("[%s](%s)", strings.TrimPrefix(f.related, "https://github.com/"), f.related)
+	return "new; see " + link
 }
 
 // short is a module without the host and its major version.

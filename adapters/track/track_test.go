@@ -83,8 +83,12 @@ func TestPageIsUpToDate(t *testing.T) {
 	for _, l := range left {
 		has("**" + l.name + ".** " + l.why)
 	}
+	for _, r := range rebuilt {
+		has(r.text)
+		has("\n    " + line(r.command) + "\n")
+	}
 	for _, m := range strategies.All() {
-		if strings.HasPrefix(m.Name, "lib-") && !spoken(m.Name) {
+		if (strings.HasPrefix(m.Name, "lib-") || strings.HasPrefix(m.Name, "gw-")) && !spoken(m.Name) {
 			t.Errorf("the page says nothing of %s", m.Name)
 		}
 	}
@@ -102,6 +106,11 @@ func spoken(name string) bool {
 			if command[1] == name {
 				return true
 			}
+		}
+	}
+	for _, r := range rebuilt {
+		if r.command[1] == name {
+			return true
 		}
 	}
 	for _, l := range limits {

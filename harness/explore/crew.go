@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -106,6 +107,10 @@ func (c *crew) worker(work <-chan *job) {
 		}
 		own := *c.s
 		own.Engine = e
+		// Its store begins without the scripts that the search's has been given by now.
+		if err := own.serially(); err != nil {
+			return struct{}{}, errors.Join(err, e.Close())
+		}
 		for j := range work {
 			j.run(&own)
 			c.tried <- struct{}{}

@@ -1,0 +1,123 @@
+package adapters
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Gateways are no libraries: what decides in them is rebuilt here, in words of our own,
+// from what they publish.
+
+//go:embed gateway_kong.lua
+var kongScript string
+
+//go:embed gateway_spring.lua
+var springScript string
+
+func init() {
+	exact := []quota.Clause{quota.Exactly(quota.FaultClock)}
+	redisNeed := []strategies.Need{strategies.NeedRedis}
+	library(strategies.Meta{
+		Name: "gw-kong-redis", Source: "Kong, plugin rate-limiting, policy redis, sync_rate -1", Form: strategies.Reference,
+		Doc: "a counter of a numbered window that is raised before it is compared",
+		Notes: strategies.Notes{How: []string{
+			"The gateway numbers windows by its own clock.",
+			"One script raises the counter of the window, and gives it a lifetime of one window when it is new.",
+			"The request is admitted if fewer than the limit were counted before it.",
+		}, Deviations: []string{"Redis in cluster mode, and policies of several periods at once, are left out."}},
+		Needs: redisNeed, Kinds: []quota.Kind{quota.Fixed}, Guarantee: exact, Serves: wholeSeconds,
+	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
+		return kong{env.Redis, env.Clock, p}, nil
+	})
+	library(strategies.Meta{
+		Name: "gw-spring", Source: "Spring Cloud Gateway, request_rate_limiter.lua", Form: strategies.Reference,
+		Doc: "a token bucket that counts time in whole seconds of the server's clock",
+		Notes: strategies.Notes{How: []string{
+			"One script reads the tokens and the second in which they were counted.",
+			"It adds what has flowed in during the whole seconds since.",
+			"It takes the tokens if there are enough, and keeps the bucket for twice the time in which it fills, in whole seconds.",
+		}},
+		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond,
+	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
+		return spring{env.Redis, p}, nil
+	})
+	library(strategies.Meta{
+		Name: "gw-cloudflare", Source: "Cloudflare, counting things a lot of different things", Form: strategies.Reference,
+		Doc: "two numbered windows, the one before weighed, read first and counted afterwards",
+		Notes: strategies.Notes{How: []string{
+			"The gateway numbers windows by its own clock, and reads the counters of this one and the one before.",
+			"It weighs the one before by the share of it that a rolling window would still hold.",
+			"A request that fits is admitted, and counted afterwards.",
+		}, Deviations: []string{"The source counts in memcached, asynchronously; here INCR on Redis comes before the answer, which is the gentler order."}},
+		// The source promises an approximation and gives no bound for what is over the limit.
+		Needs: redisNeed, Kinds: []quota.Kind{quota.Rolling}, Serves: wholeSeconds, Guarantee: []quota.Clause{quota.MayReject(quota.FaultClock)},
+	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
+		return cloudflare{env.Redis, env.Clock, p}, nil
+	})
+}
+
+type kong struct {
+	redis  redis.UniversalClient
+	clock  quota.Clock
+	policy *quota.Policy
+}
+
+func (k kong) take(ctx context.Context, key string, units int64) (int64, error) {
+	w := k.policy.Window
+	key = fmt.Sprintf("%s:%d", key, w.At(k.clock.Now()).Index)
+	before, err := k.redis.Eval(ctx, kongScript, []string{key}, int64(w.RealLength()/time.Second)).Int64()
+	return all(err == nil && before < k.policy.Limit, units), err
+}
+
+type spring struct {
+	redis  redis.UniversalClient
+	policy *quota.Policy
+}
+
+func (s spring) take(ctx context.Context, key string, units int64) (int64, error) {
+	admitted, err := s.redis.Eval(ctx, springScript, []string{key}, int64(perSecond(s.policy)), s.policy.Limit, units).Int64()
+	return all(err == nil && admitted == 1, units), err
+}
+
+type cloudflare struct {
+	redis  redis.UniversalClient
+	clock  quota.Clock
+	policy *quota.Policy
+}
+
+func (c cloudflare) take(ctx context.Context, key string, units int64) (int64, error) {
+	w := c.policy.Window
+	w.Kind = quota.Fixed // numbered windows of its length
+	now := c.clock.Now()
+	span := w.At(now)
+	whole, left := span.End.Sub(span.Start), span.End.Sub(now)
+	keys := []string{fmt.Sprintf("%s:%d", key, span.Index), fmt.Sprintf("%s:%d", key, span.Index-1)}
+	values, err := c.redis.MGet(ctx, keys...).Result()
+	if err != nil {
+		return 0, err
+	}
+	var counts [2]int64
+	for i, v := range values {
+		if text, ok := v.(string); ok {
+			if counts[i], err = strconv.ParseInt(text, 10, 64); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if float64(counts[0])+float64(counts[1])*left.Seconds()/whole.Seconds()+1 > float64(c.policy.Limit) {
+		return 0, nil
+	}
+	counted, err := c.redis.Incr(ctx, keys[0]).Result()
+	if err == nil && counted == 1 {
+		err = c.redis.Expire(ctx, keys[0], 2*whole).Err()
+	}
+	return all(err == nil, units), err
+}
