@@ -169,7 +169,7 @@ type outcome struct {
 // their own.
 func (w *pass) try(ctx context.Context, batch []edge, depth int) error {
 	from := 0
-	for at := 0; at < len(batch); at++ {
+	for at := range batch {
 		if at == from {
 			if w.capped = w.search.over(ctx); w.capped != "" {
 				return nil
