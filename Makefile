@@ -53,7 +53,7 @@ test: deps ## run all tests, with the race detector where something is concurren
 	# Of the command line, what goes on beside what: what it calls has its own tests above.
 	$(GO) test -race -vet=off -run '$(BESIDE)' ./cli
 	# Records, tables and drawings know no second goroutine.
-	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -vet=off ./cli ./cmd/quotabench ./results/...
+	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -vet=off -timeout 15m ./cli ./cmd/quotabench ./results/...
 	# One schedule at a time: the race detector has nothing to see in the longest searches, and they are skipped or shortened above.
 	$(GO) test -vet=off -run 'SearchAgrees|Hardened|FiveClients|ThreeTierLeaks' ./harness/explore
 	$(GO) test -vet=off -run '$(SEARCHES)' ./strategies/ttlcounter ./strategies/sliding ./strategies/replicated

@@ -97,7 +97,7 @@ func (s *exploreSettings) search() []setting {
 		{name: "max-states", value: whole(&s.states, 0, explore.MostStates), computed: true,
 			doc: "states after which each of the two parts of a search ends (default 200000)"},
 		{name: "max-memory", value: count(&s.memory, 0, mostMemory), computed: true,
-			doc: "`MiB` that a search may take for states, 0 for any; 200000 states take about 20"},
+			doc: "memory in `MiB` that a search may take for states, 0 for any"},
 		{name: "preemptions", value: whole(&s.preemptions, 0, explore.MaxTimes),
 			doc: "where a bound ends a search, a second part tries all schedules in which at most so many calls are interrupted between two commands; 0 for no second part"},
 		{name: "timeout", value: span(&s.timeout, maxTimeout), computed: true,
@@ -167,7 +167,7 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 	cfg := explore.Config{
 		Limit: s.limit, Used: s.used, Clients: s.clients, Instances: s.instances, Seed: s.seed,
 		Times: s.times, JobRounds: s.jobs, DecisionTimeout: s.decision, MaxStates: s.states, MaxSchedules: s.schedules, First: s.first,
-		MaxMemory: s.memory << 20, Preemptions: s.preemptions,
+		MaxMemory: s.memory << 20, Preemptions: s.preemptions, Samples: explore.DefaultSamples,
 	}
 	if s.preemptions == 0 {
 		cfg.Preemptions = -1

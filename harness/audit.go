@@ -2,7 +2,6 @@ package harness
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/oracle"
@@ -125,7 +124,8 @@ func (j *judgement) auditWorkload() {
 // window than the one that the run began in.
 func (j *judgement) leftFirstWindow() bool {
 	first := j.Policy.Window.At(j.Epoch).Index
-	return slices.ContainsFunc(j.verdict.Windows, func(w oracle.WindowVerdict) bool { return w.Index != first || w.Crossed })
+	t := &j.verdict.Touched
+	return t.Windows > 0 && (t.First != first || t.Last != first || t.Crossed)
 }
 
 // auditControl asks whether strategies behave that are known to behave in a

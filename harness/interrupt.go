@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/cancel"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
@@ -73,7 +74,7 @@ func JudgeUnless(ctx context.Context, run *results.Run, f *Facts, visitors ...Vi
 		f.Counts.record(run)
 		run.Partial = true
 		run.Audit.Strike("not-judged", results.StrikesCorrectness, fmt.Sprintf(
-			"the run was ended, and its %d requests could not be judged within %v: leak, false rejects and drift are unknown", run.Issued, JudgeGrace))
+			"the run was ended, and its %s requests could not be judged within %v: leak, false rejects and drift are unknown", format.Count(run.Issued), JudgeGrace))
 		return oracle.Verdict{}, ErrNotJudged
 	}
 	if err != nil {

@@ -115,7 +115,7 @@ func Judge(run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, err
 
 // judge is [Judge], which asks before each subject whether to go on.
 func judge(run *results.Run, f *Facts, goOn func() error, visitors []Visitor) (oracle.Verdict, error) {
-	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch, Changes: f.LimitChanges}
+	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch, Changes: f.LimitChanges, Brief: f.Cells == nil}
 	f.Counts.record(run)
 	run.Partial = f.Partial
 	if err := f.Counts.FirstError; err != nil {

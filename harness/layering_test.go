@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"harness/explore/bubble", "harness/explore/inproc", "harness/explore/postgres"},
 	{"harness/explore", "harness/measure", "harness/sim"},
 	{"harness/choose", "harness/metrics", "harness/sweep"},
-	{"cli", "full", "harness/bench", "internal/instrument"},
+	{"cli", "full", "harness/bench", "internal/instrument", "prove"},
 	{"cmd", ""},
 }
 
@@ -46,7 +46,7 @@ var importers = map[string][]string{
 	"results/plot":     {"results/render", "cli"},
 	"results/html":     {"results/render", "cli"},
 	"results/pages":    {"cli"},
-	"results/text":     {"results/html", "results/pages", "results/render", "cli"},
+	"results/text":     {"results/html", "results/pages", "results/render", "cli", "prove"},
 	"results/render":   {"cli"},
 	"stores/all":       {"cli"},
 	"stores/container": {"stores/all"},

@@ -146,7 +146,9 @@ func (x *index) subjects(limit int64, yield func([]Event, error) bool) {
 
 func (x *index) judge(cfg Config, limit int64, visit []Visitor) (Verdict, error) {
 	j := newJudge(cfg, x.until)
-	j.out.Windows = slices.Grow(j.out.Windows, int(x.used()))
+	if !cfg.Brief {
+		j.out.Windows = slices.Grow(j.out.Windows, int(x.used()))
+	}
 	var failed error
 	x.subjects(limit, func(events []Event, err error) bool {
 		if failed = err; failed != nil {

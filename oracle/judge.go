@@ -130,6 +130,9 @@ func (j *judge) subject(events []Event) {
 		j.standing()
 	}
 	j.total(j.out.Windows[first:])
+	if j.cfg.Brief {
+		j.out.Windows = j.out.Windows[:first]
+	}
 }
 
 func (j *judge) count(e *Event) {
@@ -181,6 +184,7 @@ func (j *judge) total(windows []WindowVerdict) {
 	leaked := false
 	for i := range windows {
 		w := &windows[i]
+		v.Touched.add(w)
 		leaked = leaked || w.Leak > 0
 		v.LeakUnits += w.Leak
 		v.LeakWorst = max(v.LeakWorst, w.sure.leak)

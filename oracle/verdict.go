@@ -23,6 +23,9 @@ type Config struct {
 	Initial func(subject uint32) int64
 	// Epoch is the moment of nanosecond 0.
 	Epoch time.Time
+	// Brief leaves the verdict's Windows empty: they take 96 bytes for each
+	// subject-window, which of a long history is more than all the rest.
+	Brief bool
 }
 
 // Count is a number of requests and the sum of their units.
@@ -94,12 +97,31 @@ type Verdict struct {
 	// one window.
 	MaxInFlight, MaxCost, MaxOffered int64
 
+	// Touched says which windows requests touched.
+	Touched Touched
 	// Windows holds every subject-window that a request touched, by subject and
 	// window.
 	Windows []WindowVerdict
 
 	// unexplained is set where no order was found that explains every rejection.
 	unexplained bool
+}
+
+// Touched are the windows that requests touched: how many subject-windows, and of the
+// windows the first and the last index. Crossed is set where one was answered in another
+// window than it was called in.
+type Touched struct {
+	Windows, First, Last int64
+	Crossed              bool
+}
+
+func (t *Touched) add(w *WindowVerdict) {
+	if t.Windows == 0 {
+		t.First, t.Last = w.Index, w.Index
+	}
+	t.Windows++
+	t.First, t.Last = min(t.First, w.Index), max(t.Last, w.Index)
+	t.Crossed = t.Crossed || w.Crossed
 }
 
 // Standing is what only standing policies have.

@@ -135,9 +135,9 @@ type Search struct {
 // Bounded is a search of all schedules with few preemptions, however long: in these, few
 // calls and rounds of jobs are interrupted between two of their commands.
 type Bounded struct {
-	// Preemptions of which all schedules were searched; -1 where a bound ended it before
-	// that.
-	Preemptions int `json:"preemptions"`
+	// Preemptions up to which all schedules were searched; nil where a bound ended it
+	// before it had seen those without any.
+	Preemptions *int `json:"preemptions,omitempty"`
 	// Whole is set where none of them came between a command and its reply, although
 	// these are two steps.
 	Whole bool `json:"whole_commands"`
@@ -157,15 +157,15 @@ func (b *Bounded) Extent() string {
 	if b.Whole {
 		where = " before a command"
 	}
-	switch b.Preemptions {
-	case -1:
+	switch n := b.Preemptions; {
+	case n == nil:
 		return "some schedules with few preemptions"
-	case 0:
+	case *n == 0:
 		return "all schedules without a preemption" + where
-	case 1:
+	case *n == 1:
 		return "all schedules with at most 1 preemption" + where
 	default:
-		return fmt.Sprintf("all schedules with at most %d preemptions%s", b.Preemptions, where)
+		return fmt.Sprintf("all schedules with at most %d preemptions%s", *n, where)
 	}
 }
 
@@ -226,6 +226,15 @@ type Finding struct {
 	Preemptions *int `json:"preemptions,omitempty"`
 	// Faults that happen in the schedule.
 	Faults []quota.Fault `json:"faults,omitempty"`
+	// Paused is how much time passes in the schedule while a call or a round of a job is
+	// under way, in nanoseconds: of schedules of like length, one with the least is shown.
+	Paused time.Duration `json:"paused_ns,omitempty"`
+	// Sampled is how many schedules were run at random, of all steps that could come next
+	// each with the same chance; 0 for none.
+	Sampled int `json:"sampled_schedules,omitempty"`
+	// Met is how many of them break the property. It compares findings, and is no
+	// probability of a system in service.
+	Met int `json:"met_schedules,omitempty"`
 	// Steps of the schedule; none where the strategy ended the search and the schedule
 	// could not be run again.
 	Steps []Step `json:"steps"`
@@ -234,6 +243,9 @@ type Finding struct {
 	// Token repeats the schedule.
 	Token string `json:"token"`
 }
+
+// HeldUp is for how long calls are held up, e.g. "15m".
+func (f *Finding) HeldUp() string { return span(f.Paused.String()) }
 
 // ActorColumns are the columns that have a step, clients first; none where only
 // the clock moves.

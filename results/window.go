@@ -7,12 +7,20 @@ import "strings"
 func (p *Params) WindowText() string {
 	words := strings.Fields(p.Window)
 	for i, w := range words {
-		if w = strings.TrimSuffix(w, "m0s"); w != words[i] {
-			words[i] = strings.TrimSuffix(w+"m", "h0m")
-			if words[i] != w+"m" {
-				words[i] += "h"
-			}
-		}
+		words[i] = span(w)
 	}
 	return strings.Join(words, " ")
+}
+
+// span is a duration, as Go writes it, without the zeros at its end.
+func span(text string) string {
+	w := strings.TrimSuffix(text, "m0s")
+	if w == text {
+		return text
+	}
+	short := strings.TrimSuffix(w+"m", "h0m")
+	if short != w+"m" {
+		short += "h"
+	}
+	return short
 }

@@ -125,8 +125,8 @@ type Meta struct {
 	BriskOptions quota.Options
 	// Foreign is set for code that was not written for this module, and reads the clock
 	// of package time, starts goroutines or timers, or sends commands under contexts of
-	// its own. Explorations run it in bubbles of testing/synctest, whose clock they move.
-	// Close must end the goroutines that Open or Take have started. It is not simulated.
+	// its own. Explorations and simulations run it in bubbles of testing/synctest, whose
+	// clock they move. Close must end the goroutines that Open or Take have started.
 	Foreign bool
 	// Outside is set where what decides is a process of its own, which is asked over a
 	// network and whose steps cannot be seen: it is measured, and neither simulated nor

@@ -8,12 +8,18 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/prove"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/strategytest"
 	"github.com/quotabench/quotabench/workloads"
 )
+
+// TestProve: all of what follows in one call, as it stands in a module of one's own.
+func TestProve(t *testing.T) {
+	prove.Limiter(t, lookup(t, "team-log"), prove.Options{Days: 3})
+}
 
 // TestConformance: the limiter keeps what it declares, one caller after the other
 // and many at once.

@@ -33,28 +33,35 @@ func inFlight(e engine.Engine, step engine.Choice, before int32) int32 {
 	return actor
 }
 
-// priced parts the steps of the actor in flight from those that preempt it: steps of
-// others, passing time, an eviction. fused leaves out what would come between a command
-// and its reply.
-func priced(e engine.Engine, actor int32, next []engine.Choice, fused bool) (free, costly []engine.Choice) {
-	own := func(c engine.Choice) bool {
-		id, ok := c.Actor()
-		return ok && id == int(actor)
-	}
+// pauseCost is how many preemptions time counts for that passes within a call: callers
+// are seldom held up for as long as a key lives, so that schedules in which time passes
+// between calls come first.
+const pauseCost = 2
+
+// priced are the steps that need no preemption, one, and as many as a pause.
+type priced [pauseCost + 1][]engine.Choice
+
+// prices parts the steps that come next by how many preemptions they need, where an actor
+// is in flight, or -1 for none. fused leaves out what would come between a command and its
+// reply.
+func prices(e engine.Engine, actor int32, next []engine.Choice, fused bool) (out priced) {
+	atRest := e.Look().AtRest
+	answering := actor >= 0 && e.(engine.Flights).Flight(int(actor)) == engine.Answering
 	for _, c := range next {
-		if own(c) {
-			free = append(free, c)
-		} else {
-			costly = append(costly, c)
+		id, own := c.Actor()
+		own = own && id == int(actor)
+		switch {
+		case c.Kind == engine.TickClock && c.ID != engine.TickWaiter && !atRest:
+			if !fused || !answering {
+				out[pauseCost] = append(out[pauseCost], c)
+			}
+		case actor < 0 || own:
+			out[0] = append(out[0], c)
+		case !fused || !answering:
+			out[1] = append(out[1], c)
 		}
 	}
-	if len(free) == 0 { // it cannot go on
-		return costly, nil
-	}
-	if f, ok := e.(engine.Flights); fused && ok && f.Flight(int(actor)) == engine.Answering {
-		return free, nil
-	}
-	return free, costly
+	return out
 }
 
 // repliesMatter reports whether a fault can happen to a call between the effect of its

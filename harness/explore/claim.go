@@ -79,7 +79,7 @@ func (s *search) claim(r *Result) string {
 	}
 	what := strings.Join(clean, ", ")
 	if r.Capped != "" {
-		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s; the search was not complete (%s)", what, r.Runs, r.Depth, few(r.Bounded), r.Capped)
+		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s; the search was not complete (%s)", what, r.Runs, r.Depth, few(r), r.Capped)
 	}
 	faults := "no fault"
 	if len(r.Faults) > 0 {
@@ -109,13 +109,17 @@ func (s *search) claim(r *Result) string {
 }
 
 // few is what may be said of schedules with few preemptions.
-func few(b *results.Bounded) string {
+func few(r *Result) string {
+	b := r.Bounded
 	if b == nil {
 		return ""
 	}
 	text := fmt.Sprintf(", and none in %s (%d of up to %d steps)", b.Extent(), b.Runs, b.Depth)
-	if b.Capped != "" && b.Preemptions >= 0 {
+	if b.Capped != "" && b.Preemptions != nil {
 		text += " and some with more"
+	}
+	if b.Preemptions != nil && *b.Preemptions > 0 && slices.Contains(r.Faults, quota.FaultClock) {
+		text += ", where time that passes within a call counts as two"
 	}
 	return text
 }

@@ -72,6 +72,10 @@ type Config struct {
 	// what it has found; 0 for none. The first part of a search has half of it, where there
 	// is a second.
 	Timeout time.Duration
+	// Samples is how many schedules are run at random after a search that has found
+	// something, to say how often that is met; 0 for none. The command runs
+	// [DefaultSamples].
+	Samples int
 	// First ends a search at the first schedule that breaks a property. Of the other
 	// properties it then claims no more than that none was found so far. An enumeration
 	// goes on.
@@ -237,8 +241,8 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, fmt.Errorf("a limit of %d units of which %d are used: give 0 to %d", c.Limit, c.Used, int64(MaxUnits))
 	case c.Times < 1 || c.Times > MaxTimes || c.JobRounds > MaxTimes:
 		return c, fmt.Errorf("faults and rounds of jobs happen 1 to %d times", MaxTimes)
-	case c.Workers < 1 || c.Preemptions > MaxTimes || c.MaxMemory < 0:
-		return c, fmt.Errorf("%d workers, %d preemptions, %d bytes: give at least one worker, at most %d preemptions, and no memory below 0", c.Workers, c.Preemptions, c.MaxMemory, MaxTimes)
+	case c.Workers < 1 || c.Preemptions > MaxTimes || c.MaxMemory < 0 || c.Samples < 0:
+		return c, fmt.Errorf("%d workers, %d preemptions, %d bytes, %d samples: give at least one worker, at most %d preemptions, and nothing below 0", c.Workers, c.Preemptions, c.MaxMemory, c.Samples, MaxTimes)
 	case c.MaxStates < 1 || c.MaxStates > MostStates || c.MaxSchedules < 1 || c.MaxSchedules > MostSchedules:
 		return c, fmt.Errorf("a search of %d states, or %d schedules: give 1 to %d states and 1 to %d schedules", c.MaxStates, c.MaxSchedules, MostStates, int64(MostSchedules))
 	}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -56,7 +57,7 @@ func (c *crew) batch(states int) int {
 func (c *crew) visit(w *pass, edges []edge) error {
 	if len(edges) == 1 {
 		e := &edges[0]
-		path := append(w.graph.pathTo(e.of.node, nil), w.graph.choices[e.of.next[e.next]])
+		path := append(w.graph.pathTo(e.of.node, nil), w.graph.choices[e.of.next[e.number]])
 		e.outcome = c.s.visit(w, path, e)
 		return nil
 	}
@@ -106,6 +107,10 @@ func (c *crew) worker(work <-chan *job) {
 		}
 		own := *c.s
 		own.Engine = e
+		// Its store begins without the scripts that the search's has been given by now.
+		if err := own.serially(); err != nil {
+			return struct{}{}, errors.Join(err, e.Close())
+		}
 		for j := range work {
 			j.run(&own)
 			c.tried <- struct{}{}
@@ -124,7 +129,7 @@ func (j *job) run(s *search) {
 			return
 		}
 		e := &j.edges[i]
-		path = append(g.pathTo(e.of.node, path[:0]), g.choices[e.of.next[e.next]])
+		path = append(g.pathTo(e.of.node, path[:0]), g.choices[e.of.next[e.number]])
 		e.outcome = s.visit(j.pass, path, e)
 	}
 }

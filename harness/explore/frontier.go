@@ -116,7 +116,7 @@ func (g *graph) full(cfg *Config) string {
 	case len(g.nodes) >= cfg.MaxStates:
 		return fmt.Sprintf("%d states", len(g.nodes))
 	case cfg.MaxMemory > 0 && g.bytes() >= cfg.MaxMemory:
-		return fmt.Sprintf("%d MiB of memory for %d states", cfg.MaxMemory>>20, len(g.nodes))
+		return fmt.Sprintf("%d KiB of memory for %d states", cfg.MaxMemory>>10, len(g.nodes))
 	default:
 		return ""
 	}

@@ -152,6 +152,9 @@ func (s *search) run(ctx context.Context, so *progress) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.sample(ctx, res); err != nil {
+		return nil, err
+	}
 	if err := s.probe(); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/internal/clock"
@@ -49,10 +51,13 @@ type pass struct {
 	graph  *graph
 	// flights is set where preemptions are counted.
 	flights engine.Flights
-	// split is set where nothing but a fault of a call tells a reply from its effect, and
-	// none can happen: no other actor comes between the two then.
+	// fused is set where no other actor comes between a command and its reply.
 	fused bool
 	crew  *crew
+	// milder are properties that a schedule of the depth at hand has broken in which time
+	// passes within a call, and what stands in broken for each: another schedule of that
+	// depth may do with less.
+	milder map[Property]int
 
 	runs, pruned int64
 	depth        int
@@ -73,7 +78,7 @@ func (w *pass) begin() error {
 		root.Num(0)
 	}
 	w.graph = newGraph(root)
-	w.runs, w.pruned, w.depth, w.capped = 0, 0, 0, ""
+	w.runs, w.pruned, w.depth, w.capped, w.milder = 0, 0, 0, "", map[Property]int{}
 	w.graph.add(0, 0, open{actor: -1, trail: w.Trail()}, w.Enabled(nil, true))
 	return w.End()
 }
@@ -89,7 +94,11 @@ func (w *pass) walk(ctx context.Context, most int) (err error) {
 	defer w.told(false)
 	for w.preemptions = 0; w.preemptions <= most; w.preemptions++ {
 		for depth := 0; w.preemptions < len(w.graph.levels) && depth < len(w.graph.levels[w.preemptions]); depth++ {
-			if err := w.level(ctx, depth); err != nil || w.over() {
+			err := w.level(ctx, depth)
+			if len(w.wanted) == 0 && err == nil { // no bound keeps anything from being found
+				w.capped = ""
+			}
+			if err != nil || w.over() {
 				return err
 			}
 		}
@@ -98,7 +107,19 @@ func (w *pass) walk(ctx context.Context, most int) (err error) {
 }
 
 // over reports whether nothing is left to look for, or a bound was met.
-func (w *pass) over() bool { return len(w.wanted) == 0 || w.capped != "" }
+func (w *pass) over() bool { return len(w.wanted)+len(w.milder) == 0 || w.capped != "" }
+
+// looked are the properties that steps are held against.
+func (w *pass) looked() map[Property]bool {
+	if len(w.milder) == 0 {
+		return w.wanted
+	}
+	all := maps.Clone(w.wanted)
+	for p := range w.milder {
+		all[p] = true
+	}
+	return all
+}
 
 // level tries all steps of the open states of one depth.
 func (w *pass) level(ctx context.Context, depth int) error {
@@ -109,7 +130,7 @@ func (w *pass) level(ctx context.Context, depth int) error {
 		batch = batch[:0]
 		for n < len(states) && (n == 0 || len(batch) < w.crew.batch(len(w.graph.nodes))) {
 			for i := range states[n].next {
-				batch = append(batch, edge{of: &states[n], next: i})
+				batch = append(batch, edge{of: &states[n], number: i})
 			}
 			n++
 		}
@@ -119,13 +140,14 @@ func (w *pass) level(ctx context.Context, depth int) error {
 		states = states[n:]
 	}
 	w.graph.levels[w.preemptions][depth] = nil
+	clear(w.milder)
 	return nil
 }
 
 // edge is a step that is tried.
 type edge struct {
-	of   *open
-	next int
+	of     *open
+	number int // of the step among those of the state
 	outcome
 }
 
@@ -136,10 +158,11 @@ type outcome struct {
 	// known is set where the state had been met when the step was tried.
 	known bool
 	actor int32
-	// free steps need no further preemption, and costly ones one more.
-	free, costly []engine.Choice
-	trail        []engine.Digest
-	err          error
+	next  priced
+	trail []engine.Digest
+	// paused is for how long calls were held up.
+	paused time.Duration
+	err    error
 }
 
 // try takes the steps of a batch, in whatever order, and takes in what they lead to in
@@ -163,7 +186,7 @@ func (w *pass) try(ctx context.Context, batch []edge, depth int) error {
 		if err := w.take(e, depth); err != nil || w.capped != "" {
 			return err
 		}
-		if e.next == len(e.of.next)-1 {
+		if e.number == len(e.of.next)-1 {
 			w.graph.close(e.of)
 			if w.over() {
 				return nil
@@ -176,14 +199,23 @@ func (w *pass) try(ctx context.Context, batch []edge, depth int) error {
 // take takes in what a step has led to.
 func (w *pass) take(e *edge, depth int) error {
 	g := w.graph
-	choice := e.of.next[e.next]
+	choice := e.of.next[e.number]
 	w.runs++
 	w.depth = max(w.depth, depth+1)
 	for _, b := range e.found {
-		if w.wanted[b.property] {
+		at, again := w.milder[b.property]
+		switch {
+		case w.wanted[b.property]:
 			delete(w.wanted, b.property)
-			path := append(g.pathTo(e.of.node, nil), g.choices[choice])
-			w.broken = append(w.broken, w.breakage(&b, path))
+			at = len(w.broken)
+			w.broken = append(w.broken, breakage{})
+		case !again || e.paused >= w.broken[at].Paused:
+			continue
+		}
+		w.broken[at] = w.breakage(&b, append(g.pathTo(e.of.node, nil), g.choices[choice]))
+		w.broken[at].Paused = e.paused
+		if delete(w.milder, b.property); e.paused > 0 {
+			w.milder[b.property] = at
 		}
 	}
 	if _, old := g.seen[e.hash]; old {
@@ -192,8 +224,9 @@ func (w *pass) take(e *edge, depth int) error {
 		g.seen[e.hash] = struct{}{}
 		o := open{node: int32(len(g.nodes)), actor: e.actor, trail: e.trail}
 		g.nodes = append(g.nodes, node{parent: e.of.node, choice: choice})
-		g.add(w.preemptions, depth+1, o, e.free)
-		g.add(w.preemptions+1, depth+1, o, e.costly)
+		for more, next := range e.next {
+			g.add(w.preemptions+more, depth+1, o, next)
+		}
 	}
 	switch {
 	case w.cfg.First && len(w.broken) > 0 && len(w.wanted) > 0:
@@ -236,9 +269,10 @@ func (s *search) visit(w *pass, path []engine.Choice, e *edge) (o outcome) {
 	if o.err = s.Retrace(path, e.of.trail); o.err != nil {
 		return o
 	}
-	if o.found, o.err = s.check(w.wanted); o.err != nil {
+	if o.found, o.err = s.check(w.looked()); o.err != nil {
 		return o
 	}
+	o.paused = s.Run().Paused
 	if o.hash, o.err = s.State(); o.err != nil {
 		return o
 	}
@@ -249,9 +283,9 @@ func (s *search) visit(w *pass, path []engine.Choice, e *edge) (o outcome) {
 	}
 	if _, o.known = w.graph.seen[o.hash]; !o.known {
 		o.trail = s.Trail()
-		o.free = s.Enabled(nil, true)
-		if o.actor >= 0 {
-			o.free, o.costly = priced(s.Engine, o.actor, o.free, w.fused)
+		o.next = priced{s.Enabled(nil, true)}
+		if w.flights != nil {
+			o.next = prices(s.Engine, o.actor, o.next[0], w.fused)
 		}
 	}
 	o.err = s.End()
@@ -265,11 +299,11 @@ func (w *pass) few(ctx context.Context, most int) error {
 	if err := w.walk(ctx, most); err != nil {
 		return err
 	}
-	b := &results.Bounded{Preemptions: w.preemptions - 1, States: len(w.graph.nodes), Runs: w.runs, Depth: w.depth, Capped: w.capped, Whole: w.fused && w.res.Split}
-	w.res.Bounded = b
-	if w.capped == "" && len(w.wanted) == 0 {
-		b.Preemptions = w.preemptions
+	b := &results.Bounded{States: len(w.graph.nodes), Runs: w.runs, Depth: w.depth, Capped: w.capped, Whole: w.fused && w.res.Split}
+	if whole := w.preemptions - 1; whole >= 0 {
+		b.Preemptions = &whole
 	}
+	w.res.Bounded = b
 	return nil
 }
 

@@ -1,9 +1,11 @@
 package explore
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/quota"
 
 	"github.com/quotabench/quotabench/strategies"
@@ -50,7 +52,12 @@ func TestWalksMeetNothingNew(t *testing.T) {
 				if err := w.walk(t.Context(), 0); err != nil || w.capped != "" {
 					t.Fatalf("searched %d states, ended by %q, %v", len(w.graph.nodes), w.capped, err)
 				}
-				walkAtRandom(t, w, walks)
+				walkAtRandom(t, w, walks, math.MaxInt)
+				w.wanted = map[Property]bool{Stuck: true}
+				if err := w.few(t.Context(), 2); err != nil || w.capped != "" {
+					t.Fatalf("searched %d states with few preemptions, ended by %q, %v", len(w.graph.nodes), w.capped, err)
+				}
+				walkAtRandom(t, w, walks/3, 2)
 				return nil, nil
 			})
 			if err != nil {
@@ -60,27 +67,60 @@ func TestWalksMeetNothingNew(t *testing.T) {
 	}
 }
 
-func walkAtRandom(t *testing.T, s *pass, walks int) {
+// walkAtRandom holds states against those that were met. Preemptions are counted from what
+// is seen of a walk alone: which actors have begun something and could go on with it.
+func walkAtRandom(t *testing.T, s *pass, walks, most int) {
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // has to repeat
 	for range walks {
 		if err := s.Begin(); err != nil {
 			t.Fatal(err)
 		}
+		last, preemptions := -1, 0
 		for n := 1; ; n++ {
 			next := s.Enabled(nil, true)
 			if len(next) == 0 {
 				break
 			}
-			if err := s.Step(next[r.IntN(len(next))]); err != nil {
+			c := next[r.IntN(len(next))]
+			preempts := false
+			if s.flights != nil && last >= 0 {
+				id, ok := c.Actor()
+				preempts = !ok || id != last
+				if preempts && s.fused && s.flights.Flight(last) == engine.Answering {
+					break // left out, as the claim says
+				}
+			}
+			switch {
+			case c.Kind == engine.TickClock && c.ID != engine.TickWaiter && !s.Look().AtRest:
+				preemptions += 2
+			case preempts:
+				preemptions++
+			}
+			if preemptions > most {
+				break
+			}
+			if err := s.Step(c); err != nil {
 				t.Fatal(err)
+			}
+			if id, ok := c.Actor(); ok {
+				last = id
+			}
+			if s.flights != nil && last >= 0 && s.flights.Flight(last) == engine.Resting {
+				last = -1
 			}
 			hash, err := s.State()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, met := s.graph.seen[hash]; !met {
-				t.Fatalf("a walk came to a state after %d steps that was not among %d", n, len(s.graph.nodes))
+			if s.flights != nil {
+				hash.Num(uint64(last + 1))
 			}
+			if _, met := s.graph.seen[hash]; !met {
+				t.Fatalf("a walk came to a state after %d steps and %d preemptions that was not among %d", n, preemptions, len(s.graph.nodes))
+			}
+		}
+		if err := s.End(); err != nil {
+			t.Fatal(err)
 		}
 	}
 	t.Logf("%d states, %d walks", len(s.graph.nodes), walks)

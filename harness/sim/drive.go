@@ -46,6 +46,7 @@ type drive struct {
 	live      *LiveFigures
 	liveParts map[[2]uint8]*harness.LiveLatency
 
+	op      workloads.Op // that a stream writes to: one at a time, and each has a copy
 	next    int64
 	callers int
 	idle    []*caller

@@ -97,7 +97,7 @@ func (p *pass) audit(v *oracle.Verdict) {
 		strike("ended-early", results.StrikesNote, "the run ended after %d requests, when its history was nearly full", p.run.Issued)
 	}
 	// The series is counted as the run goes on, the verdict from the history.
-	simple := p.policy.Window.Kind.Tumbling() && !slices.ContainsFunc(v.Windows, func(w oracle.WindowVerdict) bool { return w.Crossed })
+	simple := p.policy.Window.Kind.Tumbling() && !v.Touched.Crossed
 	if u := d.truth.leak; u > v.LeakUnits && simple {
 		strike("oracles-disagree", results.StrikesCorrectness, "%d units leaked by the series, %d by the verdict", u, v.LeakUnits)
 	}

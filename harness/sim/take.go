@@ -14,8 +14,8 @@ import (
 
 // do issues one request.
 func (d *drive) do(ctx context.Context, w due) {
-	var op workloads.Op
-	d.stream.At(w.index, &op)
+	d.stream.At(w.index, &d.op)
+	op := d.op
 	instance := d.cfg.Topology.assign(d.placement, uint64(w.index), op.Subject)
 	call := d.now()
 	d.truth.at(call, d.windowAt)
@@ -92,8 +92,13 @@ func (d *drive) answer(w due, op workloads.Op, s *subject, t asking, instance in
 	if op.Fate == workloads.FateNone {
 		return
 	}
-	took := took{t.call - d.epoch, reply - d.epoch, t.window}
-	d.s.Go("session", func(ctx context.Context) { d.settle(ctx, op, dec.Reservation, instance, took) })
+	d.session(op, dec.Reservation, instance, took{t.call - d.epoch, reply - d.epoch, t.window})
+}
+
+// session settles a request later. Its operation is a copy: a closure of answer's own
+// would put that of each request on the heap.
+func (d *drive) session(op workloads.Op, r quota.Reservation, instance int, t took) {
+	d.s.Go("session", func(ctx context.Context) { d.settle(ctx, op, r, instance, t) })
 }
 
 // outcome counts an answer.

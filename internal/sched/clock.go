@@ -99,6 +99,7 @@ type event struct {
 	s       *Scheduler
 	set     bool
 	waiters []*Actor
+	first   [1]*Actor // of waiters, mostly the only one
 }
 
 func (e *event) Set() {

@@ -101,7 +101,7 @@ type Scheduler struct {
 	members []*Actor
 	spare   []*Actor
 
-	pass    func(d time.Duration)
+	pass func(d time.Duration)
 
 	// Careful has every park check that it is on the actor's own goroutine, which
 	// takes some ten microseconds.

@@ -144,7 +144,11 @@ func (q *queue) await(a *Actor) {
 	case Lock:
 		a.op.mutex.waiters = append(a.op.mutex.waiters, a)
 	case Wait:
-		a.op.event.waiters = append(a.op.event.waiters, a)
+		e := a.op.event
+		if e.waiters == nil {
+			e.waiters = e.first[:0]
+		}
+		e.waiters = append(e.waiters, a)
 	}
 }
 

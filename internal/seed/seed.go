@@ -60,6 +60,8 @@ const (
 	// PointOrder is the order of the configurations in a round of a sweep; more is the
 	// round.
 	PointOrder
+	// Schedules draws the steps of schedules that are run at random.
+	Schedules
 )
 
 // Stream is the start of the stream of a purpose, which is itself a random number

@@ -231,7 +231,7 @@ var bounds = map[error]string{errAtMost: "at most", errAtLeast: "at least"}
 
 // settles reports whether a bound says how the condition comes out.
 func (g Gate) settles(v float64, bound error) bool {
-	most := bound == errAtMost
+	most := errors.Is(bound, errAtMost)
 	switch g.op {
 	case "<", "<=":
 		return g.holds(v) == most

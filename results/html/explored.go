@@ -26,10 +26,13 @@ type scheduleView struct {
 	Steps                int
 	// Same is the property that the same schedule breaks, which stands above; empty for
 	// none.
-	Same    string
-	Table   *table
-	Token   string
-	Drawing *drawingView
+	Same  string
+	Table *table
+	Token string
+	// Odds is how often the property was broken by schedules at random, and Paused for how
+	// long calls are held up; empty where there is nothing to say.
+	Odds, Paused string
+	Drawing      *drawingView
 	// Harmless schedules break no property.
 	Harmless bool
 }
@@ -185,6 +188,12 @@ func (p *panels) aborts(v *exploredView, all []results.Abort) {
 // schedule adds a finding. Its drawing, where there is one, follows.
 func (p *panels) schedule(v *exploredView, f *results.Finding) *scheduleView {
 	x := &scheduleView{Property: string(f.Property), Detail: f.Detail, Steps: len(f.Steps), Token: f.Token, Table: stepsTable(f)}
+	if f.Sampled > 0 {
+		x.Odds = fmt.Sprintf("in %s of %s at random (a share, and no probability)", format.Count(int64(f.Met)), format.Plural(int64(f.Sampled), "schedule", "schedules"))
+	}
+	if f.Paused > 0 {
+		x.Paused = f.HeldUp()
+	}
 	if len(f.Faults) > 0 {
 		x.Faults = joined(f.Faults)
 	}

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,38 @@ func TestThroughput(t *testing.T) {
 	s, ok := paceOf(f.Runs, plotted(f)[0])
 	if !ok || s.perS[0] != 2_000 || s.perS[59] != 592_000 || s.sliceNS != 1e6 {
 		t.Errorf("%v: %v per second in slices of %v", ok, s.perS, s.sliceNS)
+	}
+}
+
+// TestDrift: planted readings come back with their signs, and strategies without drift
+// are named.
+func TestDrift(t *testing.T) {
+	f := fixture.New(3, fixture.Strategies[:3]...)
+	for i := range f.Runs {
+		f.Runs[i].Drift = nil
+	}
+	if _, err := Drift(f); !errors.Is(err, ErrNothingToPlot) {
+		t.Errorf("without readings: %v", err)
+	}
+	who := f.Runs[0].Strategy
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		if r.Drift = (&results.Drift{}); r.Strategy == who {
+			r.Drift.PctOfLimit = []float64{-84, 0, 12.5}[r.Repetition-1]
+		}
+	}
+	p := fixture.Must[*Plot](t)(Drift(f))
+	text := checkSVG(t, "drift", p).text
+	for _, want := range []string{"drift, % of the limit", "round", "Not drawn (no drift at the end of any round): ", "-84 % of the limit"} {
+		if !strings.Contains(text+p.Desc(), want) {
+			t.Errorf("nothing about %q in %s%s", want, text, p.Desc())
+		}
+	}
+	for _, s := range plotted(f) {
+		l, known := driftOf(f.Runs, s)
+		if s.Strategy == who && (!known || !slices.Equal(l.x, []float64{1, 2, 3}) || !slices.Equal(l.y, []float64{-84, 0, 12.5})) {
+			t.Errorf("%v: %v, %v", known, l.x, l.y)
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ func Plots() []PlotKind {
 		{"latency", "latency by percentile", ofOneSetting("latency", plot.Latency), []string{"latency"}},
 		{"leakage", "leak against latency", ofOneSetting("leakage", plot.Leak), []string{"leakage"}},
 		{"throughput", "decisions per second over the time of a round", throughput, []string{"throughput"}},
+		{"drift", "drift of counters at the end of each round, signed", drifts, []string{"drift"}},
 		{"schedules", "the share of leaking schedules (explore --full) beside the leak of a run", schedules, []string{"schedules"}},
 		{"sweep", "figures against the parameter of a sweep, one file per figure", sweeps, sweepFiles()},
 		{"series", "a simulated run over virtual time, one file per strategy", series, nil},
@@ -114,6 +115,19 @@ func throughput(b *Bundle) ([]Drawing, error) {
 		return nil, nil
 	}
 	return ofOneSetting("throughput", plot.Throughput)(b)
+}
+
+// drifts is for what was measured: a simulation has its series. Most runs have no drift,
+// and lack nothing then.
+func drifts(b *Bundle) ([]Drawing, error) {
+	if !b.hasRuns() || b.File.Kind != results.Measured {
+		return nil, nil
+	}
+	out, err := ofOneSetting("drift", plot.Drift)(b)
+	if errors.Is(err, plot.ErrNothingToPlot) {
+		return nil, nil
+	}
+	return out, err
 }
 
 // schedules takes an exploration that counted schedules, and a run.

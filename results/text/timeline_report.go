@@ -47,6 +47,7 @@ func Search(w io.Writer, page layout.Page, r *results.Search) error {
 		} else if err := Timeline(out, page, f); err != nil {
 			return err
 		}
+		writeOdds(out, page, f)
 		writeReplayHint(out, f)
 	}
 	if err := writeAborts(out, page, r.Aborts); err != nil {
@@ -74,10 +75,21 @@ func writeBounded(out *bufio.Writer, page layout.Page, b *results.Bounded) {
 
 // preempted says of a schedule that is not known to be a shortest one how it was found.
 func preempted(f *results.Finding) string {
-	if f.Preemptions == nil {
-		return ""
+	text := ""
+	if f.Preemptions != nil {
+		text = " and " + count(*f.Preemptions, "preemption")
 	}
-	return " and " + count(*f.Preemptions, "preemption")
+	if f.Paused > 0 {
+		text += ", in which calls are held up for " + f.HeldUp()
+	}
+	return text
+}
+
+// writeOdds says how often what was found is met.
+func writeOdds(out *bufio.Writer, page layout.Page, f *results.Finding) {
+	if f.Sampled > 0 {
+		writeText(out, page, fmt.Sprintf("met in %s of %s at random (a share, and no probability)", format.Count(int64(f.Met)), format.Plural(int64(f.Sampled), "schedule", "schedules")))
+	}
 }
 
 // Census writes what an enumeration counted, and the shortest schedule that
@@ -92,6 +104,7 @@ func Census(w io.Writer, page layout.Page, c *results.Census) error {
 		if err := Timeline(out, page, f); err != nil {
 			return err
 		}
+		writeOdds(out, page, f)
 		writeReplayHint(out, f)
 	}
 	if err := writeAborts(out, page, c.Aborts); err != nil {

@@ -22,7 +22,7 @@ func init() {
 				"With nodelay what is admitted is answered at once, and otherwise as late as the rate asks for.",
 			},
 			Deviations: []string{
-				"nginx counts time in whole milliseconds, and rates in thousandths of a request per second.",
+				"nginx reads its clock once in each turn of a worker's event loop, in whole milliseconds: a request more than the bucket holds may pass.",
 				"A limit that changes in mid-run is not followed: nginx would have to be loaded anew.",
 			},
 			Use:   "In front of a service that has an nginx anyway, to bound the rate of a client.",
@@ -42,12 +42,12 @@ func init() {
 		},
 		Guarantee: []quota.Clause{
 			{
-				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Bucket}, Formula: "max(L, burst + 1)",
-				Bound: func(p quota.Params) int64 { return max(0, burst(p.Options, p.Limit)+1-p.Limit) },
+				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Bucket}, Formula: "max(L, burst + 1) + 1 for its clock",
+				Bound: func(p quota.Params) int64 { return max(0, burst(p.Options, p.Limit)+1-p.Limit) + forClock },
 			},
 			{
-				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed, quota.Rolling}, Formula: "L + burst + 1",
-				Bound: func(p quota.Params) int64 { return burst(p.Options, p.Limit) + 1 },
+				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed, quota.Rolling}, Formula: "L + burst + 1 + 1 for its clock",
+				Bound: func(p quota.Params) int64 { return burst(p.Options, p.Limit) + 1 + forClock },
 			},
 			quota.MayReject(),
 		},
@@ -62,6 +62,11 @@ func init() {
 		},
 	})
 }
+
+// forClock is how many requests more may pass because of nginx's clock: it is read once
+// in each turn of a worker's event loop, in whole milliseconds, so that a request may seem
+// earlier than it was sent, and the next one later than it is.
+const forClock = 1
 
 // burstOfLimit is the value of burst that makes a bucket of the policy's limit.
 const burstOfLimit = "limit-1"

@@ -129,6 +129,8 @@ type Run struct {
 	// kind, and Waited whether a client has waited for another's lock.
 	Aborts map[results.Property]int
 	Waited bool
+	// Paused is how much time has passed while a call or a round of a job was under way.
+	Paused time.Duration
 	// Left is how many goroutines a strategy has left after Close, at most, and Spent
 	// why no further runs should begin; empty where they may.
 	Left  int

@@ -136,6 +136,7 @@ func (w *Engine) tick(kind int) error {
 		return engine.ErrMisfit
 	}
 	w.used.tick++
+	busy := !w.Look().AtRest
 	what := [...]string{"a key expires", "a window ends", "a wait ends or a job is due"}[kind]
 	d := t.Sub(w.s.Now())
 	if a, ok := w.store.(ager); ok {
@@ -145,6 +146,9 @@ func (w *Engine) tick(kind int) error {
 	}
 	w.s.Advance(d)
 	w.s.Sync()
+	if busy {
+		w.run.Paused += d
+	}
 	w.run.Truth.At(w.s.Now())
 	w.mark("clock", results.RoleClock, results.EventTick, fmt.Sprintf("%s later: %s", engine.ShortDuration(d), what))
 	return nil

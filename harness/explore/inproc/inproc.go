@@ -219,7 +219,7 @@ func (w *Engine) Begin() (err error) {
 		w.shared = &strategies.Shared{}
 	}
 	w.actors = w.actors[:0]
-	w.used, w.err = budget{}, nil
+	w.used, w.err, w.run.Paused = budget{}, nil, 0
 	w.run.Timeline.Begin()
 	w.run.Truth.Begin(w.start)
 	for _, in := range w.instances {

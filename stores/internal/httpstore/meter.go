@@ -17,10 +17,10 @@ type parser struct {
 // Parse implements [stores.Parser].
 func (p *parser) Parse(b []byte) (out stores.Parsed, ok bool) {
 	for _, c := range b {
-		switch {
-		case c == end[p.matched]:
+		switch c {
+		case end[p.matched]:
 			p.matched++
-		case c == end[0]:
+		case end[0]:
 			p.matched = 1
 		default:
 			p.matched = 0

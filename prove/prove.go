@@ -1,0 +1,195 @@
+// Package prove tests a limiter in one call of a go test: by the conformance suite, by
+// exploring schedules within a budget of time, and by simulating a month.
+//
+//	func TestLimiter(t *testing.T) { prove.Limiter(t, meta, prove.Options{}) }
+//
+// It needs no server: Redis runs in the test's process. What passes is logged as what may
+// be claimed, and what fails with the schedule that breaks it and the command that repeats
+// that.
+package prove
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/strategytest"
+)
+
+// Stage is a part of a proof, by the name of its subtest.
+type Stage string
+
+// The stages.
+const (
+	// Conformance: the limiter does what its Meta says, one caller after the other and many
+	// at once. See package strategytest.
+	Conformance Stage = "conformance"
+	// Exploration: no order of store commands of a few callers breaks a property. See
+	// package explore.
+	Exploration Stage = "exploration"
+	// Simulation: a month of virtual time shows no leak and no false reject. See package
+	// sim.
+	Simulation Stage = "simulation"
+)
+
+// Options say how a limiter is proved. The zero value is useful.
+type Options struct {
+	// Policy to enforce. The zero value is ten requests in a minute, of the first kind
+	// that the limiter serves. An exploration has room for all requests but one instead
+	// of its limit.
+	Policy quota.Policy
+	// Budget of the exploration, by the wall clock; default 20 s. What is claimed then
+	// says whether it was enough. Negative has no bound.
+	Budget time.Duration
+	// Clients of the exploration; default 2.
+	Clients int
+	// Instances of the application that share the store; default 2, and 1 for a limiter
+	// without a store.
+	Instances int
+	// Faults that may happen in an exploration beside the passing of time, e.g.
+	// [quota.FaultCrash]. With them, only what the limiter guarantees, keys that never
+	// expire and callers that are stuck count.
+	Faults []quota.Fault
+	// Days of the simulation; default 30.
+	Days int
+	// Seed of all random numbers; default 1.
+	Seed uint64
+	// Skip leaves stages out.
+	Skip []Stage
+}
+
+// replayVariable holds a token whose schedule alone is run.
+const replayVariable = "QUOTABENCH_REPLAY"
+
+// Limiter proves a limiter in one subtest per stage. Where its Meta declares no clause
+// about leaks, it is held to admitting no more than its limit.
+//
+// A stage that fails says why in its log. With QUOTABENCH_REPLAY set to a token of an
+// exploration, the schedule of that is run and shown, and nothing else.
+//
+// A panic on a goroutine that the limiter has started ends the test binary, as it does in
+// any test. The command line names it with its schedule: see [explore.Isolated].
+func Limiter(t *testing.T, meta *strategies.Meta, o Options) {
+	t.Helper()
+	m, o, err := o.complete(meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sel, err := m.Select(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token := os.Getenv(replayVariable); token != "" {
+		replay(t, sel, token)
+		return
+	}
+	stage := func(s Stage, f func(t *testing.T)) {
+		t.Run(string(s), func(t *testing.T) {
+			if slices.Contains(o.Skip, s) {
+				t.Skip("left out by the test's options")
+			}
+			f(t)
+		})
+	}
+	stage(Conformance, func(t *testing.T) {
+		strategytest.Run(t, m)
+		if !t.Failed() {
+			t.Log("claimed: does what its Meta declares, one caller after the other and many at once")
+		}
+	})
+	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$"
+	stage(Exploration, func(t *testing.T) {
+		for _, part := range o.parts(m) {
+			show(t, func() (string, string, error) { return o.explored(t.Context(), sel, part, pattern) })
+		}
+	})
+	stage(Simulation, func(t *testing.T) {
+		show(t, func() (string, string, error) { return o.simulated(t.Context(), sel) })
+	})
+}
+
+// show logs what is claimed and fails with what is wrong.
+func show(t *testing.T, f func() (claim, wrong string, err error)) {
+	t.Helper()
+	claim, wrong, err := f()
+	if wrong != "" {
+		t.Error("\n" + wrong)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if claim != "" {
+		t.Log("claimed: " + claim)
+	}
+}
+
+// complete fills in what is not said.
+func (o Options) complete(meta *strategies.Meta) (*strategies.Meta, Options, error) {
+	m := *meta
+	if !slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool { return c.Property == quota.PropertyLeak }) {
+		m.Guarantee = append(slices.Clone(m.Guarantee), quota.Exactly(quota.FaultClock))
+	}
+	o.Budget = cmp.Or(o.Budget, 20*time.Second)
+	o.Clients, o.Days, o.Seed = cmp.Or(o.Clients, 2), cmp.Or(o.Days, 30), cmp.Or(o.Seed, 1)
+	if o.Instances == 0 {
+		o.Instances = 2
+		if len(m.Needs) == 0 {
+			o.Instances = 1
+		}
+	}
+	if o.Policy.Limit == 0 {
+		var err error
+		if o.Policy, err = served(&m); err != nil {
+			return nil, o, err
+		}
+	}
+	return &m, o, m.ServesPolicy(&o.Policy)
+}
+
+// byDefault are policies of each kind, ten requests in a minute where the kind has a
+// length.
+var byDefault = []string{
+	"10 requests per fixed 1m", "10 requests per rolling 1m", "10 requests per first-request 1m", "10 requests refilling 10 per 1m",
+	"10 requests per calendar hour", "10 requests per calendar day", "10 requests per calendar month", "10 requests at a time",
+}
+
+// served is the first policy that the limiter serves.
+func served(m *strategies.Meta) (quota.Policy, error) {
+	var last error
+	for _, text := range byDefault {
+		p, err := quota.ParsePolicy(text)
+		if err != nil {
+			return p, err
+		}
+		if last = m.ServesPolicy(&p); last == nil {
+			return p, nil
+		}
+	}
+	return quota.Policy{}, last
+}
+
+// replay shows the schedule of a token.
+func replay(t *testing.T, sel strategies.Selection, token string) {
+	t.Helper()
+	r, err := explore.ReplayOf(context.WithoutCancel(t.Context()), sel, token, explore.Target{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := timeline(r.Finding)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case r.Broken:
+		t.Errorf("%s again: %s\n%s", r.Property, r.Finding.Detail, text)
+	default:
+		t.Logf("%s is not broken by the schedule any more\n%s", r.Property, text)
+	}
+}

@@ -1,0 +1,146 @@
+package prove_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/prove"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// counter counts in one key for each window, and is right but for what is planted.
+type counter struct {
+	rdb     redis.UniversalClient
+	now     func() time.Time
+	policy  *quota.Policy
+	planted string
+}
+
+func (c counter) Allow(ctx context.Context, key string) (bool, error) {
+	limit, length := c.policy.Limit, c.policy.Window.Length
+	now := c.now().UTC().Truncate(length)
+	key += now.Format(time.RFC3339Nano)
+	switch c.planted {
+	case "race":
+		n, err := c.rdb.Get(ctx, key).Int64()
+		if err != nil && !errors.Is(err, redis.Nil) || n >= limit {
+			return false, err
+		}
+		p := c.rdb.TxPipeline()
+		p.Incr(ctx, key)
+		p.PExpire(ctx, key, length)
+		_, err = p.Exec(ctx)
+		return err == nil, err
+	case "a day off":
+		if now.Format("2006-01-02") == "2026-01-05" {
+			return true, c.rdb.Ping(ctx).Err()
+		}
+	}
+	p := c.rdb.TxPipeline()
+	n := p.Incr(ctx, key)
+	p.PExpire(ctx, key, length)
+	_, err := p.Exec(ctx)
+	if c.planted == "open without the store" {
+		return n.Val() <= limit, nil
+	}
+	return err == nil && n.Val() <= limit, err
+}
+
+func limiter(planted string) *strategies.Meta {
+	m := strategies.FromFunc("counter", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+		return counter{env.Redis, env.Clock.Now, p, planted}, nil
+	})
+	return &m
+}
+
+var stages = []prove.Stage{prove.Conformance, prove.Exploration, prove.Simulation}
+
+// plants are defects, each with the stage that it is planted for. Of what is right all
+// stages are run.
+var plants = map[string]prove.Stage{
+	"nothing": "", "open without the store": prove.Conformance, "race": prove.Exploration, "a day off": prove.Simulation,
+}
+
+// plantedVariable names the defects that TestPlanted proves.
+const plantedVariable = "PROVE_PLANTED"
+
+func TestPlanted(t *testing.T) {
+	text, ok := os.LookupEnv(plantedVariable)
+	if !ok {
+		t.Skip("TestLimiter runs it with defects")
+	}
+	for what := range strings.SplitSeq(text, ",") {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel() // the suite waits for windows to pass
+			o := prove.Options{Days: 6}
+			if only := plants[what]; only != "" {
+				o.Skip = slices.DeleteFunc(slices.Clone(stages), func(s prove.Stage) bool { return s == only })
+			}
+			prove.Limiter(t, limiter(what), o)
+		})
+	}
+}
+
+// proved runs TestPlanted and returns what it prints.
+func proved(t *testing.T, env ...string) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestPlanted$", "-test.v")
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// Each stage fails by its name for a defect that is planted for it, and none for what is
+// right. The schedule that is found is repeated by the command that is printed.
+func TestLimiter(t *testing.T) {
+	out := proved(t, plantedVariable+"="+strings.Join(slices.Sorted(maps.Keys(plants)), ","))
+	for what, fails := range plants {
+		for _, s := range stages {
+			how := "PASS"
+			if s == fails {
+				how = "FAIL"
+			} else if fails != "" {
+				how = "SKIP"
+			}
+			if want := fmt.Sprintf("--- %s: TestPlanted/%s/%s (", how, strings.ReplaceAll(what, " ", "_"), s); !strings.Contains(out, want) {
+				t.Errorf("no %q", want)
+			}
+		}
+	}
+	for _, text := range []string{
+		"claimed: does what its Meta declares", "no violation found in any schedule of 2 clients", "nothing beyond what is guaranteed in 6 days",
+		"GUARANTEE in", "LEAK: ", "beyond the limit of 10", "the same in every run",
+	} {
+		if !strings.Contains(out, text) {
+			t.Errorf("no %q", text)
+		}
+	}
+	_, rest, _ := strings.Cut(out, "QUOTABENCH_REPLAY=")
+	token, rest, _ := strings.Cut(rest, " ")
+	if !strings.HasPrefix(rest, "go test -run '^TestPlanted$/^race$'") {
+		t.Errorf("the command is %q", rest)
+	}
+	for _, what := range []string{"race", "nothing"} {
+		again := proved(t, plantedVariable+"="+what, "QUOTABENCH_REPLAY="+token)
+		if strings.Contains(again, "guarantee again: ") != (what == "race") || strings.Contains(again, "exploration") {
+			t.Errorf("%s, repeated: %s", what, again)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
+	}
+}
