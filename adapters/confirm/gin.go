@@ -57,7 +57,7 @@ var ginMemoryRace = Confirmation{Name: "gin-memory-race", Run: func(Env) (string
 // the wall clock, so the first comes at the beginning of one.
 var ginWindow = Confirmation{Name: "gin-window", Run: func(Env) (string, bool, error) {
 	s := gin.InMemoryStore(&gin.InMemoryOptions{Rate: 2 * time.Second, Limit: 2})
-	now := time.Now()
+	now := time.Now() //nolint:forbidigo // nothing of quotabench is here, and the library reads the same clock
 	time.Sleep(now.Truncate(time.Second).Add(time.Second + 50*time.Millisecond).Sub(now))
 	var admitted []bool
 	for i := range 3 {
