@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -106,7 +105,7 @@ func (s *chooseSettings) answered(cmd *cobra.Command, out *output, st *openedSto
 			}
 		}
 	}
-	fmt.Fprintf(stderr, "\nwritten to %s: %s\n", out.dir, strings.Join(w.written, ", "))
+	fmt.Fprintf(stderr, "\nwritten to %s: %s\n", out.dir, writtenFiles(w.written))
 	switch err = errors.Join(err, w.err(), unshown); {
 	case err != nil:
 		return fail(ExitFailed, err)

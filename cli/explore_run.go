@@ -359,7 +359,7 @@ func (x *exploration) write(failed error) error {
 		return err
 	}
 	if len(w.written) > 0 {
-		fmt.Fprintf(x.stderr, "\nwritten to %s: %s\n", x.out.dir, strings.Join(w.written, ", "))
+		fmt.Fprintf(x.stderr, "\nwritten to %s: %s\n", x.out.dir, writtenFiles(w.written))
 	}
 	if err := w.err(); err != nil {
 		return err

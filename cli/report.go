@@ -35,7 +35,7 @@ func writeBundle(v view, stderr io.Writer, out *output, b *render.Bundle) error 
 		err = fmt.Errorf("write the table: %w", shown)
 	}
 	if len(w.written) > 0 && (b.File == nil || len(b.File.Runs) > 0) {
-		fmt.Fprintf(stderr, "\nwritten to %s: %s\n", out.dir, strings.Join(w.written, ", "))
+		fmt.Fprintf(stderr, "\nwritten to %s: %s\n", out.dir, writtenFiles(w.written))
 	}
 	if err != nil {
 		return fail(ExitFailed, err)

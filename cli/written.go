@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"fmt"
 	"io"
+	"path"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,4 +58,25 @@ func (w *written) tell(out io.Writer, asJSON bool) error {
 // addDocument adds the flag of commands that write files.
 func addDocument(cmd *cobra.Command, p *bool) {
 	cmd.Flags().BoolVar(p, "json", false, "say what was read and written, as JSON on standard output")
+}
+
+// mostDrawings is how many drawings are named one by one.
+const mostDrawings = 8
+
+// writtenFiles names files that were written. Of many drawings it says how many there are.
+func writtenFiles(names []string) string {
+	var named []string
+	drawings := 0
+	for _, n := range names {
+		switch path.Ext(n) {
+		case ".svg", ".png":
+			drawings++
+		default:
+			named = append(named, n)
+		}
+	}
+	if drawings <= mostDrawings {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(append(named, fmt.Sprintf("%d drawings", drawings)), ", ")
 }
