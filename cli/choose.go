@@ -49,7 +49,7 @@ func newChooseSettings() *chooseSettings {
 	s.strategy, s.instances, s.rate = []string{"all"}, choose.DefaultInstances, choose.DefaultRate
 	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return !x.store && !slices.Contains(chosenFrom, x.name) })
 	for name, doc := range map[string]string{
-		"strategy":  "strategies to choose from, `a,b:option=value`, core or all; may be repeated",
+		"strategy":  "strategies to choose from, `a,b:option=value`, core, all or a pattern such as pg-*; may be repeated",
 		"instances": "application instances, in each region",
 		"rate":      "`requests` per second of the whole application",
 		"out":       "`directory` for choice.json, choice.txt and the record of each stage (default quotabench-results/<time>)",

@@ -17,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 func runCommand() *cobra.Command {
@@ -221,7 +222,7 @@ func closed(err error, closing func() error) error {
 // not merely included in all.
 func (s *settings) refuseNamed(skipped map[string]string) error {
 	for name := range strings.SplitSeq(strings.Join(s.strategy, ","), ",") {
-		if name == "all" || name == "core" {
+		if strategies.IsSet(name) {
 			return nil
 		}
 	}

@@ -88,7 +88,7 @@ func newSettings() *settings {
 func (s *settings) load() []setting {
 	return append([]setting{
 		{name: "strategy", value: &list{p: &s.strategy}, complete: completeStrategies,
-			doc: "strategies, `a,b:option=value`, core or all; may be repeated"},
+			doc: "strategies, `a,b:option=value`, core, all or a pattern such as pg-*; may be repeated"},
 		{name: "policy", value: &text{p: &s.policy}, complete: completePolicies,
 			doc: "`policy` to enforce: a name (see quotabench list policies), a text such as \"5 attempts per rolling 15m\", or @file.yaml"},
 		{name: "workload", value: &text{p: &s.workload}, complete: completeWorkloads,

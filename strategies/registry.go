@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -73,7 +74,7 @@ func Lookup(name string) (*Meta, error) {
 	for _, m := range All() {
 		names = append(names, m.Name)
 	}
-	return nil, quota.Unknown("strategy", name, names, ", core or all")
+	return nil, quota.Unknown("strategy", name, names, ", core, all, or a pattern such as pg-*")
 }
 
 // Core returns the strategies of a run that names none, sorted by name.
@@ -90,8 +91,36 @@ var sets = map[string]func() []*Meta{"all": All, coreSet: Core}
 
 const coreSet = "core"
 
+// IsSet reports whether a word of a list stands for several strategies: "core", "all" or
+// a pattern such as "pg-*".
+func IsSet(word string) bool {
+	_, ok := sets[word]
+	return ok || strings.Contains(word, "*") && !strings.ContainsAny(word, ":=")
+}
+
+// members are the strategies that a set stands for, sorted by name.
+func members(set string) ([]*Meta, error) {
+	if all, ok := sets[set]; ok {
+		return all(), nil
+	}
+	var out []*Meta
+	for _, m := range All() {
+		ok, err := path.Match(set, m.Name)
+		if err != nil {
+			return nil, fmt.Errorf("pattern %q: %w", set, err)
+		}
+		if ok {
+			out = append(out, m)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no strategy is named like %q: see quotabench list strategies", set)
+	}
+	return out, nil
+}
+
 // Parse reads a list such as "incr-expire,three-tier:write=literal,reset=job",
-// "core" or "all". After a strategy's colon, every following part that contains "=" is one
+// "core", "all" or "pg-*". After a strategy's colon, every following part that contains "=" is one
 // more of its options. The same strategy may come twice with different options.
 func Parse(list string) ([]Selection, error) {
 	var out []Selection
@@ -127,8 +156,12 @@ func Parse(list string) ([]Selection, error) {
 		if err := flush(); err != nil {
 			return nil, err
 		}
-		if set, ok := sets[name]; ok && !hasOpt {
-			for _, m := range set() {
+		if IsSet(part) {
+			set, err := members(part)
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range set {
 				meta, given = m, quota.Options{}
 				if name == coreSet {
 					maps.Copy(given, m.BriskOptions)

@@ -137,7 +137,7 @@ func TestAllIsSortedAndLookupFinds(t *testing.T) {
 	if m, err := Lookup("b"); err != nil || m.Name != "b" {
 		t.Errorf("looked up %v, %v", m, err)
 	}
-	if _, err := Lookup("d"); err == nil || !strings.Contains(err.Error(), "one of a, b, c, core or all") {
+	if _, err := Lookup("d"); err == nil || !strings.Contains(err.Error(), "one of a, b, c, core, all, or a pattern such as pg-*") {
 		t.Errorf("unknown name: %v", err)
 	}
 }
@@ -149,6 +149,12 @@ func TestParse(t *testing.T) {
 		{list: "incr-expire,unlimited", want: "incr-expire unlimited"},
 		{list: " incr-expire , unlimited ", want: "incr-expire unlimited"},
 		{list: "all", want: "incr-expire three-tier unlimited"},
+		{list: "*-*", want: "incr-expire three-tier"},
+		{list: "un*,incr-expire", want: "unlimited incr-expire"},
+		{list: "three-tier:note=*", want: "three-tier:note=*"},
+		{list: "pg-*", err: `no strategy is named like "pg-*": see quotabench list strategies`},
+		{list: "[*", err: `pattern "[*": syntax error in pattern`},
+		{list: "*-*,incr-expire", err: "incr-expire is given twice"},
 		{list: "three-tier:write=literal", want: "three-tier:write=literal"},
 		{list: "three-tier:write=literal,reset=job", want: "three-tier:write=literal,reset=job"},
 		{list: "three-tier:reset=job,write=literal,unlimited", want: "three-tier:write=literal,reset=job unlimited"},
@@ -158,7 +164,7 @@ func TestParse(t *testing.T) {
 		{list: "three-tier:pool=16,sync=1h,multi=true", want: "three-tier:pool=16,sync=1h,multi=true"},
 		{list: "", err: `unknown strategy ""`},
 		{list: "incr-expire,", err: `unknown strategy ""`},
-		{list: "nope", err: `unknown strategy "nope": one of incr-expire, three-tier, unlimited, core or all`},
+		{list: "nope", err: `unknown strategy "nope": one of incr-expire, three-tier, unlimited, core, all, or a pattern such as pg-*`},
 		{list: "write=literal", err: "follows no strategy"},
 		{list: "all,write=literal", err: "follows no strategy"},
 		{list: "all:write=literal", err: `unknown strategy "all"`},

@@ -63,8 +63,24 @@ func (s *Setting) untested() []Untested {
 	if first.Summary.Outside {
 		return append(out, Untested{What: "crashes, retries and other orders of its steps, which a service does not show"})
 	}
+	if store := cannotHoldBack(first.Summary); store != "" {
+		return append(out, Untested{What: "crashes, retries and other orders of its steps, which cannot be held back on " + store})
+	}
 	label := word(first.Label)
 	return append(out, Untested{What: "crashes, retries and other faults", Command: "quotabench explore " + label + " --faults all"})
+}
+
+// cannotHoldBack is the store whose client sends from goroutines of its own, so that no
+// exploration can hold its commands back; empty for none.
+func cannotHoldBack(s *results.Summary) string {
+	for _, k := range s.Stored {
+		driver, _, _ := strings.Cut(k.Store, ".")
+		switch driver {
+		case "etcd", "zookeeper", "nats":
+			return k.Store
+		}
+	}
+	return ""
 }
 
 // needsRedis reports whether the strategy keeps anything in the main Redis.
