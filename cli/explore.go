@@ -50,7 +50,7 @@ func newExploreSettings() *exploreSettings {
 	s.strategy, s.policy, s.instances = nil, "", 0
 	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return !slices.Contains(explored, x.name) })
 	for name, x := range map[string]setting{
-		"strategy": {value: &list{p: &s.strategy}, doc: "strategies, `a,b:option=value` or all; may be repeated, or given as arguments"},
+		"strategy": {value: &list{p: &s.strategy}, doc: "strategies, `a,b:option=value`, core, all or a pattern such as pg-*; may be repeated, or given as arguments"},
 		"policy":   {value: &text{p: &s.policy}, doc: "policy to enforce (default: one of the strategy's own record)"},
 		"limit":    {value: count(&s.limit, 1, explore.MaxUnits), doc: "limit in `units` (default: room for all requests but one)"},
 		"instances": {value: whole(&s.instances, 0, explore.MaxClients),
@@ -127,7 +127,8 @@ func exploreCommand() *cobra.Command {
 		Long: "Runs a strategy's own code with a few clients in every order that their store commands,\n" +
 			"its jobs and the chosen faults can happen in, and prints the shortest schedule that leaks,\n" +
 			"rejects wrongly, drifts, strands units or leaves a key behind; or says that there is none\n" +
-			"within the bounds. Exits with 1 only where a declared guarantee breaks.",
+			"within the bounds. Exits with 1 where a declared guarantee breaks, a\n" +
+			"limiter's goroutine panics, or --fail-on holds.",
 		Example: "  quotabench explore check-then-set\n" +
 			"  quotabench explore check-then-set --clients 5 --limit 4 --full\n" +
 			"  quotabench explore incr-expire --faults crash --out found\n" +

@@ -29,8 +29,8 @@ func runCommand() *cobra.Command {
 		Long: "Runs every strategy in rounds, in random order and with fresh keys, on the Redis and\n" +
 			"PostgreSQL of this machine (or the embedded stand-ins, and says so): first with callers\n" +
 			"that never pause, for throughput and leaks, then at a rate that all strategies share,\n" +
-			"for latency. Without names it takes the core strategies; \"run all\" takes all. Prints a\n" +
-			"table, and writes results.json and two plots to --out.",
+			"for latency. Without names it takes the core strategies; \"run all\" takes all. Prints\n" +
+			"tables and an answer, and writes results.json, report.html, report.txt and plots to --out.",
 		Example: "  quotabench run\n" +
 			"  quotabench run incr-expire check-then-set --workers 200 --redis process\n" +
 			"  quotabench run --trace access.log --policy contact-form\n" +
@@ -219,12 +219,18 @@ func closed(err error, closing func() error) error {
 }
 
 // refuseNamed makes it an error that a strategy cannot run which was named, and
-// not merely included in all.
+// not merely included in all or in a pattern.
 func (s *settings) refuseNamed(skipped map[string]string) error {
+	sets := false
 	for name := range strings.SplitSeq(strings.Join(s.strategy, ","), ",") {
-		if strategies.IsSet(name) {
-			return nil
+		name = strings.TrimSpace(name)
+		if reason, ok := skipped[name]; ok {
+			return usagef("strategy %s: %s", name, reason)
 		}
+		sets = sets || strategies.IsSet(name)
+	}
+	if sets {
+		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(skipped)) {
 		return usagef("strategy %s: %s", name, skipped[name])

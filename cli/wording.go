@@ -15,11 +15,12 @@ import (
 )
 
 // Where a URL can hold a password: in the user's part, however many of its special
-// characters were forgotten to be escaped, and in a parameter.
+// characters were forgotten to be escaped, and in a parameter, which for services may be a
+// key or a token, too.
 // In the last form the scheme was forgotten.
 var (
 	userPassword  = regexp.MustCompile(`(://[^/@:?#\s]*):.*@`)
-	paramPassword = regexp.MustCompile(`(?i)([?&][a-z_]*password=)[^&#\s"']*`)
+	paramPassword = regexp.MustCompile(`(?i)([?&][a-z_-]*(?:password|token|secret|key)=)[^&#\s"']*`)
 	pairPassword  = regexp.MustCompile(`(?i)(^|[\s"'])(password=)[^\s"']+`)
 	barePassword  = regexp.MustCompile(`(^|[\s"'=(,])([^\s"'=(,:/@]*):[^/\s]\S*@`)
 )
@@ -32,7 +33,13 @@ func redactURLs(s string) string {
 	parts := strings.Split(s, exampleLogin) // of our own messages
 	for i, p := range parts {
 		p = userPassword.ReplaceAllString(p, "${1}:"+hidden+"@")
-		parts[i] = paramPassword.ReplaceAllString(p, "${1}"+hidden)
+		parts[i] = paramPassword.ReplaceAllStringFunc(p, func(param string) string {
+			name, value, _ := strings.Cut(param, "=")
+			if value == "{subject}" { // of a service, whose key is the subject
+				return param
+			}
+			return name + "=" + hidden
+		})
 	}
 	return strings.Join(parts, exampleLogin)
 }
@@ -59,7 +66,7 @@ func unredact(url string) string {
 	})
 }
 
-var hiddenParam = regexp.MustCompile(`[?&][a-z_]*password=\*\*\*&?`)
+var hiddenParam = regexp.MustCompile(`(?i)[?&][a-z_-]*(?:password|token|secret|key)=\*\*\*&?`)
 
 type argsKey struct{}
 

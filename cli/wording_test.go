@@ -15,6 +15,8 @@ func TestRedact(t *testing.T) {
 		"--redis=redis://u:p@h":                   "--redis=redis://u:***@h",
 		"postgres://h/d?user=u&password=p&x=y":    "postgres://h/d?user=u&password=***&x=y",
 		"postgres://h/d?password=p":               "postgres://h/d?password=***",
+		"http://h/c?u={subject}&api_key=p":        "http://h/c?u={subject}&api_key=***",
+		"http://h/c?key={subject}&Token=p":        "http://h/c?key={subject}&Token=***",
 		"postgres://u:p@h/d?sslpassword=q":        "postgres://u:***@h/d?sslpassword=***",
 		"three-tier:write=literal,reset=job":      "three-tier:write=literal,reset=job",
 		"redis://h:6379/0 and postgres://h:5432/": "redis://h:6379/0 and postgres://h:5432/",

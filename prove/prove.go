@@ -47,7 +47,7 @@ type Options struct {
 	// of its limit.
 	Policy quota.Policy
 	// Budget of the exploration, by the wall clock; default 20 s. What is claimed then
-	// says whether it was enough. Negative has no bound.
+	// says whether it was enough. Negative has no bound of time.
 	Budget time.Duration
 	// Clients of the exploration; default 2.
 	Clients int

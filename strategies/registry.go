@@ -107,7 +107,7 @@ func members(set string) ([]*Meta, error) {
 	for _, m := range All() {
 		ok, err := path.Match(set, m.Name)
 		if err != nil {
-			return nil, fmt.Errorf("pattern %q: %w", set, err)
+			return nil, fmt.Errorf("pattern %q: %w: write * for any letters, e.g. pg-*", set, err)
 		}
 		if ok {
 			out = append(out, m)
@@ -171,6 +171,9 @@ func Parse(list string) ([]Selection, error) {
 				}
 			}
 			continue
+		}
+		if strings.Contains(name, "*") {
+			return nil, fmt.Errorf("%q: a pattern takes no options: name the strategy", part)
 		}
 		m, err := Lookup(name)
 		if err != nil {

@@ -3,7 +3,7 @@
 // maintainer can paste it into a program of their own:
 //
 //	go run ./cmd/confirm throttled-ttl
-//	go run ./cmd/confirm throttled-ttl -redis localhost:6379
+//	go run ./cmd/confirm -redis localhost:6379 throttled-ttl
 package confirm
 
 import (
@@ -75,15 +75,19 @@ func Embedded(c Confirmation) (observed string, confirmed bool, err error) {
 	return c.Run(e)
 }
 
-// Server runs a confirmation on a Redis that is there, and waits as time passes. It
-// writes keys that begin with its name.
+// Server runs a confirmation on a Redis that is there and empty, and waits as time passes.
+// It leaves its keys there.
 func Server(c Confirmation, addr string) (observed string, confirmed bool, err error) {
 	e := Env{Wait: time.Sleep}
 	if c.Redis {
 		e.Redis = redis.NewClient(&redis.Options{Addr: addr})
 		defer func() { _ = e.Redis.Close() }()
-		if err := e.Redis.Ping(context.Background()).Err(); err != nil {
+		n, err := e.Redis.DBSize(context.Background()).Result()
+		if err != nil {
 			return "", false, err
+		}
+		if n > 0 {
+			return "", false, fmt.Errorf("the Redis at %s holds %d keys: give an empty one, e.g. after FLUSHDB", addr, n)
 		}
 	}
 	return c.Run(e)

@@ -66,7 +66,7 @@ var ginWindow = Confirmation{Name: "gin-window", Run: func(Env) (string, bool, e
 		}
 		admitted = append(admitted, !s.Limit("k", nil).RateLimited)
 	}
-	return fmt.Sprintf("with a limit of 2 per 2s, of requests 0, 1.05 and 2.1 s after the first these were admitted: %v", admitted),
+	return fmt.Sprintf("with a limit of 2 per 2s, requests 0, 1.05 and 2.1 s after the first: admitted %t, %t and %t", admitted[0], admitted[1], admitted[2]),
 		admitted[0] && admitted[1] && !admitted[2], nil
 }}
 

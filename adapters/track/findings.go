@@ -15,8 +15,6 @@ type finding struct {
 	// empty where run finds it.
 	command  []string
 	property results.Property
-	// conformance is a part of what the conformance suite says, where that finds it.
-	conformance string
 	// related is the nearest thread that a search found, empty for none, and known says
 	// what that thread says.
 	related, known string
@@ -44,7 +42,7 @@ var findings = []finding{
 	{
 		name: "go-zero-ttl", module: goZero,
 		broken: "TokenLimiter has its keys live for twice the time in which the bucket fills, in whole seconds, rounded down. That is 0, which Redis " +
-			"refuses: every call fails, and each process falls back on a bucket of its own without a word but in the log.",
+			"refuses: the script never succeeds, and each process decides by a bucket of its own without a word but in the log.",
 		when:    "A burst of less than half the rate, e.g. 40 at 100 per second.",
 		command: []string{"explore", "lib-go-zero-token"}, property: "leak",
 		related: "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453", known: "speaks of the same script in Spring Cloud Gateway, where it is the cause of no limit at all; none was found in go-zero",
@@ -95,12 +93,6 @@ var findings = []finding{
 		command: []string{"run", "lib-gin-memory", "--policy", "window-calls", "--instances", "1", "--quick"},
 	},
 	{
-		name: "gin-cleaner", module: gin,
-		broken:      "Each memory store starts a goroutine that never ends, and offers no way to end it.",
-		when:        "Programs that make stores while they run.",
-		conformance: "goroutines before an instance opened",
-	},
-	{
 		name: "httprate-late", module: httprate,
 		broken: "A request computes its window before it takes the limiter's lock. One that takes the lock after a request of the next window " +
 			"empties both counters, and everybody begins at zero.",
@@ -121,6 +113,8 @@ var limits = []limit{
 	{throttled, "", "Under contention callers are answered with an error after ten attempts, as MaxCASAttemptsLimit documents. It admits nothing."},
 	{"github.com/juju/ratelimit", "lib-juju-ratelimit", "The bucket is filled in ticks of a fixed rhythm: a unit can flow in at once after it was used up, so that one more " +
 		"than the bucket holds passes in a window. Its documentation speaks of ticks."},
+	{gin, "", "Each memory store starts a goroutine that never ends, and offers no way to end it. It is made for one store per program. Repeated alone: " +
+		"`go run ./cmd/confirm gin-cleaner`."},
 	{httprate, "", "The window is weighted, so that up to twice the limit passes in a stretch of its length, as with every counter of this kind."},
 	{goZero, "", "A request that Redis gets after those of a later second sets the bucket's time back, and the second flows in again: a defect that " +
 		"<https://github.com/zeromicro/go-zero/issues/4072> reports. No search here finds it apart from go-zero-seconds, so it is not counted. Repeated alone: " +
@@ -173,7 +167,7 @@ var left = []struct{ name, why string }{
 	{"failsafe-go, smooth", "It spaces calls evenly, by ticks of a fixed rhythm; the bursty one has an adapter."},
 	{"mennanov/limiters, sethvargo/go-redisstore, didip/tollbooth v8, bsm/ratelimit, beefsack/go-rate, abo/rerate, reugn/equalizer, " +
 		"Narasimha1997/ratelimiter, RussellLuo/slidingwindow, axiaoxin-com/ratelimiter, alibaba/sentinel-golang, vulcand/oxy, mholt/caddy-ratelimit",
-		"The module proxy had no version of them to give when this was written."},
+		"They could not be fetched where this was written. Nothing is said about them."},
 	{"go-kratos/aegis, platinummonkey/go-concurrency-limits", "They shed load by what a server can bear: there is no quota."},
 	{"go.uber.org/ratelimit", "It delays callers and rejects none: there is no decision to judge."},
 }

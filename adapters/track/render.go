@@ -140,9 +140,6 @@ func confirmed(name string) (observed string, err error) {
 
 // by is the mode that finds it.
 func (f *finding) by() string {
-	if f.conformance != "" {
-		return "conformance"
-	}
 	return f.command[0]
 }
 

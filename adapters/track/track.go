@@ -31,9 +31,6 @@ type evidence struct {
 
 // evidence runs the command, and fails where it does not find what it is there for.
 func (f *finding) evidence() (evidence, error) {
-	if f.conformance != "" {
-		return evidence{consequence: "The conformance suite says: " + f.conformance + "."}, nil
-	}
 	began := clock.Nano()
 	var e evidence
 	var err error
@@ -74,14 +71,27 @@ func (f *finding) measured() (string, error) {
 	if err := json.Unmarshal(text, &file); err != nil {
 		return "", err
 	}
-	var worst, limit int64
+	var worst, limit, promised int64
 	for i := range file.Runs {
-		worst, limit = max(worst, file.Runs[i].Leak.WorstUnits), file.Runs[i].Params.Limit
+		r := &file.Runs[i]
+		for _, c := range r.Guarantee {
+			if r.Audit.Valid && c.Property == results.LeakProperty && c.Verdict == results.Violated {
+				worst, limit, promised = max(worst, c.Certain), r.Params.Limit, c.Bound
+			}
+		}
 	}
 	if worst == 0 {
-		return "", fmt.Errorf("%s: the run has no leak any more", f.name)
+		return "", fmt.Errorf("%s: no valid run breaks the guarantee any more", f.name)
 	}
-	return fmt.Sprintf("%d calls over the limit of %d in the worst window.", worst, limit), nil
+	calls := "calls"
+	if worst == 1 {
+		calls = "call"
+	}
+	said := fmt.Sprintf("%d %s over the limit of %d in the worst window", worst, calls, limit)
+	if promised > 0 {
+		said += fmt.Sprintf(", where up to %d may be", promised)
+	}
+	return said + ".", nil
 }
 
 // search runs an exploration of one strategy.

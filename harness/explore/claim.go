@@ -118,8 +118,11 @@ func few(r *Result) string {
 	if b.Capped != "" && b.Preemptions != nil {
 		text += " and some with more"
 	}
-	if b.Preemptions != nil && *b.Preemptions > 0 && slices.Contains(r.Faults, quota.FaultClock) {
-		text += ", where time that passes within a call counts as two"
+	if b.Preemptions != nil && slices.Contains(r.Faults, quota.FaultClock) {
+		text += ", where time that passes within a call, or while a job is due or at work, counts as two"
+	}
+	if b.Preemptions != nil && (slices.Contains(r.Faults, quota.FaultEviction) || slices.Contains(r.Faults, quota.FaultCrash)) {
+		text += ", and an eviction or the end of an instance within a call as one"
 	}
 	return text
 }

@@ -28,13 +28,22 @@ type crew struct {
 	tried chan struct{}
 	left  chan error // what each worker ended with
 	gone  int
+	// last is the batch that was tried last; nil where it was one step.
+	last *job
 }
+
+// errEnded is what a worker is left with whose goroutine the strategy has ended, e.g. by
+// the FailNow of a test.
+var errEnded = errors.New("the strategy has ended the goroutine that it was called on")
 
 // job is a batch of steps.
 type job struct {
 	pass  *pass
 	edges []edge
 	next  atomic.Int64
+	// finished marks the edges whose outcome is there. A worker that was given up may yet
+	// write that of another one.
+	finished []atomic.Bool
 }
 
 func (s *search) newCrew(ctx context.Context) *crew {
@@ -53,12 +62,13 @@ func (c *crew) batch(states int) int {
 	return c.size * perWorker
 }
 
-// visit tries steps.
+// visit tries steps. Where a worker has ended with an error, some of them are not [visited].
 func (c *crew) visit(w *pass, edges []edge) error {
 	if len(edges) == 1 {
 		e := &edges[0]
 		path := append(w.graph.pathTo(e.of.node, nil), w.graph.choices[e.of.next[e.number]])
 		e.outcome = c.s.visit(w, path, e)
+		c.last = nil
 		return nil
 	}
 	for len(c.work) < c.size-1 {
@@ -69,7 +79,8 @@ func (c *crew) visit(w *pass, edges []edge) error {
 		c.work = append(c.work, ch)
 		go c.worker(ch)
 	}
-	j := &job{pass: w, edges: edges}
+	j := &job{pass: w, edges: edges, finished: make([]atomic.Bool, len(edges))}
+	c.last = j
 	for _, ch := range c.work {
 		select {
 		case ch <- j:
@@ -79,21 +90,27 @@ func (c *crew) visit(w *pass, edges []edge) error {
 		}
 	}
 	j.run(c.s)
+	var first error
 	for range c.work {
 		select {
 		case <-c.tried:
 		case err := <-c.left:
 			c.gone++
-			return err
+			if first == nil {
+				first = err
+			}
 		}
 	}
-	return nil
+	return first
 }
+
+// visited reports whether the outcome of a step of the last batch is there.
+func (c *crew) visited(i int) bool { return c.last == nil || c.last.finished[i].Load() }
 
 // worker tries steps on an engine of its own until there is no more work. Like the
 // search it is given up where the strategy does not return.
 func (c *crew) worker(work <-chan *job) {
-	var err error
+	err := errEnded
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Where: "a step", Value: p, Stack: debug.Stack()}
@@ -131,6 +148,7 @@ func (j *job) run(s *search) {
 		e := &j.edges[i]
 		path = append(g.pathTo(e.of.node, path[:0]), g.choices[e.of.next[e.number]])
 		e.outcome = s.visit(j.pass, path, e)
+		j.finished[i].Store(true)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,12 +41,12 @@ const mostStack = 40
 // blame: the limits of bubbles are ours.
 func newDied(said []byte) *DiedError {
 	lines := strings.Split(string(said), "\n")
-	for i, line := range lines {
+	for i, line := range slices.Backward(lines) { // what a log says before comes first
 		what, ok := strings.CutPrefix(line, "panic: ")
 		if !ok {
 			what, ok = strings.CutPrefix(line, "fatal error: ")
 		}
-		if !ok {
+		if !ok || !slices.ContainsFunc(lines[i:], func(l string) bool { return strings.HasPrefix(l, "goroutine ") }) {
 			continue
 		}
 		if strings.Contains(what, "synctest") || strings.Contains(what, "out of memory") {

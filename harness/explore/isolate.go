@@ -202,7 +202,7 @@ func isolate(ctx context.Context, sel strategies.Selection, cfg *Config, t task)
 	}
 	died := newDied(said)
 	if died == nil {
-		return m, fmt.Errorf("the process of the search: %w: %s", err, bytes.TrimSpace(said[:min(len(said), 1_000)]))
+		return m, fmt.Errorf("the process of the search: %w: %s", err, bytes.TrimSpace(said[max(0, len(said)-1_000):]))
 	}
 	if died.doing, died.path, err = readTrail(t.Trail); err != nil {
 		return m, err
@@ -226,7 +226,7 @@ func child(ctx context.Context, t *task, progress func(Sofar)) (m message, said 
 		return m, nil, err
 	}
 	cmd := exec.Command(program, childArgument)
-	errs := &head{most: 1 << 20}
+	errs := &tail{most: 1 << 20}
 	cmd.Env = append(os.Environ(), childVariable+"=1", "GOTRACEBACK=single")
 	cmd.Stderr = errs
 	in, err := cmd.StdinPipe()
@@ -259,17 +259,20 @@ func child(ctx context.Context, t *task, progress func(Sofar)) (m message, said 
 		}
 	}
 	end()
-	return m, errs.b.Bytes(), errors.Join(err, cmd.Wait())
+	err = errors.Join(err, cmd.Wait()) // after which nothing is written to errs
+	return m, errs.b, err
 }
 
-// head keeps the beginning of what is written to it.
-type head struct {
-	b    bytes.Buffer
+// tail keeps the end of what is written to it: a runtime that dies says so last.
+type tail struct {
+	b    []byte
 	most int
 }
 
 // Write implements [io.Writer].
-func (h *head) Write(p []byte) (int, error) {
-	h.b.Write(p[:min(len(p), max(0, h.most-h.b.Len()))])
+func (t *tail) Write(p []byte) (int, error) {
+	if t.b = append(t.b, p...); len(t.b) > 2*t.most {
+		t.b = append(t.b[:0], t.b[len(t.b)-t.most:]...)
+	}
 	return len(p), nil
 }

@@ -26,7 +26,7 @@ func TestDeclaredGuarantees(t *testing.T) {
 		if m.NeedsStore(strategies.NeedPostgres) || len(m.Guarantee) == 0 {
 			continue // those of PostgreSQL need a server, and have tests of their own
 		}
-		if m.Excluded[strategies.ModeExplore] != "" {
+		if _, excluded := m.Excludes(strategies.ModeExplore); excluded {
 			continue
 		}
 		for _, f := range append([]quota.Fault{""}, tolerated(m)...) {

@@ -25,9 +25,9 @@ func (s *search) overStates(ctx context.Context, res *Result, so *progress) erro
 	if err := w.walk(ctx, 0); err != nil {
 		return err
 	}
+	s.until = 0
 	res.States = len(w.graph.nodes)
 	if res.Capped != "" && res.Capped != firstFound && bounds > 0 && ctx.Err() == nil && len(s.wanted) > 0 {
-		s.until = 0
 		if err := w.few(ctx, bounds); err != nil {
 			return err
 		}
@@ -168,16 +168,21 @@ type outcome struct {
 // try takes the steps of a batch, in whatever order, and takes in what they lead to in
 // their own.
 func (w *pass) try(ctx context.Context, batch []edge, depth int) error {
-	from := 0
+	begin, from := 0, 0
+	var broke error
 	for at := range batch {
 		if at == from {
+			if broke != nil {
+				return broke
+			}
 			if w.capped = w.search.over(ctx); w.capped != "" {
 				return nil
 			}
-			from = min(len(batch), at+w.crew.batch(len(w.graph.nodes)))
-			if err := w.crew.visit(w, batch[at:from]); err != nil {
-				return err
-			}
+			begin, from = at, min(len(batch), at+w.crew.batch(len(w.graph.nodes)))
+			broke = w.crew.visit(w, batch[at:from])
+		}
+		if broke != nil && !w.crew.visited(at-begin) {
+			return broke
 		}
 		e := &batch[at]
 		if e.err != nil {
@@ -193,7 +198,7 @@ func (w *pass) try(ctx context.Context, batch []edge, depth int) error {
 			}
 		}
 	}
-	return nil
+	return broke
 }
 
 // take takes in what a step has led to.

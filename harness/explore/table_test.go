@@ -40,7 +40,7 @@ func TestDeadlinesAreMet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := words(found(t, r, explore.Leak)); got != "A starts, A SET, A reply, B starts, clock 1m, B SET, B reply" {
+	if got := words(found(t, r, explore.Leak)); got != "A starts, A SET, A reply, clock 1m, B starts, B SET, B reply" {
 		t.Errorf("leaks by %s", got)
 	}
 }

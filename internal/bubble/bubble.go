@@ -57,21 +57,35 @@ func Left(mark string, root uint64) (n int) {
 
 // Run has f run in a bubble and returns when f has. left is how many goroutines f has left
 // behind: they keep the bubble, in which no time passes any more. A panic of f is passed
-// on.
+// on, as are that of a bubble in which everything waits for something that cannot come,
+// and the end of the goroutine that f is called on.
 func Run(f func()) (left int) {
 	type result struct {
 		left   int
 		panics any
 	}
-	done, over, end := make(chan result), make(chan struct{}), make(chan struct{}) // no channels of the bubble's
+	done, over, end := make(chan result, 1), make(chan struct{}), make(chan struct{}) // no channels of the bubble's
 	go func() {
 		defer close(end)
+		defer func() {
+			if p := recover(); p != nil { // everything in the bubble waits for what cannot come
+				done <- result{panics: p}
+			}
+		}()
 		Enter(func() {
-			var r result
-			func() {
-				defer func() { r.panics = recover() }()
+			r := result{panics: "the strategy has ended the goroutine that it was called on"}
+			ended := make(chan struct{})
+			go func() { // the bubble's own does not survive runtime.Goexit
+				defer close(ended)
+				defer func() {
+					if p := recover(); p != nil {
+						r.panics = p
+					}
+				}()
 				f()
+				r.panics = nil
 			}()
+			<-ended
 			synctest.Wait()
 			r.left = Left(Mark(), stacks.Current())
 			done <- r

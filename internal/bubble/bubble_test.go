@@ -1,6 +1,9 @@
 package bubble_test
 
 import (
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,10 +31,23 @@ func TestRun(t *testing.T) {
 	if left != 2 {
 		t.Errorf("%d goroutines left, want 2", left)
 	}
-	defer func() {
-		if v := recover(); v != "planted" {
-			t.Errorf("panics with %v", v)
-		}
-	}()
-	bubble.Run(func() { panic("planted") })
+}
+
+// What ends a bubble before its time is passed on to the caller of Run.
+func TestRunEnds(t *testing.T) {
+	for want, f := range map[string]func(){
+		"planted":              func() { panic("planted") },
+		"ended the goroutine":  runtime.Goexit,
+		"goroutines in bubble": func() { <-make(chan int) },
+	} {
+		func() {
+			defer func() {
+				if v := fmt.Sprint(recover()); !strings.Contains(v, want) {
+					t.Errorf("ends with %q, want %q", v, want)
+				}
+			}()
+			bubble.Run(f)
+			t.Errorf("%s: returns", want)
+		}()
+	}
 }

@@ -75,6 +75,9 @@ func parse(spec string) (*Service, error) {
 	if !strings.HasPrefix(spec, "http://") && !strings.HasPrefix(spec, "https://") {
 		return nil, driver.Refuse(spec)
 	}
+	if strings.Contains(spec, "#") {
+		return nil, errors.New("--service has a #, and what follows it is never sent: put {subject} before it, or write %23")
+	}
 	// Braces may stand in no host name: what stands for the subject belongs behind it.
 	u, err := url.Parse(spec)
 	if err != nil || u.Hostname() == "" || strings.Contains(u.Host, "{") {

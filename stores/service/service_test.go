@@ -69,6 +69,7 @@ func TestOpenRefuses(t *testing.T) {
 		"process":                         `--service "process" is none of a URL`,
 		"http://u:s3cr3t%@a/x":            "--service is not a valid URL",
 		"http:///x":                       "--service is not a valid URL",
+		"http://h/#/x?u={subject}":        "--service has a #",
 		"http://{subject}.example/x":      "--service is not a valid URL",
 		"http://u:s3cr3t@127.0.0.1:1/{x}": "no service reached at 127.0.0.1:1",
 	})

@@ -2,12 +2,15 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
@@ -31,6 +34,10 @@ type asker struct {
 	login            func(*http.Request)
 }
 
+// errSentAgain is a decision that may not be the only one: Go's client repeats a GET where
+// a connection that was in use before ends without an answer.
+var errSentAgain = errors.New("a connection ended before its answer and the request was sent again, so that the service may have counted it twice; keep-alive=false avoids that")
+
 // ask sends one request, and makes a decision of the answer.
 func (a *asker) ask(ctx context.Context, template string, req quota.Request) (quota.Decision, error) {
 	if req.Units != 1 {
@@ -41,6 +48,8 @@ func (a *asker) ask(ctx context.Context, template string, req quota.Request) (qu
 		ctx, cancel = context.WithTimeout(ctx, a.timeout)
 		defer cancel()
 	}
+	var sent atomic.Int32
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Add(1) }})
 	name := a.prefix + string(req.Subject)
 	r, err := http.NewRequestWithContext(ctx, a.method, fill(template, name), nil)
 	if err != nil {
@@ -54,6 +63,9 @@ func (a *asker) ask(ctx context.Context, template string, req quota.Request) (qu
 		a.login(r)
 	}
 	resp, err := a.http.Do(r)
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		err = failed.Err // its text has the URL, which may hold a key
+	}
 	if err != nil {
 		return quota.Decision{}, err
 	}
@@ -64,6 +76,9 @@ func (a *asker) ask(ctx context.Context, template string, req quota.Request) (qu
 	}
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("read the answer: %w", err)
+	}
+	if sent.Load() > 1 {
+		return quota.Decision{}, errSentAgain
 	}
 	return a.decide(resp)
 }

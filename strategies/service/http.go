@@ -65,7 +65,7 @@ func init() {
 
 var httpOptions = []quota.Option{
 	{Name: "method", Default: "GET", Values: []string{"GET", "HEAD", "POST", "PUT", "DELETE"}, Doc: "method of the requests, which have no body"},
-	{Name: "subject-header", Check: checkNames, Doc: "header that carries the subject, e.g. X-Api-Key; without one the URL has to"},
+	{Name: "subject-header", Check: checkSubjectHeader, Doc: "header that carries the subject, e.g. X-Api-Key; without one the URL has to"},
 	{Name: "admitted", Default: "2xx", Check: checkStatuses, Doc: "statuses that mean admitted: codes, classes and ranges with a plus between them"},
 	{Name: "rejected", Default: "429", Check: checkStatuses, Doc: "statuses that mean rejected; all others are errors"},
 	{Name: "may-leak", Default: "0", Check: checkPromise, Doc: "requests that the service may admit over the limit, in any window of a subject; any bounds nothing"},

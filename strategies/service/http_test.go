@@ -2,9 +2,11 @@ package service
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -185,6 +187,36 @@ func TestPolicies(t *testing.T) {
 			if err := meta.ServesPolicy(&p); (err == nil) != serves {
 				t.Errorf("%s: %s: %v", text, name, err)
 			}
+		}
+	}
+}
+
+// TestSentAgain: a service that counts and breaks the connection gets a GET twice from Go's
+// client. What it decided the second time is no decision on one request.
+func TestSentAgain(t *testing.T) {
+	var counted atomic.Int64
+	s, err := at(t, "/?u={subject}&api_key=s3cr3t", nil, func(w http.ResponseWriter, _ *http.Request) {
+		if counted.Add(1) == 2 {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(http.StatusOK)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := take(t, s, "a"); err != nil || !d.Admitted {
+		t.Fatalf("first: %+v, %v", d, err)
+	}
+	if d, err := take(t, s, "a"); !errors.Is(err, errSentAgain) || counted.Load() != 3 {
+		t.Errorf("second: %+v, %v, counted %d times", d, err, counted.Load())
+	}
+}
+
+// TestSubjectHeader: headers that the client writes itself carry no subject.
+func TestSubjectHeader(t *testing.T) {
+	for header, ok := range map[string]bool{"X-Api-Key": true, "host": false, "Authorization": false, "X-A+X-B": false, "not a header": false} {
+		if err := checkSubjectHeader(header); (err == nil) != ok {
+			t.Errorf("%s: %v", header, err)
 		}
 	}
 }

@@ -42,12 +42,12 @@ func init() {
 		},
 		Guarantee: []quota.Clause{
 			{
-				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Bucket}, Formula: "max(L, burst + 1) + 1 for its clock",
-				Bound: func(p quota.Params) int64 { return max(0, burst(p.Options, p.Limit)+1-p.Limit) + forClock },
+				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Bucket}, Formula: "max(L, burst + 1), and 1 + 10 ms of the rate for its clock",
+				Bound: func(p quota.Params) int64 { return max(0, burst(p.Options, p.Limit)+1-p.Limit) + forClock(p) },
 			},
 			{
-				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed, quota.Rolling}, Formula: "L + burst + 1 + 1 for its clock",
-				Bound: func(p quota.Params) int64 { return burst(p.Options, p.Limit) + 1 + forClock },
+				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed, quota.Rolling}, Formula: "L + burst + 1, and 1 + 10 ms of the rate for its clock",
+				Bound: func(p quota.Params) int64 { return burst(p.Options, p.Limit) + 1 + forClock(p) },
 			},
 			quota.MayReject(),
 		},
@@ -63,10 +63,27 @@ func init() {
 	})
 }
 
-// forClock is how many requests more may pass because of nginx's clock: it is read once
-// in each turn of a worker's event loop, in whole milliseconds, so that a request may seem
-// earlier than it was sent, and the next one later than it is.
-const forClock = 1
+// clockMayErr is how far nginx's clock may be behind: it is read once in each turn of a
+// worker's event loop, in whole milliseconds.
+const clockMayErr = 10 * time.Millisecond
+
+// forClock is how many requests more may pass because of nginx's clock, since a request
+// may seem earlier than it was sent, and the next one later than it is: one, and what
+// flows in while it is behind.
+func forClock(p quota.Params) int64 {
+	if p.Policy == nil {
+		return 1
+	}
+	units := p.Limit
+	if p.Policy.Window.Kind == quota.Bucket {
+		units = p.Policy.Window.Refill
+	}
+	length := p.Policy.Window.RealLength()
+	if length <= 0 {
+		return 1
+	}
+	return 1 + units*int64(clockMayErr)/int64(length)
+}
 
 // burstOfLimit is the value of burst that makes a bucket of the policy's limit.
 const burstOfLimit = "limit-1"

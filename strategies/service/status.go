@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 )
@@ -45,6 +46,18 @@ func parseStatuses(text string) (*statuses, error) {
 func checkStatuses(text string) error {
 	_, err := parseStatuses(text)
 	return err
+}
+
+// checkSubjectHeader refuses headers that the client writes itself, and lists.
+func checkSubjectHeader(text string) error {
+	switch http.CanonicalHeaderKey(text) {
+	case "Host", "Content-Length", "Transfer-Encoding", "Trailer", "Connection", "Authorization":
+		return fmt.Errorf("%s cannot carry a subject: name another header, e.g. X-Api-Key", text)
+	}
+	if strings.Contains(text, "+") {
+		return errors.New("one header carries the subject, e.g. X-Api-Key")
+	}
+	return checkNames(text)
 }
 
 // checkNames checks the names of headers, with a plus between them; none is allowed.
