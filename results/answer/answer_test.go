@@ -135,6 +135,7 @@ func timed(label string, p99 int64, commands float64, more ...func(*results.Run)
 // TestCheapest: overlapping p99s give way to fewer commands, others do not.
 func TestCheapest(t *testing.T) {
 	alone := func(r *results.Run) { r.PerProcess = true }
+	doubted := func(r *results.Run) { r.Service.Waited = &results.Waited{P90: -1, P99: 0.9, P999: -1, P9999: -1} }
 	file := func(runs ...[]results.Run) answer.Setting {
 		var f results.File
 		for _, r := range runs {
@@ -148,6 +149,8 @@ func TestCheapest(t *testing.T) {
 	}{
 		"the lower p99":         {file(timed("slow", 2000, 1), timed("fast", 1000, 2)), "fast"},
 		"fewer commands":        {file(timed("two", 1000, 2), timed("one", 1050, 1)), "one"},
+		"in doubt":              {file(timed("two", 1000, 2), timed("one", 4000, 1, doubted)), "one"},
+		"the lowest in doubt":   {file(timed("two", 1000, 2, doubted), timed("one", 4000, 1)), "two"},
 		"hardly fewer":          {file(timed("first", 1000, 1.02), timed("second", 1050, 1)), "first"},
 		"not per process":       {file(timed("alone", 10, 0, alone), timed("shared", 1000, 1)), "shared"},
 		"per process at last":   {file(timed("alone", 10, 0, alone), timed("leaks", 5, 1, leak(3))), "alone"},

@@ -35,8 +35,9 @@ func faster(a, b *results.Summary) int {
 // Cheapest is the strategy that enforces the policy at the least cost, or nil where
 // none does. Those that count per process or send no command, and those that declare no bound, are taken
 // only where there is no other. Of those whose p99 cannot be told from the lowest one,
-// which is where their intervals over rounds overlap, it is the one with the fewest
-// commands and statements per decision; among equals the one with the lower p99.
+// since their intervals over rounds overlap or the machine may have made it what it is,
+// it is the one with the fewest commands and statements per decision; among equals the
+// one with the lower p99.
 func (s *Setting) Cheapest() *Strategy {
 	var candidates []*Strategy
 	best := math.MaxInt
@@ -68,7 +69,10 @@ func (s *Setting) Cheapest() *Strategy {
 	}
 	p99 := func(x *Strategy) results.Figure { return x.Summary.Latency().P99.Figure }
 	lowest := p99(slices.MinFunc(candidates, func(a, b *Strategy) int { return cmp.Compare(p99(a).Value, p99(b).Value) }))
-	candidates = slices.DeleteFunc(candidates, func(x *Strategy) bool { return p99(x).Lo > lowest.Hi })
+	candidates = slices.DeleteFunc(candidates, func(x *Strategy) bool {
+		inDoubt := !x.Summary.AtRate().ResponseCounts || x.Summary.Latency().P99.Struck
+		return !inDoubt && p99(x).Lo > lowest.Hi
+	})
 	return slices.MinFunc(candidates, func(a, b *Strategy) int {
 		return cmp.Or(cmp.Compare(math.Round(PerDecision(a.Summary)), math.Round(PerDecision(b.Summary))), cmp.Compare(p99(a).Value, p99(b).Value), strings.Compare(a.Label, b.Label))
 	})

@@ -144,11 +144,25 @@ func remarks(s *results.Summary) []results.Reason {
 	return out
 }
 
+// byLabel adds up what concerns one strategy at several points of a sweep, or in several
+// settings.
+func byLabel(who []concern) (out []concern) {
+	for _, c := range who {
+		i := slices.IndexFunc(out, func(o concern) bool { return o.label == c.label })
+		if i < 0 {
+			out = append(out, c)
+			continue
+		}
+		out[i].n, out[i].rounds = out[i].n+c.n, out[i].rounds+c.rounds
+	}
+	return out
+}
+
 // concerned names strategies, or says that it is all of them.
 func concerned(who []concern, strategies int) string {
 	if len(who) < strategies || strategies == 1 {
 		var names []string
-		for _, c := range who {
+		for _, c := range byLabel(who) {
 			if c.n < c.rounds {
 				c.label += fmt.Sprintf(" (%d of %s)", c.n, format.Plural(int64(c.rounds), "round", "rounds"))
 			}

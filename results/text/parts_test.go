@@ -112,6 +112,7 @@ func TestConcerned(t *testing.T) {
 		{[]concern{{"a", 3, 10}, {"b", 10, 10}}, 2, "all strategies, 3 to 10 of 10 rounds"},
 		{[]concern{{"a", 3, 10}, {"b", 10, 10}}, 3, "a (3 of 10 rounds), b"},
 		{[]concern{{"a", 1, 1}}, 1, "a"},
+		{[]concern{{"a", 1, 3}, {"b", 3, 3}, {"a", 3, 3}, {"b", 3, 3}}, 6, "a (4 of 6 rounds), b"},
 	} {
 		if got := concerned(c.who, c.of); got != c.want {
 			t.Errorf("%v of %d: %q, want %q", c.who, c.of, got, c.want)
