@@ -48,7 +48,10 @@ func TestPlantedLeak(t *testing.T) {
 	if len(leaks) != 100 || leaks[99] != 7 || leaks[98] != 0 {
 		t.Errorf("leaks of the crossings: %v", leaks)
 	}
-	v.Windows, v.CrossingLeaks = nil, nil
+	if v.Touched.Windows != 100 {
+		t.Errorf("touched %+v", v.Touched)
+	}
+	v.Windows, v.CrossingLeaks, v.Touched = nil, nil, want.Touched
 	if !reflect.DeepEqual(v, want) {
 		t.Errorf("got  %+v\nwant %+v", v, want)
 	}

@@ -23,7 +23,7 @@ func TestDeclaredUnderOutages(t *testing.T) {
 	}
 	held, leaked := map[string]int{}, map[string]int64{}
 	for _, m := range strategies.All() {
-		if m.Excluded[strategies.ModeSimulate] != "" || m.NeedsStore(strategies.NeedPostgres) {
+		if _, excluded := m.Excludes(strategies.ModeSimulate); excluded || m.NeedsStore(strategies.NeedPostgres) {
 			continue
 		}
 		p := firstServed(t, m)

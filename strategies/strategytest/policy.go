@@ -13,6 +13,9 @@ import (
 // a bucket gets one unit.
 const testLength = time.Hour
 
+// wholeRate is the same for what takes rates in whole requests per minute alone.
+const wholeRate = 20 * time.Second
+
 // served returns a policy for each kind of window that the strategy serves: one
 // of requests if it takes that, else the first of the records' policies that it
 // takes.
@@ -32,6 +35,11 @@ func served(meta *strategies.Meta) []quota.Policy {
 				p.Window = w
 				candidates = append(candidates, p)
 			}
+		}
+		if kind.HasLength() {
+			p := candidates[0]
+			p.Window.Length = wholeRate
+			candidates = append(candidates, p)
 		}
 		for _, p := range candidates {
 			if p.Limit = 1; meta.ServesPolicy(&p) == nil {
