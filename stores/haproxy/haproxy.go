@@ -11,11 +11,8 @@ package haproxy
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
 	"os/exec"
 	"regexp"
-	"strings"
 	"text/template"
 
 	"github.com/quotabench/quotabench/stores"
@@ -54,29 +51,10 @@ var configText string
 var configTemplate = template.Must(template.New("haproxy.cfg").Parse(configText))
 
 var program = httpstore.Program{
-	Name: driver.Name, Config: config,
+	Name: driver.Name, Title: driver.Title, Template: configTemplate,
+	Valid: map[string]*regexp.Regexp{
+		"period": regexp.MustCompile(`^[1-9][0-9]{0,9}(ms|s)$`), "above": regexp.MustCompile(`^[1-9][0-9]{0,8}$`), "threads": regexp.MustCompile(`^[1-9][0-9]?$`),
+	},
 	// -db keeps it from going into the background.
 	Command: func(bin, file string) *exec.Cmd { return exec.Command(bin, "-db", "-q", "-f", file) },
-}
-
-// valid is what each setting may be.
-var valid = map[string]*regexp.Regexp{
-	"period": regexp.MustCompile(`^[1-9][0-9]{0,9}(ms|s)$`), "above": regexp.MustCompile(`^[1-9][0-9]{0,8}$`), "threads": regexp.MustCompile(`^[1-9][0-9]?$`),
-}
-
-// config writes haproxy.cfg.
-func config(s httpstore.Site) (string, error) {
-	if s.Settings != nil {
-		for name, form := range valid {
-			if !form.MatchString(s.Settings[name]) {
-				return "", fmt.Errorf("the setting %s of HAProxy is %q", name, s.Settings[name])
-			}
-		}
-		if len(s.Settings) != len(valid) {
-			return "", errors.New("HAProxy is given settings that it does not have")
-		}
-	}
-	var b strings.Builder
-	err := configTemplate.Execute(&b, s)
-	return b.String(), err
 }

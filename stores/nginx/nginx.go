@@ -11,11 +11,8 @@ package nginx
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
 	"os/exec"
 	"regexp"
-	"strings"
 	"text/template"
 
 	"github.com/quotabench/quotabench/stores"
@@ -54,31 +51,12 @@ var configText string
 var configTemplate = template.Must(template.New("nginx.conf").Parse(configText))
 
 var program = httpstore.Program{
-	Name: driver.Name, Config: config,
+	Name: driver.Name, Title: driver.Title, Template: configTemplate,
+	Valid: map[string]*regexp.Regexp{
+		"rate": regexp.MustCompile(`^[1-9][0-9]{0,8}r/[sm]$`), "burst": regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`),
+		"nodelay": regexp.MustCompile(`^(true|false)$`), "workers": regexp.MustCompile(`^[1-9][0-9]{0,2}$`), "answer": regexp.MustCompile(`^(file|return)$`),
+	},
 	Command: func(bin, file string) *exec.Cmd {
 		return exec.Command(bin, "-e", "stderr", "-p", ".", "-c", file)
 	},
-}
-
-// valid is what each setting may be.
-var valid = map[string]*regexp.Regexp{
-	"rate": regexp.MustCompile(`^[1-9][0-9]{0,8}r/[sm]$`), "burst": regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`),
-	"nodelay": regexp.MustCompile(`^(true|false)$`), "workers": regexp.MustCompile(`^[1-9][0-9]{0,2}$`), "answer": regexp.MustCompile(`^(file|return)$`),
-}
-
-// config writes nginx.conf.
-func config(s httpstore.Site) (string, error) {
-	if s.Settings != nil {
-		for name, form := range valid {
-			if !form.MatchString(s.Settings[name]) {
-				return "", fmt.Errorf("the setting %s of nginx is %q", name, s.Settings[name])
-			}
-		}
-		if len(s.Settings) != len(valid) {
-			return "", errors.New("nginx is given settings that it does not have")
-		}
-	}
-	var b strings.Builder
-	err := configTemplate.Execute(&b, s)
-	return b.String(), err
 }

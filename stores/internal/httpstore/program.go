@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/server"
@@ -19,11 +20,12 @@ import (
 
 // Program is what differs from one kind of gateway to the next.
 type Program struct {
-	// Name of the driver.
-	Name string
-	// Config writes the configuration of a server. An error says which setting it does
-	// not know.
-	Config func(Site) (string, error)
+	// Name of the driver, and Title what people call the program.
+	Name, Title string
+	// Template of the configuration file, filled with a [Site].
+	Template *template.Template
+	// Valid are the forms of the settings, by name. A limit has all of them.
+	Valid map[string]*regexp.Regexp
 	// Command starts a server, given its configuration file.
 	Command func(bin, config string) *exec.Cmd
 }
@@ -42,6 +44,23 @@ type Site struct {
 	Root bool
 	// Settings of the limit; nil for none.
 	Settings map[string]string
+}
+
+// config writes the configuration of a server.
+func (p *Program) config(s Site) (string, error) {
+	if s.Settings != nil {
+		for name, form := range p.Valid {
+			if !form.MatchString(s.Settings[name]) {
+				return "", fmt.Errorf("the setting %s of %s is %q", name, p.Title, s.Settings[name])
+			}
+		}
+		if len(s.Settings) != len(p.Valid) {
+			return "", fmt.Errorf("%s is given settings that it does not have", p.Title)
+		}
+	}
+	var b strings.Builder
+	err := p.Template.Execute(&b, s)
+	return b.String(), err
 }
 
 // running is one server.
@@ -88,7 +107,7 @@ func (p *Program) start(ctx context.Context, bin string, port int, settings map[
 	if site.Page, err = home.WriteSecret("page", "admitted\n"); err != nil {
 		return nil, err
 	}
-	text, err := p.Config(site)
+	text, err := p.config(site)
 	if err != nil {
 		return nil, errors.Join(err, home.Dir.Remove())
 	}
