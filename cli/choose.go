@@ -139,6 +139,9 @@ func (s *chooseSettings) configure() (choose.Config, error) {
 		return c, s.wrong("leak", err)
 	}
 	for _, x := range chosen {
+		if why, not := x.Excludes(strategies.ModeExplore); not && x.Client != "" {
+			return c, s.wrong("strategy", fmt.Errorf("%s: %s", x, why))
+		}
 		if s.given("strategy") || x.Form != strategies.Baseline {
 			c.Strategies = append(c.Strategies, x)
 		}

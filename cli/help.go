@@ -64,7 +64,7 @@ var flagGroups = []struct {
 	{groupWorkload, []string{"speed"}},
 	{groupTime, []string{"start", "region", "shared-redis", "rush", "home", "every", "tracked"}},
 	{groupSearch, []string{"clients", "script", "used", "faults", "times", "jobs", "property", "max-states", "max-memory", "preemptions", "full", "max-schedules", "timeout", "first", "parallel", "replay"}},
-	{groupTrouble, []string{"pool", "cold", "client-retries", "cores", "outage", "change-limit", "skew", "life", "decision-timeout"}},
+	{groupTrouble, []string{"pool", "cold", "client", "client-retries", "cores", "outage", "change-limit", "skew", "life", "decision-timeout"}},
 	{groupStores, []string{"on"}},
 	{groupGates, []string{"fail-on", "against", "format", "tolerance", "timing", "strict", "gates"}},
 	{groupOutput, []string{"out", "history", "metrics", "verbose", "json", "config", "print-config"}},

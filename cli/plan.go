@@ -158,6 +158,11 @@ func (s *settings) choose(c *harness.Plan) (err error) {
 	if c.Strategies, err = strategies.Parse(strings.Join(s.strategy, ",")); err != nil {
 		return s.wrong("strategy", err)
 	}
+	if !s.virtual {
+		if c.Strategies, err = s.withClients(c.Strategies); err != nil {
+			return s.wrong("client", err)
+		}
+	}
 	if s.shard != "" {
 		if c.Shard, err = workloads.ParseShard(s.shard); err != nil {
 			return s.wrong("shard", err)
@@ -176,6 +181,25 @@ func (s *settings) choose(c *harness.Plan) (err error) {
 		c.Policy.Limit = min(c.Policy.Limit, hotKeyLimit*largest(c.Policy.Costs))
 	}
 	return nil
+}
+
+// withClients are the strategies with each kind of client that is asked for.
+func (s *settings) withClients(all []strategies.Selection) ([]strategies.Selection, error) {
+	var kinds []strategies.Client
+	for name := range strings.SplitSeq(strings.Join(s.clients, ","), ",") {
+		kind, err := strategies.ParseClient(strings.TrimSpace(name))
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(kinds, kind) {
+			return nil, fmt.Errorf("%s is given twice", kind)
+		}
+		kinds = append(kinds, kind)
+	}
+	if len(kinds) == 1 && kinds[0] == strategies.PlainClient {
+		return all, nil
+	}
+	return strategies.WithClients(all, kinds), nil
 }
 
 // checkStores refuses stores that cannot be meant, and an image that would not be

@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/compare"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // settings are all that a run can be told.
@@ -30,6 +31,7 @@ type settings struct {
 	seed                       uint64
 	outages, limitChanges      []string
 	cold                       bool
+	clients                    []string
 	from, images               map[string]*string // by driver
 	named                      []string           // of --store
 	out, history               string
@@ -76,7 +78,7 @@ type setting struct {
 // newSettings returns the defaults, with the table over them.
 func newSettings() *settings {
 	s := &settings{
-		strategy: []string{"core"}, policy: "agent-api", workload: "hot-key",
+		strategy: []string{"core"}, clients: []string{string(strategies.PlainClient)}, policy: "agent-api", workload: "hot-key",
 		workers: 50, rounds: 8, instances: 2, seed: 1, arrivals: "poisson", cores: measure.Cores{Mode: measure.CoresAuto},
 		from: map[string]*string{}, images: map[string]*string{}, places: map[string]string{}, options: map[string]*string{},
 	}
@@ -133,6 +135,8 @@ func (s *settings) surroundings() []setting {
 			doc: "connections per instance and store (default: what the strategy asks for, or one per worker, at most 64 to Redis and 16 to PostgreSQL)"},
 		{name: "cold", value: &boolean{&s.cold},
 			doc: "open a connection for each command, pipeline or transaction, as functions do that start for each call"},
+		{name: "client", value: &list{p: &s.clients}, complete: completeWords(clientNames()...),
+			doc: "`kinds` of the Redis client, each strategy once with each: plain, or autopipeline, which sends the commands of callers that come at the same time in one pipeline; a strategy has one of its own as in lua-reserve@autopipeline; may be repeated"},
 		{name: "client-retries", value: whole(&s.retries, 0, measure.MaxRetries),
 			doc: "how often the Redis client repeats a failed command"},
 		{name: "cores", value: &coresValue{&s.cores}, complete: completeWords(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores="),
@@ -157,6 +161,14 @@ func (s *settings) surroundings() []setting {
 			doc: "show all of report.txt: costs, guarantees, notes and what the audit found too"},
 		setting{name: "out", value: &text{p: &s.out}, computed: true,
 			doc: "`directory` for results.json and plots (default quotabench-results/<time>)"})
+}
+
+// clientNames are the kinds of Redis clients.
+func clientNames() (names []string) {
+	for _, c := range strategies.Clients() {
+		names = append(names, string(c))
+	}
+	return names
 }
 
 // register makes a flag of every setting.

@@ -50,7 +50,7 @@ const simulatedStore = string(strategies.NeedRedis)
 
 // notSimulated are settings of run, beside the stores, that mean nothing in virtual
 // time.
-var notSimulated = []string{"rounds", "quick", "pool", "client-retries", "cores", "against", "format"}
+var notSimulated = []string{"rounds", "quick", "pool", "client", "client-retries", "cores", "against", "format"}
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}

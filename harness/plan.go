@@ -210,6 +210,9 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		Stream:   workloads.Fingerprint(stream, fingerprintOps(stream)),
 	}
 	params.Cold, params.Shard = p.Cold, p.Shard.String()
+	if sel.Client != strategies.PlainClient {
+		params.Client = string(sel.Client)
+	}
 	if p.DecisionTimeout != DefaultDecisionTimeout {
 		params.DecisionTimeoutNS = int64(p.DecisionTimeout)
 	}

@@ -104,11 +104,16 @@ func (s *Sweep) second(value string) int {
 	return slices.Index(s.Parameters[1].Values, value)
 }
 
-// Unswept is a strategy's label without the options that vary.
+// Unswept is a strategy's label without the options that vary, and without its kind of
+// client where that varies.
 func (s *Sweep) Unswept(label string) string {
-	name, options, ok := strings.Cut(label, ":")
+	first, options, ok := strings.Cut(label, ":")
+	name, _, _ := strings.Cut(first, "@")
+	if slices.ContainsFunc(s.Parameters, func(p Swept) bool { return p.Name == "client" }) {
+		first = name
+	}
 	if !ok {
-		return label
+		return first
 	}
 	var kept []string
 	drop := false
@@ -122,7 +127,7 @@ func (s *Sweep) Unswept(label string) string {
 		}
 	}
 	if kept == nil {
-		return name
+		return first
 	}
-	return name + ":" + strings.Join(kept, ",")
+	return first + ":" + strings.Join(kept, ",")
 }

@@ -354,6 +354,9 @@ type Params struct {
 	// Cold is set where every command, pipeline or transaction had a connection of its
 	// own, opened for it.
 	Cold bool `json:"cold_connections,omitempty"`
+	// Client is the kind of Redis client, where it is not the plain one: "autopipeline"
+	// puts commands of callers that come at the same time into one pipeline.
+	Client string `json:"client,omitempty"`
 	// Retries are repetitions by the store's client after an error.
 	Retries int `json:"client_retries"`
 	// DecisionTimeoutNS is how long one decision could take, in nanoseconds, where that

@@ -230,8 +230,8 @@ func (m *Meta) validate() error {
 		}
 	}
 	name := m.Name
-	if name == "" || strings.ContainsAny(name, ",:= ") {
-		add(true, "Name is empty or contains one of \",:= \"")
+	if name == "" || strings.ContainsAny(name, ",:=@ ") {
+		add(true, "Name is empty or contains one of \",:=@ \"")
 		name = strconv.Quote(name)
 	}
 	add(m.Doc == "", "Doc is empty")

@@ -12,13 +12,20 @@ import (
 type Selection struct {
 	*Meta
 	Options quota.Options
+	// Client is the kind of Redis client that its instances are given; empty for
+	// [PlainClient].
+	Client Client
 }
 
-// String renders the selection as the command line takes it: the name, and the
-// options that differ from their defaults in the order of declaration.
+// String renders the selection as the command line takes it: the name, its kind of client
+// where that is not the plain one, and the options that differ from their defaults in the
+// order of declaration, e.g. "lua-reserve@autopipeline:sync=1s".
 func (s Selection) String() string {
 	var b strings.Builder
 	b.WriteString(s.Name)
+	if s.Client != "" && s.Client != PlainClient {
+		b.WriteString(clientMark + string(s.Client))
+	}
 	sep := byte(':')
 	for _, o := range s.Meta.Options {
 		if v := s.Options[o.Name]; v != o.Default {

@@ -92,8 +92,9 @@ var sets = map[string]func() []*Meta{"all": All, coreSet: Core}
 const coreSet = "core"
 
 // IsSet reports whether a word of a list stands for several strategies: "core", "all" or
-// a pattern such as "pg-*".
+// a pattern such as "pg-*", also with a kind of client behind it.
 func IsSet(word string) bool {
+	word, _, _ = strings.Cut(word, clientMark)
 	_, ok := sets[word]
 	return ok || strings.Contains(word, "*") && !strings.ContainsAny(word, ":=")
 }
@@ -121,16 +122,22 @@ func members(set string) ([]*Meta, error) {
 
 // Parse reads a list such as "incr-expire,three-tier:write=literal,reset=job",
 // "core", "all" or "pg-*". After a strategy's colon, every following part that contains "=" is one
-// more of its options. The same strategy may come twice with different options.
+// more of its options. Behind its name may stand a kind of client, as in
+// "lua-reserve@autopipeline"; of a set it is that of the strategies that ask a Redis. The
+// same strategy may come twice with different options or clients.
 func Parse(list string) ([]Selection, error) {
 	var out []Selection
 	var meta *Meta
 	var given quota.Options
+	var client Client
 	flush := func() error {
 		if meta == nil {
 			return nil
 		}
 		s, err := meta.Select(given)
+		if err == nil && client != "" {
+			s, err = s.WithClient(client)
+		}
 		if err != nil {
 			return err
 		}
@@ -156,13 +163,21 @@ func Parse(list string) ([]Selection, error) {
 		if err := flush(); err != nil {
 			return nil, err
 		}
+		var err error
+		if name, client, err = cutClient(name); err != nil {
+			return nil, err
+		}
 		if IsSet(part) {
-			set, err := members(part)
+			set, err := members(name)
 			if err != nil {
 				return nil, err
 			}
+			asked := client
 			for _, m := range set {
 				meta, given = m, quota.Options{}
+				if client = asked; len(m.RedisNeeds()) == 0 {
+					client = ""
+				}
 				if name == coreSet {
 					maps.Copy(given, m.BriskOptions)
 				}

@@ -50,6 +50,7 @@ func TestRegisterRefusesWhatIsIncomplete(t *testing.T) {
 		"comma in the name": func(m *Meta) { m.Name = "a,b" },
 		"colon in the name": func(m *Meta) { m.Name = "a:b" },
 		"space in the name": func(m *Meta) { m.Name = "a b" },
+		"mark in the name":  func(m *Meta) { m.Name = "a@b" },
 		"no doc":            func(m *Meta) { m.Doc = "" },
 		"no form":           func(m *Meta) { m.Form = "" },
 		"no kinds":          func(m *Meta) { m.Kinds = nil },

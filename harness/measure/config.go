@@ -88,6 +88,8 @@ const (
 	MaxConnections = 60_000
 	maxRedisPool   = 64
 	maxPool        = 16
+	// defaultRedisTimeout is that of a read or a write of go-redis.
+	defaultRedisTimeout = 5 * time.Second
 )
 
 // Complete fills in defaults and reports the first thing that does not fit.
@@ -191,6 +193,17 @@ func (c *Config) poolFor(s strategies.Selection, name, driver string) int {
 	}
 	callers := (c.Workers + c.Instances - 1) / c.Instances
 	return min(asked, callers)
+}
+
+// pipelineTimeout is the timeout of a read or a write of a client with pipelines. It keeps
+// no deadline of a caller once a command is in a pipeline, so that a decision may take two
+// of these where a server does not answer: that of the pipeline ahead, and its own. 0 is
+// the client's default.
+func (c *Config) pipelineTimeout() time.Duration {
+	if t := c.DecisionTimeout / 2; t < defaultRedisTimeout {
+		return t
+	}
+	return 0
 }
 
 // CannotRun returns why a strategy cannot take part in this measurement, or nil.

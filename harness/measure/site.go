@@ -111,9 +111,13 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	env.Clients = map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(s.stores)) {
 		st := s.stores[name]
-		c, err := st.Connect(ctx, s.scope, stores.ConnOptions{
+		o := stores.ConnOptions{
 			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name),
-		})
+		}
+		if s.sel.Client == strategies.AutoPipeline && st.Driver() == string(strategies.NeedRedis) {
+			o.AutoPipeline, o.Timeout = true, s.cfg.pipelineTimeout()
+		}
+		c, err := st.Connect(ctx, s.scope, o)
 		if err != nil {
 			return err
 		}

@@ -151,6 +151,7 @@ var settable = map[string]func(c *measure.Config, v string) error{
 	"requests":       whole(func(c *measure.Config) *int64 { return &c.Requests }, 1),
 	Rate:             setRate,
 	"duration":       length(func(c *measure.Config) *time.Duration { return &c.Duration }),
+	"client":         setClient,
 	"life":           length(func(c *measure.Config) *time.Duration { return &c.Life }),
 }
 
@@ -204,6 +205,25 @@ func setRate(c *measure.Config, v string) error {
 	if c.Duration > 0 {
 		c.Duration = max(c.Duration, LongEnough(x))
 	}
+	return nil
+}
+
+// setClient gives strategies that ask a Redis a kind of client.
+func setClient(c *measure.Config, v string) error {
+	kind, err := strategies.ParseClient(v)
+	if err != nil {
+		return err
+	}
+	for _, s := range c.Strategies {
+		if s.Client != "" && s.Client != strategies.PlainClient {
+			return fmt.Errorf("%s names its client: leave one of them out", s)
+		}
+	}
+	c.Strategies = slices.Clone(c.Strategies)
+	for i := range c.Strategies {
+		c.Strategies[i].Client = "" // plain ones are meant to be swept
+	}
+	c.Strategies = strategies.WithClients(c.Strategies, []strategies.Client{kind})
 	return nil
 }
 

@@ -66,7 +66,7 @@ func (s *Setting) untested() []Untested {
 	if store := cannotHoldBack(first.Summary); store != "" {
 		return append(out, Untested{What: "crashes, retries and other orders of its steps, which cannot be held back on " + store})
 	}
-	label := word(first.Label)
+	label := word(withoutClient(first))
 	return append(out, Untested{What: "crashes, retries and other faults", Command: "quotabench explore " + label + " --faults all"})
 }
 
@@ -86,6 +86,11 @@ func cannotHoldBack(s *results.Summary) string {
 // needsRedis reports whether the strategy keeps anything in the main Redis.
 func needsRedis(s *results.Summary) bool {
 	return slices.ContainsFunc(s.Stored, func(k results.Stored) bool { return k.Store == "redis" })
+}
+
+// withoutClient is the label as commands take it that know one kind of client.
+func withoutClient(x *Strategy) string {
+	return strings.Replace(x.Label, "@"+x.Summary.Params.Client, "", 1)
 }
 
 // command is the command line that measures the strategy again under the setting, with

@@ -36,6 +36,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	entry("load", format.Join(" · ", loop, format.Plural(int64(p.Workers), "worker", "workers"), format.Plural(int64(p.Instances), "instance", "instances"),
 		format.Plural(int64(p.Retries), "client retry", "client retries"), speed, boundText(p)))
 	entry("connections", poolText(p))
+	entry("clients", clientsText(group))
 	for _, text := range placementTexts(group) {
 		entry("cores", text)
 	}
@@ -106,6 +107,20 @@ func poolText(p results.Params) string {
 		return "default pools: what a strategy asks for, or one connection per worker, at most 64 to Redis and 16 to PostgreSQL, per instance"
 	}
 	return format.Plural(int64(p.Pool), "connection", "connections") + " per instance and store"
+}
+
+// clientsText says what kinds of Redis clients there are beside the plain one.
+func clientsText(group []results.Summary) string {
+	var parts []string
+	for i := range group {
+		if c := group[i].Params.Client; c != "" && !slices.Contains(parts, c) {
+			parts = append(parts, c)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "strategy@KIND has a Redis client of that kind: " + strings.Join(parts, ", ") + "; all others, and the bare client, the plain one"
 }
 
 func boundText(p results.Params) string {

@@ -203,7 +203,7 @@ func speedLines(page layout.Page, f results.File, group []results.Summary, whole
 	})
 	always := ""
 	if bare && whole {
-		always = "bare client: one INCR of one key for each request, in the same rounds"
+		always = "bare client" + plainOne(group) + ": one INCR of one key for each request, in the same rounds"
 		if paced && !simulated {
 			always += "; times bare: decisions per second by those of bare clients that never pause"
 		}
@@ -220,8 +220,16 @@ func bareText(group []results.Summary, legend marks) string {
 	for i := range group {
 		if r := group[i].AtRate().Reference; r != nil {
 			cells := legend.reference(r)
-			return "a bare client's INCR in the same rounds: p50 " + cells[0] + ", p99 " + cells[1]
+			return "a bare client's INCR in the same rounds" + plainOne(group) + ": p50 " + cells[0] + ", p99 " + cells[1]
 		}
+	}
+	return ""
+}
+
+// plainOne says which kind the bare client is, where strategies have another.
+func plainOne(group []results.Summary) string {
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Params.Client != "" }) {
+		return " (the plain client, beside every strategy)"
 	}
 	return ""
 }

@@ -78,5 +78,5 @@ func (r *Store) connectSeveral(ctx context.Context, o stores.ConnOptions) (store
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
 	}
-	return conn{c}, nil
+	return connOf(c, o)
 }

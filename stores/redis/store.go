@@ -29,7 +29,8 @@ func (r *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 }
 
 // Connect opens a client, and all connections of its pool. [stores.Conn.Client] is
-// a [goredis.UniversalClient].
+// a [goredis.UniversalClient]: where pipelines are asked for the [*goredis.AutoPipeliner]
+// whose calls wait for their replies, with the settings of go-redis.
 func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
 	if r.dial != nil {
 		return r.connectSeveral(ctx, o)
@@ -38,13 +39,28 @@ func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOption
 		if o.Meter != nil || o.Wrap != nil {
 			return nil, fmt.Errorf("connect to redis: a %T cannot be metered or interrupted: use a client of a single server, or a URL", r.admin)
 		}
+		if o.AutoPipeline {
+			return nil, fmt.Errorf("connect to redis: a %T is handed out as it is, and not with pipelines: use a client of a single server, or a URL", r.admin)
+		}
 		return lentConn{r.admin}, nil
 	}
 	c := r.Client(clientOptions(o))
 	if err := establish(ctx, c, first(o)); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
 	}
-	return conn{c}, nil
+	return connOf(c, o)
+}
+
+// connOf is a client as the options ask for it. The client is closed where it cannot be.
+func connOf(c goredis.UniversalClient, o stores.ConnOptions) (stores.Conn, error) {
+	if !o.AutoPipeline {
+		return conn{c, c}, nil
+	}
+	pipelined, err := c.AutoPipeline()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to redis: %w", err), c.Close())
+	}
+	return conn{pipelined, c}, nil
 }
 
 func clientOptions(o stores.ConnOptions) ClientOptions {
@@ -98,9 +114,12 @@ func (r *Store) Wipe(ctx context.Context, scope stores.Scope) error {
 	return r.wiped(ctx, scope, err)
 }
 
-type conn struct{ c goredis.UniversalClient }
+// conn is a client that a strategy is given, and the one that holds the connections.
+type conn struct{ given, c goredis.UniversalClient }
 
-func (c conn) Client() any  { return c.c }
+func (c conn) Client() any { return c.given }
+
+// Close ends the connections. A client with pipelines sends what it holds before.
 func (c conn) Close() error { return c.c.Close() }
 
 // lentConn is a client that its owner closes.

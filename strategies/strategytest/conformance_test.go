@@ -19,6 +19,19 @@ func TestEmbedded(t *testing.T) {
 	})
 }
 
+// TestAutoPipeline runs it with clients that put commands into pipelines, for every
+// strategy that asks a Redis.
+func TestAutoPipeline(t *testing.T) {
+	RunAll(t, func(t *testing.T, m *strategies.Meta) Stores {
+		if len(m.RedisNeeds()) == 0 {
+			t.Skip("asks no Redis")
+		}
+		s := Servers(t, m)
+		s.Client = strategies.AutoPipeline
+		return s
+	})
+}
+
 // TestServers runs it on a redis-server and on PostgreSQL.
 func TestServers(t *testing.T) {
 	RunAll(t, func(t *testing.T, m *strategies.Meta) Stores {

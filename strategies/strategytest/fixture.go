@@ -83,7 +83,7 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 		Clock: c, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
 		Instances: instances, Options: sel.Options, Wake: func(string) {},
 	}
-	f.watch(virtual)
+	f.watch(virtual, stores.Client)
 	f.connect(stores, !virtual.IsZero())
 	for i := range instances {
 		f.instances = append(f.instances, f.open(i))
@@ -115,7 +115,7 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		}
 		switch client := open(f.TB).(type) {
 		case redis.UniversalClient:
-			f.env.Clients[string(need)] = f.hooked(client, virtual)
+			f.env.Clients[string(need)] = f.kind(f.hooked(client, virtual), stores.Client)
 		case *pgxpool.Pool:
 			f.env.Clients[string(need)] = f.traced(client, string(need))
 		default:
@@ -131,8 +131,8 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		if stores.Alone {
 			f.ends = append(f.ends, f.lookOut(client))
 		}
-		f.hooked(client, virtual)
-		f.env.Redis, f.env.Clients[string(strategies.NeedRedis)] = client, client
+		f.env.Redis = f.kind(f.hooked(client, virtual), stores.Client)
+		f.env.Clients[string(strategies.NeedRedis)] = f.env.Redis
 	}
 	needsPostgres, needsSource := f.sel.NeedsStore(strategies.NeedPostgres), f.sel.NeedsStore(strategies.NeedSource)
 	switch {
@@ -161,6 +161,19 @@ func (f *fixture) hooked(c redis.UniversalClient, virtual bool) redis.UniversalC
 	}
 	c.AddHook(outage{&f.broken})
 	return c
+}
+
+// kind is a client of that kind over the connections of a plain one.
+func (f *fixture) kind(c redis.UniversalClient, kind strategies.Client) redis.UniversalClient {
+	f.Helper()
+	if kind != strategies.AutoPipeline {
+		return c
+	}
+	pipelined, err := c.AutoPipeline()
+	if err != nil {
+		f.Fatal(err)
+	}
+	return pipelined
 }
 
 // open makes one more instance, which the caller closes.

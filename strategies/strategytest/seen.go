@@ -30,10 +30,10 @@ func (f *fixture) ctx() context.Context { return context.WithValue(context.Backg
 
 // watch makes the fixture's witness. Where virtual is not zero, timestamps of the
 // wall clock are looked for in commands.
-func (f *fixture) watch(virtual time.Time) {
+func (f *fixture) watch(virtual time.Time, kind strategies.Client) {
 	caller := func(ctx context.Context) bool { return ctx.Value(mark{}) != nil }
-	if f.sel.Foreign {
-		caller = nil // its commands come under contexts of its own
+	if f.sel.Foreign || kind == strategies.AutoPipeline {
+		caller = nil // the commands come under contexts of their own
 	}
 	f.witness = witness.New(witness.Config{
 		// The only stores whose commands are seen.

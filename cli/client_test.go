@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestClientErrors: what cannot be meant is refused in one line before anything starts.
+func TestClientErrors(t *testing.T) {
+	p := newPlace(t, map[string]string{"run.yaml": "client: [fast]\n"})
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"run honest --client fast", `--client: unknown kind of client "fast": one of plain, autopipeline`},
+		{"run honest --client plain,plain", "--client: plain is given twice"},
+		{"run honest --config run.yaml", `run.yaml:1: client: unknown kind of client "fast"`},
+		{"run honest@autopipeline", "--strategy: strategy honest asks no Redis: it has no client of the kind autopipeline"},
+		{"run honest@fast", `--strategy: "honest@fast": unknown kind of client "fast"`},
+		{"sim honest --client autopipeline", "unknown flag --client"},
+		{"explore honest --client autopipeline", "unknown flag --client"},
+		{"sweep honest --param client=plain --client plain", "client is given by --client, too"},
+	} {
+		o := call(t.Context(), strings.Fields(c.args)...)
+		if o.code != ExitUsage || !strings.Contains(o.stderr, c.want) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: exit %d, %q; want %d, %q", c.args, o.code, o.stderr, ExitUsage, c.want)
+		}
+	}
+	p.requireUntouched()
+}
+
+// TestClientOfStrategiesWithoutRedis: they take part once, whatever kinds there are.
+func TestClientOfStrategiesWithoutRedis(t *testing.T) {
+	newPlace(t, nil)
+	_, cfg := planned(t, "--strategy", "honest", "--client", "autopipeline,plain")
+	if len(cfg.Strategies) != 1 || cfg.Strategies[0].String() != "honest" {
+		t.Errorf("it is %v", cfg.Strategies)
+	}
+}
