@@ -78,12 +78,35 @@ func (e *HungError) Error() string {
 	return fmt.Sprintf("the strategy does not return in %s: given up after %v at %s", e.Where, e.After, e.At)
 }
 
-// Stack is that of the strategy's panic, or of its call that did not return; empty for
-// other errors.
+// DiedError says that code of a strategy's has ended the process that it ran in: a panic
+// on a goroutine that the strategy has started, or an error of the Go runtime.
+type DiedError struct {
+	// What is the panic's value, or the runtime's error, in one line.
+	What string
+	// At is the strategy's innermost function, with file and line; empty where that is not
+	// known.
+	At string
+	// Stack is that of the goroutine.
+	Stack string
+}
+
+// Error is one line; the stack is apart.
+func (e *DiedError) Error() string {
+	if e.At == "" {
+		return "the strategy has ended the process: " + e.What
+	}
+	return "the strategy has ended the process: " + e.What + " in " + e.At
+}
+
+// Stack is that of the strategy's panic, of its call that did not return, or of what has
+// ended its process; empty for other errors.
 func Stack(err error) string {
 	var p *PanicError
 	var h *HungError
+	var d *DiedError
 	switch {
+	case errors.As(err, &d):
+		return d.Stack
 	case errors.As(err, &p):
 		return string(p.Stack)
 	case errors.As(err, &h):
@@ -103,8 +126,9 @@ func StrikeFailed(run *results.Run, err error) {
 	strike := func(code, detail string) { run.Audit.Strike(code, results.StrikesCorrectness, detail) }
 	var p *PanicError
 	var h *HungError
+	var d *DiedError
 	switch {
-	case errors.As(err, &p):
+	case errors.As(err, &p), errors.As(err, &d):
 		strike(CodePanicked, err.Error())
 	case errors.As(err, &h):
 		strike(CodeHung, err.Error())

@@ -95,6 +95,8 @@ type Config struct {
 	enumerates bool
 	// trail keeps the schedule being run for another process; nil for none.
 	trail *trail
+	// sofar is told what is found as it is found; nil for nothing.
+	sofar *progress
 }
 
 // DefaultStates bounds a search that is not given a bound.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -21,72 +19,17 @@ import (
 const Panicked Property = "panic"
 
 // DiedError says that code of a strategy's has ended the process of a search.
-type DiedError struct {
-	// What is the panic's value, or the runtime's error, in one line.
-	What string
-	// Stack is the first goroutine's.
-	Stack string
+type DiedError = harness.DiedError
 
+// death is what has ended a process, and what was done then.
+type death struct {
+	*DiedError
 	doing string
 	path  []engine.Choice
 }
 
-// Error is one line; the stack is apart.
-func (e *DiedError) Error() string { return "the strategy has ended the process: " + e.What }
-
-// mostStack is how many lines of a stack are kept.
-const mostStack = 40
-
-// newDied reads what the Go runtime wrote last; nil where it says of no code that it is to
-// blame: the limits of bubbles are ours.
-func newDied(said []byte) *DiedError {
-	lines := strings.Split(string(said), "\n")
-	for i, line := range slices.Backward(lines) { // what a log says before comes first
-		what, ok := strings.CutPrefix(line, "panic: ")
-		if !ok {
-			what, ok = strings.CutPrefix(line, "fatal error: ")
-		}
-		if !ok || !slices.ContainsFunc(lines[i:], func(l string) bool { return strings.HasPrefix(l, "goroutine ") }) {
-			continue
-		}
-		if strings.Contains(what, "synctest") || strings.Contains(what, "out of memory") {
-			return nil
-		}
-		e := &DiedError{What: strings.Join(strings.Fields(what), " ")}
-		from := i
-		for from < len(lines) && !strings.HasPrefix(lines[from], "goroutine ") {
-			from++
-		}
-		to := from
-		for to < len(lines) && lines[to] != "" && to-from < mostStack {
-			to++
-		}
-		e.Stack = strings.Join(lines[from:to], "\n")
-		return e
-	}
-	return nil
-}
-
-// at is the innermost function of the stack that is not the runtime's, with its line.
-func (e *DiedError) at() string {
-	lines := strings.Split(e.Stack, "\n")
-	for i := 1; i+1 < len(lines); i += 2 {
-		name := lines[i]
-		if strings.HasPrefix(name, "panic(") || strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/") {
-			continue
-		}
-		if c := strings.LastIndexByte(name, '('); c > 0 {
-			name = name[:c]
-		}
-		name = name[strings.LastIndexByte(name, '/')+1:]
-		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
-		return fmt.Sprintf(" in %s (%s)", name, place[strings.LastIndexByte(place, '/')+1:])
-	}
-	return ""
-}
-
 // detail is one sentence.
-func (e *DiedError) detail() string {
+func (e *death) detail() string {
 	when := ""
 	switch e.doing {
 	case doingClose:
@@ -94,12 +37,16 @@ func (e *DiedError) detail() string {
 	case doingProbe:
 		when = ", after a rejection and several windows at rest"
 	}
-	return "a goroutine of the strategy's ends the program: " + e.What + e.at() + when
+	what := e.What
+	if e.At != "" {
+		what += " in " + e.At
+	}
+	return "a goroutine of the strategy's ends the program: " + what + when
 }
 
 // finding is the schedule that the process died of. Its steps are those of a process that
 // stops before the last of them, and then what ends it.
-func (e *DiedError) finding(ctx context.Context, sel strategies.Selection, cfg *Config) Finding {
+func (e *death) finding(ctx context.Context, sel strategies.Selection, cfg *Config) Finding {
 	f := Finding{
 		Strategy: sel.String(), Policy: cfg.Policy.Name, Property: Panicked, Detail: e.detail(),
 		Steps: []results.Step{}, Columns: []results.Column{},
@@ -129,7 +76,7 @@ func (e *DiedError) finding(ctx context.Context, sel strategies.Selection, cfg *
 		}
 	}
 	if len(path) > 0 {
-		m, err := isolate(ctx, sel, cfg, task{Strategy: sel.String(), Token: s.token(path, prelude)})
+		m, err := isolated(ctx, sel, cfg, task{Strategy: sel.String(), Token: s.token(path, prelude)})
 		if err != nil || m.Replayed == nil {
 			return f
 		}
@@ -150,13 +97,14 @@ func (e *DiedError) finding(ctx context.Context, sel strategies.Selection, cfg *
 // prelude is the property of a schedule that is repeated for its steps alone.
 const prelude Property = "prelude"
 
-// result is that of a search that has died.
-func (e *DiedError) result(ctx context.Context, sel strategies.Selection, cfg *Config, so Sofar) *Result {
+// result is that of a search that has died: with what was found before.
+func (e *death) result(ctx context.Context, sel strategies.Selection, cfg *Config, had *heard) *Result {
 	r := &Result{
 		Strategy: sel.String(), Policy: cfg.Policy.Name, Limit: cfg.Policy.Limit, Unit: cfg.Policy.Unit,
 		Clients: cfg.Clients, Instances: cfg.Instances, Faults: cfg.Faults, Times: cfg.Times, Properties: cfg.Properties,
-		Findings: []Finding{e.finding(ctx, sel, cfg)}, Runs: so.Runs, States: int(so.States), Depth: int(so.Depth),
-		Capped: "the strategy has ended it", Withheld: []results.Withheld{{Code: harness.CodePanicked, Detail: e.Error()}},
+		Findings: append([]Finding{e.finding(ctx, sel, cfg)}, had.findings(ctx, sel, cfg)...),
+		Runs:     had.sofar.Runs, States: int(had.sofar.States), Depth: int(had.sofar.Depth),
+		Capped: "the strategy has ended it", Withheld: e.withheld(),
 	}
 	if r.Faults == nil {
 		r.Faults = []quota.Fault{}
@@ -167,8 +115,26 @@ func (e *DiedError) result(ctx context.Context, sel strategies.Selection, cfg *C
 	return r
 }
 
+// census is that of an enumeration that has died; nil where no schedule had come to its
+// end.
+func (e *death) census(ctx context.Context, sel strategies.Selection, cfg *Config, had *heard) *Census {
+	c := had.census
+	if c == nil || c.Schedules == 0 {
+		return nil
+	}
+	c.Complete, c.Withheld = false, e.withheld()
+	for _, f := range had.findings(ctx, sel, cfg) {
+		c.Shortest = &f
+	}
+	return c
+}
+
+func (e *death) withheld() []results.Withheld {
+	return []results.Withheld{{Code: harness.CodePanicked, Detail: e.Error()}}
+}
+
 // replayed is a schedule that has ended its process once more.
-func (e *DiedError) replayed(ctx context.Context, sel strategies.Selection, cfg *Config) *Replayed {
+func (e *death) replayed(ctx context.Context, sel strategies.Selection, cfg *Config) *Replayed {
 	f := e.finding(ctx, sel, cfg)
 	return &Replayed{
 		Strategy: sel.String(), Policy: cfg.Policy.Name, Property: Panicked, Finding: &f, Broken: true, Store: embedded, Same: true,

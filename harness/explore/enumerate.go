@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 		return nil, err
 	}
 	cfg.enumerates, cfg.First, cfg.began = true, false, clock.Nano()
-	so := new(progress)
+	so := cmp.Or(cfg.sofar, new(progress))
 	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx, so) })
 	if err != nil {
 		return so.partialCensus(ctx, sel, cfg, err), err

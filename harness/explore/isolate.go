@@ -1,23 +1,21 @@
 package explore
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"os/signal"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/isolate"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
-
-// childVariable is set in the environment of a child, which has none of its own.
-const childVariable = "QUOTABENCH_ISOLATED"
 
 // childArgument is the one argument that a program is started with to serve a search.
 const childArgument = "isolated-search"
@@ -26,8 +24,8 @@ const childArgument = "isolated-search"
 type task struct {
 	Strategy string
 	Config   Config
-	// Zone is the name of the policy's time zone, which has no form in JSON.
-	Zone string
+	// Zone is the policy's time zone, which has no form in JSON.
+	Zone isolate.Zone
 	// Full enumerates. Token has its schedule repeated instead.
 	Full  bool
 	Token string
@@ -36,13 +34,25 @@ type task struct {
 	dies bool // the schedule has ended a process before
 }
 
-// message is one of a child on its standard output. The last one has no Sofar.
+// message is one of a child on its standard output. The last one is Done.
 type message struct {
-	Sofar    *Sofar    `json:",omitempty"`
+	Done bool `json:",omitempty"`
+	// Sofar is how far the child has come, and Counted what an enumeration has counted.
+	Sofar   *Sofar  `json:",omitempty"`
+	Counted *Census `json:",omitempty"`
+	// Found is all that has been found so far, where that has changed.
+	Found []toldBreakage `json:",omitempty"`
+
 	Search   *Result   `json:",omitempty"`
 	Census   *Census   `json:",omitempty"`
 	Replayed *Replayed `json:",omitempty"`
 	Error    *failure  `json:",omitempty"`
+}
+
+// toldBreakage is a finding as a child tells it, before it is run again.
+type toldBreakage struct {
+	Finding results.Finding
+	Path    string
 }
 
 // Isolated is [Run] in a process of its own, which is this program again. Code that is
@@ -52,21 +62,21 @@ type message struct {
 // call [ServeIsolated] before it does anything else.
 func Isolated(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, error) {
 	full, err := cfg.complete(sel)
-	if err != nil || os.Getenv(childVariable) != "" {
+	if err != nil || isolate.Within() {
 		return Run(ctx, sel, cfg)
 	}
-	m, err := isolate(ctx, sel, &full, task{Strategy: sel.String(), Config: cfg})
+	m, err := isolated(ctx, sel, &full, task{Strategy: sel.String(), Config: cfg})
 	return m.Search, err
 }
 
 // IsolatedCensus is [Enumerate] as [Isolated] is [Run]. A process that has ended is an
-// error, a [*DiedError].
+// error, a [*DiedError], beside what was counted before.
 func IsolatedCensus(ctx context.Context, sel strategies.Selection, cfg Config) (*Census, error) {
 	full, err := cfg.complete(sel)
-	if err != nil || os.Getenv(childVariable) != "" {
+	if err != nil || isolate.Within() {
 		return Enumerate(ctx, sel, cfg)
 	}
-	m, err := isolate(ctx, sel, &full, task{Strategy: sel.String(), Config: cfg, Full: true})
+	m, err := isolated(ctx, sel, &full, task{Strategy: sel.String(), Config: cfg, Full: true})
 	return m.Census, err
 }
 
@@ -95,77 +105,59 @@ func IsolatedReplayOf(ctx context.Context, sel strategies.Selection, token strin
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	m, err := isolate(ctx, sel, &cfg, task{Strategy: sel.String(), Token: token, dies: t.Property == Panicked})
+	m, err := isolated(ctx, sel, &cfg, task{Strategy: sel.String(), Token: token, dies: t.Property == Panicked})
 	return m.Replayed, err
 }
 
 // ServeIsolated is for programs that call [Isolated]: where this process has been started
 // for a search, it searches and does not return.
-func ServeIsolated() {
-	if len(os.Args) != 2 || os.Args[1] != childArgument {
-		return
-	}
-	signal.Ignore(os.Interrupt) // which reaches the parent, too
-	if err := serve(os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
-
-// serve does what a child is for.
-func serve(in io.Reader, out io.Writer) error {
-	var t task
-	from := json.NewDecoder(in)
-	if err := from.Decode(&t); err != nil {
-		return fmt.Errorf("read the search: %w", err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { // the parent closes it to have the search end, and so does its own end
-		_, _ = io.Copy(io.Discard, in)
-		cancel()
-	}()
-	var m message
-	to := json.NewEncoder(out)
-	err := t.do(ctx, &m, func(s Sofar) error { return to.Encode(message{Sofar: &s}) })
-	m.Error = failed(err)
-	return to.Encode(m)
-}
+func ServeIsolated() { isolate.Serve(childArgument, serve) }
 
 // tellEvery is how often a child says how far it has come.
 const tellEvery = 100 * time.Millisecond
 
-func (t *task) do(ctx context.Context, m *message, tell func(Sofar) error) error {
+// serve does what a child is for.
+func serve(ctx context.Context, t *task, to *json.Encoder) error {
+	var mu sync.Mutex // over to
+	tell := func(m *message) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return to.Encode(m)
+	}
+	m := message{Done: true}
+	m.Error = failed(t.do(ctx, &m, tell))
+	return tell(&m)
+}
+
+func (t *task) do(ctx context.Context, m *message, tell func(*message) error) error {
 	chosen, err := strategies.Parse(t.Strategy)
 	if err != nil || len(chosen) != 1 {
 		return fmt.Errorf("strategy %s is none of this program: %w", t.Strategy, err)
 	}
 	sel, cfg := chosen[0], t.Config
-	if t.Zone != "" {
-		if cfg.Policy.Window.Location, err = time.LoadLocation(t.Zone); err != nil {
-			return err
-		}
+	if cfg.Policy.Window.Location, err = t.Zone.Location(); err != nil {
+		return err
 	}
 	if cfg.trail, err = openTrail(t.Trail); err != nil {
 		return err
 	}
 	cfg.Progress = new(Progress)
-	over, told := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(told)
-		for tick := time.NewTicker(tellEvery); ; {
-			select {
-			case <-over:
-				tick.Stop()
-				return
-			case <-tick.C:
-				if tell(cfg.Progress.Read()) != nil {
-					return
-				}
-			}
+	sofar := func() *message {
+		read := cfg.Progress.Read()
+		m := message{Sofar: &read}
+		if t.Full {
+			m.Counted = cfg.sofar.count()
 		}
-	}()
+		return &m
+	}
+	cfg.sofar = &progress{found: func(broken []breakage) {
+		said := sofar()
+		for _, b := range broken {
+			said.Found = append(said.Found, toldBreakage{b.Finding, pathText(b.path)})
+		}
+		_ = tell(said) // a parent that is gone has closed the input, too
+	}}
+	end := isolate.Every(tellEvery, func() error { return tell(sofar()) })
 	switch {
 	case t.Token != "":
 		m.Replayed, err = replayOf(ctx, sel, t.Token, Target{}, cfg.trail)
@@ -174,105 +166,98 @@ func (t *task) do(ctx context.Context, m *message, tell func(Sofar) error) error
 	default:
 		m.Search, err = Run(ctx, sel, cfg)
 	}
-	close(over)
-	<-told
+	end()
 	return errors.Join(err, cfg.trail.err)
 }
 
-// isolate has a child do a task, and says what became of it.
-func isolate(ctx context.Context, sel strategies.Selection, cfg *Config, t task) (m message, err error) {
+// heard is what a child has told before it died.
+type heard struct {
+	sofar  Sofar
+	census *Census
+	found  []toldBreakage
+}
+
+// findings are those of the child, with the steps that a further one tells.
+func (h *heard) findings(ctx context.Context, sel strategies.Selection, cfg *Config) (out []Finding) {
+	for _, b := range h.found {
+		f := b.Finding
+		f.Strategy, f.Policy, f.Steps, f.Columns = sel.String(), cfg.Policy.Name, []results.Step{}, []results.Column{}
+		if path, err := parsePath(b.Path); err == nil {
+			f.Token = (&search{sel: sel, cfg: *cfg}).token(path, f.Property)
+			m, err := isolated(ctx, sel, cfg, task{Strategy: sel.String(), Token: f.Token})
+			if err == nil && m.Replayed != nil {
+				f.Steps, f.Columns, f.Faults = m.Replayed.Finding.Steps, m.Replayed.Finding.Columns, m.Replayed.Finding.Faults
+			}
+		}
+		out = append(out, f)
+	}
+	slices.SortStableFunc(out, func(a, b Finding) int {
+		return slices.Index(properties, a.Property) - slices.Index(properties, b.Property)
+	})
+	return out
+}
+
+// isolated has a child do a task, and says what became of it.
+func isolated(ctx context.Context, sel strategies.Selection, cfg *Config, t task) (m message, err error) {
+	if t.Zone, err = isolate.ZoneOf(t.Config.Policy.Window.Location); err != nil {
+		return m, &UnfitError{Err: err}
+	}
+	t.Config.Policy.Window.Location = nil
 	file, err := os.CreateTemp("", "quotabench-trail-")
 	if err != nil {
 		return m, err
 	}
 	t.Trail = file.Name()
 	defer func() { err = errors.Join(err, file.Close(), os.Remove(t.Trail)) }()
-	if l := t.Config.Policy.Window.Location; l != nil {
-		t.Zone, t.Config.Policy.Window.Location = l.String(), nil
-	}
 	progress := t.Config.Progress
 	t.Config.Progress, t.Config.Postgres = nil, nil
-	var sofar Sofar
-	m, said, err := child(ctx, &t, func(s Sofar) {
-		sofar = s
-		progress.set(s)
+	var had heard
+	err = isolate.Child(ctx, childArgument, &t, func(next message) (last bool) {
+		if next.Done {
+			m = next
+			return true
+		}
+		had.sofar, had.census = *next.Sofar, next.Counted
+		progress.set(had.sofar)
+		if next.Found != nil {
+			had.found = next.Found
+		}
+		return false
 	})
-	if err == nil {
+	var died *isolate.Death
+	switch {
+	case err == nil:
 		return m, m.Error.err()
-	}
-	died := newDied(said)
-	if died == nil {
-		return m, fmt.Errorf("the process of the search: %w: %s", err, bytes.TrimSpace(said[max(0, len(said)-1_000):]))
-	}
-	if died.doing, died.path, err = readTrail(t.Trail); err != nil {
+	case !errors.As(err, &died):
 		return m, err
 	}
+	e := death{DiedError: (*DiedError)(died)}
+	if e.doing, e.path, err = readTrail(t.Trail); err != nil {
+		return m, err
+	}
+	m = message{}
 	switch {
-	case t.Full, t.Token != "" && !t.dies:
-		return m, died
+	case t.Full:
+		m.Census = e.census(ctx, sel, cfg, &had)
+		return m, e.DiedError
+	case t.Token != "" && !t.dies:
+		return m, e.DiedError
 	case t.Token != "":
-		m.Replayed = died.replayed(ctx, sel, cfg)
+		m.Replayed = e.replayed(ctx, sel, cfg)
 	default:
-		m.Search = died.result(ctx, sel, cfg, sofar)
+		m.Search = e.result(ctx, sel, cfg, &had)
 	}
 	return m, nil
 }
 
-// child starts this program again and gives it a task. said is what it wrote to its
-// standard error.
-func child(ctx context.Context, t *task, progress func(Sofar)) (m message, said []byte, err error) {
-	program, err := os.Executable()
-	if err != nil {
-		return m, nil, err
-	}
-	cmd := exec.Command(program, childArgument)
-	errs := &tail{most: 1 << 20}
-	cmd.Env = append(os.Environ(), childVariable+"=1", "GOTRACEBACK=single")
-	cmd.Stderr = errs
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return m, nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return m, nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return m, nil, err
-	}
-	end := sync.OnceFunc(func() { _ = in.Close() })
-	defer context.AfterFunc(ctx, end)()
-	defer end()
-	given, err := json.Marshal(t)
-	if err == nil {
-		_, err = in.Write(append(given, '\n'))
-	}
-	from := json.NewDecoder(out)
-	for err == nil {
-		var next message
-		if err = from.Decode(&next); err == nil && next.Sofar == nil {
-			m = next
-			break
+// parsePath reads what [pathText] writes.
+func parsePath(text string) (path []engine.Choice, err error) {
+	for _, word := range strings.Fields(text) {
+		c, err := engine.ParseChoice(word)
+		if err != nil {
+			return nil, err
 		}
-		if err == nil {
-			progress(*next.Sofar)
-		}
+		path = append(path, c)
 	}
-	end()
-	err = errors.Join(err, cmd.Wait()) // after which nothing is written to errs
-	return m, errs.b, err
-}
-
-// tail keeps the end of what is written to it: a runtime that dies says so last.
-type tail struct {
-	b    []byte
-	most int
-}
-
-// Write implements [io.Writer].
-func (t *tail) Write(p []byte) (int, error) {
-	if t.b = append(t.b, p...); len(t.b) > 2*t.most {
-		t.b = append(t.b[:0], t.b[len(t.b)-t.most:]...)
-	}
-	return len(p), nil
+	return path, nil
 }

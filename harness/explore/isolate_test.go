@@ -2,6 +2,7 @@ package explore_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -14,16 +15,18 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// fragile is a limiter whose cleaner panics once a window has passed after a rejection.
+// fragile is a limiter whose cleaner panics once a window has passed after a rejection, or
+// where it admits one too many, after a single request.
 type fragile struct {
 	mu       sync.Mutex
 	used     int64
+	most     int64 // that it admits
 	rejected map[string]int
 	stop     chan struct{}
 }
 
-func newFragile(clean bool) *fragile {
-	f := &fragile{stop: make(chan struct{})}
+func newFragile(clean bool, most int64) *fragile {
+	f := &fragile{most: most, stop: make(chan struct{})}
 	if clean {
 		f.rejected = map[string]int{}
 	}
@@ -34,7 +37,7 @@ func newFragile(clean bool) *fragile {
 			select {
 			case <-tick.C:
 				f.mu.Lock()
-				if f.used > 1 {
+				if f.used > 1 && f.most == 1 || f.used == 1 && f.most == 2 {
 					f.rejected["all"]++ // of a map that was never made
 				}
 				f.used = 0
@@ -51,7 +54,7 @@ func (f *fragile) Allow(context.Context, string) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.used++
-	return f.used == 1, nil
+	return f.used <= f.most, nil
 }
 
 func (f *fragile) Close() error {
@@ -61,13 +64,12 @@ func (f *fragile) Close() error {
 
 // fragiles are registered in the processes of searches alone, and chosen here.
 func fragiles() (out []strategies.Meta) {
-	for _, clean := range []bool{false, true} {
-		name := "fragile"
-		if clean {
-			name = "robust"
-		}
+	for name, kind := range map[string]struct {
+		clean bool
+		most  int64
+	}{"fragile": {false, 1}, "robust": {true, 1}, "fragile-and-leaks": {false, 2}} {
 		m := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
-			return newFragile(clean), nil
+			return newFragile(kind.clean, kind.most), nil
 		})
 		m.Foreign, m.Needs = true, nil
 		out = append(out, m)
@@ -79,6 +81,9 @@ func fragiles() (out []strategies.Meta) {
 // told with the schedule; the same strategy without that is searched as it is in this one.
 func TestIsolated(t *testing.T) {
 	for _, m := range fragiles() {
+		if m.Name == "fragile-and-leaks" {
+			continue
+		}
 		sel, err := m.Select(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -113,6 +118,45 @@ func TestIsolated(t *testing.T) {
 		again, err := explore.IsolatedReplayOf(t.Context(), sel, f.Token)
 		if err != nil || !again.Broken || again.Finding.Detail != f.Detail || len(again.Finding.Steps) != n {
 			t.Errorf("the token gives %+v, %v", again, err)
+		}
+	}
+}
+
+// What was found before the process ended is kept, with its steps and a token.
+func TestIsolatedKeepsFindings(t *testing.T) {
+	for _, m := range fragiles() {
+		if m.Name != "fragile-and-leaks" {
+			continue
+		}
+		sel, err := m.Select(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Faults: []quota.Fault{quota.FaultClock}}
+		here := explore.Config{Policy: cfg.Policy, Instances: 1, Properties: []explore.Property{explore.Leak}}
+		want, err := explore.Run(t.Context(), sel, here)
+		if err != nil || want.Found(explore.Leak) == nil {
+			t.Fatalf("%+v, %v", want, err)
+		}
+		r, err := explore.Isolated(t.Context(), sel, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leak := r.Found(explore.Leak)
+		if r.Findings[0].Property != explore.Panicked || leak == nil || leak.Detail != want.Found(explore.Leak).Detail || len(leak.Steps) != len(want.Found(explore.Leak).Steps) {
+			t.Fatalf("findings %+v", r.Findings)
+		}
+		again, err := explore.IsolatedReplayOf(t.Context(), sel, leak.Token)
+		if err != nil || !again.Broken || len(again.Finding.Steps) != len(leak.Steps) {
+			t.Errorf("the token gives %+v, %v", again, err)
+		}
+		c, err := explore.IsolatedCensus(t.Context(), sel, cfg)
+		var died *explore.DiedError
+		if !errors.As(err, &died) || !strings.Contains(died.At, "newFragile") || died.Stack == "" {
+			t.Errorf("error %v", err)
+		}
+		if c == nil || c.Complete || c.Schedules == 0 || c.Shortest == nil || len(c.Shortest.Steps) == 0 || len(c.Withheld) != 1 {
+			t.Errorf("census %+v", c)
 		}
 	}
 }

@@ -1,17 +1,17 @@
 package explore_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("QUOTABENCH_ISOLATED") != "" {
+	if isolate.Within() {
 		for _, f := range fragiles() {
 			strategies.Register(f)
 		}

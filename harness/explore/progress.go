@@ -18,16 +18,37 @@ type progress struct {
 	res    Result
 	census Census
 	broken []breakage
+	// found is told of all findings where there are others than before; nil for none.
+	found func([]breakage)
+}
+
+// notify is called without the lock, after what was broken has become another.
+func (p *progress) notify(changed bool, broken []breakage) {
+	if changed && p.found != nil {
+		p.found(broken)
+	}
+}
+
+// count is what an enumeration has counted up to now.
+func (p *progress) count() *Census {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.census
+	return &c
 }
 
 // searched notes how far a search has come.
 func (p *progress) searched(res *Result, broken []breakage) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.res = *res
-	if len(broken) != len(p.broken) {
+	changed := !slices.EqualFunc(broken, p.broken, func(a, b breakage) bool { // another path replaces one
+		return len(a.path) == len(b.path) && (len(a.path) == 0 || &a.path[0] == &b.path[0])
+	})
+	if changed {
 		p.broken = slices.Clone(broken) // the search sorts its own
 	}
+	p.mu.Unlock()
+	p.notify(changed, broken)
 }
 
 // walked notes how far a walk has come.
@@ -47,11 +68,14 @@ func (p *progress) walked(w *walk) {
 // counted notes how far an enumeration has come.
 func (p *progress) counted(c *Census, shortest *breakage) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.census = *c
-	if p.broken = p.broken[:0]; shortest != nil {
-		p.broken = append(p.broken, breakage{shortest.Finding, slices.Clone(shortest.path)})
+	changed := shortest != nil && (len(p.broken) == 0 || !slices.Equal(shortest.path, p.broken[0].path))
+	if changed {
+		p.broken = []breakage{{shortest.Finding, slices.Clone(shortest.path)}}
 	}
+	broken := p.broken
+	p.mu.Unlock()
+	p.notify(changed, broken)
 }
 
 // ended is why nothing may be claimed of a strategy that has ended its search: by a panic,

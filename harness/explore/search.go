@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	so := new(progress)
+	so := cmp.Or(cfg.sofar, new(progress))
 	cfg.began = clock.Nano()
 	res, err := explored(ctx, sel, cfg, func(s *search) (*Result, error) { return s.run(ctx, so) })
 	if err != nil {

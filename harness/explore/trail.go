@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -69,17 +68,9 @@ func readTrail(path string) (doing string, steps []engine.Choice, err error) {
 	if n > uint64(len(b)-8) {
 		return "", nil, fmt.Errorf("the trail of a search is cut short")
 	}
-	words := bytes.Fields(b[8 : 8+n])
-	for i, w := range words {
-		if i == 0 {
-			doing = string(w)
-			continue
-		}
-		c, err := engine.ParseChoice(string(w))
-		if err != nil {
-			return "", nil, fmt.Errorf("the trail of a search: %w", err)
-		}
-		steps = append(steps, c)
+	doing, rest, _ := strings.Cut(string(b[8:8+n]), " ")
+	if steps, err = parsePath(rest); err != nil {
+		return "", nil, fmt.Errorf("the trail of a search: %w", err)
 	}
 	return doing, steps, nil
 }
