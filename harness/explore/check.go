@@ -132,7 +132,8 @@ func intervalText(i oracle.Interval) string {
 const maxSerialSteps = 10_000
 
 // serially runs the clients one after the other, with nothing going wrong, and the
-// jobs they wake, and notes what that leaves behind.
+// jobs they wake, and notes what that leaves behind. All runs after it begin with the
+// scripts that it has loaded, and no others.
 func (s *search) serially() (err error) {
 	n := &normal{immortal: map[string]bool{}}
 	s.normal = n
@@ -159,5 +160,8 @@ func (s *search) serially() (err error) {
 		}
 	}
 	n.periodic = s.Look().PeriodicJobs
+	if k, ok := s.Engine.(engine.Keeper); ok {
+		k.Keep()
+	}
 	return nil
 }

@@ -89,6 +89,8 @@ type Config struct {
 	// on, in a schema that is made for it and goes with it; nil for none.
 	Postgres stores.Store
 
+	// gaveUp is closed once nobody waits for the search any more, be it that it hangs.
+	gaveUp <-chan struct{}
 	// began is the moment from which Timeout counts, in nanoseconds.
 	began int64
 	// enumerates is set where every schedule is run, whatever states it leads to.

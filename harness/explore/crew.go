@@ -23,11 +23,13 @@ type crew struct {
 	s   *search
 	ctx context.Context //nolint:containedctx // of the one walk that it serves
 	// size is the number of workers, the search itself among them.
-	size  int
-	work  []chan *job
-	tried chan struct{}
-	left  chan error // what each worker ended with
-	gone  int
+	size int
+	// gaveUp is closed where nobody waits for the search any more.
+	gaveUp <-chan struct{}
+	work   []chan *job
+	tried  chan struct{}
+	left   chan error // what each worker ended with
+	gone   int
 	// last is the batch that was tried last; nil where it was one step.
 	last *job
 }
@@ -47,7 +49,7 @@ type job struct {
 }
 
 func (s *search) newCrew(ctx context.Context) *crew {
-	c := &crew{s: s, ctx: ctx, size: 1}
+	c := &crew{s: s, ctx: ctx, size: 1, gaveUp: s.cfg.gaveUp}
 	if _, ok := s.Engine.(engine.Forker); ok {
 		c.size = s.cfg.Workers
 	}
@@ -124,15 +126,22 @@ func (c *crew) worker(work <-chan *job) {
 		}
 		own := *c.s
 		own.Engine = e
-		// Its store begins without the scripts that the search's has been given by now.
+		// Its runs must begin with the scripts that the search's begin with.
 		if err := own.serially(); err != nil {
 			return struct{}{}, errors.Join(err, e.Close())
 		}
-		for j := range work {
-			j.run(&own)
-			c.tried <- struct{}{}
+		for {
+			select {
+			case j, more := <-work:
+				if !more {
+					return struct{}{}, e.Close()
+				}
+				j.run(&own)
+				c.tried <- struct{}{}
+			case <-c.gaveUp:
+				return struct{}{}, e.Close()
+			}
 		}
-		return struct{}{}, e.Close()
 	})
 }
 

@@ -75,6 +75,9 @@ func (s *search) everyEnd(ctx context.Context, c *Census, so *progress) (*breaka
 
 // everySchedule counts depth first.
 func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (*breakage, error) {
+	if err := s.serially(); err != nil {
+		return nil, err
+	}
 	var tree sched.Tree
 	var path, next, shortest []engine.Choice
 	var detail breach

@@ -63,6 +63,9 @@ func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, er
 
 // explored runs f over the engine that the strategy is for.
 func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, f func(*search) (T, error)) (res T, err error) {
+	gaveUp := make(chan struct{})
+	defer close(gaveUp)
+	cfg.gaveUp = gaveUp
 	if sel.Foreign {
 		return bubble.Search(sel, *cfg.setup(), func(e *bubble.Engine) (T, error) {
 			if cfg.trail != nil {

@@ -14,7 +14,7 @@ func (t *Table) Copy() (restore func()) {
 	}
 	return func() {
 		now := t.now
-		t.Reset(now)
+		t.empty(now)
 		for _, k := range kept {
 			e := k.clone()
 			t.keys[e.key] = e

@@ -8,6 +8,11 @@ import (
 
 // Reset implements [Redis].
 func (t *Table) Reset(unixNano int64) {
+	t.unload()
+	t.empty(unixNano)
+}
+
+func (t *Table) empty(unixNano int64) {
 	t.spare, t.last = t.spare[:0], nil
 	for _, e := range t.keys {
 		if len(t.spare) == mostSpare {

@@ -2,6 +2,7 @@ package memredis_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,5 +37,79 @@ func TestInspect(t *testing.T) {
 		if table.ExpireDue(); table.Len() != 2 {
 			t.Errorf("keys %s after the deadline", shown())
 		}
+	}
+}
+
+// Scripts that are kept are there after each Reset, and no others are; without Keep all
+// stay.
+func TestKeep(t *testing.T) {
+	const before, after, later = "return 1", "return 2", "return 3"
+	for name, open := range map[string]func() (memredis.Redis, error){
+		"table":     func() (memredis.Redis, error) { return memredis.New(), nil },
+		"miniredis": func() (memredis.Redis, error) { return memredis.NewMini() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			c := memredis.Client(r)
+			defer func() { _ = c.Close() }()
+			knows := func(want ...bool) {
+				t.Helper()
+				got, err := c.ScriptExists(t.Context(), memredis.SHA1(before), memredis.SHA1(after), memredis.SHA1(later)).Result()
+				if err != nil || !slices.Equal(got, want) {
+					t.Errorf("scripts %v, %v, want %v", got, err, want)
+				}
+				for i, source := range []string{before, after, later} {
+					err := c.EvalSha(t.Context(), memredis.SHA1(source), nil).Err()
+					if i < len(want) && (err == nil) != want[i] {
+						t.Errorf("%s: %v", source, err)
+					}
+				}
+			}
+			fresh := func(want ...string) {
+				t.Helper()
+				if got := r.Fresh(nil); !slices.Equal(got, want) {
+					t.Errorf("fresh %v, want %v", got, want)
+				}
+			}
+			eval := func(source string) {
+				t.Helper()
+				if err := c.Eval(t.Context(), source, nil).Err(); err != nil {
+					t.Error(err)
+				}
+			}
+			eval(before)
+			r.Reset(1e15)
+			knows(true, false, false)
+			fresh()
+			r.Keep()
+			for range 2 {
+				eval(after)
+				eval(after)
+				eval(before)
+				fresh(memredis.SHA1(after))
+				if err := c.ScriptLoad(t.Context(), later).Err(); err != nil {
+					t.Error(err)
+				}
+				knows(true, true, true)
+				fresh(slices.Sorted(slices.Values([]string{memredis.SHA1(after), memredis.SHA1(later)}))...)
+				r.Reset(1e15)
+				fresh()
+				knows(true, false, false)
+			}
+			if err := c.ScriptFlush(t.Context()).Err(); err != nil {
+				t.Error(err)
+			}
+			knows(false, false, false)
+			fresh("flushed")
+			eval(after)
+			knows(false, true, false)
+			r.Reset(1e15)
+			knows(true, false, false)
+			fresh()
+		})
 	}
 }

@@ -3,9 +3,8 @@ package memredis
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha1"
-	"encoding/hex"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -26,6 +25,8 @@ type Mini struct {
 	mini     *miniredis.Miniredis
 	server   *server.Server
 	loaded   map[string]string // script sources to their digests
+	kept     map[string]string // those that every run begins with; nil before Keep
+	fresh    []string
 	now      time.Time
 	commands int64
 	unknown  string
@@ -63,6 +64,9 @@ func (m *Mini) SetNow(unixNano int64) {
 
 // Reset implements [Redis].
 func (m *Mini) Reset(unixNano int64) {
+	if len(m.fresh) > 0 {
+		m.reload()
+	}
 	m.mini.FlushAll()
 	m.now = time.Unix(0, unixNano).UTC()
 	m.mini.SetTime(m.now)
@@ -157,17 +161,68 @@ func (m *Mini) dial() net.Conn {
 	})
 }
 
+// reload leaves miniredis with the scripts that are kept.
+func (m *Mini) reload() {
+	m.fresh, m.loaded = m.fresh[:0], maps.Clone(m.kept)
+	m.ask("script", "flush")
+	for source := range m.kept {
+		m.ask("script", "load", source)
+	}
+}
+
+// ask runs a command that no client has sent.
+func (m *Mini) ask(args ...string) (reply string) {
+	var out bytes.Buffer
+	p := server.NewPeer(bufio.NewWriter(&out))
+	m.server.Dispatch(p, args)
+	p.Flush()
+	return out.String()
+}
+
+// Keep implements [Redis].
+func (m *Mini) Keep() { m.kept, m.fresh = maps.Clone(m.loaded), m.fresh[:0] }
+
+// Fresh implements [Redis].
+func (m *Mini) Fresh(buf []string) []string {
+	n := len(buf)
+	buf = append(buf, m.fresh...)
+	slices.Sort(buf[n:])
+	return buf
+}
+
+// enter notes a script that miniredis has now.
+func (m *Mini) enter(source, sha string) {
+	m.loaded[source] = sha
+	if m.kept != nil {
+		m.fresh = append(m.fresh, sha)
+	}
+}
+
 // dispatch runs one command. Loading a script again is answered here, because
 // miniredis compiles it each time and every run of a strategy begins with it.
 func (m *Mini) dispatch(p *server.Peer, args []string) {
 	m.commands++
-	if len(args) == 3 && strings.EqualFold(args[0], "script") && strings.EqualFold(args[1], "load") {
-		if sha, ok := m.loaded[args[2]]; ok {
+	source := ""
+	switch {
+	case len(args) > 1 && strings.EqualFold(args[0], "eval"):
+		source = args[1]
+	case len(args) == 3 && strings.EqualFold(args[0], "script") && strings.EqualFold(args[1], "load"):
+		source = args[2]
+		if sha, ok := m.loaded[source]; ok {
 			p.WriteBulk(sha)
 			return
 		}
-		sum := sha1.Sum([]byte(args[2]))
-		m.loaded[args[2]] = hex.EncodeToString(sum[:])
 	}
 	m.server.Dispatch(p, args)
+	switch _, old := m.loaded[source]; {
+	case source != "" && !old:
+		if sha := SHA1(source); m.ask("script", "exists", sha) == "*1\r\n:1\r\n" { // it compiles
+			m.enter(source, sha)
+		}
+	case len(args) > 1 && strings.EqualFold(args[0], "script") && strings.EqualFold(args[1], "flush"):
+		clear(m.loaded)
+		if m.kept != nil {
+			m.fresh = append(m.fresh[:0], flushed)
+		}
+	}
 }

@@ -20,8 +20,15 @@ type Redis interface {
 	// SetNow sets the clock, in nanoseconds since 1970, and removes what has expired
 	// by then. An earlier moment changes nothing.
 	SetNow(unixNano int64)
-	// Reset empties the store and sets its clock, backwards too. Scripts stay loaded.
+	// Reset empties the store and sets its clock, backwards too. Scripts stay loaded, or
+	// once Keep was called, those that were loaded then.
 	Reset(unixNano int64)
+	// Keep has every Reset from now on leave exactly those scripts loaded that are loaded
+	// now.
+	Keep()
+	// Fresh appends the digests of the scripts that were loaded since Keep and the last
+	// Reset, sorted. Before Keep there are none.
+	Fresh(buf []string) []string
 	// ExpireDue removes the keys whose deadline is now, which a server keeps to the
 	// end of that millisecond.
 	ExpireDue()

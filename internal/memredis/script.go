@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -22,12 +23,61 @@ func SHA1(source string) string {
 type script struct {
 	machine *lua.LFunction
 	plain   *plain // nil where the script needs the machine
+
+	kept     bool   // loaded at the start of each run
+	loadedIn uint64 // the last run in which it was loaded
 }
+
+// loaded reports whether the server knows the script now.
+func (t *Table) loaded(s *script) bool {
+	return s != nil && (s.loadedIn == t.runs || s.kept && t.flushed != t.runs)
+}
+
+// Keep implements [Redis].
+func (t *Table) Keep() {
+	for _, s := range t.scripts {
+		s.kept = t.loaded(s)
+	}
+	t.kept, t.fresh = true, t.fresh[:0]
+}
+
+// Fresh implements [Redis].
+func (t *Table) Fresh(buf []string) []string {
+	n := len(buf)
+	buf = append(buf, t.fresh...)
+	slices.Sort(buf[n:])
+	return buf
+}
+
+// unload begins a run with the scripts that are kept.
+func (t *Table) unload() {
+	if t.kept {
+		t.runs++
+		t.fresh = t.fresh[:0]
+	}
+}
+
+// flush unloads all scripts for the rest of the run.
+func (t *Table) flush() {
+	for _, s := range t.scripts {
+		s.loadedIn = 0
+	}
+	t.flushed = t.runs
+	if t.kept {
+		t.fresh = append(t.fresh[:0], flushed)
+	}
+}
+
+// flushed stands among the fresh scripts for the kept ones that are gone.
+const flushed = "flushed"
 
 // load compiles a script once.
 func (t *Table) load(source string) (*script, string, error) {
 	sha := SHA1(source)
 	if s := t.scripts[sha]; s != nil {
+		if !t.loaded(s) {
+			t.enter(s, sha)
+		}
 		return s, sha, nil
 	}
 	chunk, err := parse.Parse(strings.NewReader(source), "@user_script")
@@ -40,9 +90,18 @@ func (t *Table) load(source string) (*script, string, error) {
 	}
 	// Lua 5.0's table of arguments, which would be built for every call.
 	proto.IsVarArg &^= lua.VarArgNeedsArg
-	s := &script{t.state().NewFunctionFromProto(proto), compilePlain(chunk)}
+	s := &script{machine: t.state().NewFunctionFromProto(proto), plain: compilePlain(chunk)}
 	t.scripts[sha] = s
+	t.enter(s, sha)
 	return s, sha, nil
+}
+
+// enter marks a script as loaded.
+func (t *Table) enter(s *script, sha string) {
+	s.loadedIn = t.runs
+	if t.kept {
+		t.fresh = append(t.fresh, sha)
+	}
 }
 
 func compileError(err error) Reply {
@@ -67,11 +126,11 @@ func scriptCommand(t *Table, args []string) Reply {
 		}
 		out := make([]Reply, len(args)-2)
 		for i, sha := range args[2:] {
-			out[i] = boolReply(t.scripts[strings.ToLower(sha)] != nil)
+			out[i] = boolReply(t.loaded(t.scripts[strings.ToLower(sha)]))
 		}
 		return Reply{Kind: Array, Array: out}
 	case "flush":
-		clear(t.scripts)
+		t.flush()
 		return okReply
 	}
 	return fault(fmt.Sprintf("ERR unknown subcommand '%s'. Try SCRIPT HELP.", args[1]))
@@ -96,9 +155,10 @@ func evalSHA(t *Table, args []string) Reply {
 	}
 	s := t.scripts[args[1]]
 	if s == nil {
-		if s = t.scripts[strings.ToLower(args[1])]; s == nil {
-			return fault(noScript)
-		}
+		s = t.scripts[strings.ToLower(args[1])]
+	}
+	if !t.loaded(s) {
+		return fault(noScript)
 	}
 	return t.run(s, keys, argv)
 }

@@ -17,7 +17,13 @@ type Table struct {
 	spare []*entry
 
 	lua     *lua.LState
-	scripts map[string]*script
+	scripts map[string]*script // compiled, by digest
+	// kept is set once Reset unloads scripts, runs counts those Resets, and fresh are
+	// what was loaded since the last of them.
+	kept    bool
+	runs    uint64
+	flushed uint64 // the last run in which all were unloaded
+	fresh   []string
 	given   [2]*lua.LTable // KEYS and ARGV of the last script
 	frame   frame
 	digits  digits
@@ -39,7 +45,7 @@ var _ Redis = (*Table)(nil)
 
 // New makes an empty table whose clock stands at 1970.
 func New() *Table {
-	return &Table{keys: map[string]*entry{}, scripts: map[string]*script{}}
+	return &Table{keys: map[string]*entry{}, scripts: map[string]*script{}, runs: 1}
 }
 
 // Close releases the Lua state.

@@ -13,6 +13,9 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
+// Keep implements [engine.Keeper].
+func (e *Engine) Keep() { e.redis.Keep() }
+
 // State implements [engine.Engine].
 func (e *Engine) State() (engine.Digest, error) {
 	var d engine.Digest
@@ -23,6 +26,9 @@ func (e *Engine) State() (engine.Digest, error) {
 		for _, c := range k.Content {
 			d.Text(c)
 		}
+	}
+	for _, sha := range e.redis.Fresh(nil) {
+		d.Text(sha)
 	}
 	for _, in := range e.instances {
 		d.Num(uint64(in.lives))

@@ -31,6 +31,12 @@ type Forker interface {
 	Fork(beat *sched.Beat) (Engine, error)
 }
 
+// Keeper is an [Engine] over a store that has scripts loaded from one run to the next.
+type Keeper interface {
+	// Keep has every run from now on begin with the scripts that are loaded now.
+	Keep()
+}
+
 // Actor is who takes the step. ok is false for steps that are of no actor.
 func (c Choice) Actor() (id int, ok bool) {
 	switch c.Kind {

@@ -36,6 +36,9 @@ func (m *member) between(op sched.Op) bool {
 	return m.client != nil && op.Kind == sched.Wait && m.client.Pending < 0
 }
 
+// Keep implements [engine.Keeper].
+func (w *Engine) Keep() { w.store.keep() }
+
 // errOnce says that an engine cannot be had twice.
 var errOnce = errors.New("there is one engine for each store")
 

@@ -71,6 +71,10 @@ func (l *live) watch(w *Engine) {
 	l.rdb.AddHook(sched.Hook{Pass: w.pass})
 }
 
+// A server's scripts are loaded for all of its clients.
+func (l *live) keep()           {}
+func (l *live) fresh() []string { return nil }
+
 func (l *live) lacking() error { return nil }
 
 func (l *live) audit(*witness.Witness) {}

@@ -26,7 +26,7 @@ import (
 // state takes longer than the hash.
 type memory struct {
 	d     *engine.Digest
-	seen  map[unsafe.Pointer]bool
+	seen  visits
 	plans map[reflect.Type]*plan
 	// caller is set for what a caller can have seen, to which flags that only jobs
 	// look at do not belong.
@@ -56,10 +56,10 @@ func fingerprint(d *engine.Digest, s strategies.Strategy) {
 // hash folds an instance into d, but for the values of without. A memory serves
 // any number of instances, one after the other.
 func (m *memory) hash(d *engine.Digest, s strategies.Strategy, caller bool, without *strategies.Shared) {
-	if m.seen == nil {
-		m.seen, m.plans = map[unsafe.Pointer]bool{}, map[reflect.Type]*plan{}
+	if m.plans == nil {
+		m.plans = map[reflect.Type]*plan{}
 	}
-	clear(m.seen)
+	m.seen.forget(0)
 	if without != nil {
 		without.All(m.leaveOut)
 	}
@@ -74,9 +74,87 @@ func (m *memory) hash(d *engine.Digest, s strategies.Strategy, caller bool, with
 }
 
 func (m *memory) leaveOut(value any) {
-	if v := reflect.ValueOf(value); v.Kind() == reflect.Map || v.Kind() == reflect.Pointer {
-		m.seen[v.UnsafePointer()] = true
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.Map:
+		m.seen.leaveOut(v.UnsafePointer(), m.plan(v.Type()))
+	case reflect.Pointer:
+		m.seen.leaveOut(v.UnsafePointer(), m.plan(v.Type().Elem()))
 	}
+}
+
+// visits are the places that a hash has come to, in their order. A struct and its first
+// field are two places at one address.
+type visits struct {
+	list []place
+	// numbers finds places where there are many.
+	numbers map[place]int
+}
+
+type place struct {
+	at unsafe.Pointer
+	of *plan
+	// out is set where the place does not belong to what is hashed.
+	out bool
+}
+
+// manyPlaces is how many are looked through one by one at most.
+const manyPlaces = 24
+
+// What stands for a place that was left out, and, with its number added, for one that
+// was visited.
+const leftOut, visited = 1, 2
+
+func (s *visits) len() int { return len(s.list) }
+
+func (s *visits) find(at unsafe.Pointer, of *plan) int {
+	if len(s.list) > manyPlaces {
+		for i := len(s.numbers); i < len(s.list); i++ {
+			if s.numbers == nil {
+				s.numbers = map[place]int{}
+			}
+			s.numbers[place{at: s.list[i].at, of: s.list[i].of}] = i
+		}
+		if n, ok := s.numbers[place{at: at, of: of}]; ok {
+			return n
+		}
+		return -1
+	}
+	for i := range s.list {
+		if s.list[i].at == at && s.list[i].of == of {
+			return i
+		}
+	}
+	return -1
+}
+
+// visit reports whether a place was visited before or is left out, and then a number that
+// says which.
+func (s *visits) visit(at unsafe.Pointer, of *plan) (number uint64, old bool) {
+	n := s.find(at, of)
+	switch {
+	case n < 0:
+		s.list = append(s.list, place{at: at, of: of})
+		return 0, false
+	case s.list[n].out:
+		return leftOut, true
+	default:
+		return visited + uint64(n), true
+	}
+}
+
+func (s *visits) leaveOut(at unsafe.Pointer, of *plan) {
+	if s.find(at, of) < 0 {
+		s.list = append(s.list, place{at: at, of: of, out: true})
+	}
+}
+
+// forget lets go of all places but the first n.
+func (s *visits) forget(n int) {
+	for i := n; i < len(s.list) && len(s.numbers) > n; i++ {
+		delete(s.numbers, place{at: s.list[i].at, of: s.list[i].of})
+	}
+	clear(s.list[n:])
+	s.list = s.list[:n]
 }
 
 // given reports whether values of the type belong to the surroundings.

@@ -24,6 +24,7 @@ type memoryStore struct {
 	onSync func(now time.Time)
 	buf    []memredis.Key
 	listed []storedKey
+	names  []string
 	// through counts the commands that came by the client.
 	through int64
 }
@@ -85,6 +86,13 @@ func (t *memoryStore) keys(time.Time) ([]storedKey, error) {
 func (t *memoryStore) evict(key string) error {
 	t.redis.Remove(key)
 	return nil
+}
+
+func (t *memoryStore) keep() { t.redis.Keep() }
+
+func (t *memoryStore) fresh() []string {
+	t.names = t.redis.Fresh(t.names[:0])
+	return t.names
 }
 
 func (t *memoryStore) close() error { return t.rdb.Close() }

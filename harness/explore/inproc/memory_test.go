@@ -28,6 +28,21 @@ func (*tiers) Take(context.Context, quota.Request) (quota.Decision, error) {
 }
 func (*tiers) Close(context.Context) error { return nil }
 
+// Two states of a machine that differ in their types alone, and one that has the first's
+// fields.
+type (
+	closed struct{ n int64 }
+	opened struct{ n int64 }
+	empty  struct{}
+	bare   struct{}
+)
+
+// outer is reached by its own address and by that of its first field.
+type outer struct {
+	first inner
+	more  int64
+}
+
 func newTiers() *tiers {
 	s := &tiers{set: map[string][]int64{"a": {1}, "b": {2, 3}}, bits: make([]uint64, 100), any: inner{1}}
 	s.self = s
@@ -66,5 +81,78 @@ func TestFingerprintSeesEveryChange(t *testing.T) {
 		if hashOf(s) == plain {
 			t.Errorf("a change of the %s is not seen", name)
 		}
+	}
+}
+
+// What is told apart although its bytes are the same: values of other types behind an
+// interface, and which of two equal objects a pointer leads to.
+func TestFingerprintTellsApart(t *testing.T) {
+	x, y := &inner{1}, &inner{1}
+	for name, pair := range map[string][2]any{
+		"types of structs":    {closed{1}, opened{1}},
+		"types of pointers":   {&closed{1}, &opened{1}},
+		"types of numbers":    {int64(1), uint64(1)},
+		"types without bytes": {empty{}, bare{}},
+		"none and nothing":    {nil, empty{}},
+		"functions and none":  {nil, func() {}},
+		"the object":          {[]*inner{x, y, x}, []*inner{x, y, y}},
+	} {
+		a, b := newTiers(), newTiers()
+		a.any, b.any = pair[0], pair[1]
+		if hashOf(a) == hashOf(b) {
+			t.Errorf("%s are not told apart", name)
+		}
+	}
+}
+
+// A struct and its first field lie at one address. The field is met first, then all.
+func TestFingerprintOfFirstField(t *testing.T) {
+	of := func(more int64) engine.Digest {
+		o := &outer{more: more}
+		s := newTiers()
+		s.any = []any{&o.first, o}
+		return hashOf(s)
+	}
+	if of(1) == of(2) {
+		t.Error("what follows the first field is not seen")
+	}
+}
+
+// Entries of a map come in another order each time, which must not matter where they
+// share an object, nor where a map holds itself.
+func TestFingerprintOfSharedEntries(t *testing.T) {
+	many := map[int]any{}
+	x := &inner{1}
+	for i := range 50 {
+		many[i] = []any{x, &inner{int64(i)}}
+	}
+	many[50] = many
+	s := newTiers()
+	s.any = many
+	first := hashOf(s)
+	for range 50 {
+		if hashOf(s) != first {
+			t.Fatal("one memory has two hashes")
+		}
+	}
+	x.n++
+	if hashOf(s) == first {
+		t.Error("a change of what entries share is not seen")
+	}
+}
+
+// Many objects are found again as few are.
+func TestFingerprintOfManyObjects(t *testing.T) {
+	var list []*inner
+	for i := range 10 * manyPlaces {
+		list = append(list, &inner{1}, &inner{int64(i)})
+	}
+	of := func(last *inner) engine.Digest {
+		s := newTiers()
+		s.any = append(list[:len(list):len(list)], last)
+		return hashOf(s)
+	}
+	if two, four, again := of(list[2]), of(list[4]), of(list[4]); two == four || four != again {
+		t.Error("which of many objects is not seen")
 	}
 }

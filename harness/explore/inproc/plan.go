@@ -11,6 +11,8 @@ import (
 
 // plan is how values of one type are hashed.
 type plan struct {
+	// id tells the type from all others of this process.
+	id uint64
 	// hash folds the value at p into the digest of m.
 	hash func(m *memory, p unsafe.Pointer)
 	// nothing is set where no value of the type adds anything.
@@ -24,7 +26,7 @@ func (m *memory) plan(t reflect.Type) *plan {
 	if p := m.plans[t]; p != nil {
 		return p
 	}
-	p := &plan{given: given(t)}
+	p := &plan{given: given(t), id: uint64(reflect.ValueOf(t).Pointer())}
 	m.plans[t] = p
 	p.hash = m.planOf(t, p)
 	if p.hash == nil {
@@ -78,7 +80,7 @@ func (m *memory) planOf(t reflect.Type, p *plan) func(*memory, unsafe.Pointer) {
 		each, size, n := m.plan(t.Elem()), t.Elem().Size(), t.Len()
 		return func(m *memory, p unsafe.Pointer) { m.list(each, size, n, p) }
 	case reflect.Map:
-		return m.entries(t)
+		return m.entries(t, p)
 	default: // functions, channels
 		return nil
 	}
@@ -98,15 +100,16 @@ func (m *memory) pointer(t reflect.Type, own *plan) func(*memory, unsafe.Pointer
 	}
 	to := m.plan(t.Elem())
 	return func(m *memory, p unsafe.Pointer) {
-		switch p := *(*unsafe.Pointer)(p); {
-		case p == nil:
+		p = *(*unsafe.Pointer)(p)
+		if p == nil {
 			m.d.Num(0)
-		case m.seen[p]:
-			m.d.Num(2)
-		default:
-			m.seen[p] = true
-			to.hash(m, p)
+			return
 		}
+		if n, old := m.seen.visit(p, to); old {
+			m.d.Num(n)
+			return
+		}
+		to.hash(m, p)
 	}
 }
 
@@ -118,6 +121,7 @@ func (m *memory) dynamic(v reflect.Value, at unsafe.Pointer) {
 	}
 	v = v.Elem()
 	p := m.plan(v.Type())
+	m.d.Num(p.id)
 	switch {
 	case p.given || p.nothing:
 	case v.Kind() == reflect.Pointer: // which is the second of an interface's two words
@@ -206,17 +210,26 @@ func (m *memory) list(each *plan, size uintptr, n int, first unsafe.Pointer) {
 	}
 }
 
-// entries hashes a map in no order.
-func (m *memory) entries(t reflect.Type) func(*memory, unsafe.Pointer) {
+// entries hashes a map in no order. What one entry refers to counts as not met before in
+// the others, which may come first the next time.
+func (m *memory) entries(t reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
 	key, value := m.plan(t.Key()), m.plan(t.Elem())
 	type pair struct{ key, value reflect.Value }
 	var free []*pair // entries have no addresses, and a map may lie within itself
 	return func(m *memory, p unsafe.Pointer) {
 		v := reflect.NewAt(t, p).Elem()
-		if m.seen[v.UnsafePointer()] {
+		if v.IsNil() {
+			m.d.Num(0)
 			return
 		}
+		before := m.seen.len()
+		if n, old := m.seen.visit(v.UnsafePointer(), own); old {
+			m.d.Num(n)
+			return
+		}
+		defer m.seen.forget(before)
 		m.d.Num(uint64(v.Len()))
+		within := m.seen.len()
 		outer := m.d
 		var sum engine.Digest
 		if v.Len() > 0 {
@@ -235,6 +248,7 @@ func (m *memory) entries(t reflect.Type) func(*memory, unsafe.Pointer) {
 				value.hash(m, x.value.UnsafePointer())
 				sum.A += d.A
 				sum.B += d.B
+				m.seen.forget(within)
 			}
 			x.key.Elem().SetZero()
 			x.value.Elem().SetZero()

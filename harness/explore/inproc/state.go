@@ -22,6 +22,9 @@ func (w *Engine) State() (engine.Digest, error) {
 			d.Text(c)
 		}
 	}
+	for _, sha := range w.store.fresh() {
+		d.Text(sha)
+	}
 	for _, in := range w.instances {
 		d.Num(uint64(in.lives))
 		w.memory.hash(&d, in.strategy, false, nil)

@@ -21,6 +21,10 @@ type store interface {
 	// keys lists what is stored, by name without the prefix.
 	keys(now time.Time) ([]storedKey, error)
 	evict(key string) error
+	// keep has every reset leave the scripts loaded that are loaded now, and no others.
+	keep()
+	// fresh are the scripts beyond these that are loaded, in an order of their own.
+	fresh() []string
 	// watch has the commands of the client go by the engine.
 	watch(w *Engine)
 	// lacking is an error once the store has met a command that it does not have.
