@@ -47,7 +47,7 @@ func digest(s string) uint64 {
 }
 
 // observe is for [sched.Config].
-func (t *traceHash) observe(e sched.Event) {
+func (t *traceHash) observe(e *sched.Event) {
 	t.steps++
 	t.number(e.At.UnixNano() - t.start)
 	t.number(int64(e.Actor.ID)<<8 | int64(e.Op.Kind))

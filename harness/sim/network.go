@@ -68,13 +68,13 @@ func (w *network) request(a *sched.Actor, to *route) {
 }
 
 // travel is how long a request takes to its store.
-func (w *network) travel(a *sched.Actor, _ sched.Op) time.Duration {
+func (w *network) travel(a *sched.Actor, _ *sched.Op) time.Duration {
 	to := w.route[a.ID]
 	return to.far + to.to.net.Request.draw(w.rng)
 }
 
 // latency is what the scheduler asks for.
-func (w *network) latency(a *sched.Actor, op sched.Op) time.Duration {
+func (w *network) latency(a *sched.Actor, op *sched.Op) time.Duration {
 	switch op.Kind {
 	case sched.Command, sched.Transaction, sched.SQL:
 		return w.route[a.ID].to.serve(w.s.Now().UnixNano(), w.rng)
@@ -228,6 +228,15 @@ func (i storeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		}
 		return i.pass(func() error { return next(ctx, cmds) })
 	}
+}
+
+// answer carries out a command that the table can answer at once.
+func (i storeHook) answer(cmd redis.Cmder) (error, bool) {
+	if i.w.down(strategies.NeedRedis) {
+		return errDown, true
+	}
+	i.present()
+	return i.table.Answer(cmd)
 }
 
 // present brings the table up to this moment.

@@ -178,8 +178,13 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 		c = own
 	}
 	c.AddHook(latencyHook{w: st.w, to: to})
-	c.AddHook(sched.Hook{})
-	c.AddHook(storeHook{w: st.w, table: t, to: to.to, real: st.real != nil})
+	store := storeHook{w: st.w, table: t, to: to.to, real: st.real != nil}
+	chosen := sched.Hook{Answer: store.answer}
+	if store.real {
+		chosen.Answer = nil // a server may take its time
+	}
+	c.AddHook(chosen)
+	c.AddHook(store)
 	return c, nil
 }
 

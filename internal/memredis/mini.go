@@ -103,6 +103,9 @@ func (m *Mini) Close() { m.mini.Close() }
 // Process implements [Redis]; miniredis only speaks the protocol.
 func (m *Mini) Process(redis.Cmder) (error, bool) { return nil, false }
 
+// Answer implements [Redis], as Process.
+func (m *Mini) Answer(redis.Cmder) (error, bool) { return nil, false }
+
 // Shadow implements [Redis]; miniredis shadows no server.
 func (m *Mini) Shadow(redis.Cmder) {}
 

@@ -66,6 +66,22 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	return settle(cmd, r)
 }
 
+// Answer implements [Redis].
+func (t *Table) Answer(cmd redis.Cmder) (error, bool) {
+	if c, ok := cmd.(*redis.Cmd); ok {
+		// Not a script that has to be compiled, nor another command by whatever name.
+		args := c.Args()
+		if len(args) < 2 || args[0] != "evalsha" {
+			return nil, false
+		}
+		sha, _ := args[1].(string)
+		if s := t.scripts[sha]; s == nil || s.plain == nil {
+			return nil, false
+		}
+	}
+	return t.Process(cmd)
+}
+
 // settle gives a command the error that its reply stands for.
 func settle(c redis.Cmder, r Reply) (error, bool) {
 	var err error

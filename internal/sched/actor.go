@@ -15,9 +15,15 @@ type Actor struct {
 	worker *worker // that runs the body, nil before the first step
 	ctx    context.Context
 
-	op     Op
-	fail   error  // what the operation it is parked at answers instead of happening
-	parks  uint64 // how often it has parked; tells a stale queue entry from a live one
+	op Op
+	// answer carries out the command that it is parked at; nil where the actor has to do so
+	// itself. answered is set once that is done, with the reply's error.
+	answer   Answer
+	answered bool
+	reply    error
+	queued   bool   // its entry was made by itself
+	fail     error  // what the operation it is parked at answers instead of happening
+	parks    uint32 // how often it has parked; tells a stale queue entry from a live one
 	steps  int
 	job    *JobState
 	inside bool // an operation is happening: what it does underneath is part of it
@@ -28,8 +34,25 @@ type Actor struct {
 
 type actorKey struct{}
 
+// actorContext is the context that an actor begins with.
+type actorContext struct {
+	context.Context
+	a *Actor
+}
+
+// Value implements [context.Context].
+func (c *actorContext) Value(key any) any {
+	if key == (actorKey{}) {
+		return c.a
+	}
+	return c.Context.Value(key)
+}
+
 // From returns the actor that ctx belongs to, or nil.
 func From(ctx context.Context) *Actor {
+	if c, ok := ctx.(*actorContext); ok {
+		return c.a
+	}
 	a, _ := ctx.Value(actorKey{}).(*Actor)
 	return a
 }
@@ -41,7 +64,7 @@ func newActor(s *Scheduler, name string, body func(ctx context.Context)) *Actor 
 		*a = Actor{ctx: a.ctx}
 	} else {
 		a = &Actor{}
-		a.ctx = context.WithValue(context.Background(), actorKey{}, a)
+		a.ctx = &actorContext{context.Background(), a}
 	}
 	a.Name, a.s, a.body = name, s, body // and it is parked at its start
 	return a
@@ -101,8 +124,10 @@ func (a *Actor) park(op Op) error {
 	}
 	a.op = op
 	a.parks++
-	if a.worker.yield(struct{}{}); a.dying {
-		panic(unwind{})
+	if !a.s.goesOnBy(a) {
+		if a.worker.yield(struct{}{}); a.dying {
+			panic(unwind{})
+		}
 	}
 	a.goesOn()
 	err := a.fail
@@ -114,13 +139,18 @@ func (a *Actor) park(op Op) error {
 // reply where the scheduler splits the two; the commands of a plain pipeline
 // share the reply of the last. It reports whether the error is the scheduler's
 // and not the operation's own. What a client library would send again is repeat.
-func (a *Actor) perform(op Op, effect, repeat func() error) (err error, injected bool) {
+// answer may be nil.
+func (a *Actor) perform(op Op, answer Answer, effect, repeat func() error) (err error, injected bool) {
+	a.answer, a.answered = answer, false
 	if err := a.park(op); err != nil {
 		return err, true
 	}
+	if a.answered { // and it has its reply
+		return a.reply, false
+	}
 	a.s.Sync()
 	err = a.happen(effect)
-	a.s.note(a, op, Happened, err)
+	a.s.note(a, &op, Happened, err)
 	if !a.s.cfg.SplitReplies || op.Index != op.Of-1 {
 		return err, false
 	}
@@ -136,7 +166,7 @@ func (a *Actor) perform(op Op, effect, repeat func() error) (err error, injected
 		a.again = false
 		a.s.Sync()
 		err = a.happen(repeat)
-		a.s.note(a, op, Repeated, err)
+		a.s.note(a, &op, Repeated, err)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestWaitsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-func instantly(*sched.Actor, sched.Op) time.Duration { return 0 }
+func instantly(*sched.Actor, *sched.Op) time.Duration { return 0 }
 
 // A mutex of the clock may be held across a store call, which is what the plain
 // one may not: under every order, two callers with a read and a write each count

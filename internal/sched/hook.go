@@ -18,7 +18,15 @@ type Hook struct {
 	// Pass, where not nil, is shown every command first, with the actor found in its
 	// context, or nil. One that it does not let pass answers [ErrForeign].
 	Pass func(ctx context.Context, a *Actor, cmd redis.Cmder) bool
+	// Answer, where not nil, is asked first to carry out a lone command under Simulate.
+	Answer Answer
 }
+
+// Answer carries out a command at the moment at which it happens, and reports whether it
+// could: where not, the command goes on to the client. The error is the command's own. It
+// is called on any goroutine, one call at a time, and must neither wait nor fail to
+// return.
+type Answer func(cmd redis.Cmder) (err error, ok bool)
 
 var _ redis.Hook = Hook{}
 
@@ -37,7 +45,7 @@ func (h Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return next(ctx, cmd)
 		}
 		effect := func() error { return next(ctx, cmd) }
-		err, _ := a.perform(Op{Kind: Command, Cmd: cmd, Of: 1}, effect, effect)
+		err, _ := a.perform(Op{Kind: Command, Cmd: cmd, Of: 1}, h.Answer, effect, effect)
 		return err // which the client puts into cmd
 	}
 }
@@ -56,7 +64,7 @@ func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 		}
 		if cmds[0].Name() == "multi" {
 			effect := func() error { return next(ctx, cmds) }
-			err, injected := a.perform(Op{Kind: Transaction, Cmds: cmds, Of: 1}, effect, effect)
+			err, injected := a.perform(Op{Kind: Transaction, Cmds: cmds, Of: 1}, nil, effect, effect)
 			if injected {
 				setErrors(cmds, err)
 			}
@@ -67,7 +75,7 @@ func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 			one := cmds[i : i+1 : i+1]
 			op := Op{Kind: Command, Cmd: cmds[i], Index: i, Of: len(cmds)}
 			happened := false
-			err, injected := a.perform(op, func() error {
+			err, injected := a.perform(op, nil, func() error {
 				happened = true
 				return next(ctx, one)
 			}, func() error { return next(ctx, cmds) }) // a client repeats the whole pipeline
@@ -98,6 +106,6 @@ func Statement(ctx context.Context, sql string, run func() error) error {
 	if a == nil || a.inside {
 		return run()
 	}
-	err, _ := a.perform(Op{Kind: SQL, SQL: sql, Of: 1}, run, run)
+	err, _ := a.perform(Op{Kind: SQL, SQL: sql, Of: 1}, nil, run, run)
 	return err
 }

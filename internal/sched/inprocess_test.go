@@ -78,7 +78,7 @@ func TestRepeat(t *testing.T) { onStores(t, testRepeat) }
 
 func testRepeat(t *testing.T, r memredis.Redis, c *redis.Client) {
 	var trace []string
-	s := sched.New(sched.Config{Start: start, SplitReplies: true, Observe: func(ev sched.Event) { trace = append(trace, ev.String()) }})
+	s := sched.New(sched.Config{Start: start, SplitReplies: true, Observe: func(ev *sched.Event) { trace = append(trace, ev.String()) }})
 	follow(r, s)
 	var n int64
 	a := begin(s, "a", func(ctx context.Context) {

@@ -45,7 +45,7 @@ func park(t *testing.T, w *world, name, policy string, limit, used int64) *parke
 func parkOn(t *testing.T, rdb *redis.Client, begin func(sched.Config) *sched.Scheduler, prefix, name, policy string, limit, used int64) *parked {
 	t.Helper()
 	p := &parked{admitted: used}
-	p.Scheduler = begin(sched.Config{Observe: func(e sched.Event) {
+	p.Scheduler = begin(sched.Config{Observe: func(e *sched.Event) {
 		if e.Op.Store() {
 			p.trace = append(p.trace, strings.ReplaceAll(e.String(), prefix, ""))
 		}

@@ -25,8 +25,8 @@ type Config struct {
 	// Simulate, latencies are asked for on arrival, so that a store's queue sees
 	// requests in the order in which they arrive and not in which they were sent.
 	Travel Latency
-	// Observe, where not nil, is told of every step.
-	Observe func(Event)
+	// Observe, where not nil, is told of every step. The event is valid until it returns.
+	Observe func(*Event)
 	// Interrupt, where not nil, is asked before every step of Simulate whether to
 	// return.
 	Interrupt func() bool
@@ -65,7 +65,7 @@ const (
 type Event struct {
 	At      time.Time
 	Actor   *Actor
-	Op      Op
+	Op      *Op
 	Outcome Outcome
 	Err     error
 }
@@ -95,6 +95,7 @@ type Scheduler struct {
 	running *Actor
 	syncs   []func(now time.Time)
 	queue   *queue // set by the first Simulate
+	event   Event  // that Observe is shown
 	// Where runs follow each other, those of this run, and those of earlier ones
 	// that may be used again.
 	reused  bool
@@ -174,7 +175,7 @@ func (s *Scheduler) Step(a *Actor) {
 		panic("sched: stepped an actor that is not ready: " + a.String())
 	}
 	if !a.op.Store() || a.op.Kind == Reply { // the others are noted with their result
-		s.note(a, a.op, Happened, nil)
+		s.note(a, &a.op, Happened, nil)
 	}
 	s.resume(a)
 }
@@ -186,7 +187,7 @@ func (s *Scheduler) Fail(a *Actor, err error) {
 	if a.done || !a.op.Store() || err == nil {
 		panic("sched: nothing to fail: " + a.String())
 	}
-	s.note(a, a.op, Failed, err)
+	s.note(a, &a.op, Failed, err)
 	a.fail = err
 	s.resume(a)
 }
@@ -211,7 +212,7 @@ func (s *Scheduler) Kill(a *Actor) {
 	if a.done {
 		return
 	}
-	s.note(a, a.op, Killed, nil)
+	s.note(a, &a.op, Killed, nil)
 	a.dying = true
 	a.enter()
 	defer a.leave()
@@ -300,7 +301,9 @@ func (a *Actor) leave() {
 		}
 		return
 	}
-	if s.queue != nil {
+	if a.queued {
+		a.queued = false
+	} else if s.queue != nil {
 		s.queue.park(a)
 	}
 }
@@ -312,9 +315,10 @@ func (s *Scheduler) runningName() string {
 	return s.running.Name
 }
 
-func (s *Scheduler) note(a *Actor, op Op, o Outcome, err error) {
+func (s *Scheduler) note(a *Actor, op *Op, o Outcome, err error) {
 	if s.cfg.Observe != nil {
-		s.cfg.Observe(Event{At: s.now, Actor: a, Op: op, Outcome: o, Err: err})
+		s.event.At, s.event.Actor, s.event.Op, s.event.Outcome, s.event.Err = s.now, a, op, o, err
+		s.cfg.Observe(&s.event)
 	}
 }
 

@@ -140,7 +140,7 @@ func TestStepsOfPipelines(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			s := w.scheduler(sched.Config{SplitReplies: c.split, Observe: func(e sched.Event) { got = append(got, e.Op.String()) }})
+			s := w.scheduler(sched.Config{SplitReplies: c.split, Observe: func(e *sched.Event) { got = append(got, e.Op.String()) }})
 			err := errors.New("did not finish")
 			s.Go("a", func(ctx context.Context) { err = c.body(ctx) })
 			check(t, s.Run(first))

@@ -12,7 +12,7 @@ var ErrInterrupted = errors.New("the simulation was ended")
 // moment at which the actor parked there; for a Reply, until the reply arrives.
 // It is asked once per operation, in a fixed order, so it may draw from a seeded
 // source and keep queues of its own. A Start is asked about too.
-type Latency func(a *Actor, op Op) time.Duration
+type Latency func(a *Actor, op *Op) time.Duration
 
 // Simulate lets virtual time choose: every operation happens when its latency
 // has passed, every sleep ends when it is over, and every wait as soon as it
@@ -27,8 +27,9 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 		}
 	}
 	q := s.queue
-	q.latency = latency
-	end := q.since(until)
+	q.latency, q.end = latency, q.since(until)
+	q.runs = s.pass == nil // what lives through the time that passes does so on this goroutine
+	defer func() { q.runs = false }()
 	for {
 		if s.cfg.Interrupt != nil && s.cfg.Interrupt() {
 			return ErrInterrupted
@@ -37,7 +38,7 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 		if !ok {
 			break
 		}
-		if e.at > end {
+		if e.at > q.end {
 			if s.settled() {
 				return nil
 			}
@@ -49,18 +50,18 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 				return nil // only jobs that are not due yet
 			}
 			s.passes(e.at - q.now)
-			s.now, q.now = s.now.Add(e.at-q.now), e.at
+			q.moveTo(e.at)
 		}
-		if e.travels {
-			q.replace(q.entry(e.at+latency(e.actor, e.actor.op), e.actor, false))
+		if q.without(e) {
 			continue
 		}
+		a := e.actor
 		q.pop()
-		if !e.actor.Ready() {
-			q.await(e.actor)
+		if !a.Ready() {
+			q.await(a)
 			continue
 		}
-		s.Step(e.actor)
+		s.Step(a)
 		s.passes(0)
 		q.pollContexts()
 	}
@@ -68,6 +69,88 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 		return nil
 	}
 	return s.stuck()
+}
+
+// without carries out what needs no actor to run: a request that arrives at its store, or
+// a command that is answered at once. It reports false for all else.
+func (q *queue) without(e *entry) bool {
+	a, s := e.actor, q.s
+	if e.travels {
+		q.replace(q.entry(q.now+q.latency(a, &a.op), a, false))
+		return true
+	}
+	if a.op.Kind != Command || a.answer == nil || !q.runs || !s.cfg.SplitReplies {
+		return false
+	}
+	answer := a.answer
+	a.answer = nil // once
+	s.Sync()
+	err, ok := answer(a.op.Cmd)
+	if !ok {
+		return false
+	}
+	s.note(a, &a.op, Happened, err)
+	a.answered, a.reply = true, err
+	a.op.Kind, a.op.of = Reply, Command
+	a.parks++
+	a.steps++
+	if a.op.ctx == nil && len(q.cancellable) == 0 {
+		q.replace(q.entry(q.now+q.latency(a, &a.op), a, false))
+	} else {
+		q.pop()
+		q.park(a)
+		q.pollContexts()
+	}
+	return true
+}
+
+// goesOnBy has an actor that has parked go on by itself, where nothing comes before it
+// but what needs no actor to run. It reports false where the scheduler has to choose.
+// Most callers of a simulation are alone most of the time: to switch to the scheduler and
+// back would cost more than what they do.
+func (s *Scheduler) goesOnBy(a *Actor) bool {
+	q := s.queue
+	if q == nil || !q.runs || s.Careful {
+		return false
+	}
+	q.park(a)
+	a.queued = true
+	q.pollContexts()
+	for {
+		if s.cfg.Interrupt != nil && s.cfg.Interrupt() {
+			return false
+		}
+		e, ok := q.peek()
+		if !ok || e.at > q.end {
+			return false
+		}
+		if e.actor != a && !e.travels && e.actor.answer == nil {
+			return false
+		}
+		if e.at > q.now {
+			if e.actor.op.Kind == Idle {
+				return false // it may be that nothing is left to do
+			}
+			q.moveTo(e.at)
+		}
+		if q.without(e) {
+			continue
+		}
+		if e.actor != a {
+			return false
+		}
+		q.pop()
+		if !a.Ready() {
+			q.await(a)
+			continue
+		}
+		if !a.op.Store() || a.op.Kind == Reply { // as in Step
+			s.note(a, &a.op, Happened, nil)
+		}
+		a.steps++
+		a.queued = false
+		return true
+	}
 }
 
 func later(a, b time.Time) time.Time {
@@ -80,8 +163,8 @@ func later(a, b time.Time) time.Time {
 type entry struct {
 	at    time.Duration // since the queue's start
 	seq   uint64        // breaks ties, so that the order is the order of parking
-	parks uint64
 	actor *Actor
+	parks uint32
 	// travels is set until the operation arrives at the store.
 	travels bool
 }
@@ -99,6 +182,8 @@ type queue struct {
 	latency Latency
 	start   time.Time
 	now     time.Duration // since start: the scheduler's present moment
+	end     time.Duration // since start: when Simulate returns
+	runs    bool          // Simulate is under way, and actors may go on by themselves
 	heap    []entry
 	seq     uint64
 	// cancellable are waits that a context can end, which no event announces.
@@ -108,6 +193,9 @@ type queue struct {
 // since is a moment as entries have it: comparing them is most of the work, and
 // numbers are compared faster.
 func (q *queue) since(t time.Time) time.Duration { return t.Sub(q.start) }
+
+// moveTo sets the present moment.
+func (q *queue) moveTo(at time.Duration) { q.s.now, q.now = q.s.now.Add(at-q.now), at }
 
 // park enters an actor that has just parked.
 func (q *queue) park(a *Actor) {
@@ -128,9 +216,9 @@ func (q *queue) park(a *Actor) {
 		}
 	default:
 		if t := q.s.cfg.Travel; t != nil && a.op.Kind != Start && a.op.Kind != Reply && a.op.Index == 0 {
-			q.enter(q.now+t(a, a.op), a, true)
+			q.enter(q.now+t(a, &a.op), a, true)
 		} else {
-			q.enter(q.now+q.latency(a, a.op), a, false)
+			q.enter(q.now+q.latency(a, &a.op), a, false)
 		}
 	}
 	if c := a.op.ctx; c != nil && c.Done() != nil {
@@ -153,6 +241,9 @@ func (q *queue) await(a *Actor) {
 }
 
 func (q *queue) pollContexts() {
+	if len(q.cancellable) == 0 {
+		return
+	}
 	kept := q.cancellable[:0]
 	for _, e := range q.cancellable {
 		switch {
@@ -190,15 +281,16 @@ func (q *queue) entry(at time.Duration, a *Actor, travels bool) entry {
 	return entry{at: at, seq: q.seq, parks: a.parks, actor: a, travels: travels}
 }
 
-// peek drops stale entries and returns the first live one.
-func (q *queue) peek() (entry, bool) {
+// peek drops stale entries and returns the first live one, which is valid until the heap
+// changes.
+func (q *queue) peek() (*entry, bool) {
 	for len(q.heap) > 0 {
-		if e := q.heap[0]; !e.stale() {
+		if e := &q.heap[0]; !e.stale() {
 			return e, true
 		}
 		q.pop()
 	}
-	return entry{}, false
+	return nil, false
 }
 
 func (q *queue) pop() {

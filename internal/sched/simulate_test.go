@@ -15,7 +15,7 @@ import (
 func TestSimulateTakesOperationsInTheOrderOfTheirTimes(t *testing.T) {
 	w := newWorld(t)
 	var trace []string
-	s := w.scheduler(sched.Config{SplitReplies: true, Observe: func(e sched.Event) {
+	s := w.scheduler(sched.Config{SplitReplies: true, Observe: func(e *sched.Event) {
 		trace = append(trace, fmt.Sprintf("%d %s %s", e.At.Sub(start).Milliseconds(), e.Actor.Name, e.Op))
 	}})
 	for _, name := range []string{"near", "far"} {
@@ -24,7 +24,7 @@ func TestSimulateTakesOperationsInTheOrderOfTheirTimes(t *testing.T) {
 			w.rdb.Get(ctx, "n")
 		})
 	}
-	check(t, s.Simulate(start.Add(time.Hour), func(a *sched.Actor, op sched.Op) time.Duration {
+	check(t, s.Simulate(start.Add(time.Hour), func(a *sched.Actor, op *sched.Op) time.Duration {
 		switch {
 		case op.Kind == sched.Start:
 			return 0
@@ -47,7 +47,7 @@ func TestSimulateTakesOperationsInTheOrderOfTheirTimes(t *testing.T) {
 // every step.
 func simulated(t *testing.T, w *world, seed uint64) (fingerprint uint64, n string) {
 	h := fnv.New64a()
-	s := w.scheduler(sched.Config{SplitReplies: true, Observe: func(e sched.Event) {
+	s := w.scheduler(sched.Config{SplitReplies: true, Observe: func(e *sched.Event) {
 		fmt.Fprintln(h, e.At.UnixNano(), e)
 	}})
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -63,7 +63,7 @@ func simulated(t *testing.T, w *world, seed uint64) (fingerprint uint64, n strin
 			check(t, w.rdb.Incr(ctx, "serial").Err())
 		})
 	}
-	check(t, s.Simulate(start.Add(time.Hour), func(*sched.Actor, sched.Op) time.Duration {
+	check(t, s.Simulate(start.Add(time.Hour), func(*sched.Actor, *sched.Op) time.Duration {
 		return time.Duration(rng.Int64N(int64(time.Millisecond)))
 	}))
 	if len(s.Alive(nil)) != 0 || w.get(t, "serial") != "30" {
@@ -164,7 +164,7 @@ func TestSimulateOpenLoop(t *testing.T) {
 			check(t, s.Clock(0).Sleep(ctx, time.Millisecond))
 		}
 	})
-	check(t, s.Simulate(start.Add(time.Hour), func(_ *sched.Actor, op sched.Op) time.Duration {
+	check(t, s.Simulate(start.Add(time.Hour), func(_ *sched.Actor, op *sched.Op) time.Duration {
 		if op.Kind == sched.Start {
 			return 0
 		}

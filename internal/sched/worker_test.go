@@ -16,7 +16,7 @@ import (
 func TestWorkersServeRunAfterRun(t *testing.T) {
 	var workers sched.Workers
 	var log []string
-	s := sched.New(sched.Config{Workers: &workers, Observe: func(e sched.Event) { log = append(log, e.String()) }})
+	s := sched.New(sched.Config{Workers: &workers, Observe: func(e *sched.Event) { log = append(log, e.String()) }})
 	body := func(name string) func(ctx context.Context) {
 		return func(ctx context.Context) {
 			defer func() { log = append(log, name+" leaves") }()

@@ -158,7 +158,7 @@ func (w *Engine) tick(kind int) error {
 type ager interface{ age(d time.Duration) error }
 
 // observe is told of every step of every actor.
-func (w *Engine) observe(e sched.Event) {
+func (w *Engine) observe(e *sched.Event) {
 	if e.Actor.ID >= len(w.actors) { // being killed, or not known yet
 		return
 	}

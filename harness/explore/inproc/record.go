@@ -21,7 +21,7 @@ func (w *Engine) mark(actor string, role results.Role, event results.StepEvent, 
 }
 
 // describe puts an actor's step on its line.
-func (w *Engine) describe(m *member, e sched.Event) {
+func (w *Engine) describe(m *member, e *sched.Event) {
 	l := w.run.Timeline.Line
 	if l == nil || l.Column != m.ID || e.Outcome == sched.Killed {
 		return
@@ -68,7 +68,7 @@ func (w *Engine) describe(m *member, e sched.Event) {
 }
 
 // storeName is where an operation happens, and the kind of what is sent there.
-func storeName(op sched.Op) (store, kind string) {
+func storeName(op *sched.Op) (store, kind string) {
 	k := op.Kind
 	if k == sched.Reply {
 		k = op.ReplyTo()
