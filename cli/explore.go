@@ -21,7 +21,7 @@ import (
 type exploreSettings struct {
 	*settings
 	clients, times, jobs, states int
-	parallel, preemptions        int
+	parallel, preemptions, asks  int
 	memory                       int64
 	schedules, used              int64
 	skew, faults, properties     []string
@@ -46,7 +46,7 @@ const mostMemory = 1 << 20
 const embeddedStore = "embedded"
 
 func newExploreSettings() *exploreSettings {
-	s := &exploreSettings{settings: newSettings(), clients: 2, times: 1, jobs: 1, preemptions: explore.DefaultPreemptions, on: embeddedStore}
+	s := &exploreSettings{settings: newSettings(), clients: 2, times: 1, jobs: 1, preemptions: explore.DefaultPreemptions, asks: explore.DefaultAsks, on: embeddedStore}
 	s.strategy, s.policy, s.instances = nil, "", 0
 	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return !slices.Contains(explored, x.name) })
 	for name, x := range map[string]setting{
@@ -92,6 +92,8 @@ func (s *exploreSettings) search() []setting {
 			doc: "how often each fault may happen in one schedule; the clock ticks once more"},
 		{name: "jobs", value: whole(&s.jobs, 0, explore.MaxTimes),
 			doc: "how often each periodic job may start, at any moment"},
+		{name: "asks", value: whole(&s.asks, 0, explore.MostAsks),
+			doc: "how often one more client asks for one unit once all scripts have ended, until it is rejected, where no more is left than that; 0 for no such client"},
 		{name: "property", value: &list{p: &s.properties}, complete: completeWords(append(properties, "all")...),
 			doc: "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
 		{name: "max-states", value: whole(&s.states, 0, explore.MostStates), computed: true,
@@ -168,10 +170,13 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 	cfg := explore.Config{
 		Limit: s.limit, Used: s.used, Clients: s.clients, Instances: s.instances, Seed: s.seed,
 		Times: s.times, JobRounds: s.jobs, DecisionTimeout: s.decision, MaxStates: s.states, MaxSchedules: s.schedules, First: s.first,
-		MaxMemory: s.memory << 20, Preemptions: s.preemptions, Samples: explore.DefaultSamples,
+		MaxMemory: s.memory << 20, Preemptions: s.preemptions, Asks: s.asks, Samples: explore.DefaultSamples,
 	}
 	if s.preemptions == 0 {
 		cfg.Preemptions = -1
+	}
+	if s.asks == 0 {
+		cfg.Asks = -1
 	}
 	if !s.full && !s.given("timeout") {
 		cfg.Timeout = searchTime
@@ -191,7 +196,7 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 		cfg.Workers = cmp.Or(s.parallel, runtime.GOMAXPROCS(0))
 	}
 	if s.full {
-		for _, name := range []string{"property", "max-states", "max-memory", "preemptions", "fail-on", "first"} {
+		for _, name := range []string{"property", "asks", "max-states", "max-memory", "preemptions", "fail-on", "first"} {
 			if s.given(name) {
 				return nil, cfg, s.wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
 			}

@@ -102,6 +102,9 @@ type Search struct {
 	// JobRounds is how often each periodic job may start at a moment of its own
 	// choosing; 0 where there is none.
 	JobRounds int `json:"job_rounds"`
+	// Asks is how often one more client asks at most, once the scripts have ended, until it
+	// is rejected; 0 where there is none.
+	Asks int `json:"asks,omitempty"`
 	// Split is set where effect and reply are two steps.
 	Split bool `json:"split_replies"`
 

@@ -3,6 +3,7 @@ package explore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
@@ -131,6 +132,12 @@ func intervalText(i oracle.Interval) string {
 // maxSerialSteps is far more than a few clients need.
 const maxSerialSteps = 10_000
 
+// ask is the step of the last client, where it comes next.
+func (s *search) ask() (engine.Choice, bool) {
+	ask := engine.Choice{Kind: engine.Ask}
+	return ask, slices.Contains(s.Enabled(nil, false), ask)
+}
+
 // serially runs the clients one after the other, with nothing going wrong, and the
 // jobs they wake, and notes what that leaves behind. All runs after it begin with the
 // scripts that it has loaded, and no others.
@@ -144,7 +151,9 @@ func (s *search) serially() (err error) {
 	for range maxSerialSteps {
 		c, ok := s.Serial()
 		if !ok {
-			break
+			if c, ok = s.ask(); !ok {
+				break
+			}
 		}
 		if err := s.Step(c); err != nil {
 			return err

@@ -29,6 +29,9 @@ func (s *search) newResult() *Result {
 	if s.normal.periodic {
 		r.JobRounds = max(0, c.JobRounds)
 	}
+	if t.State {
+		r.Asks = max(0, c.Asks)
+	}
 	for _, x := range c.Scripts {
 		r.Scripts = append(r.Scripts, x.String())
 	}
@@ -95,6 +98,9 @@ func (s *search) claim(r *Result) string {
 	}
 	if r.JobRounds > 0 {
 		faults += fmt.Sprintf(" and %d x each periodic job", r.JobRounds)
+	}
+	if r.Asks > 0 {
+		faults += ", then one more client that asks until it is rejected"
 	}
 	steps, store := "command", "this store"
 	if r.Store != "" {

@@ -48,6 +48,11 @@ type Config struct {
 	// search's choosing, since nothing is known about the phase of its period. Rounds
 	// that a caller wakes come on top. 0 means one, negative none.
 	JobRounds int
+	// Asks is how often one more client asks for one unit once the scripts of all others
+	// have ended and everything is at rest, until it is rejected, where no more than that
+	// is left: it shows what the scripts are too short for. 0 means [DefaultAsks], negative
+	// none. There is no such client on PostgreSQL.
+	Asks int
 	// Properties to look for; empty means all of [Properties].
 	Properties []Property
 	// MaxStates bounds the search, and again its second part. Default [DefaultStates], at
@@ -95,11 +100,19 @@ type Config struct {
 	began int64
 	// enumerates is set where every schedule is run, whatever states it leads to.
 	enumerates bool
+	// restTicks has time pass only where everything is at rest.
+	restTicks bool
 	// trail keeps the schedule being run for another process; nil for none.
 	trail *trail
 	// sofar is told what is found as it is found; nil for nothing.
 	sofar *progress
 }
+
+// DefaultAsks is enough for limits of a few units, and MostAsks the most.
+const (
+	DefaultAsks = 4
+	MostAsks    = engine.MostAsks
+)
 
 // DefaultStates bounds a search that is not given a bound.
 const DefaultStates = 200_000
@@ -210,6 +223,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, harness.DefaultDecisionTimeout)
 	setDefault(&c.MaxStates, DefaultStates)
 	setDefault(&c.Preemptions, DefaultPreemptions)
+	setDefault(&c.Asks, DefaultAsks)
 	setDefault(&c.Workers, runtime.GOMAXPROCS(0))
 	setDefault(&c.MaxSchedules, 5_000_000)
 	if c.Policy.Name == "" {
@@ -247,6 +261,8 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, fmt.Errorf("faults and rounds of jobs happen 1 to %d times", MaxTimes)
 	case c.Workers < 1 || c.Preemptions > MaxTimes || c.MaxMemory < 0 || c.Samples < 0:
 		return c, fmt.Errorf("%d workers, %d preemptions, %d bytes, %d samples: give at least one worker, at most %d preemptions, and nothing below 0", c.Workers, c.Preemptions, c.MaxMemory, c.Samples, MaxTimes)
+	case c.Asks > MostAsks:
+		return c, fmt.Errorf("%d asks of the last client: give at most %d", c.Asks, MostAsks)
 	case c.MaxStates < 1 || c.MaxStates > MostStates || c.MaxSchedules < 1 || c.MaxSchedules > MostSchedules:
 		return c, fmt.Errorf("a search of %d states, or %d schedules: give 1 to %d states and 1 to %d schedules", c.MaxStates, c.MaxSchedules, MostStates, int64(MostSchedules))
 	}
@@ -324,7 +340,12 @@ func (c *Config) roomForAllButOne() int64 {
 func (c *Config) setup() *engine.Setup {
 	operated := slices.ContainsFunc(c.Scripts, Script.Operates)
 	ordered := operated || slices.Contains(c.Faults, quota.FaultClock) || slices.Contains(c.Properties, FalseReject) || slices.Contains(c.Properties, Guarantee)
+	asks := max(0, c.Asks)
+	if c.enumerates {
+		asks = 0
+	}
 	return &engine.Setup{
+		Asks: asks, RestTicks: c.restTicks,
 		Policy: c.Policy, Used: c.Used, Clients: c.Clients, Instances: c.Instances, Scripts: c.Scripts, Skew: c.Skew,
 		Seed: c.Seed, Faults: c.Faults, Times: c.Times, JobRounds: c.JobRounds, Life: harness.DefaultLife, Ordered: ordered,
 		Patience: c.DecisionTimeout, Stateless: c.enumerates,

@@ -158,7 +158,7 @@ func TestSearchAgreesWithEnumeration(t *testing.T) {
 		{"exact", explore.Config{Clients: 3}},
 	} {
 		t.Run(fmt.Sprintf("%s %+v", c.name, c.cfg), func(t *testing.T) {
-			c.cfg.Properties = []explore.Property{explore.Leak}
+			c.cfg.Properties, c.cfg.Asks = []explore.Property{explore.Leak}, -1
 			all, err := explore.Enumerate(t.Context(), choose(t, c.name), c.cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -222,7 +222,7 @@ func TestNotDeterministic(t *testing.T) {
 			return quota.Decision{Admitted: calls%3 != 0 || calls < 12}
 		}), nil
 	}
-	_, err := explore.Run(t.Context(), strategies.Selection{Meta: &m}, explore.Config{Clients: 3, Limit: 1})
+	_, err := explore.Run(t.Context(), strategies.Selection{Meta: &m}, explore.Config{Clients: 3, Limit: 1, Asks: -1})
 	if !errors.Is(err, explore.ErrNotDeterministic) {
 		t.Errorf("error %v", err)
 	}

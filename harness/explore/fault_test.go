@@ -152,7 +152,7 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.cfg.Properties = []explore.Property{c.property}
+			c.cfg.Properties, c.cfg.Asks = []explore.Property{c.property}, -1 // the clients alone
 			search := func() *explore.Result {
 				t.Helper()
 				r, err := explore.Run(t.Context(), c.sel, c.cfg)

@@ -59,7 +59,9 @@ type Engine struct {
 	abandoned []any
 	shared    *strategies.Shared
 	instances []*instance
-	clients   []*client
+	clients   []*client // and the last, which asks when the others have ended
+	last      *client
+	whole     bool // a step holds a request as a whole
 	run       engine.Run
 	used      budget
 	fused     bool
@@ -144,11 +146,15 @@ func newEngine(sel strategies.Selection, setup engine.Setup, r memredis.Redis) *
 		in.begin, in.rand = in.source.State(), rand.New(in.source)
 		e.instances = append(e.instances, in)
 	}
-	for i := range setup.Clients {
+	for i := range setup.Clients + 1 {
 		c := &client{Client: engine.Client{
 			Index: i, Name: engine.ClientName(i), Script: e.setup.Script(i),
 			Setup: &e.setup, Run: &e.run, Witness: e.witness,
 		}}
+		if i == setup.Clients {
+			c.Client, e.last = engine.Last(&e.setup, &e.run), c
+			c.Witness = e.witness
+		}
 		c.Over = func() bool { return e.isOver() || c.dead.Load() }
 		c.Strategy = func() strategies.Strategy { return c.in.strategy }
 		c.Turn = func() { e.turn(c) }
@@ -170,11 +176,15 @@ func (e *Engine) Witness() *witness.Witness { return e.witness }
 
 // Columns implements [engine.Engine].
 func (e *Engine) Columns() (out []results.Column) {
-	for _, c := range e.clients {
+	for _, c := range e.clients[:e.last.Index] {
 		out = append(out, results.Column{Name: c.Name, Role: results.RoleClient})
 	}
 	for _, name := range e.names {
-		out = append(out, results.Column{Name: name, Role: results.RoleJob})
+		role := results.RoleJob
+		if name == e.last.Name {
+			role = results.RoleClient
+		}
+		out = append(out, results.Column{Name: name, Role: role})
 	}
 	return out
 }
@@ -237,7 +247,9 @@ func (e *Engine) begin() {
 	}
 	for i, c := range e.clients {
 		in := e.instances[i%len(e.instances)]
-		in.members++
+		if c != e.last {
+			in.members++
+		}
 		c.in, c.goroutine, c.started, c.at, c.Pending = in, 0, false, nil, -1
 		c.done.Store(false)
 		c.dead.Store(false)

@@ -14,7 +14,7 @@ func (e *Engine) Enabled(out []engine.Choice, symmetric bool) []engine.Choice {
 	runnable := false
 	for _, c := range e.clients {
 		switch {
-		case c.done.Load() || c.dead.Load():
+		case c.done.Load() || c.dead.Load() || c == e.last && e.lastRests():
 		case !c.started:
 			runnable = true
 			if !symmetric || !e.hasTwin(c) {
@@ -30,7 +30,12 @@ func (e *Engine) Enabled(out []engine.Choice, symmetric bool) []engine.Choice {
 		out = append(out, engine.Choice{Kind: engine.StepActor, ID: e.number(p)})
 	}
 	n := len(out)
-	out = e.enabledFaults(out)
+	if !e.last.started {
+		out = e.enabledFaults(out)
+	}
+	if e.setup.LastAsks(&e.run.Truth) && e.lastMayAsk() {
+		out = append(out, engine.Choice{Kind: engine.Ask})
+	}
 	wait := engine.Choice{Kind: engine.TickClock, ID: engine.TickWaiter}
 	// Where all that is left is to wait, waiting is no fault.
 	if !runnable && e.waits() && len(e.stuck) == 0 && !slices.Contains(out[n:], wait) {
@@ -101,8 +106,16 @@ func (e *Engine) enabledFaults(out []engine.Choice) []engine.Choice {
 		}
 	}
 	if e.setup.Has(quota.FaultClock) && e.used.tick <= times {
+		atRest := e.Look().AtRest
+		if e.setup.RestTicks && !atRest {
+			return out
+		}
+		kinds := []int{engine.TickExpiry, engine.TickWindow, engine.TickHalf}
+		if atRest && e.setup.Fractions() {
+			kinds = append(kinds, engine.TickBefore)
+		}
 		seen := map[time.Time]bool{}
-		for _, kind := range []int{engine.TickExpiry, engine.TickWindow, engine.TickHalf} {
+		for _, kind := range kinds {
 			if t, ok := e.deadline(kind); ok && !seen[t] {
 				seen[t] = true
 				out = append(out, engine.Choice{Kind: engine.TickClock, ID: kind})
@@ -140,9 +153,11 @@ func (e *Engine) deadline(kind int) (next time.Time, found bool) {
 	case engine.TickWindow:
 		earlier(after(e.setup.WindowEnd(e.now)))
 	case engine.TickHalf:
-		if end := e.setup.WindowEnd(e.now); end.After(e.now) {
-			earlier(after(e.now.Add(end.Sub(e.now) / 2)))
+		if half, ok := e.setup.WindowHalf(e.now); ok {
+			earlier(after(half))
 		}
+	case engine.TickBefore:
+		earlier(e.setup.WindowBefore(e.now))
 	}
 	return next, found
 }
@@ -162,7 +177,7 @@ func (e *Engine) longest() time.Duration {
 // Serial implements [engine.Engine].
 func (e *Engine) Serial() (engine.Choice, bool) {
 	for _, c := range e.clients {
-		if c.started && c.at != nil && !c.dead.Load() {
+		if c.started && c.at != nil && !c.dead.Load() && (c != e.last || !e.lastRests()) {
 			return engine.Choice{Kind: engine.StepActor, ID: c.Index}, true
 		}
 	}
@@ -172,7 +187,7 @@ func (e *Engine) Serial() (engine.Choice, bool) {
 	if e.waits() && len(e.stuck) == 0 {
 		return engine.Choice{Kind: engine.TickClock, ID: engine.TickWaiter}, true
 	}
-	for _, c := range e.clients {
+	for _, c := range e.clients[:e.last.Index] {
 		if !c.started && !c.dead.Load() {
 			return engine.Choice{Kind: engine.StepActor, ID: c.Index}, true
 		}

@@ -172,16 +172,20 @@ func (e *Engine) name(p *parked) string {
 
 // columnOf is the column of an actor in the timeline.
 func (e *Engine) columnOf(p *parked) int {
-	if p.client != nil {
+	if p.client != nil && p.client != e.last {
 		return p.client.Index
 	}
-	name := e.name(p)
+	return e.named(e.name(p))
+}
+
+// named is the column of one that gets one when it is first seen.
+func (e *Engine) named(name string) int {
 	i := slices.Index(e.names, name)
 	if i < 0 {
 		i = len(e.names)
 		e.names = append(e.names, name)
 	}
-	return len(e.clients) + i
+	return e.last.Index + i
 }
 
 // column begins the line of an actor's step.
@@ -203,6 +207,14 @@ func (e *Engine) say(text, reply string, event results.StepEvent) {
 	l := e.run.Timeline.Line
 	if l == nil {
 		return
+	}
+	if e.whole {
+		if event != results.EventCommand {
+			return
+		}
+		if text != "" && l.Reply != "" {
+			l.Command, l.Reply = l.Command+" = "+l.Reply, ""
+		}
 	}
 	if text != "" {
 		if l.Command != "" && l.Command != "starts" {

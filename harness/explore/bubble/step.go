@@ -48,6 +48,8 @@ func (e *Engine) do(c engine.Choice) error {
 		}
 		e.crashInstance(e.instances[c.ID])
 		return nil
+	case engine.Ask:
+		return e.ask()
 	case engine.StepActor:
 		if cl := e.starting(c.ID); cl != nil {
 			e.start(cl)
@@ -63,7 +65,7 @@ func (e *Engine) do(c engine.Choice) error {
 
 // starting is the client with the number, where it has not started.
 func (e *Engine) starting(id int) *client {
-	if id < len(e.clients) {
+	if id < e.last.Index {
 		if c := e.clients[id]; !c.started && !c.dead.Load() {
 			return c
 		}
@@ -73,7 +75,10 @@ func (e *Engine) starting(id int) *client {
 
 // parkedAt is what the actor with the number waits for its turn with.
 func (e *Engine) parkedAt(id int) *parked {
-	if id < len(e.clients) {
+	if id == e.lastNumber() {
+		return e.last.at
+	}
+	if id < e.last.Index {
 		if c := e.clients[id]; !c.dead.Load() {
 			return c.at
 		}
@@ -89,10 +94,13 @@ func (e *Engine) parkedAt(id int) *parked {
 
 // number of the actor that an operation belongs to.
 func (e *Engine) number(p *parked) int {
+	if p.client == e.last {
+		return e.lastNumber()
+	}
 	if p.client != nil {
 		return p.client.Index
 	}
-	return len(e.clients) + p.in.index*mostHelpers + p.slot
+	return e.last.Index + p.in.index*mostHelpers + p.slot
 }
 
 // start begins a client, and carries its first command out where that is one step.
@@ -312,7 +320,7 @@ func (e *Engine) crashInstance(in *instance) {
 // tick lets time pass up to a deadline.
 func (e *Engine) tick(kind int) error {
 	before := e.now
-	what := [...]string{"a key expires", "a window ends", "a wait ends", "half of the window passes"}[kind]
+	what := [...]string{"a key expires", "a window ends", "a wait ends", "half of the window passes", "the window is about to end"}[kind]
 	if kind == engine.TickWaiter {
 		if !e.waits() && !e.own {
 			return engine.ErrMisfit

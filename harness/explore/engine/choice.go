@@ -22,6 +22,7 @@ const (
 	FailBefore ChoiceKind = 'o' // the store cannot be reached: no effect, an error
 	TickClock  ChoiceKind = 't' // time moves on to a deadline
 	EvictKey   ChoiceKind = 'e' // the store drops a key
+	Ask        ChoiceKind = 'q' // all scripts have ended, and one more client asks for one unit without a break
 )
 
 // Choice is one step of a schedule. It means the same in every run of the
@@ -40,6 +41,7 @@ const (
 	TickWindow        // the next window of any clock ends
 	TickWaiter        // the next sleep ends, or the next job is due
 	TickHalf          // half of a window passes, or of the time for one unit of a bucket
+	TickBefore        // the millisecond before the next window of any clock ends
 	TickKinds
 )
 
@@ -65,7 +67,7 @@ func ParseChoice(s string) (Choice, error) {
 		}
 		return c, nil
 	}
-	if !strings.ContainsRune("spkilrot", rune(c.Kind)) {
+	if !strings.ContainsRune("spkilrotq", rune(c.Kind)) {
 		return Choice{}, fmt.Errorf("step %q is of no known kind", s)
 	}
 	n, err := strconv.Atoi(s[1:])

@@ -30,6 +30,9 @@ type Client struct {
 	// it was told may be written down; nil where one client runs at a time.
 	Turn func()
 
+	// Ends has it end with the first take that it does not get.
+	Ends bool
+
 	taken int // number of the last admitted take in the truth
 }
 
@@ -56,7 +59,9 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 		}
 		switch a.Kind {
 		case Take:
-			held = c.take(ctx, i, a.Units, &r)
+			if held = c.take(ctx, i, a.Units, &r); !held && c.Ends {
+				return
+			}
 		case Commit:
 			c.commit(ctx, &r, a.Units)
 		case Refund:

@@ -46,6 +46,8 @@ func (w *Engine) do(c engine.Choice) error {
 			return engine.ErrMisfit
 		}
 		return w.crashInstance(w.instances[c.ID])
+	case engine.Ask:
+		return w.ask()
 	}
 	if c.ID >= len(w.actors) || w.actors[c.ID].Done() {
 		return engine.ErrMisfit
@@ -137,7 +139,7 @@ func (w *Engine) tick(kind int) error {
 	}
 	w.used.tick++
 	busy := !w.Look().AtRest
-	what := [...]string{"a key expires", "a window ends", "a wait ends or a job is due"}[kind]
+	what := [...]string{"a key expires", "a window ends", "a wait ends or a job is due", "half of the window passes", "the window is about to end"}[kind]
 	d := t.Sub(w.s.Now())
 	if a, ok := w.store.(ager); ok {
 		if err := a.age(d); err != nil {

@@ -17,11 +17,14 @@ func (w *Engine) Enabled(out []engine.Choice, symmetric bool) []engine.Choice {
 			continue
 		}
 		op := m.Op()
+		if m.client == w.last && m.between(op) {
+			continue // it asks as one step
+		}
 		if m.client == nil && op.Kind == sched.Idle {
 			switch {
 			case m.Ready():
 				out = append(out, engine.Choice{Kind: engine.StepActor, ID: id})
-			case m.Job().Every() > 0 && m.Job().Rounds < w.setup.JobRounds:
+			case w.last.m == nil && m.Job().Every() > 0 && m.Job().Rounds < w.setup.JobRounds:
 				out = append(out, engine.Choice{Kind: engine.PromptJob, ID: id})
 			}
 			continue
@@ -37,7 +40,12 @@ func (w *Engine) Enabled(out []engine.Choice, symmetric bool) []engine.Choice {
 		out = append(out, engine.Choice{Kind: engine.StepActor, ID: id})
 	}
 	n := len(out)
-	out = w.enabledFaults(out)
+	if w.last.m == nil {
+		out = w.enabledFaults(out)
+	}
+	if w.setup.LastAsks(&w.run.Truth) && w.lastMayAsk() {
+		out = append(out, engine.Choice{Kind: engine.Ask})
+	}
 	// Where all that is left is to wait, waiting is no fault.
 	if !runnable && waits && !hasTick(out[n:]) {
 		out = append(out, engine.Choice{Kind: engine.TickClock, ID: engine.TickWaiter})
@@ -129,8 +137,16 @@ func (w *Engine) enabledFaults(out []engine.Choice) []engine.Choice {
 		}
 	}
 	if w.setup.Has(quota.FaultClock) && w.used.tick <= times {
+		atRest := w.Look().AtRest
+		if w.setup.RestTicks && !atRest {
+			return out
+		}
+		kinds := engine.TickHalf
+		if atRest && w.setup.Fractions() {
+			kinds = engine.TickKinds
+		}
 		seen := map[time.Time]bool{}
-		for kind := range engine.TickHalf { // half a window concerns foreign code alone
+		for kind := range kinds {
 			if t, ok := w.deadline(kind); ok && !seen[t] {
 				seen[t] = true
 				out = append(out, engine.Choice{Kind: engine.TickClock, ID: kind})
@@ -180,6 +196,15 @@ func (w *Engine) deadline(kind int) (next time.Time, found bool) {
 	case engine.TickWaiter:
 		if t, ok := w.s.NextDeadline(); ok {
 			earlier(t)
+		}
+	case engine.TickHalf, engine.TickBefore:
+		for i := range w.instances {
+			at, skew := now.Add(w.setup.SkewOf(i)), -w.setup.SkewOf(i)
+			if half, ok := w.setup.WindowHalf(at); ok && kind == engine.TickHalf {
+				earlier(half.Add(skew))
+			} else if kind == engine.TickBefore {
+				earlier(w.setup.WindowBefore(at).Add(skew))
+			}
 		}
 	}
 	return next, found

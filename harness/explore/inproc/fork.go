@@ -57,5 +57,6 @@ func (w *Engine) Fork(beat *sched.Beat) (engine.Engine, error) {
 	for _, c := range e.clients {
 		c.Witness = w.witness
 	}
+	e.last.Witness = w.witness
 	return e, nil
 }

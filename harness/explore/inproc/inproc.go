@@ -60,9 +60,11 @@ type Engine struct {
 	model     *strategies.Model
 	instances []*instance
 	clients   []*client
+	last      *client   // its member is nil until it asks
 	actors    []*member // by actor ID
 	run       engine.Run
 	used      budget
+	whole     bool  // a step holds a request as a whole
 	err       error // of the run itself
 }
 
@@ -175,6 +177,10 @@ func newEngine(sel strategies.Selection, setup engine.Setup, st store, start tim
 		c.body = func(ctx context.Context) { w.perform(ctx, c) }
 		w.clients = append(w.clients, c)
 	}
+	w.last = &client{Client: engine.Last(&w.setup, &w.run)}
+	w.last.Witness = w.witness
+	w.last.Strategy = func() strategies.Strategy { return w.last.m.in.strategy }
+	w.last.body = func(ctx context.Context) { w.perform(ctx, w.last) }
 	return w
 }
 
@@ -239,6 +245,7 @@ func (w *Engine) Begin() (err error) {
 	for _, in := range w.instances {
 		w.startJobs(in, in.index == 0)
 	}
+	w.last.m, w.last.Pending = nil, -1
 	for i, c := range w.clients {
 		c.Pending = -1
 		c.m = w.join(w.s.Go(c.Name, c.body), w.instances[i%len(w.instances)], c)

@@ -100,7 +100,7 @@ func (w *Engine) Used() (readings []quota.Reading, ok bool) {
 func (w *Engine) Serial() (engine.Choice, bool) {
 	best, rank := engine.Choice{}, 0
 	for id, m := range w.actors {
-		if m.Done() || !m.Ready() {
+		if m.Done() || !m.Ready() || m.client == w.last && m.between(m.Op()) {
 			continue
 		}
 		r := 2

@@ -26,6 +26,9 @@ func (w *Engine) describe(m *member, e *sched.Event) {
 	if l == nil || l.Column != m.ID || e.Outcome == sched.Killed {
 		return
 	}
+	if w.whole && e.Op.Kind != sched.Command && e.Op.Kind != sched.Transaction && e.Op.Kind != sched.SQL {
+		return
+	}
 	if store, kind := storeName(e.Op); store != "" {
 		l.Store, l.Kind = store, kind
 	}
@@ -52,6 +55,9 @@ func (w *Engine) describe(m *member, e *sched.Event) {
 	}
 	if p := w.store.prefix(); p != "" {
 		text = strings.ReplaceAll(text, p, "")
+	}
+	if w.whole && l.Reply != "" {
+		l.Command, l.Reply = l.Command+" = "+l.Reply, ""
 	}
 	if l.Command != "" && text != "" && e.Op.Kind != sched.Start {
 		text = strings.TrimPrefix(l.Command+"; "+text, "starts; ")

@@ -1,0 +1,63 @@
+package bubble
+
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/results"
+)
+
+// lastNumber is the number of the last client, after those of all others and of all
+// goroutines of the strategy's.
+func (e *Engine) lastNumber() int { return e.last.Index + len(e.instances)*mostHelpers }
+
+// lastRests reports whether the last client has not begun, or is between two requests.
+func (e *Engine) lastRests() bool {
+	c := e.last
+	return !c.started || c.at != nil && c.at.op.Kind == sched.Wait
+}
+
+// lastMayAsk reports whether all scripts have ended, everything is at rest, and the last
+// client has not been rejected.
+func (e *Engine) lastMayAsk() bool {
+	return !e.last.done.Load() && e.lastRests() && len(e.helpers) == 0 && len(e.stuck) == 0 &&
+		!slices.ContainsFunc(e.clients[:e.last.Index], func(c *client) bool { return !c.done.Load() && !c.dead.Load() })
+}
+
+// mostOfAnAsk bounds the operations of one request of the last client.
+const mostOfAnAsk = 1_000
+
+// ask is one request of the last client. Where it has to wait within that, it goes on as
+// everybody does.
+func (e *Engine) ask() error {
+	if !e.lastMayAsk() {
+		return engine.ErrMisfit
+	}
+	c := e.last
+	e.column(c.Name, results.RoleClient, e.named(c.Name))
+	e.whole = true
+	defer func() { e.whole = false }()
+	if !c.started {
+		c.in.history.Num(uint64(c.Index)<<8 | uint64(sched.Start))
+		c.in.history.Moment(e.now)
+		c.started = true
+		e.activate(c)
+		go e.perform(c)
+		e.settle()
+	} else if err := e.act(engine.Choice{Kind: engine.StepActor}, c.at); err != nil {
+		return err
+	}
+	for range mostOfAnAsk {
+		if c.at == nil || e.lastRests() {
+			break
+		}
+		if err := e.act(engine.Choice{Kind: engine.StepActor}, c.at); err != nil {
+			return err
+		}
+	}
+	if l := e.run.Timeline.Line; l != nil && l.Command == "" {
+		l.Command = "asks"
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package inproc
+
+import (
+	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/sched"
+)
+
+// lastMayAsk reports whether all scripts have ended, everything is at rest, and the last
+// client has not been rejected.
+func (w *Engine) lastMayAsk() bool {
+	for _, c := range w.clients {
+		if !c.m.Done() {
+			return false
+		}
+	}
+	if m := w.last.m; m != nil && (m.Done() || !m.between(m.Op())) {
+		return false
+	}
+	for _, m := range w.actors {
+		if m.client == nil && !m.Done() && (m.Op().Kind != sched.Idle || m.Ready()) {
+			return false
+		}
+	}
+	return true
+}
+
+// mostOfAnAsk bounds the operations of one request of the last client.
+const mostOfAnAsk = 1_000
+
+// ask is one request of the last client. Where it has to wait within that, it goes on as
+// everybody does.
+func (w *Engine) ask() error {
+	if !w.lastMayAsk() {
+		return engine.ErrMisfit
+	}
+	c := w.last
+	if c.m == nil {
+		c.m = w.join(w.s.Go(c.Name, c.body), w.instances[c.Index%len(w.instances)], c)
+	}
+	m := c.m
+	w.column(m)
+	w.whole = true
+	defer func() { w.whole = false }()
+	for n := range mostOfAnAsk {
+		if n > 0 && (m.Done() || !m.Ready() || m.between(m.Op())) {
+			break
+		}
+		w.remember(m)
+		w.s.Step(m.Actor)
+	}
+	if l := w.run.Timeline.Line; l != nil && l.Command == "" {
+		l.Command = "asks"
+	}
+	return nil
+}
