@@ -10,12 +10,11 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // searches are those of one command: how far each has come, and what time it gets.
 type searches struct {
-	cfg      explore.Config
+	plan     []planned
 	full     bool
 	parallel int
 	deadline int64 // of all, in nanoseconds; 0 for none
@@ -32,10 +31,10 @@ type searching struct {
 	active, done bool
 }
 
-func newSearches(chosen []strategies.Selection, cfg explore.Config, full bool, parallel int, timeout time.Duration) *searches {
-	s := &searches{cfg: cfg, full: full, parallel: max(parallel, 1), all: make([]searching, len(chosen))}
-	for i := range chosen {
-		s.all[i].name = chosen[i].String()
+func newSearches(plan []planned, full bool, parallel int, timeout time.Duration) *searches {
+	s := &searches{plan: plan, full: full, parallel: max(parallel, 1), all: make([]searching, len(plan))}
+	for i := range plan {
+		s.all[i].name = plan[i].sel.String()
 	}
 	if timeout > 0 {
 		s.deadline = clock.Nano() + int64(timeout)
@@ -43,14 +42,14 @@ func newSearches(chosen []strategies.Selection, cfg explore.Config, full bool, p
 	return s
 }
 
-// begin says that the search of one strategy begins, and returns how. Of the time that
+// begin says that a search begins, and returns how. Of the time that
 // is left it gets as much as each of those after it can have.
 func (s *searches) begin(i int) explore.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := &s.all[i]
 	x.began, x.active = clock.Nano(), true
-	cfg := s.cfg
+	cfg := s.plan[i].cfg
 	cfg.Progress = &x.progress
 	if s.deadline > 0 {
 		ahead := 0 // of this one and those after it
@@ -94,7 +93,7 @@ func (s *searches) status() status {
 		return out
 	}
 	first := active[0]
-	text, most := first.text(s.full, cmp.Or(s.cfg.MaxStates, explore.DefaultStates))
+	text, most := first.text(s.full, cmp.Or(s.plan[0].cfg.MaxStates, explore.DefaultStates))
 	if out.text = text; len(active) > 1 {
 		out.text += fmt.Sprintf(" (and %d more)", len(active)-1)
 	}
