@@ -4,7 +4,7 @@
 // of quotabench:
 //
 //	go run ./cmd/quotabench list strategies
-//	go run ./cmd/quotabench explore lib-throttled-redis --faults clock
+//	go run ./cmd/quotabench explore lib-throttled-redis
 package adapters
 
 import (

@@ -14,10 +14,11 @@ import (
 
 // searches are those of one command: how far each has come, and what time it gets.
 type searches struct {
-	plan     []planned
+	plan     []asking
 	full     bool
 	parallel int
-	deadline int64 // of all, in nanoseconds; 0 for none
+	deadline int64            // of all, in nanoseconds; 0 for none
+	until    map[string]int64 // the deadline of a strategy that has several searches, likewise
 
 	mu  sync.Mutex
 	all []searching
@@ -31,8 +32,8 @@ type searching struct {
 	active, done bool
 }
 
-func newSearches(plan []planned, full bool, parallel int, timeout time.Duration) *searches {
-	s := &searches{plan: plan, full: full, parallel: max(parallel, 1), all: make([]searching, len(plan))}
+func newSearches(plan []asking, full bool, parallel int, timeout time.Duration) *searches {
+	s := &searches{plan: plan, full: full, parallel: max(parallel, 1), until: map[string]int64{}, all: make([]searching, len(plan))}
 	for i := range plan {
 		s.all[i].name = plan[i].sel.String()
 	}
@@ -42,8 +43,8 @@ func newSearches(plan []planned, full bool, parallel int, timeout time.Duration)
 	return s
 }
 
-// begin says that a search begins, and returns how. Of the time that
-// is left it gets as much as each of those after it can have.
+// begin says that a search begins, and returns how. Of the time that is left, to all or
+// to its strategy, it gets as much as each of those after it can have.
 func (s *searches) begin(i int) explore.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,17 +52,28 @@ func (s *searches) begin(i int) explore.Config {
 	x.began, x.active = clock.Nano(), true
 	cfg := s.plan[i].cfg
 	cfg.Progress = &x.progress
-	if s.deadline > 0 {
-		ahead := 0 // of this one and those after it
-		for j := range s.all {
-			if !s.all[j].done && (j == i || !s.all[j].active) {
-				ahead++
-			}
+	switch {
+	case s.deadline > 0:
+		cfg.Timeout = s.share(i, s.deadline, func(*searching) bool { return true })
+	case cfg.Timeout > 0: // that of one strategy
+		if s.until[x.name] == 0 {
+			s.until[x.name] = x.began + int64(cfg.Timeout)
 		}
-		turns := (ahead + s.parallel - 1) / s.parallel
-		cfg.Timeout = max((time.Duration(s.deadline-x.began) / time.Duration(turns)).Round(time.Millisecond), time.Millisecond)
+		cfg.Timeout = s.share(i, s.until[x.name], func(other *searching) bool { return other.name == x.name })
 	}
 	return cfg
+}
+
+// share is what a search gets of the time until a deadline that it has in common with others.
+func (s *searches) share(i int, deadline int64, among func(*searching) bool) time.Duration {
+	ahead := 0 // of this one and those after it
+	for j := range s.all {
+		if x := &s.all[j]; !x.done && (j == i || !x.active && among(x)) {
+			ahead++
+		}
+	}
+	turns := (ahead + s.parallel - 1) / s.parallel
+	return max((time.Duration(deadline-s.all[i].began) / time.Duration(turns)).Round(time.Millisecond), time.Millisecond)
 }
 
 func (s *searches) end(i int) {

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -99,34 +98,26 @@ func (s *exploreSettings) start(cmd *cobra.Command) (_ *exploration, err error) 
 	return x, nil
 }
 
-// planned is one search or enumeration of the command.
-type planned struct {
+// asking is one search or enumeration of the command.
+type asking struct {
 	sel strategies.Selection
 	cfg explore.Config
 }
 
 // plan lists the searches of the chosen strategies: one for each where anything is said
-// about what is to happen in it, and those of [explore.Searches] otherwise. Those of one
-// strategy share the time that it has: the first gets half, and the others the rest.
-func (s *exploreSettings) plan(chosen []strategies.Selection, cfg explore.Config) (out []planned) {
+// about what is to happen in it, and those of [explore.Searches] otherwise.
+func (s *exploreSettings) plan(chosen []strategies.Selection, cfg explore.Config) (out []asking) {
 	said := s.full
 	for _, name := range []string{"policy", "limit", "instances", "clients", "script", "used", "skew", "faults", "times", "jobs"} {
 		said = said || s.given(name)
 	}
 	for _, sel := range chosen {
 		if said {
-			out = append(out, planned{sel, cfg})
+			out = append(out, asking{sel, cfg})
 			continue
 		}
-		all := explore.Searches(sel, cfg)
-		for i, c := range all {
-			switch n := time.Duration(len(all) - 1); {
-			case n > 0 && i == 0:
-				c.Timeout /= 2
-			case n > 0:
-				c.Timeout /= 2 * n
-			}
-			out = append(out, planned{sel, c})
+		for _, c := range explore.Searches(sel, cfg) {
+			out = append(out, asking{sel, c})
 		}
 	}
 	return out

@@ -12,6 +12,7 @@ type goingOn struct {
 	policy  string // as [quota.ParsePolicy] reads it
 	limit   int64
 	scripts string // one per client
+	times   int    // of the clock's ticks, which come once more; 0 for the default
 }
 
 // goingsOn are the further searches per kind of window. A unit flows into a bucket once
@@ -20,11 +21,11 @@ type goingOn struct {
 // than one unit where that is served, or comes beside another.
 var goingsOn = map[quota.Kind][]goingOn{
 	quota.Bucket: {
-		{"1 request refilling 1 per 1s", 1, "take,take,take"},
-		{"1 request refilling 2 per 3s", 1, "take,take,take"},
-		{"2 requests refilling 1 per 1s", 2, "take,take,take,take,take"},
-		{"2 requests refilling 1 per 1s", 2, "take,take=2,take"},
-		{"1 request refilling 1 per 1s", 1, "take;take"},
+		{"1 request refilling 1 per 1s", 1, "take,take,take", 0},
+		{"1 request refilling 2 per 3s", 1, "take,take,take", 0},
+		{"2 requests refilling 1 per 1s", 2, "take,take,take,take", 2},
+		{"2 requests refilling 1 per 1s", 2, "take,take=2,take", 0},
+		{"1 request refilling 1 per 1s", 1, "take;take", 0},
 	},
 	quota.FirstRequest: windows("first-request"),
 	quota.Fixed:        windows("fixed"),
@@ -33,12 +34,12 @@ var goingsOn = map[quota.Kind][]goingOn{
 
 func windows(kind string) []goingOn {
 	return []goingOn{
-		{"1 request per " + kind + " 10s", 1, "take,take,take"},
-		{"2 requests per " + kind + " 10s", 2, "take,take,take"},
-		{"1 request per " + kind + " 500ms", 1, "take,take,take"},
-		{"1 request per " + kind + " 1500ms", 1, "take,take,take"},
-		{"2 requests per " + kind + " 10s", 2, "take,take=2,take"},
-		{"1 request per " + kind + " 10s", 1, "take;take"},
+		{"1 request per " + kind + " 10s", 1, "take,take,take", 0},
+		{"2 requests per " + kind + " 10s", 2, "take,take,take", 0},
+		{"1 request per " + kind + " 500ms", 1, "take,take,take", 0},
+		{"1 request per " + kind + " 1500ms", 1, "take,take,take", 0},
+		{"2 requests per " + kind + " 10s", 2, "take,take=2,take", 0},
+		{"1 request per " + kind + " 10s", 1, "take;take", 0},
 	}
 }
 
@@ -80,7 +81,7 @@ func (g *goingOn) config(sel strategies.Selection, cfg Config) (_ Config, ok boo
 	if cfg.Scripts, err = ParseScripts(g.scripts); err != nil {
 		panic(err)
 	}
-	cfg.Clients, cfg.Limit, cfg.Faults = len(cfg.Scripts), g.limit, []quota.Fault{quota.FaultClock}
+	cfg.Clients, cfg.Limit, cfg.Faults, cfg.Times = len(cfg.Scripts), g.limit, []quota.Fault{quota.FaultClock}, g.times
 	for _, s := range cfg.Scripts {
 		if slices.ContainsFunc(s, func(a Action) bool { return a.Units > 1 && !sel.ServesUnits(&cfg.Policy, a.Units) }) {
 			return cfg, false
