@@ -94,7 +94,7 @@ baseline: deps-all ## make the reference results and the strategies' pages anew;
 pages: ## write docs/strategies anew, from the reference results
 	$(GO) run ./cmd/quotabench pages results/baseline --out docs/strategies
 
-track-record: ## write docs/track-record.md anew: what is found in published limiters; a minute
+track-record: ## write docs/track-record.md anew: what is found in published limiters; some minutes
 	cd adapters && $(GO) run ./cmd/track-record
 
 noise: ## how often compare is wrong about timings: make noise [SERIES="a.csv b.csv"]; two minutes

@@ -4,7 +4,7 @@
 // of quotabench:
 //
 //	go run ./cmd/quotabench list strategies
-//	go run ./cmd/quotabench explore lib-throttled-redis --faults clock
+//	go run ./cmd/quotabench explore lib-throttled-redis
 package adapters
 
 import (
@@ -46,7 +46,7 @@ type making func(env strategies.Env, p *quota.Policy) (limiter, error)
 // library completes a Meta, which is of a library unless it says otherwise, and
 // registers it.
 func library(m strategies.Meta, open making) {
-	m.Form, m.Counts = cmp.Or(m.Form, strategies.Library), quota.CountsNothing
+	m.Form, m.Counts, m.PerProcess = cmp.Or(m.Form, strategies.Library), quota.CountsNothing, len(m.Needs) == 0
 	m.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &instance{env: env, open: open, limiters: map[string]limiter{}}, nil
 	}

@@ -1,6 +1,7 @@
 package adapters_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -29,6 +30,12 @@ var rows = []struct {
 	{"lib-go-zero-period", "2 calls per first-request 10s", "take,take,take", 2},
 	{"lib-tollbooth", "2 calls refilling 3 per 10s", "take,take,take", 2},
 	{"lib-failsafe-bursty", "2 calls per rolling 10s", "take,take,take", 2},
+	{"lib-beefsack", "2 calls per rolling 10s", "take,take,take", 2},
+	{"lib-slidingwindow", "2 calls per rolling 10s", "take,take,take", 2},
+	{"lib-kevinms", "2 calls refilling 3 per 10s", "take,take=2,take", 2},
+	{"lib-cockroach", "2 calls refilling 3 per 10s", "take,take,take", 2},
+	{"lib-clever-memory", "2 calls per first-request 10s", "take,take=2,take", 2},
+	{"lib-sethvargo-redis", "2 calls per rolling 10s", "take,take,take", 2},
 }
 
 var clock = []quota.Fault{quota.FaultClock}
@@ -57,16 +64,28 @@ func TestExplored(t *testing.T) {
 	}
 }
 
-// sethvargo/go-limiter takes the time from within package time, where no bubble
-// reaches: that is named, and nothing is claimed and nothing found.
+// sethvargo/go-limiter and gofiber/fiber take the time from where no bubble reaches: no
+// search lets time pass for them, and where that is not declared it is noticed of a
+// limiter in memory.
 func TestClockOutOfReach(t *testing.T) {
 	p, err := quota.ParsePolicy("2 calls per first-request 10s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := explore.Run(t.Context(), selected(t, "lib-sethvargo-memory"), explore.Config{Policy: p, Faults: clock, Instances: 1})
-	if err == nil || len(res.Withheld) == 0 || res.Withheld[0].Code != "never-admits-again" || res.Claim != "" || len(res.Findings) > 0 {
-		t.Errorf("error %v beside %+v", err, res)
+	for _, name := range []string{"lib-sethvargo-memory", "lib-fiber-redis"} {
+		sel := selected(t, name)
+		var unfit *explore.UnfitError
+		if res, err := explore.Run(t.Context(), sel, explore.Config{Policy: p, Faults: clock, Instances: 1}); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "leave the fault clock out") {
+			t.Errorf("%s: error %v beside %+v", name, err, res)
+		}
+		if all := explore.Searches(sel, explore.Config{}); len(all) != 1 {
+			t.Errorf("%s: time passes in %d searches", name, len(all)-1)
+		}
+		sel.ClockFixed = false // were it not declared
+		res, err := explore.Run(t.Context(), sel, explore.Config{Policy: p, Faults: clock, Instances: 1})
+		if name == "lib-sethvargo-memory" && (err == nil || len(res.Withheld) == 0 || res.Withheld[0].Code != "never-admits-again" || res.Claim != "" || len(res.Findings) > 0) {
+			t.Errorf("error %v beside %+v", err, res)
+		}
 	}
 }
 

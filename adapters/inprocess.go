@@ -5,10 +5,17 @@ import (
 	"sync"
 	"time"
 
+	clever "github.com/Clever/leakybucket"
+	"github.com/Clever/leakybucket/memory"
+	"github.com/RussellLuo/slidingwindow"
+	beefsack "github.com/beefsack/go-rate"
+	"github.com/cockroachdb/tokenbucket"
 	"github.com/didip/tollbooth/v7"
 	boothlimiter "github.com/didip/tollbooth/v7/limiter"
 	"github.com/failsafe-go/failsafe-go/ratelimiter"
 	"github.com/juju/ratelimit"
+	kevinms "github.com/kevinms/leakybucket-go"
+	jaeger "github.com/uber/jaeger-client-go/utils"
 	"golang.org/x/time/rate"
 
 	"github.com/quotabench/quotabench/quota"
@@ -43,6 +50,52 @@ func init() {
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		l := tollbooth.NewLimiter(perSecond(p), nil)
 		return booth{l.SetBurst(int(p.Limit))}, nil
+	})
+	library(strategies.Meta{
+		Name: "lib-jaeger", Doc: "uber/jaeger-client-go: utils.RateLimiter, a balance of credits in memory, one per subject",
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Foreign: true,
+	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+		return &perKey{make: func() bucket { return credits{jaeger.NewRateLimiter(perSecond(p), float64(p.Limit))} }}, nil
+	})
+	library(strategies.Meta{
+		Name: "lib-beefsack", Doc: "beefsack/go-rate: the times of the last calls in memory, one list per subject",
+		Kinds: []quota.Kind{quota.Rolling}, Guarantee: inMemory(), Serves: single, Foreign: true,
+	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+		return &perKey{make: func() bucket { return times{beefsack.New(int(p.Limit), p.Window.RealLength())} }}, nil
+	})
+	library(strategies.Meta{
+		Name: "lib-kevinms", Doc: "kevinms/leakybucket-go: its collector, buckets in memory that grant what is left",
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Foreign: true,
+	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+		return leaky{kevinms.NewCollector(perSecond(p), p.Limit, false)}, nil
+	})
+	library(strategies.Meta{
+		Name: "lib-cockroach", Doc: "cockroachdb/tokenbucket: a bucket in memory, one per subject, each under a mutex as it asks for",
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Serves: single, Foreign: true,
+	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+		return &perKey{make: func() bucket {
+			var b roach
+			b.Init(tokenbucket.TokensPerSecond(perSecond(p)), tokenbucket.Tokens(p.Limit))
+			return &b
+		}}, nil
+	})
+	library(strategies.Meta{
+		Name: "lib-slidingwindow", Doc: "RussellLuo/slidingwindow: two counted windows in memory, the one before weighed, one per subject",
+		Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{weighted(), quota.MayReject(quota.FaultClock)}, Foreign: true,
+	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+		return &perKey{make: func() bucket {
+			l, _ := slidingwindow.NewLimiter(p.Window.RealLength(), p.Limit, func() (slidingwindow.Window, slidingwindow.StopFunc) { return slidingwindow.NewLocalWindow() })
+			return sliding{l}
+		}}, nil
+	})
+	library(strategies.Meta{
+		Name: "lib-clever-memory", Doc: "Clever/leakybucket: its store in memory, a counter per window, one per subject",
+		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: inMemory(), Foreign: true,
+	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
+		return &perKey{make: func() bucket {
+			b, _ := memory.New().Create("", uint(p.Limit), p.Window.RealLength()) // it returns no error
+			return draining{b}
+		}}, nil
 	})
 }
 
@@ -101,4 +154,47 @@ type booth struct{ *boothlimiter.Limiter }
 
 func (b booth) take(_ context.Context, key string, units int64) (int64, error) {
 	return all(!b.LimitReached(key), units), nil
+}
+
+type credits struct {
+	*jaeger.ReconfigurableRateLimiter
+}
+
+func (c credits) allow(units int64) bool { return c.CheckCredit(float64(units)) }
+
+type times struct{ *beefsack.RateLimiter }
+
+func (t times) allow(int64) bool {
+	ok, _ := t.Try()
+	return ok
+}
+
+type leaky struct{ *kevinms.Collector }
+
+func (l leaky) take(_ context.Context, key string, units int64) (int64, error) {
+	return l.Add(key, units), nil
+}
+
+// roach is a bucket that leaves locking to its users.
+type roach struct {
+	mu sync.Mutex
+	tokenbucket.TokenBucket
+}
+
+func (r *roach) allow(units int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ok, _ := r.TryToFulfill(tokenbucket.Tokens(units))
+	return ok
+}
+
+type sliding struct{ *slidingwindow.Limiter }
+
+func (s sliding) allow(units int64) bool { return s.AllowN(time.Now(), units) } //nolint:forbidigo // as its users call it
+
+type draining struct{ clever.Bucket }
+
+func (d draining) allow(units int64) bool {
+	_, err := d.Add(uint(units))
+	return err == nil
 }

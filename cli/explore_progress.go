@@ -10,15 +10,15 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // searches are those of one command: how far each has come, and what time it gets.
 type searches struct {
-	cfg      explore.Config
+	plan     []asking
 	full     bool
 	parallel int
-	deadline int64 // of all, in nanoseconds; 0 for none
+	deadline int64            // of all, in nanoseconds; 0 for none
+	until    map[string]int64 // the deadline of a strategy that has several searches, likewise
 
 	mu  sync.Mutex
 	all []searching
@@ -32,10 +32,10 @@ type searching struct {
 	active, done bool
 }
 
-func newSearches(chosen []strategies.Selection, cfg explore.Config, full bool, parallel int, timeout time.Duration) *searches {
-	s := &searches{cfg: cfg, full: full, parallel: max(parallel, 1), all: make([]searching, len(chosen))}
-	for i := range chosen {
-		s.all[i].name = chosen[i].String()
+func newSearches(plan []asking, full bool, parallel int, timeout time.Duration) *searches {
+	s := &searches{plan: plan, full: full, parallel: max(parallel, 1), until: map[string]int64{}, all: make([]searching, len(plan))}
+	for i := range plan {
+		s.all[i].name = plan[i].sel.String()
 	}
 	if timeout > 0 {
 		s.deadline = clock.Nano() + int64(timeout)
@@ -43,26 +43,37 @@ func newSearches(chosen []strategies.Selection, cfg explore.Config, full bool, p
 	return s
 }
 
-// begin says that the search of one strategy begins, and returns how. Of the time that
-// is left it gets as much as each of those after it can have.
+// begin says that a search begins, and returns how. Of the time that is left, to all or
+// to its strategy, it gets as much as each of those after it can have.
 func (s *searches) begin(i int) explore.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := &s.all[i]
 	x.began, x.active = clock.Nano(), true
-	cfg := s.cfg
+	cfg := s.plan[i].cfg
 	cfg.Progress = &x.progress
-	if s.deadline > 0 {
-		ahead := 0 // of this one and those after it
-		for j := range s.all {
-			if !s.all[j].done && (j == i || !s.all[j].active) {
-				ahead++
-			}
+	switch {
+	case s.deadline > 0:
+		cfg.Timeout = s.share(i, s.deadline, func(*searching) bool { return true })
+	case cfg.Timeout > 0: // that of one strategy
+		if s.until[x.name] == 0 {
+			s.until[x.name] = x.began + int64(cfg.Timeout)
 		}
-		turns := (ahead + s.parallel - 1) / s.parallel
-		cfg.Timeout = max((time.Duration(s.deadline-x.began) / time.Duration(turns)).Round(time.Millisecond), time.Millisecond)
+		cfg.Timeout = s.share(i, s.until[x.name], func(other *searching) bool { return other.name == x.name })
 	}
 	return cfg
+}
+
+// share is what a search gets of the time until a deadline that it has in common with others.
+func (s *searches) share(i int, deadline int64, among func(*searching) bool) time.Duration {
+	ahead := 0 // of this one and those after it
+	for j := range s.all {
+		if x := &s.all[j]; !x.done && (j == i || !x.active && among(x)) {
+			ahead++
+		}
+	}
+	turns := (ahead + s.parallel - 1) / s.parallel
+	return max((time.Duration(deadline-s.all[i].began) / time.Duration(turns)).Round(time.Millisecond), time.Millisecond)
 }
 
 func (s *searches) end(i int) {
@@ -94,7 +105,7 @@ func (s *searches) status() status {
 		return out
 	}
 	first := active[0]
-	text, most := first.text(s.full, cmp.Or(s.cfg.MaxStates, explore.DefaultStates))
+	text, most := first.text(s.full, cmp.Or(s.plan[0].cfg.MaxStates, explore.DefaultStates))
 	if out.text = text; len(active) > 1 {
 		out.text += fmt.Sprintf(" (and %d more)", len(active)-1)
 	}

@@ -98,6 +98,31 @@ func (s *exploreSettings) start(cmd *cobra.Command) (_ *exploration, err error) 
 	return x, nil
 }
 
+// asking is one search or enumeration of the command.
+type asking struct {
+	sel strategies.Selection
+	cfg explore.Config
+}
+
+// plan lists the searches of the chosen strategies: one for each where anything is said
+// about what is to happen in it, and those of [explore.Searches] otherwise.
+func (s *exploreSettings) plan(chosen []strategies.Selection, cfg explore.Config) (out []asking) {
+	said := s.full
+	for _, name := range []string{"policy", "limit", "instances", "clients", "script", "used", "skew", "faults", "times", "jobs"} {
+		said = said || s.given(name)
+	}
+	for _, sel := range chosen {
+		if said {
+			out = append(out, asking{sel, cfg})
+			continue
+		}
+		for _, c := range explore.Searches(sel, cfg) {
+			out = append(out, asking{sel, c})
+		}
+	}
+	return out
+}
+
 // explore searches or counts each strategy and writes what it finds.
 func (s *exploreSettings) explore(cmd *cobra.Command, chosen []strategies.Selection, cfg explore.Config) error {
 	x, err := s.start(cmd)
@@ -110,28 +135,33 @@ func (s *exploreSettings) explore(cmd *cobra.Command, chosen []strategies.Select
 	if x.sql != nil {
 		cfg.Postgres = x.sql
 	}
+	plan := s.plan(chosen, cfg)
 	var onServer sync.Mutex // searches on PostgreSQL come one after the other
 	at := cmp.Or(x.parallel, runtime.GOMAXPROCS(0))
-	all := newSearches(chosen, cfg, x.full, at, x.timeout)
+	all := newSearches(plan, x.full, at, x.timeout)
 	searching, enough := context.WithCancel(x.ctx)
 	defer enough()
 	defer x.progress.watch(all.status)()
-	for i, found := range ordered.Do(at, len(chosen), func(i int) found {
-		if explore.OnPostgres(chosen[i]) {
+	for i, found := range ordered.Do(at, len(plan), func(i int) found {
+		if explore.OnPostgres(plan[i].sel) {
 			onServer.Lock()
 			defer onServer.Unlock()
 		}
 		defer all.end(i)
-		return x.look(searching, chosen[i], all.begin(i))
+		return x.look(searching, plan[i].sel, all.begin(i))
 	}) {
-		sel := chosen[i]
+		sel := plan[i].sel
 		err := x.take(sel, found)
 		if x.first && found.search != nil && len(found.search.Findings) > 0 {
 			enough()
-			for _, other := range chosen[i+1:] {
-				x.record.Skipped = append(x.record.Skipped, results.Skipped{Strategy: other.String(), Reason: "not searched: --first ended at a violation of " + sel.String()})
+			n := 0
+			for j := i + 1; j < len(plan); j++ {
+				if other := plan[j].sel.String(); other != plan[j-1].sel.String() {
+					n++
+					x.record.Skipped = append(x.record.Skipped, results.Skipped{Strategy: other, Reason: "not searched: --first ended at a violation of " + sel.String()})
+				}
 			}
-			if n := len(chosen) - i - 1; n > 0 {
+			if n > 0 {
 				fmt.Fprintf(x.stderr, "ended at the first violation: %s not searched\n", format.Plural(int64(n), "strategy was", "strategies were"))
 			}
 			break

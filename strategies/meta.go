@@ -128,6 +128,11 @@ type Meta struct {
 	// its own. Explorations and simulations run it in bubbles of testing/synctest, whose
 	// clock they move. Close must end the goroutines that Open or Take have started.
 	Foreign bool
+	// ClockFixed is set for Foreign code that takes the time from where no bubble reaches,
+	// such as a variable that a goroutine of the whole program sets. No search lets time
+	// pass for it, and no simulation runs it: it would be judged by a clock that it does
+	// not read.
+	ClockFixed bool
 	// Outside is set where what decides is a process of its own, which is asked over a
 	// network and whose steps cannot be seen: it is measured, and neither simulated nor
 	// explored.
@@ -203,6 +208,9 @@ func (m *Meta) ServesUnits(p *quota.Policy, units int64) bool {
 func (m *Meta) Excludes(mode Mode) (why string, ok bool) {
 	if why, ok = m.Excluded[mode]; !ok && m.Outside && mode != ModeMeasure {
 		return "it is a service, measured from outside: its process has steps and a clock of its own", true
+	}
+	if m.ClockFixed && mode == ModeSimulate && !ok {
+		return "it takes the time from where nothing can move it", true
 	}
 	return why, ok
 }

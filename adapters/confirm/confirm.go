@@ -37,7 +37,7 @@ type Env struct {
 func All() []Confirmation {
 	return []Confirmation{
 		throttledTTL, throttledExpire, redisRateAtMost, ginRace, ginMemoryRace, ginWindow, ginCleaner, httprateLate,
-		zeroTTL, zeroSeconds, zeroLate, fiberRace,
+		ginSeconds, zeroTTL, zeroSeconds, zeroLate, fiberRace, beegoBurst, jaegerBurst, oxyFraction, oxyForgets, sethvargoInterval,
 	}
 }
 

@@ -15,6 +15,9 @@ type finding struct {
 	// empty where run finds it.
 	command  []string
 	property results.Property
+	// policy of the search that finds it, where a search before it breaks the property for
+	// another reason.
+	policy string
 	// related is the nearest thread that a search found, empty for none, and known says
 	// what that thread says.
 	related, known string
@@ -29,6 +32,11 @@ const (
 	gin       = "github.com/JGLTechnologies/gin-rate-limit"
 	goZero    = "github.com/zeromicro/go-zero"
 	fiber     = "github.com/gofiber/fiber/v2"
+	beego     = "github.com/beego/beego/v2"
+	jaeger    = "github.com/uber/jaeger-client-go"
+	oxy       = "github.com/vulcand/oxy/v2"
+	// redisStore is of the author of sethvargo/go-limiter.
+	redisStore = "github.com/sethvargo/go-redisstore"
 )
 
 var findings = []finding{
@@ -37,7 +45,7 @@ var findings = []finding{
 		broken: "On Redis the key that holds the state lives for a whole number of seconds, rounded down. It expires before the bucket is full " +
 			"again, and the caller is given a full bucket. The store's documentation says that it rounds; the limiter's does not say that the limit goes with it.",
 		when:    "Rates of which a unit flows in during a number of seconds that is not whole, e.g. 31 per minute without a burst.",
-		command: []string{"explore", "lib-throttled-redis", "--policy", "1 call refilling 2 per 3s", "--clients", "1", "--script", "take,take", "--faults", "clock"}, property: "leak",
+		command: []string{"explore", "lib-throttled-redis"}, property: "leak", policy: "1-request-refilling-2-per-3s",
 	},
 	{
 		name: "go-zero-ttl", module: goZero,
@@ -52,9 +60,9 @@ var findings = []finding{
 		broken: "TokenLimiter counts time in whole seconds of the callers' clocks: what a second lets flow in is there at its first moment, however " +
 			"short ago the bucket was emptied.",
 		when:     "Bursts around the beginning of a second.",
-		command:  []string{"explore", "lib-go-zero-token", "--policy", "1 call refilling 1 per 1s", "--limit", "1", "--clients", "1", "--script", "take,take", "--faults", "clock"},
-		property: "leak",
-		related:  "https://github.com/zeromicro/go-zero/pull/1451", known: "reports it; the change was not taken", reported: true,
+		command:  []string{"explore", "lib-go-zero-token"},
+		property: "leak", policy: "1-request-refilling-1-per-1s",
+		related: "https://github.com/zeromicro/go-zero/pull/1451", known: "reports it; the change was not taken", reported: true,
 	},
 	{
 		name: "fiber-redis-race", module: fiber,
@@ -67,9 +75,8 @@ var findings = []finding{
 		name: "redis-rate-at-most", module: redisRate,
 		broken: "AllowAtMost takes parts of units off the bucket and grants what is left when they are cut off: whoever takes what is there loses " +
 			"up to one unit in each call.",
-		when: "AllowAtMost asked for more than is there.",
-		command: []string{"explore", "lib-redis-rate-at-most", "--policy", "2 calls refilling 1 per 1s", "--limit", "2", "--clients", "1",
-			"--script", "take,take=2,take=1", "--faults", "clock", "--property", "false-reject"},
+		when:     "AllowAtMost asked for more than is there.",
+		command:  []string{"explore", "lib-redis-rate-at-most"},
 		property: "false-reject",
 		related:  "https://github.com/go-redis/redis_rate/issues/68", known: "asks why the two scripts compare differently, and does not speak of what is lost",
 	},
@@ -84,7 +91,13 @@ var findings = []finding{
 		broken: "Every admitted request begins the window anew, in both stores. A caller who stays below the limit is rejected once so many " +
 			"requests have come one after the other, each within a window of the last.",
 		when:    "Requests that come more often than once per window.",
-		command: []string{"explore", "lib-gin-memory", "--clients", "1", "--script", "take,take,take", "--faults", "clock"}, property: "false-reject",
+		command: []string{"explore", "lib-gin-memory"}, property: "false-reject",
+	},
+	{
+		name: "gin-seconds", module: gin,
+		broken:  "The rate is a time.Duration that both stores cut down to whole seconds. One of less than a second limits nothing, and one of 1.5 s is one of 1 s.",
+		when:    "Rates that are no whole number of seconds.",
+		command: []string{"explore", "lib-gin-memory"}, property: "leak", policy: "1-request-per-first-request-500ms",
 	},
 	{
 		name: "gin-memory-race", module: gin,
@@ -100,6 +113,42 @@ var findings = []finding{
 		command: []string{"run", "lib-httprate", "--policy", "200 calls per rolling 50ms", "--limit", "200", "--workload", "steady", "--subjects", "1",
 			"--workers", "64", "--instances", "1", "--loop", "closed", "--duration", "1s", "--rounds", "2"},
 		related: "https://github.com/go-chi/httprate/issues/2", known: "speaks of requests that are checked and counted in two steps, which is mended; not of the window",
+	},
+	{
+		name: "beego-burst", module: beego,
+		broken:  "The bucket of the filter ratelimit is cut down to its size after a request has taken a unit, and not before: after a rest it holds one unit too many.",
+		when:    "A burst after a rest of longer than the bucket takes to fill.",
+		command: []string{"explore", "lib-beego"}, property: "leak",
+	},
+	{
+		name: "jaeger-burst", module: jaeger,
+		broken: "The rate limiter adds what has flowed in only where the balance does not suffice. Units that were left over from before a rest are spent first, " +
+			"and the time of the rest fills the balance again: a burst is of up to twice the size of the balance less one. Its documentation says that every call fills it.",
+		when:    "A balance of two or more, of which a part is taken before a rest.",
+		command: []string{"explore", "lib-jaeger"}, property: "leak",
+	},
+	{
+		name: "oxy-fraction", module: oxy,
+		broken: "The bucket counts whole units, and notes the time at which it did: the part of a unit that had flowed in by then is lost. A caller who " +
+			"takes what is there gets less than the rate, down to half of it.",
+		when:    "Requests that come more often than the bucket takes to fill, and not in its rhythm.",
+		command: []string{"explore", "lib-oxy"}, property: "false-reject",
+	},
+	{
+		name: "oxy-forgets", module: oxy,
+		broken: "The bucket of a source is forgotten ten times its period and a second after it was made, in use or not, and the source is given a full one. " +
+			"A comment in the code says that it happens when the source was inactive.",
+		when: "A burst that takes longer than ten periods to fill, e.g. 100 at 1 per second: 100 requests pass every 11 s.",
+		command: []string{"run", "lib-oxy", "--policy", "100 calls refilling 1 per 1s", "--limit", "100", "--workload", "steady", "--subjects", "1",
+			"--workers", "4", "--instances", "1", "--loop", "closed", "--duration", "12s", "--rounds", "1"},
+		related: "https://github.com/vulcand/oxy/issues/132", known: "says that the time to live is never renewed; it is closed", reported: true,
+	},
+	{
+		name: "sethvargo-interval", module: redisStore,
+		broken: "The key lives for three times the whole seconds of the interval. Of an interval of less than a second that is 0, which has Redis delete the key: " +
+			"every request finds a full bucket.",
+		when:    "Intervals of less than a second.",
+		command: []string{"explore", "lib-sethvargo-redis"}, property: "guarantee",
 	},
 }
 
@@ -121,25 +170,29 @@ var limits = []limit{
 		"`go run ./cmd/confirm go-zero-late`."},
 	{fiber, "", "It admits every request while its storage fails, and says nothing."},
 	{fiber, "", "It takes the time from a variable that one goroutine of the program sets each second, where nothing here can move it."},
+	{"github.com/RussellLuo/slidingwindow", "lib-slidingwindow", "The window is weighted, and what is weighed is cut down to whole calls, so that up to twice the limit passes in a stretch of " +
+		"its length. Its documentation says that it is an approximation."},
+	{"github.com/Clever/leakybucket", "", "The store on Redis reads the count and raises it in two commands. It opens connections of its own, which no search reaches. Its documentation " +
+		"says that the store is not for several threads, and nothing of several processes."},
 	{"github.com/sethvargo/go-limiter", "lib-sethvargo-memory", "The memory store takes the time from within package time, where nothing here can move it. It is measured, and " +
 		"nothing is claimed about it."},
 }
 
-// clean are the searches in which nothing was found.
-var clean = []struct {
-	module   string
-	commands [][]string
-}{
-	{redisRate, [][]string{{"explore", "lib-redis-rate"}, {"explore", "lib-redis-rate", "--clients", "1", "--script", "take,take", "--limit", "1", "--faults", "clock"}}},
-	{throttled, [][]string{{"explore", "lib-throttled-memory", "--instances", "1", "--faults", "clock"}}},
-	{"github.com/ulule/limiter/v3", [][]string{{"explore", "lib-ulule-redis"},
-		{"explore", "lib-ulule-redis", "--clients", "1", "--script", "take,take", "--limit", "1", "--faults", "clock"},
-		{"explore", "lib-ulule-memory", "--instances", "1", "--faults", "clock"}}},
-	{goZero, [][]string{{"explore", "lib-go-zero-period"}, {"explore", "lib-go-zero-period", "--clients", "1", "--script", "take,take", "--limit", "1", "--faults", "clock"}}},
-	{"github.com/didip/tollbooth/v7", [][]string{{"explore", "lib-tollbooth", "--instances", "1", "--faults", "clock"}}},
-	{"github.com/failsafe-go/failsafe-go", [][]string{{"explore", "lib-failsafe-bursty", "--instances", "1", "--faults", "clock"}}},
-	{"golang.org/x/time", [][]string{{"explore", "lib-x-time-rate", "--instances", "1", "--faults", "clock"}}},
-	{"github.com/labstack/echo/v4", [][]string{{"explore", "lib-echo-memory", "--instances", "1", "--faults", "clock"}}},
+// clean are the libraries of which a command with default flags finds nothing.
+var clean = []struct{ module, strategy string }{
+	{redisRate, "lib-redis-rate"},
+	{throttled, "lib-throttled-memory"},
+	{"github.com/ulule/limiter/v3", "lib-ulule-redis"},
+	{"github.com/ulule/limiter/v3", "lib-ulule-memory"},
+	{goZero, "lib-go-zero-period"},
+	{"github.com/didip/tollbooth/v7", "lib-tollbooth"},
+	{"github.com/failsafe-go/failsafe-go", "lib-failsafe-bursty"},
+	{"golang.org/x/time", "lib-x-time-rate"},
+	{"github.com/labstack/echo/v4", "lib-echo-memory"},
+	{"github.com/beefsack/go-rate", "lib-beefsack"},
+	{"github.com/kevinms/leakybucket-go", "lib-kevinms"},
+	{"github.com/cockroachdb/tokenbucket", "lib-cockroach"},
+	{"github.com/Clever/leakybucket", "lib-clever-memory"},
 }
 
 // rebuilt are decisions of gateways in words of our own. What is found in them is found
@@ -165,9 +218,12 @@ var rebuilt = []struct {
 // left are limiters that have no adapter.
 var left = []struct{ name, why string }{
 	{"failsafe-go, smooth", "It spaces calls evenly, by ticks of a fixed rhythm; the bursty one has an adapter."},
-	{"mennanov/limiters, sethvargo/go-redisstore, didip/tollbooth v8, bsm/ratelimit, beefsack/go-rate, abo/rerate, reugn/equalizer, " +
-		"Narasimha1997/ratelimiter, RussellLuo/slidingwindow, axiaoxin-com/ratelimiter, alibaba/sentinel-golang, vulcand/oxy, mholt/caddy-ratelimit",
+	{"bsm/ratelimit, abo/rerate, reugn/equalizer, Narasimha1997/ratelimiter, teambition/ratelimiter-go, krakend/krakend-ratelimit, envoyproxy/ratelimit",
 		"They could not be fetched where this was written. Nothing is said about them."},
+	{"mennanov/limiters, alibaba/sentinel-golang, mailgun/gubernator, mholt/caddy-ratelimit, axiaoxin-com/ratelimiter, cloudwego/kitex",
+		"They bring servers, clouds or frameworks with them, keep what decides to themselves, or call what they do approximate. Nothing is said about them."},
+	{"didip/tollbooth v8", "It decides as v7 does, which has an adapter."},
+	{"gofiber/fiber v3", "It decides as v2 does, which has an adapter."},
 	{"go-kratos/aegis, platinummonkey/go-concurrency-limits", "They shed load by what a server can bear: there is no quota."},
 	{"go.uber.org/ratelimit", "It delays callers and rejects none: there is no decision to judge."},
 }

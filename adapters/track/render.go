@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/adapters/confirm"
+	"github.com/quotabench/quotabench/results"
 )
 
 // mark ends the page.
@@ -22,8 +23,8 @@ no more than a strategy's name has default flags. **New** means that a search of
 defect in this library.
 `
 
-// Render writes the page. It runs every command that the page names, which takes a
-// minute, and fails where one no longer finds what it is there for.
+// Render writes the page. It runs every command that the page names, which takes
+// some minutes, and fails where one no longer finds what it is there for.
 func Render(goMod []byte) ([]byte, error) {
 	version := versions(goMod)
 	var table, sections bytes.Buffer
@@ -59,18 +60,19 @@ func Render(goMod []byte) ([]byte, error) {
 	for _, l := range limits {
 		fmt.Fprintf(&b, "- **%s %s.** %s\n", short(l.module), version[l.module], l.text)
 	}
-	b.WriteString("\n## Clean\n\nNothing was found. What that means is what the search claims.\n")
+	b.WriteString("\n## Clean\n\nNothing was found by the command with default flags. Each of its searches claims it of all schedules of its clients, each of which holds for its policy " +
+		"and for client code that is a function of its replies and of its clock; those that time has ended claim it of the schedules that they came to.\n")
 	for _, c := range clean {
-		fmt.Fprintf(&b, "\n### %s %s\n", short(c.module), version[c.module])
-		for _, command := range c.commands {
-			s, err := search(command)
-			if err != nil {
-				return nil, err
-			}
+		fmt.Fprintf(&b, "\n### %s %s: %s\n\n    %s\n\n", short(c.module), version[c.module], c.strategy, line([]string{"explore", c.strategy}))
+		all, err := search([]string{"explore", c.strategy})
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range all {
 			if len(s.Findings) > 0 || s.Claim == "" {
-				return nil, fmt.Errorf("%s is not clean: %+v", strings.Join(command, " "), s)
+				return nil, fmt.Errorf("%s under %s is not clean: %+v", c.strategy, s.Policy, s)
 			}
-			fmt.Fprintf(&b, "\n    %s\n\n%s. States: %d.\n", line(command), strings.ToUpper(s.Claim[:1])+s.Claim[1:], s.States)
+			fmt.Fprintf(&b, "- %s\n", extent(s))
 		}
 	}
 	if err := gateways(&b); err != nil {
@@ -84,15 +86,33 @@ func Render(goMod []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// extent is what one search saw.
+func extent(s *results.Search) string {
+	time := "no time passes"
+	if len(s.Faults) > 0 {
+		time = fmt.Sprintf("time passes up to %d times", s.Times+1)
+	}
+	ended := ""
+	if s.Capped != "" {
+		ended = "; not complete: " + s.Capped
+	}
+	clients := strings.Join(s.Scripts, "; ")
+	if s.Clients > len(s.Scripts) {
+		clients += fmt.Sprintf(", %d clients", s.Clients)
+	}
+	return fmt.Sprintf("`%s`, limit %d: %s on %d of the application's instances; %s; %d states%s", s.Policy, s.Limit, clients, s.Instances, time, s.States, ended)
+}
+
 // gateways writes what searches say of scripts that are rebuilt.
 func gateways(b *bytes.Buffer) error {
 	b.WriteString("\n## Gateways, rebuilt\n\nWhat decides in these gateways is rebuilt in words of our own from what they publish. What is found is found in that, and not " +
 		"counted among the defects: the gateways themselves were not run.\n")
 	for _, r := range rebuilt {
-		s, err := search(r.command)
+		all, err := search(r.command)
 		if err != nil {
 			return err
 		}
+		s := all[0]
 		said := s.Claim
 		if found := s.Found(r.property); found != nil {
 			said = fmt.Sprintf("%s in %d steps: %s Known: <%s>", r.property, len(found.Steps), sentence(found.Detail), r.known)

@@ -32,6 +32,7 @@ type evidence struct {
 // evidence runs the command, and fails where it does not find what it is there for.
 func (f *finding) evidence() (evidence, error) {
 	began := clock.Nano()
+	delete(explorations, line(f.command)) // the time of the whole command is told
 	var e evidence
 	var err error
 	if f.property == "" {
@@ -45,15 +46,18 @@ func (f *finding) evidence() (evidence, error) {
 
 // explored returns the steps and the consequence of the shortest schedule.
 func (f *finding) explored() (steps int, consequence string, err error) {
-	s, err := search(f.command)
+	all, err := search(f.command)
 	if err != nil {
 		return 0, "", err
 	}
-	found := s.Found(f.property)
-	if found == nil {
-		return 0, "", fmt.Errorf("%s: no schedule breaks %s any more; claim: %s", f.name, f.property, s.Claim)
+	var claims []string
+	for _, s := range all {
+		if found := s.Found(f.property); found != nil && (f.policy == "" || f.policy == s.Policy) {
+			return len(found.Steps), sentence(found.Detail), nil
+		}
+		claims = append(claims, s.Claim)
 	}
-	return len(found.Steps), sentence(found.Detail), nil
+	return 0, "", fmt.Errorf("%s: no schedule breaks %s any more; claims: %q", f.name, f.property, claims)
 }
 
 // measured returns the consequence of a run.
@@ -94,8 +98,14 @@ func (f *finding) measured() (string, error) {
 	return said + ".", nil
 }
 
+// explorations are what [search] has returned, by command: several findings have one.
+var explorations = map[string][]*results.Search{}
+
 // search runs an exploration of one strategy.
-func search(command []string) (*results.Search, error) {
+func search(command []string) ([]*results.Search, error) {
+	if all, ok := explorations[line(command)]; ok {
+		return all, nil
+	}
 	text, err := output(append(slices.Clone(command), "--json"))
 	if err != nil {
 		return nil, err
@@ -104,10 +114,11 @@ func search(command []string) (*results.Search, error) {
 	if err := json.Unmarshal(text, &x); err != nil {
 		return nil, err
 	}
-	if len(x.Searches) != 1 {
-		return nil, fmt.Errorf("%s: %d searches", strings.Join(command, " "), len(x.Searches))
+	if len(x.Searches) == 0 {
+		return nil, fmt.Errorf("%s: no search", strings.Join(command, " "))
 	}
-	return x.Searches[0], nil
+	explorations[line(command)] = x.Searches
+	return x.Searches, nil
 }
 
 // output is what a command writes. Exit code 1 says that a guarantee is broken.

@@ -102,10 +102,8 @@ func spoken(name string) bool {
 		}
 	}
 	for _, c := range clean {
-		for _, command := range c.commands {
-			if command[1] == name {
-				return true
-			}
+		if c.strategy == name {
+			return true
 		}
 	}
 	for _, r := range rebuilt {

@@ -23,6 +23,9 @@ func (s *search) newResult() *Result {
 	if !t.Deadlines { // rows have none
 		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == TTL })
 	}
+	if s.sel.Form == strategies.Library && len(r.Properties) > 1 { // what its keys hold is its own business, e.g. a time before its epoch
+		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == Negative })
+	}
 	if r.Faults == nil {
 		r.Faults = []quota.Fault{}
 	}
@@ -148,9 +151,10 @@ func hasEnd(p *quota.Policy) bool { return p.Window.Kind != quota.Standing }
 // probe notes where a limiter never admits again: its time then comes from
 // elsewhere than its clock. It says nothing of limiters that declare no reset, and
 // of those that leave a key behind that never expires, as they do even where
-// clients come one after the other: that explains it.
+// clients come one after the other: that explains it. Where the clock is declared to be
+// out of reach, no time has passed in any schedule.
 func (s *search) probe() error {
-	if s.sel.Reset != strategies.ResetsWindow {
+	if s.sel.Reset != strategies.ResetsWindow || s.sel.ClockFixed {
 		return nil
 	}
 	for _, forever := range s.normal.immortal {

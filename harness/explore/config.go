@@ -406,6 +406,8 @@ func (c *Config) fitForeign(sel strategies.Selection) error {
 	switch {
 	case OnPostgres(sel), sel.NeedsStore(strategies.NeedSource):
 		return fmt.Errorf("strategy %s cannot be explored: it is foreign and needs a database, and a bubble has Redis alone", sel.Name)
+	case sel.ClockFixed && slices.Contains(c.Faults, quota.FaultClock):
+		return fmt.Errorf("strategy %s takes the time from where nothing can move it, and would be judged by another clock: leave the fault clock out", sel.Name)
 	case slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d != 0 }):
 		return fmt.Errorf("strategy %s reads the clock of package time, and a bubble has one for all instances: leave the skew out", sel.Name)
 	}

@@ -187,12 +187,17 @@ func sequences(b *Bundle) (out []Drawing, err error) {
 	if b.Exploration == nil {
 		return nil, nil
 	}
+	drawn := map[string]int{} // several searches of a strategy may break one property
 	for _, f := range b.Exploration.Charts() {
 		p, err := plot.Sequence(f)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Drawing{Name: FileName(f.Strategy) + "-" + string(f.Property), Plot: p, Finding: f})
+		name := FileName(f.Strategy) + "-" + string(f.Property)
+		if drawn[name]++; drawn[name] > 1 {
+			name += fmt.Sprintf("-%d", drawn[name])
+		}
+		out = append(out, Drawing{Name: name, Plot: p, Finding: f})
 	}
 	return out, nil
 }

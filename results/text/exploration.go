@@ -3,6 +3,7 @@ package text
 import (
 	"bufio"
 	"io"
+	"slices"
 
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/text/layout"
@@ -23,10 +24,13 @@ func Exploration(w io.Writer, page layout.Page, x *results.Exploration) error {
 		return write()
 	}
 	searched := map[string]bool{}
-	for _, s := range x.Searches {
+	for i, s := range x.Searches {
 		searched[s.Strategy] = true
 		if err := part(func() error { return Search(out, page, s) }); err != nil {
 			return err
+		}
+		if slices.ContainsFunc(x.Searches[i+1:], func(later *results.Search) bool { return later.Strategy == s.Strategy }) {
+			continue // replays follow the last of its searches
 		}
 		for _, r := range x.Replays {
 			if r.Strategy != s.Strategy {

@@ -1,0 +1,144 @@
+// Command foreign is quotabench with limiters as published ones are written: with the
+// clock of package time, a goroutine in the background, a mutex across calls of the store,
+// and a connection of their own. Two of them have a twin with a defect.
+//
+//	go run ./foreign explore own-clock
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+func main() { os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func init() {
+	memory := func(name string, make func(p *quota.Policy) strategies.Allower) {
+		m := strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return make(p), nil
+		})
+		m.Needs, m.PerProcess = nil, true
+		register(m)
+	}
+	for name, late := range map[string]time.Duration{"own-clock": 0, "own-clock-late": time.Second} {
+		memory(name, func(p *quota.Policy) strategies.Allower {
+			return &clocked{limit: p.Limit, window: p.Window.RealLength(), late: late}
+		})
+	}
+	for name, times := range map[string]time.Duration{"background": 1, "background-often": 2} {
+		memory(name, func(p *quota.Policy) strategies.Allower { return newResetting(p.Limit, p.Window.RealLength()/times) })
+	}
+	stored := func(name string, make func(env strategies.Env, p *quota.Policy) strategies.Allower) {
+		register(strategies.FromFunc(name, []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return make(env, p), nil
+		}))
+	}
+	stored("mutex-across", func(env strategies.Env, p *quota.Policy) strategies.Allower {
+		return &locking{client: env.Redis, limit: p.Limit, window: p.Window.RealLength()}
+	})
+	stored("own-pool", func(env strategies.Env, p *quota.Policy) strategies.Allower {
+		o := *env.Redis.(*redis.Client).Options()
+		return &locking{client: redis.NewClient(&o), limit: p.Limit, window: p.Window.RealLength()}
+	})
+}
+
+func register(m strategies.Meta) {
+	m.Foreign, m.Guarantee = true, []quota.Clause{quota.Exactly(quota.FaultClock)}
+	strategies.Register(m)
+}
+
+// clocked counts in fixed windows of package time. late is a defect: what comes so soon
+// after a window counts to it.
+type clocked struct {
+	mu           sync.Mutex
+	window, late time.Duration
+	start        time.Time
+	used, limit  int64
+}
+
+func (c *clocked) Allow(context.Context, string) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if !now.Before(c.start.Add(c.window + c.late)) {
+		c.start, c.used = now.Truncate(c.window), 0
+	}
+	if c.used >= c.limit {
+		return false, nil
+	}
+	c.used++
+	return true, nil
+}
+
+// resetting forgets what was used on a goroutine of its own, at the end of each stretch.
+type resetting struct {
+	mu          sync.Mutex
+	used, limit int64
+	stop        chan struct{}
+}
+
+func newResetting(limit int64, each time.Duration) *resetting {
+	r := &resetting{limit: limit, stop: make(chan struct{})}
+	go func() {
+		for {
+			now := time.Now()
+			select {
+			case <-time.After(now.Truncate(each).Add(each).Sub(now)):
+				r.mu.Lock()
+				r.used = 0
+				r.mu.Unlock()
+			case <-r.stop:
+				return
+			}
+		}
+	}()
+	return r
+}
+
+func (r *resetting) Allow(context.Context, string) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.used >= r.limit {
+		return false, nil
+	}
+	r.used++
+	return true, nil
+}
+
+func (r *resetting) Close() error {
+	close(r.stop)
+	return nil
+}
+
+// locking reads a counter and then raises it, under a mutex of its process.
+type locking struct {
+	mu     sync.Mutex
+	client redis.UniversalClient
+	limit  int64
+	window time.Duration
+}
+
+func (l *locking) Allow(ctx context.Context, key string) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, err := l.client.Get(ctx, key).Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return false, err
+	}
+	if n >= l.limit {
+		return false, nil
+	}
+	if err := l.client.Incr(ctx, key).Err(); err != nil {
+		return false, err
+	}
+	return true, l.client.PExpire(ctx, key, l.window).Err()
+}
