@@ -78,7 +78,7 @@ func Find(program string) (path string, ok bool) {
 		}
 	}
 	for _, dir := range []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin"} {
-		if p := filepath.Join(dir, program); Exists(p) {
+		if p := filepath.Join(dir, program); Program(p) {
 			return p, true
 		}
 	}
