@@ -263,11 +263,17 @@ func TestPlantedLeak(t *testing.T) {
 	}
 }
 
-// TestPlantedErrors: a service that fails every 50th call has errors of 2 %.
+// TestPlantedErrors: a service that fails every 50th call has errors of 2 %, and one that
+// fails every 7th still has a run: the cost probe goes on where it meets an error.
 func TestPlantedErrors(t *testing.T) {
-	r := run(t, "envoy-ratelimit:domain=edge", "5 calls per rolling 1h", serve(t, &planted{admits: 5, fails: 50, used: map[string]int64{}}), nil)
-	if r.Issued != 400 || r.Errors < 8 || r.Errors > 9 || !strings.Contains(r.FirstError, "planted") {
-		t.Errorf("%d errors of %d (%s), want 8, or 9 with those of the warm-up: %+v", r.Errors, r.Issued, r.FirstError, r.Audit)
+	for every, want := range map[int64]int64{50: 8, 7: 57} {
+		r := run(t, "envoy-ratelimit:domain=edge", "5 calls per rolling 1h", serve(t, &planted{admits: 5, fails: every, used: map[string]int64{}}), nil)
+		if r.Issued != 400 || r.Errors < want || r.Errors > want+1 || !strings.Contains(r.FirstError, "planted") {
+			t.Errorf("every %d.: %d errors of %d (%s), want %d, or one more with those of the warm-up: %+v", every, r.Errors, r.Issued, r.FirstError, want, r.Audit)
+		}
+		if p := r.Cost.Probe; p == nil || p.Admitted == nil || p.Rejected == nil {
+			t.Errorf("every %d.: the probe is %+v", every, p)
+		}
 	}
 }
 
