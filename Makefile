@@ -38,13 +38,13 @@ run: ## measure the core strategies in under two minutes, on the stores that are
 build: ## build the command line to bin/quotabench
 	$(GO) build -o bin/quotabench ./cmd/quotabench
 
-build-full: ## build it with the clients of etcd, ZooKeeper and NATS
+build-full: ## build it with the clients of etcd, ZooKeeper, NATS and Envoy's rate-limit protocol
 	$(GO) build -tags full -o bin/quotabench ./cmd/quotabench
 
 deps: ## install what the tests need and is missing: redis-server, PostgreSQL
 	@.ci/deps
 
-deps-all: ## install etcd, ZooKeeper, NATS and Chromium too, without which their tests are skipped
+deps-all: ## install etcd, ZooKeeper, NATS, nginx, HAProxy, envoyproxy/ratelimit and Chromium too, without which their tests are skipped
 	@.ci/deps all
 
 test: deps ## run all tests, with the race detector where something is concurrent, on embedded and real stores

@@ -63,7 +63,8 @@ func (s *settings) storeSpecs() ([]stores.Spec, error) {
 		case from == "" && s.given(d.Name):
 			return nil, fail(ExitUsage, d.Refuse(""))
 		case from != "" && !again:
-			specs = append(specs, stores.Spec{Name: d.Name, From: from, Optional: !s.given(d.Name)})
+			// A configuration file may hold all defaults.
+			specs = append(specs, stores.Spec{Name: d.Name, From: from, Optional: !s.given(d.Name) || from == d.Default})
 		}
 	}
 	specs = append(specs, named...)

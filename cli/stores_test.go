@@ -18,6 +18,7 @@ func TestDefaultStoresAreOptional(t *testing.T) {
 		{[]string{"--redis", "process:replicas=1", "--store", "redis.2=embedded"}, []stores.Spec{
 			{Name: "postgres", From: "auto", Optional: true}, {Name: "redis", From: "process:replicas=1"}, {Name: "redis.2", From: "embedded"},
 		}},
+		{[]string{"--redis", "auto", "--postgres", "process"}, []stores.Spec{{Name: "postgres", From: "process"}, {Name: "redis", From: "auto", Optional: true}}}, // as a file of all defaults has it
 		{[]string{"--store", "postgres=process"}, []stores.Spec{{Name: "redis", From: "auto", Optional: true}, {Name: "postgres", From: "process"}}},
 	} {
 		s := newSettings()

@@ -1,5 +1,6 @@
 // Package full adds the stores and strategies whose clients are too large for every
-// program: etcd, ZooKeeper and NATS. It is imported for that effect alone:
+// program: etcd, ZooKeeper, NATS, and Envoy's rate-limit protocol. It is imported for
+// that effect alone:
 //
 //	import _ "github.com/quotabench/quotabench/full"
 //
@@ -9,8 +10,10 @@ package full
 import (
 	_ "github.com/quotabench/quotabench/stores/etcd"
 	_ "github.com/quotabench/quotabench/stores/nats"
+	_ "github.com/quotabench/quotabench/stores/ratelimit"
 	_ "github.com/quotabench/quotabench/stores/zookeeper"
 	_ "github.com/quotabench/quotabench/strategies/consensus/etcd"
 	_ "github.com/quotabench/quotabench/strategies/consensus/jetstream"
 	_ "github.com/quotabench/quotabench/strategies/consensus/zookeeper"
+	_ "github.com/quotabench/quotabench/strategies/service/ratelimit"
 )

@@ -54,10 +54,12 @@ var importers = map[string][]string{
 	// Their clients are large: a program asks for them.
 	"stores/etcd":                    {"full"},
 	"stores/nats":                    {"full"},
+	"stores/ratelimit":               {"full"},
 	"stores/zookeeper":               {"full"},
 	"strategies/consensus/etcd":      {"full"},
 	"strategies/consensus/jetstream": {"full"},
 	"strategies/consensus/zookeeper": {"full"},
+	"strategies/service/ratelimit":   {"full"},
 	"full":                           {"cmd"},
 }
 

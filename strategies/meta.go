@@ -86,6 +86,9 @@ const (
 	ControlRacy Control = "racy"
 )
 
+// WithFull is the [Meta.Elsewhere] of strategies whose clients package full brings in.
+const WithFull = "go install -tags full github.com/quotabench/quotabench/cmd/quotabench@latest, or import github.com/quotabench/quotabench/full"
+
 // Notes are what a strategy's page and the catalogue say about it, in sentences with a
 // full stop.
 type Notes struct {
@@ -156,6 +159,13 @@ type Meta struct {
 	// Control is set where the strategy also checks the instrument.
 	Control Control
 	Options []quota.Option
+	// Check returns why options do not go together whose values are each valid; nil takes
+	// all. The error begins without the strategy's name.
+	Check func(quota.Options) error
+	// Suits returns why the strategy cannot be measured on an open store, which it is
+	// called with for each of its needs: a stores.Store, whose methods it may ask for by
+	// interfaces of its own. nil takes all.
+	Suits func(o quota.Options, store any) error
 	// Connections is what the strategy asks of its client of the store with the name,
 	// e.g. "postgres.2", under the given options; nil asks for nothing.
 	Connections func(store string, o quota.Options) Connections

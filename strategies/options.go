@@ -38,9 +38,12 @@ func (s Selection) String() string {
 }
 
 // Select completes the given options with defaults. Unknown names and invalid
-// values are errors that name the valid ones.
+// values are errors that name the valid ones, and so are values that do not go together.
 func (m *Meta) Select(given quota.Options) (Selection, error) {
 	all, err := quota.Complete(m.Options, given)
+	if err == nil && m.Check != nil {
+		err = m.Check(all)
+	}
 	if err != nil {
 		err = fmt.Errorf("strategy %s: %w", m.Name, err)
 		return Selection{Meta: m, Options: all}, err

@@ -2,4 +2,4 @@
 
 package main
 
-import _ "github.com/quotabench/quotabench/full" // etcd, ZooKeeper, NATS
+import _ "github.com/quotabench/quotabench/full" // etcd, ZooKeeper, NATS, Envoy's rate-limit protocol

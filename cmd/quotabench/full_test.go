@@ -17,7 +17,7 @@ func TestLargeClientsComeWithTheTag(t *testing.T) {
 		return string(out)
 	}
 	without, with := needs("."), needs("-tags", "full", ".")
-	for _, client := range []string{"go.etcd.io/etcd/client", "github.com/go-zookeeper/zk", "github.com/nats-io/nats.go", "google.golang.org/grpc"} {
+	for _, client := range []string{"go.etcd.io/etcd/client", "github.com/go-zookeeper/zk", "github.com/nats-io/nats.go", "google.golang.org/grpc", "github.com/envoyproxy/go-control-plane"} {
 		if strings.Contains(without, client) {
 			t.Errorf("the command needs %s without the tag", client)
 		}

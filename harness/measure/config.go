@@ -221,8 +221,14 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 		if _, ok := c.Stores.Get(string(strategies.NeedPostgres)); !ok && need == strategies.NeedReplica {
 			continue // which a model has, too
 		}
-		if _, ok := c.Stores.Get(string(need)); !ok {
+		st, ok := c.Stores.Get(string(need))
+		if !ok {
 			return c.missing(string(need))
+		}
+		if s.Suits != nil {
+			if err := s.Suits(s.Options, st); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

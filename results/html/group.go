@@ -3,8 +3,8 @@ package html
 import (
 	"slices"
 
-	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results/answer"
+	"github.com/quotabench/quotabench/results/text"
 )
 
 // groupView is how a group is shown: by a word, a shape and a colour.
@@ -75,7 +75,6 @@ func answered(a *answer.Setting, v *settingView) *answerView {
 	s := best.Summary
 	l := lines[labelOf(s)]
 	out.Cheapest = &l
-	p99, _ := percentileText(s.AtRate().ResponseCounts, s.Latency().P99)
-	out.Why = "p99 " + p99 + ", " + format.Per(answer.PerDecision(s)) + " commands per decision"
+	out.Why = text.Cost(v.simulated, s)
 	return out
 }

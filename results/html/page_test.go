@@ -234,3 +234,26 @@ func TestStrictestBound(t *testing.T) {
 		}
 	}
 }
+
+// TestCheapestAsTheTerminalSays: of a percentile that waiting may explain the answer says
+// "at most", as the table of the same record does.
+func TestCheapestAsTheTerminalSays(t *testing.T) {
+	f, err := codec.Read(filepath.Join("..", "baseline", "first", "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range f.Runs {
+		for r := &f.Runs[i]; r != nil; r = r.Paced {
+			for _, l := range []*results.Latency{&r.Service, r.Response} {
+				if l != nil {
+					l.Waited = &results.Waited{P99: 1}
+				}
+			}
+		}
+	}
+	page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &f}})))
+	_, why, _ := strings.Cut(page, `<span class="why">`)
+	if why, _, _ = strings.Cut(why, "</span>"); !strings.Contains(why, "p99 at most ") {
+		t.Errorf("the page says %q", why)
+	}
+}

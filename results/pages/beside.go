@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/text"
 	"github.com/quotabench/quotabench/strategies"
@@ -80,7 +81,7 @@ func (e *Evidence) rows(f *results.File, names []string) (rows []figure) {
 // compare is a table of what strategies cost.
 func compare(b *bytes.Buffer, rows []figure) {
 	fmt.Fprintf(b, "%s %s\n\n", rows[0].setting(), origin(rows[0].file, new(strategies.Meta)))
-	columns := []string{"strategy", "leak", "trials that leaked", "false rejects", "decisions/s", "p50", "p99", "commands, SQL, trips: saturated", "admitted", "rejected"}
+	columns := []string{"strategy", "leak", "trials that leaked", "worst window, bound", "false rejects", "decisions/s", "p50", "p99", "commands, SQL, trips: saturated", "admitted", "rejected"}
 	line(b, columns)
 	line(b, slices.Repeat([]string{"---"}, len(columns)))
 	for _, r := range rows {
@@ -89,9 +90,9 @@ func compare(b *bytes.Buffer, rows []figure) {
 		if !s.TimingsCount {
 			struck = "!"
 		}
-		cells := []string{cell(s.Label), "invalid", "-", "-"}
+		cells := []string{cell(s.Label), "invalid", "-", "-", "-"}
 		if s.Counts() {
-			cells = []string{cell(s.Label), format.Range(s.Leak.Units, s.Leak.Possible), text.Trials(s.Leak.Leak), text.FalseRejects(s)}
+			cells = []string{cell(s.Label), format.Range(s.Leak.Units, s.Leak.Possible), text.Trials(s.Leak.Leak), worst(s), text.FalseRejects(s)}
 		}
 		cells = append(cells, format.Count(int64(s.Throughput.Value))+struck, percentile(s, lat.P50), percentile(s, lat.P99), work(s.Cost.Commands, s.Cost.SQL, s.Cost.RoundTrips))
 		if p := s.Cost.Probe; p != nil {
@@ -102,6 +103,20 @@ func compare(b *bytes.Buffer, rows []figure) {
 		line(b, cells)
 	}
 	fmt.Fprint(b, "\nCommands to Redis, statements of SQL and round trips are means per decision: of the saturated run, jobs and waits for others included, and of single\nrequests one after the other.\n\n")
+}
+
+// worst is the leak of the worst window, and the strictest declared bound on it.
+func worst(s *results.Summary) string {
+	bound := int64(quota.Unbounded)
+	for _, c := range s.Guarantee {
+		if c.Property == results.LeakProperty {
+			bound = min(bound, c.Bound)
+		}
+	}
+	if bound == quota.Unbounded {
+		return format.Count(s.Leak.WorstUnits) + ", none"
+	}
+	return format.Count(s.Leak.WorstUnits) + ", " + format.Count(bound)
 }
 
 func probed(c *results.ProbeCost) string {

@@ -52,7 +52,7 @@ func settingAnswer(page layout.Page, simulated bool, s *answer.Setting) []string
 		line("Enforce the limit", "none of those that ran")
 	} else {
 		line("Enforce the limit", strings.Join(names(s.In(answer.Enforces)), ", "))
-		line("Cheapest of them", cheapest.Label+": "+costText(simulated, cheapest.Summary))
+		line("Cheapest of them", cheapest.Label+": "+Cost(simulated, cheapest.Summary))
 	}
 	var bounded, over, reject, other []string
 	for _, x := range s.Strategies {
@@ -121,8 +121,8 @@ func name(s *answer.Strategy) string {
 	return s.Label
 }
 
-// costText says what a decision costs: what callers wait for, and what it sends.
-func costText(simulated bool, s *results.Summary) string {
+// Cost says what a decision costs: what callers wait for, and what it sends.
+func Cost(simulated bool, s *results.Summary) string {
 	r, p99 := s.AtRate(), s.Latency().P99
 	where := fmt.Sprintf("with %s that never pause", format.Plural(int64(r.Params.Workers), "caller", "callers"))
 	if r.Params.Loop == results.OpenLoop && r.Params.RatePerS > 0 {

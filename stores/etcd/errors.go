@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores/internal/grpcstore"
 )
 
 // errorKind is [stores.Driver.ErrorKind].
@@ -19,13 +20,8 @@ func errorKind(err error) quota.ErrorKind {
 	} else if s, ok := status.FromError(err); ok {
 		code = s.Code()
 	}
-	switch {
-	case errors.Is(err, rpctypes.ErrTimeout), code == codes.DeadlineExceeded:
+	if errors.Is(err, rpctypes.ErrTimeout) {
 		return quota.ErrorTimeout
-	case code == codes.Aborted:
-		return quota.ErrorContention
-	case code == codes.Unavailable, code == codes.ResourceExhausted, code == codes.PermissionDenied, code == codes.Unauthenticated:
-		return quota.ErrorStore
 	}
-	return ""
+	return grpcstore.ErrorKind(code)
 }

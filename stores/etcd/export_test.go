@@ -1,18 +1,12 @@
 package etcd
 
-import (
-	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/keep"
-)
+import "github.com/quotabench/quotabench/stores/internal/keep"
 
 // Password of a server started here.
 func (e *Store) Password() string { return e.password }
 
 // Arguments of a server that is a child of ours.
 func (e *Store) Arguments() []string { return e.own.Args() }
-
-// NewParser is the parser of a connection without encryption.
-func NewParser() stores.Parser { return &http2Parser{} }
 
 // Board is where the leases on a server are.
 func (e *Store) Board() keep.Board { return &board{Store: e} }

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/grpcstore"
 	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
@@ -116,7 +117,7 @@ func (b *board) put(ctx context.Context, us string) error {
 	if _, err := b.admin.Put(ctx, leaseKey(), us, clientv3.WithLease(b.lease)); err != nil {
 		return err // at once, where there is no server: the next call waits for one
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, grpcstore.DialTimeout)
 	defer cancel()
 	_, err := b.admin.KeepAliveOnce(ctx, b.lease)
 	return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/grpcstore"
 	"github.com/quotabench/quotabench/stores/internal/keep"
 	"github.com/quotabench/quotabench/stores/internal/server"
 )
@@ -152,7 +153,7 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	}
 	e.info.Kind, e.info.Detail = stores.KindURL, "a cluster that was already running; it may serve others too"
 	e.info.Durability = "write-ahead log; what is synced before an answer, the server decides"
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, grpcstore.DialTimeout)
 	defer cancel()
 	err = e.connect(ctx)
 	if err == nil {

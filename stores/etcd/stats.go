@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/internal/grpcstore"
 )
 
 // maxMetrics bounds what is read of a server's metrics, in bytes.
@@ -19,7 +20,7 @@ const maxMetrics = 4 << 20
 // Stats reads the metrics of the first member, which etcd serves beside its API.
 // Known is false where they are not to be had. Commands are calls.
 func (e *Store) Stats(ctx context.Context) (stores.Stats, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, grpcstore.DialTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.endpoints[0]+"/metrics", nil)
 	if err != nil {

@@ -114,6 +114,9 @@ func (s *Service) Driver() string { return driver.Name }
 // Info describes the service.
 func (s *Service) Info() stores.Info { return s.info }
 
+// URL of the service, which may have [Subject] in it, and no password.
+func (s *Service) URL() string { return s.template }
+
 // Owned is false.
 func (s *Service) Owned() bool { return false }
 

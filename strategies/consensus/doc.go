@@ -10,9 +10,6 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Elsewhere says how to get a program with these strategies.
-const Elsewhere = "go install -tags full github.com/quotabench/quotabench/cmd/quotabench@latest, or import github.com/quotabench/quotabench/full"
-
 // notParked is why these strategies run on the wall clock alone.
 func notParked(client string) map[strategies.Mode]string {
 	return map[strategies.Mode]string{

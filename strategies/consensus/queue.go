@@ -63,6 +63,6 @@ func init() {
 			},
 			neverRejects,
 		},
-		Elsewhere: Elsewhere,
+		Elsewhere: strategies.WithFull,
 	})
 }

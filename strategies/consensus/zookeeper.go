@@ -46,6 +46,6 @@ func init() {
 			quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
 			neverRejects,
 		},
-		Elsewhere: Elsewhere,
+		Elsewhere: strategies.WithFull,
 	})
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -46,6 +47,8 @@ func init() {
 		Serves:  servesSingle,
 		Counts:  quota.CountsNothing,
 		Options: httpOptions,
+		Check:   apart,
+		Suits:   namesSubject,
 		Connections: func(_ string, o quota.Options) strategies.Connections {
 			return strategies.Connections{Pool: int(o.Int("connections"))}
 		},
@@ -100,15 +103,34 @@ func openHTTP(_ context.Context, env strategies.Env) (strategies.Strategy, error
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	for code := range len(s.admitted) {
-		if s.admitted[code] && s.rejected[code] {
-			return nil, errors.New("the options admitted and rejected have a status in common")
+	return s, nil
+}
+
+// apart refuses statuses that would mean two things.
+func apart(o quota.Options) error {
+	admitted, err := parseStatuses(o["admitted"])
+	if err != nil {
+		return err
+	}
+	rejected, err := parseStatuses(o["rejected"])
+	if err != nil {
+		return err
+	}
+	for i := range admitted {
+		if admitted[i] && rejected[i] {
+			return fmt.Errorf("the options admitted and rejected have the status %d in common", 100+i)
 		}
 	}
-	if !strings.Contains(s.url, subject) && s.header == "" {
-		return nil, errors.New("every subject would be the same to the service: put {subject} into the URL of --service, e.g. http://localhost:8080/check?user={subject}, or name a header by subject-header")
+	return nil
+}
+
+// namesSubject refuses a service that would not be told subjects apart.
+func namesSubject(o quota.Options, store any) error {
+	s, ok := store.(interface{ URL() string })
+	if ok && !strings.Contains(s.URL(), subject) && o["subject-header"] == "" {
+		return errors.New("every subject would be the same to the service: put {subject} into the URL of --service, e.g. http://localhost:8080/check?user={subject}, or name a header by subject-header")
 	}
-	return s, nil
+	return nil
 }
 
 // Take implements [strategies.Strategy].

@@ -137,8 +137,7 @@ func TestOpenRefuses(t *testing.T) {
 		path  string
 		given quota.Options
 	}{
-		"put {subject} into the URL":       {"/", nil},
-		"have a status in common":          {"/{subject}", quota.Options{"admitted": "2xx+429"}},
+		"have the status 429 in common":    {"/{subject}", quota.Options{"admitted": "2xx+429"}},
 		`"2x" are no statuses`:             {"/{subject}", quota.Options{"admitted": "2x"}},
 		`"200-100" are no statuses`:        {"/{subject}", quota.Options{"rejected": "200-100"}},
 		`"a b" are no names of headers`:    {"/{subject}", quota.Options{"remaining": "a b"}},
@@ -151,6 +150,15 @@ func TestOpenRefuses(t *testing.T) {
 	meta, err := strategies.Lookup("http")
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		url, header string
+		ok          bool
+	}{{"http://h/", "", false}, {"http://h/?u={subject}", "", true}, {"http://h/", "X-Api-Key", true}} {
+		err := meta.Suits(quota.Options{"subject-header": c.header}, fixed{url: c.url})
+		if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "put {subject} into the URL") {
+			t.Errorf("%s with the header %q: %v", c.url, c.header, err)
+		}
 	}
 	for _, text := range []string{"5 calls per fixed 1m", "5 calls per calendar hour", "5 calls per rolling 1m costing 2"} {
 		p, err := quota.ParsePolicy(text)

@@ -69,6 +69,9 @@ func Launch[S any](bin string, start func(port int) (S, error)) (s S, err error)
 	return s, nil
 }
 
+// usual are the folders that package managers use.
+var usual = []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin"}
+
 // Find looks for a program on the PATH and in the folders that package managers
 // use, which a user's PATH may not name.
 func Find(program string) (path string, ok bool) {
@@ -77,8 +80,8 @@ func Find(program string) (path string, ok bool) {
 			return p, true
 		}
 	}
-	for _, dir := range []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin"} {
-		if p := filepath.Join(dir, program); Exists(p) {
+	for _, dir := range usual {
+		if p := filepath.Join(dir, program); Program(p) {
 			return p, true
 		}
 	}

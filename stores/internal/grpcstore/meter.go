@@ -1,4 +1,4 @@
-package etcd
+package grpcstore
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ const frameHeader = 9
 // of gRPC has one.
 const headersFrame = 1
 
-// parser is what follows a connection's traffic. Encrypted traffic cannot be
+// NewParser makes what follows a connection's traffic. Encrypted traffic cannot be
 // followed.
-func (e *Store) parser() stores.Parser {
-	if e.tls != nil {
+func NewParser(encrypted bool) stores.Parser {
+	if encrypted {
 		return sealed{}
 	}
 	return &http2Parser{}

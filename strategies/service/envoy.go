@@ -1,0 +1,182 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// NeedRatelimit is the store of strategies over Envoy's rate-limit protocol.
+const NeedRatelimit strategies.Need = "ratelimit"
+
+// The names of the strategies whose code is in package ratelimit.
+const (
+	EnvoyRatelimit = "envoy-ratelimit"
+	GRPCBare       = "grpc-bare"
+)
+
+// asWindows is the value of a promise of windows on the clock.
+const asWindows = "windows"
+
+func init() {
+	strategies.Register(strategies.Meta{
+		Name: EnvoyRatelimit,
+		Doc:  "asks a service over Envoy's rate-limit protocol: envoyproxy/ratelimit started for the run, or one of yours by --ratelimit",
+		Notes: strategies.Notes{
+			How: []string{
+				"Each request is a call of ShouldRateLimit over gRPC, with a descriptor that names the subject and with its units as hits_addend.",
+				"ratelimit adds the units to a key of the descriptor and the unit's window on the clock, by INCRBY and EXPIRE in one pipeline to Redis.",
+				"A sum above the limit is OVER_LIMIT; what was added stays.",
+				"With a local cache a server answers OVER_LIMIT by itself for keys that it has found above their limit.",
+				"What is left, and the time until the window ends, are read from the answer.",
+			},
+			Deviations: []string{
+				"Windows of ratelimit begin on the clock, and a run moves those of a policy: a moved window meets two of ratelimit's.",
+				"A limit that changes in mid-run is not followed: the service would have to load its configuration anew.",
+			},
+			Use:   "Behind Envoy, or wherever several proxies or programs share limits in one service.",
+			Avoid: "Where a limit must hold in any stretch of time: fixed windows admit twice the limit around their end. Where requests of several units must not be rejected wrongly.",
+		},
+		Form:      strategies.Reference,
+		Needs:     []strategies.Need{NeedRatelimit},
+		Outside:   true,
+		Kinds:     []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay, quota.Rolling},
+		Serves:    servesUnit,
+		Counts:    quota.CountsAttempts,
+		Suits:     suitsDomain,
+		Options:   envoyOptions,
+		Elsewhere: strategies.WithFull,
+		Guarantee: []quota.Clause{
+			{
+				Property: quota.PropertyLeak, Formula: "2 L, or L + may-leak",
+				Bound: func(p quota.Params) int64 {
+					if p.Options["may-leak"] == asWindows {
+						return p.Limit
+					}
+					return promised(p.Options["may-leak"], p.Offered)
+				},
+			},
+			{
+				Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Rolling}, Formula: "0 of single units, or may-reject",
+				Bound: func(p quota.Params) int64 {
+					if p.Options["may-reject"] == asWindows && p.MaxCost <= 1 {
+						return 0
+					}
+					return promised(p.Options["may-reject"], quota.Unbounded)
+				},
+			},
+			{
+				Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay}, Formula: "any, or may-reject",
+				Bound: func(p quota.Params) int64 { return promised(p.Options["may-reject"], quota.Unbounded) },
+			},
+		},
+	})
+	strategies.Register(strategies.Meta{
+		Name: GRPCBare,
+		Doc:  "asks a service over Envoy's rate-limit protocol for what has no limit: what a call over gRPC costs there",
+		Notes: strategies.Notes{
+			How: []string{
+				"Each request is a call as those of envoy-ratelimit are, with a descriptor that has no limit.",
+				"ratelimit answers all of them, without asking Redis.",
+			},
+			Use:   "As the floor beside envoy-ratelimit: the difference is what limiting costs.",
+			Avoid: "It enforces no limit.",
+		},
+		Form:      strategies.Baseline,
+		Needs:     []strategies.Need{NeedRatelimit},
+		Outside:   true,
+		Kinds:     quota.Kinds(),
+		Counts:    quota.CountsNothing,
+		Control:   strategies.ControlOpen,
+		Elsewhere: strategies.WithFull,
+		Guarantee: []quota.Clause{noFalseReject},
+	})
+}
+
+var envoyOptions = []quota.Option{
+	{Name: "domain", Doc: "domain of the service's configuration; servers that are started for the run have their own"},
+	{Name: "descriptors", Default: "subject={subject}", Check: checkDescriptors, Doc: "entries of the descriptor with a plus between them, descriptors with a bar between; {subject} becomes the subject. Servers that are started have their own"},
+	{Name: "may-leak", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that the service may admit over the limit, in any window of a subject: windows for the limit once more, which fixed windows on the clock promise; a number; any bounds nothing"},
+	{Name: "may-reject", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that it may reject although they fit: windows for what fixed windows on the clock promise, none under rolling policies; a number; any bounds nothing"},
+	{Name: "servers", Default: "1", Type: "int", Min: "1", Max: "8", Doc: "servers that are started and share one Redis; instances ask one each, in turns"},
+	{Name: "cache", Default: "0", Type: "int", Min: "0", Max: "1000000000", Doc: "bytes of the local cache of each server that is started; 0 for none"},
+	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s", Doc: "time that a call may take, 20ms in Envoy's own filter; 0s leaves that to the run"},
+}
+
+// Descriptors reads the option of that name: the entries of each descriptor, a key and a
+// value each.
+func Descriptors(text string) ([][][2]string, error) {
+	var out [][][2]string
+	for descriptor := range strings.SplitSeq(text, "|") {
+		var entries [][2]string
+		for entry := range strings.SplitSeq(descriptor, "+") {
+			key, value, ok := strings.Cut(entry, "=")
+			if !ok || key == "" || value == "" {
+				return nil, fmt.Errorf("%q are no entries of a descriptor: write e.g. tenant=a+user={subject}", descriptor)
+			}
+			entries = append(entries, [2]string{key, value})
+		}
+		out = append(out, entries)
+	}
+	return out, nil
+}
+
+func checkDescriptors(text string) error {
+	if _, err := Descriptors(text); err != nil {
+		return err
+	}
+	if !strings.Contains(text, subject) {
+		return errors.New("every subject would be the same to the service: put {subject} into a value, e.g. user={subject}")
+	}
+	return nil
+}
+
+func checkWindowsPromise(text string) error {
+	if text == asWindows {
+		return nil
+	}
+	if checkPromise(text) != nil {
+		return errors.New("give windows, a number of requests from 0, or any")
+	}
+	return nil
+}
+
+// suitsDomain refuses a service of a user's own without a domain.
+func suitsDomain(o quota.Options, store any) error {
+	if s, ok := store.(interface{ Owned() bool }); ok && !s.Owned() && o["domain"] == "" {
+		return errors.New("needs the domain of the service's configuration: write " + EnvoyRatelimit + ":domain=NAME")
+	}
+	return nil
+}
+
+// units of time of the protocol, which windows begin at.
+var units = map[time.Duration]string{time.Second: "second", time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day"}
+
+// UnitOf is the protocol's name of a policy's window; "" where it has none.
+func UnitOf(p *quota.Policy) string {
+	switch p.Window.Kind {
+	case quota.CalendarHour:
+		return units[time.Hour]
+	case quota.CalendarDay:
+		return units[24*time.Hour]
+	}
+	return units[p.Window.RealLength()]
+}
+
+// most is the largest limit that is tested with ratelimit, which has 32 bits for it.
+const most = 999_999_999
+
+// servesUnit refuses policies that ratelimit cannot be configured for.
+func servesUnit(p *quota.Policy) error {
+	if UnitOf(p) == "" {
+		return fmt.Errorf("policy %s: ratelimit counts per second, minute, hour or day", p.Name)
+	}
+	if p.Limit > most {
+		return fmt.Errorf("policy %s: a limit above %d is not tested with ratelimit", p.Name, most)
+	}
+	return nil
+}
