@@ -1,12 +1,31 @@
 package quotabench_test
 
 import (
+	"flag"
+	"os"
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/bench"
 	_ "github.com/quotabench/quotabench/stores/all"
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
+
+// benchTime is how long each benchmark lasts where -benchtime does not say: nearly as long
+// as a round of quotabench run. There are a hundred of them, and a second each would take
+// minutes, of which a comparison has ten or twenty.
+const benchTime = "200ms"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.benchtime" })
+	if !given {
+		if err := flag.Set("test.benchtime", benchTime); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 // BenchmarkStrategies runs every registered strategy under every generated
 // workload. What it reports stands at the package bench; benchstat reads it:

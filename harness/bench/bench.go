@@ -30,6 +30,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/export"
@@ -77,8 +78,8 @@ func Run(b *testing.B, metas ...*strategies.Meta) {
 			if w.NeedsTrace {
 				continue
 			}
-			perRequest := time.Duration(0) // in the pass before
-			b.Run(export.SubName(sel.String(), w.Name), func(b *testing.B) { perRequest = one(b, sel, w, set, perRequest) })
+			m := &measured{sel: sel, workload: w, stores: set}
+			b.Run(export.SubName(sel.String(), w.Name), m.pass)
 		}
 	}
 }
@@ -86,19 +87,59 @@ func Run(b *testing.B, metas ...*strategies.Meta) {
 // maxSubjects keeps setting a benchmark up from taking longer than running it.
 const maxSubjects = 1000
 
-// one measures b.N requests to a strategy under a workload, and returns how long one
-// took. The testing package makes passes of more and more requests, of which the last
-// counts: reference loops are for that one, as far as it can be foreseen.
-func one(b *testing.B, sel strategies.Selection, w *workloads.Meta, set *stores.Set, perRequest time.Duration) time.Duration {
+// measured is one strategy under one workload.
+type measured struct {
+	sel      strategies.Selection
+	workload *workloads.Meta
+	stores   *stores.Set
+	// perRequest is how long a request took in the last pass that was carried out; 0 before
+	// the first.
+	perRequest time.Duration
+}
+
+// trial is how many requests tell how long one takes.
+const trial = 250
+
+// foretold is the share of the time asked for up to which a pass is not carried out.
+const foretold = 0.25
+
+// pass measures b.N requests. The testing package makes passes of more and more of them,
+// a hundred times as many at most, until one takes as long as -benchtime asks for; that one
+// counts. Those that are far too short only tell it how long a request takes. One trial
+// says that as well, after which they take the time that they would, and leave stores and
+// workers alone. Reference loops are for the pass that counts, as far as it can be foreseen.
+func (m *measured) pass(b *testing.B) {
 	b.StopTimer()
 	target, known := benchTime()
+	if known && m.perRequest == 0 {
+		m.measure(b, trial, nil, 0)
+	}
+	expected := time.Duration(b.N) * m.perRequest
+	if known && float64(expected) < foretold*float64(target) {
+		b.StartTimer()
+		for end := clock.Nano() + int64(expected); clock.Nano() < end; { // a sleep would be late
+		}
+		return
+	}
 	length := min(max(target/20, time.Millisecond), measure.DefaultReferenceLength)
-	short := known && time.Duration(b.N)*perRequest < target/2
+	if known && expected < target/2 {
+		length = 0
+	}
+	r := m.measure(b, b.N, b, length)
+	for _, m := range export.Metrics(r) {
+		b.ReportMetric(m.Value, m.Unit)
+	}
+}
+
+// measure carries out that many requests, with a reference loop before and after that
+// lasts as long as said, and none of 0.
+func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, reference time.Duration) *results.Run {
+	sel, w := m.sel, m.workload
 	cfg := measure.Config{
 		Plan: harness.Plan{
-			Strategies: []strategies.Selection{sel}, Workload: w, Seed: 1, Closed: true, Stores: set, Requests: int64(b.N),
+			Strategies: []strategies.Selection{sel}, Workload: w, Seed: 1, Closed: true, Stores: m.stores, Requests: int64(requests),
 		},
-		Rounds: 1, NoReference: short, ReferenceLength: length, Timer: b,
+		Rounds: 1, NoReference: reference == 0, ReferenceLength: reference, Timer: timer,
 	}
 	if all, err := quota.Complete(w.Options, nil); err == nil && w.Takes("subjects") && all.Int("subjects") > maxSubjects {
 		cfg.Stream.Set("subjects", maxSubjects)
@@ -121,10 +162,8 @@ func one(b *testing.B, sel strategies.Selection, w *workloads.Meta, set *stores.
 			b.Fatalf("%s: %s", x.Code, x.Detail)
 		}
 	}
-	for _, m := range export.Metrics(r) {
-		b.ReportMetric(m.Value, m.Unit)
-	}
-	return time.Duration(r.ElapsedNS / max(r.Issued, 1))
+	m.perRequest = time.Duration(r.ElapsedNS / max(r.Issued, 1))
+	return r
 }
 
 // choosePolicy gives the measurement the first policy under which the strategy can

@@ -2,10 +2,14 @@ package bench
 
 import (
 	"context"
+	"flag"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -35,5 +39,70 @@ func TestChoosePolicy(t *testing.T) {
 	}
 	if err := choosePolicy(&measure.Config{Plan: harness.Plan{Workload: w}}, strategies.Selection{Meta: none}); err == nil {
 		t.Error("a strategy of no window got a policy")
+	}
+}
+
+// counting admits all after a planted time, and counts its decisions.
+type counting struct {
+	takes atomic.Int64
+	delay time.Duration
+}
+
+func (c *counting) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	c.takes.Add(1)
+	if err := (clock.Wall{}).Sleep(ctx, c.delay); err != nil {
+		return quota.Decision{}, err
+	}
+	return quota.Decision{Admitted: true, Tier: quota.TierProcess, Remaining: -1, Reservation: quota.Reservation{Request: r}}, nil
+}
+
+func (*counting) Refund(context.Context, quota.Reservation) error        { return nil }
+func (*counting) Commit(context.Context, quota.Reservation, int64) error { return nil }
+func (*counting) Close(context.Context) error                            { return nil }
+
+// TestPasses: the pass that counts is carried out in full and takes as long as was asked
+// for; of the ones before it, which are too short, none is, but for one trial. Where a
+// number of requests is asked for, all are carried out.
+func TestPasses(t *testing.T) {
+	w, err := workloads.Lookup("hot-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := flag.Lookup("test.benchtime")
+	defer func(before string) { _ = f.Value.Set(before) }(f.Value.String())
+	for _, benchtime := range []string{"60ms", "1x", "300x"} {
+		if err := f.Value.Set(benchtime); err != nil {
+			t.Fatal(err)
+		}
+		c := &counting{delay: time.Millisecond}
+		var passes []int
+		m := &measured{workload: w, sel: strategies.Selection{Meta: &strategies.Meta{
+			Name: "counting", Kinds: quota.Kinds(), Form: strategies.Baseline, Counts: quota.CountsAdmitted, GivesBack: true,
+			Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return c, nil },
+		}}}
+		r := testing.Benchmark(func(b *testing.B) {
+			passes = append(passes, b.N)
+			m.pass(b)
+		})
+		if _, ok := r.Extra["leak-units/op"]; !ok || r.N != passes[len(passes)-1] {
+			t.Errorf("%s: the passes %v, and the figures of %d requests: %v", benchtime, passes, r.N, r.Extra)
+		}
+		all := int64(0)
+		for _, n := range passes {
+			all += int64(n)
+		}
+		takes := c.takes.Load()
+		switch {
+		case takes < int64(r.N):
+			t.Errorf("%s: %d decisions of %d requests that count", benchtime, takes, r.N)
+		case benchtime == "60ms" && (r.T < 60*time.Millisecond || len(passes) < 3):
+			t.Errorf("%s: the passes %v, of which the last took %v", benchtime, passes, r.T)
+		case benchtime != "60ms" && takes < all:
+			t.Errorf("%s: the passes %v, and %d decisions", benchtime, passes, takes)
+		}
+		// 50 callers who wait a millisecond: a decision every 20 µs at best.
+		if per := r.T / time.Duration(r.N); benchtime != "1x" && per < 20*time.Microsecond {
+			t.Errorf("%s: %v per decision, where 50 callers wait 1 ms each", benchtime, per)
+		}
 	}
 }
