@@ -16,15 +16,10 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	default:
 		return nil, false
 	}
-	args := t.args[:0]
-	for _, a := range cmd.Args() {
-		text, ok := t.argument(a)
-		if !ok {
-			return nil, false
-		}
-		args = append(args, text)
+	args, ok := t.arguments(cmd)
+	if !ok {
+		return nil, false
 	}
-	t.args = args
 	r := t.Do(args)
 	if c, ok := cmd.(*redis.IntCmd); ok && r.Kind == Int {
 		c.SetVal(r.Int)
@@ -75,11 +70,52 @@ func (t *Table) Answer(cmd redis.Cmder) (error, bool) {
 			return nil, false
 		}
 		sha, _ := args[1].(string)
-		if s := t.scripts[sha]; s == nil || s.plain == nil {
+		s := t.scripts[sha]
+		if s == nil || s.plain == nil {
 			return nil, false
 		}
+		return t.answerPlain(c, s.plain)
 	}
 	return t.Process(cmd)
+}
+
+// answerPlain runs a plain script for a client, without a reply in between.
+func (t *Table) answerPlain(c *redis.Cmd, p *plain) (error, bool) {
+	args, ok := t.arguments(c)
+	if !ok {
+		return nil, false
+	}
+	t.commands++
+	if len(args) < 3 {
+		return settle(c, wrongArity("evalsha"))
+	}
+	keys, argv, bad := scriptArgs(args)
+	if bad != nil {
+		return settle(c, *bad)
+	}
+	if bad, failed := t.carryThrough(p, keys, argv); failed {
+		return settle(c, bad)
+	}
+	if v := t.frame.result.any(); v != nil {
+		c.SetVal(v)
+		return nil, true
+	}
+	return settle(c, nilReply)
+}
+
+// arguments are those of a command as texts, valid until the next command; false leaves
+// them to the client's encoder.
+func (t *Table) arguments(cmd redis.Cmder) ([]string, bool) {
+	args := t.args[:0]
+	for _, a := range cmd.Args() {
+		text, ok := t.argument(a)
+		if !ok {
+			return nil, false
+		}
+		args = append(args, text)
+	}
+	t.args = args
+	return args, true
 }
 
 // settle gives a command the error that its reply stands for.
