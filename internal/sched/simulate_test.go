@@ -257,7 +257,9 @@ func TestShortCutsChangeNoStep(t *testing.T) {
 				})
 			}
 			for until := start; how == "in pieces" && until.Before(start.Add(30*time.Millisecond)); until = until.Add(700 * time.Microsecond) {
-				check(t, s.Simulate(until, latency))
+				if check(t, s.Simulate(until, latency)); s.Now().After(until) {
+					t.Fatalf("seed %d: a caller went on to %v, beyond %v", seed, s.Now().Sub(start), until.Sub(start))
+				}
 			}
 			check(t, s.Simulate(start.Add(time.Hour), latency))
 			if answered := len(answers) > 0; answered != (answer != nil) {
