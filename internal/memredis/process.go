@@ -2,6 +2,7 @@ package memredis
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +20,13 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	args, ok := t.arguments(cmd)
 	if !ok {
 		return nil, false
+	}
+	if c, ok := cmd.(*redis.StringSliceCmd); ok && len(args) == 2 && args[0] == "smembers" {
+		if e, ok := t.find(args[1], kindSet); ok && e != nil { // without a reply for each of many
+			t.commands++
+			c.SetVal(slices.Clone(e.members.keys))
+			return nil, true
+		}
 	}
 	r := t.Do(args)
 	if c, ok := cmd.(*redis.IntCmd); ok && r.Kind == Int {
