@@ -40,7 +40,7 @@ type drive struct {
 	hits                       []int64 // decisions by tier
 	folded                     int64   // decisions of tiers beyond maxTiers
 	response, service, settled *results.Histogram
-	parts                      map[[2]uint8]*results.Histogram
+	parts                      [len(outcomeNames)][maxTiers]*results.Histogram // of response times; nil for none
 
 	// What is shown while it goes on; live is nil where nothing is.
 	live      *LiveFigures

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/oracle"
@@ -108,14 +107,13 @@ var outcomeNames = [...]string{oracle.Admitted: "admitted", oracle.Rejected: "re
 
 func (p *pass) latencies() error {
 	d, r := p.d, &p.run
-	keys := make([][2]uint8, 0, len(d.parts))
-	for k := range d.parts {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b [2]uint8) int { return (int(a[0])-int(b[0]))*256 + int(a[1]) - int(b[1]) })
 	var parts []results.Part
-	for _, k := range keys {
-		parts = append(parts, results.Part{Outcome: outcomeNames[k[0]], Tier: string(d.tiers[k[1]]), Histogram: d.parts[k]})
+	for out := range d.parts {
+		for tier, h := range d.parts[out] {
+			if h != nil {
+				parts = append(parts, results.Part{Outcome: outcomeNames[out], Tier: string(d.tiers[tier]), Histogram: h})
+			}
+		}
 	}
 	latency, err := results.LatencyOf(parts)
 	if err != nil {

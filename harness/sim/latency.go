@@ -21,28 +21,53 @@ type Quantile struct {
 // always is the table of a single duration.
 func always(d time.Duration) Table { return Table{{0, d}, {1e6, d}} }
 
-// draw takes one duration.
-func (t Table) draw(rng *rand.Rand) time.Duration {
+// lines are a [Table] to draw from: a simulation draws three times for each command.
+type lines []line
+
+// line is the part of a quantile function up to a share, in parts per billion.
+type line struct {
+	from, to, width uint64
+	rise            uint64
+	at              time.Duration
+	falls           bool
+}
+
+// scale of the drawn number against a table's: parts per billion.
+const scale = 1000
+
+func (t Table) lines() lines {
 	if len(t) == 0 {
+		return nil
+	}
+	if len(t) == 1 {
+		return lines{{width: 1, at: t[0].At}}
+	}
+	var out lines
+	for i := 1; i < len(t); i++ {
+		from, to := int64(t[i-1].PPM)*scale, int64(t[i].PPM)*scale
+		rise := int64(t[i].At - t[i-1].At)
+		out = append(out, line{from: uint64(from), to: uint64(to), width: uint64(max(1, to-from)), rise: uint64(abs(rise)), at: t[i-1].At, falls: rise < 0})
+	}
+	return out
+}
+
+// draw takes one duration.
+func (l lines) draw(rng *rand.PCG) time.Duration {
+	if len(l) == 0 {
 		return 0
 	}
-	const scale = 1000 // of the drawn number: parts per billion
-	hi, _ := bits.Mul64(rng.Uint64(), 1_000_000*scale)
-	x := int64(hi)
-	for i := 1; i < len(t); i++ {
-		to := int64(t[i].PPM) * scale
-		if x < to || i == len(t)-1 {
-			from := int64(t[i-1].PPM) * scale
-			rise := int64(t[i].At - t[i-1].At)
-			hi, lo := bits.Mul64(uint64(abs(rise)), uint64(x-from))
-			part, _ := bits.Div64(hi, lo, uint64(max(1, to-from)))
-			if rise < 0 {
-				return t[i-1].At - time.Duration(part)
-			}
-			return t[i-1].At + time.Duration(part)
-		}
+	x, _ := bits.Mul64(rng.Uint64(), 1_000_000*scale)
+	i := 0
+	for i < len(l)-1 && x >= l[i].to {
+		i++
 	}
-	return t[0].At
+	s := &l[i]
+	hi, lo := bits.Mul64(s.rise, x-s.from)
+	part, _ := bits.Div64(hi, lo, s.width)
+	if s.falls {
+		return s.at - time.Duration(part)
+	}
+	return s.at + time.Duration(part)
 }
 
 func abs(n int64) int64 {
@@ -84,7 +109,8 @@ func DefaultPostgres() Network {
 
 // server is a queue with as many servers as the store has threads or connections.
 type server struct {
-	net  Network
+	request, service, reply lines
+
 	free []int64 // when each is free again, in nanoseconds of virtual time
 	// commands served.
 	served int64
@@ -96,11 +122,13 @@ type server struct {
 	unfit   error
 }
 
-func newServer(n Network) *server { return &server{net: n, free: make([]int64, max(1, n.Servers))} }
+func newServer(n Network) *server {
+	return &server{request: n.Request.lines(), service: n.Service.lines(), reply: n.Reply.lines(), free: make([]int64, max(1, n.Servers))}
+}
 
 // serve takes a command that arrives at now and returns how long it takes until
 // its effect. Commands must come in the order of their arrival.
-func (s *server) serve(now int64, rng *rand.Rand) time.Duration {
+func (s *server) serve(now int64, rng *rand.PCG) time.Duration {
 	first := 0
 	for i, at := range s.free {
 		if at < s.free[first] {
@@ -108,7 +136,7 @@ func (s *server) serve(now int64, rng *rand.Rand) time.Duration {
 		}
 	}
 	begin := max(now, s.free[first])
-	done := begin + int64(s.net.Service.draw(rng))
+	done := begin + int64(s.service.draw(rng))
 	s.free[first] = done
 	s.served++
 	return time.Duration(done - now)

@@ -22,7 +22,7 @@ import (
 // waits and is served, which ends in its effect, and its reply travels.
 type network struct {
 	s   *sched.Scheduler
-	rng *rand.Rand
+	rng *rand.PCG
 	// route that an actor's operation is on, by the actor's number.
 	route []*route
 	// inside is set while a client carries an operation out: what it does
@@ -43,7 +43,7 @@ type network struct {
 // newNetwork makes the network of a simulation, with its scheduler in its middle, which
 // returns where interrupt says so; nil for never.
 func newNetwork(cfg *Config, hash *traceHash, interrupt func() bool, beat *sched.Beat) *network {
-	w := &network{rng: rand.New(rand.NewPCG(seed.Stream(cfg.Seed, seed.Network), 0))}
+	w := &network{rng: rand.NewPCG(seed.Stream(cfg.Seed, seed.Network), 0)}
 	w.outages, w.turns = cfg.outages()
 	w.cold = cfg.Cold
 	w.s = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe, Interrupt: interrupt, Beat: beat})
@@ -70,7 +70,7 @@ func (w *network) request(a *sched.Actor, to *route) {
 // travel is how long a request takes to its store.
 func (w *network) travel(a *sched.Actor, _ *sched.Op) time.Duration {
 	to := w.route[a.ID]
-	return to.far + to.to.net.Request.draw(w.rng)
+	return to.far + to.to.request.draw(w.rng)
 }
 
 // latency is what the scheduler asks for.
@@ -80,7 +80,7 @@ func (w *network) latency(a *sched.Actor, op *sched.Op) time.Duration {
 		return w.route[a.ID].to.serve(w.s.Now().UnixNano(), w.rng)
 	case sched.Reply:
 		to := w.route[a.ID]
-		return to.far + to.to.net.Reply.draw(w.rng)
+		return to.far + to.to.reply.draw(w.rng)
 	default:
 		return 0
 	}
@@ -97,7 +97,7 @@ func (w *network) connected(ctx context.Context, to *route, store strategies.Nee
 		return err
 	}
 	for range handshakes {
-		trip := 2*to.far + to.to.net.Request.draw(w.rng) + to.to.net.Reply.draw(w.rng)
+		trip := 2*to.far + to.to.request.draw(w.rng) + to.to.reply.draw(w.rng)
 		if err := w.clock.Sleep(ctx, trip); err != nil {
 			return err
 		}

@@ -106,7 +106,7 @@ func (w *network) refused(ctx context.Context, to *route, store strategies.Need)
 	if !w.down(store) {
 		return nil
 	}
-	trip := 2*to.far + to.to.net.Request.draw(w.rng) + to.to.net.Reply.draw(w.rng)
+	trip := 2*to.far + to.to.request.draw(w.rng) + to.to.reply.draw(w.rng)
 	if err := w.clock.Sleep(ctx, trip); err != nil {
 		return err
 	}

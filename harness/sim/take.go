@@ -149,14 +149,13 @@ func (d *drive) record(out oracle.Outcome, tier uint8, response, service int64) 
 	if out == oracle.RejectedDegraded {
 		out = oracle.Rejected
 	}
-	key := [2]uint8{uint8(out), tier}
-	h := d.parts[key]
-	if h == nil {
-		h = results.NewHistogram()
-		d.parts[key] = h
+	h := &d.parts[out][tier]
+	if *h == nil {
+		*h = results.NewHistogram()
 	}
-	h.Record(response)
+	(*h).Record(response)
 	if d.live != nil {
+		key := [2]uint8{uint8(out), tier}
 		if d.liveParts[key] == nil {
 			d.liveParts[key] = new(harness.LiveLatency)
 		}

@@ -74,12 +74,12 @@ func TestStale(t *testing.T) {
 
 // Every table is drawn from as it is written, and a server does one thing at a time.
 func TestTableAndServer(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	n := DefaultPostgres()
+	rng := rand.NewPCG(1, 2)
+	n := DefaultPostgres().Service.lines()
 	const draws = 200_000
 	below := 0
 	for range draws {
-		if n.Service.draw(rng) <= 27800*time.Microsecond {
+		if n.draw(rng) <= 27800*time.Microsecond {
 			below++
 		}
 	}

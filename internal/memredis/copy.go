@@ -22,7 +22,7 @@ func (t *Table) Copy() (restore func()) {
 				t.setDeadline(e, e.deadline)
 			}
 		}
-		t.last = nil
+		t.last = [2]*entry{}
 		t.expire()
 	}
 }
@@ -31,7 +31,11 @@ func (t *Table) Copy() (restore func()) {
 func (e *entry) clone() *entry {
 	c := *e
 	c.queued = 0
-	c.fields, c.members = e.fields.clone(), e.members.clone()
+	c.fields = e.fields.clone()
+	if e.members != nil {
+		members := e.members.clone()
+		c.members = &members
+	}
 	if e.sorted != nil {
 		c.sorted = &zset{order: slices.Clone(e.sorted.order), scores: maps.Clone(e.sorted.scores)}
 	}

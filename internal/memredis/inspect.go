@@ -13,7 +13,7 @@ func (t *Table) Reset(unixNano int64) {
 }
 
 func (t *Table) empty(unixNano int64) {
-	t.spare, t.last = t.spare[:0], nil
+	t.spare, t.last = t.spare[:0], [2]*entry{}
 	for _, e := range t.keys {
 		if len(t.spare) == mostSpare {
 			break

@@ -52,7 +52,8 @@ type frame struct {
 	t          *Table
 	keys, argv []string
 	slots      []luaValue
-	args       []string // of the calls under way, one after the other
+	args       []string   // of the calls under way, one after the other
+	lists      []luaValue // elements of the lists that the script has made
 	result     luaValue
 }
 
@@ -67,10 +68,19 @@ type scriptFault struct{ reply Reply }
 
 func throw(text string) { panic(scriptFault{fault(text)}) }
 
-// runPlain runs a script. What it changed before an error stays, as in Redis.
-func (t *Table) runPlain(p *plain, keys, argv []string) (r Reply) {
+// runPlain runs a script.
+func (t *Table) runPlain(p *plain, keys, argv []string) Reply {
+	if bad, failed := t.carryThrough(p, keys, argv); failed {
+		return bad
+	}
+	return t.frame.result.reply()
+}
+
+// carryThrough runs a script, whose result is then in the frame, or returns its error.
+// What it changed before an error stays, as in Redis.
+func (t *Table) carryThrough(p *plain, keys, argv []string) (bad Reply, failed bool) {
 	f := &t.frame
-	f.t, f.keys, f.argv, f.args, f.result = t, keys, argv, f.args[:0], luaValue{}
+	f.t, f.keys, f.argv, f.args, f.lists, f.result = t, keys, argv, f.args[:0], f.lists[:0], luaValue{}
 	for len(f.slots) < p.slots {
 		f.slots = append(f.slots, luaValue{})
 	}
@@ -78,13 +88,23 @@ func (t *Table) runPlain(p *plain, keys, argv []string) (r Reply) {
 		switch e := recover().(type) {
 		case nil:
 		case scriptFault:
-			r = e.reply
+			bad, failed = e.reply, true
 		default:
 			panic(e)
 		}
 	}()
 	runBlock(f, p.body)
-	return f.result.reply()
+	return bad, false
+}
+
+// list makes a list of n elements, which is valid until the next script.
+func (f *frame) list(n int) []luaValue {
+	begin := len(f.lists)
+	if begin+n > cap(f.lists) { // lists that were made before keep what they have
+		f.lists, begin = make([]luaValue, 0, 2*(begin+n)), 0
+	}
+	f.lists = f.lists[:begin+n]
+	return f.lists[begin : begin+n : begin+n]
 }
 
 func runBlock(f *frame, body []statement) bool {
@@ -118,6 +138,31 @@ func (v *luaValue) reply() Reply {
 		return out
 	default:
 		return nilReply
+	}
+}
+
+// any is the reply as the client's generic command has it; nil for none. As in reply, a
+// list ends at its first nil.
+func (v *luaValue) any() any {
+	switch v.kind {
+	case luaTrue:
+		return int64(1)
+	case luaNumber:
+		return truncate(v.number)
+	case luaString, luaStatus:
+		return v.text
+	case luaList:
+		n := 0
+		for n < len(v.list) && v.list[n].kind != luaNil {
+			n++
+		}
+		out := make([]any, n)
+		for i := range out {
+			out[i] = v.list[i].any()
+		}
+		return out
+	default:
+		return nil
 	}
 }
 

@@ -221,7 +221,7 @@ func (c *compiler) list(e *ast.TableExpr) expression {
 		items[i] = c.expression(field.Value)
 	}
 	return func(f *frame) luaValue {
-		list := make([]luaValue, len(items))
+		list := f.list(len(items))
 		for i, item := range items {
 			list[i] = item(f)
 		}

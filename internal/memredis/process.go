@@ -2,6 +2,7 @@ package memredis
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,15 +17,17 @@ func (t *Table) Process(cmd redis.Cmder) (error, bool) {
 	default:
 		return nil, false
 	}
-	args := t.args[:0]
-	for _, a := range cmd.Args() {
-		text, ok := t.argument(a)
-		if !ok {
-			return nil, false
-		}
-		args = append(args, text)
+	args, ok := t.arguments(cmd)
+	if !ok {
+		return nil, false
 	}
-	t.args = args
+	if c, ok := cmd.(*redis.StringSliceCmd); ok && len(args) == 2 && args[0] == "smembers" {
+		if e, ok := t.find(args[1], kindSet); ok && e != nil { // without a reply for each of many
+			t.commands++
+			c.SetVal(slices.Clone(e.members.keys))
+			return nil, true
+		}
+	}
 	r := t.Do(args)
 	if c, ok := cmd.(*redis.IntCmd); ok && r.Kind == Int {
 		c.SetVal(r.Int)
@@ -75,11 +78,52 @@ func (t *Table) Answer(cmd redis.Cmder) (error, bool) {
 			return nil, false
 		}
 		sha, _ := args[1].(string)
-		if s := t.scripts[sha]; s == nil || s.plain == nil {
+		s := t.scripts[sha]
+		if s == nil || s.plain == nil {
 			return nil, false
 		}
+		return t.answerPlain(c, s.plain)
 	}
 	return t.Process(cmd)
+}
+
+// answerPlain runs a plain script for a client, without a reply in between.
+func (t *Table) answerPlain(c *redis.Cmd, p *plain) (error, bool) {
+	args, ok := t.arguments(c)
+	if !ok {
+		return nil, false
+	}
+	t.commands++
+	if len(args) < 3 {
+		return settle(c, wrongArity("evalsha"))
+	}
+	keys, argv, bad := scriptArgs(args)
+	if bad != nil {
+		return settle(c, *bad)
+	}
+	if bad, failed := t.carryThrough(p, keys, argv); failed {
+		return settle(c, bad)
+	}
+	if v := t.frame.result.any(); v != nil {
+		c.SetVal(v)
+		return nil, true
+	}
+	return settle(c, nilReply)
+}
+
+// arguments are those of a command as texts, valid until the next command; false leaves
+// them to the client's encoder.
+func (t *Table) arguments(cmd redis.Cmder) ([]string, bool) {
+	args := t.args[:0]
+	for _, a := range cmd.Args() {
+		text, ok := t.argument(a)
+		if !ok {
+			return nil, false
+		}
+		args = append(args, text)
+	}
+	t.args = args
+	return args, true
 }
 
 // settle gives a command the error that its reply stands for.

@@ -11,7 +11,9 @@ import (
 type Table struct {
 	now  int64 // nanoseconds since 1970
 	keys map[string]*entry
-	last *entry // found or made last: callers often turn to a key several times in a row
+	// last are found or made last, the latest first: callers often turn to a key several
+	// times in a row, or to two in turns.
+	last [2]*entry
 	due  deadlines
 	// spare are entries that no key has any more.
 	spare []*entry
@@ -104,10 +106,10 @@ type entry struct {
 	key      string
 	text     value
 	fields   dict[value]
-	members  dict[struct{}]
-	sorted   *zset // of sorted sets
-	deadline int64 // milliseconds since 1970, 0 for none
-	queued   int64 // when the deadline's queue will look at the key, 0 for never
+	members  *dict[struct{}] // of sets
+	sorted   *zset           // of sorted sets
+	deadline int64           // milliseconds since 1970, 0 for none
+	queued   int64           // when the deadline's queue will look at the key, 0 for never
 	kind     kind
 	removed  bool
 }
@@ -162,13 +164,16 @@ func add(a, b int64) (int64, bool) {
 
 // get returns the key, or nil.
 func (t *Table) get(key string) *entry {
-	if e := t.last; e != nil && !e.removed && e.key == key {
+	if e := t.last[0]; e != nil && e.key == key && !e.removed {
 		return e
 	}
-	e := t.keys[key]
-	if e != nil {
-		t.last = e
+	e := t.last[1]
+	if e == nil || e.key != key || e.removed {
+		if e = t.keys[key]; e == nil {
+			return nil
+		}
 	}
+	t.last[0], t.last[1] = e, t.last[0]
 	return e
 }
 
@@ -181,10 +186,14 @@ func (t *Table) find(key string, k kind) (e *entry, ok bool) {
 func (t *Table) create(key string, k kind) *entry {
 	e := t.blank()
 	e.key, e.kind = key, k
-	if k == kindZset {
+	switch k {
+	case kindSet:
+		e.members = &dict[struct{}]{}
+	case kindZset:
 		e.sorted = &zset{scores: map[string]float64{}}
 	}
-	t.keys[key], t.last = e, e
+	t.keys[key] = e
+	t.last[0], t.last[1] = e, t.last[0]
 	return e
 }
 

@@ -24,12 +24,12 @@ type Actor struct {
 	queued   bool   // its entry was made by itself
 	fail     error  // what the operation it is parked at answers instead of happening
 	parks    uint32 // how often it has parked; tells a stale queue entry from a live one
-	steps  int
-	job    *JobState
-	inside bool // an operation is happening: what it does underneath is part of it
-	again  bool // the operation whose reply it is parked at shall happen once more
-	dying  bool
-	done   bool
+	steps    int
+	job      *JobState
+	inside   bool // an operation is happening: what it does underneath is part of it
+	again    bool // the operation whose reply it is parked at shall happen once more
+	dying    bool
+	done     bool
 }
 
 type actorKey struct{}
@@ -150,7 +150,7 @@ func (a *Actor) perform(op Op, answer Answer, effect, repeat func() error) (err 
 	}
 	a.s.Sync()
 	err = a.happen(effect)
-	a.s.note(a, &op, Happened, err)
+	a.s.note(a, &a.op, Happened, err)
 	if !a.s.cfg.SplitReplies || op.Index != op.Of-1 {
 		return err, false
 	}
@@ -166,7 +166,8 @@ func (a *Actor) perform(op Op, answer Answer, effect, repeat func() error) (err 
 		a.again = false
 		a.s.Sync()
 		err = a.happen(repeat)
-		a.s.note(a, &op, Repeated, err)
+		a.op = op
+		a.s.note(a, &a.op, Repeated, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"errors"
+	"math/bits"
 	"time"
 )
 
@@ -161,7 +162,7 @@ func later(a, b time.Time) time.Time {
 }
 
 type entry struct {
-	at    time.Duration // since the queue's start
+	at    time.Duration // since the queue's start, not negative
 	seq   uint64        // breaks ties, so that the order is the order of parking
 	actor *Actor
 	parks uint32
@@ -169,8 +170,12 @@ type entry struct {
 	travels bool
 }
 
-func (e *entry) before(o *entry) bool {
-	return e.at < o.at || e.at == o.at && e.seq < o.seq
+// before is 1 where an entry comes before another, and 0 elsewhere. Which of two comes
+// first cannot be predicted, so that no branch is to depend on it.
+func (e *entry) before(o *entry) uint64 {
+	_, borrow := bits.Sub64(e.seq, o.seq, 0)
+	_, borrow = bits.Sub64(uint64(e.at), uint64(o.at), borrow)
+	return borrow
 }
 
 // stale reports whether the actor has moved on since the entry was made.
@@ -267,7 +272,7 @@ func (q *queue) enter(at time.Duration, a *Actor, travels bool) {
 	i := len(h) - 1
 	for i > 0 {
 		up := (i - 1) / 2
-		if !e.before(&h[up]) {
+		if e.before(&h[up]) == 0 {
 			break
 		}
 		h[i] = h[up]
@@ -278,7 +283,7 @@ func (q *queue) enter(at time.Duration, a *Actor, travels bool) {
 
 func (q *queue) entry(at time.Duration, a *Actor, travels bool) entry {
 	q.seq++
-	return entry{at: at, seq: q.seq, parks: a.parks, actor: a, travels: travels}
+	return entry{at: max(at, 0), seq: q.seq, parks: a.parks, actor: a, travels: travels}
 }
 
 // peek drops stale entries and returns the first live one, which is valid until the heap
@@ -312,10 +317,10 @@ func (q *queue) replace(e entry) {
 		if low >= len(h) {
 			break
 		}
-		if r := low + 1; r < len(h) && h[r].before(&h[low]) {
-			low = r
+		if r := low + 1; r < len(h) {
+			low += int(h[r].before(&h[low]))
 		}
-		if !h[low].before(&e) {
+		if h[low].before(&e) == 0 {
 			break
 		}
 		h[i] = h[low]

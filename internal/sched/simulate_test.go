@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/sched"
 )
@@ -201,5 +204,75 @@ func TestStoreLivesOnVirtualTime(t *testing.T) {
 	s.Sync()
 	if w.get(t, "k") != "" {
 		t.Error("did not age when asked to")
+	}
+}
+
+// Whether callers go on by themselves, and commands are answered without waking them,
+// changes no step: where a caller overtook another, or an answer came at another moment,
+// the traces would differ. Careful has every caller go through the scheduler.
+func TestShortCutsChangeNoStep(t *testing.T) {
+	for seed := range uint64(20) {
+		var want []string
+		for _, how := range []string{"careful", "alone", "answered", "half answered", "in pieces"} {
+			w := newWorld(t)
+			answers, asked := map[string]int64{}, 0
+			answer := func(cmd redis.Cmder) (error, bool) {
+				if asked++; how == "half answered" && asked%2 == 0 {
+					return nil, false
+				}
+				key, _ := cmd.Args()[1].(string)
+				n, err := w.mini.Incr(key, 1)
+				answers[key]++
+				cmd.(*redis.IntCmd).SetVal(int64(n))
+				return err, true
+			}
+			if how != "answered" && how != "half answered" {
+				answer = nil
+			}
+			rdb := w.clientWith(sched.Hook{Answer: answer})
+			defer func() { _ = rdb.Close() }()
+			var trace []string
+			s := w.scheduler(sched.Config{SplitReplies: true, Observe: func(e *sched.Event) {
+				trace = append(trace, fmt.Sprint(e.At.Sub(start), e.Actor.ID, e.Op.Kind, e.Op.Cmd))
+			}, Travel: func(a *sched.Actor, _ *sched.Op) time.Duration { return time.Duration(a.ID) * time.Microsecond }})
+			s.Careful = how == "careful"
+			rng := rand.New(rand.NewPCG(seed, 1))
+			latency := func(*sched.Actor, *sched.Op) time.Duration {
+				return time.Duration(rng.Int64N(3)) * time.Millisecond // many at the same moment
+			}
+			mutex, event := s.Clock(0).NewMutex(), s.Clock(0).NewEvent()
+			for i := range 4 {
+				s.Go("caller", func(ctx context.Context) {
+					for j := range 5 {
+						check(t, rdb.Incr(ctx, fmt.Sprint("n", j%2)).Err())
+						check(t, s.Clock(0).Sleep(ctx, time.Duration(i*j)*time.Millisecond))
+					}
+					check(t, mutex.Lock(ctx))
+					check(t, rdb.Incr(ctx, "serial").Err())
+					mutex.Unlock()
+					if i == 3 {
+						event.Set()
+					}
+					check(t, event.Wait(ctx))
+				})
+			}
+			for until := start; how == "in pieces" && until.Before(start.Add(30*time.Millisecond)); until = until.Add(700 * time.Microsecond) {
+				if check(t, s.Simulate(until, latency)); s.Now().After(until) {
+					t.Fatalf("seed %d: a caller went on to %v, beyond %v", seed, s.Now().Sub(start), until.Sub(start))
+				}
+			}
+			check(t, s.Simulate(start.Add(time.Hour), latency))
+			if answered := len(answers) > 0; answered != (answer != nil) {
+				t.Fatalf("%s: answered without the client: %v", how, answers)
+			}
+			if w.get(t, "serial") != "4" {
+				t.Fatalf("%s: %s of 4 came through the mutex", how, w.get(t, "serial"))
+			}
+			if want == nil {
+				want = trace
+			} else if !slices.Equal(trace, want) {
+				t.Fatalf("seed %d, %s:\n%s\nwithout short cuts\n%s", seed, how, strings.Join(trace, "\n"), strings.Join(want, "\n"))
+			}
+		}
 	}
 }

@@ -38,14 +38,16 @@ func newWorld(t testing.TB) *world {
 }
 
 // client makes a client that has not dialled yet.
-func (w *world) client() *redis.Client {
+func (w *world) client() *redis.Client { return w.clientWith(sched.Hook{}) }
+
+func (w *world) clientWith(hook sched.Hook) *redis.Client {
 	c := redis.NewClient(&redis.Options{
 		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return w.mini.Dial() },
 		MaxRetries:               -1,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
-	c.AddHook(sched.Hook{})
+	c.AddHook(hook)
 	return c
 }
 
