@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/text/layout"
@@ -47,13 +48,15 @@ func usagef(format string, args ...any) error { return fail(ExitUsage, fmt.Error
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
 	explore.ServeIsolated()
+	sim.ServeIsolated()
 	isolates = true
 	ctx, stop := withSignals(context.Background(), stderr)
 	defer stop()
 	return execute(ctx, args, stdout, stderr)
 }
 
-// isolates is set where this program serves searches in processes of their own.
+// isolates is set where this program serves searches and simulations in processes of
+// their own.
 var isolates bool
 
 // execute is [Main] but for the signals.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -200,6 +201,7 @@ func TestFurtherStores(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	explore.ServeIsolated()
+	sim.ServeIsolated()
 	storetest.Main(m)
 }
 

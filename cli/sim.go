@@ -333,7 +333,11 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 	partial := simFile(cfg, &sim.Report{}, skipped, st.infos())
 	keep := &keeper{out: out, file: &partial, progress: bar}
 	cfg.SoFar = keep.SoFar
-	report, err := sim.Run(ctx, cfg)
+	simulate := sim.Run
+	if isolates {
+		simulate = sim.Isolated
+	}
+	report, err := simulate(ctx, cfg)
 	bar.end()
 	if report == nil {
 		return interruptedOr(ctx, err, ExitFailed)

@@ -225,8 +225,10 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	if p.Open(info) {
 		params.Loop, params.RatePerS, params.Arrivals = results.OpenLoop, p.RateInForce(), p.arrivals()
 	}
+	notExplored, _ := sel.Excludes(strategies.ModeExplore)
 	return results.Run{
-		Strategy: sel.Name, Form: string(sel.Form), PerProcess: sel.PerProcess, Outside: sel.Outside, Options: sel.Options, Policy: p.Policy.Name,
+		NotExplored: notExplored,
+		Strategy:    sel.Name, Form: string(sel.Form), PerProcess: sel.PerProcess, Outside: sel.Outside, Options: sel.Options, Policy: p.Policy.Name,
 		Workload: p.Workload.Name, Params: params, Repetition: repetition, Guarantee: []results.Clause{},
 		Audit: results.Audit{Valid: true, TimingsValid: true, Reasons: []results.Reason{}},
 	}

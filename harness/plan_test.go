@@ -200,3 +200,20 @@ func TestNewPlan(t *testing.T) {
 		}
 	}
 }
+
+// TestBlankSaysWhatCannotBeExplored: the answer offers no search of what has none.
+func TestBlankSaysWhatCannotBeExplored(t *testing.T) {
+	for name, want := range map[string]bool{"redlock": true, "pg-two-phase": true, "incr-expire": false} {
+		p, err := NewPlan(name, "agent-api", "hot-key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, info, err := p.NewStream(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Blank(p.Strategies[0], 1, stream, info).NotExplored; (got != "") != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

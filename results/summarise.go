@@ -29,7 +29,7 @@ func Summarise(runs []Run) []Summary {
 func summariseGroup(key string, runs []*Run) Summary {
 	first := runs[0]
 	s := Summary{
-		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form, PerProcess: first.PerProcess, Outside: first.Outside,
+		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form, PerProcess: first.PerProcess, Outside: first.Outside, NotExplored: first.NotExplored,
 		Policy: first.Policy, Workload: first.Workload, Params: first.Params, setting: first.setting(),
 		Placement: first.Placement, Rounds: len(runs),
 	}

@@ -211,6 +211,9 @@ type Run struct {
 	// Outside is set where what decides is a service that was measured from outside, and
 	// can be neither simulated nor explored.
 	Outside bool `json:"outside,omitempty"`
+	// NotExplored is why the strategy cannot be explored, in a few words; absent where it
+	// can.
+	NotExplored string `json:"not_explored,omitempty"`
 	// Options holds every option with its value.
 	Options map[string]string `json:"options"`
 	// Policy is the public name of the policy.

@@ -58,6 +58,11 @@ type Config struct {
 	Progress *Progress
 	// SoFar is given all runs up to now after each strategy; nil for nothing.
 	SoFar func([]results.Run)
+
+	// isolates has foreign strategies run in processes of their own.
+	isolates bool
+	// trail keeps how far this process has come for another; nil for none.
+	trail *trail
 }
 
 // Limits of what one run accepts.

@@ -18,8 +18,6 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-func TestMain(m *testing.M) { storetest.Main(m) }
-
 // mixed is a run with everything in it that could tell two runs apart: jobs,
 // regions, clocks that differ, expiry, a pipeline, scripts, a hot key.
 func mixed(t testing.TB) sim.Config {

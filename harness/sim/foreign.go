@@ -22,31 +22,39 @@ type polled struct{ context.Context }
 // Done implements [context.Context].
 func (polled) Done() <-chan struct{} { return nil }
 
-// inBubble simulates code that goes by package time: in a bubble of testing/synctest whose
-// time is virtual time.
-func (p *pass) inBubble(ctx context.Context, driver *atomic.Uint64) (err error) {
-	c, t := p.cfg, &p.cfg.Topology
+// outOfBubbles is why code that goes by package time cannot be simulated so, or nil.
+func (c *Config) outOfBubbles(sel strategies.Selection) error {
+	t := &c.Topology
 	_, real := c.Stores.Get(string(strategies.NeedRedis))
 	skewed := false
 	for i := range t.total() {
 		skewed = skewed || t.skew(i) != 0
 	}
 	switch {
-	case real && needsRedis(p.sel):
+	case real && needsRedis(sel):
 		return errors.New("it goes by the clock of package time, which moves in this process alone: simulate it on the embedded store")
 	case skewed:
 		return errors.New("it goes by the clock of package time, of which all instances have the same: leave the skew out")
-	case p.sel.NeedsStore(strategies.NeedPostgres), p.sel.NeedsStore(strategies.NeedSource):
+	case sel.NeedsStore(strategies.NeedPostgres), sel.NeedsStore(strategies.NeedSource):
 		return errors.New("it goes by the clock of package time, and is simulated over Redis alone")
 	case c.Start.Before(firstOfBubbles):
 		return errors.New("it goes by the clock of package time, which begins in 2000 in a simulation: give a later start")
 	}
+	return nil
+}
+
+// inBubble simulates code that goes by package time: in a bubble of testing/synctest whose
+// time is virtual time.
+func (p *pass) inBubble(ctx context.Context, driver *atomic.Uint64) (err error) {
+	if err := p.cfg.outOfBubbles(p.sel); err != nil {
+		return err
+	}
 	bubble.Run(func() {
 		driver.Store(stacks.Current())
-		time.Sleep(c.Start.Sub(clock.Runtime{}.Now()))
+		time.Sleep(p.cfg.Start.Sub(clock.Runtime{}.Now()))
 		err = p.simulate(polled{ctx})
 	})
-	return err
+	return errors.Join(err, p.cfg.trail.failed())
 }
 
 // firstOfBubbles is the moment at which the clock of each bubble begins.
@@ -65,6 +73,9 @@ func (p *pass) liveThrough(w *network) {
 		if left := w.s.Now().Add(d).Sub(now); left > 0 {
 			time.Sleep(left)
 			synctest.Wait()
+		}
+		if d > 0 {
+			p.cfg.trail.passed()
 		}
 	})
 }

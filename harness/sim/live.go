@@ -57,6 +57,17 @@ func (l *Live) begin(r *results.Run) *LiveFigures {
 	return f
 }
 
+// told takes in the state of a strategy that another process simulates.
+func (l *Live) told(f *LiveFigures) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := l.index(f.Strategy); i >= 0 {
+		l.figures[i] = f
+	} else {
+		l.figures = append(l.figures, f)
+	}
+}
+
 // index of a strategy, or -1. The lock is held.
 func (l *Live) index(strategy string) int {
 	return slices.IndexFunc(l.figures, func(f *LiveFigures) bool { return f.Strategy == strategy })

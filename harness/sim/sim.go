@@ -101,6 +101,11 @@ func (c *Config) parallel() int {
 // simulated runs one strategy, on a table of keys where that has all commands
 // that it sends, and elsewhere on miniredis.
 func simulated(ctx context.Context, cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info, part *atomic.Uint64) *pass {
+	if cfg.isolates && sel.Foreign && cfg.outOfBubbles(sel) == nil {
+		p := isolated(ctx, cfg, sel, stream, info, part)
+		cfg.Live.judged(&p.run)
+		return p
+	}
 	watchdog := harness.Watchdog{
 		Driver:   new(atomic.Uint64),
 		Patience: cfg.DecisionTimeout, Beat: new(sched.Beat),
@@ -108,9 +113,7 @@ func simulated(ctx context.Context, cfg *Config, sel strategies.Selection, strea
 	}
 	p, err := harness.Watched(ctx, watchdog, func() *pass { return driven(ctx, cfg, sel, stream, info, &watchdog, part) })
 	if err != nil {
-		p = &pass{run: cfg.Blank(sel, 1, stream, info), begun: true}
-		p.run.Params.Instances = cfg.Topology.total()
-		p.series = results.Series{Strategy: p.run.Params.Label, Unit: cfg.Policy.Unit, Counters: []string{}, Tiers: []string{}, Samples: []results.Sample{}}
+		p = blank(cfg, sel, stream, info)
 		harness.StrikeFailed(&p.run, errors.Join(err, leftBehind(ctx, cfg)))
 	}
 	cfg.Live.judged(&p.run)
@@ -169,8 +172,11 @@ type pass struct {
 	// begun is set once requests are issued; cut where it ended in mid-flight; abandoned where its judgement goes on by
 	// itself, and closes the history.
 	begun, cut, abandoned bool
-	// failed is the strategy's panic in mid-flight; nil where there was none.
+	// failed is the strategy's panic in mid-flight, or what has ended another process there;
+	// nil where there was none.
 	failed error
+	// reached is how far a process has come that has died.
+	reached trailed
 }
 
 // openLoop reports whether the loop is open.
@@ -212,7 +218,11 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if p.st, err = openSite(ctx, c, p.sel, w, p.open); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.st.close(context.WithoutCancel(ctx))) }()
+	defer func() {
+		if !c.trail.ends() {
+			err = errors.Join(err, p.st.close(context.WithoutCancel(ctx)))
+		}
+	}()
 	if err := p.newDrive(ctx, s); err != nil {
 		return err
 	}
@@ -269,6 +279,9 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	if err := p.judge(ctx, judging); err != nil || p.failed != nil {
 		return err
 	}
+	if died := c.trail.judged(); died != nil {
+		return died
+	}
 	if err := p.probe(ctx); err != nil && !errors.Is(err, sched.ErrInterrupted) {
 		return err
 	}
@@ -284,6 +297,8 @@ func (p *pass) through(until time.Time) (err error) {
 	defer func() {
 		switch v := recover().(type) {
 		case nil:
+		case *harness.DiedError:
+			p.failed, p.cut = v, true
 		case *sched.Panic:
 			p.failed, p.cut = &harness.PanicError{Where: v.Actor, Value: v.Value, Stack: v.Stack}, true
 		default:

@@ -227,8 +227,7 @@ func TestUntested(t *testing.T) {
 			r.Params.Instances, r.Params.Client, r.Params.Label = 1, "autopipeline", "a@autopipeline:b=c"
 		},
 			"more than one instance: quotabench run a@autopipeline:b=c --instances 4\n" + faults},
-		"a service":          {nil, func(r *results.Run) { r.Outside = true }, "crashes, retries and other orders of its steps, which a service does not show: "},
-		"etcd":               {nil, func(r *results.Run) { r.Stored = []results.Stored{{Store: "etcd"}} }, "crashes, retries and other orders of its steps, which cannot be held back on etcd: "},
+		"not explored":       {nil, func(r *results.Run) { r.NotExplored = "it keeps to itself" }, "crashes, retries and other orders of its steps, which cannot be explored: it keeps to itself: "},
 		"a policy of a file": {nil, func(r *results.Run) { r.Params.Instances, r.Policy = 1, "mine" }, "more than one instance: \n" + faults},
 	} {
 		if got := open(c.stores, c.change); got != c.want {

@@ -60,27 +60,11 @@ func (s *Setting) untested() []Untested {
 		}
 		out = append(out, with(what, add))
 	}
-	if first.Summary.Outside {
-		return append(out, Untested{What: "crashes, retries and other orders of its steps, which a service does not show"})
-	}
-	if store := cannotHoldBack(first.Summary); store != "" {
-		return append(out, Untested{What: "crashes, retries and other orders of its steps, which cannot be held back on " + store})
+	if why := first.Summary.NotExplored; why != "" {
+		return append(out, Untested{What: "crashes, retries and other orders of its steps, which cannot be explored: " + why})
 	}
 	label := word(withoutClient(first))
 	return append(out, Untested{What: "crashes, retries and other faults", Command: "quotabench explore " + label + " --faults all"})
-}
-
-// cannotHoldBack is the store whose client sends from goroutines of its own, so that no
-// exploration can hold its commands back; empty for none.
-func cannotHoldBack(s *results.Summary) string {
-	for _, k := range s.Stored {
-		driver, _, _ := strings.Cut(k.Store, ".")
-		switch driver {
-		case "etcd", "zookeeper", "nats":
-			return k.Store
-		}
-	}
-	return ""
 }
 
 // needsRedis reports whether the strategy keeps anything in the main Redis.

@@ -35,6 +35,9 @@ type fixture struct {
 	breakOthers func(broken bool)
 	needsOthers bool
 	pools       []*pgxpool.Pool // of PostgreSQL
+	// postponed is set where Redis tells times that are years ahead. What the strategy
+	// decides then says nothing.
+	postponed bool
 }
 
 // errOutage is what every store says while it is broken.
@@ -78,10 +81,16 @@ func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fixture{TB: tb, meta: sel.Meta, sel: sel} // with what the options need, too
+	return opened(&fixture{TB: tb, meta: sel.Meta, sel: sel}, stores, instances, c, virtual) // with what the options need, too
+}
+
+// opened connects and opens a new fixture.
+func opened(f *fixture, stores Stores, instances int, c quota.Clock, virtual time.Time) *fixture {
+	tb := f.TB
+	tb.Helper()
 	f.env = strategies.Env{
 		Clock: c, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
-		Instances: instances, Options: sel.Options, Wake: func(string) {},
+		Instances: instances, Options: f.sel.Options, Wake: func(string) {},
 	}
 	f.watch(virtual, stores.Client)
 	f.connect(stores, !virtual.IsZero())
@@ -158,6 +167,9 @@ func (f *fixture) hooked(c redis.UniversalClient, virtual bool) redis.UniversalC
 	c.AddHook(f.witness.RedisHook())
 	if virtual {
 		c.AddHook(pieces{f.witness, clock.Wall{}.Now().UTC().Format("2006-01")})
+	}
+	if f.postponed {
+		c.AddHook(postponing{f.witness})
 	}
 	c.AddHook(outage{&f.broken})
 	return c

@@ -48,6 +48,9 @@ func (f *fixture) watch(virtual time.Time, kind strategies.Client) {
 func (f *fixture) report() {
 	f.Helper()
 	for _, r := range f.witness.Reasons() {
+		if f.postponed && r.Code != witness.WallClock {
+			continue
+		}
 		f.Errorf("the strategy's work was not seen: %v", r)
 	}
 }
@@ -176,6 +179,55 @@ func checkClock(tb testing.TB, m *strategies.Meta, stores Stores) {
 		if admitted, _ := b.exhaust(s, offered); admitted == 0 && b.least(offered) > 0 {
 			tb.Errorf("%s window: two windows passed on the strategy's clock and nothing is admitted: it takes the time from elsewhere", p.Window.Kind)
 		}
+	}
+	if f.witness.Told() {
+		checkClockApart(tb, f, stores, c)
+	}
+}
+
+// postponement is by how much the times are ahead that a Redis is made to tell.
+const postponement = 8 * 366 * 24 * time.Hour
+
+// checkClockApart: a strategy that asks a store for the time may send it back, and takes
+// its own from its clock nevertheless. The store's are made to differ from the wall
+// clock's, so that what is near those is the strategy's own.
+func checkClockApart(tb testing.TB, asked *fixture, stores Stores, c quota.Clock) {
+	tb.Helper()
+	f := opened(&fixture{TB: tb, meta: asked.meta, sel: asked.sel, postponed: true}, stores, 1, c, c.Now())
+	const limit, offered = 3, 6
+	for _, p := range served(f.meta) {
+		q := withLimit(p, limit)
+		q.Window.Timeline = quota.Timeline{}
+		s := f.book(q).subject(0)
+		for range offered {
+			_, _ = f.instances[0].Take(f.ctx(), quota.Request{ID: f.ids.Add(1), Subject: s.name, Policy: q, Units: 1})
+		}
+	}
+}
+
+// postponing has a Redis answer times that are years ahead.
+type postponing struct{ w *witness.Witness }
+
+// DialHook implements [redis.Hook].
+func (postponing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements [redis.Hook].
+func (p postponing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		p.w.Postpone(cmd, postponement)
+		return err
+	}
+}
+
+// ProcessPipelineHook implements [redis.Hook].
+func (p postponing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			p.w.Postpone(cmd, postponement)
+		}
+		return err
 	}
 }
 

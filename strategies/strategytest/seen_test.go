@@ -84,9 +84,11 @@ func TestUnseenWorkFails(t *testing.T) {
 		"time.Now as a date": {counter(t, func(k string) string {
 			return k + ":" + wall.UTC().Format(time.DateOnly)
 		}, direct), "clock", "the wall clock's time"},
-		"time.Now in memory":   {inMemory(clock.Wall{}.Now), "clock", "it takes the time from elsewhere"},
-		"the clock, in memory": {inMemory(nil), "clock", ""},
-		"fails every time":     {refusing(), "concurrent", "every take ended in an error"},
+		"the store's time":              {byStore(false), "clock", ""},
+		"the store's time and time.Now": {byStore(true), "clock", "the wall clock's time in milliseconds"},
+		"time.Now in memory":            {inMemory(clock.Wall{}.Now), "clock", "it takes the time from elsewhere"},
+		"the clock, in memory":          {inMemory(nil), "clock", ""},
+		"fails every time":              {refusing(), "concurrent", "every take ended in an error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := observe(t, func(tb testing.TB) { named(t, c.check).run(tb, c.meta, s) })
@@ -95,6 +97,31 @@ func TestUnseenWorkFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// byStore puts the time that Redis tells into its keys, by TIME and by a script, and where
+// own is set notes that of package time, too.
+func byStore(own bool) *strategies.Meta {
+	m := strategies.FromFunc("by-store", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+		return strategies.AllowFunc(func(ctx context.Context, k string) (bool, error) {
+			at, err := env.Redis.Time(ctx).Result()
+			if err != nil {
+				return false, err
+			}
+			ms, err := env.Redis.Eval(ctx, "return redis.call('TIME')[1] * 1000", nil).Int64()
+			if err != nil {
+				return false, err
+			}
+			env.Redis.HSet(ctx, k+":seen", "s", at.Unix(), "ms", ms)
+			if own {
+				env.Redis.Set(ctx, k+":own", clock.Wall{}.Now().UnixMilli(), time.Hour)
+			}
+			n, err := env.Redis.Incr(ctx, k).Result()
+			return n <= p.Limit, err
+		}), nil
+	})
+	m.Reset, m.Guarantee = strategies.ResetsMissing, []quota.Clause{quota.Exactly()}
+	return &m
 }
 
 // refusing answers every take with an error.

@@ -2,6 +2,7 @@ package inproc
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -9,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -45,8 +47,18 @@ var (
 	flagType = reflect.TypeFor[strategies.Flag]()
 )
 
-// foreign are packages whose values do not belong to a strategy.
-var foreign = []string{"/internal/sched", "github.com/jackc/", "github.com/redis/", "sync"}
+// givenPackages are packages whose values do not belong to a strategy, and givenModules
+// are those that begin so. What package sync keeps for itself lies in internal/sync.
+var (
+	givenPackages = []string{reflect.TypeFor[sched.Scheduler]().PkgPath(), "sync", "internal/sync"}
+	givenModules  = []string{"github.com/jackc/", "github.com/redis/"}
+)
+
+// fromOutside reports whether values of a package's types do not belong to a strategy.
+func fromOutside(path string) bool {
+	return slices.Contains(givenPackages, path) ||
+		slices.ContainsFunc(givenModules, func(m string) bool { return strings.HasPrefix(path, m) })
+}
 
 func fingerprint(d *engine.Digest, s strategies.Strategy) {
 	m := memory{}
@@ -166,11 +178,5 @@ func given(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		elem = t.Elem()
 	}
-	path := elem.PkgPath()
-	for _, f := range foreign {
-		if strings.HasSuffix(path, f) && path != "sync/atomic" || strings.HasPrefix(path, f) && f != "sync" {
-			return true
-		}
-	}
-	return false
+	return fromOutside(elem.PkgPath())
 }

@@ -156,3 +156,16 @@ func TestFingerprintOfManyObjects(t *testing.T) {
 		t.Error("which of many objects is not seen")
 	}
 }
+
+// A package of a strategy's own may be called as one that is left out.
+func TestFromOutside(t *testing.T) {
+	for path, want := range map[string]bool{
+		"sync": true, "internal/sync": true, "github.com/redis/go-redis/v9": true, "github.com/jackc/pgx/v5/pgxpool": true,
+		"github.com/quotabench/quotabench/internal/sched": true,
+		"sync/atomic": false, "example.com/limiter/sync": false, "golang.org/x/sync": false, "example.com/limiter/internal/sched": false, "github.com/redistricting/limiter": false,
+	} {
+		if got := fromOutside(path); got != want {
+			t.Errorf("%s is left out: %t, want %t", path, got, want)
+		}
+	}
+}

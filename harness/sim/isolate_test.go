@@ -1,0 +1,218 @@
+package sim_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/isolate"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+func TestMain(m *testing.M) {
+	if isolate.Within() {
+		for _, f := range fragiles() {
+			strategies.Register(f)
+		}
+	}
+	sim.ServeIsolated()
+	storetest.Main(m)
+}
+
+// fragile is a limiter of an hour that panics on a goroutine of its own: at the end of the
+// hour with that number, in the call with that number, or as it is opened or closed.
+type fragile struct {
+	*hourly
+	how   string
+	mu    sync.Mutex
+	calls int
+	stop  chan struct{}
+}
+
+const (
+	fatalHour = 5
+	fatalCall = 100
+)
+
+func newFragile(how string) *fragile {
+	f := &fragile{hourly: newHourly(time.Hour, false), how: how, stop: make(chan struct{})}
+	if how == "opened" {
+		f.fail()
+	}
+	go func() {
+		tick := time.NewTicker(time.Hour)
+		defer tick.Stop()
+		for hours := 1; ; hours++ {
+			select {
+			case <-tick.C:
+				if how == "cleaning" && hours == fatalHour {
+					panic("the cleaner fails")
+				}
+			case <-f.stop:
+				return
+			}
+		}
+	}()
+	return f
+}
+
+// fail panics on another goroutine and does not return.
+func (f *fragile) fail() {
+	go func() {
+		var counts map[string]int
+		counts["x"]++
+	}()
+	select {}
+}
+
+func (f *fragile) Allow(ctx context.Context, key string) (bool, error) {
+	f.mu.Lock()
+	f.calls++
+	fatal := f.how == "called" && f.calls == fatalCall
+	f.mu.Unlock()
+	if fatal {
+		f.fail()
+	}
+	return f.hourly.Allow(ctx, key)
+}
+
+func (f *fragile) Close() error {
+	if f.how == "closed" {
+		f.fail()
+	}
+	close(f.stop)
+	return f.hourly.Close()
+}
+
+// fragiles are registered in the processes of simulations alone, and chosen here.
+func fragiles() (out []strategies.Meta) {
+	for _, how := range []string{"robust", "cleaning", "called", "opened", "closed", "slow"} {
+		m := strategies.FromFunc("fragile-"+how, []quota.Kind{quota.Fixed, quota.CalendarDay}, func(context.Context, strategies.Env, *quota.Policy) (strategies.Allower, error) {
+			return newFragile(how), nil
+		})
+		m.Foreign, m.Needs = true, nil
+		out = append(out, m)
+	}
+	return out
+}
+
+// TestIsolated: a goroutine of the strategy's own that panics ends its process and no
+// more: the strategy is named with what was measured until then, and the others are
+// simulated as they are in this process.
+func TestIsolated(t *testing.T) {
+	workload, err := workloads.Lookup("steady")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := quota.ParsePolicy("10 requests per fixed 1h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var progress sim.Progress
+	cfg := sim.Config{Progress: &progress, Live: new(sim.Live), Parallel: 2, Plan: harness.Plan{
+		Policy: p, Workload: workload, Seed: 1, Rate: 60. / 3600, Duration: 10 * time.Hour, HistoryDir: t.TempDir(), Archive: t.TempDir(),
+		Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+	}}
+	for _, m := range fragiles() {
+		sel, err := m.Select(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Strategies = append(cfg.Strategies, sel)
+	}
+	r, err := sim.Isolated(t.Context(), cfg)
+	if r == nil || len(r.Runs) != len(cfg.Strategies) || err == nil || !strings.Contains(err.Error(), "fragile-cleaning") {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	robust := r.Runs[0]
+	for i, want := range []struct {
+		detail string
+		hours  time.Duration
+		whole  bool
+	}{
+		{"", 10, true},
+		{"the cleaner fails in sim_test.newFragile.func1 (isolate_test.go:", 5, false},
+		{"assignment to entry in nil map in sim_test.(*fragile).fail.func1 (isolate_test.go:", 2, false},
+		{"assignment to entry in nil map", 0, false},
+		{"assignment to entry in nil map", 10, true},
+		{"", 10, true},
+	} {
+		run := &r.Runs[i]
+		at := slices.IndexFunc(run.Audit.Reasons, func(x results.Reason) bool { return x.Code == harness.CodePanicked })
+		if (at >= 0) != (want.detail != "") || at >= 0 && (!strings.Contains(run.Audit.Reasons[at].Detail, want.detail) || run.Audit.Reasons[at].Stack == "" || run.Audit.Valid) {
+			t.Errorf("%s: audit %+v", run.Strategy, run.Audit)
+		}
+		if run.Partial == want.whole && want.hours > 0 {
+			t.Errorf("%s: partial %t", run.Strategy, run.Partial)
+		}
+		took := time.Duration(run.ElapsedNS)
+		if took > want.hours*time.Hour || want.hours > 0 && took < (want.hours-1)*time.Hour {
+			t.Errorf("%s: %v", run.Strategy, took)
+		}
+		if want.whole && (run.Issued != robust.Issued || run.Admitted != robust.Admitted) || run.Issued > robust.Issued || (run.Issued == 0) != (want.hours == 0) {
+			t.Errorf("%s: %d issued, %d admitted", run.Strategy, run.Issued, run.Admitted)
+		}
+	}
+	if n := r.Runs[2].Issued; n != fatalCall-1 {
+		t.Errorf("%d requests before the call %d, in which it dies", n, fatalCall)
+	}
+	if left, err := os.ReadDir(cfg.HistoryDir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if figures := cfg.Live.Figures(); len(figures) != len(cfg.Strategies) || slices.ContainsFunc(figures, func(f sim.LiveFigures) bool { return f.Running }) {
+		t.Errorf("live: %+v", figures)
+	}
+	cfg.Strategies, cfg.Live, cfg.Archive, cfg.Policy.Window = cfg.Strategies[:1], nil, "", quota.Window{Kind: quota.CalendarDay, Location: time.FixedZone("east", 5*3600)}
+	there, err := sim.Isolated(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := sim.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Policy.Window.Location = nil
+	utc, err := sim.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(r *sim.Report) string {
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if text(there) != text(here) || text(here) == text(utc) {
+		t.Errorf("in a process of its own\n%s\nhere\n%s\nin UTC\n%s", text(there), text(here), text(utc))
+	}
+}
+
+// TestIsolatedIsTold: a child is given all fields of a configuration, but for those that
+// belong to the parent.
+func TestIsolatedIsTold(t *testing.T) {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[sim.Config]()) {
+		if len(f.Index) == 1 && f.IsExported() {
+			names = append(names, f.Name)
+		}
+	}
+	want := append(sim.TaskFields(), "Parallel", "Done", "Progress", "SoFar")
+	for _, n := range names {
+		if !slices.Contains(want, n) {
+			t.Errorf("%s does not reach the process of a strategy", n)
+		}
+	}
+}
