@@ -109,39 +109,46 @@ func (c *crew) visit(w *pass, edges []edge) error {
 // visited reports whether the outcome of a step of the last batch is there.
 func (c *crew) visited(i int) bool { return c.last == nil || c.last.finished[i].Load() }
 
-// worker tries steps on an engine of its own until there is no more work. Like the
-// search it is given up where the strategy does not return.
+// worker tries steps on an engine of its own until there is no more work.
 func (c *crew) worker(work <-chan *job) {
+	c.s.beside(c.ctx, func(err error) { c.left <- err }, func(own *search) error {
+		for {
+			select {
+			case j, more := <-work:
+				if !more {
+					return nil
+				}
+				j.run(own)
+				c.tried <- struct{}{}
+			case <-c.gaveUp:
+				return nil
+			}
+		}
+	})
+}
+
+// beside calls f with a search over an engine of its own, which is given up as the search
+// is where the strategy does not return. left is told what that ended with, in any case.
+func (s *search) beside(ctx context.Context, left func(error), f func(own *search) error) {
 	err := errEnded
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Where: "a step", Value: p, Stack: debug.Stack()}
 		}
-		c.left <- err
+		left(err)
 	}()
-	_, err = watched(c.ctx, &c.s.cfg, func(setup *engine.Setup) (struct{}, error) {
-		e, err := c.s.Engine.(engine.Forker).Fork(setup.Beat)
+	_, err = watched(ctx, &s.cfg, func(setup *engine.Setup) (struct{}, error) {
+		e, err := s.Engine.(engine.Forker).Fork(setup.Beat)
 		if err != nil {
 			return struct{}{}, fmt.Errorf("open another engine: %w", err)
 		}
-		own := *c.s
+		own := *s
 		own.Engine = e
 		// Its runs must begin with the scripts that the search's begin with.
-		if err := own.serially(); err != nil {
-			return struct{}{}, errors.Join(err, e.Close())
+		if err = own.serially(); err == nil {
+			err = f(&own)
 		}
-		for {
-			select {
-			case j, more := <-work:
-				if !more {
-					return struct{}{}, e.Close()
-				}
-				j.run(&own)
-				c.tried <- struct{}{}
-			case <-c.gaveUp:
-				return struct{}{}, e.Close()
-			}
-		}
+		return struct{}{}, errors.Join(err, e.Close())
 	})
 }
 
