@@ -63,6 +63,7 @@ type Engine struct {
 	actors    []*member // by actor ID
 	run       engine.Run
 	used      budget
+	branch    branch
 	err       error // of the run itself
 }
 
@@ -215,6 +216,7 @@ func (w *Engine) Begin() (err error) {
 	w.s.Careful = w.runs < carefulRuns || w.s.Foreign()
 	w.sampled = w.runs < sampledRuns || w.runs%sampledEach == 0
 	w.runs++
+	w.branch.on, w.branch.open = false, false
 	if w.shared == nil || w.shared.Len() > 0 {
 		w.shared = &strategies.Shared{}
 	}
@@ -280,6 +282,10 @@ func (w *Engine) open(in *instance) error {
 // screen looks at the tiers that only know who is over quota.
 func (w *Engine) screen() {
 	for _, in := range w.instances {
+		if w.branch.changed(in) { // not in this step
+			in.forgot = false
+			continue
+		}
 		if s, ok := in.strategy.(strategies.Screener); ok {
 			now := s.Screens(engine.Subject)
 			in.screens, in.forgot = now, in.screens && !now
