@@ -83,6 +83,7 @@ func TestBranchesAsAlone(t *testing.T) {
 	}{
 		{name: "check-then-set", shares: true},
 		{name: "lua-reserve", cfg: Config{Faults: all}, shares: true},
+		{name: "lua-reserve", shares: true},
 		{name: "redis-hash", shares: true},
 		{name: "redis-hash", cfg: Config{Faults: all}, shares: true},
 		{name: "three-tier", cfg: Config{Faults: all}, shares: true},
@@ -190,10 +191,11 @@ func seenOf(s *search, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	readings, known := s.Used()
 	e := s.Engine.(engine.Flights)
 	var flights []engine.Flight
 	for i := range s.Trail() {
 		flights = append(flights, e.Flight(i))
 	}
-	return fmt.Sprintf("%v\n%x\n%x\n%v\n%v\n%v\n%+v", found, hash, s.Trail(), s.Enabled(nil, true), flights, s.Run().Paused, s.Look()), nil
+	return fmt.Sprintf("%v\n%x\n%x\n%v\n%v\n%v\n%+v\n%+v %t", found, hash, s.Trail(), s.Enabled(nil, true), flights, s.Run().Paused, s.Look(), readings, known), nil
 }
