@@ -42,7 +42,9 @@ var errEnded = errors.New("the strategy has ended the goroutine that it was call
 type job struct {
 	pass  *pass
 	edges []edge
-	next  atomic.Int64
+	// groups are where the steps of a state begin, and where the last ones end.
+	groups []int
+	next   atomic.Int64
 	// finished marks the edges whose outcome is there. A worker that was given up may yet
 	// write that of another one.
 	finished []atomic.Bool
@@ -58,7 +60,7 @@ func (s *search) newCrew(ctx context.Context) *crew {
 
 // batch is how many steps are tried at once in a walk that has met so many states.
 func (c *crew) batch(states int) int {
-	if c.size <= 1 || states < crewFrom {
+	if _, branches := c.s.Engine.(engine.Brancher); c.size <= 1 && !branches || states < crewFrom {
 		return 1
 	}
 	return c.size * perWorker
@@ -69,7 +71,10 @@ func (c *crew) visit(w *pass, edges []edge) error {
 	if len(edges) == 1 {
 		e := &edges[0]
 		path := append(w.graph.pathTo(e.of.node, nil), w.graph.choices[e.of.next[e.number]])
-		e.outcome = c.s.visit(w, path, e)
+		e.outcome = c.s.look(w, path, e, c.s.Retrace(path, e.of.trail))
+		if e.err == nil {
+			e.err = c.s.End()
+		}
 		c.last = nil
 		return nil
 	}
@@ -82,6 +87,12 @@ func (c *crew) visit(w *pass, edges []edge) error {
 		go c.worker(ch)
 	}
 	j := &job{pass: w, edges: edges, finished: make([]atomic.Bool, len(edges))}
+	for i := range edges {
+		if i == 0 || edges[i].of != edges[i-1].of {
+			j.groups = append(j.groups, i)
+		}
+	}
+	j.groups = append(j.groups, len(edges))
 	c.last = j
 	for _, ch := range c.work {
 		select {
@@ -109,56 +120,113 @@ func (c *crew) visit(w *pass, edges []edge) error {
 // visited reports whether the outcome of a step of the last batch is there.
 func (c *crew) visited(i int) bool { return c.last == nil || c.last.finished[i].Load() }
 
-// worker tries steps on an engine of its own until there is no more work. Like the
-// search it is given up where the strategy does not return.
+// worker tries steps on an engine of its own until there is no more work.
 func (c *crew) worker(work <-chan *job) {
-	err := errEnded
-	defer func() {
-		if p := recover(); p != nil {
-			err = &PanicError{Where: "a step", Value: p, Stack: debug.Stack()}
-		}
-		c.left <- err
-	}()
-	_, err = watched(c.ctx, &c.s.cfg, func(setup *engine.Setup) (struct{}, error) {
-		e, err := c.s.Engine.(engine.Forker).Fork(setup.Beat)
-		if err != nil {
-			return struct{}{}, fmt.Errorf("open another engine: %w", err)
-		}
-		own := *c.s
-		own.Engine = e
-		// Its runs must begin with the scripts that the search's begin with.
-		if err := own.serially(); err != nil {
-			return struct{}{}, errors.Join(err, e.Close())
-		}
+	c.s.beside(c.ctx, func(err error) { c.left <- err }, func(own *search) error {
 		for {
 			select {
 			case j, more := <-work:
 				if !more {
-					return struct{}{}, e.Close()
+					return nil
 				}
-				j.run(&own)
+				j.run(own)
 				c.tried <- struct{}{}
 			case <-c.gaveUp:
-				return struct{}{}, e.Close()
+				return nil
 			}
 		}
 	})
 }
 
+// beside calls f with a search over an engine of its own, which is given up as the search
+// is where the strategy does not return. left is told what that ended with, in any case.
+func (s *search) beside(ctx context.Context, left func(error), f func(own *search) error) {
+	err := errEnded
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Where: "a step", Value: p, Stack: debug.Stack()}
+		}
+		left(err)
+	}()
+	_, err = watched(ctx, &s.cfg, func(setup *engine.Setup) (struct{}, error) {
+		e, err := s.Engine.(engine.Forker).Fork(setup.Beat)
+		if err != nil {
+			return struct{}{}, fmt.Errorf("open another engine: %w", err)
+		}
+		own := *s
+		own.Engine = e
+		// Its runs must begin with the scripts that the search's begin with.
+		if err = own.serially(); err == nil {
+			err = f(&own)
+		}
+		return struct{}{}, errors.Join(err, e.Close())
+	})
+}
+
 // run tries steps until there are none left.
 func (j *job) run(s *search) {
-	var path []engine.Choice
-	g := j.pass.graph
 	for {
 		i := int(j.next.Add(1)) - 1
-		if i >= len(j.edges) {
+		if i+1 >= len(j.groups) {
 			return
 		}
-		e := &j.edges[i]
-		path = append(g.pathTo(e.of.node, path[:0]), g.choices[e.of.next[e.number]])
-		e.outcome = s.visit(j.pass, path, e)
-		j.finished[i].Store(true)
+		j.group(s, j.groups[i], j.groups[i+1])
 	}
+}
+
+// group tries steps from one state, several in one run where the engine can.
+func (j *job) group(s *search, from, to int) {
+	for left := to - from; left > 0; {
+		left -= j.together(s, from, to, left > 1)
+	}
+}
+
+// together tries those of a group that one run can, one at least, and returns how many. The
+// last ones come first: the first instance is asked what is in use, which ends a run where
+// an actor of it has gone on, and these are mostly among the first.
+func (j *job) together(s *search, from, to int, several bool) (n int) {
+	g := j.pass.graph
+	path := append(g.pathTo(j.edges[from].of.node, nil), engine.Choice{})
+	b, ok := s.Engine.(engine.Brancher)
+	several = several && ok
+	for i := to - 1; i >= from; i-- {
+		if j.finished[i].Load() {
+			continue
+		}
+		e := &j.edges[i]
+		path[len(path)-1] = g.choices[e.of.next[e.number]]
+		switch {
+		case n > 0:
+			ok, err := b.Again(path[len(path)-1])
+			if !ok && err == nil {
+				continue
+			}
+			o := s.look(j.pass, path, e, err)
+			if o.err != nil {
+				return n // it is tried in a run of its own, which tells whether that is so
+			}
+			if !b.Sound() {
+				continue
+			}
+			e.outcome = o
+		case several:
+			e.outcome = s.look(j.pass, path, e, b.Branch(path, e.of.trail))
+		default:
+			e.outcome = s.look(j.pass, path, e, s.Retrace(path, e.of.trail))
+		}
+		n++
+		j.finished[i].Store(true)
+		if e.err != nil {
+			return n
+		}
+		if !several {
+			break
+		}
+	}
+	if err := s.End(); err != nil {
+		j.edges[from].err = errors.Join(j.edges[from].err, err)
+	}
+	return n
 }
 
 // end has the workers end, and waits for that.

@@ -3,13 +3,9 @@ package explore
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"math"
 
-	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/internal/clock"
-	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -71,62 +67,4 @@ func (s *search) everyEnd(ctx context.Context, c *Census, so *progress) (*breaka
 	var err error
 	c.Aborts, err = w.repeatAborts()
 	return w.found[Leak], err
-}
-
-// everySchedule counts depth first.
-func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (*breakage, error) {
-	if err := s.serially(); err != nil {
-		return nil, err
-	}
-	var tree sched.Tree
-	var path, next, shortest []engine.Choice
-	var detail breach
-	deepest := 0
-	more := true
-	for ; more && c.Schedules < s.cfg.MaxSchedules && s.over(ctx) == ""; more = tree.Next() {
-		if err := s.Begin(); err != nil {
-			return nil, errors.Join(err, s.End())
-		}
-		path = path[:0]
-		var leak int64
-		for {
-			if next = s.Enabled(next[:0], false); len(next) == 0 {
-				break
-			}
-			step := next[tree.Choose(len(next))]
-			if err := s.Step(step); err != nil {
-				return nil, errors.Join(err, s.End())
-			}
-			path = append(path, step)
-			now := s.Run().Truth.Leak()
-			if now > 0 && leak == 0 && (shortest == nil || len(path) < len(shortest)) {
-				shortest = append(shortest[:0], path...)
-				detail = breach{Leak, fmt.Sprintf("%d units over the limit of %d", now, c.Limit), now}
-			}
-			leak = max(leak, now)
-		}
-		if err := s.End(); err != nil {
-			return nil, err
-		}
-		c.Schedules++
-		deepest = max(deepest, len(path))
-		s.cfg.Progress.set(Sofar{Runs: c.Schedules, Depth: int64(deepest), Share: tree.Share()})
-		if leak > 0 {
-			c.Leaking++
-			c.Worst = max(c.Worst, leak)
-		}
-		if shortest == nil {
-			so.counted(c, nil)
-		} else {
-			so.counted(c, &breakage{detail.finding(), shortest})
-		}
-	}
-	c.Complete = !more
-	if err := tree.Err(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotDeterministic, err)
-	}
-	if shortest == nil {
-		return nil, nil //nolint:nilnil // no schedule leaks
-	}
-	return &breakage{detail.finding(), shortest}, nil
 }

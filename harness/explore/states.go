@@ -269,9 +269,9 @@ func (w *pass) told(waiting bool) {
 	w.cfg.Progress.set(sofar)
 }
 
-// visit takes a step and looks at what it leads to.
-func (s *search) visit(w *pass, path []engine.Choice, e *edge) (o outcome) {
-	if o.err = s.Retrace(path, e.of.trail); o.err != nil {
+// look looks at what the last step of a path, which was taken with an error, has led to.
+func (s *search) look(w *pass, path []engine.Choice, e *edge, err error) (o outcome) {
+	if o.err = err; err != nil {
 		return o
 	}
 	if o.found, o.err = s.check(w.looked()); o.err != nil {
@@ -293,7 +293,6 @@ func (s *search) visit(w *pass, path []engine.Choice, e *edge) (o outcome) {
 			o.next = prices(s.Engine, o.actor, o.next[0], w.fused)
 		}
 	}
-	o.err = s.End()
 	return o
 }
 

@@ -30,6 +30,8 @@ type Actor struct {
 	again    bool // the operation whose reply it is parked at shall happen once more
 	dying    bool
 	done     bool
+	// frozen actors are not stepped any more in this run; see [Scheduler.Restore].
+	frozen, wasReady bool
 }
 
 type actorKey struct{}
@@ -86,6 +88,9 @@ func (a *Actor) Job() *JobState { return a.job }
 func (a *Actor) Ready() bool {
 	if a.done {
 		return false
+	}
+	if a.frozen {
+		return a.wasReady
 	}
 	if a.op.ctx != nil && a.op.ctx.Err() != nil {
 		return true

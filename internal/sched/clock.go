@@ -39,15 +39,16 @@ func (c clock) Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-func (c clock) NewMutex() quota.Mutex { return &mutex{s: c.s} }
+func (c clock) NewMutex() quota.Mutex { return &mutex{s: c.s, made: c.s.stepped} }
 
-func (c clock) NewEvent() quota.Event { return &event{s: c.s} }
+func (c clock) NewEvent() quota.Event { return &event{s: c.s, made: c.s.stepped} }
 
 // outsider holds mutexes that were locked outside of all actors.
 var outsider = &Actor{Name: "no actor"}
 
 type mutex struct {
 	s       *Scheduler
+	made    uint64 // in which step
 	holder  *Actor
 	waiters []*Actor // under Simulate, first come first served
 }
@@ -60,6 +61,7 @@ func (m *mutex) Lock(ctx context.Context) error {
 		if m.holder != nil {
 			return errOutside
 		}
+		m.s.touch(m.made)
 		m.holder = outsider
 		return nil
 	}
@@ -70,6 +72,7 @@ func (m *mutex) Lock(ctx context.Context) error {
 	if m.holder != nil {
 		return ctx.Err()
 	}
+	m.s.touch(m.made)
 	m.holder = a
 	return nil
 }
@@ -78,6 +81,7 @@ func (m *mutex) Unlock() {
 	if m.holder == nil {
 		panic("sched: unlock of an unlocked mutex")
 	}
+	m.s.touch(m.made)
 	m.holder = nil
 	m.promote()
 }
@@ -97,12 +101,16 @@ func (m *mutex) promote() {
 
 type event struct {
 	s       *Scheduler
+	made    uint64 // in which step
 	set     bool
 	waiters []*Actor
 	first   [1]*Actor // of waiters, mostly the only one
 }
 
 func (e *event) Set() {
+	if !e.set {
+		e.s.touch(e.made)
+	}
 	e.set = true
 	for _, a := range e.waiters {
 		if !a.done && a.op.event == e {

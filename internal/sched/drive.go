@@ -3,6 +3,7 @@ package sched
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // patience is after how many deadlines in a row, none of which let a caller go
@@ -48,6 +49,7 @@ type Tree struct {
 	path  []int // choices of this run
 	width []int // out of how many
 	depth int
+	floor int // choices before it are those of all sequences
 	err   error
 }
 
@@ -79,7 +81,7 @@ func (t *Tree) Next() bool {
 	if t.err != nil {
 		return false
 	}
-	for last := len(t.path) - 1; last >= 0; last-- {
+	for last := len(t.path) - 1; last >= t.floor; last-- {
 		if t.path[last]+1 < t.width[last] {
 			t.path[last]++
 			t.path, t.width, t.depth = t.path[:last+1], t.width[:last+1], 0
@@ -87,6 +89,28 @@ func (t *Tree) Next() bool {
 		}
 	}
 	return false
+}
+
+// Rest parts the sequences that are left, that at hand among them, into trees of their
+// own, in their order. It must be called before the first choice of a run, and t has no
+// sequences any more. Between them the trees have as many as t had.
+func (t *Tree) Rest() []*Tree {
+	n := len(t.path)
+	out := []*Tree{{path: slices.Clone(t.path), width: slices.Clone(t.width), floor: n}}
+	for i := n - 1; i >= t.floor; i-- {
+		if t.path[i]+1 < t.width[i] {
+			rest := &Tree{path: slices.Clone(t.path[:i+1]), width: slices.Clone(t.width[:i+1]), floor: i}
+			rest.path[i]++
+			out = append(out, rest)
+		}
+	}
+	return out
+}
+
+// Clone is a tree with the same sequences left. It must be called before the first choice
+// of a run.
+func (t *Tree) Clone() *Tree {
+	return &Tree{path: slices.Clone(t.path), width: slices.Clone(t.width), floor: t.floor}
 }
 
 // Share is the part of all sequences that lies before the present one, 0 to 1, where

@@ -70,6 +70,9 @@ func (j *Jobs) Wake(name string) {
 		j.early[name] = true
 		return
 	}
+	if a.frozen {
+		j.s.touched++
+	}
 	a.job.woken = true
 	if q := j.s.queue; q != nil && !a.done && a.op.Kind == Idle && a.Ready() {
 		q.enter(q.now, a, false)

@@ -101,6 +101,8 @@ type Scheduler struct {
 	reused  bool
 	members []*Actor
 	spare   []*Actor
+	// stepped counts steps, and touched changes of what was made in an earlier one.
+	stepped, touched uint64
 
 	pass func(d time.Duration)
 
@@ -214,6 +216,7 @@ func (s *Scheduler) Kill(a *Actor) {
 	}
 	s.note(a, &a.op, Killed, nil)
 	a.dying = true
+	s.stepped++
 	a.enter()
 	defer a.leave()
 	a.done = a.worker == nil || a.advance()
@@ -275,7 +278,11 @@ func (s *Scheduler) NextDeadline() (time.Time, bool) {
 }
 
 func (s *Scheduler) resume(a *Actor) {
+	if a.frozen {
+		panic("sched: " + a.Name + " is frozen")
+	}
 	a.steps++
+	s.stepped++
 	a.enter()
 	defer a.leave()
 	a.done = a.advance()

@@ -394,3 +394,45 @@ func BenchmarkStep(b *testing.B) {
 	}
 	s.Close()
 }
+
+// A tree that is parted has all sequences once, in their order, whenever that happens.
+func TestTreeRest(t *testing.T) {
+	run := func(tree *sched.Tree) string { // the second choice decides how many follow
+		a := tree.Choose(3)
+		b := tree.Choose(2 + a)
+		for range b {
+			tree.Choose(2)
+		}
+		return fmt.Sprint(tree.Path())
+	}
+	var all []string
+	whole := new(sched.Tree)
+	for ok := true; ok; ok = whole.Next() {
+		all = append(all, run(whole))
+	}
+	if len(all) != 3+7+15 {
+		t.Fatalf("%d sequences", len(all))
+	}
+	for each := 1; each <= len(all); each++ {
+		var got []string
+		queue := []*sched.Tree{new(sched.Tree)}
+		for len(queue) > 0 {
+			tree := queue[0].Clone()
+			queue = queue[1:]
+			more := true
+			for n := 0; more && n < each; n++ {
+				got = append(got, run(tree))
+				more = tree.Next()
+			}
+			if more {
+				queue = append(tree.Rest(), queue...)
+			}
+			if err := tree.Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(got, all) {
+			t.Fatalf("parted after each %d: %v, want %v", each, got, all)
+		}
+	}
+}

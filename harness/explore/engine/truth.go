@@ -208,6 +208,14 @@ func (t *Truth) Expect(counts quota.Counting) (want oracle.Expectation, ok bool,
 	return oracle.Expect(t.Config(), 0, t.history(), oracle.Reading{Call: m, Reply: m}, counts)
 }
 
+// CopyTo makes another truth the same. What it held before is used again.
+func (t *Truth) CopyTo(to *Truth) {
+	limits, events := append(to.limits[:0], t.limits...), append(to.events[:0], t.events...)
+	open, sessions := append(to.open[:0], t.open...), append(to.sessions[:0], t.sessions...)
+	*to = *t
+	to.limits, to.events, to.open, to.sessions = limits, events, open, sessions
+}
+
 // Digest folds in what later verdicts depend on. Where they do not depend on the
 // order of the events, only the sums matter.
 func (t *Truth) Digest(d *Digest, ordered bool) {

@@ -64,7 +64,8 @@ type Engine struct {
 	actors    []*member // by actor ID
 	run       engine.Run
 	used      budget
-	whole     bool  // a step holds a request as a whole
+	whole     bool // a step holds a request as a whole
+	branch    branch
 	err       error // of the run itself
 }
 
@@ -221,6 +222,7 @@ func (w *Engine) Begin() (err error) {
 	w.s.Careful = w.runs < carefulRuns || w.s.Foreign()
 	w.sampled = w.runs < sampledRuns || w.runs%sampledEach == 0
 	w.runs++
+	w.branch.on, w.branch.open = false, false
 	if w.shared == nil || w.shared.Len() > 0 {
 		w.shared = &strategies.Shared{}
 	}
@@ -287,6 +289,10 @@ func (w *Engine) open(in *instance) error {
 // screen looks at the tiers that only know who is over quota.
 func (w *Engine) screen() {
 	for _, in := range w.instances {
+		if w.branch.changed(in) { // not in this step
+			in.forgot = false
+			continue
+		}
 		if s, ok := in.strategy.(strategies.Screener); ok {
 			now := s.Screens(engine.Subject)
 			in.screens, in.forgot = now, in.screens && !now

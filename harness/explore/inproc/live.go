@@ -75,6 +75,8 @@ func (l *live) watch(w *Engine) {
 func (l *live) keep()           {}
 func (l *live) fresh() []string { return nil }
 
+func (l *live) copy() (restore func(), ok bool) { return nil, false }
+
 func (l *live) lacking() error { return nil }
 
 func (l *live) audit(*witness.Witness) {}

@@ -88,6 +88,14 @@ func (t *memoryStore) evict(key string) error {
 	return nil
 }
 
+func (t *memoryStore) copy() (restore func(), ok bool) {
+	table, ok := t.redis.(*memredis.Table)
+	if !ok {
+		return nil, false
+	}
+	return table.Copy(), true
+}
+
 func (t *memoryStore) keep() { t.redis.Keep() }
 
 func (t *memoryStore) fresh() []string {

@@ -27,7 +27,7 @@ func (w *Engine) State() (engine.Digest, error) {
 	}
 	for _, in := range w.instances {
 		d.Num(uint64(in.lives))
-		w.memory.hash(&d, in.strategy, false, nil)
+		d.Fold(w.remembers(in))
 	}
 	for _, m := range w.actors {
 		// Who has returned has no variables any more, and a job has none between
@@ -59,12 +59,19 @@ func (w *Engine) Trail() []engine.Digest {
 
 // Retrace implements [engine.Engine].
 func (w *Engine) Retrace(path []engine.Choice, trail []engine.Digest) error {
+	if err := w.before(path, trail); err != nil {
+		return err
+	}
+	return w.Step(path[len(path)-1])
+}
+
+// before takes all steps of a path but the last.
+func (w *Engine) before(path []engine.Choice, trail []engine.Digest) error {
 	if err := w.Begin(); err != nil {
 		return err
 	}
 	w.blind = true
-	last := len(path) - 1
-	for _, c := range path[:last] {
+	for _, c := range path[:len(path)-1] {
 		if err := w.Step(c); err != nil {
 			w.blind = false
 			return err
@@ -77,5 +84,5 @@ func (w *Engine) Retrace(path []engine.Choice, trail []engine.Digest) error {
 	for i, m := range w.actors {
 		m.history = trail[i]
 	}
-	return w.Step(path[last])
+	return nil
 }

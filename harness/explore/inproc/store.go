@@ -21,6 +21,9 @@ type store interface {
 	// keys lists what is stored, by name without the prefix.
 	keys(now time.Time) ([]storedKey, error)
 	evict(key string) error
+	// copy notes what is stored; the function that it returns puts that back. ok is false
+	// where it cannot.
+	copy() (restore func(), ok bool)
 	// keep has every reset leave the scripts loaded that are loaded now, and no others.
 	keep()
 	// fresh are the scripts beyond these that are loaded, in an order of their own.
