@@ -59,9 +59,10 @@ func (s *side) build(ctx context.Context, pkg string) error {
 		return nil
 	}
 	program := filepath.Join(s.bin, "program-"+strings.ReplaceAll(pkg, "/", "-"))
-	args := []string{"build", "-buildvcs=false", "-o", program, "."}
+	// Trimmed paths let Go's cache serve the commit, whose worktree is elsewhere each time.
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-o", program, "."}
 	if pkg != cli {
-		args = []string{"test", "-c", "-buildvcs=false", "-o", program, "."}
+		args = []string{"test", "-c", "-trimpath", "-buildvcs=false", "-o", program, "."}
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = folder
