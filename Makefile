@@ -11,6 +11,9 @@ BENCHSTAT     ?= v0.0.0-20260908200009-22c9c6c9d4da
 BASE          ?= 98043b8
 PAIRS         ?= 5
 ONLY          ?=
+# LONG=1 has make faster take the probes of minutes too; COMMIT=1 makes its ratios the committed ones.
+LONG          ?=
+COMMIT        ?=
 
 # Tests of the command line in which something goes on beside something else.
 BESIDE        ?= Astray|Interrupt|Progress|Metrics|Parallel|Signals|KeptAfterEach|Clean|Sweep$$|TestRun$$|ExploreTimeout|SimAlone
@@ -84,8 +87,8 @@ instrument: ## what the instrument itself costs, as ratios inside one run
 	$(GO) test $(SHORT) -run '^$$' -bench . -benchtime 1x ./harness/measure
 	$(GO) test -run '^$$' -bench 'Commands|Schedules|Search' ./harness/sim ./harness/explore
 
-faster: ## what got faster since a commit, and redis-benchmark beside us: make faster [BASE=98043b8] [ONLY=REGEXP] [PAIRS=5]
-	@$(GO) run ./internal/instrument -base "$(BASE)" -pairs "$(PAIRS)" -only "$(ONLY)"
+faster: ## what got faster since a commit and what it costs by limits, held against committed ratios: make faster [BASE=98043b8] [ONLY=REGEXP] [PAIRS=5] [LONG=1] [COMMIT=1]
+	@$(GO) run ./internal/instrument -base "$(BASE)" -pairs "$(PAIRS)" -only "$(ONLY)" $(if $(LONG),-long) $(if $(COMMIT),-commit)
 
 baseline: deps-all ## make the reference results and the strategies' pages anew; 9 minutes on a machine that does nothing else
 	@results/baseline/refresh

@@ -52,7 +52,7 @@ func TestRow(t *testing.T) {
 	names := [2]string{"abc", "here"}
 	some, none := sample{"x": 3000, "y": 1}, sample{"y": 2}
 	m := metric{key: "x", per: 1000}
-	if r := newRow(m, names, []sample{some, some}, []sample{some, {"x": 1500}}); r.missing != "" || !slices.Equal(r.left, []float64{3, 3}) || !slices.Equal(r.right, []float64{3, 1.5}) {
+	if r := newRow(m, beforeAndNow, names, []sample{some, some}, []sample{some, {"x": 1500}}); r.missing != "" || !slices.Equal(r.left, []float64{3, 3}) || !slices.Equal(r.right, []float64{3, 1.5}) {
 		t.Errorf("%+v", r)
 	}
 	for want, samples := range map[string][2][]sample{
@@ -60,12 +60,12 @@ func TestRow(t *testing.T) {
 		"missing: here":         {{some, some}, {some, none}},
 		"missing: abc and here": {{none, none}, {none, none}},
 	} {
-		r := newRow(m, names, samples[0], samples[1])
+		r := newRow(m, beforeAndNow, names, samples[0], samples[1])
 		if r.verdict() != want || r.ratios() != nil {
 			t.Errorf("%+v: %q, want %q", samples, r.verdict(), want)
 		}
-		if cells := r.cells(); cells[5] != "-" {
-			t.Errorf("%s: a ratio %q", want, cells[5])
+		if cells := new(report).cells(r); cells[4] != "-" {
+			t.Errorf("%s: a ratio %q", want, cells[4])
 		}
 	}
 }
@@ -83,10 +83,10 @@ func TestMedianAndDigits(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	rep := report{base: "abc", pairs: 2, others: []float64{0.01, 0.02, 0.5}}
-	rep.add(probe{metrics: []metric{{what: "speed", key: "x", unit: "1/s", more: true}}}, []sample{{"x": 1}, {"x": 2}}, []sample{{"x": 2}, {"x": 8}})
+	rep.add(rep.of(probe{metrics: []metric{{what: "speed", key: "x", unit: "1/s", more: true, wanted: 2}}}, []sample{{"x": 1}, {"x": 2}}, []sample{{"x": 2}, {"x": 8}}))
 	var out strings.Builder
 	rep.print(&out)
-	for _, want := range []string{"speed", "abc,", "here / abc,", "1.50", "5.00", "3.00 [2.00, 4.00]", faster, "2 pairs", "one row of 2", "took 2.00 %", "50.0 %"} {
+	for _, want := range []string{"speed", "abc", "here / abc,", "1.50", "5.00", "3.00 [2.00, 4.00] ≥ 2 - faster, met", "2 pairs", "one row of 2", "took 2.00 %", "50.0 %"} {
 		if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -215,14 +215,28 @@ func TestLoadBy(t *testing.T) {
 }
 
 func TestPick(t *testing.T) {
+	every := []probe{{name: "short"}, {name: "whole", when: long}, {name: "aside", when: onlyNamed}}
+	for want, c := range map[string]struct {
+		only     string
+		withLong bool
+	}{"short": {"", false}, "short whole": {"", true}, "aside": {"aside", false}, "whole": {"^wh", false}} {
+		got, err := pick(every, c.only, c.withLong)
+		var names []string
+		for _, p := range got {
+			names = append(names, p.name)
+		}
+		if err != nil || strings.Join(names, " ") != want {
+			t.Errorf("%+v: %v, %v, want %s", c, names, err, want)
+		}
+	}
 	all := []probe{{name: "one"}, {name: "two"}}
-	if got, err := pick(all, "^t"); err != nil || len(got) != 1 || got[0].name != "two" {
+	if got, err := pick(all, "^t", false); err != nil || len(got) != 1 || got[0].name != "two" {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := pick(all, "three"); err == nil || !strings.Contains(err.Error(), "one, two") {
+	if _, err := pick(all, "three", false); err == nil || !strings.Contains(err.Error(), "one, two") {
 		t.Errorf("%v", err)
 	}
-	if _, err := pick(all, "("); err == nil {
+	if _, err := pick(all, "(", false); err == nil {
 		t.Error("a bad pattern is no error")
 	}
 }
@@ -266,7 +280,7 @@ func TestKnows(t *testing.T) {
 func TestProbes(t *testing.T) {
 	names, what := map[string]bool{}, map[string]bool{}
 	for _, p := range probes() {
-		if names[p.name] || len(p.metrics) == 0 {
+		if names[p.name] || (len(p.metrics) == 0) == (p.check == nil) {
 			t.Errorf("%s: named twice, or without metrics", p.name)
 		}
 		names[p.name] = true
@@ -275,7 +289,7 @@ func TestProbes(t *testing.T) {
 			t.Errorf("%s: there is no package %s", p.name, p.pkg)
 		}
 		for _, m := range p.metrics {
-			if id := m.what + m.key; what[id] {
+			if id := m.what + ", " + m.unit; what[id] { // it names the row in the committed file
 				t.Errorf("%s is there twice", id)
 			} else {
 				what[id] = true
@@ -327,7 +341,7 @@ func TestAgainstHead(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
 	text := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{`HEAD, here, here / HEAD`, `memo ns less [0-9.,]+ [0-9.,]+ [0-9.]+ \[[0-9.]+, [0-9.]+\] (` + faster + "|" + slower + "|" + notApart + `)`, `nothing x less - - - missing: HEAD and here`} {
+	for _, want := range []string{`HEAD here`, `memo ns [0-9.,]+ [0-9.,]+ [0-9.]+ \[[0-9.]+, [0-9.]+\] less - (` + faster + "|" + slower + "|" + notApart + `)`, `nothing x - - - less - missing: HEAD and here`} {
 		if !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

@@ -42,17 +42,27 @@ func saturated(clients int, more ...string) []string {
 
 // besideRedisBenchmark compares a closed loop of incr-expire with redis-benchmark on
 // a server that is started as the run starts its own. Both clients and both servers
-// are on the same cores.
-func besideRedisBenchmark(clients int) probe {
+// are on the same cores. Further arguments are the run's: where it does not know the
+// flag there is no figure.
+func besideRedisBenchmark(clients int, more ...string) probe {
 	p := probe{name: fmt.Sprintf("redis-benchmark %d", clients), pkg: cli, group: theirsAndOurs, metrics: named(format.Plural(int64(clients), "client", "clients") + ": ")}
 	p.open = func(ctx context.Context, t *tool) (theirs, ours turn, done func() error, err error) {
 		program, err := exec.LookPath("redis-benchmark")
 		if err != nil {
 			return nil, nil, nil, errors.New("redis-benchmark is not installed")
 		}
+		ours = func(ctx context.Context) (sample, error) {
+			return t.command(ctx, t.here, saturated(clients, more...), nil, results)
+		}
+		if len(more) > 0 {
+			if known, err := t.here.knows(ctx, "run", more[0]); err != nil || !known {
+				none := func(context.Context) (sample, error) { return sample{}, nil }
+				return none, none, nil, err
+			}
+		}
 		// The first run says where runs are placed and how many requests 2 s are.
 		var first recorded
-		if _, err := t.command(ctx, t.here, saturated(clients), nil, func(out *output) (sample, error) {
+		if _, err := t.command(ctx, t.here, saturated(clients, more...), nil, func(out *output) (sample, error) {
 			runs, err := read(out)
 			if err == nil {
 				first = runs[0]
@@ -68,9 +78,6 @@ func besideRedisBenchmark(clients int) probe {
 		args := flagsOf(server, clients, max(10_000, int(2*first.Throughput)))
 		theirs = func(ctx context.Context) (sample, error) {
 			return t.loadBy(ctx, server, first.Placement.Harness, first.Placement.Stores, program, args)
-		}
-		ours = func(ctx context.Context) (sample, error) {
-			return t.command(ctx, t.here, saturated(clients), nil, results)
 		}
 		return theirs, ours, server.Close, nil
 	}

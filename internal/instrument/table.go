@@ -44,19 +44,32 @@ type metric struct {
 	what, key, unit string
 	more            bool    // is better
 	per             float64 // what the unit holds of the sample's; 0 for one
+
+	// limit says that the figure is divided by a limit in the same run: it is itself what
+	// is wanted and committed, and not its ratio to the commit's.
+	limit bool
+	// seconds is the time in which the figure, a time, has to stay. A time is never
+	// committed.
+	seconds float64
+	// wanted is the aim: of the ratio, or of the figure where it has a limit. 0 is none.
+	wanted float64
 }
 
 // row is a metric with what was measured, pair by pair.
 type row struct {
 	metric
+	group       group
 	left, right []float64
 	missing     string // on which side there is none
 }
 
 // newRow takes the metric out of the samples. A metric that one of them lacks is
 // missing on that side.
-func newRow(m metric, names [2]string, left, right []sample) row {
-	r := row{metric: m}
+func newRow(m metric, g group, names [2]string, left, right []sample) row {
+	if m.seconds > 0 {
+		m.wanted = m.seconds
+	}
+	r := row{metric: m, group: g}
 	for i, samples := range [][]sample{left, right} {
 		var values []float64
 		for _, s := range samples {
@@ -132,13 +145,49 @@ func median(values []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// report is the tables, one for each group of probes.
+// report is the tables: of what was divided by a commit's, of what was divided by a
+// limit in the same run, and one for each further group of probes.
 type report struct {
-	base   string
-	pairs  int
-	groups [groups][]row
-	others []float64
-	given  []module // see tool
+	base      string
+	pairs     int
+	tables    [tables][]row
+	checks    []checked
+	others    []float64
+	given     []module // see tool
+	committed ledger
+}
+
+// tables are those of the groups, and before them that of limits.
+const tables = int(groups) + 1
+
+// table is where the row stands.
+func (r row) table() int {
+	switch {
+	case r.group == beforeAndNow && !r.limit && r.seconds == 0:
+		return 0
+	case r.group == beforeAndNow:
+		return 1
+	}
+	return int(r.group) + 1
+}
+
+// rows are those of all tables.
+func (r *report) rows() []row { return slices.Concat(r.tables[:]...) }
+
+// behind names the rows that fell behind what is committed, and what is no longer the
+// same on both sides.
+func (r *report) behind() (names []string) {
+	for _, x := range r.rows() {
+		if why := r.committed.worse(x, r.base); why != "" {
+			names = append(names, x.what+", "+x.unit+": "+why)
+		}
+	}
+	for _, c := range r.checks {
+		for _, d := range c.unexplained {
+			names = append(names, c.what+": "+d)
+		}
+	}
+	return names
 }
 
 func (r *report) names(g group) [2]string {
@@ -151,39 +200,61 @@ func (r *report) names(g group) [2]string {
 	return [2]string{r.base, "here"}
 }
 
-func (r *report) add(p probe, left, right []sample) {
+// of makes the rows of a probe's samples.
+func (r *report) of(p probe, left, right []sample) (rows []row) {
 	for _, m := range p.metrics {
-		r.groups[p.group] = append(r.groups[p.group], newRow(m, r.names(p.group), left, right))
+		rows = append(rows, newRow(m, p.group, r.names(p.group), left, right))
+	}
+	return rows
+}
+
+// add puts rows into their tables.
+func (r *report) add(rows []row) {
+	for _, x := range rows {
+		r.tables[x.table()] = append(r.tables[x.table()], x)
 	}
 }
 
 func (r *report) print(w io.Writer) {
 	shown := false
-	for g, rows := range r.groups {
+	for i, rows := range r.tables {
 		if len(rows) == 0 {
 			continue
 		}
 		shown = true
-		names := r.names(group(g))
+		names := r.names(rows[0].group)
+		middle := names[1] + " / " + names[0] + ",\nmedian [least, most]"
+		if i == 1 {
+			middle = "here, in the unit,\nmedian [least, most]"
+		}
 		table := layout.Grid{Columns: []layout.Column{
-			{Title: "what", Left: true, Flexible: true, Minimum: 20}, {Title: "unit", Left: true}, {Title: "better", Left: true},
-			{Title: names[0] + ",\nmedian"}, {Title: names[1] + ",\nmedian"}, {Title: names[1] + " / " + names[0] + ",\nmedian [least, most]"},
-			{Title: "verdict", Left: true},
+			{Title: "what", Left: true, Flexible: true, Minimum: 16}, {Title: "unit", Left: true},
+			{Title: names[0]}, {Title: names[1]}, {Title: middle},
+			{Title: "wanted"}, {Title: "com-\nmitted"}, {Title: "verdict", Left: true, Flexible: true, Minimum: 16},
 		}}
 		for _, x := range rows {
-			table.Add(x.cells()...)
+			table.Add(r.cells(x)...)
 		}
 		for _, line := range table.Lines(layout.Width) {
 			fmt.Fprintln(w, line)
 		}
 		fmt.Fprintln(w)
 	}
+	for _, c := range r.checks {
+		for _, line := range c.lines() {
+			for _, part := range layout.Wrap(line, layout.Width) {
+				fmt.Fprintln(w, part)
+			}
+		}
+		fmt.Fprintln(w)
+	}
 	if !shown {
 		return
 	}
-	notes := fmt.Sprintf("%s per row, the sides in turns; a verdict needs all of them on one side of 1, which equal programs reach in one row of %d. "+
+	notes := fmt.Sprintf("%s per row at most, the sides in turns; a verdict needs all of them on one side of 1, which equal programs reach in one row of %d. "+
+		"A row fails where its median is %.0f %% worse than the committed one and each of its pairs is worse than that. A time is not committed. "+
 		"Percentiles count here also where a report would strike them: an earlier commit cannot strike.",
-		format.Plural(int64(r.pairs), "pair", "pairs"), 1<<min(r.pairs-1, 62))
+		format.Plural(int64(r.pairs), "pair", "pairs"), 1<<min(r.pairs-1, 62), 100*tolerance)
 	if len(r.others) > 0 {
 		notes += fmt.Sprintf(" Other programs took %s of the processors in the median sample, %s in the worst.",
 			format.Pct(100*median(r.others)), format.Pct(100*slices.Max(r.others)))
@@ -196,22 +267,50 @@ func (r *report) print(w io.Writer) {
 	}
 }
 
-func (r row) cells() []string {
-	better := "less"
-	if r.more {
-		better = "more"
-	}
+func (r *report) cells(x row) []string {
 	middle := func(values []float64) string {
 		if len(values) == 0 {
 			return "-"
 		}
 		return digits(median(values))
 	}
-	ratio := "-"
-	if x := r.ratios(); x != nil {
-		ratio = fmt.Sprintf("%s [%s, %s]", digits(median(x)), digits(x[0]), digits(x[len(x)-1]))
+	values := x.ratios()
+	if x.limit || x.seconds > 0 {
+		values = slices.Sorted(slices.Values(x.right))
 	}
-	return []string{r.what, r.unit, better, middle(r.left), middle(r.right), ratio, r.verdict()}
+	ratio := "-"
+	if len(values) > 0 {
+		ratio = fmt.Sprintf("%s [%s, %s]", digits(median(values)), digits(values[0]), digits(values[len(values)-1]))
+	}
+	wanted := "less"
+	if x.more {
+		wanted = "more"
+	}
+	if x.wanted > 0 {
+		sign := "≤ "
+		if x.more {
+			sign = "≥ "
+		}
+		wanted = sign + strconv.FormatFloat(x.wanted, 'g', 3, 64)
+	}
+	committed := "-"
+	if _, against := x.standing(r.base); against != "" {
+		if e, ok := r.committed[x.key()]; ok && e.against == against {
+			committed = digits(e.median)
+		}
+	}
+	verdict := x.verdict()
+	met, ok := x.met()
+	if ok && x.missing != "" { // it has a limit, and the commit has no such figure
+		verdict = ""
+	}
+	if ok {
+		verdict = format.Join(", ", verdict, map[bool]string{true: "met", false: "not met"}[met])
+	}
+	if why := r.committed.worse(x, r.base); why != "" {
+		verdict = format.Join(", ", verdict, "FAILS: "+why)
+	}
+	return []string{x.what, x.unit, middle(x.left), middle(x.right), ratio, wanted, committed, verdict}
 }
 
 // digits renders a figure of any size with three digits at least.

@@ -1,0 +1,178 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/atomicfile"
+)
+
+// standing is what a row came to: the median of its pairs, the least and the most.
+type standing struct{ median, least, most float64 }
+
+// entry is a line of the committed file.
+type entry struct {
+	standing
+	against string // the commit that it is a ratio to, or limit
+}
+
+// limit stands in the committed file for a figure that was divided by something in the
+// same run, and not by what an earlier commit did.
+const limit = "limit"
+
+// ledger is the committed file: one line for each row, by what is measured and its unit.
+type ledger map[[2]string]entry
+
+// ledgerTitle is the first line of the committed file.
+var ledgerTitle = []string{"what", "unit", "against", "median", "least", "most"}
+
+// readLedger reads the committed file. Where there is none, nothing is committed.
+func readLedger(path string) (ledger, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ledger{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := csv.NewReader(bufio.NewReader(bytes.NewReader(text)))
+	r.Comma = '\t'
+	lines, err := r.ReadAll()
+	if err != nil || len(lines) == 0 || !slices.Equal(lines[0], ledgerTitle) {
+		return nil, fmt.Errorf("%s: its first line has to be %q, and each other one as long: %w", path, strings.Join(ledgerTitle, " "), err)
+	}
+	l := ledger{}
+	for _, line := range lines[1:] {
+		e := entry{against: line[2]}
+		for i, to := range []*float64{&e.median, &e.least, &e.most} {
+			if *to, err = strconv.ParseFloat(line[3+i], 64); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", path, line[0], err)
+			}
+		}
+		key := [2]string{line[0], line[1]}
+		if _, twice := l[key]; twice {
+			return nil, fmt.Errorf("%s: %s, %s is there twice", path, line[0], line[1])
+		}
+		l[key] = e
+	}
+	return l, nil
+}
+
+// write replaces the committed file.
+func (l ledger) write(path string) error {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	w.Comma = '\t'
+	if err := w.Write(ledgerTitle); err != nil {
+		return err
+	}
+	keys := slices.SortedFunc(maps.Keys(l), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	for _, key := range keys {
+		e := l[key]
+		line := []string{key[0], key[1], e.against}
+		for _, v := range []float64{e.median, e.least, e.most} {
+			line = append(line, strconv.FormatFloat(v, 'g', 4, 64))
+		}
+		if err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	if err := w.Error(); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, b.Bytes())
+}
+
+// add commits the rows that have a figure.
+func (l ledger) add(rows []row, base string) {
+	for _, r := range rows {
+		if s, against := r.standing(base); s != nil && against != "" {
+			l[r.key()] = entry{*s, against}
+		}
+	}
+}
+
+// tolerance is by how much the median of a row may be worse than the committed one.
+const tolerance = 0.10
+
+// worse reports whether a row fell behind what is committed: its median by the
+// tolerance or more, and each of its pairs at all. A row that lost its figure did, too.
+// The reason is empty where it did not.
+func (l ledger) worse(r row, base string) (reason string) {
+	e, ok := l[r.key()]
+	s, against := r.standing(base)
+	switch {
+	case !ok || against != e.against:
+		return ""
+	case s == nil:
+		return fmt.Sprintf("no figure, and %s is committed", digits(e.median))
+	}
+	by, apart := s.median/e.median-1, s.least > e.median // by is infinite where 0 is committed
+	if r.more {
+		by, apart = 1-s.median/e.median, s.most < e.median
+	}
+	switch {
+	case !apart || by < tolerance-1e-9:
+		return ""
+	case e.median == 0:
+		return digits(s.median) + ", and 0 is committed"
+	}
+	return fmt.Sprintf("%.0f %% worse than committed", 100*by)
+}
+
+// key names the row in the committed file.
+func (r row) key() [2]string { return [2]string{r.what, r.unit} }
+
+// standing is what the row is committed as, and against what: a commit, a limit in the
+// same run, or nothing where the figure is a time.
+func (r row) standing(base string) (s *standing, against string) {
+	values := r.ratios()
+	switch {
+	case r.seconds > 0:
+		return nil, ""
+	case r.limit:
+		values, against = slices.Sorted(slices.Values(r.right)), limit
+	case r.group == beforeAndNow:
+		against = base
+	case r.group == theirsAndOurs:
+		against = limit
+	default: // placements are compared, and no aim
+		return nil, ""
+	}
+	if len(values) == 0 {
+		return nil, against
+	}
+	return &standing{median(values), values[0], values[len(values)-1]}, against
+}
+
+// met says whether the row is where it is wanted; ok is false where nothing is wanted
+// or nothing was measured.
+func (r row) met() (met, ok bool) {
+	var v float64
+	switch s, _ := r.standing(""); {
+	case r.wanted == 0:
+		return false, false
+	case r.seconds > 0 && len(r.right) > 0:
+		v = median(r.right)
+	case s == nil:
+		return false, false
+	default:
+		v = s.median
+	}
+	if r.more {
+		return v >= r.wanted, true
+	}
+	return v <= r.wanted, true
+}
