@@ -22,6 +22,12 @@ var kongScript string
 //go:embed gateway_spring.lua
 var springScript string
 
+//go:embed gateway_cell.lua
+var cellScript string
+
+//go:embed gateway_stripe.lua
+var stripeScript string
+
 func init() {
 	exact := []quota.Clause{quota.Exactly(quota.FaultClock)}
 	redisNeed := []strategies.Need{strategies.NeedRedis}
@@ -62,6 +68,57 @@ func init() {
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
 		return cloudflare{env.Redis, env.Clock, p}, nil
 	})
+}
+
+func init() {
+	exact := []quota.Clause{quota.Exactly(quota.FaultClock)}
+	library(strategies.Meta{
+		Name: "gw-redis-cell", Source: "redis-cell, CL.THROTTLE", Form: strategies.Reference,
+		Doc: "GCRA in one command of the server, by the server's clock",
+		Notes: strategies.Notes{How: []string{
+			"One command keeps the moment at which all units would be free again.",
+			"It admits a request where that moment, moved on by the units asked for, is no further ahead than the units that there may be at once.",
+			"The key lives until that moment, in whole milliseconds, rounded down.",
+		}, Deviations: []string{"The module is written in Rust and reads its clock in nanoseconds; here a script reads TIME, in microseconds. A key lives for a millisecond at least."}},
+		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
+	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
+		return cell{env.Redis, p}, nil
+	})
+	library(strategies.Meta{
+		Name: "gw-stripe", Source: "Stripe, scaling your API with rate limiters", Form: strategies.Reference,
+		Doc: "a token bucket in one Lua script, by its callers' clocks in whole seconds; what fails is admitted",
+		Notes: strategies.Notes{How: []string{
+			"One script reads the tokens and the second in which they were counted, and adds what has flowed in by the caller's second.",
+			"It takes the tokens if there are enough, and keeps both for twice the time in which the bucket fills, in whole seconds.",
+			"Where the script fails, the caller is admitted.",
+		}},
+		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond,
+	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
+		return stripe{env.Redis, env.Clock, p}, nil
+	})
+}
+
+type cell struct {
+	redis  redis.UniversalClient
+	policy *quota.Policy
+}
+
+func (c cell) take(ctx context.Context, key string, units int64) (int64, error) {
+	each := int64(c.policy.Window.RealLength()) / c.policy.Window.Refill
+	admitted, err := c.redis.Eval(ctx, cellScript, []string{key}, each, c.policy.Limit, units).Int64()
+	return all(err == nil && admitted == 1, units), err
+}
+
+type stripe struct {
+	redis  redis.UniversalClient
+	clock  quota.Clock
+	policy *quota.Policy
+}
+
+func (s stripe) take(ctx context.Context, key string, units int64) (int64, error) {
+	keys := []string{"{" + key + "}.tokens", "{" + key + "}.timestamp"}
+	admitted, err := s.redis.Eval(ctx, stripeScript, keys, int64(perSecond(s.policy)), s.policy.Limit, s.clock.Now().Unix(), units).Int64()
+	return all(err != nil || admitted == 1, units), ctx.Err()
 }
 
 type kong struct {

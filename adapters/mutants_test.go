@@ -58,6 +58,7 @@ var counter = design{kind: quota.FirstRequest, open: func(env strategies.Env, de
 		"lost TTL":       {"redis.call('PEXPIRE', KEYS[1], ARGV[3])", ""},
 		"missing refund": {"redis.call('DECRBY', KEYS[1], units)", ""},
 		"TTL too short":  {"ARGV[3])", "ARGV[3] - 1000)"},
+		"TTL of 0":       {"ARGV[3])", "math.floor(ARGV[3] / 1000) * 1000)"},
 	})
 	var first int64
 	return func(ctx context.Context, p *quota.Policy, key string, units int64) (bool, error) {
@@ -157,19 +158,26 @@ var inMemoryBucket = design{kind: quota.Bucket, foreign: true, memory: true, ope
 		t := b.(*tokens)
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		if defect == "filled when it falls short" && t.left >= float64(units) {
+			t.left -= float64(units)
+			return true, nil
+		}
 		elapsed := now.Sub(t.since)
 		if defect == "refill rounded down" {
 			elapsed = elapsed.Truncate(time.Second)
 		}
 		t.left += elapsed.Seconds() * float64(p.Window.Refill) / p.Window.RealLength().Seconds()
 		t.since = now
-		if defect != "no cap" {
+		if defect != "no cap" && defect != "capped too late" {
 			t.left = min(t.left, float64(p.Limit))
 		}
 		if t.left < float64(units) {
 			return false, nil
 		}
 		t.left -= float64(units)
+		if defect == "capped too late" {
+			t.left = min(t.left, float64(p.Limit))
+		}
 		return true, nil
 	}
 }}
@@ -236,6 +244,9 @@ var mutants = []struct {
 	{"loser admitted", swapping, "10 calls per first-request 10s", "", 0, nil, explore.Leak},
 	{"refill rounded down", inMemoryBucket, "10 calls refilling 1 per 1s", "take,take,take", 1, clock, explore.FalseReject},
 	{"no cap", inMemoryBucket, "10 calls refilling 1 per 1s", "take,take,take", 1, clock, explore.Leak},
+	{"capped too late", inMemoryBucket, "10 calls refilling 1 per 1s", "take,take,take", 1, clock, explore.Leak},
+	{"filled when it falls short", inMemoryBucket, "10 calls refilling 1 per 1s", "take,take,take,take", 2, clock, explore.Leak},
+	{"TTL of 0", counter, "10 calls per first-request 500ms", "take,take", 1, nil, explore.Leak},
 	{"wrong subject reset", inMemoryCounter, "10 calls per first-request 10s", "take,take", 1, clock, neverAgain},
 }
 

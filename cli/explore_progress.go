@@ -57,7 +57,7 @@ func (s *searches) begin(i int) explore.Config {
 		cfg.Timeout = s.share(i, s.deadline, func(*searching) bool { return true })
 	case cfg.Timeout > 0: // that of one strategy
 		if s.until[x.name] == 0 {
-			s.until[x.name] = x.began + int64(cfg.Timeout)
+			s.until[x.name] = x.began + int64(cfg.Timeout*9/10) // the rest is for schedules at random, and for starting processes
 		}
 		cfg.Timeout = s.share(i, s.until[x.name], func(other *searching) bool { return other.name == x.name })
 	}

@@ -19,7 +19,7 @@ func burst(most int, admit func() bool) (admitted int, took time.Duration) {
 	for admitted < most && admit() {
 		admitted++
 	}
-	return admitted, time.Since(began)
+	return admitted, time.Since(began) //nolint:forbidigo // as above
 }
 
 // idle has a bucket of size and each, the time for one unit: one unit is taken, three
@@ -86,7 +86,7 @@ var oxyFraction = Confirmation{Name: "oxy-fraction", Run: func(Env) (string, boo
 		n, _ := burst(100, admit)
 		admitted += n
 	}
-	flowed := int(time.Since(began) / (100 * time.Millisecond))
+	flowed := int(time.Since(began) / (100 * time.Millisecond)) //nolint:forbidigo // as above
 	return fmt.Sprintf("at 10 per second and a burst of 4, %d requests were admitted while %d units flowed in, to a caller who took all there was every 150 ms", admitted, flowed),
 		admitted < flowed*9/10, nil
 }}
@@ -101,6 +101,6 @@ var oxyForgets = Confirmation{Name: "oxy-forgets", Run: func(Env) (string, bool,
 	first, _ := burst(1000, admit)
 	time.Sleep(12 * time.Second)
 	second, _ := burst(1000, admit)
-	took := time.Since(began)
+	took := time.Since(began) //nolint:forbidigo // as above
 	return fmt.Sprintf("at 1 per second and a burst of 100 it admitted %d requests in %v", first+second, took.Round(time.Second)), first+second > 100+int(took/time.Second)+1, nil
 }}

@@ -207,6 +207,15 @@ var rebuilt = []struct {
 }{
 	{"https://github.com/Kong/kong/blob/master/kong/plugins/rate-limiting/policies/init.lua",
 		"Kong's rate-limiting plugin with the policy redis and a sync_rate of -1.", []string{"explore", "gw-kong-redis", "--faults", "clock"}, "", ""},
+	{"https://github.com/Kong/kong/blob/master/kong/plugins/rate-limiting/policies/init.lua",
+		"The same with a sync_rate of 0.1. The request with which an instance reads the counter is taken off what that instance counts, since Redis has counted it, and so " +
+			"is missing until counts are brought to Redis: each instance admits one too many in each such interval. The linked change takes it off, and speaks of Redis alone; Kong calls counters that are brought later less accurate.",
+		[]string{"explore", "gw-kong-sync", "--instances", "1", "--script", "take,take", "--limit", "2"}, "leak", "https://github.com/Kong/kong/pull/11859"},
+	{"https://github.com/brandur/redis-cell/blob/master/src/cell/mod.rs", "The command CL.THROTTLE of redis-cell, a GCRA.",
+		[]string{"explore", "gw-redis-cell", "--clients", "1", "--script", "take,take,take", "--limit", "1", "--faults", "clock"}, "", ""},
+	{"https://stripe.com/blog/rate-limiters",
+		"Stripe's token bucket gives its keys no time to live where the bucket fills in less than half a second. The script then fails, and what fails is admitted. It is the script that Spring Cloud Gateway took over.",
+		[]string{"explore", "gw-stripe"}, "leak", "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453"},
 	{"https://github.com/spring-cloud/spring-cloud-gateway/blob/main/spring-cloud-gateway-server/src/main/resources/META-INF/scripts/request_rate_limiter.lua",
 		"The script of Spring Cloud Gateway keeps no bucket that fills in less than half a second: it then limits nothing.",
 		[]string{"explore", "gw-spring"}, "leak", "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453"},

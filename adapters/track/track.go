@@ -31,33 +31,29 @@ type evidence struct {
 
 // evidence runs the command, and fails where it does not find what it is there for.
 func (f *finding) evidence() (evidence, error) {
-	began := clock.Nano()
-	delete(explorations, line(f.command)) // the time of the whole command is told
-	var e evidence
-	var err error
 	if f.property == "" {
+		var e evidence
+		var err error
 		e.consequence, err = f.measured()
-	} else {
-		e.steps, e.consequence, err = f.explored()
+		return e, err
 	}
-	e.seconds = int((clock.Nano() - began + 999_999_999) / 1_000_000_000)
-	return e, err
+	return f.explored()
 }
 
 // explored returns the steps and the consequence of the shortest schedule.
-func (f *finding) explored() (steps int, consequence string, err error) {
+func (f *finding) explored() (evidence, error) {
 	all, err := search(f.command)
 	if err != nil {
-		return 0, "", err
+		return evidence{}, err
 	}
 	var claims []string
 	for _, s := range all {
 		if found := s.Found(f.property); found != nil && (f.policy == "" || f.policy == s.Policy) {
-			return len(found.Steps), sentence(found.Detail), nil
+			return evidence{len(found.Steps), sentence(found.Detail), seconds[line(f.command)]}, nil
 		}
 		claims = append(claims, s.Claim)
 	}
-	return 0, "", fmt.Errorf("%s: no schedule breaks %s any more; claims: %q", f.name, f.property, claims)
+	return evidence{}, fmt.Errorf("%s: no schedule breaks %s any more; claims: %q", f.name, f.property, claims)
 }
 
 // measured returns the consequence of a run.
@@ -98,18 +94,24 @@ func (f *finding) measured() (string, error) {
 	return said + ".", nil
 }
 
-// explorations are what [search] has returned, by command: several findings have one.
-var explorations = map[string][]*results.Search{}
+// explorations are what [search] has returned, by command, and seconds are what that took,
+// rounded up: several findings have one command.
+var (
+	explorations = map[string][]*results.Search{}
+	seconds      = map[string]int{}
+)
 
 // search runs an exploration of one strategy.
 func search(command []string) ([]*results.Search, error) {
 	if all, ok := explorations[line(command)]; ok {
 		return all, nil
 	}
+	began := clock.Nano()
 	text, err := output(append(slices.Clone(command), "--json"))
 	if err != nil {
 		return nil, err
 	}
+	seconds[line(command)] = int((clock.Nano() - began + 999_999_999) / 1_000_000_000)
 	var x results.Exploration
 	if err := json.Unmarshal(text, &x); err != nil {
 		return nil, err

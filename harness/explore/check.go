@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -39,10 +40,11 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	look := s.Look()
 	leak := t.Leak()
 	unit, limit := t.Policy.Unit, t.Policy.Limit
+	over := format.Units(leak, unit)
 	if wanted[Leak] && leak > 0 {
 		out = append(out, breach{Leak, fmt.Sprintf("%d %s in use, the limit is %d", t.Peak, unit, limit), leak})
 		if t.Crossed {
-			out[len(out)-1].detail = fmt.Sprintf("%d %s over the limit of %d in one window", leak, unit, limit)
+			out[len(out)-1].detail = fmt.Sprintf("%s over the limit of %d in one window", over, limit)
 		} else if t.Changed() {
 			out[len(out)-1].detail = fmt.Sprintf("%d %s in use, %d more than any limit of that time allowed", t.InUse, unit, leak)
 		}

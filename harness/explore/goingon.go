@@ -81,6 +81,7 @@ func (g *goingOn) config(sel strategies.Selection, cfg Config) (_ Config, ok boo
 	if cfg.Scripts, err = ParseScripts(g.scripts); err != nil {
 		panic(err)
 	}
+	cfg.Policy.Unit = "requests" // of a limit of one it is "request"
 	cfg.Clients, cfg.Limit, cfg.Faults, cfg.Times = len(cfg.Scripts), g.limit, []quota.Fault{quota.FaultClock}, g.times
 	for _, s := range cfg.Scripts {
 		if slices.ContainsFunc(s, func(a Action) bool { return a.Units > 1 && !sel.ServesUnits(&cfg.Policy, a.Units) }) {

@@ -32,8 +32,8 @@ func (b *capped) Allow(context.Context, string) (bool, error) {
 	}
 	flowed := now.Sub(b.since) / each
 	b.left, b.since = b.left+int64(flowed), b.since.Add(flowed*each)
-	if !b.late {
-		b.left = min(b.left, b.policy.Limit)
+	if !b.late && b.left >= b.policy.Limit { // a full bucket keeps no part of a unit
+		b.left, b.since = b.policy.Limit, now
 	}
 	if b.left < 1 {
 		return false, nil
