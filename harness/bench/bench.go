@@ -107,7 +107,7 @@ const foretold = 0.25
 // a hundred times as many at most, until one takes as long as -benchtime asks for; that one
 // counts. Those that are far too short only tell it how long a request takes. One trial
 // says that as well, after which they take the time that they would, and leave stores and
-// workers alone. Reference loops are for the pass that counts, as far as it can be foreseen.
+// workers alone. What is carried out has its reference loops: it may be what counts.
 func (m *measured) pass(b *testing.B) {
 	b.StopTimer()
 	target, known := benchTime()
@@ -122,9 +122,6 @@ func (m *measured) pass(b *testing.B) {
 		return
 	}
 	length := min(max(target/20, time.Millisecond), measure.DefaultReferenceLength)
-	if known && expected < target/2 {
-		length = 0
-	}
 	r := m.measure(b, b.N, b, length)
 	for _, m := range export.Metrics(r) {
 		b.ReportMetric(m.Value, m.Unit)

@@ -42,7 +42,8 @@ func TestClientsBeside(t *testing.T) {
 // call that hangs, although pipelines keep no deadline of a caller.
 func TestOutageOfPipelines(t *testing.T) {
 	r := measureReal(t, "incr-expire@autopipeline", "link-hits", "steady", func(c *Config) {
-		c.Closed, c.DecisionTimeout = true, 200*time.Millisecond
+		c.Closed, c.DecisionTimeout = true, 2*time.Second
+		c.Stream.Set("subjects", 3)
 		c.Outages = []harness.Outage{{Store: "redis", From: 0.4, To: 0.7}}
 	})["incr-expire@autopipeline"]
 	if !r.Audit.Valid || r.Audit.Has(harness.CodeHung) {
