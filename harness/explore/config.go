@@ -104,6 +104,8 @@ type Config struct {
 	restTicks bool
 	// trail keeps the schedule being run for another process; nil for none.
 	trail *trail
+	// rehearses is set where a search is made again under another wall clock.
+	rehearses bool
 	// sofar is told what is found as it is found; nil for nothing.
 	sofar *progress
 }

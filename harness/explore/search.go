@@ -162,6 +162,7 @@ func (s *search) run(ctx context.Context, so *progress) (*Result, error) {
 	if err := s.probe(); err != nil {
 		return nil, err
 	}
+	s.acquit(ctx)
 	s.conclude(res)
 	return res, nil
 }

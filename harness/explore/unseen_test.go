@@ -109,6 +109,34 @@ func TestUnseenWorkIsNotClean(t *testing.T) {
 	}
 }
 
+// A length of time that looks like the wall clock's seconds is none, and what is cut down
+// to the hour is the wall clock's nevertheless, though it does not move during a search.
+func TestLengthsOfTimeAreNotTheWallClock(t *testing.T) {
+	length := wall(strategies.Env{}).Unix() // in microseconds some 29.9 minutes
+	for name, value := range map[string]func(env strategies.Env) int64{
+		"a length": func(strategies.Env) int64 { return length },
+		"the hour": func(env strategies.Env) int64 { return wall(env).Truncate(time.Hour).Unix() },
+		"both":     func(env strategies.Env) int64 { return max(length, wall(env).Truncate(time.Hour).Unix()) },
+	} {
+		sel := plantNeeding(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
+			if name == "both" {
+				if err := p.env.Redis.HSet(ctx, "h", "length", length, "hour", wall(p.env).Truncate(time.Hour).Unix()).Err(); err != nil {
+					return verdict(false, err)
+				}
+			}
+			n, err := p.env.Redis.Eval(ctx, "return redis.call('INCR', KEYS[1])", []string{"n"}, value(p.env)).Int64()
+			return verdict(n <= 1, err)
+		})
+		r, err := explore.Run(t.Context(), sel, explore.Config{Limit: 1, Clients: 3})
+		if r == nil {
+			t.Fatal(err)
+		}
+		if got, want := codes(r), name != "a length"; slices.Contains(got, witness.WallClock) != want || want == (r.Claim != "") {
+			t.Errorf("%s: %v, claims %q", name, r.Withheld, r.Claim)
+		}
+	}
+}
+
 // A goroutine of the strategy's own does not bring a long enumeration down.
 func TestOwnGoroutinesEndNothing(t *testing.T) {
 	sel := plantNeeding(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {

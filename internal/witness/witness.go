@@ -102,7 +102,8 @@ type Witness struct {
 	answered, failed atomic.Int64
 	mu               sync.Mutex
 	reasons          []Reason
-	codes            atomic.Uint32 // bits of the codes noted, in their order below
+	codes            atomic.Uint32  // bits of the codes noted, in their order below
+	after            map[Code]int64 // how many commands had been seen then
 }
 
 // order of codes in reports.
@@ -134,7 +135,28 @@ func (w *Witness) Note(code Code, detail string) {
 	if !w.Noted(code) {
 		w.codes.Store(w.codes.Load() | bit(code))
 		w.reasons = append(w.reasons, Reason{code, detail})
+		if w.after == nil {
+			w.after = map[Code]int64{}
+		}
+		w.after[code] = w.seen.Load()
 	}
+}
+
+// NotedAfter is how many commands had been seen when a reason of that code was noted; 0
+// where none was.
+func (w *Witness) NotedAfter(code Code) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.after[code]
+}
+
+// Withdraw takes back what was noted with the code: it has turned out to be something
+// else.
+func (w *Witness) Withdraw(code Code) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.codes.Store(w.codes.Load() &^ bit(code))
+	w.reasons = slices.DeleteFunc(w.reasons, func(r Reason) bool { return r.Code == code })
 }
 
 // Noted reports whether a reason of that code has been noted.
