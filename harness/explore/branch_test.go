@@ -15,6 +15,7 @@ import (
 type entwined struct {
 	env  strategies.Env
 	have *common
+	own  int64
 }
 
 type common struct {
@@ -34,7 +35,7 @@ func entwine(take func(ctx context.Context, e *entwined) error) strategies.Selec
 			if env.Instance == 0 {
 				have = &common{event: env.Clock.NewEvent()}
 			}
-			return taker{&entwined{env, have}, take}, nil
+			return taker{&entwined{env: env, have: have}, take}, nil
 		},
 	}}
 }
@@ -46,6 +47,11 @@ type taker struct {
 
 func (t taker) Take(ctx context.Context, _ quota.Request) (quota.Decision, error) {
 	return quota.Decision{Tier: quota.TierRedis}, t.take(ctx, t.entwined)
+}
+
+// Used tells what an instance remembers for itself.
+func (t taker) Used(context.Context, quota.Subject, *quota.Policy) ([]quota.Reading, error) {
+	return []quota.Reading{{Tier: quota.TierProcess, Units: t.own, Known: true}}, nil
 }
 
 // What a step leads to that is one of several in a run is what it leads to in a run of
@@ -74,6 +80,15 @@ func TestBranchesAsAlone(t *testing.T) {
 		}
 		return e.env.Redis.Incr(ctx, "n").Err()
 	})
+	remembers := entwine(func(ctx context.Context, e *entwined) error {
+		for range 2 {
+			if err := e.env.Redis.Incr(ctx, "n").Err(); err != nil {
+				return err
+			}
+			e.own++
+		}
+		return nil
+	})
 	all := []quota.Fault{quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultClock, quota.FaultEviction, quota.FaultOutage}
 	for i, c := range []struct {
 		name   string
@@ -92,6 +107,7 @@ func TestBranchesAsAlone(t *testing.T) {
 		{name: "app-lock", cfg: Config{Instances: 1}},
 		{name: "memory in common", sel: counts},
 		{name: "an event in common", sel: waits},
+		{name: "memory of its own", sel: remembers, shares: true},
 	} {
 		t.Run(fmt.Sprintf("%s %d", c.name, i), func(t *testing.T) {
 			if c.sel.Meta == nil {
