@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -21,10 +23,16 @@ func Last(s *Setup, r *Run) Client {
 }
 
 // LastAsks reports whether so few units are left, as callers were told, that the last
-// client can be rejected. Of more there is nothing to learn but that they can be had.
+// client can be rejected: of more there is nothing to learn but that they can be had. It
+// does not ask where time has passed within a request, which may then count in one window
+// or in another: who comes after a caller that was held up for so long needs a script.
 func (s *Setup) LastAsks(t *Truth) bool {
-	left := t.Policy.Limit - t.InUse
-	return s.Asks > 0 && left < int64(s.Asks)
+	return s.Asks > 0 && t.Policy.Limit-t.InUse < int64(s.Asks) && !t.heldUp()
+}
+
+// heldUp reports whether time has passed within a request.
+func (t *Truth) heldUp() bool {
+	return slices.ContainsFunc(t.events, func(e oracle.Event) bool { return e.Reply-e.Call > int64(time.Millisecond) })
 }
 
 // Fractions reports whether time also moves to moments at which a part of a unit has
