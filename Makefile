@@ -30,7 +30,7 @@ SHORT         ?=
 MINUTES       ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test short lint bench benchstat release publish instrument faster baseline pages track-record noise fuzz mutants kill9 soak man tidy ci clean
+.PHONY: help run build build-full deps deps-all test short lint bench benchstat release publish instrument faster growth baseline pages track-record noise fuzz mutants kill9 soak man tidy ci clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ instrument: ## what the instrument itself costs, as ratios inside one run
 
 faster: ## what got faster since a commit and what it costs by limits, held against committed ratios: make faster [BASE=98043b8] [ONLY=REGEXP] [PAIRS=5] [LONG=1] [COMMIT=1]
 	@$(GO) run ./internal/instrument -base "$(BASE)" -pairs "$(PAIRS)" -only "$(ONLY)" $(if $(LONG),-long) $(if $(COMMIT),-commit)
+
+growth: ## measure how time and memory grow with subjects, days, clients, script length and states, and write docs/growth.md; five minutes
+	@$(GO) run ./internal/growth
 
 baseline: deps-all ## make the reference results and the strategies' pages anew; 9 minutes on a machine that does nothing else
 	@results/baseline/refresh

@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"harness/explore/bubble", "harness/explore/inproc", "harness/explore/postgres"},
 	{"harness/explore", "harness/measure", "harness/sim"},
 	{"harness/choose", "harness/metrics", "harness/sweep"},
-	{"cli", "full", "harness/bench", "internal/instrument", "prove"},
+	{"cli", "full", "harness/bench", "internal/growth", "internal/instrument", "prove"},
 	{"cmd", ""},
 }
 
@@ -43,7 +43,7 @@ var layers = [][]string{
 var importers = map[string][]string{
 	"results/codec":    {"results/render", "cli"},
 	"results/compare":  {"results/codec", "results/render", "results/text", "cli"},
-	"results/plot":     {"results/render", "cli"},
+	"results/plot":     {"results/render", "cli", "internal/growth"},
 	"results/html":     {"results/render", "cli"},
 	"results/pages":    {"cli"},
 	"results/text":     {"results/html", "results/pages", "results/render", "cli", "prove"},
