@@ -38,7 +38,9 @@ type fragile struct {
 	how   string
 	mu    sync.Mutex
 	calls int
-	stop  chan struct{}
+	// counts is never made.
+	counts map[string]int
+	stop   chan struct{}
 }
 
 const (
@@ -70,10 +72,7 @@ func newFragile(how string) *fragile {
 
 // fail panics on another goroutine and does not return.
 func (f *fragile) fail() {
-	go func() {
-		var counts map[string]int
-		counts["x"]++
-	}()
+	go func() { f.counts["x"]++ }() // of a map that was never made
 	select {}
 }
 
