@@ -100,8 +100,6 @@ type Config struct {
 	began int64
 	// enumerates is set where every schedule is run, whatever states it leads to.
 	enumerates bool
-	// restTicks has time pass only where everything is at rest.
-	restTicks bool
 	// trail keeps the schedule being run for another process; nil for none.
 	trail *trail
 	// rehearses is set where a search is made again under another wall clock.
@@ -347,7 +345,7 @@ func (c *Config) setup() *engine.Setup {
 		asks = 0
 	}
 	return &engine.Setup{
-		Asks: asks, RestTicks: c.restTicks,
+		Asks:   asks,
 		Policy: c.Policy, Used: c.Used, Clients: c.Clients, Instances: c.Instances, Scripts: c.Scripts, Skew: c.Skew,
 		Seed: c.Seed, Faults: c.Faults, Times: c.Times, JobRounds: c.JobRounds, Life: harness.DefaultLife, Ordered: ordered,
 		Patience: c.DecisionTimeout, Stateless: c.enumerates,

@@ -106,12 +106,8 @@ func (e *Engine) enabledFaults(out []engine.Choice) []engine.Choice {
 		}
 	}
 	if e.setup.Has(quota.FaultClock) && e.used.tick <= times {
-		atRest := e.Look().AtRest
-		if e.setup.RestTicks && !atRest {
-			return out
-		}
 		kinds := []int{engine.TickExpiry, engine.TickWindow, engine.TickHalf}
-		if atRest && e.setup.Fractions() {
+		if e.setup.Fractions() && e.Look().AtRest {
 			kinds = append(kinds, engine.TickBefore)
 		}
 		seen := map[time.Time]bool{}

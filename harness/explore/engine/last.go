@@ -37,7 +37,7 @@ func (t *Truth) heldUp() bool {
 
 // Fractions reports whether time also moves to moments at which a part of a unit has
 // flowed in, where everything is at rest. Elsewhere only whole windows matter.
-func (s *Setup) Fractions() bool { return s.RestTicks || s.Policy.Window.Kind == quota.Bucket }
+func (s *Setup) Fractions() bool { return s.Policy.Window.Kind == quota.Bucket }
 
 // WindowHalf is the moment halfway to the end of the window at t, and ok is false where
 // none ends.

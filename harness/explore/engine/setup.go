@@ -26,9 +26,6 @@ type Setup struct {
 	// Faults that may happen, each at most Times times, clock ticks once more.
 	Faults []quota.Fault
 	Times  int
-	// RestTicks has time pass only while no call and no round of a job is under way, and
-	// to parts of a window, too.
-	RestTicks bool
 	// Asks is how often one more client may ask once all scripts have ended; 0 for no such
 	// client.
 	Asks int

@@ -137,12 +137,8 @@ func (w *Engine) enabledFaults(out []engine.Choice) []engine.Choice {
 		}
 	}
 	if w.setup.Has(quota.FaultClock) && w.used.tick <= times {
-		atRest := w.Look().AtRest
-		if w.setup.RestTicks && !atRest {
-			return out
-		}
 		kinds := engine.TickHalf
-		if atRest && w.setup.Fractions() {
+		if w.setup.Fractions() && w.Look().AtRest {
 			kinds = engine.TickKinds
 		}
 		seen := map[time.Time]bool{}
