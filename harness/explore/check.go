@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/internal/format"
@@ -29,8 +30,17 @@ func (b *breach) finding() Finding {
 type normal struct {
 	immortal map[string]bool
 	negative bool
+	// left is the shortest time to live that a key has, where all scripts have ended and so
+	// many units are in use, in any order of the clients' actions. nil where these are too many.
+	left map[leftKey]time.Duration
 	// periodic is set where it has a periodic job.
 	periodic bool
+}
+
+// leftKey is a key where so many units are in use.
+type leftKey struct {
+	name  string
+	inUse int64
 }
 
 // check finds what is broken at this moment.
@@ -61,7 +71,7 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	}
 	if wanted[Negative] && !s.normal.negative || wanted[TTL] && look.AtRest {
 		var err error
-		if out, err = s.checkStore(out, wanted, look.AtRest); err != nil {
+		if out, err = s.checkStore(out, wanted, &look); err != nil {
 			return nil, err
 		}
 	}
@@ -79,14 +89,21 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	return out, nil
 }
 
-func (s *search) checkStore(out []breach, wanted map[Property]bool, atRest bool) ([]breach, error) {
+func (s *search) checkStore(out []breach, wanted map[Property]bool, look *engine.Look) ([]breach, error) {
 	held, err := s.Holdings()
 	if err != nil {
 		return nil, err
 	}
+	atRest := look.AtRest
+	short := wanted[TTL] && s.comparable(look)
 	for _, h := range held {
 		if wanted[TTL] && atRest && h.Forever && !s.normal.immortal[h.Name] {
 			out = append(out, breach{TTL, h.Name + " never expires", 0})
+		}
+		if short && h.Left > 0 {
+			if least, ok := s.normal.left[leftKey{h.Name, s.Run().Truth.InUse}]; ok && h.Left < least {
+				out = append(out, breach{TTL, fmt.Sprintf("%s expires in %v, and where clients come one after the other in %v or later", h.Name, h.Left, least), 0})
+			}
 		}
 		if wanted[Negative] && !s.normal.negative && h.Negative != "" {
 			out = append(out, breach{Negative, fmt.Sprintf("%s holds %s", h.Name, h.Negative), 0})

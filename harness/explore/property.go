@@ -25,7 +25,8 @@ const (
 	// Drift: at rest, a tier's count is outside of what the truth explains.
 	Drift Property = "drift"
 	// TTL: at rest, a key never expires, although where the clients come one after
-	// the other and nothing fails, it expires or is gone.
+	// the other and nothing fails, it expires or is gone. Or it expires sooner than after
+	// any such order of their actions with as many units in use.
 	TTL Property = "ttl"
 	// Stranded: at rest, a tier counts units that no caller holds, be it explained by
 	// a fault or not, and that do not end by themselves.

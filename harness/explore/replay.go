@@ -79,6 +79,11 @@ func replayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 		if err := s.serially(); err != nil {
 			return nil, err
 		}
+		if t.Property == TTL {
+			if err := s.orders(); err != nil {
+				return nil, err
+			}
+		}
 		found = s.normal
 		here, err = s.replay(path, t.Property)
 		if errors.Is(err, engine.ErrMisfit) {

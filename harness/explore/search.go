@@ -142,6 +142,9 @@ func (s *search) run(ctx context.Context, so *progress) (*Result, error) {
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
+	if err := s.orders(); err != nil {
+		return nil, err
+	}
 	res := s.newResult()
 	for _, p := range res.Properties {
 		s.wanted[p] = p != TTL || hasEnd(&s.cfg.Policy)

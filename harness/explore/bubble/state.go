@@ -75,7 +75,7 @@ func (e *Engine) Holdings() ([]engine.Holding, error) {
 	keys := e.keys()
 	out := make([]engine.Holding, len(keys))
 	for i, k := range keys {
-		out[i] = engine.Holding{Name: k.Name, Forever: k.Left == 0}
+		out[i] = engine.Holding{Name: k.Name, Forever: k.Left == 0, Left: k.Left}
 		if negative(&k) {
 			out[i].Negative = strings.Join(k.Content, " ")
 		}

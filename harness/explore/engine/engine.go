@@ -99,6 +99,9 @@ type Traits struct {
 type Look struct {
 	// AtRest is set where no call is in flight and no job has anything to do.
 	AtRest bool
+	// Ended is set where all scripts have ended and no further client has asked. Only
+	// engines that are [Flights] set it.
+	Ended bool
 	// Stuck says which clients wait for something that cannot come, and for what.
 	Stuck []string
 	// Forgot lists instances of which a tier that rejects the subject has let it go
@@ -117,6 +120,8 @@ type Holding struct {
 	Name string
 	// Forever is set for a key without a deadline.
 	Forever bool
+	// Left is the time to live of one that has a deadline.
+	Left time.Duration
 	// Negative is the content of one that holds a count below zero, else empty.
 	Negative string
 }

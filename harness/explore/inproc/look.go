@@ -11,7 +11,7 @@ import (
 
 // Look implements [engine.Engine].
 func (w *Engine) Look() engine.Look {
-	l := engine.Look{AtRest: true, Faults: w.faults(), SyncPeriod: w.used.synced}
+	l := engine.Look{AtRest: true, Ended: w.last.m == nil, Faults: w.faults(), SyncPeriod: w.used.synced}
 	able := false
 	for _, m := range w.actors {
 		if m.client == nil && m.Job().Every() > 0 {
@@ -20,6 +20,7 @@ func (w *Engine) Look() engine.Look {
 		if m.Done() {
 			continue
 		}
+		l.Ended = l.Ended && m.client == nil
 		op := m.Op()
 		switch {
 		case op.Kind == sched.Start:
@@ -77,7 +78,7 @@ func (w *Engine) Holdings() ([]engine.Holding, error) {
 	}
 	out := make([]engine.Holding, len(keys))
 	for i, k := range keys {
-		out[i] = engine.Holding{Name: k.name, Forever: k.left == 0}
+		out[i] = engine.Holding{Name: k.name, Forever: k.left == 0, Left: k.left}
 		if k.negative() {
 			out[i].Negative = strings.Join(k.content, " ")
 		}
