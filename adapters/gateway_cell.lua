@@ -3,8 +3,8 @@
 --   ARGV[1]  nanoseconds in which one unit flows in
 --   ARGV[2]  units that there may be at once
 --   ARGV[3]  units asked for
--- Answers 1 admitted, 0 rejected. Nanoseconds since 1970 exceed what Lua counts exactly
--- by a few hundred, so seconds of the key's epoch are left out.
+-- Answers 1 admitted, 0 rejected. Lua counts exactly to 2^53: nanoseconds since 2015 come
+-- in steps of 64, and those since 1970 would in steps of 256.
 local each, most, asked = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
 local now = (time[1] - 1420070400) * 1000000000 + time[2] * 1000

@@ -60,7 +60,7 @@ func TestAstrayAmidASearch(t *testing.T) {
 	defer onBlue.clear()
 	var n atomic.Int64
 	onBlue.set(func() {
-		if n.Add(1) > 8 {
+		if n.Add(1) > 24 {
 			select {}
 		}
 	})

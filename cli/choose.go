@@ -139,7 +139,7 @@ func (s *chooseSettings) configure() (choose.Config, error) {
 		return c, s.wrong("leak", err)
 	}
 	for _, x := range chosen {
-		if why, not := x.Excludes(strategies.ModeExplore); not && x.Client != "" {
+		if why, not := x.Excludes(strategies.ModeExplore); not && x.Client != "" && x.Client != strategies.PlainClient {
 			return c, s.wrong("strategy", fmt.Errorf("%s: %s", x, why))
 		}
 		if s.given("strategy") || x.Form != strategies.Baseline {

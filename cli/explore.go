@@ -93,7 +93,7 @@ func (s *exploreSettings) search() []setting {
 		{name: "jobs", value: whole(&s.jobs, 0, explore.MaxTimes),
 			doc: "how often each periodic job may start, at any moment"},
 		{name: "asks", value: whole(&s.asks, 0, explore.MostAsks),
-			doc: "how often one more client asks for one unit once all scripts have ended, until it is rejected, where no more is left than that; 0 for no such client"},
+			doc: "how often one more client asks for one unit once all scripts have ended, until it is rejected, where fewer are left than that and no time has passed within a request; 0 for no such client"},
 		{name: "property", value: &list{p: &s.properties}, complete: completeWords(append(properties, "all")...),
 			doc: "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
 		{name: "max-states", value: whole(&s.states, 0, explore.MostStates), computed: true,

@@ -224,8 +224,10 @@ func (s *settings) refuseNamed(skipped map[string]string) error {
 	sets := false
 	for name := range strings.SplitSeq(strings.Join(s.strategy, ","), ",") {
 		name = strings.TrimSpace(name)
-		if reason, ok := skipped[name]; ok {
-			return usagef("strategy %s: %s", name, reason)
+		for _, label := range slices.Sorted(maps.Keys(skipped)) {
+			if label == name || strings.HasPrefix(label, name+"@") { // of --client
+				return usagef("strategy %s: %s", name, skipped[label])
+			}
 		}
 		sets = sets || strategies.IsSet(name)
 	}

@@ -225,7 +225,7 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 	if p.Open(info) {
 		params.Loop, params.RatePerS, params.Arrivals = results.OpenLoop, p.RateInForce(), p.arrivals()
 	}
-	notExplored, _ := sel.Excludes(strategies.ModeExplore)
+	notExplored, _ := sel.Meta.Excludes(strategies.ModeExplore) // with the plain client
 	return results.Run{
 		NotExplored: notExplored,
 		Strategy:    sel.Name, Form: string(sel.Form), PerProcess: sel.PerProcess, Outside: sel.Outside, Options: sel.Options, Policy: p.Policy.Name,

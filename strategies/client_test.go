@@ -28,6 +28,8 @@ func TestParseClient(t *testing.T) {
 		{list: "a@", err: "unknown kind of client"},
 		{list: "exact@autopipeline", err: "strategy exact asks no Redis: it has no client of the kind autopipeline"},
 		{list: "tiers:note=a@b", want: "tiers:note=a@b"},
+		{list: "all@plain:sync=1s", err: "all"},
+		{list: "a*@autopipeline:sync=1s", err: "a*"},
 	} {
 		chosen, err := Parse(c.list)
 		got := strings.Trim(fmt.Sprint(chosen), "[]")

@@ -94,9 +94,12 @@ const coreSet = "core"
 // IsSet reports whether a word of a list stands for several strategies: "core", "all" or
 // a pattern such as "pg-*", also with a kind of client behind it.
 func IsSet(word string) bool {
+	if strings.ContainsAny(word, ":=") { // a strategy with options
+		return false
+	}
 	word, _, _ = strings.Cut(word, clientMark)
 	_, ok := sets[word]
-	return ok || strings.Contains(word, "*") && !strings.ContainsAny(word, ":=")
+	return ok || strings.Contains(word, "*")
 }
 
 // members are the strategies that a set stands for, sorted by name.

@@ -123,8 +123,8 @@ var findings = []finding{
 	{
 		name: "jaeger-burst", module: jaeger,
 		broken: "The rate limiter adds what has flowed in only where the balance does not suffice. Units that were left over from before a rest are spent first, " +
-			"and the time of the rest fills the balance again: a burst is of up to twice the size of the balance less one. Its documentation says that every call fills it.",
-		when:    "A balance of two or more, of which a part is taken before a rest.",
+			"and the time of the rest fills the balance again: a burst is of up to twice the balance, less one where the limiter was in use before the rest. Its documentation says that every call fills it.",
+		when:    "A rest before which the balance was not used up.",
 		command: []string{"explore", "lib-jaeger"}, property: "leak",
 	},
 	{
@@ -136,7 +136,7 @@ var findings = []finding{
 	},
 	{
 		name: "oxy-forgets", module: oxy,
-		broken: "The bucket of a source is forgotten ten times its period and a second after it was made, in use or not, and the source is given a full one. " +
+		broken: "The bucket of a source is forgotten ten times the whole seconds of its period, and one second, after it was made, in use or not, and the source is given a full one. " +
 			"A comment in the code says that it happens when the source was inactive.",
 		when: "A burst that takes longer than ten periods to fill, e.g. 100 at 1 per second: 100 requests pass every 11 s.",
 		command: []string{"run", "lib-oxy", "--policy", "100 calls refilling 1 per 1s", "--limit", "100", "--workload", "steady", "--subjects", "1",
@@ -202,35 +202,37 @@ var rebuilt = []struct {
 	command      []string
 	// property that is broken; empty where nothing is to be found.
 	property results.Property
-	// known is the thread that reports it, empty where none was looked for.
-	known string
+	// thread about it; it reports what is found where reported is set.
+	thread   string
+	reported bool
 }{
 	{"https://github.com/Kong/kong/blob/master/kong/plugins/rate-limiting/policies/init.lua",
-		"Kong's rate-limiting plugin with the policy redis and a sync_rate of -1.", []string{"explore", "gw-kong-redis", "--faults", "clock"}, "", ""},
+		"Kong's rate-limiting plugin with the policy redis and a sync_rate of -1.", []string{"explore", "gw-kong-redis", "--faults", "clock"}, "", "", false},
 	{"https://github.com/Kong/kong/blob/master/kong/plugins/rate-limiting/policies/init.lua",
 		"The same with a sync_rate of 0.1. The request with which an instance reads the counter is taken off what that instance counts, since Redis has counted it, and so " +
 			"is missing until counts are brought to Redis: each instance admits one too many in each such interval. The linked change takes it off, and speaks of Redis alone; Kong calls counters that are brought later less accurate.",
-		[]string{"explore", "gw-kong-sync", "--instances", "1", "--script", "take,take", "--limit", "2"}, "leak", "https://github.com/Kong/kong/pull/11859"},
+		[]string{"explore", "gw-kong-sync", "--instances", "1", "--script", "take,take", "--limit", "2"}, "leak", "https://github.com/Kong/kong/pull/11859", false},
 	{"https://github.com/brandur/redis-cell/blob/master/src/cell/mod.rs", "The command CL.THROTTLE of redis-cell, a GCRA.",
-		[]string{"explore", "gw-redis-cell", "--clients", "1", "--script", "take,take,take", "--limit", "1", "--faults", "clock"}, "", ""},
+		[]string{"explore", "gw-redis-cell", "--clients", "1", "--script", "take,take,take", "--limit", "1", "--faults", "clock"}, "", "", false},
 	{"https://stripe.com/blog/rate-limiters",
 		"Stripe's token bucket gives its keys no time to live where the bucket fills in less than half a second. The script then fails, and what fails is admitted. It is the script that Spring Cloud Gateway took over.",
-		[]string{"explore", "gw-stripe"}, "leak", "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453"},
+		[]string{"explore", "gw-stripe"}, "leak", "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453", true},
 	{"https://github.com/spring-cloud/spring-cloud-gateway/blob/main/spring-cloud-gateway-server/src/main/resources/META-INF/scripts/request_rate_limiter.lua",
 		"The script of Spring Cloud Gateway keeps no bucket that fills in less than half a second: it then limits nothing.",
-		[]string{"explore", "gw-spring"}, "leak", "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453"},
+		[]string{"explore", "gw-spring"}, "leak", "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453", true},
 	{"https://blog.cloudflare.com/counting-things-a-lot-of-different-things/",
 		"Cloudflare's weighted counters are read first and counted afterwards. The source calls them an approximation, and says how close it came.",
-		[]string{"explore", "gw-cloudflare"}, "leak", "https://blog.cloudflare.com/counting-things-a-lot-of-different-things/"},
+		[]string{"explore", "gw-cloudflare"}, "leak", "https://blog.cloudflare.com/counting-things-a-lot-of-different-things/", true},
 }
 
 // left are limiters that have no adapter.
 var left = []struct{ name, why string }{
 	{"failsafe-go, smooth", "It spaces calls evenly, by ticks of a fixed rhythm; the bursty one has an adapter."},
-	{"bsm/ratelimit, abo/rerate, reugn/equalizer, Narasimha1997/ratelimiter, teambition/ratelimiter-go, krakend/krakend-ratelimit, envoyproxy/ratelimit",
+	{"bsm/ratelimit, abo/rerate, reugn/equalizer, Narasimha1997/ratelimiter, teambition/ratelimiter-go, krakend/krakend-ratelimit",
 		"They could not be fetched where this was written. Nothing is said about them."},
 	{"mennanov/limiters, alibaba/sentinel-golang, mailgun/gubernator, mholt/caddy-ratelimit, axiaoxin-com/ratelimiter, cloudwego/kitex",
 		"They bring servers, clouds or frameworks with them, keep what decides to themselves, or call what they do approximate. Nothing is said about them."},
+	{"envoyproxy/ratelimit", "It is a service, and measured from outside: see services.md."},
 	{"didip/tollbooth v8", "It decides as v7 does, which has an adapter."},
 	{"gofiber/fiber v3", "It decides as v2 does, which has an adapter."},
 	{"go-kratos/aegis, platinummonkey/go-concurrency-limits", "They shed load by what a server can bear: there is no quota."},

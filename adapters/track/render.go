@@ -115,7 +115,11 @@ func gateways(b *bytes.Buffer) error {
 		s := all[0]
 		said := s.Claim
 		if found := s.Found(r.property); found != nil {
-			said = fmt.Sprintf("%s in %d steps: %s Known: <%s>", r.property, len(found.Steps), sentence(found.Detail), r.known)
+			thread := "See"
+			if r.reported {
+				thread = "Known:"
+			}
+			said = fmt.Sprintf("%s in %d steps: %s %s <%s>", r.property, len(found.Steps), sentence(found.Detail), thread, r.thread)
 		} else if r.property != "" || len(s.Findings) > 0 {
 			return fmt.Errorf("%s: %s is not what is found: %+v", strings.Join(r.command, " "), r.property, s.Findings)
 		}

@@ -49,8 +49,8 @@ type Config struct {
 	// that a caller wakes come on top. 0 means one, negative none.
 	JobRounds int
 	// Asks is how often one more client asks for one unit once the scripts of all others
-	// have ended and everything is at rest, until it is rejected, where no more than that
-	// is left: it shows what the scripts are too short for. 0 means [DefaultAsks], negative
+	// have ended and everything is at rest, until it is rejected, where fewer than that are
+	// left and no time has passed within a request: it shows what the scripts are too short for. 0 means [DefaultAsks], negative
 	// none. There is no such client on PostgreSQL.
 	Asks int
 	// Properties to look for; empty means all of [Properties].

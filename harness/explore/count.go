@@ -36,6 +36,7 @@ func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (*b
 		}
 		defer k.wait(s.cfg.gaveUp)()
 	}
+	k.alone = size == 1
 	k.join(s, 0)
 	return k.result(s)
 }
@@ -46,6 +47,7 @@ type counting struct {
 	so       *progress
 	progress *Progress
 	most     int64 // schedules
+	alone    bool  // one worker counts
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -180,7 +182,7 @@ func (k *counting) join(s *search, most int64) {
 		if most > 0 {
 			limit = most
 		}
-		more, err := k.work(s, p, limit, most > 0)
+		more, err := k.work(s, p, limit, k.alone || most > 0)
 		k.put(p, more, err)
 		if most > 0 {
 			return

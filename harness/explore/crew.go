@@ -157,6 +157,7 @@ func (s *search) beside(ctx context.Context, left func(error), f func(own *searc
 		own.Engine = e
 		// Its runs must begin with the scripts that the search's begin with.
 		if err = own.serially(); err == nil {
+			own.normal = s.normal // which knows the orders of the clients, too
 			err = f(&own)
 		}
 		return struct{}{}, errors.Join(err, e.Close())

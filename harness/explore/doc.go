@@ -10,8 +10,9 @@
 // reply are two, since a caller can die, or lose the reply, in between. MULTI/EXEC
 // and scripts are one step, a plain pipeline one per command.
 //
-// Where all scripts have ended and everything is at rest, one more client asks until it
-// is rejected, each request in one step: what the scripts have lost shows to it.
+// Where all scripts have ended, everything is at rest and few units are left, one more
+// client asks until it is rejected, each request in one step: what the scripts have lost
+// shows to it. It stays away where time has passed within a request.
 //
 // [Run] searches breadth first, so the first schedule found is a shortest one,
 // and does not follow a state that it has met before. Two states are the same if

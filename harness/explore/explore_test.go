@@ -219,7 +219,7 @@ func TestNotDeterministic(t *testing.T) {
 	m.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) {
 		return takeFunc(func() quota.Decision {
 			calls++
-			return quota.Decision{Admitted: calls%3 != 0 || calls < 12}
+			return quota.Decision{Admitted: calls%3 != 0 || calls < 20}
 		}), nil
 	}
 	_, err := explore.Run(t.Context(), strategies.Selection{Meta: &m}, explore.Config{Clients: 3, Limit: 1, Asks: -1})

@@ -62,7 +62,7 @@ func TestLastClientFindsALostKey(t *testing.T) {
 		if (f != nil) != c.leaks || r.Capped != "" {
 			t.Errorf("%+v: %+v, ended by %q", c, f, r.Capped)
 		}
-		if c.asks != (r.Asks > 0) || !c.leaks && c.asks != strings.Contains(r.Claim, "then one more client") {
+		if c.asks != (r.Asks > 0) || !c.leaks && c.asks != strings.Contains(r.Claim, "one more client") {
 			t.Errorf("%+v: asks %d, claim %q", c, r.Asks, r.Claim)
 		}
 		if f == nil {
@@ -82,13 +82,12 @@ func TestLastClientFindsALostKey(t *testing.T) {
 // it could use up.
 func TestLastClientEnds(t *testing.T) {
 	for _, c := range []struct {
-		limit  int64
-		states int // without the last client, and what it adds
-		more   int
+		limit int64
+		more  int // states that the last client adds
 	}{
-		{1, 4, 1}, // one admitted, one rejected; the last is rejected
-		{5, 4, 4}, // two admitted; the last gets three and is rejected
-		{6, 4, 0}, // four are left, which it could get
+		{1, 1}, // one admitted, one rejected; the last is rejected
+		{5, 7}, // two admitted; the last gets three from one instance or the other, and is rejected
+		{6, 0}, // four are left, which it could get
 	} {
 		cfg := explore.Config{Policy: tenants, Limit: c.limit, Properties: []explore.Property{explore.Leak}}
 		with, err := explore.Run(t.Context(), plant(counted), cfg)
@@ -150,5 +149,61 @@ func TestLastClientAsksForeignCode(t *testing.T) {
 		if err != nil || !again.Broken {
 			t.Errorf("the token gives %+v, %v", again, err)
 		}
+	}
+}
+
+// spoiled rejects by its own memory: an instance that has seen another one's count admits
+// everybody from then on.
+type spoiled struct {
+	*planted
+	seen bool
+}
+
+func (s *spoiled) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	if s.seen {
+		return quota.Decision{Admitted: true}, nil
+	}
+	n, err := s.env.Redis.Incr(ctx, s.env.Prefix+"k").Result()
+	s.seen = n == 2
+	return verdict(n <= r.Policy.Limit, err)
+}
+
+// Clients whose names make no difference are searched in one order. The last client then
+// has to come to each instance.
+func TestLastClientComesToEachInstance(t *testing.T) {
+	sel := plant(nil)
+	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+		return &spoiled{planted: &planted{env: env}}, nil
+	}
+	r, err := explore.Run(t.Context(), sel, explore.Config{Policy: tenants, Limit: 2, Properties: []explore.Property{explore.Leak}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := r.Found(explore.Leak)
+	if f == nil {
+		t.Fatalf("no leak: %s", r.Claim)
+	}
+	if again, err := explore.ReplayOf(t.Context(), sel, f.Token, explore.Target{}); err != nil || !again.Broken {
+		t.Errorf("the token gives %+v, %v", again, err)
+	}
+}
+
+// What the last client does one after the other excuses what a schedule does, so that a
+// token has to say whether there is one.
+func TestTokenHoldsAsks(t *testing.T) {
+	sel, err := strategies.Parse("decr-expire")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := explore.Run(t.Context(), sel[0], explore.Config{Limit: 2, Asks: -1, Faults: []quota.Fault{quota.FaultRetry}, Properties: []explore.Property{explore.Negative}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := r.Found(explore.Negative)
+	if f == nil {
+		t.Fatal("no count below zero")
+	}
+	if again, err := explore.Replay(t.Context(), f.Token, explore.Target{}); err != nil || !again.Broken {
+		t.Errorf("the token gives %+v, %v", again, err)
 	}
 }

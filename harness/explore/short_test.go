@@ -15,14 +15,23 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// mending counts in Redis. Who creates the key gives it an hour to live, and who finds it
-// without a time to live gives it one of mended.
-func mending(mended time.Duration) strategies.Selection {
+// mending counts in Redis. Who creates the key gives it an hour to live. From that count on
+// who finds it without a time to live gives it one of mended. Everybody reads it so often
+// before, for the sake of the states.
+func mending(mended time.Duration, from int64, reads int) strategies.Selection {
 	return plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 		key := p.env.Prefix + "k"
+		for range reads {
+			if err := p.env.Redis.Exists(ctx, key).Err(); err != nil {
+				return quota.Decision{}, err
+			}
+		}
 		n, err := p.env.Redis.Incr(ctx, key).Result()
 		left := time.Hour
 		if err == nil && n > 1 {
+			if n < from {
+				return verdict(n <= r.Policy.Limit, nil)
+			}
 			left = mended
 			var has time.Duration
 			if has, err = p.env.Redis.TTL(ctx, key).Result(); err == nil && has >= 0 {
@@ -36,7 +45,7 @@ func mending(mended time.Duration) strategies.Selection {
 // A key that expires too early is seen by its time to live, and no time has to pass.
 func TestShortTimeToLive(t *testing.T) {
 	for mended, short := range map[time.Duration]bool{time.Minute: true, time.Hour: false} {
-		sel := mending(mended)
+		sel := mending(mended, 2, 0)
 		r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "3 requests per calendar hour"), Properties: []explore.Property{explore.TTL}})
 		if err != nil {
 			t.Fatal(err)
@@ -77,5 +86,29 @@ func TestShortTimeToLiveOfAnOrder(t *testing.T) {
 	}
 	if f := r.Found(explore.TTL); f != nil {
 		t.Errorf("%s, which the first caller alone does not leave, but the second does", f.Detail)
+	}
+}
+
+// Every worker of a search knows what orders leave.
+func TestShortTimeToLiveOnAllCores(t *testing.T) {
+	cfg := explore.Config{Policy: policy(t, "5 requests per calendar hour"), Limit: 5, Clients: 4, Properties: []explore.Property{explore.TTL}}
+	var first string
+	for _, cfg.Workers = range []int{1, 2, 4} {
+		r, err := explore.Run(t.Context(), mending(time.Minute, 4, 3), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := r.Found(explore.TTL)
+		if f == nil {
+			t.Fatalf("%d workers find nothing in %d states", cfg.Workers, r.States)
+		}
+		if r.States < 1_000 {
+			t.Fatalf("%d states are too few for several workers", r.States)
+		}
+		if first == "" {
+			first = f.Token
+		} else if f.Token != first {
+			t.Errorf("%d workers find %s, and one finds %s", cfg.Workers, f.Token, first)
+		}
 	}
 }

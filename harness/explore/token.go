@@ -42,6 +42,7 @@ type ticket struct {
 	Faults    []quota.Fault    `json:"f,omitempty"`
 	Times     int              `json:"t"`
 	Jobs      int              `json:"j"`
+	Asks      int              `json:"q,omitempty"` // 0 for the default, negative for none
 	Property  Property         `json:"b"`
 	Path      string           `json:"x"`
 }
@@ -61,6 +62,9 @@ func (s *search) token(path []engine.Choice, p Property) string {
 	}
 	if s.cfg.Seed != 1 {
 		t.Seed = s.cfg.Seed
+	}
+	if s.cfg.Asks != DefaultAsks {
+		t.Asks = s.cfg.Asks
 	}
 	for _, x := range s.cfg.Scripts {
 		t.Scripts = append(t.Scripts, x.String())
@@ -172,7 +176,7 @@ func (t *ticket) config(sel strategies.Selection, server stores.Store) (cfg Conf
 	}
 	cfg = Config{
 		Policy: p, Limit: t.Limit, Used: t.Used, Clients: t.Clients, Scripts: scripts, Instances: t.Instances,
-		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults, Times: t.Times, JobRounds: t.Jobs, Postgres: server,
+		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults, Times: t.Times, JobRounds: t.Jobs, Asks: t.Asks, Postgres: server,
 	}
 	return cfg.complete(sel)
 }

@@ -214,6 +214,9 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 	if err := c.Plan.CannotRun(s, strategies.ModeMeasure, c.CrossesWindows()); err != nil {
 		return err // its stores were not opened
 	}
+	if s.Outside && c.Stream.Speed > 0 && c.Stream.Speed != 1 {
+		return fmt.Errorf("%s decides by its own clock, whose windows a replay at %g times the speed does not shorten: give --speed 1", s.Name, c.Stream.Speed)
+	}
 	for _, need := range s.Needs {
 		if need == strategies.NeedSource {
 			continue // which has a model

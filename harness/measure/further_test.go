@@ -49,6 +49,24 @@ func TestStoresNeeded(t *testing.T) {
 	}
 }
 
+// A service cannot be told that time goes faster.
+func TestServicesAtAnotherSpeed(t *testing.T) {
+	plan, err := harness.NewPlan("incr-expire", "agent-api", "steady")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := *plan.Strategies[0].Meta
+	outside.Outside, outside.Needs = true, nil
+	plan.Strategies[0].Meta = &outside
+	for speed, refused := range map[float64]bool{0: false, 1: false, 60: true} {
+		c := Config{Plan: plan}
+		c.Stream.Speed = speed
+		if err := c.CannotRun(plan.Strategies[0]); (err != nil) != refused || refused && !strings.Contains(err.Error(), "--speed 1") {
+			t.Errorf("speed %g: %v", speed, err)
+		}
+	}
+}
+
 // A strategy whose store cannot be had says why.
 func TestMissingStoreSaysWhy(t *testing.T) {
 	plan, err := harness.NewPlan("redis-durable", "agent-api", "steady")

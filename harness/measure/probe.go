@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -43,13 +44,18 @@ func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 		if err != nil || admitted {
 			return probe, err
 		}
-		out = probe
+		if probe != nil {
+			out = probe
+		}
+	}
+	if out == nil {
+		return nil, errors.New("cost probe: the first request of every subject failed")
 	}
 	return out, nil
 }
 
 // probeSubject asks for one subject until it has been rejected often enough.
-// admitted is set where its first request was.
+// admitted is set where its first request was. There is no probe where that one failed.
 func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject quota.Subject, cost int64, id uint64) (out *results.Probe, admitted bool, err error) {
 	out = &results.Probe{}
 	var taken, rejected probeSum
@@ -62,6 +68,9 @@ func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject q
 			// A service that fails now and then is no broken store.
 			if e := failures.Errors; e.TimeOuts > probeTimeouts || e.Store+e.Other > 0 && !p.run.Outside {
 				return nil, false, fmt.Errorf("cost probe: %w", err)
+			}
+			if i == 0 { // of this subject there is no first decision
+				return nil, false, nil
 			}
 			continue // no decision, and no cost of one
 		}

@@ -62,6 +62,40 @@ func TestProbeOfAStrategyThatRejects(t *testing.T) {
 	}
 }
 
+// failing is a service of which the first request for some subjects fails.
+type failing struct {
+	planted
+	first map[quota.Subject]bool
+}
+
+func (f *failing) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	if f.first[r.Subject] {
+		delete(f.first, r.Subject)
+		return quota.Decision{}, errors.New("planted error")
+	}
+	return f.planted.Take(ctx, r)
+}
+
+// TestProbeOfAServiceThatFails: a failed first request is no first decision of no cost.
+func TestProbeOfAServiceThatFails(t *testing.T) {
+	for fail, kept := range map[string]bool{"0": true, "01234567": false} {
+		f := &failing{first: map[quota.Subject]bool{}}
+		for _, n := range fail {
+			f.first[quota.Subject("cost-probe-"+string(n))] = true
+		}
+		r := measureOne(t, &f.planted, "hot-key", func(c *Config) {
+			sel := f.selection()
+			sel.Meta.Outside = true
+			sel.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { return f, nil }
+			c.Strategies = []strategies.Selection{sel}
+		})
+		p := r.Cost.Probe
+		if kept && (p == nil || p.Admitted == nil) || !kept && (p != nil || !hasReason(r, "run-failed")) {
+			t.Errorf("the first of %s fails: %+v, %+v", fail, p, r.Audit.Reasons)
+		}
+	}
+}
+
 // TestWarmUpOfErrors: errors that the strategy's source asks for are answers, and
 // any others in every request are a store that is not there.
 func TestWarmUpOfErrors(t *testing.T) {

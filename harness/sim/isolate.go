@@ -147,7 +147,7 @@ func isolated(ctx context.Context, cfg *Config, sel strategies.Selection, stream
 		err = &at.Died
 		if p != nil { // it says how far the child had come
 			at.trailed = p.reached
-			if again, failed := inChild(ctx, cfg, sel, &at, nil); failed == nil {
+			if again, failed := inChild(ctx, cfg, sel, &at, nil); failed == nil && again.begun {
 				return again
 			}
 		}

@@ -286,8 +286,6 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestPoints: each point is the base with its values in place, and the base stays what it
-// was.
 // TestPointsOfClients: kinds of clients are values as others are. A strategy that asks no
 // Redis has one, and one that names its own is refused.
 func TestPointsOfClients(t *testing.T) {
@@ -321,6 +319,8 @@ func TestPointsOfClients(t *testing.T) {
 	}
 }
 
+// TestPoints: each point is the base with its values in place, and the base stays what it
+// was.
 func TestPoints(t *testing.T) {
 	c := config(t, &timed{servers: make(chan struct{}, 1)})
 	params, err := sweep.ParseAll([]string{"lag=0s,1s", "cost=1,2"})

@@ -48,6 +48,9 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "growth:", err)
 		return code
 	}
+	if flags.NArg() > 0 {
+		return fail(2, fmt.Errorf("%s is no flag: there is -page, and without it everything is measured", flags.Arg(0)))
+	}
 	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	root := filepath.Dir(strings.TrimSpace(string(mod)))
 	if err != nil || root == "." || root == filepath.Dir(os.DevNull) {
@@ -64,7 +67,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 	}
 	rec, err := readRecord(filepath.Join(root, recordPath))
 	if err != nil {
-		return fail(1, err)
+		return fail(2, err)
 	}
 	if err := rec.publish(root); err != nil {
 		return fail(1, err)

@@ -189,8 +189,11 @@ func (p *point) searched(text []byte) error {
 			Capped       string
 		}
 	}
-	if err := json.Unmarshal(text, &file); err != nil || len(file.Searches) != 1 {
-		return fmt.Errorf("%s: one search was expected: %w", p.Command, err)
+	if err := json.Unmarshal(text, &file); err != nil {
+		return fmt.Errorf("%s: %w", p.Command, err)
+	}
+	if len(file.Searches) != 1 {
+		return fmt.Errorf("%s: %d searches, and one was expected", p.Command, len(file.Searches))
 	}
 	s := file.Searches[0]
 	p.States, p.Schedules, p.Capped = s.States, s.Runs, s.Capped != ""
@@ -200,8 +203,11 @@ func (p *point) searched(text []byte) error {
 // simulated reads what a simulation counted.
 func (p *point) simulated(text []byte) error {
 	var file struct{ Runs []struct{ Issued int64 } }
-	if err := json.Unmarshal(text, &file); err != nil || len(file.Runs) != 1 {
-		return fmt.Errorf("%s: one run was expected: %w", p.Command, err)
+	if err := json.Unmarshal(text, &file); err != nil {
+		return fmt.Errorf("%s: %w", p.Command, err)
+	}
+	if len(file.Runs) != 1 {
+		return fmt.Errorf("%s: %d runs, and one was expected", p.Command, len(file.Runs))
 	}
 	p.Decisions = file.Runs[0].Issued
 	return nil

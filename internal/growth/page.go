@@ -113,30 +113,33 @@ func (r *record) page() (text string, images []image, err error) {
 
 // summary is what the last part works with.
 type summary struct {
-	perS, bytesPerSubject map[string]float64 // by strategy, at the most subjects
-	largest               float64            // subjects
-	secondsPerDay         float64
-	decisionsPerDay       float64
-	bytesPerDecision      float64
-	largestPeak           float64
-	days                  float64
-	bytesPerState         float64
-	secondsPerState       float64
-	statePeak, states     float64
-	clientFactor          map[string]float64
-	clientNames           []string
+	perS, bytesPerSubject, bytesPerCheck map[string]float64 // by strategy, at the most subjects
+	largest                              float64            // subjects
+	secondsPerDay                        float64
+	decisionsPerDay                      float64
+	bytesPerDecision                     float64
+	largestPeak                          float64
+	days                                 float64
+	bytesPerState                        float64
+	stateSeconds, statePower             float64 // processor time of the largest search, and how it grows
+	statePeak, states                    float64
+	clientFactor                         map[string]float64
+	clientNames                          []string
 }
 
 func (r *record) subjects(w *writer, sum *summary) error {
 	w.say("## Subjects")
 	w.say("Simulations of 300,000 checks at 5,000 per virtual second, of as many subjects as there are.")
-	sum.perS, sum.bytesPerSubject = map[string]float64{}, map[string]float64{}
+	sum.perS, sum.bytesPerSubject, sum.bytesPerCheck = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	var rates, peaks []plot.TrendLine
 	var told []string
 	for _, name := range r.lines(bySubjects) {
 		all, err := r.crowds(name)
 		if err != nil {
 			return err
+		}
+		if len(all) < 2 {
+			return fmt.Errorf("%s: %s has one point", bySubjects, name)
 		}
 		rate, peak := plot.TrendLine{Name: name}, plot.TrendLine{Name: name}
 		var rows [][]string
@@ -157,9 +160,10 @@ func (r *record) subjects(w *writer, sum *summary) error {
 		n := len(all)
 		last, before := all[n-1], all[n-2]
 		sum.perS[name], sum.largest = last.perSecond(), last.busy.X
-		sum.bytesPerSubject[name] = perUnit(before.busy.X, float64(before.busy.PeakBytes), last.busy.X, float64(last.busy.PeakBytes))
-		told = append(told, fmt.Sprintf("`%s` keeps four fifths of its speed up to %s subjects, and has %s of it at %s; from %s subjects on each further one takes %s.", name,
-			count(steady.busy.X), format.Pct(100*last.perSecond()/all[0].perSecond()), count(last.busy.X), count(before.busy.X), bytesOf(sum.bytesPerSubject[name])))
+		sum.bytesPerSubject[name] = max(0, perUnit(before.idle.X, float64(before.idle.PeakBytes), last.idle.X, float64(last.idle.PeakBytes)))
+		sum.bytesPerCheck[name] = max(0, perUnit(float64(last.idle.Decisions), float64(last.idle.PeakBytes), float64(last.busy.Decisions), float64(last.busy.PeakBytes)))
+		told = append(told, fmt.Sprintf("`%s` keeps four fifths of its speed up to %s subjects, and has %s of it at %s; from %s subjects on each further one takes %s to set up, and at %s each check %s.", name,
+			count(steady.busy.X), format.Pct(100*last.perSecond()/all[0].perSecond()), count(last.busy.X), count(before.busy.X), bytesOf(sum.bytesPerSubject[name]), count(last.busy.X), bytesOf(sum.bytesPerCheck[name])))
 	}
 	if err := w.draw("growth-subjects", "Speed and memory against subjects", "Decisions per second of processor time, start and set-up left out.",
 		plot.Trend{Title: "speed", X: "subjects", Y: "decisions per s", Lines: rates}, plot.Trend{Title: "memory", X: "subjects", Y: "MiB", Lines: peaks}); err != nil {
@@ -299,9 +303,9 @@ func (r *record) states(w *writer, sum *summary) error {
 	middle, a, b := all[n/2], all[n-2], all[n-1]
 	sum.states, sum.statePeak = float64(b.States), float64(b.PeakBytes)
 	sum.bytesPerState = max(0, perUnit(float64(middle.States), float64(middle.PeakBytes), float64(b.States), float64(b.PeakBytes)))
-	sum.secondsPerState = perUnit(float64(middle.States), middle.CPUSeconds, float64(b.States), b.CPUSeconds)
+	sum.stateSeconds, sum.statePower = b.CPUSeconds, slope(float64(a.States), a.CPUSeconds, float64(b.States), b.CPUSeconds)
 	w.say("From %s to %s states processor time grows as states to the power of %.2f; from %s to %s states each takes %s.",
-		count(float64(a.States)), count(float64(b.States)), slope(float64(a.States), a.CPUSeconds, float64(b.States), b.CPUSeconds),
+		count(float64(a.States)), count(float64(b.States)), sum.statePower,
 		count(float64(middle.States)), count(float64(b.States)), bytesOf(sum.bytesPerState))
 	w.say("**Why.** A schedule is run from its start, so that a state costs what the way to it is long, and ways become longer the deeper a search is. Memory is first that of the worlds in which schedules " +
 		"run, and then that of the states seen, with the ways to those that are still to be searched.")
@@ -315,16 +319,17 @@ func (r *record) hundredfold(w *writer, sum *summary) error {
 	const times = 100
 	subjects := times * sum.largest
 	for _, name := range r.lines(bySubjects) {
-		w.say("- **`%s`, %s subjects, a check each.** %s checks at %s per second are %s of processor time. Memory: %s subjects of %s are %s.", name, count(subjects), count(subjects),
-			count(sum.perS[name]), hours(subjects/sum.perS[name]), count(subjects), bytesOf(sum.bytesPerSubject[name]), gibi(subjects*sum.bytesPerSubject[name]))
+		w.say("- **`%s`, %s subjects, a check each.** %s checks at %s per second are %s of processor time. Memory: a subject of %s and a check of %s, which is mostly the first of its subject, are %s.", name, count(subjects), count(subjects),
+			count(sum.perS[name]), hours(subjects/sum.perS[name]), bytesOf(sum.bytesPerSubject[name]), bytesOf(sum.bytesPerCheck[name]), gibi(subjects*(sum.bytesPerSubject[name]+sum.bytesPerCheck[name])))
 	}
 	days := times * sum.days
 	decisions := days * sum.decisionsPerDay
 	w.say("- **%s virtual days.** %s days of %s are %s. Memory: %s decisions of %s are %s beside the %s of %s days.", count(days), count(days), hours(sum.secondsPerDay), hours(days*sum.secondsPerDay),
 		count(decisions), bytesOf(sum.bytesPerDecision), gibi(decisions*sum.bytesPerDecision), mebi(sum.largestPeak), count(sum.days))
 	states := times * sum.states
-	w.say("- **%s states.** At %s of processor time each, %s on one processor and %s on %d. Memory: %s states of %s are %s; `--max-memory` ends a search before.", count(states),
-		format.NS(1e9*sum.secondsPerState), hours(states*sum.secondsPerState), hours(states*sum.secondsPerState/float64(r.Processors)), r.Processors, count(states), bytesOf(sum.bytesPerState), gibi(states*sum.bytesPerState))
+	takes := sum.stateSeconds * math.Pow(times, sum.statePower)
+	w.say("- **%s states.** The %s of %s states, times 100 to the power of %.2f, are %s on one processor and %s on %d. Memory: %s states of %s are %s; `--max-memory` ends a search before.", count(states),
+		hours(sum.stateSeconds), count(sum.states), sum.statePower, hours(takes), hours(takes/float64(r.Processors)), r.Processors, count(states), bytesOf(sum.bytesPerState), gibi(states*sum.bytesPerState))
 	for _, name := range sum.clientNames {
 		w.say("- **`%s`.** A hundred times the states are log 100 / log %s = %.1f more clients.", name, format.Digits(sum.clientFactor[name]), math.Log(times)/math.Log(sum.clientFactor[name]))
 	}

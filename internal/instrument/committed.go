@@ -49,8 +49,11 @@ func readLedger(path string) (ledger, error) {
 	r := csv.NewReader(bufio.NewReader(bytes.NewReader(text)))
 	r.Comma = '\t'
 	lines, err := r.ReadAll()
-	if err != nil || len(lines) == 0 || !slices.Equal(lines[0], ledgerTitle) {
-		return nil, fmt.Errorf("%s: its first line has to be %q, and each other one as long: %w", path, strings.Join(ledgerTitle, " "), err)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(lines) == 0 || !slices.Equal(lines[0], ledgerTitle) {
+		return nil, fmt.Errorf("%s: its first line has to be %q", path, strings.Join(ledgerTitle, " "))
 	}
 	l := ledger{}
 	for _, line := range lines[1:] {

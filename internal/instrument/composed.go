@@ -104,8 +104,11 @@ func judged(ctx context.Context, t *tool, s *side) (sample, error) {
 			return nil, err
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "kept", "*"))
-		if err != nil || len(files) == 0 {
-			return nil, fmt.Errorf("the run kept no history: %w", err)
+		if err != nil {
+			return nil, err
+		}
+		if len(files) == 0 {
+			return nil, errors.New("the run kept no history")
 		}
 		out, err := execute(ctx, dir, s.built[cli], append([]string{"judge", "--json"}, files...)...)
 		if err != nil {

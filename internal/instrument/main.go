@@ -90,10 +90,10 @@ func run(ctx context.Context, all []probe, args []string, stdout, stderr io.Writ
 	if err := t.build(ctx, picked); err != nil {
 		return fail(exitFailed, err)
 	}
-	rep, failed := t.measure(ctx, picked, *n, *base, committed)
+	rep, failed := t.measure(ctx, picked, *n, committed)
 	rep.given = t.given
 	if *commit && ctx.Err() == nil {
-		committed.add(rep.rows(), *base)
+		committed.add(rep.rows(), t.named)
 		if err := committed.write(*path); err != nil {
 			return fail(exitFailed, err)
 		}
@@ -134,7 +134,7 @@ type tool struct {
 	stderr     io.Writer
 	dir        string // temporary
 	base, here *side  // base is nil where no probe needs it
-	named      string // how the commit was named
+	named      string // the commit: the beginning of its hash, which is what committed files name it by
 	worktree   bool
 	given      []module  // that the base was built with, in this tree's versions
 	others     []float64 // shares of the processors that other programs took, by sample
@@ -178,6 +178,7 @@ func (t *tool) checkOut(ctx context.Context, base string) error {
 		}
 		return fmt.Errorf("there is no commit %s%s", base, hint)
 	}
+	t.named = hash[:len("98043b8")]
 	t.base = &side{root: filepath.Join(t.dir, "base"), bin: filepath.Join(t.dir, "built")}
 	t.worktree = true // also where it fails half way
 	if _, err = t.git(ctx, "worktree", "add", "--quiet", "--detach", t.base.root, hash); err != nil {
@@ -233,8 +234,8 @@ func (t *tool) build(ctx context.Context, picked []probe) error {
 }
 
 // measure takes n pairs of samples for each probe.
-func (t *tool) measure(ctx context.Context, picked []probe, n int, base string, committed ledger) (rep report, failed int) {
-	rep.pairs, rep.base, rep.committed = n, base, committed
+func (t *tool) measure(ctx context.Context, picked []probe, n int, committed ledger) (rep report, failed int) {
+	rep.pairs, rep.base, rep.committed = n, t.named, committed
 	for i := 0; i < len(picked) && ctx.Err() == nil; i++ {
 		p := picked[i]
 		fmt.Fprintf(t.stderr, "[%d/%d] %s", i+1, len(picked), p.name)

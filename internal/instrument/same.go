@@ -147,7 +147,13 @@ func compareSimulations(ctx context.Context, t *tool) (c checked, err error) {
 		if r.err != nil {
 			return c, r.err
 		}
-		if r.base == nil || r.here == nil { // one side cannot simulate it
+		name := jobs[i].strategy + " under " + jobs[i].preset
+		switch {
+		case r.base == nil: // it could not be simulated before
+			continue
+		case r.here == nil:
+			c.compared++
+			c.differ(reasons, name, "simulated before, and refused here")
 			continue
 		}
 		c.compared++
@@ -159,8 +165,11 @@ func compareSimulations(ctx context.Context, t *tool) (c checked, err error) {
 		if was == is {
 			c.same++
 		} else {
-			c.differ(reasons, jobs[i].strategy+" under "+jobs[i].preset, was+" before, and here "+is)
+			c.differ(reasons, name, was+" before, and here "+is)
 		}
+	}
+	if c.compared == 0 {
+		return c, fmt.Errorf("%s simulates nothing under any preset", t.named)
 	}
 	c.how = fmt.Sprintf("every strategy that both sides simulate, under every preset, %d requests from seed 1; %d were compared by the hash of all that happened, "+
 		"the others by what was decided, since %s records no hash", comparedRounds, hashes, t.named)
@@ -188,8 +197,11 @@ func (t *tool) simulate(ctx context.Context, s *side, strategy, preset string) (
 		return nil, err
 	}
 	var file struct{ Runs []simulated }
-	if err := json.Unmarshal(text, &file); err != nil || len(file.Runs) != 1 {
-		return nil, fmt.Errorf("sim %s --preset %s: results.json holds %d runs: %w", strategy, preset, len(file.Runs), err)
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("sim %s --preset %s: %w", strategy, preset, err)
+	}
+	if len(file.Runs) != 1 {
+		return nil, fmt.Errorf("sim %s --preset %s: results.json holds %d runs, and one was expected", strategy, preset, len(file.Runs))
 	}
 	return &file.Runs[0], nil
 }
@@ -255,7 +267,12 @@ func compareCounterexamples(ctx context.Context, t *tool) (c checked, err error)
 				return c, err
 			}
 		}
-		if steps[0] == nil || steps[1] == nil {
+		switch {
+		case steps[0] == nil: // it could not be searched before
+			continue
+		case steps[1] == nil:
+			c.compared++
+			c.differ(reasons, strategy, "searched before, and refused here")
 			continue
 		}
 		for _, property := range slices.Sorted(maps.Keys(steps[0])) {
@@ -270,6 +287,9 @@ func compareCounterexamples(ctx context.Context, t *tool) (c checked, err error)
 				c.same++
 			}
 		}
+	}
+	if c.compared == 0 {
+		return c, fmt.Errorf("%s finds nothing in any strategy", t.named)
 	}
 	return c, nil
 }

@@ -72,7 +72,15 @@ func TestCompareSimulations(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	x := sides(t, recording(a), "exit 130\n", "")
+	x := sides(t, recording(a), "exit 2\n", "")
+	if got, err := compareSimulations(t.Context(), x); err != nil || got.compared != 3 || len(got.unexplained) != 3 || !strings.Contains(got.unexplained[0], "refused here") {
+		t.Errorf("a side that refuses what was simulated before: %+v, %v", got, err)
+	}
+	x = sides(t, "exit 2\n", recording(a), "")
+	if got, err := compareSimulations(t.Context(), x); err == nil {
+		t.Errorf("nothing was compared: %+v", got)
+	}
+	x = sides(t, recording(a), "exit 130\n", "")
 	if got, err := compareSimulations(t.Context(), x); err == nil {
 		t.Errorf("a side that fails: %+v", got)
 	}
@@ -92,12 +100,19 @@ func TestCompareCounterexamples(t *testing.T) {
 		"as long": {finding("{},{}"), finding("{},{}"), 1, ""},
 		"shorter": {finding("{},{}"), finding("{}"), 1, ""},
 		"longer":  {finding("{}"), finding("{},{}"), 0, "one, leak: 1 steps before, and here 2"},
+		"refused": {finding("{}"), "exit 2\n", 0, "one: searched before, and refused here"},
 		"gone":    {finding("{}"), `echo '{"searches":[{"findings":[]}]}'`, 0, "one, leak: 1 step before, and none found here"},
 	} {
 		got, err := compareCounterexamples(t.Context(), sides(t, c.base, c.here, ""))
 		if err != nil || got.compared != 1 || got.same != c.same || strings.Join(got.unexplained, ";") != c.unexplained {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
+	}
+}
+
+func TestNoCounterexampleCompared(t *testing.T) {
+	if got, err := compareCounterexamples(t.Context(), sides(t, "exit 2\n", finding("{}"), "")); err == nil {
+		t.Errorf("%+v", got)
 	}
 }
 

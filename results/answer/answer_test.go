@@ -227,8 +227,10 @@ func TestUntested(t *testing.T) {
 			r.Params.Instances, r.Params.Client, r.Params.Label = 1, "autopipeline", "a@autopipeline:b=c"
 		},
 			"more than one instance: quotabench run a@autopipeline:b=c --instances 4\n" + faults},
-		"not explored":       {nil, func(r *results.Run) { r.NotExplored = "it keeps to itself" }, "crashes, retries and other orders of its steps, which cannot be explored: it keeps to itself: "},
-		"a policy of a file": {nil, func(r *results.Run) { r.Params.Instances, r.Policy = 1, "mine" }, "more than one instance: \n" + faults},
+		"an option with a mark":      {nil, func(r *results.Run) { r.Params.Instances, r.Params.Label = 4, "a:b=x@c" }, strings.Replace(faults, "a:b=c", "a:b=x@c", 1)},
+		"an old record of a service": {nil, func(r *results.Run) { r.Outside = true }, "crashes, retries and other orders of its steps, which a service does not show: "},
+		"not explored":               {nil, func(r *results.Run) { r.NotExplored = "it keeps to itself" }, "crashes, retries and other orders of its steps, which cannot be explored: it keeps to itself: "},
+		"a policy of a file":         {nil, func(r *results.Run) { r.Params.Instances, r.Policy = 1, "mine" }, "more than one instance: \n" + faults},
 	} {
 		if got := open(c.stores, c.change); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)

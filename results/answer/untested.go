@@ -63,6 +63,9 @@ func (s *Setting) untested() []Untested {
 	if why := first.Summary.NotExplored; why != "" {
 		return append(out, Untested{What: "crashes, retries and other orders of its steps, which cannot be explored: " + why})
 	}
+	if first.Summary.Outside { // in a record without the reason
+		return append(out, Untested{What: "crashes, retries and other orders of its steps, which a service does not show"})
+	}
 	label := word(withoutClient(first))
 	return append(out, Untested{What: "crashes, retries and other faults", Command: "quotabench explore " + label + " --faults all"})
 }
@@ -74,7 +77,15 @@ func needsRedis(s *results.Summary) bool {
 
 // withoutClient is the label as commands take it that know one kind of client.
 func withoutClient(x *Strategy) string {
-	return strings.Replace(x.Label, "@"+x.Summary.Params.Client, "", 1)
+	client := x.Summary.Params.Client
+	if client == "" {
+		return x.Label
+	}
+	name, options, has := strings.Cut(x.Label, ":")
+	if name = strings.TrimSuffix(name, "@"+client); has {
+		name += ":" + options
+	}
+	return name
 }
 
 // command is the command line that measures the strategy again under the setting, with

@@ -251,6 +251,7 @@ func TestCheapestAsTheTerminalSays(t *testing.T) {
 			}
 		}
 	}
+	f.Summaries = results.Summarise(f.Runs)
 	page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &f}})))
 	_, why, _ := strings.Cut(page, `<span class="why">`)
 	if why, _, _ = strings.Cut(why, "</span>"); !strings.Contains(why, "p99 at most ") {

@@ -47,7 +47,7 @@ func init() {
 		Kinds:     []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay, quota.Rolling},
 		Serves:    servesUnit,
 		Counts:    quota.CountsAttempts,
-		Suits:     suitsDomain,
+		Suits:     suitsStore,
 		Options:   envoyOptions,
 		Elsewhere: strategies.WithFull,
 		Guarantee: []quota.Clause{
@@ -97,9 +97,11 @@ func init() {
 	})
 }
 
+const defaultDescriptors = "subject={subject}"
+
 var envoyOptions = []quota.Option{
 	{Name: "domain", Doc: "domain of the service's configuration; servers that are started for the run have their own"},
-	{Name: "descriptors", Default: "subject={subject}", Check: checkDescriptors, Doc: "entries of the descriptor with a plus between them, descriptors with a bar between; {subject} becomes the subject. Servers that are started have their own"},
+	{Name: "descriptors", Default: defaultDescriptors, Check: checkDescriptors, Doc: "entries of the descriptor with a plus between them, descriptors with a bar between; {subject} becomes the subject. Servers that are started have their own"},
 	{Name: "may-leak", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that the service may admit over the limit, in any window of a subject: windows for the limit once more, which fixed windows on the clock promise; a number; any bounds nothing"},
 	{Name: "may-reject", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that it may reject although they fit: windows for what fixed windows on the clock promise, none under rolling policies; a number; any bounds nothing"},
 	{Name: "servers", Default: "1", Type: "int", Min: "1", Max: "8", Doc: "servers that are started and share one Redis; instances ask one each, in turns"},
@@ -145,10 +147,19 @@ func checkWindowsPromise(text string) error {
 	return nil
 }
 
-// suitsDomain refuses a service of a user's own without a domain.
-func suitsDomain(o quota.Options, store any) error {
-	if s, ok := store.(interface{ Owned() bool }); ok && !s.Owned() && o["domain"] == "" {
+// suitsStore refuses options of servers that are started where the service is the user's
+// own, which needs a domain, and the reverse.
+func suitsStore(o quota.Options, store any) error {
+	s, ok := store.(interface{ Owned() bool })
+	switch {
+	case !ok:
+		return nil
+	case s.Owned() && (o["domain"] != "" || o["descriptors"] != defaultDescriptors):
+		return errors.New("servers that are started have a domain and descriptors of their own: name a service with --ratelimit grpc://HOST:PORT, or leave domain and descriptors out")
+	case !s.Owned() && o["domain"] == "":
 		return errors.New("needs the domain of the service's configuration: write " + EnvoyRatelimit + ":domain=NAME")
+	case !s.Owned() && (o["servers"] != "1" || o["cache"] != "0"):
+		return errors.New("servers and cache are those of servers that are started: leave them out with --ratelimit")
 	}
 	return nil
 }

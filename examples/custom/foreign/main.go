@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -31,7 +32,7 @@ func init() {
 	}
 	for name, late := range map[string]time.Duration{"own-clock": 0, "own-clock-late": time.Second} {
 		memory(name, func(p *quota.Policy) strategies.Allower {
-			return &clocked{limit: p.Limit, window: p.Window.RealLength(), late: late}
+			return &clocked{limit: p.Limit, window: p.Window.RealLength(), late: late, counts: map[string]count{}}
 		})
 	}
 	for name, times := range map[string]time.Duration{"background": 1, "background-often": 2} {
@@ -47,7 +48,7 @@ func init() {
 	})
 	stored("own-pool", func(env strategies.Env, p *quota.Policy) strategies.Allower {
 		o := *env.Redis.(*redis.Client).Options()
-		return &locking{client: redis.NewClient(&o), limit: p.Limit, window: p.Window.RealLength()}
+		return &owning{locking{client: redis.NewClient(&o), limit: p.Limit, window: p.Window.RealLength()}}
 	})
 }
 
@@ -61,40 +62,47 @@ func register(m strategies.Meta) {
 type clocked struct {
 	mu           sync.Mutex
 	window, late time.Duration
-	start        time.Time
-	used, limit  int64
+	limit        int64
+	counts       map[string]count // by key
 }
 
-func (c *clocked) Allow(context.Context, string) (bool, error) {
+type count struct {
+	start time.Time
+	used  int64
+}
+
+func (c *clocked) Allow(_ context.Context, key string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	if !now.Before(c.start.Add(c.window + c.late)) {
-		c.start, c.used = now.Truncate(c.window), 0
+	now, n := time.Now(), c.counts[key]
+	if !now.Before(n.start.Add(c.window + c.late)) {
+		n = count{start: now.Truncate(c.window)}
 	}
-	if c.used >= c.limit {
-		return false, nil
+	admitted := n.used < c.limit
+	if admitted {
+		n.used++
 	}
-	c.used++
-	return true, nil
+	c.counts[key] = n
+	return admitted, nil
 }
 
 // resetting forgets what was used on a goroutine of its own, at the end of each stretch.
 type resetting struct {
-	mu          sync.Mutex
-	used, limit int64
-	stop        chan struct{}
+	mu    sync.Mutex
+	limit int64
+	used  map[string]int64 // by key
+	stop  chan struct{}
 }
 
 func newResetting(limit int64, each time.Duration) *resetting {
-	r := &resetting{limit: limit, stop: make(chan struct{})}
+	r := &resetting{limit: limit, used: map[string]int64{}, stop: make(chan struct{})}
 	go func() {
 		for {
 			now := time.Now()
 			select {
 			case <-time.After(now.Truncate(each).Add(each).Sub(now)):
 				r.mu.Lock()
-				r.used = 0
+				clear(r.used)
 				r.mu.Unlock()
 			case <-r.stop:
 				return
@@ -104,13 +112,13 @@ func newResetting(limit int64, each time.Duration) *resetting {
 	return r
 }
 
-func (r *resetting) Allow(context.Context, string) (bool, error) {
+func (r *resetting) Allow(_ context.Context, key string) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.used >= r.limit {
+	if r.used[key] >= r.limit {
 		return false, nil
 	}
-	r.used++
+	r.used[key]++
 	return true, nil
 }
 
@@ -119,7 +127,7 @@ func (r *resetting) Close() error {
 	return nil
 }
 
-// locking reads a counter and then raises it, under a mutex of its process.
+// locking reads a counter of the window and then raises it, under a mutex of its process.
 type locking struct {
 	mu     sync.Mutex
 	client redis.UniversalClient
@@ -130,6 +138,7 @@ type locking struct {
 func (l *locking) Allow(ctx context.Context, key string) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	key = fmt.Sprintf("%s:%d", key, time.Now().UnixNano()/int64(l.window))
 	n, err := l.client.Get(ctx, key).Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return false, err
@@ -142,3 +151,8 @@ func (l *locking) Allow(ctx context.Context, key string) (bool, error) {
 	}
 	return true, l.client.PExpire(ctx, key, l.window).Err()
 }
+
+// owning is one with a pool of its own.
+type owning struct{ locking }
+
+func (o *owning) Close() error { return o.client.Close() }

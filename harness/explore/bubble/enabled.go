@@ -34,7 +34,11 @@ func (e *Engine) Enabled(out []engine.Choice, symmetric bool) []engine.Choice {
 		out = e.enabledFaults(out)
 	}
 	if e.setup.LastAsks(&e.run.Truth) && e.lastMayAsk() {
-		out = append(out, engine.Choice{Kind: engine.Ask})
+		for _, in := range e.instances {
+			if !e.last.started || e.last.in == in {
+				out = append(out, engine.Choice{Kind: engine.Ask, ID: in.index})
+			}
+		}
 	}
 	wait := engine.Choice{Kind: engine.TickClock, ID: engine.TickWaiter}
 	// Where all that is left is to wait, waiting is no fault.

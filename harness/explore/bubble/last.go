@@ -28,13 +28,14 @@ func (e *Engine) lastMayAsk() bool {
 // mostOfAnAsk bounds the operations of one request of the last client.
 const mostOfAnAsk = 1_000
 
-// ask is one request of the last client. Where it has to wait within that, it goes on as
-// everybody does.
-func (e *Engine) ask() error {
-	if !e.lastMayAsk() {
+// ask is one request of the last client, of that instance. Where it has to wait within
+// that, it goes on as everybody does.
+func (e *Engine) ask(instance int) error {
+	c := e.last
+	if !e.lastMayAsk() || instance < 0 || instance >= len(e.instances) || c.started && c.in != e.instances[instance] {
 		return engine.ErrMisfit
 	}
-	c := e.last
+	c.in = e.instances[instance]
 	e.column(c.Name, results.RoleClient, e.named(c.Name))
 	e.whole = true
 	defer func() { e.whole = false }()

@@ -49,7 +49,7 @@ func (e *Engine) do(c engine.Choice) error {
 		e.crashInstance(e.instances[c.ID])
 		return nil
 	case engine.Ask:
-		return e.ask()
+		return e.ask(c.ID)
 	case engine.StepActor:
 		if cl := e.starting(c.ID); cl != nil {
 			e.start(cl)

@@ -13,7 +13,7 @@ const MostAsks = MaxActions
 
 // Last is the client that asks once the scripts of all others have ended and everything is
 // at rest, without a break in any of its requests, until it does not get what it asks for.
-// It belongs to the instance of the client that would come next.
+// It belongs to the instance with which it begins, which may be any: a claim holds for all.
 func Last(s *Setup, r *Run) Client {
 	script := make(Script, MostAsks)
 	for i := range script {

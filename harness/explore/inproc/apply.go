@@ -47,7 +47,7 @@ func (w *Engine) do(c engine.Choice) error {
 		}
 		return w.crashInstance(w.instances[c.ID])
 	case engine.Ask:
-		return w.ask()
+		return w.ask(c.ID)
 	}
 	if c.ID >= len(w.actors) || w.actors[c.ID].Done() {
 		return engine.ErrMisfit

@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
@@ -24,7 +25,7 @@ type branch struct {
 	// what was so in the state
 	trail    []engine.Digest
 	store    func()
-	fresh    int // scripts that were loaded
+	fresh    []string // scripts that were loaded
 	truth    engine.Truth
 	used     budget
 	paused   time.Duration
@@ -99,7 +100,7 @@ func (w *Engine) save(trail []engine.Digest) {
 	}
 	w.run.Truth.CopyTo(&b.truth)
 	w.s.Save(&b.actors)
-	b.trail, b.fresh, b.used, b.paused, b.shared = trail, len(w.store.fresh()), w.used, w.run.Paused, w.shared.Len()
+	b.trail, b.fresh, b.used, b.paused, b.shared = trail, append(b.fresh[:0], w.store.fresh()...), w.used, w.run.Paused, w.shared.Len()
 	b.on, b.open, b.tangled = true, true, false
 }
 
@@ -109,16 +110,16 @@ func (w *Engine) leaves(c engine.Choice) {
 	w.branch.open = w.branch.open && !irrevocable(c)
 }
 
-// irrevocable reports whether a step cannot be taken back: time does not run backwards,
-// and an instance that begins anew has other actors.
+// irrevocable reports whether a step cannot be taken back: time does not run backwards, an
+// instance that begins anew has other actors, and the last client is one that begins.
 func irrevocable(c engine.Choice) bool {
-	return c.Kind == engine.TickClock || c.Kind == engine.CrashHost
+	return c.Kind == engine.TickClock || c.Kind == engine.CrashHost || c.Kind == engine.Ask
 }
 
 // Sound implements [engine.Brancher].
 func (w *Engine) Sound() bool {
 	b := &w.branch
-	return !b.tangled && !w.s.Moved(&b.actors) && len(w.store.fresh()) == b.fresh && w.shared.Len() == b.shared
+	return !b.tangled && !w.s.Moved(&b.actors) && slices.Equal(w.store.fresh(), b.fresh) && w.shared.Len() == b.shared
 }
 
 // Again implements [engine.Brancher].

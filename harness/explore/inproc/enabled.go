@@ -44,7 +44,11 @@ func (w *Engine) Enabled(out []engine.Choice, symmetric bool) []engine.Choice {
 		out = w.enabledFaults(out)
 	}
 	if w.setup.LastAsks(&w.run.Truth) && w.lastMayAsk() {
-		out = append(out, engine.Choice{Kind: engine.Ask})
+		for _, in := range w.instances {
+			if w.last.m == nil || w.last.m.in == in {
+				out = append(out, engine.Choice{Kind: engine.Ask, ID: in.index})
+			}
+		}
 	}
 	// Where all that is left is to wait, waiting is no fault.
 	if !runnable && waits && !hasTick(out[n:]) {

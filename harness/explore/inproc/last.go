@@ -27,15 +27,15 @@ func (w *Engine) lastMayAsk() bool {
 // mostOfAnAsk bounds the operations of one request of the last client.
 const mostOfAnAsk = 1_000
 
-// ask is one request of the last client. Where it has to wait within that, it goes on as
-// everybody does.
-func (w *Engine) ask() error {
-	if !w.lastMayAsk() {
+// ask is one request of the last client, of that instance. Where it has to wait within
+// that, it goes on as everybody does.
+func (w *Engine) ask(instance int) error {
+	c := w.last
+	if !w.lastMayAsk() || instance < 0 || instance >= len(w.instances) || c.m != nil && c.m.in != w.instances[instance] {
 		return engine.ErrMisfit
 	}
-	c := w.last
 	if c.m == nil {
-		c.m = w.join(w.s.Go(c.Name, c.body), w.instances[c.Index%len(w.instances)], c)
+		c.m = w.join(w.s.Go(c.Name, c.body), w.instances[instance], c)
 	}
 	m := c.m
 	w.column(m)

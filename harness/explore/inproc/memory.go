@@ -60,11 +60,6 @@ func fromOutside(path string) bool {
 		slices.ContainsFunc(givenModules, func(m string) bool { return strings.HasPrefix(path, m) })
 }
 
-func fingerprint(d *engine.Digest, s strategies.Strategy) {
-	m := memory{}
-	m.hash(d, s, false, nil)
-}
-
 // hash folds an instance into d, but for the values of without. A memory serves
 // any number of instances, one after the other.
 func (m *memory) hash(d *engine.Digest, s strategies.Strategy, caller bool, without *strategies.Shared) {

@@ -52,7 +52,8 @@ func newTiers() *tiers {
 
 func hashOf(s *tiers) engine.Digest {
 	var d engine.Digest
-	fingerprint(&d, s)
+	m := memory{}
+	m.hash(&d, s, false, nil)
 	return d
 }
 
