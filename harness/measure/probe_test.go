@@ -85,7 +85,7 @@ func TestProbeOfAServiceThatFails(t *testing.T) {
 		}
 		r := measureOne(t, &f.planted, "hot-key", func(c *Config) {
 			sel := f.selection()
-			sel.Meta.Outside = true
+			sel.Outside = true
 			sel.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { return f, nil }
 			c.Strategies = []strategies.Selection{sel}
 		})
