@@ -27,6 +27,7 @@ func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (*b
 	if _, ok := s.Engine.(engine.Forker); ok {
 		size = s.cfg.Workers
 	}
+	k.alone = size == 1
 	if size > 1 {
 		k.join(s, crewFrom) // opening further engines takes longer than so many schedules
 		for range size - 1 {
@@ -36,7 +37,6 @@ func (s *search) everySchedule(ctx context.Context, c *Census, so *progress) (*b
 		}
 		defer k.wait(s.cfg.gaveUp)()
 	}
-	k.alone = size == 1
 	k.join(s, 0)
 	return k.result(s)
 }

@@ -137,7 +137,7 @@ func TestChild(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "quotabench")
 	const script = `#!/bin/sh
 set -e
-test "$2" = small || head -c 200000000 /dev/zero | tail -c 200000000 | wc -c >/dev/null
+test "$2" = small || head -c 500000000 /dev/zero | tail -c 500000000 | wc -c >/dev/null
 printf '{"searches":[{"states":3,"runs":4,"capped":""}]}'
 exit 3
 `
@@ -155,7 +155,8 @@ exit 3
 		}
 		got[i] = p
 	}
-	if got[0].PeakBytes < 150_000_000 || got[1].PeakBytes > 100_000_000 {
+	// A child begins as a copy of this process, which the race detector makes large.
+	if got[0].PeakBytes < 400_000_000 || got[1].PeakBytes > 300_000_000 {
 		t.Errorf("memory: %d and %d bytes", got[0].PeakBytes, got[1].PeakBytes)
 	}
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho no >&2\nexit 2\n"), 0o700); err != nil {
