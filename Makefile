@@ -18,7 +18,7 @@ COMMIT        ?=
 # Tests of the command line in which something goes on beside something else.
 BESIDE        ?= Astray|Interrupt|Progress|Metrics|Parallel|Signals|KeptAfterEach|Clean|Sweep$$|TestRun$$|ExploreTimeout|SimAlone
 # Searches of strategies, which take one schedule at a time.
-SEARCHES      ?= ^TestExplored$$|^TestScheduledResetLeaks$$
+SEARCHES      ?= ^TestExplored$$|^TestScheduledResetLeaks$$|^TestAutoPipeline$$
 
 # Recorded series that make noise studies beside generated ones.
 SERIES        ?=
@@ -59,6 +59,7 @@ test: deps ## run all tests, with the race detector where something is concurren
 	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -vet=off -timeout 15m ./cli ./cmd/quotabench ./results/...
 	# One schedule at a time: the race detector has nothing to see in the longest searches, and they are skipped or shortened above.
 	$(GO) test -vet=off -run 'SearchAgrees|Hardened|FiveClients|ThreeTierLeaks' ./harness/explore
+	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -vet=off -run '^TestAutoPipeline$$' ./strategies/strategytest
 	$(GO) test -vet=off -run '$(SEARCHES)' ./strategies/ttlcounter ./strategies/sliding ./strategies/replicated
 	$(GO) test -vet=off -run ChangesAreSound ./oracle
 	@.ci/deps skipped

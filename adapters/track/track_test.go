@@ -27,6 +27,9 @@ func page(t *testing.T) string {
 
 // What was found stays found, in no more steps than the page says.
 func TestStillFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes: make track-record makes the same searches")
+	}
 	text := page(t)
 	for i := range findings {
 		f := &findings[i]
@@ -55,6 +58,9 @@ func TestStillFound(t *testing.T) {
 
 // A page that is of another state of the findings is out of date.
 func TestPageIsUpToDate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes: make track-record makes the same searches")
+	}
 	text := page(t)
 	goMod, err := os.ReadFile("../go.mod")
 	if err != nil {
