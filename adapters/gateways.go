@@ -68,10 +68,6 @@ func init() {
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
 		return cloudflare{env.Redis, env.Clock, p}, nil
 	})
-}
-
-func init() {
-	exact := []quota.Clause{quota.Exactly(quota.FaultClock)}
 	library(strategies.Meta{
 		Name: "gw-redis-cell", Source: "redis-cell, CL.THROTTLE", Form: strategies.Reference,
 		Doc: "GCRA in one command of the server, by the server's clock",
@@ -80,7 +76,7 @@ func init() {
 			"It admits a request where that moment, moved on by the units asked for, is no further ahead than the units that there may be at once.",
 			"The key lives until that moment, in whole milliseconds, rounded down.",
 		}, Deviations: []string{"The module is written in Rust and reads its clock in nanoseconds; here a script reads TIME, in microseconds. A key lives for a millisecond at least."}},
-		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
+		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
 		return cell{env.Redis, p}, nil
 	})
@@ -92,7 +88,7 @@ func init() {
 			"It takes the tokens if there are enough, and keeps both for twice the time in which the bucket fills, in whole seconds.",
 			"Where the script fails, the caller is admitted.",
 		}},
-		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond,
+		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond,
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
 		return stripe{env.Redis, env.Clock, p}, nil
 	})

@@ -45,6 +45,9 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 		return 2
 	}
 	fail := func(code int, err error) int {
+		if ctx.Err() != nil {
+			code, err = 130, errors.New("interrupted")
+		}
 		fmt.Fprintln(stderr, "growth:", err)
 		return code
 	}
