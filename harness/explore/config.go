@@ -77,9 +77,9 @@ type Config struct {
 	// what it has found; 0 for none. The first part of a search has half of it, where there
 	// is a second.
 	Timeout time.Duration
-	// Samples is how many schedules are run at random after a search that has found
-	// something, to say how often that is met; 0 for none. The command runs
-	// [DefaultSamples].
+	// Samples is how many schedules are run at random, at most, after a search that has
+	// found something, to say how often that is met; 0 for none. They end once each finding
+	// was met in a hundred. The command runs [DefaultSamples].
 	Samples int
 	// First ends a search at the first schedule that breaks a property. Of the other
 	// properties it then claims no more than that none was found so far. An enumeration

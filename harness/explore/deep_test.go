@@ -156,11 +156,17 @@ func TestShortestPause(t *testing.T) {
 }
 
 // After the first of two callers has read, it is even whether the second reads before the
-// first writes: half of all schedules at random leak.
+// first writes: half of all schedules at random leak. A hundred of them are enough.
 func TestOdds(t *testing.T) {
-	r := run(t, "check-then-set", explore.Config{Properties: []explore.Property{explore.Leak}, Samples: 400})
-	if f := found(t, r, explore.Leak); f.Sampled != 400 || f.Met < 160 || f.Met > 240 {
-		t.Errorf("%d of %d", f.Met, f.Sampled)
+	odds := func(samples int) (met, sampled int) {
+		f := found(t, run(t, "check-then-set", explore.Config{Properties: []explore.Property{explore.Leak}, Samples: samples}), explore.Leak)
+		return f.Met, f.Sampled
+	}
+	if met, sampled := odds(150); sampled != 150 || met < 50 || met > 99 {
+		t.Errorf("%d of %d", met, sampled)
+	}
+	if met, sampled := odds(1000); met != 100 || sampled < 150 || sampled > 250 {
+		t.Errorf("%d of %d", met, sampled)
 	}
 }
 

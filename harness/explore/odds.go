@@ -12,6 +12,10 @@ import (
 // DefaultSamples is how many random schedules say how often what was found is met.
 const DefaultSamples = 1000
 
+// metEnough ends the random schedules once every finding was met so often: its share is
+// then known to a tenth of itself, and further ones would take longer than most searches.
+const metEnough = 100
+
 // sample runs schedules at random, and counts for each finding in how many of them its
 // property breaks. Every step that a schedule could take has the same chance: what comes
 // out compares findings with each other, and is no probability of a system in service.
@@ -26,7 +30,15 @@ func (s *search) sample(ctx context.Context, res *Result) error {
 	r := rand.New(seed.NewSource(s.cfg.Seed, seed.Schedules))
 	met := map[Property]int{}
 	run := 0
-	for ; run < s.cfg.Samples && s.over(ctx) == ""; run++ {
+	enough := func() bool {
+		for p := range wanted {
+			if met[p] < metEnough {
+				return false
+			}
+		}
+		return true
+	}
+	for ; run < s.cfg.Samples && !enough() && s.over(ctx) == ""; run++ {
 		broken, err := s.wander(r, wanted)
 		if err != nil {
 			return err

@@ -171,6 +171,9 @@ func goBench(name, what, pattern string) probe {
 		}
 		t.noise(out)
 		got, err := benchmarks(out)
+		if err == nil && len(got) == 0 {
+			err = fmt.Errorf("go test -bench %s: no benchmark ran", pattern)
+		}
 		units := map[string]bool{}
 		for key := range got {
 			units[key[strings.LastIndexByte(key, ' ')+1:]] = true

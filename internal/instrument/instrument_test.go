@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/internal/machine/cores"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -166,9 +167,9 @@ func TestResults(t *testing.T) {
 }
 
 func TestSearches(t *testing.T) {
-	got, err := searches(&output{cpu: 3_000_000, stdout: []byte(`{"searches":[{"runs":1500}]}`)})
-	if err != nil || got["CPU per run"] != 2 {
-		t.Errorf("%v, %v, want 2 µs", got, err)
+	got, err := searches(&output{cpu: 3 * time.Second, wall: 2 * time.Second, stdout: []byte(`{"searches":[{"runs":1500,"states":400},{"runs":1,"states":2}]}`)})
+	if err != nil || got["user"] != 3 || got["wall"] != 2 || got["states"] != 402 {
+		t.Errorf("%v, %v, want 3 s of CPU, 2 s and 402 states", got, err)
 	}
 	if _, err := searches(&output{stdout: []byte(`{"searches":[]}`)}); err == nil {
 		t.Error("an exploration without a search is no error")

@@ -88,9 +88,10 @@ func command(name string, args []string, optional [][]string, read func(*output)
 // closed asks for a closed loop alone. Before the flag there was no other.
 var closed = [][]string{{"--loop", "closed"}}
 
-// onePart has a search make its first part alone and take the time it needs. Before the
-// flags there was no second part and no limit of time.
-var onePart = [][]string{{"--preemptions", "0"}, {"--timeout", "0"}}
+// onePart has a search make its first part alone, let no further client ask, and take the
+// time it needs. Before the flags there was no second part, no further client and no limit
+// of time.
+var onePart = [][]string{{"--preemptions", "0"}, {"--asks", "0"}, {"--timeout", "0"}}
 
 // sameEverywhere are strategies that the commit and this tree simulate alike, and
 // searchedOnRedis those that both search without a server.
@@ -164,8 +165,8 @@ func simulating() []probe {
 func exploring() []probe {
 	search := func(name, what string, args ...string) probe {
 		return command(name, append([]string{"explore"}, append(args, "--property", "leak", "--json")...), onePart, searches,
-			metric{what: what, key: "wall per run", unit: "µs per schedule", wanted: quarter},
-			metric{what: what, key: "CPU per run", unit: "µs of CPU per schedule"},
+			metric{what: what, key: "wall", unit: seconds, wanted: quarter},
+			metric{what: what, key: "user", unit: cpuSeconds},
 			metric{what: what, key: "states", unit: "states"})
 	}
 	memory := func(name, states string) probe {
@@ -217,7 +218,7 @@ func measuringRuns() []probe {
 		}},
 		longHistory("judge of 3 M decisions", "3000000"),
 		longHistory("judge of 60 M decisions", "60000000").times(1).in(long),
-		goBench("go bench", "go test -bench, check-then-set", "strategy=check-then-set/").times(1),
+		goBench("go bench", "go test -bench, check-then-set", "/strategy=check-then-set$").times(1),
 		goBench("go bench all", "go test -bench .", ".").times(1).in(long),
 	}
 }
@@ -300,8 +301,7 @@ func searches(out *output) (sample, error) {
 		return nil, fmt.Errorf("exploration: %d searches, and no schedule", len(file.Searches))
 	}
 	return sample{
-		"CPU per run": float64(out.cpu.Microseconds()) / float64(runs), "wall per run": float64(out.wall.Microseconds()) / float64(runs),
-		"states": float64(states), "peak": float64(out.peak) / (1 << 20),
+		"wall": out.wall.Seconds(), "user": out.cpu.Seconds(), "states": float64(states), "peak": float64(out.peak) / (1 << 20),
 	}, nil
 }
 
