@@ -18,7 +18,9 @@ COMMIT        ?=
 # Tests of the command line in which something goes on beside something else.
 BESIDE        ?= Astray|Interrupt|Progress|Metrics|Parallel|Signals|KeptAfterEach|Clean|Sweep$$|TestRun$$|ExploreTimeout|SimAlone
 # Searches of strategies, which take one schedule at a time.
-SEARCHES      ?= ^TestExplored$$|^TestScheduledResetLeaks$$|^TestAutoPipeline$$
+SEARCHES      ?= ^TestExplored$$|^TestScheduledResetLeaks$$
+# Further tests in which nothing is concurrent that other tests do not have too, and which the race detector makes the longest of all.
+APART         ?= ^TestAutoPipeline$$|^TestTracesStay$$|^TestWalksMeetNothingNew$$|^TestBranchesAsAlone$$
 
 # Recorded series that make noise studies beside generated ones.
 SERIES        ?=
@@ -62,7 +64,7 @@ test: deps ## run all tests, with the race detector where something is concurren
 
 # Tests wait for servers, windows and time-outs: the two halves of make test go on beside each other.
 test-race:
-	$(REQUIRE) $(GO) test -race -vet=off -timeout 15m -skip '$(SEARCHES)' $$($(GO) list ./... | grep -vE '/(results/.*|cli|cmd/quotabench)$$')
+	$(REQUIRE) $(GO) test -race -vet=off -timeout 15m -skip '$(SEARCHES)|$(APART)' $$($(GO) list ./... | grep -vE '/(results/.*|cli|cmd/quotabench)$$')
 	# Of the command line, what goes on beside what: what it calls has its own tests above.
 	$(GO) test -race -vet=off -run '$(BESIDE)' ./cli
 
@@ -71,7 +73,7 @@ test-plain:
 	$(REQUIRE) $(GO) test -vet=off -timeout 15m ./cli ./cmd/quotabench ./results/...
 	# One schedule at a time: the race detector has nothing to see in the longest searches, and test-race skips or shortens them.
 	$(GO) test -vet=off -run 'SearchAgrees|Hardened|FiveClients|ThreeTierLeaks' ./harness/explore
-	$(REQUIRE) $(GO) test -vet=off -run '^TestAutoPipeline$$' ./strategies/strategytest
+	$(REQUIRE) $(GO) test -vet=off -run '$(APART)' ./harness/explore ./harness/sim ./strategies/strategytest
 	$(GO) test -vet=off -run '$(SEARCHES)' ./strategies/ttlcounter ./strategies/sliding ./strategies/replicated
 	$(GO) test -vet=off -run ChangesAreSound ./oracle
 
