@@ -18,19 +18,26 @@ COMMIT        ?=
 # Tests of the command line in which something goes on beside something else.
 BESIDE        ?= Astray|Interrupt|Progress|Metrics|Parallel|Signals|KeptAfterEach|Clean|Sweep$$|TestRun$$|ExploreTimeout|SimAlone
 # Searches of strategies, which take one schedule at a time.
-SEARCHES      ?= ^TestExplored$$|^TestScheduledResetLeaks$$|^TestAutoPipeline$$
+SEARCHES      ?= ^TestExplored$$|^TestScheduledResetLeaks$$
+# Further tests in which nothing is concurrent that other tests do not have too, and which the race detector makes the longest of all.
+APART         ?= ^TestAutoPipeline$$|^TestTracesStay$$|^TestWalksMeetNothingNew$$|^TestBranchesAsAlone$$
 
 # Recorded series that make noise studies beside generated ones.
 SERIES        ?=
 
-# -short has make instrument take fewer pairs.
+# -short has make instrument take fewer and shorter pairs.
 SHORT         ?=
+
+# What make test has go vet read; nothing where make lint has done so.
+VET           ?= ./...
+# A test that lacks one of these fails instead of being skipped.
+REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres}
 
 # How long make soak takes.
 MINUTES       ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test short lint bench benchstat release publish instrument faster growth baseline pages track-record noise fuzz mutants kill9 soak man tidy ci clean
+.PHONY: help run build build-full deps deps-all test test-race test-plain short lint bench benchstat release publish instrument faster growth baseline pages track-record noise fuzz mutants kill9 soak man tidy ci clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,18 +58,25 @@ deps-all: ## install etcd, ZooKeeper, NATS, nginx, HAProxy, envoyproxy/ratelimit
 	@.ci/deps all
 
 test: deps ## run all tests, with the race detector where something is concurrent, on embedded and real stores
-	$(GO) vet ./...
-	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -race -vet=off -timeout 15m -skip '$(SEARCHES)' $$($(GO) list ./... | grep -vE '/(results/.*|cli|cmd/quotabench)$$')
+	$(if $(VET),$(GO) vet $(VET))
+	@$(MAKE) --no-print-directory --jobs=2 test-race test-plain
+	@.ci/deps skipped
+
+# Tests wait for servers, windows and time-outs: the two halves of make test go on beside each other.
+test-race:
+	# The package whose tests wait longest begins first.
+	$(REQUIRE) $(GO) test -race -vet=off -timeout 15m -skip '$(SEARCHES)|$(APART)' ./strategies/strategytest $$($(GO) list ./... | grep -vE '/(results/.*|cli|cmd/quotabench)$$')
 	# Of the command line, what goes on beside what: what it calls has its own tests above.
 	$(GO) test -race -vet=off -run '$(BESIDE)' ./cli
+
+test-plain:
 	# Records, tables and drawings know no second goroutine.
-	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -vet=off -timeout 15m ./cli ./cmd/quotabench ./results/...
-	# One schedule at a time: the race detector has nothing to see in the longest searches, and they are skipped or shortened above.
+	$(REQUIRE) $(GO) test -vet=off -timeout 15m ./cli ./cmd/quotabench ./results/...
+	# One schedule at a time: the race detector has nothing to see in the longest searches, and test-race skips or shortens them.
 	$(GO) test -vet=off -run 'SearchAgrees|Hardened|FiveClients|ThreeTierLeaks' ./harness/explore
-	QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres} $(GO) test -vet=off -run '^TestAutoPipeline$$' ./strategies/strategytest
+	$(REQUIRE) $(GO) test -vet=off -run '$(APART)' ./harness/explore ./harness/sim ./strategies/strategytest
 	$(GO) test -vet=off -run '$(SEARCHES)' ./strategies/ttlcounter ./strategies/sliding ./strategies/replicated
 	$(GO) test -vet=off -run ChangesAreSound ./oracle
-	@.ci/deps skipped
 
 short: ## run the tests that need nothing installed
 	$(GO) test ./...
@@ -86,7 +100,7 @@ publish: ## build and publish the release of the tag that is checked out; CI doe
 
 instrument: ## what the instrument itself costs, as ratios inside one run
 	$(GO) test $(SHORT) -run '^$$' -bench . -benchtime 1x ./harness/measure
-	$(GO) test -run '^$$' -bench 'Commands|Schedules|Search' ./harness/sim ./harness/explore
+	$(GO) test -run '^$$' -bench 'Commands|Schedules|Search' $(if $(SHORT),-benchtime 200ms) ./harness/sim ./harness/explore
 
 faster: ## what got faster since a commit and what it costs by limits, held against committed ratios: make faster [BASE=98043b8] [ONLY=REGEXP] [PAIRS=5] [LONG=1] [COMMIT=1]
 	@$(GO) run ./internal/instrument -base "$(BASE)" -pairs "$(PAIRS)" -only "$(ONLY)" $(if $(LONG),-long) $(if $(COMMIT),-commit)

@@ -10,10 +10,10 @@ import (
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
 
-// benchTime is how long each benchmark lasts where -benchtime does not say: nearly as long
-// as a round of quotabench run. There are a hundred of them, and a second each would take
+// benchTime is how long each benchmark lasts where -benchtime does not say: as long as a
+// round of quotabench run --quick. There are a hundred of them, and a second each would take
 // minutes, of which a comparison has ten or twenty.
-const benchTime = "200ms"
+const benchTime = "100ms"
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -50,11 +50,9 @@ func mergeHistograms(rounds []*Latency) *Histogram {
 	}
 	m := NewHistogram()
 	for _, l := range rounds {
-		h, err := l.Decode()
-		if err != nil || h == nil {
+		if stored, err := l.add(m); err != nil || !stored {
 			return nil
 		}
-		m.Merge(h)
 	}
 	return m
 }

@@ -1,14 +1,9 @@
 package results
 
 import (
-	"compress/zlib"
-	"encoding/base64"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"strings"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -166,91 +161,6 @@ func LatencyOf(parts []Part) (Latency, error) {
 	}
 	l.Distribution = all.Distribution()
 	return l, nil
-}
-
-// Decode unpacks the histogram of a stored latency, of its parts where it has
-// some. It returns nil without an error where none was stored. Counts that
-// disagree with the histogram are an error.
-func (l *Latency) Decode() (*Histogram, error) {
-	if len(l.Parts) == 0 {
-		return l.Distribution.Decode()
-	}
-	if l.Histogram != "" {
-		return nil, errors.New("a latency with parts has a histogram of its own, which its parts already hold")
-	}
-	all, missing := NewHistogram(), false
-	var samples, atLeast, outOfRange int64
-	for i := range l.Parts {
-		p := &l.Parts[i]
-		h, err := p.Decode()
-		if err != nil {
-			return nil, fmt.Errorf("part %d: %w", i, err)
-		}
-		if h == nil {
-			missing = true
-		} else {
-			all.Merge(h)
-		}
-		samples, atLeast, outOfRange = samples+p.Samples, atLeast+p.AtLeast, outOfRange+p.OutOfRange
-	}
-	if samples != l.Samples || atLeast != l.AtLeast || outOfRange != l.OutOfRange {
-		return nil, fmt.Errorf("the parts hold %d values (%d unfinished, %d out of range), the whole says %d (%d, %d)",
-			samples, atLeast, outOfRange, l.Samples, l.AtLeast, l.OutOfRange)
-	}
-	if missing {
-		return nil, nil
-	}
-	return all, nil
-}
-
-// Decode unpacks the histogram of a stored distribution. It returns nil without an
-// error where none was stored.
-func (l *Distribution) Decode() (*Histogram, error) {
-	if l.Histogram == "" {
-		return nil, nil
-	}
-	if len(l.Histogram) > maxEncoded {
-		return nil, fmt.Errorf("histogram of %d bytes is too large to be one of ours", len(l.Histogram))
-	}
-	if err := checkGeometry(l.Histogram); err != nil {
-		return nil, err
-	}
-	h, err := hdr.Decode([]byte(l.Histogram))
-	if err != nil {
-		return nil, fmt.Errorf("decode histogram: %w", err)
-	}
-	if n := h.TotalCount() + l.OutOfRange; n != l.Samples {
-		return nil, fmt.Errorf("histogram holds %d values, the record says %d", n, l.Samples)
-	}
-	return &Histogram{h: h, atLeast: l.AtLeast, outOfRange: l.OutOfRange}, nil
-}
-
-// checkGeometry looks at the head of an encoded histogram. The library allocates
-// whatever geometry it finds there: 50 MB for 5 digits and the widest range, out
-// of a hundred bytes.
-func checkGeometry(encoded string) error {
-	const prefix = 8 // cookie and length of what is compressed
-	b := base64.NewDecoder(base64.StdEncoding, strings.NewReader(encoded))
-	if _, err := io.CopyN(io.Discard, b, prefix); err != nil {
-		return fmt.Errorf("decode histogram: %w", err)
-	}
-	z, err := zlib.NewReader(b)
-	if err != nil {
-		return fmt.Errorf("decode histogram: %w", err)
-	}
-	defer func() { _ = z.Close() }() // it reads on from memory alone
-	var head struct {
-		_               [3]int32 // cookie, length, offset
-		Digits          int32
-		Lowest, Highest int64
-	}
-	if err := binary.Read(z, binary.BigEndian, &head); err != nil {
-		return fmt.Errorf("decode histogram: %w", err)
-	}
-	if head.Lowest != 1 || head.Highest != MaxDuration || head.Digits != digits {
-		return fmt.Errorf("histogram covers %d to %d ns in %d digits, not 1 to %d in %d", head.Lowest, head.Highest, head.Digits, MaxDuration, digits)
-	}
-	return nil
 }
 
 // StallGap is the silence in nanoseconds after which a slow operation belongs to

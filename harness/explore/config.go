@@ -318,24 +318,6 @@ func setDefault[T int | int64](v *T, d T) {
 	}
 }
 
-// roomForAllButOne is the limit at which the last of the takes does not fit
-// beside the units that are in use already.
-func (c *Config) roomForAllButOne() int64 {
-	var asked, least int64
-	for i := range c.Clients {
-		for _, a := range c.setup().Script(i) {
-			if a.Kind != Take {
-				continue
-			}
-			asked += a.Units
-			if least == 0 || a.Units < least {
-				least = a.Units
-			}
-		}
-	}
-	return c.Used + max(asked-least, least, 1)
-}
-
 // setup is what an engine runs.
 func (c *Config) setup() *engine.Setup {
 	operated := slices.ContainsFunc(c.Scripts, Script.Operates)
@@ -350,38 +332,6 @@ func (c *Config) setup() *engine.Setup {
 		Seed: c.Seed, Faults: c.Faults, Times: c.Times, JobRounds: c.JobRounds, Life: harness.DefaultLife, Ordered: ordered,
 		Patience: c.DecisionTimeout, Stateless: c.enumerates,
 	}
-}
-
-// ownPolicy is a policy that the strategy's own record names, or the first that
-// it serves.
-func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
-	var first *quota.Policy
-	for _, p := range quota.Policies() {
-		if m.ServesPolicy(&p) != nil {
-			continue
-		}
-		if p.Source != "" && strings.HasPrefix(m.Source, p.Source) {
-			return p, nil
-		}
-		if first == nil {
-			first = &p
-		}
-	}
-	if first == nil {
-		return quota.Policy{}, fmt.Errorf("strategy %s serves none of the policies: give one", m.Name)
-	}
-	return *first, nil
-}
-
-// defaultScripts has one client give its units back where that is what the
-// policy is about. The race of the racy control is between takes, and no refund is
-// put in its way.
-func defaultScripts(m *strategies.Meta, p *quota.Policy) []Script {
-	take := Script{{Kind: Take, Units: 1}}
-	if m.GivesBack && m.Control != strategies.ControlRacy && p.Window.Kind == quota.Standing {
-		return []Script{{{Kind: Take, Units: 1}, {Kind: Refund}}, take}
-	}
-	return []Script{take}
 }
 
 // OnPostgres reports whether a strategy is explored on a PostgreSQL server. Those

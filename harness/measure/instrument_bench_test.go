@@ -129,12 +129,11 @@ func BenchmarkDecision(b *testing.B) {
 func BenchmarkIncrExpireOverBareLoop(b *testing.B) {
 	redis := storetest.Redis(b)
 	cfg := instrumentConfig(b, redis)
-	const d = time.Second
-	decisions := func() float64 { return decisionsPerSecond(b, cfg, d) }
-	n := 20
+	n, d := 20, time.Second
 	if testing.Short() {
-		n = 4 // a look that it works, and no figure to rely on
+		n, d = 4, 250*time.Millisecond // a look that it works, and no figure to rely on
 	}
+	decisions := func() float64 { return decisionsPerSecond(b, cfg, d) }
 	var keys, one float64
 	for b.Loop() {
 		keys = pairs(n, decisions, func() float64 { return bareLoop(b, redis, d) })

@@ -22,6 +22,7 @@ type screening struct {
 
 func (s *screening) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	if r.ID >= harness.WarmUpID && r.ID < harness.FillID && s.warmUp != nil {
+		s.delay(ctx) // a clock that stands still would make it the longest warm-up of all
 		return quota.Decision{}, s.warmUp
 	}
 	if slices.Contains(s.screened, r.Subject) {

@@ -10,23 +10,14 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strings"
-	"syscall"
+
+	"github.com/quotabench/quotabench/internal/program"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stderr))
-}
+func main() { program.Main(run) }
 
 // Paths below the root of the source tree.
 const (
@@ -35,29 +26,18 @@ const (
 	imagesPath = "docs/images"
 )
 
-func run(ctx context.Context, args []string, stderr io.Writer) int {
-	flags := flag.NewFlagSet("growth", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	pageOnly := flags.Bool("page", false, "write plots and page from the record that is there")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return 0
-	} else if err != nil {
-		return 2
-	}
-	fail := func(code int, err error) int {
-		if ctx.Err() != nil {
-			code, err = 130, errors.New("interrupted")
-		}
-		fmt.Fprintln(stderr, "growth:", err)
+func run(ctx context.Context, args []string, _, stderr io.Writer) int {
+	p := program.New("growth", stderr)
+	pageOnly := p.Bool("page", false, "write plots and page from the record that is there")
+	if code, ok := p.Begin(args); !ok {
 		return code
 	}
-	if flags.NArg() > 0 {
-		return fail(2, fmt.Errorf("%s is no flag: there is -page, and without it everything is measured", flags.Arg(0)))
+	if p.NArg() > 0 {
+		return p.Fail(ctx, program.Usage, fmt.Errorf("%s is no flag: there is -page, and without it everything is measured", p.Arg(0)))
 	}
-	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	root := filepath.Dir(strings.TrimSpace(string(mod)))
-	if err != nil || root == "." || root == filepath.Dir(os.DevNull) {
-		return fail(2, errors.New("run it in quotabench's source tree, with Go installed"))
+	root, err := program.Root(ctx)
+	if err != nil {
+		return p.Fail(ctx, program.Usage, err)
 	}
 	if !*pageOnly {
 		rec, err := measure(ctx, root, sweeps(), stderr)
@@ -65,15 +45,15 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 			err = rec.write(filepath.Join(root, recordPath))
 		}
 		if err != nil {
-			return fail(1, err)
+			return p.Fail(ctx, program.Failed, err)
 		}
 	}
 	rec, err := readRecord(filepath.Join(root, recordPath))
 	if err != nil {
-		return fail(2, err)
+		return p.Fail(ctx, program.Usage, err)
 	}
 	if err := rec.publish(root); err != nil {
-		return fail(1, err)
+		return p.Fail(ctx, program.Failed, err)
 	}
 	return 0
 }

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/program"
 )
 
 // planted is a probe of two sides here, whose samples are given.
@@ -66,7 +68,7 @@ func TestBehind(t *testing.T) {
 				if code != 0 || strings.Contains(out, "FAILS") {
 					t.Errorf("exit %d: %s\n%s", code, errs, out)
 				}
-			} else if code != exitFailed || !strings.Contains(errs, c.m.what+", u: "+c.behind) || !strings.Contains(out, "FAILS: "+c.behind) {
+			} else if code != program.Failed || !strings.Contains(errs, c.m.what+", u: "+c.behind) || !strings.Contains(out, "FAILS: "+c.behind) {
 				t.Errorf("exit %d: %s\n%s", code, errs, out)
 			}
 			if !strings.Contains(out, " "+c.committed+" ") {
@@ -85,7 +87,7 @@ func TestOnceMore(t *testing.T) {
 	if code, _, errs := against(t, committed, planted("p", theirsAndOurs, ones, []float64{2, 2, 2}, m), "-commit"); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
-	for want, is := range map[int][]float64{0: {3, 3, 3, 2, 2, 2}, exitFailed: {3, 3, 3, 3, 3, 3}} {
+	for want, is := range map[int][]float64{0: {3, 3, 3, 2, 2, 2}, program.Failed: {3, 3, 3, 3, 3, 3}} {
 		code, out, errs := against(t, committed, planted("p", theirsAndOurs, ones, is, m))
 		if code != want || !strings.Contains(errs, "once more") {
 			t.Errorf("%v: exit %d: %s\n%s", is, code, errs, out)
@@ -102,7 +104,7 @@ func TestLostFigure(t *testing.T) {
 	}
 	m.key = "another"
 	code, _, errs := against(t, committed, planted("p", theirsAndOurs, []float64{1, 1, 1}, []float64{2, 2, 2}, m))
-	if code != exitFailed || !strings.Contains(errs, "cost, u: no figure, and 2.00 is committed") {
+	if code != program.Failed || !strings.Contains(errs, "cost, u: no figure, and 2.00 is committed") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
@@ -172,11 +174,14 @@ func TestLedgerRoundTrip(t *testing.T) {
 	}
 }
 
-// TestCommittedRows: what is committed are rows of probes that there are.
+// TestCommittedRows: ratios are committed, and only of rows of probes that there are.
 func TestCommittedRows(t *testing.T) {
 	l, err := readLedger("committed.tsv")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(l) == 0 {
+		t.Error("committed.tsv: no ratio is committed: make faster COMMIT=1 on a machine that does nothing else")
 	}
 	rows := map[[2]string]bool{}
 	for _, p := range probes() {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/machine/cores"
+	"github.com/quotabench/quotabench/internal/program"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
@@ -395,7 +396,7 @@ func TestInterrupted(t *testing.T) {
 		return nil, err
 	})}
 	var out, errs strings.Builder
-	if code := run(ctx, []probe{p}, []string{"-base", "HEAD"}, &out, &errs); code != exitInterrupted || !strings.Contains(errs.String(), "interrupted") {
+	if code := run(ctx, []probe{p}, []string{"-base", "HEAD"}, &out, &errs); code != program.Interrupted || !strings.Contains(errs.String(), "interrupted") {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
 	if after := worktrees(t); after != before {
@@ -413,7 +414,7 @@ func TestUsage(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		code := run(t.Context(), all, args, &out, &errs)
-		if code != exitUsage || !strings.Contains(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
+		if code != program.Usage || !strings.Contains(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
 			t.Errorf("%q: exit %d: %s", args, code, errs.String())
 		}
 	}
@@ -422,7 +423,7 @@ func TestUsage(t *testing.T) {
 		t.Skip("git is where go is")
 	}
 	var out, errs strings.Builder
-	if code := run(t.Context(), all, nil, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "git is not installed") {
+	if code := run(t.Context(), all, nil, &out, &errs); code != program.Usage || !strings.Contains(errs.String(), "git is not installed") {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
 }

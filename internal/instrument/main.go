@@ -16,62 +16,44 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/program"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(run(ctx, probes(), os.Args[1:], os.Stdout, os.Stderr))
+	program.Main(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return run(ctx, probes(), args, stdout, stderr)
+	})
 }
 
-// Exit codes beside 0.
-const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130
-)
-
 func run(ctx context.Context, all []probe, args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("instrument", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	base := flags.String("base", "98043b8", "`commit` to compare with")
-	n := flags.Int("pairs", 5, "pairs of samples per probe")
-	only := flags.String("only", "", "run the probes whose name matches this `regexp` alone")
-	withLong := flags.Bool("long", false, "run the probes too that take minutes")
-	commit := flags.Bool("commit", false, "make what is measured the committed ratios")
-	path := flags.String("committed", "", "`file` of the committed ratios (default internal/instrument/committed.tsv)")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return 0
-	} else if err != nil {
-		return exitUsage
-	}
-	fail := func(code int, err error) int {
-		if ctx.Err() != nil {
-			code, err = exitInterrupted, errors.New("interrupted")
-		}
-		fmt.Fprintln(stderr, "instrument:", err)
+	p := program.New("instrument", stderr)
+	base := p.String("base", "98043b8", "`commit` to compare with")
+	n := p.Int("pairs", 5, "pairs of samples per probe")
+	only := p.String("only", "", "run the probes whose name matches this `regexp` alone")
+	withLong := p.Bool("long", false, "run the probes too that take minutes")
+	commit := p.Bool("commit", false, "make what is measured the committed ratios")
+	path := p.String("committed", "", "`file` of the committed ratios (default internal/instrument/committed.tsv)")
+	if code, ok := p.Begin(args); !ok {
 		return code
 	}
+	fail := func(code int, err error) int { return p.Fail(ctx, code, err) }
 	picked, err := pick(all, *only, *withLong)
-	if err == nil && (*n < 1 || flags.NArg() > 0) {
+	if err == nil && (*n < 1 || p.NArg() > 0) {
 		err = errors.New("give at least one pair, and no arguments beside the flags")
 	}
 	if err != nil {
-		return fail(exitUsage, err)
+		return fail(program.Usage, err)
 	}
 	t := &tool{stderr: stderr, named: *base}
 	defer func() {
@@ -80,32 +62,32 @@ func run(ctx context.Context, all []probe, args []string, stdout, stderr io.Writ
 		}
 	}()
 	if err := t.open(ctx, picked, *base); err != nil {
-		return fail(exitUsage, err)
+		return fail(program.Usage, err)
 	}
 	*path = cmp.Or(*path, filepath.Join(t.here.root, "internal", "instrument", "committed.tsv"))
 	committed, err := readLedger(*path)
 	if err != nil {
-		return fail(exitUsage, err)
+		return fail(program.Usage, err)
 	}
 	if err := t.build(ctx, picked); err != nil {
-		return fail(exitFailed, err)
+		return fail(program.Failed, err)
 	}
 	rep, failed := t.measure(ctx, picked, *n, committed)
 	rep.given = t.given
 	if *commit && ctx.Err() == nil {
 		committed.add(rep.rows(), t.named)
 		if err := committed.write(*path); err != nil {
-			return fail(exitFailed, err)
+			return fail(program.Failed, err)
 		}
 	}
 	rep.print(stdout)
 	switch behind := rep.behind(); {
 	case ctx.Err() != nil:
-		return fail(exitInterrupted, nil)
+		return fail(program.Interrupted, nil)
 	case failed > 0:
-		return fail(exitFailed, fmt.Errorf("%d probes failed", failed))
+		return fail(program.Failed, fmt.Errorf("%d probes failed", failed))
 	case len(behind) > 0:
-		return fail(exitFailed, fmt.Errorf("%s behind: %s", format.Plural(int64(len(behind)), "row is", "rows are"), strings.Join(behind, "; ")))
+		return fail(program.Failed, fmt.Errorf("%s behind: %s", format.Plural(int64(len(behind)), "row is", "rows are"), strings.Join(behind, "; ")))
 	}
 	return 0
 }
@@ -142,12 +124,11 @@ type tool struct {
 
 // open makes the sides. The commit's worktree is made where a probe needs it.
 func (t *tool) open(ctx context.Context, picked []probe, base string) (err error) {
-	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	if root := filepath.Dir(strings.TrimSpace(string(mod))); err == nil && root != "." && root != filepath.Dir(os.DevNull) {
-		t.here = &side{root: root}
-	} else {
-		return errors.Join(errors.New("run it in quotabench's source tree, with Go installed"), err)
+	root, err := program.Root(ctx)
+	if err != nil {
+		return err
 	}
+	t.here = &side{root: root}
 	if t.dir, err = os.MkdirTemp("", "quotabench-instrument-"); err != nil {
 		return err
 	}

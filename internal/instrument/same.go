@@ -19,6 +19,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/ordered"
+	"github.com/quotabench/quotabench/internal/program"
 )
 
 // checked is what had to be the same on both sides.
@@ -187,7 +188,7 @@ func (t *tool) simulate(ctx context.Context, s *side, strategy, preset string) (
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	_, err = execute(ctx, dir, s.built[cli], "sim", strategy, "--preset", preset, "--requests", fmt.Sprint(comparedRounds), "--seed", "1", "--out", "out")
-	if code := exitCode(err); code == exitUsage {
+	if code := exitCode(err); code == program.Usage {
 		return nil, nil
 	} else if err != nil && code != 1 && code != 3 { // what it found, which is recorded
 		return nil, err
@@ -299,7 +300,7 @@ func compareCounterexamples(ctx context.Context, t *tool) (c checked, err error)
 func (t *tool) findings(ctx context.Context, s *side, strategy string) (map[string]int, error) {
 	args := []string{"explore", strategy, "--property", searchedFor, "--script", "take", "--max-states", "20000", "--postgres", "embedded", "--json"}
 	out, err := execute(ctx, t.dir, s.built[cli], args...)
-	if code := exitCode(err); code == exitUsage {
+	if code := exitCode(err); code == program.Usage {
 		return nil, nil
 	} else if code == 1 || code == 3 { // a broken guarantee, or something undecided, is what is asked for
 		err = nil

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/program"
 )
 
 // fake is a side whose command line is a shell script.
@@ -124,7 +126,7 @@ func TestUnexplainedFails(t *testing.T) {
 		return c, nil
 	}}
 	code, out, errs := against(t, filepath.Join(t.TempDir(), "committed.tsv"), p)
-	if code != exitFailed || !strings.Contains(out, "FAILS, and no reason is listed: this: 1 before, and here 2") || !strings.Contains(errs, "the same: this") {
+	if code != program.Failed || !strings.Contains(out, "FAILS, and no reason is listed: this: 1 before, and here 2") || !strings.Contains(errs, "the same: this") {
 		t.Errorf("exit %d: %s\n%s", code, errs, out)
 	}
 }

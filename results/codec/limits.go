@@ -51,9 +51,13 @@ func checkShape(b []byte) error {
 		if err != nil {
 			return jsonError(b, err)
 		}
+		if s.over {
+			return fmt.Errorf("line %d: more follows after its end", lineAt(b, d.InputOffset()))
+		}
 		if err := s.add(t); err != nil {
 			return fmt.Errorf("line %d: %w", lineAt(b, d.InputOffset()), err)
 		}
+		s.over = len(s.open) == 0
 	}
 }
 
@@ -63,6 +67,7 @@ var errTooLarge = fmt.Errorf("more than %d MB, which is too large for a record o
 type shape struct {
 	open          []level
 	runs, objects int
+	over          bool // the outermost value has ended
 }
 
 // level is an open array or object; names is nil for an array.

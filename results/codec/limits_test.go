@@ -72,7 +72,7 @@ func TestDecodeHostile(t *testing.T) {
 		`"requests" occurs twice`:           edit(`"workers": 50`, `"workers": 50, "requests": -4`),
 		"more than 50000 runs":              `{"schema":2,"runs":[` + strings.Repeat("{},", 60_000) + "{}]}",
 		"or 1000000 objects":                `{"schema":2,"x":[[` + strings.Repeat("{},", 1_000_000) + "{}]]}",
-		"histogram covers 1 to":             edit(rich.Runs[0].Response.Histogram, bomb(t)),
+		"it covers 1 to":                    edit(rich.Runs[0].Response.Histogram, bomb(t)),
 	} {
 		var err error
 		cost := allocated(func() { _, err = Decode([]byte(text)) })

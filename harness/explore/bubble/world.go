@@ -37,6 +37,7 @@ func newWorld() *world {
 		defer close(w.end)
 		defer func() { w.failed = recover() }()
 		bubble.Enter(func() {
+			w.root, w.mark = stacks.Current(), bubble.Mark() // before work is taken: who gives it reads them while it goes on
 			for f := range w.work {
 				w.done <- guarded(f)
 			}
@@ -129,11 +130,6 @@ func (w *world) stack() string {
 		b.WriteString(g.Text + "\n\n")
 	}
 	return b.String()
-}
-
-// begin notes what the bubble's goroutines are known by. It runs within the bubble.
-func (w *world) begin() {
-	w.root, w.mark = stacks.Current(), bubble.Mark()
 }
 
 // close ends the bubble. It must have no goroutines left.

@@ -1,0 +1,78 @@
+// Package program is what the programs that measure this source tree begin with: their
+// flags, Ctrl-C, exit codes and the root of the tree.
+package program
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Exit codes beside 0.
+const (
+	Failed      = 1
+	Usage       = 2
+	Interrupted = 130
+)
+
+// Main calls run with the program's arguments and ends the program with the code that it
+// returns. The first Ctrl-C ends the context, a second one the program.
+func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Program is a program: its flags, and the way in which it says that it failed.
+type Program struct {
+	*flag.FlagSet
+	stderr io.Writer
+}
+
+// New makes a program without flags.
+func New(name string, stderr io.Writer) *Program {
+	c := &Program{flag.NewFlagSet(name, flag.ContinueOnError), stderr}
+	c.SetOutput(stderr)
+	return c
+}
+
+// Begin reads the arguments. Where ok is false the program ends with the code: help was
+// asked for, or an argument is wrong, and that is said already.
+func (c *Program) Begin(args []string) (code int, ok bool) {
+	switch err := c.Parse(args); {
+	case err == nil:
+		return 0, true
+	case errors.Is(err, flag.ErrHelp):
+		return 0, false
+	default:
+		return Usage, false
+	}
+}
+
+// Fail says why the program ends and returns the code that it ends with: the one given,
+// or Interrupted where the context has ended.
+func (c *Program) Fail(ctx context.Context, code int, err error) int {
+	if ctx.Err() != nil {
+		code, err = Interrupted, errors.New("interrupted")
+	}
+	fmt.Fprintf(c.stderr, "%s: %v\n", c.Name(), err)
+	return code
+}
+
+// Root is the root of the source tree that the program runs in.
+func Root(ctx context.Context) (string, error) {
+	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	root := filepath.Dir(strings.TrimSpace(string(mod)))
+	if err != nil || root == "." || root == filepath.Dir(os.DevNull) {
+		return "", errors.Join(errors.New("run it in quotabench's source tree, with Go installed"), err)
+	}
+	return root, nil
+}
