@@ -32,6 +32,9 @@ const (
 	fewSubjects = 10
 	// windows are how many of the policy's follow each other, where they are short enough.
 	windows = 3
+	// patience is how long a strategy may do nothing that the simulation sees, by the wall
+	// clock: then there is no figure.
+	patience = 2 * time.Second
 	// shortest is how long each subject asks at least, and asked how often.
 	shortest = time.Second
 	asked    = 100
@@ -128,7 +131,7 @@ func load(sel strategies.Selection, cfg explore.Config, rate float64) (plan sim.
 	subjects, long := shape(&policy, rate)
 	plan = sim.Config{Every: -1, Parallel: 1, Plan: harness.Plan{
 		Policy: policy, Workload: steady, Strategies: []strategies.Selection{sel}, Seed: cfg.Seed, Instances: cfg.Instances,
-		Rate: rate * float64(subjects), Duration: long, DecisionTimeout: cfg.DecisionTimeout,
+		Rate: rate * float64(subjects), Duration: long, DecisionTimeout: min(patience, cfg.DecisionTimeout),
 	}}
 	plan.Stream.Set("subjects", strconv.FormatInt(subjects, 10))
 	plan.Stream.Set("popularity", "uniform")
