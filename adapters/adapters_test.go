@@ -36,6 +36,12 @@ var rows = []struct {
 	{"lib-cockroach", "2 calls refilling 3 per 10s", "take,take,take", 2},
 	{"lib-clever-memory", "2 calls per first-request 10s", "take,take=2,take", 2},
 	{"lib-sethvargo-redis", "2 calls per rolling 10s", "take,take,take", 2},
+	{"lib-mennanov-token-memory", "2 calls refilling 3 per 10s", "take,take=2,take", 2},
+	{"lib-mennanov-token-checked", "2 calls refilling 3 per 10s", "take,take", 2},
+	{"lib-mennanov-leaky-memory", "2 calls refilling 3 per 10s", "take,take,take", 2},
+	{"lib-mennanov-fixed-redis", "2 calls per fixed 10s", "take,take", 1},
+	{"lib-mennanov-fixed-memory", "2 calls per fixed 10s", "take,take,take", 2},
+	{"lib-mennanov-sliding-memory", "2 calls per rolling 10s", "take,take,take", 2},
 }
 
 var clock = []quota.Fault{quota.FaultClock}

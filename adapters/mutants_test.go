@@ -100,6 +100,7 @@ var bucket = design{kind: quota.Bucket, open: func(env strategies.Env, defect st
 		"burst off by one":     {"interval * size then", "interval * (size + 1) then"},
 		"interval rounded":     {"tonumber(ARGV[1])", "math.floor(ARGV[1] / 1000000) * 1000000"},
 		"TTL in whole seconds": {"'PX', math.ceil((full - now) / 1000)", "'EX', math.max(1, math.floor((full - now) / 1000000))"},
+		"TTL of one unit":      {"'PX', math.ceil((full - now) / 1000)", "'PX', math.ceil(interval / 1000)"},
 		"wrong unit of time":   {"'PX', math.ceil((full - now) / 1000)", "'PX', math.ceil((full - now) / 1000000)"},
 	})
 	return func(ctx context.Context, p *quota.Policy, key string, units int64) (bool, error) {
@@ -240,6 +241,7 @@ var mutants = []struct {
 	{"burst off by one", bucket, "10 calls refilling 2 per 3s", "", 0, nil, explore.Leak},
 	{"interval rounded", bucket, "10 calls refilling 2 per 3s", "take,take", 1, clock, explore.Leak},
 	{"TTL in whole seconds", bucket, "10 calls refilling 2 per 3s", "take,take", 1, clock, explore.Leak},
+	{"TTL of one unit", bucket, "10 calls refilling 2 per 3s", "take=2,take=2", 2, clock, explore.Leak},
 	{"wrong unit of time", bucket, "10 calls refilling 2 per 3s", "take,take", 1, clock, explore.Leak},
 	{"loser admitted", swapping, "10 calls per first-request 10s", "", 0, nil, explore.Leak},
 	{"refill rounded down", inMemoryBucket, "10 calls refilling 1 per 1s", "take,take,take", 1, clock, explore.FalseReject},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness/odds"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -27,6 +28,7 @@ type exploreSettings struct {
 	skew, faults, properties     []string
 	scripts, on, replay          string
 	full, first                  bool
+	oddsRate                     float64
 	timeout                      time.Duration
 }
 
@@ -46,7 +48,7 @@ const mostMemory = 1 << 20
 const embeddedStore = "embedded"
 
 func newExploreSettings() *exploreSettings {
-	s := &exploreSettings{settings: newSettings(), clients: 2, times: 1, jobs: 1, preemptions: explore.DefaultPreemptions, asks: explore.DefaultAsks, on: embeddedStore}
+	s := &exploreSettings{settings: newSettings(), clients: 2, times: 1, jobs: 1, preemptions: explore.DefaultPreemptions, asks: explore.DefaultAsks, on: embeddedStore, oddsRate: odds.DefaultRate}
 	s.strategy, s.policy, s.instances = nil, "", 0
 	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return !slices.Contains(explored, x.name) })
 	for name, x := range map[string]setting{
@@ -104,6 +106,8 @@ func (s *exploreSettings) search() []setting {
 			doc: "where a bound ends a search, a second part tries all schedules in which at most so many calls are interrupted between two commands; 0 for no second part"},
 		{name: "timeout", value: span(&s.timeout, maxTimeout), computed: true,
 			doc: "`time` for the whole command, 0 for any, shared among its strategies; a search whose time is up keeps what it found and says that it was not complete (default 1m for each strategy, and none with --full)"},
+		{name: "odds-rate", value: decimal(&s.oddsRate, odds.MaxRate),
+			doc: "simulate what leaks, or rejects wrongly, at so many `requests` per second of each subject, and say how often it is met; 0 for no simulation. Where several strategies are named, none is simulated unless this is given"},
 		{name: "first", value: &boolean{&s.first},
 			doc: "end at the first schedule that breaks a property of any strategy"},
 		{name: "parallel", value: whole(&s.parallel, 0, sim.MaxParallel),
@@ -196,7 +200,7 @@ func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, e
 		cfg.Workers = cmp.Or(s.parallel, runtime.GOMAXPROCS(0))
 	}
 	if s.full {
-		for _, name := range []string{"property", "asks", "max-states", "max-memory", "preemptions", "fail-on", "first"} {
+		for _, name := range []string{"property", "asks", "odds-rate", "max-states", "max-memory", "preemptions", "fail-on", "first"} {
 			if s.given(name) {
 				return nil, cfg, s.wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness/odds"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/ordered"
 	"github.com/quotabench/quotabench/results"
@@ -148,7 +149,13 @@ func (s *exploreSettings) explore(cmd *cobra.Command, chosen []strategies.Select
 			defer onServer.Unlock()
 		}
 		defer all.end(i)
-		return x.look(searching, plan[i].sel, all.begin(i))
+		f := x.look(searching, plan[i].sel, all.begin(i))
+		if f.err == nil && f.search != nil && (len(chosen) == 1 || x.given("odds-rate")) {
+			if err := odds.Simulate(searching, plan[i].sel, plan[i].cfg, x.oddsRate, isolates, f.search); err != nil {
+				fmt.Fprintf(x.stderr, "%s could not be simulated: %s\n", plan[i].sel, format.OneLine(err.Error()))
+			}
+		}
+		return f
 	}) {
 		sel := plan[i].sel
 		err := x.take(sel, found)

@@ -63,7 +63,7 @@ var flagGroups = []struct {
 	{groupLoad, []string{"workers", "loop", "rate", "arrivals", "requests", "duration", "rounds", "quick", "seed", "shard", "param", "until"}},
 	{groupWorkload, []string{"speed"}},
 	{groupTime, []string{"start", "region", "shared-redis", "rush", "home", "every", "tracked"}},
-	{groupSearch, []string{"clients", "script", "used", "faults", "times", "jobs", "asks", "property", "max-states", "max-memory", "preemptions", "full", "max-schedules", "timeout", "first", "parallel", "replay"}},
+	{groupSearch, []string{"clients", "script", "used", "faults", "times", "jobs", "asks", "property", "max-states", "max-memory", "preemptions", "full", "max-schedules", "timeout", "odds-rate", "first", "parallel", "replay"}},
 	{groupTrouble, []string{"pool", "cold", "client", "client-retries", "cores", "outage", "change-limit", "skew", "life", "decision-timeout"}},
 	{groupStores, []string{"on"}},
 	{groupGates, []string{"fail-on", "against", "format", "tolerance", "timing", "strict", "gates"}},

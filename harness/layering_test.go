@@ -33,7 +33,7 @@ var layers = [][]string{
 	{"harness/explore/engine", "strategies/strategytest"},
 	{"harness/explore/bubble", "harness/explore/inproc", "harness/explore/postgres"},
 	{"harness/explore", "harness/measure", "harness/sim"},
-	{"harness/choose", "harness/metrics", "harness/sweep"},
+	{"harness/choose", "harness/metrics", "harness/odds", "harness/sweep"},
 	{"cli", "full", "harness/bench", "internal/growth", "internal/instrument", "prove"},
 	{"cmd", ""},
 }

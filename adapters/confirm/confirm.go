@@ -38,6 +38,7 @@ func All() []Confirmation {
 	return []Confirmation{
 		throttledTTL, throttledExpire, redisRateAtMost, ginRace, ginMemoryRace, ginWindow, ginCleaner, httprateLate,
 		ginSeconds, zeroTTL, zeroSeconds, zeroLate, fiberRace, beegoBurst, jaegerBurst, oxyFraction, oxyForgets, sethvargoInterval,
+		mennanovTTL, mennanovOverflow, mennanovFixed, mennanovBuffer,
 	}
 }
 

@@ -37,6 +37,7 @@ const (
 	oxy       = "github.com/vulcand/oxy/v2"
 	// redisStore is of the author of sethvargo/go-limiter.
 	redisStore = "github.com/sethvargo/go-redisstore"
+	mennanov   = "github.com/mennanov/limiters"
 )
 
 var findings = []finding{
@@ -150,6 +151,23 @@ var findings = []finding{
 		when:    "Intervals of less than a second.",
 		command: []string{"explore", "lib-sethvargo-redis"}, property: "guarantee",
 	},
+	{
+		name: "mennanov-ttl", module: mennanov,
+		broken: "The README and both examples have the keys of a token bucket live as long as one token takes to flow in. They expire before the bucket is full again, " +
+			"and the caller is given a full one. The documentation says of the time to live only that it is that of the keys, and of the bucket that it is precise.",
+		when: "A capacity of more than one, with the time to live of the README: the whole capacity passes in the time of one token. A time to live in which the bucket fills is right.",
+		command: []string{"explore", "lib-mennanov-token-redis", "--policy", "2 requests refilling 1 per 1s", "--limit", "2", "--clients", "1",
+			"--script", "take=2,take=2", "--faults", "clock", "--property", "leak", "--timeout", "5m"}, property: "leak",
+	},
+	{
+		name: "mennanov-overflow", module: mennanov,
+		broken: "SlidingWindow multiplies the count of the window before by what is left of this one, in nanoseconds, as an int64. Where that does not fit the product is " +
+			"negative, or too small, and what is asked for is below the limit.",
+		when: "Windows that follow a busy one, where limit times length is more than 9.2e18 ns, e.g. 5,000 in 30 days or 200,000 in a day.",
+		command: []string{"sim", "lib-mennanov-sliding-memory", "--policy", "5000 calls per rolling 720h", "--limit", "5000", "--workload", "steady", "--subjects", "1",
+			"--instances", "1", "--rate", "0.05", "--duration", "1440h"},
+		related: "https://github.com/mennanov/limiters/pull/116", known: "caps what is counted at the limit, and does not speak of the product",
+	},
 }
 
 // limit is what a library documents, decides on purpose, or was not made for.
@@ -178,6 +196,17 @@ var limits = []limit{
 		"its length. Its documentation says that it is an approximation."},
 	{"github.com/Clever/leakybucket", "", "The store on Redis reads the count and raises it in two commands. It opens connections of its own, which no search reaches. Its documentation " +
 		"says that the store is not for several threads, and nothing of several processes."},
+	{mennanov, "lib-mennanov-leaky-redis", "A token bucket or a queue on a store needs a lock, or the library's check for races, where several processes ask: its documentation says so. The " +
+		"adapters have one of the two."},
+	{mennanov, "lib-mennanov-leaky-memory", "The queue holds as many requests as its capacity beside the one that was let through: one more passes than the bucket of that size holds. Each is " +
+		"told how long to wait, and whoever waits comes at the rate."},
+	{mennanov, "lib-mennanov-fixed-redis", "A request that reaches Redis after the end of its window finds the key gone and is counted from one, so that what is under way at that moment passes " +
+		"over the limit. The key lives for whole milliseconds, rounded down, so that an instance that has not been told of the limit finds none in the last of them; repeated alone: " +
+		"`go run ./cmd/confirm mennanov-fixed`. Its documentation calls the counter lenient where two windows meet."},
+	{mennanov, "lib-mennanov-sliding-redis", "The window is weighted, and counts what it rejects: up to twice the limit passes in a stretch of its length, and who asks without a pause is " +
+		"rejected though there is room. Its documentation says both."},
+	{mennanov, "", "ConcurrentBuffer has its set on Redis live for whole seconds, rounded down: where its time to live is not whole, requests under way are forgotten before it is over. Standing " +
+		"quotas of libraries have no adapter. Repeated alone: `go run ./cmd/confirm mennanov-buffer`."},
 	{"github.com/sethvargo/go-limiter", "lib-sethvargo-memory", "The memory store takes the time from within package time, where nothing here can move it. It is measured, and " +
 		"nothing is claimed about it."},
 }
@@ -195,6 +224,9 @@ var clean = []struct{ module, strategy string }{
 	{"github.com/beefsack/go-rate", "lib-beefsack"},
 	{"github.com/kevinms/leakybucket-go", "lib-kevinms"},
 	{"github.com/Clever/leakybucket", "lib-clever-memory"},
+	{mennanov, "lib-mennanov-token-memory"},
+	{mennanov, "lib-mennanov-token-checked"},
+	{mennanov, "lib-mennanov-fixed-memory"},
 }
 
 // rebuilt are decisions of gateways in words of our own. What is found in them is found
@@ -232,7 +264,7 @@ var left = []struct{ name, why string }{
 	{"failsafe-go, smooth", "It spaces calls evenly, by ticks of a fixed rhythm; the bursty one has an adapter."},
 	{"bsm/ratelimit, abo/rerate, reugn/equalizer, Narasimha1997/ratelimiter, teambition/ratelimiter-go, krakend/krakend-ratelimit",
 		"They could not be fetched where this was written. Nothing is said about them."},
-	{"mennanov/limiters, alibaba/sentinel-golang, mailgun/gubernator, mholt/caddy-ratelimit, axiaoxin-com/ratelimiter, cloudwego/kitex",
+	{"alibaba/sentinel-golang, mailgun/gubernator, mholt/caddy-ratelimit, axiaoxin-com/ratelimiter, cloudwego/kitex",
 		"They bring servers, clouds or frameworks with them, keep what decides to themselves, or call what they do approximate. Nothing is said about them."},
 	{"envoyproxy/ratelimit", "It is a service, and measured from outside: see services.md."},
 	{"didip/tollbooth v8", "It decides as v7 does, which has an adapter."},

@@ -134,6 +134,9 @@ func section(b *bytes.Buffer, f *finding, e evidence, observed, version string) 
 	if e.steps > 0 {
 		fmt.Fprintf(b, " In %d steps, found within %d s.", e.steps, e.seconds)
 	}
+	if e.odds != "" {
+		fmt.Fprintf(b, "\n- **How often.** %s.", strings.ToUpper(e.odds[:1])+e.odds[1:])
+	}
 	fmt.Fprintf(b, "\n- **Alone.** %s.\n- **Upstream.** ", strings.ToUpper(observed[:1])+observed[1:])
 	if f.related == "" {
 		b.WriteString("None found.\n")

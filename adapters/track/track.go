@@ -25,6 +25,8 @@ type evidence struct {
 	steps int
 	// consequence in one sentence, of the record.
 	consequence string
+	// odds are how often a simulation at a stated rate met it; empty where there was none.
+	odds string
 	// seconds that the command took, rounded up.
 	seconds int
 }
@@ -49,7 +51,7 @@ func (f *finding) explored() (evidence, error) {
 	var claims []string
 	for _, s := range all {
 		if found := s.Found(f.property); found != nil && (f.policy == "" || f.policy == s.Policy) {
-			return evidence{len(found.Steps), sentence(found.Detail), seconds[line(f.command)]}, nil
+			return evidence{len(found.Steps), sentence(found.Detail), found.OddsAtRate(), seconds[line(f.command)]}, nil
 		}
 		claims = append(claims, s.Claim)
 	}

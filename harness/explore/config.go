@@ -186,6 +186,10 @@ const (
 // separated by semicolons, the last of them for all further clients.
 func ParseScripts(text string) ([]Script, error) { return engine.ParseScripts(text) }
 
+// Complete fills in defaults, as [Run] does, and reports the first thing that does not
+// fit, as an [UnfitError].
+func (c Config) Complete(sel strategies.Selection) (Config, error) { return c.complete(sel) }
+
 // complete fills in defaults and reports the first thing that does not fit, as an
 // [UnfitError].
 func (c Config) complete(sel strategies.Selection) (Config, error) {

@@ -300,6 +300,44 @@ func TestForeignSleep(t *testing.T) {
 	}
 }
 
+// sender sends its one command from a goroutine and waits for it, as many libraries do to
+// give up when a context ends.
+type sender struct {
+	rdb   redis.UniversalClient
+	limit int64
+	loses bool // the reply
+}
+
+func (s *sender) Allow(ctx context.Context, key string) (bool, error) {
+	reply := make(chan int64)
+	go func() {
+		n := s.rdb.Incr(ctx, key).Val()
+		if !s.loses {
+			reply <- n
+		}
+	}()
+	return <-reply <= s.limit, nil
+}
+
+// Whoever waits for a command of a goroutine of its own is not stuck as long as that has
+// not been carried out.
+func TestForeignSender(t *testing.T) {
+	for _, loses := range []bool{false, true} {
+		sel := foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
+			return &sender{env.Redis, p.Limit, loses}
+		}, strategies.NeedRedis)
+		r, err := explore.Run(t.Context(), sel, explore.Config{
+			Policy: policy(t, "1 request per fixed 1m"), Clients: 1, Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Stuck},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := r.Found(explore.Stuck); (found != nil) != loses {
+			t.Errorf("a reply is lost: %t; findings %+v, claim %q", loses, r.Findings, r.Claim)
+		}
+	}
+}
+
 // Goroutines that do not end with Close leave a bubble behind for each schedule, and no
 // wrong verdict.
 func TestForeignLeftover(t *testing.T) {

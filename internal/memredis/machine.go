@@ -11,6 +11,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
+// libraries are those that Redis offers to scripts, and the table does not. Of them
+// miniredis has cjson.
+var libraries = []string{"cjson", "cmsgpack", "bit", "struct"}
+
+// libraryPrefix begins what [Redis.Unknown] says of a library.
+const libraryPrefix = "script library "
+
 // state is the Lua state, with what Redis offers to scripts.
 func (t *Table) state() *lua.LState {
 	if t.lua != nil {
@@ -80,6 +87,17 @@ func (t *Table) state() *lua.LState {
 		redis.RawSetString(level, lua.LNumber(i))
 	}
 	L.SetGlobal("redis", redis)
+	// A script that needs one of these runs on miniredis, or nowhere: an error of every call
+	// would be taken for the strategy's own.
+	meta := L.NewTable()
+	meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int {
+		if name := L.CheckString(2); slices.Contains(libraries, name) {
+			t.lacks(libraryPrefix + name)
+		}
+		L.Push(lua.LNil)
+		return 1
+	}))
+	L.SetMetatable(L.Get(lua.GlobalsIndex), meta)
 	return L
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -130,7 +131,10 @@ func WithFallback[T any](f func(open func() (Redis, error)) (T, error)) (T, erro
 	if unknown == "" {
 		return res, err
 	}
-	res, unknown, err = attempt(func() (Redis, error) { return NewMini() })
+	nowhere := strings.HasPrefix(unknown, libraryPrefix) && unknown != libraryPrefix+"cjson"
+	if !nowhere {
+		res, unknown, err = attempt(func() (Redis, error) { return NewMini() })
+	}
 	if unknown != "" {
 		err = errors.Join(err, fmt.Errorf("%w: %s", ErrUnknown, unknown))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +67,23 @@ func TestFallbackForScripts(t *testing.T) {
 	got, err := memredis.WithFallback(use([]any{"eval", "redis.call('RPUSH', KEYS[1], 'x') return redis.call('LLEN', KEYS[1])", "1", "l"}))
 	if want := "miniredis: 1; 1 keys, 1 without TTL l[x] 0s"; err != nil || got != want {
 		t.Errorf("got %q, want %q; %v", got, want, err)
+	}
+}
+
+// A library that scripts use is noticed likewise, be it in a branch that is taken late.
+func TestFallbackForLibraries(t *testing.T) {
+	script := "if redis.call('INCR', KEYS[1]) < 2 then return 'first' end return cjson.decode('{\"a\": 3}').a"
+	got, err := memredis.WithFallback(use([]any{"eval", script, "1", "k"}, []any{"eval", script, "1", "k"}))
+	if want := "miniredis: first 3; 1 keys, 1 without TTL k[2] 0s"; err != nil || got != want {
+		t.Errorf("got %q, want %q; %v", got, want, err)
+	}
+	for _, library := range []string{"cmsgpack.pack(1)", "bit.band(1, 3)", "struct.pack('b', 1)"} {
+		if _, err := memredis.WithFallback(use([]any{"eval", "return " + library, "0"})); !errors.Is(err, memredis.ErrUnknown) {
+			t.Errorf("%s: %v", library, err)
+		}
+	}
+	if got, err := memredis.WithFallback(use([]any{"eval", "return tostring(nosuch)", "0"})); err != nil || !strings.HasPrefix(got, "table: nil") {
+		t.Errorf("a name that is no library: %q, %v", got, err)
 	}
 }
 

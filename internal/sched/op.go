@@ -104,11 +104,17 @@ const longestArg = 160
 func commandText(c redis.Cmder) string {
 	var b strings.Builder
 	for i, arg := range c.Args() {
-		text := fmt.Sprint(arg)
+		text := ""
+		if raw, ok := arg.([]byte); ok {
+			text = string(raw)
+		} else {
+			text = fmt.Sprint(arg)
+		}
 		switch {
 		case i == 0:
 			text = strings.ToUpper(text)
 		case i == 1 && strings.HasPrefix(strings.ToLower(c.Name()), "eval"):
+			text = strings.TrimSpace(text)
 			text = text[:min(len(text), 8)]
 		}
 		if len(text) > longestArg {

@@ -29,10 +29,11 @@ type scheduleView struct {
 	Same  string
 	Table *table
 	Token string
-	// Odds is how often the property was broken by schedules at random, and Paused for how
-	// long calls are held up; empty where there is nothing to say.
-	Odds, Paused string
-	Drawing      *drawingView
+	// Odds is how often the property was broken by schedules at random, AtRate how often in a
+	// simulation, and Paused for how long calls are held up; empty where there is nothing to
+	// say.
+	Odds, AtRate, Paused string
+	Drawing              *drawingView
 	// Harmless schedules break no property.
 	Harmless bool
 }
@@ -187,7 +188,7 @@ func (p *panels) aborts(v *exploredView, all []results.Abort) {
 
 // schedule adds a finding. Its drawing, where there is one, follows.
 func (p *panels) schedule(v *exploredView, f *results.Finding) *scheduleView {
-	x := &scheduleView{Property: string(f.Property), Detail: f.Detail, Steps: len(f.Steps), Token: f.Token, Table: stepsTable(f)}
+	x := &scheduleView{Property: string(f.Property), Detail: f.Detail, Steps: len(f.Steps), Token: f.Token, Table: stepsTable(f), AtRate: f.OddsAtRate()}
 	if f.Sampled > 0 {
 		x.Odds = fmt.Sprintf("in %s of %s at random (a share, and no probability)", format.Count(int64(f.Met)), format.Plural(int64(f.Sampled), "schedule", "schedules"))
 	}

@@ -90,6 +90,9 @@ func writeOdds(out *bufio.Writer, page layout.Page, f *results.Finding) {
 	if f.Sampled > 0 {
 		writeText(out, page, fmt.Sprintf("met in %s of %s at random (a share, and no probability)", format.Count(int64(f.Met)), format.Plural(int64(f.Sampled), "schedule", "schedules")))
 	}
+	if odds := f.OddsAtRate(); odds != "" {
+		writeText(out, page, odds)
+	}
 }
 
 // Census writes what an enumeration counted, and the shortest schedule that
