@@ -80,7 +80,7 @@ type caller struct {
 	wake quota.Event
 }
 
-func (d *drive) now() int64 { return d.s.Now().UnixNano() }
+func (d *drive) now() int64 { return d.s.Nano() }
 
 // windowAt is the window of a moment.
 func (d *drive) windowAt(now int64) window {

@@ -202,7 +202,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	defer harness.Caught("being looked at", &err)
 	c := p.cfg
 	p.policy = c.Align(p.info, c.Start, c.Duration)
-	hash := newTraceHash(c.Start.UnixNano())
+	hash := newTraceHash()
 	var late atomic.Bool // what is in flight has had its time to end
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(abortGrace, func() { late.Store(true) }) })()
 	interrupt := late.Load
