@@ -182,7 +182,11 @@ func (d *drive) serve(ctx context.Context, c *caller) {
 		if d.over {
 			return
 		}
-		c.wake = d.clock.NewEvent()
+		if c.wake == nil {
+			c.wake = d.clock.NewEvent()
+		} else {
+			sched.Renew(c.wake)
+		}
 		d.idle = append(d.idle, c)
 		if c.wake.Wait(ctx) != nil || c.work.index < 0 {
 			return

@@ -107,6 +107,13 @@ type event struct {
 	first   [1]*Actor // of waiters, mostly the only one
 }
 
+// Renew makes an event as it was when it was new, once nobody waits for it. It must be
+// one of a scheduler's clock.
+func Renew(e quota.Event) {
+	x := e.(*event)
+	x.set, x.made = false, x.s.stepped
+}
+
 func (e *event) Set() {
 	if !e.set {
 		e.s.touch(e.made)
