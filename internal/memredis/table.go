@@ -20,6 +20,7 @@ type Table struct {
 
 	lua     *lua.LState
 	scripts map[string]*script // compiled, by digest
+	script  *script            // that ran last
 	// kept is set once Reset unloads scripts, runs counts those Resets, and fresh are
 	// what was loaded since the last of them.
 	kept    bool
