@@ -94,13 +94,9 @@ func negLog2(x uint64) uint64 {
 	var frac uint64
 	for range 32 { // squaring doubles the logarithm: its next binary digit shows
 		hi, lo := bits.Mul64(m, m)
-		frac <<= 1
-		if hi>>63 == 1 {
-			frac |= 1
-			m = hi
-		} else {
-			m = hi<<1 | lo>>63
-		}
+		digit := hi >> 63 // as likely 1 as 0, so that a branch would be guessed wrong
+		frac = frac<<1 | digit
+		m = hi<<(1-digit) | lo>>63&(digit-1)
 	}
 	return uint64(zeros+1)<<32 - frac
 }

@@ -38,7 +38,7 @@ func BenchmarkCommands(b *testing.B) {
 			if err := cfg.Topology.complete(1); err != nil {
 				b.Fatal(err)
 			}
-			hash := newTraceHash(0)
+			hash := newTraceHash()
 			w := newNetwork(&cfg, hash, nil, nil)
 			s := w.s
 			meta := &strategies.Meta{Name: "none", Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return nil, nil }}

@@ -80,7 +80,7 @@ type caller struct {
 	wake quota.Event
 }
 
-func (d *drive) now() int64 { return d.s.Now().UnixNano() }
+func (d *drive) now() int64 { return d.s.Nano() }
 
 // windowAt is the window of a moment.
 func (d *drive) windowAt(now int64) window {
@@ -182,7 +182,11 @@ func (d *drive) serve(ctx context.Context, c *caller) {
 		if d.over {
 			return
 		}
-		c.wake = d.clock.NewEvent()
+		if c.wake == nil {
+			c.wake = d.clock.NewEvent()
+		} else {
+			sched.Renew(c.wake)
+		}
 		d.idle = append(d.idle, c)
 		if c.wake.Wait(ctx) != nil || c.work.index < 0 {
 			return

@@ -14,7 +14,6 @@ import (
 type traceHash struct {
 	h     uint64
 	steps int64
-	start int64
 }
 
 const (
@@ -22,7 +21,7 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-func newTraceHash(start int64) *traceHash { return &traceHash{h: fnvOffset, start: start} }
+func newTraceHash() *traceHash { return &traceHash{h: fnvOffset} }
 
 func (t *traceHash) number(n int64) {
 	t.h = (t.h ^ uint64(n)) * fnvPrime
@@ -49,7 +48,7 @@ func digest(s string) uint64 {
 // observe is for [sched.Config].
 func (t *traceHash) observe(e *sched.Event) {
 	t.steps++
-	t.number(e.At.UnixNano() - t.start)
+	t.number(int64(e.Since))
 	t.number(int64(e.Actor.ID)<<8 | int64(e.Op.Kind))
 	switch e.Op.Kind {
 	case sched.Command:

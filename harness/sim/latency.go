@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"time"
@@ -27,6 +28,7 @@ type lines []line
 // line is the part of a quantile function up to a share, in parts per billion.
 type line struct {
 	from, to, width uint64
+	inverse         uint64 // of the width: 2^64 by it, rounded down
 	rise            uint64
 	at              time.Duration
 	falls           bool
@@ -40,13 +42,14 @@ func (t Table) lines() lines {
 		return nil
 	}
 	if len(t) == 1 {
-		return lines{{width: 1, at: t[0].At}}
+		return lines{{width: 1, inverse: math.MaxUint64, at: t[0].At}}
 	}
 	var out lines
 	for i := 1; i < len(t); i++ {
 		from, to := int64(t[i-1].PPM)*scale, int64(t[i].PPM)*scale
 		rise := int64(t[i].At - t[i-1].At)
-		out = append(out, line{from: uint64(from), to: uint64(to), width: uint64(max(1, to-from)), rise: uint64(abs(rise)), at: t[i-1].At, falls: rise < 0})
+		width := uint64(max(1, to-from))
+		out = append(out, line{from: uint64(from), to: uint64(to), width: width, inverse: math.MaxUint64 / width, rise: uint64(abs(rise)), at: t[i-1].At, falls: rise < 0})
 	}
 	return out
 }
@@ -57,17 +60,34 @@ func (l lines) draw(rng *rand.PCG) time.Duration {
 		return 0
 	}
 	x, _ := bits.Mul64(rng.Uint64(), 1_000_000*scale)
-	i := 0
-	for i < len(l)-1 && x >= l[i].to {
-		i++
+	// Lines follow each other. Which one it is cannot be predicted, so that no branch is to
+	// depend on it.
+	i := len(l) - 1
+	for j := range len(l) - 1 {
+		_, before := bits.Sub64(x, l[j].to, 0)
+		i -= int(before)
 	}
 	s := &l[i]
 	hi, lo := bits.Mul64(s.rise, x-s.from)
-	part, _ := bits.Div64(hi, lo, s.width)
+	part := s.divide(hi, lo)
 	if s.falls {
 		return s.at - time.Duration(part)
 	}
 	return s.at + time.Duration(part)
+}
+
+// divide divides a number by the line's width. A multiplication is faster, and at most a
+// little too low.
+func (s *line) divide(hi, lo uint64) uint64 {
+	if hi != 0 {
+		q, _ := bits.Div64(hi, lo, s.width)
+		return q
+	}
+	q, _ := bits.Mul64(lo, s.inverse)
+	for lo-q*s.width >= s.width {
+		q++
+	}
+	return q
 }
 
 func abs(n int64) int64 {

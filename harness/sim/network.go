@@ -77,7 +77,7 @@ func (w *network) travel(a *sched.Actor, _ *sched.Op) time.Duration {
 func (w *network) latency(a *sched.Actor, op *sched.Op) time.Duration {
 	switch op.Kind {
 	case sched.Command, sched.Transaction, sched.SQL:
-		return w.route[a.ID].to.serve(w.s.Now().UnixNano(), w.rng)
+		return w.route[a.ID].to.serve(w.s.Nano(), w.rng)
 	case sched.Reply:
 		to := w.route[a.ID]
 		return to.far + to.to.reply.draw(w.rng)
@@ -241,7 +241,7 @@ func (i storeHook) answer(cmd redis.Cmder) (error, bool) {
 
 // present brings the table up to this moment.
 func (i storeHook) present() {
-	now := i.w.s.Now().UnixNano()
+	now := i.w.s.Nano()
 	i.w.befall(i.to, i.table)
 	i.table.SetNow(now)
 }

@@ -77,7 +77,7 @@ func (w *network) down(store strategies.Need) bool {
 	if len(w.outages) == 0 {
 		return false
 	}
-	now := w.s.Now().UnixNano()
+	now := w.s.Nano()
 	for _, o := range w.outages {
 		if o.Store == string(store) && now >= o.From && now < o.To {
 			return true
@@ -89,7 +89,7 @@ func (w *network) down(store strategies.Need) bool {
 // befall has what was to happen to a Redis since it was last looked at happen now, when
 // it is looked at again: nothing else has changed it meanwhile.
 func (w *network) befall(to *server, r memredis.Redis) {
-	now, was := w.s.Now().UnixNano(), to.asked
+	now, was := w.s.Nano(), to.asked
 	for _, t := range w.turns {
 		if was < t.at && t.at <= now {
 			to.asked = t.at

@@ -202,7 +202,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	defer harness.Caught("being looked at", &err)
 	c := p.cfg
 	p.policy = c.Align(p.info, c.Start, c.Duration)
-	hash := newTraceHash(c.Start.UnixNano())
+	hash := newTraceHash()
 	var late atomic.Bool // what is in flight has had its time to end
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(abortGrace, func() { late.Store(true) }) })()
 	interrupt := late.Load
@@ -312,9 +312,13 @@ func (p *pass) through(until time.Time) (err error) {
 	return err
 }
 
+// historyEvents of a pass stay in memory, which take 32 MiB, and twice that before the
+// garbage collector looks. What comes before them goes to a file, in a third of that.
+const historyEvents = 1 << 20
+
 func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	c := p.cfg
-	history := c.NewHistory(1)
+	history := c.NewHistory(1, historyEvents)
 	d := &drive{
 		cfg: c, s: s, st: p.st, part: p.part, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
 		requests: math.MaxInt64, history: history, placement: seed.Stream(c.Seed, seed.Placement), tiers: []quota.Tier{""}, hits: []int64{0},

@@ -148,7 +148,7 @@ func (st *site) newTable(ctx context.Context) (memredis.Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Reset(st.s.Now().UnixNano())
+	t.Reset(st.s.Nano())
 	if table, ok := t.(*memredis.Table); ok {
 		if st.admin != nil {
 			table.Expired = func(key string) { st.admin.Del(ctx, key) }

@@ -1,7 +1,7 @@
 package memredis
 
 import (
-	"math"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
@@ -26,6 +26,7 @@ const (
 	luaTrue
 	luaNumber
 	luaString
+	luaDigits // a string that is a whole number in decimal, which a double holds exactly
 	luaStatus // a table with the field ok
 	luaList
 )
@@ -39,6 +40,26 @@ type luaValue struct {
 }
 
 func (v *luaValue) truth() bool { return v.kind > luaFalse }
+
+// spelled is the value with its digits as a text: scripts turn most of them into numbers
+// again, for which they need not be written.
+func (v luaValue) spelled() luaValue {
+	if v.kind == luaDigits {
+		return luaValue{kind: luaString, text: decimal(int64(v.number))}
+	}
+	return v
+}
+
+// digitsValue is a string of a whole number.
+func digitsValue(n int64) luaValue {
+	if n > maxExact || n < -maxExact {
+		return luaValue{kind: luaString, text: decimal(n)}
+	}
+	return luaValue{kind: luaDigits, number: float64(n)}
+}
+
+// maxExact is up to which size a double holds all whole numbers.
+const maxExact = 1 << 53
 
 func truthValue(b bool) luaValue {
 	if b {
@@ -123,8 +144,8 @@ func (v *luaValue) reply() Reply {
 		return intReply(1)
 	case luaNumber:
 		return intReply(truncate(v.number))
-	case luaString:
-		return bulk(v.text)
+	case luaString, luaDigits:
+		return bulk(v.spelled().text)
 	case luaStatus:
 		return status(v.text)
 	case luaList:
@@ -149,8 +170,8 @@ func (v *luaValue) any() any {
 		return int64(1)
 	case luaNumber:
 		return truncate(v.number)
-	case luaString, luaStatus:
-		return v.text
+	case luaString, luaStatus, luaDigits:
+		return v.spelled().text
 	case luaList:
 		n := 0
 		for n < len(v.list) && v.list[n].kind != luaNil {
@@ -189,7 +210,7 @@ func plainValue(r Reply) luaValue {
 // arithmetic is the value as an operand.
 func (v *luaValue) arithmetic() float64 {
 	switch v.kind {
-	case luaNumber:
+	case luaNumber, luaDigits:
 		return v.number
 	case luaString:
 		if n, ok := parseLua(v.text); ok {
@@ -213,6 +234,12 @@ func (f *frame) call(c *command, base int) luaValue {
 	case c.script:
 		throw("ERR This Redis command is not allowed from script")
 	}
+	if c.plain != nil && len(args) == c.arity {
+		if v, ok := c.plain(f, args); ok {
+			f.args = f.args[:base]
+			return v
+		}
+	}
 	r := f.t.carryOut(c, args)
 	f.args = f.args[:base]
 	if r.Kind == Err {
@@ -228,46 +255,33 @@ func (f *frame) push(v luaValue) {
 		f.args = append(f.args, v.text)
 	case luaNumber:
 		f.args = append(f.args, f.t.luaNumber(v.number))
+	case luaDigits:
+		f.args = append(f.args, f.t.digits.integer(int64(v.number)))
 	default:
 		throw("ERR Lua redis lib command arguments must be strings or integers")
 	}
 }
 
-// compare is the order of two values; operands that have none are an error.
-func compare(operator string, a, b luaValue) bool {
-	var less, equal bool
-	switch {
-	case a.kind == luaNumber && b.kind == luaNumber:
-		less, equal = a.number < b.number, a.number == b.number
-		if math.IsNaN(a.number) || math.IsNaN(b.number) {
-			return false
-		}
-	case a.kind == luaString && b.kind == luaString:
-		less, equal = a.text < b.text, a.text == b.text
-	default:
+// compareTexts is the order of two values that are not both numbers; operands that have
+// none are an error.
+func compareTexts(a, b luaValue) int {
+	a, b = a.spelled(), b.spelled()
+	if a.kind != luaString || b.kind != luaString {
 		throw("ERR user_script: attempt to compare what has no order")
 	}
-	switch operator {
-	case "<":
-		return less
-	case "<=":
-		return less || equal
-	case ">":
-		return !less && !equal
-	default:
-		return !less
-	}
+	return strings.Compare(a.text, b.text)
 }
 
 // same is equality without conversion. Lists are never compared: the compiler sees to it.
 func same(a, b luaValue) bool {
+	a, b = a.spelled(), b.spelled()
 	return a.kind == b.kind && a.number == b.number && a.text == b.text
 }
 
 // parseLua is tonumber of a string.
 func parseLua(s string) (float64, bool) {
 	if len(s) < 16 { // which a double holds exactly
-		if n, ok := parseInt(s); ok {
+		if n, ok := parseShort(s); ok {
 			return float64(n), true
 		}
 	}

@@ -70,9 +70,9 @@ func (c *compiler) statement(s ast.Stmt) statement {
 		body := c.block(s.Stmts)
 		return func(f *frame) bool { return runBlock(f, body) }
 	case *ast.IfStmt:
-		condition, yes, no := c.expression(s.Condition), c.block(s.Then), c.block(s.Else)
+		holds, yes, no := c.condition(s.Condition), c.block(s.Then), c.block(s.Else)
 		return func(f *frame) bool {
-			if v := condition(f); v.truth() {
+			if holds(f) {
 				return runBlock(f, yes)
 			}
 			return runBlock(f, no)
@@ -98,6 +98,10 @@ func (c *compiler) local(s *ast.LocalAssignStmt) statement {
 	first := len(c.locals)
 	for _, name := range s.Names {
 		c.declare(name)
+	}
+	if len(values) == 1 {
+		value := values[0]
+		return func(f *frame) bool { f.slots[first] = value(f); return false }
 	}
 	return func(f *frame) bool {
 		for i, value := range values {
@@ -170,21 +174,28 @@ func (c *compiler) expression(e ast.Expr) expression {
 			return luaValue{kind: luaNumber, number: -v.arithmetic()}
 		}
 	case *ast.RelationalOpExpr:
-		return c.relation(e)
+		holds := c.relation(e)
+		return func(f *frame) luaValue { return truthValue(holds(f)) }
 	case *ast.ArithmeticOpExpr:
 		return c.arithmetic(e)
 	}
 	panic(notPlain{})
 }
 
-// index is KEYS[1], ARGV[1], or an element of a list in a local.
-func (c *compiler) index(e *ast.AttrGetExpr) expression {
+// place is the constant number that a list is indexed by.
+func place(e *ast.AttrGetExpr) (n int64, ok bool) {
 	number, ok := e.Key.(*ast.NumberExpr)
 	if !ok {
-		panic(notPlain{})
+		return 0, false
 	}
-	n, ok := parseInt(number.Value)
-	if !ok || n < 1 {
+	n, ok = parseInt(number.Value)
+	return n, ok && n >= 1
+}
+
+// index is KEYS[1], ARGV[1], or an element of a list in a local.
+func (c *compiler) index(e *ast.AttrGetExpr) expression {
+	n, ok := place(e)
+	if !ok {
 		panic(notPlain{})
 	}
 	given := func(s []string) luaValue {
@@ -203,7 +214,7 @@ func (c *compiler) index(e *ast.AttrGetExpr) expression {
 	return func(f *frame) luaValue {
 		v := object(f)
 		switch {
-		case v.kind == luaStatus || v.kind == luaString || v.kind == luaList && n > int64(len(v.list)):
+		case v.kind == luaStatus || v.kind == luaString || v.kind == luaDigits || v.kind == luaList && n > int64(len(v.list)):
 			return luaValue{}
 		case v.kind != luaList:
 			throw("ERR user_script: attempt to index something that is not a table")
@@ -241,10 +252,11 @@ func (c *compiler) call(e *ast.FuncCallExpr) expression {
 		if name, ok := e.Args[0].(*ast.StringExpr); ok {
 			known = lookup(name.Value)
 		}
+		given := c.arguments(e.Args, args)
 		return func(f *frame) luaValue {
 			base := len(f.args)
-			for _, arg := range args {
-				f.push(arg(f))
+			for i := range given {
+				given[i].push(f)
 			}
 			return f.call(known, base)
 		}
@@ -254,6 +266,8 @@ func (c *compiler) call(e *ast.FuncCallExpr) expression {
 			switch v.kind {
 			case luaNumber:
 				return v
+			case luaDigits:
+				return luaValue{kind: luaNumber, number: v.number}
 			case luaString:
 				if n, ok := parseLua(v.text); ok {
 					return luaValue{kind: luaNumber, number: n}
@@ -270,7 +284,61 @@ func (c *compiler) call(e *ast.FuncCallExpr) expression {
 	panic(notPlain{})
 }
 
-func (c *compiler) relation(e *ast.RelationalOpExpr) expression {
+// argument of a command.
+type argument struct {
+	value expression
+	text  string // where it is constant
+	key   int64  // where it is one of KEYS, counted from 1
+}
+
+func (c *compiler) arguments(list []ast.Expr, values []expression) []argument {
+	out := make([]argument, len(list))
+	for i, e := range list {
+		out[i].value = values[i]
+		switch e := e.(type) {
+		case *ast.StringExpr:
+			out[i] = argument{text: e.Value}
+		case *ast.AttrGetExpr:
+			if n, ok := place(e); ok && c.global(e.Object, "KEYS") {
+				out[i].key = n
+			}
+		}
+	}
+	return out
+}
+
+// push puts an argument on the frame's stack.
+func (a *argument) push(f *frame) {
+	switch {
+	case a.value == nil:
+		f.args = append(f.args, a.text)
+	case a.key > 0 && a.key <= int64(len(f.keys)):
+		f.args = append(f.args, f.keys[a.key-1])
+	default:
+		f.push(a.value(f))
+	}
+}
+
+// condition is an expression of which only the truth matters.
+func (c *compiler) condition(e ast.Expr) func(f *frame) bool {
+	switch e := e.(type) {
+	case *ast.RelationalOpExpr:
+		return c.relation(e)
+	case *ast.UnaryNotOpExpr:
+		holds := c.condition(e.Expr)
+		return func(f *frame) bool { return !holds(f) }
+	case *ast.LogicalOpExpr:
+		left, right := c.condition(e.Lhs), c.condition(e.Rhs)
+		if e.Operator == "or" {
+			return func(f *frame) bool { return left(f) || right(f) }
+		}
+		return func(f *frame) bool { return left(f) && right(f) }
+	}
+	value := c.expression(e)
+	return func(f *frame) bool { v := value(f); return v.truth() }
+}
+
+func (c *compiler) relation(e *ast.RelationalOpExpr) func(f *frame) bool {
 	left, right, operator := c.expression(e.Lhs), c.expression(e.Rhs), e.Operator
 	switch operator {
 	case "==", "~=":
@@ -278,14 +346,31 @@ func (c *compiler) relation(e *ast.RelationalOpExpr) expression {
 		for _, side := range []ast.Expr{e.Lhs, e.Rhs} {
 			switch side.(type) {
 			case *ast.NumberExpr, *ast.StringExpr, *ast.NilExpr, *ast.TrueExpr, *ast.FalseExpr:
-				return func(f *frame) luaValue { return truthValue(same(left(f), right(f)) == (operator == "==")) }
+				equal := operator == "=="
+				return func(f *frame) bool { return same(left(f), right(f)) == equal }
 			}
 		}
 		panic(notPlain{})
 	}
-	return func(f *frame) luaValue {
+	var numbers func(a, b float64) bool
+	var texts func(order int) bool
+	switch operator {
+	case "<":
+		numbers, texts = func(a, b float64) bool { return a < b }, func(order int) bool { return order < 0 }
+	case "<=":
+		numbers, texts = func(a, b float64) bool { return a <= b }, func(order int) bool { return order <= 0 }
+	case ">":
+		numbers, texts = func(a, b float64) bool { return a > b }, func(order int) bool { return order > 0 }
+	default:
+		numbers, texts = func(a, b float64) bool { return a >= b }, func(order int) bool { return order >= 0 }
+	}
+	return func(f *frame) bool {
 		a := left(f)
-		return truthValue(compare(operator, a, right(f)))
+		b := right(f)
+		if a.kind == luaNumber && b.kind == luaNumber {
+			return numbers(a.number, b.number)
+		}
+		return texts(compareTexts(a, b))
 	}
 }
 

@@ -78,8 +78,14 @@ func (t *Table) Answer(cmd redis.Cmder) (error, bool) {
 			return nil, false
 		}
 		sha, _ := args[1].(string)
-		s := t.scripts[sha]
-		if s == nil || s.plain == nil {
+		s := t.script
+		if s == nil || s.sha != sha {
+			if s = t.scripts[sha]; s == nil {
+				return nil, false
+			}
+			t.script = s
+		}
+		if s.plain == nil || !t.loaded(s) {
 			return nil, false
 		}
 		return t.answerPlain(c, s.plain)

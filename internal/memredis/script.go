@@ -23,6 +23,7 @@ func SHA1(source string) string {
 type script struct {
 	machine *lua.LFunction
 	plain   *plain // nil where the script needs the machine
+	sha     string
 
 	kept     bool   // loaded at the start of each run
 	loadedIn uint64 // the last run in which it was loaded
@@ -90,7 +91,7 @@ func (t *Table) load(source string) (*script, string, error) {
 	}
 	// Lua 5.0's table of arguments, which would be built for every call.
 	proto.IsVarArg &^= lua.VarArgNeedsArg
-	s := &script{machine: t.state().NewFunctionFromProto(proto), plain: compilePlain(chunk)}
+	s := &script{machine: t.state().NewFunctionFromProto(proto), plain: compilePlain(chunk), sha: sha}
 	t.scripts[sha] = s
 	t.enter(s, sha)
 	return s, sha, nil

@@ -20,6 +20,7 @@ type Table struct {
 
 	lua     *lua.LState
 	scripts map[string]*script // compiled, by digest
+	script  *script            // that ran last
 	// kept is set once Reset unloads scripts, runs counts those Resets, and fresh are
 	// what was loaded since the last of them.
 	kept    bool
@@ -126,7 +127,7 @@ func numeric(n int64) value  { return value{number: n, numeric: true} }
 func textual(s string) value { return value{text: s} }
 func (v value) String() string {
 	if v.numeric {
-		return strconv.FormatInt(v.number, 10)
+		return decimal(v.number)
 	}
 	return v.text
 }
@@ -150,8 +151,33 @@ func parseInt(s string) (int64, bool) {
 	case s[0] == '-' && (len(s) == 1 || s[1] == '0'):
 		return 0, false
 	}
+	if len(s) < 16 {
+		return parseShort(s)
+	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil
+}
+
+// parseShort is parseInt of less than 16 bytes.
+func parseShort(s string) (n int64, ok bool) {
+	digits := s
+	if s != "" && s[0] == '-' {
+		digits = s[1:]
+	}
+	if digits == "" || digits[0] == '0' && len(s) > 1 {
+		return 0, false
+	}
+	for i := range len(digits) {
+		d := digits[i] - '0'
+		if d > 9 {
+			return 0, false
+		}
+		n = 10*n + int64(d)
+	}
+	if len(digits) < len(s) {
+		n = -n
+	}
+	return n, true
 }
 
 // add reports false where the sum does not fit.

@@ -97,13 +97,13 @@ func (a *Actor) Ready() bool {
 	}
 	switch a.op.Kind {
 	case Sleep:
-		return !a.s.now.Before(a.op.Until)
+		return !a.s.Now().Before(a.op.Until)
 	case Lock:
 		return a.op.mutex.holder == nil
 	case Wait:
 		return a.op.event.set
 	case Idle:
-		return a.job.ready(a.s.now)
+		return a.job.ready(a.s.Now())
 	default:
 		return true
 	}
@@ -119,7 +119,7 @@ func (a *Actor) String() string {
 
 // park hands control to the scheduler until the actor is stepped. A non-nil
 // result is the error that the operation shall answer without happening.
-func (a *Actor) park(op Op) error {
+func (a *Actor) park(op *Op) error {
 	if a.s.running != a || (a.dying || a.s.Careful) && !onActor() {
 		a.s.foreign.Store(true)
 		return ErrForeign
@@ -127,7 +127,9 @@ func (a *Actor) park(op Op) error {
 	if a.dying {
 		panic(unwind{})
 	}
-	a.op = op
+	if op != &a.op {
+		a.op = *op
+	}
 	a.parks++
 	if !a.s.goesOnBy(a) {
 		if a.worker.yield(struct{}{}); a.dying {
@@ -145,7 +147,7 @@ func (a *Actor) park(op Op) error {
 // share the reply of the last. It reports whether the error is the scheduler's
 // and not the operation's own. What a client library would send again is repeat.
 // answer may be nil.
-func (a *Actor) perform(op Op, answer Answer, effect, repeat func() error) (err error, injected bool) {
+func (a *Actor) perform(op *Op, answer Answer, effect, repeat func() error) (err error, injected bool) {
 	a.answer, a.answered = answer, false
 	if err := a.park(op); err != nil {
 		return err, true
@@ -159,10 +161,9 @@ func (a *Actor) perform(op Op, answer Answer, effect, repeat func() error) (err 
 	if !a.s.cfg.SplitReplies || op.Index != op.Of-1 {
 		return err, false
 	}
-	reply := op
-	reply.Kind, reply.of = Reply, op.Kind
 	for {
-		if lost := a.park(reply); lost != nil {
+		a.op.Kind, a.op.of = Reply, op.Kind
+		if lost := a.park(&a.op); lost != nil {
 			return lost, true
 		}
 		if !a.again {
@@ -171,7 +172,7 @@ func (a *Actor) perform(op Op, answer Answer, effect, repeat func() error) (err 
 		a.again = false
 		a.s.Sync()
 		err = a.happen(repeat)
-		a.op = op
+		a.op = *op
 		a.s.note(a, &a.op, Repeated, err)
 	}
 }

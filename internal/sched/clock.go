@@ -19,7 +19,7 @@ type clock struct {
 	skew time.Duration
 }
 
-func (c clock) Now() time.Time { return c.s.now.Add(c.skew) }
+func (c clock) Now() time.Time { return c.s.cfg.Start.Add(c.s.since + c.skew) }
 
 func (c clock) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
@@ -29,11 +29,11 @@ func (c clock) Sleep(ctx context.Context, d time.Duration) error {
 	if a == nil {
 		return errOutside
 	}
-	op := Op{Kind: Sleep, Until: c.s.now.Add(d), ctx: ctx}
-	if err := a.park(op); err != nil {
+	op := Op{Kind: Sleep, Until: c.s.Now().Add(d), ctx: ctx}
+	if err := a.park(&op); err != nil {
 		return err
 	}
-	if c.s.now.Before(op.Until) {
+	if c.s.Now().Before(op.Until) {
 		return ctx.Err()
 	}
 	return nil
@@ -65,7 +65,7 @@ func (m *mutex) Lock(ctx context.Context) error {
 		m.holder = outsider
 		return nil
 	}
-	if err := a.park(Op{Kind: Lock, ctx: ctx, mutex: m}); err != nil {
+	if err := a.park(&Op{Kind: Lock, ctx: ctx, mutex: m}); err != nil {
 		return err
 	}
 	a.op.mutex = nil
@@ -93,7 +93,7 @@ func (m *mutex) promote() {
 		a := m.waiters[0]
 		m.waiters = m.waiters[1:]
 		if !a.done && a.op.mutex == m {
-			m.s.queue.enter(m.s.queue.now, a, false)
+			m.s.queue.enter(m.s.queue.now(), a, false)
 			return
 		}
 	}
@@ -107,6 +107,13 @@ type event struct {
 	first   [1]*Actor // of waiters, mostly the only one
 }
 
+// Renew makes an event as it was when it was new, once nobody waits for it. It must be
+// one of a scheduler's clock.
+func Renew(e quota.Event) {
+	x := e.(*event)
+	x.set, x.made = false, x.s.stepped
+}
+
 func (e *event) Set() {
 	if !e.set {
 		e.s.touch(e.made)
@@ -114,7 +121,7 @@ func (e *event) Set() {
 	e.set = true
 	for _, a := range e.waiters {
 		if !a.done && a.op.event == e {
-			e.s.queue.enter(e.s.queue.now, a, false)
+			e.s.queue.enter(e.s.queue.now(), a, false)
 		}
 	}
 	e.waiters = nil
@@ -128,7 +135,7 @@ func (e *event) Wait(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := a.park(Op{Kind: Wait, ctx: ctx, event: e}); err != nil {
+	if err := a.park(&Op{Kind: Wait, ctx: ctx, event: e}); err != nil {
 		return err
 	}
 	if !e.set {

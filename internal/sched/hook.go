@@ -45,7 +45,7 @@ func (h Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return next(ctx, cmd)
 		}
 		effect := func() error { return next(ctx, cmd) }
-		err, _ := a.perform(Op{Kind: Command, Cmd: cmd, Of: 1}, h.Answer, effect, effect)
+		err, _ := a.perform(&Op{Kind: Command, Cmd: cmd, Of: 1}, h.Answer, effect, effect)
 		return err // which the client puts into cmd
 	}
 }
@@ -64,7 +64,7 @@ func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 		}
 		if cmds[0].Name() == "multi" {
 			effect := func() error { return next(ctx, cmds) }
-			err, injected := a.perform(Op{Kind: Transaction, Cmds: cmds, Of: 1}, nil, effect, effect)
+			err, injected := a.perform(&Op{Kind: Transaction, Cmds: cmds, Of: 1}, nil, effect, effect)
 			if injected {
 				setErrors(cmds, err)
 			}
@@ -73,7 +73,7 @@ func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 		var first error
 		for i := range cmds {
 			one := cmds[i : i+1 : i+1]
-			op := Op{Kind: Command, Cmd: cmds[i], Index: i, Of: len(cmds)}
+			op := &Op{Kind: Command, Cmd: cmds[i], Index: i, Of: len(cmds)}
 			happened := false
 			err, injected := a.perform(op, nil, func() error {
 				happened = true
@@ -106,6 +106,6 @@ func Statement(ctx context.Context, sql string, run func() error) error {
 	if a == nil || a.inside {
 		return run()
 	}
-	err, _ := a.perform(Op{Kind: SQL, SQL: sql, Of: 1}, nil, run, run)
+	err, _ := a.perform(&Op{Kind: SQL, SQL: sql, Of: 1}, nil, run, run)
 	return err
 }

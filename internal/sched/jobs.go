@@ -75,7 +75,7 @@ func (j *Jobs) Wake(name string) {
 	}
 	a.job.woken = true
 	if q := j.s.queue; q != nil && !a.done && a.op.Kind == Idle && a.Ready() {
-		q.enter(q.now, a, false)
+		q.enter(q.now(), a, false)
 	}
 }
 
@@ -90,7 +90,7 @@ func (j *Jobs) Start(jobs []strategies.Job) []*Actor {
 	for _, job := range jobs {
 		st := &JobState{job: job, woken: j.early[job.Name] || job.Pending != nil && job.Pending()}
 		if job.Every > 0 {
-			st.due = j.s.now.Add(job.Every)
+			st.due = j.s.Now().Add(job.Every)
 		}
 		a := newActor(j.s, j.label+job.Name, func(ctx context.Context) { runJob(ctx, From(ctx)) })
 		a.job = st
@@ -117,9 +117,9 @@ func runJob(ctx context.Context, a *Actor) {
 		}
 		// What fell due while the round took its time is not made up for: a job
 		// slower than its period would never be idle.
-		for !st.due.IsZero() && !st.due.After(a.s.now) {
+		for !st.due.IsZero() && !st.due.After(a.s.Now()) {
 			st.due = st.due.Add(st.job.Every)
 		}
-		_ = a.park(Op{Kind: Idle, Until: st.due}) // an idle job cannot be failed
+		_ = a.park(&Op{Kind: Idle, Until: st.due}) // an idle job cannot be failed
 	}
 }

@@ -63,7 +63,7 @@ const (
 
 // Event is one step of an actor.
 type Event struct {
-	At      time.Time
+	Since   time.Duration // from the start of virtual time
 	Actor   *Actor
 	Op      *Op
 	Outcome Outcome
@@ -89,8 +89,9 @@ func (e Event) String() string {
 // Scheduler holds actors and virtual time. It is used from one goroutine.
 type Scheduler struct {
 	cfg     Config
-	now     time.Time
-	actors  []*Actor // alive, by ID
+	start   int64         // nanoseconds since 1970
+	since   time.Duration // from the start to the present moment
+	actors  []*Actor      // alive, by ID
 	made    int
 	running *Actor
 	syncs   []func(now time.Time)
@@ -116,7 +117,7 @@ type Scheduler struct {
 // New makes a scheduler without actors.
 func New(cfg Config) *Scheduler {
 	makeRoom()
-	return &Scheduler{cfg: cfg, now: cfg.Start, goid: stacks.Current()}
+	return &Scheduler{cfg: cfg, start: cfg.Start.UnixNano(), goid: stacks.Current()}
 }
 
 // OnPass has f called by [Scheduler.Simulate] before virtual time moves on by d, and with
@@ -124,7 +125,13 @@ func New(cfg Config) *Scheduler {
 func (s *Scheduler) OnPass(f func(d time.Duration)) { s.pass = f }
 
 // Now is the present moment of virtual time.
-func (s *Scheduler) Now() time.Time { return s.now }
+func (s *Scheduler) Now() time.Time { return s.cfg.Start.Add(s.since) }
+
+// Nano is the present moment in nanoseconds since 1970, and Since since the start.
+func (s *Scheduler) Nano() int64 { return s.start + int64(s.since) }
+
+// Since is the time from the start to the present moment.
+func (s *Scheduler) Since() time.Duration { return s.since }
 
 // Go makes an actor that will run body. It runs nothing yet: its first step
 // takes it to its first operation. Actors may make further actors.
@@ -153,7 +160,7 @@ func (s *Scheduler) OnSync(f func(now time.Time)) { s.syncs = append(s.syncs, f)
 // a store from outside of all actors.
 func (s *Scheduler) Sync() {
 	for _, f := range s.syncs {
-		f(s.now)
+		f(s.Now())
 	}
 }
 
@@ -239,7 +246,7 @@ func (s *Scheduler) Reset() {
 	s.cfg.Observe, s.reused = observe, true
 	s.spare, s.members = append(s.spare, s.members...), s.members[:0]
 	s.syncs = s.syncs[:0]
-	s.now, s.made, s.queue = s.cfg.Start, 0, nil
+	s.since, s.made, s.queue = 0, 0, nil
 }
 
 // Advance moves virtual time forward by d.
@@ -247,16 +254,14 @@ func (s *Scheduler) Advance(d time.Duration) {
 	if d < 0 {
 		panic("sched: time does not run backwards")
 	}
-	s.moveTo(s.now.Add(d))
+	s.moveTo(s.Now().Add(d))
 }
 
 // moveTo sets the present moment.
 func (s *Scheduler) moveTo(t time.Time) {
-	s.passes(t.Sub(s.now))
-	s.now = t
-	if q := s.queue; q != nil {
-		q.now = q.since(t)
-	}
+	since := t.Sub(s.cfg.Start)
+	s.passes(since - s.since)
+	s.since = since
 }
 
 func (s *Scheduler) passes(d time.Duration) {
@@ -324,7 +329,7 @@ func (s *Scheduler) runningName() string {
 
 func (s *Scheduler) note(a *Actor, op *Op, o Outcome, err error) {
 	if s.cfg.Observe != nil {
-		s.event.At, s.event.Actor, s.event.Op, s.event.Outcome, s.event.Err = s.now, a, op, o, err
+		s.event.Since, s.event.Actor, s.event.Op, s.event.Outcome, s.event.Err = s.since, a, op, o, err
 		s.cfg.Observe(&s.event)
 	}
 }

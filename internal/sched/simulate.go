@@ -22,7 +22,7 @@ type Latency func(a *Actor, op *Op) time.Duration
 // Errors are a [*StuckError] for a deadlock, and [ErrInterrupted].
 func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 	if s.queue == nil {
-		s.queue = &queue{s: s, latency: latency, start: s.now} // its present moment is 0
+		s.queue = &queue{s: s, latency: latency}
 		for _, a := range s.actors {
 			s.queue.park(a)
 		}
@@ -43,15 +43,15 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 			if s.settled() {
 				return nil
 			}
-			s.moveTo(later(s.now, until))
+			s.moveTo(later(s.Now(), until))
 			return nil
 		}
-		if e.at > q.now {
+		if e.at > s.since {
 			if e.actor.job != nil && e.actor.op.Kind == Idle && s.settled() {
 				return nil // only jobs that are not due yet
 			}
-			s.passes(e.at - q.now)
-			q.moveTo(e.at)
+			s.passes(e.at - s.since)
+			s.since = e.at
 		}
 		if q.without(e) {
 			continue
@@ -77,7 +77,7 @@ func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
 func (q *queue) without(e *entry) bool {
 	a, s := e.actor, q.s
 	if e.travels {
-		q.replace(q.entry(q.now+q.latency(a, &a.op), a, false))
+		q.replace(q.entry(s.since+q.latency(a, &a.op), a, false))
 		return true
 	}
 	if a.op.Kind != Command || a.answer == nil || !q.runs || !s.cfg.SplitReplies {
@@ -96,7 +96,7 @@ func (q *queue) without(e *entry) bool {
 	a.parks++
 	a.steps++
 	if a.op.ctx == nil && len(q.cancellable) == 0 {
-		q.replace(q.entry(q.now+q.latency(a, &a.op), a, false))
+		q.replace(q.entry(s.since+q.latency(a, &a.op), a, false))
 	} else {
 		q.pop()
 		q.park(a)
@@ -128,11 +128,11 @@ func (s *Scheduler) goesOnBy(a *Actor) bool {
 		if e.actor != a && !e.travels && e.actor.answer == nil {
 			return false
 		}
-		if e.at > q.now {
+		if e.at > s.since {
 			if e.actor.op.Kind == Idle {
 				return false // it may be that nothing is left to do
 			}
-			q.moveTo(e.at)
+			s.since = e.at
 		}
 		if q.without(e) {
 			continue
@@ -162,7 +162,7 @@ func later(a, b time.Time) time.Time {
 }
 
 type entry struct {
-	at    time.Duration // since the queue's start, not negative
+	at    time.Duration // since the start, not negative
 	seq   uint64        // breaks ties, so that the order is the order of parking
 	actor *Actor
 	parks uint32
@@ -185,22 +185,23 @@ func (e *entry) stale() bool { return e.actor.done || e.actor.parks != e.parks }
 type queue struct {
 	s       *Scheduler
 	latency Latency
-	start   time.Time
-	now     time.Duration // since start: the scheduler's present moment
-	end     time.Duration // since start: when Simulate returns
+	end     time.Duration // when Simulate returns
 	runs    bool          // Simulate is under way, and actors may go on by themselves
 	heap    []entry
-	seq     uint64
+	// hole is set where the first entry of the heap is none any more: the next one to
+	// enter takes its place, which is half of the work of doing one after the other.
+	hole bool
+	seq  uint64
 	// cancellable are waits that a context can end, which no event announces.
 	cancellable []entry
 }
 
 // since is a moment as entries have it: comparing them is most of the work, and
 // numbers are compared faster.
-func (q *queue) since(t time.Time) time.Duration { return t.Sub(q.start) }
+func (q *queue) since(t time.Time) time.Duration { return t.Sub(q.s.cfg.Start) }
 
-// moveTo sets the present moment.
-func (q *queue) moveTo(at time.Duration) { q.s.now, q.now = q.s.now.Add(at-q.now), at }
+// now is the present moment.
+func (q *queue) now() time.Duration { return q.s.since }
 
 // park enters an actor that has just parked.
 func (q *queue) park(a *Actor) {
@@ -209,21 +210,21 @@ func (q *queue) park(a *Actor) {
 		q.push(a.op.Until, a)
 	case Lock, Wait:
 		if a.Ready() {
-			q.enter(q.now, a, false)
+			q.enter(q.now(), a, false)
 		} else {
 			q.await(a)
 		}
 	case Idle:
 		if a.Ready() {
-			q.enter(q.now, a, false)
+			q.enter(q.now(), a, false)
 		} else if !a.op.Until.IsZero() {
 			q.push(a.op.Until, a)
 		}
 	default:
 		if t := q.s.cfg.Travel; t != nil && a.op.Kind != Start && a.op.Kind != Reply && a.op.Index == 0 {
-			q.enter(q.now+t(a, &a.op), a, true)
+			q.enter(q.now()+t(a, &a.op), a, true)
 		} else {
-			q.enter(q.now+q.latency(a, &a.op), a, false)
+			q.enter(q.now()+q.latency(a, &a.op), a, false)
 		}
 	}
 	if c := a.op.ctx; c != nil && c.Done() != nil {
@@ -254,7 +255,7 @@ func (q *queue) pollContexts() {
 		switch {
 		case e.stale():
 		case e.actor.op.ctx.Err() != nil:
-			q.enter(q.now, e.actor, false)
+			q.enter(q.now(), e.actor, false)
 		default:
 			kept = append(kept, e)
 		}
@@ -267,6 +268,11 @@ func (q *queue) push(at time.Time, a *Actor) { q.enter(q.since(at), a, false) }
 
 func (q *queue) enter(at time.Duration, a *Actor, travels bool) {
 	e := q.entry(at, a, travels)
+	if q.hole {
+		q.hole = false
+		q.replace(e)
+		return
+	}
 	q.heap = append(q.heap, e)
 	h := q.heap
 	i := len(h) - 1
@@ -289,16 +295,26 @@ func (q *queue) entry(at time.Duration, a *Actor, travels bool) entry {
 // peek drops stale entries and returns the first live one, which is valid until the heap
 // changes.
 func (q *queue) peek() (*entry, bool) {
-	for len(q.heap) > 0 {
+	for {
+		if q.hole {
+			q.fill()
+		}
+		if len(q.heap) == 0 {
+			return nil, false
+		}
 		if e := &q.heap[0]; !e.stale() {
 			return e, true
 		}
 		q.pop()
 	}
-	return nil, false
 }
 
-func (q *queue) pop() {
+// pop drops the first entry, which must be one.
+func (q *queue) pop() { q.hole = true }
+
+// fill puts another entry where the first was.
+func (q *queue) fill() {
+	q.hole = false
 	last := len(q.heap) - 1
 	e := q.heap[last]
 	q.heap[last] = entry{}

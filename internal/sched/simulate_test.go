@@ -19,7 +19,7 @@ func TestSimulateTakesOperationsInTheOrderOfTheirTimes(t *testing.T) {
 	w := newWorld(t)
 	var trace []string
 	s := w.scheduler(sched.Config{SplitReplies: true, Observe: func(e *sched.Event) {
-		trace = append(trace, fmt.Sprintf("%d %s %s", e.At.Sub(start).Milliseconds(), e.Actor.Name, e.Op))
+		trace = append(trace, fmt.Sprintf("%d %s %s", e.Since.Milliseconds(), e.Actor.Name, e.Op))
 	}})
 	for _, name := range []string{"near", "far"} {
 		s.Go(name, func(ctx context.Context) {
@@ -51,7 +51,7 @@ func TestSimulateTakesOperationsInTheOrderOfTheirTimes(t *testing.T) {
 func simulated(t *testing.T, w *world, seed uint64) (fingerprint uint64, n string) {
 	h := fnv.New64a()
 	s := w.scheduler(sched.Config{SplitReplies: true, Observe: func(e *sched.Event) {
-		fmt.Fprintln(h, e.At.UnixNano(), e)
+		fmt.Fprintln(h, e.Since, e)
 	}})
 	rng := rand.New(rand.NewPCG(seed, 1))
 	m := s.Clock(0).NewMutex()
@@ -233,7 +233,7 @@ func TestShortCutsChangeNoStep(t *testing.T) {
 			defer func() { _ = rdb.Close() }()
 			var trace []string
 			s := w.scheduler(sched.Config{SplitReplies: true, Observe: func(e *sched.Event) {
-				trace = append(trace, fmt.Sprint(e.At.Sub(start), e.Actor.ID, e.Op.Kind, e.Op.Cmd))
+				trace = append(trace, fmt.Sprint(e.Since, e.Actor.ID, e.Op.Kind, e.Op.Cmd))
 			}, Travel: func(a *sched.Actor, _ *sched.Op) time.Duration { return time.Duration(a.ID) * time.Microsecond }})
 			s.Careful = how == "careful"
 			rng := rand.New(rand.NewPCG(seed, 1))

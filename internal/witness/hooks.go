@@ -47,7 +47,7 @@ func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // Redis looks at one command, for runners that have a hook of their own.
 func (w *Witness) Redis(ctx context.Context, cmd redis.Cmder) {
 	if w != nil {
-		w.Command(ctx, cmd.Name(), cmd.Args())
+		w.look(ctx, cmd.Name, cmd.Args())
 	}
 }
 
@@ -58,8 +58,10 @@ func (w *Witness) Tracer() pgx.QueryTracer { return tracer{w} }
 // of their own.
 func (w *Witness) Statement(ctx context.Context, sql string, args []any) {
 	if w != nil {
-		name, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
-		w.Command(ctx, name, args)
+		w.look(ctx, func() string {
+			name, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
+			return name
+		}, args)
 	}
 }
 

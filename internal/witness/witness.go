@@ -201,9 +201,14 @@ func (w *Witness) Reasons() []Reason {
 
 // Command looks at one command or statement, its context and its arguments.
 func (w *Witness) Command(ctx context.Context, name string, args []any) {
+	w.look(ctx, func() string { return name }, args)
+}
+
+// look is Command with a name that is worked out where it is told.
+func (w *Witness) look(ctx context.Context, name func() string, args []any) {
 	n := w.seen.Add(1)
 	if w.cfg.Caller != nil && !w.cfg.Caller(ctx) {
-		w.Note(ContextLost, fmt.Sprintf("%s came without the context of the call that it is part of", name))
+		w.Note(ContextLost, fmt.Sprintf("%s came without the context of the call that it is part of", name()))
 	}
 	if w.stamps && !w.told.Load() && (w.cfg.AllUntil == 0 || n <= w.cfg.AllUntil || n%sampled == 0) {
 		for i, a := range args {
@@ -211,7 +216,7 @@ func (w *Witness) Command(ctx context.Context, name string, args []any) {
 				continue
 			}
 			if unit := w.timestamp(a); unit != "" {
-				w.Note(WallClock, fmt.Sprintf("%s holds %v, the wall clock's time in %s: the strategy takes the time from elsewhere than its clock", name, a, unit))
+				w.Note(WallClock, fmt.Sprintf("%s holds %v, the wall clock's time in %s: the strategy takes the time from elsewhere than its clock", name(), a, unit))
 			}
 		}
 	}

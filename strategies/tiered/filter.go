@@ -54,7 +54,7 @@ func shapeFor(grows bool, subjects int) shape {
 	return s
 }
 
-func newFilter(s shape) *filter { return &filter{shape: s, bits: newLayers(s)} }
+func newFilter(s shape) *filter { return &filter{shape: s, bits: newLayers(s, 0)} }
 
 // test reports whether s is a member, or a false positive.
 func (f *filter) test(s quota.Subject) bool {
@@ -94,7 +94,7 @@ func (f *filter) add(s quota.Subject) {
 // rebuild replaces the members and reports whether that made a difference. What
 // was added to the old filter since the members were read is forgotten.
 func (f *filter) rebuild(members []string) (changed bool) {
-	bits := newLayers(f.shape)
+	bits := newLayers(f.shape, len(members))
 	for _, m := range members {
 		bits.add(m)
 	}
@@ -124,8 +124,9 @@ type layers struct {
 	added map[uint64]struct{}
 }
 
-func newLayers(s shape) *layers {
-	l := &layers{shape: s, added: map[uint64]struct{}{}}
+// newLayers has room for the hashes of so many members before it needs more memory.
+func newLayers(s shape, members int) *layers {
+	l := &layers{shape: s, added: make(map[uint64]struct{}, members)}
 	l.extend()
 	return l
 }
@@ -164,6 +165,12 @@ func (l *layers) add(s string) {
 	h := hash(s)
 	l.digest += h
 	l.added[h] = struct{}{}
+	if l.grows && l.room > 0 && len(l.list) == 1 {
+		if !l.list[0].TestOrAddString(s) { // which hashes it once
+			l.room--
+		}
+		return
+	}
 	if l.grows {
 		if l.test(s) {
 			return // a subject that is found takes no room

@@ -90,7 +90,7 @@ func TestLayers(t *testing.T) {
 	if sum > filterRate || sum < 0.99*filterRate {
 		t.Errorf("the rates of 200 layers add up to %g, want just below %g", sum, filterRate)
 	}
-	l := newLayers(shapeFor(true, 0))
+	l := newLayers(shapeFor(true, 0), 0)
 	l.add("a")
 	l.add("a")
 	if l.room != filterMembers-1 {

@@ -174,7 +174,7 @@ func (w *Engine) observe(e *sched.Event) {
 	}
 	reply := engine.Digest{}
 	reply.Num(uint64(e.Op.Kind)<<8 | uint64(e.Outcome))
-	reply.Moment(e.At)
+	reply.Num(uint64(w.s.Nano()))
 	if e.Outcome == sched.Happened || e.Outcome == sched.Repeated {
 		switch e.Op.Kind {
 		case sched.Command:
