@@ -29,6 +29,7 @@ type Actor struct {
 	inside   bool // an operation is happening: what it does underneath is part of it
 	again    bool // the operation whose reply it is parked at shall happen once more
 	dying    bool
+	through  bool // the first operation happens in the step that leads to it
 	done     bool
 	// frozen actors are not stepped any more in this run; see [Scheduler.Restore].
 	frozen, wasReady bool
@@ -71,6 +72,9 @@ func newActor(s *Scheduler, name string, body func(ctx context.Context)) *Actor 
 	a.Name, a.s, a.body = name, s, body // and it is parked at its start
 	return a
 }
+
+// Kind is that of the operation that the actor is parked at.
+func (a *Actor) Kind() Kind { return a.op.Kind }
 
 // Op is the operation that the actor is parked at.
 func (a *Actor) Op() Op { return a.op }
@@ -129,8 +133,11 @@ func (a *Actor) park(op Op) error {
 	}
 	a.op = op
 	a.parks++
-	if !a.s.goesOnBy(a) {
+	if !a.goesThrough() && !a.s.goesOnBy(a) {
 		if a.worker.yield(struct{}{}); a.dying {
+			if a.op.Kind == Idle {
+				return nil // nothing of the strategy's is under way
+			}
 			panic(unwind{})
 		}
 	}

@@ -121,5 +121,8 @@ func runJob(ctx context.Context, a *Actor) {
 			st.due = st.due.Add(st.job.Every)
 		}
 		_ = a.park(Op{Kind: Idle, Until: st.due}) // an idle job cannot be failed
+		if a.dying {
+			return
+		}
 	}
 }

@@ -95,6 +95,7 @@ type instance struct {
 	begin    uint64     // the state in which source begins each run
 	rand     *rand.Rand // over source
 	strategy strategies.Strategy
+	screener strategies.Screener // the strategy, where it is one
 	jobs     *sched.Jobs
 	wake     func(job string) // of jobs
 	members  int
@@ -282,6 +283,7 @@ func (w *Engine) open(in *instance) error {
 		return fmt.Errorf("open %s: %w", w.sel, err)
 	}
 	in.strategy = s
+	in.screener, _ = s.(strategies.Screener)
 	in.screens, in.forgot = false, false
 	return nil
 }
@@ -293,8 +295,8 @@ func (w *Engine) screen() {
 			in.forgot = false
 			continue
 		}
-		if s, ok := in.strategy.(strategies.Screener); ok {
-			now := s.Screens(engine.Subject)
+		if in.screener != nil {
+			now := in.screener.Screens(engine.Subject)
 			in.screens, in.forgot = now, in.screens && !now
 		}
 	}

@@ -32,7 +32,7 @@ func (w *Engine) State() (engine.Digest, error) {
 	for _, m := range w.actors {
 		// Who has returned has no variables any more, and a job has none between
 		// two rounds.
-		if !m.Done() && (m.client != nil || m.Op().Kind != sched.Idle) {
+		if !m.Done() && (m.client != nil || m.Kind() != sched.Idle) {
 			d.Fold(m.history)
 		}
 		d.Bool(m.Done())
