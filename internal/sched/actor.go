@@ -26,8 +26,9 @@ type Actor struct {
 	parks    uint32 // how often it has parked; tells a stale queue entry from a live one
 	steps    int
 	job      *JobState
-	inside   bool // an operation is happening: what it does underneath is part of it
-	again    bool // the operation whose reply it is parked at shall happen once more
+	past     *JobState // of an earlier run, to be used again
+	inside   bool      // an operation is happening: what it does underneath is part of it
+	again    bool      // the operation whose reply it is parked at shall happen once more
 	dying    bool
 	through  bool // the first operation happens in the step that leads to it
 	done     bool
@@ -64,7 +65,11 @@ func newActor(s *Scheduler, name string, body func(ctx context.Context)) *Actor 
 	var a *Actor
 	if n := len(s.spare); n > 0 {
 		a, s.spare = s.spare[n-1], s.spare[:n-1]
-		*a = Actor{ctx: a.ctx}
+		past := a.past
+		if a.job != nil {
+			past = a.job
+		}
+		*a = Actor{ctx: a.ctx, past: past}
 	} else {
 		a = &Actor{}
 		a.ctx = &actorContext{context.Background(), a}

@@ -27,7 +27,9 @@ func (w *Engine) Step(c engine.Choice) (err error) {
 	if w.err != nil {
 		return w.err
 	}
-	w.screen()
+	if !w.hurries {
+		w.screen()
+	}
 	line.End(w.s.Now().Sub(w.start), &w.run.Truth)
 	return nil
 }
