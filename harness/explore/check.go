@@ -50,11 +50,10 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	look := s.Look()
 	leak := t.Leak()
 	unit, limit := t.Policy.Unit, t.Policy.Limit
-	over := format.Units(leak, unit)
 	if wanted[Leak] && leak > 0 {
 		out = append(out, breach{Leak, fmt.Sprintf("%d %s in use, the limit is %d", t.Peak, unit, limit), leak})
 		if t.Crossed {
-			out[len(out)-1].detail = fmt.Sprintf("%s over the limit of %d in one window", over, limit)
+			out[len(out)-1].detail = fmt.Sprintf("%s over the limit of %d in one window", format.Units(leak, unit), limit)
 		} else if t.Changed() {
 			out[len(out)-1].detail = fmt.Sprintf("%d %s in use, %d more than any limit of that time allowed", t.InUse, unit, leak)
 		}

@@ -102,6 +102,11 @@ func (g *graph) close(o *open) {
 
 // pathTo appends the steps to a state to buf.
 func (g *graph) pathTo(at int32, buf []engine.Choice) []engine.Choice {
+	n := 1 // most callers append a step
+	for i := at; i != 0; i = g.nodes[i].parent {
+		n++
+	}
+	buf = slices.Grow(buf, n)
 	for at != 0 {
 		buf = append(buf, g.choices[g.nodes[at].choice])
 		at = g.nodes[at].parent

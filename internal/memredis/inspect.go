@@ -74,8 +74,9 @@ func (t *Table) Keys(buf []Key) []Key {
 				k.Content = append(k.Content, s.member, scoreText(s.score))
 			}
 		case kindHash:
-			fields := slices.Sorted(slices.Values(e.fields.keys))
-			for _, f := range fields {
+			t.sorted = append(t.sorted[:0], e.fields.keys...)
+			slices.Sort(t.sorted)
+			for _, f := range t.sorted {
 				k.Content = append(k.Content, f, e.fields.vals[e.fields.find(f)].String())
 			}
 		}

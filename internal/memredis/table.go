@@ -34,6 +34,7 @@ type Table struct {
 	// args of the client's command, and those of the script's, which no command
 	// keeps.
 	args, callArgs []string
+	sorted         []string // fields of the hash that was listed last
 
 	// Replicas is how many replicas a model of them has: each has every write at once,
 	// as WAIT reports.

@@ -26,9 +26,11 @@ type Actor struct {
 	parks    uint32 // how often it has parked; tells a stale queue entry from a live one
 	steps    int
 	job      *JobState
-	inside   bool // an operation is happening: what it does underneath is part of it
-	again    bool // the operation whose reply it is parked at shall happen once more
+	past     *JobState // of an earlier run, to be used again
+	inside   bool      // an operation is happening: what it does underneath is part of it
+	again    bool      // the operation whose reply it is parked at shall happen once more
 	dying    bool
+	through  bool // the first operation happens in the step that leads to it
 	done     bool
 	// frozen actors are not stepped any more in this run; see [Scheduler.Restore].
 	frozen, wasReady bool
@@ -63,7 +65,11 @@ func newActor(s *Scheduler, name string, body func(ctx context.Context)) *Actor 
 	var a *Actor
 	if n := len(s.spare); n > 0 {
 		a, s.spare = s.spare[n-1], s.spare[:n-1]
-		*a = Actor{ctx: a.ctx}
+		past := a.past
+		if a.job != nil {
+			past = a.job
+		}
+		*a = Actor{ctx: a.ctx, past: past}
 	} else {
 		a = &Actor{}
 		a.ctx = &actorContext{context.Background(), a}
@@ -71,6 +77,9 @@ func newActor(s *Scheduler, name string, body func(ctx context.Context)) *Actor 
 	a.Name, a.s, a.body = name, s, body // and it is parked at its start
 	return a
 }
+
+// Kind is that of the operation that the actor is parked at.
+func (a *Actor) Kind() Kind { return a.op.Kind }
 
 // Op is the operation that the actor is parked at.
 func (a *Actor) Op() Op { return a.op }
@@ -131,8 +140,11 @@ func (a *Actor) park(op *Op) error {
 		a.op = *op
 	}
 	a.parks++
-	if !a.s.goesOnBy(a) {
+	if !a.goesThrough() && !a.s.goesOnBy(a) {
 		if a.worker.yield(struct{}{}); a.dying {
+			if a.op.Kind == Idle {
+				return nil // nothing of the strategy's is under way
+			}
 			panic(unwind{})
 		}
 	}

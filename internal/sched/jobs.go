@@ -13,7 +13,9 @@ type Jobs struct {
 	s      *Scheduler
 	label  string
 	actors map[string]*Actor
-	early  map[string]bool // woken before Start
+	early  map[string]bool   // woken before Start
+	names  map[string]string // of actors, by those of their jobs
+	begun  []*Actor
 }
 
 // NewJobs makes the jobs of an instance whose actors' names begin with label.
@@ -81,26 +83,50 @@ func (j *Jobs) Wake(name string) {
 
 // Start makes an actor for each job, which idles until it is due or woken. Which
 // instance runs the singletons is the caller's choice: pass only the jobs that
-// this one shall run.
+// this one shall run. The slice that it returns is valid until the next call.
 func (j *Jobs) Start(jobs []strategies.Job) []*Actor {
 	if j.actors == nil {
 		j.actors = make(map[string]*Actor, len(jobs))
 	}
-	out := make([]*Actor, 0, len(jobs))
+	j.begun = j.begun[:0]
 	for _, job := range jobs {
-		st := &JobState{job: job, woken: j.early[job.Name] || job.Pending != nil && job.Pending()}
+		st := JobState{job: job, woken: j.early[job.Name] || job.Pending != nil && job.Pending()}
 		if job.Every > 0 {
 			st.due = j.s.Now().Add(job.Every)
 		}
-		a := newActor(j.s, j.label+job.Name, func(ctx context.Context) { runJob(ctx, From(ctx)) })
-		a.job = st
+		a := newActor(j.s, j.name(job.Name), func(ctx context.Context) { runJob(ctx, From(ctx)) })
+		a.begins(st)
 		// It idles from the start: a job that is not due is not ready either.
 		a.op = Op{Kind: Idle, Until: st.due}
 		j.s.add(a)
 		j.actors[job.Name] = a
-		out = append(out, a)
+		j.begun = append(j.begun, a)
 	}
-	return out
+	return j.begun
+}
+
+// name is that of the actor that runs a job.
+func (j *Jobs) name(job string) string {
+	if j.label == "" {
+		return job
+	}
+	name, ok := j.names[job]
+	if !ok {
+		if j.names == nil {
+			j.names = map[string]string{}
+		}
+		name = j.label + job
+		j.names[job] = name
+	}
+	return name
+}
+
+// begins gives an actor a job, in the place of one that it had in an earlier run.
+func (a *Actor) begins(st JobState) {
+	if a.job = a.past; a.job == nil {
+		a.job = new(JobState)
+	}
+	*a.job = st
 }
 
 // runJob is the body of an actor with a job.
@@ -121,5 +147,8 @@ func runJob(ctx context.Context, a *Actor) {
 			st.due = st.due.Add(st.job.Every)
 		}
 		_ = a.park(&Op{Kind: Idle, Until: st.due}) // an idle job cannot be failed
+		if a.dying {
+			return
+		}
 	}
 }

@@ -21,6 +21,7 @@ type Latency func(a *Actor, op *Op) time.Duration
 // jobs idle, or at the moment until if that comes first; a further call goes on.
 // Errors are a [*StuckError] for a deadlock, and [ErrInterrupted].
 func (s *Scheduler) Simulate(until time.Time, latency Latency) error {
+	makeMoreRoom()
 	if s.queue == nil {
 		s.queue = &queue{s: s, latency: latency}
 		for _, a := range s.actors {

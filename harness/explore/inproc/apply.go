@@ -27,7 +27,9 @@ func (w *Engine) Step(c engine.Choice) (err error) {
 	if w.err != nil {
 		return w.err
 	}
-	w.screen()
+	if !w.hurries {
+		w.screen()
+	}
 	line.End(w.s.Now().Sub(w.start), &w.run.Truth)
 	return nil
 }
@@ -54,14 +56,14 @@ func (w *Engine) do(c engine.Choice) error {
 	}
 	m := w.actors[c.ID]
 	w.column(m)
-	op := m.Op()
-	if op.Kind == sched.Idle {
+	kind := m.Kind()
+	if kind == sched.Idle {
 		m.history = engine.Digest{}
 	}
 	w.remember(m)
 	switch c.Kind {
 	case engine.PromptJob:
-		if m.client != nil || op.Kind != sched.Idle {
+		if m.client != nil || kind != sched.Idle {
 			return engine.ErrMisfit
 		}
 		m.Job().Prompt()
@@ -70,8 +72,9 @@ func (w *Engine) do(c engine.Choice) error {
 		if !m.Ready() {
 			return engine.ErrMisfit
 		}
-		w.s.Step(m.Actor)
-		if w.fused && op.Kind == sched.Start && !m.Done() && m.Op().Store() {
+		if w.fused && kind == sched.Start {
+			w.s.Starts(m.Actor)
+		} else {
 			w.s.Step(m.Actor)
 		}
 	case engine.CrashCall:
@@ -79,21 +82,21 @@ func (w *Engine) do(c engine.Choice) error {
 		w.mark(m.Name, m.role(), results.EventCrash, "")
 		w.kill(m)
 	case engine.LoseReply:
-		if op.Kind != sched.Reply {
+		if kind != sched.Reply {
 			return engine.ErrMisfit
 		}
 		w.used.lost++
 		w.mark(m.Name, m.role(), results.EventLostReply, "")
 		w.s.Fail(m.Actor, errLost)
 	case engine.RetryReply:
-		if op.Kind != sched.Reply || op.ReplyTo() == sched.SQL {
+		if kind != sched.Reply || m.Op().ReplyTo() == sched.SQL {
 			return engine.ErrMisfit
 		}
 		w.used.retry++
 		w.mark(m.Name, m.role(), results.EventRetry, "")
 		w.s.Repeat(m.Actor)
 	case engine.FailBefore:
-		if !op.Store() || op.Kind == sched.Reply {
+		if kind == sched.Reply || !m.Op().Store() {
 			return engine.ErrMisfit
 		}
 		w.used.outage++
@@ -119,7 +122,7 @@ func (w *Engine) crashInstance(in *instance) error {
 	w.used.crash++
 	w.mark(fmt.Sprintf("instance %d", in.index), results.RoleInstance, results.EventCrash, "ends and starts anew")
 	for _, m := range w.actors {
-		if m.in != in || m.Done() || m.client != nil && m.Op().Kind == sched.Start {
+		if m.in != in || m.Done() || m.client != nil && m.Kind() == sched.Start {
 			continue
 		}
 		w.kill(m)
@@ -196,7 +199,7 @@ func (w *Engine) remember(m *member) {
 		return
 	}
 	var without *strategies.Shared
-	if w.sel.NeedsStore(strategies.NeedSource) && m.Op().Kind != sched.SQL {
+	if w.sel.NeedsStore(strategies.NeedSource) && m.Kind() != sched.SQL {
 		without = w.shared
 	}
 	if m.in.members > 1 || without == nil && w.shared.Len() > 0 {

@@ -52,8 +52,8 @@ func (b *branch) changed(in *instance) bool { return b.on && b.instance[in.index
 
 // remembers is the hash of an instance's memory, as it was in the state where it is no
 // more.
-func (w *Engine) remembers(in *instance) (d engine.Digest) {
-	w.memory.hash(&d, in.strategy, false, nil)
+func (w *Engine) remembers(in *instance) engine.Digest {
+	d := w.memory.digest(in.strategy)
 	b := &w.branch
 	switch {
 	case !b.on:

@@ -16,11 +16,11 @@ func (w *Engine) Enabled(out []engine.Choice, symmetric bool) []engine.Choice {
 		if m.Done() {
 			continue
 		}
-		op := m.Op()
-		if m.client == w.last && m.between(op) {
+		kind := m.Kind()
+		if m.client == w.last && m.between() {
 			continue // it asks as one step
 		}
-		if m.client == nil && op.Kind == sched.Idle {
+		if m.client == nil && kind == sched.Idle {
 			switch {
 			case m.Ready():
 				out = append(out, engine.Choice{Kind: engine.StepActor, ID: id})
@@ -30,11 +30,11 @@ func (w *Engine) Enabled(out []engine.Choice, symmetric bool) []engine.Choice {
 			continue
 		}
 		if !m.Ready() {
-			waits = waits || op.Kind == sched.Sleep
+			waits = waits || kind == sched.Sleep
 			continue
 		}
 		runnable = true
-		if op.Kind == sched.Start && symmetric && w.hasTwin(m) {
+		if kind == sched.Start && symmetric && w.hasTwin(m) {
 			continue
 		}
 		out = append(out, engine.Choice{Kind: engine.StepActor, ID: id})
@@ -72,7 +72,7 @@ func hasTick(list []engine.Choice) bool {
 // names for equality only.
 func (w *Engine) hasTwin(m *member) bool {
 	for _, c := range w.clients[:m.client.Index] {
-		if c.m.Done() || c.m.Op().Kind != sched.Start || !sameScript(c.Script, m.client.Script) {
+		if c.m.Done() || c.m.Kind() != sched.Start || !sameScript(c.Script, m.client.Script) {
 			continue
 		}
 		if c.m.in == m.in || w.interchangeable(c.m.in, m.in) {
@@ -164,7 +164,7 @@ func (w *Engine) worthCrashing(in *instance) bool {
 		if m.in != in || m.Done() {
 			continue
 		}
-		if k := m.Op().Kind; k != sched.Start && k != sched.Idle {
+		if k := m.Kind(); k != sched.Start && k != sched.Idle {
 			busy = true
 		}
 	}

@@ -21,10 +21,10 @@ func (w *Engine) Flight(actor int) engine.Flight {
 	if m.Done() || !m.Ready() {
 		return engine.Resting
 	}
-	switch op := m.Op(); {
-	case op.Kind == sched.Start, op.Kind == sched.Idle, m.between(op):
+	switch kind := m.Kind(); {
+	case kind == sched.Start, kind == sched.Idle, m.between():
 		return engine.Resting
-	case op.Kind == sched.Reply:
+	case kind == sched.Reply:
 		return engine.Answering
 	default:
 		return engine.Asking
@@ -32,8 +32,8 @@ func (w *Engine) Flight(actor int) engine.Flight {
 }
 
 // between reports whether a client is between two of its actions.
-func (m *member) between(op sched.Op) bool {
-	return m.client != nil && op.Kind == sched.Wait && m.client.Pending < 0
+func (m *member) between() bool {
+	return m.client != nil && m.Kind() == sched.Wait && m.client.Pending < 0
 }
 
 // Keep implements [engine.Keeper].

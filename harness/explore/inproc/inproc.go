@@ -44,6 +44,9 @@ type Engine struct {
 	// blind leaves histories alone, and the witness: the same path has been run
 	// before.
 	blind bool
+	// hurries is set where the tiers need not be looked at after a step, since a further
+	// one of the same path follows that comes before the last two.
+	hurries bool
 	// reopen makes another engine over a store of its own; nil where the store is one
 	// that others have.
 	reopen func(engine.Setup) (*Engine, error)
@@ -60,8 +63,9 @@ type Engine struct {
 	model     *strategies.Model
 	instances []*instance
 	clients   []*client
-	last      *client   // its member is nil until it asks
-	actors    []*member // by actor ID
+	last      *client          // its member is nil until it asks
+	actors    []*member        // by actor ID
+	jobs      []strategies.Job // of the instance that was opened last
 	run       engine.Run
 	used      budget
 	whole     bool // a step holds a request as a whole
@@ -95,6 +99,7 @@ type instance struct {
 	begin    uint64     // the state in which source begins each run
 	rand     *rand.Rand // over source
 	strategy strategies.Strategy
+	screener strategies.Screener // the strategy, where it is one
 	jobs     *sched.Jobs
 	wake     func(job string) // of jobs
 	members  int
@@ -282,6 +287,7 @@ func (w *Engine) open(in *instance) error {
 		return fmt.Errorf("open %s: %w", w.sel, err)
 	}
 	in.strategy = s
+	in.screener, _ = s.(strategies.Screener)
 	in.screens, in.forgot = false, false
 	return nil
 }
@@ -293,8 +299,8 @@ func (w *Engine) screen() {
 			in.forgot = false
 			continue
 		}
-		if s, ok := in.strategy.(strategies.Screener); ok {
-			now := s.Screens(engine.Subject)
+		if in.screener != nil {
+			now := in.screener.Screens(engine.Subject)
 			in.screens, in.forgot = now, in.screens && !now
 		}
 	}
@@ -305,12 +311,13 @@ func (w *Engine) startJobs(in *instance, singletons bool) {
 	if !ok {
 		return
 	}
-	var mine []strategies.Job
+	mine := w.jobs[:0]
 	for _, job := range j.Jobs() {
 		if singletons || !job.Singleton {
 			mine = append(mine, job)
 		}
 	}
+	w.jobs = mine
 	for _, a := range in.jobs.Start(mine) {
 		w.join(a, in, nil)
 	}

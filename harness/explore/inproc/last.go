@@ -13,11 +13,11 @@ func (w *Engine) lastMayAsk() bool {
 			return false
 		}
 	}
-	if m := w.last.m; m != nil && (m.Done() || !m.between(m.Op())) {
+	if m := w.last.m; m != nil && (m.Done() || !m.between()) {
 		return false
 	}
 	for _, m := range w.actors {
-		if m.client == nil && !m.Done() && (m.Op().Kind != sched.Idle || m.Ready()) {
+		if m.client == nil && !m.Done() && (m.Kind() != sched.Idle || m.Ready()) {
 			return false
 		}
 	}
@@ -42,7 +42,7 @@ func (w *Engine) ask(instance int) error {
 	w.whole = true
 	defer func() { w.whole = false }()
 	for n := range mostOfAnAsk {
-		if n > 0 && (m.Done() || !m.Ready() || m.between(m.Op())) {
+		if n > 0 && (m.Done() || !m.Ready() || m.between()) {
 			break
 		}
 		w.remember(m)

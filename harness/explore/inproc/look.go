@@ -21,19 +21,19 @@ func (w *Engine) Look() engine.Look {
 			continue
 		}
 		l.Ended = l.Ended && m.client == nil
-		op := m.Op()
+		kind := m.Kind()
 		switch {
-		case op.Kind == sched.Start:
+		case kind == sched.Start:
 			able = true // a request that has not come is not in flight
-		case m.between(op):
+		case m.between():
 			able = true
-		case m.client == nil && op.Kind == sched.Idle:
+		case m.client == nil && kind == sched.Idle:
 			if m.Ready() {
 				l.AtRest, able = false, true
 			}
 		default:
 			l.AtRest = false
-			if m.Ready() || op.Kind == sched.Sleep {
+			if m.Ready() || kind == sched.Sleep {
 				able = true
 			} else {
 				l.Stuck = append(l.Stuck, m.String())
@@ -101,12 +101,12 @@ func (w *Engine) Used() (readings []quota.Reading, ok bool) {
 func (w *Engine) Serial() (engine.Choice, bool) {
 	best, rank := engine.Choice{}, 0
 	for id, m := range w.actors {
-		if m.Done() || !m.Ready() || m.client == w.last && m.between(m.Op()) {
+		if m.Done() || !m.Ready() || m.client == w.last && m.between() {
 			continue
 		}
 		r := 2
 		switch {
-		case m.client != nil && m.Op().Kind == sched.Start:
+		case m.client != nil && m.Kind() == sched.Start:
 			r = 1
 		case m.client != nil:
 			r = 3

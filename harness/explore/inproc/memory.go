@@ -34,6 +34,7 @@ type memory struct {
 	// look at do not belong.
 	caller bool
 	root   unsafe.Pointer // the instance, where it is a pointer
+	own    engine.Digest  // that d points to where nothing else is folded in
 }
 
 var (
@@ -78,6 +79,13 @@ func (m *memory) hash(d *engine.Digest, s strategies.Strategy, caller bool, with
 	}
 	m.root = v.UnsafePointer()
 	m.plan(v.Type()).hash(m, unsafe.Pointer(&m.root))
+}
+
+// digest is the hash of an instance alone.
+func (m *memory) digest(s strategies.Strategy) engine.Digest {
+	m.own = engine.Digest{}
+	m.hash(&m.own, s, false, nil)
+	return m.own
 }
 
 func (m *memory) leaveOut(value any) {

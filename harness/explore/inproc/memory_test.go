@@ -106,6 +106,24 @@ func TestFingerprintTellsApart(t *testing.T) {
 	}
 }
 
+// What an interface held before makes no difference to its hash.
+func TestFingerprintOfChangingTypes(t *testing.T) {
+	values := []any{&closed{1}, &opened{1}, inner{1}, nil, int64(1), []any{&closed{2}, &opened{2}, inner{2}}, func() {}, map[string]any{"a": &closed{3}, "b": opened{3}}}
+	var m memory
+	s := newTiers()
+	for range 3 {
+		for i, v := range values {
+			s.any = v
+			fresh := newTiers()
+			fresh.any = v
+			got, again := m.digest(s), m.digest(s)
+			if want := new(memory).digest(fresh); got != want || again != want {
+				t.Errorf("value %d has another hash after others", i)
+			}
+		}
+	}
+}
+
 // A struct and its first field lie at one address. The field is met first, then all.
 func TestFingerprintOfFirstField(t *testing.T) {
 	of := func(more int64) engine.Digest {

@@ -71,7 +71,7 @@ func (m *memory) planOf(t reflect.Type, p *plan) func(*memory, unsafe.Pointer) {
 	case reflect.Pointer:
 		return m.pointer(t, p)
 	case reflect.Interface:
-		return func(m *memory, p unsafe.Pointer) { m.dynamic(reflect.NewAt(t, p).Elem(), p) }
+		return m.dynamic(t)
 	case reflect.Struct:
 		return m.fields(t, p)
 	case reflect.Slice:
@@ -113,21 +113,31 @@ func (m *memory) pointer(t reflect.Type, own *plan) func(*memory, unsafe.Pointer
 	}
 }
 
-// dynamic hashes what the interface v at the address holds.
-func (m *memory) dynamic(v reflect.Value, at unsafe.Pointer) {
-	if v.IsNil() {
-		m.d.Num(0)
-		return
-	}
-	v = v.Elem()
-	p := m.plan(v.Type())
-	m.d.Num(p.id)
-	switch {
-	case p.given || p.nothing:
-	case v.Kind() == reflect.Pointer: // which is the second of an interface's two words
-		p.hash(m, unsafe.Add(at, unsafe.Sizeof(at)))
-	default:
-		m.copied(v)
+// dynamic hashes what interfaces of a type hold. Most hold values of one type only, which
+// is why the last one is kept, by the first of the interface's two words.
+func (m *memory) dynamic(t reflect.Type) func(*memory, unsafe.Pointer) {
+	var last unsafe.Pointer
+	var kept *plan
+	var pointer bool
+	return func(m *memory, at unsafe.Pointer) {
+		word := *(*unsafe.Pointer)(at)
+		if word == nil {
+			m.d.Num(0)
+			return
+		}
+		if word != last {
+			held := reflect.NewAt(t, at).Elem().Elem().Type()
+			last, kept, pointer = word, m.plan(held), held.Kind() == reflect.Pointer
+		}
+		p := kept // which a value of this type that it holds may change
+		m.d.Num(p.id)
+		switch {
+		case p.given || p.nothing:
+		case pointer: // which is the second word
+			p.hash(m, unsafe.Add(at, unsafe.Sizeof(at)))
+		default:
+			m.copied(reflect.NewAt(t, at).Elem().Elem())
+		}
 	}
 }
 
@@ -214,7 +224,10 @@ func (m *memory) list(each *plan, size uintptr, n int, first unsafe.Pointer) {
 // the others, which may come first the next time.
 func (m *memory) entries(t reflect.Type, own *plan) func(*memory, unsafe.Pointer) {
 	key, value := m.plan(t.Key()), m.plan(t.Elem())
-	type pair struct{ key, value reflect.Value }
+	type pair struct {
+		key, value reflect.Value
+		d          engine.Digest
+	}
 	var free []*pair // entries have no addresses, and a map may lie within itself
 	return func(m *memory, p unsafe.Pointer) {
 		v := reflect.NewAt(t, p).Elem()
@@ -237,17 +250,17 @@ func (m *memory) entries(t reflect.Type, own *plan) func(*memory, unsafe.Pointer
 			if n := len(free); n > 0 {
 				x, free = free[n-1], free[:n-1]
 			} else {
-				x = &pair{reflect.New(t.Key()), reflect.New(t.Elem())}
+				x = &pair{key: reflect.New(t.Key()), value: reflect.New(t.Elem())}
 			}
 			for it := v.MapRange(); it.Next(); {
-				var d engine.Digest
-				m.d = &d
+				x.d = engine.Digest{}
+				m.d = &x.d
 				x.key.Elem().SetIterKey(it)
 				key.hash(m, x.key.UnsafePointer())
 				x.value.Elem().SetIterValue(it)
 				value.hash(m, x.value.UnsafePointer())
-				sum.A += d.A
-				sum.B += d.B
+				sum.A += x.d.A
+				sum.B += x.d.B
 				m.seen.forget(within)
 			}
 			x.key.Elem().SetZero()

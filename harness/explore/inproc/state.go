@@ -32,7 +32,7 @@ func (w *Engine) State() (engine.Digest, error) {
 	for _, m := range w.actors {
 		// Who has returned has no variables any more, and a job has none between
 		// two rounds.
-		if !m.Done() && (m.client != nil || m.Op().Kind != sched.Idle) {
+		if !m.Done() && (m.client != nil || m.Kind() != sched.Idle) {
 			d.Fold(m.history)
 		}
 		d.Bool(m.Done())
@@ -71,13 +71,13 @@ func (w *Engine) before(path []engine.Choice, trail []engine.Digest) error {
 		return err
 	}
 	w.blind = true
-	for _, c := range path[:len(path)-1] {
+	defer func() { w.blind, w.hurries = false, false }()
+	for i, c := range path[:len(path)-1] {
+		w.hurries = i < len(path)-2 // whether a tier has let go is asked of the step before the last
 		if err := w.Step(c); err != nil {
-			w.blind = false
 			return err
 		}
 	}
-	w.blind = false
 	if len(trail) != len(w.actors) {
 		return engine.ErrNotDeterministic
 	}

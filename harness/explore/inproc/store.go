@@ -3,6 +3,7 @@ package inproc
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -51,6 +52,9 @@ type storedKey struct {
 // negative reports whether a count in the key is below zero.
 func (k storedKey) negative() bool {
 	return k.numeric && slices.ContainsFunc(k.content, func(s string) bool {
+		if !strings.HasPrefix(s, "-") { // an error takes longer to make than to be foreseen
+			return false
+		}
 		n, err := strconv.ParseInt(s, 10, 64)
 		return err == nil && n < 0
 	})
