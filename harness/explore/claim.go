@@ -20,6 +20,9 @@ func (s *search) newResult() *Result {
 		Properties: slices.Clone(c.Properties), Split: t.Splits && c.setup().Split(), Findings: []Finding{},
 	}
 	r.Store = t.Store
+	if s.sel.Form == strategies.Library {
+		r.Window = windowText(&c.Policy)
+	}
 	if !t.Deadlines { // rows have none
 		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == TTL })
 	}

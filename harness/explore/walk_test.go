@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -174,7 +175,7 @@ func walkAtRandom(t *testing.T, s *pass, walks, most int) {
 type chatting struct {
 	rdb   redis.UniversalClient
 	aside bool
-	seen  int64 // of the counter, by all callers of the instance
+	seen  atomic.Int64 // of the counter, by all callers of the instance
 }
 
 // Allow implements [strategies.Allower].
@@ -197,12 +198,14 @@ func (c *chatting) decide(key string) (bool, error) {
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return false, err
 	}
-	if n < c.seen { // it has expired
+	if n < c.seen.Load() { // it has expired
 		key += ":again"
 	}
-	if c.seen, err = c.rdb.Incr(ctx, key).Result(); err != nil {
+	after, err := c.rdb.Incr(ctx, key).Result()
+	if err != nil {
 		return false, err
 	}
+	c.seen.Store(after)
 	return n == 0, c.rdb.Expire(ctx, key, time.Minute).Err()
 }
 

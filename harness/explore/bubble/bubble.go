@@ -230,7 +230,6 @@ func (e *Engine) Begin() error {
 
 // begin sets the run up, within the bubble.
 func (e *Engine) begin() {
-	e.world.begin()
 	e.news = make(chan struct{}, 1)
 	e.pass(engine.Start.Sub(e.clock.Now()))
 	e.now = e.clock.Now()

@@ -37,6 +37,7 @@ func newWorld() *world {
 		defer close(w.end)
 		defer func() { w.failed = recover() }()
 		bubble.Enter(func() {
+			w.begin()
 			for f := range w.work {
 				w.done <- guarded(f)
 			}
@@ -131,7 +132,8 @@ func (w *world) stack() string {
 	return b.String()
 }
 
-// begin notes what the bubble's goroutines are known by. It runs within the bubble.
+// begin notes what the bubble's goroutines are known by. It runs within the bubble,
+// before any work.
 func (w *world) begin() {
 	w.root, w.mark = stacks.Current(), bubble.Mark()
 }
