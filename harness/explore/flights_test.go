@@ -76,6 +76,9 @@ func wordyOne(t *testing.T, racy, learns bool) strategies.Selection {
 // goroutine of the library's own is interrupted, and interrupts, as callers do.
 func TestForeignFewPreemptions(t *testing.T) {
 	for _, learns := range []bool{false, true} {
+		if learns && raceEnabled {
+			break // it takes long there
+		}
 		cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 300}
 		if learns {
 			cfg.Clients, cfg.Instances, cfg.MaxStates = 2, 1, 500
