@@ -1,7 +1,9 @@
 package explore_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -69,6 +71,43 @@ func wordyOne(t *testing.T, racy, learns bool) strategies.Selection {
 	return foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
 		return &wordy{rdb: env.Redis, limit: p.Limit, racy: racy, learns: learns}
 	}, strategies.NeedRedis)
+}
+
+// wordyMeta is a racy one, which is registered in the processes of searches.
+func wordyMeta() strategies.Meta {
+	m := strategies.FromFunc("wordy", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+		return &wordy{rdb: env.Redis, limit: p.Limit, racy: true}, nil
+	})
+	m.Foreign = true
+	return m
+}
+
+// A search in a process of its own has a second part as one in this process has.
+func TestIsolatedFewPreemptions(t *testing.T) {
+	m := wordyMeta()
+	sel, err := m.Select(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 150}
+	there, err := explore.Isolated(t.Context(), sel, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := explore.Run(t.Context(), sel, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := found(t, there, explore.Leak); f.Preemptions == nil || there.Bounded == nil {
+		t.Errorf("found %+v by %+v", f, there.Bounded)
+	}
+	want, err := json.Marshal(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(there); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s\nin this process\n%s\n%v", got, want, err)
+	}
 }
 
 // A bug of a library that lies deeper than a search of all schedules comes is found where
