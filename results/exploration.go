@@ -89,6 +89,9 @@ type Search struct {
 	Limit int64 `json:"limit"`
 	// Unit is what is counted, plural.
 	Unit string `json:"unit"`
+	// Window is when units are free again, in words, e.g. "refilling 2 per 3s", for
+	// limiters of libraries, which are searched under several policies; empty for others.
+	Window string `json:"window,omitempty"`
 	// Clients that take part.
 	Clients int `json:"clients"`
 	// Instances of the application that they belong to.

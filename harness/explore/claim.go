@@ -20,6 +20,9 @@ func (s *search) newResult() *Result {
 		Properties: slices.Clone(c.Properties), Split: t.Splits && c.setup().Split(), Findings: []Finding{},
 	}
 	r.Store = t.Store
+	if s.sel.Form == strategies.Library {
+		r.Window = windowText(&c.Policy)
+	}
 	if !t.Deadlines { // rows have none
 		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == TTL })
 	}
@@ -85,7 +88,7 @@ func (s *search) claim(r *Result) string {
 	}
 	what := strings.Join(clean, ", ")
 	if r.Capped != "" {
-		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s; the search was not complete (%s)", what, r.Runs, r.Depth, few(r), r.Capped)
+		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s; the search was not complete (%s)", what, r.Runs, r.Depth, s.fewText(r), r.Capped)
 	}
 	faults := "no fault"
 	if len(r.Faults) > 0 {
@@ -117,8 +120,8 @@ func (s *search) claim(r *Result) string {
 		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), faults, steps, store, given)
 }
 
-// few is what may be said of schedules with few preemptions.
-func few(r *Result) string {
+// fewText is what may be said of schedules with few preemptions.
+func (s *search) fewText(r *Result) string {
 	b := r.Bounded
 	if b == nil {
 		return ""
@@ -132,6 +135,9 @@ func few(r *Result) string {
 	}
 	if b.Preemptions != nil && (slices.Contains(r.Faults, quota.FaultEviction) || slices.Contains(r.Faults, quota.FaultCrash)) {
 		text += ", and an eviction or the end of an instance within a call as one"
+	}
+	if b.Preemptions != nil && s.Run().Aside {
+		text += ", and each goroutine that the limiter starts is interrupted for itself"
 	}
 	return text
 }

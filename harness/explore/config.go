@@ -64,8 +64,8 @@ type Config struct {
 	// Preemptions is up to how many of them a second part of the search goes that a bound
 	// has ended: it tries all schedules in which no caller and no job is interrupted
 	// between two commands of a call, then all with one interruption, and so on. 0 means
-	// [DefaultPreemptions], negative no second part. On PostgreSQL and for foreign code
-	// there is none.
+	// [DefaultPreemptions], negative no second part. On PostgreSQL there is none. Of foreign
+	// code each goroutine is interrupted for itself.
 	Preemptions int
 	// Workers that try steps at the same time, each with stores of its own; 0 for one per
 	// processor. What is found does not depend on it. On PostgreSQL and for foreign code

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,10 +29,17 @@ type crew struct {
 	gaveUp <-chan struct{}
 	work   []chan *job
 	tried  chan struct{}
-	left   chan error // what each worker ended with
+	left   chan departure
 	gone   int
 	// last is the batch that was tried last; nil where it was one step.
 	last *job
+}
+
+// departure is the end of a worker.
+type departure struct {
+	err error
+	// busy is set where it had a batch, of which it will tell nothing any more.
+	busy bool
 }
 
 // errEnded is what a worker is left with whose goroutine the strategy has ended, e.g. by
@@ -80,7 +88,7 @@ func (c *crew) visit(w *pass, edges []edge) error {
 	}
 	for len(c.work) < c.size-1 {
 		if c.tried == nil {
-			c.tried, c.left = make(chan struct{}, c.size), make(chan error, c.size)
+			c.tried, c.left = make(chan struct{}, c.size), make(chan departure, c.size)
 		}
 		ch := make(chan *job)
 		c.work = append(c.work, ch)
@@ -94,24 +102,35 @@ func (c *crew) visit(w *pass, edges []edge) error {
 	}
 	j.groups = append(j.groups, len(edges))
 	c.last = j
-	for _, ch := range c.work {
+	var first error
+	busy := 0
+	gone := func(d departure) {
+		c.gone++
+		if d.busy {
+			busy--
+		}
+		first = cmp.Or(first, d.err, errEnded)
+	}
+	for i := 0; i < len(c.work) && first == nil; i++ {
 		select {
-		case ch <- j:
-		case err := <-c.left:
-			c.gone++
-			return err
+		case c.work[i] <- j:
+			busy++
+		case d := <-c.left:
+			gone(d)
 		}
 	}
-	j.run(c.s)
-	var first error
-	for range c.work {
+	if first == nil {
+		j.run(c.s)
+	} else {
+		j.next.Store(int64(len(j.groups))) // nobody begins what has not been begun
+	}
+	// They read what the search writes once it goes on.
+	for busy > 0 {
 		select {
 		case <-c.tried:
-		case err := <-c.left:
-			c.gone++
-			if first == nil {
-				first = err
-			}
+			busy--
+		case d := <-c.left:
+			gone(d)
 		}
 	}
 	return first
@@ -122,15 +141,19 @@ func (c *crew) visited(i int) bool { return c.last == nil || c.last.finished[i].
 
 // worker tries steps on an engine of its own until there is no more work.
 func (c *crew) worker(work <-chan *job) {
-	c.s.beside(c.ctx, func(err error) { c.left <- err }, func(own *search) error {
+	var busy atomic.Bool
+	c.s.beside(c.ctx, func(err error) { c.left <- departure{err, busy.Swap(false)} }, func(own *search) error {
 		for {
 			select {
 			case j, more := <-work:
 				if !more {
 					return nil
 				}
+				busy.Store(true)
 				j.run(own)
-				c.tried <- struct{}{}
+				if busy.Swap(false) { // else it was given up meanwhile
+					c.tried <- struct{}{}
+				}
 			case <-c.gaveUp:
 				return nil
 			}
@@ -236,8 +259,8 @@ func (c *crew) end() (first error) {
 		close(ch)
 	}
 	for range len(c.work) - c.gone {
-		if err := <-c.left; err != nil && first == nil {
-			first = err
+		if d := <-c.left; d.err != nil && first == nil {
+			first = d.err
 		}
 	}
 	return first

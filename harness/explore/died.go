@@ -106,6 +106,9 @@ func (e *death) result(ctx context.Context, sel strategies.Selection, cfg *Confi
 		Runs:     had.sofar.Runs, States: int(had.sofar.States), Depth: int(had.sofar.Depth),
 		Capped: "the strategy has ended it", Withheld: e.withheld(),
 	}
+	if sel.Form == strategies.Library {
+		r.Window = windowText(&cfg.Policy)
+	}
 	if r.Faults == nil {
 		r.Faults = []quota.Fault{}
 	}

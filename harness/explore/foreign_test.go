@@ -362,3 +362,41 @@ func TestForeignUnfit(t *testing.T) {
 		t.Errorf("a skewed clock: %v", err)
 	}
 }
+
+// A caller is not stuck where time passes and what it waits for is about to go on: another
+// goroutine, or a caller that has what it needs.
+func TestForeignWaitsForOthers(t *testing.T) {
+	for name, sel := range map[string]strategies.Selection{
+		"goroutine": foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
+			return &lookThenAdd{rdb: env.Redis, limit: p.Limit, aside: true}
+		}, strategies.NeedRedis),
+		"caller": foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
+			return &oneByOne{c: &lookThenAdd{rdb: env.Redis, limit: p.Limit}, turn: make(chan struct{}, 1)}
+		}, strategies.NeedRedis),
+		"nobody": foreign(t, func(strategies.Env, *quota.Policy) strategies.Allower {
+			return &oneByOne{turn: nil}
+		}),
+	} {
+		r, err := explore.Run(t.Context(), sel, explore.Config{
+			Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Stuck}, MaxStates: 200, Preemptions: -1,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stuck := r.Found(explore.Stuck) != nil; stuck != (name == "nobody") || stuck == strings.HasPrefix(r.Claim, "stuck: no") {
+			t.Errorf("%s: %+v, %s", name, r.Findings, r.Claim)
+		}
+	}
+}
+
+// oneByOne serves one caller at a time.
+type oneByOne struct {
+	c    *lookThenAdd
+	turn chan struct{} // nobody's where it is nil
+}
+
+func (o *oneByOne) Allow(ctx context.Context, key string) (bool, error) {
+	o.turn <- struct{}{}
+	defer func() { <-o.turn }()
+	return o.c.Allow(ctx, key)
+}

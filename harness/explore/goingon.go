@@ -1,7 +1,9 @@
 package explore
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -90,4 +92,9 @@ func (g *goingOn) config(sel strategies.Selection, cfg Config) (_ Config, ok boo
 	}
 	_, err = cfg.complete(sel)
 	return cfg, err == nil
+}
+
+// windowText is when units of a policy are free again, in words.
+func windowText(p *quota.Policy) string {
+	return strings.TrimSpace(strings.TrimPrefix(p.String(), fmt.Sprintf("%d %s", p.Limit, p.Unit)))
 }

@@ -69,6 +69,9 @@ func TestSearchesGoOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if i > 0 && (!strings.HasPrefix(res.Window, "refilling ") || !strings.HasSuffix(cfg.Policy.String(), res.Window)) {
+				t.Errorf("search %d, of %s, says %q", i, cfg.Policy, res.Window)
+			}
 			if f := res.Found(explore.Leak); f != nil {
 				found++
 				if i == 0 || len(f.Steps) < 5 {

@@ -15,6 +15,7 @@ func TestMain(m *testing.M) {
 		for _, f := range fragiles() {
 			strategies.Register(f)
 		}
+		strategies.Register(wordyMeta())
 	}
 	explore.ServeIsolated()
 	storetest.Main(m)

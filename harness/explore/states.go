@@ -27,7 +27,7 @@ func (s *search) overStates(ctx context.Context, res *Result, so *progress) erro
 	}
 	s.until = 0
 	res.States = len(w.graph.nodes)
-	if res.Capped != "" && res.Capped != firstFound && bounds > 0 && ctx.Err() == nil && len(s.wanted) > 0 {
+	if res.Capped != "" && res.Capped != firstFound && bounds > 0 && ctx.Err() == nil && len(s.wanted) > 0 && s.Run().Spent == "" {
 		if err := w.few(ctx, bounds); err != nil {
 			return err
 		}

@@ -77,20 +77,27 @@ func readTrail(path string) (doing string, steps []engine.Choice, err error) {
 
 // trailed is an engine that keeps its trail.
 type trailed struct {
-	engine.Engine
+	foreignEngine
 	t *trail
+}
+
+// foreignEngine is one of foreign code.
+type foreignEngine interface {
+	engine.Engine
+	engine.Flights
+	engine.Keeper
 }
 
 // Begin implements [engine.Engine].
 func (e trailed) Begin() error {
 	e.t.begin(doingSteps)
-	return e.Engine.Begin()
+	return e.foreignEngine.Begin()
 }
 
 // Step implements [engine.Engine].
 func (e trailed) Step(c engine.Choice) error {
 	e.t.step(c)
-	return e.Engine.Step(c)
+	return e.foreignEngine.Step(c)
 }
 
 // Retrace implements [engine.Engine]. Engines of foreign code repeat all of a path.
@@ -109,13 +116,13 @@ func (e trailed) Retrace(path []engine.Choice, _ []engine.Digest) error {
 // Probe implements [engine.Engine].
 func (e trailed) Probe() (admitted, conclusive bool, err error) {
 	e.t.begin(doingProbe)
-	return e.Engine.Probe()
+	return e.foreignEngine.Probe()
 }
 
 // End implements [engine.Engine].
 func (e trailed) End() error {
 	e.t.close()
-	return e.Engine.End()
+	return e.foreignEngine.End()
 }
 
 // pathText is a schedule as tokens hold it.

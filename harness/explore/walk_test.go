@@ -1,9 +1,16 @@
 package explore
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/quota"
@@ -19,21 +26,48 @@ func TestWalksMeetNothingNew(t *testing.T) {
 	if testing.Short() {
 		walks = 30
 	}
+	foreign := func(make func(redis.UniversalClient) strategies.Allower) *strategies.Meta {
+		m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
+			return make(env.Redis), nil
+		})
+		m.Foreign = true
+		return &m
+	}
+	calls := foreign(func(rdb redis.UniversalClient) strategies.Allower { return &chatting{rdb: rdb} })
+	aside := foreign(func(rdb redis.UniversalClient) strategies.Allower { return &chatting{rdb: rdb, aside: true} })
+	brief := foreign(func(rdb redis.UniversalClient) strategies.Allower { return brief{rdb} })
+	minute := quota.Policy{Name: "calls", Unit: "calls", Window: quota.Window{Kind: quota.Fixed, Length: time.Minute}}
+	one := []Script{{{Kind: Take, Units: 1}}}
 	for _, c := range []struct {
-		name string
-		cfg  Config
+		name    string
+		cfg     Config
+		foreign *strategies.Meta
 	}{
-		{"redis-hash:write=through", Config{}},
-		{"redis-hash", Config{}},
-		{"redis-hash:write=literal", Config{Instances: 1}},
-		{"three-tier:write=through", Config{}},
-		{"lua-reserve", Config{Scripts: []Script{{{Kind: Take, Units: 1}}}}},
-		{"decr-expire", Config{Faults: []quota.Fault{quota.FaultClock, quota.FaultCrash}}},
-		{"app-lock", Config{Instances: 1, Faults: []quota.Fault{quota.FaultLostReply}}},
+		{"redis-hash:write=through", Config{}, nil},
+		{"redis-hash", Config{}, nil},
+		{"redis-hash:write=literal", Config{Instances: 1}, nil},
+		{"three-tier:write=through", Config{}, nil},
+		{"lua-reserve", Config{Scripts: one}, nil},
+		{"decr-expire", Config{Faults: []quota.Fault{quota.FaultClock, quota.FaultCrash}}, nil},
+		{"app-lock", Config{Instances: 1, Faults: []quota.Fault{quota.FaultLostReply}}, nil},
+		{"foreign", Config{Clients: 3}, calls},
+		{"foreign, one instance", Config{Instances: 1, Scripts: one}, calls},
+		{"foreign, aside", Config{}, aside},
+		{"foreign, aside, one instance", Config{Instances: 1, Limit: 2}, aside},
+		{"foreign, time", Config{Faults: []quota.Fault{quota.FaultClock}, Asks: -1, MaxStates: 5000}, brief},
+		{"foreign, faults", Config{Faults: []quota.Fault{quota.FaultCrash, quota.FaultLostReply}}, calls},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.cfg.Properties = []Property{Stuck}
-			chosen, err := strategies.Parse(c.name)
+			var chosen []strategies.Selection
+			var err error
+			if c.foreign == nil {
+				chosen, err = strategies.Parse(c.name)
+			} else {
+				c.cfg.Policy = minute
+				chosen = make([]strategies.Selection, 1)
+				chosen[0], err = c.foreign.Select(nil)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,10 +83,12 @@ func TestWalksMeetNothingNew(t *testing.T) {
 				for _, p := range w.res.Properties {
 					s.wanted[p] = true
 				}
-				if err := w.walk(t.Context(), 0); err != nil || w.capped != "" {
-					t.Fatalf("searched %d states, ended by %q, %v", len(w.graph.nodes), w.capped, err)
+				if !slices.Contains(cfg.Faults, quota.FaultClock) || c.foreign == nil { // all moments of a bubble would be too many
+					if err := w.walk(t.Context(), 0); err != nil || w.capped != "" {
+						t.Fatalf("searched %d states, ended by %q, %v", len(w.graph.nodes), w.capped, err)
+					}
+					walkAtRandom(t, w, walks, math.MaxInt)
 				}
-				walkAtRandom(t, w, walks, math.MaxInt)
 				w.wanted = map[Property]bool{Stuck: true}
 				if err := w.few(t.Context(), 2); err != nil || w.capped != "" {
 					t.Fatalf("searched %d states with few preemptions, ended by %q, %v", len(w.graph.nodes), w.capped, err)
@@ -105,8 +141,16 @@ func walkAtRandom(t *testing.T, s *pass, walks, most int) {
 			if id, ok := c.Actor(); ok {
 				last = id
 			}
-			if s.flights != nil && last >= 0 && s.flights.Flight(last) == engine.Resting {
-				last = -1
+			if s.flights != nil && last >= 0 {
+				rests := s.flights.Flight(last) == engine.Resting
+				// Of code in a bubble, whoever can take a step is at the store, where no
+				// script has a second action.
+				if goesOn := slices.Contains(s.Enabled(nil, false), engine.Choice{Kind: engine.StepActor, ID: last}); s.sel.Foreign && goesOn == rests {
+					t.Fatalf("after %s actor %d rests: %t, and could take a step: %t", c, last, rests, goesOn)
+				}
+				if rests {
+					last = -1
+				}
 			}
 			hash, err := s.State()
 			if err != nil {
@@ -124,4 +168,52 @@ func walkAtRandom(t *testing.T, s *pass, walks, most int) {
 		}
 	}
 	t.Logf("%d states, %d walks", len(s.graph.nodes), walks)
+}
+
+// chatting is a library's limiter that reads a counter and raises it, on goroutines of its
+// own where it works aside.
+type chatting struct {
+	rdb   redis.UniversalClient
+	aside bool
+	seen  atomic.Int64 // of the counter, by all callers of the instance
+}
+
+// Allow implements [strategies.Allower].
+func (c *chatting) Allow(_ context.Context, key string) (ok bool, err error) {
+	if !c.aside {
+		return c.decide(key)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ok, err = c.decide(key)
+	}()
+	<-done
+	return ok, err
+}
+
+func (c *chatting) decide(key string) (bool, error) {
+	ctx := context.Background()
+	n, err := c.rdb.Get(ctx, key).Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return false, err
+	}
+	if n < c.seen.Load() { // it has expired
+		key += ":again"
+	}
+	after, err := c.rdb.Incr(ctx, key).Result()
+	if err != nil {
+		return false, err
+	}
+	c.seen.Store(after)
+	return n == 0, c.rdb.Expire(ctx, key, time.Minute).Err()
+}
+
+// brief is a library's limiter that raises a counter and then has it expire.
+type brief struct{ rdb redis.UniversalClient }
+
+// Allow implements [strategies.Allower].
+func (b brief) Allow(ctx context.Context, key string) (bool, error) {
+	n, err := b.rdb.Incr(ctx, key).Result()
+	return n == 1, errors.Join(err, b.rdb.Expire(ctx, key, time.Minute).Err())
 }

@@ -116,7 +116,7 @@ func pick(ok bool, yes, no string) string {
 func (p *panels) search(s *results.Search) {
 	v := &exploredView{Title: "Explored with " + searchedWith(s), Claim: s.Claim}
 	add := func(name string, values ...string) { v.Facts = append(v.Facts, fact{name, values}) }
-	add("policy", fmt.Sprintf("%s with a limit of %s", s.Policy, format.Units(s.Limit, s.Unit)))
+	add("policy", fmt.Sprintf("%s with a limit of %s", s.Policy, format.Join(" ", format.Units(s.Limit, s.Unit), s.Window)))
 	add("clients do", s.Scripts...)
 	if s.Store != "" {
 		add("store", s.Store)

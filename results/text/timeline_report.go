@@ -24,13 +24,16 @@ func Search(w io.Writer, page layout.Page, r *results.Search) error {
 		how = "one step per statement on " + r.Store
 	}
 	writeText(out, page, fmt.Sprintf("%s, %s with a limit of %s; %s on %s: %s; %s",
-		r.Strategy, r.Policy, format.Units(r.Limit, r.Unit), count(r.Clients, "client"), count(r.Instances, "instance"), strings.Join(r.Scripts, "; "), how))
+		r.Strategy, r.Policy, limited(r), count(r.Clients, "client"), count(r.Instances, "instance"), strings.Join(r.Scripts, "; "), how))
 	if r.Store == "" {
 		writeText(out, page, fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", count(r.States, "state"), count(r.Runs, "run"), count(r.Depth, "step"), count(r.Pruned, "run")))
 	} else {
 		writeText(out, page, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", count(r.States, "state"), count(r.Runs, "schedule"), count(r.Depth, "step")))
 	}
 	writeBounded(out, page, r.Bounded)
+	if r.Window != "" && len(r.Findings) > 0 {
+		writeText(out, page, fmt.Sprintf("found with a limit of %s: this says nothing of the limiter with another policy", limited(r)))
+	}
 	writeWaits(out, page, &r.ServerFacts)
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -59,6 +62,11 @@ func Search(w io.Writer, page layout.Page, r *results.Search) error {
 	}
 	writeWithheld(out, page, r.Withheld)
 	return out.Flush()
+}
+
+// limited is the limit, and where that is known the window, in words.
+func limited(r *results.Search) string {
+	return format.Join(" ", format.Units(r.Limit, r.Unit), r.Window)
 }
 
 // writeBounded says what the second part of a search did.

@@ -91,6 +91,7 @@ type Engine struct {
 	frozen  []*parked // of the dead
 	ended   int       // clients when a wait began
 	active  *client   // that the present step has let go on; under mu
+	went    *parked   // what the last step of an actor was taken with; nil where it began
 }
 
 var _ engine.Engine = (*Engine)(nil)
@@ -218,7 +219,7 @@ func (e *Engine) Begin() error {
 	e.world = newWorld()
 	e.over, e.err = false, nil
 	e.arrived, e.helpers, e.turns, e.frozen, e.stuck, e.names = nil, nil, nil, nil, nil, nil
-	e.used, e.active = budget{}, nil
+	e.used, e.active, e.went = budget{}, nil, nil
 	if e.shared == nil || e.shared.Len() > 0 {
 		e.shared = &strategies.Shared{}
 	}

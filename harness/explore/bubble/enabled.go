@@ -51,13 +51,17 @@ func (e *Engine) Enabled(out []engine.Choice, symmetric bool) []engine.Choice {
 // waits reports whether a caller waits for something other than its turn.
 func (e *Engine) waits() bool { return len(e.waiting()) > 0 }
 
-// waiting names those callers. One whose instance has a command of a goroutine of its own
-// before the store waits for that, as far as is known: many libraries send each command
-// from a goroutine.
+// anyMoves reports whether somebody could take a step, and so wake who waits.
+func (e *Engine) anyMoves() bool {
+	return len(e.helpers) > 0 || slices.ContainsFunc(e.clients, func(c *client) bool {
+		return !c.done.Load() && !c.dead.Load() && (c == e.last && !e.lastRests() || c != e.last && (!c.started || c.at != nil))
+	})
+}
+
+// waiting names those callers.
 func (e *Engine) waiting() (out []string) {
 	for _, c := range e.clients {
-		sent := slices.ContainsFunc(e.helpers, func(p *parked) bool { return p.in == c.in })
-		if c.started && !c.done.Load() && !c.dead.Load() && c.at == nil && !sent {
+		if c.started && !c.done.Load() && !c.dead.Load() && c.at == nil {
 			out = append(out, c.Name+": waits in the strategy")
 		}
 	}
@@ -200,8 +204,9 @@ func (e *Engine) Serial() (engine.Choice, bool) {
 
 // Look implements [engine.Engine].
 func (e *Engine) Look() engine.Look {
-	l := engine.Look{AtRest: len(e.helpers) == 0, Faults: e.faults(), Stuck: e.stuck}
+	l := engine.Look{AtRest: len(e.helpers) == 0, Ended: !e.last.started, Faults: e.faults(), Stuck: e.stuck}
 	for _, c := range e.clients {
+		l.Ended = l.Ended && (c == e.last || c.done.Load() || c.dead.Load())
 		switch {
 		case c.done.Load() || c.dead.Load() || !c.started:
 		case c.at != nil && c.at.op.Kind == sched.Wait: // between two of its actions

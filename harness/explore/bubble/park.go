@@ -181,7 +181,7 @@ const mostHelpers = 8
 func (e *Engine) receive() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	slices.SortStableFunc(e.arrived, func(a, b *parked) int { return a.rank() - b.rank() })
+	slices.SortStableFunc(e.arrived, func(a, b *parked) int { return e.rank(a) - e.rank(b) })
 	for _, p := range e.arrived {
 		switch {
 		case p.gone:
@@ -205,23 +205,38 @@ func (e *Engine) receive() {
 }
 
 // rank orders what arrives in one step: callers by their number, then the strategy's
-// own goroutines as they were started.
-func (p *parked) rank() int {
-	if p.client != nil {
+// own goroutines, the one that took the step and others as they were started.
+func (e *Engine) rank(p *parked) int {
+	switch {
+	case p.client != nil:
 		return p.client.Index
+	case e.wentOn(p):
+		return 1 << 16
+	default:
+		return 1<<16 + int(p.goroutine)
 	}
-	return 1<<16 + int(p.goroutine)
 }
 
-// help gives an operation of a strategy's own goroutine a slot.
+// help gives an operation of a strategy's own goroutine a slot. The one that took the step
+// keeps its own.
 func (e *Engine) help(p *parked) bool {
+	e.run.Aside = true
+	if e.wentOn(p) && e.free(p.in, e.went.slot) {
+		p.slot = e.went.slot
+		e.helpers = append(e.helpers, p)
+		return true
+	}
 	for slot := range mostHelpers {
-		taken := slices.ContainsFunc(e.helpers, func(o *parked) bool { return o.in == p.in && o.slot == slot })
-		if !taken {
+		if e.free(p.in, slot) {
 			p.slot = slot
 			e.helpers = append(e.helpers, p)
 			return true
 		}
 	}
 	return false
+}
+
+// free reports whether no goroutine of an instance has the slot.
+func (e *Engine) free(in *instance, slot int) bool {
+	return !slices.ContainsFunc(e.helpers, func(o *parked) bool { return o.in == in && o.slot == slot })
 }

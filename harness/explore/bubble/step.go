@@ -109,7 +109,7 @@ func (e *Engine) start(c *client) {
 	e.say("starts", "", results.EventStart)
 	c.in.history.Num(uint64(c.Index)<<8 | uint64(sched.Start))
 	c.in.history.Moment(e.now)
-	c.started = true
+	c.started, e.went = true, nil
 	e.activate(c)
 	go e.perform(c)
 	e.settle()
@@ -184,6 +184,7 @@ func (e *Engine) act(c engine.Choice, p *parked) error {
 	}
 	e.column(e.name(p), role, e.columnOf(p))
 	e.note(p, uint64(c.Kind))
+	e.went = p
 	store := p.op.Store()
 	switch c.Kind {
 	case engine.StepActor:
@@ -325,7 +326,7 @@ func (e *Engine) tick(kind int) error {
 		if !e.waits() && !e.own {
 			return engine.ErrMisfit
 		}
-		if !e.await(e.anything) && e.waits() {
+		if !e.await(e.anything) && e.waits() && !e.anyMoves() {
 			e.stuck = e.waiting()
 			what = "and nothing comes"
 		}

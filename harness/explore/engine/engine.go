@@ -136,6 +136,8 @@ type Run struct {
 	Waited bool
 	// Paused is how much time has passed while a call or a round of a job was under way.
 	Paused time.Duration
+	// Aside is set once a goroutine of the strategy's own has been at the store, in any run.
+	Aside bool
 	// Left is how many goroutines a strategy has left after Close, at most, and Spent
 	// why no further runs should begin; empty where they may.
 	Left  int
