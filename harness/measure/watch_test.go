@@ -111,7 +111,7 @@ func burn(ctx context.Context, t *testing.T) {
 
 // TestWatchLeavesTheOnlyThreadAlone runs beside a loop where one thread at a time may
 // run Go code: the watch must not hold it while it waits for its next reading. Other
-// programs take turns too, so that one of several attempts has to show it.
+// programs take turns too: where the first pairs are against it, more of them decide.
 func TestWatchLeavesTheOnlyThreadAlone(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	turns := func() (n float64) {
@@ -124,12 +124,12 @@ func TestWatchLeavesTheOnlyThreadAlone(t *testing.T) {
 		defer newWatch(t.Context(), wallTime, nil).end()
 		return turns()
 	}
-	best := 0.0
-	for attempt := 0; attempt < 5 && best < 0.94; attempt++ {
-		best = max(best, pairs(7, watched, turns))
+	share := pairs(7, watched, turns)
+	if share < 0.94 {
+		share = pairs(35, watched, turns)
 	}
-	if best < 0.94 {
-		t.Errorf("beside the watch a loop gets %.0f %% of its turns", 100*best)
+	if share < 0.94 {
+		t.Errorf("beside the watch a loop gets %.0f %% of its turns", 100*share)
 	}
 }
 
