@@ -110,18 +110,18 @@ func (w *Engine) enabledFaults(out []engine.Choice) []engine.Choice {
 		if m.Done() || m.client == nil {
 			continue
 		}
-		op := m.Op()
-		reply := op.Kind == sched.Reply
+		kind := m.Kind()
+		reply := kind == sched.Reply
 		if reply && w.setup.Has(quota.FaultCrash) && w.used.crash < times {
 			out = append(out, engine.Choice{Kind: engine.CrashCall, ID: id})
 		}
 		if reply && w.setup.Has(quota.FaultLostReply) && w.used.lost < times {
 			out = append(out, engine.Choice{Kind: engine.LoseReply, ID: id})
 		}
-		if reply && op.ReplyTo() != sched.SQL && w.setup.Has(quota.FaultRetry) && w.used.retry < times {
+		if reply && w.setup.Has(quota.FaultRetry) && w.used.retry < times && m.Op().ReplyTo() != sched.SQL {
 			out = append(out, engine.Choice{Kind: engine.RetryReply, ID: id})
 		}
-		if op.Store() && !reply && w.setup.Has(quota.FaultOutage) && w.used.outage < times {
+		if !reply && w.setup.Has(quota.FaultOutage) && w.used.outage < times && m.Op().Store() {
 			out = append(out, engine.Choice{Kind: engine.FailBefore, ID: id})
 		}
 	}
