@@ -96,10 +96,9 @@ const DefaultHistoryLimit = 1 << 27
 // DefaultLife is the life of a pre-signed URL where nothing else is said.
 const DefaultLife = 15 * time.Minute
 
-// NewHistory makes the history of a run with that many workers, which keeps that many
-// events in memory; 0 leaves their number to the oracle. It must be closed.
-func (p *Plan) NewHistory(workers int, memory int64) *oracle.History {
-	return oracle.NewHistory(oracle.HistoryOptions{Workers: workers, Limit: p.HistoryLimit, Dir: cmp.Or(p.HistoryDir, os.TempDir()), Memory: memory})
+// NewHistory makes the history of a run with that many workers. It must be closed.
+func (p *Plan) NewHistory(workers int) *oracle.History {
+	return oracle.NewHistory(oracle.HistoryOptions{Workers: workers, Limit: p.HistoryLimit, Dir: cmp.Or(p.HistoryDir, os.TempDir())})
 }
 
 // MaxInstances is how many instances an event of the oracle can tell apart.

@@ -172,7 +172,7 @@ func TestBlank(t *testing.T) {
 
 // TestNewHistory keeps what the plan says, for so many workers.
 func TestNewHistory(t *testing.T) {
-	h := (&Plan{HistoryLimit: 100, HistoryDir: t.TempDir()}).NewHistory(2, 0)
+	h := (&Plan{HistoryLimit: 100, HistoryDir: t.TempDir()}).NewHistory(2)
 	defer func() { _ = h.Close() }()
 	for _, e := range takes(0, 0, 5000, 0) {
 		h.Append(1, e)

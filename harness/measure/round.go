@@ -133,7 +133,7 @@ func (m *measurement) newDrive(s *site, stream workloads.Stream, policy *quota.P
 	requests, subjects := c.Size(stream, factor*rate)
 	_, ready := c.Size(stream, rate)
 	per := workloads.OpsPerCrossing(stream)
-	history := c.NewHistory(c.Workers, 0)
+	history := c.NewHistory(c.Workers)
 	d := &drive{
 		tb: m.tb, instances: s.Instances, stream: stream, policy: policy, workers: c.Workers,
 		requests: requests, duration: int64(c.Duration), online: true, longCrossings: per >= 4*int64(c.Workers),

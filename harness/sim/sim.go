@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/internal/ordered"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -318,7 +320,7 @@ const historyEvents = 1 << 20
 
 func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
 	c := p.cfg
-	history := c.NewHistory(1, historyEvents)
+	history := oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Limit: c.HistoryLimit, Dir: cmp.Or(c.HistoryDir, os.TempDir()), Memory: historyEvents})
 	d := &drive{
 		cfg: c, s: s, st: p.st, part: p.part, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
 		requests: math.MaxInt64, history: history, placement: seed.Stream(c.Seed, seed.Placement), tiers: []quota.Tier{""}, hits: []int64{0},
