@@ -68,7 +68,7 @@ func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config,
 	if isolated {
 		simulate = sim.Isolated
 	}
-	if err := plan.Complete(); err != nil || plan.CannotRun(sel) != nil {
+	if plan.Complete() != nil || plan.CannotRun(sel) != nil {
 		return nil // it is searched, and cannot be simulated
 	}
 	report, err := simulate(ctx, plan)
@@ -99,8 +99,8 @@ func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config,
 func met(found *results.Search) (out []*results.Finding) {
 	for i := range found.Findings {
 		f := &found.Findings[i]
-		passing := !slices.ContainsFunc(f.Faults, func(f quota.Fault) bool { return f != quota.FaultClock })
-		if passing && (f.Property == explore.Leak || f.Property == explore.FalseReject) {
+		injected := slices.ContainsFunc(f.Faults, func(x quota.Fault) bool { return x != quota.FaultClock })
+		if !injected && (f.Property == explore.Leak || f.Property == explore.FalseReject) {
 			out = append(out, f)
 		}
 	}
