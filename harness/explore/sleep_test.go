@@ -129,9 +129,9 @@ type plantedOp struct{ what, key int }
 // random numbers. Where shared is set, instances have some memory in common, of which the
 // search was not told.
 func programs(r *rand.Rand, length int, shared bool) strategies.Selection {
-	kinds := 9
+	kinds := 10
 	if shared {
-		kinds = 11
+		kinds = 13
 	}
 	var of [3][]plantedOp
 	for i := range of {
@@ -190,11 +190,25 @@ func (e *entwined) plantedDoes(ctx context.Context, op plantedOp) error {
 	case 8:
 		return rdb.IncrBy(ctx, key, e.env.Rand.Int64N(2)).Err()
 	case 9:
+		return locked(ctx, e.lock, func() error { return rdb.Incr(ctx, key).Err() })
+	case 10:
 		e.have.n++
-		return rdb.Get(ctx, key).Err()
-	default:
+		_, err := get(key)
+		return err
+	case 11:
 		return rdb.IncrBy(ctx, key, e.have.n).Err()
+	default: // in the order in which instances get it, each counts on a key of its own
+		own := fmt.Sprintf("of %d", e.env.Instance)
+		return locked(ctx, e.have.lock, func() error { return rdb.Incr(ctx, own).Err() })
 	}
+}
+
+func locked(ctx context.Context, m quota.Mutex, f func() error) error {
+	if err := m.Lock(ctx); err != nil {
+		return err
+	}
+	defer m.Unlock()
+	return f()
 }
 
 // Programs at random, too, and on few keys most of what they do has something in common.

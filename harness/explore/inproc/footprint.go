@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -104,8 +105,9 @@ func (w *Engine) footAfter(c engine.Choice) {
 	for _, id := range woken { // of which it makes no difference how often
 		*read |= actorOf(id)
 	}
+	anew := slices.ContainsFunc(w.instances, func(in *instance) bool { return in.lives > 0 })
 	for _, n := range locks {
-		if *read |= footLocks; n == 0 || w.used.crash > 0 {
+		if *read |= footLocks; n == 0 || anew { // numbers depend on which instance began anew first
 			*written |= footLocks
 		} else {
 			f.store.Wrote("\x00lock " + strconv.Itoa(n))
