@@ -121,6 +121,9 @@ type Search struct {
 	Runs int64 `json:"runs"`
 	// Pruned runs ended in a state met before.
 	Pruned int64 `json:"pruned"`
+	// LeftOut runs were not made: their last two steps are independent, and the other order
+	// of the two was seen to lead to the same state.
+	LeftOut int64 `json:"left_out,omitempty"`
 	// Depth is the longest schedule in steps.
 	Depth int `json:"depth"`
 	// Capped says why the search ended before it had seen everything; empty if it

@@ -16,11 +16,13 @@ type entwined struct {
 	env  strategies.Env
 	have *common
 	own  int64
+	lock quota.Mutex
 }
 
 type common struct {
 	n     int64
 	event quota.Event
+	lock  quota.Mutex
 }
 
 func (e *entwined) Close(context.Context) error { return nil }
@@ -33,9 +35,9 @@ func entwine(take func(ctx context.Context, e *entwined) error) strategies.Selec
 		Kinds: []quota.Kind{quota.Standing}, Reset: strategies.ResetsMissing,
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			if env.Instance == 0 {
-				have = &common{event: env.Clock.NewEvent()}
+				have = &common{event: env.Clock.NewEvent(), lock: env.Clock.NewMutex()}
 			}
-			return taker{&entwined{env: env, have: have}, take}, nil
+			return taker{&entwined{env: env, have: have, lock: env.Clock.NewMutex()}, take}, nil
 		},
 	}}
 }

@@ -88,7 +88,7 @@ func (s *search) claim(r *Result) string {
 	}
 	what := strings.Join(clean, ", ")
 	if r.Capped != "" {
-		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s; the search was not complete (%s)", what, r.Runs, r.Depth, s.fewText(r), r.Capped)
+		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s; the search was not complete (%s)", what, r.Runs+r.LeftOut, r.Depth, s.fewText(r), r.Capped)
 	}
 	faults := "no fault"
 	if len(r.Faults) > 0 {

@@ -104,6 +104,9 @@ type Config struct {
 	trail *trail
 	// rehearses is set where a search is made again under another wall clock.
 	rehearses bool
+	// everyOrder has all steps tried, also where it is known what they lead to, and audited
+	// has these held against that.
+	everyOrder, audited bool
 	// sofar is told what is found as it is found; nil for nothing.
 	sofar *progress
 }

@@ -179,6 +179,9 @@ func (s *search) beside(ctx context.Context, left func(error), f func(own *searc
 		own := *s
 		own.Engine = e
 		// Its runs must begin with the scripts that the search's begin with.
+		if t, ok := e.(engine.Tracer); ok {
+			t.Trace(s.traced)
+		}
 		if err = own.serially(); err == nil {
 			own.normal = s.normal // which knows the orders of the clients, too
 			err = f(&own)

@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
 )
@@ -21,6 +22,10 @@ type open struct {
 	next  []uint32
 	// trail of all actors; what leads here need not be worked out once more.
 	trail []engine.Digest
+	// paused is for how long calls were held up on the way here.
+	paused time.Duration
+	// asleep says which steps need not be tried; nil where none.
+	asleep []asleep
 }
 
 // graph is what a walk over states has met. Nothing is kept of a state but how to get
@@ -46,12 +51,14 @@ func newGraph(root engine.Digest) *graph {
 
 // What is held in memory, in bytes: of a state with its digest, which is an entry of a
 // map that is between half and wholly full, and of an open state without its lists.
-const stateBytes, openBytes = 8 + 32, 64
+const stateBytes, openBytes = 8 + 32, 96
 
 // bytes that the graph takes.
 func (g *graph) bytes() int64 { return int64(len(g.nodes))*stateBytes + g.held }
 
-func (o *open) bytes() int64 { return openBytes + 4*int64(len(o.next)) + 16*int64(len(o.trail)) }
+func (o *open) bytes() int64 {
+	return openBytes + 4*int64(len(o.next)) + 16*int64(len(o.trail)) + asleepBytes*int64(len(o.asleep))
+}
 
 // number of a choice.
 func (g *graph) number(c engine.Choice) uint32 {

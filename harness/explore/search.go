@@ -118,6 +118,8 @@ type search struct {
 	// short has a schedule that is run again left where it ends: the strategy does not
 	// survive what follows.
 	short bool
+	// traced is set while footprints are asked for.
+	traced bool
 	// until is the moment at which the part of the search that is under way has to end,
 	// in nanoseconds; 0 for none.
 	until int64

@@ -54,15 +54,18 @@ type pass struct {
 	// fused is set where no other actor comes between a command and its reply.
 	fused bool
 	crew  *crew
+	sleep *sleep // nil where all steps are tried
 	// milder are properties that a schedule of the depth at hand has broken in which time
 	// passes within a call, and what stands in broken for each: another schedule of that
 	// depth may do with less.
 	milder map[Property]int
 
 	runs, pruned int64
-	depth        int
-	capped       string
-	preemptions  int
+	// left is how many steps were not tried, since it was known what they lead to.
+	left        int64
+	depth       int
+	capped      string
+	preemptions int
 }
 
 // begin takes in the start.
@@ -78,7 +81,8 @@ func (w *pass) begin() error {
 		root.Num(0)
 	}
 	w.graph = newGraph(root)
-	w.runs, w.pruned, w.depth, w.capped, w.milder = 0, 0, 0, "", map[Property]int{}
+	w.runs, w.pruned, w.left, w.depth, w.capped, w.milder = 0, 0, 0, 0, "", map[Property]int{}
+	w.sleep = w.newSleep()
 	w.graph.add(0, 0, open{actor: -1, trail: w.Trail()}, w.Enabled(nil, true))
 	return w.End()
 }
@@ -124,20 +128,23 @@ func (w *pass) looked() map[Property]bool {
 // level tries all steps of the open states of one depth.
 func (w *pass) level(ctx context.Context, depth int) error {
 	states := w.graph.at(w.preemptions, depth)
+	if w.sleep != nil {
+		w.sleep.descends(w.graph, len(states))
+	}
 	var batch []edge
-	for len(states) > 0 {
-		n := 0
+	for from, n := 0, 0; n < len(states); from = n {
 		batch = batch[:0]
-		for n < len(states) && (n == 0 || len(batch) < w.crew.batch(len(w.graph.nodes))) {
+		for n < len(states) && (n == from || len(batch) < w.crew.batch(len(w.graph.nodes))) {
 			for i := range states[n].next {
-				batch = append(batch, edge{of: &states[n], number: i})
+				if states[n].awake(i) || w.sleep.audited {
+					batch = append(batch, edge{of: &states[n], at: n, number: i})
+				}
 			}
 			n++
 		}
-		if err := w.try(ctx, batch, depth); err != nil || w.over() {
+		if err := w.try(ctx, batch, states[:n], from, depth); err != nil || w.over() {
 			return err
 		}
-		states = states[n:]
 	}
 	w.graph.levels[w.preemptions][depth] = nil
 	clear(w.milder)
@@ -147,6 +154,7 @@ func (w *pass) level(ctx context.Context, depth int) error {
 // edge is a step that is tried.
 type edge struct {
 	of     *open
+	at     int // place of the state among those of its depth
 	number int // of the step among those of the state
 	outcome
 }
@@ -162,12 +170,13 @@ type outcome struct {
 	trail []engine.Digest
 	// paused is for how long calls were held up.
 	paused time.Duration
+	foot   engine.Footprint
 	err    error
 }
 
 // try takes the steps of a batch, in whatever order, and takes in what they lead to in
-// their own.
-func (w *pass) try(ctx context.Context, batch []edge, depth int) error {
+// their own. They are those of the states from a place on.
+func (w *pass) try(ctx context.Context, batch []edge, states []open, state, depth int) error {
 	begin, from := 0, 0
 	var broke error
 	for at := range batch {
@@ -188,23 +197,42 @@ func (w *pass) try(ctx context.Context, batch []edge, depth int) error {
 		if e.err != nil {
 			return e.err
 		}
+		for ; state < e.at; state++ { // of which all steps are asleep
+			w.closes(states, state, depth)
+		}
 		if err := w.take(e, depth); err != nil || w.capped != "" {
+			w.left += e.of.asleepBefore(e.number)
 			return err
 		}
-		if e.number == len(e.of.next)-1 {
-			w.graph.close(e.of)
+		if at == len(batch)-1 || batch[at+1].at != e.at {
+			w.closes(states, state, depth)
+			state++
 			if w.over() {
 				return nil
 			}
 		}
 	}
+	for ; broke == nil && state < len(states); state++ {
+		w.closes(states, state, depth)
+	}
 	return broke
+}
+
+// closes lets go of the state at a place.
+func (w *pass) closes(states []open, at, depth int) {
+	if w.sleep != nil {
+		w.left += w.sleep.settle(w.graph, at, &states[at], w.graph.at(w.preemptions, depth+1))
+	}
+	w.graph.close(&states[at])
 }
 
 // take takes in what a step has led to.
 func (w *pass) take(e *edge, depth int) error {
 	g := w.graph
 	choice := e.of.next[e.number]
+	if !e.of.awake(e.number) {
+		return w.audit(e)
+	}
 	w.runs++
 	w.depth = max(w.depth, depth+1)
 	for _, b := range e.found {
@@ -223,15 +251,19 @@ func (w *pass) take(e *edge, depth int) error {
 			w.milder[b.property] = at
 		}
 	}
-	if _, old := g.seen[e.hash]; old {
+	_, old := g.seen[e.hash]
+	if old {
 		w.pruned++
 	} else {
 		g.seen[e.hash] = struct{}{}
-		o := open{node: int32(len(g.nodes)), actor: e.actor, trail: e.trail}
+		o := open{node: int32(len(g.nodes)), actor: e.actor, trail: e.trail, paused: e.paused}
 		g.nodes = append(g.nodes, node{parent: e.of.node, choice: choice})
 		for more, next := range e.next {
 			g.add(w.preemptions+more, depth+1, o, next)
 		}
+	}
+	if w.sleep != nil {
+		w.sleep.leads(g, e, int32(len(g.at(w.preemptions, depth+1))-1), !old && len(e.next[0]) > 0)
 	}
 	switch {
 	case w.cfg.First && len(w.broken) > 0 && len(w.wanted) > 0:
@@ -256,7 +288,7 @@ func (w *pass) breakage(b *breach, path []engine.Choice) breakage {
 func (w *pass) told(waiting bool) {
 	sofar := Sofar{Runs: w.res.Runs, States: int64(w.res.States), Depth: int64(w.res.Depth)}
 	if w.flights == nil {
-		w.res.Runs, w.res.Pruned, w.res.Depth, w.res.States, w.res.Capped = w.runs, w.pruned, w.depth, len(w.graph.nodes), w.capped
+		w.res.Runs, w.res.Pruned, w.res.LeftOut, w.res.Depth, w.res.States, w.res.Capped = w.runs, w.pruned, w.left, w.depth, len(w.graph.nodes), w.capped
 		sofar = Sofar{Runs: w.runs, States: int64(len(w.graph.nodes)), Depth: int64(w.depth)}
 	} else {
 		sofar.Runs, sofar.States, sofar.Depth = sofar.Runs+w.runs, sofar.States+int64(len(w.graph.nodes)), int64(w.depth)
@@ -280,6 +312,9 @@ func (s *search) look(w *pass, path []engine.Choice, e *edge, err error) (o outc
 	o.paused = s.Run().Paused
 	if o.hash, o.err = s.State(); o.err != nil {
 		return o
+	}
+	if w.sleep != nil {
+		o.foot = s.Engine.(engine.Tracer).Footprint()
 	}
 	o.actor = -1
 	if w.flights != nil {

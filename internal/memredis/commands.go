@@ -117,6 +117,9 @@ func lookup(name string) *command {
 
 // carryOut runs a command that is known.
 func (t *Table) carryOut(c *command, args []string) Reply {
+	if t.trace != nil {
+		t.trace.carries(c)
+	}
 	if len(args) != c.arity && (c.arity > 0 || len(args) < -c.arity) {
 		return wrongArity(c.name)
 	}

@@ -13,6 +13,9 @@ type deadline struct {
 
 // setDeadline makes a key expire, or with 0 never.
 func (t *Table) setDeadline(e *entry, at int64) {
+	if t.trace != nil && e.deadline != at {
+		t.trace.Wrote(e.key)
+	}
 	e.deadline = at
 	if at != 0 && (e.queued == 0 || at < e.queued) {
 		e.queued = at

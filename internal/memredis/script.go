@@ -60,6 +60,9 @@ func (t *Table) unload() {
 
 // flush unloads all scripts for the rest of the run.
 func (t *Table) flush() {
+	if t.trace != nil {
+		t.trace.Loaded = true
+	}
 	for _, s := range t.scripts {
 		s.loadedIn = 0
 	}
@@ -99,6 +102,9 @@ func (t *Table) load(source string) (*script, string, error) {
 
 // enter marks a script as loaded.
 func (t *Table) enter(s *script, sha string) {
+	if t.trace != nil {
+		t.trace.Loaded = true
+	}
 	s.loadedIn = t.runs
 	if t.kept {
 		t.fresh = append(t.fresh, sha)

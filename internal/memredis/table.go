@@ -43,6 +43,7 @@ type Table struct {
 	Expired  func(key string)
 	commands int64
 	unknown  string
+	trace    *Trace // nil for none
 }
 
 var _ Redis = (*Table)(nil)
@@ -191,6 +192,9 @@ func add(a, b int64) (int64, bool) {
 
 // get returns the key, or nil.
 func (t *Table) get(key string) *entry {
+	if t.trace != nil {
+		t.trace.looked(key)
+	}
 	if e := t.last[0]; e != nil && e.key == key && !e.removed {
 		return e
 	}
@@ -211,6 +215,9 @@ func (t *Table) find(key string, k kind) (e *entry, ok bool) {
 }
 
 func (t *Table) create(key string, k kind) *entry {
+	if t.trace != nil {
+		t.trace.Wrote(key)
+	}
 	e := t.blank()
 	e.key, e.kind = key, k
 	switch k {
@@ -237,6 +244,9 @@ func (t *Table) blank() *entry {
 }
 
 func (t *Table) remove(e *entry) {
+	if t.trace != nil {
+		t.trace.Wrote(e.key)
+	}
 	e.removed = true
 	delete(t.keys, e.key)
 }

@@ -39,9 +39,13 @@ func (c clock) Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-func (c clock) NewMutex() quota.Mutex { return &mutex{s: c.s, made: c.s.stepped} }
+func (c clock) NewMutex() quota.Mutex {
+	return &mutex{s: c.s, made: c.s.stepped, number: c.s.numbered()}
+}
 
-func (c clock) NewEvent() quota.Event { return &event{s: c.s, made: c.s.stepped} }
+func (c clock) NewEvent() quota.Event {
+	return &event{s: c.s, made: c.s.stepped, number: c.s.numbered()}
+}
 
 // outsider holds mutexes that were locked outside of all actors.
 var outsider = &Actor{Name: "no actor"}
@@ -49,6 +53,7 @@ var outsider = &Actor{Name: "no actor"}
 type mutex struct {
 	s       *Scheduler
 	made    uint64 // in which step
+	number  int
 	holder  *Actor
 	waiters []*Actor // under Simulate, first come first served
 }
@@ -61,7 +66,7 @@ func (m *mutex) Lock(ctx context.Context) error {
 		if m.holder != nil {
 			return errOutside
 		}
-		m.s.touch(m.made)
+		m.s.touch(m.made, m.number)
 		m.holder = outsider
 		return nil
 	}
@@ -72,7 +77,7 @@ func (m *mutex) Lock(ctx context.Context) error {
 	if m.holder != nil {
 		return ctx.Err()
 	}
-	m.s.touch(m.made)
+	m.s.touch(m.made, m.number)
 	m.holder = a
 	return nil
 }
@@ -81,7 +86,7 @@ func (m *mutex) Unlock() {
 	if m.holder == nil {
 		panic("sched: unlock of an unlocked mutex")
 	}
-	m.s.touch(m.made)
+	m.s.touch(m.made, m.number)
 	m.holder = nil
 	m.promote()
 }
@@ -102,6 +107,7 @@ func (m *mutex) promote() {
 type event struct {
 	s       *Scheduler
 	made    uint64 // in which step
+	number  int
 	set     bool
 	waiters []*Actor
 	first   [1]*Actor // of waiters, mostly the only one
@@ -116,7 +122,7 @@ func Renew(e quota.Event) {
 
 func (e *event) Set() {
 	if !e.set {
-		e.s.touch(e.made)
+		e.s.touch(e.made, e.number)
 	}
 	e.set = true
 	for _, a := range e.waiters {

@@ -75,6 +75,9 @@ func (j *Jobs) Wake(name string) {
 	if a.frozen {
 		j.s.touched++
 	}
+	if j.s.counts() {
+		j.s.woken = append(j.s.woken, a.ID)
+	}
 	a.job.woken = true
 	if q := j.s.queue; q != nil && !a.done && a.op.Kind == Idle && a.Ready() {
 		q.enter(q.now(), a, false)

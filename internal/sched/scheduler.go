@@ -102,8 +102,12 @@ type Scheduler struct {
 	reused  bool
 	members []*Actor
 	spare   []*Actor
-	// stepped counts steps, and touched changes of what was made in an earlier one.
+	// stepped counts steps, and touched changes of what was made in an earlier one. locks
+	// are the numbers of what was changed so in this run, opened how many were made outside
+	// of all steps, and woken the actors whose jobs were woken.
 	stepped, touched uint64
+	locks, woken     []int
+	opened           int
 
 	pass func(d time.Duration)
 
@@ -246,6 +250,7 @@ func (s *Scheduler) Reset() {
 	s.cfg.Observe, s.reused = observe, true
 	s.spare, s.members = append(s.spare, s.members...), s.members[:0]
 	s.syncs = s.syncs[:0]
+	s.locks, s.woken, s.opened = s.locks[:0], s.woken[:0], 0
 	s.since, s.made, s.queue = 0, 0, nil
 }
 

@@ -26,7 +26,11 @@ func Search(w io.Writer, page layout.Page, r *results.Search) error {
 	writeText(out, page, fmt.Sprintf("%s, %s with a limit of %s; %s on %s: %s; %s",
 		r.Strategy, r.Policy, limited(r), count(r.Clients, "client"), count(r.Instances, "instance"), strings.Join(r.Scripts, "; "), how))
 	if r.Store == "" {
-		writeText(out, page, fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", count(r.States, "state"), count(r.Runs, "run"), count(r.Depth, "step"), count(r.Pruned, "run")))
+		text := fmt.Sprintf("%s in %s, at most %s deep; %s met a known state", count(r.States, "state"), count(r.Runs, "run"), count(r.Depth, "step"), count(r.Pruned, "run"))
+		if r.LeftOut > 0 {
+			text += fmt.Sprintf("; %s of independent steps left out", count(r.LeftOut, "order"))
+		}
+		writeText(out, page, text)
 	} else {
 		writeText(out, page, fmt.Sprintf("%s in %s, at most %s deep; clients that have not begun are alike", count(r.States, "state"), count(r.Runs, "schedule"), count(r.Depth, "step")))
 	}

@@ -162,6 +162,9 @@ func (t *Truth) HighestLimit() int64 {
 	return highest
 }
 
+// Order stands for what has happened, and in which order.
+func (t *Truth) Order() Digest { return t.order }
+
 func (t *Truth) note(what uint64, client int, how uint64) {
 	t.order.Num(what<<32 | uint64(uint32(client+1))<<8 | how)
 	t.order.Moment(t.now)

@@ -18,6 +18,7 @@ func (w *Engine) Step(c engine.Choice) (err error) {
 	if line.Recording {
 		line.Line = &results.Step{Number: len(line.Steps) + 1, Column: -1}
 	}
+	w.footBefore()
 	if err := w.do(c); err != nil {
 		return err
 	}
@@ -30,6 +31,7 @@ func (w *Engine) Step(c engine.Choice) (err error) {
 	if !w.hurries {
 		w.screen()
 	}
+	w.footAfter(c)
 	line.End(w.s.Now().Sub(w.start), &w.run.Truth)
 	return nil
 }
@@ -170,7 +172,10 @@ func (w *Engine) observe(e *sched.Event) {
 	m := w.actors[e.Actor.ID]
 	w.describe(m, e)
 	if j := m.Job(); j != nil && j.Every() > 0 && e.Op.Store() && (e.Outcome == sched.Happened || e.Outcome == sched.Repeated) {
-		w.used.synced = j.Every()
+		w.jobSynced(j.Every())
+	}
+	if e.Op.Kind == sched.SQL {
+		w.foot.tables = true
 	}
 	if w.blind || w.setup.Stateless {
 		return
@@ -201,6 +206,9 @@ func (w *Engine) remember(m *member) {
 	var without *strategies.Shared
 	if w.sel.NeedsStore(strategies.NeedSource) && m.Kind() != sched.SQL {
 		without = w.shared
+	}
+	if m.Op().Kind == sched.SQL {
+		w.foot.tables = true
 	}
 	if m.in.members > 1 || without == nil && w.shared.Len() > 0 {
 		w.memory.hash(&m.history, m.in.strategy, m.client != nil, without)

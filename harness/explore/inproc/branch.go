@@ -77,6 +77,7 @@ func (w *Engine) Branch(path []engine.Choice, trail []engine.Digest) error {
 	last := path[len(path)-1]
 	w.save(trail)
 	w.leaves(last)
+	w.foot.due = w.foot.on
 	return w.Step(last)
 }
 
@@ -129,6 +130,7 @@ func (w *Engine) Again(c engine.Choice) (ok bool, err error) {
 		return false, nil
 	}
 	w.leaves(c)
+	w.foot.due = w.foot.on
 	return true, w.Step(c)
 }
 

@@ -70,6 +70,7 @@ type Engine struct {
 	used      budget
 	whole     bool // a step holds a request as a whole
 	branch    branch
+	foot      footprint
 	err       error // of the run itself
 }
 
@@ -221,6 +222,8 @@ func (m *member) role() results.Role {
 func (w *Engine) Begin() (err error) {
 	defer w.caught("being opened", &err)
 	w.s.Reset()
+	w.store.trace(nil)
+	w.foot.due, w.foot.noted = false, false
 	if err := w.store.reset(w.s); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
@@ -76,6 +77,8 @@ func (l *live) keep()           {}
 func (l *live) fresh() []string { return nil }
 
 func (l *live) copy() (restore func(), ok bool) { return nil, false }
+
+func (l *live) trace(*memredis.Trace) (ok bool) { return false }
 
 func (l *live) lacking() error { return nil }
 

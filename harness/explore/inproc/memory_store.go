@@ -96,6 +96,14 @@ func (t *memoryStore) copy() (restore func(), ok bool) {
 	return table.Copy(), true
 }
 
+func (t *memoryStore) trace(into *memredis.Trace) (ok bool) {
+	table, ok := t.redis.(*memredis.Table)
+	if ok {
+		table.Trace(into)
+	}
+	return ok
+}
+
 func (t *memoryStore) keep() { t.redis.Keep() }
 
 func (t *memoryStore) fresh() []string {

@@ -25,9 +25,12 @@ func (w *Engine) State() (engine.Digest, error) {
 	for _, sha := range w.store.fresh() {
 		d.Text(sha)
 	}
+	w.foot.after = w.foot.after[:0]
 	for _, in := range w.instances {
+		remembers := w.remembers(in)
 		d.Num(uint64(in.lives))
-		d.Fold(w.remembers(in))
+		d.Fold(remembers)
+		w.foot.after = append(w.foot.after, remembers)
 	}
 	for _, m := range w.actors {
 		// Who has returned has no variables any more, and a job has none between
@@ -62,6 +65,7 @@ func (w *Engine) Retrace(path []engine.Choice, trail []engine.Digest) error {
 	if err := w.before(path, trail); err != nil {
 		return err
 	}
+	w.foot.due = w.foot.on
 	return w.Step(path[len(path)-1])
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/witness"
 )
@@ -25,6 +26,9 @@ type store interface {
 	// copy notes what is stored; the function that it returns puts that back. ok is false
 	// where it cannot.
 	copy() (restore func(), ok bool)
+	// trace has commands note what they read and change, until it is called with nil. ok is
+	// false where they cannot.
+	trace(into *memredis.Trace) (ok bool)
 	// keep has every reset leave the scripts loaded that are loaded now, and no others.
 	keep()
 	// fresh are the scripts beyond these that are loaded, in an order of their own.
