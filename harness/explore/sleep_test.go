@@ -140,7 +140,7 @@ func programs(r *rand.Rand, length int, shared bool) strategies.Selection {
 		}
 	}
 	return entwine(func(ctx context.Context, e *entwined) error {
-		client := int(e.env.Instance)
+		client := e.env.Instance
 		if client < 0 || client >= len(of) {
 			client = 0
 		}
