@@ -29,8 +29,9 @@ type Config struct {
 	// Clients that share one subject. Default 2.
 	Clients int
 	// Scripts of the clients; the last one serves those that have none of their
-	// own. The default is a take of one unit, and for strategies that give units
-	// back under a standing policy, a first client that also refunds its own.
+	// own. The default is a take of one unit. The first client takes two where the
+	// policy's requests differ in cost, and also refunds them where the strategy gives
+	// units back under a standing policy.
 	Scripts []Script
 	// Instances of the application; client i asks instance i modulo this. 0 means
 	// one per client.
@@ -248,7 +249,7 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 	}
 	setDefault(&c.Instances, c.Clients)
 	if len(c.Scripts) == 0 {
-		c.Scripts = defaultScripts(sel.Meta, &c.Policy)
+		c.Scripts = defaultScripts(sel.Meta, &c.Policy, c.Limit)
 	}
 	if len(c.Properties) == 0 {
 		c.Properties = Properties()

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/quota"
@@ -29,15 +30,27 @@ func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 	return *first, nil
 }
 
-// defaultScripts has one client give its units back where that is what the
-// policy is about. The race of the racy control is between takes, and no refund is
-// put in its way.
-func defaultScripts(m *strategies.Meta, p *quota.Policy) []Script {
+// defaultScripts are what clients do under a policy, of which limit is searched, 0 for
+// whatever the scripts ask for. One client gives its units back where that is what the
+// policy is about, and takes two at a time where the policy's requests differ in what they
+// cost. The race of the racy control is between takes of one unit, and nothing is put in
+// its way.
+func defaultScripts(m *strategies.Meta, p *quota.Policy, limit int64) []Script {
 	take := Script{{Kind: Take, Units: 1}}
-	if m.GivesBack && m.Control != strategies.ControlRacy && p.Window.Kind == quota.Standing {
-		return []Script{{{Kind: Take, Units: 1}, {Kind: Refund}}, take}
+	if m.Control == strategies.ControlRacy {
+		return []Script{take}
 	}
-	return []Script{take}
+	first := slices.Clone(take)
+	if len(p.Costs) > 0 && slices.Min(p.Costs) < slices.Max(p.Costs) && limit != 1 && m.ServesUnits(p, 2) {
+		first[0].Units = 2
+	}
+	if m.GivesBack && p.Window.Kind == quota.Standing {
+		first = append(first, Action{Kind: Refund})
+	}
+	if slices.Equal(first, take) {
+		return []Script{take}
+	}
+	return []Script{first, take}
 }
 
 // roomForAllButOne is the limit at which the last of the takes does not fit

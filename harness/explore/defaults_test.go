@@ -1,0 +1,38 @@
+package explore_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/quota"
+)
+
+// A limiter that asks whether anything is left, and not whether enough is, is right for
+// requests of one unit. Where a policy's requests differ in cost, one client takes two.
+func TestScriptsOfSeveralUnits(t *testing.T) {
+	sel := plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
+		left, err := p.env.Redis.DecrBy(ctx, p.env.Prefix+"k", r.Units).Result()
+		return verdict(left+r.Units > -r.Policy.Limit, err)
+	})
+	for _, c := range []struct {
+		policy string
+		limit  int64
+		leaks  bool
+	}{
+		{"9 units at a time", 0, false},
+		{"9 units at a time costing 5", 0, false},
+		{"9 units at a time costing 1 or 5", 1, false},
+		{"9 units at a time costing 1 or 5", 0, true},
+	} {
+		r, err := explore.Run(t.Context(), sel, explore.Config{
+			Policy: policy(t, c.policy), Limit: c.limit, Asks: -1, Properties: []explore.Property{explore.Leak},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := r.Found(explore.Leak); (f != nil) != c.leaks {
+			t.Errorf("%s, limit %d: %+v; %s", c.policy, c.limit, f, r.Claim)
+		}
+	}
+}
