@@ -29,9 +29,9 @@ type Config struct {
 	// Clients that share one subject. Default 2.
 	Clients int
 	// Scripts of the clients; the last one serves those that have none of their
-	// own. The default is a take of one unit. The first client takes two where the
-	// policy's requests differ in cost, and also refunds them where the strategy gives
-	// units back under a standing policy.
+	// own. The default is a take of one unit. The first client also refunds it where the
+	// strategy gives units back under a standing policy, and the others take two where
+	// the policy's requests differ in cost.
 	Scripts []Script
 	// Instances of the application; client i asks instance i modulo this. 0 means
 	// one per client.

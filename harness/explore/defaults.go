@@ -31,26 +31,25 @@ func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 }
 
 // defaultScripts are what clients do under a policy, of which limit is searched, 0 for
-// whatever the scripts ask for. One client gives its units back where that is what the
-// policy is about, and takes two at a time where the policy's requests differ in what they
-// cost. The race of the racy control is between takes of one unit, and nothing is put in
-// its way.
+// whatever the scripts ask for. The first client takes one unit, and gives it back where
+// that is what the policy is about. The others take two where the policy's requests differ
+// in what they cost. The race of the racy control is between takes of one unit, and
+// nothing is put in its way.
 func defaultScripts(m *strategies.Meta, p *quota.Policy, limit int64) []Script {
-	take := Script{{Kind: Take, Units: 1}}
+	first, others := Script{{Kind: Take, Units: 1}}, Script{{Kind: Take, Units: 1}}
 	if m.Control == strategies.ControlRacy {
-		return []Script{take}
-	}
-	first := slices.Clone(take)
-	if len(p.Costs) > 0 && slices.Min(p.Costs) < slices.Max(p.Costs) && limit != 1 && m.ServesUnits(p, 2) {
-		first[0].Units = 2
+		return []Script{others}
 	}
 	if m.GivesBack && p.Window.Kind == quota.Standing {
 		first = append(first, Action{Kind: Refund})
 	}
-	if slices.Equal(first, take) {
-		return []Script{take}
+	if len(p.Costs) > 0 && slices.Min(p.Costs) < slices.Max(p.Costs) && limit != 1 && m.ServesUnits(p, 2) {
+		others[0].Units = 2
 	}
-	return []Script{first, take}
+	if slices.Equal(first, others) {
+		return []Script{others}
+	}
+	return []Script{first, others}
 }
 
 // roomForAllButOne is the limit at which the last of the takes does not fit
