@@ -20,7 +20,7 @@ BESIDE        ?= Astray|Interrupt|Progress|Metrics|Parallel|Signals|KeptAfterEac
 # Searches of strategies, which take one schedule at a time.
 SEARCHES      ?= ^TestExplored$$|^TestScheduledResetLeaks$$
 # Further tests in which nothing is concurrent that other tests do not have too, and which the race detector makes the longest of all.
-APART         ?= ^TestAutoPipeline$$|^TestTracesStay$$|^TestWalksMeetNothingNew$$|^TestBranchesAsAlone$$
+APART         ?= ^TestAutoPipeline$$|^TestTracesStay$$|^TestWalksMeetNothingNew$$|^TestBranchesAsAlone$$|^TestSleepingStepsLeadNowhereNew$$
 
 # Recorded series that make noise studies beside generated ones.
 SERIES        ?=

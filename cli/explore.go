@@ -106,7 +106,7 @@ func (s *exploreSettings) search() []setting {
 			doc: "where a bound ends a search, a second part tries all schedules in which at most so many calls are interrupted between two commands; 0 for no second part"},
 		{name: "timeout", value: span(&s.timeout, maxTimeout), computed: true,
 			doc: "`time` for the whole command, 0 for any, shared among its strategies; a search whose time is up keeps what it found and says that it was not complete (default 1m for each strategy, and none with --full)"},
-		{name: "odds-rate", value: decimal(&s.oddsRate, odds.MaxRate),
+		{name: "odds-rate", value: speedOf(&s.oddsRate, odds.MinRate, odds.MaxRate),
 			doc: "simulate what leaks, or rejects wrongly, at so many `requests` per second of each subject, and say how often it is met; 0 for no simulation. Where several strategies are named, none is simulated unless this is given"},
 		{name: "first", value: &boolean{&s.first},
 			doc: "end at the first schedule that breaks a property of any strategy"},

@@ -122,7 +122,7 @@ type Search struct {
 	// Pruned runs ended in a state met before.
 	Pruned int64 `json:"pruned"`
 	// LeftOut runs were not made: their last two steps are independent, and the other order
-	// of the two was seen to lead to the same state.
+	// of the two is known to lead to the same state.
 	LeftOut int64 `json:"left_out,omitempty"`
 	// Depth is the longest schedule in steps.
 	Depth int `json:"depth"`
@@ -229,7 +229,7 @@ type AtRate struct {
 	Subjects int64 `json:"subjects"`
 	// Requests of all subjects.
 	Requests int64 `json:"requests"`
-	// Windows of which more than the limit was asked; 0 for requests that were rejected.
+	// Windows in which more than the limit was asked for; 0 for requests that were rejected.
 	Windows int64 `json:"windows,omitempty"`
 	// Met is how many of the windows leaked, or how many requests were rejected although
 	// there was room.

@@ -45,7 +45,9 @@ type asleep struct {
 	foot   uint32
 }
 
-const rowBytes, asleepBytes = 8, 12
+// What is held in memory, in bytes: of a step of a row, of a row itself, of a step's list
+// of who stands for it, and of a footprint with its number.
+const rowBytes, listBytes, asleepBytes, footBytes = 8, 24, 12, 128
 
 // newSleep is nil where the engine does not tell footprints, or is not to.
 func (w *pass) newSleep() *sleep {
@@ -65,6 +67,7 @@ func (s *sleep) descends(g *graph, states int) {
 	g.held -= s.held
 	s.held = 0
 	s.rows, s.met = make([][]reached, states), map[engine.Digest]int32{}
+	s.holds(g, listBytes*int64(states))
 }
 
 // awake reports whether a step has to be tried.
@@ -97,6 +100,7 @@ func (s *sleep) leads(g *graph, e *edge, at int32, opened bool) {
 		n = uint32(len(s.feet))
 		s.feet = append(s.feet, e.foot)
 		s.numbers[e.foot] = n
+		g.held += footBytes
 	}
 	s.row(g, e.at, e.of)[e.number] = reached{to, n}
 }
@@ -174,11 +178,8 @@ func (w *pass) audit(e *edge) error {
 	if want := s.rows[a.of][a.number].to; ok && want != to || !ok && want >= 0 {
 		return fmt.Errorf("step %v after %v is asleep and leads to state %d, not %d", step, path, to, want)
 	}
-	// Where everything is at rest, being asked what is in use may change what an instance
-	// remembers, which is no part of the step.
-	known := s.feet[a.foot]
-	if known.Written[0] = e.foot.Written[0]; e.foot != known {
-		return fmt.Errorf("step %v after %v is asleep and has footprint %+v, not %+v", step, path, e.foot, s.feet[a.foot])
+	if known := s.feet[a.foot]; e.foot != known {
+		return fmt.Errorf("step %v after %v is asleep and has footprint %+v, not %+v", step, path, e.foot, known)
 	}
 	for _, b := range e.found {
 		if at, again := w.milder[b.property]; w.wanted[b.property] || again && e.paused < w.broken[at].Paused {

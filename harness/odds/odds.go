@@ -6,6 +6,7 @@ package odds
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -22,12 +23,13 @@ import (
 const (
 	// DefaultRate is the requests per second of each subject where nothing else is said.
 	DefaultRate = 100
-	// MaxRate is the most: more requests than that are under way at once in one place.
+	// MinRate is the least, a request in a quarter of an hour, and MaxRate the most: more
+	// requests than that are under way at once in one place.
+	MinRate = 0.001
 	MaxRate = 100_000
 
-	// requests are about as many as a simulation has, and mostSubjects how many ask at most.
-	requests     = 50_000
-	mostSubjects = 1_000
+	// requests are about as many as a simulation has.
+	requests = 50_000
 	// fewSubjects are how many ask at least where windows follow each other.
 	fewSubjects = 10
 	// windows are how many of the policy's follow each other, where they are short enough.
@@ -46,13 +48,20 @@ const (
 // the rate, in requests per second, the times between two requests being random; networks
 // are those of a simulation by default.
 //
-// Nothing is noted of what takes more than requests that come, and time that passes: other
+// Nothing is noted of findings that need more than requests and time that passes: other
 // faults, refunds, units in use at the start; nor of strategies that cannot be simulated,
-// and of simulations whose figures do not count. Foreign strategies are simulated in a
+// of simulations whose figures do not count, and of leaks where no window was asked for
+// more than its limit. A rate outside of [MinRate] and [MaxRate] is an error, but for 0,
+// at which nothing is simulated. Foreign strategies are simulated in a
 // process of their own where isolated is set: see [sim.Isolated].
 func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config, rate float64, isolated bool, found *results.Search) error {
 	findings := met(found)
-	if len(findings) == 0 || rate <= 0 || cfg.Used > 0 {
+	switch {
+	case rate == 0:
+		return nil
+	case !(rate >= MinRate && rate <= MaxRate):
+		return fmt.Errorf("%v requests per second: give %v to %d, or 0 for no simulation", rate, MinRate, MaxRate)
+	case len(findings) == 0 || cfg.Used > 0:
 		return nil
 	}
 	cfg, err := cfg.Complete(sel)
@@ -86,6 +95,9 @@ func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config,
 		x := results.AtRate{Rate: rate, Subjects: subjects, Requests: r.Issued}
 		switch f.Property {
 		case explore.Leak:
+			if r.Leak.Trials == 0 {
+				continue
+			}
 			x.Units, x.Met, x.Windows = r.Leak.Units, r.Leak.LeakedTrials, r.Leak.Trials
 		case explore.FalseReject:
 			x.Units, x.Met = r.FalseRejects.Units, r.FalseRejects.Count
@@ -147,7 +159,7 @@ func shape(p *quota.Policy, rate float64) (subjects int64, long time.Duration) {
 	if all := windows * length(p); all > long && all <= seconds(requests/fewSubjects) {
 		long = all
 	}
-	return min(max(1, int64(requests/(rate*long.Seconds()))), mostSubjects), long
+	return max(1, int64(requests/(rate*long.Seconds()))), long
 }
 
 // length of the policy's window, or the time in which its bucket fills; 0 for a standing

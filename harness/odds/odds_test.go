@@ -61,7 +61,7 @@ func simulated(t *testing.T, sel strategies.Selection, cfg explore.Config, rate 
 	return r
 }
 
-// The more requests come, the more windows leak, and never all of what is asked.
+// The more requests come, the more windows leak.
 func TestLeak(t *testing.T) {
 	shares := map[float64]float64{}
 	for _, rate := range []float64{10, 1_000} {
@@ -100,6 +100,8 @@ func TestNotSimulated(t *testing.T) {
 		"without a rate":   simulated(t, selection(t, false), explore.Config{}, 0, explore.Leak),
 		"units in use":     simulated(t, lookup(t, "check-then-set"), explore.Config{Used: 1}, 100, explore.Leak),
 		"a refund":         simulated(t, lookup(t, "check-then-set"), explore.Config{Scripts: script(t, "take,refund;take")}, 100, explore.Leak),
+		"an eviction":      simulated(t, lookup(t, "incr-expire"), explore.Config{Faults: []quota.Fault{quota.FaultEviction}}, 100, explore.Leak),
+		"few requests":     simulated(t, selection(t, false), explore.Config{Limit: 3, Clients: 4}, odds.MinRate, explore.Leak),
 		"another property": simulated(t, lookup(t, "incr-expire"), explore.Config{Faults: []quota.Fault{quota.FaultCrash}}, 100, explore.TTL),
 	} {
 		if len(r.Findings) == 0 {

@@ -11,9 +11,11 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// libraries are those that Redis offers to scripts, and the table does not. Of them
-// miniredis has cjson.
-var libraries = []string{"cjson", "cmsgpack", "bit", "struct"}
+// libraries are those that Redis offers to scripts, and the table does not.
+var libraries = []string{onMini, "cmsgpack", "bit", "struct"}
+
+// onMini is the one that miniredis has.
+const onMini = "cjson"
 
 // libraryPrefix begins what [Redis.Unknown] says of a library.
 const libraryPrefix = "script library "
@@ -92,7 +94,7 @@ func (t *Table) state() *lua.LState {
 	meta := L.NewTable()
 	meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int {
 		if name := L.CheckString(2); slices.Contains(libraries, name) {
-			t.lacks(libraryPrefix + name)
+			t.lacks(libraryPrefix + t.missing(name))
 		}
 		L.Push(lua.LNil)
 		return 1
@@ -101,10 +103,32 @@ func (t *Table) state() *lua.LState {
 	return L
 }
 
+// missing is which library is said to be missing where the running script looks for one:
+// another that it names, too, where miniredis has only the first.
+func (t *Table) missing(name string) string {
+	if name != onMini || t.running == nil {
+		return name
+	}
+	for _, other := range libraries {
+		if other != onMini && names(t.running.Proto, other) {
+			return other
+		}
+	}
+	return name
+}
+
+// names reports whether a text is among the constants of a script, as the names of its
+// globals are.
+func names(p *lua.FunctionProto, text string) bool {
+	return slices.Contains(p.Constants, lua.LValue(lua.LString(text))) ||
+		slices.ContainsFunc(p.FunctionPrototypes, func(p *lua.FunctionProto) bool { return names(p, text) })
+}
+
 // runMachine runs a script in the Lua machine. What it changed before an error
 // stays, as in Redis.
 func (t *Table) runMachine(f *lua.LFunction, keys, argv []string) Reply {
 	L := t.lua
+	t.running = f
 	t.fill("KEYS", &t.given[0], keys)
 	t.fill("ARGV", &t.given[1], argv)
 	L.Push(f)

@@ -100,6 +100,9 @@ func (t *Table) answerPlain(c *redis.Cmd, p *plain) (error, bool) {
 		return nil, false
 	}
 	t.commands++
+	if t.trace != nil {
+		t.trace.carries(table["evalsha"])
+	}
 	if len(args) < 3 {
 		return settle(c, wrongArity("evalsha"))
 	}

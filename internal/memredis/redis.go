@@ -131,7 +131,7 @@ func WithFallback[T any](f func(open func() (Redis, error)) (T, error)) (T, erro
 	if unknown == "" {
 		return res, err
 	}
-	nowhere := strings.HasPrefix(unknown, libraryPrefix) && unknown != libraryPrefix+"cjson"
+	nowhere := strings.HasPrefix(unknown, libraryPrefix) && unknown != libraryPrefix+onMini
 	if !nowhere {
 		res, unknown, err = attempt(func() (Redis, error) { return NewMini() })
 	}

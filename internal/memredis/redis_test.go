@@ -77,7 +77,7 @@ func TestFallbackForLibraries(t *testing.T) {
 	if want := "miniredis: first 3; 1 keys, 1 without TTL k[2] 0s"; err != nil || got != want {
 		t.Errorf("got %q, want %q; %v", got, want, err)
 	}
-	for _, library := range []string{"cmsgpack.pack(1)", "bit.band(1, 3)", "struct.pack('b', 1)"} {
+	for _, library := range []string{"cmsgpack.pack(1)", "bit.band(1, 3)", "struct.pack('b', 1)", "cjson.encode({}) .. bit.band(1, 3)"} {
 		if _, err := memredis.WithFallback(use([]any{"eval", "return " + library, "0"})); !errors.Is(err, memredis.ErrUnknown) {
 			t.Errorf("%s: %v", library, err)
 		}

@@ -19,6 +19,7 @@ type Table struct {
 	spare []*entry
 
 	lua     *lua.LState
+	running *lua.LFunction     // the script that the machine runs, or ran last
 	scripts map[string]*script // compiled, by digest
 	script  *script            // that ran last
 	// kept is set once Reset unloads scripts, runs counts those Resets, and fresh are

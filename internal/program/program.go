@@ -1,5 +1,5 @@
-// Package program is what the programs that measure this source tree begin with: their
-// flags, Ctrl-C, exit codes and the root of the tree.
+// Package program is what programs that measure this source tree have in common: flags,
+// Ctrl-C, exit codes and the root of the tree.
 package program
 
 import (
@@ -39,15 +39,15 @@ type Program struct {
 
 // New makes a program without flags.
 func New(name string, stderr io.Writer) *Program {
-	c := &Program{flag.NewFlagSet(name, flag.ContinueOnError), stderr}
-	c.SetOutput(stderr)
-	return c
+	p := &Program{flag.NewFlagSet(name, flag.ContinueOnError), stderr}
+	p.SetOutput(stderr)
+	return p
 }
 
 // Begin reads the arguments. Where ok is false the program ends with the code: help was
 // asked for, or an argument is wrong, and that is said already.
-func (c *Program) Begin(args []string) (code int, ok bool) {
-	switch err := c.Parse(args); {
+func (p *Program) Begin(args []string) (code int, ok bool) {
+	switch err := p.Parse(args); {
 	case err == nil:
 		return 0, true
 	case errors.Is(err, flag.ErrHelp):
@@ -59,11 +59,11 @@ func (c *Program) Begin(args []string) (code int, ok bool) {
 
 // Fail says why the program ends and returns the code that it ends with: the one given,
 // or Interrupted where the context has ended.
-func (c *Program) Fail(ctx context.Context, code int, err error) int {
+func (p *Program) Fail(ctx context.Context, code int, err error) int {
 	if ctx.Err() != nil {
 		code, err = Interrupted, errors.New("interrupted")
 	}
-	fmt.Fprintf(c.stderr, "%s: %v\n", c.Name(), err)
+	fmt.Fprintf(p.stderr, "%s: %v\n", p.Name(), err)
 	return code
 }
 

@@ -63,10 +63,10 @@ type mutex struct {
 func (m *mutex) Lock(ctx context.Context) error {
 	a := From(ctx)
 	if a == nil {
+		m.s.touch(m.made, m.number)
 		if m.holder != nil {
 			return errOutside
 		}
-		m.s.touch(m.made, m.number)
 		m.holder = outsider
 		return nil
 	}
@@ -74,10 +74,10 @@ func (m *mutex) Lock(ctx context.Context) error {
 		return err
 	}
 	a.op.mutex = nil
+	m.s.touch(m.made, m.number)
 	if m.holder != nil {
 		return ctx.Err()
 	}
-	m.s.touch(m.made, m.number)
 	m.holder = a
 	return nil
 }
@@ -136,6 +136,7 @@ func (e *event) Set() {
 func (e *event) Wait(ctx context.Context) error {
 	a := From(ctx)
 	if a == nil {
+		e.s.touch(e.made, e.number)
 		if !e.set {
 			return errOutside
 		}
@@ -145,6 +146,7 @@ func (e *event) Wait(ctx context.Context) error {
 		return err
 	}
 	if !e.set {
+		e.s.touch(e.made, e.number)
 		return ctx.Err()
 	}
 	return nil

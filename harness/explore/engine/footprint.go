@@ -4,7 +4,7 @@ package engine
 // Sets may seem to hold more than they do.
 type Footprint struct {
 	Read, Written [3]uint64
-	// Whole is set for a step that has its place in any order.
+	// Whole is set for a step that depends on every other one.
 	Whole bool
 }
 
@@ -29,7 +29,7 @@ type Tracer interface {
 	Trace(on bool)
 	// Footprint is that of the last step, which was the last of [Engine.Retrace], of
 	// [Brancher.Branch] or of [Brancher.Again]. It must come after [Engine.State] has told
-	// what that led to. What two such steps from one state have in common is a property of
-	// that state.
+	// what that led to. Footprints may be compared where both steps were taken from the
+	// same state.
 	Footprint() Footprint
 }

@@ -53,8 +53,12 @@ type footprint struct {
 	// where there are any, and tables is set where the step has looked at these.
 	own    []engine.Digest
 	tables bool
-	// after is what the instances remember after it.
-	after []engine.Digest
+	// after is what the instances remember after it. Where the first one was then asked what
+	// is in use, which may change its memory and is no part of the step, asked is set and
+	// unasked is what it remembered before that.
+	after   []engine.Digest
+	asked   bool
+	unasked engine.Digest
 }
 
 // Trace implements [engine.Tracer].
@@ -63,7 +67,7 @@ func (w *Engine) Trace(on bool) { w.foot.on = on }
 // footBefore notes what is so before a step.
 func (w *Engine) footBefore() {
 	f := &w.foot
-	f.noted, f.due, f.synced = f.due, false, false
+	f.noted, f.due, f.synced, f.asked = f.due, false, false, false
 	if !f.noted {
 		return
 	}
@@ -138,6 +142,13 @@ func (w *Engine) footAfter(c engine.Choice) {
 	copy(f.of.Written[1:], f.store.Written[:])
 }
 
+// footAsks is called before the first instance is asked what is in use.
+func (w *Engine) footAsks() {
+	if f := &w.foot; f.noted && !f.asked {
+		f.asked, f.unasked = true, w.remembers(w.instances[0])
+	}
+}
+
 // Footprint implements [engine.Tracer].
 func (w *Engine) Footprint() engine.Footprint {
 	f := &w.foot
@@ -147,7 +158,7 @@ func (w *Engine) Footprint() engine.Footprint {
 	of := f.of
 	for i, in := range w.instances {
 		changed := f.after[i] != f.memory[i]
-		if changed && len(f.own) > 0 && f.own[i] == w.remembersOwn(in) {
+		if changed && len(f.own) > 0 && (i > 0 || !f.asked) && f.own[i] == w.remembersOwn(in) {
 			// The tables were changed. Where none of their instances shows that, all
 			// of these have changed themselves.
 			of.Written[0] |= footTables

@@ -92,6 +92,7 @@ func (w *Engine) Used() (readings []quota.Reading, ok bool) {
 	if !ok {
 		return nil, false
 	}
+	w.footAsks()
 	readings, err := v.Used(setupContext, engine.Subject, w.run.Truth.Policy)
 	return readings, err == nil
 }

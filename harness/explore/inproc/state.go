@@ -26,10 +26,13 @@ func (w *Engine) State() (engine.Digest, error) {
 		d.Text(sha)
 	}
 	w.foot.after = w.foot.after[:0]
-	for _, in := range w.instances {
+	for i, in := range w.instances {
 		remembers := w.remembers(in)
 		d.Num(uint64(in.lives))
 		d.Fold(remembers)
+		if i == 0 && w.foot.asked {
+			remembers = w.foot.unasked
+		}
 		w.foot.after = append(w.foot.after, remembers)
 	}
 	for _, m := range w.actors {
