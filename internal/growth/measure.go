@@ -75,7 +75,7 @@ func sweeps() []sweep {
 	}
 	search := func(strategy string, x int, most string, more ...string) child {
 		return child{strategy, float64(x), append([]string{
-			"explore", strategy, "--property", "leak", "--preemptions", "0", "--timeout", "0", "--max-states", most, "--json",
+			"explore", strategy, "--property", "leak", "--preemptions", "0", "--timeout", "0", "--odds-rate", "0", "--max-states", most, "--json",
 		}, more...)}
 	}
 	clients, length, states := sweep{name: byClients}, sweep{name: byLength}, sweep{name: byStates}

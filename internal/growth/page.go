@@ -75,9 +75,19 @@ func (w *writer) draw(name, title, note string, trends ...plot.Trend) error {
 	return nil
 }
 
-func count(x float64) string   { return format.Count(int64(math.Round(x))) }
-func mebi(b float64) string    { return format.Digits(b/(1<<20)) + " MiB" }
-func gibi(b float64) string    { return format.Digits(b/(1<<30)) + " GiB" }
+func count(x float64) string { return format.Count(int64(math.Round(x))) }
+func mebi(b float64) string  { return format.Digits(b/(1<<20)) + " MiB" }
+func gibi(b float64) string  { return format.Digits(b/(1<<30)) + " GiB" }
+
+// checksTake says what checks add to the peak of the set-up, in bytes each. Where they add
+// nothing, the set-up had for a moment needed as much as they hold.
+func checksTake(b float64) string {
+	if b == 0 {
+		return "the checks find room in what the set-up had needed for a moment"
+	}
+	return "each check takes " + bytesOf(b)
+}
+
 func bytesOf(b float64) string { return format.Digits(b) + " bytes" }
 
 // hours renders a time for people.
@@ -162,8 +172,8 @@ func (r *record) subjects(w *writer, sum *summary) error {
 		sum.perS[name], sum.largest = last.perSecond(), last.busy.X
 		sum.bytesPerSubject[name] = max(0, perUnit(before.idle.X, float64(before.idle.PeakBytes), last.idle.X, float64(last.idle.PeakBytes)))
 		sum.bytesPerCheck[name] = max(0, perUnit(float64(last.idle.Decisions), float64(last.idle.PeakBytes), float64(last.busy.Decisions), float64(last.busy.PeakBytes)))
-		told = append(told, fmt.Sprintf("`%s` keeps four fifths of its speed up to %s subjects, and has %s of it at %s; from %s subjects on each further one takes %s to set up, and at %s each check %s.", name,
-			count(steady.busy.X), format.Pct(100*last.perSecond()/all[0].perSecond()), count(last.busy.X), count(before.busy.X), bytesOf(sum.bytesPerSubject[name]), count(last.busy.X), bytesOf(sum.bytesPerCheck[name])))
+		told = append(told, fmt.Sprintf("`%s` keeps four fifths of its speed up to %s subjects, and has %s of it at %s; from %s subjects on each further one takes %s to set up, and at %s %s.", name,
+			count(steady.busy.X), format.Pct(100*last.perSecond()/all[0].perSecond()), count(last.busy.X), count(before.busy.X), bytesOf(sum.bytesPerSubject[name]), count(last.busy.X), checksTake(sum.bytesPerCheck[name])))
 	}
 	if err := w.draw("growth-subjects", "Speed and memory against subjects", "Decisions per second of processor time, start and set-up left out.",
 		plot.Trend{Title: "speed", X: "subjects", Y: "decisions per s", Lines: rates}, plot.Trend{Title: "memory", X: "subjects", Y: "MiB", Lines: peaks}); err != nil {
@@ -319,8 +329,8 @@ func (r *record) hundredfold(w *writer, sum *summary) error {
 	const times = 100
 	subjects := times * sum.largest
 	for _, name := range r.lines(bySubjects) {
-		w.say("- **`%s`, %s subjects, a check each.** %s checks at %s per second are %s of processor time. Memory: a subject of %s and a check of %s, which is mostly the first of its subject, are %s.", name, count(subjects), count(subjects),
-			count(sum.perS[name]), hours(subjects/sum.perS[name]), bytesOf(sum.bytesPerSubject[name]), bytesOf(sum.bytesPerCheck[name]), gibi(subjects*(sum.bytesPerSubject[name]+sum.bytesPerCheck[name])))
+		w.say("- **`%s`, %s subjects, a check each.** %s checks at %s per second are %s of processor time. Memory: a subject takes %s, and %s; together that is %s.", name, count(subjects), count(subjects),
+			count(sum.perS[name]), hours(subjects/sum.perS[name]), bytesOf(sum.bytesPerSubject[name]), checksTake(sum.bytesPerCheck[name]), gibi(subjects*(sum.bytesPerSubject[name]+sum.bytesPerCheck[name])))
 	}
 	days := times * sum.days
 	decisions := days * sum.decisionsPerDay
