@@ -23,9 +23,9 @@ import (
 const (
 	// DefaultRate is the requests per second of each subject where nothing else is said.
 	DefaultRate = 100
-	// MinRate is the least, a request in a quarter of an hour, and MaxRate the most: more
-	// requests than that are under way at once in one place.
+	// MinRate is the least, a request in a quarter of an hour.
 	MinRate = 0.001
+	// MaxRate is the most: more requests than that are under way at once in one place.
 	MaxRate = 100_000
 
 	// requests are about as many as a simulation has.
