@@ -53,7 +53,7 @@ var cases = map[string]kase{
 		policy: "10240 MB at a time costing 5 or 25 or 100", states: 1_800, change: func(c *Config) { c.Settles = true },
 		names: "lua-reserve,check-then-set,incr-expire,three-tier,redis-durable",
 		out: map[string]string{
-			"lua-reserve":    "schedule: admits 1 MB over a limit of 1, in 12 steps",
+			"lua-reserve":    "schedule: admits 1 MB over a limit of 2, in 12 steps",
 			"check-then-set": "schedule: admits 1 MB over a limit of 1, in 4 steps",
 			"incr-expire":    "declared: serves no policy whose window is standing",
 			"three-tier":     "declared: counts MB",
