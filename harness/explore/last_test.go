@@ -13,6 +13,9 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
+// ones are scripts of a take of one unit: the limiters here count requests.
+var ones = []explore.Script{{{Kind: explore.Take, Units: 1}}}
+
 // returning counts in Redis and gives units back. One that forgets gives back the units of
 // everybody.
 type returning struct {
@@ -46,7 +49,7 @@ func plantReturning(forgets bool) strategies.Selection {
 
 // A key that is lost with a refund shows only to those who come after the scripts.
 func TestLastClientFindsALostKey(t *testing.T) {
-	cfg := explore.Config{Policy: tenants, Limit: 2, Properties: []explore.Property{explore.Leak}}
+	cfg := explore.Config{Policy: tenants, Limit: 2, Scripts: []explore.Script{{{Kind: explore.Take, Units: 1}, {Kind: explore.Refund}}, ones[0]}, Properties: []explore.Property{explore.Leak}}
 	for _, c := range []struct {
 		forgets, asks, leaks bool
 	}{{true, true, true}, {true, false, false}, {false, true, false}} {
@@ -89,7 +92,7 @@ func TestLastClientEnds(t *testing.T) {
 		{5, 7}, // two admitted; the last gets three from one instance or the other, and is rejected
 		{6, 0}, // four are left, which it could get
 	} {
-		cfg := explore.Config{Policy: tenants, Limit: c.limit, Properties: []explore.Property{explore.Leak}}
+		cfg := explore.Config{Policy: tenants, Limit: c.limit, Scripts: ones, Properties: []explore.Property{explore.Leak}}
 		with, err := explore.Run(t.Context(), plant(counted), cfg)
 		if err != nil {
 			t.Fatal(err)
