@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,11 +16,10 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // The strategies of this test binary. The built-in ones are not linked in, so
 // that golden files do not change with each of them.
@@ -186,7 +184,7 @@ func (o outcome) transcript() string {
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join(packageDir, "testdata", name+".golden")
-	if *update {
+	if testenv.Update() {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
 			t.Fatal(err)
 		}

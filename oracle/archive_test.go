@@ -1,16 +1,14 @@
 package oracle
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
-
-var update = flag.Bool("update", false, "write the archived histories again")
 
 // figure is what an archived history is held to.
 type figure struct {
@@ -156,7 +154,7 @@ func TestArchives(t *testing.T) {
 	for _, a := range archives() {
 		t.Run(a.name, func(t *testing.T) {
 			name := filepath.Join("testdata", a.name+".history")
-			if *update {
+			if testenv.Update() {
 				a.write(t, name)
 			}
 			f := open(t, name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -40,7 +41,7 @@ func someChanges(r *rand.Rand, span, length, most int64) (out []LimitChange) {
 // called certain is so, and what is true is called possible.
 func TestChangesAreSound(t *testing.T) {
 	histories := 20_000
-	if raceEnabled { // one goroutine has no races
+	if testenv.Race { // one goroutine has no races
 		histories = 800
 	}
 	for _, c := range []struct {

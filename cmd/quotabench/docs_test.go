@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // repo is the top of the repository.
@@ -31,7 +31,7 @@ type documented struct {
 // print, in their order: shortened, and without servers. One that a reader could not
 // type fails.
 func TestDocumentedCommands(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("made without the race detector: other tests hold the same code against it")
 	}
 	pages := []string{"README.md", "CONTRIBUTING.md", "results/baseline/README.md"}
@@ -102,7 +102,7 @@ func TestPrintedOutput(t *testing.T) {
 			if code := cli.Main(args, &stdout, &stderr); code == cli.ExitUsage {
 				t.Fatalf("%s: %q: exit %d: %s", page, args, code, stderr.String())
 			}
-			if got := show(stdout.String()); *update && args[0] == "report" && got != block {
+			if got := show(stdout.String()); testenv.Update() && args[0] == "report" && got != block {
 				text = []byte(strings.Replace(string(text), block, got, 1))
 				if err := os.WriteFile(filepath.Join(repo, page), text, 0o644); err != nil {
 					t.Fatal(err)
@@ -118,9 +118,6 @@ func TestPrintedOutput(t *testing.T) {
 		t.Errorf("%d outputs are shown: the pattern finds too few", shown)
 	}
 }
-
-// update has TestPrintedOutput put the committed run into the pages that show it.
-var update = flag.Bool("update", false, "rewrite what pages show of a run")
 
 // fromTables is the output of a run from its first table on.
 func fromTables(stdout string) string {

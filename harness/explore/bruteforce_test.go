@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // bruteForce counts the orders of k callers that read a number, and write it back
@@ -64,7 +65,7 @@ func TestFiveClients(t *testing.T) {
 			t.Errorf("brute force: %d and %d with limit %d", orders, leaking, c.limit)
 		}
 	}
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testenv.Race {
 		t.Skip("144,720 runs of the real code take too long here")
 	}
 	census(t, 5, 1)

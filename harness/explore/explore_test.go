@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/text"
@@ -136,7 +137,7 @@ func TestRedisHashLeaksInEachWriteMode(t *testing.T) {
 // The search leaves out what it takes for alike; the enumeration leaves out
 // nothing. They must agree on whether there is a leak and on the shortest one.
 func TestSearchAgreesWithEnumeration(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("takes too long under the race detector")
 	}
 	take := explore.Script{{Kind: explore.Take, Units: 1}}

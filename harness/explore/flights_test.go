@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -115,7 +116,7 @@ func TestIsolatedFewPreemptions(t *testing.T) {
 // goroutine of the library's own is interrupted, and interrupts, as callers do.
 func TestForeignFewPreemptions(t *testing.T) {
 	for _, learns := range []bool{false, true} {
-		if learns && raceEnabled {
+		if learns && testenv.Race {
 			break // it takes long there
 		}
 		cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 300}

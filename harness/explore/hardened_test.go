@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -11,7 +12,7 @@ import (
 // with one of each. The searches are complete. draws=1 leaves credit in Redis, so that
 // there is something to lose and to deposit twice.
 func TestThreeTierHardened(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("takes too long under the race detector")
 	}
 	properties := []explore.Property{explore.Leak, explore.Guarantee}
@@ -37,7 +38,7 @@ func TestThreeTierHardened(t *testing.T) {
 // TestThreeTierHardenedRejectsNobodyWrongly where nothing fails, whether units come
 // back or not.
 func TestThreeTierHardenedRejectsNobodyWrongly(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("takes too long under the race detector")
 	}
 	properties := []explore.Property{explore.FalseReject, explore.Drift, explore.Stranded, explore.Leak}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -165,7 +166,7 @@ func TestChangedLimitIsAFault(t *testing.T) {
 // limit keeps it, lowered and raised.
 func TestDeclaredUnderAnotherLimit(t *testing.T) {
 	tried, bound := 0, 2_000
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testenv.Race {
 		bound = 200
 	}
 	for _, m := range strategies.All() {

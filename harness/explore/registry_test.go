@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/text"
 	"github.com/quotabench/quotabench/results/text/layout"
@@ -18,7 +19,7 @@ import (
 // and whether a bound ended it.
 func TestDeclaredGuarantees(t *testing.T) {
 	bound := 10_000
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testenv.Race {
 		bound = 500
 	}
 	tried := 0

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -45,7 +46,7 @@ func TestLeaksOfLuaReserve(t *testing.T) {
 // TestHardenedReserve: no fault that it declares to tolerate makes it leak, drift or
 // strand anything.
 func TestHardenedReserve(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("takes too long under the race detector")
 	}
 	scripts, err := explore.ParseScripts("take,refund;take,commit")

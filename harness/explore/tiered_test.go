@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // Record 003's check and charge are apart, with a filter as without one, whatever
@@ -12,7 +13,7 @@ import (
 func TestThreeTierLeaksInEachWriteMode(t *testing.T) {
 	for mode, steps := range map[string]int{"back": 20, "through": 18, "literal": 22} {
 		t.Run(mode, func(t *testing.T) {
-			if raceEnabled && mode == "literal" {
+			if testenv.Race && mode == "literal" {
 				t.Skip("23,000 schedules take too long under the race detector")
 			}
 			f := found(t, run(t, "three-tier:write="+mode, explore.Config{Properties: []explore.Property{explore.Leak}}), explore.Leak)

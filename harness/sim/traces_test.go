@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -10,10 +9,9 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/strategies"
 )
-
-var update = flag.Bool("update", false, "write testdata/traces.txt anew")
 
 // shortened is the part of a preset in which something happens that the others lack.
 var shortened = map[string]func(*sim.Config){
@@ -85,7 +83,7 @@ func TestTracesStay(t *testing.T) {
 		c.set(&cfg)
 		simulate(c.name, c.limit, cfg)
 	}
-	if *update {
+	if testenv.Update() {
 		if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package plot
 
 import (
 	"bytes"
-	"flag"
 	"image"
 	"image/color"
 	"image/png"
@@ -10,11 +9,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/internal/fixture"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden images")
 
 // tolerance is the mean difference of two reduced drawings, in levels of 255, above
 // which they count as different. Another rasterizer changes edges, and these blur.
@@ -73,7 +71,7 @@ func TestGoldenImages(t *testing.T) {
 		got := reduced(t, fixture.Must[*Plot](t)(draw()))
 		images[name] = got
 		path := filepath.Join("testdata", name+".png")
-		if *update {
+		if testenv.Update() {
 			var b bytes.Buffer
 			if err := png.Encode(&b, got); err != nil {
 				t.Fatal(err)

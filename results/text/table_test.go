@@ -3,7 +3,6 @@ package text
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,12 +10,11 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/internal/fixture"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 func render(t testing.TB, f results.File) string {
 	t.Helper()
@@ -31,7 +29,7 @@ func TestTableGolden(t *testing.T) {
 	for name, f := range fixture.Cases() {
 		path := filepath.Join("testdata", "table-"+name+".golden")
 		got := render(t, f)
-		if *update {
+		if testenv.Update() {
 			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
 			}

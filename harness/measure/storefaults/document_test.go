@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 const faultsHead = `# Faults of stores
@@ -44,7 +46,7 @@ func TestFaultsDocument(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| %s | %s%s | `%s` | %s | `%s` | … %s … | %s | 3 |\n", f.store, f.name, star, f.strategy, f.does, f.code, f.says, f.undecided)
 	}
-	if *update {
+	if testenv.Update() {
 		if err := os.WriteFile(faultsPath, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ package storefaults
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,8 +22,6 @@ import (
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
-
-var update = flag.Bool("update", false, "write docs/store-faults.md anew")
 
 // faultsEnv, set to "all", has the faults tried too that take a server seconds.
 const faultsEnv = "QUOTABENCH_FAULTS"

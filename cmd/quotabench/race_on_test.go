@@ -1,6 +1,0 @@
-//go:build race
-
-package main
-
-// raceEnabled is set in builds with the race detector.
-const raceEnabled = true

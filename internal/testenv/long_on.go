@@ -1,0 +1,5 @@
+//go:build long
+
+package testenv
+
+const long = true

@@ -1,0 +1,3 @@
+module github.com/quotabench/quotabench/tools
+
+go 1.26
