@@ -18,7 +18,7 @@ COMMIT        ?=
 # Recorded series that make noise studies beside generated ones.
 SERIES        ?=
 
-# -short has make instrument take fewer and shorter pairs.
+# SHORT=1 has make instrument take fewer and shorter pairs.
 SHORT         ?=
 
 # How many rounds make flaky runs, with which build tags, and on which packages.
@@ -89,7 +89,7 @@ publish: ## build and publish the release of the tag that is checked out; CI doe
 	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --clean
 
 instrument: ## what the instrument itself costs, as ratios inside one run
-	$(GO) test $(SHORT) -run '^$$' -bench . -benchtime 1x ./harness/measure
+	$(GO) test $(if $(SHORT),,-tags long) -run '^$$' -bench . -benchtime 1x ./harness/measure
 	$(GO) test -run '^$$' -bench 'Commands|Schedules|Search' $(if $(SHORT),-benchtime 200ms) ./harness/sim ./harness/explore
 
 faster: ## what got faster since a commit and what it costs by limits, held against committed ratios: make faster [BASE=98043b8] [ONLY=REGEXP] [PAIRS=5] [LONG=1] [COMMIT=1]

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"net"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
@@ -26,7 +30,9 @@ func TestExploreSQLWithoutServer(t *testing.T) {
 
 func TestExploreSQL(t *testing.T) {
 	storetest.Postgres(t) // or skip
-	o := call(t.Context(), "explore", "sql-only", "--postgres", "process", "--policy", "agent-api")
+	c := storetest.PostgresPool(t).Config().ConnConfig
+	server := url.URL{Scheme: "postgres", User: url.UserPassword(c.User, c.Password), Host: net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), Path: c.Database}
+	o := call(t.Context(), "explore", "sql-only", "--postgres", testenv.Pick(server.String(), "process"), "--policy", "agent-api")
 	if o.code != ExitOK || !strings.Contains(o.stdout, "one step per statement on PostgreSQL") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}

@@ -11,11 +11,21 @@ import (
 	"github.com/quotabench/quotabench/results/render"
 )
 
-// recorded leaves the records of a measurement, a simulation and an exploration.
+// theRecords are those of recorded, by their paths, once a test has made them.
+var theRecords map[string][]byte
+
+// recorded leaves the records of a measurement, a simulation and an exploration in the
+// working directory. The first test that asks for them makes them.
 func recorded(t *testing.T) {
 	t.Helper()
+	if theRecords != nil {
+		for path, text := range theRecords {
+			write(t, path, string(text))
+		}
+		return
+	}
 	for _, args := range [][]string{
-		{"run", "liar", "honest", "--limit", "5", "--requests", "500", "--rounds", "2", "--redis", "embedded", "--out", "run"},
+		append([]string{"run", "liar", "honest", "--limit", "5", "--requests", "500", "--rounds", "2", "--redis", "embedded", "--out", "run"}, loops...),
 		{"sim", "liar", "--limit", "5", "--requests", "500", "--out", "sim"},
 		{"explore", "liar", "--out", "explore"},
 	} {
@@ -23,6 +33,19 @@ func recorded(t *testing.T) {
 			t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
 	}
+	records := map[string][]byte{}
+	for _, dir := range []string{"run", "sim", "explore"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			if records[path], err = os.ReadFile(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	theRecords = records
 }
 
 func TestExport(t *testing.T) {

@@ -265,10 +265,8 @@ func (p *place) requireUntouched() {
 
 // settled waits for goroutines to end and reports how many more there are than n.
 func settled(count func() int, n int) int {
-	for range 200 {
-		if count() <= n {
-			break
-		}
+	const most = time.Minute
+	for began := time.Now(); count() > n && time.Since(began) < most; {
 		time.Sleep(5 * time.Millisecond)
 	}
 	return count() - n

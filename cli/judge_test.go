@@ -17,7 +17,7 @@ func TestJudge(t *testing.T) {
 	newPlace(t, nil)
 	for _, args := range [][]string{
 		{"sim", "liar", "honest", "--limit", "5", "--requests", "500"},
-		{"run", "liar", "honest", "--limit", "5", "--requests", "500", "--rounds", "2", "--redis", "embedded"},
+		append([]string{"run", "liar", "honest", "--limit", "5", "--requests", "500", "--rounds", "2", "--redis", "embedded"}, loops...),
 	} {
 		o := call(t.Context(), append(args, "--out", "out-"+args[0], "--history", "kept-"+args[0])...)
 		if o.code != ExitGate { // the liar leaks, and had promised not to

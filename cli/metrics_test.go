@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -15,6 +16,7 @@ func TestRunWithMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = l.Close() }() // it only keeps the address busy
 	taken.Store(0)
 	t.Cleanup(func() { onTake = nil })
 	busy := call(t.Context(), tiny("--strategy", "honest", "--metrics", l.Addr().String())...)
@@ -22,16 +24,20 @@ func TestRunWithMetrics(t *testing.T) {
 	if !strings.Contains(busy.stderr, "--metrics: cannot listen at ") {
 		t.Errorf("%s", busy.stderr)
 	}
-	addr := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	var seen string
+	var stdout, stderr lockedBuffer
+	said := regexp.MustCompile(`(?m)^metrics: (http://127\.0\.0\.1:\d+/metrics)$`)
+	var at, seen string
 	onTake = func(n int64) {
 		if n != 300 {
 			return
 		}
-		r, err := http.Get("http://" + addr + "/metrics")
+		m := said.FindStringSubmatch(stderr.String())
+		if m == nil {
+			t.Errorf("it does not say where: %s", stderr.String())
+			return
+		}
+		at = m[1]
+		r, err := http.Get(at)
 		if err != nil {
 			t.Error(err)
 			return
@@ -40,15 +46,17 @@ func TestRunWithMetrics(t *testing.T) {
 		b, _ := io.ReadAll(r.Body)
 		seen = string(b)
 	}
-	o := call(t.Context(), tiny("--strategy", "honest", "--metrics", addr)...)
-	if o.code != ExitOK || !strings.Contains(o.stderr, "metrics: http://"+addr+"/metrics\n") {
-		t.Fatalf("exit %d: %s", o.code, o.stderr)
+	if code := execute(t.Context(), tiny("--strategy", "honest", "--metrics", "127.0.0.1:0"), &stdout, &stderr); code != ExitOK {
+		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	if !strings.Contains(seen, `quotabench_running{strategy="honest",loop="closed"} 1`) {
 		t.Errorf("in mid-run it said %q", seen)
 	}
-	if _, err := http.Get("http://" + addr); err == nil {
-		t.Error("it is served when the run is over")
+	if r, err := http.Get(at); err == nil {
+		b, _ := io.ReadAll(r.Body)
+		if _ = r.Body.Close(); strings.Contains(string(b), "quotabench_") { // of another program that was given the port
+			t.Error("it is served when the run is over")
+		}
 	}
 	requireUsageError(t, call(t.Context(), tiny("--metrics", "nowhere")...))
 }

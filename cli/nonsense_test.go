@@ -19,6 +19,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // The passwords of the nonsense: of a URL, which no output may show, and of what only
@@ -215,8 +217,8 @@ func tryNonsense(t *testing.T, args []string) outcome {
 }
 
 // nonsensePerKnob is how many values each flag and each key is tried with, beside its
-// bounds.
-const nonsensePerKnob = 7
+// bounds, and nonsensePerWord in how many places each value is put otherwise.
+var nonsensePerKnob, nonsensePerWord = testenv.Pick(1, 7), testenv.Pick(2, 6)
 
 // Whatever is typed, a command refuses it in one line or takes it. The flags and keys
 // are those that there are: a new one is tried without a word here.
@@ -244,13 +246,13 @@ func TestNonsense(t *testing.T) {
 			{"sim", "honest", "--trace=nonsense.yaml", "--print-config"}, {"judge", "nonsense.yaml"},
 		}
 		rng.Shuffle(len(forms), func(i, j int) { forms[i], forms[j] = forms[j], forms[i] })
-		for _, args := range forms[:6] {
+		for _, args := range forms[:nonsensePerWord] {
 			cases++
 			tryNonsense(t, args)
 		}
 	}
 	t.Logf("%d cases over %d flags and keys, %d of those refused", cases, len(all), refused)
-	if cases < 2_000 || len(all) < 150 || refused < cases/4 || refused > cases {
+	if cases < testenv.Pick(800, 2_000) || len(all) < 150 || refused < cases/4 || refused > cases {
 		t.Errorf("%d cases over %d flags and keys, %d refused", cases, len(all), refused)
 	}
 }

@@ -46,8 +46,8 @@ func TestDefaultStoresAreOptional(t *testing.T) {
 // PostgreSQL, and a store that is named is there though nothing needs it.
 func TestRunStartsOnlyWhatIsNeeded(t *testing.T) {
 	newPlace(t, nil)
-	o := call(t.Context(), "run", "--redis", "embedded", "--store", "redis.2=embedded", "--requests", "400", "--rounds", "1", "--instances", "1",
-		"--workers", "4", "--out", "out", "--strategy", "honest")
+	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--store", "redis.2=embedded", "--requests", "400", "--rounds", "1", "--instances", "1",
+		"--workers", "4", "--out", "out", "--strategy", "honest"}, loops...)...)
 	if o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}

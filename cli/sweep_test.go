@@ -2,9 +2,13 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // tinySweep is a sweep on embedded stores that takes a moment.
@@ -14,12 +18,13 @@ func tinySweep(args ...string) []string {
 
 func TestSweep(t *testing.T) {
 	p := newPlace(t, nil)
-	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=4,1", "--param", "limit=20,50")...)
+	rounds := testenv.Pick(1, 2)
+	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=4,1", "--param", "limit=20,50", "--rounds", strconv.Itoa(rounds))...)
 	if o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	f := readResults(t)
-	if len(f.Runs) != 8 || len(f.Summaries) != 4 || f.Sweep == nil || len(f.Sweep.Parameters) != 2 || f.Sweep.Parameters[0].Values[0] != "4" {
+	if len(f.Runs) != 4*rounds || len(f.Summaries) != 4 || f.Sweep == nil || len(f.Sweep.Parameters) != 2 || f.Sweep.Parameters[0].Values[0] != "4" {
 		t.Fatalf("%d runs, %d summaries, sweep %+v", len(f.Runs), len(f.Summaries), f.Sweep)
 	}
 	for _, r := range f.Runs {
@@ -36,7 +41,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("no %q in\n%s", line, o.stdout)
 		}
 	}
-	if !strings.Contains(o.stderr, "round 1 of 2: honest, limit 20, workers 1\n") {
+	if !strings.Contains(o.stderr, fmt.Sprintf("round 1 of %d: honest, limit 20, workers 1\n", rounds)) {
 		t.Errorf("progress does not say the point:\n%s", o.stderr)
 	}
 	p.requireNothingLeft()

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +30,8 @@ type astray struct {
 	env strategies.Env
 	bad func(ctx context.Context, a *astray, r quota.Request) (quota.Decision, error)
 	at  int64
+	// blocked counts the calls that wait for ever, of all instances.
+	blocked *atomic.Int64
 
 	mu   sync.Mutex
 	n    int64
@@ -54,22 +58,32 @@ func (a *astray) Take(ctx context.Context, r quota.Request) (quota.Decision, err
 
 func (a *astray) Close(context.Context) error { return nil }
 
+func newAstray(bad func(context.Context, *astray, quota.Request) (quota.Decision, error), at int64) *astray {
+	return &astray{bad: bad, at: at, blocked: new(atomic.Int64)}
+}
+
 // selection goes astray from a request on, in each instance.
 func (a *astray) selection(name string, needs ...strategies.Need) strategies.Selection {
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: name, Doc: "goes astray", Form: strategies.Baseline, Counts: quota.CountsAdmitted, Needs: needs,
 		Kinds: quota.Kinds(), Guarantee: []quota.Clause{quota.Exactly()},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			return &astray{env: env, bad: a.bad, at: a.at, used: map[quota.Subject]int64{}}, nil
+			return &astray{env: env, bad: a.bad, at: a.at, blocked: a.blocked, used: map[quota.Subject]int64{}}, nil
 		},
 	}}
 }
 
 // The ways to go astray. What blocks never ends: these goroutines stay.
-func blocks(context.Context, *astray, quota.Request) (quota.Decision, error) { select {} }
+func blocks(_ context.Context, a *astray, _ quota.Request) (quota.Decision, error) {
+	a.blocked.Add(1)
+	select {}
+}
 
 func holdsMutex(ctx context.Context, a *astray, r quota.Request) (quota.Decision, error) {
-	a.held.Lock()
+	if !a.held.TryLock() {
+		a.blocked.Add(1) // for ever in virtual time alone
+		a.held.Lock()
+	}
 	defer a.held.Unlock()
 	n, err := a.env.Redis.IncrBy(ctx, a.env.Prefix+string(r.Subject), r.Units).Result()
 	return quota.Decision{Admitted: n <= r.Policy.Limit, Tier: quota.TierRedis, Remaining: -1}, err
@@ -107,8 +121,22 @@ var theirs = []struct {
 	{"nonsense", nonsense, 0, nil, "", "", ""},
 }
 
-// deadline is short: a call that returns takes microseconds.
-const deadline = 200 * time.Millisecond
+// longDeadline is one that a call which returns keeps on any machine.
+const longDeadline = 2 * time.Minute
+
+// withDeadline calls run with a short deadline of decisions, since a call is to be given
+// up. It doubles while a call was given up that does not block, as on a busy machine.
+func withDeadline(run func(deadline time.Duration) (early bool)) {
+	for deadline := 200 * time.Millisecond; run(deadline) && deadline < longDeadline; deadline *= 2 {
+	}
+}
+
+// early reports whether a call was given up that does not block.
+func early(runs []results.Run, blocked *atomic.Int64) bool {
+	return slices.ContainsFunc(runs, func(r results.Run) bool {
+		return r.Strategy == "exact" && r.Audit.Has(harness.CodeHung) || r.Strategy != "exact" && r.DidNotReturn > blocked.Load()
+	})
+}
 
 func exactControl(t *testing.T) strategies.Selection {
 	t.Helper()
@@ -125,7 +153,7 @@ func plan(t *testing.T, list ...strategies.Selection) harness.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Strategies, p.Requests, p.Workers, p.Seed, p.DecisionTimeout = list, 4000, 4, 3, deadline
+	p.Strategies, p.Requests, p.Workers, p.Seed, p.DecisionTimeout = list, 4000, 4, 3, longDeadline
 	p.Policy.Limit = 50
 	p.Stores = stores.NewSet()
 	if err := p.Stores.Add(string(strategies.NeedRedis), storetest.EmbeddedRedis(t)); err != nil {
@@ -178,10 +206,24 @@ func found(t *testing.T, runs []results.Run, name, code string) {
 }
 
 func TestAstrayBesideExactMeasured(t *testing.T) {
-	runs := func(list ...strategies.Selection) (runs []results.Run, exact any) {
-		report, err := measure.Measure(t.Context(), measure.Config{Plan: plan(t, list...), Rounds: 2, NoReference: true})
-		if err != nil {
-			t.Fatal(err)
+	runs := func(a *astray, hangs bool, list ...strategies.Selection) (runs []results.Run, exact any) {
+		p := plan(t, list...)
+		var report *measure.Report
+		run := func() {
+			var err error
+			if report, err = measure.Measure(t.Context(), measure.Config{Plan: p, Rounds: 2, NoReference: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if hangs {
+			withDeadline(func(deadline time.Duration) bool {
+				a.blocked.Store(0)
+				p.DecisionTimeout = deadline
+				run()
+				return early(report.Runs, a.blocked)
+			})
+		} else {
+			run()
 		}
 		var all []any
 		for _, r := range report.Runs {
@@ -200,10 +242,10 @@ func TestAstrayBesideExactMeasured(t *testing.T) {
 		}
 		return report.Runs, all
 	}
-	_, alone := runs(exactControl(t))
+	_, alone := runs(nil, false, exactControl(t))
 	for _, s := range theirs {
-		sel := (&astray{bad: s.bad, at: s.at}).selection(s.name, s.needs...)
-		got, beside := runs(sel, exactControl(t))
+		a := newAstray(s.bad, s.at)
+		got, beside := runs(a, s.run == harness.CodeHung, a.selection(s.name, s.needs...), exactControl(t))
 		if !reflect.DeepEqual(beside, alone) {
 			t.Errorf("exact beside %s: %v, alone %v", s.name, beside, alone)
 		}
@@ -228,12 +270,25 @@ func TestAstrayBesideExactMeasured(t *testing.T) {
 }
 
 func TestAstrayBesideExactSimulated(t *testing.T) {
-	run := func(list ...strategies.Selection) ([]results.Run, any) {
+	run := func(a *astray, hangs bool, list ...strategies.Selection) ([]results.Run, any) {
 		p := plan(t, list...)
 		p.Stores = nil
-		report, err := sim.Run(t.Context(), sim.Config{Plan: p})
-		if report == nil {
-			t.Fatal(err)
+		var report *sim.Report
+		run := func() {
+			var err error
+			if report, err = sim.Run(t.Context(), sim.Config{Plan: p}); report == nil {
+				t.Fatal(err)
+			}
+		}
+		if hangs {
+			withDeadline(func(deadline time.Duration) bool {
+				a.blocked.Store(0)
+				p.DecisionTimeout = deadline
+				run()
+				return early(report.Runs, a.blocked)
+			})
+		} else {
+			run()
 		}
 		last := report.Runs[len(report.Runs)-1]
 		if len(report.Runs) != len(list) || last.Strategy != "exact" {
@@ -241,9 +296,10 @@ func TestAstrayBesideExactSimulated(t *testing.T) {
 		}
 		return report.Runs, counted(t, last)
 	}
-	_, alone := run(exactControl(t))
+	_, alone := run(nil, false, exactControl(t))
 	for _, s := range theirs {
-		runs, beside := run((&astray{bad: s.bad, at: s.at}).selection(s.name, s.needs...), exactControl(t))
+		a := newAstray(s.bad, s.at)
+		runs, beside := run(a, s.sim == harness.CodeHung, a.selection(s.name, s.needs...), exactControl(t))
 		if !reflect.DeepEqual(beside, alone) {
 			t.Errorf("exact beside %s: %v, alone %v", s.name, beside, alone)
 		}
@@ -255,27 +311,36 @@ func TestAstrayBesideExactSimulated(t *testing.T) {
 }
 
 func TestAstrayBesideExactExplored(t *testing.T) {
-	search := func(sel strategies.Selection) (*explore.Result, error) {
+	search := func(sel strategies.Selection, deadline time.Duration) (*explore.Result, error) {
 		policy, err := quota.LookupPolicy("user-links")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return explore.Run(t.Context(), sel, explore.Config{Policy: policy, Instances: 1, DecisionTimeout: deadline})
 	}
-	alone, err := search(exactControl(t))
+	alone, err := search(exactControl(t), longDeadline)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range theirs {
-		at := min(s.at, 2) // two clients ask once each
-		_, err := search((&astray{bad: s.bad, at: at}).selection(s.name, s.needs...))
+		a := newAstray(s.bad, min(s.at, 2)) // two clients ask once each
+		hangs := strings.Contains(s.explore, "return")
+		var err error
+		if sel := a.selection(s.name, s.needs...); hangs {
+			withDeadline(func(deadline time.Duration) bool {
+				_, err = search(sel, deadline)
+				return a.blocked.Load() == 0
+			})
+		} else {
+			_, err = search(sel, longDeadline)
+		}
 		if s.explore != "" && (err == nil || !strings.Contains(err.Error(), s.explore) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%s: error %v", s.name, err)
 		}
-		if stack := harness.Stack(err); s.bad != nil && strings.Contains(s.explore, "return") && !strings.Contains(stack, "astray_test.go") {
+		if stack := harness.Stack(err); hangs && !strings.Contains(stack, "astray_test.go") {
 			t.Errorf("%s: the stack is %q", s.name, stack)
 		}
-		beside, err := search(exactControl(t))
+		beside, err := search(exactControl(t), longDeadline)
 		if err != nil || !reflect.DeepEqual(beside, alone) {
 			t.Errorf("exact after %s: %+v, %v", s.name, beside, err)
 		}
@@ -285,8 +350,8 @@ func TestAstrayBesideExactExplored(t *testing.T) {
 // TestInterruptedWhileAStrategyBlocks: Ctrl-C does not wait for as long as the time-out
 // of decisions where a strategy blocks in virtual time.
 func TestInterruptedWhileAStrategyBlocks(t *testing.T) {
-	for mode, run := range map[string]func(context.Context, strategies.Selection) error{
-		"sim": func(ctx context.Context, sel strategies.Selection) error {
+	for mode, run := range map[string]func(*testing.T, context.Context, strategies.Selection) error{
+		"sim": func(t *testing.T, ctx context.Context, sel strategies.Selection) error {
 			p := plan(t, exactControl(t), sel)
 			p.Stores, p.DecisionTimeout = nil, harness.MaxDecisionTimeout
 			report, err := sim.Run(ctx, sim.Config{Plan: p, Parallel: 1})
@@ -295,18 +360,21 @@ func TestInterruptedWhileAStrategyBlocks(t *testing.T) {
 			}
 			return err
 		},
-		"explore": func(ctx context.Context, sel strategies.Selection) error {
+		"explore": func(_ *testing.T, ctx context.Context, sel strategies.Selection) error {
 			_, err := explore.Run(ctx, sel, explore.Config{DecisionTimeout: harness.MaxDecisionTimeout})
 			return err
 		},
 	} {
-		ctx, interrupt := context.WithCancel(t.Context())
-		sel := (&astray{bad: func(context.Context, *astray, quota.Request) (quota.Decision, error) {
-			interrupt()
-			select {}
-		}}).selection("blocks")
-		if err := run(ctx, sel); err == nil || !strings.Contains(err.Error(), "does not return") {
-			t.Errorf("%s: error %v", mode, err)
-		}
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel() // each waits for a second
+			ctx, interrupt := context.WithCancel(t.Context())
+			sel := newAstray(func(context.Context, *astray, quota.Request) (quota.Decision, error) {
+				interrupt()
+				select {}
+			}, 0).selection("blocks")
+			if err := run(t, ctx, sel); err == nil || !strings.Contains(err.Error(), "does not return") {
+				t.Errorf("error %v", err)
+			}
+		})
 	}
 }

@@ -22,7 +22,7 @@ const module = "github.com/quotabench/quotabench"
 // below it that are not listed themselves. A package may import its own room and
 // lower layers, so that two rooms of one layer know nothing of each other.
 var layers = [][]string{
-	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/filelock", "internal/format", "internal/isolate", "internal/machine", "internal/ordered", "internal/program", "internal/resp", "internal/seed", "internal/stacks", "internal/witness", "results/schema"},
+	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/filelock", "internal/format", "internal/isolate", "internal/machine", "internal/ordered", "internal/program", "internal/resp", "internal/seed", "internal/stacks", "internal/testenv", "internal/witness", "results/schema"},
 	{"oracle", "internal/bubble", "internal/clock", "internal/memredis"},
 	{"results", "stores", "strategies", "workloads"},
 	{"internal/sched", "stores/all", "results/answer", "results/compare", "results/text/layout", "results/schema/generate"},

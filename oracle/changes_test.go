@@ -40,10 +40,8 @@ func someChanges(r *rand.Rand, span, length, most int64) (out []LimitChange) {
 // TestChangesAreSound: whatever explanation of a history is the true one, what is
 // called certain is so, and what is true is called possible.
 func TestChangesAreSound(t *testing.T) {
-	histories := 20_000
-	if testenv.Race { // one goroutine has no races
-		histories = 800
-	}
+	testenv.Sequential(t)
+	histories := testenv.Pick(2_000, 20_000)
 	for _, c := range []struct {
 		name string
 		kind quota.Kind

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -27,9 +28,7 @@ func page(t *testing.T) string {
 
 // What was found stays found, in no more steps than the page says.
 func TestStillFound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes minutes: make track-record makes the same searches")
-	}
+	testenv.Long(t) // make track-record makes the same searches
 	text := page(t)
 	for i := range findings {
 		f := &findings[i]
@@ -58,9 +57,6 @@ func TestStillFound(t *testing.T) {
 
 // A page that is of another state of the findings is out of date.
 func TestPageIsUpToDate(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes minutes: make track-record makes the same searches")
-	}
 	text := page(t)
 	goMod, err := os.ReadFile("../go.mod")
 	if err != nil {

@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/compare"
 )
 
-// TestAgainst measures this program against itself, against one that was asked for
-// something else, and against what is no such program.
-func TestAgainst(t *testing.T) {
+// against is a directory with programs to measure this one against: "same" is this program
+// itself, "other" is asked for something else, and "none" is no such program.
+func against(t *testing.T) (run func(against string, more ...string) (code int, stdout, stderr string)) {
+	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv(asCommand, "1")
 	t.Chdir(t.TempDir())
@@ -27,12 +29,25 @@ func TestAgainst(t *testing.T) {
 	script("same", `exec "`+os.Args[0]+`" "$@"`)
 	script("other", `exec "`+os.Args[0]+`" "$@" --workers 3`)
 	script("none", "echo it is no such program >&2; exit 7")
-	run := func(against string, more ...string) (code int, stdout, stderr string) {
+	return func(against string, more ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
 		args := append([]string{"run", "incr-expire", "--redis", "embedded", "--requests", "300", "--workers", "4", "--rounds", "2", "--against", against, "--out", against + "-out"}, more...)
 		code = cli.Main(args, &out, &errs)
 		return code, out.String(), errs.String()
 	}
+}
+
+// requireTidy fails the test if something is left in the directory of temporary files.
+func requireTidy(t *testing.T) {
+	t.Helper()
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestAgainst measures this program against itself.
+func TestAgainst(t *testing.T) {
+	run := against(t)
 	code, stdout, stderr := run("./same")
 	if code != cli.ExitOK || !strings.Contains(stdout, "nothing fails") || !strings.Contains(stdout, "exact figures") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
@@ -64,13 +79,22 @@ func TestAgainst(t *testing.T) {
 	if code := cli.Main([]string{"compare", "same-out/base", "same-out/head"}, &again, &again); code != cli.ExitOK || strings.Contains(again.String(), "before those of the head") {
 		t.Errorf("exit %d: the stored records are not compared as pairs: %s", code, again.String())
 	}
-	code, stdout, stderr = run("./same", "--format", "json", "--rounds", "1", "--rate", "8000", "--out", "json-out")
-	var found, kept compare.Comparison
-	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != cli.ExitOK || found.Pairs != 1 || len(found.Notes) > 0 {
-		t.Errorf("exit %d: %v: %s%s", code, err, stdout, stderr)
-	}
+	var kept compare.Comparison
 	if err := json.Unmarshal(stored, &kept); err != nil || len(kept.Rows) == 0 || len(kept.Notes) != 1 {
 		t.Errorf("comparison.json: %v: %s", err, stored)
+	}
+	requireTidy(t)
+}
+
+// TestAgainstFormats measures this program against itself at a rate, and with a gate that
+// fails.
+func TestAgainstFormats(t *testing.T) {
+	testenv.Long(t)
+	run := against(t)
+	code, stdout, stderr := run("./same", "--format", "json", "--rounds", "1", "--rate", "8000", "--out", "json-out")
+	var found compare.Comparison
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != cli.ExitOK || found.Pairs != 1 || len(found.Notes) > 0 {
+		t.Errorf("exit %d: %v: %s%s", code, err, stdout, stderr)
 	}
 	t.Setenv("GITHUB_STEP_SUMMARY", "summary.md")
 	code, stdout, stderr = run("./same", "--format", "github", "--fail-on", "commands>0", "--rounds", "1", "--out", "gated-out")
@@ -80,6 +104,13 @@ func TestAgainst(t *testing.T) {
 	if code != cli.ExitGate || !strings.Contains(stderr, "incr-expire: gate commands>0: fails") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
+	requireTidy(t)
+}
+
+// TestAgainstOthers measures this program against one that was asked for something else,
+// and against what is no such program.
+func TestAgainstOthers(t *testing.T) {
+	run := against(t)
 	for against, want := range map[string]struct {
 		code int
 		text string
@@ -92,7 +123,5 @@ func TestAgainst(t *testing.T) {
 			t.Errorf("%s: exit %d: %s%s", against, code, stdout, stderr)
 		}
 	}
-	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	requireTidy(t)
 }

@@ -21,19 +21,22 @@ const repo = "../.."
 // takes an hour, and what servers the commands ask for.
 var asPrinted = os.Getenv("QUOTABENCH_DOCS") == "letter"
 
+// wholePages are the pages whose commands are carried out without -tags long. Those of
+// the other pages are only parsed then.
+var wholePages = []string{"README.md", "docs/comparing.md", "docs/reading-a-report.md"}
+
 // documented is one command line of a page.
 type documented struct {
-	where string
-	line  string
+	where  string
+	line   string
+	parsed bool // and not carried out
 }
 
 // TestDocumentedCommands carries out the commands that README.md and the pages of docs
 // print, in their order: shortened, and without servers. One that a reader could not
 // type fails.
 func TestDocumentedCommands(t *testing.T) {
-	if testenv.Race {
-		t.Skip("made without the race detector: other tests hold the same code against it")
-	}
+	testenv.Sequential(t)
 	pages := []string{"README.md", "CONTRIBUTING.md", "results/baseline/README.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/strategies/choosing.md", "docs/strategies/leaks-*.md"} {
 		found, err := filepath.Glob(filepath.Join(repo, pattern))
@@ -66,6 +69,7 @@ func TestDocumentedCommands(t *testing.T) {
 		t.Run(page, func(t *testing.T) {
 			readersFiles(t, top)
 			for _, c := range found {
+				c.parsed = !asPrinted && testenv.Pick(!slices.Contains(wholePages, page), false)
 				if strings.HasPrefix(c.line, "quotabench merge") {
 					command(t, c, other, nil)
 				}
@@ -141,7 +145,7 @@ func commandsOf(page, text string) (out []documented) {
 		}
 		if strings.HasPrefix(line, "|") && strings.Contains(page, "leaks-of") {
 			for _, m := range inTable.FindAllStringSubmatch(line, -1) {
-				out = append(out, documented{where, "quotabench " + m[1]})
+				out = append(out, documented{where: where, line: "quotabench " + m[1]})
 			}
 		}
 		if !fenced && !strings.HasPrefix(line, "    ") {
@@ -155,7 +159,7 @@ func commandsOf(page, text string) (out []documented) {
 			i++
 			line = strings.TrimSuffix(line, "\\") + " " + strings.TrimSpace(lines[i])
 		}
-		out = append(out, documented{where, line})
+		out = append(out, documented{where: where, line: line})
 	}
 	return out
 }
@@ -230,7 +234,10 @@ func perform(t *testing.T, c documented) {
 // be typed so.
 func command(t *testing.T, c documented, args []string, stdout *bytes.Buffer) {
 	t.Helper()
-	if !asPrinted {
+	switch {
+	case c.parsed:
+		args = append(slices.Clone(args), "--help") // flags and their values are read first
+	case !asPrinted:
 		args = shortened(args)
 	}
 	if stdout == nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"
@@ -102,9 +103,12 @@ func (l left) none() bool { return l.keys+l.schemas == 0 && len(l.processes)+len
 // moments. The next start must leave no key, no schema, no process and no file of
 // theirs, and what they had finished must have been written. QUOTABENCH_KILLS is the
 // number of moments for each command, which the signals share; without it one command
-// is ended by each signal.
+// is ended by each signal, and the test is a long one.
 func TestKilledAtAnyMoment(t *testing.T) {
 	moments, _ := strconv.Atoi(os.Getenv("QUOTABENCH_KILLS"))
+	if moments == 0 {
+		testenv.Long(t)
+	}
 	k := newKilling(t)
 	t.Logf("%-8s %-10s %8s %12s %15s %21s %5s", "command", "ended by", "moments", "longest end", "left by itself", "after the next start", "lost")
 	for i, c := range toKill {
@@ -207,7 +211,7 @@ func (k *killing) kill(c *killed, e *ending, n int) {
 }
 
 // stuck is how long an ended command may live before the test gives up.
-const stuck = 30 * time.Second
+const stuck = 2 * time.Minute
 
 // end starts the command and ends it, and says how long that took.
 func (k *killing) end(c *killed, e *ending, at time.Duration, dir string) (stdout, stderr string, took time.Duration) {

@@ -4,16 +4,17 @@ package main
 
 import (
 	"bytes"
-	"context"
+	"io"
+	"net"
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -30,25 +31,19 @@ func TestStoreKilledAmidARun(t *testing.T) {
 	}
 	defer func() { _ = victim.Close() }() // which says that it has ended
 	o := victim.Admin().Options()
-	at := (&url.URL{Scheme: "redis", User: url.UserPassword("", o.Password), Host: o.Addr}).String()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	killed := make(chan error, 1)
-	go func() {
-		for len(victim.Admin().Keys(ctx, "*quotabench-mark*").Val()) == 0 { // the pass has not begun
-			if err := (clock.Wall{}).Sleep(ctx, 5*time.Millisecond); err != nil {
-				killed <- err
-				return
-			}
-		}
-		killed <- syscall.Kill(victim.PID(), syscall.SIGKILL)
-	}()
+	addr, killed := killedAt(t, o.Addr, 100, func() error { return syscall.Kill(victim.PID(), syscall.SIGKILL) })
+	at := (&url.URL{Scheme: "redis", User: url.UserPassword("", o.Password), Host: addr}).String()
 	var stdout, stderr bytes.Buffer
-	code := cli.Main([]string{"run", "incr-expire", "--redis", at, "--rounds", "1", "--loop", "closed", "--duration", "1s", "--workers", "4", "--out", filepath.Join(t.TempDir(), "out")}, &stdout, &stderr)
-	if err := <-killed; err != nil {
-		t.Fatal(err)
-	}
+	code := cli.Main([]string{"run", "incr-expire", "--redis", at, "--rounds", "1", "--loop", "closed", "--requests", "200", "--workers", "4", "--out", filepath.Join(t.TempDir(), "out")}, &stdout, &stderr)
 	all := stdout.String() + stderr.String()
+	select {
+	case err := <-killed:
+		if err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Fatalf("the run ended before the request at which Redis is killed: exit %d: %s", code, all)
+	}
 	last := stderr.String()[strings.LastIndex(strings.TrimSpace(stderr.String()), "\n")+1:]
 	if code != cli.ExitFailed || !strings.Contains(last, "the correctness figures are invalid: store-failed: redis") || !strings.Contains(last, "between ") {
 		t.Errorf("exit %d: %s", code, all)
@@ -56,4 +51,62 @@ func TestStoreKilledAmidARun(t *testing.T) {
 	if strings.Contains(all, "broke its declared guarantee") {
 		t.Errorf("the strategy is blamed: %s", all)
 	}
+}
+
+// killedAt is the address of a proxy of the Redis at addr, which it kills when the n-th
+// INCR of the measured pass arrives. All connections are refused from then on.
+func killedAt(t *testing.T, addr string, n int64, kill func() error) (proxy string, killed <-chan error) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	var inPass atomic.Bool // the mark is left when the warm-up is over
+	var requests atomic.Int64
+	var once sync.Once
+	done := make(chan error, 1)
+	forward := func(client net.Conn) {
+		defer func() { _ = client.Close() }()
+		server, err := net.Dial("tcp", addr)
+		if err != nil {
+			return
+		}
+		defer func() { _ = server.Close() }()
+		go func() {
+			_, _ = io.Copy(client, server)
+			_ = client.Close() // the server has ended
+		}()
+		buffer := make([]byte, 1<<16)
+		for {
+			size, err := client.Read(buffer)
+			if err != nil {
+				return
+			}
+			sent := buffer[:size]
+			if bytes.Contains(sent, []byte("quotabench-mark")) {
+				inPass.Store(true)
+			}
+			if inPass.Load() && requests.Add(int64(bytes.Count(bytes.ToUpper(sent), []byte("\r\nINCR\r\n")))) >= n {
+				once.Do(func() {
+					_ = l.Close()
+					done <- kill()
+				})
+				return
+			}
+			if _, err := server.Write(sent); err != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go forward(client)
+		}
+	}()
+	return l.Addr().String(), done
 }

@@ -70,20 +70,29 @@ func TestPasses(t *testing.T) {
 	}
 	f := flag.Lookup("test.benchtime")
 	defer func(before string) { _ = f.Value.Set(before) }(f.Value.String())
-	for _, benchtime := range []string{"60ms", "1x", "300x"} {
+	run := func(benchtime string) (r testing.BenchmarkResult, passes []int, takes int64) {
 		if err := f.Value.Set(benchtime); err != nil {
 			t.Fatal(err)
 		}
 		c := &counting{delay: time.Millisecond}
-		var passes []int
 		m := &measured{workload: w, sel: strategies.Selection{Meta: &strategies.Meta{
 			Name: "counting", Kinds: quota.Kinds(), Form: strategies.Baseline, Counts: quota.CountsAdmitted, GivesBack: true,
 			Open: func(context.Context, strategies.Env) (strategies.Strategy, error) { return c, nil },
 		}}}
-		r := testing.Benchmark(func(b *testing.B) {
+		r = testing.Benchmark(func(b *testing.B) {
 			passes = append(passes, b.N)
 			m.pass(b)
 		})
+		return r, passes, c.takes.Load()
+	}
+	for _, benchtime := range []string{"60ms", "1x", "300x"} {
+		r, passes, takes := run(benchtime)
+		least := 60 * time.Millisecond
+		// On a busy machine the first or second pass may take as long as that.
+		for benchtime == "60ms" && len(passes) < 3 && least < 10*time.Second {
+			least *= 2
+			r, passes, takes = run(least.String())
+		}
 		if _, ok := r.Extra["leak-units/op"]; !ok || r.N != passes[len(passes)-1] {
 			t.Errorf("%s: the passes %v, and the figures of %d requests: %v", benchtime, passes, r.N, r.Extra)
 		}
@@ -91,11 +100,10 @@ func TestPasses(t *testing.T) {
 		for _, n := range passes {
 			all += int64(n)
 		}
-		takes := c.takes.Load()
 		switch {
 		case takes < int64(r.N):
 			t.Errorf("%s: %d decisions of %d requests that count", benchtime, takes, r.N)
-		case benchtime == "60ms" && (r.T < 60*time.Millisecond || len(passes) < 3):
+		case benchtime == "60ms" && (r.T < least || len(passes) < 3):
 			t.Errorf("%s: the passes %v, of which the last took %v", benchtime, passes, r.T)
 		case benchtime != "60ms" && takes < all:
 			t.Errorf("%s: the passes %v, and %d decisions", benchtime, passes, takes)

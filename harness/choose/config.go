@@ -84,8 +84,9 @@ type Config struct {
 	// Observer is told of progress; nil for none.
 	Observer Observer
 
-	// brisk runs are too short for figures of speed, and suffice for those of tests.
-	brisk bool
+	// brisk is the length of runs that are too short for figures of speed, and suffice for
+	// those of tests; 0 is none.
+	brisk time.Duration
 }
 
 // Defaults of a question.

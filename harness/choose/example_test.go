@@ -33,7 +33,7 @@ func Example() {
 		return
 	}
 	answer, err := choose.Run(ctx, choose.Config{
-		Strategies: selected, Policy: policy, Rate: 100, Subjects: 100, Stores: set, Budget: 2 * time.Second,
+		Strategies: selected, Policy: policy, Rate: 100, Subjects: 100, Stores: set, Budget: time.Second,
 	})
 	if err != nil {
 		fmt.Println(err)

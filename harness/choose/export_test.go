@@ -1,7 +1,9 @@
 package choose
 
-// Brisk makes runs too short for figures of speed.
-func Brisk(c Config) Config {
-	c.brisk = true
+import "time"
+
+// Brisk makes runs of that length, too short for figures of speed.
+func Brisk(c Config, length time.Duration) Config {
+	c.brisk = length
 	return c
 }

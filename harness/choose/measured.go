@@ -25,7 +25,6 @@ const (
 	shortest        = 100 * time.Millisecond
 	longest         = 250 * time.Millisecond
 	briskWorkers    = 8
-	briskFor        = 100 * time.Millisecond
 	boundaryFor     = 400 * time.Millisecond
 	boundarySubject = 4
 	boundaryLimit   = 20 // requests' worth
@@ -55,7 +54,7 @@ func (c *chooser) runs(in []*contender, workload string, d time.Duration) (cfg m
 	cfg.Workload, err = c.cfg.workload(workload)
 	_, redis := c.cfg.Stores.Get(string(strategies.NeedRedis))
 	cfg.NoReference = !redis
-	if c.cfg.brisk {
+	if c.cfg.brisk > 0 {
 		cfg.Workers, cfg.NoReference = briskWorkers, true
 	}
 	return cfg, err
@@ -73,8 +72,8 @@ func (watcher) EndRound()                    {}
 // measured runs contenders and returns their summaries; nil for those that the time did
 // not suffice for.
 func (c *chooser) measured(ctx context.Context, name string, cfg measure.Config) (map[string]*results.Summary, error) {
-	if c.cfg.brisk {
-		cfg.Rounds, cfg.Duration = 1, min(cfg.Duration, briskFor)
+	if c.cfg.brisk > 0 {
+		cfg.Rounds, cfg.Duration = 1, c.cfg.brisk
 	}
 	report, err := measure.Measure(ctx, cfg)
 	if report == nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -133,7 +134,7 @@ func TestBranchesAsAlone(t *testing.T) {
 				}
 				r := rand.New(rand.NewPCG(3, uint64(i))) //nolint:gosec // has to repeat
 				together := 0
-				for range 12 {
+				for range testenv.Pick(4, 12) {
 					n, err := branchAtRandom(t, s, r)
 					if err != nil {
 						return nil, err

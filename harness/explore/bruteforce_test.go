@@ -65,9 +65,7 @@ func TestFiveClients(t *testing.T) {
 			t.Errorf("brute force: %d and %d with limit %d", orders, leaking, c.limit)
 		}
 	}
-	if testing.Short() || testenv.Race {
-		t.Skip("144,720 runs of the real code take too long here")
-	}
+	testenv.Long(t) // 144,720 runs of the real code
 	census(t, 5, 1)
 	census(t, 5, 4)
 }

@@ -64,30 +64,31 @@ func slow(ctx context.Context, p *planted) (before, n int64, err error) {
 // not stay behind.
 func TestWorkersOfHungSearch(t *testing.T) {
 	var own atomic.Pointer[redis.UniversalClient] // of the engine that is opened first
-	var crew atomic.Bool                          // there is another one
-	left, done := make(chan struct{}), make(chan struct{})
+	var crew, blocks atomic.Bool                  // there is another one, and the first one blocks
+	left := make(chan struct{})
 	hangs := plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 		own.CompareAndSwap(nil, &p.env.Redis)
 		switch {
 		case p.env.Redis != *own.Load():
 			crew.Store(true)
 		case crew.Load():
+			blocks.Store(true)
 			<-left
 		}
 		_, n, err := slow(ctx, p)
 		return verdict(n == 1, err)
 	})
-	go func() {
-		defer close(done)
+	patiently(t, &blocks, func(patience time.Duration) {
+		own.Store(nil)
+		crew.Store(false)
 		_, err := explore.Run(t.Context(), hangs, explore.Config{
-			Clients: 4, Limit: 1, Workers: 4, DecisionTimeout: 200 * time.Millisecond, Properties: []explore.Property{explore.Stuck},
+			Clients: 4, Limit: 1, Workers: 4, DecisionTimeout: patience, Properties: []explore.Property{explore.Stuck},
 		})
 		var hung *explore.HungError
 		if !errors.As(err, &hung) {
 			t.Errorf("%v", err)
 		}
-	}()
-	<-done
+	})
 	workers := func() (n int) {
 		for _, g := range stacks.All() {
 			if strings.Contains(g.Text, "explore.(*crew).worker") {
@@ -96,7 +97,7 @@ func TestWorkersOfHungSearch(t *testing.T) {
 		}
 		return n
 	}
-	for range 1000 {
+	for range 12_000 { // two minutes
 		if workers() == 0 {
 			break
 		}

@@ -137,9 +137,7 @@ func TestRedisHashLeaksInEachWriteMode(t *testing.T) {
 // The search leaves out what it takes for alike; the enumeration leaves out
 // nothing. They must agree on whether there is a leak and on the shortest one.
 func TestSearchAgreesWithEnumeration(t *testing.T) {
-	if testenv.Race {
-		t.Skip("takes too long under the race detector")
-	}
+	testenv.Sequential(t)
 	take := explore.Script{{Kind: explore.Take, Units: 1}}
 	for _, c := range []struct {
 		name string
@@ -159,6 +157,9 @@ func TestSearchAgreesWithEnumeration(t *testing.T) {
 		{"exact", explore.Config{Clients: 3}},
 	} {
 		t.Run(fmt.Sprintf("%s %+v", c.name, c.cfg), func(t *testing.T) {
+			if c.name == "app-lock" && c.cfg.Clients == 3 {
+				testenv.Long(t)
+			}
 			c.cfg.Properties, c.cfg.Asks = []explore.Property{explore.Leak}, -1
 			all, err := explore.Enumerate(t.Context(), choose(t, c.name), c.cfg)
 			if err != nil {

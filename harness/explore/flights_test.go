@@ -115,10 +115,9 @@ func TestIsolatedFewPreemptions(t *testing.T) {
 // it needs few preemptions, and a twin without it is claimed to have none with so few. A
 // goroutine of the library's own is interrupted, and interrupts, as callers do.
 func TestForeignFewPreemptions(t *testing.T) {
+	testenv.Long(t)
+	testenv.Sequential(t)
 	for _, learns := range []bool{false, true} {
-		if learns && testenv.Race {
-			break // it takes long there
-		}
 		cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 300}
 		if learns {
 			cfg.Clients, cfg.Instances, cfg.MaxStates = 2, 1, 500

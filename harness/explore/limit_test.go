@@ -165,10 +165,8 @@ func TestChangedLimitIsAFault(t *testing.T) {
 // TestDeclaredUnderAnotherLimit: every strategy that declares something under another
 // limit keeps it, lowered and raised.
 func TestDeclaredUnderAnotherLimit(t *testing.T) {
-	tried, bound := 0, 2_000
-	if testing.Short() || testenv.Race {
-		bound = 200
-	}
+	testenv.Sequential(t)
+	tried, bound := 0, testenv.Pick(200, 2_000)
 	for _, m := range strategies.All() {
 		if m.NeedsStore(strategies.NeedPostgres) || m.Excluded[strategies.ModeExplore] != "" || !tolerates(m, quota.FaultLimit) {
 			continue

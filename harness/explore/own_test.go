@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,32 +82,52 @@ func TestPanicOnPostgres(t *testing.T) {
 // stack: for ever, or on a mutex that another one holds across a statement.
 func TestHungOnPostgres(t *testing.T) {
 	var held sync.Mutex
+	var hangs atomic.Bool
 	for name, take := range map[string]func(context.Context, pgx.Tx, quota.Request) (bool, error){
 		"for ever": func(ctx context.Context, tx pgx.Tx, _ quota.Request) (bool, error) {
 			if _, err := read(ctx, tx, ""); err != nil {
 				return false, err
 			}
+			hangs.Store(true)
 			select {}
 		},
 		"mutex": func(ctx context.Context, tx pgx.Tx, _ quota.Request) (bool, error) {
-			held.Lock()
+			if !held.TryLock() {
+				hangs.Store(true)
+				held.Lock()
+			}
 			defer held.Unlock()
 			return true, add(ctx, tx, 1)
 		},
 	} {
 		cfg := sqlConfig(t, 2)
-		cfg.DecisionTimeout = 300 * time.Millisecond
-		_, err := explore.Run(t.Context(), plantSQL(sqlPlant{take: take}), cfg)
+		var err error
+		hangs.Store(false)
+		patiently(t, &hangs, func(patience time.Duration) {
+			cfg.DecisionTimeout = patience
+			_, err = explore.Run(t.Context(), plantSQL(sqlPlant{take: take}), cfg)
+		})
 		var h *explore.HungError
 		if !errors.As(err, &h) || !strings.Contains(string(h.Stack), "own_test.go") || !strings.Contains(h.At, "explore_test.") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
+}
+
+// So is one that blocks as it is opened.
+func TestHungAsItIsOpenedOnPostgres(t *testing.T) {
+	var hangs atomic.Bool
 	cfg := sqlConfig(t, 2)
-	cfg.DecisionTimeout = 300 * time.Millisecond
 	sel := plantSQL(sqlPlant{})
-	sel.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) { select {} }
-	_, err := explore.Run(t.Context(), sel, cfg)
+	sel.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) {
+		hangs.Store(true)
+		select {}
+	}
+	var err error
+	patiently(t, &hangs, func(patience time.Duration) {
+		cfg.DecisionTimeout = patience
+		_, err = explore.Run(t.Context(), sel, cfg)
+	})
 	var h *explore.HungError
 	if !errors.As(err, &h) || h.Where != "being opened" || !strings.Contains(string(h.Stack), "own_test.go") {
 		t.Errorf("being opened: error %v", err)

@@ -49,20 +49,34 @@ func leakySQL(bad func()) strategies.Selection {
 	}})
 }
 
+// patiently searches with a time-out of decisions that doubles until the strategy has come
+// to where it hangs: on a busy machine anything may take longer than a short one.
+func patiently(t *testing.T, hangs *atomic.Bool, search func(patience time.Duration)) {
+	t.Helper()
+	for patience := 200 * time.Millisecond; patience < 2*time.Minute; patience *= 2 {
+		if search(patience); hangs.Load() {
+			return
+		}
+	}
+	t.Error("the strategy has never come to where it hangs")
+}
+
 // What a search found before the strategy ended it stays: what was counted, and the
 // shortest schedules with their steps. Nothing is claimed.
 func TestEndedByTheStrategy(t *testing.T) {
-	var over atomic.Bool // what was given up ends with the test
-	t.Cleanup(func() { over.Store(true) })
+	over := make(chan struct{}) // what was given up ends with the test
+	t.Cleanup(func() { close(over) })
+	var ends atomic.Bool
 	hang := func() {
-		for !over.Load() {
-			time.Sleep(10 * time.Millisecond)
-		}
+		ends.Store(true)
+		<-over
 	}
-	fall := func() { panic("counted twice") }
-	cfg := explore.Config{Clients: 3, Limit: 1, DecisionTimeout: 200 * time.Millisecond}
+	fall := func() {
+		ends.Store(true)
+		panic("counted twice")
+	}
+	cfg := explore.Config{Clients: 3, Limit: 1}
 	sql := sqlConfig(t, 3)
-	sql.DecisionTimeout = time.Second
 	for _, c := range []struct {
 		name, code string
 		sel        strategies.Selection
@@ -73,7 +87,13 @@ func TestEndedByTheStrategy(t *testing.T) {
 		{"panic on PostgreSQL", harness.CodePanicked, leakySQL(fall), sql},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := explore.Run(t.Context(), c.sel, c.cfg)
+			var r *explore.Result
+			var err error
+			ends.Store(false)
+			patiently(t, &ends, func(patience time.Duration) {
+				c.cfg.DecisionTimeout = patience
+				r, err = explore.Run(t.Context(), c.sel, c.cfg)
+			})
 			if err == nil || r == nil {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -85,7 +105,12 @@ func TestEndedByTheStrategy(t *testing.T) {
 			if r.Claim != "" {
 				t.Errorf("it claims %q", r.Claim)
 			}
-			census, err := explore.Enumerate(t.Context(), c.sel, c.cfg)
+			var census *explore.Census
+			ends.Store(false)
+			patiently(t, &ends, func(patience time.Duration) {
+				c.cfg.DecisionTimeout = patience
+				census, err = explore.Enumerate(t.Context(), c.sel, c.cfg)
+			})
 			if err == nil || census == nil {
 				t.Fatalf("%+v, %v", census, err)
 			}

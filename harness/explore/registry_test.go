@@ -18,11 +18,8 @@ import (
 // tolerates, and under none, with three clients. What was searched is in the log,
 // and whether a bound ended it.
 func TestDeclaredGuarantees(t *testing.T) {
-	bound := 10_000
-	if testing.Short() || testenv.Race {
-		bound = 500
-	}
-	tried := 0
+	testenv.Sequential(t)
+	tried, bound := 0, testenv.Pick(100, 10_000)
 	for _, m := range strategies.All() {
 		if m.NeedsStore(strategies.NeedPostgres) || len(m.Guarantee) == 0 {
 			continue // those of PostgreSQL need a server, and have tests of their own

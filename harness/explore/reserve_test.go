@@ -27,6 +27,9 @@ func TestLeaksOfLuaReserve(t *testing.T) {
 		{"the limit key is lost", "take,refund;take,refund", 1, []quota.Fault{quota.FaultEviction}, -1, explore.FalseReject},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == "the limit key is lost" { // many schedules
+				testenv.Long(t)
+			}
 			scripts, err := explore.ParseScripts(c.scripts)
 			if err != nil {
 				t.Fatal(err)
@@ -46,9 +49,7 @@ func TestLeaksOfLuaReserve(t *testing.T) {
 // TestHardenedReserve: no fault that it declares to tolerate makes it leak, drift or
 // strand anything.
 func TestHardenedReserve(t *testing.T) {
-	if testenv.Race {
-		t.Skip("takes too long under the race detector")
-	}
+	testenv.Sequential(t)
 	scripts, err := explore.ParseScripts("take,refund;take,commit")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -82,10 +83,7 @@ func sameWalk(t *testing.T, sel strategies.Selection, cfg Config) (left int64) {
 // Of every strategy, a search that leaves orders out meets the same states, each first by
 // the same step, and finds the same, with and without faults.
 func TestSleepingStepsLeadNowhereNew(t *testing.T) {
-	bound := 700
-	if testing.Short() {
-		bound = 150
-	}
+	bound := testenv.Pick(60, 700)
 	tried, slept := 0, 0
 	for _, m := range strategies.All() {
 		if m.NeedsStore(strategies.NeedPostgres) || m.Foreign {
@@ -213,10 +211,7 @@ func locked(ctx context.Context, m quota.Mutex, f func() error) error {
 
 // Programs at random, too, and on few keys most of what they do has something in common.
 func TestSleepingStepsOfPrograms(t *testing.T) {
-	n := uint64(120)
-	if testing.Short() {
-		n = 20
-	}
+	n := testenv.Pick[uint64](12, 120)
 	slept := 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // has to repeat
@@ -244,10 +239,7 @@ func TestSleepingStepsOfPrograms(t *testing.T) {
 // All schedules of small programs, whatever states they lead to, come to the states that
 // a search meets which leaves orders out, and to no others.
 func TestSleepAgreesWithBruteForce(t *testing.T) {
-	n := uint64(12)
-	if testing.Short() {
-		n = 3
-	}
+	n := testenv.Pick[uint64](3, 12)
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 10)) //nolint:gosec // has to repeat
 		sel := programs(r, 2, seed%2 == 0)

@@ -13,8 +13,9 @@ import (
 func TestThreeTierLeaksInEachWriteMode(t *testing.T) {
 	for mode, steps := range map[string]int{"back": 20, "through": 18, "literal": 22} {
 		t.Run(mode, func(t *testing.T) {
-			if testenv.Race && mode == "literal" {
-				t.Skip("23,000 schedules take too long under the race detector")
+			if mode == "literal" { // 23,000 schedules
+				testenv.Long(t)
+				testenv.Sequential(t)
 			}
 			f := found(t, run(t, "three-tier:write="+mode, explore.Config{Properties: []explore.Property{explore.Leak}}), explore.Leak)
 			if len(f.Steps) != steps || f.Units != 1 {

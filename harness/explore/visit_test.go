@@ -1,11 +1,11 @@
 package explore
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -54,7 +54,9 @@ func (*slowly) Look() (l engine.Look)                               { return l }
 
 // Where a worker ends before it is handed a batch, the search waits for one that has begun
 // with it: they share the graph, to which the search adds.
-func TestVisitWaitsForWorkers(t *testing.T) {
+func TestVisitWaitsForWorkers(t *testing.T) { synctest.Test(t, testVisitWaitsForWorkers) }
+
+func testVisitWaitsForWorkers(t *testing.T) {
 	e := &slowly{trying: make(chan struct{}), release: make(chan struct{}), refused: make(chan struct{})}
 	s := newSearch(e, strategies.Selection{}, Config{Workers: 3, DecisionTimeout: harness.MaxDecisionTimeout})
 	w := &pass{search: s, graph: newGraph(engine.Digest{})}
@@ -78,13 +80,12 @@ func TestVisitWaitsForWorkers(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.visit(w, edges) }()
 	<-e.refused
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
+	synctest.Wait()
 	select {
 	case err := <-ended:
 		t.Errorf("it ended with %v, and a worker tries a step", err)
 		ended <- err
-	case <-ctx.Done():
+	default:
 	}
 	close(e.release)
 	if err := <-ended; !errors.Is(err, errFork) {

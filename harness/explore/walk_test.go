@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 
 	"github.com/quotabench/quotabench/strategies"
@@ -22,10 +23,7 @@ import (
 // futures, one of the futures was never met. So no walk at random, which prunes
 // nothing, may come to a state that the search has not seen.
 func TestWalksMeetNothingNew(t *testing.T) {
-	walks := 300
-	if testing.Short() {
-		walks = 30
-	}
+	walks := testenv.Pick(30, 300)
 	foreign := func(make func(redis.UniversalClient) strategies.Allower) *strategies.Meta {
 		m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
 			return make(env.Redis), nil
@@ -58,6 +56,10 @@ func TestWalksMeetNothingNew(t *testing.T) {
 		{"foreign, faults", Config{Faults: []quota.Fault{quota.FaultCrash, quota.FaultLostReply}}, calls},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			switch c.name {
+			case "three-tier:write=through", "foreign", "foreign, time", "foreign, faults": // many states
+				testenv.Long(t)
+			}
 			c.cfg.Properties = []Property{Stuck}
 			var chosen []strategies.Selection
 			var err error

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -179,28 +180,38 @@ func TestAuditReference(t *testing.T) {
 	redis := storetest.Redis(t)
 	cfg := Config{Plan: harness.Plan{Workers: 4, Stores: setOf(t, redis)}, ReferenceLength: DefaultReferenceLength}
 	m := &measurement{cfg: &cfg, tb: wallTime, id: "audit", gone: &gone{why: map[string]string{}}}
-	honest, err := m.reference(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	reference := func() loop {
+		l, err := m.reference(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
 	}
+	honest := reference()
 	if honest.perS <= 0 || honest.foreign > maxForeign {
 		t.Errorf("a loop alone on its server: %+v", honest)
 	}
-	// Another program works on the same server.
+	// Another program works on the same server, for a tenth of what the loop sends at least.
 	ctx, cancel := context.WithCancel(t.Context())
+	var sent atomic.Int64
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
 			redis.Admin().Incr(ctx, "quotabench:audit:foreign")
+			sent.Add(1)
 		}
 	}()
-	shared, err := m.reference(t.Context())
+	share := 0.0
+	shared := longer(t, DefaultReferenceLength, func(d time.Duration) loop {
+		cfg.ReferenceLength = d
+		before := sent.Load()
+		l := reference()
+		share = float64(sent.Load()-before) / (l.perS * d.Seconds())
+		return l
+	}, func(loop) bool { return share > 0.1 })
 	cancel()
 	<-done
-	if err != nil {
-		t.Fatal(err)
-	}
 	if shared.foreign <= maxForeign {
 		t.Errorf("foreign commands were not noticed: %+v", shared)
 	}

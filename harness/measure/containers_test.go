@@ -2,10 +2,9 @@ package measure
 
 import (
 	"testing"
-	"time"
 
 	"github.com/quotabench/quotabench/harness"
-
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	_ "github.com/quotabench/quotabench/stores/container" // what the test compares with
@@ -24,6 +23,7 @@ type verdicts struct {
 // machine and once on servers in containers. Timings differ; what leaks and what
 // is kept does not.
 func TestContainersGiveTheSameVerdicts(t *testing.T) {
+	testenv.Long(t)
 	container := verdictsOn(t, storetest.ContainerRedis(t), storetest.ContainerPostgres(t))
 	process := verdictsOn(t, storetest.Redis(t), storetest.Postgres(t))
 	for name, want := range process {
@@ -42,7 +42,7 @@ func verdictsOn(t *testing.T, redis *redisstore.Store, postgres *pgstore.Store) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Policy.Limit, plan.Workers, plan.Seed, plan.Duration = 20, 32, 5, 300*time.Millisecond
+	plan.Policy.Limit, plan.Workers, plan.Seed, plan.Requests = 20, 32, 5, 1600
 	plan.Stores = setOf(t, redis, postgres)
 	report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true})
 	if err != nil {

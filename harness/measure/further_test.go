@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -91,6 +91,7 @@ func TestMissingStoreSaysWhy(t *testing.T) {
 // TestCrossSlot: a script over keys of several slots fails on a cluster, every time, and
 // the run says so without being invalid; one over a single key works there.
 func TestCrossSlot(t *testing.T) {
+	testenv.Long(t)    // a cluster of three
 	storetest.Redis(t) // or skip
 	cluster, err := redisstore.Open(t.Context(), "process:cluster=3", stores.Options{})
 	if err != nil {
@@ -103,6 +104,7 @@ func TestCrossSlot(t *testing.T) {
 	}()
 	runs := measureReal(t, "lua-reserve,incr-expire-atomic", "agent-api", "hot-key", func(c *Config) {
 		c.Stores, c.Policy.Limit, c.Closed = setOf(t, cluster), 20, true
+		c.Requests, c.Duration = 1000, 0
 	})
 	r := runs["lua-reserve"]
 	if !r.Audit.Valid || r.Issued == 0 || r.Errors != r.Issued || !strings.Contains(r.FirstError, "CROSSSLOT") {
@@ -167,7 +169,7 @@ func TestReplicasCatchUp(t *testing.T) {
 	}
 	r := measureOne(t, &f.planted, "hot-key", func(c *Config) {
 		c.Strategies, c.base, c.Workers, c.Stores = []strategies.Selection{sel}, nil, 4, set
-		c.Duration = 50 * time.Millisecond
+		c.Requests = 400
 	})
 	if !r.Audit.Valid || r.Errors != 0 || r.Issued == 0 {
 		t.Errorf("%d of %d requests failed, the first: %s; audit %+v", r.Errors, r.Issued, r.FirstError, r.Audit)

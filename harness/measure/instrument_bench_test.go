@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testenv"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 
 	"github.com/quotabench/quotabench/oracle"
@@ -129,10 +130,8 @@ func BenchmarkDecision(b *testing.B) {
 func BenchmarkIncrExpireOverBareLoop(b *testing.B) {
 	redis := storetest.Redis(b)
 	cfg := instrumentConfig(b, redis)
-	n, d := 20, time.Second
-	if testing.Short() {
-		n, d = 4, 250*time.Millisecond // a look that it works, and no figure to rely on
-	}
+	// Few short pairs show that it works, and give no figure to rely on.
+	n, d := testenv.Pick(4, 20), testenv.Pick(250*time.Millisecond, time.Second)
 	decisions := func() float64 { return decisionsPerSecond(b, cfg, d) }
 	var keys, one float64
 	for b.Loop() {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -49,8 +50,8 @@ func TestOpenLoopCountsFromTheIntendedStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q := s.Quantile(0.98); q > 10_000_000 {
-		t.Errorf("98 %% of services took up to %v: the stall was one request", time.Duration(q))
+	if q := s.Quantile(0.98); q > 50_000_000 {
+		t.Errorf("98 %% of services took up to %v: the stall of 100 ms was one request", time.Duration(q))
 	}
 	if s.Max() < 100_000_000 {
 		t.Errorf("the longest service took %v, want at least the stall of 100 ms", time.Duration(s.Max()))
@@ -59,7 +60,8 @@ func TestOpenLoopCountsFromTheIntendedStart(t *testing.T) {
 
 // More than the strategy can do: the backlog grows, and says so.
 func TestOpenLoopSaturates(t *testing.T) {
-	p := &planted{delay: func(ctx context.Context) { _ = wallTime.clock.Sleep(ctx, 5*time.Millisecond) }}
+	// 200 decisions per second, so that the backlog grows even if the pacer is held up.
+	p := &planted{delay: func(ctx context.Context) { _ = wallTime.clock.Sleep(ctx, 10*time.Millisecond) }}
 	r := measureOne(t, p, "steady", func(c *Config) {
 		c.base, c.Workers, c.Rate, c.Arrivals = nil, 2, 2000, "constant"
 		c.Requests, c.Duration = 0, 300*time.Millisecond
@@ -88,11 +90,21 @@ func hasReason(r results.Run, code string) bool {
 	return false
 }
 
+// TestPacerIsNeverEarly has it release requests at moments that it must wait for.
+func TestPacerIsNeverEarly(t *testing.T) {
+	p := newPacer(wallTime.nano, 0)
+	defer p.close()
+	if early := recordLateness(results.NewHistogram(), p.wait, 50); early > 0 {
+		t.Errorf("the pacer was early %d times", early)
+	}
+}
+
 // TestPacerIsEarlierThanSleep compares the pacer's lateness with that of
-// time.Sleep, in turns, so that both meet the same load. A busy machine may delay
-// either for a whole turn: the pacer fails only where it is later by half in every
-// one of several attempts.
+// time.Sleep, in turns, so that both meet the same load. Lateness is the machine's, and a
+// busy one may delay either for a whole turn: the pacer fails only where it is later by
+// half in every one of many attempts.
 func TestPacerIsEarlierThanSleep(t *testing.T) {
+	testenv.Long(t)
 	p := newPacer(wallTime.nano, 0)
 	defer p.close()
 	sleep := func(at int64) {
@@ -100,7 +112,7 @@ func TestPacerIsEarlierThanSleep(t *testing.T) {
 			time.Sleep(time.Duration(d))
 		}
 	}
-	const attempts, turns, moments, margin = 6, 10, 50, 1.5
+	const attempts, turns, moments, margin = 60, 10, 50, 1.5
 	for range attempts {
 		ours, theirs := results.NewHistogram(), results.NewHistogram()
 		for range turns {

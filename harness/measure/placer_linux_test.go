@@ -78,7 +78,7 @@ func spied(ctx context.Context, t *testing.T, store stores.Store, asked Cores, r
 	plan.Workers, plan.Duration, plan.Rate, plan.Stores = 4, 30*time.Millisecond, rate, setOf(t, store)
 	cfg := Config{
 		Plan:   plan,
-		Rounds: 1, Cores: asked,
+		Rounds: 1, Cores: asked, ReferenceLength: 10 * time.Millisecond,
 	}
 	report, err := Measure(ctx, cfg)
 	if err != nil || len(report.Runs) != 1 || report.Runs[0].Placement == nil {

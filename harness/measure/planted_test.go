@@ -135,10 +135,16 @@ func measureOne(t *testing.T, p *planted, workload string, change func(*Config))
 func requireValid(t *testing.T, r results.Run) {
 	t.Helper()
 	for _, reason := range r.Audit.Reasons {
-		if reason.Strikes != results.StrikesPercentiles { // what else the machine does is not the run's
+		if !ofMachine(reason) {
 			t.Fatalf("audit: %+v", r.Audit)
 		}
 	}
+}
+
+// ofMachine reports whether a finding is about what else the machine does, which a test
+// cannot decide.
+func ofMachine(r results.Reason) bool {
+	return r.Strikes == results.StrikesPercentiles || r.Code == "machine-busy" || r.Code == "cpu-steal"
 }
 
 func TestPlantedNothing(t *testing.T) {

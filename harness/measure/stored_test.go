@@ -39,22 +39,27 @@ func (h *hoarder) Take(ctx context.Context, r quota.Request) (quota.Decision, er
 // TestPlantedKeys: what is left in a real Redis is counted to the key, over time as well,
 // and weighs at least as much as was put there.
 func TestPlantedKeys(t *testing.T) {
-	h := &hoarder{}
-	sel := h.selection()
-	sel.Needs = []strategies.Need{strategies.NeedRedis}
-	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		h.redis, h.prefix = env.Redis, env.Prefix
-		return h, nil
-	}
 	server := storetest.Redis(t)
 	if err := server.Admin().Set(t.Context(), "another's", 1, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Admin().Del(context.Background(), "another's") })
-	r := measureOne(t, &h.planted, "hot-key", func(cfg *Config) {
-		h.delay = nil
-		cfg.Strategies, cfg.base, cfg.Workers, cfg.Stores = []strategies.Selection{sel}, nil, 4, setOf(t, server)
-		cfg.Requests, cfg.Duration = 0, 200*time.Millisecond
+	r := longer(t, 200*time.Millisecond, func(d time.Duration) results.Run {
+		h := &hoarder{}
+		sel := h.selection()
+		sel.Needs = []strategies.Need{strategies.NeedRedis}
+		sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
+			h.redis, h.prefix = env.Redis, env.Prefix
+			return h, nil
+		}
+		return measureOne(t, &h.planted, "hot-key", func(cfg *Config) {
+			h.delay = nil
+			cfg.Strategies, cfg.base, cfg.Workers, cfg.Stores = []strategies.Selection{sel}, nil, 4, setOf(t, server)
+			cfg.Requests, cfg.Duration = 0, d
+		})
+	}, func(r results.Run) bool { // counted at each quarter, and requests came in between
+		return len(r.Stored) == 1 && len(r.Stored[0].OverTime) == results.Quarters-1 &&
+			decided(r, 0, 0.2) > 200 && decided(r, 0.3, 0.7) > 200
 	})
 	if len(r.Stored) != 1 || len(r.Stored[0].OverTime) != results.Quarters-1 {
 		t.Fatalf("kept %+v", r.Stored)

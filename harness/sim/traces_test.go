@@ -34,9 +34,7 @@ var shortened = map[string]func(*sim.Config){
 //
 //	go test ./harness/sim -run TestTracesStay -update
 func TestTracesStay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("simulates every strategy under every preset")
-	}
+	testenv.Long(t)
 	const file = "testdata/traces.txt"
 	var b strings.Builder
 	b.WriteString("# preset or workload, strategy, hash of the trace, requests admitted, units leaked, keys at the end\n")

@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sweep"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -63,6 +64,9 @@ type timed struct {
 
 func (l *timed) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	d := quota.Decision{Admitted: true, Tier: quota.TierProcess}
+	if r.ID >= harness.ProbeID { // no request of the measured pass
+		return d, nil
+	}
 	if l.redis != nil {
 		c := l.redis.(*redis.Client).Conn()
 		defer func() { _ = c.Close() }()
@@ -128,11 +132,48 @@ func (*counting) SoFar([]results.Run)             {}
 func (*counting) Done(results.Run)                {}
 func (*counting) EndRound()                       {}
 
-// TestKneeByLittle: 8 callers of a limiter that holds a connection for 3 ms make
-// min(pool, 8)/3 ms decisions per second, so that the knee of the pool is at 8.
+// speeds keeps the decisions per second of the last run at each rate, whether its timings
+// count or not.
+type speeds struct {
+	counting
+	perS map[float64]float64
+}
+
+func (s *speeds) Done(r results.Run) { s.perS[r.Params.RatePerS] = r.ThroughputPerS }
+
+// TestKneeByLittle: 8 callers of a limiter that holds a connection for a time make
+// min(pool, 8) decisions in that time, so that the knee of the pool is at 8. A busy machine
+// adds to the time: it is doubled until less than a quarter is added.
 func TestKneeByLittle(t *testing.T) {
-	c := config(t, &timed{takes: 3 * time.Millisecond})
-	c.Requests, c.Rounds = 40, 3
+	for takes := 4 * time.Millisecond; ; takes *= 2 {
+		points := littlesPoints(t, takes)
+		asPlanted := true
+		for i := range points {
+			// Whatever the machine is busy with, no connection serves more than it can.
+			f, most := &points[i].Summary.Throughput, min(points[i].X, 8)/takes.Seconds()
+			if f.Value > most {
+				t.Errorf("pool of %s: %v decisions/s, at most %v are possible", points[i].Value, f.Value, most)
+			}
+			asPlanted = asPlanted && f.Value > 0.8*most
+			f.Lo, f.Hi = f.Value, f.Value // few rounds, which vary
+		}
+		if !asPlanted && takes < time.Second && !t.Failed() {
+			t.Logf("this machine adds much to %v for each decision", takes)
+			continue
+		}
+		s := results.SweepSeries{Points: points}
+		if k := s.Knee(); k.At < 0 || points[k.At].Value != "8" {
+			t.Errorf("knee %+v of %+v", k, points)
+		}
+		return
+	}
+}
+
+// littlesPoints sweeps the pool of 8 callers whose decisions take that long.
+func littlesPoints(t *testing.T, takes time.Duration) []results.SweepPoint {
+	t.Helper()
+	c := config(t, &timed{takes: takes})
+	c.Requests, c.Rounds = 40, 2
 	seen := &counting{}
 	c.Observer = seen
 	params, err := sweep.ParseAll([]string{"pool=1..16x2"})
@@ -140,17 +181,20 @@ func TestKneeByLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := sweep.Measure(t.Context(), c, params)
-	if err != nil || r.Interrupted || len(r.Runs) != 15 || seen.begun != 15 {
+	if err != nil || r.Interrupted || len(r.Runs) != 10 || seen.begun != 10 {
 		t.Fatalf("%d runs of %d, %v", len(r.Runs), seen.begun, err)
 	}
-	rounds := [][]string{seen.ran[:5], seen.ran[5:10], seen.ran[10:]}
-	if slices.Equal(rounds[0], rounds[1]) && slices.Equal(rounds[0], rounds[2]) {
-		t.Errorf("all rounds have one order: %q", rounds[0])
+	rounds := [][]string{seen.ran[:5], seen.ran[5:]}
+	if slices.Equal(rounds[0], rounds[1]) {
+		t.Errorf("both rounds have one order: %q", rounds[0])
 	}
 	for _, order := range rounds {
 		if slices.Sort(order); len(slices.Compact(order)) != 5 {
 			t.Errorf("a round has %q", order)
 		}
+	}
+	for i := range r.Runs { // planted times count whatever the machine is busy with
+		r.Runs[i].Audit.TimingsValid = true
 	}
 	f := results.File{Runs: r.Runs, Sweep: &r.Sweep}
 	s := f.SweepSeries()
@@ -161,27 +205,18 @@ func TestKneeByLittle(t *testing.T) {
 		if !p.Summary.Counts() || p.Summary.PoolWait == nil {
 			t.Fatalf("pool of %s: audit %+v", p.Value, p.Summary.Audit)
 		}
-		// Whatever the machine is busy with, no connection serves more than it can.
-		if most := min(p.X, 8) / 0.003; p.Summary.Throughput.Value > most {
-			t.Errorf("pool of %s: %v decisions/s, at most %v are possible", p.Value, p.Summary.Throughput.Value, most)
-		}
 		if wait := p.Summary.PoolWait; (wait.MeanNS.Value > 0) != (p.X < 8) {
 			t.Errorf("pool of %s: a wait of %v ns", p.Value, wait.MeanNS.Value)
 		}
-		// A busy machine has its timings struck, and rounds that vary. The planted times
-		// make the knee all the same.
-		f := &p.Summary.Throughput
-		p.Summary.TimingsCount, f.Lo, f.Hi = true, f.Value, f.Value
 	}
-	if k := s[0].Knee(); k.At < 0 || s[0].Points[k.At].Value != "8" {
-		t.Errorf("knee %+v", k)
-	}
+	return s[0].Points
 }
 
 // TestSearchFindsThePlantedEdge: the condition holds up to 3000/s and not above, so that
 // the two rates that the search ends with enclose it closely.
 func TestSearchFindsThePlantedEdge(t *testing.T) {
-	for _, x := range []struct{ edge, low, high float64 }{{3000, 0, 0}, {3000, 1000, 20000}, {100, 1000, 20000}, {90000, 1000, 20000}} {
+	edges := []struct{ edge, low, high float64 }{{3000, 1000, 20000}, {100, 1000, 20000}, {90000, 1000, 20000}, {3000, 0, 0}}
+	for _, x := range edges[:testenv.Pick(3, 4)] {
 		c := config(t, &timed{servers: make(chan struct{}, 8)})
 		c.Requests, c.Rounds = 20, 1
 		seen := &counting{}
@@ -226,24 +261,36 @@ func TestSearchFindsThePlantedEdge(t *testing.T) {
 }
 
 // TestSearchOfACapacity: two servers that take 2 ms for a request decide on at most
-// 1000/s, whatever the machine does.
+// 1000/s, whatever the machine does. A machine on which not even the lowest rate holds is
+// given more time for a request, and as much lower rates.
 func TestSearchOfACapacity(t *testing.T) {
-	c := config(t, &timed{servers: make(chan struct{}, 2), takes: 2 * time.Millisecond})
-	c.Requests, c.Rounds, c.Arrivals = 60, 1, "constant"
-	keepsUp := func(s *results.Summary) bool { return s.Throughput.Value >= 0.8*s.Params.RatePerS }
-	s := &sweep.Search{Config: c, Low: 100, High: 8000, Within: 0.5, Holds: keepsUp}
-	r, err := s.Measure(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	best := 0.0
-	for _, x := range results.Summarise(r.Runs) {
-		if keepsUp(&x) {
-			best = max(best, x.Params.RatePerS)
+	for takes := 2 * time.Millisecond; ; takes *= 2 {
+		c := config(t, &timed{servers: make(chan struct{}, 2), takes: takes})
+		c.Requests, c.Rounds, c.Arrivals = 60, 1, "constant"
+		capacity := 2 / takes.Seconds()
+		seen := &speeds{perS: map[float64]float64{}}
+		c.Observer = seen
+		keepsUp := func(s *results.Summary) bool { return seen.perS[s.Params.RatePerS] >= 0.8*s.Params.RatePerS }
+		s := &sweep.Search{Config: c, Low: capacity / testenv.Pick(4., 10.), High: 8 * capacity, Within: 0.5, Holds: keepsUp}
+		r, err := s.Measure(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if best < 100 || best > 1000/0.8 {
-		t.Errorf("the highest rate that holds is %v/s, and 1000/s can be served", best)
+		best := 0.0
+		for _, x := range results.Summarise(r.Runs) {
+			if keepsUp(&x) {
+				best = max(best, x.Params.RatePerS)
+			}
+		}
+		if best > capacity/0.8 {
+			t.Errorf("the highest rate that holds is %v/s, and %v/s can be served", best, capacity)
+		}
+		if best >= s.Low || t.Failed() {
+			return
+		}
+		if takes > time.Second/4 {
+			t.Fatalf("of requests that take %v this machine does not serve %v/s", takes, s.Low)
+		}
 	}
 }
 

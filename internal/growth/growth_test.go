@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 var root = filepath.Join("..", "..")
@@ -134,6 +136,7 @@ func TestSweepsAreRecorded(t *testing.T) {
 // TestChild runs a program that uses memory of its own, twice: the second is not charged
 // with the first's.
 func TestChild(t *testing.T) {
+	testenv.Long(t)
 	program := filepath.Join(t.TempDir(), "quotabench")
 	const script = `#!/bin/sh
 set -e

@@ -19,6 +19,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/machine/cores"
 	"github.com/quotabench/quotabench/internal/program"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
@@ -332,6 +333,7 @@ func worktrees(t *testing.T) string {
 // TestAgainstHead runs the program: a small benchmark of the last commit beside this
 // tree, and a package that neither has.
 func TestAgainstHead(t *testing.T) {
+	testenv.Long(t)
 	before := worktrees(t)
 	var out, errs strings.Builder
 	code := run(t.Context(), []probe{
@@ -358,6 +360,7 @@ func TestAgainstHead(t *testing.T) {
 
 // TestSameModules gives an earlier commit this tree's version of a module.
 func TestSameModules(t *testing.T) {
+	testenv.Long(t)
 	here, base := t.TempDir(), t.TempDir()
 	const mod = "module example.com/m\n\ngo 1.26\n\nrequire (\n\tgolang.org/x/sync %s\n)\n"
 	for folder, version := range map[string]string{here: "v0.24.0", base: "v0.21.0"} {
@@ -388,6 +391,7 @@ func TestSameModules(t *testing.T) {
 
 // TestInterrupted ends while a probe runs.
 func TestInterrupted(t *testing.T) {
+	testenv.Long(t)
 	before := worktrees(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	p := probe{name: "endless", pkg: "no/such/package", open: both(func(ctx context.Context, t *tool, s *side) (sample, error) {

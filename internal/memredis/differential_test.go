@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
@@ -183,6 +185,18 @@ func alike(name string, a, b string) bool {
 	return m > 0 && n > 0 && max(m-n, n-m) <= slack
 }
 
+// inTime calls compare again where it finds a difference and took long: on a busy machine
+// keys of the server, whose clock goes on, expire meanwhile.
+func inTime(compare func() error) (err error) {
+	for range 100 {
+		began := clock.Nano()
+		if err = compare(); err == nil || clock.Nano()-began < int64(500*time.Millisecond) {
+			break
+		}
+	}
+	return err
+}
+
 // differ runs a program on both stores, through the same client library, and
 // returns the first command on which they differ.
 func differ(ctx context.Context, real, ours *redis.Client, t *memredis.Table, seed uint64, n int) error {
@@ -219,12 +233,12 @@ func stores(t testing.TB) (real, ours *redis.Client, table *memredis.Table) {
 
 func TestAgreesWithRedis(t *testing.T) {
 	real, ours, table := stores(t)
-	programs := 150
+	programs := testenv.Pick(50, 150)
 	if n, err := strconv.Atoi(os.Getenv("QUOTABENCH_PROGRAMS")); err == nil {
 		programs = n
 	}
 	for seed := range programs {
-		if err := differ(t.Context(), real, ours, table, uint64(seed), 100); err != nil {
+		if err := inTime(func() error { return differ(t.Context(), real, ours, table, uint64(seed), 100) }); err != nil {
 			t.Fatal(err)
 		}
 	}

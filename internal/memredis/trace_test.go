@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // among reports whether a set of keys may hold one.
@@ -21,10 +22,7 @@ func among(keys memredis.Keys, name string) bool {
 // a key that is neither among these nor among those that it has read makes no difference
 // to its reply.
 func TestTraceTellsAll(t *testing.T) {
-	programs := 600
-	if testing.Short() {
-		programs = 60
-	}
+	programs := testenv.Pick(60, 600)
 	ctx := context.Background()
 	read, written := 0, 0
 	for seed := range uint64(programs) {

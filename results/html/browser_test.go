@@ -7,12 +7,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
 // TestBrowser drives the page of a run of all strategies as a reader does. With
 // QUOTABENCH_SCREENSHOTS it leaves pictures in that directory.
 func TestBrowser(t *testing.T) {
+	testenv.Long(t)
 	page := fixture.Must[[]byte](t)(runAll())
 	b := startBrowser(t)
 	b.window(1280, 900, "light")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/server"
 	"github.com/quotabench/quotabench/stores/internal/storecheck"
@@ -78,6 +79,7 @@ func hideServers(t *testing.T) (path string) {
 }
 
 func TestContainersAreDescribed(t *testing.T) {
+	testenv.Long(t)
 	r, p := storetest.ContainerRedis(t), storetest.ContainerPostgres(t)
 	ctx := context.Background()
 	for _, i := range []stores.Info{r.Info(), p.Info()} {
@@ -100,6 +102,7 @@ func TestContainersAreDescribed(t *testing.T) {
 }
 
 func TestCloseRemovesContainers(t *testing.T) {
+	testenv.Long(t)
 	storetest.ContainerRedis(t)
 	storetest.ContainerPostgres(t)
 	ctx := context.Background()
@@ -178,6 +181,7 @@ func requireNoMoreVolumes(t *testing.T, before int) {
 // TestContainersOfTheKilled kills the owner of containers and lets the next Open
 // remove them.
 func TestContainersOfTheKilled(t *testing.T) {
+	testenv.Long(t)
 	storetest.ContainerRedis(t)
 	storetest.ContainerPostgres(t)
 	ctx := context.Background()
@@ -225,6 +229,7 @@ func TestContainersOfTheKilled(t *testing.T) {
 }
 
 func TestImageThatIsMissing(t *testing.T) {
+	testenv.Long(t)
 	storetest.ContainerRedis(t)
 	ctx := context.Background()
 	for _, noPull := range []bool{true, false} {
@@ -250,6 +255,7 @@ func TestImageThatIsMissing(t *testing.T) {
 
 // TestContainerThatEndsAtOnce gives the server a setting that it refuses.
 func TestContainerThatEndsAtOnce(t *testing.T) {
+	testenv.Long(t)
 	storetest.ContainerRedis(t)
 	before := containersOf(t, os.Getpid())
 	o := containerOptions(t, storetest.RedisImageEnv)
@@ -267,6 +273,7 @@ func TestContainerThatEndsAtOnce(t *testing.T) {
 
 // TestContainerThatIsNotWantedAnyMore takes the wish back at many moments.
 func TestContainerThatIsNotWantedAnyMore(t *testing.T) {
+	testenv.Long(t)
 	storetest.ContainerRedis(t)
 	before := containersOf(t, os.Getpid())
 	for after := 4 * time.Millisecond; after < 300*time.Millisecond; after *= 2 {
@@ -289,6 +296,7 @@ func TestContainerThatIsNotWantedAnyMore(t *testing.T) {
 }
 
 func TestWithoutAnEngine(t *testing.T) {
+	testenv.Long(t)
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -302,25 +310,35 @@ func TestWithoutAnEngine(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-			defer cancel()
-			cmd := exec.CommandContext(ctx, os.Args[0])
-			cmd.Env = append(os.Environ(), askerEnv+"=1", "DOCKER_HOST="+tc.host, "HOME="+t.TempDir(), "PATH="+path)
-			cmd.Stderr = os.Stderr
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatal(err)
+			ask := func() (a answer) {
+				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+				defer cancel()
+				cmd := exec.CommandContext(ctx, os.Args[0])
+				cmd.Env = append(os.Environ(), askerEnv+"=1", "DOCKER_HOST="+tc.host, "HOME="+t.TempDir(), "PATH="+path)
+				cmd.Stderr = os.Stderr
+				out, err := cmd.Output()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := json.Unmarshal(out, &a); err != nil {
+					t.Fatal(err)
+				}
+				storecheck.Error(t, errors.New(a.Err), "no container engine answers", "process, embedded or a URL")
+				if a.Auto != stores.KindEmbedded {
+					t.Errorf("auto took %s", a.Auto)
+				}
+				return a
 			}
-			var a answer
-			if err := json.Unmarshal(out, &a); err != nil {
-				t.Fatal(err)
+			// A second for each of two questions, and what the machine adds. A busy one may
+			// add much: the quickest of several attempts counts.
+			const limit, attempts = 5 * time.Second, 5
+			took := ask().Took
+			for n := 1; took > limit && n < attempts; n++ {
+				t.Logf("attempt %d took %v", n, took)
+				took = min(took, ask().Took)
 			}
-			storecheck.Error(t, errors.New(a.Err), "no container engine answers", "process, embedded or a URL")
-			if limit := 5 * time.Second; a.Took > limit { // a second for each of two questions, and a busy machine
-				t.Errorf("took %v, want at most %v", a.Took, limit)
-			}
-			if a.Auto != stores.KindEmbedded {
-				t.Errorf("auto took %s", a.Auto)
+			if took > limit {
+				t.Errorf("took %v, want at most %v", took, limit)
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/server"
 	"github.com/quotabench/quotabench/stores/internal/storecheck"
@@ -62,6 +63,7 @@ func privateDirs(t *testing.T, parent string) []string {
 }
 
 func TestKillLeavesNothingBehind(t *testing.T) {
+	testenv.Long(t)
 	storetest.Redis(t)
 	storetest.Postgres(t)
 	parent := t.TempDir()

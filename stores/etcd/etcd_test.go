@@ -103,7 +103,7 @@ func TestCallsEndWithTheConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	off.Store(true)
 	if _, err := conn.Client().(*clientv3.Client).Get(ctx, "k"); err == nil || ctx.Err() != nil {

@@ -58,7 +58,7 @@ func TestWipeAfterItsConnectionWasCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	var cut, left int
-	if err := other.QueryRow(ctx, "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE application_name = 'to be cut'").Scan(&cut); err != nil || cut == 0 {
+	if err := other.QueryRow(ctx, "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE application_name = 'to be cut'").Scan(&cut); err != nil || cut == 0 {
 		t.Fatalf("%d connections were cut, %v", cut, err)
 	}
 	if err := s.Wipe(ctx, scope); err != nil {

@@ -3,12 +3,14 @@ package postgres
 import (
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/storecheck"
 )
 
 // TestLostRaceForThePort starts servers on ports that a program has that does not answer.
 func TestLostRaceForThePort(t *testing.T) {
+	testenv.Long(t)
 	bin, err := find()
 	if err != nil {
 		t.Skip(err)

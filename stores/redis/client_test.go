@@ -8,6 +8,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/storecheck"
 	"github.com/quotabench/quotabench/stores/redis"
@@ -72,6 +73,7 @@ func TestFromClient(t *testing.T) {
 // TestFromClusterClient wraps a client of a cluster, of one server that has all
 // slots.
 func TestFromClusterClient(t *testing.T) {
+	testenv.Long(t)
 	storetest.Redis(t) // or skip
 	ctx := t.Context()
 	server, err := redis.Open(ctx, "process", stores.Options{Settings: map[string]string{"cluster-enabled": "yes"}})

@@ -30,14 +30,18 @@ type embedded struct {
 	server *miniredis.Miniredis
 	stop   context.CancelFunc
 	aged   chan struct{}
+	nano   func() int64 // the time, in nanoseconds
 
 	mu         sync.Mutex
-	last, next int64 // by the wall clock: when keys aged last, and may again
+	last, next int64 // when keys aged last, and may again
 }
 
-func startEmbedded() (*embedded, error) {
+func startEmbedded() (*embedded, error) { return startEmbeddedAt(clock.Nano) }
+
+// startEmbeddedAt is startEmbedded where keys age by another clock.
+func startEmbeddedAt(nano func() int64) (*embedded, error) {
 	m := miniredis.NewMiniRedis()
-	e := &embedded{server: m, aged: make(chan struct{}), last: clock.Nano()}
+	e := &embedded{server: m, aged: make(chan struct{}), nano: nano, last: nano()}
 	if err := m.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("start embedded Redis: %w", err)
 	}
@@ -80,12 +84,12 @@ func (e *embedded) age() {
 }
 
 func (e *embedded) ageLocked() {
-	now := clock.Nano()
+	now := e.nano()
 	if now < e.next {
 		return
 	}
 	e.server.FastForward(time.Duration(now - e.last))
-	e.last, e.next = now, now+(agingShare-1)*(clock.Nano()-now)
+	e.last, e.next = now, now+(agingShare-1)*(e.nano()-now)
 }
 
 func (e *embedded) close() {

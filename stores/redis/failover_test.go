@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
@@ -11,6 +12,7 @@ import (
 // TestFailOver plants writes that a replica has, and such that it has not got, and kills
 // the master, twice: the first are there when the replica has taken its place.
 func TestFailOver(t *testing.T) {
+	testenv.Long(t)
 	if err := storetest.Redis(t).CanFailOver(); err == nil {
 		t.Error("a server without a replica can fail over")
 	}

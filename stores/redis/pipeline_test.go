@@ -11,6 +11,8 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -39,6 +41,7 @@ func onEach(t *testing.T, f func(t *testing.T, s *redis.Store)) {
 	t.Run("embedded", func(t *testing.T) { f(t, storetest.EmbeddedRedis(t)) })
 	t.Run("server", func(t *testing.T) { f(t, storetest.Redis(t)) })
 	t.Run("cluster", func(t *testing.T) {
+		testenv.Long(t)
 		storetest.Redis(t) // or skip
 		s, err := redis.Open(t.Context(), "process:cluster=3", stores.Options{})
 		if err != nil {
@@ -58,7 +61,8 @@ func onEach(t *testing.T, f func(t *testing.T, s *redis.Store)) {
 func TestPipelinesAreShared(t *testing.T) {
 	const callers, each = 32, 50
 	onEach(t, func(t *testing.T, s *redis.Store) {
-		for _, auto := range []bool{false, true} {
+		for from, tries := clock.Nano(), []bool{false, true}; len(tries) > 0; tries = tries[1:] {
+			auto := tries[0]
 			var m stores.Meter
 			scope := storetest.Scope(t)
 			c := connect(t, s, scope, stores.ConnOptions{Pool: callers, Meter: &m, AutoPipeline: auto}).Client().(goredis.UniversalClient)
@@ -82,7 +86,11 @@ func TestPipelinesAreShared(t *testing.T) {
 			if n.Commands != callers*each {
 				t.Errorf("pipelines %v: %d commands are metered, want %d", auto, n.Commands, callers*each)
 			}
-			if shared := n.RoundTrips < n.Commands/2; shared != auto {
+			switch shared := n.RoundTrips < n.Commands/2; {
+			case shared == auto:
+			case auto && clock.Nano()-from < int64(time.Minute): // a busy machine runs one caller after the other
+				tries = append(tries, auto)
+			default:
 				t.Errorf("pipelines %v: %d round trips for %d commands", auto, n.RoundTrips, n.Commands)
 			}
 			var all []int64
@@ -116,7 +124,7 @@ func TestOutsideOfPipelines(t *testing.T) {
 		// The blocked caller waits for what the others do after it.
 		popped := make(chan error, 1)
 		go func() {
-			got, err := c.BLPop(ctx, 20*time.Second, prefix+"list").Result()
+			got, err := c.BLPop(ctx, 2*time.Minute, prefix+"list").Result()
 			if err == nil && (len(got) != 2 || got[1] != "x") {
 				err = errors.New("BLPOP gives " + strings.Join(got, " "))
 			}

@@ -11,6 +11,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/storecheck"
 	"github.com/quotabench/quotabench/stores/redis"
@@ -20,6 +21,7 @@ import (
 // TestSentinel has a sentinel name the master, and promotes its replica: a client
 // finds it.
 func TestSentinel(t *testing.T) {
+	testenv.Long(t)
 	s := started(t, "process:replicas=1")
 	sentinel := startSentinel(t, s)
 	t.Setenv("REDISCLI_AUTH", s.Admin().Options().Password)

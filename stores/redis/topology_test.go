@@ -7,6 +7,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/storecheck"
 	"github.com/quotabench/quotabench/stores/redis"
@@ -132,6 +133,7 @@ func further(t *testing.T, set *stores.Set, main stores.Store, name string) stor
 }
 
 func TestFurther(t *testing.T) {
+	testenv.Long(t)
 	main := started(t, "process")
 	addrs := map[string]bool{main.Info().Addr: true}
 	for _, name := range []string{"redis.2", "redis.3", "redis.durable", "redis.replicated", "redis.replica"} {
@@ -212,6 +214,7 @@ func TestShapesAreRefused(t *testing.T) {
 // in the meter, and removes them; and reads two keys of different slots at once, which
 // a cluster refuses.
 func TestCluster(t *testing.T) {
+	testenv.Long(t)
 	s := started(t, "process:cluster=3")
 	if !s.Owned() || stores.PlaceOf(s) != stores.StartedHere || s.Admin() != nil || s.Info().Version == "" {
 		t.Errorf("%+v, owned %v", s.Info(), s.Owned())

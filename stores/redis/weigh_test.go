@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -36,6 +37,7 @@ func TestUsageWeighsKeys(t *testing.T) {
 	if _, err := pipe.Exec(ctx); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = r.Wipe(context.Background(), scope) }) // other tests list what is left
 	all, err := r.Usage(ctx, scope)
 	if of := all.Bytes / keys; err != nil || all.Keys != keys || of < size || of > 2*size {
 		t.Errorf("usage %+v (%v), want %d keys of %d bytes and some", all, err, keys, size)

@@ -38,6 +38,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	goredis "github.com/redis/go-redis/v9"
@@ -53,6 +54,9 @@ const (
 	RedisImageEnv    = "QUOTABENCH_REDIS_IMAGE"
 	PostgresImageEnv = "QUOTABENCH_POSTGRES_IMAGE"
 )
+
+// Servers have long to start: the machine may be busy with other tests.
+func init() { server.OpenTimeout = 3 * time.Minute }
 
 // shared is a store that all tests of a binary share.
 type shared[T stores.Store] struct {

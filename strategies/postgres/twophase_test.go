@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
@@ -259,6 +260,7 @@ func TestTwoPhaseConcurrent(t *testing.T) {
 
 // TestServerThatPreparesNothing says so when it is opened, and not in mid-run.
 func TestServerThatPreparesNothing(t *testing.T) {
+	testenv.Long(t)
 	storetest.Postgres(t) // skips where there are no programs
 	server, err := pgstore.Open(t.Context(), "process", stores.Options{Settings: map[string]string{"max_prepared_transactions": "0"}})
 	if err != nil {

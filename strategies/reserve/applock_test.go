@@ -3,6 +3,7 @@ package reserve
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -89,11 +90,17 @@ func TestAppLockWaits(t *testing.T) {
 			_, err := s.Take(t.Context(), quota.Request{ID: 3, Subject: "t1", Policy: uploads, Units: 1})
 			done <- err
 		}()
+		for asks := false; !asks; runtime.Gosched() { // the holder is the other one
+			s.locks.mu.Lock()
+			asks = s.locks.wanted[tenant{uploads.Name, "t1"}].callers == 2
+			s.locks.mu.Unlock()
+		}
 		select {
 		case err := <-done:
 			t.Errorf("got past a lock that is held: %v", err)
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(20 * time.Millisecond): // what got past it later would be used
 		}
+		used(t, s, 0)
 		unlock()
 		must(t, <-done)
 		used(t, s, 1)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -104,7 +105,7 @@ func TestBucketsDoNotRound(t *testing.T) {
 	for _, m := range buckets {
 		t.Run(m.Name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(3, 4))
-			for range 25 {
+			for range testenv.Pick(5, 25) {
 				p := &quota.Policy{Name: "calls", Limit: 1 + r.Int64N(9), Unit: "calls", Window: quota.Window{
 					Kind: quota.Bucket, Refill: 1 + r.Int64N(13), Length: time.Duration(1+r.Int64N(9_999_999)) * time.Microsecond,
 				}}
@@ -264,15 +265,18 @@ func TestLogKnowsRequests(t *testing.T) {
 func TestExplored(t *testing.T) {
 	take := explore.Action{Kind: explore.Take, Units: 1}
 	bucket := quota.Policy{Name: "calls", Limit: 1, Unit: "calls", Window: quota.Window{Kind: quota.Bucket, Length: time.Second, Refill: 3}}
-	for _, c := range []struct {
+	type search struct {
 		meta   *strategies.Meta
 		policy quota.Policy
-	}{{&logMeta, *rolling(1)}, {&tokenBucketMeta, bucket}, {&gcraMeta, bucket}} {
+	}
+	all := []search{{&gcraMeta, bucket}, {&tokenBucketMeta, bucket}, {&logMeta, *rolling(1)}}
+	for _, c := range testenv.Pick(all[:1], all) {
 		sel, err := c.meta.Select(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, faults := range [][]quota.Fault{nil, {quota.FaultClock}} {
+		faults := [][]quota.Fault{nil, {quota.FaultClock}}
+		for _, faults := range testenv.Pick(faults[:1], faults) {
 			r, err := explore.Run(t.Context(), sel, explore.Config{
 				Policy: c.policy, Limit: 1, Clients: 2, Instances: 2, Faults: faults, Scripts: []explore.Script{{take, take}, {take}},
 			})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -137,12 +138,16 @@ func checkNextWindow(tb testing.TB, m *strategies.Meta, stores Stores) {
 	}
 }
 
+// libraryWindow is how long windows of libraries are. Tests of limiters in the test shorten
+// it.
+var libraryWindow = time.Second
+
 // waitForNext is checkNextWindow on the wall clock, in windows of a second, the
 // shortest that many libraries know. A slow machine may be served more than one
 // window, never less.
 func (f *fixture) waitForNext(p quota.Policy, limit, offered int64) {
 	f.Helper()
-	p.Limit, p.Window.Length, p.Window.Timeline = limit, time.Second, quota.Timeline{}
+	p.Limit, p.Window.Length, p.Window.Timeline = limit, libraryWindow, quota.Timeline{}
 	b := f.book(&p)
 	s := b.subject(0)
 	for i := range 2 {
@@ -176,27 +181,59 @@ func checkRolling(tb testing.TB, m *strategies.Meta, stores Stores) {
 	}
 }
 
-// returns uses up a subject's quota twice, one window's length apart.
+// shortestReturn is the first length of windows that units come back after.
+const shortestReturn = 100 * time.Millisecond
+
+// longestReturn is the last one. Tests of wrong strategies, which fail at any length,
+// shorten it.
+var longestReturn = 30 * time.Second
+
+// returns uses up a subject's quota twice, one window's length apart. On a slow machine or
+// store it does so again in windows of twice the length. A leak is an error at once.
 func (f *fixture) returns(p quota.Policy) {
 	f.Helper()
+	for p.Window.Length = shortestReturn; ; p.Window.Length *= 2 {
+		slow, late := f.returnsOnce(p)
+		again := slow && p.Window.Length < time.Minute || late != "" && p.Window.Length < longestReturn
+		switch {
+		case f.Failed():
+			return
+		case again:
+			f.Logf("windows of %v are too short here: %s", p.Window.Length, late)
+		case late != "":
+			f.Error(late)
+			return
+		default:
+			return
+		}
+	}
+}
+
+// returnsOnce reports whether the window was over before all requests were answered, which
+// says nothing about the strategy, and what came back too late; "" is nothing.
+func (f *fixture) returnsOnce(p quota.Policy) (slow bool, late string) {
+	f.Helper()
 	const limit, offered = 3, 6
-	p.Window.Length = 100 * time.Millisecond
 	if p.Window.Kind == quota.Bucket {
 		p.Window.Refill = limit
 	}
 	b := f.book(withLimit(p, limit))
+	defer b.hold()
 	s := b.subject(0)
-	for i := range 2 {
-		admitted, _ := b.exhaust(s, offered)
-		// A slow machine may be served more than one window here, never less.
-		if least := b.least(offered); admitted < least {
-			f.Errorf("%s window, round %d: %d of %d units were admitted, not %d", p.Window.Kind, i, admitted, offered, least)
-		}
-		if i == 0 {
-			wait(p.Window.Length + 10*time.Millisecond)
-		}
+	least := b.least(offered)
+	from := clock.Nano()
+	// A slow machine may be served more than one window, never less.
+	if admitted, _ := b.exhaust(s, offered); admitted < least {
+		f.Errorf("%s window: %d of %d units were admitted, not %d", p.Window.Kind, admitted, offered, least)
 	}
-	b.hold()
+	if clock.Nano()-from > int64(p.Window.Length) {
+		return true, ""
+	}
+	wait(p.Window.Length + 10*time.Millisecond)
+	if admitted, _ := b.exhaust(s, offered); admitted < least {
+		late = fmt.Sprintf("%s window of %v, after its end: %d of %d units were admitted, not %d", p.Window.Kind, p.Window.Length, admitted, offered, least)
+	}
+	return false, late
 }
 
 // checkProvision: an operator's grant counts, and replaces what was there.

@@ -1,8 +1,10 @@
 package strategytest
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	_ "github.com/quotabench/quotabench/strategies/all"
@@ -19,6 +21,23 @@ func TestEmbedded(t *testing.T) {
 	})
 }
 
+// few run on servers in every build: one on each of the two main stores, and one on both.
+// All others take minutes, and start servers of their own.
+var few = []string{"incr-expire-atomic", "lua-reserve", "pg-check"}
+
+// onServers makes the test a long one for a strategy that is not among the few.
+func onServers(t *testing.T, m *strategies.Meta, few ...string) {
+	t.Helper()
+	for _, name := range few {
+		if _, err := strategies.Lookup(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Contains(few, m.Name) {
+		testenv.Long(t)
+	}
+}
+
 // TestAutoPipeline runs it with clients that put commands into pipelines, for every
 // strategy that asks a Redis.
 func TestAutoPipeline(t *testing.T) {
@@ -26,6 +45,7 @@ func TestAutoPipeline(t *testing.T) {
 		if len(m.RedisNeeds()) == 0 {
 			t.Skip("asks no Redis")
 		}
+		onServers(t, m, few[0])
 		s := Servers(t, m)
 		s.Client = strategies.AutoPipeline
 		return s
@@ -38,6 +58,7 @@ func TestServers(t *testing.T) {
 		if len(m.Needs) == 0 {
 			t.Skip("needs no store: TestEmbedded has tested it")
 		}
+		onServers(t, m, few...)
 		s := Servers(t, m)
 		s.Alone = true
 		return s

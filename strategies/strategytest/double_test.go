@@ -119,9 +119,6 @@ func (d *double) Close(ctx context.Context) error {
 // unlimited is the limit of an inner strategy that is not to reject.
 const unlimited = 1 << 40
 
-// pause is long enough for every other caller to come in between.
-const pause = 200 * time.Microsecond
-
 func (d *double) SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error {
 	if d.limit != nil {
 		return d.limit(d, ctx, p, subjects)

@@ -17,6 +17,28 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
+// stuck is never closed.
+var stuck chan struct{}
+
+// meeting lets the first caller go on when there is another one.
+type meeting struct {
+	begun  atomic.Bool
+	over   chan struct{}
+	ending sync.Once
+}
+
+func newMeeting() *meeting { return &meeting{over: make(chan struct{})} }
+
+func (m *meeting) come() {
+	if m.begun.CompareAndSwap(false, true) {
+		<-m.over
+		return
+	}
+	m.end()
+}
+
+func (m *meeting) end() { m.ending.Do(func() { close(m.over) }) }
+
 // mutants are wrong in one way each, and the check that has to notice.
 var mutants = []struct {
 	name, check string
@@ -260,27 +282,33 @@ var mutants = []struct {
 		}
 	}},
 	{name: "leaves a goroutine behind", check: "close", make: func(d *double) {
-		d.close = func(*double) { go wait(3 * time.Second) }
+		d.close = func(*double) { go func() { <-stuck }() }
 	}},
 	{name: "checks, and counts later", check: "concurrent", make: func(d *double) {
+		last := strategies.SharedValue(d.env.Shared, "callers that see the last unit", newMeeting)
 		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
 			r, err := d.full.Used(ctx, req.Subject, req.Policy)
 			if err != nil || r[0].Units+req.Units > req.Policy.Limit {
+				last.end()
 				return quota.Decision{Tier: quota.TierRedis, Remaining: -1}, err
 			}
-			wait(pause)
+			if r[0].Units == req.Policy.Limit-1 {
+				last.come()
+			}
 			return d.withPolicy(ctx, req, func(p *quota.Policy) { p.Limit = unlimited })
 		}
 		d.grant = func(*double, context.Context, *quota.Policy, []strategies.Grant) error { return nil }
 	}},
 	{name: "fails under load", check: "concurrent", make: func(d *double) {
 		var busy atomic.Int32
+		two := newMeeting()
 		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
 			defer busy.Add(-1)
 			if busy.Add(1) > 1 {
+				two.come()
 				return quota.Decision{}, errors.New("busy")
 			}
-			wait(pause)
+			two.come()
 			return d.right(ctx, req)
 		}
 	}},
@@ -323,6 +351,14 @@ var mutants = []struct {
 	}},
 }
 
+// set gives a limit of the suite another value until the test ends.
+func set(t *testing.T, limit *time.Duration, value time.Duration) {
+	t.Helper()
+	was := *limit
+	*limit = value
+	t.Cleanup(func() { *limit = was })
+}
+
 // TestRightStrategyPasses: the suite has nothing against the double as such, and
 // leaves out only what it has no part in.
 func TestRightStrategyPasses(t *testing.T) {
@@ -345,6 +381,9 @@ func TestRightStrategyPasses(t *testing.T) {
 // TestWrongStrategiesFail: every check notices what it is there for.
 func TestWrongStrategiesFail(t *testing.T) {
 	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
+	// What is wrong stays wrong, however long the suite waits.
+	set(t, &restLimit, 0)
+	set(t, &longestReturn, shortestReturn)
 	tried := map[string]bool{}
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {

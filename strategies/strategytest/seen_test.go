@@ -165,12 +165,14 @@ func inMemory(now func() time.Time) *strategies.Meta {
 
 // TestFromFuncConforms runs the whole suite on adapters in memory and on Redis.
 func TestFromFuncConforms(t *testing.T) {
+	set(t, &libraryWindow, 50*time.Millisecond)
 	Run(t, inMemory(nil))
 	Run(t, counter(t, same, direct))
 }
 
 // TestFailures: the suite tells what is wrong without failing its caller.
 func TestFailures(t *testing.T) {
+	set(t, &libraryWindow, 50*time.Millisecond)
 	if got := Failures(t, inMemory(nil)); len(got) != 0 {
 		t.Errorf("a right strategy: %q", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -284,6 +285,7 @@ func TestChargeBeforeInAnOutage(t *testing.T) {
 // TestFilterOption gives both filters twice the members that they are made for. A
 // fixed one then finds 5.6 % of all strangers (0.75^10).
 func TestFilterOption(t *testing.T) {
+	testenv.Long(t)
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		const members, batch, strangers = 200_000, 10_000, 400
 		for from := 0; from < members; from += batch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -153,6 +154,7 @@ func (f failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 // TestScheduledResetLeaks: a round that is still under way forgets a request of the
 // new window. What is declared holds all the same.
 func TestScheduledResetLeaks(t *testing.T) {
+	testenv.Long(t)
 	sel, err := strategies.Parse("scheduled-reset")
 	if err != nil {
 		t.Fatal(err)

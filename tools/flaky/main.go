@@ -81,6 +81,9 @@ func (c *config) all(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.MkdirAll(c.logs, 0o755); c.logs != "" && err != nil {
+		return 0, err
+	}
 	if c.logs == "" {
 		if c.logs, err = os.MkdirTemp("", "quotabench-flaky-logs-"); err != nil {
 			return 0, err
@@ -104,12 +107,16 @@ func (c *config) all(ctx context.Context) (int, error) {
 	}
 	fmt.Printf("%d packages, %d rounds, %d busy loops; output of failures: %s\n", len(bins), c.rounds, c.loops, c.logs)
 	failed := map[string][]string{} // test to logs
-	for round := 1; round <= c.rounds && ctx.Err() == nil; round++ {
+	done := 0
+	for round := 1; round <= c.rounds; round++ {
 		began := time.Now()
-		c.round(ctx, round, bins, failed)
+		if c.round(ctx, round, bins, failed); ctx.Err() != nil {
+			break
+		}
+		done = round
 		fmt.Printf("round %d of %d, GOMAXPROCS %d: %.0f s, %d tests have failed so far\n", round, c.rounds, procs(round), time.Since(began).Seconds(), len(failed))
 	}
-	return report(failed, c.rounds), ctx.Err()
+	return report(failed, done), ctx.Err()
 }
 
 // build compiles the tests of all packages that have some.
@@ -193,7 +200,7 @@ func (c *config) once(ctx context.Context, round int, b binary) ([]string, []byt
 // report prints each test that failed, the most frequent first, and returns the exit code.
 func report(failed map[string][]string, rounds int) int {
 	if len(failed) == 0 {
-		fmt.Printf("no test failed in %d rounds\n", rounds)
+		fmt.Printf("no test failed in %d complete rounds\n", rounds)
 		return 0
 	}
 	tests := make([]string, 0, len(failed))

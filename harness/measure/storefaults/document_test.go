@@ -25,7 +25,7 @@ One loss is not noticed: another client removes single keys or rows of a strateg
 then admits units that were used already, no server counts whose commands removed what, and the leak is held against the strategy. A server
 that is started for the run, which other users of the machine have no login for, keeps them away: ` + "`--redis process`, `--postgres process`" + ` and the like.
 
-Faults marked with * are made where ` + "`" + faultsEnv + "=all`" + ` is set: their servers take seconds to start. How faults are noticed is in
+All of them are tried by make test-all. How faults are noticed is in
 [decision 44](decisions/0044-faults-of-stores.md), what a strategy promises in case of a fault on [its page](strategies/README.md).
 
 | store | fault | strategy | what it does to the run | finding | says | undecided | exit code |
@@ -40,11 +40,7 @@ func TestFaultsDocument(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(faultsHead)
 	for _, f := range faults {
-		star := ""
-		if f.long {
-			star = " *"
-		}
-		fmt.Fprintf(&b, "| %s | %s%s | `%s` | %s | `%s` | … %s … | %s | 3 |\n", f.store, f.name, star, f.strategy, f.does, f.code, f.says, f.undecided)
+		fmt.Fprintf(&b, "| %s | %s | `%s` | %s | `%s` | … %s … | %s | 3 |\n", f.store, f.name, f.strategy, f.does, f.code, f.says, f.undecided)
 	}
 	if testenv.Update() {
 		if err := os.WriteFile(faultsPath, []byte(b.String()), 0o644); err != nil {
@@ -56,6 +52,6 @@ func TestFaultsDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(text) != b.String() {
-		t.Errorf("%s is not the table of faults: run go test -run TestFaultsDocument -update", faultsPath)
+		t.Errorf("%s is not the table of faults: make golden writes it", faultsPath)
 	}
 }

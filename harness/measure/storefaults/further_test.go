@@ -18,7 +18,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/quotabench/quotabench/harness/measure/internal/looks"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/etcd"
@@ -42,7 +41,7 @@ func startFurther[S stores.Store](t *testing.T, name string, settings map[string
 // settled waits until a server that was started again takes requests.
 func settled(ready func(ctx context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
 		for {
 			err := ready(ctx)
@@ -73,7 +72,7 @@ func (v *victim) common(own *process, restartedEmpty string, lose func(context.C
 	}
 	return map[string]act{
 		"what runs keep removed":  {inflict: lose},
-		"stopped for a while":     {inflict: func(ctx context.Context) error { return own.halt(ctx, 2*looks.Timeout) }},
+		"stopped for a while":     {inflict: own.halt},
 		"killed":                  {inflict: func(context.Context) error { own.kill(); return nil }, mend: inTurn(own.start, back)},
 		"restarted with its data": {inflict: again(false)},
 		restartedEmpty:            {inflict: again(true)},
@@ -156,7 +155,7 @@ func zookeeperVictim(t *testing.T) *victim {
 	own := processOf(t, s.PID(), s.Info().Addr)
 	// A client of its own each time: one does not come back to a server that is empty.
 	with := func(ctx context.Context, do func(conn *zk.Conn, names []string) error) error {
-		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		conn, events, err := zk.Connect([]string{s.Info().Addr}, 10*time.Second, zk.WithLogger(log.New(io.Discard, "", 0)))
 		if err != nil {

@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"net/url"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/harness/measure/internal/looks"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -121,7 +119,7 @@ func postgresVictim(t *testing.T) *victim {
 			"rights taken away":   {inflict: inTurn(admin.each(schemasOfRuns, "ALTER SCHEMA %s OWNER TO CURRENT_USER"), admin.each(schemasOfRuns, "ALTER SCHEMA %s OWNER TO app"))},
 			"password rotated":    {inflict: inTurn(admin.do("ALTER ROLE app PASSWORD 'another'", drop), admin.do("ALTER ROLE app PASSWORD 'planted'"))},
 			"too few connections": {inflict: inTurn(admin.do("ALTER ROLE app CONNECTION LIMIT 1", drop), admin.do("ALTER ROLE app CONNECTION LIMIT -1"))},
-			"stopped for a while": {inflict: func(ctx context.Context) error { return haltAll(ctx, own, pool, 2*looks.Timeout) }},
+			"stopped for a while": {inflict: func(ctx context.Context) error { return haltAll(ctx, own, pool) }},
 			"killed":              {inflict: func(context.Context) error { own.kill(); return nil }, mend: inTurn(own.start, ready)},
 			"restarted with its data": {inflict: func(ctx context.Context) error {
 				if err := own.restart(ctx, false); err != nil {
@@ -134,7 +132,7 @@ func postgresVictim(t *testing.T) *victim {
 }
 
 // haltAll stops the server's processes: each connection has one of its own.
-func haltAll(ctx context.Context, own *process, pool *pgxpool.Pool, d time.Duration) error {
+func haltAll(ctx context.Context, own *process, pool *pgxpool.Pool) error {
 	rows, err := pool.Query(ctx, "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
 	if err != nil {
 		return err
@@ -147,5 +145,5 @@ func haltAll(ctx context.Context, own *process, pool *pgxpool.Pool, d time.Durat
 	for _, pid := range append(pids, own.pid) {
 		all = append(all, &process{pid: pid})
 	}
-	return haltThese(ctx, all, d)
+	return haltThese(ctx, all)
 }

@@ -12,7 +12,6 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/harness/measure/internal/looks"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -114,8 +113,8 @@ func redisVictim(t *testing.T) *victim {
 			"memory full":                       {inflict: inTurn(admin.do("CONFIG", "SET", "maxmemory", 1), admin.do("CONFIG", "SET", "maxmemory", 0))},
 			"memory full, with eviction":        {inflict: inTurn(admin.do("CONFIG", "SET", "maxmemory-policy", "allkeys-random", "maxmemory", 1), admin.do("CONFIG", "SET", "maxmemory", 0, "maxmemory-policy", "noeviction"))},
 			"demoted to a replica":              {inflict: inTurn(admin.do("REPLICAOF", "127.0.0.1", 1), admin.do("REPLICAOF", "NO", "ONE"))},
-			"stopped for a while":               {inflict: func(ctx context.Context) error { return own.halt(ctx, 2*looks.Timeout) }},
-			"clients paused":                    {inflict: inTurn(admin.do("CLIENT", "PAUSE", fmt.Sprint(2*looks.Timeout.Milliseconds())), none)},
+			"stopped for a while":               {inflict: own.halt},
+			"clients paused":                    {inflict: inTurn(func(ctx context.Context) error { return admin.do("CLIENT", "PAUSE", halted(ctx).Milliseconds())(ctx) }, none)},
 			"replicas missing that writes need": {inflict: inTurn(admin.do("CONFIG", "SET", "min-replicas-to-write", 1), admin.do("CONFIG", "SET", "min-replicas-to-write", 0))},
 			"a command forbidden":               {inflict: inTurn(admin.do("ACL", "SETUSER", user, "-evalsha"), permit)},
 			"password rotated":                  {inflict: inTurn(admin.do("ACL", "SETUSER", user, "resetpass", ">another"), drop, permit)},
@@ -239,7 +238,7 @@ func clusterVictim(t *testing.T) *victim {
 		acts: map[string]act{
 			"FLUSHALL on one master":         {inflict: one.do("FLUSHALL")},
 			"slots lost":                     {inflict: inTurn(one.do("CLUSTER", "DELSLOTSRANGE", from, to), one.do("CLUSTER", "ADDSLOTSRANGE", from, to)), mend: whole},
-			"one master stopped for a while": {inflict: func(ctx context.Context) error { return own.halt(ctx, 2*looks.Timeout) }},
+			"one master stopped for a while": {inflict: own.halt},
 			"one master killed": {inflict: func(context.Context) error { own.kill(); return nil },
 				mend: inTurn(own.start, whole)},
 		},

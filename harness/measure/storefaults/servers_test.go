@@ -90,7 +90,7 @@ func (p *process) kill() {
 // start starts the server again and waits until its port is open. What shares its memory
 // with the one before may live a moment longer, so that it is tried several times.
 func (p *process) start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
 		if err := p.launch(); err != nil {
@@ -160,11 +160,11 @@ func (p *process) restart(ctx context.Context, empty bool) error {
 }
 
 // halt stops the server for a while.
-func (p *process) halt(ctx context.Context, d time.Duration) error {
+func (p *process) halt(ctx context.Context) error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	_ = (clock.Wall{}).Sleep(ctx, d)
+	_ = (clock.Wall{}).Sleep(ctx, halted(ctx))
 	return p.signal(syscall.SIGCONT)
 }
 
@@ -229,11 +229,11 @@ func (r *relay) turn(to string) {
 }
 
 // haltThese stops processes for a while.
-func haltThese(ctx context.Context, all []*process, d time.Duration) (err error) {
+func haltThese(ctx context.Context, all []*process) (err error) {
 	for _, p := range all {
 		err = errors.Join(err, p.signal(syscall.SIGSTOP))
 	}
-	_ = (clock.Wall{}).Sleep(ctx, d)
+	_ = (clock.Wall{}).Sleep(ctx, halted(ctx))
 	for _, p := range all {
 		err = errors.Join(err, p.signal(syscall.SIGCONT))
 	}

@@ -27,8 +27,6 @@ type fault struct {
 	busy bool
 	// lasts is how long the run takes, where that is longer than usual.
 	lasts time.Duration
-	// long is set where the server takes seconds to start.
-	long bool
 }
 
 // faults of stores, of every kind that a strategy can name. docs/store-faults.md is this
@@ -78,6 +76,6 @@ var faults = []fault{
 	{store: "NATS", name: "restarted empty", strategy: "queue", does: bothFail, code: "store-lost-data", says: "nats lost what the run kept there", undecided: "leak, false-reject", lasts: time.Second},
 	{store: "ZooKeeper", name: "what runs keep removed", strategy: "zookeeper-counter", does: bothFail, code: "store-lost-data", says: "zookeeper lost what the run kept there", undecided: "leak, false-reject"},
 	{store: "ZooKeeper", name: "stopped for a while", strategy: "zookeeper-counter", does: waits, code: "store-failed", says: "zookeeper did not answer as it should", undecided: "false-reject", lasts: 700 * time.Millisecond},
-	{store: "ZooKeeper", name: "killed", strategy: "zookeeper-counter", does: fails, code: "store-failed", says: "zookeeper did not answer as it should", undecided: "false-reject", long: true},
-	{store: "ZooKeeper", name: "restarted empty, so that clients are turned away which know of more", strategy: "zookeeper-counter", does: fails, code: "store-failed", says: "zookeeper did not answer as it should", undecided: "false-reject", lasts: 4 * time.Second, long: true},
+	{store: "ZooKeeper", name: "killed", strategy: "zookeeper-counter", does: fails, code: "store-failed", says: "zookeeper did not answer as it should", undecided: "false-reject"},
+	{store: "ZooKeeper", name: "restarted empty, so that clients are turned away which know of more", strategy: "zookeeper-counter", does: fails, code: "store-failed", says: "zookeeper did not answer as it should", undecided: "false-reject", lasts: 4 * time.Second},
 }

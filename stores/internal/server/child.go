@@ -89,7 +89,15 @@ func Start(cmd *exec.Cmd, dir *Dir, stop, death os.Signal, user *Account) (*Chil
 	}
 	c := &Child{cmd: cmd, dir: dir, stop: stop, done: done}
 	if err := dir.record(cmd.Process.Pid); err != nil {
-		return nil, errors.Join(err, c.Close())
+		if _, gone := ProcessIdentity(cmd.Process.Pid); gone == nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		// A child that ended at once needs no record, and its last words say why.
+		select {
+		case <-done:
+		case <-time.After(graceful):
+			return nil, errors.Join(err, c.Close())
+		}
 	}
 	return c, nil
 }

@@ -29,11 +29,13 @@ type Server interface {
 	Close() error
 }
 
-// OpenTimeout bounds how long a server may take to answer for the first time.
-const OpenTimeout = 30 * time.Second
+// OpenTimeout bounds how long a server may take to answer for the first time. Tests
+// give it longer.
+var OpenTimeout = 30 * time.Second
 
-// attemptTimeout bounds one attempt to reach a child. On a lost race for the port
-// it may be a program that accepts and never answers.
+// attemptTimeout bounds the first attempt to reach a child. On a lost race for the port
+// it may be a program that accepts and never answers. The attempt after
+// one that used it up has twice as long, so that a slow machine gets there.
 const attemptTimeout = time.Second
 
 // ErrPortTaken is returned by a server's start where another program was faster
@@ -46,8 +48,10 @@ var ErrPortTaken = errors.New("the port was taken by another program")
 func Await(ctx context.Context, s Server, taken func(words string) bool, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
+	limit := attemptTimeout
 	for {
-		err := attempt(ctx, try)
+		from := clock.Nano()
+		err := attempt(ctx, limit, try)
 		switch {
 		case err == nil:
 			return nil
@@ -61,12 +65,14 @@ func Await(ctx context.Context, s Server, taken func(words string) bool, try fun
 			return err
 		case (clock.Wall{}).Sleep(ctx, 5*time.Millisecond) != nil:
 			return fmt.Errorf("it did not answer within %v (%s): %w", OpenTimeout, format.OneLine(err.Error()), ctx.Err())
+		case clock.Nano()-from > int64(limit):
+			limit *= 2
 		}
 	}
 }
 
-func attempt(ctx context.Context, try func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+func attempt(ctx context.Context, limit time.Duration, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return try(ctx)
 }

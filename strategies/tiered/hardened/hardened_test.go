@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -189,10 +190,11 @@ const name = "three-tier-hardened"
 func TestEvictionAdmitsNothingTwice(t *testing.T) {
 	onEveryStack(t, func(t *testing.T, s *stack) {
 		a, b := s.open(t, name+":lease=0s"), s.open(t, name+":lease=0s")
-		p := policy(t, "agent-api", 160)
-		a.provision(p, 160, 0)
+		limit := testenv.Pick(40, 160)
+		p := policy(t, "agent-api", int64(limit))
+		a.provision(p, int64(limit), 0)
 		admitted := 0
-		for i := range 400 {
+		for i := range testenv.Pick(100, 400) {
 			if i%7 == 3 {
 				s.wipe(t)
 			}
@@ -202,8 +204,8 @@ func TestEvictionAdmitsNothingTwice(t *testing.T) {
 				}
 			}
 		}
-		if admitted > 160 || admitted < 80 {
-			t.Errorf("%d of 160 units were admitted", admitted)
+		if admitted > limit || admitted < limit/2 {
+			t.Errorf("%d of %d units were admitted", admitted, limit)
 		}
 	})
 }
@@ -247,7 +249,7 @@ func TestRaisedLimit(t *testing.T) {
 		a.provision(p, 3, 0)
 		a.wants("at first", p, 5, 3)
 		b.wants("on the other instance", p, 3, 0)
-		for limit := int64(5); limit < 25; limit += 2 {
+		for limit, last := int64(5), testenv.Pick(int64(9), 25); limit < last; limit += 2 {
 			a.provision(p, limit, limit-2)
 			b.wants("after the limit was raised", p, 1, 1)
 			a.wants("after the limit was raised, on the other instance", p, 3, 1)
