@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/internal/storecheck"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -90,5 +91,11 @@ func TestCloseEndsTheServer(t *testing.T) {
 }
 
 func TestWrongSpecs(t *testing.T) {
-	storecheck.Refused(t, zookeeper.Open, map[string]string{"": "--zookeeper is empty", "embedded": "is none of", "zk://127.0.0.1:1": "no zookeeper reached at 127.0.0.1:1"})
+	storecheck.Refused(t, zookeeper.Open, map[string]string{"": "--zookeeper is empty", "embedded": "is none of"})
+}
+
+// TestUnreachable waits until the client gives up.
+func TestUnreachable(t *testing.T) {
+	testenv.Long(t)
+	storecheck.Refused(t, zookeeper.Open, map[string]string{"zk://127.0.0.1:1": "no zookeeper reached at 127.0.0.1:1"})
 }
