@@ -265,8 +265,7 @@ func (p *place) requireUntouched() {
 
 // settled waits for goroutines to end and reports how many more there are than n.
 func settled(count func() int, n int) int {
-	const most = time.Minute
-	for began := time.Now(); count() > n && time.Since(began) < most; {
+	for waited := time.Duration(0); count() > n && waited < time.Minute; waited += 5 * time.Millisecond {
 		time.Sleep(5 * time.Millisecond)
 	}
 	return count() - n
