@@ -102,10 +102,10 @@ func TestCloseEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pids, err := s.Processes(t.Context())
-	if err != nil || len(pids) < 3 { // a master and two workers
-		t.Errorf("processes %v (%v)", pids, err)
-	}
+	storecheck.Eventually(t, "there are a master and two workers", func() bool {
+		pids, err := s.Processes(t.Context())
+		return err == nil && len(pids) >= 3
+	})
 	conn, err := s.Connect(t.Context(), storetest.Scope(t), stores.ConnOptions{Pool: 1})
 	if err != nil {
 		t.Fatal(err)
