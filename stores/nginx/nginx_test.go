@@ -69,8 +69,9 @@ func TestLimit(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	limit := func(answer string) map[string]string {
-		return map[string]string{"rate": "3r/m", "burst": "4", "nodelay": "true", "workers": "2", "answer": answer}
+		return map[string]string{"rate": "1r/m", "burst": "4", "nodelay": "true", "workers": "2", "answer": answer}
 	}
+	own := string(storetest.Scope(t)) // the server outlives the test
 	for _, c := range []struct {
 		what, key string
 		settings  map[string]string
@@ -79,7 +80,7 @@ func TestLimit(t *testing.T) {
 		{"a key", "a", limit("file"), 5}, {"another key", "b", limit("file"), 5}, {"the first key again", "a", limit("file"), 0},
 		{"no limit", "a", nil, 20}, {"answered by return", "a", limit("return"), 20},
 	} {
-		if got := admitted(t, s, c.settings, c.key, 20); got != c.want {
+		if got := admitted(t, s, c.settings, own+c.key, 20); got != c.want {
 			t.Errorf("%s: %d of 20 admitted, want %d", c.what, got, c.want)
 		}
 	}
