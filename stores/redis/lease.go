@@ -84,7 +84,7 @@ func (r *Store) enter(ctx context.Context, scope stores.Scope) error {
 	fresh, err := r.admin.HSetNX(ctx, holdingsKey, string(scope), us).Result()
 	r.leased.Add(2)
 	if err != nil || fresh {
-		return err
+		return foreign(err)
 	}
 	entry, err := r.admin.HGet(ctx, holdingsKey, string(scope)).Result()
 	r.leased.Add(1)
@@ -108,6 +108,14 @@ func (r *Store) enter(ctx context.Context, scope stores.Scope) error {
 		return err
 	}
 	_, err = r.WipePrefix(ctx, scope.Prefix())
+	return err
+}
+
+// foreign says whose key it is that has another type than runs give it.
+func foreign(err error) error {
+	if err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE") {
+		return fmt.Errorf("the key %s is not the hash that runs keep there: another program wrote it; remove it (DEL %s) and repeat (%w)", holdingsKey, holdingsKey, err)
+	}
 	return err
 }
 
@@ -254,7 +262,7 @@ func (r *Store) Holdings(ctx context.Context, thorough bool) ([]stores.Holding, 
 	}
 	entries, err := r.admin.HGetAll(ctx, holdingsKey).Result()
 	if err != nil {
-		return nil, fmt.Errorf("look for what runs left: %w", err)
+		return nil, fmt.Errorf("look for what runs left: %w", foreign(err))
 	}
 	var out []stores.Holding
 	for _, scope := range slices.Sorted(maps.Keys(entries)) {

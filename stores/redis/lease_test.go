@@ -226,3 +226,16 @@ func TestLeasesComeBack(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestHoldingsOfAnotherType: an error names the key that another program wrote, and what
+// to do.
+func TestHoldingsOfAnotherType(t *testing.T) {
+	s, c := theirs(t)
+	set(t, c, holdings, "x")
+	if _, err := s.Holdings(t.Context(), true); err == nil || !strings.Contains(err.Error(), "DEL "+holdings) {
+		t.Errorf("looking for what runs left: %v", err)
+	}
+	if _, err := s.Prepare(t.Context(), "mine_1"); err == nil || !strings.Contains(err.Error(), "DEL "+holdings) {
+		t.Errorf("entering: %v", err)
+	}
+}

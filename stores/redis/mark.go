@@ -87,7 +87,8 @@ func marksOf(ctx context.Context, c *goredis.ClusterClient, scope stores.Scope) 
 }
 
 // Marked implements [stores.Marker]. It costs a write and two short answers of each
-// master.
+// master. The write leaves the key's expiry as it is: whoever gives all keys one, the mark
+// among them, makes the run lose data, and the mark then goes with them.
 func (r *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, error) {
 	if c, ok := r.admin.(*goredis.ClusterClient); ok {
 		return r.markedCluster(ctx, c, scope)
@@ -96,7 +97,7 @@ func (r *Store) Marked(ctx context.Context, scope stores.Scope) (stores.Sign, er
 	var texts []*goredis.StringCmd
 	_, err := r.admin.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		if !r.replica {
-			set = p.SetXX(ctx, mark(scope, 0), 1, 0)
+			set = p.SetXX(ctx, mark(scope, 0), 1, goredis.KeepTTL)
 		}
 		if r.model == nil { // which knows of neither
 			texts = askSigns(ctx, p)
@@ -115,7 +116,7 @@ func (r *Store) markedCluster(ctx context.Context, c *goredis.ClusterClient, sco
 	known, _ := r.marks.Load(scope)
 	keys, _ := known.([]string)
 	var set []*goredis.BoolCmd
-	if err := setAll(ctx, c, keys, func(p goredis.Pipeliner, key string) { set = append(set, p.SetXX(ctx, key, 1, 0)) }); err != nil {
+	if err := setAll(ctx, c, keys, func(p goredis.Pipeliner, key string) { set = append(set, p.SetXX(ctx, key, 1, goredis.KeepTTL)) }); err != nil {
 		return sign, err
 	}
 	sign.There = !slices.ContainsFunc(set, func(s *goredis.BoolCmd) bool { return !s.Val() })
