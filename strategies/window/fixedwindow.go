@@ -16,12 +16,11 @@ import (
 // The faults that leave Redis' own count as high as it should be or higher, and
 // with them those that make a caller count in its own process instead. A key that
 // is lost begins its window anew, and so does a command that comes when its
-// window's key has expired: neither eviction nor the clock is tolerated.
+// window's key has expired: neither eviction nor the clock is tolerated. A process that
+// counts for itself forgets its count when it crashes, and its next life counts anew.
 var (
 	counted  = []quota.Fault{quota.FaultCrash, quota.FaultRetry, quota.FaultLimit}
-	fellBack = []quota.Fault{
-		quota.FaultCrash, quota.FaultRetry, quota.FaultLostReply, quota.FaultOutage, quota.FaultLimit,
-	}
+	fellBack = []quota.Fault{quota.FaultRetry, quota.FaultLostReply, quota.FaultOutage, quota.FaultLimit}
 )
 
 var fixedMeta = strategies.Meta{

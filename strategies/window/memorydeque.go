@@ -30,7 +30,7 @@ var dequeMeta = strategies.Meta{
 	PerProcess: true,
 	Guarantee: []quota.Clause{
 		{
-			Property: quota.PropertyLeak, Tolerates: everyFault,
+			Property: quota.PropertyLeak, Tolerates: everyFault[1:], // a crash forgets what was admitted
 			Formula: "instances x L",
 			Bound:   func(p quota.Params) int64 { return (p.Instances - 1) * p.Limit },
 		},
