@@ -35,7 +35,7 @@ func newCompareSettings() *compareSettings {
 	s.table = []setting{
 		{name: "format", value: &text{p: &s.format, choices: formats}, complete: completeWords(formats...),
 			doc: "how to show it: " + strings.Join(formats, ", ") + "; github also writes the job's summary"},
-		s.failOnSetting("leak>0 or p99/reference>1.2"),
+		s.failOnSetting("leak>0 or p99/reference>1.2"), s.undecidedSetting(),
 		{name: "tolerance", value: &list{p: &s.tolerances}, complete: completeTolerances,
 			doc: "by how much an exact figure may become worse, in its unit or in percent of the base, e.g. `leak=2` or bytes=5%; may be repeated"},
 		{name: "timing", value: &list{p: &s.timings}, complete: completeWords(compare.Timings()...),

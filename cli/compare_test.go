@@ -59,7 +59,8 @@ func TestCompare(t *testing.T) {
 		{ExitGate, []string{"base", "head", "--format", "markdown"}},
 		{ExitGate, []string{"base", "head", "--format", "github"}},
 		{ExitOK, []string{"base", "head", "--tolerance", "leak=1"}},
-		{ExitOK, []string{"base", "head", "--tolerance", "leak=1", "--fail-on", "throughput<5"}},
+		{ExitGate, []string{"base", "head", "--tolerance", "leak=1", "--fail-on", "throughput<5"}},
+		{ExitOK, []string{"base", "head", "--tolerance", "leak=1", "--fail-on", "throughput<5", "--undecided", "pass"}},
 		{ExitGate, []string{"base", "head", "--tolerance", "leak=1", "--fail-on", "throughput<5", "--strict"}},
 		{ExitGate, []string{"base", "head", "--gates", "gates.yaml"}},
 		{ExitUsage, []string{"base", "head", "--gates", "wrong.yaml"}},
@@ -101,7 +102,8 @@ func TestGates(t *testing.T) {
 		args []string
 	}{
 		{ExitOK, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--fail-on", "leak"}},
-		{ExitGate, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--fail-on", "p99>1ms", "--fail-on", "leak == 0"}},
+		{ExitGate, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--fail-on", "leak == 0"}},
+		{ExitUsage, []string{"sim", "honest", "--instances", "1", "--requests", "200", "--fail-on", "p99>1ms"}},
 		{ExitGate, []string{"sim", "liar", "--requests", "200", "--fail-on", "leak-worst>3", "--fail-on", "false-rejects"}},
 		{ExitUsage, []string{"run", "honest", "--fail-on", "leek>1"}},
 		{ExitUsage, []string{"explore", "honest", "--fail-on", "leek"}},

@@ -53,7 +53,7 @@ var roundTrips = [][]string{
 	{"--trace", "a trace: with #.csv", "--speed", "2.5", "--policy", "contact-form"},
 	{"--workers", "2", "--instances", "5", "--cores", "shared"}, {"--cold"}, {"--client", "plain,autopipeline"}, {"--client", "autopipeline"}, {"--verbose"}, {"--json"}, {"--shard", "2/3"}, {"--metrics", ":9464"}, {"--decision-timeout", "3s"}, {"--change-limit", "0.25:40", "--change-limit", "0.5:10"},
 	{"--workload", "uploads", "--policy", "tenant-uploads", "--fail-share", "0.2", "--abandon-share", "0", "--misjudged-share", "0.1", "--settle", "5ms", "--hold", "0s", "--life", "20m", "--history", "kept"},
-	{"--fail-on", "leak>0", "--fail-on", "p99/reference > 1.2", "--against", "./other", "--format", "markdown"},
+	{"--fail-on", "leak>0", "--fail-on", "p99/reference > 1.2", "--undecided", "pass", "--against", "./other", "--format", "markdown"},
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
 	{"--redis", "container", "--redis-image", "redis:8", "--postgres", "auto", "--postgres-image", "null", "--out", "012"},
 	{"--nginx", "process", "--haproxy", "process", "--service", "http://h:8080/check?user={subject}#: x"},

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 )
 
@@ -48,9 +50,30 @@ func recorded(t *testing.T) {
 	theRecords = records
 }
 
+// onAQuietMachine takes all findings out of a record: whether the tests' machine was quiet
+// must not decide what is exported.
+func onAQuietMachine(t *testing.T, path string) {
+	t.Helper()
+	f, err := codec.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range f.Runs {
+		for r := &f.Runs[i]; r != nil; r = r.Paced {
+			r.Audit.Reasons, r.Audit.TimingsValid = []results.Reason{}, r.Audit.Valid
+		}
+	}
+	text, err := codec.Encode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, string(text))
+}
+
 func TestExport(t *testing.T) {
 	newPlace(t, nil)
 	recorded(t)
+	onAQuietMachine(t, filepath.Join("run", "results.json"))
 	t.Run("refuses", exportRefuses)
 	for _, c := range []struct {
 		args  []string

@@ -21,6 +21,22 @@ func (s *settings) failOnSetting(example string) setting {
 		doc: "exit with 1 where a `condition` on a figure holds, e.g. " + example + " (docs/comparing.md lists the figures); may be repeated"}
 }
 
+// undecidedSetting says what a gate does that cannot be decided.
+func (s *settings) undecidedSetting() setting {
+	return setting{name: "undecided", value: &text{p: &s.undecided, choices: []string{undecidedFail, undecidedPass}}, computed: true, complete: completeWords(undecidedFail, undecidedPass),
+		doc: "what a gate does that cannot be decided, e.g. on timings of a noisy machine: fail or pass (default " + undecidedFail + ")"}
+}
+
+const undecidedFail, undecidedPass = "fail", "pass"
+
+// decisive is the gate as --undecided has it.
+func (s *settings) decisive(g compare.Gate) compare.Gate {
+	if s.undecided == undecidedPass {
+		return g.Lenient()
+	}
+	return g
+}
+
 // runGates are the gates on runs.
 func (s *settings) runGates() (gates []compare.Gate, err error) {
 	for _, text := range s.failOn {
@@ -28,7 +44,7 @@ func (s *settings) runGates() (gates []compare.Gate, err error) {
 		if err != nil {
 			return nil, s.wrong("fail-on", err)
 		}
-		gates = append(gates, g)
+		gates = append(gates, s.decisive(g))
 	}
 	return gates, nil
 }
@@ -43,7 +59,7 @@ func (s *settings) searchGates(properties []results.Property) (gates []compare.G
 		if err != nil {
 			return nil, s.wrong("fail-on", err)
 		}
-		gates = append(gates, g)
+		gates = append(gates, s.decisive(g))
 	}
 	return gates, nil
 }

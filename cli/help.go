@@ -66,7 +66,7 @@ var flagGroups = []struct {
 	{groupSearch, []string{"clients", "script", "used", "faults", "times", "jobs", "asks", "property", "max-states", "max-memory", "preemptions", "full", "max-schedules", "timeout", "odds-rate", "first", "parallel", "replay"}},
 	{groupTrouble, []string{"pool", "cold", "client", "client-retries", "cores", "outage", "change-limit", "skew", "life", "decision-timeout"}},
 	{groupStores, []string{"on"}},
-	{groupGates, []string{"fail-on", "against", "format", "tolerance", "timing", "strict", "gates"}},
+	{groupGates, []string{"fail-on", "undecided", "against", "format", "tolerance", "timing", "strict", "gates"}},
 	{groupOutput, []string{"out", "history", "metrics", "verbose", "json", "config", "print-config"}},
 	{groupOther, []string{"help", colourFlag}},
 }

@@ -19,16 +19,16 @@ func hostile(t *testing.T) map[string]string {
 	files := map[string]struct{ text, want string }{
 		"empty":     {"", "is empty"},
 		"truncated": {string(good[:len(good)/2]), "cut off"},
-		"older":     {strings.Replace(string(good), `"schema": 2`, `"schema": 1`, 1), "has schema 1, this quotabench reads 2"},
-		"newer":     {strings.Replace(string(good), `"schema": 2`, `"schema": 3`, 1), "use a newer quotabench"},
+		"older":     {strings.Replace(string(good), `"schema": 3`, `"schema": 2`, 1), "has schema 2, this quotabench reads 3"},
+		"newer":     {strings.Replace(string(good), `"schema": 3`, `"schema": 4`, 1), "use a newer quotabench"},
 		"corrupt":   {strings.Replace(string(good), `"histogram": "`, `"histogram": "!`, 1), "decode histogram"},
 		"edited":    {strings.Replace(string(good), `"rounds": 1`, `"rounds": 2`, 1), "does not follow from the runs"},
 		"null":      {"null", "no \"schema\" field"},
 		"list":      {"[{}]", "cannot hold"},
 		"binary":    {"\x00\x01\x1b[31m", "not valid JSON"},
 		"deep":      {strings.Repeat("[", 200_000), "max depth"},
-		"many":      {`{"schema":2,"kind":"measured","runs":[` + strings.Repeat("{},", 100_000) + "{}]}", "more than 50000 runs"},
-		"nothing":   {`{"schema":2,"kind":"measured"}`, "missing"},
+		"many":      {`{"schema":3,"kind":"measured","runs":[` + strings.Repeat("{},", 100_000) + "{}]}", "more than 50000 runs"},
+		"nothing":   {`{"schema":3,"kind":"measured"}`, "missing"},
 	}
 	wants := map[string]string{}
 	for name, f := range files {

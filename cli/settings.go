@@ -40,6 +40,7 @@ type settings struct {
 	shard, metrics             string
 	life, decision             time.Duration
 	failOn                     []string
+	undecided                  string         // what gates do that cannot be decided
 	against, format            string         // of --against, and how to show what it found
 	gates                      []compare.Gate // of failOn
 	// options of workloads that were given, by name; "" where not.
@@ -147,7 +148,7 @@ func (s *settings) surroundings() []setting {
 			doc: "give all subjects another limit in mid-run, e.g. `0.5:40` (when, as a share of the duration, and units from then on); may be repeated"},
 	}
 	return append(append(table, s.storeSettings()...),
-		s.failOnSetting("leak>0 or p99/reference>1.2"),
+		s.failOnSetting("leak>0 or p99/reference>1.2"), s.undecidedSetting(),
 		setting{name: "against", value: &text{p: &s.against, what: "the path of a program"}, computed: true,
 			doc: "measure another `program` of quotabench too, in pairs of rounds in random order, and compare: exit with 1 where this one is worse; what is slower is measured again before it counts"},
 		setting{name: "format", value: &text{p: &s.format, choices: comparisonFormats()}, computed: true, complete: completeWords(comparisonFormats()...),

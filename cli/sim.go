@@ -217,6 +217,9 @@ func (s *simSettings) configure() (sim.Config, error) {
 	if s.gates, err = s.runGates(); err != nil {
 		return c, err
 	}
+	if i := slices.IndexFunc(s.gates, compare.Gate.Timed); i >= 0 {
+		return c, s.wrong("fail-on", fmt.Errorf("%s: a simulation has no timings; gate them in quotabench run", s.failOn[i]))
+	}
 	if s.start != "" {
 		at, err := time.Parse(time.RFC3339, s.start)
 		if err != nil {

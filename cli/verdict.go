@@ -35,7 +35,7 @@ func verdict(f results.File) error {
 // broken says which clause the run broke, or its open loop at the common rate.
 func broken(r *results.Run) error {
 	for _, c := range r.Guarantee {
-		if c.Verdict == results.Violated {
+		if c.Verdict == results.Broken {
 			return fmt.Errorf("%s broke its declared guarantee in round %d: %s of at most %s allows %d units, and %d were measured",
 				r.Params.Label, r.Repetition, c.Property, c.Formula, c.Bound, c.Certain)
 		}

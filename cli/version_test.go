@@ -13,7 +13,7 @@ func TestVersionOfARelease(t *testing.T) {
 	releaseVersion, releaseCommit, releaseDate = "1.2.3", "0123456789abcdef", "2026-01-02T03:04:05Z"
 	t.Cleanup(func() { releaseVersion, releaseCommit, releaseDate = "", "", "" })
 	o := call(t.Context(), "version")
-	for _, want := range []string{"quotabench 1.2.3 (0123456789ab", "committed  2026-01-02T03:04:05Z", "schema 2 of results.json"} {
+	for _, want := range []string{"quotabench 1.2.3 (0123456789ab", "committed  2026-01-02T03:04:05Z", "schema 3 of results.json"} {
 		if o.code != ExitOK || !strings.Contains(o.stdout, want) {
 			t.Errorf("exit %d, no %q in %s", o.code, want, o.stdout)
 		}

@@ -30,12 +30,30 @@ func Clauses(sel strategies.Selection, kind quota.Kind, happened []quota.Fault, 
 	return out
 }
 
+// notPromised are the faults that happened and under which no clause bounds the leak.
+func notPromised(declared []quota.Clause, kind quota.Kind, happened []quota.Fault) (out []string) {
+	leak := slices.DeleteFunc(slices.Clone(declared), func(c quota.Clause) bool { return c.Property != quota.PropertyLeak || !c.Applies(kind) })
+	if len(leak) == 0 {
+		return nil
+	}
+	for _, f := range happened {
+		tolerated := slices.ContainsFunc(leak, func(c quota.Clause) bool { return slices.Contains(c.Tolerates, f) })
+		if !tolerated && !slices.Contains(out, string(f)) {
+			out = append(out, string(f))
+		}
+	}
+	return out
+}
+
 // decide evaluates a clause. Where its bound is all that is asked for, it bounds
 // nothing, and the record says so.
 func decide(c quota.Clause, params quota.Params, v *oracle.Verdict) results.Clause {
 	endless := params
 	endless.Offered = quota.Unbounded
 	r := results.Clause{Property: string(c.Property), Formula: c.Formula, Bound: quota.Unbounded}
+	for _, f := range c.Tolerates {
+		r.Tolerates = append(r.Tolerates, string(f))
+	}
 	if c.Bound(endless) != quota.Unbounded {
 		r.Bound = c.Bound(params)
 	}
@@ -83,6 +101,7 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 		return Clauses(j.Selection, j.Policy.Window.Kind, happened, params, own, rolling)
 	}
 	j.run.Guarantee = clauses(happened)
+	j.run.NotPromised = notPromised(j.Selection.Guarantee, j.Policy.Window.Kind, happened)
 	j.noticed(j.run.Guarantee, happened, clauses)
 }
 

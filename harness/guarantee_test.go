@@ -2,6 +2,7 @@ package harness
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func TestVerdictsOfClauses(t *testing.T) {
 	f.Selection.Guarantee = []quota.Clause{clause(quota.PropertyLeak, 1, "broken"), clause(quota.PropertyLeak, 2, "kept"), clause("other", 0, "never judged")}
 	r, _ := judged(t, f)
 	want := []results.Clause{
-		{Property: "leak", Formula: "broken", Bound: 1, Certain: 2, Possible: 2, Verdict: results.Violated},
+		{Property: "leak", Formula: "broken", Bound: 1, Certain: 2, Possible: 2, Verdict: results.Broken},
 		{Property: "leak", Formula: "kept", Bound: 2, Certain: 2, Possible: 2, Verdict: results.Kept},
 		{Property: "other", Formula: "never judged", Verdict: results.NotExercised},
 	}
@@ -115,7 +116,7 @@ func TestClausesOfKinds(t *testing.T) {
 		want := []results.Clause{{Property: "leak", Formula: "fixed", Bound: 5, Verdict: results.NotExercised}}
 		if boundary {
 			for _, name := range []string{"rolling", "standing or rolling"} {
-				want = append(want, results.Clause{Property: "leak", Formula: name, Bound: 5, Certain: 10, Possible: 10, Verdict: results.Violated})
+				want = append(want, results.Clause{Property: "leak", Formula: name, Bound: 5, Certain: 10, Possible: 10, Verdict: results.Broken})
 			}
 		}
 		if !reflect.DeepEqual(r.Guarantee, want) {
@@ -138,11 +139,31 @@ func TestNoticedFaults(t *testing.T) {
 	for _, x := range r.Guarantee {
 		got = append(got, x.Verdict)
 	}
-	want := []string{results.Violated, results.Undecided, results.Undecided, results.Kept}
+	want := []string{results.Broken, results.Undecided, results.Undecided, results.Kept}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if r.Audit.Valid || len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0].Detail != "redis did not answer" {
 		t.Errorf("audit %+v", r.Audit)
+	}
+}
+
+// TestNotPromised: a fault that no bound on the leak tolerates is named. Without a bound
+// there is nothing to name.
+func TestNotPromised(t *testing.T) {
+	clauses := []quota.Clause{
+		{Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultCrash}},
+		{Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Rolling}, Tolerates: []quota.Fault{quota.FaultOutage}},
+		{Property: quota.PropertyFalseReject, Tolerates: []quota.Fault{quota.FaultOutage}},
+	}
+	happened := []quota.Fault{quota.FaultCrash, quota.FaultOutage, quota.FaultOutage}
+	if got := notPromised(clauses, quota.Fixed, happened); !slices.Equal(got, []string{"outage"}) {
+		t.Errorf("a fixed window: %q", got)
+	}
+	if got := notPromised(clauses, quota.Rolling, happened); got != nil {
+		t.Errorf("a rolling window: %q", got)
+	}
+	if got := notPromised(clauses[2:], quota.Fixed, happened); got != nil {
+		t.Errorf("no bound on the leak: %q", got)
 	}
 }

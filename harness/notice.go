@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/quotabench/quotabench/quota"
@@ -31,7 +32,7 @@ func (j *judgement) noticed(promised []results.Clause, happened []quota.Fault, c
 		}
 	}
 	for left := clauses(happened); len(promised) > 0; promised = promised[1:] {
-		if !slices.Contains(left, promised[0]) {
+		if !slices.ContainsFunc(left, func(c results.Clause) bool { return reflect.DeepEqual(c, promised[0]) }) {
 			promised[0].Verdict = results.Undecided
 		}
 	}

@@ -39,7 +39,7 @@ func (o *Options) simulated(ctx context.Context, sel strategies.Selection) (clai
 	unit := o.Policy.Unit
 	var b strings.Builder
 	for _, c := range r.Guarantee {
-		if c.Verdict == results.Violated {
+		if c.Verdict == results.Broken {
 			fmt.Fprintf(&b, "%s: %d %s beyond the limit of %d in the worst window, %d promised; %d %s in %d of %d windows of which more was asked\n",
 				strings.ToUpper(c.Property), c.Certain, unit, o.Policy.Limit, c.Bound, r.Leak.Units, unit, r.Leak.LeakedTrials, r.Leak.Trials)
 		}

@@ -29,30 +29,3 @@ func CurveQuantiles() []float64 {
 	}
 	return out
 }
-
-// curveOver reads the quantiles of a histogram; nil for none.
-func curveOver(h *Histogram) []int64 {
-	if h == nil {
-		return nil
-	}
-	var out []int64
-	for _, q := range CurveQuantiles() {
-		out = append(out, h.Quantile(q))
-	}
-	return out
-}
-
-// mergeHistograms adds up all rounds, or returns nil if one has no readable
-// histogram: a part of the rounds would pass for all of them.
-func mergeHistograms(rounds []*Latency) *Histogram {
-	if len(rounds) == 0 {
-		return nil
-	}
-	m := NewHistogram()
-	for _, l := range rounds {
-		if stored, err := l.add(m); err != nil || !stored {
-			return nil
-		}
-	}
-	return m
-}

@@ -81,14 +81,32 @@ func (h *Histogram) Quantile(q float64) int64 {
 		return 0
 	}
 	in := h.h.TotalCount()
-	rank := int64(math.Ceil(q*float64(total) - 1e-9*float64(total)))
-	rank = min(max(rank, 1), total)
+	rank := rankOf(q, total)
 	if rank > in {
 		return MaxDuration
 	}
 	// A quarter of a rank off keeps rounding inside the library from moving the
 	// answer to a neighbour.
 	return min(h.h.ValueAtPercentile((float64(rank)-0.25)/float64(in)*100), MaxDuration)
+}
+
+// rankOf is which of total values in ascending order is the quantile q, from 1.
+func rankOf(q float64, total int64) int64 {
+	return min(max(int64(math.Ceil((q-1e-9)*float64(total))), 1), total)
+}
+
+// counts are the numbers of samples by value, as [Histogram.Quantile] gives values.
+func (h *Histogram) counts() map[int64]int64 {
+	out := map[int64]int64{}
+	for _, bar := range h.h.Distribution() {
+		if bar.Count > 0 {
+			out[min(bar.To, MaxDuration)] += bar.Count
+		}
+	}
+	if h.outOfRange > 0 {
+		out[MaxDuration] += h.outOfRange
+	}
+	return out
 }
 
 // WriteHGRM writes the percentiles in microseconds, to the nanosecond, in the text form

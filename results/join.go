@@ -13,7 +13,7 @@ import (
 func join(shards []*Run) (Run, error) {
 	first := shards[0]
 	out := *first
-	s := summariseGroup("", shards)
+	s := summariseGroup("", shards, shards)
 	p := &out.Params
 	p.Shard, p.Shards = "", len(shards)
 	p.Subjects, p.Workers, p.Instances, p.RatePerS = 0, 0, 0, 0
@@ -77,6 +77,7 @@ func (r *Run) judged(shards []*Run) {
 	all := Summary{Params: shards[0].Params}
 	all.correctness(shards)
 	r.Leak, r.FalseRejects, r.Rolling, r.Drift, r.Guarantee = all.Leak.Leak, all.FalseRejects, all.Rolling, all.Drift, all.Guarantee
+	r.NotPromised = all.NotPromised
 	for _, x := range shards {
 		r.Leak.MedianUnits = max(r.Leak.MedianUnits, x.Leak.MedianUnits)
 	}

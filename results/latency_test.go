@@ -77,11 +77,11 @@ func TestStallsOfTheirOwnDistribution(t *testing.T) {
 		return r
 	}
 	s := one(t, run(4, 33))
-	if s.Response.P99.Status != EventDriven || s.Service.P99.Status != PerRound || s.Latency() != s.Response {
+	if s.Response.P99.Status != EventDriven || s.Service.P99.Status != Pooled || s.Latency() != s.Response {
 		t.Errorf("4 stalls of response times, 33 of service times: %v, %v", s.Response.P99.Status, s.Service.P99.Status)
 	}
 	s = one(t, run(33, 4))
-	if s.Response.P99.Status != PerRound || s.Service.P99.Status != EventDriven {
+	if s.Response.P99.Status != Pooled || s.Service.P99.Status != EventDriven {
 		t.Errorf("33 stalls of response times, 4 of service times: %v, %v", s.Response.P99.Status, s.Service.P99.Status)
 	}
 }

@@ -44,7 +44,7 @@ func merged(t *testing.T, files ...results.Named) results.File {
 func TestMergeShards(t *testing.T) {
 	a, b := shard(t, "1/2", 2), shard(t, "2/2", 2)
 	b.File.Runs[0].Leak.Units, b.File.Runs[0].Leak.WorstUnits, b.File.Runs[0].Service = 17, 90, planted(t, 5_000_000, 3)
-	b.File.Runs[0].Guarantee = []results.Clause{{Property: "leak", Formula: "L", Bound: 0, Certain: 17, Possible: 17, Verdict: results.Violated}}
+	b.File.Runs[0].Guarantee = []results.Clause{{Property: "leak", Formula: "L", Bound: 0, Certain: 17, Possible: 17, Verdict: results.Broken}}
 	b.File.Runs[2].Audit.Strike("noise", results.StrikesTimings, "a neighbour")
 	f := merged(t, a, b)
 	if len(f.Runs) != 4 || len(f.Merged) != 2 || f.Merged[1].Provenance.Host.Name != "file-2-of-2" || f.Merged[1].Runs != 4 {
@@ -59,7 +59,7 @@ func TestMergeShards(t *testing.T) {
 		r.Leak.PctOfLimit != results.Percent(float64(r.Leak.Units), float64(20*r.Leak.Trials)) {
 		t.Errorf("leak %+v", r.Leak)
 	}
-	if len(r.Guarantee) == 0 || r.Guarantee[len(r.Guarantee)-1].Verdict != results.Violated {
+	if len(r.Guarantee) == 0 || r.Guarantee[len(r.Guarantee)-1].Verdict != results.Broken {
 		t.Errorf("the clause that one shard broke: %+v", r.Guarantee)
 	}
 	if f.Runs[2].Audit.TimingsValid || !f.Runs[3].Audit.TimingsValid {

@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// Figure is a quantity measured once per round.
+// Figure is a quantity over several rounds. A percentile is that of all rounds' samples
+// together, a throughput is the mean over rounds, and other quantities are medians.
 type Figure struct {
-	// Value is the median over rounds.
+	// Value over all rounds.
 	Value float64 `json:"value"`
-	// Lo and Hi are order statistics of the rounds: a confidence interval of the
-	// median where Coverage is not 0, else the smallest and the largest round.
+	// Lo is the lower end of a confidence interval over rounds if Coverage is not 0, else
+	// that of the smallest round, or Value.
 	Lo float64 `json:"lo"`
 	// Hi is the upper end.
 	Hi float64 `json:"hi"`
-	// Coverage is the interval's confidence, at least 0.95, or 0 where there are
-	// fewer than 6 rounds and nothing can be said.
+	// Coverage is the interval's confidence, about 0.95, or 0 if there are fewer than 6
+	// rounds, which say nothing about how much figures vary.
 	Coverage float64 `json:"coverage"`
 	// Rounds that the figure was computed from; 0 means that there is no figure.
 	Rounds int `json:"rounds"`
@@ -25,7 +26,7 @@ type Figure struct {
 // fewest whose extremes do: 1 - 2/2^6 = 0.969.
 const targetCoverage = 0.95
 
-// OverRounds condenses one value per round. Its interval makes no assumption
+// OverRounds is the median of one value per round. Its interval makes no assumption
 // about how rounds are distributed, and none is computed within a round: those
 // miss the spread between rounds, which is the larger part.
 func OverRounds(values []float64) Figure {
@@ -71,15 +72,12 @@ func median(v []float64) float64 {
 // Percentile is one point of a latency distribution, in nanoseconds.
 type Percentile struct {
 	Figure
-	// Status says what Value is: a percentile where it is "per round" or "merged",
-	// else the largest value of all rounds.
-	Status Status `json:"status" jsonschema:"enum=per round,enum=merged,enum=event-driven,enum=too few samples,enum=no samples"`
-	// Waited is the mean over rounds of the share of moments behind the percentile in
-	// which waiting for a core could be the reason; 0 where that is not known.
-	Waited float64 `json:"waited"`
-	// Struck is set where that share is above [MaxWaited] in every round. Otherwise
-	// rounds in which it is are left out.
-	Struck bool `json:"struck"`
+	// Status says what Value is: a percentile if it is "pooled" or "per round", else the
+	// largest value of all rounds, or 0 if it is "not measurable".
+	Status Status `json:"status" jsonschema:"enum=pooled,enum=per round,enum=event-driven,enum=too few samples,enum=no samples,enum=not measurable"`
+	// Waited counts the rounds in which waiting for a core could be the reason for most
+	// of the moments behind the percentile. It is a mark: no round is left out for it.
+	Waited int `json:"waited_rounds"`
 }
 
 // Status of a percentile.
@@ -87,11 +85,10 @@ type Status string
 
 // The states of a percentile. Only of the first two is Value a percentile.
 const (
-	// PerRound: every round had enough samples, Value is their median.
+	// Pooled: Value is the quantile of all rounds' samples together.
+	Pooled Status = "pooled"
+	// PerRound: histograms were not stored, Value is the median of the rounds.
 	PerRound Status = "per round"
-	// Merged: only all rounds together had enough samples, and there is no
-	// interval.
-	Merged Status = "merged"
 	// EventDriven: it is dominated by fewer than 5 stalls, so that it
 	// measures those and not the strategy.
 	EventDriven Status = "event-driven"
@@ -100,7 +97,9 @@ const (
 	TooFew Status = "too few samples"
 	// NoSamples: nothing was measured.
 	NoSamples Status = "no samples"
+	// NotMeasurable: the machine was disturbed in too many rounds.
+	NotMeasurable Status = "not measurable"
 )
 
 // Shown reports whether Value is a percentile.
-func (p Percentile) Shown() bool { return p.Status == PerRound || p.Status == Merged }
+func (p Percentile) Shown() bool { return p.Status == Pooled || p.Status == PerRound }

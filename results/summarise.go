@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/format"
@@ -11,22 +12,39 @@ import (
 // one measurement.
 func Summarise(runs []Run) []Summary {
 	var order []string
-	groups := map[string][]*Run{}
+	groups, settings := map[string][]*Run{}, map[string][]*Run{}
 	for i := range runs {
 		k := runs[i].Key()
+		settings[runs[i].setting()] = append(settings[runs[i].setting()], &runs[i])
 		if _, ok := groups[k]; !ok {
 			order = append(order, k)
 		}
 		groups[k] = append(groups[k], &runs[i])
 	}
-	out := make([]Summary, len(order))
+	out, measured := make([]Summary, len(order)), new(byte)
 	for i, k := range order {
-		out[i] = summariseGroup(k, groups[k])
+		out[i] = summariseGroup(k, groups[k], settings[groups[k][0].setting()])
+		for s := &out[i]; s != nil; s = s.Paced {
+			s.measured = measured
+		}
 	}
 	return out
 }
 
-func summariseGroup(key string, runs []*Run) Summary {
+// paced are the runs' open loops at the common rate.
+func paced(runs []*Run) []*Run {
+	var out []*Run
+	for _, r := range runs {
+		if r.Paced != nil {
+			out = append(out, r.Paced)
+		}
+	}
+	return out
+}
+
+// summariseGroup condenses the rounds of one strategy. All are the runs of all strategies
+// in the same setting.
+func summariseGroup(key string, runs, all []*Run) Summary {
 	first := runs[0]
 	s := Summary{
 		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form, PerProcess: first.PerProcess, Outside: first.Outside, NotExplored: first.NotExplored,
@@ -47,15 +65,9 @@ func summariseGroup(key string, runs []*Run) Summary {
 	s.correctness(valid)
 	s.meter(valid)
 	s.poolWaits(valid)
-	s.timings(runs)
-	var paced []*Run
-	for _, r := range runs {
-		if r.Paced != nil {
-			paced = append(paced, r.Paced)
-		}
-	}
-	if len(paced) > 0 {
-		p := summariseGroup(key, paced)
+	s.timings(runs, disturbed(all))
+	if own := paced(runs); own != nil {
+		p := summariseGroup(key, own, paced(all))
 		s.Paced = &p
 	}
 	return s
@@ -130,6 +142,11 @@ func (s *Summary) correctness(runs []*Run) {
 		s.mergeRolling(r.Rolling)
 		s.mergeDrift(r.Drift)
 		s.mergeGuarantee(r.Guarantee)
+		for _, f := range r.NotPromised {
+			if !slices.Contains(s.NotPromised, f) {
+				s.NotPromised = append(s.NotPromised, f)
+			}
+		}
 		s.mergeStored(r.Stored)
 	}
 	slices.Sort(medians)
@@ -145,7 +162,10 @@ func (s *Summary) correctness(runs []*Run) {
 	fr.PctOfValid = Percent(fr.Count, fr.Count+s.Admitted-l.Requests)
 	s.settlement(runs)
 	s.Verdict = overall(s.Guarantee)
-	s.LeakVerdict = overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(c Clause) bool { return c.Property != LeakProperty }))
+	s.LeakVerdict = cmp.Or(overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(c Clause) bool { return c.Property != LeakProperty })), NoPromise)
+	if s.LeakVerdict == NoPromise && severity[s.Verdict] < severity[Undecided] {
+		s.Verdict = NoPromise // what it promises of rejections is no promise about the limit
+	}
 }
 
 // The properties that clauses bound.
@@ -222,7 +242,7 @@ func (s *Summary) mergeDrift(d *Drift) {
 
 // severity orders verdicts: over several rounds the highest one stands. A clause
 // that some round kept was exercised, so that kept outranks not exercised.
-var severity = map[string]int{NotExercised: 1, Kept: 2, Undecided: 3, Violated: 4}
+var severity = map[string]int{NoPromise: 1, NotExercised: 2, Kept: 3, Undecided: 4, Broken: 5}
 
 // mergeGuarantee keeps each clause once, with the amounts of its worst round.
 func (s *Summary) mergeGuarantee(clauses []Clause) {

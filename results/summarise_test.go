@@ -71,7 +71,7 @@ func TestSummariseExtras(t *testing.T) {
 	b.Lateness = &Lateness{PacerP50: 30, BacklogHalf: 7, BacklogEnd: 50, Saturated: true}
 	c.Lateness = &Lateness{PacerP50: 20, BacklogHalf: 90, BacklogEnd: 4}
 	a.Cost, b.Cost, c.Cost = Cost{ClientCPU: 5, RunQueue: 9}, Cost{ClientCPU: 7, Probe: &Probe{First: ProbeCost{Commands: 3}}}, Cost{ClientCPU: 6}
-	b.Audit.Strike("cpu-steal", StrikesTimings, "x") // strikes timings, and not what was counted
+	b.Audit.Strike("cpu-steal", StrikesRound, "x") // takes timings back, and not what was counted
 	s := one(t, a, b, c)
 	if r := s.Rolling; r == nil || *r != (Rolling{WorstUnits: 20, Multiple: 2, Units: 3, Possible: 6}) {
 		t.Errorf("rolling %+v", r)
@@ -104,32 +104,32 @@ func TestSettingsApart(t *testing.T) {
 	}
 }
 
-// TestSummariseLatePacer: late releases take back the response times of their
-// round and leave everything else.
+// TestSummariseLatePacer: late releases in most rounds take back the response times of all,
+// and leave everything else. In fewer rounds they take nothing back.
 func TestSummariseLatePacer(t *testing.T) {
-	good, late := round(1, 0, 500), round(2, 0, 510)
-	for _, r := range []*Run{&good, &late} {
-		r.Service = Latency{Distribution: Distribution{Samples: 1000, P50: 100}}
-		l := r.Service
-		r.Response = &l
-	}
-	late.Response.P50 *= 10
-	late.Audit.Strike("pacer-late", StrikesResponse, "x")
-	s := one(t, good, late)
-	if !s.ResponseCounts || !s.TimingsCount || s.Timed != 2 || s.Response.P50.Rounds != 1 || s.Service.P50.Rounds != 2 {
-		t.Errorf("response counts %v, timings count %v, %d rounds, p50 of %d and %d rounds",
-			s.ResponseCounts, s.TimingsCount, s.Timed, s.Response.P50.Rounds, s.Service.P50.Rounds)
-	}
-	s = one(t, late)
-	if s.ResponseCounts || !s.TimingsCount || s.Response.P50.Rounds != 1 {
-		t.Errorf("late round alone: response counts %v, timings count %v, p50 of %d rounds", s.ResponseCounts, s.TimingsCount, s.Response.P50.Rounds)
+	for late, want := range map[int]bool{0: true, 4: true, 5: false, 8: false} {
+		var runs []Run
+		for i := range 8 {
+			r := round(i+1, 0, 500)
+			r.Service = Latency{Distribution: Distribution{Samples: 1000, P50: 100}}
+			l := r.Service
+			r.Response = &l
+			if i < late {
+				r.Audit.Strike("pacer-late", StrikesResponse, "x")
+			}
+			runs = append(runs, r)
+		}
+		s := one(t, runs...)
+		if s.ResponseCounts != want || !s.TimingsCount || s.Timed != 8 || s.Service.P50.Rounds != 8 || (s.Response.P50.Rounds == 8) != want {
+			t.Errorf("%d late rounds: response counts %t, timings count %t, %d rounds, response of %+v", late, s.ResponseCounts, s.TimingsCount, s.Timed, s.Response.P50)
+		}
 	}
 }
 
 func TestSummariseStruckRounds(t *testing.T) {
 	good, wrong, slow := round(1, 0, 500), round(2, 9, 510), round(3, 0, 90)
 	wrong.Audit.Strike("history-overflow", StrikesCorrectness, "x")
-	slow.Audit.Strike("cpu-steal", StrikesTimings, "y")
+	slow.Audit.Strike("cpu-steal", StrikesRound, "y")
 	cut := round(4, 0, 70)
 	cut.Partial = true
 	s := one(t, good, wrong, slow, cut)
@@ -139,15 +139,14 @@ func TestSummariseStruckRounds(t *testing.T) {
 	if s.Leak.Units != 0 || s.Leak.Trials != 30 {
 		t.Errorf("an invalid round's leak counted: %+v", s.Leak)
 	}
-	if s.Throughput.Value != 505 || !s.TimingsCount {
-		t.Errorf("throughput %v of rounds that count", s.Throughput)
+	if s.Throughput.Rounds != 0 || s.TimingsCount || !s.Counts() {
+		t.Errorf("throughput %v of two of four rounds", s.Throughput)
 	}
 	if s.Audit.Valid || s.Audit.TimingsValid || len(s.Audit.Reasons) != 2 || s.Occurrences["cpu-steal"] != 1 {
 		t.Errorf("audit %+v %v", s.Audit, s.Occurrences)
 	}
-	// With nothing better, struck timings are shown and marked.
-	if s := one(t, slow); s.TimingsCount || s.Throughput.Value != 90 || !s.Counts() {
-		t.Errorf("only a struck round: %+v", s)
+	if s := one(t, good, wrong); s.Throughput.Value != 505 || !s.TimingsCount {
+		t.Errorf("throughput %v of all rounds", s.Throughput)
 	}
 	if s := one(t, wrong); s.Counts() {
 		t.Error("only an invalid round, and yet its correctness counts")
@@ -186,7 +185,7 @@ func TestSummariseVerdicts(t *testing.T) {
 		{[]string{Kept, NotExercised}, Kept},
 		{[]string{NotExercised, NotExercised}, NotExercised},
 		{[]string{Kept, Undecided, Kept}, Undecided},
-		{[]string{Kept, Violated, Undecided}, Violated},
+		{[]string{Kept, Broken, Undecided}, Broken},
 	} {
 		s := one(t, with(c.rounds...)...)
 		if s.Verdict != c.want || len(s.Guarantee) != 1 {
@@ -194,11 +193,22 @@ func TestSummariseVerdicts(t *testing.T) {
 		}
 	}
 	// The worst round's amounts stand.
-	if s := one(t, with(Violated, Violated)...); s.Guarantee[0].Certain != 1 {
+	if s := one(t, with(Broken, Broken)...); s.Guarantee[0].Certain != 1 {
 		t.Errorf("worst certain amount %d, want 1", s.Guarantee[0].Certain)
 	}
-	if s := one(t, round(1, 0, 1)); s.Verdict != "" {
+	if s := one(t, round(1, 0, 1)); s.Verdict != NoPromise || s.LeakVerdict != NoPromise {
 		t.Errorf("nothing declared: %q", s.Verdict)
+	}
+	rejects := func(bound int64, verdict string) string {
+		r := round(1, 0, 1)
+		r.Guarantee = []Clause{{Property: FalseRejectProperty, Formula: "0", Verdict: Kept}, {Property: LeakProperty, Formula: "any", Bound: bound, Verdict: verdict}}
+		return one(t, r).Verdict
+	}
+	if got := rejects(math.MaxInt64, NoPromise); got != NoPromise {
+		t.Errorf("a leak without a bound beside kept rejections: %q", got)
+	}
+	if got := rejects(1, Kept); got != Kept {
+		t.Errorf("both kept: %q", got)
 	}
 }
 
@@ -253,14 +263,14 @@ func TestSummarisePercentiles(t *testing.T) {
 		p99, p999 Status
 		value     float64 // of p99
 	}{
-		{"enough in each round", rounds(6, 4_000, 9), PerRound, PerRound, 3_960},
-		{"enough together", rounds(4, 1_000, 9), PerRound, Merged, 990},
+		{"enough in each round", rounds(6, 4_000, 9), Pooled, Pooled, 3_960},
+		{"enough together", rounds(4, 1_000, 9), Pooled, Pooled, 990},
 		{"too few", rounds(3, 100, 9), TooFew, TooFew, 100},
-		{"few, but enough together", rounds(4, 100, 9), Merged, TooFew, 99},
-		{"p99 never pauses, p99.9 does", stallsOf(rounds(2, 4_000, 9), 1), PerRound, PerRound, 3_960},
+		{"few, but enough together", rounds(4, 100, 9), Pooled, TooFew, 99},
+		{"p99 never pauses, p99.9 does", stallsOf(rounds(2, 4_000, 9), 1), Pooled, Pooled, 3_960},
 		{"one stall in all", append(rounds(1, 4_000, 1), rounds(3, 4_000, 0)...), EventDriven, EventDriven, 4_000},
-		{"stalls add up over rounds", rounds(5, 4_000, 1), PerRound, PerRound, 3_960},
-		{"stalls unknown", rounds(2, 4_000, -1), PerRound, PerRound, 3_960},
+		{"stalls add up over rounds", rounds(5, 4_000, 1), Pooled, Pooled, 3_960},
+		{"stalls unknown", rounds(2, 4_000, -1), Pooled, Pooled, 3_960},
 		{"nothing", []Run{round(1, 0, 1)}, NoSamples, NoSamples, 0},
 	} {
 		l := one(t, c.runs...).Service
@@ -288,8 +298,7 @@ func TestRateBound(t *testing.T) {
 	}
 }
 
-// TestSummariseWaitedRounds: a percentile is taken from the rounds in which waiting
-// for a core cannot explain it, and is struck where there is no such round.
+// TestSummariseWaitedRounds: waiting for a core is counted, and takes no round out.
 func TestSummariseWaitedRounds(t *testing.T) {
 	lat := func(p99 int64, share float64) *Latency {
 		return &Latency{
@@ -297,19 +306,9 @@ func TestSummariseWaitedRounds(t *testing.T) {
 			Waited:       &Waited{P90: -1, P99: share, P999: -1, P9999: -1},
 		}
 	}
-	p := percentiles([]*Latency{lat(100, 0.1), lat(4000, 0.9), lat(120, 0.5), lat(140, -1)})
-	if p.P99.Struck || p.P99.Value != 120 || p.P99.Rounds != 3 || p.P99.Waited != 0.5 {
-		t.Errorf("one of four rounds waited: %+v", p.P99)
-	}
-	if p.P50.Struck || p.P50.Rounds != 4 || p.P50.Waited != 0 {
-		t.Errorf("nothing is known of p50: %+v", p.P50)
-	}
-	p = percentiles([]*Latency{lat(4000, 0.9), lat(5000, 0.7)})
-	if !p.P99.Struck || p.P99.Value != 4500 || p.P99.Rounds != 2 || p.P99.Waited != 0.8 {
-		t.Errorf("all rounds waited: %+v", p.P99)
-	}
-	if p.P999.Struck {
-		t.Errorf("p99.9 is struck with p99: %+v", p.P999)
+	p := percentiles([]*Latency{lat(100, 0.1), lat(4000, 0.9), lat(120, 0.5), lat(140, -1), lat(5000, 0.7)})
+	if p.P99.Value != 140 || p.P99.Rounds != 5 || p.P99.Waited != 2 || p.P50.Waited != 0 {
+		t.Errorf("two of five rounds waited: %+v, %+v", p.P99, p.P50)
 	}
 }
 

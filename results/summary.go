@@ -36,10 +36,10 @@ type Summary struct {
 	Rounds int `json:"rounds"`
 	// Invalid rounds are left out of every correctness figure.
 	Invalid int `json:"invalid_rounds"`
-	// Untimed rounds, whose timings do not count, are left out of timings as long as
-	// others remain.
+	// Untimed counts rounds of this strategy with a finding about its timings or about the
+	// machine.
 	Untimed int `json:"untimed_rounds"`
-	// Partial rounds are left out of timings likewise.
+	// Partial rounds were interrupted.
 	Partial int `json:"partial_rounds"`
 
 	// Issued requests of all valid rounds.
@@ -57,18 +57,18 @@ type Summary struct {
 	// FirstError is the text of the first error.
 	FirstError string `json:"first_error,omitempty"`
 
-	// Timed counts the rounds behind the timings.
+	// Timed counts the rounds behind the timings: those that were kept.
 	Timed int `json:"timed_rounds"`
-	// TimingsCount is false where all rounds were struck and timings are shown for
-	// what they are worth.
+	// TimingsCount is false if so many rounds were left out that timings are not
+	// measurable here. There are none then.
 	TimingsCount bool `json:"timings_count"`
-	// ResponseCounts is false where in addition no round's response times count;
-	// service times and throughput may do so all the same.
+	// ResponseCounts is false in addition if most rounds released requests late. Service
+	// times and throughput may count all the same.
 	ResponseCounts bool `json:"response_counts"`
-	// Throughput is decisions per second.
+	// Throughput is decisions per second: the mean over rounds.
 	Throughput Figure `json:"throughput_per_s"`
-	// Ratio is throughput by that of the reference loop of the same round, with 0
-	// rounds where there was none.
+	// Ratio is throughput by that of the reference loop of the same round, the mean over
+	// rounds, with 0 rounds if there was none.
 	Ratio Figure `json:"ratio_to_reference"`
 	// Service is the time from the actual start of a request.
 	Service Percentiles `json:"service_ns"`
@@ -108,7 +108,9 @@ type Summary struct {
 	Stored []Stored `json:"stored,omitempty"`
 	// Guarantee holds the declared clauses with the worst amounts of all rounds.
 	Guarantee []Clause `json:"guarantee"`
-	// Verdict of all clauses together; empty where there is none.
+	// NotPromised are the faults that were injected and that no bound on the leak tolerates.
+	NotPromised []string `json:"not_promised_under,omitempty"`
+	// Verdict of all clauses together; "no promise" if none bounds the leak.
 	Verdict string `json:"verdict"`
 	// LeakVerdict is that of the clauses that bound the leak.
 	LeakVerdict string `json:"leak_verdict"`
@@ -119,6 +121,9 @@ type Summary struct {
 
 	// Paced condenses the open loops at the common rate; absent where there are none.
 	Paced *Summary `json:"paced,omitempty"`
+
+	each     map[int]Timing // by round, of those behind the timings
+	measured *byte          // identifies the measurement that rounds are numbered in
 }
 
 // AtRate is the summary that latency is taken from: that of the open loops at the

@@ -1,68 +1,156 @@
 package results
 
-import "slices"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
-// timings condenses the rounds whose timings count, or all if none does.
-func (s *Summary) timings(runs []*Run) {
-	use := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return !r.Audit.TimingsValid || r.Partial })
-	s.TimingsCount = len(use) > 0
-	if !s.TimingsCount {
-		use = runs
+// maxDisturbed is the share of a round's measuring time with a finding about the machine
+// ([StrikesRound]) above which the round is left out.
+const maxDisturbed = 0.2
+
+// disturbed reports which rounds of a setting are left out of the timings of all
+// strategies, by repetition: those that were interrupted, and those in which the machine
+// was disturbed for more than a fifth of the time. It looks at no strategy's latency:
+// rounds that are chosen by their outcome bias what is left.
+func disturbed(runs []*Run) map[int]bool {
+	type part struct {
+		whole, disturbed int64
+		partial          bool
 	}
+	rounds := map[int]*part{}
+	for _, r := range runs {
+		p := rounds[r.Repetition]
+		if p == nil {
+			p = &part{}
+			rounds[r.Repetition] = p
+		}
+		spent := max(r.ElapsedNS, 1)
+		p.whole += spent
+		p.partial = p.partial || r.Partial
+		if r.Audit.strikes(StrikesRound) {
+			p.disturbed += spent
+		}
+	}
+	out := map[int]bool{}
+	for n, p := range rounds {
+		out[n] = p.partial || float64(p.disturbed) > maxDisturbed*float64(p.whole)
+	}
+	return out
+}
+
+// kept are the rounds of one strategy that are behind its timings, and whether they are
+// enough: if rounds were left out, at least six and at least half of them must remain.
+func kept(runs []*Run, out map[int]bool) (use []*Run, timings, response bool) {
+	use = slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return out[r.Repetition] })
+	timings = len(use) > 0 && (len(use) == len(runs) || len(use) >= minRounds && 2*len(use) >= len(runs))
+	late := 0
+	for _, r := range use {
+		// Such a finding is about the strategy's figures in all rounds, and takes none out.
+		timings = timings && !r.Audit.strikes(StrikesTimings)
+		if r.Audit.strikes(StrikesResponse) {
+			late++
+		}
+	}
+	return use, timings, timings && 2*late <= len(use)
+}
+
+// timings condenses the rounds that are kept.
+func (s *Summary) timings(runs []*Run, out map[int]bool) {
+	var use []*Run
+	use, s.TimingsCount, s.ResponseCounts = kept(runs, out)
 	s.Timed = len(use)
-	s.response(use)
+	s.each = map[int]Timing{}
 	var throughput, ratio []float64
-	var service, reference []*Latency
-	var late []*Lateness
-	var costs []Cost
+	var service, response, reference []*Latency
+	var lateness []*Lateness
 	for _, r := range use {
 		throughput = append(throughput, r.ThroughputPerS)
 		if r.ReferencePerS > 0 {
 			ratio = append(ratio, r.ThroughputPerS/r.ReferencePerS)
 		}
 		service = append(service, &r.Service)
+		if r.Response != nil {
+			response = append(response, r.Response)
+		}
 		if r.Reference != nil {
 			reference = append(reference, &Latency{Distribution: *r.Reference})
 		}
 		if r.Lateness != nil {
-			late = append(late, r.Lateness)
+			lateness = append(lateness, r.Lateness)
 		}
-		costs = append(costs, r.Cost)
+		s.each[r.Repetition] = Timing{P50: float64(r.Latency().P50), P99: float64(r.Latency().P99), PerS: r.ThroughputPerS}
 	}
-	s.Throughput, s.Ratio = OverRounds(throughput), OverRounds(ratio)
-	s.Service = percentiles(service)
-	if len(reference) > 0 {
-		p := percentiles(reference)
-		s.Reference = &p
+	s.lateness(lateness)
+	if len(use) == 0 { // counts of commands are no timings
+		use = runs
 	}
-	s.lateness(late)
+	costs := make([]Cost, len(use))
+	for i, r := range use {
+		costs[i] = r.Cost
+	}
 	s.Cost = medianCost(costs)
-	// The probe is not a timing: any round's will do, and only one has it.
-	for _, r := range runs {
+	for _, r := range runs { // the probe is made once
 		if s.Cost.Probe == nil {
 			s.Cost.Probe = r.Cost.Probe
 		}
 	}
-}
-
-// response condenses the response times of those rounds that have ones that
-// count, or of all if none does.
-func (s *Summary) response(use []*Run) {
-	answered := slices.DeleteFunc(slices.Clone(use), func(r *Run) bool { return !r.Audit.ResponseValid() })
-	s.ResponseCounts = len(answered) > 0
-	if !s.ResponseCounts {
-		answered = use
+	if s.TimingsCount {
+		s.Throughput, s.Ratio = meanOf(throughput), meanOf(ratio)
 	}
-	var response []*Latency
-	for _, r := range answered {
-		if r.Response != nil {
-			response = append(response, r.Response)
-		}
+	s.impossible()
+	if !s.TimingsCount {
+		s.Throughput, s.Ratio, s.each = Figure{}, Figure{}, nil
 	}
+	s.Service = s.pooled(service, s.TimingsCount)
 	if len(response) > 0 {
-		p := percentiles(response)
+		p := s.pooled(response, s.ResponseCounts)
 		s.Response = &p
 	}
+	if len(reference) > 0 {
+		p := s.pooled(reference, s.TimingsCount)
+		s.Reference = &p
+	}
+}
+
+// impossible takes the timings back of a strategy that sends a command for each decision
+// and makes more decisions than a bare client of the same kind sends commands.
+func (s *Summary) impossible() {
+	if s.Ratio.Coverage == 0 || s.Ratio.Lo <= 1+MinDifference || s.Cost.Commands < 1 || s.Params.Client != "" {
+		return
+	}
+	s.Audit.Strike("faster-than-bare", StrikesTimings, fmt.Sprintf(
+		"it made %.2f times the decisions of a bare client's INCR loop (interval %.2f to %.2f) with %.2f commands each: that cannot be", s.Ratio.Value, s.Ratio.Lo, s.Ratio.Hi, s.Cost.Commands))
+	s.Occurrences["faster-than-bare"] = s.Timed
+	s.TimingsCount, s.ResponseCounts = false, false
+}
+
+// Keeps reports whether the round is behind the timings.
+func (s *Summary) Keeps(round int) bool {
+	_, ok := s.each[round]
+	return ok
+}
+
+// Timing is one strategy's timing in one round.
+type Timing struct {
+	// P50 and P99 of what callers wait for, in nanoseconds.
+	P50, P99 float64
+	// PerS is decisions per second.
+	PerS float64
+}
+
+// pooled are the percentiles of the rounds, or nothing if they do not count.
+func (s *Summary) pooled(rounds []*Latency, count bool) Percentiles {
+	if count {
+		return percentiles(rounds)
+	}
+	none := Percentile{Status: NotMeasurable}
+	p := Percentiles{P50: none, P90: none, P99: none, P999: none, P9999: none}
+	for _, l := range rounds {
+		p.Max = max(p.Max, l.Max)
+	}
+	return p
 }
 
 func (s *Summary) lateness(rounds []*Lateness) {
@@ -93,83 +181,59 @@ func (s *Summary) lateness(rounds []*Lateness) {
 	s.Lateness = l
 }
 
-// percentiles condenses one latency per round.
+// percentiles pools the histograms of rounds.
 func percentiles(rounds []*Latency) Percentiles {
 	var p Percentiles
+	var total int64
+	stalls99, stalls999, known := 0, 0, false
+	fewest := int64(math.MaxInt64)
 	for _, l := range rounds {
 		p.Max = max(p.Max, l.Max)
 		p.AtLeast += l.AtLeast
+		total += l.Samples
+		fewest = min(fewest, l.Samples)
+		// Events behind p99.9 are among those behind p99. They may be more if the samples
+		// between the two never pause for long enough to end an event.
+		if n := max(l.StallsP99, l.StallsP999); n >= 0 {
+			stalls99, known = stalls99+n, true
+		}
+		stalls999 += max(l.StallsP999, 0)
 	}
-	merged := mergeHistograms(rounds)
-	p.Curve = curveOver(merged)
-	none := func(*Latency) int { return -1 }
-	p.P50 = p.percentile(rounds, merged, 0.5, func(l *Latency) int64 { return l.P50 }, none)
-	p.P90 = p.percentile(rounds, merged, 0.9, func(l *Latency) int64 { return l.P90 }, none)
-	p.P99 = p.percentile(rounds, merged, 0.99, func(l *Latency) int64 { return l.P99 }, stallsP99)
-	p.P999 = p.percentile(rounds, merged, 0.999, func(l *Latency) int64 { return l.P999 }, func(l *Latency) int { return l.StallsP999 })
+	all := newPool(rounds)
+	p.Curve = all.curve()
+	at := func(q float64, value func(*Latency) int64, stalls int) Percentile {
+		out := Percentile{Figure: Figure{Value: float64(p.Max), Rounds: len(rounds)}}
+		for _, l := range rounds {
+			if l.Waited.at(q) > maxWaited {
+				out.Waited++
+			}
+		}
+		switch {
+		case total == 0:
+			return Percentile{Status: NoSamples}
+		case total < MinSamples(q):
+			out.Status = TooFew
+		case known && stalls < minStalls:
+			out.Status = EventDriven
+		case all == nil && fewest < MinSamples(q):
+			out.Status = TooFew
+		case all == nil:
+			values := make([]float64, len(rounds))
+			for i, l := range rounds {
+				values[i] = float64(value(l))
+			}
+			out.Figure, out.Status = OverRounds(values), PerRound
+		default:
+			out.Figure, out.Status = all.figure(q), Pooled
+		}
+		return out
+	}
+	p.P50 = at(0.5, func(l *Latency) int64 { return l.P50 }, minStalls)
+	p.P90 = at(0.9, func(l *Latency) int64 { return l.P90 }, minStalls)
+	p.P99 = at(0.99, func(l *Latency) int64 { return l.P99 }, stalls99)
+	p.P999 = at(0.999, func(l *Latency) int64 { return l.P999 }, stalls999)
 	// Stalls behind p99.99 are not recorded; those behind p99.9 are at least as
 	// many samples, and too few of them rule out the rarer ones too.
-	p.P9999 = p.percentile(rounds, merged, 0.9999, func(l *Latency) int64 { return l.P9999 }, func(l *Latency) int { return l.StallsP999 })
+	p.P9999 = at(0.9999, func(l *Latency) int64 { return l.P9999 }, stalls999)
 	return p
-}
-
-// stallsP99 counts events behind p99. Those behind p99.9 are among them, and may
-// be more where what lies between the two never pauses for long enough to end
-// an event.
-func stallsP99(l *Latency) int { return max(l.StallsP99, l.StallsP999) }
-
-func (p *Percentiles) percentile(rounds []*Latency, merged *Histogram, q float64, at func(*Latency) int64, stalls func(*Latency) int) Percentile {
-	kept, waited := notWaited(rounds, q)
-	out := Percentile{Waited: waited, Struck: len(kept) == 0 && len(rounds) > 0}
-	if out.Struck {
-		kept = rounds
-	}
-	need := MinSamples(q)
-	var total int64
-	events, known, each := 0, false, true
-	values := make([]float64, 0, len(kept))
-	for _, l := range rounds {
-		total += l.Samples
-		if n := stalls(l); n >= 0 {
-			events, known = events+n, true
-		}
-	}
-	for _, l := range kept {
-		each = each && l.Samples >= need
-		values = append(values, float64(at(l)))
-	}
-	largest := Figure{Value: float64(p.Max), Rounds: len(rounds)}
-	switch {
-	case total == 0:
-		out.Status = NoSamples
-	case total < need:
-		out.Figure, out.Status = largest, TooFew
-	case known && events < minStalls:
-		out.Figure, out.Status = largest, EventDriven
-	case each:
-		out.Figure, out.Status = OverRounds(values), PerRound
-	case merged != nil:
-		v := float64(merged.Quantile(q))
-		out.Figure, out.Status = Figure{Value: v, Lo: v, Hi: v, Rounds: len(rounds)}, Merged
-	default:
-		out.Figure, out.Status = largest, TooFew
-	}
-	return out
-}
-
-// notWaited returns the rounds whose percentile is not to be explained by waiting
-// for a core, and the mean share of moments in which it is.
-func notWaited(rounds []*Latency, q float64) (kept []*Latency, mean float64) {
-	n := 0
-	for _, l := range rounds {
-		share := l.Waited.at(q)
-		if share >= 0 {
-			mean += share
-			n++
-		}
-		if share <= MaxWaited {
-			kept = append(kept, l)
-		}
-	}
-	return kept, mean / float64(max(n, 1))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // SchemaVersion is the version of the JSON form of a [File].
-const SchemaVersion = 2
+const SchemaVersion = 3
 
 // File is one results.json.
 type File struct {
@@ -298,6 +298,9 @@ type Run struct {
 	Cost Cost `json:"cost"`
 	// Guarantee holds the declared clauses.
 	Guarantee []Clause `json:"guarantee"`
+	// NotPromised are faults that were injected and that no bound on the leak tolerates;
+	// absent if there are none, or if no bound is declared.
+	NotPromised []string `json:"not_promised_under,omitempty"`
 	// Audit is what speaks against the figures.
 	Audit Audit `json:"audit"`
 	// Meter holds the strategy's own figures, in its order.

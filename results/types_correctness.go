@@ -1,6 +1,7 @@
 package results
 
 import (
+	"math"
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/format"
@@ -193,6 +194,8 @@ type Clause struct {
 	Property string `json:"property"`
 	// Formula is the bound for people; L is the limit.
 	Formula string `json:"formula"`
+	// Tolerates are the faults under which the bound is promised as well.
+	Tolerates []string `json:"tolerates,omitempty"`
 	// Bound is the units by which one subject and window may break the property;
 	// 2^63-1 where there is no bound, or where it is all that is asked for.
 	Bound int64 `json:"bound"`
@@ -200,25 +203,28 @@ type Clause struct {
 	Certain int64 `json:"certain"`
 	// Possible is the worst possible amount measured.
 	Possible int64 `json:"possible"`
-	// Verdict: kept needs the possible amount within the bound, violated the
-	// certain one beyond it.
-	Verdict string `json:"verdict" jsonschema:"enum=kept,enum=violated,enum=not exercised,enum=undecided"`
+	// Verdict: kept needs the possible amount within the bound, broken the certain one
+	// beyond it. A bound of 2^63-1 promises nothing.
+	Verdict string `json:"verdict" jsonschema:"enum=kept,enum=broken,enum=not exercised,enum=undecided,enum=no promise"`
 }
 
 // The verdicts of a clause.
 const (
 	Kept         = "kept"
-	Violated     = "violated"
+	Broken       = "broken"
 	NotExercised = "not exercised"
 	Undecided    = "undecided"
+	NoPromise    = "no promise"
 )
 
 // Decide sets the verdict that follows from the bound and what was measured.
 // exercised says whether the run could have broken the clause.
 func (c *Clause) Decide(exercised bool) {
 	switch {
+	case c.Bound == math.MaxInt64:
+		c.Verdict = NoPromise
 	case c.Certain > c.Bound:
-		c.Verdict = Violated
+		c.Verdict = Broken
 	case !exercised:
 		c.Verdict = NotExercised
 	case c.Possible <= c.Bound:
@@ -243,7 +249,7 @@ type Reason struct {
 	// Code is its short name, e.g. "history-overflow".
 	Code string `json:"code"`
 	// Strikes is what the finding takes back.
-	Strikes string `json:"strikes" jsonschema:"enum=correctness,enum=timings,enum=response,enum=percentiles,enum=note"`
+	Strikes string `json:"strikes" jsonschema:"enum=correctness,enum=round,enum=timings,enum=response,enum=note"`
 	// Detail is one line for people.
 	Detail string `json:"detail"`
 	// Stack is that of the strategy's goroutine which has panicked, or whose call did
@@ -257,7 +263,7 @@ func (a *Audit) Strike(code, strikes, detail string) {
 	switch strikes {
 	case StrikesCorrectness:
 		a.Valid = false
-	case StrikesTimings:
+	case StrikesTimings, StrikesRound:
 		a.TimingsValid = false
 	}
 }
@@ -267,17 +273,21 @@ func (a *Audit) Has(code string) bool {
 	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Code == code })
 }
 
-// ResponseValid reports whether response times count.
-func (a *Audit) ResponseValid() bool {
-	return a.TimingsValid && !slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Strikes == StrikesResponse })
+// ResponseValid reports whether the response times of this run count.
+func (a *Audit) ResponseValid() bool { return a.TimingsValid && !a.strikes(StrikesResponse) }
+
+// strikes reports whether a finding takes that back.
+func (a *Audit) strikes(what string) bool {
+	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Strikes == what })
 }
 
-// What a finding strikes.
+// What a finding takes back.
 const (
 	StrikesCorrectness = "correctness"
-	StrikesTimings     = "timings"
-	StrikesResponse    = "response" // response times in open loop; service times stand
-	// StrikesPercentiles: those that the finding names; throughput and the rest stand.
-	StrikesPercentiles = "percentiles"
-	StrikesNote        = "note"
+	// StrikesRound: the machine was disturbed. If that is so for more than a fifth of a
+	// round's time, the round is left out of the timings of all strategies.
+	StrikesRound    = "round"
+	StrikesTimings  = "timings"  // the strategy's, over all rounds
+	StrikesResponse = "response" // response times in open loop, if most rounds have it; service times stand
+	StrikesNote     = "note"
 )

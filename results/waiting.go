@@ -57,12 +57,13 @@ type Waited struct {
 	P9999 float64 `json:"p9999"`
 }
 
-// MaxWaited is the share of such moments above which a percentile is struck.
-const MaxWaited = 0.5
+// maxWaited is the share of such moments above which a round counts in
+// [Percentile.Waited].
+const maxWaited = 0.5
 
 // WaitedForCore reports whether waiting for a core may explain the percentile of one of
-// [NamedQuantiles], so that it is struck.
-func (l *Latency) WaitedForCore(q float64) bool { return l.Waited.at(q) > MaxWaited }
+// [NamedQuantiles].
+func (l *Latency) WaitedForCore(q float64) bool { return l.Waited.at(q) > maxWaited }
 
 // at is the share for one of [NamedQuantiles]; -1 where it is not known.
 func (w *Waited) at(q float64) float64 {

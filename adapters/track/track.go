@@ -77,7 +77,7 @@ func (f *finding) measured() (string, error) {
 	for i := range file.Runs {
 		r := &file.Runs[i]
 		for _, c := range r.Guarantee {
-			if r.Audit.Valid && c.Property == results.LeakProperty && c.Verdict == results.Violated {
+			if r.Audit.Valid && c.Property == results.LeakProperty && c.Verdict == results.Broken {
 				worst, limit, promised = max(worst, c.Certain), r.Params.Limit, c.Bound
 			}
 		}

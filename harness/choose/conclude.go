@@ -9,11 +9,8 @@ import (
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/answer"
+	"github.com/quotabench/quotabench/stores"
 )
-
-// hopeless is by which factor a strategy has to stay behind the rate for this to count on
-// a machine that is busy with other things, too.
-const hopeless = 4
 
 // mostCandidates is how many strategies an answer names.
 const mostCandidates = 3
@@ -37,10 +34,10 @@ func (c *chooser) timed(x *contender, s *results.Summary, cfg *measure.Config) {
 		return
 	}
 	p99 := s.Latency().P99
-	counts := s.TimingsCount && s.ResponseCounts && p99.Shown() && !p99.Struck
+	counts := s.TimingsCount && s.ResponseCounts && p99.Shown()
 	bound := float64(c.cfg.P99)
 	switch {
-	case s.Saturated == s.Rounds && (s.TimingsCount || s.Throughput.Value < cfg.Rate/hopeless):
+	case s.TimingsCount && s.Saturated > 0 && s.Saturated == s.Timed:
 		e.Text = fmt.Sprintf("%s: does not keep up; it decides %s per second there, and %s under contention", where,
 			format.Count(int64(s.Throughput.Value)), format.Count(int64(x.crossing.Throughput.Value)))
 		x.ruleOut(e)
@@ -49,22 +46,17 @@ func (c *chooser) timed(x *contender, s *results.Summary, cfg *measure.Config) {
 		e.Text = fmt.Sprintf("%s: takes %s at p99", where, format.NS(p99.Value))
 		x.ruleOut(e)
 		return
-	case s.TimingsCount && bound > 0 && s.Latency().P50.Value > bound: // a busy machine explains a p99, and no median
-		e.Text = fmt.Sprintf("%s: takes %s at p50", where, format.NS(s.Latency().P50.Value))
-		x.ruleOut(e)
-		return
 	}
 	x.paced = s
 	x.p99Counts = counts
-	mark := ""
 	switch {
-	case counts:
-	case s.TimingsCount && s.ResponseCounts && p99.Shown() && p99.Value <= bound: // waiting can only have made it larger
-		mark = " at most, within what is asked for: part of it may be waiting for a core"
+	case !counts:
+		e.Text = where + ": its p99 is not measurable here: the machine was too busy, or the run too short"
+	case 2*p99.Waited > p99.Rounds:
+		e.Text = fmt.Sprintf("%s: p99 %s, part of which may be waiting for a core", where, format.NS(p99.Value))
 	default:
-		mark = ", which does not count: the machine was too busy, or the run too short"
+		e.Text = fmt.Sprintf("%s: p99 %s", where, format.NS(p99.Value))
 	}
-	e.Text = fmt.Sprintf("%s: p99 %s%s", where, format.NS(p99.Value), mark)
 	x.shows(e)
 }
 
@@ -83,7 +75,7 @@ func (c *chooser) conclude() {
 			fit = append(fit, x)
 		}
 	}
-	for i, x := range ranked(fit) {
+	for i, x := range c.ranked(fit) {
 		to := &c.res.Candidates
 		if i >= mostCandidates {
 			to = &c.res.Others
@@ -96,8 +88,8 @@ func (c *chooser) conclude() {
 // over regions the lower modelled p99, and else the order in which package answer
 // would name them as the cheapest. Over regions the best of each deployment comes before
 // the second of any: where the stores have to be is what one decides first.
-func ranked(fit []*contender) []*contender {
-	fit = cheapestFirst(fit)
+func (c *chooser) ranked(fit []*contender) []*contender {
+	fit = c.cheapestFirst(fit)
 	slices.SortStableFunc(fit, func(a, b *contender) int {
 		return cmp.Or(cmp.Compare(a.standing(), b.standing()), cmp.Compare(a.modelled, b.modelled))
 	})
@@ -134,9 +126,9 @@ func (x *contender) standing() (n int) {
 }
 
 // cheapestFirst asks for the cheapest over and over. What enforces within a bound comes
-// behind what enforces. Percentiles at the rate are gone by where those of all count, and
-// else those under contention.
-func cheapestFirst(fit []*contender) (out []*contender) {
+// behind what enforces. Latency at the rate puts in order if all have one, and else
+// throughput under contention.
+func (c *chooser) cheapestFirst(fit []*contender) (out []*contender) {
 	of := map[string]*contender{}
 	var rest, bounded answer.Setting
 	timed := !slices.ContainsFunc(fit, func(x *contender) bool { return !x.p99Counts })
@@ -156,6 +148,7 @@ func cheapestFirst(fit []*contender) (out []*contender) {
 		bounded.Strategies = append(bounded.Strategies, a)
 	}
 	for _, s := range []*answer.Setting{&rest, &bounded} {
+		answer.Sort(s.Strategies, c.byTime())
 		for next := s.Cheapest(); next != nil; next = s.Cheapest() {
 			label := next.Label
 			out = append(out, of[label])
@@ -163,6 +156,15 @@ func cheapestFirst(fit []*contender) (out []*contender) {
 		}
 	}
 	return out
+}
+
+// byTime reports whether timings put candidates in order: not on stores that stand in for
+// real ones.
+func (c *chooser) byTime() bool {
+	return !slices.ContainsFunc(c.cfg.Stores.Names(), func(name string) bool {
+		s, _ := c.cfg.Stores.Get(name)
+		return s.Info().Kind == stores.KindEmbedded
+	})
 }
 
 func (x *contender) candidate() results.Candidate {

@@ -282,7 +282,7 @@ func (c *chooser) atRate(ctx context.Context, in []*contender) error {
 			format.Count(int64(c.cfg.Rate)), format.Count(int64(c.referencePerS)), format.Count(int64(rate)))
 	}
 	all := Record{Runs: []results.Run{}}
-	for some := range slices.Chunk(cheapestFirst(in), batch) {
+	for some := range slices.Chunk(c.cheapestFirst(in), batch) {
 		cfg, err := c.runs(some, steady, c.rateFor())
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []b
 		asRolling = &r
 	}
 	for _, c := range harness.Clauses(s.sel, s.cfg.Policy.Window.Kind, happened, params, own, asRolling) {
-		if c.Verdict == results.Violated {
+		if c.Verdict == results.Broken {
 			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %d units, and at most %d are declared (%s)", c.Property, c.Certain, c.Bound, c.Formula), c.Certain - c.Bound})
 		}
 	}

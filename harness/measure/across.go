@@ -184,7 +184,7 @@ func drifted(runs []results.Run) {
 		if known {
 			text += fmt.Sprintf("; from one loop to the next it usually changes by %.0f %%", 100*math.Expm1(usual))
 		}
-		r.Audit.Strike("reference-drift", results.StrikesTimings, text)
+		r.Audit.Strike("reference-drift", results.StrikesRound, text)
 	}
 }
 

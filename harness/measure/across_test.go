@@ -117,7 +117,7 @@ func TestAuditStores(t *testing.T) {
 		{"store-restarted", results.StrikesCorrectness, func(_ *pass, st *siteStore) { st.after.Incarnation = "b" }},
 		{"", "", func(_ *pass, st *siteStore) { st.before.Incarnation, st.before.Commands = "a,b", 1000 }}, // one did not answer
 		{"store-evicted", results.StrikesCorrectness, func(_ *pass, st *siteStore) { st.after.Evicted = 1 }},
-		{"store-forked", results.StrikesTimings, func(_ *pass, st *siteStore) { st.after.Forks = 1 }},
+		{"store-forked", results.StrikesRound, func(_ *pass, st *siteStore) { st.after.Forks = 1 }},
 		{"store-counts-less", results.StrikesNote, func(_ *pass, st *siteStore) { st.traffic.Commands = 1 }},
 		{"meter-lost", results.StrikesNote, func(_ *pass, st *siteStore) { st.traffic.Unparsed = 1 }},
 	} {
@@ -140,8 +140,8 @@ func TestAuditTimings(t *testing.T) {
 		strikes string
 		plant   func(p *pass)
 	}{
-		{"cpu-steal", results.StrikesTimings, func(p *pass) { p.machine = machine.CPUTime{Stolen: 2, Total: 100} }},
-		{"machine-busy", results.StrikesTimings, func(p *pass) {
+		{"cpu-steal", results.StrikesRound, func(p *pass) { p.machine = machine.CPUTime{Stolen: 2, Total: 100} }},
+		{"machine-busy", results.StrikesRound, func(p *pass) {
 			p.machine = machine.CPUTime{Busy: 0.6, Total: 1}
 			p.own.used = 400 * time.Millisecond
 		}},
@@ -171,7 +171,7 @@ func requireStrike(t *testing.T, r *results.Run, code, strikes string) {
 	if len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0].Code != code || r.Audit.Reasons[0].Strikes != strikes {
 		t.Errorf("%s: %+v", code, r.Audit.Reasons)
 	}
-	if r.Audit.Valid == (strikes == results.StrikesCorrectness) || r.Audit.TimingsValid == (strikes == results.StrikesTimings) {
+	if r.Audit.Valid == (strikes == results.StrikesCorrectness) || r.Audit.TimingsValid == (strikes == results.StrikesTimings || strikes == results.StrikesRound) {
 		t.Errorf("%s: valid %v, timings valid %v", code, r.Audit.Valid, r.Audit.TimingsValid)
 	}
 }
@@ -322,5 +322,5 @@ func TestAuditReferenceFailed(t *testing.T) {
 	after, err := m.reference(t.Context())
 	r := &results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}}
 	between(r, before, after, err)
-	requireStrike(t, r, "reference-failed", results.StrikesTimings)
+	requireStrike(t, r, "reference-failed", results.StrikesRound)
 }

@@ -90,7 +90,7 @@ func (p *pass) auditStore(st *siteStore) {
 		p.strike("store-evicted", results.StrikesCorrectness, "%s evicted %d keys during the run: it is out of memory", st.name, n)
 	}
 	if a.Forks > b.Forks || a.Forking {
-		p.strike("store-forked", results.StrikesTimings, "%s forked to save during the run", st.name)
+		p.strike("store-forked", results.StrikesRound, "%s forked to save during the run", st.name)
 	}
 	if ours := st.traffic.Commands; a.Commands > 0 && a.Commands-b.Commands < ours && st.Driver() != sqlDriver {
 		p.strike("store-counts-less", results.StrikesNote, "%s processed %d commands, fewer than the %d that were sent", st.name, a.Commands-b.Commands, ours)
@@ -104,10 +104,10 @@ func (p *pass) auditTimings() {
 		p.strike("histogram-overflow", results.StrikesTimings, "%d latencies were beyond the histogram's range", n)
 	}
 	if s := p.machine.Share(); s > maxSteal {
-		p.strike("cpu-steal", results.StrikesTimings, "%.1f %% of the processor time went to other machines of the host", 100*s)
+		p.strike("cpu-steal", results.StrikesRound, "%.1f %% of the processor time went to other machines of the host", 100*s)
 	}
 	if s, ok := p.others(); ok && s > maxOthers {
-		p.strike("machine-busy", results.StrikesTimings, "other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*s)
+		p.strike("machine-busy", results.StrikesRound, "other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*s)
 	}
 	l := r.Lateness
 	if l == nil {

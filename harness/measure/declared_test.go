@@ -37,7 +37,7 @@ func TestDeclaredUnderOutagesOfPostgres(t *testing.T) {
 			t.Errorf("%s: %d admitted, it is held to %+v", name, r.Admitted, r.Guarantee)
 		}
 		for _, c := range r.Guarantee {
-			if c.Verdict == results.Violated {
+			if c.Verdict == results.Broken {
 				t.Errorf("%s: %+v", name, c)
 			}
 		}

@@ -54,7 +54,7 @@ func TestFailover(t *testing.T) {
 		if !r.Audit.Valid {
 			t.Fatalf("%s: audit %+v", r.Strategy, r.Audit)
 		}
-		if waits := r.Strategy == "redis-wait"; waits != (len(r.Guarantee) == 1 && r.Guarantee[0].Verdict != results.Violated) {
+		if waits := r.Strategy == "redis-wait"; waits != (len(r.Guarantee) == 1 && r.Guarantee[0].Verdict != results.Broken) {
 			t.Errorf("%s is held to %+v", r.Strategy, r.Guarantee)
 		}
 		if o := r.Params.Outages; len(o) != 1 || o[0] != plan.Outages[0].String() {

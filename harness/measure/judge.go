@@ -255,20 +255,16 @@ func (t *tails) look(l *results.Latency, s *slowest, name string) {
 	l.StallsP99, l.StallsP999 = s.stalls(l.P99), s.stalls(l.P999)
 	share := func(ns int64) float64 { return t.p.watch.explains(s, t.p.d.epoch, ns, l.P50) }
 	l.Waited = &results.Waited{P90: share(l.P90), P99: share(l.P99), P999: share(l.P999), P9999: share(l.P9999)}
-	w := l.Waited
-	var struck []string
-	for _, x := range []struct {
-		name  string
-		share float64
-	}{{"p90", w.P90}, {"p99", w.P99}, {"p99.9", w.P999}, {"p99.99", w.P9999}} {
-		if x.share > results.MaxWaited {
-			struck = append(struck, fmt.Sprintf("%s (%.0f %%)", x.name, 100*x.share))
+	var waited []string
+	for i, q := range []float64{0.9, 0.99, 0.999, 0.9999} {
+		if l.WaitedForCore(q) {
+			waited = append(waited, []string{"p90", "p99", "p99.9", "p99.99"}[i])
 		}
 	}
-	if len(struck) > 0 {
-		t.p.strike("waited-for-core", results.StrikesPercentiles,
-			"%s of the %s time do not count: in that share of the moments behind them a thread of this program or of a server started here was ready to run and had no core, for long enough to explain them",
-			strings.Join(struck, ", "), name)
+	if len(waited) > 0 {
+		t.p.strike("waited-for-core", results.StrikesNote,
+			"%s of the %s time may be waiting for a core: in most of the moments behind them a thread of this program or of a server started here was ready to run and had no core, for long enough to explain them",
+			strings.Join(waited, ", "), name)
 	}
 }
 

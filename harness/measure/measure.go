@@ -99,7 +99,7 @@ func (m *measurement) round(ctx context.Context, round int, selected []strategie
 // much the loop changed in between.
 func between(r *results.Run, before, after loop, err error) {
 	if err != nil {
-		r.Audit.Strike("reference-failed", results.StrikesTimings, err.Error())
+		r.Audit.Strike("reference-failed", results.StrikesRound, err.Error())
 	}
 	if before.perS == 0 || after.perS == 0 {
 		r.ReferencePerS = max(before.perS, after.perS)
@@ -110,7 +110,7 @@ func between(r *results.Run, before, after loop, err error) {
 		r.Reference = before.latencyWith(after)
 	}
 	if share := max(before.foreign, after.foreign); share > maxForeign {
-		r.Audit.Strike("redis-shared", results.StrikesTimings, fmt.Sprintf(
+		r.Audit.Strike("redis-shared", results.StrikesRound, fmt.Sprintf(
 			"Redis processed commands of others while the reference loop ran, %.1f %% of the loop's own: it was not ours alone", 100*share))
 	}
 }

@@ -45,7 +45,7 @@ func TestDeclaredUnderOutages(t *testing.T) {
 				t.Errorf("%s, %s: it is held to %+v, want any: %t", m.Name, name, r.Guarantee, want)
 			}
 			for _, c := range r.Guarantee {
-				if c.Verdict == results.Violated {
+				if c.Verdict == results.Broken {
 					t.Errorf("%s, %s: %+v", m.Name, name, c)
 				}
 				held[name]++

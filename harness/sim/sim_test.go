@@ -58,7 +58,7 @@ func TestHotKey(t *testing.T) {
 			racy = racy || r.Leak.Units > 0
 		}
 		for _, c := range r.Guarantee {
-			if c.Verdict == results.Violated {
+			if c.Verdict == results.Broken {
 				t.Errorf("%s: %s: %d is above %d", r.Params.Label, c.Property, c.Certain, c.Bound)
 			}
 		}

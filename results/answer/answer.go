@@ -16,9 +16,11 @@ const (
 	// Enforces: no leak and no false reject was found, no declared guarantee is
 	// broken, and none allows for either.
 	Enforces Group = "enforces"
-	// Bounded: it leaks or rejects wrongly, or may do so, within what it declares.
+	// Bounded: it leaks or rejects wrongly, or may do so, within what it declares, and the
+	// declared leak is at most [MaxBound] of the limit.
 	Bounded Group = "enforces with a bound"
-	// Fails: it leaks or rejects wrongly beyond what it declares, or declares nothing.
+	// Fails: it leaks or rejects wrongly beyond what it declares, or declares nothing, or
+	// declares that it may leak more.
 	Fails Group = "does not enforce"
 	// Unusable: it rejects nearly all that it must admit, many requests end in errors,
 	// or its figures do not count.
@@ -42,6 +44,11 @@ type Strategy struct {
 	PerProcess bool
 	// Declares is set where a bound on its leak was declared and judged.
 	Declares bool
+	// Survives counts the faults that the strictest bound on its leak tolerates.
+	Survives int
+	// Place within the group, from 1, by speed. Strategies that cannot be told apart share
+	// one.
+	Place int
 	// Summary holds all figures.
 	Summary *results.Summary
 	// Judged is the loop that the group follows from: Summary, or the open loop beside
@@ -60,10 +67,14 @@ func (s *Strategy) Rejects() bool {
 // Setting is what may stand in one table: strategies under the same policy, workload
 // and load.
 type Setting struct {
-	// Strategies in the order of [Groups], in each by cost.
+	// Strategies in the order of [Sort].
 	Strategies []Strategy
 	// Untested is what the setting leaves open, with the commands that test it.
 	Untested []Untested
+
+	// ByTime is set if timings put strategies in order: not in a simulation, whose latencies
+	// are modelled, and not on stores that stand in for real ones.
+	ByTime bool
 
 	file *results.File
 }
@@ -79,15 +90,25 @@ type Answer struct {
 func Of(f results.File) Answer {
 	var a Answer
 	for _, group := range results.Groups(f.Summarised()) {
-		s := Setting{file: &f}
+		s := Setting{file: &f, ByTime: ByTime(&f)}
 		for i := range group {
 			s.Strategies = append(s.Strategies, Classify(&group[i]))
 		}
-		sortByGroup(s.Strategies)
+		Sort(s.Strategies, s.ByTime)
 		s.Untested = s.untested()
 		a.Settings = append(a.Settings, s)
 	}
 	return a
+}
+
+// ByTime reports whether the timings of a file put strategies in order.
+func ByTime(f *results.File) bool {
+	for _, s := range f.Stores {
+		if s.Kind == "embedded" || s.Kind == "model" {
+			return false
+		}
+	}
+	return f.Kind != results.Simulated
 }
 
 // Tables returns the summaries of each setting in the order of [Setting.Strategies].

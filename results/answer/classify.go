@@ -9,6 +9,10 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
+// MaxBound is the largest bound on the leak of one window, as a share of the limit, with
+// which a strategy still enforces it.
+const MaxBound = 0.1
+
 const (
 	// mostRejected is the share of valid requests in percent from which on wrong
 	// rejections make a strategy unusable.
@@ -35,7 +39,7 @@ func Classify(s *results.Summary) Strategy {
 
 func classify(s *results.Summary) Strategy {
 	leak, mayReject := boundOn(s, results.LeakProperty), boundOn(s, results.FalseRejectProperty)
-	out := Strategy{Label: s.Label, PerProcess: s.PerProcess, Declares: leak.declared, Summary: s, Judged: s}
+	out := Strategy{Label: s.Label, PerProcess: s.PerProcess, Declares: leak.declared, Survives: leak.survives, Summary: s, Judged: s}
 	unit, away := s.Params.Unit, len(s.Params.Outages) > 0
 	set := func(g Group, reason string) Strategy {
 		if s.PerProcess {
@@ -81,6 +85,10 @@ func classify(s *results.Summary) Strategy {
 	case mayReject.declared && mayReject.units > 0:
 		parts = append(parts, "may reject wrongly, as it declares")
 	}
+	if leak.bounds() && float64(leak.units) > MaxBound*float64(s.Params.Limit) {
+		parts[0] += fmt.Sprintf(", which is more than %.0f %% of the limit", 100*MaxBound)
+		return set(Fails, strings.Join(parts, "; "))
+	}
 	if parts != nil {
 		return set(Bounded, strings.Join(parts, "; "))
 	}
@@ -91,13 +99,21 @@ func classify(s *results.Summary) Strategy {
 type bound struct {
 	declared bool
 	units    int64
+	survives int      // faults that it tolerates
+	without  []string // faults that were injected and that no bound tolerates
 }
 
 func boundOn(s *results.Summary, property string) bound {
 	b := bound{units: quota.Unbounded}
+	if property == results.LeakProperty {
+		b.without = s.NotPromised
+	}
 	for _, c := range s.Guarantee {
 		if c.Property == property {
-			b.declared, b.units = true, min(b.units, c.Bound)
+			if c.Bound < b.units || c.Bound == b.units && len(c.Tolerates) > b.survives {
+				b.units, b.survives = c.Bound, len(c.Tolerates)
+			}
+			b.declared = true
 		}
 	}
 	return b
@@ -108,6 +124,8 @@ func (b bound) bounds() bool { return b.declared && b.units != quota.Unbounded }
 
 func (b bound) text(unit string) string {
 	switch {
+	case !b.declared && len(b.without) > 0:
+		return "promises nothing under " + strings.Join(b.without, " or ")
 	case !b.declared:
 		return "declares no bound"
 	case !b.bounds():
@@ -180,7 +198,7 @@ func struck(s *results.Summary) string {
 
 func violated(s *results.Summary) *results.Clause {
 	for i := range s.Guarantee {
-		if s.Guarantee[i].Verdict == results.Violated {
+		if s.Guarantee[i].Verdict == results.Broken {
 			return &s.Guarantee[i]
 		}
 	}

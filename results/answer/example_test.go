@@ -24,6 +24,6 @@ func ExampleOf() {
 	fmt.Println("cheapest:", setting.Cheapest() != nil)
 	// Output:
 	// sliding-log enforces
-	// token-bucket enforces with a bound
+	// token-bucket does not enforce
 	// cheapest: true
 }

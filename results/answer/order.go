@@ -11,35 +11,97 @@ import (
 
 func rank(g Group) int { return slices.Index(Groups(), g) }
 
-// sortByGroup puts strategies in the order of [Groups], and in each the faster one
-// first.
-func sortByGroup(all []Strategy) {
-	slices.SortStableFunc(all, func(a, b Strategy) int {
-		if d := rank(a.Group) - rank(b.Group); d != 0 {
-			return d
+// Level is the significance at which one look at the rounds puts two strategies in order.
+// A measurement looks at most twice.
+const Level = 0.02
+
+// Sort puts strategies in the order of [Groups], and those of one group by speed if byTime
+// is set. Strategies that the paired rounds cannot tell apart share a place: among them
+// those whose promise survives more faults come first, then those that send fewer commands
+// and statements per decision.
+func Sort(all []Strategy, byTime bool) {
+	slices.SortStableFunc(all, func(a, b Strategy) int { return rank(a.Group) - rank(b.Group) })
+	for from := 0; from < len(all); {
+		to := from
+		for to < len(all) && all[to].Group == all[from].Group {
+			to++
 		}
-		return cmp.Or(faster(a.Summary, b.Summary), strings.Compare(a.Label, b.Label))
-	})
-}
-
-// faster compares by what callers wait for at the common rate of an open loop, first
-// where both keep up with it, and by throughput where there is only a closed loop.
-func faster(a, b *results.Summary) int {
-	x, y := a.AtRate(), b.AtRate()
-	if x.Params.Loop != results.OpenLoop || y.Params.Loop != results.OpenLoop {
-		return cmp.Compare(b.Throughput.Value, a.Throughput.Value)
+		sortGroup(all[from:to], byTime)
+		from = to
 	}
-	return cmp.Or(cmp.Compare(min(x.Saturated, 1), min(y.Saturated, 1)), cmp.Compare(x.Latency().P99.Value, y.Latency().P99.Value))
 }
 
-// Cheapest is the strategy that enforces the policy at the least cost, or nil where
-// none does. Those that count per process or send no command, and those that declare no bound, are taken
-// only where there is no other. Of those whose p99 cannot be told from the lowest one,
-// since their intervals over rounds overlap or the machine may have made it what it is,
-// it is the one with the fewest commands and statements per decision; among equals the
-// one with the lower p99.
+// sortGroup finds one place after the other: that of the fastest of those left, which it
+// shares with all that cannot be told apart from it.
+func sortGroup(left []Strategy, byTime bool) {
+	for place := 1; len(left) > 0; place++ {
+		n := len(left)
+		if byTime {
+			slices.SortStableFunc(left, func(a, b Strategy) int { return cmp.Compare(speed(a.Summary), speed(b.Summary)) })
+			leader := left[0].Summary
+			slices.SortStableFunc(left, func(a, b Strategy) int { return slower(a.Summary, leader) - slower(b.Summary, leader) })
+			n = slices.IndexFunc(left, func(x Strategy) bool { return slower(x.Summary, leader) > 0 })
+			if n < 0 {
+				n = len(left)
+			}
+		}
+		slices.SortStableFunc(left[:n], func(a, b Strategy) int {
+			return cmp.Or(cmp.Compare(b.Survives, a.Survives), cmp.Compare(math.Round(PerDecision(a.Summary)), math.Round(PerDecision(b.Summary))),
+				strings.Compare(a.Label, b.Label))
+		})
+		for i := range left[:n] {
+			left[i].Place = place
+		}
+		left = left[n:]
+	}
+}
+
+// open reports whether latency at a common rate is what strategies are compared by.
+// Otherwise it is throughput.
+func open(s *results.Summary) bool { return s.AtRate().Params.Loop == results.OpenLoop }
+
+// speed is a cost by which the fastest of a group is found: those that cannot keep up with
+// the rate come last, and those without a figure before them.
+func speed(s *results.Summary) float64 {
+	r := s.AtRate()
+	switch {
+	case !open(s) && s.TimingsCount:
+		return 1 / max(s.Throughput.Value, math.SmallestNonzeroFloat64)
+	case !open(s):
+		return math.MaxFloat64
+	case r.Saturated > 0:
+		return math.Inf(1)
+	case r.ResponseCounts && r.Latency().P99.Shown():
+		return r.Latency().P99.Value
+	}
+	return math.MaxFloat64
+}
+
+// slower is 1 if s is slower than the leader in their common rounds, and 0 if the two
+// cannot be told apart: by p99, and if that does not tell, by the median.
+func slower(s, leader *results.Summary) int {
+	a, b := s.AtRate(), leader.AtRate()
+	if !open(s) || !open(leader) {
+		return max(0, results.Compare(leader, s, func(t results.Timing) float64 { return t.PerS }).Ordered(Level))
+	}
+	if saturated := min(a.Saturated, 1) - min(b.Saturated, 1); saturated != 0 {
+		return max(0, saturated)
+	}
+	if !a.ResponseCounts || !b.ResponseCounts {
+		return 0
+	}
+	order := results.Compare(a, b, func(t results.Timing) float64 { return t.P99 }).Ordered(Level)
+	if order == 0 {
+		order = results.Compare(a, b, func(t results.Timing) float64 { return t.P50 }).Ordered(Level)
+	}
+	return max(0, order)
+}
+
+// Cheapest is the first strategy in order that enforces the policy, or nil if none does.
+// Those that count per process or send no command, and those that declare no bound, are
+// taken only if there is no other.
 func (s *Setting) Cheapest() *Strategy {
-	var candidates []*Strategy
+	var first *Strategy
 	best := math.MaxInt
 	for i := range s.Strategies {
 		x := &s.Strategies[i]
@@ -54,30 +116,38 @@ func (s *Setting) Cheapest() *Strategy {
 			second++
 		}
 		if second < best {
-			best, candidates = second, nil
-		}
-		if second == best {
-			candidates = append(candidates, x)
+			first, best = x, second
 		}
 	}
-	if len(candidates) == 0 {
-		return nil
+	return first
+}
+
+// Tied are the strategies that cannot be told apart from x in speed: they share its group
+// and place.
+func (s *Setting) Tied(x *Strategy) (out []*Strategy) {
+	for i := range s.Strategies {
+		if y := &s.Strategies[i]; y.Label != x.Label && y.Group == x.Group && y.Place == x.Place {
+			out = append(out, y)
+		}
 	}
-	keepsUp := slices.DeleteFunc(slices.Clone(candidates), func(x *Strategy) bool { return x.Summary.AtRate().Saturated > 0 })
-	if len(keepsUp) > 0 {
-		candidates = keepsUp
-	}
-	p99 := func(x *Strategy) results.Figure { return x.Summary.Latency().P99.Figure }
-	lowest := p99(slices.MinFunc(candidates, func(a, b *Strategy) int { return cmp.Compare(p99(a).Value, p99(b).Value) }))
-	candidates = slices.DeleteFunc(candidates, func(x *Strategy) bool {
-		inDoubt := !x.Summary.AtRate().ResponseCounts || x.Summary.Latency().P99.Struck
-		return !inDoubt && p99(x).Lo > lowest.Hi
-	})
-	return slices.MinFunc(candidates, func(a, b *Strategy) int {
-		return cmp.Or(cmp.Compare(math.Round(PerDecision(a.Summary)), math.Round(PerDecision(b.Summary))), cmp.Compare(p99(a).Value, p99(b).Value), strings.Compare(a.Label, b.Label))
-	})
+	return out
 }
 
 // PerDecision is how many commands and statements a decision takes, the mean of a
 // whole run.
 func PerDecision(s *results.Summary) float64 { return s.Cost.Commands + s.Cost.SQL + s.Cost.ModelSQL }
+
+// Decided reports whether more rounds could tell nothing more: every strategy that may be
+// chosen has a place of its own, and no verdict on a guarantee is open.
+func (s *Setting) Decided() bool {
+	for i := range s.Strategies {
+		x := &s.Strategies[i]
+		if x.Group != Enforces && x.Group != Bounded {
+			continue
+		}
+		if x.Summary.Verdict == results.Undecided || s.ByTime && len(s.Tied(x)) > 0 {
+			return false
+		}
+	}
+	return true
+}

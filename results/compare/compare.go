@@ -137,9 +137,6 @@ type Row struct {
 	Base *float64 `json:"base,omitempty"`
 	// Head is the value of the head; absent where there is none.
 	Head *float64 `json:"head,omitempty"`
-	// Bound is "at most" or "at least" where Head bounds the figure, since waiting for a
-	// core may explain part of a latency; empty elsewhere.
-	Bound string `json:"bound,omitempty"`
 	// Verdict on it.
 	Verdict Verdict `json:"verdict" jsonschema:"enum=same,enum=better,enum=worse,enum=invalid,enum=inconclusive,enum=struck"`
 	// Advisory figures are shown where they became worse, and fail nothing.

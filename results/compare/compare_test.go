@@ -112,7 +112,7 @@ func TestPlantedRegressions(t *testing.T) {
 		{"a counter that drifts", measured(1), func(f *results.File) { of(f, "lua-reserve")[3].Drift.Tiers[0].Units = -1 }, []string{"lua-reserve drift"}},
 		{"a broken clause", measured(1), func(f *results.File) {
 			g := &of(f, "pg-check")[4].Guarantee[0]
-			g.Certain, g.Verdict = 50, results.Violated
+			g.Certain, g.Verdict = 50, results.Broken
 		}, []string{"pg-check violations of the leak guarantee"}},
 		{"one command per decision", measured(1), func(f *results.File) { of(f, "lua-reserve")[0].Cost.Probe.Admitted.Commands++ }, []string{"lua-reserve commands of a later admission"}},
 		{"more bytes", measured(1), func(f *results.File) { of(f, "lua-reserve")[0].Cost.Probe.First.Bytes += 16 }, []string{"lua-reserve bytes of the first decision"}},

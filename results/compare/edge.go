@@ -20,9 +20,7 @@ type Held struct {
 }
 
 // At holds the condition against one point. An open loop that cannot keep up with its
-// rate holds nothing: its latency is that of a queue that grows for as long as it runs. A
-// percentile that waiting for a core may explain is an upper bound: it holds where the
-// bound does, and is not known elsewhere.
+// rate holds nothing: its latency is that of a queue that grows for as long as it runs.
 func (g Gate) At(s *results.Summary) Held {
 	r := s.AtRate()
 	if r.Params.Loop == results.OpenLoop && 2*r.Saturated > r.Timed {

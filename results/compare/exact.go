@@ -297,7 +297,7 @@ func broken(runs []*results.Run) map[string][]string {
 	out, seen := map[string][]string{}, map[string]bool{}
 	for _, r := range runs {
 		for _, c := range r.Guarantee {
-			if c.Verdict != results.Violated || seen[c.Property+c.Formula] {
+			if c.Verdict != results.Broken || seen[c.Property+c.Formula] {
 				continue
 			}
 			seen[c.Property+c.Formula] = true

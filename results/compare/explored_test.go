@@ -112,8 +112,13 @@ func TestSearchGates(t *testing.T) {
 			switch r.Verdict {
 			case compare.Worse:
 				got += r.Strategy
-			case compare.Inconclusive:
+			case compare.Invalid:
 				got = "undecided"
+			}
+		}
+		for _, r := range compare.CheckSearches(x, []compare.Gate{g.Lenient()}) {
+			if r.Fails(false) != (r.Verdict == compare.Worse) {
+				t.Errorf("%s: a lenient gate fails for %s: %s", text, r.Strategy, r.Detail)
 			}
 		}
 		if got != want {

@@ -98,10 +98,7 @@ func number(f func(*results.Summary) float64) func(*results.Summary) (float64, e
 var (
 	errNoCounter = errors.New("the strategy shows no counter, or none was read")
 	errNoSettle  = errors.New("callers settle nothing")
-	errStruck    = errors.New("its timings do not count")
-	// errAtMost comes with a value: waiting can only have made it larger.
-	errAtMost  = errors.New("waiting for a core may explain it")
-	errAtLeast = errors.New("waiting for a core may explain what it is divided by")
+	errStruck    = errors.New("its timings are not measurable here")
 )
 
 // tier is the size of the drift of the worst tier.
@@ -128,7 +125,7 @@ func settled(f func(*results.SettlementSummary) int64) func(*results.Summary) (f
 func violated(s *results.Summary) (n float64) {
 	for x := s; x != nil; x = x.Paced {
 		for _, c := range x.Guarantee {
-			if c.Verdict == results.Violated {
+			if c.Verdict == results.Broken {
 				n++
 			}
 		}
@@ -192,14 +189,10 @@ func poolWait(s *results.Summary) (float64, error) {
 	return x.PoolWait.MeanNS.Value, nil
 }
 
-// shown is a percentile that may be called one. One that waiting for a core may explain
-// is an upper bound, and comes with errAtMost.
+// shown is a percentile that may be called one.
 func shown(p results.Percentile) (float64, error) {
-	switch {
-	case !p.Shown():
+	if !p.Shown() {
 		return 0, errors.New("it cannot be shown: " + string(p.Status))
-	case p.Struck:
-		return p.Value, errAtMost
 	}
 	return p.Value, nil
 }

@@ -24,6 +24,7 @@ type Gate struct {
 	op       string
 	number   float64
 	searches bool // it is about searches, and not about runs
+	lenient  bool // it passes if it cannot be decided
 }
 
 // String is the gate as it was written.
@@ -93,6 +94,17 @@ func example(searches bool) string {
 		return "leak or steps<5"
 	}
 	return "leak>0 or p99/reference>1.2"
+}
+
+// Lenient is the gate that passes if it cannot be decided. Otherwise it fails then.
+func (g Gate) Lenient() Gate {
+	g.lenient = true
+	return g
+}
+
+// Timed reports whether the gate is on a timing, which a simulation has not.
+func (g Gate) Timed() bool {
+	return !g.searches && (hasReference(g.field) || hasReference(g.by) || strings.HasPrefix(g.field, "service.") || strings.HasPrefix(g.by, "service."))
 }
 
 // holds reports whether the condition does.
@@ -166,18 +178,10 @@ func (g Gate) run(s *results.Summary, measured bool) Row {
 // value is the figure or the ratio.
 func (g Gate) value(s *results.Summary) (float64, error) {
 	v, err := runFields[g.field](s)
-	if g.by == "" || err != nil && !errors.Is(err, errAtMost) {
+	if g.by == "" || err != nil {
 		return v, err
 	}
-	by, divides := g.ratio(s, v)
-	switch {
-	case !errors.Is(divides, errAtMost):
-		return by, cmp.Or(divides, err)
-	case err != nil:
-		return 0, errors.New("waiting for a core may explain both")
-	default:
-		return by, errAtLeast
-	}
+	return g.ratio(s, v)
 }
 
 // Holds says whether the condition holds for a summary, and the value that it was held
@@ -188,11 +192,7 @@ func (g Gate) Holds(s *results.Summary) (holds bool, value string, err error) {
 	if r.Head == nil {
 		return false, "", errors.New(cmp.Or(r.Detail, "it has no finite value"))
 	}
-	value = g.valueText(*r.Head)
-	if r.Bound != "" {
-		value = r.Bound + " " + value
-	}
-	return r.Verdict == Worse, value, nil
+	return r.Verdict == Worse, g.valueText(*r.Head), nil
 }
 
 func (g Gate) unfit(r Row, of string) Row {
@@ -220,32 +220,18 @@ func (g Gate) ratio(s *results.Summary, v float64) (float64, error) {
 		}
 		by, err = shown(percentileFields[g.field](ref))
 	}
-	if by == 0 && (err == nil || errors.Is(err, errAtMost)) {
+	if by == 0 && err == nil {
 		err = fmt.Errorf("%s is 0", g.by)
 	}
 	return v / by, err
 }
 
-// bounds name what a value says of a figure that waiting for a core may have raised.
-var bounds = map[error]string{errAtMost: "at most", errAtLeast: "at least"}
-
-// settles reports whether a bound says how the condition comes out.
-func (g Gate) settles(v float64, bound error) bool {
-	most := errors.Is(bound, errAtMost)
-	switch g.op {
-	case "<", "<=":
-		return g.holds(v) == most
-	case ">", ">=":
-		return g.holds(v) != most
-	default:
-		return most && v < g.number || !most && v > g.number
-	}
-}
-
 func (g Gate) decide(r Row, v float64, err error) Row {
-	r.Bound = bounds[err]
-	if err != nil && (r.Bound == "" || !g.settles(v, err)) {
-		r.Verdict, r.Detail, r.Bound = Inconclusive, err.Error(), ""
+	if err != nil {
+		r.Verdict, r.Detail = Invalid, "it cannot be decided: "+err.Error()
+		if g.lenient {
+			r.Verdict = Inconclusive
+		}
 		return r
 	}
 	if !math.IsInf(v, 0) {
@@ -253,7 +239,7 @@ func (g Gate) decide(r Row, v float64, err error) Row {
 	}
 	if g.holds(v) {
 		r.Verdict = Worse
-		r.Detail = fmt.Sprintf("%s is %s", strings.TrimSuffix(g.field+"/"+g.by, "/"), format.Join(" ", r.Bound, g.valueText(v)))
+		r.Detail = fmt.Sprintf("%s is %s", strings.TrimSuffix(g.field+"/"+g.by, "/"), g.valueText(v))
 	}
 	return r
 }

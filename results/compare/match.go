@@ -17,6 +17,7 @@ type pair struct {
 	label, setting string
 	baseline       bool // it is there to be compared with
 	base, head     []*results.Run
+	kept           map[*results.Run]bool // those behind timings that count
 }
 
 // files compares two records of runs.
@@ -70,6 +71,9 @@ func hostText(h results.Host) string {
 // match finds the runs that both sides repeat, in the order of the head. What cannot
 // be compared is noted.
 func (c *Comparison) match(base, head *results.File) (pairs []*pair) {
+	kept := map[*results.Run]bool{}
+	timed(kept, base.Runs)
+	timed(kept, head.Runs)
 	b, order := grouped(base)
 	h, wanted := grouped(head)
 	settings := map[string]int{}
@@ -78,7 +82,7 @@ func (c *Comparison) match(base, head *results.File) (pairs []*pair) {
 	}
 	for _, key := range wanted {
 		first := h[key][0]
-		p := &pair{label: first.Params.Label, baseline: first.Form == results.FormBaseline, base: b[key], head: h[key]}
+		p := &pair{label: first.Params.Label, baseline: first.Form == results.FormBaseline, base: b[key], head: h[key], kept: kept}
 		if settings[p.label] > 1 {
 			p.setting = settingText(first)
 		}
@@ -97,6 +101,24 @@ func (c *Comparison) match(base, head *results.File) (pairs []*pair) {
 		}
 	}
 	return pairs
+}
+
+// timed notes which runs, open loops at the common rate among them, are behind timings that
+// count.
+func timed(kept map[*results.Run]bool, runs []results.Run) {
+	of := map[string]*results.Summary{}
+	all := results.Summarise(runs)
+	for i := range all {
+		of[all[i].Key] = &all[i]
+	}
+	for i := range runs {
+		r := &runs[i]
+		s := of[r.Key()]
+		kept[r] = s.Keeps(r.Repetition)
+		if r.Paced != nil && s.Paced != nil {
+			kept[r.Paced] = s.Paced.Keeps(r.Repetition)
+		}
+	}
 }
 
 // grouped are the runs by what they repeat, and the order of these.

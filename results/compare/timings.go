@@ -109,7 +109,7 @@ func (o *Options) doubt(p *pair) string {
 		return ""
 	}
 	speed := func(r *results.Run) (float64, bool) { return r.ReferencePerS, r.ReferencePerS > 0 }
-	b, h := Median(rounds(p.base, speed)), Median(rounds(p.head, speed))
+	b, h := Median(p.rounds(p.base, speed)), Median(p.rounds(p.head, speed))
 	switch {
 	case b == 0 || h == 0:
 		return "no reference loop counts on one side, and all rounds of the base were made before those of the head"
@@ -119,13 +119,10 @@ func (o *Options) doubt(p *pair) string {
 	return ""
 }
 
-// timed reports whether a run's timings count.
-func timed(r *results.Run) bool { return r.Audit.TimingsValid && !r.Partial }
-
-// rounds are the values of those rounds whose timings count and that have one.
-func rounds(runs []*results.Run, f func(*results.Run) (float64, bool)) (out []float64) {
+// rounds are the values of the rounds that are kept and that have one.
+func (p *pair) rounds(runs []*results.Run, f func(*results.Run) (float64, bool)) (out []float64) {
 	for _, r := range runs {
-		if !timed(r) {
+		if !p.kept[r] {
 			continue
 		}
 		if v, ok := f(r); ok {
@@ -145,7 +142,7 @@ func (c *Comparison) throughput(p *pair) *sample {
 		}
 		return 1 / r.ThroughputPerS, true
 	}
-	s := &sample{p: p, base: rounds(p.base, cost), head: rounds(p.head, cost), middle: Median, row: Row{Figure: Throughput, Unit: OfReference, Kind: Sample}}
+	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: Median, row: Row{Figure: Throughput, Unit: OfReference, Kind: Sample}}
 	if len(s.base) == 0 || len(s.head) == 0 {
 		s.row.Verdict, s.row.Detail = Struck, struck(p)
 		c.add(p, s.row)
@@ -162,16 +159,18 @@ func (c *Comparison) throughput(p *pair) *sample {
 // struck says which finding took the timings back.
 func struck(p *pair) string {
 	for _, side := range [][]*results.Run{p.base, p.head} {
-		if slices.ContainsFunc(side, timed) {
+		if slices.ContainsFunc(side, func(r *results.Run) bool { return p.kept[r] }) {
 			continue
 		}
-		for _, reason := range side[0].Audit.Reasons {
-			if reason.Strikes == results.StrikesTimings {
-				return fmt.Sprintf("no round's timings count: %s (%s)", reason.Detail, reason.Code)
+		for _, r := range side {
+			for _, reason := range r.Audit.Reasons {
+				if reason.Strikes == results.StrikesTimings || reason.Strikes == results.StrikesRound {
+					return fmt.Sprintf("not measurable here: %s (%s)", reason.Detail, reason.Code)
+				}
 			}
 		}
 	}
-	return "no round's timings count"
+	return "not measurable here: too many rounds were disturbed"
 }
 
 // latency is a percentile by that of the reference loop. It is taken where callers wait
@@ -198,13 +197,12 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 	cost := func(r *results.Run) (float64, bool) {
 		r = at(r)
 		l := r.Latency()
-		counts := timed(r) && (r.Response == nil || r.Audit.ResponseValid()) && l.Samples >= results.MinSamples(x.q) && !l.WaitedForCore(x.q)
-		if !counts || r.Reference == nil || x.at(r.Reference) <= 0 {
+		if !p.kept[r] || l.Samples < results.MinSamples(x.q) || r.Reference == nil || x.at(r.Reference) <= 0 {
 			return 0, false
 		}
 		return float64(x.at(&l.Distribution)) / float64(x.at(r.Reference)), true
 	}
-	s := &sample{p: p, base: rounds(p.base, cost), head: rounds(p.head, cost), middle: Median, row: row}
+	s := &sample{p: p, base: p.rounds(p.base, cost), head: p.rounds(p.head, cost), middle: Median, row: row}
 	if len(s.base) == 0 || len(s.head) == 0 {
 		if gated {
 			s.row.Verdict, s.row.Detail = Struck, "no round has one that counts"

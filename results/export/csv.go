@@ -73,9 +73,17 @@ func optional[T any](c column[T], has func(T) bool) column[T] {
 
 // RunsCSV renders a row per run and round. An open loop beside a closed one is a row of
 // its own, after that. Columns that end in _ns are nanoseconds, in _s seconds, in _per_s
-// per second, and costs are per decision. What a run does not have is empty.
+// per second, and costs are per decision. What a run does not have is empty. Columns that
+// begin with all_ are of all kept rounds together, as reports show them, and the same in
+// every row of a strategy.
 func RunsCSV(f *results.File) ([]byte, error) {
 	var rows []*results.Run
+	of := map[*run]*results.Summary{}
+	for _, g := range grouped(f) {
+		for _, r := range g.runs {
+			of[r] = g.of
+		}
+	}
 	for i := range f.Runs {
 		rows = append(rows, &f.Runs[i])
 		if p := f.Runs[i].Paced; p != nil {
@@ -83,7 +91,7 @@ func RunsCSV(f *results.File) ([]byte, error) {
 		}
 	}
 	kind := word("kind", func(*run) string { return f.Kind })
-	columns := slices.Concat([]column[*run]{kind}, setting, counts, timings)
+	columns := slices.Concat([]column[*run]{kind}, setting, counts, timings, kept(of))
 	for _, l := range []struct {
 		name string
 		of   func(*run) *results.Latency
@@ -136,6 +144,30 @@ var timings = []column[*run]{
 	decimal("throughput_per_s", func(r *run) float64 { return r.ThroughputPerS }),
 	optional(decimal("reference_per_s", func(r *run) float64 { return r.ReferencePerS }), hasReference),
 	optional(decimal("decisions_per_incr", func(r *run) float64 { return r.ThroughputPerS / r.ReferencePerS }), hasReference),
+}
+
+// kept are the rounds behind the timings of reports, and the latency that these have.
+func kept(of map[*run]*results.Summary) []column[*run] {
+	out := []column[*run]{
+		flag("kept", func(r *run) bool { return of[r].Keeps(r.Repetition) }),
+		whole("kept_rounds", func(r *run) int { return of[r].Timed }),
+		whole("run_rounds", func(r *run) int { return of[r].Rounds }),
+	}
+	for _, p := range []struct {
+		name string
+		at   func(*results.Percentiles) *results.Percentile
+	}{
+		{"p50", func(l *results.Percentiles) *results.Percentile { return &l.P50 }}, {"p99", func(l *results.Percentiles) *results.Percentile { return &l.P99 }},
+	} {
+		at := func(r *run) *results.Percentile { return p.at(of[r].Latency()) }
+		shown := func(r *run) bool { return at(r).Shown() }
+		interval := func(r *run) bool { return shown(r) && at(r).Coverage > 0 }
+		out = append(out,
+			optional(decimal("all_"+p.name+"_ns", func(r *run) float64 { return at(r).Value }), shown),
+			optional(decimal("all_"+p.name+"_lo_ns", func(r *run) float64 { return at(r).Lo }), interval),
+			optional(decimal("all_"+p.name+"_hi_ns", func(r *run) float64 { return at(r).Hi }), interval))
+	}
+	return out
 }
 
 func hasReference(r *run) bool { return r.ReferencePerS > 0 }

@@ -45,6 +45,10 @@ func Metrics(r *results.Run) []Metric {
 // a time per decision: an open one has a rate that was asked for. The ratio is the
 // throughput by that of the reference loop of the same round.
 func Timings(r *results.Run) []Metric {
+	return clocked(r, r.Audit.ResponseValid() || !r.Audit.TimingsValid)
+}
+
+func clocked(r *results.Run, response bool) []Metric {
 	var out []Metric
 	if n := float64(r.Issued); n > 0 && r.Params.Loop != results.OpenLoop {
 		out = append(out, Metric{UnitTime, float64(r.ElapsedNS) / n})
@@ -53,7 +57,7 @@ func Timings(r *results.Run) []Metric {
 		}
 	}
 	out = append(out, Metric{UnitP99, float64(r.Service.P99)})
-	if r.Response != nil && (r.Audit.ResponseValid() || !r.Audit.TimingsValid) {
+	if r.Response != nil && response {
 		out = append(out, Metric{UnitResponseP99, float64(r.Response.P99)})
 	}
 	return out
@@ -82,39 +86,43 @@ func allowsNone(r *results.Run, property string) bool {
 	return slices.ContainsFunc(r.Guarantee, func(c results.Clause) bool { return c.Property == property && c.Bound == 0 })
 }
 
-// timed are the runs whose timings count, or all where none do.
-func timed(runs []*results.Run) []*results.Run {
-	use := slices.DeleteFunc(slices.Clone(runs), func(r *results.Run) bool { return !r.Audit.TimingsValid || r.Partial })
-	if len(use) == 0 {
-		return runs
-	}
-	return use
-}
-
 // group are the rounds of one strategy and setting.
 type group struct {
 	key  string
 	runs []*results.Run
+	// of condenses the rounds, as reports show them.
+	of *results.Summary
+}
+
+// timed are the rounds behind the timings; none if timings are not measurable.
+func (g *group) timed() []*results.Run {
+	return slices.DeleteFunc(slices.Clone(g.runs), func(r *results.Run) bool { return !g.of.Keeps(r.Repetition) })
 }
 
 // grouped puts the rounds of each strategy and setting together, in order of
 // appearance. The open loop beside a closed one is a group of its own.
 func grouped(f *results.File) (out []group) {
 	at := map[string]int{}
-	add := func(r *results.Run) {
+	condensed := map[string]*results.Summary{}
+	summaries := f.Summarised()
+	for i := range summaries {
+		condensed[summaries[i].Key] = &summaries[i]
+	}
+	add := func(r *results.Run, of *results.Summary) {
 		key := r.Key()
 		i, ok := at[key]
 		if !ok {
 			i = len(out)
 			at[key] = i
-			out = append(out, group{key: key})
+			out = append(out, group{key: key, of: of})
 		}
 		out[i].runs = append(out[i].runs, r)
 	}
 	for i := range f.Runs {
-		add(&f.Runs[i])
+		of := condensed[f.Runs[i].Key()]
+		add(&f.Runs[i], of)
 		if p := f.Runs[i].Paced; p != nil {
-			add(p)
+			add(p, of.Paced)
 		}
 	}
 	return out

@@ -80,27 +80,40 @@ func TestZeroesThatArePromised(t *testing.T) {
 	}
 }
 
-// Rounds that do not count are not compared with those that do.
+// disturbed is a round in which the machine was not quiet.
+func disturbed(label string, round int) results.Run {
+	r := planted(label, round)
+	r.Audit.Strike("noise", results.StrikesRound, "a neighbour")
+	return r
+}
+
+// Rounds that are left out of timings are not compared with those that are kept.
 func TestGoBenchLeavesOut(t *testing.T) {
-	struck, invalid, other := planted("a", 2), planted("a", 3), planted("a", 1)
-	struck.Audit.Strike("noise", results.StrikesTimings, "a neighbour")
+	invalid, other := planted("a", 3), planted("a", 1)
 	invalid.Audit.Strike("history-overflow", results.StrikesCorrectness, "too long")
 	other.Params.Limit = 20
-	f := &results.File{Kind: results.Measured, Runs: []results.Run{planted("a", 1), struck, invalid, other}}
+	f := &results.File{Kind: results.Measured, Runs: []results.Run{planted("a", 1), disturbed("a", 2), invalid}}
+	for round := 4; round <= 7; round++ {
+		f.Runs = append(f.Runs, planted("a", round))
+	}
+	f.Runs = append(f.Runs, other)
 	got := lines(f)
-	if len(got) != 3 || strings.Contains(got[1], "ns/op") || !strings.Contains(got[1], "leak-units/op") {
+	if len(got) != 7 || strings.Contains(got[1], "ns/op") || !strings.Contains(got[1], "leak-units/op") {
 		t.Errorf("%q", got)
 	}
 	if !strings.Contains(string(export.GoBench(f)), "# left out: a: the run is invalid: too long") {
 		t.Errorf("the invalid run is not told of: %s", export.GoBench(f))
 	}
-	if !strings.Contains(got[0], "/limit=10\t") || !strings.Contains(got[2], "/limit=20\t") {
+	if !strings.Contains(got[0], "/limit=10\t") || !strings.Contains(got[6], "/limit=20\t") || !strings.Contains(got[2], "ns/op") {
 		t.Errorf("two settings have one name: %q", got)
 	}
-	// Where no round's timings count they are shown for what they are worth.
-	f.Runs = []results.Run{struck}
-	if got := lines(f); !strings.Contains(got[0], "ns/op") {
+	// If too few rounds are left, no timing is.
+	f.Runs = []results.Run{planted("a", 1), disturbed("a", 2)}
+	if got := lines(f); len(got) != 2 || strings.Contains(strings.Join(got, ""), "ns/op") {
 		t.Errorf("%q", got)
+	}
+	if _, err := export.HGRM(f); err == nil {
+		t.Error("percentiles of timings that are not measurable")
 	}
 	open := planted("a", 1)
 	open.Params.Loop, open.Params.RatePerS, open.Response = results.OpenLoop, 50, &results.Latency{Distribution: results.Distribution{P99: 999}}
@@ -189,7 +202,8 @@ func TestRunsCSV(t *testing.T) {
 	if len(rows) != 4 {
 		t.Fatalf("%d rows", len(rows))
 	}
-	for name, want := range map[string]string{"leak_units": "30", "decisions_per_incr": "0.5", "service_p99_ns": "777", "response_p99_ns": "", "drift_units": "0", "commands": "1.5", "kind": "measured", "round": "1"} {
+	for name, want := range map[string]string{"leak_units": "30", "decisions_per_incr": "0.5", "service_p99_ns": "777", "response_p99_ns": "", "drift_units": "0", "commands": "1.5", "kind": "measured", "round": "1",
+		"kept": "true", "kept_rounds": "1", "run_rounds": "1", "all_p99_ns": ""} {
 		if got, ok := rows[2][name]; !ok || got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
@@ -224,5 +238,30 @@ func TestExplorationCSV(t *testing.T) {
 	}
 	if rows[1]["steps"] != "" {
 		t.Errorf("steps of what was not found: %v", rows[1])
+	}
+}
+
+// TestRunsCSVKeptRounds: the latency of a strategy is that of the rounds that are kept, and
+// every row says which these are.
+func TestRunsCSVKeptRounds(t *testing.T) {
+	for name, c := range map[string]struct {
+		disturbed  int
+		kept, last string
+		p99        bool
+	}{"one left out": {1, "6", "false", true}, "too many left out": {2, "5", "false", false}} {
+		f := fixture.New(7, fixture.Strategies[0])
+		for i := range f.Runs[:c.disturbed] {
+			f.Runs[6-i].Audit.Strike("noise", results.StrikesRound, "a neighbour")
+		}
+		b, err := export.RunsCSV(&f)
+		rows := read(t, b, err)
+		for i, row := range rows {
+			if row["kept_rounds"] != c.kept || row["run_rounds"] != "7" || (row["all_p99_ns"] != "") != c.p99 || (row["all_p99_lo_ns"] != "") != c.p99 {
+				t.Errorf("%s: row %d: %s of %s rounds, p99 %q", name, i, row["kept_rounds"], row["run_rounds"], row["all_p99_ns"])
+			}
+		}
+		if rows[6]["kept"] != c.last || rows[0]["kept"] != strconv.FormatBool(c.p99) {
+			t.Errorf("%s: the first row is kept: %s, the last: %s", name, rows[0]["kept"], rows[6]["kept"])
+		}
 	}
 }

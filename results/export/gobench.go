@@ -23,8 +23,8 @@ func SubName(label, workload string) string {
 // GoBench renders runs in Go's benchmark format, a line per strategy and round, with
 // the names and units of go test -bench, so that benchstat compares the two. What runs
 // of a file differ in beside strategy and workload, and a loop that is open, become
-// further keys. Timings that do not count are left out where other rounds have ones that
-// do, and rounds whose correctness figures do not count are left out with a comment.
+// further keys. Rounds that are not behind the timings of reports have none here, and
+// rounds whose correctness figures do not count are left out with a comment.
 func GoBench(f *results.File) []byte {
 	var b bytes.Buffer
 	host := &f.Provenance.Host
@@ -37,7 +37,7 @@ func GoBench(f *results.File) []byte {
 	groups := grouped(f)
 	keys := further(groups)
 	for _, g := range groups {
-		counts := timed(g.runs)
+		counts := g.timed()
 		for _, r := range g.runs {
 			if !r.Audit.Valid {
 				fmt.Fprintf(&b, "# left out: %s\n", format.Plain(r.Err().Error()))
@@ -45,7 +45,7 @@ func GoBench(f *results.File) []byte {
 			}
 			metrics := Correctness(r)
 			if slices.Contains(counts, r) {
-				metrics = append(Timings(r), metrics...)
+				metrics = append(clocked(r, g.of.ResponseCounts), metrics...)
 			}
 			fmt.Fprintf(&b, "Benchmark%s\t%d", benchName(f, r, keys), r.Issued)
 			for _, m := range metrics {

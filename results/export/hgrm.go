@@ -24,20 +24,24 @@ type Percentiles struct {
 	Text []byte
 }
 
-// ErrNoHistogram says that a record holds no histogram: simulations and measurements
-// that keep percentiles alone have none.
-var ErrNoHistogram = errors.New("the record holds no histogram of a latency")
+// ErrNoHistogram says that a record holds no histogram whose timings count: simulations and
+// measurements that keep percentiles alone have none, and those of a machine that was too
+// busy do not count.
+var ErrNoHistogram = errors.New("the record holds no histogram of a latency that is measurable")
 
-// HGRM renders the latencies of all rounds together whose timings count, or of all
-// rounds where none do.
+// HGRM renders the latencies of all kept rounds together: the same that reports take their
+// percentiles from.
 func HGRM(f *results.File) ([]Percentiles, error) {
 	var out []Percentiles
 	number := map[string]int{}
 	for _, g := range grouped(f) {
 		first := g.runs[0]
-		runs := timed(g.runs)
+		runs := g.timed()
 		number[first.Params.Label+"|"+first.Params.Loop]++
 		for _, kind := range kinds {
+			if kind.name == "response" && !g.of.ResponseCounts {
+				continue
+			}
 			merged, rounds, err := over(runs, kind.of)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", first.Params.Label, err)
@@ -77,12 +81,7 @@ var kinds = []struct {
 	of   func(r *results.Run) *results.Latency
 }{
 	{"service", func(r *results.Run) *results.Latency { return &r.Service }},
-	{"response", func(r *results.Run) *results.Latency {
-		if !r.Audit.ResponseValid() {
-			return nil
-		}
-		return r.Response
-	}},
+	{"response", func(r *results.Run) *results.Latency { return r.Response }},
 	{"settlement", func(r *results.Run) *results.Latency {
 		if r.Settlement == nil {
 			return nil

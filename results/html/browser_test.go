@@ -100,14 +100,15 @@ func sorts(t *testing.T, b *browser) {
 	if got := column(b, "p99"); !ordered(got, true) {
 		t.Errorf("after Enter: %q", got)
 	}
-	b.press("Tab", "") // on to the next head
+	b.press("Tab", "") // past the next head, whose figures are not measurable in this record
+	b.press("Tab", "")
 	b.press(" ", " ")
-	if got := column(b, "decisions/s"); !ordered(got, false) {
+	if got := column(b, "commands"); !ordered(got, false) {
 		t.Errorf("after Tab and space: %q", got)
 	}
 	var state []string
 	b.eval(`[...document.querySelectorAll("table.decision th[aria-sort]")].filter((h) => h.ariaSort !== "none").map((h) => h.textContent + " " + h.ariaSort)`, &state)
-	if !slices.Equal(state, []string{"decisions/s ascending"}) {
+	if !slices.Equal(state, []string{"commands ascending"}) {
 		t.Errorf("sorted by %q", state)
 	}
 	b.eval(`{ const s = document.getElementById("sort"); s.selectedIndex = 1; s.dispatchEvent(new Event("change")) }`, nil)

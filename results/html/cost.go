@@ -79,7 +79,7 @@ func settlementTable(s *results.Summary) *table {
 		name string
 		of   results.Percentile
 	}{{"commit or refund, p50", x.Service.P50}, {"commit or refund, p99", x.Service.P99}} {
-		cell, notes := percentileText(s.TimingsCount, p.of)
+		cell, notes := percentileText(p.of)
 		t.note(notes)
 		t.add(p.name, cell)
 	}

@@ -63,6 +63,7 @@ var decisionColumns = []decisionColumn{
 
 // decide fills the table.
 func (v *settingView) decide(a *answer.Setting, p *panels) {
+	v.Notes = append(v.Notes, text.KeptRounds(v.group))
 	for _, c := range decisionColumns {
 		if c.only == nil || c.only(v) {
 			v.Columns = append(v.Columns, c)
@@ -134,29 +135,39 @@ func (v *settingView) percentile(s *results.Summary, p results.Percentile) decis
 	}
 	var c decisionCell
 	var notes []string
-	c.Main, notes = percentileText(at.ResponseCounts, p)
+	c.Main, notes = percentileText(p)
 	v.Notes = merged(v.Notes, notes)
-	if p.Status != results.NoSamples {
+	if p.Status != results.NoSamples && p.Status != results.NotMeasurable {
 		c.Sort = number(p.Value)
 	}
-	if p.Status == results.PerRound && p.Rounds > 1 && p.Hi > p.Lo {
+	if p.Coverage > 0 {
 		c.Sub = format.NSInterval(p.Value, p.Lo, p.Hi)
 	}
 	return c
 }
 
-func throughputOf(s *results.Summary, _ *settingView) decisionCell {
-	if s.Params.Loop == results.OpenLoop || s.Throughput.Rounds == 0 {
+func throughputOf(s *results.Summary, v *settingView) decisionCell {
+	if s.Params.Loop == results.OpenLoop {
+		return decisionCell{Main: "-"}
+	}
+	if !s.TimingsCount {
+		return v.notMeasurable()
+	}
+	if s.Throughput.Rounds == 0 {
 		return decisionCell{Main: "-"}
 	}
 	c := decisionCell{Main: format.Count(int64(s.Throughput.Value + 0.5)), Sort: number(s.Throughput.Value)}
-	if !s.TimingsCount {
-		c.Main += "\u00a0!"
-	}
 	if s.Ratio.Rounds > 0 {
 		c.Sub = format.Digits(s.Ratio.Value) + " × INCR"
 	}
 	return c
+}
+
+// notMeasurable stands for a timing of a disturbed machine.
+func (v *settingView) notMeasurable() decisionCell {
+	cell, notes := percentileText(results.Percentile{Status: results.NotMeasurable})
+	v.Notes = merged(v.Notes, notes)
+	return decisionCell{Main: cell}
 }
 
 func commandsOf(s *results.Summary, _ *settingView) decisionCell {
@@ -181,7 +192,7 @@ func guaranteeOf(s *results.Summary, _ *settingView) decisionCell {
 	if !s.Counts() {
 		return decisionCell{Main: "-"}
 	}
-	c := decisionCell{Main: text.Verdict(s.Verdict), Bad: s.Verdict == results.Violated}
+	c := decisionCell{Main: text.Verdict(s.Verdict), Bad: s.Verdict == results.Broken}
 	if g := strictest(s); g != nil {
 		c.Sub = "at most " + g.Formula
 	}

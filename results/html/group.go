@@ -37,9 +37,10 @@ func legend() (out []groupView) {
 type answerView struct {
 	Groups   []answerGroup
 	Cheapest *answerLine
-	// Why says what the cheapest one costs.
-	Why      string
-	Untested []answer.Untested
+	// First is what the cheapest one is called: "Cheapest", or "First" if timings do not put
+	// it there. Why says what it costs.
+	First, Why string
+	Untested   []answer.Untested
 }
 
 // answerGroup are the strategies of one group.
@@ -56,7 +57,7 @@ type answerLine struct {
 
 // answered sums the setting up.
 func answered(a *answer.Setting, v *settingView) *answerView {
-	out := &answerView{Untested: a.Untested}
+	out := &answerView{Untested: a.Untested, First: "Cheapest"}
 	lines := map[string]answerLine{}
 	for i := range v.Rows {
 		r := &v.Rows[i]
@@ -75,6 +76,6 @@ func answered(a *answer.Setting, v *settingView) *answerView {
 	s := best.Summary
 	l := lines[labelOf(s)]
 	out.Cheapest = &l
-	out.Why = text.Cost(v.simulated, s)
+	out.First, out.Why = text.First(v.simulated, a, best)
 	return out
 }

@@ -129,6 +129,12 @@ func decisionsTable(s *results.Summary) *table {
 	t := newTable("Decisions", "figure", "value")
 	unit := s.Params.Unit
 	t.add("rounds", fmt.Sprint(s.Rounds))
+	if s.Paced != nil {
+		t.add("rounds kept for latency", text.Kept(s.Paced))
+		t.add("rounds kept for decisions per second", text.Kept(s))
+	} else {
+		t.add("rounds kept for timings", text.Kept(s))
+	}
 	if s.Invalid > 0 {
 		t.add("invalid rounds", fmt.Sprint(s.Invalid))
 	}
@@ -197,16 +203,16 @@ func latencyTable(s *results.Summary) *table {
 	t := newTable("Latency", "time", "#p50", "#p90", "#p99", "#p99.9", "#p99.99", "#largest")
 	r := s.AtRate()
 	if r.Response != nil {
-		t.percentiles("response", r.ResponseCounts, r.Response)
+		t.percentiles("response", r.Response)
 	}
 	if s.Paced != nil {
-		t.percentiles("service at the common rate", r.TimingsCount, &r.Service)
-		t.percentiles("saturated service", s.TimingsCount, &s.Service)
+		t.percentiles("service at the common rate", &r.Service)
+		t.percentiles("saturated service", &s.Service)
 	} else {
-		t.percentiles("service", s.TimingsCount, &s.Service)
+		t.percentiles("service", &s.Service)
 	}
 	if r.Reference != nil {
-		t.percentiles("bare client", true, r.Reference)
+		t.percentiles("bare client", r.Reference)
 	}
 	return t
 }
@@ -233,8 +239,11 @@ func loadTable(s *results.Summary, simulated bool) *table {
 
 // interval is a figure over rounds.
 func interval(f results.Figure, show func(float64) string) string {
-	if f.Rounds < 2 || f.Lo == f.Hi {
+	switch {
+	case f.Rounds < 2 || f.Lo == f.Hi:
 		return show(f.Value)
+	case f.Coverage == 0:
+		return fmt.Sprintf("%s (rounds from %s to %s)", show(f.Value), show(f.Lo), show(f.Hi))
 	}
 	return fmt.Sprintf("%s [%s, %s]", show(f.Value), show(f.Lo), show(f.Hi))
 }

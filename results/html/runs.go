@@ -79,7 +79,7 @@ type findingView struct {
 // strikes says what a finding takes back.
 var strikes = map[string]string{
 	results.StrikesCorrectness: "invalid", results.StrikesTimings: "timings do not count", results.StrikesResponse: "response times do not count",
-	results.StrikesPercentiles: "percentiles do not count", results.StrikesNote: "note",
+	results.StrikesRound: "the machine was disturbed", results.StrikesNote: "note",
 }
 
 // facts joins entries that continue the one before, and then those that say the same.
@@ -137,7 +137,7 @@ func (s *settingView) latencies() *table {
 	t := newTable("Latency of "+s.Title, "strategy", "#p50", "#p90", "#p99", "#p99.9", "#p99.99", "#largest")
 	for i := range s.group {
 		x := &s.group[i]
-		t.percentiles(labelOf(x), x.AtRate().ResponseCounts, x.Latency())
+		t.percentiles(labelOf(x), x.Latency())
 	}
 	return t
 }
@@ -147,7 +147,7 @@ func (s *settingView) decided() *table {
 	t := newTable("Leak, false rejects and p99 of "+s.Title, "strategy", "#leak, % of limit", "#false rejects", "#p99")
 	for i := range s.group {
 		x := &s.group[i]
-		p99, notes := percentileText(x.AtRate().ResponseCounts, x.Latency().P99)
+		p99, notes := percentileText(x.Latency().P99)
 		t.note(notes)
 		if !x.Counts() {
 			t.add(labelOf(x), "invalid", "invalid", p99)
@@ -159,24 +159,28 @@ func (s *settingView) decided() *table {
 }
 
 // percentiles adds a row of a latency.
-func (t *table) percentiles(name string, counts bool, p *results.Percentiles) {
+func (t *table) percentiles(name string, p *results.Percentiles) {
 	cells := []string{name}
 	for _, x := range []results.Percentile{p.P50, p.P90, p.P99, p.P999, p.P9999} {
-		c, notes := percentileText(counts, x)
+		c, notes := percentileText(x)
 		t.note(notes)
 		cells = append(cells, c)
 	}
 	largest := "-"
-	if p.P50.Status != results.NoSamples {
+	switch p.P50.Status {
+	case results.NoSamples:
+	case results.NotMeasurable:
+		largest = cells[1]
+	default:
 		largest = format.NS(float64(p.Max))
 	}
 	t.add(append(cells, largest)...)
 }
 
 // percentileText sets a mark apart from the unit before it.
-func percentileText(counts bool, p results.Percentile) (cell string, notes []string) {
-	cell, notes = text.Percentile(counts, p)
-	if n := len(cell) - 1; n > 0 && len(notes) > 0 && (cell[n] == 'w' || cell[n] == '!') {
+func percentileText(p results.Percentile) (cell string, notes []string) {
+	cell, notes = text.Percentile(p)
+	if n := len(cell) - 1; n > 0 && len(notes) > 0 && cell[n] == 'w' {
 		cell = cell[:n] + "\u00a0" + cell[n:]
 	}
 	return cell, notes

@@ -52,9 +52,9 @@ func sweptTable(sweep *results.Sweep, s *results.SweepSeries, name string) *tabl
 	for i := range s.Points {
 		x := s.Points[i].Summary
 		r, l := x.AtRate(), x.Latency()
-		p50, notes := percentileText(r.ResponseCounts, l.P50)
+		p50, notes := percentileText(l.P50)
 		t.note(notes)
-		p99, notes := percentileText(r.ResponseCounts, l.P99)
+		p99, notes := percentileText(l.P99)
 		t.note(notes)
 		if 2*r.Saturated > r.Timed {
 			p50, p99 = "saturated", "-"
@@ -72,7 +72,8 @@ func sweptTable(sweep *results.Sweep, s *results.SweepSeries, name string) *tabl
 		}
 		throughput := interval(x.Throughput, func(v float64) string { return format.Count(int64(v + 0.5)) })
 		if !x.TimingsCount {
-			throughput += " !"
+			throughput, notes = percentileText(results.Percentile{Status: results.NotMeasurable})
+			t.note(notes)
 		}
 		t.add(s.Points[i].Value, throughput, p50, p99, leak, rejects, fmt.Sprint(x.Errors), wait, waited)
 	}

@@ -81,20 +81,17 @@ func (e *Evidence) rows(f *results.File, names []string) (rows []figure) {
 // compare is a table of what strategies cost.
 func compare(b *bytes.Buffer, rows []figure) {
 	fmt.Fprintf(b, "%s %s\n\n", rows[0].setting(), origin(rows[0].file, new(strategies.Meta)))
-	columns := []string{"strategy", "leak", "trials that leaked", "worst window, bound", "false rejects", "decisions/s", "p50", "p99", "commands, SQL, trips: saturated", "admitted", "rejected"}
+	columns := []string{"strategy", "leak", "trials that leaked", "worst window, bound", "false rejects", "decisions/s", "p50", "p99", "rounds kept", "commands, SQL, trips: saturated", "admitted", "rejected"}
 	line(b, columns)
 	line(b, slices.Repeat([]string{"---"}, len(columns)))
 	for _, r := range rows {
 		s := r.summary
-		lat, struck := s.Latency(), ""
-		if !s.TimingsCount {
-			struck = "!"
-		}
+		lat := s.Latency()
 		cells := []string{cell(s.Label), "invalid", "-", "-", "-"}
 		if s.Counts() {
 			cells = []string{cell(s.Label), format.Range(s.Leak.Units, s.Leak.Possible), text.Trials(s.Leak.Leak), worst(s), text.FalseRejects(s)}
 		}
-		cells = append(cells, format.Count(int64(s.Throughput.Value))+struck, percentile(s, lat.P50), percentile(s, lat.P99), work(s.Cost.Commands, s.Cost.SQL, s.Cost.RoundTrips))
+		cells = append(cells, perS(s), percentile(lat.P50), percentile(lat.P99), kept(s), work(s.Cost.Commands, s.Cost.SQL, s.Cost.RoundTrips))
 		if p := s.Cost.Probe; p != nil {
 			cells = append(cells, probed(p.Admitted), probed(p.Rejected))
 		} else {

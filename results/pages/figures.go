@@ -63,7 +63,7 @@ func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 	timed := rows[0].file.Kind == results.Measured
 	columns := []string{"strategy", "leak", "trials that leaked", "worst window", "false rejects", "drift at rest", "guarantee"}
 	if timed {
-		columns = slices.Insert(columns, 1, "decisions/s", "p50", "p99")
+		columns = slices.Insert(columns, 1, "decisions/s", "p50", "p99", "rounds kept")
 	}
 	line(b, columns)
 	line(b, strings.Split(strings.Repeat("---,", len(columns)-1)+"---", ","))
@@ -72,11 +72,7 @@ func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 		cells := []string{cell(s.Label)}
 		if timed {
 			lat := s.Latency()
-			struck := ""
-			if !s.TimingsCount {
-				struck = "!"
-			}
-			cells = append(cells, format.Count(int64(s.Throughput.Value))+struck, percentile(s, lat.P50), percentile(s, lat.P99))
+			cells = append(cells, perS(s), percentile(lat.P50), percentile(lat.P99), kept(s))
 		}
 		if s.Counts() {
 			cells = append(cells, format.Range(s.Leak.Units, s.Leak.Possible), text.Trials(s.Leak.Leak), format.Count(s.Leak.WorstUnits), text.FalseRejects(s),
@@ -94,7 +90,7 @@ func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 
 // verdict on what the strategy declares.
 func verdict(m *strategies.Meta, s *results.Summary) string {
-	if s.Verdict == "" && len(m.Guarantee) > 0 {
+	if len(s.Guarantee) == 0 && len(m.Guarantee) > 0 {
 		return "not judged"
 	}
 	return text.Verdict(s.Verdict)
@@ -120,18 +116,34 @@ func own(b *bytes.Buffer, s *results.Summary) {
 
 func line(b *bytes.Buffer, cells []string) { fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | ")) }
 
-// percentile is a median over rounds, marked where the audit strikes it.
-func percentile(s *results.Summary, p results.Percentile) string {
-	out := format.NS(p.Value)
-	switch at := s.AtRate(); {
-	case p.Status != results.PerRound && p.Status != results.Merged:
-		return "-"
-	case !at.TimingsCount:
-		out += "!"
-	case p.Struck:
-		out += " (w)"
+// kept are the rounds behind decisions per second, and those behind latencies if these
+// are others.
+func kept(s *results.Summary) string {
+	first, rate := text.Kept(s), text.Kept(s.AtRate())
+	if first == rate {
+		return first
 	}
-	return out
+	return first + ", " + rate
+}
+
+func perS(s *results.Summary) string {
+	if !s.TimingsCount {
+		return "not measurable"
+	}
+	return format.Count(int64(s.Throughput.Value))
+}
+
+// percentile over all rounds, marked if it may be waiting for a core.
+func percentile(p results.Percentile) string {
+	switch {
+	case p.Status == results.NotMeasurable:
+		return "not measurable"
+	case !p.Shown():
+		return "-"
+	case 2*p.Waited > p.Rounds:
+		return format.NS(p.Value) + " (w)"
+	}
+	return format.NS(p.Value)
 }
 
 // origin says where and how a record came about: with all stores, or those that the

@@ -70,7 +70,8 @@ const guide = `
   both open.
 - **Drift at rest**: what a counter says when nothing is in flight, less what callers were told.
 - **Decisions per second** are those of callers that never pause. **p50** and **p99** are response times at one rate that all strategies share.
-- **!** marks timings that the run's own audit discards, **(w)** a percentile that waiting for a core could explain.
+- **Rounds kept** are the rounds behind decisions per second and, if they differ, those behind p50 and p99. Rounds in which the machine was disturbed are left out for all strategies.
+- *Not measurable* stands for timings if too few rounds remain. **(w)** marks a percentile that waiting for a core could explain in most rounds.
 - **Explored**: the strategy's own code is run with a few clients in every order that their store commands can happen in. A step is a command, or a statement of SQL.
   Each property stands with the shortest schedule that breaks it: *leak*; *guarantee*, a declared clause; *false-reject*; *drift*; *ttl*, a key that never expires;
   *stranded*, units that are counted and that no caller holds; *negative*, a stored number below zero; *forgotten*, a tier that no longer rejects a subject whose quota is

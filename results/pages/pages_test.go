@@ -69,7 +69,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 		"# check-then-set\n\nReads a | and writes.\n", "| source | 004 (ADR-RM-3) |", "measure; simulate; not explore: its client cannot be parked",
 		"1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "Use it alone.", "**When not.** Not with two.", "| leak | L while alone | all it serves | crash |",
 		"| write | now, later | now | when to write |",
-		"Workload hot-key, policy user-links with a limit of ", "| check-then-set | 43,210 |", "| 7 | 5 of 1,234 (0.41 %) | 3 | 2.00 % | -3 redis |",
+		"Workload hot-key, policy user-links with a limit of ", "| check-then-set | 43,210 |", " | 1 of 1 | 7 |", "| 7 | 5 of 1,234 (0.41 %) | 3 | 2.00 % | -3 redis |",
 		"Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); `quotabench run --workload hot-key`.",
 		"- Stranded: broken by no schedule.\n", "- **leak** in 9 steps: 2 of 1 admitted.\n", "- **drift** in 2 steps with crash: ",
 		"breaks the limit: **leak** with 2 clients (`take`), limit 1, policy user-links, no fault: 2 of 1 admitted.", "`quotabench explore --replay qb2.token` repeats it.",
@@ -111,14 +111,15 @@ func TestPagesLinkBack(t *testing.T) {
 	}
 }
 
-// TestPageMarksWhatTheAuditStrikes: struck timings are marked, invalid figures left out.
+// TestPageMarksWhatTheAuditStrikes: timings that are not measurable and invalid figures are
+// left out, and said to be.
 func TestPageMarksWhatTheAuditStrikes(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[3])
-	f.Runs[0].Audit.TimingsValid = false
+	f.Runs[0].Audit.Strike("machine-busy", results.StrikesRound, "other programs ran")
 	f.Runs[0].ThroughputPerS = 43_210
 	f.Runs[0].Guarantee = nil
 	p := render(t, &pages.Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
-	requireAll(t, p, "| check-then-set | 43,210! | ", " | not judged |")
+	requireAll(t, p, "| check-then-set | not measurable | not measurable | not measurable | 0 of 1 | ", " | not judged |")
 	f.Runs[0].Audit.Valid = false
 	p = render(t, &pages.Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
 	requireAll(t, p, " | invalid | - | - | - | - | - |")

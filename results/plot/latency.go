@@ -56,7 +56,7 @@ func Latency(f results.File) (*Plot, error) {
 		curves = append(curves, c)
 	}
 	if len(curves) == 0 {
-		return nil, fmt.Errorf("%w: no run has latencies", ErrNothingToPlot)
+		return nil, fmt.Errorf("%w: %s", ErrNothingToPlot, without(all, "no run has latencies"))
 	}
 	if len(curves) > maxDots {
 		return nil, tooMany(len(curves))
@@ -68,19 +68,16 @@ func Latency(f results.File) (*Plot, error) {
 	}
 	// Names stand as the lines lie, the slowest at the top.
 	slices.SortStableFunc(curves, func(a, b curve) int { return -compareFloat(a.at(common), b.at(common)) })
-	struck, waited := "", ""
+	waited := ""
 	for _, c := range curves {
-		if !c.AtRate().ResponseCounts {
-			struck = "! discarded: noisy machine, shown for what it is worth."
-		}
 		if c.faint < len(c.q) {
-			waited = "A line is pale where waiting for a core could explain it."
+			waited = "A line is pale where waiting for a core could explain it in most rounds."
 		}
 	}
 	simulated := f.Kind == results.Simulated
 	g := figure{
 		title: latencyTitle, caption: caption(f, all), simulated: simulated, width: 900, least: 400, desc: desc,
-		note: format.Join(" ", "All rounds together. A line ends where samples, or separate stalls behind them, are too few.", waited, struck, notes.text(), off),
+		note: format.Join(" ", "All kept rounds together. A line ends where samples, or separate stalls behind them, are too few.", waited, notes.text(), off),
 	}
 	facets := facetsOf(curves, crowd, func(c *curve) int { return c.store() })
 	for i, x := range facets {
@@ -122,9 +119,6 @@ func latencyPanel(title string, curves []curve, simulated bool, all []curve) pan
 		l := line{name: c.label, style: styleOf(n), marks: c.marks, faint: c.faint}
 		if c.label == bareLabel {
 			l.style = bareStyle
-		}
-		if !c.AtRate().ResponseCounts {
-			l.name += " !"
 		}
 		for i := range c.q {
 			l.x, l.y = append(l.x, results.Nines(c.q[i])), append(l.y, math.Log10(c.ns[i]))
@@ -281,11 +275,11 @@ func curveOf(s series) (c curve) {
 	return c
 }
 
-// fade notes where the first struck percentile begins.
+// fade notes where the first percentile begins that waiting for a core may explain.
 func (c *curve) fade(points []results.Percentile) {
 	c.faint = len(c.q)
 	for i, p := range points {
-		if !p.Struck {
+		if 2*p.Waited <= p.Rounds || !p.Shown() {
 			continue
 		}
 		from := 0.0
@@ -315,7 +309,7 @@ func bareCurve(all []series) (curve, bool) {
 	}
 	for _, s := range all {
 		if r := s.AtRate(); r.Reference != nil {
-			c := curveOf(series{Summary: &results.Summary{Params: r.Params, Service: *r.Reference, ResponseCounts: true}, label: bareLabel})
+			c := curveOf(series{Summary: &results.Summary{Params: r.Params, Service: *r.Reference}, label: bareLabel})
 			return c, len(c.q) > 0
 		}
 	}

@@ -70,7 +70,7 @@ func leakPlot(f results.File, g *leakFigure) (*Plot, error) {
 		g.add(s, &notes)
 	}
 	if len(g.dots) == 0 {
-		return nil, fmt.Errorf("%w: no run has both a valid leak and latencies", ErrNothingToPlot)
+		return nil, fmt.Errorf("%w: %s", ErrNothingToPlot, without(all, "no run has both a valid leak and latencies"))
 	}
 	if len(g.dots) > maxDots {
 		return nil, tooMany(len(g.dots))
@@ -79,7 +79,7 @@ func leakPlot(f results.File, g *leakFigure) (*Plot, error) {
 	simulated := f.Kind == results.Simulated
 	g.axes(simulated)
 	g.width = 900
-	note := "Whiskers: interval of the rounds' p99, their range where fewer than 6 count; upwards from certain to possible leak."
+	note := "Whiskers: interval of p99 over rounds, if 6 or more are kept; upwards from certain to possible leak."
 	if len(g.frontierDots()) > 1 && len(g.scattered) > 0 {
 		note += " Dashed: the frontier, those that no strategy beats in both leak and p99; without those that reject wrongly, count per process, or are unusable."
 	}
@@ -108,21 +108,21 @@ func (g *leakFigure) add(s series, notes *captions) {
 	case !s.Counts():
 		notes.add("No dot", s.label, "invalid")
 		return
-	case p.Status == results.NoSamples:
+	case p.Status == results.NoSamples || p.Status == results.NotMeasurable:
 		notes.add("No dot", s.label, "p99: "+why(p))
 		return
 	}
 	d := leakDot{series: s, group: answer.Classify(s.Summary).Group, p99: p, pct: s.Leak.PctOfLimit, possible: max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)}
+	if p.Coverage == 0 { // fewer than 6 rounds say nothing about how much it varies
+		d.p99.Lo, d.p99.Hi = p.Value, p.Value
+	}
 	switch {
 	case !p.Shown():
 		d.hollow, d.p99.Lo, d.p99.Hi = true, p.Value, p.Value
 		notes.add("Hollow, at the longest request", s.label, "p99: "+why(p))
-	case !s.AtRate().ResponseCounts:
+	case 2*p.Waited > p.Rounds:
 		d.hollow = true
-		notes.add("Hollow", s.label, "its timings were discarded: noisy machine")
-	case p.Struck:
-		d.hollow = true
-		notes.add("Hollow", s.label, "waiting for a core could explain its p99")
+		notes.add("Hollow", s.label, "waiting for a core could explain its p99 in most rounds")
 	}
 	if s.Invalid > 0 {
 		notes.add("Some rounds left out", s.label, "invalid")

@@ -160,8 +160,13 @@ func (g *leakFigure) draw(c draw.Canvas, simulated bool) {
 	if len(g.frontier) > 0 {
 		c.StrokeLines(frontierStyle, g.frontier)
 	}
-	for i := range g.dots {
-		g.drawWhiskers(c, i)
+	// Those of baselines lie below the others.
+	for _, baseline := range []bool{true, false} {
+		for i := range g.dots {
+			if (g.dots[i].group == answer.Baseline) == baseline {
+				g.drawWhiskers(c, i)
+			}
+		}
 	}
 	for i := range g.dots {
 		g.drawDot(c, i)

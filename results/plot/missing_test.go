@@ -39,9 +39,9 @@ func TestPlotsNameWhoIsMissing(t *testing.T) {
 		wants []string
 	}{
 		"latency": {Latency, []string{"No p99 (dominated by fewer than 5 stalls): incr-expire-atomic.", "Not shown (no samples): decr-literal.",
-			"lua-reserve !", "! discarded: noisy machine", "Timings stand, decisions do not (invalid): check-then-set."}},
+			"Not shown (not measurable): lua-reserve.", "3 of 3 rounds kept", "Timings stand, decisions do not (invalid): check-then-set."}},
 		"leak": {Leak, []string{"Hollow, at the longest request (p99: dominated by fewer than 5 stalls): incr-expire-atomic.", "No dot (p99: no samples): decr-literal.",
-			"No dot (invalid): check-then-set.", "Hollow (its timings were discarded: noisy machine): lua-reserve.", "Some rounds left out (invalid): redis-hash."}},
+			"No dot (invalid): check-then-set.", "No dot (p99: not measurable): lua-reserve.", "Some rounds left out (invalid): redis-hash."}},
 	} {
 		text := plotText(t, c.plot, f)
 		for _, want := range c.wants {

@@ -45,6 +45,16 @@ func why(p results.Percentile) string {
 	return string(p.Status)
 }
 
+// without says why no strategy has a figure.
+func without(all []series, otherwise string) string {
+	for _, s := range all {
+		if s.Latency().P99.Status == results.NotMeasurable {
+			return "timings are not measurable here, and the findings of the audit say why"
+		}
+	}
+	return otherwise
+}
+
 func footnoteStyle() draw.TextStyle {
 	return aligned(textStyle(captionSize, faint, false), text.XLeft, text.YTop)
 }

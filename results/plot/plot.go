@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
@@ -82,8 +83,9 @@ type series struct {
 // label that tells it from the others.
 func plotted(f results.File) []series {
 	var out []series
-	groups := answer.Tables(f.Summarised())
-	for n, g := range groups {
+	groups := answer.Of(f).Settings
+	for n := range groups {
+		g := groups[n].Summaries()
 		for i := range g {
 			label := drawable(shorten(format.Plain(g[i].Label)))
 			if len(groups) > 1 {
@@ -120,12 +122,29 @@ func caption(f results.File, all []series) string {
 		loop = format.Join(" ", "open loop,", format.Plain(p.Arrivals), "at", format.Digits(p.RatePerS)+"/s")
 	}
 	text := format.Join(" · ", "workload "+format.Plain(s.Workload), fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(p.Limit, format.Plain(p.Unit))), loop,
-		format.Plural(int64(s.Rounds), "round", "rounds"))
+		keptText(all))
 	text = drawable(format.Join(" · ", text, storesCaption(f)))
 	if f.Kind == results.Simulated {
 		text = "SIMULATED in virtual time, latencies are modelled · " + text
 	}
 	return text
+}
+
+// keptText says how many rounds are behind the timings, of those that were run.
+func keptText(all []series) string {
+	lo, hi := all[0].AtRate(), all[0].AtRate()
+	for _, s := range all {
+		if r := s.AtRate(); r.Timed < lo.Timed {
+			lo = r
+		} else if r.Timed > hi.Timed {
+			hi = r
+		}
+	}
+	of := " of " + format.Plural(int64(hi.Rounds), "round", "rounds") + " kept"
+	if lo.Timed == hi.Timed {
+		return strconv.Itoa(lo.Timed) + of
+	}
+	return fmt.Sprintf("%d to %d", lo.Timed, hi.Timed) + of
 }
 
 // storesCaption names the stores, servers of one version together.

@@ -60,14 +60,14 @@ func nasty() map[string]results.File {
 // off or overlaps another.
 func TestEveryRecord(t *testing.T) {
 	all := nasty()
-	for _, name := range testenv.Pick([]string{"run-rolling", "sim-regions"}, []string{"run", "run-slow", "run-rolling", "run-uploads", "sim-month-end", "sim-regions"}) {
+	for _, name := range testenv.Pick([]string{"run-rolling", "run-uploads", "sim-regions"}, []string{"run", "run-slow", "run-rolling", "run-uploads", "sim-month-end", "sim-regions"}) {
 		all[name] = fixture.Must[results.File](t)(codec.Read("../baseline/" + name + "/results.json"))
 	}
 	for name, f := range all {
 		for plot, draw := range map[string]func(results.File) (*Plot, error){"latency": Latency, "leak": Leak} {
 			p, err := draw(f)
 			if errors.Is(err, ErrNothingToPlot) {
-				if len(f.Runs) > 0 {
+				if disturbed := name == "all struck" || name == "run-rolling"; disturbed != strings.Contains(err.Error(), "not measurable") || !disturbed && len(f.Runs) > 0 {
 					t.Errorf("%s of %s: %v", plot, name, err)
 				}
 				continue

@@ -57,12 +57,12 @@ func readP99(s *results.Summary) (r reading) {
 	if !p.Shown() {
 		return reading{}
 	}
-	r = reading{value: p.Value, lo: p.Lo, hi: p.Hi, ok: p.Value > 0}
-	switch {
-	case !s.AtRate().ResponseCounts:
-		r.doubt = "its timings were discarded: noisy machine"
-	case p.Struck:
-		r.doubt = "waiting for a core could explain its p99"
+	r = reading{value: p.Value, lo: p.Value, hi: p.Value, ok: p.Value > 0}
+	if p.Coverage > 0 {
+		r.lo, r.hi = p.Lo, p.Hi
+	}
+	if 2*p.Waited > p.Rounds {
+		r.doubt = "waiting for a core could explain its p99 in most rounds"
 	}
 	return r
 }
@@ -79,11 +79,7 @@ func readFalseRejects(s *results.Summary) reading {
 
 func readThroughput(s *results.Summary) reading {
 	t := s.Throughput
-	r := reading{value: t.Value, lo: t.Lo, hi: t.Hi, ok: t.Rounds > 0}
-	if !s.TimingsCount {
-		r.doubt = "its timings were discarded: noisy machine"
-	}
-	return r
+	return reading{value: t.Value, lo: t.Lo, hi: t.Hi, ok: t.Rounds > 0}
 }
 
 func readPoolWait(s *results.Summary) reading {
@@ -216,7 +212,10 @@ func Sweep(d SweepData) (*Plot, error) {
 	}
 	xs.rules(d.Knees, &p, &told)
 	note := "Whiskers: interval over rounds, their range where fewer than 6 count."
-	if d.Quantity.Name == QuantityLeak.Name {
+	switch d.Quantity.Name {
+	case QuantityP99.Name:
+		note = "Whiskers: interval over rounds, if 6 or more are kept."
+	case QuantityLeak.Name:
 		note = "Whiskers: from certain to possible leak."
 	}
 	if len(d.Knees) > 0 {
@@ -256,8 +255,13 @@ func SweepOf(f results.File, q Quantity) (*Plot, error) {
 		}
 	}
 	first := all[0].Points[0].Summary
+	var points []series
+	for _, p := range d.Points {
+		points = append(points, series{Summary: p.Summary})
+	}
+	kept := keptText(points)
 	d.Caption = format.Join(" · ", "workload "+format.Plain(first.Workload), fmt.Sprintf("%s (%s)", format.Plain(first.Policy), format.Units(first.Params.Limit, format.Plain(first.Params.Unit))),
-		format.Plural(int64(first.Rounds), "round", "rounds")+" each", storesCaption(f))
+		kept+" each", storesCaption(f))
 	if d.Simulated {
 		d.Caption = "SIMULATED in virtual time, latencies are modelled · " + d.Caption
 	}

@@ -14,15 +14,14 @@ import (
 // pace is how many decisions a strategy made per second, slice by slice.
 type pace struct {
 	series
-	perS    []float64 // median over rounds
+	perS    []float64 // mean over rounds
 	sliceNS float64   // mean over rounds
-	faint   bool
 }
 
 const throughputTitle = "Throughput over time"
 
 // Throughput draws decisions per second over the time of a round, one line per
-// strategy: the median over rounds. Stores that were taken away are shaded.
+// strategy: the mean over rounds. Stores that were taken away are shaded.
 func Throughput(f results.File) (*Plot, error) {
 	all := plotted(f)
 	var paces []pace
@@ -30,11 +29,12 @@ func Throughput(f results.File) (*Plot, error) {
 	for _, s := range all {
 		p, ok := paceOf(f.Runs, s)
 		if !ok {
-			notes.add("Not shown", s.label, "the record does not have it")
+			reason := "the record does not have it"
+			if !s.TimingsCount {
+				reason = string(results.NotMeasurable)
+			}
+			notes.add("Not shown", s.label, reason)
 			continue
-		}
-		if p.faint = !s.TimingsCount; p.faint {
-			notes.add("Pale", s.label, "its timings were discarded: noisy machine")
 		}
 		paces = append(paces, p)
 	}
@@ -47,7 +47,7 @@ func Throughput(f results.File) (*Plot, error) {
 	shades, away := outages(all)
 	g := figure{
 		title: throughputTitle, caption: throughputCaption(f, all), simulated: f.Kind == results.Simulated, width: 900, least: 300,
-		note: format.Join(" ", "Decisions per second, median over rounds.", away, notes.text()), desc: throughputDesc(paces),
+		note: format.Join(" ", "Decisions per second, mean over kept rounds.", away, notes.text()), desc: throughputDesc(paces),
 	}
 	most := crowd
 	if slices.ContainsFunc(paces, func(p pace) bool { return p.store() == inProcess }) {
@@ -83,9 +83,6 @@ func throughputPanel(title string, paces []pace, end float64) panel {
 	var values []float64
 	for _, x := range paces {
 		l := line{name: x.label, faint: len(x.perS)}
-		if x.faint {
-			l.faint = 0
-		}
 		for k, v := range x.perS {
 			l.x, l.y = append(l.x, (float64(k)+0.5)*x.sliceNS), append(l.y, v)
 		}
@@ -106,7 +103,7 @@ func paceOf(runs []results.Run, s series) (pace, bool) {
 	var rounds []*results.OverTime
 	for i := range runs {
 		r := &runs[i]
-		if s.Key == "" || r.Key() != s.Key || !r.OverTime.Sound() || r.Partial || s.TimingsCount && !r.Audit.TimingsValid {
+		if s.Key == "" || r.Key() != s.Key || !r.OverTime.Sound() || !s.Keeps(r.Repetition) {
 			continue
 		}
 		if len(rounds) > 0 && len(r.OverTime.Admitted) != len(rounds[0].Admitted) {
@@ -124,7 +121,7 @@ func paceOf(runs []results.Run, s series) (pace, bool) {
 		for i, o := range rounds {
 			values[i] = o.DecisionsPerS(k)
 		}
-		p.perS = append(p.perS, results.OverRounds(values).Value)
+		p.perS = append(p.perS, results.Mean(values))
 	}
 	return p, true
 }
@@ -154,9 +151,13 @@ func outages(all []series) (out []shade, note string) {
 // throughputCaption is about the loop that throughput is taken from, which may have an
 // open one beside it.
 func throughputCaption(f results.File, all []series) string {
-	s := *all[0].Summary
-	s.Paced = nil
-	return caption(f, []series{{Summary: &s}})
+	closed := make([]series, len(all))
+	for i := range all {
+		s := *all[i].Summary
+		s.Paced = nil
+		closed[i] = series{Summary: &s}
+	}
+	return caption(f, closed)
 }
 
 func throughputDesc(paces []pace) string {

@@ -11,13 +11,13 @@ import (
 
 // The page and the plots are made from what a run left, and from nothing else.
 func ExampleHTML() {
-	file, err := codec.Read("../baseline/run-rolling/results.json")
+	file, err := codec.Read("../baseline/run-uploads/results.json")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	page, err := render.HTML([]*render.Bundle{{File: &file}})
-	fmt.Println("page:", bytes.Contains(page, []byte("sliding-log")), err)
+	fmt.Println("page:", bytes.Contains(page, []byte("lua-reserve")), err)
 
 	latency, err := plot.Latency(file)
 	if err != nil {

@@ -85,7 +85,8 @@ func (b *Bundle) Only(name string) (*Bundle, error) {
 	if b.File != nil {
 		f := *b.File
 		f.Runs = keep(f.Runs, func(r *results.Run) bool { return is(r.Params.Label) })
-		f.Summaries = results.Summarise(f.Runs)
+		// Which rounds are kept follows from all strategies.
+		f.Summaries = keep(b.File.Summarised(), func(s *results.Summary) bool { return is(s.Label) })
 		out.File, found = &f, len(f.Runs) > 0
 	}
 	if b.Series != nil {

@@ -52,7 +52,8 @@ func settingAnswer(page layout.Page, simulated bool, s *answer.Setting) []string
 		line("Enforce the limit", "none of those that ran")
 	} else {
 		line("Enforce the limit", strings.Join(names(s.In(answer.Enforces)), ", "))
-		line("Cheapest of them", cheapest.Label+": "+Cost(simulated, cheapest.Summary))
+		first, why := First(simulated, s, cheapest)
+		line(first+" of them", cheapest.Label+": "+why)
 	}
 	var bounded, over, reject, other []string
 	for _, x := range s.Strategies {
@@ -121,6 +122,40 @@ func name(s *answer.Strategy) string {
 	return s.Label
 }
 
+// First says what a decision of the first strategy that enforces the limit costs, and why
+// it is the first. It is "Cheapest" if its timings put it there, else "First".
+func First(simulated bool, s *answer.Setting, x *answer.Strategy) (name, why string) {
+	cost := Cost(simulated, x.Summary)
+	const by = "; chosen by the faults that its promise survives and by commands; "
+	switch {
+	case !s.ByTime:
+		return "First", cost + by + "timings on stand-ins put nothing in order"
+	case x.Summary.Latency().P99.Status == results.NotMeasurable:
+		return "First", cost + by + "its timings are not measurable here"
+	}
+	if tied := listedTies(s.Tied(x)); tied != "" {
+		cost += "; " + tied + " cannot be told apart from it in speed"
+	}
+	return "Cheapest", cost
+}
+
+// listedTies names a few. The table above has them all, in their order.
+func listedTies(tied []*answer.Strategy) string {
+	const most = 4
+	var names []string
+	for _, x := range tied {
+		names = append(names, name(x))
+	}
+	n := len(names)
+	if n > most+1 {
+		names = append(names[:most], fmt.Sprintf("%d others", n-most))
+	}
+	if n = len(names); n < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+}
+
 // Cost says what a decision costs: what callers wait for, and what it sends.
 func Cost(simulated bool, s *results.Summary) string {
 	r, p99 := s.AtRate(), s.Latency().P99
@@ -135,12 +170,12 @@ func Cost(simulated bool, s *results.Summary) string {
 	switch {
 	case r.Saturated > 0:
 		text = "cannot keep up " + where
+	case p99.Status == results.NotMeasurable:
+		text = "p99 not measurable here"
 	case !p99.Shown():
 		text = "p99 not known"
-	case !r.ResponseCounts:
-		text += " (noisy machine)"
-	case p99.Struck:
-		text = "p99 at most " + format.NS(p99.Value) + " " + where + ", part of which may be waiting for a core"
+	case 2*p99.Waited > p99.Rounds:
+		text += " (part of it may be waiting for a core)"
 	}
 	return format.Join(", ", text, perDecision(s.Cost.Commands, "command", "commands"), perDecision(s.Cost.SQL+s.Cost.ModelSQL, "SQL statement", "SQL statements")) + " per decision"
 }

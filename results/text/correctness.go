@@ -23,7 +23,7 @@ type column struct {
 // correctnessLines renders what was decided wrongly, a heading above each group of
 // strategies. Unless it is to be whole it leaves out drift, and figures that others
 // follow from.
-func correctnessLines(page layout.Page, group []results.Summary, whole bool) []string {
+func correctnessLines(page layout.Page, group []results.Summary, byTime, whole bool) []string {
 	failed := slices.ContainsFunc(group, func(s results.Summary) bool { return s.Counts() && s.Errors > 0 })
 	label, trials := labelColumn, 24
 	if failed && whole { // there is less room
@@ -69,11 +69,11 @@ func correctnessLines(page layout.Page, group []results.Summary, whole bool) []s
 	if !whole {
 		return out
 	}
-	return append(out, noteLines(page, strings.Join(correctnessNotes(group, failed), "; "))...)
+	return append(out, noteLines(page, strings.Join(correctnessNotes(group, failed, byTime), "; "))...)
 }
 
 // correctnessNotes explain the columns.
-func correctnessNotes(group []results.Summary, failed bool) []string {
+func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
 	falseRejects := "false rejects: of valid requests, which had to be admitted"
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.FalseRejects.Possible > s.FalseRejects.Count }) {
 		falseRejects += ", certain..possible, or certain alone where one order of events explains all others"
@@ -82,7 +82,11 @@ func correctnessNotes(group []results.Summary, failed bool) []string {
 	if len(group[0].Params.LimitChanges) > 0 {
 		limit = "the first limit"
 	}
-	parts := []string{"rows: in each group the fastest first", "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
+	order := "rows: in each group the fastest first; if speeds cannot be told apart, first who survives more faults, then who sends fewer commands"
+	if !byTime {
+		order = "rows: in each group first who survives more faults, then who sends fewer commands"
+	}
+	parts := []string{order, "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
 		"worst window: leak of one subject and window", "0 of n trials: in brackets the largest share that is compatible with it (95 %)", falseRejects}
 	if failed {
 		parts = append(parts, "errors: requests without a decision, of all; time-outs and contention are what a strategy does, those of the store and others make a run invalid")
@@ -103,12 +107,12 @@ func Guarantee(s *results.Summary) string {
 		}
 	}
 	switch {
-	case verdict == results.Violated:
-		return "VIOLATED"
-	case bound < 0 && s.Verdict == "":
-		return "none declared"
+	case verdict == results.Broken:
+		return "BROKEN"
+	case bound < 0 && len(s.NotPromised) > 0:
+		return "not promised under " + strings.Join(s.NotPromised, ", ")
 	case bound < 0 || bound == quota.Unbounded:
-		return "leak not bounded"
+		return results.NoPromise
 	case bound == 0 && verdict == results.Kept && s.Leak.WorstUnits > 0:
 		return "kept by its instances' clocks alone"
 	case bound == 0:
@@ -225,8 +229,8 @@ func Verdict(verdict string) string {
 	switch verdict {
 	case "":
 		return "none"
-	case results.Violated:
-		return "VIOLATED"
+	case results.Broken:
+		return "BROKEN"
 	default:
 		return verdict
 	}

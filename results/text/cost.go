@@ -75,10 +75,11 @@ func sampledCostLines(page layout.Page, f results.File, group []results.Summary)
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Cost.RunQueue > 0 }) {
 		note += "; run queue: how long its threads were ready to run and did not"
 	}
+	note += "; rounds kept: " + keptOf(group, itself)
 	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Cost.ClientCPU > 0 }) {
 		note = ""
 	}
-	title := "COST, SAMPLED  per decision, mean of a whole run under load; medians over rounds"
+	title := "COST, SAMPLED  per decision, mean of a whole run under load; medians over kept rounds"
 	if f.Kind == results.Simulated {
 		title = "COST  per decision, mean of a whole run; medians over rounds"
 	}

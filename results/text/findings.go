@@ -71,7 +71,7 @@ func Findings(summaries []results.Summary) (out []Finding) {
 		loop = "closed loop, "
 	}
 	all := append(findingsOf(loop, first), findingsOf("open loop, ", paced)...)
-	grave := map[string]int{results.StrikesCorrectness: 0, results.StrikesTimings: 1, results.StrikesResponse: 2, results.StrikesPercentiles: 3, results.StrikesNote: 4}
+	grave := map[string]int{results.StrikesCorrectness: 0, results.StrikesTimings: 1, results.StrikesRound: 2, results.StrikesResponse: 3, results.StrikesNote: 4}
 	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Strikes] - grave[b.Strikes] })
 	for _, x := range all {
 		detail := format.Plain(x.Detail)
@@ -97,7 +97,7 @@ func gravestLines(page layout.Page, summaries []results.Summary) []string {
 	}
 	out := findingLines(page, grave)
 	notes := others[results.StrikesNote]
-	timings := others[results.StrikesTimings] + others[results.StrikesResponse] + others[results.StrikesPercentiles]
+	timings := others[results.StrikesTimings] + others[results.StrikesRound] + others[results.StrikesResponse]
 	if notes+timings == 0 {
 		return out
 	}
@@ -120,7 +120,7 @@ func findingLines(page layout.Page, all []Finding) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesResponse: "RESPONSE ", results.StrikesPercentiles: "PERCENTILES ", results.StrikesNote: "note    "}
+	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesRound: "ROUND   ", results.StrikesResponse: "RESPONSE ", results.StrikesNote: "note    "}
 	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
 	for _, x := range all {
 		out = append(out, page.Paragraph("  "+heads[x.Strikes], fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, x.Of))...)

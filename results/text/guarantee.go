@@ -81,8 +81,13 @@ func settlementLines(page layout.Page, group []results.Summary) []string {
 		}
 		return []string{format.Count(x.Commits), format.Count(x.Refunds), format.Count(x.Abandoned), format.Count(x.Errors),
 			some(x.OverrunUnits, format.Count(x.OverrunUnits)), some(s.Leak.Excursions, format.Count(s.Leak.Excursions)), some(s.Leak.Excursions, format.Digits(s.Leak.UnitSeconds)),
-			legend.percentile(s.TimingsCount, x.Service.P50), legend.percentile(s.TimingsCount, x.Service.P99)}
+			legend.percentile(x.Service.P50), legend.percentile(x.Service.P99)}
 	})
 	out := append(page.Title("SETTLEMENT  of admitted requests, all rounds together"), page.Table(&g)...)
-	return append(out, legend.lines(page, "refunds: after failed work and after deletions; abandoned: never settled")...)
+	return append(out, legend.lines(page, "refunds: after failed work and after deletions; abandoned: never settled; times are of all rounds that are valid: "+keptOf(group, valid))...)
+}
+
+// valid has the rounds behind the times of settlements in place of those that are kept.
+func valid(s *results.Summary) *results.Summary {
+	return &results.Summary{Timed: s.Rounds - s.Invalid, Rounds: s.Rounds}
 }

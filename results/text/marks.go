@@ -10,9 +10,8 @@ import (
 type marks map[string]bool
 
 const (
-	markStruck    = "! discarded by the audit, see MEASUREMENT VALIDITY"
-	markWaited    = "w could be waiting for a core and not the strategy, see MEASUREMENT VALIDITY"
-	markMerged    = "~ of all rounds together: one round has too few samples for an interval"
+	markNone      = "n/m not measurable here, see MEASUREMENT VALIDITY"
+	markWaited    = "w could be waiting for a core in most rounds, see MEASUREMENT VALIDITY"
 	markMax       = "≥ the largest value seen: too few samples for the percentile"
 	markEvents    = "stalls: unreliable, dominated by fewer than 5 stalls"
 	markRange     = "> longer than the histogram can tell"
@@ -20,19 +19,20 @@ const (
 	markModel     = "m statements to the in-process model, not to PostgreSQL"
 )
 
-// Percentile is a percentile as tables show it, and what its marks mean; counts says
-// whether the timings that it is of do.
-func Percentile(counts bool, p results.Percentile) (cell string, notes []string) {
+// Percentile is a percentile as tables show it, and what its marks mean.
+func Percentile(p results.Percentile) (cell string, notes []string) {
 	legend := marks{}
-	cell = legend.percentile(counts, p)
+	cell = legend.percentile(p)
 	return cell, legend.explained()
 }
 
-func (m marks) percentile(counts bool, p results.Percentile) string {
-	if p.Status == results.NoSamples {
+func (m marks) percentile(p results.Percentile) string {
+	switch p.Status {
+	case results.NoSamples:
 		return "-"
-	}
-	if p.Status == results.EventDriven {
+	case results.NotMeasurable:
+		return m.timing(false, "")
+	case results.EventDriven:
 		m[markEvents] = true
 		return "stalls"
 	}
@@ -41,18 +41,15 @@ func (m marks) percentile(counts bool, p results.Percentile) string {
 	case p.Value >= float64(results.MaxDuration):
 		m[markRange] = true
 		text = "> 1 h"
-	case p.Status == results.Merged:
-		m[markMerged] = true
-		text = "~" + text
 	case !p.Shown():
 		m[markMax] = true
 		text = "≥" + text
 	}
-	if counts && p.Struck {
+	if 2*p.Waited > p.Rounds {
 		m[markWaited] = true
 		return text + "w"
 	}
-	return m.timing(counts, text)
+	return text
 }
 
 // saturated stands where a strategy cannot keep up with the rate: its response time
@@ -67,15 +64,15 @@ func (m marks) reference(p *results.Percentiles) []string {
 	if p == nil {
 		return []string{"-", "-"}
 	}
-	return []string{m.percentile(true, p.P50), m.percentile(true, p.P99)}
+	return []string{m.percentile(p.P50), m.percentile(p.P99)}
 }
 
 func (m marks) timing(counts bool, text string) string {
 	if counts {
 		return text
 	}
-	m[markStruck] = true
-	return text + "!"
+	m[markNone] = true
+	return "n/m"
 }
 
 // sql renders statements per decision, and marks those that went to the model.
@@ -94,7 +91,7 @@ func (m marks) lines(page layout.Page, always string) []string {
 
 // explained are the explanations in a fixed order.
 func (m marks) explained() (out []string) {
-	for _, k := range []string{markStruck, markWaited, markMerged, markMax, markEvents, markRange, markSaturated, markModel} {
+	for _, k := range []string{markNone, markWaited, markMax, markEvents, markRange, markSaturated, markModel} {
 		if m[k] {
 			out = append(out, k)
 		}

@@ -8,43 +8,91 @@ import (
 	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
-// TestHeaderSaysWhatBracketsAre: where rounds were struck the brackets stand on
-// the others, and the header must not promise the interval of all.
+// words are those of a report, without what it is laid out with.
+func words(t *testing.T, f results.File) string {
+	t.Helper()
+	return strings.Join(strings.Fields(render(t, f)), " ")
+}
+
+// TestHeaderSaysWhatBracketsAre: rounds are left out of all strategies, and the header and
+// the tables must not promise more than is left.
 func TestHeaderSaysWhatBracketsAre(t *testing.T) {
-	strike := func(r *results.Run) { r.Audit.Strike("reference-drift", results.StrikesTimings, "x") }
-	for name, c := range map[string]struct {
-		strike func(r *results.Run)
-		want   string
-	}{
-		"none struck": {func(*results.Run) {}, "24 of each strategy; figures are medians; brackets are order statistics of rounds (7th to 18th of 24: 97.7 % confidence)"},
-		"three left": {func(r *results.Run) {
-			if r.Repetition > 3 {
-				strike(r)
+	after := func(n int) func(r *results.Run) {
+		return func(r *results.Run) {
+			if r.Repetition > n && r.Strategy == "incr-expire" { // half of a round
+				r.Audit.Strike("machine-busy", results.StrikesRound, "x")
 			}
-		}, "24 of each strategy; figures are medians; the timings of 3 count: fewer than 6, so that brackets are the range of rounds and no confidence interval"},
-		"ten left": {func(r *results.Run) {
-			if r.Repetition > 10 {
-				strike(r)
-			}
-		}, "the timings of 10 count: brackets are order statistics of rounds (2nd to 9th of 10: 97.9 % confidence)"},
-		"one strategy has three left": {func(r *results.Run) {
-			if r.Repetition > 3 && r.Strategy == "incr-expire" {
-				strike(r)
-			}
-		}, "the timings of 3 to 24 count: brackets are order statistics of rounds with at least 95 % confidence where 6 or more count, and the range of rounds elsewhere"},
-		"one left": {func(r *results.Run) {
-			if r.Repetition > 1 {
-				strike(r)
-			}
-		}, "no strategy has a p99 in two rounds whose timings count, so there are no brackets"},
-	} {
-		f := fixture.New(24, fixture.Strategies[:2]...)
-		for i := range f.Runs {
-			c.strike(&f.Runs[i])
 		}
-		header, _, _ := strings.Cut(render(t, f), "\nSPEED")
-		if got := strings.Join(strings.Fields(header), " "); !strings.Contains(got, c.want) {
-			t.Errorf("%s: nothing about %q in\n%s", name, c.want, header)
+	}
+	const pooled, brackets = "percentiles are those of all kept rounds together, decisions per second their mean, other figures medians; ", "brackets are intervals of about 95 % confidence, from a bootstrap over rounds"
+	for name, c := range map[string]struct {
+		rounds int
+		change func(r *results.Run)
+		wants  []string
+	}{
+		"none left out": {24, after(24), []string{"24 of each strategy; " + pooled + brackets, "SPEED", "rounds kept: 24 of 24"}},
+		"ten left out":  {24, after(14), []string{brackets, "rounds kept: 14 of 24"}},
+		"three left": {24, after(3), []string{"no strategy has a p99, so that there are no brackets", "rounds kept: 3 of 24", "n/m not measurable here",
+			"First of them incr-expire: p99 not measurable here, 1.05 commands per decision; chosen by the faults that its promise survives and by commands; its timings are not measurable here"}},
+		"few": {3, after(3), []string{pooled + "fewer than 6 rounds are kept, so that there are no brackets", "rounds kept: 3 of 3"}},
+		"one": {1, after(1), []string{"one round says nothing about how much figures vary", "rounds kept: 1 of 1"}},
+		"one strategy began later": {8, func(r *results.Run) {
+			if r.Repetition > 6 && r.Strategy == "incr-expire" {
+				r.Strategy, r.Params.Label = "later", "later"
+			}
+		}, []string{"2 to 8 of each strategy", "rounds kept: 6 of 6 (incr-expire-atomic 8 of 8; later 2 of 2)"}},
+		"no histograms": {8, func(r *results.Run) { r.Service.Histogram = "" }, []string{"percentiles are medians, since histograms were not stored"}},
+	} {
+		f := fixture.New(c.rounds, fixture.Strategies[:2]...)
+		for i := range f.Runs {
+			c.change(&f.Runs[i])
+		}
+		got := words(t, f)
+		for _, want := range c.wants {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: nothing about %q in\n%s", name, want, render(t, f))
+			}
+		}
+	}
+}
+
+// TestKeptRoundsOfTwoLoops: the loops beside each other may keep other rounds.
+func TestKeptRoundsOfTwoLoops(t *testing.T) {
+	f := fixture.New(7, fixture.Strategies[0])
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		paced := *r
+		paced.Params.Loop, paced.Params.RatePerS = results.OpenLoop, 100
+		r.Paced = &paced
+	}
+	f.Runs[6].Audit.Strike("machine-busy", results.StrikesRound, "x")
+	if got := words(t, f); !strings.Contains(got, "rounds kept: 7 of 7 in open loop, 6 of 7 in closed loop") {
+		t.Errorf("got\n%s", render(t, f))
+	}
+}
+
+// TestAnswerSaysWhatIsAsGood: strategies that cannot be told apart from the cheapest are
+// named, and nothing is called the cheapest by timings that say nothing.
+func TestAnswerSaysWhatIsAsGood(t *testing.T) {
+	apart, equal := fixture.New(8, fixture.Strategies[:2]...), fixture.New(8, fixture.Strategies[:2]...)
+	for i := range equal.Runs {
+		r := &equal.Runs[i]
+		r.ThroughputPerS = 50_000 + float64(r.Repetition)
+	}
+	standIn := fixture.New(8, fixture.Strategies[:2]...)
+	standIn.Stores["redis"] = results.Store{Kind: "embedded"}
+	const chosen = "chosen by the faults that its promise survives and by commands; timings on stand-ins put nothing in order"
+	for name, c := range map[string]struct {
+		f     results.File
+		want  string
+		lacks string
+	}{
+		"apart":     {apart, "Cheapest of them incr-expire: p99 ", "told apart from it"},
+		"equal":     {equal, "1.05 commands per decision; incr-expire-atomic cannot be told apart from it in speed", "First of them"},
+		"stand-ins": {standIn, chosen, "Cheapest"},
+	} {
+		if got := words(t, c.f); !strings.Contains(got, c.want) || strings.Contains(got, c.lacks) {
+			t.Errorf("%s: want %q and not %q in\n%s", name, c.want, c.lacks, render(t, c.f))
 		}
 	}
 }

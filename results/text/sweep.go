@@ -172,7 +172,7 @@ func (v *sweepView) setting(all []results.SweepSeries) (out []Entry) {
 	entry("load", format.Join(" · ", loop, fixed("workers", format.Plural(int64(p.Workers), "worker", "workers")),
 		fixed("instances", format.Plural(int64(p.Instances), "instance", "instances")), bound))
 	entry("connections", fixed("pool", poolText(p)))
-	entry("rounds", fmt.Sprintf("%s of each point, the points in random order within a round; figures are medians%s", roundsOfPoints(all), v.intervalsText(all)))
+	entry("rounds", fmt.Sprintf("%s of each point, the points in random order within a round; percentiles are those of all kept rounds together, decisions per second their mean%s; %s", roundsOfPoints(all), v.intervalsText(all), keptOfPoints(all)))
 	return out
 }
 
@@ -191,6 +191,26 @@ func roundsOfPoints(all []results.SweepSeries) string {
 	return fmt.Sprintf("%d to %d", lo, hi)
 }
 
+// keptOfPoints is how many rounds are behind the timings of points.
+func keptOfPoints(all []results.SweepSeries) string {
+	var lo, hi *results.Summary
+	for i := range all {
+		for _, p := range all[i].Points {
+			if s := p.Summary.AtRate(); lo == nil {
+				lo, hi = s, s
+			} else if s.Timed < lo.Timed {
+				lo = s
+			} else if s.Timed > hi.Timed {
+				hi = s
+			}
+		}
+	}
+	if Kept(lo) == Kept(hi) {
+		return "rounds kept: " + Kept(lo)
+	}
+	return "rounds kept: " + Kept(lo) + " to " + Kept(hi)
+}
+
 // intervalsText says what the intervals of the decisions per second are.
 func (v *sweepView) intervalsText(all []results.SweepSeries) string {
 	for i := range all {
@@ -200,7 +220,7 @@ func (v *sweepView) intervalsText(all []results.SweepSeries) string {
 			}
 		}
 	}
-	return ", intervals have at least 95 % confidence"
+	return ", intervals have about 95 % confidence"
 }
 
 // conclusion is what one series shows, in one line.
@@ -310,11 +330,10 @@ func (v *sweepView) table(s *results.SweepSeries) []string {
 		if 2*r.Saturated > r.Timed {
 			cells = append(cells, v.legend.saturated(), "-")
 		} else {
-			counts := r.TimingsCount && (!open || r.ResponseCounts)
-			cells = append(cells, v.legend.percentile(counts, l.P50), v.legend.percentile(counts, l.P99))
+			cells = append(cells, v.legend.percentile(l.P50), v.legend.percentile(l.P99))
 		}
 		if open {
-			cells = append(cells, v.legend.percentile(r.TimingsCount, r.Service.P99))
+			cells = append(cells, v.legend.percentile(r.Service.P99))
 		}
 		cells = append(cells, correctnessCells(x)...)
 		cells = append(cells, waitCells(r)...)
@@ -381,9 +400,6 @@ func (v *sweepView) notes(all []results.SweepSeries) []string {
 			parts = append(parts, "pool wait: of all commands of a request together, for a connection of the pool; waited: connections that were not free at once")
 			break
 		}
-	}
-	if v.until != nil && v.legend[markWaited] {
-		parts = append(parts, "what is marked w is an upper bound, which may hold nevertheless")
 	}
 	return v.legend.lines(v.page, strings.Join(parts, "; "))
 }

@@ -39,9 +39,9 @@ func Verbose(w io.Writer, page layout.Page, f results.File) error {
 func sections(page layout.Page, f results.File, section func([]string)) {
 	section(entryLines(page, Head(f)))
 	summaries := f.Summarised()
-	for _, group := range answer.Tables(summaries) {
+	for _, group := range groupsOf(f) {
 		section(entryLines(page, Setting(f, group)))
-		section(correctnessLines(page, group, true))
+		section(correctnessLines(page, group, answer.ByTime(&f), true))
 		section(speedLines(page, f, group, true))
 		section(delayLines(page, group))
 		section(exactCostLines(page, f, group))
@@ -68,8 +68,8 @@ func Brief(w io.Writer, page layout.Page, f results.File) error {
 	return write(w, func(section func([]string)) {
 		section(entryLines(page, briefHead(f)))
 		summaries := f.Summarised()
-		for _, group := range answer.Tables(summaries) {
-			section(correctnessLines(page, group, false))
+		for _, group := range groupsOf(f) {
+			section(correctnessLines(page, group, answer.ByTime(&f), false))
 			section(speedLines(page, f, group, false))
 		}
 		if len(summaries) == 0 {
@@ -79,6 +79,14 @@ func Brief(w io.Writer, page layout.Page, f results.File) error {
 		section(gravestLines(page, summaries))
 		section(answerLines(page, f))
 	})
+}
+
+// groupsOf are the strategies of each setting, in the order of the answer.
+func groupsOf(f results.File) (out [][]results.Summary) {
+	for _, s := range answer.Of(f).Settings {
+		out = append(out, s.Summaries())
+	}
+	return out
 }
 
 // write passes on what body makes, an empty line between sections.
@@ -147,7 +155,7 @@ func speedLines(page layout.Page, f results.File, group []results.Summary, whole
 		if r := s.AtRate(); 2*r.Saturated > r.Timed {
 			return "-"
 		}
-		return legend.percentile(s.AtRate().ResponseCounts, x)
+		return legend.percentile(x)
 	}
 	columns := []column{
 		{layout.Column{Title: "p50", Over: over}, func(s *results.Summary) string {
@@ -157,7 +165,7 @@ func speedLines(page layout.Page, f results.File, group []results.Summary, whole
 			return response(s.Latency().P50, s)
 		}, false},
 		{layout.Column{Title: "p99", Over: over}, func(s *results.Summary) string { return response(s.Latency().P99, s) }, false},
-		{layout.Column{Title: intervalTitle(group), Over: over, Optional: true}, func(s *results.Summary) string {
+		{layout.Column{Title: "p99 interval", Over: over, Optional: true}, func(s *results.Summary) string {
 			if r := s.AtRate(); 2*r.Saturated > r.Timed {
 				return ""
 			}
@@ -172,8 +180,8 @@ func speedLines(page layout.Page, f results.File, group []results.Summary, whole
 	}
 	if open {
 		columns = append(columns,
-			column{layout.Column{Title: "p50", Over: service}, func(s *results.Summary) string { return legend.percentile(s.TimingsCount, s.Service.P50) }, true},
-			column{layout.Column{Title: "p99", Over: service}, func(s *results.Summary) string { return legend.percentile(s.TimingsCount, s.Service.P99) }, true})
+			column{layout.Column{Title: "p50", Over: service}, func(s *results.Summary) string { return legend.percentile(s.Service.P50) }, true},
+			column{layout.Column{Title: "p99", Over: service}, func(s *results.Summary) string { return legend.percentile(s.Service.P99) }, true})
 	}
 	if !simulated {
 		ratio := "ratio to\nINCR loop"
@@ -201,15 +209,15 @@ func speedLines(page layout.Page, f results.File, group []results.Summary, whole
 		}
 		return cells
 	})
-	always := ""
+	always := KeptRounds(group)
 	if bare && whole {
-		always = "bare client" + plainOne(group) + ": one INCR of one key for each request, in the same rounds"
+		always += "; bare client" + plainOne(group) + ": one INCR of one key for each request, in the same rounds"
 		if paced && !simulated {
 			always += "; times bare: decisions per second by those of bare clients that never pause"
 		}
 	}
 	if bare && !whole {
-		always = bareText(group, legend)
+		always = format.Join("; ", bareText(group, legend), always)
 	}
 	out := append(page.Title(title), page.Table(&g)...)
 	return append(out, legend.lines(page, always)...)
@@ -263,11 +271,12 @@ func delayLines(page layout.Page, group []results.Summary) []string {
 	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Lateness != nil }) {
 		return nil
 	}
-	out := append(page.Title("SCHEDULING DELAY  how late requests started, medians over rounds; backlog: how many were due and waited, in the worst round"), page.Table(&g)...)
+	out := append(page.Title("SCHEDULING DELAY  how late requests started, medians over kept rounds; backlog: how many were due and waited, in the worst round"), page.Table(&g)...)
+	note := "rounds kept: " + keptOf(group, (*results.Summary).AtRate)
 	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Saturated > 0 }) {
-		out = append(out, noteLines(page, "saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration")...)
+		note += "; saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration"
 	}
-	return out
+	return append(out, noteLines(page, note)...)
 }
 
 // ratioCell is empty in open loop, where the ratio says no more than the rate.
@@ -279,27 +288,8 @@ func ratioCell(s *results.Summary, open bool) string {
 }
 
 func p99Interval(p results.Percentile) string {
-	if p.Status != results.PerRound || p.Rounds < 2 {
-		return ""
+	if p.Coverage == 0 {
+		return "" // fewer than 6 rounds say nothing about how much the figure varies
 	}
 	return format.NSInterval(p.Value, p.Lo, p.Hi)
-}
-
-// intervalTitle says what the brackets are. Strategies that took part in fewer
-// rounds than others have less to show for it, which the title must not hide.
-func intervalTitle(group []results.Summary) string {
-	intervals, ranges := false, false
-	for i := range group {
-		if p := group[i].Latency().P99; p.Status == results.PerRound {
-			intervals, ranges = intervals || p.Coverage > 0, ranges || p.Coverage == 0
-		}
-	}
-	switch {
-	case intervals && ranges:
-		return "p99 interval\nor range"
-	case ranges:
-		return "p99 range"
-	default:
-		return "p99 interval"
-	}
 }

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,8 +155,8 @@ func versionText(v map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// roundsText says how many rounds there are, and what the brackets of the table
-// below stand on: rounds whose timings were discarded are in none.
+// roundsText says how many rounds there are, what figures over them are, and what the
+// brackets of the tables below stand on.
 func roundsText(group []results.Summary) string {
 	lo, hi := group[0].Rounds, group[0].Rounds
 	for i := range group {
@@ -168,43 +169,27 @@ func roundsText(group []results.Summary) string {
 	if hi == 1 {
 		return text + "one round says nothing about how much figures vary"
 	}
-	return text + "figures are medians; " + bracketsText(group, lo, hi)
+	percentiles := "percentiles are those of all kept rounds together"
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Latency().P99.Status == results.PerRound }) {
+		percentiles = "percentiles are medians, since histograms were not stored"
+	}
+	return text + percentiles + ", decisions per second their mean, other figures medians; " + bracketsText(group)
 }
 
-// bracketsText says what the intervals of p99 are, of lo to hi rounds in all.
-func bracketsText(group []results.Summary, lo, hi int) string {
-	fewest, most := 0, 0
+// bracketsText says what the intervals of p99 are.
+func bracketsText(group []results.Summary) string {
+	figures, intervals := false, false
 	for i := range group {
 		p := group[i].Latency().P99
-		if p99Interval(p) == "" {
-			continue
-		}
-		if fewest == 0 || p.Rounds < fewest {
-			fewest = p.Rounds
-		}
-		most = max(most, p.Rounds)
+		figures, intervals = figures || p.Shown(), intervals || p.Coverage > 0
 	}
-	count := ""
-	if fewest != lo || most != hi {
-		count = fmt.Sprintf("the timings of %d count: ", most)
-		if fewest != most {
-			count = fmt.Sprintf("the timings of %d to %d count: ", fewest, most)
-		}
-	}
-	k, coverage := results.OrderStatistics(most)
-	_, least := results.OrderStatistics(fewest)
 	switch {
-	case most == 0:
-		return "no strategy has a p99 in two rounds whose timings count, so there are no brackets"
-	case coverage == 0:
-		return count + "fewer than 6, so that brackets are the range of rounds and no confidence interval"
-	case fewest == most:
-		return count + fmt.Sprintf("brackets are order statistics of rounds (%s to %s of %d: %.1f %% confidence)",
-			format.Ordinal(k), format.Ordinal(most-k+1), most, 100*coverage)
-	case least == 0:
-		return count + "brackets are order statistics of rounds with at least 95 % confidence where 6 or more count, and the range of rounds elsewhere"
+	case intervals:
+		return "brackets are intervals of about 95 % confidence, from a bootstrap over rounds"
+	case figures:
+		return "fewer than 6 rounds are kept, so that there are no brackets"
 	default:
-		return count + "brackets are order statistics of rounds with at least 95 % confidence"
+		return "no strategy has a p99, so that there are no brackets"
 	}
 }
 

@@ -13,14 +13,14 @@ import (
 var tones = map[string]layout.Tone{
 	string(answer.Enforces): layout.Good, string(answer.Bounded): layout.Caution, string(answer.Fails): layout.Bad,
 	string(answer.Unusable): layout.Bad, string(answer.Baseline): layout.Faint,
-	strings.ToUpper(results.Violated): layout.Bad, results.Undecided: layout.Caution, "invalid": layout.Bad,
+	strings.ToUpper(results.Broken): layout.Bad, results.Undecided: layout.Caution, "invalid": layout.Bad,
 	string(compare.Worse): layout.Bad, string(compare.Better): layout.Good,
 	string(compare.Inconclusive): layout.Caution, string(compare.Struck): layout.Caution,
 }
 
 // guaranteeTone marks a broken guarantee.
 func guaranteeTone(cell string) layout.Tone {
-	if strings.Contains(cell, Verdict(results.Violated)) {
+	if strings.Contains(cell, Verdict(results.Broken)) {
 		return layout.Bad
 	}
 	return layout.Plain

@@ -29,7 +29,7 @@ func TestTableFitsEveryWidth(t *testing.T) {
 			if name != "core" {
 				continue
 			}
-			for _, word := range []string{"check-then-set", "VIOLATED", "throughput"} {
+			for _, word := range []string{"check-then-set", "BROKEN", "throughput"} {
 				for cut := 4; cut < len(word)-3; cut++ {
 					if regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(word[:cut])+`(\s|$)`).MatchString(b.String()) && word[cut-1] != '-' {
 						t.Errorf("at %d cells a line ends within %s, after %s", width, word, word[:cut])
@@ -53,7 +53,7 @@ func TestColourOnlyMarks(t *testing.T) {
 	if err := Table(&coloured, layout.Page{Colour: true}, f); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(coloured.String(), "\x1b[31mVIOLATED\x1b[0m") {
+	if !strings.Contains(coloured.String(), "\x1b[31mBROKEN\x1b[0m") {
 		t.Error("a broken guarantee is not marked")
 	}
 	if strings.Contains(coloured.String(), "\x1b[31mhost") {

@@ -97,8 +97,8 @@ func TestPlantedService(t *testing.T) {
 	}{
 		{"http", 5, 0, 0, 0, results.Kept, results.Kept},
 		{"http:may-leak=2", 7, 40, 2, 0, results.Kept, results.Kept},
-		{"http:may-leak=1", 7, 40, 2, 0, results.Violated, results.Kept},
-		{"http", 3, 0, 0, 140, results.Kept, results.Violated},
+		{"http:may-leak=1", 7, 40, 2, 0, results.Broken, results.Kept},
+		{"http", 3, 0, 0, 140, results.Kept, results.Broken},
 	} {
 		admits = c.admits
 		r := run(t, c.strategy, "5 calls per rolling 1h", s, nil)
@@ -130,11 +130,11 @@ func TestNginx(t *testing.T) {
 	}{
 		{"nginx-limit-req", "5 calls refilling 3 per 1m", 0, 0, results.Kept},
 		{"nginx-limit-req:burst=5", "5 calls refilling 3 per 1m", 20, 1, results.Kept},
-		{"nginx-limit-req:answer=return", "5 calls refilling 3 per 1m", 100, 5, results.Violated},
+		{"nginx-limit-req:answer=return", "5 calls refilling 3 per 1m", 100, 5, results.Broken},
 		{"nginx-limit-req:burst=2,workers=1", "180 calls per fixed 1h", 0, 0, results.Kept},
 	} {
 		r := run(t, c.strategy, c.policy, s, nil)
-		if c.verdict != results.Violated && r.Leak.Trials == 0 && c.worst > 0 {
+		if c.verdict != results.Broken && r.Leak.Trials == 0 && c.worst > 0 {
 			t.Errorf("%s: no limit was reached", c.strategy)
 		}
 		if r.Leak.Units != c.leak || r.Leak.WorstUnits != c.worst || verdict(t, r, results.LeakProperty) != c.verdict {

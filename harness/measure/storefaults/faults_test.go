@@ -246,7 +246,7 @@ func (f *fault) check(t *testing.T, r *results.Run) {
 	var open []string
 	for _, x := range r.Guarantee {
 		switch x.Verdict {
-		case results.Violated:
+		case results.Broken:
 			t.Errorf("%s is blamed: %+v", f.strategy, x)
 		case results.Undecided:
 			open = append(open, x.Property)

@@ -17,7 +17,7 @@ func TextWidth(s string) int {
 
 // Wrap breaks a line so that no part is wider than width cells. It prefers to
 // break at a space, which it drops, but not before a percent sign, or after a
-// comma, a colon or a slash, but not within a number; failing that after an equals
+// comma, a colon or a slash, but not within a number or after one letter ("n/m"); failing that after an equals
 // sign, and anywhere only where there is none.
 func Wrap(s string, width int) []string {
 	width = max(width, 2) // a wide character has to fit
@@ -66,7 +66,7 @@ const (
 // walk goes over the characters of a line, with where each begins and ends in bytes,
 // its width in cells, and whether the line can end there, until each returns false.
 func walk(s string, each func(at, end, width int, place place) bool) {
-	state, at, before := -1, 0, ""
+	state, at, before, length := -1, 0, "", 0 // length of the word so far
 	for rest := s; rest != ""; {
 		var cluster string
 		var w int
@@ -82,14 +82,19 @@ func walk(s string, each func(at, end, width int, place place) bool) {
 				place = after
 			}
 		case "/":
-			place = after
+			if length > 1 {
+				place = after
+			}
 		case "=":
 			place = within
 		}
 		if !each(at, at+len(cluster), w, place) {
 			return
 		}
-		at, before = at+len(cluster), cluster
+		at, before, length = at+len(cluster), cluster, length+1
+		if cluster == " " {
+			length = 0
+		}
 	}
 }
 

@@ -17,6 +17,9 @@ func TestWrap(t *testing.T) {
 		{"(≤ 0.20 %)", 9, "(≤|0.20 %)"},
 		{"a:b=literal,c=job", 12, "a:b=literal,|c=job"},
 		{"unbreakable", 4, "unbr|eaka|ble"},
+		{"of usr/bin", 9, "of usr/|bin"},
+		{"is n/m here", 6, "is n/m|here"},
+		{"it is n/m", 8, "it is|n/m"},
 		{"配额检查", 4, "配额|检查"},
 		{"", 5, ""},
 	} {

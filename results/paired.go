@@ -1,0 +1,113 @@
+package results
+
+import (
+	"math"
+	"slices"
+)
+
+// Difference compares two strategies round by round.
+type Difference struct {
+	// Ratio of the first strategy's value to the second's: the Hodges-Lehmann estimate
+	// over rounds. It is 0 if there are no common rounds.
+	Ratio float64
+	// P is the two-sided probability of a difference like this one between equal
+	// strategies: an exact signed-rank test on the logarithms.
+	P float64
+	// Rounds in which both were measured.
+	Rounds int
+}
+
+// MinDifference is by how much two strategies must differ at least to be put in order.
+// Smaller differences mean nothing to who chooses.
+const MinDifference = 0.05
+
+// Ordered reports whether the first strategy's value is smaller (-1) or larger (1) at the
+// given level of significance, or whether the two cannot be told apart (0).
+func (d Difference) Ordered(level float64) int {
+	switch {
+	case d.P > level || d.Rounds < minRounds:
+		return 0
+	case d.Ratio < 1-MinDifference:
+		return -1
+	case d.Ratio > 1/(1-MinDifference):
+		return 1
+	}
+	return 0
+}
+
+// Compare returns the difference of two strategies in one figure of the rounds behind
+// their timings. Rounds that only one of them has are left out, and strategies that were
+// summarised apart have no rounds in common.
+func Compare(a, b *Summary, figure func(Timing) float64) Difference {
+	if a.measured != b.measured {
+		return Difference{P: 1}
+	}
+	var logs []float64
+	for n, x := range a.each {
+		if y, ok := b.each[n]; ok && figure(x) > 0 && figure(y) > 0 {
+			logs = append(logs, math.Log(figure(x)/figure(y)))
+		}
+	}
+	if len(logs) == 0 {
+		return Difference{P: 1}
+	}
+	slices.Sort(logs) // the order of a map is random
+	var walsh []float64
+	for i, x := range logs {
+		for _, y := range logs[i:] {
+			walsh = append(walsh, (x+y)/2)
+		}
+	}
+	slices.Sort(walsh)
+	return Difference{Ratio: math.Exp(median(walsh)), P: signedRank(logs), Rounds: len(logs)}
+}
+
+// signedRank is the two-sided p-value of Wilcoxon's signed-rank test, from the exact
+// distribution over all signs. Zeros keep half of their rank on each side, and ties have
+// mean ranks.
+func signedRank(x []float64) float64 {
+	n := len(x)
+	slices.SortFunc(x, func(a, b float64) int {
+		switch a, b := math.Abs(a), math.Abs(b); {
+		case a < b:
+			return -1
+		case a > b:
+			return 1
+		}
+		return 0
+	})
+	// Doubled mean ranks are whole numbers.
+	ranks := make([]int, n)
+	for i := 0; i < n; {
+		j := i
+		for j < n && math.Abs(x[j]) == math.Abs(x[i]) {
+			j++
+		}
+		for k := i; k < j; k++ {
+			ranks[k] = i + 1 + j
+		}
+		i = j
+	}
+	sum, most := 0, n*(n+1) // of doubled ranks
+	for i, v := range x {
+		switch {
+		case v > 0:
+			sum += ranks[i]
+		case v == 0:
+			sum += ranks[i] / 2
+		}
+	}
+	ways := make([]float64, most+1)
+	ways[0] = 1
+	for _, r := range ranks {
+		for s := most; s >= r; s-- {
+			ways[s] += ways[s-r]
+		}
+	}
+	low := min(sum, most-sum)
+	tail := 0.0
+	for s := 0; s <= low; s++ {
+		tail += ways[s]
+	}
+	return min(1, 2*tail/math.Exp2(float64(n)))
+}

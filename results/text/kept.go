@@ -1,0 +1,50 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Kept says how many rounds are behind the timings of a strategy in one loop, of those that
+// were run.
+func Kept(s *results.Summary) string { return fmt.Sprintf("%d of %d", s.Timed, s.Rounds) }
+
+// KeptRounds says the same of all strategies of one table, in both loops if there are two.
+func KeptRounds(group []results.Summary) string {
+	first, rate := keptOf(group, itself), keptOf(group, (*results.Summary).AtRate)
+	if first == rate {
+		return "rounds kept: " + first
+	}
+	return "rounds kept: " + rate + " in open loop, " + first + " in closed loop"
+}
+
+func itself(s *results.Summary) *results.Summary { return s }
+
+// keptOf is what most strategies have in common, and the others by name.
+func keptOf(group []results.Summary, loop func(*results.Summary) *results.Summary) string {
+	var all []string
+	who := map[string][]string{}
+	for i := range group {
+		text := Kept(loop(&group[i]))
+		if who[text] == nil {
+			all = append(all, text)
+		}
+		who[text] = append(who[text], format.Plain(group[i].Label))
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return len(who[b]) - len(who[a]) })
+	if len(all) == 0 {
+		return ""
+	}
+	var others []string
+	for _, text := range all[1:] {
+		others = append(others, strings.Join(who[text], ", ")+" "+text)
+	}
+	if len(others) == 0 {
+		return all[0]
+	}
+	return all[0] + " (" + strings.Join(others, "; ") + ")"
+}
