@@ -14,6 +14,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/render"
 )
 
@@ -116,6 +117,9 @@ func replot(cmd *cobra.Command, args []string, dir string, formats []string, kin
 	}
 	for _, n := range notes {
 		fmt.Fprintln(cmd.ErrOrStderr(), n)
+	}
+	if len(outputs) == 0 && slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, plot.NotMeasurable) }) {
+		return nil // a busy machine is no wrong command
 	}
 	if len(outputs) == 0 {
 		return usagef("nothing to draw in %s: see quotabench plot --help for what plots need", strings.Join(args, ", "))

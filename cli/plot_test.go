@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 )
 
@@ -64,5 +65,29 @@ func TestPlot(t *testing.T) {
 	r := call(t.Context(), "plot", run, "--only", "leakage", "--out", out)
 	if b, err := os.ReadFile(mine); r.code != ExitUsage || !strings.Contains(r.stderr, "already holds leakage.svg") || err != nil || string(b) != "mine" {
 		t.Errorf("exit %d, %q, %q, %v", r.code, r.stderr, b, err)
+	}
+}
+
+// TestPlotOfABusyMachine: drawings that only lack timings because the machine was busy are
+// a warning, and no wrong command.
+func TestPlotOfABusyMachine(t *testing.T) {
+	f, err := codec.Read("../results/baseline/run-uploads/results.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range f.Runs {
+		f.Runs[i].Audit.Strike("machine-busy", results.StrikesRound, "planted")
+		if p := f.Runs[i].Paced; p != nil {
+			p.Audit.Strike("machine-busy", results.StrikesRound, "planted")
+		}
+	}
+	f.Summaries = nil
+	busy := filepath.Join(t.TempDir(), "results.json")
+	if b, err := codec.Encode(f); err != nil || os.WriteFile(busy, b, 0o644) != nil {
+		t.Fatal(err)
+	}
+	o := call(t.Context(), "plot", busy, "--only", "latency", "--out", t.TempDir())
+	if o.code != ExitOK || !strings.Contains(o.stderr, "not measurable here") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 }

@@ -14,6 +14,10 @@ import (
 // captions collect who is missing from a plot, by what is missing and why.
 type captions struct{ entries []captionEntry }
 
+// NotMeasurable is why a drawing of timings is missing if the machine was disturbed in too
+// many rounds.
+const NotMeasurable = "timings are not measurable here, and the findings of the audit say why"
+
 type captionEntry struct {
 	what, why string
 	who       []string
@@ -49,7 +53,7 @@ func why(p results.Percentile) string {
 func without(all []series, otherwise string) string {
 	for _, s := range all {
 		if s.Latency().P99.Status == results.NotMeasurable {
-			return "timings are not measurable here, and the findings of the audit say why"
+			return NotMeasurable
 		}
 	}
 	return otherwise
