@@ -3,6 +3,7 @@ package answer_test
 import (
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/testenv"
@@ -100,51 +101,57 @@ func TestStudyOfRounds(t *testing.T) {
 	testenv.Long(t)
 	testenv.Sequential(t)
 	const sets = 1000
-	var covered, ordered, found, early int
-	h := results.NewHistogram()
-	for wi := range worlds {
-		w := &worlds[wi]
-		rng := rand.New(rand.NewPCG(9, uint64(wi)))
-		truth := map[int]float64{}
-		for _, n := range looks {
-			truth[n] = w.truth(1e5, n)
-		}
-		var c, o, f int
-		for range sets / len(worlds) {
-			runs := w.rounds(t, rng, h)
-			var s answer.Setting
-			n := looks[0]
-			if s = answer.Of(results.File{Kind: results.Measured, Runs: runs[:3*n]}).Settings[0]; s.Decided() {
-				early++
-			} else {
-				n = looks[1]
-				s = answer.Of(results.File{Kind: results.Measured, Runs: runs}).Settings[0]
-			}
-			place := map[string]int{}
-			for _, x := range s.Strategies {
-				place[x.Label] = x.Place
-				if p := x.Summary.Latency().P99; x.Label == "a" && p.Lo <= truth[n] && truth[n] <= p.Hi {
-					c++
+	var covered, ordered, found, early atomic.Int64
+	t.Run("worlds", func(t *testing.T) {
+		for i := range worlds {
+			w := &worlds[i]
+			t.Run(w.name, func(t *testing.T) {
+				t.Parallel()
+				rng, h := rand.New(rand.NewPCG(9, uint64(i))), results.NewHistogram()
+				truth := map[int]float64{}
+				for _, n := range looks {
+					truth[n] = w.truth(1e5, n)
 				}
-			}
-			if place["a"] != place["b"] {
-				o++
-			}
-			if place["slow"] > place["a"] && place["slow"] > place["b"] {
-				f++
-			}
+				var c, o, f int64
+				for range sets / len(worlds) {
+					runs := w.rounds(t, rng, h)
+					n := looks[0]
+					s := answer.Of(results.File{Kind: results.Measured, Runs: runs[:3*n]}).Settings[0]
+					if s.Decided() {
+						early.Add(1)
+					} else {
+						n = looks[1]
+						s = answer.Of(results.File{Kind: results.Measured, Runs: runs}).Settings[0]
+					}
+					place := map[string]int{}
+					for _, x := range s.Strategies {
+						place[x.Label] = x.Place
+						if p := x.Summary.Latency().P99; x.Label == "a" && p.Lo <= truth[n] && truth[n] <= p.Hi {
+							c++
+						}
+					}
+					if place["a"] != place["b"] {
+						o++
+					}
+					if place["slow"] > place["a"] && place["slow"] > place["b"] {
+						f++
+					}
+				}
+				covered.Add(c)
+				ordered.Add(o)
+				found.Add(f)
+				t.Logf("covered %d, equal ones in order %d, twice as slow found %d of %d", c, o, f, sets/len(worlds))
+			})
 		}
-		covered, ordered, found = covered+c, ordered+o, found+f
-		t.Logf("%s: covered %d, equal ones in order %d, twice as slow found %d of %d", w.name, c, o, f, sets/len(worlds))
+	})
+	t.Logf("ended at the first look: %d of %d", early.Load(), sets)
+	if covered.Load() < sets*93/100 {
+		t.Errorf("the interval covers the truth in %d of %d sets", covered.Load(), sets)
 	}
-	t.Logf("ended at the first look: %d of %d", early, sets)
-	if covered < sets*93/100 {
-		t.Errorf("the interval covers the truth in %d of %d sets", covered, sets)
+	if ordered.Load() > sets*5/100 {
+		t.Errorf("equal strategies are put in order in %d of %d sets", ordered.Load(), sets)
 	}
-	if ordered > sets*5/100 {
-		t.Errorf("equal strategies are put in order in %d of %d sets", ordered, sets)
-	}
-	if found < sets*95/100 {
-		t.Errorf("a strategy that takes twice as long is found in %d of %d sets", found, sets)
+	if found.Load() < sets*95/100 {
+		t.Errorf("a strategy that takes twice as long is found in %d of %d sets", found.Load(), sets)
 	}
 }
