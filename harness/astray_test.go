@@ -205,6 +205,21 @@ func found(t *testing.T, runs []results.Run, name, code string) {
 	t.Errorf("%s has no run", name)
 }
 
+// repeated runs once, or, if the strategy hangs, with longer deadlines until no call was given
+// up early.
+func (a *astray) repeated(hangs bool, p *harness.Plan, run func(), runs func() []results.Run) {
+	if !hangs {
+		run()
+		return
+	}
+	withDeadline(func(deadline time.Duration) bool {
+		a.blocked.Store(0)
+		p.DecisionTimeout = deadline
+		run()
+		return early(runs(), a.blocked)
+	})
+}
+
 func TestAstrayBesideExactMeasured(t *testing.T) {
 	runs := func(a *astray, hangs bool, list ...strategies.Selection) (runs []results.Run, exact any) {
 		p := plan(t, list...)
@@ -215,16 +230,7 @@ func TestAstrayBesideExactMeasured(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if hangs {
-			withDeadline(func(deadline time.Duration) bool {
-				a.blocked.Store(0)
-				p.DecisionTimeout = deadline
-				run()
-				return early(report.Runs, a.blocked)
-			})
-		} else {
-			run()
-		}
+		a.repeated(hangs, &p, run, func() []results.Run { return report.Runs })
 		var all []any
 		for _, r := range report.Runs {
 			if r.Strategy == "exact" {
@@ -280,16 +286,7 @@ func TestAstrayBesideExactSimulated(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if hangs {
-			withDeadline(func(deadline time.Duration) bool {
-				a.blocked.Store(0)
-				p.DecisionTimeout = deadline
-				run()
-				return early(report.Runs, a.blocked)
-			})
-		} else {
-			run()
-		}
+		a.repeated(hangs, &p, run, func() []results.Run { return report.Runs })
 		last := report.Runs[len(report.Runs)-1]
 		if len(report.Runs) != len(list) || last.Strategy != "exact" {
 			t.Fatalf("%d runs, the last of %s", len(report.Runs), last.Strategy)

@@ -111,15 +111,6 @@ func ByTime(f *results.File) bool {
 	return f.Kind != results.Simulated
 }
 
-// Tables returns the summaries of each setting in the order of [Setting.Strategies].
-func Tables(all []results.Summary) [][]results.Summary {
-	var out [][]results.Summary
-	for _, s := range Of(results.File{Summaries: all}).Settings {
-		out = append(out, s.Summaries())
-	}
-	return out
-}
-
 // Summaries returns those of all strategies in their order.
 func (s *Setting) Summaries() []results.Summary {
 	out := make([]results.Summary, len(s.Strategies))
