@@ -95,7 +95,7 @@ func (s *instance) Take(ctx context.Context, req quota.Request) (quota.Decision,
 		return quota.Decision{}, err
 	}
 	tier := quota.TierProcess
-	if s.env.Redis != nil {
+	if strategies.Redis(s.env) != nil {
 		tier = quota.TierRedis
 	}
 	d := quota.Decision{Admitted: n > 0, Tier: tier, Remaining: -1}

@@ -23,7 +23,7 @@ func init() {
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
 		app := fiber.New(fiber.Config{DisableStartupMessage: true})
 		app.Use(fiberlimiter.New(fiberlimiter.Config{
-			Max: int(p.Limit), Expiration: p.Window.RealLength(), Storage: fiberredis.NewFromConnection(env.Redis),
+			Max: int(p.Limit), Expiration: p.Window.RealLength(), Storage: fiberredis.NewFromConnection(strategies.Redis(env)),
 			KeyGenerator: func(c *fiber.Ctx) string { return string(c.Request().Header.Peek("X-Key")) },
 		}))
 		app.Get("/", func(c *fiber.Ctx) error { return c.SendStatus(http.StatusNoContent) })

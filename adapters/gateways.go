@@ -41,7 +41,7 @@ func init() {
 		}, Deviations: []string{"Redis in cluster mode, and policies of several periods at once, are left out."}},
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Fixed}, Guarantee: exact, Serves: wholeSeconds,
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return kong{env.Redis, env.Clock, p}, nil
+		return kong{strategies.Redis(env), env.Clock, p}, nil
 	})
 	library(strategies.Meta{
 		Name: "gw-spring", Source: "Spring Cloud Gateway, request_rate_limiter.lua", Form: strategies.Reference,
@@ -53,7 +53,7 @@ func init() {
 		}},
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond,
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return spring{env.Redis, p}, nil
+		return spring{strategies.Redis(env), p}, nil
 	})
 	library(strategies.Meta{
 		Name: "gw-cloudflare", Source: "Cloudflare, counting things a lot of different things", Form: strategies.Reference,
@@ -66,7 +66,7 @@ func init() {
 		// The source promises an approximation and gives no bound for what is over the limit.
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Rolling}, Serves: wholeSeconds, Guarantee: []quota.Clause{quota.MayReject(quota.FaultClock)},
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return cloudflare{env.Redis, env.Clock, p}, nil
+		return cloudflare{strategies.Redis(env), env.Clock, p}, nil
 	})
 	library(strategies.Meta{
 		Name: "gw-redis-cell", Source: "redis-cell, CL.THROTTLE", Form: strategies.Reference,
@@ -78,7 +78,7 @@ func init() {
 		}, Deviations: []string{"The module is written in Rust and reads its clock in nanoseconds; here a script reads TIME, in microseconds. A key lives for a millisecond at least."}},
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return cell{env.Redis, p}, nil
+		return cell{strategies.Redis(env), p}, nil
 	})
 	library(strategies.Meta{
 		Name: "gw-stripe", Source: "Stripe, scaling your API with rate limiters", Form: strategies.Reference,
@@ -90,7 +90,7 @@ func init() {
 		}},
 		Needs: redisNeed, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond,
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return stripe{env.Redis, env.Clock, p}, nil
+		return stripe{strategies.Redis(env), env.Clock, p}, nil
 	})
 }
 

@@ -32,7 +32,7 @@ func init() {
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed}, Serves: wholeSeconds, Foreign: true,
 		Guarantee: []quota.Clause{quota.MayReject(quota.FaultClock)},
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return &kongSync{redis: env.Redis, policy: p, counts: map[string]*kongCount{}}, nil
+		return &kongSync{redis: strategies.Redis(env), policy: p, counts: map[string]*kongCount{}}, nil
 	})
 }
 

@@ -25,13 +25,13 @@ func init() {
 		Name: "lib-go-zero-period", Doc: "zeromicro/go-zero: a counter that lives as long as its period, in one Lua script",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact, Serves: wholeSeconds, Foreign: true,
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return zeroPeriod{limit.NewPeriodLimit(int(p.Window.RealLength()/time.Second), int(p.Limit), zeroStore(env.Redis), "")}, nil
+		return zeroPeriod{limit.NewPeriodLimit(int(p.Window.RealLength()/time.Second), int(p.Limit), zeroStore(strategies.Redis(env)), "")}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-go-zero-token", Doc: "zeromicro/go-zero: a token bucket in one Lua script, by the clocks of its callers",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact, Serves: wholePerSecond, Foreign: true,
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		return &zeroTokens{store: zeroStore(env.Redis), rate: int(perSecond(p)), burst: int(p.Limit)}, nil
+		return &zeroTokens{store: zeroStore(strategies.Redis(env)), rate: int(perSecond(p)), burst: int(p.Limit)}, nil
 	})
 }
 

@@ -32,14 +32,14 @@ func init() {
 			Name: "lib-mennanov-token-redis", Doc: "mennanov/limiters: a token bucket on Redis under the library's lock on Redis, with the time to live of its README",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
 		}, func(env strategies.Env, p *quota.Policy, key string) limits {
-			backend := limiters.NewTokenBucketRedis(env.Redis, key, each(p), false)
+			backend := limiters.NewTokenBucketRedis(strategies.Redis(env), key, each(p), false)
 			return limiters.NewTokenBucket(p.Limit, each(p), mennanovLock(env, key), backend, wallClock, unlogged{}).Take
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-token-checked", Doc: "mennanov/limiters: the same without a lock, with the library's check for races, and keys that live until the bucket is full",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
 		}, func(env strategies.Env, p *quota.Policy, key string) limits {
-			backend := limiters.NewTokenBucketRedis(env.Redis, key, fills(p)+each(p), true)
+			backend := limiters.NewTokenBucketRedis(strategies.Redis(env), key, fills(p)+each(p), true)
 			return limiters.NewTokenBucket(p.Limit, each(p), limiters.NewLockNoop(), backend, wallClock, unlogged{}).Take
 		}},
 		{strategies.Meta{
@@ -53,7 +53,7 @@ func init() {
 			Name: "lib-mennanov-leaky-redis", Doc: "mennanov/limiters: a queue on Redis that is emptied at a rate, with the library's check for races",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Bucket}, Guarantee: queue, Serves: single,
 		}, func(env strategies.Env, p *quota.Policy, key string) limits {
-			backend := limiters.NewLeakyBucketRedis(env.Redis, key, fills(p)+each(p), true)
+			backend := limiters.NewLeakyBucketRedis(strategies.Redis(env), key, fills(p)+each(p), true)
 			return one(limiters.NewLeakyBucket(p.Limit, each(p), limiters.NewLockNoop(), backend, wallClock, unlogged{}))
 		}},
 		{strategies.Meta{
@@ -69,7 +69,7 @@ func init() {
 				Bound: func(p quota.Params) int64 { return p.Limit },
 			}}, Serves: single,
 		}, func(env strategies.Env, p *quota.Policy, key string) limits {
-			return one(limiters.NewFixedWindow(p.Limit, p.Window.RealLength(), limiters.NewFixedWindowRedis(env.Redis, key), wallClock))
+			return one(limiters.NewFixedWindow(p.Limit, p.Window.RealLength(), limiters.NewFixedWindowRedis(strategies.Redis(env), key), wallClock))
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-fixed-memory", Doc: "mennanov/limiters: a counter per window in memory, one per subject",
@@ -81,7 +81,7 @@ func init() {
 			Name: "lib-mennanov-sliding-redis", Doc: "mennanov/limiters: two counted windows on Redis, the one before weighed, without a lock",
 			Needs: onRedis, Kinds: []quota.Kind{quota.Rolling}, Guarantee: []quota.Clause{quota.Weighted(quota.FaultClock), quota.MayReject(quota.FaultClock)}, Serves: single,
 		}, func(env strategies.Env, p *quota.Policy, key string) limits {
-			return mennanovSliding(p, limiters.NewSlidingWindowRedis(env.Redis, key))
+			return mennanovSliding(p, limiters.NewSlidingWindowRedis(strategies.Redis(env), key))
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-sliding-memory", Doc: "mennanov/limiters: two counted windows in memory, the one before weighed, one per subject",
@@ -140,7 +140,7 @@ func mennanovSliding(p *quota.Policy, backend limiters.SlidingWindowIncrementer)
 func mennanovLock(env strategies.Env, key string) limiters.DistLocker {
 	var locks atomic.Int64
 	holder := func() (string, error) { return fmt.Sprintf("%d/%d", env.Instance, locks.Add(1)), nil }
-	return limiters.NewLockRedis(goredis.NewPool(env.Redis), key+":lock", redsync.WithGenValueFunc(holder), redsync.WithRetryDelay(lockDelay))
+	return limiters.NewLockRedis(goredis.NewPool(strategies.Redis(env)), key+":lock", redsync.WithGenValueFunc(holder), redsync.WithRetryDelay(lockDelay))
 }
 
 // lockDelay is the middle of what the lock draws from.

@@ -72,7 +72,7 @@ var counter = design{kind: quota.FirstRequest, open: func(env strategies.Env, de
 			}
 			limit = first
 		case "non-atomic pair":
-			used, err := env.Redis.Get(ctx, key).Int64()
+			used, err := strategies.Redis(env).Get(ctx, key).Int64()
 			if err != nil && err != redis.Nil { //nolint:errorlint // as the client returns it
 				return false, err
 			}
@@ -81,7 +81,7 @@ var counter = design{kind: quota.FirstRequest, open: func(env strategies.Env, de
 			}
 			limit += 100
 		}
-		n, err := env.Redis.Eval(ctx, script, []string{key}, units, limit, p.Window.RealLength().Milliseconds()).Int64()
+		n, err := strategies.Redis(env).Eval(ctx, script, []string{key}, units, limit, p.Window.RealLength().Milliseconds()).Int64()
 		return n == 1, err
 	}
 }}
@@ -105,7 +105,7 @@ var bucket = design{kind: quota.Bucket, open: func(env strategies.Env, defect st
 	})
 	return func(ctx context.Context, p *quota.Policy, key string, units int64) (bool, error) {
 		interval := p.Window.RealLength().Microseconds() / p.Window.Refill
-		n, err := env.Redis.Eval(ctx, script, []string{key}, interval, p.Limit, units).Int64()
+		n, err := strategies.Redis(env).Eval(ctx, script, []string{key}, interval, p.Limit, units).Int64()
 		return n == 1, err
 	}
 }}
@@ -119,7 +119,7 @@ return 1`
 var swapping = design{kind: quota.FirstRequest, open: func(env strategies.Env, defect string) take {
 	return func(ctx context.Context, p *quota.Policy, key string, units int64) (bool, error) {
 		for range 10 {
-			old, err := env.Redis.Get(ctx, key).Result()
+			old, err := strategies.Redis(env).Get(ctx, key).Result()
 			if err != nil && err != redis.Nil { //nolint:errorlint // as the client returns it
 				return false, err
 			}
@@ -132,7 +132,7 @@ var swapping = design{kind: quota.FirstRequest, open: func(env strategies.Env, d
 			if used+units > p.Limit {
 				return false, nil
 			}
-			n, err := env.Redis.Eval(ctx, swap, []string{key}, old, used+units).Int64()
+			n, err := strategies.Redis(env).Eval(ctx, swap, []string{key}, old, used+units).Int64()
 			if err != nil {
 				return false, err
 			}

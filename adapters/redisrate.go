@@ -33,7 +33,7 @@ type redisRate struct {
 
 func newRedisRate(env strategies.Env, p *quota.Policy, partial bool) *redisRate {
 	return &redisRate{
-		redis_rate.NewLimiter(env.Redis),
+		redis_rate.NewLimiter(strategies.Redis(env)),
 		redis_rate.Limit{Rate: int(p.Window.Refill), Period: p.Window.RealLength(), Burst: int(p.Limit)}, partial,
 	}
 }

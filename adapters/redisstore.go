@@ -23,7 +23,7 @@ func init() {
 			Bound: func(p quota.Params) int64 { return p.Limit },
 		}},
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		pool := &redigo.Pool{Dial: func() (redigo.Conn, error) { return redigoConn{env.Redis}, nil }}
+		pool := &redigo.Pool{Dial: func() (redigo.Conn, error) { return redigoConn{strategies.Redis(env)}, nil }}
 		st, err := redisstore.NewWithPool(&redisstore.Config{Tokens: uint64(p.Limit), Interval: p.Window.RealLength()}, pool)
 		return sethvargoRedis{st}, err
 	})

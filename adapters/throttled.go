@@ -19,7 +19,7 @@ func init() {
 		Name: "lib-throttled-redis", Doc: "throttled/throttled: GCRA by compare and swap on Redis",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Bucket}, Guarantee: exact,
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		st, err := goredisstore.NewCtx(env.Redis, "")
+		st, err := goredisstore.NewCtx(strategies.Redis(env), "")
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ func init() {
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact, Serves: single,
 		Foreign: true, // it loads its script under a context of its own
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		st, err := ululeredis.NewStoreWithOptions(env.Redis, ulule.StoreOptions{Prefix: "limiter"})
+		st, err := ululeredis.NewStoreWithOptions(strategies.Redis(env), ulule.StoreOptions{Prefix: "limiter"})
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ func init() {
 		Name: "lib-gin-redis", Doc: "JGLTechnologies/gin-rate-limit: counter and time of the last request on Redis",
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: exact, Serves: single, Foreign: true,
 	}, func(env strategies.Env, p *quota.Policy) (limiter, error) {
-		client, _ := env.Redis.(*redis.Client)
+		client, _ := strategies.Redis(env).(*redis.Client)
 		return ginLimiter{gin.RedisStore(&gin.RedisOptions{Rate: p.Window.RealLength(), Limit: uint(p.Limit), RedisClient: client})}, nil
 	})
 	library(strategies.Meta{

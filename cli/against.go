@@ -25,6 +25,7 @@ import (
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -111,7 +112,7 @@ func (a *against) compare(rounds int, names []string) error {
 		c.Confirm(again)
 	}
 	if a.args != nil {
-		rate := measure.CommonRate(slices.Concat(first[0].File.Runs, first[1].File.Runs), a.selected)
+		rate, _ := measure.CommonRate(slices.Concat(first[0].File.Runs, first[1].File.Runs), a.selected)
 		c.Notes = append(c.Notes, fmt.Sprintf("latency was not measured, since each program would choose a rate of its own: give both one, e.g. --rate %g, which run would choose by these figures", rate))
 	}
 	if err := a.keep(c); err != nil {
@@ -141,11 +142,12 @@ func stageDir(dir, side string, stage int) string {
 
 // stage measures the strategies in pairs of rounds, and writes a record for each side.
 func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side, err error) {
-	temp, err := os.MkdirTemp("", "quotabench-against-")
+	stores.RemoveLeftovers(a.ctx, "")
+	temp, err := stores.NewDir()
 	if err != nil {
 		return out, fail(ExitFailed, err)
 	}
-	defer func() { _ = os.RemoveAll(temp) }() // what is left of it is of no use
+	defer func() { _ = temp.Remove() }() // what is left of it is of no use
 	var files [2]*results.File
 	for round := 1; round <= rounds; round++ {
 		order := []int{0, 1}
@@ -154,7 +156,7 @@ func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side,
 		}
 		for _, side := range order {
 			fmt.Fprintf(a.stderr, "[%d/%d] %s\n", round, rounds, sides[side])
-			f, err := a.round(side, filepath.Join(temp, fmt.Sprintf("%d-%s", round, sides[side])), names)
+			f, err := a.round(side, filepath.Join(temp.Path, fmt.Sprintf("%d-%s", round, sides[side])), names)
 			if err != nil {
 				return out, err
 			}
@@ -193,7 +195,7 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 	cmd.WaitDelay = time.Minute // it stops its servers
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &said
-	err := cmd.Run()
+	err := stores.RunWithUs(cmd)
 	if a.ctx.Err() != nil {
 		return nil, fail(ExitInterrupted, errors.New("interrupted: pairs of rounds are compared when all have been made, and nothing was written"))
 	}
@@ -214,7 +216,7 @@ func cmpErr(first, second error) error {
 
 // given are the flags of this command that both sides are to have.
 func (a *against) given() []string {
-	own := []string{"against", "format", "out", "rounds", "quick", "fail-on", "strategy"}
+	own := []string{"against", "format", "out", "rounds", "budget", "quick", "fail-on", "strategy"}
 	out := []string{"run"}
 	for _, x := range a.table {
 		if a.rank(x.name) != byFlag || slices.Contains(own, x.name) {

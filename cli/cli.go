@@ -26,7 +26,7 @@ import (
 // Exit codes.
 const (
 	ExitOK          = 0
-	ExitGate        = 1   // a gate failed or a declared guarantee was broken
+	ExitGate        = 1   // a gate failed, a declared guarantee was broken, or a search found a violation
 	ExitUsage       = 2   // the command line or an input file is wrong
 	ExitFailed      = 3   // a run failed or its correctness figures are invalid
 	ExitInterrupted = 130 // ended by Ctrl-C

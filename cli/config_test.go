@@ -44,7 +44,7 @@ const traceRows = "time,subject,cost\n1,a,1\n2,b,1\n3,a,1\n"
 // roundTrips set, between them, every setting to something of its own.
 var roundTrips = [][]string{
 	{},
-	{"--quick"},
+	{"--quick"}, {"--budget", "90s"},
 	{"--strategy", "honest:color=blue,depth=4,liar", "--strategy", "honest", "--policy", "user-links", "--limit", "7"},
 	{"--loop", "closed"}, {"--loop", "both", "--rate", "700"}, {"--loop", "open", "--rate", "900"}, {"--workload", "steady", "--loop", "closed"},
 	{"--workload", "steady", "--rate", "1234.5", "--arrivals", "constant", "--subjects", "77", "--popularity", "zipf:0.9", "--over-quota", "0", "--fill", "0.25"},
@@ -53,7 +53,7 @@ var roundTrips = [][]string{
 	{"--trace", "a trace: with #.csv", "--speed", "2.5", "--policy", "contact-form"},
 	{"--workers", "2", "--instances", "5", "--cores", "shared"}, {"--cold"}, {"--client", "plain,autopipeline"}, {"--client", "autopipeline"}, {"--verbose"}, {"--json"}, {"--shard", "2/3"}, {"--metrics", ":9464"}, {"--decision-timeout", "3s"}, {"--change-limit", "0.25:40", "--change-limit", "0.5:10"},
 	{"--workload", "uploads", "--policy", "tenant-uploads", "--fail-share", "0.2", "--abandon-share", "0", "--misjudged-share", "0.1", "--settle", "5ms", "--hold", "0s", "--life", "20m", "--history", "kept"},
-	{"--fail-on", "leak>0", "--fail-on", "p99/reference > 1.2", "--undecided", "pass", "--against", "./other", "--format", "markdown"},
+	{"--fail-on", "leak>0", "--fail-on", "p99/reference > 1.2", "--undecided", "pass", "--max-bound", "12.5%", "--against", "./other", "--format", "markdown"},
 	{"--redis", "redis://h:6379/1", "--postgres", "postgres://u@h/db?sslmode=disable", "--out", "true"},
 	{"--redis", "container", "--redis-image", "redis:8", "--postgres", "auto", "--postgres-image", "null", "--out", "012"},
 	{"--nginx", "process", "--haproxy", "process", "--service", "http://h:8080/check?user={subject}#: x"},

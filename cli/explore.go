@@ -27,7 +27,7 @@ type exploreSettings struct {
 	schedules, used              int64
 	skew, faults, properties     []string
 	scripts, on, replay          string
-	full, first                  bool
+	full, first, exitZero        bool
 	oddsRate                     float64
 	timeout                      time.Duration
 }
@@ -110,6 +110,8 @@ func (s *exploreSettings) search() []setting {
 			doc: "simulate what leaks, or rejects wrongly, at so many `requests` per second of each subject, and say how often it is met; 0 for no simulation. Where several strategies are named, none is simulated unless this is given"},
 		{name: "first", value: &boolean{&s.first},
 			doc: "end at the first schedule that breaks a property of any strategy"},
+		{name: "exit-zero", value: &boolean{&s.exitZero},
+			doc: "exit with 0 whatever is found, e.g. for a catalogue; conditions of --fail-on count all the same"},
 		{name: "parallel", value: whole(&s.parallel, 0, sim.MaxParallel),
 			doc: "strategies searched at the same time, each in memory of its own, and workers of the search where there is one strategy; 0 for one per processor"},
 		{name: "full", value: &boolean{&s.full},
@@ -133,8 +135,8 @@ func exploreCommand() *cobra.Command {
 		Long: "Runs a strategy's own code with a few clients in every order that their store commands,\n" +
 			"its jobs and the chosen faults can happen in, and prints the shortest schedule that leaks,\n" +
 			"rejects wrongly, drifts, strands units or leaves a key behind; or says that there is none\n" +
-			"within the bounds. Exits with 1 where a declared guarantee breaks, a\n" +
-			"limiter's goroutine panics, or --fail-on holds.",
+			"within the bounds. Exits with 1 if a property is broken that was looked for, all of them\n" +
+			"unless --property names some, or if --fail-on holds; --full counts and exits with 0.",
 		Example: "  quotabench explore check-then-set\n" +
 			"  quotabench explore check-then-set --clients 5 --limit 4 --full\n" +
 			"  quotabench explore incr-expire --faults crash --out found\n" +

@@ -18,7 +18,7 @@ func (s *exploreSettings) replayToken(cmd *cobra.Command) error {
 	}
 	for _, x := range s.table {
 		switch x.name {
-		case "replay", "on", "postgres", "postgres-image", "json", "out":
+		case "replay", "on", "postgres", "postgres-image", "json", "out", "exit-zero":
 		default:
 			if s.given(x.name) {
 				return s.wrong(x.name, errors.New("a token holds all that its schedule depends on: leave it out with --replay"))

@@ -48,7 +48,8 @@ type exploration struct {
 	shown          int    // bytes of text that are on stdout
 	unshown        error  // why stdout did not take it
 	warned         bool   // that the record could not be written
-	broken         string // the first declared guarantee that broke
+	broken         string // the first declared guarantee that broke, or panic
+	violated       string // the first violation of any property
 	differs        string // the first schedule that did not repeat
 	invalid        string // the first search that failed, or of which nothing may be claimed
 }
@@ -269,6 +270,9 @@ func (x *exploration) take(sel strategies.Selection, f found) error {
 }
 
 func (x *exploration) judge(f *results.Finding, broken bool) {
+	if broken && x.violated == "" {
+		x.violated = fmt.Sprintf("%s: %s: %s", f.Strategy, f.Property, f.Detail)
+	}
 	switch {
 	case !broken || x.broken != "":
 	case f.Property == explore.Guarantee:
@@ -319,8 +323,8 @@ func (x *exploration) end(failed error) error {
 		return fail(ExitFailed, errors.New(x.invalid))
 	case x.differs != "":
 		return fail(ExitFailed, errors.New(x.differs))
-	case x.broken != "":
-		err = fail(ExitGate, errors.New(x.broken))
+	case x.violated != "" && !x.exitZero:
+		err = fail(ExitGate, errors.New(cmp.Or(x.broken, x.violated)))
 	}
 	return gated(x.stderr, err, compare.CheckSearches(&x.record, x.gates))
 }

@@ -31,13 +31,14 @@ func TestExploreOutput(t *testing.T) {
 		args []string
 	}{
 		{ExitOK, []string{"honest", "--instances", "1"}},
-		{ExitOK, []string{"--strategy", "honest", "--property", "leak", "--clients", "3", "--limit", "1", "--policy", "agent-api"}},
+		{ExitGate, []string{"--strategy", "honest", "--property", "leak", "--clients", "3", "--limit", "1", "--policy", "agent-api"}},
 		{ExitGate, []string{"liar"}},
 		{ExitGate, []string{"honest", "liar", "--property", "guarantee", "--used", "0", "--seed", "9", "--instances", "1"}},
-		{ExitOK, []string{"liar", "--property", "leak"}},
+		{ExitGate, []string{"liar", "--property", "leak"}},
+		{ExitOK, []string{"liar", "--property", "leak", "--exit-zero"}},
 		{ExitOK, []string{"liar", "--full", "--clients", "3"}},
 		{ExitOK, []string{"liar", "--full", "--clients", "6", "--max-schedules", "10"}},
-		{ExitOK, []string{"liar", "--property", "leak", "--json"}},
+		{ExitGate, []string{"liar", "--property", "leak", "--json"}},
 		{ExitOK, []string{"honest", "--clients", "8", "--property", "stuck", "--max-states", "20"}},
 		{ExitOK, []string{"liar", "broken", "--property", "leak", "--policy", "user-links", "monthly"}},
 	} {
@@ -126,13 +127,16 @@ func TestExploreReplay(t *testing.T) {
 	newPlace(t, nil)
 	token := findToken(t)
 	o := call(t.Context(), "explore", "--replay", token)
-	if o.code != ExitOK || !strings.Contains(o.stdout, "repeated on the embedded Redis: LEAK again") {
+	if o.code != ExitGate || !strings.Contains(o.stdout, "repeated on the embedded Redis: LEAK again") {
 		t.Errorf("exit %d: %s%s", o.code, o.stdout, o.stderr)
+	}
+	if o = call(t.Context(), "explore", "--replay", token, "--exit-zero"); o.code != ExitOK {
+		t.Errorf("--exit-zero: exit %d: %s", o.code, o.stderr)
 	}
 	storetest.Redis(t) // skips where there is none
 	for _, args := range [][]string{{"--replay", token}, {"liar", "--property", "leak"}} {
 		o = call(t.Context(), append([]string{"explore", "--on", "process"}, args...)...)
-		if o.code != ExitOK || !strings.Contains(o.stdout, "(process): LEAK again") {
+		if o.code != ExitGate || !strings.Contains(o.stdout, "(process): LEAK again") {
 			t.Errorf("%q: exit %d: %s%s", args, o.code, o.stdout, o.stderr)
 		}
 	}
@@ -147,7 +151,7 @@ func TestExploreReplay(t *testing.T) {
 func TestExploreOut(t *testing.T) {
 	p := newPlace(t, nil)
 	o := call(t.Context(), "explore", "liar", "honest:depth=5", "--property", "leak", "--instances", "1", "--out", "out/new")
-	if o.code != ExitOK {
+	if o.code != ExitGate {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	want := []string{"/out", "/out/new", "/out/new/exploration.json", "/out/new/liar-leak.png", "/out/new/liar-leak.svg", "/out/new/report.html", "/out/new/report.txt"}

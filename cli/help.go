@@ -60,13 +60,13 @@ var flagGroups = []struct {
 	flags []string
 }{
 	{groupWhat, []string{"strategy", "policy", "workload", "limit", "preset", "instances", "regions", "leak", "p99", "uploads", "budget", "yes"}},
-	{groupLoad, []string{"workers", "loop", "rate", "arrivals", "requests", "duration", "rounds", "quick", "seed", "shard", "param", "until"}},
+	{groupLoad, []string{"workers", "loop", "rate", "arrivals", "requests", "duration", "rounds", "budget", "quick", "seed", "shard", "param", "until"}},
 	{groupWorkload, []string{"speed"}},
 	{groupTime, []string{"start", "region", "shared-redis", "rush", "home", "every", "tracked"}},
 	{groupSearch, []string{"clients", "script", "used", "faults", "times", "jobs", "asks", "property", "max-states", "max-memory", "preemptions", "full", "max-schedules", "timeout", "odds-rate", "first", "parallel", "replay"}},
 	{groupTrouble, []string{"pool", "cold", "client", "client-retries", "cores", "outage", "change-limit", "skew", "life", "decision-timeout"}},
 	{groupStores, []string{"on"}},
-	{groupGates, []string{"fail-on", "undecided", "against", "format", "tolerance", "timing", "strict", "gates"}},
+	{groupGates, []string{"fail-on", "exit-zero", "undecided", "max-bound", "against", "format", "tolerance", "timing", "strict", "gates"}},
 	{groupOutput, []string{"out", "history", "metrics", "verbose", "json", "config", "print-config"}},
 	{groupOther, []string{"help", colourFlag}},
 }

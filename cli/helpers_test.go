@@ -112,8 +112,8 @@ func (f *fake) Take(ctx context.Context, r quota.Request) (quota.Decision, error
 	if f.env.Options["color"] == "blue" {
 		onBlue.call()
 	}
-	if f.env.Postgres != nil {
-		if _, err := f.env.Postgres.Exec(ctx, "SELECT 1"); err != nil {
+	if strategies.Postgres(f.env) != nil {
+		if _, err := strategies.Postgres(f.env).Exec(ctx, "SELECT 1"); err != nil {
 			return quota.Decision{}, err
 		}
 	}

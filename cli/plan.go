@@ -36,7 +36,7 @@ func (s *settings) plan() (measure.Config, error) {
 			Arrivals: s.arrivals, Requests: s.requests, Duration: s.duration,
 			Life: s.life, Archive: s.history, Cold: s.cold, DecisionTimeout: s.decision,
 		},
-		Rounds: s.rounds, Pool: s.pool, ClientRetries: s.retries, Cores: s.cores,
+		Rounds: s.rounds, Budget: s.budget, Pool: s.pool, ClientRetries: s.retries, Cores: s.cores,
 	}
 	if err := s.choose(&c.Plan); err != nil {
 		return c, err
@@ -54,6 +54,7 @@ func (s *settings) plan() (measure.Config, error) {
 	if c.Rate = s.rate; s.loop == loopClosed || s.loop == loopBoth {
 		c.Rate = 0
 	}
+	s.look(&c)
 	if err := c.Complete(); err != nil {
 		return c, fail(ExitUsage, err)
 	}
@@ -70,7 +71,10 @@ func (s *settings) plan() (measure.Config, error) {
 	if err := c.Complete(); err != nil { // the rates are known now
 		return c, fail(ExitUsage, err)
 	}
-	s.limit, s.duration, s.workers, s.life, s.decision = c.Policy.Limit, c.Duration, c.Workers, c.Life, c.DecisionTimeout
+	s.limit, s.workers, s.life, s.decision = c.Policy.Limit, c.Workers, c.Life, c.DecisionTimeout
+	if !s.looking { // a duration that is given ends that
+		s.rounds, s.duration = c.Rounds, c.Duration
+	}
 	return c, nil
 }
 
@@ -103,7 +107,7 @@ func (s *settings) loops(c *measure.Config, info workloads.Info) error {
 	switch s.loop {
 	case loopBoth:
 		c.Rate = 0
-		c.LatencyRate = cmp.Or(s.rate, measure.AutoRate)
+		c.LatencyRate, c.RateFrom = cmp.Or(s.rate, measure.AutoRate), s.rateFrom
 	case loopClosed:
 		c.Closed = true
 	}

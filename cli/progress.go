@@ -24,7 +24,8 @@ type progress struct {
 	now func() int64
 
 	mu    sync.Mutex
-	steps int // in all; 0 where that is not known
+	steps int           // in all; 0 where that is not known
+	most  time.Duration // for all of them; 0 where that is not known
 	begun int
 	state status
 	began int64 // when the first step began, in nanoseconds
@@ -80,6 +81,9 @@ func (p *progress) step(text string) {
 	defer p.mu.Unlock()
 	p.begun++
 	p.state = status{text: text}
+	if p.most > 0 {
+		p.state.most = max(1, p.most-time.Duration(p.now()-p.began))
+	}
 	if p.steps > 0 {
 		p.state.share = float64(p.begun-1) / float64(p.steps)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
@@ -117,6 +118,8 @@ type keeper struct {
 	file     *results.File
 	progress *progress
 	warned   bool
+	// wrote is when a record was last written, and cost how long that took.
+	wrote, cost int64
 }
 
 func (k *keeper) Begin(runs int) { k.progress.begin(runs) }
@@ -125,8 +128,13 @@ func (k *keeper) Running(strategy string, round, rounds int) {
 	k.progress.running(strategy, round, rounds)
 }
 
-// SoFar writes what has been measured up to now, the round under way included.
-func (k *keeper) SoFar(round []results.Run) { k.write(round) }
+// SoFar writes what has been measured up to now, the round under way included. It does so
+// seldom enough to take at most a tenth of the time.
+func (k *keeper) SoFar(round []results.Run) {
+	if clock.Nano()-k.wrote >= 9*k.cost {
+		k.write(round)
+	}
+}
 
 func (k *keeper) Done(run results.Run) { k.file.Runs = append(k.file.Runs, run) }
 
@@ -136,6 +144,8 @@ func (k *keeper) EndRound() { k.write(nil) }
 // write writes the record. A disk that is full does not end the measurement: the last
 // write reports it.
 func (k *keeper) write(more []results.Run) {
+	begun := clock.Nano()
+	defer func() { k.wrote, k.cost = clock.Nano(), clock.Nano()-begun }()
 	f := *k.file
 	f.Runs = append(f.Runs[:len(f.Runs):len(f.Runs)], more...)
 	f.Interrupted = true // until the last round says otherwise

@@ -26,6 +26,7 @@ const pageExt = ".html"
 func reportCommand() *cobra.Command {
 	out := "report" + pageExt
 	var asJSON bool
+	var maxBound float64
 	cmd := &cobra.Command{
 		Use:   "report record...",
 		Short: "Make the report again from the records of earlier runs, as one page and as text",
@@ -52,7 +53,7 @@ func reportCommand() *cobra.Command {
 					return err
 				}
 			}
-			made, err := before(cmd.Context(), func() (madeReport, error) { return reportOf(cmd.Context(), args) })
+			made, err := before(cmd.Context(), func() (madeReport, error) { return reportOf(cmd.Context(), args, maxBound) })
 			if err != nil {
 				return usageUnless(err)
 			}
@@ -74,6 +75,7 @@ func reportCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().VarP(&text{p: &out, what: "the name of a file"}, "out", "o", "write the page to this `file`, and the text beside it")
+	cmd.Flags().Var(percent(&maxBound), "max-bound", maxBoundDoc)
 	addDocument(cmd, &asJSON)
 	return cmd
 }
@@ -85,9 +87,14 @@ type madeReport struct {
 }
 
 // reportOf makes the report about all records.
-func reportOf(ctx context.Context, args []string) (m madeReport, err error) {
+func reportOf(ctx context.Context, args []string, maxBound float64) (m madeReport, err error) {
 	if m.bundles, err = reportBundles(ctx, args); err != nil {
 		return m, err
+	}
+	for _, b := range m.bundles {
+		if b.File != nil && maxBound > 0 {
+			b.File.MaxBound = maxBound
+		}
 	}
 	if m.files[0], err = render.HTML(m.bundles); err != nil {
 		return m, fail(ExitFailed, err)

@@ -176,11 +176,12 @@ func (s *settings) carryOut(cmd *cobra.Command, j *job) (err error) {
 	st.announce(stderr)
 	st.removeDead(ctx, stderr)
 	file := st.file(ctx, j.points[0], skipped)
-	file.Sweep = j.sweep
+	file.Sweep, file.MaxBound = j.sweep, s.maxBound
 	keep := &keeper{out: out, file: &file, progress: newProgress(stderr)}
 	for i := range j.points {
 		j.points[i].Observer = keep
 	}
+	s.lookAt(&j.points[0], &file, keep.progress)
 	report, err := j.measure(ctx, j.points)
 	keep.progress.end()
 	if err != nil {
@@ -190,7 +191,7 @@ func (s *settings) carryOut(cmd *cobra.Command, j *job) (err error) {
 		return fail(ExitInterrupted, errNothing)
 	}
 	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(j.points[0].Workload.Name, report.Info, j.notes())
-	file.Skipped = append(file.Skipped, report.Skipped...)
+	file.Skipped, file.Ended = append(file.Skipped, report.Skipped...), s.ended(&j.points[0], report, &file)
 	if err := writeBundle(s.view(cmd), stderr, out, &render.Bundle{File: &file}); err != nil {
 		return err
 	}

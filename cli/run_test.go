@@ -54,12 +54,12 @@ func (p *place) requireNothingLeft() {
 
 func TestRun(t *testing.T) {
 	p := newPlace(t, nil)
-	o := call(t.Context(), tiny("--strategy", "honest", "--rounds", "2", "--requests", "1000", "--loop", "both")...)
+	o := call(t.Context(), tiny("--strategy", "honest", "--rounds", "2", "--requests", "1000", "--loop", "both", "--max-bound", "20%")...)
 	if o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
 	}
 	f := readResults(t)
-	if len(f.Runs) != 2 || f.Interrupted || f.Seed != 1 || f.Stores["redis"].Kind != "embedded" {
+	if len(f.Runs) != 2 || f.Interrupted || f.Seed != 1 || f.MaxBound != 0.2 || f.Stores["redis"].Kind != "embedded" {
 		t.Errorf("%d runs, %+v", len(f.Runs), f)
 	}
 	for _, r := range f.Runs {
@@ -93,6 +93,26 @@ func TestRun(t *testing.T) {
 		}
 	}
 	p.requireNothingLeft()
+
+	// Another run takes the rate of the first one, and both say where it comes from.
+	unwrap := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	rate, from := f.Runs[0].Paced.Params.RatePerS, f.Runs[0].Paced.Params.RateFrom
+	if rate == 0 || !strings.Contains(from, "honest") || !strings.Contains(unwrap(o.stdout), "("+from+")") {
+		t.Errorf("a rate of %g from %q:\n%s", rate, from, o.stdout)
+	}
+	again := call(t.Context(), tiny("--strategy", "honest", "--loop", "both", "--rate", "out/results.json", "--out", "again")...)
+	g, err := codec.Read("again/results.json")
+	if err != nil {
+		t.Fatal(err, again.stderr)
+	}
+	if p := g.Runs[0].Paced.Params; p.RatePerS != rate || p.RateFrom != "the rate of out/results.json" || !strings.Contains(unwrap(again.stdout), "(the rate of out/results.json)") {
+		t.Errorf("repeated at %g from %q, first at %g", p.RatePerS, p.RateFrom, rate)
+	}
+	if err := os.RemoveAll("again"); err != nil {
+		t.Fatal(err)
+	}
+	requireUsageError(t, call(t.Context(), "run", "--rate", "none.json"))
+	requireUsageError(t, call(t.Context(), "report", "out", "--max-bound", "10"))
 
 	// The same once more would overwrite it.
 	before := p.files()

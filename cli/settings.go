@@ -12,6 +12,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/answer"
 	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -22,11 +23,13 @@ type settings struct {
 	policy, workload           string
 	workers, rounds, instances int
 	pool, retries              int
-	rate, speed                float64
+	rate, speed, maxBound      float64
+	rateFrom                   string // the record that rate was taken from
 	cores                      measure.Cores
 	loop, arrivals             string
 	requests, limit            int64
-	duration                   time.Duration
+	duration, budget           time.Duration
+	looking                    bool // at the figures, to see whether more rounds are needed
 	quick, verbose             bool
 	seed                       uint64
 	outages, limitChanges      []string
@@ -80,7 +83,7 @@ type setting struct {
 func newSettings() *settings {
 	s := &settings{
 		strategy: []string{"core"}, clients: []string{string(strategies.PlainClient)}, policy: "agent-api", workload: "hot-key",
-		workers: 50, rounds: 8, instances: 2, seed: 1, arrivals: "poisson", cores: measure.Cores{Mode: measure.CoresAuto},
+		workers: 50, instances: 2, seed: 1, arrivals: "poisson", cores: measure.Cores{Mode: measure.CoresAuto},
 		from: map[string]*string{}, images: map[string]*string{}, places: map[string]string{}, options: map[string]*string{},
 	}
 	s.table, s.fresh = append(s.load(), s.surroundings()...), newSettings
@@ -102,16 +105,18 @@ func (s *settings) load() []setting {
 			doc: "callers at the same time; in open loop the most requests in service at once"},
 		{name: "loop", value: &text{p: &s.loop, choices: []string{loopBoth, loopClosed, loopOpen}}, computed: true, complete: completeWords(loopBoth, loopClosed, loopOpen),
 			doc: "closed: callers wait for each answer; open: requests come at a rate; both: throughput and leaks from a closed loop, latency from an open one (default both; open for workloads that are)"},
-		{name: "rate", value: decimal(&s.rate, harness.MaxRate),
-			doc: "`requests` per second of the open loop, the same for all strategies; 0 leaves it to the workload, or takes half of what the slowest strategy with a store holds"},
+		{name: "rate", value: &rateValue{value: decimal(&s.rate, harness.MaxRate), p: &s.rate, from: &s.rateFrom},
+			doc: "`requests` per second of the open loop, the same for all strategies, or a record whose rate is used again, e.g. out/results.json; 0 leaves it to the workload, or takes half of what the slowest strategy with a store holds"},
 		{name: "arrivals", value: &text{p: &s.arrivals, choices: []string{"poisson", "constant"}}, complete: completeWords("poisson", "constant"),
 			doc: "arrivals in open loop: poisson or constant"},
 		{name: "requests", value: count(&s.requests, 0, harness.MaxRequests),
 			doc: "most requests per strategy and round; 0 for no bound"},
 		{name: "duration", value: span(&s.duration, measure.MaxDuration), computed: true,
 			doc: "time per strategy and round (default " + measure.DefaultDuration.String() + "; no bound with --requests or --trace)"},
-		{name: "rounds", value: whole(&s.rounds, 1, measure.MaxRounds),
-			doc: "rounds; fewer than 6 give ranges instead of confidence intervals"},
+		{name: "rounds", value: whole(&s.rounds, 1, measure.MaxRounds), computed: true,
+			doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals (default %d if order and verdicts are decided then, else %d; %[1]d with --duration)", answer.FirstLook, answer.LastLook)},
+		{name: "budget", value: span(&s.budget, measure.MaxDuration), computed: true,
+			doc: fmt.Sprintf("begin no round that would end later than this `time` after the first began (default %gs, or %gs for each strategy if that is more; none with --rounds, --duration or --quick)", leastBudget.Seconds(), budgetEach.Seconds())},
 		{name: "quick", value: &boolean{&s.quick}, shorthand: true,
 			doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", quickRounds, quickDuration)},
 		{name: "instances", value: whole(&s.instances, 1, measure.MaxInstances),
@@ -148,6 +153,7 @@ func (s *settings) surroundings() []setting {
 			doc: "give all subjects another limit in mid-run, e.g. `0.5:40` (when, as a share of the duration, and units from then on); may be repeated"},
 	}
 	return append(append(table, s.storeSettings()...),
+		setting{name: "max-bound", value: percent(&s.maxBound), computed: true, doc: maxBoundDoc},
 		s.failOnSetting("leak>0 or p99/reference>1.2"), s.undecidedSetting(),
 		setting{name: "against", value: &text{p: &s.against, what: "the path of a program"}, computed: true,
 			doc: "measure another `program` of quotabench too, in pairs of rounds in random order, and compare: exit with 1 where this one is worse; what is slower is measured again before it counts"},

@@ -50,7 +50,7 @@ const simulatedStore = string(strategies.NeedRedis)
 
 // notSimulated are settings of run, beside the stores, that mean nothing in virtual
 // time.
-var notSimulated = []string{"rounds", "quick", "pool", "client", "client-retries", "cores", "against", "format"}
+var notSimulated = []string{"rounds", "budget", "quick", "pool", "client", "client-retries", "cores", "against", "format"}
 
 func newSimSettings() *simSettings {
 	s := &simSettings{settings: newSettings()}
@@ -354,6 +354,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg sim.Config) (err error) {
 		}
 	}
 	file := simFile(cfg, report, skipped, st.infos())
+	file.MaxBound = s.maxBound
 	b := render.Bundle{File: &file, Series: report.Series, Provenance: provenance(ctx)}
 	if err := writeBundle(s.view(cmd), stderr, out, &b); err != nil {
 		return err

@@ -30,7 +30,7 @@ type sweepSettings struct {
 func newSweepSettings() *sweepSettings {
 	s := &sweepSettings{settings: newSettings()}
 	s.rounds = sweepRounds
-	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return slices.Contains([]string{"against", "format", "shard"}, x.name) })
+	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return slices.Contains([]string{"budget", "against", "format", "shard"}, x.name) })
 	s.lookup("loop").doc = "closed: callers wait for each answer; open: requests come at a rate; both: an open loop at --rate beside each closed one, for latency (default closed, both with --rate, open where the rate varies and for workloads that are)"
 	s.lookup("rate").doc = "`requests` per second of the open loop, the same at all points; 0 for none, or the workload's"
 	s.table = append([]setting{

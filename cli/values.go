@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/results/answer"
 )
 
 // value is what a setting holds. It is read from a flag and from a configuration
@@ -114,6 +115,30 @@ func speedOf(p *float64, low, high float64) value {
 		return v, err
 	}
 	return n
+}
+
+// maxBoundDoc is the help of --max-bound.
+var maxBoundDoc = fmt.Sprintf("largest bound on the leak of one window, as a `share` of the limit, with which a strategy still enforces it (default %.0f%%, or the record's)", 100*answer.MaxBound)
+
+// percent is a share from above 0 to 1, given in percent; 0 if none is given.
+func percent(p *float64) value {
+	return &number[float64]{
+		p: p, low: math.SmallestNonzeroFloat64, high: 1, kind: "percent", scalars: []scalar{scalarText}, wants: "give a share such as 10%, more than 0% and at most 100%",
+		parse: func(s string) (float64, error) {
+			digits, ok := strings.CutSuffix(s, "%")
+			if !ok {
+				return 0, strconv.ErrSyntax
+			}
+			v, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+			return v / 100, err
+		},
+		format: func(v float64) string {
+			if v == 0 {
+				return "0"
+			}
+			return strconv.FormatFloat(100*v, 'g', 12, 64) + "%"
+		},
+	}
 }
 
 // span is a length of time that is not negative.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -24,12 +26,33 @@ func verdict(f results.File) error {
 				invalid.Label, f.Runs[i].Repetition, invalid.Reason.Code, invalid.Reason.Detail))
 		}
 	}
+	if err := unkept(f); err != nil {
+		return fail(ExitFailed, err)
+	}
 	for i := range f.Runs {
 		if err := broken(&f.Runs[i]); err != nil {
 			return fail(ExitGate, err)
 		}
 	}
 	return nil
+}
+
+// unkept says how many histories could not be kept, and why the first was not.
+func unkept(f results.File) error {
+	n, why := 0, ""
+	for _, r := range f.Runs {
+		for _, x := range r.Audit.Reasons {
+			if x.Code == harness.HistoryNotKept {
+				if n++; n == 1 {
+					why = x.Detail
+				}
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s of %d could not be kept: %s", format.Plural(int64(n), "history", "histories"), len(f.Runs), why)
 }
 
 // broken says which clause the run broke, or its open loop at the common rate.

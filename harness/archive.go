@@ -14,6 +14,9 @@ import (
 // HistoryExt ends the name of a history file.
 const HistoryExt = ".history"
 
+// HistoryNotKept is the code of the finding that a history could not be kept.
+const HistoryNotKept = "history-not-kept"
+
 // HistoryName is the name of the file that keeps the history of one run, without
 // the directory: the strategy's label and the round.
 func HistoryName(label string, round int) string {
@@ -39,7 +42,7 @@ func (j *judgement) keep(initial map[uint32]int64) {
 		Changes: j.LimitChanges,
 	}
 	if err := writeHistory(filepath.Join(j.Plan.Archive, HistoryName(j.run.Params.Label, j.run.Repetition)), head, h); err != nil {
-		j.note("history-not-kept", err.Error())
+		j.note(HistoryNotKept, err.Error())
 	}
 }
 
@@ -75,6 +78,6 @@ func JudgeFile(f *oracle.File) (results.Run, error) {
 		return run, fmt.Errorf("judge the history: %d events have no valid form", v.Malformed)
 	}
 	run.Issued, run.Admitted, run.Rejected, run.Errors = v.Issued.Requests, v.Admitted.Requests, v.Rejected.Requests, v.Failed.Requests
-	correctness(&run, &v, p.Limit)
+	correctness(&run, &v, p)
 	return run, nil
 }

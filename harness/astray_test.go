@@ -85,7 +85,7 @@ func holdsMutex(ctx context.Context, a *astray, r quota.Request) (quota.Decision
 		a.held.Lock()
 	}
 	defer a.held.Unlock()
-	n, err := a.env.Redis.IncrBy(ctx, a.env.Prefix+string(r.Subject), r.Units).Result()
+	n, err := strategies.Redis(a.env).IncrBy(ctx, a.env.Prefix+string(r.Subject), r.Units).Result()
 	return quota.Decision{Admitted: n <= r.Policy.Limit, Tier: quota.TierRedis, Remaining: -1}, err
 }
 

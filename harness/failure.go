@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/stacks"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
 )
 
 // DefaultDecisionTimeout is how long a decision may take where nothing else is said.
@@ -133,6 +135,8 @@ func StrikeFailed(run *results.Run, err error) {
 	case errors.As(err, &h):
 		strike(CodeHung, err.Error())
 		run.DidNotReturn = max(run.DidNotReturn, 1)
+	case stores.ErrorKind(err) == quota.ErrorStore:
+		strike("store-failed", "a store failed while the run was prepared or ended: "+err.Error())
 	default:
 		strike("run-failed", err.Error())
 	}

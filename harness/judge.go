@@ -141,7 +141,7 @@ func judge(run *results.Run, f *Facts, goOn func() error, visitors []Visitor) (o
 		return v, fmt.Errorf("judge the history: %w", err)
 	}
 	j.verdict = &v
-	correctness(run, &v, cfg.Limit)
+	correctness(run, &v, f.Policy)
 	run.Drift = drift.result()
 	rolling, err := j.rolling()
 	if err != nil {
@@ -171,14 +171,14 @@ type judgement struct {
 }
 
 // correctness sets the run's leak and false rejects.
-func correctness(run *results.Run, v *oracle.Verdict, limit int64) {
+func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
 	l, f := &run.Leak, &run.FalseRejects
 	l.Units, l.Possible = v.LeakUnits, v.LeakPossible
 	l.WorstUnits, l.Subjects, l.LeakedTrials = v.LeakWorst, v.LeakSubjects, v.LeakWindows
 	l.Excursions, l.UnitSeconds = v.Standing.Excursions, v.Standing.UnitSeconds
 	l.Trials, l.OverQuotaUnits, l.Requests = v.Crossings, v.OverOffered, v.LeakedRequests
 	if v.Crossings > 0 {
-		l.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(limit) * float64(v.Crossings))
+		l.PctOfLimit = 100 * float64(v.LeakUnits) / (float64(p.Limit) * float64(v.Crossings))
 		l.MedianUnits = median(v.CrossingLeaks)
 	}
 	if v.OverOffered > 0 {
@@ -188,7 +188,10 @@ func correctness(run *results.Run, v *oracle.Verdict, limit int64) {
 	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
 		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
 	}
-	f.Explained = v.Explained()
+	if f.Explained = v.Explained(); p.Window.Kind.Tumbling() {
+		n := v.NeverGiven
+		f.NeverGiven = &n
+	}
 	if s := run.Settlement; s != nil {
 		s.OverrunUnits = v.Overrun
 	}

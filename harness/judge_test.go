@@ -33,7 +33,8 @@ func TestPlantedFigures(t *testing.T) {
 	if r.Leak != leak {
 		t.Errorf("leak\n%+v, want\n%+v", r.Leak, leak)
 	}
-	if want := (results.FalseRejects{Count: 2, Possible: 2, Units: 4, PctOfValid: 100 * 2. / 28}); r.FalseRejects != want {
+	given := int64(4) // of the 7 units that subject 3 left, as many as it was refused
+	if want := (results.FalseRejects{Count: 2, Possible: 2, Units: 4, NeverGiven: &given, PctOfValid: 100 * 2. / 28}); !reflect.DeepEqual(r.FalseRejects, want) {
 		t.Errorf("false rejects %+v, want %+v", r.FalseRejects, want)
 	}
 	if r.Issued != 45 || r.Admitted != 30 || r.Rejected != 14 || r.Errors != 1 || r.Degraded != 5 || r.FirstError != "gone" || !r.Partial {

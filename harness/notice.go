@@ -10,7 +10,7 @@ import (
 
 // Notice is something that happened to a store and that no plan asked for.
 type Notice struct {
-	// Fault is what it was to a strategy.
+	// Fault is what it was to a strategy; "" is one that no clause tolerates.
 	Fault quota.Fault
 	// Code of the finding, which strikes the correctness figures; "" where another
 	// finding tells of it.

@@ -193,3 +193,27 @@ func TestMaxInFlight(t *testing.T) {
 		}
 	}
 }
+
+// TestPlantedRoom: of a limit of 10, one month has 6 units left that were asked for 50 times, one
+// has 3 that were asked for twice, and one gives its room to a later request.
+func TestPlantedRoom(t *testing.T) {
+	for name, plant := range map[string]struct {
+		refused, later int64 // after 4 admitted ones
+		want           int64
+	}{"often": {50, 0, 6}, "few": {2, 3, 2}, "none left": {50, 6, 0}} {
+		var history []Event
+		add := func(n int64, o Outcome) {
+			for range n {
+				history = append(history, one(1, 10*int64(len(history)), 1, o))
+			}
+		}
+		add(4, Admitted)
+		add(plant.refused, Rejected)
+		add(plant.later, Admitted)
+		epoch := time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
+		v := Judge(Config{Window: month, Limit: 10, Epoch: epoch}, history)
+		if v.NeverGiven != plant.want || v.FalseRejects != plant.refused {
+			t.Errorf("%s: %d units never given, %d false rejects, want %d and %d", name, v.NeverGiven, v.FalseRejects, plant.want, plant.refused)
+		}
+	}
+}

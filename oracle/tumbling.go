@@ -53,6 +53,7 @@ type tumbling struct {
 type windowLeak struct {
 	passed        bool  // more than the limit was answered, by the window of the call
 	packed, swept int64 // certain leak, by each way
+	free          int64 // units that surely were free at its end
 }
 
 func (j *judge) tumbling() {
@@ -307,6 +308,7 @@ func (t *tumbling) keep() {
 	for _, p := range t.riders {
 		load += p.kept
 	}
+	t.records[len(t.records)-1].free = max(0, t.least-load+t.returned)
 	excess := max(0, load-t.least)
 	t.possiblePacked += excess
 	for _, p := range slices.Backward(t.riders) {
@@ -345,6 +347,7 @@ func (t *tumbling) finish(windows []WindowVerdict) {
 			t.out.Violations++
 		}
 		w.LeakPossible = max(w.LeakPossible, w.Leak)
+		t.out.NeverGiven += min(r.free, w.FalseRejectUnits)
 		// However the leak is spread, some window has the average of it.
 		w.sure.leak = max(w.sure.leak, (leak+int64(len(windows))-1)/int64(len(windows)))
 		t.crossing(r.passed, w.Leak)

@@ -86,6 +86,10 @@ type Verdict struct {
 	// FalseRejectWorst and FalseRejectPossibleWorst are units of the worst
 	// subject-window.
 	FalseRejectWorst, FalseRejectPossibleWorst int64
+	// NeverGiven are the units that were certainly free when a tumbling window ended and had
+	// wrongly been refused in it. Each counts once, however often it was asked for. It is 0 for
+	// other windows.
+	NeverGiven int64
 
 	Linear   Linear
 	Standing Standing

@@ -14,7 +14,7 @@ import (
 func ExampleLimiter() {
 	_ = func(t *testing.T) { // func TestLimiter(t *testing.T) {
 		m := strategies.FromFunc("mine", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return counter{rdb: env.Redis, now: env.Clock.Now, policy: p}, nil
+			return counter{rdb: strategies.Redis(env), now: env.Clock.Now, policy: p}, nil
 		})
 		prove.Limiter(t, &m, prove.Options{Budget: 30 * time.Second})
 	}

@@ -59,7 +59,7 @@ func (c counter) Allow(ctx context.Context, key string) (bool, error) {
 
 func limiter(planted string) *strategies.Meta {
 	m := strategies.FromFunc("counter", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return counter{env.Redis, env.Clock.Now, p, planted}, nil
+		return counter{strategies.Redis(env), env.Clock.Now, p, planted}, nil
 	})
 	return &m
 }

@@ -23,6 +23,11 @@ const (
 	FaultFailover  Fault = "failover"   // a store's replica takes its place, without the last writes
 )
 
+// Faults returns all faults.
+func Faults() []Fault {
+	return []Fault{FaultCrash, FaultLostReply, FaultRetry, FaultClock, FaultEviction, FaultOutage, FaultLimit, FaultFailover}
+}
+
 // Property is what a clause is about.
 type Property string
 

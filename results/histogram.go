@@ -95,16 +95,19 @@ func rankOf(q float64, total int64) int64 {
 	return min(max(int64(math.Ceil((q-1e-9)*float64(total))), 1), total)
 }
 
-// counts are the numbers of samples by value, as [Histogram.Quantile] gives values.
-func (h *Histogram) counts() map[int64]int64 {
-	out := map[int64]int64{}
-	for _, bar := range h.h.Distribution() {
-		if bar.Count > 0 {
-			out[min(bar.To, MaxDuration)] += bar.Count
+// bar is how many samples have a value.
+type bar struct{ value, count int64 }
+
+// bars are the samples by value, in ascending order, as [Histogram.Quantile] gives values.
+// [MaxDuration] may occur twice.
+func (h *Histogram) bars() (out []bar) {
+	for _, b := range h.h.Distribution() {
+		if b.Count > 0 {
+			out = append(out, bar{min(b.To, MaxDuration), b.Count})
 		}
 	}
 	if h.outOfRange > 0 {
-		out[MaxDuration] += h.outOfRange
+		out = append(out, bar{MaxDuration, h.outOfRange})
 	}
 	return out
 }

@@ -38,7 +38,7 @@ func Merge(files []Named) (File, error) {
 	out := File{
 		Schema: SchemaVersion, Kind: first.Kind, Seed: first.Seed, Stores: map[string]Store{}, Provenance: first.Provenance, Workload: first.Workload,
 	}
-	out.Workload.Notes = slices.Clone(out.Workload.Notes)
+	out.Ended, out.Workload.Notes = "", slices.Clone(out.Workload.Notes)
 	m := merger{by: map[string]*rounds{}}
 	for i := range files {
 		f := &files[i].File

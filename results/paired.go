@@ -25,7 +25,7 @@ const MinDifference = 0.05
 // given level of significance, or whether the two cannot be told apart (0).
 func (d Difference) Ordered(level float64) int {
 	switch {
-	case d.P > level || d.Rounds < minRounds:
+	case d.P > level || d.Rounds < LeastRounds:
 		return 0
 	case d.Ratio < 1-MinDifference:
 		return -1

@@ -30,27 +30,27 @@ func newPool(rounds []*Latency) *pool {
 }
 
 func poolOf(rounds []*Histogram) *pool {
-	counts := make([]map[int64]int64, len(rounds))
-	seen := map[int64]bool{}
+	bars := make([][]bar, len(rounds))
 	p := &pool{}
 	for i, h := range rounds {
-		counts[i] = h.counts()
-		for v, n := range counts[i] {
-			if !seen[v] {
-				seen[v] = true
-				p.values = append(p.values, v)
-			}
-			p.total += n
+		bars[i] = h.bars()
+		for _, b := range bars[i] {
+			p.values = append(p.values, b.value)
+			p.total += b.count
 		}
 	}
 	if len(p.values) == 0 {
 		return nil
 	}
 	slices.Sort(p.values)
-	for _, c := range counts {
+	p.values = slices.Compact(p.values)
+	for _, round := range bars {
 		upTo, sum := make([]int64, len(p.values)), int64(0)
 		for i, v := range p.values {
-			sum += c[v]
+			for len(round) > 0 && round[0].value == v {
+				sum += round[0].count
+				round = round[1:]
+			}
 			upTo[i] = sum
 		}
 		p.upTo = append(p.upTo, upTo)
@@ -86,8 +86,9 @@ func (p *pool) curve() []int64 {
 	return out
 }
 
-// minRounds is from how many rounds on an interval is given.
-const minRounds = 6
+// LeastRounds is from how many kept rounds on timings of several rounds count, and an interval
+// is given.
+const LeastRounds = 6
 
 // resamples is how often the bootstrap draws. Its limits then differ by less than a
 // tenth of the interval's length from one seed to another.
@@ -138,7 +139,7 @@ func meanOf(values []float64) Figure {
 		return Figure{}
 	}
 	f := Figure{Value: Mean(values), Lo: slices.Min(values), Hi: slices.Max(values), Rounds: n}
-	if n >= minRounds {
+	if n >= LeastRounds {
 		f.Coverage = targetCoverage
 		f.Lo, f.Hi = interval(n, f.Value, func(times []int64) (sum float64) {
 			for i, v := range values {
@@ -155,7 +156,7 @@ func (p *pool) figure(q float64) Figure {
 	n := len(p.upTo)
 	f := Figure{Value: float64(p.quantile(q, nil)), Rounds: n}
 	f.Lo, f.Hi = f.Value, f.Value
-	if n >= minRounds {
+	if n >= LeastRounds {
 		f.Coverage = targetCoverage
 		f.Lo, f.Hi = interval(n, f.Value, func(times []int64) float64 { return float64(p.quantile(q, times)) })
 	}

@@ -114,6 +114,9 @@ func (s *Summary) correctness(runs []*Run) {
 		s.Rejected += r.Rejected
 		s.Errors += r.Errors
 		s.ErrorKinds = s.ErrorKinds.plus(r.ErrorKinds)
+		if r.ErrorKinds != nil && r.Audit.busy() {
+			s.BusyTimeOuts += r.ErrorKinds.TimeOuts
+		}
 		s.Degraded += r.Degraded
 		if s.FirstError == "" {
 			s.FirstError = r.FirstError
@@ -139,6 +142,13 @@ func (s *Summary) correctness(runs []*Run) {
 			fr.Explained = false
 		}
 		fr.Units += r.FalseRejects.Units
+		if n := r.FalseRejects.NeverGiven; n != nil {
+			total := *n
+			if fr.NeverGiven != nil {
+				total += *fr.NeverGiven
+			}
+			fr.NeverGiven = &total
+		}
 		s.mergeRolling(r.Rolling)
 		s.mergeDrift(r.Drift)
 		s.mergeGuarantee(r.Guarantee)

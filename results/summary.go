@@ -54,6 +54,8 @@ type Summary struct {
 	ErrorKinds *ErrorKinds `json:"error_kinds,omitempty"`
 	// Degraded decisions of all valid rounds.
 	Degraded int64 `json:"degraded"`
+	// BusyTimeOuts are the time-outs of rounds in which the audit found the machine busy.
+	BusyTimeOuts int64 `json:"busy_time_outs,omitempty"`
 	// FirstError is the text of the first error.
 	FirstError string `json:"first_error,omitempty"`
 

@@ -44,7 +44,7 @@ func disturbed(runs []*Run) map[int]bool {
 // enough: if rounds were left out, at least six and at least half of them must remain.
 func kept(runs []*Run, out map[int]bool) (use []*Run, timings, response bool) {
 	use = slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return out[r.Repetition] })
-	timings = len(use) > 0 && (len(use) == len(runs) || len(use) >= minRounds && 2*len(use) >= len(runs))
+	timings = len(use) > 0 && (len(use) == len(runs) || len(use) >= LeastRounds && 2*len(use) >= len(runs))
 	late := 0
 	for _, r := range use {
 		// Such a finding is about the strategy's figures in all rounds, and takes none out.

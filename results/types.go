@@ -48,6 +48,12 @@ type File struct {
 	// Sweep says which parameters the runs differ in; absent where they are all of one
 	// setting.
 	Sweep *Sweep `json:"sweep,omitempty"`
+	// Ended says after how many rounds the measurement ended, and why; absent if their number
+	// was given, and if it was interrupted.
+	Ended string `json:"ended,omitempty"`
+	// MaxBound is the largest bound on the leak of one window, as a share of the limit, with
+	// which a strategy still enforces it; absent for the default, a tenth.
+	MaxBound float64 `json:"max_bound,omitempty"`
 	// Interrupted is set where the measurement was ended before its last round.
 	Interrupted bool `json:"interrupted"`
 }
@@ -348,6 +354,9 @@ type Params struct {
 	Arrivals string `json:"arrivals,omitempty"`
 	// RatePerS is intended requests per second, in open loop.
 	RatePerS float64 `json:"rate_per_s,omitempty"`
+	// RateFrom says where the rate comes from; absent if it was given, or follows from the
+	// workload.
+	RateFrom string `json:"rate_from,omitempty"`
 	// Workers are the most requests in flight.
 	Workers int `json:"workers"`
 	// Instances of the application share the stores.

@@ -49,6 +49,10 @@ type FalseRejects struct {
 	Possible int64 `json:"possible"`
 	// Units of the confirmed ones.
 	Units int64 `json:"units"`
+	// NeverGiven are the units that were free when their window ended and had wrongly been
+	// refused in it. Each counts once, and Units count it for every attempt. It is nil unless
+	// windows follow each other.
+	NeverGiven *int64 `json:"never_given_units,omitempty"`
 	// PctOfValid is Count in percent of the requests that had to be admitted:
 	// Count + admitted - leaked ones.
 	PctOfValid float64 `json:"pct_of_valid_requests"`
@@ -272,6 +276,9 @@ func (a *Audit) Strike(code, strikes, detail string) {
 func (a *Audit) Has(code string) bool {
 	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Code == code })
 }
+
+// busy reports whether other programs, or other machines of the host, used the processor.
+func (a *Audit) busy() bool { return a.Has("machine-busy") || a.Has("cpu-steal") }
 
 // ResponseValid reports whether the response times of this run count.
 func (a *Audit) ResponseValid() bool { return a.TimingsValid && !a.strikes(StrikesResponse) }

@@ -2,6 +2,8 @@ package stores
 
 import (
 	"context"
+	"os/exec"
+	"runtime"
 	"time"
 
 	"github.com/quotabench/quotabench/stores/internal/server"
@@ -42,6 +44,21 @@ func Survey(ctx context.Context) []Finding {
 		found = append(found, Finding(f))
 	}
 	return found
+}
+
+// Dir is a private directory of this process. If it dies without removing that, it is among
+// the [Leftovers].
+type Dir = server.Dir
+
+// NewDir makes a private directory in [os.TempDir].
+func NewDir() (*Dir, error) { return server.NewDir("") }
+
+// RunWithUs runs a command to its end, and has it end when this process dies.
+func RunWithUs(cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	server.EndWithUs(cmd)
+	return cmd.Run()
 }
 
 // Leftovers lists the private directories of servers in dir whose processes died

@@ -5,9 +5,6 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -15,18 +12,19 @@ import (
 // that the strategy's [Meta] does not need are nil.
 type Env struct {
 	Clock quota.Clock
+	// TrueClock is the one that the run is judged by, if the clocks of instances differ; otherwise
+	// nil. It is for controls: no instance of a real system has it.
+	TrueClock quota.Clock
 	// Rand is seeded from the run's seed, the round and the instance. It is safe for
 	// concurrent use.
 	Rand *rand.Rand
 
-	// Redis and Postgres are the clients of the stores named "redis" and "postgres".
-	Redis    redis.UniversalClient
-	Postgres *pgxpool.Pool
-	// Clients are those of all stores that the strategy needs, by the store's name,
-	// e.g. "redis.replica"; of what type each is, its driver says.
+	// Clients are those of all stores that the strategy needs, by the store's name, e.g.
+	// "redis.replica". The driver of a store says of which type they are: [Redis] and
+	// [Postgres] return the clients of the stores named "redis" and "postgres".
 	Clients map[string]any
-	// Model stands in for PostgreSQL where a strategy needs [NeedSource] and no
-	// server is there. It is nil where Postgres is set.
+	// Model stands in for PostgreSQL if a strategy needs [NeedSource] and no
+	// server is there. It is nil if there is a client of PostgreSQL.
 	Model *Model
 	// Shared is memory that all instances of one run see: what a single process
 	// holds however many instances it serves.

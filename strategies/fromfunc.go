@@ -115,9 +115,9 @@ func (a *allowing) limiter(ctx context.Context, p *quota.Policy) (Allower, error
 
 func (a *allowing) tier() quota.Tier {
 	switch {
-	case a.env.Redis != nil:
+	case a.env.Clients[string(NeedRedis)] != nil:
 		return quota.TierRedis
-	case a.env.Postgres != nil:
+	case a.env.Clients[string(NeedPostgres)] != nil:
 		return quota.TierPostgres
 	}
 	return quota.TierProcess

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/compare"
@@ -124,4 +128,54 @@ func TestAgainstOthers(t *testing.T) {
 		}
 	}
 	requireTidy(t)
+}
+
+// TestAgainstKilled: what is left of a killed comparison is found and removed.
+func TestAgainstKilled(t *testing.T) {
+	against(t)
+	cmd := exec.Command(os.Args[0], "run", "incr-expire", "--redis", "embedded", "--duration", "30s", "--rounds", "1", "--against", "./same", "--out", "killed")
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for line := bufio.NewScanner(said); line.Scan() && !strings.HasPrefix(line.Text(), "[1/1]"); {
+	}
+	// The round has its directory before it measures.
+	for len(rounds(t)) == 0 {
+		_ = (clock.Wall{}).Sleep(t.Context(), time.Millisecond)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed
+	var out, errs bytes.Buffer
+	if code := cli.Main([]string{"clean"}, &out, &errs); code != cli.ExitOK || strings.Count(out.String(), "directory") < 1 {
+		t.Errorf("exit %d: %s%s", code, &out, &errs)
+	}
+	// Its round ends by itself, which the kernel asks it to.
+	for {
+		if code := cli.Main([]string{"clean", "--yes"}, &out, &errs); code != cli.ExitOK {
+			t.Fatalf("exit %d: %s%s", code, &out, &errs)
+		}
+		if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) == 0 {
+			return
+		}
+		if (clock.Wall{}).Sleep(t.Context(), 10*time.Millisecond) != nil {
+			requireTidy(t)
+			return
+		}
+	}
+}
+
+// rounds are the directories of the rounds under way.
+func rounds(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "quotabench-*", "1-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

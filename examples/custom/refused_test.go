@@ -31,7 +31,7 @@ var unseen = []struct {
 		}},
 	{"own-connection", "no command came through the client that it was given",
 		func(env strategies.Env, l *slidinglog.Limiter) strategies.Allower {
-			o := *env.Redis.(*redis.Client).Options()
+			o := *strategies.Redis(env).(*redis.Client).Options()
 			l.Client = redis.NewClient(&o)
 			return l
 		}},
@@ -47,7 +47,7 @@ func TestUnseenWorkIsRefused(t *testing.T) {
 	for _, c := range unseen {
 		m := strategies.FromFunc(c.name, []quota.Kind{quota.Rolling},
 			func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-				return c.open(env, &slidinglog.Limiter{Client: env.Redis, Limit: p.Limit, Window: p.Window.RealLength(), Now: env.Clock.Now}), nil
+				return c.open(env, &slidinglog.Limiter{Client: strategies.Redis(env), Limit: p.Limit, Window: p.Window.RealLength(), Now: env.Clock.Now}), nil
 			})
 		m.Guarantee = []quota.Clause{quota.Exactly()}
 		t.Run(c.name+"/conformance", func(t *testing.T) {

@@ -133,7 +133,7 @@ func (c *chooser) cheapestFirst(fit []*contender) (out []*contender) {
 	var rest, bounded answer.Setting
 	timed := !slices.ContainsFunc(fit, func(x *contender) bool { return !x.p99Counts })
 	for _, x := range fit {
-		a := answer.Classify(x.crossing)
+		a := answer.Classify(x.crossing, 0)
 		whole := *x.crossing
 		if timed {
 			whole.Paced = x.paced

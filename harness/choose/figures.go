@@ -11,11 +11,11 @@ import (
 // breaks says in which way a summary passes what is tolerated; "" where it does not. How
 // bad a strategy is, and the words for it, are those of package answer.
 func (c *chooser) breaks(s *results.Summary) string {
-	a := answer.Classify(s)
+	a := answer.Classify(s, 0)
 	switch {
 	case s.Leak.WorstUnits > c.cfg.TolerateLeak || s.FalseRejects.Count > 0:
 		return a.Reason
-	case a.Group == answer.Unusable && s.Leak.Trials > 0:
+	case (a.Group == answer.Unusable || a.Group == answer.Undecided) && s.Leak.Trials > 0:
 		return a.Reason
 	default:
 		return ""

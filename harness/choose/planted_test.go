@@ -37,11 +37,11 @@ func windowed(env strategies.Env, p *quota.Policy, key string) string {
 // racy reads, compares and writes.
 func racy(ctx context.Context, env strategies.Env, p *quota.Policy, key string) (bool, error) {
 	key = windowed(env, p, key)
-	n, err := env.Redis.Get(ctx, key).Int64()
+	n, err := strategies.Redis(env).Get(ctx, key).Int64()
 	if err != nil && !errors.Is(err, redis.Nil) || n >= p.Limit {
 		return false, err
 	}
-	return true, env.Redis.Set(ctx, key, n+1, p.Window.Length).Err()
+	return true, strategies.Redis(env).Set(ctx, key, n+1, p.Window.Length).Err()
 }
 
 var counting = redis.NewScript("local n = tonumber(redis.call('GET', KEYS[1]) or '0') if n >= tonumber(ARGV[1]) then return 0 end " +
@@ -49,7 +49,7 @@ var counting = redis.NewScript("local n = tonumber(redis.call('GET', KEYS[1]) or
 
 // right decides in one script.
 func right(ctx context.Context, env strategies.Env, p *quota.Policy, key string) (bool, error) {
-	n, err := counting.Eval(ctx, env.Redis, []string{windowed(env, p, key)}, p.Limit, p.Window.Length.Milliseconds()).Int()
+	n, err := counting.Eval(ctx, strategies.Redis(env), []string{windowed(env, p, key)}, p.Limit, p.Window.Length.Milliseconds()).Int()
 	return n == 1, err
 }
 
@@ -83,11 +83,11 @@ func inMemory() *strategies.Meta {
 // closed rejects everything, and cannot be searched.
 func closed() *strategies.Meta {
 	m := limiter("closed", func(ctx context.Context, env strategies.Env, _ *quota.Policy, key string) (bool, error) {
-		return false, env.Redis.Get(ctx, key).Err()
+		return false, strategies.Redis(env).Get(ctx, key).Err()
 	})
 	m.Open = strategies.FromFunc("closed", nil, func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
 		return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
-			_, err := env.Redis.Exists(ctx, key).Result()
+			_, err := strategies.Redis(env).Exists(ctx, key).Result()
 			return false, err
 		}), nil
 	}).Open

@@ -181,7 +181,7 @@ func (c *chooser) against(sel strategies.Selection, res *results.Search) *result
 // happens says in words what goes wrong in a schedule.
 func happens(faults []quota.Fault) string {
 	words := map[quota.Fault]string{
-		quota.FaultClock: "while time passes", quota.FaultCrash: "where a caller dies", quota.FaultOutage: "where Redis cannot be reached",
+		quota.FaultClock: "while time passes", quota.FaultCrash: "if a caller or its instance dies", quota.FaultOutage: "where Redis cannot be reached",
 	}
 	var out []string
 	for _, f := range faults {

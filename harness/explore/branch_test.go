@@ -63,7 +63,7 @@ func (t taker) Used(context.Context, quota.Subject, *quota.Policy) ([]quota.Read
 func TestBranchesAsAlone(t *testing.T) {
 	counts := entwine(func(ctx context.Context, e *entwined) error {
 		for range 2 {
-			if err := e.env.Redis.Incr(ctx, "n").Err(); err != nil {
+			if err := strategies.Redis(e.env).Incr(ctx, "n").Err(); err != nil {
 				return err
 			}
 			e.have.n++
@@ -71,21 +71,21 @@ func TestBranchesAsAlone(t *testing.T) {
 		return nil
 	})
 	waits := entwine(func(ctx context.Context, e *entwined) error {
-		if err := e.env.Redis.Incr(ctx, "n").Err(); err != nil {
+		if err := strategies.Redis(e.env).Incr(ctx, "n").Err(); err != nil {
 			return err
 		}
 		if e.env.Instance == 0 {
 			e.have.event.Set()
-			return e.env.Redis.Incr(ctx, "n").Err()
+			return strategies.Redis(e.env).Incr(ctx, "n").Err()
 		}
 		if err := e.have.event.Wait(ctx); err != nil {
 			return err
 		}
-		return e.env.Redis.Incr(ctx, "n").Err()
+		return strategies.Redis(e.env).Incr(ctx, "n").Err()
 	})
 	remembers := entwine(func(ctx context.Context, e *entwined) error {
 		for range 2 {
-			if err := e.env.Redis.Incr(ctx, "n").Err(); err != nil {
+			if err := strategies.Redis(e.env).Incr(ctx, "n").Err(); err != nil {
 				return err
 			}
 			e.own++

@@ -88,20 +88,23 @@ func (s *search) claim(r *Result) string {
 	}
 	what := strings.Join(clean, ", ")
 	if r.Capped != "" {
-		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s; the search was not complete (%s)", what, r.Runs+r.LeftOut, r.Depth, s.fewText(r), r.Capped)
+		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s%s; the search was not complete (%s)", what, r.Runs+r.LeftOut, r.Depth, s.fewText(r), s.missing("did not occur"), r.Capped)
+	}
+	var names []string
+	for _, f := range r.Faults {
+		n := r.Times
+		if f == quota.FaultClock {
+			n++
+		}
+		if s.applied[f] {
+			names = append(names, fmt.Sprintf("%d x %s", n, f))
+		}
 	}
 	faults := "no fault"
-	if len(r.Faults) > 0 {
-		names := make([]string, len(r.Faults))
-		for i, f := range r.Faults {
-			n := r.Times
-			if f == quota.FaultClock {
-				n++
-			}
-			names[i] = fmt.Sprintf("%d x %s", n, f)
-		}
+	if len(names) > 0 {
 		faults = "at most " + strings.Join(names, ", ")
 	}
+	faults += s.missing("could not occur")
 	if r.JobRounds > 0 {
 		faults += fmt.Sprintf(" and %d x each periodic job", r.JobRounds)
 	}
@@ -118,6 +121,21 @@ func (s *search) claim(r *Result) string {
 	}
 	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s with %s, at %s granularity, given %s and %s",
 		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), faults, steps, store, given)
+}
+
+// missing names the faults that were asked for and that no schedule had, e.g. because the
+// strategy keeps nothing that a crash could take.
+func (s *search) missing(verb string) string {
+	var names []string
+	for _, f := range s.cfg.Faults {
+		if !s.applied[f] {
+			names = append(names, string(f))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s: %s)", strings.Join(names, ", "), verb)
 }
 
 // fewText is what may be said of schedules with few preemptions.

@@ -16,6 +16,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/stacks"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // A strategy that ends the goroutine that it is called on, as the FailNow of a test does,
@@ -47,16 +48,16 @@ func TestEndedGoroutine(t *testing.T) {
 // slow counts a call after some reads, so that a search has many states. before is what
 // it read first.
 func slow(ctx context.Context, p *planted) (before, n int64, err error) {
-	before, err = p.env.Redis.Get(ctx, "n").Int64()
+	before, err = strategies.Redis(p.env).Get(ctx, "n").Int64()
 	for _, key := range []string{"a", "b", "c", "d"} {
 		if err == nil || errors.Is(err, redis.Nil) {
-			err = p.env.Redis.Get(ctx, key).Err()
+			err = strategies.Redis(p.env).Get(ctx, key).Err()
 		}
 	}
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, 0, err
 	}
-	n, err = p.env.Redis.Incr(ctx, "n").Result()
+	n, err = strategies.Redis(p.env).Incr(ctx, "n").Result()
 	return before, n, err
 }
 
@@ -67,9 +68,10 @@ func TestWorkersOfHungSearch(t *testing.T) {
 	var crew, blocks atomic.Bool                  // there is another one, and the first one blocks
 	left := make(chan struct{})
 	hangs := plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
-		own.CompareAndSwap(nil, &p.env.Redis)
+		client := strategies.Redis(p.env)
+		own.CompareAndSwap(nil, &client)
 		switch {
-		case p.env.Redis != *own.Load():
+		case client != *own.Load():
 			crew.Store(true)
 		case crew.Load():
 			blocks.Store(true)
@@ -116,7 +118,7 @@ func TestScriptsSentLate(t *testing.T) {
 	late := plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 		before, n, err := slow(ctx, p)
 		if err == nil && n != before+1 {
-			err = script.Run(ctx, p.env.Redis, []string{"late"}).Err()
+			err = script.Run(ctx, strategies.Redis(p.env), []string{"late"}).Err()
 		}
 		return verdict(n == 1, err)
 	})

@@ -20,7 +20,7 @@ import (
 // or by two between which another caller may come.
 func longWinded(racy bool) strategies.Selection {
 	return plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
-		rdb, key := p.env.Redis, p.env.Prefix+"n"
+		rdb, key := strategies.Redis(p.env), p.env.Prefix+"n"
 		for range 8 {
 			if err := rdb.Get(ctx, p.env.Prefix+"nothing").Err(); err != nil && !errors.Is(err, redis.Nil) {
 				return verdict(false, err)
@@ -117,7 +117,7 @@ func TestWorkerPanics(t *testing.T) {
 		if !v.Admitted {
 			return v, err
 		}
-		if n, _ := p.env.Redis.Incr(ctx, p.env.Prefix+"admitted").Result(); n == 2 {
+		if n, _ := strategies.Redis(p.env).Incr(ctx, p.env.Prefix+"admitted").Result(); n == 2 {
 			panic("admitted two")
 		}
 		return v, err
@@ -135,7 +135,7 @@ func TestWorkerPanics(t *testing.T) {
 func TestShortestPause(t *testing.T) {
 	sel := plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 		began := p.env.Clock.Now()
-		err := p.env.Redis.Set(ctx, p.env.Prefix+"k", 1, 5*time.Hour).Err()
+		err := strategies.Redis(p.env).Set(ctx, p.env.Prefix+"k", 1, 5*time.Hour).Err()
 		if p.env.Clock.Now().After(began) {
 			p.seen++
 			return verdict(false, err)

@@ -6,13 +6,14 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // A limiter that asks whether anything is left, and not whether enough is, is right for
 // requests of one unit. Where a policy's requests differ in cost, the second client takes two.
 func TestScriptsOfSeveralUnits(t *testing.T) {
 	sel := plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
-		left, err := p.env.Redis.DecrBy(ctx, p.env.Prefix+"k", r.Units).Result()
+		left, err := strategies.Redis(p.env).DecrBy(ctx, p.env.Prefix+"k", r.Units).Result()
 		return verdict(left+r.Units > -r.Policy.Limit, err)
 	})
 	for _, c := range []struct {

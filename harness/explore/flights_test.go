@@ -70,14 +70,14 @@ func (w *wordy) decide(key string) (bool, error) {
 func wordyOne(t *testing.T, racy, learns bool) strategies.Selection {
 	t.Helper()
 	return foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
-		return &wordy{rdb: env.Redis, limit: p.Limit, racy: racy, learns: learns}
+		return &wordy{rdb: strategies.Redis(env), limit: p.Limit, racy: racy, learns: learns}
 	}, strategies.NeedRedis)
 }
 
 // wordyMeta is a racy one, which is registered in the processes of searches.
 func wordyMeta() strategies.Meta {
 	m := strategies.FromFunc("wordy", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-		return &wordy{rdb: env.Redis, limit: p.Limit, racy: true}, nil
+		return &wordy{rdb: strategies.Redis(env), limit: p.Limit, racy: true}, nil
 	})
 	m.Foreign = true
 	return m

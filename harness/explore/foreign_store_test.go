@@ -39,7 +39,9 @@ func (c timed) Allow(_ context.Context, key string) (bool, error) {
 // What a client encodes goes over a connection of the bubble that it happens in.
 func TestForeignConnection(t *testing.T) {
 	for _, pipe := range []bool{false, true} {
-		sel := foreign(t, func(env strategies.Env, _ *quota.Policy) strategies.Allower { return timed{env.Redis, pipe} }, strategies.NeedRedis)
+		sel := foreign(t, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
+			return timed{strategies.Redis(env), pipe}
+		}, strategies.NeedRedis)
 		r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "1 request per fixed 1m"), Properties: []explore.Property{explore.Leak}})
 		if err != nil || len(r.Findings) > 0 || r.Claim == "" {
 			t.Errorf("pipelined %t: %+v, %v", pipe, r, err)

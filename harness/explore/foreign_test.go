@@ -213,7 +213,7 @@ func (c *lookThenAdd) ask(key string) (bool, error) {
 func TestForeignContext(t *testing.T) {
 	for _, aside := range []bool{false, true} {
 		sel := foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
-			return &lookThenAdd{rdb: env.Redis, limit: p.Limit, aside: aside}
+			return &lookThenAdd{rdb: strategies.Redis(env), limit: p.Limit, aside: aside}
 		}, strategies.NeedRedis)
 		r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "1 request per fixed 1m")})
 		if err != nil {
@@ -233,7 +233,7 @@ func TestForeignContext(t *testing.T) {
 // waiting where no bubble sees it.
 func TestForeignMutex(t *testing.T) {
 	sel := foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
-		return &lookThenAdd{rdb: env.Redis, limit: p.Limit, lock: true}
+		return &lookThenAdd{rdb: strategies.Redis(env), limit: p.Limit, lock: true}
 	}, strategies.NeedRedis)
 	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Instances: 1}
 	r, err := explore.Run(t.Context(), sel, cfg)
@@ -253,7 +253,7 @@ func TestForeignMutex(t *testing.T) {
 // A pool of the strategy's own reaches the store past the client that it was given.
 func TestForeignPool(t *testing.T) {
 	sel := foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
-		return &lookThenAdd{rdb: redis.NewClient(env.Redis.(*redis.Client).Options()), limit: p.Limit}
+		return &lookThenAdd{rdb: redis.NewClient(strategies.Redis(env).(*redis.Client).Options()), limit: p.Limit}
 	}, strategies.NeedRedis)
 	r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "1 request per fixed 1m")})
 	if !errors.Is(err, explore.ErrUnseen) || r.Claim != "" {
@@ -292,7 +292,7 @@ func (p *patient) Allow(ctx context.Context, key string) (bool, error) {
 // Who sleeps is woken by time that passes, which is no fault where nothing else is left.
 func TestForeignSleep(t *testing.T) {
 	sel := foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
-		return &patient{env.Redis, p.Limit}
+		return &patient{strategies.Redis(env), p.Limit}
 	}, strategies.NeedRedis)
 	r, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "1 request per fixed 1m"), Properties: []explore.Property{explore.Leak, explore.Stuck}})
 	if err != nil || len(r.Findings) > 0 || !strings.HasPrefix(r.Claim, "leak, stuck: no violation found in any schedule") {
@@ -324,7 +324,7 @@ func (s *sender) Allow(ctx context.Context, key string) (bool, error) {
 func TestForeignSender(t *testing.T) {
 	for _, loses := range []bool{false, true} {
 		sel := foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
-			return &sender{env.Redis, p.Limit, loses}
+			return &sender{strategies.Redis(env), p.Limit, loses}
 		}, strategies.NeedRedis)
 		r, err := explore.Run(t.Context(), sel, explore.Config{
 			Policy: policy(t, "1 request per fixed 1m"), Clients: 1, Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Stuck},
@@ -368,10 +368,10 @@ func TestForeignUnfit(t *testing.T) {
 func TestForeignWaitsForOthers(t *testing.T) {
 	for name, sel := range map[string]strategies.Selection{
 		"goroutine": foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
-			return &lookThenAdd{rdb: env.Redis, limit: p.Limit, aside: true}
+			return &lookThenAdd{rdb: strategies.Redis(env), limit: p.Limit, aside: true}
 		}, strategies.NeedRedis),
 		"caller": foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
-			return &oneByOne{c: &lookThenAdd{rdb: env.Redis, limit: p.Limit}, turn: make(chan struct{}, 1)}
+			return &oneByOne{c: &lookThenAdd{rdb: strategies.Redis(env), limit: p.Limit}, turn: make(chan struct{}, 1)}
 		}, strategies.NeedRedis),
 		"nobody": foreign(t, func(strategies.Env, *quota.Policy) strategies.Allower {
 			return &oneByOne{turn: nil}

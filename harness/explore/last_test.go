@@ -26,9 +26,9 @@ type returning struct {
 func (r *returning) Refund(ctx context.Context, res quota.Reservation) error {
 	key := r.env.Prefix + "k"
 	if r.forgets {
-		return r.env.Redis.Del(ctx, key).Err()
+		return strategies.Redis(r.env).Del(ctx, key).Err()
 	}
-	return r.env.Redis.DecrBy(ctx, key, res.Request.Units).Err()
+	return strategies.Redis(r.env).DecrBy(ctx, key, res.Request.Units).Err()
 }
 
 func plantReturning(forgets bool) strategies.Selection {
@@ -37,9 +37,9 @@ func plantReturning(forgets bool) strategies.Selection {
 	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &returning{&planted{env: env, take: func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 			key := p.env.Prefix + "k"
-			n, err := p.env.Redis.Incr(ctx, key).Result()
+			n, err := strategies.Redis(p.env).Incr(ctx, key).Result()
 			if err == nil && n > r.Policy.Limit {
-				err = p.env.Redis.Decr(ctx, key).Err()
+				err = strategies.Redis(p.env).Decr(ctx, key).Err()
 			}
 			return verdict(n <= r.Policy.Limit, err)
 		}}, forgets}, nil
@@ -166,7 +166,7 @@ func (s *spoiled) Take(ctx context.Context, r quota.Request) (quota.Decision, er
 	if s.seen {
 		return quota.Decision{Admitted: true}, nil
 	}
-	n, err := s.env.Redis.Incr(ctx, s.env.Prefix+"k").Result()
+	n, err := strategies.Redis(s.env).Incr(ctx, s.env.Prefix+"k").Result()
 	s.seen = n == 2
 	return verdict(n <= r.Policy.Limit, err)
 }

@@ -33,11 +33,11 @@ func scripted(t *testing.T, script string, cfg explore.Config) explore.Config {
 // limit.
 func chargedTo(ctx context.Context, p *planted, limit int64) (quota.Decision, error) {
 	key := p.env.Prefix + "n"
-	n, err := p.env.Redis.Incr(ctx, key).Result()
+	n, err := strategies.Redis(p.env).Incr(ctx, key).Result()
 	if err != nil || n <= limit {
 		return verdict(err == nil, err)
 	}
-	return verdict(false, p.env.Redis.Decr(ctx, key).Err())
+	return verdict(false, strategies.Redis(p.env).Decr(ctx, key).Err())
 }
 
 // TestChangedLimit: a limiter that remembers the first limit it saw is right as long as
@@ -99,14 +99,14 @@ type keeper struct {
 
 func (k *keeper) SetLimit(ctx context.Context, p *quota.Policy, _ []quota.Subject) error {
 	k.cached = 0
-	return k.env.Redis.Set(ctx, k.env.Prefix+"limit", p.Limit, 0).Err()
+	return strategies.Redis(k.env).Set(ctx, k.env.Prefix+"limit", p.Limit, 0).Err()
 }
 
 func (k *keeper) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	limit := k.cached
 	if limit == 0 {
 		var err error
-		if limit, err = k.env.Redis.Get(ctx, k.env.Prefix+"limit").Int64(); errors.Is(err, redis.Nil) {
+		if limit, err = strategies.Redis(k.env).Get(ctx, k.env.Prefix+"limit").Int64(); errors.Is(err, redis.Nil) {
 			limit = 2 // as it was set up
 		} else if err != nil {
 			return verdict(false, err)

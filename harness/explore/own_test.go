@@ -25,11 +25,11 @@ import (
 func TestReplayOfWhatIsNotRegistered(t *testing.T) {
 	sel := plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 		key := p.env.Prefix + "n"
-		n, err := p.env.Redis.Get(ctx, key).Int64()
+		n, err := strategies.Redis(p.env).Get(ctx, key).Int64()
 		if err != nil && !errors.Is(err, redis.Nil) || n >= r.Policy.Limit {
 			return verdict(false, nil)
 		}
-		return verdict(true, p.env.Redis.Set(ctx, key, n+1, r.Policy.Window.Length).Err())
+		return verdict(true, strategies.Redis(p.env).Set(ctx, key, n+1, r.Policy.Window.Length).Err())
 	})
 	sel.Kinds = []quota.Kind{quota.Fixed}
 	berlin, err := time.LoadLocation("Europe/Berlin")

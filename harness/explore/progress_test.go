@@ -21,7 +21,7 @@ import (
 // leaky counts by two commands, and ends badly where it finds more than the limit of 1.
 func leaky(bad func()) strategies.Selection {
 	return plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
-		n, err := p.env.Redis.Get(ctx, p.env.Prefix+"k").Int64()
+		n, err := strategies.Redis(p.env).Get(ctx, p.env.Prefix+"k").Int64()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return verdict(false, err)
 		}
@@ -31,7 +31,7 @@ func leaky(bad func()) strategies.Selection {
 		if n == 1 {
 			return verdict(false, nil)
 		}
-		err = p.env.Redis.Incr(ctx, p.env.Prefix+"k").Err()
+		err = strategies.Redis(p.env).Incr(ctx, p.env.Prefix+"k").Err()
 		return verdict(err == nil, err)
 	})
 }

@@ -36,7 +36,7 @@ func TestMemoryIsPartOfTheState(t *testing.T) {
 	m := *choose(t, "unlimited").Meta
 	m.Name, m.Guarantee, m.Reset = "last-comer", nil, strategies.ResetsMissing
 	m.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &lastComer{redis: env.Redis}, nil
+		return &lastComer{redis: strategies.Redis(env)}, nil
 	}
 	scripts, err := explore.ParseScripts("take=2;take=3;take=4")
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -115,6 +116,8 @@ type search struct {
 	normal *normal
 	// wanted are the properties that no schedule has broken so far.
 	wanted map[Property]bool
+	// applied are the faults that a step of some schedule has injected.
+	applied map[quota.Fault]bool
 	// short has a schedule that is run again left where it ends: the strategy does not
 	// survive what follows.
 	short bool
@@ -126,7 +129,7 @@ type search struct {
 }
 
 func newSearch(e engine.Engine, sel strategies.Selection, cfg Config) *search {
-	return &search{Engine: e, sel: sel, cfg: cfg, wanted: map[Property]bool{}}
+	return &search{Engine: e, sel: sel, cfg: cfg, wanted: map[Property]bool{}, applied: map[quota.Fault]bool{}}
 }
 
 // breakage is a finding with its schedule.

@@ -22,11 +22,11 @@ func mending(mended time.Duration, from int64, reads int) strategies.Selection {
 	return plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 		key := p.env.Prefix + "k"
 		for range reads {
-			if err := p.env.Redis.Exists(ctx, key).Err(); err != nil {
+			if err := strategies.Redis(p.env).Exists(ctx, key).Err(); err != nil {
 				return quota.Decision{}, err
 			}
 		}
-		n, err := p.env.Redis.Incr(ctx, key).Result()
+		n, err := strategies.Redis(p.env).Incr(ctx, key).Result()
 		left := time.Hour
 		if err == nil && n > 1 {
 			if n < from {
@@ -34,11 +34,11 @@ func mending(mended time.Duration, from int64, reads int) strategies.Selection {
 			}
 			left = mended
 			var has time.Duration
-			if has, err = p.env.Redis.TTL(ctx, key).Result(); err == nil && has >= 0 {
+			if has, err = strategies.Redis(p.env).TTL(ctx, key).Result(); err == nil && has >= 0 {
 				return verdict(n <= r.Policy.Limit, nil)
 			}
 		}
-		return verdict(n <= r.Policy.Limit, errors.Join(err, p.env.Redis.Expire(ctx, key, left).Err()))
+		return verdict(n <= r.Policy.Limit, errors.Join(err, strategies.Redis(p.env).Expire(ctx, key, left).Err()))
 	})
 }
 
@@ -71,9 +71,9 @@ func TestShortTimeToLive(t *testing.T) {
 func TestShortTimeToLiveOfAnOrder(t *testing.T) {
 	sel := plant(func(ctx context.Context, p *planted, r quota.Request) (quota.Decision, error) {
 		key := p.env.Prefix + "k"
-		n, err := p.env.Redis.Incr(ctx, key).Result()
+		n, err := strategies.Redis(p.env).Incr(ctx, key).Result()
 		if err == nil {
-			_, err = p.env.Redis.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			_, err = strategies.Redis(p.env).Pipelined(ctx, func(pipe redis.Pipeliner) error {
 				pipe.Expire(ctx, key, time.Duration(4-n)*time.Hour)
 				return nil
 			})

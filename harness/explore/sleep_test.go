@@ -152,7 +152,7 @@ func programs(r *rand.Rand, length int, shared bool) strategies.Selection {
 }
 
 func (e *entwined) plantedDoes(ctx context.Context, op plantedOp) error {
-	rdb, key := e.env.Redis, fmt.Sprintf("k%d", op.key)
+	rdb, key := strategies.Redis(e.env), fmt.Sprintf("k%d", op.key)
 	get := func(key string) (int64, error) {
 		n, err := rdb.Get(ctx, key).Int64()
 		if errors.Is(err, redis.Nil) {

@@ -55,8 +55,8 @@ func plantSQL(p sqlPlant) strategies.Selection {
 		Guarantee: []quota.Clause{quota.Exactly()},
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			s := p
-			s.pool = env.Postgres
-			return s, schema.Ensure(ctx, env.Postgres, "counters", "CREATE TABLE counters (id int PRIMARY KEY, n bigint NOT NULL)")
+			s.pool = strategies.Postgres(env)
+			return s, schema.Ensure(ctx, strategies.Postgres(env), "counters", "CREATE TABLE counters (id int PRIMARY KEY, n bigint NOT NULL)")
 		},
 	}}
 }

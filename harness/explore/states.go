@@ -234,6 +234,7 @@ func (w *pass) take(e *edge, depth int) error {
 		return w.audit(e)
 	}
 	w.runs++
+	w.applied[g.choices[choice].Fault()] = true
 	w.depth = max(w.depth, depth+1)
 	for _, b := range e.found {
 		at, again := w.milder[b.property]

@@ -7,17 +7,18 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // A command that the table of keys does not have is searched over miniredis: a
 // race on the length of a list is found as one on a number is.
 func TestCommandsBeyondTheTable(t *testing.T) {
 	lists := plant(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
-		n, err := p.env.Redis.LLen(ctx, "l").Result()
+		n, err := strategies.Redis(p.env).LLen(ctx, "l").Result()
 		if err != nil || n > 0 {
 			return verdict(false, err)
 		}
-		return verdict(true, p.env.Redis.RPush(ctx, "l", 1).Err())
+		return verdict(true, strategies.Redis(p.env).RPush(ctx, "l", 1).Err())
 	})
 	r, err := explore.Run(t.Context(), lists, explore.Config{Limit: 1, Properties: []explore.Property{explore.Leak, explore.Stuck}})
 	if err != nil {

@@ -35,7 +35,7 @@ func fixed(client func(env strategies.Env) redis.UniversalClient, now func(env s
 	return s
 }
 
-func given(env strategies.Env) redis.UniversalClient { return env.Redis }
+func given(env strategies.Env) redis.UniversalClient { return strategies.Redis(env) }
 func virtual(env strategies.Env) time.Time           { return env.Clock.Now() }
 func callers(ctx context.Context) context.Context    { return ctx }
 func background(context.Context) context.Context     { return context.Background() }
@@ -78,24 +78,24 @@ func TestUnseenWorkIsNotClean(t *testing.T) {
 		{"a connection of its own, elsewhere", fixed(func(strategies.Env) redis.UniversalClient { return elsewhere }, virtual, callers),
 			[]witness.Code{witness.NoCommand, witness.AllFailed}},
 		{"a client of its own, to the same store", fixed(func(env strategies.Env) redis.UniversalClient {
-			o := *env.Redis.(*redis.Client).Options()
+			o := *strategies.Redis(env).(*redis.Client).Options()
 			return redis.NewClient(&o)
 		}, virtual, callers), []witness.Code{witness.OtherClient, witness.NoCommand}},
 		{"the wall clock, in a key", fixed(given, wall, callers), []witness.Code{witness.WallClock}},
 		{"the wall clock, as an argument", plantNeeding(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
-			return verdict(true, p.env.Redis.ZAdd(ctx, "log", redis.Z{Score: float64(wall(p.env).UnixMilli()), Member: "m"}).Err())
+			return verdict(true, strategies.Redis(p.env).ZAdd(ctx, "log", redis.Z{Score: float64(wall(p.env).UnixMilli()), Member: "m"}).Err())
 		}), []witness.Code{witness.WallClock}},
 		{"no command at all", plantNeeding(func(context.Context, *planted, quota.Request) (quota.Decision, error) {
 			return verdict(true, nil)
 		}), []witness.Code{witness.NoCommand}},
 		{"a goroutine of its own", plantNeeding(func(ctx context.Context, p *planted, _ quota.Request) (d quota.Decision, err error) {
 			done := make(chan error)
-			go func() { done <- p.env.Redis.Incr(ctx, "k").Err() }()
+			go func() { done <- strategies.Redis(p.env).Incr(ctx, "k").Err() }()
 			return verdict(true, <-done)
 		}), []witness.Code{witness.OwnGoroutine, witness.AllFailed}},
 		{"a goroutine of its own, without a context", plantNeeding(func(_ context.Context, p *planted, _ quota.Request) (d quota.Decision, err error) {
 			done := make(chan error)
-			go func() { done <- p.env.Redis.Incr(context.Background(), "k").Err() }()
+			go func() { done <- strategies.Redis(p.env).Incr(context.Background(), "k").Err() }()
 			return verdict(true, <-done)
 		}), []witness.Code{witness.OwnGoroutine, witness.NoCommand, witness.AllFailed}},
 		{"time.Now in process", inProcess(&mu, wall), []witness.Code{witness.NeverAgain}},
@@ -120,11 +120,11 @@ func TestLengthsOfTimeAreNotTheWallClock(t *testing.T) {
 	} {
 		sel := plantNeeding(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
 			if name == "both" {
-				if err := p.env.Redis.HSet(ctx, "h", "length", length, "hour", wall(p.env).Truncate(time.Hour).Unix()).Err(); err != nil {
+				if err := strategies.Redis(p.env).HSet(ctx, "h", "length", length, "hour", wall(p.env).Truncate(time.Hour).Unix()).Err(); err != nil {
 					return verdict(false, err)
 				}
 			}
-			n, err := p.env.Redis.Eval(ctx, "return redis.call('INCR', KEYS[1])", []string{"n"}, value(p.env)).Int64()
+			n, err := strategies.Redis(p.env).Eval(ctx, "return redis.call('INCR', KEYS[1])", []string{"n"}, value(p.env)).Int64()
 			return verdict(n <= 1, err)
 		})
 		r, err := explore.Run(t.Context(), sel, explore.Config{Limit: 1, Clients: 3})
@@ -140,13 +140,13 @@ func TestLengthsOfTimeAreNotTheWallClock(t *testing.T) {
 // A goroutine of the strategy's own does not bring a long enumeration down.
 func TestOwnGoroutinesEndNothing(t *testing.T) {
 	sel := plantNeeding(func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
-		if err := p.env.Redis.Incr(ctx, "n").Err(); err != nil {
+		if err := strategies.Redis(p.env).Incr(ctx, "n").Err(); err != nil {
 			return verdict(false, err)
 		}
 		done := make(chan error)
-		go func() { done <- p.env.Redis.Incr(ctx, "k").Err() }()
+		go func() { done <- strategies.Redis(p.env).Incr(ctx, "k").Err() }()
 		<-done
-		return verdict(true, p.env.Redis.Incr(ctx, "m").Err())
+		return verdict(true, strategies.Redis(p.env).Incr(ctx, "m").Err())
 	})
 	c, err := explore.Enumerate(t.Context(), sel, explore.Config{Clients: 4, Limit: 3, Faults: []quota.Fault{quota.FaultCrash}, MaxSchedules: 2_000})
 	if !errors.Is(err, explore.ErrUnseen) || c.Schedules != 2_000 || len(c.Withheld) != 1 || c.Withheld[0].Code != string(witness.OwnGoroutine) {
@@ -194,7 +194,7 @@ func inProcess(mu *sync.Mutex, now func(env strategies.Env) time.Time) strategie
 // A panic of the strategy is the search's error, in one line, with the stack apart.
 func TestPanics(t *testing.T) {
 	boom := func(ctx context.Context, p *planted, _ quota.Request) (quota.Decision, error) {
-		if n, err := p.env.Redis.Incr(ctx, "n").Result(); n > 1 || err != nil {
+		if n, err := strategies.Redis(p.env).Incr(ctx, "n").Result(); n > 1 || err != nil {
 			panic(fmt.Sprintf("two\nlines %d", n))
 		}
 		return verdict(true, nil)
@@ -202,7 +202,7 @@ func TestPanics(t *testing.T) {
 	job := plant(once)
 	job.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &planted{env: env, take: once, jobs: []strategies.Job{{Name: "sync", Every: time.Hour, Run: func(ctx context.Context) (bool, error) {
-			env.Redis.Get(ctx, "k")
+			strategies.Redis(env).Get(ctx, "k")
 			panic("no job")
 		}}}}, nil
 	}

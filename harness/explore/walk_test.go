@@ -26,7 +26,7 @@ func TestWalksMeetNothingNew(t *testing.T) {
 	walks := testenv.Pick(30, 300)
 	foreign := func(make func(redis.UniversalClient) strategies.Allower) *strategies.Meta {
 		m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
-			return make(env.Redis), nil
+			return make(strategies.Redis(env)), nil
 		})
 		m.Foreign = true
 		return &m

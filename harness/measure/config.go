@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/machine/cores"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -23,6 +24,12 @@ type Config struct {
 
 	// Rounds is how often every strategy is run. Default 8.
 	Rounds int
+	// Budget is the time within which the measurement answers: no round begins that would pass
+	// it if it took as long as the longest one so far. The first round always begins. 0 is no bound.
+	Budget time.Duration
+	// Enough is asked after each complete round, except the last, about all runs so far. The
+	// measurement ends if it returns true; nil never does.
+	Enough func(round int, runs []results.Run) bool
 	// Earlier counts rounds that were measured before: the numbers of these go on from
 	// there, and so do their request streams.
 	Earlier int
@@ -36,6 +43,8 @@ type Config struct {
 	// round, at this rate in requests per second: latency is taken from there. 0 gives
 	// it none, and [AutoRate] a rate that follows from the first round.
 	LatencyRate float64
+	// RateFrom says where LatencyRate comes from, for the record, unless it is [AutoRate].
+	RateFrom string
 	// NoReference leaves the reference loops out.
 	NoReference bool
 	// ReferenceLength is how long each reference loop runs. Default [DefaultReferenceLength].
@@ -67,8 +76,8 @@ type Timer interface {
 }
 
 // DefaultDuration of a closed loop: eight rounds of the core strategies, with their
-// open loops, take under two minutes.
-const DefaultDuration = 250 * time.Millisecond
+// open loops, take under a minute on a quiet machine.
+const DefaultDuration = 150 * time.Millisecond
 
 // Limits of what one run accepts.
 const (
@@ -105,6 +114,8 @@ func (c *Config) Complete() error {
 		return fmt.Errorf("%d earlier rounds: give 0 to %d", c.Earlier, MaxRounds)
 	case c.Rounds < 1 || c.Rounds > MaxRounds:
 		return fmt.Errorf("%d rounds: give 1 to %d", c.Rounds, MaxRounds)
+	case c.Budget < 0 || c.Budget > MaxDuration:
+		return fmt.Errorf("a budget of %v: give at most %v", c.Budget, MaxDuration)
 	case c.Pool < 0 || c.Pool > MaxPool:
 		return fmt.Errorf("a pool of %d connections: give 1 to %d, or 0 for the default", c.Pool, MaxPool)
 	case c.Duration > MaxDuration:
@@ -148,7 +159,6 @@ func (c *Config) Complete() error {
 			return fmt.Errorf("an outage of %s: this run has no store of that name", o.Store)
 		}
 	}
-	c.Workers = max(c.Workers, c.Instances)
 	return nil
 }
 

@@ -159,7 +159,7 @@ func TestReplicasCatchUp(t *testing.T) {
 	sel := f.selection()
 	sel.Needs = []strategies.Need{"redis", "redis.replica"}
 	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		f.master, f.replica, f.prefix = env.Redis, env.Clients["redis.replica"].(redis.UniversalClient), env.Prefix
+		f.master, f.replica, f.prefix = strategies.Redis(env), env.Clients["redis.replica"].(redis.UniversalClient), env.Prefix
 		return f, nil
 	}
 	master := storetest.Redis(t)

@@ -58,6 +58,11 @@ func (p *pass) judge(ctx context.Context) error {
 			p.strike("store-not-read", results.StrikesNote, "what the stores held at the end is not known: %v", err)
 		}
 	}
+	jumps, err := p.counters.jumps(p, facts)
+	if err != nil {
+		return err
+	}
+	facts.Noticed = append(facts.Noticed, jumps...)
 	behind, asked, thirds, over := p.tails(), askedHash{}, thirdsOf(r), overTimeOf(r)
 	switch _, err := harness.JudgeUnless(ctx, r, facts, behind.visit, asked.visit, thirds.visit, over.visit); {
 	case errors.Is(err, harness.ErrNotJudged):

@@ -7,10 +7,10 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// longer measures for d, and then for twice as long each time until met holds: on a busy
-// machine a short run can end before what the test is about has happened. The caller
-// judges the last result, whether met holds or not.
-func longer[T any](t *testing.T, d time.Duration, measure func(time.Duration) T, met func(T) bool) (got T) {
+// longer measures for a time or a number of requests, and then for twice as long each time
+// until met holds: on a busy machine a short run can end before what the test is about has
+// happened. The caller judges the last result, whether met holds or not.
+func longer[N ~int64, T any](t *testing.T, d N, measure func(N) T, met func(T) bool) (got T) {
 	t.Helper()
 	const tries = 8
 	for try := 1; ; try++ {

@@ -58,7 +58,7 @@ func (i *incident) add(n, from, to int64) {
 	i.n, i.to = i.n+n, to
 }
 
-// mark leaves the marks, before the pass begins.
+// mark leaves the marks, before the strategy is asked anything.
 func (l *lookouts) mark(ctx context.Context, s *site) error {
 	l.done = make(chan struct{})
 	for name, st := range s.stores {
@@ -86,6 +86,16 @@ func (l *lookouts) mark(ctx context.Context, s *site) error {
 	}
 	slices.SortFunc(l.all, func(a, b *lookout) int { return strings.Compare(a.name, b.name) })
 	return nil
+}
+
+// prepared looks whether the stores still have what was set up before the pass.
+func (l *lookouts) prepared(ctx context.Context) {
+	for _, o := range l.all {
+		o.now = func() int64 { return 0 }
+		o.cut = o.meter.Lost.Load()
+		l.wg.Go(func() { o.look(ctx) })
+	}
+	l.wg.Wait()
 }
 
 // marks is how many keys of the store with the name are marks.
@@ -224,6 +234,9 @@ func (o *lookout) notice(fault quota.Fault, code, format string, args ...any) {
 
 // span is a stretch of the run, in seconds since its begin.
 func span(from, to int64) string {
+	if to == 0 {
+		return "before the first request"
+	}
 	return fmt.Sprintf("between %.2f s and %.2f s", time.Duration(from).Seconds(), time.Duration(to).Seconds())
 }
 

@@ -22,6 +22,8 @@ type Report struct {
 	Info workloads.Info
 	// Interrupted is set where the context ended before the last round.
 	Interrupted bool
+	// OutOfTime is set if there was no time in the budget for all rounds.
+	OutOfTime bool
 	// Skipped are strategies that took no part in later rounds because a store that they
 	// need had stopped to answer, by their labels. Their earlier runs are among Runs.
 	Skipped []results.Skipped

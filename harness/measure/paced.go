@@ -30,13 +30,13 @@ const (
 
 // pacedSamples are the requests that an open loop has at least: enough for the
 // 99th percentile of a round.
-const pacedSamples = 400
+const pacedSamples = 300
 
 // paced is a measurement that gives latency alone: each strategy in an open loop at
 // a rate that all share. Nothing is probed and no counter is read.
-func (m *measurement) paced(rate float64) *measurement {
+func (m *measurement) paced(rate float64, from string) *measurement {
 	cfg := *m.cfg
-	cfg.Rate, cfg.LatencyRate = rate, 0
+	cfg.Rate, cfg.LatencyRate, cfg.RateFrom = rate, 0, from
 	cfg.Duration = max(cfg.Duration, time.Duration(pacedSamples/rate*float64(time.Second)))
 	cfg.Timer, cfg.Archive = nil, ""
 	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(), places: m.places, gone: m.gone, latencyOnly: true}
@@ -48,11 +48,11 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 		return
 	}
 	if m.open == nil {
-		rate := m.cfg.LatencyRate
+		rate, from := m.cfg.LatencyRate, m.cfg.RateFrom
 		if rate == AutoRate {
-			rate = CommonRate(runs, selected)
+			rate, from = CommonRate(runs, selected)
 		}
-		m.open = m.paced(rate)
+		m.open = m.paced(rate, from)
 	}
 	reference := m.open.openReference(ctx, round, stream, info)
 	rng := rand.New(seed.NewSource(m.cfg.Seed, seed.PacedOrder, uint64(round)))
@@ -71,7 +71,7 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 		if !begun {
 			break
 		}
-		paced.Reference = reference
+		paced.Reference, paced.Params.RateFrom = reference, m.open.cfg.RateFrom
 		r.Paced = &paced
 		m.obs.SoFar(runs)
 	}
@@ -87,14 +87,15 @@ func selectionOf(selected []strategies.Selection, label string) (strategies.Sele
 }
 
 // CommonRate is what [AutoRate] makes of the throughput of closed loops, in requests per
-// second, with two digits.
-func CommonRate(runs []results.Run, selected []strategies.Selection) float64 {
+// second, with two digits, and where that comes from.
+func CommonRate(runs []results.Run, selected []strategies.Selection) (rate float64, from string) {
+	label := ""
 	slowest := func(counts func(strategies.Selection) bool) float64 {
 		least := math.Inf(1)
 		for i := range runs {
 			sel, ok := selectionOf(selected, runs[i].Params.Label)
-			if ok && runs[i].ThroughputPerS > 0 && counts(sel) {
-				least = min(least, runs[i].ThroughputPerS)
+			if t := runs[i].ThroughputPerS; ok && t > 0 && t < least && counts(sel) {
+				least, label = t, sel.String()
 			}
 		}
 		return least
@@ -103,9 +104,18 @@ func CommonRate(runs []results.Run, selected []strategies.Selection) float64 {
 	if math.IsInf(least, 1) {
 		least = slowest(func(strategies.Selection) bool { return true })
 	}
-	rate := min(max(least/2, LeastAutoRate), MostAutoRate)
+	switch rate = min(max(least/2, LeastAutoRate), MostAutoRate); {
+	case label == "":
+		from = "the highest automatic rate"
+	case least/2 < LeastAutoRate:
+		from = "the lowest automatic rate, since " + label + " held less than twice as much"
+	case least/2 > MostAutoRate:
+		from = "the highest automatic rate, since " + label + " held more than twice as much"
+	default:
+		from = "half of what " + label + " held in the first round"
+	}
 	step := math.Pow(10, math.Floor(math.Log10(rate))-1)
-	return math.Floor(rate/step) * step // two digits, so that runs of one machine agree more often
+	return math.Floor(rate/step) * step, from // two digits, so that runs of one machine agree more often
 }
 
 // openReference measures what a bare client's INCR takes in an open loop: from the
@@ -131,7 +141,7 @@ var bareClient = strategies.Selection{Meta: &strategies.Meta{
 	Name: "bare-client", Doc: "one INCR of one key, and nothing else", Form: strategies.Baseline,
 	Kinds: quota.Kinds(), Needs: []strategies.Need{strategies.NeedRedis}, GivesBack: true,
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &bareStrategy{env.Redis, env.Prefix + "reference"}, nil
+		return &bareStrategy{strategies.Redis(env), env.Prefix + "reference"}, nil
 	},
 }}
 

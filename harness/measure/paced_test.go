@@ -84,17 +84,21 @@ func TestAutoRate(t *testing.T) {
 		}
 		return out
 	}
-	for _, c := range []struct{ memory, fast, slow, want float64 }{
-		{1e6, 80_000, 2_468, 1_200},
-		{900, 80_000, 2_468, 1_200},    // one without a store decides nothing
-		{1e6, 80_000, 300, 500},        // never less
-		{1e6, 800_000, 700_000, 10000}, // nor more than a pacer is precise at
-		{1e6, 80_000, 0, 10000},        // one that failed has no throughput
-		{1e6, 0, 0, 10000},
-		{5000, 0, 0, 2500},
+	for _, c := range []struct {
+		memory, fast, slow, want float64
+		from                     string
+	}{
+		{1e6, 80_000, 2_468, 1_200, "half of what slow held in the first round"},
+		{900, 80_000, 2_468, 1_200, ""},                                                                       // one without a store decides nothing
+		{1e6, 80_000, 300, 500, "the lowest automatic rate, since slow held less than twice as much"},         // never less
+		{1e6, 800_000, 700_000, 10000, "the highest automatic rate, since slow held more than twice as much"}, // nor more than a pacer is precise at
+		{1e6, 80_000, 0, 10000, "the highest automatic rate, since fast held more than twice as much"},        // one that failed has no throughput
+		{1e6, 0, 0, 10000, ""},
+		{5000, 0, 0, 2500, "half of what memory held in the first round"},
 	} {
-		if got := CommonRate(runs(c.memory, c.fast, c.slow), selected); got != c.want {
-			t.Errorf("%+v: %g", c, got)
+		got, from := CommonRate(runs(c.memory, c.fast, c.slow), selected)
+		if got != c.want || c.from != "" && from != c.from {
+			t.Errorf("%+v: %g, %s", c, got, from)
 		}
 	}
 	if seed.PacedOrder == seed.RoundOrder {

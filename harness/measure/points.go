@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -33,7 +34,7 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 // Points measures several configurations and returns a report of each, in their order.
 // Every round has each of them once, in random order, so that a drift of the machine
 // does not look like an effect of what they differ in. They have the stores, the cores,
-// the rounds and the observer of the first one, and [Config.Point] tells their runs
+// the rounds, what ends them early and the observer of the first one, and [Config.Point] tells their runs
 // apart. What [Measure] says of ctx and of errors holds here too.
 func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 	points := make([]*point, len(cfgs))
@@ -59,7 +60,13 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 		runs += p.runs()
 	}
 	first.obs.Begin(runs)
+	begun, longest := first.tb.nano(), int64(0)
 	for round := first.cfg.Earlier + 1; round <= first.cfg.last() && ctx.Err() == nil; round++ {
+		start := first.tb.nano()
+		if b := int64(first.cfg.Budget); b > 0 && longest > 0 && start-begun+longest > b {
+			first.report.OutOfTime = true
+			break
+		}
 		rng := rand.New(seed.NewSource(first.cfg.Seed, seed.PointOrder, uint64(round)))
 		for _, i := range rng.Perm(len(points)) {
 			if ctx.Err() != nil {
@@ -70,6 +77,16 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 					break
 				}
 				return nil, err
+			}
+		}
+		longest = max(longest, first.tb.nano()-start)
+		if enough := first.cfg.Enough; enough != nil && round < first.cfg.last() && ctx.Err() == nil {
+			var all []results.Run
+			for _, p := range points {
+				all = append(all, p.audited()...)
+			}
+			if enough(round, all) {
+				break
 			}
 		}
 	}
@@ -133,10 +150,20 @@ func (p *point) measure(ctx context.Context, round int) error {
 	return nil
 }
 
-// end is the report, with what the audit finds by holding the rounds beside each other.
+// audited are the runs so far, with what the audit finds by holding the rounds next to each
+// other.
+func (p *point) audited() []results.Run {
+	runs := slices.Clone(p.report.Runs)
+	for i := range runs {
+		runs[i].Audit.Reasons = slices.Clone(runs[i].Audit.Reasons)
+	}
+	p.across.trends(runs)
+	drifted(runs)
+	return runs
+}
+
 func (p *point) end(ctx context.Context) *Report {
-	p.across.trends(p.report.Runs)
-	drifted(p.report.Runs)
+	p.report.Runs = p.audited()
 	p.report.Interrupted, p.report.Skipped = ctx.Err() != nil, p.gone.skipped
 	return p.report
 }

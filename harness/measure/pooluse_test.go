@@ -37,7 +37,7 @@ func (h *holding) selection() strategies.Selection {
 	sel := h.planted.selection()
 	sel.Needs = []strategies.Need{strategies.NeedRedis}
 	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		h.redis = env.Redis
+		h.redis = strategies.Redis(env)
 		return h, nil
 	}
 	return sel

@@ -49,6 +49,10 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	placement, lift := m.places.take(rest, m.cfg.Open(info), m.cfg.RateInForce(), storesOf(sel))
 	defer lift()
 	run.Placement = &placement
+	p := &pass{m: m, s: s, run: run, policy: &policy}
+	if err := p.lookouts.mark(work, s); err != nil {
+		return false, err
+	}
 	warm, err := m.warmUp(work, s, &policy)
 	if err != nil {
 		return false, err
@@ -83,7 +87,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	if !setUp() { // ctx has ended
 		return false, ctx.Err()
 	}
-	p := &pass{m: m, s: s, d: d, run: run, policy: &policy, warmed: min(warmSubjects, warm.next.Load())}
+	p.d, p.warmed = d, min(warmSubjects, warm.next.Load())
 	if err := p.drive(ctx); err != nil {
 		return true, err
 	}
@@ -268,6 +272,7 @@ type pass struct {
 	failed error
 	// lookouts are those of the pass.
 	lookouts lookouts
+	counters counters
 	census   census
 	// warmed is how many subjects the warm-up asked about.
 	warmed int64
@@ -284,12 +289,11 @@ func (p *pass) drive(ctx context.Context) error {
 		time.AfterFunc(abortGrace, cancel)
 	})
 	defer stopped()
-	if err := p.lookouts.mark(work, s); err != nil {
-		return err
-	}
+	p.lookouts.prepared(work)
 	if err := s.replicate(work); err != nil {
 		return err
 	}
+	p.counters.open(work, p)
 	runtime.GC()
 	s.observe(work, func(st *siteStore) *stores.Stats { return &st.before })
 	before, allocs := s.traffic(), heapAllocs()
@@ -306,6 +310,7 @@ func (p *pass) drive(ctx context.Context) error {
 	p.limits = operator{d: d, session: s.Session}
 	over = append(over, p.limits.schedule(work, p.m.cfg.LimitChanges, p.m.cfg.Duration))
 	p.lookouts.begin(work, d.tb.nano)
+	p.counters.begin(work, d)
 	over = append(over, p.census.schedule(work, p))
 	p.watch = newWatch(work, d.tb, slices.Collect(maps.Values(s.stores)))
 	p.m.cfg.Live.begin(p)
@@ -318,6 +323,7 @@ func (p *pass) drive(ctx context.Context) error {
 	}
 	p.watch.end()
 	p.m.cfg.Live.end(len(d.hung) == 0)
+	p.counters.end(work)
 	p.lookouts.end(work)
 	for _, name := range p.lookouts.absent() {
 		s.stores[name].absent = true

@@ -9,9 +9,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure/internal/looks"
 	"github.com/quotabench/quotabench/quota"
@@ -124,8 +121,6 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 		s.conns = append(s.conns, siteConn{c, name})
 		env.Clients[name] = c.Client()
 	}
-	env.Redis, _ = env.Clients[string(strategies.NeedRedis)].(redis.UniversalClient)
-	env.Postgres, _ = env.Clients[string(strategies.NeedPostgres)].(*pgxpool.Pool)
 	return nil
 }
 

@@ -49,7 +49,7 @@ func TestPlantedKeys(t *testing.T) {
 		sel := h.selection()
 		sel.Needs = []strategies.Need{strategies.NeedRedis}
 		sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			h.redis, h.prefix = env.Redis, env.Prefix
+			h.redis, h.prefix = strategies.Redis(env), env.Prefix
 			return h, nil
 		}
 		return measureOne(t, &h.planted, "hot-key", func(cfg *Config) {

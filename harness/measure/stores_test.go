@@ -49,7 +49,7 @@ func TestPlantedCost(t *testing.T) {
 	sel := c.selection()
 	sel.Needs = []strategies.Need{strategies.NeedRedis}
 	sel.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		c.redis, c.prefix = env.Redis, env.Prefix
+		c.redis, c.prefix = strategies.Redis(env), env.Prefix
 		return c, nil
 	}
 	redis := storetest.EmbeddedRedis(t)

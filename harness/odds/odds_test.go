@@ -24,11 +24,11 @@ type counter struct {
 
 func (c counter) Allow(ctx context.Context, key string) (bool, error) {
 	key += c.env.Clock.Now().UTC().Truncate(10 * time.Second).Format(time.RFC3339)
-	n, _ := c.env.Redis.Get(ctx, key).Int64() // none is 0
+	n, _ := strategies.Redis(c.env).Get(ctx, key).Int64() // none is 0
 	if n >= c.limit || c.strict && n >= c.limit-1 {
 		return false, nil
 	}
-	return true, c.env.Redis.Set(ctx, key, n+1, time.Minute).Err()
+	return true, strategies.Redis(c.env).Set(ctx, key, n+1, time.Minute).Err()
 }
 
 func selection(t *testing.T, strict bool) strategies.Selection {

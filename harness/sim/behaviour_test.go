@@ -53,12 +53,19 @@ func TestMonthEnds(t *testing.T) {
 	}
 }
 
-// The exact control goes by one clock, and is not judged by those that its instances have.
+// The exact control goes by true time, whatever the clocks of its instances say.
 func TestExactHasOneClock(t *testing.T) {
+	for _, skew := range [][]time.Duration{{0, 2 * time.Second}, {2 * time.Second, 0}} {
+		exactHasOneClock(t, skew)
+	}
+}
+
+func exactHasOneClock(t *testing.T, skew []time.Duration) {
+	t.Helper()
 	cfg := config(t, "exact", "user-links", "steady")
 	cfg.Start, cfg.Duration, cfg.Rate, cfg.Every = time.Date(2026, 2, 28, 23, 59, 45, 0, time.UTC), 30*time.Second, 100, -1
 	cfg.Stream.Set("subjects", 10)
-	cfg.Instances, cfg.Topology = 2, sim.Topology{Skew: []time.Duration{0, 2 * time.Second}}
+	cfg.Instances, cfg.Topology = 2, sim.Topology{Skew: skew}
 	r := &run(t, cfg).Runs[0]
 	valid(t, r)
 	if r.Leak.Units != 0 || r.Leak.Trials == 0 || len(r.Guarantee) == 0 {
@@ -207,5 +214,27 @@ func TestCompleteRefuses(t *testing.T) {
 		if _, err := sim.Run(t.Context(), cfg); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// A database that lags is behind, and not ahead, though its backlog drains only after the window
+// has turned: counters at rest belong to the window that was counted.
+func TestDriftIsOfItsWindow(t *testing.T) {
+	cfg := config(t, "three-tier", "agent-api", "steady")
+	cfg.Start, cfg.Duration, cfg.Rate, cfg.Every = time.Date(2026, 1, 1, 0, 59, 50, 0, time.UTC), 9*time.Second, 1000, -1
+	cfg.Stream.Set("subjects", 5)
+	r := &run(t, cfg).Runs[0]
+	valid(t, r)
+	var model int64
+	for _, x := range r.Drift.Tiers {
+		if x.Tier == "model" {
+			model = x.Units
+		}
+		if x.At == "after-jobs" {
+			t.Errorf("read after the window has turned: %+v", x)
+		}
+	}
+	if model >= 0 {
+		t.Errorf("the model of PostgreSQL is off by %+d units at rest, want less than 0", model)
 	}
 }

@@ -51,15 +51,17 @@ type drive struct {
 	callers int
 	idle    []*caller
 	backlog []due
-	// inFlight requests, and sessions that are not settled.
-	inFlight int64
-	maxBack  int
-	over     bool // no more requests will come
-	lastEnd  int64
-	stop     func() bool
-	aborted  func() bool // the run is to end as soon as possible
-	witness  *witness.Witness
-	judged   bool // what ends from here on is not part of the run
+	// inFlight requests, and sessions that are settling.
+	inFlight, settling int64
+	// rest is called when both are over, and no request is left.
+	rest    func()
+	maxBack int
+	over    bool // no more requests will come
+	lastEnd int64
+	stop    func() bool
+	aborted func() bool // the run is to end as soon as possible
+	witness *witness.Witness
+	judged  bool // what ends from here on is not part of the run
 	// rejectedLast is the subject of the last rejection; "" for none.
 	rejectedLast quota.Subject
 	changes      []oracle.LimitChange // of the limit, as they happened
@@ -202,4 +204,5 @@ func (d *drive) finish() {
 		c.wake.Set()
 	}
 	d.idle = nil
+	d.calm()
 }

@@ -19,11 +19,11 @@ type naive struct{ env strategies.Env }
 
 func (n *naive) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
 	key := n.env.Prefix + string(r.Subject) + ":" + strconv.FormatInt(r.Policy.Window.At(n.env.Clock.Now()).Index, 10)
-	used, _ := n.env.Redis.Get(ctx, key).Int64()
+	used, _ := strategies.Redis(n.env).Get(ctx, key).Int64()
 	if used+r.Units > r.Policy.Limit {
 		return quota.Decision{Tier: quota.TierRedis}, nil
 	}
-	return quota.Decision{Admitted: true, Tier: quota.TierRedis}, n.env.Redis.Set(ctx, key, used+r.Units, time.Hour).Err()
+	return quota.Decision{Admitted: true, Tier: quota.TierRedis}, strategies.Redis(n.env).Set(ctx, key, used+r.Units, time.Hour).Err()
 }
 
 func (n *naive) Close(context.Context) error { return nil }

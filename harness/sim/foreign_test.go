@@ -169,7 +169,7 @@ func TestForeignStore(t *testing.T) {
 		var traces []uint64
 		for range 2 {
 			r := simulateForeign(t, days, []strategies.Need{strategies.NeedRedis}, 3, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
-				return inStore{rdb: env.Redis, keep: keep}
+				return inStore{rdb: strategies.Redis(env), keep: keep}
 			})
 			leaks(t, keep.String(), r, days, keep < time.Hour, false)
 			traces = append(traces, r.Traces[0])
@@ -184,7 +184,7 @@ func TestForeignStore(t *testing.T) {
 func TestForeignNamed(t *testing.T) {
 	for how, code := range map[string]string{"sleeps": "waits-in-call", "aside": "context-lost"} {
 		r := simulateForeign(t, 24, []strategies.Need{strategies.NeedRedis}, 2, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
-			return inStore{rdb: env.Redis, how: how, keep: time.Hour}
+			return inStore{rdb: strategies.Redis(env), how: how, keep: time.Hour}
 		})
 		a := &r.Runs[0].Audit
 		named := slices.ContainsFunc(a.Reasons, func(x results.Reason) bool { return x.Code == code })

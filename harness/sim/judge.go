@@ -31,7 +31,7 @@ func (p *pass) judge(ctx, judging context.Context) error {
 		LimitChanges: d.changes,
 	}
 	facts.FailedRounds, facts.JobError = p.st.FailedRounds()
-	if err := p.read(ctx, facts); err != nil {
+	if err := p.settled(ctx, facts); err != nil {
 		return err
 	}
 	v, err := harness.JudgeUnless(judging, r, facts)
@@ -46,34 +46,69 @@ func (p *pass) judge(ctx, judging context.Context) error {
 	return nil
 }
 
-// read reads the counters at rest, where nothing is in flight and woken jobs have
-// ended, and once more after all jobs have run until they are idle. Neither is
-// part of the trace.
-func (p *pass) read(ctx context.Context, f *harness.Facts) error {
-	if !p.st.Counts() || p.cut {
-		return nil
+// atRest holds the counters as they are once nothing is in flight.
+type atRest struct {
+	subjects []harness.Subject
+	list     []harness.Reading
+	window   int64
+	err      error
+}
+
+// rest reads the counters at the moment at which the last request is answered and the last
+// session settled. Jobs may be behind, and the window is still the one that was counted. The
+// reading takes no time, and is no part of the trace.
+func (p *pass) rest(ctx context.Context) {
+	if !p.st.Counts() {
+		return
 	}
-	ctx = context.WithoutCancel(ctx)
 	var touched []uint32
 	for i := range p.d.truth.subjects {
 		if p.d.truth.subjects[i].asked {
 			touched = append(touched, uint32(i))
 		}
 	}
-	var subjects []harness.Subject
+	r := &atRest{window: p.window()}
 	for _, n := range p.cfg.Sample(touched, 1) {
-		subjects = append(subjects, harness.Subject{Number: n, Name: p.d.truth.subjects[n].name})
+		r.subjects = append(r.subjects, harness.Subject{Number: n, Name: p.d.truth.subjects[n].name})
 	}
-	how := p.st.howToRead(p.d)
-	list, err := p.st.Read(ctx, how, subjects)
-	if err != nil {
-		return err
+	watching := p.st.w.watching
+	p.st.w.watching = false
+	r.list, r.err = p.st.Read(context.WithoutCancel(ctx), p.st.howToRead(p.d), r.subjects)
+	p.st.w.watching = watching
+	p.resting = r
+}
+
+// window is the number of the one that is in force; 0 if windows do not follow each other.
+func (p *pass) window() int64 {
+	if !p.policy.Window.Kind.Tumbling() {
+		return 0
 	}
-	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: list})
-	if any, idle := p.st.Settle(ctx); !any || !idle {
+	return p.policy.Window.At(p.d.clock.Now()).Index
+}
+
+// settled adds the readings at rest, and those after all jobs have run until they are idle,
+// unless the window has turned since: a counter of another window says nothing of this one.
+func (p *pass) settled(ctx context.Context, f *harness.Facts) error {
+	if p.cut {
 		return nil
 	}
-	if list, err = p.st.Read(ctx, how, subjects); err != nil {
+	if p.resting == nil { // sessions go on for longer than anybody waits
+		p.rest(ctx)
+	}
+	r := p.resting
+	if r == nil {
+		return nil
+	}
+	if r.err != nil {
+		return r.err
+	}
+	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: r.list})
+	ctx = context.WithoutCancel(ctx)
+	if any, idle := p.st.Settle(ctx); !any || !idle || p.window() != r.window {
+		return nil
+	}
+	list, err := p.st.Read(ctx, p.st.howToRead(p.d), r.subjects)
+	if err != nil {
 		return err
 	}
 	f.Readings = append(f.Readings, harness.Readings{At: harness.AfterJobs, List: list})

@@ -71,7 +71,7 @@ func LookupPreset(name string) (Preset, error) {
 // fourClocks are four instances of record 000, two of them 2 s apart.
 func (c *Config) fourClocks() error {
 	c.Instances = 4
-	c.Topology.Skew = []time.Duration{0, time.Second, -time.Second, 0}
+	c.Topology.Skew = []time.Duration{time.Second, 0, -time.Second, 0}
 	return c.named("user-links", "steady")
 }
 

@@ -177,6 +177,8 @@ type pass struct {
 	// failed is the strategy's panic in mid-flight, or what has ended another process there;
 	// nil where there was none.
 	failed error
+	// resting is nil until nothing is in flight.
+	resting *atRest
 	// reached is how far a process has come that has died.
 	reached trailed
 }
@@ -235,6 +237,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	}()
 	d := p.d
 	d.witness = w.witness
+	d.rest = func() { p.rest(ctx) }
 	w.watching = true
 	d.begin()
 	if d.series.every > 0 {
@@ -255,6 +258,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 		return err
 	}
 	d.over = d.over || c.Duration > 0
+	d.calm()
 	if p.failed == nil {
 		if err := p.through(s.Now().Add(drain)); err != nil {
 			return err

@@ -114,7 +114,7 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	toSQL := &route{to: st.postgres, far: t.Distances[0][r] / 2}
 	jobs := st.s.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
 	st.jobs = append(st.jobs, jobs)
-	env.Clock, env.Region, env.Wake = st.s.Clock(t.skew(env.Instance)), t.Regions[r], jobs.Wake
+	env.Clock, env.TrueClock, env.Region, env.Wake = st.s.Clock(t.skew(env.Instance)), st.s.Clock(0), t.Regions[r], jobs.Wake
 	env.Prefix = fmt.Sprintf("%sr%d:", scope.Prefix(), n) // regions may share a real server
 	if st.sel.NeedsStore(strategies.NeedSource) {
 		env.Model = strategies.NewModel(st.w.statement(toSQL))
@@ -125,9 +125,6 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 			return err
 		}
 		env.Clients = map[string]any{string(st.sel.RedisNeeds()[0]): c}
-		if st.sel.NeedsStore(strategies.NeedRedis) {
-			env.Redis = c
-		}
 	}
 	return nil
 }

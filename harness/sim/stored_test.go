@@ -28,7 +28,7 @@ func (h *hoarder) Take(ctx context.Context, r quota.Request) (quota.Decision, er
 	}
 	for i := range 3 {
 		key := fmt.Sprintf("%s%s:%d:%d", h.env.Prefix, r.Subject, w.Index, i)
-		if err := h.env.Redis.SetArgs(ctx, key, "1", redis.SetArgs{TTL: ttl}).Err(); err != nil {
+		if err := strategies.Redis(h.env).SetArgs(ctx, key, "1", redis.SetArgs{TTL: ttl}).Err(); err != nil {
 			return quota.Decision{}, err
 		}
 	}

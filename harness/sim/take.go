@@ -39,6 +39,15 @@ func (d *drive) do(ctx context.Context, w due) {
 	dec, err := d.st.Instances[instance].Take(ctx, req)
 	answered = true
 	answer(dec, err)
+	d.calm()
+}
+
+// calm calls rest, once, when no further request will be issued and nothing is in flight.
+func (d *drive) calm() {
+	if rest := d.rest; rest != nil && d.inFlight == 0 && d.settling == 0 && (d.over || d.next >= d.requests) && d.issued == d.next {
+		d.rest = nil
+		rest()
+	}
 }
 
 // errUnanswered is the error of a request that has no answer.
@@ -98,7 +107,12 @@ func (d *drive) answer(w due, op workloads.Op, s *subject, t asking, instance in
 // session settles a request later. Its operation is a copy: a closure of answer's own
 // would put that of each request on the heap.
 func (d *drive) session(op workloads.Op, r quota.Reservation, instance int, t took) {
-	d.s.Go("session", func(ctx context.Context) { d.settle(ctx, op, r, instance, t) })
+	d.settling++
+	d.s.Go("session", func(ctx context.Context) {
+		d.settle(ctx, op, r, instance, t)
+		d.settling--
+		d.calm()
+	})
 }
 
 // outcome counts an answer.

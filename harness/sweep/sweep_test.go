@@ -98,7 +98,7 @@ func config(t *testing.T, l *timed) measure.Config {
 		Options: []quota.Option{{Name: "lag", Type: "duration", Default: "0s"}},
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			if l.servers == nil {
-				l.redis = env.Redis
+				l.redis = strategies.Redis(env)
 			}
 			return l, nil
 		},

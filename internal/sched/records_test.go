@@ -59,7 +59,7 @@ func parkOn(t *testing.T, rdb *redis.Client, begin func(sched.Config) *sched.Sch
 	check(t, err)
 	p.jobs = p.NewJobs("")
 	p.Strategy, err = chosen[0].Open(t.Context(), strategies.Env{
-		Clock: p.Clock(0), Redis: rdb, Model: strategies.NewModel(sched.Statement), Shared: &strategies.Shared{},
+		Clock: p.Clock(0), Clients: map[string]any{"redis": rdb}, Model: strategies.NewModel(sched.Statement), Shared: &strategies.Shared{},
 		Prefix: prefix, Instances: 1, Options: chosen[0].Options, Wake: p.jobs.Wake,
 	})
 	check(t, err)

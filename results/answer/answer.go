@@ -17,8 +17,11 @@ const (
 	// broken, and none allows for either.
 	Enforces Group = "enforces"
 	// Bounded: it leaks or rejects wrongly, or may do so, within what it declares, and the
-	// declared leak is at most [MaxBound] of the limit.
+	// declared leak is at most the file's MaxBound, or else [MaxBound], of the limit.
 	Bounded Group = "enforces with a bound"
+	// Undecided: many requests timed out while the machine was busy, and nothing else speaks
+	// against it.
+	Undecided Group = "undecided"
 	// Fails: it leaks or rejects wrongly beyond what it declares, or declares nothing, or
 	// declares that it may leak more.
 	Fails Group = "does not enforce"
@@ -30,7 +33,7 @@ const (
 )
 
 // Groups returns all groups in the order of reports.
-func Groups() []Group { return []Group{Enforces, Bounded, Fails, Unusable, Baseline} }
+func Groups() []Group { return []Group{Enforces, Bounded, Undecided, Fails, Unusable, Baseline} }
 
 // Strategy is what the record says of one strategy in one setting.
 type Strategy struct {
@@ -46,6 +49,10 @@ type Strategy struct {
 	Declares bool
 	// Survives counts the faults that the strictest bound on its leak tolerates.
 	Survives int
+	// Conditions are what its promise depends on, and what drift was measured, e.g. "while no
+	// sync round has run", "no promise under crash, eviction". They are given for strategies that
+	// enforce the policy, with a bound or without.
+	Conditions []string
 	// Place within the group, from 1, by speed. Strategies that cannot be told apart share
 	// one.
 	Place int
@@ -92,7 +99,7 @@ func Of(f results.File) Answer {
 	for _, group := range results.Groups(f.Summarised()) {
 		s := Setting{file: &f, ByTime: ByTime(&f)}
 		for i := range group {
-			s.Strategies = append(s.Strategies, Classify(&group[i]))
+			s.Strategies = append(s.Strategies, Classify(&group[i], f.MaxBound))
 		}
 		Sort(s.Strategies, s.ByTime)
 		s.Untested = s.untested()

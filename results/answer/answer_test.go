@@ -1,6 +1,8 @@
 package answer_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +55,12 @@ func declare(clauses ...results.Clause) func(*results.Run) {
 	return func(r *results.Run) { r.Guarantee = clauses }
 }
 
+func timeOuts(r *results.Run) {
+	r.Errors, r.ErrorKinds = 500, &results.ErrorKinds{TimeOuts: 500}
+}
+
+func busy(r *results.Run) { r.Audit.Strike("machine-busy", results.StrikesRound, "planted") }
+
 // TestGroups plants what puts a strategy into each group.
 func TestGroups(t *testing.T) {
 	any := clause(results.FalseRejectProperty, quota.Unbounded, 0, results.Kept)
@@ -84,7 +92,14 @@ func TestGroups(t *testing.T) {
 		"rejects 90 %":             {[]func(*results.Run){reject(450)}, answer.Unusable, "rejects 90.0 % of the requests that had to be admitted"},
 		"rejects all, as declared": {[]func(*results.Run){reject(500), declare(any)}, answer.Unusable, "rejects 100 % of the requests that had to be admitted"},
 		"errors":                   {[]func(*results.Run){func(r *results.Run) { r.Errors = 101 }}, answer.Unusable, "10.1 % of requests end in an error"},
-		"a tenth of errors":        {[]func(*results.Run){func(r *results.Run) { r.Errors = 100 }}, answer.Enforces, "no leak in only 10 trials"},
+		"all fail": {[]func(*results.Run){func(r *results.Run) {
+			r.Errors, r.Leak.Trials, r.FirstError = 1000, 0, "CROSSSLOT Keys in request don't hash to the same slot"
+		}}, answer.Unusable, "100 % of requests end in an error: CROSSSLOT Keys in request don't hash to the same slot"},
+		"time-outs":                      {[]func(*results.Run){timeOuts}, answer.Unusable, "50.0 % of requests end in an error"},
+		"time-outs of a busy machine":    {[]func(*results.Run){timeOuts, busy}, answer.Undecided, "50.0 % of requests timed out while other programs kept the machine busy"},
+		"a leak on a busy machine":       {[]func(*results.Run){leak(50), declare(), timeOuts, busy}, answer.Fails, "over-admits 10.0 % of the limit, 50 requests in the worst window, declares no bound"},
+		"other errors on a busy machine": {[]func(*results.Run){func(r *results.Run) { r.Errors = 500 }, busy}, answer.Unusable, "50.0 % of requests end in an error"},
+		"a tenth of errors":              {[]func(*results.Run){func(r *results.Run) { r.Errors = 100 }}, answer.Enforces, "no leak in only 10 trials"},
 		"a planned outage": {[]func(*results.Run){func(r *results.Run) {
 			r.Errors, r.ErrorKinds, r.Params.Outages = 300, &results.ErrorKinds{Store: 200, TimeOuts: 100}, []string{"redis:0.3-0.6"}
 		}}, answer.Enforces, "no leak in only 10 trials"},
@@ -114,6 +129,17 @@ func TestGroups(t *testing.T) {
 		}
 		if got.PerProcess != (name == "per process") {
 			t.Errorf("%s: per process is %t", name, got.PerProcess)
+		}
+	}
+}
+
+// TestMaxBound: a record may allow a larger bound, or only a smaller one.
+func TestMaxBound(t *testing.T) {
+	run := planted("x", declare(clause(results.LeakProperty, 6, 0, results.Kept)))
+	for bound, want := range map[float64]answer.Group{0: answer.Fails, 0.12: answer.Bounded, 0.119: answer.Fails, 1: answer.Bounded} {
+		got := answer.Of(results.File{MaxBound: bound, Runs: []results.Run{run}}).Settings[0].Strategies[0]
+		if got.Group != want {
+			t.Errorf("a bound of 6 of 50, and at most %g: %s: %s", bound, got.Group, got.Reason)
 		}
 	}
 }
@@ -203,6 +229,42 @@ func TestOrder(t *testing.T) {
 	}
 	if in := a.Settings[0].In(answer.Enforces); len(in) != 2 || in[1].Label != "slow" {
 		t.Errorf("those that enforce are %+v", in)
+	}
+}
+
+// TestOrderOfDamage: among those that do not enforce, the least leak comes first, however fast
+// the others are.
+func TestOrderOfDamage(t *testing.T) {
+	leaks := func(units int64, perS float64) func(*results.Run) {
+		return func(r *results.Run) {
+			leak(units)(r)
+			r.ThroughputPerS = perS
+		}
+	}
+	a := answer.Of(results.File{Kind: results.Measured, Runs: []results.Run{
+		planted("most", leaks(80, 9000)), planted("least", leaks(20, 10)), planted("same", leaks(20, 5000)),
+	}})
+	var got []string
+	for _, x := range a.Settings[0].In(answer.Fails) {
+		got = append(got, fmt.Sprint(x.Label, " ", x.Place))
+	}
+	if want := []string{"least 1", "same 1", "most 3"}; !slices.Equal(got, want) {
+		t.Errorf("order %q, want %q", got, want)
+	}
+}
+
+// TestConditions: what a promise depends on comes from its strictest bound, and the drift from
+// what was read.
+func TestConditions(t *testing.T) {
+	a := answer.Of(results.File{Kind: results.Measured, Runs: []results.Run{planted("a", func(r *results.Run) {
+		c := clause(results.LeakProperty, 0, 0, results.Kept)
+		c.Formula, c.Tolerates = "L while no sync round has run", []string{"lost-reply", "retry", "clock", "outage", "limit", "failover"}
+		r.Guarantee = []results.Clause{clause(results.LeakProperty, 5, 0, results.Kept), c}
+		r.Drift = &results.Drift{Units: -3, Tiers: []results.TierDrift{{Tier: "redis", At: "rest", Units: -3, Readings: 1}}}
+	})}})
+	want := []string{"while no sync round has run", "no promise under crash, eviction", "drift -3 requests at rest"}
+	if got := a.Settings[0].Strategies[0].Conditions; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

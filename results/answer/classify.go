@@ -1,7 +1,9 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
@@ -10,12 +12,13 @@ import (
 )
 
 // MaxBound is the largest bound on the leak of one window, as a share of the limit, with
-// which a strategy still enforces it.
+// which a strategy still enforces it, if a record does not say another one.
 const MaxBound = 0.1
 
 const (
 	// mostRejected is the share of valid requests in percent from which on wrong
-	// rejections make a strategy unusable.
+	// rejections make a strategy unusable, and of all requests from which on its first error
+	// is named.
 	mostRejected = 90
 	// mostErrors is the share of requests in percent above which errors do.
 	mostErrors = 10
@@ -25,19 +28,20 @@ const (
 )
 
 // Classify says which group a strategy belongs to, and why. The open loop at the common
-// rate counts as well: the worse group stands.
-func Classify(s *results.Summary) Strategy {
-	out := classify(s)
+// rate counts as well: the worse group stands. A maxBound of 0 is [MaxBound].
+func Classify(s *results.Summary, maxBound float64) Strategy {
+	maxBound = cmp.Or(maxBound, MaxBound)
+	out := classify(s, maxBound)
 	if s.Paced == nil || out.Group == Baseline || s.Paced.Counts() && s.Paced.Leak.Trials == 0 {
 		return out
 	}
-	if paced := classify(s.Paced); rank(paced.Group) > rank(out.Group) {
+	if paced := classify(s.Paced, maxBound); rank(paced.Group) > rank(out.Group) {
 		out.Group, out.Reason, out.Judged = paced.Group, paced.Reason+" (in the open loop)", s.Paced
 	}
 	return out
 }
 
-func classify(s *results.Summary) Strategy {
+func classify(s *results.Summary, maxBound float64) Strategy {
 	leak, mayReject := boundOn(s, results.LeakProperty), boundOn(s, results.FalseRejectProperty)
 	out := Strategy{Label: s.Label, PerProcess: s.PerProcess, Declares: leak.declared, Survives: leak.survives, Summary: s, Judged: s}
 	unit, away := s.Params.Unit, len(s.Params.Outages) > 0
@@ -56,8 +60,8 @@ func classify(s *results.Summary) Strategy {
 		return set(Baseline, "marks the floor or the ceiling")
 	case !s.Counts():
 		return set(Unusable, "its figures do not count: "+struck(s))
-	case errorsPct(s) > mostErrors:
-		return set(Unusable, fmt.Sprintf("%s of requests end in an error", format.Pct(errorsPct(s))))
+	case errorsPct(s, false) > mostErrors:
+		return set(Unusable, failing(s))
 	case s.FalseRejects.PctOfValid >= mostRejected:
 		return set(Unusable, fmt.Sprintf("rejects %s of the requests that had to be admitted", format.Pct(s.FalseRejects.PctOfValid)))
 	case s.Leak.Trials == 0 && s.Leak.Units == 0 && s.FalseRejects.Count == 0:
@@ -85,10 +89,14 @@ func classify(s *results.Summary) Strategy {
 	case mayReject.declared && mayReject.units > 0:
 		parts = append(parts, "may reject wrongly, as it declares")
 	}
-	if leak.bounds() && float64(leak.units) > MaxBound*float64(s.Params.Limit) {
-		parts[0] += fmt.Sprintf(", which is more than %.0f %% of the limit", 100*MaxBound)
+	if leak.bounds() && float64(leak.units) > maxBound*float64(s.Params.Limit) {
+		parts[0] += fmt.Sprintf(", which is more than %.4g %% of the limit", 100*maxBound)
 		return set(Fails, strings.Join(parts, "; "))
 	}
+	if errorsPct(s, true) > mostErrors {
+		return set(Undecided, format.Pct(results.Percent(s.BusyTimeOuts, s.Issued))+" of requests timed out while other programs kept the machine busy")
+	}
+	out.Conditions = conditions(s, leak)
 	if parts != nil {
 		return set(Bounded, strings.Join(parts, "; "))
 	}
@@ -99,7 +107,8 @@ func classify(s *results.Summary) Strategy {
 type bound struct {
 	declared bool
 	units    int64
-	survives int      // faults that it tolerates
+	survives int // faults that it tolerates
+	clause   *results.Clause
 	without  []string // faults that were injected and that no bound tolerates
 }
 
@@ -111,12 +120,40 @@ func boundOn(s *results.Summary, property string) bound {
 	for _, c := range s.Guarantee {
 		if c.Property == property {
 			if c.Bound < b.units || c.Bound == b.units && len(c.Tolerates) > b.survives {
-				b.units, b.survives = c.Bound, len(c.Tolerates)
+				b.units, b.survives, b.clause = c.Bound, len(c.Tolerates), &c
 			}
 			b.declared = true
 		}
 	}
 	return b
+}
+
+// conditions of a promise, from its declaration, and the drift at rest.
+func conditions(s *results.Summary, leak bound) (out []string) {
+	if leak.clause != nil {
+		for _, word := range []string{" while ", " if ", " with "} {
+			if _, rest, ok := strings.Cut(leak.clause.Formula, word); ok {
+				out = append(out, word[1:]+rest)
+				break
+			}
+		}
+		var breaks []string
+		for _, f := range quota.Faults() {
+			if !slices.Contains(leak.clause.Tolerates, string(f)) {
+				breaks = append(breaks, string(f))
+			}
+		}
+		switch {
+		case len(breaks) == len(quota.Faults()):
+			out = append(out, "no promise under faults")
+		case breaks != nil:
+			out = append(out, "no promise under "+strings.Join(breaks, ", "))
+		}
+	}
+	if t, ok := s.AtRest(); ok && t.Units != 0 {
+		out = append(out, fmt.Sprintf("drift %+d %s at rest", t.Units, s.Params.Unit))
+	}
+	return out
 }
 
 // bounds reports whether it limits anything.
@@ -177,13 +214,31 @@ func clean(s *results.Summary, declared bool) string {
 }
 
 // errorsPct is the share of requests that ended in an error. Those that a planned
-// outage explains are left out.
-func errorsPct(s *results.Summary) float64 {
+// outage explains are left out, and unless busy is set the time-outs of a busy machine.
+func errorsPct(s *results.Summary, busy bool) float64 {
 	n := s.Errors
-	if len(s.Params.Outages) > 0 && s.ErrorKinds != nil {
+	switch {
+	case len(s.Params.Outages) > 0 && s.ErrorKinds != nil:
 		n -= s.ErrorKinds.Store + s.ErrorKinds.TimeOuts
+	case !busy:
+		n -= s.BusyTimeOuts
 	}
 	return results.Percent(n, s.Issued)
+}
+
+// failing says how many requests end in an error, and in which one.
+func failing(s *results.Summary) string {
+	text := format.Pct(errorsPct(s, true)) + " of requests end in an error"
+	if FailsAlways(s) {
+		text += ": " + s.FirstError
+	}
+	return text
+}
+
+// FailsAlways reports whether nearly all requests end in errors, so that the first one says
+// why the strategy cannot be used.
+func FailsAlways(s *results.Summary) bool {
+	return s.FirstError != "" && results.Percent(s.Errors, s.Issued) >= mostRejected
 }
 
 // struck is the first finding that takes the correctness figures back.

@@ -12,11 +12,16 @@ import (
 func rank(g Group) int { return slices.Index(Groups(), g) }
 
 // Level is the significance at which one look at the rounds puts two strategies in order.
-// A measurement looks at most twice.
-const Level = 0.02
+// A measurement looks at most twice: after [FirstLook] rounds, and after [LastLook] or those
+// for which there was time.
+const (
+	Level     = 0.02
+	FirstLook = 8
+	LastLook  = 12
+)
 
-// Sort puts strategies in the order of [Groups], and those of one group by speed if byTime
-// is set. Strategies that the paired rounds cannot tell apart share a place: among them
+// Sort puts strategies in the order of [Groups], those that do not enforce by how much they
+// leak, and those of the other groups by speed if byTime is set. Strategies that the paired rounds cannot tell apart share a place: among them
 // those whose promise survives more faults come first, then those that send fewer commands
 // and statements per decision.
 func Sort(all []Strategy, byTime bool) {
@@ -26,8 +31,28 @@ func Sort(all []Strategy, byTime bool) {
 		for to < len(all) && all[to].Group == all[from].Group {
 			to++
 		}
-		sortGroup(all[from:to], byTime)
+		if all[from].Group == Fails {
+			sortByDamage(all[from:to])
+		} else {
+			sortGroup(all[from:to], byTime)
+		}
 		from = to
+	}
+}
+
+// sortByDamage puts those that do not enforce in the order of what they did wrong, and not
+// of their speed.
+func sortByDamage(all []Strategy) {
+	damage := func(a, b Strategy) int {
+		return cmp.Or(cmp.Compare(a.Judged.Leak.PctOfLimit, b.Judged.Leak.PctOfLimit),
+			cmp.Compare(a.Judged.FalseRejects.PctOfValid, b.Judged.FalseRejects.PctOfValid))
+	}
+	slices.SortStableFunc(all, func(a, b Strategy) int { return cmp.Or(damage(a, b), strings.Compare(a.Label, b.Label)) })
+	for i := range all {
+		all[i].Place = i + 1
+		if i > 0 && damage(all[i-1], all[i]) == 0 {
+			all[i].Place = all[i-1].Place
+		}
 	}
 }
 
@@ -137,15 +162,20 @@ func (s *Setting) Tied(x *Strategy) (out []*Strategy) {
 // whole run.
 func PerDecision(s *results.Summary) float64 { return s.Cost.Commands + s.Cost.SQL + s.Cost.ModelSQL }
 
+// Decided reports whether all settings are: see [Setting.Decided].
+func (a *Answer) Decided() bool {
+	return !slices.ContainsFunc(a.Settings, func(s Setting) bool { return !s.Decided() })
+}
+
 // Decided reports whether more rounds could tell nothing more: every strategy that may be
 // chosen has a place of its own, and no verdict on a guarantee is open.
 func (s *Setting) Decided() bool {
 	for i := range s.Strategies {
 		x := &s.Strategies[i]
-		if x.Group != Enforces && x.Group != Bounded {
+		if x.Group != Enforces && x.Group != Bounded && x.Group != Undecided {
 			continue
 		}
-		if x.Summary.Verdict == results.Undecided || s.ByTime && len(s.Tied(x)) > 0 {
+		if x.Group == Undecided || x.Summary.Verdict == results.Undecided || s.ByTime && len(s.Tied(x)) > 0 {
 			return false
 		}
 	}

@@ -30,7 +30,7 @@ var worlds = []world{
 }
 
 // looks are the rounds at which the study looks, as a run does.
-var looks = []int{8, 12}
+var looks = []int{answer.FirstLook, answer.LastLook}
 
 // latencies of one round, in nanoseconds.
 func (w *world) latencies(rng *rand.Rand, h *results.Histogram, scale float64) {

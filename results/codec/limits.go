@@ -168,12 +168,23 @@ func unreadable(path string, err error) error {
 // readAll reads a whole file, but no more than most bytes: a path may lead to a
 // device or a pipe that never ends.
 func readAll(r io.Reader, most int) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
-	if err == nil && len(b) > most {
-		err = errTooLarge
+	var parts [][]byte // one slice that grows would take more than twice as much
+	for left := most + 1; left > 0; {
+		part := make([]byte, min(left, readPart))
+		n, err := io.ReadFull(r, part)
+		parts, left = append(parts, part[:n]), left-n
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return bytes.Join(parts, nil), nil
+		case err != nil:
+			return nil, err
+		}
 	}
-	return b, err
+	return nil, errTooLarge
 }
+
+// readPart is how many bytes are read at a time.
+const readPart = 1 << 20
 
 // shortened cuts text from a file for a message about it.
 func shortened(s string) string {

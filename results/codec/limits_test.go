@@ -93,6 +93,14 @@ func TestReadEndless(t *testing.T) {
 	if _, err := readAll(endless{}, 1000); !errors.Is(err, errTooLarge) {
 		t.Errorf("got %v", err)
 	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := readAll(endless{}, 16<<20); !errors.Is(err, errTooLarge) {
+		t.Errorf("got %v", err)
+	}
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 24<<20 {
+		t.Errorf("%d MB were taken to refuse 16", (after.TotalAlloc-before.TotalAlloc)>>20)
+	}
 	if b, err := readAll(strings.NewReader("1234"), 4); err != nil || len(b) != 4 {
 		t.Errorf("got %q, %v", b, err)
 	}

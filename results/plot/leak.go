@@ -21,8 +21,7 @@ const dotRadius = vg.Length(4.2)
 // leakDot is a strategy's place in the plot.
 type leakDot struct {
 	series
-	group answer.Group
-	p99   results.Percentile
+	p99 results.Percentile
 	// leak in percent of the limit, certain and possible
 	pct, possible float64
 	hollow        bool // its p99 may not be believed
@@ -112,7 +111,7 @@ func (g *leakFigure) add(s series, notes *captions) {
 		notes.add("No dot", s.label, "p99: "+why(p))
 		return
 	}
-	d := leakDot{series: s, group: answer.Classify(s.Summary).Group, p99: p, pct: s.Leak.PctOfLimit, possible: max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)}
+	d := leakDot{series: s, p99: p, pct: s.Leak.PctOfLimit, possible: max(s.Leak.PctOfLimit, s.Leak.PossiblePctOfLimit)}
 	if p.Coverage == 0 { // fewer than 6 rounds say nothing about how much it varies
 		d.p99.Lo, d.p99.Hi = p.Value, p.Value
 	}

@@ -15,11 +15,12 @@ import (
 
 // groupStyles tell groups by colour and by shape.
 var groupStyles = map[answer.Group]draw.GlyphStyle{
-	answer.Enforces: {Color: palette[0], Radius: dotRadius, Shape: draw.CircleGlyph{}},
-	answer.Bounded:  {Color: palette[4], Radius: dotRadius, Shape: draw.BoxGlyph{}},
-	answer.Fails:    {Color: palette[1], Radius: dotRadius + 0.8, Shape: draw.PyramidGlyph{}},
-	answer.Unusable: {Color: color.NRGBA{0x7f, 0x7f, 0x7f, 0xff}, Radius: dotRadius, Shape: thickGlyph{}},
-	answer.Baseline: {Color: color.NRGBA{0xb8, 0xb8, 0xb8, 0xff}, Radius: dotRadius, Shape: thickGlyph{upright: true}},
+	answer.Enforces:  {Color: palette[0], Radius: dotRadius, Shape: draw.CircleGlyph{}},
+	answer.Bounded:   {Color: palette[4], Radius: dotRadius, Shape: draw.BoxGlyph{}},
+	answer.Undecided: {Color: palette[4], Radius: dotRadius, Shape: draw.RingGlyph{}},
+	answer.Fails:     {Color: palette[1], Radius: dotRadius + 0.8, Shape: draw.PyramidGlyph{}},
+	answer.Unusable:  {Color: color.NRGBA{0x7f, 0x7f, 0x7f, 0xff}, Radius: dotRadius, Shape: thickGlyph{}},
+	answer.Baseline:  {Color: color.NRGBA{0xb8, 0xb8, 0xb8, 0xff}, Radius: dotRadius, Shape: thickGlyph{upright: true}},
 }
 
 func leakText() draw.TextStyle { return textStyle(labelSize, ink, false) }

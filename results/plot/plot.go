@@ -77,6 +77,7 @@ func tooMany(strategies int) error {
 type series struct {
 	*results.Summary
 	label string
+	group answer.Group
 }
 
 // plotted returns the summaries of a file in the order of reports, each with a
@@ -95,7 +96,7 @@ func plotted(f results.File) []series {
 				}
 				label += ")"
 			}
-			out = append(out, series{Summary: &g[i], label: label})
+			out = append(out, series{Summary: &g[i], label: label, group: groups[n].Strategies[i].Group})
 		}
 	}
 	return out

@@ -55,11 +55,16 @@ func settingAnswer(page layout.Page, simulated bool, s *answer.Setting) []string
 		first, why := First(simulated, s, cheapest)
 		line(first+" of them", cheapest.Label+": "+why)
 	}
-	var bounded, over, reject, other []string
+	var bounded, undecided, conditions, over, reject, other []string
 	for _, x := range s.Strategies {
+		if x.Conditions != nil {
+			conditions = append(conditions, name(&x)+": "+strings.Join(x.Conditions, "; "))
+		}
 		switch {
 		case x.Group == answer.Bounded:
 			bounded = append(bounded, name(&x)+": "+x.Reason)
+		case x.Group == answer.Undecided:
+			undecided = append(undecided, name(&x)+": "+x.Reason)
 		case x.Leaks():
 			over = append(over, name(&x)+" "+format.Pct(x.Judged.Leak.PctOfLimit))
 		case x.Rejects():
@@ -69,6 +74,8 @@ func settingAnswer(page layout.Page, simulated bool, s *answer.Setting) []string
 		}
 	}
 	line("With a bound", strings.Join(bounded, ". "))
+	line("Conditions", strings.Join(conditions, ". "))
+	line("Undecided", strings.Join(undecided, ". "))
 	line("Over-admit", listed(over, " of the limit"))
 	line("Reject wrongly", listed(reject, " of valid requests"))
 	line("Cannot be used", strings.Join(other, ". "))

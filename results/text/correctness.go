@@ -23,7 +23,7 @@ type column struct {
 // correctnessLines renders what was decided wrongly, a heading above each group of
 // strategies. Unless it is to be whole it leaves out drift, and figures that others
 // follow from.
-func correctnessLines(page layout.Page, group []results.Summary, byTime, whole bool) []string {
+func correctnessLines(page layout.Page, f results.File, group []results.Summary, whole bool) []string {
 	failed := slices.ContainsFunc(group, func(s results.Summary) bool { return s.Counts() && s.Errors > 0 })
 	label, trials := labelColumn, 24
 	if failed && whole { // there is less room
@@ -47,7 +47,7 @@ func correctnessLines(page layout.Page, group []results.Summary, byTime, whole b
 	}
 	in := answer.Group("")
 	for i := range group {
-		x := answer.Classify(&group[i])
+		x := answer.Classify(&group[i], f.MaxBound)
 		if x.Group != in {
 			in = x.Group
 			g.AddHeading(string(in), ToneOf(string(in)))
@@ -66,10 +66,26 @@ func correctnessLines(page layout.Page, group []results.Summary, byTime, whole b
 		g.Add(cells...)
 	}
 	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)), page.Table(&g)...)
+	out = append(out, noteLines(page, neverGiven(group))...)
 	if !whole {
 		return out
 	}
-	return append(out, noteLines(page, strings.Join(correctnessNotes(group, failed, byTime), "; "))...)
+	return append(out, noteLines(page, strings.Join(correctnessNotes(group, failed, answer.ByTime(&f)), "; "))...)
+}
+
+// neverGiven is what wrong rejections kept from callers for good: the percentage counts a unit
+// again for each attempt.
+func neverGiven(group []results.Summary) string {
+	var parts []string
+	for i := range group {
+		if n := group[i].FalseRejects.NeverGiven; n != nil && *n > 0 {
+			parts = append(parts, group[i].Label+" "+format.Count(*n))
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return "room never given, in " + format.Plain(group[0].Params.Unit) + ": " + strings.Join(parts, ", ")
 }
 
 // correctnessNotes explain the columns.
@@ -86,6 +102,7 @@ func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
 	if !byTime {
 		order = "rows: in each group first who survives more faults, then who sends fewer commands"
 	}
+	order += "; those that do not enforce by their leak"
 	parts := []string{order, "leak: certain..possible, all rounds together, in percent of " + limit + " times the trials",
 		"worst window: leak of one subject and window", "0 of n trials: in brackets the largest share that is compatible with it (95 %)", falseRejects}
 	if failed {
@@ -159,7 +176,25 @@ func errorsCell(s *results.Summary) string {
 			out = append(out, share(n)+" "+string(kind))
 		}
 	}
-	return strings.Join(out, ",\n")
+	cell := strings.Join(out, ",\n")
+	if answer.FailsAlways(s) {
+		cell += ":\n" + errorName(s.FirstError)
+	}
+	return cell
+}
+
+// errorName is the code that an error of Redis begins with, e.g. CROSSSLOT, or the beginning
+// of another error.
+func errorName(text string) string {
+	const most = 24
+	code, _, _ := strings.Cut(text, " ")
+	if len(code) > 2 && code == strings.ToUpper(code) && !strings.ContainsAny(code, ":0123456789") {
+		return code
+	}
+	if r := []rune(text); len(r) > most {
+		return strings.TrimSpace(string(r[:most-1])) + "…"
+	}
+	return text
 }
 
 // leakCell puts a wide range on two lines.

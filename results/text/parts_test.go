@@ -48,6 +48,21 @@ func TestErrorsCell(t *testing.T) {
 	}
 }
 
+// TestErrorOfAllRequests: an error that makes a strategy unusable is named in the table and in
+// the answer.
+func TestErrorOfAllRequests(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[:2]...)
+	r := &f.Runs[1]
+	r.Errors, r.Admitted, r.Rejected, r.Form = r.Issued, 0, 0, "documented"
+	r.ErrorKinds, r.FirstError = &results.ErrorKinds{Other: r.Issued}, "CROSSSLOT Keys in request don't hash to the same slot"
+	text := strings.Join(strings.Fields(render(t, f)), " ")
+	_, answer, _ := strings.Cut(text, "ANSWER")
+	table, _, _ := strings.Cut(text, "SPEED")
+	if !strings.Contains(table, "CROSSSLOT") || !strings.Contains(answer, "100 % of requests end in an error: CROSSSLOT Keys in request don't hash") {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestFalseRejectsCell(t *testing.T) {
 	f := fixture.Cases()["uploads"]
 	for strategy, want := range map[string]string{

@@ -142,5 +142,9 @@ func openLoop(p *results.Params) string {
 	if p.RatePerS == 0 {
 		return "open loop, " + p.Arrivals
 	}
-	return "open loop, " + p.Arrivals + " at " + format.Digits(p.RatePerS) + " requests/s"
+	text := "open loop, " + p.Arrivals + " at " + format.Digits(p.RatePerS) + " requests/s"
+	if p.RateFrom != "" {
+		text += " (" + format.Plain(p.RateFrom) + ")"
+	}
+	return text
 }

@@ -19,6 +19,7 @@ func Table(w io.Writer, page layout.Page, f results.File) error {
 	if f.Sweep != nil {
 		return Sweep(w, page, f)
 	}
+	f.Summaries = f.Summarised() // once for all sections
 	return write(w, func(section func([]string)) {
 		section(answerLines(page, f))
 		sections(page, f, section)
@@ -30,6 +31,7 @@ func Verbose(w io.Writer, page layout.Page, f results.File) error {
 	if f.Sweep != nil {
 		return Sweep(w, page, f)
 	}
+	f.Summaries = f.Summarised() // once for all sections
 	return write(w, func(section func([]string)) {
 		sections(page, f, section)
 		section(answerLines(page, f))
@@ -38,10 +40,9 @@ func Verbose(w io.Writer, page layout.Page, f results.File) error {
 
 func sections(page layout.Page, f results.File, section func([]string)) {
 	section(entryLines(page, Head(f)))
-	summaries := f.Summarised()
 	for _, group := range groupsOf(f) {
 		section(entryLines(page, Setting(f, group)))
-		section(correctnessLines(page, group, answer.ByTime(&f), true))
+		section(correctnessLines(page, f, group, true))
 		section(speedLines(page, f, group, true))
 		section(delayLines(page, group))
 		section(exactCostLines(page, f, group))
@@ -52,11 +53,11 @@ func sections(page layout.Page, f results.File, section func([]string)) {
 		section(storedLines(page, group))
 		section(guaranteeLines(page, group))
 	}
-	if len(summaries) == 0 {
+	if len(f.Summaries) == 0 {
 		section([]string{"No strategy was run."})
 	}
 	section(skippedLines(page, f))
-	section(findingLines(page, Findings(summaries)))
+	section(findingLines(page, Findings(f.Summaries)))
 }
 
 // Brief renders what a terminal has room for: correctness and speed of each setting,
@@ -65,18 +66,18 @@ func Brief(w io.Writer, page layout.Page, f results.File) error {
 	if f.Sweep != nil {
 		return Sweep(w, page, f)
 	}
+	f.Summaries = f.Summarised() // once for all sections
 	return write(w, func(section func([]string)) {
 		section(entryLines(page, briefHead(f)))
-		summaries := f.Summarised()
 		for _, group := range groupsOf(f) {
-			section(correctnessLines(page, group, answer.ByTime(&f), false))
+			section(correctnessLines(page, f, group, false))
 			section(speedLines(page, f, group, false))
 		}
-		if len(summaries) == 0 {
+		if len(f.Summaries) == 0 {
 			section([]string{"No strategy was run."})
 		}
 		section(briefSkipped(page, f))
-		section(gravestLines(page, summaries))
+		section(gravestLines(page, f.Summaries))
 		section(answerLines(page, f))
 	})
 }

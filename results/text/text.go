@@ -81,6 +81,7 @@ func Head(f results.File) []Entry {
 	}
 	entry("built from", format.Join(" · ", built, versionText(p.Versions)))
 	entry("time", when)
+	entry("rounds", f.Ended)
 	if f.Interrupted {
 		entry("NOTE", "interrupted before the last round")
 	}
@@ -102,6 +103,7 @@ func briefHead(f results.File) []Entry {
 		stores = append(stores, format.Join(" ", name, s.Kind, version))
 	}
 	entry("stores", strings.Join(stores, " · "))
+	entry("rounds", f.Ended)
 	if f.Interrupted {
 		entry("NOTE", "interrupted before the last round")
 	}

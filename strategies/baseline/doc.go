@@ -10,11 +10,8 @@ import (
 
 // everyKind and everyFault: neither baseline has a store that could fail.
 var (
-	everyKind  = quota.Kinds()
-	everyFault = []quota.Fault{
-		quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
-		quota.FaultClock, quota.FaultEviction, quota.FaultOutage, quota.FaultLimit, quota.FaultFailover,
-	}
+	everyKind     = quota.Kinds()
+	everyFault    = quota.Faults()
 	noFalseReject = quota.Clause{
 		Property: quota.PropertyFalseReject, Tolerates: everyFault,
 		Formula: "0", Bound: func(quota.Params) int64 { return 0 },

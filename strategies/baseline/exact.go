@@ -31,13 +31,17 @@ var exactMeta = strategies.Meta{
 	Guarantee: []quota.Clause{quota.Exactly(everyFault...), noFalseReject},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return strategies.SharedValue(env.Shared, "baseline.exact", func() *exact {
-			return &exact{clock: env.Clock, accounts: map[account]*subject{}}
+			e := &exact{clock: env.Clock, accounts: map[account]*subject{}}
+			if env.TrueClock != nil {
+				e.clock = env.TrueClock
+			}
+			return e
 		}), nil
 	},
 }
 
 // exact decides every request at one moment under one lock. All instances are the
-// same value, with the clock of the first: a single process has but one.
+// same value and go by true time: a control must not be wrong because a clock is.
 type exact struct {
 	clock quota.Clock
 	// mu is never held across anything that waits, so a scheduler need not know.

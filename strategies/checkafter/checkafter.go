@@ -76,7 +76,7 @@ var (
 
 func open(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 	return &checkAfter{
-		redis: env.Redis, clock: env.Clock, prefix: env.Prefix,
+		redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix,
 		size: env.Options.Int("size"), bandwidth: env.Options.Int("bandwidth"),
 	}, nil
 }

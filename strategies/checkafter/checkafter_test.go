@@ -45,7 +45,7 @@ func TestBytes(t *testing.T) {
 	sel := selection(t, quota.Options{"size": "1000", "bandwidth": "100000"})
 	client, prefix := storetest.RedisClient(t)
 	c := new(slept)
-	s, err := sel.Open(t.Context(), strategies.Env{Clock: c, Redis: client, Prefix: prefix, Options: sel.Options, Instances: 1})
+	s, err := sel.Open(t.Context(), strategies.Env{Clock: c, Clients: map[string]any{"redis": client}, Prefix: prefix, Options: sel.Options, Instances: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

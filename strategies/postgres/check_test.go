@@ -117,7 +117,7 @@ func openOn(ctx context.Context, pool *pgxpool.Pool, name string, c quota.Clock)
 		return nil, err
 	}
 	return sel[0].Open(ctx, strategies.Env{
-		Clock: c, Postgres: pool, Instances: 1, Shared: new(strategies.Shared), Options: sel[0].Options,
+		Clock: c, Clients: map[string]any{"postgres": pool}, Instances: 1, Shared: new(strategies.Shared), Options: sel[0].Options,
 	})
 }
 

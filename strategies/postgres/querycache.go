@@ -103,10 +103,10 @@ func openQueryCache(ctx context.Context, env strategies.Env) (strategies.Strateg
 	case cacheInstance:
 		q.results = newMemoryCache()
 	case cacheRedis:
-		if env.Redis == nil {
+		if strategies.Redis(env) == nil {
 			return nil, errors.New("pg-query-cache needs Redis for a cache in Redis")
 		}
-		q.results = newRedisCache(env.Redis, env.Prefix)
+		q.results = newRedisCache(strategies.Redis(env), env.Prefix)
 	default:
 		q.results = strategies.SharedValue(env.Shared, "query-cache", newMemoryCache)
 	}

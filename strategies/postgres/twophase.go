@@ -90,11 +90,11 @@ var (
 
 func openTwoPhase(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	second, ok := env.Clients[string(needSecond)].(*pgxpool.Pool)
-	if env.Postgres == nil || !ok {
+	if strategies.Postgres(env) == nil || !ok {
 		return nil, errors.New("pg-two-phase needs two PostgreSQL databases")
 	}
 	t := &twoPhase{clock: env.Clock, wake: env.Wake}
-	t.parties[0] = party{pool: env.Postgres, tier: quota.TierPostgres}
+	t.parties[0] = party{pool: strategies.Postgres(env), tier: quota.TierPostgres}
 	t.parties[1] = party{pool: second, tier: quota.Tier(needSecond)}
 	for i := range t.parties {
 		p := &t.parties[i]

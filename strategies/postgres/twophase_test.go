@@ -69,7 +69,7 @@ func newDatabases(t *testing.T) *databases {
 func (d *databases) open(t *testing.T) strategies.Strategy {
 	t.Helper()
 	s, err := choose(t, "pg-two-phase").Open(t.Context(), strategies.Env{
-		Clock: clock.Wall{}, Postgres: d.pools[0], Clients: map[string]any{"postgres.2": d.pools[1]}, Instances: 1,
+		Clock: clock.Wall{}, Clients: map[string]any{"postgres": d.pools[0], "postgres.2": d.pools[1]}, Instances: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestServerThatPreparesNothing(t *testing.T) {
 	}
 	t.Cleanup(pool.Close)
 	_, err = choose(t, "pg-two-phase").Open(t.Context(), strategies.Env{
-		Clock: clock.Wall{}, Postgres: pool, Clients: map[string]any{"postgres.2": pool}, Instances: 1,
+		Clock: clock.Wall{}, Clients: map[string]any{"postgres": pool, "postgres.2": pool}, Instances: 1,
 	})
 	if err == nil || !strings.Contains(err.Error(), "max_prepared_transactions") {
 		t.Errorf("%v, want the setting to be named", err)

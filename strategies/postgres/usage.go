@@ -22,13 +22,13 @@ type usage struct {
 }
 
 func openUsage(ctx context.Context, env strategies.Env, name string) (usage, error) {
-	if env.Postgres == nil {
+	if strategies.Postgres(env) == nil {
 		return usage{}, errors.New(name + " needs PostgreSQL")
 	}
-	if err := schema.Ensure(ctx, env.Postgres, tableUsage, sqlSchema); err != nil {
+	if err := schema.Ensure(ctx, strategies.Postgres(env), tableUsage, sqlSchema); err != nil {
 		return usage{}, err
 	}
-	return usage{pool: env.Postgres, clock: env.Clock}, nil
+	return usage{pool: strategies.Postgres(env), clock: env.Clock}, nil
 }
 
 // row is the window that the row of a window with the index has in the table.

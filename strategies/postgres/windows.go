@@ -24,13 +24,13 @@ type windows struct {
 
 // openWindows makes the table for the strategy with the name.
 func openWindows(ctx context.Context, env strategies.Env, name string) (windows, error) {
-	if env.Postgres == nil {
+	if strategies.Postgres(env) == nil {
 		return windows{}, errors.New(name + " needs PostgreSQL")
 	}
-	if err := schema.Ensure(ctx, env.Postgres, tableWindows, sqlWindowSchema); err != nil {
+	if err := schema.Ensure(ctx, strategies.Postgres(env), tableWindows, sqlWindowSchema); err != nil {
 		return windows{}, err
 	}
-	return windows{pool: env.Postgres, clock: env.Clock}, nil
+	return windows{pool: strategies.Postgres(env), clock: env.Clock}, nil
 }
 
 // firstUse makes the row of a subject that has none, unless another caller has.

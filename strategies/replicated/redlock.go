@@ -103,7 +103,7 @@ var (
 )
 
 func openRedlock(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-	pools := []redsyncredis.Pool{goredis.NewPool(env.Redis)}
+	pools := []redsyncredis.Pool{goredis.NewPool(strategies.Redis(env))}
 	for _, need := range others(env.Options.Int("n")) {
 		client, ok := env.Clients[string(need)].(redis.UniversalClient)
 		if !ok {
@@ -112,7 +112,7 @@ func openRedlock(_ context.Context, env strategies.Env) (strategies.Strategy, er
 		pools = append(pools, goredis.NewPool(client))
 	}
 	return &redlock{
-		redis: env.Redis, clock: env.Clock, rand: env.Rand, locks: redsync.New(pools...), prefix: env.Prefix,
+		redis: strategies.Redis(env), clock: env.Clock, rand: env.Rand, locks: redsync.New(pools...), prefix: env.Prefix,
 		expiry: env.Options.Duration("expiry"), delay: env.Options.Duration("delay"), tries: int(env.Options.Int("tries")),
 	}, nil
 }

@@ -42,11 +42,8 @@ func opened[S strategies.Strategy](t *testing.T, meta *strategies.Meta, given qu
 		c := storetest.Further(t, string(need)).(*redisstore.Store).Client(redisstore.ClientOptions{PoolSize: 8})
 		t.Cleanup(func() { _ = c.Close() })
 		env.Clients[string(need)] = c
-		if need == strategies.NeedRedis {
-			env.Redis = c
-			if hook != nil {
-				c.AddHook(hook)
-			}
+		if need == strategies.NeedRedis && hook != nil {
+			c.AddHook(hook)
 		}
 	}
 	s, err := sel.Open(t.Context(), env)
@@ -332,7 +329,6 @@ func TestMajority(t *testing.T) {
 			}
 			env.Clients[string(need)] = c
 		}
-		env.Redis = env.Clients["redis"].(redis.UniversalClient)
 		s, err := sel.Open(t.Context(), env)
 		if err != nil {
 			t.Fatal(err)

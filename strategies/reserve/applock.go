@@ -46,7 +46,7 @@ var appLockMeta = strategies.Meta{
 	}},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &appLock{
-			checkThenSet: checkThenSet{redis: env.Redis, keys: newKeys(env)},
+			checkThenSet: checkThenSet{redis: strategies.Redis(env), keys: newKeys(env)},
 			locks:        locks{clock: env.Clock},
 		}, nil
 	},

@@ -56,10 +56,10 @@ func TestAppLockOneInstance(t *testing.T) {
 // record's race is back.
 func TestAppLockTwoInstances(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
-		other := redis.NewClient(env.Redis.(*redis.Client).Options())
+		other := redis.NewClient(strategies.Redis(env).(*redis.Client).Options())
 		t.Cleanup(func() { closing(t, other) })
 		a := openAppLock(t, env)
-		env.Redis = other
+		env.Clients = map[string]any{"redis": other}
 		b := openAppLock(t, env)
 		must(t, a.Provision(t.Context(), uploads, []strategies.Grant{{Subject: "t1", Limit: 1000, Used: 800}}))
 		other.AddHook(&betweenGetAndSet{what: func() { take(t, a, 100, true) }})

@@ -39,7 +39,7 @@ var checkThenSetMeta = strategies.Meta{
 	Control:   strategies.ControlRacy,
 	// No clause: a late SET erases any number of reservations made since its GET.
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		return &checkThenSet{redis: env.Redis, keys: newKeys(env)}, nil
+		return &checkThenSet{redis: strategies.Redis(env), keys: newKeys(env)}, nil
 	},
 }
 

@@ -118,11 +118,11 @@ func openHardened(ctx context.Context, env strategies.Env) (strategies.Strategy,
 		return nil, err
 	}
 	for _, script := range []*redis.Script{holdScript, applyScript, restoreScript, endedScript, believedScript} {
-		if err := script.Load(ctx, env.Redis).Err(); err != nil {
+		if err := script.Load(ctx, strategies.Redis(env)).Err(); err != nil {
 			return nil, fmt.Errorf("loading the scripts: %w", err)
 		}
 	}
-	return &hardened{redis: env.Redis, keys: ledgerKeys{env.Prefix + "quota:{"}, files: files, urls: newURLs(env), syncs: newSyncs(env)}, nil
+	return &hardened{redis: strategies.Redis(env), keys: ledgerKeys{env.Prefix + "quota:{"}, files: files, urls: newURLs(env), syncs: newSyncs(env)}, nil
 }
 
 // ledgerKeys names a tenant's keys, which share a hash tag: quota:{tenant:ID}:used.

@@ -3,6 +3,7 @@ package reserve
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"os"
 	"strconv"
@@ -258,9 +259,10 @@ func (l *lossy) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // neither counts twice.
 func TestHardenedLostReply(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
-		c := redis.NewClient(env.Redis.(*redis.Client).Options())
+		c := redis.NewClient(strategies.Redis(env).(*redis.Client).Options())
 		t.Cleanup(func() { closing(t, c) })
-		env.Redis = c
+		env.Clients = maps.Clone(env.Clients)
+		env.Clients["redis"] = c
 		s := ledgerOf(t, env, 0)
 		l := &lossy{name: "eval"}
 		c.AddHook(l)

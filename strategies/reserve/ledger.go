@@ -54,8 +54,8 @@ var errUnknownTenant = errors.New("the database has no such tenant")
 // openLedger opens PostgreSQL where there is one, and its model otherwise.
 func openLedger(ctx context.Context, env strategies.Env) (ledger, error) {
 	switch {
-	case env.Postgres != nil:
-		return openPostgresLedger(ctx, env.Postgres)
+	case strategies.Postgres(env) != nil:
+		return openPostgresLedger(ctx, strategies.Postgres(env))
 	case env.Model != nil:
 		return openModelLedger(env), nil
 	default:

@@ -118,7 +118,7 @@ func openLuaReserve(ctx context.Context, env strategies.Env) (strategies.Strateg
 		return nil, err
 	}
 	s := &luaReserve{
-		redis: env.Redis, keys: newKeys(env), files: files, urls: newURLs(env),
+		redis: strategies.Redis(env), keys: newKeys(env), files: files, urls: newURLs(env),
 		refunds: env.Options["refund"] != refundLiteral, syncs: newSyncs(env),
 		call: (*redis.Script).Eval,
 	}
@@ -126,7 +126,7 @@ func openLuaReserve(ctx context.Context, env strategies.Env) (strategies.Strateg
 		s.call = (*redis.Script).Run
 		// Loaded here, so that every instance asks by digest from its first call on.
 		for _, script := range []*redis.Script{reserveScript, refundScript} {
-			if err := script.Load(ctx, env.Redis).Err(); err != nil {
+			if err := script.Load(ctx, strategies.Redis(env)).Err(); err != nil {
 				return nil, fmt.Errorf("loading the scripts: %w", err)
 			}
 		}

@@ -3,6 +3,7 @@ package reserve
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -48,10 +49,11 @@ func TestURLFails(t *testing.T) {
 func TestCall(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		for value, want := range map[string]string{callEval: "eval", callDigest: "evalsha"} {
-			c := redis.NewClient(env.Redis.(*redis.Client).Options())
+			c := redis.NewClient(strategies.Redis(env).(*redis.Client).Options())
 			t.Cleanup(func() { closing(t, c) })
 			env := with(t, env, quota.Options{"call": value})
-			env.Redis = c
+			env.Clients = maps.Clone(env.Clients)
+			env.Clients["redis"] = c
 			s := tenantOf(t, env, 0)
 			w := &sent{}
 			c.AddHook(w)
@@ -96,7 +98,7 @@ func TestWhenSyncsRun(t *testing.T) {
 		if jobs = s.Jobs(); len(jobs) != 2 || jobs[0].Every != 3*time.Second || jobs[1].Singleton || jobs[1].Pending == nil {
 			t.Fatalf("there are %+v, want one every 3 s and one on demand", jobs)
 		}
-		must(t, env.Redis.Set(t.Context(), env.Prefix+"quota:tenant:t1:used", 1000, 0).Err())
+		must(t, strategies.Redis(env).Set(t.Context(), env.Prefix+"quota:tenant:t1:used", 1000, 0).Err())
 		if take(t, s, 0, true); jobs[1].Pending() || woken != nil {
 			t.Error("a sync is due although nothing was rejected")
 		}

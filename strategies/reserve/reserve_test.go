@@ -29,7 +29,7 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 		c := server.Client(redisstore.ClientOptions{PoolSize: 4})
 		t.Cleanup(func() { closing(t, c) })
 		return with(t, strategies.Env{
-			Clock: clock.Wall{}, Rand: rand.New(rand.NewPCG(1, 2)), Redis: c,
+			Clock: clock.Wall{}, Rand: rand.New(rand.NewPCG(1, 2)), Clients: map[string]any{"redis": c},
 			Shared: new(strategies.Shared), Prefix: storetest.Prefix(t), Instances: 1, Wake: func(string) {},
 		}, nil)
 	}
@@ -46,7 +46,7 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(pool.Close)
-		e.Postgres = pool
+		e.Clients["postgres"] = pool
 		test(t, e)
 	})
 }
@@ -141,11 +141,11 @@ func (b *betweenGetAndSet) ProcessHook(next redis.ProcessHook) redis.ProcessHook
 // 800 MB are both let in, and one of them is forgotten.
 func TestRecordedRace(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
-		other := redis.NewClient(env.Redis.(*redis.Client).Options())
+		other := redis.NewClient(strategies.Redis(env).(*redis.Client).Options())
 		t.Cleanup(func() { closing(t, other) })
 		a, err := checkThenSetMeta.Open(t.Context(), env)
 		must(t, err)
-		env.Redis = other
+		env.Clients = map[string]any{"redis": other}
 		b, err := checkThenSetMeta.Open(t.Context(), env)
 		must(t, err)
 		must(t, a.(strategies.Provisioner).Provision(t.Context(), uploads, []strategies.Grant{{Subject: "t1", Limit: 1000, Used: 800}}))
@@ -163,10 +163,10 @@ func TestKeysAndMissingLimit(t *testing.T) {
 		s, err := luaReserveMeta.Open(t.Context(), env)
 		must(t, err)
 		take(t, s, 1, false) // no operator has said how much the tenant may use
-		must(t, env.Redis.Set(t.Context(), env.Prefix+"quota:tenant:t1:limit", 2, 0).Err())
+		must(t, strategies.Redis(env).Set(t.Context(), env.Prefix+"quota:tenant:t1:limit", 2, 0).Err())
 		take(t, s, 2, true)
 		take(t, s, 1, false)
-		if got := env.Redis.Get(t.Context(), env.Prefix+"quota:tenant:t1:used").Val(); got != "2" {
+		if got := strategies.Redis(env).Get(t.Context(), env.Prefix+"quota:tenant:t1:used").Val(); got != "2" {
 			t.Errorf("the used key holds %q, want 2", got)
 		}
 	})
@@ -243,7 +243,7 @@ func TestRefundLiteral(t *testing.T) {
 func TestSyncRestoresNoLimit(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		s := tenantOf(t, env, 100)
-		must(t, env.Redis.Del(t.Context(), s.keys.used(uploads.Name, "t1"), s.keys.limit(uploads.Name, "t1")).Err())
+		must(t, strategies.Redis(env).Del(t.Context(), s.keys.used(uploads.Name, "t1"), s.keys.limit(uploads.Name, "t1")).Err())
 		take(t, s, 1, false)
 		nightly(t, s)
 		used(t, s, 100)
@@ -258,11 +258,11 @@ func TestReadThenWriteRefunds(t *testing.T) {
 		for _, meta := range []strategies.Meta{checkThenSetMeta, appLockMeta} {
 			env := env
 			env.Prefix += meta.Name + ":"
-			other := redis.NewClient(env.Redis.(*redis.Client).Options())
+			other := redis.NewClient(strategies.Redis(env).(*redis.Client).Options())
 			t.Cleanup(func() { closing(t, other) })
 			a, err := meta.Open(t.Context(), env)
 			must(t, err)
-			env.Redis = other
+			env.Clients = map[string]any{"redis": other}
 			b, err := meta.Open(t.Context(), env)
 			must(t, err)
 			held := take(t, a, 600, true)

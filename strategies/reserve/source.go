@@ -56,8 +56,8 @@ type source interface {
 // openSource opens PostgreSQL where there is one, and its model otherwise.
 func openSource(ctx context.Context, env strategies.Env) (source, error) {
 	switch {
-	case env.Postgres != nil:
-		return openPostgres(ctx, env.Postgres)
+	case strategies.Postgres(env) != nil:
+		return openPostgres(ctx, strategies.Postgres(env))
 	case env.Model != nil:
 		return openModel(env), nil
 	default:

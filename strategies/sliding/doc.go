@@ -49,11 +49,11 @@ type base struct {
 // call on.
 func openBase(ctx context.Context, env strategies.Env, scripts ...*redis.Script) (base, error) {
 	for _, s := range scripts {
-		if err := s.Load(ctx, env.Redis).Err(); err != nil {
+		if err := s.Load(ctx, strategies.Redis(env)).Err(); err != nil {
 			return base{}, fmt.Errorf("loading the scripts: %w", err)
 		}
 	}
-	return base{redis: env.Redis, prefix: env.Prefix}, nil
+	return base{redis: strategies.Redis(env), prefix: env.Prefix}, nil
 }
 
 // key names a subject's state. Names of policies hold no colon, which keeps keys

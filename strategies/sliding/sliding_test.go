@@ -42,7 +42,7 @@ func newBench(t *testing.T, meta *strategies.Meta, given quota.Options) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.s, err = meta.Open(t.Context(), strategies.Env{Redis: b.client, Clock: b, Prefix: "t:", Options: sel.Options, Instances: 1})
+	b.s, err = meta.Open(t.Context(), strategies.Env{Clients: map[string]any{"redis": b.client}, Clock: b, Prefix: "t:", Options: sel.Options, Instances: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func checkOutage(tb testing.TB, m *strategies.Meta, stores Stores) {
 		}
 	}
 	b.hold(quota.FaultOutage)
-	if f.env.Postgres != nil {
+	if strategies.Postgres(f.env) != nil {
 		return // it does not come back
 	}
 	f.mend()

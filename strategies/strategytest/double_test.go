@@ -42,7 +42,7 @@ func (d *double) Take(ctx context.Context, req quota.Request) (quota.Decision, e
 }
 
 func (d *double) right(ctx context.Context, req quota.Request) (quota.Decision, error) {
-	if err := d.env.Redis.Ping(ctx).Err(); err != nil {
+	if err := strategies.Redis(d.env).Ping(ctx).Err(); err != nil {
 		return quota.Decision{}, err
 	}
 	return d.full.Take(ctx, req)

@@ -15,7 +15,7 @@ import (
 func testConformance(t *testing.T) {
 	meta := strategies.FromFunc("team-incr", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
 		return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
-			n, err := env.Redis.Incr(ctx, key).Result()
+			n, err := strategies.Redis(env).Incr(ctx, key).Result()
 			return n <= p.Limit, err
 		}), nil
 	})

@@ -140,15 +140,13 @@ func (f *fixture) connect(stores Stores, virtual bool) {
 		if stores.Alone {
 			f.ends = append(f.ends, f.lookOut(client))
 		}
-		f.env.Redis = f.kind(f.hooked(client, virtual), stores.Client)
-		f.env.Clients[string(strategies.NeedRedis)] = f.env.Redis
+		f.env.Clients[string(strategies.NeedRedis)] = f.kind(f.hooked(client, virtual), stores.Client)
 	}
 	needsPostgres, needsSource := f.sel.NeedsStore(strategies.NeedPostgres), f.sel.NeedsStore(strategies.NeedSource)
 	switch {
 	case !needsPostgres && !needsSource:
 	case stores.Postgres != nil:
-		pool := f.traced(stores.Postgres(f.TB), string(strategies.NeedPostgres))
-		f.env.Postgres, f.env.Clients[string(strategies.NeedPostgres)] = pool, pool
+		f.env.Clients[string(strategies.NeedPostgres)] = f.traced(stores.Postgres(f.TB), string(strategies.NeedPostgres))
 	case needsPostgres:
 		f.Skip("needs PostgreSQL")
 	default:

@@ -246,7 +246,7 @@ var mutants = []struct {
 	}},
 	{name: "tells its store the wall clock's time", check: "clock", make: func(d *double) {
 		d.take = func(d *double, ctx context.Context, req quota.Request) (quota.Decision, error) {
-			if err := d.env.Redis.Set(ctx, "last", clock.Wall{}.Now().UnixMilli(), 0).Err(); err != nil {
+			if err := strategies.Redis(d.env).Set(ctx, "last", clock.Wall{}.Now().UnixMilli(), 0).Err(); err != nil {
 				return quota.Decision{}, err
 			}
 			return d.right(ctx, req)

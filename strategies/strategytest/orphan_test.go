@@ -40,7 +40,7 @@ func TestOrphans(t *testing.T) {
 		m := sample(nil)
 		m.Form, m.Guarantee, m.GivesBack = c.form, c.guarantee, false
 		m.Open = func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-			return closed{env.Redis}, nil
+			return closed{strategies.Redis(env)}, nil
 		}
 		for _, name := range []string{"sequential", "concurrent"} {
 			if r := observe(t, func(tb testing.TB) { named(t, name).run(tb, m, s) }); r.failed != c.fails {

@@ -44,7 +44,7 @@ func counter(t *testing.T, key func(base string) string, via route) *strategies.
 	t.Helper()
 	m := strategies.FromFunc("counter", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
 		return strategies.AllowFunc(func(ctx context.Context, k string) (bool, error) {
-			ctx, c := via(ctx, env.Redis)
+			ctx, c := via(ctx, strategies.Redis(env))
 			n, err := c.Incr(ctx, key(k)).Result()
 			return n <= p.Limit, err
 		}), nil
@@ -104,19 +104,19 @@ func TestUnseenWorkFails(t *testing.T) {
 func byStore(own bool) *strategies.Meta {
 	m := strategies.FromFunc("by-store", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
 		return strategies.AllowFunc(func(ctx context.Context, k string) (bool, error) {
-			at, err := env.Redis.Time(ctx).Result()
+			at, err := strategies.Redis(env).Time(ctx).Result()
 			if err != nil {
 				return false, err
 			}
-			ms, err := env.Redis.Eval(ctx, "return redis.call('TIME')[1] * 1000", nil).Int64()
+			ms, err := strategies.Redis(env).Eval(ctx, "return redis.call('TIME')[1] * 1000", nil).Int64()
 			if err != nil {
 				return false, err
 			}
-			env.Redis.HSet(ctx, k+":seen", "s", at.Unix(), "ms", ms)
+			strategies.Redis(env).HSet(ctx, k+":seen", "s", at.Unix(), "ms", ms)
 			if own {
-				env.Redis.Set(ctx, k+":own", clock.Wall{}.Now().UnixMilli(), time.Hour)
+				strategies.Redis(env).Set(ctx, k+":own", clock.Wall{}.Now().UnixMilli(), time.Hour)
 			}
-			n, err := env.Redis.Incr(ctx, k).Result()
+			n, err := strategies.Redis(env).Incr(ctx, k).Result()
 			return n <= p.Limit, err
 		}), nil
 	})

@@ -73,8 +73,8 @@ type reader interface {
 // openSource picks PostgreSQL where there is one, and its model otherwise.
 func openSource(ctx context.Context, env strategies.Env) (source, error) {
 	switch {
-	case env.Postgres != nil:
-		return openPostgres(ctx, env.Postgres)
+	case strategies.Postgres(env) != nil:
+		return openPostgres(ctx, strategies.Postgres(env))
 	case env.Model != nil:
 		return openModel(env), nil
 	default:
@@ -92,6 +92,6 @@ func openReplica(ctx context.Context, env strategies.Env, of source) (reader, er
 	if !ok {
 		return nil, fmt.Errorf("there is no store %s", strategies.NeedReplica)
 	}
-	r := &postgresReplica{postgresSource: of.(*postgresSource).over(pool), primary: env.Postgres, clock: env.Clock}
+	r := &postgresReplica{postgresSource: of.(*postgresSource).over(pool), primary: strategies.Postgres(env), clock: env.Clock}
 	return r, r.follow(ctx)
 }

@@ -133,7 +133,7 @@ func (s *stack) openOn(t *testing.T, selection string, c quota.Clock) *opened {
 		t.Cleanup(o.pool.Close)
 	}
 	o.Strategy, err = sel[0].Open(t.Context(), strategies.Env{
-		Clock: c, Redis: client, Postgres: o.pool, Model: s.model, Shared: s.shared,
+		Clock: c, Clients: map[string]any{"redis": client, "postgres": o.pool}, Model: s.model, Shared: s.shared,
 		Prefix: s.prefix, Instances: 1, Options: sel[0].Options,
 		Wake: func(job string) {
 			s.mu.Lock()

@@ -112,7 +112,7 @@ func openInstance(ctx context.Context, env strategies.Env, f *filter) (strategie
 	}
 	in := &instance{
 		config: configure(env.Options),
-		clock:  env.Clock, redis: env.Redis, source: src, reads: src, wake: env.Wake, prefix: env.Prefix, filter: f,
+		clock:  env.Clock, redis: strategies.Redis(env), source: src, reads: src, wake: env.Wake, prefix: env.Prefix, filter: f,
 	}
 	if env.Options["source"] == fromReplica {
 		if in.reads, err = openReplica(ctx, env, src); err != nil {

@@ -58,7 +58,7 @@ var incrExpireAtomicMeta = strategies.Meta{
 		},
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-		if err := takeScript.Load(ctx, env.Redis).Err(); err != nil {
+		if err := takeScript.Load(ctx, strategies.Redis(env)).Err(); err != nil {
 			return nil, fmt.Errorf("loading the script: %w", err)
 		}
 		return &incrExpireAtomic{newCounter(env, userLinks)}, nil

@@ -35,7 +35,7 @@ var (
 )
 
 func newCounter(env strategies.Env, r record) counter {
-	return counter{redis: env.Redis, clock: env.Clock, family: env.Prefix + r.subjects + ":", record: r, windows: new(quota.Memo)}
+	return counter{redis: strategies.Redis(env), clock: env.Clock, family: env.Prefix + r.subjects + ":", record: r, windows: new(quota.Memo)}
 }
 
 // key names a subject's counter of one window as the record does. For policies

@@ -21,7 +21,7 @@ func keyOf(env strategies.Env, p *quota.Policy) string {
 
 func wantCount(t *testing.T, env strategies.Env, key, value string, ttl bool) {
 	t.Helper()
-	v, left := env.Redis.Get(t.Context(), key).Val(), env.Redis.TTL(t.Context(), key).Val()
+	v, left := strategies.Redis(env).Get(t.Context(), key).Val(), strategies.Redis(env).TTL(t.Context(), key).Val()
 	if v != value || (left > 0) != ttl {
 		t.Errorf("the count is %q with time to live %s, want %s and time to live: %v", v, left, value, ttl)
 	}
@@ -46,10 +46,10 @@ func TestDecrExpire(t *testing.T) {
 			}
 			wantCount(t, env, key, step.count, true)
 			if i == 0 {
-				env.Redis.Expire(t.Context(), key, 10*time.Minute)
+				strategies.Redis(env).Expire(t.Context(), key, 10*time.Minute)
 			}
 		}
-		if ttl := env.Redis.TTL(t.Context(), key).Val(); ttl > 10*time.Minute {
+		if ttl := strategies.Redis(env).TTL(t.Context(), key).Val(); ttl > 10*time.Minute {
 			t.Errorf("a later request set the expiry anew: %s", ttl)
 		}
 		r, err := s.(strategies.Viewer).Used(t.Context(), "u1", p)
@@ -91,11 +91,11 @@ func TestExpiryBetweenSetAndDecr(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		p := march(5, time.Hour)
 		key := keyOf(env, p)
-		hooked := redis.NewClient(env.Redis.(*redis.Client).Options())
+		hooked := redis.NewClient(strategies.Redis(env).(*redis.Client).Options())
 		t.Cleanup(func() { closing(t, hooked) })
-		hooked.AddHook(&before{name: "decr", do: func() { env.Redis.Del(t.Context(), key) }})
+		hooked.AddHook(&before{name: "decr", do: func() { strategies.Redis(env).Del(t.Context(), key) }})
 		unlucky := env
-		unlucky.Redis = hooked
+		unlucky.Clients = map[string]any{"redis": hooked}
 		if d := take(t, open(t, decrExpireMeta, unlucky), p, 1); d.Admitted || d.Degraded {
 			t.Errorf("%+v, want rejected", d)
 		}
@@ -112,11 +112,11 @@ func TestExpiryBetweenSetAndDecr(t *testing.T) {
 func TestDecrExpireFailsClosed(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		for _, name := range []string{"set", "decr"} {
-			failing := redis.NewClient(env.Redis.(*redis.Client).Options())
+			failing := redis.NewClient(strategies.Redis(env).(*redis.Client).Options())
 			t.Cleanup(func() { closing(t, failing) })
 			failing.AddHook(refuse(name))
 			broken := env
-			broken.Redis = failing
+			broken.Clients = map[string]any{"redis": failing}
 			s := open(t, decrExpireMeta, broken)
 			if d := take(t, s, march(5, time.Hour), 1); d.Admitted || !d.Degraded {
 				t.Errorf("%+v without %s, want failing closed", d, name)
@@ -133,11 +133,11 @@ func TestDecrExpireFailsClosed(t *testing.T) {
 // listing opens decr-expire with init=listing over a client that notes its commands.
 func listing(t *testing.T, env strategies.Env) (*decrExpire, *sent) {
 	t.Helper()
-	c := redis.NewClient(env.Redis.(*redis.Client).Options())
+	c := redis.NewClient(strategies.Redis(env).(*redis.Client).Options())
 	t.Cleanup(func() { closing(t, c) })
 	w := &sent{}
 	c.AddHook(w)
-	env.Redis, env.Options = c, quota.Options{"init": initListing}
+	env.Clients, env.Options = map[string]any{"redis": c}, quota.Options{"init": initListing}
 	return open(t, decrExpireMeta, env).(*decrExpire), w
 }
 
@@ -184,11 +184,11 @@ func TestListingCommands(t *testing.T) {
 func TestListingOrphan(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		p := march(5, time.Hour)
-		failing := redis.NewClient(env.Redis.(*redis.Client).Options())
+		failing := redis.NewClient(strategies.Redis(env).(*redis.Client).Options())
 		t.Cleanup(func() { closing(t, failing) })
 		failing.AddHook(refuse("expire"))
 		broken := env
-		broken.Redis, broken.Options = failing, quota.Options{"init": initListing}
+		broken.Clients, broken.Options = map[string]any{"redis": failing}, quota.Options{"init": initListing}
 		if d := take(t, open(t, decrExpireMeta, broken), p, 1); d.Admitted || !d.Degraded {
 			t.Errorf("%+v without an EXPIRE, want failing closed", d)
 		}
@@ -205,7 +205,7 @@ func TestListingLostKey(t *testing.T) {
 		p := march(5, time.Hour)
 		s, _ := listing(t, env)
 		take(t, s, p, 1)
-		env.Redis.Del(t.Context(), keyOf(env, p))
+		strategies.Redis(env).Del(t.Context(), keyOf(env, p))
 		if d := take(t, s, p, 1); d.Admitted || d.Degraded {
 			t.Errorf("%+v, want rejected", d)
 		}

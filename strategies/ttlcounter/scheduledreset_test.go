@@ -64,7 +64,7 @@ func TestCounterOutlivesItsWindow(t *testing.T) {
 			}
 		}
 		key := env.Prefix + "users:u1:quota"
-		if ttl, err := env.Redis.TTL(t.Context(), key).Result(); err != nil || ttl != -1 {
+		if ttl, err := strategies.Redis(env).TTL(t.Context(), key).Result(); err != nil || ttl != -1 {
 			t.Errorf("%s lives for %v (%v), want for ever", key, ttl, err)
 		}
 		if s.Jobs()[0].Pending() || runReset(t, s) || *woken > 0 {
@@ -132,7 +132,7 @@ func TestResetIsTriedAgain(t *testing.T) {
 		take(t, s, &links, 2)
 		h.now = h.now.Add(time.Hour)
 		out := errors.New("out of order")
-		env.Redis.(*redis.Client).AddHook(failing{out})
+		strategies.Redis(env).(*redis.Client).AddHook(failing{out})
 		if _, err := s.Jobs()[0].Run(t.Context()); !errors.Is(err, out) || !s.Jobs()[0].Pending() {
 			t.Errorf("%v, want an error and another try", err)
 		}

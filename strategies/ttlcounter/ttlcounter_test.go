@@ -26,7 +26,7 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env)) {
 		return func(t *testing.T) {
 			c := server(t).Client(redisstore.ClientOptions{PoolSize: 4})
 			t.Cleanup(func() { closing(t, c) })
-			test(t, strategies.Env{Clock: clock.Wall{}, Redis: c, Prefix: storetest.Prefix(t), Instances: 1})
+			test(t, strategies.Env{Clock: clock.Wall{}, Clients: map[string]any{"redis": c}, Prefix: storetest.Prefix(t), Instances: 1})
 		}
 	}
 	t.Run("embedded", run(storetest.EmbeddedRedis))
@@ -90,7 +90,7 @@ func TestKeys(t *testing.T) {
 			p := march(10, 24*time.Hour)
 			p.Name = c.policy
 			take(t, open(t, c.meta, env), p, 1)
-			keys := env.Redis.Keys(t.Context(), env.Prefix+"*").Val()
+			keys := strategies.Redis(env).Keys(t.Context(), env.Prefix+"*").Val()
 			if len(keys) != 1 || keys[0] != env.Prefix+c.key {
 				t.Errorf("%s: keys %q, want %q", c.meta.Name, keys, env.Prefix+c.key)
 			}
@@ -106,13 +106,13 @@ func TestExpirySetOnce(t *testing.T) {
 		s := open(t, incrExpireMeta, env)
 		take(t, s, p, 3)
 		key := s.(*incrExpire).key("u1", p, p.Window.Label(p.Window.At(clock.Wall{}.Now()).Index))
-		ttl := env.Redis.PTTL(t.Context(), key).Val()
+		ttl := strategies.Redis(env).PTTL(t.Context(), key).Val()
 		if ttl > time.Hour+time.Second || ttl < time.Hour-5*time.Minute {
 			t.Errorf("time to live %s, want an hour and the second that was begun", ttl)
 		}
-		env.Redis.Expire(t.Context(), key, 10*time.Minute)
+		strategies.Redis(env).Expire(t.Context(), key, 10*time.Minute)
 		take(t, s, p, 3)
-		if ttl := env.Redis.PTTL(t.Context(), key).Val(); ttl > 10*time.Minute {
+		if ttl := strategies.Redis(env).PTTL(t.Context(), key).Val(); ttl > 10*time.Minute {
 			t.Errorf("the second request set the expiry anew: %s", ttl)
 		}
 	})
@@ -151,12 +151,12 @@ func (name refuse) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func TestOrphan(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {
 		p := march(10, time.Hour)
-		client := env.Redis.(*redis.Client)
+		client := strategies.Redis(env).(*redis.Client)
 		failing := redis.NewClient(client.Options())
 		t.Cleanup(func() { closing(t, failing) })
 		failing.AddHook(refuse("expire"))
 		broken := env
-		broken.Redis = failing
+		broken.Clients = map[string]any{"redis": failing}
 		if d := take(t, open(t, incrExpireMeta, broken), p, 1); d.Admitted || !d.Degraded {
 			t.Errorf("%+v without an EXPIRE, want failing closed", d)
 		}
@@ -253,7 +253,7 @@ func TestLateRequest(t *testing.T) {
 				env.Clock = read
 				d := take(t, open(t, c.meta, env), p, 1)
 				want := env.Prefix + c.charged
-				keys := env.Redis.Keys(t.Context(), env.Prefix+"*").Val()
+				keys := strategies.Redis(env).Keys(t.Context(), env.Prefix+"*").Val()
 				took := time.Duration(clock.Nano() - began)
 				if c.within > 0 && took > c.within && try < 20 {
 					t.Logf("case %d took %s on this machine, which is another case: again", i, took)
@@ -286,7 +286,7 @@ func TestAtomicExpiry(t *testing.T) {
 			span := p.Window.At(clock.Wall{}.Now())
 			key := s.(*incrExpireAtomic).key(subject, p, p.Window.Label(span.Index))
 			before := clock.Wall{}.Now()
-			ttl := env.Redis.PTTL(t.Context(), key).Val()
+			ttl := strategies.Redis(env).PTTL(t.Context(), key).Val()
 			after := clock.Wall{}.Now()
 			// An embedded server's keys age late by a little.
 			const off = grace / 2
@@ -309,7 +309,7 @@ func TestDecrLiteral(t *testing.T) {
 			}
 		}
 		key := s.(*decrLiteral).key("u1", p, p.Window.Label(p.Window.At(clock.Wall{}.Now()).Index))
-		if v, ttl := env.Redis.Get(t.Context(), key).Val(), env.Redis.TTL(t.Context(), key).Val(); v != "-3" || ttl != -1 {
+		if v, ttl := strategies.Redis(env).Get(t.Context(), key).Val(), strategies.Redis(env).TTL(t.Context(), key).Val(); v != "-3" || ttl != -1 {
 			t.Errorf("counter %s with time to live %s, want -3 and none", v, ttl)
 		}
 		r, err := s.(strategies.Viewer).Used(t.Context(), "u1", p)
@@ -317,13 +317,13 @@ func TestDecrLiteral(t *testing.T) {
 			t.Errorf("shows %+v (%v), want 5: the limit more than was asked for", r, err)
 		}
 
-		env.Redis.Set(t.Context(), key, 2, 0)
+		strategies.Redis(env).Set(t.Context(), key, 2, 0)
 		for i, want := range []bool{true, true, false} {
 			if d := take(t, s, p, 1); d.Admitted != want {
 				t.Errorf("request %d on a count of 2: %+v", i+1, d)
 			}
 		}
-		if ttl := env.Redis.TTL(t.Context(), key).Val(); ttl <= 0 {
+		if ttl := strategies.Redis(env).TTL(t.Context(), key).Val(); ttl <= 0 {
 			t.Errorf("time to live %s after the first of a full count, want about an hour", ttl)
 		}
 	})

@@ -74,10 +74,10 @@ var fixedMeta = strategies.Meta{
 		},
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
-		s := &fixedWindow{redis: env.Redis, clock: env.Clock, prefix: env.Prefix, fallback: newDeques(env.Clock)}
-		s.pipeline = env.Redis.Pipeline
+		s := &fixedWindow{redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix, fallback: newDeques(env.Clock)}
+		s.pipeline = strategies.Redis(env).Pipeline
 		if env.Options.Bool("multi") {
-			s.pipeline = env.Redis.TxPipeline
+			s.pipeline = strategies.Redis(env).TxPipeline
 		}
 		return s, nil
 	},

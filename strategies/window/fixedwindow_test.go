@@ -64,10 +64,10 @@ func (w *wire) note(cmds ...redis.Cmder) error {
 func wired(t *testing.T, env strategies.Env) (strategies.Env, *wire) {
 	t.Helper()
 	w := &wire{}
-	c := redis.NewClient(env.Redis.(*redis.Client).Options())
+	c := redis.NewClient(strategies.Redis(env).(*redis.Client).Options())
 	t.Cleanup(func() { closing(t, c) })
 	c.AddHook(w)
-	env.Redis = c
+	env.Clients = map[string]any{"redis": c}
 	return env, w
 }
 
@@ -78,7 +78,7 @@ func TestFixedCommands(t *testing.T) {
 			"false": {"incr expire", "incrby expire"},
 			"true":  {"multi incr expire exec", "multi incrby expire exec"},
 		} {
-			direct := env.Redis
+			direct := strategies.Redis(env)
 			env, w := wired(t, env)
 			env.Options, env.Prefix = quota.Options{"multi": multi}, env.Prefix+multi+":"
 			now.now = start.Add(20 * time.Second)
@@ -189,7 +189,7 @@ func TestFixedProvision(t *testing.T) {
 			}
 			used(t, s, p, quota.TierRedis, units, units > 0)
 			key := env.Prefix + "contact:203.0.113.10:32189040"
-			if ttl := env.Redis.PTTL(t.Context(), key).Val(); units > 0 && (ttl <= time.Minute || ttl > 65*time.Second) {
+			if ttl := strategies.Redis(env).PTTL(t.Context(), key).Val(); units > 0 && (ttl <= time.Minute || ttl > 65*time.Second) {
 				t.Errorf("time to live %s, want the window and most of 5 s", ttl)
 			}
 		}

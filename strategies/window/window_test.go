@@ -38,7 +38,7 @@ func onBoth(t *testing.T, test func(t *testing.T, env strategies.Env, now *dial)
 			t.Cleanup(func() { closing(t, c) })
 			now := &dial{now: start}
 			test(t, strategies.Env{
-				Clock: now, Redis: c, Prefix: storetest.Prefix(t), Instances: 1, Options: quota.Options{"multi": "false"},
+				Clock: now, Clients: map[string]any{"redis": c}, Prefix: storetest.Prefix(t), Instances: 1, Options: quota.Options{"multi": "false"},
 			}, now)
 		}
 	}

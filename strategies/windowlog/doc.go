@@ -68,13 +68,13 @@ type log struct {
 }
 
 func openLog(ctx context.Context, env strategies.Env, name string) (log, error) {
-	if env.Postgres == nil {
+	if strategies.Postgres(env) == nil {
 		return log{}, errors.New(name + " needs PostgreSQL")
 	}
-	if err := schema.Ensure(ctx, env.Postgres, table, sqlSchema); err != nil {
+	if err := schema.Ensure(ctx, strategies.Postgres(env), table, sqlSchema); err != nil {
 		return log{}, err
 	}
-	return log{pool: env.Postgres, clock: env.Clock}, nil
+	return log{pool: strategies.Postgres(env), clock: env.Clock}, nil
 }
 
 // view is a window as a request sees it: which rows count, and what an admitted

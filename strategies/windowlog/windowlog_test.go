@@ -67,7 +67,7 @@ func newPool(t *testing.T, tr pgx.QueryTracer) *pgxpool.Pool {
 
 func open(t *testing.T, pool *pgxpool.Pool, name string, c quota.Clock) strategies.Strategy {
 	t.Helper()
-	s, err := choose(t, name).Open(t.Context(), strategies.Env{Clock: c, Postgres: pool, Instances: 1, Options: choose(t, name).Options})
+	s, err := choose(t, name).Open(t.Context(), strategies.Env{Clock: c, Clients: map[string]any{"postgres": pool}, Instances: 1, Options: choose(t, name).Options})
 	if err != nil {
 		t.Fatal(err)
 	}

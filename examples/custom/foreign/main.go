@@ -44,10 +44,10 @@ func init() {
 		}))
 	}
 	stored("mutex-across", func(env strategies.Env, p *quota.Policy) strategies.Allower {
-		return &locking{client: env.Redis, limit: p.Limit, window: p.Window.RealLength()}
+		return &locking{client: strategies.Redis(env), limit: p.Limit, window: p.Window.RealLength()}
 	})
 	stored("own-pool", func(env strategies.Env, p *quota.Policy) strategies.Allower {
-		o := *env.Redis.(*redis.Client).Options()
+		o := *strategies.Redis(env).(*redis.Client).Options()
 		return &owning{locking{client: redis.NewClient(&o), limit: p.Limit, window: p.Window.RealLength()}}
 	})
 }

@@ -67,7 +67,7 @@ func init() {
 func register(name, doc string, limiter func(base) strategies.Allower) {
 	m := strategies.FromFunc(name, []quota.Kind{quota.Rolling},
 		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return limiter(base{env.Redis, p.Limit, p.Window.RealLength(), env.Clock.Now}), nil
+			return limiter(base{strategies.Redis(env), p.Limit, p.Window.RealLength(), env.Clock.Now}), nil
 		})
 	m.Doc, m.Guarantee = doc, []quota.Clause{quota.Exactly()}
 	strategies.Register(m)

@@ -11,7 +11,7 @@ import (
 func init() {
 	m := strategies.FromFunc("team-log", []quota.Kind{quota.Rolling},
 		func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
-			return &Limiter{Client: env.Redis, Limit: p.Limit, Window: p.Window.RealLength(), Now: env.Clock.Now}, nil
+			return &Limiter{Client: strategies.Redis(env), Limit: p.Limit, Window: p.Window.RealLength(), Now: env.Clock.Now}, nil
 		})
 	m.Doc = "sorted set with the time of every admitted request"
 	m.Guarantee = []quota.Clause{quota.Exactly()}

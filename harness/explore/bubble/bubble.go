@@ -32,6 +32,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
@@ -122,6 +123,9 @@ type client struct {
 	dead      atomic.Bool
 	at        *parked
 }
+
+// between reports whether the client is between two of its actions.
+func (c *client) between() bool { return c.at != nil && c.at.op.Kind == sched.Wait }
 
 // Search runs f with an engine over a Redis in this process.
 func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine) (T, error)) (T, error) {
@@ -284,13 +288,13 @@ func (e *Engine) open(in *instance) error {
 	e.direct.Store(true)
 	defer e.direct.Store(false)
 	in.source.SetState(in.begin)
+	client := e.client(in)
 	env := strategies.Env{
-		Clock: e.clock, Rand: in.rand, Redis: e.client(in), Shared: e.shared,
+		Clock: e.clock, Rand: in.rand, Clients: map[string]any{string(strategies.NeedRedis): client}, Shared: e.shared,
 		Instance: in.index, Instances: e.setup.Instances, Subjects: 1, Options: e.sel.Options, Wake: func(string) {},
 	}
-	env.Clients = map[string]any{}
 	for _, name := range e.sel.RedisNeeds() {
-		env.Clients[string(name)] = env.Redis
+		env.Clients[string(name)] = client
 	}
 	s, err := e.sel.Open(context.Background(), env)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
-	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -135,13 +134,9 @@ func (e *Engine) enabledFaults(out []engine.Choice) []engine.Choice {
 	return out
 }
 
-// worthCrashing reports whether the end of an instance is more than that of one call
-// after an effect, which is tried anyway.
-func (e *Engine) worthCrashing(in *instance) bool {
-	return in.members > 1 && slices.ContainsFunc(e.clients, func(c *client) bool {
-		return c.in == in && c.started && !c.done.Load() && !c.dead.Load()
-	})
-}
+// worthCrashing reports whether the end of an instance may make a difference: something
+// has come to it in this life. What it has in memory is not known.
+func (e *Engine) worthCrashing(in *instance) bool { return in.history != engine.Digest{} }
 
 // deadline is the next one of a kind.
 func (e *Engine) deadline(kind int) (next time.Time, found bool) {
@@ -209,7 +204,7 @@ func (e *Engine) Look() engine.Look {
 		l.Ended = l.Ended && (c == e.last || c.done.Load() || c.dead.Load())
 		switch {
 		case c.done.Load() || c.dead.Load() || !c.started:
-		case c.at != nil && c.at.op.Kind == sched.Wait: // between two of its actions
+		case c.between():
 		default:
 			l.AtRest = false
 		}

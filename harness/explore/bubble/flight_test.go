@@ -53,7 +53,7 @@ func (h *handing) Close() error {
 // comes to the store; what has another's number is not in flight in its place.
 func TestFlight(t *testing.T) {
 	m := strategies.FromFunc("handing", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
-		return newHanding(env.Redis), nil
+		return newHanding(strategies.Redis(env)), nil
 	})
 	m.Foreign = true
 	sel, err := m.Select(nil)

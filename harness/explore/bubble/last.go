@@ -15,7 +15,7 @@ func (e *Engine) lastNumber() int { return e.last.Index + len(e.instances)*mostH
 // lastRests reports whether the last client has not begun, or is between two requests.
 func (e *Engine) lastRests() bool {
 	c := e.last
-	return !c.started || c.at != nil && c.at.op.Kind == sched.Wait
+	return !c.started || c.between()
 }
 
 // lastMayAsk reports whether all scripts have ended, everything is at rest, and the last

@@ -293,8 +293,13 @@ func (e *Engine) kill(c *client) {
 func (e *Engine) crashInstance(in *instance) {
 	e.used.crash++
 	e.run.Timeline.Mark(fmt.Sprintf("instance %d", in.index), results.RoleInstance, results.EventCrash, "ends and starts anew")
+	history := engine.Digest{}
 	for _, c := range e.clients {
-		if c.in == in && c.started && !c.done.Load() && !c.dead.Load() {
+		switch {
+		case c.in != in || !c.started || c.done.Load() || c.dead.Load():
+		case c.between() && c.Survives():
+			history.Fold(in.history) // which says where in its script it is
+		default:
 			e.kill(c)
 		}
 	}
@@ -311,7 +316,7 @@ func (e *Engine) crashInstance(in *instance) {
 	in.lives++
 	e.mu.Unlock()
 	in.earlier = append(in.earlier, in.strategy)
-	in.history = engine.Digest{}
+	in.history = history
 	if err := e.open(in); err != nil {
 		e.fail(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quotabench/quotabench/quota"
 )
 
 // ChoiceKind is a kind of step that a schedule can take.
@@ -33,6 +35,26 @@ type Choice struct {
 	// TickClock: see the constants below.
 	ID  int
 	Key string
+}
+
+// Fault is the one that the step injects; empty where it injects none.
+func (c Choice) Fault() quota.Fault {
+	switch c.Kind {
+	case CrashCall, CrashHost:
+		return quota.FaultCrash
+	case LoseReply:
+		return quota.FaultLostReply
+	case RetryReply:
+		return quota.FaultRetry
+	case FailBefore:
+		return quota.FaultOutage
+	case TickClock:
+		return quota.FaultClock
+	case EvictKey:
+		return quota.FaultEviction
+	default:
+		return ""
+	}
 }
 
 // Deadlines to tick to.

@@ -34,6 +34,7 @@ type Client struct {
 	Ends bool
 
 	taken int // number of the last admitted take in the truth
+	next  int // action that it is about to begin
 }
 
 // Perform goes through the script. pause, which is called between two actions,
@@ -48,6 +49,7 @@ func (c *Client) Perform(ctx context.Context, pause func() bool) {
 			}
 			// Others may act before the client goes on, also where it is about to give
 			// back what it was just told it has.
+			c.next = i
 			if !pause() {
 				return
 			}
@@ -207,6 +209,10 @@ func (c *Client) settled(what string, err error) {
 	c.Run.Truth.reply(c.Index, e, oracle.Admitted)
 	c.Run.Timeline.Say(what)
 }
+
+// Survives reports whether a client that is between two actions goes on where its instance
+// ends: its next request is a new one. A settlement belongs to whoever was admitted, and is lost.
+func (c *Client) Survives() bool { return !c.Script[c.next].Kind.settles() }
 
 // Lose marks the operation in flight, if any, as one whose caller has died.
 func (c *Client) Lose() {

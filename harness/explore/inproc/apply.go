@@ -124,10 +124,9 @@ func (w *Engine) crashInstance(in *instance) error {
 	w.used.crash++
 	w.mark(fmt.Sprintf("instance %d", in.index), results.RoleInstance, results.EventCrash, "ends and starts anew")
 	for _, m := range w.actors {
-		if m.in != in || m.Done() || m.client != nil && m.Kind() == sched.Start {
-			continue
+		if m.in == in && !m.Done() && !m.toCome() {
+			w.kill(m)
 		}
-		w.kill(m)
 	}
 	in.lives++
 	if err := w.open(in); err != nil {

@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
@@ -157,18 +158,18 @@ func (w *Engine) enabledFaults(out []engine.Choice) []engine.Choice {
 }
 
 // worthCrashing reports whether the end of an instance is more than that of one
-// call after an effect, which is tried anyway.
+// call after an effect, which is tried anyway: it interrupts others, or what it has
+// in memory is not what it begins with.
 func (w *Engine) worthCrashing(in *instance) bool {
-	busy := false
-	for _, m := range w.actors {
-		if m.in != in || m.Done() {
-			continue
-		}
-		if k := m.Kind(); k != sched.Start && k != sched.Idle {
-			busy = true
-		}
+	if in.members > 1 && slices.ContainsFunc(w.actors, func(m *member) bool {
+		return m.in == in && !m.Done() && !m.toCome() && m.Kind() != sched.Idle
+	}) {
+		return true
 	}
-	return in.members > 1 && busy
+	if w.branch.changed(in) { // which only instances do that share no memory
+		return w.branch.instance[in.index].memory != in.fresh
+	}
+	return w.remembersOwn(in) != in.fresh
 }
 
 // deadline is the next one of a kind.

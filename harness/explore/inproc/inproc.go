@@ -105,6 +105,8 @@ type instance struct {
 	wake     func(job string) // of jobs
 	members  int
 	lives    int // how often it has ended and started anew
+	// fresh is what it remembered when it was opened last, where it may crash.
+	fresh engine.Digest
 	// screens is set while a tier of its own rejects the subject; forgot, where the
 	// last step has ended that.
 	screens, forgot bool
@@ -273,18 +275,17 @@ var setupContext = context.WithValue(context.Background(), setupKey{}, true)
 func (w *Engine) open(in *instance) error {
 	in.jobs.Reset()
 	in.source.SetState(in.begin)
-	env := strategies.Env{
-		Clock: in.clock, Rand: in.rand,
-		Redis: w.store.client(), Model: w.model, Shared: w.shared, Prefix: w.store.prefix(),
-		Instance: in.index, Instances: w.setup.Instances, Subjects: 1, Options: w.sel.Options, Wake: in.wake,
-	}
 	if w.named == nil { // the client is the same in every run
-		w.named = map[string]any{}
+		w.named = map[string]any{string(strategies.NeedRedis): w.store.client()}
 		for _, name := range w.sel.RedisNeeds() {
-			w.named[string(name)] = env.Redis
+			w.named[string(name)] = w.store.client()
 		}
 	}
-	env.Clients = w.named
+	env := strategies.Env{
+		Clock: in.clock, TrueClock: w.s.Clock(0), Rand: in.rand,
+		Clients: w.named, Model: w.model, Shared: w.shared, Prefix: w.store.prefix(),
+		Instance: in.index, Instances: w.setup.Instances, Subjects: 1, Options: w.sel.Options, Wake: in.wake,
+	}
 	s, err := w.sel.Open(setupContext, env)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", w.sel, err)
@@ -292,6 +293,9 @@ func (w *Engine) open(in *instance) error {
 	in.strategy = s
 	in.screener, _ = s.(strategies.Screener)
 	in.screens, in.forgot = false, false
+	if w.setup.Has(quota.FaultCrash) {
+		in.fresh = w.remembersOwn(in)
+	}
 	return nil
 }
 

@@ -44,6 +44,7 @@ var (
 		reflect.TypeFor[*strategies.Model](): true, reflect.TypeFor[*quota.Policy](): true,
 		reflect.TypeFor[*time.Location](): true, reflect.TypeFor[*strategies.Shared](): true,
 		reflect.TypeFor[*redis.Script](): true, reflect.TypeFor[strategies.Tally](): true,
+		reflect.TypeFor[*quota.Memo](): true, // which makes no difference to what is answered
 	}
 	flagType = reflect.TypeFor[strategies.Flag]()
 )

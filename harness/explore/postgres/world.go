@@ -280,8 +280,8 @@ func (w *Engine) openAll() error {
 			return err
 		}
 		env := strategies.Env{
-			Clock: virtual{w, w.setup.SkewOf(i)}, Rand: seed.Rand(w.setup.Seed, seed.Instance, 0, uint64(i)),
-			Postgres: pool, Shared: w.shared, Instance: i, Instances: w.setup.Instances, Options: w.sel.Options,
+			Clock: virtual{w, w.setup.SkewOf(i)}, TrueClock: virtual{w, 0}, Rand: seed.Rand(w.setup.Seed, seed.Instance, 0, uint64(i)),
+			Clients: map[string]any{string(strategies.NeedPostgres): pool}, Shared: w.shared, Instance: i, Instances: w.setup.Instances, Options: w.sel.Options,
 			Wake: func(string) {},
 		}
 		s, err := once(w, "being opened", func(ctx context.Context) (strategies.Strategy, error) { return w.sel.Open(ctx, env) })

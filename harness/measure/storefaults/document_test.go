@@ -21,9 +21,13 @@ running already. In each of them the run's correctness figures are invalid, with
 fault touches are undecided, and no clause counts as broken. The run ends, its results can be read again, and once the store is back nothing is left in
 it of what the run kept there.
 
-One loss is not noticed: another client removes single keys or rows of a strategy while the run's mark and the tables themselves stay. The strategy
-then admits units that were used already, no server counts whose commands removed what, and the leak is held against the strategy. A server
-that is started for the run, which other users of the machine have no login for, keeps them away: ` + "`--redis process`, `--postgres process`" + ` and the like.
+Others may also change or remove single counters, while the mark stays. On a server that others have access to, a run reads the counters of up to 32
+subjects that are asked about, five times a second, and holds them against the decisions: a race loses what decisions in flight have counted and no
+more, so a counter that falls further was changed by something else. That may be the strategy itself, and nobody can tell: the verdict is undecided,
+and not clean. Such a change is not noticed for a strategy that shows no counter or has background jobs, for rolling windows and buckets, for
+subjects of which a request failed, with --limit-change or an outage that was planned, or if the counter has been filled again before the next look.
+A server that is started for
+the run keeps others away: ` + "`--redis process`, `--postgres process`" + ` and the like; there, all changes are the strategy's.
 
 All of them are tried by make test-all. How faults are noticed is in
 [decision 44](decisions/0044-faults-of-stores.md), what a strategy promises in case of a fault on [its page](strategies/README.md).

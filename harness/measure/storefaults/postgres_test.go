@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/quotabench/quotabench/harness/measure/internal/looks"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -49,6 +51,28 @@ func (o owner) each(list, statement string) func(context.Context) error {
 			}
 		}
 		return err
+	}
+}
+
+// counters does something to the counters of a run, once there are some that a look has seen.
+func (o owner) counters(statement string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for {
+			var table string
+			err := o.pool.QueryRow(ctx, tablesOfRuns+" AND tablename = 'quota_windows'").Scan(&table)
+			if err == nil {
+				var most int64
+				err = o.pool.QueryRow(ctx, "SELECT coalesce(max(used_units), 0) FROM "+table+" WHERE subject NOT LIKE 'warm%'").Scan(&most)
+				_ = (clock.Wall{}).Sleep(ctx, 5*looks.Every)
+				if err == nil && most >= 4 {
+					_, err = o.pool.Exec(ctx, fmt.Sprintf(statement, table))
+					return err
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
 	}
 }
 
@@ -109,11 +133,14 @@ func postgresVictim(t *testing.T) *victim {
 			return pgx.CollectRows(rows, pgx.RowTo[string])
 		},
 		acts: map[string]act{
-			"schema dropped":               {inflict: admin.each(schemasOfRuns, "DROP SCHEMA %s CASCADE")},
-			"tables dropped":               {inflict: admin.each(tablesInUse, "DROP TABLE %s CASCADE")},
-			"tables emptied":               {inflict: admin.each(tablesInUse, "TRUNCATE %s CASCADE")},
-			"rows removed from all tables": {inflict: admin.each(tablesOfRuns, "DELETE FROM %s")},
-			"backends terminated":          {inflict: admin.do(dropStrategys)},
+			"schema dropped":                   {inflict: admin.each(schemasOfRuns, "DROP SCHEMA %s CASCADE")},
+			"tables dropped":                   {inflict: admin.each(tablesInUse, "DROP TABLE %s CASCADE")},
+			"tables emptied":                   {inflict: admin.each(tablesInUse, "TRUNCATE %s CASCADE")},
+			"rows removed from all tables":     {inflict: admin.each(tablesOfRuns, "DELETE FROM %s")},
+			"all counters set to 0":            {inflict: admin.counters("UPDATE %[1]s SET used_units = 0")},
+			"one counter set to 2,000,000,000": {inflict: admin.counters("UPDATE %[1]s SET used_units = 2000000000 WHERE subject = (SELECT subject FROM %[1]s WHERE subject NOT LIKE 'warm%%' ORDER BY used_units DESC LIMIT 1)")},
+			"one row removed":                  {inflict: admin.counters("DELETE FROM %[1]s WHERE subject = (SELECT subject FROM %[1]s WHERE subject NOT LIKE 'warm%%' ORDER BY used_units DESC LIMIT 1)")},
+			"backends terminated":              {inflict: admin.do(dropStrategys)},
 			"read-only": {inflict: inTurn(admin.do("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()"),
 				admin.do("ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")), mend: writable},
 			"rights taken away":   {inflict: inTurn(admin.each(schemasOfRuns, "ALTER SCHEMA %s OWNER TO CURRENT_USER"), admin.each(schemasOfRuns, "ALTER SCHEMA %s OWNER TO app"))},

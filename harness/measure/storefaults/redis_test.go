@@ -3,15 +3,19 @@
 package storefaults
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/harness/measure/internal/looks"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/stores"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -62,6 +66,30 @@ func (c commander) removeKeys(ctx context.Context) error {
 	return c.c.Del(ctx, keys...).Err()
 }
 
+// counters does something to the counters of a run, the largest first, once there are some
+// that a look has seen.
+func (c commander) counters(change func(ctx context.Context, keys []string) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for {
+			keys, err := c.keys(ctx)
+			if err != nil {
+				return err
+			}
+			value := map[string]int64{}
+			for _, key := range keys {
+				if n, err := c.c.Get(ctx, key).Int64(); err == nil && !strings.Contains(key, "mark") && !strings.Contains(key, "warm-up") {
+					value[key] = n
+				}
+			}
+			keys = slices.SortedFunc(maps.Keys(value), func(a, b string) int { return cmp.Compare(value[b], value[a]) })
+			_ = (clock.Wall{}).Sleep(ctx, 5*looks.Every)
+			if len(keys) > 0 && value[keys[0]] >= 4 {
+				return change(ctx, keys)
+			}
+		}
+	}
+}
+
 func redisVictim(t *testing.T) *victim {
 	s := startRedis(t, "process")
 	own := processOf(t, s.PID(), s.Info().Addr)
@@ -108,21 +136,26 @@ func redisVictim(t *testing.T) *victim {
 		},
 		left: admin.keys,
 		acts: map[string]act{
-			"FLUSHALL":                          {inflict: admin.do("FLUSHALL")},
-			"keys removed by their prefix":      {inflict: admin.removeKeys},
-			"memory full":                       {inflict: inTurn(admin.do("CONFIG", "SET", "maxmemory", 1), admin.do("CONFIG", "SET", "maxmemory", 0))},
-			"memory full, with eviction":        {inflict: inTurn(admin.do("CONFIG", "SET", "maxmemory-policy", "allkeys-random", "maxmemory", 1), admin.do("CONFIG", "SET", "maxmemory", 0, "maxmemory-policy", "noeviction"))},
-			"demoted to a replica":              {inflict: inTurn(admin.do("REPLICAOF", "127.0.0.1", 1), admin.do("REPLICAOF", "NO", "ONE"))},
-			"stopped for a while":               {inflict: own.halt},
-			"clients paused":                    {inflict: inTurn(func(ctx context.Context) error { return admin.do("CLIENT", "PAUSE", halted(ctx).Milliseconds())(ctx) }, none)},
-			"replicas missing that writes need": {inflict: inTurn(admin.do("CONFIG", "SET", "min-replicas-to-write", 1), admin.do("CONFIG", "SET", "min-replicas-to-write", 0))},
-			"a command forbidden":               {inflict: inTurn(admin.do("ACL", "SETUSER", user, "-evalsha"), permit)},
-			"password rotated":                  {inflict: inTurn(admin.do("ACL", "SETUSER", user, "resetpass", ">another"), drop, permit)},
-			"too few connections":               {inflict: inTurn(admin.do("CONFIG", "SET", "maxclients", 1), drop, admin.do("CONFIG", "SET", "maxclients", 10000))},
-			"connections ended":                 {inflict: dropOften},
-			"killed":                            {inflict: func(context.Context) error { own.kill(); return nil }, mend: again(false)},
-			"restarted with its data":           {inflict: again(false)},
-			"restarted empty":                   {inflict: again(true)},
+			"FLUSHALL":                     {inflict: admin.do("FLUSHALL")},
+			"keys removed by their prefix": {inflict: admin.removeKeys},
+			"one counter overwritten": {inflict: admin.counters(func(ctx context.Context, keys []string) error {
+				return client.Set(ctx, keys[0], -99999, goredis.KeepTTL).Err()
+			})},
+			"one counter removed":                    {inflict: admin.counters(func(ctx context.Context, keys []string) error { return client.Del(ctx, keys[0]).Err() })},
+			"all counters removed, and the mark not": {inflict: admin.counters(func(ctx context.Context, keys []string) error { return client.Del(ctx, keys...).Err() })},
+			"memory full":                            {inflict: inTurn(admin.do("CONFIG", "SET", "maxmemory", 1), admin.do("CONFIG", "SET", "maxmemory", 0))},
+			"memory full, with eviction":             {inflict: inTurn(admin.do("CONFIG", "SET", "maxmemory-policy", "allkeys-random", "maxmemory", 1), admin.do("CONFIG", "SET", "maxmemory", 0, "maxmemory-policy", "noeviction"))},
+			"demoted to a replica":                   {inflict: inTurn(admin.do("REPLICAOF", "127.0.0.1", 1), admin.do("REPLICAOF", "NO", "ONE"))},
+			"stopped for a while":                    {inflict: own.halt},
+			"clients paused":                         {inflict: inTurn(func(ctx context.Context) error { return admin.do("CLIENT", "PAUSE", halted(ctx).Milliseconds())(ctx) }, none)},
+			"replicas missing that writes need":      {inflict: inTurn(admin.do("CONFIG", "SET", "min-replicas-to-write", 1), admin.do("CONFIG", "SET", "min-replicas-to-write", 0))},
+			"a command forbidden":                    {inflict: inTurn(admin.do("ACL", "SETUSER", user, "-evalsha"), permit)},
+			"password rotated":                       {inflict: inTurn(admin.do("ACL", "SETUSER", user, "resetpass", ">another"), drop, permit)},
+			"too few connections":                    {inflict: inTurn(admin.do("CONFIG", "SET", "maxclients", 1), drop, admin.do("CONFIG", "SET", "maxclients", 10000))},
+			"connections ended":                      {inflict: dropOften},
+			"killed":                                 {inflict: func(context.Context) error { own.kill(); return nil }, mend: again(false)},
+			"restarted with its data":                {inflict: again(false)},
+			"restarted empty":                        {inflict: again(true)},
 		},
 	}
 }

@@ -25,6 +25,8 @@ type fault struct {
 	// busy is set where callers ask one after the other without a pause, so that every
 	// connection is in use.
 	busy bool
+	// limit of each subject, where that is higher than usual.
+	limit int64
 	// lasts is how long the run takes, where that is longer than usual.
 	lasts time.Duration
 }
@@ -34,6 +36,9 @@ type fault struct {
 var faults = []fault{
 	{store: "Redis", name: "FLUSHALL", strategy: "incr-expire", does: forgets, code: "store-lost-data", says: "redis lost what the run kept there", undecided: "leak, false-reject"},
 	{store: "Redis", name: "keys removed by their prefix", strategy: "incr-expire-atomic", does: forgets, code: "store-lost-data", says: "redis lost what the run kept there", undecided: "leak, false-reject"},
+	{store: "Redis", name: "one counter overwritten", strategy: "incr-expire-atomic", does: forgets, code: "store-changed", says: "somebody else changed what the strategy counted in redis", undecided: "leak, false-reject", limit: 40, lasts: 500 * time.Millisecond},
+	{store: "Redis", name: "one counter removed", strategy: "incr-expire", does: forgets, code: "store-changed", says: "somebody else changed what the strategy counted in redis", undecided: "leak, false-reject", limit: 40, lasts: 500 * time.Millisecond},
+	{store: "Redis", name: "all counters removed, and the mark not", strategy: "incr-expire-atomic", does: forgets, code: "store-changed", says: "more", undecided: "leak, false-reject", limit: 40, lasts: 500 * time.Millisecond},
 	{store: "Redis", name: "memory full", strategy: "incr-expire", does: without, code: "store-failed", says: "with the error OOM", undecided: "false-reject"},
 	{store: "Redis", name: "memory full, with eviction", strategy: "incr-expire", does: without, code: "store-evicted", says: "redis evicted", undecided: "leak, false-reject"},
 	{store: "Redis", name: "demoted to a replica", strategy: "incr-expire", does: without, code: "store-failed", says: "with the error READONLY", undecided: "false-reject"},
@@ -56,6 +61,9 @@ var faults = []fault{
 	{store: "PostgreSQL", name: "tables dropped", strategy: "pg-conditional", does: fails, code: "store-lost-data", says: "postgres lost what the run kept there", undecided: "leak, false-reject"},
 	{store: "PostgreSQL", name: "tables emptied", strategy: "pg-conditional", does: forgets, code: "store-lost-data", says: "postgres lost what the run kept there", undecided: "leak, false-reject"},
 	{store: "PostgreSQL", name: "rows removed from all tables", strategy: "pg-conditional", does: forgets, code: "store-lost-data", says: "postgres lost what the run kept there", undecided: "leak, false-reject"},
+	{store: "PostgreSQL", name: "all counters set to 0", strategy: "pg-conditional", does: forgets, code: "store-changed", says: "somebody else changed what the strategy counted in postgres", undecided: "leak, false-reject", limit: 40, lasts: 500 * time.Millisecond},
+	{store: "PostgreSQL", name: "one counter set to 2,000,000,000", strategy: "pg-conditional", does: forgets, code: "store-changed", says: "somebody else changed what the strategy counted in postgres", undecided: "leak, false-reject", limit: 40, lasts: 500 * time.Millisecond},
+	{store: "PostgreSQL", name: "one row removed", strategy: "pg-conditional", does: forgets, code: "store-changed", says: "somebody else changed what the strategy counted in postgres", undecided: "leak, false-reject", limit: 40, lasts: 500 * time.Millisecond},
 	{store: "PostgreSQL", name: "backends terminated", strategy: "pg-conditional", does: fails, code: "store-failed", says: "of the strategy", undecided: "false-reject"},
 	{store: "PostgreSQL", name: "read-only", strategy: "pg-conditional", does: fails, code: "store-failed", says: "postgres did not answer as it should", undecided: "false-reject"},
 	{store: "PostgreSQL", name: "rights taken away", strategy: "pg-conditional", does: fails, code: "store-failed", says: "postgres did not answer as it should", undecided: "false-reject"},

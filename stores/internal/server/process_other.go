@@ -27,6 +27,8 @@ func (a *Account) Chown(string) error { return nil }
 
 func setSysProcAttr(*exec.Cmd, os.Signal, *Account) {}
 
+func EndWithUs(*exec.Cmd) {}
+
 func killGroup(p *os.Process) { _ = p.Kill() }
 
 func endForeign(int, func() bool) {}

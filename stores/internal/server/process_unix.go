@@ -68,6 +68,13 @@ func setSysProcAttr(cmd *exec.Cmd, death os.Signal, a *Account) {
 	cmd.SysProcAttr = attr
 }
 
+// EndWithUs has the kernel ask a command to end when this process dies, however it does, on
+// Linux. The thread that starts it must not end before it does.
+func EndWithUs(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	setDeathSignal(cmd.SysProcAttr, syscall.SIGTERM)
+}
+
 // killGroup kills a child of ours that leads its process group, and the group.
 func killGroup(p *os.Process) {
 	// Not yet waited for, so the number is still its own.

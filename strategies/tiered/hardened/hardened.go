@@ -107,12 +107,12 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	if err != nil {
 		return nil, fmt.Errorf("open the database of record: %w", err)
 	}
-	if err := loadScripts(ctx, env.Redis); err != nil {
+	if err := loadScripts(ctx, strategies.Redis(env)); err != nil {
 		return nil, err
 	}
 	span := env.Options.Duration("lease")
 	in := &instance{
-		clock: env.Clock, redis: env.Redis, source: src, prefix: env.Prefix,
+		clock: env.Clock, redis: strategies.Redis(env), source: src, prefix: env.Prefix,
 		draws: env.Options.Int("draws"), lease: span,
 		leases: newLeases(env.Clock, int64(span), env.Subjects),
 		name:   strconv.Itoa(env.Instance) + "-" + strconv.FormatUint(env.Rand.Uint64(), 36) + "-",

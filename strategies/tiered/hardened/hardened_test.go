@@ -28,6 +28,7 @@ type stack struct {
 	redis  *redis.Client
 	env    strategies.Env
 	opened int
+	pool   *pgxpool.Pool // nil without a server
 	// sourceDown makes statements of the model fail.
 	sourceDown bool
 }
@@ -52,7 +53,7 @@ func onEveryStack(t *testing.T, test func(t *testing.T, s *stack)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(pool.Close)
-		s.env.Postgres = pool
+		s.pool = pool
 		test(t, s)
 	})
 }
@@ -88,17 +89,17 @@ func (s *stack) open(t *testing.T, selection string) *in {
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { _ = client.Close() })
 	env := s.env
-	env.Redis, env.Options, env.Instance = client, sel[0].Options, s.opened
+	env.Options, env.Instance, env.Clients = sel[0].Options, s.opened, map[string]any{"redis": client}
 	env.Rand = seed.Rand(1, seed.Instance, 1, uint64(s.opened))
 	s.opened++
 	i := &in{t: t, client: client, ids: new(uint64)}
 	*i.ids = uint64(s.opened) << 32
-	if s.env.Postgres != nil {
-		if i.pool, err = pgxpool.NewWithConfig(t.Context(), s.env.Postgres.Config()); err != nil {
+	if s.pool != nil {
+		if i.pool, err = pgxpool.NewWithConfig(t.Context(), s.pool.Config()); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(i.pool.Close)
-		env.Postgres = i.pool
+		env.Clients["postgres"] = i.pool
 	}
 	if i.Strategy, err = sel[0].Open(t.Context(), env); err != nil {
 		t.Fatal(err)

@@ -95,8 +95,8 @@ const recallBatch = 1_000
 
 func openSource(ctx context.Context, env strategies.Env) (source, error) {
 	switch {
-	case env.Postgres != nil:
-		return &postgresSource{env.Postgres}, schema.Ensure(ctx, env.Postgres, "escrow_usage", sqlSchema)
+	case strategies.Postgres(env) != nil:
+		return &postgresSource{strategies.Postgres(env)}, schema.Ensure(ctx, strategies.Postgres(env), "escrow_usage", sqlSchema)
 	case env.Model != nil:
 		return openModel(env), nil
 	default:

@@ -7,5 +7,5 @@ import "time"
 // The distance between two looks, and how long a store may take to answer one.
 var (
 	Every   = 100 * time.Millisecond
-	Timeout = 2 * time.Second
+	Timeout = 1500 * time.Millisecond
 )

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/results"
+)
+
+// TestStopsWhenDecided: a run without a number of rounds looks after 8, and says why it ended.
+func TestStopsWhenDecided(t *testing.T) {
+	newPlace(t, nil)
+	o := call(t.Context(), "run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--loop", "closed", "--instances", "1",
+		"--strategy", "honest", "--budget", "10m", "--out", "out")
+	const says = "stopped after 8 rounds: order and verdicts are decided"
+	if f := readResults(t); o.code != ExitOK || f.Ended != says || len(f.Runs) != 8 || !strings.Contains(o.stdout, says) {
+		t.Errorf("exit %d, %d runs, %q: %s\n%s", o.code, len(f.Runs), f.Ended, o.stderr, o.stdout)
+	}
+}
+
+// TestEnded: what ended a run is said in its words, and nothing is if the rounds were given.
+func TestEnded(t *testing.T) {
+	open := func(n int) (runs []results.Run) {
+		for i := range n {
+			runs = append(runs, results.Run{Strategy: "a", Form: "reference", Repetition: i + 1, Params: results.Params{Label: "a", Limit: 50},
+				Issued: 100, Admitted: 50, Leak: results.Leak{Trials: 1}, Audit: results.Audit{Valid: true},
+				Guarantee: []results.Clause{{Property: results.LeakProperty, Verdict: results.Undecided}}})
+		}
+		return runs
+	}
+	for want, c := range map[string]struct {
+		looking bool
+		report  measure.Report
+	}{
+		"": {report: measure.Report{Runs: open(8)}},
+		"12 rounds, all that were planned: order or verdicts are not all decided":                              {true, measure.Report{Runs: open(12)}},
+		"stopped after 9 rounds: the budget of 60 s is spent":                                                  {true, measure.Report{Runs: open(9), OutOfTime: true}},
+		"stopped after 1 round: the budget of 60 s is spent; timings need 6 rounds, so give a longer --budget": {false, measure.Report{Runs: open(1), OutOfTime: true}},
+	} {
+		s := &settings{looking: c.looking}
+		if got := s.ended(&measure.Config{Budget: time.Minute}, &c.report, &results.File{Kind: results.Measured}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

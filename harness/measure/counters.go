@@ -1,0 +1,227 @@
+package measure
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure/internal/looks"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// counters reads a strategy's own counters of some subjects in mid-run, by an instance of
+// its own whose traffic is not the strategy's. Where others have access to the store, a
+// counter may change though no decision changed it.
+type counters struct {
+	site    *site // nil where nothing is read
+	watched []harness.Subject
+	list    []harness.Reading // times are those of the machine's clock
+	done    chan struct{}
+	ended   chan struct{}
+}
+
+// Bounds of what is read: the subjects at a time, and the looks of a lookout between two
+// readings of them.
+const (
+	maxWatched   = 32
+	counterEvery = 2
+)
+
+// open prepares to read. Nothing is read where counters change by other things than
+// decisions, or where nobody else has access.
+func (c *counters) open(ctx context.Context, p *pass) {
+	s, kind := p.s, p.policy.Window.Kind
+	shared := false
+	for _, st := range s.stores {
+		shared = shared || !st.Owned()
+	}
+	if !shared || p.m.latencyOnly || !s.Counts() || len(s.Jobs) > 0 || len(s.outages) > 0 || len(p.m.cfg.LimitChanges) > 0 ||
+		p.m.cfg.Workload.GivesBack || kind != quota.Standing && !kind.Tumbling() {
+		return
+	}
+	cfg := *p.m.cfg
+	cfg.Pool = 1
+	c.site = &site{cfg: &cfg, tb: s.tb, sel: s.sel, scope: s.scope, model: s.model, jobs: newJobRunner(), stores: map[string]*siteStore{}}
+	for name, st := range s.stores {
+		c.site.stores[name] = &siteStore{Store: st.Store, name: name}
+	}
+	var err error
+	if c.site.Session, err = harness.OpenSession(ctx, &cfg.Plan, s.sel, 1, p.run.Repetition, looks.Timeout, c.site); err != nil {
+		c.close(ctx)
+	}
+}
+
+// begin reads until end is called.
+func (c *counters) begin(ctx context.Context, d *drive) {
+	c.done, c.ended = make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(c.ended)
+		if c.site == nil {
+			return
+		}
+		for waitOr(counterEvery*looks.Every, c.done) {
+			if in := d.limit.Load(); in != nil {
+				c.watch(d)
+				c.read(ctx, d.tb, in.policy)
+			}
+		}
+	}()
+}
+
+// end closes what open has opened.
+func (c *counters) end(ctx context.Context) {
+	close(c.done)
+	<-c.ended
+	c.close(ctx)
+}
+
+// close leaves the stores alone, which are the strategy's.
+func (c *counters) close(ctx context.Context) {
+	if c.site != nil {
+		c.site.stores = nil
+		_ = c.site.close(ctx) // it was only read by
+		c.site = nil
+	}
+}
+
+// watch adds the subjects that are asked about now.
+func (c *counters) watch(d *drive) {
+	at := max(d.next.Load(), int64(d.perSecond*time.Duration(d.tb.nano()-d.epoch).Seconds()))
+	var op workloads.Op
+	for i := at; i < min(at+2*maxWatched, d.requests); i++ {
+		d.stream.At(i, &op)
+		if !slices.ContainsFunc(c.watched, func(s harness.Subject) bool { return s.Number == op.Subject }) {
+			c.watched = append(c.watched, harness.Subject{Number: op.Subject, Name: d.subjects.at(op.Subject).name})
+		}
+	}
+	c.watched = c.watched[max(0, len(c.watched)-maxWatched):]
+}
+
+func (c *counters) read(ctx context.Context, tb *timebase, policy *quota.Policy) {
+	list, err := c.site.Read(ctx, harness.ReadConfig{Policy: policy, Now: tb.nano}, c.watched)
+	if err == nil { // else the lookout of the store tells
+		c.list = append(c.list, list...)
+	}
+}
+
+// jump is a change of a counter that no decision explains.
+type jump struct {
+	a, b     harness.Reading
+	from, to int64 // when it happened, in nanoseconds since the epoch
+}
+
+// jumps are the changes that no decision of the run explains, as one finding about the
+// store. at are the readings at rest.
+func (c *counters) jumps(p *pass, f *harness.Facts) ([]harness.Notice, error) {
+	if len(c.list) == 0 {
+		return nil, nil
+	}
+	list := slices.Clone(c.list)
+	for i := range list {
+		list[i].Call, list[i].Reply = list[i].Call-p.d.epoch, list[i].Reply-p.d.epoch
+	}
+	for _, r := range f.Readings {
+		if r.At == harness.AtRest {
+			list = append(list, r.List...)
+		}
+	}
+	by := map[uint32]map[string][]harness.Reading{}
+	suspect := false
+	for _, r := range list {
+		if r.Tier == string(quota.TierProcess) { // which others cannot reach
+			continue
+		}
+		if by[r.Subject] == nil {
+			by[r.Subject] = map[string][]harness.Reading{}
+		}
+		earlier := by[r.Subject][r.Tier]
+		suspect = suspect || slices.ContainsFunc(earlier, func(o harness.Reading) bool { return r.Units < o.Units || r.Units-o.Units > f.Policy.Limit })
+		by[r.Subject][r.Tier] = append(earlier, r)
+	}
+	if !suspect {
+		return nil, nil
+	}
+	var all []jump
+	for events, err := range f.History.Subjects() {
+		if err != nil {
+			return nil, err
+		}
+		for _, readings := range by[events[0].Subject] {
+			all = append(all, unexplained(p.d, events, readings, f.Policy.Limit)...)
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	first := slices.MinFunc(all, func(x, y jump) int { return cmp.Compare(x.to, y.to) })
+	more := ""
+	if n := len(all) - 1; n > 0 {
+		more = fmt.Sprintf(", and %s more", harness.Plural(int64(n), "counter"))
+	}
+	detail := fmt.Sprintf("somebody else changed what the strategy counted in %s: the counter of %s went from %d to %d %s, which no decision of the run explains%s; if it was the strategy, a server of the run's own shows it",
+		first.b.Tier, p.d.subjects.at(first.b.Subject).name, first.a.Units, first.b.Units, span(first.from, first.to), more)
+	return []harness.Notice{{Code: "store-changed", Detail: detail}}, nil
+}
+
+// margin is how far readings are from the end of a window, so that other clocks have them in
+// the same one.
+const margin = int64(time.Second)
+
+// unexplained are the jumps of one subject's counter in one tier. A decision writes what it
+// has read, or more: a counter that is not lowered by others never falls below what it was
+// when the last time no decision was in flight, whatever a race loses. It does not rise by
+// more than what was asked for either, with a wide margin.
+func unexplained(d *drive, events []oracle.Event, readings []harness.Reading, limit int64) (out []jump) {
+	if slices.ContainsFunc(events, func(e oracle.Event) bool { return e.Outcome == oracle.Failed }) {
+		return nil // which may take effect at any time
+	}
+	least := int64(math.MinInt64)
+	var a harness.Reading // the last one
+	for i, b := range readings {
+		w := d.window(b.Call + d.epoch)
+		begun := w.index == d.firstWindow || b.Call+d.epoch-w.start > margin
+		if !begun || w.end-b.Reply-d.epoch < margin || i > 0 && d.window(a.Call+d.epoch).index != w.index {
+			least, a = math.MinInt64, b
+			continue
+		}
+		before, quiet := inFlight(events, b)
+		if i > 0 && least > math.MinInt64 {
+			asked := int64(0)
+			for _, e := range events {
+				if e.Reply >= a.Call && e.Call <= b.Reply {
+					asked += e.Units
+				}
+			}
+			if quiet && b.Units < least || b.Units-a.Units > limit+2*asked {
+				out = append(out, jump{a, b, a.Reply, b.Call})
+				least = math.MinInt64
+			}
+		}
+		least = max(least, b.Units-before)
+		a = b
+	}
+	return out
+}
+
+// inFlight are the units of the decisions since the last moment before a reading at which
+// none was in flight. quiet is whether none was while it was read.
+func inFlight(events []oracle.Event, r harness.Reading) (units int64, quiet bool) {
+	from := r.Call
+	for _, e := range slices.Backward(events) { // by their calls
+		if e.Call <= r.Reply && e.Reply >= from {
+			from = min(from, e.Call)
+		}
+	}
+	for _, e := range events {
+		if e.Call <= r.Reply && e.Reply >= from {
+			units += e.Units
+		}
+	}
+	return units, units == 0
+}
