@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/choose"
-	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -81,12 +80,11 @@ func TestChooseAsks(t *testing.T) {
 	}
 }
 
-// The whole command: an honest counter in memory is per process, and with one instance
-// it is what is left; the records are written and fit their schemas. Without -tags long
-// nothing is left that would be measured.
+// The whole command, where nothing is left that would be measured: an honest counter in
+// memory leaks if its only instance crashes. The records are written and fit their schemas.
 func TestChoose(t *testing.T) {
 	newPlace(t, nil)
-	o := call(t.Context(), "choose", "--yes", "--strategy", testenv.Pick("liar,broken,monthly,sql-only", "honest,liar,broken,monthly,sql-only"), "--policy", "contact-form", "--instances", "1",
+	o := call(t.Context(), "choose", "--yes", "--strategy", "honest,liar,broken,monthly,sql-only", "--policy", "contact-form", "--instances", "1",
 		"--redis", "embedded", "--postgres", "embedded", "--budget", "10m", "--out", "found", "--json")
 	if o.code != ExitOK && o.code != ExitGate {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)
@@ -99,7 +97,7 @@ func TestChoose(t *testing.T) {
 	for _, r := range c.RuledOut {
 		out[r.Strategy] = r.Reason.Kind
 	}
-	if out["monthly"] != results.EvidenceDeclared || out["liar"] != results.EvidenceSchedule {
+	if out["monthly"] != results.EvidenceDeclared || out["liar"] != results.EvidenceSchedule || out["honest"] != results.EvidenceSchedule {
 		t.Errorf("ruled out: %+v", c.RuledOut)
 	}
 	if _, err := codec.ReadExploration(filepath.Join("found", explorationFile)); err != nil {
@@ -109,9 +107,6 @@ func TestChoose(t *testing.T) {
 		if b, err := os.ReadFile(filepath.Join("found", name)); err != nil || len(b) == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-	if records, err := filepath.Glob("found/*.json"); err != nil || len(records) < testenv.Pick(2, 3) {
-		t.Errorf("records: %v, %v", records, err)
 	}
 }
 

@@ -112,7 +112,7 @@ func (s *settings) load() []setting {
 		{name: "requests", value: count(&s.requests, 0, harness.MaxRequests),
 			doc: "most requests per strategy and round; 0 for no bound"},
 		{name: "duration", value: span(&s.duration, measure.MaxDuration), computed: true,
-			doc: "time per strategy and round (default " + measure.DefaultDuration.String() + "; no bound with --requests or --trace)"},
+			doc: "time per strategy and round (default " + measure.DefaultDuration.String() + ", with --outage " + measure.DefaultOutageDuration.String() + "; no bound with --requests or --trace)"},
 		{name: "rounds", value: whole(&s.rounds, 1, measure.MaxRounds), computed: true,
 			doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals (default %d if order and verdicts are decided then, else %d; %[1]d with --duration)", answer.FirstLook, answer.LastLook)},
 		{name: "budget", value: span(&s.budget, measure.MaxDuration), computed: true,

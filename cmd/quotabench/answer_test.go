@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/answer"
+	"github.com/quotabench/quotabench/results/codec"
 )
 
 // TestCommandsOfTheAnswer: the commands that an answer names are ones that the command
@@ -57,6 +60,30 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 					t.Errorf("%s: %s: the configuration in force lacks %q", name, u.Command, want)
 				}
 			}
+		}
+	}
+}
+
+// TestChooseMeasures: a choice among strategies that nothing rules out reaches the runs,
+// and the records of all stages are kept.
+func TestChooseMeasures(t *testing.T) {
+	testenv.Long(t)
+	t.Chdir(t.TempDir())
+	var out, errs bytes.Buffer
+	if code := cli.Main([]string{"choose", "--yes", "--strategy", "incr-expire-atomic,check-then-set", "--policy", "contact-form",
+		"--instances", "1", "--redis", "embedded", "--budget", "10m", "--out", "found", "--json"}, &out, &errs); code != cli.ExitOK {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	var c results.Choice
+	if err := json.Unmarshal(out.Bytes(), &c); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Candidates) != 1 || c.Candidates[0].Strategy != "incr-expire-atomic" || len(c.RuledOut) != 1 || c.RuledOut[0].Strategy != "check-then-set" {
+		t.Errorf("candidates %+v, ruled out %+v", c.Candidates, c.RuledOut)
+	}
+	for _, stage := range []string{"simulation", "contention", "boundary", "rate"} {
+		if _, err := codec.Read("found/" + stage + ".json"); err != nil {
+			t.Error(err)
 		}
 	}
 }

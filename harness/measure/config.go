@@ -19,7 +19,7 @@ import (
 // by [Config.Complete].
 type Config struct {
 	// Plan says what runs. Workers are 50 where it names none, and where it bounds
-	// neither requests nor time a round lasts [DefaultDuration].
+	// neither requests nor time a round lasts [DefaultDuration], with outages [DefaultOutageDuration].
 	harness.Plan
 
 	// Rounds is how often every strategy is run. Default 8.
@@ -79,6 +79,10 @@ type Timer interface {
 // open loops, take under a minute on a quiet machine.
 const DefaultDuration = 150 * time.Millisecond
 
+// DefaultOutageDuration is that of a run with outages, which are shares of it: clients
+// must have time to notice an outage and to connect again.
+const DefaultOutageDuration = time.Second
+
 // Limits of what one run accepts.
 const (
 	MaxWorkers   = 20_000
@@ -108,6 +112,9 @@ func (c *Config) Complete() error {
 	setDefault(&c.ReferenceLength, DefaultReferenceLength)
 	if c.Requests == 0 && c.Duration == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = DefaultDuration
+		if len(c.Outages) > 0 {
+			c.Duration = DefaultOutageDuration
+		}
 	}
 	switch {
 	case c.Earlier < 0 || c.Earlier > MaxRounds:
