@@ -5,12 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/strategytest"
 
 	_ "github.com/quotabench/quotabench/adapters"
+	_ "github.com/quotabench/quotabench/strategies/sliding" // and its policies
 )
 
 // rows are searches in which no guarantee breaks. Package track holds those that find
@@ -143,4 +146,47 @@ func selected(t *testing.T, name string) strategies.Selection {
 		t.Fatal(err)
 	}
 	return sel
+}
+
+// slowly is where limiters keep their promise whose keys get no time to live if a bucket fills in less than half a
+// second, as the track record says of both.
+var slowly = map[string]string{"gw-spring": "1 calls refilling 1 per 1s", "gw-stripe": "1 calls refilling 1 per 1s"}
+
+// Every limiter keeps what it declares if its only instance crashes and its store is gone, twice each.
+func TestDeclaredGuaranteesOfOneInstance(t *testing.T) {
+	for _, m := range strategies.All() {
+		if !strings.HasPrefix(m.Name, "lib-") && !strings.HasPrefix(m.Name, "gw-") || m.Name == "lib-fiber-redis" { // TestClockOutOfReach
+			continue
+		}
+		t.Run(m.Name, func(t *testing.T) {
+			cfg := explore.Config{
+				Clients: 3, Instances: 1, Limit: 1, Times: 2, Faults: []quota.Fault{quota.FaultCrash, quota.FaultOutage},
+				Properties: []explore.Property{explore.Guarantee}, MaxStates: testenv.Pick(300, 3000), Preemptions: -1,
+			}
+			search := func() *explore.Finding {
+				res, err := explore.Run(t.Context(), selected(t, m.Name), cfg)
+				if hung := new(harness.HungError); errors.As(err, &hung) {
+					cfg.Clients = 1 // it holds a lock of its process while it asks its store
+					res, err = explore.Run(t.Context(), selected(t, m.Name), cfg)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				return res.Found(explore.Guarantee)
+			}
+			if text, ok := slowly[m.Name]; ok {
+				if search() == nil {
+					t.Error("a bucket that fills in a tenth of a second is kept")
+				}
+				p, err := quota.ParsePolicy(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cfg.Policy = p
+			}
+			if f := search(); f != nil {
+				t.Errorf("%s: %+v", f.Detail, f.Steps)
+			}
+		})
+	}
 }

@@ -29,6 +29,7 @@ type progress struct {
 	begun int
 	state status
 	began int64 // when the first step began, in nanoseconds
+	told  int64 // when the step began, or when its filling was last shown
 	drawn bool  // the line is on the terminal
 	ended bool
 }
@@ -37,6 +38,8 @@ type progress struct {
 type status struct {
 	// text says what goes on, in one line.
 	text string
+	// doing is what comes first in a step; empty for nothing.
+	doing string
 	// share of the whole that is done, 0 to 1; 0 where it is not known.
 	share float64
 	// most is how long it takes at most from now on; 0 where that is not known. Where
@@ -80,7 +83,7 @@ func (p *progress) step(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begun++
-	p.state = status{text: text}
+	p.state, p.told = status{text: text}, p.now()
 	if p.most > 0 {
 		p.state.most = max(1, p.most-time.Duration(p.now()-p.began))
 	}
@@ -99,6 +102,33 @@ func (p *progress) running(strategy string, round, rounds int) {
 	p.step(fmt.Sprintf("round %d of %d: %s", round, rounds, strategy))
 }
 
+// filling says now and then which share of the subjects is set up for the step.
+func (p *progress) filling(share float64) {
+	p.mu.Lock()
+	s, now := p.state, p.now()
+	due := now-p.told >= int64(p.every())
+	if share >= 1 {
+		due, s.doing = s.doing != "", "subjects are set up"
+	} else {
+		s.doing = fmt.Sprintf("setting subjects up: %.0f %%", 100*share)
+	}
+	if due {
+		p.told = now
+	}
+	p.mu.Unlock()
+	if due {
+		p.show(s)
+	}
+}
+
+// every is how often a status is shown.
+func (p *progress) every() time.Duration {
+	if p.tty == nil {
+		return report
+	}
+	return redraw
+}
+
 // watch shows what read says, now and then, until the returned function is called.
 // Elsewhere than on a terminal it waits for a while first, so that what is over soon
 // leaves no line.
@@ -106,11 +136,7 @@ func (p *progress) watch(read func() status) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var drawing sync.WaitGroup
 	drawing.Go(func() {
-		every := redraw
-		if p.tty == nil {
-			every = report
-		}
-		for (clock.Wall{}).Sleep(ctx, every) == nil {
+		for (clock.Wall{}).Sleep(ctx, p.every()) == nil {
 			p.show(read())
 		}
 	})
@@ -203,6 +229,9 @@ func (p *progress) render(width int) string {
 // parts are what is said: what goes on, for how long, and how long it will.
 func (p *progress) parts() []string {
 	text := format.Visible(p.state.text)
+	if p.state.doing != "" {
+		text += ", " + p.state.doing
+	}
 	if p.steps > 0 && p.begun > 0 {
 		text = fmt.Sprintf("%d of %d  %s", min(p.begun, p.steps), p.steps, text)
 	}

@@ -55,3 +55,27 @@ func TestProgressInAPipe(t *testing.T) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
+
+// TestProgressOfFilling: what takes long before a step is said now and then, and its end if its beginning was.
+func TestProgressOfFilling(t *testing.T) {
+	var out bytes.Buffer
+	now := int64(0)
+	p := newProgress(&out)
+	p.now, p.began = func() int64 { return now }, 0
+	p.begin(2)
+	for n, passed := range []time.Duration{time.Second, 15 * time.Second} {
+		p.running("lib", n+1, 2)
+		for i := range 5 {
+			now += int64(passed) / 5
+			p.filling(float64(i+1) / 5)
+		}
+	}
+	want := `[1/2] round 1 of 2: lib
+[2/2] round 2 of 2: lib
+2 of 2  round 2 of 2: lib, setting subjects up: 80 %, 13s, about 13s left
+2 of 2  round 2 of 2: lib, subjects are set up, 16s, about 16s left
+`
+	if got := out.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -128,6 +128,9 @@ func (k *keeper) Running(strategy string, round, rounds int) {
 	k.progress.running(strategy, round, rounds)
 }
 
+// Filling implements [measure.Observer].
+func (k *keeper) Filling(share float64) { k.progress.filling(share) }
+
 // SoFar writes what has been measured up to now, the round under way included. It does so
 // seldom enough to take at most a tenth of the time.
 func (k *keeper) SoFar(round []results.Run) {

@@ -188,7 +188,7 @@ func correctness(run *results.Run, v *oracle.Verdict, p *quota.Policy) {
 	if n := v.FalseRejects + v.Admitted.Requests - v.LeakedRequests; n > 0 {
 		f.PctOfValid = 100 * float64(v.FalseRejects) / float64(n)
 	}
-	if f.Explained = v.Explained(); p.Window.Kind.Tumbling() {
+	if f.Explained = v.Explained(); p.Window.Kind.Tumbling() || p.Window.Kind == quota.Rolling {
 		n := v.NeverGiven
 		f.NeverGiven = &n
 	}

@@ -226,3 +226,14 @@ func TestBrokenHistories(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestRoomOfKinds: room that was never given is known of windows whose places do not depend on requests.
+func TestRoomOfKinds(t *testing.T) {
+	for _, k := range quota.Kinds() {
+		var run results.Run
+		correctness(&run, &oracle.Verdict{}, &quota.Policy{Window: quota.Window{Kind: k}})
+		if known := run.FalseRejects.NeverGiven != nil; known != (k.Tumbling() || k == quota.Rolling) {
+			t.Errorf("%v: known %t", k, known)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -62,11 +63,21 @@ func (s *Session) Provision(ctx context.Context, p *quota.Policy, grants []strat
 func (s *Session) fillAll(ctx context.Context, in strategies.Strategy, p *quota.Policy, grants []strategies.Grant, id uint64) error {
 	var g errgroup.Group
 	g.SetLimit(max(s.Fillers, 1))
+	var all int64
+	for k := range grants {
+		all += grants[k].Used
+	}
+	var done atomic.Int64
+	filled := func(units int64) {
+		if n := done.Add(units); s.Filling != nil {
+			s.Filling(float64(n) / float64(all))
+		}
+	}
 	for k := range grants {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(err, g.Wait())
 		}
-		fill := func() error { return s.fill(ctx, in, p, &grants[k], id+uint64(k)<<fillBits) }
+		fill := func() error { return s.fill(ctx, in, p, &grants[k], id+uint64(k)<<fillBits, filled) }
 		switch {
 		case grants[k].Used == 0:
 		case s.Fillers > 1:
@@ -83,50 +94,66 @@ func (s *Session) fillAll(ctx context.Context, in strategies.Strategy, p *quota.
 // fillBits leaves room for the requests that fill one subject.
 const fillBits = 20
 
+// fillRequests is how many requests fill a subject, if the strategy serves larger ones than the policy knows.
+const fillRequests = 1 << 12
+
 // fill takes the units that a subject starts with, by requests of the largest
 // cost that the policy knows and the strategy serves, and one for the rest. Where
-// that would take too many requests, they are larger, if such ones are served.
-func (s *Session) fill(ctx context.Context, in strategies.Strategy, p *quota.Policy, g *strategies.Grant, id uint64) error {
-	each, err := s.fillCost(p, g.Used)
+// that would take too many requests, they are of a multiple of that, if such ones are
+// served. If one of those is rejected, smaller ones take the room that is left, so that as much is
+// used in the end as without them. Requests of one subject come one after the
+// other: a strategy that counts wrongly under contention must begin with a right count.
+func (s *Session) fill(ctx context.Context, in strategies.Strategy, p *quota.Policy, g *strategies.Grant, id uint64, filled func(int64)) error {
+	usual, times, err := s.fillCost(p, g.Used)
 	if err != nil {
 		return fmt.Errorf("fill %s: %w", g.Subject, err)
 	}
-	var used int64
-	for left := g.Used; left > 0; id++ {
-		units := min(left, each)
+	left := g.Used
+	for ; left > 0; id++ {
+		units := min(left, usual*times)
 		if !s.Selection.ServesUnits(p, units) {
 			units = 1 // a rest that is no cost of its own
 		}
 		r := quota.Request{ID: id, Subject: g.Subject, Policy: p, Units: units}
 		d, err := ask(ctx, s.Deadline, "filling a subject", func(ctx context.Context) (quota.Decision, error) { return in.Take(ctx, r) })
+		if err == nil {
+			units, err = d.Units(units)
+		}
 		if err != nil {
 			return fmt.Errorf("fill %s: %w", g.Subject, err)
 		}
+		left -= units
+		filled(units)
 		if !d.Admitted {
-			break
+			if times = min(times, left/usual) / 2; times == 0 {
+				break
+			}
 		}
-		used, left = used+units, left-units
 	}
-	g.Used = used
+	if left > 0 {
+		filled(left) // as far as it goes
+	}
+	g.Used -= left
 	return nil
 }
 
-// fillCost is how much each request takes that fills a subject to that many units.
-func (s *Session) fillCost(p *quota.Policy, used int64) (int64, error) {
+// fillCost is how much each request takes that fills a subject to that many units: so many times the usual cost.
+func (s *Session) fillCost(p *quota.Policy, used int64) (usual, times int64, err error) {
 	served := func(units int64) bool { return s.Selection.ServesUnits(p, units) }
-	each := int64(1)
+	usual = 1
 	for _, c := range p.Costs {
-		if c > each && served(c) {
-			each = c
+		if c > usual && served(c) {
+			usual = c
 		}
 	}
-	if least := used>>fillBits + 1; each < least {
-		if !served(least) {
-			return 0, fmt.Errorf("%d units would take more than a million requests, and the strategy serves none of %d units: fill less, or give subjects a smaller limit", used, least)
-		}
-		each = least
+	// What a rejected request leaves in a counter of attempts depends on its size.
+	if times = used/usual/fillRequests + 1; times > 1 && s.Selection.Counts != quota.CountsAttempts && served(usual*times) {
+		return usual, times, nil
 	}
-	return each, nil
+	if used/usual>>fillBits > 0 {
+		return 0, 0, fmt.Errorf("%d units would take more than a million requests, and the strategy serves none of %d units: fill less, or give subjects a smaller limit", used, usual*times)
+	}
+	return usual, 1, nil
 }
 
 // Cost picks one of the policy's costs; 1 where it names none.

@@ -90,7 +90,7 @@ func TestFill(t *testing.T) {
 		{"no costs", nil, 3, -1, []int64{1, 1, 1}, 3},
 		{"rejected", []int64{3}, 8, 5, []int64{3, 3}, 3},
 		{"nothing", []int64{3}, 0, -1, nil, 0},
-		{"more than there are numbers for", []int64{3}, 5 << 20, 12, []int64{6, 6, 6}, 12},
+		{"more room than is there", []int64{3}, 5 * 3 * fillRequests, 13, []int64{18, 9, 9, 3, 3}, 12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := &fake{room: c.room}
@@ -108,6 +108,61 @@ func TestFill(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFillInBulk: as much is used as after requests of one unit, and few requests are made if larger ones are served.
+func TestFillInBulk(t *testing.T) {
+	const many, few = 100_000, 2 * fillRequests
+	single := func(p *quota.Policy) error {
+		if slices.ContainsFunc(p.Costs, func(c int64) bool { return c != 1 }) {
+			return errors.New("serves single units")
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		name       string
+		counts     quota.Counting
+		serves     func(*quota.Policy) error
+		room, used int64
+		bulk       bool
+	}{
+		{"all", quota.CountsAdmitted, nil, -1, many, true},
+		{"as far as there is room", quota.CountsNothing, nil, 12_357, 12_357, true},
+		{"unit by unit", quota.CountsAdmitted, single, -1, many, false},
+		{"attempts", quota.CountsAttempts, nil, -1, many, false},
+	} {
+		in := &fake{room: c.room}
+		s := session(c.counts, in)
+		s.Selection.Serves = c.serves
+		shares := []float64{0}
+		s.Filling = func(share float64) { shares = append(shares, share) }
+		grants := []strategies.Grant{{Subject: "x", Used: many}}
+		if err := s.Provision(t.Context(), &quota.Policy{}, grants, 0); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if n := len(in.asked); grants[0].Used != c.used || (n <= few) != c.bulk {
+			t.Errorf("%s: %d units by %d requests, want %d, in bulk %t", c.name, grants[0].Used, n, c.used, c.bulk)
+		}
+		if len(shares) < 100 || !slices.IsSorted(shares) || shares[len(shares)-1] != 1 {
+			t.Errorf("%s: told %d times, at last of %g", c.name, len(shares), shares[len(shares)-1])
+		}
+	}
+}
+
+// parts grants what is left of its room.
+type parts struct{ fake }
+
+func (p *parts) Take(_ context.Context, r quota.Request) (quota.Decision, error) {
+	n := min(r.Units, p.room)
+	p.room -= n
+	return quota.Decision{Admitted: n > 0, Granted: n}, nil
+}
+
+func TestFillByPartialGrants(t *testing.T) {
+	grants := []strategies.Grant{{Subject: "x", Used: 9}}
+	if err := session(quota.CountsNothing, &parts{fake{room: 5}}).Provision(t.Context(), &quota.Policy{Costs: []int64{4}}, grants, 0); err != nil || grants[0].Used != 5 {
+		t.Errorf("%d are used, want the 5 that were granted: %v", grants[0].Used, err)
 	}
 }
 

@@ -31,6 +31,8 @@ type Session struct {
 	// Fillers is how many subjects are filled at a time; 0 and 1 fill them one after the
 	// other.
 	Fillers int
+	// Filling is told which share of all units is filled in, by each of the fillers; nil for nobody.
+	Filling func(share float64)
 	// Deadline of a call of the strategy, after which its context is cancelled; one that
 	// does not return within [Grace] of that is given up. See [Once], too. 0 waits for ever, on the caller's goroutine, which a simulation
 	// knows.

@@ -217,3 +217,74 @@ func TestPlantedRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestPlantedRollingRoom: what could have been given besides the admitted requests, of 10 units in any 100 ns.
+func TestPlantedRollingRoom(t *testing.T) {
+	type plant struct {
+		at, n int64
+		out   Outcome
+		want  int64 // that were never given, with all before
+	}
+	for name, plants := range map[string][]plant{
+		"no more than there was room for": {{0, 4, Admitted, 0}, {10, 50, Rejected, 6}},
+		"no more than was asked for":      {{0, 4, Admitted, 0}, {10, 2, Rejected, 2}},
+		"given to others later":           {{0, 4, Admitted, 0}, {10, 50, Rejected, 6}, {90, 6, Admitted, 0}},
+		"given to others in part":         {{0, 4, Admitted, 0}, {10, 50, Rejected, 6}, {90, 5, Admitted, 1}},
+		"again when the first have left":  {{0, 10, Rejected, 10}, {99, 10, Rejected, 10}, {105, 10, Rejected, 20}},
+		"rightly refused":                 {{0, 10, Admitted, 0}, {50, 10, Rejected, 0}, {150, 3, Rejected, 3}},
+		"given when the refused had left": {{0, 10, Rejected, 10}, {150, 10, Admitted, 10}},
+	} {
+		var history []Event
+		for i, p := range plants {
+			for range p.n {
+				history = append(history, one(1, p.at, 1, p.out))
+			}
+			if v := Judge(Config{Window: quota.Window{Kind: quota.Rolling, Length: 100}, Limit: 10}, history); v.NeverGiven != p.want {
+				t.Errorf("%s: %d units never given after step %d, want %d", name, v.NeverGiven, i, p.want)
+			}
+		}
+	}
+	large := []Event{{Call: 0, Reply: 0, Units: 4}, {Call: 10, Reply: 10, Units: 7, Outcome: Rejected}, {Call: 20, Reply: 20, Units: 5, Outcome: Rejected}}
+	if v := Judge(Config{Window: quota.Window{Kind: quota.Rolling, Length: 100}, Limit: 10}, large); v.NeverGiven != 5 {
+		t.Errorf("%d units never given, want the one request of 5 that fitted", v.NeverGiven)
+	}
+}
+
+// TestRollingRoomIsThere: whatever else is admitted, what was never given fits besides it in some order of the requests.
+func TestRollingRoomIsThere(t *testing.T) {
+	r := seeded(11)
+	for range 2000 {
+		var history []Event
+		for at := int64(0); at < 60; at += 1 + r.Int64N(9) {
+			history = append(history, one(1, at, 1, []Outcome{Admitted, Rejected}[r.IntN(2)]))
+		}
+		const limit, length = 2, 20
+		v := Judge(Config{Window: quota.Window{Kind: quota.Rolling, Length: length}, Limit: limit}, history)
+		if v.LeakPossible > 0 {
+			continue
+		}
+		// The most that any choice of the rejected gives, without a window over the limit.
+		most := int64(0)
+		for choice := range 1 << len(history) {
+			taken, n := []int64{}, int64(0)
+			for i, e := range history {
+				if chosen := choice>>i&1 == 1; e.Outcome == Admitted || chosen {
+					taken = append(taken, e.Call)
+					if chosen && e.Outcome == Admitted {
+						n = -100
+					}
+					n += int64(choice >> i & 1)
+				}
+			}
+			for i := limit; i < len(taken); i++ {
+				if taken[i]-taken[i-limit] <= length {
+					n = 0
+				}
+			}
+			most = max(most, n)
+		}
+		if v.NeverGiven > most {
+			t.Fatalf("%d units never given, and only %d fit: %+v", v.NeverGiven, most, history)
+		}
+	}
+}

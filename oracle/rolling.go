@@ -53,6 +53,9 @@ func (j *judge) rolling() {
 	}
 	j.used.build()
 	j.falseRejects(&w)
+	if w.FalseRejects > 0 {
+		j.out.NeverGiven += j.besides(length)
+	}
 
 	r := roller{length: length, limit: j.limit, initial: j.initial}
 	leaks, worst, may := j.overRolling(r, present, admitted)
@@ -87,6 +90,34 @@ func (j *judge) rolling() {
 		j.crossed(leak)
 	}
 	j.out.Windows = append(j.out.Windows, w)
+}
+
+// besides is a lower bound of the refused units that fitted besides all that was admitted. Requests get room in the
+// order of their calls, if it is certain in every window that they can be in.
+func (j *judge) besides(length int64) (units int64) {
+	var given []answer // with the end of their stay
+	var staying int64
+	for _, e := range j.takes {
+		if !e.rejected() {
+			continue
+		}
+		for ; len(given) > 0 && given[0].reply <= e.Call; given = given[1:] {
+			staying -= given[0].units
+		}
+		lowest := j.limit
+		if len(j.cfg.Changes) > 0 {
+			lowest, _ = j.cfg.between(e.Call, e.Reply+length)
+		}
+		left := lowest - staying - j.used.high.most(instant(e.Call), instant(e.Reply+length)-1)
+		if left < e.least() {
+			continue
+		}
+		n := min(left, e.Units)
+		given = append(given, answer{e.Reply + length, n})
+		staying += n
+		units += n
+	}
+	return units
 }
 
 // overRolling is what certainly was in windows over the limit, and what possibly was

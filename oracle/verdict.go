@@ -86,9 +86,9 @@ type Verdict struct {
 	// FalseRejectWorst and FalseRejectPossibleWorst are units of the worst
 	// subject-window.
 	FalseRejectWorst, FalseRejectPossibleWorst int64
-	// NeverGiven are the units that were certainly free when a tumbling window ended and had
-	// wrongly been refused in it. Each counts once, however often it was asked for. It is 0 for
-	// other windows.
+	// NeverGiven are refused units that certainly fitted besides all that was admitted: under a tumbling
+	// policy those that were free when their window ended, under a rolling one those with room in every window
+	// that they would have been in. Room counts once, however often it was asked for. It is 0 for other windows.
 	NeverGiven int64
 
 	Linear   Linear

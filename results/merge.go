@@ -18,6 +18,20 @@ type Named struct {
 	File File
 }
 
+// Source is a file that was merged with others.
+type Source struct {
+	// File is its name, as it was given.
+	File string `json:"file"`
+	// Seed of its randomness.
+	Seed uint64 `json:"seed"`
+	// Provenance of its runs.
+	Provenance Provenance `json:"provenance"`
+	// Runs that it held.
+	Runs int `json:"runs"`
+	// Later is how much was added to the numbers of its rounds.
+	Later int `json:"rounds_later,omitempty"`
+}
+
 // Merge puts the records of several processes together, of which none loses anything.
 //
 // Shards of one load (see [Params].Shard) become one run per strategy and round:

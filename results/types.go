@@ -58,20 +58,6 @@ type File struct {
 	Interrupted bool `json:"interrupted"`
 }
 
-// Source is a file that was merged with others.
-type Source struct {
-	// File is its name, as it was given.
-	File string `json:"file"`
-	// Seed of its randomness.
-	Seed uint64 `json:"seed"`
-	// Provenance of its runs.
-	Provenance Provenance `json:"provenance"`
-	// Runs that it held.
-	Runs int `json:"runs"`
-	// Later is how much was added to the numbers of its rounds.
-	Later int `json:"rounds_later,omitempty"`
-}
-
 // The kinds of a file.
 const (
 	Measured  = "measured"

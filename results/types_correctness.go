@@ -49,9 +49,8 @@ type FalseRejects struct {
 	Possible int64 `json:"possible"`
 	// Units of the confirmed ones.
 	Units int64 `json:"units"`
-	// NeverGiven are the units that were free when their window ended and had wrongly been
-	// refused in it. Each counts once, and Units count it for every attempt. It is nil unless
-	// windows follow each other.
+	// NeverGiven are refused units that fitted besides all that was admitted. Room counts once, and
+	// in Units for every attempt. It is nil unless windows follow each other or are rolling.
 	NeverGiven *int64 `json:"never_given_units,omitempty"`
 	// PctOfValid is Count in percent of the requests that had to be admitted:
 	// Count + admitted - leaked ones.

@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -133,7 +136,7 @@ func TestAgainstOthers(t *testing.T) {
 // TestAgainstKilled: what is left of a killed comparison is found and removed.
 func TestAgainstKilled(t *testing.T) {
 	against(t)
-	cmd := exec.Command(os.Args[0], "run", "incr-expire", "--redis", "embedded", "--duration", "30s", "--rounds", "1", "--against", "./same", "--out", "killed")
+	cmd := exec.Command(os.Args[0], "run", "incr-expire", "--redis", "embedded", "--duration", "1h", "--rounds", "1", "--against", "./same", "--out", "killed")
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -147,10 +150,23 @@ func TestAgainstKilled(t *testing.T) {
 	for len(rounds(t)) == 0 {
 		_ = (clock.Wall{}).Sleep(t.Context(), time.Millisecond)
 	}
+	children := childrenOf(t, cmd.Process.Pid)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // killed
+	for _, pid := range children {
+		for limit := 6000; runs(pid); limit-- {
+			if limit == 0 {
+				t.Errorf("process %d of a round goes on", pid)
+				if p, err := os.FindProcess(pid); err == nil {
+					_ = p.Kill()
+				}
+				break
+			}
+			_ = (clock.Wall{}).Sleep(t.Context(), 10*time.Millisecond)
+		}
+	}
 	var out, errs bytes.Buffer
 	if code := cli.Main([]string{"clean"}, &out, &errs); code != cli.ExitOK || strings.Count(out.String(), "directory") < 1 {
 		t.Errorf("exit %d: %s%s", code, &out, &errs)
@@ -168,6 +184,35 @@ func TestAgainstKilled(t *testing.T) {
 			return
 		}
 	}
+}
+
+// childrenOf are the processes that a process has started.
+func childrenOf(t *testing.T, parent int) (pids []int) {
+	t.Helper()
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			continue // its thread has ended
+		}
+		for _, field := range strings.Fields(string(text)) {
+			pid, err := strconv.Atoi(field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) == 0 && runtime.GOOS == "linux" {
+		t.Error("no process of a round runs")
+	}
+	return pids
+}
+
+// runs reports whether a process has not ended, whether anybody waits for it or not.
+func runs(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(text), ") Z ")
 }
 
 // rounds are the directories of the rounds under way.

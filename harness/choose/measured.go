@@ -65,6 +65,7 @@ type watcher struct{ to Observer }
 
 func (watcher) Begin(int)                    {}
 func (w watcher) Running(s string, _, _ int) { w.to.Doing(s) }
+func (watcher) Filling(float64)              {}
 func (watcher) SoFar([]results.Run)          {}
 func (watcher) Done(results.Run)             {}
 func (watcher) EndRound()                    {}

@@ -2,12 +2,15 @@ package measure
 
 import "github.com/quotabench/quotabench/results"
 
-// Observer is told how a measurement goes on. Calls come from one goroutine.
+// Observer is told how a measurement goes on. Calls come from one goroutine, except those of Filling.
 type Observer interface {
 	// Begin is told how many runs there will be.
 	Begin(runs int)
 	// Running is told which run starts.
 	Running(strategy string, round, rounds int)
+	// Filling is told which share of what subjects have used at the start is filled in, if that
+	// takes requests. Calls come from several goroutines.
+	Filling(share float64)
 	// SoFar is given the runs of the round under way after each of them. What follows
 	// from comparing runs is not yet in them.
 	SoFar(round []results.Run)
@@ -22,6 +25,7 @@ type silent struct{}
 
 func (silent) Begin(int)                {}
 func (silent) Running(string, int, int) {}
+func (silent) Filling(float64)          {}
 func (silent) SoFar([]results.Run)      {}
 func (silent) Done(results.Run)         {}
 func (silent) EndRound()                {}

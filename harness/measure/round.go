@@ -74,6 +74,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 			return false, err
 		}
 	}
+	s.Filling = m.obs.Filling
 	if err := d.provision(work, s); err != nil {
 		return false, err
 	}

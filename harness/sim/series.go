@@ -182,3 +182,25 @@ func (s *sampler) calendar() {
 		s.out.WindowEndsNS = append(s.out.WindowEndsNS, int64(span.End.Sub(start)))
 	}
 }
+
+// every is the distance between two samples; 0 takes none.
+func (p *pass) every() time.Duration {
+	c := p.cfg
+	length := c.Duration
+	if length == 0 && p.info.Trace != nil && c.Stream.Speed > 0 {
+		length = time.Duration(float64(p.info.Trace.Span) / c.Stream.Speed)
+	}
+	if length == 0 && p.openLoop() && c.Requests > 0 {
+		length = time.Duration(float64(c.Requests) / p.cfg.RateInForce() * float64(time.Second))
+	}
+	switch {
+	case c.Every < 0:
+		return 0
+	case c.Every > 0:
+		return c.Every
+	case length > 0:
+		return max(length/samples, time.Millisecond)
+	default:
+		return 0
+	}
+}

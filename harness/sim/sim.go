@@ -364,7 +364,7 @@ func (p *pass) provision(ctx context.Context) error {
 	p.run.Params.Subjects = n
 	d.truth.subjects = make([]subject, n)
 	grants := harness.Grants(p.stream, &p.policy, n)
-	if err := p.st.provision(ctx, grants, p); err != nil {
+	if err := p.st.Provision(ctx, &p.policy, grants, p.st.through()...); err != nil {
 		return err
 	}
 	for i, g := range grants {
@@ -380,26 +380,4 @@ func (p *pass) provision(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// every is the distance between two samples; 0 takes none.
-func (p *pass) every() time.Duration {
-	c := p.cfg
-	length := c.Duration
-	if length == 0 && p.info.Trace != nil && c.Stream.Speed > 0 {
-		length = time.Duration(float64(p.info.Trace.Span) / c.Stream.Speed)
-	}
-	if length == 0 && p.openLoop() && c.Requests > 0 {
-		length = time.Duration(float64(c.Requests) / p.cfg.RateInForce() * float64(time.Second))
-	}
-	switch {
-	case c.Every < 0:
-		return 0
-	case c.Every > 0:
-		return c.Every
-	case length > 0:
-		return max(length/samples, time.Millisecond)
-	default:
-		return 0
-	}
 }

@@ -185,11 +185,6 @@ func (st *site) client(ctx context.Context, t memredis.Redis, to *route) (redis.
 	return c, nil
 }
 
-// provision sets subjects up.
-func (st *site) provision(ctx context.Context, plan []strategies.Grant, p *pass) error {
-	return st.Provision(ctx, &p.policy, plan, st.through()...)
-}
-
 // through are the instances that subjects are set up through, one for each Redis: what
 // one region's sets up, another's does not see.
 func (st *site) through() []int {

@@ -128,6 +128,7 @@ type counting struct {
 
 func (c *counting) Begin(runs int)                { c.begun += runs }
 func (c *counting) Running(name string, _, _ int) { c.ran = append(c.ran, name) }
+func (*counting) Filling(float64)                 {}
 func (*counting) SoFar([]results.Run)             {}
 func (*counting) Done(results.Run)                {}
 func (*counting) EndRound()                       {}

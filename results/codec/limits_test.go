@@ -101,6 +101,9 @@ func TestReadEndless(t *testing.T) {
 	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 24<<20 {
 		t.Errorf("%d MB were taken to refuse 16", (after.TotalAlloc-before.TotalAlloc)>>20)
 	}
+	if _, err := readAll(strings.NewReader("12345"), 4); !errors.Is(err, errTooLarge) {
+		t.Errorf("one byte more: %v", err)
+	}
 	if b, err := readAll(strings.NewReader("1234"), 4); err != nil || len(b) != 4 {
 		t.Errorf("got %q, %v", b, err)
 	}

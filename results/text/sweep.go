@@ -191,26 +191,6 @@ func roundsOfPoints(all []results.SweepSeries) string {
 	return fmt.Sprintf("%d to %d", lo, hi)
 }
 
-// keptOfPoints is how many rounds are behind the timings of points.
-func keptOfPoints(all []results.SweepSeries) string {
-	var lo, hi *results.Summary
-	for i := range all {
-		for _, p := range all[i].Points {
-			if s := p.Summary.AtRate(); lo == nil {
-				lo, hi = s, s
-			} else if s.Timed < lo.Timed {
-				lo = s
-			} else if s.Timed > hi.Timed {
-				hi = s
-			}
-		}
-	}
-	if Kept(lo) == Kept(hi) {
-		return "rounds kept: " + Kept(lo)
-	}
-	return "rounds kept: " + Kept(lo) + " to " + Kept(hi)
-}
-
 // intervalsText says what the intervals of the decisions per second are.
 func (v *sweepView) intervalsText(all []results.SweepSeries) string {
 	for i := range all {
