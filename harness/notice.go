@@ -21,19 +21,16 @@ type Notice struct {
 
 // noticed leaves the clauses undecided that do not tolerate what happened to the
 // stores: whether a strategy would have kept them is not known.
-func (j *judgement) noticed(promised []results.Clause, happened []quota.Fault, clauses func(happened []quota.Fault) []results.Clause) {
-	if len(j.Noticed) == 0 {
-		return
-	}
+func (j *judgement) noticed(promised []results.Clause, happened []quota.Fault, clauses func(happened []quota.Fault) []results.Clause) []results.Clause {
+	happened = slices.Clip(happened)
 	for _, n := range j.Noticed {
 		happened = append(happened, n.Fault)
-		if n.Code != "" {
-			j.strike(n.Code, "%s", n.Detail)
+	}
+	left := clauses(happened)
+	for i, c := range promised {
+		if !slices.ContainsFunc(left, func(x results.Clause) bool { return reflect.DeepEqual(x, c) }) {
+			promised[i].Verdict = results.Undecided
 		}
 	}
-	for left := clauses(happened); len(promised) > 0; promised = promised[1:] {
-		if !slices.ContainsFunc(left, func(c results.Clause) bool { return reflect.DeepEqual(c, promised[0]) }) {
-			promised[0].Verdict = results.Undecided
-		}
-	}
+	return promised
 }

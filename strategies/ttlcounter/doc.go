@@ -35,6 +35,19 @@ var roomForSingleUnits = quota.Clause{
 	},
 }
 
+// ofRecord is what both records say: Redis serves requests of one key one after the
+// other, so that one at most crosses the limit, and while Redis is away all are rejected;
+// and that many are served.
+func ofRecord(source string) []quota.Clause {
+	return []quota.Clause{
+		{
+			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultOutage}, Source: source + ": one request at most crosses the limit",
+			Formula: "L + largest cost", Bound: func(p quota.Params) int64 { return p.MaxCost },
+		},
+		roomForSingleUnits.From(source + ": all are served up to the limit"),
+	}
+}
+
 func init() {
 	strategies.Register(incrExpireMeta)
 	strategies.Register(incrExpireAtomicMeta)

@@ -50,6 +50,9 @@ var fixedMeta = strategies.Meta{
 		Name: "multi", Type: "bool", Default: "true",
 		Doc: "send the two commands in MULTI/EXEC, as the pipelines of the record's client do",
 	}},
+	Record: []quota.Clause{
+		leak(tumbling, "L", nil, func(quota.Params) int64 { return 0 }).From("002 (ProjectEPU): the limit of a fixed window, shared by all instances"),
+	},
 	Guarantee: []quota.Clause{
 		leak(tumbling, "L", counted, func(quota.Params) int64 { return 0 }),
 		leak(rolling, "2 L", counted, func(p quota.Params) int64 { return p.Limit }),
