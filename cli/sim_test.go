@@ -126,17 +126,6 @@ func TestSimViolatedGuarantee(t *testing.T) {
 	}
 }
 
-// TestSimBrokenRecord: what the design record promised and the strategy does not declare is
-// said, and is no failure.
-func TestSimBrokenRecord(t *testing.T) {
-	o := call(t.Context(), "sim", "decr-literal", "--requests", "300", "--verbose")
-	for _, want := range []string{"PROMISES OF THE DESIGN RECORDS", "BROKEN", "001 (ADR-009) promises false rejects of at most 0"} {
-		if o.code != ExitOK || !strings.Contains(o.stdout, want) {
-			t.Errorf("exit %d, and %q is looked for:\n%s", o.code, want, o.transcript())
-		}
-	}
-}
-
 func TestSimInterrupted(t *testing.T) {
 	newPlace(t, nil)
 	for parallel := 1; parallel <= 2; parallel++ {
