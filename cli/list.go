@@ -209,7 +209,8 @@ func listStrategies() []entry {
 			Columns: []string{string(m.Form), orDash(m.Source), orDash(strings.Join(needs, "+"))},
 			More: map[string]any{
 				"form": m.Form, "source": m.Source, "needs": needs, "windows": m.Kinds, "counts": m.Counts,
-				"reset": m.Reset, "options": listOptions(m.Options), "guarantee": listClauses(m.Guarantee), "record_promises": listClauses(m.Record), "modes": modes, "excluded_modes": m.Excluded,
+				"reset": m.Reset, "options": listOptions(m.Options), "modes": modes, "excluded_modes": m.Excluded,
+				"guarantee": listClauses(m.Guarantee), "record_promises": listClauses(m.Record),
 				"how": orEmpty(m.Notes.How), "deviations": orEmpty(m.Notes.Deviations), "use": m.Notes.Use, "avoid": m.Notes.Avoid,
 				"built_in": m.BuiltIn() == nil, "elsewhere": m.Elsewhere,
 			},
@@ -221,11 +222,9 @@ func listStrategies() []entry {
 func listClauses(declared []quota.Clause) []map[string]any {
 	clauses := []map[string]any{}
 	for _, c := range declared {
-		clause := map[string]any{"property": c.Property, "at_most": c.Formula, "windows": orEmpty(c.Kinds), "tolerates": orEmpty(c.Tolerates)}
-		if c.Source != "" {
-			clause["source"] = c.Source
-		}
-		clauses = append(clauses, clause)
+		clauses = append(clauses, map[string]any{
+			"property": c.Property, "at_most": c.Formula, "windows": orEmpty(c.Kinds), "tolerates": orEmpty(c.Tolerates), "source": c.Source,
+		})
 	}
 	return clauses
 }

@@ -98,10 +98,9 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 		happened = append(happened, quota.FaultClock)
 	}
 	judged := func(declared []quota.Clause) []results.Clause {
-		clauses := func(happened []quota.Fault) []results.Clause {
+		return j.noticed(happened, func(happened []quota.Fault) []results.Clause {
 			return Clauses(declared, j.Policy.Window.Kind, happened, params, own, rolling)
-		}
-		return j.noticed(clauses(happened), happened, clauses)
+		})
 	}
 	j.run.Guarantee, j.run.Record = judged(j.Selection.Guarantee), judged(j.Selection.Record)
 	j.run.NotPromised = notPromised(j.Selection.Guarantee, j.Policy.Window.Kind, happened)

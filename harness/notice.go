@@ -19,10 +19,10 @@ type Notice struct {
 	Detail string
 }
 
-// noticed leaves the clauses undecided that do not tolerate what happened to the
+// noticed returns the clauses under what was planned, and leaves those undecided that do not tolerate what happened to the
 // stores: whether a strategy would have kept them is not known.
-func (j *judgement) noticed(promised []results.Clause, happened []quota.Fault, clauses func(happened []quota.Fault) []results.Clause) []results.Clause {
-	happened = slices.Clip(happened)
+func (j *judgement) noticed(happened []quota.Fault, clauses func([]quota.Fault) []results.Clause) []results.Clause {
+	promised, happened := clauses(happened), slices.Clip(happened)
 	for _, n := range j.Noticed {
 		happened = append(happened, n.Fault)
 	}

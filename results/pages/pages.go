@@ -65,7 +65,8 @@ const guide = `
 - **Form**: a *documented* strategy does what its source says, flaws included. A *hardened* one is what remains once the leaks of a documented one are mended. A
   *rejected alternative* is what a source considered and turned down, and a *future* one what it names as a later improvement. *Reference* and *baseline* have no source.
 - **Declared guarantee**: what the strategy promises, and the faults under which it promises it. A run evaluates each clause.
-- **Promise of the record**: what the design record says that the strategy comes from, whatever the strategy declares, and what each recorded run made of it. It decides nothing.
+- **Promise of the record**: what the design record says that the strategy comes from, whatever the strategy declares,
+  and what each recorded run made of it. It decides nothing.
 - **Leak**: units admitted over the limit. A trial is a window of one subject of which more than the limit was asked.
 - **False rejects**: requests rejected although there was room, in percent of those that had to be admitted; *certain..possible* where the order of events leaves
   both open.
@@ -191,7 +192,8 @@ func guarantee(b *bytes.Buffer, m *strategies.Meta) {
 
 // promise is a clause in cells.
 func promise(c quota.Clause) []string {
-	return []string{string(c.Property), cell(c.Formula), cmp.Or(joined(c.Kinds, quota.Kind.String), "all it serves"), cmp.Or(joined(c.Tolerates, faultName), "no fault")}
+	windows, faults := joined(c.Kinds, quota.Kind.String), joined(c.Tolerates, faultName)
+	return []string{string(c.Property), cell(c.Formula), cmp.Or(windows, "all it serves"), cmp.Or(faults, "no fault")}
 }
 
 // ofRecord lists what the design record promises, and what each run said of it.
@@ -200,7 +202,7 @@ func ofRecord(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
 		return
 	}
 	fmt.Fprint(b, "## Promise of the record\n\n")
-	line(b, []string{"property", "at most, per subject and window", "windows", "also under", "where", "in runs and simulations"})
+	line(b, []string{"property", "at most, per subject and window", "windows", "also under", "record", "in runs and simulations"})
 	fmt.Fprintln(b, "|---|---|---|---|---|---|")
 	for _, c := range m.Record {
 		var said []string

@@ -12,8 +12,10 @@ import (
 // guaranteeLines renders what strategies guarantee, what the design records promise that
 // they come from, and what came of both.
 func guaranteeLines(page layout.Page, group []results.Summary) []string {
-	declared := clauseLines(page, group, "DECLARED GUARANTEES  in", func(s *results.Summary) []results.Clause { return s.Guarantee })
-	return append(declared, clauseLines(page, group, "PROMISES OF THE DESIGN RECORDS  which decide nothing, in", func(s *results.Summary) []results.Clause { return s.Record })...)
+	own := func(s *results.Summary) []results.Clause { return s.Guarantee }
+	records := func(s *results.Summary) []results.Clause { return s.Record }
+	return append(clauseLines(page, group, "DECLARED GUARANTEES  in", own),
+		clauseLines(page, group, "PROMISES OF THE DESIGN RECORDS  which decide nothing, in", records)...)
 }
 
 func clauseLines(page layout.Page, group []results.Summary, title string, of func(*results.Summary) []results.Clause) []string {

@@ -35,9 +35,8 @@ var roomForSingleUnits = quota.Clause{
 	},
 }
 
-// ofRecord is what both records say: Redis serves requests of one key one after the
-// other, so that one at most crosses the limit, and while Redis is away all are rejected;
-// and that many are served.
+// ofRecord is what both records say: all requests are served up to the limit, one at most
+// crosses it, since Redis serves them one by one, and none is admitted while Redis is away.
 func ofRecord(source string) []quota.Clause {
 	return []quota.Clause{
 		{
