@@ -198,10 +198,6 @@ func listStrategies() []entry {
 		for i, n := range m.Needs {
 			needs[i] = string(n)
 		}
-		clauses := []map[string]any{}
-		for _, c := range m.Guarantee {
-			clauses = append(clauses, map[string]any{"property": c.Property, "at_most": c.Formula, "windows": orEmpty(c.Kinds), "tolerates": orEmpty(c.Tolerates)})
-		}
 		modes := []strategies.Mode{}
 		for _, mode := range strategies.Modes() {
 			if _, not := m.Excludes(mode); !not {
@@ -213,13 +209,24 @@ func listStrategies() []entry {
 			Columns: []string{string(m.Form), orDash(m.Source), orDash(strings.Join(needs, "+"))},
 			More: map[string]any{
 				"form": m.Form, "source": m.Source, "needs": needs, "windows": m.Kinds, "counts": m.Counts,
-				"reset": m.Reset, "options": listOptions(m.Options), "guarantee": clauses, "modes": modes, "excluded_modes": m.Excluded,
+				"reset": m.Reset, "options": listOptions(m.Options), "modes": modes, "excluded_modes": m.Excluded,
+				"guarantee": listClauses(m.Guarantee), "record_promises": listClauses(m.Record),
 				"how": orEmpty(m.Notes.How), "deviations": orEmpty(m.Notes.Deviations), "use": m.Notes.Use, "avoid": m.Notes.Avoid,
 				"built_in": m.BuiltIn() == nil, "elsewhere": m.Elsewhere,
 			},
 		})
 	}
 	return out
+}
+
+func listClauses(declared []quota.Clause) []map[string]any {
+	clauses := []map[string]any{}
+	for _, c := range declared {
+		clauses = append(clauses, map[string]any{
+			"property": c.Property, "at_most": c.Formula, "windows": orEmpty(c.Kinds), "tolerates": orEmpty(c.Tolerates), "source": c.Source,
+		})
+	}
+	return clauses
 }
 
 func listOptions(declared []quota.Option) []map[string]any {

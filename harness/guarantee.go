@@ -10,13 +10,13 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Clauses holds a strategy to its declared clauses, with parameters that were
+// Clauses holds a strategy to clauses, its own or its record's, with parameters that were
 // measured. A clause that does not tolerate each of the faults that happened is
 // left out: it promises nothing then. v is the verdict on the policy's own
 // windows, rolling that on rolling ones of the same length, or nil.
-func Clauses(sel strategies.Selection, kind quota.Kind, happened []quota.Fault, params quota.Params, v, rolling *oracle.Verdict) []results.Clause {
+func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, params quota.Params, v, rolling *oracle.Verdict) []results.Clause {
 	out := []results.Clause{}
-	for _, c := range sel.Guarantee {
+	for _, c := range declared {
 		if slices.ContainsFunc(happened, func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {
 			continue
 		}
@@ -50,7 +50,7 @@ func notPromised(declared []quota.Clause, kind quota.Kind, happened []quota.Faul
 func decide(c quota.Clause, params quota.Params, v *oracle.Verdict) results.Clause {
 	endless := params
 	endless.Offered = quota.Unbounded
-	r := results.Clause{Property: string(c.Property), Formula: c.Formula, Bound: quota.Unbounded}
+	r := results.Clause{Property: string(c.Property), Formula: c.Formula, Source: c.Source, Bound: quota.Unbounded}
 	for _, f := range c.Tolerates {
 		r.Tolerates = append(r.Tolerates, string(f))
 	}
@@ -97,12 +97,18 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 	if params.Skew > 0 {
 		happened = append(happened, quota.FaultClock)
 	}
-	clauses := func(happened []quota.Fault) []results.Clause {
-		return Clauses(j.Selection, j.Policy.Window.Kind, happened, params, own, rolling)
+	judged := func(declared []quota.Clause) []results.Clause {
+		return j.noticed(happened, func(happened []quota.Fault) []results.Clause {
+			return Clauses(declared, j.Policy.Window.Kind, happened, params, own, rolling)
+		})
 	}
-	j.run.Guarantee = clauses(happened)
+	j.run.Guarantee, j.run.Record = judged(j.Selection.Guarantee), judged(j.Selection.Record)
 	j.run.NotPromised = notPromised(j.Selection.Guarantee, j.Policy.Window.Kind, happened)
-	j.noticed(j.run.Guarantee, happened, clauses)
+	for _, n := range j.Noticed {
+		if n.Code != "" {
+			j.strike(n.Code, "%s", n.Detail)
+		}
+	}
 }
 
 // RollingWindow is the rolling window of the same length as the tumbling window w

@@ -35,6 +35,27 @@ func TestVerdictsOfClauses(t *testing.T) {
 	}
 }
 
+// TestRecordPromisesMore plants a strategy that declares less than its design record
+// promises: both are judged alike, and only its own clauses are its guarantee.
+func TestRecordPromisesMore(t *testing.T) {
+	f := planted(t, second, takes(0, 0, 12, oracle.Admitted))
+	f.Selection.Guarantee = []quota.Clause{clause(quota.PropertyLeak, 2, "own")}
+	f.Selection.Record = []quota.Clause{quota.Exactly().From("000: none"), quota.Exactly(quota.FaultOutage).From("000: even then")}
+	f.Noticed = []Notice{{Fault: quota.FaultOutage}}
+	r, _ := judged(t, f)
+	want := []results.Clause{
+		{Property: "leak", Formula: "L", Source: "000: none", Certain: 2, Possible: 2, Verdict: results.Undecided},
+		{Property: "leak", Formula: "L", Source: "000: even then", Tolerates: []string{"outage"}, Certain: 2, Possible: 2, Verdict: results.Broken},
+	}
+	if !reflect.DeepEqual(r.Record, want) || len(r.Guarantee) != 1 || r.Guarantee[0].Verdict != results.Undecided {
+		t.Errorf("record %+v, guarantee %+v", r.Record, r.Guarantee)
+	}
+	f.Noticed = nil
+	if r, _ = judged(t, f); r.Guarantee[0].Verdict != results.Kept || r.Record[0].Verdict != results.Broken || len(r.NotPromised) != 0 {
+		t.Errorf("record %+v, guarantee %+v, not promised under %v", r.Record, r.Guarantee, r.NotPromised)
+	}
+}
+
 // TestParamsOfClauses: a clause is evaluated with what the run measured.
 func TestParamsOfClauses(t *testing.T) {
 	var got quota.Params

@@ -19,21 +19,18 @@ type Notice struct {
 	Detail string
 }
 
-// noticed leaves the clauses undecided that do not tolerate what happened to the
+// noticed returns the clauses under what was planned, and leaves those undecided that do not tolerate what happened to the
 // stores: whether a strategy would have kept them is not known.
-func (j *judgement) noticed(promised []results.Clause, happened []quota.Fault, clauses func(happened []quota.Fault) []results.Clause) {
-	if len(j.Noticed) == 0 {
-		return
-	}
+func (j *judgement) noticed(happened []quota.Fault, clauses func([]quota.Fault) []results.Clause) []results.Clause {
+	promised, happened := clauses(happened), slices.Clip(happened)
 	for _, n := range j.Noticed {
 		happened = append(happened, n.Fault)
-		if n.Code != "" {
-			j.strike(n.Code, "%s", n.Detail)
+	}
+	left := clauses(happened)
+	for i, c := range promised {
+		if !slices.ContainsFunc(left, func(x results.Clause) bool { return reflect.DeepEqual(x, c) }) {
+			promised[i].Verdict = results.Undecided
 		}
 	}
-	for left := clauses(happened); len(promised) > 0; promised = promised[1:] {
-		if !slices.ContainsFunc(left, func(c results.Clause) bool { return reflect.DeepEqual(c, promised[0]) }) {
-			promised[0].Verdict = results.Undecided
-		}
-	}
+	return promised
 }

@@ -77,6 +77,15 @@ type Clause struct {
 	// Bound is the largest number of units by which one subject and window may
 	// break the property: units over the limit, or units wrongly rejected.
 	Bound func(Params) int64
+	// Source names the design record that promises it, a colon, and what it says, e.g.
+	// "004 (ADR-RM-3): the script reserves atomically"; empty for a strategy's own clause.
+	Source string
+}
+
+// From is the clause as a promise of a design record; see [Clause.Source].
+func (c Clause) From(source string) Clause {
+	c.Source = source
+	return c
 }
 
 // Applies reports whether the clause speaks about windows of kind k.

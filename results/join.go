@@ -77,7 +77,7 @@ func (r *Run) judged(shards []*Run) {
 	all := Summary{Params: shards[0].Params}
 	all.correctness(shards)
 	r.Leak, r.FalseRejects, r.Rolling, r.Drift, r.Guarantee = all.Leak.Leak, all.FalseRejects, all.Rolling, all.Drift, all.Guarantee
-	r.NotPromised = all.NotPromised
+	r.Record, r.NotPromised = all.Record, all.NotPromised
 	for _, x := range shards {
 		r.Leak.MedianUnits = max(r.Leak.MedianUnits, x.Leak.MedianUnits)
 	}

@@ -45,6 +45,7 @@ func TestMergeShards(t *testing.T) {
 	a, b := shard(t, "1/2", 2), shard(t, "2/2", 2)
 	b.File.Runs[0].Leak.Units, b.File.Runs[0].Leak.WorstUnits, b.File.Runs[0].Service = 17, 90, planted(t, 5_000_000, 3)
 	b.File.Runs[0].Guarantee = []results.Clause{{Property: "leak", Formula: "L", Bound: 0, Certain: 17, Possible: 17, Verdict: results.Broken}}
+	b.File.Runs[0].Record = b.File.Runs[0].Guarantee
 	b.File.Runs[2].Audit.Strike("noise", results.StrikesTimings, "a neighbour")
 	f := merged(t, a, b)
 	if len(f.Runs) != 4 || len(f.Merged) != 2 || f.Merged[1].Provenance.Host.Name != "file-2-of-2" || f.Merged[1].Runs != 4 {
@@ -61,6 +62,9 @@ func TestMergeShards(t *testing.T) {
 	}
 	if len(r.Guarantee) == 0 || r.Guarantee[len(r.Guarantee)-1].Verdict != results.Broken {
 		t.Errorf("the clause that one shard broke: %+v", r.Guarantee)
+	}
+	if len(r.Record) != 1 || r.Record[0].Verdict != results.Broken {
+		t.Errorf("the promise of the record that one shard broke: %+v", r.Record)
 	}
 	if f.Runs[2].Audit.TimingsValid || !f.Runs[3].Audit.TimingsValid {
 		t.Error("what strikes a shard strikes the whole, and nothing else")

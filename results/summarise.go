@@ -151,7 +151,7 @@ func (s *Summary) correctness(runs []*Run) {
 		}
 		s.mergeRolling(r.Rolling)
 		s.mergeDrift(r.Drift)
-		s.mergeGuarantee(r.Guarantee)
+		s.Guarantee, s.Record = mergeClauses(s.Guarantee, r.Guarantee), mergeClauses(s.Record, r.Record)
 		for _, f := range r.NotPromised {
 			if !slices.Contains(s.NotPromised, f) {
 				s.NotPromised = append(s.NotPromised, f)
@@ -254,15 +254,15 @@ func (s *Summary) mergeDrift(d *Drift) {
 // that some round kept was exercised, so that kept outranks not exercised.
 var severity = map[string]int{NoPromise: 1, NotExercised: 2, Kept: 3, Undecided: 4, Broken: 5}
 
-// mergeGuarantee keeps each clause once, with the amounts of its worst round.
-func (s *Summary) mergeGuarantee(clauses []Clause) {
+// mergeClauses keeps each clause once, with the amounts of its worst round.
+func mergeClauses(all, clauses []Clause) []Clause {
 	for _, c := range clauses {
-		i := slices.IndexFunc(s.Guarantee, func(x Clause) bool { return x.Property == c.Property && x.Formula == c.Formula })
+		i := slices.IndexFunc(all, func(x Clause) bool { return x.Property == c.Property && x.Formula == c.Formula })
 		if i < 0 {
-			s.Guarantee = append(s.Guarantee, c)
+			all = append(all, c)
 			continue
 		}
-		m := &s.Guarantee[i]
+		m := &all[i]
 		worse := severity[c.Verdict] - severity[m.Verdict]
 		// Bound and amounts belong together: the bound is evaluated with what that
 		// round measured.
@@ -270,6 +270,7 @@ func (s *Summary) mergeGuarantee(clauses []Clause) {
 			*m = c
 		}
 	}
+	return all
 }
 
 // overall is the verdict over all clauses: the worst, except that nothing

@@ -110,6 +110,8 @@ type Summary struct {
 	Stored []Stored `json:"stored,omitempty"`
 	// Guarantee holds the declared clauses with the worst amounts of all rounds.
 	Guarantee []Clause `json:"guarantee"`
+	// Record holds those of the design record in the same way; absent if it promises none.
+	Record []Clause `json:"record_promises,omitempty"`
 	// NotPromised are the faults that were injected and that no bound on the leak tolerates.
 	NotPromised []string `json:"not_promised_under,omitempty"`
 	// Verdict of all clauses together; "no promise" if none bounds the leak.

@@ -290,6 +290,9 @@ type Run struct {
 	Cost Cost `json:"cost"`
 	// Guarantee holds the declared clauses.
 	Guarantee []Clause `json:"guarantee"`
+	// Record holds the clauses of the design record that the strategy comes from; absent if
+	// it promises none.
+	Record []Clause `json:"record_promises,omitempty"`
 	// NotPromised are faults that were injected and that no bound on the leak tolerates;
 	// absent if there are none, or if no bound is declared.
 	NotPromised []string `json:"not_promised_under,omitempty"`

@@ -197,6 +197,9 @@ type Clause struct {
 	Property string `json:"property"`
 	// Formula is the bound for people; L is the limit.
 	Formula string `json:"formula"`
+	// Source names the design record that promises it, and says how; empty for what the
+	// strategy itself declares.
+	Source string `json:"source,omitempty"`
 	// Tolerates are the faults under which the bound is promised as well.
 	Tolerates []string `json:"tolerates,omitempty"`
 	// Bound is the units by which one subject and window may break the property;
@@ -235,6 +238,14 @@ func (c *Clause) Decide(exercised bool) {
 	default:
 		c.Verdict = Undecided
 	}
+}
+
+// Said is the verdict, and if it is broken by how many units.
+func (c *Clause) Said(unit string) string {
+	if c.Verdict == Broken {
+		return "broken by " + format.Units(c.Certain-c.Bound, unit)
+	}
+	return c.Verdict
 }
 
 // Audit is the run's judgement of itself.

@@ -172,6 +172,10 @@ type Meta struct {
 	// Guarantee is what the strategy declares; no clause for a property means
 	// that it promises nothing about it.
 	Guarantee []quota.Clause
+	// Record is what the design record promises that the strategy comes from, each clause
+	// with its Source, whatever the strategy itself declares. It is judged and shown beside
+	// Guarantee, and decides nothing.
+	Record []quota.Clause
 	// Elsewhere is set for strategies whose clients are too large to be in every
 	// program. It says in one line, without a full stop, how to get a program that
 	// has them, e.g. "build with -tags full".
@@ -266,10 +270,11 @@ func (m *Meta) validate() error {
 		add(seen[o.Name], "option %s is declared twice", o.Name)
 		seen[o.Name] = true
 	}
-	for _, c := range m.Guarantee {
+	for i, c := range slices.Concat(m.Guarantee, m.Record) {
 		if err := c.Validate(); err != nil {
 			add(true, "%v", err)
 		}
+		add((c.Source != "") != (i >= len(m.Guarantee)), "the %s clause %q has a source, or has none as a record's", c.Property, c.Formula)
 	}
 	if _, err := m.Select(m.BriskOptions); err != nil && wrong == nil {
 		add(true, "BriskOptions: %v", err)

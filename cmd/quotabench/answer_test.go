@@ -64,6 +64,21 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 	}
 }
 
+// TestBrokenRecordIsNoFailure: decr-literal declares less than its design record promises.
+// It keeps the one and breaks the other, and the exit code does not change.
+func TestBrokenRecordIsNoFailure(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var out, errs bytes.Buffer
+	if code := cli.Main([]string{"sim", "decr-literal", "--requests", "300", "--verbose"}, &out, &errs); code != cli.ExitOK {
+		t.Errorf("exit %d: %s", code, errs.String())
+	}
+	for _, want := range []string{"no leak: kept", "PROMISES OF THE DESIGN RECORDS", "BROKEN", "001 (ADR-009) promises false rejects of at most 0"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not printed:\n%s", want, out.String())
+		}
+	}
+}
+
 // TestChooseMeasures: a choice among strategies that nothing rules out reaches the runs,
 // and the records of all stages are kept.
 func TestChooseMeasures(t *testing.T) {

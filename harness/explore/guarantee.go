@@ -45,7 +45,7 @@ func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []b
 		r := oracle.Judge(cfg, t.Events())
 		asRolling = &r
 	}
-	for _, c := range harness.Clauses(s.sel, s.cfg.Policy.Window.Kind, happened, params, own, asRolling) {
+	for _, c := range harness.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, own, asRolling) {
 		if c.Verdict == results.Broken {
 			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %d units, and at most %d are declared (%s)", c.Property, c.Certain, c.Bound, c.Formula), c.Certain - c.Bound})
 		}

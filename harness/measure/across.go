@@ -117,9 +117,11 @@ func strikeZeroLeaks(runs []results.Run, control string) {
 		}
 		r.Audit.Strike("racy-control-clean", results.StrikesNote,
 			control+" races and leaked nothing under this load, so a leak of 0 shows nothing either: give more --workers")
-		for j := range r.Guarantee {
-			if c := &r.Guarantee[j]; c.Property == string(quota.PropertyLeak) && c.Verdict == results.Kept {
-				c.Verdict = results.Undecided
+		for _, clauses := range [][]results.Clause{r.Guarantee, r.Record} {
+			for j := range clauses {
+				if c := &clauses[j]; c.Property == string(quota.PropertyLeak) && c.Verdict == results.Kept {
+					c.Verdict = results.Undecided
+				}
 			}
 		}
 	}

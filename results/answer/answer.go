@@ -51,7 +51,9 @@ type Strategy struct {
 	Survives int
 	// Conditions are what its promise depends on, and what drift was measured, e.g. "while no
 	// sync round has run", "no promise under crash, eviction". They are given for strategies that
-	// enforce the policy, with a bound or without.
+	// enforce the policy, with a bound or without, with what searches found of their default
+	// options: "known: without a fault a leak (12 steps)". A promise of the design record that the run
+	// broke is one of every strategy.
 	Conditions []string
 	// Place within the group, from 1, by speed. Strategies that cannot be told apart share
 	// one.

@@ -268,6 +268,27 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// TestBrokenPromiseOfTheRecord: it is said of strategies of all groups, and changes no group.
+func TestBrokenPromiseOfTheRecord(t *testing.T) {
+	record := func(label, verdict string, change func(*results.Run)) results.Run {
+		return planted(label, func(r *results.Run) {
+			r.Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "003 (ADR-005): none", Certain: 12, Verdict: verdict}}
+			change(r)
+		})
+	}
+	a := answer.Of(results.File{Kind: results.Measured, Runs: []results.Run{
+		record("bounded", results.Broken, declare(clause(results.LeakProperty, 5, 0, results.Kept))), record("leaks", results.Broken, leak(12)),
+		record("keeps", results.Kept, func(*results.Run) {}),
+	}})
+	want := "003 (ADR-005) promises at most L, broken by 12 requests"
+	for _, x := range a.Settings[0].Strategies {
+		group := map[string]answer.Group{"bounded": answer.Bounded, "leaks": answer.Fails, "keeps": answer.Enforces}[x.Label]
+		if x.Group != group || slices.Contains(x.Conditions, want) != (x.Label != "keeps") {
+			t.Errorf("%s: %s, %q", x.Label, x.Group, x.Conditions)
+		}
+	}
+}
+
 // TestUntested: what is missing is named with the command that tests it.
 func TestUntested(t *testing.T) {
 	open := func(stores map[string]results.Store, change func(*results.Run)) string {

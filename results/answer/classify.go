@@ -32,6 +32,7 @@ const (
 func Classify(s *results.Summary, maxBound float64) Strategy {
 	maxBound = cmp.Or(maxBound, MaxBound)
 	out := classify(s, maxBound)
+	out.Conditions = append(out.Conditions, ofRecord(s)...)
 	if s.Paced == nil || out.Group == Baseline || s.Paced.Counts() && s.Paced.Leak.Trials == 0 {
 		return out
 	}
@@ -96,7 +97,7 @@ func classify(s *results.Summary, maxBound float64) Strategy {
 	if errorsPct(s, true) > mostErrors {
 		return set(Undecided, format.Pct(results.Percent(s.BusyTimeOuts, s.Issued))+" of requests timed out while other programs kept the machine busy")
 	}
-	out.Conditions = conditions(s, leak)
+	out.Conditions = append(conditions(s, leak), knownOf(s.Label)...)
 	if parts != nil {
 		return set(Bounded, strings.Join(parts, "; "))
 	}
@@ -154,6 +155,26 @@ func conditions(s *results.Summary, leak bound) (out []string) {
 		out = append(out, fmt.Sprintf("drift %+d %s at rest", t.Units, s.Params.Unit))
 	}
 	return out
+}
+
+// ofRecord is the first promise of the design record that the run broke, if any.
+func ofRecord(s *results.Summary) []string {
+	for _, x := range []*results.Summary{s, s.Paced} {
+		if x == nil || !x.Counts() {
+			continue
+		}
+		for _, c := range x.Record {
+			if c.Verdict == results.Broken {
+				record, _, _ := strings.Cut(c.Source, ":")
+				what := "at most "
+				if c.Property != results.LeakProperty {
+					what = property(c.Property) + " of at most "
+				}
+				return []string{record + " promises " + what + c.Formula + ", " + c.Said(s.Params.Unit)}
+			}
+		}
+	}
+	return nil
 }
 
 // bounds reports whether it limits anything.

@@ -2,6 +2,7 @@ package html
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/quotabench/quotabench/results/answer"
 	"github.com/quotabench/quotabench/results/text"
@@ -49,7 +50,7 @@ type answerGroup struct {
 	Lines []answerLine
 }
 
-// answerLine is a strategy with the reason for its group.
+// answerLine is a strategy with the reason for its group, and its conditions.
 type answerLine struct {
 	Label, Panel, Reason string
 	PerProcess           bool
@@ -61,7 +62,7 @@ func answered(a *answer.Setting, v *settingView) *answerView {
 	lines := map[string]answerLine{}
 	for i := range v.Rows {
 		r := &v.Rows[i]
-		l := answerLine{r.Label, r.Panel, r.Reason, r.PerProcess}
+		l := answerLine{r.Label, r.Panel, strings.Join(append([]string{r.Reason}, a.Strategies[i].Conditions...), "; "), r.PerProcess}
 		lines[r.Label] = l
 		if n := len(out.Groups); n == 0 || out.Groups[n-1].Group != r.Group {
 			out.Groups = append(out.Groups, answerGroup{Group: r.Group})

@@ -239,6 +239,19 @@ func TestStrictestBound(t *testing.T) {
 	}
 }
 
+// TestConditionsOfTheAnswer: the page has the conditions that the terminal prints, and what
+// the design record promises beside what is declared.
+func TestConditionsOfTheAnswer(t *testing.T) {
+	f := fixture.New(1, fixture.Strategies[0])
+	f.Runs[0].Record = []results.Clause{{Property: results.LeakProperty, Formula: "L", Source: "000: one crosses", Bound: 1, Certain: 4, Verdict: results.Broken}}
+	page := string(fixture.Must[[]byte](t)(render.HTML([]*render.Bundle{{File: &f}})))
+	for _, want := range []string{"; known: under crash a key", "; 000 promises at most L, broken by 3 ", "L, promised by record 000: one crosses</td>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
 // TestCheapestAsTheTerminalSays: the page says of the first strategy what the terminal says:
 // what it costs, which others are as good, and if no timing put it there.
 func TestCheapestAsTheTerminalSays(t *testing.T) {

@@ -181,12 +181,15 @@ func errorKinds(s *results.Summary) string {
 	return strings.Join(out, ", ")
 }
 
-// guaranteeTable has what is declared, clause by clause.
+// guaranteeTable has what is declared, clause by clause, and what the design record promises.
 func guaranteeTable(s *results.Summary) *table {
 	t := newTable("Declared guarantee, in the worst window of any subject and round", "property", "at most", "bound", "worst measured", "verdict")
-	for i := range s.Guarantee {
-		c := &s.Guarantee[i]
-		t.add(c.Property, c.Formula, boundText(c, s.Params.Unit), format.Range(c.Certain, c.Possible), text.Verdict(c.Verdict))
+	for _, c := range slices.Concat(s.Guarantee, s.Record) {
+		formula := c.Formula
+		if c.Source != "" {
+			formula += ", promised by record " + c.Source
+		}
+		t.add(c.Property, formula, boundText(&c, s.Params.Unit), format.Range(c.Certain, c.Possible), text.Verdict(c.Verdict))
 	}
 	return t.orNil()
 }

@@ -65,6 +65,8 @@ const guide = `
 - **Form**: a *documented* strategy does what its source says, flaws included. A *hardened* one is what remains once the leaks of a documented one are mended. A
   *rejected alternative* is what a source considered and turned down, and a *future* one what it names as a later improvement. *Reference* and *baseline* have no source.
 - **Declared guarantee**: what the strategy promises, and the faults under which it promises it. A run evaluates each clause.
+- **Promise of the record**: what the design record says that the strategy comes from, whatever the strategy declares,
+  and what each recorded run made of it. It decides nothing.
 - **Leak**: units admitted over the limit. A trial is a window of one subject of which more than the limit was asked.
 - **False rejects**: requests rejected although there was room, in percent of those that had to be admitted; *certain..possible* where the order of events leaves
   both open.
@@ -117,6 +119,7 @@ func page(m *strategies.Meta, e *Evidence) ([]byte, error) {
 		}
 	}
 	guarantee(&b, m)
+	ofRecord(&b, m, e)
 	differs := "Where it differs from its source"
 	if m.Source == "" {
 		differs = "Where it differs from what is usual"
@@ -179,10 +182,38 @@ func guarantee(b *bytes.Buffer, m *strategies.Meta) {
 		fmt.Fprint(b, "It declares none.\n\n")
 		return
 	}
-	fmt.Fprint(b, "| property | at most, per subject and window | windows | also under |\n|---|---|---|---|\n")
+	line(b, []string{"property", "at most, per subject and window", "windows", "also under"})
+	fmt.Fprintln(b, "|---|---|---|---|")
 	for _, c := range m.Guarantee {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", c.Property, cell(c.Formula), cmp.Or(joined(c.Kinds, quota.Kind.String), "all it serves"),
-			cmp.Or(joined(c.Tolerates, faultName), "no fault"))
+		line(b, promise(c))
+	}
+	fmt.Fprintln(b)
+}
+
+// promise is a clause in cells.
+func promise(c quota.Clause) []string {
+	windows, faults := joined(c.Kinds, quota.Kind.String), joined(c.Tolerates, faultName)
+	return []string{string(c.Property), cell(c.Formula), cmp.Or(windows, "all it serves"), cmp.Or(faults, "no fault")}
+}
+
+// ofRecord lists what the design record promises, and what each run said of it.
+func ofRecord(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
+	if len(m.Record) == 0 {
+		return
+	}
+	fmt.Fprint(b, "## Promise of the record\n\n")
+	line(b, []string{"property", "at most, per subject and window", "windows", "also under", "record", "in runs and simulations"})
+	fmt.Fprintln(b, "|---|---|---|---|---|---|")
+	for _, c := range m.Record {
+		var said []string
+		for _, f := range e.figures(m.Name) {
+			for _, r := range f.summary.Record {
+				if s := f.summary; r.Property == string(c.Property) && r.Formula == c.Formula && s.Counts() {
+					said = append(said, fmt.Sprintf("%s (%s, %s)", r.Said(s.Params.Unit), s.Label, s.Workload))
+				}
+			}
+		}
+		line(b, append(promise(c), cell(c.Source), cell(cmp.Or(strings.Join(slices.Compact(said), "; "), "not judged yet"))))
 	}
 	fmt.Fprintln(b)
 }

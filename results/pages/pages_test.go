@@ -22,6 +22,7 @@ func meta(name string) *strategies.Meta {
 		Guarantee: []quota.Clause{{
 			Property: quota.PropertyLeak, Formula: "L while alone", Tolerates: []quota.Fault{quota.FaultCrash}, Bound: func(quota.Params) int64 { return 0 },
 		}},
+		Record: []quota.Clause{quota.Exactly().From("004 (ADR-RM-3): always")},
 	}
 }
 
@@ -56,6 +57,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 	r.FalseRejects.PctOfValid, r.FalseRejects.Count, r.FalseRejects.Possible = 2, 400, 400
 	r.Admitted = 400*49 + 7
 	r.ThroughputPerS = 43_210
+	r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: "004 (ADR-RM-3): always", Certain: 3, Verdict: results.Broken}}
 	x := results.NewExploration()
 	x.Searches = append(x.Searches, &results.Search{
 		Strategy: "check-then-set", Policy: "user-links", Limit: 1, Clients: 2, Scripts: []string{"take"}, Claim: "stranded: broken by no schedule",
@@ -68,7 +70,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 	requireAll(t, p,
 		"# check-then-set\n\nReads a | and writes.\n", "| source | 004 (ADR-RM-3) |", "measure; simulate; not explore: its client cannot be parked",
 		"1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "Use it alone.", "**When not.** Not with two.", "| leak | L while alone | all it serves | crash |",
-		"| write | now, later | now | when to write |",
+		"| write | now, later | now | when to write |", "| leak | L | all it serves | no fault | 004 (ADR-RM-3): always | broken by 3 links (check-then-set, hot-key) |",
 		"Workload hot-key, policy user-links with a limit of ", "| check-then-set | 43,210 |", " | 1 of 1 | 7 |", "| 7 | 5 of 1,234 (0.41 %) | 3 | 2.00 % | -3 redis |",
 		"Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); `quotabench run --workload hot-key`.",
 		"- Stranded: broken by no schedule.\n", "- **leak** in 9 steps: 2 of 1 admitted.\n", "- **drift** in 2 steps with crash: ",
@@ -83,6 +85,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 // skipped says why.
 func TestPageWithoutEvidence(t *testing.T) {
 	all := render(t, &pages.Evidence{Runs: []results.File{fixture.New(1, fixture.Strategies[0])}}, meta("etcd-counter"), meta("another"))
+	requireAll(t, all["another.md"], "| 004 (ADR-RM-3): always | not judged yet |")
 	requireAll(t, all["etcd-counter.md"], "It took no part in the recorded runs: Needs etcd, which was not built in.")
 	for _, heading := range []string{"## Measured", "## Explored"} {
 		if strings.Contains(all["another.md"], heading) {

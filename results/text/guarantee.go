@@ -9,8 +9,16 @@ import (
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 
-// guaranteeLines renders what strategies guarantee and what came of it.
+// guaranteeLines renders what strategies guarantee, what the design records promise that
+// they come from, and what came of both.
 func guaranteeLines(page layout.Page, group []results.Summary) []string {
+	own := func(s *results.Summary) []results.Clause { return s.Guarantee }
+	records := func(s *results.Summary) []results.Clause { return s.Record }
+	return append(clauseLines(page, group, "DECLARED GUARANTEES  in", own),
+		clauseLines(page, group, "PROMISES OF THE DESIGN RECORDS  which decide nothing, in", records)...)
+}
+
+func clauseLines(page layout.Page, group []results.Summary, title string, of func(*results.Summary) []results.Clause) []string {
 	unit := format.Plain(group[0].Params.Unit)
 	g := layout.Grid{Columns: []layout.Column{
 		labelColumn, {Title: "guarantee: at most", Left: true, Flexible: true, Minimum: 16},
@@ -18,7 +26,7 @@ func guaranteeLines(page layout.Page, group []results.Summary) []string {
 	}}
 	for i := range group {
 		s := &group[i]
-		for j, c := range s.Guarantee {
+		for j, c := range of(s) {
 			label := format.Plain(s.Label)
 			if j > 0 {
 				label = ""
@@ -29,10 +37,10 @@ func guaranteeLines(page layout.Page, group []results.Summary) []string {
 	if len(g.Rows) == 0 {
 		return nil
 	}
-	out := append(page.Title("DECLARED GUARANTEES  in the worst window of any subject and round"), page.Table(&g)...)
+	out := append(page.Title(title+" the worst window of any subject and round"), page.Table(&g)...)
 	note := "leak: admitted, L is the limit, bound and measured are beyond it; false rejects: units rejected although there was room"
 	if slices.ContainsFunc(group, func(s results.Summary) bool {
-		return slices.ContainsFunc(s.Guarantee, func(c results.Clause) bool { return c.Verdict == results.Undecided })
+		return slices.ContainsFunc(of(&s), func(c results.Clause) bool { return c.Verdict == results.Undecided })
 	}) {
 		note += "; undecided: what certainly happened keeps the bound, what possibly happened does not, or the load was too weak to tell"
 	}
@@ -54,7 +62,11 @@ func bound(c results.Clause) string {
 	if c.Property == results.FalseRejectProperty {
 		name = "false rejects"
 	}
-	return name + ": " + format.Plain(c.Formula)
+	name += ": " + format.Plain(c.Formula)
+	if c.Source != "" {
+		name += " (" + format.Plain(c.Source) + ")"
+	}
+	return name
 }
 
 // settlementLines renders what became of admitted requests, where callers settle

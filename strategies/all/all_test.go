@@ -116,6 +116,32 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// TestRecordsPromise: what comes from a design record has what that record promises
+// beside what it declares itself, unless the record promises nothing of it.
+func TestRecordsPromise(t *testing.T) {
+	nothing := map[string]string{
+		"pg-check":       "003 begins with it and says how slow it is, and 000 turns it down",
+		"check-then-set": "004 shows the race that it begins with",
+	}
+	for _, m := range strategies.All() {
+		if m.Source == "" || m.Form != strategies.Documented && m.Form != strategies.Hardened {
+			continue
+		}
+		if _, none := nothing[m.Name]; none != (len(m.Record) == 0) {
+			t.Errorf("%s: its record promises %+v", m.Name, m.Record)
+		}
+		delete(nothing, m.Name)
+		for _, c := range m.Record {
+			if of, what, ok := strings.Cut(c.Source, ": "); !ok || what == "" || !strings.Contains(m.Source, of) {
+				t.Errorf("%s comes from %s, and %q is promised", m.Name, m.Source, c.Source)
+			}
+		}
+	}
+	if len(nothing) > 0 {
+		t.Errorf("gone: %v", nothing)
+	}
+}
+
 // TestCatalogue compares with the catalogue of strategies, where it is at hand: each
 // of its rows 1 to 34 is registered, with the source that the row names.
 func TestCatalogue(t *testing.T) {

@@ -48,6 +48,7 @@ func init() {
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Guarantee: exact(),
+		Record:    []quota.Clause{quota.Exactly().From("003 (ADR-005): strong consistency, 100 % accurate")},
 		Open:      openTwoPhase,
 	})
 }

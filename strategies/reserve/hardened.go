@@ -74,6 +74,7 @@ var hardenedMeta = strategies.Meta{
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Options:   append([]quota.Option{urlOption}, syncOptions...),
+	Record:    ofRecord,
 	Guarantee: []quota.Clause{
 		quota.Exactly(hardenedTolerates...),
 		{

@@ -22,6 +22,10 @@ var (
 	refundScript  = redis.NewScript(refundSource)
 )
 
+// ofRecord is what record 004 says: the script decides atomically, and a caller that dies
+// leaves too much reserved and never too little.
+var ofRecord = []quota.Clause{quota.Exactly(quota.FaultCrash).From("004 (ADR-RM-3): reserved atomically, and always on the safe side")}
+
 var luaReserveMeta = strategies.Meta{
 	Name:   "lua-reserve",
 	Core:   true,
@@ -57,6 +61,7 @@ var luaReserveMeta = strategies.Meta{
 		Name: "call", Default: callEval, Values: []string{callEval, callDigest},
 		Doc: "eval: every call carries its script, as the listing sends it; evalsha: scripts are loaded once and called by digest",
 	}}, syncOptions...),
+	Record: ofRecord,
 	Guarantee: []quota.Clause{{
 		// The sync job counts stored files only. It forgets every reservation whose
 		// upload is still under way, and what it forgets can be reserved again, in

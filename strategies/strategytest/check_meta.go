@@ -68,7 +68,7 @@ func checkMeta(tb testing.TB, m *strategies.Meta, stores Stores) {
 	}
 	unique(tb, "option", names)
 	for _, p := range served(m) {
-		for _, c := range m.Guarantee {
+		for _, c := range slices.Concat(m.Guarantee, m.Record) {
 			if c.Applies(p.Window.Kind) {
 				checkClause(tb, m, c, p)
 			}

@@ -67,7 +67,25 @@ func meta(m strategies.Meta) strategies.Meta {
 	m.Reset = strategies.ResetsMissing
 	m.GivesBack = true
 	m.Counts = quota.CountsAdmitted
+	m.Record = Promises()
 	return m
+}
+
+// Promises are record 003's: nothing beyond the limit, usage as enforced within 5 % of the
+// true one, and less than 1 % of valid requests rejected.
+func Promises() []quota.Clause {
+	const record = "003 (ADR-005): "
+	hundredth := func(n int64) func(quota.Params) int64 {
+		return func(p quota.Params) int64 { return p.Limit * n / 100 }
+	}
+	return []quota.Clause{
+		quota.Exactly().From(record + "no false negatives"),
+		{Property: quota.PropertyLeak, Formula: "L + 5 %", Bound: hundredth(5), Source: record + "enforced within 5 % of the usage"},
+		{
+			Property: quota.PropertyFalseReject, Formula: "1 % of L", Bound: hundredth(1), Source: record + "fewer than 1 % false positives",
+			Kinds: []quota.Kind{quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed}, // elsewhere more than L is valid
+		},
+	}
 }
 
 // instance is one application instance of either strategy.

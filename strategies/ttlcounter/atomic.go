@@ -47,6 +47,7 @@ var incrExpireAtomicMeta = strategies.Meta{
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
 	Counts: quota.CountsAdmitted,
+	Record: ofRecord("000 (ADR-008)"),
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultOutage, quota.FaultLimit),

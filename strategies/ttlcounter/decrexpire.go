@@ -46,6 +46,7 @@ var decrExpireMeta = strategies.Meta{
 		Doc: "prose: every call tries to create the count, with its expiry; " +
 			"listing: a process does so once, without one, and the first DECR's caller sets the expiry",
 	}},
+	Record: ofRecord("001 (ADR-009)"),
 	Guarantee: []quota.Clause{
 		// As with incr-expire, a command that comes after its own window's key has
 		// expired begins that window anew, so a clock that passes the end in between

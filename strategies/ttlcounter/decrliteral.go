@@ -27,6 +27,7 @@ var decrLiteralMeta = strategies.Meta{
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
 	Counts: quota.CountsAttempts,
+	Record: ofRecord("001 (ADR-009)"),
 	// Nothing is promised about rejections: the count starts at 0 and not at the
 	// limit, so that every request may meet one.
 	Guarantee: []quota.Clause{

@@ -35,6 +35,18 @@ var roomForSingleUnits = quota.Clause{
 	},
 }
 
+// ofRecord is what both records say: all requests are served up to the limit, one at most
+// crosses it, since Redis serves them one by one, and none is admitted while Redis is away.
+func ofRecord(source string) []quota.Clause {
+	return []quota.Clause{
+		{
+			Property: quota.PropertyLeak, Tolerates: []quota.Fault{quota.FaultOutage}, Source: source + ": one request at most crosses the limit",
+			Formula: "L + largest cost", Bound: func(p quota.Params) int64 { return p.MaxCost },
+		},
+		roomForSingleUnits.From(source + ": all are served up to the limit"),
+	}
+}
+
 func init() {
 	strategies.Register(incrExpireMeta)
 	strategies.Register(incrExpireAtomicMeta)

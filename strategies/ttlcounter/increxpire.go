@@ -32,6 +32,7 @@ var incrExpireMeta = strategies.Meta{
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
 	Counts: quota.CountsAttempts,
+	Record: ofRecord("000 (ADR-008)"),
 	Guarantee: []quota.Clause{
 		// A clock that passes the window's end between the caller's look at it and
 		// the INCR is not tolerated: the key may have expired by then, and the late

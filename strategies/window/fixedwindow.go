@@ -50,8 +50,11 @@ var fixedMeta = strategies.Meta{
 		Name: "multi", Type: "bool", Default: "true",
 		Doc: "send the two commands in MULTI/EXEC, as the pipelines of the record's client do",
 	}},
+	Record: []quota.Clause{
+		leak(tumbling, "L", nil, none).From("002 (ProjectEPU): the limit of a fixed window, shared by all instances"),
+	},
 	Guarantee: []quota.Clause{
-		leak(tumbling, "L", counted, func(quota.Params) int64 { return 0 }),
+		leak(tumbling, "L", counted, none),
 		leak(rolling, "2 L", counted, func(p quota.Params) int64 { return p.Limit }),
 		// A deque never holds more than L of any one length of time, and there is one
 		// in each process.
@@ -87,6 +90,8 @@ var (
 	tumbling = []quota.Kind{quota.Fixed, quota.CalendarHour}
 	rolling  = []quota.Kind{quota.Rolling}
 )
+
+func none(quota.Params) int64 { return 0 }
 
 // leak is a clause about windows of some kinds.
 func leak(kinds []quota.Kind, formula string, tolerates []quota.Fault, over func(quota.Params) int64) quota.Clause {

@@ -28,12 +28,9 @@ var dequeMeta = strategies.Meta{
 	Reset:      strategies.ResetsMissing,
 	Counts:     quota.CountsAdmitted,
 	PerProcess: true,
+	Record:     []quota.Clause{perProcess().From("002 (ProjectEPU): attempts within a rolling window, each process for itself")},
 	Guarantee: []quota.Clause{
-		{
-			Property: quota.PropertyLeak, Tolerates: everyFault[1:], // a crash forgets what was admitted
-			Formula: "instances x L",
-			Bound:   func(p quota.Params) int64 { return (p.Instances - 1) * p.Limit },
-		},
+		perProcess(everyFault[1:]...), // a crash forgets what was admitted
 		{
 			// A process that rejects has itself admitted all that does not fit.
 			Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Rolling}, Tolerates: everyFault,
@@ -44,6 +41,11 @@ var dequeMeta = strategies.Meta{
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		return &memoryDeque{newDeques(env.Clock)}, nil
 	},
+}
+
+// perProcess is the clause of limits that each instance keeps for itself.
+func perProcess(tolerates ...quota.Fault) quota.Clause {
+	return leak(nil, "instances x L", tolerates, func(p quota.Params) int64 { return (p.Instances - 1) * p.Limit })
 }
 
 // everyFault: there is no store that could fail, and each decision is made at one

@@ -46,6 +46,7 @@ func init() {
 			Name: optionBy, Values: []string{byLock, bySerializable}, Default: byLock,
 			Doc: "what keeps two transactions of a subject apart: an advisory lock, or serializable isolation with retries",
 		}},
+		Record: ofRecord,
 		Guarantee: []quota.Clause{
 			// A row that its caller never heard of takes the place of one that is heard of.
 			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),

@@ -8,6 +8,9 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
+// ofRecord is what record 002 says of its e-mails and guest messages.
+var ofRecord = []quota.Clause{quota.Exactly().From("002 (ProjectEPU): one e-mail at most in a rolling hour, three messages in ten minutes")}
+
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "sql-window-log",
@@ -33,6 +36,7 @@ func init() {
 		Kinds:    kinds,
 		Serves:   unitsOnly,
 		Counts:   quota.CountsAdmitted,
+		Record:   ofRecord,
 		// Of the admitted requests of a window take the one that counts last. It leaves
 		// room for itself, and a row that it does not see is of a caller that was in
 		// flight with it. A row too many, of a repeated or unanswered INSERT, rejects.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/tiered"
 )
 
 const (
@@ -57,6 +58,7 @@ func init() {
 				Doc: "how long an instance may reject by its filter what Redis has rejected; `time` 0s has Redis asked every time",
 			},
 		},
+		Record: tiered.Promises(),
 		Guarantee: []quota.Clause{
 			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 				quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
