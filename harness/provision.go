@@ -119,7 +119,12 @@ func (s *Session) fill(ctx context.Context, in strategies.Strategy, p *quota.Pol
 		if err == nil {
 			units, err = d.Units(units)
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case times > 1 && g.Used/usual>>fillBits == 0:
+			times = 1 // it may serve less than it declares
+			continue
+		default:
 			return fmt.Errorf("fill %s: %w", g.Subject, err)
 		}
 		left -= units

@@ -150,6 +150,24 @@ func TestFillInBulk(t *testing.T) {
 	}
 }
 
+// singles fails for requests of several units, although it declares no such thing.
+type singles struct{ fake }
+
+func (s *singles) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	if r.Units > 1 {
+		return quota.Decision{}, errors.New("one at a time")
+	}
+	return s.fake.Take(ctx, r)
+}
+
+// TestFillBySinglesInTheEnd: a strategy that fails for large requests is filled by usual ones.
+func TestFillBySinglesInTheEnd(t *testing.T) {
+	in, grants := &singles{fake{room: -1}}, []strategies.Grant{{Subject: "x", Used: 2 * fillRequests}}
+	if err := session(quota.CountsAdmitted, in).Provision(t.Context(), &quota.Policy{}, grants, 0); err != nil || len(in.asked) != 2*fillRequests {
+		t.Errorf("filled by %d requests of one unit, want %d: %v", len(in.asked), 2*fillRequests, err)
+	}
+}
+
 // parts grants what is left of its room.
 type parts struct{ fake }
 
