@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/testenv"
@@ -37,12 +38,14 @@ func (i *in) returns() (changed bool) {
 }
 
 // drain asks region after region, and has them return credit, until nothing changes.
-// It returns what was admitted.
+// It returns what was admitted. Before each question it lets the millisecond pass for which a
+// region believes that the database has nothing left.
 func drain(t *testing.T, p *quota.Policy, regions ...*in) (admitted int) {
 	t.Helper()
 	for more := true; more; {
 		more = false
 		for _, x := range regions {
+			time.Sleep(3 * time.Millisecond)
 			for x.take(p, 1).Admitted {
 				admitted++
 				more = true
