@@ -230,9 +230,9 @@ func (f *frame) call(c *command, base int) luaValue {
 	switch {
 	case c == nil:
 		f.t.do(args) // which notes that there is no such command
-		throw("ERR Unknown Redis command called from script")
+		panic(scriptFault{unknownToScript})
 	case c.script:
-		throw("ERR This Redis command is not allowed from script")
+		panic(scriptFault{forbiddenToScript})
 	}
 	if c.plain != nil && len(args) == c.arity {
 		if v, ok := c.plain(f, args); ok {
@@ -254,7 +254,7 @@ func (f *frame) push(v luaValue) {
 	case luaString:
 		f.args = append(f.args, v.text)
 	case luaNumber:
-		f.args = append(f.args, f.t.luaNumber(v.number))
+		f.args = append(f.args, f.t.digits.luaNumber(v.number))
 	case luaDigits:
 		f.args = append(f.args, f.t.digits.integer(int64(v.number)))
 	default:
