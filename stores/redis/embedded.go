@@ -111,8 +111,9 @@ func openEmbedded(why string) (*Store, error) {
 		base:  goredis.Options{Addr: e.server.Addr()},
 		model: e,
 		info: stores.Info{
-			Kind:       stores.KindEmbedded,
-			Detail:     "miniredis in this process (" + why + "): decisions are right, speed is not comparable with a server's",
+			Kind: stores.KindEmbedded,
+			Detail: "miniredis in this process (" + why + "): decisions are right, speed is not comparable with a server's; " +
+				"scripts in transactions or with libraries such as cjson are ten times as slow as others",
 			Durability: "none: memory of this process",
 		},
 	}
