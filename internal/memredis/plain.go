@@ -224,6 +224,14 @@ func (v *luaValue) arithmetic() float64 {
 // call carries a command out; its arguments are on the frame's stack from base.
 func (f *frame) call(c *command, base int) luaValue {
 	args := f.args[base:]
+	if f.t.elsewhere != nil {
+		r := f.t.elsewhere(args)
+		f.args = f.args[:base]
+		if r.Kind == Err {
+			panic(scriptFault{r})
+		}
+		return plainValue(r)
+	}
 	if c == nil {
 		c = lookup(args[0])
 	}

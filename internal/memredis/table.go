@@ -35,10 +35,12 @@ type Table struct {
 	// as WAIT reports.
 	Replicas int64
 	// Expired, where not nil, is told of every key that time removes.
-	Expired  func(key string)
-	commands int64
-	unknown  string
-	trace    *Trace // nil for none
+	Expired func(key string)
+	// elsewhere, where not nil, carries out the commands of plain scripts.
+	elsewhere func(args []string) Reply
+	commands  int64
+	unknown   string
+	trace     *Trace // nil for none
 }
 
 var _ Redis = (*Table)(nil)
