@@ -132,9 +132,9 @@ func (k *keeper) Running(strategy string, round, rounds int) {
 func (k *keeper) Filling(share float64) { k.progress.filling(share) }
 
 // SoFar writes what has been measured up to now, the round under way included. It does so
-// seldom enough to take at most a tenth of the time.
+// seldom enough to take at most a fortieth of the time.
 func (k *keeper) SoFar(round []results.Run) {
-	if clock.Nano()-k.wrote >= 9*k.cost {
+	if clock.Nano()-k.wrote >= 39*k.cost {
 		k.write(round)
 	}
 }

@@ -27,18 +27,39 @@ const (
 // they are merged afterwards.
 type Histogram struct {
 	h          *hdr.Histogram
+	few        []int64 // that were recorded, and are not in h yet
 	atLeast    int64
 	outOfRange int64
 }
 
+// maxFew is how many values are kept by themselves: a worker often records no more in a
+// pass, and to merge a histogram takes longer than to record as many.
+const maxFew = 64
+
 // NewHistogram makes an empty histogram.
-func NewHistogram() *Histogram { return &Histogram{h: hdr.New(1, MaxDuration, digits)} }
+func NewHistogram() *Histogram {
+	return &Histogram{h: hdr.New(1, MaxDuration, digits), few: make([]int64, 0, maxFew)}
+}
 
 // Record adds a duration in nanoseconds.
 func (h *Histogram) Record(ns int64) {
-	if ns > MaxDuration || h.h.RecordValue(ns) != nil {
+	switch {
+	case ns < 0 || ns > MaxDuration:
 		h.outOfRange++
+	case len(h.few) < cap(h.few):
+		h.few = append(h.few, ns)
+	default:
+		_ = h.h.RecordValue(ns) // it is in range
 	}
+}
+
+// all is the histogram with all values in range.
+func (h *Histogram) all() *hdr.Histogram {
+	for _, ns := range h.few {
+		_ = h.h.RecordValue(ns)
+	}
+	h.few = h.few[:0]
+	return h.h
 }
 
 // RecordAtLeast adds an operation that has taken ns nanoseconds so far and is not
@@ -51,17 +72,24 @@ func (h *Histogram) RecordAtLeast(ns int64) {
 // Reset empties the histogram and keeps its memory.
 func (h *Histogram) Reset() {
 	h.h.Reset()
+	h.few = h.few[:0]
 	h.atLeast, h.outOfRange = 0, 0
 }
 
 // Merge adds what another histogram holds.
 func (h *Histogram) Merge(o *Histogram) {
-	h.outOfRange += o.outOfRange + h.h.Merge(o.h)
+	for _, ns := range o.few {
+		_ = h.h.RecordValue(ns)
+	}
+	if o.h.TotalCount() > 0 {
+		h.outOfRange += h.h.Merge(o.h)
+	}
+	h.outOfRange += o.outOfRange
 	h.atLeast += o.atLeast
 }
 
 // Count is the number of recorded values, those out of range included.
-func (h *Histogram) Count() int64 { return h.h.TotalCount() + h.outOfRange }
+func (h *Histogram) Count() int64 { return h.h.TotalCount() + int64(len(h.few)) + h.outOfRange }
 
 // Max is the largest value in nanoseconds, or MaxDuration where longer ones were
 // recorded; 0 for an empty histogram.
@@ -69,7 +97,7 @@ func (h *Histogram) Max() int64 {
 	if h.outOfRange > 0 {
 		return MaxDuration
 	}
-	return h.h.Max()
+	return h.all().Max()
 }
 
 // Quantile returns the smallest value that at least the share q of all values do
@@ -80,7 +108,7 @@ func (h *Histogram) Quantile(q float64) int64 {
 	if total == 0 {
 		return 0
 	}
-	in := h.h.TotalCount()
+	in := h.all().TotalCount()
 	rank := rankOf(q, total)
 	if rank > in {
 		return MaxDuration
@@ -101,7 +129,7 @@ type bar struct{ value, count int64 }
 // bars are the samples by value, in ascending order, as [Histogram.Quantile] gives values.
 // [MaxDuration] may occur twice.
 func (h *Histogram) bars() (out []bar) {
-	for _, b := range h.h.Distribution() {
+	for _, b := range h.all().Distribution() {
 		if b.Count > 0 {
 			out = append(out, bar{min(b.To, MaxDuration), b.Count})
 		}
@@ -148,7 +176,7 @@ func (h *Histogram) Distribution() Distribution {
 
 func (h *Histogram) encoded() (Distribution, error) {
 	d := h.Distribution()
-	b, err := h.h.Encode(hdr.V2CompressedEncodingCookieBase)
+	b, err := h.all().Encode(hdr.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return d, fmt.Errorf("encode histogram: %w", err)
 	}

@@ -70,6 +70,34 @@ func TestHistogramOutOfRange(t *testing.T) {
 	}
 }
 
+// TestHistogramOfFew: values that are kept by themselves count like others, and merging
+// them does not walk through the histogram.
+func TestHistogramOfFew(t *testing.T) {
+	one, all := NewHistogram(), NewHistogram()
+	for n := range 5 * maxFew {
+		few := NewHistogram()
+		for i := range maxFew / 2 {
+			ns := int64(n*1_000 + i)
+			few.Record(ns)
+			one.Record(ns)
+		}
+		if all.Merge(few); few.h.TotalCount() != 0 {
+			t.Fatal("a histogram of few values was filled")
+		}
+	}
+	for _, q := range []float64{0, 0.01, 0.5, 0.99, 1} {
+		if got, want := all.Quantile(q), one.Quantile(q); got != want || all.Count() != one.Count() {
+			t.Errorf("quantile %g of %d is %d, want %d of %d", q, all.Count(), got, want, one.Count())
+		}
+	}
+	if all.Max() != one.Max() {
+		t.Errorf("the largest is %d, want %d", all.Max(), one.Max())
+	}
+	if all.Reset(); all.Count() != 0 {
+		t.Errorf("%d values after a reset", all.Count())
+	}
+}
+
 func TestHistogramStored(t *testing.T) {
 	a, b := NewHistogram(), NewHistogram()
 	for i := range int64(5_000) {

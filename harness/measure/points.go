@@ -54,6 +54,7 @@ func Points(ctx context.Context, cfgs []Config) ([]*Report, error) {
 	first := points[0]
 	places := newPlacer(first.cfg)
 	defer places.close(ctx)
+	defer forgetSpare()
 	runs := 0
 	for _, p := range points {
 		p.places = places

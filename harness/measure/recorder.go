@@ -80,11 +80,47 @@ func (r *recorder) warmed(open bool) *recorder {
 	return out
 }
 
+// spare are histograms of earlier passes. Those of one pass are tens of megabytes, which
+// take several times as long to make as to empty.
+var spare struct {
+	sync.Mutex
+	list []*results.Histogram
+}
+
 // touched is an empty histogram in memory that was written to.
-func touched() *results.Histogram {
-	h := results.NewHistogram()
+func touched() (h *results.Histogram) {
+	spare.Lock()
+	if n := len(spare.list); n > 0 {
+		h, spare.list = spare.list[n-1], spare.list[:n-1]
+	}
+	spare.Unlock()
+	if h == nil {
+		h = results.NewHistogram()
+	}
 	h.Reset()
 	return h
+}
+
+// release leaves the histograms to later passes. Nobody may record or read any more.
+func (r *recorder) release() {
+	spare.Lock()
+	defer spare.Unlock()
+	for i := range r.stripes {
+		s := &r.stripes[i]
+		for _, h := range slices.Concat(s.latency[:], s.service[:], []*results.Histogram{s.wait, s.settle}) {
+			if h != nil {
+				spare.list = append(spare.list, h)
+			}
+		}
+	}
+	r.stripes = nil
+}
+
+// forgetSpare gives the memory of all passes back.
+func forgetSpare() {
+	spare.Lock()
+	defer spare.Unlock()
+	spare.list = nil
 }
 
 func (r *recorder) stripe(worker int) *stripe { return &r.stripes[worker%len(r.stripes)] }
@@ -155,7 +191,7 @@ func slot(out oracle.Outcome, tier uint8) uint8 {
 
 func (s *stripe) put(h **results.Histogram, ns int64) {
 	if *h == nil {
-		*h = results.NewHistogram()
+		*h = touched()
 	}
 	(*h).Record(ns)
 }
@@ -180,8 +216,10 @@ func (r *recorder) merge(pick func(*stripe) *[3 * maxTiers]*results.Histogram) m
 				m.parts[key] = results.NewHistogram()
 			}
 			m.parts[key].Merge(h)
-			m.all.Merge(h)
 		}
+	}
+	for _, part := range m.parts { // there are few, and a histogram is long
+		m.all.Merge(part)
 	}
 	return m
 }

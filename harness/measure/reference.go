@@ -88,6 +88,7 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 	pass(length / 5) // connections
 	n.Store(0)
 	rec = rec.warmed(false)
+	defer rec.release()
 	before, err := server.Stats(ctx)
 	if err != nil {
 		return loop{}, fmt.Errorf("reference loop: %w", err)

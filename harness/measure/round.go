@@ -65,7 +65,12 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, d.close()) }()
+	defer func() {
+		err = errors.Join(err, d.close())
+		if len(d.hung) == 0 {
+			d.rec.release()
+		}
+	}()
 	d.rec = warm.rec.warmed(m.cfg.Open(info))
 	run.Params.Subjects = d.subjects.n
 	if m.cfg.Open(info) {

@@ -45,6 +45,8 @@ var scripts = []string{
 	"local left = tonumber(redis.call('GET', KEYS[1]) or 0) - tonumber(ARGV[1]) if left < 0 then left = 0 end redis.call('SET', KEYS[1], left) return left",
 	"return ARGV[1] + 1", "return ARGV[1] < 'abc'", "return {redis.call('MGET', KEYS[1], 'k1'), not ARGV[2], -ARGV[1], nil, 5}", "return redis.call('SET', KEYS[1], tonumber(ARGV[1]) * 1.5)",
 	"return redis.call(ARGV[1], KEYS[1])", "local m = redis.call('HMGET', KEYS[1], 'f', 'f1') return {m[1], m[2] == false, m[3]}", "return #redis.call('SMEMBERS', KEYS[1])",
+	"x = 1 return 1", "return x", "local function f() y = 1 end f() return 2", "KEYS = {} return 3", "string.z = 1 return 4", "redis.call = 1 return 5",
+	"return redis.call('EVAL', 'return 1', 0)",
 }
 
 // program draws a command.

@@ -20,13 +20,26 @@ const onMini = "cjson"
 // libraryPrefix begins what [Redis.Unknown] says of a library.
 const libraryPrefix = "script library "
 
-// state is the Lua state, with what Redis offers to scripts.
-func (t *Table) state() *lua.LState {
-	if t.lua != nil {
-		return t.lua
-	}
+// machine runs scripts in one Lua state, which it keeps.
+type machine struct {
+	lua     *lua.LState
+	carry   func(args []string) Reply // carries out a script's command
+	lacks   func(library string)      // is told of a library that a script looks for
+	running *lua.LFunction            // the script that runs, or ran last
+	given   [2]*lua.LTable            // KEYS and ARGV of that script
+	args    []string                  // of its last command, which no command keeps
+	digits  digits
+}
+
+// removed are globals, or functions of math, that reach outside of the table, or differ
+// from run to run.
+var removed = []string{"dofile", "loadfile", "require", "module", "print", "newproxy", "collectgarbage", "random", "randomseed"}
+
+// newMachine makes the Lua state, with what Redis offers to scripts. They cannot change
+// it: what is global is read through tables that refuse to be written.
+func newMachine(carry func(args []string) Reply, lacks func(library string)) *machine {
 	L := lua.NewState(lua.Options{SkipOpenLibs: true})
-	t.lua = L
+	m := &machine{lua: L, carry: carry, lacks: lacks}
 	for _, lib := range []struct {
 		name string
 		open lua.LGFunction
@@ -35,12 +48,9 @@ func (t *Table) state() *lua.LState {
 		L.Push(lua.LString(lib.name))
 		L.Call(1, 0)
 	}
-	// What reaches outside of the table, or differs from run to run.
-	for _, name := range []string{"dofile", "loadfile", "require", "module", "print", "newproxy", "collectgarbage"} {
-		L.SetGlobal(name, lua.LNil)
-	}
 	mathTable := L.GetGlobal(lua.MathLibName).(*lua.LTable)
-	for _, name := range []string{"random", "randomseed"} {
+	for _, name := range removed {
+		L.SetGlobal(name, lua.LNil)
 		mathTable.RawSetString(name, lua.LNil)
 	}
 	// The library's own reads whole numbers as 64 bits, where Lua has doubles only.
@@ -64,8 +74,8 @@ func (t *Table) state() *lua.LState {
 		return 1
 	}))
 	redis := L.NewTable()
-	redis.RawSetString("call", L.NewFunction(func(L *lua.LState) int { return t.call(L, true) }))
-	redis.RawSetString("pcall", L.NewFunction(func(L *lua.LState) int { return t.call(L, false) }))
+	redis.RawSetString("call", L.NewFunction(func(L *lua.LState) int { return m.call(L, true) }))
+	redis.RawSetString("pcall", L.NewFunction(func(L *lua.LState) int { return m.call(L, false) }))
 	redis.RawSetString("sha1hex", L.NewFunction(func(L *lua.LState) int {
 		L.Push(lua.LString(SHA1(L.CheckString(1))))
 		return 1
@@ -93,24 +103,43 @@ func (t *Table) state() *lua.LState {
 	// would be taken for the strategy's own.
 	meta := L.NewTable()
 	meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int {
-		if name := L.CheckString(2); slices.Contains(libraries, name) {
-			t.lacks(libraryPrefix + t.missing(name))
+		name := L.CheckString(2)
+		if !slices.Contains(libraries, name) {
+			L.Error(lua.LString("Script attempted to access nonexistent global variable '"+name+"'"), 2)
 		}
+		m.lacks(name)
 		L.Push(lua.LNil)
 		return 1
 	}))
-	L.SetMetatable(L.Get(lua.GlobalsIndex), meta)
-	return L
+	globals := L.Get(lua.GlobalsIndex).(*lua.LTable)
+	L.SetMetatable(globals, meta)
+	for _, name := range []string{lua.TabLibName, lua.StringLibName, lua.MathLibName, "redis"} {
+		L.SetGlobal(name, m.locked(L.GetGlobal(name)))
+	}
+	L.Env = m.locked(globals)
+	return m
+}
+
+// locked is a table through which another one is read, and not written.
+func (m *machine) locked(content lua.LValue) *lua.LTable {
+	meta, front := m.lua.NewTable(), m.lua.NewTable()
+	meta.RawSetString("__index", content)
+	meta.RawSetString("__newindex", m.lua.NewFunction(func(L *lua.LState) int {
+		L.Error(lua.LString("Attempt to modify a readonly table"), 2)
+		return 0
+	}))
+	m.lua.SetMetatable(front, meta)
+	return front
 }
 
 // missing is which library is said to be missing where the running script looks for one:
 // another that it names, too, where miniredis has only the first.
-func (t *Table) missing(name string) string {
-	if name != onMini || t.running == nil {
+func (m *machine) missing(name string) string {
+	if name != onMini || m.running == nil {
 		return name
 	}
 	for _, other := range libraries {
-		if other != onMini && names(t.running.Proto, other) {
+		if other != onMini && names(m.running.Proto, other) {
 			return other
 		}
 	}
@@ -124,13 +153,12 @@ func names(p *lua.FunctionProto, text string) bool {
 		slices.ContainsFunc(p.FunctionPrototypes, func(p *lua.FunctionProto) bool { return names(p, text) })
 }
 
-// runMachine runs a script in the Lua machine. What it changed before an error
-// stays, as in Redis.
-func (t *Table) runMachine(f *lua.LFunction, keys, argv []string) Reply {
-	L := t.lua
-	t.running = f
-	t.fill("KEYS", &t.given[0], keys)
-	t.fill("ARGV", &t.given[1], argv)
+// run runs a script. What it changed before an error stays, as in Redis.
+func (m *machine) run(f *lua.LFunction, keys, argv []string) Reply {
+	L := m.lua
+	m.running = f
+	m.fill("KEYS", &m.given[0], keys)
+	m.fill("ARGV", &m.given[1], argv)
 	L.Push(f)
 	if err := L.PCall(0, 1, nil); err != nil {
 		L.SetTop(0)
@@ -156,10 +184,10 @@ func scriptError(err error) Reply {
 
 // fill sets a global to a list. The table of the last call serves again: a script
 // is over when the next one begins, and two tables less per call count.
-func (t *Table) fill(name string, list **lua.LTable, s []string) {
+func (m *machine) fill(name string, list **lua.LTable, s []string) {
 	if *list == nil {
-		*list = t.lua.CreateTable(len(s), 0)
-		t.lua.SetGlobal(name, *list)
+		*list = m.lua.CreateTable(len(s), 0)
+		m.lua.SetGlobal(name, *list)
 	}
 	for i, n := len(s)+1, (*list).Len(); i <= n; i++ {
 		(*list).RawSetInt(i, lua.LNil)
@@ -170,7 +198,7 @@ func (t *Table) fill(name string, list **lua.LTable, s []string) {
 }
 
 // call is redis.call and redis.pcall.
-func (t *Table) call(L *lua.LState, raise bool) int {
+func (m *machine) call(L *lua.LState, raise bool) int {
 	n := L.GetTop()
 	fail := func(r Reply) int {
 		e := L.NewTable()
@@ -184,33 +212,43 @@ func (t *Table) call(L *lua.LState, raise bool) int {
 	if n == 0 {
 		return fail(fault("ERR Please specify at least one argument for this redis.call() call"))
 	}
-	args := slices.Grow(t.callArgs[:0], n)[:n]
-	t.callArgs = args
+	args := slices.Grow(m.args[:0], n)[:n]
+	m.args = args
 	for i := range args {
 		switch v := L.Get(i + 1).(type) {
 		case lua.LString:
 			args[i] = string(v)
 		case lua.LNumber:
-			args[i] = t.luaNumber(float64(v))
+			args[i] = m.digits.luaNumber(float64(v))
 		default:
 			return fail(fault("ERR Lua redis lib command arguments must be strings or integers"))
 		}
 	}
-	c := lookup(args[0])
-	if c != nil && c.script {
-		return fail(fault("ERR This Redis command is not allowed from script"))
-	}
-	if c == nil {
-		t.do(args) // which notes that there is no such command
-		return fail(fault("ERR Unknown Redis command called from script"))
-	}
-	r := t.carryOut(c, args)
+	r := m.carry(args)
 	if r.Kind == Err {
 		return fail(r)
 	}
-	L.Push(t.toLua(r))
+	L.Push(m.toLua(r))
 	return 1
 }
+
+// fromScript carries out a script's command.
+func (t *Table) fromScript(args []string) Reply {
+	switch c := lookup(args[0]); {
+	case c == nil:
+		t.do(args) // which notes that there is no such command
+		return unknownToScript
+	case c.script:
+		return forbiddenToScript
+	default:
+		return t.carryOut(c, args)
+	}
+}
+
+var (
+	unknownToScript   = fault("ERR Unknown Redis command called from script")
+	forbiddenToScript = fault("ERR This Redis command is not allowed from script")
+)
 
 // parseFloat is tonumber of a string that is not a whole number in decimal.
 func parseFloat(s string) lua.LValue {
@@ -229,9 +267,9 @@ func parseFloat(s string) lua.LValue {
 }
 
 // luaNumber is how a number reaches a command: Redis prints it with 17 digits.
-func (t *Table) luaNumber(f float64) string {
+func (d *digits) luaNumber(f float64) string {
 	if f == math.Trunc(f) && math.Abs(f) < 1e15 && (f != 0 || !math.Signbit(f)) {
-		return t.digits.integer(int64(f))
+		return d.integer(int64(f))
 	}
 	return cFormat(f)
 }
@@ -249,20 +287,20 @@ func cFormat(f float64) string {
 	return fmt.Sprintf("%.17g", f)
 }
 
-func (t *Table) toLua(r Reply) lua.LValue {
+func (m *machine) toLua(r Reply) lua.LValue {
 	switch r.Kind {
 	case Int:
 		return lua.LNumber(r.Int)
 	case Bulk:
 		return lua.LString(r.Text)
 	case Status:
-		tb := t.lua.NewTable()
+		tb := m.lua.NewTable()
 		tb.RawSetString("ok", lua.LString(r.Text))
 		return tb
 	case Array:
-		tb := t.lua.CreateTable(len(r.Array), 0)
+		tb := m.lua.CreateTable(len(r.Array), 0)
 		for i, x := range r.Array {
-			tb.RawSetInt(i+1, t.toLua(x))
+			tb.RawSetInt(i+1, m.toLua(x))
 		}
 		return tb
 	default:

@@ -224,15 +224,23 @@ func (v *luaValue) arithmetic() float64 {
 // call carries a command out; its arguments are on the frame's stack from base.
 func (f *frame) call(c *command, base int) luaValue {
 	args := f.args[base:]
+	if f.t.elsewhere != nil {
+		r := f.t.elsewhere(args)
+		f.args = f.args[:base]
+		if r.Kind == Err {
+			panic(scriptFault{r})
+		}
+		return plainValue(r)
+	}
 	if c == nil {
 		c = lookup(args[0])
 	}
 	switch {
 	case c == nil:
 		f.t.do(args) // which notes that there is no such command
-		throw("ERR Unknown Redis command called from script")
+		panic(scriptFault{unknownToScript})
 	case c.script:
-		throw("ERR This Redis command is not allowed from script")
+		panic(scriptFault{forbiddenToScript})
 	}
 	if c.plain != nil && len(args) == c.arity {
 		if v, ok := c.plain(f, args); ok {
@@ -254,7 +262,7 @@ func (f *frame) push(v luaValue) {
 	case luaString:
 		f.args = append(f.args, v.text)
 	case luaNumber:
-		f.args = append(f.args, f.t.luaNumber(v.number))
+		f.args = append(f.args, f.t.digits.luaNumber(v.number))
 	case luaDigits:
 		f.args = append(f.args, f.t.digits.integer(int64(v.number)))
 	default:

@@ -106,7 +106,7 @@ func (t *Table) answerPlain(c *redis.Cmd, p *plain) (error, bool) {
 	if len(args) < 3 {
 		return settle(c, wrongArity("evalsha"))
 	}
-	keys, argv, bad := scriptArgs(args)
+	keys, argv, bad := scriptArgs(args[2:])
 	if bad != nil {
 		return settle(c, *bad)
 	}

@@ -82,7 +82,7 @@ func TestFallbackForLibraries(t *testing.T) {
 			t.Errorf("%s: %v", library, err)
 		}
 	}
-	if got, err := memredis.WithFallback(use([]any{"eval", "return tostring(nosuch)", "0"})); err != nil || !strings.HasPrefix(got, "table: nil") {
+	if got, err := memredis.WithFallback(use([]any{"eval", "return tostring(nosuch)", "0"})); err != nil || !strings.HasPrefix(got, "table: error") {
 		t.Errorf("a name that is no library: %q, %v", got, err)
 	}
 }

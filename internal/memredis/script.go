@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 )
 
@@ -84,20 +85,32 @@ func (t *Table) load(source string) (*script, string, error) {
 		}
 		return s, sha, nil
 	}
-	chunk, err := parse.Parse(strings.NewReader(source), "@user_script")
+	chunk, proto, err := compile(source)
 	if err != nil {
 		return nil, sha, err
 	}
-	proto, err := lua.Compile(chunk, "@user_script")
-	if err != nil {
-		return nil, sha, err
+	if t.machine == nil {
+		t.machine = newMachine(t.fromScript, func(library string) { t.lacks(libraryPrefix + t.machine.missing(library)) })
 	}
-	// Lua 5.0's table of arguments, which would be built for every call.
-	proto.IsVarArg &^= lua.VarArgNeedsArg
-	s := &script{machine: t.state().NewFunctionFromProto(proto), plain: compilePlain(chunk), sha: sha}
+	s := &script{machine: t.machine.lua.NewFunctionFromProto(proto), plain: compilePlain(chunk), sha: sha}
 	t.scripts[sha] = s
 	t.enter(s, sha)
 	return s, sha, nil
+}
+
+// compile compiles a script for a [machine].
+func compile(source string) ([]ast.Stmt, *lua.FunctionProto, error) {
+	chunk, err := parse.Parse(strings.NewReader(source), "@user_script")
+	if err != nil {
+		return nil, nil, err
+	}
+	proto, err := lua.Compile(chunk, "@user_script")
+	if err != nil {
+		return nil, nil, err
+	}
+	// Lua 5.0's table of arguments, which would be built for every call.
+	proto.IsVarArg &^= lua.VarArgNeedsArg
+	return chunk, proto, nil
 }
 
 // enter marks a script as loaded.
@@ -144,7 +157,7 @@ func scriptCommand(t *Table, args []string) Reply {
 }
 
 func eval(t *Table, args []string) Reply {
-	keys, argv, bad := scriptArgs(args)
+	keys, argv, bad := scriptArgs(args[2:])
 	if bad != nil {
 		return *bad
 	}
@@ -156,7 +169,7 @@ func eval(t *Table, args []string) Reply {
 }
 
 func evalSHA(t *Table, args []string) Reply {
-	keys, argv, bad := scriptArgs(args)
+	keys, argv, bad := scriptArgs(args[2:])
 	if bad != nil {
 		return *bad
 	}
@@ -170,25 +183,26 @@ func evalSHA(t *Table, args []string) Reply {
 	return t.run(s, keys, argv)
 }
 
+// scriptArgs takes apart what stands behind a script.
 func scriptArgs(args []string) (keys, argv []string, bad *Reply) {
-	n, ok := parseInt(args[2])
+	n, ok := parseInt(args[0])
 	switch {
 	case !ok:
 		r := notInteger
 		return nil, nil, &r
-	case n > int64(len(args)-3):
+	case n > int64(len(args)-1):
 		r := fault("ERR Number of keys can't be greater than number of args")
 		return nil, nil, &r
 	case n < 0:
 		r := fault("ERR Number of keys can't be negative")
 		return nil, nil, &r
 	}
-	return args[3 : 3+n], args[3+n:], nil
+	return args[1 : 1+n], args[1+n:], nil
 }
 
 func (t *Table) run(s *script, keys, argv []string) Reply {
 	if s.plain != nil {
 		return t.runPlain(s.plain, keys, argv)
 	}
-	return t.runMachine(s.machine, keys, argv)
+	return t.machine.run(s.machine, keys, argv)
 }

@@ -3,8 +3,6 @@ package memredis
 import (
 	"math"
 	"strconv"
-
-	lua "github.com/yuin/gopher-lua"
 )
 
 // Table is the keys of one server. It is used from one goroutine at a time.
@@ -18,8 +16,7 @@ type Table struct {
 	// spare are entries that no key has any more.
 	spare []*entry
 
-	lua     *lua.LState
-	running *lua.LFunction     // the script that the machine runs, or ran last
+	machine *machine           // nil before the first script
 	scripts map[string]*script // compiled, by digest
 	script  *script            // that ran last
 	// kept is set once Reset unloads scripts, runs counts those Resets, and fresh are
@@ -28,23 +25,22 @@ type Table struct {
 	runs    uint64
 	flushed uint64 // the last run in which all were unloaded
 	fresh   []string
-	given   [2]*lua.LTable // KEYS and ARGV of the last script
 	frame   frame
 	digits  digits
 
-	// args of the client's command, and those of the script's, which no command
-	// keeps.
-	args, callArgs []string
-	sorted         []string // fields of the hash that was listed last
+	args   []string // of the client's command, which no command keeps
+	sorted []string // fields of the hash that was listed last
 
 	// Replicas is how many replicas a model of them has: each has every write at once,
 	// as WAIT reports.
 	Replicas int64
 	// Expired, where not nil, is told of every key that time removes.
-	Expired  func(key string)
-	commands int64
-	unknown  string
-	trace    *Trace // nil for none
+	Expired func(key string)
+	// elsewhere, where not nil, carries out the commands of plain scripts.
+	elsewhere func(args []string) Reply
+	commands  int64
+	unknown   string
+	trace     *Trace // nil for none
 }
 
 var _ Redis = (*Table)(nil)
@@ -56,9 +52,9 @@ func New() *Table {
 
 // Close releases the Lua state.
 func (t *Table) Close() {
-	if t.lua != nil {
-		t.lua.Close()
-		t.lua = nil
+	if t.machine != nil {
+		t.machine.lua.Close()
+		t.machine = nil
 	}
 }
 

@@ -3,6 +3,8 @@ package postgres_test
 import (
 	"context"
 	"net"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/quotabench/quotabench/stores"
@@ -23,6 +25,23 @@ func TestOwnServersAskForAPassword(t *testing.T) {
 		storecheck.Error(t, err, p.Info().Addr, "refuses the login")
 		storecheck.Hidden(t, p.Password(), p.Info(), p.Arguments())
 	})
+}
+
+// TestOwnPasswordIsHashedOnce: each connection would take milliseconds otherwise.
+func TestOwnPasswordIsHashedOnce(t *testing.T) {
+	p := storetest.Postgres(t)
+	var kept string
+	if err := pool(t, p, postgres.PoolOptions{Size: 1}).QueryRow(t.Context(), "SELECT rolpassword FROM pg_authid WHERE rolname = current_user").Scan(&kept); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(kept, "SCRAM-SHA-256$1:") {
+		t.Errorf("the server keeps %.20s…", kept)
+	}
+	u := &url.URL{Scheme: "postgres", User: url.UserPassword("quotabench", p.Password()+"x"), Host: p.Info().Addr, Path: "postgres"}
+	if other, err := postgres.Open(t.Context(), u.String(), stores.Options{}); err == nil {
+		_ = other.Close()
+		t.Error("opened with another password")
+	}
 }
 
 // countingConn counts the bytes that pass.

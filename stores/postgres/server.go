@@ -160,7 +160,7 @@ func arguments(listen string, port int, o stores.Options) (args []string) {
 // initDatabase fills the data directory. Nothing is flushed to disk: the data is
 // thrown away with the server.
 func initDatabase(ctx context.Context, bin string, dir *server.Dir, data, password string, user *server.Account) error {
-	pwfile, err := dir.WriteSecret("password", password+"\n", user)
+	pwfile, err := dir.WriteSecret("password", verifier(password)+"\n", user)
 	if err != nil {
 		return err
 	}
