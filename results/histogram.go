@@ -55,10 +55,12 @@ func (h *Histogram) Record(ns int64) {
 
 // all is the histogram with all values in range.
 func (h *Histogram) all() *hdr.Histogram {
-	for _, ns := range h.few {
-		_ = h.h.RecordValue(ns)
+	if len(h.few) > 0 {
+		for _, ns := range h.few {
+			_ = h.h.RecordValue(ns)
+		}
+		h.few = h.few[:0]
 	}
-	h.few = h.few[:0]
 	return h.h
 }
 

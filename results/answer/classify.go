@@ -97,7 +97,7 @@ func classify(s *results.Summary, maxBound float64) Strategy {
 	if errorsPct(s, true) > mostErrors {
 		return set(Undecided, format.Pct(results.Percent(s.BusyTimeOuts, s.Issued))+" of requests timed out while other programs kept the machine busy")
 	}
-	out.Conditions = append(conditions(s, leak), knownOf(s.Label)...)
+	out.Conditions = append(conditions(s, leak), knownOf(s)...)
 	if parts != nil {
 		return set(Bounded, strings.Join(parts, "; "))
 	}

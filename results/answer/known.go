@@ -3,6 +3,8 @@ package answer
 import (
 	_ "embed"
 	"strings"
+
+	"github.com/quotabench/quotabench/results"
 )
 
 // knownFaults has a line for each strategy that a committed search broke: its name, a tab,
@@ -11,11 +13,14 @@ import (
 //go:embed known.txt
 var knownFaults string
 
+// adapted is the form of limiters that others wrote. One of them may have a name of ours.
+const adapted = "library"
+
 // knownOf is what searches found of a strategy with its default options, which alone have
 // been searched and whose label is its name, e.g. "known: without a fault a leak (12 steps)".
-func knownOf(label string) []string {
-	_, found, ok := strings.Cut("\n"+knownFaults, "\n"+label+"\t")
-	if !ok {
+func knownOf(s *results.Summary) []string {
+	_, found, ok := strings.Cut("\n"+knownFaults, "\n"+s.Label+"\t")
+	if !ok || s.Form == adapted {
 		return nil
 	}
 	words, _, _ := strings.Cut(found, "\n")

@@ -192,7 +192,7 @@ func guaranteeOf(s *results.Summary, _ *settingView) decisionCell {
 	if !s.Counts() {
 		return decisionCell{Main: "-"}
 	}
-	c := decisionCell{Main: text.Verdict(s.Verdict), Bad: s.Verdict == results.Broken}
+	c := decisionCell{Main: text.Guarantee(s), Bad: s.Verdict == results.Broken}
 	if g := strictest(s); g != nil {
 		c.Sub = "at most " + g.Formula
 	}
