@@ -43,7 +43,6 @@ type ticket struct {
 	Times     int              `json:"t"`
 	Jobs      int              `json:"j"`
 	Asks      int              `json:"q,omitempty"` // 0 for the default, negative for none
-	Apart     bool             `json:"e,omitempty"` // effects and replies, for no reason other than shared instances
 	Property  Property         `json:"b"`
 	Path      string           `json:"x"`
 }
@@ -59,7 +58,7 @@ func (s *search) token(path []engine.Choice, p Property) string {
 	t := ticket{
 		Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Used: s.cfg.Used,
 		Clients: s.cfg.Clients, Instances: s.cfg.Instances, Skew: s.cfg.Skew, Faults: s.cfg.Faults,
-		Times: s.cfg.Times, Jobs: s.cfg.JobRounds, Property: p, Apart: s.cfg.apart(),
+		Times: s.cfg.Times, Jobs: s.cfg.JobRounds, Property: p,
 	}
 	if s.cfg.Seed != 1 {
 		t.Seed = s.cfg.Seed
@@ -179,17 +178,7 @@ func (t *ticket) config(sel strategies.Selection, server stores.Store) (cfg Conf
 		Policy: p, Limit: t.Limit, Used: t.Used, Clients: t.Clients, Scripts: scripts, Instances: t.Instances,
 		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults, Times: t.Times, JobRounds: t.Jobs, Asks: t.Asks, Postgres: server,
 	}
-	if cfg, err = cfg.complete(sel); err == nil && cfg.apart() && !t.Apart {
-		err = errors.New("the token was issued by a version that took effect and reply of shared instances for one step: search again")
-	}
-	return cfg, err
-}
-
-// apart reports whether effects and replies are steps of their own only because instances are shared.
-func (c *Config) apart() bool {
-	alone := c.setup()
-	alone.Instances = alone.Clients
-	return c.Instances < c.Clients && !alone.Split()
+	return cfg.complete(sel)
 }
 
 // ownPolicyTicket is what a token holds of a policy that is not registered. The

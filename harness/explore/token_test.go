@@ -15,7 +15,6 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore/engine"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/strategies"
 
 	_ "github.com/quotabench/quotabench/strategies/all"
 )
@@ -24,24 +23,7 @@ import (
 var full = ticket{
 	Strategy: "lua-reserve", Policy: "tenant-uploads", Limit: 3, Used: 1, Clients: 2, Instances: 2, Scripts: []string{"take=2,refund", "take"},
 	Skew: []time.Duration{0, 2 * time.Second}, Seed: 7, Faults: []quota.Fault{quota.FaultCrash, quota.FaultClock},
-	Times: 2, Jobs: -1, Asks: 3, Apart: true, Property: Leak, Own: &ownPolicyTicket{Unit: "calls", Kind: quota.Fixed, Length: time.Minute, Location: "Europe/Berlin"}, Path: "s0 s1 k0 t1 l1 r1 i0 o1 p0 ea+key%3A1",
-}
-
-// A token of a shared instance whose effects and replies were one step is of another search.
-func TestTokenOfSharedInstances(t *testing.T) {
-	list, err := strategies.Parse("check-then-set")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		apart, refused bool
-		faults         []quota.Fault
-	}{"old": {false, true, nil}, "new": {true, false, nil}, "with faults": {false, false, []quota.Fault{quota.FaultCrash}}} {
-		old := ticket{Policy: "agent-api", Limit: 1, Clients: 2, Instances: 1, Scripts: []string{"take"}, Faults: c.faults, Times: 1, Apart: c.apart}
-		if _, err := old.config(list[0], nil); (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), "search again") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
+	Times: 2, Jobs: -1, Asks: 3, Property: Leak, Own: &ownPolicyTicket{Unit: "calls", Kind: quota.Fixed, Length: time.Minute, Location: "Europe/Berlin"}, Path: "s0 s1 k0 t1 l1 r1 i0 o1 p0 ea+key%3A1",
 }
 
 func TestTokenHoldsEverything(t *testing.T) {

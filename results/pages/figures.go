@@ -76,7 +76,7 @@ func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 		}
 		if s.Counts() {
 			cells = append(cells, format.Range(s.Leak.Units, s.Leak.Possible), text.Trials(s.Leak.Leak), format.Count(s.Leak.WorstUnits), text.FalseRejects(s),
-				cell(strings.ReplaceAll(text.Drift(s), "\n", "; ")), text.Guarantee(s))
+				cell(strings.ReplaceAll(text.Drift(s), "\n", "; ")), verdict(m, s))
 		} else {
 			cells = append(cells, "invalid", "-", "-", "-", "-", "-")
 		}
@@ -86,6 +86,14 @@ func table(b *bytes.Buffer, m *strategies.Meta, rows []figure) {
 	for _, r := range rows {
 		own(b, r.summary)
 	}
+}
+
+// verdict on what the strategy declares.
+func verdict(m *strategies.Meta, s *results.Summary) string {
+	if len(s.Guarantee) == 0 && len(s.NotPromised) == 0 && len(m.Guarantee) > 0 {
+		return "not judged"
+	}
+	return text.Guarantee(s)
 }
 
 // own lists what a strategy counts itself.

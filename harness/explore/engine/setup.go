@@ -66,10 +66,9 @@ func (s *Setup) Members(instance int) int {
 	return (s.Clients - instance + s.Instances - 1) / s.Instances
 }
 
-// Split reports whether effect and reply are two steps. Callers of one instance may change
-// what they share after a reply, and in another order than that of the effects.
+// Split reports whether effect and reply are two steps.
 func (s *Setup) Split() bool {
-	return len(s.Faults) > 0 || s.Instances < s.Clients || slices.ContainsFunc(s.Scripts, func(s Script) bool { return len(s) > 1 || s.Operates() })
+	return len(s.Faults) > 0 || slices.ContainsFunc(s.Scripts, func(s Script) bool { return len(s) > 1 || s.Operates() })
 }
 
 // ClientName names client i: A to Z, then client26.
