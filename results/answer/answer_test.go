@@ -204,6 +204,36 @@ func TestCheapest(t *testing.T) {
 	}
 }
 
+// TestFasterByTheMedian: if p99 tells nothing, the strategy with the lower median comes first, also
+// if the other one has the lower p99 of all rounds together.
+func TestFasterByTheMedian(t *testing.T) {
+	paced := func(label string, p50, odd, even int64, tolerates ...string) (out []results.Run) {
+		for round := range 8 {
+			h := results.NewHistogram()
+			for range 97 {
+				h.Record(p50 + int64(round)*100)
+			}
+			for range 3 {
+				h.Record([]int64{odd, even}[round%2])
+			}
+			l, err := h.Latency()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, planted(label, func(r *results.Run) {
+				r.Repetition, r.Params.Loop, r.Params.RatePerS = round+1, results.OpenLoop, 1000
+				r.Response, r.Guarantee[0].Tolerates = &l, tolerates
+			}))
+		}
+		return out
+	}
+	f := results.File{Kind: results.Measured, Runs: append(paced("steady", 120_000, 500_000, 500_000, "crash"), paced("quick", 100_000, 300_000, 900_000)...)}
+	s := answer.Of(f).Settings[0]
+	if s.Strategies[0].Label != "quick" || s.Strategies[0].Place != 1 || s.Strategies[1].Place != 2 {
+		t.Errorf("%s in place %d comes before %s in place %d", s.Strategies[0].Label, s.Strategies[0].Place, s.Strategies[1].Label, s.Strategies[1].Place)
+	}
+}
+
 // TestOrder: groups first, in each the faster one first.
 func TestOrder(t *testing.T) {
 	f := results.File{}

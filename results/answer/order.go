@@ -57,13 +57,19 @@ func sortByDamage(all []Strategy) {
 }
 
 // sortGroup finds one place after the other: that of the fastest of those left, which it
-// shares with all that cannot be told apart from it.
+// shares with all that cannot be told apart from it. The fastest is the one with the lowest
+// p99, unless another one can be told to be faster.
 func sortGroup(left []Strategy, byTime bool) {
 	for place := 1; len(left) > 0; place++ {
 		n := len(left)
 		if byTime {
 			slices.SortStableFunc(left, func(a, b Strategy) int { return cmp.Compare(speed(a.Summary), speed(b.Summary)) })
 			leader := left[0].Summary
+			for i := range left {
+				if slower(leader, left[i].Summary) > 0 { // by the median, if not by p99
+					leader = left[i].Summary
+				}
+			}
 			slices.SortStableFunc(left, func(a, b Strategy) int { return slower(a.Summary, leader) - slower(b.Summary, leader) })
 			n = slices.IndexFunc(left, func(x Strategy) bool { return slower(x.Summary, leader) > 0 })
 			if n < 0 {
