@@ -4,11 +4,7 @@
 package results
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -70,25 +66,6 @@ func (f *File) Summarised() []Summary {
 		return f.Summaries
 	}
 	return Summarise(f.Runs)
-}
-
-// StoreNames returns the names of the stores in the order of reports: Redis ones
-// first, PostgreSQL ones last.
-func (f *File) StoreNames() []string {
-	return slices.SortedFunc(maps.Keys(f.Stores), func(a, b string) int {
-		return cmp.Or(storeRank(a)-storeRank(b), strings.Compare(a, b))
-	})
-}
-
-func storeRank(name string) int {
-	switch kind, _, _ := strings.Cut(name, "."); kind {
-	case "redis":
-		return 0
-	case "postgres":
-		return 2
-	default:
-		return 1
-	}
 }
 
 // Store is one store as it was found or started.
