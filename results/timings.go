@@ -114,10 +114,13 @@ func (s *Summary) timings(runs []*Run, out map[int]bool) {
 	}
 }
 
+// minExcess is by how much a strategy must be faster than a bare client at least to be impossible.
+const minExcess = 0.05
+
 // impossible takes the timings back of a strategy that sends a command for each decision
 // and makes more decisions than a bare client of the same kind sends commands.
 func (s *Summary) impossible() {
-	if s.Ratio.Coverage == 0 || s.Ratio.Lo <= 1+MinDifference || s.Cost.Commands < 1 || s.Params.Client != "" {
+	if s.Ratio.Coverage == 0 || s.Ratio.Lo <= 1+minExcess || s.Cost.Commands < 1 || s.Params.Client != "" {
 		return
 	}
 	s.Audit.Strike("faster-than-bare", StrikesTimings, fmt.Sprintf(

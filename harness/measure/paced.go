@@ -28,9 +28,9 @@ const (
 	MostAutoRate  = 10_000
 )
 
-// pacedSamples are the requests that an open loop has at least: enough for the
-// 99th percentile of a round.
-const pacedSamples = 300
+// pacedSamples are the requests that an open loop has at least: the rounds that a timing
+// needs have enough of them together for the 99th percentile.
+const pacedSamples = 200
 
 // paced is a measurement that gives latency alone: each strategy in an open loop at
 // a rate that all share. Nothing is probed and no counter is read.

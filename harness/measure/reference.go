@@ -18,7 +18,7 @@ import (
 // DefaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
 // speed of a virtual machine wanders from second to second, so that what helps is a
 // loop right before and right after each strategy.
-const DefaultReferenceLength = 60 * time.Millisecond
+const DefaultReferenceLength = 40 * time.Millisecond
 
 // reference measures a bare client's INCR loop on the run's Redis; zero where
 // there is none, or none any more.
