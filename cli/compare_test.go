@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
@@ -38,6 +39,7 @@ func run(f *results.File, label string) *results.Run {
 }
 
 func TestCompare(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, map[string]string{
 		"gates.yaml":  "fail-on: [leak>0, drift > 5]\ntolerance: leak=2\n",
 		"wrong.yaml":  "strict: true\nfail-on: leek>0\n",
@@ -95,6 +97,7 @@ func TestCompare(t *testing.T) {
 
 // TestGates: the same conditions hold for what run, sim and explore find alone.
 func TestGates(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	var text strings.Builder
 	for _, c := range []struct {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // A flag wins over a configuration file, and that over the environment.
@@ -36,6 +38,7 @@ func TestStoresFromTheEnvironment(t *testing.T) {
 
 // One JSON document is all that is on standard output.
 func TestJSONIsAll(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	for _, args := range [][]string{
 		{"run", "honest", "--json", "--requests", "200", "--loop", "closed", "--rounds", "1", "--redis", "embedded", "--postgres", "embedded", "--out", "r1"},
@@ -55,6 +58,7 @@ func TestJSONIsAll(t *testing.T) {
 
 // Colour is for terminals, or for who asks.
 func TestColour(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	for mode, want := range map[string]bool{"auto": false, "never": false, "always": true} {
 		o := call(t.Context(), "explore", "liar", "--property", "leak", "--color", mode)

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/schema"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -124,6 +125,7 @@ func findToken(t *testing.T) string {
 }
 
 func TestExploreReplay(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	token := findToken(t)
 	o := call(t.Context(), "explore", "--replay", token)

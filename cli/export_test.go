@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
@@ -71,6 +72,7 @@ func onAQuietMachine(t *testing.T, path string) {
 }
 
 func TestExport(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	recorded(t)
 	onAQuietMachine(t, filepath.Join("run", "results.json"))

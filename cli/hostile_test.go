@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // hostile are files that are no record, each with a part of what is said of it.
@@ -60,6 +62,7 @@ func write(t *testing.T, path, text string) {
 // Every command that reads a record says in one line what is wrong with one, writes
 // nothing, and takes no more memory than the file can ask for.
 func TestHostileRecords(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	if o := call(t.Context(), "sim", "honest", "--instances", "1", "--limit", "5", "--requests", "200", "--out", "good"); o.code != ExitOK {
 		t.Fatalf("exit %d: %s", o.code, o.stderr)

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 )
 
 // A kept history is judged as the run was, in virtual time and on a real clock.
 func TestJudge(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	for _, args := range [][]string{
 		{"sim", "liar", "honest", "--limit", "5", "--requests", "500"},
@@ -79,6 +81,7 @@ func judgedAlike(again []judged, r *results.Run) bool {
 
 // A history that was cut off is refused in one line.
 func TestJudgeDamaged(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	call(t.Context(), "sim", "honest", "--requests", "100", "--out", "out", "--history", "kept")
 	b, err := os.ReadFile("kept/honest-1.history")

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 )
 
 // TestStopsWhenDecided: a run without a number of rounds looks after 8, and says why it ended.
 func TestStopsWhenDecided(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	o := call(t.Context(), "run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--loop", "closed", "--instances", "1",
 		"--strategy", "honest", "--budget", "10m", "--out", "out")

@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results/codec"
 )
 
 // Two processes share a load, and their results become one.
 func TestMerge(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	args := []string{"merge", "-o", "whole.json"}
 	issued, leaked := int64(0), int64(0)

@@ -223,6 +223,7 @@ var nonsensePerKnob, nonsensePerWord = testenv.Pick(1, 7), testenv.Pick(2, 6)
 // Whatever is typed, a command refuses it in one line or takes it. The flags and keys
 // are those that there are: a new one is tried without a word here.
 func TestNonsense(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nonsenseFiles())
 	rng := rand.New(rand.NewPCG(1, 2))
 	all := knobs()

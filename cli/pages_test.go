@@ -4,10 +4,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // Pages quote what sim and explore left, and bad directories leave nothing behind.
 func TestPages(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	for _, args := range [][]string{
 		{"sim", "liar", "--limit", "5", "--requests", "500", "--out", "figures/sim"},

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 )
 
 // TestPlot draws stored records again, apart and together.
 func TestPlot(t *testing.T) {
+	testenv.Sequential(t)
 	run, other, explored := "../results/baseline/run-uploads", "../results/baseline/run-slow", "../results/baseline/explore"
 	early := filepath.Join(t.TempDir(), "results.json") // of a version that counted nothing over time
 	f, err := codec.Read(filepath.Join(run, "results.json"))
@@ -71,6 +73,7 @@ func TestPlot(t *testing.T) {
 // TestPlotOfABusyMachine: drawings that only lack timings because the machine was busy are
 // a warning, and no wrong command.
 func TestPlotOfABusyMachine(t *testing.T) {
+	testenv.Sequential(t)
 	f, err := codec.Read("../results/baseline/run-uploads/results.json")
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -91,6 +92,7 @@ func TestSimUsageErrors(t *testing.T) {
 var simulateHonest = []string{"sim", "honest", "--workload", "steady", "--limit", "5", "--subjects", "10", "--rate", "50", "--duration", "10s", "--instances", "1", "--verbose"}
 
 func TestSimReport(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	var files [2][]byte
 	for i, dir := range []string{"one", "two"} {
@@ -119,6 +121,7 @@ func TestSimReport(t *testing.T) {
 
 // What a strategy breaks fails the command, simulated or not.
 func TestSimViolatedGuarantee(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	o := call(t.Context(), "sim", "liar", "--limit", "5", "--requests", "500", "--out", "out")
 	if o.code != ExitGate || !strings.Contains(o.stderr, "liar") {

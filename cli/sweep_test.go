@@ -49,6 +49,7 @@ func TestSweep(t *testing.T) {
 
 // A gate is held against each point, and says at which it fails.
 func TestSweepGates(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	o := call(t.Context(), tinySweep("--strategy", "honest", "--param", "workers=1,2", "--fail-on", "admitted-nonsense")...)
 	requireUsageError(t, o)
@@ -59,6 +60,7 @@ func TestSweepGates(t *testing.T) {
 }
 
 func TestSweepSearch(t *testing.T) {
+	testenv.Sequential(t)
 	newPlace(t, nil)
 	o := call(t.Context(), tinySweep("--strategy", "honest", "--requests", "40", "--limit", "10", "--instances", "1", "--rounds", "1", "--until", "errors==0", "--param", "rate=4000..4100", "--workers", "4")...)
 	f := readResults(t)

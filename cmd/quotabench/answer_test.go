@@ -16,6 +16,7 @@ import (
 // TestCommandsOfTheAnswer: the commands that an answer names are ones that the command
 // line takes, and say what the record had.
 func TestCommandsOfTheAnswer(t *testing.T) {
+	testenv.Sequential(t)
 	t.Chdir(t.TempDir())
 	run := func(change func(*results.Run)) []answer.Untested {
 		r := results.Run{
@@ -67,6 +68,7 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 // TestBrokenRecordIsNoFailure: decr-literal declares less than its design record promises.
 // It keeps the one and breaks the other, and the exit code does not change.
 func TestBrokenRecordIsNoFailure(t *testing.T) {
+	testenv.Sequential(t)
 	t.Chdir(t.TempDir())
 	var out, errs bytes.Buffer
 	if code := cli.Main([]string{"sim", "decr-literal", "--requests", "300", "--verbose"}, &out, &errs); code != cli.ExitOK {

@@ -88,6 +88,7 @@ var printed = regexp.MustCompile("(?m)^    (?:quotabench|go run \\./cmd/quotaben
 // TestPrintedOutput: what pages show of a command is what it prints. A run is not the
 // same twice: what is shown of it is the committed one.
 func TestPrintedOutput(t *testing.T) {
+	testenv.Sequential(t)
 	shown := 0
 	for _, page := range []string{"README.md", "docs/exploration.md", "docs/reading-a-report.md"} {
 		text, err := os.ReadFile(filepath.Join(repo, page))

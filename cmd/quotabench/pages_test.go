@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/pages"
 	"github.com/quotabench/quotabench/strategies"
@@ -24,6 +25,7 @@ const (
 // TestPagesAreCurrent: what is committed is what the command writes from the committed
 // records.
 func TestPagesAreCurrent(t *testing.T) {
+	testenv.Sequential(t)
 	const refresh = "run make pages, and commit what it writes"
 	out := t.TempDir()
 	if err := os.CopyFS(out, os.DirFS(committed)); err != nil {

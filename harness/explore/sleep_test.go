@@ -83,6 +83,7 @@ func sameWalk(t *testing.T, sel strategies.Selection, cfg Config) (left int64) {
 // Of every strategy, a search that leaves orders out meets the same states, each first by
 // the same step, and finds the same, with and without faults.
 func TestSleepingStepsLeadNowhereNew(t *testing.T) {
+	testenv.Sequential(t)
 	bound := testenv.Pick(60, 700)
 	tried, slept := 0, 0
 	for _, m := range strategies.All() {
@@ -211,6 +212,7 @@ func locked(ctx context.Context, m quota.Mutex, f func() error) error {
 
 // Programs at random, too, and on few keys most of what they do has something in common.
 func TestSleepingStepsOfPrograms(t *testing.T) {
+	testenv.Sequential(t)
 	n := testenv.Pick[uint64](12, 120)
 	slept := 0
 	for seed := range n {

@@ -23,6 +23,7 @@ import (
 // futures, one of the futures was never met. So no walk at random, which prunes
 // nothing, may come to a state that the search has not seen.
 func TestWalksMeetNothingNew(t *testing.T) {
+	testenv.Sequential(t)
 	walks := testenv.Pick(30, 300)
 	foreign := func(make func(redis.UniversalClient) strategies.Allower) *strategies.Meta {
 		m := strategies.FromFunc("foreign", []quota.Kind{quota.Fixed}, func(_ context.Context, env strategies.Env, _ *quota.Policy) (strategies.Allower, error) {
