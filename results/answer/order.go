@@ -11,11 +11,11 @@ import (
 
 func rank(g Group) int { return slices.Index(Groups(), g) }
 
-// Level is the significance at which one look at the rounds puts two strategies in order.
-// A measurement looks at most twice: after [FirstLook] rounds, and after [LastLook] or those
-// for which there was time.
+// Level is the significance at which one look at the rounds puts two strategies in order: six
+// rounds, the fewest behind a timing, reach it if all agree. A measurement looks at most twice:
+// after [FirstLook] rounds, and after [LastLook] or those for which there was time.
 const (
-	Level     = 0.02
+	Level     = 0.032
 	FirstLook = 8
 	LastLook  = 12
 )

@@ -141,7 +141,7 @@ func First(simulated bool, s *answer.Setting, x *answer.Strategy) (name, why str
 		return "First", cost + by + "its timings are not measurable here"
 	}
 	if tied := listedTies(s.Tied(x)); tied != "" {
-		cost += "; " + tied + " cannot be told apart from it in speed"
+		cost += "; not shown to be slower: " + tied
 	}
 	return "Cheapest", cost
 }

@@ -98,7 +98,8 @@ func correctnessNotes(group []results.Summary, failed, byTime bool) []string {
 	if len(group[0].Params.LimitChanges) > 0 {
 		limit = "the first limit"
 	}
-	order := "rows: in each group the fastest first; if speeds cannot be told apart, first who survives more faults, then who sends fewer commands"
+	order := "rows: in each group the fastest first; of those that are not shown to be slower by 25 %, first who survives more faults, " +
+		"then who sends fewer commands"
 	if !byTime {
 		order = "rows: in each group first who survives more faults, then who sends fewer commands"
 	}

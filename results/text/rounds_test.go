@@ -71,10 +71,14 @@ func TestKeptRoundsOfTwoLoops(t *testing.T) {
 	}
 }
 
-// TestAnswerSaysWhatIsAsGood: strategies that cannot be told apart from the cheapest are
-// named, and nothing is called the cheapest by timings that say nothing.
+// TestAnswerSaysWhatIsAsGood: strategies that are not shown to be slower than the cheapest are named, and nothing is called the cheapest by timings that say nothing.
 func TestAnswerSaysWhatIsAsGood(t *testing.T) {
 	apart, equal := fixture.New(8, fixture.Strategies[:2]...), fixture.New(8, fixture.Strategies[:2]...)
+	for i := range apart.Runs {
+		if r := &apart.Runs[i]; r.Params.Label != "incr-expire" {
+			r.ThroughputPerS *= 0.6
+		}
+	}
 	for i := range equal.Runs {
 		r := &equal.Runs[i]
 		r.ThroughputPerS = 50_000 + float64(r.Repetition)
@@ -87,8 +91,8 @@ func TestAnswerSaysWhatIsAsGood(t *testing.T) {
 		want  string
 		lacks string
 	}{
-		"apart":     {apart, "Cheapest of them incr-expire: p99 ", "told apart from it"},
-		"equal":     {equal, "1.05 commands per decision; incr-expire-atomic cannot be told apart from it in speed", "First of them"},
+		"apart":     {apart, "Cheapest of them incr-expire: p99 ", "not shown to be slower:"},
+		"equal":     {equal, "1.05 commands per decision; not shown to be slower: incr-expire-atomic", "First of them"},
 		"stand-ins": {standIn, chosen, "Cheapest"},
 	} {
 		if got := words(t, c.f); !strings.Contains(got, c.want) || strings.Contains(got, c.lacks) {
