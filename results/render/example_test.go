@@ -11,7 +11,7 @@ import (
 
 // The page and the plots are made from what a run left, and from nothing else.
 func ExampleHTML() {
-	file, err := codec.Read("../baseline/run-uploads/results.json")
+	file, err := codec.Read("../baseline/first/results.json")
 	if err != nil {
 		fmt.Println(err)
 		return
