@@ -36,7 +36,7 @@ REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres}
 MINUTES       ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test test-all flaky golden lint bench benchstat release publish instrument faster growth baseline pages track-record noise fuzz mutants kill9 soak man tidy ci clean
+.PHONY: help run build build-full deps deps-all test test-all flaky golden lint bench benchstat release publish instrument faster baseline pages track-record noise fuzz mutants kill9 soak man tidy ci clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,23 +97,20 @@ instrument: ## what the instrument itself costs, as ratios inside one run
 	$(GO) test -run '^$$' -bench 'Commands|Schedules|Search' $(if $(SHORT),-benchtime 200ms) ./harness/sim ./harness/explore
 
 faster: ## what got faster since a commit and what it costs by limits, held against committed ratios: make faster [BASE=98043b8] [ONLY=REGEXP] [PAIRS=5] [LONG=1] [COMMIT=1]
-	@$(GO) run ./internal/instrument -base "$(BASE)" -pairs "$(PAIRS)" -only "$(ONLY)" $(if $(LONG),-long) $(if $(COMMIT),-commit)
-
-growth: ## measure how time and memory grow with subjects, days, clients, script length and states, and write docs/growth.md; five minutes
-	@$(GO) run ./internal/growth
+	@$(GO) run -C tools ./instrument -base "$(BASE)" -pairs "$(PAIRS)" -only "$(ONLY)" $(if $(LONG),-long) $(if $(COMMIT),-commit)
 
 baseline: deps-all ## make the reference results and the strategies' pages anew; 9 minutes on a machine that does nothing else
 	@results/baseline/refresh
 	@$(MAKE) --no-print-directory pages
 
 pages: ## write docs/strategies anew, from the reference results
-	$(GO) run ./cmd/quotabench pages results/baseline --out docs/strategies
+	$(GO) run -C tools ./pages
 
 track-record: ## write docs/track-record.md anew: what is found in published limiters; some minutes
 	cd adapters && $(GO) run ./cmd/track-record
 
 noise: ## how often compare is wrong about timings: make noise [SERIES="a.csv b.csv"]; two minutes
-	@$(GO) run ./results/compare/study $(SERIES)
+	@$(GO) run -C tools ./study $(abspath $(SERIES))
 
 fuzz: ## fuzz every decoder and the oracle, 20 s each
 	@for pkg in $$($(GO) list ./...); do \

@@ -111,7 +111,6 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(plotCommand())
 	root.AddCommand(mergeCommand())
 	root.AddCommand(reportCommand())
-	root.AddCommand(pagesCommand())
 	root.AddCommand(cleanCommand(), versionCommand(), manCommand())
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(badFlag)

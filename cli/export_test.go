@@ -137,7 +137,6 @@ func documents(t *testing.T) {
 		{[]string{"export", "run/results.json", "--format", "csv", "--json", "-o", "jsonexport"}, 1},
 		{[]string{"report", "run", "--json", "-o", "json.html"}, 2},
 		{[]string{"plot", "explore", "--only", "sequence,series", "--json", "-o", "jsonplot"}, 2},
-		{[]string{"pages", "run", "--json", "-o", "jsonpages"}, 3},
 	} {
 		d := documentOf(t, c.args...)
 		if len(d.Records) != 1 || d.Records[0] != c.args[1] || len(d.Files) < c.files {

@@ -24,7 +24,7 @@ var commandGroups = []struct {
 	commands  []string
 }{
 	{"run", "Try strategies out", []string{"choose", "run", "sweep", "sim", "explore"}},
-	{"read", "Use what was recorded", []string{"report", "plot", "compare", "judge", "merge", "export", "pages"}},
+	{"read", "Use what was recorded", []string{"report", "plot", "compare", "judge", "merge", "export"}},
 	{"setup", "Find your way", []string{"list", "doctor", "clean", "version", "completion", "man", "help"}},
 }
 

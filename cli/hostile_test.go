@@ -73,7 +73,6 @@ func TestHostileRecords(t *testing.T) {
 			{"export", path, "--format", "csv"},
 			{"export", path, "--format", "gobench", "-o", "new"},
 			{"merge", "good/results.json", path, "-o", "new.json"},
-			{"pages", name, "-o", "new"},
 			{"compare", "good", path},
 			{"compare", name, "good"},
 			{"judge", path},
@@ -117,10 +116,7 @@ func TestHostileExplorations(t *testing.T) {
 	} {
 		path := fmt.Sprintf("dir%d/exploration.json", i)
 		write(t, path, c.text)
-		for _, args := range [][]string{{"export", path, "--format", "csv"}, {"compare", path, path}, {"pages", filepath.Dir(path), "-o", "new"}} {
-			if args[0] == "pages" && strings.Contains(c.text, "series") {
-				continue
-			}
+		for _, args := range [][]string{{"export", path, "--format", "csv"}, {"compare", path, path}} {
 			o := call(t.Context(), args...)
 			requireUsageError(t, o)
 			if !strings.Contains(o.stderr, c.want) || !strings.Contains(o.stderr, path) {

@@ -242,7 +242,7 @@ func TestNonsense(t *testing.T) {
 		}
 		forms := [][]string{
 			{v}, {"run", v, "--print-config"}, {"sim", v, "--print-config"}, {"explore", v, "--max-states=1"}, {"judge", v},
-			{"list", v}, {"help", v}, {"pages", v}, {"completion", v}, {"run", "--" + v, "--print-config"}, {"sim", "-" + v, "--print-config"},
+			{"list", v}, {"help", v}, {"completion", v}, {"run", "--" + v, "--print-config"}, {"sim", "-" + v, "--print-config"},
 			{"run", "--config=nonsense.yaml", "--print-config"}, {"run", "--policy=@nonsense.yaml", "--print-config"},
 			{"sim", "honest", "--trace=nonsense.yaml", "--print-config"}, {"judge", "nonsense.yaml"},
 		}

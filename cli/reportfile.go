@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -217,4 +218,13 @@ func aboutStrategy(name string) (html.About, bool) {
 		return html.About{}, false
 	}
 	return html.About{Doc: m.Doc, Source: m.Source, Use: m.Notes.Use, Avoid: m.Notes.Avoid}, true
+}
+
+// usageUnless is the error of an input file, unless it says something else already.
+func usageUnless(err error) error {
+	var e *exitError
+	if errors.As(err, &e) {
+		return err
+	}
+	return fail(ExitUsage, err)
 }

@@ -22,19 +22,19 @@ const module = "github.com/quotabench/quotabench"
 // below it that are not listed themselves. A package may import its own room and
 // lower layers, so that two rooms of one layer know nothing of each other.
 var layers = [][]string{
-	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/filelock", "internal/format", "internal/isolate", "internal/machine", "internal/ordered", "internal/program", "internal/resp", "internal/seed", "internal/stacks", "internal/testenv", "internal/witness", "results/schema"},
+	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/filelock", "internal/format", "internal/isolate", "internal/machine", "internal/ordered", "internal/resp", "internal/seed", "internal/stacks", "internal/testenv", "internal/witness", "results/schema"},
 	{"oracle", "internal/bubble", "internal/clock", "internal/memredis"},
 	{"results", "stores", "strategies", "workloads"},
-	{"internal/sched", "stores/all", "results/answer", "results/compare", "results/text/layout", "results/schema/generate"},
+	{"internal/fixture", "internal/sched", "stores/all", "results/answer", "results/compare", "results/text/layout", "results/schema/generate"},
 	{"results/codec", "results/export", "results/plot", "results/text"},
-	{"results/html", "results/pages"},
+	{"results/html"},
 	{"results/render"},
 	{"harness"},
 	{"harness/explore/engine", "strategies/strategytest"},
 	{"harness/explore/bubble", "harness/explore/inproc", "harness/explore/postgres"},
 	{"harness/explore", "harness/measure", "harness/sim"},
 	{"harness/choose", "harness/metrics", "harness/odds", "harness/sweep"},
-	{"cli", "full", "harness/bench", "internal/growth", "internal/instrument", "prove"},
+	{"cli", "full", "harness/bench", "prove"},
 	{"cmd", ""},
 }
 
@@ -43,10 +43,9 @@ var layers = [][]string{
 var importers = map[string][]string{
 	"results/codec":    {"results/render", "cli"},
 	"results/compare":  {"results/codec", "results/render", "results/text", "cli"},
-	"results/plot":     {"results/render", "cli", "internal/growth"},
+	"results/plot":     {"results/render", "cli"},
 	"results/html":     {"results/render", "cli"},
-	"results/pages":    {"cli"},
-	"results/text":     {"results/html", "results/pages", "results/render", "cli", "prove"},
+	"results/text":     {"results/html", "results/render", "cli", "prove"},
 	"results/render":   {"cli"},
 	"stores/all":       {"cli"},
 	"stores/container": {"stores/all"},

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
 // shard is a copy of the fixture as one of several processes would leave it.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/results"
 
-	"github.com/quotabench/quotabench/results/internal/fixture"
+	"github.com/quotabench/quotabench/internal/fixture"
 )
 
 // TestSummariesAreSmall: a run takes a kilobyte in a file. A merged histogram kept

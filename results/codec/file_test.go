@@ -15,8 +15,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/schema"
 	"github.com/quotabench/quotabench/results/text"

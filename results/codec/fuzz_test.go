@@ -7,15 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/export"
-	"github.com/quotabench/quotabench/results/internal/fixture"
-	"github.com/quotabench/quotabench/results/pages"
 	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/text"
 	"github.com/quotabench/quotabench/results/text/layout"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // minimal is an exploration that has one of all kinds, and few steps.
@@ -61,9 +59,6 @@ func FuzzDecodeExploration(f *testing.F) {
 			if _, err := p.SVG(); err != nil {
 				oneLine(t, err)
 			}
-		}
-		if _, err := pages.Render([]*strategies.Meta{{Name: "a", Doc: "d"}}, &pages.Evidence{Explorations: []results.Exploration{x}}); err != nil {
-			oneLine(t, err)
 		}
 	})
 }
@@ -150,9 +145,6 @@ func FuzzRecord(f *testing.F) {
 		}
 		if _, err := codec.Encode(merged); err != nil {
 			oneLine(t, err) // figures of hostile files may overflow
-		}
-		if _, err := pages.Render([]*strategies.Meta{{Name: "a", Doc: "d"}}, &pages.Evidence{Runs: []results.File{*r.File}}); err != nil {
-			oneLine(t, err)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/results/internal/fixture"
+	"github.com/quotabench/quotabench/internal/fixture"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )

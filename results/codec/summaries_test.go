@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
 // TestSummariesFollowFromRuns: a file says what its runs say, whatever it was

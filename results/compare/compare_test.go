@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/compare"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
 // made is a record without its histograms, as it is stored.

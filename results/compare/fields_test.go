@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/compare"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
 // TestFieldsAreDocumented: docs/comparing.md lists every field and timing.

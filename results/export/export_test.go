@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/export"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
 // planted is a round whose figures are known.

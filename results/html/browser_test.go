@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/internal/testenv"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
 // TestBrowser drives the page of a run of all strategies as a reader does. With

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/html"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/results/text"
 	"github.com/quotabench/quotabench/results/text/layout"

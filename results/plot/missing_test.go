@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
 // plotText is all text of a plot, without line breaks.

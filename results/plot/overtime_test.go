@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
 func TestThroughput(t *testing.T) {

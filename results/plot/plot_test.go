@@ -12,8 +12,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
 // checkPlaces fails where labels overlap each other or a dot, or leave the area.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
 // nasty are records that are hard to draw.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/results/internal/fixture"
+	"github.com/quotabench/quotabench/internal/fixture"
 )
 
 // svgBox is where a text stands in a document, by the corners of its box.

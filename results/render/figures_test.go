@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/results/text"

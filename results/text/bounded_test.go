@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/results/internal/fixture"
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results/compare"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 	"github.com/quotabench/quotabench/results/text"
 	"github.com/quotabench/quotabench/results/text/layout"
 )

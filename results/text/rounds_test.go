@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 )
 
 // words are those of a report, without what it is laid out with.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/fixture"
 	"github.com/quotabench/quotabench/results/text/layout"
 )
 

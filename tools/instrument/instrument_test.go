@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/machine/cores"
-	"github.com/quotabench/quotabench/internal/program"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores/storetest"
+	"github.com/quotabench/quotabench/tools/program"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

@@ -9,10 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/pages"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -22,18 +19,16 @@ const (
 	committed = "../../docs/strategies"
 )
 
-// TestPagesAreCurrent: what is committed is what the command writes from the committed
+// TestPagesAreCurrent: what is committed is what this program writes from the committed
 // records.
 func TestPagesAreCurrent(t *testing.T) {
-	testenv.Sequential(t)
 	const refresh = "run make pages, and commit what it writes"
 	out := t.TempDir()
 	if err := os.CopyFS(out, os.DirFS(committed)); err != nil {
 		t.Fatal(err)
 	}
-	var stderr bytes.Buffer
-	if code := cli.Main([]string{"pages", baseline, "--out", out}, &bytes.Buffer{}, &stderr); code != cli.ExitOK {
-		t.Fatalf("exit %d: %s(make baseline makes the records anew)", code, stderr.String())
+	if err := write(baseline, out); err != nil {
+		t.Fatalf("%v (make baseline makes the records anew)", err)
 	}
 	made, err := os.ReadDir(out)
 	if err != nil {
@@ -46,10 +41,10 @@ func TestPagesAreCurrent(t *testing.T) {
 		}
 		got, err := os.ReadFile(filepath.Join(committed, f.Name()))
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/strategies/%s is not what the command writes (%v): %s", f.Name(), err, refresh)
+			t.Errorf("docs/strategies/%s is not what make pages writes (%v): %s", f.Name(), err, refresh)
 		}
 		name := strings.TrimSuffix(f.Name(), ".md")
-		if _, err := strategies.Lookup(name); err != nil && pages.Generated(want) && f.Name() != pages.Index {
+		if _, err := strategies.Lookup(name); err != nil && Generated(want) && f.Name() != Index {
 			t.Errorf("docs/strategies/%s is of a strategy that is gone: remove it", f.Name())
 		}
 	}

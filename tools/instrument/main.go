@@ -27,7 +27,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/internal/program"
+	"github.com/quotabench/quotabench/tools/program"
 )
 
 func main() {

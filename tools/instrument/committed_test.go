@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/program"
+	"github.com/quotabench/quotabench/tools/program"
 )
 
 // planted is a probe of two sides here, whose samples are given.

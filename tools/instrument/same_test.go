@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/program"
+	"github.com/quotabench/quotabench/tools/program"
 )
 
 // fake is a side whose command line is a shell script.

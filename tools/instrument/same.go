@@ -19,7 +19,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/ordered"
-	"github.com/quotabench/quotabench/internal/program"
+	"github.com/quotabench/quotabench/tools/program"
 )
 
 // checked is what had to be the same on both sides.

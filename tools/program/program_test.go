@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/internal/program"
+	"github.com/quotabench/quotabench/tools/program"
 )
 
 func TestBegin(t *testing.T) {
@@ -52,11 +52,11 @@ func TestRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(root, "internal", "program")); err != nil {
+	if _, err := os.Stat(filepath.Join(root, "tools", "program")); err != nil {
 		t.Error(err)
 	}
 	t.Chdir(t.TempDir())
-	if root, err := program.Root(t.Context()); err == nil || !strings.Contains(err.Error(), "source tree") {
+	if root, err := program.Root(t.Context()); err == nil || !strings.Contains(err.Error(), "folder tools") {
 		t.Errorf("%q, %v beyond the tree", root, err)
 	}
 }

@@ -1,13 +1,12 @@
-package pages_test
+package main
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/internal/fixture"
-	"github.com/quotabench/quotabench/results/pages"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -26,9 +25,9 @@ func meta(name string) *strategies.Meta {
 	}
 }
 
-func render(t *testing.T, e *pages.Evidence, all ...*strategies.Meta) map[string]string {
+func rendered(t *testing.T, e *Evidence, all ...*strategies.Meta) map[string]string {
 	t.Helper()
-	list, err := pages.Render(all, e)
+	list, err := Render(all, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +65,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 			{Property: "leak", Detail: "2 of 1 admitted", Token: "qb2.token", Columns: []results.Column{{}}, Steps: make([]results.Step, 9)},
 		},
 	})
-	p := render(t, &pages.Evidence{Runs: []results.File{f}, Explorations: []results.Exploration{x}}, meta("check-then-set"))["check-then-set.md"]
+	p := rendered(t, &Evidence{Runs: []results.File{f}, Explorations: []results.Exploration{x}}, meta("check-then-set"))["check-then-set.md"]
 	requireAll(t, p,
 		"# check-then-set\n\nReads a | and writes.\n", "| source | 004 (ADR-RM-3) |", "measure; simulate; not explore: its client cannot be parked",
 		"1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "Use it alone.", "**When not.** Not with two.", "| leak | L while alone | all it serves | crash |",
@@ -84,7 +83,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 // TestPageWithoutEvidence: what is not known is left out, and a strategy that was
 // skipped says why.
 func TestPageWithoutEvidence(t *testing.T) {
-	all := render(t, &pages.Evidence{Runs: []results.File{fixture.New(1, fixture.Strategies[0])}}, meta("etcd-counter"), meta("another"))
+	all := rendered(t, &Evidence{Runs: []results.File{fixture.New(1, fixture.Strategies[0])}}, meta("etcd-counter"), meta("another"))
 	requireAll(t, all["another.md"], "| 004 (ADR-RM-3): always | not judged yet |")
 	requireAll(t, all["etcd-counter.md"], "It took no part in the recorded runs: Needs etcd, which was not built in.")
 	for _, heading := range []string{"## Measured", "## Explored"} {
@@ -92,24 +91,24 @@ func TestPageWithoutEvidence(t *testing.T) {
 			t.Errorf("%s without evidence:\n%s", heading, all["another.md"])
 		}
 	}
-	requireAll(t, all[pages.Index], "| [another](another.md) | documented | 004 (ADR-RM-3) | reads a \\| and writes |\n| [etcd-counter]")
+	requireAll(t, all[Index], "| [another](another.md) | documented | 004 (ADR-RM-3) | reads a \\| and writes |\n| [etcd-counter]")
 }
 
 // TestPagesLinkBack: a page written by hand is linked from the pages that it links to.
 func TestPagesLinkBack(t *testing.T) {
-	study := pages.Page{Name: "leaks.md", Bytes: []byte("# Leaks of one\n\n[one](one.md) leaks.\n")}
-	all := render(t, &pages.Evidence{Others: []pages.Page{study}}, meta("one"), meta("two"))
+	study := Page{Name: "leaks.md", Bytes: []byte("# Leaks of one\n\n[one](one.md) leaks.\n")}
+	all := rendered(t, &Evidence{Others: []Page{study}}, meta("one"), meta("two"))
 	requireAll(t, all["one.md"], "More: [Leaks of one](leaks.md).\n")
-	requireAll(t, all[pages.Index], "- [Leaks of one](leaks.md)\n")
+	requireAll(t, all[Index], "- [Leaks of one](leaks.md)\n")
 	if strings.Contains(all["two.md"], "leaks.md") {
 		t.Errorf("a page is linked that does not speak of the strategy:\n%s", all["two.md"])
 	}
 	for name, page := range all {
-		if !pages.Generated([]byte(page)) {
+		if !Generated([]byte(page)) {
 			t.Errorf("%s does not say that it was generated", name)
 		}
 	}
-	if pages.Generated(study.Bytes) {
+	if Generated(study.Bytes) {
 		t.Error("a page written by hand passes for a generated one")
 	}
 }
@@ -121,10 +120,10 @@ func TestPageMarksWhatTheAuditStrikes(t *testing.T) {
 	f.Runs[0].Audit.Strike("machine-busy", results.StrikesRound, "other programs ran")
 	f.Runs[0].ThroughputPerS = 43_210
 	f.Runs[0].Guarantee = nil
-	p := render(t, &pages.Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
+	p := rendered(t, &Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
 	requireAll(t, p, "| check-then-set | not measurable | not measurable | not measurable | 0 of 1 | ", " | not judged |")
 	f.Runs[0].Audit.Valid = false
-	p = render(t, &pages.Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
+	p = rendered(t, &Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
 	requireAll(t, p, " | invalid | - | - | - | - | - |")
 }
 
@@ -132,7 +131,7 @@ func TestPageMarksWhatTheAuditStrikes(t *testing.T) {
 func TestPageOfASimulation(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[3])
 	f.Kind, f.Workload.Notes = results.Simulated, []string{"three regions"}
-	p := render(t, &pages.Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
+	p := rendered(t, &Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
 	requireAll(t, p, "## Simulated\n", "modelled latencies", "; three regions.", "| strategy | leak |")
 	if strings.Contains(p, "decisions/s") || strings.Contains(p, "## Measured") {
 		t.Errorf("a simulation passes for a measurement:\n%s", p)
@@ -149,13 +148,13 @@ func TestFiguresBesideEachOther(t *testing.T) {
 		r.Cost.Commands, r.Cost.SQL, r.Cost.RoundTrips = 3.25, 0.5, 4.75
 		r.Cost.Probe = &results.Probe{Admitted: &results.ProbeCost{Commands: 7, SQL: 2, RoundTrips: 9}}
 	}
-	const from, to = "<!-- quotabench pages: figures of check-then-set one-more -->\n", "<!-- quotabench pages: end of figures -->"
+	const from, to = "<!-- make pages: figures of check-then-set one-more -->\n", "<!-- make pages: end of figures -->"
 	names := strings.Replace(from, "one-more", f.Runs[0].Strategy, 1)
-	e := &pages.Evidence{Runs: []results.File{f}, Others: []pages.Page{
+	e := &Evidence{Runs: []results.File{f}, Others: []Page{
 		{Name: "leaks.md", Bytes: []byte("# Leaks\n\nbefore\n" + names + "typed: 12 per second\n" + to + "\nafter\n")},
 		{Name: "plain.md", Bytes: []byte("# Plain\n")},
 	}}
-	all := render(t, e, meta("check-then-set"))
+	all := rendered(t, e, meta("check-then-set"))
 	p := all["leaks.md"]
 	requireAll(t, p, "# Leaks\n\nbefore\n"+names, to+"\nafter\n", "| check-then-set | ", "| "+f.Runs[0].Strategy+" | ", "43,21", "3.25, 0.50, 4.75", "7.00, 2.00, 9.00 | - |")
 	if strings.Contains(p, "typed") {
@@ -165,17 +164,17 @@ func TestFiguresBesideEachOther(t *testing.T) {
 		t.Error("a page without figures is written")
 	}
 	e.Others[0].Bytes = []byte(p)
-	if again := render(t, e, meta("check-then-set"))["leaks.md"]; again != p {
+	if again := rendered(t, e, meta("check-then-set"))["leaks.md"]; again != p {
 		t.Errorf("the second time it is\n%s", again)
 	}
 	for _, bad := range []string{from, names, strings.TrimSuffix(names, "\n") + to} {
 		e.Others[0].Bytes = []byte("# Leaks\n" + bad)
-		if _, err := pages.Render(nil, e); err == nil || !strings.Contains(err.Error(), "leaks.md") {
+		if _, err := Render(nil, e); err == nil || !strings.Contains(err.Error(), "leaks.md") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
 	e.Others[0].Bytes = []byte("# Leaks\n" + from + to)
-	if _, err := pages.Render(nil, e); err == nil || !strings.Contains(err.Error(), "no measured record") {
+	if _, err := Render(nil, e); err == nil || !strings.Contains(err.Error(), "no measured record") {
 		t.Errorf("without figures: %v", err)
 	}
 }

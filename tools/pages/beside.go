@@ -1,4 +1,4 @@
-package pages
+package main
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 // A page that was written by hand has figures of strategies beside each other between
 // these two lines. What stands there is made anew with the other pages.
 const (
-	besideFrom = "<!-- quotabench pages: figures of "
-	besideTo   = "<!-- quotabench pages: end of figures -->"
+	besideFrom = "<!-- make pages: figures of "
+	besideTo   = "<!-- make pages: end of figures -->"
 )
 
 // fill makes the figures of a page that was written by hand anew. It returns nil where it

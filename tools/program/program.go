@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -67,12 +66,11 @@ func (p *Program) Fail(ctx context.Context, code int, err error) int {
 	return code
 }
 
-// Root is the root of the source tree that the program runs in.
+// Root is the root of the source tree that the program runs in, or below which it does.
 func Root(ctx context.Context) (string, error) {
-	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	root := filepath.Dir(strings.TrimSpace(string(mod)))
-	if err != nil || root == "." || root == filepath.Dir(os.DevNull) {
-		return "", errors.Join(errors.New("run it in quotabench's source tree, with Go installed"), err)
+	dir, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/quotabench/quotabench").Output()
+	if root := strings.TrimSpace(string(dir)); err == nil && root != "" {
+		return root, nil
 	}
-	return root, nil
+	return "", errors.Join(errors.New("run it in quotabench's folder tools, with Go installed"), err)
 }

@@ -1,0 +1,103 @@
+// Command pages writes the reference of strategies, docs/strategies: a page for each, and an
+// index. Rows of figures and schedules come from the records below results/baseline; none of
+// the figures is typed. make pages runs it:
+//
+//	go run -C tools ./pages [-records ../results/baseline] [-out ../docs/strategies]
+//
+// Pages that somebody wrote stay. A strategy's page links those that link to it, and what
+// stands in them between the two comments of [besideFrom] and [besideTo] is made anew.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/quotabench/quotabench/internal/atomicfile"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/strategies"
+	_ "github.com/quotabench/quotabench/strategies/all"
+)
+
+func main() {
+	records := flag.String("records", "../results/baseline", "`directory` of records")
+	out := flag.String("out", "../docs/strategies", "`directory` of the pages")
+	flag.Parse()
+	if err := write(*records, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "pages: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+// write makes the pages of a directory anew.
+func write(records, out string) error {
+	evidence, err := readEvidence(records)
+	if err != nil {
+		return err
+	}
+	if evidence.Others, err = readOthers(out); err != nil {
+		return err
+	}
+	all, err := Render(strategies.All(), evidence)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if err := atomicfile.Write(filepath.Join(out, p.Name), []byte(format.Visible(string(p.Bytes)))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readEvidence reads the records in a directory and below it.
+func readEvidence(dir string) (*Evidence, error) {
+	e := &Evidence{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch entry.Name() {
+		case render.ResultsName:
+			f, err := codec.Read(path)
+			if err != nil {
+				return err
+			}
+			e.Runs = append(e.Runs, f)
+		case render.ExplorationName:
+			x, err := codec.ReadExploration(path)
+			if err != nil {
+				return err
+			}
+			e.Explorations = append(e.Explorations, x)
+		}
+		return nil
+	})
+	if err == nil && len(e.Runs)+len(e.Explorations) == 0 {
+		err = errors.New(dir + " holds no " + render.ResultsName + " and no " + render.ExplorationName)
+	}
+	return e, err
+}
+
+// readOthers reads the pages in a directory that were not generated.
+func readOthers(dir string) (others []Page, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.md"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if !Generated(text) {
+			others = append(others, Page{Name: filepath.Base(path), Bytes: text})
+		}
+	}
+	return others, nil
+}
