@@ -21,9 +21,8 @@ SERIES        ?=
 # SHORT=1 has make instrument take fewer and shorter pairs.
 SHORT         ?=
 
-# How many rounds make flaky runs, with which build tags, and on which packages.
+# How many rounds make flaky runs, and on which packages.
 N             ?= 20
-TAGS          ?=
 PACKAGES      ?= ./...
 
 # What runs concurrently, for the race detector: results, quota and workloads share only what is computed once.
@@ -65,15 +64,15 @@ test: deps ## run the tests on embedded and real stores; 3 minutes, 6 with the f
 	@.ci/deps skipped
 
 test-all: deps-all ## run all tests, long ones too, and those of concurrent code again with the race detector; 15 minutes
-	@$(GOTEST) -tags long ./...
+	@QUOTABENCH_LONG=1 $(GOTEST) ./...
 	@$(GOTEST) -race $(RACE)
 
-flaky: deps ## run the tests N times on a busy machine and list each test that ever failed: make flaky [N=20] [TAGS=long] [PACKAGES=./cli]
+flaky: deps ## run the tests N times on a busy machine and list each test that ever failed: make flaky [N=20] [PACKAGES=./cli]
 	@cd tools && $(GO) build -o ../bin/flaky ./flaky
-	@$(REQUIRE) bin/flaky -n $(N) -tags '$(TAGS)' $(PACKAGES)
+	@$(REQUIRE) bin/flaky -n $(N) $(PACKAGES)
 
 golden: ## write all golden files anew; read the difference before you commit it
-	$(GO) test -vet=off -tags long $$($(GO) list -tags long -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | grep internal/testenv | cut -d' ' -f1) -update
+	QUOTABENCH_LONG=1 $(GO) test -vet=off $$($(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | grep internal/testenv | cut -d' ' -f1) -update
 
 lint: ## run the pinned golangci-lint, and actionlint on the workflow and the action that it uses
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
@@ -93,7 +92,7 @@ publish: ## build and publish the release of the tag that is checked out; CI doe
 	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --clean
 
 instrument: ## what the instrument itself costs, as ratios inside one run
-	$(GO) test $(if $(SHORT),,-tags long) -run '^$$' -bench . -benchtime 1x ./harness/measure
+	$(if $(SHORT),,QUOTABENCH_LONG=1) $(GO) test -run '^$$' -bench . -benchtime 1x ./harness/measure
 	$(GO) test -run '^$$' -bench 'Commands|Schedules|Search' $(if $(SHORT),-benchtime 200ms) ./harness/sim ./harness/explore
 
 faster: ## what got faster since a commit and what it costs by limits, held against committed ratios: make faster [BASE=98043b8] [ONLY=REGEXP] [PAIRS=5] [LONG=1] [COMMIT=1]

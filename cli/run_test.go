@@ -21,7 +21,7 @@ import (
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
-// loops has most runs leave the open loop out, unless the tests are built with -tags long.
+// loops has most runs leave the open loop out, unless QUOTABENCH_LONG is set.
 var loops = testenv.Pick([]string{"--loop", "closed"}, nil)
 
 // tiny is a run on embedded stores that takes a moment.

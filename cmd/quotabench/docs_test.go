@@ -21,7 +21,7 @@ const repo = "../.."
 // takes an hour, and what servers the commands ask for.
 var asPrinted = os.Getenv("QUOTABENCH_DOCS") == "letter"
 
-// wholePages are the pages whose commands are carried out without -tags long. Those of
+// wholePages are the pages whose commands are carried out without QUOTABENCH_LONG. Those of
 // the other pages are only parsed then.
 var wholePages = []string{"README.md", "docs/comparing.md", "docs/reading-a-report.md"}
 

@@ -15,7 +15,7 @@ import (
 )
 
 // The command has the built-in strategies, and every one of them can be asked
-// for, listed and run, or is skipped for a reason. Without -tags long a few are run.
+// for, listed and run, or is skipped for a reason. Without QUOTABENCH_LONG a few are run.
 func TestEveryStrategy(t *testing.T) {
 	testenv.Sequential(t)
 	asked := testenv.Pick("incr-expire,check-then-set", "all")

@@ -1,13 +1,15 @@
-// Package testenv says which tests run in which build, and whether golden files are
+// Package testenv says which tests run, and whether golden files are
 // written.
 //
-// A test that takes seconds calls [Long] and runs only with -tags long, as make test-all
-// does. A test in which the race detector has nothing to find, and which it makes much
-// slower, calls [Sequential]. All other tests run in every build.
+// A test that takes seconds calls [Long] and runs only with QUOTABENCH_LONG=1, as in make
+// test-all. Go knows which tests read a variable, so that all others keep their results and
+// no test is built twice. A test in which the race detector has nothing to find, and which it makes much
+// slower, calls [Sequential]. All other tests always run.
 package testenv
 
 import (
 	"flag"
+	"os"
 	"testing"
 )
 
@@ -17,11 +19,11 @@ var update = flag.Bool("update", false, "write golden files instead of comparing
 // for all packages.
 func Update() bool { return *update }
 
-// Long skips the test unless it is built with -tags long.
+// Long skips the test unless QUOTABENCH_LONG is set.
 func Long(t testing.TB) {
 	t.Helper()
-	if !long {
-		t.Skip("long test: make test-all, or go test -tags long, runs it")
+	if !long() {
+		t.Skip("long test: make test-all, or QUOTABENCH_LONG=1 go test, runs it")
 	}
 }
 
@@ -34,11 +36,13 @@ func Sequential(t testing.TB) {
 	}
 }
 
-// Pick returns all if the test is built with -tags long, and few otherwise. It sets how
+// Pick returns all if QUOTABENCH_LONG is set, and few otherwise. It sets how
 // much a test tries.
 func Pick[T any](few, all T) T {
-	if long {
+	if long() {
 		return all
 	}
 	return few
 }
+
+func long() bool { return os.Getenv("QUOTABENCH_LONG") != "" }

@@ -26,7 +26,7 @@ import (
 
 type config struct {
 	rounds, loops, parallel int
-	tags, run               string
+	run                     string
 	race                    bool
 	timeout                 time.Duration
 	logs                    string
@@ -38,7 +38,6 @@ func main() {
 	flag.IntVar(&c.rounds, "n", 20, "rounds")
 	flag.IntVar(&c.loops, "loops", runtime.NumCPU(), "busy loops that run next to the tests")
 	flag.IntVar(&c.parallel, "p", 2, "test binaries that run at a time")
-	flag.StringVar(&c.tags, "tags", "", "build tags, e.g. long")
 	flag.StringVar(&c.run, "run", "", "run only tests that match this regular expression")
 	flag.BoolVar(&c.race, "race", false, "use the race detector")
 	flag.DurationVar(&c.timeout, "timeout", 20*time.Minute, "time limit of one binary in one round")
@@ -122,7 +121,7 @@ func (c *config) all(ctx context.Context) (int, error) {
 // build compiles the tests of all packages that have some.
 func (c *config) build(ctx context.Context, dir string) ([]binary, error) {
 	format := `{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}`
-	list, err := exec.CommandContext(ctx, "go", append([]string{"list", "-tags", c.tags, "-f", format}, c.packages...)...).Output()
+	list, err := exec.CommandContext(ctx, "go", append([]string{"list", "-f", format}, c.packages...)...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
@@ -133,7 +132,7 @@ func (c *config) build(ctx context.Context, dir string) ([]binary, error) {
 			continue
 		}
 		b := binary{pkg, at, filepath.Join(dir, fmt.Sprintf("%d.test", i))}
-		args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-tags", c.tags, "-o", b.path}
+		args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", b.path}
 		if c.race {
 			args = append(args, "-race")
 		}

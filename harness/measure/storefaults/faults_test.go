@@ -87,7 +87,7 @@ func scale(ctx context.Context) time.Duration {
 // strategy ends before it goes on.
 func halted(ctx context.Context) time.Duration { return 2 * faultTimeout * min(scale(ctx), 4) }
 
-// fewFaults of a Redis are made in every build, and all others with -tags long.
+// fewFaults of a Redis are always made, and all others with QUOTABENCH_LONG.
 var fewFaults = []string{"FLUSHALL", "memory full", "one counter overwritten"}
 
 // TestFaultsOfStores: what others do to a store in mid-run is the store's fault. It is

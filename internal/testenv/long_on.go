@@ -1,5 +1,0 @@
-//go:build long
-
-package testenv
-
-const long = true
