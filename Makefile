@@ -21,9 +21,10 @@ SERIES        ?=
 # SHORT=1 has make instrument take fewer and shorter pairs.
 SHORT         ?=
 
-# How many rounds make flaky runs, and on which packages.
+# How many rounds make flaky runs, and on which packages of which module.
 N             ?= 20
 PACKAGES      ?= ./...
+IN            ?= .
 
 # What runs concurrently, for the race detector: results, quota and workloads share only what is computed once.
 RACE          := . ./cli/... ./cmd/... ./harness/... ./internal/... ./oracle/... ./prove/... ./stores/... ./strategies/...
@@ -35,7 +36,7 @@ REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres}
 MINUTES       ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-full deps deps-all test test-all flaky golden lint bench benchstat release publish instrument faster baseline pages track-record noise fuzz mutants kill9 soak man tidy ci clean
+.PHONY: planted help run build build-full deps deps-all test test-all flaky golden lint bench benchstat release publish instrument faster baseline pages track-record noise fuzz mutants kill9 soak man tidy ci clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,7 +48,7 @@ build: ## build the command line to bin/quotabench
 	$(GO) build -o bin/quotabench ./cmd/quotabench
 
 build-full: ## build it with the clients of etcd, ZooKeeper, NATS and Envoy's rate-limit protocol
-	$(GO) build -tags full -o bin/quotabench ./cmd/quotabench
+	$(GO) build -C full -o ../bin/quotabench ./cmd/quotabench
 
 deps: ## install what the tests need and is missing: redis-server, PostgreSQL
 	@.ci/deps
@@ -61,21 +62,26 @@ GOTEST         = $(REQUIRE) $(GO) test -vet=off -ldflags='-s -w' -timeout 20m -p
 
 test: deps ## run the tests on embedded and real stores; 3 minutes, 6 with the first build
 	@$(GOTEST) ./...
+	@cd full && $(GOTEST) ./...
 	@.ci/deps skipped
 
 test-all: deps-all ## run all tests, long ones too, and those of concurrent code again with the race detector; 15 minutes
 	@QUOTABENCH_LONG=1 $(GOTEST) ./...
+	@cd full && QUOTABENCH_LONG=1 $(GOTEST) ./...
 	@$(GOTEST) -race $(RACE)
+	@cd full && $(GOTEST) -race ./...
 
-flaky: deps ## run the tests N times on a busy machine and list each test that ever failed: make flaky [N=20] [PACKAGES=./cli]
+flaky: deps ## run the tests N times on a busy machine and list each test that ever failed: make flaky [N=20] [PACKAGES=./cli] [IN=full]
 	@cd tools && $(GO) build -o ../bin/flaky ./flaky
-	@$(REQUIRE) bin/flaky -n $(N) $(PACKAGES)
+	@cd $(IN) && $(REQUIRE) $(CURDIR)/bin/flaky -n $(N) $(PACKAGES)
 
 golden: ## write all golden files anew; read the difference before you commit it
+	QUOTABENCH_LONG=1 $(GO) test -C full -vet=off ./storefaults -run TestFaultsDocument -update
 	QUOTABENCH_LONG=1 $(GO) test -vet=off $$($(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | grep internal/testenv | cut -d' ' -f1) -update
 
 lint: ## run the pinned golangci-lint, and actionlint on the workflow and the action that it uses
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
+	cd full && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI) run ./...
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)
 	@for script in .ci/run .ci/deps .ci/engine .ci/workflow examples/ci/compare; do bash -n $$script || exit 1; done
 
@@ -85,11 +91,18 @@ bench: ## benchmark every strategy under every workload, on embedded stores
 benchstat: ## summarise benchmark output: make benchstat FILES="old.txt new.txt"
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) $(FILES)
 
-release: ## build a release to dist/, and publish nothing: archives, checksums, the Homebrew formula, and the image where docker buildx answers
-	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --snapshot --clean $$(docker buildx inspect >/dev/null 2>&1 || echo --skip=docker)
+release: ## build a release to dist/, and publish nothing: archives, checksums, the Homebrew cask, and SBOMs and the image if syft and docker buildx are here
+	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --snapshot --clean \
+	  $$(docker buildx inspect >/dev/null 2>&1 || echo --skip=docker) $$(command -v syft >/dev/null || echo --skip=sbom)
 
 publish: ## build and publish the release of the tag that is checked out; CI does it
-	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --clean
+	@mkdir -p bin && tag=$$(git describe --exact-match --tags) && \
+	  awk -v head="## $${tag#v}" '/^## /{in_it = index($$0, head) == 1; next} in_it' CHANGELOG.md >bin/release-notes.md && \
+	  { test -s bin/release-notes.md || { echo "CHANGELOG.md has no section '## $${tag#v}': rename the one on top" >&2; exit 2; }; }
+	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --clean --release-notes bin/release-notes.md
+
+planted: ## have all tools look at limiters with planted defects and at right ones, and write tools/planted/README.md: make planted [ONLY=REGEXP] [TOOLS='run sim explore prove']; an hour
+	@PLANTED="$(or $(ONLY),.)" PLANTED_TOOLS="$(TOOLS)" $(GO) test -C tools ./planted -run 'TestTable|TestSet' -count 1 -v -timeout 3h
 
 instrument: ## what the instrument itself costs, as ratios inside one run
 	$(if $(SHORT),,QUOTABENCH_LONG=1) $(GO) test -run '^$$' -bench . -benchtime 1x ./harness/measure
@@ -112,11 +125,11 @@ noise: ## how often compare is wrong about timings: make noise [SERIES="a.csv b.
 	@$(GO) run -C tools ./study $(abspath $(SERIES))
 
 fuzz: ## fuzz every decoder and the oracle, 20 s each
-	@for pkg in $$($(GO) list ./...); do \
-	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-	    echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 20s -fuzzminimizetime 10x $$pkg || exit 1; \
+	@for in in . full; do for pkg in $$($(GO) list -C $$in ./...); do \
+	  for f in $$($(GO) test -C $$in -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "== $$pkg $$f"; $(GO) test -C $$in -run '^$$' -fuzz "^$$f$$" -fuzztime 20s -fuzzminimizetime 10x $$pkg || exit 1; \
 	  done; \
-	done
+	done; done
 
 mutants: ## what share of changed comparisons and signs the tests of the judge notice; an hour
 	$(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS) unleash --timeout-coefficient 10 ./oracle
@@ -137,6 +150,7 @@ man: ## write the manual pages and the completion files of shells to bin/man1 an
 tidy: ## format, and bring go.mod up to date
 	gofmt -w $$(git ls-files '*.go')
 	$(GO) mod tidy
+	cd full && $(GO) mod tidy
 
 ci: ## do what CI does
 	.ci/run

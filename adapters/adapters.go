@@ -53,14 +53,6 @@ func library(m strategies.Meta, open making) {
 	strategies.Register(m)
 }
 
-// inMemory is the promise of a limiter that each process has for itself.
-func inMemory() []quota.Clause {
-	return []quota.Clause{{
-		Property: quota.PropertyLeak, Formula: "L x instances", Tolerates: []quota.Fault{quota.FaultClock},
-		Bound: func(p quota.Params) int64 { return (p.Instances - 1) * p.Limit },
-	}}
-}
-
 // single refuses policies with costs other than 1.
 func single(p *quota.Policy) error {
 	for _, c := range p.Costs {

@@ -20,7 +20,7 @@ import (
 func init() {
 	library(strategies.Meta{
 		Name: "lib-oxy", Doc: "vulcand/oxy: its token limiter, a bucket in memory for each source",
-		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Foreign: true,
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		rates := oxy.NewRateSet()
 		if err := rates.Add(p.Window.RealLength(), p.Window.Refill, p.Limit); err != nil {
@@ -35,7 +35,7 @@ func init() {
 	})
 	library(strategies.Meta{
 		Name: "lib-beego", Doc: "beego/beego: its filter ratelimit, a bucket in memory for each session key",
-		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Serves: single, Foreign: true,
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		return beegoFilter{beegolimit.NewLimiter(
 			beegolimit.WithCapacity(uint(p.Limit)), beegolimit.WithRate(p.Window.RealLength()/time.Duration(p.Window.Refill)),

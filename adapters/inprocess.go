@@ -25,7 +25,7 @@ import (
 func init() {
 	library(strategies.Meta{
 		Name: "lib-x-time-rate", Doc: "golang.org/x/time/rate: a bucket in memory, one per subject",
-		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Foreign: true,
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket { return xtime{rate.NewLimiter(rate.Limit(perSecond(p)), int(p.Limit))} }}, nil
 	})
@@ -46,32 +46,32 @@ func init() {
 	})
 	library(strategies.Meta{
 		Name: "lib-tollbooth", Doc: "didip/tollbooth: a bucket in memory, over golang.org/x/time/rate",
-		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Serves: single, Foreign: true,
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		l := tollbooth.NewLimiter(perSecond(p), nil)
 		return booth{l.SetBurst(int(p.Limit))}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-jaeger", Doc: "uber/jaeger-client-go: utils.RateLimiter, a balance of credits in memory, one per subject",
-		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Foreign: true,
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket { return credits{jaeger.NewRateLimiter(perSecond(p), float64(p.Limit))} }}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-beefsack", Doc: "beefsack/go-rate: the times of the last calls in memory, one list per subject",
-		Kinds: []quota.Kind{quota.Rolling}, Guarantee: inMemory(), Serves: single, Foreign: true,
+		Kinds: []quota.Kind{quota.Rolling}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket { return times{beefsack.New(int(p.Limit), p.Window.RealLength())} }}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-kevinms", Doc: "kevinms/leakybucket-go: its collector, buckets in memory that grant what is left",
-		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Foreign: true,
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		return leaky{kevinms.NewCollector(perSecond(p), p.Limit, false)}, nil
 	})
 	library(strategies.Meta{
 		Name: "lib-cockroach", Doc: "cockroachdb/tokenbucket: a bucket in memory, one per subject, each under a mutex as it asks for",
-		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Serves: single, Foreign: true,
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
 			var b roach
@@ -90,7 +90,7 @@ func init() {
 	})
 	library(strategies.Meta{
 		Name: "lib-clever-memory", Doc: "Clever/leakybucket: its store in memory, a counter per window, one per subject",
-		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: inMemory(), Foreign: true,
+		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		return &perKey{make: func() bucket {
 			b, _ := memory.New().Create("", uint(p.Limit), p.Window.RealLength()) // it returns no error

@@ -44,7 +44,7 @@ func init() {
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-token-memory", Doc: "mennanov/limiters: a token bucket in memory, one per subject",
-			Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(),
+			Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock),
 		}, func(_ strategies.Env, p *quota.Policy, _ string) limits {
 			l := limiters.NewTokenBucket(p.Limit, each(p), limiters.NewLockNoop(), limiters.NewTokenBucketInMemory(), wallClock, unlogged{})
 			return l.Take
@@ -73,7 +73,7 @@ func init() {
 		}},
 		{strategies.Meta{
 			Name: "lib-mennanov-fixed-memory", Doc: "mennanov/limiters: a counter per window in memory, one per subject",
-			Kinds: []quota.Kind{quota.Fixed}, Guarantee: inMemory(), Serves: single,
+			Kinds: []quota.Kind{quota.Fixed}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single,
 		}, func(_ strategies.Env, p *quota.Policy, _ string) limits {
 			return one(limiters.NewFixedWindow(p.Limit, p.Window.RealLength(), limiters.NewFixedWindowInMemory(), wallClock))
 		}},

@@ -13,7 +13,7 @@ import (
 func init() {
 	library(strategies.Meta{
 		Name: "lib-sethvargo-memory", Doc: "sethvargo/go-limiter: a bucket in memory that is filled once per interval",
-		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: inMemory(), Serves: single, Foreign: true, ClockFixed: true,
+		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true, ClockFixed: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		st, err := memorystore.New(&memorystore.Config{Tokens: uint64(p.Limit), Interval: p.Window.RealLength()})
 		return sethvargo{st}, err

@@ -27,7 +27,7 @@ func init() {
 	})
 	library(strategies.Meta{
 		Name: "lib-throttled-memory", Doc: "throttled/throttled: GCRA in memory, by the clock of package time",
-		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Foreign: true,
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		st, err := memstore.NewCtx(0)
 		if err != nil {

@@ -26,7 +26,7 @@ func init() {
 	})
 	library(strategies.Meta{
 		Name: "lib-ulule-memory", Doc: "ulule/limiter: a counter in memory that lives as long as its window",
-		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: inMemory(), Serves: single, Foreign: true,
+		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		// The cleaner of its defaults ends with a garbage collection only, and is left out.
 		return newUlule(memory.NewStoreWithOptions(ulule.StoreOptions{Prefix: ulule.DefaultPrefix}), p), nil

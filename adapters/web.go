@@ -26,7 +26,7 @@ func init() {
 	exact := []quota.Clause{quota.Exactly(quota.FaultClock)}
 	library(strategies.Meta{
 		Name: "lib-echo-memory", Doc: "labstack/echo: the memory store of its limiter, over golang.org/x/time/rate",
-		Kinds: []quota.Kind{quota.Bucket}, Guarantee: inMemory(), Serves: single, Foreign: true,
+		Kinds: []quota.Kind{quota.Bucket}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		return echo{middleware.NewRateLimiterMemoryStoreWithConfig(middleware.RateLimiterMemoryStoreConfig{
 			Rate: rate.Limit(perSecond(p)), Burst: int(p.Limit),
@@ -41,7 +41,7 @@ func init() {
 	})
 	library(strategies.Meta{
 		Name: "lib-gin-memory", Doc: "JGLTechnologies/gin-rate-limit: counter and time of the last request in memory",
-		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: inMemory(), Serves: single, Foreign: true,
+		Kinds: []quota.Kind{quota.FirstRequest}, Guarantee: quota.PerInstance(quota.FaultClock), Serves: single, Foreign: true,
 	}, func(_ strategies.Env, p *quota.Policy) (limiter, error) {
 		return ginLimiter{gin.InMemoryStore(&gin.InMemoryOptions{Rate: p.Window.RealLength(), Limit: uint(p.Limit)})}, nil
 	})

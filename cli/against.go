@@ -18,29 +18,33 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/atomicfile"
+	"github.com/quotabench/quotabench/internal/compare"
 	seeds "github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
 )
 
 // against measures another program and this one in pairs of rounds, in random order, and
 // compares them.
 type against struct {
-	*settings
-	ctx            context.Context //nolint:containedctx // of the one command that it serves
-	cmd            *cobra.Command
-	stdout, stderr io.Writer
-	programs       [2]string // the base and the head
-	args           []string  // of each round
-	dir            string    // of --out
-	seed           uint64
-	selected       []strategies.Selection
+	*group.Settings
+	ctx      context.Context //nolint:containedctx // of the one command that it serves
+	cmd      *cobra.Command
+	stderr   io.Writer
+	programs [2]string // the base and the head
+	args     []string  // of each round
+	dir      string    // of --out
+	selected []strategies.Selection
 }
 
 // sides by the names of their directories.
@@ -48,43 +52,46 @@ var sides = [2]string{"base", "head"}
 
 // compareWith is run --against. Each round of a side is a program of its own, so that
 // neither has what the other left behind.
-func (s *settings) compareWith(cmd *cobra.Command, cfg *measure.Config, names []string) error {
-	base, err := exec.LookPath(s.against)
+func compareWith(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) error {
+	base, err := exec.LookPath(s.Against)
 	if err != nil {
-		return s.wrong("against", fmt.Errorf("%q cannot be run: %w", s.against, errors.Unwrap(err)))
+		return s.Wrong("against", fmt.Errorf("%q cannot be run: %w", s.Against, errors.Unwrap(err)))
 	}
 	head, err := os.Executable()
 	if err != nil {
 		return fail(ExitFailed, err)
 	}
-	if s.rank("against") == byFile {
-		return s.wrong("against", errors.New("give it as a flag: each side is given the same file"))
+	if s.Rank("against") == settings.ByFile {
+		return s.Wrong("against", errors.New("give it as a flag: each side is given the same file"))
 	}
-	if s.history != "" {
-		return s.wrong("history", errors.New("the rounds of two programs have no place of their own in it: leave it out with --against"))
+	if s.History != "" {
+		return s.Wrong("history", errors.New("the rounds of two programs have no place of their own in it: leave it out with --against"))
 	}
-	dir, err := s.outDir()
+	dir, err := session.FreeDir(s)
 	if err != nil {
 		return err
 	}
 	for _, side := range sides {
 		for _, stage := range []int{1, 2} {
-			if err := s.isFree(stageDir(dir, side, stage)); err != nil {
+			if err := session.IsFree(s.Set, stageDir(dir, side, stage)); err != nil {
 				return err
 			}
 		}
 	}
-	a := &against{settings: s, ctx: cmd.Context(), cmd: cmd, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), programs: [2]string{base, head}, dir: dir, seed: cfg.Seed, selected: cfg.Strategies}
+	a := &against{
+		Settings: s, ctx: cmd.Context(), cmd: cmd, stderr: cmd.ErrOrStderr(),
+		programs: [2]string{base, head}, dir: dir, selected: cfg.Strategies,
+	}
 	for i := range a.programs {
 		if a.programs[i], err = filepath.Abs(a.programs[i]); err != nil {
 			return fail(ExitFailed, err)
 		}
 	}
-	if cfg.LatencyRate == measure.AutoRate {
-		a.args = append(a.args, "--loop", loopClosed)
+	if cfg.Load == (harness.Load{Loop: harness.Both}) {
+		a.args = append(a.args, "--loop", string(workloads.Closed))
 	}
-	defer outlivePipes()()
-	return a.compare(cfg.Rounds, names)
+	defer session.OutlivePipes()()
+	return a.compare(cfg.Rounds, s.Strategies)
 }
 
 // stages of [compare.Screening].
@@ -93,7 +100,7 @@ func (a *against) compare(rounds int, names []string) error {
 	if err != nil {
 		return err
 	}
-	o := compare.Options{Paired: true, Gates: a.gates, Rule: compare.Screening}
+	o := compare.Options{Paired: true, Gates: a.Gates, Rule: compare.Screening}
 	c, err := compare.Compare(first[0], first[1], o)
 	if err != nil {
 		return fail(ExitFailed, err)
@@ -113,12 +120,13 @@ func (a *against) compare(rounds int, names []string) error {
 	}
 	if a.args != nil {
 		rate, _ := measure.CommonRate(slices.Concat(first[0].File.Runs, first[1].File.Runs), a.selected)
-		c.Notes = append(c.Notes, fmt.Sprintf("latency was not measured, since each program would choose a rate of its own: give both one, e.g. --rate %g, which run would choose by these figures", rate))
+		c.Notes = append(c.Notes, fmt.Sprintf("latency was not measured, since each program would choose a rate of its own: "+
+			"give both one, e.g. --rate %g, which run would choose by these figures", rate))
 	}
 	if err := a.keep(c); err != nil {
 		return fail(ExitFailed, err)
 	}
-	err = showComparison(a.cmd, cmp.Or(a.format, comparisonFormats()[0]), c)
+	err = showComparison(a.cmd, cmp.Or(a.Format, group.ComparisonFormats()[0]), c)
 	fmt.Fprintf(a.stderr, "\nwritten to %s: %s, %s\n", a.dir, render.ComparisonName, strings.Join(sides[:], ", "))
 	return err
 }
@@ -151,7 +159,7 @@ func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side,
 	var files [2]*results.File
 	for round := 1; round <= rounds; round++ {
 		order := []int{0, 1}
-		if seeds.Stream(a.seed, seeds.Sides, uint64(stage), uint64(round))&1 == 1 {
+		if seeds.Stream(a.Seed, seeds.Sides, uint64(stage), uint64(round))&1 == 1 {
 			slices.Reverse(order)
 		}
 		for _, side := range order {
@@ -177,7 +185,7 @@ func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side,
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return out, fail(ExitFailed, err)
 		}
-		path := filepath.Join(dir, resultsFile)
+		path := filepath.Join(dir, render.ResultsName)
 		if err := codec.Write(path, *f); err != nil {
 			return out, fail(ExitFailed, err)
 		}
@@ -188,7 +196,11 @@ func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side,
 
 // round runs one program for one round.
 func (a *against) round(side int, dir string, names []string) (*results.File, error) {
-	args := append(a.given(), a.args...)
+	args := append([]string{"run"}, a.Flags("against", "format", "out", "rounds", "budget", "quick", "fail-on", "strategy")...)
+	if a.Quick {
+		args = append(args, "--duration="+a.Duration.String())
+	}
+	args = append(args, a.args...)
 	args = append(args, "--rounds", "1", "--out", dir, "--strategy", strings.Join(names, ","))
 	cmd := exec.CommandContext(a.ctx, a.programs[side], args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -197,44 +209,14 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 	cmd.Stdout, cmd.Stderr = io.Discard, &said
 	err := stores.RunWithUs(cmd)
 	if a.ctx.Err() != nil {
-		return nil, fail(ExitInterrupted, errors.New("interrupted: pairs of rounds are compared when all have been made, and nothing was written"))
+		return nil, fail(ExitInterrupted,
+			errors.New("interrupted: pairs of rounds are compared when all have been made, and nothing was written"))
 	}
-	f, read := codec.Read(filepath.Join(dir, resultsFile))
+	f, read := codec.Read(filepath.Join(dir, render.ResultsName))
 	if read != nil {
 		last := strings.TrimSpace(said.String())
-		return nil, fail(ExitFailed, fmt.Errorf("%s (%s): %w: %s", sides[side], a.programs[side], cmpErr(err, read), last[strings.LastIndex(last, "\n")+1:]))
+		return nil, fail(ExitFailed, fmt.Errorf("%s (%s): %w: %s",
+			sides[side], a.programs[side], cmp.Or(err, read), last[strings.LastIndex(last, "\n")+1:]))
 	}
 	return &f, nil // that it found a broken guarantee, or an invalid figure, is in the record
-}
-
-func cmpErr(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
-}
-
-// given are the flags of this command that both sides are to have.
-func (a *against) given() []string {
-	own := []string{"against", "format", "out", "rounds", "budget", "quick", "fail-on", "strategy"}
-	out := []string{"run"}
-	for _, x := range a.table {
-		if a.rank(x.name) != byFlag || slices.Contains(own, x.name) {
-			continue
-		}
-		if l, ok := x.value.(*list); ok {
-			for _, v := range *l.p {
-				out = append(out, "--"+x.name+"="+v)
-			}
-			continue
-		}
-		out = append(out, "--"+x.name+"="+x.value.String())
-	}
-	if file := a.flags.Lookup("config"); file != nil && file.Changed {
-		out = append(out, "--config="+file.Value.String())
-	}
-	if a.quick {
-		out = append(out, "--duration="+a.duration.String())
-	}
-	return out
 }

@@ -1,38 +1,66 @@
 package cli
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/choose"
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/choose"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
+	tables "github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
 )
 
-// chooseSettings are those of run that apply, and the questions.
+// chooseSettings are the questions of a choice, and where to try strategies.
 type chooseSettings struct {
-	*settings
+	*group.Settings
 	regions               int
+	rate                  float64
 	subjects              int64
 	leak, outage, settles string
 	p99, budget, skew     time.Duration
-	yes, asJSON           bool
+	yes                   bool
 }
 
-// chosenFrom are the settings of run that a choice has, beside the stores.
-var chosenFrom = []string{"strategy", "policy", "instances", "rate", "seed", "out"}
-
 // questions are the settings that are asked for on a terminal, in their order.
-var questions = []string{"policy", "instances", "regions", "rate", "subjects", "leak", "p99", "outage", "uploads"}
+var questions = []struct{ name, text string }{
+	{"policy", "Policy: a name, or a text such as \"5 attempts per rolling 15m\""},
+	{"instances", "Application instances, in each region"},
+	{"regions", "Regions"},
+	{"rate", "Requests per second of the whole application"},
+	{"subjects", "Subjects: users, keys or addresses"},
+	{"leak", "Tolerated leak, in units or percent of the limit"},
+	{"p99", "Longest p99 of a decision, e.g. 5ms; 0 for none"},
+	{"outage", "While Redis cannot be reached: any, open (admit), closed (hold the limit), survive (decide and hold)"},
+	{"uploads", "Are units committed, refunded or abandoned, as by uploads: auto, yes, no"},
+}
 
 // What --uploads takes.
 const (
@@ -42,48 +70,41 @@ const (
 )
 
 func newChooseSettings() *chooseSettings {
-	s := &chooseSettings{
-		settings: newSettings(), regions: 1, subjects: choose.DefaultSubjects, leak: "0", outage: string(choose.OutageAny),
-		settles: settlesAuto, budget: choose.DefaultBudget,
+	return &chooseSettings{
+		Settings: group.New(group.Choose), regions: 1, rate: choose.DefaultRate, subjects: choose.DefaultSubjects,
+		leak: "0", outage: string(choose.OutageAny), settles: settlesAuto, budget: choose.DefaultBudget,
 	}
-	s.strategy, s.instances, s.rate = []string{"all"}, choose.DefaultInstances, choose.DefaultRate
-	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return !x.store && !slices.Contains(chosenFrom, x.name) })
-	for name, doc := range map[string]string{
-		"strategy":  "strategies to choose from, `a,b:option=value`, core, all or a pattern such as pg-*; may be repeated",
-		"instances": "application instances, in each region",
-		"rate":      "`requests` per second of the whole application",
-		"out":       "`directory` for choice.json, choice.txt and the record of each stage (default quotabench-results/<time>)",
-	} {
-		s.lookup(name).doc = doc
-	}
-	first := func(x setting) bool { return x.name == "policy" || x.name == "instances" }
-	s.table = slices.Concat([]setting{*s.lookup("policy"), *s.lookup("instances")}, s.ownSettings(), slices.DeleteFunc(slices.Clone(s.table), first))
-	return s
 }
 
-// ownSettings are the questions that no other command has.
-func (s *chooseSettings) ownSettings() []setting {
+// asked are the questions that no other command has.
+func (s *chooseSettings) asked() []settings.Setting {
 	var words []string
 	for _, o := range choose.Outages() {
 		words = append(words, o.Name)
 	}
-	return []setting{
-		{name: "regions", value: whole(&s.regions, 1, choose.MaxRegions),
-			doc: "regions, 80 to 150 ms apart in the simulation of them"},
-		{name: "skew", value: span(&s.skew, harness.MaxClockSkew), computed: true, doc: "how far the clocks of instances are apart in the simulation, e.g. 2s (default: they agree)"},
-		{name: "subjects", value: count(&s.subjects, 1, choose.MaxSubjects), doc: "users, keys or addresses that the requests are for"},
-		{name: "leak", value: &text{p: &s.leak, what: "units such as 5, or a share of the limit such as 1%"}, complete: completeWords("0", "1%"),
-			doc: "`units`, or a share of the limit such as 1%, that one subject may be given over its limit in one window"},
-		{name: "p99", value: span(&s.p99, measure.MaxDuration), computed: true,
-			doc: "longest 99th percentile of a decision, e.g. 5ms (default: none is asked for)"},
-		{name: "outage", value: &text{p: &s.outage, choices: words}, complete: completeWords(words...),
-			doc: "while Redis cannot be reached: open (admit), closed (hold the limit), survive (decide and hold it), or any"},
-		{name: "uploads", value: &text{p: &s.settles, choices: []string{settlesAuto, settlesYes, settlesNo}}, complete: completeWords(settlesAuto, settlesYes, settlesNo),
-			doc: "whether units are committed, refunded or abandoned, as by uploads; auto: where the policy has no window"},
-		{name: "budget", value: span(&s.budget, measure.MaxDuration), doc: "time that the choice may take; what it does not come to is said to be not tested"},
-		{name: "yes", value: &boolean{&s.yes}, doc: "ask nothing, and take the default of what is not given; so it is where no terminal answers"},
-		{name: "verbose", value: &boolean{&s.verbose}, doc: "print the command behind every figure, which choice.txt has"},
-		{name: "json", value: &boolean{&s.asJSON}, doc: "write JSON instead of text"},
+	settles := []string{settlesAuto, settlesYes, settlesNo}
+	return []settings.Setting{
+		{Name: "regions", Title: settings.What, Value: settings.Whole(&s.regions, 1, choose.MaxRegions),
+			Doc: "regions, 80 to 150 ms apart in the simulation of them"},
+		{Name: "rate", Title: settings.Load, Value: settings.Decimal(&s.rate, harness.MaxRate), Doc: "`requests` per second of the " +
+			"whole application"},
+		{Name: "skew", Title: settings.Trouble, Value: settings.Span(&s.skew, harness.MaxClockSkew), Computed: true,
+			Doc: "how far the clocks of instances are apart in the simulation, e.g. 2s (default: they agree)"},
+		{Name: "subjects", Title: settings.Workload, Value: settings.Count(&s.subjects, 1, choose.MaxSubjects),
+			Doc: "users, keys or addresses that the requests are for"},
+		{Name: "leak", Title: settings.What, Value: settings.Named(&s.leak, "units such as 5, or a share of the limit such as 1%"),
+			Complete: settings.Words("0", "1%"),
+			Doc:      "`units`, or a share of the limit such as 1%, that one subject may be given over its limit in one window"},
+		{Name: "p99", Title: settings.What, Value: settings.Span(&s.p99, measure.MaxDuration), Computed: true,
+			Doc: "longest 99th percentile of a decision, e.g. 5ms (default: none is asked for)"},
+		{Name: "outage", Title: settings.Trouble, Value: settings.Text(&s.outage, words...),
+			Doc: "while Redis cannot be reached: open (admit), closed (hold the limit), survive (decide and hold it), or any"},
+		{Name: "uploads", Title: settings.What, Value: settings.Text(&s.settles, settles...),
+			Doc: "whether units are committed, refunded or abandoned, as by uploads; auto: where the policy has no window"},
+		{Name: "budget", Title: settings.What, Value: settings.Span(&s.budget, measure.MaxDuration),
+			Doc: "time that the choice may take; what it does not come to is said to be not tested"},
+		{Name: "yes", Title: settings.What, Value: settings.Bool(&s.yes),
+			Doc: "ask nothing, and take the default of what is not given; so it is where no terminal answers"},
 	}
 }
 
@@ -105,51 +126,54 @@ func chooseCommand() *cobra.Command {
 			"  quotabench choose --yes --policy agent-api --outage survive --redis process",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			defer outlivePipes()()
+			defer session.OutlivePipes()()
 			if err := s.ask(cmd); err != nil {
 				return err
 			}
-			cfg, err := before(cmd.Context(), s.configure)
+			cfg, err := session.Before(cmd.Context(), s.configure)
 			if err != nil {
 				return err
 			}
 			return s.choose(cmd, cfg)
 		},
 	}
-	cmd.Flags().SortFlags = false
 	s.register(cmd)
 	return cmd
+}
+
+func (s *chooseSettings) register(cmd *cobra.Command) {
+	s.Register(cmd, s.Subject(), s.asked(), s.Seeded(), s.Stores(), s.Verbosity(), s.Output())
 }
 
 // configure turns the settings into a question.
 func (s *chooseSettings) configure() (choose.Config, error) {
 	c := choose.Config{
-		Instances: s.instances, Regions: s.regions, Rate: s.rate, Subjects: s.subjects, P99: s.p99, Skew: s.skew,
-		Outage: choose.Outage(s.outage), Budget: s.budget, Seed: s.seed,
+		Instances: s.Instances, Regions: s.regions, Rate: s.rate, Subjects: s.subjects, P99: s.p99, Skew: s.skew,
+		Outage: choose.Outage(s.outage), Budget: s.budget, Seed: s.Seed,
 	}
-	chosen, err := strategies.Parse(strings.Join(s.strategy, ","))
+	chosen, err := s.Selections()
 	if err != nil {
-		return c, s.wrong("strategy", err)
+		return c, err
 	}
-	if c.Policy, err = lookupPolicy(s.policy); err != nil {
-		return c, s.wrong("policy", err)
+	if c.Policy, err = group.LookupPolicy(s.Policy); err != nil {
+		return c, s.Wrong("policy", err)
 	}
 	c.Settles = s.settles == settlesYes || s.settles == settlesAuto && c.Policy.Window.Kind == quota.Standing
 	if c.TolerateLeak, err = leakOf(s.leak, c.Policy.Limit); err != nil {
-		return c, s.wrong("leak", err)
+		return c, s.Wrong("leak", err)
 	}
 	for _, x := range chosen {
 		if why, not := x.Excludes(strategies.ModeExplore); not && x.Client != "" && x.Client != strategies.PlainClient {
-			return c, s.wrong("strategy", fmt.Errorf("%s: %s", x, why))
+			return c, s.Wrong("strategy", fmt.Errorf("%s: %s", x, why))
 		}
-		if s.given("strategy") || x.Form != strategies.Baseline {
+		if s.Given("strategy") || x.Form != strategies.Baseline {
 			c.Strategies = append(c.Strategies, x)
 		}
 	}
 	if s.rate == 0 {
-		return c, s.wrong("rate", errors.New("give the requests per second, more than 0"))
+		return c, s.Wrong("rate", errors.New("give the requests per second, more than 0"))
 	}
-	if err := s.checkStores(); err != nil {
+	if err := s.CheckStores(); err != nil {
 		return c, err
 	}
 	if err := c.Complete(); err != nil {
@@ -173,4 +197,190 @@ func leakOf(text string, limit int64) (int64, error) {
 		return 0, bad
 	}
 	return n, nil
+}
+
+// ask puts the questions that no flag has answered, where there is a terminal to answer
+// them.
+func (s *chooseSettings) ask(cmd *cobra.Command) error {
+	in, ok := cmd.InOrStdin().(*os.File)
+	if s.yes || !ok || !term.IsTerminal(int(in.Fd())) || !terminal.Is(cmd.ErrOrStderr()) {
+		return nil
+	}
+	_, err := session.Before(cmd.Context(), func() (struct{}, error) { return struct{}{}, s.put(in, cmd.ErrOrStderr()) })
+	return err
+}
+
+// put asks each question that no flag has answered. An empty answer takes the default,
+// and one that does not fit is asked again. The end of the input takes all defaults that
+// are left.
+func (s *chooseSettings) put(in io.Reader, out io.Writer) error {
+	fmt.Fprintln(out, "Enter takes the default in brackets; quotabench choose --help explains each question.")
+	lines := bufio.NewReader(in)
+	for _, q := range questions {
+		if s.Given(q.name) {
+			continue
+		}
+		for x := s.Lookup(q.name); ; {
+			fmt.Fprintf(out, "%s [%s]: ", q.text, x.Value)
+			line, err := lines.ReadString('\n')
+			answer := strings.TrimSpace(line)
+			if answer != "" {
+				if wrong := s.answer(x, answer); wrong != nil {
+					fmt.Fprintf(out, "  %v\n", wrong)
+					if err == nil {
+						continue
+					}
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				fmt.Fprintln(out)
+				return nil
+			}
+			if err != nil {
+				return fail(ExitUsage, fmt.Errorf("read the answer: %w", err))
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// answer takes one, if it fits.
+func (s *chooseSettings) answer(x *settings.Setting, text string) error {
+	if x.Name == "policy" {
+		if _, err := group.LookupPolicy(text); err != nil {
+			return err
+		}
+	}
+	if x.Name == "leak" {
+		if _, err := leakOf(text, 1); err != nil {
+			return err
+		}
+	}
+	return x.Value.Set(text)
+}
+
+// The files of a choice, beside the record of each stage.
+const (
+	choiceFile = "choice.json"
+	choiceText = "choice.txt"
+)
+
+// choose runs the stages, and writes the answer and all records.
+func (s *chooseSettings) choose(cmd *cobra.Command, cfg choose.Config) (err error) {
+	x, err := session.Open(cmd, s.Settings, cfg.StoresNeeded())
+	if err != nil {
+		return err
+	}
+	defer func() { err = x.Close(err) }()
+	cfg.Stores = x.Stores
+	if err := x.Begin(""); err != nil {
+		return err
+	}
+	told := &told{progress: x.Progress, end: clock.Nano() + int64(cfg.Budget)}
+	cfg.Observer = told
+	stop := x.Progress.Watch(told.status)
+	res, err := choose.Run(x.Ctx, cfg)
+	stop()
+	x.Progress.End()
+	if err != nil {
+		return session.InterruptedOr(x.Ctx, err, ExitFailed)
+	}
+	return s.answered(x, res)
+}
+
+// answered shows the answer and writes the records.
+func (s *chooseSettings) answered(x *session.Session, res *choose.Result) error {
+	page, stdout := terminal.Page(x.Cmd)
+	record, err := codec.ChoiceJSON(&res.Choice)
+	if err != nil {
+		return fail(ExitFailed, err)
+	}
+	var shown, whole bytes.Buffer
+	if err := errors.Join(tables.Choice(&shown, page, &res.Choice, s.Verbose),
+		tables.Choice(&whole, layout.Page{}, &res.Choice, true)); err != nil {
+		return fail(ExitFailed, err)
+	}
+	first := shown.Bytes()
+	if s.JSON {
+		first, stdout = record, x.Cmd.OutOrStdout()
+	}
+	_, unshown := stdout.Write(first)
+	w := session.Writer{Dir: x.Dir}
+	put := func(name string, b []byte) { _ = w.Put(render.Output{Name: name, Bytes: b}) } // err says what failed
+	put(choiceFile, record)
+	put(choiceText, []byte(format.Visible(whole.String())))
+	explored, err := codec.ExplorationJSON(&res.Exploration)
+	if err == nil {
+		put(render.ExplorationName, explored)
+	}
+	for _, kind := range []struct {
+		kind string
+		of   map[string]choose.Record
+	}{{results.Simulated, res.Simulations}, {results.Measured, res.Runs}} {
+		for _, name := range slices.Sorted(maps.Keys(kind.of)) {
+			b, failed := codec.Encode(stageFile(x, kind.kind, kind.of[name], res.Interrupted))
+			if err = errors.Join(err, failed); failed == nil {
+				put(name+".json", b)
+			}
+		}
+	}
+	fmt.Fprintf(x.Stderr, "\nwritten to %s: %s\n", x.Dir.Path, session.Listed(w.Written))
+	switch err = errors.Join(err, w.Err(), unshown); {
+	case err != nil:
+		return fail(ExitFailed, err)
+	case res.Interrupted:
+		return fail(ExitInterrupted, errors.New("interrupted: the answer is what was known by then"))
+	case len(res.Candidates) == 0:
+		return fail(ExitGate, errors.New("no strategy that could be tested fits"))
+	}
+	return nil
+}
+
+// stageFile is the record of a stage.
+func stageFile(x *session.Session, kind string, r choose.Record, interrupted bool) results.File {
+	plan := harness.Plan{Seed: x.Seed, Workload: &workloads.Meta{Name: r.Workload.Name}}
+	var f results.File
+	if kind == results.Measured {
+		f = x.Measured(&measure.Config{Plan: plan}, nil)
+	} else {
+		f = session.Simulated(&sim.Config{Plan: plan}, &sim.Report{}, nil, nil)
+	}
+	f.Workload, f.Runs, f.Interrupted = r.Workload, r.Runs, interrupted
+	return f
+}
+
+// told shows how far a choice has come. Its methods but status are called one at a time.
+type told struct {
+	progress *terminal.Progress
+	end      int64 // of the budget, on the clock
+
+	mu    sync.Mutex
+	stage string
+	doing string
+}
+
+// Stage implements [choose.Observer].
+func (t *told) Stage(name string, n int, _ time.Duration) {
+	t.mu.Lock()
+	t.stage, t.doing = name, ""
+	t.mu.Unlock()
+	t.progress.Line(fmt.Sprintf("%s: %s left", name, format.Plural(int64(n), "strategy is", "strategies are")))
+}
+
+// Doing implements [choose.Observer].
+func (t *told) Doing(what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.doing = what
+}
+
+// Out implements [choose.Observer].
+func (*told) Out(results.RuledOut) {}
+
+// status is what the choice does, and how long it takes at most.
+func (t *told) status() terminal.Status {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return terminal.Status{Text: format.Join(": ", t.stage, t.doing), Most: max(0, time.Duration(t.end-clock.Nano()))}
 }

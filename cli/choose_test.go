@@ -11,10 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness/choose"
+	"github.com/quotabench/quotabench/internal/choose"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/render"
 )
 
 func TestChooseHelp(t *testing.T) {
@@ -61,8 +62,9 @@ func TestLeakOf(t *testing.T) {
 // what a flag has answered is not asked.
 func TestChooseAsks(t *testing.T) {
 	s := newChooseSettings()
-	s.register(&cobra.Command{Use: "choose"})
-	if err := s.flags.Parse([]string{"--rate", "50"}); err != nil {
+	cmd := &cobra.Command{Use: "choose"}
+	s.register(cmd)
+	if err := cmd.ParseFlags([]string{"--rate", "50"}); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
@@ -70,7 +72,7 @@ func TestChooseAsks(t *testing.T) {
 	if err := s.put(in, &out); err != nil {
 		t.Fatal(err)
 	}
-	if s.rate != 50 || s.policy != "5 attempts per rolling 15m" || s.instances != 4 || s.regions != 1 || s.subjects != choose.DefaultSubjects || s.leak != "1%" || s.p99 != 5*time.Millisecond || s.outage != "survive" || s.settles != settlesAuto {
+	if s.rate != 50 || s.Policy != "5 attempts per rolling 15m" || s.Instances != 4 || s.regions != 1 || s.subjects != choose.DefaultSubjects || s.leak != "1%" || s.p99 != 5*time.Millisecond || s.outage != "survive" || s.settles != settlesAuto {
 		t.Errorf("the answers are %+v", s)
 	}
 	for _, want := range []string{"unknown policy \"nonsense\"", "Regions [1]: ", "give any or open or closed or survive"} {
@@ -100,7 +102,7 @@ func TestChoose(t *testing.T) {
 	if out["monthly"] != results.EvidenceDeclared || out["liar"] != results.EvidenceSchedule || out["honest"] != results.EvidenceSchedule {
 		t.Errorf("ruled out: %+v", c.RuledOut)
 	}
-	if _, err := codec.ReadExploration(filepath.Join("found", explorationFile)); err != nil {
+	if _, err := codec.ReadExploration(filepath.Join("found", render.ExplorationName)); err != nil {
 		t.Error(err)
 	}
 	for _, name := range []string{choiceFile, choiceText} {
@@ -114,8 +116,9 @@ func TestChoose(t *testing.T) {
 func TestChooseSettles(t *testing.T) {
 	for policy, want := range map[string]bool{"10 MB at a time": true, "10 calls per fixed 1m": false} {
 		s := newChooseSettings()
-		s.register(&cobra.Command{Use: "choose"})
-		if err := s.flags.Parse([]string{"--policy", policy, "--strategy", "honest"}); err != nil {
+		cmd := &cobra.Command{Use: "choose"}
+		s.register(cmd)
+		if err := cmd.ParseFlags([]string{"--policy", policy, "--strategy", "honest"}); err != nil {
 			t.Fatal(err)
 		}
 		p, err := quota.LookupPolicy(policy)

@@ -13,7 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/results/text/layout"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -40,14 +44,20 @@ func cleanCommand() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
+	var flags []settings.Setting
 	for _, d := range stores.Drivers() {
 		c.from[d.Name] = new(string)
-		cmd.Flags().Var(&text{p: c.from[d.Name]}, d.Name, "`URL` of a "+d.Title+" of yours ("+d.URLs+"), or as "+storeVariable(d.Name)+" says")
+		flags = append(flags, settings.Setting{Name: d.Name, Title: settings.Stores, Value: settings.Text(c.from[d.Name]),
+			Doc: "`URL` of a " + d.Title + " of yours (" + d.URLs + "), or as " + group.StoreVariable(d.Name) + " says"})
 	}
-	cmd.Flags().Var(&list{p: &c.named}, "store", "a further store by `NAME=URL`, e.g. redis.2=redis://host; may be repeated")
-	addJSON(cmd, &c.asJSON)
-	cmd.Flags().BoolVar(&c.yes, "yes", false, "remove what is listed as left")
-	cmd.Flags().BoolVar(&c.unknown, "unknown", false, "with --yes, remove also what has no lease: make sure that no run of an earlier version is under way")
+	settings.New(cmd, flags, []settings.Setting{
+		{Name: "store", Title: settings.Stores, Value: settings.List(&c.named), Doc: "a further store by `NAME=URL`, e.g. " +
+			"redis.2=redis://host; may be repeated"},
+		jsonFlag(&c.asJSON, "write JSON"),
+		{Name: "yes", Title: settings.What, Value: settings.Bool(&c.yes), Doc: "remove what is listed as left"},
+		{Name: "unknown", Value: settings.Bool(&c.unknown),
+			Doc: "with --yes, remove also what has no lease: make sure that no run of an earlier version is under way"},
+	})
 	return cmd
 }
 
@@ -59,7 +69,7 @@ func (c *cleaning) specs() ([]stores.Spec, error) {
 	}
 	for _, d := range slices.Backward(stores.Drivers()) {
 		url := *c.from[d.Name]
-		if v := os.Getenv(storeVariable(d.Name)); url == "" && strings.Contains(v, "://") {
+		if v := os.Getenv(group.StoreVariable(d.Name)); url == "" && strings.Contains(v, "://") {
 			url = v // words such as process name no server of others
 		}
 		if url != "" {
@@ -98,7 +108,7 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 	dirs := stores.Leftovers("")
 	set, err := stores.OpenSet(ctx, specs)
 	if err != nil {
-		return interruptedOr(ctx, err, ExitUsage)
+		return session.InterruptedOr(ctx, err, ExitUsage)
 	}
 	defer func() {
 		if cerr := set.Close(); cerr != nil && err == nil {
@@ -114,13 +124,13 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 		}
 		found, err := k.Holdings(ctx, true)
 		if err != nil {
-			return interruptedOr(ctx, err, ExitFailed)
+			return session.InterruptedOr(ctx, err, ExitFailed)
 		}
 		for _, h := range found {
 			all = append(all, held{name, k, h})
 		}
 	}
-	page, w := pageOf(cmd)
+	page, w := terminal.Page(cmd)
 	if c.asJSON {
 		err = encodeJSON(cmd.OutOrStdout(), heldRecords(all, dirs))
 	} else {
@@ -159,11 +169,12 @@ func writeHeld(w io.Writer, page layout.Page, all []held, dirs []string) error {
 		return err
 	}
 	g := layout.Grid{Columns: []layout.Column{
-		{Title: "where", Left: true}, {Title: "what", Left: true, Flexible: true}, {Title: "keys"}, {Title: "state", Left: true}, {Title: "whose", Left: true, Flexible: true},
+		{Title: "where", Left: true}, {Title: "what", Left: true, Flexible: true}, {Title: "keys"}, {Title: "state", Left: true},
+		{Title: "whose", Left: true, Flexible: true},
 	}}
 	for _, h := range all {
 		keys := ""
-		if h.in.Driver() != "postgres" {
+		if stores.ClassOf(h.in.Driver()) != stores.ClassSQL { // whose rows are not counted
 			keys = format.Count(h.Keys)
 		}
 		g.Add(h.store, h.Name, keys, string(h.State), h.Owner)
@@ -226,7 +237,7 @@ func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []s
 		fmt.Fprintf(w, "%s without a lease stayed: --unknown removes that, too\n", format.Plural(int64(unknown), "thing", "things"))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return interruptedOr(ctx, err, ExitFailed)
+		return session.InterruptedOr(ctx, err, ExitFailed)
 	}
 	return nil
 }

@@ -16,39 +16,46 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // Exit codes.
 const (
-	ExitOK          = 0
-	ExitGate        = 1   // a gate failed, a declared guarantee was broken, or a search found a violation
-	ExitUsage       = 2   // the command line or an input file is wrong
-	ExitFailed      = 3   // a run failed or its correctness figures are invalid
-	ExitInterrupted = 130 // ended by Ctrl-C
+	ExitOK          = exit.OK
+	ExitGate        = exit.Gate        // a gate failed, a declared guarantee was broken, or a search found a violation
+	ExitUsage       = exit.Usage       // the command line or an input file is wrong
+	ExitFailed      = exit.Failed      // a run failed or its correctness figures are invalid
+	ExitInterrupted = exit.Interrupted // ended by Ctrl-C
 )
 
-// exitError is an error with the exit code that it asks for.
-type exitError struct {
-	code int
-	err  error
+func fail(code int, err error) error { return exit.With(code, err) }
+
+func usagef(format string, args ...any) error { return exit.Usagef(format, args...) }
+
+// commands by what they are for, in the order of the help text.
+var commands = []struct {
+	id, title string
+	commands  []func() *cobra.Command
+}{
+	{"run", "Try strategies out", []func() *cobra.Command{chooseCommand, runCommand, sweepCommand, simCommand, exploreCommand}},
+	{"read", "Use what was recorded", []func() *cobra.Command{
+		reportCommand, plotCommand, compareCommand, judgeCommand, mergeCommand, exportCommand,
+	}},
+	{"setup", "Find your way", []func() *cobra.Command{
+		listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
+	}},
 }
-
-func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
-
-func fail(code int, err error) error { return &exitError{code, err} }
-
-func usagef(format string, args ...any) error { return fail(ExitUsage, fmt.Errorf(format, args...)) }
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
-	explore.ServeIsolated()
-	sim.ServeIsolated()
+	harness.ServeIsolated()
 	isolates = true
 	ctx, stop := withSignals(context.Background(), stderr)
 	defer stop()
@@ -63,19 +70,19 @@ var isolates bool
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := Command(stdout, stderr)
 	root.SetArgs(args)
-	err := root.ExecuteContext(withArgs(ctx, args))
+	err := root.ExecuteContext(session.WithArgs(ctx, args))
 	if err == nil {
 		return ExitOK
 	}
-	var e *exitError
-	if !errors.As(err, &e) {
-		// What cobra itself finds wrong is the command line.
-		e = &exitError{ExitUsage, err}
+	code := ExitUsage // what cobra itself finds wrong is the command line
+	var e *exit.Error
+	if errors.As(err, &e) {
+		code, err = e.Code, e
 	}
 	const name = "quotabench:"
-	text, _ := strings.CutPrefix(folded(stderr, name+" "+message(e)), name)
-	fmt.Fprintln(stderr, layout.Page{Colour: coloured(root, stderr)}.Paint(layout.Bad, name)+text)
-	return e.code
+	text, _ := strings.CutPrefix(terminal.Folded(stderr, name+" "+terminal.Message(err)), name)
+	fmt.Fprintln(stderr, layout.Page{Colour: terminal.Coloured(root, stderr)}.Paint(layout.Bad, name)+text)
+	return code
 }
 
 // Command returns the root command, for programs that add commands of their own.
@@ -92,43 +99,54 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          oneOfCommands,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:          showHelp,
 
-		PersistentPreRun: completeFlags,
+		PersistentPreRun: settings.CompleteFlags,
 	}
 	root.SetOut(format.VisibleWriter(stdout))
-	root.SetErr(messages(stderr))
-	addColour(root)
+	root.SetErr(terminal.Messages(stderr))
+	mode := terminal.ColourAuto
+	modes := []string{terminal.ColourAuto, terminal.ColourAlways, terminal.ColourNever}
+	settings.AddFlag(root.PersistentFlags(), settings.Setting{
+		Name: terminal.ColourFlag, Value: settings.Text(&mode, modes...),
+		Doc: "colour: auto is for terminals, unless NO_COLOR is set or TERM is dumb",
+	})
 	root.SetVersionTemplate("quotabench {{.Version}}\n")
-	root.AddCommand(runCommand(), listCommand(), doctorCommand())
-	root.AddCommand(sweepCommand())
-	root.AddCommand(simCommand())
-	root.AddCommand(exploreCommand())
-	root.AddCommand(chooseCommand())
-	root.AddCommand(judgeCommand())
-	root.AddCommand(compareCommand())
-	root.AddCommand(exportCommand())
-	root.AddCommand(plotCommand())
-	root.AddCommand(mergeCommand())
-	root.AddCommand(reportCommand())
-	root.AddCommand(cleanCommand(), versionCommand(), manCommand())
-	root.SetHelpCommand(helpCommand())
-	root.SetFlagErrorFunc(badFlag)
-	root.SetHelpFunc(showHelp)
-	root.InitDefaultCompletionCmd()
-	root.InitDefaultHelpCmd()
-	groupCommands(root)
-	for _, c := range root.Commands() {
-		if !c.Runnable() { // completion, which without a shell would exit with 0
-			c.Args = oneOfCommands
-			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	var groups []settings.CommandGroup
+	for _, g := range commands {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		group := settings.CommandGroup{Title: g.title}
+		for _, command := range g.commands {
+			c := command()
+			c.GroupID = g.id
+			group.Commands = append(group.Commands, c)
 		}
-		for _, sub := range c.Commands() {
-			sub.Args = noArgs
-		}
+		root.AddCommand(group.Commands...)
+		groups = append(groups, group)
 	}
+	root.SetFlagErrorFunc(settings.BadFlag)
+	completion := addCompletion(root)
+	last := &groups[len(groups)-1]
+	completion.GroupID, last.Commands = root.Groups()[len(groups)-1].ID, append(last.Commands, completion)
+	root.SetHelpFunc(settings.Help(groups))
 	return root
 }
+
+// addCompletion adds cobra's own commands. Unlike cobra it makes it an error to name no shell
+// that there is.
+func addCompletion(root *cobra.Command) *cobra.Command {
+	help, _, _ := root.Find([]string{"help"})
+	root.SetHelpCommand(help)
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"})
+	completion.Args, completion.RunE = oneOfCommands, showHelp
+	for _, shell := range completion.Commands() {
+		shell.Args = noArgs
+	}
+	return completion
+}
+
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // oneOfCommands refuses what is not a command of cmd.
 func oneOfCommands(cmd *cobra.Command, args []string) error {
@@ -142,41 +160,4 @@ func oneOfCommands(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return usagef("%w (see %s --help)", quota.Unknown("command", args[0], names, ""), cmd.CommandPath())
-}
-
-// helpCommand explains a command. Unlike cobra's own it makes an unknown one an
-// error.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [command]",
-		Short: "Explain a command",
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			at, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return nil, noFiles
-			}
-			var out []cobra.Completion
-			for _, c := range at.Commands() {
-				if c.IsAvailableCommand() {
-					out = append(out, cobra.CompletionWithDesc(c.Name(), c.Short))
-				}
-			}
-			return out, noFiles
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			at, rest, err := cmd.Root().Find(args)
-			if err != nil {
-				return err
-			}
-			if len(rest) > 0 && at.HasAvailableSubCommands() {
-				return oneOfCommands(at, rest)
-			}
-			if len(rest) > 0 {
-				return usagef("%s has no commands, but got %q (see %s --help)", at.CommandPath(), rest[0], at.CommandPath())
-			}
-			at.InitDefaultHelpFlag()
-			at.InitDefaultVersionFlag()
-			return at.Help()
-		},
-	}
 }

@@ -12,46 +12,40 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/internal/compare"
+	tables "github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
-	tables "github.com/quotabench/quotabench/results/text"
 )
 
 // compareSettings are all that a comparison can be told.
 type compareSettings struct {
-	*settings
+	*group.Settings
 	tolerances, timings []string
 	strict              bool
+	file                string // of --gates
 }
 
-func newCompareSettings() *compareSettings {
-	formats := comparisonFormats()
-	s := &compareSettings{settings: newSettings()}
-	s.format = formats[0]
-	s.fresh = func() *settings { return newCompareSettings().settings }
-	s.table = []setting{
-		{name: "format", value: &text{p: &s.format, choices: formats}, complete: completeWords(formats...),
-			doc: "how to show it: " + strings.Join(formats, ", ") + "; github also writes the job's summary"},
-		s.failOnSetting("leak>0 or p99/reference>1.2"), s.undecidedSetting(),
-		{name: "tolerance", value: &list{p: &s.tolerances}, complete: completeTolerances,
-			doc: "by how much an exact figure may become worse, in its unit or in percent of the base, e.g. `leak=2` or bytes=5%; may be repeated"},
-		{name: "timing", value: &list{p: &s.timings}, complete: completeWords(compare.Timings()...),
-			doc: "`timings` to gate beside throughput: " + strings.Join(compare.Timings()[1:], ", ") + "; they share the error of the comparison"},
-		{name: "strict", value: &boolean{&s.strict},
-			doc: "also fail what is no pass: what the rounds cannot tell, timings that do not count, and strategies on one side only"},
+// judged says what is worse.
+func (s *compareSettings) judged() []settings.Setting {
+	timings := compare.Timings()
+	return []settings.Setting{
+		{Name: "tolerance", Title: settings.Gates, Value: settings.List(&s.tolerances), Complete: completeTolerances,
+			Doc: "by how much an exact figure may become worse, in its unit or in percent of the base, e.g. `leak=2` or bytes=5%; may be repeated"},
+		{Name: "timing", Title: settings.Gates, Value: settings.List(&s.timings), Complete: settings.Words(timings...),
+			Doc: "`timings` to gate beside throughput: " + strings.Join(timings[1:], ", ") + "; they share the error of the comparison"},
+		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.strict),
+			Doc: "also fail what is no pass: what the rounds cannot tell, timings that do not count, and strategies on one side only"},
+		jsonFlag(&s.JSON, "write JSON"),
+		{Name: "gates", Title: settings.Gates, Value: settings.Named(&s.file, "the name of a file"), FlagOnly: true,
+			Doc: "take settings from a YAML `file`, one key per flag; flags win over it"},
 	}
-	return s
-}
-
-// comparisonFormats are the names of [render.Comparisons].
-func comparisonFormats() (out []string) {
-	for _, r := range render.Comparisons() {
-		out = append(out, r.Name)
-	}
-	return out
 }
 
 func completeTolerances(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -59,13 +53,11 @@ func completeTolerances(*cobra.Command, []string, string) ([]cobra.Completion, c
 	for _, f := range compare.Figures() {
 		out = append(out, f+"=")
 	}
-	return out, noFiles | cobra.ShellCompDirectiveNoSpace
+	return out, settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 }
 
 func compareCommand() *cobra.Command {
-	s := newCompareSettings()
-	var file string
-	var asJSON bool
+	s := &compareSettings{Settings: group.New(group.Compare)}
 	cmd := &cobra.Command{
 		Use:   "compare base head",
 		Short: "Say what became worse between two records, for a gate in CI",
@@ -76,16 +68,11 @@ func compareCommand() *cobra.Command {
 		Example: "  quotabench compare main/results.json branch/results.json\n" +
 			"  quotabench compare base head --fail-on 'leak>0' --tolerance bytes=5% --format markdown\n" +
 			"  quotabench compare base head --gates gates.yaml --strict --format github",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usagef("compare needs two records, first the base and then the head, and got %d", len(args))
-			}
-			return nil
-		},
+		Args: needs(2, 2, "compare needs two records, first the base and then the head, and got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := before(cmd.Context(), func() (*compare.Comparison, error) {
-				if file != "" {
-					if err := s.readFile(file); err != nil {
+			c, err := session.Before(cmd.Context(), func() (*compare.Comparison, error) {
+				if s.file != "" {
+					if err := s.ReadFile(s.file); err != nil {
 						return nil, err
 					}
 				}
@@ -94,32 +81,29 @@ func compareCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer outlivePipes()()
-			if asJSON {
-				s.format = render.JSON
+			defer session.OutlivePipes()()
+			if s.JSON {
+				s.Format = render.JSON
 			}
-			return showComparison(cmd, s.format, c)
+			return showComparison(cmd, s.Format, c)
 		},
 	}
-	cmd.Flags().SortFlags = false
-	s.register(cmd)
-	addJSON(cmd, &asJSON)
-	cmd.Flags().VarP(&text{p: &file, what: "the name of a file"}, "gates", "", "take settings from a YAML `file`, one key per flag; flags win over it")
+	s.Register(cmd, s.Formats(), s.Conditions(), s.IfUndecided(), s.judged())
 	return cmd
 }
 
 // compare reads both records and holds them against each other.
 func (s *compareSettings) compare(base, head string) (*compare.Comparison, error) {
-	o := compare.Options{Tolerances: map[string]compare.Tolerance{}, Timings: split(s.timings), Strict: s.strict}
+	o := compare.Options{Tolerances: map[string]compare.Tolerance{}, Timings: group.Items(s.timings), Strict: s.strict}
 	for _, t := range o.Timings {
 		if !slices.Contains(compare.Timings(), t) {
-			return nil, s.wrong("timing", quota.Unknown("timing", t, compare.Timings(), ""))
+			return nil, s.Wrong("timing", quota.Unknown("timing", t, compare.Timings(), ""))
 		}
 	}
-	for _, t := range split(s.tolerances) {
+	for _, t := range group.Items(s.tolerances) {
 		figure, tolerance, err := parseTolerance(t)
 		if err != nil {
-			return nil, s.wrong("tolerance", err)
+			return nil, s.Wrong("tolerance", err)
 		}
 		o.Tolerances[figure] = tolerance
 	}
@@ -130,15 +114,14 @@ func (s *compareSettings) compare(base, head string) (*compare.Comparison, error
 			return nil, fail(ExitUsage, err)
 		}
 	}
-	var err error
+	read := s.RunGates
 	if sides[1].Exploration != nil {
-		o.Gates, err = s.searchGates(nil)
-	} else {
-		o.Gates, err = s.runGates()
+		read = func() error { return s.SearchGates(nil) }
 	}
-	if err != nil {
+	if err := read(); err != nil {
 		return nil, err
 	}
+	o.Gates = s.Gates
 	c, err := compare.Compare(sides[0], sides[1], o)
 	if err != nil {
 		return nil, fail(ExitUsage, err)
@@ -157,7 +140,7 @@ func parseTolerance(text string) (figure string, t compare.Tolerance, err error)
 		return "", t, quota.Unknown("figure", figure, compare.Figures(), "")
 	}
 	amount, t.Percent = strings.CutSuffix(strings.TrimSpace(amount), "%")
-	err = decimal(&t.By, 1e15).Set(strings.TrimSpace(amount))
+	err = settings.Decimal(&t.By, 1e15).Set(strings.TrimSpace(amount))
 	if err != nil {
 		return "", t, fmt.Errorf("%q: %w, with %% for a share of the base", text, err)
 	}
@@ -199,7 +182,7 @@ func seriesBeside(path string) ([]results.Series, error) {
 
 // showComparison writes the comparison in a format and turns it into an exit code.
 func showComparison(cmd *cobra.Command, format string, c *compare.Comparison) error {
-	page, stdout := pageOf(cmd)
+	page, stdout := terminal.Page(cmd)
 	if format == render.Markdown || format == render.GitHub {
 		page.Colour = false
 	}
@@ -221,7 +204,7 @@ func showComparison(cmd *cobra.Command, format string, c *compare.Comparison) er
 	if !c.Passes() && len(c.Failed()) == 0 {
 		return fail(ExitGate, errors.New("not all could be compared, and the comparison is strict"))
 	}
-	return failures(cmd.ErrOrStderr(), nil, c.Failed())
+	return session.Failures(cmd.ErrOrStderr(), nil, c.Failed())
 }
 
 // summaryVariable names the file that GitHub Actions shows on the page of a job.

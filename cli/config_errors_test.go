@@ -130,21 +130,22 @@ func FuzzConfig(f *testing.F) {
 	}
 	f.Add([]byte("strategy:\n  - honest\nworkers: 5 # five\nduration: 0\ncost: |-\n  policy\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := newSettings()
-		if err := s.read("run.yaml", b); err != nil {
+		s, _ := newRun()
+		if err := s.ReadBytes("run.yaml", b); err != nil {
 			if strings.ContainsAny(err.Error(), "\n\r") {
 				t.Errorf("not one line: %q", err)
 			}
 			return
 		}
 		// What was taken is within bounds, and says so again.
-		for _, x := range s.table {
-			if _, ok := x.value.(*list); ok || !s.given(x.name) {
+		for _, x := range s.All() {
+			if x.Value.Items() != nil || !s.Given(x.Name) {
 				continue
 			}
-			v := x.value.String()
-			if err := newSettings().lookup(x.name).value.Set(v); err != nil {
-				t.Errorf("%s was set to %q: %v", x.name, v, err)
+			v := x.Value.String()
+			again, _ := newRun()
+			if err := again.Lookup(x.Name).Value.Set(v); err != nil {
+				t.Errorf("%s was set to %q: %v", x.Name, v, err)
 			}
 		}
 	})

@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/settings/group"
 )
 
 // planned is what a command line of run would measure.
-func planned(t *testing.T, args ...string) (*settings, measure.Config) {
+func planned(t *testing.T, args ...string) (*group.Settings, measure.Config) {
 	t.Helper()
 	s, cfg, err := plan(args...)
 	if err != nil {
@@ -21,21 +22,24 @@ func planned(t *testing.T, args ...string) (*settings, measure.Config) {
 	return s, cfg
 }
 
+// newRun are the settings of run.
+func newRun() (*group.Settings, *cobra.Command) {
+	s, cmd := group.New(group.Run), &cobra.Command{Use: "run"}
+	registerRun(cmd, s)
+	return s, cmd
+}
+
 // plan does what run does before it starts anything.
-func plan(args ...string) (*settings, measure.Config, error) {
-	s := newSettings()
-	cmd := &cobra.Command{Use: "run"}
-	s.register(cmd)
-	config := cmd.Flags().String("config", "", "")
-	if err := cmd.ParseFlags(args); err != nil {
+func plan(args ...string) (*group.Settings, measure.Config, error) {
+	s, cmd := newRun()
+	err := cmd.ParseFlags(args)
+	if err == nil {
+		err = s.Read(nil)
+	}
+	if err != nil {
 		return s, measure.Config{}, err
 	}
-	if *config != "" {
-		if err := s.readFile(*config); err != nil {
-			return s, measure.Config{}, err
-		}
-	}
-	cfg, err := s.plan()
+	cfg, err := s.Measurement()
 	return s, cfg, err
 }
 
@@ -76,20 +80,21 @@ func TestConfigRoundTrip(t *testing.T) {
 		if !reflect.DeepEqual(cfg, cfg2) {
 			t.Errorf("%q: the printed configuration is another run:\n%+v\n%+v", args, cfg, cfg2)
 		}
-		for i, x := range s.table {
-			if y := again.table[i]; !x.shorthand && x.value.String() != y.value.String() {
-				t.Errorf("%q: %s is %q, printed and read it is %q", args, x.name, x.value, y.value)
+		for i, x := range s.All() {
+			if y := again.All()[i]; !x.Shorthand && !x.FlagOnly && x.Value.String() != y.Value.String() {
+				t.Errorf("%q: %s is %q, printed and read it is %q", args, x.Name, x.Value, y.Value)
 			}
-			given[x.name] = given[x.name] || s.given(x.name)
+			given[x.Name] = given[x.Name] || s.Given(x.Name)
 		}
 		if o2 := call(t.Context(), "run", "--print-config", "--config", "run.yaml"); o2.stdout != o.stdout {
 			t.Errorf("%q: printed again it is\n%s\nnot\n%s", args, o2.stdout, o.stdout)
 		}
 	}
-	for _, name := range newSettings().names() {
+	s, _ := newRun()
+	for _, x := range s.All() {
 		// The workload is implied by a trace, and given in the other direction.
-		if !given[name] {
-			t.Errorf("no round trip sets %s", name)
+		if !given[x.Name] && !x.FlagOnly {
+			t.Errorf("no round trip sets %s", x.Name)
 		}
 	}
 }
@@ -124,23 +129,11 @@ postgres: "postgres://host/db?user=u&password=***&sslmode=require"
 store: ["redis.2=redis://user:***@host"]
 `})
 	s, _ := planned(t, "--config", "run.yaml")
-	if s.named[0] != "redis.2=redis://user@host" {
-		t.Errorf("store %q", s.named)
+	if s.Named[0] != "redis.2=redis://user@host" {
+		t.Errorf("store %q", s.Named)
 	}
-	if *s.from["redis"] != "redis://user@host:6379/2" || *s.from["postgres"] != "postgres://host/db?user=u&sslmode=require" {
-		t.Errorf("redis %q, postgres %q", *s.from["redis"], *s.from["postgres"])
-	}
-	for in, want := range map[string]string{
-		"postgres://h/d?password=***":             "postgres://h/d",
-		"postgres://h/d?password=***&a=b":         "postgres://h/d?a=b",
-		"postgres://h/d?a=b&password=***":         "postgres://h/d?a=b",
-		"postgres://u:***@h/d?sslpassword=***&x=": "postgres://u@h/d?x=",
-		"redis://:***@h":                          "redis://@h",
-		"redis://u:real@h":                        "redis://u:real@h",
-	} {
-		if got := unredact(in); got != want {
-			t.Errorf("%s becomes %s, want %s", in, got, want)
-		}
+	if *s.From["redis"] != "redis://user@host:6379/2" || *s.From["postgres"] != "postgres://host/db?user=u&sslmode=require" {
+		t.Errorf("redis %q, postgres %q", *s.From["redis"], *s.From["postgres"])
 	}
 }
 
@@ -157,31 +150,31 @@ fill: 0.5
 	type c = measure.Config
 	for _, x := range []struct {
 		args []string
-		ok   func(s *settings, c c) bool
+		ok   func(s *group.Settings, c c) bool
 	}{
-		{[]string{"--config", "run.yaml"}, func(s *settings, c c) bool {
-			return s.workload == "steady" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Outages) == 1 && c.Stream.Options["fill"] == "0.5"
+		{[]string{"--config", "run.yaml"}, func(s *group.Settings, c c) bool {
+			return s.Workload == "steady" && c.Workers == 7 && c.Rounds == 8 && len(c.Strategies) == 2 && len(c.Outages) == 1 && c.Stream.Options["fill"] == "0.5"
 		}},
-		{[]string{"--config", "run.yaml", "--workers", "3", "--strategy", "honest"}, func(_ *settings, c c) bool {
+		{[]string{"--config", "run.yaml", "--workers", "3", "--strategy", "honest"}, func(_ *group.Settings, c c) bool {
 			return c.Workers == 3 && c.Rounds == 8 && len(c.Strategies) == 1
 		}},
-		{[]string{"--outage", "postgres:0.1-0.2", "--outage", "postgres:0.3-0.4", "--config", "run.yaml"}, func(_ *settings, c c) bool {
+		{[]string{"--outage", "postgres:0.1-0.2", "--outage", "postgres:0.3-0.4", "--config", "run.yaml"}, func(_ *group.Settings, c c) bool {
 			return len(c.Outages) == 2 && c.Outages[1].Store == "postgres"
 		}},
 		// --quick stands for two flags, which win as it does; what was given as a
 		// flag stays.
-		{[]string{"--config", "run.yaml", "--quick"}, func(_ *settings, c c) bool {
-			return c.Rounds == quickRounds && c.Duration == quickDuration
+		{[]string{"--config", "run.yaml", "--quick"}, func(_ *group.Settings, c c) bool {
+			return c.Rounds == group.QuickRounds && c.Duration == group.QuickDuration
 		}},
-		{[]string{"--config", "run.yaml", "--quick", "--rounds", "5"}, func(_ *settings, c c) bool {
-			return c.Rounds == 5 && c.Duration == quickDuration
+		{[]string{"--config", "run.yaml", "--quick", "--rounds", "5"}, func(_ *group.Settings, c c) bool {
+			return c.Rounds == 5 && c.Duration == group.QuickDuration
 		}},
-		{[]string{"--config", "quick.yaml"}, func(_ *settings, c c) bool {
-			return c.Rounds == 9 && c.Duration == quickDuration
+		{[]string{"--config", "quick.yaml"}, func(_ *group.Settings, c c) bool {
+			return c.Rounds == 9 && c.Duration == group.QuickDuration
 		}},
 		// So does --trace, which stands for a workload.
-		{[]string{"--config", "run.yaml", "--trace", "t.csv"}, func(s *settings, c c) bool {
-			return c.Workload.NeedsTrace && s.workload == c.Workload.Name
+		{[]string{"--config", "run.yaml", "--trace", "t.csv"}, func(s *group.Settings, c c) bool {
+			return c.Workload.NeedsTrace && s.Workload == c.Workload.Name
 		}},
 	} {
 		if s, cfg := planned(t, x.args...); !x.ok(s, cfg) {

@@ -4,12 +4,23 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/results/text/layout"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/machine"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/redact"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/stores"
 )
 
@@ -45,15 +56,15 @@ func doctorCommand() *cobra.Command {
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			lines := append(append(storeLines(cmd.Context()), environment()), machineLines(cmd.Context())...)
+			lines := append(append(storeLines(cmd.Context()), storeVariables()), machineLines(cmd.Context())...)
 			if asJSON {
 				return encodeJSON(cmd.OutOrStdout(), lines)
 			}
-			page, out := pageOf(cmd)
+			page, out := terminal.Page(cmd)
 			return writeCheckups(out, page, lines)
 		},
 	}
-	addJSON(cmd, &asJSON)
+	settings.New(cmd, []settings.Setting{jsonFlag(&asJSON, "write JSON")})
 	return cmd
 }
 
@@ -97,3 +108,112 @@ func writeCheckups(w io.Writer, page layout.Page, lines []checkup) error {
 
 // tones of the states.
 var tones = map[state]layout.Tone{stateOK: layout.Good, stateMissing: layout.Caution, stateNote: layout.Caution}
+
+// storeVariables says which variables name stores.
+func storeVariables() checkup {
+	c := checkup{Name: "environment", State: stateOK}
+	var all, set []string
+	for _, d := range stores.Drivers() {
+		name := group.StoreVariable(d.Name)
+		all = append(all, name)
+		if v := os.Getenv(name); v != "" {
+			set = append(set, name+"="+redact.URLs(v))
+		}
+	}
+	if c.Detail = "names no store"; len(set) > 0 {
+		c.Detail = strings.Join(set, ", ")
+	}
+	c.Advice = strings.Join(all, ", ") + " stand for the flags of these stores; a flag wins, then a configuration file"
+	return c
+}
+
+// machineLines say how far this machine's timings can be trusted.
+func machineLines(ctx context.Context) []checkup {
+	return []checkup{processors(), timer(ctx), steal(machine.ReadCPU())}
+}
+
+// enoughCPUs is one for the load, one for Redis, one for PostgreSQL and one for
+// everything else.
+const enoughCPUs = 4
+
+func processors() checkup {
+	n := runtime.NumCPU()
+	c := checkup{Name: "processors", State: stateOK, Detail: strconv.Itoa(n), Figures: map[string]float64{"count": float64(n)}}
+	if m := machine.CPUModel(); m != "" {
+		c.Detail += " x " + m
+	}
+	if n < enoughCPUs {
+		c.State = stateNote
+		c.Advice = "load and stores share them: timings show their sum, so compare strategies and not machines"
+	}
+	return c
+}
+
+// How the timer is tried out: readings in a row, and sleeps of a millisecond.
+const (
+	clockReadings = 20_000
+	sleeps        = 20
+	sleepFor      = time.Millisecond
+	// coarseStep and lateSleep are where open-loop arrivals begin to show the
+	// timer and not the strategy.
+	coarseStep = time.Microsecond
+	lateSleep  = 2 * sleepFor
+)
+
+// timer measures the smallest step of the clock, and how late a sleep ends.
+func timer(ctx context.Context) checkup {
+	step, last := int64(0), clock.Nano()
+	begin := last
+	for range clockReadings {
+		now := clock.Nano()
+		if d := now - last; d > 0 && (step == 0 || d < step) {
+			step = d
+		}
+		last = now
+	}
+	read := float64(last-begin) / clockReadings
+	var took []int64
+	for range sleeps {
+		t := clock.Nano()
+		if (clock.Wall{}).Sleep(ctx, sleepFor) != nil {
+			break
+		}
+		took = append(took, clock.Nano()-t)
+	}
+	slices.Sort(took)
+	c := checkup{Name: "timer", State: stateOK, Figures: map[string]float64{"step_ns": float64(step), "read_ns": read}}
+	c.Detail = fmt.Sprintf("step of %v, %.0f ns a reading", time.Duration(step), read)
+	if len(took) > 0 {
+		median := time.Duration(took[len(took)/2])
+		c.Figures["sleep_1ms_ns"] = float64(median)
+		c.Detail += fmt.Sprintf("; a sleep of %v takes %v", sleepFor, median.Round(10*time.Microsecond))
+		if median > lateSleep {
+			c.State, c.Advice = stateNote, "sleeps end late: watch the lateness of open loops in the report"
+		}
+	}
+	if time.Duration(step) > coarseStep {
+		c.State, c.Advice = stateNote, "latencies below a few steps mean nothing here"
+	}
+	return c
+}
+
+// muchSteal is the share of processor time from which on a neighbour shows in the
+// timings.
+const muchSteal = 0.01
+
+// steal is how much processor time the hypervisor has given to others since the
+// machine started.
+func steal(t machine.CPUTime) checkup {
+	c := checkup{Name: "steal", State: stateOK}
+	if t.Total == 0 {
+		c.State, c.Detail = stateNote, "this system does not tell"
+		return c
+	}
+	share := t.Share()
+	c.Figures = map[string]float64{"share": share}
+	c.Detail = fmt.Sprintf("%.2f %% of the processor time since the machine started", 100*share)
+	if share > muchSteal {
+		c.State, c.Advice = stateNote, "other machines on this host take processor time: measure when it is quiet, or elsewhere"
+	}
+	return c
+}

@@ -3,37 +3,31 @@ package cli
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/harness/odds"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/odds"
+	"github.com/quotabench/quotabench/internal/searches"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// exploreSettings are those of run that apply, and what only a search has.
+// exploreSettings are what a search is told.
 type exploreSettings struct {
-	*settings
-	clients, times, jobs, states int
-	parallel, preemptions, asks  int
-	memory                       int64
-	schedules, used              int64
-	skew, faults, properties     []string
-	scripts, on, replay          string
-	full, first, exitZero        bool
-	oddsRate                     float64
-	timeout                      time.Duration
+	searches.Options
+	search             explore.Config // what is taken over as it is given
+	memory             int64
+	skew               []string
+	faults, properties []string
+	scripts            string
 }
-
-// explored are the settings of run that mean something in a search.
-var explored = []string{"strategy", "policy", "limit", "instances", "decision-timeout", "seed", "postgres", "postgres-image", "out", "fail-on"}
 
 // maxTimeout is the longest time that a search can be given.
 const maxTimeout = 30 * 24 * time.Hour
@@ -44,34 +38,17 @@ const searchTime = time.Minute
 // mostMemory is the most that a search can be given for its states, in MiB.
 const mostMemory = 1 << 20
 
-// embeddedStore is the store that searches run on, by the name that --on has for it.
-const embeddedStore = "embedded"
-
 func newExploreSettings() *exploreSettings {
-	s := &exploreSettings{settings: newSettings(), clients: 2, times: 1, jobs: 1, preemptions: explore.DefaultPreemptions, asks: explore.DefaultAsks, on: embeddedStore, oddsRate: odds.DefaultRate}
-	s.strategy, s.policy, s.instances = nil, "", 0
-	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return !slices.Contains(explored, x.name) })
-	for name, x := range map[string]setting{
-		"strategy": {value: &list{p: &s.strategy}, doc: "strategies, `a,b:option=value`, core, all or a pattern such as pg-*; may be repeated, or given as arguments"},
-		"policy":   {value: &text{p: &s.policy}, doc: "policy to enforce (default: one of the strategy's own record)"},
-		"limit":    {value: count(&s.limit, 1, explore.MaxUnits), doc: "limit in `units` (default: room for all requests but one)"},
-		"instances": {value: whole(&s.instances, 0, explore.MaxClients),
-			doc: "application instances that share the stores (default: one per client)"},
-		"decision-timeout": {value: span(&s.decision, harness.MaxDecisionTimeout),
-			doc: "real time that a strategy may block outside of the search, on a mutex or a channel, before it is given up (default " + harness.DefaultDecisionTimeout.String() + ")"},
-		"seed": {value: seed(&s.seed), doc: "seed of the strategies' own random numbers"},
-		"out":  {value: &text{p: &s.out}, doc: "`directory` for exploration.json, report.html, report.txt and a sequence chart (SVG) of each finding"},
-	} {
-		at := s.lookup(name)
-		at.value, at.doc, at.computed = x.value, x.doc, true
+	s := &exploreSettings{Options: searches.Options{Settings: group.New(group.Explore), On: searches.Embedded, OddsRate: odds.DefaultRate}}
+	s.search = explore.Config{
+		Clients: 2, Times: 1, JobRounds: 1, Preemptions: explore.DefaultPreemptions, Asks: explore.DefaultAsks, Samples: explore.DefaultSamples,
 	}
-	s.lookup("fail-on").doc = s.failOnSetting("leak or steps<9").doc
-	s.table = append(s.table, s.search()...)
 	return s
 }
 
-// search are the settings that a measurement does not have.
-func (s *exploreSettings) search() []setting {
+// searched are the settings that a measurement does not have.
+func (s *exploreSettings) searched() []settings.Setting {
+	c := &s.search
 	var faults, properties []string
 	for _, f := range explore.Faults() {
 		faults = append(faults, string(f))
@@ -79,51 +56,57 @@ func (s *exploreSettings) search() []setting {
 	for _, p := range explore.Properties() {
 		properties = append(properties, string(p))
 	}
-	return []setting{
-		{name: "clients", value: whole(&s.clients, 1, explore.MaxClients),
-			doc: "clients that share one subject"},
-		{name: "script", value: &text{p: &s.scripts}, complete: cobra.NoFileCompletions,
-			doc: "what clients do, e.g. `take=5,refund;take`: one script per client, the last for all others; limit=1 is an operator who changes the limit"},
-		{name: "used", value: count(&s.used, 0, explore.MaxUnits),
-			doc: "`units` in use at the start"},
-		{name: "skew", value: &list{p: &s.skew}, complete: cobra.NoFileCompletions,
-			doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
-		{name: "faults", value: &list{p: &s.faults}, complete: completeWords(append(faults, "all")...),
-			doc: "faults that may happen: " + strings.Join(faults, ", ") + ", or all; may be repeated"},
-		{name: "times", value: whole(&s.times, 1, explore.MaxTimes),
-			doc: "how often each fault may happen in one schedule; the clock ticks once more"},
-		{name: "jobs", value: whole(&s.jobs, 0, explore.MaxTimes),
-			doc: "how often each periodic job may start, at any moment"},
-		{name: "asks", value: whole(&s.asks, 0, explore.MostAsks),
-			doc: "how often one more client asks for one unit once all scripts have ended, until it is rejected, where fewer are left than that and no time has passed within a request; 0 for no such client"},
-		{name: "property", value: &list{p: &s.properties}, complete: completeWords(append(properties, "all")...),
-			doc: "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
-		{name: "max-states", value: whole(&s.states, 0, explore.MostStates), computed: true,
-			doc: "states after which each of the two parts of a search ends (default 200000)"},
-		{name: "max-memory", value: count(&s.memory, 0, mostMemory), computed: true,
-			doc: "memory in `MiB` that a search may take for states, 0 for any"},
-		{name: "preemptions", value: whole(&s.preemptions, 0, explore.MaxTimes),
-			doc: "where a bound ends a search, a second part tries all schedules in which at most so many calls are interrupted between two commands; 0 for no second part"},
-		{name: "timeout", value: span(&s.timeout, maxTimeout), computed: true,
-			doc: "`time` for the whole command, 0 for any, shared among its strategies; a search whose time is up keeps what it found and says that it was not complete (default 1m for each strategy, and none with --full)"},
-		{name: "odds-rate", value: speedOf(&s.oddsRate, odds.MinRate, odds.MaxRate),
-			doc: "simulate what leaks, or rejects wrongly, at so many `requests` per second of each subject, and say how often it is met; 0 for no simulation. Where several strategies are named, none is simulated unless this is given"},
-		{name: "first", value: &boolean{&s.first},
-			doc: "end at the first schedule that breaks a property of any strategy"},
-		{name: "exit-zero", value: &boolean{&s.exitZero},
-			doc: "exit with 0 whatever is found, e.g. for a catalogue; conditions of --fail-on count all the same"},
-		{name: "parallel", value: whole(&s.parallel, 0, sim.MaxParallel),
-			doc: "strategies searched at the same time, each in memory of its own, and workers of the search where there is one strategy; 0 for one per processor"},
-		{name: "full", value: &boolean{&s.full},
-			doc: "run and count every schedule instead of searching for the shortest that breaks a property"},
-		{name: "max-schedules", value: count(&s.schedules, 0, explore.MostSchedules), computed: true,
-			doc: "schedules after which --full ends (default 5000000)"},
-		{name: "on", value: &text{p: &s.on}, complete: completeWords(embeddedStore, "process", "container"),
-			doc: "repeat what is found on a Redis: process, container or a `URL`; embedded repeats it here"},
-		{name: "replay", value: &text{p: &s.replay}, complete: cobra.NoFileCompletions,
-			doc: "repeat the schedule of this `token`, on the store of --on"},
-		{name: "json", value: &boolean{&s.asJSON},
-			doc: "write JSON instead of tables"},
+	return []settings.Setting{
+		{Name: "limit", Title: settings.What, Value: settings.Count(&c.Limit, 1, explore.MaxUnits), Computed: true,
+			Doc: "limit in `units` (default: room for all requests but one)"},
+		{Name: "clients", Title: settings.Search, Value: settings.Whole(&c.Clients, 1, explore.MaxClients),
+			Doc: "clients that share one subject"},
+		{Name: "script", Title: settings.Search, Value: settings.Text(&s.scripts), Complete: cobra.NoFileCompletions,
+			Doc: "what clients do, e.g. `take=5,refund;take`: one script per client, the last for all others; limit=1 is an operator " +
+				"who changes the limit"},
+		{Name: "used", Title: settings.Search, Value: settings.Count(&c.Used, 0, explore.MaxUnits),
+			Doc: "`units` in use at the start"},
+		{Name: "skew", Title: settings.Trouble, Value: settings.List(&s.skew), Complete: cobra.NoFileCompletions,
+			Doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
+		{Name: "faults", Title: settings.Search, Value: settings.List(&s.faults), Complete: settings.Words(append(faults, "all")...),
+			Doc: "faults that may happen: " + strings.Join(faults, ", ") + ", or all; may be repeated"},
+		{Name: "times", Title: settings.Search, Value: settings.Whole(&c.Times, 1, explore.MaxTimes),
+			Doc: "how often each fault may happen in one schedule; the clock ticks once more"},
+		{Name: "jobs", Title: settings.Search, Value: settings.Whole(&c.JobRounds, 0, explore.MaxTimes),
+			Doc: "how often each periodic job may start, at any moment"},
+		{Name: "asks", Title: settings.Search, Value: settings.Whole(&c.Asks, 0, explore.MostAsks),
+			Doc: "how often one more client asks for one unit once all scripts have ended, until it is rejected, where fewer are left " +
+				"than that and no time has passed within a request; 0 for no such client"},
+		{Name: "property", Title: settings.Search, Value: settings.List(&s.properties), Complete: settings.Words(append(properties, "all")...),
+			Doc: "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
+		{Name: "max-states", Title: settings.Search, Value: settings.Whole(&c.MaxStates, 0, explore.MostStates), Computed: true,
+			Doc: "states after which each of the two parts of a search ends (default 200000)"},
+		{Name: "max-memory", Title: settings.Search, Value: settings.Count(&s.memory, 0, mostMemory), Computed: true,
+			Doc: "memory in `MiB` that a search may take for states, 0 for any"},
+		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&c.Preemptions, 0, explore.MaxTimes),
+			Doc: "where a bound ends a search, a second part tries all schedules in which at most so many calls are interrupted " +
+				"between two commands; 0 for no second part"},
+		{Name: "timeout", Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true,
+			Doc: "`time` for the whole command, 0 for any, shared among its strategies; a search whose time is up keeps what it found " +
+				"and says that it was not complete (default 1m for each strategy, and none with --full)"},
+		{Name: "odds-rate", Title: settings.Search, Value: settings.DecimalOrNone(&s.OddsRate, odds.MinRate, odds.MaxRate),
+			Doc: "simulate what leaks, or rejects wrongly, at so many `requests` per second of each subject, and say how often it is " +
+				"met; 0 for no simulation. Where several strategies are named, none is simulated unless this is given"},
+		{Name: "first", Title: settings.Search, Value: settings.Bool(&s.First),
+			Doc: "end at the first schedule that breaks a property of any strategy"},
+		{Name: "exit-zero", Title: settings.Gates, Value: settings.Bool(&s.ExitZero),
+			Doc: "exit with 0 whatever is found, e.g. for a catalogue; conditions of --fail-on count all the same"},
+		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, sim.MaxParallel),
+			Doc: "strategies searched at the same time, each in memory of its own, and workers of the search where there is one " +
+				"strategy; 0 for one per processor"},
+		{Name: "full", Title: settings.Search, Value: settings.Bool(&s.Full),
+			Doc: "run and count every schedule instead of searching for the shortest that breaks a property"},
+		{Name: "max-schedules", Title: settings.Search, Value: settings.Count(&c.MaxSchedules, 0, explore.MostSchedules), Computed: true,
+			Doc: "schedules after which --full ends (default 5000000)"},
+		{Name: "on", Title: settings.Stores, Value: settings.Text(&s.On), Complete: settings.Words(searches.Embedded, "process", "container"),
+			Doc: "repeat what is found on a Redis: process, container or a `URL`; embedded repeats it here"},
+		{Name: "replay", Title: settings.Search, Value: settings.Text(&s.Replay), Complete: cobra.NoFileCompletions,
+			Doc: "repeat the schedule of this `token`, on the store of --on"},
 	}
 }
 
@@ -144,95 +127,98 @@ func exploreCommand() *cobra.Command {
 			"  quotabench explore lua-reserve --script \"take,refund;take\" --property leak --on process\n" +
 			"  quotabench explore --replay TOKEN --on process",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			defer outlivePipes()()
-			if err := s.byPosition(args); err != nil {
-				return err
-			}
-			if s.given("replay") {
-				return s.replayToken(cmd)
-			}
-			type search struct {
-				chosen []strategies.Selection
-				cfg    explore.Config
-			}
-			x, err := before(cmd.Context(), func() (x search, err error) {
-				x.chosen, x.cfg, err = s.configure()
-				return x, err
-			})
-			if err != nil {
-				return err
-			}
-			return s.explore(cmd, x.chosen, x.cfg)
+			return s.run(cmd, args)
 		},
-		ValidArgsFunction: completeStrategies,
+		ValidArgsFunction: group.CompleteStrategies,
 	}
-	cmd.Flags().SortFlags = false
 	s.register(cmd)
 	return cmd
 }
 
+func (s *exploreSettings) register(cmd *cobra.Command) {
+	s.Register(cmd, s.Subject(), s.Seeded(), s.DecisionTimeout(), s.Stores(string(strategies.NeedPostgres)), s.Conditions(),
+		s.searched(), s.Output())
+}
+
+func (s *exploreSettings) run(cmd *cobra.Command, args []string) error {
+	defer session.OutlivePipes()()
+	s.Isolates = isolates
+	if err := s.Read(args); err != nil {
+		return err
+	}
+	if s.Given("replay") {
+		return s.Repeat(cmd)
+	}
+	var chosen []strategies.Selection
+	cfg, err := session.Before(cmd.Context(), func() (cfg explore.Config, err error) {
+		chosen, cfg, err = s.configure()
+		return cfg, err
+	})
+	if err != nil {
+		return err
+	}
+	return s.Search(cmd, chosen, cfg)
+}
+
 // configure turns the settings into what to search, and how.
-func (s *exploreSettings) configure() ([]strategies.Selection, explore.Config, error) {
-	cfg := explore.Config{
-		Limit: s.limit, Used: s.used, Clients: s.clients, Instances: s.instances, Seed: s.seed,
-		Times: s.times, JobRounds: s.jobs, DecisionTimeout: s.decision, MaxStates: s.states, MaxSchedules: s.schedules, First: s.first,
-		MaxMemory: s.memory << 20, Preemptions: s.preemptions, Asks: s.asks, Samples: explore.DefaultSamples,
+func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explore.Config, err error) {
+	cfg = s.search
+	cfg.Instances, cfg.Seed, cfg.DecisionTimeout, cfg.First, cfg.MaxMemory = s.Instances, s.Seed, s.Decision, s.First, s.memory<<20
+	for _, none := range []*int{&cfg.Preemptions, &cfg.Asks, &cfg.JobRounds} {
+		if *none == 0 {
+			*none = -1 // which a search takes for none, and 0 for its default
+		}
 	}
-	if s.preemptions == 0 {
-		cfg.Preemptions = -1
-	}
-	if s.asks == 0 {
-		cfg.Asks = -1
-	}
-	if !s.full && !s.given("timeout") {
+	cfg.Isolate = isolates
+	if !s.Full && !s.Given("timeout") {
 		cfg.Timeout = searchTime
 	}
-	if s.jobs == 0 {
-		cfg.JobRounds = -1
-	}
-	if len(s.strategy) == 0 {
+	if len(s.Strategies) == 0 {
 		return nil, cfg, usagef("no strategy to explore: name one, e.g. quotabench explore check-then-set (see quotabench list strategies)")
 	}
-	chosen, err := strategies.Parse(strings.Join(s.strategy, ","))
-	if err != nil {
-		return nil, cfg, s.wrong("strategy", err)
+	if chosen, err = s.Selections(); err != nil {
+		return nil, cfg, err
 	}
 	cfg.Workers = 1
 	if len(chosen) == 1 {
-		cfg.Workers = cmp.Or(s.parallel, runtime.GOMAXPROCS(0))
+		cfg.Workers = cmp.Or(s.Parallel, runtime.GOMAXPROCS(0))
 	}
-	if s.full {
-		for _, name := range []string{"property", "asks", "odds-rate", "max-states", "max-memory", "preemptions", "fail-on", "first"} {
-			if s.given(name) {
-				return nil, cfg, s.wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
-			}
-		}
-	} else if s.given("max-schedules") {
-		return nil, cfg, s.wrong("max-schedules", errors.New("it bounds --full, which is not given: use --max-states for a search"))
+	if err := s.checkFull(); err != nil {
+		return nil, cfg, err
 	}
-	if s.given("policy") {
-		if cfg.Policy, err = lookupPolicy(s.policy); err != nil {
-			return nil, cfg, s.wrong("policy", err)
+	if s.Given("policy") {
+		if cfg.Policy, err = group.LookupPolicy(s.Policy); err != nil {
+			return nil, cfg, s.Wrong("policy", err)
 		}
 	}
 	if cfg.Scripts, err = explore.ParseScripts(s.scripts); err != nil {
-		return nil, cfg, s.wrong("script", err)
+		return nil, cfg, s.Wrong("script", err)
 	}
 	if cfg.Faults, err = explore.ParseFaults(strings.Join(s.faults, ",")); err != nil {
-		return nil, cfg, s.wrong("faults", err)
+		return nil, cfg, s.Wrong("faults", err)
 	}
 	if cfg.Properties, err = explore.ParseProperties(strings.Join(s.properties, ",")); err != nil {
-		return nil, cfg, s.wrong("property", err)
+		return nil, cfg, s.Wrong("property", err)
 	}
-	if s.gates, err = s.searchGates(cfg.Properties); err != nil {
+	if err = s.SearchGates(cfg.Properties); err != nil {
 		return nil, cfg, err
 	}
-	for _, x := range split(s.skew) {
-		d, err := time.ParseDuration(x)
-		if err != nil {
-			return nil, cfg, s.wrong("skew", fmt.Errorf("give times such as 0s,2s,-2s, not %q", x))
+	cfg.Skew, err = readSkew(s.Settings, s.skew)
+	return chosen, cfg, err
+}
+
+// checkFull refuses what --full has no use for, and what only it has.
+func (s *exploreSettings) checkFull() error {
+	if !s.Full {
+		if s.Given("max-schedules") {
+			return s.Wrong("max-schedules", errors.New("it bounds --full, which is not given: use --max-states for a search"))
 		}
-		cfg.Skew = append(cfg.Skew, d)
+		return nil
 	}
-	return chosen, cfg, nil
+	for _, name := range []string{"property", "asks", "odds-rate", "max-states", "max-memory", "preemptions", "fail-on", "first"} {
+		if s.Given(name) {
+			return s.Wrong(name, errors.New("--full counts every schedule that leaks: leave one of the two out"))
+		}
+	}
+	return nil
 }

@@ -12,10 +12,12 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/results/schema"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
@@ -164,7 +166,7 @@ func TestExploreOut(t *testing.T) {
 	if err != nil || string(report) != o.stdout {
 		t.Errorf("report.txt is not what was printed: %s, %v", report, err)
 	}
-	record, err := os.ReadFile(filepath.Join("out", "new", explorationFile))
+	record, err := os.ReadFile(filepath.Join("out", "new", render.ExplorationName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +256,7 @@ func TestExploreInterrupted(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		newPlace(t, nil)
 		ctx, stop := context.WithCancel(t.Context())
-		before, enough := taken.Load(), int64(40)
+		before, enough := taken.Load(), int64(80)
 		if full {
 			enough = 5000
 		}
@@ -294,17 +296,19 @@ func TestExploreInterrupted(t *testing.T) {
 // What explore shares with run is checked with run's table; here, its own numbers.
 func TestExploreNumbersHaveBounds(t *testing.T) {
 	newPlace(t, nil)
-	for _, x := range newExploreSettings().table {
-		if !x.value.holds(scalarNumber) || x.value.holds(scalarText) {
+	s := newExploreSettings()
+	s.register(&cobra.Command{})
+	for _, x := range s.All() {
+		if !x.Value.Numeric() {
 			continue
 		}
 		for _, v := range []string{"-1", "NaN", "", "x", "1.5", "99999999999999999999999"} {
-			if v == "1.5" && x.name == "odds-rate" {
+			if v == "1.5" && x.Name == "odds-rate" {
 				continue
 			}
-			o := call(t.Context(), "explore", "honest", "--"+x.name+"="+v)
-			if requireUsageError(t, o); !strings.Contains(o.stderr, "--"+x.name) {
-				t.Errorf("--%s=%s is taken: %s", x.name, v, o.stderr)
+			o := call(t.Context(), "explore", "honest", "--"+x.Name+"="+v)
+			if requireUsageError(t, o); !strings.Contains(o.stderr, "--"+x.Name) {
+				t.Errorf("--%s=%s is taken: %s", x.Name, v, o.stderr)
 			}
 		}
 	}

@@ -12,6 +12,9 @@ import (
 
 	"github.com/quotabench/quotabench/internal/atomicfile"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 )
@@ -20,6 +23,7 @@ func exportCommand() *cobra.Command {
 	var as, strategy, out string
 	var names []string
 	var asJSON bool
+	var s *settings.Set
 	var explained strings.Builder
 	for _, r := range render.Exports() {
 		names = append(names, r.Name)
@@ -34,26 +38,21 @@ func exportCommand() *cobra.Command {
 		Example: "  quotabench export results.json --format gobench > new.txt && benchstat old.txt new.txt\n" +
 			"  quotabench export results.json --format hgrm --out percentiles\n" +
 			"  quotabench export exploration.json --format csv --strategy check-then-set",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("export takes one file, but got %d: give a record that run, sim or explore left", len(args))
-			}
-			return nil
-		},
+		Args: needs(1, 1, "export takes one file, but got %d: give a record that run, sim or explore left"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			outputs, err := before(cmd.Context(), func() ([]render.Output, error) { return exported(args[0], as, strategy) })
+			outputs, err := session.Before(cmd.Context(), func() ([]render.Output, error) { return exported(args[0], as, strategy) })
 			if err != nil {
 				return err
 			}
-			did := written{Records: args}
+			did := written{Records: args, asJSON: asJSON}
 			if out != "" {
-				return writeExport(cmd, out, outputs, &did, asJSON)
+				return writeExport(cmd, s, out, outputs, &did)
 			}
 			if asJSON {
 				for _, o := range outputs {
 					did.addText(o)
 				}
-				return did.tell(cmd.OutOrStdout(), true)
+				return did.tell(cmd.OutOrStdout())
 			}
 			for _, o := range outputs {
 				if _, err := cmd.OutOrStdout().Write(o.Bytes); err != nil {
@@ -63,10 +62,13 @@ func exportCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().Var(completed{&text{p: &as, choices: names}, completeWords(names...)}, "format", "one of the `formats` above")
-	cmd.Flags().Var(completed{&text{p: &strategy}, completeStrategies}, "strategy", "take this `strategy` alone: a name, or one with options as reports show it")
-	cmd.Flags().VarP(&text{p: &out}, "out", "o", "write files to this `directory`, and nothing to standard output")
-	addDocument(cmd, &asJSON)
+	s = settings.New(cmd, []settings.Setting{
+		{Name: "format", Value: settings.Text(&as, names...), Doc: "one of the `formats` above"},
+		{Name: "strategy", Value: settings.Text(&strategy), Complete: group.CompleteStrategies,
+			Doc: "take this `strategy` alone: a name, or one with options as reports show it"},
+		{Name: "out", Short: "o", Value: settings.Text(&out), Doc: "write files to this `directory`, and nothing to standard output"},
+		jsonFlag(&asJSON, "say what was read and written, as JSON on standard output"),
+	})
 	return cmd
 }
 
@@ -105,20 +107,19 @@ func exported(name, as, strategy string) ([]render.Output, error) {
 }
 
 // writeExport writes files of names that are not there yet, and tells of them.
-func writeExport(cmd *cobra.Command, dir string, outputs []render.Output, did *written, asJSON bool) error {
-	s := &settings{}
-	if err := s.canMake("out", dir); err != nil {
+func writeExport(cmd *cobra.Command, s *settings.Set, dir string, outputs []render.Output, did *written) error {
+	if err := session.CanMake(s, "out", dir); err != nil {
 		return err
 	}
 	for _, o := range outputs {
 		if _, err := os.Lstat(filepath.Join(dir, o.Name)); err == nil {
 			return usagef("--out: %s already holds %s: name another directory, or move it away", dir, o.Name)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return s.badDir("out", err)
+			return session.BadDir(s, "out", err)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return s.badDir("out", err)
+		return session.BadDir(s, "out", err)
 	}
 	for _, o := range outputs {
 		path := filepath.Join(dir, o.Name)
@@ -128,5 +129,5 @@ func writeExport(cmd *cobra.Command, dir string, outputs []render.Output, did *w
 		did.add(path, o.Bytes)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s written to %s\n", format.Plural(int64(len(outputs)), "file", "files"), dir)
-	return did.tell(cmd.OutOrStdout(), asJSON)
+	return did.tell(cmd.OutOrStdout())
 }

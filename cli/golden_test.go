@@ -199,27 +199,28 @@ func requireUsageError(t *testing.T, o outcome) {
 func TestNumbersHaveBounds(t *testing.T) {
 	p := newPlace(t, nil)
 	numbers := 0
-	for _, x := range newSettings().table {
-		if !x.value.holds(scalarNumber) || x.value.holds(scalarText) && x.value.Type() != "duration" {
+	s, _ := newRun()
+	for _, x := range s.All() {
+		if !x.Value.Numeric() {
 			continue
 		}
 		numbers++
 		for _, v := range []string{"-1", "NaN", "Inf", "-Inf", "1e999", "", "x", "99999999999999999999999"} {
 			// No such strategy: what is let through must not run.
-			o := call(t.Context(), "run", "--strategy=nonsense", "--"+x.name+"="+v)
-			if requireUsageError(t, o); !strings.Contains(o.stderr, "--"+x.name) {
-				t.Errorf("--%s=%s is taken: %s", x.name, v, o.stderr)
+			o := call(t.Context(), "run", "--strategy=nonsense", "--"+x.Name+"="+v)
+			if requireUsageError(t, o); !strings.Contains(o.stderr, "--"+x.Name) {
+				t.Errorf("--%s=%s is taken: %s", x.Name, v, o.stderr)
 			}
 			if v == "" || v == "x" {
 				continue
 			}
 			v = strings.NewReplacer("NaN", ".nan", "Inf", ".inf").Replace(v)
-			if err := os.WriteFile("bad.yaml", []byte(x.name+": "+v+"\n"), 0o644); err != nil {
+			if err := os.WriteFile("bad.yaml", []byte(x.Name+": "+v+"\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			o = call(t.Context(), "run", "--strategy=nonsense", "--config", "bad.yaml")
-			if requireUsageError(t, o); !strings.Contains(o.stderr, "bad.yaml:1: "+x.name) {
-				t.Errorf("%s: %s is taken: %s", x.name, v, o.stderr)
+			if requireUsageError(t, o); !strings.Contains(o.stderr, "bad.yaml:1: "+x.Name) {
+				t.Errorf("%s: %s is taken: %s", x.Name, v, o.stderr)
 			}
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/quotabench/quotabench/internal/settings"
 )
 
 // everyCommand calls f with each command that is offered.
@@ -29,7 +31,7 @@ func TestHelpFits(t *testing.T) {
 		args := strings.Fields(c.CommandPath())[1:]
 		o := call(t.Context(), append(args, "--help")...)
 		for l := range strings.Lines(o.stdout) {
-			if w := uniseg.StringWidth(strings.TrimRight(l, "\n")); w > helpWidth {
+			if w := uniseg.StringWidth(strings.TrimRight(l, "\n")); w > settings.HelpWidth {
 				t.Errorf("%s --help has a line of %d columns: %s", c.CommandPath(), w, l)
 			}
 		}
@@ -42,7 +44,7 @@ func TestHelpFits(t *testing.T) {
 		switch c.Name() {
 		case "run", "sim", "explore", "sweep":
 			c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-				if groupOf(f.Name) == groupOther && f.Name != "help" {
+				if settings.TitleOf(f) == settings.Other && f.Name != "help" {
 					t.Errorf("--%s of %s is in no group", f.Name, c.Name())
 				}
 			})

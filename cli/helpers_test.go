@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -25,7 +26,7 @@ import (
 // that golden files do not change with each of them.
 func init() {
 	for _, m := range []strategies.Meta{
-		{Name: "honest", Doc: "counts under a mutex", Source: "000", Reset: strategies.ResetsMissing, Guarantee: []quota.Clause{quota.Exactly()}, Options: []quota.Option{
+		{Name: "honest", Doc: "counts under a mutex", Source: "ADR-008", Reset: strategies.ResetsMissing, Guarantee: []quota.Clause{quota.Exactly()}, Options: []quota.Option{
 			{Name: "color", Doc: "does nothing", Default: "red", Values: []string{"red", "blue"}},
 			{Name: "depth", Doc: "does nothing either", Default: "3", Type: "int"},
 		}, Open: openFake(&fake{})},
@@ -165,7 +166,7 @@ func (l *lockedBuffer) String() string {
 func (o outcome) transcript() string {
 	words := []string{"$ quotabench"}
 	for _, a := range o.args {
-		words = append(words, quoted(a))
+		words = append(words, session.Quoted(a))
 	}
 	text := strings.Join(words, " ") + "\n"
 	for _, part := range []struct{ name, text string }{{"stdout", o.stdout}, {"stderr", o.stderr}} {

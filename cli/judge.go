@@ -11,16 +11,18 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 func judgeCommand() *cobra.Command {
 	var asJSON bool
-	var policy text
 	var given string
-	policy.p = &given
 	cmd := &cobra.Command{
 		Use:   "judge file...",
 		Short: "Judge the histories of earlier runs again",
@@ -29,16 +31,11 @@ func judgeCommand() *cobra.Command {
 			"policy. The format of the files is described in oracle/FORMAT.md.",
 		Example: "  quotabench run incr-expire --history histories && quotabench judge histories/*.history\n" +
 			"  quotabench judge --policy \"50 requests per rolling 1m\" histories/incr-expire-1.history",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("judge needs a file: give histories that run or sim kept with --history")
-			}
-			return nil
-		},
+		Args: needs(1, 0, "judge needs a file: give histories that run or sim kept with --history"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var out []judged
 			for _, name := range args {
-				j, err := before(cmd.Context(), func() (judged, error) { return judgeFile(name, given) })
+				j, err := session.Before(cmd.Context(), func() (judged, error) { return judgeFile(name, given) })
 				if err != nil {
 					return err
 				}
@@ -47,12 +44,15 @@ func judgeCommand() *cobra.Command {
 			if asJSON {
 				return encodeJSON(cmd.OutOrStdout(), out)
 			}
-			page, w := pageOf(cmd)
+			page, w := terminal.Page(cmd)
 			return writeJudged(w, page, out)
 		},
 	}
-	cmd.Flags().Var(completed{&policy, completePolicies}, "policy", "judge by this `policy` in place of the one in force: a name, a text, or @file.yaml")
-	addJSON(cmd, &asJSON)
+	settings.New(cmd, []settings.Setting{
+		{Name: "policy", Value: settings.Text(&given), Complete: group.CompletePolicies,
+			Doc: "judge by this `policy` in place of the one in force: a name, a text, or @file.yaml"},
+		jsonFlag(&asJSON, "write JSON"),
+	})
 	return cmd
 }
 
@@ -83,7 +83,7 @@ func judgeFile(name, policy string) (judged, error) {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	if policy != "" {
-		p, err := lookupPolicy(policy)
+		p, err := group.LookupPolicy(policy)
 		if err != nil {
 			return judged{}, usagef("--policy: %w", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/render"
 )
 
 // A kept history is judged as the run was, in virtual time and on a real clock.
@@ -25,7 +26,7 @@ func TestJudge(t *testing.T) {
 		if o.code != ExitGate { // the liar leaks, and had promised not to
 			t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
 		}
-		text, err := os.ReadFile(filepath.Join("out-"+args[0], resultsFile))
+		text, err := os.ReadFile(filepath.Join("out-"+args[0], render.ResultsName))
 		if err != nil {
 			t.Fatal(err)
 		}

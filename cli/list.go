@@ -10,9 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/render"
-	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -50,9 +52,9 @@ func listCommand() *cobra.Command {
 		Short: "List strategies, workloads, policies, stores and formats",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
-				return nil, noFiles
+				return nil, settings.NoFiles
 			}
-			return names, noFiles
+			return names, settings.NoFiles
 		},
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -67,11 +69,11 @@ func listCommand() *cobra.Command {
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), args)
 			}
-			page, out := pageOf(cmd)
+			page, out := terminal.Page(cmd)
 			return writeText(out, page, args)
 		},
 	}
-	addJSON(cmd, &asJSON)
+	settings.New(cmd, []settings.Setting{jsonFlag(&asJSON, "write JSON")})
 	return cmd
 }
 
@@ -242,7 +244,8 @@ func listOptions(declared []quota.Option) []map[string]any {
 func listWorkloads() []entry {
 	var out []entry
 	for _, m := range workloads.All() {
-		out = append(out, entry{Name: m.Name, Doc: m.Doc, Columns: []string{string(m.Loop) + " loop"}, More: map[string]any{"loop": m.Loop, "options": listOptions(m.Options)}})
+		out = append(out, entry{Name: m.Name, Doc: m.Doc, Columns: []string{string(m.Loop) + " loop"},
+			More: map[string]any{"loop": m.Loop, "options": listOptions(m.Options)}})
 	}
 	return out
 }
@@ -252,7 +255,7 @@ func listPolicies() []entry {
 	for _, p := range quota.Policies() {
 		from := "registered"
 		if p.Source != "" {
-			from = "record " + p.Source
+			from = p.Source
 		}
 		serving := []string{}
 		for _, m := range strategies.All() {
@@ -262,7 +265,8 @@ func listPolicies() []entry {
 		}
 		out = append(out, entry{
 			Name: p.Name, Doc: p.Doc, Columns: []string{p.String(), from},
-			More: map[string]any{"limit": p.Limit, "unit": p.Unit, "window": p.Window.Kind, "length_ns": p.Window.Length, "record": p.Source, "costs": orEmpty(p.Costs), "served_by": serving},
+			More: map[string]any{"limit": p.Limit, "unit": p.Unit, "window": p.Window.Kind, "length_ns": p.Window.Length, "record": p.Source,
+				"costs": orEmpty(p.Costs), "served_by": serving},
 		})
 	}
 	return out
@@ -280,7 +284,8 @@ func listStores() []entry {
 	var out []entry
 	for _, d := range stores.Drivers() {
 		for _, c := range d.Choices {
-			out = append(out, entry{Name: c.Word, Doc: c.Doc, Columns: []string{"--" + d.Name}, More: map[string]any{"flags": []string{"--" + d.Name}, "store": d.Name}})
+			out = append(out, entry{Name: c.Word, Doc: c.Doc, Columns: []string{"--" + d.Name},
+				More: map[string]any{"flags": []string{"--" + d.Name}, "store": d.Name}})
 		}
 	}
 	return out

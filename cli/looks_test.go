@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 )
@@ -41,8 +42,9 @@ func TestEnded(t *testing.T) {
 		"stopped after 9 rounds: the budget of 60 s is spent":                                                  {true, measure.Report{Runs: open(9), OutOfTime: true}},
 		"stopped after 1 round: the budget of 60 s is spent; timings need 6 rounds, so give a longer --budget": {false, measure.Report{Runs: open(1), OutOfTime: true}},
 	} {
-		s := &settings{looking: c.looking}
-		if got := s.ended(&measure.Config{Budget: time.Minute}, &c.report, &results.File{Kind: results.Measured}); got != want {
+		s := group.New(group.Run)
+		s.Looking = c.looking
+		if got := ended(s, &measure.Config{Budget: time.Minute}, &c.report, &results.File{Kind: results.Measured}); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -8,10 +8,14 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/version"
 )
 
 func manCommand() *cobra.Command {
 	var out string
+	var s *settings.Set
 	cmd := &cobra.Command{
 		Use:   "man",
 		Short: "Write manual pages, one for each command",
@@ -25,17 +29,16 @@ func manCommand() *cobra.Command {
 			if out == "" {
 				return usagef("man needs a directory: give --out DIRECTORY")
 			}
-			s := &settings{}
-			if err := s.canMake("out", out); err != nil {
+			if err := session.CanMake(s, "out", out); err != nil {
 				return err
 			}
 			if err := os.MkdirAll(out, 0o755); err != nil {
-				return s.badDir("out", err)
+				return session.BadDir(s, "out", err)
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // the same bytes from the same program
-			version, _ := buildVersion()
-			header := &doc.GenManHeader{Title: "QUOTABENCH", Section: "1", Source: "quotabench " + version, Manual: "quotabench manual"}
+			number, _ := version.Build()
+			header := &doc.GenManHeader{Title: "QUOTABENCH", Section: "1", Source: "quotabench " + number, Manual: "quotabench manual"}
 			if err := doc.GenManTree(root, header, out); err != nil {
 				return fail(ExitFailed, err)
 			}
@@ -47,6 +50,7 @@ func manCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().VarP(&text{p: &out, what: "a directory"}, "out", "o", "write to this `directory`")
+	s = settings.New(cmd, []settings.Setting{{Name: "out", Short: "o", Value: settings.Named(&out, "a directory"),
+		Doc: "write to this `directory`"}})
 	return cmd
 }

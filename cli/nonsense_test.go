@@ -20,6 +20,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/internal/testenv"
 )
 
@@ -87,8 +89,8 @@ func knobs() []knob {
 	walk = func(c *cobra.Command, path []string) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			k := knob{command: path, name: f.Name, flag: true}
-			if v, ok := f.Value.(value); ok {
-				k.wants = v.wanted()
+			if v, ok := f.Value.(interface{ Wants() string }); ok {
+				k.wants = v.Wants()
 			}
 			all = append(all, k)
 		})
@@ -97,12 +99,14 @@ func knobs() []knob {
 		}
 	}
 	walk(Command(nil, nil), nil)
-	for _, x := range []struct {
-		command string
-		s       *settings
-	}{{"run", newSettings()}, {"sim", newSimSettings().settings}} {
-		for _, y := range x.s.table {
-			all = append(all, knob{command: []string{x.command}, name: y.name, wants: y.value.wanted()})
+	run, _ := newRun()
+	simulation := &simSettings{Settings: group.New(group.Sim)}
+	simulation.register(&cobra.Command{})
+	for command, s := range map[string]*group.Settings{"run": run, "sim": simulation.Settings} {
+		for _, x := range s.All() {
+			if !x.FlagOnly {
+				all = append(all, knob{command: []string{command}, name: x.Name, wants: x.Value.Wants()})
+			}
 		}
 	}
 	return all
@@ -200,8 +204,8 @@ func tryNonsense(t *testing.T, args []string) outcome {
 	case o.code == ExitOK, o.code == ExitGate && args[0] == "explore": // a valid search
 	case o.code != ExitUsage:
 		t.Errorf("%s: exit %d: %s", short, o.code, o.stderr)
-	case !strings.HasPrefix(o.stderr, "quotabench: ") || strings.Count(o.stderr, "\n") != 1 || !strings.HasSuffix(o.stderr, "\n") || len(o.stderr) > maxMessage+20:
-		t.Errorf("%s: not one line of at most %d bytes: %q", short, maxMessage, o.stderr)
+	case !strings.HasPrefix(o.stderr, "quotabench: ") || strings.Count(o.stderr, "\n") != 1 || !strings.HasSuffix(o.stderr, "\n") || len(o.stderr) > terminal.MaxMessage+20:
+		t.Errorf("%s: not one line of at most %d bytes: %q", short, terminal.MaxMessage, o.stderr)
 	}
 	for name, text := range map[string]string{"stdout": o.stdout, "stderr": o.stderr} {
 		if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool {

@@ -11,10 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/internal/present/plot"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/render"
 )
 
@@ -22,6 +25,7 @@ func plotCommand() *cobra.Command {
 	out, formats := "plots", []string{"svg", "png"}
 	var only []string
 	var asJSON bool
+	var s *settings.Set
 	var kinds []string
 	var explained strings.Builder
 	for _, k := range render.Plots() {
@@ -39,15 +43,10 @@ func plotCommand() *cobra.Command {
 		Example: "  quotabench plot results.json\n" +
 			"  quotabench plot quotabench-results/20261122T101500.000Z --out slides --format svg\n" +
 			"  quotabench plot run explore --only schedules,latency",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("plot needs a record: give files or directories that run, sim or explore left")
-			}
-			return nil
-		},
+		Args: needs(1, 0, "plot needs a record: give files or directories that run, sim or explore left"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			formats = split(formats)
-			chosen, err := chosenPlots(split(only), kinds)
+			formats = group.Items(formats)
+			chosen, err := chosenPlots(group.Items(only), kinds)
 			if err != nil {
 				return err
 			}
@@ -56,13 +55,15 @@ func plotCommand() *cobra.Command {
 					return usagef("--format: give svg, png or both, not %q", f)
 				}
 			}
-			return replot(cmd, args, out, formats, chosen, asJSON)
+			return replot(cmd, s, &plotting{args: args, dir: out, formats: formats, kinds: chosen, asJSON: asJSON})
 		},
 	}
-	cmd.Flags().VarP(&text{p: &out}, "out", "o", "write to this `directory`")
-	cmd.Flags().Var(completed{&list{p: &formats}, completeWords("svg", "png")}, "format", "the `formats`, of svg and png")
-	cmd.Flags().Var(completed{&list{p: &only}, completeWords(kinds...)}, "only", "draw these `plots` alone")
-	addDocument(cmd, &asJSON)
+	s = settings.New(cmd, []settings.Setting{
+		{Name: "out", Short: "o", Value: settings.Text(&out), Doc: "write to this `directory`"},
+		{Name: "format", Value: settings.List(&formats), Complete: settings.Words("svg", "png"), Doc: "the `formats`, of svg and png"},
+		{Name: "only", Value: settings.List(&only), Complete: settings.Words(kinds...), Doc: "draw these `plots` alone"},
+		jsonFlag(&asJSON, "say what was read and written, as JSON on standard output"),
+	})
 	return cmd
 }
 
@@ -80,39 +81,33 @@ func chosenPlots(only, known []string) (out []render.PlotKind, err error) {
 	return out, nil
 }
 
+// plotting is what is drawn, and where to.
+type plotting struct {
+	args, formats []string
+	dir           string
+	kinds         []render.PlotKind
+	asJSON        bool
+}
+
 // replot draws records again. What they lack is said, and is an error where nothing can
 // be drawn.
-func replot(cmd *cobra.Command, args []string, dir string, formats []string, kinds []render.PlotKind, asJSON bool) error {
-	bundles, err := before(cmd.Context(), func() ([]namedBundle, error) { return readBundles(args) })
+func replot(cmd *cobra.Command, s *settings.Set, p *plotting) error {
+	bundles, err := session.Before(cmd.Context(), func() ([]namedBundle, error) { return readBundles(p.args) })
 	if err != nil {
 		return err
 	}
 	var outputs []render.Output
 	var notes []string
 	for i, b := range bundles {
-		for _, k := range kinds {
+		for _, k := range p.kinds {
 			if i > 0 && k.Files == nil { // series and schedules are in the first bundle
 				continue
 			}
-			drawings, missing, err := render.Draw(b.Bundle, k)
+			images, missing, err := b.draw(k, p.formats)
 			if err != nil {
 				return fail(ExitUsage, err)
 			}
-			for _, n := range missing {
-				notes = append(notes, b.prefix+n)
-			}
-			for j := range drawings {
-				if k.Files != nil {
-					drawings[j].Name = b.prefix + drawings[j].Name
-				}
-			}
-			for _, f := range formats {
-				images, err := render.Images(drawings, f)
-				if err != nil {
-					return fail(ExitUsage, err)
-				}
-				outputs = append(outputs, images...)
-			}
+			outputs, notes = append(outputs, images...), append(notes, missing...)
 		}
 	}
 	for _, n := range notes {
@@ -122,15 +117,39 @@ func replot(cmd *cobra.Command, args []string, dir string, formats []string, kin
 		return nil // a busy machine is no wrong command
 	}
 	if len(outputs) == 0 {
-		return usagef("nothing to draw in %s: see quotabench plot --help for what plots need", strings.Join(args, ", "))
+		return usagef("nothing to draw in %s: see quotabench plot --help for what plots need", strings.Join(p.args, ", "))
 	}
-	return writeExport(cmd, dir, outputs, &written{Records: args, Notes: notes}, asJSON)
+	return writeExport(cmd, s, p.dir, outputs, &written{Records: p.args, Notes: notes, asJSON: p.asJSON})
 }
 
 // namedBundle is what is drawn together, and how the names of its files begin.
 type namedBundle struct {
 	*render.Bundle
 	prefix string
+}
+
+// draw draws one kind of plot, and says what the records lack for it.
+func (b *namedBundle) draw(k render.PlotKind, formats []string) (images []render.Output, notes []string, err error) {
+	drawings, missing, err := render.Draw(b.Bundle, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, n := range missing {
+		notes = append(notes, b.prefix+n)
+	}
+	for j := range drawings {
+		if k.Files != nil {
+			drawings[j].Name = b.prefix + drawings[j].Name
+		}
+	}
+	for _, f := range formats {
+		more, err := render.Images(drawings, f)
+		if err != nil {
+			return nil, nil, err
+		}
+		images = append(images, more...)
+	}
+	return images, notes, nil
 }
 
 // readBundles reads records: one bundle for each run, of which the first also has all
@@ -158,7 +177,8 @@ func readBundles(args []string) ([]namedBundle, error) {
 				all.Exploration = &empty
 			}
 			to := all.Exploration
-			to.Searches, to.Censuses, to.Replays = append(to.Searches, x.Searches...), append(to.Censuses, x.Censuses...), append(to.Replays, x.Replays...)
+			to.Searches, to.Censuses = append(to.Searches, x.Searches...), append(to.Censuses, x.Censuses...)
+			to.Replays = append(to.Replays, x.Replays...)
 		}
 		if rec.File != nil {
 			out = append(out, namedBundle{&render.Bundle{File: rec.File}, prefixOf(path, out)})
@@ -181,7 +201,7 @@ func readBundles(args []string) ([]namedBundle, error) {
 // than records have.
 func prefixOf(path string, taken []namedBundle) string {
 	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	if abs, err := filepath.Abs(path); err == nil && filepath.Base(path) == resultsFile {
+	if abs, err := filepath.Abs(path); err == nil && filepath.Base(path) == render.ResultsName {
 		name = filepath.Base(filepath.Dir(abs))
 	}
 	prefix := name + "-"
@@ -195,7 +215,7 @@ func prefixOf(path string, taken []namedBundle) string {
 func recordsIn(arg string) (out []string, err error) {
 	fi, err := os.Stat(arg)
 	if err != nil {
-		return nil, fail(ExitUsage, unreadableFile(arg, err))
+		return nil, fail(ExitUsage, settings.Unreadable(arg, err))
 	}
 	if !fi.IsDir() {
 		return []string{arg}, nil
@@ -205,7 +225,7 @@ func recordsIn(arg string) (out []string, err error) {
 		if _, err := os.Stat(path); err == nil {
 			out = append(out, path)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, fail(ExitUsage, unreadableFile(path, err))
+			return nil, fail(ExitUsage, settings.Unreadable(path, err))
 		}
 	}
 	if len(out) == 0 {

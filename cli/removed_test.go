@@ -16,8 +16,12 @@ import (
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/filelock"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
@@ -126,7 +130,7 @@ func TestKeptAfterEachStrategy(t *testing.T) {
 		onTake = func(n int64) {
 			if n > first {
 				once.Do(func() {
-					f, err := codec.Read(filepath.Join("out", resultsFile))
+					f, err := codec.Read(filepath.Join("out", render.ResultsName))
 					if err != nil {
 						t.Error(err)
 					}
@@ -160,19 +164,25 @@ func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 	f := readResults(t)
 	b := &render.Bundle{File: &f}
 	var table, errs lockedBuffer
-	err := writeBundle(view{out: &table}, &errs, &output{dir: "gone", ours: map[string]bool{}}, b)
-	var e *exitError
-	if !errors.As(err, &e) || e.code != ExitFailed || !strings.Contains(err.Error(), "report.txt") || !strings.Contains(table.String(), "honest") {
+	write := func(stdout io.Writer, dir *session.Dir) error {
+		cmd := &cobra.Command{}
+		cmd.SetOut(stdout)
+		x := &session.Session{Settings: group.New(group.Run), Cmd: cmd, Stderr: &errs, Dir: dir}
+		return x.WriteBundle(b)
+	}
+	err := write(&table, &session.Dir{Path: "gone"})
+	var e *exit.Error
+	if !errors.As(err, &e) || e.Code != ExitFailed || !strings.Contains(err.Error(), "report.txt") || !strings.Contains(table.String(), "honest") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
 	if err := os.Mkdir("new", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	out := &output{dir: "new", ours: map[string]bool{}}
-	if err := writeBundle(view{out: full{}}, &errs, out, b); !errors.As(err, &e) || e.code != ExitFailed || !errors.Is(err, syscall.ENOSPC) {
+	out := &session.Dir{Path: "new"}
+	if err := write(full{}, out); !errors.As(err, &e) || e.Code != ExitFailed || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%v", err)
 	}
-	for _, name := range []string{resultsFile, "report.txt"} {
+	for _, name := range []string{render.ResultsName, "report.txt"} {
 		if _, err := os.Stat(filepath.Join("new", name)); err != nil {
 			t.Error(err)
 		}
@@ -181,7 +191,7 @@ func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 	if err := os.WriteFile("new/mine.svg", []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := out.write("mine.svg", []byte("ours")); err == nil {
+	if err := out.Write("mine.svg", []byte("ours")); err == nil {
 		t.Error("another's file was overwritten")
 	}
 }
@@ -190,7 +200,7 @@ func TestNothingIsLostWhereNothingCanBeWritten(t *testing.T) {
 func TestAnotherRunsDirectory(t *testing.T) {
 	for name, prepare := range map[string]func() error{
 		"another run writes to out": func() error {
-			l, err := filelock.Take(filepath.Join("out", lockName))
+			l, err := filelock.Take(filepath.Join("out", session.LockName))
 			t.Cleanup(func() { _ = l.Release() })
 			return err
 		},

@@ -1,163 +1,222 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
-	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/atomicfile"
+	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
-	tables "github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/results/text/layout"
 )
 
-// writeBundle shows the tables and writes what was produced in every format. The
-// tables come first: whatever happens to a disk, they have been seen. What cannot be
-// written does not keep the rest from being written.
-func writeBundle(v view, stderr io.Writer, out *output, b *render.Bundle) error {
-	b.About = aboutStrategy
-	if b.File != nil { // once, for all that is made of them
-		b.File.Summaries = results.Summarise(b.File.Runs)
+// pageExt is how the name of a page ends.
+const pageExt = ".html"
+
+func reportCommand() *cobra.Command {
+	out := "report" + pageExt
+	var asJSON bool
+	var maxBound float64
+	var s *settings.Set
+	cmd := &cobra.Command{
+		Use:   "report record...",
+		Short: "Make the report again from the records of earlier runs, as one page and as text",
+		Long: "Reads what run, sim and explore left, files or whole directories, and writes one report\n" +
+			"about all of it: a page for a browser, with plots and charts in it, and beside it the\n" +
+			"tables as text. The page loads nothing from elsewhere. A single record's tables are\n" +
+			"printed too, as its run did.",
+		Example: "  quotabench report quotabench-results/20261122T163240.000Z\n" +
+			"  quotabench report run/results.json explore --out team.html    # one page, and team.txt",
+		Args: needs(1, 0, "report needs a record: give files or directories that run, sim or explore left"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, ok := strings.CutSuffix(out, pageExt)
+			if !ok || name == "" {
+				return usagef("--out: %q is no name of a page: give one that ends in %s", out, pageExt)
+			}
+			names := []string{out, name + ".txt"}
+			for _, path := range names {
+				if err := freeFile(s, path); err != nil {
+					return err
+				}
+			}
+			made, err := session.Before(cmd.Context(), func() (madeReport, error) { return reportOf(cmd.Context(), args, maxBound) })
+			if err != nil {
+				return usageUnless(err)
+			}
+			page, stdout := terminal.Page(cmd)
+			if len(made.bundles) == 1 && !asJSON { // as it was when it was new
+				if err := (session.View{Out: stdout, Page: page}).Show(made.bundles[0]); err != nil {
+					return fail(ExitFailed, err)
+				}
+			}
+			did := written{Records: args, asJSON: asJSON}
+			for i, path := range names {
+				if err := atomicfile.Write(path, made.files[i]); err != nil {
+					return fail(ExitFailed, err)
+				}
+				did.add(path, made.files[i])
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "written: %s\n", strings.Join(names, ", "))
+			return did.tell(cmd.OutOrStdout())
+		},
 	}
-	shown := v.show(b)
-	w := writer{out: out}
-	notes, err := render.Each(b, w.put)
-	for _, n := range notes {
-		fmt.Fprintln(stderr, n)
-	}
-	if err == nil {
-		err = w.err()
-	}
-	if err == nil && shown != nil {
-		err = fmt.Errorf("write the table: %w", shown)
-	}
-	if len(w.written) > 0 && (b.File == nil || len(b.File.Runs) > 0) {
-		fmt.Fprintf(stderr, "\nwritten to %s: %s\n", out.dir, writtenFiles(w.written))
-	}
-	if err != nil {
-		return fail(ExitFailed, err)
-	}
-	return nil
+	s = settings.New(cmd, []settings.Setting{
+		{Name: "out", Short: "o", Value: settings.Named(&out, "the name of a file"), Doc: "write the page to this `file`, and the " +
+			"text beside it"},
+		group.Bound(&maxBound),
+		jsonFlag(&asJSON, "say what was read and written, as JSON on standard output"),
+	})
+	return cmd
 }
 
-// view is how a measurement is shown on standard output.
-type view struct {
-	out  io.Writer
-	page layout.Page
-	// verbose shows all of the report.
-	verbose bool
-	// json shows the record in place of tables.
-	json bool
+// madeReport is the page and the text about records.
+type madeReport struct {
+	bundles []*render.Bundle
+	files   [2][]byte
 }
 
-func (s *settings) view(cmd *cobra.Command) view {
-	if s.asJSON {
-		return view{out: cmd.OutOrStdout(), json: true}
+// reportOf makes the report about all records.
+func reportOf(ctx context.Context, args []string, maxBound float64) (m madeReport, err error) {
+	if m.bundles, err = reportBundles(ctx, args); err != nil {
+		return m, err
 	}
-	page, out := pageOf(cmd)
-	return view{out: out, page: page, verbose: s.verbose}
-}
-
-// show shows what a terminal has room for, or all of it. The answer comes last: it is
-// what stands above the prompt.
-func (v view) show(b *render.Bundle) error {
-	if v.json {
-		record, err := codec.Encode(*b.File)
-		if err != nil {
-			return nil // as writing it will say
+	for _, b := range m.bundles {
+		if b.File != nil && maxBound > 0 {
+			b.File.MaxBound = maxBound
 		}
-		_, err = v.out.Write(record)
+	}
+	if m.files[0], err = render.HTML(m.bundles); err != nil {
+		return m, fail(ExitFailed, err)
+	}
+	if m.files[1], err = render.Text(m.bundles); err != nil {
+		return m, fail(ExitFailed, err)
+	}
+	return m, nil
+}
+
+// provenanceName is the file in which a simulation says where and when it ran.
+const provenanceName = "provenance.json"
+
+// reportBundles reads records, and those in directories and below them. Records of one
+// directory that belong together become one bundle. Each file is read once.
+func reportBundles(ctx context.Context, args []string) ([]*render.Bundle, error) {
+	var r bundleReader
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, settings.Unreadable(arg, err)
+		}
+		if !info.IsDir() {
+			if err := r.read(arg); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		found := false
+		err = filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil || entry.IsDir() || !slices.Contains([]string{render.ResultsName, render.ExplorationName, render.SeriesName,
+				provenanceName}, entry.Name()) {
+				return err
+			}
+			found = true
+			return r.read(path)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			return nil, fmt.Errorf("%s holds no record: give a directory that run, sim or explore wrote to, or one above it", arg)
+		}
+	}
+	if len(r.bundles) == 1 {
+		r.bundles[0].Name = ""
+	}
+	return r.bundles, nil
+}
+
+// bundleReader puts records together.
+type bundleReader struct {
+	bundles []*render.Bundle
+	// dirs are where the bundles are from.
+	dirs []string
+	seen map[string]bool
+}
+
+func (r *bundleReader) read(path string) error {
+	path = filepath.Clean(path)
+	if r.seen[path] {
+		return nil
+	}
+	if r.seen == nil {
+		r.seen = map[string]bool{}
+	}
+	r.seen[path] = true
+	if filepath.Base(path) == provenanceName {
+		b, err := settings.ReadBounded(path)
+		if err != nil {
+			return err
+		}
+		var p results.Provenance
+		if err := json.Unmarshal(b, &p); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		r.beside(path, func(b *render.Bundle) bool { return b.Provenance != nil }).Provenance = &p
+		return nil
+	}
+	rec, err := codec.ReadRecord(path)
+	if err != nil {
 		return err
 	}
-	show := tables.Brief
-	if v.verbose {
-		show = tables.Verbose
+	switch {
+	case rec.File != nil:
+		r.beside(path, func(b *render.Bundle) bool { return b.File != nil }).File = rec.File
+	case rec.Exploration != nil:
+		r.beside(path, func(b *render.Bundle) bool { return b.Exploration != nil }).Exploration = rec.Exploration
+	default:
+		r.beside(path, func(b *render.Bundle) bool { return b.Series != nil }).Series = rec.Series
 	}
-	if b.File == nil || len(b.File.Runs) == 0 {
-		return nil
-	}
-	return show(v.out, v.page, *b.File)
-}
-
-// writer writes rendered files, and goes on after one that cannot be written.
-type writer struct {
-	out     *output
-	written []string
-	failed  []string
-	first   error
-}
-
-func (w *writer) put(o render.Output) error {
-	if err := w.out.write(o.Name, o.Bytes); err != nil {
-		if w.first == nil {
-			w.first = err
-		}
-		w.failed = append(w.failed, o.Name)
-		return nil
-	}
-	w.written = append(w.written, o.Name)
 	return nil
 }
 
-// err says what is missing.
-func (w *writer) err() error {
-	if len(w.failed) < 2 {
-		return w.first
+// beside is the bundle of the file's directory that does not have what the file holds,
+// or a new one.
+func (r *bundleReader) beside(path string, has func(*render.Bundle) bool) *render.Bundle {
+	dir := filepath.Dir(path)
+	for i, b := range r.bundles {
+		if r.dirs[i] == dir && !has(b) {
+			return b
+		}
 	}
-	return fmt.Errorf("%w (and %s could not be written either)", w.first, strings.Join(w.failed[1:], ", "))
+	name := path
+	switch filepath.Base(path) {
+	case render.ResultsName, render.ExplorationName, render.SeriesName, provenanceName:
+		name = dir
+	}
+	b := &render.Bundle{Name: name, About: session.About}
+	r.bundles, r.dirs = append(r.bundles, b), append(r.dirs, dir)
+	return b
 }
 
-// keeper writes the record after every run, so that nothing measured is lost
-// whatever happens later, and passes progress on.
-type keeper struct {
-	out      *output
-	file     *results.File
-	progress *progress
-	warned   bool
-	// wrote is when a record was last written, and cost how long that took.
-	wrote, cost int64
-}
-
-func (k *keeper) Begin(runs int) { k.progress.begin(runs) }
-
-func (k *keeper) Running(strategy string, round, rounds int) {
-	k.progress.running(strategy, round, rounds)
-}
-
-// Filling implements [measure.Observer].
-func (k *keeper) Filling(share float64) { k.progress.filling(share) }
-
-// SoFar writes what has been measured up to now, the round under way included. It does so
-// seldom enough to take at most a fortieth of the time.
-func (k *keeper) SoFar(round []results.Run) {
-	if clock.Nano()-k.wrote >= 39*k.cost {
-		k.write(round)
+// usageUnless is the error of an input file, unless it says something else already.
+func usageUnless(err error) error {
+	if exit.Decided(err) {
+		return err
 	}
-}
-
-func (k *keeper) Done(run results.Run) { k.file.Runs = append(k.file.Runs, run) }
-
-// EndRound writes what has been measured so far.
-func (k *keeper) EndRound() { k.write(nil) }
-
-// write writes the record. A disk that is full does not end the measurement: the last
-// write reports it.
-func (k *keeper) write(more []results.Run) {
-	begun := clock.Nano()
-	defer func() { k.wrote, k.cost = clock.Nano(), clock.Nano()-begun }()
-	f := *k.file
-	f.Runs = append(f.Runs[:len(f.Runs):len(f.Runs)], more...)
-	f.Interrupted = true // until the last round says otherwise
-	b, err := codec.Encode(f)
-	if err == nil {
-		err = k.out.write(resultsFile, b)
-	}
-	if err != nil && !k.warned {
-		k.warned = true
-		k.progress.line("warning: " + err.Error())
-	}
+	return fail(ExitUsage, err)
 }

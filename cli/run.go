@@ -4,25 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/harness/metrics"
+	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/metrics"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/results/render"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 func runCommand() *cobra.Command {
-	s := newSettings()
-	var config fileFlags
+	s := group.New(group.Run)
 	cmd := &cobra.Command{
 		Use:   "run [strategy...]",
 		Short: "Measure strategies on real stores, in rounds",
@@ -36,48 +36,45 @@ func runCommand() *cobra.Command {
 			"  quotabench run --trace access.log --policy contact-form\n" +
 			"  quotabench run lua-reserve --rounds 10 --against ./quotabench-main\n" +
 			"  quotabench run --print-config > run.yaml && quotabench run --config run.yaml",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := before(cmd.Context(), func() (measure.Config, error) {
-				if err := config.read(s, args); err != nil {
-					return measure.Config{}, err
-				}
-				return s.plan()
-			})
-			if err != nil {
-				return err
-			}
-			if config.print {
-				return s.print(cmd.OutOrStdout(), "run", cfg.Policy.Unit)
-			}
-			if s.against != "" {
-				return s.compareWith(cmd, &cfg, s.strategy)
-			}
-			if s.rank("format") == byFlag {
-				return s.wrong("format", errors.New("it shows what --against finds: give --against PROGRAM too"))
-			}
-			return s.run(cmd, cfg)
-		},
-		ValidArgsFunction: completeStrategies,
+		RunE:              func(cmd *cobra.Command, args []string) error { return measureOrCompare(cmd, s, args) },
+		ValidArgsFunction: group.CompleteStrategies,
 	}
-	cmd.Flags().SortFlags = false
-	s.register(cmd)
-	config.register(cmd, "measure")
+	registerRun(cmd, s)
 	return cmd
 }
 
-// noArgs refuses arguments in one line that says what was meant.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s takes no argument, but got %q (see %s --help)", cmd.CommandPath(), args[0], cmd.CommandPath())
-	}
-	return nil
+func registerRun(cmd *cobra.Command, s *group.Settings) {
+	s.Register(cmd, s.Subject(), s.Stream(), s.Load(), s.Repeated(), s.Budgeted(), s.Seeded(), s.Shared(), s.Trouble(), s.Connected(),
+		s.Stores(),
+		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(), s.ConfigFile("measure"))
 }
 
-// run measures one configuration.
-func (s *settings) run(cmd *cobra.Command, cfg measure.Config) error {
-	return s.carryOut(cmd, &job{points: []measure.Config{cfg}, measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {
-		return measure.Measure(ctx, points[0])
-	}})
+func measureOrCompare(cmd *cobra.Command, s *group.Settings, args []string) error {
+	cfg, err := session.Before(cmd.Context(), func() (measure.Config, error) {
+		if err := s.Read(args); err != nil {
+			return measure.Config{}, err
+		}
+		return s.Measurement()
+	})
+	switch {
+	case err != nil:
+		return err
+	case s.PrintOnly:
+		return printConfig(cmd, s, cfg.Policy.Unit)
+	case s.Against != "":
+		return compareWith(cmd, s, &cfg)
+	case s.Rank("format") == settings.ByFlag:
+		return s.Wrong("format", errors.New("it shows what --against finds: give --against PROGRAM too"))
+	}
+	return carryOut(cmd, s, &job{points: []measure.Config{cfg},
+		measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {
+			return measure.Measure(ctx, points[0])
+		}})
+}
+
+// printConfig writes the settings in force; unit is that of the policy's limit.
+func printConfig(cmd *cobra.Command, s *group.Settings, unit string) error {
+	return s.Print(cmd.OutOrStdout(), cmd.Name(), map[string]string{"limit": unit})
 }
 
 // job is what a command measures.
@@ -100,18 +97,19 @@ func (j *job) needed() (names []string) {
 
 // check refuses what cannot be measured here, and returns what is left out with the
 // reason.
-func (j *job) check(ctx context.Context, s *settings) (skipped map[string]string, err error) {
+func (j *job) check(x *session.Session) (skipped map[string]string, err error) {
 	skipped = map[string]string{}
 	for i := range j.points {
 		cfg := &j.points[i]
+		cfg.Stores = x.Stores
 		selected, without := cfg.Split()
-		if err := s.refuseNamed(without); err != nil {
+		if err := session.RefuseNamed(x.Strategies, without); err != nil {
 			return nil, err
 		}
 		if len(selected) == 0 {
-			return nil, usagef("no strategy can serve policy %s here: %s", cfg.Policy.Name, firstReason(without))
+			return nil, usagef("no strategy can serve policy %s here: %s", cfg.Policy.Name, session.FirstReason(without))
 		}
-		if err := cfg.CheckRoom(ctx); err != nil {
+		if err := cfg.CheckRoom(x.Ctx); err != nil {
 			return nil, fail(ExitUsage, err)
 		}
 		maps.Copy(skipped, without)
@@ -131,119 +129,84 @@ func (j *job) notes() []string {
 
 // carryOut measures, reports, and turns the outcome into an exit code. Nothing is
 // written before all that can be wrong with the command line has been found.
-func (s *settings) carryOut(cmd *cobra.Command, j *job) (err error) {
-	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
-	defer outlivePipes()()
-	dir, err := s.outDir()
+func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
+	x, err := session.Open(cmd, s, j.needed())
 	if err != nil {
 		return err
 	}
-	st, err := s.openStores(ctx, j.needed())
-	if err != nil {
-		return interruptedOr(ctx, err, ExitUsage)
-	}
-	defer func() {
-		if cerr := st.set.Close(); cerr != nil && err == nil {
-			err = fail(ExitFailed, cerr)
-		}
-	}()
-	for i := range j.points {
-		j.points[i].Stores = st.set
-	}
-	skipped, err := j.check(ctx, s)
+	defer func() { err = x.Close(err) }()
+	skipped, err := j.check(x)
 	if err != nil {
 		return err
 	}
-	if s.metrics != "" {
-		live := new(measure.Live)
-		for i := range j.points {
-			j.points[i].Live = live
-		}
-		closing, err := s.serveMetrics(ctx, stderr, metrics.Measured(live))
-		if err != nil {
+	live := new(measure.Live)
+	if s.Metrics != "" {
+		if err := x.Serve(metrics.Measured(live)); err != nil {
 			return err
 		}
-		defer func() { err = closed(err, closing) }()
 	}
-	out, err := s.makeOut(dir)
-	if err != nil {
+	note := ""
+	if s.Quick {
+		note = fmt.Sprintf("--quick: %s of %v, loop %s", format.Plural(int64(s.Rounds), "round", "rounds"), s.Duration, s.Loop)
+	}
+	if err := x.Begin(note); err != nil {
 		return err
 	}
-	defer func() { err = released(out, err) }()
-	if s.quick {
-		fmt.Fprintf(stderr, "--quick: %s of %v, loop %s\n", format.Plural(int64(s.rounds), "round", "rounds"), s.duration, s.loop)
-	}
-	st.announce(stderr)
-	st.removeDead(ctx, stderr)
-	file := st.file(ctx, j.points[0], skipped)
-	file.Sweep, file.MaxBound = j.sweep, s.maxBound
-	keep := &keeper{out: out, file: &file, progress: newProgress(stderr)}
+	first := &j.points[0]
+	file := x.Measured(first, skipped)
+	file.Sweep, file.MaxBound = j.sweep, s.MaxBound
 	for i := range j.points {
-		j.points[i].Observer = keep
+		j.points[i].Live = live
+		j.points[i].Observer = &session.Keeper{Dir: x.Dir, File: &file, Progress: x.Progress}
 	}
-	s.lookAt(&j.points[0], &file, keep.progress)
-	report, err := j.measure(ctx, j.points)
-	keep.progress.end()
+	x.Progress.Within(first.Budget)
+	if s.Looking { // the measurement ends after the first look if all is decided then
+		first.Enough = func(round int, runs []results.Run) bool { return round == answer.FirstLook && decided(file, runs) }
+	}
+	report, err := j.measure(x.Ctx, j.points)
+	x.Progress.End()
 	if err != nil {
-		return interruptedOr(ctx, err, ExitFailed)
+		return session.InterruptedOr(x.Ctx, err, ExitFailed)
 	}
 	if report.Interrupted && len(report.Runs) == 0 {
-		return fail(ExitInterrupted, errNothing)
+		return fail(ExitInterrupted, session.ErrNothing)
 	}
-	file.Runs, file.Interrupted, file.Workload = report.Runs, report.Interrupted, workloadRecord(j.points[0].Workload.Name, report.Info, j.notes())
-	file.Skipped, file.Ended = append(file.Skipped, report.Skipped...), s.ended(&j.points[0], report, &file)
-	if err := writeBundle(s.view(cmd), stderr, out, &render.Bundle{File: &file}); err != nil {
+	file.Runs, file.Interrupted = report.Runs, report.Interrupted
+	file.Workload = session.WorkloadRecord(first.Workload.Name, report.Info, j.notes())
+	file.Skipped, file.Ended = append(file.Skipped, report.Skipped...), ended(s, first, report, &file)
+	if err := x.WriteBundle(&render.Bundle{File: &file}); err != nil {
 		return err
 	}
-	if err := gated(stderr, verdict(file), compare.Check(&file, s.gates)); err != nil || len(report.Skipped) == 0 {
+	if err := session.Gated(x.Stderr, session.Verdict(&file), compare.Check(&file, s.Gates)); err != nil || len(report.Skipped) == 0 {
 		return err
 	}
 	return fail(ExitFailed, fmt.Errorf("%s: %s", report.Skipped[0].Strategy, report.Skipped[0].Reason))
 }
 
-// serveMetrics serves a source where that is asked for, until it is closed.
-func (s *settings) serveMetrics(ctx context.Context, stderr io.Writer, from metrics.Source) (closing func() error, err error) {
-	server, err := metrics.Serve(ctx, s.metrics, from)
-	if err != nil {
-		return nil, s.wrong("metrics", err)
-	}
-	fmt.Fprintf(stderr, "metrics: %s\n", server.URL)
-	return server.Close, nil
+func decided(f results.File, runs []results.Run) bool {
+	f.Runs, f.Summaries = runs, nil
+	a := answer.Of(f)
+	return a.Decided()
 }
 
-// closed is err, or why something could not be closed.
-func closed(err error, closing func() error) error {
-	if cerr := closing(); cerr != nil && err == nil {
-		return fail(ExitFailed, cerr)
+// ended says when the measurement ended and why, if no number of rounds was given or there
+// was no time for it.
+func ended(s *group.Settings, c *measure.Config, r *measure.Report, f *results.File) string {
+	rounds := 0
+	for i := range r.Runs {
+		rounds = max(rounds, r.Runs[i].Repetition-c.Earlier)
 	}
-	return err
-}
-
-// refuseNamed makes it an error that a strategy cannot run which was named, and
-// not merely included in all or in a pattern.
-func (s *settings) refuseNamed(skipped map[string]string) error {
-	sets := false
-	for name := range strings.SplitSeq(strings.Join(s.strategy, ","), ",") {
-		name = strings.TrimSpace(name)
-		for _, label := range slices.Sorted(maps.Keys(skipped)) {
-			if label == name || strings.HasPrefix(label, name+"@") { // of --client
-				return usagef("strategy %s: %s", name, skipped[label])
-			}
-		}
-		sets = sets || strategies.IsSet(name)
+	text := "stopped after " + format.Plural(int64(rounds), "round", "rounds") + ": "
+	switch {
+	case r.Interrupted || !s.Looking && !r.OutOfTime:
+		return ""
+	case r.OutOfTime && rounds < results.LeastRounds:
+		return fmt.Sprintf("%sthe budget of %g s is spent; timings need %d rounds, so give a longer --budget", text, c.Budget.Seconds(),
+			results.LeastRounds)
+	case r.OutOfTime:
+		return fmt.Sprintf("%sthe budget of %g s is spent", text, c.Budget.Seconds())
+	case decided(*f, r.Runs):
+		return text + "order and verdicts are decided"
 	}
-	if sets {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(skipped)) {
-		return usagef("strategy %s: %s", name, skipped[name])
-	}
-	return nil
-}
-
-func firstReason(skipped map[string]string) string {
-	for _, name := range slices.Sorted(maps.Keys(skipped)) {
-		return name + ": " + skipped[name]
-	}
-	return "none is built in"
+	return format.Plural(int64(rounds), "round", "rounds") + ", all that were planned: order or verdicts are not all decided"
 }

@@ -13,11 +13,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/quotabench/quotabench/harness/explore"
-	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/render"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 
@@ -31,7 +31,7 @@ func tiny(args ...string) []string {
 
 func readResults(t *testing.T) results.File {
 	t.Helper()
-	f, err := codec.Read(filepath.Join("out", resultsFile))
+	f, err := codec.Read(filepath.Join("out", render.ResultsName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestInterruptBeforeAnythingIsMeasured(t *testing.T) {
 func TestDefaultDirectory(t *testing.T) {
 	newPlace(t, nil)
 	o := call(t.Context(), append([]string{"run", "--redis", "embedded", "--postgres", "embedded", "--requests", "400", "--rounds", "1", "--instances", "1", "--strategy", "honest"}, loops...)...)
-	found, err := filepath.Glob(filepath.Join("quotabench-results", "20*Z", resultsFile))
+	found, err := filepath.Glob(filepath.Join("quotabench-results", "20*Z", render.ResultsName))
 	if o.code != ExitOK || err != nil || len(found) != 1 {
 		t.Errorf("exit %d, files %q, %v: %s", o.code, found, err, o.stderr)
 	}
@@ -233,8 +233,7 @@ func TestFurtherStores(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
-	explore.ServeIsolated()
-	sim.ServeIsolated()
+	harness.ServeIsolated()
 	storetest.Main(m)
 }
 

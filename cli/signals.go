@@ -2,14 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/quotabench/quotabench/internal/cancel"
 )
 
 // withSignals returns a context that ends at the first Ctrl-C, SIGTERM or SIGHUP, so
@@ -52,23 +49,4 @@ func endings() []os.Signal {
 		s = append(s, syscall.SIGHUP)
 	}
 	return s
-}
-
-// outlivePipes has a write to a closed pipe fail instead of ending the process, until
-// the function that it returns is called: what is measured is still to be written, and
-// servers of others are to be tidied.
-func outlivePipes() func() {
-	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, syscall.SIGPIPE)
-	return func() { signal.Stop(ch) }
-}
-
-// before calls f, which reads files and makes schedules before anything is started,
-// and gives it up at the first signal: a file may be a pipe that never ends.
-func before[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	v, err := cancel.Call(ctx, f)
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = fail(ExitInterrupted, errNothing)
-	}
-	return v, err
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/workloads"
@@ -200,20 +202,14 @@ func TestSimPrintedConfig(t *testing.T) {
 // configured is what a command line without --print-config would simulate.
 func configured(t *testing.T, args []string) sim.Config {
 	t.Helper()
-	s := newSimSettings()
+	s := &simSettings{Settings: group.New(group.Sim)}
 	cmd := &cobra.Command{}
 	s.register(cmd)
-	config := cmd.Flags().String("config", "", "")
 	if err := cmd.ParseFlags(args[1:]); err != nil {
 		t.Fatal(err)
 	}
-	if *config != "" {
-		if err := s.readFile(*config); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if rest := cmd.Flags().Args(); len(rest) > 0 {
-		s.strategy = rest
+	if err := s.Read(cmd.Flags().Args()); err != nil {
+		t.Fatal(err)
 	}
 	cfg, err := s.configure()
 	if err != nil {
@@ -225,4 +221,26 @@ func configured(t *testing.T, args []string) sim.Config {
 	}
 	cfg.Workload = &workloads.Meta{Name: cfg.Workload.Name}
 	return cfg
+}
+
+// A loop that is asked for is the simulation's, also where the workload or a preset has another.
+func TestSimLoops(t *testing.T) {
+	newPlace(t, nil)
+	for _, x := range []struct {
+		args []string
+		want harness.Load
+	}{
+		{[]string{"--workload", "steady"}, harness.Load{}},
+		{[]string{"--workload", "steady", "--loop", "closed"}, harness.Closed()},
+		{[]string{"--loop", "open", "--rate", "5"}, harness.OpenAt(5)},
+		{[]string{"--preset", "adr-005-day", "--loop", "closed"}, harness.Closed()},
+		{[]string{"--preset", "adr-005-day", "--rate", "7"}, harness.OpenAt(7)},
+	} {
+		if got := configured(t, append([]string{"sim", "honest"}, x.args...)).Load; got != x.want {
+			t.Errorf("%q: %+v, want %+v", x.args, got, x.want)
+		}
+	}
+	for _, args := range [][]string{{"--loop", "both"}, {"--loop", "open"}, {"--loop", "closed", "--rate", "5"}} {
+		requireUsageError(t, call(t.Context(), append([]string{"sim", "honest"}, args...)...))
+	}
 }

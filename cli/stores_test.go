@@ -21,14 +21,11 @@ func TestDefaultStoresAreOptional(t *testing.T) {
 		{[]string{"--redis", "auto", "--postgres", "process"}, []stores.Spec{{Name: "postgres", From: "process"}, {Name: "redis", From: "auto", Optional: true}}}, // as a file of all defaults has it
 		{[]string{"--store", "postgres=process"}, []stores.Spec{{Name: "redis", From: "auto", Optional: true}, {Name: "postgres", From: "process"}}},
 	} {
-		s := newSettings()
-		cmd := runCommand()
-		cmd.ResetFlags()
-		s.register(cmd)
+		s, cmd := newRun()
 		if err := cmd.ParseFlags(x.args); err != nil {
 			t.Fatal(err)
 		}
-		specs, err := s.storeSpecs()
+		specs, err := s.Specs()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,10 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
-	"github.com/quotabench/quotabench/harness/sweep"
+	"github.com/quotabench/quotabench/internal/compare"
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/sweep"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/compare"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -22,30 +26,32 @@ const sweepRounds = 6
 
 // sweepSettings are those of a run, and what varies.
 type sweepSettings struct {
-	*settings
+	*group.Settings
 	params []string
 	until  string
 }
 
 func newSweepSettings() *sweepSettings {
-	s := &sweepSettings{settings: newSettings()}
-	s.rounds = sweepRounds
-	s.table = slices.DeleteFunc(s.table, func(x setting) bool { return slices.Contains([]string{"budget", "against", "format", "shard"}, x.name) })
-	s.lookup("loop").doc = "closed: callers wait for each answer; open: requests come at a rate; both: an open loop at --rate beside each closed one, for latency (default closed, both with --rate, open where the rate varies and for workloads that are)"
-	s.lookup("rate").doc = "`requests` per second of the open loop, the same at all points; 0 for none, or the workload's"
-	s.table = append([]setting{
-		{name: "param", value: &list{p: &s.params}, computed: true, complete: completeParameters,
-			doc: "`NAME=VALUES` to sweep, e.g. workers=1,8,64, pool=1..64x2 (doubling), over-quota=0..1+0.25 (steps) or three-tier.lag=0s,1s; may be given twice, for all combinations"},
-		{name: "until", value: &text{p: &s.until, what: "a condition such as p99<5ms"}, computed: true, complete: completeWords(),
-			doc: "look for the edge of a `condition` such as p99<5ms: alone, or with --param rate=LOW..HIGH, the highest rate of an open loop at which it holds; with other parameters the value from which, or up to which, it holds"},
-	}, s.table...)
-	s.fresh = func() *settings { return newSweepSettings().settings }
+	s := &sweepSettings{Settings: group.New(group.Sweep)}
+	s.Rounds = sweepRounds
 	return s
+}
+
+// varied says what varies.
+func (s *sweepSettings) varied() []settings.Setting {
+	return []settings.Setting{
+		{Name: "param", Title: settings.Load, Value: settings.List(&s.params), Computed: true, Complete: completeParameters,
+			Doc: "`NAME=VALUES` to sweep, e.g. workers=1,8,64, pool=1..64x2 (doubling), over-quota=0..1+0.25 (steps) or " +
+				"three-tier.lag=0s,1s; may be given twice, for all combinations"},
+		{Name: "until", Title: settings.Load, Value: settings.Named(&s.until, "a condition such as p99<5ms"), Computed: true,
+			Complete: settings.Words(),
+			Doc: "look for the edge of a `condition` such as p99<5ms: alone, or with --param rate=LOW..HIGH, the highest rate of an open " +
+				"loop at which it holds; with other parameters the value from which, or up to which, it holds"},
+	}
 }
 
 func sweepCommand() *cobra.Command {
 	s := newSweepSettings()
-	var config fileFlags
 	cmd := &cobra.Command{
 		Use:   "sweep [strategy...]",
 		Short: "Measure over values of a parameter: the knee, or the highest rate that holds",
@@ -64,25 +70,24 @@ func sweepCommand() *cobra.Command {
 			"  quotabench sweep three-tier --workload steady --param over-quota=0..1+0.25 \\\n" +
 			"      --until 'service.p99<10us'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			j, err := before(cmd.Context(), func() (*job, error) {
-				if err := config.read(s.settings, args); err != nil {
+			j, err := session.Before(cmd.Context(), func() (*job, error) {
+				if err := s.Read(args); err != nil {
 					return nil, err
 				}
 				return s.job()
 			})
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case s.PrintOnly:
+				return printConfig(cmd, s.Settings, j.points[0].Policy.Unit)
 			}
-			if config.print {
-				return s.print(cmd.OutOrStdout(), "sweep", j.points[0].Policy.Unit)
-			}
-			return s.carryOut(cmd, j)
+			return carryOut(cmd, s.Settings, j)
 		},
-		ValidArgsFunction: completeStrategies,
+		ValidArgsFunction: group.CompleteStrategies,
 	}
-	cmd.Flags().SortFlags = false
-	s.register(cmd)
-	config.register(cmd, "measure")
+	s.Register(cmd, s.varied(), s.Subject(), s.Stream(), s.Load(), s.Repeated(), s.Seeded(), s.Trouble(), s.Connected(), s.Stores(),
+		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Kept(), s.Verbosity(), s.Output(), s.ConfigFile("measure"))
 	return cmd
 }
 
@@ -90,7 +95,7 @@ func sweepCommand() *cobra.Command {
 // strategies.
 func completeParameters(_ *cobra.Command, _ []string, typed string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
 	if strings.Contains(typed, "=") {
-		return nil, noFiles
+		return nil, settings.NoFiles
 	}
 	for _, name := range sweep.Parameters() {
 		out = append(out, name+"=")
@@ -107,43 +112,45 @@ func completeParameters(_ *cobra.Command, _ []string, typed string) (out []cobra
 			out = append(out, m.Name+"."+o.Name+"=")
 		}
 	}
-	return out, noFiles | cobra.ShellCompDirectiveNoSpace
+	return out, settings.NoFiles | cobra.ShellCompDirectiveNoSpace
 }
 
 // job turns the settings into what is measured.
 func (s *sweepSettings) job() (*job, error) {
 	if s.until != "" {
 		if _, err := compare.ParseRunGate(s.until); err != nil {
-			return nil, s.wrong("until", err)
+			return nil, s.Wrong("until", err)
 		}
 	}
 	low, high, search, err := s.bounds()
 	if err != nil {
-		return nil, s.wrong("param", err)
+		return nil, s.Wrong("param", err)
 	}
 	var params []results.Swept
 	if !search {
 		if params, err = sweep.ParseAll(s.params); err != nil {
-			return nil, s.wrong("param", err)
+			return nil, s.Wrong("param", err)
 		}
 	}
 	if err := s.settle(params, search); err != nil {
 		return nil, err
 	}
-	base, err := s.plan()
+	base, err := s.Measurement()
 	if err != nil {
 		return nil, err
 	}
-	if rate := base.RateInForce(); !s.given("duration") && !base.Closed && rate > 0 && (base.Rate > 0 || base.Workload.Loop == workloads.Open) {
+	if rate := base.RateInForce(); !s.Given("duration") && rate > 0 && base.Open(workloads.Info{Loop: base.Workload.Loop}) {
 		base.Duration = max(base.Duration, sweep.LongEnough(rate))
 	}
-	base.LatencyRate = max(base.LatencyRate, 0) // a rate of each point's own could not be compared
+	if base.Load == (harness.Load{Loop: harness.Both}) { // rates of each point's own could not be compared
+		base.Load = harness.Closed()
+	}
 	if search {
 		return s.search(base, low, high)
 	}
 	points, err := sweep.Points(base, params)
 	if err != nil {
-		return nil, s.wrong("param", err)
+		return nil, s.Wrong("param", err)
 	}
 	return &job{
 		points: points, sweep: &results.Sweep{Parameters: params, Until: s.until},
@@ -178,8 +185,8 @@ func (s *sweepSettings) bounds() (low, high float64, search bool, err error) {
 // the plan that all points begin with.
 func (s *sweepSettings) settle(params []results.Swept, search bool) error {
 	for _, p := range params {
-		if x := s.lookup(p.Name); x != nil && s.given(p.Name) {
-			return s.wrong("param", fmt.Errorf("%s is given by --%s, too: give one of them", p.Name, p.Name))
+		if x := s.Lookup(p.Name); x != nil && s.Given(p.Name) {
+			return s.Wrong("param", fmt.Errorf("%s is given by --%s, too: give one of them", p.Name, p.Name))
 		}
 	}
 	swept := func(name string) *results.Swept {
@@ -190,26 +197,26 @@ func (s *sweepSettings) settle(params []results.Swept, search bool) error {
 	}
 	rate := swept(sweep.Rate)
 	switch {
-	case search && s.given("rate"):
-		return s.wrong("rate", errors.New("the rate is what --until searches for: bound it by --param rate=LOW..HIGH"))
-	case (search || rate != nil) && s.loop != "" && s.loop != loopOpen:
-		return s.wrong("loop", errors.New("rates belong to an open loop: leave --loop out"))
+	case search && s.Given("rate"):
+		return s.Wrong("rate", errors.New("the rate is what --until searches for: bound it by --param rate=LOW..HIGH"))
+	case (search || rate != nil) && s.Loop != "" && s.Loop != workloads.Open:
+		return s.Wrong("loop", errors.New("rates belong to an open loop: leave --loop out"))
 	case search || rate != nil:
-		s.loop, s.rate = loopOpen, sweep.DefaultLow
-	case s.loop == loopBoth && s.rate == 0:
-		return s.wrong("loop", errors.New("each point would have an open loop at a rate of its own: give --rate"))
-	case s.loop == "" && s.rate == 0 && s.speed == 0:
-		s.expand()
-		if w, err := workloads.Lookup(s.workload); err == nil && w.Loop != workloads.Open {
-			s.loop = loopClosed
+		s.Loop, s.Rate = workloads.Open, sweep.DefaultLow
+	case s.Loop == harness.Both && s.Rate == 0:
+		return s.Wrong("loop", errors.New("each point would have an open loop at a rate of its own: give --rate"))
+	case s.Loop == "" && s.Rate == 0 && s.Speed == 0:
+		s.Expand()
+		if w, err := workloads.Lookup(s.Workload); err == nil && w.Loop != workloads.Open {
+			s.Loop = workloads.Closed
 		}
 	}
 	// One worker cannot serve two instances. Where only the workers were asked for, there
 	// are as many instances as the fewest of them can serve.
-	if p := swept("workers"); p != nil && !s.given("instances") && swept("instances") == nil {
+	if p := swept("workers"); p != nil && !s.Given("instances") && swept("instances") == nil {
 		for _, v := range p.Values {
 			if n, ok := results.SweepNumber(v); ok && n >= 1 {
-				s.instances = min(s.instances, int(n))
+				s.Instances = min(s.Instances, int(n))
 			}
 		}
 	}
@@ -220,12 +227,12 @@ func (s *sweepSettings) settle(params []results.Swept, search bool) error {
 func (s *sweepSettings) search(base measure.Config, low, high float64) (*job, error) {
 	gate, err := compare.ParseRunGate(s.until)
 	if err != nil {
-		return nil, s.wrong("until", err)
+		return nil, s.Wrong("until", err)
 	}
 	hunt := &sweep.Search{Config: base, Low: low, High: high, Holds: func(x *results.Summary) bool { return gate.At(x).Holds }}
 	bounds, err := hunt.Points()
 	if err != nil {
-		return nil, s.wrong("until", err)
+		return nil, s.Wrong("until", err)
 	}
 	record := hunt.Sweep()
 	record.Until = s.until

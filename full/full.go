@@ -4,16 +4,17 @@
 //
 //	import _ "github.com/quotabench/quotabench/full"
 //
-// The command quotabench imports it where it is built with -tags full.
+// It is a module of its own, so that other programs do not name these clients in their
+// go.mod. make build-full builds the command with it.
 package full
 
 import (
-	_ "github.com/quotabench/quotabench/stores/etcd"
-	_ "github.com/quotabench/quotabench/stores/nats"
-	_ "github.com/quotabench/quotabench/stores/ratelimit"
-	_ "github.com/quotabench/quotabench/stores/zookeeper"
-	_ "github.com/quotabench/quotabench/strategies/consensus/etcd"
-	_ "github.com/quotabench/quotabench/strategies/consensus/jetstream"
-	_ "github.com/quotabench/quotabench/strategies/consensus/zookeeper"
-	_ "github.com/quotabench/quotabench/strategies/service/ratelimit"
+	_ "github.com/quotabench/quotabench/full/stores/etcd"
+	_ "github.com/quotabench/quotabench/full/stores/nats"
+	_ "github.com/quotabench/quotabench/full/stores/ratelimit"
+	_ "github.com/quotabench/quotabench/full/stores/zookeeper"
+	_ "github.com/quotabench/quotabench/full/strategies/etcd"
+	_ "github.com/quotabench/quotabench/full/strategies/jetstream"
+	_ "github.com/quotabench/quotabench/full/strategies/ratelimit"
+	_ "github.com/quotabench/quotabench/full/strategies/zookeeper"
 )

@@ -59,7 +59,7 @@ func (p *Plan) CheckHistory(rate float64, length time.Duration, more float64) er
 // CheckReplay reports a trace that takes longer than most at the plan's speed, and
 // otherwise how long it takes; 0 where nothing is replayed by its own time.
 func (p *Plan) CheckReplay(info workloads.Info, most time.Duration) (time.Duration, error) {
-	if info.Trace == nil || p.Stream.Speed == 0 || p.Closed {
+	if info.Trace == nil || p.Stream.Speed == 0 || p.Load.Loop == workloads.Closed {
 		return 0, nil
 	}
 	length := float64(info.Trace.Span) / p.Stream.Speed
@@ -82,12 +82,13 @@ func (p *Plan) checkSizes() error {
 		return fmt.Errorf("a limit of %d: give at most %d", p.Policy.Limit, int64(quota.MaxLimit))
 	case p.Requests > max(MaxRequests, p.HistoryLimit):
 		return fmt.Errorf("%s requests: at most %s of one run can be judged, so give no more", format.Count(p.Requests), format.Count(max(MaxRequests, p.HistoryLimit)))
-	case !(p.Rate <= MaxRate):
-		return fmt.Errorf("a rate of %g requests per second: give at most %g", p.Rate, MaxRate)
 	case p.Life > MaxLife:
 		return fmt.Errorf("a life of %v: give at most %v", p.Life, MaxLife)
 	case speed != 0 && !(speed >= MinSpeed && speed <= MaxSpeed):
 		return fmt.Errorf("a speed of %g: give %g to %g times the recorded one", speed, MinSpeed, MaxSpeed)
+	}
+	if err := p.Load.check(); err != nil {
+		return err
 	}
 	return p.checkOutages()
 }

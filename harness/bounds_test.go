@@ -15,7 +15,7 @@ import (
 func bounded() Plan {
 	return Plan{
 		Strategies: []strategies.Selection{selected(strategies.Meta{Name: "a"})}, Workload: &workloads.Meta{},
-		Policy: quota.Policy{Limit: quota.MaxLimit}, Workers: 1, Requests: MaxRequests, Rate: MaxRate, Life: MaxLife, Duration: 1,
+		Policy: quota.Policy{Limit: quota.MaxLimit}, Workers: 1, Requests: MaxRequests, Load: OpenAt(MaxRate), Life: MaxLife, Duration: 1,
 		Stream:  workloads.Params{Speed: MinSpeed},
 		Outages: []Outage{{Store: "redis", From: 0.1, To: 0.2}, {Store: "redis", From: 0.2, To: 0.3}, {Store: "postgres", From: 0.1, To: 0.3}},
 	}
@@ -29,8 +29,8 @@ func TestPlansAreBounded(t *testing.T) {
 	for want, spoil := range map[string]func(p *Plan){
 		"a limit of 1152921504606846977: give at most": func(p *Plan) { p.Policy.Limit++ },
 		"134,217,729 requests: at most 134,217,728 of": func(p *Plan) { p.Requests++ },
-		"a rate of 1.1e+09 ":                           func(p *Plan) { p.Rate = 1.1e9 },
-		"a rate of NaN ":                               func(p *Plan) { p.Rate = math.NaN() },
+		"a rate of 1.1e+09 ":                           func(p *Plan) { p.Load = OpenAt(1.1e9) },
+		"a rate of NaN ":                               func(p *Plan) { p.Load = OpenAt(math.NaN()) },
 		"a life of 87840h0m0.000000001s: give at most": func(p *Plan) { p.Life++ },
 		"a speed of 0.0009: give 0.001 to 1e+06 times": func(p *Plan) { p.Stream.Speed = 0.0009 },
 		"a speed of NaN":                               func(p *Plan) { p.Stream.Speed = math.NaN() },
@@ -74,14 +74,14 @@ func TestCheckReplay(t *testing.T) {
 	for _, c := range []struct {
 		speed    float64
 		duration time.Duration
-		closed   bool
+		load     Load
 		length   time.Duration
 		refused  bool
 	}{
 		{speed: 1, length: 10 * time.Hour}, {speed: 0.1, refused: true}, {speed: 0.1, duration: time.Hour, length: time.Hour},
-		{speed: 1000, length: 36 * time.Second}, {}, {speed: 1e-3, closed: true},
+		{speed: 1000, length: 36 * time.Second}, {}, {speed: 1e-3, load: Closed()},
 	} {
-		p := Plan{Stream: workloads.Params{Speed: c.speed}, Duration: c.duration, Closed: c.closed}
+		p := Plan{Stream: workloads.Params{Speed: c.speed}, Duration: c.duration, Load: c.load}
 		length, err := p.CheckReplay(info, 24*time.Hour)
 		if length != c.length || (err != nil) != c.refused {
 			t.Errorf("%+v: %v, %v", c, length, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/internal/stacks"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -80,25 +81,14 @@ func (e *HungError) Error() string {
 	return fmt.Sprintf("the strategy does not return in %s: given up after %v at %s", e.Where, e.After, e.At)
 }
 
-// DiedError says that code of a strategy's has ended the process that it ran in: a panic
-// on a goroutine that the strategy has started, or an error of the Go runtime.
-type DiedError struct {
-	// What is the panic's value, or the runtime's error, in one line.
-	What string
-	// At is the strategy's innermost function, with file and line; empty where that is not
-	// known.
-	At string
-	// Stack is that of the goroutine.
-	Stack string
-}
+// DiedError says that code of a strategy has ended the process that it ran in: a panic on a
+// goroutine that the strategy has started, or an error of the Go runtime.
+type DiedError = isolate.Death
 
-// Error is one line; the stack is apart.
-func (e *DiedError) Error() string {
-	if e.At == "" {
-		return "the strategy has ended the process: " + e.What
-	}
-	return "the strategy has ended the process: " + e.What + " in " + e.At
-}
+// ServeIsolated is for programs that search or simulate with Isolate set: they call it
+// before anything else, with all strategies registered. If this process was started as the
+// child of such a program, it does its task and does not return.
+func ServeIsolated() { isolate.Serve() }
 
 // Stack is that of the strategy's panic, of its call that did not return, or of what has
 // ended its process; empty for other errors.

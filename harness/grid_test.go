@@ -62,7 +62,7 @@ func cell(t *testing.T, m *strategies.Meta, kind quota.Kind, mode strategies.Mod
 	}
 	plan := harness.Plan{
 		Strategies: []strategies.Selection{sel}, Policy: gridPolicy(kind), Workload: sessions(kind),
-		Workers: 8, Rate: 20_000, Instances: 2, Seed: 5, Duration: 6 * gridLength, Life: 2 * gridLength,
+		Workers: 8, Load: harness.OpenAt(20_000), Instances: 2, Seed: 5, Duration: 6 * gridLength, Life: 2 * gridLength,
 	}
 	switch mode {
 	case strategies.ModeMeasure:

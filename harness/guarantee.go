@@ -76,6 +76,9 @@ func (j *judgement) guarantee(own, rolling *oracle.Verdict) {
 		if len(j.Selection.Guarantee) > 0 {
 			j.note("guarantee-not-judged", "what it declares is about one store, and here each region counts in its own")
 		}
+		if slices.ContainsFunc(j.Selection.Guarantee, func(c quota.Clause) bool { return c.Property == quota.PropertyLeak }) {
+			j.run.NotPromised = []string{results.SeveralRegions}
+		}
 		return
 	}
 	if j.Selection.Control == strategies.ControlExact { // it goes by one clock, whatever its instances' clocks show

@@ -40,12 +40,12 @@ func TestVerdictsOfClauses(t *testing.T) {
 func TestRecordPromisesMore(t *testing.T) {
 	f := planted(t, second, takes(0, 0, 12, oracle.Admitted))
 	f.Selection.Guarantee = []quota.Clause{clause(quota.PropertyLeak, 2, "own")}
-	f.Selection.Record = []quota.Clause{quota.Exactly().From("000: none"), quota.Exactly(quota.FaultOutage).From("000: even then")}
+	f.Selection.Record = []quota.Clause{quota.Exactly().From("ADR-008: none"), quota.Exactly(quota.FaultOutage).From("ADR-008: even then")}
 	f.Noticed = []Notice{{Fault: quota.FaultOutage}}
 	r, _ := judged(t, f)
 	want := []results.Clause{
-		{Property: "leak", Formula: "L", Source: "000: none", Certain: 2, Possible: 2, Verdict: results.Undecided},
-		{Property: "leak", Formula: "L", Source: "000: even then", Tolerates: []string{"outage"}, Certain: 2, Possible: 2, Verdict: results.Broken},
+		{Property: "leak", Formula: "L", Source: "ADR-008: none", Certain: 2, Possible: 2, Verdict: results.Undecided},
+		{Property: "leak", Formula: "L", Source: "ADR-008: even then", Tolerates: []string{"outage"}, Certain: 2, Possible: 2, Verdict: results.Broken},
 	}
 	if !reflect.DeepEqual(r.Record, want) || len(r.Guarantee) != 1 || r.Guarantee[0].Verdict != results.Undecided {
 		t.Errorf("record %+v, guarantee %+v", r.Record, r.Guarantee)

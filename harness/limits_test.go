@@ -93,7 +93,7 @@ func TestLimitChanges(t *testing.T) {
 		}
 		t.Run(c.name+"/simulate", func(t *testing.T) {
 			p := plan
-			p.Rate, p.Arrivals, p.Duration, p.Workers = 1, "constant", 20*time.Second, 5
+			p.Load, p.Arrivals, p.Duration, p.Workers = harness.OpenAt(1), "constant", 20*time.Second, 5
 			report, err := sim.Run(t.Context(), sim.Config{Plan: p})
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +110,7 @@ func TestLimitChanges(t *testing.T) {
 		})
 		t.Run(c.name+"/measure", func(t *testing.T) {
 			p := plan
-			p.Closed, p.Workers = true, 4
+			p.Load, p.Workers = harness.Closed(), 4
 			var r *results.Run
 			// A busy machine may get few requests through after a change, or hold one up that began
 			// before it, so that the history leaves open which limit was in force.

@@ -31,13 +31,11 @@ type Plan struct {
 	// Workers call the strategy at the same time; in open loop they are the most
 	// requests in service at once.
 	Workers int
-	// Rate in requests per second makes the loop open; 0 leaves it to the workload.
-	Rate float64
+	// Load is how requests are issued.
+	Load Load
 	// Arrivals of an open loop: "poisson" (default) or "constant". A trace with a
 	// speed arrives as recorded.
 	Arrivals string
-	// Closed makes the loop closed also where the workload's is open.
-	Closed bool
 	// Requests bounds the requests of one run; 0 for no bound.
 	Requests int64
 	// Duration bounds the time in which requests are issued; 0 for no bound.
@@ -133,7 +131,7 @@ func (p *Plan) Complete(maxWorkers int) error {
 		return fmt.Errorf("%d workers: give 1 to %d", p.Workers, maxWorkers)
 	case p.Instances < 1 || p.Instances > MaxInstances:
 		return fmt.Errorf("%d instances: give 1 to %d", p.Instances, MaxInstances)
-	case p.Requests < 0 || p.Duration < 0 || p.Rate < 0 || p.HistoryLimit < 0 || p.Life < 0:
+	case p.Requests < 0 || p.Duration < 0 || p.Load.PerSecond < 0 || p.HistoryLimit < 0 || p.Life < 0:
 		return errors.New("requests, duration, rate, life and the length of a history cannot be negative")
 	case p.Arrivals != "" && p.Arrivals != poisson && p.Arrivals != constant:
 		return fmt.Errorf("arrivals %q: one of poisson, constant", p.Arrivals)
@@ -223,7 +221,8 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		params.LimitChanges = append(params.LimitChanges, c.String())
 	}
 	if p.Open(info) {
-		params.Loop, params.RatePerS, params.Arrivals = results.OpenLoop, p.RateInForce(), p.arrivals()
+		params.Loop, params.Arrivals = results.OpenLoop, p.arrivals()
+		params.RatePerS, params.RateFrom = p.RateInForce(), p.Load.From
 	}
 	notExplored, _ := sel.Meta.Excludes(strategies.ModeExplore) // with the plain client
 	return results.Run{

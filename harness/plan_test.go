@@ -59,7 +59,7 @@ func TestComplete(t *testing.T) {
 		"256 instances: give 1 to 255":          func(p *Plan) { p.Instances = 256 },
 		"requests, duration":                    func(p *Plan) { p.Requests = -1 },
 		"requests, duration, ":                  func(p *Plan) { p.Duration = -1 },
-		"requests, duration, rate":              func(p *Plan) { p.Rate = -1 },
+		"requests, duration, rate":              func(p *Plan) { p.Load = OpenAt(-1) },
 		"requests, duration, rate, life":        func(p *Plan) { p.Life = -1 },
 		"requests, duration, rate, life and":    func(p *Plan) { p.HistoryLimit = -1 },
 		"arrivals \"often\": one of poisson, c": func(p *Plan) { p.Arrivals = "often" },
@@ -162,7 +162,7 @@ func TestBlank(t *testing.T) {
 	if got := p.Blank(sel, 2, stream, workloads.Info{Loop: workloads.Closed}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	p.Rate, p.Policy.Window, p.Outages, stream.n = 50, quota.Window{}, nil, 0
+	p.Load, p.Policy.Window, p.Outages, stream.n = OpenAt(50), quota.Window{}, nil, 0
 	want.Params.Loop, want.Params.RatePerS, want.Params.Arrivals, want.Params.Window, want.Params.Outages = "open", 50, "poisson", "standing", nil
 	want.Params.Stream = workloads.Fingerprint(stream, 4096)
 	if got := p.Blank(sel, 2, stream, workloads.Info{Loop: workloads.Closed}); !reflect.DeepEqual(got, want) {

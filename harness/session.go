@@ -98,7 +98,7 @@ func (s *Session) Meter() []results.Measure {
 			i := slices.IndexFunc(out, func(o results.Measure) bool { return o.Name == x.Name })
 			switch {
 			case i < 0:
-				out = append(out, results.Measure{Name: x.Name, Unit: x.Unit, Kind: string(x.Kind), Value: x.Value})
+				out = append(out, results.Measure{Name: x.Name, Unit: x.Unit, Kind: string(x.Kind), Value: x.Value, Metric: string(x.Metric)})
 			case x.Kind == strategies.MeasureMost:
 				out[i].Value = max(out[i].Value, x.Value)
 			default:

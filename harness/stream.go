@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -30,10 +32,49 @@ func (p *Plan) NewStream(round int) (workloads.Stream, workloads.Info, error) {
 // RoundSeed derives a round's seed.
 func RoundSeed(seed uint64, round int) uint64 { return seed + uint64(round-1)*0x9E3779B97F4A7C15 }
 
-// Open reports whether the loop is open: because the workload is, or because a
-// rate was asked for.
+// Load is how requests are issued. The zero value leaves that to the workload.
+type Load struct {
+	// Loop is closed, open or [Both]; "" is the workload's own.
+	Loop workloads.Loop
+	// PerSecond are the requests per second of the open loop. Only [Both] leaves it out: the
+	// runner then chooses a rate that all strategies hold.
+	PerSecond float64
+	// From says where PerSecond comes from, for the record; "" if it was given.
+	From string
+}
+
+// Both is a closed loop for throughput and leaks, and an open one beside it for latency.
+// Where the workload is open there is only the open loop.
+const Both workloads.Loop = "both"
+
+// OpenAt is an open loop at that many requests per second; 0 leaves the load to the workload.
+func OpenAt(perSecond float64) Load {
+	if perSecond == 0 {
+		return Load{}
+	}
+	return Load{Loop: workloads.Open, PerSecond: perSecond}
+}
+
+// Closed is a closed loop, also where the workload's is open.
+func Closed() Load { return Load{Loop: workloads.Closed} }
+
+func (l Load) check() error {
+	switch {
+	case !(l.PerSecond <= MaxRate):
+		return fmt.Errorf("a rate of %g requests per second: give at most %g", l.PerSecond, MaxRate)
+	case l.Loop != "" && l.Loop != workloads.Closed && l.Loop != workloads.Open && l.Loop != Both:
+		return fmt.Errorf("loop %q: one of closed, open, both", l.Loop)
+	case l.Loop == workloads.Open && l.PerSecond == 0:
+		return errors.New("an open loop needs a rate")
+	case l.PerSecond > 0 && (l.Loop == "" || l.Loop == workloads.Closed):
+		return fmt.Errorf("a rate of %g requests per second needs an open loop", l.PerSecond)
+	}
+	return nil
+}
+
+// Open reports whether the loop is open.
 func (p *Plan) Open(info workloads.Info) bool {
-	return !p.Closed && (info.Loop == workloads.Open || p.Rate > 0)
+	return p.Load.Loop == workloads.Open || p.Load.Loop != workloads.Closed && info.Loop == workloads.Open
 }
 
 // RateInForce is that of the arrivals in requests per second; 0 where a trace
@@ -42,8 +83,8 @@ func (p *Plan) RateInForce() float64 {
 	switch {
 	case p.Stream.Speed > 0:
 		return 0
-	case p.Rate > 0:
-		return p.Rate
+	case p.Load.Loop == workloads.Open:
+		return p.Load.PerSecond
 	default:
 		return p.Workload.Rate
 	}

@@ -97,7 +97,8 @@ func TestLoops(t *testing.T) {
 		info workloads.Info
 		want bool
 	}{
-		{Plan{}, open, true}, {Plan{}, closed, false}, {Plan{Rate: 1}, closed, true}, {Plan{Rate: 1, Closed: true}, closed, false}, {Plan{Closed: true}, open, false},
+		{Plan{}, open, true}, {Plan{}, closed, false}, {Plan{Load: OpenAt(1)}, closed, true}, {Plan{Load: Closed()}, open, false},
+		{Plan{Load: Load{Loop: Both, PerSecond: 1}}, closed, false}, {Plan{Load: Load{Loop: Both, PerSecond: 1}}, open, true}, {Plan{Load: OpenAt(0)}, closed, false},
 	} {
 		if got := c.plan.Open(c.info); got != c.want {
 			t.Errorf("%+v is open: %t", c.plan, got)
@@ -107,7 +108,7 @@ func TestLoops(t *testing.T) {
 	if p.RateInForce() != 70 || p.arrivals() != poisson {
 		t.Errorf("a rate of %g, arrivals %s", p.RateInForce(), p.arrivals())
 	}
-	p.Rate, p.Arrivals = 30, constant
+	p.Load, p.Arrivals = OpenAt(30), constant
 	if p.RateInForce() != 30 || p.arrivals() != constant {
 		t.Errorf("a rate of %g, arrivals %s", p.RateInForce(), p.arrivals())
 	}

@@ -34,8 +34,10 @@
 // for requests of one unit or requests that lie inside one window.
 //
 // Under a rolling window the certain leak is the largest sum of excesses of
-// windows that do not overlap. That is a lower bound: where operations take as
-// long as the window, it can be short of the fewest units.
+// windows that do not overlap, or the number of requests that others before them
+// have pushed behind their own replies, if that is more. It is the fewest units if
+// requests of one unit come strictly one after the other. Otherwise it is a lower
+// bound, which can be short if operations take about as long as the window.
 //
 // Of a bucket, the certain leak is likewise the largest sum of excesses of stretches
 // that do not overlap: what was taken in one for certain, less what the bucket holds

@@ -11,7 +11,8 @@ import (
 // The certain leak rests on low: what was called after, and answered before, the
 // ends of one window, must lie in it. The excesses of windows that do not overlap
 // add up, and the choice of windows with the largest sum is taken. It is a lower
-// bound: units that could lie in several windows are not counted at all. The
+// bound: units that could lie in several windows are not counted at all. If chains of
+// requests show more leaks than that, these are taken. The
 // upper bound keeps the most units that fit wherever they are placed.
 //
 // What is given back frees exactly what its take still has in the window.
@@ -59,6 +60,11 @@ func (j *judge) rolling() {
 
 	r := roller{length: length, limit: j.limit, initial: j.initial}
 	leaks, worst, may := j.overRolling(r, present, admitted)
+	if !w.GaveBack && len(j.cfg.Changes) == 0 {
+		if chains := r.chains(present); int64(len(chains)) > excesses(leaks) {
+			leaks, worst = chains, max(worst, 1)
+		}
+	}
 	for _, s := range leaks {
 		w.Leak += s.excess
 		j.out.LeakedRequests += r.requests(present[:admitted], s)
@@ -75,9 +81,7 @@ func (j *judge) rolling() {
 		j.out.OverOffered += j.overOffered(w.Leak)
 	} else {
 		over = j.overAsked(r, &j.asked)
-		for _, s := range over {
-			j.out.OverOffered += s.excess
-		}
+		j.out.OverOffered += max(excesses(over), w.Leak)
 	}
 	if answered != &j.asked {
 		over = j.overAsked(r, answered)
@@ -302,6 +306,14 @@ func (r roller) excess(units, at int64) int64 {
 		return units - max(r.limit, r.initial)
 	}
 	return units - r.limit
+}
+
+// excesses add up what windows hold over the limit.
+func excesses(leaks []stretch) (units int64) {
+	for _, s := range leaks {
+		units += s.excess
+	}
+	return units
 }
 
 // requests counts those of a window that its excess belongs to. The stays are

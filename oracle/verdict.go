@@ -50,7 +50,8 @@ type Verdict struct {
 
 	// LeakUnits is the certain leak, LeakPossible a bound above what any order of
 	// the operations explains. Under a rolling policy the certain leak is a lower
-	// bound of the fewest units that would have to go. Where the limit is lowered,
+	// bound of the fewest units that would have to go, and equal to that where requests of
+	// one unit come strictly one after the other. Where the limit is lowered,
 	// nothing leaks that was rightly in use before.
 	LeakUnits, LeakPossible int64
 	// LeakWorst and LeakPossibleWorst are those of a single subject-window.

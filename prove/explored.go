@@ -1,64 +1,117 @@
 package prove
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/results/text/layout"
+	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// part is one search of the exploration.
-type part struct {
-	faults     []quota.Fault
-	properties []explore.Property
-	share      time.Duration // of the budget
-}
-
-// parts are the searches of an exploration: with nothing but time that passes, and with
-// the faults that were asked for.
-func (o *Options) parts(m *strategies.Meta) []part {
+// searches are those of an exploration: [explore.Searches], and one with the faults that
+// were asked for. A limiter that is SQL is searched on a PostgreSQL of the test's own, if there is one.
+func (o *Options) searches(t *testing.T, sel strategies.Selection) []explore.Config {
+	t.Helper()
 	all := slices.DeleteFunc(explore.Properties(), func(p explore.Property) bool {
-		declared := slices.ContainsFunc(m.Guarantee, func(c quota.Clause) bool { return c.Property == quota.PropertyFalseReject })
+		declared := slices.ContainsFunc(sel.Guarantee, func(c quota.Clause) bool { return c.Property == quota.PropertyFalseReject })
 		return p == explore.Leak || p == explore.FalseReject && declared // clauses say what of it is promised
 	})
-	out := []part{{[]quota.Fault{quota.FaultClock}, all, max(o.Budget, 0)}}
+	cfg := explore.Config{Policy: o.Policy, Clients: o.Clients, Seed: o.Seed, Properties: all}
+	if o.Instances > 0 {
+		cfg.Instances = min(o.Instances, o.Clients)
+	}
+	if explore.OnPostgres(sel) {
+		cfg.Postgres = storetest.Postgres(t)
+	}
+	out := explore.Searches(sel, cfg)
 	if len(o.Faults) > 0 {
-		out = append(out, part{o.Faults, []explore.Property{explore.Guarantee, explore.TTL, explore.Stuck}, max(o.Budget, 0) / 2})
-		out[0].share -= out[1].share
+		cfg.Instances, cfg.Faults, cfg.Properties = out[0].Instances, o.Faults, []explore.Property{explore.Guarantee, explore.TTL, explore.Stuck}
+		out = append(out, cfg)
 	}
 	return out
 }
 
-// explored is one search. test is the pattern of the test that makes it.
-func (o *Options) explored(ctx context.Context, sel strategies.Selection, p part, test string) (claim, wrong string, err error) {
-	r, err := explore.Run(ctx, sel, explore.Config{
-		Policy: o.Policy, Clients: o.Clients, Instances: min(o.Instances, o.Clients), Seed: o.Seed,
-		Faults: p.faults, Properties: p.properties, Timeout: p.share,
-	})
-	if r == nil {
-		return "", "", err
+// explored makes the searches one after the other, each with its share of what is left of
+// the budget. test is the pattern of the test that makes them.
+func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) {
+	t.Helper()
+	searches, ends := o.searches(t, sel), clock.Nano()+int64(max(o.Budget, 0))
+	found, tried := map[string]bool{}, map[quota.Fault]bool{}
+	for i, cfg := range searches {
+		if o.Budget > 0 {
+			cfg.Timeout = max(time.Duration(ends-clock.Nano())/time.Duration(len(searches)-i), time.Millisecond)
+		}
+		for _, f := range cfg.Faults {
+			tried[f] = true
+		}
+		r, err := explore.Run(t.Context(), sel, cfg)
+		if i == 0 && r == nil && errors.Is(err, explore.ErrNotDeterministic) {
+			t.Skipf("not explored: %v", err)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		if r == nil {
+			if errors.As(err, new(*explore.UnfitError)) {
+				return // the others do not fit either
+			}
+			continue
+		}
+		wrong, err := wrongIn(r, found, test)
+		if err != nil {
+			t.Error(err)
+		}
+		if wrong != "" {
+			t.Error("\n" + wrong)
+		}
+		if r.Claim != "" {
+			t.Log("claimed: " + r.Claim)
+		}
 	}
+	var left []string
+	for _, f := range explore.Faults() {
+		if !tried[f] {
+			left = append(left, string(f))
+		}
+	}
+	switch {
+	case explore.OnPostgres(sel):
+		t.Log("not tried: faults, which are not injected into a PostgreSQL, and time that passes")
+	case len(left) > 0:
+		t.Logf("not tried: %s: name them in Options.Faults", strings.Join(left, ", "))
+	}
+}
+
+// wrongIn has the schedules that a search found. What was found already with the same faults is left out.
+func wrongIn(r *explore.Result, found map[string]bool, test string) (string, error) {
 	var b strings.Builder
 	for i := range r.Findings {
 		f := &r.Findings[i]
+		key := fmt.Sprint(f.Property, f.Faults)
+		if found[key] {
+			continue
+		}
+		found[key] = true
 		steps, err := timeline(f)
 		if err != nil {
-			return "", "", err
+			return "", err
 		}
-		fmt.Fprintf(&b, "%s in %d steps: %s\n%s", strings.ToUpper(string(f.Property)), len(f.Steps), f.Detail, steps)
+		fmt.Fprintf(&b, "%s in %d steps, policy %s with a limit of %d: %s\n%s", strings.ToUpper(string(f.Property)), len(f.Steps), r.Policy, r.Limit, f.Detail, steps)
 		if f.Token != "" {
 			fmt.Fprintf(&b, "run it again:\n  %s=%s go test -run '%s'\n\n", replayVariable, f.Token, test)
 		}
 	}
-	return r.Claim, b.String(), err
+	return b.String(), nil
 }
 
 // timeline is a schedule as a table.

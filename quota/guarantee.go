@@ -78,7 +78,7 @@ type Clause struct {
 	// break the property: units over the limit, or units wrongly rejected.
 	Bound func(Params) int64
 	// Source names the design record that promises it, a colon, and what it says, e.g.
-	// "004 (ADR-RM-3): the script reserves atomically"; empty for a strategy's own clause.
+	// "ADR-RM-3: the script reserves atomically"; empty for a strategy's own clause.
 	Source string
 }
 
@@ -124,6 +124,28 @@ func Exactly(tolerates ...Fault) Clause {
 		Property: PropertyLeak, Tolerates: tolerates,
 		Formula: "L", Bound: func(Params) int64 { return 0 },
 	}
+}
+
+// PerInstance are the clauses of a limiter in memory that keeps the limit in each instance of
+// the application, under the given faults, and so admits several limits if there are several
+// instances. Windows that begin with a first request begin at other moments in each, and two
+// of an instance may touch one of the policy's. For buckets there is no clause: each refills
+// for itself, and what several admit too much grows with time.
+func PerInstance(tolerates ...Fault) []Clause {
+	return []Clause{{
+		Property: PropertyLeak, Tolerates: tolerates,
+		Kinds:   []Kind{Fixed, Rolling, CalendarHour, CalendarDay, CalendarMonth, Standing},
+		Formula: "L x instances", Bound: func(p Params) int64 { return (p.Instances - 1) * p.Limit },
+	}, {
+		Property: PropertyLeak, Tolerates: tolerates, Kinds: []Kind{FirstRequest},
+		Formula: "2 L x instances, or L on one instance",
+		Bound: func(p Params) int64 {
+			if p.Instances < 2 {
+				return 0
+			}
+			return (2*p.Instances - 1) * p.Limit
+		},
+	}}
 }
 
 // Weighted is the clause of a counter that weighs the window before by the share of it

@@ -9,19 +9,19 @@ import (
 // The policies as the records have them: name, cap, source.
 func TestPoliciesOfTheRecords(t *testing.T) {
 	want := []struct{ name, text, source string }{
-		{"user-links", "20 links per calendar month", "000"},
-		{"link-hits", "10000 hits per calendar month", "001"},
-		{"contact-form", "3 submissions per fixed 1m", "002"},
-		{"login", "5 attempts per rolling 15m", "002"},
-		{"receipt-email", "1 e-mails per rolling 1h", "002"},
-		{"guest-message", "3 messages per rolling 10m", "002"},
-		{"agent-api", "1000 requests per calendar hour", "003"},
-		{"agent-tokens", "500000 tokens per calendar month", "003"},
-		{"agent-spend", "50000 cents per calendar month", "003"},
-		{"agent-payments", "12000 cents per calendar day", "003"},
-		{"agent-sandboxes", "100 sandboxes at a time", "003"},
-		{"agent-storage", "10737418240 bytes at a time", "003"},
-		{"tenant-uploads", "1000 MB at a time", "004"},
+		{"user-links", "20 links per calendar month", "ADR-008"},
+		{"link-hits", "10000 hits per calendar month", "ADR-009"},
+		{"contact-form", "3 submissions per fixed 1m", "ProjectEPU"},
+		{"login", "5 attempts per rolling 15m", "ProjectEPU"},
+		{"receipt-email", "1 e-mails per rolling 1h", "ProjectEPU"},
+		{"guest-message", "3 messages per rolling 10m", "ProjectEPU"},
+		{"agent-api", "1000 requests per calendar hour", "ADR-005"},
+		{"agent-tokens", "500000 tokens per calendar month", "ADR-005"},
+		{"agent-spend", "50000 cents per calendar month", "ADR-005"},
+		{"agent-payments", "12000 cents per calendar day", "ADR-005"},
+		{"agent-sandboxes", "100 sandboxes at a time", "ADR-005"},
+		{"agent-storage", "10737418240 bytes at a time", "ADR-005"},
+		{"tenant-uploads", "1000 MB at a time", "ADR-RM-3"},
 	}
 	all := Policies()
 	if len(all) != len(want) {

@@ -73,22 +73,34 @@ type Candidate struct {
 	Stores []string `json:"stores"`
 	// Deployment says where its stores have to be, where that matters; empty elsewhere.
 	Deployment string `json:"deployment,omitempty"`
-	// P99 of a decision in nanoseconds at Rate, measured on one machine.
+	// P99 of a decision in nanoseconds at Rate, measured on one machine; 0 if P99Counts is not set.
 	P99 int64 `json:"p99_ns"`
-	// P99Counts is false where the audit discarded that percentile.
+	// P99Counts is false if that percentile is not measurable here.
 	P99Counts bool `json:"p99_counts"`
+	// P99Rounds are the rounds at that rate.
+	P99Rounds Rounds `json:"p99_rounds"`
 	// RatePerS is the rate at which it was measured, in requests per second; 0 where it was not.
 	RatePerS float64 `json:"rate_per_s"`
 	// ModelledP99 is that of the simulated regions in nanoseconds; 0 where there were none.
 	ModelledP99 int64 `json:"modelled_p99_ns,omitempty"`
-	// ThroughputPerS is decisions per second of callers that never pause.
+	// ThroughputPerS is decisions per second of callers that never pause; 0 if not measurable here.
 	ThroughputPerS float64 `json:"throughput_per_s"`
+	// ThroughputRounds are the rounds of those callers.
+	ThroughputRounds Rounds `json:"throughput_rounds"`
 	// RoundTrips to any store, per decision.
 	RoundTrips float64 `json:"round_trips"`
 	// Evidence is what each stage showed, in their order.
 	Evidence []Evidence `json:"evidence"`
 	// Caveats are what was not shown of it.
 	Caveats []string `json:"caveats"`
+}
+
+// Rounds behind a timing.
+type Rounds struct {
+	// Kept are those that the timing is of.
+	Kept int `json:"kept"`
+	// Run are all of them.
+	Run int `json:"run"`
 }
 
 // EvidenceKind says what evidence consists of.

@@ -1,31 +1,59 @@
 package results
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
-// perDecision are the figures of a cost that are means over decisions.
-var perDecision = []func(*Cost) *float64{
-	func(c *Cost) *float64 { return &c.Commands }, func(c *Cost) *float64 { return &c.RoundTrips },
-	func(c *Cost) *float64 { return &c.Bytes }, func(c *Cost) *float64 { return &c.SQL },
-	func(c *Cost) *float64 { return &c.ModelSQL }, func(c *Cost) *float64 { return &c.Allocs },
-	func(c *Cost) *float64 { return &c.ClientCPU }, func(c *Cost) *float64 { return &c.RedisCPU },
-	func(c *Cost) *float64 { return &c.PostgresCPU }, func(c *Cost) *float64 { return &c.RunQueue },
+// perDecision are the figures of a cost that are means over decisions: all but counts of
+// keys.
+func perDecision(c *Cost) (out []*float64) {
+	v := reflect.ValueOf(c).Elem()
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if p, ok := v.FieldByIndex(f.Index).Addr().Interface().(*float64); ok {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // medianCost takes the median of every figure per decision, and the worst count
 // of keys.
 func medianCost(costs []Cost) Cost {
 	var c Cost
-	for _, f := range perDecision {
+	for k, to := range perDecision(&c) {
 		values := make([]float64, len(costs))
 		for i := range costs {
-			values[i] = *f(&costs[i])
+			values[i] = *perDecision(&costs[i])[k]
 		}
 		slices.Sort(values)
-		*f(&c) = median(values)
+		*to = median(values)
 	}
 	for i := range costs {
 		c.KeysAtEnd = max(c.KeysAtEnd, costs[i].KeysAtEnd)
 		c.KeysWithoutTTL = max(c.KeysWithoutTTL, costs[i].KeysWithoutTTL)
 	}
 	return c
+}
+
+// add adds the numbers of a part to those of a whole, fields of one name. A field that is
+// tagged parts:"max" becomes the largest one, and parts:"-" is left to others.
+func add(whole, part any) {
+	to, from := reflect.ValueOf(whole).Elem(), reflect.ValueOf(part).Elem()
+	for i := range to.NumField() {
+		f := to.Type().Field(i)
+		x, y := to.Field(i), from.FieldByName(f.Name)
+		how := f.Tag.Get("parts")
+		switch {
+		case how == "-":
+		case x.CanInt() && how == "max":
+			x.SetInt(max(x.Int(), y.Int()))
+		case x.CanInt():
+			x.SetInt(x.Int() + y.Int())
+		case x.CanFloat() && how == "max":
+			x.SetFloat(max(x.Float(), y.Float()))
+		case x.CanFloat():
+			x.SetFloat(x.Float() + y.Float())
+		}
+	}
 }

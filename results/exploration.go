@@ -100,6 +100,10 @@ type Search struct {
 	Faults []quota.Fault `json:"faults"`
 	// Times is how often each fault may happen in one schedule.
 	Times int `json:"times"`
+	// Passes is set if time passes between calls, at most once more than Times.
+	Passes bool `json:"time_passes,omitempty"`
+	// FromNS is by how many nanoseconds the search begins after 2015-11-20 10:30 UTC.
+	FromNS int64 `json:"from_ns,omitempty"`
 	// Properties that were looked for.
 	Properties []Property `json:"properties"`
 	// JobRounds is how often each periodic job may start at a moment of its own

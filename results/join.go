@@ -13,7 +13,7 @@ import (
 func join(shards []*Run) (Run, error) {
 	first := shards[0]
 	out := *first
-	s := summariseGroup("", shards, shards)
+	s := summariseGroup("", shards, shards, nil)
 	p := &out.Params
 	p.Shard, p.Shards = "", len(shards)
 	p.Subjects, p.Workers, p.Instances, p.RatePerS = 0, 0, 0, 0
@@ -184,7 +184,8 @@ func (l *Lateness) worse(o *Lateness) *Lateness {
 		return l
 	}
 	return &Lateness{
-		PacerP50: max(l.PacerP50, o.PacerP50), PacerP99: max(l.PacerP99, o.PacerP99), WorkerP50: max(l.WorkerP50, o.WorkerP50), WorkerP99: max(l.WorkerP99, o.WorkerP99),
+		PacerP50: max(l.PacerP50, o.PacerP50), PacerP99: max(l.PacerP99, o.PacerP99), WorkerP50: max(l.WorkerP50, o.WorkerP50),
+		WorkerP99:   max(l.WorkerP99, o.WorkerP99),
 		BacklogHalf: l.BacklogHalf + o.BacklogHalf, BacklogEnd: l.BacklogEnd + o.BacklogEnd, Saturated: l.Saturated || o.Saturated,
 	}
 }
@@ -194,8 +195,9 @@ func joinedCost(shards []*Run, issued int64) Cost {
 	var c Cost
 	for _, r := range shards {
 		share := float64(r.Issued) / float64(max(issued, 1))
-		for _, f := range perDecision {
-			*f(&c) += share * *f(&r.Cost)
+		from := perDecision(&r.Cost)
+		for k, to := range perDecision(&c) {
+			*to += share * *from[k]
 		}
 		c.KeysAtEnd += r.Cost.KeysAtEnd
 		c.KeysWithoutTTL += r.Cost.KeysWithoutTTL

@@ -50,7 +50,8 @@ func Merge(files []Named) (File, error) {
 	}
 	first := files[0].File
 	out := File{
-		Schema: SchemaVersion, Kind: first.Kind, Seed: first.Seed, Stores: map[string]Store{}, Provenance: first.Provenance, Workload: first.Workload,
+		Schema: SchemaVersion, Kind: first.Kind, Seed: first.Seed, Stores: map[string]Store{}, Provenance: first.Provenance,
+		Workload: first.Workload,
 	}
 	out.Ended, out.Workload.Notes = "", slices.Clone(out.Workload.Notes)
 	m := merger{by: map[string]*rounds{}}
@@ -114,8 +115,10 @@ func alike(a, b *Named) error {
 	case x.Kind != y.Kind:
 		return fmt.Errorf("%s is %s, and %s is %s: merge them apart", a.Name, x.Kind, b.Name, y.Kind)
 	case x.Workload.Name != y.Workload.Name:
-		return fmt.Errorf("%s has the workload %s, and %s has %s: merge them apart", a.Name, format.Plain(x.Workload.Name), b.Name, format.Plain(y.Workload.Name))
-	case (x.Workload.Trace == nil) != (y.Workload.Trace == nil) || x.Workload.Trace != nil && (x.Workload.Trace.File != y.Workload.Trace.File || x.Workload.Trace.Rows != y.Workload.Trace.Rows):
+		return fmt.Errorf("%s has the workload %s, and %s has %s: merge them apart", a.Name, format.Plain(x.Workload.Name), b.Name,
+			format.Plain(y.Workload.Name))
+	case (x.Workload.Trace == nil) != (y.Workload.Trace == nil) || x.Workload.Trace != nil &&
+		(x.Workload.Trace.File != y.Workload.Trace.File || x.Workload.Trace.Rows != y.Workload.Trace.Rows):
 		return fmt.Errorf("%s and %s replay different traces: merge them apart", a.Name, b.Name)
 	}
 	for _, name := range x.StoreNames() {
@@ -170,7 +173,8 @@ func (m *merger) add(n *Named) (later int, err error) {
 			here = append(here, s)
 		}
 		if len(s.runs) > 0 && (s.runs[0].Params.Shard == "") != (r.Params.Shard == "") {
-			return 0, fmt.Errorf("%s of %s is a shard, and of %s it is not: they share no load", s.label, pick(r.Params.Shard != "", n.Name, s.runs[0].file), pick(r.Params.Shard == "", n.Name, s.runs[0].file))
+			return 0, fmt.Errorf("%s of %s is a shard, and of %s it is not: they share no load", s.label,
+				pick(r.Params.Shard != "", n.Name, s.runs[0].file), pick(r.Params.Shard == "", n.Name, s.runs[0].file))
 		}
 	}
 	for _, s := range here {
@@ -224,7 +228,8 @@ func (s *rounds) oneHost(n *Named) error {
 	host := n.File.Provenance.Host
 	for h, name := range s.hosts {
 		if h != host && n.File.Kind == Measured {
-			return fmt.Errorf("%s was measured on %s in %s and on %s in %s: timings of two machines are not one figure; merge those of each machine apart",
+			return fmt.Errorf("%s was measured on %s in %s and on %s in %s: "+
+				"timings of two machines are not one figure; merge those of each machine apart",
 				s.label, format.Plain(cmp.Or(h.Name, "an unnamed host")), name, format.Plain(cmp.Or(host.Name, "an unnamed host")), n.Name)
 		}
 	}
@@ -280,13 +285,15 @@ func (s *rounds) joined() (out []Run, err error) {
 		for i := range parts {
 			p := &parts[i]
 			if other, ok := seen[p.Params.Shard]; ok {
-				return nil, fmt.Errorf("round %d of %s is shard %s in %s and in %s: their subjects are the same, and what leaked in both cannot be told",
+				return nil, fmt.Errorf("round %d of %s is shard %s in %s and in %s: "+
+					"their subjects are the same, and what leaked in both cannot be told",
 					n, s.label, format.Plain(p.Params.Shard), other, p.file)
 			}
 			seen[p.Params.Shard] = p.file
 			_, of, _ := strings.Cut(p.Params.Shard, "/")
 			if want := fmt.Sprint(len(parts)); of != want {
-				return nil, fmt.Errorf("round %d of %s is shard %s in %s, and there are %s: give all shards of one load", n, s.label, format.Plain(p.Params.Shard), p.file, format.Plural(int64(len(parts)), "shard", "shards"))
+				return nil, fmt.Errorf("round %d of %s is shard %s in %s, and there are %s: give all shards of one load", n, s.label,
+					format.Plain(p.Params.Shard), p.file, format.Plural(int64(len(parts)), "shard", "shards"))
 			}
 		}
 		runs := make([]*Run, len(parts))

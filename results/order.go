@@ -31,17 +31,23 @@ const FormBaseline = "baseline"
 // first, PostgreSQL ones last.
 func (f *File) StoreNames() []string {
 	return slices.SortedFunc(maps.Keys(f.Stores), func(a, b string) int {
-		return cmp.Or(storeRank(a)-storeRank(b), strings.Compare(a, b))
+		return cmp.Or(slices.Index(classes, f.Class(a))-slices.Index(classes, f.Class(b)), strings.Compare(a, b))
 	})
 }
 
-func storeRank(name string) int {
-	switch kind, _, _ := strings.Cut(name, "."); kind {
-	case "redis":
-		return 0
-	case "postgres":
-		return 2
-	default:
-		return 1
-	}
+// The classes of stores.
+const (
+	ClassRedis = "redis"
+	ClassOther = "other"
+	ClassSQL   = "sql"
+)
+
+var classes = []string{ClassRedis, ClassOther, ClassSQL}
+
+// Class is how the store of that name is asked. Records of earlier versions do not say it:
+// what was neither Redis nor PostgreSQL was of another class.
+func (f *File) Class(name string) string {
+	kind, _, _ := strings.Cut(name, ".")
+	named := map[string]string{"redis": ClassRedis, "postgres": ClassSQL}[kind]
+	return cmp.Or(f.Stores[name].Class, named, ClassOther)
 }

@@ -23,7 +23,7 @@ func Summarise(runs []Run) []Summary {
 	}
 	out, measured := make([]Summary, len(order)), new(byte)
 	for i, k := range order {
-		out[i] = summariseGroup(k, groups[k], settings[groups[k][0].setting()])
+		out[i] = summariseGroup(k, groups[k], settings[groups[k][0].setting()], nil)
 		for s := &out[i]; s != nil; s = s.Paced {
 			s.measured = measured
 		}
@@ -43,11 +43,12 @@ func paced(runs []*Run) []*Run {
 }
 
 // summariseGroup condenses the rounds of one strategy. All are the runs of all strategies
-// in the same setting.
-func summariseGroup(key string, runs, all []*Run) Summary {
-	first := runs[0]
+// in the same setting. Busy are rounds whose other loops the machine disturbed.
+func summariseGroup(key string, runs, all []*Run, busy map[int]bool) Summary {
+	first, out := runs[0], disturbed(all)
 	s := Summary{
-		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form, PerProcess: first.PerProcess, Outside: first.Outside, NotExplored: first.NotExplored,
+		Key: key, Label: first.Params.Label, Strategy: first.Strategy, Form: first.Form,
+		PerProcess: first.PerProcess, Outside: first.Outside, NotExplored: first.NotExplored,
 		Policy: first.Policy, Workload: first.Workload, Params: first.Params, setting: first.setting(),
 		Placement: first.Placement, Rounds: len(runs),
 	}
@@ -63,11 +64,16 @@ func summariseGroup(key string, runs, all []*Run) Summary {
 	}
 	s.Invalid = len(runs) - len(valid)
 	s.correctness(valid)
+	for _, r := range valid {
+		if r.ErrorKinds != nil && (out[r.Repetition] || busy[r.Repetition] || r.Audit.strikes(StrikesRound)) {
+			s.BusyTimeOuts += r.ErrorKinds.TimeOuts
+		}
+	}
 	s.meter(valid)
 	s.poolWaits(valid)
-	s.timings(runs, disturbed(all))
+	s.timings(runs, out)
 	if own := paced(runs); own != nil {
-		p := summariseGroup(key, own, paced(all))
+		p := summariseGroup(key, own, paced(all), out)
 		s.Paced = &p
 	}
 	return s
@@ -114,23 +120,11 @@ func (s *Summary) correctness(runs []*Run) {
 		s.Rejected += r.Rejected
 		s.Errors += r.Errors
 		s.ErrorKinds = s.ErrorKinds.plus(r.ErrorKinds)
-		if r.ErrorKinds != nil && r.Audit.busy() {
-			s.BusyTimeOuts += r.ErrorKinds.TimeOuts
-		}
 		s.Degraded += r.Degraded
 		if s.FirstError == "" {
 			s.FirstError = r.FirstError
 		}
-		l.Units += r.Leak.Units
-		l.Possible += r.Leak.Possible
-		l.WorstUnits = max(l.WorstUnits, r.Leak.WorstUnits)
-		l.Subjects += r.Leak.Subjects
-		l.LeakedTrials += r.Leak.LeakedTrials
-		l.Trials += r.Leak.Trials
-		l.OverQuotaUnits += r.Leak.OverQuotaUnits
-		l.Requests += r.Leak.Requests
-		l.Excursions += r.Leak.Excursions
-		l.UnitSeconds += r.Leak.UnitSeconds
+		add(&l.Leak, &r.Leak)
 		medians = append(medians, r.Leak.MedianUnits)
 		leakPct, overPct = max(leakPct, r.Leak.PctOfLimit), max(overPct, r.Leak.PctOfOverQuota)
 
@@ -149,7 +143,12 @@ func (s *Summary) correctness(runs []*Run) {
 			}
 			fr.NeverGiven = &total
 		}
-		s.mergeRolling(r.Rolling)
+		if r.Rolling != nil {
+			if s.Rolling == nil {
+				s.Rolling = &Rolling{}
+			}
+			add(s.Rolling, r.Rolling)
+		}
 		s.mergeDrift(r.Drift)
 		s.Guarantee, s.Record = mergeClauses(s.Guarantee, r.Guarantee), mergeClauses(s.Record, r.Record)
 		for _, f := range r.NotPromised {
@@ -172,7 +171,8 @@ func (s *Summary) correctness(runs []*Run) {
 	fr.PctOfValid = Percent(fr.Count, fr.Count+s.Admitted-l.Requests)
 	s.settlement(runs)
 	s.Verdict = overall(s.Guarantee)
-	s.LeakVerdict = cmp.Or(overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(c Clause) bool { return c.Property != LeakProperty })), NoPromise)
+	s.LeakVerdict = cmp.Or(overall(slices.DeleteFunc(slices.Clone(s.Guarantee), func(c Clause) bool { return c.Property != LeakProperty })),
+		NoPromise)
 	if s.LeakVerdict == NoPromise && severity[s.Verdict] < severity[Undecided] {
 		s.Verdict = NoPromise // what it promises of rejections is no promise about the limit
 	}
@@ -184,20 +184,6 @@ const (
 	FalseRejectProperty = "false-reject"
 )
 
-func (s *Summary) mergeRolling(r *Rolling) {
-	if r == nil {
-		return
-	}
-	if s.Rolling == nil {
-		s.Rolling = &Rolling{}
-	}
-	if m := s.Rolling; r.Multiple > m.Multiple {
-		m.Multiple, m.WorstUnits = r.Multiple, r.WorstUnits
-	}
-	s.Rolling.Units += r.Units
-	s.Rolling.Possible += r.Possible
-}
-
 func (s *Summary) settlement(runs []*Run) {
 	var latency []*Latency
 	for _, r := range runs {
@@ -208,11 +194,7 @@ func (s *Summary) settlement(runs []*Run) {
 		if s.Settled == nil {
 			s.Settled = &SettlementSummary{}
 		}
-		s.Settled.Commits += x.Commits
-		s.Settled.Refunds += x.Refunds
-		s.Settled.Abandoned += x.Abandoned
-		s.Settled.Errors += x.Errors
-		s.Settled.OverrunUnits += x.OverrunUnits
+		add(s.Settled, x)
 		latency = append(latency, &x.Service)
 	}
 	if s.Settled != nil {

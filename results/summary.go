@@ -54,7 +54,7 @@ type Summary struct {
 	ErrorKinds *ErrorKinds `json:"error_kinds,omitempty"`
 	// Degraded decisions of all valid rounds.
 	Degraded int64 `json:"degraded"`
-	// BusyTimeOuts are the time-outs of rounds in which the audit found the machine busy.
+	// BusyTimeOuts are the time-outs of rounds in which the audit found the machine disturbed.
 	BusyTimeOuts int64 `json:"busy_time_outs,omitempty"`
 	// FirstError is the text of the first error.
 	FirstError string `json:"first_error,omitempty"`
@@ -137,6 +137,13 @@ func (s *Summary) AtRate() *Summary {
 		return s.Paced
 	}
 	return s
+}
+
+// Overloaded reports whether the strategy could not keep up with the rate of an open loop in
+// most rounds: then its response times are those of a queue.
+func (s *Summary) Overloaded() bool {
+	r := s.AtRate()
+	return 2*r.Saturated > r.Timed
 }
 
 // Latency is what callers wait for: the response time in open loop, also where that

@@ -124,7 +124,8 @@ func (s *Summary) impossible() {
 		return
 	}
 	s.Audit.Strike("faster-than-bare", StrikesTimings, fmt.Sprintf(
-		"it made %.2f times the decisions of a bare client's INCR loop (interval %.2f to %.2f) with %.2f commands each: that cannot be", s.Ratio.Value, s.Ratio.Lo, s.Ratio.Hi, s.Cost.Commands))
+		"it made %.2f times the decisions of a bare client's INCR loop (interval %.2f to %.2f) with %.2f commands each: that cannot be",
+		s.Ratio.Value, s.Ratio.Lo, s.Ratio.Hi, s.Cost.Commands))
 	s.Occurrences["faster-than-bare"] = s.Timed
 	s.TimingsCount, s.ResponseCounts = false, false
 }

@@ -80,6 +80,9 @@ type Store struct {
 	Version string `json:"version,omitempty"`
 	// Durability is what the store promises to keep when it dies.
 	Durability string `json:"durability,omitempty"`
+	// Class is how it is asked: "redis", "sql" or "other". Where it is absent, the store's
+	// name says it.
+	Class string `json:"class,omitempty" jsonschema:"enum=redis,enum=sql,enum=other"`
 }
 
 // Provenance is what differs from machine to machine.
@@ -165,6 +168,8 @@ type Measure struct {
 	Kind string `json:"kind,omitempty" jsonschema:"enum=level,enum=most"`
 	// Value in the unit.
 	Value int64 `json:"value"`
+	// Metric is what served metrics take it for. It is not stored.
+	Metric string `json:"-"`
 }
 
 // Run is one strategy in one round.
@@ -270,8 +275,8 @@ type Run struct {
 	// Record holds the clauses of the design record that the strategy comes from; absent if
 	// it promises none.
 	Record []Clause `json:"record_promises,omitempty"`
-	// NotPromised are faults that were injected and that no bound on the leak tolerates;
-	// absent if there are none, or if no bound is declared.
+	// NotPromised are faults that were injected and that no bound on the leak tolerates, or
+	// [SeveralRegions]; absent if there are none, or if no bound is declared.
 	NotPromised []string `json:"not_promised_under,omitempty"`
 	// Audit is what speaks against the figures.
 	Audit Audit `json:"audit"`
@@ -299,7 +304,8 @@ func (r *Run) Key() string {
 func (r *Run) setting() string {
 	p := &r.Params
 	return fmt.Sprintf("%s|%s|%d|%s|%s|%s|%g|%d|%d|%d|%t|%d|%g|%q|%q|%q|%s|%d|%q", r.Policy, r.Workload, p.Limit, p.Window,
-		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.LimitChanges, p.Shard, p.Shards, p.Point)
+		p.Loop, p.Arrivals, p.RatePerS, p.Workers, p.Instances, p.Pool, p.Cold, p.Retries, p.Speed, p.Workload, p.Outages, p.LimitChanges,
+		p.Shard, p.Shards, p.Point)
 }
 
 // Params are the parameters of a run.

@@ -3,6 +3,7 @@ package results
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
 )
@@ -17,15 +18,15 @@ type Leak struct {
 	Possible int64 `json:"possible"`
 	// PctOfLimit is Units in percent of the limit times the trials; where the limit
 	// changes, of the first one.
-	PctOfLimit float64 `json:"pct_of_limit"`
+	PctOfLimit float64 `json:"pct_of_limit" parts:"-"`
 	// PctOfOverQuota is Units in percent of OverQuotaUnits.
-	PctOfOverQuota float64 `json:"pct_of_over_quota_units"`
+	PctOfOverQuota float64 `json:"pct_of_over_quota_units" parts:"-"`
 	// OverQuotaUnits were asked for over the limit.
 	OverQuotaUnits int64 `json:"over_quota_units"`
 	// Requests are those that would have had to be rejected to avoid the leak.
 	Requests int64 `json:"requests"`
 	// WorstUnits is the largest leak of one subject and window.
-	WorstUnits int64 `json:"worst_units"`
+	WorstUnits int64 `json:"worst_units" parts:"max"`
 	// Subjects that leaked.
 	Subjects int64 `json:"subjects"`
 	// Trials counts windows of which more than the limit was asked.
@@ -33,7 +34,7 @@ type Leak struct {
 	// LeakedTrials are those of them that leaked, never more than Trials.
 	LeakedTrials int64 `json:"leaked_trials"`
 	// MedianUnits is the median leak per trial.
-	MedianUnits float64 `json:"median_units"`
+	MedianUnits float64 `json:"median_units" parts:"-"`
 	// Excursions (standing quotas only) are stretches of time above the limit.
 	Excursions int64 `json:"excursions,omitempty"`
 	// UnitSeconds (standing quotas only) is the area of the excursions: units above
@@ -106,18 +107,7 @@ type TierDrift struct {
 
 // Cost is per decision, a sample over the whole run.
 type Cost struct {
-	// Commands to Redis.
-	Commands float64 `json:"commands"`
-	// RoundTrips to any store.
-	RoundTrips float64 `json:"round_trips"`
-	// Bytes in both directions.
-	Bytes float64 `json:"bytes"`
-	// SQL statements.
-	SQL float64 `json:"sql"`
-	// ModelSQL are statements that went to the in-process model instead.
-	ModelSQL float64 `json:"model_sql"`
-	// Allocs are allocations of the whole process.
-	Allocs float64 `json:"allocs"`
+	ProbeCost
 	// KeysAtEnd are left in Redis.
 	KeysAtEnd int64 `json:"keys_at_end"`
 	// KeysWithoutTTL are those of them that never expire.
@@ -163,12 +153,15 @@ type ProbeCost struct {
 	Allocs float64 `json:"allocs"`
 }
 
+// PerDecision is how many commands and statements a decision takes.
+func (c *ProbeCost) PerDecision() float64 { return c.Commands + c.SQL + c.ModelSQL }
+
 // Rolling is a run of tumbling windows judged as rolling ones of the same length.
 type Rolling struct {
 	// WorstUnits were admitted in the worst rolling window.
-	WorstUnits int64 `json:"worst_units"`
+	WorstUnits int64 `json:"worst_units" parts:"max"`
 	// Multiple is WorstUnits by the limit.
-	Multiple float64 `json:"multiple"`
+	Multiple float64 `json:"multiple" parts:"max"`
 	// Units is the certain leak over the limit, in disjoint windows.
 	Units int64 `json:"units"`
 	// Possible leak in units.
@@ -223,6 +216,10 @@ const (
 	NoPromise    = "no promise"
 )
 
+// SeveralRegions stands among faults for regions that each count in a store of their own: what
+// is declared is about one store.
+const SeveralRegions = "several regions"
+
 // Decide sets the verdict that follows from the bound and what was measured.
 // exercised says whether the run could have broken the clause.
 func (c *Clause) Decide(exercised bool) {
@@ -246,6 +243,17 @@ func (c *Clause) Said(unit string) string {
 		return "broken by " + format.Units(c.Certain-c.Bound, unit)
 	}
 	return c.Verdict
+}
+
+// Claimed is the source without the number that older files have before its name, as in
+// "003 (ADR-005): enforced".
+func (c *Clause) Claimed() string {
+	number, rest, ok := strings.Cut(c.Source, " (")
+	name, said, closed := strings.Cut(rest, ")")
+	if !ok || !closed || len(number) != 3 || strings.Trim(number, "0123456789") != "" {
+		return c.Source
+	}
+	return name + said
 }
 
 // Audit is the run's judgement of itself.
@@ -286,9 +294,6 @@ func (a *Audit) Strike(code, strikes, detail string) {
 func (a *Audit) Has(code string) bool {
 	return slices.ContainsFunc(a.Reasons, func(r Reason) bool { return r.Code == code })
 }
-
-// busy reports whether other programs, or other machines of the host, used the processor.
-func (a *Audit) busy() bool { return a.Has("machine-busy") || a.Has("cpu-steal") }
 
 // ResponseValid reports whether the response times of this run count.
 func (a *Audit) ResponseValid() bool { return a.TimingsValid && !a.strikes(StrikesResponse) }

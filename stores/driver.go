@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/stacks"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -18,6 +19,20 @@ type Driver struct {
 	Name string
 	// Title is the name for people, e.g. "Redis".
 	Title string
+	// Class is how its clients ask, which decides where reports show what they cost.
+	Class Class
+	// Noun is what it keeps, in the singular; empty for "key".
+	Noun string
+	// Volatile is set where a server that ends loses what it holds.
+	Volatile bool
+	// Pool is the most connections that an instance has where a run does not say; 0 for 16.
+	Pool int
+	// Clients are how the paths of the packages of its client begin, which a report of a
+	// call that hangs passes over, e.g. "go.etcd.io/".
+	Clients []string
+	// Get says how to get a store of this kind where a run has none, e.g. "start one and
+	// give its URL by --redis"; empty for what Choices say.
+	Get string
 	// Choices are the words that Open takes, each with what it means. One that ends
 	// in "://" stands for all URLs.
 	Choices []Choice
@@ -47,6 +62,24 @@ type Driver struct {
 	ErrorKind func(err error) quota.ErrorKind
 	// Survey says which of the things it needs this machine has; nil for nothing.
 	Survey func(ctx context.Context) []Finding
+}
+
+// Class says how clients of a kind of store ask.
+type Class string
+
+// The classes. What is of neither kind shares the columns of Redis in reports, which say so.
+const (
+	ClassOther Class = "other"
+	ClassRedis Class = "redis"
+	ClassSQL   Class = "sql"
+)
+
+// ClassOf is the class of a driver. One that is not registered has none of its own.
+func ClassOf(driver string) Class {
+	if d, ok := drivers[driver]; ok {
+		return cmp.Or(d.Class, ClassOther)
+	}
+	return ClassOther
 }
 
 // Choice is a word that a driver opens stores by.
@@ -108,6 +141,7 @@ func Register(d Driver) {
 		panic("stores: there are two drivers of the name " + d.Name)
 	}
 	drivers[d.Name] = &d
+	stacks.PassOver(d.Clients...)
 }
 
 // Opener makes a Driver's Open of a function that returns a store's own type: where

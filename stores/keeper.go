@@ -93,16 +93,17 @@ func RemoveDead(ctx context.Context, s Store) (string, error) {
 	case 1:
 		return fmt.Sprintf("removed %s that a run left which had ended without doing so (%s)", Amount(s.Driver(), removed), last), nil
 	}
-	return fmt.Sprintf("removed %s that %d runs left which had ended without doing so (%s, and others)", Amount(s.Driver(), removed), len(owners), last), nil
+	return fmt.Sprintf("removed %s that %d runs left which had ended without doing so (%s, and others)",
+		Amount(s.Driver(), removed), len(owners), last), nil
 }
-
-// amounts are what stores of a driver keep; keys elsewhere.
-var amounts = map[string]string{"postgres": "schema", "zookeeper": "node", "nats": "stream"}
 
 // Amount is a number of what stores of a driver keep, for people, e.g. "1 key", "2
 // schemas".
 func Amount(driver string, n int64) string {
-	what := cmp.Or(amounts[driver], "key")
+	what := "key"
+	if d, ok := drivers[driver]; ok {
+		what = cmp.Or(d.Noun, what)
+	}
 	if n == 1 {
 		return "1 " + what
 	}

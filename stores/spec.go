@@ -87,7 +87,9 @@ func (s *Set) open(ctx context.Context, x Spec) error {
 	}
 	if f, ok := st.(Follower); ok && f.Follows() {
 		if _, replica := PrimaryOf(x.Name); !replica {
-			return errors.Join(fmt.Errorf("--%s leads to a replica at %s, to which nothing can be written: give the address of its primary", d.Name, st.Info().Addr), st.Close())
+			why := fmt.Errorf("--%s leads to a replica at %s, to which nothing can be written: give the address of its primary",
+				d.Name, st.Info().Addr)
+			return errors.Join(why, st.Close())
 		}
 	}
 	return s.Add(x.Name, st)

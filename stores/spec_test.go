@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/storecheck"
 )
 
 // opened lists the specs that the driver "fake" was asked for, and closed those
@@ -17,7 +17,7 @@ var opened, closed []string
 
 func init() {
 	stores.Register(stores.Driver{
-		Name: "fake", Title: "Fake", URLs: "fake://", Choices: []stores.Choice{{Word: "good"}, {Word: "fake://"}},
+		Name: "fake", Title: "Fake", Class: stores.ClassSQL, Noun: "table", URLs: "fake://", Choices: []stores.Choice{{Word: "good"}, {Word: "fake://"}},
 		Open: func(_ context.Context, spec string, _ stores.Options) (stores.Store, error) {
 			opened = append(opened, spec)
 			switch spec {
@@ -121,6 +121,18 @@ func TestRegisterRefusesWhatCannotBeUsed(t *testing.T) {
 			}()
 			stores.Register(d)
 		}()
+	}
+}
+
+// TestKindsAreData: what reports say of a kind of store follows from its driver.
+func TestKindsAreData(t *testing.T) {
+	if got := stores.Amount("fake", 2) + ", " + stores.Amount("further", 1); got != "2 tables, 1 key" {
+		t.Error(got)
+	}
+	for driver, want := range map[string]stores.Class{"fake": stores.ClassSQL, "further": stores.ClassOther, "unknown": stores.ClassOther} {
+		if got := stores.ClassOf(driver); got != want {
+			t.Errorf("%s: %s, want %s", driver, got, want)
+		}
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/quotabench/quotabench/stores/internal/server"
+	"github.com/quotabench/quotabench/internal/stores/server"
 )
 
 // Finding says whether this machine has one of the things that stores come from.

@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,15 @@ type Allower interface {
 	Allow(ctx context.Context, key string) (bool, error)
 }
 
+// Decider is an [Allower] that can say more than yes or no, e.g. that it decided from what
+// it had leased ([quota.TierProcess]) or without its store ([quota.Decision.Degraded]).
+// An empty tier is that of its store.
+type Decider interface {
+	Decide(ctx context.Context, key string) (quota.Decision, error)
+}
+
 // AllowFunc is a function as an [Allower]. Exploring does not see what a function
-// keeps in variables of its own: a limiter in memory is better a type.
+// keeps in variables of its own, and visits more states for that: a limiter in memory is better a type.
 type AllowFunc func(ctx context.Context, key string) (bool, error)
 
 // Allow implements [Allower].
@@ -69,6 +77,7 @@ type allowing struct {
 	open     func(context.Context, Env, *quota.Policy) (Allower, error)
 	mu       sync.Mutex
 	limiters map[limits]Allower
+	closed   bool
 }
 
 // Take implements [Strategy].
@@ -83,7 +92,13 @@ func (a *allowing) Take(ctx context.Context, req quota.Request) (quota.Decision,
 	if err := ctx.Err(); err != nil {
 		return quota.Decision{}, err
 	}
-	ok, err := l.Allow(ctx, a.env.Prefix+req.Policy.Name+":"+string(req.Subject))
+	key := a.env.Prefix + req.Policy.Name + ":" + string(req.Subject)
+	if l, ok := l.(Decider); ok {
+		d, err := l.Decide(ctx, key)
+		d.Tier = cmp.Or(d.Tier, a.tier())
+		return d, err
+	}
+	ok, err := l.Allow(ctx, key)
 	if err != nil {
 		return quota.Decision{}, err
 	}
@@ -124,10 +139,14 @@ func (a *allowing) tier() quota.Tier {
 }
 
 // Close implements [Strategy]. It closes the limiters that are an [io.Closer], as those
-// are that run goroutines.
+// are that run goroutines, once: a second Close of theirs may do anything.
 func (a *allowing) Close(context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.closed {
+		return nil
+	}
+	a.closed = true
 	var err error
 	for _, l := range a.limiters {
 		if c, ok := l.(io.Closer); ok {

@@ -90,3 +90,36 @@ func TestFromFunc(t *testing.T) {
 		t.Error("it serves requests of 1, and of no other number of units")
 	}
 }
+
+// closer counts how often it was closed.
+type closer struct{ closed *int }
+
+func (closer) Allow(context.Context, string) (bool, error) { return true, nil }
+
+func (c closer) Close() error {
+	*c.closed++
+	return nil
+}
+
+// A limiter that closes a channel is closed once, however often its instance is.
+func TestFromFuncClosesOnce(t *testing.T) {
+	closed := 0
+	m := FromFunc("closer", []quota.Kind{quota.Fixed}, func(context.Context, Env, *quota.Policy) (Allower, error) {
+		return closer{&closed}, nil
+	})
+	s, err := m.Open(t.Context(), Env{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Take(t.Context(), quota.Request{Policy: &quota.Policy{}, Units: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if closed != 1 {
+		t.Errorf("closed %d times", closed)
+	}
+}

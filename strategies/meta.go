@@ -87,7 +87,7 @@ const (
 )
 
 // WithFull is the [Meta.Elsewhere] of strategies whose clients package full brings in.
-const WithFull = "go install -tags full github.com/quotabench/quotabench/cmd/quotabench@latest, or import github.com/quotabench/quotabench/full"
+const WithFull = "build with make build-full in a clone, take the archive quotabench-full of a release, or import github.com/quotabench/quotabench/full"
 
 // Notes are what a strategy's page and the catalogue say about it, in sentences with a
 // full stop.
@@ -108,7 +108,7 @@ const mostSteps = 5
 type Meta struct {
 	// Name is the public name, e.g. "incr-expire".
 	Name string
-	// Source is the design record it comes from, e.g. "000 (ADR-008)"; empty for none.
+	// Source is the design record it comes from, e.g. "ADR-008"; empty for none.
 	Source string
 	// Doc is one line for people, without a full stop.
 	Doc string
@@ -178,7 +178,7 @@ type Meta struct {
 	Record []quota.Clause
 	// Elsewhere is set for strategies whose clients are too large to be in every
 	// program. It says in one line, without a full stop, how to get a program that
-	// has them, e.g. "build with -tags full".
+	// has them, e.g. "build with make build-full in a clone".
 	Elsewhere string
 	// Open makes one application instance. Its context ends with the call. It is nil in a
 	// program that was built without the strategy's client; see [BuildIn].

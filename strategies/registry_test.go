@@ -65,7 +65,7 @@ func TestRegisterRefusesWhatIsIncomplete(t *testing.T) {
 		"clause, no words": func(m *Meta) {
 			m.Guarantee = []quota.Clause{{Property: quota.PropertyLeak, Bound: func(quota.Params) int64 { return 0 }}}
 		},
-		"clause of a record among its own": func(m *Meta) { m.Guarantee = []quota.Clause{quota.Exactly().From("000: none")} },
+		"clause of a record among its own": func(m *Meta) { m.Guarantee = []quota.Clause{quota.Exactly().From("ADR-008: none")} },
 		"record without a source":          func(m *Meta) { m.Record = []quota.Clause{quota.Exactly()} },
 	} {
 		t.Run(name, func(t *testing.T) {

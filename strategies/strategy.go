@@ -142,7 +142,23 @@ type Measure struct {
 	Value int64
 	// Kind says how the figure is read; the zero value is a total.
 	Kind MeasureKind
+	// Metric says what it is for the metrics that are served while a run goes on; empty for
+	// what only this strategy has.
+	Metric MeasureMetric
 }
+
+// MeasureMetric is what the served metrics take from a [Measure].
+type MeasureMetric string
+
+// What they take.
+const (
+	// MetricFilterHits are answers of a filter that a subject may be known.
+	MetricFilterHits MeasureMetric = "filter-hits"
+	// MetricFalsePositives are those of them that were wrong.
+	MetricFalsePositives MeasureMetric = "false-positives"
+	// MetricQueueLag is the longest time that a charge waited in a queue, in "us" or "ns".
+	MetricQueueLag MeasureMetric = "queue-lag"
+)
 
 // MeasureKind says how a [Measure] is read.
 type MeasureKind string

@@ -19,7 +19,7 @@ type Arrivals interface {
 
 // Bounds of rates, per second.
 const (
-	minRate = 0.001
+	minRate = 1e-5
 	maxRate = 1e9
 )
 

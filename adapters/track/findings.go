@@ -43,24 +43,22 @@ const (
 var findings = []finding{
 	{
 		name: "throttled-ttl", module: throttled,
-		broken: "On Redis the key that holds the state lives for a whole number of seconds, rounded down. It expires before the bucket is full " +
-			"again, and the caller is given a full bucket. The store's documentation says that it rounds; the limiter's does not say that the limit goes with it.",
+		broken:  "On Redis the key that holds the state lives for a whole number of seconds, rounded down. It expires before the bucket is full again, and the caller gets a full bucket. The store's documentation says that it rounds; the limiter's does not say that the limit goes with it.",
 		when:    "Rates of which a unit flows in during a number of seconds that is not whole, e.g. 31 per minute without a burst.",
 		command: []string{"explore", "lib-throttled-redis"}, property: "leak", policy: "1-request-refilling-2-per-3s",
 	},
 	{
 		name: "go-zero-ttl", module: goZero,
 		broken: "TokenLimiter has its keys live for twice the time in which the bucket fills, in whole seconds, rounded down. That is 0, which Redis " +
-			"refuses: the script never succeeds, and each process decides by a bucket of its own without a word but in the log.",
+			"refuses: the script never succeeds, and each process decides by its own bucket and says so only in the log.",
 		when:    "A burst of less than half the rate, e.g. 40 at 100 per second.",
 		command: []string{"explore", "lib-go-zero-token"}, property: "leak",
-		related: "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453", known: "speaks of the same script in Spring Cloud Gateway, where it is the cause of no limit at all; none was found in go-zero",
+		related: "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453", known: "speaks of the same script in Spring Cloud Gateway, which therefore has no limit at all; none was found in go-zero",
 	},
 	{
 		name: "go-zero-seconds", module: goZero,
-		broken: "TokenLimiter counts time in whole seconds of the callers' clocks: what a second lets flow in is there at its first moment, however " +
-			"short ago the bucket was emptied.",
-		when:     "Bursts around the beginning of a second.",
+		broken:   "TokenLimiter counts time in whole seconds of the callers' clocks: what a second lets flow in is there at its first moment, even if the bucket was emptied just before.",
+		when:     "Bursts around the start of a second.",
 		command:  []string{"explore", "lib-go-zero-token"},
 		property: "leak", policy: "1-request-refilling-1-per-1s",
 		related: "https://github.com/zeromicro/go-zero/pull/1451", known: "reports it; the change was not taken", reported: true,
@@ -89,7 +87,7 @@ var findings = []finding{
 	},
 	{
 		name: "gin-window", module: gin,
-		broken: "Every admitted request begins the window anew, in both stores. A caller who stays below the limit is rejected once so many " +
+		broken: "Every admitted request restarts the window, in both stores. A caller who stays below the limit is rejected once so many " +
 			"requests have come one after the other, each within a window of the last.",
 		when:    "Requests that come more often than once per window.",
 		command: []string{"explore", "lib-gin-memory"}, property: "false-reject",
@@ -113,7 +111,7 @@ var findings = []finding{
 		when: "Many callers at once when a window ends; the shorter the window, the more often.",
 		command: []string{"run", "lib-httprate", "--policy", "200 calls per rolling 50ms", "--limit", "200", "--workload", "steady", "--subjects", "1",
 			"--workers", "64", "--instances", "1", "--loop", "closed", "--duration", "1s", "--rounds", "2"},
-		related: "https://github.com/go-chi/httprate/issues/2", known: "speaks of requests that are checked and counted in two steps, which is mended; not of the window",
+		related: "https://github.com/go-chi/httprate/issues/2", known: "speaks of requests that are checked and counted in two steps, which is fixed; it does not mention the window",
 	},
 	{
 		name: "beego-burst", module: beego,
@@ -123,8 +121,8 @@ var findings = []finding{
 	},
 	{
 		name: "jaeger-burst", module: jaeger,
-		broken: "The rate limiter adds what has flowed in only where the balance does not suffice. Units that were left over from before a rest are spent first, " +
-			"and the time of the rest fills the balance again: a burst is of up to twice the balance, less one where the limiter was in use before the rest. Its documentation says that every call fills it.",
+		broken: "The rate limiter adds new units only if the balance does not suffice. Units that were left over from before a rest are spent first, " +
+			"and the time of the rest fills the balance again: a burst is of up to twice the balance, less one if the limiter was in use before the rest. Its documentation says that every call fills it.",
 		when:    "A rest before which the balance was not used up.",
 		command: []string{"explore", "lib-jaeger"}, property: "leak",
 	},
@@ -161,9 +159,8 @@ var findings = []finding{
 	},
 	{
 		name: "mennanov-overflow", module: mennanov,
-		broken: "SlidingWindow multiplies the count of the window before by what is left of this one, in nanoseconds, as an int64. Where that does not fit the product is " +
-			"negative, or too small, and what is asked for is below the limit.",
-		when: "Windows that follow a busy one, where limit times length is more than 9.2e18 ns, e.g. 5,000 in 30 days or 200,000 in a day.",
+		broken: "SlidingWindow multiplies the count of the window before by what is left of this one, in nanoseconds, as an int64. If that does not fit, the product is negative or too small, and every request is below the limit.",
+		when:   "Windows that follow a busy one, where limit times length is more than 9.2e18 ns, e.g. 5,000 in 30 days or 200,000 in a day.",
 		command: []string{"sim", "lib-mennanov-sliding-memory", "--policy", "5000 calls per rolling 720h", "--limit", "5000", "--workload", "steady", "--subjects", "1",
 			"--instances", "1", "--rate", "0.05", "--duration", "1440h"},
 		related: "https://github.com/mennanov/limiters/pull/116", known: "caps what is counted at the limit, and does not speak of the product",
@@ -175,14 +172,12 @@ var findings = []finding{
 type limit struct{ module, strategy, text string }
 
 var limits = []limit{
-	{throttled, "", "SetIfNotExistsWithTTL is documented as not atomic: a caller who loses the race sets the winner's deadline to that of its own " +
-		"request. Repeated alone: `go run ./cmd/confirm throttled-expire`."},
+	{throttled, "", "SetIfNotExistsWithTTL is documented as not atomic: a caller who loses the race replaces the winner's deadline. Repeated alone: `go run ./cmd/confirm throttled-expire`."},
 	{throttled, "", "Under contention callers are answered with an error after ten attempts, as MaxCASAttemptsLimit documents. It admits nothing."},
-	{"github.com/juju/ratelimit", "lib-juju-ratelimit", "The bucket is filled in ticks of a fixed rhythm: a unit can flow in at once after it was used up, so that one more " +
-		"than the bucket holds passes in a window. Its documentation speaks of ticks."},
+	{"github.com/juju/ratelimit", "lib-juju-ratelimit", "The bucket is filled in ticks of a fixed rhythm: a unit can flow in at once after it was used up, so one more than the bucket holds passes in a window. Its documentation speaks of ticks."},
 	{gin, "", "Each memory store starts a goroutine that never ends, and offers no way to end it. It is made for one store per program. Repeated alone: " +
 		"`go run ./cmd/confirm gin-cleaner`."},
-	{httprate, "", "The window is weighted, so that up to twice the limit passes in a stretch of its length, as with every counter of this kind."},
+	{httprate, "", "The window is weighted, so up to twice the limit passes in a stretch of its length, as with every counter of this kind."},
 	{"github.com/failsafe-go/failsafe-go", "lib-failsafe-bursty", "The bursty limiter has periods that follow each other, and the limit holds in each: up to twice the limit passes in a stretch of " +
 		"their length. Its documentation speaks of a maximum per time period."},
 	{"github.com/cockroachdb/tokenbucket", "lib-cockroach", "The bucket is a floating-point number: at the very moment at which a unit is complete it can be short of it by a rounding error, " +
@@ -191,23 +186,22 @@ var limits = []limit{
 		"<https://github.com/zeromicro/go-zero/issues/4072> reports. No search here finds it apart from go-zero-seconds, so it is not counted. Repeated alone: " +
 		"`go run ./cmd/confirm go-zero-late`."},
 	{fiber, "", "It admits every request while its storage fails, and says nothing."},
-	{fiber, "", "It takes the time from a variable that one goroutine of the program sets each second, where nothing here can move it."},
-	{"github.com/RussellLuo/slidingwindow", "lib-slidingwindow", "The window is weighted, and what is weighed is cut down to whole calls, so that up to twice the limit passes in a stretch of " +
+	{fiber, "", "It takes the time from a variable that one goroutine of the program sets each second, and nothing here can move it."},
+	{"github.com/RussellLuo/slidingwindow", "lib-slidingwindow", "The window is weighted, and what is weighed is cut down to whole calls, so up to twice the limit passes in a stretch of " +
 		"its length. Its documentation says that it is an approximation."},
-	{"github.com/Clever/leakybucket", "", "The store on Redis reads the count and raises it in two commands. It opens connections of its own, which no search reaches. Its documentation " +
+	{"github.com/Clever/leakybucket", "", "The store on Redis reads the count and raises it in two commands. It opens its own connections, which no search reaches. Its documentation " +
 		"says that the store is not for several threads, and nothing of several processes."},
-	{mennanov, "lib-mennanov-leaky-redis", "A token bucket or a queue on a store needs a lock, or the library's check for races, where several processes ask: its documentation says so. The " +
+	{mennanov, "lib-mennanov-leaky-redis", "A token bucket or a queue on a store needs a lock, or the library's check for races, if several processes ask: its documentation says so. The " +
 		"adapters have one of the two."},
-	{mennanov, "lib-mennanov-leaky-memory", "The queue holds as many requests as its capacity beside the one that was let through: one more passes than the bucket of that size holds. Each is " +
+	{mennanov, "lib-mennanov-leaky-memory", "The queue holds as many requests as its capacity in addition to the one that was let through: one more passes than the bucket of that size holds. Each is " +
 		"told how long to wait, and whoever waits comes at the rate."},
-	{mennanov, "lib-mennanov-fixed-redis", "A request that reaches Redis after the end of its window finds the key gone and is counted from one, so that what is under way at that moment passes " +
-		"over the limit. The key lives for whole milliseconds, rounded down, so that an instance that has not been told of the limit finds none in the last of them; repeated alone: " +
-		"`go run ./cmd/confirm mennanov-fixed`. Its documentation calls the counter lenient where two windows meet."},
+	{mennanov, "lib-mennanov-fixed-redis", "A request that reaches Redis after the end of its window finds the key gone and is counted from one, so requests in progress at that moment pass over the limit. The key lives for whole milliseconds, rounded down, so an instance that has not been told of the limit finds none in the last of them; repeated alone: " +
+		"`go run ./cmd/confirm mennanov-fixed`. Its documentation calls the counter lenient at the boundary of two windows."},
 	{mennanov, "lib-mennanov-sliding-redis", "The window is weighted, and counts what it rejects: up to twice the limit passes in a stretch of its length, and who asks without a pause is " +
 		"rejected though there is room. Its documentation says both."},
-	{mennanov, "", "ConcurrentBuffer has its set on Redis live for whole seconds, rounded down: where its time to live is not whole, requests under way are forgotten before it is over. Standing " +
+	{mennanov, "", "ConcurrentBuffer has its set on Redis live for whole seconds, rounded down: if its time to live is not whole, requests under way are forgotten before it is over. Standing " +
 		"quotas of libraries have no adapter. Repeated alone: `go run ./cmd/confirm mennanov-buffer`."},
-	{"github.com/sethvargo/go-limiter", "lib-sethvargo-memory", "The memory store takes the time from within package time, where nothing here can move it. It is measured, and " +
+	{"github.com/sethvargo/go-limiter", "lib-sethvargo-memory", "The memory store takes the time from within package time, and nothing here can move it. It is measured, and " +
 		"nothing is claimed about it."},
 }
 
@@ -249,7 +243,7 @@ var rebuilt = []struct {
 	{"https://github.com/brandur/redis-cell/blob/master/src/cell/mod.rs", "The command CL.THROTTLE of redis-cell, a GCRA.",
 		[]string{"explore", "gw-redis-cell", "--clients", "1", "--script", "take,take,take", "--limit", "1", "--faults", "clock"}, "", "", false},
 	{"https://stripe.com/blog/rate-limiters",
-		"Stripe's token bucket gives its keys no time to live where the bucket fills in less than half a second. The script then fails, and what fails is admitted. It is the script that Spring Cloud Gateway took over.",
+		"Stripe's token bucket gives its keys no time to live if the bucket fills in less than half a second. The script then fails, and what fails is admitted. It is the script that Spring Cloud Gateway took over.",
 		[]string{"explore", "gw-stripe"}, "leak", "https://github.com/spring-cloud/spring-cloud-gateway/pull/2453", true},
 	{"https://github.com/spring-cloud/spring-cloud-gateway/blob/main/spring-cloud-gateway-server/src/main/resources/META-INF/scripts/request_rate_limiter.lua",
 		"The script of Spring Cloud Gateway keeps no bucket that fills in less than half a second: it then limits nothing.",
@@ -263,7 +257,7 @@ var rebuilt = []struct {
 var left = []struct{ name, why string }{
 	{"failsafe-go, smooth", "It spaces calls evenly, by ticks of a fixed rhythm; the bursty one has an adapter."},
 	{"bsm/ratelimit, abo/rerate, reugn/equalizer, Narasimha1997/ratelimiter, teambition/ratelimiter-go, krakend/krakend-ratelimit",
-		"They could not be fetched where this was written. Nothing is said about them."},
+		"They could not be fetched when this was written. Nothing is said about them."},
 	{"alibaba/sentinel-golang, mailgun/gubernator, mholt/caddy-ratelimit, axiaoxin-com/ratelimiter, cloudwego/kitex",
 		"They bring servers, clouds or frameworks with them, keep what decides to themselves, or call what they do approximate. Nothing is said about them."},
 	{"envoyproxy/ratelimit", "It is a service, and measured from outside: see services.md."},

@@ -14,13 +14,10 @@ const mark = "\n<!-- Written by make track-record: change adapters/track, not th
 
 const head = `# Track record
 
-Published Go limiters, each unmodified, by its public API and under the guarantee that its own documentation gives. Every defect stands with
-the command that finds it, and was repeated against the library alone, without quotabench. Commands are run in the folder adapters of this
-repository, a module of its own.
+Published Go limiters, unmodified, through their public API and judged by their own documentation. Each defect has the command that finds it and was repeated with the library alone, without quotabench. Run the commands in the folder adapters,
+a separate module.
 
-**Steps** are those of the shortest schedule: commands to the store, their replies, arrivals of requests and ticks of the clock. A command with
-no more than a strategy's name has default flags. **New** means that a search of issues showed no thread about the
-defect in this library.
+**Steps** are those of the shortest schedule: commands, replies, requests and ticks of the clock. **New**: a search of issues found no thread about the defect in this library.
 `
 
 // Render writes the page. It runs every command that the page names, which takes
@@ -56,14 +53,13 @@ func Render(goMod []byte) ([]byte, error) {
 	b.WriteString("| defect | library | found by | steps | upstream |\n|---|---|---|---|---|\n")
 	b.Write(table.Bytes())
 	b.Write(sections.Bytes())
-	b.WriteString("\n## Documented limits\n\nThese are not counted as defects: a library says so, decides so, or was not made for it, or a search cannot tell.\n\n")
+	b.WriteString("\n## Documented limits\n\nNot counted as defects: the library documents it, decides so, or was not made for it, or a search cannot tell.\n\n")
 	for _, l := range limits {
 		fmt.Fprintf(&b, "- **%s %s.** %s\n", short(l.module), version[l.module], l.text)
 	}
-	b.WriteString("\n## Clean\n\nNothing was found by the command with default flags. Each of its searches claims it of all schedules of its clients, each of which holds for its policy " +
-		"and for client code that is a function of its replies and of its clock; those that time has ended claim it of the schedules that they came to.\n")
+	b.WriteString("\n## Clean\n\nSearches of `quotabench explore STRATEGY` that found nothing. Each claims it for its policy, within its bounds, and for client code that depends on its replies and its clock only. " +
+		"Searches that ran out of time claim it for the schedules that they saw.\n\n| library | strategy | searches | states | out of time |\n|---|---|---|---|---|\n")
 	for _, c := range clean {
-		fmt.Fprintf(&b, "\n### %s %s: %s\n\n    %s\n\n", short(c.module), version[c.module], c.strategy, line([]string{"explore", c.strategy}))
 		all, err := search([]string{"explore", c.strategy})
 		if err != nil {
 			return nil, err
@@ -72,8 +68,8 @@ func Render(goMod []byte) ([]byte, error) {
 			if len(s.Findings) > 0 || s.Claim == "" {
 				return nil, fmt.Errorf("%s under %s is not clean: %+v", c.strategy, s.Policy, s)
 			}
-			fmt.Fprintf(&b, "- %s\n", extent(s))
 		}
+		fmt.Fprintf(&b, "| %s %s | `%s` | %s |\n", short(c.module), version[c.module], c.strategy, extent(all))
 	}
 	if err := gateways(&b); err != nil {
 		return nil, err
@@ -86,34 +82,29 @@ func Render(goMod []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// extent is what one search saw.
-func extent(s *results.Search) string {
-	time := "no time passes"
-	if len(s.Faults) > 0 {
-		time = fmt.Sprintf("time passes up to %d times", s.Times+1)
+// extent is how many searches of a limiter there were, what they saw, and how many of them
+// ran out of time.
+func extent(all []*results.Search) string {
+	states, capped := 0, 0
+	for _, s := range all {
+		states += s.States
+		if s.Capped != "" {
+			capped++
+		}
 	}
-	ended := ""
-	if s.Capped != "" {
-		ended = "; not complete: " + s.Capped
-	}
-	clients := strings.Join(s.Scripts, "; ")
-	if s.Clients > len(s.Scripts) {
-		clients += fmt.Sprintf(", %d clients", s.Clients)
-	}
-	return fmt.Sprintf("`%s`, limit %d: %s on %d of the application's instances; %s; %d states%s", s.Policy, s.Limit, clients, s.Instances, time, s.States, ended)
+	return fmt.Sprintf("%d | %d | %d", len(all), states, capped)
 }
 
 // gateways writes what searches say of scripts that are rebuilt.
 func gateways(b *bytes.Buffer) error {
-	b.WriteString("\n## Gateways, rebuilt\n\nWhat decides in these gateways is rebuilt in words of our own from what they publish. What is found is found in that, and not " +
-		"counted among the defects: the gateways themselves were not run.\n")
+	b.WriteString("\n## Gateways, rebuilt\n\nWe reimplemented the algorithms of these gateways from what they publish. Findings are about that code and are not counted as defects: the gateways themselves were not run.\n")
 	for _, r := range rebuilt {
 		all, err := search(r.command)
 		if err != nil {
 			return err
 		}
 		s := all[0]
-		said := s.Claim
+		said := "No violation in any schedule of this command"
 		if found := s.Found(r.property); found != nil {
 			thread := "See"
 			if r.reported {

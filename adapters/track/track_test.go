@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/strategies"
 )
 
 func TestMain(m *testing.M) {
-	explore.ServeIsolated()
+	harness.ServeIsolated()
 	os.Exit(m.Run())
 }
 

@@ -16,9 +16,9 @@ import (
 
 	"github.com/quotabench/quotabench/cli"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/compare"
 )
 
 // against is a directory with programs to measure this one against: "same" is this program

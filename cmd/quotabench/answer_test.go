@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/answer"
 	"github.com/quotabench/quotabench/results/codec"
 )
 
@@ -22,7 +22,7 @@ func TestCommandsOfTheAnswer(t *testing.T) {
 		r := results.Run{
 			Strategy: "incr-expire-atomic", Form: "hardened", Policy: "agent-api", Workload: "hot-key",
 			Params: results.Params{Label: "incr-expire-atomic", Limit: 50, Unit: "requests", Loop: results.ClosedLoop, Workers: 50, Instances: 1},
-			Leak:   results.Leak{Trials: 10}, Cost: results.Cost{Commands: 1}, Stored: []results.Stored{{Store: "redis"}},
+			Leak:   results.Leak{Trials: 10}, Cost: results.Cost{ProbeCost: results.ProbeCost{Commands: 1}}, Stored: []results.Stored{{Store: "redis"}},
 			Audit: results.Audit{Valid: true, TimingsValid: true}, Guarantee: []results.Clause{{Property: results.LeakProperty, Verdict: results.Kept}},
 		}
 		change(&r)
@@ -74,7 +74,7 @@ func TestBrokenRecordIsNoFailure(t *testing.T) {
 	if code := cli.Main([]string{"sim", "decr-literal", "--requests", "300", "--verbose"}, &out, &errs); code != cli.ExitOK {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
-	for _, want := range []string{"no leak: kept", "PROMISES OF THE DESIGN RECORDS", "BROKEN", "001 (ADR-009) promises false rejects of at most 0"} {
+	for _, want := range []string{"no leak: kept", "PROMISES OF THE DESIGN RECORDS", "BROKEN", "ADR-009 promises false rejects of at most 0"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not printed:\n%s", want, out.String())
 		}

@@ -1,4 +1,4 @@
-module github.com/quotabench/quotabench/examples/custom
+module example.com/limits
 
 go 1.26.0
 

@@ -7,9 +7,9 @@ import (
 	"github.com/quotabench/quotabench/cli"
 	_ "github.com/quotabench/quotabench/strategies/all"
 
-	_ "github.com/quotabench/quotabench/examples/custom/bursts"
-	_ "github.com/quotabench/quotabench/examples/custom/planted"
-	_ "github.com/quotabench/quotabench/examples/custom/slidinglog"
+	_ "example.com/limits/bursts"
+	_ "example.com/limits/planted"
+	_ "example.com/limits/slidinglog"
 )
 
 func main() { os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr)) }

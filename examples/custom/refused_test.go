@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/examples/custom/slidinglog"
+	"example.com/limits/slidinglog"
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"

@@ -31,9 +31,9 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/present/export"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/export"
 	"github.com/quotabench/quotabench/stores"
 	_ "github.com/quotabench/quotabench/stores/postgres" // its driver
 	_ "github.com/quotabench/quotabench/stores/redis"    // its driver
@@ -139,7 +139,7 @@ func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, refe
 	sel, w := m.sel, m.workload
 	cfg := measure.Config{
 		Plan: harness.Plan{
-			Strategies: []strategies.Selection{sel}, Workload: w, Seed: 1, Closed: true, Stores: m.stores, Requests: int64(requests),
+			Strategies: []strategies.Selection{sel}, Workload: w, Seed: 1, Load: harness.Closed(), Stores: m.stores, Requests: int64(requests),
 		},
 		Rounds: 1, NoReference: reference == 0, ReferenceLength: reference, Timer: timer,
 	}

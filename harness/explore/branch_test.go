@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -163,13 +163,13 @@ func branchAtRandom(t *testing.T, s *search, r *rand.Rand) (together int, err er
 		if err := s.goTo(path); err != nil {
 			return 0, err
 		}
-		next, trail := s.Enabled(nil, false), s.Trail()
+		next, trail := s.Enabled(nil, false), s.trail()
 		if len(next) == 0 {
 			return together, s.End()
 		}
 		alone := map[engine.Choice]string{}
 		for _, c := range next {
-			if alone[c], err = seenOf(s, s.Retrace(append(path[:len(path):len(path)], c), trail)); err != nil {
+			if alone[c], err = seenOf(s, s.retrace(append(path[:len(path):len(path)], c), trail)); err != nil {
 				return 0, err
 			}
 		}
@@ -211,10 +211,9 @@ func seenOf(s *search, err error) (string, error) {
 		return "", err
 	}
 	readings, known := s.Used()
-	e := s.Engine.(engine.Flights)
-	var flights []engine.Flight
-	for i := range s.Trail() {
-		flights = append(flights, e.Flight(i))
+	var flights []engine.Place
+	for i := range s.trail() {
+		flights = append(flights, s.Flight(i))
 	}
-	return fmt.Sprintf("%v\n%x\n%x\n%v\n%v\n%v\n%+v\n%+v %t", found, hash, s.Trail(), s.Enabled(nil, true), flights, s.Run().Paused, s.Look(), readings, known), nil
+	return fmt.Sprintf("%v\n%x\n%x\n%v\n%v\n%v\n%+v\n%+v %t", found, hash, s.trail(), s.Enabled(nil, true), flights, s.Run.Paused, s.Look(), readings, known), nil
 }

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -46,7 +47,7 @@ type leftKey struct {
 // check finds what is broken at this moment.
 func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	var out []breach
-	t := &s.Run().Truth
+	t := &s.Run.Truth
 	look := s.Look()
 	leak := t.Leak()
 	unit, limit := t.Policy.Unit, t.Policy.Limit
@@ -79,7 +80,8 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	}
 	if wanted[FalseReject] && t.Rejections > 0 {
 		if v := t.Judge(); v.FalseRejects > 0 {
-			out = append(out, breach{FalseReject, count(int(v.FalseRejects), "request") + " rejected although quota was free throughout", v.FalseRejectUnits})
+			out = append(out, breach{FalseReject, count(int(v.FalseRejects), "request") + " rejected although quota was free " +
+				"throughout", v.FalseRejectUnits})
 		}
 	}
 	if wanted[Drift] || wanted[Stranded] {
@@ -100,8 +102,9 @@ func (s *search) checkStore(out []breach, wanted map[Property]bool, look *engine
 			out = append(out, breach{TTL, h.Name + " never expires", 0})
 		}
 		if short && h.Left > 0 {
-			if least, ok := s.normal.left[leftKey{h.Name, s.Run().Truth.InUse}]; ok && h.Left < least {
-				out = append(out, breach{TTL, fmt.Sprintf("%s expires in %v, and where clients come one after the other in %v or later", h.Name, h.Left, least), 0})
+			if least, ok := s.normal.left[leftKey{h.Name, s.Run.Truth.InUse}]; ok && h.Left < least {
+				out = append(out, breach{TTL, fmt.Sprintf("%s expires in %v, and where clients come one after the other in %v or "+
+					"later", h.Name, h.Left, least), 0})
 			}
 		}
 		if wanted[Negative] && !s.normal.negative && h.Negative != "" {
@@ -159,11 +162,33 @@ func (s *search) ask() (engine.Choice, bool) {
 // serially runs the clients one after the other, with nothing going wrong, and the
 // jobs they wake, and notes what that leaves behind. All runs after it begin with the
 // scripts that it has loaded, and no others.
-func (s *search) serially() (err error) {
+//
+// They run once more after that: who is answered otherwise then keeps something from one run
+// for the next, and schedules of it say nothing.
+func (s *search) serially() error {
 	n := &normal{immortal: map[string]bool{}}
 	s.normal = n
+	first, err := s.inTurn(n)
+	if err != nil {
+		return err
+	}
+	if k, ok := s.Engine.(engine.Keeper); ok {
+		k.Keep()
+	}
+	if again, err := s.inTurn(n); err != nil || slices.Equal(first, again) || s.Witness.Noted(witness.WallClock) {
+		return err
+	}
+	return fmt.Errorf("%w: callers that came one after the other were answered otherwise when the same was run again: "+
+		"it keeps something outside of its instances, e.g. in a variable of its package", ErrNotDeterministic)
+}
+
+// inTurn is that run. It returns what the callers were answered.
+func (s *search) inTurn(n *normal) (answers []string, err error) {
+	t := &s.Run.Timeline
+	t.Recording = true
+	defer func() { t.Recording = false }()
 	if err := s.Begin(); err != nil {
-		return errors.Join(err, s.End())
+		return nil, errors.Join(err, s.End())
 	}
 	defer func() { err = errors.Join(err, s.End()) }()
 	for range maxSerialSteps {
@@ -174,11 +199,11 @@ func (s *search) serially() (err error) {
 			}
 		}
 		if err := s.Step(c); err != nil {
-			return err
+			return nil, err
 		}
 		held, err := s.Holdings()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		rest := s.Look().AtRest
 		for _, h := range held {
@@ -187,8 +212,10 @@ func (s *search) serially() (err error) {
 		}
 	}
 	n.periodic = s.Look().PeriodicJobs
-	if k, ok := s.Engine.(engine.Keeper); ok {
-		k.Keep()
+	for _, x := range t.Steps {
+		if x.Outcome != "" {
+			answers = append(answers, x.Actor+" "+x.Outcome)
+		}
 	}
-	return nil
+	return answers, nil
 }

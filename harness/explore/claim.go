@@ -4,39 +4,27 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-func (s *search) newResult() *Result {
-	t := s.Traits()
-	c := &s.cfg
+// newResult is what was asked for.
+func newResult(sel strategies.Selection, c *Config) *Result {
 	r := &Result{
-		Strategy: s.sel.String(), Policy: c.Policy.Name, Limit: c.Policy.Limit, Unit: c.Policy.Unit,
-		Clients: c.Clients, Instances: c.Instances, Faults: c.Faults, Times: c.Times,
-		Properties: slices.Clone(c.Properties), Split: t.Splits && c.setup().Split(), Findings: []Finding{},
-	}
-	r.Store = t.Store
-	if s.sel.Form == strategies.Library {
-		r.Window = windowText(&c.Policy)
-	}
-	if !t.Deadlines { // rows have none
-		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == TTL })
-	}
-	if s.sel.Form == strategies.Library && len(r.Properties) > 1 { // what its keys hold is its own business, e.g. a time before its epoch
-		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == Negative })
+		Strategy: sel.String(), Policy: c.Policy.Name, Limit: c.Policy.Limit, Unit: c.Policy.Unit,
+		Clients: c.Clients, Instances: c.Instances, Faults: c.Faults, Times: c.Times, Passes: c.Passes, FromNS: int64(c.From),
+		Properties: slices.Clone(c.Properties), Findings: []Finding{},
 	}
 	if r.Faults == nil {
 		r.Faults = []quota.Fault{}
 	}
-	if s.normal.periodic {
-		r.JobRounds = max(0, c.JobRounds)
-	}
-	if t.State {
-		r.Asks = max(0, c.Asks)
+	if sel.Form == strategies.Library {
+		r.Window = windowText(&c.Policy)
 	}
 	for _, x := range c.Scripts {
 		r.Scripts = append(r.Scripts, x.String())
@@ -44,12 +32,34 @@ func (s *search) newResult() *Result {
 	return r
 }
 
+func (s *search) newResult() *Result {
+	t := s.Traits
+	c := &s.cfg
+	r := newResult(s.sel, c)
+	r.Store, r.Split = t.Store, t.Splits && c.setup().Split()
+	if !t.Deadlines { // rows have none
+		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == TTL })
+	}
+	if s.sel.Form == strategies.Library && len(r.Properties) > 1 { // what its keys hold is its own business, e.g. a time before its epoch
+		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == Negative })
+	}
+	if s.normal.periodic {
+		r.JobRounds = max(0, c.JobRounds)
+	}
+	if t.State {
+		r.Asks = max(0, c.Asks)
+	}
+	return r
+}
+
 // conclude says what may be claimed, or why nothing may.
 func (s *search) conclude(r *Result) {
-	r.Withheld = withheld(s.Witness())
-	if w := s.Witness(); s.sel.Foreign && (w.Noted(witness.NeverAgain) || w.Noted(witness.WallClock)) {
+	r.Withheld = withheld(s.Witness)
+	if w := s.Witness; s.sel.Foreign && (w.Noted(witness.NeverAgain) || w.Noted(witness.WallClock)) {
 		// Its time has not passed: what it did after a tick says nothing.
-		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return slices.Contains(f.Faults, quota.FaultClock) })
+		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
+			return slices.ContainsFunc(f.Steps, func(x results.Step) bool { return x.Event == results.EventTick })
+		})
 	}
 	if len(r.Withheld) == 0 {
 		r.Claim = s.claim(r)
@@ -88,7 +98,8 @@ func (s *search) claim(r *Result) string {
 	}
 	what := strings.Join(clean, ", ")
 	if r.Capped != "" {
-		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s%s; the search was not complete (%s)", what, r.Runs+r.LeftOut, r.Depth, s.fewText(r), s.missing("did not occur"), r.Capped)
+		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s%s; the search was not complete (%s)", what,
+			r.Runs+r.LeftOut, r.Depth, s.fewText(r), s.missing("did not occur"), r.Capped)
 	}
 	var names []string
 	for _, f := range r.Faults {
@@ -105,11 +116,18 @@ func (s *search) claim(r *Result) string {
 		faults = "at most " + strings.Join(names, ", ")
 	}
 	faults += s.missing("could not occur")
+	if r.Passes {
+		faults += fmt.Sprintf(", and time that passes between calls up to %d x", r.Times+1)
+	}
+	if r.FromNS != 0 {
+		faults += ", from " + engine.Start.Add(time.Duration(r.FromNS)).Format("15:04:05.999999") + " on"
+	}
 	if r.JobRounds > 0 {
 		faults += fmt.Sprintf(" and %d x each periodic job", r.JobRounds)
 	}
 	if r.Asks > 0 {
-		faults += fmt.Sprintf(", then, where fewer than %d are left and no call was held up, one more client that asks until it is rejected", r.Asks)
+		faults += fmt.Sprintf(", then, where fewer than %d are left and no call was held up, one more client that asks until it "+
+			"is rejected", r.Asks)
 	}
 	steps, store := "command", "this store"
 	if r.Store != "" {
@@ -119,8 +137,8 @@ func (s *search) claim(r *Result) string {
 	if s.sel.Foreign {
 		given += " and of the time in its bubble"
 	}
-	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s with %s, at %s granularity, given %s and %s",
-		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), faults, steps, store, given)
+	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s for a limit of %d with %s, at %s granularity, given %s and %s",
+		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), r.Limit, faults, steps, store, given)
 }
 
 // missing names the faults that were asked for and that no schedule had, e.g. because the
@@ -154,7 +172,7 @@ func (s *search) fewText(r *Result) string {
 	if b.Preemptions != nil && (slices.Contains(r.Faults, quota.FaultEviction) || slices.Contains(r.Faults, quota.FaultCrash)) {
 		text += ", and an eviction or the end of an instance within a call as one"
 	}
-	if b.Preemptions != nil && s.Run().Aside {
+	if b.Preemptions != nil && s.Run.Aside {
 		text += ", and each goroutine that the limiter starts is interrupted for itself"
 	}
 	return text
@@ -186,12 +204,17 @@ func (s *search) probe() error {
 			return nil
 		}
 	}
-	admitted, conclusive, err := s.Probe()
+	p, ok := s.Engine.(engine.Prober)
+	if !ok {
+		return nil
+	}
+	admitted, conclusive, err := p.Probe()
 	if err != nil {
 		return err
 	}
 	if conclusive && !admitted {
-		s.Witness().Note(witness.NeverAgain, "three windows after a rejection, at rest, it still rejects one unit: its time comes from elsewhere than its clock, or it has no reset")
+		s.Witness.Note(witness.NeverAgain, "three windows after a rejection, at rest, it still rejects one unit: its time "+
+			"comes from elsewhere than its clock, or it has no reset")
 	}
 	return nil
 }

@@ -1,19 +1,13 @@
 package explore
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/strategies"
 )
 
 // Config says what to explore. Its zero value is two clients that each ask for
@@ -45,6 +39,12 @@ type Config struct {
 	Faults []quota.Fault
 	// Times is how often each fault may happen. Default 1.
 	Times int
+	// Passes has time pass while no client is in a call and no job is at work. That is no
+	// fault: what is guaranteed without one holds. The clock ticks Times + 1 times.
+	Passes bool
+	// From is how long after the moment at which searches begin, 2015-11-20 10:30 UTC, this
+	// one does, e.g. some microseconds. On PostgreSQL it is 0.
+	From time.Duration
 	// JobRounds is how many rounds of a periodic job may start at moments of the
 	// search's choosing, since nothing is known about the phase of its period. Rounds
 	// that a caller wakes come on top. 0 means one, negative none.
@@ -94,6 +94,11 @@ type Config struct {
 	// Postgres is the PostgreSQL server that strategies which are SQL are explored
 	// on, in a schema that is made for it and goes with it; nil for none.
 	Postgres stores.Store
+	// Isolate has a foreign strategy searched in a process of its own, which is this program
+	// again. A panic on a goroutine that the strategy has started then ends only that process,
+	// and is a finding of [Panicked] with its schedule; nothing is claimed. The strategy must
+	// be registered, and the program must call [harness.ServeIsolated].
+	Isolate bool
 
 	// gaveUp is closed once nobody waits for the search any more, be it that it hangs.
 	gaveUp <-chan struct{}
@@ -101,8 +106,6 @@ type Config struct {
 	began int64
 	// enumerates is set where every schedule is run, whatever states it leads to.
 	enumerates bool
-	// trail keeps the schedule being run for another process; nil for none.
-	trail *trail
 	// rehearses is set where a search is made again under another wall clock.
 	rehearses bool
 	// everyOrder has all steps tried, also where it is known what they lead to, and audited
@@ -189,195 +192,3 @@ const (
 // ParseScripts reads scripts such as "take=5,refund;take": one per client,
 // separated by semicolons, the last of them for all further clients.
 func ParseScripts(text string) ([]Script, error) { return engine.ParseScripts(text) }
-
-// Complete fills in defaults, as [Run] does, and reports the first thing that does not
-// fit, as an [UnfitError].
-func (c Config) Complete(sel strategies.Selection) (Config, error) { return c.complete(sel) }
-
-// complete fills in defaults and reports the first thing that does not fit, as an
-// [UnfitError].
-func (c Config) complete(sel strategies.Selection) (Config, error) {
-	c, err := c.fit(sel)
-	if err != nil {
-		err = &UnfitError{Err: err}
-	}
-	return c, err
-}
-
-func (c Config) fit(sel strategies.Selection) (Config, error) {
-	if why, ok := sel.Excludes(strategies.ModeExplore); ok {
-		return c, fmt.Errorf("strategy %s cannot be explored: %s", sel.Name, why)
-	}
-	if n := len(sel.RedisNeeds()); n > 1 {
-		return c, fmt.Errorf("strategy %s cannot be explored: it needs %d Redis, and a search has one", sel.Name, n)
-	}
-	if err := sel.BuiltIn(); err != nil {
-		return c, fmt.Errorf("strategy %s %w", sel.Name, err)
-	}
-	if sel.Foreign {
-		if err := c.fitForeign(sel); err != nil {
-			return c, err
-		}
-	}
-	if OnPostgres(sel) {
-		if err := c.fitPostgres(sel); err != nil {
-			return c, err
-		}
-	}
-	setDefault(&c.Clients, 2)
-	setDefault(&c.Times, 1)
-	setDefault(&c.JobRounds, 1)
-	c.Seed = cmp.Or(c.Seed, 1)
-	c.DecisionTimeout = cmp.Or(c.DecisionTimeout, harness.DefaultDecisionTimeout)
-	setDefault(&c.MaxStates, DefaultStates)
-	setDefault(&c.Preemptions, DefaultPreemptions)
-	setDefault(&c.Asks, DefaultAsks)
-	setDefault(&c.Workers, runtime.GOMAXPROCS(0))
-	setDefault(&c.MaxSchedules, 5_000_000)
-	if c.Policy.Name == "" {
-		p, err := ownPolicy(sel.Meta)
-		if err != nil {
-			return c, err
-		}
-		c.Policy = p
-	}
-	if c.Policy.Window.Timeline != (quota.Timeline{}) {
-		return c, fmt.Errorf("policy %s has a timeline of its own, and time is virtual here: leave it out", c.Policy.Name)
-	}
-	if err := sel.ServesPolicy(&c.Policy); err != nil {
-		return c, err
-	}
-	setDefault(&c.Instances, c.Clients)
-	if len(c.Scripts) == 0 {
-		c.Scripts = defaultScripts(sel.Meta, &c.Policy, c.Limit)
-	}
-	if len(c.Properties) == 0 {
-		c.Properties = Properties()
-	}
-	switch {
-	case c.Clients < 1 || c.Clients > MaxClients:
-		return c, fmt.Errorf("%d clients: give 1 to %d", c.Clients, MaxClients)
-	case c.Instances < 1 || c.Instances > c.Clients:
-		return c, fmt.Errorf("%d instances for %d clients: give 1 to %d", c.Instances, c.Clients, c.Clients)
-	case len(c.Scripts) > c.Clients:
-		return c, fmt.Errorf("%d scripts for %d clients: give at most one per client", len(c.Scripts), c.Clients)
-	case len(c.Skew) > c.Instances:
-		return c, fmt.Errorf("%d clocks for %d instances: give at most one per instance", len(c.Skew), c.Instances)
-	case c.Limit < 0 || c.Used < 0 || c.Limit > MaxUnits || c.Used > MaxUnits:
-		return c, fmt.Errorf("a limit of %d units of which %d are used: give 0 to %d", c.Limit, c.Used, int64(MaxUnits))
-	case c.Times < 1 || c.Times > MaxTimes || c.JobRounds > MaxTimes:
-		return c, fmt.Errorf("faults and rounds of jobs happen 1 to %d times", MaxTimes)
-	case c.Workers < 1 || c.Preemptions > MaxTimes || c.MaxMemory < 0 || c.Samples < 0:
-		return c, fmt.Errorf("%d workers, %d preemptions, %d bytes, %d samples: give at least one worker, at most %d preemptions, and nothing below 0", c.Workers, c.Preemptions, c.MaxMemory, c.Samples, MaxTimes)
-	case c.Asks > MostAsks:
-		return c, fmt.Errorf("%d asks of the last client: give at most %d", c.Asks, MostAsks)
-	case c.MaxStates < 1 || c.MaxStates > MostStates || c.MaxSchedules < 1 || c.MaxSchedules > MostSchedules:
-		return c, fmt.Errorf("a search of %d states, or %d schedules: give 1 to %d states and 1 to %d schedules", c.MaxStates, c.MaxSchedules, MostStates, int64(MostSchedules))
-	}
-	if c.Timeout < 0 {
-		return c, fmt.Errorf("a timeout of %v: give a positive one, or none", c.Timeout)
-	}
-	if err := harness.CheckDecisionTimeout(c.DecisionTimeout); err != nil {
-		return c, err
-	}
-	if err := harness.CheckSkew(c.Skew); err != nil {
-		return c, err
-	}
-	for _, s := range c.Scripts {
-		if err := s.Validate(sel.Meta); err != nil {
-			return c, err
-		}
-	}
-	if err := c.fitLimits(); err != nil {
-		return c, err
-	}
-	for _, f := range c.Faults {
-		if !slices.Contains(supported, f) {
-			return c, fmt.Errorf("fault %q cannot be injected", f)
-		}
-	}
-	if c.Limit == 0 {
-		c.Limit = c.roomForAllButOne()
-	}
-	c.Policy.Limit = c.Limit
-	return c, nil
-}
-
-// fitLimits reports why the limit cannot change as the scripts say.
-func (c *Config) fitLimits() error {
-	operators := 0
-	for i := range c.Clients {
-		if c.setup().Script(i).Operates() {
-			operators++
-		}
-	}
-	switch {
-	case operators > 1:
-		return fmt.Errorf("%d clients change the limit: give that to one, and the others a script of their own", operators)
-	case operators == 1 && c.Policy.Window.Kind == quota.Bucket:
-		return errors.New("the size of a bucket cannot change: give a policy of another kind")
-	}
-	return nil
-}
-
-func setDefault[T int | int64](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
-}
-
-// setup is what an engine runs.
-func (c *Config) setup() *engine.Setup {
-	operated := slices.ContainsFunc(c.Scripts, Script.Operates)
-	ordered := operated || slices.Contains(c.Faults, quota.FaultClock) || slices.Contains(c.Properties, FalseReject) || slices.Contains(c.Properties, Guarantee)
-	asks := max(0, c.Asks)
-	if c.enumerates {
-		asks = 0
-	}
-	return &engine.Setup{
-		Asks:   asks,
-		Policy: c.Policy, Used: c.Used, Clients: c.Clients, Instances: c.Instances, Scripts: c.Scripts, Skew: c.Skew,
-		Seed: c.Seed, Faults: c.Faults, Times: c.Times, JobRounds: c.JobRounds, Life: harness.DefaultLife, Ordered: ordered,
-		Patience: c.DecisionTimeout, Stateless: c.enumerates,
-	}
-}
-
-// OnPostgres reports whether a strategy is explored on a PostgreSQL server. Those
-// that use it beside Redis have a model for it.
-func OnPostgres(sel strategies.Selection) bool { return sel.NeedsStore(strategies.NeedPostgres) }
-
-// fitPostgres reports why a strategy cannot be explored on PostgreSQL here.
-func (c *Config) fitPostgres(sel strategies.Selection) error {
-	switch {
-	case len(sel.RedisNeeds()) > 0:
-		return fmt.Errorf("strategy %s cannot be explored: it needs Redis and PostgreSQL at once, which cannot be parked together", sel.Name)
-	case len(c.Faults) > 0:
-		return fmt.Errorf("strategy %s is explored on a real PostgreSQL, in which no faults can be injected: leave them out", sel.Name)
-	case !available(c.Postgres):
-		return fmt.Errorf("strategy %s needs PostgreSQL: install its server (Debian: postgresql, macOS: brew install postgresql), or give a URL by --postgres", sel.Name)
-	}
-	return nil
-}
-
-// fitForeign reports why code that keeps its own time cannot be explored here.
-func (c *Config) fitForeign(sel strategies.Selection) error {
-	switch {
-	case OnPostgres(sel), sel.NeedsStore(strategies.NeedSource):
-		return fmt.Errorf("strategy %s cannot be explored: it is foreign and needs a database, and a bubble has Redis alone", sel.Name)
-	case sel.ClockFixed && slices.Contains(c.Faults, quota.FaultClock):
-		return fmt.Errorf("strategy %s takes the time from where nothing can move it, and would be judged by another clock: leave the fault clock out", sel.Name)
-	case slices.ContainsFunc(c.Skew, func(d time.Duration) bool { return d != 0 }):
-		return fmt.Errorf("strategy %s reads the clock of package time, and a bubble has one for all instances: leave the skew out", sel.Name)
-	}
-	return nil
-}
-
-// available reports whether there is a server behind a store. One that stands for
-// the lack of a server says so.
-func available(s stores.Store) bool {
-	if s == nil {
-		return false
-	}
-	a, ok := s.(interface{ Available() bool })
-	return !ok || a.Available()
-}

@@ -9,8 +9,28 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// ownPolicy is a policy that the strategy's own record names, or the first that
-// it serves.
+// examples are policies of each kind, ten requests in a minute where the kind has a length.
+var examples = []string{
+	"10 requests per fixed 1m", "10 requests per rolling 1m", "10 requests per first-request 1m", "10 requests refilling 10 per 1m",
+	"10 requests per calendar hour", "10 requests per calendar day", "10 requests per calendar month", "10 requests at a time",
+}
+
+// ExamplePolicy is a policy that the strategy serves, of ten requests, in a minute if its
+// kind has a length. The error says why it serves none.
+func ExamplePolicy(m *strategies.Meta) (p quota.Policy, err error) {
+	for _, text := range examples {
+		if p, err = quota.ParsePolicy(text); err != nil {
+			panic(err) // a text of this file
+		}
+		if err = m.ServesPolicy(&p); err == nil {
+			return p, nil
+		}
+	}
+	return quota.Policy{}, err
+}
+
+// ownPolicy is a policy that the strategy's own record names, or the first registered one that
+// it serves, or an example.
 func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 	var first *quota.Policy
 	for _, p := range quota.Policies() {
@@ -25,7 +45,12 @@ func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 		}
 	}
 	if first == nil {
-		return quota.Policy{}, fmt.Errorf("strategy %s serves none of the policies: give one", m.Name)
+		p, err := ExamplePolicy(m)
+		if err != nil {
+			err = fmt.Errorf("strategy %s serves none of the usual policies (%w): give one that it serves, e.g. quotabench explore "+
+				"%s --policy %q", m.Name, err, m.Name, examples[0])
+		}
+		return p, err
 	}
 	return *first, nil
 }

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/present/plot"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results/plot"
-	"github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/results/text/layout"
 
 	"github.com/quotabench/quotabench/harness/explore"
 )

@@ -20,6 +20,9 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 	if err != nil {
 		return nil, err
 	}
+	if cfg.isolates(sel) {
+		return enumerateInChild(ctx, sel, &cfg)
+	}
 	cfg.enumerates, cfg.First, cfg.began = true, false, clock.Nano()
 	so := cmp.Or(cfg.sofar, new(progress))
 	c, err := explored(ctx, sel, cfg, func(s *search) (*Census, error) { return s.enumerate(ctx, so) })
@@ -31,11 +34,11 @@ func Enumerate(ctx context.Context, sel strategies.Selection, cfg Config) (*Cens
 
 func (s *search) enumerate(ctx context.Context, so *progress) (*Census, error) {
 	c := &Census{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Clients: s.cfg.Clients}
-	c.Store = s.Traits().Store
+	c.Store = s.Traits.Store
 	so.counted(c, nil)
 	var shortest *breakage
 	var err error
-	if s.Traits().State {
+	if s.Traits.State {
 		shortest, err = s.everySchedule(ctx, c, so)
 	} else {
 		shortest, err = s.everyEnd(ctx, c, so)
@@ -49,7 +52,7 @@ func (s *search) enumerate(ctx context.Context, so *progress) (*Census, error) {
 		}
 		c.Shortest = &shortest.Finding
 	}
-	c.Withheld = withheld(s.Witness())
+	c.Withheld = withheld(s.Witness)
 	return c, nil
 }
 
@@ -58,7 +61,7 @@ func (s *search) everyEnd(ctx context.Context, c *Census, so *progress) (*breaka
 	if err := s.serially(); err != nil {
 		return nil, err
 	}
-	w := s.newWalk(so)
+	w := s.newStatelessSearch(so)
 	w.wanted[Leak], w.all = true, true
 	if err := w.walk(ctx, math.MaxInt, s.cfg.MaxSchedules); err != nil {
 		return nil, err

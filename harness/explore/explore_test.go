@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/present/plot"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results/plot"
-	"github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -124,7 +124,7 @@ func TestLuaReserveRefundsTwice(t *testing.T) {
 	}
 }
 
-// Record 003's check and charge are apart, whatever is written where.
+// ADR-005's check and charge are apart, whatever is written where.
 func TestRedisHashLeaksInEachWriteMode(t *testing.T) {
 	for _, mode := range []string{"back", "through", "literal"} {
 		t.Run(mode, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestNotDeterministic(t *testing.T) {
 	m.Open = func(context.Context, strategies.Env) (strategies.Strategy, error) {
 		return takeFunc(func() quota.Decision {
 			calls++
-			return quota.Decision{Admitted: calls%3 != 0 || calls < 20}
+			return quota.Decision{Admitted: calls%7 != 0 || calls < 20}
 		}), nil
 	}
 	_, err := explore.Run(t.Context(), strategies.Selection{Meta: &m}, explore.Config{Clients: 3, Limit: 1, Asks: -1})

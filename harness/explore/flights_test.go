@@ -91,7 +91,7 @@ func TestIsolatedFewPreemptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 150}
-	there, err := explore.Isolated(t.Context(), sel, cfg)
+	there, err := explore.Run(t.Context(), sel, isolated(cfg))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestForeignFewPreemptions(t *testing.T) {
 	for _, learns := range []bool{false, true} {
 		cfg := explore.Config{Policy: policy(t, "1 request per fixed 1m"), Clients: 3, Limit: 1, Properties: []explore.Property{explore.Leak}, MaxStates: 300}
 		if learns {
-			cfg.Clients, cfg.Instances, cfg.MaxStates = 2, 1, 500
+			cfg.Clients, cfg.Instances, cfg.MaxStates = 2, 1, 1000
 		}
 		r, err := explore.Run(t.Context(), wordyOne(t, true, learns), cfg)
 		if err != nil {
@@ -138,12 +138,16 @@ func TestForeignFewPreemptions(t *testing.T) {
 			t.Errorf("learns %t, without preemptions: %+v, %v", learns, r, err)
 		}
 		cfg.Preemptions = 1
+		claim := "all schedules with at most 1 preemption ("
+		if learns { // callers share an instance, so that a reply is a step, too
+			claim = "all schedules with at most 1 preemption before a command ("
+		}
 		r, err = explore.Run(t.Context(), wordyOne(t, false, learns), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(r.Findings) > 0 || r.Bounded == nil || r.Bounded.Preemptions == nil || *r.Bounded.Preemptions != 1 || r.Bounded.Capped != "" ||
-			!strings.Contains(r.Claim, "all schedules with at most 1 preemption (") || strings.Contains(r.Claim, "each goroutine that the limiter starts") != learns {
+			!strings.Contains(r.Claim, claim) || strings.Contains(r.Claim, "each goroutine that the limiter starts") != learns {
 			t.Errorf("learns %t, the clean one: %+v, %s", learns, r.Bounded, r.Claim)
 		}
 	}

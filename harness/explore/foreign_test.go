@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -144,6 +145,9 @@ func (r *resetting) Close() error {
 // A goroutine that resets at the end of each window is correct, and one that resets more
 // often is not.
 func TestForeignGoroutine(t *testing.T) {
+	if !testenv.Apart(t) {
+		return
+	}
 	for each, leaks := range map[time.Duration]bool{time.Minute: false, 20 * time.Second: true} {
 		var r *resetting
 		sel := foreign(t, func(strategies.Env, *quota.Policy) strategies.Allower { return r })
@@ -322,6 +326,9 @@ func (s *sender) Allow(ctx context.Context, key string) (bool, error) {
 // Whoever waits for a command of a goroutine of its own is not stuck as long as that has
 // not been carried out.
 func TestForeignSender(t *testing.T) {
+	if !testenv.Apart(t) {
+		return
+	}
 	for _, loses := range []bool{false, true} {
 		sel := foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
 			return &sender{strategies.Redis(env), p.Limit, loses}
@@ -341,6 +348,9 @@ func TestForeignSender(t *testing.T) {
 // Goroutines that do not end with Close leave a bubble behind for each schedule, and no
 // wrong verdict.
 func TestForeignLeftover(t *testing.T) {
+	if !testenv.Apart(t) {
+		return
+	}
 	sel := foreign(t, func(_ strategies.Env, p *quota.Policy) strategies.Allower {
 		return newResetting(p.Limit, time.Second, false)
 	})
@@ -366,6 +376,9 @@ func TestForeignUnfit(t *testing.T) {
 // A caller is not stuck where time passes and what it waits for is about to go on: another
 // goroutine, or a caller that has what it needs.
 func TestForeignWaitsForOthers(t *testing.T) {
+	if !testenv.Apart(t) {
+		return
+	}
 	for name, sel := range map[string]strategies.Selection{
 		"goroutine": foreign(t, func(env strategies.Env, p *quota.Policy) strategies.Allower {
 			return &lookThenAdd{rdb: strategies.Redis(env), limit: p.Limit, aside: true}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 )
 
 // node is a state that was reached, by the step that led to it.

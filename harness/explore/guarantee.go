@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -14,7 +14,7 @@ import (
 // checkGuarantee holds the strategy to the clauses that speak about this policy
 // and about what has happened. leaks says that the policy's limit was exceeded.
 func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []breach {
-	t := &s.Run().Truth
+	t := &s.Run.Truth
 	rolling := t.Crossed && s.promisesRolling()
 	rejected := look.AtRest && t.Rejections > 0
 	if len(s.sel.Guarantee) == 0 || !rolling && !leaks && !rejected {
@@ -47,7 +47,8 @@ func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []b
 	}
 	for _, c := range harness.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, own, asRolling) {
 		if c.Verdict == results.Broken {
-			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %d units, and at most %d are declared (%s)", c.Property, c.Certain, c.Bound, c.Formula), c.Certain - c.Bound})
+			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %d units, and at most %d are declared (%s)", c.Property,
+				c.Certain, c.Bound, c.Formula), c.Certain - c.Bound})
 		}
 	}
 	return out

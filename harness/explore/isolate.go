@@ -2,262 +2,189 @@ package explore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
-	"sync"
-	"time"
 
-	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/isolate"
-	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// childArgument is the one argument that a program is started with to serve a search.
-const childArgument = "isolated-search"
+// DiedError says that code of a strategy has ended the process of a search.
+type DiedError = harness.DiedError
 
-// task is what a child is given on its standard input.
+const isolatedKind = "isolated-search"
+
+func init() { isolate.Handle(isolatedKind, doTask) }
+
+// task is what a child is given: a search, an enumeration if the configuration says so, or
+// a token to replay.
 type task struct {
-	Strategy string
-	Config   Config
-	// Zone is the policy's time zone, which has no form in JSON.
-	Zone isolate.Zone
-	// Full enumerates. Token has its schedule repeated instead.
-	Full  bool
-	Token string
-	Trail string
-
-	dies bool // the schedule has ended a process before
+	Strategy   isolate.Strategy
+	Config     Config
+	Enumerates bool
+	Token      string
 }
 
-// message is one of a child on its standard output. The last one is Done.
-type message struct {
-	Done bool `json:",omitempty"`
-	// Sofar is how far the child has come, and Counted what an enumeration has counted.
-	Sofar   *Sofar  `json:",omitempty"`
-	Counted *Census `json:",omitempty"`
-	// Found is all that has been found so far, where that has changed.
-	Found []toldBreakage `json:",omitempty"`
-
-	Search   *Result   `json:",omitempty"`
-	Census   *Census   `json:",omitempty"`
-	Replayed *Replayed `json:",omitempty"`
-	Error    *failure  `json:",omitempty"`
+// news is how far a child has come, and what it has found.
+type news struct {
+	Sofar  Sofar
+	Search *Result
+	Census *Census
+	Found  []Finding // with tokens, without steps
 }
 
-// toldBreakage is a finding as a child tells it, before it is run again.
-type toldBreakage struct {
-	Finding results.Finding
-	Path    string
+// answer is that of a child. Results may come beside an error.
+type answer struct {
+	Search   *Result
+	Census   *Census
+	Replayed *Replayed
+	Error    *toldError
 }
 
-// Isolated is [Run] in a process of its own, which is this program again. Code that is
-// not under its caller's control can then end that process, as a panic on a goroutine of
-// a library's does, and is reported: the result has a finding of [Panicked] with the
-// schedule, and claims nothing. The strategy must be registered, and the program must
-// call [ServeIsolated] before it does anything else.
-func Isolated(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, error) {
-	full, err := cfg.complete(sel)
-	if err != nil || isolate.Within() {
-		return Run(ctx, sel, cfg)
-	}
-	m, err := isolated(ctx, sel, &full, task{Strategy: sel.String(), Config: cfg})
-	return m.Search, err
-}
+// isolates reports whether a search of the strategy has a process of its own.
+func (c *Config) isolates(sel strategies.Selection) bool { return c.Isolate && sel.Foreign }
 
-// IsolatedCensus is [Enumerate] as [Isolated] is [Run]. A process that has ended is an
-// error, a [*DiedError], beside what was counted before.
-func IsolatedCensus(ctx context.Context, sel strategies.Selection, cfg Config) (*Census, error) {
-	full, err := cfg.complete(sel)
-	if err != nil || isolate.Within() {
-		return Enumerate(ctx, sel, cfg)
-	}
-	m, err := isolated(ctx, sel, &full, task{Strategy: sel.String(), Config: cfg, Full: true})
-	return m.Census, err
-}
-
-// IsolatedReplay is [Replay] as [Isolated] is [Run], on the embedded store. A process that
-// has ended is a [*DiedError] where the token was not issued for that.
-func IsolatedReplay(ctx context.Context, token string) (*Replayed, error) {
-	t, _, err := parseToken(token)
+// doTask does what a child is for.
+func doTask(ctx context.Context, t *task, tell func(any) error) (a answer, err error) {
+	cfg := t.Config
+	sel, err := t.Strategy.Select(&cfg.Policy)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
-	sel, err := t.selection()
-	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
-	}
-	return IsolatedReplayOf(ctx, sel, token)
-}
-
-// IsolatedReplayOf is [ReplayOf] likewise. The strategy must be registered in the process
-// that is started.
-func IsolatedReplayOf(ctx context.Context, sel strategies.Selection, token string) (*Replayed, error) {
-	t, _, err := parseToken(token)
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := t.config(sel, nil)
-	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
-	}
-	m, err := isolated(ctx, sel, &cfg, task{Strategy: sel.String(), Token: token, dies: t.Property == Panicked})
-	return m.Replayed, err
-}
-
-// ServeIsolated is for programs that call [Isolated]: where this process has been started
-// for a search, it searches and does not return.
-func ServeIsolated() { isolate.Serve(childArgument, serve) }
-
-// tellEvery is how often a child says how far it has come.
-const tellEvery = 100 * time.Millisecond
-
-// serve does what a child is for.
-func serve(ctx context.Context, t *task, to *json.Encoder) error {
-	var mu sync.Mutex // over to
-	tell := func(m *message) error {
-		mu.Lock()
-		defer mu.Unlock()
-		return to.Encode(m)
-	}
-	m := message{Done: true}
-	m.Error = failed(t.do(ctx, &m, tell))
-	return tell(&m)
-}
-
-func (t *task) do(ctx context.Context, m *message, tell func(*message) error) error {
-	chosen, err := strategies.Parse(t.Strategy)
-	if err != nil || len(chosen) != 1 {
-		return fmt.Errorf("strategy %s is none of this program: %w", t.Strategy, err)
-	}
-	sel, cfg := chosen[0], t.Config
-	if cfg.Policy.Window.Location, err = t.Zone.Location(); err != nil {
-		return err
-	}
-	if cfg.trail, err = openTrail(t.Trail); err != nil {
-		return err
-	}
-	cfg.Progress = new(Progress)
-	sofar := func() *message {
-		read := cfg.Progress.Read()
-		m := message{Sofar: &read}
-		if t.Full {
-			m.Counted = cfg.sofar.count()
-		}
-		return &m
-	}
-	cfg.sofar = &progress{found: func(broken []breakage) {
-		said := sofar()
+	cfg.Progress, cfg.sofar = new(Progress), new(progress)
+	said := func() error {
+		n := news{Sofar: cfg.Progress.Read()}
+		var broken []breakage
+		n.Search, n.Census, broken = cfg.sofar.read()
 		for _, b := range broken {
-			said.Found = append(said.Found, toldBreakage{b.Finding, pathText(b.path)})
+			f := b.unshown(sel, &cfg)
+			f.Token = tokenOf(sel, &cfg, b.path, f.Property)
+			n.Found = append(n.Found, f)
 		}
-		_ = tell(said) // a parent that is gone has closed the input, too
-	}}
-	end := isolate.Every(tellEvery, func() error { return tell(sofar()) })
+		return tell(&n)
+	}
+	cfg.sofar.changed = func() { _ = said() } // a parent that is gone has closed the input, too
+	end := isolate.Every(said)
 	switch {
 	case t.Token != "":
-		m.Replayed, err = replayOf(ctx, sel, t.Token, Target{}, cfg.trail)
-	case t.Full:
-		m.Census, err = Enumerate(ctx, sel, cfg)
+		a.Replayed, err = ReplayOf(ctx, sel, t.Token, Target{})
+	case t.Enumerates:
+		a.Census, err = Enumerate(ctx, sel, cfg)
 	default:
-		m.Search, err = Run(ctx, sel, cfg)
+		a.Search, err = Run(ctx, sel, cfg)
 	}
 	end()
-	return errors.Join(err, cfg.trail.err)
+	a.Error = told(err)
+	return a, nil
 }
 
-// heard is what a child has told before it died.
-type heard struct {
-	sofar  Sofar
-	census *Census
-	found  []toldBreakage
-}
-
-// findings are those of the child, with the steps that a further one tells.
-func (h *heard) findings(ctx context.Context, sel strategies.Selection, cfg *Config) (out []Finding) {
-	for _, b := range h.found {
-		f := b.Finding
-		f.Strategy, f.Policy, f.Steps, f.Columns = sel.String(), cfg.Policy.Name, []results.Step{}, []results.Column{}
-		if path, err := parsePath(b.Path); err == nil {
-			f.Token = (&search{sel: sel, cfg: *cfg}).token(path, f.Property)
-			m, err := isolated(ctx, sel, cfg, task{Strategy: sel.String(), Token: f.Token})
-			if err == nil && m.Replayed != nil {
-				f.Steps, f.Columns, f.Faults = m.Replayed.Finding.Steps, m.Replayed.Finding.Columns, m.Replayed.Finding.Faults
-			}
-		}
-		out = append(out, f)
+// inChild has a child do a task. A child that has died is a [*DiedError].
+func inChild(ctx context.Context, sel strategies.Selection, cfg *Config, t task, so *progress) (a answer, err error) {
+	t.Config = *cfg
+	t.Config.Isolate, t.Config.Progress, t.Config.Postgres = false, nil, nil
+	if t.Strategy, err = isolate.Told(sel, &t.Config.Policy); err != nil {
+		return a, &UnfitError{Err: err}
 	}
-	slices.SortStableFunc(out, func(a, b Finding) int {
-		return slices.Index(properties, a.Property) - slices.Index(properties, b.Property)
+	a, err = isolate.Run[news, answer](ctx, "", isolatedKind, &t, func(n news) {
+		if t.Token == "" {
+			cfg.Progress.set(n.Sofar)
+		}
+		so.told(&n)
 	})
+	if err == nil && a.Error != nil {
+		err = a.Error
+	}
+	return a, err
+}
+
+// runInChild is [Run] in a process of its own.
+func runInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*Result, error) {
+	so := new(progress)
+	a, err := inChild(ctx, sel, cfg, task{}, so)
+	var died *DiedError
+	if !errors.As(err, &died) {
+		return a.Search, err
+	}
+	r := so.partial(ctx, sel, *cfg, err)
+	if r == nil { // nothing has been run
+		r = newResult(sel, cfg)
+		r.Capped, r.Withheld = endedByStrategy, withheldBy(err)
+	}
+	f, err := panicFinding(ctx, sel, cfg, died)
+	r.Findings = slices.Insert(r.Findings, 0, f)
+	return r, err
+}
+
+// enumerateInChild is [Enumerate] in a process of its own.
+func enumerateInChild(ctx context.Context, sel strategies.Selection, cfg *Config) (*Census, error) {
+	so := new(progress)
+	a, err := inChild(ctx, sel, cfg, task{Enumerates: true}, so)
+	if errors.As(err, new(*DiedError)) {
+		return so.partialCensus(ctx, sel, *cfg, err), err
+	}
+	return a.Census, err
+}
+
+// replayInChild is [ReplayOf] in a process of its own.
+func replayInChild(ctx context.Context, sel strategies.Selection, cfg *Config, t *ticket, token string) (*Replayed, error) {
+	a, err := inChild(ctx, sel, cfg, task{Token: token}, new(progress))
+	var died *DiedError
+	if t.Property != Panicked || !errors.As(err, &died) {
+		return a.Replayed, err
+	}
+	f, err := panicFinding(ctx, sel, cfg, died)
+	return &Replayed{
+		Strategy: sel.String(), Policy: cfg.Policy.Name, Property: Panicked, Finding: &f, Broken: true, Store: embedded, Same: true,
+	}, err
+}
+
+// distinct are errors that callers tell apart.
+var distinct = []error{ErrUnseen, ErrNotDeterministic, ErrToken}
+
+// toldError is an error as a child tells it, with whatever callers look for in it.
+type toldError struct {
+	Text  string
+	Panic *PanicError `json:",omitempty"`
+	Hung  *HungError  `json:",omitempty"`
+	Unfit bool        `json:",omitempty"`
+	Is    []int       `json:",omitempty"` // places in distinct
+}
+
+func told(err error) *toldError {
+	if err == nil {
+		return nil
+	}
+	t := &toldError{Text: err.Error(), Unfit: errors.As(err, new(*UnfitError))}
+	if p := (*PanicError)(nil); errors.As(err, &p) {
+		t.Panic = &PanicError{Where: p.Where, Value: fmt.Sprint(p.Value), Stack: p.Stack}
+	}
+	errors.As(err, &t.Hung)
+	for i, known := range distinct {
+		if errors.Is(err, known) {
+			t.Is = append(t.Is, i)
+		}
+	}
+	return t
+}
+
+// Error implements error.
+func (t *toldError) Error() string { return t.Text }
+
+// Unwrap implements errors.Unwrap.
+func (t *toldError) Unwrap() (out []error) {
+	if t.Panic != nil {
+		out = append(out, t.Panic)
+	}
+	if t.Hung != nil {
+		out = append(out, t.Hung)
+	}
+	if t.Unfit {
+		out = append(out, &UnfitError{Err: errors.New(t.Text)})
+	}
+	for _, i := range t.Is {
+		out = append(out, distinct[i])
+	}
 	return out
-}
-
-// isolated has a child do a task, and says what became of it.
-func isolated(ctx context.Context, sel strategies.Selection, cfg *Config, t task) (m message, err error) {
-	if t.Zone, err = isolate.ZoneOf(t.Config.Policy.Window.Location); err != nil {
-		return m, &UnfitError{Err: err}
-	}
-	t.Config.Policy.Window.Location = nil
-	file, err := os.CreateTemp("", "quotabench-trail-")
-	if err != nil {
-		return m, err
-	}
-	t.Trail = file.Name()
-	defer func() { err = errors.Join(err, file.Close(), os.Remove(t.Trail)) }()
-	progress := t.Config.Progress
-	t.Config.Progress, t.Config.Postgres = nil, nil
-	var had heard
-	err = isolate.Child(ctx, childArgument, &t, func(next message) (last bool) {
-		if next.Done {
-			m = next
-			return true
-		}
-		had.sofar, had.census = *next.Sofar, next.Counted
-		progress.set(had.sofar)
-		if next.Found != nil {
-			had.found = next.Found
-		}
-		return false
-	})
-	var died *isolate.Death
-	switch {
-	case err == nil:
-		return m, m.Error.err()
-	case !errors.As(err, &died):
-		return m, err
-	}
-	e := death{DiedError: (*DiedError)(died)}
-	if e.doing, e.path, err = readTrail(t.Trail); err != nil {
-		return m, err
-	}
-	m = message{}
-	switch {
-	case t.Full:
-		m.Census = e.census(ctx, sel, cfg, &had)
-		return m, e.DiedError
-	case t.Token != "" && !t.dies:
-		return m, e.DiedError
-	case t.Token != "":
-		m.Replayed = e.replayed(ctx, sel, cfg)
-	default:
-		m.Search = e.result(ctx, sel, cfg, &had)
-	}
-	return m, nil
-}
-
-// parsePath reads what [pathText] writes.
-func parsePath(text string) (path []engine.Choice, err error) {
-	for _, word := range strings.Fields(text) {
-		c, err := engine.ParseChoice(word)
-		if err != nil {
-			return nil, err
-		}
-		path = append(path, c)
-	}
-	return path, nil
 }

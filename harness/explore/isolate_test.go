@@ -77,6 +77,11 @@ func fragiles() (out []strategies.Meta) {
 	return out
 }
 
+func isolated(cfg explore.Config) explore.Config {
+	cfg.Isolate = true
+	return cfg
+}
+
 // A goroutine of the strategy's own that panics ends the process of the search, which is
 // told with the schedule; the same strategy without that is searched as it is in this one.
 func TestIsolated(t *testing.T) {
@@ -93,7 +98,7 @@ func TestIsolated(t *testing.T) {
 			Policy: policy(t, "1 request per fixed 1m"), Instances: 1, Progress: &progress,
 			Faults: []quota.Fault{quota.FaultClock}, Properties: []explore.Property{explore.Leak},
 		}
-		r, err := explore.Isolated(t.Context(), sel, cfg)
+		r, err := explore.Run(t.Context(), sel, isolated(cfg))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +120,7 @@ func TestIsolated(t *testing.T) {
 		if n < 3 || f.Steps[n-1].Role != results.RoleClock || !slices.ContainsFunc(f.Steps, func(s results.Step) bool { return s.Outcome == "rejected" }) {
 			t.Errorf("steps %+v", f.Steps)
 		}
-		again, err := explore.IsolatedReplayOf(t.Context(), sel, f.Token)
+		again, err := explore.ReplayOf(t.Context(), sel, f.Token, explore.Target{Isolate: true})
 		if err != nil || !again.Broken || again.Finding.Detail != f.Detail || len(again.Finding.Steps) != n {
 			t.Errorf("the token gives %+v, %v", again, err)
 		}
@@ -138,7 +143,7 @@ func TestIsolatedKeepsFindings(t *testing.T) {
 		if err != nil || want.Found(explore.Leak) == nil {
 			t.Fatalf("%+v, %v", want, err)
 		}
-		r, err := explore.Isolated(t.Context(), sel, cfg)
+		r, err := explore.Run(t.Context(), sel, isolated(cfg))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,11 +151,11 @@ func TestIsolatedKeepsFindings(t *testing.T) {
 		if r.Findings[0].Property != explore.Panicked || leak == nil || leak.Detail != want.Found(explore.Leak).Detail || len(leak.Steps) != len(want.Found(explore.Leak).Steps) {
 			t.Fatalf("findings %+v", r.Findings)
 		}
-		again, err := explore.IsolatedReplayOf(t.Context(), sel, leak.Token)
+		again, err := explore.ReplayOf(t.Context(), sel, leak.Token, explore.Target{Isolate: true})
 		if err != nil || !again.Broken || len(again.Finding.Steps) != len(leak.Steps) {
 			t.Errorf("the token gives %+v, %v", again, err)
 		}
-		c, err := explore.IsolatedCensus(t.Context(), sel, cfg)
+		c, err := explore.Enumerate(t.Context(), sel, isolated(cfg))
 		var died *explore.DiedError
 		if !errors.As(err, &died) || !strings.Contains(died.At, "newFragile") || died.Stack == "" {
 			t.Errorf("error %v", err)

@@ -3,7 +3,7 @@ package explore_test
 import (
 	"testing"
 
-	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
@@ -11,12 +11,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if isolate.Within() {
+	if isolate.Dir() != "" {
 		for _, f := range fragiles() {
 			strategies.Register(f)
 		}
 		strategies.Register(wordyMeta())
 	}
-	explore.ServeIsolated()
+	harness.ServeIsolated()
 	storetest.Main(m)
 }

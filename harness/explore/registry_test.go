@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/results/text/layout"
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/strategies"

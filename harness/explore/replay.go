@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/harness/explore/engine"
-	"github.com/quotabench/quotabench/harness/explore/inproc"
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/harness/explore/internal/inproc"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -35,6 +35,10 @@ type Target struct {
 	Postgres stores.Store
 	// Name of the Redis in the record; empty asks it for its version.
 	Name string
+	// Isolate has a schedule of a foreign strategy run in a process of its own, without
+	// Redis: see [Config.Isolate]. If it ends that process and was not issued for that, the
+	// error is a [*DiedError].
+	Isolate bool
 }
 
 // embedded is what the store in this process is called.
@@ -43,13 +47,9 @@ const embedded = "the embedded Redis"
 // Replay repeats the schedule of a token that was issued for a registered
 // strategy.
 func Replay(ctx context.Context, token string, on Target) (*Replayed, error) {
-	t, _, err := parseToken(token)
+	sel, err := TokenStrategy(token)
 	if err != nil {
 		return nil, err
-	}
-	sel, err := t.selection()
-	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
 	}
 	return ReplayOf(ctx, sel, token, on)
 }
@@ -57,10 +57,6 @@ func Replay(ctx context.Context, token string, on Target) (*Replayed, error) {
 // ReplayOf repeats the schedule of a token that was issued for this strategy,
 // registered or not.
 func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Target) (*Replayed, error) {
-	return replayOf(ctx, sel, token, on, nil)
-}
-
-func replayOf(ctx context.Context, sel strategies.Selection, token string, on Target, kept *trail) (*Replayed, error) {
 	t, path, err := parseToken(token)
 	if err != nil {
 		return nil, err
@@ -72,7 +68,9 @@ func replayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	cfg.trail = kept
+	if cfg.Isolate = on.Isolate && on.Redis == nil; cfg.isolates(sel) {
+		return replayInChild(ctx, sel, &cfg, &t, token)
+	}
 	var here *Replayed
 	var found *normal
 	_, err = explored(ctx, sel, cfg, func(s *search) (any, error) {
@@ -98,7 +96,8 @@ func replayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 		here.Same = true
 		return here, nil
 	case on.Redis != nil && sel.Foreign:
-		return nil, &UnfitError{Err: fmt.Errorf("strategy %s reads the clock of package time, which moves in this process alone: leave the server out", sel.Name)}
+		return nil, &UnfitError{Err: fmt.Errorf("strategy %s reads the clock of package time, which moves in this process alone: "+
+			"leave the server out", sel.Name)}
 	case on.Redis == nil:
 		here.Store, here.Same = embedded, true
 		return here, nil
@@ -116,7 +115,8 @@ func replayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 	return there, nil
 }
 
-func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Target, path []engine.Choice, p Property, found *normal) (_ *Replayed, err error) {
+func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Target, path []engine.Choice, p Property,
+	found *normal) (_ *Replayed, err error) {
 	client, ok := on.Redis.(*redis.Client)
 	if !ok {
 		return nil, &UnfitError{Err: fmt.Errorf("a schedule is repeated on one Redis server: give a *redis.Client, not a %T", on.Redis)}
@@ -142,7 +142,8 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Ta
 		return r, errors.Join(err, e.Close())
 	})
 	if errors.Is(err, engine.ErrMisfit) {
-		err = fmt.Errorf("the schedule cannot be repeated on %s: the strategy takes another way there, as one does whose scripts ask for TIME", name)
+		err = fmt.Errorf("the schedule cannot be repeated on %s: the strategy takes another way there, as one does whose scripts "+
+			"ask for TIME", name)
 	}
 	if r != nil {
 		r.Store = name
@@ -164,16 +165,16 @@ func (s *search) replay(path []engine.Choice, p Property) (*Replayed, error) {
 	if err := s.repeat(&b); err != nil {
 		return nil, err
 	}
-	r := &Replayed{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Property: p, Finding: &b.Finding, Store: s.Traits().Store}
+	r := &Replayed{Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Property: p, Finding: &b.Finding, Store: s.Traits.Store}
 	if err := s.goTo(path); err != nil {
 		return nil, errors.Join(err, s.End())
 	}
-	r.Leak = s.Run().Truth.Leak()
+	r.Leak = s.Run.Truth.Leak()
 	found, err := s.check(map[Property]bool{p: true})
 	if err != nil {
 		return nil, errors.Join(err, s.End())
 	}
-	for kind := range s.Run().Aborts {
+	for kind := range s.Run.Aborts {
 		found = append(found, breach{property: kind, detail: abortDetail})
 	}
 	for _, x := range found {
@@ -182,30 +183,17 @@ func (s *search) replay(path []engine.Choice, p Property) (*Replayed, error) {
 			r.Finding.Detail, r.Finding.Units = x.detail, x.units
 		}
 	}
-	if !s.Traits().State {
+	if !s.Traits.State {
 		err = s.finish()
 	}
 	return r, errors.Join(err, s.End())
 }
 
-// TokenOnPostgres returns the strategy of a token that was issued on a PostgreSQL
-// server, which [Replay] needs a server for.
-func TokenOnPostgres(token string) (sel strategies.Selection, ok bool) {
+// TokenStrategy is the registered strategy that a token was issued for.
+func TokenStrategy(token string) (sel strategies.Selection, err error) {
 	t, _, err := parseToken(token)
 	if err != nil {
-		return sel, false
+		return sel, err
 	}
-	sel, err = t.selection()
-	return sel, err == nil && OnPostgres(sel)
-}
-
-// TokenIsForeign reports whether a token was issued for code that [IsolatedReplay] has a
-// process for.
-func TokenIsForeign(token string) bool {
-	t, _, err := parseToken(token)
-	if err != nil {
-		return false
-	}
-	sel, err := t.selection()
-	return err == nil && sel.Foreign
+	return t.selection()
 }

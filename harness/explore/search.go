@@ -8,11 +8,12 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/explore/bubble"
-	"github.com/quotabench/quotabench/harness/explore/engine"
-	"github.com/quotabench/quotabench/harness/explore/inproc"
-	"github.com/quotabench/quotabench/harness/explore/postgres"
+	"github.com/quotabench/quotabench/harness/explore/internal/bubble"
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/harness/explore/internal/inproc"
+	"github.com/quotabench/quotabench/harness/explore/internal/postgres"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
@@ -53,6 +54,9 @@ func Run(ctx context.Context, sel strategies.Selection, cfg Config) (*Result, er
 	if err != nil {
 		return nil, err
 	}
+	if cfg.isolates(sel) {
+		return runInChild(ctx, sel, &cfg)
+	}
 	so := cmp.Or(cfg.sofar, new(progress))
 	cfg.began = clock.Nano()
 	res, err := explored(ctx, sel, cfg, func(s *search) (*Result, error) { return s.run(ctx, so) })
@@ -68,9 +72,14 @@ func explored[T any](ctx context.Context, sel strategies.Selection, cfg Config, 
 	defer close(gaveUp)
 	cfg.gaveUp = gaveUp
 	if sel.Foreign {
+		trail, err := isolate.OpenTrail()
+		if err != nil {
+			return res, err
+		}
+		defer func() { err = errors.Join(err, trail.Close()) }()
 		return bubble.Search(sel, *cfg.setup(), func(e *bubble.Engine) (T, error) {
-			if cfg.trail != nil {
-				return f(newSearch(trailed{e, cfg.trail}, sel, cfg))
+			if trail != nil {
+				return f(newSearch(&trailed{foreignEngine: e, trail: trail}, sel, cfg))
 			}
 			return f(newSearch(e, sel, cfg))
 		})
@@ -111,6 +120,7 @@ func watched[T any](ctx context.Context, cfg *Config, f func(*engine.Setup) (T, 
 // search looks for schedules over an engine.
 type search struct {
 	engine.Engine
+	*engine.World
 	sel    strategies.Selection
 	cfg    Config
 	normal *normal
@@ -129,7 +139,7 @@ type search struct {
 }
 
 func newSearch(e engine.Engine, sel strategies.Selection, cfg Config) *search {
-	return &search{Engine: e, sel: sel, cfg: cfg, wanted: map[Property]bool{}, applied: map[quota.Fault]bool{}}
+	return &search{Engine: e, World: e.Common(), sel: sel, cfg: cfg, wanted: map[Property]bool{}, applied: map[quota.Fault]bool{}}
 }
 
 // breakage is a finding with its schedule.
@@ -156,7 +166,7 @@ func (s *search) run(ctx context.Context, so *progress) (*Result, error) {
 	}
 	var err error
 	so.searched(res, nil)
-	if s.Traits().State {
+	if s.Traits.State {
 		err = s.overStates(ctx, res, so)
 	} else {
 		err = s.allToTheirEnds(ctx, res, so)
@@ -188,6 +198,22 @@ func (s *search) goTo(path []engine.Choice) error {
 	return nil
 }
 
+// retrace runs a schedule whose last step alone is looked at. trail is what the actors
+// remembered before that.
+func (s *search) retrace(path []engine.Choice, trail []engine.Digest) error {
+	if r, ok := s.Engine.(engine.Retracer); ok {
+		return r.Retrace(path, trail)
+	}
+	return s.goTo(path)
+}
+
+func (s *search) trail() []engine.Digest {
+	if r, ok := s.Engine.(engine.Retracer); ok {
+		return r.Trail()
+	}
+	return nil
+}
+
 // repeat runs a counterexample twice more, recorded, and compares.
 func (s *search) repeat(b *breakage) error {
 	first, err := s.record(b)
@@ -196,25 +222,25 @@ func (s *search) repeat(b *breakage) error {
 	}
 	second, err := s.record(b)
 	// Where the strategy sends the wall clock's time, that is said in the end.
-	if err != nil || !slices.Equal(first, second) && !s.Witness().Noted(witness.WallClock) {
+	if err != nil || !slices.Equal(first, second) && !s.Witness.Noted(witness.WallClock) {
 		return fmt.Errorf("%w: the schedule of the %s went differently when it was run again", ErrNotDeterministic, b.Property)
 	}
 	b.Strategy, b.Policy, b.Steps = s.sel.String(), s.cfg.Policy.Name, first
-	b.Token = s.token(b.path, b.Property)
+	b.Token = tokenOf(s.sel, &s.cfg, b.path, b.Property)
 	return nil
 }
 
 // record runs a schedule and returns its timeline.
 func (s *search) record(b *breakage) (steps []results.Step, err error) {
-	t := &s.Run().Timeline
+	t := &s.Run.Timeline
 	t.Recording = true
 	err = s.goTo(b.path)
 	t.Recording = false
 	if err != nil {
 		return nil, errors.Join(err, s.End())
 	}
-	steps, b.Columns, b.Faults = t.Steps, s.Columns(), s.Look().Faults
-	if !s.Traits().State && !s.short {
+	steps, b.Columns, b.Faults = t.Steps, t.Columns, s.Look().Faults
+	if !s.Traits.State && !s.short {
 		err = s.finish()
 	}
 	return steps, errors.Join(err, s.End())

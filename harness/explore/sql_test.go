@@ -14,11 +14,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/results/text/layout"
 	pgstore "github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
@@ -144,8 +144,8 @@ func TestPgCheckLeaks(t *testing.T) {
 	if err != nil || !again.Broken || again.Leak != 1 || !slices.Equal(again.Finding.Steps, f.Steps) {
 		t.Errorf("replay: %+v, %v", again, err)
 	}
-	if sel, ok := explore.TokenOnPostgres(f.Token); !ok || sel.Name != "pg-check" {
-		t.Errorf("the token is of %v, %v", sel, ok)
+	if sel, err := explore.TokenStrategy(f.Token); err != nil || !explore.OnPostgres(sel) || sel.Name != "pg-check" {
+		t.Errorf("the token is of %v, %v", sel, err)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/quotabench/quotabench/internal/testenv"
 )
 
-// Record 003's check and charge are apart, with a filter as without one, whatever
+// ADR-005's check and charge are apart, with a filter as without one, whatever
 // is written where.
 func TestThreeTierLeaksInEachWriteMode(t *testing.T) {
 	for mode, steps := range map[string]int{"back": 20, "through": 18, "literal": 22} {

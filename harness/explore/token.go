@@ -2,6 +2,7 @@ package explore
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"encoding/base64"
 	"encoding/binary"
@@ -14,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -41,6 +42,8 @@ type ticket struct {
 	Seed      uint64           `json:"r,omitempty"`
 	Faults    []quota.Fault    `json:"f,omitempty"`
 	Times     int              `json:"t"`
+	Passes    bool             `json:"m,omitempty"`
+	From      time.Duration    `json:"n,omitempty"`
 	Jobs      int              `json:"j"`
 	Asks      int              `json:"q,omitempty"` // 0 for the default, negative for none
 	Property  Property         `json:"b"`
@@ -51,29 +54,52 @@ type ticket struct {
 // tokens stay short. To change it is to change the version in [tokenPrefix].
 const familiar = `","f":["crash","lost-reply","retry","clock","eviction","outage"],"b":"guarantee","b":"false-reject","b":"drift",` +
 	`"b":"ttl","b":"stranded","b":"negative","b":"stuck"commit,refund","take"],"a":["take,refund","u":,"k":,"r":` +
-	`{"s":"three-tier:redis-hash:lua-reserve:incr-expire:check-then-set","p":"user-links","p":"link-hits","p":"agent-api","p":"tenant-uploads",` +
+	`{"s":"three-tier:redis-hash:lua-reserve:incr-expire:check-then-set",` +
+	`"p":"user-links","p":"link-hits","p":"agent-api","p":"tenant-uploads",` +
 	`"l":1,"c":3,"i":3,"a":["take"],"l":1,"c":2,"i":2,"a":["take"],"t":1,"j":1,"b":"leak","x":"s0 s1 s0 s1 s2 s1 s0 s2`
 
-func (s *search) token(path []engine.Choice, p Property) string {
+// tokenOf is the token of a schedule that breaks a property.
+func tokenOf(sel strategies.Selection, cfg *Config, path []engine.Choice, p Property) string {
 	t := ticket{
-		Strategy: s.sel.String(), Policy: s.cfg.Policy.Name, Limit: s.cfg.Policy.Limit, Used: s.cfg.Used,
-		Clients: s.cfg.Clients, Instances: s.cfg.Instances, Skew: s.cfg.Skew, Faults: s.cfg.Faults,
-		Times: s.cfg.Times, Jobs: s.cfg.JobRounds, Property: p,
+		Strategy: sel.String(), Policy: cfg.Policy.Name, Limit: cfg.Policy.Limit, Used: cfg.Used,
+		Clients: cfg.Clients, Instances: cfg.Instances, Skew: cfg.Skew, Faults: cfg.Faults,
+		Times: cfg.Times, Passes: cfg.Passes, From: cfg.From, Jobs: cfg.JobRounds, Property: p,
 	}
-	if s.cfg.Seed != 1 {
-		t.Seed = s.cfg.Seed
+	if cfg.Seed != 1 {
+		t.Seed = cfg.Seed
 	}
-	if s.cfg.Asks != DefaultAsks {
-		t.Asks = s.cfg.Asks
+	if cfg.Asks != DefaultAsks {
+		t.Asks = cfg.Asks
 	}
-	for _, x := range s.cfg.Scripts {
+	for _, x := range cfg.Scripts {
 		t.Scripts = append(t.Scripts, x.String())
 	}
-	if known, err := quota.LookupPolicy(s.cfg.Policy.Name); err != nil || !samePolicy(&known, &s.cfg.Policy) {
-		t.Own = packPolicy(&s.cfg.Policy)
+	if known, err := quota.LookupPolicy(cfg.Policy.Name); err != nil || !samePolicy(&known, &cfg.Policy) {
+		t.Own = packPolicy(&cfg.Policy)
 	}
 	t.Path = pathText(path)
 	return t.encode()
+}
+
+// parsePath reads what [pathText] writes.
+func parsePath(text string) (path []engine.Choice, err error) {
+	for _, word := range strings.Fields(text) {
+		c, err := engine.ParseChoice(word)
+		if err != nil {
+			return nil, err
+		}
+		path = append(path, c)
+	}
+	return path, nil
+}
+
+// pathText is a schedule as tokens hold it.
+func pathText(path []engine.Choice) string {
+	steps := make([]string, len(path))
+	for i, c := range path {
+		steps[i] = c.String()
+	}
+	return strings.Join(steps, " ")
 }
 
 // encode packs a ticket: its compressed JSON form, after the sum of that.
@@ -96,23 +122,18 @@ func (t *ticket) encode() string {
 // ErrToken says that a text is no token: not one of ours, cut short, or changed.
 var ErrToken = errors.New("not a token of explore, or not all of it")
 
+var errPath = errors.New("its schedule is written in another way")
+
 func parseToken(text string) (ticket, []engine.Choice, error) {
 	t, err := unpack(text)
 	if err != nil {
 		return t, nil, err
 	}
-	var path []engine.Choice
-	for s := range strings.SplitSeq(t.Path, " ") {
-		if t.Path == "" {
-			break
-		}
-		c, err := engine.ParseChoice(s)
-		if err != nil {
-			return t, nil, fmt.Errorf("%w: %w", ErrToken, err)
-		}
-		path = append(path, c)
+	path, err := parsePath(t.Path)
+	if err != nil || pathText(path) != t.Path {
+		return t, nil, fmt.Errorf("%w: %w", ErrToken, cmp.Or(err, errPath))
 	}
-	if !slices.Contains(properties, t.Property) && !slices.Contains([]Property{Deadlock, SerializationFailure, Panicked, prelude}, t.Property) {
+	if !slices.Contains(properties, t.Property) && !slices.Contains([]Property{Deadlock, SerializationFailure, Panicked}, t.Property) {
 		return t, nil, fmt.Errorf("%w: it was issued for %q, which is no property", ErrToken, t.Property)
 	}
 	return t, path, nil
@@ -176,7 +197,8 @@ func (t *ticket) config(sel strategies.Selection, server stores.Store) (cfg Conf
 	}
 	cfg = Config{
 		Policy: p, Limit: t.Limit, Used: t.Used, Clients: t.Clients, Scripts: scripts, Instances: t.Instances,
-		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults, Times: t.Times, JobRounds: t.Jobs, Asks: t.Asks, Postgres: server,
+		Skew: t.Skew, Seed: t.Seed, Faults: t.Faults, Times: t.Times, Passes: t.Passes, From: t.From, JobRounds: t.Jobs,
+		Asks: t.Asks, Postgres: server,
 	}
 	return cfg.complete(sel)
 }

@@ -15,10 +15,10 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/quota"
-	"github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -97,7 +97,7 @@ func TestUnseenWorkIsNotClean(t *testing.T) {
 			done := make(chan error)
 			go func() { done <- strategies.Redis(p.env).Incr(context.Background(), "k").Err() }()
 			return verdict(true, <-done)
-		}), []witness.Code{witness.OwnGoroutine, witness.NoCommand, witness.AllFailed}},
+		}), []witness.Code{witness.OwnGoroutine, witness.AllFailed}},
 		{"time.Now in process", inProcess(&mu, wall), []witness.Code{witness.NeverAgain}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

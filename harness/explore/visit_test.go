@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/strategies"
@@ -45,12 +45,17 @@ func (e *slowly) Retrace([]engine.Choice, []engine.Digest) error {
 	return errStep
 }
 
-func (*slowly) Begin() error                                        { return nil }
-func (*slowly) End() error                                          { return nil }
-func (*slowly) Close() error                                        { return nil }
-func (*slowly) Serial() (c engine.Choice, ok bool)                  { return c, false }
-func (*slowly) Enabled(out []engine.Choice, _ bool) []engine.Choice { return out }
-func (*slowly) Look() (l engine.Look)                               { return l }
+func (*slowly) Trail() []engine.Digest     { return nil }
+func (*slowly) Begin() error               { return nil }
+func (*slowly) End() error                 { return nil }
+func (*slowly) Close() error               { return nil }
+func (*slowly) Snapshot() *engine.Snapshot { return &engine.Snapshot{} }
+
+func (e *slowly) Common() *engine.World {
+	w := &engine.World{Setup: &engine.Setup{}}
+	w.Connect(e)
+	return w
+}
 
 // Where a worker ends before it is handed a batch, the search waits for one that has begun
 // with it: they share the graph, to which the search adds.
@@ -59,7 +64,7 @@ func TestVisitWaitsForWorkers(t *testing.T) { synctest.Test(t, testVisitWaitsFor
 func testVisitWaitsForWorkers(t *testing.T) {
 	e := &slowly{trying: make(chan struct{}), release: make(chan struct{}), refused: make(chan struct{})}
 	s := newSearch(e, strategies.Selection{}, Config{Workers: 3, DecisionTimeout: harness.MaxDecisionTimeout})
-	w := &pass{search: s, graph: newGraph(engine.Digest{})}
+	w := &stateSearch{search: s, graph: newGraph(engine.Digest{})}
 	edges := make([]edge, 2)
 	for range edges {
 		w.graph.add(0, 0, open{actor: -1}, []engine.Choice{{Kind: engine.StepActor}})
@@ -67,7 +72,7 @@ func testVisitWaitsForWorkers(t *testing.T) {
 	for i := range edges {
 		edges[i].of = &w.graph.at(0, 0)[i]
 	}
-	c := s.newCrew(t.Context())
+	c := s.newWorkers(t.Context())
 	c.tried, c.left = make(chan struct{}, c.size), make(chan departure, c.size)
 	for range c.size - 1 {
 		ch := make(chan *job)

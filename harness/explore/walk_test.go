@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quotabench/quotabench/harness/explore/engine"
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 
@@ -58,7 +58,7 @@ func TestWalksMeetNothingNew(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			switch c.name {
-			case "three-tier:write=through", "foreign", "foreign, time", "foreign, faults": // many states
+			case "three-tier:write=through", "foreign", "foreign, one instance", "foreign, aside, one instance", "foreign, time", "foreign, faults": // many states
 				testenv.Long(t)
 			}
 			c.cfg.Properties = []Property{Stuck}
@@ -82,7 +82,7 @@ func TestWalksMeetNothingNew(t *testing.T) {
 				if err := s.serially(); err != nil {
 					return nil, err
 				}
-				w := &pass{search: s, so: new(progress), res: s.newResult()}
+				w := &stateSearch{search: s, so: new(progress), res: s.newResult()}
 				for _, p := range w.res.Properties {
 					s.wanted[p] = true
 				}
@@ -93,7 +93,7 @@ func TestWalksMeetNothingNew(t *testing.T) {
 					walkAtRandom(t, w, walks, math.MaxInt)
 				}
 				w.wanted = map[Property]bool{Stuck: true}
-				if err := w.few(t.Context(), 2); err != nil || w.capped != "" {
+				if err := w.withFewPreemptions(t.Context(), 2); err != nil || w.capped != "" {
 					t.Fatalf("searched %d states with few preemptions, ended by %q, %v", len(w.graph.nodes), w.capped, err)
 				}
 				walkAtRandom(t, w, walks/3, 2)
@@ -108,7 +108,7 @@ func TestWalksMeetNothingNew(t *testing.T) {
 
 // walkAtRandom holds states against those that were met. Preemptions are counted from what
 // is seen of a walk alone: which actors have begun something and could go on with it.
-func walkAtRandom(t *testing.T, s *pass, walks, most int) {
+func walkAtRandom(t *testing.T, s *stateSearch, walks, most int) {
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // has to repeat
 	for range walks {
 		if err := s.Begin(); err != nil {
@@ -122,10 +122,10 @@ func walkAtRandom(t *testing.T, s *pass, walks, most int) {
 			}
 			c := next[r.IntN(len(next))]
 			preempts := false
-			if s.flights != nil && last >= 0 {
+			if s.counts && last >= 0 {
 				id, ok := c.Actor()
 				preempts = !ok || id != last
-				if preempts && s.fused && s.flights.Flight(last) == engine.Answering {
+				if preempts && s.fused && s.Flight(last) == engine.Answering {
 					break // left out, as the claim says
 				}
 			}
@@ -144,8 +144,8 @@ func walkAtRandom(t *testing.T, s *pass, walks, most int) {
 			if id, ok := c.Actor(); ok {
 				last = id
 			}
-			if s.flights != nil && last >= 0 {
-				rests := s.flights.Flight(last) == engine.Resting
+			if s.counts && last >= 0 {
+				rests := !s.Flight(last).InFlight()
 				// Of code in a bubble, whoever can take a step is at the store, where no
 				// script has a second action.
 				if goesOn := slices.Contains(s.Enabled(nil, false), engine.Choice{Kind: engine.StepActor, ID: last}); s.sel.Foreign && goesOn == rests {
@@ -159,7 +159,7 @@ func walkAtRandom(t *testing.T, s *pass, walks, most int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.flights != nil {
+			if s.counts {
 				hash.Num(uint64(last + 1))
 			}
 			if _, met := s.graph.seen[hash]; !met {

@@ -92,7 +92,7 @@ func (p *pass) auditStore(st *siteStore) {
 	if a.Forks > b.Forks || a.Forking {
 		p.strike("store-forked", results.StrikesRound, "%s forked to save during the run", st.name)
 	}
-	if ours := st.traffic.Commands; a.Commands > 0 && a.Commands-b.Commands < ours && st.Driver() != sqlDriver {
+	if ours := st.traffic.Commands; a.Commands > 0 && a.Commands-b.Commands < ours && !asksSQL(st) {
 		p.strike("store-counts-less", results.StrikesNote, "%s processed %d commands, fewer than the %d that were sent", st.name, a.Commands-b.Commands, ours)
 	}
 }

@@ -119,7 +119,7 @@ func TestAuditControls(t *testing.T) {
 		t.Errorf("a rejecting open control passed: %+v", r.Audit)
 	}
 	r = measureOne(t, &planted{}, "hot-key", func(c *Config) {
-		c.Strategies[0].Control, c.Strategies[0].Record = strategies.ControlRacy, []quota.Clause{quota.Exactly().From("000: none")}
+		c.Strategies[0].Control, c.Strategies[0].Record = strategies.ControlRacy, []quota.Clause{quota.Exactly().From("ADR-008: none")}
 	})
 	if !hasReason(r, "racy-control-clean") || r.Guarantee[0].Verdict != results.Undecided || r.Record[0].Verdict != results.Undecided {
 		t.Errorf("a racy control that leaked nothing took nothing back: %+v, %+v, %+v", r.Audit, r.Guarantee, r.Record)

@@ -43,9 +43,9 @@ func TestMeasurementsAreBounded(t *testing.T) {
 		{"101 client retries: give 0 to 100", func(c *Config) { c.ClientRetries = MaxRetries + 1 }},
 		{"a duration of 24h0m0.000000001s: give at most 24h0m0s", func(c *Config) { c.Duration = MaxDuration + 1 }},
 		{"11 strategies in 1000 rounds are 11000 runs", func(c *Config) { c.Strategies, c.Rounds = sized(t, "hot-key", 11).Strategies, 1000 }},
-		{"1e+09 requests per second for 1s are 1,000,000,000 requests", func(c *Config) { c.LatencyRate, c.Duration = 1e9, time.Second }},
-		{"1e+09 requests per second for 1s are 1,000,000,000 requests", func(c *Config) { c.Rate, c.Duration = 1e9, time.Second }},
-		{"a rate of NaN", func(c *Config) { c.LatencyRate = math.NaN() }},
+		{"1e+09 requests per second for 1s are 1,000,000,000 requests", func(c *Config) { c.Load, c.Duration = harness.Load{Loop: harness.Both, PerSecond: 1e9}, time.Second }},
+		{"1e+09 requests per second for 1s are 1,000,000,000 requests", func(c *Config) { c.Load, c.Duration = harness.OpenAt(1e9), time.Second }},
+		{"a rate of NaN", func(c *Config) { c.Load = harness.Load{Loop: harness.Both, PerSecond: math.NaN()} }},
 	} {
 		cfg := sized(t, "hot-key", 1)
 		c.change(&cfg)

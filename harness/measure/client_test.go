@@ -43,7 +43,7 @@ func TestClientsBeside(t *testing.T) {
 // call that hangs, although pipelines keep no deadline of a caller.
 func TestOutageOfPipelines(t *testing.T) {
 	r := measureLonger(t, "incr-expire@autopipeline", "link-hits", "steady", func(c *Config) {
-		c.Closed, c.DecisionTimeout = true, 8*time.Second
+		c.Load, c.DecisionTimeout = harness.Closed(), 8*time.Second
 		c.Stream.Set("subjects", 3)
 		c.Outages = []harness.Outage{{Store: "redis", From: 0.4, To: 0.7}}
 	}, func(r results.Run) bool { return r.Degraded > 0 })["incr-expire@autopipeline"]

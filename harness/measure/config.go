@@ -1,7 +1,7 @@
 package measure
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -19,7 +19,10 @@ import (
 // by [Config.Complete].
 type Config struct {
 	// Plan says what runs. Workers are 50 where it names none, and where it bounds
-	// neither requests nor time a round lasts [DefaultDuration], with outages [DefaultOutageDuration].
+	// neither requests nor time a round lasts [DefaultDuration], with outages
+	// [DefaultOutageDuration]. A load of [harness.Both] without a rate has half of what the
+	// slowest strategy that uses a store holds in its closed loop of the first round: at least
+	// [LeastAutoRate], at which slower strategies are saturated, and at most [MostAutoRate].
 	harness.Plan
 
 	// Rounds is how often every strategy is run. Default 8.
@@ -39,12 +42,6 @@ type Config struct {
 	Pool int
 	// ClientRetries of the Redis client, at most [MaxRetries]; 0 means none.
 	ClientRetries int
-	// LatencyRate gives each closed loop an open one of the same strategy in the same
-	// round, at this rate in requests per second: latency is taken from there. 0 gives
-	// it none, and [AutoRate] a rate that follows from the first round.
-	LatencyRate float64
-	// RateFrom says where LatencyRate comes from, for the record, unless it is [AutoRate].
-	RateFrom string
 	// NoReference leaves the reference loops out.
 	NoReference bool
 	// ReferenceLength is how long each reference loop runs. Default [DefaultReferenceLength].
@@ -99,7 +96,6 @@ const (
 	// those of all instances: there are fewer ports than that to one address.
 	MaxPool        = 10_000
 	MaxConnections = 60_000
-	maxRedisPool   = 64
 	maxPool        = 16
 	// defaultRedisTimeout is that of a read or a write of go-redis.
 	defaultRedisTimeout = 5 * time.Second
@@ -127,10 +123,6 @@ func (c *Config) Complete() error {
 		return fmt.Errorf("a pool of %d connections: give 1 to %d, or 0 for the default", c.Pool, MaxPool)
 	case c.Duration > MaxDuration:
 		return fmt.Errorf("a duration of %v: give at most %v", c.Duration, MaxDuration)
-	case !(c.LatencyRate <= harness.MaxRate):
-		return fmt.Errorf("a rate of %g requests per second: give at most %g", c.LatencyRate, harness.MaxRate)
-	case c.LatencyRate < 0 && c.LatencyRate != AutoRate:
-		return errors.New("the rate of the open loops cannot be negative")
 	case c.ReferenceLength < 0 || c.ReferenceLength > MaxDuration:
 		return fmt.Errorf("reference loops of %v: give at most %v", c.ReferenceLength, MaxDuration)
 	case c.ClientRetries < 0 || c.ClientRetries > MaxRetries:
@@ -154,7 +146,7 @@ func (c *Config) Complete() error {
 	for _, o := range c.Outages {
 		store, here := c.Stores.Get(o.Store)
 		_, absent := c.Stores.Absent(o.Store)
-		if o.Empty && here && store.Driver() != string(strategies.NeedRedis) {
+		if o.Empty && here && !volatile(store) {
 			return fmt.Errorf("the outage %s: %s keeps what it holds on a disk: leave out :empty", o, o.Store)
 		}
 		if o.Failover && here {
@@ -171,15 +163,13 @@ func (c *Config) Complete() error {
 
 // checkRates reports open loops of more requests than can be judged.
 func (c *Config) checkRates() error {
-	if c.LatencyRate > 0 {
-		if err := c.CheckHistory(c.LatencyRate, c.Duration, 0); err != nil {
-			return err
-		}
+	switch {
+	case c.Load.PerSecond > 0:
+		return c.CheckHistory(c.Load.PerSecond, c.Duration, 0)
+	case c.Open(workloads.Info{Loop: c.Workload.Loop}):
+		return c.CheckHistory(c.RateInForce(), c.Duration, 0)
 	}
-	if c.Closed || c.Rate == 0 && c.Workload.Loop != workloads.Open {
-		return nil
-	}
-	return c.CheckHistory(c.RateInForce(), c.Duration, 0)
+	return nil
 }
 
 func setDefault[T int | time.Duration](v *T, d T) {
@@ -190,14 +180,20 @@ func setDefault[T int | time.Duration](v *T, d T) {
 
 // poolOf is the connections of one instance to a store with that driver.
 func (c *Config) poolOf(driver string) int {
-	switch {
-	case c.Pool > 0:
+	if c.Pool > 0 {
 		return c.Pool
-	case driver == string(strategies.NeedRedis):
-		return min(c.Workers, maxRedisPool)
-	default:
-		return min(c.Workers, maxPool)
 	}
+	most := maxPool
+	if d, err := stores.DriverOf(driver); err == nil {
+		most = cmp.Or(d.Pool, most)
+	}
+	return min(c.Workers, most)
+}
+
+// volatile reports whether a store that ends loses what it holds.
+func volatile(s stores.Store) bool {
+	d, err := stores.DriverOf(s.Driver())
+	return err == nil && d.Volatile
 }
 
 // poolFor is the connections of one of the strategy's instances to a store with that
@@ -283,17 +279,10 @@ func (c *Config) missing(name string) error {
 
 // missing says how to get a store that is not there.
 func missing(name string) error {
-	switch name {
-	case string(strategies.NeedRedis):
-		return errors.New("needs Redis: start one and give its URL by --redis, or use --redis process or --redis embedded")
-	case string(strategies.NeedPostgres):
-		return errors.New("needs PostgreSQL: install its server (Debian: postgresql, macOS: brew install postgresql), or give a URL by --postgres")
-	default:
-		if d, err := stores.DriverOf(name); err == nil && d.Name == name {
-			return fmt.Errorf("needs %s: give %s by --%s", d.Title, d.Forms(), name)
-		}
-		return fmt.Errorf("needs the store %s: give it by --store %s=SPEC", name, name)
+	if d, err := stores.DriverOf(name); err == nil && d.Name == name {
+		return fmt.Errorf("needs %s: %s", d.Title, cmp.Or(d.Get, "give "+d.Forms()+" by --"+name))
 	}
+	return fmt.Errorf("needs the store %s: give it by --store %s=SPEC", name, name)
 }
 
 // Split separates the strategies that can take part from those that cannot.

@@ -21,7 +21,7 @@ func (p *pass) costs() {
 		c.RunQueue = float64(p.own.waiting) / n
 		for _, st := range p.s.stores {
 			used := float64(max(0, st.after.CPU-st.before.CPU)) / n
-			if st.Driver() == sqlDriver {
+			if asksSQL(st) {
 				c.PostgresCPU += used
 			} else {
 				c.RedisCPU += used

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/measure/internal/looks"
+	"github.com/quotabench/quotabench/internal/looks"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
@@ -176,7 +176,8 @@ const margin = int64(time.Second)
 // unexplained are the jumps of one subject's counter in one tier. A decision writes what it
 // has read, or more: a counter that is not lowered by others never falls below what it was
 // when the last time no decision was in flight, whatever a race loses. It does not rise by
-// more than what was asked for either, with a wide margin.
+// more than what was asked for either, with a wide margin. Decisions in flight may lower it
+// for a moment, each by what it asks for.
 func unexplained(d *drive, events []oracle.Event, readings []harness.Reading, limit int64) (out []jump) {
 	if slices.ContainsFunc(events, func(e oracle.Event) bool { return e.Outcome == oracle.Failed }) {
 		return nil // which may take effect at any time
@@ -190,7 +191,7 @@ func unexplained(d *drive, events []oracle.Event, readings []harness.Reading, li
 			least, a = math.MinInt64, b
 			continue
 		}
-		before, quiet := inFlight(events, b)
+		before := inFlight(events, b)
 		if i > 0 && least > math.MinInt64 {
 			asked := int64(0)
 			for _, e := range events {
@@ -198,7 +199,7 @@ func unexplained(d *drive, events []oracle.Event, readings []harness.Reading, li
 					asked += e.Units
 				}
 			}
-			if quiet && b.Units < least || b.Units-a.Units > limit+2*asked {
+			if b.Units+before < least || b.Units-a.Units > limit+2*asked {
 				out = append(out, jump{a, b, a.Reply, b.Call})
 				least = math.MinInt64
 			}
@@ -210,8 +211,8 @@ func unexplained(d *drive, events []oracle.Event, readings []harness.Reading, li
 }
 
 // inFlight are the units of the decisions since the last moment before a reading at which
-// none was in flight. quiet is whether none was while it was read.
-func inFlight(events []oracle.Event, r harness.Reading) (units int64, quiet bool) {
+// none was in flight.
+func inFlight(events []oracle.Event, r harness.Reading) (units int64) {
 	from := r.Call
 	for _, e := range slices.Backward(events) { // by their calls
 		if e.Call <= r.Reply && e.Reply >= from {
@@ -223,5 +224,5 @@ func inFlight(events []oracle.Event, r harness.Reading) (units int64, quiet bool
 			units += e.Units
 		}
 	}
-	return units, units == 0
+	return units
 }

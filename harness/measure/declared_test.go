@@ -29,7 +29,7 @@ func TestDeclaredUnderOutagesOfPostgres(t *testing.T) {
 	server := storetest.Postgres(t)
 	for _, name := range testenv.Pick(names[:2], names) {
 		r := measureLonger(t, name, "agent-api", "hot-key", func(c *Config) {
-			c.Closed, c.Policy.Limit = true, 20
+			c.Load, c.Policy.Limit = harness.Closed(), 20
 			c.Stores = setOf(t, server)
 			c.Outages = []harness.Outage{{Store: "postgres", From: 0.4, To: 0.6}}
 		}, func(r results.Run) bool { return r.Audit.Has("planned-errors") && decided(r, 0, 1) > 0 })[name]

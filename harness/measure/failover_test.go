@@ -33,7 +33,7 @@ func TestFailover(t *testing.T) {
 	const rate = 1500
 	report := longer(t, 600*time.Millisecond, func(d time.Duration) *Report {
 		// The limit is used up after more than half of the run, and before its end.
-		plan.Rate, plan.Duration, plan.Policy.Limit = rate, d, rate*d.Milliseconds()*5/9000
+		plan.Load, plan.Duration, plan.Policy.Limit = harness.OpenAt(rate), d, rate*d.Milliseconds()*5/9000
 		plan.Outages = []harness.Outage{{Store: "redis", From: 0.5, To: 0.52, Failover: true, Behind: d / 4}}
 		report, err := Measure(t.Context(), Config{Plan: plan, Rounds: 1, NoReference: true})
 		if err != nil {

@@ -103,7 +103,7 @@ func TestCrossSlot(t *testing.T) {
 		}
 	}()
 	runs := measureReal(t, "lua-reserve,incr-expire-atomic", "agent-api", "hot-key", func(c *Config) {
-		c.Stores, c.Policy.Limit, c.Closed = setOf(t, cluster), 20, true
+		c.Stores, c.Policy.Limit, c.Load = setOf(t, cluster), 20, harness.Closed()
 		c.Requests, c.Duration = 1000, 0
 	})
 	r := runs["lua-reserve"]

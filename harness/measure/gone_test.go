@@ -74,7 +74,7 @@ func TestStoreThatIsGone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan.Workers, plan.Seed, plan.Duration, plan.Closed = 4, c.seed, 30*time.Millisecond, true
+			plan.Workers, plan.Seed, plan.Duration, plan.Load = 4, c.seed, 30*time.Millisecond, harness.Closed()
 			plan.Stores = setOf(t, server)
 			if other == "pg-conditional" {
 				plan.Stores = setOf(t, server, storetest.Postgres(t))

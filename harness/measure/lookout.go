@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/measure/internal/looks"
+	"github.com/quotabench/quotabench/internal/looks"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 )

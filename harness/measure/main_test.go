@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotabench/quotabench/harness/measure/internal/looks"
+	"github.com/quotabench/quotabench/internal/looks"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 

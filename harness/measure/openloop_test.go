@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -29,7 +30,7 @@ func TestOpenLoopCountsFromTheIntendedStart(t *testing.T) {
 		}
 	}
 	r := measureOne(t, p, "steady", func(c *Config) {
-		c.base, c.Workers, c.Rate, c.Arrivals, c.Requests = nil, 1, 1000, "constant", 600
+		c.base, c.Workers, c.Load, c.Arrivals, c.Requests = nil, 1, harness.OpenAt(1000), "constant", 600
 		c.Stream = workloads.Params{Options: quota.Options{"subjects": "50"}}
 		c.Policy.Limit = 1000
 	})
@@ -63,7 +64,7 @@ func TestOpenLoopSaturates(t *testing.T) {
 	// 200 decisions per second, so that the backlog grows even if the pacer is held up.
 	p := &planted{delay: func(ctx context.Context) { _ = wallTime.clock.Sleep(ctx, 10*time.Millisecond) }}
 	r := measureOne(t, p, "steady", func(c *Config) {
-		c.base, c.Workers, c.Rate, c.Arrivals = nil, 2, 2000, "constant"
+		c.base, c.Workers, c.Load, c.Arrivals = nil, 2, harness.OpenAt(2000), "constant"
 		c.Requests, c.Duration = 0, 300*time.Millisecond
 		c.Stream = workloads.Params{Options: quota.Options{"subjects": "50"}}
 	})
@@ -164,7 +165,7 @@ func TestOpenLoopIsReadyWhenItBegins(t *testing.T) {
 
 	// A fast strategy is not given the subjects of a rate that no one offers.
 	r := measureOne(t, &planted{}, "hot-key", func(c *Config) {
-		c.base, c.Workers, c.Rate, c.Duration = nil, 4, 400, 50*time.Millisecond
+		c.base, c.Workers, c.Load, c.Duration = nil, 4, harness.OpenAt(400), 50*time.Millisecond
 		c.Policy.Limit = 5
 	})
 	if most := int(400*0.05*1.5*warmUpFactor/10) + 9; r.Params.Subjects > most {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,16 +68,13 @@ func (k *worker) changed(was uint64) (late bool) {
 	switch was & stateMask {
 	case givenUp:
 		k.state.Store(was)
-		panic(abandonment{})
+		runtime.Goexit()
 	case cancelled:
 		k.renew()
 		return true
 	}
 	return false
 }
-
-// abandonment is thrown where a goroutine finds that it was given up.
-type abandonment struct{}
 
 // returned follows a call that took long, and says so in its error where it took too
 // long.
@@ -213,29 +211,22 @@ func (o *overseer) giveUp(overdue []int) {
 		after := time.Duration(o.looks[i]) * o.each
 		o.looks[i] = 0
 		v := k.state.Load()
-		g := all[k.goroutine]
-		calls, ok := g.Called("measure.(*worker).do", "measure.(*worker).settle")
-		if !ok || len(calls) == 0 || !ofStrategy(calls[len(calls)-1].Func) {
+		if !k.calling() {
 			continue // it is the harness that is slow
 		}
+		g := all[k.goroutine]
 		if v>>stateBits != o.seen[i] || v&stateMask == waiting || !k.state.CompareAndSwap(v, v|givenUp) {
 			continue // it has returned after all
 		}
 		o.d.stop.Store(true)
-		o.d.hung = append(o.d.hung, hung{harness.HungError{Where: k.doing(), At: g.Where(calls), After: after, Stack: []byte(g.Text)}, k})
+		o.d.hung = append(o.d.hung, hung{harness.HungError{Where: k.doing(), At: g.Where(g.Frames()), After: after, Stack: []byte(g.Text)}, k})
 		o.done()
 	}
 }
 
-// ofStrategy reports whether a function is what a worker calls of a strategy.
-func ofStrategy(name string) bool {
-	for _, m := range [...]string{".Take", ".Commit", ".Refund"} {
-		if len(name) > len(m) && name[len(name)-len(m):] == m {
-			return true
-		}
-	}
-	return false
-}
+// calling reports whether the worker is in a call of the strategy. It may be read by others
+// while all goroutines are stopped, or were since.
+func (k *worker) calling() bool { return k.call != 0 || k.settling != nil }
 
 // deadline is that of a call: calls return by the wall clock, and under any other one
 // none is watched.

@@ -92,7 +92,7 @@ func TestOverdueDecisionIsCancelled(t *testing.T) {
 		cancelled.Store(0)
 		s.taken.Store(0)
 		cfg := s.config(t, "user-links", "hot-key", soonOverdue)
-		cfg.Rate = loop
+		cfg.Load = harness.OpenAt(loop)
 		r := s.run(t, cfg)
 		if r.Issued != 400 || r.Errors != 4 || cancelled.Load() != 4 || fresh.Load() != 0 || r.DidNotReturn != 0 || r.Audit.Has(harness.CodeHung) {
 			t.Errorf("%d issued, %d errors, %d cancelled, %d begun with a context that was: %+v", r.Issued, r.Errors, cancelled.Load(), fresh.Load(), r.Audit)
@@ -134,7 +134,7 @@ func TestHungInAnOpenLoop(t *testing.T) {
 		return nil
 	}}
 	cfg := s.config(t, "user-links", "hot-key", soonOverdue)
-	cfg.Rate = 2000
+	cfg.Load = harness.OpenAt(2000)
 	r := s.run(t, cfg)
 	if r.DidNotReturn != 1 || r.Errors != 1 || r.Audit.Has("sample-mismatch") || r.Audit.Has("count-mismatch") || r.Issued < 50 {
 		t.Errorf("%d did not return, %d of %d errors: %+v", r.DidNotReturn, r.Errors, r.Issued, r.Audit)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -16,13 +17,7 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// AutoRate as [Config.LatencyRate] makes it half of what the slowest strategy that
-// uses a store holds in its closed loop of the first round, in requests per second:
-// at least [LeastAutoRate], at which slower strategies are shown as saturated, and at
-// most [MostAutoRate].
-const AutoRate = -1
-
-// The bounds of [AutoRate], in requests per second.
+// The bounds of [CommonRate], in requests per second.
 const (
 	LeastAutoRate = 500
 	MostAutoRate  = 10_000
@@ -34,25 +29,25 @@ const pacedSamples = 200
 
 // paced is a measurement that gives latency alone: each strategy in an open loop at
 // a rate that all share. Nothing is probed and no counter is read.
-func (m *measurement) paced(rate float64, from string) *measurement {
+func (m *measurement) paced(load harness.Load) *measurement {
 	cfg := *m.cfg
-	cfg.Rate, cfg.LatencyRate, cfg.RateFrom = rate, 0, from
-	cfg.Duration = max(cfg.Duration, time.Duration(pacedSamples/rate*float64(time.Second)))
+	cfg.Load, cfg.Load.Loop = load, workloads.Open
+	cfg.Duration = max(cfg.Duration, time.Duration(pacedSamples/load.PerSecond*float64(time.Second)))
 	cfg.Timer, cfg.Archive = nil, ""
 	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(), places: m.places, gone: m.gone, latencyOnly: true}
 }
 
 // atRate gives every run of a round its open loop at the common rate.
 func (m *measurement) atRate(ctx context.Context, round int, selected []strategies.Selection, runs []results.Run, stream workloads.Stream, info workloads.Info) {
-	if m.cfg.LatencyRate == 0 || m.cfg.Open(info) || ctx.Err() != nil {
+	if m.cfg.Load.Loop != harness.Both || m.cfg.Open(info) || ctx.Err() != nil {
 		return
 	}
 	if m.open == nil {
-		rate, from := m.cfg.LatencyRate, m.cfg.RateFrom
-		if rate == AutoRate {
-			rate, from = CommonRate(runs, selected)
+		load := m.cfg.Load
+		if load.PerSecond == 0 {
+			load.PerSecond, load.From = CommonRate(runs, selected)
 		}
-		m.open = m.paced(rate, from)
+		m.open = m.paced(load)
 	}
 	reference := m.open.openReference(ctx, round, stream, info)
 	rng := rand.New(seed.NewSource(m.cfg.Seed, seed.PacedOrder, uint64(round)))
@@ -66,12 +61,12 @@ func (m *measurement) atRate(ctx context.Context, round int, selected []strategi
 			continue
 		}
 		m.open.n++
-		m.obs.Running(fmt.Sprintf("%s at %g/s%s", sel, m.open.cfg.Rate, m.cfg.at()), round, m.cfg.last())
+		m.obs.Running(fmt.Sprintf("%s at %g/s%s", sel, m.open.cfg.Load.PerSecond, m.cfg.at()), round, m.cfg.last())
 		paced, begun := m.open.attempt(ctx, sel, round, stream, info)
 		if !begun {
 			break
 		}
-		paced.Reference, paced.Params.RateFrom = reference, m.open.cfg.RateFrom
+		paced.Reference = reference
 		r.Paced = &paced
 		m.obs.SoFar(runs)
 	}
@@ -86,8 +81,8 @@ func selectionOf(selected []strategies.Selection, label string) (strategies.Sele
 	return strategies.Selection{}, false
 }
 
-// CommonRate is what [AutoRate] makes of the throughput of closed loops, in requests per
-// second, with two digits, and where that comes from.
+// CommonRate is the rate that follows from the throughput of closed loops, in requests per
+// second, with two digits, and where it comes from.
 func CommonRate(runs []results.Run, selected []strategies.Selection) (rate float64, from string) {
 	label := ""
 	slowest := func(counts func(strategies.Selection) bool) float64 {

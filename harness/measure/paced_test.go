@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
@@ -30,7 +31,7 @@ func TestPacedLatencyIsThePlantedOne(t *testing.T) {
 		}
 	}
 	r := measureOne(t, p, "hot-key", func(c *Config) {
-		c.base, c.Workers, c.LatencyRate, c.Arrivals = nil, 8, 2000, "constant"
+		c.base, c.Workers, c.Load, c.Arrivals = nil, 8, harness.Load{Loop: harness.Both, PerSecond: 2000}, "constant"
 		c.Requests, c.Duration, c.ReferenceLength = 0, 250*time.Millisecond, 20*time.Millisecond
 		c.Stores = setOf(t, storetest.EmbeddedRedis(t))
 	})
@@ -64,10 +65,10 @@ func TestPacedLeavesNothingElse(t *testing.T) {
 	if r := measureOne(t, &planted{}, "hot-key", nil); r.Paced != nil {
 		t.Error("an open loop that was not asked for")
 	}
-	r := measureOne(t, &planted{}, "hot-key", func(c *Config) {
-		c.base, c.Rate, c.Requests, c.LatencyRate = nil, 5000, 500, 1000
+	r := measureOne(t, &planted{}, "steady", func(c *Config) {
+		c.base, c.Load, c.Requests = nil, harness.Load{Loop: harness.Both, PerSecond: 5000}, 500
 	})
-	if r.Paced != nil || r.Params.RatePerS != 5000 {
+	if r.Paced != nil || r.Params.RatePerS != 1000 {
 		t.Errorf("an open loop beside an open loop: %+v", r.Params)
 	}
 }
@@ -165,7 +166,7 @@ func TestPlantedTailOnThisMachine(t *testing.T) {
 			struck := ""
 			latency := func(n int64) results.Distribution {
 				r := measureOne(t, &planted{}, "hot-key", func(c *Config) {
-					c.base, c.Workers, c.Rate, c.NoReference = nil, 50, loop.rate, true
+					c.base, c.Workers, c.Load, c.NoReference = nil, 50, harness.OpenAt(loop.rate), true
 					c.Requests, c.Duration = 0, 300*time.Millisecond
 					c.Strategies = []strategies.Selection{tailed(n, time.Sleep)}
 				})

@@ -62,7 +62,7 @@ func (p *placer) take(ctx context.Context, open bool, perSecond float64, names [
 	g := &ground{open: open, often: open && perSecond > oftenAbove, cores: p.order, known: p.known, procs: p.procs}
 	for _, name := range names {
 		if s, ok := p.set.Get(name); ok {
-			g.stores = append(g.stores, standing{place: stores.PlaceOf(s), sql: s.Driver() == sqlDriver})
+			g.stores = append(g.stores, standing{place: stores.PlaceOf(s), sql: asksSQL(s)})
 		}
 	}
 	in = p.asked.place(g)

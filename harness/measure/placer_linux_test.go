@@ -75,7 +75,7 @@ func spied(ctx context.Context, t *testing.T, store stores.Store, asked Cores, r
 		t.Fatal(err)
 	}
 	plan.Strategies = []strategies.Selection{sel}
-	plan.Workers, plan.Duration, plan.Rate, plan.Stores = 4, 30*time.Millisecond, rate, setOf(t, store)
+	plan.Workers, plan.Duration, plan.Load, plan.Stores = 4, 30*time.Millisecond, harness.OpenAt(rate), setOf(t, store)
 	cfg := Config{
 		Plan:   plan,
 		Rounds: 1, Cores: asked, ReferenceLength: 10 * time.Millisecond,

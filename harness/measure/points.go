@@ -124,7 +124,7 @@ func newPoint(cfg Config) *point {
 // runs is how many there will be in all rounds.
 func (p *point) runs() int {
 	loops := 1
-	if p.cfg.LatencyRate != 0 {
+	if p.cfg.Load.Loop == harness.Both {
 		loops = 2
 	}
 	return len(p.selected) * p.cfg.Rounds * loops

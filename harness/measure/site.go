@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/harness/measure/internal/looks"
+	"github.com/quotabench/quotabench/internal/looks"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
@@ -111,7 +111,7 @@ func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
 		o := stores.ConnOptions{
 			Pool: s.cfg.poolFor(s.sel, name, st.Driver()), Cold: s.cfg.Cold, Retries: s.cfg.ClientRetries, Meter: &st.meter, Wrap: s.dialWrap(name),
 		}
-		if s.sel.Client == strategies.AutoPipeline && st.Driver() == string(strategies.NeedRedis) {
+		if s.sel.Client == strategies.AutoPipeline && stores.ClassOf(st.Driver()) == stores.ClassRedis {
 			o.AutoPipeline, o.Timeout = true, s.cfg.pipelineTimeout()
 		}
 		c, err := st.Connect(ctx, s.scope, o)
@@ -225,22 +225,21 @@ func (s *site) observe(ctx context.Context, into func(*siteStore) *stores.Stats)
 	}
 }
 
-// traffic is what all connections carried, of stores with that driver and of all
-// others.
+// traffic is what all connections carried: statements of SQL, and commands of all others.
 type traffic struct{ commands, sql, model, trips, bytes int64 }
 
 func (t traffic) sub(o traffic) traffic {
 	return traffic{t.commands - o.commands, t.sql - o.sql, t.model - o.model, t.trips - o.trips, t.bytes - o.bytes}
 }
 
-// sqlDriver is the driver whose commands are SQL statements.
-const sqlDriver = "postgres"
+// asksSQL reports whether clients of a store send statements.
+func asksSQL(s stores.Store) bool { return stores.ClassOf(s.Driver()) == stores.ClassSQL }
 
 func (s *site) traffic() traffic {
 	t := traffic{model: s.modelStatements.Load()}
 	for _, st := range s.stores {
 		c := st.meter.Snapshot()
-		if st.Driver() == sqlDriver {
+		if asksSQL(st) {
 			t.sql += c.Commands
 		} else {
 			t.commands += c.Commands

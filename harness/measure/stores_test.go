@@ -104,7 +104,7 @@ func measureReal(t *testing.T, list, policy, workload string, change func(*Confi
 
 func TestOutageFailsClosed(t *testing.T) {
 	r := measureLonger(t, "incr-expire", "link-hits", "steady", func(c *Config) {
-		c.Closed = true
+		c.Load = harness.Closed()
 		c.Outages = []harness.Outage{{Store: "redis", From: 0.4, To: 0.7}}
 	}, func(r results.Run) bool { return r.Degraded > 0 })["incr-expire"]
 	if !r.Audit.Valid {
@@ -125,7 +125,7 @@ func TestOutageFailsClosed(t *testing.T) {
 // that does not tolerate that is not judged.
 func TestComesBackEmpty(t *testing.T) {
 	r := measureLonger(t, "incr-expire", "link-hits", "steady", func(c *Config) {
-		c.Closed = true
+		c.Load = harness.Closed()
 		c.Policy.Limit = 10
 		c.Stream.Set("subjects", 3)
 		c.Outages = []harness.Outage{{Store: "redis", From: 0.4, To: 0.5, Empty: true}}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"unsafe"
+
+	"github.com/quotabench/quotabench/harness"
 )
 
 // Counters that are written by every worker must not share a cache line with
@@ -62,7 +64,7 @@ func TestOnlyWhoIsAskedIsFilled(t *testing.T) {
 	p := &planted{}
 	r := measureOne(t, p, "steady", func(c *Config) {
 		c.Stream.Options = map[string]string{"subjects": "1000", "fill": "0.5", "over-quota": "0"}
-		c.Rate, c.Requests, c.Workers, c.Policy.Limit = 1e6, 300, 8, 10
+		c.Load, c.Requests, c.Workers, c.Policy.Limit = harness.OpenAt(1e6), 300, 8, 10
 	})
 	filled := 0
 	for _, used := range p.used {

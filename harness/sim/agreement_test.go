@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/stores"
 
 	"github.com/quotabench/quotabench/harness/measure"
@@ -69,7 +70,7 @@ func TestAgreement(t *testing.T) {
 		// Subjects enough for callers to meet now and then: where all of them meet
 		// all the time, everything leaks.
 		cfg := config(t, list, "agent-api", "steady")
-		cfg.Policy.Limit, cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 50, requests, workers, true, -1
+		cfg.Policy.Limit, cfg.Requests, cfg.Workers, cfg.Load, cfg.Every = 50, requests, workers, harness.Closed(), -1
 		cfg.Stream.Set("subjects", int(requests/100))
 		cfg.Stream.Set("popularity", "uniform")
 		cfg.Stream.Set("over-quota", 0)
@@ -148,7 +149,7 @@ func TestSettlementAgrees(t *testing.T) {
 func uploads(t *testing.T, fail, abandon float64) sim.Config {
 	cfg := config(t, "lua-reserve", "tenant-uploads", "uploads")
 	cfg.Policy.Limit = 1 << 40
-	cfg.Requests, cfg.Workers, cfg.Closed, cfg.Every = 1_000, 4, true, -1
+	cfg.Requests, cfg.Workers, cfg.Load, cfg.Every = 1_000, 4, harness.Closed(), -1
 	cfg.Stream.Set("fail-share", fail)
 	cfg.Stream.Set("abandon-share", abandon)
 	cfg.Stream.Set("settle", time.Nanosecond)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/internal/clock"
 )
@@ -18,7 +19,7 @@ func BenchmarkSimulated(b *testing.B) {
 			var took int64
 			for b.Loop() {
 				cfg := config(b, strategy, "agent-api", "steady")
-				cfg.Requests, cfg.Rate, cfg.Every, cfg.Duration = requests, 5_000, -1, time.Hour
+				cfg.Requests, cfg.Load, cfg.Every, cfg.Duration = requests, harness.OpenAt(5_000), -1, time.Hour
 				cfg.Stream.Set("subjects", 10_000)
 				start := clock.Nano()
 				r, err := sim.Run(b.Context(), cfg)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestColdConnections(t *testing.T) {
 	medians := func(cold bool) map[string]time.Duration {
 		cfg := config(t, "incr-expire,check-then-set", "agent-api", "steady")
-		cfg.Rate, cfg.Duration, cfg.Cold, cfg.Every = 100, 20*time.Second, cold, -1
+		cfg.Load, cfg.Duration, cfg.Cold, cfg.Every = harness.OpenAt(100), 20*time.Second, cold, -1
 		const leg = 100 * time.Microsecond
 		cfg.RedisNet = &sim.Network{Servers: 1, Request: sim.Table{{0, leg}, {1e6, leg}}, Reply: sim.Table{{0, leg}, {1e6, leg}}}
 		out := map[string]time.Duration{}

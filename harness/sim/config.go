@@ -34,7 +34,7 @@ type Config struct {
 	// Rushes add arrivals to an open loop.
 	Rushes   []Rush
 	Topology Topology
-	// RedisNet and PostgresNet are how long the stores take; nil is record 003's.
+	// RedisNet and PostgresNet are how long the stores take; nil is ADR-005's.
 	RedisNet, PostgresNet *Network
 
 	// Every is the distance between two samples of the series. Default one 288th
@@ -48,21 +48,21 @@ type Config struct {
 	// processor and in memory of its own; 0 means as many as there are processors. The
 	// report is the same. On a real server it is one.
 	Parallel int
+	// Isolate has each foreign strategy simulated in a process of its own, which is this
+	// program again: a panic on a goroutine that it has started then ends only its own run,
+	// whose audit has the [harness.DiedError]. Foreign strategies and the workload must be
+	// registered, and the program must call [harness.ServeIsolated].
+	Isolate bool
 
 	// Done, where not nil, is called after each strategy with how long it took in
 	// virtual time and how many requests there were.
-	Done func(strategy string, elapsed time.Duration, requests int64)
+	Done func(strategy string, elapsed time.Duration, requests int64) `json:"-"`
 	// Live, where not nil, can be asked how the simulation goes on.
-	Live *Live
+	Live *Live `json:"-"`
 	// Progress is told how far the simulation has come; nil for nothing.
-	Progress *Progress
+	Progress *Progress `json:"-"`
 	// SoFar is given all runs up to now after each strategy; nil for nothing.
-	SoFar func([]results.Run)
-
-	// isolates has foreign strategies run in processes of their own.
-	isolates bool
-	// trail keeps how far this process has come for another; nil for none.
-	trail *trail
+	SoFar func([]results.Run) `json:"-"`
 }
 
 // Limits of what one run accepts.
@@ -93,7 +93,7 @@ var (
 
 // Complete fills in defaults and reports the first thing that does not fit.
 func (c *Config) Complete() error {
-	if c.Workload != nil && c.Workload.NeedsTrace && c.Stream.Speed == 0 && !c.Closed {
+	if c.Workload != nil && c.Workload.NeedsTrace && c.Stream.Speed == 0 && c.Load.Loop != workloads.Closed {
 		c.Stream.Speed = 1 // recorded time is what simulation is for
 	}
 	if c.Start.IsZero() {
@@ -102,7 +102,7 @@ func (c *Config) Complete() error {
 	if c.Duration == 0 && c.Requests == 0 && c.Workload != nil && !c.Workload.NeedsTrace {
 		c.Duration = time.Minute
 	}
-	open := c.Workload != nil && !c.Closed && (c.Rate > 0 || c.Workload.Loop == workloads.Open || c.Stream.Speed > 0)
+	open := c.Workload != nil && (c.Open(workloads.Info{Loop: c.Workload.Loop}) || c.Stream.Speed > 0 && c.Load.Loop != workloads.Closed)
 	if c.Workers == 0 {
 		c.Workers = 50
 		if open {
@@ -122,6 +122,8 @@ func (c *Config) Complete() error {
 		return err
 	}
 	switch {
+	case c.Load.Loop == harness.Both:
+		return errors.New("a simulation has no latency for a second loop: give a closed loop or an open one")
 	case c.Parallel < 0 || c.Parallel > MaxParallel:
 		return fmt.Errorf("%d strategies at the same time: give 0 to %d", c.Parallel, MaxParallel)
 	case c.Tracked < 0 || c.Tracked > MaxTracked:
@@ -129,7 +131,8 @@ func (c *Config) Complete() error {
 	case c.Duration > MaxDuration:
 		return fmt.Errorf("a duration of %v: give at most %v, which is ten years", c.Duration, MaxDuration)
 	case c.Start.Before(firstStart) || c.Start.After(lastStart):
-		return fmt.Errorf("virtual time starts at %s: give a moment from %s to %s, so that all that follows lies before 2262, where nanoseconds since 1970 end",
+		return fmt.Errorf("virtual time starts at %s: give a moment from %s to %s, so that all that follows lies before 2262, "+
+			"where nanoseconds since 1970 end",
 			c.Start.UTC().Format(time.RFC3339), firstStart.Format(time.RFC3339), lastStart.Format(time.RFC3339))
 	case len(c.Rushes) > 0 && (!open || c.Stream.Speed > 0):
 		return errors.New("a rush adds to the arrivals of an open loop: give a rate")
@@ -141,6 +144,20 @@ func (c *Config) Complete() error {
 			return fmt.Errorf("the rush %v does not begin between the start, %s, and the end of the duration", r, c.Start.UTC().Format(time.RFC3339))
 		}
 	}
+	if err := c.checkOutages(); err != nil {
+		return err
+	}
+	if len(c.LimitChanges) > 0 && slices.ContainsFunc(c.Topology.Skew, func(d time.Duration) bool { return d != 0 }) {
+		return errors.New("a limit that changes is judged by one clock: leave out the skew, or the change of the limit")
+	}
+	if err := c.checkSizes(open); err != nil {
+		return err
+	}
+	return c.Topology.complete(c.Instances)
+}
+
+// checkOutages reports an outage that virtual time cannot have.
+func (c *Config) checkOutages() error {
 	for _, o := range c.Outages {
 		if o.Store != string(strategies.NeedRedis) && o.Store != string(strategies.NeedPostgres) {
 			return fmt.Errorf("an outage of %s: a simulation has the stores redis and postgres", o.Store)
@@ -155,13 +172,7 @@ func (c *Config) Complete() error {
 			return fmt.Errorf("the outage %s: only the Redis in this process can come back without its data in virtual time", o)
 		}
 	}
-	if len(c.LimitChanges) > 0 && slices.ContainsFunc(c.Topology.Skew, func(d time.Duration) bool { return d != 0 }) {
-		return errors.New("a limit that changes is judged by one clock: leave out the skew, or the change of the limit")
-	}
-	if err := c.checkSizes(open); err != nil {
-		return err
-	}
-	return c.Topology.complete(c.Instances)
+	return nil
 }
 
 // checkSizes reports series that cannot be held, and open loops that cannot be
@@ -207,7 +218,8 @@ func (c *Config) checkSamples(n int64, length time.Duration) error {
 		return fmt.Errorf("a sample every %v for %v makes %s samples per strategy: give at most %s, which is every %v",
 			c.Every, length, format.Count(n), format.Count(MaxSamples), (length/MaxSamples).Round(time.Nanosecond)+1)
 	case n*int64(c.Tracked) > maxReadings:
-		return fmt.Errorf("%s samples of %s tracked subjects are %s readings per strategy: give at most %s, by a longer time between samples or fewer tracked subjects",
+		return fmt.Errorf("%s samples of %s tracked subjects are %s readings per strategy: give at most %s, by a longer time "+
+			"between samples or fewer tracked subjects",
 			format.Count(n), format.Count(int64(c.Tracked)), format.Count(n*int64(c.Tracked)), format.Count(maxReadings))
 	}
 	return nil
@@ -276,7 +288,8 @@ func (c *Config) Notes() []string {
 		notes = append(notes, fmt.Sprintf("instances' clocks are ahead by %v", t.Skew))
 	}
 	for _, r := range c.Rushes {
-		notes = append(notes, fmt.Sprintf("a rush of %g more requests per second from %s for %v", r.Rate, r.From.UTC().Format(time.RFC3339), r.For))
+		notes = append(notes, fmt.Sprintf("a rush of %g more requests per second from %s for %v", r.Rate,
+			r.From.UTC().Format(time.RFC3339), r.For))
 	}
 	return notes
 }

@@ -31,7 +31,7 @@ func TestDeclaredUnderOutages(t *testing.T) {
 			cfg := config(t, m.Name, p.Name, "steady")
 			cfg.Policy, cfg.Outages, cfg.Instances = p, []harness.Outage{o}, 2
 			cfg.Policy.Limit = 200
-			cfg.Rate, cfg.Arrivals, cfg.Duration = 100, "constant", 4*time.Second
+			cfg.Load, cfg.Arrivals, cfg.Duration = harness.OpenAt(100), "constant", 4*time.Second
 			cfg.Stream.Set("subjects", 1)
 			cfg.Stream.Set("popularity", "uniform")
 			cfg.Stream.Set("over-quota", 0)

@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/present/plot"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/plot"
 	_ "github.com/quotabench/quotabench/stores/container" // what traces are compared with
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -25,7 +26,7 @@ func mixed(t testing.TB) sim.Config {
 	cfg.Start = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC) // after any server's own clock
 	cfg.Policy.Limit = 20
 	cfg.Stream.Set("subjects", 30)
-	cfg.Rate, cfg.Duration = 2_000, 200*time.Millisecond
+	cfg.Load, cfg.Duration = harness.OpenAt(2_000), 200*time.Millisecond
 	cfg.Instances, cfg.Topology = 2, sim.Topology{Regions: []string{"a", "b"}, Skew: []time.Duration{0, time.Millisecond}}
 	cfg.Every, cfg.Tracked = 50*time.Millisecond, 10
 	return cfg
@@ -87,7 +88,7 @@ func TestOneTraceOverARealServer(t *testing.T) {
 	t.Logf("%d runs over %s", runs, server.Info().Version)
 }
 
-// A day of record 005, shortened, has one trace over the table, a server of this
+// A day of ADR-005, shortened, has one trace over the table, a server of this
 // machine and one in a container.
 func TestOneTraceOfADay(t *testing.T) {
 	day := func() sim.Config {
@@ -119,7 +120,7 @@ func TestExpiryReachesARealServer(t *testing.T) {
 	cfg.Start = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC)
 	cfg.Policy.Limit = 5
 	cfg.Stream.Set("subjects", 20)
-	cfg.Rate, cfg.Duration, cfg.Every = 0.01, 20*time.Hour, -1
+	cfg.Load, cfg.Duration, cfg.Every = harness.OpenAt(0.01), 20*time.Hour, -1
 	want := run(t, cfg).Traces
 	cfg.Stores = setOf(t, storetest.Redis(t))
 	same(t, "over a real server", run(t, cfg), want)

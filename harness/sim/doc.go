@@ -21,6 +21,6 @@
 //
 //	report, err := sim.Run(ctx, sim.Config{
 //		Strategies: []strategies.Selection{mine}, Policy: policy, Workload: hotKey,
-//		Duration: 31 * 24 * time.Hour, Rate: 10,
+//		Duration: 31 * 24 * time.Hour, Load: harness.OpenAt(10),
 //	})
 package sim

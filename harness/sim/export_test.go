@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,12 +34,4 @@ func INCRs(b *testing.B, d time.Duration) float64 {
 	}
 	wg.Wait()
 	return float64(n.Load()) / (float64(clock.Nano()-start) / 1e9)
-}
-
-// TaskFields are the names of what a child is given.
-func TaskFields() (out []string) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[task]()) {
-		out = append(out, f.Name)
-	}
-	return out
 }

@@ -7,20 +7,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quotabench/quotabench/internal/bubble"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/stacks"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/strategies"
 )
-
-// polled is a context whose end is asked for and never announced: what announces it would
-// be outside of a bubble.
-type polled struct{ context.Context }
-
-// Done implements [context.Context].
-func (polled) Done() <-chan struct{} { return nil }
 
 // outOfBubbles is why code that goes by package time cannot be simulated so, or nil.
 func (c *Config) outOfBubbles(sel strategies.Selection) error {
@@ -49,12 +45,15 @@ func (p *pass) inBubble(ctx context.Context, driver *atomic.Uint64) (err error) 
 	if err := p.cfg.outOfBubbles(p.sel); err != nil {
 		return err
 	}
+	if p.trail, err = isolate.OpenTrail(); err != nil {
+		return err
+	}
 	bubble.Run(func() {
 		driver.Store(stacks.Current())
 		time.Sleep(p.cfg.Start.Sub(clock.Runtime{}.Now()))
-		err = p.simulate(polled{ctx})
+		err = p.simulate(bubble.Asked{Context: ctx})
 	})
-	return errors.Join(err, p.cfg.trail.failed())
+	return errors.Join(err, p.trail.Close())
 }
 
 // firstOfBubbles is the moment at which the clock of each bubble begins.
@@ -68,27 +67,45 @@ func (p *pass) liveThrough(w *network) {
 		synctest.Wait()
 		now := clock.Runtime{}.Now()
 		if w.watching && now.After(w.s.Now()) {
-			w.witness.Note(witness.WaitsInCall, "a call waits for package time to pass, e.g. by time.Sleep: no other caller can go on meanwhile in a simulation")
+			w.witness.Note(witness.WaitsInCall, "a call waits for package time to pass, e.g. by time.Sleep: no other caller can go "+
+				"on meanwhile in a simulation")
 		}
 		if left := w.s.Now().Add(d).Sub(now); left > 0 {
 			time.Sleep(left)
 			synctest.Wait()
 		}
-		if d > 0 {
-			p.cfg.trail.passed()
+		if d > 0 && p.trail != nil && p.st != nil {
+			past := w.s.Now().Add(d).Sub(p.cfg.Start)
+			_ = p.trail.Set([]byte(past.Truncate(time.Second).String())) // it only makes the text of a death better
 		}
 	})
 }
 
-// adopt is the context of a command of foreign code, which may have one of its own: that
-// of the caller on whose goroutine the command comes. From another goroutine it is an
-// error, while the run is watched.
-func (w *network) adopt(ctx context.Context) (context.Context, error) {
-	if !w.foreign || !w.watching {
-		return ctx, nil
+// own reports whether an operation comes from a goroutine that the strategy has started.
+// Until that is known nothing is read that a simulation writes.
+func (w *network) own(name string) bool {
+	if !w.careful || !w.s.OnOwn() {
+		return false
 	}
-	if ctx = w.s.Adopt(ctx); sched.From(ctx) == nil {
+	w.witness.Note(witness.OwnGoroutine, name+" came from a goroutine that the strategy has started")
+	return true
+}
+
+// greeting are the commands by which a client begins a connection, which it may open on a
+// goroutine of its own.
+var greeting = map[string]bool{"hello": true, "client": true, "auth": true, "select": true, "ping": true}
+
+// adopt is the context of a command. Foreign code may have one of its own: while the run is
+// watched, the command belongs to the caller on whose goroutine it comes. From a goroutine
+// of the strategy's own it is an error.
+func (w *network) adopt(ctx context.Context, cmd redis.Cmder) (context.Context, error) {
+	if !greeting[cmd.Name()] && w.own(cmd.Name()) {
 		return ctx, sched.ErrForeign
+	}
+	if w.foreign && w.watching && !w.inside {
+		if ctx = w.s.Adopt(ctx); sched.From(ctx) == nil {
+			return ctx, sched.ErrForeign
+		}
 	}
 	return ctx, nil
 }

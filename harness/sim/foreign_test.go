@@ -40,7 +40,7 @@ func simulateForeign(t *testing.T, hours int, needs []strategies.Need, instances
 	}
 	cfg := sim.Config{Plan: harness.Plan{
 		Policy: p, Workload: w, Strategies: []strategies.Selection{{Meta: &m}}, Seed: 1,
-		Rate: 60. / 3600, Duration: time.Duration(hours) * time.Hour, Instances: instances, Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
+		Load: harness.OpenAt(60. / 3600), Duration: time.Duration(hours) * time.Hour, Instances: instances, Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
 	}}
 	r, err := sim.Run(t.Context(), cfg)
 	if r == nil {
@@ -131,12 +131,20 @@ func TestForeignMonth(t *testing.T) {
 // inStore counts in Redis, under contexts of its own.
 type inStore struct {
 	rdb  redis.UniversalClient
-	how  string // of what cannot be simulated
+	how  string // what it does besides
 	keep time.Duration
 }
 
-func (c inStore) Allow(_ context.Context, key string) (ok bool, err error) {
+func (c inStore) Allow(ctx context.Context, key string) (ok bool, err error) {
 	switch c.how {
+	case "publish": // only miniredis has it
+		if err := c.rdb.Publish(ctx, "channel", key).Err(); err != nil {
+			return false, err
+		}
+	case "blpop":
+		if err := c.rdb.BLPop(ctx, time.Second, "queue").Err(); err != nil {
+			return false, err
+		}
 	case "sleeps":
 		time.Sleep(time.Millisecond)
 	case "aside":
@@ -165,11 +173,11 @@ func (c inStore) ask(key string) (bool, error) {
 // and a seed says what happens.
 func TestForeignStore(t *testing.T) {
 	const days = 3 * 24
-	for _, keep := range []time.Duration{time.Hour, 30 * time.Minute} {
+	for keep, how := range map[time.Duration]string{time.Hour: "publish", 30 * time.Minute: ""} {
 		var traces []uint64
 		for range 2 {
 			r := simulateForeign(t, days, []strategies.Need{strategies.NeedRedis}, 3, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
-				return inStore{rdb: strategies.Redis(env), keep: keep}
+				return inStore{rdb: strategies.Redis(env), how: how, keep: keep}
 			})
 			leaks(t, keep.String(), r, days, keep < time.Hour, false)
 			traces = append(traces, r.Traces[0])
@@ -182,7 +190,7 @@ func TestForeignStore(t *testing.T) {
 
 // What a simulation cannot drive is named, and the run does not count.
 func TestForeignNamed(t *testing.T) {
-	for how, code := range map[string]string{"sleeps": "waits-in-call", "aside": "context-lost"} {
+	for how, code := range map[string]string{"sleeps": "waits-in-call", "aside": "own-goroutine", "blpop": "run-failed"} {
 		r := simulateForeign(t, 24, []strategies.Need{strategies.NeedRedis}, 2, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
 			return inStore{rdb: strategies.Redis(env), how: how, keep: time.Hour}
 		})

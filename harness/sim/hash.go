@@ -34,7 +34,8 @@ func (t *traceHash) text(s string) { t.number(int64(digest(s))) }
 func digest(s string) uint64 {
 	h := uint64(fnvOffset) ^ uint64(len(s))
 	for len(s) >= 8 {
-		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 		h = (h ^ x) * fnvPrime
 		h ^= h >> 32
 		s = s[8:]

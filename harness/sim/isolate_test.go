@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -22,12 +21,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if isolate.Within() {
+	if isolate.Dir() != "" {
 		for _, f := range fragiles() {
 			strategies.Register(f)
 		}
 	}
-	sim.ServeIsolated()
+	harness.ServeIsolated()
 	storetest.Main(m)
 }
 
@@ -108,7 +107,7 @@ func fragiles() (out []strategies.Meta) {
 }
 
 // TestIsolated: a goroutine of the strategy's own that panics ends its process and no
-// more: the strategy is named with what was measured until then, and the others are
+// more: the strategy is named with the time until then, and the others are
 // simulated as they are in this process.
 func TestIsolated(t *testing.T) {
 	workload, err := workloads.Lookup("steady")
@@ -121,7 +120,7 @@ func TestIsolated(t *testing.T) {
 	}
 	var progress sim.Progress
 	cfg := sim.Config{Progress: &progress, Live: new(sim.Live), Parallel: 2, Plan: harness.Plan{
-		Policy: p, Workload: workload, Seed: 1, Rate: 60. / 3600, Duration: 10 * time.Hour, HistoryDir: t.TempDir(), Archive: t.TempDir(),
+		Policy: p, Workload: workload, Seed: 1, Load: harness.OpenAt(60. / 3600), Duration: 10 * time.Hour, HistoryDir: t.TempDir(), Archive: t.TempDir(),
 		Stream: workloads.Params{Options: quota.Options{"subjects": "1"}},
 	}}
 	for _, m := range fragiles() {
@@ -131,41 +130,43 @@ func TestIsolated(t *testing.T) {
 		}
 		cfg.Strategies = append(cfg.Strategies, sel)
 	}
-	r, err := sim.Isolated(t.Context(), cfg)
+	cfg.Isolate = true
+	r, err := sim.Run(t.Context(), cfg)
 	if r == nil || len(r.Runs) != len(cfg.Strategies) || err == nil || !strings.Contains(err.Error(), "fragile-cleaning") {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	robust := r.Runs[0]
+	const h = time.Hour
 	for i, want := range []struct {
-		detail string
-		hours  time.Duration
-		whole  bool
+		detail      string
+		least, most time.Duration // of virtual time that has passed
 	}{
-		{"", 10, true},
-		{"the cleaner fails in sim_test.newFragile.func1 (isolate_test.go:", 5, false},
-		{"assignment to entry in nil map in sim_test.(*fragile).fail.func1 (isolate_test.go:", 2, false},
-		{"assignment to entry in nil map", 0, false},
-		{"assignment to entry in nil map", 10, true},
-		{"", 10, true},
+		{},
+		{"the cleaner fails in sim_test.newFragile.func1 (isolate_test.go:", (fatalHour - 1) * h, (fatalHour + 1) * h},
+		{"assignment to entry in nil map in sim_test.(*fragile).fail.func1 (isolate_test.go:", h, 2 * h},
+		{"assignment to entry in nil map", 0, h},
+		{"assignment to entry in nil map", 10 * h, 20 * h},
+		{},
 	} {
 		run := &r.Runs[i]
 		at := slices.IndexFunc(run.Audit.Reasons, func(x results.Reason) bool { return x.Code == harness.CodePanicked })
-		if (at >= 0) != (want.detail != "") || at >= 0 && (!strings.Contains(run.Audit.Reasons[at].Detail, want.detail) || run.Audit.Reasons[at].Stack == "" || run.Audit.Valid) {
+		if (at >= 0) != (want.detail != "") {
 			t.Errorf("%s: audit %+v", run.Strategy, run.Audit)
 		}
-		if run.Partial == want.whole && want.hours > 0 {
-			t.Errorf("%s: partial %t", run.Strategy, run.Partial)
+		if at < 0 {
+			if run.Partial || run.Issued != robust.Issued || run.Admitted != robust.Admitted {
+				t.Errorf("%s: %d issued, %d admitted", run.Strategy, run.Issued, run.Admitted)
+			}
+			continue
 		}
-		took := time.Duration(run.ElapsedNS)
-		if took > want.hours*time.Hour || want.hours > 0 && took < (want.hours-1)*time.Hour {
-			t.Errorf("%s: %v", run.Strategy, took)
+		x := run.Audit.Reasons[at]
+		if !strings.Contains(x.Detail, want.detail) || x.Stack == "" || run.Audit.Valid || run.Issued > 0 {
+			t.Errorf("%s: audit %+v, %d issued", run.Strategy, run.Audit, run.Issued)
 		}
-		if want.whole && (run.Issued != robust.Issued || run.Admitted != robust.Admitted) || run.Issued > robust.Issued || (run.Issued == 0) != (want.hours == 0) {
-			t.Errorf("%s: %d issued, %d admitted", run.Strategy, run.Issued, run.Admitted)
+		_, past, _ := strings.Cut(strings.TrimSuffix(x.Detail, " of virtual time"), ", after ")
+		if d, err := time.ParseDuration(past); err != nil || d < want.least || d > want.most {
+			t.Errorf("%s: %s, want %v to %v", run.Strategy, x.Detail, want.least, want.most)
 		}
-	}
-	if n := r.Runs[2].Issued; n != fatalCall-1 {
-		t.Errorf("%d requests before the call %d, in which it dies", n, fatalCall)
 	}
 	if left, err := os.ReadDir(cfg.HistoryDir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
@@ -174,10 +175,11 @@ func TestIsolated(t *testing.T) {
 		t.Errorf("live: %+v", figures)
 	}
 	cfg.Strategies, cfg.Live, cfg.Archive, cfg.Policy.Window = cfg.Strategies[:1], nil, "", quota.Window{Kind: quota.CalendarDay, Location: time.FixedZone("east", 5*3600)}
-	there, err := sim.Isolated(t.Context(), cfg)
+	there, err := sim.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.Isolate = false
 	here, err := sim.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -196,22 +198,5 @@ func TestIsolated(t *testing.T) {
 	}
 	if text(there) != text(here) || text(here) == text(utc) {
 		t.Errorf("in a process of its own\n%s\nhere\n%s\nin UTC\n%s", text(there), text(here), text(utc))
-	}
-}
-
-// TestIsolatedIsTold: a child is given all fields of a configuration, but for those that
-// belong to the parent.
-func TestIsolatedIsTold(t *testing.T) {
-	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[sim.Config]()) {
-		if len(f.Index) == 1 && f.IsExported() {
-			names = append(names, f.Name)
-		}
-	}
-	want := append(sim.TaskFields(), "Parallel", "Done", "Progress", "SoFar")
-	for _, n := range names {
-		if !slices.Contains(want, n) {
-			t.Errorf("%s does not reach the process of a strategy", n)
-		}
 	}
 }

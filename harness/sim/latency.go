@@ -49,7 +49,8 @@ func (t Table) lines() lines {
 		from, to := int64(t[i-1].PPM)*scale, int64(t[i].PPM)*scale
 		rise := int64(t[i].At - t[i-1].At)
 		width := uint64(max(1, to-from))
-		out = append(out, line{from: uint64(from), to: uint64(to), width: width, inverse: math.MaxUint64 / width, rise: uint64(abs(rise)), at: t[i-1].At, falls: rise < 0})
+		out = append(out, line{from: uint64(from), to: uint64(to), width: width, inverse: math.MaxUint64 / width,
+			rise: uint64(abs(rise)), at: t[i-1].At, falls: rise < 0})
 	}
 	return out
 }
@@ -104,7 +105,7 @@ type Network struct {
 	Servers                 int
 }
 
-// DefaultRedis is record 003's Redis: 45 µs for a command in the median, and one
+// DefaultRedis is ADR-005's Redis: 45 µs for a command in the median, and one
 // thread that works on commands one after the other.
 func DefaultRedis() Network {
 	leg := Table{{0, 12 * time.Microsecond}, {500_000, 18 * time.Microsecond}, {900_000, 24 * time.Microsecond},
@@ -116,14 +117,15 @@ func DefaultRedis() Network {
 	}
 }
 
-// DefaultPostgres is record 003's PostgreSQL: 5 ms for a statement in the
+// DefaultPostgres is ADR-005's PostgreSQL: 5 ms for a statement in the
 // median, 28 ms at the 99th percentile, and sixteen connections.
 func DefaultPostgres() Network {
 	leg := always(100 * time.Microsecond)
 	return Network{
 		Request: leg, Reply: leg, Servers: 16,
 		Service: Table{{0, 1500 * time.Microsecond}, {100_000, 2800 * time.Microsecond}, {500_000, 4800 * time.Microsecond},
-			{900_000, 11 * time.Millisecond}, {990_000, 27800 * time.Microsecond}, {999_000, 60 * time.Millisecond}, {1_000_000, 150 * time.Millisecond}},
+			{900_000, 11 * time.Millisecond}, {990_000, 27800 * time.Microsecond}, {999_000, 60 * time.Millisecond},
+			{1_000_000, 150 * time.Millisecond}},
 	}
 }
 

@@ -38,6 +38,8 @@ type network struct {
 	cold     bool   // every operation opens a connection
 	// foreign has commands belong to the caller whose goroutine they come from.
 	foreign bool
+	// careful keeps commands from the store that come from a goroutine of the strategy's own.
+	careful bool
 }
 
 // newNetwork makes the network of a simulation, with its scheduler in its middle, which
@@ -46,7 +48,8 @@ func newNetwork(cfg *Config, hash *traceHash, interrupt func() bool, beat *sched
 	w := &network{rng: rand.NewPCG(seed.Stream(cfg.Seed, seed.Network), 0)}
 	w.outages, w.turns = cfg.outages()
 	w.cold = cfg.Cold
-	w.s = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe, Interrupt: interrupt, Beat: beat})
+	w.s = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe,
+		Interrupt: interrupt, Beat: beat})
 	w.clock = w.s.Clock(0)
 	return w
 }
@@ -121,15 +124,15 @@ func (latencyHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements [redis.Hook].
 func (o latencyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		ctx, err := o.w.adopt(ctx, cmd)
+		if err != nil {
+			return err
+		}
 		if o.w.inside {
 			return next(ctx, cmd)
 		}
-		ctx, err := o.w.adopt(ctx)
 		if o.w.watching {
 			o.w.witness.Redis(ctx, cmd)
-		}
-		if err != nil {
-			return err
 		}
 		a := sched.From(ctx)
 		if a == nil {
@@ -146,17 +149,20 @@ func (o latencyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements [redis.Hook]. A pipeline travels as one.
 func (o latencyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if len(cmds) == 0 {
+			return next(ctx, cmds)
+		}
+		ctx, err := o.w.adopt(ctx, cmds[0])
+		if err != nil {
+			return setErrors(cmds, err)
+		}
 		if o.w.inside {
 			return next(ctx, cmds)
 		}
-		ctx, err := o.w.adopt(ctx)
 		if o.w.watching {
 			for _, cmd := range cmds {
 				o.w.witness.Redis(ctx, cmd)
 			}
-		}
-		if err != nil {
-			return setErrors(cmds, err)
 		}
 		a := sched.From(ctx)
 		if a == nil {

@@ -140,6 +140,9 @@ func (w *network) sinceStart(epoch int64) (out []harness.Span) {
 // statement runs the statements of a model for the callers of one region.
 func (w *network) statement(to *route) strategies.Statement {
 	return func(ctx context.Context, sql string, run func() error) error {
+		if w.own("a statement") {
+			return sched.ErrForeign
+		}
 		a := sched.From(ctx)
 		if a == nil {
 			return run()

@@ -14,7 +14,7 @@ import (
 // before.
 func TestOutage(t *testing.T) {
 	cfg := config(t, "incr-expire,fixed-window,three-tier,three-tier:down=unified,lua-reserve", "agent-api", "steady")
-	cfg.Policy.Limit, cfg.Rate, cfg.Duration = 1_000, 500, 10*time.Second
+	cfg.Policy.Limit, cfg.Load, cfg.Duration = 1_000, harness.OpenAt(500), 10*time.Second
 	cfg.Stream.Set("subjects", 50)
 	cfg.Instances = 2
 	cfg.Outages = []harness.Outage{{Store: "redis", From: 0.3, To: 0.6}}
@@ -60,7 +60,7 @@ func TestOutage(t *testing.T) {
 // A model that is away answers nothing, and what was on its way is lost.
 func TestOutageOfTheModel(t *testing.T) {
 	cfg := config(t, "three-tier", "agent-api", "steady")
-	cfg.Policy.Limit, cfg.Rate, cfg.Duration = 1_000, 500, 10*time.Second
+	cfg.Policy.Limit, cfg.Load, cfg.Duration = 1_000, harness.OpenAt(500), 10*time.Second
 	cfg.Stream.Set("subjects", 50)
 	cfg.Outages = []harness.Outage{{Store: "postgres", From: 0, To: 1}}
 	r := run(t, cfg).Runs[0]
@@ -87,7 +87,7 @@ func TestRush(t *testing.T) {
 		}
 	}
 	cfg := config(t, "unlimited", "agent-api", "steady")
-	cfg.Rate, cfg.Duration, cfg.Every, cfg.Rushes = 100, 10*time.Second, time.Second, []sim.Rush{r}
+	cfg.Load, cfg.Duration, cfg.Every, cfg.Rushes = harness.OpenAt(100), 10*time.Second, time.Second, []sim.Rush{r}
 	report := run(t, cfg)
 	valid(t, &report.Runs[0])
 	before := int64(0)
@@ -98,13 +98,13 @@ func TestRush(t *testing.T) {
 			t.Errorf("%d requests in the second before %v", n, time.Duration(x.AtNS))
 		}
 	}
-	cfg.Closed = true
+	cfg.Load = harness.Closed()
 	if _, err := sim.Run(t.Context(), cfg); err == nil {
 		t.Error("a rush in a closed loop is taken")
 	}
 }
 
-// U4 of record 000, a month long: the whole of February passes, and the clocks
+// U4 of ADR-008, a month long: the whole of February passes, and the clocks
 // that differ let in at its end what belongs to March.
 func TestMonthPreset(t *testing.T) {
 	cfg := config(t, "incr-expire-atomic,incr-expire", "user-links", "steady")
@@ -115,7 +115,7 @@ func TestMonthPreset(t *testing.T) {
 	if err := preset.Set(&cfg); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Rate, cfg.Every = 0.005, 6*time.Hour // the rush is what matters
+	cfg.Load, cfg.Every = harness.OpenAt(0.005), 6*time.Hour // the rush is what matters
 	report := run(t, cfg)
 	for i := range report.Runs {
 		r := &report.Runs[i]
@@ -133,7 +133,7 @@ func TestMonthPreset(t *testing.T) {
 // died are admitted once more, and no request whose replica had to have the charge.
 func TestFailover(t *testing.T) {
 	cfg := config(t, "incr-expire,lua-reserve,redis-wait,exact", "agent-api", "steady")
-	cfg.Policy.Limit, cfg.Rate, cfg.Arrivals, cfg.Duration = 800, 100, "constant", 20*time.Second
+	cfg.Policy.Limit, cfg.Load, cfg.Arrivals, cfg.Duration = 800, harness.OpenAt(100), "constant", 20*time.Second
 	cfg.Stream.Set("subjects", 1)
 	cfg.Stream.Set("popularity", "uniform")
 	cfg.Stream.Set("over-quota", 0)
@@ -166,7 +166,7 @@ func TestFailover(t *testing.T) {
 func TestComesBackEmpty(t *testing.T) {
 	admitted := func(empty bool) map[string]int64 {
 		cfg := config(t, "incr-expire,lua-reserve", "agent-api", "steady")
-		cfg.Policy.Limit, cfg.Rate, cfg.Duration = 1_000, 500, 60*time.Second
+		cfg.Policy.Limit, cfg.Load, cfg.Duration = 1_000, harness.OpenAt(500), 60*time.Second
 		cfg.Stream.Set("subjects", 1)
 		cfg.Stream.Set("popularity", "uniform")
 		cfg.Stream.Set("over-quota", 0)

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -22,21 +23,21 @@ func Presets() []Preset {
 	return []Preset{
 		{
 			Name: "adr-005-day",
-			Doc:  "a day of record 003: 100,000 agents, 10 million checks, three regions",
+			Doc:  "a day of ADR-005: 100,000 agents, 10 million checks, three regions",
 			Set: func(c *Config) error {
 				c.Stream.Set("subjects", 100_000)
 				c.Requests, c.Duration = 10_000_000, 24*time.Hour
-				c.Rate = float64(c.Requests) / c.Duration.Seconds()
-				c.Topology.Regions, c.Topology.Home = Record003Regions(), 0.95
+				c.Load = harness.OpenAt(float64(c.Requests) / c.Duration.Seconds())
+				c.Topology.Regions, c.Topology.Home = ADR005Regions(), 0.95
 				return c.named("agent-api", "steady")
 			},
 		},
 		{
 			Name: "adr-008-month",
-			Doc:  "31 days of record 000 across the end of a February with a rush at midnight, four instances whose clocks differ by 2 s",
+			Doc:  "31 days of ADR-008 across the end of a February with a rush at midnight, four instances whose clocks differ by 2 s",
 			Set: func(c *Config) error {
 				c.Start = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
-				c.Duration, c.Rate = 31*24*time.Hour, 0.2
+				c.Duration, c.Load = 31*24*time.Hour, harness.OpenAt(0.2)
 				c.Stream.Set("subjects", 20)
 				// At one request in five seconds no request would come in the 2 s that matter.
 				c.Rushes = []Rush{{Rate: 200, From: time.Date(2026, time.February, 28, 23, 59, 30, 0, time.UTC), For: time.Minute}}
@@ -48,7 +49,7 @@ func Presets() []Preset {
 			Doc:  "the same instances in the last and the first ten minutes, busy enough for the 2 s to matter",
 			Set: func(c *Config) error {
 				c.Start = time.Date(2026, time.February, 28, 23, 50, 0, 0, time.UTC)
-				c.Duration, c.Rate = 20*time.Minute, 200
+				c.Duration, c.Load = 20*time.Minute, harness.OpenAt(200)
 				c.Stream.Set("subjects", 1_000)
 				return c.fourClocks()
 			},
@@ -68,7 +69,7 @@ func LookupPreset(name string) (Preset, error) {
 	return Preset{}, quota.Unknown("preset", name, names, "")
 }
 
-// fourClocks are four instances of record 000, two of them 2 s apart.
+// fourClocks are four instances of ADR-008, two of them 2 s apart.
 func (c *Config) fourClocks() error {
 	c.Instances = 4
 	c.Topology.Skew = []time.Duration{time.Second, 0, -time.Second, 0}

@@ -4,16 +4,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/results"
 )
 
-// nights are two nights and a half of record 004's uploads: 20 tenants of 1,000 MB
+// nights are two nights and a half of ADR-RM-3's uploads: 20 tenants of 1,000 MB
 // each, an upload of 100 or 150 MB every 50 s, and files that live six hours.
 func nights(t *testing.T, list string, settle, life time.Duration, abandoned float64) map[string]*results.Run {
 	t.Helper()
 	cfg := config(t, list, "tenant-uploads", "uploads")
-	cfg.Rate, cfg.Duration, cfg.Life, cfg.Every = 0.02, 60*time.Hour, life, -1
+	cfg.Load, cfg.Duration, cfg.Life, cfg.Every = harness.OpenAt(0.02), 60*time.Hour, life, -1
 	cfg.Stream.Set("settle", settle)
 	cfg.Stream.Set("hold", 6*time.Hour)
 	cfg.Stream.Set("fail-share", 0)

@@ -71,7 +71,8 @@ func (d *drive) event(subject uint32, kind oracle.Kind, units int64, instance in
 	err := do()
 	reply := d.now()
 	d.settled.Record(reply - call)
-	e := oracle.Event{Call: call - d.epoch, Reply: reply - d.epoch, Units: units, Subject: subject, Kind: kind, Instance: uint8(instance), TakeCall: t.call, TakeReply: t.reply}
+	e := oracle.Event{Call: call - d.epoch, Reply: reply - d.epoch, Units: units, Subject: subject, Kind: kind,
+		Instance: uint8(instance), TakeCall: t.call, TakeReply: t.reply}
 	if err != nil {
 		e.Outcome = oracle.Failed
 		d.settleErrors++

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -54,7 +55,7 @@ func TestKeysOverMonths(t *testing.T) {
 	cfg := config(t, "exact", "user-links", "steady")
 	cfg.Strategies = []strategies.Selection{hoarding(false), hoarding(true)}
 	// Quarters end on 29 January, 26 February, 26 March and 23 April.
-	cfg.Rate, cfg.Duration = 0.001, 112*24*time.Hour
+	cfg.Load, cfg.Duration = harness.OpenAt(0.001), 112*24*time.Hour
 	cfg.Stream.Set("subjects", subjects)
 	cfg.Stream.Set("popularity", "uniform")
 	report := run(t, cfg)

@@ -33,8 +33,8 @@ type Topology struct {
 	instances int // of the application in each region
 }
 
-// Record003Regions are the three regions that record 003 has.
-func Record003Regions() []string { return []string{"us-east-1", "eu-west-1", "ap-southeast-1"} }
+// ADR005Regions are the three regions that ADR-005 has.
+func ADR005Regions() []string { return []string{"us-east-1", "eu-west-1", "ap-southeast-1"} }
 
 // nearest and farthest are the round trips between neighbouring regions and
 // between those at either end.

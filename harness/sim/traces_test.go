@@ -69,10 +69,16 @@ func TestTracesStay(t *testing.T) {
 	}{
 		{"callers", "agent-api", "hot-key", 5, func(c *sim.Config) { c.Requests, c.Every = 2_000, time.Millisecond }},
 		{"uploads", "tenant-uploads", "uploads", 500, func(c *sim.Config) { c.Requests = 2_000 }},
-		{"rolling", "50 requests per rolling 1s", "steady", 5, func(c *sim.Config) { c.Rate, c.Duration = 500, 5*time.Second; c.Stream.Set("subjects", 50) }},
-		{"bucket", "50 requests refilling 10 per 1s", "steady", 5, func(c *sim.Config) { c.Rate, c.Duration = 500, 5*time.Second; c.Stream.Set("subjects", 50) }},
+		{"rolling", "50 requests per rolling 1s", "steady", 5, func(c *sim.Config) {
+			c.Load, c.Duration = harness.OpenAt(500), 5*time.Second
+			c.Stream.Set("subjects", 50)
+		}},
+		{"bucket", "50 requests refilling 10 per 1s", "steady", 5, func(c *sim.Config) {
+			c.Load, c.Duration = harness.OpenAt(500), 5*time.Second
+			c.Stream.Set("subjects", 50)
+		}},
 		{"outage", "agent-api", "steady", 5, func(c *sim.Config) {
-			c.Rate, c.Duration, c.Cold = 500, 5*time.Second, true
+			c.Load, c.Duration, c.Cold = harness.OpenAt(500), 5*time.Second, true
 			c.Stream.Set("subjects", 50)
 			c.Outages = []harness.Outage{{Store: "redis", From: 0.3, To: 0.5}}
 		}},

@@ -45,7 +45,8 @@ const maxProbeRounds = 10_000
 // its clock. It is no part of the trace or of any figure.
 func (p *pass) probe(ctx context.Context) error {
 	d, w := p.d, p.policy.Window
-	if d.rejectedLast == "" || d.counts.Admitted == 0 || p.sel.Reset != strategies.ResetsWindow || w.Kind == quota.Standing || ctx.Err() != nil {
+	if d.rejectedLast == "" || d.counts.Admitted == 0 || p.sel.Reset != strategies.ResetsWindow || w.Kind == quota.Standing ||
+		ctx.Err() != nil {
 		return nil
 	}
 	length := w.RealLength()
@@ -78,7 +79,8 @@ func (p *pass) probe(ctx context.Context) error {
 		return err
 	}
 	if answered && !admitted {
-		d.witness.Note(witness.NeverAgain, "a subject that was rejected is still rejected after several windows have passed: the strategy takes the time from elsewhere than its clock, or resets nothing and does not say so")
+		d.witness.Note(witness.NeverAgain, "a subject that was rejected is still rejected after several windows have passed: the "+
+			"strategy takes the time from elsewhere than its clock, or resets nothing and does not say so")
 	}
 	return nil
 }

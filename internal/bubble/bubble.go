@@ -3,6 +3,7 @@
 package bubble
 
 import (
+	"context"
 	"runtime"
 	"strings"
 	"testing"
@@ -20,6 +21,13 @@ import (
 // program's flags and arguments, prints PASS and ends the program. The tests of
 // foreign strategies fail with a version of Go for which that is no longer so.
 func Enter(f func()) { synctest.Test(new(testing.T), func(*testing.T) { f() }) }
+
+// Asked is a context for code in a bubble, whose end is asked for and never announced: what
+// announces it would be outside of the bubble.
+type Asked struct{ context.Context }
+
+// Done implements [context.Context].
+func (Asked) Done() <-chan struct{} { return nil }
 
 // Mark is in the head of the stack of each goroutine of the bubble that it is called in.
 func Mark() string {
@@ -43,16 +51,19 @@ func Members(mark string) (out []stacks.Goroutine) {
 	return out
 }
 
-// Left is how many goroutines there are beside the bubble's own and that with the number
-// root, which works in it.
-func Left(mark string, root uint64) (n int) {
+// Left is how many goroutines there are in the bubble beside that with the number root, which
+// works in it, and those from which it descends, which are the bubble's own.
+func Left(mark string, root uint64) int {
+	members := map[uint64]uint64{} // each with the one that started it
 	for _, g := range Members(mark) {
-		_, own := g.Called("synctest.testingSynctestTest", "synctest.Test")
-		if !own && g.ID != root {
-			n++
-		}
+		members[g.ID] = g.Parent
 	}
-	return n
+	for id, in := root, true; in; {
+		parent, member := members[id]
+		delete(members, id)
+		id, in = parent, member
+	}
+	return len(members)
 }
 
 // Run has f run in a bubble and returns when f has. left is how many goroutines f has left

@@ -13,13 +13,13 @@ import (
 type release struct {
 	Before struct{ Hooks []string }
 	Builds []struct {
-		Main                              string
+		Dir, Main                         string
 		Env, Goos, Goarch, Flags, Ldflags []string
 	}
 	Archives []struct {
 		Files []struct{ Src, Dst string }
 	}
-	Brews []struct{ Install string }
+	Casks []struct{ Manpages []string } `yaml:"homebrew_casks"`
 }
 
 // TestRelease holds the configuration of releases against the program, the script that
@@ -34,24 +34,25 @@ func TestRelease(t *testing.T) {
 		}
 		return string(b)
 	}
-	if len(r.Builds) != 1 || len(r.Archives) != 1 || len(r.Brews) != 1 || len(r.Before.Hooks) != 1 {
+	if len(r.Builds) != 2 || len(r.Archives) != 2 || len(r.Casks) != 1 || len(r.Before.Hooks) != 1 {
 		t.Fatalf("%+v", r)
 	}
-	b := r.Builds[0]
-	if got := strings.Join(slices.Concat(b.Goos, b.Goarch), " "); got != "linux darwin windows amd64 arm64" {
-		t.Errorf("built for %s", got)
+	for _, b := range r.Builds {
+		if got := strings.Join(slices.Concat(b.Goos, b.Goarch), " "); got != "linux darwin windows amd64 arm64" {
+			t.Errorf("built for %s", got)
+		}
+		if !slices.Contains(b.Env, "CGO_ENABLED=0") || !slices.Contains(b.Flags, "-trimpath") {
+			t.Errorf("the same commit may give other bytes elsewhere: %q, %q", b.Env, b.Flags)
+		}
+		read(path.Join(b.Dir, b.Main, "main.go"))
 	}
-	if !slices.Contains(b.Env, "CGO_ENABLED=0") || !slices.Contains(b.Flags, "-trimpath") {
-		t.Errorf("the same commit may give other bytes elsewhere: %q, %q", b.Env, b.Flags)
-	}
-	read(path.Join(b.Main, "main.go"))
 	// The linker ignores a variable that is not there.
 	var stamped []string
-	for _, m := range regexp.MustCompile(`quotabench/cli\.(\w+)=`).FindAllStringSubmatch(strings.Join(b.Ldflags, "\n"), -1) {
+	for _, m := range regexp.MustCompile(`quotabench/internal/version\.(\w+)=`).FindAllStringSubmatch(strings.Join(r.Builds[0].Ldflags, "\n"), -1) {
 		stamped = append(stamped, m[1])
 	}
-	if declared := "var " + strings.Join(stamped, ", ") + " string\n"; len(stamped) != 3 || !strings.Contains(read("cli/version.go"), declared) {
-		t.Errorf("cli/version.go has no %q", declared)
+	if declared := "var " + strings.Join(stamped, ", ") + " string\n"; len(stamped) != 3 || !strings.Contains(read("internal/version/version.go"), declared) {
+		t.Errorf("internal/version/version.go has no %q", declared)
 	}
 	makefile := read("Makefile")
 	recipe := regexp.MustCompile(`(?m)^man:.*\n(?:\t.*\n)+`).FindString(makefile)
@@ -66,10 +67,8 @@ func TestRelease(t *testing.T) {
 			t.Errorf("make man writes no %s", folder)
 		}
 	}
-	for _, m := range regexp.MustCompile(`completions/quotabench\.(\w+)`).FindAllStringSubmatch(r.Brews[0].Install, -1) {
-		if !regexp.MustCompile(`for shell in [a-z ]*\b` + m[1] + `\b`).MatchString(recipe) {
-			t.Errorf("the formula installs completions of %s, which nothing writes", m[1])
-		}
+	if !strings.Contains(read("CHANGELOG.md"), "\n## ") {
+		t.Error("CHANGELOG.md has no section of a version")
 	}
 	if !strings.Contains(makefile, "\nrelease: ") || !strings.Contains(read("docs/install.md"), "make release") {
 		t.Error("nothing builds a release, or no page says what does")

@@ -6,24 +6,33 @@ import (
 	"strings"
 )
 
-// Death is why code has ended a process.
+// Death is code that has ended its process: a panic on a goroutine of its own, or an error
+// of the Go runtime.
 type Death struct {
 	// What is the panic's value, or the runtime's error, in one line.
 	What string
 	// At is the innermost function of the stack that is not the runtime's, with its file
-	// and line; empty where there is none.
+	// and line; empty if that is not known.
 	At string
 	// Stack is that of the first goroutine.
 	Stack string
+
+	trail string
 }
 
 // Error is one line; the stack is apart.
-func (d *Death) Error() string {
+func (d *Death) Error() string { return "the strategy has ended the process: " + d.Reason() }
+
+// Reason is What and At.
+func (d *Death) Reason() string {
 	if d.At == "" {
 		return d.What
 	}
 	return d.What + " in " + d.At
 }
+
+// Trail is what the process was doing, as its [Trail] said last.
+func (d *Death) Trail() string { return d.trail }
 
 // mostStack is how many lines of a stack are kept.
 const mostStack = 40

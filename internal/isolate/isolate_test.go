@@ -17,27 +17,37 @@ import (
 type task struct{ How string }
 
 func TestMain(m *testing.M) {
-	isolate.Serve("isolated-test", func(ctx context.Context, t *task, to *json.Encoder) error {
-		if err := to.Encode(1); err != nil {
-			return err
+	isolate.Handle("isolated-test", func(ctx context.Context, t *task, tell func(any) error) (int, error) {
+		trail, err := isolate.OpenTrail()
+		if err != nil {
+			return 0, err
+		}
+		for _, text := range []string{"begins to work", "works"} {
+			if err := trail.Set([]byte(text)); err != nil {
+				return 0, err
+			}
+		}
+		if err := tell(1); err != nil {
+			return 0, err
 		}
 		switch t.How {
 		case "panics":
 			go planted()
 			select {}
 		case "fails":
-			return errors.New("it fails")
+			return 0, errors.New("it fails")
 		case "log":
 			fmt.Fprintln(os.Stderr, "panic: no, only a line of a log")
-			return errors.New("it fails")
+			os.Exit(1)
 		case "ours":
 			go func() { panic("synctest: what a bubble says") }()
 			select {}
 		case "waits":
 			<-ctx.Done()
 		}
-		return to.Encode(2)
+		return 2, nil
 	})
+	isolate.Serve()
 	os.Exit(m.Run())
 }
 
@@ -48,28 +58,28 @@ func planted() { counts["x"]++ }
 
 func TestChild(t *testing.T) {
 	for how, want := range map[string]struct {
-		died  bool
-		text  string
-		heard int
+		died   bool
+		text   string
+		answer int
 	}{
-		"goes on": {heard: 2},
-		"panics":  {true, "assignment to entry in nil map in isolate_test.planted (isolate_test.go:", 1},
-		"fails":   {false, "it fails", 1},
-		"log":     {false, "it fails", 1},
-		"ours":    {false, "synctest: what a bubble says", 1},
+		"goes on": {answer: 2},
+		"panics":  {true, "assignment to entry in nil map in isolate_test.planted (isolate_test.go:", 0},
+		"fails":   {false, "it fails", 0},
+		"log":     {false, "only a line of a log", 0},
+		"ours":    {false, "synctest: what a bubble says", 0},
 	} {
-		heard := 0
-		err := isolate.Child(t.Context(), "isolated-test", task{how}, func(n int) bool { heard = n; return n == 2 })
+		news := 0
+		answer, err := isolate.Run[int, int](t.Context(), t.TempDir(), "isolated-test", task{how}, func(n int) { news = n })
 		var died *isolate.Death
-		if errors.As(err, &died) != want.died || heard != want.heard {
-			t.Errorf("%s: %v after %d", how, err, heard)
+		if errors.As(err, &died) != want.died || news != 1 || answer != want.answer {
+			t.Errorf("%s: %v and %d after %d", how, err, answer, news)
 			continue
 		}
 		if want.text == "" && err != nil || want.text != "" && (err == nil || !strings.Contains(err.Error(), want.text)) {
 			t.Errorf("%s: %v", how, err)
 		}
-		if died != nil && (!strings.HasPrefix(died.Stack, "goroutine ") || !strings.Contains(died.Stack, "planted")) {
-			t.Errorf("%s: stack %q", how, died.Stack)
+		if died != nil && (!strings.HasPrefix(died.Stack, "goroutine ") || !strings.Contains(died.Stack, "planted") || died.Trail() != "works") {
+			t.Errorf("%s: trail %q, stack %q", how, died.Trail(), died.Stack)
 		}
 	}
 }
@@ -77,14 +87,9 @@ func TestChild(t *testing.T) {
 // The end of the parent's context reaches the child, whose last word is heard.
 func TestChildIsAskedToEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	heard := 0
-	err := isolate.Child(ctx, "isolated-test", task{"waits"}, func(n int) bool {
-		heard = n
-		cancel()
-		return n == 2
-	})
-	if err != nil || heard != 2 {
-		t.Errorf("%v after %d", err, heard)
+	answer, err := isolate.Run[int, int](ctx, "", "isolated-test", task{"waits"}, func(int) { cancel() })
+	if err != nil || answer != 2 {
+		t.Errorf("%d, %v", answer, err)
 	}
 }
 

@@ -29,7 +29,8 @@ func ZoneOf(l *time.Location) (Zone, error) {
 	if fixed := time.FixedZone(l.String(), offset); same(l, fixed) {
 		return Zone{Name: l.String(), Fixed: true, Offset: offset}, nil
 	}
-	return Zone{}, fmt.Errorf("the time zone %s of the policy is not the one that this system has of that name: give one that time.LoadLocation or time.FixedZone makes", l)
+	return Zone{}, fmt.Errorf("the time zone %s of the policy is not the one that this system has of that name: give one that "+
+		"time.LoadLocation or time.FixedZone makes", l)
 }
 
 // Location is the zone's, nil for none.

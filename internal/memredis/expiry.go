@@ -16,7 +16,9 @@ func (t *Table) setDeadline(e *entry, at int64) {
 	if t.trace != nil && e.deadline != at {
 		t.trace.Wrote(e.key)
 	}
-	e.deadline = at
+	if e.deadline != at {
+		e.deadline, e.phase = at, t.now%1e6
+	}
 	if at != 0 && (e.queued == 0 || at < e.queued) {
 		e.queued = at
 		t.due.push(deadline{at, e})

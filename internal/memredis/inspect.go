@@ -30,9 +30,8 @@ const mostSpare = 64
 
 // ExpireDue implements [Redis].
 func (t *Table) ExpireDue() {
-	now := t.ms()
 	for _, e := range t.keys {
-		if e.deadline != 0 && e.deadline <= now {
+		if e.deadline != 0 && t.left(e) <= 0 {
 			t.remove(e)
 		}
 	}
@@ -53,7 +52,7 @@ func (t *Table) left(e *entry) time.Duration {
 	if e.deadline == 0 {
 		return 0
 	}
-	return time.Duration(e.deadline*1e6 - t.now)
+	return time.Duration(e.deadline*1e6 + e.phase - t.now)
 }
 
 // Keys implements [Redis].

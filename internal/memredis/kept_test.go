@@ -133,3 +133,21 @@ func TestScriptsAllocate(t *testing.T) {
 		t.Errorf("a script allocates %v times, its command %v times", eval, incr)
 	}
 }
+
+// A key that is set within a millisecond lives for its whole time, and not to the beginning
+// of the millisecond of its deadline.
+func TestWholeTimeToLive(t *testing.T) {
+	const set, life = int64(1_000_123_457), int64(1e9)
+	table := memredis.New()
+	table.Reset(set)
+	for _, args := range [][]string{{"set", "a", "1", "px", "1000"}, {"set", "b", "1"}, {"pexpire", "b", "1000"}} {
+		table.Do(args)
+	}
+	for _, at := range []int64{set + life - 457_000, set + life - 1, set + life} {
+		table.SetNow(at)
+		table.ExpireDue()
+		if got, want := table.Len(), map[bool]int{true: 2}[at < set+life]; got != want {
+			t.Errorf("after %d ns: %d keys, want %d", at-set, got, want)
+		}
+	}
+}

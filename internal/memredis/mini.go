@@ -29,6 +29,7 @@ type Mini struct {
 	fresh    []string
 	now      time.Time
 	commands int64
+	resets   int
 	unknown  string
 }
 
@@ -64,6 +65,7 @@ func (m *Mini) SetNow(unixNano int64) {
 
 // Reset implements [Redis].
 func (m *Mini) Reset(unixNano int64) {
+	m.resets++
 	if len(m.fresh) > 0 {
 		m.reload()
 	}
@@ -98,7 +100,7 @@ func (m *Mini) Commands() int64 { return m.commands }
 func (m *Mini) Unknown() string { return m.unknown }
 
 // Close implements [Redis].
-func (m *Mini) Close() { m.mini.Close() }
+func (m *Mini) Close() { m.mini.CtxCancel() }
 
 // Process implements [Redis]; miniredis only speaks the protocol.
 func (m *Mini) Process(redis.Cmder) (error, bool) { return nil, false }
@@ -154,8 +156,16 @@ func (m *Mini) dial() net.Conn {
 	out := new(bytes.Buffer)
 	w := bufio.NewWriterSize(out, 512)
 	peer := server.NewPeer(w)
+	resets := m.resets
 	return resp.NewConn(out, func(args []string) {
 		before := out.Len()
+		if resets != m.resets { // what the connection watched belongs to an earlier run
+			resets = m.resets
+			m.server.Dispatch(peer, []string{"discard"})
+			m.server.Dispatch(peer, []string{"unwatch"})
+			peer.Flush()
+			out.Truncate(before)
+		}
 		m.dispatch(peer, args)
 		peer.Flush()
 		if m.unknown == "" && bytes.HasPrefix(out.Bytes()[before:], []byte("-ERR unknown command")) && !strings.EqualFold(args[0], "hello") {
@@ -201,10 +211,25 @@ func (m *Mini) enter(source, sha string) {
 	}
 }
 
+// blocks reports whether a command may wait for another one.
+func blocks(args []string) bool {
+	switch name := strings.ToLower(args[0]); name {
+	case "blpop", "brpop", "brpoplpush", "blmove", "blmpop", "bzpopmin", "bzpopmax", "bzmpop":
+		return true
+	default:
+		return strings.HasPrefix(name, "xread") && slices.ContainsFunc(args, func(a string) bool { return strings.EqualFold(a, "block") })
+	}
+}
+
 // dispatch runs one command. Loading a script again is answered here, because
 // miniredis compiles it each time and every run of a strategy begins with it.
 func (m *Mini) dispatch(p *server.Peer, args []string) {
 	m.commands++
+	if blocks(args) { // it would wait by the wall clock
+		m.unknown = strings.ToLower(args[0]) + ", which waits"
+		p.WriteError("ERR unknown command '" + args[0] + "'")
+		return
+	}
 	source := ""
 	switch {
 	case len(args) > 1 && strings.EqualFold(args[0], "eval"):

@@ -140,3 +140,29 @@ func WithFallback[T any](f func(open func() (Redis, error)) (T, error)) (T, erro
 	}
 	return res, err
 }
+
+// Pipeline answers the commands of a plain pipeline, one after the other, and leaves to next
+// those that r does not answer by itself, and transactions. It returns the first error.
+func Pipeline(ctx context.Context, r Redis, cmds []redis.Cmder, next redis.ProcessPipelineHook) (first error) {
+	if len(cmds) == 0 || cmds[0].Name() == "multi" {
+		return next(ctx, cmds)
+	}
+	for i, cmd := range cmds {
+		err, ok := r.Process(cmd)
+		if !ok {
+			err = next(ctx, cmds[i:i+1:i+1])
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// Lacking is an error once r has met a command that it does not have.
+func Lacking(r Redis) error {
+	if name := r.Unknown(); name != "" {
+		return fmt.Errorf("the strategy sends a command that the store does not have: %s", name)
+	}
+	return nil
+}

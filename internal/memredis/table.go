@@ -109,6 +109,7 @@ type entry struct {
 	members  *dict[struct{}] // of sets
 	sorted   *zset           // of sorted sets
 	deadline int64           // milliseconds since 1970, 0 for none
+	phase    int64           // nanoseconds into that millisecond at which the time to live is over
 	queued   int64           // when the deadline's queue will look at the key, 0 for never
 	kind     kind
 	removed  bool

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"context"
+	"errors"
 )
 
 // Actor is one caller, or one job, as a coroutine.
@@ -30,6 +31,7 @@ type Actor struct {
 	inside   bool      // an operation is happening: what it does underneath is part of it
 	again    bool      // the operation whose reply it is parked at shall happen once more
 	dying    bool
+	cleanups int  // operations that its deferred functions asked for since it was killed
 	through  bool // the first operation happens in the step that leads to it
 	done     bool
 	// frozen actors are not stepped any more in this run; see [Scheduler.Restore].
@@ -129,11 +131,19 @@ func (a *Actor) String() string {
 // park hands control to the scheduler until the actor is stepped. A non-nil
 // result is the error that the operation shall answer without happening.
 func (a *Actor) park(op *Op) error {
-	if a.s.running != a || (a.dying || a.s.Careful) && !onActor() {
-		a.s.foreign.Store(true)
+	if a.astray(false) {
 		return ErrForeign
 	}
+	return a.parkHere(op)
+}
+
+// parkHere is park, on the actor's own goroutine.
+func (a *Actor) parkHere(op *Op) error {
 	if a.dying {
+		// Code that is being unwound may clean up, as a client gives back its connection.
+		if a.cleanups++; a.cleanups <= mostCleanups {
+			return errOver
+		}
 		panic(unwind{})
 	}
 	if op != &a.op {
@@ -145,6 +155,9 @@ func (a *Actor) park(op *Op) error {
 			if a.op.Kind == Idle {
 				return nil // nothing of the strategy's is under way
 			}
+			if a.op.Cmd != nil && a.op.Cmd.Name() == "unwatch" {
+				return errOver // the client cleans up already, and gives its connection back after that
+			}
 			panic(unwind{})
 		}
 	}
@@ -154,14 +167,20 @@ func (a *Actor) park(op *Op) error {
 	return err
 }
 
+// mostCleanups bounds how many operations a killed actor's deferred functions are answered.
+const mostCleanups = 100
+
+// errOver is the answer to operations after the end of a schedule.
+var errOver = errors.New("the schedule is over")
+
 // perform parks at a store operation, lets it happen, and parks once more at its
 // reply where the scheduler splits the two; the commands of a plain pipeline
 // share the reply of the last. It reports whether the error is the scheduler's
 // and not the operation's own. What a client library would send again is repeat.
-// answer may be nil.
+// answer may be nil. The actor must not be [Actor.astray].
 func (a *Actor) perform(op *Op, answer Answer, effect, repeat func() error) (err error, injected bool) {
 	a.answer, a.answered = answer, false
-	if err := a.park(op); err != nil {
+	if err := a.parkHere(op); err != nil {
 		return err, true
 	}
 	if a.answered { // and it has its reply
@@ -175,7 +194,7 @@ func (a *Actor) perform(op *Op, answer Answer, effect, repeat func() error) (err
 	}
 	for {
 		a.op.Kind, a.op.of = Reply, op.Kind
-		if lost := a.park(&a.op); lost != nil {
+		if lost := a.parkHere(&a.op); lost != nil {
 			return lost, true
 		}
 		if !a.again {

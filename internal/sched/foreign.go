@@ -21,6 +21,10 @@ func (s *Scheduler) Foreign() bool { return s.foreign.Load() }
 // scheduler while no actor is being stepped.
 func (s *Scheduler) OnScheduler() bool { return s.running == nil && s.goid == stacks.Current() }
 
+// OnOwn reports whether it is called on a goroutine that neither made the scheduler nor runs
+// an actor: one that the code under test has started. It reads nothing that is written later.
+func (s *Scheduler) OnOwn() bool { return !onActor() && s.goid != stacks.Current() }
+
 // OnActor reports whether it is called on the goroutine of the actor that is
 // being stepped.
 func (s *Scheduler) OnActor() bool {
@@ -34,6 +38,16 @@ func (s *Scheduler) Adopt(ctx context.Context) context.Context {
 		return ctx
 	}
 	return context.WithValue(ctx, actorKey{}, s.running)
+}
+
+// astray reports whether an operation under the actor's context comes from elsewhere than
+// the actor, and keeps that. known is set if it comes from the goroutine of some actor.
+func (a *Actor) astray(known bool) bool {
+	if a.s.running == a && (known || !a.dying && !a.s.Careful || onActor()) {
+		return false
+	}
+	a.s.foreign.Store(true)
+	return true
 }
 
 // onActor reports whether it is called on a goroutine that runs the body of an actor,

@@ -18,6 +18,8 @@ type Hook struct {
 	// Pass, where not nil, is shown every command first, with the actor found in its
 	// context, or nil. One that it does not let pass answers [ErrForeign].
 	Pass func(ctx context.Context, a *Actor, cmd redis.Cmder) bool
+	// Checked is set if Pass keeps what comes from goroutines that run no actor.
+	Checked bool
 	// Answer, where not nil, is asked first to carry out a lone command under Simulate.
 	Answer Answer
 }
@@ -41,7 +43,13 @@ func (h Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			cmd.SetErr(ErrForeign)
 			return ErrForeign
 		}
-		if a == nil || a.inside {
+		if a == nil {
+			return next(ctx, cmd)
+		}
+		if a.astray(h.Checked) {
+			return ErrForeign
+		}
+		if a.inside {
 			return next(ctx, cmd)
 		}
 		effect := func() error { return next(ctx, cmd) }
@@ -59,7 +67,14 @@ func (h Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 			setErrors(cmds, ErrForeign)
 			return ErrForeign
 		}
-		if a == nil || a.inside || len(cmds) == 0 {
+		if a == nil || len(cmds) == 0 {
+			return next(ctx, cmds)
+		}
+		if a.astray(h.Checked) {
+			setErrors(cmds, ErrForeign)
+			return ErrForeign
+		}
+		if a.inside {
 			return next(ctx, cmds)
 		}
 		if cmds[0].Name() == "multi" {
@@ -103,7 +118,13 @@ func setErrors(cmds []redis.Cmder, err error) {
 // [strategies.Model].
 func Statement(ctx context.Context, sql string, run func() error) error {
 	a := From(ctx)
-	if a == nil || a.inside {
+	if a == nil {
+		return run()
+	}
+	if a.astray(false) {
+		return ErrForeign
+	}
+	if a.inside {
 		return run()
 	}
 	err, _ := a.perform(&Op{Kind: SQL, SQL: sql, Of: 1}, nil, run, run)

@@ -154,7 +154,7 @@ func explore(t *testing.T, set func() *parked, jobs ...string) explored {
 // Close ends the run; both embedded types have one.
 func (p *parked) Close() { p.Scheduler.Close() }
 
-// Record 004: uploads of 100 and 150 MB by a tenant who has used 800 of 1000 are
+// ADR-RM-3: uploads of 100 and 150 MB by a tenant who has used 800 of 1000 are
 // both allowed. That takes four commands, and every schedule that is not serial
 // does it.
 func TestCheckThenSetRaces(t *testing.T) {
@@ -171,7 +171,7 @@ func TestCheckThenSetRaces(t *testing.T) {
 	}
 }
 
-// recordsTimeLine replays the order that record 004 prints.
+// recordsTimeLine replays the order that ADR-RM-3 prints.
 func recordsTimeLine(p *parked) {
 	a, b := p.caller("A", 100), p.caller("B", 150)
 	p.steps(a, b, a, b)
@@ -228,7 +228,7 @@ func uploads(t *testing.T, w *world) *parked {
 	return p
 }
 
-// Record 004's script does not leak, in whatever order; with the sync job beside
+// ADR-RM-3's script does not leak, in whatever order; with the sync job beside
 // it, it does, because the job forgets an upload that is under way.
 func TestLuaReserveLeaksOnlyThroughItsSync(t *testing.T) {
 	w := newWorld(t)
@@ -296,7 +296,7 @@ func twoChecks(t *testing.T, w *world) *parked {
 	return p
 }
 
-// Record 003 checks and increments in two commands: both see 999 of 1000.
+// ADR-005 checks and increments in two commands: both see 999 of 1000.
 func TestThreeTierRacesBetweenCheckAndIncrement(t *testing.T) {
 	w := newWorld(t)
 	found := explore(t, func() *parked { return twoChecks(t, w) })

@@ -3,6 +3,7 @@ package stacks
 
 import (
 	"path"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -26,6 +27,19 @@ type Frame struct {
 	// Place is the file's name without its directory, and the line.
 	Place string
 }
+
+// catalogue is where the strategies of this module are.
+const catalogue = "github.com/quotabench/quotabench/strategies/"
+
+// InCatalogue reports whether a function is part of a strategy of this module, which starts
+// no goroutine in a call; what others do is not known.
+func InCatalogue(function any) bool {
+	f := runtime.FuncForPC(reflect.ValueOf(function).Pointer())
+	return f != nil && Catalogued(f)
+}
+
+// Catalogued is InCatalogue of what the runtime knows of a function.
+func Catalogued(f *runtime.Func) bool { return strings.HasPrefix(f.Name(), catalogue) }
 
 // Current is the number of the calling goroutine.
 func Current() uint64 {
@@ -133,10 +147,12 @@ func (g Goroutine) Where(calls []Frame) string {
 	return name + " (" + at.Place + ") [" + g.State + "]"
 }
 
-// clients are modules of stores' clients.
-var clients = []string{
-	"github.com/redis/", "github.com/jackc/", "github.com/nats-io/", "github.com/go-zookeeper/", "go.etcd.io/", "google.golang.org/", "golang.org/x/",
-}
+// clients are how the paths of stores' clients begin: those that every program has.
+var clients = []string{"github.com/redis/", "github.com/jackc/", "golang.org/x/"}
+
+// PassOver adds clients whose calls [Goroutine.Where] does not name. Only init functions
+// call it.
+func PassOver(paths ...string) { clients = append(clients, paths...) }
 
 func library(function string) bool {
 	for _, c := range clients {

@@ -10,6 +10,8 @@ package testenv
 import (
 	"flag"
 	"os"
+	"os/exec"
+	"regexp"
 	"testing"
 )
 
@@ -34,6 +36,25 @@ func Sequential(t testing.TB) {
 	if Race {
 		t.Skip("sequential test: runs without the race detector")
 	}
+}
+
+// apart names the test for which Apart has started the process.
+const apart = "QUOTABENCH_APART"
+
+// Apart runs the test in a process of its own and reports whether this is that process. A
+// test that leaves goroutines behind calls it first and returns if it reports false:
+// whatever reads the stacks of all goroutines would be slower in all later tests.
+func Apart(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(apart) == t.Name() {
+		return true
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+regexp.QuoteMeta(t.Name())+"$", "-test.v") //nolint:gosec // this test's own binary
+	cmd.Env = append(os.Environ(), apart+"="+t.Name())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
 }
 
 // Pick returns all if QUOTABENCH_LONG is set, and few otherwise. It sets how

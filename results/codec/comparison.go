@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/quotabench/quotabench/results/compare"
+	"github.com/quotabench/quotabench/internal/compare"
 )
 
 // ComparisonJSON renders a comparison as indented JSON that ends in a newline.

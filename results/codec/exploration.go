@@ -53,7 +53,8 @@ func DecodeExploration(b []byte) (results.Exploration, error) {
 	}
 	for _, f := range allFindings(&x) {
 		if err := checkColumns(f); err != nil {
-			return results.Exploration{}, fmt.Errorf("%s, %s: %w", shortened(format.Plain(f.Strategy)), shortened(format.Plain(string(f.Property))), err)
+			return results.Exploration{}, fmt.Errorf("%s, %s: %w", shortened(format.Plain(f.Strategy)),
+				shortened(format.Plain(string(f.Property))), err)
 		}
 	}
 	return x, nil

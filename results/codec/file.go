@@ -103,7 +103,8 @@ func decode(b []byte, to any, version int) error {
 	d.DisallowUnknownFields()
 	if err := d.Decode(to); err != nil {
 		if strings.HasPrefix(err.Error(), "json: unknown field") {
-			return fmt.Errorf("%s, which schema %d does not have: use the quotabench that wrote it", shortened(strings.TrimPrefix(err.Error(), "json: ")), version)
+			return fmt.Errorf("%s, which schema %d does not have: use the quotabench that wrote it",
+				shortened(strings.TrimPrefix(err.Error(), "json: ")), version)
 		}
 		return jsonError(b, err)
 	}

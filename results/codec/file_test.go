@@ -16,11 +16,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/internal/present/plot"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/schema"
-	"github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 func TestWriteRead(t *testing.T) {

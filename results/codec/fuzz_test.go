@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/internal/present/export"
+	"github.com/quotabench/quotabench/internal/present/plot"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/export"
-	"github.com/quotabench/quotabench/results/plot"
-	"github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // minimal is an exploration that has one of all kinds, and few steps.

@@ -19,12 +19,14 @@ func SeriesCSV(series []results.Series) ([]byte, error) {
 	for _, s := range series {
 		tiers, counters = union(tiers, s.Tiers), union(counters, s.Counters)
 	}
-	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "fill", "leak", "false_rejects", "keys"}
+	head := []string{"strategy", "at_s", "issued", "admitted", "rejected", "errors", "in_flight", "usage", "fill", "leak", "false_rejects",
+		"keys"}
 	for _, t := range tiers {
 		head = append(head, "decided by "+t)
 	}
 	for _, c := range counters {
-		for _, field := range []string{"readings", "unknown", "drifting", "drift", "drift size", "worst drift", "staleness_s", "mean staleness_s", "never"} {
+		for _, field := range []string{"readings", "unknown", "drifting", "drift", "drift size", "worst drift", "staleness_s",
+			"mean staleness_s", "never"} {
 			head = append(head, format.Cell(c+" "+field))
 		}
 	}

@@ -24,7 +24,8 @@ func checkSummaries(f *results.File) error {
 		return fmt.Errorf("%s is not a finite number", path)
 	}
 	if len(stored) != len(f.Summaries) {
-		return fmt.Errorf("summaries: there are %d, and %d follow from the runs: measure again, or restore the file", len(stored), len(f.Summaries))
+		return fmt.Errorf("summaries: there are %d, and %d follow from the runs: measure again, or restore the file", len(stored),
+			len(f.Summaries))
 	}
 	for i := range stored {
 		if path := difference(reflect.ValueOf(stored[i]), reflect.ValueOf(f.Summaries[i]), fmt.Sprintf("summaries[%d]", i)); path != "" {

@@ -4,19 +4,22 @@ import (
 	"bytes"
 	"io"
 
+	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/compare"
-	"github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/results/text/layout"
 )
+
+// Page is how wide a table is, and whether it is coloured. The zero value is as wide as its content.
+type Page = layout.Page
 
 // ComparisonRenderer is one format of comparisons.
 type ComparisonRenderer struct {
 	Name string
 	Doc  string // one line
 	// Render returns what goes to standard output. Tables are laid out for the page.
-	Render func(page layout.Page, c *compare.Comparison) ([]byte, error)
+	Render func(page Page, c *compare.Comparison) ([]byte, error)
 }
 
 // GitHub is the format of annotations for GitHub Actions.

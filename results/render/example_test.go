@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/quotabench/quotabench/internal/present/plot"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/render"
 )
 

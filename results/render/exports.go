@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/present/export"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/export"
 )
 
 // Exports returns the formats in which other tools read a record. They are written

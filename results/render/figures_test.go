@@ -10,12 +10,12 @@ import (
 
 	"github.com/quotabench/quotabench/internal/fixture"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/plot"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
-	"github.com/quotabench/quotabench/results/plot"
 	"github.com/quotabench/quotabench/results/render"
-	"github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/results/text/layout"
 )
 
 // uneven is a record of two strategies and eight rounds, of which one is 20 times slower.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/quotabench/quotabench/internal/present/html"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/html"
 )
 
 const htmlName = "report.html"
@@ -54,7 +54,8 @@ func joined(bundles []*Bundle) *results.Exploration {
 			none := results.NewExploration()
 			out = &none
 		}
-		out.Searches, out.Censuses, out.Replays = append(out.Searches, x.Searches...), append(out.Censuses, x.Censuses...), append(out.Replays, x.Replays...)
+		out.Searches, out.Censuses, out.Replays = append(out.Searches, x.Searches...), append(out.Censuses, x.Censuses...),
+			append(out.Replays, x.Replays...)
 	}
 	return out
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/present/plot"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/plot"
 )
 
 // PlotKind is one kind of drawing.
@@ -36,7 +36,7 @@ type Drawing struct {
 func Plots() []PlotKind {
 	return []PlotKind{
 		{"latency", "latency by percentile", ofOneSetting("latency", plot.Latency), []string{"latency"}},
-		{"leakage", "leak against latency", ofOneSetting("leakage", plot.Leak), []string{"leakage"}},
+		{"leakage", "leak and latency", ofOneSetting("leakage", plot.Leak), []string{"leakage"}},
 		{"throughput", "decisions per second over the time of a round", throughput, []string{"throughput"}},
 		{"drift", "drift of counters at the end of each round, signed", drifts, []string{"drift"}},
 		{"schedules", "the share of leaking schedules (explore --full) beside the leak of a run", schedules, []string{"schedules"}},

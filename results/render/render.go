@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quotabench/quotabench/internal/present/html"
+	"github.com/quotabench/quotabench/internal/present/plot"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/html"
-	"github.com/quotabench/quotabench/results/plot"
 )
 
 // Bundle is what one invocation produced. What it did not produce is nil.
@@ -24,8 +24,11 @@ type Bundle struct {
 	// Name tells the bundle from others on one page; empty for the only one.
 	Name string
 	// About looks up what a strategy says of itself, by its public name. It may be nil.
-	About func(strategy string) (html.About, bool)
+	About func(strategy string) (About, bool)
 }
+
+// About is what a page tells of a strategy.
+type About = html.About
 
 // Output is one rendered file.
 type Output struct {

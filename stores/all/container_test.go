@@ -16,10 +16,10 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
-	"github.com/quotabench/quotabench/stores/internal/storecheck"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -87,8 +87,8 @@ func TestContainersAreDescribed(t *testing.T) {
 			t.Errorf("%+v", i)
 		}
 	}
-	if r.Info().Durability != "no snapshots, no append-only file" || p.Info().Durability != "fsync on, synchronous_commit on" {
-		t.Errorf("durability %q and %q, want those of processes", r.Info().Durability, p.Info().Durability)
+	if r.Info().Durability != "no snapshots, no append-only file" || p.Info().Durability != "fsync off, synchronous_commit on" {
+		t.Errorf("durability %q and %q, want those of the processes of tests", r.Info().Durability, p.Info().Durability)
 	}
 	if !r.Owned() || !p.Owned() || r.PID() != 0 || p.PID() != 0 {
 		t.Errorf("owned %v %v, pid %d %d", r.Owned(), p.Owned(), r.PID(), p.PID())

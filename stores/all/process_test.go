@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
-	"github.com/quotabench/quotabench/stores/internal/storecheck"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/redis"
 	"github.com/quotabench/quotabench/stores/storetest"
@@ -139,6 +139,9 @@ func TestCloseEndsServers(t *testing.T) {
 	p, err := postgres.Open(ctx, "process", stores.Options{Dir: parent})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := p.Info().Durability; got != "fsync on, synchronous_commit on" {
+		t.Errorf("durability %q, want that which PostgreSQL ships with", got)
 	}
 	pids := []int{r.PID(), p.PID()}
 	// The terminal's Ctrl-C goes to a process group, which must not be theirs.

@@ -16,7 +16,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/stores/internal/server"
+	"github.com/quotabench/quotabench/internal/stores/server"
 )
 
 // pullTimeout bounds how long a registry may take to deliver an image.

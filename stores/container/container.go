@@ -7,7 +7,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/quotabench/quotabench/stores/internal/server"
+	"github.com/quotabench/quotabench/internal/stores/server"
 )
 
 func init() { server.RegisterContainers(engines{}) }

@@ -17,7 +17,7 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/stores/internal/server"
+	"github.com/quotabench/quotabench/internal/stores/server"
 )
 
 // pingTimeout bounds how long a container engine may take to say that it is
@@ -91,7 +91,8 @@ func noEngine(err error) error {
 	// The last place that was looked in is not the one to be told about.
 	why := strings.ReplaceAll(format.OneLine(err.Error()), "rootless Docker not found", "no socket in the usual places")
 	why = strings.TrimSuffix(why, ", failed to create Docker provider")
-	return fmt.Errorf("no container engine answers (%s): start Docker or Podman and name its socket in DOCKER_HOST, or use process, embedded or a URL", why)
+	return fmt.Errorf("no container engine answers (%s): start Docker or Podman and name its socket in DOCKER_HOST, "+
+		"or use process, embedded or a URL", why)
 }
 
 // ping asks the engine whether it is there. The library does so, too, but would

@@ -15,8 +15,8 @@ import (
 	"regexp"
 	"text/template"
 
+	"github.com/quotabench/quotabench/internal/stores/httpstore"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/httpstore"
 )
 
 // pack is Debian's package.
@@ -53,7 +53,8 @@ var configTemplate = template.Must(template.New("haproxy.cfg").Parse(configText)
 var program = httpstore.Program{
 	Name: driver.Name, Title: driver.Title, Template: configTemplate,
 	Valid: map[string]*regexp.Regexp{
-		"period": regexp.MustCompile(`^[1-9][0-9]{0,9}(ms|s)$`), "above": regexp.MustCompile(`^[1-9][0-9]{0,8}$`), "threads": regexp.MustCompile(`^[1-9][0-9]?$`),
+		"period": regexp.MustCompile(`^[1-9][0-9]{0,9}(ms|s)$`),
+		"above":  regexp.MustCompile(`^[1-9][0-9]{0,8}$`), "threads": regexp.MustCompile(`^[1-9][0-9]?$`),
 	},
 	// -db keeps it from going into the background.
 	Command: func(bin, file string) *exec.Cmd { return exec.Command(bin, "-db", "-q", "-f", file) },

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/haproxy"
-	"github.com/quotabench/quotabench/stores/internal/storecheck"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
 

@@ -15,8 +15,8 @@ import (
 	"regexp"
 	"text/template"
 
+	"github.com/quotabench/quotabench/internal/stores/httpstore"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/httpstore"
 )
 
 // pack is Debian's package.
@@ -54,7 +54,8 @@ var program = httpstore.Program{
 	Name: driver.Name, Title: driver.Title, Template: configTemplate,
 	Valid: map[string]*regexp.Regexp{
 		"rate": regexp.MustCompile(`^[1-9][0-9]{0,8}r/[sm]$`), "burst": regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`),
-		"nodelay": regexp.MustCompile(`^(true|false)$`), "workers": regexp.MustCompile(`^[1-9][0-9]{0,2}$`), "answer": regexp.MustCompile(`^(file|return)$`),
+		"nodelay": regexp.MustCompile(`^(true|false)$`),
+		"workers": regexp.MustCompile(`^[1-9][0-9]{0,2}$`), "answer": regexp.MustCompile(`^(file|return)$`),
 	},
 	Command: func(bin, file string) *exec.Cmd {
 		return exec.Command(bin, "-e", "stderr", "-p", ".", "-c", file)

@@ -6,8 +6,8 @@ import (
 	"crypto/rand"
 	"maps"
 
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 func openContainer(ctx context.Context, e server.Engine, o stores.Options) (*Store, error) {
@@ -35,7 +35,7 @@ func openContainer(ctx context.Context, e server.Engine, o stores.Options) (*Sto
 	}
 	var p *Store
 	err := e.Run(ctx, spec, func(b server.Container) error {
-		p = &Store{own: b, info: stores.Info{Kind: stores.KindContainer, Detail: e.Detail(spec.Image)}}
+		p = newStore(b, stores.Info{Kind: stores.KindContainer, Detail: e.Detail(spec.Image)})
 		if err := p.aim(b.Host(), b.Port(), password); err != nil {
 			return err
 		}

@@ -56,8 +56,9 @@ func replicaOf(ctx context.Context, main stores.Store, lag time.Duration, o stor
 	switch {
 	case !ok:
 		return nil, errors.New("there is no postgres that it could be a replica of")
-	case primary.own == nil || primary.info.Kind != stores.KindProcess:
-		return nil, errors.New("a replica is started for a PostgreSQL that was started as a process: use --postgres process, or give the address of yours by --store postgres.replica=postgres://host")
+	case primary.self.Own == nil || primary.self.About.Kind != stores.KindProcess:
+		return nil, errors.New("a replica is started for a PostgreSQL that was started as a process: use --postgres process, " +
+			"or give the address of yours by --store postgres.replica=postgres://host")
 	}
 	p, err := openReplica(ctx, primary, lag, o)
 	if err != nil {

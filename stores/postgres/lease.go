@@ -5,28 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 var _ stores.Keeper = (*Store)(nil)
 
-// leases are the scopes that this process keeps on a server that others use too.
-type leases struct {
-	held map[stores.Scope]bool
-	// owed are those that could not be removed, and are to be.
-	owed map[stores.Scope]bool
-	stop context.CancelFunc // ends the renewals; nil where there are none
-	done chan struct{}
-}
+// family begins the name of every schema of every run.
+const family = "quotabench_"
 
 // lease is the comment on a schema: whose it is, and when that was last said, in
 // seconds since 1970 of the server's clock. It goes with its schema, and any role that
@@ -36,241 +28,184 @@ type lease struct {
 	Renewed float64         `json:"renewed"`
 }
 
-// retryTimeout bounds how long what is owed is tried again for.
-const retryTimeout = 3 * time.Second
+// entry reads a comment; ok is false for that of another program.
+func entry(schema, comment string) (e keep.Entry, ok bool) {
+	var l lease
+	if json.Unmarshal([]byte(comment), &l) == nil {
+		_, ok = server.ParseOwner(string(l.Owner))
+	}
+	scope := stores.Scope(strings.TrimPrefix(schema, family))
+	return keep.Entry{Scope: scope, Text: string(l.Owner), Version: int64(l.Renewed * 1e6)}, ok
+}
 
-// shared reports whether leases are kept: the server outlives this process.
-func (p *Store) shared() bool { return !p.Owned() && !p.replica }
-
-// execer runs statements: a pool or a transaction.
-type execer interface {
+// runner runs statements: a pool or a transaction.
+type runner interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// comment makes the statement that writes the lease on a schema now.
-func comment(ctx context.Context, on execer, schema string) (sql string, err error) {
-	// A comment takes no parameters: the server quotes it.
-	err = on.QueryRow(ctx, `
-		SELECT format('COMMENT ON SCHEMA %I IS %L', $1::text,
-		              json_build_object('quotabench', $2::json, 'renewed', extract(epoch FROM clock_timestamp())::float8)::text)`,
-		schema, server.Us().Encode()).Scan(&sql)
-	return sql, err
-}
+// board is the server as a [keep.Board]. The entry of a scope is the comment on its schema.
+type board struct{ *Store }
 
-// prepareShared makes the schema of a scope together with its lease, so that there is
-// no moment in which it is nobody's.
-func (p *Store) prepareShared(ctx context.Context, scope stores.Scope) error {
-	schema := scope.Schema()
-	err := pgx.BeginFunc(ctx, p.admin, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize()); err != nil {
-			return err
+// Name implements [keep.Board].
+func (board) Name(scope stores.Scope) string { return scope.Schema() }
+
+// Entries implements [keep.Board]. It lists the schemas that this role may drop.
+func (b board) Entries(ctx context.Context) (out []keep.Entry, err error) {
+	err = b.schemas(ctx, func(name, comment string, now, started float64) {
+		e, ok := entry(name, comment)
+		if !ok {
+			return
 		}
-		sql, err := comment(ctx, tx, schema)
-		if err == nil {
-			_, err = tx.Exec(ctx, sql)
-		}
-		return err
+		// A server that has just started may have been away for longer than a lease lasts.
+		e.Renewed = now-float64(e.Version)/1e6 < server.LeaseLife.Seconds() || now-started < server.JustStarted.Seconds()
+		out = append(out, e)
 	})
-	if err != nil && (lost(err) || ctx.Err() != nil) {
-		p.hold(scope) // it may be there although no answer came
-		_ = p.wiped(scope, err)
-	}
-	if err != nil {
-		return fmt.Errorf("%s schema %s: %w", create, schema, err)
-	}
-	p.hold(scope)
-	return nil
+	return out, err
 }
 
-// Lease implements [stores.Keeper], for a schema that exists.
-func (p *Store) Lease(ctx context.Context, scope stores.Scope) error {
-	if !p.shared() {
-		return nil
-	}
-	if err := p.mark(ctx, scope.Schema()); err != nil {
-		return fmt.Errorf("take a lease on schema %s: %w", scope.Schema(), err)
-	}
-	p.hold(scope)
-	return nil
-}
-
-func (p *Store) mark(ctx context.Context, schema string) error {
-	sql, err := comment(ctx, p.admin, schema)
-	if err == nil {
-		_, err = p.admin.Exec(ctx, sql)
-	}
-	return err
-}
-
-// hold notes a scope with a lease, and renews it from then on.
-func (p *Store) hold(scope stores.Scope) {
-	p.keeping.Lock()
-	defer p.keeping.Unlock()
-	if p.leases.held == nil {
-		p.leases.held, p.leases.owed = map[stores.Scope]bool{}, map[stores.Scope]bool{}
-	}
-	p.leases.held[scope] = true
-	if p.leases.stop != nil {
-		return
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	p.leases.stop, p.leases.done = cancel, done
-	go func() {
-		defer close(done)
-		for (clock.Wall{}).Sleep(ctx, server.LeaseRenewal) == nil {
-			p.renew(ctx)
-		}
-	}()
-}
-
-// renew writes all leases anew. Where that fails it is tried again at the next
-// renewal.
-func (p *Store) renew(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, retryTimeout)
-	defer cancel()
-	p.keeping.Lock()
-	held := slices.Sorted(maps.Keys(p.leases.held))
-	p.keeping.Unlock()
-	for _, scope := range held {
-		_ = p.mark(ctx, scope.Schema()) // one that is gone meanwhile does not come back by it
-	}
-}
-
-// wiped notes how the removal of a scope ended.
-func (p *Store) wiped(scope stores.Scope, err error) error {
-	p.keeping.Lock()
-	defer p.keeping.Unlock()
-	switch {
-	case !p.leases.held[scope]:
-	case err != nil:
-		p.leases.owed[scope] = true
-	default:
-		delete(p.leases.held, scope)
-		delete(p.leases.owed, scope)
-		if len(p.leases.held) == 0 && p.leases.stop != nil {
-			p.leases.stop()
-			p.leases.stop = nil
-		}
-	}
-	return err
-}
-
-// pay tries again to remove what could not be removed.
-func (p *Store) pay(ctx context.Context) error {
-	p.keeping.Lock()
-	owed := slices.Sorted(maps.Keys(p.leases.owed))
-	p.keeping.Unlock()
-	for _, scope := range owed {
-		if err := p.wiped(scope, p.DropSchema(ctx, scope.Schema())); err != nil {
-			return err // the others would take as long to fail
-		}
-	}
-	return nil
-}
-
-// leave pays what is owed when the store is closed, and ends the renewals.
-func (p *Store) leave() error {
-	ctx, cancel := context.WithTimeout(context.Background(), retryTimeout)
-	defer cancel()
-	err := p.pay(ctx)
-	p.keeping.Lock()
-	if p.leases.stop != nil {
-		p.leases.stop()
-		p.leases.stop = nil
-	}
-	done := p.leases.done
-	p.keeping.Unlock()
-	if done != nil {
-		<-done
-	}
-	if err != nil {
-		return fmt.Errorf("%w: quotabench clean removes what is left", err)
-	}
-	return nil
-}
-
-// Holdings implements [stores.Keeper]. It lists the schemas that this role may drop.
-func (p *Store) Holdings(ctx context.Context, thorough bool) ([]stores.Holding, error) {
-	if !p.shared() {
-		return nil, nil
-	}
-	rows, err := p.admin.Query(ctx, `
+// schemas calls f with each schema of a run: its comment, the time, and when the server
+// was started.
+func (b board) schemas(ctx context.Context, f func(name, comment string, now, started float64)) error {
+	rows, err := b.admin.Query(ctx, `
 		SELECT nspname, coalesce(obj_description(oid, 'pg_namespace'), ''),
 		       extract(epoch FROM clock_timestamp())::float8, extract(epoch FROM pg_postmaster_start_time())::float8
 		FROM pg_namespace
-		WHERE starts_with(nspname, $1) AND pg_has_role(nspowner, 'USAGE')
-		ORDER BY nspname`, family)
+		WHERE starts_with(nspname, $1) AND pg_has_role(nspowner, 'USAGE')`, family)
 	if err != nil {
-		return nil, fmt.Errorf("look for what runs left: %w", err)
+		return err
 	}
-	var out []stores.Holding
-	var name, text string
+	var name, comment string
 	var now, started float64
-	_, err = pgx.ForEachRow(rows, []any{&name, &text, &now, &started}, func() error {
-		h := stores.Holding{Scope: stores.Scope(strings.TrimPrefix(name, family)), Name: name, State: stores.HeldUnknown, Entry: text}
-		var l lease
-		o, ok := server.Owner{}, false
-		if json.Unmarshal([]byte(text), &l) == nil {
-			o, ok = server.ParseOwner(string(l.Owner))
-		}
-		if !ok {
-			if thorough {
-				out = append(out, h)
+	_, err = pgx.ForEachRow(rows, []any{&name, &comment, &now, &started}, func() error {
+		f(name, comment, now, started)
+		return nil
+	})
+	return err
+}
+
+// Enter implements [keep.Board]. A schema is made together with its lease, so that there
+// is no moment in which it is nobody's.
+func (b board) Enter(ctx context.Context, old keep.Entry, text string) (done bool, err error) {
+	schema := old.Scope.Schema()
+	if old.Text == "" {
+		err = pgx.BeginFunc(ctx, b.admin, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize()); err != nil {
+				return err
 			}
-			return nil
+			return sign(ctx, tx, schema, text)
+		})
+		if taken(err) {
+			return false, nil
 		}
-		// A server that has just started may have been away for longer than a lease
-		// lasts.
-		renewed := now-l.Renewed < server.LeaseLife.Seconds() || now-started < server.JustStarted.Seconds()
-		h.Owner, h.State = o.String(), stores.HeldDead
-		if o.Lives(renewed) {
-			h.State = stores.HeldLive
+		return err == nil, err
+	}
+	err = pgx.BeginFunc(ctx, b.admin, func(tx pgx.Tx) error {
+		now, _, err := locked(ctx, tx, schema)
+		if err != nil || now.Text != old.Text || now.Version != old.Version {
+			return err // a lease that was renewed meanwhile is another one
 		}
-		out = append(out, h)
+		done = true
+		return sign(ctx, tx, schema, text)
+	})
+	return done && err == nil, err
+}
+
+// taken reports whether a schema is there already, or is being made.
+func taken(err error) bool {
+	var said *pgconn.PgError
+	return errors.As(err, &said) && (said.Code == "42P06" || said.Code == "23505")
+}
+
+// locked reads the entry of a schema, which others take over after this transaction alone.
+// It has no text where there is no entry; there is false where there is no schema.
+func locked(ctx context.Context, tx pgx.Tx, schema string) (e keep.Entry, there bool, err error) {
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", schema); err != nil {
+		return e, false, err
+	}
+	var comment string
+	const read = "SELECT coalesce(obj_description(oid, 'pg_namespace'), '') FROM pg_namespace WHERE nspname = $1"
+	err = tx.QueryRow(ctx, read, schema).Scan(&comment)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return e, false, nil
+	}
+	e, ok := entry(schema, comment)
+	if !ok {
+		e.Text = ""
+	}
+	return e, err == nil, err
+}
+
+// sign writes the lease on a schema now.
+func sign(ctx context.Context, on runner, schema, owner string) error {
+	// A comment takes no parameters: the server quotes it.
+	var sql string
+	err := on.QueryRow(ctx, `
+		SELECT format('COMMENT ON SCHEMA %I IS %L', $1::text,
+		              json_build_object('quotabench', $2::json, 'renewed', extract(epoch FROM clock_timestamp())::float8)::text)`,
+		schema, owner).Scan(&sql)
+	if err == nil {
+		_, err = on.Exec(ctx, sql)
+	}
+	return err
+}
+
+// Renew implements [keep.Board]. A schema that is gone does not come back by it.
+func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
+	var errs []error
+	for _, s := range scopes {
+		errs = append(errs, sign(ctx, b.admin, s.Schema(), server.Us().Encode()))
+	}
+	return errors.Join(errs...)
+}
+
+// Leave implements [keep.Board].
+func (b board) Leave(ctx context.Context, scope stores.Scope, _ bool) error {
+	return b.DropSchema(ctx, scope.Schema())
+}
+
+// dropTimeout bounds how long the removal of what others left waits for their locks.
+const dropTimeout = "SET LOCAL lock_timeout = '5s'"
+
+// Clear implements [keep.Board]. What it counts are schemas. One with a lease of this
+// process is there again, and empty.
+func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, err error) {
+	schema := scope.Schema()
+	if err := b.rollBackPrepared(ctx, schema); err != nil {
+		return 0, fmt.Errorf("%s schema %s: %w", drop, schema, err)
+	}
+	err = pgx.BeginFunc(ctx, b.admin, func(tx pgx.Tx) error {
+		now, there, err := locked(ctx, tx, schema)
+		if err != nil || !there {
+			return err
+		}
+		removed = 1
+		statements := []string{dropTimeout, dropping(schema)}
+		o, _ := server.ParseOwner(now.Text)
+		if o.Ours() {
+			statements = append(statements, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize())
+		}
+		for _, sql := range statements {
+			if _, err := tx.Exec(ctx, sql); err != nil {
+				return err
+			}
+		}
+		if o.Ours() {
+			return sign(ctx, tx, schema, now.Text)
+		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for what runs left: %w", err)
-	}
-	return out, nil
-}
-
-// family begins the name of every schema of every run.
-const family = "quotabench_"
-
-// Discard implements [stores.Keeper].
-func (p *Store) Discard(ctx context.Context, h stores.Holding) (removed int64, err error) {
-	if !p.shared() || h.State == stores.HeldLive {
-		return 0, nil
-	}
-	err = p.rollBackPrepared(ctx, h.Name)
-	if err == nil {
-		err = pgx.BeginFunc(ctx, p.admin, func(tx pgx.Tx) error {
-			// A lease that was renewed meanwhile is another one.
-			var now *string
-			err := tx.QueryRow(ctx, `
-				SELECT coalesce(obj_description(oid, 'pg_namespace'), '') FROM pg_namespace
-				WHERE nspname = $1`, h.Name).Scan(&now)
-			if errors.Is(err, pgx.ErrNoRows) || err == nil && *now != h.Entry {
-				return nil
-			}
-			if err == nil {
-				_, err = tx.Exec(ctx, "SET LOCAL lock_timeout = '5s'")
-			}
-			if err == nil {
-				_, err = tx.Exec(ctx, dropping(h.Name))
-			}
-			if err == nil {
-				removed = 1
-			}
-			return err
-		})
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%s schema %s: %w", drop, h.Name, err)
+		return 0, fmt.Errorf("%s schema %s: %w", drop, schema, err)
 	}
 	return removed, nil
+}
+
+// Count implements [keep.Board]. It finds the schemas, and counts nothing in them.
+func (b board) Count(ctx context.Context, _ []stores.Scope) (map[stores.Scope]int64, error) {
+	counts := map[stores.Scope]int64{}
+	err := b.schemas(ctx, func(name, _ string, _, _ float64) { counts[stores.Scope(strings.TrimPrefix(name, family))] = 0 })
+	return counts, err
 }
 
 // rollBackPrepared ends the prepared transactions that are named after a schema, which

@@ -11,8 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
 )

@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/quotabench/quotabench/internal/stores/metertest"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/metertest"
 )
 
 // pgwire renders messages as a client writes them after the start-up message.

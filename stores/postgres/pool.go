@@ -39,7 +39,8 @@ type PoolOptions struct {
 // has no room for is an error here, before it becomes one in the middle of a run.
 func (p *Store) Pool(ctx context.Context, o PoolOptions) (*pgxpool.Pool, error) {
 	if o.Size > p.room {
-		return nil, fmt.Errorf("a pool of %d connections does not fit into this PostgreSQL, which allows %d: use a smaller pool or raise its max_connections", o.Size, p.room)
+		return nil, fmt.Errorf("a pool of %d connections does not fit into this PostgreSQL, which allows %d: "+
+			"use a smaller pool or raise its max_connections", o.Size, p.room)
 	}
 	pool, err := p.pool(ctx, o)
 	if err != nil {

@@ -3,9 +3,9 @@ package postgres
 import (
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/storecheck"
 )
 
 // TestLostRaceForThePort starts servers on ports that a program has that does not answer.

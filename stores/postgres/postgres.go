@@ -8,14 +8,14 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 // DefaultImage is the container image that is used where options name none.
@@ -24,10 +24,12 @@ const DefaultImage = "postgres:17.11-alpine"
 const urls = "postgres://"
 
 var driver = stores.Driver{
-	Name: "postgres", Title: "PostgreSQL",
+	Name: "postgres", Title: "PostgreSQL", Class: stores.ClassSQL, Noun: "schema",
+	Get: "install its server (Debian: postgresql, macOS: brew install postgresql), or give a URL by --postgres",
 	Choices: []stores.Choice{
 		{Word: "auto", Doc: "a process if PostgreSQL is installed, else a container if its image is here, else embedded; the default"},
-		{Word: "process", Doc: "PostgreSQL of this machine, started as a child and removed afterwards; as postgres.replica also process:lag=TIME"},
+		{Word: "process", Doc: "PostgreSQL of this machine, started as a child and removed afterwards; " +
+			"as postgres.replica also process:lag=TIME"},
 		{Word: "container", Doc: "the official image in Docker or Podman, removed afterwards; see --postgres-image"},
 		{Word: "embedded", Doc: "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
 		{Word: "postgres://", Doc: "a server of yours by URL; only a schema of the run's own is touched"},
@@ -44,9 +46,9 @@ func init() {
 
 // Store is one open PostgreSQL server.
 type Store struct {
+	common
+	self  *keep.Self
 	base  *pgxpool.Config // to reach it; copied for each pool
-	info  stores.Info
-	own   server.Server // nil where the server was not started here
 	admin *pgxpool.Pool
 	// lent is set where admin is the caller's, who closes it.
 	lent bool
@@ -56,12 +58,15 @@ type Store struct {
 	lag     time.Duration
 	// room is how many connections the server allows ordinary users.
 	room int
-	// leases of this process on a server that others use too, under keeping.
-	keeping sync.Mutex
-	leases  leases
+}
 
-	closing sync.Once
-	closed  error
+// common has the methods that stores of every kind share.
+type common = keep.Common
+
+func newStore(own server.Server, about stores.Info) *Store {
+	p := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
+	p.common, p.self.Remove = p.self.Common(), p.remove
+	return p
 }
 
 // Open opens the PostgreSQL that spec names: "auto", "process", "container",
@@ -136,32 +141,13 @@ func absent(why string) error {
 // Connect opens pools of their own, with a copy of this one's configuration: its
 // server, login, dialer and hooks. They are metered.
 func FromPool(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
-	p := &Store{base: pool.Config(), admin: pool, lent: true, info: stores.Info{
-		Kind: stores.KindClient, Detail: "a pool that was there already; its server may serve others too",
-	}}
-	p.info.Addr = address(p.base)
+	p := newStore(nil, stores.Info{Kind: stores.KindClient, Detail: "a pool that was there already; its server may serve others too"})
+	p.base, p.admin, p.lent = pool.Config(), pool, true
+	p.self.About.Addr = address(p.base)
 	if err := p.describe(ctx); err != nil {
 		return nil, fmt.Errorf("use a PostgreSQL pool: %w", err)
 	}
 	return p, nil
-}
-
-// Driver is "postgres".
-func (p *Store) Driver() string { return driver.Name }
-
-// Info describes the server.
-func (p *Store) Info() stores.Info { return p.info }
-
-// Owned reports whether the server was started here, for this process alone.
-func (p *Store) Owned() bool { return p.own != nil }
-
-// PID is the server's first process where it is a child of ours, and otherwise
-// 0, also for a container.
-func (p *Store) PID() int {
-	if p.own == nil {
-		return 0
-	}
-	return p.own.PID()
 }
 
 // Close tries again to drop what could not be dropped, ends the harness' own
@@ -169,25 +155,17 @@ func (p *Store) PID() int {
 // Pools should be closed before. Only the first call does anything; all return its
 // error.
 func (p *Store) Close() error {
-	p.closing.Do(func() {
-		if err := p.leave(); err != nil {
-			p.closed = fmt.Errorf("close postgres: %w", err)
-		}
+	return p.self.End(func() error {
 		if !p.lent {
 			p.admin.Close()
 		}
-		if p.own != nil {
-			if err := p.own.Close(); err != nil {
-				p.closed = errors.Join(p.closed, fmt.Errorf("close postgres: %w", err))
-			}
-		}
+		return nil
 	})
-	return p.closed
 }
 
 // connect opens the admin pool and asks the server who it is. base is set.
 func (p *Store) connect(ctx context.Context) error {
-	p.info.Addr = address(p.base)
+	p.self.About.Addr = address(p.base)
 	var err error
 	if p.admin, err = p.pool(ctx, PoolOptions{Size: 2}); err != nil {
 		return err
@@ -222,15 +200,18 @@ func (p *Store) describe(ctx context.Context) error {
 		return err
 	}
 	if version < oldest*10000 {
-		return fmt.Errorf("%w at %s: it is version %s, and %d is the oldest that works", errOld, p.info.Addr, shown, oldest)
+		return fmt.Errorf("%w at %s: it is version %s, and %d is the oldest that works", errOld, p.self.About.Addr, shown, oldest)
 	}
-	p.info.Version = shown
-	p.info.Durability = "fsync " + fsync + ", synchronous_commit " + commit
+	p.self.About.Version = shown
+	p.self.About.Durability = "fsync " + fsync + ", synchronous_commit " + commit
 	if fullPage != "on" {
-		p.info.Durability += ", full_page_writes " + fullPage
+		p.self.About.Durability += ", full_page_writes " + fullPage
 	}
 	// The harness itself keeps two open.
 	p.room = max(1, most-kept-2)
+	if !p.Owned() && !p.replica {
+		p.self.Share(board{p})
+	}
 	return nil
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/storecheck"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
 )
@@ -165,7 +165,7 @@ func TestPostgresProcessIsDescribed(t *testing.T) {
 	if i.Kind != stores.KindProcess || !p.Owned() || p.PID() <= 0 || !strings.HasPrefix(i.Addr, "127.0.0.1:") {
 		t.Errorf("%+v, owned %v, pid %d", i, p.Owned(), p.PID())
 	}
-	if i.Version == "" || i.Durability != "fsync on, synchronous_commit on" {
+	if i.Version == "" || i.Durability != "fsync off, synchronous_commit on" {
 		t.Errorf("version %q, durability %q", i.Version, i.Durability)
 	}
 	a, err := p.Stats(ctx)

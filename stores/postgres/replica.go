@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 var _ stores.Promoter = (*Store)(nil)
@@ -37,7 +37,8 @@ func openReplica(ctx context.Context, primary *Store, lag time.Duration, o store
 	}
 	var p *Store
 	err = server.OnFreePort(func(port int) (err error) {
-		p, err = serve(ctx, bin, port, user, primary.base.ConnConfig.Password, o, func(dir *server.Dir, data string) error {
+		s := planned{bin, primary.base.ConnConfig.Password, user, o}
+		p, err = s.serve(ctx, port, func(dir *server.Dir, data string) error {
 			return primary.copyTo(ctx, copier, dir, data, lag, user)
 		})
 		return err
@@ -46,9 +47,9 @@ func openReplica(ctx context.Context, primary *Store, lag time.Duration, o store
 		return nil, fmt.Errorf("start a PostgreSQL replica: %w", err)
 	}
 	p.lag = lag
-	p.info.Detail += ", a replica of " + primary.info.Addr
+	p.self.About.Detail += ", a replica of " + primary.self.About.Addr
 	if lag > 0 {
-		p.info.Detail += " that is " + lag.String() + " behind"
+		p.self.About.Detail += " that is " + lag.String() + " behind"
 	}
 	return p, nil
 }
@@ -118,6 +119,6 @@ func (p *Store) Promote(ctx context.Context) error {
 		return errors.Join(errors.New("promote a replica: it did not become a primary in time"), err)
 	}
 	p.replica = false
-	p.info.Detail = strings.Replace(p.info.Detail, ", a replica of ", ", promoted from a replica of ", 1)
+	p.self.About.Detail = strings.Replace(p.self.About.Detail, ", a replica of ", ", promoted from a replica of ", 1)
 	return nil
 }

@@ -13,15 +13,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 const (
@@ -53,7 +52,8 @@ func find() (string, error) {
 	}
 	found = slices.DeleteFunc(found, func(d string) bool { return !complete(d) })
 	if len(found) == 0 {
-		return "", errors.New("no PostgreSQL programs (initdb, postgres) found on the PATH or in the usual folders: install them, or use --postgres embedded or a URL (" + urls + ")")
+		return "", errors.New("no PostgreSQL programs (initdb, postgres) found on the PATH or in the usual folders: install them, " +
+			"or use --postgres embedded or a URL (" + urls + ")")
 	}
 	return slices.MaxFunc(found, func(a, b string) int { return cmp.Compare(versionIn(a), versionIn(b)) }), nil
 }
@@ -101,11 +101,19 @@ func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, err
 func start(ctx context.Context, bin string, port int, user *server.Account, o stores.Options) (*Store, error) {
 	password := server.NewPassword()
 	fill := func(dir *server.Dir, data string) error { return initDatabase(ctx, bin, dir, data, password, user) }
-	return serve(ctx, bin, port, user, password, o, fill)
+	return planned{bin, password, user, o}.serve(ctx, port, fill)
 }
 
-// serve starts a server on a data directory that fill fills. It asks for the password.
-func serve(ctx context.Context, bin string, port int, user *server.Account, password string, o stores.Options, fill func(dir *server.Dir, data string) error) (*Store, error) {
+// planned is a server that is to be started: with the programs in bin, as user.
+type planned struct {
+	bin, password string
+	user          *server.Account
+	options       stores.Options
+}
+
+// serve starts it on a data directory that fill fills.
+func (s planned) serve(ctx context.Context, port int, fill func(dir *server.Dir, data string) error) (*Store, error) {
+	bin, user, o := s.bin, s.user, s.options
 	dir, err := server.NewDir(o.Dir)
 	if err != nil {
 		return nil, err
@@ -127,11 +135,11 @@ func serve(ctx context.Context, bin string, port int, user *server.Account, pass
 	if err != nil {
 		return nil, err
 	}
-	p := &Store{own: c, info: stores.Info{Kind: stores.KindProcess, Detail: "child process of " + filepath.Join(bin, "postgres")}}
+	p := newStore(c, stores.Info{Kind: stores.KindProcess, Detail: "child process of " + filepath.Join(bin, "postgres")})
 	if user != nil {
-		p.info.Detail += ", running as " + user.Name
+		p.self.About.Detail += ", running as " + user.Name
 	}
-	if err := p.aim("127.0.0.1", port, password); err != nil {
+	if err := p.aim("127.0.0.1", port, s.password); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	if err := p.await(ctx, "data_directory", data); err != nil {
@@ -194,7 +202,7 @@ func (p *Store) await(ctx context.Context, setting, value string) error {
 	taken := func(words string) bool {
 		return strings.Contains(words, "Address already in use") || strings.Contains(words, "could not create any TCP/IP sockets")
 	}
-	return server.Await(ctx, p.own, taken, func(ctx context.Context) error {
+	return server.Await(ctx, p.self.Own, taken, func(ctx context.Context) error {
 		if err := p.connect(ctx); err != nil {
 			return err
 		}
@@ -234,17 +242,18 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	if err != nil {
 		return nil, errors.New("--postgres is not a valid URL, or it has a parameter that is not: " + form)
 	}
-	p := &Store{base: cfg, info: stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"}}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	p := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
+	p.base = cfg
+	ctx, cancel := context.WithTimeout(ctx, server.ReachTimeout)
 	defer cancel()
 	if err := p.connect(ctx); err != nil {
-		return nil, explain(err, p.info.Addr, cfg.ConnConfig.Password)
+		return nil, explain(err, p.self.About.Addr, cfg.ConnConfig.Password)
 	}
 	if err := p.usable(ctx); err != nil {
 		p.admin.Close()
 		var pg *pgconn.PgError
 		if errors.As(err, &pg) {
-			err = explain(err, p.info.Addr, cfg.ConnConfig.Password)
+			err = explain(err, p.self.About.Addr, cfg.ConnConfig.Password)
 		}
 		return nil, err
 	}
@@ -264,9 +273,11 @@ func explain(err error, addr, password string) error {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("connect to postgresql at %s: %w", addr, context.Canceled)
 	case errors.As(err, &pg) && strings.HasPrefix(pg.Code, "28"): // invalid authorization
-		return fmt.Errorf("postgresql at %s refuses the login (%s): give user and password in the URL, or the password in PGPASSWORD", addr, pg.Message)
+		return fmt.Errorf("postgresql at %s refuses the login (%s): give user and password in the URL, or the password in PGPASSWORD",
+			addr, pg.Message)
 	case errors.As(err, &pg):
-		return fmt.Errorf("postgresql at %s refuses the connection: %s (SQLSTATE %s)", addr, server.Redact(format.OneLine(pg.Message), password), pg.Code)
+		return fmt.Errorf("postgresql at %s refuses the connection: %s (SQLSTATE %s)",
+			addr, server.Redact(format.OneLine(pg.Message), password), pg.Code)
 	}
 	// One address after the other is tried, with the same result for nearly always
 	// the same reason: the last one will do.

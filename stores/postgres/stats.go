@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 // Stats reads the server's statistics. The processor time is that of all its processes; it is 0 on servers that are no

@@ -20,17 +20,19 @@ func (p *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 	if p.replica {
 		return 0, nil
 	}
-	if !p.shared() {
-		return 0, p.CreateSchema(ctx, scope.Schema())
+	err = p.self.Enter(ctx, scope)
+	if err == nil && !p.self.Shared() {
+		err = p.CreateSchema(ctx, scope.Schema())
 	}
-	_ = p.pay(ctx) // what still fails is tried again later
-	return 0, p.prepareShared(ctx, scope)
+	return 0, err
 }
 
 // Connect opens a pool whose [Conn.Client] is a [*pgxpool.Pool], and all its
 // connections. They have the scope's schema as their search path.
 func (p *Store) Connect(ctx context.Context, scope stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
-	pool, err := p.Pool(ctx, PoolOptions{Schema: scope.Schema(), Size: o.Pool, Cold: o.Cold, Meter: o.Meter, DialWrap: o.Wrap, Timeout: o.Timeout})
+	pool, err := p.Pool(ctx, PoolOptions{
+		Schema: scope.Schema(), Size: o.Pool, Cold: o.Cold, Meter: o.Meter, DialWrap: o.Wrap, Timeout: o.Timeout,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +98,11 @@ func (p *Store) Wipe(ctx context.Context, scope stores.Scope) error {
 	if p.replica {
 		return nil
 	}
-	return p.wiped(scope, p.DropSchema(ctx, scope.Schema()))
+	return p.common.Wipe(ctx, scope)
+}
+
+func (p *Store) remove(ctx context.Context, scope stores.Scope) error {
+	return p.DropSchema(ctx, scope.Schema())
 }
 
 type conn struct{ pool *pgxpool.Pool }

@@ -3,8 +3,8 @@ package postgres
 import (
 	"context"
 
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 func survey(context.Context) []stores.Finding {

@@ -24,9 +24,11 @@ func (p *Store) usable(ctx context.Context) error {
 	case err != nil:
 		return err
 	case readOnly == "on":
-		return fmt.Errorf("postgresql at %s is read-only for the user %q: set default_transaction_read_only to off for it, or use another", p.info.Addr, user)
+		return fmt.Errorf("postgresql at %s is read-only for the user %q: "+
+			"set default_transaction_read_only to off for it, or use another", p.self.About.Addr, user)
 	case !create:
-		return fmt.Errorf("postgresql at %s lets the user %q make no schema in the database %q, and each run needs one: GRANT CREATE ON DATABASE to it, or use another", p.info.Addr, user, database)
+		return fmt.Errorf("postgresql at %s lets the user %q make no schema in the database %q, and each run needs one: "+
+			"GRANT CREATE ON DATABASE to it, or use another", p.self.About.Addr, user, database)
 	}
 	return nil
 }
@@ -42,9 +44,11 @@ func unusable(err error, addr string) error {
 	case "57P03": // cannot_connect_now
 		return fmt.Errorf("postgresql at %s is starting, stopping or recovering: try again when it is ready (%s)", addr, pg.Message)
 	case "53300": // too_many_connections
-		return fmt.Errorf("postgresql at %s has no connection left for this user: close some, or raise its max_connections or the CONNECTION LIMIT of role or database (%s)", addr, pg.Message)
+		return fmt.Errorf("postgresql at %s has no connection left for this user: "+
+			"close some, or raise its max_connections or the CONNECTION LIMIT of role or database (%s)", addr, pg.Message)
 	case "3D000": // invalid_catalog_name
-		return fmt.Errorf("postgresql at %s refuses the connection: there is no such database, so name another one in the URL (%s)", addr, pg.Message)
+		return fmt.Errorf("postgresql at %s refuses the connection: there is no such database, so name another one in the URL (%s)",
+			addr, pg.Message)
 	}
 	return nil
 }

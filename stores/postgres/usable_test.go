@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/storecheck"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/storetest"
 )

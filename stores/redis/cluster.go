@@ -12,8 +12,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 // slots of a Redis Cluster.
@@ -22,7 +22,7 @@ const slots = 16384
 // startCluster starts masters and makes a cluster of them: each has its share of the
 // slots, and none has a replica.
 func startCluster(ctx context.Context, masters int, one func() (*Store, error)) (*Store, error) {
-	r := &Store{info: stores.Info{Kind: stores.KindProcess}}
+	r := newStore(nil, stores.Info{Kind: stores.KindProcess})
 	fail := func(err error) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("start a Redis Cluster: %w", err), r.Close())
 	}
@@ -42,8 +42,9 @@ func startCluster(ctx context.Context, masters int, one func() (*Store, error)) 
 		addrs = append(addrs, n.base.Addr)
 	}
 	opt.Addrs = addrs
-	r.info.Addr = strings.Join(addrs, ",")
-	r.info.Detail = fmt.Sprintf("a cluster of %d masters; %s", masters, strings.Replace(r.nodes[0].info.Detail, "child process", "child processes", 1))
+	r.self.About.Addr = strings.Join(addrs, ",")
+	each := strings.Replace(r.nodes[0].self.About.Detail, "child process", "child processes", 1)
+	r.self.About.Detail = fmt.Sprintf("a cluster of %d masters; %s", masters, each)
 	r.useCluster(opt)
 	if err := r.connectAll(ctx); err != nil {
 		return fail(err)
@@ -94,7 +95,7 @@ func openClusterURL(ctx context.Context, list string) (*Store, error) {
 	}
 	opt.Addrs = append(opt.Addrs, others...)
 	opt.Password = passwordFromEnv(opt.Password)
-	r := &Store{info: stores.Info{Kind: stores.KindURL, Detail: "a cluster that was already running; it may serve others too"}}
+	r := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a cluster that was already running; it may serve others too"})
 	r.useCluster(opt)
 	return r, r.reachURL(ctx, opt.Addrs, opt.Password)
 }
@@ -111,11 +112,14 @@ func openSentinelURL(ctx context.Context, list string) (*Store, error) {
 		return nil, notAURL("sentinel", err, first)
 	}
 	if opt.MasterName == "" {
-		return nil, errors.New("--redis sentinel: the URL does not name the master: add ?master_name=NAME to it, e.g. sentinel:redis://host:26379?master_name=mymaster")
+		return nil, errors.New("--redis sentinel: the URL does not name the master: add ?master_name=NAME to it, " +
+			"e.g. sentinel:redis://host:26379?master_name=mymaster")
 	}
 	opt.SentinelAddrs = append(opt.SentinelAddrs, others...)
 	opt.Password = passwordFromEnv(opt.Password)
-	r := &Store{info: stores.Info{Kind: stores.KindURL, Detail: "the master " + opt.MasterName + " of sentinels; it was already running and may serve others too"}}
+	r := newStore(nil, stores.Info{
+		Kind: stores.KindURL, Detail: "the master " + opt.MasterName + " of sentinels; it was already running and may serve others too",
+	})
 	r.useSentinel(opt)
 	return r, r.reachURL(ctx, opt.SentinelAddrs, opt.Password)
 }
@@ -143,8 +147,8 @@ func several(what, list string) (first string, others []string, err error) {
 func (r *Store) reachURL(ctx context.Context, addrs []string, password string) error {
 	slices.Sort(addrs)
 	all := strings.Join(slices.Compact(addrs), ",")
-	r.info.Addr = all
-	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	r.self.About.Addr = all
+	ctx, cancel := context.WithTimeout(ctx, server.ReachTimeout)
 	defer cancel()
 	err := r.connectAll(ctx)
 	if err == nil {
@@ -165,7 +169,9 @@ func notAURL(what string, err error, text string) error {
 	if u, uerr := url.Parse(text); uerr == nil {
 		password, _ = u.User.Password()
 	} else { // what url.Parse complains about may be a piece of a password
-		return fmt.Errorf("--redis %s: this is not a valid URL: write redis://user:password@host:port and %%-encode what is special in a password", what)
+		return fmt.Errorf("--redis %s: this is not a valid URL: write redis://user:password@host:port "+
+			"and %%-encode what is special in a password", what)
 	}
-	return fmt.Errorf("--redis %s: this is not a valid URL: %s", what, server.Redact(strings.TrimPrefix(err.Error(), "redis: "), text, password, url.QueryEscape(password)))
+	said := server.Redact(strings.TrimPrefix(err.Error(), "redis: "), text, password, url.QueryEscape(password))
+	return fmt.Errorf("--redis %s: this is not a valid URL: %s", what, said)
 }

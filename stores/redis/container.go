@@ -8,8 +8,8 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 func openContainer(ctx context.Context, e server.Engine, o stores.Options) (*Store, error) {
@@ -26,11 +26,8 @@ func openContainer(ctx context.Context, e server.Engine, o stores.Options) (*Sto
 	}
 	var r *Store
 	err := e.Run(ctx, spec, func(b server.Container) error {
-		r = &Store{
-			base: goredis.Options{Addr: net.JoinHostPort(b.Host(), strconv.Itoa(b.Port())), Password: password},
-			own:  b,
-			info: stores.Info{Kind: stores.KindContainer, Detail: e.Detail(spec.Image)},
-		}
+		r = newStore(b, stores.Info{Kind: stores.KindContainer, Detail: e.Detail(spec.Image)})
+		r.base = goredis.Options{Addr: net.JoinHostPort(b.Host(), strconv.Itoa(b.Port())), Password: password}
 		// A server without a password takes every one, so it has to name ours.
 		return r.await(ctx, func(ctx context.Context) (bool, error) {
 			set, err := r.admin.ConfigGet(ctx, "requirepass").Result()

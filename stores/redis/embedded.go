@@ -107,16 +107,13 @@ func openEmbedded(why string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Store{
-		base:  goredis.Options{Addr: e.server.Addr()},
-		model: e,
-		info: stores.Info{
-			Kind: stores.KindEmbedded,
-			Detail: "miniredis in this process (" + why + "): decisions are right, speed is not comparable with a server's; " +
-				"scripts in transactions or with libraries such as cjson are ten times as slow as others",
-			Durability: "none: memory of this process",
-		},
-	}
+	r := newStore(nil, stores.Info{
+		Kind: stores.KindEmbedded,
+		Detail: "miniredis in this process (" + why + "): decisions are right, speed is not comparable with a server's; " +
+			"scripts in transactions or with libraries such as cjson are ten times as slow as others",
+		Durability: "none: memory of this process",
+	})
+	r.base, r.model = goredis.Options{Addr: e.server.Addr()}, e
 	if err := r.connect(context.Background()); err != nil {
 		e.close()
 		return nil, fmt.Errorf("start embedded Redis: %w", err)

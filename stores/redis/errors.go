@@ -29,7 +29,8 @@ func errorKind(err error) quota.ErrorKind {
 		return ""
 	}
 	word, rest, _ := strings.Cut(said.Error(), " ")
-	if slices.Contains(refusals, word) || word == "ERR" && (strings.HasPrefix(rest, "max number of clients") || strings.HasPrefix(rest, "unknown command")) {
+	refused := strings.HasPrefix(rest, "max number of clients") || strings.HasPrefix(rest, "unknown command")
+	if slices.Contains(refusals, word) || word == "ERR" && refused {
 		return quota.ErrorStore
 	}
 	return ""

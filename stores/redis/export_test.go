@@ -3,7 +3,7 @@ package redis
 import (
 	"context"
 
-	"github.com/quotabench/quotabench/stores/internal/server"
+	"github.com/quotabench/quotabench/internal/stores/server"
 )
 
 // Password of a server started here.
@@ -12,11 +12,11 @@ func (r *Store) Password() string { return r.base.Password }
 // Arguments of a server that is a child of ours; they are everybody's to read,
 // if only until a server writes over them.
 func (r *Store) Arguments() []string {
-	if c, ok := r.own.(*server.Child); ok {
+	if c, ok := r.self.Own.(*server.Child); ok {
 		return c.Args()
 	}
 	return nil
 }
 
 // Renew renews the leases at once.
-func (r *Store) Renew(ctx context.Context) { r.renew(ctx) }
+func (r *Store) Renew(ctx context.Context) { r.self.Renew(ctx) }

@@ -83,8 +83,8 @@ func (r *Store) Recover(ctx context.Context) error {
 		}
 		return heir.follow(ctx, r)
 	}
-	err := errors.Join(r.own.Close(), heir.admin.Close())
-	r.own, r.base.Addr, r.info.Addr = heir.own, heir.base.Addr, heir.info.Addr
+	err := errors.Join(r.self.Own.Close(), heir.admin.Close())
+	r.self.Own, r.base.Addr, r.self.About.Addr = heir.self.Own, heir.base.Addr, heir.self.About.Addr
 	r.nodes = r.nodes[1:]
 	bin, findErr := find()
 	if err = errors.Join(err, findErr); err != nil {

@@ -65,8 +65,9 @@ func replicaOf(ctx context.Context, main *Store, o stores.Options) (stores.Store
 	switch {
 	case main == nil:
 		return nil, errors.New("there is no redis that it could be a replica of")
-	case main.own == nil || main.info.Kind != stores.KindProcess:
-		return nil, errors.New("a replica is started for a Redis that was started as a process: use --redis process, or give the address of yours by --store redis.replica=redis://host:port")
+	case main.self.Own == nil || main.self.About.Kind != stores.KindProcess:
+		return nil, errors.New("a replica is started for a Redis that was started as a process: use --redis process, " +
+			"or give the address of yours by --store redis.replica=redis://host:port")
 	case len(main.nodes) > 0:
 		// It is closed and counted by itself from now on.
 		r := main.nodes[0]

@@ -28,7 +28,7 @@ func (r *Store) Stats(ctx context.Context) (stores.Stats, error) {
 		return r.clusterStats(ctx, c)
 	}
 	var sum stores.Stats
-	if r.own != nil || len(r.nodes) == 0 {
+	if r.self.Own != nil || len(r.nodes) == 0 {
 		f, err := info(ctx, r.admin)
 		if err != nil {
 			return stores.Stats{}, err
@@ -43,7 +43,7 @@ func (r *Store) Stats(ctx context.Context) (stores.Stats, error) {
 		}
 		add(&sum, f)
 	}
-	if r.own == nil && len(r.nodes) > 0 {
+	if r.self.Own == nil && len(r.nodes) > 0 {
 		sum.Commands -= r.asked.Add(1) * int64(len(r.nodes)-1)
 	}
 	return sum, nil
@@ -136,13 +136,17 @@ func (r *Store) describe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.info.Version = f["redis_version"]
+	r.self.About.Version = f["redis_version"]
 	r.replica = f["role"] == "slave"
-	major, _, _ := strings.Cut(r.info.Version, ".")
+	major, _, _ := strings.Cut(r.self.About.Version, ".")
 	if n, err := strconv.Atoi(major); err == nil && n < oldest {
-		return fmt.Errorf("%w at %s: it is version %s, and %d.0 is the oldest that works", errOld, r.info.Addr, r.info.Version, oldest)
+		return fmt.Errorf("%w at %s: it is version %s, and %d.0 is the oldest that works",
+			errOld, r.self.About.Addr, r.self.About.Version, oldest)
 	}
-	r.info.Durability = r.durability(ctx)
+	r.self.About.Durability = r.durability(ctx)
+	if !r.Owned() && !r.replica {
+		r.self.Share(board{r})
+	}
 	return nil
 }
 

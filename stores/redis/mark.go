@@ -116,7 +116,8 @@ func (r *Store) markedCluster(ctx context.Context, c *goredis.ClusterClient, sco
 	known, _ := r.marks.Load(scope)
 	keys, _ := known.([]string)
 	var set []*goredis.BoolCmd
-	if err := setAll(ctx, c, keys, func(p goredis.Pipeliner, key string) { set = append(set, p.SetXX(ctx, key, 1, goredis.KeepTTL)) }); err != nil {
+	keep := func(p goredis.Pipeliner, key string) { set = append(set, p.SetXX(ctx, key, 1, goredis.KeepTTL)) }
+	if err := setAll(ctx, c, keys, keep); err != nil {
 		return sign, err
 	}
 	sign.There = !slices.ContainsFunc(set, func(s *goredis.BoolCmd) bool { return !s.Val() })

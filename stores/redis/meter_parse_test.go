@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/stores/metertest"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/metertest"
 )
 
 // resp renders commands as a client writes them.

@@ -3,10 +3,9 @@ package redis
 import (
 	"context"
 	"errors"
-	"strings"
 
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 var _ stores.Placed = (*Store)(nil)
@@ -17,23 +16,10 @@ func (r *Store) Place() stores.Place {
 	switch {
 	case r.model != nil:
 		return stores.InProcess
-	case r.own == nil && len(r.nodes) > 0:
+	case r.self.Own == nil && len(r.nodes) > 0:
 		return r.nodes[0].Place()
-	case r.own != nil && r.own.Local():
-		return stores.StartedHere
-	case r.own == nil && r.onThisHost():
-		return stores.OnThisHost
 	}
-	return stores.Elsewhere
-}
-
-func (r *Store) onThisHost() bool {
-	for addr := range strings.SplitSeq(r.info.Addr, ",") {
-		if !server.OnThisHost(addr) {
-			return false
-		}
-	}
-	return true
+	return r.common.Place()
 }
 
 // Processes are those of all servers that were started here.
@@ -55,8 +41,8 @@ func (r *Store) Confine(ctx context.Context, cores []int) error {
 // each calls f with each server that was started for the store.
 func (r *Store) each(f func(server.Server) error) error {
 	var errs []error
-	if r.own != nil {
-		errs = append(errs, f(r.own))
+	if r.self.Own != nil {
+		errs = append(errs, f(r.self.Own))
 	}
 	for _, n := range r.nodes {
 		errs = append(errs, n.each(f))

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/storecheck"
 )
 
 // TestLostRaceForThePort starts servers on ports that another program has: once one

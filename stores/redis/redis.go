@@ -15,8 +15,9 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 // DefaultImage is the container image that is used where options name none.
@@ -25,7 +26,8 @@ const DefaultImage = "redis:7.4.11-alpine"
 const urls = "redis://, rediss://, unix://, cluster:URL or sentinel:URL"
 
 var driver = stores.Driver{
-	Name: "redis", Title: "Redis",
+	Name: "redis", Title: "Redis", Class: stores.ClassRedis, Volatile: true, Pool: 64,
+	Get: "start one and give its URL by --redis, or use --redis process or --redis embedded",
 	Choices: []stores.Choice{
 		{Word: "auto", Doc: "a process if redis-server is installed, else a container if its image is here, else embedded; the default"},
 		{Word: "process", Doc: "redis-server of this machine, started as a child and removed afterwards"},
@@ -36,7 +38,8 @@ var driver = stores.Driver{
 		{Word: "process:durable", Doc: "a redis-server that appends each write to its log and flushes that to disk before it answers"},
 		{Word: "redis://", Doc: "a server of yours by URL, also rediss:// and unix://; only keys under the run's prefix are touched"},
 		{Word: "cluster:redis://", Doc: "a Redis Cluster of yours, by the URL of a node, and of further ones behind commas"},
-		{Word: "sentinel:redis://", Doc: "the master that your sentinels name: their URLs with commas between them, the first with ?master_name=NAME"},
+		{Word: "sentinel:redis://", Doc: "the master that your sentinels name: their URLs with commas between them, " +
+			"the first with ?master_name=NAME"},
 	},
 	URLs: urls, Default: "auto", Image: DefaultImage, PasswordEnv: "REDISCLI_AUTH",
 	Survey: survey, ErrorKind: errorKind,
@@ -54,9 +57,9 @@ func init() {
 // Store is one open Redis: a server, with its replicas where it was started with
 // some, or a cluster.
 type Store struct {
+	common
+	self  *keep.Self
 	base  goredis.Options // to reach a single server; copied for each client
-	info  stores.Info
-	own   server.Server // nil where the server was not started here
 	model *embedded
 	admin goredis.UniversalClient
 	// lent is set where admin is the caller's, who closes it.
@@ -76,14 +79,17 @@ type Store struct {
 	asked atomic.Int64
 	// marks are the names of the marks of scopes.
 	marks sync.Map
-	// leases of this process on a server that others use too, under keeping; leased
-	// counts the commands for them.
-	keeping sync.Mutex
-	leases  leases
-	leased  atomic.Int64
+	// leased counts the commands for leases on a server that others use too.
+	leased atomic.Int64
+}
 
-	closing sync.Once
-	closed  error
+// common has the methods that stores of every kind share.
+type common = keep.Common
+
+func newStore(own server.Server, about stores.Info) *Store {
+	r := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
+	r.common, r.self.Remove = r.self.Common(), r.remove
+	return r
 }
 
 // Open opens the Redis that spec names: "auto", "process", "container", "embedded"
@@ -187,12 +193,11 @@ func openAuto(ctx context.Context, s shape, o stores.Options) (*Store, error) {
 // another kind, e.g. of a cluster, is handed out as it is: it cannot be metered or
 // interrupted, and Connect refuses to.
 func FromClient(ctx context.Context, c goredis.UniversalClient) (*Store, error) {
-	r := &Store{admin: c, lent: true, info: stores.Info{
-		Kind: stores.KindClient, Detail: "a client that was there already; its server may serve others too",
-	}}
+	r := newStore(nil, stores.Info{Kind: stores.KindClient, Detail: "a client that was there already; its server may serve others too"})
+	r.admin, r.lent = c, true
 	if single, ok := c.(*goredis.Client); ok {
 		r.base = *single.Options()
-		r.info.Addr = r.base.Addr
+		r.self.About.Addr = r.base.Addr
 		r.quieten()
 	}
 	if err := r.describe(ctx); err != nil {
@@ -201,23 +206,8 @@ func FromClient(ctx context.Context, c goredis.UniversalClient) (*Store, error) 
 	return r, nil
 }
 
-// Driver is "redis".
-func (r *Store) Driver() string { return driver.Name }
-
-// Info describes the server.
-func (r *Store) Info() stores.Info { return r.info }
-
 // Owned reports whether the server was started here, for this process alone.
-func (r *Store) Owned() bool { return r.own != nil || r.model != nil || len(r.nodes) > 0 }
-
-// PID is the server's process where it is a child of ours, and otherwise 0, also
-// for a container and a cluster.
-func (r *Store) PID() int {
-	if r.own == nil {
-		return 0
-	}
-	return r.own.PID()
-}
+func (r *Store) Owned() bool { return r.self.Own != nil || r.model != nil || len(r.nodes) > 0 }
 
 // Admin is a client for the harness' own use. It is not metered, and is closed
 // with r. It is nil on a cluster, and on a store that [FromClient] made of another
@@ -235,7 +225,7 @@ const adminPool = 1000
 // connect makes the admin client and asks the server who it is.
 func (r *Store) connect(ctx context.Context) error {
 	r.quieten()
-	r.info.Addr = r.base.Addr
+	r.self.About.Addr = r.base.Addr
 	r.admin = r.Client(ClientOptions{PoolSize: adminPool})
 	if err := r.describe(ctx); err != nil {
 		return errors.Join(err, r.admin.Close())
@@ -259,26 +249,17 @@ func (r *Store) quieten() {
 // where the server was started here, the server and its directory. Clients should be
 // closed before. Only the first call does anything; all return its error.
 func (r *Store) Close() error {
-	r.closing.Do(func() {
+	return r.self.End(func() error {
 		var errs []error
-		if r.admin != nil {
-			errs = append(errs, r.leave())
-		}
 		if !r.lent && r.admin != nil {
 			errs = append(errs, r.admin.Close())
 		}
 		for _, n := range slices.Backward(r.nodes) {
 			errs = append(errs, n.Close())
 		}
-		if r.own != nil {
-			errs = append(errs, r.own.Close())
-		}
 		if r.model != nil {
 			r.model.close()
 		}
-		if err := errors.Join(errs...); err != nil {
-			r.closed = fmt.Errorf("close redis: %w", err)
-		}
+		return errors.Join(errs...)
 	})
-	return r.closed
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 var _ stores.Follower = (*Store)(nil)
@@ -34,7 +34,7 @@ func startReplicated(ctx context.Context, replicas int, o stores.Options, one fu
 			return nil, errors.Join(fmt.Errorf("start a replica: %w", err), master.Close())
 		}
 	}
-	master.info.Detail += "; followed by " + count(replicas, "replica")
+	master.self.About.Detail += "; followed by " + count(replicas, "replica")
 	return master, nil
 }
 
@@ -62,7 +62,7 @@ func (r *Store) follow(ctx context.Context, master *Store) error {
 	if err := r.admin.SlaveOf(ctx, host, port).Err(); err != nil {
 		return fmt.Errorf("follow the master: %w", err)
 	}
-	r.info.Detail += ", a replica of " + master.base.Addr
+	r.self.About.Detail += ", a replica of " + master.base.Addr
 	r.replica = true
 	return poll(ctx, "the replica's first copy of its master", func() (bool, error) {
 		f, err := r.serverInfo(ctx)
@@ -125,7 +125,7 @@ func (r *Store) Promote(ctx context.Context) error {
 		return fmt.Errorf("promote a replica: %w", err)
 	}
 	r.replica = false
-	r.info.Detail = strings.Replace(r.info.Detail, ", a replica of ", ", promoted from a replica of ", 1)
+	r.self.About.Detail = strings.Replace(r.self.About.Detail, ", a replica of ", ", promoted from a replica of ", 1)
 	return nil
 }
 

@@ -12,13 +12,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 // oldest is the first major version that speaks RESP3, which the client
@@ -33,7 +32,9 @@ func find() (string, error) {
 	if p, err := exec.LookPath("redis-server"); err == nil {
 		return filepath.Abs(p)
 	}
-	for _, dir := range []string{"/usr/bin", "/usr/local/bin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin", "/snap/bin"} {
+	for _, dir := range []string{
+		"/usr/bin", "/usr/local/bin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin", "/snap/bin",
+	} {
 		if p := filepath.Join(dir, "redis-server"); server.Program(p) {
 			return p, nil
 		}
@@ -82,13 +83,10 @@ func start(ctx context.Context, bin string, port int, o stores.Options) (*Store,
 	if err != nil {
 		return nil, err
 	}
-	r := &Store{
-		base: goredis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Password: password},
-		own:  c,
-		info: stores.Info{Kind: stores.KindProcess, Detail: "child process of " + bin + home.As},
-	}
+	r := newStore(c, stores.Info{Kind: stores.KindProcess, Detail: "child process of " + bin + home.As})
+	r.base = goredis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Password: password}
 	if o.Settings["appendonly"] == "yes" && server.InMemory(home.Data) {
-		r.info.Detail += "; its folder " + home.Dir.Path + " is in memory, where a flush costs nothing: set TMPDIR to one on a disk"
+		r.self.About.Detail += "; its folder " + home.Dir.Path + " is in memory, where a flush costs nothing: set TMPDIR to one on a disk"
 	}
 	err = r.await(ctx, func(ctx context.Context) (bool, error) {
 		f, err := r.serverInfo(ctx)
@@ -125,7 +123,7 @@ func arguments(bind string, port int, o stores.Options) []string {
 // where no error is returned.
 func (r *Store) await(ctx context.Context, ours func(context.Context) (bool, error)) error {
 	taken := func(words string) bool { return strings.Contains(words, "Address already in use") }
-	return server.Await(ctx, r.own, taken, func(ctx context.Context) error {
+	return server.Await(ctx, r.self.Own, taken, func(ctx context.Context) error {
 		if err := r.connect(ctx); err != nil {
 			return err
 		}
@@ -150,16 +148,19 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	// errors are not shown.
 	u, err := url.Parse(spec)
 	if err != nil {
-		return nil, errors.New("--redis is not a valid URL: write redis://user:password@host:port/database and %-encode what is special in a password")
+		return nil, errors.New("--redis is not a valid URL: write redis://user:password@host:port/database " +
+			"and %-encode what is special in a password")
 	}
 	opt, err := goredis.ParseURL(spec)
 	if err != nil {
 		password, _ := u.User.Password()
-		return nil, fmt.Errorf("--redis is not a valid URL: %s", server.Redact(strings.TrimPrefix(err.Error(), "redis: "), spec, password, url.QueryEscape(password)))
+		said := server.Redact(strings.TrimPrefix(err.Error(), "redis: "), spec, password, url.QueryEscape(password))
+		return nil, fmt.Errorf("--redis is not a valid URL: %s", said)
 	}
 	opt.Password = passwordFromEnv(opt.Password)
-	r := &Store{base: *opt, info: stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"}}
-	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	r := newStore(nil, stores.Info{Kind: stores.KindURL, Detail: "a server that was already running; it may serve others too"})
+	r.base = *opt
+	ctx, cancel := context.WithTimeout(ctx, server.ReachTimeout)
 	defer cancel()
 	if err := r.connect(ctx); err != nil {
 		if why := turnedAway(ctx, opt, err); why != nil {
@@ -172,9 +173,6 @@ func openURL(ctx context.Context, spec string) (*Store, error) {
 	}
 	return r, nil
 }
-
-// reachTimeout bounds how long a server that was running already may take to answer.
-const reachTimeout = 5 * time.Second
 
 // passwordFromEnv is the password of a URL, or where it has none that of the
 // environment, as redis-cli takes it.
@@ -191,8 +189,10 @@ func explain(err error, opt *goredis.Options) error {
 	switch {
 	case errors.Is(err, errOld):
 		return err
-	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOAUTH"), strings.Contains(text, "ERR AUTH"), strings.Contains(text, "invalid password"):
-		return fmt.Errorf("redis at %s refuses the login (%s): give user and password in the URL, or the password in REDISCLI_AUTH", opt.Addr, text)
+	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOAUTH"),
+		strings.Contains(text, "ERR AUTH"), strings.Contains(text, "invalid password"):
+		return fmt.Errorf("redis at %s refuses the login (%s): give user and password in the URL, or the password in REDISCLI_AUTH",
+			opt.Addr, text)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("connect to redis at %s: %w", opt.Addr, context.Canceled)
 	}

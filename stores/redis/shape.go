@@ -102,4 +102,5 @@ func (s shape) open(ctx context.Context, o stores.Options, one func(stores.Optio
 }
 
 // errSeveral is why a kind of server cannot be several.
-var errSeveral = errors.New("replicas and clusters are started as processes only: use process, e.g. process:replicas=1, or give cluster:URL or sentinel:URL of servers of yours")
+var errSeveral = errors.New("replicas and clusters are started as processes only: use process, " +
+	"e.g. process:replicas=1, or give cluster:URL or sentinel:URL of servers of yours")

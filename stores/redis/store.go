@@ -20,8 +20,7 @@ func (r *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, 
 	if r.replica {
 		return 0, nil
 	}
-	_ = r.pay(ctx) // what still fails is tried again later
-	if err := r.Lease(ctx, scope); err != nil {
+	if err := r.self.Enter(ctx, scope); err != nil {
 		return 0, err
 	}
 	u, err := r.Usage(ctx, scope)
@@ -40,7 +39,8 @@ func (r *Store) Connect(ctx context.Context, _ stores.Scope, o stores.ConnOption
 			return nil, fmt.Errorf("connect to redis: a %T cannot be metered or interrupted: use a client of a single server, or a URL", r.admin)
 		}
 		if o.AutoPipeline {
-			return nil, fmt.Errorf("connect to redis: a %T is handed out as it is, and not with pipelines: use a client of a single server, or a URL", r.admin)
+			return nil, fmt.Errorf("connect to redis: a %T is handed out as it is, and not with pipelines: "+
+				"use a client of a single server, or a URL", r.admin)
 		}
 		return lentConn{r.admin}, nil
 	}
@@ -110,8 +110,12 @@ func (r *Store) Wipe(ctx context.Context, scope stores.Scope) error {
 	if r.replica {
 		return nil
 	}
+	return r.common.Wipe(ctx, scope)
+}
+
+func (r *Store) remove(ctx context.Context, scope stores.Scope) error {
 	_, err := r.WipePrefix(ctx, scope.Prefix())
-	return r.wiped(ctx, scope, err)
+	return err
 }
 
 // conn is a client that a strategy is given, and the one that holds the connections.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 func survey(context.Context) []stores.Finding {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/stores/internal/server"
+	"github.com/quotabench/quotabench/internal/stores/server"
 )
 
 // checkFor is how long the key of a check lives where it cannot be removed.
@@ -93,7 +93,8 @@ func unusable(err error, addr, password string) error {
 	case strings.Contains(text, "NOPERM") && (strings.Contains(text, "keys") || strings.Contains(text, "key ")):
 		return fmt.Errorf("redis at %s lets this user not use the keys of a run: give it ~quotabench:* by ACL SETUSER (%s)", addr, text)
 	case strings.Contains(text, "NOPERM"):
-		return fmt.Errorf("redis at %s lets this user not use %s: give it +%s by ACL SETUSER; runs need INFO, SCAN, scripts, and the commands on data (%s)", addr, command, strings.ToLower(command), text)
+		return fmt.Errorf("redis at %s lets this user not use %s: give it +%s by ACL SETUSER; "+
+			"runs need INFO, SCAN, scripts, and the commands on data (%s)", addr, command, strings.ToLower(command), text)
 	case strings.Contains(text, "unknown command"):
 		return fmt.Errorf("redis at %s does not know %s: it is renamed or switched off there, and runs need it (%s)", addr, command, text)
 	}

@@ -17,9 +17,9 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stores/httpstore"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/httpstore"
-	"github.com/quotabench/quotabench/stores/internal/server"
 )
 
 // Subject stands in a URL for the subject of a request.
@@ -32,8 +32,9 @@ const (
 
 var driver = stores.Driver{
 	Name: "service", Title: "service",
-	Choices: []stores.Choice{{Word: "http://", Doc: "a service of yours, also https://, e.g. http://localhost:8080/check?user={subject}; it is asked as often as the run has requests"}},
-	URLs:    urls, PasswordEnv: passwordEnv,
+	Choices: []stores.Choice{{Word: "http://", Doc: "a service of yours, also https://, e.g. http://localhost:8080/check?user={subject}; " +
+		"it is asked as often as the run has requests"}},
+	URLs: urls, PasswordEnv: passwordEnv,
 }
 
 func init() {
@@ -81,7 +82,8 @@ func parse(spec string) (*Service, error) {
 	// Braces may stand in no host name: what stands for the subject belongs behind it.
 	u, err := url.Parse(spec)
 	if err != nil || u.Hostname() == "" || strings.Contains(u.Host, "{") {
-		return nil, errors.New("--service is not a valid URL: write e.g. http://host:port/path?user={subject}, and %-encode what is special in a password")
+		return nil, errors.New("--service is not a valid URL: write e.g. http://host:port/path?user={subject}, " +
+			"and %-encode what is special in a password")
 	}
 	s := &Service{encrypted: u.Scheme == "https", user: u.User}
 	if name := s.user.Username(); name != "" {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/stores/storecheck"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/storecheck"
 	"github.com/quotabench/quotabench/stores/service"
 	"github.com/quotabench/quotabench/stores/storetest"
 )

@@ -43,8 +43,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
-	"github.com/quotabench/quotabench/stores/internal/server"
 	"github.com/quotabench/quotabench/stores/postgres"
 	"github.com/quotabench/quotabench/stores/redis"
 )
@@ -56,7 +56,7 @@ const (
 )
 
 // Servers have long to start: the machine may be busy with other tests.
-func init() { server.OpenTimeout = 3 * time.Minute }
+func init() { server.OpenTimeout, server.ReachTimeout = 3*time.Minute, 3*time.Minute }
 
 // shared is a store that all tests of a binary share.
 type shared[T stores.Store] struct {
@@ -96,7 +96,11 @@ func sharedRedis(spec string) *shared[*redis.Store] {
 
 func sharedPostgres(spec string) *shared[*postgres.Store] {
 	return &shared[*postgres.Store]{open: func(ctx context.Context) (*postgres.Store, error) {
-		return postgres.Open(ctx, spec, stores.Options{Image: os.Getenv(PostgresImageEnv), NoPull: true})
+		// Tests must not wait for the disk. What they decide does not depend on it: the server may
+		// be killed, but the machine may not.
+		return postgres.Open(ctx, spec, stores.Options{
+			Image: os.Getenv(PostgresImageEnv), NoPull: true, Settings: map[string]string{"fsync": "off"},
+		})
 	}}
 }
 

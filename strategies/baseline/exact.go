@@ -17,7 +17,7 @@ var exactMeta = strategies.Meta{
 	Notes: strategies.Notes{
 		How: []string{
 			"All instances are one value in one process.",
-			"A request takes the mutex, counts what was admitted in its window, and is admitted where it fits.",
+			"A request takes the mutex, counts what was admitted in its window, and is admitted if it fits.",
 			"Refunds and commits change the count of the window that was charged.",
 		},
 		Use:   "Use it as the control of a measurement: whatever it seems to leak or to reject wrongly is an error of the instrument.",

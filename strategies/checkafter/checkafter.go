@@ -1,4 +1,4 @@
-// Package checkafter holds the alternative of record 004 that reserves nothing: a
+// Package checkafter holds the alternative of ADR-RM-3 that reserves nothing: a
 // file is uploaded first, its quota is checked when it is there, and what is too
 // much is deleted again.
 package checkafter
@@ -18,22 +18,22 @@ import (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "check-after",
-		Source: "004 (ADR-RM-3)",
+		Source: "ADR-RM-3",
 		Doc:    "uploads first, checks afterwards, and deletes again what is over the limit",
 		Notes: strategies.Notes{
 			How: []string{
 				"The file is uploaded, whatever is left of the quota.",
 				"INCRBY adds its size to what the tenant has stored.",
-				"Where the sum is over the limit, DECRBY takes the size off again: the file is deleted, and its bytes were uploaded for nothing.",
+				"If the sum is over the limit, DECRBY takes the size off again: the file is deleted, and its bytes were uploaded for nothing.",
 				"A failed upload and a deleted file give their units back by DECRBY.",
 			},
 			Deviations: []string{
 				"The record says only that the check comes after the upload; the count is kept as its own scripts keep theirs.",
-				"A file's size is known when it is checked, so that nothing is corrected later.",
+				"A file's size is known when it is checked, so nothing is corrected later.",
 				"No bytes are sent anywhere: an upload is a wait of its size by the option bandwidth, and its bytes are counted by the option size.",
 			},
-			Use:   "Where files are small, rejections rare, and a client need not know beforehand.",
-			Avoid: "Where uploads are large: every rejected one is paid for in full, and while it is there others are rejected that would have fitted.",
+			Use:   "Use it if files are small, rejections rare, and a client need not know beforehand.",
+			Avoid: "Avoid it if uploads are large: every rejected one is paid for in full, and while it is there others are rejected that would have fitted.",
 		},
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedRedis},
@@ -42,7 +42,7 @@ func init() {
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{
-			{Name: "size", Type: "int", Default: "1000000", Min: "1", Doc: "`bytes` of one unit; record 004 counts in MB"},
+			{Name: "size", Type: "int", Default: "1000000", Min: "1", Doc: "`bytes` of one unit; ADR-RM-3 counts in MB"},
 			{Name: "bandwidth", Type: "int", Default: "0", Min: "0", Doc: "`bytes` per second that one client uploads; 0 makes uploads take no time"},
 		},
 		Guarantee: []quota.Clause{

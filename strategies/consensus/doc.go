@@ -1,8 +1,8 @@
 // Package consensus lists the strategies on services whose clients are large: a
 // counter in etcd, a counter in ZooKeeper, and requests through a queue of NATS
 // JetStream. It registers what there is to say about them, so that every program
-// lists them. Their code is in the packages below, which bring the clients in and
-// are imported together by [github.com/quotabench/quotabench/full].
+// lists them. Their code is in the module [github.com/quotabench/quotabench/full],
+// which brings the clients in.
 package consensus
 
 import (

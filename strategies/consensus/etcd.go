@@ -14,7 +14,7 @@ const EtcdCounter = "etcd-counter"
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   EtcdCounter,
-		Source: "003 (ADR-005)",
+		Source: "ADR-005",
 		Doc:    "a counter in etcd, changed by compare-and-swap on its revision",
 		Notes: strategies.Notes{
 			How: []string{
@@ -26,10 +26,10 @@ func init() {
 			},
 			Deviations: []string{
 				"The record names a distributed counter in etcd and says nothing of how it counts: compare-and-swap is how etcd's own documents do.",
-				"A server that is started here is one member, so that a decision waits for its disk and not for a majority.",
+				"A server that is started here is one member, so a decision waits for its disk and not for a majority.",
 			},
-			Use:   "Where few requests per second and subject are decided and none may be decided wrongly, on an etcd that is there already.",
-			Avoid: "On a hot key: every success makes all callers fail that read before it, and they retry.",
+			Use:   "Use it if few requests per second and subject are decided and none may be decided wrongly, on an etcd that is there already.",
+			Avoid: "Avoid it on a hot key: every success makes all callers fail that read before it, and they retry.",
 		},
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{NeedEtcd},

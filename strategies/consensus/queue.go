@@ -21,7 +21,7 @@ func init() {
 	admits := func(p quota.Params) bool { return p.Options["meanwhile"] == MeanwhileAdmit }
 	strategies.Register(strategies.Meta{
 		Name:   Queue,
-		Source: "004 (ADR-RM-3)",
+		Source: "ADR-RM-3",
 		Doc:    "requests go through a JetStream stream, and one consumer decides them in order",
 		Notes: strategies.Notes{
 			How: []string{
@@ -35,8 +35,8 @@ func init() {
 				"The record turns queues down because the client does not know at once; it says nothing of what the client would do meanwhile.",
 				"A consumer that starts reads the whole stream to know its counters; nothing shortens it.",
 			},
-			Use:   "Where decisions need a record in their order, and requests can wait, or be taken back.",
-			Avoid: "Where a client needs its answer at once: it waits for the stream and for all requests before its own.",
+			Use:   "Use it if decisions need a record in their order, and requests can wait, or be taken back.",
+			Avoid: "Avoid it if a client needs its answer at once: it waits for the stream and for all requests before its own.",
 		},
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{NeedNATS},

@@ -14,7 +14,7 @@ const ZooKeeperCounter = "zookeeper-counter"
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   ZooKeeperCounter,
-		Source: "003 (ADR-005)",
+		Source: "ADR-005",
 		Doc:    "a counter in a ZooKeeper node, changed on condition of its version",
 		Notes: strategies.Notes{
 			How: []string{
@@ -26,10 +26,10 @@ func init() {
 			Deviations: []string{
 				"The record names a distributed counter in ZooKeeper and says nothing of how it counts: a versioned node is how ZooKeeper's own recipes do.",
 				"Nodes of windows that have ended stay: ZooKeeper removes only what belongs to a session, unless its operator allows more.",
-				"A server that is started here is one, so that a decision waits for its disk and not for a majority.",
+				"A server that is started here is one, so a decision waits for its disk and not for a majority.",
 			},
-			Use:   "Where few requests per second and subject are decided and none may be decided wrongly, on a ZooKeeper that is there already.",
-			Avoid: "On a hot key: every success makes all callers fail that read before it, and each failure costs two round trips.",
+			Use:   "Use it if few requests per second and subject are decided and none may be decided wrongly, on a ZooKeeper that is there already.",
+			Avoid: "Avoid it on a hot key: every success makes all callers fail that read before it, and each failure costs two round trips.",
 		},
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{NeedZooKeeper},

@@ -1,4 +1,4 @@
-// Package edge holds the alternative of record 003 that caches at the edge of a
+// Package edge holds the alternative of ADR-005 that caches at the edge of a
 // network. Its store is a model in this process: nothing that is measured on it says
 // how fast such a service is, and what it admits follows from the two figures that
 // the record gives, a millisecond for a read and 60 seconds until a write is seen
@@ -18,7 +18,7 @@ import (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "edge-kv",
-		Source: "003 (ADR-005)",
+		Source: "ADR-005",
 		Doc:    "a model: counts in a replica per region, whose writes are seen elsewhere after 60 s",
 		Notes: strategies.Notes{
 			How: []string{
@@ -29,10 +29,10 @@ func init() {
 			},
 			Deviations: []string{
 				"The store is a model in this process: no service of that kind can be run here.",
-				"An instance without a region is a region of its own.",
+				"An instance without a region is a separate region.",
 			},
-			Use:   "Where a limit is advice, requests come from everywhere, and the answer must be near.",
-			Avoid: "Wherever the limit is meant: each region can spend all of it before it hears of the others.",
+			Use:   "Use it if a limit is advisory, requests come from everywhere, and the answer must be near.",
+			Avoid: "Avoid it if the limit matters: each region can spend all of it before it hears of the others.",
 		},
 		Form:      strategies.Rejected,
 		Kinds:     []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},

@@ -82,7 +82,7 @@ func TestRegionsSpendTheLimitEach(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.Seed, plan.Rate, plan.Arrivals, plan.Duration = 1, 10, "constant", 50*time.Second
+		plan.Seed, plan.Load, plan.Arrivals, plan.Duration = 1, harness.OpenAt(10), "constant", 50*time.Second
 		plan.Stream.Set("subjects", 1)
 		report, err := sim.Run(t.Context(), sim.Config{Plan: plan, Topology: sim.Topology{Regions: regions}})
 		if err != nil {

@@ -24,7 +24,7 @@ func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "pg-check",
 		Core:   true,
-		Source: "003 (ADR-005), 000 (ADR-008)",
+		Source: "ADR-005, ADR-008",
 		Doc:    "PostgreSQL only: read what remains, then add to what is used",
 		Notes: strategies.Notes{
 			How: []string{
@@ -40,8 +40,8 @@ func init() {
 				"The 100 connections of the pool are those of one instance.",
 				"With reset=month a row belongs to a window of the policy, whatever its length, and a new one has the policy's limit.",
 			},
-			Use:   "As what a system begins with, and what the other strategies are compared with.",
-			Avoid: "Where a limit has to be exact, or where checks outnumber what one database can answer.",
+			Use:   "Use it as the design that systems begin with, and that others are compared with.",
+			Avoid: "Avoid it if a limit has to be exact, or if checks outnumber what one database can answer.",
 		},
 		Form:      strategies.Documented,
 		Needs:     []strategies.Need{strategies.NeedPostgres},

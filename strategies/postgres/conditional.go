@@ -16,11 +16,11 @@ func init() {
 		Notes: strategies.Notes{
 			How: []string{
 				"An UPDATE adds the units to the subject's row of the window if they fit into the limit, and returns the new count.",
-				"Where it changed no row, a SELECT tells a full window from one without a row.",
+				"If it changed no row, a SELECT tells a full window from one without a row.",
 				"A missing row is inserted, and the UPDATE is sent again.",
 			},
-			Use:   "Where PostgreSQL is there already and the count has to be exact.",
-			Avoid: "Where a hot subject takes thousands of decisions a second: they wait for one row's lock.",
+			Use:   "Use it if PostgreSQL is there already and the count has to be exact.",
+			Avoid: "Avoid it if a hot subject takes thousands of decisions a second: they wait for one row's lock.",
 		},
 		Form:      strategies.Reference,
 		Needs:     []strategies.Need{strategies.NeedPostgres},

@@ -1,8 +1,8 @@
 // Package postgres holds the strategies that are SQL: PostgreSQL alone keeps the
 // count, and what they promise is what its statements and locks promise.
 //
-// pg-check is the state that record 003 sets out from, and the quota table that
-// record 000 turned down: one SELECT for what remains, and where that is enough,
+// pg-check is the state that ADR-005 sets out from, and the quota table that
+// ADR-008 turned down: one SELECT for what remains, and where that is enough,
 // one UPDATE. The two are separate statements, so callers who read the same
 // remainder are all admitted; the UPDATE adds to what is there, so that none of
 // their charges is lost. Nothing in the record resets the counts.
@@ -13,7 +13,7 @@
 // The others keep a row per window. pg-conditional puts the check into the UPDATE,
 // for comparison: callers of one subject wait for each other's row lock, and the
 // condition is looked at again after the wait. pg-row-lock and pg-optimistic are what
-// record 004 turned down: the one locks the row before it looks, the other looks
+// ADR-RM-3 turned down: the one locks the row before it looks, the other looks
 // again where the row's version has changed. pg-two-phase keeps the rows in two
 // databases, and commits in both or in neither.
 package postgres

@@ -15,21 +15,21 @@ import (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "pg-optimistic",
-		Source: "004 (ADR-RM-3)",
+		Source: "ADR-RM-3",
 		Doc:    "PostgreSQL only: read count and version, UPDATE if the version still stands, else begin again",
 		Notes: strategies.Notes{
 			How: []string{
-				"A SELECT reads what is used and the row's version; where there is no row, one is inserted.",
+				"A SELECT reads what is used and the row's version; if there is no row, one is inserted.",
 				"What does not fit is rejected.",
 				"An UPDATE writes the new count and the next version, on condition that the version is the one that was read.",
-				"Where it changed no row another caller was first, and all begins again.",
+				"If it changed no row another caller was first, and all begins again.",
 			},
 			Deviations: []string{
 				"The record names the alternative and shows no statements: table and loop are ours.",
 				"It fears uploads that fail by a conflict of versions and gives no number of tries: by default there is no last one.",
 			},
-			Use:   "Where conflicts are rare and no caller should ever hold a lock.",
-			Avoid: "On hot subjects: of all who read one version a single one succeeds, and the others ask again.",
+			Use:   "Use it if conflicts are rare and no caller should ever hold a lock.",
+			Avoid: "Avoid it on hot subjects: of all who read one version a single one succeeds, and the others ask again.",
 		},
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedPostgres},

@@ -24,7 +24,7 @@ const tierCache quota.Tier = "query-cache"
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "pg-query-cache",
-		Source: "003 (ADR-005)",
+		Source: "ADR-005",
 		Doc:    "pg-check behind a cache of query results, which any write to the table empties",
 		Notes: strategies.Notes{
 			How: []string{
@@ -37,10 +37,10 @@ func init() {
 				"The record takes the cache for one that is built in, which PostgreSQL has not: one in the memory of this process stands in for it, and a hit costs no round trip.",
 				"A built-in cache would be emptied within the transaction; this one is once the reply to the UPDATE has come.",
 				"With cache=redis the cache is in Redis, and a hit costs a round trip there.",
-				"With cache=instance each instance has a cache of its own, as an application would build it: it does not hear of the others' writes.",
+				"With cache=instance each instance has its own cache, as an application would build it: it does not hear of the others' writes.",
 			},
-			Use:   "Where nearly all requests are rejected, so that writes are rare.",
-			Avoid: "Where requests are admitted: each of them throws away what all others could have been answered from.",
+			Use:   "Use it if nearly all requests are rejected, so writes are rare.",
+			Avoid: "Avoid it if requests are admitted: each of them throws away what all others could have been answered from.",
 		},
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedPostgres},

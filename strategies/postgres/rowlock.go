@@ -16,20 +16,20 @@ import (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "pg-row-lock",
-		Source: "004 (ADR-RM-3)",
+		Source: "ADR-RM-3",
 		Doc:    "PostgreSQL only: SELECT FOR UPDATE, compare, UPDATE, in one transaction",
 		Notes: strategies.Notes{
 			How: []string{
 				"A transaction selects the subject's row of the window FOR UPDATE, which waits for any other transaction that has it.",
-				"Where there is no row it inserts one and selects again.",
+				"If there is no row it inserts one and selects again.",
 				"It compares what is used with the limit, and updates the row if the request fits.",
 				"COMMIT lets the next one go on.",
 			},
 			Deviations: []string{
 				"The record names the alternative and shows no statements: table and transaction are ours.",
 			},
-			Use:   "Where the decision needs more than one condition on the row, and few callers ask for the same subject at once.",
-			Avoid: "On hot subjects: every caller holds the row for three round trips, and a connection while it waits.",
+			Use:   "Use it if the decision needs more than one condition on the row, and few callers ask for the same subject at once.",
+			Avoid: "Avoid it on hot subjects: every caller holds the row for three round trips, and a connection while it waits.",
 		},
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedPostgres},

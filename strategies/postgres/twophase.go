@@ -21,7 +21,7 @@ const needSecond strategies.Need = "postgres.2"
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "pg-two-phase",
-		Source: "003 (ADR-005)",
+		Source: "ADR-005",
 		Doc:    "two PostgreSQL databases that charge together, by PREPARE TRANSACTION and COMMIT PREPARED",
 		Notes: strategies.Notes{
 			How: []string{
@@ -35,8 +35,8 @@ func init() {
 				"The record has one line of a table for it and names no databases: two that hold the same counts are ours.",
 				"The coordinator keeps no log: the order of steps tells from what is prepared where how it was decided.",
 			},
-			Use:   "Where two databases must never disagree, whatever it costs.",
-			Avoid: "Nearly always: every admission takes eight round trips, and a coordinator that dies leaves rows locked.",
+			Use:   "Use it if two databases must never disagree, whatever it costs.",
+			Avoid: "Avoid it nearly always: every admission takes eight round trips, and a coordinator that dies leaves rows locked.",
 		},
 		Form:  strategies.Rejected,
 		Needs: []strategies.Need{strategies.NeedPostgres, needSecond},
@@ -48,7 +48,7 @@ func init() {
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Guarantee: exact(),
-		Record:    []quota.Clause{quota.Exactly().From("003 (ADR-005): strong consistency, 100 % accurate")},
+		Record:    []quota.Clause{quota.Exactly().From("ADR-005: strong consistency, 100 % accurate")},
 		Open:      openTwoPhase,
 	})
 }

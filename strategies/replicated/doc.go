@@ -1,7 +1,7 @@
 // Package replicated holds what the records turned down in favour of one cache: a
 // Redis alone, as strong as its replicas ("redis-wait") or its log ("redis-durable")
-// make it, which record 003 weighs as alternatives 1 and 3; and a lock over several
-// independent Redis around a read, a check and a write ("redlock"), which record 004
+// make it, which ADR-005 weighs as alternatives 1 and 3; and a lock over several
+// independent Redis around a read, a check and a write ("redlock"), which ADR-RM-3
 // weighs.
 package replicated
 

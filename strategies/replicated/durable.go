@@ -9,12 +9,12 @@ import (
 
 var redisDurableMeta = strategies.Meta{
 	Name:   "redis-durable",
-	Source: "003 (ADR-005)",
+	Source: "ADR-005",
 	Doc:    "one script on a Redis that writes each command to its log on disk before it answers",
 	Notes: strategies.Notes{
 		How: []string{
 			"One script compares the window's counter plus the units asked for with the limit.",
-			"Where they fit, it adds them and sets the counter's end.",
+			"If they fit, it adds them and sets the counter's end.",
 			"Redis appends the change to its log and flushes that to disk before it answers.",
 			"A refund is a script that takes the units off again.",
 		},
@@ -23,8 +23,8 @@ var redisDurableMeta = strategies.Meta{
 			"The record describes no algorithm, so the check and the charge are one script.",
 			"Simulated and explored, the Redis has no log, and a write costs no flush.",
 		},
-		Use:   "Use it where a count must survive a restart of Redis and some hundred microseconds for a flush are no matter.",
-		Avoid: "Avoid it where the loss of the machine must be survived, too: the log is on its disk alone.",
+		Use:   "Use it if a count must survive a restart of Redis and some hundred microseconds for a flush are no matter.",
+		Avoid: "Avoid it if the loss of the machine must be survived, too: the log is on its disk alone.",
 	},
 	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{needDurable},

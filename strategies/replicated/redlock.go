@@ -29,11 +29,11 @@ const (
 
 var redlockMeta = strategies.Meta{
 	Name:   "redlock",
-	Source: "004 (ADR-RM-3)",
+	Source: "ADR-RM-3",
 	Doc:    "GET, compare, SET under a lock that a majority of independent Redis grants",
 	Notes: strategies.Notes{
 		How: []string{
-			"A caller sets a key with a value of its own and an expiry on each of n independent Redis, and holds the lock where a majority took it in time.",
+			"A caller sets a key with its own value and an expiry on each of n independent Redis, and holds the lock where a majority took it in time.",
 			"A caller that did not get it takes its keys away again and tries once more after a pause.",
 			"Under the lock it reads the counter in the first Redis, compares, and writes the sum.",
 			"A script on each Redis takes the lock's key away if it still has the caller's value.",
@@ -43,7 +43,7 @@ var redlockMeta = strategies.Meta{
 			"The record does not say what is done under the lock, and it is the read, check and write that it starts from.",
 			"A request that gets no lock in all its tries is an error, and not a rejection.",
 		},
-		Use:   "Use it where the work under the lock is long, touches things outside Redis, and may be done twice when a holder is late.",
+		Use:   "Use it if the work under the lock is long, touches things outside Redis, and may be done twice when a holder is late.",
 		Avoid: "Avoid it for a counter: a script in one Redis does the same in one round trip, and a holder that outlives its lock overwrites what others counted.",
 	},
 	Form:  strategies.Rejected,

@@ -22,22 +22,22 @@ const (
 
 var redisWaitMeta = strategies.Meta{
 	Name:   "redis-wait",
-	Source: "003 (ADR-005)",
+	Source: "ADR-005",
 	Doc:    "one script on a Redis, whose caller hears of a charge once replicas have it",
 	Notes: strategies.Notes{
 		How: []string{
-			"One script compares the window's counter plus the units asked for with the limit, and adds them where they fit.",
+			"One script compares the window's counter plus the units asked for with the limit, and adds them if they fit.",
 			"WAIT follows on the same connection, in the same round trip, and blocks until enough replicas have the charge.",
-			"Where too few have it in time the request ends in an error, and the units stay taken.",
-			"A refund is a script that takes the units off again, with a WAIT of its own.",
+			"If too few have it in time the request ends in an error, and the units stay taken.",
+			"A refund is a script that takes the units off again, with its own WAIT.",
 		},
 		Deviations: []string{
 			"The record names no means of strong consistency, and WAIT is the strongest that Redis has: it is no consensus, and a failover to a replica that was not waited for loses what others confirmed.",
 			"The record describes no algorithm, so the check and the charge are one script.",
 			"Simulated and explored, a replica is a model that has each write at once.",
 		},
-		Use:   "Use it where a master that dies must not take confirmed charges with it, and a second round trip inside the machine room is no matter.",
-		Avoid: "Avoid it where requests must go on while replicas are away: they end in errors, or are admitted without what they waited for.",
+		Use:   "Use it if a master that dies must not take confirmed charges with it, and a second round trip inside the machine room is no matter.",
+		Avoid: "Avoid it if requests must go on while replicas are away: they end in errors, or are admitted without what they waited for.",
 	},
 	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{strategies.NeedReplicated},

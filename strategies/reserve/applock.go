@@ -11,7 +11,7 @@ import (
 
 var appLockMeta = strategies.Meta{
 	Name:   "app-lock",
-	Source: "004 (ADR-RM-3)",
+	Source: "ADR-RM-3",
 	Doc:    "GET, compare, SET under a mutex in each process: right with one instance, not with two",
 	Notes: strategies.Notes{
 		How: []string{
@@ -22,8 +22,8 @@ var appLockMeta = strategies.Meta{
 		Deviations: []string{
 			"The record names no algorithm under the lock; its own time line is taken.",
 		},
-		Use:   "On one instance, and only for as long as there is one.",
-		Avoid: "On two instances or more: each has a mutex of its own, and the race is back.",
+		Use:   "Use it on one instance, and only for as long as there is one.",
+		Avoid: "Avoid it on two instances or more: each has its own mutex, and the race is back.",
 	},
 	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{strategies.NeedRedis},
@@ -52,7 +52,7 @@ var appLockMeta = strategies.Meta{
 	},
 }
 
-// appLock is what record 004 means by locking in the application: the race of
+// appLock is what ADR-RM-3 means by locking in the application: the race of
 // check-then-set is gone among the callers of one process, and is as it was
 // between two of them.
 type appLock struct {

@@ -14,8 +14,8 @@ import (
 var checkThenSetMeta = strategies.Meta{
 	Name:   "check-then-set",
 	Core:   true,
-	Source: "004 (ADR-RM-3)",
-	Doc:    "GET, compare, SET: the race that record 004 starts from",
+	Source: "ADR-RM-3",
+	Doc:    "GET, compare, SET: the race that ADR-RM-3 starts from",
 	Notes: strategies.Notes{
 		How: []string{
 			"GET reads what the tenant has used.",
@@ -25,10 +25,10 @@ var checkThenSetMeta = strategies.Meta{
 		},
 		Deviations: []string{
 			"The limit itself may be used up, as in the record's script; its time line compares strictly.",
-			"The record's time line has no refund; here one is made of the same two commands, so that uploads can be run.",
+			"The record's time line has no refund; here one is made of the same two commands, so uploads can be run.",
 		},
-		Use:   "As the yardstick of what a race costs.",
-		Avoid: "Everywhere else: any number of callers who read the same count are all admitted.",
+		Use:   "Use it as the measure of what a race costs.",
+		Avoid: "Avoid it everywhere else: any number of callers who read the same count are all admitted.",
 	},
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis},

@@ -1,4 +1,4 @@
-// Package reserve holds the strategies of record 004, tenants' storage: the race
+// Package reserve holds the strategies of ADR-RM-3, tenants' storage: the race
 // that it starts from, "check-then-set"; the same under a lock in each process,
 // "app-lock", which it rules out for several instances; and its answer,
 // "lua-reserve", which reserves and refunds by script and is overwritten from the

@@ -49,11 +49,11 @@ var hardenedTolerates = []quota.Fault{
 
 var hardenedMeta = strategies.Meta{
 	Name:   "lua-reserve-hardened",
-	Source: "004 (ADR-RM-3)",
+	Source: "ADR-RM-3",
 	Doc:    "as lua-reserve, but repeatable, with reservations that end and a sync that only adds what it missed",
 	Notes: strategies.Notes{
 		How: []string{
-			"One script holds the units under the request's name, with a deadline, if they fit beside what is stored and held; a request that holds them already gets the same answer.",
+			"One script holds the units under the request's name, with a deadline, if they fit next to what is stored and held; a request that holds them already gets the same answer.",
 			"A commit stores the file as one of the tenant's numbered changes, and a second script ends the reservation and adds the file to what is stored, once per number.",
 			"A refund deletes the file in the same way, or notes that it will never be stored and ends the reservation.",
 			"A rejection while reservations are past their deadlines has the database give those up that it has not stored, ends them, and asks once more.",
@@ -62,10 +62,10 @@ var hardenedMeta = strategies.Meta{
 		Deviations: []string{
 			"All keys of a tenant have the tenant as their hash tag, and are in one slot of a cluster.",
 			"The limit is kept in the database, too, with a revision, and comes back when Redis has lost it.",
-			"A command without an answer is sent once more, which changes nothing where it had taken effect.",
+			"A command without an answer is sent once more, which changes nothing if it had taken effect.",
 		},
-		Use:   "Where 004's storage quota has to hold through retries, crashes, abandoned uploads and syncs under load, or on a cluster.",
-		Avoid: "Where Redis may evict keys: the reservations of uploads under way are nowhere else.",
+		Use:   "Use it if ADR-RM-3's storage quota has to hold through retries, crashes, abandoned uploads and syncs under load, or on a cluster.",
+		Avoid: "Avoid it if Redis may evict keys: reservations of uploads in progress are nowhere else.",
 	},
 	Form:      strategies.Hardened,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
@@ -86,7 +86,7 @@ var hardenedMeta = strategies.Meta{
 	Open: openHardened,
 }
 
-// hardened is record 004's decision without its leaks.
+// hardened is ADR-RM-3's decision without its leaks.
 //
 // What Redis holds of a tenant is one ledger: two counters that only grow, of the
 // units ever stored and ever deleted, and beside them the requests that hold units.

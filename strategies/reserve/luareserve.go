@@ -22,14 +22,14 @@ var (
 	refundScript  = redis.NewScript(refundSource)
 )
 
-// ofRecord is what record 004 says: the script decides atomically, and a caller that dies
+// ofRecord is what ADR-RM-3 says: the script decides atomically, and a caller that dies
 // leaves too much reserved and never too little.
-var ofRecord = []quota.Clause{quota.Exactly(quota.FaultCrash).From("004 (ADR-RM-3): reserved atomically, and always on the safe side")}
+var ofRecord = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-RM-3: reserved atomically, and always on the safe side")}
 
 var luaReserveMeta = strategies.Meta{
 	Name:   "lua-reserve",
 	Core:   true,
-	Source: "004 (ADR-RM-3)",
+	Source: "ADR-RM-3",
 	Doc:    "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
 	Notes: strategies.Notes{
 		How: []string{
@@ -44,8 +44,8 @@ var luaReserveMeta = strategies.Meta{
 			"Making the URL asks no store here; how often it fails is an option.",
 			"What starts a sync on demand is not in the record; here a rejection does.",
 		},
-		Use:   "Where uploads are short, callers do not die in the midst of one, and no upload is under way when the sync runs.",
-		Avoid: "On a Redis Cluster, whose slots the two keys do not share, and where a sync under load may not give away what is reserved.",
+		Use:   "Use it if uploads are short, callers do not crash during one, and no upload is in progress when the sync runs.",
+		Avoid: "Avoid it on a Redis Cluster, whose slots the two keys do not share, or if a sync may run under load, which gives away reservations.",
 	},
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
@@ -88,7 +88,7 @@ const (
 	callDigest    = "evalsha"
 )
 
-// luaReserve is record 004's decision. A tenant without a limit key has a limit
+// luaReserve is ADR-RM-3's decision. A tenant without a limit key has a limit
 // of 0, and a Redis that does not answer is an error: the record describes
 // neither failing open nor failing closed. Nothing but an operator sets a limit
 // key: the sync restores a lost count, and not a lost limit.

@@ -137,7 +137,7 @@ func (b *betweenGetAndSet) ProcessHook(next redis.ProcessHook) redis.ProcessHook
 	}
 }
 
-// TestRecordedRace is the time line of record 004: 100 MB and 150 MB on top of
+// TestRecordedRace is the time line of ADR-RM-3: 100 MB and 150 MB on top of
 // 800 MB are both let in, and one of them is forgotten.
 func TestRecordedRace(t *testing.T) {
 	onBoth(t, func(t *testing.T, env strategies.Env) {

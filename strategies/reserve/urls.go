@@ -13,7 +13,7 @@ var urlOption = quota.Option{
 	Doc: "`share` of admitted requests, 0 to 1, for which making the upload's URL fails: they are refunded and end in an error",
 }
 
-// urls is the step of record 004 between reserving and answering: the application
+// urls is the step of ADR-RM-3 between reserving and answering: the application
 // makes the URL that its client uploads to. It asks no store. What is modelled is
 // that it fails for a share of the requests.
 type urls struct {

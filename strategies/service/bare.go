@@ -16,7 +16,7 @@ func init() {
 				"Each request is sent as those of nginx-limit-req and haproxy-req-rate are, to a location without a limit.",
 				"The gateway answers all of them.",
 			},
-			Use:   "As the floor beside a gateway's limit: the difference is what limiting costs.",
+			Use:   "Use it as the floor next to a gateway's limit: the difference is what limiting costs.",
 			Avoid: "It enforces no limit.",
 		},
 		Form:    strategies.Baseline,

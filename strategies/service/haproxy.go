@@ -22,10 +22,10 @@ func init() {
 				"A request that finds it above the limit is denied, with status 429 here.",
 			},
 			Deviations: []string{
-				"A limit that changes in mid-run is not followed: HAProxy would have to be loaded anew.",
+				"A limit that changes during a run is not followed: HAProxy would have to be reloaded.",
 			},
-			Use:   "In front of a service that has an HAProxy anyway, against clients that are far above their limit.",
-			Avoid: "Where clients retry: what is denied counts, and one that never pauses stays locked out.",
+			Use:   "Use it in front of a service that has an HAProxy anyway, against clients that are far above their limit.",
+			Avoid: "Avoid it if clients retry: what is denied counts, and one that never pauses stays locked out.",
 		},
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedHAProxy},

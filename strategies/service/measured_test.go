@@ -158,7 +158,7 @@ func TestHAProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = run(t, "haproxy-req-rate", "5 calls per rolling 50ms", s, func(p *harness.Plan) {
-		p.Workload, p.Rate, p.Requests = steady, 1000, 500
+		p.Workload, p.Load, p.Requests = steady, harness.OpenAt(1000), 500
 		p.Stream.Options = quota.Options{"subjects": "1", "over-quota": "0", "popularity": "uniform"}
 	})
 	if r.FalseRejects.Count == 0 || verdict(t, r, results.FalseRejectProperty) != results.NoPromise || verdict(t, r, results.LeakProperty) != results.Kept {

@@ -23,10 +23,10 @@ func init() {
 			},
 			Deviations: []string{
 				"nginx reads its clock once in each turn of a worker's event loop, in whole milliseconds: a request more than the bucket holds may pass.",
-				"A limit that changes in mid-run is not followed: nginx would have to be loaded anew.",
+				"A limit that changes during a run is not followed: nginx would have to be reloaded.",
 			},
-			Use:   "In front of a service that has an nginx anyway, to bound the rate of a client.",
-			Avoid: "Where a window's limit is a promise: the bucket passes on top of what flows in. Where the location answers by return: nginx never asks limit_req there, and says nothing.",
+			Use:   "Use it in front of a service that has an nginx anyway, to bound the rate of a client.",
+			Avoid: "Avoid it if a window's limit must hold: the bucket passes on top of what flows in. Also avoid it if the location answers by return: nginx never asks limit_req there, and says nothing.",
 		},
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedNginx},

@@ -26,7 +26,7 @@ var (
 
 var counterMeta = strategies.Meta{
 	Name:   "sliding-counter",
-	Source: "002 (ProjectEPU)",
+	Source: "ProjectEPU",
 	Doc:    "two numbered windows, the one before weighed by how much of it is still in the last window's length",
 	Notes: strategies.Notes{
 		How: []string{
@@ -37,8 +37,8 @@ var counterMeta = strategies.Meta{
 			"A refund lowers the counter that was charged.",
 		},
 		Deviations: []string{"The record only suggests a sliding window; the two counters and their script are ours."},
-		Use:        "Use it where two counters per subject are all the memory there is, and the limit need only hold on average.",
-		Avoid:      "Avoid it where the limit has to be exact: it supposes that the window before was used evenly.",
+		Use:        "Use it if two counters per subject are all the memory there is, and the limit need only hold on average.",
+		Avoid:      "Avoid it if the limit has to be exact: it assumes that the previous window was used evenly.",
 	},
 	Form:      strategies.Future,
 	Needs:     []strategies.Need{strategies.NeedRedis},

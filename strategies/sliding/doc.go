@@ -1,7 +1,7 @@
 // Package sliding holds the limiters without a boundary that twice the limit passes
 // at: "sliding-log" remembers the moment of every unit, "sliding-counter" weighs two
 // numbered windows, and "token-bucket" and "gcra" keep a bucket that is refilled at
-// an even rate. Record 002 names the first three as what could follow its fixed
+// an even rate. ProjectEPU names the first three as what could follow its fixed
 // window, without describing them; the fourth is a bucket in one timestamp.
 //
 // Each decides in one script. All but the sliding counter go by the server's clock,

@@ -30,7 +30,7 @@ const mostEntries = 64
 
 var logMeta = strategies.Meta{
 	Name:   "sliding-log",
-	Source: "002 (ProjectEPU)",
+	Source: "ProjectEPU",
 	Doc:    "a sorted set of the moments of all units in the last window's length, kept by one script",
 	Notes: strategies.Notes{
 		How: []string{
@@ -44,7 +44,7 @@ var logMeta = strategies.Meta{
 			"The record only suggests a sliding window; the script, its clock and one entry per unit are ours.",
 			"Requests of more than 64 units are not served.",
 		},
-		Use:   "Use it where a rolling limit has to be exact and is small: logins, e-mails, payments.",
+		Use:   "Use it if a rolling limit has to be exact and is small: logins, e-mails, payments.",
 		Avoid: "Avoid it for large limits: memory grows with every unit in the window.",
 	},
 	Form:  strategies.Future,

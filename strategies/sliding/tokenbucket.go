@@ -22,7 +22,7 @@ var (
 
 var tokenBucketMeta = strategies.Meta{
 	Name:   "token-bucket",
-	Source: "002 (ProjectEPU)",
+	Source: "ProjectEPU",
 	Doc:    "a hash of tokens and the moment at which there were so many, refilled by a script at the server's clock",
 	Notes: strategies.Notes{
 		How: []string{
@@ -36,8 +36,8 @@ var tokenBucketMeta = strategies.Meta{
 			"The record only suggests a token bucket; the script and its arithmetic in whole numbers are ours.",
 			"Nothing can be given back: once others have taken what flowed in, the bucket cannot tell what a take still holds.",
 		},
-		Use:   "Use it where short bursts are welcome and the long-run rate is what counts.",
-		Avoid: "Avoid it where a window's limit is a promise: up to the bucket's size passes on top of it.",
+		Use:   "Use it if short bursts are welcome and the long-run rate is what counts.",
+		Avoid: "Avoid it if a window's limit must hold: up to the bucket's size passes on top of it.",
 	},
 	Form:      strategies.Future,
 	Needs:     []strategies.Need{strategies.NeedRedis},

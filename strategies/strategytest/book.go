@@ -67,7 +67,9 @@ func (b *book) named(name quota.Subject, n uint32, used int64) subject {
 func (b *book) try(ctx context.Context, instance int, s subject, units int64) (quota.Decision, error) {
 	req := quota.Request{ID: b.ids.Add(1), Subject: s.name, Policy: b.policy, Units: units}
 	e := oracle.Event{Call: clock.Nano(), Units: units, Subject: s.number, Instance: uint8(instance)}
+	alive.Add(1)
 	d, err := b.instances[instance].Take(ctx, req)
+	alive.Add(1)
 	e.Reply = clock.Nano()
 	granted := units
 	if err == nil && d.Admitted {
@@ -284,4 +286,7 @@ func (b *book) within(what string, admitted, offered int64) {
 }
 
 // wait sleeps on the wall clock.
-func wait(d time.Duration) { _ = clock.Wall{}.Sleep(context.Background(), d) }
+func wait(d time.Duration) {
+	alive.Add(1)
+	_ = clock.Wall{}.Sleep(context.Background(), d)
+}

@@ -6,8 +6,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/stacks"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -22,8 +26,8 @@ func Failures(t testing.TB, meta *strategies.Meta, stores ...Stores) []string {
 	var out []string
 	for _, s := range stores {
 		for _, c := range checks {
-			if r := observe(t, func(tb testing.TB) { c.run(tb, meta, s) }); r.failed {
-				out = append(out, c.name+": "+strings.TrimSpace(r.log.String()))
+			if r := observe(t, func(tb testing.TB) { c.run(tb, meta, s) }); r.Failed() {
+				out = append(out, c.name+": "+r.text())
 			}
 		}
 	}
@@ -40,7 +44,8 @@ type recorder struct {
 	cleanups   []func()
 }
 
-// observe runs f as a test of its own would run.
+// observe runs f as a test of its own would run, and leaves it behind as failed if a call of
+// the strategy does not return.
 func observe(t testing.TB, f func(testing.TB)) *recorder {
 	t.Helper()
 	r := &recorder{TB: t}
@@ -54,8 +59,40 @@ func observe(t testing.TB, f func(testing.TB)) *recorder {
 		}()
 		f(r)
 	}()
-	<-done
-	return r
+	for seen, since := int64(-1), clock.Nano(); ; {
+		select {
+		case <-done:
+			return r
+		case <-time.After(stuckAfter / 20):
+		}
+		if n := alive.Load(); n != seen {
+			seen, since = n, clock.Nano()
+		}
+		if clock.Nano()-since < int64(stuckAfter) {
+			continue
+		}
+		for _, g := range stacks.All() {
+			if calls, ok := g.Called("strategytest.(*book).try"); ok {
+				r.Errorf("a request has not returned for %v: it stands at %s", stuckAfter, g.Where(calls))
+				return r
+			}
+		}
+		since = clock.Nano()
+	}
+}
+
+// stuckAfter is how long no request may begin or end, and nothing be waited for, before one
+// that is under way counts as stuck.
+var stuckAfter = 20 * time.Second
+
+// alive counts the requests that have begun and ended, and waits.
+var alive atomic.Int64
+
+// text is what was written down.
+func (r *recorder) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.TrimSpace(r.log.String())
 }
 
 func (r *recorder) write(text string) {
@@ -82,5 +119,12 @@ func (r *recorder) Fatalf(f string, a ...any) { r.Logf(f, a...); r.FailNow() }
 func (r *recorder) Skip(args ...any)          { r.Log(args...); r.SkipNow() }
 func (r *recorder) Skipf(f string, a ...any)  { r.Logf(f, a...); r.SkipNow() }
 func (r *recorder) SkipNow()                  { r.skipped = true; runtime.Goexit() }
-func (r *recorder) Failed() bool              { return r.failed }
-func (r *recorder) Skipped() bool             { return r.skipped }
+
+// Failed implements [testing.TB].
+func (r *recorder) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+func (r *recorder) Skipped() bool { return r.skipped }

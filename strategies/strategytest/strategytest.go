@@ -98,7 +98,18 @@ func Run(t *testing.T, meta *strategies.Meta, stores ...Stores) {
 	}
 	for _, s := range stores {
 		for _, c := range checks {
-			t.Run(c.name, func(t *testing.T) { c.run(t, meta, s) })
+			t.Run(c.name, func(t *testing.T) {
+				r := observe(t, func(tb testing.TB) { c.run(tb, meta, s) })
+				if text := r.text(); text != "" {
+					t.Log(text)
+				}
+				switch {
+				case r.Failed():
+					t.Fail()
+				case r.skipped:
+					t.SkipNow()
+				}
+			})
 		}
 	}
 }
@@ -148,5 +159,6 @@ var checks = []check{
 	{"outage", checkOutage},
 	{"close", checkClose},
 	{"concurrent", checkConcurrent},
+	{"at-once", checkAtOnce},
 	{"concurrent-refunds", checkConcurrentRefunds},
 }

@@ -1,4 +1,4 @@
-// Package tiered holds the strategies of record 003 (ADR-005): a cache of counts
+// Package tiered holds the strategies of ADR-005: a cache of counts
 // in Redis before a table in PostgreSQL, and before both an in-process Bloom
 // filter of agents that are over quota.
 //

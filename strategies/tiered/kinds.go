@@ -56,7 +56,7 @@ func useOf(uses *[useCount]use, p *quota.Policy) (*use, error) {
 	for i, u := range uses {
 		units[i] = u.unit
 	}
-	return nil, fmt.Errorf("policy %s counts %s; record 003's tables have columns for %s only", p.Name, p.Unit, strings.Join(units, ", "))
+	return nil, fmt.Errorf("policy %s counts %s; ADR-005's tables have columns for %s only", p.Name, p.Unit, strings.Join(units, ", "))
 }
 
 func serves(p *quota.Policy) error {

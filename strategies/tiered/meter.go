@@ -35,8 +35,10 @@ func (in *instance) Measures() []strategies.Measure {
 	}
 	if in.filter != nil {
 		out = append(out,
-			strategies.Measure{Name: "filter hits", Unit: "checks", Value: in.filtered.Load()},
-			strategies.Measure{Name: "false positives", Unit: "checks", Value: in.falsePositives.Load()},
+			strategies.Measure{Name: "filter hits", Unit: "checks", Value: in.filtered.Load(), Metric: strategies.MetricFilterHits},
+			strategies.Measure{
+				Name: "false positives", Unit: "checks", Value: in.falsePositives.Load(), Metric: strategies.MetricFalsePositives,
+			},
 			strategies.Measure{Name: "filter size", Unit: "bytes", Value: in.filter.bytes(), Kind: strategies.MeasureLevel},
 		)
 	}
@@ -46,7 +48,9 @@ func (in *instance) Measures() []strategies.Measure {
 			strategies.Measure{Name: "queue depth", Unit: "charges", Value: in.queue.depth(), Kind: strategies.MeasureLevel},
 			strategies.Measure{Name: "queue depth, most", Unit: "charges", Value: in.queue.longest.Load(), Kind: strategies.MeasureMost},
 			strategies.Measure{Name: "queue lag, sum", Unit: "us", Value: in.queue.waited.Load()},
-			strategies.Measure{Name: "queue lag, most", Unit: "us", Value: in.queue.latest.Load(), Kind: strategies.MeasureMost},
+			strategies.Measure{
+				Name: "queue lag, most", Unit: "us", Value: in.queue.latest.Load(), Kind: strategies.MeasureMost, Metric: strategies.MetricQueueLag,
+			},
 		)
 	}
 	return out

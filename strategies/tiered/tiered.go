@@ -51,7 +51,7 @@ func init() {
 // meta completes what the strategies of the record have in common. None declares
 // a bound: a check that missed can erase any number of charges.
 func meta(m strategies.Meta) strategies.Meta {
-	m.Source = "003 (ADR-005)"
+	m.Source = "ADR-005"
 	m.Form = strategies.Documented
 	m.Needs = []strategies.Need{strategies.NeedRedis, strategies.NeedSource}
 	m.NeedsToo = func(o quota.Options) []strategies.Need {
@@ -71,10 +71,10 @@ func meta(m strategies.Meta) strategies.Meta {
 	return m
 }
 
-// Promises are record 003's: nothing beyond the limit, usage as enforced within 5 % of the
+// Promises are ADR-005's: nothing beyond the limit, usage as enforced within 5 % of the
 // true one, and less than 1 % of valid requests rejected.
 func Promises() []quota.Clause {
-	const record = "003 (ADR-005): "
+	const record = "ADR-005: "
 	hundredth := func(n int64) func(quota.Params) int64 {
 		return func(p quota.Params) int64 { return p.Limit * n / 100 }
 	}

@@ -31,23 +31,23 @@ const grace = 5 * time.Second
 var incrExpireAtomicMeta = strategies.Meta{
 	Name:   "incr-expire-atomic",
 	Core:   true,
-	Source: "000 (ADR-008)",
+	Source: "ADR-008",
 	Doc:    "one script checks, counts and sets the expiry; a rejected attempt costs nothing",
 	Notes: strategies.Notes{
 		How: []string{
 			"One Lua script reads the counter of the subject's window.",
-			"Where the units fit, it adds them and sets the expiry of a new counter; otherwise it changes nothing.",
+			"If the units fit, it adds them and sets the expiry of a new counter; otherwise it changes nothing.",
 			"A request that comes after the counter's expiry by Redis' clock is told that it is late, and is rejected.",
 			"Without Redis every request is rejected.",
 		},
 		Use:   "Use it wherever incr-expire would do: it costs one round trip too, and leaves no key behind.",
-		Avoid: "The count is lost with Redis' memory: after an eviction or a restart the window begins anew.",
+		Avoid: "The count is lost with Redis' memory: after an eviction or a restart the window starts again.",
 	},
 	Form:   strategies.Hardened,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
 	Counts: quota.CountsAdmitted,
-	Record: ofRecord("000 (ADR-008)"),
+	Record: ofRecord("ADR-008"),
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultOutage, quota.FaultLimit),

@@ -6,7 +6,7 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// countdown is a counter of what is left of the limit, as record 001 keeps it.
+// countdown is a counter of what is left of the limit, as ADR-009 keeps it.
 type countdown struct{ counter }
 
 // decrement uses the record's DECR wherever it says the same as DECRBY.

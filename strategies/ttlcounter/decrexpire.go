@@ -20,7 +20,7 @@ const (
 
 var decrExpireMeta = strategies.Meta{
 	Name:   "decr-expire",
-	Source: "001 (ADR-009)",
+	Source: "ADR-009",
 	Doc:    "SET NX to the limit with an expiry, DECR, reject below zero; rejected attempts count",
 	Notes: strategies.Notes{
 		How: []string{
@@ -34,8 +34,8 @@ var decrExpireMeta = strategies.Meta{
 			"The record does not say how the first access creates the count; SET NX does here.",
 			"Requests of several units use DECRBY; the record knows requests of one.",
 		},
-		Use:   "Where what is left matters more than what was used, and one limit serves everybody.",
-		Avoid: "Where limits change within a window: a limit is part of the count from the window's first access on.",
+		Use:   "Use it if what is left matters more than what was used, and one limit serves everybody.",
+		Avoid: "Avoid it if limits change within a window: a limit is part of the count from the window's first access on.",
 	},
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
@@ -46,7 +46,7 @@ var decrExpireMeta = strategies.Meta{
 		Doc: "prose: every call tries to create the count, with its expiry; " +
 			"listing: a process does so once, without one, and the first DECR's caller sets the expiry",
 	}},
-	Record: ofRecord("001 (ADR-009)"),
+	Record: ofRecord("ADR-009"),
 	Guarantee: []quota.Clause{
 		// As with incr-expire, a command that comes after its own window's key has
 		// expired begins that window anew, so a clock that passes the end in between
@@ -64,7 +64,7 @@ var decrExpireMeta = strategies.Meta{
 	},
 }
 
-// decrExpire is record 001 as its prose has it: the first access creates the
+// decrExpire is ADR-009 as its prose has it: the first access creates the
 // count at its maximum, and only the caller that creates it sets the expiry. A caller
 // cannot know that it is the first, so each one tries; the two commands are not
 // atomic. A key that expires between them is made again by DECR, without a time

@@ -9,25 +9,25 @@ import (
 
 var decrLiteralMeta = strategies.Meta{
 	Name:   "decr-literal",
-	Source: "001 (ADR-009)",
+	Source: "ADR-009",
 	Doc:    "DECR a count of remaining units that nothing ever sets to the maximum, reject below zero",
 	Notes: strategies.Notes{
 		How: []string{
 			"DECR takes one from the key of the subject and its window.",
-			"Where the answer is the limit less one, EXPIRE gives the key until the window's end.",
+			"If the answer is the limit less one, EXPIRE gives the key until the window's end.",
 			"An answer below zero is a rejection.",
 		},
 		Deviations: []string{
-			"The record counts requests of one unit in calendar months; other costs and windows are counted likewise.",
+			"The record counts requests of one unit in calendar months; other costs and windows are counted in the same way.",
 		},
 		Use:   "Use it to see what the record's pseudo-code does by itself.",
-		Avoid: "Nothing sets the count to the limit, so that the first request is rejected like all others. decr-expire does.",
+		Avoid: "Nothing sets the count to the limit, so the first request is rejected like all others. decr-expire does.",
 	},
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
 	Counts: quota.CountsAttempts,
-	Record: ofRecord("001 (ADR-009)"),
+	Record: ofRecord("ADR-009"),
 	// Nothing is promised about rejections: the count starts at 0 and not at the
 	// limit, so that every request may meet one.
 	Guarantee: []quota.Clause{
@@ -39,7 +39,7 @@ var decrLiteralMeta = strategies.Meta{
 	},
 }
 
-// decrLiteral is record 001's pseudo-code and nothing else. DECR on a missing key
+// decrLiteral is ADR-009's pseudo-code and nothing else. DECR on a missing key
 // gives -1, so the first request is rejected, the result that would set the
 // expiry never comes up, and the key stays for ever.
 //

@@ -1,7 +1,7 @@
 // Package ttlcounter holds the strategies that keep one Redis counter per
 // subject and window and leave it to the key's time to live to clear it away:
-// "incr-expire" and its hardened form "incr-expire-atomic", after record 000,
-// and after record 001, whose prose and pseudo-code differ, "decr-expire" and
+// "incr-expire" and its hardened form "incr-expire-atomic", after ADR-008,
+// and after ADR-009, whose prose and pseudo-code differ, "decr-expire" and
 // "decr-literal".
 //
 // The window is part of the key, so a new window starts from nothing whether or

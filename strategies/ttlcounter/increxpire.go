@@ -13,26 +13,26 @@ import (
 var incrExpireMeta = strategies.Meta{
 	Name:   "incr-expire",
 	Core:   true,
-	Source: "000 (ADR-008)",
+	Source: "ADR-008",
 	Doc:    "INCR, EXPIRE by the caller that created the key, reject above the limit; rejected attempts count",
 	Notes: strategies.Notes{
 		How: []string{
 			"INCR counts the attempt in a key of the subject and its window; requests of several units use INCRBY.",
-			"Where the answer is what was asked for, the key is new, and EXPIRE gives it until the window's end.",
+			"If the answer is what was asked for, the key is new, and EXPIRE gives it until the window's end.",
 			"An answer above the limit is a rejection; the attempt stays counted.",
 			"Without Redis every request is rejected.",
 		},
 		Deviations: []string{
-			"The record counts requests of one unit in calendar months; other costs and windows are counted likewise.",
+			"The record counts requests of one unit in calendar months; other costs and windows are counted in the same way.",
 		},
-		Use:   "Use it where requests cost one unit, a rejected attempt may count, and one command per decision matters.",
+		Use:   "Use it if requests cost one unit, a rejected attempt may count, and one command per decision matters.",
 		Avoid: "A caller that dies between the two commands leaves a key that never expires. Requests of several units can be rejected although they fit.",
 	},
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
 	Counts: quota.CountsAttempts,
-	Record: ofRecord("000 (ADR-008)"),
+	Record: ofRecord("ADR-008"),
 	Guarantee: []quota.Clause{
 		// A clock that passes the window's end between the caller's look at it and
 		// the INCR is not tolerated: the key may have expired by then, and the late
@@ -45,7 +45,7 @@ var incrExpireMeta = strategies.Meta{
 	},
 }
 
-// incrExpire is record 000 as it stands: two commands, so a caller that dies
+// incrExpire is ADR-008 as it stands: two commands, so a caller that dies
 // between them leaves a key that never expires.
 type incrExpire struct{ counter }
 

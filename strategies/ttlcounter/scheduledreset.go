@@ -30,7 +30,7 @@ const (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "scheduled-reset",
-		Source: "000 (ADR-008), 001 (ADR-009)",
+		Source: "ADR-008, ADR-009",
 		Doc:    "INCR without an expiry, reject above the limit; a scheduled job deletes all counters when a window begins",
 		Notes: strategies.Notes{
 			How: []string{
@@ -40,12 +40,12 @@ func init() {
 				"With missed=n every nth of these runs does not take place.",
 			},
 			Deviations: []string{
-				"Records 000 and 001 name the alternative in one line: counter and job are ours.",
+				"ADR-008 and ADR-009 name the alternative in one line: counter and job are ours.",
 				"The list of subjects would be the application's table of users; here the memory of the run holds it.",
 				"A scheduler looks once a minute, and is woken by the first request after the moment that is due.",
 			},
-			Use:   "Where counters must outlive their window, e.g. to be reported, and a reset is an event of its own.",
-			Avoid: "Where the window's end matters: until the job has run the new window is charged to the old one, and what it admitted is forgotten then.",
+			Use:   "Use it if counters must outlive their window, e.g. to be reported, and a reset is a separate event.",
+			Avoid: "Avoid it if the window's end matters: until the job has run the new window is charged to the old one, and what it admitted is forgotten then.",
 		},
 		Form:   strategies.Rejected,
 		Needs:  []strategies.Need{strategies.NeedRedis},

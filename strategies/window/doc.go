@@ -1,4 +1,4 @@
-// Package window holds the rate limiters of record 002, whose windows have a fixed
+// Package window holds the rate limiters of ProjectEPU, whose windows have a fixed
 // length: "fixed-window", one Redis counter per subject and numbered window, and
 // "memory-deque", the timestamps of admitted requests, in the memory of one process.
 // The first falls back to the second when Redis does not answer.
@@ -16,8 +16,8 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// kinds are the windows of one length. An hour of the calendar is one: record
-// 002's limiter takes any number of seconds.
+// kinds are the windows of one length. An hour of the calendar is one:
+// ProjectEPU's limiter takes any number of seconds.
 var kinds = []quota.Kind{quota.Fixed, quota.Rolling, quota.CalendarHour}
 
 // length of a window, in policy time.

@@ -25,22 +25,22 @@ var (
 
 var fixedMeta = strategies.Meta{
 	Name:   "fixed-window",
-	Source: "002 (ProjectEPU)",
+	Source: "ProjectEPU",
 	Doc:    "INCR and EXPIRE of a key per numbered window on every call; a deque per process without Redis",
 	Notes: strategies.Notes{
 		How: []string{
 			"The window's number is the time since 1970 divided by the window's length, and the key is the base key with that number.",
 			"One MULTI increments the key and sets its expiry to the window's length and 5 s, on every call.",
 			"A count of at most the limit is admitted, and every attempt stays counted.",
-			"Where Redis answers with an error, the process decides by a deque of its own with the timestamps of the requests that it admitted.",
+			"If Redis answers with an error, the process decides by its own deque with the timestamps of the requests that it admitted.",
 		},
 		Deviations: []string{
 			"The policy's name begins the key, and the contact form's key begins with \"contact\" as the record has it.",
 			"Calendar hours and rolling windows are served by numbered windows of their length.",
 			"Requests of several units use INCRBY; the record knows requests of one.",
 		},
-		Use:   "For a cheap limit of requests per minute where a burst of twice the limit around a window's end does no harm.",
-		Avoid: "Where no stretch of a window's length may hold more than the limit, or where Redis can be away while several processes run.",
+		Use:   "Use it for a cheap limit of requests per minute where a burst of twice the limit around a window's end does no harm.",
+		Avoid: "Avoid it if no stretch of a window's length may hold more than the limit, or if Redis can be away while several processes run.",
 	},
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
@@ -51,7 +51,7 @@ var fixedMeta = strategies.Meta{
 		Doc: "send the two commands in MULTI/EXEC, as the pipelines of the record's client do",
 	}},
 	Record: []quota.Clause{
-		leak(tumbling, "L", nil, none).From("002 (ProjectEPU): the limit of a fixed window, shared by all instances"),
+		leak(tumbling, "L", nil, none).From("ProjectEPU: the limit of a fixed window, shared by all instances"),
 	},
 	Guarantee: []quota.Clause{
 		leak(tumbling, "L", counted, none),
@@ -100,7 +100,7 @@ func leak(kinds []quota.Kind, formula string, tolerates []quota.Fault, over func
 	}
 }
 
-// fixedWindow is record 002's general limiter. Rolling windows are approximated
+// fixedWindow is ProjectEPU's general limiter. Rolling windows are approximated
 // by numbered ones of the same length, as the record plans it for its login.
 type fixedWindow struct {
 	redis    redis.UniversalClient

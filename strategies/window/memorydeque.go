@@ -9,16 +9,16 @@ import (
 
 var dequeMeta = strategies.Meta{
 	Name:   "memory-deque",
-	Source: "002 (ProjectEPU)",
+	Source: "ProjectEPU",
 	Doc:    "the timestamps of admitted requests, in the memory of each process, trimmed by time",
 	Notes: strategies.Notes{
 		How: []string{
 			"Each process keeps the timestamps of the requests that it admitted, by subject.",
 			"A request first drops the timestamps that are older than the window.",
-			"It is admitted where its units fit beside those that remain.",
+			"It is admitted if its units fit next to those that remain.",
 			"A deque that has become empty stays, as the record's do.",
 		},
-		Use:   "Use it in a single process, or where a limit that grows with the number of processes is good enough.",
+		Use:   "Use it in a single process, or if a limit that grows with the number of processes is good enough.",
 		Avoid: "With several instances each admits the whole limit, and a restart forgets everything.",
 	},
 	Form:  strategies.Documented,
@@ -28,7 +28,7 @@ var dequeMeta = strategies.Meta{
 	Reset:      strategies.ResetsMissing,
 	Counts:     quota.CountsAdmitted,
 	PerProcess: true,
-	Record:     []quota.Clause{perProcess().From("002 (ProjectEPU): attempts within a rolling window, each process for itself")},
+	Record:     []quota.Clause{perProcess().From("ProjectEPU: attempts within a rolling window, each process for itself")},
 	Guarantee: []quota.Clause{
 		perProcess(everyFault[1:]...), // a crash forgets what was admitted
 		{

@@ -24,7 +24,7 @@ const (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "sql-window-log-atomic",
-		Source: "002 (ProjectEPU), 001 (ADR-009)",
+		Source: "ProjectEPU, ADR-009",
 		Doc:    "PostgreSQL only: count the window's rows and insert one, in a transaction that excludes others",
 		Notes: strategies.Notes{
 			How: []string{
@@ -33,8 +33,8 @@ func init() {
 				"COMMIT gives the lock up.",
 				"With by=serializable there is no lock: transactions are serializable, and what PostgreSQL ends for a conflict begins again.",
 			},
-			Use:   "Where a log of rows is wanted and the limit has to be exact.",
-			Avoid: "For large limits: every decision counts up to as many rows as the limit allows.",
+			Use:   "Use it if a log of rows is wanted and the limit has to be exact.",
+			Avoid: "Avoid it for large limits: every decision counts up to as many rows as the limit allows.",
 		},
 		Form:     strategies.Hardened,
 		Needs:    []strategies.Need{strategies.NeedPostgres},

@@ -1,6 +1,6 @@
 // Package windowlog holds the strategies that keep a row in PostgreSQL for every
-// admitted request and count the rows of the window, as record 002 limits receipt
-// e-mails and guest messages, and as the relational store would that record 001
+// admitted request and count the rows of the window, as ProjectEPU limits receipt
+// e-mails and guest messages, and as the relational store would that ADR-009
 // turned down for tracking hits.
 //
 // sql-window-log counts, and then inserts: callers who count the same rows are all

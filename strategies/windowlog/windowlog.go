@@ -8,27 +8,27 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// ofRecord is what record 002 says of its e-mails and guest messages.
-var ofRecord = []quota.Clause{quota.Exactly().From("002 (ProjectEPU): one e-mail at most in a rolling hour, three messages in ten minutes")}
+// ofRecord is what ProjectEPU says of its e-mails and guest messages.
+var ofRecord = []quota.Clause{quota.Exactly().From("ProjectEPU: one e-mail at most in a rolling hour, three messages in ten minutes")}
 
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "sql-window-log",
-		Source: "002 (ProjectEPU), 001 (ADR-009)",
+		Source: "ProjectEPU, ADR-009",
 		Doc:    "PostgreSQL only: count the rows of the window, then insert one",
 		Notes: strategies.Notes{
 			How: []string{
 				"A SELECT counts the subject's rows that are younger than the window.",
-				"Where they are fewer than the limit, an INSERT adds a row with the present moment.",
+				"If they are fewer than the limit, an INSERT adds a row with the present moment.",
 				"The two are separate statements: callers who count the same rows are all admitted.",
 			},
 			Deviations: []string{
 				"The record's rows are those of its payments and messages; here a table of the log's own has a subject, a policy and a moment.",
 				"Moments are whole nanoseconds, and not a timestamp of the database.",
-				"Where windows follow each other a row has the window's number, as the monthly hit tracking of record 001 would.",
+				"If windows follow each other a row has the window's number, as the monthly hit tracking of ADR-009 would.",
 			},
-			Use:   "Where the rows are written anyway, and two callers of one subject never come at the same moment.",
-			Avoid: "Where a limit of one has to be one: two e-mails go out if the button is pressed twice.",
+			Use:   "Use it if the rows are written anyway, and two callers of one subject never come at the same moment.",
+			Avoid: "Avoid it if a limit of one has to be one: two e-mails go out if the button is pressed twice.",
 		},
 		Form:     strategies.Documented,
 		Needs:    []strategies.Need{strategies.NeedPostgres},

@@ -139,7 +139,7 @@ func TestRollingWindow(t *testing.T) {
 	}
 }
 
-// TestCalendarMonth is the hit tracking of record 001.
+// TestCalendarMonth is the hit tracking of ADR-009.
 func TestCalendarMonth(t *testing.T) {
 	for _, name := range all {
 		h := &hand{now: time.Date(2031, time.March, 31, 23, 59, 59, 0, time.UTC)}

@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"github.com/quotabench/quotabench/internal/format"
-	"github.com/quotabench/quotabench/results/text/layout"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 )
 
 // sample is what one turn of a probe measured, by the names of [metric.key].

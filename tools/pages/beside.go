@@ -6,15 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/strategies"
 )
 
-// A page that was written by hand has figures of strategies beside each other between
-// these two lines. What stands there is made anew with the other pages.
+// A page that was written by hand compares strategies between these two lines, e.g. those
+// of "incr-expire gcra in first". Tables are written again with the other pages.
 const (
 	besideFrom = "<!-- make pages: figures of "
 	besideTo   = "<!-- make pages: end of figures -->"
@@ -50,20 +49,32 @@ func (e *Evidence) fill(p *Page) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// beside shows what strategies cost with their default options, in each measured record
-// that has more than one of them.
-func (e *Evidence) beside(b *bytes.Buffer, names []string) error {
-	shown := false
+// beside shows what strategies cost with their default options, in the measured records
+// named behind "in", or in the one that has most of them.
+func (e *Evidence) beside(b *bytes.Buffer, words []string) error {
+	names, in := words, []string(nil)
+	if i := slices.Index(words, "in"); i >= 0 {
+		names, in = words[:i], words[i+1:]
+	}
+	var shown [][]figure
 	for i := range e.Runs {
-		if f := &e.Runs[i]; f.Kind == results.Measured {
-			if rows := e.rows(f, names); len(rows) > 1 {
-				shown = true
-				compare(b, rows)
-			}
+		f := &e.Runs[i]
+		if f.Kind != results.Measured || len(in) > 0 && !slices.Contains(in, e.name(i)) {
+			continue
+		}
+		switch rows := e.rows(f, names); {
+		case len(rows) < 2:
+		case len(in) > 0 || len(shown) == 0:
+			shown = append(shown, rows)
+		case len(rows) > len(shown[0]):
+			shown[0] = rows
 		}
 	}
-	if !shown && len(e.Runs) > 0 {
-		return fmt.Errorf("no measured record has several of %s", strings.Join(names, ", "))
+	if len(e.Runs) > 0 && len(shown) != max(1, len(in)) {
+		return fmt.Errorf("no measured record has several of %s", strings.Join(words, ", "))
+	}
+	for _, rows := range shown {
+		compare(b, rows)
 	}
 	return nil
 }
@@ -78,28 +89,21 @@ func (e *Evidence) rows(f *results.File, names []string) (rows []figure) {
 	return rows
 }
 
-// compare is a table of what strategies cost.
+// compare is a table of what strategies cost in one record.
 func compare(b *bytes.Buffer, rows []figure) {
-	fmt.Fprintf(b, "%s %s\n\n", rows[0].setting(), origin(rows[0].file, new(strategies.Meta)))
-	columns := []string{"strategy", "leak", "trials that leaked", "worst window, bound", "false rejects", "decisions/s", "p50", "p99", "rounds kept", "commands, SQL, trips: saturated", "admitted", "rejected"}
-	line(b, columns)
-	line(b, slices.Repeat([]string{"---"}, len(columns)))
+	fmt.Fprintf(b, "[%s](%s#runs): %s.\n\n", rows[0].name, Index, strings.Join(rows[0].setting(), "; "))
+	heading(b, []string{"strategy", "leak", "worst window, bound", "false rejects", "decisions/s", "p50", "p99", "commands, SQL, trips"})
 	for _, r := range rows {
 		s := r.summary
 		lat := s.Latency()
-		cells := []string{cell(s.Label), "invalid", "-", "-", "-"}
+		cells := []string{cell(s.Label), "invalid", "-", "-"}
 		if s.Counts() {
-			cells = []string{cell(s.Label), format.Range(s.Leak.Units, s.Leak.Possible), text.Trials(s.Leak.Leak), worst(s), text.FalseRejects(s)}
+			shown := func(key string) string { return figures.Of(key).Text(s, nil) }
+			cells = []string{cell(s.Label), shown("leak"), worst(s), shown("false-rejects")}
 		}
-		cells = append(cells, perS(s), percentile(lat.P50), percentile(lat.P99), kept(s), work(s.Cost.Commands, s.Cost.SQL, s.Cost.RoundTrips))
-		if p := s.Cost.Probe; p != nil {
-			cells = append(cells, probed(p.Admitted), probed(p.Rejected))
-		} else {
-			cells = append(cells, "-", "-")
-		}
-		line(b, cells)
+		line(b, append(cells, perS(s), percentile(lat.P50), percentile(lat.P99), work(s.Cost.Commands, s.Cost.SQL, s.Cost.RoundTrips)))
 	}
-	fmt.Fprint(b, "\nCommands to Redis, statements of SQL and round trips are means per decision: of the saturated run, jobs and waits for others included, and of single\nrequests one after the other.\n\n")
+	fmt.Fprintln(b)
 }
 
 // worst is the leak of the worst window, and the strictest declared bound on it.
@@ -114,13 +118,6 @@ func worst(s *results.Summary) string {
 		return format.Count(s.Leak.WorstUnits) + ", none"
 	}
 	return format.Count(s.Leak.WorstUnits) + ", " + format.Count(bound)
-}
-
-func probed(c *results.ProbeCost) string {
-	if c == nil {
-		return "-"
-	}
-	return work(c.Commands, c.SQL, c.RoundTrips)
 }
 
 func work(commands, sql, trips float64) string {

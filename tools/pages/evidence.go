@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +15,8 @@ import (
 type Evidence struct {
 	// Runs are records, measured or simulated.
 	Runs []results.File
+	// Names are those of the records' folders, in the order of Runs.
+	Names []string
 	// Explorations are records of searches.
 	Explorations []results.Exploration
 	// Others are pages in the same directory that were written by hand. Strategies'
@@ -41,9 +44,18 @@ func (p *Page) link() string {
 	return "[" + title + "](" + p.Name + ")"
 }
 
+// name of a record, for readers.
+func (e *Evidence) name(i int) string {
+	if i < len(e.Names) {
+		return e.Names[i]
+	}
+	return fmt.Sprintf("record %d", i+1)
+}
+
 // figure is one strategy in one record.
 type figure struct {
 	file    *results.File
+	name    string
 	summary *results.Summary
 }
 
@@ -55,7 +67,7 @@ func (e *Evidence) figures(name string) []figure {
 		all := f.Summarised()
 		for j := range all {
 			if all[j].Strategy == name {
-				out = append(out, figure{f, &all[j]})
+				out = append(out, figure{f, e.name(i), &all[j]})
 			}
 		}
 	}

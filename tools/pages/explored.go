@@ -6,14 +6,17 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/text"
-	"github.com/quotabench/quotabench/results/text/layout"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// explored quotes what searches found, the worst of it step by step, and the claim
-// that there is nothing else.
+// longest is the number of steps that a page shows: nobody reads more of them.
+const longest = 12
+
+// explored quotes what searches found, the shortest finding step by step, and what they
+// did not find.
 func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
 	searches := e.searches(m.Name)
 	if len(searches) == 0 {
@@ -27,51 +30,51 @@ func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
 	if f == nil {
 		return nil
 	}
-	fmt.Fprintf(b, "The shortest schedule found that breaks %s: **%s** with %s: %s.\n\n```\n", breaks(f), f.Property, situation(of), f.Detail)
+	if len(f.Steps) > longest || f.Property != leak {
+		fmt.Fprintf(b, "Repeat %s: `quotabench explore --replay %s`\n\n", f.Property, f.Token)
+		return nil
+	}
+	fmt.Fprintf(b, "**%s** with %s:\n\n```\n", f.Property, faults(of))
 	if err := text.Timeline(b, layout.Page{}, f); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "```\n\n`quotabench explore --replay %s` repeats it.\n\n", f.Token)
+	fmt.Fprintf(b, "```\n\nRepeat it: `quotabench explore --replay %s`\n\n", f.Token)
 	return nil
 }
 
-// breaks names what the quoted schedule is the shortest of.
-func breaks(f *results.Finding) string {
-	if f.Property == leak {
-		return "the limit"
-	}
-	return "a property"
-}
-
-// found lists the findings of one search, and what it may claim.
+// found lists the findings of one search, and what it did not find.
 func found(b *bytes.Buffer, s *results.Search) {
 	how := "complete"
 	if s.Capped != "" {
 		how = "not complete"
 	}
-	fmt.Fprintf(b, "With %s: %s, %s.\n\n", situation(s), format.Plural(int64(s.States), "state", "states"), how)
+	fmt.Fprintf(b, "`%s`, limit %d, %s: %s, %s.\n\n", strings.Join(s.Scripts, "; "), s.Limit, faults(s), format.Plural(int64(s.States), "state", "states"), how)
 	for i := range s.Findings {
 		f := &s.Findings[i]
 		with := ""
 		if len(f.Faults) > 0 {
 			with = " with " + joined(f.Faults, faultName)
 		}
-		fmt.Fprintf(b, "- **%s** in %s%s: %s.\n", f.Property, format.Plural(int64(len(f.Steps)), "step", "steps"), with, cell(f.Detail))
+		fmt.Fprintf(b, "- **%s** in %s%s\n", f.Property, format.Plural(int64(len(f.Steps)), "step", "steps"), with)
 	}
-	if s.Claim != "" {
-		fmt.Fprintf(b, "- %s\n", sentence(s.Claim))
+	if s.Claim != "" && s.Capped == "" {
+		fmt.Fprintln(b, "- no other violation")
 	}
 	for _, w := range s.Withheld {
-		fmt.Fprintf(b, "- Nothing is claimed: %s\n", sentence(w.Detail))
+		fmt.Fprintf(b, "- no claim: %s\n", cell(w.Detail))
 	}
 	fmt.Fprintln(b)
 }
 
-// situation is what a search was about.
-func situation(s *results.Search) string {
-	out := fmt.Sprintf("%s (`%s`), limit %d, policy %s, ", format.Plural(int64(s.Clients), "client", "clients"), strings.Join(s.Scripts, "; "), s.Limit, s.Policy)
-	if len(s.Faults) == 0 {
-		return out + "no fault"
+// faults of a search, in words.
+func faults(s *results.Search) string {
+	switch {
+	case s.Passes:
+		return "time passes between calls"
+	case len(s.Faults) == 0:
+		return "no fault"
+	case len(s.Faults) > 4:
+		return "all faults"
 	}
-	return out + "faults " + joined(s.Faults, faultName)
+	return "faults " + joined(s.Faults, faultName)
 }

@@ -68,7 +68,7 @@ func readEvidence(dir string) (*Evidence, error) {
 			if err != nil {
 				return err
 			}
-			e.Runs = append(e.Runs, f)
+			e.Runs, e.Names = append(e.Runs, f), append(e.Names, filepath.Base(filepath.Dir(path)))
 		case render.ExplorationName:
 			x, err := codec.ReadExploration(path)
 			if err != nil {

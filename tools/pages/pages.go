@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -59,30 +60,24 @@ func Render(all []*strategies.Meta, e *Evidence) ([]Page, error) {
 const guide = `
 ## How to read a page
 
-- **Form**: a *documented* strategy does what its source says, flaws included. A *hardened* one is what remains once the leaks of a documented one are mended. A
-  *rejected alternative* is what a source considered and turned down, and a *future* one what it names as a later improvement. *Reference* and *baseline* have no source.
-- **Declared guarantee**: what the strategy promises, and the faults under which it promises it. A run evaluates each clause.
-- **Promise of the record**: what the design record says that the strategy comes from, whatever the strategy declares,
-  and what each recorded run made of it. It decides nothing.
-- **Leak**: units admitted over the limit. A trial is a window of one subject of which more than the limit was asked.
-- **False rejects**: requests rejected although there was room, in percent of those that had to be admitted; *certain..possible* where the order of events leaves
-  both open.
-- **Drift at rest**: what a counter says when nothing is in flight, less what callers were told.
-- **Decisions per second** are those of callers that never pause. **p50** and **p99** are response times at one rate that all strategies share.
-- **Rounds kept** are the rounds behind decisions per second and, if they differ, those behind p50 and p99. Rounds in which the machine was disturbed are left out for all strategies.
-- *Not measurable* stands for timings if too few rounds remain. **(w)** marks a percentile that waiting for a core could explain in most rounds.
-- **Explored**: the strategy's own code is run with a few clients in every order that their store commands can happen in. A step is a command, or a statement of SQL.
-  Each property stands with the shortest schedule that breaks it: *leak*; *guarantee*, a declared clause; *false-reject*; *drift*; *ttl*, a key that never expires;
-  *stranded*, units that are counted and that no caller holds; *negative*, a stored number below zero; *forgotten*, a tier that no longer rejects a subject whose quota is
-  used up; *stuck*, clients that wait for something that cannot come.
+- **Form**: a *documented* strategy does what its design record says, including the flaws. A *hardened* one is the same idea without the leaks. A record considered a *rejected alternative*, and names a
+  *future* one for later. *Reference* and *baseline* strategies have no record.
+- **Guarantee**: what the strategy declares for each window of a subject, in units; L is the limit. A run judges each clause.
+- **Leak**: units admitted over the limit. A *trial* is a window of one subject in which demand exceeded the limit.
+- **False rejects**: valid requests that were rejected although there was room; *certain..possible* if the order is not known.
+- **Drift**: a counter minus the truth, with nothing in flight.
+- **Decisions/s**: of workers that never pause. **p50, p99**: response times at one rate for all strategies. **n/m**: not measurable, because too few rounds were undisturbed. **(w)**: waiting for a core could explain it.
+- **Commands, SQL, trips**: means per decision, including jobs and waits for others.
+- **Explored**: all orders of the store commands of two clients, under the script that each runs. Steps are those of the shortest schedule of a broken property. "No other violation" holds for these clients on two instances, followed by one more client that asks until it is
+  rejected; it is not a proof for more clients. [Properties](../exploration.md#properties).
 `
 
 func index(all []*strategies.Meta, e *Evidence) []byte {
 	var b bytes.Buffer
-	fmt.Fprint(&b, "# Strategies\n\nThis reference is generated from what strategies declare and from records of runs and searches.\n\n")
-	fmt.Fprint(&b, "| strategy | form | source | what it does |\n|---|---|---|---|\n")
+	fmt.Fprint(&b, "# Strategies\n\nGenerated from what strategies declare and from recorded runs and searches. To choose one, begin with the [guide](choosing.md).\n\n")
+	heading(&b, []string{"strategy", "form", "source", "what it does"})
 	for _, m := range all {
-		fmt.Fprintf(&b, "| [%s](%s.md) | %s | %s | %s |\n", m.Name, m.Name, m.Form, cmp.Or(cell(m.Source), "-"), cell(m.Doc))
+		line(&b, []string{fmt.Sprintf("[%s](%s.md)", m.Name, m.Name), string(m.Form), cmp.Or(cell(m.Source), "-"), cell(m.Doc)})
 	}
 	fmt.Fprint(&b, guide)
 	if len(e.Others) > 0 {
@@ -91,38 +86,66 @@ func index(all []*strategies.Meta, e *Evidence) []byte {
 			fmt.Fprintf(&b, "- %s\n", p.link())
 		}
 	}
-	if len(e.Runs) > 0 {
-		fmt.Fprint(&b, "\n## Where the figures come from\n\n")
-		for i := range e.Runs {
-			fmt.Fprintf(&b, "- %s\n", origin(&e.Runs[i], nil))
-		}
-	}
+	runs(&b, e)
 	b.WriteString(mark)
 	return b.Bytes()
 }
 
-func page(m *strategies.Meta, e *Evidence) ([]byte, error) {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s\n\n%s\n\n", m.Name, sentence(m.Doc))
-	if more := e.others(m.Name + ".md"); len(more) > 0 {
-		fmt.Fprintf(&b, "More: %s.\n\n", strings.Join(more, ", "))
+// runs lists the records that pages quote, with the machine once.
+func runs(b *bytes.Buffer, e *Evidence) {
+	if len(e.Runs) == 0 {
+		return
 	}
-	facts(&b, m)
-	list(&b, "How it works", true, m.Notes.How)
-	if m.Notes.Use != "" || m.Notes.Avoid != "" {
-		fmt.Fprintf(&b, "## When to use it\n\n%s\n\n", strings.TrimSpace(m.Notes.Use))
-		if m.Notes.Avoid != "" {
-			fmt.Fprintf(&b, "**When not.** %s\n\n", m.Notes.Avoid)
+	fmt.Fprint(b, "\n## Runs\n\n")
+	last := ""
+	for i := range e.Runs {
+		if machine, _ := origin(&e.Runs[i]); e.Runs[i].Kind == results.Measured && len(machine) > len(last) {
+			last = machine
 		}
 	}
+	if last != "" {
+		fmt.Fprintf(b, "Measured on %s. Compare rows with each other, not with your machine.\n\n", last)
+	}
+	heading(b, []string{"run", "workload", "policy", "load", "command"})
+	for i := range e.Runs {
+		f := &e.Runs[i]
+		cells := []string{e.name(i), f.Workload.Name, "", ""}
+		if all := f.Summarised(); len(all) > 0 {
+			cells = append(cells[:1], figure{f, e.name(i), &all[0]}.setting()...)
+		}
+		_, command := origin(f)
+		if f.Kind == results.Simulated {
+			command = fmt.Sprintf("simulated, seed %d", f.Seed)
+		} else {
+			command = "`" + command + "`"
+		}
+		line(b, append(cells, command))
+	}
+}
+
+func page(m *strategies.Meta, e *Evidence) ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n\n%s", m.Name, sentence(m.Doc))
+	for _, note := range []string{m.Notes.Use, m.Notes.Avoid} {
+		if note != "" {
+			fmt.Fprintf(&b, " %s", strings.TrimSpace(note))
+		}
+	}
+	fmt.Fprint(&b, "\n\n")
+	facts(&b, m)
+	if more := e.others(m.Name + ".md"); len(more) > 0 {
+		fmt.Fprintf(&b, "- More: %s\n", strings.Join(more, ", "))
+	}
+	fmt.Fprintln(&b)
+	list(&b, "How it works", true, m.Notes.How)
 	guarantee(&b, m)
 	ofRecord(&b, m, e)
-	differs := "Where it differs from its source"
+	differs := "Differences from its source"
 	if m.Source == "" {
-		differs = "Where it differs from what is usual"
+		differs = "Differences from the usual form"
 	}
 	list(&b, differs, false, m.Notes.Deviations)
-	figures(&b, m, e)
+	quoted(&b, m, e)
 	if err := explored(&b, m, e); err != nil {
 		return nil, err
 	}
@@ -131,31 +154,18 @@ func page(m *strategies.Meta, e *Evidence) ([]byte, error) {
 }
 
 func facts(b *bytes.Buffer, m *strategies.Meta) {
-	rows := [][2]string{{"form", string(m.Form)}, {"source", cmp.Or(m.Source, "none")}}
-	needs := make([]string, len(m.Needs))
-	for i, n := range m.Needs {
-		needs[i] = string(n)
-	}
-	rows = append(rows, [2]string{"stores", cmp.Or(strings.Join(needs, ", "), "none")})
-	kinds := make([]string, len(m.Kinds))
-	for i, k := range m.Kinds {
-		kinds[i] = k.String()
-	}
-	rows = append(rows, [2]string{"windows", strings.Join(kinds, ", ")}, [2]string{"counts", string(m.Counts)})
-	var modes []string
+	fmt.Fprintf(b, "- [Form]("+Index+"#how-to-read-a-page): %s\n", strings.Join(slices.DeleteFunc([]string{string(m.Form), m.Source}, func(s string) bool { return s == "" }), ", from "))
+	fmt.Fprintf(b, "- Stores: %s\n", cmp.Or(joined(m.Needs, func(n strategies.Need) string { return string(n) }), "none"))
+	fmt.Fprintf(b, "- Windows: %s; counts: %s\n", joined(m.Kinds, quota.Kind.String), m.Counts)
+	var not []string
 	for _, mode := range strategies.Modes() {
-		text := string(mode)
-		if why, not := m.Excludes(mode); not {
-			text = "not " + text + ": " + why
+		if _, excluded := m.Excludes(mode); excluded {
+			not = append(not, string(mode))
 		}
-		modes = append(modes, text)
 	}
-	rows = append(rows, [2]string{"modes", strings.Join(modes, "; ")})
-	fmt.Fprint(b, "[How to read this page]("+Index+"#how-to-read-a-page)\n\n| | |\n|---|---|\n")
-	for _, r := range rows {
-		fmt.Fprintf(b, "| %s | %s |\n", r[0], cell(r[1]))
+	if len(not) > 0 {
+		fmt.Fprintf(b, "- [Not in](../limits.md#modes-that-a-strategy-lacks) %s\n", strings.Join(not, ", "))
 	}
-	fmt.Fprintln(b)
 }
 
 func list(b *bytes.Buffer, title string, numbered bool, lines []string) {
@@ -174,43 +184,57 @@ func list(b *bytes.Buffer, title string, numbered bool, lines []string) {
 }
 
 func guarantee(b *bytes.Buffer, m *strategies.Meta) {
-	fmt.Fprint(b, "## Declared guarantee\n\n")
+	fmt.Fprint(b, "## Guarantee\n\n")
 	if len(m.Guarantee) == 0 {
 		fmt.Fprint(b, "It declares none.\n\n")
 		return
 	}
-	line(b, []string{"property", "at most, per subject and window", "windows", "also under"})
-	fmt.Fprintln(b, "|---|---|---|---|")
 	for _, c := range m.Guarantee {
-		line(b, promise(c))
+		fmt.Fprintf(b, "- %s\n", promise(c))
 	}
 	fmt.Fprintln(b)
 }
 
-// promise is a clause in cells.
-func promise(c quota.Clause) []string {
-	windows, faults := joined(c.Kinds, quota.Kind.String), joined(c.Tolerates, faultName)
-	return []string{string(c.Property), cell(c.Formula), cmp.Or(windows, "all it serves"), cmp.Or(faults, "no fault")}
+// promise is a clause in words. The formula of a leak is of all units that a window may
+// admit, and that of another property of the units beyond it.
+func promise(c quota.Clause) string {
+	out := string(c.Property) + ": at most " + c.Formula
+	if c.Property == quota.PropertyLeak {
+		out = "admits at most " + c.Formula
+	}
+	if len(c.Kinds) > 0 {
+		out += " in " + joined(c.Kinds, quota.Kind.String) + " windows"
+	}
+	if len(c.Tolerates) > 0 {
+		out += ", also under " + joined(c.Tolerates, faultName)
+	}
+	return out
 }
 
-// ofRecord lists what the design record promises, and what each run said of it.
+// ofRecord lists what the design record claims, and what came out in each run.
 func ofRecord(b *bytes.Buffer, m *strategies.Meta, e *Evidence) {
 	if len(m.Record) == 0 {
 		return
 	}
-	fmt.Fprint(b, "## Promise of the record\n\n")
-	line(b, []string{"property", "at most, per subject and window", "windows", "also under", "record", "in runs and simulations"})
-	fmt.Fprintln(b, "|---|---|---|---|---|---|")
+	fmt.Fprintf(b, "## What its design record claims, and what came out\n\n")
 	for _, c := range m.Record {
-		var said []string
+		var said, in []string
 		for _, f := range e.figures(m.Name) {
 			for _, r := range f.summary.Record {
 				if s := f.summary; r.Property == string(c.Property) && r.Formula == c.Formula && s.Counts() {
-					said = append(said, fmt.Sprintf("%s (%s, %s)", r.Said(s.Params.Unit), s.Label, s.Workload))
+					verdict := r.Said(s.Params.Unit)
+					i := slices.Index(said, verdict)
+					if i < 0 {
+						i, said, in = len(said), append(said, verdict), append(in, "")
+					}
+					in[i] = strings.TrimPrefix(in[i]+", "+f.name, ", ")
 				}
 			}
 		}
-		line(b, append(promise(c), cell(c.Source), cell(cmp.Or(strings.Join(slices.Compact(said), "; "), "not judged yet"))))
+		for i := range said {
+			said[i] += " in " + in[i]
+		}
+		fmt.Fprintf(b, "- %s (%s): **%s**\n", promise(c), c.Source, cmp.Or(strings.Join(said, "; "), "not judged yet"))
 	}
 	fmt.Fprintln(b)
 }
@@ -219,9 +243,10 @@ func options(b *bytes.Buffer, m *strategies.Meta) {
 	if len(m.Options) == 0 {
 		return
 	}
-	fmt.Fprint(b, "## Options\n\n| option | values | default | meaning |\n|---|---|---|---|\n")
+	fmt.Fprint(b, "## Options\n\n")
+	heading(b, []string{"option", "values", "default", "meaning"})
 	for _, o := range m.Options {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Name, cell(cmp.Or(strings.Join(o.Values, ", "), o.Type, "text")), cell(o.Default), cell(strings.ReplaceAll(o.Doc, "`", "")))
+		line(b, []string{o.Name, cell(cmp.Or(strings.Join(o.Values, ", "), o.Type, "text")), cell(o.Default), cell(strings.ReplaceAll(o.Doc, "`", ""))})
 	}
 	fmt.Fprintln(b)
 }

@@ -13,7 +13,7 @@ import (
 // meta is a strategy that declares something of everything.
 func meta(name string) *strategies.Meta {
 	return &strategies.Meta{
-		Name: name, Doc: "reads a | and writes", Source: "004 (ADR-RM-3)", Form: strategies.Documented,
+		Name: name, Doc: "reads a | and writes", Source: "ADR-RM-3", Form: strategies.Documented,
 		Needs: []strategies.Need{strategies.NeedRedis}, Kinds: []quota.Kind{quota.Fixed}, Counts: quota.CountsAdmitted,
 		Excluded: map[strategies.Mode]string{strategies.ModeExplore: "its client cannot be parked"},
 		Notes:    strategies.Notes{How: []string{"It reads.", "It writes."}, Deviations: []string{"Keys are shorter."}, Use: "Use it alone.", Avoid: "Not with two."},
@@ -21,7 +21,7 @@ func meta(name string) *strategies.Meta {
 		Guarantee: []quota.Clause{{
 			Property: quota.PropertyLeak, Formula: "L while alone", Tolerates: []quota.Fault{quota.FaultCrash}, Bound: func(quota.Params) int64 { return 0 },
 		}},
-		Record: []quota.Clause{quota.Exactly().From("004 (ADR-RM-3): always")},
+		Record: []quota.Clause{quota.Exactly().From("ADR-RM-3: always")},
 	}
 }
 
@@ -56,24 +56,25 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 	r.FalseRejects.PctOfValid, r.FalseRejects.Count, r.FalseRejects.Possible = 2, 400, 400
 	r.Admitted = 400*49 + 7
 	r.ThroughputPerS = 43_210
-	r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: "004 (ADR-RM-3): always", Certain: 3, Verdict: results.Broken}}
+	r.Record = []results.Clause{{Property: "leak", Formula: "L", Source: "ADR-RM-3: always", Certain: 3, Verdict: results.Broken}}
 	x := results.NewExploration()
 	x.Searches = append(x.Searches, &results.Search{
-		Strategy: "check-then-set", Policy: "user-links", Limit: 1, Clients: 2, Scripts: []string{"take"}, Claim: "stranded: broken by no schedule",
+		Strategy: "check-then-set", Policy: "user-links", Limit: 1, Clients: 2, Scripts: []string{"take"}, Claim: "stranded: no violation found",
 		Findings: []results.Finding{
 			{Property: "drift", Faults: []quota.Fault{quota.FaultCrash}, Token: "long", Steps: make([]results.Step, 2)},
 			{Property: "leak", Detail: "2 of 1 admitted", Token: "qb2.token", Columns: []results.Column{{}}, Steps: make([]results.Step, 9)},
 		},
 	})
-	p := rendered(t, &Evidence{Runs: []results.File{f}, Explorations: []results.Exploration{x}}, meta("check-then-set"))["check-then-set.md"]
+	all := rendered(t, &Evidence{Runs: []results.File{f}, Names: []string{"first"}, Explorations: []results.Exploration{x}}, meta("check-then-set"))
+	p := all["check-then-set.md"]
+	requireAll(t, all[Index], "Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); postgres 15.18 (process). Compare", "|first|hot-key|user-links: ", "|`quotabench run --workload hot-key`|")
 	requireAll(t, p,
-		"# check-then-set\n\nReads a | and writes.\n", "| source | 004 (ADR-RM-3) |", "measure; simulate; not explore: its client cannot be parked",
-		"1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "Use it alone.", "**When not.** Not with two.", "| leak | L while alone | all it serves | crash |",
-		"| write | now, later | now | when to write |", "| leak | L | all it serves | no fault | 004 (ADR-RM-3): always | broken by 3 links (check-then-set, hot-key) |",
-		"Workload hot-key, policy user-links with a limit of ", "| check-then-set | 43,210 |", " | 1 of 1 | 7 |", "| 7 | 5 of 1,234 (0.41 %) | 3 | 2.00 % | -3 redis |",
-		"Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); `quotabench run --workload hot-key`.",
-		"- Stranded: broken by no schedule.\n", "- **leak** in 9 steps: 2 of 1 admitted.\n", "- **drift** in 2 steps with crash: ",
-		"breaks the limit: **leak** with 2 clients (`take`), limit 1, policy user-links, no fault: 2 of 1 admitted.", "`quotabench explore --replay qb2.token` repeats it.",
+		"# check-then-set\n\nReads a | and writes. Use it alone. Not with two.\n", "- [Form](README.md#how-to-read-a-page): documented, from ADR-RM-3\n- Stores: redis\n",
+		"- [Not in](../limits.md#modes-that-a-strategy-lacks) explore\n", "1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "- admits at most L while alone, also under crash\n",
+		"|write|now, later|now|when to write|", "- admits at most L (ADR-RM-3: always): **broken by 3 links in first**\n",
+		"|first|43,210|", "|7|5 of 1,234 (0.41 %)|3|2.00 %|-3 redis|",
+		"- no other violation\n", "- **leak** in 9 steps\n", "- **drift** in 2 steps with crash\n",
+		"`take`, limit 1, no fault: ", "**leak** with no fault:\n", "`quotabench explore --replay qb2.token`",
 	)
 	if strings.Contains(p, "long") {
 		t.Errorf("the schedule with a fault is quoted beside the one without:\n%s", p)
@@ -84,21 +85,21 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 // skipped says why.
 func TestPageWithoutEvidence(t *testing.T) {
 	all := rendered(t, &Evidence{Runs: []results.File{fixture.New(1, fixture.Strategies[0])}}, meta("etcd-counter"), meta("another"))
-	requireAll(t, all["another.md"], "| 004 (ADR-RM-3): always | not judged yet |")
-	requireAll(t, all["etcd-counter.md"], "It took no part in the recorded runs: Needs etcd, which was not built in.")
+	requireAll(t, all["another.md"], "(ADR-RM-3: always): **not judged yet**")
+	requireAll(t, all["etcd-counter.md"], "Not part of the recorded runs: Needs etcd, which was not built in.")
 	for _, heading := range []string{"## Measured", "## Explored"} {
 		if strings.Contains(all["another.md"], heading) {
 			t.Errorf("%s without evidence:\n%s", heading, all["another.md"])
 		}
 	}
-	requireAll(t, all[Index], "| [another](another.md) | documented | 004 (ADR-RM-3) | reads a \\| and writes |\n| [etcd-counter]")
+	requireAll(t, all[Index], "|[another](another.md)|documented|ADR-RM-3|reads a \\| and writes|\n|[etcd-counter]")
 }
 
 // TestPagesLinkBack: a page written by hand is linked from the pages that it links to.
 func TestPagesLinkBack(t *testing.T) {
 	study := Page{Name: "leaks.md", Bytes: []byte("# Leaks of one\n\n[one](one.md) leaks.\n")}
 	all := rendered(t, &Evidence{Others: []Page{study}}, meta("one"), meta("two"))
-	requireAll(t, all["one.md"], "More: [Leaks of one](leaks.md).\n")
+	requireAll(t, all["one.md"], "- More: [Leaks of one](leaks.md)\n")
 	requireAll(t, all[Index], "- [Leaks of one](leaks.md)\n")
 	if strings.Contains(all["two.md"], "leaks.md") {
 		t.Errorf("a page is linked that does not speak of the strategy:\n%s", all["two.md"])
@@ -121,18 +122,18 @@ func TestPageMarksWhatTheAuditStrikes(t *testing.T) {
 	f.Runs[0].ThroughputPerS = 43_210
 	f.Runs[0].Guarantee = nil
 	p := rendered(t, &Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
-	requireAll(t, p, "| check-then-set | not measurable | not measurable | not measurable | 0 of 1 | ", " | not judged |")
+	requireAll(t, p, "|record 1|n/m|n/m|n/m|", "|not judged|")
 	f.Runs[0].Audit.Valid = false
 	p = rendered(t, &Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
-	requireAll(t, p, " | invalid | - | - | - | - | - |")
+	requireAll(t, p, "|invalid|-|-|-|-|-|")
 }
 
 // TestPageOfASimulation has no throughput, and says what was modelled.
 func TestPageOfASimulation(t *testing.T) {
 	f := fixture.New(1, fixture.Strategies[3])
-	f.Kind, f.Workload.Notes = results.Simulated, []string{"three regions"}
+	f.Kind = results.Simulated
 	p := rendered(t, &Evidence{Runs: []results.File{f}}, meta("check-then-set"))["check-then-set.md"]
-	requireAll(t, p, "## Simulated\n", "modelled latencies", "; three regions.", "| strategy | leak |")
+	requireAll(t, p, "## Simulated\n", "|[run](README.md#runs)|leak|")
 	if strings.Contains(p, "decisions/s") || strings.Contains(p, "## Measured") {
 		t.Errorf("a simulation passes for a measurement:\n%s", p)
 	}
@@ -146,7 +147,6 @@ func TestFiguresBesideEachOther(t *testing.T) {
 		r := &f.Runs[i]
 		r.ThroughputPerS = 43_210 + float64(i)
 		r.Cost.Commands, r.Cost.SQL, r.Cost.RoundTrips = 3.25, 0.5, 4.75
-		r.Cost.Probe = &results.Probe{Admitted: &results.ProbeCost{Commands: 7, SQL: 2, RoundTrips: 9}}
 	}
 	const from, to = "<!-- make pages: figures of check-then-set one-more -->\n", "<!-- make pages: end of figures -->"
 	names := strings.Replace(from, "one-more", f.Runs[0].Strategy, 1)
@@ -156,7 +156,7 @@ func TestFiguresBesideEachOther(t *testing.T) {
 	}}
 	all := rendered(t, e, meta("check-then-set"))
 	p := all["leaks.md"]
-	requireAll(t, p, "# Leaks\n\nbefore\n"+names, to+"\nafter\n", "| check-then-set | ", "| "+f.Runs[0].Strategy+" | ", "43,21", "3.25, 0.50, 4.75", "7.00, 2.00, 9.00 | - |")
+	requireAll(t, p, "# Leaks\n\nbefore\n"+names, to+"\nafter\n", "|check-then-set|", "|"+f.Runs[0].Strategy+"|", "43,21", "|3.25, 0.50, 4.75|")
 	if strings.Contains(p, "typed") {
 		t.Errorf("what was typed is still there:\n%s", p)
 	}
@@ -166,6 +166,14 @@ func TestFiguresBesideEachOther(t *testing.T) {
 	e.Others[0].Bytes = []byte(p)
 	if again := rendered(t, e, meta("check-then-set"))["leaks.md"]; again != p {
 		t.Errorf("the second time it is\n%s", again)
+	}
+	e.Names = []string{"first"}
+	named := strings.Replace(names, " -->", " in first -->", 1)
+	e.Others[0].Bytes = []byte("# Leaks\n" + named + to)
+	requireAll(t, rendered(t, e, meta("check-then-set"))["leaks.md"], "[first](README.md#runs): hot-key; ")
+	e.Others[0].Bytes = []byte("# Leaks\n" + strings.Replace(named, "first", "second", 1) + to)
+	if _, err := Render(nil, e); err == nil {
+		t.Error("figures of a record that is not there")
 	}
 	for _, bad := range []string{from, names, strings.TrimSuffix(names, "\n") + to} {
 		e.Others[0].Bytes = []byte("# Leaks\n" + bad)

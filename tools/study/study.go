@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/results"
-	"github.com/quotabench/quotabench/results/compare"
 )
 
 // rounds of a side, as in the study's question: 10 against 10.

@@ -6,11 +6,11 @@ import (
 	"os"
 
 	"github.com/quotabench/quotabench/adapters/track"
-	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness"
 )
 
 func main() {
-	explore.ServeIsolated()
+	harness.ServeIsolated()
 	if err := write(); err != nil {
 		fmt.Fprintln(os.Stderr, "track-record:", err)
 		os.Exit(1)

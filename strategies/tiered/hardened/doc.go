@@ -1,4 +1,4 @@
-// Package hardened holds three-tier-hardened: the tiers of record 003 (a filter in
+// Package hardened holds three-tier-hardened: the tiers of ADR-005 (a filter in
 // process, Redis, PostgreSQL) without the leaks of its three-tier.
 //
 // PostgreSQL is charged first. A draw charges it for several units at once and

@@ -34,7 +34,7 @@ const (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "three-tier-hardened",
-		Source: "003 (ADR-005)",
+		Source: "ADR-005",
 		Doc:    "PostgreSQL is charged ahead, Redis holds the credit, and a filter of leases rejects in process",
 		Notes:  notes,
 		Form:   strategies.Hardened,

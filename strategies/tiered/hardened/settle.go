@@ -163,8 +163,8 @@ func (in *instance) Jobs() []strategies.Job {
 // Measures implements [strategies.Meter].
 func (in *instance) Measures() []strategies.Measure {
 	return []strategies.Measure{
-		{Name: "filter hits", Unit: "checks", Value: in.leases.hits.Load()},
-		{Name: "false positives", Unit: "checks", Value: in.leases.falsePositives.Load()},
+		{Name: "filter hits", Unit: "checks", Value: in.leases.hits.Load(), Metric: strategies.MetricFilterHits},
+		{Name: "false positives", Unit: "checks", Value: in.leases.falsePositives.Load(), Metric: strategies.MetricFalsePositives},
 		{Name: "filter size", Unit: "bytes", Value: in.leases.bytes(), Kind: strategies.MeasureLevel},
 		{Name: "leases", Unit: "accounts", Value: in.leases.members(), Kind: strategies.MeasureLevel},
 		{Name: "cache lookups", Unit: "scripts", Value: in.asked.Load()},

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/results/render"
+)
+
+// jsonFlag is --json of commands that say with it what they read and wrote.
+func jsonFlag(p *bool, doc string) settings.Setting {
+	return settings.Setting{Name: "json", Title: settings.Output, Value: settings.Bool(p), Doc: doc, FlagOnly: true}
+}
+
+// noArgs refuses arguments in one line that says what was meant.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no argument, but got %q (see %s --help)", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// needs refuses fewer arguments than least, or more than most, which is 0 for any number. The
+// text may say how many there are.
+func needs(least, most int, text string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) >= least && (most == 0 || len(args) <= most) {
+			return nil
+		}
+		return usagef("%s", strings.ReplaceAll(text, "%d", fmt.Sprint(len(args))))
+	}
+}
+
+// freeFile refuses a file that is there, and a folder that is not.
+func freeFile(s *settings.Set, path string) error {
+	if path == "" {
+		return usagef("merge needs a place for the results: give --out FILE")
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return usagef("--out: %s is there already: name another file, or move it away", path)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return usagef("--out: %w", settings.Unreadable(path, err))
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return usagef("--out: %s is no folder: make it, or name another file", filepath.Dir(path))
+	}
+	return session.CanWrite(s, "out", filepath.Dir(path))
+}
+
+// written is what a command made of records, as --json shows it.
+type written struct {
+	// Records are the files and directories that were given.
+	Records []string `json:"records"`
+	// Files that were made, in their order.
+	Files []writtenFile `json:"files"`
+	// Runs that the record holds; of merge alone.
+	Runs int `json:"runs,omitempty"`
+	// Notes say what could not be made, and why.
+	Notes []string `json:"notes,omitempty"`
+
+	asJSON bool
+}
+
+type writtenFile struct {
+	// Name of the file with its directory, or alone where it was not written.
+	Name string `json:"name"`
+	// Bytes is its size.
+	Bytes int `json:"bytes"`
+	// Text is what it would hold; empty where it was written.
+	Text string `json:"text,omitempty"`
+}
+
+func (w *written) add(name string, content []byte) {
+	w.Files = append(w.Files, writtenFile{Name: name, Bytes: len(content)})
+}
+
+// addText adds a file that is not written.
+func (w *written) addText(o render.Output) {
+	w.Files = append(w.Files, writtenFile{Name: o.Name, Bytes: len(o.Bytes), Text: string(o.Bytes)})
+}
+
+// tell writes it where it was asked for.
+func (w *written) tell(out io.Writer) error {
+	if !w.asJSON {
+		return nil
+	}
+	if w.Records == nil {
+		w.Records = []string{}
+	}
+	if err := encodeJSON(out, w); err != nil {
+		return fail(ExitFailed, err)
+	}
+	return nil
+}
+
+// encodeJSON writes one document.
+func encodeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,41 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// client makes a client. The caller closes it.
+func (e *Store) client(o stores.ConnOptions) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{
+		Endpoints: e.endpoints, Username: e.user, Password: e.password, TLS: e.tls,
+		DialTimeout: grpcstore.Timeout(o), Logger: zap.NewNop(),
+		MaxUnaryRetries: uint(o.Retries) + 1, // attempts, by which 0 means a hundred
+		DialOptions:     grpcstore.Options(o, e.tls != nil),
+	})
+}
+
+// Connect opens a client, and its one connection. [stores.Conn.Client] is a
+// [*clientv3.Client].
+func (e *Store) Connect(ctx context.Context, scope stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
+	c, err := e.client(o)
+	if err != nil {
+		return nil, fmt.Errorf("connect to etcd: %w", err)
+	}
+	if _, err := c.Get(ctx, scope.Prefix(), clientv3.WithCountOnly()); err != nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("connect to etcd: %w", err)
+	}
+	return conn{c}, nil
+}
+
+type conn struct{ c *clientv3.Client }
+
+func (c conn) Client() any  { return c.c }
+func (c conn) Close() error { return c.c.Close() }

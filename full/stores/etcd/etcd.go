@@ -1,0 +1,96 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/stores"
+)
+
+const urls = "http:// or https://, further members after commas"
+
+var driver = stores.Driver{
+	Name: "etcd", Title: "etcd", Clients: []string{"go.etcd.io/", "google.golang.org/"},
+	Choices: []stores.Choice{
+		{Word: "auto", Doc: "a process if etcd is installed, else none; the default"},
+		{Word: "process", Doc: "etcd of this machine, one member, started as a child and removed afterwards"},
+		{Word: "http://", Doc: "a cluster of yours by the URLs of its members, also https://; only keys under the run's prefix are touched"},
+	},
+	URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
+	Survey: survey, ErrorKind: errorKind,
+}
+
+// passwordEnv is etcdctl's own.
+const passwordEnv = "ETCDCTL_PASSWORD"
+
+func init() {
+	d := driver
+	d.Open = stores.Opener(Open)
+	stores.Register(d)
+}
+
+// Store is one open etcd.
+type Store struct {
+	common
+	self *keep.Self
+
+	endpoints      []string // URLs without user and password
+	user, password string
+	tls            *tls.Config
+	admin          *clientv3.Client
+}
+
+var _ stores.Keeper = (*Store)(nil)
+
+// common has the methods that stores of every kind share.
+type common = keep.Common
+
+// Open opens the etcd that spec names: "auto", "process" or URLs. auto is process
+// where etcd is found on this machine, and else an [stores.AbsentError].
+//
+// Errors are of one line, say how to go on, and hold no password.
+func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
+	server.RemoveLeftovers(ctx, o.Dir)
+	switch {
+	case spec == "auto" || spec == "process":
+		bin, err := find()
+		if err != nil && spec == "auto" {
+			return nil, &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return openProcess(ctx, bin, o)
+	case strings.HasPrefix(spec, "http://"), strings.HasPrefix(spec, "https://"):
+		return openURL(ctx, spec)
+	}
+	return nil, driver.Refuse(spec)
+}
+
+// Admin is a client for the harness' own use. It is not metered, and is closed
+// with e.
+func (e *Store) Admin() *clientv3.Client { return e.admin }
+
+// Close ends the admin client and, where the server was started here, the server
+// and its directory. On another server it tries again to remove what could not be
+// removed. Only the first call does anything; all return its error.
+func (e *Store) Close() error {
+	return e.self.End(func() error {
+		if e.admin == nil {
+			return nil
+		}
+		return e.admin.Close()
+	})
+}
+
+func newStore(own server.Server, about stores.Info) *Store {
+	e := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
+	e.common = e.self.Common()
+	e.self.Remove, e.self.Reconnect = e.remove, e.reconnect
+	return e
+}

@@ -1,0 +1,15 @@
+package etcd
+
+import (
+	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/server"
+)
+
+// Password of a server started here.
+func (e *Store) Password() string { return e.password }
+
+// Arguments of a server that is a child of ours.
+func (e *Store) Arguments() []string { return e.self.Own.(*server.Child).Args() }
+
+// Board is where the leases on a server are.
+func (e *Store) Board() keep.Board { return &board{Store: e} }

@@ -1,0 +1,34 @@
+package etcd
+
+import (
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/stores/storecheck"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// TestLostRaceForThePort starts a server on a port that another program has.
+func TestLostRaceForThePort(t *testing.T) {
+	bin, err := find()
+	if err != nil {
+		t.Skip(err)
+	}
+	storecheck.LostRace(t, func(port int, o stores.Options) error {
+		_, err := start(t.Context(), bin, port, o)
+		return err
+	})
+}
+
+// TestParseURLs: what the URL says reaches the store; server.ParseMembers has the rest.
+func TestParseURLs(t *testing.T) {
+	e, err := parse("https://me:p%40ss@a.example:1,b.example:2")
+	if err != nil || e.user != "me" || e.password != "p@ss" || e.tls == nil || len(e.endpoints) != 2 || e.endpoints[1] != "https://b.example:2" || e.self.About.Addr != "a.example:1,b.example:2" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	t.Setenv(passwordEnv, "from-there")
+	if e, err = parse("http://me@localhost:1/"); err != nil || e.password != "from-there" || e.tls != nil {
+		t.Errorf("%+v, %v", e, err)
+	}
+	_, err = parse("http://u:s3cr3t%@a:1")
+	storecheck.Error(t, err, "--etcd is not a valid URL", "http://user:password@host:port")
+}

@@ -1,0 +1,187 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// root is the user of servers started here. etcd asks for one of that name, with a
+// role of that name, before it asks for logins.
+const root = "root"
+
+func find() (string, error) {
+	if p, ok := server.Find("etcd"); ok {
+		return p, nil
+	}
+	install := server.Install("etcd-server", "etcd", "etcd", "etcd")
+	return "", errors.New("no etcd found on the PATH or in the usual folders: install it (" + install + "), " +
+		"or use --etcd with a URL (" + urls + ")")
+}
+
+func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
+	return server.Launch(bin, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
+}
+
+func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
+	home, err := server.NewHome(o.Dir, "etcd", "nobody")
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(home.Dir.Path)
+	listen := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	cmd := exec.Command(bin, arguments(name, listen, o)...)
+	cmd.Dir, cmd.Env = home.Data, server.Env() // the peers' socket is made in Dir
+	c, err := home.Start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	e := newStore(c, stores.Info{
+		Kind: stores.KindProcess, Detail: "one member, child process of " + bin + home.As,
+		Durability: "write-ahead log, fsync before each answer", Addr: strings.TrimPrefix(listen, "http://"),
+	})
+	e.endpoints = []string{listen}
+	taken := func(words string) bool { return strings.Contains(words, "address already in use") }
+	open, err := e.client(stores.ConnOptions{})
+	if err == nil {
+		err = server.Await(ctx, c, taken, func(ctx context.Context) error { return isMember(ctx, open, name) })
+		if err == nil {
+			err = e.secure(ctx, open)
+		}
+		err = errors.Join(err, open.Close())
+	}
+	if err == nil {
+		err = e.connect(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return e, nil
+}
+
+// arguments of a server started here. Its peers, of which it has none, would talk
+// to it over a socket that other users cannot reach.
+func arguments(name, listen string, o stores.Options) []string {
+	const peers = "unix://peers:0"
+	args := []string{
+		"--name=" + name, "--data-dir=.",
+		"--listen-client-urls=" + listen, "--advertise-client-urls=" + listen,
+		"--listen-peer-urls=" + peers, "--initial-advertise-peer-urls=" + peers, "--initial-cluster=" + name + "=" + peers,
+		"--logger=zap", "--log-level=error", "--bcrypt-cost=4",
+	}
+	for name, value := range o.Settings {
+		args = append(args, "--"+name+"="+value)
+	}
+	return args
+}
+
+// isMember asks whether the server is the member of that name and no other program's.
+func isMember(ctx context.Context, c *clientv3.Client, name string) error {
+	m, err := c.MemberList(ctx)
+	if err == nil && (len(m.Members) != 1 || m.Members[0].Name != name) {
+		err = server.ErrPortTaken
+	}
+	return err
+}
+
+// secure lets the server ask for a password from now on.
+func (e *Store) secure(ctx context.Context, c *clientv3.Client) error {
+	password := server.NewPassword()
+	for _, step := range []func() error{
+		func() error { _, err := c.UserAdd(ctx, root, password); return err },
+		func() error { _, err := c.RoleAdd(ctx, root); return err },
+		func() error { _, err := c.UserGrantRole(ctx, root, root); return err },
+		func() error { _, err := c.AuthEnable(ctx); return err },
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("set its password: %w", err)
+		}
+	}
+	e.user, e.password = root, password
+	return nil
+}
+
+// connect makes the admin client and asks the server for its version.
+func (e *Store) connect(ctx context.Context) (err error) {
+	if e.admin, err = e.client(stores.ConnOptions{}); err != nil {
+		return err
+	}
+	s, err := e.admin.Status(ctx, e.endpoints[0])
+	if err != nil {
+		return errors.Join(err, e.admin.Close())
+	}
+	e.self.About.Version = s.Version
+	return nil
+}
+
+// parse reads URLs such as http://user:password@a:2379,b:2379. Errors show nothing
+// of what may be a password.
+func parse(spec string) (*Store, error) {
+	m, ok := server.ParseMembers(spec, passwordEnv)
+	if !ok {
+		return nil, errors.New("--etcd is not a valid URL: write http://user:password@host:port, further members as host:port after commas, " +
+			"and %-encode what is special in a password")
+	}
+	e := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})
+	e.endpoints, e.user, e.password = m.URLs(), m.User, m.Password
+	e.self.Share(&board{Store: e})
+	if m.Scheme == "https" {
+		e.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return e, nil
+}
+
+func openURL(ctx context.Context, spec string) (*Store, error) {
+	e, err := parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	e.self.About.Kind, e.self.About.Detail = stores.KindURL, "a cluster that was already running; it may serve others too"
+	e.self.About.Durability = "write-ahead log; what is synced before an answer, the server decides"
+	ctx, cancel := context.WithTimeout(ctx, grpcstore.DialTimeout)
+	defer cancel()
+	err = e.connect(ctx)
+	if err == nil {
+		// Anyone may ask for the version: only a key shows whether the login is right.
+		if err = e.usable(ctx); err != nil {
+			_ = e.admin.Close() // why it is closed says more
+		}
+	}
+	if err == nil {
+		return e, nil
+	}
+	text := server.Redact(format.OneLine(err.Error()), e.password)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, fmt.Errorf("connect to etcd at %s: %w", e.self.About.Addr, context.Canceled)
+	}
+	if uerr := e.unusable(err, text); uerr != nil {
+		return nil, uerr
+	}
+	if refused(err) {
+		return nil, fmt.Errorf("etcd at %s refuses the login (%s): give user and password in the URL, or the password in %s",
+			e.self.About.Addr, text, passwordEnv)
+	}
+	return nil, fmt.Errorf("no etcd reached at %s (%s): start one, or use --etcd process", e.self.About.Addr, text)
+}
+
+// refused reports whether an error is about who asks.
+func refused(err error) bool {
+	text := err.Error()
+	return status.Code(err) == codes.Unauthenticated || strings.Contains(text, "user name is empty") ||
+		strings.Contains(text, "authentication failed") || strings.Contains(text, "authentication is not enabled")
+}

@@ -1,0 +1,85 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quotabench/quotabench/stores"
+)
+
+// page is how many keys are listed at a time.
+const page = 1000
+
+// Prepare takes the lease on scope, and counts the keys that exist under it already.
+// etcd needs no room made.
+func (e *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
+	if err := e.self.Enter(ctx, scope); err != nil {
+		return 0, err
+	}
+	r, err := e.admin.Get(ctx, scope.Prefix(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("count keys under %q: %w", scope.Prefix(), err)
+	}
+	return r.Count, nil
+}
+
+// Usage counts the keys of scope. Those without a lease never expire.
+func (e *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
+	err = e.list(ctx, scope.Prefix(), func(_ string, lease int64) {
+		u.Keys++
+		if lease == 0 {
+			u.WithoutTTL++
+		}
+	})
+	if err != nil {
+		return stores.Usage{}, err
+	}
+	return u, nil
+}
+
+// list calls f for each key with the prefix, and the lease that it expires by.
+func (e *Store) list(ctx context.Context, prefix string, f func(key string, lease int64)) error {
+	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
+	for {
+		r, err := e.admin.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(page))
+		if err != nil {
+			return fmt.Errorf("list keys under %q: %w", prefix, err)
+		}
+		for _, kv := range r.Kvs {
+			f(string(kv.Key), kv.Lease)
+		}
+		if !r.More {
+			return nil
+		}
+		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
+	}
+}
+
+// remove removes the keys of scope, and no others. From a server that was started here
+// it also removes their history, which would slow later strategies down.
+func (e *Store) remove(ctx context.Context, scope stores.Scope) error {
+	r, err := e.admin.Delete(ctx, scope.Prefix(), clientv3.WithPrefix())
+	if err != nil {
+		return fmt.Errorf("wipe keys under %q: %w", scope.Prefix(), err)
+	}
+	if e.Owned() && r.Deleted > 0 {
+		if _, err := e.admin.Compact(ctx, r.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+			return fmt.Errorf("remove the history of %q: %w", scope.Prefix(), err)
+		}
+	}
+	return nil
+}
+
+// reconnect makes a client that logs in anew: etcd forgets logins when it starts, and a
+// client that has one goes on to show it.
+func (e *Store) reconnect(context.Context) error {
+	c, err := e.client(stores.ConnOptions{})
+	if err != nil {
+		return err
+	}
+	_ = e.admin.Close()
+	e.admin = c
+	return nil
+}

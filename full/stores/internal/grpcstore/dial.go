@@ -1,0 +1,90 @@
+// Package grpcstore is what the drivers of servers that are asked over gRPC share: how
+// connections are dialled, metered and looked for again.
+package grpcstore
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// DialTimeout bounds how long a client waits for a connection, and for a login.
+const DialTimeout = 5 * time.Second
+
+// reconnect is how soon a client looks for a server that was gone. gRPC's own
+// second would outlast most outages of a run.
+var reconnect = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 20 * time.Millisecond},
+	MinConnectTimeout: DialTimeout,
+}
+
+// Timeout is that of a dial.
+func Timeout(o stores.ConnOptions) time.Duration {
+	if o.Timeout == 0 {
+		return DialTimeout
+	}
+	return o.Timeout
+}
+
+// Options dial as o says. Calls fail while there is no connection, as calls to other
+// stores do.
+func Options(o stores.ConnOptions, encrypted bool) []grpc.DialOption {
+	dialer := net.Dialer{Timeout: Timeout(o)}
+	dial := func(ctx context.Context, addr string) (net.Conn, error) {
+		c, err := dialer.DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return nil, err
+		}
+		if o.Wrap != nil {
+			c = closer{o.Wrap(c)}
+		}
+		if o.Meter != nil {
+			c = o.Meter.Conn(c, NewParser(encrypted))
+		}
+		return c, nil
+	}
+	return []grpc.DialOption{grpc.WithContextDialer(dial), grpc.WithConnectParams(reconnect), grpc.WithChainUnaryInterceptor(atOnce)}
+}
+
+// atOnce makes a call fail while there is no connection. etcd's client waits for one,
+// for as long as its caller does.
+func atOnce(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+) error {
+	return invoke(ctx, method, req, reply, cc, append(opts, grpc.WaitForReady(false))...)
+}
+
+// closer closes a connection that cannot be written to. gRPC leaves it to its reader
+// to find that out, and the reader of a connection that is only made to fail would
+// wait for ever.
+type closer struct{ net.Conn }
+
+// Write implements [net.Conn].
+func (c closer) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if err != nil {
+		_ = c.Close()
+	}
+	return n, err
+}
+
+// ErrorKind says what a status of gRPC means for a request; empty for those that only
+// the server's own documents explain.
+func ErrorKind(code codes.Code) quota.ErrorKind {
+	switch code {
+	case codes.DeadlineExceeded:
+		return quota.ErrorTimeout
+	case codes.Aborted:
+		return quota.ErrorContention
+	case codes.Unavailable, codes.ResourceExhausted, codes.PermissionDenied, codes.Unauthenticated:
+		return quota.ErrorStore
+	}
+	return ""
+}

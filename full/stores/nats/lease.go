@@ -1,0 +1,128 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/stores"
+)
+
+const (
+	// family begins the name of every stream of every run.
+	family = "quotabench_"
+	// holdingPrefix begins a stream for each scope that a process keeps. Its description
+	// is the owner; its one message expires unless it is written anew, which renews the
+	// lease. No stream of a scope begins so: those have no hyphen.
+	holdingPrefix = "quotabench-holding-"
+)
+
+// board is the server as a [keep.Board].
+type board struct{ *Store }
+
+// entry is the stream that the entry of a scope is.
+func entry(scope stores.Scope, text string) jetstream.StreamConfig {
+	name := holdingPrefix + string(scope)
+	return jetstream.StreamConfig{
+		Name: name, Subjects: []string{name}, Description: text, Storage: jetstream.FileStorage, MaxMsgs: 1, MaxAge: server.LeaseLife,
+	}
+}
+
+// Name implements [keep.Board].
+func (board) Name(scope stores.Scope) string { return scope.Schema() }
+
+// Entries implements [keep.Board].
+func (b board) Entries(ctx context.Context) (out []keep.Entry, err error) {
+	err = b.all(ctx, func(s *jetstream.StreamInfo) {
+		if scope, ok := strings.CutPrefix(s.Config.Name, holdingPrefix); ok {
+			out = append(out, keep.Entry{
+				Scope: stores.Scope(scope), Text: s.Config.Description, Version: int64(s.State.LastSeq), Renewed: s.State.Msgs > 0,
+			})
+		}
+	})
+	return out, err
+}
+
+// Enter implements [keep.Board]. Of several that make a stream of one name, one does; of
+// several that take it over, one writes the next message.
+func (b board) Enter(ctx context.Context, old keep.Entry, text string) (bool, error) {
+	c := entry(old.Scope, text)
+	if old.Text == "" {
+		_, err := b.js.CreateStream(ctx, c)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		return true, b.renew(ctx, old.Scope)
+	}
+	_, err := b.js.Publish(ctx, c.Name, nil, jetstream.WithExpectLastSequence(uint64(old.Version)))
+	var said *jetstream.APIError
+	if errors.As(err, &said) && said.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return false, nil
+	}
+	if err == nil {
+		_, err = b.js.UpdateStream(ctx, c)
+	}
+	return err == nil, err
+}
+
+func (b board) renew(ctx context.Context, scope stores.Scope) error {
+	_, err := b.js.Publish(ctx, holdingPrefix+string(scope), nil, jetstream.WithRetryAttempts(0))
+	return err
+}
+
+// Renew implements [keep.Board].
+func (b board) Renew(ctx context.Context, scopes []stores.Scope) error {
+	for _, s := range scopes {
+		err := b.renew(ctx, s)
+		if errors.Is(err, jetstream.ErrNoStreamResponse) {
+			_, err = b.Enter(ctx, keep.Entry{Scope: s}, server.Us().Encode())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Leave implements [keep.Board].
+func (b board) Leave(ctx context.Context, scope stores.Scope, _ bool) error {
+	err := b.js.DeleteStream(ctx, holdingPrefix+string(scope))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Clear implements [keep.Board]. What it counts are streams.
+func (b board) Clear(ctx context.Context, scope stores.Scope) (removed int64, err error) {
+	var names []string
+	err = b.streams(ctx, scope, func(s *jetstream.StreamInfo) { names = append(names, s.Config.Name) })
+	for _, name := range names {
+		derr := b.js.DeleteStream(ctx, name)
+		if derr == nil {
+			removed++
+		} else if !errors.Is(derr, jetstream.ErrStreamNotFound) {
+			err = errors.Join(err, fmt.Errorf("remove the stream %s: %w", name, derr))
+		}
+	}
+	return removed, err
+}
+
+// Count implements [keep.Board]. What it counts are messages.
+func (b board) Count(ctx context.Context, entered []stores.Scope) (map[stores.Scope]int64, error) {
+	counts := map[stores.Scope]int64{}
+	err := b.all(ctx, func(s *jetstream.StreamInfo) {
+		if rest, ok := strings.CutPrefix(s.Config.Name, family); ok {
+			counts[keep.Within(rest, entered)] += int64(s.State.Msgs)
+		}
+	})
+	return counts, err
+}

@@ -1,0 +1,156 @@
+package nats
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/stores"
+)
+
+const urls = "nats:// or tls://, further servers after commas"
+
+var driver = stores.Driver{
+	Name: "nats", Title: "NATS", Noun: "stream", Clients: []string{"github.com/nats-io/"},
+	Choices: []stores.Choice{
+		{Word: "auto", Doc: "a process if nats-server is installed, else none; the default"},
+		{Word: "process", Doc: "nats-server of this machine with JetStream, started as a child and removed afterwards"},
+		{Word: "nats://", Doc: "servers of yours by URL, also tls://; only streams of the run's are touched"},
+	},
+	URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
+	Survey: survey, ErrorKind: errorKind,
+}
+
+// passwordEnv is that of NATS' own command line.
+const passwordEnv = "NATS_PASSWORD"
+
+func init() {
+	d := driver
+	d.Open = stores.Opener(Open)
+	stores.Register(d)
+}
+
+// Store is one open NATS.
+type Store struct {
+	common
+	self *keep.Self
+
+	url            string // without user and password
+	user, password string
+	admin          *natsgo.Conn
+	js             jetstream.JetStream
+}
+
+var _ stores.Keeper = (*Store)(nil)
+
+// common has the methods that stores of every kind share.
+type common = keep.Common
+
+// Open opens the NATS that spec names: "auto", "process" or URLs. auto is process
+// where nats-server is found on this machine, and else an [stores.AbsentError].
+//
+// Errors are of one line, say how to go on, and hold no password.
+func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
+	server.RemoveLeftovers(ctx, o.Dir)
+	switch {
+	case spec == "auto" || spec == "process":
+		bin, err := find()
+		if err != nil && spec == "auto" {
+			return nil, &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return openProcess(ctx, bin, o)
+	case strings.HasPrefix(spec, "nats://"), strings.HasPrefix(spec, "tls://"):
+		return openURL(ctx, spec)
+	}
+	return nil, driver.Refuse(spec)
+}
+
+// JetStream is a client for the harness' own use. It is not metered, and is closed
+// with n.
+func (n *Store) JetStream() jetstream.JetStream { return n.js }
+
+// Close ends the admin client and, where the server was started here, the server
+// and its directory. On another server it tries again to remove what could not be
+// removed. Only the first call does anything; all return its error.
+func (n *Store) Close() error {
+	return n.self.End(func() error {
+		if n.admin != nil {
+			n.admin.Close()
+		}
+		return nil
+	})
+}
+
+func newStore(own server.Server, about stores.Info) *Store {
+	n := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
+	n.common = n.self.Common()
+	n.self.Remove = n.remove
+	return n
+}
+
+// Prepare takes the lease on scope, and counts the messages in its streams. NATS needs no
+// room made: a strategy makes its streams.
+func (n *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
+	if err := n.self.Enter(ctx, scope); err != nil {
+		return 0, err
+	}
+	u, err := n.Usage(ctx, scope)
+	return u.Keys, err
+}
+
+// Usage counts the messages in streams of the scope. Those of a stream without a
+// largest age never expire.
+func (n *Store) Usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
+	err = n.streams(ctx, scope, func(s *jetstream.StreamInfo) {
+		u.Keys += int64(s.State.Msgs)
+		if s.Config.MaxAge == 0 {
+			u.WithoutTTL += int64(s.State.Msgs)
+		}
+	})
+	return u, err
+}
+
+// remove removes the streams of the scope, and no others.
+func (n *Store) remove(ctx context.Context, scope stores.Scope) error {
+	_, err := board{n}.Clear(ctx, scope)
+	return err
+}
+
+// streams calls f for each stream of the scope.
+func (n *Store) streams(ctx context.Context, scope stores.Scope, f func(*jetstream.StreamInfo)) error {
+	return n.all(ctx, func(s *jetstream.StreamInfo) {
+		if name := s.Config.Name; name == scope.Schema() || strings.HasPrefix(name, scope.Schema()+"_") {
+			f(s)
+		}
+	})
+}
+
+// all calls f for each stream of the account.
+func (n *Store) all(ctx context.Context, f func(*jetstream.StreamInfo)) error {
+	list := n.js.ListStreams(ctx)
+	for s := range list.Info() {
+		f(s)
+	}
+	if err := list.Err(); err != nil {
+		return fmt.Errorf("list its streams: %w", err)
+	}
+	return nil
+}
+
+// Stats is what can be told without the server's monitoring: which one it is, and
+// what a child of ours has used.
+func (n *Store) Stats(context.Context) (stores.Stats, error) {
+	s := stores.Stats{Known: true, Incarnation: n.admin.ConnectedServerId()}
+	if pid := n.PID(); pid != 0 {
+		s.CPU, _ = server.CPUOfTree(pid)
+	}
+	return s, nil
+}

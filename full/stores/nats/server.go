@@ -1,0 +1,164 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// ownUser is the user of servers started here.
+const ownUser = "quotabench"
+
+// firstTimeout bounds one attempt to reach a server started here: another program
+// that has its port may accept and never answer.
+const firstTimeout = time.Second
+
+func find() (string, error) {
+	if p, ok := server.Find("nats-server"); ok {
+		return p, nil
+	}
+	return "", errors.New("no nats-server found on the PATH or in the usual folders: install it (" + install() + "), " +
+		"or use --nats with a URL (" + urls + ")")
+}
+
+func install() string {
+	return server.Install("nats-server", "nats-server", "nats-server", "nats-server")
+}
+
+func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
+	return server.Launch(bin, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
+}
+
+func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
+	home, err := server.NewHome(o.Dir, "nats", "nobody")
+	if err != nil {
+		return nil, err
+	}
+	name, password := filepath.Base(home.Dir.Path), server.NewPassword()
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	file, err := home.WriteSecret("nats.conf", config(name, addr, home.Data, password, o))
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(bin, "--config", file)
+	cmd.Dir, cmd.Env = home.Data, server.Env()
+	c, err := home.Start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	n := newStore(c, stores.Info{
+		Kind: stores.KindProcess, Detail: "one server with JetStream, child process of " + bin + home.As,
+		Durability: "streams in files, synced every two minutes", Addr: addr,
+	})
+	n.url, n.user, n.password = "nats://"+addr, ownUser, password
+	taken := func(words string) bool { return strings.Contains(words, "address already in use") }
+	if err := server.Await(ctx, c, taken, func(ctx context.Context) error { return n.connect(ctx, name) }); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return n, nil
+}
+
+// config is the configuration of a server started here.
+func config(name, addr, data, password string, o stores.Options) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "server_name: %q\nlisten: %q\n", name, addr)
+	fmt.Fprintf(&b, "jetstream {\n  store_dir: %q\n}\n", data)
+	fmt.Fprintf(&b, "authorization {\n  user: %q\n  password: %q\n}\n", ownUser, password)
+	for name, value := range o.Settings {
+		fmt.Fprintf(&b, "%s: %s\n", name, value)
+	}
+	return b.String()
+}
+
+// connect makes the admin client, and makes sure that the server has JetStream, and
+// the name where one is given: another program could have got the port.
+func (n *Store) connect(ctx context.Context, name string, more ...natsgo.Option) (err error) {
+	timeout := firstTimeout
+	if name == "" {
+		timeout = dialTimeout
+	}
+	// A server that is back may have been away for longer than a lease lasts.
+	back := natsgo.ReconnectHandler(func(*natsgo.Conn) { n.self.Renew(context.Background()) })
+	if n.admin, err = n.client(stores.ConnOptions{Timeout: timeout}, append(more, back)...); err != nil {
+		return err
+	}
+	if name != "" && n.admin.ConnectedServerName() != name {
+		n.admin.Close()
+		return server.ErrPortTaken
+	}
+	n.self.About.Version = n.admin.ConnectedServerVersion()
+	if n.js, err = jetstream.New(n.admin); err == nil {
+		_, err = n.js.AccountInfo(ctx)
+	}
+	if err != nil {
+		n.admin.Close()
+	}
+	return err
+}
+
+func openURL(ctx context.Context, spec string) (*Store, error) {
+	n, err := parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	n.self.About.Kind, n.self.About.Detail = stores.KindURL, "servers that were already running; they may serve others too"
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	// The server says by itself what it does not let this user do, and leaves the request
+	// without an answer.
+	asked, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	denied := natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
+		if errors.Is(err, natsgo.ErrPermissionViolation) {
+			refuse(err)
+		}
+	})
+	if err = n.connect(asked, "", denied); err == nil {
+		if err = n.usable(asked); err == nil {
+			return n, nil
+		}
+		n.admin.Close()
+	}
+	if said := context.Cause(asked); errors.Is(said, natsgo.ErrPermissionViolation) {
+		err = said
+	}
+	text := server.Redact(format.OneLine(err.Error()), n.password)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, fmt.Errorf("connect to nats at %s: %w", n.self.About.Addr, context.Canceled)
+	}
+	if uerr := n.unusable(err, text); uerr != nil {
+		return nil, uerr
+	}
+	if errors.Is(err, natsgo.ErrAuthorization) || errors.Is(err, natsgo.ErrAuthExpired) {
+		return nil, fmt.Errorf("nats at %s refuses the login (%s): give user and password in the URL, or the password in %s",
+			n.self.About.Addr, text, passwordEnv)
+	}
+	return nil, fmt.Errorf("no nats reached at %s (%s): start one, or use --nats process", n.self.About.Addr, text)
+}
+
+// parse reads URLs such as nats://user:password@a:4222,b:4222. Errors show nothing
+// of what may be a password.
+func parse(spec string) (*Store, error) {
+	m, ok := server.ParseMembers(spec, passwordEnv)
+	if !ok {
+		return nil, errors.New("--nats is not a valid URL: write nats://user:password@host:port, further servers as host:port after commas, " +
+			"and %-encode what is special in a password")
+	}
+	n := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})
+	n.url, n.user, n.password = strings.Join(m.URLs(), ","), m.User, m.Password
+	n.self.Share(board{n})
+	return n, nil
+}

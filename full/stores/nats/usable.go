@@ -1,0 +1,54 @@
+package nats
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// usable tries what every run does on servers that were running already: make a stream
+// and a consumer, publish, and remove both. What it cannot remove is empty again.
+func (n *Store) usable(ctx context.Context) error {
+	name := family + "check_" + strings.ToLower(crand.Text())
+	s, err := n.js.CreateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{name}, Storage: jetstream.FileStorage, MaxMsgs: 1})
+	if err != nil {
+		return fmt.Errorf("make a stream: %w", err)
+	}
+	if _, err = s.CreateConsumer(ctx, jetstream.ConsumerConfig{}); err != nil {
+		err = fmt.Errorf("make a consumer: %w", err)
+	} else if _, err = n.js.Publish(ctx, name, []byte("1"), jetstream.WithRetryAttempts(0)); err != nil {
+		err = fmt.Errorf("publish to a stream: %w", err)
+	}
+	// Also where the server has said that something is not allowed, which ends ctx.
+	last, end := context.WithTimeout(context.WithoutCancel(ctx), dialTimeout)
+	defer end()
+	if derr := n.js.DeleteStream(last, name); derr != nil && err == nil {
+		err = fmt.Errorf("remove a stream: %w", derr)
+	}
+	return err
+}
+
+// unusable says in one line what keeps runs from servers that are reached, with a way
+// out; nil where it is something else. text is the error without its password.
+func (n *Store) unusable(err error, text string) error {
+	var said *jetstream.APIError
+	what := ""
+	switch {
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		what = "has no JetStream for this account: enable it there"
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
+		what = "has no JetStream: start it with --jetstream"
+	case errors.Is(err, natsgo.ErrPermissionViolation):
+		what = "lets this user not do what runs do: let it publish to $JS.API.> and to subjects of its streams, and subscribe to its inbox"
+	case errors.As(err, &said):
+		what = "takes no streams of this account: see the limits and the room of its JetStream"
+	default:
+		return nil
+	}
+	return fmt.Errorf("nats at %s %s (%s)", n.self.About.Addr, what, text)
+}

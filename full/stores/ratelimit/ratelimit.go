@@ -1,0 +1,357 @@
+// Package ratelimit opens servers of Envoy's rate-limit protocol
+// (envoy.service.ratelimit.v3 over gRPC): those of a user's own by URL, and
+// github.com/envoyproxy/ratelimit, which is started for a run with a Redis of its own. It
+// is a driver of package stores, which registers itself when it is imported.
+//
+// A strategy is given a [*Client]. Its settings are unit (second, minute, hour or day),
+// limit (requests per unit), cache (bytes of the local cache, 0 for none) and servers.
+package ratelimit
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/quotabench/quotabench/full/stores/internal/grpcstore"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/stores/redis"
+)
+
+const urls = "grpc:// or grpcs://, further servers after commas"
+
+var driver = stores.Driver{
+	Name: "ratelimit", Title: "Envoy's ratelimit", Clients: []string{"google.golang.org/"},
+	Choices: []stores.Choice{
+		{Word: "auto", Doc: "processes if ratelimit and redis-server are installed, else none; the default"},
+		{Word: "process", Doc: "ratelimit of this machine with a Redis of its own, started as children and removed afterwards"},
+		{Word: "grpc://", Doc: "a service of yours that speaks the protocol, also grpcs://, e.g. grpc://localhost:8081; " +
+			"it is asked as often as the run has requests"},
+	},
+	URLs: urls, Default: "auto", Survey: survey,
+	ErrorKind: func(err error) quota.ErrorKind {
+		if s, ok := status.FromError(err); ok {
+			return grpcstore.ErrorKind(s.Code())
+		}
+		return ""
+	},
+}
+
+func init() {
+	d := driver
+	d.Open = stores.Opener(Open)
+	stores.Register(d)
+}
+
+// Store is one service, or servers that are started here.
+type Store struct {
+	info      stores.Info
+	addrs     []string // of a service that was running already
+	encrypted bool
+
+	bin     string
+	options stores.Options
+	redis   *redis.Store // nil where nothing is started here
+	// password of redis.
+	password string
+
+	mu     sync.Mutex
+	groups map[string]*group // by their settings
+	cores  []int             // that servers are confined to; nil for all
+	closed bool
+
+	closing sync.Once
+	result  error
+}
+
+var (
+	_ stores.Store  = (*Store)(nil)
+	_ stores.Placed = (*Store)(nil)
+)
+
+// Open opens what spec names: "auto", "process" or URLs. auto is process where the
+// programs are found on this machine, and else an [stores.AbsentError]. A service of a
+// user's own is sent no request, which it would count.
+func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
+	switch {
+	case spec == "auto" || spec == "process":
+		bin, err := find()
+		if err == nil {
+			var s *Store
+			if s, err = openProcess(ctx, bin, o); err == nil {
+				return s, nil
+			}
+		}
+		if spec == "auto" && ctx.Err() == nil {
+			return nil, &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: format.OneLine(err.Error())}}
+		}
+		return nil, err
+	case strings.HasPrefix(spec, "grpc://"), strings.HasPrefix(spec, "grpcs://"):
+		return openURL(ctx, spec)
+	}
+	return nil, driver.Refuse(spec)
+}
+
+// openURL looks whether something listens at each address.
+func openURL(ctx context.Context, spec string) (*Store, error) {
+	m, ok := server.ParseMembers(spec, "")
+	if !ok || m.User != "" {
+		return nil, errors.New("--ratelimit is not a valid URL: write grpc://host:port, further servers as host:port after commas; " +
+			"there is no user or password")
+	}
+	s := &Store{addrs: m.Addrs, encrypted: m.Scheme == "grpcs", info: stores.Info{
+		Kind: stores.KindURL, Detail: "a service that was already running, measured from outside; it may serve others too",
+		Durability: "unknown", Addr: m.Addrs[0],
+	}}
+	for _, addr := range s.addrs {
+		c, err := (&net.Dialer{Timeout: grpcstore.DialTimeout}).DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return nil, fmt.Errorf("no service reached at %s (%s): start it, or correct --ratelimit", addr, format.OneLine(err.Error()))
+		}
+		if err := c.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// names of the program: that of its container image, and that of go install.
+var names = []string{"ratelimit", "service_cmd"}
+
+// Source is what go install takes.
+const Source = "github.com/envoyproxy/ratelimit/src/service_cmd"
+
+func find() (string, error) {
+	for _, name := range names {
+		if bin, ok := server.Find(name); ok {
+			return bin, nil
+		}
+	}
+	home, _ := os.UserHomeDir() // without one, there is nothing to look for
+	for _, dir := range []string{os.Getenv("GOBIN"), filepath.Join(os.Getenv("GOPATH"), "bin"), filepath.Join(home, "go", "bin")} {
+		for _, name := range names {
+			if bin := filepath.Join(dir, name); filepath.IsAbs(bin) && server.Program(bin) {
+				return bin, nil
+			}
+		}
+	}
+	return "", errors.New("no ratelimit found on the PATH or where go install puts it: go install " + Source +
+		"@latest, or give --ratelimit the URL of one (" + urls + ")")
+}
+
+func survey(context.Context) []stores.Finding {
+	f := stores.Finding{Name: "ratelimit", Advice: "--ratelimit process"}
+	bin, err := find()
+	if err != nil {
+		f.Detail, f.Advice = "not found on the PATH or where go install puts it", "go install "+Source+"@latest"
+		return []stores.Finding{f}
+	}
+	f.Found, f.Detail = true, bin
+	return []stores.Finding{f}
+}
+
+// Driver is "ratelimit".
+func (s *Store) Driver() string { return driver.Name }
+
+// Info describes the service.
+func (s *Store) Info() stores.Info { return s.info }
+
+// Owned reports whether the servers are started here.
+func (s *Store) Owned() bool { return s.redis != nil }
+
+// Prepare does nothing: the scope begins the subjects' names.
+func (s *Store) Prepare(context.Context, stores.Scope) (int64, error) { return 0, nil }
+
+// Stats are unknown.
+func (s *Store) Stats(context.Context) (stores.Stats, error) { return stores.Stats{}, nil }
+
+// Usage is nothing that could be seen.
+func (s *Store) Usage(context.Context, stores.Scope) (stores.Usage, error) {
+	return stores.Usage{}, nil
+}
+
+// Wipe does nothing: what is counted for a run's subjects ends as its windows do.
+func (s *Store) Wipe(context.Context, stores.Scope) error { return nil }
+
+// Place is where the service runs. What a URL leads to is on this host by its address
+// alone.
+func (s *Store) Place() stores.Place {
+	switch {
+	case s.redis != nil:
+		return stores.StartedHere
+	case server.AllOnThisHost(s.addrs):
+		return stores.OnThisHost
+	}
+	return stores.Elsewhere
+}
+
+// Processes are those of all servers that were started here, and of their Redis.
+func (s *Store) Processes(ctx context.Context) ([]int, error) {
+	if s.redis == nil {
+		return nil, server.ErrNotOurs
+	}
+	all, err := s.redis.Processes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(s.groups)) {
+		for _, c := range s.groups[key].children {
+			more, err := c.Processes(ctx)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, more...)
+		}
+	}
+	return all, nil
+}
+
+// Confine lets all servers run on some cores alone, and those that are started later.
+func (s *Store) Confine(ctx context.Context, cores []int) error {
+	if s.redis == nil {
+		return server.ErrNotOurs
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cores = cores
+	errs := []error{s.redis.Confine(ctx, cores)}
+	for _, g := range s.groups {
+		errs = append(errs, g.confine(ctx, cores))
+	}
+	return errors.Join(errs...)
+}
+
+// Close ends all servers that were started here. Only the first call does anything; all
+// return its error.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.closed = true
+		var errs []error
+		for _, g := range s.groups {
+			errs = append(errs, g.close())
+		}
+		if s.redis != nil {
+			errs = append(errs, s.redis.Close())
+		}
+		if err := errors.Join(errs...); err != nil {
+			s.result = fmt.Errorf("close ratelimit: %w", err)
+		}
+	})
+	return s.result
+}
+
+// Connect makes a client, whose connections are opened by its first requests.
+func (s *Store) Connect(_ context.Context, _ stores.Scope, o stores.ConnOptions) (stores.Conn, error) {
+	return &conn{&Client{store: s, options: o, conns: map[string]*grpc.ClientConn{}}}, nil
+}
+
+type conn struct{ c *Client }
+
+func (c *conn) Client() any { return c.c }
+
+func (c *conn) Close() error {
+	c.c.mu.Lock()
+	defer c.c.mu.Unlock()
+	var errs []error
+	for _, cc := range c.c.conns {
+		errs = append(errs, cc.Close())
+	}
+	c.c.conns = nil
+	return errors.Join(errs...)
+}
+
+// Client asks one service. Calls share a connection to each server.
+type Client struct {
+	store   *Store
+	options stores.ConnOptions
+
+	mu    sync.Mutex
+	conns map[string]*grpc.ClientConn // by address; nil when closed
+}
+
+// Started reports whether the servers are started here.
+func (c *Client) Started() bool { return c.store.redis != nil }
+
+// Locate returns what calls of an instance are made by. Servers that are started here
+// have these settings, nil for no limit, and a domain of their own, in which the key has
+// the limit; domain and key of another service are not known, and "".
+func (c *Client) Locate(
+	ctx context.Context, settings map[string]string, instance int,
+) (cc grpc.ClientConnInterface, domain, key string, err error) {
+	addrs := c.store.addrs
+	if c.store.redis != nil {
+		g, err := c.store.serve(ctx, settings)
+		if err != nil {
+			return nil, "", "", err
+		}
+		addrs, domain, key = g.addrs, g.domain, Key
+	}
+	addr := addrs[instance%len(addrs)]
+	if c.options.Cold {
+		return cold{func() (*grpc.ClientConn, error) { return c.store.dial(addr, c.options) }}, domain, key, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conns == nil {
+		return nil, "", "", errors.New("ratelimit: the client is closed")
+	}
+	own, ok := c.conns[addr]
+	if !ok {
+		if own, err = c.store.dial(addr, c.options); err != nil {
+			return nil, "", "", err
+		}
+		c.conns[addr] = own
+	}
+	return own, domain, key, nil
+}
+
+func (s *Store) dial(addr string, o stores.ConnOptions) (*grpc.ClientConn, error) {
+	creds := insecure.NewCredentials()
+	if s.encrypted {
+		creds = credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})
+	}
+	how := append(grpcstore.Options(o, s.encrypted), grpc.WithTransportCredentials(creds), grpc.WithNoProxy(), grpc.WithDisableRetry())
+	return grpc.NewClient("passthrough:///"+addr, how...)
+}
+
+// cold opens a connection for each call.
+type cold struct {
+	dial func() (*grpc.ClientConn, error)
+}
+
+// Invoke implements [grpc.ClientConnInterface].
+func (c cold) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	cc, err := c.dial()
+	if err != nil {
+		return err
+	}
+	err = cc.Invoke(ctx, method, args, reply, opts...)
+	if cerr := cc.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// NewStream implements [grpc.ClientConnInterface]. The protocol has no streams.
+func (c cold) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errors.New("there are no streams where each call has a connection of its own")
+}

@@ -1,0 +1,19 @@
+package zookeeper
+
+import (
+	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// Password of a server started here.
+func (z *Store) Password() string { return z.password }
+
+// Arguments of a server that is a child of ours.
+func (z *Store) Arguments() []string { return z.self.Own.(*server.Child).Args() }
+
+// NewParser is the parser of a connection.
+func NewParser() stores.Parser { return &parser{} }
+
+// Board is where the leases on a server are.
+func (z *Store) Board() keep.Board { return board{z} }

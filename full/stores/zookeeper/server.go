@@ -1,0 +1,221 @@
+package zookeeper
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// super is the user of servers started here. A server lets the user of that name do
+// everything whose digest it was started with.
+const super = "super"
+
+// find looks for the script that starts a server, on the PATH and where package
+// managers put it, and for Java.
+func find() (string, error) {
+	missing := func(what string) error {
+		return errors.New("no " + what + " found on the PATH or in the usual folders: install it (" + install() + "), " +
+			"or use --zookeeper with a URL (" + urls + ")")
+	}
+	if _, ok := server.Find("java"); !ok {
+		return "", missing("java, which ZooKeeper needs,")
+	}
+	if p, ok := server.Find("zkServer.sh"); ok {
+		return p, nil
+	}
+	for _, p := range []string{
+		"/usr/share/zookeeper/bin/zkServer.sh", "/opt/zookeeper/bin/zkServer.sh",
+		"/opt/homebrew/opt/zookeeper/libexec/bin/zkServer.sh", "/usr/local/opt/zookeeper/libexec/bin/zkServer.sh",
+	} {
+		if server.Exists(p) {
+			return p, nil
+		}
+	}
+	return "", missing("ZooKeeper (zkServer.sh)")
+}
+
+func install() string { return server.Install("zookeeper", "zookeeper", "zookeeper", "zookeeper") }
+
+func openProcess(ctx context.Context, bin string, o stores.Options) (*Store, error) {
+	return server.Launch(bin, func(port int) (*Store, error) { return start(ctx, bin, port, o) })
+}
+
+func start(ctx context.Context, bin string, port int, o stores.Options) (*Store, error) {
+	home, err := server.NewHome(o.Dir, "zookeeper", "nobody")
+	if err != nil {
+		return nil, err
+	}
+	file, err := home.WriteSecret("zoo.cfg", config(home.Data, port, o))
+	if err != nil {
+		return nil, err
+	}
+	password := server.NewPassword()
+	cmd := exec.Command(bin, "start-foreground", file) // becomes Java
+	cmd.Dir = home.Data
+	cmd.Env = append(server.Env(), "ZOOCFGDIR="+home.Dir.Path, "ZOO_LOG_DIR="+home.Data, "JMXDISABLE=true",
+		"JVMFLAGS=-Xmx512m -Dzookeeper.DigestAuthenticationProvider.superDigest="+digest(super, password))
+	c, err := home.Start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	z := newStore(c, stores.Info{
+		Kind: stores.KindProcess, Detail: "one server, child process of " + bin + home.As,
+		Durability: "transaction log, fsync before each answer", Addr: addr,
+	})
+	z.servers, z.user, z.password = []string{addr}, super, password
+	// The server may be built without anything that prints why it ended.
+	taken := func(string) bool {
+		l, err := net.Listen("tcp", addr)
+		if err == nil {
+			_ = l.Close()
+		}
+		return err != nil
+	}
+	if err := server.Await(ctx, c, taken, z.reach); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return z, nil
+}
+
+// config is the configuration of a server started here.
+func config(data string, port int, o stores.Options) string {
+	lines := []string{
+		"tickTime=2000", "dataDir=" + data, "clientPort=" + strconv.Itoa(port), "clientPortAddress=127.0.0.1",
+		"admin.enableServer=false", "maxClientCnxns=0", "4lw.commands.whitelist=srvr",
+	}
+	for name, value := range o.Settings {
+		lines = append(lines, name+"="+value)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// digest is what ZooKeeper keeps of a password.
+func digest(user, password string) string {
+	sum := sha1.Sum([]byte(user + ":" + password))
+	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// reach makes the admin client, once the server that answers is ours: in no other
+// is our user allowed to read what nobody may.
+func (z *Store) reach(ctx context.Context) error {
+	if _, err := z.version(time.Second); err != nil {
+		return err
+	}
+	err := z.connect(ctx, time.Second)
+	if err != nil {
+		return err
+	}
+	probe := "/quotabench-probe-" + server.NewPassword()
+	nobody := []zk.ACL{{Perms: zk.PermAdmin, Scheme: "digest", ID: "nobody:at-all"}}
+	if _, err = z.admin.Create(probe, nil, zk.FlagEphemeral, nobody); err == nil {
+		_, _, err = z.admin.Get(probe)
+		err = errors.Join(err, z.admin.Delete(probe, -1))
+	}
+	if errors.Is(err, zk.ErrNoAuth) {
+		err = server.ErrPortTaken
+	}
+	if err != nil {
+		z.admin.Close()
+	}
+	return err
+}
+
+var errNotServing = errors.New("it says that it is not currently serving requests")
+
+// version asks the first server for its version, which the four letters srvr do.
+func (z *Store) version(timeout time.Duration) (string, error) {
+	c, err := net.DialTimeout("tcp", z.servers[0], timeout)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(clock.Wall{}.Now().Add(timeout)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(c, "srvr"); err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(c, 4096))
+	if err != nil {
+		return "", err
+	}
+	if strings.Contains(string(text), "not currently serving") {
+		return "", errNotServing
+	}
+	_, v, ok := strings.Cut(string(text), "Zookeeper version: ")
+	if !ok {
+		return "", errors.New("it does not say its version")
+	}
+	if i := strings.IndexAny(v, "-, \n"); i >= 0 {
+		v = v[:i]
+	}
+	return v, nil
+}
+
+// connect makes the admin client.
+func (z *Store) connect(ctx context.Context, timeout time.Duration) (err error) {
+	var silent error
+	z.self.About.Version, silent = z.version(timeout)
+	if silent != nil && z.self.Own != nil || errors.Is(silent, errNotServing) && len(z.servers) == 1 {
+		return silent
+	}
+	z.admin, err = z.client(ctx, stores.ConnOptions{Timeout: timeout})
+	return err
+}
+
+func openURL(ctx context.Context, spec string) (*Store, error) {
+	z, err := parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	z.self.About.Kind, z.self.About.Detail = stores.KindURL, "servers that were already running; they may serve others too"
+	z.self.About.Durability = "transaction log; what is synced before an answer, the server decides"
+	if err = z.connect(ctx, dialTimeout); err == nil {
+		if err = z.usable(ctx); err == nil {
+			return z, nil
+		}
+		z.admin.Close()
+	}
+	text := server.Redact(format.OneLine(err.Error()), z.password)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, fmt.Errorf("connect to zookeeper at %s: %w", z.self.About.Addr, context.Canceled)
+	}
+	if uerr := z.unusable(err, text); uerr != nil {
+		return nil, uerr
+	}
+	if errors.Is(err, zk.ErrAuthFailed) {
+		return nil, fmt.Errorf("zookeeper at %s refuses the login (%s): give user and password in the URL, or the password in %s",
+			z.self.About.Addr, text, passwordEnv)
+	}
+	return nil, fmt.Errorf("no zookeeper reached at %s (%s): start one, or use --zookeeper process", z.self.About.Addr, text)
+}
+
+// parse reads URLs such as zk://user:password@a:2181,b:2181. Errors show nothing of
+// what may be a password.
+func parse(spec string) (*Store, error) {
+	m, ok := server.ParseMembers(spec, passwordEnv)
+	if !ok {
+		return nil, errors.New("--zookeeper is not a valid URL: write zk://user:password@host:port, further servers as host:port after commas, " +
+			"and %-encode what is special in a password")
+	}
+	z := newStore(nil, stores.Info{Addr: strings.Join(m.Addrs, ",")})
+	z.servers, z.user, z.password = m.Addrs, m.User, m.Password
+	z.self.Share(board{z})
+	return z, nil
+}

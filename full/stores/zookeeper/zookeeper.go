@@ -1,0 +1,210 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/quotabench/quotabench/internal/cancel"
+	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/stores"
+)
+
+const urls = "zk://, further servers after commas"
+
+var driver = stores.Driver{
+	Name: "zookeeper", Title: "ZooKeeper", Noun: "node", Clients: []string{"github.com/go-zookeeper/"},
+	Choices: []stores.Choice{
+		{Word: "auto", Doc: "a process if ZooKeeper and Java are installed, else none; the default"},
+		{Word: "process", Doc: "ZooKeeper of this machine, one server, started as a child and removed afterwards"},
+		{Word: "zk://", Doc: "servers of yours by URL; only nodes of the run's are touched"},
+	},
+	URLs: urls, Default: "auto", PasswordEnv: passwordEnv,
+	Survey: survey, ErrorKind: errorKind,
+}
+
+const passwordEnv = "ZOOKEEPER_PASSWORD"
+
+func init() {
+	d := driver
+	d.Open = stores.Opener(Open)
+	stores.Register(d)
+}
+
+// Store is one open ZooKeeper.
+type Store struct {
+	common
+	self *keep.Self
+
+	servers        []string // host:port
+	user, password string
+	admin          *zk.Conn
+}
+
+var _ stores.Keeper = (*Store)(nil)
+
+// common has the methods that stores of every kind share.
+type common = keep.Common
+
+// Open opens the ZooKeeper that spec names: "auto", "process" or URLs. auto is
+// process where ZooKeeper is found on this machine, and else an
+// [stores.AbsentError].
+//
+// Errors are of one line, say how to go on, and hold no password.
+func Open(ctx context.Context, spec string, o stores.Options) (*Store, error) {
+	server.RemoveLeftovers(ctx, o.Dir)
+	switch {
+	case spec == "auto" || spec == "process":
+		bin, err := find()
+		if err != nil && spec == "auto" {
+			return nil, &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return openProcess(ctx, bin, o)
+	case strings.HasPrefix(spec, "zk://"):
+		return openURL(ctx, spec)
+	}
+	return nil, driver.Refuse(spec)
+}
+
+// Admin is a client for the harness' own use. It is not metered, and is closed
+// with z.
+func (z *Store) Admin() *zk.Conn { return z.admin }
+
+// Close ends the admin client and, where the server was started here, the server
+// and its directory. On another server it tries again to remove what could not be
+// removed. Only the first call does anything; all return its error.
+func (z *Store) Close() error {
+	return z.self.End(func() error {
+		if z.admin != nil {
+			z.admin.Close()
+		}
+		return nil
+	})
+}
+
+func newStore(own server.Server, about stores.Info) *Store {
+	z := &Store{self: &keep.Self{Kind: driver.Name, About: about, Own: own}}
+	z.common = z.self.Common()
+	z.self.Remove, z.self.Reconnect = z.removeAll, z.reconnect
+	return z
+}
+
+// Prepare takes the lease on scope, and counts the nodes that exist under it already.
+// ZooKeeper needs no room made: a strategy makes the node that it keeps all below.
+func (z *Store) Prepare(ctx context.Context, scope stores.Scope) (strays int64, err error) {
+	if err := z.self.Enter(ctx, scope); err != nil {
+		return 0, err
+	}
+	u, err := z.Usage(ctx, scope)
+	return u.Keys, err
+}
+
+// Usage counts the nodes below those of the scope. None of them ever expires.
+func (z *Store) Usage(ctx context.Context, scope stores.Scope) (stores.Usage, error) {
+	return cancel.Call(ctx, func() (stores.Usage, error) { return z.usage(ctx, scope) })
+}
+
+func (z *Store) usage(ctx context.Context, scope stores.Scope) (u stores.Usage, err error) {
+	roots, err := z.roots(ctx, scope)
+	if err != nil {
+		return u, err
+	}
+	for _, root := range roots {
+		children, _, err := z.admin.Children(root)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return u, fmt.Errorf("list the nodes below %s: %w", root, err)
+		}
+		u.Keys += int64(len(children))
+		u.WithoutTTL += int64(len(children))
+	}
+	return u, nil
+}
+
+// batch is how many nodes are removed at a time.
+const batch = 500
+
+// removeAll removes the nodes of the scope with all below them, and no others.
+func (z *Store) removeAll(ctx context.Context, scope stores.Scope) error {
+	_, err := board{z}.Clear(ctx, scope)
+	return err
+}
+
+// reconnect makes a client anew: one that knows of more than the server, which came back
+// empty, is turned away.
+func (z *Store) reconnect(ctx context.Context) error {
+	c, err := z.client(ctx, stores.ConnOptions{})
+	if err != nil {
+		return err
+	}
+	z.admin.Close()
+	z.admin = c
+	return nil
+}
+
+// remove removes a node and those below it, and counts them.
+func (z *Store) remove(ctx context.Context, node string) (removed int64, err error) {
+	children, _, err := z.admin.Children(node)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("list the nodes below %s: %w", node, err)
+	}
+	for len(children) > 0 {
+		if err := ctx.Err(); err != nil {
+			return removed, err
+		}
+		n := min(batch, len(children))
+		ops := make([]any, n)
+		for i, c := range children[:n] {
+			ops[i] = &zk.DeleteRequest{Path: node + "/" + c, Version: -1}
+		}
+		children = children[n:]
+		if _, err := z.admin.Multi(ops...); err != nil {
+			return removed, fmt.Errorf("remove %d nodes below %s: %w", n, node, err)
+		}
+		removed += int64(n)
+	}
+	if err := z.admin.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return removed, fmt.Errorf("remove the node %s: %w", node, err)
+	}
+	return removed + 1, nil
+}
+
+// roots are the nodes of the root that belong to a scope.
+func (z *Store) roots(ctx context.Context, scope stores.Scope) (out []string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	names, _, err := z.admin.Children("/")
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes of %s: %w", scope, err)
+	}
+	for _, name := range names {
+		if name == scope.Schema() || strings.HasPrefix(name, scope.Schema()+"_") {
+			out = append(out, "/"+name)
+		}
+	}
+	return out, nil
+}
+
+// Stats is what can be told of a child of ours. Others keep theirs to themselves.
+func (z *Store) Stats(context.Context) (stores.Stats, error) {
+	if z.self.Own == nil {
+		return stores.Stats{}, nil
+	}
+	s := stores.Stats{Known: true, Incarnation: strconv.Itoa(z.PID())}
+	s.CPU, _ = server.CPUOfTree(z.PID())
+	return s, nil
+}

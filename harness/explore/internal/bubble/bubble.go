@@ -1,0 +1,361 @@
+// Package bubble runs schedules of code that knows nothing of this module: limiters
+// that read the clock of package time, start goroutines and timers, hold mutexes, or
+// send commands under contexts of their own. Each schedule runs in a bubble of
+// testing/synctest, whose clock stands still until the search moves it. A step is one
+// Redis command, whatever goroutine sends it.
+//
+// What a strategy keeps in memory is not looked at. Two schedules lead to the same
+// state where each instance has seen the same at the same moments and the store holds
+// the same, so that nothing can be missed that is hidden in a closure.
+//
+// What cannot be run so is named and never judged: a mutex that one caller holds while
+// it waits for the store and another waits for, a connection of the strategy's own, and
+// goroutines that outlive Close. A panic on a goroutine of the strategy's own ends the
+// program, as it does everywhere in Go.
+package bubble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Engine is one strategy with its clients and stores.
+type Engine struct {
+	engine.World
+	setup engine.Setup
+	sel   strategies.Selection
+	redis memredis.Redis
+	clock clock.Runtime
+
+	world *world
+	// abandoned are bubbles whose goroutines have not ended, with what they use: what
+	// belongs to a bubble must not be finalized outside of it.
+	abandoned []any
+	shared    *strategies.Shared
+	history   engine.Digest // of the order in which something came to an instance
+	instances []*instance
+	clients   []*client // and the last, which asks when the others have ended
+	last      *client
+	whole     bool // a step holds a request as a whole
+	snapshot  engine.Snapshot
+	fused     bool
+	// stuck says which callers wait for something that no passing of time brings.
+	stuck []string
+	names []string // of goroutines of strategies that have been at the store
+	now   time.Time
+	// own is set where instances have goroutines of their own, once that is counted.
+	own, counted bool
+
+	// direct has commands happen at once: instances are being opened or looked at.
+	direct atomic.Bool
+	// effects are carried out one at a time.
+	effects sync.Mutex
+	// inside is the goroutine that the client carries an effect out on, which may dial
+	// and greet; 0 for none.
+	inside atomic.Uint64
+	news   chan struct{}
+
+	mu      sync.Mutex // over what follows, which goroutines of the strategy reach
+	arrived []*parked
+	over    bool
+	err     error // of the run itself
+
+	helpers []*parked
+	turns   []*parked
+	frozen  []*parked // of the dead
+	ended   int       // clients when a wait began
+	active  *client   // that the present step has let go on; under mu
+	went    *parked   // what the last step of an actor was taken with; nil where it began
+}
+
+var (
+	_ engine.Engine = (*Engine)(nil)
+	_ engine.Keeper = (*Engine)(nil)
+	_ engine.Prober = (*Engine)(nil)
+)
+
+// instance is one application instance.
+type instance struct {
+	index    int
+	rand     *rand.Rand
+	source   *seed.Source
+	begin    uint64
+	clients  []redis.UniversalClient // by its lives
+	strategy strategies.Strategy
+	earlier  []strategies.Strategy // of lives that have ended
+	members  int
+	lives    int
+	history  engine.Digest // of all that it has seen
+}
+
+type client struct {
+	engine.Client
+	in        *instance
+	goroutine uint64
+	started   bool
+	done      atomic.Bool // set by a goroutine that time alone may have woken
+	dead      atomic.Bool
+	at        *parked
+}
+
+// between reports whether the client is between two of its actions.
+func (c *client) between() bool { return c.at != nil && c.at.op.Kind == sched.Wait }
+
+// Search runs f with an engine over a Redis in this process.
+func Search[T any](sel strategies.Selection, setup engine.Setup, f func(*Engine) (T, error)) (T, error) {
+	return memredis.WithFallback(func(open func() (memredis.Redis, error)) (res T, err error) {
+		r, err := open()
+		if err != nil {
+			return res, err
+		}
+		e := newEngine(sel, setup, r)
+		res, err = f(e)
+		return res, errors.Join(err, e.Close())
+	})
+}
+
+func newEngine(sel strategies.Selection, setup engine.Setup, r memredis.Redis) *Engine {
+	e := &Engine{setup: setup, sel: sel, redis: r}
+	e.Witness = witness.New(witness.Config{
+		NeedsStore: len(sel.RedisNeeds()) > 0, Real: clock.Wall{}.Now(), Virtual: setup.Begins(),
+	})
+	e.Setup, e.Traits = &e.setup, engine.Traits{State: true, Deadlines: true, Splits: true, Preempts: true, Foreign: true}
+	e.Connect(e)
+	e.Run.Truth = engine.Truth{Policy: &e.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
+	for i := range setup.Instances {
+		in := &instance{index: i, source: seed.NewSource(setup.Seed, seed.Instance, 0, uint64(i))}
+		in.begin, in.rand = in.source.State(), rand.New(in.source)
+		e.instances = append(e.instances, in)
+	}
+	for i := range setup.Clients + 1 {
+		c := &client{Client: engine.Client{
+			Index: i, Name: engine.ClientName(i), Script: e.setup.Script(i),
+			Setup: &e.setup, Run: &e.Run, Witness: e.Witness,
+		}}
+		if i == setup.Clients {
+			c.Client, e.last, e.Last = engine.Last(&e.setup, &e.Run), c, &c.Client
+			c.Witness = e.Witness
+		}
+		c.Over = func() bool { return e.isOver() || c.dead.Load() }
+		c.Strategy = func() strategies.Strategy { return c.in.strategy }
+		c.Turn = func() { e.turn(c) }
+		e.clients = append(e.clients, c)
+	}
+	return e
+}
+
+func (e *Engine) isOver() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.over
+}
+
+func (e *Engine) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// in has the bubble do something, and returns with what went wrong.
+func (e *Engine) in(f func()) error {
+	if err := e.world.do(e.setup.Patience, f); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.err
+}
+
+// Begin implements [engine.Engine].
+func (e *Engine) Begin() error {
+	e.world = newWorld()
+	e.over, e.err = false, nil
+	e.arrived, e.helpers, e.turns, e.frozen, e.stuck, e.names = nil, nil, nil, nil, nil, nil
+	e.Budget, e.active, e.went, e.history = engine.Budget{}, nil, nil, engine.Digest{}
+	if e.shared == nil || e.shared.Len() > 0 {
+		e.shared = &strategies.Shared{}
+	}
+	e.Run.Timeline.Begin()
+	for _, c := range e.clients[:e.last.Index] {
+		e.Run.Timeline.Column(c.Name, results.RoleClient)
+	}
+	e.Run.Truth.Begin(e.setup.Begins())
+	return e.in(e.begin)
+}
+
+// begin sets the run up, within the bubble.
+func (e *Engine) begin() {
+	e.news = make(chan struct{}, 1)
+	e.pass(e.setup.Begins().Sub(e.clock.Now()))
+	e.now = e.clock.Now()
+	e.redis.Reset(e.now.UnixNano())
+	for _, in := range e.instances {
+		in.members, in.lives, in.history, in.earlier, in.clients = 0, 0, engine.Digest{}, nil, nil
+		if err := e.open(in); err != nil {
+			e.fail(err)
+			return
+		}
+	}
+	if err := e.provision(); err != nil {
+		e.fail(err)
+		return
+	}
+	for i, c := range e.clients {
+		in := e.instances[i%len(e.instances)]
+		if c != e.last {
+			in.members++
+		}
+		c.in, c.goroutine, c.started, c.at, c.Pending = in, 0, false, nil, -1
+		c.done.Store(false)
+		c.dead.Store(false)
+	}
+	e.fused = !e.setup.Ticks() && !e.setup.Has(quota.FaultOutage) && e.shared.Len() == 0
+	for _, in := range e.instances {
+		e.fused = e.fused && in.members == 1
+	}
+	e.settle()
+	if !e.counted {
+		e.counted, e.own = true, e.world.left() > 0
+	}
+}
+
+func (e *Engine) provision() error {
+	e.direct.Store(true)
+	defer e.direct.Store(false)
+	return e.setup.Provision(context.Background(), e.instances[0].strategy, e.sel.Name)
+}
+
+func (e *Engine) open(in *instance) error {
+	e.direct.Store(true)
+	defer e.direct.Store(false)
+	in.source.SetState(in.begin)
+	client := e.client(in)
+	env := strategies.Env{
+		Clock: e.clock, Rand: in.rand, Clients: map[string]any{string(strategies.NeedRedis): client}, Shared: e.shared,
+		Instance: in.index, Instances: e.setup.Instances, Subjects: 1, Options: e.sel.Options, Wake: func(string) {},
+	}
+	for _, name := range e.sel.RedisNeeds() {
+		env.Clients[string(name)] = client
+	}
+	s, err := e.sel.Open(context.Background(), env)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", e.sel, err)
+	}
+	if j, ok := s.(strategies.Jobber); ok && len(j.Jobs()) > 0 {
+		return &engine.UnfitError{Err: fmt.Errorf("strategy %s is foreign and has jobs: its own goroutines do its background "+
+			"work, or it is not foreign", e.sel.Name)}
+	}
+	in.strategy = s
+	return nil
+}
+
+// pass lets the time of the bubble pass. Goroutines wake meanwhile.
+func (e *Engine) pass(d time.Duration) {
+	if d > 0 {
+		time.Sleep(d)
+	}
+}
+
+// End implements [engine.Engine].
+func (e *Engine) End() error {
+	w := e.world
+	if w == nil {
+		return nil
+	}
+	e.world = nil
+	if w.stuck {
+		e.abandon(w)
+		return nil
+	}
+	left := 0
+	err := w.do(e.setup.Patience, func() { left = e.finish(w) })
+	if err == nil && left == 0 {
+		return w.close()
+	}
+	e.abandon(w)
+	if left > 0 {
+		e.Run.Left = max(e.Run.Left, left)
+	}
+	return nil
+}
+
+// mostAbandoned is how many bubbles may stay behind before no further schedule is run:
+// each of them keeps its goroutines and what these reach.
+const mostAbandoned = 5_000
+
+func (e *Engine) abandon(w *world) {
+	e.abandoned = append(e.abandoned, w)
+	for _, in := range e.instances {
+		e.abandoned = append(e.abandoned, in.strategy)
+	}
+	if len(e.abandoned) > mostAbandoned*(1+len(e.instances)) {
+		e.Run.Spent = fmt.Sprintf("goroutines that the strategy starts do not end with Close, and those of %d schedules are left", mostAbandoned)
+	}
+}
+
+// finish ends all callers and instances and counts the goroutines that are left.
+func (e *Engine) finish(w *world) int {
+	e.mu.Lock()
+	e.over = true
+	waiting := slices.Concat(e.arrived, e.helpers, e.turns, e.frozen)
+	e.mu.Unlock()
+	for _, c := range e.clients {
+		if c.at != nil {
+			waiting = append(waiting, c.at)
+		}
+	}
+	for _, p := range waiting {
+		p.free(errOver)
+	}
+	synctest.Wait()
+	e.await(func() bool {
+		return !slices.ContainsFunc(e.clients, func(c *client) bool { return c.started && !c.done.Load() })
+	})
+	for _, in := range e.instances {
+		for _, s := range append(in.earlier, in.strategy) {
+			if s != nil {
+				_ = s.Close(context.Background()) // what it answers is no matter here
+			}
+		}
+		for _, c := range in.clients {
+			_ = c.Close() // the strategy may have closed it
+		}
+	}
+	synctest.Wait()
+	if e.Run.Left > 0 { // it has left some before, and counting them takes long
+		return e.Run.Left
+	}
+	return w.left()
+}
+
+// free lets a goroutine go on, once.
+func (p *parked) free(err error) {
+	select {
+	case p.release <- err:
+	default:
+	}
+}
+
+// Close implements [engine.Engine].
+func (e *Engine) Close() error { return e.End() }

@@ -1,0 +1,54 @@
+package bubble
+
+import (
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/results"
+)
+
+// lastNumber is the number of the last client, after those of all others and of all
+// goroutines of the strategy's.
+func (e *Engine) lastNumber() int { return e.last.Index + len(e.instances)*mostHelpers }
+
+// lastRests reports whether the last client has not begun, or is between two requests.
+func (e *Engine) lastRests() bool {
+	c := e.last
+	return !c.started || c.between()
+}
+
+// mostOfAnAsk bounds the operations of one request of the last client.
+const mostOfAnAsk = 1_000
+
+// ask is one request of the last client, of that instance. Where it has to wait within
+// that, it goes on as everybody does.
+func (e *Engine) ask(instance int) error {
+	c := e.last
+	if !e.MayAsk(instance) {
+		return engine.ErrMisfit
+	}
+	c.in = e.instances[instance]
+	e.column(c.Name, results.RoleClient, e.named(c.Name))
+	e.whole = true
+	defer func() { e.whole = false }()
+	if !c.started {
+		e.comes(c.in, c.Index, uint64(sched.Start))
+		c.started = true
+		e.activate(c)
+		go e.perform(c)
+		e.settle()
+	} else if err := e.act(engine.Choice{Kind: engine.StepActor}, c.at); err != nil {
+		return err
+	}
+	for range mostOfAnAsk {
+		if c.at == nil || e.lastRests() {
+			break
+		}
+		if err := e.act(engine.Choice{Kind: engine.StepActor}, c.at); err != nil {
+			return err
+		}
+	}
+	if l := e.Run.Timeline.Line; l != nil && l.Command == "" {
+		l.Command = "asks"
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package bubble
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/stacks"
+)
+
+// errOver is what an operation answers once its run is over.
+var errOver = errors.New("bubble: the run is over")
+
+// parked is an operation of a goroutine that waits for its turn.
+type parked struct {
+	op sched.Op
+	in *instance
+	// life of the instance that it belongs to.
+	life int
+	// client whose goroutine it is, or nil.
+	client *client
+	// goroutine that waits.
+	goroutine uint64
+	effect    func() error
+	repeat    func() error
+	// answered is set once the operation has happened and only the answer is out.
+	answered bool
+	err      error // of what has happened
+	// turn is set for a caller that was woken by something else than a step, and may
+	// not write down what it was told before it is its turn.
+	turn bool
+	// gone is set where the goroutine has stopped waiting, since its context ended.
+	gone bool
+	// release has the goroutine go on with an error, or with what the effect was.
+	release chan error
+	// number of the slot, for those of a strategy's own goroutines.
+	slot int
+}
+
+// park waits until the operation has happened and its reply may be known. injected is
+// set where the error is not the operation's own.
+func (e *Engine) park(ctx context.Context, p *parked) (err error, injected bool) {
+	p.goroutine = stacks.Current()
+	p.client = e.callerOn(p.goroutine)
+	p.release = make(chan error, 1)
+	e.mu.Lock()
+	if e.over || p.in.lives != p.life {
+		e.mu.Unlock()
+		return errOver, true
+	}
+	e.arrived = append(e.arrived, p)
+	e.mu.Unlock()
+	e.tell()
+	select {
+	case err := <-p.release:
+		return p.outcome(err)
+	case <-ctx.Done():
+		e.mu.Lock()
+		p.gone = true
+		e.mu.Unlock()
+		return ctx.Err(), true
+	}
+}
+
+func (p *parked) outcome(err error) (error, bool) {
+	if err != nil {
+		return err, true
+	}
+	return p.err, false
+}
+
+// tell wakes whoever waits for something to happen while time passes.
+func (e *Engine) tell() {
+	select {
+	case e.news <- struct{}{}:
+	default:
+	}
+}
+
+func (e *Engine) callerOn(goroutine uint64) *client {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.clients {
+		if c.goroutine == goroutine {
+			return c
+		}
+	}
+	return nil
+}
+
+// hook parks the commands of one instance's client.
+type hook struct {
+	e    *Engine
+	in   *instance
+	life int
+}
+
+var _ redis.Hook = hook{}
+
+// DialHook implements [redis.Hook].
+func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements [redis.Hook].
+func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if h.e.within() {
+			return next(ctx, cmd)
+		}
+		effect := func() error { return h.e.process(ctx, cmd, next) }
+		if h.e.passing() {
+			return effect()
+		}
+		h.e.seen(ctx, cmd)
+		p := &parked{op: sched.Op{Kind: sched.Command, Cmd: cmd, Of: 1}, in: h.in, life: h.life, effect: effect, repeat: effect}
+		err, injected := h.e.park(ctx, p)
+		if injected {
+			cmd.SetErr(err)
+		}
+		return err
+	}
+}
+
+// ProcessPipelineHook implements [redis.Hook].
+func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if h.e.within() {
+			return next(ctx, cmds)
+		}
+		if h.e.passing() || len(cmds) == 0 {
+			return h.e.pipelined(ctx, cmds, next)
+		}
+		for _, c := range cmds {
+			h.e.seen(ctx, c)
+		}
+		all := func() error { return h.e.pipelined(ctx, cmds, next) }
+		if cmds[0].Name() == "multi" {
+			p := &parked{op: sched.Op{Kind: sched.Transaction, Cmds: cmds, Of: 1}, in: h.in, life: h.life, effect: all, repeat: all}
+			err, injected := h.e.park(ctx, p)
+			if injected {
+				setErrors(cmds, err)
+			}
+			return err
+		}
+		var first error
+		for i := range cmds {
+			one := cmds[i : i+1 : i+1]
+			p := &parked{
+				op: sched.Op{Kind: sched.Command, Cmd: cmds[i], Index: i, Of: len(cmds)}, in: h.in, life: h.life,
+				effect: func() error { return h.e.pipelined(ctx, one, next) }, repeat: all,
+			}
+			err, injected := h.e.park(ctx, p)
+			if injected && p.answered {
+				one = cmds // the reply that was lost was that of all
+			}
+			if injected {
+				setErrors(one, err)
+			}
+			if first == nil {
+				first = err
+			}
+		}
+		return first
+	}
+}
+
+func setErrors(cmds []redis.Cmder, err error) {
+	for _, c := range cmds {
+		c.SetErr(err)
+	}
+}
+
+// mostHelpers is how many goroutines of its own an instance may have at the store at
+// the same time.
+const mostHelpers = 8
+
+// receive takes what has arrived since the last step. It runs while all goroutines of
+// the bubble wait.
+func (e *Engine) receive() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	slices.SortStableFunc(e.arrived, func(a, b *parked) int { return e.rank(a) - e.rank(b) })
+	for _, p := range e.arrived {
+		switch {
+		case p.gone:
+		case p.life != p.in.lives || p.client != nil && p.client.dead.Load():
+			e.frozen = append(e.frozen, p)
+		case p.turn:
+			e.turns = append(e.turns, p)
+		case p.client != nil:
+			p.client.at = p
+		case !e.help(p) && e.err == nil:
+			e.err = errors.New("a strategy has more goroutines at the store at once than can be told apart")
+		}
+	}
+	e.arrived = e.arrived[:0]
+	e.helpers = slices.DeleteFunc(e.helpers, func(p *parked) bool { return p.gone })
+	for _, c := range e.clients {
+		if c.at != nil && c.at.gone {
+			c.at = nil
+		}
+	}
+}
+
+// rank orders what arrives in one step: callers by their number, then the strategy's
+// own goroutines, the one that took the step and others as they were started.
+func (e *Engine) rank(p *parked) int {
+	switch {
+	case p.client != nil:
+		return p.client.Index
+	case e.wentOn(p):
+		return 1 << 16
+	default:
+		return 1<<16 + int(p.goroutine)
+	}
+}
+
+// help gives an operation of a strategy's own goroutine a slot. The one that took the step
+// keeps its own.
+func (e *Engine) help(p *parked) bool {
+	e.Run.Aside = true
+	if e.wentOn(p) && e.free(p.in, e.went.slot) {
+		p.slot = e.went.slot
+		e.helpers = append(e.helpers, p)
+		return true
+	}
+	for slot := range mostHelpers {
+		if e.free(p.in, slot) {
+			p.slot = slot
+			e.helpers = append(e.helpers, p)
+			return true
+		}
+	}
+	return false
+}
+
+// free reports whether no goroutine of an instance has the slot.
+func (e *Engine) free(in *instance, slot int) bool {
+	return !slices.ContainsFunc(e.helpers, func(o *parked) bool { return o.in == in && o.slot == slot })
+}

@@ -1,0 +1,222 @@
+package bubble
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Keep implements [engine.Keeper].
+func (e *Engine) Keep() { e.redis.Keep() }
+
+// State implements [engine.Engine].
+func (e *Engine) State() (engine.Digest, error) {
+	var d engine.Digest
+	d.Moment(e.now)
+	for _, k := range e.keys() {
+		d.Text(k.Name)
+		d.Num(uint64(k.Left))
+		for _, c := range k.Content {
+			d.Text(c)
+		}
+	}
+	for _, sha := range e.redis.Fresh(nil) {
+		d.Text(sha)
+	}
+	for _, in := range e.instances {
+		d.Num(uint64(in.lives))
+		d.Fold(in.history)
+	}
+	for _, c := range e.clients {
+		d.Bool(c.dead.Load())
+		d.Bool(c.done.Load())
+	}
+	e.Budget.Digest(&d)
+	d.Num(uint64(len(e.stuck)))
+	if e.shared.Len() > 0 { // instances see memory of each other
+		d.Fold(e.history)
+	}
+	e.Run.Truth.Digest(&d, e.setup.Ordered)
+	return d, nil
+}
+
+// note has an instance remember what comes to it.
+func (e *Engine) note(p *parked, kind uint64) {
+	e.comes(p.in, e.number(p), kind)
+	p.in.history.Text(p.op.String())
+}
+
+// comes has an instance remember that something comes to an actor, and all of them in which order that was.
+func (e *Engine) comes(in *instance, number int, kind uint64) {
+	in.history.Num(uint64(number)<<8 | kind)
+	in.history.Moment(e.now)
+	e.history.Num(uint64(number)<<8 | kind)
+}
+
+// Holdings implements [engine.Engine].
+func (e *Engine) Holdings() ([]engine.Holding, error) {
+	keys := e.keys()
+	out := make([]engine.Holding, len(keys))
+	for i, k := range keys {
+		out[i] = engine.Holding{Name: k.Name, Forever: k.Left == 0, Left: k.Left}
+		if !k.Set && engine.Negative(k.Content) {
+			out[i].Negative = strings.Join(k.Content, " ")
+		}
+	}
+	return out, nil
+}
+
+// Used implements [engine.Engine].
+func (e *Engine) Used() (readings []quota.Reading, ok bool) {
+	v, ok := e.instances[0].strategy.(strategies.Viewer)
+	if !ok {
+		return nil, false
+	}
+	var err error
+	hung := e.in(func() {
+		e.direct.Store(true)
+		defer e.direct.Store(false)
+		e.sync()
+		readings, err = v.Used(context.Background(), engine.Subject, e.Run.Truth.Policy)
+	})
+	return readings, err == nil && hung == nil
+}
+
+const (
+	// probedWindows are passed at rest before a limiter is asked again.
+	probedWindows = 3
+	// maxProbeSteps bounds what one part of a probe takes.
+	maxProbeSteps = 10_000
+)
+
+// Probe implements [engine.Engine].
+func (e *Engine) Probe() (admitted, conclusive bool, err error) {
+	if err := e.Begin(); err != nil {
+		return false, false, err
+	}
+	defer func() { _ = e.End() }()
+	if err := e.serially(func() bool { return false }); err != nil {
+		return false, false, err
+	}
+	if e.Run.Truth.Rejections == 0 || e.setup.Policy.Window.Kind == quota.Standing || !e.Look().AtRest {
+		return false, false, nil
+	}
+	for range probedWindows {
+		err := e.in(func() {
+			e.pass(e.setup.Renewed(e.now).Sub(e.now) + time.Second)
+			e.now = e.clock.Now()
+			e.settle()
+		})
+		if err == nil {
+			err = e.serially(func() bool { return false })
+		}
+		if err != nil {
+			return false, false, err
+		}
+	}
+	req := quota.Request{ID: 1 << 32, Subject: engine.Subject, Policy: e.Run.Truth.Policy, Units: 1}
+	in := e.instances[(e.setup.Clients-1)%len(e.instances)]
+	done, answered := false, false
+	err = e.in(func() {
+		go func() {
+			d, err := in.strategy.Take(context.Background(), req)
+			admitted, answered, done = d.Admitted, err == nil, true
+			e.tell()
+		}()
+		e.settle()
+	})
+	if err == nil {
+		err = e.serially(func() bool { return done })
+	}
+	return admitted, answered && done, err
+}
+
+// serially takes serial steps until there are none, or until something is so.
+func (e *Engine) serially(so func() bool) error {
+	for range maxProbeSteps {
+		c, ok := e.Serial()
+		if !ok || so() {
+			return nil
+		}
+		if err := e.Step(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// name of the actor that an operation belongs to.
+func (e *Engine) name(p *parked) string {
+	if p.client != nil {
+		return p.client.Name
+	}
+	return fmt.Sprintf("%d:goroutine%d", p.in.index, p.slot)
+}
+
+// columnOf is the column of an actor in the timeline.
+func (e *Engine) columnOf(p *parked) int {
+	if p.client != nil && p.client != e.last {
+		return p.client.Index
+	}
+	return e.named(e.name(p))
+}
+
+// named is the column of one that gets one when it is first seen.
+func (e *Engine) named(name string) int {
+	i := slices.Index(e.names, name)
+	if i < 0 {
+		i = len(e.names)
+		e.names = append(e.names, name)
+		role := results.RoleJob
+		if name == e.last.Name {
+			role = results.RoleClient
+		}
+		e.Run.Timeline.Column(name, role)
+	}
+	return e.last.Index + i
+}
+
+// column begins the line of an actor's step.
+func (e *Engine) column(name string, role results.Role, number int) {
+	if l := e.Run.Timeline.Line; l != nil {
+		l.Actor, l.Role, l.Column, l.Event = name, role, number, results.EventCommand
+	}
+}
+
+// say puts what is done, and what was answered, on the line.
+func (e *Engine) say(text, reply string, event results.StepEvent) {
+	l := e.Run.Timeline.Line
+	if l == nil {
+		return
+	}
+	if e.whole {
+		if event != results.EventCommand {
+			return
+		}
+		if text != "" && l.Reply != "" {
+			l.Command, l.Reply = l.Command+" = "+l.Reply, ""
+		}
+	}
+	if text != "" {
+		if l.Command != "" && l.Command != "starts" {
+			text = l.Command + "; " + text
+		}
+		l.Command = text
+	}
+	if reply != "" {
+		l.Reply = reply
+	}
+	if !l.Event.Injected() {
+		l.Event = event
+	}
+	if event == results.EventCommand {
+		l.Store, l.Kind = "redis", "redis"
+	}
+}

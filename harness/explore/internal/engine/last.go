@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+)
+
+// MostAsks bounds how often the last client asks.
+const MostAsks = MaxActions
+
+// Last is the client that asks once the scripts of all others have ended and everything is
+// at rest, without a break in any of its requests, until it does not get what it asks for.
+// It belongs to the instance with which it begins, which may be any: a claim holds for all.
+func Last(s *Setup, r *Run) Client {
+	script := make(Script, MostAsks)
+	for i := range script {
+		script[i] = Action{Kind: Take, Units: 1}
+	}
+	return Client{Index: s.Clients, Name: "last", Script: script, Setup: s, Run: r, Pending: -1, Ends: true}
+}
+
+// LastAsks reports whether so few units are left, as callers were told, that the last
+// client can be rejected: of more there is nothing to learn but that they can be had. It
+// does not ask where time has passed within a request, which may then count in one window
+// or in another: who comes after a caller that was held up for so long needs a script.
+func (s *Setup) LastAsks(t *Truth) bool {
+	return s.Asks > 0 && t.Policy.Limit-t.InUse < int64(s.Asks) && !t.heldUp()
+}
+
+// heldUp reports whether time has passed within a request.
+func (t *Truth) heldUp() bool {
+	return slices.ContainsFunc(t.events, func(e oracle.Event) bool { return e.Reply-e.Call > int64(time.Millisecond) })
+}
+
+// Fractions reports whether time also moves to moments at which a part of a unit has
+// flowed in, where everything is at rest. Elsewhere only whole windows matter, and halves of rolling ones, which
+// limiters approximate by others.
+func (s *Setup) Fractions() bool { return s.Policy.Window.Kind == quota.Bucket }
+
+// WindowHalf is the moment halfway to the end of the window at t, and ok is false where
+// none ends.
+func (s *Setup) WindowHalf(t time.Time) (half time.Time, ok bool) {
+	end := s.WindowEnd(t)
+	return t.Add(end.Sub(t) / 2), end.After(t)
+}
+
+// WindowBefore is the last whole millisecond before the window at t ends.
+func (s *Setup) WindowBefore(t time.Time) time.Time {
+	return s.WindowEnd(t).Add(-1).Truncate(time.Millisecond)
+}

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ReplyText is a command's answer in a few words.
+func ReplyText(cmd redis.Cmder, err error) string {
+	if errors.Is(err, redis.Nil) {
+		return "nil"
+	}
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	switch c := cmd.(type) {
+	case *redis.IntCmd:
+		return strconv.FormatInt(c.Val(), 10)
+	case *redis.StringCmd:
+		return c.Val()
+	case *redis.StatusCmd:
+		return c.Val()
+	case *redis.BoolCmd:
+		if c.Val() {
+			return "1"
+		}
+		return "0"
+	case *redis.StringSliceCmd:
+		return "[" + strings.Join(c.Val(), " ") + "]"
+	case *redis.Cmd:
+		return fmt.Sprint(c.Val())
+	default:
+		// "args: value", of which the value is wanted; kinds of reply are many.
+		text := c.String()
+		if i := strings.LastIndex(text, ": "); i >= 0 {
+			return text[i+2:]
+		}
+		return text
+	}
+}
+
+// FoldReply tells replies apart.
+func FoldReply(d *Digest, cmd redis.Cmder, err error) {
+	if err != nil {
+		d.Text(err.Error())
+		return
+	}
+	switch c := cmd.(type) {
+	case *redis.IntCmd:
+		d.Num(uint64(c.Val()))
+	case *redis.StringCmd:
+		d.Text(c.Val())
+	case *redis.StatusCmd:
+		d.Text(c.Val())
+	case *redis.BoolCmd:
+		d.Bool(c.Val())
+	default:
+		d.Text(cmd.String())
+	}
+}
+
+// Negative reports whether a count among the contents of a key is below zero.
+func Negative(content []string) bool {
+	return slices.ContainsFunc(content, func(s string) bool {
+		if !strings.HasPrefix(s, "-") { // an error takes longer to make than to be foreseen
+			return false
+		}
+		n, err := strconv.ParseInt(s, 10, 64)
+		return err == nil && n < 0
+	})
+}

@@ -1,0 +1,241 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Truth is what callers were told, as a history that the oracle judges. Its
+// moments are virtual nanoseconds plus the number of the step, so that steps
+// between which no time passes have an order, too.
+type Truth struct {
+	// Policy with the limit that requests carry now.
+	Policy *quota.Policy
+	// Initial units of the subject.
+	Initial int64
+	// Instances of the application; client i asks instance i modulo this.
+	Instances int
+	// InUse are units admitted at their reply less those given back at the call; Peak
+	// is the most so far.
+	InUse, Peak int64
+	// Rejections so far.
+	Rejections int64
+	// Crossed is set once time has left the window of the start.
+	Crossed bool
+
+	base   *quota.Policy // with the limit of the start
+	limits []oracle.LimitChange
+	// changing is set while the last of limits is under way.
+	changing bool
+
+	start  time.Time
+	span   quota.Span
+	now    time.Time
+	step   int64
+	events []oracle.Event
+	open   []int // events without a reply yet
+	// sessions are takes that are to be settled and whose life has not ended.
+	sessions []session
+	maxOpen  int // most operations in flight at once
+	// order tells histories apart whose events came in different orders.
+	order Digest
+}
+
+// Begin empties the history.
+func (t *Truth) Begin(now time.Time) {
+	if t.base == nil {
+		t.base = t.Policy
+	}
+	*t = Truth{
+		Policy: t.base, base: t.base, limits: t.limits[:0], Initial: t.Initial, Instances: t.Instances, start: now, now: now,
+		span:   t.Policy.Window.At(now),
+		events: t.events[:0], open: t.open[:0], sessions: t.sessions[:0], InUse: t.Initial, Peak: t.Initial,
+	}
+}
+
+// At moves on to the next step.
+func (t *Truth) At(now time.Time) {
+	stands := now.Equal(t.now)
+	t.now = now
+	t.step++
+	t.expire()
+	if stands {
+		return
+	}
+	if !t.span.Contains(now) || t.Policy.Window.Kind >= quota.Rolling && now.After(t.start) {
+		t.Crossed = true
+	}
+}
+
+func (t *Truth) moment() int64 { return int64(t.now.Sub(t.start)) + t.step }
+
+// call begins an operation and returns its number. What settles a take names it.
+func (t *Truth) call(client int, kind oracle.Kind, units int64, take int) int {
+	e := len(t.events)
+	m := t.moment()
+	ev := oracle.Event{Call: m, Reply: m, Units: units, Kind: kind, Outcome: oracle.Failed, Instance: uint8(client % t.Instances)}
+	if kind != oracle.Take {
+		ev.TakeCall, ev.TakeReply = t.events[take].Call, t.events[take].Reply
+	}
+	if kind != oracle.Take {
+		t.settling(take, kind)
+	}
+	t.events = append(t.events, ev)
+	t.open = append(t.open, e)
+	t.maxOpen = max(t.maxOpen, len(t.open))
+	if kind == oracle.Refund || kind == oracle.Commit {
+		t.InUse -= max(0, units) // what a commit uses beyond its reservation is no leak
+	}
+	t.note(1, client, uint64(kind))
+	return e
+}
+
+// grant notes that a take gets only so many of its units, before its reply.
+func (t *Truth) grant(e int, units int64) {
+	rest := t.events[e].Units - units
+	if rest <= 0 {
+		return
+	}
+	t.events[e].Units = units
+	short := t.events[e]
+	short.Units, short.Reply, short.Outcome = rest, t.moment(), oracle.Short
+	t.events = append(t.events, short)
+	t.Rejections++
+	t.order.Num(uint64(rest))
+}
+
+// reply ends it.
+func (t *Truth) reply(client, e int, outcome oracle.Outcome) {
+	ev := &t.events[e]
+	ev.Reply, ev.Outcome = t.moment(), outcome
+	for i, o := range t.open {
+		if o == e {
+			t.open = append(t.open[:i], t.open[i+1:]...)
+			break
+		}
+	}
+	if ev.Kind == oracle.Commit && outcome != oracle.Failed {
+		t.committed(ev.TakeCall)
+	}
+	if ev.Kind == oracle.Take {
+		switch outcome {
+		case oracle.Admitted:
+			t.InUse += ev.Units
+			t.admitted(e)
+			t.Peak = max(t.Peak, t.InUse)
+		case oracle.Rejected, oracle.RejectedDegraded:
+			t.Rejections++
+		}
+	}
+	t.note(2, client, uint64(outcome))
+}
+
+// changes notes that the limit is being changed to that many units.
+func (t *Truth) changes(units int64) {
+	if t.changing { // it failed, and this one takes its place
+		t.changed()
+	}
+	next := *t.Policy
+	next.Limit = units
+	t.Policy, t.changing = &next, true
+	t.limits = append(t.limits, oracle.LimitChange{From: t.moment(), Limit: units})
+	t.note(4, 0, uint64(units))
+}
+
+// changed notes that it is in force.
+func (t *Truth) changed() {
+	t.limits[len(t.limits)-1].To, t.changing = t.moment(), false
+	t.note(5, 0, 0)
+}
+
+// Changed reports whether the limit has changed or may have.
+func (t *Truth) Changed() bool { return len(t.limits) > 0 }
+
+// HighestLimit is the highest of the run so far.
+func (t *Truth) HighestLimit() int64 {
+	highest := t.base.Limit
+	for _, c := range t.limits {
+		highest = max(highest, c.Limit)
+	}
+	return highest
+}
+
+// Order stands for what has happened, and in which order.
+func (t *Truth) Order() Digest { return t.order }
+
+func (t *Truth) note(what uint64, client int, how uint64) {
+	t.order.Num(what<<32 | uint64(uint32(client+1))<<8 | how)
+	t.order.Moment(t.now)
+}
+
+// history is what the oracle judges at this moment. Operations without a reply
+// have failed so far: they hold nothing, and may still take effect.
+func (t *Truth) history() []oracle.Event {
+	m := t.moment()
+	for _, o := range t.open {
+		t.events[o].Reply = m
+	}
+	return t.events
+}
+
+// Events are a copy of the history so far.
+func (t *Truth) Events() []oracle.Event { return slices.Clone(t.history()) }
+
+// Config is what the history is judged against.
+func (t *Truth) Config() oracle.Config {
+	if t.changing {
+		t.limits[len(t.limits)-1].To = t.moment() + 1 // a reading comes a moment later
+	}
+	return oracle.Config{
+		Window: t.base.Window, Limit: t.base.Limit, Changes: t.limits, Epoch: t.start,
+		Initial: func(uint32) int64 { return t.Initial },
+	}
+}
+
+// Judge is the oracle's verdict on what has happened so far.
+func (t *Truth) Judge() oracle.Verdict { return oracle.Judge(t.Config(), t.history()) }
+
+// Leak is the certain leak so far, in units.
+func (t *Truth) Leak() int64 {
+	if t.Crossed || t.Changed() {
+		return t.Judge().LeakWorst
+	}
+	return max(0, t.Peak-max(t.Policy.Limit, t.Initial))
+}
+
+// Expect is what a counter must contain now. ok is false where nothing can be said.
+func (t *Truth) Expect(counts quota.Counting) (want oracle.Expectation, ok bool, err error) {
+	m := t.moment() + 1
+	return oracle.Expect(t.Config(), 0, t.history(), oracle.Reading{Call: m, Reply: m}, counts)
+}
+
+// CopyTo makes another truth the same. What it held before is used again.
+func (t *Truth) CopyTo(to *Truth) {
+	limits, events := append(to.limits[:0], t.limits...), append(to.events[:0], t.events...)
+	open, sessions := append(to.open[:0], t.open...), append(to.sessions[:0], t.sessions...)
+	*to = *t
+	to.limits, to.events, to.open, to.sessions = limits, events, open, sessions
+}
+
+// Digest folds in what later verdicts depend on. Where they do not depend on the
+// order of the events, only the sums matter.
+func (t *Truth) Digest(d *Digest, ordered bool) {
+	d.Num(uint64(t.InUse))
+	d.Num(uint64(t.Peak))
+	d.Num(uint64(t.maxOpen))
+	if ordered || t.Crossed {
+		d.Fold(t.order)
+		return
+	}
+	var sums [5]int64
+	for _, e := range t.events {
+		sums[min(int(e.Outcome), len(sums)-1)] += e.Units
+	}
+	for _, s := range sums {
+		d.Num(uint64(s))
+	}
+	d.Num(uint64(len(t.open)))
+}

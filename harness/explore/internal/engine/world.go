@@ -1,0 +1,387 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Errors that injected faults give, as a client library reports them.
+var (
+	ErrLostReply   = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	ErrUnreachable = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+)
+
+// World is what engines share: the rules by which transitions follow from where the actors
+// are. An engine embeds it, and sets its fields before the first run.
+type World struct {
+	Setup   *Setup
+	Witness *witness.Witness
+	Traits  Traits
+	// Last is the client that asks when the others have ended; nil for none.
+	Last *Client
+	Run  Run
+	// Budget is what the run has used up.
+	Budget Budget
+	// Err is what went wrong in the run.
+	Err error
+
+	port Engine
+}
+
+// Connect says which engine the world belongs to.
+func (w *World) Connect(port Engine) { w.port = port }
+
+// Common implements [Engine].
+func (w *World) Common() *World { return w }
+
+// Budget is how often each fault has happened in a run.
+type Budget struct{ Crash, Lost, Retry, Outage, Evict, Tick int }
+
+// Digest folds it in.
+func (b *Budget) Digest(d *Digest) {
+	for _, n := range [...]int{b.Crash, b.Lost, b.Retry, b.Outage, b.Evict, b.Tick} {
+		d.Num(uint64(n))
+	}
+}
+
+// faults lists those that have happened.
+func (w *World) faults() (out []quota.Fault) {
+	for _, x := range [...]struct {
+		n int
+		f quota.Fault
+	}{
+		{w.Budget.Crash, quota.FaultCrash}, {w.Budget.Lost, quota.FaultLostReply}, {w.Budget.Retry, quota.FaultRetry},
+		{w.Budget.Tick, quota.FaultClock}, {w.Budget.Evict, quota.FaultEviction}, {w.Budget.Outage, quota.FaultOutage},
+	} {
+		if x.n > 0 && (x.f != quota.FaultClock || !w.Setup.Passes) {
+			out = append(out, x.f)
+		}
+	}
+	return out
+}
+
+// Enabled appends the transitions of this state. symmetric leaves out clients that could as
+// well be another one that has not started either.
+func (w *World) Enabled(out []Choice, symmetric bool) []Choice {
+	s := w.port.Snapshot()
+	began := w.began(s)
+	runnable, waits := false, false
+	for i := range s.Actors {
+		a := &s.Actors[i]
+		switch {
+		case a.At == Done || w.isLast(a) && a.At == Between:
+			continue
+		case a.At == Between && a.Client == nil:
+			if a.Prompts && !began {
+				out = append(out, Choice{Kind: PromptJob, ID: a.ID})
+			}
+			continue
+		case !a.Ready:
+			waits = waits || a.Sleeps
+			continue
+		}
+		runnable = runnable || !a.Idle
+		if a.At != Unborn || !symmetric || !w.hasTwin(s.Actors[:i], a) {
+			out = append(out, Choice{Kind: StepActor, ID: a.ID})
+		}
+	}
+	n := len(out)
+	if !began {
+		out = w.enabledFaults(out, s)
+	}
+	if w.mayAsk(s) && w.Setup.LastAsks(&w.Run.Truth) {
+		for i := range w.Setup.Instances {
+			if !began || w.lastOf(s).Instance == i {
+				out = append(out, Choice{Kind: Ask, ID: i})
+			}
+		}
+	}
+	wait := Choice{Kind: TickClock, ID: TickWaiter}
+	// If nothing is left but to wait, waiting is no fault.
+	if !runnable && waits && len(s.Stuck) == 0 && !slices.Contains(out[n:], wait) {
+		out = append(out, wait)
+	}
+	return out
+}
+
+func (w *World) isLast(a *Actor) bool { return a.Client != nil && a.Client == w.Last }
+
+// lastOf is the last client if it has begun.
+func (w *World) lastOf(s *Snapshot) *Actor {
+	for i := range s.Actors {
+		if w.isLast(&s.Actors[i]) {
+			return &s.Actors[i]
+		}
+	}
+	return nil
+}
+
+func (w *World) began(s *Snapshot) bool { return w.lastOf(s) != nil }
+
+// hasTwin reports whether an earlier client has not started either and could take the place
+// of a: it runs the same script on an instance of which the same is true. Whose name is
+// whose makes no difference, since strategies may compare names for equality only.
+//
+// Instances are interchangeable that have done nothing so far and will do the same. If one
+// has several clients, or a job of its own, a swap would have to take them along; that is
+// not attempted.
+func (w *World) hasTwin(earlier []Actor, a *Actor) bool {
+	return slices.ContainsFunc(earlier, func(o Actor) bool {
+		return o.At == Unborn && o.Client != nil && slices.Equal(o.Client.Script, a.Client.Script) && (o.Instance == a.Instance ||
+			o.Members == 1 && a.Members == 1 && o.Lives == a.Lives && w.Setup.SkewOf(o.Instance) == w.Setup.SkewOf(a.Instance))
+	})
+}
+
+func (w *World) enabledFaults(out []Choice, s *Snapshot) []Choice {
+	if len(w.Setup.Faults) == 0 && !w.Setup.Passes {
+		return out
+	}
+	may := func(f quota.Fault, used int) bool { return used < w.Setup.Times && w.Setup.Has(f) }
+	for i := range s.Actors {
+		a := &s.Actors[i]
+		if a.Client == nil {
+			continue
+		}
+		if a.At == Answering && may(quota.FaultCrash, w.Budget.Crash) {
+			out = append(out, Choice{Kind: CrashCall, ID: a.ID})
+		}
+		if a.At == Answering && may(quota.FaultLostReply, w.Budget.Lost) {
+			out = append(out, Choice{Kind: LoseReply, ID: a.ID})
+		}
+		if a.At == Answering && a.Repeats && may(quota.FaultRetry, w.Budget.Retry) {
+			out = append(out, Choice{Kind: RetryReply, ID: a.ID})
+		}
+		if a.At == Asking && a.Fails && may(quota.FaultOutage, w.Budget.Outage) {
+			out = append(out, Choice{Kind: FailBefore, ID: a.ID})
+		}
+	}
+	if may(quota.FaultCrash, w.Budget.Crash) {
+		for i := range w.Setup.Instances {
+			if w.port.Crashable(i) {
+				out = append(out, Choice{Kind: CrashHost, ID: i})
+			}
+		}
+	}
+	if may(quota.FaultEviction, w.Budget.Evict) {
+		for _, k := range w.keys() {
+			out = append(out, Choice{Kind: EvictKey, Key: k.Name})
+		}
+	}
+	return w.enabledTicks(out, s)
+}
+
+func (w *World) enabledTicks(out []Choice, s *Snapshot) []Choice {
+	atRest := s.atRest()
+	if !w.Setup.Ticks() || w.Budget.Tick > w.Setup.Times || w.Setup.Passes && !atRest {
+		return out
+	}
+	fractions := w.Setup.Fractions() && atRest
+	halves := fractions || w.Traits.Foreign || w.Setup.Passes && w.Setup.Policy.Window.Kind == quota.Rolling
+	seen := map[time.Time]bool{}
+	for kind := range TickKinds {
+		if kind == TickBefore && !fractions || kind == TickHalf && !halves {
+			continue
+		}
+		if t, ok := w.Deadline(kind); ok && !seen[t] {
+			seen[t] = true
+			out = append(out, Choice{Kind: TickClock, ID: kind})
+		}
+	}
+	if s.Waits {
+		out = append(out, Choice{Kind: TickClock, ID: TickWaiter})
+	}
+	return out
+}
+
+// Deadline is the next one of a kind.
+func (w *World) Deadline(kind int) (next time.Time, found bool) {
+	s := w.port.Snapshot()
+	earlier := func(t time.Time) {
+		if kind != TickBefore {
+			t = w.Setup.Rounded(t)
+		}
+		if t.After(s.Now) && (!found || t.Before(next)) {
+			next, found = t, true
+		}
+	}
+	switch kind {
+	case TickExpiry:
+		for _, k := range w.keys() {
+			if k.Left > 0 {
+				earlier(s.Now.Add(k.Left))
+			}
+		}
+		return next, found
+	case TickWaiter:
+		earlier(s.Wakes)
+		return next, found
+	}
+	for i := range w.Setup.Instances {
+		skew := w.Setup.SkewOf(i)
+		at := s.Now.Add(skew)
+		switch kind {
+		case TickWindow:
+			earlier(w.past(w.Setup.WindowEnd(at)).Add(-skew))
+		case TickHalf:
+			if half, ok := w.Setup.WindowHalf(at); ok {
+				earlier(w.past(half).Add(-skew))
+			}
+		case TickBefore:
+			earlier(w.Setup.WindowBefore(at).Add(-skew))
+		}
+	}
+	return next, found
+}
+
+// past is t, and for foreign code the first whole millisecond after it: its clock tells
+// nanoseconds, so that no request meets the very moment at which a window ends; and Redis
+// tells the deadlines of keys in milliseconds, so that parts of one would be the error of the
+// store.
+func (w *World) past(t time.Time) time.Time {
+	if w.Traits.Foreign {
+		return t.Truncate(time.Millisecond).Add(time.Millisecond)
+	}
+	return t
+}
+
+func (w *World) keys() []Holding {
+	keys, err := w.port.Holdings()
+	if err != nil && w.Err == nil {
+		w.Err = err
+	}
+	return keys
+}
+
+// Inject counts the fault of a transition, and says on the line of the step what happens to
+// whom.
+func (w *World) Inject(c Choice, actor string, role results.Role) {
+	t := &w.Run.Timeline
+	switch c.Kind {
+	case CrashCall:
+		w.Budget.Crash++
+		t.Mark(actor, role, results.EventCrash, "")
+	case LoseReply:
+		w.Budget.Lost++
+		t.Mark(actor, role, results.EventLostReply, "")
+	case RetryReply:
+		w.Budget.Retry++
+		t.Mark(actor, role, results.EventRetry, "")
+	case FailBefore:
+		w.Budget.Outage++
+		t.Mark(actor, role, results.EventOutage, "")
+	case EvictKey:
+		w.Budget.Evict++
+		t.Mark("store", results.RoleStore, results.EventEviction, "evicts "+c.Key)
+	case CrashHost:
+		w.Budget.Crash++
+		t.Mark(fmt.Sprintf("instance %d", c.ID), results.RoleInstance, results.EventCrash, "ends and starts anew")
+	}
+}
+
+// TickTexts say what a deadline of each kind is.
+var TickTexts = [...]string{
+	"a key expires", "a window ends", "a wait ends or a job is due", "half of the window passes", "the window is about to end",
+}
+
+// Ticked notes that time has moved on to a deadline.
+func (w *World) Ticked(d time.Duration, what string) {
+	w.Run.Timeline.Mark("clock", results.RoleClock, results.EventTick, fmt.Sprintf("%s later: %s", ShortDuration(d), what))
+}
+
+// mayAsk reports whether all scripts have ended, everything is at rest, and the last client
+// has not been rejected.
+func (w *World) mayAsk(s *Snapshot) bool {
+	if w.Last == nil || len(s.Stuck) > 0 {
+		return false
+	}
+	for i := range s.Actors {
+		switch a := &s.Actors[i]; {
+		case a.Client == nil || w.isLast(a):
+			if a.At != Between && (a.At != Done || w.isLast(a)) {
+				return false
+			}
+		case a.At != Done:
+			return false
+		}
+	}
+	return true
+}
+
+// MayAsk reports whether the last client may ask an instance.
+func (w *World) MayAsk(instance int) bool {
+	s := w.port.Snapshot()
+	last := w.lastOf(s)
+	return w.mayAsk(s) && instance >= 0 && instance < w.Setup.Instances && (last == nil || last.Instance == instance)
+}
+
+// Serial is what happens next if clients come one after the other and nothing fails: a step
+// of a client that is under way, else of a job, else of the next client. ok is false at the
+// end.
+func (w *World) Serial() (c Choice, ok bool) {
+	s := w.port.Snapshot()
+	const begins, waits, works, goesOn = 1, 2, 3, 4
+	rank := 0
+	for i := range s.Actors {
+		a := &s.Actors[i]
+		if a.At == Done || a.At == Between && (a.Client == nil || w.isLast(a)) {
+			continue
+		}
+		r := works
+		switch {
+		case !a.Ready:
+			if !w.Traits.Foreign || !a.Sleeps || len(s.Stuck) > 0 {
+				continue
+			}
+			r = waits
+		case a.Client != nil && a.At == Unborn:
+			r = begins
+		case a.Client != nil:
+			r = goesOn
+		}
+		if r > rank {
+			c, rank = Choice{Kind: StepActor, ID: a.ID}, r
+			if r == waits {
+				c = Choice{Kind: TickClock, ID: TickWaiter}
+			}
+		}
+	}
+	return c, rank > 0
+}
+
+// Look describes where the run has got to.
+func (w *World) Look() Look {
+	s := w.port.Snapshot()
+	l := Look{
+		AtRest: s.atRest(), Ended: true, Faults: w.faults(), Ticked: w.Budget.Tick > 0, Stuck: s.Stuck, Forgot: s.Forgot,
+		SyncPeriod: s.SyncPeriod, PeriodicJobs: s.PeriodicJobs,
+	}
+	able := w.Traits.Foreign // it says itself who is stuck
+	for i := range s.Actors {
+		a := &s.Actors[i]
+		l.Ended = l.Ended && !w.isLast(a) && (a.Client == nil || a.At == Done)
+		able = able || a.Ready || a.Sleeps
+	}
+	for i := range s.Actors {
+		if a := &s.Actors[i]; !able && a.At != Done && a.At != Between {
+			l.Stuck = append(l.Stuck, a.Text.String())
+		}
+	}
+	return l
+}
+
+// Flight is where the actor of that number is, for one who counts preemptions.
+func (w *World) Flight(actor int) Place {
+	s := w.port.Snapshot()
+	if i := slices.IndexFunc(s.Actors, func(a Actor) bool { return a.ID == actor }); i >= 0 {
+		return s.Actors[i].At
+	}
+	return Done
+}

@@ -1,0 +1,70 @@
+package inproc
+
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/sched"
+)
+
+// Snapshot implements [engine.Engine].
+func (w *Engine) Snapshot() *engine.Snapshot {
+	s := &w.snapshot
+	*s = engine.Snapshot{Now: w.s.Now(), Actors: s.Actors[:0], Forgot: s.Forgot[:0], SyncPeriod: w.synced}
+	s.Wakes, _ = w.s.NextDeadline()
+	for _, m := range w.actors {
+		s.Actors = append(s.Actors, w.actor(m))
+		s.PeriodicJobs = s.PeriodicJobs || m.client == nil && m.Job().Every() > 0
+	}
+	for _, in := range w.instances {
+		if in.forgot {
+			s.Forgot = append(s.Forgot, in.index)
+		}
+	}
+	return s
+}
+
+func (w *Engine) actor(m *member) engine.Actor {
+	a := engine.Actor{ID: m.ID, Instance: m.in.index, Members: m.in.members, Lives: m.in.lives, Text: m.Actor}
+	if m.client != nil {
+		a.Client = &m.client.Client
+	}
+	if m.Done() {
+		return a
+	}
+	kind := m.Kind()
+	a.Ready = m.Ready()
+	a.Sleeps = kind == sched.Sleep && !a.Ready
+	a.Idle = m.client == nil && kind == sched.Idle
+	switch {
+	case kind == sched.Start:
+		a.At = engine.Unborn
+	case m.between():
+		a.At = engine.Between
+	case a.Idle && !a.Ready:
+		a.At, a.Prompts = engine.Between, m.Job().Every() > 0 && m.Job().Rounds < w.setup.JobRounds
+	case a.Idle, !a.Ready:
+		a.At = engine.Waiting
+	case kind == sched.Reply:
+		a.At, a.Repeats = engine.Answering, m.Op().ReplyTo() != sched.SQL
+	default:
+		a.At, a.Fails = engine.Asking, m.Op().Store()
+	}
+	return a
+}
+
+// Crashable implements [engine.Engine]. The end of an instance is more than that of one call
+// if it interrupts others, or if what it has in memory is not what it begins with.
+func (w *Engine) Crashable(i int) bool {
+	in := w.instances[i]
+	if in.members > 1 && slices.ContainsFunc(w.actors, func(m *member) bool {
+		return m.in == in && !m.Done() && !m.toCome() && m.Kind() != sched.Idle
+	}) {
+		return true
+	}
+	if w.branch.changed(in) { // which only instances do that share no memory
+		was := &w.branch.instance[in.index]
+		return was.memory != in.fresh || len(was.hidden) > 0
+	}
+	return w.remembersOwn(in) != in.fresh || len(w.memory.hidden) > 0
+}

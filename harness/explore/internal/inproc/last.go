@@ -1,0 +1,33 @@
+package inproc
+
+import "github.com/quotabench/quotabench/harness/explore/internal/engine"
+
+// mostOfAnAsk bounds the operations of one request of the last client.
+const mostOfAnAsk = 1_000
+
+// ask is one request of the last client, of that instance. Where it has to wait within
+// that, it goes on as everybody does.
+func (w *Engine) ask(instance int) error {
+	c := w.last
+	if !w.MayAsk(instance) {
+		return engine.ErrMisfit
+	}
+	if c.m == nil {
+		c.m = w.join(w.s.Go(c.Name, c.body), w.instances[instance], c)
+	}
+	m := c.m
+	w.column(m)
+	w.whole = true
+	defer func() { w.whole = false }()
+	for n := range mostOfAnAsk {
+		if n > 0 && (m.Done() || !m.Ready() || m.between()) {
+			break
+		}
+		w.remember(m)
+		w.s.Step(m.Actor)
+	}
+	if l := w.Run.Timeline.Line; l != nil && l.Command == "" {
+		l.Command = "asks"
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package inproc
+
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/witness"
+)
+
+// store is the Redis of an exploration, looked at from outside of all actors.
+type store interface {
+	client() redis.UniversalClient
+	// prefix begins every key of the strategy's.
+	prefix() string
+	// reset empties the store for a fresh run of s.
+	reset(s *sched.Scheduler) error
+	// keys lists what is stored, by name without the prefix.
+	keys(now time.Time) ([]storedKey, error)
+	evict(key string) error
+	// copy notes what is stored; the function that it returns puts that back. ok is false
+	// where it cannot.
+	copy() (restore func(), ok bool)
+	// trace has commands note what they read and change, until it is called with nil. ok is
+	// false where they cannot.
+	trace(into *memredis.Trace) (ok bool)
+	// keep has every reset leave the scripts loaded that are loaded now, and no others.
+	keep()
+	// fresh are the scripts beyond these that are loaded, in an order of their own.
+	fresh() []string
+	// watch has the commands of the client go by the engine.
+	watch(w *Engine)
+	// lacking is an error once the store has met a command that it does not have.
+	lacking() error
+	// audit notes commands that came past the client.
+	audit(*witness.Witness)
+	close() error
+}
+
+// storedKey is one key.
+type storedKey struct {
+	name string
+	// left is the time to live; 0 is none.
+	left time.Duration
+	// content tells values apart, in an order of its own for values without one.
+	content []string
+	// numeric marks content that may be a count.
+	numeric bool
+}

@@ -1,0 +1,225 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/stacks"
+)
+
+// How long to wait for a client before the server is asked about locks: where
+// no client is known to hold any, asking would only cost; and at most between two
+// questions, and altogether.
+const (
+	settleQuiet = 20 * time.Millisecond
+	settleFirst = 100 * time.Microsecond
+	settleMost  = 5 * time.Millisecond
+	settleLimit = 30 * time.Second
+)
+
+// errUnseen says that a client waits for something that cannot be seen here.
+var errUnseen = errors.New("neither goes on nor waits for a lock of another client: it may wait for a connection (there is " +
+	"one per client), or for a lock that is none of theirs")
+
+// await waits for a client to stop, and no longer than d.
+func (w *Engine) await(d time.Duration) *client {
+	w.timer.Reset(d)
+	defer w.timer.Stop()
+	select {
+	case e := <-w.events:
+		e.c.op, e.c.seen, e.c.flying = e.op, e.own, false
+		if e.own.panicked != nil && w.panicked == nil {
+			w.panicked = e.own.panicked
+		}
+		return e.c
+	case <-w.timer.C:
+	case <-w.ctx.Done():
+	}
+	return nil
+}
+
+// hear waits for this client to stop. Others may, too.
+func (w *Engine) hear(c *client) error {
+	for left := w.setup.Patience; left > 0; {
+		got := w.await(left)
+		switch {
+		case w.panicked != nil:
+			return w.panicked
+		case got == c:
+			return nil
+		case w.ctx.Err() != nil:
+			return w.ctx.Err()
+		case got == nil:
+			left = 0
+		}
+	}
+	w.hung = true
+	return c.hung()
+}
+
+// hung says where a client is that does not stop.
+func (c *client) hung() error {
+	g := stacks.All()[c.number.Load()]
+	calls, _ := g.Called("engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund")
+	hung := &harness.HungError{Where: c.Name, At: g.Where(calls), After: c.w.setup.Patience, Stack: []byte(g.Text)}
+	return fmt.Errorf("%w: it %w", hung, errUnseen)
+}
+
+// settle waits until every statement that is with the server has ended or waits
+// for a lock of a client that has stopped.
+func (w *Engine) settle() error {
+	left, wait := settleLimit, settleFirst
+	if !w.contended() {
+		wait = settleQuiet
+	}
+	for asked := w.contended(); w.anyFlying(); asked = true {
+		if asked {
+			blocked, err := w.look()
+			if err != nil || blocked {
+				return err
+			}
+		}
+		switch got := w.await(wait); {
+		case w.panicked != nil:
+			return w.panicked
+		case got != nil:
+			continue
+		case w.ctx.Err() != nil:
+			return w.ctx.Err()
+		}
+		if left -= wait; left <= 0 {
+			return fmt.Errorf("client %s %w", w.flyingNames(), errUnseen)
+		}
+		wait = min(2*wait, settleMost)
+	}
+	return nil
+}
+
+// contended reports whether a statement may have to wait: others hold locks to
+// the end of their transactions, or wait themselves.
+func (w *Engine) contended() bool {
+	n := 0
+	for _, c := range w.callers {
+		if c.flying || c.seen.inTx {
+			n++
+		}
+	}
+	return n > 1
+}
+
+func (w *Engine) anyFlying() bool {
+	return slices.ContainsFunc(w.callers, func(c *client) bool { return c.flying })
+}
+
+func (w *Engine) flyingNames() string {
+	var names []string
+	for _, c := range w.callers {
+		if c.flying {
+			names = append(names, c.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// waiters asks who waits for a lock and for whom. pg_locks is read at one
+// moment: if all statements are in it, then none of them runs, and nothing
+// changes until a client is let go on.
+const waiters = `SELECT pid, pg_blocking_pids(pid) FROM pg_locks WHERE NOT granted AND pid = ANY($1)`
+
+// look reports whether every flying statement waits for a client that has
+// stopped. Waiting in a circle does not count: the server is about to end that.
+func (w *Engine) look() (bool, error) {
+	var pids []int32
+	by := map[int32]*client{}
+	for _, c := range w.callers {
+		if c.seen.pid == 0 {
+			continue
+		}
+		by[int32(c.seen.pid)] = c
+		if c.flying {
+			pids = append(pids, int32(c.seen.pid))
+		}
+	}
+	rows, err := w.admin.Query(w.ctx, waiters, pids)
+	if err != nil {
+		return false, fmt.Errorf("ask who is blocked: %w", err)
+	}
+	defer rows.Close()
+	blockers := map[*client][]*client{}
+	known := true
+	for rows.Next() {
+		var pid int32
+		var on []int32
+		if err := rows.Scan(&pid, &on); err != nil {
+			return false, fmt.Errorf("ask who is blocked: %w", err)
+		}
+		for _, p := range on {
+			known = known && by[p] != nil
+			blockers[by[pid]] = append(blockers[by[pid]], by[p])
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return false, fmt.Errorf("ask who is blocked: %w", err)
+	}
+	if !known || len(blockers) < len(pids) || circular(blockers) {
+		return false, nil
+	}
+	for c, on := range blockers {
+		var names []string
+		for _, b := range on {
+			if !slices.Contains(names, b.Name) {
+				names = append(names, b.Name)
+			}
+		}
+		slices.Sort(names)
+		if c.waits == "" {
+			w.waited++
+			c.since = w.waited
+		}
+		c.waits = strings.Join(names, " and ")
+	}
+	return true, nil
+}
+
+// circular reports whether a client waits for itself in the end.
+func circular(blockers map[*client][]*client) bool {
+	const seen, clear = 1, 2
+	mark := map[*client]int{}
+	var visit func(c *client) bool
+	visit = func(c *client) bool {
+		switch mark[c] {
+		case seen:
+			return true
+		case clear:
+			return false
+		}
+		mark[c] = seen
+		if slices.ContainsFunc(blockers[c], visit) {
+			return true
+		}
+		mark[c] = clear
+		return false
+	}
+	for c := range blockers {
+		if visit(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// errorText is an error of the server without what differs between two runs,
+// such as process numbers.
+func errorText(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Message + " (" + pg.Code + ")"
+	}
+	return err.Error()
+}

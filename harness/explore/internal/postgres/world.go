@@ -1,0 +1,286 @@
+// Package postgres runs schedules on a PostgreSQL server, for strategies that are
+// SQL. A step is one statement, BEGIN and COMMIT among them; a client whose
+// statement waits for a lock takes no step until it is let go on. What a server
+// holds cannot be hashed, so the engine returns no state: every schedule is run to
+// its end.
+package postgres
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/witness"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Engine is one strategy with its clients, in a schema of its own.
+type Engine struct {
+	engine.World
+	setup  engine.Setup
+	sel    strategies.Selection
+	server stores.Store
+	scope  stores.Scope
+	base   context.Context //nolint:containedctx // of the exploration
+	conn   stores.Conn
+	admin  *pgxpool.Pool   // of conn; it holds no lock while clients run
+	pools  []*pgxpool.Pool // by instance; as many connections as it has clients
+	// empty makes the schema as it was when its tables had been made, and lowest
+	// finds negative numbers in it; empty where there are none.
+	empty, lowest string
+	// tables is set once the strategy has made them.
+	tables bool
+	// mayHurry is set where connections may set deadlock_timeout.
+	mayHurry bool
+	fused    bool
+
+	ctx       context.Context //nolint:containedctx // of the run
+	stop      context.CancelFunc
+	running   sync.WaitGroup
+	events    chan stopped
+	timer     *time.Timer
+	shared    *strategies.Shared
+	instances []*instance
+	callers   []*client
+	snapshot  engine.Snapshot
+	panicked  *engine.PanicError
+	// begun is set while there is a run, and hung once a client of one did not stop.
+	begun, hung bool
+	owners      sync.Map // *pgx.Conn -> *client that used it last
+	// outside is set while the strategy runs for no client: to open or to be looked
+	// at.
+	outside atomic.Bool
+	now     time.Time
+	waited  int
+	taken   int // choices of the run
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// instance is one application instance.
+type instance struct {
+	index, members int
+	strategy       strategies.Strategy
+}
+
+// schemas tells the schemas of one process apart, and process those of several on one
+// server.
+var (
+	schemas atomic.Int64
+	process = sync.OnceValue(func() string { return strings.ToLower(crand.Text()[:12]) })
+)
+
+// Open makes an engine on a server, which stays the caller's. It ends what it does
+// when ctx is done, and can then still run again what was found.
+func Open(ctx context.Context, sel strategies.Selection, setup engine.Setup, server stores.Store) (_ *Engine, err error) {
+	w := &Engine{
+		setup: setup, sel: sel, server: server, base: ctx,
+		scope:  stores.Scope(fmt.Sprintf("explore_%s_%d", process(), schemas.Add(1))),
+		events: make(chan stopped), timer: time.NewTimer(time.Hour),
+	}
+	version, _, _ := strings.Cut(server.Info().Version, " ") // not who packaged it
+	w.Setup, w.Traits, w.Run.Aborts = &w.setup, engine.Traits{Store: "PostgreSQL " + version}, map[results.Property]int{}
+	w.Connect(w)
+	w.Witness = witness.New(witness.Config{
+		NeedsStore: true, Caller: w.belongs, Real: clock.Wall{}.Now(), Virtual: engine.Start,
+	})
+	w.Run.Truth = engine.Truth{Policy: &w.setup.Policy, Initial: setup.Used, Instances: setup.Instances}
+	if _, err := server.Prepare(ctx, w.scope); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}()
+	if w.conn, err = server.Connect(ctx, w.scope, stores.ConnOptions{Pool: 1}); err != nil {
+		return nil, err
+	}
+	admin, ok := w.conn.Client().(*pgxpool.Pool)
+	if !ok {
+		return nil, &engine.UnfitError{Err: fmt.Errorf("strategy %s needs PostgreSQL, which a store of the driver %s is not",
+			sel.Name, server.Driver())}
+	}
+	w.admin = admin
+	if _, err := w.admin.Exec(ctx, "SET synchronous_commit TO off"); err != nil {
+		return nil, fmt.Errorf("set the server up: %w", err)
+	}
+	_, err = w.admin.Exec(ctx, "SET deadlock_timeout TO DEFAULT")
+	w.mayHurry = err == nil
+	if err := w.connect(); err != nil {
+		return nil, err
+	}
+	return w, w.makeTables()
+}
+
+// connect opens the pools of all instances.
+func (w *Engine) connect() error {
+	w.pools = w.pools[:0]
+	for i := range w.setup.Instances {
+		cfg := w.admin.Config()
+		cfg.MaxConns = int32(w.setup.Members(i))
+		cfg.ConnConfig.Tracer = tracer{w}
+		dial := cfg.ConnConfig.DialFunc
+		cfg.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return wrapWire(c), nil
+		}
+		cfg.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+			if wire, ok := c.PgConn().Conn().(*wire); ok {
+				wire.wake()
+			}
+			return nil
+		}
+		p, err := pgxpool.NewWithConfig(w.base, cfg)
+		if err != nil {
+			return fmt.Errorf("open a pool of PostgreSQL connections: %w", err)
+		}
+		w.pools = append(w.pools, p)
+	}
+	return nil
+}
+
+// belongs reports whether a statement's context is that of a client, or whether
+// none is expected to be.
+func (w *Engine) belongs(ctx context.Context) bool {
+	return w.outside.Load() || ctx.Value(clientKey{}) != nil
+}
+
+// witnessed shows a statement of the strategy's to the witness. Rollbacks come
+// under contexts of the library's own.
+func (w *Engine) witnessed(ctx context.Context, sql string, args []any) {
+	if !strings.EqualFold(strings.TrimSpace(sql), "rollback") {
+		w.Witness.Statement(ctx, sql, args)
+	}
+}
+
+// State implements [engine.Engine]: there is none.
+func (w *Engine) State() (engine.Digest, error) {
+	return engine.Digest{}, errors.New("explore: what a PostgreSQL server holds cannot be hashed")
+}
+
+// fresh makes connections as if they were new, but for statements that they have
+// prepared. Commits need not reach the disk, where nothing looks for them.
+const fresh = "RESET ALL; SELECT pg_advisory_unlock_all(); SET synchronous_commit TO off"
+
+// Begin implements [engine.Engine].
+func (w *Engine) Begin() error {
+	if w.base.Err() != nil { // what was found is still run again
+		w.base = context.WithoutCancel(w.base)
+		w.abandon()
+		if err := w.connect(); err != nil {
+			return err
+		}
+	}
+	w.ctx, w.stop = context.WithCancel(w.base)
+	w.begun = true
+	if w.empty != "" {
+		if _, err := w.admin.Exec(w.ctx, w.empty); err != nil {
+			return fmt.Errorf("empty the tables: %w", err)
+		}
+	}
+	w.Run.Timeline.Begin()
+	w.Run.Waited = false
+	clear(w.Run.Aborts)
+	w.now, w.waited, w.taken, w.panicked = engine.Start, 0, 0, nil
+	w.Run.Truth.Begin(engine.Start)
+	w.owners.Clear()
+	w.callers = w.callers[:0]
+	if err := w.openAll(); err != nil {
+		return err
+	}
+	for i := range w.setup.Clients {
+		in := w.instances[i%len(w.instances)]
+		in.members++
+		w.Run.Timeline.Column(engine.ClientName(i), results.RoleClient)
+		c := &client{w: w, in: in, resume: make(chan struct{}), Client: engine.Client{
+			Index: i, Name: engine.ClientName(i), Script: w.setup.Script(i), Pending: -1,
+			Setup: &w.setup, Run: &w.Run, Witness: w.Witness,
+			Strategy: func() strategies.Strategy { return in.strategy }, Over: func() bool { return w.ctx.Err() != nil },
+		}}
+		w.callers = append(w.callers, c)
+	}
+	w.fused = w.shared.Len() == 0 && !slices.ContainsFunc(w.instances, func(in *instance) bool { return in.members > 1 })
+	return nil
+}
+
+// once calls a strategy from outside of all clients, and gives it up where it does not
+// return.
+func once[T any](w *Engine, where string, f func(context.Context) (T, error)) (T, error) {
+	v, err := harness.Within(w.ctx, harness.Once(w.setup.Patience), harness.Grace(w.setup.Patience), where, f)
+	if hung := new(harness.HungError); errors.As(err, &hung) {
+		w.hung = true
+	}
+	return v, err
+}
+
+// openAll opens the instances and sets the subject up.
+func (w *Engine) openAll() error {
+	w.outside.Store(true)
+	defer w.outside.Store(false)
+	w.shared = &strategies.Shared{}
+	w.instances = w.instances[:0]
+	for i, pool := range w.pools {
+		if err := freshen(w.ctx, pool); err != nil {
+			return err
+		}
+		env := strategies.Env{
+			Clock: virtual{w, w.setup.SkewOf(i)}, TrueClock: virtual{w, 0}, Rand: seed.Rand(w.setup.Seed, seed.Instance, 0, uint64(i)),
+			Clients: map[string]any{string(strategies.NeedPostgres): pool}, Shared: w.shared, Instance: i,
+			Instances: w.setup.Instances, Options: w.sel.Options,
+			Wake: func(string) {},
+		}
+		s, err := once(w, "being opened", func(ctx context.Context) (strategies.Strategy, error) { return w.sel.Open(ctx, env) })
+		if err != nil {
+			return fmt.Errorf("open %s: %w", w.sel, err)
+		}
+		w.instances = append(w.instances, &instance{index: i, strategy: s})
+	}
+	if !w.tables {
+		return nil
+	}
+	_, err := once(w, "setting subjects up", func(ctx context.Context) (any, error) {
+		return nil, w.setup.Provision(ctx, w.instances[0].strategy, w.sel.Name)
+	})
+	return err
+}
+
+// freshen makes all connections of a pool as new, and opens those that are missing.
+func freshen(ctx context.Context, pool *pgxpool.Pool) error {
+	var held []*pgxpool.Conn
+	defer func() {
+		for _, c := range held {
+			c.Release()
+		}
+	}()
+	for range pool.Config().MaxConns {
+		c, err := pool.Acquire(ctx)
+		if err != nil {
+			return fmt.Errorf("connect: %w", err)
+		}
+		held = append(held, c)
+		if err := c.Conn().PgConn().Exec(ctx, fresh).Close(); err != nil {
+			return fmt.Errorf("make a connection as new: %w", err)
+		}
+	}
+	return nil
+}

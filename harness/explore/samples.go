@@ -1,0 +1,80 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/seed"
+)
+
+// DefaultSamples is how many random schedules say how often what was found is met.
+const DefaultSamples = 1000
+
+// metEnough ends the random schedules once every finding was met so often: its share is
+// then known to a tenth of itself, and further ones would take longer than most searches.
+const metEnough = 100
+
+// sample runs schedules at random, and counts for each finding in how many of them its
+// property breaks. Every step that a schedule could take has the same chance: what comes
+// out compares findings with each other, and is no probability of a system in service.
+func (s *search) sample(ctx context.Context, res *Result) error {
+	if s.cfg.Samples == 0 || len(res.Findings) == 0 || !s.Traits.State {
+		return nil
+	}
+	wanted := map[Property]bool{}
+	for i := range res.Findings {
+		wanted[res.Findings[i].Property] = true
+	}
+	r := rand.New(seed.NewSource(s.cfg.Seed, seed.Schedules))
+	met := map[Property]int{}
+	run := 0
+	enough := func() bool {
+		for p := range wanted {
+			if met[p] < metEnough {
+				return false
+			}
+		}
+		return true
+	}
+	for ; run < s.cfg.Samples && !enough() && s.over(ctx) == ""; run++ {
+		broken, err := s.wander(r, wanted)
+		if err != nil {
+			return err
+		}
+		for p := range broken {
+			met[p]++
+		}
+	}
+	for i := range res.Findings {
+		f := &res.Findings[i]
+		f.Sampled, f.Met = run, met[f.Property]
+	}
+	return nil
+}
+
+// wander runs one schedule at random, and returns what it breaks.
+func (s *search) wander(r *rand.Rand, wanted map[Property]bool) (map[Property]bool, error) {
+	broken := map[Property]bool{}
+	if err := s.Begin(); err != nil {
+		return nil, err
+	}
+	var next []engine.Choice
+	for len(broken) < len(wanted) {
+		if next = s.Enabled(next[:0], false); len(next) == 0 {
+			break
+		}
+		if err := s.Step(next[r.IntN(len(next))]); err != nil {
+			return nil, errors.Join(err, s.End())
+		}
+		found, err := s.check(wanted)
+		if err != nil {
+			return nil, errors.Join(err, s.End())
+		}
+		for _, b := range found {
+			broken[b.property] = true
+		}
+	}
+	return broken, s.End()
+}

@@ -1,0 +1,251 @@
+package explore_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// capped is a bucket in memory, by the clock of package time. Its defect: it is cut down
+// to its size after a request was served, and not before.
+type capped struct {
+	mu     sync.Mutex
+	policy *quota.Policy
+	late   bool
+	left   int64
+	since  time.Time
+}
+
+func (b *capped) Allow(context.Context, string) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	each := b.policy.Window.RealLength() / time.Duration(b.policy.Window.Refill)
+	now := time.Now() //nolint:forbidigo // what is tested is code that does this
+	if b.since.IsZero() {
+		b.left, b.since = b.policy.Limit, now
+	}
+	flowed := now.Sub(b.since) / each
+	b.left, b.since = b.left+int64(flowed), b.since.Add(flowed*each)
+	if !b.late && b.left >= b.policy.Limit { // a full bucket keeps no part of a unit
+		b.left, b.since = b.policy.Limit, now
+	}
+	if b.left < 1 {
+		return false, nil
+	}
+	b.left = min(b.left-1, b.policy.Limit)
+	return true, nil
+}
+
+// drawn is the adapter of such a library.
+func drawn(late bool) strategies.Meta {
+	m := strategies.FromFunc("drawn", []quota.Kind{quota.Bucket}, func(_ context.Context, _ strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+		return &capped{policy: p, late: late}, nil
+	})
+	m.Needs, m.Foreign, m.PerProcess = nil, true, true
+	return m
+}
+
+// fractional keeps the moment at which a window began in Redis, by the server's clock. Its
+// defect: of a moment with a fraction of a millisecond it keeps nothing.
+type fractional struct {
+	rdb    redis.UniversalClient
+	policy *quota.Policy
+	keep   string
+}
+
+const firstWindow = `local t = redis.call("TIME")
+local now = t[1] * 1000 + t[2] / 1000
+local from, n = string.match(redis.call("GET", KEYS[1]) or "", "^(%KEEP%):(%d+)$")
+if not from or now - from >= tonumber(ARGV[2]) then from, n = string.format("%.3f", now), 0 end
+if tonumber(n) >= tonumber(ARGV[1]) then return 0 end
+redis.call("SET", KEYS[1], from .. ":" .. (n + 1), "PX", ARGV[2])
+return 1`
+
+func (f *fractional) Allow(ctx context.Context, key string) (bool, error) {
+	script := strings.Replace(firstWindow, "%KEEP%", f.keep, 1)
+	n, err := f.rdb.Eval(ctx, script, []string{key}, f.policy.Limit, f.policy.Window.RealLength().Milliseconds()).Int()
+	return n == 1, err
+}
+
+// written are limiters as others write them, wrong and right.
+func written(what string) strategies.Meta {
+	switch what {
+	case "capped late":
+		return drawn(true)
+	case "capped":
+		return drawn(false)
+	}
+	keep := map[string]string{"whole milliseconds": "%d+%.000", "fractions": "[%d.]+"}[what]
+	m := strategies.FromFunc("fractional", []quota.Kind{quota.FirstRequest}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+		return &fractional{strategies.Redis(env), p, keep}, nil
+	})
+	m.Guarantee = []quota.Clause{quota.Exactly()}
+	return m
+}
+
+// What shows only when time has passed, or when a search begins within a millisecond, is
+// found without a word about clocks, and is no fault; and if the defect is not there, nothing is.
+func TestSearchesFind(t *testing.T) {
+	for what, wrong := range map[string]bool{"capped late": true, "capped": false, "whole milliseconds": true, "fractions": false} {
+		m := written(what)
+		sel, err := m.Select(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for i, cfg := range explore.Searches(sel, explore.Config{MaxStates: testenv.Pick(400, 20_000), Preemptions: -1, First: true}) {
+			res, err := explore.Run(t.Context(), sel, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f := res.Found(explore.Leak); f != nil {
+				found++
+				if i < 2 || len(f.Faults) > 0 || !cfg.Passes {
+					t.Errorf("%s: search %d: %+v", what, i, f)
+				}
+				if len(m.Guarantee) > 0 && !cfg.First && res.Found(explore.Guarantee) == nil {
+					t.Errorf("%s: search %d breaks no guarantee", what, i)
+				}
+				if r, err := explore.ReplayOf(t.Context(), sel, f.Token, explore.Target{}); err != nil || !r.Broken {
+					t.Errorf("%s: its token: %+v, %v", what, r, err)
+				}
+				break
+			}
+		}
+		if (found > 0) != wrong {
+			t.Errorf("%s: %d leaks", what, found)
+		}
+	}
+}
+
+// A bucket is exact for a limit of one, and not for rolling windows of two. Whoever names a policy is told.
+func TestSearchesOfAPolicy(t *testing.T) {
+	sel := choose(t, "gcra")
+	cfg := explore.Config{Policy: policy(t, "5 logins per rolling 15m")}
+	for _, cfg := range explore.Searches(sel, cfg) {
+		res, err := explore.Run(t.Context(), sel, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Found(explore.Leak) != nil {
+			if res.Limit != 2 {
+				t.Errorf("for a limit of %d", res.Limit)
+			}
+			return
+		}
+		if !strings.Contains(res.Claim, fmt.Sprintf("for a limit of %d", res.Limit)) {
+			t.Errorf("the claim names no limit: %s", res.Claim)
+		}
+	}
+	t.Error("no search finds the leak")
+}
+
+// weighs counts the window before by the share of it that is left. Its defect: that is cut to a whole number.
+type weighs struct {
+	env    strategies.Env
+	policy *quota.Policy
+	cut    bool
+}
+
+const weighScript = `local before, n = tonumber(redis.call("GET", KEYS[2]) or "0"), tonumber(redis.call("GET", KEYS[1]) or "0")
+local weight = before * ARGV[2]
+if ARGV[3] == "1" then weight = math.floor(weight) end
+if n + 1 + weight > tonumber(ARGV[1]) then return 0 end
+redis.call("SET", KEYS[1], n + 1, "PX", ARGV[4])
+return 1`
+
+func (l *weighs) Allow(ctx context.Context, key string) (bool, error) {
+	now, length := l.env.Clock.Now().UnixMilli(), l.policy.Window.RealLength().Milliseconds()
+	keys := []string{fmt.Sprint(key, now/length), fmt.Sprint(key, now/length-1)}
+	left := float64(length-now%length) / float64(length)
+	n, err := strategies.Redis(l.env).Eval(ctx, weighScript, keys, l.policy.Limit, left, l.cut, 2*length).Int()
+	return n == 1, err
+}
+
+// A window that others approximate is broken between its ends.
+func TestSearchesFindHalves(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		m := strategies.FromFunc("weighs", []quota.Kind{quota.Rolling}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			return &weighs{env, p, cut}, nil
+		})
+		m.Guarantee = []quota.Clause{quota.Weighted()}
+		sel, err := m.Select(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		cfg := explore.Config{MaxStates: testenv.Pick(400, 20_000), Preemptions: -1, Properties: []explore.Property{explore.Guarantee}}
+		for _, cfg := range explore.Searches(sel, cfg) {
+			res, err := explore.Run(t.Context(), sel, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || res.Found(explore.Guarantee) != nil
+		}
+		if found != cut {
+			t.Errorf("cut %v: found %v", cut, found)
+		}
+	}
+}
+
+// Searches in which time passes are of libraries, under policies that they serve, and
+// with units that they serve.
+func TestSearchesFit(t *testing.T) {
+	select1 := func(m strategies.Meta) []explore.Config {
+		t.Helper()
+		sel, err := m.Select(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return explore.Searches(sel, explore.Config{})
+	}
+	m := drawn(false)
+	all := select1(m)
+	for i, cfg := range all {
+		if cfg.Instances != 1 {
+			t.Errorf("search %d of a library that counts per process has %d instances", i, cfg.Instances)
+		}
+		if len(cfg.Scripts) == 0 {
+			continue
+		}
+		if cfg.Policy.Window.Kind != quota.Bucket || len(cfg.Faults) > 0 || !cfg.Passes {
+			t.Errorf("search %d: %+v", i, cfg)
+		}
+		for _, s := range cfg.Scripts {
+			for _, a := range s {
+				if a.Units != 1 {
+					t.Errorf("search %d asks for %d units of a library that serves one", i, a.Units)
+				}
+			}
+		}
+	}
+	serves := m.Serves
+	m.Serves = nil
+	if more := select1(m); len(more) != len(all)+1 {
+		t.Errorf("%d searches where several units are served, %d where not", len(more), len(all))
+	}
+	m.Serves = func(p *quota.Policy) error {
+		if p.Window.Refill > 1 {
+			return context.Canceled
+		}
+		return serves(p)
+	}
+	if fewer := select1(m); len(fewer) >= len(all) {
+		t.Errorf("%d searches where fewer policies are served, %d where more", len(fewer), len(all))
+	}
+	m = drawn(false)
+	m.Form = strategies.Reference
+	if n := len(select1(m)); n != 1 {
+		t.Errorf("%d searches of a strategy that is no library", n)
+	}
+}

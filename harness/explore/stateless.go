@@ -1,0 +1,251 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/results"
+)
+
+// statelessSearch goes over all schedules of an engine that has no state. A run always goes
+// on to its end, so that one run shows what every beginning of its schedule leads
+// to, and what else could have been chosen on the way begins further runs: those
+// of the shortest beginnings first.
+type statelessSearch struct {
+	*search
+	so        *progress
+	symmetric bool
+	// all has the walk go on when everything wanted has been found.
+	all bool
+	// queue holds beginnings by length.
+	queue [][][]engine.Choice
+	// found is the shortest schedule for each property.
+	found  map[Property]*breakage
+	aborts map[Property]*abort
+	// waiting counts schedules in which a client waited for a lock, and unrepeated
+	// beginnings that did not fit.
+	runs, waiting      int64
+	points, depth      int
+	unrepeated         int
+	queued             int // beginnings that have not been tried
+	capped             string
+	leaking, worstLeak int64
+}
+
+// abort is an entry of [results.ServerFacts.Aborts] in the making.
+type abort struct {
+	schedules int64
+	shortest  *breakage
+}
+
+// attempts is how often a beginning is tried: where several clients wait for one
+// lock, PostgreSQL may let them go on in another order each time.
+const attempts = 5
+
+func (s *search) newStatelessSearch(so *progress) *statelessSearch {
+	return &statelessSearch{search: s, so: so, found: map[Property]*breakage{}, aborts: map[Property]*abort{}}
+}
+
+// allToTheirEnds searches an engine that has no state.
+func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) error {
+	w := s.newStatelessSearch(so)
+	w.symmetric = true
+	if err := w.walk(ctx, s.cfg.MaxStates, math.MaxInt64); err != nil {
+		return err
+	}
+	res.Waited, res.States, res.Runs, res.Depth, res.Capped = w.waiting, w.points+1, w.runs, w.depth, w.capped
+	for _, p := range properties {
+		if b := w.found[p]; b != nil {
+			if err := s.repeat(b); err != nil {
+				return err
+			}
+			res.Findings = append(res.Findings, b.Finding)
+		}
+	}
+	var err error
+	res.Aborts, err = w.repeatAborts()
+	return err
+}
+
+// repeatAborts lists the aborts, with their shortest schedules run again.
+func (w *statelessSearch) repeatAborts() (out []results.Abort, err error) {
+	for _, kind := range []Property{Deadlock, SerializationFailure} {
+		if a := w.aborts[kind]; a != nil {
+			if err := w.repeat(a.shortest); err != nil {
+				return nil, err
+			}
+			out = append(out, results.Abort{Kind: kind, Schedules: a.schedules, Shortest: &a.shortest.Finding})
+		}
+	}
+	return out, nil
+}
+
+// walk runs every schedule until all that is wanted has been found, or bounds end it.
+func (w *statelessSearch) walk(ctx context.Context, maxPoints int, maxRuns int64) error {
+	w.queue, w.queued = [][][]engine.Choice{{nil}}, 1
+	for length := 0; length < len(w.queue); length++ {
+		for _, beginning := range w.queue[length] {
+			switch {
+			case w.complete(length):
+				return nil
+			case w.over(ctx) != "":
+				w.capped = w.over(ctx)
+			case w.cfg.First && len(w.found) > 0:
+				w.capped = firstFound
+			case w.points >= maxPoints:
+				w.capped = fmt.Sprintf("ended after %d states", w.points)
+			case w.runs >= maxRuns:
+				w.capped = fmt.Sprintf("ended after %d schedules", w.runs)
+			}
+			if w.capped != "" {
+				return nil
+			}
+			w.queued--
+			err := w.try(beginning)
+			switch {
+			case err != nil && ctx.Err() != nil: // the next round says so
+			case errors.Is(err, engine.ErrMisfit):
+				w.unrepeated++
+			case err != nil:
+				return err
+			}
+		}
+		w.queue[length] = nil
+	}
+	if w.unrepeated > 0 {
+		w.capped = fmt.Sprintf("PostgreSQL let waiting clients go on in an order of its own %d times", w.unrepeated)
+	}
+	if ctx.Err() != nil {
+		w.capped = "interrupted"
+	}
+	return nil
+}
+
+// complete reports whether no schedule that is longer can be a shorter find.
+func (w *statelessSearch) complete(length int) bool {
+	for p := range w.wanted {
+		if b := w.found[p]; b == nil || len(b.path) > length {
+			return false
+		}
+	}
+	return !w.all
+}
+
+func (w *statelessSearch) try(beginning []engine.Choice) error {
+	var err error
+	for range attempts {
+		if err = w.schedule(beginning); !errors.Is(err, engine.ErrMisfit) {
+			break
+		}
+	}
+	return err
+}
+
+// schedule runs one schedule to its end.
+func (w *statelessSearch) schedule(beginning []engine.Choice) error {
+	if err := w.Begin(); err != nil {
+		return errors.Join(err, w.End())
+	}
+	path := slices.Clone(beginning)
+	more := map[int][]engine.Choice{} // other choices, by position
+	var found []breakage
+	var leak int64
+	for at := 0; ; at++ {
+		next := w.Enabled(nil, w.symmetric)
+		if len(next) == 0 {
+			break
+		}
+		if at >= len(beginning) {
+			path = append(path, next[0])
+			more[at] = next[1:]
+		}
+		if err := w.Step(path[at]); err != nil {
+			w.keep(found)
+			w.so.walked(w)
+			return errors.Join(err, w.End())
+		}
+		leak = max(leak, w.Run.Truth.Leak())
+		if at+1 < len(beginning) {
+			continue // has been judged in the run that this one began in
+		}
+		breaches, err := w.check(w.wanted)
+		if err != nil {
+			return errors.Join(err, w.End())
+		}
+		for _, b := range breaches {
+			if !slices.ContainsFunc(found, func(f breakage) bool { return f.Property == b.property }) {
+				found = append(found, breakage{b.finding(), path[:at+1]})
+			}
+		}
+	}
+	if len(path) < len(beginning) {
+		return errors.Join(engine.ErrMisfit, w.End())
+	}
+	if err := w.End(); err != nil {
+		return err
+	}
+	w.count(path, found, leak)
+	for at, others := range more {
+		for len(w.queue) <= at+1 {
+			w.queue = append(w.queue, nil)
+		}
+		for _, c := range others {
+			w.queue[at+1] = append(w.queue[at+1], append(slices.Clone(path[:at]), c))
+			w.queued++
+		}
+	}
+	w.points += len(path) - max(len(beginning)-1, 0)
+	w.so.walked(w)
+	w.cfg.Progress.set(Sofar{Runs: w.runs, States: int64(w.points + 1), Waiting: int64(w.queued), Depth: int64(w.depth)})
+	return nil
+}
+
+func (w *statelessSearch) count(path []engine.Choice, found []breakage, leak int64) {
+	w.runs++
+	w.depth = max(w.depth, len(path))
+	if w.Run.Waited {
+		w.waiting++
+	}
+	if leak > 0 {
+		w.leaking++
+		w.worstLeak = max(w.worstLeak, leak)
+	}
+	w.keep(found)
+	for kind, taken := range w.Run.Aborts {
+		a := w.aborts[kind]
+		if a == nil {
+			a = &abort{}
+			w.aborts[kind] = a
+		}
+		a.schedules++
+		if a.shortest == nil || before(path[:taken], a.shortest.path) {
+			b := breach{property: kind, detail: abortDetail}
+			a.shortest = &breakage{b.finding(), slices.Clone(path[:taken])}
+		}
+	}
+}
+
+// keep keeps those that are shorter than what was found before.
+func (w *statelessSearch) keep(found []breakage) {
+	for _, b := range found {
+		b.path = slices.Clone(b.path)
+		if old := w.found[b.Property]; old == nil || before(b.path, old.path) {
+			w.found[b.Property] = &b
+		}
+	}
+}
+
+const abortDetail = "PostgreSQL ended a transaction"
+
+// before reports whether a reads better than b: it is shorter, or clients come in
+// their order.
+func before(a, b []engine.Choice) bool {
+	if len(a) != len(b) {
+		return len(a) < len(b)
+	}
+	return slices.CompareFunc(a, b, func(x, y engine.Choice) int { return x.ID - y.ID }) < 0
+}

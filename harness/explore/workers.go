@@ -1,0 +1,270 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+)
+
+// workersFrom is the number of states from which on several workers try steps: opening
+// further engines takes longer than a small search.
+const workersFrom = 256
+
+// perWorker is how many steps a worker is given at once, at least.
+const perWorker = 64
+
+// workers try steps on several engines at once. What they lead to is taken in by the
+// search alone, in the order of the steps, so that it finds the same with any number of workers.
+type workers struct {
+	s   *search
+	ctx context.Context //nolint:containedctx // of the one walk that it serves
+	// size is the number of workers, the search itself among them.
+	size int
+	// gaveUp is closed where nobody waits for the search any more.
+	gaveUp <-chan struct{}
+	work   []chan *job
+	tried  chan struct{}
+	left   chan departure
+	gone   int
+	// last is the batch that was tried last; nil where it was one step.
+	last *job
+}
+
+// departure is the end of a worker.
+type departure struct {
+	err error
+	// busy is set where it had a batch, of which it will tell nothing any more.
+	busy bool
+}
+
+// errEnded is what a worker is left with whose goroutine the strategy has ended, e.g. by
+// the FailNow of a test.
+var errEnded = errors.New("the strategy has ended the goroutine that it was called on")
+
+// job is a batch of steps.
+type job struct {
+	pass  *stateSearch
+	edges []edge
+	// groups are where the steps of a state begin, and where the last ones end.
+	groups []int
+	next   atomic.Int64
+	// finished marks the edges whose outcome is there. A worker that was given up may yet
+	// write that of another one.
+	finished []atomic.Bool
+}
+
+func (s *search) newWorkers(ctx context.Context) *workers {
+	c := &workers{s: s, ctx: ctx, size: 1, gaveUp: s.cfg.gaveUp}
+	if _, ok := s.Engine.(engine.Forker); ok {
+		c.size = s.cfg.Workers
+	}
+	return c
+}
+
+// batch is how many steps are tried at once in a walk that has met so many states.
+func (c *workers) batch(states int) int {
+	if _, branches := c.s.Engine.(engine.Brancher); c.size <= 1 && !branches || states < workersFrom {
+		return 1
+	}
+	return c.size * perWorker
+}
+
+// visit tries steps. Where a worker has ended with an error, some of them are not [visited].
+func (c *workers) visit(w *stateSearch, edges []edge) error {
+	if len(edges) == 1 {
+		e := &edges[0]
+		path := append(w.graph.pathTo(e.of.node, nil), w.graph.choices[e.of.next[e.number]])
+		e.outcome = c.s.look(w, path, e, c.s.retrace(path, e.of.trail))
+		if e.err == nil {
+			e.err = c.s.End()
+		}
+		c.last = nil
+		return nil
+	}
+	for len(c.work) < c.size-1 {
+		if c.tried == nil {
+			c.tried, c.left = make(chan struct{}, c.size), make(chan departure, c.size)
+		}
+		ch := make(chan *job)
+		c.work = append(c.work, ch)
+		go c.worker(ch)
+	}
+	j := &job{pass: w, edges: edges, finished: make([]atomic.Bool, len(edges))}
+	for i := range edges {
+		if i == 0 || edges[i].of != edges[i-1].of {
+			j.groups = append(j.groups, i)
+		}
+	}
+	j.groups = append(j.groups, len(edges))
+	c.last = j
+	var first error
+	busy := 0
+	gone := func(d departure) {
+		c.gone++
+		if d.busy {
+			busy--
+		}
+		first = cmp.Or(first, d.err, errEnded)
+	}
+	for i := 0; i < len(c.work) && first == nil; i++ {
+		select {
+		case c.work[i] <- j:
+			busy++
+		case d := <-c.left:
+			gone(d)
+		}
+	}
+	if first == nil {
+		j.run(c.s)
+	} else {
+		j.next.Store(int64(len(j.groups))) // nobody begins what has not been begun
+	}
+	// They read what the search writes once it goes on.
+	for busy > 0 {
+		select {
+		case <-c.tried:
+			busy--
+		case d := <-c.left:
+			gone(d)
+		}
+	}
+	return first
+}
+
+// visited reports whether the outcome of a step of the last batch is there.
+func (c *workers) visited(i int) bool { return c.last == nil || c.last.finished[i].Load() }
+
+// worker tries steps on an engine of its own until there is no more work.
+func (c *workers) worker(work <-chan *job) {
+	var busy atomic.Bool
+	c.s.beside(c.ctx, func(err error) { c.left <- departure{err, busy.Swap(false)} }, func(own *search) error {
+		for {
+			select {
+			case j, more := <-work:
+				if !more {
+					return nil
+				}
+				busy.Store(true)
+				j.run(own)
+				if busy.Swap(false) { // else it was given up meanwhile
+					c.tried <- struct{}{}
+				}
+			case <-c.gaveUp:
+				return nil
+			}
+		}
+	})
+}
+
+// beside calls f with a search over an engine of its own, which is given up as the search
+// is where the strategy does not return. left is told what that ended with, in any case.
+func (s *search) beside(ctx context.Context, left func(error), f func(own *search) error) {
+	err := errEnded
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Where: "a step", Value: p, Stack: debug.Stack()}
+		}
+		left(err)
+	}()
+	_, err = watched(ctx, &s.cfg, func(setup *engine.Setup) (struct{}, error) {
+		e, err := s.Engine.(engine.Forker).Fork(setup.Beat)
+		if err != nil {
+			return struct{}{}, fmt.Errorf("open another engine: %w", err)
+		}
+		own := *s
+		own.Engine, own.World = e, e.Common()
+		// Its runs must begin with the scripts that the search's begin with.
+		if t, ok := e.(engine.Tracer); ok {
+			t.Trace(s.traced)
+		}
+		if err = own.serially(); err == nil {
+			own.normal = s.normal // which knows the orders of the clients, too
+			err = f(&own)
+		}
+		return struct{}{}, errors.Join(err, e.Close())
+	})
+}
+
+// run tries steps until there are none left.
+func (j *job) run(s *search) {
+	for {
+		i := int(j.next.Add(1)) - 1
+		if i+1 >= len(j.groups) {
+			return
+		}
+		j.group(s, j.groups[i], j.groups[i+1])
+	}
+}
+
+// group tries steps from one state, several in one run where the engine can.
+func (j *job) group(s *search, from, to int) {
+	for left := to - from; left > 0; {
+		left -= j.together(s, from, to, left > 1)
+	}
+}
+
+// together tries those of a group that one run can, one at least, and returns how many. The
+// last ones come first: the first instance is asked what is in use, which ends a run where
+// an actor of it has gone on, and these are mostly among the first.
+func (j *job) together(s *search, from, to int, several bool) (n int) {
+	g := j.pass.graph
+	path := append(g.pathTo(j.edges[from].of.node, nil), engine.Choice{})
+	b, ok := s.Engine.(engine.Brancher)
+	several = several && ok
+	for i := to - 1; i >= from; i-- {
+		if j.finished[i].Load() {
+			continue
+		}
+		e := &j.edges[i]
+		path[len(path)-1] = g.choices[e.of.next[e.number]]
+		switch {
+		case n > 0:
+			ok, err := b.Again(path[len(path)-1])
+			if !ok && err == nil {
+				continue
+			}
+			o := s.look(j.pass, path, e, err)
+			if o.err != nil {
+				return n // it is tried in a run of its own, which tells whether that is so
+			}
+			if !b.Sound() {
+				continue
+			}
+			e.outcome = o
+		case several:
+			e.outcome = s.look(j.pass, path, e, b.Branch(path, e.of.trail))
+		default:
+			e.outcome = s.look(j.pass, path, e, s.retrace(path, e.of.trail))
+		}
+		n++
+		j.finished[i].Store(true)
+		if e.err != nil {
+			return n
+		}
+		if !several {
+			break
+		}
+	}
+	if err := s.End(); err != nil {
+		j.edges[from].err = errors.Join(j.edges[from].err, err)
+	}
+	return n
+}
+
+// end has the workers end, and waits for that.
+func (c *workers) end() (first error) {
+	for _, ch := range c.work {
+		close(ch)
+	}
+	for range len(c.work) - c.gone {
+		if d := <-c.left; d.err != nil && first == nil {
+			first = d.err
+		}
+	}
+	return first
+}

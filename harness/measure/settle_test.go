@@ -1,0 +1,79 @@
+package measure
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testenv"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// settling admits everything, and its job changes something in so many rounds after the
+// pass, each of which takes a while.
+type settling struct{ rounds int }
+
+// settlingStep is what a round takes at least.
+const settlingStep = 20 * time.Millisecond
+
+func (s *settling) Take(context.Context, quota.Request) (quota.Decision, error) {
+	return quota.Decision{Tier: quota.TierProcess, Admitted: true}, nil
+}
+
+func (s *settling) Close(context.Context) error { return nil }
+
+func (s *settling) Used(context.Context, quota.Subject, *quota.Policy) ([]quota.Reading, error) {
+	return []quota.Reading{{Tier: quota.TierProcess, Known: true}}, nil
+}
+
+func (s *settling) Jobs() []strategies.Job {
+	return []strategies.Job{{Name: "settle", Singleton: true, Run: func(context.Context) (bool, error) {
+		if s.rounds <= 0 {
+			return false, nil
+		}
+		time.Sleep(settlingStep)
+		s.rounds--
+		return true, nil
+	}}}
+}
+
+// Readings after jobs say how long the jobs took, and jobs that do not become idle are named.
+func TestJobsSettle(t *testing.T) {
+	w, err := workloads.Lookup("hot-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := quota.LookupPolicy("agent-api")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rounds := range testenv.Pick([]int{3}, []int{3, 1_000_000}) {
+		meta := &strategies.Meta{
+			Name: "settling", Doc: "has work left", Form: strategies.Baseline, Kinds: quota.Kinds(), Counts: quota.CountsAdmitted,
+			Open: func(context.Context, strategies.Env) (strategies.Strategy, error) {
+				return &settling{rounds: rounds}, nil
+			},
+		}
+		report, err := Measure(t.Context(), Config{Rounds: 1, Plan: harness.Plan{
+			Strategies: []strategies.Selection{{Meta: meta}}, Policy: policy, Workload: w, Workers: 2, Instances: 1, Load: harness.Closed(), Duration: 20 * time.Millisecond,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &report.Runs[0]
+		restless := slices.ContainsFunc(r.Audit.Reasons, func(x results.Reason) bool { return x.Code == "jobs-not-idle" })
+		if restless != (rounds > 3) {
+			t.Errorf("%d rounds: not idle: %t; %+v", rounds, restless, r.Audit.Reasons)
+		}
+		at := slices.IndexFunc(r.Drift.Tiers, func(d results.TierDrift) bool { return d.At == harness.AfterJobs })
+		least := min(time.Duration(rounds)*settlingStep, harness.SettleLimit)
+		if at < 0 || r.Drift.Tiers[at].SettledNS < int64(least) {
+			t.Errorf("%d rounds: %+v, want %v or more", rounds, r.Drift.Tiers, least)
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/isolate"
+	"github.com/quotabench/quotabench/internal/memredis"
+	"github.com/quotabench/quotabench/internal/sched"
+	"github.com/quotabench/quotabench/internal/seed"
+	"github.com/quotabench/quotabench/internal/stacks"
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// pass is one strategy's run.
+type pass struct {
+	cfg    *Config
+	sel    strategies.Selection
+	stream workloads.Stream
+	info   workloads.Info
+	open   func() (memredis.Redis, error)
+	beat   *sched.Beat
+	part   *atomic.Uint64
+	real   time.Time // by the wall clock, when it began
+	policy quota.Policy
+
+	run    results.Run
+	series results.Series
+	trace  uint64
+
+	st *site
+	d  *drive
+	// begun is set once requests are issued; cut where it ended in mid-flight; abandoned where its judgement goes on by
+	// itself, and closes the history.
+	begun, cut, abandoned bool
+	// failed is the strategy's panic in mid-flight; nil where there was none.
+	failed error
+	// resting is nil until nothing is in flight.
+	resting *atRest
+	// trail of this process; nil unless it is a child.
+	trail *isolate.Trail
+}
+
+// newPass is a pass of which only the question is known.
+func newPass(cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info) *pass {
+	p := &pass{cfg: cfg, sel: sel, stream: stream, info: info, run: cfg.Blank(sel, 1, stream, info)}
+	p.run.Params.Instances = cfg.Topology.total()
+	p.series = results.Series{Strategy: p.run.Params.Label, Unit: cfg.Policy.Unit, Counters: []string{}, Tiers: []string{},
+		Samples: []results.Sample{}}
+	return p
+}
+
+// strike notes that the run has failed before it could be judged.
+func (p *pass) strike(err error) {
+	p.begun = true
+	harness.StrikeFailed(&p.run, err)
+}
+
+// openLoop reports whether the loop is open.
+func (p *pass) openLoop() bool { return p.cfg.Open(p.info) }
+
+func (p *pass) arrivals() (workloads.Arrivals, error) {
+	if !p.openLoop() {
+		return nil, nil
+	}
+	base, err := p.cfg.NewArrivals(p.stream, 1)
+	if err != nil {
+		return nil, err
+	}
+	return p.cfg.rush(base)
+}
+
+// drain is how much virtual time what is in flight, and sessions, may take after
+// the last request.
+const drain = 48 * time.Hour
+
+// simulate runs and judges.
+func (p *pass) simulate(ctx context.Context) (err error) {
+	defer harness.Caught("being looked at", &err)
+	p.policy = p.cfg.Align(p.info, p.cfg.Start, p.cfg.Duration)
+	hash := newTraceHash()
+	var late atomic.Bool // what is in flight has had its time to end
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(abortGrace, func() { late.Store(true) }) })()
+	interrupt := late.Load
+	if p.sel.Foreign { // what ends a context outside of the bubble must not reach into it
+		interrupt = func() bool { return ctx.Err() != nil }
+	}
+	w := newNetwork(p.cfg, hash, interrupt, p.beat)
+	w.witness = p.newWitness()
+	w.careful = !stacks.InCatalogue(p.sel.Open)
+	if p.sel.Foreign {
+		p.liveThrough(w)
+	}
+	if p.st, err = openSite(ctx, p.cfg, p.sel, w, p.open); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.st.close(context.WithoutCancel(ctx))) }()
+	if err := p.newDrive(ctx, w.s); err != nil {
+		return err
+	}
+	defer func() {
+		if !p.abandoned {
+			err = errors.Join(err, p.d.history.Close())
+		}
+	}()
+	p.d.witness = w.witness
+	if err := p.issue(ctx, w); err != nil {
+		return err
+	}
+	p.trace = hash.h
+	p.run.Trace = fmt.Sprintf("%016x", p.trace)
+	if err := cmp.Or(p.d.series.err, p.d.limitErr); err != nil {
+		return err
+	}
+	judging, end := harness.Judging(ctx)
+	defer end()
+	if err := p.judge(ctx, judging); err != nil || p.failed != nil {
+		return err
+	}
+	if err := p.probe(ctx); err != nil && !errors.Is(err, sched.ErrInterrupted) {
+		return err
+	}
+	p.auditUnseen()
+	return nil
+}
+
+// issue has all requests issued, and waits until nothing is in flight.
+func (p *pass) issue(ctx context.Context, w *network) error {
+	c, d, s := p.cfg, p.d, w.s
+	d.rest = func() { p.rest(ctx) }
+	w.watching = true
+	d.begin()
+	if d.series.every > 0 {
+		s.Go("sampler", d.series.run)
+	}
+	if len(c.LimitChanges) > 0 {
+		s.Go("operator", d.operate(c.LimitChanges, p.st.through()))
+	}
+	horizon := time.Unix(0, math.MaxInt64/2)
+	if c.Duration > 0 {
+		horizon = c.Start.Add(c.Duration)
+	}
+	p.begun = true
+	if err := p.through(horizon); err != nil {
+		return err
+	}
+	if err := p.keep(ctx); err != nil {
+		return err
+	}
+	d.over = d.over || c.Duration > 0
+	d.calm()
+	if p.failed == nil {
+		if err := p.through(s.Now().Add(drain)); err != nil {
+			return err
+		}
+	}
+	for _, r := range p.st.redis {
+		if r.unfit != nil {
+			return r.unfit
+		}
+	}
+	if p.failed != nil { // what is in flight ends with it
+		s.Close()
+		harness.StrikeFailed(&p.run, p.failed)
+	}
+	d.judged = true
+	w.watching = false
+	return nil
+}
+
+// abortGrace is how long, of real time, what is in flight may take to end after Ctrl-C.
+const abortGrace = 500 * time.Millisecond
+
+// through lets virtual time pass up to a moment, unless the run is cut short.
+func (p *pass) through(until time.Time) (err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case *sched.Panic:
+			p.failed, p.cut = &harness.PanicError{Where: v.Actor, Value: v.Value, Stack: v.Stack}, true
+		default:
+			panic(v)
+		}
+	}()
+	err = p.st.s.Simulate(until, p.st.w.latency)
+	if errors.Is(err, sched.ErrInterrupted) {
+		p.cut, err = true, nil
+	}
+	return err
+}
+
+// historyEvents of a pass stay in memory, which take 32 MiB, and twice that before the
+// garbage collector looks. What comes before them goes to a file, in a third of that.
+const historyEvents = 1 << 20
+
+func (p *pass) newDrive(ctx context.Context, s *sched.Scheduler) error {
+	c := p.cfg
+	history := oracle.NewHistory(oracle.HistoryOptions{Workers: 1, Limit: c.HistoryLimit, Dir: cmp.Or(c.HistoryDir,
+		os.TempDir()), Memory: historyEvents})
+	d := &drive{
+		cfg: c, s: s, st: p.st, part: p.part, clock: s.Clock(0), policy: &p.policy, stream: p.stream, epoch: c.Start.UnixNano(),
+		requests: math.MaxInt64, history: history, placement: seed.Stream(c.Seed, seed.Placement), tiers: []quota.Tier{""}, hits: []int64{0},
+		response: results.NewHistogram(), service: results.NewHistogram(), settled: results.NewHistogram(),
+	}
+	p.d = d
+	d.live, d.liveParts = c.Live.begin(&p.run), map[[2]uint8]*harness.LiveLatency{}
+	d.aborted = func() bool { return ctx.Err() != nil }
+	d.stop = func() bool { return d.aborted() || p.st.unknown() != "" || d.history.Full() }
+	var err error
+	if d.arrivals, err = p.arrivals(); err != nil {
+		return err
+	}
+	d.truth = truth{policy: &p.policy, flow: p.policy.Window.Flow(), counts: p.sel.Counts, tracked: c.Tracked}
+	d.truth.span = d.windowAt(d.epoch)
+	d.truth.first = d.truth.span.index
+	d.truth.lowest = c.LowestLimit()
+	d.truth.change(p.policy.Limit, p.policy.Limit)
+	if err := p.provision(ctx); err != nil {
+		return err
+	}
+	p.series.Outages = p.spans()
+	d.series = &sampler{d: d, out: &p.series, every: p.every(), st: p.st}
+	return nil
+}
+
+// provision makes the subjects and sets them up.
+func (p *pass) provision(ctx context.Context) error {
+	d := p.d
+	perSecond := 0.0
+	if p.openLoop() {
+		perSecond = p.cfg.RateInForce()
+	}
+	var n int
+	d.requests, n = p.cfg.Size(p.stream, perSecond)
+	p.run.Params.Subjects = n
+	d.truth.subjects = make([]subject, n)
+	grants := harness.Grants(p.stream, &p.policy, n)
+	if err := p.st.Provision(ctx, &p.policy, grants, p.st.through()...); err != nil {
+		return err
+	}
+	for i, g := range grants {
+		s := &d.truth.subjects[i]
+		*s = subject{name: g.Subject, initial: g.Used, used: g.Used, window: d.truth.first}
+		s.cell.Fill(g.Used)
+		d.truth.fillOwn(s, d.epoch)
+		d.truth.usage += g.Used
+		d.truth.fill += g.Used
+		if p.policy.Window.Kind == quota.Rolling && g.Used > 0 {
+			s.recent = append(s.recent, charge{at: d.epoch, units: g.Used, fill: true})
+			d.truth.recent = append(d.truth.recent, charge{at: d.epoch, units: g.Used, fill: true})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package answer_test
+
+import (
+	"fmt"
+
+	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/results/codec"
+)
+
+// What a run left says which strategies enforce its policy, and what is wrong with the
+// others.
+func ExampleOf() {
+	file, err := codec.Read("../../results/baseline/run-rolling/results.json")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	setting := answer.Of(file).Settings[0]
+	for _, s := range setting.Strategies {
+		if s.Label == "sliding-log" || s.Label == "token-bucket" {
+			fmt.Println(s.Label, s.Group)
+		}
+	}
+	fmt.Println("cheapest:", setting.Cheapest() != nil)
+	// Output:
+	// sliding-log enforces
+	// token-bucket does not enforce
+	// cheapest: true
+}

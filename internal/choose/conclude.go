@@ -1,0 +1,186 @@
+package choose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// mostCandidates is how many strategies an answer names.
+const mostCandidates = 3
+
+// timed has a contender go on, or leave, by what it did at the rate.
+func (c *chooser) timed(x *contender, s *results.Summary, cfg *measure.Config) {
+	command := runText(x.sel, cfg)
+	e := results.Evidence{Kind: results.EvidenceMeasured, Command: command}
+	where := fmt.Sprintf("at %s requests per second", format.Count(int64(cfg.Load.PerSecond)))
+	switch {
+	case s == nil:
+		x.caveats = append(x.caveats, "not measured "+where+": the time for that was up")
+		return
+	case !s.Counts():
+		x.caveats = append(x.caveats, "its run "+where+" does not count: "+firstStruck(s))
+		return
+	}
+	if against := c.breaks(s); against != "" {
+		e.Text = where + ": " + against
+		x.ruleOut(e)
+		return
+	}
+	p99 := s.Latency().P99
+	counts := s.TimingsCount && s.ResponseCounts && p99.Shown()
+	bound := float64(c.cfg.P99)
+	switch {
+	case s.TimingsCount && s.Saturated > 0 && s.Saturated == s.Timed:
+		e.Text = fmt.Sprintf("%s: does not keep up; it decides %s per second there, and %s under contention", where,
+			format.Count(int64(s.Throughput.Value)), format.Count(int64(x.crossing.Throughput.Value)))
+		x.ruleOut(e)
+		return
+	case counts && bound > 0 && p99.Value > bound:
+		e.Text = fmt.Sprintf("%s: takes %s at p99", where, format.NS(p99.Value))
+		x.ruleOut(e)
+		return
+	}
+	x.paced = s
+	x.p99Counts = counts
+	switch {
+	case !counts:
+		e.Text = where + ": its p99 is not measurable here: the machine was too busy, or the run too short"
+	case 2*p99.Waited > p99.Rounds:
+		e.Text = fmt.Sprintf("%s: p99 %s, part of which may be waiting for a core", where, format.NS(p99.Value))
+	default:
+		e.Text = fmt.Sprintf("%s: p99 %s", where, format.NS(p99.Value))
+	}
+	x.shows(e)
+}
+
+// conclude puts the answer together.
+func (c *chooser) conclude() {
+	var fit []*contender
+	for _, x := range c.all {
+		switch {
+		case x.ruledOut != nil:
+			c.res.RuledOut = append(c.res.RuledOut, results.RuledOut{Strategy: x.sel.String(), Reason: *x.ruledOut})
+		case x.untested != nil:
+			c.res.NotTested = append(c.res.NotTested, *x.untested)
+		case x.crossing == nil:
+			c.res.NotTested = append(c.res.NotTested, results.Untested{Strategy: x.sel.String(), Reason: "the budget was up before it was measured"})
+		default:
+			fit = append(fit, x)
+		}
+	}
+	for i, x := range c.ranked(fit) {
+		to := &c.res.Candidates
+		if i >= mostCandidates {
+			to = &c.res.Others
+		}
+		*to = append(*to, x.candidate())
+	}
+}
+
+// ranked puts the best first: those that were tested whole before those that were not,
+// over regions the lower modelled p99, and else the order in which package answer
+// would name them as the cheapest. Over regions the best of each deployment comes before
+// the second of any: where the stores have to be is what one decides first.
+func (c *chooser) ranked(fit []*contender) []*contender {
+	fit = c.cheapestFirst(fit)
+	slices.SortStableFunc(fit, func(a, b *contender) int {
+		return cmp.Or(cmp.Compare(a.standing(), b.standing()), cmp.Compare(a.modelled, b.modelled))
+	})
+	seen := map[string]bool{}
+	again := map[*contender]bool{}
+	for _, x := range fit {
+		again[x] = x.deployment != "" && seen[x.deployment]
+		seen[x.deployment] = true
+	}
+	slices.SortStableFunc(fit, func(a, b *contender) int { return cmp.Compare(truth(again[a]), truth(again[b])) })
+	return fit
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// standing is 0 for what was tested whole, and more for what was not simulated, searched or
+// measured at the rate.
+func (x *contender) standing() (n int) {
+	if x.unsearched {
+		n += 2
+	}
+	if x.deployment != "" && x.modelled == 0 {
+		n++
+	}
+	if x.paced == nil {
+		n++
+	}
+	return n
+}
+
+// cheapestFirst asks for the cheapest over and over. What enforces within a bound comes
+// behind what enforces, and in each what has no p99 at the rate behind what has one: it is
+// put in order by throughput under contention.
+func (c *chooser) cheapestFirst(fit []*contender) (out []*contender) {
+	of := map[string]*contender{}
+	var settings [4]answer.Setting
+	for _, x := range fit {
+		a := answer.Classify(x.crossing, 0)
+		whole, at := *x.crossing, 0
+		if x.p99Counts {
+			whole.Paced = x.paced
+		} else {
+			at++
+		}
+		if a.Group != answer.Enforces {
+			at += 2
+		}
+		a.Summary, a.Group = &whole, answer.Enforces // among themselves
+		of[a.Label] = x
+		settings[at].Strategies = append(settings[at].Strategies, a)
+	}
+	for i := range settings {
+		s := &settings[i]
+		answer.Sort(s.Strategies, c.byTime())
+		for next := s.Cheapest(); next != nil; next = s.Cheapest() {
+			label := next.Label
+			out = append(out, of[label])
+			s.Strategies = slices.DeleteFunc(s.Strategies, func(a answer.Strategy) bool { return a.Label == label })
+		}
+	}
+	return out
+}
+
+// byTime reports whether timings put candidates in order: not on stores that stand in for
+// real ones.
+func (c *chooser) byTime() bool {
+	return !slices.ContainsFunc(c.cfg.Stores.Names(), func(name string) bool {
+		s, _ := c.cfg.Stores.Get(name)
+		return s.Info().Kind == stores.KindEmbedded
+	})
+}
+
+func (x *contender) candidate() results.Candidate {
+	out := results.Candidate{
+		Strategy: x.sel.String(), Doc: x.sel.Doc, Stores: x.stores(), Deployment: x.deployment, ModelledP99: x.modelled,
+		ThroughputPerS: x.crossing.Throughput.Value, ThroughputRounds: roundsOf(x.crossing), RoundTrips: x.crossing.Cost.RoundTrips,
+		Evidence: x.evidence, Caveats: append([]string{}, x.caveats...),
+	}
+	if x.paced != nil {
+		out.RatePerS, out.P99Counts, out.P99Rounds = x.paced.Params.RatePerS, x.p99Counts, roundsOf(x.paced)
+		if x.p99Counts {
+			out.P99 = int64(x.paced.Latency().P99.Value)
+		}
+	}
+	return out
+}
+
+// roundsOf are the rounds behind the timings of a summary.
+func roundsOf(s *results.Summary) results.Rounds { return results.Rounds{Kept: s.Timed, Run: s.Rounds} }

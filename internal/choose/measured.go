@@ -1,0 +1,339 @@
+package choose
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// What runs are made of.
+const (
+	workers         = 50
+	rounds          = 2
+	overhead        = 400 * time.Millisecond // of a run, for servers and reference loops
+	shortest        = 100 * time.Millisecond
+	longest         = 250 * time.Millisecond
+	briskWorkers    = 8
+	boundaryFor     = 400 * time.Millisecond
+	boundarySubject = 4
+	boundaryLimit   = 20 // requests' worth
+	outageFor       = 600 * time.Millisecond
+	rateRounds      = answer.FirstLook // enough to put strategies in order by their p99
+	leastRateFor    = 150 * time.Millisecond
+	mostRateFor     = time.Second
+	uploadLife      = 50 * time.Millisecond
+	uploadFor       = 500 * time.Millisecond
+	uploadAbandoned = 0.1
+	uploadHold      = 50 * time.Millisecond
+	uploadSubjects  = 4
+)
+
+// runs is a measurement of contenders, without its load.
+func (c *chooser) runs(in []*contender, workload string, d time.Duration) (cfg measure.Config, err error) {
+	cfg = measure.Config{Plan: harness.Plan{
+		Strategies: selections(in), Policy: c.cfg.crossed(), Seed: c.cfg.Seed, Workers: workers, Instances: c.cfg.total(),
+		Duration: d, Stores: c.cfg.Stores, Load: harness.Closed(),
+	}, Rounds: rounds, Observer: watcher{c.cfg.Observer}}
+	if c.cfg.Settles {
+		// Abandoned work ends within the run, so that what is never given back shows.
+		cfg.Life, cfg.Duration = uploadLife, max(d, uploadFor)
+		cfg.Stream.Set("abandon-share", uploadAbandoned)
+		cfg.Stream.Set("subjects", uploadSubjects)
+		cfg.Stream.Set("hold", uploadHold)
+	}
+	cfg.Workload, err = c.cfg.workload(workload)
+	_, redis := c.cfg.Stores.Get(string(strategies.NeedRedis))
+	cfg.NoReference = !redis
+	if c.cfg.brisk > 0 {
+		cfg.Workers, cfg.NoReference = briskWorkers, true
+	}
+	return cfg, err
+}
+
+// watcher tells an observer which run starts.
+type watcher struct{ to Observer }
+
+func (watcher) Begin(int)                    {}
+func (w watcher) Running(s string, _, _ int) { w.to.Doing(s) }
+func (watcher) Filling(float64)              {}
+func (watcher) SoFar([]results.Run)          {}
+func (watcher) Done(results.Run)             {}
+func (watcher) EndRound()                    {}
+
+// measured runs contenders and returns their summaries; nil for those that the time did
+// not suffice for.
+func (c *chooser) measured(ctx context.Context, name string, cfg measure.Config) (map[string]*results.Summary, error) {
+	if c.cfg.brisk > 0 {
+		cfg.Rounds, cfg.Duration = 1, c.cfg.brisk
+	}
+	report, err := measure.Measure(ctx, cfg)
+	if report == nil {
+		return nil, err
+	}
+	c.res.Runs[name] = Record{Runs: report.Runs, Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
+	out := map[string]*results.Summary{}
+	all := results.Summarise(report.Runs)
+	for i := range all {
+		if all[i].Partial < all[i].Rounds {
+			out[all[i].Label] = &all[i]
+		}
+	}
+	return out, nil
+}
+
+// contention runs contenders with callers that never pause.
+func (c *chooser) contention(ctx context.Context, in []*contender) error {
+	cfg, err := c.runs(in, hotKey, c.perRun(ctx, len(in)*rounds))
+	if err != nil {
+		return err
+	}
+	found, err := c.measured(ctx, stageContention, cfg)
+	var references []float64
+	for _, x := range in {
+		s := found[x.sel.String()]
+		if s != nil {
+			x.crossing = s
+		}
+		c.judge(x, s, runText(x.sel, &cfg), "under contention")
+	}
+	for _, r := range c.res.Runs[stageContention].Runs {
+		if r.ReferencePerS > 0 {
+			references = append(references, r.ReferencePerS)
+		}
+	}
+	if slices.Sort(references); len(references) > 0 {
+		c.referencePerS = references[len(references)/2]
+	}
+	return err
+}
+
+// judge has a contender go on, or leave, by what a run says of it.
+func (c *chooser) judge(x *contender, s *results.Summary, command, where string) {
+	e := results.Evidence{Kind: results.EvidenceMeasured, Command: command}
+	switch {
+	case s == nil:
+		x.leave("the time for the runs was up before it was measured "+where, command)
+		return
+	case !s.Counts():
+		x.leave("its run "+where+" does not count: "+firstStruck(s), command)
+		return
+	}
+	if against := c.breaks(s); against != "" {
+		e.Text = where + ": " + against
+		x.ruleOut(e)
+		return
+	}
+	e.Text = where + ": " + holds(s)
+	if c.cfg.Settles {
+		left := stranded(s)
+		if left > c.cfg.largest() {
+			e.Text = fmt.Sprintf("%s: counts %s at rest that no caller holds, after work was abandoned; the limit is %s",
+				where, format.Units(left, s.Params.Unit), format.Count(s.Params.Limit))
+			x.ruleOut(e)
+			return
+		}
+		e.Text += fmt.Sprintf(", and %s counted at rest that no caller holds", format.Units(left, s.Params.Unit))
+	}
+	x.shows(e)
+	if s.Leak.Trials == 0 {
+		x.caveats = append(x.caveats, "too slow here for a limit to be passed "+where)
+	}
+}
+
+// stranded are the units that a strategy counts at rest, after its jobs, beyond what the
+// truth explains.
+func stranded(s *results.Summary) int64 {
+	t, ok := s.AfterJobs()
+	if !ok {
+		if t, ok = s.AtRest(); !ok {
+			return 0
+		}
+	}
+	return max(0, t.Units)
+}
+
+// crossesWindows reports whether a run can be placed across the end of a window.
+func (c *chooser) crossesWindows() bool {
+	return c.cfg.Policy.Window.Kind.Tumbling() && !c.cfg.Settles
+}
+
+// boundaries runs contenders across the end of a window.
+func (c *chooser) boundaries(ctx context.Context, in []*contender) error {
+	cfg, err := c.runs(in, boundary, boundaryFor)
+	if err != nil {
+		return err
+	}
+	cfg.Rounds = 1
+	cfg.Policy.Limit = min(cfg.Policy.Limit, max(boundaryLimit*c.cfg.largest(), 4*c.cfg.TolerateLeak))
+	cfg.Stream.Set("subjects", boundarySubject)
+	found, err := c.measured(ctx, stageBoundary, cfg)
+	const where = "across the end of a window"
+	for _, x := range in {
+		switch s := found[x.sel.String()]; { // a search or a simulation has seen windows end
+		case s == nil:
+			x.caveats = append(x.caveats, "not measured "+where+": the time for that was up")
+		case !s.Counts():
+			x.caveats = append(x.caveats, "its run "+where+" does not count: "+firstStruck(s))
+		default:
+			c.judge(x, s, runText(x.sel, &cfg), where)
+		}
+	}
+	return err
+}
+
+// perRun is how long each of so many runs can take until the context ends.
+func (c *chooser) perRun(ctx context.Context, runs int) time.Duration {
+	left := c.left()
+	if end, ok := ctx.Deadline(); ok {
+		left = end.Sub(clock.Time(clock.Nano()))
+	}
+	return min(longest, max(shortest, left/time.Duration(max(1, runs))-overhead)).Round(10 * time.Millisecond)
+}
+
+// outage runs contenders while Redis is away for a third of the time.
+func (c *chooser) outage(ctx context.Context, in []*contender) error {
+	var with []*contender
+	gone := map[string]bool{}
+	for _, x := range in {
+		if names := x.usesRedis(); len(names) > 0 {
+			with = append(with, x)
+			for _, n := range names {
+				gone[n] = true
+			}
+			continue
+		}
+		x.shows(declares("needs no Redis"))
+	}
+	if len(with) == 0 {
+		return nil
+	}
+	cfg, err := c.runs(with, hotKey, outageFor)
+	if err != nil {
+		return err
+	}
+	cfg.Rounds, cfg.NoReference = 1, true
+	for name := range gone {
+		cfg.Outages = append(cfg.Outages, harness.Outage{Store: name, From: 0.3, To: 0.6})
+	}
+	slices.SortFunc(cfg.Outages, func(a, b harness.Outage) int { return strings.Compare(a.Store, b.Store) })
+	found, err := c.measured(ctx, stageOutage, cfg)
+	for _, x := range with {
+		alone := cfg
+		alone.Outages = slices.DeleteFunc(slices.Clone(cfg.Outages), func(o harness.Outage) bool { return !slices.Contains(x.usesRedis(), o.Store) })
+		c.afterOutage(x, found[x.sel.String()], runText(x.sel, &alone))
+	}
+	return err
+}
+
+// mostUnanswered is the share of requests in percent that may end in errors, or be
+// rejected wrongly, where decisions are to go on: what is on its way when the connection
+// breaks is lost.
+const mostUnanswered = 1
+
+// afterOutage has a contender go on, or leave, by what it did while Redis was away.
+func (c *chooser) afterOutage(x *contender, s *results.Summary, command string) {
+	e := results.Evidence{Kind: results.EvidenceMeasured, Command: command}
+	const where = "while Redis is away for a third of the run"
+	switch {
+	case s == nil:
+		x.leave("the time for the runs was up before Redis was taken away from it", command)
+		return
+	case !s.Counts():
+		x.leave("its run with an outage does not count: "+firstStruck(s), command)
+		return
+	}
+	failed, rejected := results.Percent(s.Errors, s.Issued), s.FalseRejects.PctOfValid
+	switch o := c.cfg.Outage; {
+	case o.answers() && failed > mostUnanswered:
+		e.Text = fmt.Sprintf("%s: %s of the requests end in an error", where, format.Pct(failed))
+	case o.answers() && rejected > mostUnanswered:
+		e.Text = fmt.Sprintf("%s: rejects %s of valid requests", where, format.Pct(rejected))
+	case o.holds() && s.Leak.WorstUnits > c.cfg.TolerateLeak:
+		e.Text = fmt.Sprintf("%s: over-admits, %s beyond the limit in the worst window", where, format.Units(s.Leak.WorstUnits, s.Params.Unit))
+	default:
+		e.Text = fmt.Sprintf("%s: %s, %s errors and %s false rejects", where, holds(s), format.Pct(failed), format.Pct(rejected))
+		x.shows(e)
+		return
+	}
+	x.ruleOut(e)
+}
+
+// batch is how many contenders are measured at the rate together, in rounds.
+const batch = 4
+
+// atRate runs contenders at the rate that is asked for, or as much of it as this machine
+// can be asked for. The cheapest come first, so that the time suffices for the candidates.
+func (c *chooser) atRate(ctx context.Context, in []*contender) error {
+	subjects := min(c.cfg.Subjects, mostSubjects)
+	if subjects < c.cfg.Subjects {
+		c.remark("measured with %s of %s subjects, so that the time is not spent on setting them up", format.Count(subjects), format.Count(c.cfg.Subjects))
+	}
+	if rate := c.rate(); rate < c.cfg.Rate {
+		c.remark("%s requests per second are more than this machine can show: a bare client's INCR loop reaches %s here, beside the harness; measured at %s, and nothing is said of more",
+			format.Count(int64(c.cfg.Rate)), format.Count(int64(c.referencePerS)), format.Count(int64(rate)))
+	}
+	all := Record{Runs: []results.Run{}}
+	for some := range slices.Chunk(c.cheapestFirst(in), batch) {
+		cfg, err := c.runs(some, steady, c.rateFor())
+		if err != nil {
+			return err
+		}
+		cfg.Policy, cfg.Load = c.cfg.Policy, harness.OpenAt(c.rate())
+		cfg.Rounds, cfg.Workers, cfg.Life = rateRounds, openWorkers, 0
+		cfg.Stream.Options = nil
+		cfg.Stream.Set("subjects", strconv.FormatInt(subjects, 10))
+		var found map[string]*results.Summary
+		if ctx.Err() == nil {
+			if found, err = c.measured(ctx, stageRate, cfg); err != nil {
+				return err
+			}
+		}
+		all.Runs, all.Workload = append(all.Runs, c.res.Runs[stageRate].Runs...), c.res.Runs[stageRate].Workload
+		delete(c.res.Runs, stageRate)
+		for _, x := range some {
+			c.timed(x, found[x.sel.String()], &cfg)
+		}
+	}
+	if len(all.Runs) > 0 {
+		c.res.Runs[stageRate] = all
+	}
+	return nil
+}
+
+// note adds what the figures do not cover.
+func (c *chooser) remark(text string, args ...any) {
+	c.res.Notes = append(c.res.Notes, fmt.Sprintf(text, args...))
+}
+
+// mostSubjects is how many subjects runs at the rate have.
+const mostSubjects = DefaultSubjects
+
+// rateFor is how long a round is, of which all together are long enough for a 99th percentile:
+// that takes 368 requests.
+func (c *chooser) rateFor() time.Duration {
+	const requests = 1200 / rateRounds
+	return min(mostRateFor, max(leastRateFor, time.Duration(requests/c.rate()*float64(time.Second))))
+}
+
+// openWorkers is how many requests may be in service at once at a rate.
+const openWorkers = 200
+
+// rate is what is asked for, or half of what a bare client reaches here.
+func (c *chooser) rate() float64 {
+	if c.referencePerS == 0 || c.cfg.Rate <= c.referencePerS/2 {
+		return c.cfg.Rate
+	}
+	return max(1, math.Floor(c.referencePerS/2/100)*100)
+}

@@ -1,0 +1,72 @@
+package compare
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+// Held says how a condition fares at one point of a sweep.
+type Held struct {
+	// Holds is set where the condition does, and an open loop keeps up with its rate.
+	Holds bool
+	// Unknown is set where there is no figure that counts, which is taken for no.
+	Unknown bool
+	// Detail is the value that the condition was held against, or why it does not hold
+	// or is not known.
+	Detail string
+}
+
+// At holds the condition against one point. An open loop that cannot keep up with its
+// rate holds nothing: its latency is that of a queue that grows for as long as it runs.
+func (g Gate) At(s *results.Summary) Held {
+	if s.AtRate().Params.Loop == results.OpenLoop && s.Overloaded() {
+		return Held{Detail: "it cannot keep up with the rate"}
+	}
+	holds, value, err := g.Holds(s)
+	if err != nil {
+		return Held{Unknown: true, Detail: err.Error()}
+	}
+	return Held{Holds: holds, Detail: value}
+}
+
+// Edge says where along a series a condition begins or ceases to hold.
+type Edge struct {
+	// Held at each point.
+	Held []Held
+	// From and To are the first and the last point of the only stretch in which it holds;
+	// -1 where it holds nowhere. Stretches counts them.
+	From, To, Stretches int
+}
+
+// Along holds the condition against the points of a series in their order.
+func (g Gate) Along(s *results.SweepSeries) Edge {
+	e := Edge{From: -1, To: -1}
+	for i := range s.Points {
+		h := g.At(s.Points[i].Summary)
+		e.Held = append(e.Held, h)
+		if !h.Holds {
+			continue
+		}
+		if i == 0 || !e.Held[i-1].Holds {
+			e.Stretches++
+			e.From = i
+		}
+		e.To = i
+	}
+	if e.Stretches > 1 {
+		e.From, e.To = -1, -1
+	}
+	return e
+}
+
+// pointText names the values of swept parameters.
+func pointText(point map[string]string) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(point)) {
+		parts = append(parts, name+" "+point[name])
+	}
+	return strings.Join(parts, ", ")
+}

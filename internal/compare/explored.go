@@ -1,0 +1,185 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// explorations compares two records of searches.
+func (c *Comparison) explorations(base, head *results.Exploration, o *Options) {
+	for _, h := range head.Searches {
+		i := slices.IndexFunc(base.Searches, func(b *results.Search) bool { return asked(b) == asked(h) })
+		if i < 0 {
+			c.unmatched(h.Strategy, "%s", searchAlone(h.Strategy, base, c.Base))
+			continue
+		}
+		c.Pairs++
+		p := &pair{label: h.Strategy}
+		if several(head, h.Strategy) {
+			p.setting = fmt.Sprintf("%s, limit %d, %d clients", h.Policy, h.Limit, h.Clients)
+		}
+		c.search(p, base.Searches[i], h, o)
+		c.searchGates(p, h, o)
+	}
+	for _, h := range head.Censuses {
+		i := slices.IndexFunc(base.Censuses, func(b *results.Census) bool {
+			return b.Strategy == h.Strategy && b.Policy == h.Policy && b.Limit == h.Limit && b.Clients == h.Clients && b.Store == h.Store
+		})
+		if i < 0 {
+			c.unmatched(h.Strategy, "%s has no count of all its schedules under %s, limit %d, %d clients", c.Base, h.Policy, h.Limit, h.Clients)
+			continue
+		}
+		c.Pairs++
+		c.census(&pair{label: h.Strategy}, base.Censuses[i], h, o)
+	}
+	for _, b := range base.Searches {
+		if !slices.ContainsFunc(head.Searches, func(h *results.Search) bool { return h.Strategy == b.Strategy }) {
+			c.gone(b.Strategy, head)
+		}
+	}
+	for _, b := range base.Censuses {
+		if !slices.ContainsFunc(head.Censuses, func(h *results.Census) bool { return h.Strategy == b.Strategy }) {
+			c.gone(b.Strategy, head)
+		}
+	}
+	c.replays(base.Replays, head.Replays)
+	for _, x := range []struct {
+		name        string
+		interrupted bool
+	}{{c.Base, base.Interrupted}, {c.Head, head.Interrupted}} {
+		if x.interrupted {
+			c.Notes = append(c.Notes, x.name+" was interrupted: its last search is not whole")
+		}
+	}
+}
+
+// gone handles a strategy that only the base has. A search that failed passes nothing.
+func (c *Comparison) gone(strategy string, head *results.Exploration) {
+	for _, f := range head.Failed {
+		if f.Strategy == strategy {
+			c.Pairs++
+			c.add(&pair{label: strategy}, Row{Figure: "validity", Kind: Exact, Verdict: Invalid,
+				Detail: "the search of " + c.Head + " failed: " + f.Error})
+			return
+		}
+	}
+	c.unmatched(strategy, "%s", searchAlone(strategy, head, c.Head))
+}
+
+// asked is all that a search was asked to do.
+func asked(s *results.Search) string {
+	return fmt.Sprintf("%q %q %d %q %d %d %q %q %d %q %d %t %q %t %d", s.Strategy, s.Policy, s.Limit, s.Unit, s.Clients, s.Instances,
+		s.Scripts, s.Faults, s.Times, s.Properties, s.JobRounds, s.Split, s.Store, s.Passes, s.FromNS)
+}
+
+func several(x *results.Exploration, strategy string) bool {
+	n := 0
+	for _, s := range x.Searches {
+		if s.Strategy == strategy {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// searchAlone says why a search has no counterpart.
+func searchAlone(strategy string, other *results.Exploration, name string) string {
+	for _, s := range other.Searches {
+		if s.Strategy == strategy {
+			return "was searched within other bounds, or on another store, in " + name
+		}
+	}
+	for _, s := range other.Skipped {
+		if s.Strategy == strategy {
+			return fmt.Sprintf("took no part in %s: %s", name, s.Reason)
+		}
+	}
+	for _, f := range other.Failed {
+		if f.Strategy == strategy {
+			return fmt.Sprintf("failed in %s: %s", name, f.Error)
+		}
+	}
+	return "is not in " + name
+}
+
+// search compares what was found within the same bounds.
+func (c *Comparison) search(p *pair, base, head *results.Search, o *Options) {
+	if len(head.Withheld) > 0 {
+		c.add(p, Row{Figure: "validity", Kind: Exact, Verdict: Invalid,
+			Detail: fmt.Sprintf("nothing may be claimed of %s: %s (%s)", c.Head, head.Withheld[0].Detail, head.Withheld[0].Code)})
+	}
+	for _, property := range head.Properties {
+		of := "a broken " + string(property)
+		b, h := base.Found(property), head.Found(property)
+		switch {
+		case b == nil && h == nil:
+			c.unbroken(p, base, head, property)
+		case b == nil:
+			r := count(0, 1)
+			r.Of, r.Verdict, r.Detail = of, Worse, fmt.Sprintf("%s in %d steps: %s", h.Property, len(h.Steps), h.Detail)
+			c.add(p, r)
+		case h == nil:
+			r := count(1, 0)
+			r.Of, r.Verdict = of, Better
+			if head.Capped != "" {
+				r.Verdict, r.Detail = Inconclusive, "the search ended before it had seen everything: "+head.Capped
+			}
+			c.add(p, r)
+		default:
+			c.finding(p, b, h, of, o)
+		}
+	}
+}
+
+func count(base, head float64) Row {
+	return Row{Figure: Counterexamples, Unit: "schedules", Kind: Exact, Base: &base, Head: &head}
+}
+
+// unbroken compares how much of the schedules was seen, where none breaks a property.
+func (c *Comparison) unbroken(p *pair, base, head *results.Search, property results.Property) {
+	r := count(0, 0)
+	r.Of, r.Verdict = "a broken "+string(property), Same
+	if head.Capped != "" && base.Capped == "" {
+		r.Verdict, r.Detail = Inconclusive, "the search ended before it had seen everything, and that of the base did not: "+head.Capped
+	}
+	c.add(p, r)
+}
+
+// finding compares two shortest schedules: a shorter one is easier to meet.
+func (c *Comparison) finding(p *pair, base, head *results.Finding, of string, o *Options) {
+	b, h := float64(len(base.Steps)), float64(len(head.Steps))
+	r := Row{Figure: Steps, Of: of, Kind: Exact, Base: &b, Head: &h}
+	if r.Verdict, r.Detail = o.weigh(Steps, b, b-h); r.Verdict == Worse {
+		r.Detail = "a shorter schedule breaks it: " + head.Detail
+	}
+	c.add(p, r)
+	bu, hu := float64(format.Magnitude(base.Units)), float64(format.Magnitude(head.Units))
+	u := Row{Figure: Units, Of: of, Kind: Exact, Base: &bu, Head: &hu}
+	u.Verdict, u.Detail = o.weigh(Units, bu, hu-bu)
+	c.add(p, u)
+}
+
+// census compares two counts of all schedules.
+func (c *Comparison) census(p *pair, base, head *results.Census, o *Options) {
+	if len(head.Withheld) > 0 {
+		c.add(p, Row{Figure: "validity", Kind: Exact, Verdict: Invalid,
+			Detail: fmt.Sprintf("nothing may be claimed of %s: %s", c.Head, head.Withheld[0].Detail)})
+	}
+	if !base.Complete || !head.Complete {
+		c.unmatched(p.label, "not every schedule was run on both sides")
+		return
+	}
+	x := both{
+		[]value{{figure: Schedules, unit: "schedules", v: float64(base.Leaking)},
+			{figure: WorstLeak, of: "all schedules", v: float64(base.Worst)}},
+		[]value{{figure: Schedules, unit: "schedules", v: float64(head.Leaking)},
+			{figure: WorstLeak, of: "all schedules", v: float64(head.Worst)}},
+	}
+	c.values(p, o, x, "")
+	if base.Shortest != nil && head.Shortest != nil {
+		c.finding(p, base.Shortest, head.Shortest, "a leak", o)
+	}
+}

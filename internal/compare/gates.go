@@ -1,0 +1,292 @@
+package compare
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Gate is a condition that fails a record when it holds, such as "leak>0" or
+// "p99/reference>1.2".
+type Gate struct {
+	text     string
+	field    string
+	by       string // of the denominator; empty for none
+	op       string
+	number   float64
+	searches bool // it is about searches, and not about runs
+	lenient  bool // it passes if it cannot be decided
+}
+
+// String is the gate as it was written.
+func (g Gate) String() string { return g.text }
+
+// operators, longer ones first.
+var operators = []string{">=", "<=", "==", "!=", ">", "<"}
+
+// ParseRunGate reads a condition on the summary of a strategy's rounds:
+//
+//	FIELD[/FIELD] [OPERATOR NUMBER]
+//
+// FIELD is one of [RunFields]. The last one may be "reference", for the same figure of
+// the reference loop. Without an operator it is whether the field is above 0. The number
+// of a latency may have a unit of time.
+func ParseRunGate(text string) (Gate, error) { return parseGate(text, RunFields(), false) }
+
+// ParseSearchGate reads a condition on a search. Its fields are those of [SearchFields].
+func ParseSearchGate(text string, properties []results.Property) (Gate, error) {
+	return parseGate(text, SearchFields(properties), true)
+}
+
+func parseGate(text string, known []string, searches bool) (Gate, error) {
+	g := Gate{text: strings.Join(strings.Fields(text), " "), op: ">", searches: searches}
+	expression, number := g.text, ""
+	if i := strings.IndexAny(g.text, "<>=!"); i >= 0 {
+		expression = g.text[:i]
+		at := slices.IndexFunc(operators, func(op string) bool { return strings.HasPrefix(g.text[i:], op) })
+		if at < 0 {
+			return g, fmt.Errorf("%q has no operator that is known: give one of %s", text, strings.Join(operators, " "))
+		}
+		g.op = operators[at]
+		if number = strings.TrimSpace(g.text[i+len(g.op):]); number == "" {
+			return g, fmt.Errorf("%q has no number after %s", text, g.op)
+		}
+	}
+	field, by, ratio := strings.Cut(expression, "/")
+	g.field, g.by = strings.TrimSpace(field), strings.TrimSpace(by)
+	if g.field == "" || ratio && g.by == "" {
+		return g, fmt.Errorf("%q is no condition: give one such as %s", text, example(searches))
+	}
+	for _, name := range []string{g.field, g.by} {
+		if name != "" && !slices.Contains(known, name) && (name != Reference || name == g.field || searches) {
+			return g, quota.Unknown("field", name, known, "")
+		}
+	}
+	if g.by == Reference && !hasReference(g.field) {
+		return g, fmt.Errorf("%q: the reference loop has no %s: it has throughput and percentiles", text, g.field)
+	}
+	if number == "" {
+		return g, nil
+	}
+	var err error
+	if g.number, err = strconv.ParseFloat(number, 64); err != nil && g.by == "" && isTime(g.field) {
+		var d time.Duration
+		d, err = time.ParseDuration(number)
+		g.number = float64(d)
+	}
+	if err != nil || math.IsNaN(g.number) || math.IsInf(g.number, 0) {
+		return g, fmt.Errorf("%q: %q is no number", text, number)
+	}
+	return g, nil
+}
+
+func example(searches bool) string {
+	if searches {
+		return "leak or steps<5"
+	}
+	return "leak>0 or p99/reference>1.2"
+}
+
+// Lenient is the gate that passes if it cannot be decided. Otherwise it fails then.
+func (g Gate) Lenient() Gate {
+	g.lenient = true
+	return g
+}
+
+// Timed reports whether the gate is on a timing, which a simulation has not.
+func (g Gate) Timed() bool {
+	return !g.searches && (hasReference(g.field) || hasReference(g.by) || isTime(g.field) || isTime(g.by))
+}
+
+// holds reports whether the condition does.
+func (g Gate) holds(v float64) bool {
+	switch g.op {
+	case ">":
+		return v > g.number
+	case ">=":
+		return v >= g.number
+	case "<":
+		return v < g.number
+	case "<=":
+		return v <= g.number
+	case "==":
+		return v == g.number
+	default:
+		return v != g.number
+	}
+}
+
+// Check holds gates against all strategies of a file. Rows that fail say which.
+func Check(f *results.File, gates []Gate) (out []Row) {
+	all := results.Summarise(f.Runs)
+	labels := map[string]int{}
+	for i := range all {
+		labels[all[i].Label]++
+	}
+	for i := range all {
+		for _, g := range gates {
+			r := g.run(&all[i], f.Kind == results.Measured)
+			if r.Strategy = all[i].Label; labels[r.Strategy] > 1 {
+				r.Setting = all[i].Policy + ", " + all[i].Workload
+			}
+			if point := all[i].Params.Point; point != nil {
+				r.Setting = pointText(point)
+			}
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// CheckSearches holds gates against all searches.
+func CheckSearches(x *results.Exploration, gates []Gate) (out []Row) {
+	for _, s := range x.Searches {
+		for _, g := range gates {
+			r := g.search(s)
+			r.Strategy = s.Strategy
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// run is the row of a gate on a summary. Nothing invalid passes.
+func (g Gate) run(s *results.Summary, measured bool) Row {
+	r := Row{Figure: g.text, Kind: Condition, Verdict: Same}
+	switch {
+	case g.searches:
+		return g.unfit(r, "runs")
+	case s.Invalid > 0 || s.Paced != nil && s.Paced.Invalid > 0:
+		r.Verdict, r.Detail = Invalid, "a round is invalid"
+		return r
+	case !measured && (hasReference(g.field) || hasReference(g.by)):
+		return g.decide(r, 0, errors.New("a simulation has no timings"))
+	}
+	v, err := g.value(s)
+	return g.decide(r, v, err)
+}
+
+// value is the figure or the ratio.
+func (g Gate) value(s *results.Summary) (float64, error) {
+	v, err := figures.Of(g.field).Value(s)
+	if g.by == "" || err != nil {
+		return v, err
+	}
+	return g.ratio(s, v)
+}
+
+// Holds says whether the condition holds for a summary, and the value that it was held
+// against as text. An error says why that cannot be told: the figure is missing, or does
+// not count.
+func (g Gate) Holds(s *results.Summary) (holds bool, value string, err error) {
+	r := g.run(s, true)
+	if r.Head == nil {
+		return false, "", errors.New(cmp.Or(r.Detail, "it has no finite value"))
+	}
+	return r.Verdict == Worse, g.valueText(*r.Head), nil
+}
+
+func (g Gate) unfit(r Row, of string) Row {
+	r.Verdict, r.Detail = Invalid, "it is no condition on "+of
+	return r
+}
+
+func (g Gate) ratio(s *results.Summary, v float64) (float64, error) {
+	var by float64
+	var err error
+	switch {
+	case g.by != Reference:
+		by, err = figures.Of(g.by).Value(s)
+	case g.field == Throughput:
+		return figures.Of("ratio").Value(s) // of the same rounds
+	default:
+		by, err = figures.Of("bare." + g.field).Value(s)
+	}
+	if by == 0 && err == nil {
+		err = fmt.Errorf("%s is 0", g.by)
+	}
+	return v / by, err
+}
+
+func (g Gate) decide(r Row, v float64, err error) Row {
+	if err != nil {
+		r.Verdict, r.Detail = Invalid, "it cannot be decided: "+err.Error()
+		if g.lenient {
+			r.Verdict = Inconclusive
+		}
+		return r
+	}
+	if !math.IsInf(v, 0) {
+		r.Head = &v
+	}
+	if g.holds(v) {
+		r.Verdict = Worse
+		r.Detail = fmt.Sprintf("%s is %s", strings.TrimSuffix(g.field+"/"+g.by, "/"), g.valueText(v))
+	}
+	return r
+}
+
+// valueText renders a value in the unit of the gate.
+func (g Gate) valueText(v float64) string {
+	if g.by == "" && isTime(g.field) && v > 0 {
+		return format.NS(v)
+	}
+	return format.TrimZeros(strconv.FormatFloat(v, 'f', 3, 64))
+}
+
+// gates adds a row for each gate on the head of a pair.
+func (c *Comparison) gates(p *pair, o *Options) {
+	if len(o.Gates) == 0 {
+		return
+	}
+	runs := make([]results.Run, len(p.head))
+	for i, r := range p.head {
+		runs[i] = *r
+	}
+	s := results.Summarise(runs)[0]
+	for _, g := range o.Gates {
+		c.add(p, g.run(&s, c.Kind == results.Measured))
+	}
+}
+
+func (c *Comparison) searchGates(p *pair, s *results.Search, o *Options) {
+	for _, g := range o.Gates {
+		c.add(p, g.search(s))
+	}
+}
+
+// search is the row of a gate on a search.
+func (g Gate) search(s *results.Search) Row {
+	r := Row{Figure: g.text, Kind: Condition, Verdict: Same}
+	switch {
+	case !g.searches:
+		return g.unfit(r, "searches")
+	case len(s.Withheld) > 0:
+		r.Verdict, r.Detail = Invalid, "nothing may be claimed: "+s.Withheld[0].Detail
+		return r
+	}
+	v, err := searchField(s, g.field)
+	if err == nil && g.by != "" {
+		var by float64
+		if by, err = searchField(s, g.by); err == nil && by == 0 {
+			err = fmt.Errorf("%s is 0", g.by)
+		}
+		v /= by
+	}
+	if r = g.decide(r, v, err); r.Verdict == Worse {
+		if f := s.Found(results.Property(g.field)); f != nil {
+			r.Detail = fmt.Sprintf("%s in %d steps", f.Detail, len(f.Steps))
+		}
+	}
+	return r
+}

@@ -1,0 +1,96 @@
+package compare_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/compare"
+	"github.com/quotabench/quotabench/results"
+)
+
+// TestStages: what the first stage flags fails only where fresh rounds show it too.
+func TestStages(t *testing.T) {
+	slow := func(seed uint64, by float64) *results.File {
+		f := measured(seed)
+		for _, r := range of(f, "lua-reserve") {
+			r.ThroughputPerS /= by
+		}
+		return f
+	}
+	o := compare.Options{Paired: true, Rule: compare.Screening}
+	flagged := func() *compare.Comparison {
+		c := files(t, measured(1), slow(2, 1.2), o)
+		if !slices.Contains(c.Flagged(), "lua-reserve") {
+			t.Fatalf("flagged: %q", c.Flagged())
+		}
+		return c
+	}
+	o.Rule = compare.Confirmation(flagged().Gated())
+	for name, x := range map[string]struct {
+		head *results.File
+		want []string
+		why  string
+	}{
+		"again slower": {slow(4, 1.2), []string{"lua-reserve throughput"}, "twice"},
+		"not again":    {slow(4, 1), nil, "fresh rounds do not show it"},
+		"a leak in the fresh rounds": {func() *results.File {
+			f := slow(4, 1)
+			of(f, "lua-reserve")[3].Leak.Units = 1
+			return f
+		}(), []string{"lua-reserve leak"}, ""},
+	} {
+		c := flagged()
+		c.Confirm(files(t, measured(3), x.head, o))
+		if got := failing(c); !slices.Equal(got, x.want) {
+			t.Errorf("%s: %q fails, want %q", name, got, x.want)
+		}
+		i := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Strategy == "lua-reserve" && r.Figure == compare.Throughput })
+		if !strings.Contains(c.Rows[i].Detail, x.why) {
+			t.Errorf("%s: %s", name, c.Rows[i].Detail)
+		}
+	}
+	// What was flagged and is not there again is no pass.
+	c, fresh := flagged(), slow(4, 1)
+	fresh.Runs = slices.DeleteFunc(fresh.Runs, func(r results.Run) bool { return r.Strategy == "lua-reserve" })
+	c.Confirm(files(t, measured(3), fresh, o))
+	if i := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Verdict == compare.Inconclusive }); i < 0 || !c.Passes() {
+		t.Errorf("%q fails", failing(c))
+	}
+}
+
+// TestPairing: records whose rounds were made in pairs need no reference loop, and two files
+// that merely lie beside each other do.
+func TestPairing(t *testing.T) {
+	for _, x := range []struct {
+		base, head string
+		want       compare.Verdict
+	}{{"", "", compare.Inconclusive}, {"a", "b", compare.Inconclusive}, {"a", "a", compare.Worse}} {
+		base, head := measured(1), measured(2)
+		for _, f := range []*results.File{base, head} {
+			for i := range f.Runs {
+				f.Runs[i].ReferencePerS = 0
+			}
+		}
+		for _, r := range of(head, "lua-reserve") {
+			r.ThroughputPerS /= 2
+		}
+		base.Pairing, head.Pairing = x.base, x.head
+		c := files(t, base, head, compare.Options{})
+		i := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Strategy == "lua-reserve" && r.Figure == compare.Throughput })
+		if i < 0 || c.Rows[i].Verdict != x.want {
+			t.Errorf("pairings %q and %q: %+v, want %s", x.base, x.head, c.Rows[max(0, i)], x.want)
+		}
+	}
+}
+
+// TestConfirmationSharesTheError: by chance in both stages, no more comparisons fail than
+// by the standard rule.
+func TestConfirmationSharesTheError(t *testing.T) {
+	for _, gated := range []int{1, 2, 5, 20, 100} {
+		if p := float64(gated) * compare.Screening.Alpha * compare.Confirmation(gated).Alpha; p > compare.Standard.Alpha*(1+1e-9) || math.IsNaN(p) {
+			t.Errorf("%d figures: %g", gated, p)
+		}
+	}
+}

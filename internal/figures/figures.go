@@ -1,0 +1,255 @@
+// Package figures declares every figure of a strategy once: its name and unit, where it
+// stands in a record, when it counts, how it is shown, and which direction is better.
+// Tables, gates, comparisons, exports and docs/metrics.md are lists of these.
+package figures
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+// Figure is one number of a strategy: of a round, and over all rounds.
+type Figure struct {
+	// Key names it in conditions, comparisons and lists of columns, e.g. "leak-pct".
+	Key string
+	// Name heads its column. A line break is where a narrow table breaks it.
+	Name string
+	// Over is a heading above the columns of several figures.
+	Over string
+	// From is where a [results.Run] and a [results.Summary] have it, by the names of
+	// results.json, e.g. "leak.units". What begins with "latency." is in [results.Summary.Latency].
+	// It is empty where a function of the declaration computes it, and where a round alone has it.
+	From string
+	// Unit of its number.
+	Unit Unit
+	// Noun is what it counts, e.g. "requests"; empty for units of the policy.
+	Noun string
+	// Better says which direction is.
+	Better Direction
+	// Counts says when it does.
+	Counts Condition
+	// AtRate is set where it is of the open loop at the common rate, if there is one.
+	AtRate bool
+	// Blank is set where 0 says that there is nothing to show.
+	Blank bool
+	// Missing says why a record may lack it.
+	Missing string
+	// CSV names its column in runs.csv, with the unit; empty where it has none.
+	CSV string
+	// Bench is its unit in Go's benchmark format; empty where it is not reported there.
+	Bench string
+	// Doc is its definition in one line.
+	Doc string
+
+	of   func(*results.Summary) (float64, error)
+	run  func(*results.Run) (float64, bool)
+	text func(*results.Summary, *Notes) string
+}
+
+// Unit of a figure's number.
+type Unit string
+
+// The units.
+const (
+	Count       Unit = "count"
+	Units       Unit = "units of the policy"
+	Percent     Unit = "%"
+	Nanoseconds Unit = "ns"
+	PerSecond   Unit = "per s"
+	PerDecision Unit = "per decision"
+	Ratio       Unit = "ratio"
+)
+
+// Direction in which a figure is better.
+type Direction string
+
+// The directions. Neither is that of figures that only describe what was run.
+const (
+	Neither Direction = ""
+	Lower   Direction = "lower"
+	Higher  Direction = "higher"
+)
+
+// Condition under which a figure counts.
+type Condition int
+
+// The conditions. A figure of an Always counts in every round.
+const (
+	Always   Condition = iota
+	Valid              // some round's figures of correctness count
+	Timed              // timings are measurable
+	Response           // response times are, too, where it is one
+)
+
+var (
+	errStruck  = errors.New("its timings are not measurable here")
+	errInvalid = errors.New("no round is valid")
+)
+
+// All are the figures in their order: a group after the other.
+func All() []Figure {
+	return slices.Concat(Requests, Speed, Latency, Delay, Correctness, Cost, Settlement)
+}
+
+var byKey = sync.OnceValue(func() map[string]*Figure {
+	all, out := All(), map[string]*Figure{}
+	for i := range all {
+		out[all[i].Key] = &all[i]
+	}
+	return out
+})
+
+// Of is the figure with a key. It panics where there is none: keys are written by programmers.
+func Of(key string) *Figure {
+	if f := Lookup(key); f != nil {
+		return f
+	}
+	panic("figures: there is no " + key)
+}
+
+// Lookup is the figure with a key, or nil.
+func Lookup(key string) *Figure { return byKey()[key] }
+
+// Keys are those of the figures that a summary has, sorted.
+func Keys() (out []string) {
+	for _, f := range All() {
+		if f.of != nil || f.From != "" {
+			out = append(out, f.Key)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Value is the figure over all rounds. An error says why there is none, or why it does
+// not count.
+func (f *Figure) Value(s *results.Summary) (float64, error) {
+	if f.AtRate {
+		s = s.AtRate()
+	}
+	switch {
+	case f.Counts == Valid && !s.Counts():
+		return 0, errInvalid
+	case f.Counts >= Timed && !s.TimingsCount, f.Counts == Response && s.Response != nil && !s.ResponseCounts:
+		return 0, errStruck
+	case f.of != nil:
+		return f.of(s)
+	}
+	v, ok := f.in(s)
+	if !ok {
+		return 0, errors.New(f.Missing)
+	}
+	switch x := v.Interface().(type) {
+	case results.Percentile:
+		if !x.Shown() {
+			return 0, errors.New("it cannot be shown: " + string(x.Status))
+		}
+		return x.Value, nil
+	case results.Figure:
+		return x.Value, nil
+	}
+	return number(v), nil
+}
+
+// Round is the figure of one round, if the round has it.
+func (f *Figure) Round(r *results.Run) (float64, bool) {
+	if f.run != nil {
+		return f.run(r)
+	}
+	x, ok := read(r, f.From)
+	return x, ok && (x > 0 || !f.Blank)
+}
+
+// Part is the figure of a part of a round that has it under the same name, e.g. commands of
+// a [results.ProbeCost].
+func (f *Figure) Part(of any) (float64, bool) {
+	return read(of, f.From[strings.LastIndex(f.From, ".")+1:])
+}
+
+func read(of any, path string) (float64, bool) {
+	v, ok := at(reflect.ValueOf(of), path)
+	if !ok {
+		return 0, false
+	}
+	return number(v), true
+}
+
+// UnitOf is what a round's number counts, in the policy's own unit if it counts those.
+func (f *Figure) UnitOf(r *results.Run) string {
+	if f.Unit == Units {
+		return r.Params.Unit
+	}
+	return f.Noun
+}
+
+// Percentile is the percentile over all rounds of a figure that is one.
+func (f *Figure) Percentile(s *results.Summary) results.Percentile {
+	if f.AtRate {
+		s = s.AtRate()
+	}
+	v, ok := f.in(s)
+	if !ok {
+		return results.Percentile{Status: results.NoSamples}
+	}
+	p, _ := v.Interface().(results.Percentile)
+	return p
+}
+
+// in finds the figure in a summary, of which the right loop has been taken.
+func (f *Figure) in(s *results.Summary) (reflect.Value, bool) {
+	if rest, ok := strings.CutPrefix(f.From, "latency."); ok {
+		return at(reflect.ValueOf(s.Latency()), rest)
+	}
+	return at(reflect.ValueOf(s), f.From)
+}
+
+// at follows a path of JSON names. It finds nothing where a part is absent.
+func at(v reflect.Value, path string) (reflect.Value, bool) {
+	for name := range strings.SplitSeq(path, ".") {
+		if v = reflect.Indirect(v); path == "" || !v.IsValid() || v.Kind() != reflect.Struct {
+			return v, false
+		}
+		index, ok := field(v.Type(), name)
+		if !ok {
+			return v, false
+		}
+		v = v.FieldByIndex(index)
+	}
+	v = reflect.Indirect(v)
+	return v, v.IsValid()
+}
+
+type fieldName struct {
+	of   reflect.Type
+	name string
+}
+
+var fields sync.Map // index by fieldName, since a table asks for the same ones in every row
+
+func field(t reflect.Type, name string) ([]int, bool) {
+	if index, ok := fields.Load(fieldName{t, name}); ok {
+		return index.([]int), true
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
+			fields.Store(fieldName{t, name}, f.Index)
+			return f.Index, true
+		}
+	}
+	return nil, false
+}
+
+func number(v reflect.Value) float64 {
+	switch {
+	case v.CanInt():
+		return float64(v.Int())
+	case v.CanFloat():
+		return v.Float()
+	}
+	return 0
+}

@@ -1,0 +1,350 @@
+package figures
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Label names the figure in one line, apart from any table.
+func (f *Figure) Label() string {
+	return format.Join(": ", f.Over, f.Title())
+}
+
+// Title is the name on one line.
+func (f *Figure) Title() string { return strings.ReplaceAll(f.Name, "\n", " ") }
+
+// Text is the figure over all rounds as tables show it; empty where there is none. What
+// its marks mean is added to the notes.
+func (f *Figure) Text(s *results.Summary, n *Notes) string {
+	if f.AtRate {
+		s = s.AtRate()
+	}
+	switch {
+	case f.Counts == Valid && !s.Counts():
+		return f.invalid()
+	case f.text != nil:
+		return f.text(s, n)
+	case f.of != nil:
+		x, err := f.of(s)
+		if err != nil {
+			return ""
+		}
+		return f.show(x, n)
+	}
+	v, ok := f.in(s)
+	if !ok {
+		return ""
+	}
+	switch x := v.Interface().(type) {
+	case results.Percentile:
+		if strings.HasPrefix(f.From, "latency.") && s.Overloaded() {
+			return n.saturated(f.Key)
+		}
+		return n.Percentile(x)
+	case results.Figure:
+		if x.Rounds > 0 {
+			return f.show(x.Value, n)
+		}
+		return ""
+	}
+	if x := number(v); x != 0 || !f.Blank {
+		return f.show(x, n)
+	}
+	return ""
+}
+
+// invalid stands where no round counts. One column says so.
+func (f *Figure) invalid() string {
+	switch {
+	case f.Key == "leak" || f.Key == "leak-pct":
+		return "invalid"
+	case f.Missing != "" || f.Blank:
+		return ""
+	}
+	return "-"
+}
+
+// show renders a number in the figure's unit.
+func (f *Figure) show(x float64, n *Notes) string {
+	switch f.Unit {
+	case Percent:
+		return format.Pct(x)
+	case Nanoseconds:
+		if x == 0 {
+			return "0"
+		}
+		return format.NS(x)
+	case PerDecision:
+		return n.perDecision(x)
+	case Ratio:
+		return format.Digits(x)
+	default:
+		return format.Count(int64(x + 0.5))
+	}
+}
+
+// Notes collects what the marks of a table turn out to mean.
+type Notes struct {
+	// Exact is set for counts per decision that are whole more often than not.
+	Exact bool
+	seen  [len(notes)]bool
+}
+
+// The notes, in the order in which they stand below a table.
+const (
+	markNone = iota
+	markWaited
+	markMax
+	markEvents
+	markRange
+	markSaturated
+	markModel
+)
+
+var notes = [...]string{
+	markNone:      "n/m not measurable here, see MEASUREMENT VALIDITY",
+	markWaited:    "w could be waiting for a core in most rounds, see MEASUREMENT VALIDITY",
+	markMax:       "≥ the largest value seen: too few samples for the percentile",
+	markEvents:    "stalls: unreliable, dominated by fewer than 5 stalls",
+	markRange:     "> longer than the histogram can tell",
+	markSaturated: "saturated: cannot keep up with this rate, requests wait longer and longer",
+	markModel:     "m statements to the in-process model, not to PostgreSQL",
+}
+
+// Lines are the notes that are needed.
+func (n *Notes) Lines() (out []string) {
+	for i, seen := range n.seen {
+		if seen {
+			out = append(out, notes[i])
+		}
+	}
+	return out
+}
+
+// Percentile renders one, with its marks.
+func (n *Notes) Percentile(p results.Percentile) string {
+	switch p.Status {
+	case results.NoSamples:
+		return "-"
+	case results.NotMeasurable:
+		return n.Unmeasurable()
+	case results.EventDriven:
+		n.seen[markEvents] = true
+		return "stalls"
+	}
+	text := format.NS(p.Value)
+	switch {
+	case p.Value >= float64(results.MaxDuration):
+		n.seen[markRange] = true
+		text = "> 1 h"
+	case !p.Shown():
+		n.seen[markMax] = true
+		text = "≥" + text
+	}
+	if 2*p.Waited > p.Rounds {
+		n.seen[markWaited] = true
+		return text + "w"
+	}
+	return text
+}
+
+// Unmeasurable stands where timings do not count.
+func (n *Notes) Unmeasurable() string {
+	n.seen[markNone] = true
+	return "n/m"
+}
+
+// saturated stands where a strategy cannot keep up with the rate: its response time is
+// that of a queue, and grows for as long as the run lasts. One column says so.
+func (n *Notes) saturated(key string) string {
+	if key != "p50" {
+		return "-"
+	}
+	n.seen[markSaturated] = true
+	return "saturated"
+}
+
+func (n *Notes) perDecision(x float64) string {
+	if n.Exact {
+		return format.TrimZeros(format.Per(x))
+	}
+	return format.Per(x)
+}
+
+// statements marks those that went to the model.
+func statements(s *results.Summary, n *Notes) string {
+	if c := &s.Cost; c.SQL == 0 && c.ModelSQL > 0 {
+		n.seen[markModel] = true
+		return n.perDecision(c.ModelSQL) + "m"
+	}
+	return n.perDecision(s.Cost.SQL)
+}
+
+func throughput(s *results.Summary, n *Notes) string {
+	if !s.TimingsCount {
+		return n.Unmeasurable()
+	}
+	return format.Count(int64(s.Throughput.Value + 0.5))
+}
+
+// ratioText is empty in open loop, where the ratio says no more than the rate.
+func ratioText(s *results.Summary, _ *Notes) string {
+	if s.Ratio.Rounds == 0 || s.Params.Loop == results.OpenLoop {
+		return ""
+	}
+	return format.Digits(s.Ratio.Value)
+}
+
+// micros shows nanoseconds per decision in microseconds.
+func micros(of func(*results.Cost) float64) func(*results.Summary, *Notes) string {
+	return func(s *results.Summary, _ *Notes) string {
+		if ns := of(&s.Cost); ns > 0 {
+			return format.Per(ns / 1e3)
+		}
+		return ""
+	}
+}
+
+// keysWithoutTTL says how many keys will stay for ever.
+func keysWithoutTTL(s *results.Summary, _ *Notes) string {
+	if s.Cost.KeysWithoutTTL == 0 {
+		return ""
+	}
+	return format.Count(s.Cost.KeysWithoutTTL) + " of " + format.Count(s.Cost.KeysAtEnd)
+}
+
+func admitted(s *results.Summary, _ *Notes) string {
+	return fmt.Sprintf("%s (%s)", format.Count(s.Admitted), format.Pct(s.AdmittedPct()))
+}
+
+func degraded(s *results.Summary, _ *Notes) string {
+	if s.Degraded == 0 {
+		return ""
+	}
+	return format.Pct(s.DegradedPct())
+}
+
+func saturated(s *results.Summary, _ *Notes) string {
+	if s.Saturated == 0 || s.Lateness == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s", s.Saturated, format.Plural(int64(s.Timed), "round", "rounds"))
+}
+
+func rolling(s *results.Summary, _ *Notes) string {
+	if s.Rolling == nil {
+		return ""
+	}
+	return format.Digits(s.Rolling.Multiple) + " x limit"
+}
+
+func rollingUnits(s *results.Summary, _ *Notes) string {
+	if s.Rolling == nil {
+		return ""
+	}
+	return format.Units(s.Rolling.WorstUnits, format.Plain(s.Params.Unit))
+}
+
+func rollingLeak(s *results.Summary, _ *Notes) string {
+	if s.Rolling == nil {
+		return ""
+	}
+	return format.Range(s.Rolling.Units, s.Rolling.Possible)
+}
+
+func leak(s *results.Summary, _ *Notes) string { return format.Range(s.Leak.Units, s.Leak.Possible) }
+
+// trials says how many trials leaked. None of n is not proof of none.
+func trials(s *results.Summary, _ *Notes) string {
+	l := &s.Leak
+	switch {
+	case l.Trials == 0 && l.LeakedTrials == 0:
+		return "no trial"
+	case l.Trials == 0:
+		return format.Count(l.LeakedTrials)
+	case l.LeakedTrials == 0:
+		return fmt.Sprintf("0 of %s (≤ %s)", format.Count(l.Trials), format.Pct(100*results.RateBound(l.Trials)))
+	default:
+		share := format.Pct(results.Percent(l.LeakedTrials, l.Trials))
+		return fmt.Sprintf("%s of %s (%s)", format.Count(l.LeakedTrials), format.Count(l.Trials), share)
+	}
+}
+
+// falseRejects are those of valid requests, certain..possible, or one figure where the
+// possible ones say no more.
+func falseRejects(s *results.Summary, _ *Notes) string {
+	f := s.FalseRejects
+	if f.Possible <= f.Count {
+		return format.Pct(f.PctOfValid)
+	}
+	most := results.Percent(f.Possible, f.Possible+s.Admitted-s.Leak.Requests)
+	return strings.TrimSuffix(format.Pct(f.PctOfValid), " %") + ".." + format.Pct(max(most, f.PctOfValid))
+}
+
+// drift shows the worst tier at rest, and on a line of its own what background jobs
+// make of it.
+func drift(s *results.Summary, _ *Notes) string {
+	rest, ok := s.AtRest()
+	after, jobs := s.AfterJobs()
+	switch {
+	case !ok && !jobs:
+		return "no counter"
+	case !ok:
+		return tierText(after) + " after jobs"
+	case jobs && after.Units != rest.Units:
+		return tierText(rest) + "\n" + format.Signed(after.Units) + " after jobs"
+	default:
+		return tierText(rest)
+	}
+}
+
+func tierText(t results.TierDrift) string {
+	if t.Units == 0 {
+		return "0"
+	}
+	text := format.Signed(t.Units) + " " + format.Plain(t.Tier)
+	if t.Width > 0 {
+		text += " (width " + format.Count(t.Width) + ")"
+	}
+	return text
+}
+
+// Guarantee says what was declared on the leak, with its bound, and what came of it. A
+// leak never stands beside a mere "kept".
+func Guarantee(s *results.Summary) string {
+	least := Strictest(s)
+	switch {
+	case s.Verdict == results.Broken:
+		return "BROKEN"
+	case least == nil && len(s.NotPromised) > 0:
+		return "not promised under " + strings.Join(s.NotPromised, ", ")
+	case least == nil || least.Bound == quota.Unbounded:
+		return results.NoPromise
+	case least.Bound == 0 && s.Verdict == results.Kept && s.Leak.WorstUnits > 0:
+		return "kept by its instances' clocks alone"
+	case least.Bound == 0:
+		return "no leak: " + s.Verdict
+	case s.Verdict == results.Kept:
+		return "within " + format.Count(least.Bound) + " per window"
+	default:
+		return "at most " + format.Count(least.Bound) + " per window: " + s.Verdict
+	}
+}
+
+// Errors are the shares of requests that ended in an error of each kind, of all; none
+// where a record does not tell them apart.
+func Errors(s *results.Summary) (out []string) {
+	if s.ErrorKinds == nil {
+		return nil
+	}
+	for _, kind := range []quota.ErrorKind{quota.ErrorContention, quota.ErrorTimeout, quota.ErrorStore, quota.ErrorOther} {
+		if n := *s.ErrorKinds.Of(kind); n > 0 {
+			out = append(out, format.Pct(results.Percent(n, s.Issued))+" "+string(kind))
+		}
+	}
+	return out
+}

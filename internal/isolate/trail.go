@@ -1,0 +1,67 @@
+package isolate
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// trailName is a file in the directory of a child.
+const trailName = "trail"
+
+// Trail is a text in a file that says what a child is doing. Its parent reads it if the
+// child has died.
+type Trail struct {
+	f   *os.File
+	buf []byte
+}
+
+// OpenTrail opens the trail of this child; nil if this process is none.
+func OpenTrail() (*Trail, error) {
+	if Dir() == "" {
+		return nil, nil
+	}
+	f, err := os.OpenFile(filepath.Join(Dir(), trailName), os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the trail: %w", err)
+	}
+	return &Trail{f: f}, nil
+}
+
+// Set replaces the text. On a nil trail it does nothing.
+func (t *Trail) Set(text []byte) error {
+	if t == nil {
+		return nil
+	}
+	t.buf = append(binary.BigEndian.AppendUint64(t.buf[:0], uint64(len(text))), text...)
+	if _, err := t.f.WriteAt(t.buf, 0); err != nil {
+		return fmt.Errorf("write the trail: %w", err)
+	}
+	return nil
+}
+
+// Close closes the file.
+func (t *Trail) Close() error {
+	if t == nil {
+		return nil
+	}
+	return t.f.Close()
+}
+
+// readTrail is empty if nothing was written.
+func readTrail(dir string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(dir, trailName))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(b) < 8 {
+		return "", nil
+	}
+	if err == nil && binary.BigEndian.Uint64(b) > uint64(len(b)-8) {
+		err = errors.New("the trail of a child is cut short")
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(b[8:][:binary.BigEndian.Uint64(b)]), nil
+}

@@ -1,0 +1,172 @@
+// Package odds says how often what a search found is met in a simulation at a stated rate
+// of requests. A search says what can happen and a share of random schedules compares
+// findings; neither says what a rate of requests makes of it.
+package odds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+const (
+	// DefaultRate is the requests per second of each subject where nothing else is said.
+	DefaultRate = 100
+	// MinRate is the least, a request in a quarter of an hour.
+	MinRate = 0.001
+	// MaxRate is the most: more requests than that are under way at once in one place.
+	MaxRate = 100_000
+
+	// requests are about as many as a simulation has.
+	requests = 50_000
+	// fewSubjects are how many ask at least where windows follow each other.
+	fewSubjects = 10
+	// windows are how many of the policy's follow each other, where they are short enough.
+	windows = 3
+	// patience is how long a strategy may do nothing that the simulation sees, by the wall
+	// clock: then there is no figure.
+	patience = 2 * time.Second
+	// shortest is how long each subject asks at least, and asked how often.
+	shortest = time.Second
+	asked    = 100
+)
+
+// Simulate simulates the strategy, policy, limit, instances and clocks of a search, and notes in
+// its findings how often their property breaks there: where units leak, and where a
+// request is rejected although there was room. cfg is what was searched. Each subject is asked for at
+// the rate, in requests per second, the times between two requests being random; networks
+// are those of a simulation by default.
+//
+// Nothing is noted of findings that need more than requests and time that passes: other
+// faults, refunds, units in use at the start; nor of strategies that cannot be simulated,
+// of simulations whose figures do not count, and of leaks where no window was asked for
+// more than its limit. A rate outside of [MinRate] and [MaxRate] is an error, but for 0,
+// at which nothing is simulated.
+func Simulate(ctx context.Context, sel strategies.Selection, cfg explore.Config, rate float64, found *results.Search) error {
+	findings := met(found)
+	switch {
+	case rate == 0:
+		return nil
+	case !(rate >= MinRate && rate <= MaxRate):
+		return fmt.Errorf("%v requests per second: give %v to %d, or 0 for no simulation", rate, MinRate, MaxRate)
+	case len(findings) == 0 || cfg.Used > 0:
+		return nil
+	}
+	cfg, err := cfg.Complete(sel)
+	if err != nil {
+		return err
+	}
+	plan, subjects, err := load(sel, cfg, rate)
+	if err != nil || plan.Workload == nil {
+		return err
+	}
+	plan.Topology.Skew, plan.Isolate = cfg.Skew, cfg.Isolate
+	if plan.Complete() != nil || plan.CannotRun(sel) != nil {
+		return nil // it is searched, and cannot be simulated
+	}
+	report, err := sim.Run(ctx, plan)
+	var invalid *results.InvalidError
+	switch {
+	case ctx.Err() != nil || errors.As(err, &invalid):
+		return nil
+	case err != nil:
+		return err
+	case len(report.Runs) != 1:
+		return nil
+	}
+	r := &report.Runs[0]
+	for _, f := range findings {
+		x := results.AtRate{Rate: rate, Subjects: subjects, Requests: r.Issued}
+		switch f.Property {
+		case explore.Leak:
+			if r.Leak.Trials == 0 {
+				continue
+			}
+			x.Units, x.Met, x.Windows = r.Leak.Units, r.Leak.LeakedTrials, r.Leak.Trials
+		case explore.FalseReject:
+			x.Units, x.Met = r.FalseRejects.Units, r.FalseRejects.Count
+		}
+		f.AtRate = &x
+	}
+	return nil
+}
+
+// met are the findings that a simulation can meet.
+func met(found *results.Search) (out []*results.Finding) {
+	for i := range found.Findings {
+		f := &found.Findings[i]
+		injected := slices.ContainsFunc(f.Faults, func(x quota.Fault) bool { return x != quota.FaultClock })
+		if !injected && (f.Property == explore.Leak || f.Property == explore.FalseReject) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// load is the simulation's, and how many subjects it has. It has no workload where the
+// scripts do more than take units.
+func load(sel strategies.Selection, cfg explore.Config, rate float64) (plan sim.Config, subjects int64, err error) {
+	var costs []int64
+	for _, s := range cfg.Scripts {
+		for _, a := range s {
+			if a.Kind != explore.Take {
+				return plan, 0, nil
+			}
+			if !slices.Contains(costs, a.Units) {
+				costs = append(costs, a.Units)
+			}
+		}
+	}
+	slices.Sort(costs)
+	steady, err := workloads.Lookup("steady")
+	if err != nil {
+		return plan, 0, err
+	}
+	policy := cfg.Policy
+	policy.Costs = costs
+	subjects, long := shape(&policy, rate)
+	plan = sim.Config{Every: -1, Parallel: 1, Plan: harness.Plan{
+		Policy: policy, Workload: steady, Strategies: []strategies.Selection{sel}, Seed: cfg.Seed, Instances: cfg.Instances,
+		Load: harness.OpenAt(rate * float64(subjects)), Duration: long, DecisionTimeout: min(patience, cfg.DecisionTimeout),
+	}}
+	plan.Stream.Set("subjects", strconv.FormatInt(subjects, 10))
+	plan.Stream.Set("popularity", "uniform")
+	plan.Stream.Set("over-quota", "0")
+	return plan, subjects, nil
+}
+
+// shape is how many subjects ask, and for how long: for some windows where a subject has
+// so many requests, and each for the beginning of one where windows are longer.
+func shape(p *quota.Policy, rate float64) (subjects int64, long time.Duration) {
+	seconds := func(n float64) time.Duration { return time.Duration(n / rate * float64(time.Second)) }
+	long = max(shortest, seconds(asked))
+	if all := windows * length(p); all > long && all <= seconds(requests/fewSubjects) {
+		long = all
+	}
+	return max(1, int64(requests/(rate*long.Seconds()))), long
+}
+
+// length of the policy's window, or the time in which its bucket fills; 0 for a standing
+// policy.
+func length(p *quota.Policy) time.Duration {
+	switch {
+	case p.Window.Kind == quota.Bucket:
+		return time.Duration(p.Window.Flow().Until(quota.Level{Units: p.Limit}))
+	case p.Window.Kind.Tumbling():
+		began := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+		s := p.Window.At(began)
+		return s.End.Sub(s.Start)
+	}
+	return p.Window.RealLength()
+}

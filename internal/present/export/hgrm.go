@@ -1,0 +1,117 @@
+package export
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Percentiles are those of one strategy, setting and kind of latency.
+type Percentiles struct {
+	// Label is the strategy as the command line takes it, and Loop is "closed" or
+	// "open".
+	Label, Loop string
+	// Kind of latency: "service", "response" or "settlement".
+	Kind string
+	// Number is that of the setting among those of the same label and loop, from 1.
+	Number int
+	// Text is in the form of HdrHistogram's percentile files, in microseconds, with
+	// a first line that says what it is.
+	Text []byte
+}
+
+// ErrNoHistogram says that a record holds no histogram whose timings count: simulations and
+// measurements that keep percentiles alone have none, and those of a machine that was too
+// busy do not count.
+var ErrNoHistogram = errors.New("the record holds no histogram of a latency that is measurable")
+
+// HGRM renders the latencies of all kept rounds together: the same that reports take their
+// percentiles from.
+func HGRM(f *results.File) ([]Percentiles, error) {
+	var out []Percentiles
+	number := map[string]int{}
+	for _, g := range grouped(f) {
+		first := g.runs[0]
+		runs := g.timed()
+		number[first.Params.Label+"|"+first.Params.Loop]++
+		for _, kind := range kinds {
+			if kind.name == "response" && !g.of.ResponseCounts {
+				continue
+			}
+			merged, rounds, err := over(runs, kind.of)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", first.Params.Label, err)
+			}
+			if merged == nil || merged.Count() == 0 {
+				continue
+			}
+			var b bytes.Buffer
+			fmt.Fprintf(&b, "#[%s time of %s under %s, limit %d, %s loop, %s, in microseconds]\n", kind.name, format.Plain(first.Params.Label),
+				format.Plain(first.Workload),
+				first.Params.Limit, first.Params.Loop, format.Plural(int64(rounds), "round", "rounds"))
+			if err := merged.WriteHGRM(&b); err != nil {
+				return nil, fmt.Errorf("%s: %w", first.Params.Label, err)
+			}
+			out = append(out, Percentiles{
+				Label: first.Params.Label, Loop: first.Params.Loop, Kind: kind.name, Number: number[first.Params.Label+"|"+first.Params.Loop],
+				Text: b.Bytes(),
+			})
+		}
+	}
+	if len(out) == 0 {
+		return nil, ErrNoHistogram
+	}
+	return out, nil
+}
+
+// Name is what tells it from others of the same file: label, loop, kind, and the
+// number of the setting where it is not the first.
+func (p *Percentiles) Name() string {
+	name := p.Label + "-" + p.Loop + "-" + p.Kind
+	if p.Number > 1 {
+		name += "-" + strconv.Itoa(p.Number)
+	}
+	return name
+}
+
+var kinds = []struct {
+	name string
+	of   func(r *results.Run) *results.Latency
+}{
+	{"service", func(r *results.Run) *results.Latency { return &r.Service }},
+	{"response", func(r *results.Run) *results.Latency { return r.Response }},
+	{"settlement", func(r *results.Run) *results.Latency {
+		if r.Settlement == nil {
+			return nil
+		}
+		return &r.Settlement.Service
+	}},
+}
+
+// over adds the histograms of all rounds up; nil where a round has none that can be
+// added, since a part of the rounds would pass for all.
+func over(runs []*results.Run, of func(*results.Run) *results.Latency) (merged *results.Histogram, rounds int, err error) {
+	for _, r := range runs {
+		l := of(r)
+		if l == nil || l.Samples == 0 {
+			continue
+		}
+		h, err := l.Decode()
+		if err != nil {
+			return nil, 0, err
+		}
+		if h == nil {
+			return nil, 0, nil
+		}
+		if merged == nil {
+			merged = results.NewHistogram()
+		}
+		merged.Merge(h)
+		rounds++
+	}
+	return merged, rounds, nil
+}

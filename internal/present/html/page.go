@@ -1,0 +1,97 @@
+package html
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Record is what one invocation left. What it did not leave is nil.
+type Record struct {
+	// Name tells it from others, e.g. its path; empty for the only one.
+	Name string
+	// File is the record of runs, measured or simulated.
+	File *results.File
+	// Series are how simulated runs developed.
+	Series []results.Series
+	// Exploration is what searches, counts and replays of schedules found.
+	Exploration *results.Exploration
+	// Provenance is set where File leaves it out.
+	Provenance *results.Provenance
+	// Drawings of all of it.
+	Drawings []Drawing
+}
+
+// Drawing is a plot or a chart.
+type Drawing struct {
+	// Format is the name of the renderer that made it.
+	Format string
+	// Doc says in one line what it shows.
+	Doc string
+	// Series is set where it is of one of the record's series.
+	Series *results.Series
+	// Finding is set where it is of one of the exploration's findings.
+	Finding *results.Finding
+	// SVG is the document.
+	SVG []byte
+}
+
+// About is what a strategy says of itself.
+type About struct {
+	// Doc is one line.
+	Doc string
+	// Source is the design record that it comes from; empty for none.
+	Source string
+	// Use and Avoid say when to use it, and when not.
+	Use, Avoid string
+}
+
+// Options of a page.
+type Options struct {
+	// About looks up a strategy by its public name. ok is false for an unknown one. It may
+	// be nil.
+	About func(strategy string) (about About, ok bool)
+}
+
+var (
+	//go:embed page.html.tmpl
+	pageTemplate string
+	//go:embed page.css
+	style string
+	//go:embed page.js
+	script string
+)
+
+var page = template.Must(template.New("page").Parse(pageTemplate))
+
+// Write writes one page about all records, in their order. A page of the same records
+// and options has the same bytes. A drawing that is no SVG document is an error.
+func Write(w io.Writer, records []Record, o Options) error {
+	v, err := view(records, o)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	if err := page.Execute(&b, v); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	// Names in a record may come from anywhere: what would reorder or hide a text is shown.
+	if _, err := io.WriteString(w, format.Visible(b.String())); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
+}
+
+// policyOf is what a browser may do with the page: run the one script, and load nothing.
+func policyOf(script string) string {
+	sum := sha256.Sum256([]byte(script))
+	return "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; base-uri 'none'; form-action 'none'"
+}

@@ -1,0 +1,256 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/results"
+)
+
+// panelView is all that is known of one strategy.
+type panelView struct {
+	ID, Label, Form string
+	About           *About
+	Runs            []*runView
+	Explored        []*exploredView
+	Series          []drawingView
+}
+
+// Groups are those that the strategy belongs to in some setting, the best first.
+func (v *panelView) Groups() (out []groupView) {
+	for _, r := range v.Runs {
+		if !slices.Contains(out, r.Group) {
+			out = append(out, r.Group)
+		}
+	}
+	slices.SortFunc(out, func(a, b groupView) int { return a.Order - b.Order })
+	return out
+}
+
+// runView is a strategy in one setting.
+type runView struct {
+	Record, Setting string // titles
+	Link            string
+	Group           groupView
+	Reason          string
+	Tables          []*table
+	Findings        []findingView
+}
+
+// panels are those of a page, by the strategy's label.
+type panels struct {
+	about func(string) (About, bool)
+	by    map[string]*panelView
+	ids   map[string]bool
+	// charts are where drawings of findings belong.
+	charts map[*results.Finding]*scheduleView
+}
+
+// of is the panel of a label. The public name, which may be empty, is that of the
+// strategy.
+func (p *panels) of(label, strategy string) *panelView {
+	if v := p.by[label]; v != nil {
+		return v
+	}
+	v := &panelView{ID: p.id(label), Label: label}
+	if strategy == "" {
+		strategy, _, _ = strings.Cut(label, ":")
+	}
+	if p.about != nil {
+		if a, ok := p.about(strategy); ok {
+			v.About = &a
+		}
+	}
+	p.by[label] = v
+	return v
+}
+
+// id is a name for links that no other panel has.
+func (p *panels) id(label string) string {
+	slug := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, label)
+	id := "s-" + slug
+	for n := 2; p.ids[id]; n++ {
+		id = fmt.Sprintf("s-%s-%d", slug, n)
+	}
+	p.ids[id] = true
+	return id
+}
+
+// sorted are all panels by label.
+func (p *panels) sorted() []*panelView {
+	return slices.SortedFunc(maps.Values(p.by), func(a, b *panelView) int { return strings.Compare(a.Label, b.Label) })
+}
+
+// run adds what a strategy did in a setting.
+func (p *panels) run(v *recordView, s *settingView, row *decisionRow, x *results.Summary, f *results.File) {
+	panel := p.of(row.Label, x.Strategy)
+	panel.Form = cmp.Or(panel.Form, x.Form)
+	r := &runView{Record: v.Name, Setting: s.Title, Link: s.ID, Group: row.Group, Reason: row.Reason}
+	for _, t := range []*table{
+		decisionsTable(x), guaranteeTable(x), latencyTable(x), loadTable(x, s.simulated), ownTable(x), costTable(x),
+		figureRows("Processor time per decision, and keys", x, figures.ProcessTable...),
+		storedTable(x), settlementTable(x), optionsTable(f, x),
+	} {
+		if t != nil {
+			r.Tables = append(r.Tables, t)
+		}
+	}
+	add := func(loop string, a *results.Summary) {
+		for _, reason := range a.Audit.Reasons {
+			r.Findings = append(r.Findings, findingView{Strikes: reason.Strikes, What: strikes[reason.Strikes], Code: reason.Code,
+				Detail: reason.Detail, Stack: reason.Stack, Of: format.Join(", ", loop, rounds(a, reason.Code))})
+		}
+	}
+	if x.Paced == nil {
+		add("", x)
+	} else {
+		add("closed loop", x)
+		add("open loop", x.Paced)
+	}
+	panel.Runs = append(panel.Runs, r)
+}
+
+// rounds says in how many rounds a finding was made.
+func rounds(s *results.Summary, code string) string {
+	return fmt.Sprintf("%d of %s", s.Occurrences[code], format.Plural(int64(s.Rounds), "round", "rounds"))
+}
+
+func decisionsTable(s *results.Summary) *table {
+	t := newTable("Decisions", "figure", "value")
+	unit := s.Params.Unit
+	t.add("rounds", fmt.Sprint(s.Rounds))
+	if s.Paced != nil {
+		t.add("rounds kept for latency", text.Kept(s.Paced))
+		t.add("rounds kept for decisions per second", text.Kept(s))
+	} else {
+		t.add("rounds kept for timings", text.Kept(s))
+	}
+	if s.Invalid > 0 {
+		t.add("invalid rounds", fmt.Sprint(s.Invalid))
+	}
+	t.rows(s, "requests", "admitted", "rejected")
+	if s.Errors > 0 {
+		t.add("errors", format.Join(": ", format.Count(s.Errors), strings.Join(figures.Errors(s), ", ")))
+		t.add("first error", s.FirstError)
+	}
+	t.rows(s, "degraded")
+	if !s.Counts() {
+		t.add("leak, false rejects, drift", "invalid")
+		return t
+	}
+	l := &s.Leak
+	t.add("leak", fmt.Sprintf("%s %s (%s of limit)", format.Range(l.Units, l.Possible), unit, format.Pct(l.PctOfLimit)))
+	t.add("worst window", format.Units(l.WorstUnits, unit))
+	t.rows(s, "leaked-trials")
+	if l.Excursions > 0 {
+		t.add("above the limit", fmt.Sprintf("%s, %s unit-seconds", format.Plural(l.Excursions, "time", "times"), format.Digits(l.UnitSeconds)))
+	}
+	t.rows(s, "rolling", "false-rejects", "drift")
+	return t
+}
+
+// guaranteeTable has what is declared, clause by clause, and what the design record promises.
+func guaranteeTable(s *results.Summary) *table {
+	t := newTable("Declared guarantee, in the worst window of any subject and round", "property", "at most", "bound", "worst measured",
+		"verdict")
+	for _, c := range slices.Concat(s.Guarantee, s.Record) {
+		formula := c.Formula
+		if c.Source != "" {
+			formula += ", promised by " + c.Claimed()
+		}
+		t.add(c.Property, formula, boundText(&c, s.Params.Unit), format.Range(c.Certain, c.Possible), text.Verdict(c.Verdict))
+	}
+	return t.orNil()
+}
+
+// boundText is the largest amount that keeps a bound.
+func boundText(c *results.Clause, unit string) string {
+	if !figures.Bounded(c) {
+		return "no bound"
+	}
+	return "≤ " + format.Units(c.Bound, unit)
+}
+
+func latencyTable(s *results.Summary) *table {
+	t := latencyColumns("Latency", "time")
+	r := s.AtRate()
+	if r.Response != nil {
+		t.percentiles("response", r.Response)
+	}
+	if s.Paced != nil {
+		t.percentiles("service at the common rate", &r.Service)
+		t.percentiles("saturated service", &s.Service)
+	} else {
+		t.percentiles("service", &s.Service)
+	}
+	if r.Reference != nil {
+		t.percentiles("bare client", r.Reference)
+	}
+	return t
+}
+
+func loadTable(s *results.Summary, simulated bool) *table {
+	t := newTable("Throughput and scheduling delay", "figure", "value")
+	if !simulated && s.Throughput.Rounds > 0 {
+		t.add("decisions per second", interval(s.Throughput, func(x float64) string { return format.Count(int64(x + 0.5)) }))
+		if s.Ratio.Rounds > 0 {
+			t.add("ratio to a bare client's INCR loop", interval(s.Ratio, format.Digits))
+		}
+	}
+	t.rows(s, figures.DelayTable...)
+	return t.orNil()
+}
+
+// settlementTable is what became of admitted requests.
+func settlementTable(s *results.Summary) *table {
+	if s.Settled == nil {
+		return nil
+	}
+	return figureRows("Settlement of admitted requests", s, figures.SettlementTable...)
+}
+
+// interval is a figure over rounds.
+func interval(f results.Figure, show func(float64) string) string {
+	switch {
+	case f.Rounds < 2 || f.Lo == f.Hi:
+		return show(f.Value)
+	case f.Coverage == 0:
+		return fmt.Sprintf("%s (rounds from %s to %s)", show(f.Value), show(f.Lo), show(f.Hi))
+	}
+	return fmt.Sprintf("%s [%s, %s]", show(f.Value), show(f.Lo), show(f.Hi))
+}
+
+// ownTable has what the strategy counts itself.
+func ownTable(s *results.Summary) *table {
+	t := newTable("Figures of its own", "figure", "#value", "unit", "#per decision", "#per admitted")
+	for _, f := range text.Own(s) {
+		t.add(f.Name, f.Value, f.Unit, f.PerDecision, f.PerAdmitted)
+	}
+	return t.orNil()
+}
+
+func optionsTable(f *results.File, s *results.Summary) *table {
+	t := newTable("Options", "option", "value")
+	i := slices.IndexFunc(f.Runs, func(r results.Run) bool { return r.Params.Label == s.Params.Label && r.Strategy == s.Strategy })
+	if i < 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Runs[i].Options)) {
+		t.add(name, f.Runs[i].Options[name])
+	}
+	return t.orNil()
+}

@@ -1,0 +1,199 @@
+package html
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/results"
+)
+
+// settingView is what strategies were compared in: all of one policy, workload and load.
+type settingView struct {
+	ID, Policy, Title string
+	Record            string // the record's name
+	Facts             []fact
+	Answer            *answerView
+	Columns           []decisionColumn
+	Rows              []decisionRow
+
+	notes     figures.Notes
+	simulated bool
+	group     []results.Summary
+}
+
+// Notes explain marks of the rows.
+func (v *settingView) Notes() []string {
+	return append([]string{text.KeptRounds(v.group)}, explained(&v.notes)...)
+}
+
+// runs shows what was run, on what, and every strategy of it.
+func (v *recordView) runs(r *Record, p *panels) error {
+	f := r.File
+	v.Kind, v.Simulated = f.Kind, f.Kind == results.Simulated
+	head := *f
+	if r.Provenance != nil {
+		head.Provenance = *r.Provenance
+	}
+	v.Facts = facts(text.Head(head))
+	if c := head.Provenance.Command; c != "" {
+		v.Facts = append(v.Facts, fact{"command", []string{c}})
+	}
+	for _, m := range f.Merged {
+		v.Facts = append(v.Facts, fact{"merged", []string{fmt.Sprintf("%s: %s, seed %d, %s %s", m.File,
+			format.Plural(int64(m.Runs), "run", "runs"), m.Seed,
+			m.Provenance.Host.Name, when(m.Provenance.Time))}})
+	}
+	v.skipped(f.Skipped)
+	summaries := f.Summarised()
+	for _, x := range text.Findings(summaries) {
+		v.Findings = append(v.Findings, findingView{Strikes: x.Strikes, What: strikes[x.Strikes], Code: x.Code, Detail: x.Detail, Of: x.Of})
+	}
+	if f.Sweep != nil {
+		return v.sweep(f)
+	}
+	for i, a := range answer.Of(*f).Settings {
+		g := a.Summaries()
+		if len(g) == 0 {
+			continue
+		}
+		s := &settingView{ID: fmt.Sprintf("%s-t%d", v.ID, i+1), Policy: g[0].Policy, Title: settingTitle(&g[0]),
+			Record: format.Join(", ", v.Name, pick(v.Simulated, "simulated", "")), simulated: v.Simulated, group: g}
+		s.Facts = facts(text.Setting(*f, g))
+		s.decide(&a, p)
+		s.Answer = answered(&a, s)
+		v.Settings = append(v.Settings, s)
+		for j := range g {
+			p.run(v, s, &s.Rows[j], &g[j], f)
+		}
+	}
+	return nil
+}
+
+// findingView is a finding of the audit.
+type findingView struct {
+	// Strikes is the code of what it strikes, What says so.
+	Strikes, What    string
+	Code, Detail, Of string
+	Stack            string
+}
+
+// strikes says what a finding takes back.
+var strikes = map[string]string{
+	results.StrikesCorrectness: "invalid", results.StrikesTimings: "timings do not count",
+	results.StrikesResponse: "response times do not count",
+	results.StrikesRound:    "the machine was disturbed", results.StrikesNote: "note",
+}
+
+// facts joins entries that continue the one before, and then those that say the same.
+func facts(entries []text.Entry) []fact {
+	var all, out []fact
+	for _, e := range entries {
+		if n := len(all); n > 0 && (e.Label == "" || e.Label == all[n-1].Name) {
+			all[n-1].Values = append(all[n-1].Values, e.Text)
+			continue
+		}
+		all = append(all, fact{e.Label, []string{e.Text}})
+	}
+	for _, f := range all {
+		if i := slices.IndexFunc(out, func(o fact) bool { return slices.Equal(o.Values, f.Values) }); i >= 0 {
+			out[i].Name += ", " + f.Name
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func (v *recordView) skipped(all []results.Skipped) {
+	at := map[string]int{}
+	for _, s := range all {
+		i, ok := at[s.Reason]
+		if !ok {
+			i = len(v.Skipped)
+			at[s.Reason] = i
+			v.Skipped = append(v.Skipped, fact{Name: s.Reason})
+		}
+		v.Skipped[i].Values = append(v.Skipped[i].Values, s.Strategy)
+	}
+}
+
+func settingTitle(s *results.Summary) string {
+	p := &s.Params
+	loop := format.Plural(int64(p.Workers), "worker", "workers")
+	if at := &s.AtRate().Params; at.Loop == results.OpenLoop && at.RatePerS > 0 {
+		loop += ", " + format.Digits(at.RatePerS) + " requests/s"
+	}
+	return format.Join(" · ", fmt.Sprintf("%s: %s, %s", s.Policy, format.Units(p.Limit, p.Unit), p.WindowText()), s.Workload, loop,
+		format.Plural(int64(p.Instances), "instance", "instances"))
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// latencies of all strategies by percentile.
+func (v *settingView) latencies() *table {
+	t := latencyColumns("Latency of "+v.Title, "strategy")
+	for i := range v.group {
+		x := &v.group[i]
+		t.percentiles(labelOf(x), x.Latency())
+	}
+	return t
+}
+
+// decided is leak and false rejects beside p99.
+func (v *settingView) decided() *table {
+	t := figureColumns("Leak, false rejects and p99 of "+v.Title, "strategy", "leak-pct", "false-rejects", "p99")
+	for i := range v.group {
+		x := &v.group[i]
+		t.figures(labelOf(x), x)
+	}
+	return t
+}
+
+func latencyColumns(caption, first string) *table {
+	return newTable(caption, first, "#p50", "#p90", "#p99", "#p99.9", "#p99.99", "#largest")
+}
+
+// percentiles adds a row of a latency.
+func (t *table) percentiles(name string, p *results.Percentiles) {
+	cells := []string{name}
+	for _, x := range []results.Percentile{p.P50, p.P90, p.P99, p.P999, p.P9999} {
+		cells = append(cells, percentileText(x, &t.notes))
+	}
+	largest := "-"
+	switch p.P50.Status {
+	case results.NoSamples:
+	case results.NotMeasurable:
+		largest = cells[1]
+	default:
+		largest = format.NS(float64(p.Max))
+	}
+	t.add(append(cells, largest)...)
+}
+
+// percentileText sets a mark apart from the unit before it.
+func percentileText(p results.Percentile, notes *figures.Notes) string {
+	cell := notes.Percentile(p)
+	if n := len(cell) - 1; n > 0 && 2*p.Waited > p.Rounds && cell[n] == 'w' {
+		cell = cell[:n] + "\u00a0" + cell[n:]
+	}
+	return cell
+}
+
+// explained are notes on this page, where other tables stand than on a terminal.
+func explained(notes *figures.Notes) (out []string) {
+	for _, n := range notes.Lines() {
+		out = append(out, strings.ReplaceAll(n, ", see MEASUREMENT VALIDITY", ", see measurement validity"))
+	}
+	return out
+}

@@ -1,0 +1,242 @@
+package html
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/results"
+)
+
+// document is what the template is filled with.
+type document struct {
+	Title   string
+	Policy  string
+	Style   template.CSS
+	Script  template.JS
+	Legend  []groupView
+	Records []*recordView
+	Panels  []*panelView
+}
+
+// Parts are the sections of the page that there are, in their order.
+func (d *document) Parts() (out []part) {
+	if d.HasAnswers() {
+		out = append(out, part{"answer", "The answer"})
+	}
+	out = append(out, part{"run", "What was run"})
+	if d.HasRuns() {
+		out = append(out, part{"decide", "Decision table"})
+	}
+	if d.HasDrawings() {
+		out = append(out, part{"plots", "Plots"})
+	}
+	if d.HasSearches() {
+		out = append(out, part{"explored", "Explored"})
+	}
+	if len(d.Panels) > 0 {
+		out = append(out, part{"strategies", "Strategies"})
+	}
+	return out
+}
+
+// part is a section of the page.
+type part struct{ ID, Title string }
+
+// Columns are those of the decision tables.
+func (d *document) Columns() []decisionColumn { return decisionColumns }
+
+// HasAnswers reports whether any record answers something.
+func (d *document) HasAnswers() bool {
+	return d.HasRuns() || slices.ContainsFunc(d.Records, func(r *recordView) bool { return r.Sweep != nil })
+}
+
+// HasRuns reports whether there is anything to decide from.
+func (d *document) HasRuns() bool {
+	return slices.ContainsFunc(d.Records, func(r *recordView) bool { return len(r.Settings) > 0 })
+}
+
+// HasDrawings reports whether there are plots that are not of one strategy.
+func (d *document) HasDrawings() bool {
+	return slices.ContainsFunc(d.Records, func(r *recordView) bool { return len(r.Drawings) > 0 })
+}
+
+// HasSearches reports whether anything was explored.
+func (d *document) HasSearches() bool {
+	return slices.ContainsFunc(d.Records, func(r *recordView) bool { return r.Searches != nil })
+}
+
+// recordView is a record on the page.
+type recordView struct {
+	ID, Name string
+	// Kind is measured, simulated or explored.
+	Kind      string
+	Simulated bool
+	Facts     []fact
+	Settings  []*settingView
+	Sweep     *sweepView
+	Skipped   []fact
+	Findings  []findingView
+	Drawings  []drawingView
+	Searches  *table
+}
+
+// fact is an entry of a list of names and what they stand for.
+type fact struct {
+	Name   string
+	Values []string
+}
+
+// drawingView is a drawing with the figures that it shows.
+type drawingView struct {
+	ID, Title, Doc, Desc string
+	SVG                  template.HTML
+	Style                template.CSS
+	// Tables hold the figures.
+	Tables []*table
+}
+
+// table is a table of texts. The first cell of a row is its head.
+type table struct {
+	Caption string
+	Head    []column
+	Rows    [][]string
+	// Links are the panels of the rows, or nil.
+	Links []string
+
+	columns []*figures.Figure
+	notes   figures.Notes
+}
+
+// Notes explain marks.
+func (t *table) Notes() []string { return explained(&t.notes) }
+
+// column of a table: figures are set flush right.
+type column struct {
+	Title  string
+	Figure bool
+}
+
+func newTable(caption string, columns ...string) *table {
+	t := &table{Caption: caption}
+	for _, c := range columns {
+		title, figure := strings.CutPrefix(c, "#")
+		t.Head = append(t.Head, column{title, figure})
+	}
+	return t
+}
+
+func (t *table) add(cells ...string) { t.Rows = append(t.Rows, cells) }
+
+// orNil is nil for a table without rows.
+func (t *table) orNil() *table {
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+// view is what a page shows of records.
+func view(records []Record, o Options) (*document, error) {
+	d := &document{Policy: policyOf(script), Legend: legend()}
+	d.Style, d.Script = template.CSS(style), template.JS(script) //nolint:gosec // embedded files
+	p := panels{about: o.About, by: map[string]*panelView{}, ids: map[string]bool{}}
+	for i := range records {
+		r := &records[i]
+		v := &recordView{ID: fmt.Sprintf("r%d", i+1), Name: r.Name}
+		d.Records = append(d.Records, v)
+		if r.File != nil {
+			if err := v.runs(r, &p); err != nil {
+				return nil, err
+			}
+		}
+		if r.Exploration != nil {
+			if v.Kind == "" {
+				v.Kind = "explored"
+			}
+			v.explored(r.Exploration, &p)
+		}
+		if err := v.drawings(r, &p); err != nil {
+			return nil, err
+		}
+	}
+	d.Panels = p.sorted()
+	d.Title = title(d)
+	return d, nil
+}
+
+// title of the page: what was tested.
+func title(d *document) string {
+	var policies []string
+	seen := map[string]bool{}
+	for _, r := range d.Records {
+		for _, s := range r.Settings {
+			if !seen[s.Policy] {
+				seen[s.Policy] = true
+				policies = append(policies, s.Policy)
+			}
+		}
+	}
+	const most = 3
+	if n := len(policies); n > most {
+		policies = append(policies[:most], fmt.Sprintf("%d more", n-most))
+	}
+	if len(policies) == 0 {
+		return "quotabench report"
+	}
+	return "quotabench report: " + strings.Join(policies, ", ")
+}
+
+// drawings puts what is about one strategy into its panel, and the rest after the table.
+func (v *recordView) drawings(r *Record, p *panels) error {
+	for i := range r.Drawings {
+		x := &r.Drawings[i]
+		id := fmt.Sprintf("%s-d%d", v.ID, i+1)
+		in, err := inline(x.SVG, id+"-")
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.Format, err)
+		}
+		d := drawingView{ID: id, Title: in.Title, Doc: x.Doc, Desc: in.Desc, SVG: in.SVG}
+		if in.Width > 0 {
+			d.Style = template.CSS(fmt.Sprintf("--natural:%.0fpx", in.Width)) //nolint:gosec // a number
+		}
+		switch {
+		case x.Finding != nil:
+			p.chart(x.Finding, d)
+		case x.Series != nil:
+			d.Tables = append(d.Tables, seriesTable(x.Series))
+			panel := p.of(x.Series.Strategy, "")
+			panel.Series = append(panel.Series, d)
+		default:
+			d.Tables = v.figuresOf(x.Format)
+			v.Drawings = append(v.Drawings, d)
+		}
+	}
+	return nil
+}
+
+// figuresOf are the tables of what a plot of all strategies shows.
+func (v *recordView) figuresOf(name string) (out []*table) {
+	if v.Sweep != nil {
+		return nil // they stand in the answer
+	}
+	for _, s := range v.Settings {
+		switch {
+		case strings.HasPrefix(name, "latency"):
+			out = append(out, s.latencies())
+		default:
+			out = append(out, s.decided())
+		}
+	}
+	return out
+}
+
+// label of a strategy, or its public name where it has none.
+func labelOf(s *results.Summary) string {
+	if s.Label == "" {
+		return s.Strategy
+	}
+	return s.Label
+}

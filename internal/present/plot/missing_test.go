@@ -1,0 +1,53 @@
+package plot
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/results"
+)
+
+// plotText is all text of a plot, without line breaks.
+func plotText(t *testing.T, plot func(results.File) (*Plot, error), f results.File) string {
+	t.Helper()
+	b := fixture.Must[[]byte](t)(fixture.Must[*Plot](t)(plot(f)).SVG())
+	return readSVG(t, b).text
+}
+
+// TestPlotsNameWhoIsMissing has one strategy for each reason to be missing.
+func TestPlotsNameWhoIsMissing(t *testing.T) {
+	f := fixture.New(3, fixture.Strategies[:6]...)
+	for i := range f.Runs {
+		switch r := &f.Runs[i]; r.Strategy {
+		case "incr-expire-atomic":
+			r.Service.StallsP99, r.Service.StallsP999 = 1, 0
+		case "decr-literal":
+			r.Service = results.Latency{Distribution: results.Distribution{StallsP99: -1, StallsP999: -1}}
+		case "check-then-set":
+			r.Audit.Strike("x", results.StrikesCorrectness, "y")
+		case "lua-reserve":
+			r.Audit.Strike("x", results.StrikesTimings, "y")
+		case "redis-hash":
+			if r.Repetition == 2 {
+				r.Audit.Strike("x", results.StrikesCorrectness, "y")
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		plot  func(results.File) (*Plot, error)
+		wants []string
+	}{
+		"latency": {Latency, []string{"No p99 (dominated by fewer than 5 stalls): incr-expire-atomic.", "Not shown (no samples): decr-literal.",
+			"Not shown (not measurable): lua-reserve.", "3 of 3 rounds kept", "Timings stand, decisions do not (invalid): check-then-set."}},
+		"leak": {Leak, []string{"Hollow, at the longest request (p99: dominated by fewer than 5 stalls): incr-expire-atomic.", "decr-literal, rejects 99.9 % wrongly no samples",
+			"Not shown (invalid): check-then-set.", "lua-reserve not measurable", "Some rounds left out (invalid): redis-hash."}},
+	} {
+		text := plotText(t, c.plot, f)
+		for _, want := range c.wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: nothing about %q in %s", name, want, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package plot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+
+	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// ErrNothingToPlot is returned where no run has the figures that a plot shows.
+var ErrNothingToPlot = errors.New("nothing to plot")
+
+// Plot is a drawing of a fixed size, ready to be rendered. The same results give
+// the same bytes.
+type Plot struct {
+	title string
+	// desc says what the drawing shows, with its main figures, to those who cannot see it.
+	desc          string
+	width, height vg.Length
+	paint         func(c draw.Canvas)
+}
+
+// Title is what stands above the drawing.
+func (p *Plot) Title() string { return p.title }
+
+// Desc describes the drawing in one or two sentences with its main figures.
+func (p *Plot) Desc() string { return p.desc }
+
+// ground paints the whole canvas white, so that a drawing reads the same on a dark page.
+func (p *Plot) ground(c draw.Canvas) {
+	c.FillPolygon(white, []vg.Point{{}, {X: p.width}, {X: p.width, Y: p.height}, {Y: p.height}})
+}
+
+// pngDPI makes text crisp on screens of today.
+const pngDPI = 144
+
+// PNG renders the plot as a bitmap.
+func (p *Plot) PNG() ([]byte, error) {
+	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(white))}
+	p.paint(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return nil, fmt.Errorf("render png: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// Render draws as "svg" or as "png".
+func (p *Plot) Render(ext string) ([]byte, error) {
+	switch ext {
+	case "svg":
+		return p.SVG()
+	case "png":
+		return p.PNG()
+	default:
+		return nil, fmt.Errorf("cannot draw as %q: choose svg or png", ext)
+	}
+}
+
+// maxDots is where looking for places begins to take seconds, and reading too.
+const maxDots = 100
+
+func tooMany(strategies int) error {
+	return fmt.Errorf("%d strategies are too many for one plot: select at most %d", strategies, maxDots)
+}
+
+// series is a strategy as plots know it.
+type series struct {
+	*results.Summary
+	label string
+	group answer.Group
+	// other is set where it keeps something in a store that is neither Redis nor SQL.
+	other bool
+}
+
+// plotted returns the summaries of a file in the order of reports, each with a
+// label that tells it from the others.
+func plotted(f results.File) []series {
+	var out []series
+	groups := answer.Of(f).Settings
+	for n := range groups {
+		g := groups[n].Summaries()
+		for i := range g {
+			label := drawable(shorten(format.Plain(g[i].Label)))
+			if len(groups) > 1 {
+				label += fmt.Sprintf(" (%s, %s", format.Plain(g[i].Policy), format.Plain(g[i].Workload))
+				if n > 0 {
+					label += fmt.Sprintf(", setting %d", n+1)
+				}
+				label += ")"
+			}
+			other := slices.ContainsFunc(g[i].Stored, func(x results.Stored) bool { return f.Class(x.Store) == results.ClassOther })
+			out = append(out, series{Summary: &g[i], label: label, group: groups[n].Strategies[i].Group, other: other})
+		}
+	}
+	return out
+}
+
+// shorten cuts labels that no plot has room for.
+func shorten(label string) string {
+	const most = 80
+	if r := []rune(label); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return label
+}
+
+// caption says under a title what the figures rest on.
+func caption(f results.File, all []series) string {
+	s := all[0]
+	p := s.Params
+	loop := fmt.Sprintf("closed loop, %s", format.Plural(int64(p.Workers), "worker", "workers"))
+	if s.Paced != nil {
+		p = s.Paced.Params
+	}
+	if p.Loop == results.OpenLoop {
+		loop = format.Join(" ", "open loop,", format.Plain(p.Arrivals), "at", format.Digits(p.RatePerS)+"/s")
+	}
+	text := format.Join(" · ", "workload "+format.Plain(s.Workload),
+		fmt.Sprintf("%s (%s)", format.Plain(s.Policy), format.Units(p.Limit, format.Plain(p.Unit))), loop,
+		keptText(all))
+	text = drawable(format.Join(" · ", text, storesCaption(f)))
+	if f.Kind == results.Simulated {
+		text = "SIMULATED in virtual time, latencies are modelled · " + text
+	}
+	return text
+}
+
+// keptText says how many rounds are behind the timings, of those that were run.
+func keptText(all []series) string {
+	lo, hi := all[0].AtRate(), all[0].AtRate()
+	for _, s := range all {
+		if r := s.AtRate(); r.Timed < lo.Timed {
+			lo = r
+		} else if r.Timed > hi.Timed {
+			hi = r
+		}
+	}
+	of := " of " + format.Plural(int64(hi.Rounds), "round", "rounds") + " kept"
+	if lo.Timed == hi.Timed {
+		return strconv.Itoa(lo.Timed) + of
+	}
+	return fmt.Sprintf("%d to %d", lo.Timed, hi.Timed) + of
+}
+
+// storesCaption names the stores, servers of one version together.
+func storesCaption(f results.File) string {
+	var names []string
+	servers := map[string]int{}
+	for _, name := range f.StoreNames() {
+		s := f.Stores[name]
+		if s.Kind == "" || s.Kind == "none" {
+			continue
+		}
+		family, _, _ := strings.Cut(name, ".")
+		version, _, _ := strings.Cut(s.Version, " (") // a distribution's name for its build
+		one := format.Join(" ", format.Plain(family), format.Plain(version))
+		if s.Kind != "process" {
+			one += " (" + format.Plain(s.Kind) + ")"
+		}
+		if servers[one]++; servers[one] == 1 {
+			names = append(names, one)
+		}
+	}
+	for i, n := range names {
+		if servers[n] > 1 {
+			names[i] = fmt.Sprintf("%d x %s", servers[n], n)
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,90 @@
+package plot
+
+import (
+	"bytes"
+	"fmt"
+	"hash/fnv"
+	"html"
+	"regexp"
+	"strconv"
+	"strings"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// The fonts that an SVG document asks for. Those after the first have the metrics of
+// the one that the layout was computed with, or nearly.
+const (
+	sansStack = "'Liberation Sans',Arimo,Arial,Helvetica,sans-serif"
+	monoStack = "'Liberation Mono',Cousine,'Courier New',Menlo,monospace"
+)
+
+// SVG renders the plot as a stand-alone SVG document, which may also stand in an HTML
+// page beside others: its identifiers are its own. Every text states the width that it
+// was laid out with, so that no font makes labels overlap.
+func (p *Plot) SVG() ([]byte, error) {
+	c := vgsvg.New(p.width, p.height)
+	dc := draw.New(c)
+	p.ground(dc)
+	p.paint(dc)
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return nil, fmt.Errorf("render svg: %w", err)
+	}
+	s := b.String()
+	open := strings.Index(s, "<svg")
+	end := open + strings.Index(s[open:], ">") + 1
+	body := canvasText.ReplaceAllStringFunc(s[end:], compactText)
+	h := fnv.New64a()
+	fmt.Fprint(h, p.title, p.desc, body) // never fails
+	id := fmt.Sprintf("qb%x", h.Sum64())
+	head := fmt.Sprintf(`<svg width="%gpt" height="%gpt" viewBox="0 0 %[1]g %[2]g" xmlns="http://www.w3.org/2000/svg" `+
+		`role="img" aria-labelledby="%[3]s-title %[3]s-desc" font-family="%[4]s">
+<title id="%[3]s-title">%[5]s</title>
+<desc id="%[3]s-desc">%[6]s</desc>
+`, round2(p.width), round2(p.height), id, sansStack, html.EscapeString(p.title), html.EscapeString(p.desc))
+	return []byte(head + strings.TrimLeft(body, "\n")), nil
+}
+
+func round2(l font.Length) float64 { return float64(int64(l*100+0.5)) / 100 }
+
+// canvasText is a text as the canvas writes it.
+var canvasText = regexp.MustCompile(`<text x="([^"]*)" y="([^"]*)" transform="scale\(1, -1\)"` +
+	`\n\tstyle="font-family:([^;]*);font-variant:normal;` +
+	`font-weight:(normal|bold);font-style:normal;font-size:([0-9.]+)px(;fill:#[0-9A-Fa-f]+)?">([^<]*)</text>`)
+
+// compactText states a text's width, and leaves out what the document says once.
+func compactText(text string) string {
+	m := canvasText.FindStringSubmatch(text)
+	size, err := strconv.ParseFloat(m[5], 64)
+	if err != nil {
+		return text // the pattern admits numbers alone
+	}
+	style := textStyle(size, ink, m[4] == "bold")
+	attributes := ""
+	if m[4] == "bold" {
+		attributes += ` font-weight="bold"`
+	}
+	if m[3] == monoFamily {
+		style.Font = monoFont(size)
+		attributes += ` font-family="` + monoStack + `"`
+	}
+	if _, colour, ok := strings.Cut(m[6], ":"); ok {
+		attributes += ` fill="` + colour + `"`
+	}
+	width := style.Width(html.UnescapeString(m[7]))
+	return fmt.Sprintf(`<text x="%s" y="%s" transform="scale(1,-1)" font-size="%s" `+
+		`textLength="%.4g" lengthAdjust="spacingAndGlyphs"%s>%s</text>`,
+		m[1], m[2], m[5], float64(width), attributes, m[7])
+}
+
+// monoFamily is the family name in the monospaced font.
+const monoFamily = "Liberation Mono"
+
+// monoFont is the font of commands, at a size in points.
+func monoFont(size float64) font.Font {
+	return font.Font{Typeface: "Liberation", Variant: "Mono", Weight: xfont.WeightNormal, Size: font.Length(size)}
+}

@@ -1,0 +1,170 @@
+package plot
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// pace is how many decisions a strategy made per second, slice by slice.
+type pace struct {
+	series
+	perS    []float64 // mean over rounds
+	sliceNS float64   // mean over rounds
+}
+
+const throughputTitle = "Throughput over time"
+
+// Throughput draws decisions per second over the time of a round, one line per
+// strategy: the mean over rounds. Stores that were taken away are shaded.
+func Throughput(f results.File) (*Plot, error) {
+	all := plotted(f)
+	var paces []pace
+	var notes captions
+	for _, s := range all {
+		p, ok := paceOf(f.Runs, s)
+		if !ok {
+			reason := "the record does not have it"
+			if !s.TimingsCount {
+				reason = string(results.NotMeasurable)
+			}
+			notes.add("Not shown", s.label, reason)
+			continue
+		}
+		paces = append(paces, p)
+	}
+	if len(paces) == 0 {
+		return nil, fmt.Errorf("%w: the record has no decisions over time", ErrNothingToPlot)
+	}
+	if len(paces) > maxDots {
+		return nil, tooMany(len(paces))
+	}
+	shades, away := outages(all)
+	g := figure{
+		title: throughputTitle, caption: throughputCaption(f, all), simulated: f.Kind == results.Simulated, width: 900, least: 300,
+		note: format.Join(" ", "Decisions per second, mean over kept rounds.", away, notes.text()), desc: throughputDesc(paces),
+	}
+	most := crowd
+	if slices.ContainsFunc(paces, func(p pace) bool { return p.store() == inProcess }) {
+		most = 0 // they are faster by orders of magnitude
+	}
+	facets := facetsOf(paces, most, func(p *pace) int { return p.store() })
+	if len(facets) == 1 {
+		facets[0].title = ""
+	}
+	end := 0.0
+	for _, p := range paces {
+		end = max(end, p.sliceNS*float64(len(p.perS)))
+	}
+	for i, x := range facets {
+		if len(facets) > 1 {
+			g.least = 140
+		}
+		p := throughputPanel(x.title, x.lines, end)
+		if i < len(facets)-1 {
+			p.x.title = ""
+		}
+		for _, s := range shades {
+			p.shades = append(p.shades, shade{s.from * end, s.to * end})
+		}
+		g.panels = append(g.panels, p)
+	}
+	return g.plot(), nil
+}
+
+func throughputPanel(title string, paces []pace, end float64) panel {
+	p := panel{title: title, x: spanAxis(time.Duration(end))}
+	p.x.title = "time since the start of a round"
+	var values []float64
+	for _, x := range paces {
+		l := line{name: x.label, faint: len(x.perS)}
+		for k, v := range x.perS {
+			l.x, l.y = append(l.x, (float64(k)+0.5)*x.sliceNS), append(l.y, v)
+		}
+		values = append(values, l.y...)
+		p.lines = append(p.lines, l)
+	}
+	slices.SortStableFunc(p.lines, func(a, b line) int { return compareFloat(b.y[len(b.y)-1], a.y[len(a.y)-1]) })
+	for k := range p.lines {
+		p.lines[k].style = styleOf(k)
+	}
+	p.y = linearAxis("decisions per second", values)
+	return p
+}
+
+// paceOf condenses the rounds of a summary.
+func paceOf(runs []results.Run, s series) (pace, bool) {
+	p := pace{series: s}
+	var rounds []*results.OverTime
+	for i := range runs {
+		r := &runs[i]
+		if s.Key == "" || r.Key() != s.Key || !r.OverTime.Sound() || !s.Keeps(r.Repetition) {
+			continue
+		}
+		if len(rounds) > 0 && len(r.OverTime.Admitted) != len(rounds[0].Admitted) {
+			continue
+		}
+		rounds = append(rounds, r.OverTime)
+		p.sliceNS += float64(r.OverTime.SliceNS)
+	}
+	if len(rounds) == 0 {
+		return p, false
+	}
+	p.sliceNS /= float64(len(rounds))
+	for k := range rounds[0].Admitted {
+		values := make([]float64, len(rounds))
+		for i, o := range rounds {
+			values[i] = o.DecisionsPerS(k)
+		}
+		p.perS = append(p.perS, results.Mean(values))
+	}
+	return p, true
+}
+
+// outages are the shares of a round during which stores were taken away, which all
+// strategies have in common.
+func outages(all []series) (out []shade, note string) {
+	var names []string
+	for _, text := range all[0].Params.Outages {
+		store, rest, _ := strings.Cut(text, ":")
+		span, _, _ := strings.Cut(rest, ":")
+		from, to, _ := strings.Cut(span, "-")
+		a, err := strconv.ParseFloat(from, 64)
+		b, err2 := strconv.ParseFloat(to, 64)
+		if err != nil || err2 != nil || !(a >= 0 && a < b && b <= 1) {
+			continue
+		}
+		out = append(out, shade{a, b})
+		names = append(names, format.Plain(store))
+	}
+	if len(out) > 0 {
+		note = "Shaded: " + strings.Join(names, ", ") + " was taken away."
+	}
+	return out, note
+}
+
+// throughputCaption is about the loop that throughput is taken from, which may have an
+// open one beside it.
+func throughputCaption(f results.File, all []series) string {
+	closed := make([]series, len(all))
+	for i := range all {
+		s := *all[i].Summary
+		s.Paced = nil
+		closed[i] = series{Summary: &s}
+	}
+	return caption(f, closed)
+}
+
+func throughputDesc(paces []pace) string {
+	by := func(a, b pace) int { return compareFloat(a.Throughput.Value, b.Throughput.Value) }
+	lo, hi := slices.MinFunc(paces, by), slices.MaxFunc(paces, by)
+	return fmt.Sprintf("Decisions per second over the time of a round, of %s. "+
+		"Over whole rounds %s makes the most, %s/s, and %s the fewest, %s/s.",
+		format.Plural(int64(len(paces)), "strategy", "strategies"), hi.label, format.Digits(hi.Throughput.Value), lo.label,
+		format.Digits(lo.Throughput.Value))
+}

@@ -1,0 +1,98 @@
+package text_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+func choice() *results.Choice {
+	return &results.Choice{
+		Question: results.Question{
+			Policy: "20 links per calendar month", Limit: 20, Unit: "links", Instances: 2, Regions: 3, RatePerS: 1000, Subjects: 10_000, P99: 200e6, Outage: "closed",
+		},
+		Candidates: []results.Candidate{{
+			Strategy: "one-script", Doc: "one script checks and counts", Stores: []string{"redis"}, Deployment: "one Redis for all regions",
+			P99: 1_250_000, P99Counts: true, RatePerS: 1000, ModelledP99: 150e6, ThroughputPerS: 20_500, RoundTrips: 1,
+			P99Rounds: results.Rounds{Kept: 7, Run: 8}, ThroughputRounds: results.Rounds{Kept: 2, Run: 2},
+			Evidence: []results.Evidence{
+				{Kind: results.EvidenceSchedule, Text: "with 2 clients: no order of their commands leaks, in 1,006 states", Command: "quotabench explore one-script"},
+				{Kind: results.EvidenceMeasured, Text: "under contention: no leak in 290 trials", Command: "quotabench run one-script"},
+			},
+			Caveats: []string{"the search ended at 10000 states"},
+		}},
+		Others: []results.Candidate{{
+			Strategy: "in-sql", Stores: []string{"postgres"}, RatePerS: 1000, RoundTrips: 1.5,
+			P99Rounds: results.Rounds{Kept: 4, Run: 8}, ThroughputRounds: results.Rounds{Run: 2}, Caveats: []string{},
+		}},
+		RuledOut: []results.RuledOut{
+			{Strategy: "racy", Reason: results.Evidence{Kind: results.EvidenceSchedule, Text: "with 2 clients: admits 1 link over a limit of 1, in 4 steps", Command: "quotabench explore --replay qb2.token", Token: "qb2.token", Steps: 4}},
+			{Strategy: "endless", Reason: results.Evidence{Kind: results.EvidenceDeclared, Text: "has no windows"}},
+			{Strategy: "closed", Reason: results.Evidence{Kind: results.EvidenceMeasured, Text: "under contention: rejects 100 % of valid requests", Command: "quotabench run closed"}},
+			{Strategy: "timeless", Reason: results.Evidence{Kind: results.EvidenceDeclared, Text: "has no windows"}},
+		},
+		NotTested: []results.Untested{{Strategy: "afar", Reason: "needs the store etcd, which is not there", Command: "quotabench choose --store etcd=process"}},
+		Stages:    []results.Stage{{Name: "search", Entered: 5, Left: 3, Cut: true}},
+		Notes:     []string{"50,000 requests per second are more than this machine can show"},
+	}
+}
+
+const chosen = `20 links per calendar month; 2 instances in each of 3 regions; 1,000 requests per second for 10,000 subjects; no leak
+tolerated; p99 of at most 200ms; holds the limit while Redis is away
+
+CANDIDATES  the best first
+1. one-script: one script checks and counts
+   needs redis; one Redis for all regions; p99 1.25 ms (7 of 8 rounds) at 1,000 requests per second; p99 150 ms over the
+   regions, modelled; decisions per second under contention: 20,500 (2 of 2 rounds); 1.00 round trips per decision
+   + searched with 2 clients: no order of their commands leaks, in 1,006 states
+   + measured under contention: no leak in 290 trials
+   ! the search ended at 10000 states
+
+ALSO FIT  and rank behind them
+  in-sql  p99 not measurable here (4 of 8 rounds) at 1,000 requests per second; decisions per second under contention:
+          not measurable here (0 of 2 rounds); 1.50 round trips per decision
+
+RULED OUT  each by the first reason that was found
+  racy    searched with 2 clients: admits 1 link over a limit of 1, in 4 steps
+          quotabench explore --replay qb2.token
+  closed  measured under contention: rejects 100 % of valid requests
+  endless, timeless: has no windows
+
+NOT TESTED  nothing is said of them
+  afar: needs the store etcd, which is not there
+
+stages  search 5 → 3 (ended early)
+note    50,000 requests per second are more than this machine can show
+`
+
+func TestChoice(t *testing.T) {
+	var got bytes.Buffer
+	if err := text.Choice(&got, layout.Page{}, choice(), false); err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != chosen {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), chosen)
+	}
+	got.Reset()
+	if err := text.Choice(&got, layout.Page{}, choice(), true); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"quotabench explore one-script", "quotabench run closed", "quotabench choose --store etcd=process", "quotabench explore --replay qb2.token"} {
+		if !strings.Contains(got.String(), command+"\n") {
+			t.Errorf("no %q among all commands", command)
+		}
+	}
+	got.Reset()
+	if err := text.Choice(&got, layout.Page{}, &results.Choice{Interrupted: true}, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"NO CANDIDATE", "interrupted"} {
+		if !strings.Contains(got.String(), line) {
+			t.Errorf("no %q where nothing is known:\n%s", line, got.String())
+		}
+	}
+}

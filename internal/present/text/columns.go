@@ -1,0 +1,75 @@
+package text
+
+import (
+	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// column is a column of a table over strategies.
+type column struct {
+	layout.Column
+	cell func(*results.Summary, *figures.Notes) string
+	// more is set where a brief table leaves it out.
+	more bool
+}
+
+// labelColumn is the first column of every table. Long option lists wrap in it.
+var labelColumn = layout.Column{Title: "strategy", Left: true, Flexible: true, Minimum: 21}
+
+// columns are those of figures. One that no strategy has is left out.
+func columns(keys ...string) (out []column) {
+	for _, k := range keys {
+		f := figures.Of(k)
+		out = append(out, column{Column: layout.Column{Title: f.Name, Over: f.Over, Optional: true}, cell: f.Text})
+	}
+	return out
+}
+
+// grid has a row for each strategy, baselines apart.
+func grid(group []results.Summary, columns []column, notes *figures.Notes) *layout.Grid {
+	g := &layout.Grid{Columns: []layout.Column{labelColumn}}
+	for _, c := range columns {
+		g.Columns = append(g.Columns, c.Column)
+	}
+	for i := range group {
+		s := &group[i]
+		if i > 0 && s.Form == results.FormBaseline && group[i-1].Form != results.FormBaseline {
+			g.AddRule()
+		}
+		g.Add(append([]string{format.Plain(s.Label)}, cellsOf(s, columns, notes)...)...)
+	}
+	g.Compact()
+	return g
+}
+
+func cellsOf(s *results.Summary, columns []column, notes *figures.Notes) (out []string) {
+	for _, c := range columns {
+		out = append(out, c.cell(s, notes))
+	}
+	return out
+}
+
+// table is empty where no column has anything to show. What always holds stands below it,
+// before what its marks mean.
+func table(page layout.Page, title string, g *layout.Grid, always string, notes *figures.Notes) []string {
+	if len(g.Columns) == 1 || len(g.Rows) == 0 {
+		return nil
+	}
+	out := append(page.Title(title), page.Table(g)...)
+	return append(out, noteLines(page, noted(always, notes))...)
+}
+
+// noted is what always holds, and what the marks mean.
+func noted(always string, notes *figures.Notes) string {
+	return format.Join("; ", append([]string{always}, notes.Lines()...)...)
+}
+
+// noteLines renders what is said below a table.
+func noteLines(page layout.Page, text string) []string {
+	if text == "" {
+		return nil
+	}
+	return page.Paragraph("  ", text)
+}

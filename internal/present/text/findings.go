@@ -1,0 +1,191 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// finding is what the audit says of one or more strategies.
+type finding struct {
+	results.Reason
+	loop string // in which it was found, where strategies ran in two
+	who  []concern
+	// differs is set where the details are not the same for all of them.
+	differs bool
+}
+
+// concern is a strategy with a finding in some of its rounds.
+type concern struct {
+	label     string
+	n, rounds int
+}
+
+// findingsOf gathers what the audit found in one loop. Strategies that share a
+// finding share its entry.
+func findingsOf(loop string, summaries []*results.Summary) []finding {
+	var all []finding
+	for _, s := range summaries {
+		for _, r := range slices.Concat(s.Audit.Reasons, remarks(s)) {
+			j := slices.IndexFunc(all, func(x finding) bool { return x.Code == r.Code && x.Strikes == r.Strikes })
+			if j < 0 {
+				j = len(all)
+				all = append(all, finding{Reason: r, loop: loop})
+			}
+			all[j].differs = all[j].differs || all[j].Detail != r.Detail
+			n := s.Rounds
+			if k, ok := s.Occurrences[r.Code]; ok {
+				n = k
+			}
+			all[j].who = append(all[j].who, concern{s.Label, n, s.Rounds})
+		}
+	}
+	return all
+}
+
+// Finding is what the audit found, and of which strategies.
+type Finding struct {
+	// Strikes and Code are those of the [results.Reason].
+	Strikes, Code string
+	// Detail is one line, an example where strategies differ in it.
+	Detail string
+	// Of names the strategies, and the loop where they ran in two.
+	Of string
+}
+
+// Findings are what the audit found, the gravest first.
+func Findings(summaries []results.Summary) (out []Finding) {
+	var first, paced []*results.Summary
+	for i := range summaries {
+		first = append(first, &summaries[i])
+		if p := summaries[i].Paced; p != nil {
+			paced = append(paced, p)
+		}
+	}
+	loop := ""
+	if len(paced) > 0 {
+		loop = "closed loop, "
+	}
+	all := append(findingsOf(loop, first), findingsOf("open loop, ", paced)...)
+	grave := map[string]int{results.StrikesCorrectness: 0, results.StrikesTimings: 1, results.StrikesRound: 2, results.StrikesResponse: 3,
+		results.StrikesNote: 4}
+	slices.SortStableFunc(all, func(a, b finding) int { return grave[a.Strikes] - grave[b.Strikes] })
+	for _, x := range all {
+		detail := format.Plain(x.Detail)
+		if x.differs {
+			detail = "e.g. " + detail
+		}
+		out = append(out, Finding{Strikes: x.Strikes, Code: format.Plain(x.Code), Detail: detail,
+			Of: x.loop + format.Plain(concerned(x.who, len(summaries)))})
+	}
+	return out
+}
+
+// gravestLines lists what takes correctness figures back, and says how much else there
+// is.
+func gravestLines(page layout.Page, summaries []results.Summary) []string {
+	var grave []Finding
+	others := map[string]int64{}
+	for _, x := range Findings(summaries) {
+		if x.Strikes == results.StrikesCorrectness {
+			grave = append(grave, x)
+		} else {
+			others[x.Strikes]++
+		}
+	}
+	out := findingLines(page, grave)
+	notes := others[results.StrikesNote]
+	timings := others[results.StrikesTimings] + others[results.StrikesRound] + others[results.StrikesResponse]
+	if notes+timings == 0 {
+		return out
+	}
+	text := format.Join(" and ", some(timings, "finding on timings", "findings on timings"), some(notes, "note", "notes")) +
+		": see report.txt, or --verbose"
+	if len(grave) > 0 {
+		return append(out, page.Paragraph("  ", "and "+text)...)
+	}
+	return page.Wrap("MEASUREMENT VALIDITY  " + text)
+}
+
+func some(n int64, one, many string) string {
+	if n == 0 {
+		return ""
+	}
+	return format.Plural(n, one, many)
+}
+
+// findingLines lists them.
+func findingLines(page layout.Page, all []Finding) []string {
+	if len(all) == 0 {
+		return nil
+	}
+	heads := map[string]string{results.StrikesCorrectness: "INVALID ", results.StrikesTimings: "TIMINGS ", results.StrikesRound: "ROUND   ",
+		results.StrikesResponse: "RESPONSE ", results.StrikesNote: "note    "}
+	out := []string{"MEASUREMENT VALIDITY  what the audit found"}
+	for _, x := range all {
+		out = append(out, page.Paragraph("  "+heads[x.Strikes], fmt.Sprintf("%s: %s [%s]", x.Code, x.Detail, x.Of))...)
+	}
+	return out
+}
+
+// remarks are findings that follow from a strategy's figures. What the audit
+// says itself is not said twice.
+func remarks(s *results.Summary) []results.Reason {
+	var out []results.Reason
+	said := func(codes ...string) bool {
+		return slices.ContainsFunc(s.Audit.Reasons, func(r results.Reason) bool { return slices.Contains(codes, r.Code) })
+	}
+	if s.FirstError != "" && !said("errors", "prescribed-errors") {
+		out = append(out, results.Reason{Code: "errors", Strikes: results.StrikesNote,
+			Detail: fmt.Sprintf("%s, the first: %s", format.Plural(s.Errors, "request failed", "requests failed"), s.FirstError)})
+	}
+	if s.Degraded > 0 {
+		out = append(out, results.Reason{Code: "degraded", Strikes: results.StrikesNote,
+			Detail: format.Pct(s.DegradedPct()) + " of decisions were made without the store"})
+	}
+	return out
+}
+
+// byLabel adds up what concerns one strategy at several points of a sweep, or in several
+// settings.
+func byLabel(who []concern) (out []concern) {
+	for _, c := range who {
+		i := slices.IndexFunc(out, func(o concern) bool { return o.label == c.label })
+		if i < 0 {
+			out = append(out, c)
+			continue
+		}
+		out[i].n, out[i].rounds = out[i].n+c.n, out[i].rounds+c.rounds
+	}
+	return out
+}
+
+// concerned names strategies, or says that it is all of them.
+func concerned(who []concern, strategies int) string {
+	if len(who) < strategies || strategies == 1 {
+		var names []string
+		for _, c := range byLabel(who) {
+			if c.n < c.rounds {
+				c.label += fmt.Sprintf(" (%d of %s)", c.n, format.Plural(int64(c.rounds), "round", "rounds"))
+			}
+			names = append(names, c.label)
+		}
+		return strings.Join(names, ", ")
+	}
+	byCount := func(a, b concern) int { return a.n - b.n }
+	byRounds := func(a, b concern) int { return a.rounds - b.rounds }
+	least, most := slices.MinFunc(who, byCount).n, slices.MaxFunc(who, byCount).n
+	rounds := slices.MaxFunc(who, byRounds).rounds
+	switch {
+	case !slices.ContainsFunc(who, func(c concern) bool { return c.n < c.rounds }):
+		return "all strategies"
+	case least == most:
+		return fmt.Sprintf("all strategies, %d of %s", most, format.Plural(int64(rounds), "round", "rounds"))
+	default:
+		return fmt.Sprintf("all strategies, %d to %d of %s", least, most, format.Plural(int64(rounds), "round", "rounds"))
+	}
+}

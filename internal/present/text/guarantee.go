@@ -1,0 +1,91 @@
+package text
+
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// guaranteeLines renders what strategies guarantee, what the design records promise that
+// they come from, and what came of both.
+func guaranteeLines(page layout.Page, group []results.Summary) []string {
+	own := func(s *results.Summary) []results.Clause { return s.Guarantee }
+	records := func(s *results.Summary) []results.Clause { return s.Record }
+	return append(clauseLines(page, group, "DECLARED GUARANTEES  in", own),
+		clauseLines(page, group, "PROMISES OF THE DESIGN RECORDS  which decide nothing, in", records)...)
+}
+
+func clauseLines(page layout.Page, group []results.Summary, title string, of func(*results.Summary) []results.Clause) []string {
+	unit := format.Plain(group[0].Params.Unit)
+	g := layout.Grid{Columns: []layout.Column{
+		labelColumn, {Title: "guarantee: at most", Left: true, Flexible: true, Minimum: 16},
+		{Title: "worst\nmeasured"}, {Title: "bound", Left: true}, {Title: "verdict", Left: true, Tone: ToneOf},
+	}}
+	for i := range group {
+		s := &group[i]
+		for j, c := range of(s) {
+			label := format.Plain(s.Label)
+			if j > 0 {
+				label = ""
+			}
+			g.Add(label, bound(c), format.Range(c.Certain, c.Possible), boundCell(c.Bound, unit), Verdict(c.Verdict))
+		}
+	}
+	if len(g.Rows) == 0 {
+		return nil
+	}
+	out := append(page.Title(title+" the worst window of any subject and round"), page.Table(&g)...)
+	note := "leak: admitted, L is the limit, bound and measured are beyond it; " +
+		"false rejects: units rejected although there was room"
+	if slices.ContainsFunc(group, func(s results.Summary) bool {
+		return slices.ContainsFunc(of(&s), func(c results.Clause) bool { return c.Verdict == results.Undecided })
+	}) {
+		note += "; undecided: what certainly happened keeps the bound, what possibly happened does not, " +
+			"or the load was too weak to tell"
+	}
+	return append(out, noteLines(page, note)...)
+}
+
+// boundCell is the largest amount that keeps the bound.
+func boundCell(most int64, unit string) string {
+	if most == quota.Unbounded {
+		return "none"
+	}
+	return "≤ " + format.Units(most, unit)
+}
+
+// bound puts the property and its bound into one cell: two columns leave the
+// formulas too little room to stay on one line.
+func bound(c results.Clause) string {
+	name := format.Plain(c.Property)
+	if c.Property == results.FalseRejectProperty {
+		name = "false rejects"
+	}
+	name += ": " + format.Plain(c.Formula)
+	if c.Source != "" {
+		name += " (" + format.Plain(c.Claimed()) + ")"
+	}
+	return name
+}
+
+// settlementLines renders what became of admitted requests, where callers settle
+// them.
+func settlementLines(page layout.Page, group []results.Summary) []string {
+	var notes figures.Notes
+	g := grid(group, columns(figures.SettlementTable...), &notes)
+	if !slices.ContainsFunc(group, func(s results.Summary) bool { return s.Settled != nil }) {
+		return nil
+	}
+	return table(page, "SETTLEMENT  of admitted requests, all rounds together", g,
+		"refunds: after failed work and after deletions; abandoned: never settled; times are of all rounds that are valid: "+keptOf(group,
+			valid), &notes)
+}
+
+// valid has the rounds behind the times of settlements in place of those that are kept.
+func valid(s *results.Summary) *results.Summary {
+	return &results.Summary{Timed: s.Rounds - s.Invalid, Rounds: s.Rounds}
+}

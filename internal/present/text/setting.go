@@ -1,0 +1,151 @@
+package text
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Setting says what the strategies of one table have in common. There has to be one.
+func Setting(f results.File, group []results.Summary) []Entry {
+	s := &group[0]
+	p := s.Params
+	var out []Entry
+	entry := adder(&out)
+	workload := ""
+	if s.Workload != f.Workload.Name {
+		workload = "workload " + s.Workload
+	}
+	entry("policy", format.Join(" · ", fmt.Sprintf("%s: %s, %s", s.Policy, format.Units(p.Limit, p.Unit), p.WindowText()), workload))
+	entry("asked for", streamText(p))
+	entry("outages", outagesText(p.Outages))
+	entry("limit", limitsText(p))
+	loop := "closed loop"
+	if p.Loop == results.OpenLoop {
+		loop = openLoop(&p)
+	}
+	speed := ""
+	if p.Speed != 0 && p.Speed != 1 {
+		speed = fmt.Sprintf("at %g x speed", p.Speed)
+	}
+	entry("load", format.Join(" · ", loop, format.Plural(int64(p.Workers), "worker", "workers"),
+		format.Plural(int64(p.Instances), "instance", "instances"),
+		format.Plural(int64(p.Retries), "client retry", "client retries"), speed, boundText(p)))
+	entry("connections", poolText(p))
+	entry("clients", clientsText(group))
+	for _, text := range placementTexts(group) {
+		entry("cores", text)
+	}
+	entry("rounds", roundsText(group))
+	return out
+}
+
+// streamText says which parameters of the request stream were asked for.
+func streamText(p results.Params) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(p.Workload)) {
+		parts = append(parts, name+" "+p.Workload[name])
+	}
+	return strings.Join(parts, " · ")
+}
+
+// share renders a parameter between 0 and 1 as it was given, in percent.
+func share(x float64) string { return fmt.Sprintf("%.6g %%", 100*x) }
+
+// outagesText renders "redis:0.3-0.6" in words, and what it cannot read as it is.
+func outagesText(outages []string) string {
+	var parts []string
+	for _, o := range outages {
+		store, span, _ := strings.Cut(o, ":")
+		var from, to float64
+		if n, err := fmt.Sscanf(span, "%g-%g", &from, &to); n == 2 && err == nil {
+			o = fmt.Sprintf("%s from %s to %s", store, share(from), share(to))
+			switch _, back, _ := strings.Cut(span, ":"); {
+			case back == "empty":
+				o += " (coming back empty)"
+			case back == "failover":
+				o += " (coming back as its replica)"
+			case strings.HasPrefix(back, "failover="):
+				o += " (coming back as its replica of " + strings.TrimPrefix(back, "failover=") + " before)"
+			}
+		}
+		parts = append(parts, o)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + " of each round"
+}
+
+// limitsText renders "0.5:40" in words, and what it cannot read as it is.
+func limitsText(p results.Params) string {
+	var parts []string
+	for _, c := range p.LimitChanges {
+		var at float64
+		var limit int64
+		if n, err := fmt.Sscanf(c, "%g:%d", &at, &limit); n == 2 && err == nil {
+			c = fmt.Sprintf("%s from %s on", format.Units(limit, p.Unit), share(at))
+		}
+		parts = append(parts, c)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "changes: " + strings.Join(parts, ", ") + " of each round"
+}
+
+// poolText: 0 is how the command line leaves the size to the harness.
+func poolText(p results.Params) string {
+	switch {
+	case p.Cold:
+		return "cold: one for each command, pipeline or transaction, opened for it and closed after it; reference loops keep theirs"
+	case p.Pool == 0:
+		return "default pools: what a strategy asks for, or one connection per worker, at most 64 to Redis and 16 to PostgreSQL, per instance"
+	}
+	return format.Plural(int64(p.Pool), "connection", "connections") + " per instance and store"
+}
+
+// clientsText says what kinds of Redis clients there are beside the plain one.
+func clientsText(group []results.Summary) string {
+	var parts []string
+	for i := range group {
+		if c := group[i].Params.Client; c != "" && !slices.Contains(parts, c) {
+			parts = append(parts, c)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "strategy@KIND has a Redis client of that kind: " + strings.Join(parts, ", ") + "; all others, and the bare client, the plain one"
+}
+
+func boundText(p results.Params) string {
+	var parts []string
+	if p.Requests > 0 {
+		parts = append(parts, format.Plural(p.Requests, "request", "requests"))
+	}
+	if p.DurationNS > 0 {
+		parts = append(parts, time.Duration(p.DurationNS).String())
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, " or ") + " per round"
+}
+
+// openLoop says how requests arrive. A trace's have no rate of their own.
+func openLoop(p *results.Params) string {
+	if p.RatePerS == 0 {
+		return "open loop, " + p.Arrivals
+	}
+	text := "open loop, " + p.Arrivals + " at " + format.Digits(p.RatePerS) + " requests/s"
+	if p.RateFrom != "" {
+		text += " (" + format.Plain(p.RateFrom) + ")"
+	}
+	return text
+}

@@ -1,0 +1,134 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/figures"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// speedLines renders latency and throughput. Latency comes from an open loop where
+// there is one, and beside it stands what a bare client saw in the same rounds. Unless
+// it is to be whole it leaves out rarer percentiles, intervals and what always holds.
+func speedLines(page layout.Page, f results.File, group []results.Summary, whole bool) []string {
+	paced, simulated := group[0].Paced != nil, f.Kind == results.Simulated
+	bare := slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Reference != nil })
+	all := speedColumns(&group[0], bare, simulated)
+	if !whole {
+		all = append(slices.DeleteFunc(all, func(c column) bool { return c.more }), columns("all-commands")...)
+	}
+	var notes figures.Notes
+	g := grid(group, all, &notes)
+	always := KeptRounds(group)
+	if bare && whole {
+		always += "; bare client" + plainOne(group) + ": one INCR of one key for each request, in the same rounds"
+		if paced && !simulated {
+			always += "; times bare: decisions per second by those of bare clients that never pause"
+		}
+	}
+	if bare && !whole {
+		always = format.Join("; ", bareText(group, &notes), always)
+	}
+	return table(page, speedTitle(&group[0], simulated, whole), g, always, &notes)
+}
+
+func speedTitle(s *results.Summary, simulated, whole bool) string {
+	loop := openLoop(&s.AtRate().Params)
+	switch {
+	case simulated:
+		return "MODELLED LATENCY  virtual time; no statement about real stores"
+	case s.Paced != nil && whole:
+		return fmt.Sprintf("SPEED  response time from the intended start in %s; "+
+			"saturated: service time and throughput of %d callers that never pause", loop, s.Params.Workers)
+	case s.Paced != nil:
+		return fmt.Sprintf("SPEED  response time in %s; decisions per second of %d callers that never pause", loop, s.Params.Workers)
+	case s.Params.Loop == results.OpenLoop:
+		return "SPEED  response time from the intended start, service time from the actual one; " + loop
+	}
+	return fmt.Sprintf("SPEED  service time at concurrency %d, closed loop", s.Params.Workers)
+}
+
+// speedColumns are those of strategies that were measured as the first one was.
+func speedColumns(first *results.Summary, bare, simulated bool) []column {
+	open := first.AtRate().Params.Loop == results.OpenLoop
+	over, service := "", "service"
+	if open {
+		over = "response"
+	}
+	if first.Paced != nil {
+		service = "saturated"
+	}
+	all := columns("p50", "p99", "p99", "p99.9")
+	all[2].Title += " interval"
+	all[2].cell = p99Interval
+	for i := range all {
+		all[i].Over, all[i].more = over, i == 3
+	}
+	if bare {
+		all = append(all, further("bare.p50", "bare.p99")...)
+	}
+	if open {
+		all = append(all, further(service+".p50", service+".p99")...)
+	}
+	if simulated {
+		return all
+	}
+	all = append(all, columns("throughput", "ratio")...)
+	if first.Paced != nil {
+		all[len(all)-1].Title = "times\nbare" // there is less room
+	}
+	return all
+}
+
+// further columns are left out of a brief table.
+func further(keys ...string) []column {
+	all := columns(keys...)
+	for i := range all {
+		all[i].more = true
+	}
+	return all
+}
+
+// bareText says what one INCR takes, which all strategies were measured beside.
+func bareText(group []results.Summary, notes *figures.Notes) string {
+	for i := range group {
+		if r := group[i].AtRate().Reference; r != nil {
+			return "a bare client's INCR in the same rounds" + plainOne(group) + ": p50 " + notes.Percentile(r.P50) + ", p99 " +
+				notes.Percentile(r.P99)
+		}
+	}
+	return ""
+}
+
+// plainOne says which kind the bare client is, where strategies have another.
+func plainOne(group []results.Summary) string {
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Params.Client != "" }) {
+		return " (the plain client, beside every strategy)"
+	}
+	return ""
+}
+
+// delayLines renders how late requests of an open loop started, and whether
+// they piled up.
+func delayLines(page layout.Page, group []results.Summary) []string {
+	all := columns(figures.DelayTable...)
+	all[len(all)-1].Left = true
+	note := "rounds kept: " + keptOf(group, (*results.Summary).AtRate)
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Saturated > 0 }) {
+		note += "; saturated: the backlog kept growing, so that response times measure the queue, and grow with the duration"
+	}
+	const title = "SCHEDULING DELAY  how late requests started, medians over kept rounds; " +
+		"backlog: how many were due and waited, in the worst round"
+	return table(page, title, grid(group, all, &figures.Notes{}), note, &figures.Notes{})
+}
+
+func p99Interval(s *results.Summary, _ *figures.Notes) string {
+	p := s.Latency().P99
+	if p.Coverage == 0 || s.Overloaded() {
+		return "" // fewer than 6 rounds say nothing about how much the figure varies
+	}
+	return format.NSInterval(p.Value, p.Lo, p.Hi)
+}

@@ -1,0 +1,44 @@
+package text
+
+import (
+	"slices"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// storedLines renders what strategies keep in stores, and how that grew.
+func storedLines(page layout.Page, group []results.Summary) []string {
+	g := layout.Grid{Columns: []layout.Column{
+		labelColumn, {Title: "store", Left: true}, {Title: "subjects"},
+		{Title: "at 1/4", Over: "entries", Optional: true}, {Title: "at 2/4", Over: "entries", Optional: true},
+		{Title: "at 3/4", Over: "entries", Optional: true},
+		{Title: "at the end", Over: "entries"}, {Title: "bytes", Optional: true}, {Title: "bytes per\nsubject", Optional: true},
+	}}
+	for i := range group {
+		label := format.Plain(group[i].Label)
+		for _, k := range group[i].Stored {
+			cells := []string{label, format.Plain(k.Store), format.Count(k.Subjects), "", "", "", format.Count(k.Entries), "", ""}
+			for q, at := range k.OverTime[:min(len(k.OverTime), results.Quarters-1)] {
+				cells[3+q] = format.Count(at.Entries)
+			}
+			if k.Bytes > 0 {
+				cells[7], cells[8] = format.Count(k.Bytes), format.Count(int64(k.BytesPerSubject+0.5))
+			}
+			g.Add(cells...)
+			label = ""
+		}
+	}
+	if len(g.Rows) == 0 {
+		return nil
+	}
+	g.Compact()
+	out := append(page.Title("KEPT IN STORES  keys, rows, nodes or messages, in the round that kept most; bytes as the store counts them"),
+		page.Table(&g)...)
+	note := "subjects: those asked about or set up"
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Placement != nil }) {
+		note += ", the warm-up's among them"
+	}
+	return append(out, noteLines(page, note)...)
+}

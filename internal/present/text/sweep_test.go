@@ -1,0 +1,156 @@
+package text
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/quotabench/quotabench/internal/fixture"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// swept is a strategy at 1, 2, 4, 8 and 16 workers that makes 1,000 decisions/s for each
+// of up to 4, and waits for connections beyond.
+func swept(until string) results.File {
+	f := fixture.New(6)
+	f.Sweep = &results.Sweep{Parameters: []results.Swept{{Name: "workers", Values: []string{"1", "2", "4", "8", "16"}}}, Until: until}
+	for i, v := range f.Sweep.Parameters[0].Values {
+		workers := 1 << i
+		for _, r := range fixture.New(6, fixture.Strategies[0]).Runs {
+			r.Params.Workers, r.Params.Point = workers, map[string]string{"workers": v}
+			r.ThroughputPerS = 1000*float64(min(workers, 4)) + float64(r.Repetition)
+			r.PoolWait = []results.PoolWait{{Store: "redis", Taken: r.Issued, Waited: r.Issued / 4, WaitNS: r.Issued * int64(1000*max(0, workers-4))}}
+			f.Runs = append(f.Runs, r)
+		}
+	}
+	return f
+}
+
+func sweepText(t *testing.T, f results.File, width int) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Table(&b, layout.Page{Width: width}, f); err != nil {
+		t.Fatal(err)
+	}
+	for l := range strings.SplitSeq(b.String(), "\n") {
+		if w := uniseg.StringWidth(l); w > width {
+			t.Errorf("%d cells of %d: %s", w, width, l)
+		}
+	}
+	return b.String()
+}
+
+func TestSweepSaysTheKnee(t *testing.T) {
+	name := fixture.New(1, fixture.Strategies[0]).Runs[0].Params.Label
+	for _, width := range []int{120, 100} {
+		text := sweepText(t, swept(""), width)
+		for _, want := range []string{
+			"SWEEP  of workers (5 values)", "  " + name + "  knee at workers 4: 4,004 decisions/s; 16 brings 0 % more",
+			"6 of each point, the points in random order within a round", "rounds kept: 6 of 6",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, text)
+			}
+		}
+		if width < 120 {
+			continue // rows are folded
+		}
+		for l := range strings.SplitSeq(text, "\n") {
+			marked, row := strings.HasSuffix(l, "◀ knee"), strings.HasPrefix(l, "4 ")
+			if marked != row {
+				t.Errorf("the mark of the knee is wrong: %s", l)
+			}
+			if strings.HasPrefix(l, "16 ") && (!strings.Contains(l, "12.0 µs") || !strings.Contains(l, "25.0 %")) {
+				t.Errorf("the planted wait is not in %s", l)
+			}
+		}
+		if strings.Contains(text, "50 workers") {
+			t.Errorf("what varies is said to be one value:\n%s", text)
+		}
+	}
+}
+
+func TestSweepSaysTheEdge(t *testing.T) {
+	for until, want := range map[string]string{
+		"throughput>3000":  "throughput>3000 holds from workers 4 (4003.5) on, and not at 2 (2003.5)",
+		"pool-wait<1us":    "pool-wait<1us holds up to workers 4 (0), and not at 8 (4.00 µs)",
+		"throughput>9000":  "throughput>9000 holds at no value of workers: 1003.5 at the first and 4003.5 at the last",
+		"throughput>1":     "throughput>1 holds at every value of workers, up to 16 (4003.5)",
+		"sql/commands>100": "it is not known whether sql/commands>100 holds: ",
+	} {
+		f := swept(until)
+		if strings.HasPrefix(until, "sql") {
+			for i := range f.Runs {
+				f.Runs[i].Cost.Commands = 0
+			}
+		}
+		text := strings.Join(strings.Fields(sweepText(t, f, 120)), " ")
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in\n%s", until, want, text)
+		}
+	}
+	// Two stretches have no edge.
+	f := swept("throughput>3000")
+	for i := range f.Runs {
+		if f.Runs[i].Params.Workers == 8 {
+			f.Runs[i].ThroughputPerS = 10
+		}
+	}
+	if text := strings.Join(strings.Fields(sweepText(t, f, 120)), " "); !strings.Contains(text, "has no one edge, it holds at workers 4 (4003.5), 16 (4003.5) and not in between") {
+		t.Errorf("two stretches:\n%s", text)
+	}
+}
+
+// A percentile that waiting for a core may explain is marked, and holds a condition as
+// others do.
+func TestSweepOfWaitedPercentiles(t *testing.T) {
+	f := swept("p99<50us")
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		r.Service.P99, r.Service.Histogram = int64(20_000*(r.Params.Workers)), ""
+		r.Service.Waited = &results.Waited{P90: -1, P99: 0.9, P999: -1, P9999: -1}
+	}
+	text := strings.Join(strings.Fields(sweepText(t, f, 120)), " ")
+	for _, want := range []string{
+		"p99<50us holds up to workers 2 (40.0 µs), and not at 4 (80.0 µs)", "80.0 µsw", "w could be waiting for a core in most rounds",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// A second parameter makes a series, and a table, of each of its values.
+func TestSweepOfTwo(t *testing.T) {
+	f := swept("")
+	f.Sweep.Parameters = append(f.Sweep.Parameters, results.Swept{Name: "pool", Values: []string{"4", "8"}})
+	runs := f.Runs
+	f.Runs = nil
+	for _, pool := range []string{"8", "4"} {
+		for _, r := range runs {
+			r.Params.Point = map[string]string{"workers": r.Params.Point["workers"], "pool": pool}
+			f.Runs = append(f.Runs, r)
+		}
+	}
+	text := sweepText(t, f, 120)
+	name := f.Runs[0].Params.Label
+	last := 0
+	for _, want := range []string{"SWEEP  of workers (5 values) by pool (2 values)", name + ", pool 4  knee", name + ", pool 8  knee", "\n" + name + ", pool 4\n", "\n" + name + ", pool 8\n"} {
+		i := strings.Index(text[last:], want)
+		if i < 0 {
+			t.Fatalf("no %q after the first %d characters of\n%s", want, last, text)
+		}
+		last += i
+	}
+	if err := Sweep(new(bytes.Buffer), layout.Page{}, swept("nonsense>1")); err == nil {
+		t.Error("a condition that cannot be read is no error")
+	}
+	empty := swept("")
+	empty.Runs = nil
+	if text := sweepText(t, empty, 120); !strings.Contains(text, "Nothing was measured") {
+		t.Errorf("nothing was measured:\n%s", text)
+	}
+}

@@ -1,0 +1,232 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// headLabel is as wide as the longest label of the header.
+const headLabel = 12
+
+// Entry is what a header says about one thing.
+type Entry struct {
+	// Label is empty where the entry continues the one before.
+	Label string
+	// Text is one line.
+	Text string
+}
+
+// entryLines lays entries out beside their labels.
+func entryLines(page layout.Page, entries []Entry) (out []string) {
+	for _, e := range entries {
+		label := e.Label
+		if len(label) >= headLabel {
+			label += " "
+		}
+		out = append(out, page.Paragraph(layout.Pad(label, headLabel), e.Text)...)
+	}
+	return out
+}
+
+// adder returns a function that appends what is not empty.
+func adder(out *[]Entry) func(label, text string) {
+	return func(label, text string) {
+		if text != "" {
+			*out = append(*out, Entry{label, format.Plain(text)})
+		}
+	}
+}
+
+// Head says what was measured, on what and with which stores.
+func Head(f results.File) []Entry {
+	var out []Entry
+	entry := adder(&out)
+	workload := ""
+	if f.Workload.Name != "" {
+		workload = "workload " + f.Workload.Name
+	}
+	entry("quotabench", format.Join(" · ", f.Kind, workload, fmt.Sprintf("seed %d", f.Seed)))
+	if f.Kind == results.Simulated {
+		entry("", "SIMULATED in virtual time: latencies are modelled, and nothing here is a throughput")
+	}
+	if t := f.Workload.Trace; t != nil {
+		entry("trace", format.Join(" · ", t.File, t.Format, format.Plural(int64(t.Rows), "row", "rows"),
+			fmt.Sprintf("%s used", format.Count(int64(t.Used))),
+			format.Count(int64(t.Dropped))+" dropped", fmt.Sprintf("%s damaged%s", format.Count(int64(len(t.Damaged))), damagedText(t.Damaged))))
+	}
+	for _, n := range f.Workload.Notes {
+		entry("", n)
+	}
+	for _, name := range f.StoreNames() {
+		entry(name, storeText(f.Stores[name]))
+	}
+	p := f.Provenance
+	host := ""
+	if p.Host.OS != "" {
+		host = format.Join(", ", p.Host.OS+"/"+p.Host.Arch, format.Plural(int64(p.Host.CPUs), "CPU", "CPUs"), p.Host.Model)
+	}
+	entry("host", format.Join(" · ", p.Host.Name, host))
+	built := ""
+	if p.Commit != "" {
+		built = "commit " + p.Commit
+	}
+	when := ""
+	if !p.Time.IsZero() {
+		when = p.Time.UTC().Format(time.RFC3339)
+	}
+	entry("built from", format.Join(" · ", built, versionText(p.Versions)))
+	entry("time", when)
+	entry("rounds", f.Ended)
+	if f.Interrupted {
+		entry("NOTE", "interrupted before the last round")
+	}
+	return out
+}
+
+// briefHead is the head in two or three lines.
+func briefHead(f results.File) []Entry {
+	var out []Entry
+	entry := adder(&out)
+	entry("quotabench", format.Join(" · ", f.Kind, "seed "+fmt.Sprint(f.Seed), rounds(f)))
+	if len(f.Workload.Notes) > 0 {
+		entry("", f.Workload.Notes[0])
+	}
+	var stores []string
+	for _, name := range f.StoreNames() {
+		s := f.Stores[name]
+		version, _, _ := strings.Cut(s.Version, " ")
+		stores = append(stores, format.Join(" ", name, s.Kind, version))
+	}
+	entry("stores", strings.Join(stores, " · "))
+	entry("rounds", f.Ended)
+	if f.Interrupted {
+		entry("NOTE", "interrupted before the last round")
+	}
+	return out
+}
+
+// rounds counts those of the strategy that has most.
+func rounds(f results.File) string {
+	most := 0
+	for _, s := range f.Summarised() {
+		most = max(most, s.Rounds)
+	}
+	return some(int64(most), "round", "rounds")
+}
+
+// damagedText names the first damaged rows; all of them are in the file.
+func damagedText(rows []results.DamagedRow) string {
+	const most = 3
+	var parts []string
+	for i, r := range rows {
+		if i == most {
+			parts = append(parts, "…")
+			break
+		}
+		fate := "dropped"
+		if r.Used {
+			fate = "used"
+		}
+		parts = append(parts, fmt.Sprintf("line %d: %s, %s", r.Line, r.Reason, fate))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
+}
+
+func storeText(s results.Store) string {
+	if s.Kind == "" {
+		return ""
+	}
+	return format.Join(" · ", format.Join(" ", s.Kind, s.Version), s.Durability, s.Detail)
+}
+
+func versionText(v map[string]string) string {
+	var parts []string
+	for _, k := range []string{"quotabench", "go"} {
+		if v[k] != "" {
+			parts = append(parts, k+" "+strings.TrimPrefix(v[k], "go"))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// roundsText says how many rounds there are, what figures over them are, and what the
+// brackets of the tables below stand on.
+func roundsText(group []results.Summary) string {
+	lo, hi := group[0].Rounds, group[0].Rounds
+	for i := range group {
+		lo, hi = min(lo, group[i].Rounds), max(hi, group[i].Rounds)
+	}
+	text := fmt.Sprintf("%d of each strategy; ", hi)
+	if lo != hi {
+		text = fmt.Sprintf("%d to %d of each strategy; ", lo, hi)
+	}
+	if hi == 1 {
+		return text + "one round says nothing about how much figures vary"
+	}
+	percentiles := "percentiles are those of all kept rounds together"
+	if slices.ContainsFunc(group, func(s results.Summary) bool { return s.Latency().P99.Status == results.PerRound }) {
+		percentiles = "percentiles are medians, since histograms were not stored"
+	}
+	return text + percentiles + ", decisions per second their mean, other figures medians; " + bracketsText(group)
+}
+
+// bracketsText says what the intervals of p99 are.
+func bracketsText(group []results.Summary) string {
+	figures, intervals := false, false
+	for i := range group {
+		p := group[i].Latency().P99
+		figures, intervals = figures || p.Shown(), intervals || p.Coverage > 0
+	}
+	switch {
+	case intervals:
+		return "brackets are intervals of about 95 % confidence, from a bootstrap over rounds"
+	case figures:
+		return "fewer than 6 rounds are kept, so that there are no brackets"
+	default:
+		return "no strategy has a p99, so that there are no brackets"
+	}
+}
+
+// skippedLines names who did not take part, and why. Strategies that share a
+// reason share a line.
+func skippedLines(page layout.Page, f results.File) []string {
+	if len(f.Skipped) == 0 {
+		return nil
+	}
+	var reasons []string
+	names := map[string][]string{}
+	for _, s := range f.Skipped {
+		if names[s.Reason] == nil {
+			reasons = append(reasons, s.Reason)
+		}
+		names[s.Reason] = append(names[s.Reason], s.Strategy)
+	}
+	out := []string{"SKIPPED"}
+	for _, r := range reasons {
+		out = append(out, page.Paragraph("  ", format.Plain(strings.Join(names[r], ", ")+": "+r))...)
+	}
+	return out
+}
+
+// briefSkipped is the same without long reasons.
+func briefSkipped(page layout.Page, f results.File) []string {
+	lines := skippedLines(page, f)
+	const most = 4
+	if len(lines) <= most {
+		return lines
+	}
+	var names []string
+	for _, s := range f.Skipped {
+		names = append(names, s.Strategy)
+	}
+	return page.Paragraph("SKIPPED  ", format.Plain(strings.Join(names, ", ")+": why is in report.txt, or --verbose"))
+}

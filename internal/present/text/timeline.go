@@ -1,0 +1,173 @@
+package text
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Geometry of a timeline, in characters.
+const (
+	stepWidth   = 4
+	leastColumn = 14 // the narrowest column that reads well
+	columnGap   = 2
+)
+
+// Timeline writes a finding as a table: a line per step, a column per actor
+// with the command and its reply, and the truth after it.
+func Timeline(w io.Writer, page layout.Page, f *results.Finding) error {
+	out := bufio.NewWriter(w)
+	cols := f.ActorColumns()
+	truth := len("in use")
+	for _, s := range f.Steps {
+		truth = max(truth, len(truthText(&s)))
+	}
+	room := page.Cells() - stepWidth - truth - columnGap*(len(cols)+1)
+	// Too many actors for a column each share one, with their names in it.
+	shared := len(cols)*leastColumn > room || len(cols) == 0
+	names, columns := []string{"who does what"}, 1
+	if shared {
+		room = page.Cells() - stepWidth - truth - 2*columnGap
+	} else {
+		names, columns = heads(f, cols), len(cols)
+	}
+	natural := make([]int, columns)
+	for i, n := range names {
+		natural[i] = layout.TextWidth(n)
+	}
+	for _, s := range f.Steps {
+		if at := slices.Index(cols, s.Column); shared {
+			natural[0] = max(natural[0], layout.TextWidth(s.Actor+": "+stepText(&s)))
+		} else if at >= 0 {
+			natural[at] = max(natural[at], layout.TextWidth(stepText(&s)))
+		}
+	}
+	middle := shareRoom(natural, room)
+	span := columnGap * (columns - 1)
+	for _, n := range middle {
+		span += n
+	}
+	for _, s := range f.Steps { // what belongs to no column goes across all of them
+		if s.Column < 0 && !shared {
+			need := min(layout.TextWidth(acrossText(&s)), room+columnGap*(columns-1))
+			middle[columns-1] += max(0, need-span)
+			span = max(span, need)
+		}
+	}
+	widths := slices.Concat([]int{stepWidth}, middle, []int{truth})
+	writeRow(out, widths, slices.Concat([]string{"step"}, names, []string{"in use"}))
+	rules := make([]string, len(widths))
+	for i, n := range widths {
+		rules[i] = strings.Repeat("-", n)
+	}
+	writeRow(out, widths, rules)
+	for _, s := range f.Steps {
+		at, text := slices.Index(cols, s.Column), stepText(&s)
+		number := fmt.Sprintf("T%d", s.Number)
+		switch {
+		case shared:
+			at, text = 0, s.Actor+": "+text
+		case at < 0:
+			writeRow(out, []int{stepWidth, span, truth}, []string{number, acrossText(&s), truthText(&s)})
+			continue
+		}
+		cells := make([]string, len(widths))
+		cells[0], cells[at+1], cells[len(cells)-1] = number, text, truthText(&s)
+		writeRow(out, widths, cells)
+	}
+	return out.Flush()
+}
+
+// shareRoom gives columns the widths that they would like, and where that is too much
+// the same to all that would like more than that.
+func shareRoom(wanted []int, room int) []int {
+	out := slices.Clone(wanted)
+	order := make([]int, len(wanted))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return wanted[a] - wanted[b] })
+	for n, i := range order {
+		out[i] = min(wanted[i], room/(len(order)-n))
+		room -= out[i]
+	}
+	return out
+}
+
+// heads are the names of the columns.
+func heads(f *results.Finding, cols []int) []string {
+	out := make([]string, len(cols))
+	for i, c := range cols {
+		out[i] = f.Columns[c].Name
+	}
+	return out
+}
+
+// glue holds words together that a line should not end between: a blank that
+// [layout.Wrap] does not break at.
+const glue = "\u00a0"
+
+// faultNames are how injected faults are written in a step.
+var faultNames = map[results.StepEvent]string{
+	results.EventCrash: "crash", results.EventLostReply: "lost reply",
+	results.EventRetry: "retry", results.EventOutage: "store unreachable",
+}
+
+// stepText is a step in one cell.
+func stepText(s *results.Step) string {
+	var parts []string
+	if s.Event.Injected() {
+		parts = append(parts, "!! "+faultNames[s.Event])
+	}
+	switch {
+	case s.Kind == "sql" && s.Command != "" && s.Reply != "": // SQL is full of equals signs
+		parts = append(parts, s.Command+glue+s.Reply)
+	case s.Command != "" && s.Reply != "":
+		parts = append(parts, s.Command+" ="+glue+s.Reply)
+	case s.Command != "" || s.Reply != "":
+		parts = append(parts, s.Command+s.Reply)
+	}
+	if s.Outcome != "" {
+		parts = append(parts, "->"+glue+s.Outcome)
+	}
+	return strings.Join(parts, " ")
+}
+
+// acrossText is a step of an actor that has no column.
+func acrossText(s *results.Step) string { return "** " + s.Actor + ": " + stepText(s) }
+
+// truthText is what is in use after the step, with a mark where that is too much.
+func truthText(s *results.Step) string {
+	mark := ""
+	if s.InUse > s.Limit {
+		mark = " !"
+	}
+	return fmt.Sprintf("%d of %d%s", s.InUse, s.Limit, mark)
+}
+
+// writeRow writes one row, wrapping cells over several lines.
+func writeRow(out *bufio.Writer, widths []int, cells []string) {
+	wrapped := make([][]string, len(cells))
+	lines := 1
+	for i, c := range cells {
+		wrapped[i] = layout.Wrap(c, widths[i])
+		lines = max(lines, len(wrapped[i]))
+	}
+	for l := range lines {
+		var b strings.Builder
+		for i := range cells {
+			text := ""
+			if l < len(wrapped[i]) {
+				text = strings.ReplaceAll(wrapped[i][l], glue, " ")
+			}
+			b.WriteString(text)
+			b.WriteString(strings.Repeat(" ", max(0, widths[i]-layout.TextWidth(text))+columnGap))
+		}
+		_, _ = out.WriteString(strings.TrimRight(b.String(), " ") + "\n") // Flush tells
+	}
+}

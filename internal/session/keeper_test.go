@@ -1,0 +1,20 @@
+package session
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/results"
+)
+
+// TestRecordIsWrittenSeldom: within a round, writing takes at most a fortieth of the time.
+func TestRecordIsWrittenSeldom(t *testing.T) {
+	for hours, want := range map[int64]bool{20: false, 38: false, 40: true} {
+		wrote := clock.Nano() - hours*int64(time.Hour)
+		k := &Keeper{Dir: &Dir{Path: t.TempDir()}, File: &results.File{}, warned: true, wrote: wrote, cost: int64(time.Hour)}
+		if k.SoFar(nil); (k.wrote != wrote) != want {
+			t.Errorf("a record that takes an hour to write is written again after %d hours: %t", hours, !want)
+		}
+	}
+}

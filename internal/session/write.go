@@ -1,0 +1,200 @@
+package session
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/present/html"
+	tables "github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/internal/present/text/layout"
+	"github.com/quotabench/quotabench/internal/terminal"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// WriteBundle shows the tables and writes what was produced in every format. The
+// tables come first: whatever happens to a disk, they have been seen. What cannot be
+// written does not keep the rest from being written.
+func (x *Session) WriteBundle(b *render.Bundle) error {
+	b.About = About
+	if b.File != nil { // once, for all that is made of them
+		b.File.Summaries = results.Summarise(b.File.Runs)
+	}
+	shown := x.view().Show(b)
+	w := Writer{Dir: x.Dir}
+	notes, err := render.Each(b, w.Put)
+	for _, n := range notes {
+		fmt.Fprintln(x.Stderr, n)
+	}
+	if err == nil {
+		err = w.Err()
+	}
+	if err == nil && shown != nil {
+		err = fmt.Errorf("write the table: %w", shown)
+	}
+	if len(w.Written) > 0 && (b.File == nil || len(b.File.Runs) > 0) {
+		fmt.Fprintf(x.Stderr, "\nwritten to %s: %s\n", x.Dir.Path, Listed(w.Written))
+	}
+	if err != nil {
+		return exit.With(exit.Failed, err)
+	}
+	return nil
+}
+
+// View is how a measurement is shown on standard output.
+type View struct {
+	Out  io.Writer
+	Page layout.Page
+	// Verbose shows all of the report.
+	Verbose bool
+	// JSON shows the record in place of tables.
+	JSON bool
+}
+
+func (x *Session) view() View {
+	if x.JSON {
+		return View{Out: x.Cmd.OutOrStdout(), JSON: true}
+	}
+	page, out := terminal.Page(x.Cmd)
+	return View{Out: out, Page: page, Verbose: x.Verbose}
+}
+
+// Show shows what a terminal has room for, or all of it. The answer comes last: it is
+// what stands above the prompt.
+func (v View) Show(b *render.Bundle) error {
+	if v.JSON {
+		record, err := codec.Encode(*b.File)
+		if err != nil {
+			return nil // as writing it will say
+		}
+		_, err = v.Out.Write(record)
+		return err
+	}
+	show := tables.Brief
+	if v.Verbose {
+		show = tables.Verbose
+	}
+	if b.File == nil || len(b.File.Runs) == 0 {
+		return nil
+	}
+	return show(v.Out, v.Page, *b.File)
+}
+
+// Writer writes rendered files, and goes on after one that cannot be written.
+type Writer struct {
+	Dir     *Dir
+	Written []string
+	failed  []string
+	first   error
+}
+
+// Put writes one file.
+func (w *Writer) Put(o render.Output) error {
+	if err := w.Dir.Write(o.Name, o.Bytes); err != nil {
+		if w.first == nil {
+			w.first = err
+		}
+		w.failed = append(w.failed, o.Name)
+		return nil
+	}
+	w.Written = append(w.Written, o.Name)
+	return nil
+}
+
+// Err says what is missing.
+func (w *Writer) Err() error {
+	if len(w.failed) < 2 {
+		return w.first
+	}
+	return fmt.Errorf("%w (and %s could not be written either)", w.first, strings.Join(w.failed[1:], ", "))
+}
+
+// Keeper writes the record after every run, so that nothing measured is lost
+// whatever happens later, and passes progress on.
+type Keeper struct {
+	Dir      *Dir
+	File     *results.File
+	Progress *terminal.Progress
+	warned   bool
+	// wrote is when a record was last written, and cost how long that took.
+	wrote, cost int64
+}
+
+// Begin implements [measure.Observer].
+func (k *Keeper) Begin(runs int) { k.Progress.Begin(runs) }
+
+// Running implements [measure.Observer].
+func (k *Keeper) Running(strategy string, round, rounds int) {
+	k.Progress.Running(strategy, round, rounds)
+}
+
+// Filling implements [measure.Observer].
+func (k *Keeper) Filling(share float64) { k.Progress.Filling(share) }
+
+// SoFar writes what has been measured up to now, the round under way included. It does so
+// seldom enough to take at most a fortieth of the time.
+func (k *Keeper) SoFar(round []results.Run) {
+	if clock.Nano()-k.wrote >= 39*k.cost {
+		k.write(round)
+	}
+}
+
+// Done implements [measure.Observer].
+func (k *Keeper) Done(run results.Run) { k.File.Runs = append(k.File.Runs, run) }
+
+// EndRound writes what has been measured so far.
+func (k *Keeper) EndRound() { k.write(nil) }
+
+// write writes the record. A disk that is full does not end the measurement: the last
+// write reports it.
+func (k *Keeper) write(more []results.Run) {
+	begun := clock.Nano()
+	defer func() { k.wrote, k.cost = clock.Nano(), clock.Nano()-begun }()
+	f := *k.File
+	f.Runs = append(f.Runs[:len(f.Runs):len(f.Runs)], more...)
+	f.Interrupted = true // until the last round says otherwise
+	b, err := codec.Encode(f)
+	if err == nil {
+		err = k.Dir.Write(render.ResultsName, b)
+	}
+	if err != nil && !k.warned {
+		k.warned = true
+		k.Progress.Line("warning: " + err.Error())
+	}
+}
+
+// About is what a strategy of this build says of itself.
+func About(name string) (html.About, bool) {
+	m, err := strategies.Lookup(name)
+	if err != nil {
+		return html.About{}, false
+	}
+	return html.About{Doc: m.Doc, Source: m.Source, Use: m.Notes.Use, Avoid: m.Notes.Avoid}, true
+}
+
+// mostDrawings is how many drawings are named one by one.
+const mostDrawings = 8
+
+// Listed names files that were written. Of many drawings it says how many there are.
+func Listed(names []string) string {
+	var named []string
+	drawings := 0
+	for _, n := range names {
+		switch path.Ext(n) {
+		case ".svg", ".png":
+			drawings++
+		default:
+			named = append(named, n)
+		}
+	}
+	if drawings <= mostDrawings {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(append(named, fmt.Sprintf("%d drawings", drawings)), ", ")
+}

@@ -1,0 +1,51 @@
+package settings
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/quota"
+)
+
+// BadFlag words what pflag finds wrong with a command line.
+func BadFlag(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return exit.Usagef("--%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
+	}
+	var empty *pflag.ValueRequiredError
+	if errors.As(err, &empty) && empty.GetSpecifiedShortnames() == "" {
+		wanted := "give one"
+		if v, ok := empty.GetFlag().Value.(interface{ Wants() string }); ok {
+			wanted = v.Wants()
+		}
+		return exit.Usagef("--%s has no value: %s (see %s --help)", empty.GetSpecifiedName(), wanted, cmd.CommandPath())
+	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		name := unknown.GetSpecifiedName()
+		return exit.Usagef("unknown flag --%s%s (see %s --help)", name, nearest(name, names, "--"), cmd.CommandPath())
+	}
+	return exit.Usagef("%w (see %s --help)", err, cmd.CommandPath())
+}
+
+// hint is a question in front of what to give, or nothing.
+func hint(name string, names []string) string {
+	if best := quota.Nearest(name, names); best != "" {
+		return "did you mean " + best + "? "
+	}
+	return ""
+}
+
+// nearest suggests the name that was probably meant, or nothing.
+func nearest(name string, names []string, prefix string) string {
+	if best := quota.Nearest(name, names); best != "" {
+		return ": did you mean " + prefix + best + "?"
+	}
+	return ""
+}

@@ -1,0 +1,182 @@
+package settings
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/redact"
+	"github.com/quotabench/quotabench/quota"
+)
+
+// reader reads one configuration file.
+type reader struct {
+	*Set
+	path string
+	seen map[string]int // the line of each key
+}
+
+// ReadFile takes over what a configuration file says, except for settings that were given as
+// flags. What it does not know is an error.
+func (s *Set) ReadFile(path string) error {
+	b, err := ReadBounded(path)
+	if err != nil {
+		return exit.Usagef("--config: %w", err)
+	}
+	return s.ReadBytes(path, b)
+}
+
+// ReadBytes is [Set.ReadFile] for a file that was read.
+func (s *Set) ReadBytes(path string, b []byte) error {
+	r := reader{s, path, map[string]int{}}
+	if line := Nested(b); line > 0 {
+		return exit.Usagef("%s:%d: it is nested deeper than %d levels: write one key: value per line", path, line, MaxDepth)
+	}
+	file, err := parser.ParseBytes(b, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		var e yaml.Error
+		if errors.As(err, &e) {
+			return r.wrong(e.GetToken(), "not valid YAML: %s", format.OneLine(e.GetMessage()))
+		}
+		return exit.Usagef("%s: not valid YAML: %s", path, format.OneLine(err.Error()))
+	}
+	for i, doc := range file.Docs {
+		if i > 0 && doc.Body != nil {
+			return r.wrong(doc.Body.GetToken(), "a second document begins: give one configuration")
+		}
+		if err := r.document(doc.Body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wrong is an error at a place of the file.
+func (r *reader) wrong(t *token.Token, format string, args ...any) error {
+	line := 1
+	if t != nil && t.Position != nil {
+		line = max(t.Position.Line, 1)
+	}
+	return exit.Usagef("%s:%d: %w", r.path, line, fmt.Errorf(format, args...))
+}
+
+func (r *reader) document(body ast.Node) error {
+	switch n := body.(type) {
+	case nil, *ast.CommentGroupNode, *ast.NullNode: // nothing is set
+		return nil
+	case *ast.MappingValueNode:
+		return r.pair(n)
+	case *ast.MappingNode:
+		for _, p := range n.Values {
+			if err := r.pair(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return r.wrong(body.GetToken(), "not a configuration: write one key: value per line, the keys named like the command's flags")
+}
+
+func (r *reader) pair(p *ast.MappingValueNode) error {
+	at := p.Key.GetToken()
+	key, ok := p.Key.(*ast.StringNode)
+	if !ok {
+		return r.wrong(at, "%q is not a key: %s", format.OneLine(at.Value), quota.OneOf("", r.keys()))
+	}
+	name := key.Value
+	x := r.Lookup(name)
+	if x == nil || x.FlagOnly {
+		return r.wrong(at, "unknown key %q%s", name, cmp.Or(nearest(name, r.keys(), ""), ": "+quota.OneOf(name, r.keys())))
+	}
+	if line, dup := r.seen[name]; dup {
+		return r.wrong(at, "%s is given twice, first on line %d: keep one", name, line)
+	}
+	r.seen[name] = at.Position.Line
+	if _, null := p.Value.(*ast.NullNode); null && x.Computed {
+		return nil
+	}
+	byFlag := r.Rank(name) == ByFlag
+	if !byFlag {
+		r.places[name] = fmt.Sprintf("%s:%d", r.path, at.Position.Line)
+	}
+	take, where, err := x.read(p.Value)
+	if err != nil {
+		return r.wrong(cmp.Or(where, at), "%s%w", name, err)
+	}
+	// The flag wins. What the file says must be right all the same, or the error would come
+	// and go with the flag.
+	if !byFlag {
+		take()
+	}
+	return nil
+}
+
+// read is what a node of YAML says. Errors follow upon the setting's name; where is nil if
+// that is where they are.
+func (x *Setting) read(n ast.Node) (take func(), where *token.Token, err error) {
+	seq, ok := n.(*ast.SequenceNode)
+	if !ok {
+		text, err := x.scalar(n)
+		if err != nil {
+			return nil, nil, err
+		}
+		if take, err = x.Value.parse(text); err != nil {
+			err = fmt.Errorf(" %q: %w", text, err)
+		}
+		return take, nil, err
+	}
+	switch {
+	case x.Value.items == nil:
+		return nil, nil, fmt.Errorf(" is a list: %s", x.Value.wants)
+	case len(seq.Values) > maxItems:
+		return nil, nil, fmt.Errorf(" is a list of %d: give at most %d", len(seq.Values), maxItems)
+	}
+	items := make([]string, len(seq.Values))
+	for i, v := range seq.Values {
+		if items[i], err = x.scalar(v); err == nil && items[i] == "" {
+			err = fmt.Errorf(" \"\": %w", errEmpty)
+		}
+		if err != nil {
+			return nil, v.GetToken(), err
+		}
+	}
+	return func() { *x.Value.items = items }, nil, nil
+}
+
+// scalar is one of YAML as it would stand on the command line.
+func (x *Setting) scalar(n ast.Node) (text string, err error) {
+	var kind scalar
+	switch n := n.(type) {
+	case *ast.StringNode:
+		kind, text = scalarText, n.Value
+	case *ast.LiteralNode:
+		kind, text = scalarText, n.Value.Value
+	case *ast.IntegerNode:
+		kind, text = scalarNumber, fmt.Sprint(n.Value)
+	case *ast.FloatNode:
+		kind, text = scalarNumber, n.Token.Value
+	case *ast.InfinityNode, *ast.NanNode:
+		kind, text = scalarNumber, strings.Replace(n.GetToken().Value, ".", "", 1)
+	case *ast.BoolNode:
+		kind, text = scalarBool, fmt.Sprint(n.Value)
+	case *ast.NullNode:
+		return "", fmt.Errorf(" has no value: %s", x.Value.wants)
+	default:
+		return "", fmt.Errorf(" is not a plain value: %s", x.Value.wants)
+	}
+	if !x.Value.holds(kind) {
+		return "", fmt.Errorf(" %q is %s: %s", text, kind, x.Value.wants)
+	}
+	if x.Secret {
+		text = redact.Restore(text)
+	}
+	return text, nil
+}

@@ -1,0 +1,107 @@
+package group
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/compare"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/render"
+)
+
+// gates are conditions that fail a command.
+type gates struct {
+	MaxBound        float64
+	FailOn          []string
+	Undecided       string // what gates do that cannot be decided
+	Against, Format string
+	Gates           []compare.Gate // of FailOn, once they are read
+}
+
+const undecidedFail, undecidedPass = "fail", "pass"
+
+// Bound is the flag of the largest bound with which a strategy still enforces its limit.
+func Bound(p *float64) settings.Setting {
+	return settings.Setting{Name: "max-bound", Title: settings.Gates, Value: settings.Percent(p), Computed: true,
+		Doc: fmt.Sprintf("largest bound on the leak of one window, as a `share` of the limit, with which a strategy still enforces it "+
+			"(default %.0f%%, or the record's)", 100*answer.MaxBound)}
+}
+
+// Enforced says when a strategy enforces its limit.
+func (s *Settings) Enforced() []settings.Setting { return []settings.Setting{Bound(&s.MaxBound)} }
+
+// Conditions are the gates of a command.
+func (s *Settings) Conditions() []settings.Setting {
+	return []settings.Setting{{Name: "fail-on", Title: settings.Gates, Value: settings.List(&s.FailOn),
+		Complete: cobra.NoFileCompletions, Computed: true,
+		Doc: "exit with 1 where a `condition` on a figure holds, e.g. " + by(s, "leak>0 or p99/reference>1.2",
+			texts{Explore: "leak or steps<9"}) +
+			" (docs/comparing.md lists the figures); may be repeated"}}
+}
+
+// IfUndecided says what a gate does that cannot be decided.
+func (s *Settings) IfUndecided() []settings.Setting {
+	return []settings.Setting{{Name: "undecided", Title: settings.Gates,
+		Value: settings.Text(&s.Undecided, undecidedFail, undecidedPass), Computed: true,
+		Doc: "what a gate does that cannot be decided, e.g. on timings of a noisy machine: fail or pass (default " + undecidedFail + ")"}}
+}
+
+// Other is a program to compare with.
+func (s *Settings) Other() []settings.Setting {
+	return []settings.Setting{{Name: "against", Title: settings.Gates, Value: settings.Named(&s.Against, "the path of a program"),
+		Computed: true,
+		Doc: "measure another `program` of quotabench too, in pairs of rounds in random order, and compare: exit with 1 where this " +
+			"one is worse; " +
+			"what is slower is measured again before it counts"}}
+}
+
+// Formats says how a comparison is shown.
+func (s *Settings) Formats() []settings.Setting {
+	formats := ComparisonFormats()
+	all := strings.Join(formats, ", ")
+	return []settings.Setting{{Name: "format", Title: settings.Gates, Value: settings.Text(&s.Format, formats...),
+		Computed: s.command == Run,
+		Doc: by(s, "how to show what --against found: "+all+" (default "+formats[0]+")", texts{Compare: "how to show it: " + all}) +
+			"; github also writes the job's summary"}}
+}
+
+// ComparisonFormats are the names of [render.Comparisons].
+func ComparisonFormats() (out []string) {
+	for _, r := range render.Comparisons() {
+		out = append(out, r.Name)
+	}
+	return out
+}
+
+// RunGates reads the gates on runs.
+func (s *Settings) RunGates() error {
+	return s.readGates(compare.ParseRunGate)
+}
+
+// SearchGates reads the gates on searches for some of the properties, or for any.
+func (s *Settings) SearchGates(properties []results.Property) error {
+	if properties == nil {
+		properties = explore.Properties()
+	}
+	return s.readGates(func(text string) (compare.Gate, error) { return compare.ParseSearchGate(text, properties) })
+}
+
+func (s *Settings) readGates(parse func(string) (compare.Gate, error)) error {
+	s.Gates = nil
+	for _, text := range s.FailOn {
+		g, err := parse(text)
+		if err != nil {
+			return s.Wrong("fail-on", err)
+		}
+		if s.Undecided == undecidedPass {
+			g = g.Lenient()
+		}
+		s.Gates = append(s.Gates, g)
+	}
+	return nil
+}

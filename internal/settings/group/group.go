@@ -1,0 +1,165 @@
+// Package group declares the settings that commands share, each once, in groups. A command
+// names the groups that it takes, and declares what it alone has.
+package group
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// Command is what settings are for. Some have a text, a bound or a default of their own there.
+type Command string
+
+// The commands that share settings.
+const (
+	Run     Command = "run"
+	Sweep   Command = "sweep"
+	Sim     Command = "sim"
+	Explore Command = "explore"
+	Choose  Command = "choose"
+	Compare Command = "compare"
+)
+
+// Settings are the values of all groups. Those of groups that a command does not take keep
+// their defaults.
+type Settings struct {
+	*settings.Set
+	command Command
+
+	subject
+	stream
+	load
+	rounds
+	trouble
+	clients
+	storeChoice
+	gates
+	output
+}
+
+// New returns the defaults of a command.
+func New(c Command) *Settings {
+	s := &Settings{command: c}
+	s.Strategies, s.Policy, s.Instances, s.Seed = []string{"core"}, "agent-api", 2, 1
+	s.Workload, s.options = "hot-key", map[string]*string{}
+	s.Arrivals, s.Cores = "poisson", measure.Cores{Mode: measure.CoresAuto}
+	s.Clients = []string{string(strategies.PlainClient)}
+	s.From, s.Images = map[string]*string{}, map[string]*string{}
+	switch c {
+	case Run, Sweep:
+		s.Workers = 50
+	case Explore:
+		s.Strategies, s.Policy, s.Instances = nil, "", 0
+	case Compare:
+		s.Format = ComparisonFormats()[0]
+	case Choose:
+		s.Strategies = []string{"all"}
+	}
+	return s
+}
+
+// Register makes the flags of a command from groups, in that order.
+func (s *Settings) Register(cmd *cobra.Command, groups ...[]settings.Setting) {
+	cmd.Flags().SortFlags = false
+	s.Set = settings.New(cmd, groups...)
+}
+
+// measured reports whether the command uses the wall clock and real stores.
+func (s *Settings) measured() bool { return s.command == Run || s.command == Sweep }
+
+// by is what a command has of its own, or else what all have.
+func by[T any](s *Settings, all T, own map[Command]T) T {
+	if v, ok := own[s.command]; ok {
+		return v
+	}
+	return all
+}
+
+// texts are help texts of commands.
+type texts = map[Command]string
+
+// output is what is shown, and what is written where.
+type output struct {
+	History, Metrics, Out string
+	JSON, Verbose         bool
+	File                  string // of --config
+	PrintOnly             bool
+}
+
+// Kept is what is kept or served of each run.
+func (s *Settings) Kept() []settings.Setting {
+	return []settings.Setting{
+		{Name: "history", Title: settings.Output, Value: settings.Text(&s.History), Computed: true,
+			Doc: "`directory` to keep the history of each run in, for quotabench judge"},
+		{Name: "metrics", Title: settings.Output, Value: settings.Named(&s.Metrics, "an address such as 127.0.0.1:9464"), Computed: true,
+			Complete: settings.Words("127.0.0.1:9464"),
+			Doc: "serve figures to Prometheus at this `address` while the " + by(s, "run lasts", texts{
+				Sim: "simulation lasts, in virtual time and labelled so",
+			}) + ", e.g. 127.0.0.1:9464 or :9464, which is the loopback interface too"},
+	}
+}
+
+// Output says what is shown, and where files go.
+func (s *Settings) Output() []settings.Setting {
+	const results = "(default quotabench-results/<time>)"
+	return []settings.Setting{
+		{Name: "json", Title: settings.Output, Value: settings.Bool(&s.JSON),
+			Doc: by(s, "write the record to standard output as JSON, in place of tables", texts{
+				Explore: "write JSON instead of tables", Choose: "write JSON instead of text",
+			})},
+		{Name: "out", Title: settings.Output, Value: settings.Text(&s.Out), Computed: true,
+			Doc: by(s, "`directory` for results.json and plots "+results, texts{
+				Explore: "`directory` for exploration.json, report.html, report.txt and a sequence chart (SVG) of each finding",
+				Choose:  "`directory` for choice.json, choice.txt and the record of each stage " + results,
+			})},
+	}
+}
+
+// Verbosity says whether all is shown.
+func (s *Settings) Verbosity() []settings.Setting {
+	return []settings.Setting{{Name: "verbose", Title: settings.Output, Value: settings.Bool(&s.Verbose),
+		Doc: by(s, "show all of report.txt: costs, guarantees, notes and what the audit found too", texts{
+			Choose: "print the command behind every figure, which choice.txt has",
+		})}}
+}
+
+// ConfigFile takes settings from a file, and writes them.
+func (s *Settings) ConfigFile(nothing string) []settings.Setting {
+	return []settings.Setting{
+		{Name: "config", Title: settings.Output, Value: settings.Named(&s.File, "the name of a file"), FlagOnly: true,
+			Doc: "take settings from a YAML `file`, one key per flag; flags win over it"},
+		{Name: "print-config", Title: settings.Output, Value: settings.Bool(&s.PrintOnly), FlagOnly: true,
+			Doc: "write the configuration in force as YAML and " + nothing + " nothing"},
+	}
+}
+
+// Read takes the settings of the file, if there is one, and strategies given as arguments,
+// which win over those of the file.
+func (s *Settings) Read(args []string) error {
+	if s.File != "" {
+		if err := s.ReadFile(s.File); err != nil {
+			return err
+		}
+	}
+	if len(args) > 0 && s.Rank("strategy") == settings.ByFlag {
+		return exit.Usagef("give strategies as arguments or by --strategy, not both")
+	}
+	if len(args) > 0 {
+		s.Strategies = args
+	}
+	return nil
+}
+
+// Items of lists whose elements may also be separated by commas.
+func Items(lists []string) (out []string) {
+	for _, l := range lists {
+		out = append(out, splitComma(l)...)
+	}
+	return slices.DeleteFunc(out, func(x string) bool { return x == "" })
+}

@@ -1,0 +1,216 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// load is how many requests are issued, and how.
+type load struct {
+	Workers  int
+	Loop     workloads.Loop
+	Rate     float64
+	record   harness.Load // the rate that was read from a record
+	Arrivals string
+	Requests int64
+	Duration time.Duration
+	Shard    string
+}
+
+// Load says how many requests are issued, and how.
+func (s *Settings) Load() []settings.Setting {
+	loops, workers, longest := []string{string(harness.Both), string(workloads.Closed), string(workloads.Open)}, measure.MaxWorkers,
+		measure.MaxDuration
+	if s.command == Sim {
+		loops, workers, longest = loops[1:], sim.MaxWorkers, sim.MaxDuration
+	}
+	const modes = "closed: callers wait for each answer; open: requests come at a rate"
+	return []settings.Setting{
+		{Name: "workers", Title: settings.Load, Value: settings.Whole(&s.Workers, 1, workers), Computed: s.command == Sim,
+			Doc: by(s, "callers at the same time; in open loop the most requests in service at once", texts{
+				Sim: "callers at the same time (default 50); in open loop the most requests in service at once (default 10000)",
+			})},
+		{Name: "loop", Title: settings.Load, Value: settings.Text((*string)(&s.Loop), loops...), Computed: true,
+			Doc: modes + by(s, "; both: throughput and leaks from a closed loop, latency from an open one (default both; open for "+
+				"workloads that are)", texts{
+				Sweep: "; both: an open loop at --rate beside each closed one, for latency (default closed, both with --rate, " +
+					"open where the rate varies and for workloads that are)",
+				Sim: " (default open with --rate and for workloads that are, else closed)",
+			})},
+		{Name: "rate", Title: settings.Load, Value: s.rateValue(),
+			Doc: by(s, "`requests` per second of the open loop, the same for all strategies, or a record whose rate is used again, "+
+				"e.g. out/results.json; 0 leaves it to the workload, or takes half of what the slowest strategy with a store holds", texts{
+				Sweep: "`requests` per second of the open loop, the same at all points; 0 for none, or the workload's",
+				Sim: "`requests` per second of the open loop, or a record whose rate is used again, e.g. out/results.json; 0 leaves it " +
+					"to the workload",
+			})},
+		{Name: "arrivals", Title: settings.Load, Value: settings.Text(&s.Arrivals, "poisson", "constant"),
+			Doc: "arrivals in open loop: poisson or constant"},
+		{Name: "requests", Title: settings.Load, Value: settings.Count(&s.Requests, 0, harness.MaxRequests),
+			Doc: by(s, "most requests per strategy and round; 0 for no bound", texts{Sim: "most requests per strategy; 0 for no bound"})},
+		{Name: "duration", Title: settings.Load, Value: settings.Span(&s.Duration, longest), Computed: true,
+			Doc: by(s, fmt.Sprintf("time per strategy and round (default %v, with --outage %v; no bound with --requests or --trace)",
+				measure.DefaultDuration, measure.DefaultOutageDuration), texts{
+				Sim: "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
+			})},
+	}
+}
+
+// Shared is the part of a load that several processes share.
+func (s *Settings) Shared() []settings.Setting {
+	return []settings.Setting{{Name: "shard", Title: settings.Load, Value: settings.Named(&s.Shard, "a part and how many there "+
+		"are, e.g. 2/4"), Computed: true,
+		Complete: settings.Words("1/2", "2/2"),
+		Doc: "take this `part` of a load that several processes share, e.g. 2/4, with subjects of its own; " +
+			"quotabench merge joins the results"}}
+}
+
+// rateValue is a rate, or an earlier record whose rate is used again.
+func (s *Settings) rateValue() *settings.Value {
+	return settings.Or(settings.Decimal(&s.Rate, harness.MaxRate), func(text string) (func(), error) {
+		if filepath.Ext(text) != ".json" {
+			return nil, nil
+		}
+		f, err := codec.Read(text)
+		if err != nil {
+			return nil, err
+		}
+		rate, err := commonRate(&f)
+		if err != nil {
+			return nil, fmt.Errorf("%s %w", text, err)
+		}
+		return func() { s.Rate, s.record = rate, harness.Load{PerSecond: rate, From: "the rate of " + text} }, nil
+	})
+}
+
+// commonRate is the rate that all open loops of a record had.
+func commonRate(f *results.File) (rate float64, err error) {
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		if r.Paced != nil {
+			r = r.Paced
+		}
+		switch x := r.Params.RatePerS; {
+		case x == 0:
+		case rate != 0 && rate != x:
+			return 0, fmt.Errorf("has open loops at %g and at %g requests per second: give one of them", rate, x)
+		default:
+			rate = x
+		}
+	}
+	if rate == 0 {
+		return 0, errors.New("has no open loop with a rate")
+	}
+	return rate, nil
+}
+
+// Issued decides how requests are issued, once the loop of the workload is known.
+func (s *Settings) Issued(workload string, own workloads.Loop) (harness.Load, error) {
+	open := own == workloads.Open
+	if s.Loop == "" {
+		switch s.Loop = harness.Both; {
+		case open:
+			s.Loop = workloads.Open
+		case s.Quick && s.Rate == 0:
+			s.Loop = workloads.Closed // an open loop takes as long as its percentiles need
+		}
+	}
+	switch {
+	case s.Loop == harness.Both && open:
+		return harness.Load{}, s.Wrong("loop", fmt.Errorf("requests of the workload %s have times of their own: give open, or "+
+			"closed to ignore them", workload))
+	case s.Loop == workloads.Open && !open && s.Rate == 0:
+		return harness.Load{}, s.Wrong("loop", errors.New("an open loop needs a rate: give --rate"))
+	case s.Loop == workloads.Closed && s.Rate > 0:
+		return harness.Load{}, s.Wrong("rate", errors.New("a closed loop has no rate: give --loop both or open"))
+	case s.Loop == workloads.Closed:
+		return harness.Closed(), nil
+	case s.Loop == workloads.Open:
+		return harness.OpenAt(s.Rate), nil
+	}
+	l := harness.Load{Loop: harness.Both, PerSecond: s.Rate}
+	if s.record.PerSecond == s.Rate {
+		l.From = s.record.From
+	}
+	return l, nil
+}
+
+// rounds are how often, and for how long.
+type rounds struct {
+	Rounds  int
+	Quick   bool
+	Budget  time.Duration
+	Looking bool // at the figures, to see whether more rounds are needed
+}
+
+// What --quick stands for.
+const (
+	QuickRounds   = 2
+	QuickDuration = 100 * time.Millisecond
+)
+
+// The default of --budget.
+const (
+	leastBudget = 60 * time.Second
+	budgetEach  = 6 * time.Second // for each strategy
+)
+
+// Repeated says how often is measured.
+func (s *Settings) Repeated() []settings.Setting {
+	return []settings.Setting{
+		{Name: "rounds", Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
+			Doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals "+
+				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration)", answer.FirstLook, answer.LastLook)},
+		{Name: "quick", Title: settings.Load, Value: settings.Bool(&s.Quick), Shorthand: true,
+			Doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", QuickRounds, QuickDuration)},
+	}
+}
+
+// Budgeted says by when there is to be an answer.
+func (s *Settings) Budgeted() []settings.Setting {
+	return []settings.Setting{{Name: "budget", Title: settings.Load, Value: settings.Span(&s.Budget, measure.MaxDuration), Computed: true,
+		Doc: fmt.Sprintf("begin no round that would end later than this `time` after the first began "+
+			"(default %gs, or %gs for each strategy if that is more; none with --rounds, --duration or --quick)", leastBudget.Seconds(),
+			budgetEach.Seconds())}}
+}
+
+// look plans the rounds of a run for which nobody gave their number or length.
+func (s *Settings) look(c *measure.Config) {
+	s.Looking = s.command == Run && s.Against == "" && !s.Quick && s.Rounds == 0 && s.Duration == 0
+	if !s.Looking {
+		return
+	}
+	c.Rounds = answer.LastLook
+	if c.Budget == 0 {
+		c.Budget = max(leastBudget, time.Duration(len(c.Strategies))*budgetEach)
+	}
+}
+
+// Expand follows what one setting implies for others. It counts where the other one was not
+// given in a place that ranks as high.
+func (s *Settings) Expand() {
+	replayed, by := s.Replayed()
+	if replayed != "" && s.Rank(by) > s.Rank("workload") {
+		s.Workload = replayed
+	}
+	if !s.Quick {
+		return
+	}
+	if s.Rank("quick") > s.Rank("rounds") {
+		s.Rounds = QuickRounds
+	}
+	if s.Rank("quick") > s.Rank("duration") && s.Requests == 0 && replayed == "" {
+		s.Duration = QuickDuration
+	}
+}

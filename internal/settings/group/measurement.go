@@ -1,0 +1,119 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// hotKeyLimit is the limit of workloads that count crossings where --limit does
+// not say: a small one is crossed thousands of times instead of once.
+const hotKeyLimit = 50
+
+// Plan is what a run and a simulation have in common. How requests are issued is not in it.
+func (s *Settings) Plan() (p harness.Plan, err error) {
+	p = harness.Plan{
+		Stream: s.params(), Seed: s.Seed, Workers: s.Workers, Instances: s.Instances, Arrivals: s.Arrivals,
+		Requests: s.Requests, Duration: s.Duration, Life: s.Life, Archive: s.History, Cold: s.Cold, DecisionTimeout: s.Decision,
+	}
+	if p.Strategies, err = s.Selections(); err != nil {
+		return p, err
+	}
+	if s.Shard != "" {
+		if p.Shard, err = workloads.ParseShard(s.Shard); err != nil {
+			return p, s.Wrong("shard", err)
+		}
+	}
+	if p.Workload, err = workloads.Lookup(s.Workload); err != nil {
+		return p, s.Wrong("workload", err)
+	}
+	if p.Policy, err = LookupPolicy(s.Policy); err != nil {
+		return p, s.Wrong("policy", err)
+	}
+	switch {
+	case s.Given("limit"):
+		p.Policy.Limit = s.Limit
+	case p.Workload.Crosses && listed(p.Policy.Name): // an own policy says what it means
+		p.Policy.Limit = min(p.Policy.Limit, hotKeyLimit*largest(p.Policy.Costs))
+	}
+	if p.Outages, p.LimitChanges, err = s.planned(); err != nil {
+		return p, err
+	}
+	if err = s.RunGates(); err != nil {
+		return p, err
+	}
+	return p, s.CheckStores()
+}
+
+// listed reports whether a policy of that name is registered, so that it was not
+// written for this run.
+func listed(name string) bool {
+	return slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == name })
+}
+
+func largest(costs []int64) int64 { return slices.Max(append([]int64{1}, costs...)) }
+
+// Measurement turns the settings into a measurement without stores. Afterwards the settings
+// hold what was worked out, so that printing them says what is in force.
+func (s *Settings) Measurement() (c measure.Config, err error) {
+	s.Expand()
+	c = measure.Config{Rounds: s.Rounds, Budget: s.Budget, Pool: s.Pool, ClientRetries: s.Retries, Cores: s.Cores}
+	if c.Plan, err = s.Plan(); err != nil {
+		return c, err
+	}
+	s.look(&c)
+	if err := c.Complete(); err != nil {
+		return c, exit.With(exit.Usage, err)
+	}
+	info, err := s.Rehearse(&c.Plan)
+	if err != nil {
+		return c, err
+	}
+	if _, err := c.CheckReplay(info, measure.MaxDuration); err != nil {
+		return c, exit.With(exit.Usage, err)
+	}
+	if c.Load, err = s.Issued(c.Workload.Name, info.Loop); err != nil {
+		return c, err
+	}
+	if err := c.Complete(); err != nil { // the load is known now
+		return c, exit.With(exit.Usage, err)
+	}
+	s.Limit, s.Workers, s.Life, s.Decision = c.Policy.Limit, c.Workers, c.Life, c.DecisionTimeout
+	if !s.Looking { // a duration that is given ends that
+		s.Rounds, s.Duration = c.Rounds, c.Duration
+	}
+	return c, nil
+}
+
+// Rehearse makes the workload's stream once, to find what is wrong with it or with its trace
+// before anything is started.
+func (s *Settings) Rehearse(p *harness.Plan) (workloads.Info, error) {
+	_, info, err := p.NewStream(1)
+	var file *fs.PathError
+	switch {
+	case err == nil:
+		return info, nil
+	case errors.As(err, &file):
+		return info, s.unreadable(file.Path, file.Err)
+	}
+	return info, exit.With(exit.Usage, err)
+}
+
+// unreadable reports a file that could not be read at the option that names it.
+func (s *Settings) unreadable(path string, err error) error {
+	for _, w := range workloads.All() {
+		for _, o := range w.Options {
+			if o.Type == "file" && *s.options[o.Name] == path {
+				return s.Wrong(o.Name, fmt.Errorf("cannot read %s: %w", path, err))
+			}
+		}
+	}
+	return exit.With(exit.Usage, err)
+}

@@ -1,0 +1,164 @@
+package group
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/redact"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/stores"
+	_ "github.com/quotabench/quotabench/stores/all" // what the flags can name
+)
+
+// storeChoice is which stores are used.
+type storeChoice struct {
+	From, Images map[string]*string // by driver
+	Named        []string           // of --store
+}
+
+// Stores are flags for kinds of stores: those that are named, or all, and one for further ones.
+func (s *Settings) Stores(kinds ...string) []settings.Setting {
+	var images, table []settings.Setting
+	var passwords []string
+	for _, d := range stores.Drivers() {
+		from, image := d.Default, ""
+		if s.command == Sim {
+			from = "" // a store in this process
+		}
+		s.From[d.Name], s.Images[d.Name] = &from, &image
+		if kinds != nil && !slices.Contains(kinds, d.Name) {
+			continue
+		}
+		table = append(table, settings.Setting{Name: d.Name, Title: settings.Stores, Value: settings.Text(&from), Secret: true,
+			PasswordFrom: d.PasswordEnv,
+			Complete:     completeStore(d), Computed: from == "", Doc: by(s, d.Title+": "+d.Forms()+", or as "+StoreVariable(d.Name)+" says", texts{
+				Sim: "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",
+			})})
+		if d.PasswordEnv != "" {
+			passwords = append(passwords, d.PasswordEnv)
+		}
+		if d.Image != "" {
+			images = append(images, settings.Setting{Name: d.Name + "-image", Title: settings.Stores, Value: settings.Text(&image), Computed: true,
+				Complete: cobra.NoFileCompletions, Doc: "`image` of a " + d.Title + " container (default: " + d.Image + ")"})
+		}
+	}
+	if kinds == nil {
+		table = append(table, settings.Setting{Name: "store", Title: settings.Stores, Value: settings.List(&s.Named), Secret: true,
+			PasswordFrom: strings.Join(passwords, " or "), Complete: completeNamedStore,
+			Doc: "a further store, e.g. `redis.2=process`: its kind and a name, then what the kind's flag takes; may be repeated " +
+				"(default: those that the strategies need are opened as the main one of their kind is)"})
+	}
+	return append(table, images...)
+}
+
+// StoreVariable is the environment variable that stands for the flag of a driver.
+func StoreVariable(driver string) string { return "QUOTABENCH_" + strings.ToUpper(driver) }
+
+// FromEnvironment takes stores from the environment that neither a flag nor a configuration
+// file names. Those are for commands that use real stores.
+func (s *Settings) FromEnvironment() error {
+	for _, d := range stores.Drivers() {
+		name := StoreVariable(d.Name)
+		v := os.Getenv(name)
+		if s.command == Sim || s.Lookup(d.Name) == nil || v == "" || s.Given(d.Name) {
+			continue
+		}
+		if err := s.SetFrom(name, d.Name, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Specs are the stores that the settings ask for.
+func (s *Settings) Specs() ([]stores.Spec, error) {
+	if err := s.FromEnvironment(); err != nil {
+		return nil, err
+	}
+	named, err := stores.ParseSpecs(s.Named)
+	if err != nil {
+		return nil, s.Wrong("store", err)
+	}
+	var specs []stores.Spec
+	for _, d := range stores.Drivers() {
+		again := slices.ContainsFunc(named, func(x stores.Spec) bool { return x.Name == d.Name })
+		from := *s.From[d.Name]
+		switch {
+		case again && s.Given(d.Name):
+			return nil, s.Wrong("store", fmt.Errorf("%s is given by --%s already", d.Name, d.Name))
+		case from == "" && s.Given(d.Name):
+			return nil, exit.With(exit.Usage, d.Refuse(""))
+		case from != "" && !again:
+			// A configuration file may hold all defaults.
+			specs = append(specs, stores.Spec{Name: d.Name, From: from, Optional: !s.Given(d.Name) || from == d.Default})
+		}
+	}
+	specs = append(specs, named...)
+	for i := range specs {
+		d, err := stores.DriverOf(specs[i].Name)
+		if err != nil {
+			return nil, s.Wrong("store", err)
+		}
+		specs[i].Options.Image = *s.Images[d.Name]
+	}
+	return specs, nil
+}
+
+// CheckStores refuses stores that cannot be meant, and an image that would not be used.
+func (s *Settings) CheckStores() error {
+	specs, err := s.Specs()
+	if err != nil {
+		return err
+	}
+	for _, d := range stores.Drivers() {
+		image := *s.Images[d.Name]
+		if d.Image == "" || image == "" {
+			continue
+		}
+		var others []string
+		for _, x := range specs {
+			if x.Options.Image == image {
+				others = append(others, redact.URLs(x.From))
+			}
+		}
+		if !slices.Contains(others, "container") && !slices.Contains(others, "auto") {
+			asked := cmp.Or(strings.Join(others, ", "), "no "+d.Title)
+			return s.Wrong(d.Name+"-image", fmt.Errorf("an image is for --%s container, and %s is asked for", d.Name, asked))
+		}
+	}
+	return nil
+}
+
+// completeStore offers the words that a driver takes, and how URLs begin.
+func completeStore(d *stores.Driver) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return choices(d, ""), settings.NoFiles | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+func choices(d *stores.Driver, before string) (out []cobra.Completion) {
+	for _, c := range d.Choices {
+		out = append(out, cobra.CompletionWithDesc(before+c.Word, c.Doc))
+	}
+	return out
+}
+
+// completeNamedStore offers NAME= and then what the driver of the name takes.
+func completeNamedStore(_ *cobra.Command, _ []string, typed string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
+	name, _, named := strings.Cut(typed, "=")
+	if d, err := stores.DriverOf(name); named && err == nil {
+		out = choices(d, name+"=")
+	}
+	for _, d := range stores.Drivers() {
+		if !named {
+			out = append(out, d.Name+"=", d.Name+".")
+		}
+	}
+	return out, settings.NoFiles | cobra.ShellCompDirectiveNoSpace
+}

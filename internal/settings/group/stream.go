@@ -1,0 +1,118 @@
+package group
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// stream is the workload.
+type stream struct {
+	Workload string
+	Limit    int64
+	Speed    float64
+	// options of workloads that were given, by name; "" where not.
+	options map[string]*string
+}
+
+// Stream is the workload, with the options that the registered workloads declare. Options of
+// the same name are one setting.
+func (s *Settings) Stream() []settings.Setting {
+	out := []settings.Setting{
+		{Name: "workload", Title: settings.What, Value: settings.Text(&s.Workload), Complete: completeWorkloads,
+			Doc: "request stream (see quotabench list workloads)"},
+		{Name: "limit", Title: settings.What, Value: settings.Count(&s.Limit, 1, quota.MaxLimit), Computed: true,
+			Doc: "limit per subject and window in `units` (default: the policy's; 50 requests' worth for hot-key)"},
+	}
+	for _, w := range workloads.All() {
+		for _, o := range w.Options {
+			if s.options[o.Name] != nil {
+				continue
+			}
+			s.options[o.Name] = new(string)
+			out = append(out, settings.Setting{
+				Name: o.Name, Title: settings.Workload, Value: settings.Option(o, s.options[o.Name]), Computed: true,
+				Complete: completeOffers(o), Doc: o.Doc + optionNote(o.Name),
+			})
+		}
+	}
+	return append(out, settings.Setting{
+		Name: "speed", Title: settings.Workload, Value: settings.DecimalOrNone(&s.Speed, harness.MinSpeed, harness.MaxSpeed),
+		Doc: "replay at k times the recorded speed, windows shrunk alike" + by(s, "; 0 for full speed", texts{Sim: " (default 1)"}),
+	})
+}
+
+// optionNote says what an option is where it is not given, and which workloads
+// take it where few do.
+func optionNote(name string) string {
+	var defaults, takers []string
+	for _, w := range workloads.All() {
+		for _, o := range w.Options {
+			if o.Name == name {
+				defaults, takers = append(defaults, o.Default), append(takers, w.Name)
+			}
+		}
+	}
+	var notes []string
+	slices.Sort(defaults)
+	switch defaults = slices.Compact(defaults); {
+	case len(defaults) > 1:
+		notes = append(notes, "default: the workload's")
+	case defaults[0] != "":
+		notes = append(notes, "default "+defaults[0])
+	}
+	if 2*len(takers) <= len(workloads.All()) {
+		notes = append(notes, strings.Join(takers, ", ")+" only")
+	}
+	if notes == nil {
+		return ""
+	}
+	return " (" + strings.Join(notes, "; ") + ")"
+}
+
+// completeOffers suggests values of an option. Forms are offered as far as they
+// can be typed.
+func completeOffers(o quota.Option) cobra.CompletionFunc {
+	offers := o.Offer
+	if len(o.Values) > 0 {
+		offers = o.Values
+	}
+	if len(offers) == 0 {
+		return nil
+	}
+	return cobra.FixedCompletions(offers, settings.NoFiles|cobra.ShellCompDirectiveNoSpace)
+}
+
+// params are the workload's own parameters.
+func (s *Settings) params() workloads.Params {
+	p := workloads.Params{Speed: s.Speed}
+	for name, v := range s.options {
+		if *v != "" {
+			p.Set(name, *v)
+		}
+	}
+	return p
+}
+
+// SetOption gives an option of workloads its value.
+func (s *Settings) SetOption(name, value string) { *s.options[name] = value }
+
+// Replayed is the workload that a given option stands for because the workload
+// cannot do without it: a trace file asks for a replay. It is "" where no such
+// option is given.
+func (s *Settings) Replayed() (workload, option string) {
+	for _, w := range workloads.All() {
+		for _, o := range w.Options {
+			if o.Required && *s.options[o.Name] != "" {
+				return w.Name, o.Name
+			}
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,110 @@
+package group
+
+import (
+	"time"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/stores"
+	"github.com/quotabench/quotabench/strategies"
+)
+
+// trouble is what goes wrong or changes in mid-run.
+type trouble struct {
+	Life, Decision        time.Duration
+	Cold                  bool
+	Outages, LimitChanges []string
+}
+
+// Trouble says what goes wrong or changes in mid-run.
+func (s *Settings) Trouble() []settings.Setting {
+	outages := []string{"redis:0.3-0.6", "redis:0.3-0.6:empty", "redis:0.5-0.52:failover", "postgres:0.3-0.6"}
+	return []settings.Setting{
+		{Name: "life", Title: settings.Trouble, Value: settings.Span(&s.Life, harness.MaxLife), Computed: true,
+			Doc: "how long an admitted request can still be committed or refunded (default " + harness.DefaultLife.String() + ")"},
+		s.decisionTimeout(),
+		{Name: "cold", Title: settings.Trouble, Value: settings.Bool(&s.Cold),
+			Doc: "open a connection for each command, pipeline or transaction, as functions do that start for each call"},
+		{Name: "outage", Title: settings.Trouble, Value: settings.List(&s.Outages), Complete: settings.Words(outages...),
+			Doc: by(s, "inject a store outage, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, "+
+				"with :failover as its replica, with :failover=20ms as that of so long before; may be repeated", texts{
+				Sim: "inject a store outage, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back " +
+					"without its data, with :failover=20ms as its replica of so long before; may be repeated",
+			})},
+		{Name: "change-limit", Title: settings.Trouble, Value: settings.List(&s.LimitChanges), Complete: settings.Words("0.5:40"),
+			Doc: "give all subjects another limit in mid-run, e.g. `0.5:40` (when, as a share of the duration, and units from then " +
+				"on); may be repeated"},
+	}
+}
+
+// DecisionTimeout is how long a strategy may block.
+func (s *Settings) DecisionTimeout() []settings.Setting {
+	return []settings.Setting{s.decisionTimeout()}
+}
+
+func (s *Settings) decisionTimeout() settings.Setting {
+	return settings.Setting{
+		Name: "decision-timeout", Title: settings.Trouble, Value: settings.Span(&s.Decision, harness.MaxDecisionTimeout), Computed: true,
+		Doc: by(s, "time after which a decision is cancelled; one that does not return within half of that again is given up, and "+
+			"its strategy's run ends", texts{
+			Sim:     "real time that a strategy may block outside of the simulation, on a mutex or a channel, before it is given up",
+			Explore: "real time that a strategy may block outside of the search, on a mutex or a channel, before it is given up",
+		}) + " (default " + harness.DefaultDecisionTimeout.String() + ")",
+	}
+}
+
+// planned is what is to happen in mid-run: outages and changes of the limit.
+func (s *Settings) planned() (outages []harness.Outage, changes []harness.LimitChange, err error) {
+	for _, text := range s.Outages {
+		o, err := harness.ParseOutage(text)
+		if err == nil {
+			_, err = stores.DriverOf(o.Store)
+		}
+		if err != nil {
+			return nil, nil, s.Wrong("outage", err)
+		}
+		outages = append(outages, o)
+	}
+	for _, text := range s.LimitChanges {
+		c, err := harness.ParseLimitChange(text)
+		if err != nil {
+			return nil, nil, s.Wrong("change-limit", err)
+		}
+		changes = append(changes, c)
+	}
+	return outages, changes, nil
+}
+
+// clients are those of real stores.
+type clients struct {
+	Pool, Retries int
+	Clients       []string
+	Cores         measure.Cores
+}
+
+// Connected says which clients there are, and on which cores.
+func (s *Settings) Connected() []settings.Setting {
+	var kinds []string
+	for _, c := range strategies.Clients() {
+		kinds = append(kinds, string(c))
+	}
+	cores := settings.Checked("give auto, shared, apart or harness=LIST,stores=LIST", func() string { return s.Cores.String() },
+		func(text string) (func(), error) {
+			c, err := measure.ParseCores(text)
+			return func() { s.Cores = c }, err
+		})
+	return []settings.Setting{
+		{Name: "pool", Title: settings.Trouble, Value: settings.Whole(&s.Pool, 0, measure.MaxPool), Computed: true,
+			Doc: "connections per instance and store (default: what the strategy asks for, or one per worker, at most 64 to Redis and " +
+				"16 to PostgreSQL)"},
+		{Name: "client", Title: settings.Trouble, Value: settings.List(&s.Clients), Complete: settings.Words(kinds...),
+			Doc: "`kinds` of the Redis client, each strategy once with each: plain, or autopipeline, which sends the commands of callers " +
+				"that come at the same time in one pipeline; a strategy has one of its own as in lua-reserve@autopipeline; may be repeated"},
+		{Name: "client-retries", Title: settings.Trouble, Value: settings.Whole(&s.Retries, 0, measure.MaxRetries),
+			Doc: "how often the Redis client repeats a failed command"},
+		{Name: "cores", Title: settings.Trouble, Value: cores,
+			Complete: settings.Words(measure.CoresAuto, measure.CoresShared, measure.CoresApart, "harness=", "stores="),
+			Doc:      "where harness and stores run: auto, shared, apart or `lists` of processors such as harness=0-1,stores=2-3"},
+	}
+}

@@ -1,0 +1,149 @@
+// Package settings makes flags, keys of a configuration file, --print-config, help texts and
+// completion from one declaration of each setting.
+package settings
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/quotabench/quotabench/internal/exit"
+)
+
+// Setting is a flag and a key of a configuration file.
+type Setting struct {
+	Name  string
+	Short string // one letter; "" for none
+	// Doc is the help text; a word in back quotes names the value.
+	Doc   string
+	Value *Value
+	// Title of the section of the help text.
+	Title string
+	// Computed settings have a default that depends on others: there is no value to print
+	// if none was given.
+	Computed bool
+	// Shorthand settings stand for others, which are printed instead.
+	Shorthand bool
+	// FlagOnly settings are no keys of a configuration file.
+	FlagOnly bool
+	// Secret values may be a URL with a password, which can also come from the environment
+	// variable PasswordFrom.
+	Secret       bool
+	PasswordFrom string
+	// Complete offers values to a shell; nil offers the choices of the value, or names of files.
+	Complete cobra.CompletionFunc
+}
+
+// Set is the settings of one command.
+type Set struct {
+	table []Setting
+	flags *pflag.FlagSet
+	// places of the values that did not come from a flag, as "file:line", by name.
+	places map[string]string
+}
+
+// New makes the flags of a command.
+func New(cmd *cobra.Command, groups ...[]Setting) *Set {
+	s := &Set{table: slices.Concat(groups...), flags: cmd.Flags(), places: map[string]string{}}
+	for _, x := range s.table {
+		AddFlag(s.flags, x)
+	}
+	return s
+}
+
+// AddFlag makes the flag of one setting.
+func AddFlag(flags *pflag.FlagSet, x Setting) {
+	complete := x.Complete
+	if complete == nil && x.Value.choices != nil {
+		complete = Words(x.Value.choices...)
+	}
+	f := flags.VarPF(completed{x.Value, complete}, x.Name, x.Short, x.Doc)
+	f.Annotations = map[string][]string{titleAnnotation: {x.Title}}
+	if x.Value.kind == "bool" {
+		f.NoOptDefVal = "true"
+	}
+}
+
+// Lookup returns the setting with the name, or nil.
+func (s *Set) Lookup(name string) *Setting {
+	i := slices.IndexFunc(s.table, func(x Setting) bool { return x.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.table[i]
+}
+
+// All settings, in the order of declaration.
+func (s *Set) All() []Setting { return s.table }
+
+// keys of a configuration file.
+func (s *Set) keys() (names []string) {
+	for _, x := range s.table {
+		if !x.FlagOnly {
+			names = append(names, x.Name)
+		}
+	}
+	return names
+}
+
+// Rank says where a value comes from: a higher one wins over a lower one.
+type Rank int
+
+// The ranks.
+const (
+	ByDefault Rank = iota
+	ByFile         // or by the environment
+	ByFlag
+)
+
+// Rank of the setting with that name.
+func (s *Set) Rank(name string) Rank {
+	switch {
+	case s.flags.Changed(name):
+		return ByFlag
+	case s.places[name] != "":
+		return ByFile
+	}
+	return ByDefault
+}
+
+// Given reports whether a setting has a value other than its default's.
+func (s *Set) Given(name string) bool { return s.Rank(name) != ByDefault }
+
+// Flags are the settings that were given as flags, as arguments of a command.
+func (s *Set) Flags(except ...string) (args []string) {
+	for _, x := range s.table {
+		if s.Rank(x.Name) != ByFlag || slices.Contains(except, x.Name) {
+			continue
+		}
+		values := x.Value.Items()
+		if x.Value.items == nil {
+			values = []string{x.Value.String()}
+		}
+		for _, v := range values {
+			args = append(args, "--"+x.Name+"="+v)
+		}
+	}
+	return args
+}
+
+// SetFrom takes a value from a place such as an environment variable.
+func (s *Set) SetFrom(place, name, value string) error {
+	if err := s.Lookup(name).Value.Set(value); err != nil {
+		return exit.Usagef("%s: %w", place, err)
+	}
+	s.places[name] = place
+	return nil
+}
+
+// Wrong reports a value that does not fit, where the user wrote it.
+func (s *Set) Wrong(name string, err error) error {
+	switch {
+	case exit.Decided(err): // it was interrupted
+		return err
+	case s.Rank(name) == ByFile:
+		return exit.Usagef("%s: %s: %w", s.places[name], name, err)
+	}
+	return exit.Usagef("--%s: %w", name, err)
+}

@@ -1,0 +1,281 @@
+package settings
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotabench/quotabench/quota"
+)
+
+// Value is what a setting holds. It is read from a flag and from a configuration file by the
+// same function, so that both have the same bounds and the same errors.
+type Value struct {
+	// parse checks a text, and returns what takes it over. Its error says what to give.
+	parse   func(string) (take func(), err error)
+	text    func() string
+	kind    string // for help texts
+	wants   string // what to give, in the imperative
+	scalars []scalar
+	items   *[]string // of a list
+	choices []string  // of a text that is one of them
+	quoted  bool      // in a configuration file, if it looks like something else
+}
+
+// scalar is a kind of value in a YAML file.
+type scalar string
+
+const (
+	scalarNumber scalar = "a number"
+	scalarText   scalar = "text"
+	scalarBool   scalar = "a boolean"
+)
+
+// Set implements [pflag.Value].
+func (v *Value) Set(text string) error {
+	take, err := v.parse(text)
+	if err == nil {
+		take()
+	}
+	return err
+}
+
+// String implements [pflag.Value].
+func (v *Value) String() string { return v.text() }
+
+// Type implements [pflag.Value].
+func (v *Value) Type() string { return v.kind }
+
+// Wants says what to give.
+func (v *Value) Wants() string { return v.wants }
+
+// Numeric reports whether the value is a number and nothing else.
+func (v *Value) Numeric() bool {
+	return v.holds(scalarNumber) && (!v.holds(scalarText) || v.kind == "duration")
+}
+
+func (v *Value) holds(s scalar) bool { return slices.Contains(v.scalars, s) }
+
+// Items of a list; nil for other values.
+func (v *Value) Items() []string {
+	if v.items == nil {
+		return nil
+	}
+	return *v.items
+}
+
+// number is a value with an order and bounds.
+func number[T cmp.Ordered](p *T, low, high T, v Value, parse func(string) (T, error), format func(T) string) *Value {
+	v.text = func() string { return format(*p) }
+	if v.wants == "" {
+		v.wants = fmt.Sprintf("give a whole number from %s to %s", format(low), format(high))
+	}
+	if v.scalars == nil {
+		v.scalars = []scalar{scalarNumber}
+	}
+	v.parse = func(text string) (func(), error) {
+		x, err := parse(text)
+		if within := x >= low && x <= high; err != nil || !within { // which NaN is not
+			return nil, errors.New(v.wants)
+		}
+		return func() { *p = x }, nil
+	}
+	return &v
+}
+
+// Whole is a whole number.
+func Whole(p *int, low, high int) *Value {
+	return number(p, low, high, Value{kind: "int"}, strconv.Atoi, strconv.Itoa)
+}
+
+// Count is a whole number that may be large.
+func Count(p *int64, low, high int64) *Value {
+	return number(p, low, high, Value{kind: "int"},
+		func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) },
+		func(x int64) string { return strconv.FormatInt(x, 10) })
+}
+
+// Seed is any whole number of 64 bits.
+func Seed(p *uint64) *Value {
+	return number(p, 0, math.MaxUint64, Value{kind: "int"},
+		func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) },
+		func(x uint64) string { return strconv.FormatUint(x, 10) })
+}
+
+// Decimal is a number from 0 to high.
+func Decimal(p *float64, high float64) *Value {
+	v := Value{kind: "float", wants: "give a number from 0 to " + strconv.FormatFloat(high, 'f', -1, 64)}
+	return number(p, 0, high, v, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, decimalText)
+}
+
+// DecimalOrNone is 0, or a number from low to high.
+func DecimalOrNone(p *float64, low, high float64) *Value {
+	v := Value{kind: "float", wants: fmt.Sprintf("give 0, or a number from %v to %.0f", low, high)}
+	return number(p, 0, high, v, func(s string) (float64, error) {
+		x, err := strconv.ParseFloat(s, 64)
+		if x > 0 && x < low {
+			err = strconv.ErrRange
+		}
+		return x, err
+	}, decimalText)
+}
+
+func decimalText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// Percent is a share from above 0 to 1, given in percent; 0 if none is given.
+func Percent(p *float64) *Value {
+	v := Value{kind: "percent", scalars: []scalar{scalarText}, wants: "give a share such as 10%, more than 0% and at most 100%"}
+	return number(p, math.SmallestNonzeroFloat64, 1, v, func(s string) (float64, error) {
+		digits, ok := strings.CutSuffix(s, "%")
+		if !ok {
+			return 0, strconv.ErrSyntax
+		}
+		x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+		return x / 100, err
+	}, func(x float64) string {
+		if x == 0 {
+			return "0"
+		}
+		return strconv.FormatFloat(100*x, 'g', 12, 64) + "%"
+	})
+}
+
+// Span is a length of time that is not negative.
+func Span(p *time.Duration, high time.Duration) *Value {
+	v := Value{
+		kind: "duration", scalars: []scalar{scalarText, scalarNumber}, // a bare 0
+		wants: fmt.Sprintf("give a time from 0 to %v with its unit, e.g. 400ms or 1m30s", high),
+	}
+	return number(p, 0, high, v, time.ParseDuration, func(d time.Duration) string {
+		if d == 0 {
+			return "0"
+		}
+		return d.String()
+	})
+}
+
+// errEmpty is the error of a value that is there and says nothing, as that of a
+// variable of the shell that is not set.
+var errEmpty = errors.New("it is empty: give a value, or leave it out")
+
+// Text is any text except the empty one, or one of the choices if there are any.
+func Text(p *string, choices ...string) *Value {
+	if len(choices) == 0 {
+		return Named(p, "text")
+	}
+	v := Named(p, strings.Join(choices, " or "))
+	v.choices = choices
+	plain := v.parse
+	v.parse = func(s string) (func(), error) {
+		if !slices.Contains(choices, s) {
+			return nil, errors.New(hint(s, choices) + v.wants)
+		}
+		return plain(s)
+	}
+	return v
+}
+
+// Named is any text except the empty one; what says what to give.
+func Named(p *string, what string) *Value {
+	return &Value{
+		kind: "string", wants: "give " + what, text: func() string { return *p }, quoted: true,
+		scalars: []scalar{scalarText, scalarNumber}, // a cost of 5 is text that looks like a number
+		parse: func(s string) (func(), error) {
+			if s == "" {
+				return nil, errEmpty
+			}
+			return func() { *p = s }, nil
+		},
+	}
+}
+
+// Checked is a text that must pass a check; it is taken over by what check returns.
+func Checked(wants string, text func() string, parse func(string) (take func(), err error)) *Value {
+	return &Value{kind: "string", scalars: []scalar{scalarText}, wants: wants, text: text, parse: parse}
+}
+
+// Or tries another reading of a text that v refuses. It returns nil and no error for a text
+// that it does not know.
+func Or(v *Value, other func(string) (take func(), err error)) *Value {
+	out := *v
+	out.parse = func(text string) (func(), error) {
+		take, refused := v.parse(text)
+		if refused == nil {
+			return take, nil
+		}
+		if take, err := other(text); take != nil || err != nil {
+			return take, err
+		}
+		return nil, refused
+	}
+	return &out
+}
+
+// maxItems is how often a flag may be repeated, and how long a list in a file may be.
+const maxItems = 1000
+
+// List is a flag that may be repeated. The first value replaces the default.
+func List(p *[]string) *Value {
+	set := false
+	return &Value{
+		kind: "string", scalars: []scalar{scalarText}, wants: "give text or a list of texts", items: p,
+		text: func() string { return strings.Join(*p, ",") },
+		parse: func(s string) (func(), error) {
+			switch {
+			case s == "":
+				return nil, errEmpty
+			case set && len(*p) >= maxItems:
+				return nil, fmt.Errorf("it is given more than %d times: give fewer", maxItems)
+			}
+			return func() {
+				if !set {
+					*p, set = nil, true
+				}
+				*p = append(*p, s)
+			}, nil
+		},
+	}
+}
+
+// Bool is a flag without a value, and true or false in a file.
+func Bool(p *bool) *Value {
+	v := &Value{kind: "bool", scalars: []scalar{scalarBool}, wants: "give true or false",
+		text: func() string { return strconv.FormatBool(*p) }}
+	v.parse = func(s string) (func(), error) {
+		x, err := strconv.ParseBool(s)
+		if err != nil {
+			return nil, errors.New(v.wants)
+		}
+		return func() { *p = x }, nil
+	}
+	return v
+}
+
+// Option is a value of a workload's option; "" if none is given.
+func Option(o quota.Option, p *string) *Value {
+	v := &Value{kind: o.Type, wants: o.Wanted(), text: func() string { return *p }}
+	switch o.Type {
+	case "int", "float":
+		v.scalars = []scalar{scalarNumber}
+	case "bool":
+		v.scalars = []scalar{scalarBool}
+	default:
+		v.scalars, v.quoted = []scalar{scalarText, scalarNumber}, true
+	}
+	if o.Type == "" || o.Type == "file" {
+		v.kind = "string"
+	}
+	v.parse = func(s string) (func(), error) {
+		err := o.Accepts(s)
+		if s == "" || err != nil && o.Check == nil {
+			err = errors.New(v.wants)
+		}
+		return func() { *p = s }, err
+	}
+	return v
+}

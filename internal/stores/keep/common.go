@@ -1,0 +1,166 @@
+package keep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// Self is what the store of every kind knows of itself: who it is, the server where it was
+// started here, and the leases of this process on one that others use too.
+type Self struct {
+	// Kind is the driver's name.
+	Kind  string
+	About stores.Info
+	// Own is nil where the server was not started here.
+	Own server.Server
+	// Remove removes what is under a scope, its lease apart.
+	Remove func(ctx context.Context, scope stores.Scope) error
+	// Reconnect, where it is set, makes the client anew that Remove uses. End does so
+	// before it tries again.
+	Reconnect func(ctx context.Context) error
+
+	keeping *Keeping // nil where no leases are kept
+	owed    server.Owed
+	closing sync.Once
+	closed  error
+}
+
+// Share keeps leases on the board from now on.
+func (s *Self) Share(on Board) { s.keeping = New(on) }
+
+// Shared reports whether leases are kept.
+func (s *Self) Shared() bool { return s.keeping != nil }
+
+// Renew renews the leases now.
+func (s *Self) Renew(ctx context.Context) { s.keeping.Renew(ctx) }
+
+// Enter tries again to remove what could not be removed, and takes the lease on a scope.
+func (s *Self) Enter(ctx context.Context, scope stores.Scope) error {
+	_ = s.owed.Pay(ctx, s.remove) // what still fails is tried again later
+	return s.keeping.Lease(ctx, scope, &s.owed)
+}
+
+func (s *Self) remove(ctx context.Context, name string) error {
+	if err := s.Remove(ctx, stores.Scope(name)); err != nil {
+		return err
+	}
+	return s.keeping.Release(ctx, stores.Scope(name))
+}
+
+// End tries again to remove what could not be removed, calls what ends the clients, and
+// ends the server where it was started here. Only the first call does anything; all return
+// its error.
+func (s *Self) End(clients ...func() error) error {
+	s.closing.Do(func() {
+		errs := []error{s.leave()}
+		for _, end := range clients {
+			errs = append(errs, end())
+		}
+		if s.Own != nil {
+			errs = append(errs, s.Own.Close())
+		}
+		if err := errors.Join(errs...); err != nil {
+			s.closed = fmt.Errorf("close %s: %w", s.Kind, err)
+		}
+	})
+	return s.closed
+}
+
+// leave ends the renewals, and tries again to remove what is owed to a server that goes on.
+func (s *Self) leave() error {
+	if !s.Shared() {
+		return nil
+	}
+	s.keeping.stopRenewals()
+	if s.Reconnect != nil && s.owed.Any() {
+		if err := s.Reconnect(context.Background()); err != nil {
+			return fmt.Errorf("%w: quotabench clean removes what is left", err)
+		}
+	}
+	if err := s.owed.Pay(context.Background(), s.remove); err != nil {
+		return fmt.Errorf("%w: quotabench clean removes what is left", err)
+	}
+	return nil
+}
+
+// Common has the methods that stores of every kind share. Kinds embed it.
+type Common struct{ self *Self }
+
+// Common are the methods of a store that knows this of itself.
+func (s *Self) Common() Common { return Common{s} }
+
+// Driver names the kind of store.
+func (c Common) Driver() string { return c.self.Kind }
+
+// Info describes the server.
+func (c Common) Info() stores.Info { return c.self.About }
+
+// Owned reports whether the server was started here, for this process alone.
+func (c Common) Owned() bool { return c.self.Own != nil }
+
+// PID is the server's first process where it is a child of ours, and otherwise 0, also
+// for a container.
+func (c Common) PID() int {
+	if c.self.Own == nil {
+		return 0
+	}
+	return c.self.Own.PID()
+}
+
+// Place is where the server runs. What a URL or a client of the caller's leads to is on
+// this host by its address alone: a tunnel looks the same.
+func (c Common) Place() stores.Place {
+	switch own := c.self.Own; {
+	case own != nil && own.Local():
+		return stores.StartedHere
+	case own == nil && server.AllOnThisHost(strings.Split(c.self.About.Addr, ",")):
+		return stores.OnThisHost
+	}
+	return stores.Elsewhere
+}
+
+// Processes are those of a server that was started here.
+func (c Common) Processes(ctx context.Context) ([]int, error) {
+	if c.self.Own == nil {
+		return nil, server.ErrNotOurs
+	}
+	return c.self.Own.Processes(ctx)
+}
+
+// Confine lets a server that was started here run on some cores alone.
+func (c Common) Confine(ctx context.Context, cores []int) error {
+	if c.self.Own == nil {
+		return server.ErrNotOurs
+	}
+	return c.self.Own.Confine(ctx, cores)
+}
+
+// Lease implements [stores.Keeper].
+func (c Common) Lease(ctx context.Context, scope stores.Scope) error {
+	return c.self.keeping.Lease(ctx, scope, &c.self.owed)
+}
+
+// Holdings implements [stores.Keeper].
+func (c Common) Holdings(ctx context.Context, thorough bool) ([]stores.Holding, error) {
+	return c.self.keeping.Holdings(ctx, thorough)
+}
+
+// Discard implements [stores.Keeper].
+func (c Common) Discard(ctx context.Context, h stores.Holding) (int64, error) {
+	return c.self.keeping.Discard(ctx, h)
+}
+
+// Wipe removes what is under a scope, and its lease. What it cannot remove is tried again
+// by the next Prepare and by Close.
+func (c Common) Wipe(ctx context.Context, scope stores.Scope) error {
+	if scope == "" {
+		return fmt.Errorf("wipe %s: an empty scope", c.self.Kind)
+	}
+	return c.self.owed.Note(string(scope), c.self.remove(ctx, string(scope)))
+}

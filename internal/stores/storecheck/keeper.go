@@ -1,0 +1,117 @@
+package storecheck
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotabench/quotabench/internal/stores/keep"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// Kept is what [Keeps] does to a server that is not the program's own.
+type Kept struct {
+	Board keep.Board
+	// Put makes one thing under a scope, and There looks for it.
+	Put   func(ctx context.Context, scope stores.Scope) error
+	There func(ctx context.Context, scope stores.Scope) bool
+	// Vouch has the lease of another owner, who has entered a scope, run or run out.
+	Vouch func(ctx context.Context, scope stores.Scope, run string, runs bool) error
+	// Things are how many things one Put makes; a removal counts them.
+	Things int64
+}
+
+// Keeps plants what processes keep that live, that died, that are elsewhere, and that are
+// unknown: the dead's is removed, and nothing else.
+func Keeps(t *testing.T, s stores.Keeper, k Kept) {
+	t.Helper()
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead, far := server.Us(), server.Us()
+	dead.Run, dead.Process = "dead", "0"+dead.Process
+	far.Run, far.Machine, far.Host = "far", "another boot", "far"
+	enter := func(scope stores.Scope, o server.Owner) {
+		done, err := k.Board.Enter(ctx, keep.Entry{Scope: scope}, o.Encode())
+		if err != nil || !done {
+			t.Fatalf("enter %s: %t, %v", scope, done, err)
+		}
+	}
+	if strays, err := s.Prepare(ctx, "mine"); strays != 0 || err != nil {
+		t.Fatalf("%d strays, %v", strays, err)
+	}
+	enter("dead", dead)
+	enter("far", far)
+	must(k.Vouch(ctx, "far", far.Run, true))
+	all := []stores.Scope{"mine", "dead", "far", "unknown"}
+	for _, scope := range all {
+		must(k.Put(ctx, scope))
+	}
+	if _, err := s.Prepare(ctx, "mine"); err != nil {
+		t.Errorf("a scope of ours a second time: %v", err)
+	}
+	if _, err := s.Prepare(ctx, "far"); err == nil || !strings.Contains(err.Error(), "in use by another run (process ") {
+		t.Errorf("a scope that is in use: %v", err)
+	}
+	requireStates(t, s, "dead left", "far in use", "mine in use", "unknown unknown")
+	must(k.Vouch(ctx, "far", far.Run, false))
+	requireStates(t, s, "dead left", "far left", "mine in use", "unknown unknown")
+	did, err := stores.RemoveDead(ctx, s)
+	if want := "removed " + stores.Amount(s.Driver(), 2*k.Things) + " that 2 runs left"; err != nil || !strings.HasPrefix(did, want) {
+		t.Errorf("%q (%v), want %q", did, err, want)
+	}
+	for _, scope := range all {
+		if got, want := k.There(ctx, scope), scope == "mine" || scope == "unknown"; got != want {
+			t.Errorf("what is under %s is there: %t, want %t", scope, got, want)
+		}
+	}
+	requireStates(t, s, "mine in use", "unknown unknown")
+
+	// The server loses the entry, and gets it back.
+	must(k.Board.Leave(ctx, "mine", true))
+	requireStates(t, s, "mine unknown", "unknown unknown")
+	must(k.Board.Renew(ctx, []stores.Scope{"mine"}))
+	requireStates(t, s, "mine in use", "unknown unknown")
+
+	// A scope of the dead is taken over, without what it held.
+	must(s.Wipe(ctx, "mine"))
+	enter("again", dead)
+	must(k.Put(ctx, "again"))
+	if strays, err := s.Prepare(ctx, "again"); strays != 0 || err != nil {
+		t.Errorf("take over: %d strays, %v", strays, err)
+	}
+	requireStates(t, s, "again in use", "unknown unknown")
+	must(s.Wipe(ctx, "again"))
+	found, err := s.Holdings(ctx, true)
+	must(err)
+	for _, h := range found {
+		if _, err := s.Discard(ctx, h); err != nil {
+			t.Error(err)
+		}
+	}
+	requireStates(t, s)
+}
+
+func requireStates(t *testing.T, s stores.Keeper, want ...string) {
+	t.Helper()
+	found, err := s.Holdings(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, h := range found {
+		got = append(got, string(h.Scope)+" "+string(h.State))
+		if h.State != stores.HeldUnknown && !strings.Contains(h.Owner, "process ") {
+			t.Errorf("owner %q", h.Owner)
+		}
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("holdings %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,146 @@
+// Package storecheck holds what the tests of several kinds of stores share.
+package storecheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/stores"
+)
+
+// Error demands one line that says all of want and not the password "s3cr3t".
+func Error(t testing.TB, err error, want ...string) {
+	t.Helper()
+	text := err.Error()
+	if strings.Contains(text, "s3cr3t") {
+		t.Errorf("shows a password: %s", text)
+	}
+	if strings.Contains(text, "\n") {
+		t.Errorf("more than one line: %q", text)
+	}
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("does not say %q: %s", w, text)
+		}
+	}
+}
+
+// Hidden looks for a password where all users can.
+func Hidden(t testing.TB, password string, i stores.Info, args []string) {
+	t.Helper()
+	if len(password) < 20 {
+		t.Fatalf("a password of %d characters", len(password))
+	}
+	if strings.Contains(fmt.Sprintf("%+v %q", i, args), password) {
+		t.Errorf("shown in its description or among its %d arguments", len(args))
+	}
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline") // there is none outside Linux
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range lines {
+		b, err := os.ReadFile(name)
+		if err == nil && strings.Contains(string(b), password) {
+			t.Errorf("shown in %s: %q", name, strings.ReplaceAll(string(b), password, "***"))
+		}
+	}
+}
+
+// Eventually waits for cond. The limit only ends a test that would hang.
+func Eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	const limit = 2 * time.Minute
+	for from := clock.Nano(); clock.Nano()-from < int64(limit); {
+		if cond() {
+			return
+		}
+		if err := (clock.Wall{}).Sleep(context.Background(), 10*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatalf("after %v still not true: %s", limit, what)
+}
+
+// LostRace starts servers by start on ports that another program has: one that
+// does not answer, and those in also. Each must fail because its port is taken,
+// and leave nothing in its directory.
+func LostRace(t testing.TB, start func(port int, o stores.Options) error, also ...int) {
+	t.Helper()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = mute.Close() }()
+	parent := enterable(t)
+	for _, port := range append(also, mute.Addr().(*net.TCPAddr).Port) {
+		if err := start(port, stores.Options{Dir: parent}); !errors.Is(err, server.ErrPortTaken) {
+			t.Errorf("on port %d: %v", port, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(parent, "*")); len(left) != 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
+}
+
+// CloseEnds opens a server of our own in a directory and closes it twice: its process
+// is among those that it names, and nothing is left in the directory.
+func CloseEnds(t testing.TB, open func(o stores.Options) (Process, error)) {
+	t.Helper()
+	dir := enterable(t)
+	s, err := open(stores.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pids, err := s.Processes(t.Context()); err != nil || len(pids) == 0 || pids[0] != s.PID() {
+		t.Errorf("processes %v (%v) of %d", pids, err, s.PID())
+	}
+	for range 2 { // the second time it does nothing
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v (%v)", left, err)
+	}
+}
+
+// Process is a store that may be a child of ours.
+type Process interface {
+	stores.Store
+	stores.Placed
+	PID() int
+}
+
+// Refused opens by each spec, and demands an error of one line with the words.
+func Refused[S stores.Store](t testing.TB, open func(context.Context, string, stores.Options) (S, error), words map[string]string) {
+	t.Helper()
+	for spec, want := range words {
+		if s, err := open(t.Context(), spec, stores.Options{}); err == nil {
+			_ = s.Close()
+			t.Errorf("%q is opened", spec)
+		} else {
+			Error(t, err, want)
+		}
+	}
+}
+
+// enterable is a directory that servers of another account can enter.
+func enterable(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

@@ -1,0 +1,57 @@
+// Package version knows what a program was built from.
+package version
+
+import (
+	"cmp"
+	"runtime/debug"
+)
+
+// What a release is stamped with by the linker, since its archive of sources may lie
+// outside of a repository; empty in other builds.
+var releaseVersion, releaseCommit, releaseDate string
+
+// Text is the module's version and commit, as far as the build knows them.
+func Text() string {
+	version, commit := Build()
+	if commit != "" {
+		return version + " (" + commit + ")"
+	}
+	return version
+}
+
+// Build is the version and the commit; "" if the build does not know it.
+func Build() (version, commit string) {
+	version, commit = cmp.Or(releaseVersion, "devel"), releaseCommit
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return version, shortened(commit)
+	}
+	if v := info.Main.Version; releaseVersion == "" && v != "" && v != "(devel)" {
+		version = v
+	}
+	commit = cmp.Or(commit, buildSetting(info, "vcs.revision"))
+	if commit = shortened(commit); buildSetting(info, "vcs.modified") == "true" {
+		commit += "+changes"
+	}
+	return version, commit
+}
+
+// Date is when what was built was committed, in RFC 3339; empty where the build does
+// not know.
+func Date() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return cmp.Or(releaseDate, buildSetting(info, "vcs.time"))
+	}
+	return releaseDate
+}
+
+func buildSetting(info *debug.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+func shortened(commit string) string { return commit[:min(len(commit), 12)] }

@@ -1,0 +1,138 @@
+// Command generate writes the JSON Schemas of records from their Go types: what
+// is always written is required, and what a doc comment says is the description.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+//go:generate go run .
+
+// here is the import path of this directory, and records that of the types, which
+// is three levels up.
+const (
+	records = "github.com/quotabench/quotabench/results"
+	here    = records + "/schema/internal/generate"
+)
+
+// document is one schema.
+type document struct {
+	file, title string
+	version     int
+	of          any
+}
+
+var documents = []document{
+	{"results.schema.json", "quotabench results", results.SchemaVersion, results.File{}},
+	{"exploration.schema.json", "quotabench exploration", results.ExplorationSchema, results.Exploration{}},
+	{"series.schema.json", "quotabench series", results.SeriesVersion, results.SeriesFile{}},
+	{"choice.schema.json", "quotabench choice", results.ChoiceSchema, results.Choice{}},
+}
+
+// signed are the numbers that may be negative, by type and JSON name.
+var signed = map[string][]string{
+	"Drift":     {"units", "pct_of_limit", "pct_of_usage"},
+	"TierDrift": {"units", "pct_of_limit", "pct_of_usage", "surplus"},
+	"Clause":    {"bound"},
+	"Counter":   {"drift", "worst"},
+	"Finding":   {"units"},
+	"Step":      {"in_use"},
+	"Sample":    {"usage", "fill"},
+	"Waited":    {"p90", "p99", "p999", "p9999"},
+}
+
+// leastOf are the numbers whose least value is not 0, by JSON name.
+var leastOf = map[string]string{"stalls_p99": "-1", "stalls_p999": "-1", "repetition": "1", "line": "1", "column": "-1", "number": "1"}
+
+func main() {
+	for _, d := range documents {
+		b, err := d.generate()
+		if err == nil {
+			err = os.WriteFile(filepath.Join("..", "..", d.file), b, 0o644)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// generate renders the schema. It reads the sources of the types, and has to run
+// in this directory.
+func (d document) generate() ([]byte, error) {
+	r := jsonschema.Reflector{ExpandedStruct: true, Anonymous: true}
+	if err := r.AddGoComments(here, "../../..", jsonschema.WithFullComment()); err != nil {
+		return nil, fmt.Errorf("read the comments of %s: %w", records, err)
+	}
+	if len(r.CommentMap) == 0 {
+		return nil, fmt.Errorf("no comments of %s: run in %s", records, here)
+	}
+	for k, c := range r.CommentMap {
+		r.CommentMap[k] = strings.Join(strings.Fields(c), " ")
+	}
+	inheritComments(r.CommentMap, reflect.TypeOf(d.of), map[reflect.Type]bool{})
+	s := r.Reflect(d.of)
+	s.ID = jsonschema.ID("https://github.com/quotabench/quotabench/results/schema/" + d.file)
+	s.Title = d.title
+	version, ok := s.Properties.Get("schema")
+	if !ok {
+		return nil, fmt.Errorf("%T has no version", d.of)
+	}
+	version.Const = d.version
+	bound(reflect.TypeOf(d.of).Name(), s)
+	for name, def := range s.Definitions {
+		bound(name, def)
+	}
+	b, err := json.MarshalIndent(s, "", "  ")
+	return append(b, '\n'), err
+}
+
+// inheritComments gives a struct the comments of the fields that it embeds.
+func inheritComments(comments map[string]string, t reflect.Type, seen map[reflect.Type]bool) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		inheritComments(comments, t.Elem(), seen)
+		return
+	case reflect.Struct:
+	default:
+		return
+	}
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	for _, f := range reflect.VisibleFields(t) {
+		if len(f.Index) > 1 {
+			owner := t.FieldByIndex(f.Index[:len(f.Index)-1]).Type
+			comments[t.PkgPath()+"."+t.Name()+"."+f.Name] = comments[owner.PkgPath()+"."+owner.Name()+"."+f.Name]
+		}
+		inheritComments(comments, f.Type, seen)
+	}
+}
+
+// bound sets the least value of every number of an object.
+func bound(name string, s *jsonschema.Schema) {
+	if s.Properties == nil {
+		return
+	}
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		if (p.Value.Type != "integer" && p.Value.Type != "number") || slices.Contains(signed[name], p.Key) {
+			continue
+		}
+		least := "0"
+		if l, ok := leastOf[p.Key]; ok {
+			least = l
+		}
+		p.Value.Minimum = json.Number(least)
+	}
+}

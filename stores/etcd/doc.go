@@ -1,8 +1,0 @@
-// Package etcd opens etcd servers for runs. It is a driver of package stores, which
-// registers itself when it is imported, and is not part of every program: its
-// client brings in gRPC. See package
-// [github.com/quotabench/quotabench/full].
-//
-// A strategy is given a [*clientv3.Client]. It has one connection for all callers,
-// since HTTP/2 carries many calls at once: a pool's size changes nothing.
-package etcd

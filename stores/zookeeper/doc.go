@@ -1,8 +1,0 @@
-// Package zookeeper opens ZooKeeper servers for runs. It is a driver of package
-// stores, which registers itself when it is imported, and is not part of every
-// program. See package [github.com/quotabench/quotabench/full].
-//
-// A strategy is given a [*zk.Conn], which is one session over one connection for all
-// callers: a pool's size changes nothing. What a strategy keeps under a scope is
-// below nodes of the root whose names begin with [stores.Scope.Schema].
-package zookeeper
