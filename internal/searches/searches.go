@@ -90,6 +90,7 @@ func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
 		x.page, x.stdout = terminal.Page(cmd)
 	}
 	x.progress = terminal.NewProgress(x.stderr)
+	x.progress.Detail(s.Quiet, s.Verbose)
 	x.stderr = x.progress
 	defer func() {
 		if err != nil {
