@@ -13,7 +13,7 @@ import (
 )
 
 // longest is the number of steps that a page shows: nobody reads more of them.
-const longest = 12
+const longest = 8
 
 // explored quotes what searches found, the shortest finding step by step, and what they
 // did not find.
@@ -57,8 +57,12 @@ func found(b *bytes.Buffer, s *results.Search) {
 		}
 		fmt.Fprintf(b, "- **%s** in %s%s\n", f.Property, format.Plural(int64(len(f.Steps)), "step", "steps"), with)
 	}
-	if s.Claim != "" && s.Capped == "" {
+	switch {
+	case s.Claim == "" || s.Capped != "":
+	case len(s.Findings) > 0:
 		fmt.Fprintln(b, "- no other violation")
+	default:
+		fmt.Fprintln(b, "- no violation")
 	}
 	for _, w := range s.Withheld {
 		fmt.Fprintf(b, "- no claim: %s\n", cell(w.Detail))
