@@ -69,8 +69,7 @@ const guide = `
 - **Drift**: a counter minus the truth, with nothing in flight.
 - **Decisions/s**: of workers that never pause. **p50, p99**: response times at one rate for all strategies. **n/m**: not measurable, because too few rounds were undisturbed. **(w)**: waiting for a core could explain it.
 - **Commands, SQL, trips**: means per decision, including jobs and waits for others.
-- **Explored**: what a search found with the given script of each client. Steps are those of the shortest schedule of a broken [property](../exploration.md#properties). *No violation* means: in no interleaving of 2 clients on 2 instances (and 1 probe client that asks until it
-  is rejected). [Assumptions](../exploration.md#reading-a-claim).
+- **Explored**: each broken [property](../exploration.md#properties) with the steps of its shortest schedule, and its faults. *None*: no violation in any interleaving of 2 clients (+1 probe client). [Assumptions](../exploration.md#reading-a-claim).
 `
 
 func index(all []*strategies.Meta, e *Evidence) []byte {
@@ -160,8 +159,7 @@ func facts(b *bytes.Buffer, m *strategies.Meta) {
 		fmt.Fprintf(b, ", from %s", m.Source)
 	}
 	needs := joined(m.Needs, func(n strategies.Need) string { return string(n) })
-	kinds := strings.Replace(joined(m.Kinds, quota.Kind.String), "calendar-month, calendar-day, calendar-hour", "calendar", 1)
-	fmt.Fprintf(b, ". Stores: %s. Windows: %s. Counts: %s.", cmp.Or(needs, "none"), kinds, m.Counts)
+	fmt.Fprintf(b, ". Stores: %s. Windows: %s. Counts: %s.", cmp.Or(needs, "none"), windows(m.Kinds), m.Counts)
 	var not []string
 	for _, mode := range strategies.Modes() {
 		if _, excluded := m.Excludes(mode); excluded {
@@ -217,6 +215,11 @@ func guarantee(b *bytes.Buffer, m *strategies.Meta) {
 	fmt.Fprintln(b)
 }
 
+// windows are the kinds of windows, those of the calendar as one.
+func windows(kinds []quota.Kind) string {
+	return strings.Replace(joined(kinds, quota.Kind.String), "calendar-month, calendar-day, calendar-hour", "calendar", 1)
+}
+
 // promise is a clause in words. The formula of a leak is of all units that a window may
 // admit, and that of another property of the units beyond it.
 func promise(c quota.Clause) string {
@@ -225,7 +228,7 @@ func promise(c quota.Clause) string {
 		out = "admits at most " + c.Formula
 	}
 	if len(c.Kinds) > 0 {
-		out += " in " + joined(c.Kinds, quota.Kind.String) + " windows"
+		out += " in " + windows(c.Kinds) + " windows"
 	}
 	if len(c.Tolerates) > 0 {
 		out += ", also under " + joined(c.Tolerates, faultName)

@@ -73,8 +73,7 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 		"1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "- admits at most L while alone, also under crash\n",
 		"|write|now, later|now|when to write|", "- admits at most L (ADR-RM-3: always): **broken by 3 links in first**\n",
 		"|first|43,210|", "|7|5 of 1,234 (0.41 %)|3|2.00 %|-3 redis|",
-		"- no other violation\n", "- **leak** in 8 steps\n", "- **drift** in 2 steps with crash\n",
-		"`take`, limit 1, no fault: ", "**leak** with no fault:\n", "`quotabench explore --replay qb2.token`",
+		"|`take`|1|none|0|drift 2 (crash); leak 8|\n", "The leak, faults: none:\n", "`quotabench explore --replay qb2.token`",
 	)
 	if strings.Contains(p, "long") {
 		t.Errorf("the schedule with a fault is quoted beside the one without:\n%s", p)
