@@ -60,7 +60,7 @@ func init() {
 		Doc: "two numbered windows, the one before weighed, read first and counted afterwards",
 		Notes: strategies.Notes{How: []string{
 			"The gateway numbers windows by its own clock, and reads the counters of this one and the one before.",
-			"It weighs the one before by the share of it that a rolling window would still hold.",
+			"It weights the previous one by its share of the rolling window.",
 			"A request that fits is admitted, and counted afterwards.",
 		}, Deviations: []string{"The source counts in memcached, asynchronously; here INCR on Redis comes before the answer, which is the gentler order."}},
 		// The source promises an approximation and gives no bound for what is over the limit.

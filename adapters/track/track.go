@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/cli"
-	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/results"
 
 	_ "github.com/quotabench/quotabench/adapters"
@@ -27,8 +26,6 @@ type evidence struct {
 	consequence string
 	// odds are how often a simulation at a stated rate met it; empty where there was none.
 	odds string
-	// seconds that the command took, rounded up.
-	seconds int
 }
 
 // evidence runs the command, and fails where it does not find what it is there for.
@@ -51,7 +48,7 @@ func (f *finding) explored() (evidence, error) {
 	var claims []string
 	for _, s := range all {
 		if found := s.Found(f.property); found != nil && (f.policy == "" || f.policy == s.Policy) {
-			return evidence{len(found.Steps), sentence(found.Detail), found.OddsAtRate(), seconds[line(f.command)]}, nil
+			return evidence{len(found.Steps), sentence(found.Detail), found.OddsAtRate()}, nil
 		}
 		claims = append(claims, s.Claim)
 	}
@@ -96,24 +93,18 @@ func (f *finding) measured() (string, error) {
 	return said + ".", nil
 }
 
-// explorations are what [search] has returned, by command, and seconds are what that took,
-// rounded up: several findings have one command.
-var (
-	explorations = map[string][]*results.Search{}
-	seconds      = map[string]int{}
-)
+// explorations are what [search] has returned, by command: several findings have one.
+var explorations = map[string][]*results.Search{}
 
 // search runs an exploration of one strategy.
 func search(command []string) ([]*results.Search, error) {
 	if all, ok := explorations[line(command)]; ok {
 		return all, nil
 	}
-	began := clock.Nano()
 	text, err := output(append(slices.Clone(command), "--json"))
 	if err != nil {
 		return nil, err
 	}
-	seconds[line(command)] = int((clock.Nano() - began + 999_999_999) / 1_000_000_000)
 	var x results.Exploration
 	if err := json.Unmarshal(text, &x); err != nil {
 		return nil, err

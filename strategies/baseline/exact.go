@@ -17,10 +17,10 @@ var exactMeta = strategies.Meta{
 	Notes: strategies.Notes{
 		How: []string{
 			"All instances are one value in one process.",
-			"A request takes the mutex, counts what was admitted in its window, and is admitted if it fits.",
+			"A request takes the mutex, counts the units admitted in its window, and is admitted if it fits.",
 			"Refunds and commits change the count of the window that was charged.",
 		},
-		Use:   "Use it as the control of a measurement: whatever it seems to leak or to reject wrongly is an error of the instrument.",
+		Use:   "Use it as the control of a measurement: a leak or false reject here is an error of the instrument.",
 		Avoid: "It enforces nothing across processes and forgets everything at a restart.",
 	},
 	Form:      strategies.Baseline,

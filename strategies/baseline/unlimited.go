@@ -13,7 +13,7 @@ var unlimitedMeta = strategies.Meta{
 	Doc:  "admits everything: what the harness itself costs",
 	Notes: strategies.Notes{
 		How:   []string{"It admits every request without looking at anything."},
-		Use:   "Use it as the floor of a measurement: its time per decision is what the harness itself costs.",
+		Use:   "Use it as the floor of a measurement.",
 		Avoid: "It enforces no limit.",
 	},
 	Form:      strategies.Baseline,

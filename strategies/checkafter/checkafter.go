@@ -24,16 +24,16 @@ func init() {
 			How: []string{
 				"The file is uploaded, whatever is left of the quota.",
 				"INCRBY adds its size to what the tenant has stored.",
-				"If the sum is over the limit, DECRBY takes the size off again: the file is deleted, and its bytes were uploaded for nothing.",
+				"If the sum is over the limit, DECRBY subtracts the size, and the file is deleted.",
 				"A failed upload and a deleted file give their units back by DECRBY.",
 			},
 			Deviations: []string{
-				"The record says only that the check comes after the upload; the count is kept as its own scripts keep theirs.",
+				"The record says only that the check follows the upload.",
 				"A file's size is known when it is checked, so nothing is corrected later.",
-				"No bytes are sent anywhere: an upload is a wait of its size by the option bandwidth, and its bytes are counted by the option size.",
+				"No bytes are sent: an upload is a wait of its size (option size) divided by bandwidth.",
 			},
-			Use:   "Use it if files are small, rejections rare, and a client need not know beforehand.",
-			Avoid: "Avoid it if uploads are large: every rejected one is paid for in full, and while it is there others are rejected that would have fitted.",
+			Use:   "Use it if files are small, rejections are rare, and clients need not know beforehand.",
+			Avoid: "Avoid it if uploads are large: each rejected one is uploaded in full, and until it is deleted others are rejected wrongly.",
 		},
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedRedis},
@@ -43,7 +43,7 @@ func init() {
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{
 			{Name: "size", Type: "int", Default: "1000000", Min: "1", Doc: "`bytes` of one unit; ADR-RM-3 counts in MB"},
-			{Name: "bandwidth", Type: "int", Default: "0", Min: "0", Doc: "`bytes` per second that one client uploads; 0 makes uploads take no time"},
+			{Name: "bandwidth", Type: "int", Default: "0", Min: "0", Doc: "`bytes` per second of one upload; 0: uploads take no time"},
 		},
 		Guarantee: []quota.Clause{
 			// What is admitted was part of the sum that was checked. A DECRBY that is

@@ -18,18 +18,18 @@ func init() {
 		Doc:    "a counter in etcd, changed by compare-and-swap on its revision",
 		Notes: strategies.Notes{
 			How: []string{
-				"A linearizable read gives the counter of the subject and window, and its revision.",
-				"A request that does not fit is rejected by that read alone.",
-				"Otherwise a transaction writes the new sum on condition that the revision is still the one that was read.",
-				"A transaction that fails returns the counter as it is now, and the caller tries again with that.",
+				"A linearizable read returns the counter of the subject and window, and its revision.",
+				"A request that does not fit is rejected.",
+				"Otherwise a transaction writes the new sum if the revision is unchanged.",
+				"A transaction that fails returns the current counter, and the caller retries with it.",
 				"Keys of a window share a lease that ends after it.",
 			},
 			Deviations: []string{
-				"The record names a distributed counter in etcd and says nothing of how it counts: compare-and-swap is how etcd's own documents do.",
-				"A server that is started here is one member, so a decision waits for its disk and not for a majority.",
+				"The record names no algorithm: compare-and-swap is that of etcd's documentation.",
+				"A started server has one member: a decision waits for its disk, not for a majority.",
 			},
-			Use:   "Use it if few requests per second and subject are decided and none may be decided wrongly, on an etcd that is there already.",
-			Avoid: "Avoid it on a hot key: every success makes all callers fail that read before it, and they retry.",
+			Use:   "Use it for few requests per second and subject without wrong decisions, if you have etcd anyway.",
+			Avoid: "Avoid it on a hot key: each success makes all callers fail that read before it, and they retry.",
 		},
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{NeedEtcd},
@@ -39,7 +39,7 @@ func init() {
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{{
 			Name: "ttl", Default: "lease", Values: []string{"lease", "none"},
-			Doc: "lease: keys go some time after their window; none: they stay, and the window in their name alone resets the quota",
+			Doc: "lease: keys are removed after their window; none: they stay",
 		}},
 		Guarantee: []quota.Clause{
 			// A refund that a caller repeats gives units of others back.

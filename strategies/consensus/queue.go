@@ -28,15 +28,15 @@ func init() {
 				"A request is appended to a stream in NATS, on disk.",
 				"One consumer, in the first instance, reads the stream in order and keeps the counters in its memory.",
 				"It sends each decision to the instance that asked.",
-				"The caller waits for its decision (meanwhile=wait), or goes ahead as soon as the request is in the stream (meanwhile=admit).",
-				"With meanwhile=admit an instance waits again once it has been told that a subject has nothing left.",
+				"The caller waits for its decision (meanwhile=wait), or continues as soon as the request is in the stream (meanwhile=admit).",
+				"With meanwhile=admit, an instance waits again once it knows that a subject has nothing left.",
 			},
 			Deviations: []string{
-				"The record turns queues down because the client does not know at once; it says nothing of what the client would do meanwhile.",
-				"A consumer that starts reads the whole stream to know its counters; nothing shortens it.",
+				"The record rejects queues because the client does not know at once; it does not say what the client does meanwhile.",
+				"A consumer that starts reads the whole stream, which nothing shortens.",
 			},
-			Use:   "Use it if decisions need a record in their order, and requests can wait, or be taken back.",
-			Avoid: "Avoid it if a client needs its answer at once: it waits for the stream and for all requests before its own.",
+			Use:   "Use it if decisions need a log in their order, and requests can wait or be undone.",
+			Avoid: "Avoid it if a client needs its answer at once: it waits for the stream and all earlier requests.",
 		},
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{NeedNATS},
@@ -46,7 +46,7 @@ func init() {
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{{
 			Name: "meanwhile", Default: MeanwhileWait, Values: []string{MeanwhileWait, MeanwhileAdmit},
-			Doc: "wait: callers wait for their decision; admit: they go ahead, until the instance has heard that nothing is left",
+			Doc: "wait: callers wait for their decision; admit: they continue until the instance has heard that nothing is left",
 		}},
 		Guarantee: []quota.Clause{
 			{

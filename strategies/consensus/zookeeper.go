@@ -19,16 +19,16 @@ func init() {
 		Notes: strategies.Notes{
 			How: []string{
 				"A read gives the node of the subject and window, and its version.",
-				"A request that does not fit is rejected by that read alone.",
-				"Otherwise setData writes the new sum on condition of the version; the first request of a window creates the node.",
-				"A write that finds another version fails, and the caller reads again.",
+				"A request that does not fit is rejected.",
+				"Otherwise setData writes the new sum if the version is unchanged; the first request of a window creates the node.",
+				"If the version has changed, the write fails, and the caller reads again.",
 			},
 			Deviations: []string{
-				"The record names a distributed counter in ZooKeeper and says nothing of how it counts: a versioned node is how ZooKeeper's own recipes do.",
-				"Nodes of windows that have ended stay: ZooKeeper removes only what belongs to a session, unless its operator allows more.",
-				"A server that is started here is one, so a decision waits for its disk and not for a majority.",
+				"The record names no algorithm: a versioned node is that of ZooKeeper's recipes.",
+				"Nodes of ended windows stay: by default ZooKeeper removes only nodes of a session.",
+				"A started server is alone: a decision waits for its disk, not for a majority.",
 			},
-			Use:   "Use it if few requests per second and subject are decided and none may be decided wrongly, on a ZooKeeper that is there already.",
+			Use:   "Use it for few requests per second and subject without wrong decisions, if you have ZooKeeper anyway.",
 			Avoid: "Avoid it on a hot key: every success makes all callers fail that read before it, and each failure costs two round trips.",
 		},
 		Form:      strategies.Rejected,
@@ -39,7 +39,7 @@ func init() {
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{{
 			Name: "sync", Type: "bool", Default: "false",
-			Doc: "ask the leader before each first read, so that it is the newest also on several servers; otherwise a server answers by what it has",
+			Doc: "ask the leader before each first read, which makes it current on several servers",
 		}},
 		Guarantee: []quota.Clause{
 			// A refund that a caller repeats gives units of others back.

@@ -23,16 +23,16 @@ func init() {
 		Notes: strategies.Notes{
 			How: []string{
 				"GET reads the counter from the replica of the caller's region.",
-				"A request that does not fit into what that replica knows is rejected.",
-				"PUT writes the sum back; the own region sees it at once, all others after the lag.",
-				"Of two writes of one key the later one wins, and what the other one counted is lost.",
+				"A request that does not fit is rejected.",
+				"PUT writes the sum back; its region sees it at once, others after the lag.",
+				"Of two writes of one key the later wins: a lost update.",
 			},
 			Deviations: []string{
-				"The store is a model in this process: no service of that kind can be run here.",
+				"The store is a model in this process.",
 				"An instance without a region is a separate region.",
 			},
-			Use:   "Use it if a limit is advisory, requests come from everywhere, and the answer must be near.",
-			Avoid: "Avoid it if the limit matters: each region can spend all of it before it hears of the others.",
+			Use:   "Use it if a limit is advisory and every region needs a fast answer.",
+			Avoid: "Avoid it if the limit matters: each region can spend all of it before it sees the others' writes.",
 		},
 		Form:      strategies.Rejected,
 		Kinds:     []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},

@@ -12,7 +12,7 @@ func init() {
 	strategies.Register(strategies.Meta{
 		Name: "pg-conditional",
 		Core: true,
-		Doc:  "PostgreSQL only: one UPDATE adds what is asked for, on condition that it fits",
+		Doc:  "PostgreSQL only: one UPDATE adds the units if they fit",
 		Notes: strategies.Notes{
 			How: []string{
 				"An UPDATE adds the units to the subject's row of the window if they fit into the limit, and returns the new count.",

@@ -16,17 +16,16 @@ func init() {
 	strategies.Register(strategies.Meta{
 		Name:   "pg-optimistic",
 		Source: "ADR-RM-3",
-		Doc:    "PostgreSQL only: read count and version, UPDATE if the version still stands, else begin again",
+		Doc:    "PostgreSQL only: read count and version, UPDATE if the version is unchanged, else begin again",
 		Notes: strategies.Notes{
 			How: []string{
 				"A SELECT reads what is used and the row's version; if there is no row, one is inserted.",
 				"What does not fit is rejected.",
-				"An UPDATE writes the new count and the next version, on condition that the version is the one that was read.",
-				"If it changed no row another caller was first, and all begins again.",
+				"An UPDATE writes the new count and the next version if the version is unchanged.",
+				"If it changed no row, another caller was first, and the request begins again.",
 			},
 			Deviations: []string{
-				"The record names the alternative and shows no statements: table and loop are ours.",
-				"It fears uploads that fail by a conflict of versions and gives no number of tries: by default there is no last one.",
+				"The record gives no number of attempts: by default there is no last one.",
 			},
 			Use:   "Use it if conflicts are rare and no caller should ever hold a lock.",
 			Avoid: "Avoid it on hot subjects: of all who read one version a single one succeeds, and the others ask again.",
@@ -39,7 +38,7 @@ func init() {
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{{
 			Name: optionRetries, Type: "int", Min: "0", Max: "1000000", Default: "0",
-			Doc: "how often a request begins again before it fails by a conflict of versions; 0 is without end",
+			Doc: "attempts after a version conflict before the request fails; 0: no limit",
 		}},
 		Guarantee: exact(),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {

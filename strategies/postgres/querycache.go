@@ -29,18 +29,18 @@ func init() {
 		Notes: strategies.Notes{
 			How: []string{
 				"The SELECT of what remains is answered by the cache if its result is there.",
-				"Otherwise PostgreSQL answers, and the result is kept unless a write has ended since the SELECT was sent.",
+				"Otherwise PostgreSQL answers, and the result is cached unless a write ended since the SELECT was sent.",
 				"The request is admitted if it fits into that.",
-				"The UPDATE that charges it empties the whole cache: every write does, whatever row it is about.",
+				"The UPDATE that charges it empties the whole cache.",
 			},
 			Deviations: []string{
-				"The record takes the cache for one that is built in, which PostgreSQL has not: one in the memory of this process stands in for it, and a hit costs no round trip.",
-				"A built-in cache would be emptied within the transaction; this one is once the reply to the UPDATE has come.",
-				"With cache=redis the cache is in Redis, and a hit costs a round trip there.",
-				"With cache=instance each instance has its own cache, as an application would build it: it does not hear of the others' writes.",
+				"PostgreSQL has no cache of results, as the record assumes: this one is in the memory of the process, and a hit costs no round trip.",
+				"It is emptied after the reply to the UPDATE; a built-in one would be within the transaction.",
+				"With cache=redis, a hit costs a round trip.",
+				"With cache=instance, an instance does not see the writes of others.",
 			},
 			Use:   "Use it if nearly all requests are rejected, so writes are rare.",
-			Avoid: "Avoid it if requests are admitted: each of them throws away what all others could have been answered from.",
+			Avoid: "Avoid it otherwise: each admitted request empties the cache.",
 		},
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
@@ -51,7 +51,7 @@ func init() {
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{{
 			Name: optionCache, Values: []string{cacheShared, cacheRedis, cacheInstance}, Default: cacheShared,
-			Doc: "one cache for all instances in this process, one in Redis, or one for each instance, which knows its own writes alone",
+			Doc: "one cache for all instances, one in Redis, or one per instance that knows only its own writes",
 		}},
 		NeedsToo: func(o quota.Options) []strategies.Need {
 			if o[optionCache] == cacheRedis {

@@ -27,13 +27,13 @@ func init() {
 			How: []string{
 				"A transaction in each database, always in the same order, adds the units to the subject's row if they fit.",
 				"If either does not fit, both are rolled back.",
-				"Both are prepared: from then on each can be committed, whatever becomes of its connection.",
+				"Both are prepared: each can then be committed even if its connection is lost.",
 				"Both are committed, the first database first.",
-				"What is in doubt after an error is settled in the same call, by a job, or when the instance is next opened: prepared in the second alone is committed, anything else is rolled back.",
+				"After an error, the call, a job or the next start settles prepared transactions: one prepared only in the second database is committed, any other is rolled back.",
 			},
 			Deviations: []string{
-				"The record has one line of a table for it and names no databases: two that hold the same counts are ours.",
-				"The coordinator keeps no log: the order of steps tells from what is prepared where how it was decided.",
+				"The record names no databases: here two hold the same counts.",
+				"The coordinator keeps no log: the prepared transactions and the order of steps show the decision.",
 			},
 			Use:   "Use it if two databases must never disagree, whatever it costs.",
 			Avoid: "Avoid it nearly always: every admission takes eight round trips, and a coordinator that dies leaves rows locked.",

@@ -23,21 +23,20 @@ const (
 var redisWaitMeta = strategies.Meta{
 	Name:   "redis-wait",
 	Source: "ADR-005",
-	Doc:    "one script on a Redis, whose caller hears of a charge once replicas have it",
+	Doc:    "one script on a Redis, which answers once replicas have the charge",
 	Notes: strategies.Notes{
 		How: []string{
 			"One script compares the window's counter plus the units asked for with the limit, and adds them if they fit.",
 			"WAIT follows on the same connection, in the same round trip, and blocks until enough replicas have the charge.",
-			"If too few have it in time the request ends in an error, and the units stay taken.",
+			"If too few have it in time, the request ends in an error, and the units stay taken.",
 			"A refund is a script that takes the units off again, with its own WAIT.",
 		},
 		Deviations: []string{
-			"The record names no means of strong consistency, and WAIT is the strongest that Redis has: it is no consensus, and a failover to a replica that was not waited for loses what others confirmed.",
-			"The record describes no algorithm, so the check and the charge are one script.",
-			"Simulated and explored, a replica is a model that has each write at once.",
+			"The record names no means of strong consistency. WAIT is the strongest of Redis, and not a consensus: a failover to a replica that was not waited for loses charges that others confirmed.",
+			"In simulations and searches a replica has each write at once.",
 		},
-		Use:   "Use it if a master that dies must not take confirmed charges with it, and a second round trip inside the machine room is no matter.",
-		Avoid: "Avoid it if requests must go on while replicas are away: they end in errors, or are admitted without what they waited for.",
+		Use:   "Use it if confirmed charges must survive the loss of the master, at the cost of a wait for replicas.",
+		Avoid: "Avoid it if requests must continue while replicas are away: they end in errors, or are admitted unconfirmed.",
 	},
 	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{strategies.NeedReplicated},
@@ -45,11 +44,11 @@ var redisWaitMeta = strategies.Meta{
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Options: []quota.Option{
-		{Name: "replicas", Default: "1", Type: "int", Min: "1", Max: "5", Doc: "how many replicas must have a charge before its caller hears of it"},
-		{Name: "timeout", Default: "1s", Type: "duration", Min: "1ms", Max: "4s", Doc: "how long replicas are waited for"},
+		{Name: "replicas", Default: "1", Type: "int", Min: "1", Max: "5", Doc: "replicas that must have a charge"},
+		{Name: "timeout", Default: "1s", Type: "duration", Min: "1ms", Max: "4s", Doc: "time to wait for replicas"},
 		{
 			Name: "few", Default: fewError, Values: []string{fewError, fewUndo, fewAdmit},
-			Doc: "where too few replicas have a charge in time; error: an error, and the units stay taken; undo: an error, and the units are given back; admit: it is admitted",
+			Doc: "if too few replicas have a charge in time: an error, and the units stay taken (error) or are given back (undo), or it is admitted (admit)",
 		},
 	},
 	Guarantee: []quota.Clause{

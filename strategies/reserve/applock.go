@@ -20,7 +20,7 @@ var appLockMeta = strategies.Meta{
 			"A refund takes the mutex too.",
 		},
 		Deviations: []string{
-			"The record names no algorithm under the lock; its own time line is taken.",
+			"The record names no algorithm under the lock; this is its timeline.",
 		},
 		Use:   "Use it on one instance, and only for as long as there is one.",
 		Avoid: "Avoid it on two instances or more: each has its own mutex, and the race is back.",

@@ -19,16 +19,16 @@ var checkThenSetMeta = strategies.Meta{
 	Notes: strategies.Notes{
 		How: []string{
 			"GET reads what the tenant has used.",
-			"The caller compares the sum of that and its own units with the limit.",
+			"The caller compares that plus its own units with the limit.",
 			"SET writes the sum, whatever others have written meanwhile.",
 			"A refund reads, subtracts and writes in the same way, down to zero.",
 		},
 		Deviations: []string{
-			"The limit itself may be used up, as in the record's script; its time line compares strictly.",
-			"The record's time line has no refund; here one is made of the same two commands, so uploads can be run.",
+			"The whole limit may be used, as in the record's script; its timeline compares strictly.",
+			"A refund uses the same two commands; the record's timeline has none.",
 		},
-		Use:   "Use it as the measure of what a race costs.",
-		Avoid: "Avoid it everywhere else: any number of callers who read the same count are all admitted.",
+		Use:   "Use it to see what a race costs.",
+		Avoid: "Avoid it otherwise: callers that read the same count are all admitted.",
 	},
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis},

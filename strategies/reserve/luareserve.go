@@ -36,16 +36,16 @@ var luaReserveMeta = strategies.Meta{
 			"One script reads what the tenant has used and its limit, and adds the units if they fit.",
 			"The application makes the URL that the client uploads to, and refunds if that fails.",
 			"A finished upload becomes a row of the table of files.",
-			"A second script gives units back, down to zero: of an upload that failed, and of a file that is deleted.",
+			"A second script gives the units of a failed upload or a deleted file back, down to zero.",
 			"Every night a job overwrites each tenant's count with the sum of its available files.",
 		},
 		Deviations: []string{
-			"The sync sends SET with GET, to tell a round that changed something from one that did not; the record sends SET.",
-			"Making the URL asks no store here; how often it fails is an option.",
-			"What starts a sync on demand is not in the record; here a rejection does.",
+			"The sync sends SET with GET, to know whether a round changed something; the record sends SET.",
+			"Making the URL asks no store; url-fail-share sets how often it fails.",
+			"With demand=rejected, a rejection starts a sync; the record does not say what does.",
 		},
 		Use:   "Use it if uploads are short, callers do not crash during one, and no upload is in progress when the sync runs.",
-		Avoid: "Avoid it on a Redis Cluster, whose slots the two keys do not share, or if a sync may run under load, which gives away reservations.",
+		Avoid: "Avoid it on a Redis Cluster (its two keys are in two slots), or if a sync may run under load: it gives away reservations.",
 	},
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
@@ -55,11 +55,11 @@ var luaReserveMeta = strategies.Meta{
 	Counts:    quota.CountsAdmitted,
 	Options: append([]quota.Option{{
 		Name: "refund", Default: refundAny, Values: []string{refundAny, refundLiteral},
-		Doc: "any: a failed upload and a deleted file give their units back; " +
-			"literal: neither does, only failing to make the upload's URL, as the listing has it",
+		Doc: "any: a failed upload and a deleted file give units back; " +
+			"literal (the listing): only a failure to make the upload's URL does",
 	}, urlOption, {
 		Name: "call", Default: callEval, Values: []string{callEval, callDigest},
-		Doc: "eval: every call carries its script, as the listing sends it; evalsha: scripts are loaded once and called by digest",
+		Doc: "eval: every call sends its script, as in the listing; evalsha: scripts are loaded once",
 	}}, syncOptions...),
 	Record: ofRecord,
 	Guarantee: []quota.Clause{{

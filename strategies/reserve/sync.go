@@ -16,10 +16,10 @@ import (
 // syncOptions say when the sync runs.
 var syncOptions = []quota.Option{{
 	Name: "sync", Type: "duration", Default: "24h", Min: "0s",
-	Doc: "`period` of the sync job, nightly in the record; 0s never",
+	Doc: "`period` of the sync job; 0s: never",
 }, {
 	Name: "demand", Default: demandNever, Values: []string{demandNever, demandRejected},
-	Doc: "rejected: a rejection starts a sync, as an operator would who is asked why; never: none does",
+	Doc: "rejected: a rejection starts a sync",
 }}
 
 // The values of the option demand.

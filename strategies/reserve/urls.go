@@ -10,7 +10,7 @@ import (
 
 var urlOption = quota.Option{
 	Name: "url-fail-share", Type: "float", Default: "0", Min: "0", Max: "1",
-	Doc: "`share` of admitted requests, 0 to 1, for which making the upload's URL fails: they are refunded and end in an error",
+	Doc: "`share` of admitted requests, 0 to 1, that are refunded with an error because making the upload's URL fails",
 }
 
 // urls is the step of ADR-RM-3 between reserving and answering: the application

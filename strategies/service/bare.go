@@ -10,13 +10,13 @@ import (
 func init() {
 	strategies.Register(strategies.Meta{
 		Name: "http-bare",
-		Doc:  "asks a gateway's location without a limit: what a request over HTTP costs there",
+		Doc:  "asks a gateway's location without a limit: the cost of a request over HTTP",
 		Notes: strategies.Notes{
 			How: []string{
-				"Each request is sent as those of nginx-limit-req and haproxy-req-rate are, to a location without a limit.",
+				"Each request is sent as in nginx-limit-req and haproxy-req-rate, to a location without a limit.",
 				"The gateway answers all of them.",
 			},
-			Use:   "Use it as the floor next to a gateway's limit: the difference is what limiting costs.",
+			Use:   "Use it next to a gateway's limit: the difference is the cost of limiting.",
 			Avoid: "It enforces no limit.",
 		},
 		Form:    strategies.Baseline,

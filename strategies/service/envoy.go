@@ -25,21 +25,21 @@ const asWindows = "windows"
 func init() {
 	strategies.Register(strategies.Meta{
 		Name: EnvoyRatelimit,
-		Doc:  "asks a service over Envoy's rate-limit protocol: envoyproxy/ratelimit started for the run, or one of yours by --ratelimit",
+		Doc:  "asks a service over Envoy's rate-limit protocol: envoyproxy/ratelimit, started for the run, or yours with --ratelimit",
 		Notes: strategies.Notes{
 			How: []string{
-				"Each request is a call of ShouldRateLimit over gRPC, with a descriptor that names the subject and with its units as hits_addend.",
-				"ratelimit adds the units to a key of the descriptor and the unit's window on the clock, by INCRBY and EXPIRE in one pipeline to Redis.",
+				"Each request calls ShouldRateLimit over gRPC, with a descriptor of the subject and the units as hits_addend.",
+				"ratelimit adds the units to a key of the descriptor and the clock's window, by INCRBY and EXPIRE in one pipeline to Redis.",
 				"A sum above the limit is OVER_LIMIT; what was added stays.",
-				"With a local cache a server answers OVER_LIMIT by itself for keys that it has found above their limit.",
-				"What is left, and the time until the window ends, are read from the answer.",
+				"With a local cache, a server answers OVER_LIMIT without Redis for keys that were above their limit.",
+				"The answer has the remaining units and the time until the window ends.",
 			},
 			Deviations: []string{
-				"Windows of ratelimit begin on the clock, and a run moves those of a policy: a moved window meets two of ratelimit's.",
-				"A limit that changes during a run is not followed: the service would have to load its configuration again.",
+				"Windows of ratelimit begin on the clock; a run shifts those of a policy, which then overlap two of ratelimit's.",
+				"A limit that changes during a run is not followed.",
 			},
-			Use:   "Use it behind Envoy, or wherever several proxies or programs share limits in one service.",
-			Avoid: "Avoid it if a limit must hold in any stretch of time: fixed windows admit twice the limit around their end. Also avoid it if requests of several units must not be rejected wrongly.",
+			Use:   "Use it behind Envoy, or if several proxies or programs share limits.",
+			Avoid: "Avoid it if a limit must hold over any interval (fixed windows admit twice the limit around their end), or if requests of several units must not be rejected wrongly.",
 		},
 		Form:      strategies.Reference,
 		Needs:     []strategies.Need{NeedRatelimit},
@@ -77,13 +77,13 @@ func init() {
 	})
 	strategies.Register(strategies.Meta{
 		Name: GRPCBare,
-		Doc:  "asks a service over Envoy's rate-limit protocol for what has no limit: what a call over gRPC costs there",
+		Doc:  "asks a service over Envoy's rate-limit protocol for a descriptor without a limit: the cost of a call over gRPC",
 		Notes: strategies.Notes{
 			How: []string{
-				"Each request is a call as those of envoy-ratelimit are, with a descriptor that has no limit.",
+				"Each request is a call as in envoy-ratelimit, with a descriptor that has no limit.",
 				"ratelimit answers all of them, without asking Redis.",
 			},
-			Use:   "Use it as the floor next to envoy-ratelimit: the difference is what limiting costs.",
+			Use:   "Use it next to envoy-ratelimit: the difference is the cost of limiting.",
 			Avoid: "It enforces no limit.",
 		},
 		Form:      strategies.Baseline,
@@ -100,13 +100,13 @@ func init() {
 const defaultDescriptors = "subject={subject}"
 
 var envoyOptions = []quota.Option{
-	{Name: "domain", Doc: "domain of the service's configuration; servers that are started for the run have their own"},
-	{Name: "descriptors", Default: defaultDescriptors, Check: checkDescriptors, Doc: "entries of the descriptor with a plus between them, descriptors with a bar between; {subject} becomes the subject. Servers that are started have their own"},
-	{Name: "may-leak", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that the service may admit over the limit, in any window of a subject: windows for the limit once more, which fixed windows on the clock promise; a number; any bounds nothing"},
-	{Name: "may-reject", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that it may reject although they fit: windows for what fixed windows on the clock promise, none under rolling policies; a number; any bounds nothing"},
-	{Name: "servers", Default: "1", Type: "int", Min: "1", Max: "8", Doc: "servers that are started and share one Redis; instances ask one each, in turns"},
-	{Name: "cache", Default: "0", Type: "int", Min: "0", Max: "1000000000", Doc: "bytes of the local cache of each server that is started; 0 for none"},
-	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s", Doc: "time that a call may take, 20ms in Envoy's own filter; 0s leaves that to the run"},
+	{Name: "domain", Doc: "domain of the service's configuration"},
+	{Name: "descriptors", Default: defaultDescriptors, Check: checkDescriptors, Doc: "entries joined by +, descriptors by |; {subject} becomes the subject. Started servers have their own"},
+	{Name: "may-leak", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that may be admitted over the limit in any window of a subject: windows (the limit once more, as fixed clock windows allow), a number, or any"},
+	{Name: "may-reject", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that may be rejected wrongly: windows (as fixed clock windows allow, none under rolling policies), a number, or any"},
+	{Name: "servers", Default: "1", Type: "int", Min: "1", Max: "8", Doc: "started servers that share one Redis; instances use them in turn"},
+	{Name: "cache", Default: "0", Type: "int", Min: "0", Max: "1000000000", Doc: "bytes of the local cache of each started server"},
+	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s", Doc: "timeout of a call, 20ms in Envoy's filter; 0s: that of the run"},
 }
 
 // Descriptors reads the option of that name: the entries of each descriptor, a key and a

@@ -17,15 +17,15 @@ func init() {
 		Notes: strategies.Notes{
 			How: []string{
 				"A stick table keeps a frequency counter for each key, which is a parameter of the URL.",
-				"Every request is tracked, and so counted, before anything is decided.",
-				"The counter is that of the period under way, and of the one before by the share that the last period's length still covers.",
+				"Every request is counted before the decision.",
+				"The counter is that of the current period, plus that of the previous one by the share that the last period's length still covers.",
 				"A request that finds it above the limit is denied, with status 429 here.",
 			},
 			Deviations: []string{
-				"A limit that changes during a run is not followed: HAProxy would have to be reloaded.",
+				"A limit that changes during a run is not followed.",
 			},
-			Use:   "Use it in front of a service that has an HAProxy anyway, against clients that are far above their limit.",
-			Avoid: "Avoid it if clients retry: what is denied counts, and one that never pauses stays locked out.",
+			Use:   "Use it if you have HAProxy anyway, against clients far above their limit.",
+			Avoid: "Avoid it if clients retry: denied requests count, and a client that never pauses stays locked out.",
 		},
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedHAProxy},

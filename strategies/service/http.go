@@ -25,20 +25,20 @@ type remote interface {
 func init() {
 	strategies.Register(strategies.Meta{
 		Name: "http",
-		Doc:  "asks a service of yours over HTTP, a gateway or a limiter in any language, and takes the status for the decision",
+		Doc:  "asks your service over HTTP, a gateway or a limiter in any language; the status is the decision",
 		Notes: strategies.Notes{
 			How: []string{
-				"Each request is sent to the URL of --service, with the subject in the place of {subject}.",
-				"The status of the answer says whether it was admitted or rejected; any other status is an error.",
-				"The policy, and the options may-leak and may-reject, say what the service promises.",
-				"What it says of units left and of the time to wait is read from headers.",
+				"Each request goes to the URL of --service, with the subject instead of {subject}.",
+				"The status means admitted or rejected; any other is an error.",
+				"The policy and the options may-leak and may-reject are the service's guarantee.",
+				"Headers have the remaining units and the time to wait.",
 			},
 			Deviations: []string{
 				"The subjects of a run begin with its own prefix, so the service has not counted them before.",
-				"Calendar and fixed windows are not served: a run moves the windows of a policy, and the windows of a service stay where they are.",
+				"Calendar and fixed windows are not served: a run shifts the windows of a policy, and cannot shift those of a service.",
 			},
-			Use:   "Use it if the limiter is another process, to learn whether it keeps its guarantee under concurrency, and what it costs.",
-			Avoid: "Avoid it if the limiter is Go code, which can be explored and simulated as well.",
+			Use:   "Use it if the limiter is another process, to test its guarantee under concurrency and its cost.",
+			Avoid: "Avoid it for Go code, which can also be explored and simulated.",
 		},
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedService},
@@ -67,17 +67,17 @@ func init() {
 }
 
 var httpOptions = []quota.Option{
-	{Name: "method", Default: "GET", Values: []string{"GET", "HEAD", "POST", "PUT", "DELETE"}, Doc: "method of the requests, which have no body"},
-	{Name: "subject-header", Check: checkSubjectHeader, Doc: "header that carries the subject, e.g. X-Api-Key; without one the URL has to"},
-	{Name: "admitted", Default: "2xx", Check: checkStatuses, Doc: "statuses that mean admitted: codes, classes and ranges with a plus between them"},
+	{Name: "method", Default: "GET", Values: []string{"GET", "HEAD", "POST", "PUT", "DELETE"}, Doc: "method; requests have no body"},
+	{Name: "subject-header", Check: checkSubjectHeader, Doc: "header that carries the subject, e.g. X-Api-Key; otherwise it is in the URL"},
+	{Name: "admitted", Default: "2xx", Check: checkStatuses, Doc: "statuses that mean admitted: codes, classes and ranges, joined by +"},
 	{Name: "rejected", Default: "429", Check: checkStatuses, Doc: "statuses that mean rejected; all others are errors"},
-	{Name: "may-leak", Default: "0", Check: checkPromise, Doc: "requests that the service may admit over the limit, in any window of a subject; any bounds nothing"},
-	{Name: "may-reject", Default: "0", Check: checkPromise, Doc: "requests that it may reject although they fit, in any window of a subject; any bounds nothing"},
-	{Name: "remaining", Default: "RateLimit-Remaining+X-RateLimit-Remaining", Check: checkNames, Doc: "headers with what is left, the first that is there"},
-	{Name: "retry-after", Default: "Retry-After", Check: checkNames, Doc: "headers with the time to wait"},
-	{Name: "keep-alive", Default: "true", Type: "bool", Doc: "false: each request has a connection of its own"},
-	{Name: "connections", Default: "0", Type: "int", Min: "0", Max: "10000", Doc: "connections of an instance at most; 0 leaves that to the run"},
-	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s", Doc: "time that a request may take; 0s leaves that to the run"},
+	{Name: "may-leak", Default: "0", Check: checkPromise, Doc: "requests that may be admitted over the limit in any window of a subject; any: no bound"},
+	{Name: "may-reject", Default: "0", Check: checkPromise, Doc: "requests that may be rejected wrongly in any window of a subject; any: no bound"},
+	{Name: "remaining", Default: "RateLimit-Remaining+X-RateLimit-Remaining", Check: checkNames, Doc: "headers with the remaining units; the first present counts"},
+	{Name: "retry-after", Default: "Retry-After", Check: checkNames, Doc: "headers with the time to wait; the first present counts"},
+	{Name: "keep-alive", Default: "true", Type: "bool", Doc: "false: one connection per request"},
+	{Name: "connections", Default: "0", Type: "int", Min: "0", Max: "10000", Doc: "most connections of an instance; 0: as the run"},
+	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s", Doc: "timeout of a request; 0s: that of the run"},
 }
 
 // service is one instance of http.

@@ -22,8 +22,8 @@ func init() {
 				"With nodelay what is admitted is answered at once, and otherwise as late as the rate asks for.",
 			},
 			Deviations: []string{
-				"nginx reads its clock once in each turn of a worker's event loop, in whole milliseconds: a request more than the bucket holds may pass.",
-				"A limit that changes during a run is not followed: nginx would have to be reloaded.",
+				"nginx reads its clock once per turn of a worker's event loop, in milliseconds: one request more than the bucket holds may pass.",
+				"A limit that changes during a run is not followed.",
 			},
 			Use:   "Use it in front of a service that has an nginx anyway, to bound the rate of a client.",
 			Avoid: "Avoid it if a window's limit must hold: the bucket passes on top of what flows in. Also avoid it if the location answers by return: nginx never asks limit_req there, and says nothing.",
@@ -35,10 +35,10 @@ func init() {
 		Serves:  servesRate,
 		Counts:  quota.CountsAdmitted,
 		Options: []quota.Option{
-			{Name: "burst", Default: burstOfLimit, Check: checkBurst, Doc: "requests in the bucket beside the one in hand; limit-1 makes a bucket of the policy's limit"},
-			{Name: "nodelay", Default: "true", Type: "bool", Doc: "false: requests of the burst are held back until the rate has room"},
+			{Name: "burst", Default: burstOfLimit, Check: checkBurst, Doc: "requests that the bucket holds in addition to the current one; limit-1: a bucket of the policy's limit"},
+			{Name: "nodelay", Default: "true", Type: "bool", Doc: "false: requests of the burst wait until the rate has room"},
 			{Name: "workers", Default: "2", Type: "int", Min: "1", Max: "64", Doc: "processes of nginx that share the zone"},
-			{Name: "answer", Default: "file", Values: []string{"file", "return"}, Doc: "return: the location answers by return, where nginx never asks limit_req, a common mistake"},
+			{Name: "answer", Default: "file", Values: []string{"file", "return"}, Doc: "return: the location uses return, for which nginx ignores limit_req, a common mistake"},
 		},
 		Guarantee: []quota.Clause{
 			{

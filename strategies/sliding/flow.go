@@ -13,7 +13,7 @@ var bucketKinds = []quota.Kind{quota.Bucket, quota.Rolling, quota.Fixed}
 
 var burstOption = quota.Option{
 	Name: "burst", Type: "int", Default: "0", Min: "0",
-	Doc: "size of the bucket in units, where it is not the policy's limit; 0 is the limit",
+	Doc: "bucket size in units; 0: the policy's limit",
 }
 
 // exactly is up to where every whole number is one of Lua's.

@@ -22,19 +22,19 @@ var (
 
 var gcraMeta = strategies.Meta{
 	Name: "gcra",
-	Doc:  "generic cell rate algorithm: one key holds the moment at which the subject's bucket is full again",
+	Doc:  "generic cell rate algorithm: one key holds the time when the subject's bucket is full again",
 	Notes: strategies.Notes{
 		How: []string{
-			"One script reads the server's clock and the stored moment; one that has passed is now.",
-			"Each unit moves that moment by the time that a unit takes to flow in.",
-			"It rejects what would move it further than a whole bucket takes to flow in.",
-			"It stores the moment in a key that expires with it.",
+			"One script reads the server's clock and the stored time; a past time counts as now.",
+			"Each unit moves that time by the refill time of one unit.",
+			"It rejects a request that would move it beyond the refill time of the whole bucket.",
+			"It stores the time in a key that expires then.",
 		},
 		Deviations: []string{
-			"The moment is stored with parts of a microsecond, so rates which do not divide a second are not rounded.",
-			"Nothing can be given back: the moment does not tell what a take still holds.",
+			"The time is stored with parts of a microsecond, so rates that do not divide a second are not rounded.",
+			"Nothing can be given back: the time does not tell what a take still holds.",
 		},
-		Use:   "Use it if a token bucket would do and memory counts: one short key per active subject, none per idle one.",
+		Use:   "Use it as a token bucket with little memory: one short key per active subject, none per idle one.",
 		Avoid: "Avoid it if a window's limit must hold: up to the bucket's size passes on top of it.",
 	},
 	Form:      strategies.Reference,

@@ -31,17 +31,16 @@ const mostEntries = 64
 var logMeta = strategies.Meta{
 	Name:   "sliding-log",
 	Source: "ProjectEPU",
-	Doc:    "a sorted set of the moments of all units in the last window's length, kept by one script",
+	Doc:    "a sorted set of the times of all units in the last window's length, kept by one script",
 	Notes: strategies.Notes{
 		How: []string{
 			"One script reads the server's clock.",
-			"It drops the entries that are a window's length old.",
-			"It counts the entries that are left and rejects what does not fit.",
+			"It drops entries older than the window.",
+			"It counts the rest and rejects a request that does not fit.",
 			"It adds an entry per unit, named after the request, and renews the key's expiry.",
 			"A refund removes the request's entries.",
 		},
 		Deviations: []string{
-			"The record only suggests a sliding window; the script, its clock and one entry per unit are ours.",
 			"Requests of more than 64 units are not served.",
 		},
 		Use:   "Use it if a rolling limit has to be exact and is small: logins, e-mails, payments.",

@@ -23,20 +23,19 @@ var (
 var tokenBucketMeta = strategies.Meta{
 	Name:   "token-bucket",
 	Source: "ProjectEPU",
-	Doc:    "a hash of tokens and the moment at which there were so many, refilled by a script at the server's clock",
+	Doc:    "a hash of tokens and the time of that count, refilled by a script at the server's clock",
 	Notes: strategies.Notes{
 		How: []string{
 			"One script reads the server's clock.",
-			"It adds the tokens that have flowed in since the stored moment, up to the bucket's size.",
-			"It rejects a request for more tokens than there are, and stores nothing.",
-			"It takes the tokens out and stores how many are left, and the moment.",
+			"It adds the tokens refilled since the stored time, up to the bucket's size.",
+			"It rejects a request for more tokens than that, and stores nothing.",
+			"Otherwise it stores the remaining tokens and the time.",
 			"The key expires when the bucket would be full.",
 		},
 		Deviations: []string{
-			"The record only suggests a token bucket; the script and its arithmetic in whole numbers are ours.",
-			"Nothing can be given back: once others have taken what flowed in, the bucket cannot tell what a take still holds.",
+			"Nothing can be given back: the bucket cannot tell what a take still holds.",
 		},
-		Use:   "Use it if short bursts are welcome and the long-run rate is what counts.",
+		Use:   "Use it if short bursts are fine and the long-run rate matters.",
 		Avoid: "Avoid it if a window's limit must hold: up to the bucket's size passes on top of it.",
 	},
 	Form:      strategies.Future,

@@ -27,55 +27,55 @@ const (
 // optionFilter is three-tier's alone; the others are of both strategies.
 var optionFilter = quota.Option{
 	Name: "filter", Default: "scalable", Values: []string{"scalable", "fixed"},
-	Doc: "the Bloom filter grows by layers, as the record's does (scalable), or keeps the size it was made with (fixed)",
+	Doc: "the Bloom filter grows by layers, as in the record, or has a fixed size",
 }
 
 // optionSync is three-tier's alone, too.
 var optionSync = quota.Option{
 	Name: "sync", Default: syncLiteral, Values: []string{syncLiteral, "retry"},
-	Doc: "the loop that rebuilds the filter ends for good at its first error (literal, the listing) or goes on (retry)",
+	Doc: "the loop that rebuilds the filter ends at its first error (literal, the listing) or continues (retry)",
 }
 
 var options = []quota.Option{
 	{
 		Name: "write", Default: writeBackMode, Values: []string{writeBackMode, writeThroughMode, writeLiteralMode},
-		Doc: "a charge goes to Redis, then by a queue to PostgreSQL (back), to PostgreSQL, then Redis forgets (through), or does all of it, as that listing stands (literal)",
+		Doc: "a charge goes to Redis, then by a queue to PostgreSQL (back); to PostgreSQL, then Redis forgets (through); or both, as in the listing (literal)",
 	},
 	{
 		Name: "names", Default: "schema", Values: []string{"schema", "literal"},
-		Doc: "columns and fields have the names of the record's schema (schema) or those that its listings put together (literal), some of which do not exist",
+		Doc: "column and field names: of the record's schema, or of its listings (literal), of which some do not exist",
 	},
 	{
 		Name: "charge", Default: "after", Values: []string{"after", "before"},
-		Doc: "work that takes time is charged when it is done (after), or on admission, and corrected when it is done (before)",
+		Doc: "work is charged when it is done (after), or on admission with a correction when it is done (before)",
 	},
 	{
 		Name: "ttl", Default: ttlAccess, Values: []string{ttlAccess, ttlCharge, "literal"},
-		Doc: "the hash's hour to live begins anew with every check and charge (access, the prose), with charges alone (charge), or on a miss only (literal, the listing)",
+		Doc: "the hash's hour to live restarts with every check and charge (access, the prose), with charges (charge), or on a miss (literal, the listing)",
 	},
 	{
 		Name: "lag", Type: "duration", Default: "5s", Min: "0s",
-		Doc: "with write=back, how long after a charge the `time` comes at which its count goes to PostgreSQL",
+		Doc: "with write=back, `time` from a charge to its write to PostgreSQL",
 	},
 	{
 		Name: "batch", Type: "int", Default: "1", Min: "1", Max: "10000",
-		Doc: "with write=back, how many counts one job of the queue carries to PostgreSQL: one per charge is the record's",
+		Doc: "with write=back, counts per job of the queue; the record has one",
 	},
 	{
 		Name: "source", Default: "primary", Values: []string{"primary", fromReplica},
-		Doc: "a miss in Redis asks the PostgreSQL that is written to (primary) or a replica of it, which lags behind (replica)",
+		Doc: "the PostgreSQL that a miss in Redis asks; a replica lags",
 	},
 	{
 		Name: "replica-lag", Type: "duration", Default: "100ms", Min: "0s",
-		Doc: "with source=replica, by what `time` the replica of the model is behind; a real one is as late as it is",
+		Doc: "with source=replica, `time` that the modelled replica is behind",
 	},
 	{
 		Name: "reset", Default: "none", Values: []string{"none", "job"},
-		Doc: "nothing begins a new window (none, the record) or a job sets all counts to zero when one has ended (job)",
+		Doc: "nothing begins a new window (none, the record), or a job sets all counts to zero (job)",
 	},
 	{
 		Name: "down", Default: downProse, Values: []string{downProse, downUnified, downService},
-		Doc: "without Redis PostgreSQL decides, without both all is admitted (prose), or the listing of the unified check (unified) or of the service (service) to the letter",
+		Doc: "prose: PostgreSQL decides without Redis, and all is admitted without both; unified, service: as in the listing of that name",
 	},
 }
 

@@ -37,10 +37,10 @@ var incrExpireAtomicMeta = strategies.Meta{
 		How: []string{
 			"One Lua script reads the counter of the subject's window.",
 			"If the units fit, it adds them and sets the expiry of a new counter; otherwise it changes nothing.",
-			"A request that comes after the counter's expiry by Redis' clock is told that it is late, and is rejected.",
+			"A request after the counter's expiry by Redis' clock is rejected as late.",
 			"Without Redis every request is rejected.",
 		},
-		Use:   "Use it wherever incr-expire would do: it costs one round trip too, and leaves no key behind.",
+		Use:   "Use it instead of incr-expire: it also costs one round trip, and leaves no key behind.",
 		Avoid: "The count is lost with Redis' memory: after an eviction or a restart the window starts again.",
 	},
 	Form:   strategies.Hardened,

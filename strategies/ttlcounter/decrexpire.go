@@ -27,15 +27,15 @@ var decrExpireMeta = strategies.Meta{
 			"The key names the link and the month.",
 			"SET NX creates the count at the limit, with an expiry at the month's end; later calls find it there.",
 			"DECR takes one unit, and a result below zero is rejected.",
-			"With init=listing the SET NX is sent once per process and month and sets no expiry; the caller whose DECR leaves the limit less one does, by EXPIRE.",
+			"With init=listing, SET NX is sent once per process and month, without expiry; the caller whose DECR returns the limit minus one sends EXPIRE.",
 			"Without Redis every request is rejected.",
 		},
 		Deviations: []string{
 			"The record does not say how the first access creates the count; SET NX does here.",
-			"Requests of several units use DECRBY; the record knows requests of one.",
+			"Requests of several units use DECRBY; the record has requests of one.",
 		},
-		Use:   "Use it if what is left matters more than what was used, and one limit serves everybody.",
-		Avoid: "Avoid it if limits change within a window: a limit is part of the count from the window's first access on.",
+		Use:   "Use it if the remaining units matter more than the used ones, and all subjects have one limit.",
+		Avoid: "Avoid it if limits change within a window: the first access of a window fixes its limit.",
 	},
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
@@ -44,7 +44,7 @@ var decrExpireMeta = strategies.Meta{
 	Options: []quota.Option{{
 		Name: "init", Default: initProse, Values: []string{initProse, initListing},
 		Doc: "prose: every call tries to create the count, with its expiry; " +
-			"listing: a process does so once, without one, and the first DECR's caller sets the expiry",
+			"listing: each process does so once without expiry, which the caller of the first DECR sets",
 	}},
 	Record: ofRecord("ADR-009"),
 	Guarantee: []quota.Clause{

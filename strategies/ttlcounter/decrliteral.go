@@ -14,14 +14,14 @@ var decrLiteralMeta = strategies.Meta{
 	Notes: strategies.Notes{
 		How: []string{
 			"DECR takes one from the key of the subject and its window.",
-			"If the answer is the limit less one, EXPIRE gives the key until the window's end.",
+			"If the answer is the limit minus one, EXPIRE ends the key with the window.",
 			"An answer below zero is a rejection.",
 		},
 		Deviations: []string{
-			"The record counts requests of one unit in calendar months; other costs and windows are counted in the same way.",
+			"Other costs and windows than the record's one unit per calendar month are counted in the same way.",
 		},
-		Use:   "Use it to see what the record's pseudo-code does by itself.",
-		Avoid: "Nothing sets the count to the limit, so the first request is rejected like all others. decr-expire does.",
+		Use:   "Use it to see what the record's pseudo-code does alone.",
+		Avoid: "Nothing sets the count to the limit, so every request is rejected. decr-expire sets it.",
 	},
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},

@@ -18,12 +18,12 @@ var incrExpireMeta = strategies.Meta{
 	Notes: strategies.Notes{
 		How: []string{
 			"INCR counts the attempt in a key of the subject and its window; requests of several units use INCRBY.",
-			"If the answer is what was asked for, the key is new, and EXPIRE gives it until the window's end.",
+			"If the answer equals the request's units, the key is new, and EXPIRE ends it with the window.",
 			"An answer above the limit is a rejection; the attempt stays counted.",
 			"Without Redis every request is rejected.",
 		},
 		Deviations: []string{
-			"The record counts requests of one unit in calendar months; other costs and windows are counted in the same way.",
+			"Other costs and windows than the record's one unit per calendar month are counted in the same way.",
 		},
 		Use:   "Use it if requests cost one unit, a rejected attempt may count, and one command per decision matters.",
 		Avoid: "A caller that dies between the two commands leaves a key that never expires. Requests of several units can be rejected although they fit.",

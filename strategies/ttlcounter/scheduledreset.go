@@ -34,18 +34,17 @@ func init() {
 		Doc:    "INCR without an expiry, reject above the limit; a scheduled job deletes all counters when a window begins",
 		Notes: strategies.Notes{
 			How: []string{
-				"INCR, or INCRBY for larger costs, counts the request on a key that has no window in its name and never expires.",
+				"INCR, or INCRBY for larger costs, counts the request in a key without window or expiry.",
 				"A result above the limit is a rejection, which has counted too.",
-				"A job runs when a window begins, or so long after that as late= says, and deletes the counters of all subjects.",
+				"A job runs when a window begins, or late= after that, and deletes the counters of all subjects.",
 				"With missed=n every nth of these runs does not take place.",
 			},
 			Deviations: []string{
-				"ADR-008 and ADR-009 name the alternative in one line: counter and job are ours.",
-				"The list of subjects would be the application's table of users; here the memory of the run holds it.",
-				"A scheduler looks once a minute, and is woken by the first request after the moment that is due.",
+				"The list of subjects, elsewhere a table of users, is in memory.",
+				"The scheduler looks once a minute, and at the first request after a reset is due.",
 			},
 			Use:   "Use it if counters must outlive their window, e.g. to be reported, and a reset is a separate event.",
-			Avoid: "Avoid it if the window's end matters: until the job has run the new window is charged to the old one, and what it admitted is forgotten then.",
+			Avoid: "Avoid it if the window's end matters: until the job runs, the new window is charged to the old one, and then its requests are forgotten.",
 		},
 		Form:   strategies.Rejected,
 		Needs:  []strategies.Need{strategies.NeedRedis},
@@ -53,8 +52,8 @@ func init() {
 		Reset:  strategies.ResetsMissing,
 		Counts: quota.CountsAttempts,
 		Options: []quota.Option{
-			{Name: optionLate, Type: "duration", Min: "0s", Default: "0s", Doc: "how long after a window's begin its reset is due"},
-			{Name: optionMissed, Type: "int", Min: "0", Default: "0", Doc: "every nth reset does not take place; 0 misses none, 1 misses all"},
+			{Name: optionLate, Type: "duration", Min: "0s", Default: "0s", Doc: "delay of a reset after the window begins"},
+			{Name: optionMissed, Type: "int", Min: "0", Default: "0", Doc: "every nth reset does not take place; 0: none is missed"},
 		},
 		Guarantee: []quota.Clause{
 			// Between two resets no more than the limit is admitted.

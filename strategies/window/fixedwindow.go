@@ -29,18 +29,17 @@ var fixedMeta = strategies.Meta{
 	Doc:    "INCR and EXPIRE of a key per numbered window on every call; a deque per process without Redis",
 	Notes: strategies.Notes{
 		How: []string{
-			"The window's number is the time since 1970 divided by the window's length, and the key is the base key with that number.",
-			"One MULTI increments the key and sets its expiry to the window's length and 5 s, on every call.",
+			"The key contains the window's number: the time since 1970 divided by the window's length.",
+			"On every call one MULTI increments the key and sets its expiry to the window's length plus 5 s.",
 			"A count of at most the limit is admitted, and every attempt stays counted.",
-			"If Redis answers with an error, the process decides by its own deque with the timestamps of the requests that it admitted.",
+			"If Redis answers with an error, the process decides by a deque of the timestamps that it admitted.",
 		},
 		Deviations: []string{
-			"The policy's name begins the key, and the contact form's key begins with \"contact\" as the record has it.",
 			"Calendar hours and rolling windows are served by numbered windows of their length.",
-			"Requests of several units use INCRBY; the record knows requests of one.",
+			"Requests of several units use INCRBY; the record has requests of one.",
 		},
-		Use:   "Use it for a cheap limit of requests per minute where a burst of twice the limit around a window's end does no harm.",
-		Avoid: "Avoid it if no stretch of a window's length may hold more than the limit, or if Redis can be away while several processes run.",
+		Use:   "Use it for a cheap limit per minute if twice the limit around a window's end does no harm.",
+		Avoid: "Avoid it if the limit must hold over any interval, or if Redis can be away while several processes run.",
 	},
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
@@ -48,7 +47,7 @@ var fixedMeta = strategies.Meta{
 	Counts: quota.CountsAttempts,
 	Options: []quota.Option{{
 		Name: "multi", Type: "bool", Default: "true",
-		Doc: "send the two commands in MULTI/EXEC, as the pipelines of the record's client do",
+		Doc: "send the two commands in MULTI/EXEC, as the record's client does",
 	}},
 	Record: []quota.Clause{
 		leak(tumbling, "L", nil, none).From("ProjectEPU: the limit of a fixed window, shared by all instances"),

@@ -29,12 +29,12 @@ func init() {
 		Notes: strategies.Notes{
 			How: []string{
 				"A transaction takes an advisory lock that is named after subject and policy.",
-				"It looks at the clock, counts the rows of the window and inserts one if there is room.",
-				"COMMIT gives the lock up.",
-				"With by=serializable there is no lock: transactions are serializable, and what PostgreSQL ends for a conflict begins again.",
+				"It reads the clock, counts the rows of the window and inserts one if there is room.",
+				"COMMIT releases the lock.",
+				"With by=serializable, transactions are serializable instead, and are repeated after a conflict.",
 			},
-			Use:   "Use it if a log of rows is wanted and the limit has to be exact.",
-			Avoid: "Avoid it for large limits: every decision counts up to as many rows as the limit allows.",
+			Use:   "Use it if you need a log of rows and an exact limit.",
+			Avoid: "Avoid it for large limits: each decision counts up to that many rows.",
 		},
 		Form:     strategies.Hardened,
 		Needs:    []strategies.Need{strategies.NeedPostgres},
@@ -44,7 +44,7 @@ func init() {
 		Counts:   quota.CountsAdmitted,
 		Options: []quota.Option{{
 			Name: optionBy, Values: []string{byLock, bySerializable}, Default: byLock,
-			Doc: "what keeps two transactions of a subject apart: an advisory lock, or serializable isolation with retries",
+			Doc: "how transactions exclude each other: an advisory lock, or serializable isolation with retries",
 		}},
 		Record: ofRecord,
 		Guarantee: []quota.Clause{

@@ -19,16 +19,16 @@ func init() {
 		Notes: strategies.Notes{
 			How: []string{
 				"A SELECT counts the subject's rows that are younger than the window.",
-				"If they are fewer than the limit, an INSERT adds a row with the present moment.",
-				"The two are separate statements: callers who count the same rows are all admitted.",
+				"If they are fewer than the limit, an INSERT adds a row with the current time.",
+				"The statements are separate: callers that count the same rows are all admitted.",
 			},
 			Deviations: []string{
-				"The record's rows are those of its payments and messages; here a table of the log's own has a subject, a policy and a moment.",
-				"Moments are whole nanoseconds, and not a timestamp of the database.",
-				"If windows follow each other a row has the window's number, as the monthly hit tracking of ADR-009 would.",
+				"The log has its own table; the record counts rows of payments and messages.",
+				"Times are whole nanoseconds, not database timestamps.",
+				"For calendar and fixed windows a row has the window's number, as the monthly hits of ADR-009 would.",
 			},
-			Use:   "Use it if the rows are written anyway, and two callers of one subject never come at the same moment.",
-			Avoid: "Avoid it if a limit of one has to be one: two e-mails go out if the button is pressed twice.",
+			Use:   "Use it if the rows are written anyway, and no subject has two callers at once.",
+			Avoid: "Avoid it if one must mean one: two e-mails are sent if the button is pressed twice.",
 		},
 		Form:     strategies.Documented,
 		Needs:    []strategies.Need{strategies.NeedPostgres},

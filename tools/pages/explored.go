@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // longest is the number of steps that a page shows: nobody reads more of them.
-const longest = 12
+const longest = 8
 
 // explored quotes what searches found, the shortest finding step by step, and what they
 // did not find.
@@ -23,9 +24,11 @@ func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
 		return nil
 	}
 	fmt.Fprint(b, "## Explored\n\n")
+	heading(b, []string{"scripts", "limit", "faults", "states", "violations, in steps"})
 	for _, s := range searches {
-		found(b, s)
+		line(b, []string{cell("`" + strings.Join(s.Scripts, "; ") + "`"), format.Count(s.Limit), faults(s), states(s), found(s)})
 	}
+	fmt.Fprintln(b)
 	of, f := shortest(searches)
 	if f == nil {
 		return nil
@@ -34,7 +37,7 @@ func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
 		fmt.Fprintf(b, "Repeat %s: `quotabench explore --replay %s`\n\n", f.Property, f.Token)
 		return nil
 	}
-	fmt.Fprintf(b, "**%s** with %s:\n\n```\n", f.Property, faults(of))
+	fmt.Fprintf(b, "The %s, faults: %s:\n\n```\n", f.Property, faults(of))
 	if err := text.Timeline(b, layout.Page{}, f); err != nil {
 		return err
 	}
@@ -42,39 +45,40 @@ func explored(b *bytes.Buffer, m *strategies.Meta, e *Evidence) error {
 	return nil
 }
 
-// found lists the findings of one search, and what it did not find.
-func found(b *bytes.Buffer, s *results.Search) {
-	how := "complete"
+// states that a search saw.
+func states(s *results.Search) string {
 	if s.Capped != "" {
-		how = "not complete"
+		return format.Count(int64(s.States)) + ", not complete"
 	}
-	fmt.Fprintf(b, "`%s`, limit %d, %s: %s, %s.\n\n", strings.Join(s.Scripts, "; "), s.Limit, faults(s), format.Plural(int64(s.States), "state", "states"), how)
+	return format.Count(int64(s.States))
+}
+
+// found lists the findings of one search, or says why it claims nothing.
+func found(s *results.Search) string {
+	var parts []string
 	for i := range s.Findings {
 		f := &s.Findings[i]
-		with := ""
+		part := fmt.Sprintf("%s %d", f.Property, len(f.Steps))
 		if len(f.Faults) > 0 {
-			with = " with " + joined(f.Faults, faultName)
+			part += " (" + joined(f.Faults, faultName) + ")"
 		}
-		fmt.Fprintf(b, "- **%s** in %s%s\n", f.Property, format.Plural(int64(len(f.Steps)), "step", "steps"), with)
-	}
-	if s.Claim != "" && s.Capped == "" {
-		fmt.Fprintln(b, "- no other violation")
+		parts = append(parts, part)
 	}
 	for _, w := range s.Withheld {
-		fmt.Fprintf(b, "- no claim: %s\n", cell(w.Detail))
+		parts = append(parts, "no claim: "+cell(w.Detail))
 	}
-	fmt.Fprintln(b)
+	return cmp.Or(strings.Join(parts, "; "), "none")
 }
 
 // faults of a search, in words.
 func faults(s *results.Search) string {
 	switch {
 	case s.Passes:
-		return "time passes between calls"
+		return "time between calls"
 	case len(s.Faults) == 0:
-		return "no fault"
+		return "none"
 	case len(s.Faults) > 4:
-		return "all faults"
+		return "all"
 	}
-	return "faults " + joined(s.Faults, faultName)
+	return joined(s.Faults, faultName)
 }

@@ -62,19 +62,18 @@ func TestPageQuotesItsEvidence(t *testing.T) {
 		Strategy: "check-then-set", Policy: "user-links", Limit: 1, Clients: 2, Scripts: []string{"take"}, Claim: "stranded: no violation found",
 		Findings: []results.Finding{
 			{Property: "drift", Faults: []quota.Fault{quota.FaultCrash}, Token: "long", Steps: make([]results.Step, 2)},
-			{Property: "leak", Detail: "2 of 1 admitted", Token: "qb2.token", Columns: []results.Column{{}}, Steps: make([]results.Step, 9)},
+			{Property: "leak", Detail: "2 of 1 admitted", Token: "qb2.token", Columns: []results.Column{{}}, Steps: make([]results.Step, 8)},
 		},
 	})
 	all := rendered(t, &Evidence{Runs: []results.File{f}, Names: []string{"first"}, Explorations: []results.Exploration{x}}, meta("check-then-set"))
 	p := all["check-then-set.md"]
 	requireAll(t, all[Index], "Measured on 2 cores, Intel Xeon Platinum 8370C of linux/amd64; redis 7.0.15 (process); postgres 15.18 (process). Compare", "|first|hot-key|user-links: ", "|`quotabench run --workload hot-key`|")
 	requireAll(t, p,
-		"# check-then-set\n\nReads a | and writes. Use it alone. Not with two.\n", "- [Form](README.md#how-to-read-a-page): documented, from ADR-RM-3\n- Stores: redis\n",
-		"- [Not in](../limits.md#modes-that-a-strategy-lacks) explore\n", "1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "- admits at most L while alone, also under crash\n",
+		"# check-then-set\n\nReads a | and writes. Use it alone. Not with two.\n", "[Form](README.md#how-to-read-a-page): documented, from ADR-RM-3. Stores: redis. Windows: fixed. Counts: admitted. [Not in](../limits.md#modes-that-a-strategy-lacks): explore.\n",
+		"1. It reads.\n2. It writes.\n", "- Keys are shorter.\n", "- admits at most L while alone, also under crash\n",
 		"|write|now, later|now|when to write|", "- admits at most L (ADR-RM-3: always): **broken by 3 links in first**\n",
 		"|first|43,210|", "|7|5 of 1,234 (0.41 %)|3|2.00 %|-3 redis|",
-		"- no other violation\n", "- **leak** in 9 steps\n", "- **drift** in 2 steps with crash\n",
-		"`take`, limit 1, no fault: ", "**leak** with no fault:\n", "`quotabench explore --replay qb2.token`",
+		"|`take`|1|none|0|drift 2 (crash); leak 8|\n", "The leak, faults: none:\n", "`quotabench explore --replay qb2.token`",
 	)
 	if strings.Contains(p, "long") {
 		t.Errorf("the schedule with a fault is quoted beside the one without:\n%s", p)
@@ -95,11 +94,31 @@ func TestPageWithoutEvidence(t *testing.T) {
 	requireAll(t, all[Index], "|[another](another.md)|documented|ADR-RM-3|reads a \\| and writes|\n|[etcd-counter]")
 }
 
+// TestPageSaysOnce: a page refers to an earlier one whose lines it all has, and has its own
+// lines besides.
+func TestPageSaysOnce(t *testing.T) {
+	one, two, three := meta("one"), meta("two"), meta("three")
+	one.Notes.Deviations = []string{"Keys are shorter.", "Names are text."}
+	two.Notes.Deviations = append(one.Notes.Deviations[:2:2], "The clock is late.")
+	three.Notes.Deviations = two.Notes.Deviations[1:]
+	one.Options = append(one.Options, quota.Option{Name: "lag", Type: "duration", Doc: "how late"})
+	two.Options = one.Options
+	all := rendered(t, &Evidence{}, one, two, three)
+	requireAll(t, all["one.md"], "- Keys are shorter.\n- Names are text.\n", "|lag|duration||how late|\n")
+	requireAll(t, all["two.md"], "- All of [one](one.md#differences).\n- The clock is late.\n", "All of [one](one.md#options).\n")
+	requireAll(t, all["three.md"], "- Names are text.\n- The clock is late.\n", "|write|now, later|now|when to write|\n")
+	for _, twice := range []string{"Keys are", "Names are", "|lag|", "|option|"} {
+		if strings.Contains(all["two.md"], twice) {
+			t.Errorf("two.md says %q again:\n%s", twice, all["two.md"])
+		}
+	}
+}
+
 // TestPagesLinkBack: a page written by hand is linked from the pages that it links to.
 func TestPagesLinkBack(t *testing.T) {
 	study := Page{Name: "leaks.md", Bytes: []byte("# Leaks of one\n\n[one](one.md) leaks.\n")}
 	all := rendered(t, &Evidence{Others: []Page{study}}, meta("one"), meta("two"))
-	requireAll(t, all["one.md"], "- More: [Leaks of one](leaks.md)\n")
+	requireAll(t, all["one.md"], " More: [Leaks of one](leaks.md).\n")
 	requireAll(t, all[Index], "- [Leaks of one](leaks.md)\n")
 	if strings.Contains(all["two.md"], "leaks.md") {
 		t.Errorf("a page is linked that does not speak of the strategy:\n%s", all["two.md"])

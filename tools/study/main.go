@@ -68,7 +68,7 @@ func tables(n int, paths []string) (string, error) {
 		}
 		name := strings.TrimSuffix(filepath.Base(path), ".csv")
 		if len(long) > 0 {
-			s := recorded(fmt.Sprintf("%s, %d machines for themselves", name, len(long)), long)
+			s := recorded(fmt.Sprintf("%s, %d machines", name, len(long)), long)
 			if err := rows(&out, s.name, scenarios(s), n); err != nil {
 				return "", err
 			}
@@ -92,6 +92,7 @@ func rows(out *strings.Builder, from string, all []scenario, n int) error {
 			return err
 		}
 		fmt.Fprintf(out, "| %s | %s | %d | %.2f %% | %.1f %% | %.1f %% | %.2f %% |\n", from, s.name, r.Comparisons, r.FalseAlarms, r.Inconclusive, r.Detected, r.Missed)
+		from = "" // once for all its rows
 	}
 	return nil
 }

@@ -47,15 +47,15 @@ func init() {
 		Options: []quota.Option{
 			{
 				Name: "draws", Type: "int", Default: "16", Min: "1", Max: "1000000",
-				Doc: "into how many draws from PostgreSQL a limit is divided: fewer are faster, and lose more credit with a hash that is evicted",
+				Doc: "draws from PostgreSQL per limit: fewer are faster, and lose more credit with an evicted hash",
 			},
 			{
 				Name: "recall", Type: "duration", Default: "1s", Min: "0s", Max: "1m",
-				Doc: "where regions have a Redis each, how often an instance returns credit that others lack; `time` 0s leaves it where it is",
+				Doc: "if each region has a Redis: how often an instance returns credit that others lack; `time` 0s: never",
 			},
 			{
 				Name: "lease", Type: "duration", Default: "1s", Min: "0s", Max: "1m",
-				Doc: "how long an instance may reject by its filter what Redis has rejected; `time` 0s has Redis asked every time",
+				Doc: "how long an instance may repeat a rejection of Redis; `time` 0s: never",
 			},
 		},
 		Record: tiered.Promises(),
