@@ -25,8 +25,8 @@ type Job struct {
 	err     error
 }
 
-// JobsOf are the jobs that an instance runs: singletons belong to the first.
-func JobsOf(in strategies.Strategy, instance int) []strategies.Job {
+// ownJobs are the jobs that an instance runs: singletons belong to the first.
+func ownJobs(in strategies.Strategy, instance int) []strategies.Job {
 	j, ok := in.(strategies.Jobber)
 	if !ok {
 		return nil
@@ -42,7 +42,7 @@ func JobsOf(in strategies.Strategy, instance int) []strategies.Job {
 
 func jobsOf(in strategies.Strategy, instance int, clock quota.Clock) []*Job {
 	var out []*Job
-	for _, job := range JobsOf(in, instance) {
+	for _, job := range ownJobs(in, instance) {
 		j := &Job{Job: job, Instance: instance, clock: clock}
 		run := job.Run
 		j.Run = func(ctx context.Context) (bool, error) { return j.round(ctx, run) }

@@ -32,20 +32,20 @@ type Subject struct {
 	Name   quota.Subject
 }
 
-// MaxReadings bounds the subjects whose counters are read at rest. Of more, a
+// maxReadings bounds the subjects whose counters are read at rest. Of more, a
 // sample drawn from the seed is read.
-const MaxReadings = 500
+const maxReadings = 500
 
 // Sample chooses the subjects to read, from those numbered below n that were
 // touched.
 func (p *Plan) Sample(touched []uint32, round int) []uint32 {
-	if len(touched) <= MaxReadings {
+	if len(touched) <= maxReadings {
 		return touched
 	}
 	out := slices.Clone(touched)
 	rng := rand.New(seed.NewSource(p.Seed, seed.DriftSample, uint64(round)))
 	rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	out = out[:MaxReadings]
+	out = out[:maxReadings]
 	slices.Sort(out)
 	return out
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Host is what a runner gives the instances of a session to live in.
-type Host interface {
+// host is what a runner gives the instances of a session to live in.
+type host interface {
 	// Furnish fills in what depends on the runner: the clock, the clients of the
 	// stores or the model, the prefix, the region and Wake. Everything else is set.
 	Furnish(ctx context.Context, env *strategies.Env) error
@@ -42,7 +42,7 @@ type Session struct {
 // OpenSession opens that many instances, numbered from 0, with that [Session.Deadline].
 // round, counted from 1, tells their random sources apart from those of other rounds.
 // Where it fails, instances that are open already are closed again.
-func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instances, round int, deadline time.Duration, h Host) (*Session, error) {
+func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instances, round int, deadline time.Duration, h host) (*Session, error) {
 	s := &Session{Plan: p, Selection: sel, Deadline: deadline}
 	shared := new(strategies.Shared)
 	for i := range instances {
@@ -60,7 +60,7 @@ func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instanc
 	return s, nil
 }
 
-func (s *Session) open(ctx context.Context, h Host, env strategies.Env) (err error) {
+func (s *Session) open(ctx context.Context, h host, env strategies.Env) (err error) {
 	if err := h.Furnish(ctx, &env); err != nil {
 		return err
 	}

@@ -111,11 +111,11 @@ func (c *Config) Complete() error {
 	}
 	setDefault(&c.Tracked, 200)
 	if c.RedisNet == nil {
-		n := DefaultRedis()
+		n := defaultRedis()
 		c.RedisNet = &n
 	}
 	if c.PostgresNet == nil {
-		n := DefaultPostgres()
+		n := defaultPostgres()
 		c.PostgresNet = &n
 	}
 	if err := c.Plan.Complete(MaxWorkers); err != nil {
