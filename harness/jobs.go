@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -59,7 +60,7 @@ func (j *Job) Begin() {
 }
 
 func (j *Job) round(ctx context.Context, run func(context.Context) (bool, error)) (changed bool, err error) {
-	changed, err = ask(ctx, 0, "the job "+j.Name, run)
+	changed, err = guard.Ask(ctx, 0, "the job "+j.Name, run)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err != nil {

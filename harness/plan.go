@@ -51,7 +51,7 @@ type Plan struct {
 	// close it again, as an application does that is started for each call.
 	Cold bool
 	// DecisionTimeout is how long one decision may take, by the wall clock, before its
-	// context is cancelled. One that does not return within [Grace] of that is given up,
+	// context is cancelled. One that does not return within half of it after that is given up,
 	// and the strategy's run ends. In virtual time it is how long a strategy may do nothing
 	// that the simulation sees. Default [DefaultDecisionTimeout].
 	DecisionTimeout time.Duration

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -106,7 +107,7 @@ func (s *Session) readOne(ctx context.Context, c ReadConfig, sub Subject) ([]Rea
 			continue
 		}
 		call := c.Now()
-		got, err := ask(ctx, s.Deadline, "being read", func(ctx context.Context) ([]quota.Reading, error) { return v.Used(ctx, sub.Name, c.Policy) })
+		got, err := guard.Ask(ctx, s.Deadline, "being read", func(ctx context.Context) ([]quota.Reading, error) { return v.Used(ctx, sub.Name, c.Policy) })
 		if err != nil {
 			return nil, fmt.Errorf("read counters: %w", err)
 		}
