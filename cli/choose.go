@@ -274,7 +274,7 @@ func (s *chooseSettings) choose(cmd *cobra.Command, cfg choose.Config) (err erro
 	}
 	defer func() { err = x.Close(err) }()
 	cfg.Stores = x.Stores
-	if err := x.Begin(""); err != nil {
+	if err := x.Begin(); err != nil {
 		return err
 	}
 	told := &told{progress: x.Progress, end: clock.Nano() + int64(cfg.Budget)}

@@ -121,7 +121,7 @@ var usageErrors = [][]string{
 	{"run", "--strategy", "honest:depth=deep"},
 	{"run", "--strategy", "honest:depth"},
 	{"run", "--strategy", "color=red"},
-	{"run", "--strategy", "monthly", "--redis", "embedded", "--postgres", "embedded"},
+	{"run", "--strategy", "monthly", "--policy", "agent-api", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--strategy", "sql-only", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--policy", "nonsense"},
 	{"run", "--policy", "login", "--redis", "embedded", "--postgres", "embedded"},

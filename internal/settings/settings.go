@@ -4,6 +4,7 @@ package settings
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -122,7 +123,11 @@ func (s *Set) Flags(except ...string) (args []string) {
 			values = []string{x.Value.String()}
 		}
 		for _, v := range values {
-			args = append(args, "--"+x.Name+"="+v)
+			flag := "--" + x.Name
+			if x.Value.kind != "bool" || v != "true" {
+				flag += "=" + v
+			}
+			args = append(args, flag)
 		}
 	}
 	return args
@@ -146,4 +151,12 @@ func (s *Set) Wrong(name string, err error) error {
 		return exit.Usagef("%s: %s: %w", s.places[name], name, err)
 	}
 	return exit.Usagef("--%s: %w", name, err)
+}
+
+// Quoted puts a word in quotes where a shell would take it apart.
+func Quoted(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\n\"'`$&|;<>()[]{}?*!#~\\") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

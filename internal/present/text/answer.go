@@ -41,7 +41,7 @@ func settingAnswer(page layout.Page, simulated bool, s *answer.Setting) []string
 	narrow := page
 	narrow.Width = width
 	out := narrow.Title(format.Plain("ANSWER  " + format.Join(" · ",
-		fmt.Sprintf("%s: %s, %s", s.Strategies[0].Summary.Policy, format.Units(p.Limit, p.Unit), p.WindowText()),
+		Policy(s.Strategies[0].Summary),
 		s.Strategies[0].Summary.Workload, format.Plural(int64(p.Instances), "instance", "instances"),
 		format.Plural(int64(p.Workers), "worker", "workers"), mode)))
 	line := func(label, text string) {

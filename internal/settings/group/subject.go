@@ -16,6 +16,7 @@ import (
 type subject struct {
 	Strategies []string
 	Policy     string
+	Chose      string // which policy, where nobody did
 	Instances  int
 	Seed       uint64
 }
@@ -47,7 +48,7 @@ func (s *Settings) Subject() []settings.Setting {
 
 // Seeded says where random numbers come from.
 func (s *Settings) Seeded() []settings.Setting {
-	return []settings.Setting{{Name: "seed", Title: settings.Load, Value: settings.Seed(&s.Seed),
+	return []settings.Setting{{Name: "seed", Title: settings.What, Value: settings.Seed(&s.Seed),
 		Doc: by(s, "seed of everything random", texts{Explore: "seed of the strategies' own random numbers"})}}
 }
 
