@@ -58,19 +58,19 @@ func (s *simSettings) virtual() []settings.Setting {
 		presets = append(presets, p.Name)
 	}
 	return []settings.Setting{
-		{Name: "preset", Title: settings.What, Value: settings.Text(&s.preset, presets...), Complete: settings.Words(presets...),
+		{Name: "preset", Common: true, Title: settings.What, Value: settings.Text(&s.preset, presets...), Complete: settings.Words(presets...),
 			Shorthand: true,
 			Doc:       "`name` of a simulation that a record describes: " + strings.Join(presets, ", ")},
-		{Name: "start", Title: settings.Time, Value: settings.Text(&s.start), Computed: true,
+		{Name: "start", Common: true, Title: settings.Time, Value: settings.Text(&s.start), Computed: true,
 			Doc: "first moment of virtual time, e.g. `2026-01-31T12:00:00Z` (default 2026-01-01T00:00:00Z)"},
-		{Name: "region", Title: settings.Time, Value: settings.List(&s.regions),
+		{Name: "region", Common: true, Title: settings.Time, Value: settings.List(&s.regions),
 			Doc: "`names` of regions, 80 to 150 ms apart, each with a Redis; may be repeated"},
 		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&s.shared), Doc: "one Redis for all regions, in the first"},
 		{Name: "rush", Title: settings.Time, Value: settings.List(&s.rushes),
 			Doc: "more arrivals for a while, e.g. `200@2026-02-28T23:59:30Z+1m` (requests per second, from when, for how long); may be repeated"},
 		{Name: "home", Title: settings.Time, Value: settings.Decimal(&s.home, 1),
 			Doc: "`share` of a subject's requests that reach its home region; the others reach any"},
-		{Name: "skew", Title: settings.Trouble, Value: settings.List(&s.skew),
+		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&s.skew),
 			Doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
 		{Name: "every", Title: settings.Time, Value: settings.Span(&s.every, sim.MaxDuration), Computed: true,
 			Doc: "virtual time between two samples (default: a 288th of the duration)"},

@@ -21,6 +21,8 @@ type Setting struct {
 	Value *Value
 	// Title of the section of the help text.
 	Title string
+	// Common settings stand in the help text of a command that has many.
+	Common bool
 	// Computed settings have a default that depends on others: there is no value to print
 	// if none was given.
 	Computed bool
@@ -50,6 +52,9 @@ func New(cmd *cobra.Command, groups ...[]Setting) *Set {
 	for _, x := range s.table {
 		AddFlag(s.flags, x)
 	}
+	if len(s.table) > mostShort {
+		s.flags.Bool(helpAll, false, "help with all flags")
+	}
 	return s
 }
 
@@ -61,6 +66,9 @@ func AddFlag(flags *pflag.FlagSet, x Setting) {
 	}
 	f := flags.VarPF(completed{x.Value, complete}, x.Name, x.Short, x.Doc)
 	f.Annotations = map[string][]string{titleAnnotation: {x.Title}}
+	if x.Common {
+		f.Annotations[commonAnnotation] = nil
+	}
 	if x.Value.kind == "bool" {
 		f.NoOptDefVal = "true"
 	}
