@@ -130,7 +130,7 @@ func newVerdicts(f *results.File, settings []answer.Setting) *verdicts {
 			interval = interval || p.Coverage > 0
 		}
 	}
-	t := &verdicts{simulated: f.Kind == results.Simulated, p99Title: "p99"}
+	t := &verdicts{simulated: f.Kind == results.Simulated, p99Title: "p99", div: 1}
 	if t.simulated {
 		t.p99Title = "modelled p99"
 	}
