@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
@@ -168,7 +167,7 @@ func TestDeclaredGuaranteesOfOneInstance(t *testing.T) {
 			}
 			search := func() *explore.Finding {
 				res, err := explore.Run(t.Context(), selected(t, m.Name), cfg)
-				if hung := new(harness.HungError); errors.As(err, &hung) {
+				if hung := new(explore.HungError); errors.As(err, &hung) {
 					cfg.Clients = 1 // it holds a lock of its process while it asks its store
 					res, err = explore.Run(t.Context(), selected(t, m.Name), cfg)
 				}

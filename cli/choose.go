@@ -325,7 +325,7 @@ func (s *chooseSettings) answered(x *session.Session, res *choose.Result) error 
 			}
 		}
 	}
-	fmt.Fprintf(x.Stderr, "\nwritten to %s: %s\n", x.Dir.Path, session.Listed(w.Written))
+	fmt.Fprintf(x.Stderr, "\n%s\n", w.Where())
 	switch err = errors.Join(err, w.Err(), unshown); {
 	case err != nil:
 		return fail(ExitFailed, err)

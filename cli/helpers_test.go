@@ -177,7 +177,7 @@ func (o outcome) transcript() string {
 			}
 		}
 	}
-	text = strings.ReplaceAll(text, Version(), "VERSION")
+	text = strings.ReplaceAll(text, versionText(), "VERSION")
 	return fmt.Sprintf("%s-- exit %d\n", text, o.code)
 }
 

@@ -29,7 +29,7 @@ func versionCommand() *cobra.Command {
 				})
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "quotabench %s\ncommitted  %s\nbuilt by   %s for %s/%s\nwrites     schema %d of results.json\n",
-				Version(), cmp.Or(build.Date(), "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH, results.SchemaVersion)
+				versionText(), cmp.Or(build.Date(), "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH, results.SchemaVersion)
 			return err
 		},
 	}
@@ -37,5 +37,5 @@ func versionCommand() *cobra.Command {
 	return cmd
 }
 
-// Version is the module's version and commit, as far as the build knows them.
-func Version() string { return build.Text() }
+// versionText is the module's version and commit, as far as the build knows them.
+func versionText() string { return build.Text() }

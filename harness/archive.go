@@ -17,9 +17,9 @@ const HistoryExt = ".history"
 // HistoryNotKept is the code of the finding that a history could not be kept.
 const HistoryNotKept = "history-not-kept"
 
-// HistoryName is the name of the file that keeps the history of one run, without
+// historyName is the name of the file that keeps the history of one run, without
 // the directory: the strategy's label and the round.
-func HistoryName(label string, round int) string {
+func historyName(label string, round int) string {
 	safe := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("-_.=", r):
@@ -41,7 +41,7 @@ func (j *judgement) keep(initial map[uint32]int64) {
 		Strategy: j.run.Params.Label, Policy: *j.Policy, Epoch: j.Epoch, Counts: j.Selection.Counts, Initial: initial,
 		Changes: j.LimitChanges,
 	}
-	if err := writeHistory(filepath.Join(j.Plan.Archive, HistoryName(j.run.Params.Label, j.run.Repetition)), head, h); err != nil {
+	if err := writeHistory(filepath.Join(j.Plan.Archive, historyName(j.run.Params.Label, j.run.Repetition)), head, h); err != nil {
 		j.note(HistoryNotKept, err.Error())
 	}
 }

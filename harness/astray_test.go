@@ -15,6 +15,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -334,7 +335,7 @@ func TestAstrayBesideExactExplored(t *testing.T) {
 		if s.explore != "" && (err == nil || !strings.Contains(err.Error(), s.explore) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%s: error %v", s.name, err)
 		}
-		if stack := harness.Stack(err); hangs && !strings.Contains(stack, "astray_test.go") {
+		if stack := guard.Stack(err); hangs && !strings.Contains(stack, "astray_test.go") {
 			t.Errorf("%s: the stack is %q", s.name, stack)
 		}
 		beside, err := search(exactControl(t), longDeadline)

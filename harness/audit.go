@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -37,7 +38,7 @@ func (j *judgement) audit() {
 	j.auditControl()
 	if j.FailedRounds > 0 {
 		j.note("jobs-failed", fmt.Sprintf("%s of background jobs failed, the first: %v", Plural(j.FailedRounds, "round"), j.JobError))
-		j.run.Audit.Reasons[len(j.run.Audit.Reasons)-1].Stack = Stack(j.JobError)
+		j.run.Audit.Reasons[len(j.run.Audit.Reasons)-1].Stack = guard.Stack(j.JobError)
 	}
 	if j.TiersFolded > 0 {
 		j.note("tiers-folded", fmt.Sprintf("%s of tiers beyond those that a run tells apart; they are counted under no name", Plural(j.TiersFolded, "decision")))

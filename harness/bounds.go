@@ -13,7 +13,7 @@ import (
 const (
 	// MaxRequests is the most requests of one run: each is at least one event of its
 	// history.
-	MaxRequests = DefaultHistoryLimit
+	MaxRequests = defaultHistoryLimit
 	// MaxRate is an arrival per nanosecond, which is what time is counted in.
 	MaxRate = 1e9
 	// MinSpeed is the slowest replay, in recorded seconds per second.
@@ -40,7 +40,7 @@ func CheckSkew(skew []time.Duration) error {
 // judged is not started. rate is in requests per second, more are requests beside
 // those of the rate, and length is how long they come; 0 is not known.
 func (p *Plan) CheckHistory(rate float64, length time.Duration, more float64) error {
-	most := float64(max(p.HistoryLimit, DefaultHistoryLimit))
+	most := float64(max(p.HistoryLimit, defaultHistoryLimit))
 	requests := rate*length.Seconds() + more
 	if p.Requests > 0 {
 		requests = min(requests, float64(p.Requests))

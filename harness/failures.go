@@ -22,7 +22,7 @@ type Failures struct {
 
 // Count counts the error of a request.
 func (f *Failures) Count(err error) {
-	kind := ErrorKind(err)
+	kind := errorKind(err)
 	*f.Errors.Of(kind)++
 	switch {
 	case strategies.IsPrescribed(err):
@@ -39,9 +39,9 @@ func (f *Failures) Add(o Failures) {
 	f.Suspect = cmp.Or(f.Suspect, o.Suspect)
 }
 
-// ErrorKind says what an error of a request came from: by the word of the strategy,
+// errorKind says what an error of a request came from: by the word of the strategy,
 // and else by what the stores know.
-func ErrorKind(err error) quota.ErrorKind {
+func errorKind(err error) quota.ErrorKind {
 	if errors.Is(err, strategies.ErrContention) {
 		return quota.ErrorContention
 	}

@@ -80,7 +80,7 @@ func planted(t *testing.T, w quota.Window, events ...[]oracle.Event) *Facts {
 }
 
 // judged is the run that Judge makes of the facts.
-func judged(t *testing.T, f *Facts, visitors ...Visitor) (results.Run, oracle.Verdict) {
+func judged(t *testing.T, f *Facts, visitors ...visitor) (results.Run, oracle.Verdict) {
 	t.Helper()
 	run := results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}}
 	v, err := Judge(&run, f, visitors...)
@@ -92,7 +92,7 @@ func judged(t *testing.T, f *Facts, visitors ...Visitor) (results.Run, oracle.Ve
 
 // broken is a history that fails where it is told to.
 type broken struct {
-	History
+	history
 	judge, subjects error
 	judgements      int // that succeed
 }
@@ -101,12 +101,12 @@ func (b *broken) Judge(cfg oracle.Config, visit ...oracle.Visitor) (oracle.Verdi
 	if b.judgements--; b.judgements < 0 && b.judge != nil {
 		return oracle.Verdict{}, b.judge
 	}
-	return b.History.Judge(cfg, visit...)
+	return b.history.Judge(cfg, visit...)
 }
 
 func (b *broken) Subjects() iter.Seq2[[]oracle.Event, error] {
 	if b.subjects == nil {
-		return b.History.Subjects()
+		return b.history.Subjects()
 	}
 	return func(yield func([]oracle.Event, error) bool) { yield(nil, b.subjects) }
 }

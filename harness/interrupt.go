@@ -15,9 +15,9 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// JudgeGrace is how long the judgement of a run may go on after the context ended that
+// judgeGrace is how long the judgement of a run may go on after the context ended that
 // the run was started with.
-const JudgeGrace = 700 * time.Millisecond
+const judgeGrace = 700 * time.Millisecond
 
 // ErrNotJudged is the error of a judgement that was given up.
 var ErrNotJudged = errors.New("the run was not judged")
@@ -37,11 +37,11 @@ func NewStreamUnless(ctx context.Context, p *Plan, round int) (workloads.Stream,
 	return m.stream, m.info, err
 }
 
-// Judging is a context for what follows a run: it ends [JudgeGrace] after ctx does.
+// Judging is a context for what follows a run: it ends [judgeGrace] after ctx does.
 // The function that it returns frees it.
 func Judging(ctx context.Context) (context.Context, context.CancelFunc) {
 	judging, end := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(JudgeGrace, end) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(judgeGrace, end) })
 	return judging, func() {
 		stop()
 		end()
@@ -51,7 +51,7 @@ func Judging(ctx context.Context) (context.Context, context.CancelFunc) {
 // JudgeUnless is [Judge], given up with [ErrNotJudged] when ctx is done: the run is
 // then partial, has an audit that says so, and is otherwise as it was. The judgement
 // goes on by itself, with what visitors look at, and closes the history in the end.
-func JudgeUnless(ctx context.Context, run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, error) {
+func JudgeUnless(ctx context.Context, run *results.Run, f *Facts, visitors ...visitor) (oracle.Verdict, error) {
 	type judged struct {
 		verdict oracle.Verdict
 		run     results.Run
@@ -74,7 +74,7 @@ func JudgeUnless(ctx context.Context, run *results.Run, f *Facts, visitors ...Vi
 		f.Counts.record(run)
 		run.Partial = true
 		run.Audit.Strike("not-judged", results.StrikesCorrectness, fmt.Sprintf(
-			"the run was ended, and its %s requests could not be judged within %v: leak, false rejects and drift are unknown", format.Count(run.Issued), JudgeGrace))
+			"the run was ended, and its %s requests could not be judged within %v: leak, false rejects and drift are unknown", format.Count(run.Issued), judgeGrace))
 		return oracle.Verdict{}, ErrNotJudged
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -25,8 +26,8 @@ type Job struct {
 	err     error
 }
 
-// JobsOf are the jobs that an instance runs: singletons belong to the first.
-func JobsOf(in strategies.Strategy, instance int) []strategies.Job {
+// ownJobs are the jobs that an instance runs: singletons belong to the first.
+func ownJobs(in strategies.Strategy, instance int) []strategies.Job {
 	j, ok := in.(strategies.Jobber)
 	if !ok {
 		return nil
@@ -42,7 +43,7 @@ func JobsOf(in strategies.Strategy, instance int) []strategies.Job {
 
 func jobsOf(in strategies.Strategy, instance int, clock quota.Clock) []*Job {
 	var out []*Job
-	for _, job := range JobsOf(in, instance) {
+	for _, job := range ownJobs(in, instance) {
 		j := &Job{Job: job, Instance: instance, clock: clock}
 		run := job.Run
 		j.Run = func(ctx context.Context) (bool, error) { return j.round(ctx, run) }
@@ -59,7 +60,7 @@ func (j *Job) Begin() {
 }
 
 func (j *Job) round(ctx context.Context, run func(context.Context) (bool, error)) (changed bool, err error) {
-	changed, err = ask(ctx, 0, "the job "+j.Name, run)
+	changed, err = guard.Ask(ctx, 0, "the job "+j.Name, run)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err != nil {

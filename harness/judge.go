@@ -13,9 +13,9 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// History is a finished run's history. [oracle.History] and an opened file of one
+// history is a finished run's history. [oracle.History] and an opened file of one
 // are two.
-type History interface {
+type history interface {
 	// Judge works out the verdict, and shows visitors each subject's events in the
 	// same pass.
 	Judge(cfg oracle.Config, visit ...oracle.Visitor) (oracle.Verdict, error)
@@ -34,7 +34,7 @@ type Facts struct {
 	Epoch time.Time
 	// Initial is what a subject had used at the epoch, in units.
 	Initial func(subject uint32) int64
-	History History
+	History history
 	// Cells are the online counters, to be held against the history; nil where none
 	// were kept.
 	Cells iter.Seq2[oracle.Key, *oracle.Cell]
@@ -102,19 +102,19 @@ const (
 	AfterJobs = "after-jobs"
 )
 
-// Visitor is shown each subject's events once, ordered by call.
-type Visitor func(events []oracle.Event)
+// visitor is shown each subject's events once, ordered by call.
+type visitor func(events []oracle.Event)
 
 // Judge turns a finished run into its correctness figures: leak, false rejects,
 // drift, guarantees, and the audit's findings on all of them. Timings and costs
 // are the runner's. Visitors see the history in the same pass. An error means that
 // the history could not be read.
-func Judge(run *results.Run, f *Facts, visitors ...Visitor) (oracle.Verdict, error) {
+func Judge(run *results.Run, f *Facts, visitors ...visitor) (oracle.Verdict, error) {
 	return judge(run, f, func() error { return nil }, visitors)
 }
 
 // judge is [Judge], which asks before each subject whether to go on.
-func judge(run *results.Run, f *Facts, goOn func() error, visitors []Visitor) (oracle.Verdict, error) {
+func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (oracle.Verdict, error) {
 	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch, Changes: f.LimitChanges, Brief: f.Cells == nil}
 	f.Counts.record(run)
 	run.Partial = f.Partial
@@ -206,7 +206,7 @@ func median(v []int64) float64 {
 }
 
 // see passes one subject's events to all that need them.
-func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []Visitor) error {
+func (j *judgement) see(events []oracle.Event, drift *driftFinder, visitors []visitor) error {
 	asked := int64(0)
 	for i := range events {
 		e := &events[i]

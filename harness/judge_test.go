@@ -212,7 +212,7 @@ func TestBrokenHistories(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
 			f.Plan.Workload = &workloads.Meta{Boundary: true}
-			c.b.History, f.History = f.History, &c.b
+			c.b.history, f.History = f.History, &c.b
 			var run results.Run
 			if _, err := Judge(&run, f); !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("%v, want %s", err, c.want)
@@ -220,7 +220,7 @@ func TestBrokenHistories(t *testing.T) {
 		})
 	}
 	f := planted(t, second, takes(0, 0, 1, oracle.Admitted))
-	f.Instances, f.Skews, f.History = 2, []time.Duration{5}, &broken{History: f.History, subjects: gone}
+	f.Instances, f.Skews, f.History = 2, []time.Duration{5}, &broken{history: f.History, subjects: gone}
 	j := judgement{Facts: f, run: &results.Run{}}
 	if _, err := j.ownClocks(); !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), "judge the history by the instances' clocks") {
 		t.Errorf("%v", err)

@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"internal/compare"},
 	{"internal/terminal", "results/codec", "internal/present/export", "internal/present/plot", "internal/present/text"},
 	{"internal/settings", "internal/present/html"},
-	{"results/compare", "results/render"},
+	{"internal/guard", "results/compare", "results/render"},
 	{"harness"},
 	{"harness/explore/internal/engine", "strategies/strategytest"},
 	{"harness/explore/internal/bubble", "harness/explore/internal/inproc", "harness/explore/internal/postgres"},

@@ -51,7 +51,7 @@ type Plan struct {
 	// close it again, as an application does that is started for each call.
 	Cold bool
 	// DecisionTimeout is how long one decision may take, by the wall clock, before its
-	// context is cancelled. One that does not return within [Grace] of that is given up,
+	// context is cancelled. One that does not return within half of it after that is given up,
 	// and the strategy's run ends. In virtual time it is how long a strategy may do nothing
 	// that the simulation sees. Default [DefaultDecisionTimeout].
 	DecisionTimeout time.Duration
@@ -64,7 +64,7 @@ type Plan struct {
 	// database of record uses its model where there is no "postgres".
 	Stores *stores.Set
 	// HistoryLimit is the most events of one run. A run that comes close to it ends
-	// early and says so. Default [DefaultHistoryLimit].
+	// early and says so. Default [MaxRequests].
 	HistoryLimit int64
 	// HistoryDir is where a long history is kept while the run lasts; "" is the
 	// system's folder for temporary files.
@@ -87,9 +87,9 @@ func NewPlan(list, policy, workload string) (p Plan, err error) {
 	return p, err
 }
 
-// DefaultHistoryLimit is the most events of one run where nothing else is said:
+// defaultHistoryLimit is the most events of one run where nothing else is said:
 // about ten minutes of a fast strategy on a real Redis.
-const DefaultHistoryLimit = 1 << 27
+const defaultHistoryLimit = 1 << 27
 
 // DefaultLife is the life of a pre-signed URL where nothing else is said.
 const DefaultLife = 15 * time.Minute
@@ -109,7 +109,7 @@ func (p *Plan) Complete(maxWorkers int) error {
 		p.Instances = 1
 	}
 	if p.HistoryLimit == 0 {
-		p.HistoryLimit = DefaultHistoryLimit
+		p.HistoryLimit = defaultHistoryLimit
 	}
 	if p.Life == 0 {
 		p.Life = DefaultLife

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -44,8 +45,8 @@ func (s *Session) Provision(ctx context.Context, p *quota.Policy, grants []strat
 	for n, i := range instances {
 		if pv, ok := s.Instances[i].(strategies.Provisioner); ok {
 			// As long as a call for each subject may take, if a thousand were made at a time.
-			limit := Once(s.Deadline) * time.Duration(1+len(grants)/1000)
-			_, err := ask(ctx, limit, "setting subjects up", func(ctx context.Context) (any, error) { return nil, pv.Provision(ctx, p, grants) })
+			limit := guard.Once(s.Deadline) * time.Duration(1+len(grants)/1000)
+			_, err := guard.Ask(ctx, limit, "setting subjects up", func(ctx context.Context) (any, error) { return nil, pv.Provision(ctx, p, grants) })
 			if err != nil {
 				return fmt.Errorf("provision %d subjects: %w", len(grants), err)
 			}
@@ -115,7 +116,7 @@ func (s *Session) fill(ctx context.Context, in strategies.Strategy, p *quota.Pol
 			units = 1 // a rest that is no cost of its own
 		}
 		r := quota.Request{ID: id, Subject: g.Subject, Policy: p, Units: units}
-		d, err := ask(ctx, s.Deadline, "filling a subject", func(ctx context.Context) (quota.Decision, error) { return in.Take(ctx, r) })
+		d, err := guard.Ask(ctx, s.Deadline, "filling a subject", func(ctx context.Context) (quota.Decision, error) { return in.Take(ctx, r) })
 		if err == nil {
 			units, err = d.Units(units)
 		}

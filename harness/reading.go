@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -32,20 +33,20 @@ type Subject struct {
 	Name   quota.Subject
 }
 
-// MaxReadings bounds the subjects whose counters are read at rest. Of more, a
+// maxReadings bounds the subjects whose counters are read at rest. Of more, a
 // sample drawn from the seed is read.
-const MaxReadings = 500
+const maxReadings = 500
 
 // Sample chooses the subjects to read, from those numbered below n that were
 // touched.
 func (p *Plan) Sample(touched []uint32, round int) []uint32 {
-	if len(touched) <= MaxReadings {
+	if len(touched) <= maxReadings {
 		return touched
 	}
 	out := slices.Clone(touched)
 	rng := rand.New(seed.NewSource(p.Seed, seed.DriftSample, uint64(round)))
 	rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	out = out[:MaxReadings]
+	out = out[:maxReadings]
 	slices.Sort(out)
 	return out
 }
@@ -106,7 +107,7 @@ func (s *Session) readOne(ctx context.Context, c ReadConfig, sub Subject) ([]Rea
 			continue
 		}
 		call := c.Now()
-		got, err := ask(ctx, s.Deadline, "being read", func(ctx context.Context) ([]quota.Reading, error) { return v.Used(ctx, sub.Name, c.Policy) })
+		got, err := guard.Ask(ctx, s.Deadline, "being read", func(ctx context.Context) ([]quota.Reading, error) { return v.Used(ctx, sub.Name, c.Policy) })
 		if err != nil {
 			return nil, fmt.Errorf("read counters: %w", err)
 		}

@@ -67,19 +67,19 @@ func TestSample(t *testing.T) {
 		all[i] = uint32(3 * i)
 	}
 	p := Plan{Seed: 9}
-	few := slices.Clone(all[:MaxReadings])
+	few := slices.Clone(all[:maxReadings])
 	slices.Reverse(few)
 	if got := p.Sample(few, 1); !slices.Equal(got, few) {
 		t.Errorf("%d of as many as are allowed, in the order of %v", len(got), got[:2])
 	}
 	one, again, two := p.Sample(all, 1), p.Sample(all, 1), p.Sample(all, 2)
-	if len(one) != MaxReadings || !slices.IsSorted(one) || len(slices.Compact(slices.Clone(one))) != MaxReadings {
+	if len(one) != maxReadings || !slices.IsSorted(one) || len(slices.Compact(slices.Clone(one))) != maxReadings {
 		t.Errorf("%d subjects, in order: %t", len(one), slices.IsSorted(one))
 	}
 	if slices.ContainsFunc(one, func(s uint32) bool { return s%3 != 0 || s >= 6000 }) || all[1] != 3 || !slices.IsSorted(all) {
 		t.Error("the sample holds others, or what it was drawn from has changed")
 	}
-	if !slices.Equal(one, again) || slices.Equal(one, two) || slices.Equal(one, all[:MaxReadings]) {
+	if !slices.Equal(one, again) || slices.Equal(one, two) || slices.Equal(one, all[:maxReadings]) {
 		t.Error("a round has a sample of its own, and only one")
 	}
 	if other := (&Plan{Seed: 10}).Sample(all, 1); slices.Equal(one, other) {

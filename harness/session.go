@@ -7,13 +7,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Host is what a runner gives the instances of a session to live in.
-type Host interface {
+// host is what a runner gives the instances of a session to live in.
+type host interface {
 	// Furnish fills in what depends on the runner: the clock, the clients of the
 	// stores or the model, the prefix, the region and Wake. Everything else is set.
 	Furnish(ctx context.Context, env *strategies.Env) error
@@ -34,15 +35,15 @@ type Session struct {
 	// Filling is told which share of all units is filled in, by each of the fillers; nil for nobody.
 	Filling func(share float64)
 	// Deadline of a call of the strategy, after which its context is cancelled; one that
-	// does not return within [Grace] of that is given up. See [Once], too. 0 waits for ever, on the caller's goroutine, which a simulation
-	// knows.
+	// does not return within [guard.Grace] of that is given up. See [guard.Once], too. 0 waits
+	// for ever, on the caller's goroutine, which a simulation knows.
 	Deadline time.Duration
 }
 
 // OpenSession opens that many instances, numbered from 0, with that [Session.Deadline].
 // round, counted from 1, tells their random sources apart from those of other rounds.
 // Where it fails, instances that are open already are closed again.
-func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instances, round int, deadline time.Duration, h Host) (*Session, error) {
+func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instances, round int, deadline time.Duration, h host) (*Session, error) {
 	s := &Session{Plan: p, Selection: sel, Deadline: deadline}
 	shared := new(strategies.Shared)
 	for i := range instances {
@@ -51,8 +52,8 @@ func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instanc
 			Shared: shared, Instance: i, Instances: instances, Options: sel.Options,
 		}
 		if err := s.open(ctx, h, env); err != nil {
-			if hung := new(HungError); errors.As(err, &hung) { // the others may not answer, either
-				s.Deadline = min(s.Deadline, leastOnce)
+			if hung := new(guard.HungError); errors.As(err, &hung) { // the others may not answer, either
+				s.Deadline = min(s.Deadline, guard.LeastOnce)
 			}
 			return nil, errors.Join(fmt.Errorf("open %s: %w", sel, err), s.Close(context.WithoutCancel(ctx)))
 		}
@@ -60,11 +61,11 @@ func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instanc
 	return s, nil
 }
 
-func (s *Session) open(ctx context.Context, h Host, env strategies.Env) (err error) {
+func (s *Session) open(ctx context.Context, h host, env strategies.Env) (err error) {
 	if err := h.Furnish(ctx, &env); err != nil {
 		return err
 	}
-	in, err := ask(ctx, Once(s.Deadline), "being opened", func(ctx context.Context) (strategies.Strategy, error) { return s.Selection.Open(ctx, env) })
+	in, err := guard.Ask(ctx, guard.Once(s.Deadline), "being opened", func(ctx context.Context) (strategies.Strategy, error) { return s.Selection.Open(ctx, env) })
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (s *Session) open(ctx context.Context, h Host, env strategies.Env) (err err
 func (s *Session) Close(ctx context.Context) error {
 	var errs []error
 	for _, in := range s.Instances {
-		_, err := ask(ctx, s.Deadline, "being closed", func(ctx context.Context) (any, error) { return nil, in.Close(ctx) })
+		_, err := guard.Ask(ctx, s.Deadline, "being closed", func(ctx context.Context) (any, error) { return nil, in.Close(ctx) })
 		errs = append(errs, err)
 	}
 	s.Instances = nil

@@ -21,7 +21,7 @@ const (
 // has the plan's own seed, so that a single round can be repeated by --seed.
 func (p *Plan) NewStream(round int) (workloads.Stream, workloads.Info, error) {
 	params := p.Stream
-	params.Seed, params.Policy, params.Requests = p.Shard.Seed(RoundSeed(p.Seed, round)), &p.Policy, p.Requests
+	params.Seed, params.Policy, params.Requests = p.Shard.Seed(roundSeed(p.Seed, round)), &p.Policy, p.Requests
 	stream, info, err := p.Workload.New(params)
 	if err != nil {
 		return nil, info, err
@@ -29,8 +29,8 @@ func (p *Plan) NewStream(round int) (workloads.Stream, workloads.Info, error) {
 	return p.Shard.Stream(stream), info, nil
 }
 
-// RoundSeed derives a round's seed.
-func RoundSeed(seed uint64, round int) uint64 { return seed + uint64(round-1)*0x9E3779B97F4A7C15 }
+// roundSeed derives a round's seed.
+func roundSeed(seed uint64, round int) uint64 { return seed + uint64(round-1)*0x9E3779B97F4A7C15 }
 
 // Load is how requests are issued. The zero value leaves that to the workload.
 type Load struct {
@@ -109,7 +109,7 @@ func (p *Plan) NewArrivals(stream workloads.Stream, round int) (workloads.Arriva
 	case constant:
 		return workloads.Constant(p.RateInForce())
 	default:
-		return workloads.Poisson(p.RateInForce(), p.Shard.Seed(RoundSeed(p.Seed, round)))
+		return workloads.Poisson(p.RateInForce(), p.Shard.Seed(roundSeed(p.Seed, round)))
 	}
 }
 

@@ -137,7 +137,7 @@ func TestArrivals(t *testing.T) {
 		t.Errorf("recorded arrivals at %v", at)
 	}
 	one, two := second(Plan{Seed: 5}, 1), second(Plan{Seed: 5}, 2)
-	if one == two || one != second(Plan{Seed: 5}, 1) || two != second(Plan{Seed: RoundSeed(5, 2)}, 1) {
+	if one == two || one != second(Plan{Seed: 5}, 1) || two != second(Plan{Seed: roundSeed(5, 2)}, 1) {
 		t.Errorf("random arrivals at %v and %v", one, two)
 	}
 }

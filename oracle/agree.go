@@ -24,7 +24,7 @@ type Key struct {
 // the false reject need only be possible. So it is in windows in which the limit
 // changed, for the cell knows which limit a request saw; their leak is not compared.
 func Agree(v Verdict, cfg Config, cells iter.Seq2[Key, *Cell]) error {
-	windows := make(map[Key]*WindowVerdict, len(v.Windows))
+	windows := make(map[Key]*windowVerdict, len(v.Windows))
 	for i := range v.Windows {
 		w := &v.Windows[i]
 		windows[Key{w.Subject, w.Index}] = w

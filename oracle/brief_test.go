@@ -27,7 +27,7 @@ func TestBrief(t *testing.T) {
 	} {
 		cfg := Config{Window: w, Limit: 5, Epoch: time.Unix(1_700_000_000, 0)}
 		whole := Judge(cfg, events)
-		var touched Touched
+		var touched touched
 		for i, x := range whole.Windows {
 			if i == 0 {
 				touched.First, touched.Last = x.Index, x.Index

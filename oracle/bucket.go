@@ -26,7 +26,7 @@ import (
 type bucket struct {
 	*judge
 	flow quota.Flow
-	w    WindowVerdict
+	w    windowVerdict
 
 	most, least curve // what is missing, by the calls and by the replies of all takes
 	early       curve // with every admission at its call, by the calls of all takes
@@ -47,7 +47,7 @@ type entry struct {
 func (j *judge) bucket() {
 	b := &j.buckets
 	b.judge, b.flow = j, j.cfg.Window.Flow()
-	b.w = WindowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
+	b.w = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	var total int64
 	failed := false
 	for _, e := range j.takes {

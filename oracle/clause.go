@@ -34,5 +34,5 @@ func (v *Verdict) Explained() bool {
 	if v.unexplained || v.MaxCost > 1 || v.FalseRejects > 0 || v.Failed.Requests > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(v.Windows, func(w WindowVerdict) bool { return w.Crossed || w.GaveBack })
+	return !slices.ContainsFunc(v.Windows, func(w windowVerdict) bool { return w.Crossed || w.GaveBack })
 }

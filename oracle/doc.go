@@ -49,7 +49,7 @@
 //
 // Where units are given back, the leak of a subject-window is the peak of what
 // was in use above the limit: the same room can be taken twice in turn without
-// anything having to go. How often and for how long is told by [Standing].
+// anything having to go. How often and for how long is told by [standing].
 //
 // What was there before the run ([Config].Initial) takes up room but is never
 // itself leak.

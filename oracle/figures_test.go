@@ -204,7 +204,7 @@ func TestCellCounts(t *testing.T) {
 	if mark := c.Begin(1); c.Reject(1, mark, 3) {
 		t.Error("a rejection beside 3 of 3 units is called wrong")
 	}
-	want := Tally{Initial: 2, Asked: 5, Admitted: 1, FalseRejects: 2, FalseRejectUnits: 2}
+	want := cellTally{Initial: 2, Asked: 5, Admitted: 1, FalseRejects: 2, FalseRejectUnits: 2}
 	if got := c.Tally(); got != want {
 		t.Errorf("%+v, should be %+v", got, want)
 	}

@@ -23,7 +23,7 @@ type firstRequest struct {
 	length  int64
 	openers []opener
 	windows []opened
-	w       WindowVerdict
+	w       windowVerdict
 	due     []answer
 
 	worstFalse, mostFalse          int64
@@ -131,7 +131,7 @@ func (f *firstRequest) between(call, reply int64, first, last int) bool {
 
 func (j *judge) firstRequest() {
 	f := &firstRequest{judge: j, length: int64(j.cfg.Window.RealLength()), openers: j.own.openers[:0], due: j.own.due[:0]}
-	f.w = WindowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
+	f.w = windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	f.find()
 	f.fill()
 	for k := range f.windows {

@@ -179,7 +179,7 @@ func (j *judge) inFlight() {
 }
 
 // total adds up what the subject's windows have in common under all policies.
-func (j *judge) total(windows []WindowVerdict) {
+func (j *judge) total(windows []windowVerdict) {
 	v := &j.out
 	leaked := false
 	for i := range windows {
@@ -225,7 +225,7 @@ func (j *judge) overOffered(leak int64) int64 { return leak + j.rejected - j.wro
 
 // refused enters a rejection for which there was room for at least surely units all
 // the time, and for at most once at some moment.
-func (j *judge) refused(w *WindowVerdict, e *Event, surely, once int64) {
+func (j *judge) refused(w *windowVerdict, e *Event, surely, once int64) {
 	if e.short() {
 		j.verdictOn(w, max(0, min(surely, e.Units)), max(0, min(once, e.Units)), surely > 0, once > 0)
 		return
@@ -235,7 +235,7 @@ func (j *judge) refused(w *WindowVerdict, e *Event, surely, once int64) {
 
 // verdictOn enters a rejection into the window it was called in, with the units that
 // were certainly, and possibly, rejected although there was room.
-func (j *judge) verdictOn(w *WindowVerdict, surely, maybe int64, certain, possible bool) {
+func (j *judge) verdictOn(w *windowVerdict, surely, maybe int64, certain, possible bool) {
 	if certain {
 		w.FalseRejects++
 		w.FalseRejectUnits += surely

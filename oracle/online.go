@@ -76,9 +76,9 @@ func (c *Cell) Overrun(units int64) { c.asked.Add(units) }
 // judge it.
 func (c *Cell) Crossed() { c.crossed.Store(1) }
 
-// Tally is what a cell has counted, in units but for FalseRejects. Asked contains
+// cellTally is what a cell has counted, in units but for FalseRejects. Asked contains
 // what commits used beyond reservations.
-type Tally struct {
+type cellTally struct {
 	Initial, Asked, Admitted, GaveBack int64
 	FalseRejects, FalseRejectUnits     int64
 	Crossed                            bool
@@ -86,9 +86,9 @@ type Tally struct {
 
 // Tally reads the counters. They belong together only when no request is in
 // flight.
-func (c *Cell) Tally() Tally {
+func (c *Cell) Tally() cellTally {
 	initial := c.initial.Load()
-	return Tally{
+	return cellTally{
 		Initial: initial, Asked: c.asked.Load() - initial,
 		Admitted: c.admitted.Load(), GaveBack: c.gaveBack.Load(),
 		FalseRejects: c.falseCount.Load(), FalseRejectUnits: c.falseUnits.Load(),
@@ -99,6 +99,6 @@ func (c *Cell) Tally() Tally {
 // Leak is the units admitted over the limit. It is exact where no request
 // crossed the window's boundary and nothing was given back, and means nothing
 // under a rolling window.
-func (t Tally) Leak(limit int64) int64 {
+func (t cellTally) Leak(limit int64) int64 {
 	return max(0, min(t.Initial+t.Admitted-limit, t.Admitted))
 }

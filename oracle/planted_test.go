@@ -36,7 +36,7 @@ func TestPlantedLeak(t *testing.T) {
 	}
 	v := Judge(cfg, history)
 	want := Verdict{
-		Issued: Count{20_000, 20_000}, Admitted: Count{10_007, 10_007}, Rejected: Count{9_993, 9_993},
+		Issued: amount{20_000, 20_000}, Admitted: amount{10_007, 10_007}, Rejected: amount{9_993, 9_993},
 		LeakUnits: 7, LeakPossible: 7, LeakWorst: 7, LeakPossibleWorst: 7, LeakedRequests: 7, LeakSubjects: 1, Violations: 1,
 		Crossings: 100, LeakWindows: 1, OverOffered: 10_000, MaxInFlight: 1, MaxCost: 1, MaxOffered: 200, Linear: Linear{Decided: true},
 	}

@@ -18,7 +18,7 @@ import (
 // What is given back frees exactly what its take still has in the window.
 func (j *judge) rolling() {
 	length := int64(j.cfg.Window.RealLength())
-	w := WindowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
+	w := windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	j.used.reset(0)
 	j.used.stay(0, 0, j.initial, length)
 	j.asked.reset(0)

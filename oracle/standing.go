@@ -5,7 +5,7 @@ import "time"
 // standing judges units that count from their admission until they are given
 // back.
 func (j *judge) standing() {
-	w := WindowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
+	w := windowVerdict{Subject: j.id, GaveBack: len(j.gives) > 0}
 	j.used.reset(j.initial)
 	var asked int64
 	var o offer
@@ -66,7 +66,7 @@ func (j *judge) overStanding() (over excess, may int64) {
 }
 
 // falseRejects judges the rejections of a subject that has only one window.
-func (j *judge) falseRejects(w *WindowVerdict) {
+func (j *judge) falseRejects(w *windowVerdict) {
 	for _, e := range j.takes {
 		if e.rejected() {
 			lowest, highest := j.limits(e)

@@ -88,7 +88,7 @@ func (t *tumbling) next() bool {
 		t.initial = t.judge.initial
 	}
 	t.home = len(t.out.Windows)
-	w := WindowVerdict{Subject: t.id, Index: t.index, Crossed: len(t.riders) > 0}
+	w := windowVerdict{Subject: t.id, Index: t.index, Crossed: len(t.riders) > 0}
 	limit, _ := t.cfg.between(t.start, t.start)
 	var o offer
 	o.begin(t.initial, limit)
@@ -329,7 +329,7 @@ func (t *tumbling) leave() {
 }
 
 // finish settles the figures that depend on all windows of the subject.
-func (t *tumbling) finish(windows []WindowVerdict) {
+func (t *tumbling) finish(windows []windowVerdict) {
 	swept := t.sweptLeak > t.packedLeak
 	leak, requests := t.packedLeak, t.packedRequests
 	if swept {
@@ -352,7 +352,7 @@ func (t *tumbling) finish(windows []WindowVerdict) {
 		w.sure.leak = max(w.sure.leak, (leak+int64(len(windows))-1)/int64(len(windows)))
 		t.crossing(r.passed, w.Leak)
 	}
-	if slices.ContainsFunc(windows, func(w WindowVerdict) bool { return w.GaveBack }) {
+	if slices.ContainsFunc(windows, func(w windowVerdict) bool { return w.GaveBack }) {
 		t.out.OverOffered += t.overOffered(leak)
 	} else {
 		t.out.OverOffered += t.overAsked

@@ -28,12 +28,12 @@ type Config struct {
 	Brief bool
 }
 
-// Count is a number of requests and the sum of their units.
-type Count struct {
+// amount is a number of requests and the sum of their units.
+type amount struct {
 	Requests, Units int64
 }
 
-func (c *Count) add(units int64) {
+func (c *amount) add(units int64) {
 	c.Requests++
 	c.Units += units
 }
@@ -43,7 +43,7 @@ func (c *Count) add(units int64) {
 // with index 0.
 type Verdict struct {
 	// Issued is the sum of the three others.
-	Issued, Admitted, Rejected, Failed Count
+	Issued, Admitted, Rejected, Failed amount
 	// Malformed events were left out: their reply precedes their call, or a field
 	// has no valid value. More than 0 is a bug of the recorder.
 	Malformed int64
@@ -93,7 +93,7 @@ type Verdict struct {
 	NeverGiven int64
 
 	Linear   Linear
-	Standing Standing
+	Standing standing
 	// Overrun is what commits used beyond their reservations, in units.
 	Overrun int64
 
@@ -103,24 +103,24 @@ type Verdict struct {
 	MaxInFlight, MaxCost, MaxOffered int64
 
 	// Touched says which windows requests touched.
-	Touched Touched
+	Touched touched
 	// Windows holds every subject-window that a request touched, by subject and
 	// window.
-	Windows []WindowVerdict
+	Windows []windowVerdict
 
 	// unexplained is set where no order was found that explains every rejection.
 	unexplained bool
 }
 
-// Touched are the windows that requests touched: how many subject-windows, and of the
+// touched are the windows that requests touched: how many subject-windows, and of the
 // windows the first and the last index. Crossed is set where one was answered in another
 // window than it was called in.
-type Touched struct {
+type touched struct {
 	Windows, First, Last int64
 	Crossed              bool
 }
 
-func (t *Touched) add(w *WindowVerdict) {
+func (t *touched) add(w *windowVerdict) {
 	if t.Windows == 0 {
 		t.First, t.Last = w.Index, w.Index
 	}
@@ -129,16 +129,16 @@ func (t *Touched) add(w *WindowVerdict) {
 	t.Crossed = t.Crossed || w.Crossed
 }
 
-// Standing is what only standing policies have.
-type Standing struct {
+// standing is what only standing policies have.
+type standing struct {
 	// Excursions are stretches of time certainly above the limit.
 	Excursions int64
 	// UnitSeconds is their area; one still open is counted to the history's end.
 	UnitSeconds float64
 }
 
-// WindowVerdict is the judgement of one subject-window.
-type WindowVerdict struct {
+// windowVerdict is the judgement of one subject-window.
+type windowVerdict struct {
 	Subject uint32
 	// Crossed is set where a request's reply lies in another window than its call.
 	Crossed bool

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// PolicyForms shows how to write a policy, for help texts and errors.
-const PolicyForms = `"20 links per calendar-month", "1000 requests per fixed 1h", "5 attempts per rolling 15m", "5 attempts per first-request 15m", "20 calls refilling 10 per 1s" or "100 sandboxes at a time"`
+// policyForms shows how to write a policy, for help texts and errors.
+const policyForms = `"20 links per calendar-month", "1000 requests per fixed 1h", "5 attempts per rolling 15m", "5 attempts per first-request 15m", "20 calls refilling 10 per 1s" or "100 sandboxes at a time"`
 
 // policyText splits the text of a policy. Words are separated by a space or by a
 // dash, so that a policy's name can be its text without spaces.
@@ -38,7 +38,7 @@ var policyText = regexp.MustCompile(`^([0-9]+)[ -]([^ ]+?)[ -](?:` +
 func ParsePolicy(text string) (Policy, error) {
 	m := policyText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
 	if m == nil {
-		return Policy{}, fmt.Errorf("policy %q is not of the form %s", text, PolicyForms)
+		return Policy{}, fmt.Errorf("policy %q is not of the form %s", text, policyForms)
 	}
 	p := Policy{Unit: m[2]}
 	var errs [6]error

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Difference compares two strategies round by round.
-type Difference struct {
+// difference compares two strategies round by round.
+type difference struct {
 	// Ratio of the first strategy's value to the second's: the Hodges-Lehmann estimate
 	// over rounds. It is 0 if there are no common rounds.
 	Ratio float64
@@ -17,20 +17,20 @@ type Difference struct {
 	Rounds int
 }
 
-// MinDifference is by how much two strategies must differ at least to be put in order. With
+// minDifference is by how much two strategies must differ at least to be put in order. With
 // stores on the same machine, a decision lacks the network, which takes several times as long
 // as the rest. A smaller difference is then no reason to prefer the strategy that survives fewer faults.
-const MinDifference = 0.25
+const minDifference = 0.25
 
 // Ordered reports whether the first strategy's value is smaller (-1) or larger (1) at the
 // given level of significance, or whether the two cannot be told apart (0).
-func (d Difference) Ordered(level float64) int {
+func (d difference) Ordered(level float64) int {
 	switch {
 	case d.P > level || d.Rounds < LeastRounds:
 		return 0
-	case d.Ratio < 1-MinDifference:
+	case d.Ratio < 1-minDifference:
 		return -1
-	case d.Ratio > 1/(1-MinDifference):
+	case d.Ratio > 1/(1-minDifference):
 		return 1
 	}
 	return 0
@@ -39,9 +39,9 @@ func (d Difference) Ordered(level float64) int {
 // Compare returns the difference of two strategies in one figure of the rounds behind
 // their timings. Rounds that only one of them has are left out, and strategies that were
 // summarised apart have no rounds in common.
-func Compare(a, b *Summary, figure func(Timing) float64) Difference {
+func Compare(a, b *Summary, figure func(Timing) float64) difference {
 	if a.measured != b.measured {
-		return Difference{P: 1}
+		return difference{P: 1}
 	}
 	var logs []float64
 	for n, x := range a.each {
@@ -50,7 +50,7 @@ func Compare(a, b *Summary, figure func(Timing) float64) Difference {
 		}
 	}
 	if len(logs) == 0 {
-		return Difference{P: 1}
+		return difference{P: 1}
 	}
 	slices.Sort(logs) // the order of a map is random
 	var walsh []float64
@@ -60,7 +60,7 @@ func Compare(a, b *Summary, figure func(Timing) float64) Difference {
 		}
 	}
 	slices.Sort(walsh)
-	return Difference{Ratio: math.Exp(median(walsh)), P: signedRank(logs), Rounds: len(logs)}
+	return difference{Ratio: math.Exp(median(walsh)), P: signedRank(logs), Rounds: len(logs)}
 }
 
 // signedRank is the two-sided p-value of Wilcoxon's signed-rank test, from the exact

@@ -70,7 +70,7 @@ func TestComparePairs(t *testing.T) {
 	if d := Compare(a, &apart[0], perS); d.Rounds != 0 || d.Ordered(0.02) != 0 {
 		t.Errorf("rounds of two measurements are no pairs: %+v", d)
 	}
-	if d := (Difference{Ratio: 0.96, P: 0.001, Rounds: 12}); d.Ordered(0.02) != 0 {
+	if d := (difference{Ratio: 0.96, P: 0.001, Rounds: 12}); d.Ordered(0.02) != 0 {
 		t.Error("a difference of 4 % puts strategies in order")
 	}
 }

@@ -26,24 +26,24 @@ type Figure struct {
 // fewest whose extremes do: 1 - 2/2^6 = 0.969.
 const targetCoverage = 0.95
 
-// OverRounds is the median of one value per round. Its interval makes no assumption
+// overRounds is the median of one value per round. Its interval makes no assumption
 // about how rounds are distributed, and none is computed within a round: those
 // miss the spread between rounds, which is the larger part.
-func OverRounds(values []float64) Figure {
+func overRounds(values []float64) Figure {
 	n := len(values)
 	if n == 0 {
 		return Figure{}
 	}
 	v := slices.Clone(values)
 	slices.Sort(v)
-	k, coverage := OrderStatistics(n)
+	k, coverage := orderStatistics(n)
 	return Figure{Value: median(v), Lo: v[k-1], Hi: v[n-k], Coverage: coverage, Rounds: n}
 }
 
-// OrderStatistics returns the largest k for which the k-th smallest and the k-th
+// orderStatistics returns the largest k for which the k-th smallest and the k-th
 // largest of n values enclose the median with at least the target coverage,
 // and that coverage. Without such a k it returns 1 and 0.
-func OrderStatistics(n int) (k int, coverage float64) {
+func orderStatistics(n int) (k int, coverage float64) {
 	k = 1
 	p := math.Pow(0.5, float64(n)) // P(fewer than k values below the median), summed up below
 	tail := p

@@ -21,7 +21,7 @@ func coverageOf(n, k int) float64 {
 
 func TestOrderStatistics(t *testing.T) {
 	for n := 1; n <= 18; n++ {
-		k, coverage := OrderStatistics(n)
+		k, coverage := orderStatistics(n)
 		want := 0
 		for j := 1; 2*j <= n; j++ {
 			if coverageOf(n, j) >= 0.95 {
@@ -35,7 +35,7 @@ func TestOrderStatistics(t *testing.T) {
 			t.Errorf("n %d: %d, %g; want %d, %g", n, k, coverage, want, coverageOf(n, want))
 		}
 	}
-	if _, coverage := OrderStatistics(2_000); coverage < 0.95 || coverage > 1 {
+	if _, coverage := orderStatistics(2_000); coverage < 0.95 || coverage > 1 {
 		t.Errorf("2000 rounds: coverage %g", coverage)
 	}
 }
@@ -43,17 +43,17 @@ func TestOrderStatistics(t *testing.T) {
 func TestOverRounds(t *testing.T) {
 	in := []float64{10, 3, 7, 1, 9, 2, 8, 4, 6, 5}
 	keep := slices.Clone(in)
-	got := OverRounds(in)
+	got := overRounds(in)
 	if got.Value != 5.5 || got.Lo != 2 || got.Hi != 9 || got.Rounds != 10 || math.Abs(got.Coverage-0.9785) > 1e-4 {
 		t.Errorf("ten rounds: %+v", got)
 	}
 	if !slices.Equal(in, keep) {
 		t.Error("the caller's values were reordered")
 	}
-	if got := OverRounds([]float64{4, 1, 3}); got != (Figure{Value: 3, Lo: 1, Hi: 4, Rounds: 3}) {
+	if got := overRounds([]float64{4, 1, 3}); got != (Figure{Value: 3, Lo: 1, Hi: 4, Rounds: 3}) {
 		t.Errorf("three rounds: %+v", got)
 	}
-	if got := OverRounds(nil); got != (Figure{}) {
+	if got := overRounds(nil); got != (Figure{}) {
 		t.Errorf("no rounds: %+v", got)
 	}
 }

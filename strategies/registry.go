@@ -77,8 +77,8 @@ func Lookup(name string) (*Meta, error) {
 	return nil, quota.Unknown("strategy", name, names, ", core, all, or a pattern such as pg-*")
 }
 
-// Core returns the strategies of a run that names none, sorted by name.
-func Core() []*Meta {
+// coreStrategies returns the strategies of a run that names none, sorted by name.
+func coreStrategies() []*Meta {
 	all := All()
 	if core := slices.DeleteFunc(slices.Clone(all), func(m *Meta) bool { return !m.Core }); len(core) > 0 {
 		return core
@@ -87,7 +87,7 @@ func Core() []*Meta {
 }
 
 // sets are the words of a list that stand for several strategies.
-var sets = map[string]func() []*Meta{"all": All, coreSet: Core}
+var sets = map[string]func() []*Meta{"all": All, coreSet: coreStrategies}
 
 const coreSet = "core"
 

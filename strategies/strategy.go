@@ -141,7 +141,7 @@ type Measure struct {
 	Unit  string // e.g. "retries", "bytes"; "us" for microseconds
 	Value int64
 	// Kind says how the figure is read; the zero value is a total.
-	Kind MeasureKind
+	Kind measureKind
 	// Metric says what it is for the metrics that are served while a run goes on; empty for
 	// what only this strategy has.
 	Metric MeasureMetric
@@ -160,16 +160,16 @@ const (
 	MetricQueueLag MeasureMetric = "queue-lag"
 )
 
-// MeasureKind says how a [Measure] is read.
-type MeasureKind string
+// measureKind says how a [Measure] is read.
+type measureKind string
 
 // The kinds.
 const (
 	// MeasureTotal counts since Open; what several instances count is added up.
-	MeasureTotal MeasureKind = ""
+	MeasureTotal measureKind = ""
 	// MeasureLevel is as it stands now, such as a size; that of several instances is
 	// added up.
-	MeasureLevel MeasureKind = "level"
+	MeasureLevel measureKind = "level"
 	// MeasureMost is the largest value so far; of several instances the largest.
-	MeasureMost MeasureKind = "most"
+	MeasureMost measureKind = "most"
 )

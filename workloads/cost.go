@@ -10,11 +10,11 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// CostForms lists the ways to say how many units requests ask for, for help texts
+// costForms lists the ways to say how many units requests ask for, for help texts
 // and errors: drawn evenly from the policy's own costs; always N; drawn evenly
 // from A to B; drawn from a log-normal distribution, capped where one request in
 // two million is beyond it; as recorded in a trace.
-const CostForms = "policy, N or constant:N, uniform:A-B, lognormal:MEDIAN:SIGMA, recorded (traces only)"
+const costForms = "policy, N or constant:N, uniform:A-B, lognormal:MEDIAN:SIGMA, recorded (traces only)"
 
 // cost is a parsed form. Its zero value is no form.
 type cost struct {
@@ -62,7 +62,7 @@ func parseCost(form string) (cost, error) {
 		}
 		return c, nil
 	}
-	return cost{}, fmt.Errorf("unknown cost %q: one of %s", form, CostForms)
+	return cost{}, fmt.Errorf("unknown cost %q: one of %s", form, costForms)
 }
 
 // units parses the cost of one request.

@@ -35,7 +35,7 @@ func TestCostForms(t *testing.T) {
 		got, err := parseCost(form)
 		if err == nil || !strings.Contains(err.Error(), want) || got != (cost{}) {
 			t.Errorf("%q: %+v, error %v, want one with %q", form, got, err, want)
-		} else if strings.HasPrefix(err.Error(), "unknown") && !strings.Contains(err.Error(), CostForms) {
+		} else if strings.HasPrefix(err.Error(), "unknown") && !strings.Contains(err.Error(), costForms) {
 			t.Errorf("%q: error %v does not list the forms", form, err)
 		}
 	}

@@ -14,8 +14,8 @@
 //
 // # Options of generated streams
 //
-// How popular the subjects are is one of [PopularityForms], and what requests cost
-// one of [CostForms]. Subjects can start with a part of their quota used
+// How popular the subjects are is one of [popularityForms], and what requests cost
+// one of [costForms]. Subjects can start with a part of their quota used
 // (option fill), or, a share of them, with all of it (option over-quota).
 //
 // # Life cycles

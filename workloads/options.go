@@ -15,13 +15,13 @@ func subjectOptions(subjects int, popularity string) []quota.Option {
 		{Name: "subjects", Type: "int", Min: "1", Max: fmt.Sprint(maxSubjects), Default: fmt.Sprint(subjects),
 			Doc: "number of `subjects`"},
 		{Name: "popularity", Default: popularity, Check: checkPopularity,
-			Doc: "popularity of subjects: " + PopularityForms, Offer: []string{"single", "uniform", "zipf", "hot:"}},
+			Doc: "popularity of subjects: " + popularityForms, Offer: []string{"single", "uniform", "zipf", "hot:"}},
 	}
 }
 
 func costOption(form string) quota.Option {
 	return quota.Option{Name: "cost", Default: form, Check: checkCost,
-		Doc: "`units` per request: " + CostForms, Offer: []string{"policy", "constant:", "uniform:", "lognormal:", "recorded"}}
+		Doc: "`units` per request: " + costForms, Offer: []string{"policy", "constant:", "uniform:", "lognormal:", "recorded"}}
 }
 
 func fillOption() quota.Option {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// PopularityForms lists the ways to say how popular the subjects are, for help
+// popularityForms lists the ways to say how popular the subjects are, for help
 // texts and errors: all checks on one subject; all subjects alike; the subject of
 // rank r proportional to r to the power of -S (1 if left out); N subjects that get
 // SHARE of the checks together, and others that share the rest evenly.
-const PopularityForms = "single, uniform, zipf or zipf:S, hot:SHARE:N"
+const popularityForms = "single, uniform, zipf or zipf:S, hot:SHARE:N"
 
 // popularity is a parsed form. Its zero value is no form.
 type popularity struct {
@@ -47,7 +47,7 @@ func parsePopularity(form string) (popularity, error) {
 		}
 		return p, nil
 	}
-	return popularity{}, fmt.Errorf("unknown popularity %q: one of %s", form, PopularityForms)
+	return popularity{}, fmt.Errorf("unknown popularity %q: one of %s", form, popularityForms)
 }
 
 // String is the form that parses to p.

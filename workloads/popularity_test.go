@@ -28,7 +28,7 @@ func TestPopularityForms(t *testing.T) {
 		got, err := parsePopularity(form)
 		if err == nil || !strings.Contains(err.Error(), want) || got != (popularity{}) {
 			t.Errorf("%q: %+v, error %v, want one with %q", form, got, err, want)
-		} else if strings.HasPrefix(err.Error(), "unknown") && !strings.Contains(err.Error(), PopularityForms) {
+		} else if strings.HasPrefix(err.Error(), "unknown") && !strings.Contains(err.Error(), popularityForms) {
 			t.Errorf("%q: error %v does not list the forms", form, err)
 		}
 	}

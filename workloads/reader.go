@@ -19,7 +19,7 @@ type trace struct {
 	rows    []row // in the file's order, with the subjects' numbers
 	names   []string
 	dropped int
-	damaged []DamagedRow
+	damaged []damagedRow
 }
 
 // format is a format as it was recognised in one file.
@@ -147,7 +147,7 @@ func (t *trace) add(l line, numbers map[string]uint32) {
 		rec.damage = strings.TrimSuffix(fmt.Sprintf("longer than %d bytes and cut off there; %s", maxLine, rec.damage), "; ")
 	}
 	if rec.damage != "" {
-		t.damaged = append(t.damaged, DamagedRow{Line: l.number, Reason: rec.damage, Used: !rec.lost})
+		t.damaged = append(t.damaged, damagedRow{Line: l.number, Reason: rec.damage, Used: !rec.lost})
 	}
 	if rec.lost {
 		t.dropped++

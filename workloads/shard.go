@@ -15,8 +15,8 @@ type Shard struct {
 	Of int
 }
 
-// MaxShards is the most parts of a load.
-const MaxShards = 1000
+// maxShards is the most parts of a load.
+const maxShards = 1000
 
 // ParseShard reads a text such as "2/4".
 func ParseShard(text string) (Shard, error) {
@@ -26,8 +26,8 @@ func ParseShard(text string) (Shard, error) {
 	if s.Part, err = strconv.Atoi(part); err == nil {
 		s.Of, err = strconv.Atoi(of)
 	}
-	if !ok || err != nil || s.Part < 1 || s.Part > s.Of || s.Of > MaxShards {
-		return Shard{}, fmt.Errorf("give a part and how many there are, e.g. 2/4, at most %d, not %q", MaxShards, text)
+	if !ok || err != nil || s.Part < 1 || s.Part > s.Of || s.Of > maxShards {
+		return Shard{}, fmt.Errorf("give a part and how many there are, e.g. 2/4, at most %d, not %q", maxShards, text)
 	}
 	return s, nil
 }

@@ -57,7 +57,7 @@ func TestApacheTrace(t *testing.T) {
 	if s.Len() != 10_000 || Subjects(s) != 1_753 || tr.Rows != 10_000 || tr.Used != 10_000 || tr.Dropped != 0 {
 		t.Errorf("%d operations, %d subjects, %+v", s.Len(), Subjects(s), tr)
 	}
-	if len(tr.Damaged) != 1 || tr.Damaged[0] != (DamagedRow{Line: 8899, Reason: "unterminated user agent", Used: true}) {
+	if len(tr.Damaged) != 1 || tr.Damaged[0] != (damagedRow{Line: 8899, Reason: "unterminated user agent", Used: true}) {
 		t.Errorf("damaged rows: %+v", tr.Damaged)
 	}
 	count := map[string]int{}

@@ -132,15 +132,15 @@ type TraceInfo struct {
 	// subject. Together they are Rows.
 	Used, Dropped int
 	// Damaged lists every row that could not be read whole, in the file's order.
-	Damaged []DamagedRow
+	Damaged []damagedRow
 	// First is the moment of the first used row, in UTC.
 	First time.Time
 	// Span is the recorded time from the first used row to the last.
 	Span time.Duration
 }
 
-// DamagedRow is a row of a trace that could not be read whole.
-type DamagedRow struct {
+// damagedRow is a row of a trace that could not be read whole.
+type damagedRow struct {
 	Line   int // from 1
 	Reason string
 	// Used is set where the row still had a time and a subject.

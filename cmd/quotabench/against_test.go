@@ -136,7 +136,7 @@ func TestAgainstOthers(t *testing.T) {
 // TestAgainstKilled: what is left of a killed comparison is found and removed.
 func TestAgainstKilled(t *testing.T) {
 	against(t)
-	cmd := exec.Command(os.Args[0], "run", "incr-expire", "--redis", "embedded", "--duration", "1h", "--rounds", "1", "--against", "./same", "--out", "killed")
+	cmd := exec.Command(os.Args[0], "run", "incr-expire", "--redis", "embedded", "--duration", "1h", "--rounds", "1", "--against", "./same", "--out", "killed", "--verbose")
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -97,17 +97,15 @@ func TestPrintedOutput(t *testing.T) {
 		}
 		for _, m := range printed.FindAllStringSubmatch(string(text), -1) {
 			shown++
-			show := func(stdout string) string { return stdout }
 			args, block := wordsOf(m[1]), m[2]
 			var stdout, stderr bytes.Buffer
 			if args[0] == "run" {
-				show = fromTables
 				args = []string{"report", filepath.Join(repo, "results/baseline/first"), "--out", filepath.Join(t.TempDir(), "report.html")}
 			}
 			if code := cli.Main(args, &stdout, &stderr); code == cli.ExitUsage {
 				t.Fatalf("%s: %q: exit %d: %s", page, args, code, stderr.String())
 			}
-			if got := show(stdout.String()); testenv.Update() && args[0] == "report" && got != block {
+			if got := stdout.String(); testenv.Update() && args[0] == "report" && got != block {
 				text = []byte(strings.Replace(string(text), block, got, 1))
 				if err := os.WriteFile(filepath.Join(repo, page), text, 0o644); err != nil {
 					t.Fatal(err)
@@ -122,11 +120,6 @@ func TestPrintedOutput(t *testing.T) {
 	if shown < 2 {
 		t.Errorf("%d outputs are shown: the pattern finds too few", shown)
 	}
-}
-
-// fromTables is the output of a run from its first table on.
-func fromTables(stdout string) string {
-	return stdout[max(0, strings.Index(stdout, "CORRECTNESS")):]
 }
 
 // inTable is a command in a cell of a table, without the program's name.

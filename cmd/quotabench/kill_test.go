@@ -67,7 +67,7 @@ type killed struct {
 var toKill = []killed{
 	{"run", func(k *killing) []string {
 		return []string{"run", "incr-expire,pg-two-phase", "--redis", k.redis, "--postgres", k.postgres, "--store", "postgres.2=" + k.postgres2,
-			"--store", "redis.2=process", "--rounds", "3", "--duration", "10ms", "--workers", "8", "--rate", "4000"}
+			"--store", "redis.2=process", "--rounds", "3", "--duration", "10ms", "--workers", "8", "--rate", "4000", "--verbose"}
 	}, 3 * time.Second, lostRounds},
 	{"sim", func(k *killing) []string {
 		return []string{"sim", "incr-expire,check-then-set", "--redis", k.redis, "--workload", "steady", "--rate", "5", "--duration", "8s", "--start", "2100-01-01T00:00:00Z"}
@@ -89,15 +89,15 @@ type killing struct {
 
 // left is what is there that should not be.
 type left struct {
-	keys, schemas    int64
-	processes, files []string
+	schemas                int64
+	keys, processes, files []string
 }
 
 func (l left) String() string {
-	return fmt.Sprintf("%d keys, %d schemas, %d processes, %d files", l.keys, l.schemas, len(l.processes), len(l.files))
+	return fmt.Sprintf("the keys %q, %d schemas, the processes %q and the files %q", l.keys, l.schemas, l.processes, l.files)
 }
 
-func (l left) none() bool { return l.keys+l.schemas == 0 && len(l.processes)+len(l.files) == 0 }
+func (l left) none() bool { return l.schemas == 0 && len(l.keys)+len(l.processes)+len(l.files) == 0 }
 
 // TestKilledAtAnyMoment ends commands on a user's Redis and PostgreSQL at random
 // moments. The next start must leave no key, no schema, no process and no file of
@@ -191,7 +191,7 @@ func (k *killing) kill(c *killed, e *ending, n int) {
 		if l := k.left(); !l.none() {
 			itself++
 			if e.name == "HUP" || e.name == "TERM" {
-				k.t.Errorf("%s: it left %v by itself: %q %q\n%s", name, l, l.processes, l.files, stderr)
+				k.t.Errorf("%s: it left %v by itself\n%s", name, l, stderr)
 			}
 		}
 		if what := c.lost(filepath.Join(k.temp, dir), stdout, stderr); what != "" {
@@ -201,7 +201,7 @@ func (k *killing) kill(c *killed, e *ending, n int) {
 		again := k.again()
 		if l := k.left(); !l.none() {
 			after++
-			k.t.Errorf("%s: after the next start there are %v: %q %q\n%s", name, l, l.processes, l.files, again)
+			k.t.Errorf("%s: after the next start there are %v\n%s", name, l, again)
 		}
 		if err := os.RemoveAll(filepath.Join(k.temp, dir)); err != nil {
 			k.t.Error(err)
@@ -269,7 +269,7 @@ func (k *killing) again() string {
 func (k *killing) left() (l left) {
 	ctx := context.Background()
 	var err error
-	if l.keys, err = k.server.Admin().DBSize(ctx).Result(); err != nil {
+	if l.keys, err = k.server.Admin().Keys(ctx, "*").Result(); err != nil {
 		k.t.Fatal(err)
 	}
 	for _, at := range []string{k.postgres, k.postgres2} {

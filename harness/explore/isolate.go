@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/strategies"
 )
 
 // DiedError says that code of a strategy has ended the process of a search.
-type DiedError = harness.DiedError
+type DiedError = guard.DiedError
 
 const isolatedKind = "isolated-search"
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -127,7 +128,7 @@ func TestEndedByTheStrategy(t *testing.T) {
 
 func requireEnded(t *testing.T, code string, reasons []results.Withheld, err error) {
 	t.Helper()
-	if len(reasons) != 1 || reasons[0].Code != code || !strings.Contains(err.Error(), reasons[0].Detail) || harness.Stack(err) == "" {
+	if len(reasons) != 1 || reasons[0].Code != code || !strings.Contains(err.Error(), reasons[0].Detail) || guard.Stack(err) == "" {
 		t.Errorf("%v: withheld for %+v", err, reasons)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore/internal/bubble"
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/harness/explore/internal/inproc"
 	"github.com/quotabench/quotabench/harness/explore/internal/postgres"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/witness"
@@ -36,7 +36,7 @@ var (
 type PanicError = engine.PanicError
 
 // HungError says that the strategy has blocked outside of what a search sees.
-type HungError = harness.HungError
+type HungError = guard.HungError
 
 // Result is what a search found.
 type Result = results.Search
@@ -106,7 +106,7 @@ func watched[T any](ctx context.Context, cfg *Config, f func(*engine.Setup) (T, 
 	}
 	setup := cfg.setup()
 	setup.Beat = new(sched.Beat)
-	r, err := harness.Watched(ctx, harness.Watchdog{
+	r, err := guard.Watched(ctx, guard.Watchdog{
 		Patience: cfg.DecisionTimeout, Beat: setup.Beat,
 		Callers: []string{"engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund", "sched.runJob"},
 		Around:  []string{"inproc.(*Engine).open", "inproc.(*Engine).Begin", "inproc.(*Engine).Used", "inproc.(*Engine).screen"},

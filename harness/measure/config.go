@@ -22,7 +22,7 @@ type Config struct {
 	// neither requests nor time a round lasts [DefaultDuration], with outages
 	// [DefaultOutageDuration]. A load of [harness.Both] without a rate has half of what the
 	// slowest strategy that uses a store holds in its closed loop of the first round: at least
-	// [LeastAutoRate], at which slower strategies are saturated, and at most [MostAutoRate].
+	// [leastAutoRate], at which slower strategies are saturated, and at most [mostAutoRate].
 	harness.Plan
 
 	// Rounds is how often every strategy is run. Default 8.
@@ -92,10 +92,10 @@ const (
 	MaxDuration = 24 * time.Hour
 	// MaxRetries is how often a Redis client may repeat a command.
 	MaxRetries = 100
-	// MaxPool is the connections of one instance to one store, and MaxConnections
+	// MaxPool is the connections of one instance to one store, and maxConnections
 	// those of all instances: there are fewer ports than that to one address.
 	MaxPool        = 10_000
-	MaxConnections = 60_000
+	maxConnections = 60_000
 	maxPool        = 16
 	// defaultRedisTimeout is that of a read or a write of go-redis.
 	defaultRedisTimeout = 5 * time.Second
@@ -134,8 +134,8 @@ func (c *Config) Complete() error {
 	if n := len(c.Strategies) * c.Rounds; n > MaxRuns {
 		return fmt.Errorf("%d strategies in %d rounds are %d runs, and the record of a measurement holds %d: give fewer rounds, or fewer strategies", len(c.Strategies), c.Rounds, n, MaxRuns)
 	}
-	if n := c.Pool * c.Instances; n > MaxConnections {
-		return fmt.Errorf("%d connections in each of %d instances are %d to each store: give at most %d in all", c.Pool, c.Instances, n, MaxConnections)
+	if n := c.Pool * c.Instances; n > maxConnections {
+		return fmt.Errorf("%d connections in each of %d instances are %d to each store: give at most %d in all", c.Pool, c.Instances, n, maxConnections)
 	}
 	if err := c.checkRates(); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 )
 
 // costs are per decision: what went over the connections in the pass, by the
@@ -40,7 +41,7 @@ func (p *pass) leftovers(ctx context.Context) error {
 	// A store that has failed over has no replica any more.
 	whole := !slices.ContainsFunc(p.s.outages, func(o *outage) bool { return o.Failover })
 	if whole && p.run.Repetition == 1 && !p.d.stop.Load() && !p.m.latencyOnly {
-		probe, err := harness.Within(ctx, p.s.aside(), harness.Grace(p.s.Deadline), "the cost probe", p.probe)
+		probe, err := guard.Within(ctx, p.s.aside(), guard.Grace(p.s.Deadline), "the cost probe", p.probe)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/stacks"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
@@ -53,7 +53,7 @@ func (k *worker) leaves(v any, through bool, done func()) {
 		v = "it ended its goroutine"
 	}
 	if v != nil {
-		err := &harness.PanicError{Where: k.doing(), Value: v, Stack: debug.Stack()}
+		err := &guard.PanicError{Where: k.doing(), Value: v, Stack: debug.Stack()}
 		k.d.crash.CompareAndSwap(nil, err)
 		k.d.stop.Store(true)
 		k.lost(err)

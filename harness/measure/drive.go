@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -70,7 +71,7 @@ type drive struct {
 	failures   harness.Failures // under failing until the pass is over
 	errOnce    sync.Once
 	firstError error
-	crash      atomic.Pointer[harness.PanicError]
+	crash      atomic.Pointer[guard.PanicError]
 	hung       []hung // workers that were given up
 	settled    settlement
 	lateness   lateness

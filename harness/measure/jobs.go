@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 )
 
 // jobRunner runs the background work of a run's instances on the wall clock. A
@@ -91,7 +92,7 @@ func (r *jobRunner) stop(limit time.Duration) error {
 	r.cancel()
 	r.cancel = nil
 	defer r.cut()
-	_, err := harness.Within(context.Background(), limit, harness.Grace(limit), "a job", func(ctx context.Context) (any, error) {
+	_, err := guard.Within(context.Background(), limit, guard.Grace(limit), "a job", func(ctx context.Context) (any, error) {
 		defer context.AfterFunc(ctx, r.cut)()
 		r.wg.Wait()
 		return nil, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
 )
@@ -106,7 +107,7 @@ func (p *pass) ask(ctx context.Context, f *harness.Facts) error {
 	} {
 		switch err := look(); {
 		case err == nil || ctx.Err() != nil:
-		case harness.Stack(err) != "": // what was decided is judged all the same
+		case guard.Stack(err) != "": // what was decided is judged all the same
 			p.failed = err
 			p.s.lose()
 			p.strikeFailed()
@@ -125,7 +126,7 @@ func (p *pass) strikeFailed() {
 		return
 	}
 	p.run.DidNotReturn = int64(len(p.d.hung))
-	if hung := new(harness.HungError); errors.As(err, &hung) {
+	if hung := new(guard.HungError); errors.As(err, &hung) {
 		err = fmt.Errorf("%s did not return: %w; it is not run again", harness.Plural(max(p.run.DidNotReturn, 1), "call"), err)
 	}
 	harness.StrikeFailed(p.run, err)
@@ -168,7 +169,7 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: list})
 	start := p.d.tb.nano()
 	type settled struct{ any, idle bool }
-	jobs, err := harness.Within(ctx, harness.SettleLimit, harness.Grace(p.s.Deadline), "its jobs", func(ctx context.Context) (s settled, err error) {
+	jobs, err := guard.Within(ctx, harness.SettleLimit, guard.Grace(p.s.Deadline), "its jobs", func(ctx context.Context) (s settled, err error) {
 		s.any, s.idle = p.s.Settle(ctx)
 		return s, nil
 	})

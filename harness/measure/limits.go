@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -71,7 +72,7 @@ func (o *operator) change(ctx context.Context, limit int64) error {
 	subjects := o.session.LimitedSubjects(d.stream, d.subjects.n)
 	from := d.tb.nano()
 	d.limit.Store(&inForce{&next, least})
-	_, err := harness.Within(ctx, 4*o.session.Deadline, harness.Grace(o.session.Deadline), "changing the limit", func(ctx context.Context) (any, error) {
+	_, err := guard.Within(ctx, 4*o.session.Deadline, guard.Grace(o.session.Deadline), "changing the limit", func(ctx context.Context) (any, error) {
 		return nil, o.session.SetLimit(ctx, &next, subjects, 0)
 	})
 	d.limit.Store(&inForce{&next, limit})

@@ -37,7 +37,7 @@ type LiveFigures struct {
 	// Certain is what is certain by now of the run under way, or was at the end of the last
 	// one; nil where only the history can tell: where units are given back, where the limit
 	// changes, and where windows are not the same for all subjects.
-	Certain *LiveCertain
+	Certain *liveCertain
 	// Lag is the longest time so far between two rounds of a background job in that run; 0
 	// where there is none.
 	Lag time.Duration
@@ -47,9 +47,9 @@ type LiveFigures struct {
 	Judged []results.Run
 }
 
-// LiveCertain is what is certain before a run is judged, by callers' answers alone. Windows
+// liveCertain is what is certain before a run is judged, by callers' answers alone. Windows
 // that a request lies across are left out, and so are the last few answers of each worker.
-type LiveCertain struct {
+type liveCertain struct {
 	// LeakUnits are units admitted over the limit.
 	LeakUnits int64
 	// FalseRejects are requests that were rejected although all that had been asked for fitted.
@@ -114,12 +114,12 @@ func (f *LiveFigures) soFar(p *pass) {
 
 // certain is what the online counters tell while requests are under way: what they have of
 // answers only grows.
-func (p *pass) certain() *LiveCertain {
+func (p *pass) certain() *liveCertain {
 	c := p.m.cfg
 	if kind := c.Policy.Window.Kind; c.Workload.GivesBack || len(c.LimitChanges) > 0 || !kind.Tumbling() && kind != quota.Standing {
 		return nil
 	}
-	out := new(LiveCertain)
+	out := new(liveCertain)
 	for _, cell := range p.cells() {
 		if t := cell.Tally(); !t.Crossed {
 			out.LeakUnits += t.Leak(c.Policy.Limit)

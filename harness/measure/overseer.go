@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/stacks"
 )
 
@@ -105,7 +105,7 @@ func (k *worker) ended() bool {
 
 // hung is a worker that was given up.
 type hung struct {
-	harness.HungError
+	guard.HungError
 	k *worker
 }
 
@@ -145,7 +145,7 @@ func (d *drive) oversee(ctx context.Context, crew []*worker, done func()) (end f
 		d: d, crew: crew, seen: make([]uint64, len(crew)), looks: make([]int, len(crew)), done: done, each: each,
 		least: int((d.deadline + each - 1) / each), cut: int(abortWait / each),
 	}
-	o.most = o.least + max(int(harness.Grace(d.deadline)/each), 1)
+	o.most = o.least + max(int(guard.Grace(d.deadline)/each), 1)
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -219,7 +219,7 @@ func (o *overseer) giveUp(overdue []int) {
 			continue // it has returned after all
 		}
 		o.d.stop.Store(true)
-		o.d.hung = append(o.d.hung, hung{harness.HungError{Where: k.doing(), At: g.Where(g.Frames()), After: after, Stack: []byte(g.Text)}, k})
+		o.d.hung = append(o.d.hung, hung{guard.HungError{Where: k.doing(), At: g.Where(g.Frames()), After: after, Stack: []byte(g.Text)}, k})
 		o.done()
 	}
 }
@@ -250,7 +250,7 @@ func (s *site) lose() {
 
 // hung notes so if err is that a call did not return.
 func (s *site) hung(err error) {
-	var h *harness.HungError
+	var h *guard.HungError
 	if errors.As(err, &h) {
 		s.lose()
 	}

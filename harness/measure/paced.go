@@ -19,8 +19,8 @@ import (
 
 // The bounds of [CommonRate], in requests per second.
 const (
-	LeastAutoRate = 500
-	MostAutoRate  = 10_000
+	leastAutoRate = 500
+	mostAutoRate  = 10_000
 )
 
 // pacedSamples are the requests that an open loop has at least: the rounds that a timing
@@ -99,12 +99,12 @@ func CommonRate(runs []results.Run, selected []strategies.Selection) (rate float
 	if math.IsInf(least, 1) {
 		least = slowest(func(strategies.Selection) bool { return true })
 	}
-	switch rate = min(max(least/2, LeastAutoRate), MostAutoRate); {
+	switch rate = min(max(least/2, leastAutoRate), mostAutoRate); {
 	case label == "":
 		from = "the highest automatic rate"
-	case least/2 < LeastAutoRate:
+	case least/2 < leastAutoRate:
 		from = "the lowest automatic rate, since " + label + " held less than twice as much"
-	case least/2 > MostAutoRate:
+	case least/2 > mostAutoRate:
 		from = "the highest automatic rate, since " + label + " held more than twice as much"
 	default:
 		from = "half of what " + label + " held in the first round"

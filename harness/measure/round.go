@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -27,7 +28,7 @@ const abortGrace = 500 * time.Millisecond
 // to rest, read the counters, judge, clean up. begun is false where it ended before
 // the measured pass.
 func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stream workloads.Stream, info workloads.Info, run *results.Run) (begun bool, err error) {
-	defer harness.Caught("being looked at", &err)
+	defer guard.Caught("being looked at", &err)
 	// Ctrl-C ends the setting up and the pass, leaves little time for the judgement,
 	// and does not end the clean-up.
 	rest := context.WithoutCancel(ctx)
@@ -111,7 +112,7 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 }
 
 func (m *measurement) catchUp(ctx context.Context, s *site) error {
-	_, err := harness.Within(ctx, harness.SettleLimit, harness.Grace(m.cfg.DecisionTimeout), "its jobs", func(ctx context.Context) (any, error) { return nil, s.CatchUp(ctx) })
+	_, err := guard.Within(ctx, harness.SettleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", func(ctx context.Context) (any, error) { return nil, s.CatchUp(ctx) })
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/looks"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
@@ -175,7 +176,7 @@ func (s *site) dialWrap(store string) func(net.Conn) net.Conn {
 func (s *site) close(ctx context.Context) error {
 	var errs []error
 	ended := func(err error) {
-		var hung *harness.HungError
+		var hung *guard.HungError
 		if !s.lost || !errors.As(err, &hung) { // which was told already
 			errs = append(errs, err)
 		}
@@ -188,7 +189,7 @@ func (s *site) close(ctx context.Context) error {
 		deadline = min(deadline, lostDeadline)
 	}
 	for _, c := range s.conns { // a pool waits for connections that are in use
-		_, err := harness.Within(ctx, deadline, harness.Grace(deadline), "its connections being closed", func(context.Context) (any, error) { return nil, c.Close() })
+		_, err := guard.Within(ctx, deadline, guard.Grace(deadline), "its connections being closed", func(context.Context) (any, error) { return nil, c.Close() })
 		ended(err)
 	}
 	for _, st := range s.stores {

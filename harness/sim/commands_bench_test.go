@@ -33,7 +33,7 @@ func BenchmarkCommands(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			cfg := Config{Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-			n := DefaultRedis()
+			n := defaultRedis()
 			cfg.RedisNet, cfg.PostgresNet = &n, &n
 			if err := cfg.Topology.complete(1); err != nil {
 				b.Fatal(err)

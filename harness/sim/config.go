@@ -50,7 +50,7 @@ type Config struct {
 	Parallel int
 	// Isolate has each foreign strategy simulated in a process of its own, which is this
 	// program again: a panic on a goroutine that it has started then ends only its own run,
-	// whose audit has the [harness.DiedError]. Foreign strategies and the workload must be
+	// whose audit says so. Foreign strategies and the workload must be
 	// registered, and the program must call [harness.ServeIsolated].
 	Isolate bool
 
@@ -111,11 +111,11 @@ func (c *Config) Complete() error {
 	}
 	setDefault(&c.Tracked, 200)
 	if c.RedisNet == nil {
-		n := DefaultRedis()
+		n := defaultRedis()
 		c.RedisNet = &n
 	}
 	if c.PostgresNet == nil {
-		n := DefaultPostgres()
+		n := defaultPostgres()
 		c.PostgresNet = &n
 	}
 	if err := c.Plan.Complete(MaxWorkers); err != nil {

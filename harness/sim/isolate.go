@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
@@ -79,7 +79,7 @@ func isolated(ctx context.Context, p *pass) {
 			}
 		})
 	}
-	var died *harness.DiedError
+	var died *guard.DiedError
 	switch {
 	case errors.As(err, &died) && died.Trail() != "":
 		err = fmt.Errorf("%w, after %s of virtual time", err, died.Trail())

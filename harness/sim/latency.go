@@ -105,9 +105,9 @@ type Network struct {
 	Servers                 int
 }
 
-// DefaultRedis is ADR-005's Redis: 45 µs for a command in the median, and one
+// defaultRedis is ADR-005's Redis: 45 µs for a command in the median, and one
 // thread that works on commands one after the other.
-func DefaultRedis() Network {
+func defaultRedis() Network {
 	leg := Table{{0, 12 * time.Microsecond}, {500_000, 18 * time.Microsecond}, {900_000, 24 * time.Microsecond},
 		{990_000, 40 * time.Microsecond}, {999_000, 120 * time.Microsecond}, {1_000_000, 400 * time.Microsecond}}
 	return Network{
@@ -117,9 +117,9 @@ func DefaultRedis() Network {
 	}
 }
 
-// DefaultPostgres is ADR-005's PostgreSQL: 5 ms for a statement in the
+// defaultPostgres is ADR-005's PostgreSQL: 5 ms for a statement in the
 // median, 28 ms at the 99th percentile, and sixteen connections.
-func DefaultPostgres() Network {
+func defaultPostgres() Network {
 	leg := always(100 * time.Microsecond)
 	return Network{
 		Request: leg, Reply: leg, Servers: 16,

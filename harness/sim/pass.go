@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/sched"
@@ -87,7 +88,7 @@ const drain = 48 * time.Hour
 
 // simulate runs and judges.
 func (p *pass) simulate(ctx context.Context) (err error) {
-	defer harness.Caught("being looked at", &err)
+	defer guard.Caught("being looked at", &err)
 	p.policy = p.cfg.Align(p.info, p.cfg.Start, p.cfg.Duration)
 	hash := newTraceHash()
 	var late atomic.Bool // what is in flight has had its time to end
@@ -188,7 +189,7 @@ func (p *pass) through(until time.Time) (err error) {
 		switch v := recover().(type) {
 		case nil:
 		case *sched.Panic:
-			p.failed, p.cut = &harness.PanicError{Where: v.Actor, Value: v.Value, Stack: v.Stack}, true
+			p.failed, p.cut = &guard.PanicError{Where: v.Actor, Value: v.Value, Stack: v.Stack}, true
 		default:
 			panic(v)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/memredis"
 	"github.com/quotabench/quotabench/internal/ordered"
 	"github.com/quotabench/quotabench/internal/sched"
@@ -105,13 +106,13 @@ func simulated(ctx context.Context, p *pass) *pass {
 		cfg.Live.judged(&p.run)
 		return p
 	}
-	watchdog := harness.Watchdog{
+	watchdog := guard.Watchdog{
 		Driver:   new(atomic.Uint64),
 		Patience: cfg.DecisionTimeout, Beat: new(sched.Beat),
 		Callers: []string{"sim.(*drive).do", "sim.(*drive).event", "sim.(*pass).probe.func1", "sched.runJob"},
-		Around:  []string{"harness.ask[...]", "harness.(*Session).SetLimit"},
+		Around:  []string{"guard.Ask[...]", "harness.(*Session).SetLimit"},
 	}
-	own, err := harness.Watched(ctx, watchdog, func() *pass { return driven(ctx, p, &watchdog) })
+	own, err := guard.Watched(ctx, watchdog, func() *pass { return driven(ctx, p, &watchdog) })
 	if err == nil {
 		p = own
 	} else {
@@ -131,7 +132,7 @@ func leftBehind(ctx context.Context, cfg *Config) error {
 }
 
 // driven runs one strategy on the caller's goroutine. What it returns is a pass of its own.
-func driven(ctx context.Context, p *pass, watchdog *harness.Watchdog) *pass {
+func driven(ctx context.Context, p *pass, watchdog *guard.Watchdog) *pass {
 	var last *pass
 	_, err := memredis.WithFallback(func(open func() (memredis.Redis, error)) (struct{}, error) {
 		lacked := last != nil

@@ -75,7 +75,7 @@ func TestStale(t *testing.T) {
 // Every table is drawn from as it is written, and a server does one thing at a time.
 func TestTableAndServer(t *testing.T) {
 	rng := rand.NewPCG(1, 2)
-	n := DefaultPostgres().Service.lines()
+	n := defaultPostgres().Service.lines()
 	const draws = 200_000
 	below := 0
 	for range draws {

@@ -35,6 +35,13 @@ const (
 // Groups returns all groups in the order of reports.
 func Groups() []Group { return []Group{Enforces, Bounded, Undecided, Fails, Unusable, Baseline} }
 
+// Verdict is the group in one word, for columns and badges.
+func (g Group) Verdict() string { return verdicts[g] }
+
+var verdicts = map[Group]string{
+	Enforces: "PASS", Bounded: "BOUNDED", Undecided: "UNDECIDED", Fails: "FAIL", Unusable: "ERROR", Baseline: "BASELINE",
+}
+
 // Strategy is what the record says of one strategy in one setting.
 type Strategy struct {
 	// Label is the strategy as the command line takes it, options included.
@@ -52,9 +59,10 @@ type Strategy struct {
 	// Conditions are what its promise depends on, and what drift was measured, e.g. "while no
 	// sync round has run", "no promise under crash, eviction". They are given for strategies that
 	// enforce the policy, with a bound or without, with what searches found of their default
-	// options: "known: without a fault a leak (12 steps)". A promise of the design record that the run
-	// broke is one of every strategy.
+	// options: "known: without a fault a leak (12 steps)".
 	Conditions []string
+	// Broken is the first promise of the design record that the run broke, if any.
+	Broken string
 	// Place within the group, from 1, by speed. Strategies that cannot be told apart share
 	// one.
 	Place int

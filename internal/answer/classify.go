@@ -32,7 +32,7 @@ const (
 func Classify(s *results.Summary, maxBound float64) Strategy {
 	maxBound = cmp.Or(maxBound, MaxBound)
 	out := classify(s, maxBound)
-	out.Conditions = append(out.Conditions, ofRecord(s)...)
+	out.Broken = ofRecord(s)
 	if s.Paced == nil || out.Group == Baseline || s.Paced.Counts() && s.Paced.Leak.Trials == 0 {
 		return out
 	}
@@ -161,7 +161,7 @@ func conditions(s *results.Summary, leak bound) (out []string) {
 }
 
 // ofRecord is the first promise of the design record that the run broke, if any.
-func ofRecord(s *results.Summary) []string {
+func ofRecord(s *results.Summary) string {
 	for _, x := range []*results.Summary{s, s.Paced} {
 		if x == nil || !x.Counts() {
 			continue
@@ -173,11 +173,11 @@ func ofRecord(s *results.Summary) []string {
 				if c.Property != results.LeakProperty {
 					what = property(c.Property) + " of at most "
 				}
-				return []string{record + " promises " + what + c.Formula + ", " + c.Said(s.Params.Unit)}
+				return record + " promises " + what + c.Formula + ", " + c.Said(s.Params.Unit)
 			}
 		}
 	}
-	return nil
+	return ""
 }
 
 // bounds reports whether it limits anything.

@@ -26,3 +26,15 @@ func knownOf(s *results.Summary) []string {
 	words, _, _ := strings.Cut(found, "\n")
 	return []string{"known: " + words}
 }
+
+// WithoutFault is what searches found of the strategy with its default options and without any
+// fault, e.g. "a leak (12 steps)"; empty for nothing.
+func (s *Strategy) WithoutFault() string {
+	for _, c := range s.Conditions {
+		if found, ok := strings.CutPrefix(c, "known: without a fault "); ok {
+			found, _, _ = strings.Cut(found, "; under ")
+			return found
+		}
+	}
+	return ""
+}

@@ -107,3 +107,18 @@ func TestKnownOfDefaults(t *testing.T) {
 		}
 	}
 }
+
+// TestKnownWithoutFault: a strategy that a search broke without any fault is the one to use only if
+// there is no other.
+func TestKnownWithoutFault(t *testing.T) {
+	fast := func(r *results.Run) { r.ThroughputPerS = 1e6 }
+	for want, runs := range map[string][]results.Run{
+		"mine":        {planted("lua-reserve", fast), planted("mine", nil)},
+		"lua-reserve": {planted("lua-reserve", fast), planted("check-then-set", leak(5))},
+	} {
+		a := answer.Of(results.File{Kind: results.Measured, Runs: runs})
+		if got := a.Settings[0].Cheapest(); got == nil || got.Label != want {
+			t.Errorf("%+v, want %s", got, want)
+		}
+	}
+}

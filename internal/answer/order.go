@@ -132,8 +132,8 @@ func slower(s, leader *results.Summary) int {
 }
 
 // Cheapest is the first strategy in order that enforces the policy, or nil if none does.
-// Those that count per process or send no command, and those that declare no bound, are
-// taken only if there is no other.
+// Those that a search broke without any fault, those that count per process or send no command,
+// and those that declare no bound, are taken only if there is no other.
 func (s *Setting) Cheapest() *Strategy {
 	var first *Strategy
 	best := math.MaxInt
@@ -143,6 +143,9 @@ func (s *Setting) Cheapest() *Strategy {
 			continue
 		}
 		second := 0
+		if x.WithoutFault() != "" {
+			second += 4
+		}
 		if x.PerProcess || x.Summary.Cost.PerDecision() == 0 {
 			second += 2
 		}

@@ -16,10 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/odds"
 	"github.com/quotabench/quotabench/internal/ordered"
 	tables "github.com/quotabench/quotabench/internal/present/text"
@@ -90,6 +90,7 @@ func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
 		x.page, x.stdout = terminal.Page(cmd)
 	}
 	x.progress = terminal.NewProgress(x.stderr)
+	x.progress.Detail(s.Quiet, s.Verbose)
 	x.stderr = x.progress
 	defer func() {
 		if err != nil {
@@ -238,7 +239,7 @@ func (x *exploration) skipRest(plan []asking, last int) {
 // failed records a search that ended in an error, and has the others go on.
 func (x *exploration) failed(sel strategies.Selection, err error) {
 	x.record.Failed = append(x.record.Failed, results.FailedExplore{
-		Strategy: sel.String(), Error: format.OneLine(err.Error()), Stack: harness.Stack(err),
+		Strategy: sel.String(), Error: format.OneLine(err.Error()), Stack: guard.Stack(err),
 	})
 	x.invalidate(sel, err)
 }

@@ -95,6 +95,7 @@ func (x *Session) Begin(note string) (err error) {
 		RemoveDead(x.Ctx, x.Stderr, name, st)
 	}
 	x.Progress = terminal.NewProgress(x.Stderr)
+	x.Progress.Detail(x.Quiet, x.Verbose)
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/clock"
@@ -39,7 +41,7 @@ func (x *Session) WriteBundle(b *render.Bundle) error {
 		err = fmt.Errorf("write the table: %w", shown)
 	}
 	if len(w.Written) > 0 && (b.File == nil || len(b.File.Runs) > 0) {
-		fmt.Fprintf(x.Stderr, "\nwritten to %s: %s\n", x.Dir.Path, Listed(w.Written))
+		fmt.Fprintf(x.Stderr, "\n%s\n", w.Where())
 	}
 	if err != nil {
 		return exit.With(exit.Failed, err)
@@ -78,7 +80,7 @@ func (v View) Show(b *render.Bundle) error {
 	}
 	show := tables.Brief
 	if v.Verbose {
-		show = tables.Verbose
+		show = tables.Table
 	}
 	if b.File == nil || len(b.File.Runs) == 0 {
 		return nil
@@ -105,6 +107,19 @@ func (w *Writer) Put(o render.Output) error {
 	}
 	w.Written = append(w.Written, o.Name)
 	return nil
+}
+
+// Where says where the report is, and what is next to it.
+func (w *Writer) Where() string {
+	files := slices.DeleteFunc(slices.Clone(w.Written), func(name string) bool { return name == render.HTMLName })
+	if len(files) == len(w.Written) {
+		return fmt.Sprintf("Written to %s: %s", w.Dir.Path, Listed(files))
+	}
+	text := "Report: " + filepath.Join(w.Dir.Path, render.HTMLName)
+	if len(files) > 0 {
+		text += "\nNext to it: " + Listed(files)
+	}
+	return text
 }
 
 // Err says what is missing.

@@ -17,11 +17,13 @@ import (
 )
 
 // Progress shows how far a command has come: a line that is rewritten on a terminal,
-// and lines of their own elsewhere. Its methods may be called from several goroutines.
+// and a line every 10 seconds elsewhere. Its methods may be called from several goroutines.
 type Progress struct {
 	w   io.Writer
 	tty *os.File // nil where w is no terminal
 	now func() int64
+
+	quiet, verbose bool
 
 	mu    sync.Mutex
 	steps int           // in all; 0 where that is not known
@@ -30,6 +32,7 @@ type Progress struct {
 	state Status
 	began int64 // when the first step began, in nanoseconds
 	told  int64 // when the step began, or when its filling was last shown
+	wrote int64 // when the last line was written, or when the first step began
 	drawn bool  // the line is on the terminal
 	ended bool
 }
@@ -60,14 +63,20 @@ func NewProgress(w io.Writer) *Progress {
 		p.tty = f
 	}
 	p.began = p.now()
+	p.wrote = p.began
 	return p
 }
+
+// Detail has nothing of the progress shown, but messages, or elsewhere than on a terminal each
+// step of a measurement.
+func (p *Progress) Detail(quiet, verbose bool) { p.quiet, p.verbose = quiet, verbose }
 
 // Begin says how many steps there will be.
 func (p *Progress) Begin(steps int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.steps, p.began = steps, p.now()
+	p.wrote = p.began
 }
 
 // Within says how long all steps take at most.
@@ -86,11 +95,22 @@ func (p *Progress) Running(strategy string, round, rounds int) {
 	if p.steps > 0 {
 		p.state.Share = float64(p.begun-1) / float64(p.steps)
 	}
-	if p.tty == nil {
+	switch {
+	case p.tty != nil:
+		p.draw()
+	case p.verbose || p.due():
 		fmt.Fprintf(p.w, "[%d/%d] %s\n", p.begun, p.steps, text)
-		return
 	}
-	p.draw()
+}
+
+// due reports whether a line may be written, and takes it that it is.
+func (p *Progress) due() bool {
+	now := p.now()
+	if p.quiet || now-p.wrote < int64(report) {
+		return false
+	}
+	p.wrote = now
+	return true
 }
 
 // Filling says now and then which share of the subjects is set up for the step.
@@ -144,11 +164,12 @@ func (p *Progress) show(s Status) {
 	if p.state = s; p.ended {
 		return
 	}
-	if p.tty == nil {
+	switch {
+	case p.tty != nil:
+		p.draw()
+	case p.verbose || p.due():
 		fmt.Fprintln(p.w, strings.Join(p.parts(), ", "))
-		return
 	}
-	p.draw()
 }
 
 // Line prints a message without leaving half a line behind.
@@ -190,6 +211,9 @@ func (p *Progress) clear() {
 
 // draw rewrites the line.
 func (p *Progress) draw() {
+	if p.quiet {
+		return
+	}
 	width, _, err := term.GetSize(int(p.tty.Fd()))
 	if err != nil || width < 20 {
 		width = 80

@@ -41,39 +41,48 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// Where there is no terminal, each step is a line, and nothing is rewritten.
+// TestProgressInAPipe: a line is written every 10 seconds at most, each step if that is wanted,
+// and nothing but messages by a quiet one.
 func TestProgressInAPipe(t *testing.T) {
-	var out bytes.Buffer
-	p := NewProgress(&out)
-	p.Begin(2)
-	p.Running("incr-expire", 1, 2)
-	p.Line("warning: full")
-	p.Running("incr-expire", 2, 2)
-	p.End()
-	want := "[1/2] round 1 of 2: incr-expire\nwarning: full\n[2/2] round 2 of 2: incr-expire\n"
-	if out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
+	const last = "[2/2] round 2 of 2: incr-expire\n"
+	for want, detail := range map[string][2]bool{
+		"warning: full\n" + last: {}, "warning: full\n": {true, false},
+		"[1/2] round 1 of 2: incr-expire\nwarning: full\n" + last: {false, true},
+	} {
+		var out bytes.Buffer
+		now := int64(0)
+		p := NewProgress(&out)
+		p.now = func() int64 { return now }
+		p.Detail(detail[0], detail[1])
+		p.Begin(2)
+		now += int64(5 * time.Second)
+		p.Running("incr-expire", 1, 2)
+		p.Line("warning: full")
+		now += int64(5 * time.Second)
+		p.Running("incr-expire", 2, 2)
+		p.End()
+		if out.String() != want {
+			t.Errorf("%v: got %q, want %q", detail, out.String(), want)
+		}
 	}
 }
 
-// TestProgressOfFilling: what takes long before a step is said now and then, and its end if its beginning was.
+// TestProgressOfFilling: what takes long before a step is said now and then.
 func TestProgressOfFilling(t *testing.T) {
 	var out bytes.Buffer
 	now := int64(0)
 	p := NewProgress(&out)
-	p.now, p.began = func() int64 { return now }, 0
+	p.now = func() int64 { return now }
 	p.Begin(2)
-	for n, passed := range []time.Duration{time.Second, 15 * time.Second} {
+	for n, passed := range []time.Duration{time.Second, 26 * time.Second} {
 		p.Running("lib", n+1, 2)
 		for i := range 5 {
 			now += int64(passed) / 5
 			p.Filling(float64(i+1) / 5)
 		}
 	}
-	want := `[1/2] round 1 of 2: lib
-[2/2] round 2 of 2: lib
-2 of 2  round 2 of 2: lib, setting subjects up: 80 %, 13s, about 13s left
-2 of 2  round 2 of 2: lib, subjects are set up, 16s, about 16s left
+	want := `2 of 2  round 2 of 2: lib, setting subjects up: 40 %, 11s, about 11s left
+2 of 2  round 2 of 2: lib, setting subjects up: 80 %, 22s, about 22s left
 `
 	if got := out.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)

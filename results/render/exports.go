@@ -38,7 +38,7 @@ func hgrm(b *Bundle) (out []Output, err error) {
 	}
 	taken := map[string]int{}
 	for i := range all {
-		name := FileName(all[i].Name())
+		name := fileName(all[i].Name())
 		if taken[name]++; taken[name] > 1 { // two labels may differ in what a file's name cannot hold
 			name += fmt.Sprintf("-again-%d", taken[name])
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-const htmlName = "report.html"
+// HTMLName is the page of a record.
+const HTMLName = "report.html"
 
 // page is the report of one bundle for a browser.
 func page(b *Bundle) ([]Output, error) {
@@ -16,7 +17,7 @@ func page(b *Bundle) ([]Output, error) {
 		return nil, nil
 	}
 	data, err := HTML([]*Bundle{b})
-	return one(htmlName, data, err)
+	return one(HTMLName, data, err)
 }
 
 // HTML is one page about all bundles, in their order. It draws their plots.

@@ -177,7 +177,7 @@ func series(b *Bundle) (out []Drawing, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Drawing{Name: "series-" + FileName(b.Series[i].Strategy), Plot: p, Series: &b.Series[i]})
+		out = append(out, Drawing{Name: "series-" + fileName(b.Series[i].Strategy), Plot: p, Series: &b.Series[i]})
 	}
 	return out, nil
 }
@@ -193,7 +193,7 @@ func sequences(b *Bundle) (out []Drawing, err error) {
 		if err != nil {
 			return nil, err
 		}
-		name := FileName(f.Strategy) + "-" + string(f.Property)
+		name := fileName(f.Strategy) + "-" + string(f.Property)
 		if drawn[name]++; drawn[name] > 1 {
 			name += fmt.Sprintf("-%d", drawn[name])
 		}
@@ -202,7 +202,7 @@ func sequences(b *Bundle) (out []Drawing, err error) {
 	return out, nil
 }
 
-// FileName is a strategy's label as part of a file's name.
-func FileName(label string) string {
+// fileName is a strategy's label as part of a file's name.
+func fileName(label string) string {
 	return strings.NewReplacer(":", "_", ",", "_", "=", "-", "/", "-").Replace(label)
 }

@@ -69,7 +69,7 @@ func Records() []string { return []string{ResultsName, SeriesName, ExplorationNa
 
 // Names are the files that may be written, but for those of single strategies.
 func Names() []string {
-	names := []string{ResultsName, ExplorationName, ComparisonName, reportName, SeriesName, seriesTableName, provenanceName, htmlName}
+	names := []string{ResultsName, ExplorationName, ComparisonName, reportName, SeriesName, seriesTableName, provenanceName, HTMLName}
 	for _, k := range Plots() {
 		for _, name := range k.Files {
 			names = append(names, name+".svg", name+".png")

@@ -20,7 +20,7 @@ func openContainer(ctx context.Context, e server.Engine, o stores.Options) (*Sto
 	o.Settings["cluster_name"] = ownUser + " " + rand.Text()
 	const pwfile = "/etc/quotabench.password"
 	spec := server.ContainerSpec{
-		Image: cmp.Or(o.Image, DefaultImage),
+		Image: cmp.Or(o.Image, defaultImage),
 		Port:  5432,
 		Dir:   o.Dir, NoPull: o.NoPull,
 		Files: map[string]string{pwfile: password},

@@ -18,8 +18,8 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// DefaultImage is the container image that is used where options name none.
-const DefaultImage = "postgres:17.11-alpine"
+// defaultImage is the container image that is used where options name none.
+const defaultImage = "postgres:17.11-alpine"
 
 const urls = "postgres://"
 
@@ -34,7 +34,7 @@ var driver = stores.Driver{
 		{Word: "embedded", Doc: "no server: tiered strategies use an in-process model, SQL strategies are skipped"},
 		{Word: "postgres://", Doc: "a server of yours by URL; only a schema of the run's own is touched"},
 	},
-	URLs: urls, Default: "auto", Image: DefaultImage, PasswordEnv: "PGPASSWORD",
+	URLs: urls, Default: "auto", Image: defaultImage, PasswordEnv: "PGPASSWORD",
 	Survey: survey, ErrorKind: errorKind,
 }
 
@@ -117,7 +117,7 @@ func openAuto(ctx context.Context, o stores.Options) (*Store, error) {
 }
 
 func openWithoutProcess(ctx context.Context, o stores.Options, why string) (*Store, error) {
-	if e, err := server.FindEngine(ctx); err == nil && e.HasImage(ctx, cmp.Or(o.Image, DefaultImage)) {
+	if e, err := server.FindEngine(ctx); err == nil && e.HasImage(ctx, cmp.Or(o.Image, defaultImage)) {
 		p, err := openContainer(ctx, e, o)
 		if err == nil || ctx.Err() != nil {
 			return p, err

@@ -16,7 +16,7 @@ func openContainer(ctx context.Context, e server.Engine, o stores.Options) (*Sto
 	password := passwordOf(o)
 	const path = "/etc/quotabench.conf"
 	spec := server.ContainerSpec{
-		Image: cmp.Or(o.Image, DefaultImage),
+		Image: cmp.Or(o.Image, defaultImage),
 		Port:  6379,
 		Dir:   o.Dir, NoPull: o.NoPull,
 		Files: map[string]string{path: config(password)},

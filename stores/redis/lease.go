@@ -97,6 +97,9 @@ func (b board) Enter(ctx context.Context, old keep.Entry, text string) (done boo
 			return err
 		}
 		_, err = tx.TxPipelined(ctx, func(p goredis.Pipeliner) error {
+			if dead, ok := server.ParseOwner(old.Text); ok {
+				p.Del(ctx, leasePrefix+dead.Run) // its process has ended, and the lease may still run
+			}
 			return p.HSet(ctx, holdingsKey, string(old.Scope), text).Err()
 		})
 		done = err == nil

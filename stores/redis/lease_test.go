@@ -82,6 +82,7 @@ func TestOnlyTheDeadAreRemoved(t *testing.T) {
 	far.Run = "lapsed"
 	enter(t, c, "far_1", far)
 	set(t, c, "quotabench:lease-elsewhere", "")
+	set(t, c, "quotabench:lease-dead", "") // which still runs
 	stay := []string{"quotabench:mine_1:k", "quotabench:near_1:k", "quotabench:old_1:k", "quotabench:dead_10:k", "other"}
 	for _, k := range append([]string{"quotabench:dead_1:a", "quotabench:dead_1:b", "quotabench:far_1:k"}, stay...) {
 		set(t, c, k, "1")
@@ -110,7 +111,7 @@ func TestOnlyTheDeadAreRemoved(t *testing.T) {
 	if n, err := c.Exists(ctx, stay...).Result(); err != nil || n != int64(len(stay)) {
 		t.Errorf("%d of %d keys that are not to be removed are left, %v", n, len(stay), err)
 	}
-	if n, err := c.Exists(ctx, "quotabench:dead_1:a", "quotabench:dead_1:b", "quotabench:far_1:k").Result(); err != nil || n != 0 {
+	if n, err := c.Exists(ctx, "quotabench:dead_1:a", "quotabench:dead_1:b", "quotabench:far_1:k", "quotabench:lease-dead").Result(); err != nil || n != 0 {
 		t.Errorf("%d keys of the dead are left, %v", n, err)
 	}
 	if did, err := stores.RemoveDead(ctx, s); did != "" || err != nil {
@@ -134,6 +135,7 @@ func TestAScopeHasOneOwner(t *testing.T) {
 	ctx := t.Context()
 	enter(t, c, "sim", elsewhere())
 	set(t, c, "quotabench:lease-elsewhere", "")
+	set(t, c, "quotabench:lease-dead", "") // which still runs
 	set(t, c, "quotabench:sim:k", "1")
 	if _, err := s.Prepare(ctx, "sim"); err == nil || !strings.Contains(err.Error(), "in use by another run (process ") {
 		t.Errorf("Prepare: %v", err)

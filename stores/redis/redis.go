@@ -20,8 +20,8 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// DefaultImage is the container image that is used where options name none.
-const DefaultImage = "redis:7.4.11-alpine"
+// defaultImage is the container image that is used where options name none.
+const defaultImage = "redis:7.4.11-alpine"
 
 const urls = "redis://, rediss://, unix://, cluster:URL or sentinel:URL"
 
@@ -41,7 +41,7 @@ var driver = stores.Driver{
 		{Word: "sentinel:redis://", Doc: "the master that your sentinels name: their URLs with commas between them, " +
 			"the first with ?master_name=NAME"},
 	},
-	URLs: urls, Default: "auto", Image: DefaultImage, PasswordEnv: "REDISCLI_AUTH",
+	URLs: urls, Default: "auto", Image: defaultImage, PasswordEnv: "REDISCLI_AUTH",
 	Survey: survey, ErrorKind: errorKind,
 }
 
@@ -172,7 +172,7 @@ func openAuto(ctx context.Context, s shape, o stores.Options) (*Store, error) {
 	if s.several() {
 		return nil, fmt.Errorf("%s: %s", why, server.Install("redis-server", "redis", "redis", "redis"))
 	}
-	if e, err := server.FindEngine(ctx); err == nil && e.HasImage(ctx, cmp.Or(o.Image, DefaultImage)) {
+	if e, err := server.FindEngine(ctx); err == nil && e.HasImage(ctx, cmp.Or(o.Image, defaultImage)) {
 		r, err := openContainer(ctx, e, s.with(o))
 		if err == nil || ctx.Err() != nil {
 			return r, err

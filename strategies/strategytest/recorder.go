@@ -21,7 +21,7 @@ import (
 func Failures(t testing.TB, meta *strategies.Meta, stores ...Stores) []string {
 	t.Helper()
 	if len(stores) == 0 {
-		stores = []Stores{Embedded(t, meta)}
+		stores = []Stores{embeddedStores(t, meta)}
 	}
 	var out []string
 	for _, s := range stores {

@@ -15,10 +15,10 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Embedded returns the stores that are always there for a strategy: a Redis in
+// embeddedStores returns the stores that are always there for a strategy: a Redis in
 // this process, and the model of PostgreSQL. Only a strategy that needs PostgreSQL
 // itself gets a server, see [storetest.Postgres].
-func Embedded(t testing.TB, meta *strategies.Meta) Stores {
+func embeddedStores(t testing.TB, meta *strategies.Meta) Stores {
 	t.Helper()
 	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
 	if meta.NeedsStore(strategies.NeedPostgres) {

@@ -90,11 +90,11 @@ func (s Stores) lacks(list []strategies.Need) (need strategies.Need, lacks bool)
 	return "", false
 }
 
-// Run tests one strategy on the stores, or where none are given on [Embedded].
+// Run tests one strategy on the stores, or where none are given on [embeddedStores].
 func Run(t *testing.T, meta *strategies.Meta, stores ...Stores) {
 	t.Helper()
 	if len(stores) == 0 {
-		stores = []Stores{Embedded(t, meta)}
+		stores = []Stores{embeddedStores(t, meta)}
 	}
 	for _, s := range stores {
 		for _, c := range checks {

@@ -2,10 +2,11 @@ package html
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text"
+	"github.com/quotabench/quotabench/results"
 )
 
 // groupView is how a group is shown: by a word, a shape and a colour.
@@ -37,47 +38,26 @@ func legend() (out []groupView) {
 
 // answerView is what a setting says to those who must choose.
 type answerView struct {
-	Groups   []answerGroup
-	Cheapest *answerLine
-	// First is what the cheapest one is called: "Cheapest", or "First" if timings do not put
-	// it there. Why says what it costs.
-	First, Why string
-	Untested   []answer.Untested
-}
-
-// answerGroup are the strategies of one group.
-type answerGroup struct {
-	Group groupView
-	Lines []answerLine
-}
-
-// answerLine is a strategy with the reason for its group, and its conditions.
-type answerLine struct {
-	Label, Panel, Reason string
-	PerProcess           bool
+	// Advice is the answer in sentences.
+	Advice []string
+	// Verdicts is the table of the terminal, with the reason of each verdict.
+	Verdicts *table
+	Notes    []string
+	Untested []answer.Untested
 }
 
 // answered sums the setting up.
-func answered(a *answer.Setting, v *settingView) *answerView {
-	out := &answerView{Untested: a.Untested, First: "Cheapest"}
-	lines := map[string]answerLine{}
-	for i := range v.Rows {
-		r := &v.Rows[i]
-		l := answerLine{r.Label, r.Panel, strings.Join(append([]string{r.Reason}, a.Strategies[i].Conditions...), "; "), r.PerProcess}
-		lines[r.Label] = l
-		if n := len(out.Groups); n == 0 || out.Groups[n-1].Group != r.Group {
-			out.Groups = append(out.Groups, answerGroup{Group: r.Group})
-		}
-		g := &out.Groups[len(out.Groups)-1]
-		g.Lines = append(g.Lines, l)
+func answered(f *results.File, a *answer.Setting, v *settingView) *answerView {
+	head, rows, notes := text.Verdicts(f, a)
+	for i := range head[2:] {
+		head[i+2] = "#" + head[i+2]
 	}
-	best := a.Cheapest()
-	if best == nil {
-		return out
+	out := &answerView{Advice: text.Advice(v.simulated, a), Untested: a.Untested, Notes: notes}
+	out.Verdicts = newTable(v.Title, append(head[1:], "verdict", "why")...)
+	for _, r := range rows {
+		i := slices.IndexFunc(v.Rows, func(d decisionRow) bool { return d.Label == r.Label })
+		out.Verdicts.add(append(r.Cells[1:], r.Cells[0], format.Join("; ", append(append([]string{r.Reason}, r.Conditions...), r.Broken)...))...)
+		out.Verdicts.Links = append(out.Verdicts.Links, v.Rows[i].Panel)
 	}
-	s := best.Summary
-	l := lines[labelOf(s)]
-	out.Cheapest = &l
-	out.First, out.Why = text.First(v.simulated, a, best)
 	return out
 }

@@ -66,7 +66,7 @@ func (v *recordView) runs(r *Record, p *panels) error {
 			Record: format.Join(", ", v.Name, pick(v.Simulated, "simulated", "")), simulated: v.Simulated, group: g}
 		s.Facts = facts(text.Setting(*f, g))
 		s.decide(&a, p)
-		s.Answer = answered(&a, s)
+		s.Answer = answered(f, &a, s)
 		v.Settings = append(v.Settings, s)
 		for j := range g {
 			p.run(v, s, &s.Rows[j], &g[j], f)

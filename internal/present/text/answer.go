@@ -2,201 +2,244 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
 
-// answerWidth is how wide the answer is at most, in cells: it is prose, and read in
-// mails too.
-const answerWidth = 100
-
-// answerLines renders what a record says for somebody who must choose: a few lines for
-// each setting.
-func answerLines(page layout.Page, f results.File) []string {
-	a := answer.Of(f)
-	var out []string
-	for i := range a.Settings {
-		if len(a.Settings[i].In(answer.Baseline)) == len(a.Settings[i].Strategies) {
+// adviceLines say of each setting which strategy to use and why.
+func adviceLines(page layout.Page, f results.File, settings []answer.Setting) (out []string) {
+	for i := range settings {
+		s := &settings[i]
+		if len(s.In(answer.Baseline)) == len(s.Strategies) {
 			continue // there is nothing to choose from
 		}
-		if len(out) > 0 {
-			out = append(out, "")
+		for j, sentence := range Advice(f.Kind == results.Simulated, s) {
+			if j == 0 && len(settings) > 1 {
+				sentence = s.Strategies[0].Summary.Policy + ": " + sentence
+			}
+			out = append(out, page.Paragraph("", format.Plain(sentence))...)
 		}
-		out = append(out, settingAnswer(page, f.Kind == results.Simulated, &a.Settings[i])...)
 	}
 	return out
 }
 
-func settingAnswer(page layout.Page, simulated bool, s *answer.Setting) []string {
-	width := min(page.Cells(), answerWidth)
-	p := s.Strategies[0].Summary.Params
-	mode := ""
-	if simulated {
-		mode = "simulated"
-	}
-	narrow := page
-	narrow.Width = width
-	out := narrow.Title(format.Plain("ANSWER  " + format.Join(" · ",
-		fmt.Sprintf("%s: %s, %s", s.Strategies[0].Summary.Policy, format.Units(p.Limit, p.Unit), p.WindowText()),
-		s.Strategies[0].Summary.Workload, format.Plural(int64(p.Instances), "instance", "instances"),
-		format.Plural(int64(p.Workers), "worker", "workers"), mode)))
-	line := func(label, text string) {
-		if text != "" {
-			out = append(out, layout.Paragraph("  "+layout.Pad(label, 20), format.Plain(text), width)...)
-		}
-	}
-	cheapest := s.Cheapest()
-	if cheapest == nil {
-		line("Enforce the limit", "none of those that ran")
-	} else {
-		line("Enforce the limit", strings.Join(names(s.In(answer.Enforces)), ", "))
-		first, why := First(simulated, s, cheapest)
-		line(first+" of them", cheapest.Label+": "+why)
-	}
-	var bounded, undecided, conditions, over, reject, other []string
-	for _, x := range s.Strategies {
-		if x.Conditions != nil {
-			conditions = append(conditions, name(&x)+": "+strings.Join(x.Conditions, "; "))
-		}
-		switch {
-		case x.Group == answer.Bounded:
-			bounded = append(bounded, name(&x)+": "+x.Reason)
-		case x.Group == answer.Undecided:
-			undecided = append(undecided, name(&x)+": "+x.Reason)
-		case x.Leaks():
-			over = append(over, name(&x)+" "+format.Pct(x.Judged.Leak.PctOfLimit))
-		case x.Rejects():
-			reject = append(reject, name(&x)+" "+format.Pct(x.Judged.FalseRejects.PctOfValid))
-		case x.Group == answer.Fails, x.Group == answer.Unusable:
-			other = append(other, name(&x)+": "+x.Reason)
-		}
-	}
-	line("With a bound", strings.Join(bounded, ". "))
-	line("Conditions", strings.Join(conditions, ". "))
-	line("Undecided", strings.Join(undecided, ". "))
-	line("Over-admit", listed(over, " of the limit"))
-	line("Reject wrongly", listed(reject, " of valid requests"))
-	line("Cannot be used", strings.Join(other, ". "))
-	return append(out, untestedLines(s.Untested, width)...)
-}
-
-// untestedLines put each command on a line of its own, whole: it is there to be copied.
-func untestedLines(untested []answer.Untested, width int) []string {
-	var what, commands []string
-	for _, u := range untested {
-		what = append(what, u.What)
-		switch {
-		case u.Command != "":
-			commands = append(commands, "    "+format.Plain(u.Command))
-		case u.Add != "":
-			commands = append(commands, "    this command again, with "+format.Plain(u.Add))
-		}
-	}
-	if len(what) == 0 {
+// verdictLines is the table: a row for each strategy, and a heading above each setting if there
+// are several.
+func verdictLines(page layout.Page, f results.File, settings []answer.Setting) []string {
+	if len(settings) == 0 {
 		return nil
 	}
-	text := strings.Join(what, "; ")
-	if len(commands) > 0 {
-		text += ". To test it:"
+	t := newVerdicts(&f, settings)
+	var g layout.Grid
+	for _, c := range t.columns() {
+		g.Columns = append(g.Columns, layout.Column{Title: c})
 	}
-	return append(layout.Paragraph("  "+layout.Pad("Not tested", 20), text, width), commands...)
-}
-
-func listed(all []string, of string) string {
-	if len(all) == 0 {
-		return ""
+	g.Columns[0].Left, g.Columns[0].Tone = true, ToneOf
+	g.Columns[1].Left, g.Columns[1].Flexible, g.Columns[1].Minimum = true, true, 18
+	g.Columns[4].Left, g.Columns[4].Flexible, g.Columns[4].Minimum = true, true, 19
+	for i := range settings {
+		s := &settings[i]
+		if len(settings) > 1 {
+			g.AddHeading(settingText(f, s), layout.Plain)
+		}
+		for _, x := range candidates(s) {
+			g.Add(t.row(x)...)
+		}
 	}
-	return strings.Join(all, ", ") + of
-}
-
-func names(all []answer.Strategy) []string {
 	var out []string
-	for i := range all {
-		out = append(out, name(&all[i]))
+	if len(settings) == 1 {
+		out = page.Title(settingText(f, &settings[0]))
+	}
+	out = append(out, page.Table(&g)...)
+	for _, note := range t.notes() {
+		out = append(out, noteLines(page, note)...)
 	}
 	return out
+}
+
+// Row is a strategy in the table of [Verdicts].
+type Row struct {
+	*answer.Strategy
+	Cells []string
+}
+
+// Verdicts is the table of one setting: what its columns are called, its rows, and at most two
+// notes below it.
+func Verdicts(f *results.File, s *answer.Setting) (columns []string, rows []Row, notes []string) {
+	t := newVerdicts(f, []answer.Setting{*s})
+	for _, x := range candidates(s) {
+		rows = append(rows, Row{x, t.row(x)})
+	}
+	columns = t.columns()
+	for i := range columns {
+		columns[i] = strings.ReplaceAll(columns[i], "\n", " ")
+	}
+	return columns, rows, t.notes()
+}
+
+// candidates are the strategies to choose from, or the baselines if nothing else ran.
+func candidates(s *answer.Setting) (out []*answer.Strategy) {
+	baselines := len(s.In(answer.Baseline))
+	for i := range s.Strategies {
+		if x := &s.Strategies[i]; x.Group != answer.Baseline || baselines == len(s.Strategies) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// settingText is what the strategies of one setting have in common.
+func settingText(f results.File, s *answer.Setting) string {
+	x := s.Strategies[0].Summary
+	p := x.Params
+	load := format.Plural(int64(p.Workers), "worker", "workers")
+	if r := &x.AtRate().Params; r.Loop == results.OpenLoop && r.RatePerS > 0 {
+		load = format.Digits(r.RatePerS) + " requests/s"
+		if r.RateFrom != "" {
+			load += " (" + r.RateFrom + ")"
+		}
+	}
+	return format.Plain(format.Join(" · ", fmt.Sprintf("%s: %s, %s", x.Policy, format.Units(p.Limit, p.Unit), p.WindowText()),
+		x.Workload, load, format.Plural(int64(p.Instances), "instance", "instances"), rounds(f), storesText(f)))
+}
+
+// verdicts makes the rows of one table, and the notes that they need.
+type verdicts struct {
+	div       float64 // nanoseconds of the unit of p99
+	p99Title  string
+	simulated bool
+	waited    []string // whose p99 may hold waiting for a core
+	known     []string // what searches found of those that passed
+	n, none   int      // rows, and those without a p99
+}
+
+// newVerdicts takes the unit in which the smallest p99 is not below 1.
+func newVerdicts(f *results.File, settings []answer.Setting) *verdicts {
+	least, interval := 0.0, false
+	for i := range settings {
+		for _, x := range settings[i].Strategies {
+			p := x.Summary.Latency().P99
+			if p.Shown() && x.Group != answer.Baseline && (least == 0 || p.Value < least) {
+				least = p.Value
+			}
+			interval = interval || p.Coverage > 0
+		}
+	}
+	t := &verdicts{simulated: f.Kind == results.Simulated, p99Title: "p99"}
+	if t.simulated {
+		t.p99Title = "modelled p99"
+	}
+	if least > 0 {
+		div, unit := format.TimeUnit(least)
+		t.div, t.p99Title = div, t.p99Title+", "+unit
+	}
+	if interval {
+		t.p99Title += "\n[95 % interval]"
+	}
+	return t
+}
+
+func (t *verdicts) columns() []string {
+	return []string{"verdict", "strategy", "most admitted in a window", "windows over the limit", t.p99Title, "commands per decision"}
+}
+
+func (t *verdicts) row(x *answer.Strategy) []string {
+	t.n++
+	leak := &x.Judged.Leak
+	admitted, over := "-", "-"
+	if x.Judged.Counts() && leak.Trials > 0 {
+		admitted = format.Count(x.Judged.Params.Limit + leak.WorstUnits)
+		if leak.WorstUnits == 0 {
+			admitted = "≤ " + admitted // a strategy may have rejected too much
+		}
+		over = format.Count(leak.LeakedTrials) + " of " + format.Count(leak.Trials)
+	}
+	if known := x.WithoutFault(); known != "" {
+		t.known = append(t.known, x.Label+": "+known)
+	}
+	var notes figures.Notes
+	return []string{x.Group.Verdict(), format.Plain(name(x)), admitted, over, t.p99(x),
+		format.TrimZeros(figures.Of("all-commands").Text(x.Summary, &notes))}
+}
+
+func (t *verdicts) p99(x *answer.Strategy) string {
+	s := x.Summary
+	p := s.Latency().P99
+	switch {
+	case s.Overloaded():
+		return "overloaded"
+	case !p.Shown():
+		t.none++
+		return "-"
+	}
+	text := format.Digits(p.Value / t.div)
+	if p.Coverage > 0 {
+		text += " [" + format.Digits(p.Lo/t.div) + "–" + format.Digits(p.Hi/t.div) + "]"
+	}
+	if 2*p.Waited > p.Rounds {
+		t.waited = append(t.waited, x.Label)
+	}
+	return text
+}
+
+// notes are at most two: on timings, and on correctness.
+func (t *verdicts) notes() []string {
+	var timings []string
+	switch {
+	case len(t.waited) > 0 && len(t.waited)+t.none == t.n:
+		timings = append(timings, "every p99 may include waiting for a core")
+	case len(t.waited) > 0:
+		timings = append(timings, "the p99 of "+listed(t.waited)+" may include waiting for a core")
+	}
+	if t.none > 0 && !t.simulated {
+		timings = append(timings, "a p99 is not shown if it is not measurable here or if there are too few samples")
+	}
+	out := []string{strings.Join(timings, "; ")}
+	if t.known != nil {
+		out = append(out, "searches found, without any fault: "+strings.Join(t.known, "; "))
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+}
+
+// untestedLines says what the settings leave open, with one command that tests some of it.
+func untestedLines(page layout.Page, settings []answer.Setting) []string {
+	var what []string
+	command := ""
+	for i := range settings {
+		for _, u := range settings[i].Untested {
+			if !slices.Contains(what, u.What) {
+				what = append(what, u.What)
+			}
+			switch {
+			case u.Command != "":
+				command = u.Command
+			case u.Add != "" && command == "":
+				command = "this command again, with " + u.Add
+			}
+		}
+	}
+	if what == nil {
+		return nil
+	}
+	text := "Not tested: " + strings.Join(what, "; ") + "."
+	if command == "" {
+		return page.Paragraph("", format.Plain(text))
+	}
+	return append(page.Paragraph("", format.Plain(text+" To test more:")), "  "+format.Plain(command))
 }
 
 func name(s *answer.Strategy) string {
 	if s.PerProcess {
 		return s.Label + " (per process)"
 	}
-	if s.Summary.Outside && s.Group == answer.Enforces { // where no reason says so
+	if s.Summary.Outside && s.Group == answer.Enforces { // no reason says so
 		return s.Label + " (measured from outside)"
 	}
 	return s.Label
-}
-
-// First says what a decision of the first strategy that enforces the limit costs, and why
-// it is the first. It is "Cheapest" if its timings put it there, else "First".
-func First(simulated bool, s *answer.Setting, x *answer.Strategy) (name, why string) {
-	cost := Cost(simulated, x.Summary)
-	const by = "; chosen by the faults that its promise survives and by commands; "
-	switch {
-	case !s.ByTime:
-		return "First", cost + by + "timings on stand-ins put nothing in order"
-	case x.Summary.Latency().P99.Status == results.NotMeasurable:
-		return "First", cost + by + "its timings are not measurable here"
-	}
-	if tied := listedTies(s.Tied(x)); tied != "" {
-		cost += "; not shown to be slower: " + tied
-	}
-	return "Cheapest", cost
-}
-
-// listedTies names a few. The table above has them all, in their order.
-func listedTies(tied []*answer.Strategy) string {
-	const most = 4
-	var names []string
-	for _, x := range tied {
-		names = append(names, name(x))
-	}
-	n := len(names)
-	if n > most+1 {
-		names = append(names[:most], fmt.Sprintf("%d others", n-most))
-	}
-	if n = len(names); n < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-}
-
-// Cost says what a decision costs: what callers wait for, and what it sends.
-func Cost(simulated bool, s *results.Summary) string {
-	r, p99 := s.AtRate(), s.Latency().P99
-	where := fmt.Sprintf("with %s that never pause", format.Plural(int64(r.Params.Workers), "caller", "callers"))
-	if r.Params.Loop == results.OpenLoop && r.Params.RatePerS > 0 {
-		where = "at " + format.Digits(r.Params.RatePerS) + " requests/s"
-	}
-	if simulated {
-		where += ", modelled"
-	}
-	text := "p99 " + format.NS(p99.Value) + " " + where
-	switch {
-	case r.Saturated > 0:
-		text = "cannot keep up " + where
-	case p99.Status == results.NotMeasurable:
-		text = "p99 not measurable here"
-	case !p99.Shown():
-		text = "p99 not known"
-	case 2*p99.Waited > p99.Rounds:
-		text += " (part of it may be waiting for a core)"
-	}
-	return format.Join(", ", text, perDecision(s.Cost.Commands, "command", "commands"),
-		perDecision(s.Cost.SQL+s.Cost.ModelSQL, "SQL statement", "SQL statements")) + " per decision"
-}
-
-func perDecision(x float64, one, many string) string {
-	switch text := format.TrimZeros(format.Per(x)); text {
-	case "0":
-		return ""
-	case "1":
-		return "1 " + one
-	default:
-		return text + " " + many
-	}
 }

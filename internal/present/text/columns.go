@@ -11,8 +11,6 @@ import (
 type column struct {
 	layout.Column
 	cell func(*results.Summary, *figures.Notes) string
-	// more is set where a brief table leaves it out.
-	more bool
 }
 
 // labelColumn is the first column of every table. Long option lists wrap in it.

@@ -13,16 +13,15 @@ import (
 )
 
 // correctnessLines renders what was decided wrongly, a heading above each group of
-// strategies. Unless it is to be whole it leaves out drift, and figures that others
-// follow from.
-func correctnessLines(page layout.Page, f results.File, group []results.Summary, whole bool) []string {
+// strategies.
+func correctnessLines(page layout.Page, f results.File, group []results.Summary) []string {
 	failed := slices.ContainsFunc(group, func(s results.Summary) bool { return s.Counts() && s.Errors > 0 })
 	g := layout.Grid{Columns: []layout.Column{labelColumn}}
-	all := correctnessColumns(whole, failed && whole)
+	all := correctnessColumns(failed)
 	for _, c := range all {
 		g.Columns = append(g.Columns, c.Column)
 	}
-	if failed && whole { // there is less room
+	if failed { // there is less room
 		g.Columns[0].Minimum = 12
 	}
 	in := answer.Group("")
@@ -40,13 +39,10 @@ func correctnessLines(page layout.Page, f results.File, group []results.Summary,
 	}
 	out := append(page.Title("CORRECTNESS  leak, worst window and drift in "+format.Plain(group[0].Params.Unit)), page.Table(&g)...)
 	out = append(out, noteLines(page, neverGiven(group))...)
-	if !whole {
-		return out
-	}
 	return append(out, noteLines(page, strings.Join(correctnessNotes(group, failed, answer.ByTime(&f)), "; "))...)
 }
 
-func correctnessColumns(whole, narrow bool) (out []column) {
+func correctnessColumns(narrow bool) (out []column) {
 	shapes := map[string]layout.Column{
 		"errors": {Left: true, Flexible: true, Minimum: 11, Optional: true}, "leaked-trials": {Flexible: true, Minimum: 24},
 		"drift": {Left: true, Flexible: true, Minimum: 12},
@@ -57,7 +53,7 @@ func correctnessColumns(whole, narrow bool) (out []column) {
 	keys := figures.CorrectnessTable
 	for i, c := range columns(keys...) {
 		shape := shapes[keys[i]]
-		shape.Title, c.more = c.Title, slices.Contains([]string{"admitted-pct", "leak", "drift"}, keys[i])
+		shape.Title = c.Title
 		text := c.cell
 		c.Column = shape
 		switch keys[i] {
@@ -71,8 +67,7 @@ func correctnessColumns(whole, narrow bool) (out []column) {
 		out = append(out, c)
 	}
 	guarantee := layout.Column{Title: "guarantee", Left: true, Flexible: true, Minimum: 9, Tone: guaranteeTone}
-	out = append(out, column{Column: guarantee, cell: func(s *results.Summary, _ *figures.Notes) string { return figures.Guarantee(s) }})
-	return slices.DeleteFunc(out, func(c column) bool { return c.more && !whole })
+	return append(out, column{Column: guarantee, cell: func(s *results.Summary, _ *figures.Notes) string { return figures.Guarantee(s) }})
 }
 
 // neverGiven is what wrong rejections kept from callers for good: the percentage counts a unit

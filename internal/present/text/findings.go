@@ -104,11 +104,11 @@ func gravestLines(page layout.Page, summaries []results.Summary) []string {
 		return out
 	}
 	text := format.Join(" and ", some(timings, "finding on timings", "findings on timings"), some(notes, "note", "notes")) +
-		": see report.txt, or --verbose"
+		": see report.txt or --verbose"
 	if len(grave) > 0 {
 		return append(out, page.Paragraph("  ", "and "+text)...)
 	}
-	return page.Wrap("MEASUREMENT VALIDITY  " + text)
+	return page.Wrap("The audit of the measurement has " + text + ".")
 }
 
 func some(n int64, one, many string) string {

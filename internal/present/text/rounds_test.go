@@ -33,7 +33,7 @@ func TestHeaderSaysWhatBracketsAre(t *testing.T) {
 		"none left out": {24, after(24), []string{"24 of each strategy; " + pooled + brackets, "SPEED", "rounds kept: 24 of 24"}},
 		"ten left out":  {24, after(14), []string{brackets, "rounds kept: 14 of 24"}},
 		"three left": {24, after(3), []string{"no strategy has a p99, so that there are no brackets", "rounds kept: 3 of 24", "n/m not measurable here",
-			"First of them incr-expire: p99 not measurable here, 1.05 commands per decision; chosen by the faults that its promise survives and by commands; its timings are not measurable here"}},
+			"1.05 commands per decision, p99 not measurable here."}},
 		"few": {3, after(3), []string{pooled + "fewer than 6 rounds are kept, so that there are no brackets", "rounds kept: 3 of 3"}},
 		"one": {1, after(1), []string{"one round says nothing about how much figures vary", "rounds kept: 1 of 1"}},
 		"one strategy began later": {8, func(r *results.Run) {
@@ -85,15 +85,14 @@ func TestAnswerSaysWhatIsAsGood(t *testing.T) {
 	}
 	standIn := fixture.New(8, fixture.Strategies[:2]...)
 	standIn.Stores["redis"] = results.Store{Kind: "embedded"}
-	const chosen = "chosen by the faults that its promise survives and by commands; timings on stand-ins put nothing in order"
 	for name, c := range map[string]struct {
 		f     results.File
 		want  string
 		lacks string
 	}{
-		"apart":     {apart, "Cheapest of them incr-expire: p99 ", "not shown to be slower:"},
-		"equal":     {equal, "1.05 commands per decision; not shown to be slower: incr-expire-atomic", "First of them"},
-		"stand-ins": {standIn, chosen, "Cheapest"},
+		"apart":     {apart, "Use incr-expire: no leak in 8,000 trials, 1.05 commands per decision, p99 719 µs with 50 callers that never pause. It was chosen over incr-expire-atomic (slower).", "(not shown to be slower"},
+		"equal":     {equal, "over incr-expire-atomic (as good).", "(slower)"},
+		"stand-ins": {standIn, "Timings on stand-ins were not compared.", "slower"},
 	} {
 		if got := words(t, c.f); !strings.Contains(got, c.want) || strings.Contains(got, c.lacks) {
 			t.Errorf("%s: want %q and not %q in\n%s", name, c.want, c.lacks, render(t, c.f))

@@ -11,40 +11,31 @@ import (
 )
 
 // speedLines renders latency and throughput. Latency comes from an open loop where
-// there is one, and beside it stands what a bare client saw in the same rounds. Unless
-// it is to be whole it leaves out rarer percentiles, intervals and what always holds.
-func speedLines(page layout.Page, f results.File, group []results.Summary, whole bool) []string {
+// there is one, with what a bare client saw in the same rounds.
+func speedLines(page layout.Page, f results.File, group []results.Summary) []string {
 	paced, simulated := group[0].Paced != nil, f.Kind == results.Simulated
 	bare := slices.ContainsFunc(group, func(s results.Summary) bool { return s.AtRate().Reference != nil })
 	all := speedColumns(&group[0], bare, simulated)
-	if !whole {
-		all = append(slices.DeleteFunc(all, func(c column) bool { return c.more }), columns("all-commands")...)
-	}
 	var notes figures.Notes
 	g := grid(group, all, &notes)
 	always := KeptRounds(group)
-	if bare && whole {
+	if bare {
 		always += "; bare client" + plainOne(group) + ": one INCR of one key for each request, in the same rounds"
 		if paced && !simulated {
 			always += "; times bare: decisions per second by those of bare clients that never pause"
 		}
 	}
-	if bare && !whole {
-		always = format.Join("; ", bareText(group, &notes), always)
-	}
-	return table(page, speedTitle(&group[0], simulated, whole), g, always, &notes)
+	return table(page, speedTitle(&group[0], simulated), g, always, &notes)
 }
 
-func speedTitle(s *results.Summary, simulated, whole bool) string {
+func speedTitle(s *results.Summary, simulated bool) string {
 	loop := openLoop(&s.AtRate().Params)
 	switch {
 	case simulated:
 		return "MODELLED LATENCY  virtual time; no statement about real stores"
-	case s.Paced != nil && whole:
+	case s.Paced != nil:
 		return fmt.Sprintf("SPEED  response time from the intended start in %s; "+
 			"saturated: service time and throughput of %d callers that never pause", loop, s.Params.Workers)
-	case s.Paced != nil:
-		return fmt.Sprintf("SPEED  response time in %s; decisions per second of %d callers that never pause", loop, s.Params.Workers)
 	case s.Params.Loop == results.OpenLoop:
 		return "SPEED  response time from the intended start, service time from the actual one; " + loop
 	}
@@ -65,13 +56,13 @@ func speedColumns(first *results.Summary, bare, simulated bool) []column {
 	all[2].Title += " interval"
 	all[2].cell = p99Interval
 	for i := range all {
-		all[i].Over, all[i].more = over, i == 3
+		all[i].Over = over
 	}
 	if bare {
-		all = append(all, further("bare.p50", "bare.p99")...)
+		all = append(all, columns("bare.p50", "bare.p99")...)
 	}
 	if open {
-		all = append(all, further(service+".p50", service+".p99")...)
+		all = append(all, columns(service+".p50", service+".p99")...)
 	}
 	if simulated {
 		return all
@@ -81,26 +72,6 @@ func speedColumns(first *results.Summary, bare, simulated bool) []column {
 		all[len(all)-1].Title = "times\nbare" // there is less room
 	}
 	return all
-}
-
-// further columns are left out of a brief table.
-func further(keys ...string) []column {
-	all := columns(keys...)
-	for i := range all {
-		all[i].more = true
-	}
-	return all
-}
-
-// bareText says what one INCR takes, which all strategies were measured beside.
-func bareText(group []results.Summary, notes *figures.Notes) string {
-	for i := range group {
-		if r := group[i].AtRate().Reference; r != nil {
-			return "a bare client's INCR in the same rounds" + plainOne(group) + ": p50 " + notes.Percentile(r.P50) + ", p99 " +
-				notes.Percentile(r.P99)
-		}
-	}
-	return ""
 }
 
 // plainOne says which kind the bare client is, where strategies have another.

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/results"
 )
@@ -19,29 +20,51 @@ func Table(w io.Writer, page layout.Page, f results.File) error {
 	}
 	f.Summaries = f.Summarised() // once for all sections
 	return write(w, func(section func([]string)) {
-		section(answerLines(page, f))
+		answered(page, f, section, nil)
 		sections(page, f, section)
 	})
 }
 
-// Verbose renders the same for a terminal, where the answer comes last.
-func Verbose(w io.Writer, page layout.Page, f results.File) error {
+// Brief renders what a terminal has room for: the answer, who was skipped, and what takes
+// figures back.
+func Brief(w io.Writer, page layout.Page, f results.File) error {
 	if f.Sweep != nil {
 		return Sweep(w, page, f)
 	}
 	f.Summaries = f.Summarised() // once for all sections
 	return write(w, func(section func([]string)) {
-		sections(page, f, section)
-		section(answerLines(page, f))
+		answered(page, f, section, func() {
+			section(briefSkipped(page, f))
+			if f.Ended != "" {
+				section(page.Paragraph("", "Rounds: "+format.Plain(f.Ended)+"."))
+			}
+			section(gravestLines(page, f.Summaries))
+		})
 	})
+}
+
+// answered renders what a record says for somebody who must choose: the strategy to use and
+// why, one table of all, what between adds, and what was not tested.
+func answered(page layout.Page, f results.File, section func([]string), between func()) {
+	settings := answer.Of(f).Settings
+	section(entryLines(page, briefHead(f)))
+	if len(settings) == 0 {
+		section([]string{"No strategy was run."})
+	}
+	section(adviceLines(page, f, settings))
+	section(verdictLines(page, f, settings))
+	if between != nil {
+		between()
+	}
+	section(untestedLines(page, settings))
 }
 
 func sections(page layout.Page, f results.File, section func([]string)) {
 	section(entryLines(page, Head(f)))
 	for _, group := range groupsOf(f) {
 		section(entryLines(page, Setting(f, group)))
-		section(correctnessLines(page, f, group, true))
-		section(speedLines(page, f, group, true))
+		section(correctnessLines(page, f, group))
+		section(speedLines(page, f, group))
 		section(delayLines(page, group))
 		section(exactCostLines(page, f, group))
 		section(sampledCostLines(page, f, group))
@@ -51,33 +74,8 @@ func sections(page layout.Page, f results.File, section func([]string)) {
 		section(storedLines(page, group))
 		section(guaranteeLines(page, group))
 	}
-	if len(f.Summaries) == 0 {
-		section([]string{"No strategy was run."})
-	}
 	section(skippedLines(page, f))
 	section(findingLines(page, Findings(f.Summaries)))
-}
-
-// Brief renders what a terminal has room for: correctness and speed of each setting,
-// what takes figures back, and the answer, which comes last and so is seen first.
-func Brief(w io.Writer, page layout.Page, f results.File) error {
-	if f.Sweep != nil {
-		return Sweep(w, page, f)
-	}
-	f.Summaries = f.Summarised() // once for all sections
-	return write(w, func(section func([]string)) {
-		section(entryLines(page, briefHead(f)))
-		for _, group := range groupsOf(f) {
-			section(correctnessLines(page, f, group, false))
-			section(speedLines(page, f, group, false))
-		}
-		if len(f.Summaries) == 0 {
-			section([]string{"No strategy was run."})
-		}
-		section(briefSkipped(page, f))
-		section(gravestLines(page, f.Summaries))
-		section(answerLines(page, f))
-	})
 }
 
 // groupsOf are the strategies of each setting, in the order of the answer.

@@ -63,7 +63,7 @@ func TestTableSaysWhatMatters(t *testing.T) {
 			"pg-check (1 of 10 rounds)", "-1 after jobs"},
 		"few":       {"interrupted", "fewer than 6 rounds are kept, so that there are no brackets", "rounds kept: 3 of 3"},
 		"open":      {"intended start", "open loop, poisson at 5,000 requests/s", "saturated", "rounds kept: 6 of 7", "line 8899: unterminated user agent, used"},
-		"simulated": {"SIMULATED", "MODELLED LATENCY", "First of them", "0.40m", "not to PostgreSQL"},
+		"simulated": {"SIMULATED", "MODELLED LATENCY", "(modelled)", "modelled p99", "0.40m", "not to PostgreSQL"},
 		"odd":       {"invalid", "INVALID history-overflow", "TIMINGS histogram-overflow", "12 requests failed|72 requests failed", "stalls: unreliable", "n/m not measurable here"},
 		"uploads": {
 			"user-links: 1 e-mail,", "popularity zipf:1.1", "cost uniform:1-5", "fill 0.3", "over-quota 0.05",

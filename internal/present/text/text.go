@@ -89,26 +89,28 @@ func Head(f results.File) []Entry {
 	return out
 }
 
-// briefHead is the head in two or three lines.
+// briefHead is what a reader of the answer must know of how it came about.
 func briefHead(f results.File) []Entry {
 	var out []Entry
 	entry := adder(&out)
-	entry("quotabench", format.Join(" · ", f.Kind, "seed "+fmt.Sprint(f.Seed), rounds(f)))
-	if len(f.Workload.Notes) > 0 {
-		entry("", f.Workload.Notes[0])
+	if f.Kind == results.Simulated {
+		entry("NOTE", "simulated in virtual time: latencies are modelled")
 	}
+	if f.Interrupted {
+		entry("NOTE", "interrupted before the last round")
+	}
+	return out
+}
+
+// storesText names the stores, their kinds and versions.
+func storesText(f results.File) string {
 	var stores []string
 	for _, name := range f.StoreNames() {
 		s := f.Stores[name]
 		version, _, _ := strings.Cut(s.Version, " ")
 		stores = append(stores, format.Join(" ", name, s.Kind, version))
 	}
-	entry("stores", strings.Join(stores, " · "))
-	entry("rounds", f.Ended)
-	if f.Interrupted {
-		entry("NOTE", "interrupted before the last round")
-	}
-	return out
+	return strings.Join(stores, ", ")
 }
 
 // rounds counts those of the strategy that has most.

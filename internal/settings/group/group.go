@@ -87,7 +87,7 @@ type texts = map[Command]string
 // output is what is shown, and what is written where.
 type output struct {
 	History, Metrics, Out string
-	JSON, Verbose         bool
+	JSON, Quiet, Verbose  bool
 	File                  string // of --config
 	PrintOnly             bool
 }
@@ -109,6 +109,7 @@ func (s *Settings) Kept() []settings.Setting {
 func (s *Settings) Output() []settings.Setting {
 	const results = "(default quotabench-results/<time>)"
 	return []settings.Setting{
+		{Name: "quiet", Title: settings.Output, Value: settings.Bool(&s.Quiet), Doc: "show no progress"},
 		{Name: "json", Title: settings.Output, Value: settings.Bool(&s.JSON),
 			Doc: by(s, "write the record to standard output as JSON, in place of tables", texts{
 				Explore: "write JSON instead of tables", Choose: "write JSON instead of text",

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/bubble"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/stacks"
 )
 
@@ -62,7 +62,7 @@ const look = 50 * time.Millisecond
 
 // do has the bubble run f. Where f does not come back, because a goroutine of the
 // strategy's blocks on what the bubble does not see, the error is a
-// [harness.HungError] that says where; the bubble is then left as it is.
+// [guard.HungError] that says where; the bubble is then left as it is.
 func (w *world) do(patience time.Duration, f func()) error {
 	w.work <- f
 	t := time.NewTimer(look)
@@ -86,7 +86,7 @@ func (w *world) do(patience time.Duration, f func()) error {
 		// A mutex is held by another that waits, too: no patience brings it back.
 		if same >= 2 || waited > patience {
 			w.stuck = true
-			return &harness.HungError{Where: "a bubble of testing/synctest", At: at, After: waited, Stack: []byte(w.stack())}
+			return &guard.HungError{Where: "a bubble of testing/synctest", At: at, After: waited, Stack: []byte(w.stack())}
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -279,7 +279,7 @@ func (t *Timeline) End(at time.Duration, truth *Truth) {
 }
 
 // PanicError says that a strategy has panicked.
-type PanicError = harness.PanicError
+type PanicError = guard.PanicError
 
 // UnfitError says that a strategy cannot be run in the way that is asked for.
 type UnfitError struct{ Err error }

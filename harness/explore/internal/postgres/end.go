@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 )
 
 // End implements [engine.Engine]. A run that is not over leaves its connections
@@ -51,11 +51,11 @@ func (w *Engine) release() (over bool, err error) {
 // ended waits until all clients have ended, which are told to, and names one that does
 // not.
 func (w *Engine) ended() error {
-	limit := harness.Grace(w.setup.Patience)
+	limit := guard.Grace(w.setup.Patience)
 	if w.base.Err() != nil {
 		limit = min(limit, time.Second)
 	}
-	_, err := harness.Within(context.Background(), limit, 0, "a client that is to end", func(context.Context) (any, error) {
+	_, err := guard.Within(context.Background(), limit, 0, "a client that is to end", func(context.Context) (any, error) {
 		w.running.Wait()
 		return nil, nil
 	})

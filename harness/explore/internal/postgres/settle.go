@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/stacks"
 )
 
@@ -67,7 +67,7 @@ func (w *Engine) hear(c *client) error {
 func (c *client) hung() error {
 	g := stacks.All()[c.number.Load()]
 	calls, _ := g.Called("engine.(*Client).take", "engine.(*Client).commit", "engine.(*Client).refund")
-	hung := &harness.HungError{Where: c.Name, At: g.Where(calls), After: c.w.setup.Patience, Stack: []byte(g.Text)}
+	hung := &guard.HungError{Where: c.Name, At: g.Where(calls), After: c.w.setup.Patience, Stack: []byte(g.Text)}
 	return fmt.Errorf("%w: it %w", hung, errUnseen)
 }
 

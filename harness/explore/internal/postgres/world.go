@@ -20,9 +20,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/witness"
 	"github.com/quotabench/quotabench/results"
@@ -226,8 +226,8 @@ func (w *Engine) Begin() error {
 // once calls a strategy from outside of all clients, and gives it up where it does not
 // return.
 func once[T any](w *Engine, where string, f func(context.Context) (T, error)) (T, error) {
-	v, err := harness.Within(w.ctx, harness.Once(w.setup.Patience), harness.Grace(w.setup.Patience), where, f)
-	if hung := new(harness.HungError); errors.As(err, &hung) {
+	v, err := guard.Within(w.ctx, guard.Once(w.setup.Patience), guard.Grace(w.setup.Patience), where, f)
+	if hung := new(guard.HungError); errors.As(err, &hung) {
 		w.hung = true
 	}
 	return v, err

@@ -1,0 +1,166 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Advice is the answer in sentences: which strategy to use and why, what it was chosen over, and
+// on what its promise depends.
+func Advice(simulated bool, s *answer.Setting) (sentences []string) {
+	best := s.Cheapest()
+	if best == nil {
+		sentences = append(sentences, "No strategy that ran enforces the limit.")
+		if rest := rivals(s, nil); rest != "" {
+			sentences = append(sentences, "These ran: "+rest+".")
+		}
+		return append(sentences, broken(s)...)
+	}
+	sentences = append(sentences, fmt.Sprintf("Use %s: %s, %s.", best.Label, best.Reason, cost(simulated, best.Summary)))
+	if rest := rivals(s, best); rest != "" {
+		sentence := "It was chosen over " + rest + "."
+		if !s.ByTime && !simulated {
+			sentence += " Timings on stand-ins were not compared."
+		}
+		sentences = append(sentences, sentence)
+	}
+	if best.Conditions != nil {
+		sentences = append(sentences, "Conditions of "+best.Label+": "+strings.Join(best.Conditions, "; ")+".")
+	}
+	return append(sentences, broken(s)...)
+}
+
+// broken says which promises of design records the run broke.
+func broken(s *answer.Setting) []string {
+	var parts []string
+	for i := range s.Strategies {
+		if x := &s.Strategies[i]; x.Broken != "" {
+			parts = append(parts, x.Label+": "+x.Broken)
+		}
+	}
+	if parts == nil {
+		return nil
+	}
+	return []string{"Broken promises of design records: " + strings.Join(parts, "; ") + "."}
+}
+
+// rivals names the strategies that are not the best one, a few of each kind, with what speaks
+// against each kind. Baselines are no candidates.
+func rivals(s *answer.Setting, best *answer.Strategy) string {
+	var reasons []string
+	names := map[string][]string{}
+	for i := range s.Strategies {
+		x := &s.Strategies[i]
+		if x.Group == answer.Baseline || best != nil && x.Label == best.Label {
+			continue
+		}
+		why := against(s, x, best)
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], x.Label)
+	}
+	for i, why := range reasons {
+		reasons[i] = listed(names[why]) + " (" + why + ")"
+	}
+	return strings.Join(reasons, ", ")
+}
+
+// against says why a strategy is not the one to use.
+func against(s *answer.Setting, x, best *answer.Strategy) string {
+	switch {
+	case x.Group == answer.Undecided, x.Group == answer.Unusable:
+		return x.Reason
+	case x.Leaks():
+		return "over the limit"
+	case x.Rejects():
+		return "rejects valid requests"
+	case x.Group == answer.Bounded && best == nil:
+		return x.Reason
+	case x.Group == answer.Bounded:
+		return "holds the limit only within a bound"
+	case x.Group == answer.Fails && x.Judged.Verdict == results.Broken:
+		return "breaks its guarantee"
+	case x.Group == answer.Fails:
+		return "promises too little"
+	case x.WithoutFault() != "":
+		return "a search found " + x.WithoutFault() + " without any fault"
+	case x.PerProcess:
+		return "counts per process"
+	case !x.Declares:
+		return "promises nothing"
+	case s.ByTime && x.Place > best.Place:
+		return "slower"
+	case x.Survives < best.Survives:
+		return tie(s) + "fewer faults survived"
+	case x.Summary.Cost.PerDecision() > best.Summary.Cost.PerDecision():
+		return tie(s) + "more commands"
+	default:
+		return "as good"
+	}
+}
+
+// tie begins the reason for the order of strategies that timings do not put in order.
+func tie(s *answer.Setting) string {
+	if s.ByTime {
+		return "not shown to be slower, "
+	}
+	return ""
+}
+
+// listed names a few. The table has them all.
+func listed(names []string) string {
+	const most = 4
+	n := len(names)
+	if n > most+1 {
+		names = append(names[:most:most], fmt.Sprintf("%d others", n-most))
+	}
+	if n = len(names); n < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+}
+
+// cost says what a decision sends, and how long it takes.
+func cost(simulated bool, s *results.Summary) string {
+	sends := format.Join(" and ", perDecision(s.Cost.Commands, "command", "commands"),
+		perDecision(s.Cost.SQL+s.Cost.ModelSQL, "SQL statement", "SQL statements"))
+	if sends == "" {
+		sends = "no command"
+	}
+	return sends + " per decision, " + waitText(simulated, s)
+}
+
+func waitText(simulated bool, s *results.Summary) string {
+	r, p99 := s.AtRate(), s.Latency().P99
+	load := fmt.Sprintf("with %s that never pause", format.Plural(int64(r.Params.Workers), "caller", "callers"))
+	if r.Params.Loop == results.OpenLoop && r.Params.RatePerS > 0 {
+		load = "at " + format.Digits(r.Params.RatePerS) + " requests/s"
+	}
+	switch {
+	case r.Saturated > 0:
+		return "but it cannot keep up " + load
+	case p99.Status == results.NotMeasurable:
+		return "p99 not measurable here"
+	case !p99.Shown():
+		return "p99 not known"
+	case simulated:
+		return "p99 " + format.NS(p99.Value) + " " + load + " (modelled)"
+	}
+	return "p99 " + format.NS(p99.Value) + " " + load
+}
+
+func perDecision(x float64, one, many string) string {
+	switch text := format.TrimZeros(format.Per(x)); text {
+	case "0":
+		return ""
+	case "1":
+		return "1 " + one
+	default:
+		return text + " " + many
+	}
+}
