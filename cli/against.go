@@ -200,6 +200,9 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 	if a.Quick {
 		args = append(args, "--duration="+a.Duration.String())
 	}
+	if !a.Given("policy") { // of a part of the strategies it could be another one
+		args = append(args, "--policy="+a.Policy)
+	}
 	args = append(args, a.args...)
 	args = append(args, "--rounds", "1", "--out", dir, "--strategy", strings.Join(names, ","))
 	cmd := exec.CommandContext(a.ctx, a.programs[side], args...)

@@ -84,26 +84,26 @@ func (s *chooseSettings) asked() []settings.Setting {
 	}
 	settles := []string{settlesAuto, settlesYes, settlesNo}
 	return []settings.Setting{
-		{Name: "regions", Title: settings.What, Value: settings.Whole(&s.regions, 1, choose.MaxRegions),
+		{Name: "regions", Common: true, Title: settings.What, Value: settings.Whole(&s.regions, 1, choose.MaxRegions),
 			Doc: "regions, 80 to 150 ms apart in the simulation of them"},
-		{Name: "rate", Title: settings.Load, Value: settings.Decimal(&s.rate, harness.MaxRate), Doc: "`requests` per second of the " +
+		{Name: "rate", Common: true, Title: settings.Load, Value: settings.Decimal(&s.rate, harness.MaxRate), Doc: "`requests` per second of the " +
 			"whole application"},
-		{Name: "skew", Title: settings.Trouble, Value: settings.Span(&s.skew, harness.MaxClockSkew), Computed: true,
+		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.Span(&s.skew, harness.MaxClockSkew), Computed: true,
 			Doc: "how far the clocks of instances are apart in the simulation, e.g. 2s (default: they agree)"},
-		{Name: "subjects", Title: settings.Workload, Value: settings.Count(&s.subjects, 1, choose.MaxSubjects),
+		{Name: "subjects", Common: true, Title: settings.Workload, Value: settings.Count(&s.subjects, 1, choose.MaxSubjects),
 			Doc: "users, keys or addresses that the requests are for"},
-		{Name: "leak", Title: settings.What, Value: settings.Named(&s.leak, "units such as 5, or a share of the limit such as 1%"),
+		{Name: "leak", Common: true, Title: settings.What, Value: settings.Named(&s.leak, "units such as 5, or a share of the limit such as 1%"),
 			Complete: settings.Words("0", "1%"),
 			Doc:      "`units`, or a share of the limit such as 1%, that one subject may be given over its limit in one window"},
-		{Name: "p99", Title: settings.What, Value: settings.Span(&s.p99, measure.MaxDuration), Computed: true,
+		{Name: "p99", Common: true, Title: settings.What, Value: settings.Span(&s.p99, measure.MaxDuration), Computed: true,
 			Doc: "longest 99th percentile of a decision, e.g. 5ms (default: none is asked for)"},
-		{Name: "outage", Title: settings.Trouble, Value: settings.Text(&s.outage, words...),
+		{Name: "outage", Common: true, Title: settings.Trouble, Value: settings.Text(&s.outage, words...),
 			Doc: "while Redis cannot be reached: open (admit), closed (hold the limit), survive (decide and hold it), or any"},
-		{Name: "uploads", Title: settings.What, Value: settings.Text(&s.settles, settles...),
+		{Name: "uploads", Common: true, Title: settings.What, Value: settings.Text(&s.settles, settles...),
 			Doc: "whether units are committed, refunded or abandoned, as by uploads; auto: where the policy has no window"},
-		{Name: "budget", Title: settings.What, Value: settings.Span(&s.budget, measure.MaxDuration),
+		{Name: "budget", Common: true, Title: settings.What, Value: settings.Span(&s.budget, measure.MaxDuration),
 			Doc: "time that the choice may take; what it does not come to is said to be not tested"},
-		{Name: "yes", Title: settings.What, Value: settings.Bool(&s.yes),
+		{Name: "yes", Common: true, Title: settings.What, Value: settings.Bool(&s.yes),
 			Doc: "ask nothing, and take the default of what is not given; so it is where no terminal answers"},
 	}
 }
@@ -274,7 +274,7 @@ func (s *chooseSettings) choose(cmd *cobra.Command, cfg choose.Config) (err erro
 	}
 	defer func() { err = x.Close(err) }()
 	cfg.Stores = x.Stores
-	if err := x.Begin(""); err != nil {
+	if err := x.Begin(); err != nil {
 		return err
 	}
 	told := &told{progress: x.Progress, end: clock.Nano() + int64(cfg.Budget)}

@@ -101,7 +101,10 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 		Args:          oneOfCommands,
 		RunE:          showHelp,
 
-		PersistentPreRun: settings.CompleteFlags,
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			settings.CompleteFlags(cmd, args)
+			return settings.HelpAsked(cmd)
+		},
 	}
 	root.SetOut(format.VisibleWriter(stdout))
 	root.SetErr(terminal.Messages(stderr))

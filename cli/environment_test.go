@@ -71,13 +71,17 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// Alone, sim takes a preset and says so; a word about the load is enough for none.
+// Without a word about the load, sim takes a preset, whichever strategies and policy are named.
 func TestSimAlone(t *testing.T) {
 	newPlace(t, nil)
-	if o := call(t.Context(), "sim", "--print-config"); !strings.Contains(o.stdout, "policy: user-links") || !strings.Contains(o.stdout, "instances: 4") {
-		t.Error(o.stdout, o.stderr)
-	}
-	if o := call(t.Context(), "sim", "--rate", "5", "--print-config"); !strings.Contains(o.stdout, "policy: agent-api") {
-		t.Error(o.stdout, o.stderr)
+	for args, want := range map[string]string{
+		"": "policy: user-links", "honest": "policy: user-links", "honest --policy contact-form": "policy: contact-form",
+		"honest --rate 5": "policy: agent-api",
+	} {
+		o := call(t.Context(), append(append([]string{"sim"}, strings.Fields(args)...), "--print-config")...)
+		preset := !strings.Contains(args, "rate")
+		if !strings.Contains(o.stdout, want) || strings.Contains(o.stdout, "instances: 4") != preset {
+			t.Errorf("%q: %s%s", args, o.stdout, o.stderr)
+		}
 	}
 }

@@ -57,18 +57,18 @@ func (s *exploreSettings) searched() []settings.Setting {
 		properties = append(properties, string(p))
 	}
 	return []settings.Setting{
-		{Name: "limit", Title: settings.What, Value: settings.Count(&c.Limit, 1, explore.MaxUnits), Computed: true,
+		{Name: "limit", Common: true, Title: settings.What, Value: settings.Count(&c.Limit, 1, explore.MaxUnits), Computed: true,
 			Doc: "limit in `units` (default: room for all requests but one)"},
-		{Name: "clients", Title: settings.Search, Value: settings.Whole(&c.Clients, 1, explore.MaxClients),
+		{Name: "clients", Common: true, Title: settings.Search, Value: settings.Whole(&c.Clients, 1, explore.MaxClients),
 			Doc: "clients that share one subject"},
-		{Name: "script", Title: settings.Search, Value: settings.Text(&s.scripts), Complete: cobra.NoFileCompletions,
+		{Name: "script", Common: true, Title: settings.Search, Value: settings.Text(&s.scripts), Complete: cobra.NoFileCompletions,
 			Doc: "what clients do, e.g. `take=5,refund;take`: one script per client, the last for all others; limit=1 is an operator " +
 				"who changes the limit"},
 		{Name: "used", Title: settings.Search, Value: settings.Count(&c.Used, 0, explore.MaxUnits),
 			Doc: "`units` in use at the start"},
 		{Name: "skew", Title: settings.Trouble, Value: settings.List(&s.skew), Complete: cobra.NoFileCompletions,
 			Doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
-		{Name: "faults", Title: settings.Search, Value: settings.List(&s.faults), Complete: settings.Words(append(faults, "all")...),
+		{Name: "faults", Common: true, Title: settings.Search, Value: settings.List(&s.faults), Complete: settings.Words(append(faults, "all")...),
 			Doc: "faults that may happen: " + strings.Join(faults, ", ") + ", or all; may be repeated"},
 		{Name: "times", Title: settings.Search, Value: settings.Whole(&c.Times, 1, explore.MaxTimes),
 			Doc: "how often each fault may happen in one schedule; the clock ticks once more"},
@@ -77,7 +77,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "asks", Title: settings.Search, Value: settings.Whole(&c.Asks, 0, explore.MostAsks),
 			Doc: "how often one more client asks for one unit once all scripts have ended, until it is rejected, where fewer are left " +
 				"than that and no time has passed within a request; 0 for no such client"},
-		{Name: "property", Title: settings.Search, Value: settings.List(&s.properties), Complete: settings.Words(append(properties, "all")...),
+		{Name: "property", Common: true, Title: settings.Search, Value: settings.List(&s.properties), Complete: settings.Words(append(properties, "all")...),
 			Doc: "properties to look for: " + strings.Join(properties, ", ") + ", or all; may be repeated"},
 		{Name: "max-states", Title: settings.Search, Value: settings.Whole(&c.MaxStates, 0, explore.MostStates), Computed: true,
 			Doc: "states after which each of the two parts of a search ends (default 200000)"},
@@ -86,7 +86,7 @@ func (s *exploreSettings) searched() []settings.Setting {
 		{Name: "preemptions", Title: settings.Search, Value: settings.Whole(&c.Preemptions, 0, explore.MaxTimes),
 			Doc: "where a bound ends a search, a second part tries all schedules in which at most so many calls are interrupted " +
 				"between two commands; 0 for no second part"},
-		{Name: "timeout", Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true,
+		{Name: "timeout", Common: true, Title: settings.Search, Value: settings.Span(&s.Timeout, maxTimeout), Computed: true,
 			Doc: "`time` for the whole command, 0 for any, shared among its strategies; a search whose time is up keeps what it found " +
 				"and says that it was not complete (default 1m for each strategy, and none with --full)"},
 		{Name: "odds-rate", Title: settings.Search, Value: settings.DecimalOrNone(&s.OddsRate, odds.MinRate, odds.MaxRate),
@@ -94,18 +94,18 @@ func (s *exploreSettings) searched() []settings.Setting {
 				"met; 0 for no simulation. Where several strategies are named, none is simulated unless this is given"},
 		{Name: "first", Title: settings.Search, Value: settings.Bool(&s.First),
 			Doc: "end at the first schedule that breaks a property of any strategy"},
-		{Name: "exit-zero", Title: settings.Gates, Value: settings.Bool(&s.ExitZero),
+		{Name: "exit-zero", Common: true, Title: settings.Gates, Value: settings.Bool(&s.ExitZero),
 			Doc: "exit with 0 whatever is found, e.g. for a catalogue; conditions of --fail-on count all the same"},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.Parallel, 0, sim.MaxParallel),
 			Doc: "strategies searched at the same time, each in memory of its own, and workers of the search where there is one " +
 				"strategy; 0 for one per processor"},
-		{Name: "full", Title: settings.Search, Value: settings.Bool(&s.Full),
+		{Name: "full", Common: true, Title: settings.Search, Value: settings.Bool(&s.Full),
 			Doc: "run and count every schedule instead of searching for the shortest that breaks a property"},
 		{Name: "max-schedules", Title: settings.Search, Value: settings.Count(&c.MaxSchedules, 0, explore.MostSchedules), Computed: true,
 			Doc: "schedules after which --full ends (default 5000000)"},
-		{Name: "on", Title: settings.Stores, Value: settings.Text(&s.On), Complete: settings.Words(searches.Embedded, "process", "container"),
+		{Name: "on", Common: true, Title: settings.Stores, Value: settings.Text(&s.On), Complete: settings.Words(searches.Embedded, "process", "container"),
 			Doc: "repeat what is found on a Redis: process, container or a `URL`; embedded repeats it here"},
-		{Name: "replay", Title: settings.Search, Value: settings.Text(&s.Replay), Complete: cobra.NoFileCompletions,
+		{Name: "replay", Common: true, Title: settings.Search, Value: settings.Text(&s.Replay), Complete: cobra.NoFileCompletions,
 			Doc: "repeat the schedule of this `token`, on the store of --on"},
 	}
 }

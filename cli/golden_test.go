@@ -52,7 +52,7 @@ func TestHelp(t *testing.T) {
 	p := newPlace(t, nil)
 	var text strings.Builder
 	for _, args := range [][]string{
-		{}, {"--help"}, {"run", "--help"}, {"list", "--help"}, {"doctor", "--help"}, {"judge", "--help"}, {"compare", "--help"}, {"export", "--help"}, {"merge", "--help"}, {"completion", "--help"}, {"completion"},
+		{}, {"--help"}, {"run", "--help"}, {"run", "--help-all"}, {"list", "--help"}, {"doctor", "--help"}, {"judge", "--help"}, {"compare", "--help"}, {"export", "--help"}, {"merge", "--help"}, {"completion", "--help"}, {"completion"},
 		{"completion", "fish", "--help"}, {"help"}, {"help", "doctor"}, {"help", "help"},
 	} {
 		o := call(t.Context(), args...)
@@ -121,7 +121,7 @@ var usageErrors = [][]string{
 	{"run", "--strategy", "honest:depth=deep"},
 	{"run", "--strategy", "honest:depth"},
 	{"run", "--strategy", "color=red"},
-	{"run", "--strategy", "monthly", "--redis", "embedded", "--postgres", "embedded"},
+	{"run", "--strategy", "monthly", "--policy", "agent-api", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--strategy", "sql-only", "--redis", "embedded", "--postgres", "embedded"},
 	{"run", "--policy", "nonsense"},
 	{"run", "--policy", "login", "--redis", "embedded", "--postgres", "embedded"},

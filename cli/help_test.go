@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -24,13 +25,35 @@ func everyCommand(root *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
+// mostFlags is how many flags a help text has that nobody asked for all of.
+const mostFlags = 20
+
+// flagLine is where a flag is explained.
+var flagLine = regexp.MustCompile(`(?m)^(  -[a-z], |      )--[a-z-]+( \S+)?   `)
+
 // Help fits into 100 columns, and each command and flag stands in a group.
 func TestHelpFits(t *testing.T) {
 	newPlace(t, nil)
 	everyCommand(Command(io.Discard, io.Discard), func(c *cobra.Command) {
 		args := strings.Fields(c.CommandPath())[1:]
 		o := call(t.Context(), append(args, "--help")...)
-		for l := range strings.Lines(o.stdout) {
+		if n := len(flagLine.FindAllString(o.stdout, -1)); n > mostFlags {
+			t.Errorf("%s --help has %d flags, want at most %d", c.CommandPath(), n, mostFlags)
+		}
+		all := o
+		if c.Flags().Lookup("help-all") != nil {
+			all = call(t.Context(), append(args, "--help-all")...)
+		}
+		n := 0
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				n++
+			}
+		})
+		if got := len(flagLine.FindAllString(all.stdout, -1)); all.code != ExitOK || got < n {
+			t.Errorf("%q: exit %d, %d flags, want %d", all.args, all.code, got, n)
+		}
+		for l := range strings.Lines(o.stdout + all.stdout) {
 			if w := uniseg.StringWidth(strings.TrimRight(l, "\n")); w > settings.HelpWidth {
 				t.Errorf("%s --help has a line of %d columns: %s", c.CommandPath(), w, l)
 			}
@@ -44,7 +67,7 @@ func TestHelpFits(t *testing.T) {
 		switch c.Name() {
 		case "run", "sim", "explore", "sweep":
 			c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-				if settings.TitleOf(f) == settings.Other && f.Name != "help" {
+				if settings.TitleOf(f) == settings.Other && !strings.HasPrefix(f.Name, "help") {
 					t.Errorf("--%s of %s is in no group", f.Name, c.Name())
 				}
 			})

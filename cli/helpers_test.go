@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
-	"github.com/quotabench/quotabench/internal/session"
+	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
@@ -166,7 +166,7 @@ func (l *lockedBuffer) String() string {
 func (o outcome) transcript() string {
 	words := []string{"$ quotabench"}
 	for _, a := range o.args {
-		words = append(words, session.Quoted(a))
+		words = append(words, settings.Quoted(a))
 	}
 	text := strings.Join(words, " ") + "\n"
 	for _, part := range []struct{ name, text string }{{"stdout", o.stdout}, {"stderr", o.stderr}} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/compare"
@@ -19,6 +20,7 @@ import (
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 func runCommand() *cobra.Command {
@@ -102,12 +104,14 @@ func (j *job) check(x *session.Session) (skipped map[string]string, err error) {
 	for i := range j.points {
 		cfg := &j.points[i]
 		cfg.Stores = x.Stores
-		selected, without := cfg.Split()
-		if err := session.RefuseNamed(x.Strategies, without); err != nil {
+		_, without := cfg.Split()
+		err := session.LeaveOut(x.Settings, &cfg.Plan, without, func(sel strategies.Selection, p *harness.Plan) error {
+			other := *cfg
+			other.Plan = *p
+			return other.CannotRun(sel)
+		})
+		if err != nil {
 			return nil, err
-		}
-		if len(selected) == 0 {
-			return nil, usagef("no strategy can serve policy %s here: %s", cfg.Policy.Name, session.FirstReason(without))
 		}
 		if err := cfg.CheckRoom(x.Ctx); err != nil {
 			return nil, fail(ExitUsage, err)
@@ -145,11 +149,11 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 			return err
 		}
 	}
-	note := ""
+	quick := ""
 	if s.Quick {
-		note = fmt.Sprintf("--quick: %s of %v, loop %s", format.Plural(int64(s.Rounds), "round", "rounds"), s.Duration, s.Loop)
+		quick = fmt.Sprintf("--quick: %s of %v, loop %s", format.Plural(int64(s.Rounds), "round", "rounds"), s.Duration, s.Loop)
 	}
-	if err := x.Begin(note); err != nil {
+	if err := x.Begin(s.Chose, quick); err != nil {
 		return err
 	}
 	first := &j.points[0]

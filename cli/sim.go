@@ -43,11 +43,12 @@ type simSettings struct {
 // shows what virtual time is for.
 const presetOfItsOwn = "adr-008-month-end"
 
-// unsaid reports whether neither strategies nor a load are named.
+// unsaid reports whether nothing is said of a load.
 func (s *simSettings) unsaid() bool {
-	beside := []string{"seed", "parallel", "fail-on", "history", "json", "verbose", "out", "config", "print-config"}
-	return slices.Equal(s.Strategies, []string{"core"}) &&
-		!slices.ContainsFunc(s.All(), func(x settings.Setting) bool { return s.Given(x.Name) && !slices.Contains(beside, x.Name) })
+	load := []string{settings.Load, settings.Workload, settings.Time, settings.Trouble}
+	return !slices.ContainsFunc(s.All(), func(x settings.Setting) bool {
+		return s.Given(x.Name) && (slices.Contains(load, x.Title) || x.Name == "workload" || x.Name == "preset")
+	})
 }
 
 // virtual are the settings that only virtual time has.
@@ -57,19 +58,19 @@ func (s *simSettings) virtual() []settings.Setting {
 		presets = append(presets, p.Name)
 	}
 	return []settings.Setting{
-		{Name: "preset", Title: settings.What, Value: settings.Text(&s.preset, presets...), Complete: settings.Words(presets...),
+		{Name: "preset", Common: true, Title: settings.What, Value: settings.Text(&s.preset, presets...), Complete: settings.Words(presets...),
 			Shorthand: true,
 			Doc:       "`name` of a simulation that a record describes: " + strings.Join(presets, ", ")},
-		{Name: "start", Title: settings.Time, Value: settings.Text(&s.start), Computed: true,
+		{Name: "start", Common: true, Title: settings.Time, Value: settings.Text(&s.start), Computed: true,
 			Doc: "first moment of virtual time, e.g. `2026-01-31T12:00:00Z` (default 2026-01-01T00:00:00Z)"},
-		{Name: "region", Title: settings.Time, Value: settings.List(&s.regions),
+		{Name: "region", Common: true, Title: settings.Time, Value: settings.List(&s.regions),
 			Doc: "`names` of regions, 80 to 150 ms apart, each with a Redis; may be repeated"},
 		{Name: "shared-redis", Title: settings.Time, Value: settings.Bool(&s.shared), Doc: "one Redis for all regions, in the first"},
 		{Name: "rush", Title: settings.Time, Value: settings.List(&s.rushes),
 			Doc: "more arrivals for a while, e.g. `200@2026-02-28T23:59:30Z+1m` (requests per second, from when, for how long); may be repeated"},
 		{Name: "home", Title: settings.Time, Value: settings.Decimal(&s.home, 1),
 			Doc: "`share` of a subject's requests that reach its home region; the others reach any"},
-		{Name: "skew", Title: settings.Trouble, Value: settings.List(&s.skew),
+		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.List(&s.skew),
 			Doc: "`times` by which instances' clocks are ahead, in their order, e.g. 0s,2s,-2s"},
 		{Name: "every", Title: settings.Time, Value: settings.Span(&s.every, sim.MaxDuration), Computed: true,
 			Doc: "virtual time between two samples (default: a 288th of the duration)"},
@@ -92,8 +93,8 @@ func simCommand() *cobra.Command {
 		Short: "Run strategies in virtual time: days, months and regions",
 		Long: "Runs the strategies' own code in virtual time, the same every time from a seed. Latencies\n" +
 			"are modelled after ADR-005, keys expire and windows turn; judged as by run. Writes\n" +
-			"results.json, plots, and how leak, drift, hit rates and staleness develop, to --out. Alone it\n" +
-			"takes the preset " + presetOfItsOwn + ".\n\nPresets:\n" + strings.TrimRight(explained.String(), "\n"),
+			"results.json, plots, and how leak, drift, hit rates and staleness develop, to --out. If\n" +
+			"nothing is said of a load, it takes the preset " + presetOfItsOwn + ".\n\nPresets:\n" + strings.TrimRight(explained.String(), "\n"),
 		Example: "  quotabench sim three-tier --preset adr-005-day\n" +
 			"  quotabench sim incr-expire --policy user-links --workload steady --rate 1 \\\n" +
 			"      --start 2026-01-31T00:00:00Z --duration 48h\n" +
@@ -274,11 +275,13 @@ func (s *simSettings) issued(w *workloads.Meta) (harness.Load, error) {
 
 func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) {
 	selected, skipped := cfg.Split()
-	if err := session.RefuseNamed(s.Strategies, skipped); err != nil {
+	err = session.LeaveOut(s.Settings, &cfg.Plan, skipped, func(sel strategies.Selection, p *harness.Plan) error {
+		other := *cfg
+		other.Plan = *p
+		return other.CannotRun(sel)
+	})
+	if err != nil {
 		return err
-	}
-	if len(selected) == 0 {
-		return usagef("no strategy can serve policy %s in virtual time: %s", cfg.Policy.Name, session.FirstReason(skipped))
 	}
 	x, err := session.Open(cmd, s.Settings, nil)
 	if err != nil {
@@ -296,7 +299,7 @@ func (s *simSettings) simulate(cmd *cobra.Command, cfg *sim.Config) (err error) 
 	if s.chose {
 		note = "nothing is said of a load: this is --preset " + s.preset
 	}
-	if err := x.Begin(note); err != nil {
+	if err := x.Begin(note, s.Chose); err != nil {
 		return err
 	}
 	report, err := s.watched(x, cfg, int64(len(selected)), skipped)

@@ -37,7 +37,7 @@ var simUsageErrors = [][]string{
 	{"sim", "nonsense"},
 	{"sim", "honest", "--strategy", "liar"},
 	{"sim", "honest,honest"},
-	{"sim", "monthly"},
+	{"sim", "monthly", "--policy", "agent-api"},
 	{"sim", "sql-only"},
 	{"sim", "--nonsense"},
 	{"sim", "--rounds", "3"},

@@ -55,11 +55,8 @@ func (p *Plan) checkLimitChanges() error {
 	if len(p.LimitChanges) == 0 {
 		return nil
 	}
-	switch {
-	case p.Duration == 0:
+	if p.Duration == 0 {
 		return errors.New("a limit that changes needs a duration to change in: give --duration")
-	case p.Policy.Window.Kind == quota.Bucket:
-		return errors.New("the size of a bucket cannot change in mid-run: give a policy of another kind")
 	}
 	last := 0.0
 	for _, c := range p.LimitChanges {

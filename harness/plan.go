@@ -138,10 +138,19 @@ func (p *Plan) Complete(maxWorkers int) error {
 	case len(p.Outages) > 0 && p.Duration == 0:
 		return errors.New("an outage needs a duration to be a share of: give --duration")
 	}
-	if err := p.checkLimitChanges(); err != nil {
+	if err := cmp.Or(p.CheckPolicy(), p.checkLimitChanges()); err != nil {
 		return err
 	}
 	return p.checkSizes()
+}
+
+// CheckPolicy returns why the policy does not go with the workload, or with what is to happen
+// in mid-run, or nil.
+func (p *Plan) CheckPolicy() error {
+	if len(p.LimitChanges) > 0 && p.Policy.Window.Kind == quota.Bucket {
+		return errors.New("the size of a bucket cannot change in mid-run: give a policy of another kind")
+	}
+	return p.Workload.ServesPolicy(&p.Policy)
 }
 
 // CannotRun returns why a strategy cannot take part in the given mode, or nil.
@@ -189,15 +198,6 @@ func (p *Plan) Split(cannot func(strategies.Selection) error) (run []strategies.
 	return run, skipped
 }
 
-// Notes are what a report's header has to say about how requests met windows.
-func (p *Plan) Notes() []string {
-	var notes []string
-	if known, err := quota.LookupPolicy(p.Policy.Name); err == nil && known.Limit != p.Policy.Limit {
-		notes = append(notes, fmt.Sprintf("the limit is %d %s here, %d in the policy's record", p.Policy.Limit, known.Unit, known.Limit))
-	}
-	return notes
-}
-
 // Blank is a run with everything that is known before it starts.
 func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.Stream, info workloads.Info) results.Run {
 	params := results.Params{
@@ -206,6 +206,9 @@ func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.
 		Subjects: workloads.Subjects(stream), Requests: p.Requests, DurationNS: int64(p.Duration), Speed: p.Stream.Speed,
 		Workload: map[string]string(p.Stream.Options),
 		Stream:   workloads.Fingerprint(stream, fingerprintOps(stream)),
+	}
+	if own, err := quota.LookupPolicy(p.Policy.Name); err == nil && own.Limit != p.Policy.Limit {
+		params.PolicyLimit = own.Limit
 	}
 	params.Cold, params.Shard = p.Cold, p.Shard.String()
 	if sel.Client != strategies.PlainClient {

@@ -130,16 +130,18 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestNotes has a note where a known policy's limit is another one.
-func TestNotes(t *testing.T) {
-	note := func(name string, limit int64) string {
-		return strings.Join((&Plan{Policy: quota.Policy{Name: name, Limit: limit}}).Notes(), "\n")
+// TestPolicyLimit: a run of a known policy with another limit says what its own is.
+func TestPolicyLimit(t *testing.T) {
+	sel := strategies.Selection{Meta: &strategies.Meta{Name: "a"}}
+	own := func(name string, limit int64) int64 {
+		p := Plan{Policy: quota.Policy{Name: name, Limit: limit, Unit: "links"}, Workload: &workloads.Meta{Name: "w"}}
+		return p.Blank(sel, 1, &flow{n: 1, subjects: 1}, workloads.Info{}).Params.PolicyLimit
 	}
-	if got := note("user-links", 7); got != "the limit is 7 links here, 20 in the policy's record" {
-		t.Error(got)
+	if got := own("user-links", 7); got != 20 {
+		t.Errorf("%d, want 20", got)
 	}
-	if got := note("user-links", 20) + note("made up", 7); got != "" {
-		t.Error(got)
+	if got := own("user-links", 20) + own("made up", 7); got != 0 {
+		t.Errorf("%d, want 0", got)
 	}
 }
 

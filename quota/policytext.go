@@ -204,6 +204,39 @@ func (p Policy) String() string {
 	}
 }
 
+// As is the policy with a window of another kind: the same limit, for as long a time. A bucket
+// has the size of the limit and is full again after that time. A calendar month counts as 30
+// days, and what has no length as an hour. The name of the new policy is its text.
+func (p Policy) As(kind Kind) Policy {
+	w := p.Window
+	if kind == w.Kind {
+		return p
+	}
+	length := time.Hour
+	switch w.Kind {
+	case CalendarDay:
+		length = day
+	case CalendarMonth:
+		length = 30 * day
+	case Fixed, Rolling, FirstRequest:
+		length = w.Length
+	case Bucket:
+		length = time.Duration(min(max(1, float64(p.Limit)/float64(w.Refill)*float64(w.Length)), float64(MaxLength)))
+	}
+	p.Window, p.Doc, p.Source = Window{Kind: kind}, "", ""
+	if kind.HasLength() {
+		p.Window.Length = length
+	}
+	if kind == Bucket {
+		p.Window.Refill = p.Limit
+	}
+	if kind != Standing {
+		p.Hold = 0
+	}
+	p.Name = strings.ReplaceAll(p.Text(), " ", "-")
+	return p
+}
+
 // Text is [Policy.String] with the costs and the hold, which [ParsePolicy] reads.
 // It has neither the name nor what documents a policy.
 func (p Policy) Text() string {

@@ -36,6 +36,43 @@ func TestParsePolicy(t *testing.T) {
 	}
 }
 
+// TestAs: a policy of another kind is one that its text describes, of the same limit and rate.
+func TestAs(t *testing.T) {
+	for text, want := range map[string][]string{
+		"50 requests per calendar hour": {
+			"50 requests at a time", "50 requests per calendar month", "50 requests per calendar day", "50 requests per calendar hour",
+			"50 requests per fixed 1h", "50 requests per rolling 1h", "50 requests refilling 50 per 1h", "50 requests per first-request 1h",
+		},
+		"20 calls refilling 10 per 1s costing 1 or 5": {
+			"20 calls at a time costing 1 or 5", "20 calls per calendar month costing 1 or 5", "20 calls per calendar day costing 1 or 5",
+			"20 calls per calendar hour costing 1 or 5", "20 calls per fixed 2s costing 1 or 5", "20 calls per rolling 2s costing 1 or 5",
+			"20 calls refilling 10 per 1s costing 1 or 5", "20 calls per first-request 2s costing 1 or 5",
+		},
+		"5 boxes at a time held 1m": {
+			"5 boxes at a time held 1m", "5 boxes per calendar month", "5 boxes per calendar day", "5 boxes per calendar hour",
+			"5 boxes per fixed 1h", "5 boxes per rolling 1h", "5 boxes refilling 5 per 1h", "5 boxes per first-request 1h",
+		},
+	} {
+		p, err := ParsePolicy(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, kind := range Kinds() {
+			q := p.As(kind)
+			got = append(got, q.Text())
+			if again, err := ParsePolicy(q.Text()); err != nil || !reflect.DeepEqual(q, again) || q.Window.Kind != kind {
+				t.Errorf("%q as %v is %+v, and its text %+v, %v", text, kind, q, again, err)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestParsePolicyRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"20":                                                "is not of the form",

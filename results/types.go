@@ -314,6 +314,8 @@ type Params struct {
 	Label string `json:"label"`
 	// Limit in units per subject and window.
 	Limit int64 `json:"limit"`
+	// PolicyLimit is that of the policy's own, if it was tried with another one.
+	PolicyLimit int64 `json:"policy_limit,omitempty"`
 	// Unit is what is counted, plural.
 	Unit string `json:"unit"`
 	// Window is its kind, with its length where it has one, e.g. "calendar-month"

@@ -4,24 +4,28 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// examples are policies of each kind, ten requests in a minute where the kind has a length.
-var examples = []string{
-	"10 requests per fixed 1m", "10 requests per rolling 1m", "10 requests per first-request 1m", "10 requests refilling 10 per 1m",
-	"10 requests per calendar hour", "10 requests per calendar day", "10 requests per calendar month", "10 requests at a time",
-}
+// example is a policy for any strategy, in the first of these kinds that it serves.
+var (
+	example = quota.Policy{
+		Name: "10-requests-per-fixed-1m", Limit: 10, Unit: "requests", Window: quota.Window{Kind: quota.Fixed, Length: time.Minute},
+	}
+	exampleKinds = []quota.Kind{
+		quota.Fixed, quota.Rolling, quota.FirstRequest, quota.Bucket,
+		quota.CalendarHour, quota.CalendarDay, quota.CalendarMonth, quota.Standing,
+	}
+)
 
 // ExamplePolicy is a policy that the strategy serves, of ten requests, in a minute if its
 // kind has a length. The error says why it serves none.
 func ExamplePolicy(m *strategies.Meta) (p quota.Policy, err error) {
-	for _, text := range examples {
-		if p, err = quota.ParsePolicy(text); err != nil {
-			panic(err) // a text of this file
-		}
+	for _, kind := range exampleKinds {
+		p = example.As(kind)
 		if err = m.ServesPolicy(&p); err == nil {
 			return p, nil
 		}
@@ -48,7 +52,7 @@ func ownPolicy(m *strategies.Meta) (quota.Policy, error) {
 		p, err := ExamplePolicy(m)
 		if err != nil {
 			err = fmt.Errorf("strategy %s serves none of the usual policies (%w): give one that it serves, e.g. quotabench explore "+
-				"%s --policy %q", m.Name, err, m.Name, examples[0])
+				"%s --policy %q", m.Name, err, m.Name, example.Text())
 		}
 		return p, err
 	}

@@ -292,7 +292,7 @@ func (c *Config) Split() (run []strategies.Selection, skipped map[string]string)
 
 // Notes are what a report's header has to say about how requests met windows.
 func (c *Config) Notes() []string {
-	notes := c.Plan.Notes()
+	var notes []string
 	switch kind := c.Policy.Window.Kind; {
 	case kind == quota.Standing:
 	case c.Stream.Speed > 0:

@@ -13,6 +13,7 @@ import (
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/machine"
 	"github.com/quotabench/quotabench/internal/redact"
+	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/version"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/stores"
@@ -115,15 +116,7 @@ func commandLine(ctx context.Context) string {
 	}
 	words := []string{"quotabench"}
 	for _, a := range args {
-		words = append(words, Quoted(redact.All(a)))
+		words = append(words, settings.Quoted(redact.All(a)))
 	}
 	return strings.Join(words, " ")
-}
-
-// Quoted puts a word in quotes where a shell would take it apart.
-func Quoted(word string) string {
-	if word != "" && !strings.ContainsAny(word, " \t\n\"'`$&|;<>()[]{}?*!#~\\") {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

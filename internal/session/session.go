@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/cancel"
 	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/format"
@@ -74,13 +76,15 @@ func (x *Session) Serve(from metrics.Source) error {
 
 // Begin makes the directory and says what will be used, before it takes its time. Nothing is
 // written before.
-func (x *Session) Begin(note string) (err error) {
+func (x *Session) Begin(notes ...string) (err error) {
 	if x.Dir, err = MakeDir(x.Settings, x.path); err != nil {
 		return err
 	}
 	x.closing = append(x.closing, x.Dir.Release)
-	if note != "" {
-		fmt.Fprintln(x.Stderr, note)
+	for _, note := range notes {
+		if note != "" {
+			fmt.Fprintln(x.Stderr, note)
+		}
 	}
 	infos := x.Infos()
 	wide := 0
@@ -149,9 +153,38 @@ func storeLine(i stores.Info) string {
 	return format.Join("; ", text, i.Durability, i.Detail)
 }
 
-// RefuseNamed makes it an error that a strategy cannot run which was named, and
+// LeaveOut says of strategies that cannot run, in skipped, which command tries each of them.
+// It is an error if none can run, or not one that was named and not merely included in all or in
+// a pattern. It is none if only the policy is in the way, which nobody chose.
+func LeaveOut(s *group.Settings, p *harness.Plan, skipped map[string]string,
+	cannot func(strategies.Selection, *harness.Plan) error) error {
+	refused := map[string]string{}
+	for _, sel := range p.Strategies {
+		label := sel.String()
+		if skipped[label] == "" {
+			continue
+		}
+		line := s.Instead(p, sel, func(q *harness.Plan) error { return cannot(sel, q) })
+		aside := line != "" && !s.Given("policy")
+		if line = cmp.Or(line, s.Elsewhere(sel)); line != "" {
+			skipped[label] += "; this runs it: " + line
+		}
+		if !aside || len(skipped) == len(p.Strategies) {
+			refused[label] = skipped[label]
+		}
+	}
+	if err := refuseNamed(s.Strategies, refused); err != nil {
+		return err
+	}
+	if len(skipped) == len(p.Strategies) {
+		return exit.Usagef("no strategy can serve policy %s here: %s", p.Policy.Name, firstReason(skipped))
+	}
+	return nil
+}
+
+// refuseNamed makes it an error that a strategy cannot run which was named, and
 // not merely included in all or in a pattern.
-func RefuseNamed(names []string, skipped map[string]string) error {
+func refuseNamed(names []string, skipped map[string]string) error {
 	sets := false
 	for name := range strings.SplitSeq(strings.Join(names, ","), ",") {
 		name = strings.TrimSpace(name)
@@ -165,11 +198,11 @@ func RefuseNamed(names []string, skipped map[string]string) error {
 	if sets || len(skipped) == 0 {
 		return nil
 	}
-	return exit.Usagef("strategy %s", FirstReason(skipped))
+	return exit.Usagef("strategy %s", firstReason(skipped))
 }
 
-// FirstReason is a strategy that cannot run, and why.
-func FirstReason(skipped map[string]string) string {
+// firstReason is a strategy that cannot run, and why.
+func firstReason(skipped map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(skipped)) {
 		return name + ": " + skipped[name]
 	}

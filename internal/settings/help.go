@@ -20,15 +20,32 @@ const HelpWidth = 100
 // titleAnnotation of a flag is the section that it stands in.
 const titleAnnotation = "quotabench_title"
 
+// commonAnnotation is on flags of the short help text.
+const commonAnnotation = "quotabench_common"
+
+// mostShort is how many settings a command has at most that shows all of them in its help text.
+const mostShort = 18
+
+// helpAll is the flag that asks for the long help text.
+const helpAll = "help-all"
+
+// HelpAsked is [pflag.ErrHelp] if a command is asked for its long help text.
+func HelpAsked(cmd *cobra.Command) error {
+	if cmd.Flags().Changed(helpAll) {
+		return pflag.ErrHelp
+	}
+	return nil
+}
+
 // The sections of flags, in the order of the help text.
 const (
 	What     = "What to try"
+	Stores   = "Stores"
 	Load     = "Load"
 	Workload = "The workload's own"
 	Time     = "Virtual time"
 	Search   = "The search"
 	Trouble  = "Clients and trouble"
-	Stores   = "Stores"
 	Gates    = "Gates and comparisons"
 	Output   = "Output"
 	Other    = "Flags"
@@ -131,6 +148,7 @@ func (h *helper) commands(title string, commands []*cobra.Command) {
 // flags writes the flags of a command, in sections if there are many.
 func (h *helper) flags(cmd *cobra.Command) {
 	sections := map[string]*pflag.FlagSet{}
+	short := cmd.Flags().Lookup(helpAll) != nil && !cmd.Flags().Changed(helpAll)
 	few := 0
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { // LocalFlags also makes those that all commands have
 		if !f.Hidden {
@@ -138,6 +156,9 @@ func (h *helper) flags(cmd *cobra.Command) {
 		}
 	})
 	add := func(f *pflag.Flag) {
+		if _, common := f.Annotations[commonAnnotation]; short && !common && f.Name != "help" && f.Name != helpAll {
+			return
+		}
 		title := TitleOf(f)
 		if few < fewFlags {
 			title = Other
@@ -154,7 +175,7 @@ func (h *helper) flags(cmd *cobra.Command) {
 	}
 	cmd.LocalFlags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
-	for _, title := range []string{What, Load, Workload, Time, Search, Trouble, Stores, Gates, Output, Other} {
+	for _, title := range []string{What, Stores, Load, Workload, Time, Search, Trouble, Gates, Output, Other} {
 		if set := sections[title]; set != nil && set.HasAvailableFlags() {
 			h.lines("")
 			h.head(title)

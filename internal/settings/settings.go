@@ -4,6 +4,7 @@ package settings
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,6 +21,8 @@ type Setting struct {
 	Value *Value
 	// Title of the section of the help text.
 	Title string
+	// Common settings stand in the help text of a command that has many.
+	Common bool
 	// Computed settings have a default that depends on others: there is no value to print
 	// if none was given.
 	Computed bool
@@ -49,6 +52,9 @@ func New(cmd *cobra.Command, groups ...[]Setting) *Set {
 	for _, x := range s.table {
 		AddFlag(s.flags, x)
 	}
+	if len(s.table) > mostShort {
+		s.flags.Bool(helpAll, false, "help with all flags")
+	}
 	return s
 }
 
@@ -60,6 +66,9 @@ func AddFlag(flags *pflag.FlagSet, x Setting) {
 	}
 	f := flags.VarPF(completed{x.Value, complete}, x.Name, x.Short, x.Doc)
 	f.Annotations = map[string][]string{titleAnnotation: {x.Title}}
+	if x.Common {
+		f.Annotations[commonAnnotation] = nil
+	}
 	if x.Value.kind == "bool" {
 		f.NoOptDefVal = "true"
 	}
@@ -122,7 +131,11 @@ func (s *Set) Flags(except ...string) (args []string) {
 			values = []string{x.Value.String()}
 		}
 		for _, v := range values {
-			args = append(args, "--"+x.Name+"="+v)
+			flag := "--" + x.Name
+			if x.Value.kind != "bool" || v != "true" {
+				flag += "=" + v
+			}
+			args = append(args, flag)
 		}
 	}
 	return args
@@ -146,4 +159,12 @@ func (s *Set) Wrong(name string, err error) error {
 		return exit.Usagef("%s: %s: %w", s.places[name], name, err)
 	}
 	return exit.Usagef("--%s: %w", name, err)
+}
+
+// Quoted puts a word in quotes where a shell would take it apart.
+func Quoted(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\n\"'`$&|;<>()[]{}?*!#~\\") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -129,7 +129,7 @@ func settingTitle(s *results.Summary) string {
 	if at := &s.AtRate().Params; at.Loop == results.OpenLoop && at.RatePerS > 0 {
 		loop += ", " + format.Digits(at.RatePerS) + " requests/s"
 	}
-	return format.Join(" · ", fmt.Sprintf("%s: %s, %s", s.Policy, format.Units(p.Limit, p.Unit), p.WindowText()), s.Workload, loop,
+	return format.Join(" · ", text.Policy(s), s.Workload, loop,
 		format.Plural(int64(p.Instances), "instance", "instances"))
 }
 

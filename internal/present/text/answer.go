@@ -1,7 +1,6 @@
 package text
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -105,7 +104,7 @@ func settingText(f results.File, s *answer.Setting) string {
 			load += " (" + r.RateFrom + ")"
 		}
 	}
-	return format.Plain(format.Join(" · ", fmt.Sprintf("%s: %s, %s", x.Policy, format.Units(p.Limit, p.Unit), p.WindowText()),
+	return format.Plain(format.Join(" · ", Policy(x),
 		x.Workload, load, format.Plural(int64(p.Instances), "instance", "instances"), rounds(f), storesText(f)))
 }
 
@@ -123,15 +122,15 @@ type verdicts struct {
 func newVerdicts(f *results.File, settings []answer.Setting) *verdicts {
 	least, interval := 0.0, false
 	for i := range settings {
-		for _, x := range settings[i].Strategies {
+		for _, x := range candidates(&settings[i]) {
 			p := x.Summary.Latency().P99
-			if p.Shown() && x.Group != answer.Baseline && (least == 0 || p.Value < least) {
+			if p.Shown() && (least == 0 || p.Value < least) {
 				least = p.Value
 			}
 			interval = interval || p.Coverage > 0
 		}
 	}
-	t := &verdicts{simulated: f.Kind == results.Simulated, p99Title: "p99"}
+	t := &verdicts{simulated: f.Kind == results.Simulated, p99Title: "p99", div: 1}
 	if t.simulated {
 		t.p99Title = "modelled p99"
 	}

@@ -21,7 +21,7 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	if s.Workload != f.Workload.Name {
 		workload = "workload " + s.Workload
 	}
-	entry("policy", format.Join(" · ", fmt.Sprintf("%s: %s, %s", s.Policy, format.Units(p.Limit, p.Unit), p.WindowText()), workload))
+	entry("policy", format.Join(" · ", Policy(s), workload))
 	entry("asked for", streamText(p))
 	entry("outages", outagesText(p.Outages))
 	entry("limit", limitsText(p))
@@ -43,6 +43,16 @@ func Setting(f results.File, group []results.Summary) []Entry {
 	}
 	entry("rounds", roundsText(group))
 	return out
+}
+
+// Policy says which policy was tried, and with which limit if that is not its own.
+func Policy(s *results.Summary) string {
+	p := &s.Params
+	limit, tried := p.Limit, ""
+	if p.PolicyLimit > 0 {
+		limit, tried = p.PolicyLimit, "tried with "+format.Count(p.Limit)
+	}
+	return s.Policy + ": " + format.Join(", ", format.Units(limit, p.Unit), p.WindowText(), tried)
 }
 
 // streamText says which parameters of the request stream were asked for.

@@ -37,7 +37,7 @@ func (s *Settings) Enforced() []settings.Setting { return []settings.Setting{Bou
 
 // Conditions are the gates of a command.
 func (s *Settings) Conditions() []settings.Setting {
-	return []settings.Setting{{Name: "fail-on", Title: settings.Gates, Value: settings.List(&s.FailOn),
+	return []settings.Setting{{Name: "fail-on", Common: true, Title: settings.Gates, Value: settings.List(&s.FailOn),
 		Complete: cobra.NoFileCompletions, Computed: true,
 		Doc: "exit with 1 where a `condition` on a figure holds, e.g. " + by(s, "leak>0 or p99/reference>1.2",
 			texts{Explore: "leak or steps<9"}) +
@@ -53,7 +53,7 @@ func (s *Settings) IfUndecided() []settings.Setting {
 
 // Other is a program to compare with.
 func (s *Settings) Other() []settings.Setting {
-	return []settings.Setting{{Name: "against", Title: settings.Gates, Value: settings.Named(&s.Against, "the path of a program"),
+	return []settings.Setting{{Name: "against", Common: true, Title: settings.Gates, Value: settings.Named(&s.Against, "the path of a program"),
 		Computed: true,
 		Doc: "measure another `program` of quotabench too, in pairs of rounds in random order, and compare: exit with 1 where this " +
 			"one is worse; " +

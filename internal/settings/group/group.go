@@ -110,11 +110,11 @@ func (s *Settings) Output() []settings.Setting {
 	const results = "(default quotabench-results/<time>)"
 	return []settings.Setting{
 		{Name: "quiet", Title: settings.Output, Value: settings.Bool(&s.Quiet), Doc: "show no progress"},
-		{Name: "json", Title: settings.Output, Value: settings.Bool(&s.JSON),
+		{Name: "json", Common: true, Title: settings.Output, Value: settings.Bool(&s.JSON),
 			Doc: by(s, "write the record to standard output as JSON, in place of tables", texts{
 				Explore: "write JSON instead of tables", Choose: "write JSON instead of text",
 			})},
-		{Name: "out", Title: settings.Output, Value: settings.Text(&s.Out), Computed: true,
+		{Name: "out", Common: true, Title: settings.Output, Value: settings.Text(&s.Out), Computed: true,
 			Doc: by(s, "`directory` for results.json and plots "+results, texts{
 				Explore: "`directory` for exploration.json, report.html, report.txt and a sequence chart (SVG) of each finding",
 				Choose:  "`directory` for choice.json, choice.txt and the record of each stage " + results,
@@ -124,7 +124,7 @@ func (s *Settings) Output() []settings.Setting {
 
 // Verbosity says whether all is shown.
 func (s *Settings) Verbosity() []settings.Setting {
-	return []settings.Setting{{Name: "verbose", Title: settings.Output, Value: settings.Bool(&s.Verbose),
+	return []settings.Setting{{Name: "verbose", Common: true, Title: settings.Output, Value: settings.Bool(&s.Verbose),
 		Doc: by(s, "show all of report.txt: costs, guarantees, notes and what the audit found too", texts{
 			Choose: "print the command behind every figure, which choice.txt has",
 		})}}

@@ -37,7 +37,7 @@ func (s *Settings) Load() []settings.Setting {
 	}
 	const modes = "closed: callers wait for each answer; open: requests come at a rate"
 	return []settings.Setting{
-		{Name: "workers", Title: settings.Load, Value: settings.Whole(&s.Workers, 1, workers), Computed: s.command == Sim,
+		{Name: "workers", Common: true, Title: settings.Load, Value: settings.Whole(&s.Workers, 1, workers), Computed: s.command == Sim,
 			Doc: by(s, "callers at the same time; in open loop the most requests in service at once", texts{
 				Sim: "callers at the same time (default 50); in open loop the most requests in service at once (default 10000)",
 			})},
@@ -48,7 +48,7 @@ func (s *Settings) Load() []settings.Setting {
 					"open where the rate varies and for workloads that are)",
 				Sim: " (default open with --rate and for workloads that are, else closed)",
 			})},
-		{Name: "rate", Title: settings.Load, Value: s.rateValue(),
+		{Name: "rate", Common: true, Title: settings.Load, Value: s.rateValue(),
 			Doc: by(s, "`requests` per second of the open loop, the same for all strategies, or a record whose rate is used again, "+
 				"e.g. out/results.json; 0 leaves it to the workload, or takes half of what the slowest strategy with a store holds", texts{
 				Sweep: "`requests` per second of the open loop, the same at all points; 0 for none, or the workload's",
@@ -59,7 +59,7 @@ func (s *Settings) Load() []settings.Setting {
 			Doc: "arrivals in open loop: poisson or constant"},
 		{Name: "requests", Title: settings.Load, Value: settings.Count(&s.Requests, 0, harness.MaxRequests),
 			Doc: by(s, "most requests per strategy and round; 0 for no bound", texts{Sim: "most requests per strategy; 0 for no bound"})},
-		{Name: "duration", Title: settings.Load, Value: settings.Span(&s.Duration, longest), Computed: true,
+		{Name: "duration", Common: true, Title: settings.Load, Value: settings.Span(&s.Duration, longest), Computed: true,
 			Doc: by(s, fmt.Sprintf("time per strategy and round (default %v, with --outage %v; no bound with --requests or --trace)",
 				measure.DefaultDuration, measure.DefaultOutageDuration), texts{
 				Sim: "virtual time in which requests are issued (default 1m0s; no bound with --requests or --trace)",
@@ -169,10 +169,10 @@ const (
 // Repeated says how often is measured.
 func (s *Settings) Repeated() []settings.Setting {
 	return []settings.Setting{
-		{Name: "rounds", Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
+		{Name: "rounds", Common: true, Title: settings.Load, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
 			Doc: fmt.Sprintf("rounds; fewer than 6 give ranges instead of confidence intervals "+
 				"(default %d if order and verdicts are decided then, else %d; %[1]d with --duration)", answer.FirstLook, answer.LastLook)},
-		{Name: "quick", Title: settings.Load, Value: settings.Bool(&s.Quick), Shorthand: true,
+		{Name: "quick", Common: true, Title: settings.Load, Value: settings.Bool(&s.Quick), Shorthand: true,
 			Doc: fmt.Sprintf("a first look in seconds: %d rounds of %v, closed loop alone", QuickRounds, QuickDuration)},
 	}
 }

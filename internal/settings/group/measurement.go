@@ -10,6 +10,7 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
 
@@ -18,13 +19,20 @@ import (
 const hotKeyLimit = 50
 
 // Plan is what a run and a simulation have in common. How requests are issued is not in it.
-func (s *Settings) Plan() (p harness.Plan, err error) {
-	p = harness.Plan{
-		Stream: s.params(), Seed: s.Seed, Workers: s.Workers, Instances: s.Instances, Arrivals: s.Arrivals,
-		Requests: s.Requests, Duration: s.Duration, Life: s.Life, Archive: s.History, Cold: s.Cold, DecisionTimeout: s.Decision,
+func (s *Settings) Plan() (harness.Plan, error) {
+	all, err := s.Selections()
+	if err != nil {
+		return harness.Plan{}, err
 	}
-	if p.Strategies, err = s.Selections(); err != nil {
-		return p, err
+	return s.PlanFor(all)
+}
+
+// PlanFor is [Settings.Plan] for these strategies.
+func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err error) {
+	p = harness.Plan{
+		Strategies: all,
+		Stream:     s.params(), Seed: s.Seed, Workers: s.Workers, Instances: s.Instances, Arrivals: s.Arrivals,
+		Requests: s.Requests, Duration: s.Duration, Life: s.Life, Archive: s.History, Cold: s.Cold, DecisionTimeout: s.Decision,
 	}
 	if s.Shard != "" {
 		if p.Shard, err = workloads.ParseShard(s.Shard); err != nil {
@@ -45,6 +53,12 @@ func (s *Settings) Plan() (p harness.Plan, err error) {
 	}
 	if p.Outages, p.LimitChanges, err = s.planned(); err != nil {
 		return p, err
+	}
+	if !s.Given("policy") {
+		s.fit(&p)
+	}
+	if err := p.CheckPolicy(); err != nil {
+		return p, s.unfit(&p, err)
 	}
 	if err = s.RunGates(); err != nil {
 		return p, err

@@ -36,6 +36,7 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 			continue
 		}
 		table = append(table, settings.Setting{Name: d.Name, Title: settings.Stores, Value: settings.Text(&from), Secret: true,
+			Common:       stores.ClassOf(d.Name) != stores.ClassOther,
 			PasswordFrom: d.PasswordEnv,
 			Complete:     completeStore(d), Computed: from == "", Doc: by(s, d.Title+": "+d.Forms()+", or as "+StoreVariable(d.Name)+" says", texts{
 				Sim: "a real Redis that carries the commands out, at virtual moments: process, container or a URL (default: a table in this process)",

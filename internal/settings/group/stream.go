@@ -25,9 +25,9 @@ type stream struct {
 // the same name are one setting.
 func (s *Settings) Stream() []settings.Setting {
 	out := []settings.Setting{
-		{Name: "workload", Title: settings.What, Value: settings.Text(&s.Workload), Complete: completeWorkloads,
+		{Name: "workload", Common: true, Title: settings.What, Value: settings.Text(&s.Workload), Complete: completeWorkloads,
 			Doc: "request stream (see quotabench list workloads)"},
-		{Name: "limit", Title: settings.What, Value: settings.Count(&s.Limit, 1, quota.MaxLimit), Computed: true,
+		{Name: "limit", Common: true, Title: settings.What, Value: settings.Count(&s.Limit, 1, quota.MaxLimit), Computed: true,
 			Doc: "limit per subject and window in `units` (default: the policy's; 50 requests' worth for hot-key)"},
 	}
 	for _, w := range workloads.All() {

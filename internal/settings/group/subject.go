@@ -16,6 +16,7 @@ import (
 type subject struct {
 	Strategies []string
 	Policy     string
+	Chose      string // which policy, where nobody did
 	Instances  int
 	Seed       uint64
 }
@@ -31,12 +32,12 @@ func (s *Settings) Subject() []settings.Setting {
 		{Name: "strategy", Title: settings.What, Value: settings.List(&s.Strategies), Complete: CompleteStrategies,
 			Doc: by(s, "strategies, "+list, texts{Explore: "strategies, " + list + ", or given as arguments",
 				Choose: "strategies to choose from, " + list})},
-		{Name: "policy", Title: settings.What, Value: settings.Text(&s.Policy), Complete: CompletePolicies,
+		{Name: "policy", Common: true, Title: settings.What, Value: settings.Text(&s.Policy), Complete: CompletePolicies,
 			Doc: by(s, "`policy` to enforce: a name (see quotabench list policies), a text such as \"5 attempts per rolling 15m\", or "+
 				"@file.yaml", texts{
 				Explore: "policy to enforce (default: one of the strategy's own record)",
 			})},
-		{Name: "instances", Title: settings.What, Value: settings.Whole(&s.Instances, lowest, highest),
+		{Name: "instances", Common: true, Title: settings.What, Value: settings.Whole(&s.Instances, lowest, highest),
 			Doc: by(s, "application instances that share the stores; with one, a counter in each process looks right", texts{
 				Sim:     "application instances in each region, that share its stores; a preset has its own",
 				Explore: "application instances that share the stores (default: one per client)",
@@ -47,7 +48,7 @@ func (s *Settings) Subject() []settings.Setting {
 
 // Seeded says where random numbers come from.
 func (s *Settings) Seeded() []settings.Setting {
-	return []settings.Setting{{Name: "seed", Title: settings.Load, Value: settings.Seed(&s.Seed),
+	return []settings.Setting{{Name: "seed", Title: settings.What, Value: settings.Seed(&s.Seed),
 		Doc: by(s, "seed of everything random", texts{Explore: "seed of the strategies' own random numbers"})}}
 }
 

@@ -26,7 +26,7 @@ func (s *Settings) Trouble() []settings.Setting {
 		s.decisionTimeout(),
 		{Name: "cold", Title: settings.Trouble, Value: settings.Bool(&s.Cold),
 			Doc: "open a connection for each command, pipeline or transaction, as functions do that start for each call"},
-		{Name: "outage", Title: settings.Trouble, Value: settings.List(&s.Outages), Complete: settings.Words(outages...),
+		{Name: "outage", Common: true, Title: settings.Trouble, Value: settings.List(&s.Outages), Complete: settings.Words(outages...),
 			Doc: by(s, "inject a store outage, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back without its data, "+
 				"with :failover as its replica, with :failover=20ms as that of so long before; may be repeated", texts{
 				Sim: "inject a store outage, in all regions, e.g. `redis:0.3-0.6` (shares of the duration); with :empty added it comes back " +

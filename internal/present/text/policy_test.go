@@ -1,0 +1,18 @@
+package text
+
+import (
+	"testing"
+
+	"github.com/quotabench/quotabench/results"
+)
+
+func TestPolicy(t *testing.T) {
+	s := results.Summary{Policy: "agent-api", Params: results.Params{Limit: 50, Unit: "requests", Window: "rolling 1h0m0s"}}
+	if got := Policy(&s); got != "agent-api: 50 requests, rolling 1h" {
+		t.Error(got)
+	}
+	s.Params.PolicyLimit = 1000
+	if got := Policy(&s); got != "agent-api: 1,000 requests, rolling 1h, tried with 50" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,125 @@
+package group
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/redact"
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/workloads"
+)
+
+// likely are policies to try where nobody chose one: base, what it is in each kind that the
+// strategies serve, the first of a strategy's kinds first, and those that are registered.
+func likely(base quota.Policy, all []strategies.Selection) []quota.Policy {
+	out := []quota.Policy{base}
+	for _, sel := range all {
+		for _, kind := range sel.Kinds {
+			p := base.As(kind)
+			known := slices.ContainsFunc(out, func(x quota.Policy) bool { return x.Window.Kind == kind })
+			if !known && p.Validate() == nil {
+				out = append(out, p)
+			}
+		}
+	}
+	return append(out, quota.Policies()...)
+}
+
+// fit gives the plan, whose policy nobody chose, the one of the likely policies under which most
+// of its strategies can run.
+func (s *Settings) fit(p *harness.Plan) {
+	most, usual := 0, p.Policy.Name
+	for _, policy := range likely(p.Policy, p.Strategies) {
+		q := *p
+		q.Policy = policy
+		n := 0
+		for _, sel := range p.Strategies {
+			if q.CheckPolicy() == nil && q.CannotRun(sel, s.mode(), q.CrossesWindows()) == nil {
+				n++
+			}
+		}
+		if n > most {
+			most, p.Policy = n, policy
+		}
+	}
+	if s.Policy = p.Policy.Name; s.Policy != usual {
+		s.Chose = "no policy is named: this is --policy " + settings.Quoted(p.Policy.Text())
+	}
+}
+
+func (s *Settings) mode() strategies.Mode {
+	if s.command == Sim {
+		return strategies.ModeSimulate
+	}
+	return strategies.ModeMeasure
+}
+
+// Instead is a command that tries a strategy which the plan's policy or workload keeps from
+// running: this one with others, or "" if those are not the cause. Cannot says why a plan cannot
+// run the strategy.
+func (s *Settings) Instead(p *harness.Plan, sel strategies.Selection, cannot func(*harness.Plan) error) string {
+	others := slices.DeleteFunc(workloads.All(), func(w *workloads.Meta) bool { return w.NeedsTrace || w == p.Workload })
+	for _, w := range append([]*workloads.Meta{p.Workload}, others...) {
+		for _, policy := range likely(p.Policy, []strategies.Selection{sel}) {
+			q := *p
+			q.Policy, q.Workload = policy, w
+			if q.CheckPolicy() == nil && cannot(&q) == nil {
+				return s.line(sel, p, &q)
+			}
+		}
+	}
+	return ""
+}
+
+// Elsewhere is a command that tries a strategy which cannot be simulated, or "" if there is none.
+func (s *Settings) Elsewhere(sel strategies.Selection) string {
+	if _, not := sel.Excludes(strategies.ModeMeasure); s.command != Sim || not || sel.BuiltIn() != nil {
+		return ""
+	}
+	return "quotabench " + string(Run) + " " + settings.Quoted(sel.String())
+}
+
+// unfit is the error of a plan whose policy does not go with its workload.
+func (s *Settings) unfit(p *harness.Plan, err error) error {
+	for _, sel := range p.Strategies {
+		cannot := func(q *harness.Plan) error { return q.CannotRun(sel, s.mode(), q.CrossesWindows()) }
+		if line := s.Instead(p, sel, cannot); line != "" {
+			return exit.Usagef("%w; this works: %s", err, line)
+		}
+	}
+	return exit.With(exit.Usage, err)
+}
+
+// line is this command for one strategy, with the policy and the workload of to in place of
+// those of from.
+func (s *Settings) line(sel strategies.Selection, from, to *harness.Plan) string {
+	words := []string{"quotabench", string(s.command), sel.String()}
+	except := []string{"strategy"}
+	if to.Workload != from.Workload {
+		words, except = append(words, "--workload", to.Workload.Name), append(except, "workload", "speed")
+		for _, o := range from.Workload.Options {
+			if !to.Workload.Takes(o.Name) {
+				except = append(except, o.Name)
+			}
+		}
+	}
+	// Without --policy, one is chosen for the other workload as it was for this one.
+	if to.Policy.Name != from.Policy.Name && (to.Workload == from.Workload || s.Given("policy")) {
+		text := to.Policy.Text()
+		if listed(to.Policy.Name) {
+			text = to.Policy.Name
+		}
+		words, except = append(words, "--policy", text), append(except, "policy")
+	}
+	for _, flag := range s.Flags(except...) {
+		words = append(words, redact.All(flag))
+	}
+	for i := range words {
+		words[i] = settings.Quoted(words[i])
+	}
+	return strings.Join(words, " ")
+}
