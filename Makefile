@@ -15,7 +15,7 @@ ONLY          ?=
 LONG          ?=
 COMMIT        ?=
 
-# Recorded series that make noise studies beside generated ones.
+# Recorded series that make noise studies instead of a generated one.
 SERIES        ?=
 
 # SHORT=1 has make instrument take fewer and shorter pairs.

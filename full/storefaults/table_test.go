@@ -9,7 +9,7 @@ const (
 	fails    = "requests fail"
 	without  = "requests are decided without the store"
 	waits    = "requests wait"
-	forgets  = "the store forgets what was counted"
+	forgets  = "counts are lost"
 	bothFail = fails + ", and " + forgets
 )
 
@@ -72,17 +72,17 @@ var faults = []fault{
 	{store: "PostgreSQL", name: "stopped for a while", strategy: "pg-conditional", does: waits, code: "store-failed", says: "postgres did not answer as it should", undecided: "false-reject", lasts: 700 * time.Millisecond},
 	{store: "PostgreSQL", name: "killed", strategy: "pg-conditional", does: fails, code: "store-failed", says: "postgres did not answer as it should", undecided: "false-reject"},
 	{store: "PostgreSQL", name: "restarted with its data", strategy: "pg-conditional", does: fails, code: "store-restarted", says: "postgres was restarted", undecided: "leak, false-reject", lasts: time.Second},
-	{store: "etcd", name: "what runs keep removed", strategy: "etcd-counter", does: forgets, code: "store-lost-data", says: "etcd lost what the run kept there", undecided: "leak, false-reject"},
+	{store: "etcd", name: "data of runs removed", strategy: "etcd-counter", does: forgets, code: "store-lost-data", says: "etcd lost what the run kept there", undecided: "leak, false-reject"},
 	{store: "etcd", name: "stopped for a while", strategy: "etcd-counter", does: waits, code: "store-failed", says: "etcd did not answer as it should", undecided: "false-reject", lasts: 700 * time.Millisecond},
 	{store: "etcd", name: "killed", strategy: "etcd-counter", does: fails, code: "store-failed", says: "etcd did not answer as it should", undecided: "false-reject"},
 	{store: "etcd", name: "restarted with its data", strategy: "etcd-counter", does: fails, code: "store-restarted", says: "etcd was restarted", undecided: "leak, false-reject", lasts: time.Second},
 	{store: "etcd", name: "restarted empty", strategy: "etcd-counter", does: bothFail, code: "store-lost-data", says: "etcd lost what the run kept there", undecided: "leak, false-reject", lasts: time.Second},
-	{store: "NATS", name: "what runs keep removed", strategy: "queue", does: bothFail, code: "store-lost-data", says: "nats lost what the run kept there", undecided: "leak, false-reject"},
+	{store: "NATS", name: "data of runs removed", strategy: "queue", does: bothFail, code: "store-lost-data", says: "nats lost what the run kept there", undecided: "leak, false-reject"},
 	{store: "NATS", name: "stopped for a while", strategy: "queue", does: waits, code: "store-failed", says: "nats did not answer as it should", undecided: "false-reject", lasts: 700 * time.Millisecond},
 	{store: "NATS", name: "killed", strategy: "queue", does: fails, code: "store-failed", says: "nats did not answer as it should", undecided: "false-reject"},
 	{store: "NATS", name: "restarted with its data", strategy: "queue", does: fails, code: "store-restarted", says: "nats was restarted", undecided: "leak, false-reject", lasts: time.Second},
 	{store: "NATS", name: "restarted empty", strategy: "queue", does: bothFail, code: "store-lost-data", says: "nats lost what the run kept there", undecided: "leak, false-reject", lasts: time.Second},
-	{store: "ZooKeeper", name: "what runs keep removed", strategy: "zookeeper-counter", does: bothFail, code: "store-lost-data", says: "zookeeper lost what the run kept there", undecided: "leak, false-reject"},
+	{store: "ZooKeeper", name: "data of runs removed", strategy: "zookeeper-counter", does: bothFail, code: "store-lost-data", says: "zookeeper lost what the run kept there", undecided: "leak, false-reject"},
 	{store: "ZooKeeper", name: "stopped for a while", strategy: "zookeeper-counter", does: waits, code: "store-failed", says: "zookeeper did not answer as it should", undecided: "false-reject", lasts: 700 * time.Millisecond},
 	{store: "ZooKeeper", name: "killed", strategy: "zookeeper-counter", does: fails, code: "store-failed", says: "zookeeper did not answer as it should", undecided: "false-reject"},
 	{store: "ZooKeeper", name: "restarted empty, and rejecting clients that know of more", strategy: "zookeeper-counter", does: fails, code: "store-failed", says: "zookeeper did not answer as it should", undecided: "false-reject", lasts: 4 * time.Second},

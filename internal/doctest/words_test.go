@@ -30,7 +30,12 @@ var instead = map[string]string{
 	`\bin mid-run\b`:                           "during the run",
 	`\bcomes? past\b|\bgo on with\b`:           "continues",
 	`\bheld against\b`:                         "compared with",
-	`\bas they are put in\b|\bcome out as\b`:   "is written as",
+	`\bas they are put in\b|\bcomes? out as\b`: "is written as",
+	`\bsays? (what|which|how|why)\b`:           "names, lists, describes",
+	`\bby (itself|themselves)\b`:               "alone, or nothing",
+	`\bof what\b`:                              "of the ..., a noun",
+	`\bask(s|ed)? for\b`:                       "needs, requests",
+	`\bstands? in\b`:                           "is in, replaces",
 }
 
 // TestPlainEnglish: pages use the words of docs/glossary.md.

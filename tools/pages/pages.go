@@ -63,7 +63,7 @@ const guide = `
 - **Form**: a *documented* strategy does what its [design record](../design-records.md) says, including the flaws. A *hardened* one is the same idea without the leaks. A record considered a *rejected alternative*, and names a
   *future* one for later. *Reference* and *baseline* strategies have no record. Unless a page says otherwise, tables, statements and scripts that a record does not show are ours.
 - **Counts**: the requests that use up the limit: all attempts, or admitted ones.
-- **Guarantee**: what the strategy declares for each window of a subject, in units; L is the limit. "Under" lists the faults that it tolerates. A run judges each clause.
+- **Guarantee**: what the strategy declares for each window of a subject, in units; L is the limit. *Also under*: the faults that it tolerates. A run judges each clause.
 - **Leak**: units admitted over the limit. A *trial* is a window of one subject in which demand exceeded the limit.
 - **False rejects**: valid requests that were rejected although there was room; *certain..possible* if the order is not known.
 - **Drift**: a counter minus the truth, with nothing in flight.
@@ -209,8 +209,9 @@ func guarantee(b *bytes.Buffer, m *strategies.Meta) {
 		fmt.Fprint(b, "It declares none.\n\n")
 		return
 	}
+	heading(b, []string{"clause", "windows", "also under"})
 	for _, c := range m.Guarantee {
-		fmt.Fprintf(b, "- %s\n", promise(c))
+		line(b, []string{bound(c), cmp.Or(windows(c.Kinds), "all"), cmp.Or(joined(c.Tolerates, faultName), "-")})
 	}
 	fmt.Fprintln(b)
 }
@@ -220,13 +221,18 @@ func windows(kinds []quota.Kind) string {
 	return strings.Replace(joined(kinds, quota.Kind.String), "calendar-month, calendar-day, calendar-hour", "calendar", 1)
 }
 
-// promise is a clause in words. The formula of a leak is of all units that a window may
-// admit, and that of another property of the units beyond it.
-func promise(c quota.Clause) string {
-	out := string(c.Property) + ": at most " + c.Formula
+// bound of a clause in words. The formula of a leak is of all units that a window may admit,
+// and that of another property of the units beyond it.
+func bound(c quota.Clause) string {
 	if c.Property == quota.PropertyLeak {
-		out = "admits at most " + c.Formula
+		return "admits at most " + c.Formula
 	}
+	return string(c.Property) + ": at most " + c.Formula
+}
+
+// promise is a clause in words, with its windows and faults.
+func promise(c quota.Clause) string {
+	out := bound(c)
 	if len(c.Kinds) > 0 {
 		out += " in " + windows(c.Kinds) + " windows"
 	}
