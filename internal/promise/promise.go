@@ -14,7 +14,8 @@ import (
 // measured. A clause that does not tolerate each of the faults that happened is
 // left out: it promises nothing then. v is the verdict on the policy's own
 // windows, rolling that on rolling ones of the same length, or nil.
-func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, params quota.Params, v, rolling *oracle.Verdict) []results.Clause {
+func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, params quota.Params, v,
+	rolling *oracle.Verdict) []results.Clause {
 	out := []results.Clause{}
 	for _, c := range declared {
 		if slices.ContainsFunc(happened, func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {

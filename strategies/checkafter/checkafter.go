@@ -32,8 +32,9 @@ func init() {
 				"A file's size is known when it is checked, so nothing is corrected later.",
 				"No bytes are sent anywhere: an upload is a wait of its size by the option bandwidth, and its bytes are counted by the option size.",
 			},
-			Use:   "Use it if files are small, rejections rare, and a client need not know beforehand.",
-			Avoid: "Avoid it if uploads are large: every rejected one is paid for in full, and while it is there others are rejected that would have fitted.",
+			Use: "Use it if files are small, rejections rare, and a client need not know beforehand.",
+			Avoid: "Avoid it if uploads are large: every rejected one is paid for in full, and while it is there others are " +
+				"rejected that would have fitted.",
 		},
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedRedis},
@@ -43,7 +44,8 @@ func init() {
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{
 			{Name: "size", Type: "int", Default: "1000000", Min: "1", Doc: "`bytes` of one unit; ADR-RM-3 counts in MB"},
-			{Name: "bandwidth", Type: "int", Default: "0", Min: "0", Doc: "`bytes` per second that one client uploads; 0 makes uploads take no time"},
+			{Name: "bandwidth", Type: "int", Default: "0", Min: "0",
+				Doc: "`bytes` per second that one client uploads; 0 makes uploads take no time"},
 		},
 		Guarantee: []quota.Clause{
 			// What is admitted was part of the sum that was checked. A DECRBY that is

@@ -24,11 +24,13 @@ func init() {
 				"A write that finds another version fails, and the caller reads again.",
 			},
 			Deviations: []string{
-				"The record names a distributed counter in ZooKeeper and says nothing of how it counts: a versioned node is how ZooKeeper's own recipes do.",
+				"The record names a distributed counter in ZooKeeper and says nothing of how it counts: a versioned node is " +
+					"how ZooKeeper's own recipes do.",
 				"Nodes of windows that have ended stay: ZooKeeper removes only what belongs to a session, unless its operator allows more.",
 				"A server that is started here is one, so a decision waits for its disk and not for a majority.",
 			},
-			Use:   "Use it if few requests per second and subject are decided and none may be decided wrongly, on a ZooKeeper that is there already.",
+			Use: "Use it if few requests per second and subject are decided and none may be decided wrongly, " +
+				"on a ZooKeeper that is there already.",
 			Avoid: "Avoid it on a hot key: every success makes all callers fail that read before it, and each failure costs two round trips.",
 		},
 		Form:      strategies.Rejected,
@@ -39,7 +41,8 @@ func init() {
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{{
 			Name: "sync", Type: "bool", Default: "false",
-			Doc: "ask the leader before each first read, so that it is the newest also on several servers; otherwise a server answers by what it has",
+			Doc: "ask the leader before each first read, so that it is the newest also on several servers; " +
+				"otherwise a server answers by what it has",
 		}},
 		Guarantee: []quota.Clause{
 			// A refund that a caller repeats gives units of others back.

@@ -34,7 +34,8 @@ func init() {
 				"The UPDATE that charges it empties the whole cache: every write does, whatever row it is about.",
 			},
 			Deviations: []string{
-				"The record takes the cache for one that is built in, which PostgreSQL has not: one in the memory of this process stands in for it, and a hit costs no round trip.",
+				"The record takes the cache for one that is built in, which PostgreSQL has not: one in the memory of this " +
+					"process stands in for it, and a hit costs no round trip.",
 				"A built-in cache would be emptied within the transaction; this one is once the reply to the UPDATE has come.",
 				"With cache=redis the cache is in Redis, and a hit costs a round trip there.",
 				"With cache=instance each instance has its own cache, as an application would build it: it does not hear of the others' writes.",

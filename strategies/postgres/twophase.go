@@ -29,7 +29,8 @@ func init() {
 				"If either does not fit, both are rolled back.",
 				"Both are prepared: from then on each can be committed, whatever becomes of its connection.",
 				"Both are committed, the first database first.",
-				"What is in doubt after an error is settled in the same call, by a job, or when the instance is next opened: prepared in the second alone is committed, anything else is rolled back.",
+				"What is in doubt after an error is settled in the same call, by a job, or when the instance is next opened: " +
+					"prepared in the second alone is committed, anything else is rolled back.",
 			},
 			Deviations: []string{
 				"The record has one line of a table for it and names no databases: two that hold the same counts are ours.",
@@ -42,7 +43,8 @@ func init() {
 		Needs: []strategies.Need{strategies.NeedPostgres, needSecond},
 		Excluded: map[strategies.Mode]string{
 			strategies.ModeSimulate: notSimulated[strategies.ModeSimulate],
-			strategies.ModeExplore:  "what is prepared holds its locks without a connection, on two servers, so that nothing tells who waits for whom",
+			strategies.ModeExplore: "what is prepared holds its locks without a connection, on two servers, " +
+				"so that nothing tells who waits for whom",
 		},
 		Kinds:     kinds,
 		GivesBack: true,

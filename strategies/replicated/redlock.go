@@ -33,18 +33,21 @@ var redlockMeta = strategies.Meta{
 	Doc:    "GET, compare, SET under a lock that a majority of independent Redis grants",
 	Notes: strategies.Notes{
 		How: []string{
-			"A caller sets a key with its own value and an expiry on each of n independent Redis, and holds the lock where a majority took it in time.",
+			"A caller sets a key with its own value and an expiry on each of n independent Redis, and holds the lock where " +
+				"a majority took it in time.",
 			"A caller that did not get it takes its keys away again and tries once more after a pause.",
 			"Under the lock it reads the counter in the first Redis, compares, and writes the sum.",
 			"A script on each Redis takes the lock's key away if it still has the caller's value.",
 		},
 		Deviations: []string{
-			"The record names the lock and no library: it is redsync 4.18 with its defaults of 8 s, 32 tries and pauses of 50 to 250 ms, over five Redis.",
+			"The record names the lock and no library: it is redsync 4.18 with its defaults of 8 s, 32 tries and pauses of " +
+				"50 to 250 ms, over five Redis.",
 			"The record does not say what is done under the lock, and it is the read, check and write that it starts from.",
 			"A request that gets no lock in all its tries is an error, and not a rejection.",
 		},
-		Use:   "Use it if the work under the lock is long, touches things outside Redis, and may be done twice when a holder is late.",
-		Avoid: "Avoid it for a counter: a script in one Redis does the same in one round trip, and a holder that outlives its lock overwrites what others counted.",
+		Use: "Use it if the work under the lock is long, touches things outside Redis, and may be done twice when a holder is late.",
+		Avoid: "Avoid it for a counter: a script in one Redis does the same in one round trip, and a holder that " +
+			"outlives its lock overwrites what others counted.",
 	},
 	Form:  strategies.Rejected,
 	Needs: []strategies.Need{strategies.NeedRedis},
@@ -60,7 +63,8 @@ var redlockMeta = strategies.Meta{
 		{Name: "n", Default: "5", Values: []string{"1", "3", "5"}, Doc: "how many independent Redis grant the lock: redis, redis.2 and so on"},
 		{Name: "expiry", Default: "8s", Type: "duration", Min: "10ms", Max: "1h", Doc: "how long a lock lasts that is not given back"},
 		{Name: "tries", Default: "32", Type: "int", Min: "1", Max: "10000", Doc: "how often a lock is asked for before the request fails"},
-		{Name: "delay", Default: "0s", Type: "duration", Min: "0s", Max: "10s", Doc: "pause between two tries; 0s is the library's own, 50 to 250 ms at random"},
+		{Name: "delay", Default: "0s", Type: "duration", Min: "0s", Max: "10s",
+			Doc: "pause between two tries; 0s is the library's own, 50 to 250 ms at random"},
 	},
 	Guarantee: []quota.Clause{{
 		// Nothing fences a write off: one that comes after the lock's expiry, or after its

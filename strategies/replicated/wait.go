@@ -32,11 +32,13 @@ var redisWaitMeta = strategies.Meta{
 			"A refund is a script that takes the units off again, with its own WAIT.",
 		},
 		Deviations: []string{
-			"The record names no means of strong consistency, and WAIT is the strongest that Redis has: it is no consensus, and a failover to a replica that was not waited for loses what others confirmed.",
+			"The record names no means of strong consistency, and WAIT is the strongest that Redis has: it is no consensus, " +
+				"and a failover to a replica that was not waited for loses what others confirmed.",
 			"The record describes no algorithm, so the check and the charge are one script.",
 			"Simulated and explored, a replica is a model that has each write at once.",
 		},
-		Use:   "Use it if a master that dies must not take confirmed charges with it, and a second round trip inside the machine room is no matter.",
+		Use: "Use it if a master that dies must not take confirmed charges with it, and a second round trip inside the " +
+			"machine room is no matter.",
 		Avoid: "Avoid it if requests must go on while replicas are away: they end in errors, or are admitted without what they waited for.",
 	},
 	Form:      strategies.Rejected,
@@ -45,11 +47,13 @@ var redisWaitMeta = strategies.Meta{
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Options: []quota.Option{
-		{Name: "replicas", Default: "1", Type: "int", Min: "1", Max: "5", Doc: "how many replicas must have a charge before its caller hears of it"},
+		{Name: "replicas", Default: "1", Type: "int", Min: "1", Max: "5",
+			Doc: "how many replicas must have a charge before its caller hears of it"},
 		{Name: "timeout", Default: "1s", Type: "duration", Min: "1ms", Max: "4s", Doc: "how long replicas are waited for"},
 		{
 			Name: "few", Default: fewError, Values: []string{fewError, fewUndo, fewAdmit},
-			Doc: "where too few replicas have a charge in time; error: an error, and the units stay taken; undo: an error, and the units are given back; admit: it is admitted",
+			Doc: "where too few replicas have a charge in time; error: an error, and the units stay taken; undo: an error, " +
+				"and the units are given back; admit: it is admitted",
 		},
 	},
 	Guarantee: []quota.Clause{
@@ -74,7 +78,8 @@ var redisWaitMeta = strategies.Meta{
 			return nil, err
 		}
 		if _, ok := c.redis.(*redis.ClusterClient); ok {
-			return nil, errors.New("redis-wait needs one server with replicas: WAIT names no key, so that a cluster does not know which of its servers is meant")
+			return nil, errors.New("redis-wait needs one server with replicas: WAIT names no key, so that a cluster does " +
+				"not know which of its servers is meant")
 		}
 		s := &redisWait{counter: c, replicas: env.Options.Int("replicas"), timeout: env.Options.Duration("timeout"), few: env.Options["few"]}
 		c.call = s.runAndWait
@@ -132,7 +137,8 @@ func (s *redisWait) runAndWait(ctx context.Context, script *redis.Script, key st
 	if s.few == fewAdmit {
 		return res, nil
 	}
-	err = fmt.Errorf("%d of %d replicas have the charge after %v, %w: %w", have, s.replicas, s.timeout, strategies.ErrPrescribed, context.DeadlineExceeded)
+	err = fmt.Errorf("%d of %d replicas have the charge after %v, %w: %w", have, s.replicas, s.timeout,
+		strategies.ErrPrescribed, context.DeadlineExceeded)
 	if s.few == fewUndo {
 		err = errors.Join(err, refundScript.Run(ctx, s.redis, []string{key}, args[0]).Err())
 	}

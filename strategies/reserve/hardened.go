@@ -53,10 +53,13 @@ var hardenedMeta = strategies.Meta{
 	Doc:    "as lua-reserve, but repeatable, with reservations that end and a sync that only adds what it missed",
 	Notes: strategies.Notes{
 		How: []string{
-			"One script holds the units under the request's name, with a deadline, if they fit next to what is stored and held; a request that holds them already gets the same answer.",
-			"A commit stores the file as one of the tenant's numbered changes, and a second script ends the reservation and adds the file to what is stored, once per number.",
+			"One script holds the units under the request's name, with a deadline, if they fit next to what is stored and " +
+				"held; a request that holds them already gets the same answer.",
+			"A commit stores the file as one of the tenant's numbered changes, and a second script ends the reservation and " +
+				"adds the file to what is stored, once per number.",
 			"A refund deletes the file in the same way, or notes that it will never be stored and ends the reservation.",
-			"A rejection while reservations are past their deadlines has the database give those up that it has not stored, ends them, and asks once more.",
+			"A rejection while reservations are past their deadlines has the database give those up that it has not stored, " +
+				"ends them, and asks once more.",
 			"The sync asks for the changes that the ledger lacks and adds them; it overwrites nothing.",
 		},
 		Deviations: []string{
@@ -64,7 +67,8 @@ var hardenedMeta = strategies.Meta{
 			"The limit is kept in the database, too, with a revision, and comes back when Redis has lost it.",
 			"A command without an answer is sent once more, which changes nothing if it had taken effect.",
 		},
-		Use:   "Use it if ADR-RM-3's storage quota has to hold through retries, crashes, abandoned uploads and syncs under load, or on a cluster.",
+		Use: "Use it if ADR-RM-3's storage quota has to hold through retries, crashes, abandoned uploads and syncs " +
+			"under load, or on a cluster.",
 		Avoid: "Avoid it if Redis may evict keys: reservations of uploads in progress are nowhere else.",
 	},
 	Form:      strategies.Hardened,
@@ -123,7 +127,8 @@ func openHardened(ctx context.Context, env strategies.Env) (strategies.Strategy,
 			return nil, fmt.Errorf("loading the scripts: %w", err)
 		}
 	}
-	return &hardened{redis: strategies.Redis(env), keys: ledgerKeys{env.Prefix + "quota:{"}, files: files, urls: newURLs(env), syncs: newSyncs(env)}, nil
+	return &hardened{redis: strategies.Redis(env), keys: ledgerKeys{env.Prefix + "quota:{"}, files: files,
+		urls: newURLs(env), syncs: newSyncs(env)}, nil
 }
 
 // ledgerKeys names a tenant's keys, which share a hash tag: quota:{tenant:ID}:used.

@@ -44,8 +44,9 @@ var luaReserveMeta = strategies.Meta{
 			"Making the URL asks no store here; how often it fails is an option.",
 			"What starts a sync on demand is not in the record; here a rejection does.",
 		},
-		Use:   "Use it if uploads are short, callers do not crash during one, and no upload is in progress when the sync runs.",
-		Avoid: "Avoid it on a Redis Cluster, whose slots the two keys do not share, or if a sync may run under load, which gives away reservations.",
+		Use: "Use it if uploads are short, callers do not crash during one, and no upload is in progress when the sync runs.",
+		Avoid: "Avoid it on a Redis Cluster, whose slots the two keys do not share, or if a sync may run under load, " +
+			"which gives away reservations.",
 	},
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},

@@ -29,7 +29,8 @@ func init() {
 		Notes: strategies.Notes{
 			How: []string{
 				"Each request is a call of ShouldRateLimit over gRPC, with a descriptor that names the subject and with its units as hits_addend.",
-				"ratelimit adds the units to a key of the descriptor and the unit's window on the clock, by INCRBY and EXPIRE in one pipeline to Redis.",
+				"ratelimit adds the units to a key of the descriptor and the unit's window on the clock, by INCRBY and EXPIRE " +
+					"in one pipeline to Redis.",
 				"A sum above the limit is OVER_LIMIT; what was added stays.",
 				"With a local cache a server answers OVER_LIMIT by itself for keys that it has found above their limit.",
 				"What is left, and the time until the window ends, are read from the answer.",
@@ -38,8 +39,9 @@ func init() {
 				"Windows of ratelimit begin on the clock, and a run moves those of a policy: a moved window meets two of ratelimit's.",
 				"A limit that changes during a run is not followed: the service would have to load its configuration again.",
 			},
-			Use:   "Use it behind Envoy, or wherever several proxies or programs share limits in one service.",
-			Avoid: "Avoid it if a limit must hold in any stretch of time: fixed windows admit twice the limit around their end. Also avoid it if requests of several units must not be rejected wrongly.",
+			Use: "Use it behind Envoy, or wherever several proxies or programs share limits in one service.",
+			Avoid: "Avoid it if a limit must hold in any stretch of time: fixed windows admit twice the limit around their " +
+				"end. Also avoid it if requests of several units must not be rejected wrongly.",
 		},
 		Form:      strategies.Reference,
 		Needs:     []strategies.Need{NeedRatelimit},
@@ -70,8 +72,9 @@ func init() {
 				},
 			},
 			{
-				Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay}, Formula: "any, or may-reject",
-				Bound: func(p quota.Params) int64 { return promised(p.Options["may-reject"], quota.Unbounded) },
+				Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay},
+				Formula: "any, or may-reject",
+				Bound:   func(p quota.Params) int64 { return promised(p.Options["may-reject"], quota.Unbounded) },
 			},
 		},
 	})
@@ -101,12 +104,21 @@ const defaultDescriptors = "subject={subject}"
 
 var envoyOptions = []quota.Option{
 	{Name: "domain", Doc: "domain of the service's configuration; servers that are started for the run have their own"},
-	{Name: "descriptors", Default: defaultDescriptors, Check: checkDescriptors, Doc: "entries of the descriptor with a plus between them, descriptors with a bar between; {subject} becomes the subject. Servers that are started have their own"},
-	{Name: "may-leak", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that the service may admit over the limit, in any window of a subject: windows for the limit once more, which fixed windows on the clock promise; a number; any bounds nothing"},
-	{Name: "may-reject", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that it may reject although they fit: windows for what fixed windows on the clock promise, none under rolling policies; a number; any bounds nothing"},
-	{Name: "servers", Default: "1", Type: "int", Min: "1", Max: "8", Doc: "servers that are started and share one Redis; instances ask one each, in turns"},
-	{Name: "cache", Default: "0", Type: "int", Min: "0", Max: "1000000000", Doc: "bytes of the local cache of each server that is started; 0 for none"},
-	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s", Doc: "time that a call may take, 20ms in Envoy's own filter; 0s leaves that to the run"},
+	{Name: "descriptors", Default: defaultDescriptors, Check: checkDescriptors,
+		Doc: "entries of the descriptor with a plus between them, descriptors with a bar between; {subject} becomes the " +
+			"subject. Servers that are started have their own"},
+	{Name: "may-leak", Default: asWindows, Check: checkWindowsPromise,
+		Doc: "requests that the service may admit over the limit, in any window of a subject: windows for the limit once " +
+			"more, which fixed windows on the clock promise; a number; any bounds nothing"},
+	{Name: "may-reject", Default: asWindows, Check: checkWindowsPromise,
+		Doc: "requests that it may reject although they fit: windows for what fixed windows on the clock promise, " +
+			"none under rolling policies; a number; any bounds nothing"},
+	{Name: "servers", Default: "1", Type: "int", Min: "1", Max: "8",
+		Doc: "servers that are started and share one Redis; instances ask one each, in turns"},
+	{Name: "cache", Default: "0", Type: "int", Min: "0", Max: "1000000000",
+		Doc: "bytes of the local cache of each server that is started; 0 for none"},
+	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s",
+		Doc: "time that a call may take, 20ms in Envoy's own filter; 0s leaves that to the run"},
 }
 
 // Descriptors reads the option of that name: the entries of each descriptor, a key and a
@@ -155,7 +167,8 @@ func suitsStore(o quota.Options, store any) error {
 	case !ok:
 		return nil
 	case s.Owned() && (o["domain"] != "" || o["descriptors"] != defaultDescriptors):
-		return errors.New("servers that are started have a domain and descriptors of their own: name a service with --ratelimit grpc://HOST:PORT, or leave domain and descriptors out")
+		return errors.New("servers that are started have a domain and descriptors of their own: name a service with " +
+			"--ratelimit grpc://HOST:PORT, or leave domain and descriptors out")
 	case !s.Owned() && o["domain"] == "":
 		return errors.New("needs the domain of the service's configuration: write " + EnvoyRatelimit + ":domain=NAME")
 	case !s.Owned() && (o["servers"] != "1" || o["cache"] != "0"):

@@ -67,16 +67,22 @@ func init() {
 }
 
 var httpOptions = []quota.Option{
-	{Name: "method", Default: "GET", Values: []string{"GET", "HEAD", "POST", "PUT", "DELETE"}, Doc: "method of the requests, which have no body"},
+	{Name: "method", Default: "GET", Values: []string{"GET", "HEAD", "POST", "PUT", "DELETE"},
+		Doc: "method of the requests, which have no body"},
 	{Name: "subject-header", Check: checkSubjectHeader, Doc: "header that carries the subject, e.g. X-Api-Key; without one the URL has to"},
-	{Name: "admitted", Default: "2xx", Check: checkStatuses, Doc: "statuses that mean admitted: codes, classes and ranges with a plus between them"},
+	{Name: "admitted", Default: "2xx", Check: checkStatuses,
+		Doc: "statuses that mean admitted: codes, classes and ranges with a plus between them"},
 	{Name: "rejected", Default: "429", Check: checkStatuses, Doc: "statuses that mean rejected; all others are errors"},
-	{Name: "may-leak", Default: "0", Check: checkPromise, Doc: "requests that the service may admit over the limit, in any window of a subject; any bounds nothing"},
-	{Name: "may-reject", Default: "0", Check: checkPromise, Doc: "requests that it may reject although they fit, in any window of a subject; any bounds nothing"},
-	{Name: "remaining", Default: "RateLimit-Remaining+X-RateLimit-Remaining", Check: checkNames, Doc: "headers with what is left, the first that is there"},
+	{Name: "may-leak", Default: "0", Check: checkPromise,
+		Doc: "requests that the service may admit over the limit, in any window of a subject; any bounds nothing"},
+	{Name: "may-reject", Default: "0", Check: checkPromise,
+		Doc: "requests that it may reject although they fit, in any window of a subject; any bounds nothing"},
+	{Name: "remaining", Default: "RateLimit-Remaining+X-RateLimit-Remaining", Check: checkNames,
+		Doc: "headers with what is left, the first that is there"},
 	{Name: "retry-after", Default: "Retry-After", Check: checkNames, Doc: "headers with the time to wait"},
 	{Name: "keep-alive", Default: "true", Type: "bool", Doc: "false: each request has a connection of its own"},
-	{Name: "connections", Default: "0", Type: "int", Min: "0", Max: "10000", Doc: "connections of an instance at most; 0 leaves that to the run"},
+	{Name: "connections", Default: "0", Type: "int", Min: "0", Max: "10000",
+		Doc: "connections of an instance at most; 0 leaves that to the run"},
 	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s", Doc: "time that a request may take; 0s leaves that to the run"},
 }
 
@@ -128,7 +134,8 @@ func apart(o quota.Options) error {
 func namesSubject(o quota.Options, store any) error {
 	s, ok := store.(interface{ URL() string })
 	if ok && !strings.Contains(s.URL(), subject) && o["subject-header"] == "" {
-		return errors.New("every subject would be the same to the service: put {subject} into the URL of --service, e.g. http://localhost:8080/check?user={subject}, or name a header by subject-header")
+		return errors.New("every subject would be the same to the service: put {subject} into the URL of --service, e.g. " +
+			"http://localhost:8080/check?user={subject}, or name a header by subject-header")
 	}
 	return nil
 }

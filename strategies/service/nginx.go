@@ -22,11 +22,13 @@ func init() {
 				"With nodelay what is admitted is answered at once, and otherwise as late as the rate asks for.",
 			},
 			Deviations: []string{
-				"nginx reads its clock once in each turn of a worker's event loop, in whole milliseconds: a request more than the bucket holds may pass.",
+				"nginx reads its clock once in each turn of a worker's event loop, in whole milliseconds: a request more than " +
+					"the bucket holds may pass.",
 				"A limit that changes during a run is not followed: nginx would have to be reloaded.",
 			},
-			Use:   "Use it in front of a service that has an nginx anyway, to bound the rate of a client.",
-			Avoid: "Avoid it if a window's limit must hold: the bucket passes on top of what flows in. Also avoid it if the location answers by return: nginx never asks limit_req there, and says nothing.",
+			Use: "Use it in front of a service that has an nginx anyway, to bound the rate of a client.",
+			Avoid: "Avoid it if a window's limit must hold: the bucket passes on top of what flows in. Also avoid it if the " +
+				"location answers by return: nginx never asks limit_req there, and says nothing.",
 		},
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedNginx},
@@ -35,10 +37,12 @@ func init() {
 		Serves:  servesRate,
 		Counts:  quota.CountsAdmitted,
 		Options: []quota.Option{
-			{Name: "burst", Default: burstOfLimit, Check: checkBurst, Doc: "requests in the bucket beside the one in hand; limit-1 makes a bucket of the policy's limit"},
+			{Name: "burst", Default: burstOfLimit, Check: checkBurst,
+				Doc: "requests in the bucket beside the one in hand; limit-1 makes a bucket of the policy's limit"},
 			{Name: "nodelay", Default: "true", Type: "bool", Doc: "false: requests of the burst are held back until the rate has room"},
 			{Name: "workers", Default: "2", Type: "int", Min: "1", Max: "64", Doc: "processes of nginx that share the zone"},
-			{Name: "answer", Default: "file", Values: []string{"file", "return"}, Doc: "return: the location answers by return, where nginx never asks limit_req, a common mistake"},
+			{Name: "answer", Default: "file", Values: []string{"file", "return"},
+				Doc: "return: the location answers by return, where nginx never asks limit_req, a common mistake"},
 		},
 		Guarantee: []quota.Clause{
 			{
@@ -46,8 +50,9 @@ func init() {
 				Bound: func(p quota.Params) int64 { return max(0, burst(p.Options, p.Limit)+1-p.Limit) + forClock(p) },
 			},
 			{
-				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed, quota.Rolling}, Formula: "L + burst + 1, and 1 + 10 ms of the rate for its clock",
-				Bound: func(p quota.Params) int64 { return burst(p.Options, p.Limit) + 1 + forClock(p) },
+				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed, quota.Rolling},
+				Formula: "L + burst + 1, and 1 + 10 ms of the rate for its clock",
+				Bound:   func(p quota.Params) int64 { return burst(p.Options, p.Limit) + 1 + forClock(p) },
 			},
 			quota.MayReject(),
 		},

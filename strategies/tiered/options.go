@@ -39,11 +39,13 @@ var optionSync = quota.Option{
 var options = []quota.Option{
 	{
 		Name: "write", Default: writeBackMode, Values: []string{writeBackMode, writeThroughMode, writeLiteralMode},
-		Doc: "a charge goes to Redis, then by a queue to PostgreSQL (back), to PostgreSQL, then Redis forgets (through), or does all of it, as that listing stands (literal)",
+		Doc: "a charge goes to Redis, then by a queue to PostgreSQL (back), to PostgreSQL, then Redis forgets (through), " +
+			"or does all of it, as that listing stands (literal)",
 	},
 	{
 		Name: "names", Default: "schema", Values: []string{"schema", "literal"},
-		Doc: "columns and fields have the names of the record's schema (schema) or those that its listings put together (literal), some of which do not exist",
+		Doc: "columns and fields have the names of the record's schema (schema) or those that its listings put together " +
+			"(literal), some of which do not exist",
 	},
 	{
 		Name: "charge", Default: "after", Values: []string{"after", "before"},
@@ -51,7 +53,8 @@ var options = []quota.Option{
 	},
 	{
 		Name: "ttl", Default: ttlAccess, Values: []string{ttlAccess, ttlCharge, "literal"},
-		Doc: "the hash's hour to live begins anew with every check and charge (access, the prose), with charges alone (charge), or on a miss only (literal, the listing)",
+		Doc: "the hash's hour to live begins anew with every check and charge (access, the prose), with charges alone " +
+			"(charge), or on a miss only (literal, the listing)",
 	},
 	{
 		Name: "lag", Type: "duration", Default: "5s", Min: "0s",
@@ -75,7 +78,8 @@ var options = []quota.Option{
 	},
 	{
 		Name: "down", Default: downProse, Values: []string{downProse, downUnified, downService},
-		Doc: "without Redis PostgreSQL decides, without both all is admitted (prose), or the listing of the unified check (unified) or of the service (service) to the letter",
+		Doc: "without Redis PostgreSQL decides, without both all is admitted (prose), or the listing of the unified " +
+			"check (unified) or of the service (service) to the letter",
 	},
 }
 

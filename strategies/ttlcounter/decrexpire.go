@@ -27,7 +27,8 @@ var decrExpireMeta = strategies.Meta{
 			"The key names the link and the month.",
 			"SET NX creates the count at the limit, with an expiry at the month's end; later calls find it there.",
 			"DECR takes one unit, and a result below zero is rejected.",
-			"With init=listing the SET NX is sent once per process and month and sets no expiry; the caller whose DECR leaves the limit less one does, by EXPIRE.",
+			"With init=listing the SET NX is sent once per process and month and sets no expiry; the caller whose DECR " +
+				"leaves the limit less one does, by EXPIRE.",
 			"Without Redis every request is rejected.",
 		},
 		Deviations: []string{

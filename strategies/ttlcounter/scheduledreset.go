@@ -44,8 +44,9 @@ func init() {
 				"The list of subjects would be the application's table of users; here the memory of the run holds it.",
 				"A scheduler looks once a minute, and is woken by the first request after the moment that is due.",
 			},
-			Use:   "Use it if counters must outlive their window, e.g. to be reported, and a reset is a separate event.",
-			Avoid: "Avoid it if the window's end matters: until the job has run the new window is charged to the old one, and what it admitted is forgotten then.",
+			Use: "Use it if counters must outlive their window, e.g. to be reported, and a reset is a separate event.",
+			Avoid: "Avoid it if the window's end matters: until the job has run the new window is charged to the old one, " +
+				"and what it admitted is forgotten then.",
 		},
 		Form:   strategies.Rejected,
 		Needs:  []strategies.Need{strategies.NeedRedis},
