@@ -73,7 +73,8 @@ var redisWaitMeta = strategies.Meta{
 			return nil, err
 		}
 		if _, ok := c.redis.(*redis.ClusterClient); ok {
-			return nil, errors.New("redis-wait needs one server with replicas: WAIT names no key, so that a cluster does not know which of its servers is meant")
+			return nil, errors.New("redis-wait needs one server with replicas: WAIT names no key, so that a cluster does " +
+				"not know which of its servers is meant")
 		}
 		s := &redisWait{counter: c, replicas: env.Options.Int("replicas"), timeout: env.Options.Duration("timeout"), few: env.Options["few"]}
 		c.call = s.runAndWait
@@ -131,7 +132,8 @@ func (s *redisWait) runAndWait(ctx context.Context, script *redis.Script, key st
 	if s.few == fewAdmit {
 		return res, nil
 	}
-	err = fmt.Errorf("%d of %d replicas have the charge after %v, %w: %w", have, s.replicas, s.timeout, strategies.ErrPrescribed, context.DeadlineExceeded)
+	err = fmt.Errorf("%d of %d replicas have the charge after %v, %w: %w", have, s.replicas, s.timeout,
+		strategies.ErrPrescribed, context.DeadlineExceeded)
 	if s.few == fewUndo {
 		err = errors.Join(err, refundScript.Run(ctx, s.redis, []string{key}, args[0]).Err())
 	}
