@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"fmt"
+	"maps"
+	"os"
 	"strings"
 	"testing"
 )
@@ -41,5 +44,33 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 	}
 	if o := call(t.Context(), "sim", "sql-only"); !strings.HasSuffix(o.stderr, "; this runs it: quotabench run sql-only\n") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+}
+
+// TestSetsHaveTheirOwnPolicies: members of a set that serve no policy of the usual kind have one
+// of the same limit.
+func TestSetsHaveTheirOwnPolicies(t *testing.T) {
+	for _, args := range [][]string{tiny("--strategy", "*on*"), {"sim", "*on*", "--requests", "100", "--instances", "1", "--out", "out"}} {
+		newPlace(t, nil)
+		if o := call(t.Context(), args...); o.code != ExitOK {
+			t.Fatalf("%q: exit %d: %s", args, o.code, o.stderr)
+		}
+		got := map[string]string{}
+		for _, run := range readResults(t).Runs {
+			got[run.Strategy] = fmt.Sprint(run.Policy, " ", run.Params.Limit, " ", run.Params.Window)
+		}
+		want := map[string]string{"honest": "agent-api 50 calendar-hour", "monthly": "50-requests-per-calendar-month 50 calendar-month"}
+		if !maps.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", args, got, want)
+		}
+	}
+	newPlace(t, nil)
+	first := call(t.Context(), tiny("--strategy", "*on*", "--print-config")...)
+	if err := os.WriteFile("run.yaml", []byte(first.stdout), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again := call(t.Context(), "run", "--config", "run.yaml", "--print-config")
+	if first.code != ExitOK || !strings.Contains(first.stdout, "policy: null") || again.stdout != first.stdout {
+		t.Errorf("exit %d, %s%s, and again %s%s", first.code, first.stdout, first.stderr, again.stdout, again.stderr)
 	}
 }

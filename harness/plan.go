@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/oracle"
@@ -20,7 +22,10 @@ import (
 type Plan struct {
 	Strategies []strategies.Selection
 	Policy     quota.Policy
-	Workload   *workloads.Meta
+	// Policies are of the strategies that are tried under another policy, by label. It has
+	// the limit and the costs of Policy: all strategies get the same requests.
+	Policies map[string]quota.Policy
+	Workload *workloads.Meta
 	// Stream holds the workload's own parameters. Seed, Policy and Requests are set
 	// from the fields here.
 	Stream workloads.Params
@@ -144,9 +149,28 @@ func (p *Plan) Complete(maxWorkers int) error {
 	return p.checkSizes()
 }
 
+// For is the plan for one of its strategies, under the policy that this one has.
+func (p *Plan) For(s strategies.Selection) Plan {
+	own := *p
+	if policy, ok := p.Policies[s.String()]; ok {
+		own.Policy, own.Policies = policy, nil
+	}
+	return own
+}
+
 // CheckPolicy returns why the policy does not go with the workload, or with what is to happen
 // in mid-run, or nil.
 func (p *Plan) CheckPolicy() error {
+	for _, label := range slices.Sorted(maps.Keys(p.Policies)) {
+		own := *p
+		own.Policy, own.Policies = p.Policies[label], nil
+		if own.Policy.Limit != p.Policy.Limit || !slices.Equal(own.Policy.Costs, p.Policy.Costs) {
+			return fmt.Errorf("policy %s of %s has another limit or other costs than %s", own.Policy.Name, label, p.Policy.Name)
+		}
+		if err := own.CheckPolicy(); err != nil {
+			return err
+		}
+	}
 	if len(p.LimitChanges) > 0 && p.Policy.Window.Kind == quota.Bucket {
 		return errors.New("the size of a bucket cannot change in mid-run: give a policy of another kind")
 	}
@@ -162,14 +186,15 @@ func (p *Plan) CannotRun(s strategies.Selection, mode strategies.Mode, crossesWi
 	if err := s.BuiltIn(); err != nil {
 		return err
 	}
-	if err := s.ServesPolicy(&p.Policy); err != nil {
+	own := p.For(s).Policy
+	if err := s.ServesPolicy(&own); err != nil {
 		return err
 	}
 	if p.Workload.GivesBack && !s.GivesBack {
 		return fmt.Errorf("cannot take units back, which the workload %s asks for", p.Workload.Name)
 	}
 	if s.Reset == strategies.ResetsNever && crossesWindows {
-		return fmt.Errorf("has no reset, and this run crosses %s windows", p.Policy.Window.Kind)
+		return fmt.Errorf("has no reset, and this run crosses %s windows", own.Window.Kind)
 	}
 	return nil
 }
@@ -200,6 +225,10 @@ func (p *Plan) Split(cannot func(strategies.Selection) error) (run []strategies.
 
 // Blank is a run with everything that is known before it starts.
 func (p *Plan) Blank(sel strategies.Selection, repetition int, stream workloads.Stream, info workloads.Info) results.Run {
+	if len(p.Policies) > 0 {
+		own := p.For(sel)
+		p = &own
+	}
 	params := results.Params{
 		Label: sel.String(), Limit: p.Policy.Limit, Unit: p.Policy.Unit, Window: windowText(p.Policy.Window),
 		Loop: results.ClosedLoop, Workers: p.Workers, Instances: p.Instances,

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"reflect"
 	"strings"
@@ -127,6 +128,35 @@ func TestSplit(t *testing.T) {
 	})
 	if !reflect.DeepEqual(run, []strategies.Selection{b}) || !reflect.DeepEqual(skipped, map[string]string{"a": "too slow"}) {
 		t.Errorf("%+v, %v", run, skipped)
+	}
+}
+
+// TestFor: a strategy can have a policy of another kind, but not of another limit.
+func TestFor(t *testing.T) {
+	hourly := quota.Policy{Name: "hourly", Limit: 5, Unit: "links", Window: quota.Window{Kind: quota.CalendarHour}}
+	a, b := selected(strategies.Meta{Name: "a", Kinds: []quota.Kind{quota.Bucket}}), selected(strategies.Meta{Name: "b", Kinds: quota.Kinds()})
+	p := Plan{
+		Strategies: []strategies.Selection{a, b}, Workload: &workloads.Meta{Name: "w"}, Policy: hourly,
+		Policies: map[string]quota.Policy{"a": hourly.As(quota.Bucket)},
+	}
+	for _, sel := range p.Strategies {
+		run := p.Blank(sel, 1, &flow{n: 1, subjects: 1}, workloads.Info{})
+		if want := map[string]string{"a": "5-links-refilling-5-per-1h", "b": "hourly"}[sel.Name]; run.Policy != want || p.For(sel).Policy.Name != want {
+			t.Errorf("%s is tried under %s, want %s", sel, run.Policy, want)
+		}
+		if err := cmp.Or(p.CannotRun(sel, strategies.ModeMeasure, false), p.CheckPolicy()); err != nil {
+			t.Error(err)
+		}
+	}
+	other := hourly.As(quota.Bucket)
+	other.Limit = 6
+	p.Policies["a"] = other
+	if err := p.CheckPolicy(); err == nil || !strings.Contains(err.Error(), "another limit") {
+		t.Error(err)
+	}
+	p.Policies["a"], p.LimitChanges = hourly.As(quota.Bucket), []LimitChange{{At: 0.5, Limit: 3}}
+	if err := p.CheckPolicy(); err == nil || !strings.Contains(err.Error(), "the size of a bucket cannot change") {
+		t.Error(err)
 	}
 }
 

@@ -140,6 +140,11 @@ func (m *measurement) siteName(suffix string) string { return m.id + "_" + suffi
 // where ctx ended before the first request: there is nothing to report.
 func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, round int, stream workloads.Stream,
 	info workloads.Info) (run results.Run, begun bool) {
+	if _, other := m.cfg.Policies[sel.String()]; other {
+		own, cfg := *m, *m.cfg
+		cfg.Plan = cfg.For(sel)
+		own.cfg, m = &cfg, &own
+	}
 	run = m.cfg.Blank(sel, round, stream, info)
 	run.Params.Pool, run.Params.Retries, run.Params.Point = m.cfg.Pool, m.cfg.ClientRetries, m.cfg.Point
 	begun, err := m.runOne(ctx, sel, stream, info, &run)

@@ -55,6 +55,11 @@ type pass struct {
 
 // newPass is a pass of which only the question is known.
 func newPass(cfg *Config, sel strategies.Selection, stream workloads.Stream, info workloads.Info) *pass {
+	if _, other := cfg.Policies[sel.String()]; other {
+		own := *cfg
+		own.Plan = cfg.For(sel)
+		cfg = &own
+	}
 	p := &pass{cfg: cfg, sel: sel, stream: stream, info: info, run: cfg.Blank(sel, 1, stream, info)}
 	p.run.Params.Instances = cfg.Topology.total()
 	p.series = results.Series{Strategy: p.run.Params.Label, Unit: cfg.Policy.Unit, Counters: []string{}, Tiers: []string{},

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -199,5 +200,21 @@ func TestBriskOptions(t *testing.T) {
 	}
 	if given == 0 {
 		t.Error("no core strategy has options of its own there: this test shows nothing")
+	}
+}
+
+// TestCore: a run that names no strategy has a quota, a fixed window, a sliding window and a
+// bucket in it.
+func TestCore(t *testing.T) {
+	own := map[quota.Kind]bool{}
+	for _, m := range strategies.Core() {
+		if m.Form != strategies.Baseline {
+			own[m.Kinds[0]] = true
+		}
+	}
+	for _, kind := range []quota.Kind{quota.Standing, quota.CalendarMonth, quota.Rolling, quota.Bucket} {
+		if !own[kind] {
+			t.Errorf("no core strategy is made for %s windows", kind)
+		}
 	}
 }

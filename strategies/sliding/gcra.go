@@ -38,6 +38,7 @@ var gcraMeta = strategies.Meta{
 		Avoid: "Avoid it if a window's limit must hold: up to the bucket's size passes on top of it.",
 	},
 	Form:      strategies.Reference,
+	Core:      true,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     bucketKinds,
 	Serves:    servesFlow,

@@ -47,6 +47,7 @@ var logMeta = strategies.Meta{
 		Avoid: "Avoid it for large limits: memory grows with every unit in the window.",
 	},
 	Form:  strategies.Future,
+	Core:  true,
 	Needs: []strategies.Need{strategies.NeedRedis},
 	Kinds: []quota.Kind{quota.Rolling},
 	Serves: func(p *quota.Policy) error {

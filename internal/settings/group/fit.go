@@ -29,26 +29,59 @@ func likely(base quota.Policy, all []strategies.Selection) []quota.Policy {
 	return append(out, quota.Policies()...)
 }
 
-// fit gives the plan, whose policy nobody chose, the one of the likely policies under which most
-// of its strategies can run.
+// fit chooses the policy of a plan for which nobody did. Of strategies that are named, it is the
+// one of the likely policies under which most can run. The members of a set keep that of the
+// plan, and those that serve none of its kind have it as one of a kind that they serve.
 func (s *Settings) fit(p *harness.Plan) {
-	most, usual := 0, p.Policy.Name
-	for _, policy := range likely(p.Policy, p.Strategies) {
-		q := *p
-		q.Policy = policy
-		n := 0
-		for _, sel := range p.Strategies {
-			if q.CheckPolicy() == nil && q.CannotRun(sel, s.mode(), q.CrossesWindows()) == nil {
-				n++
-			}
-		}
-		if n > most {
+	usual := p.Policy
+	most := s.running(p, usual, p.Strategies)
+	named := func(word string) bool { return !strategies.IsSet(word) }
+	if most > 0 && !slices.ContainsFunc(Items(s.Strategies), named) {
+		s.fitEach(p)
+		return
+	}
+	for _, policy := range likely(usual, p.Strategies) {
+		if n := s.running(p, policy, p.Strategies); n > most {
 			most, p.Policy = n, policy
 		}
 	}
-	if s.Policy = p.Policy.Name; s.Policy != usual {
+	if s.Policy = p.Policy.Name; s.Policy != usual.Name {
 		s.Chose = "no policy is named: this is --policy " + settings.Quoted(p.Policy.Text())
 	}
+}
+
+// fitEach gives strategies that cannot run under the plan's policy others of the same limit. A
+// sweep and a comparison try all under one.
+func (s *Settings) fitEach(p *harness.Plan) {
+	if s.command == Sweep || s.Against != "" {
+		return
+	}
+	policies := map[string]quota.Policy{}
+	for _, sel := range p.Strategies {
+		one := []strategies.Selection{sel}
+		all := likely(p.Policy, one)
+		i := slices.IndexFunc(all, func(x quota.Policy) bool {
+			return x.Limit == p.Policy.Limit && slices.Equal(x.Costs, p.Policy.Costs) && s.running(p, x, one) > 0
+		})
+		if i > 0 {
+			policies[sel.String()] = all[i]
+		}
+	}
+	if len(policies) > 0 {
+		p.Policies, s.Policy = policies, ""
+	}
+}
+
+// running is how many of the strategies can run in the plan under that policy.
+func (s *Settings) running(p *harness.Plan, policy quota.Policy, all []strategies.Selection) (n int) {
+	q := *p
+	q.Policy = policy
+	for _, sel := range all {
+		if q.CheckPolicy() == nil && q.CannotRun(sel, s.mode(), q.CrossesWindows()) == nil {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *Settings) mode() strategies.Mode {

@@ -24,6 +24,7 @@ type subject struct {
 // Subject says what is tried.
 func (s *Settings) Subject() []settings.Setting {
 	const list = "`a,b:option=value`, core, all or a pattern such as pg-*; may be repeated"
+	const policy = "`policy` to enforce: a name (see quotabench list policies), a text such as \"5 attempts per rolling 15m\", or @file.yaml"
 	lowest, highest := 1, measure.MaxInstances
 	if s.command == Explore {
 		lowest, highest = 0, explore.MaxClients
@@ -32,9 +33,9 @@ func (s *Settings) Subject() []settings.Setting {
 		{Name: "strategy", Title: settings.What, Value: settings.List(&s.Strategies), Complete: CompleteStrategies,
 			Doc: by(s, "strategies, "+list, texts{Explore: "strategies, " + list + ", or given as arguments",
 				Choose: "strategies to choose from, " + list})},
-		{Name: "policy", Common: true, Title: settings.What, Value: settings.Text(&s.Policy), Complete: CompletePolicies,
-			Doc: by(s, "`policy` to enforce: a name (see quotabench list policies), a text such as \"5 attempts per rolling 15m\", or "+
-				"@file.yaml", texts{
+		{Name: "policy", Common: true, Title: settings.What, Value: settings.Text(&s.Policy), Computed: true, Complete: CompletePolicies,
+			Doc: by(s, policy+"; without it, strategies that do not serve the default have one of a kind that they serve", texts{
+				Choose:  policy,
 				Explore: "policy to enforce (default: one of the strategy's own record)",
 			})},
 		{Name: "instances", Common: true, Title: settings.What, Value: settings.Whole(&s.Instances, lowest, highest),
