@@ -207,8 +207,8 @@ func TestBriskOptions(t *testing.T) {
 // bucket in it.
 func TestCore(t *testing.T) {
 	own := map[quota.Kind]bool{}
-	for _, m := range strategies.Core() {
-		if m.Form != strategies.Baseline {
+	for _, m := range strategies.All() {
+		if m.Core && m.Form != strategies.Baseline {
 			own[m.Kinds[0]] = true
 		}
 	}

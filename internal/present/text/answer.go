@@ -18,6 +18,9 @@ func adviceLines(page layout.Page, f results.File, settings []answer.Setting) (o
 		if len(s.In(answer.Baseline)) == len(s.Strategies) {
 			continue // there is nothing to choose from
 		}
+		if out != nil {
+			out = append(out, "")
+		}
 		for j, sentence := range Advice(f.Kind == results.Simulated, s) {
 			if j == 0 && len(settings) > 1 {
 				sentence = s.Strategies[0].Summary.Policy + ": " + sentence
@@ -42,20 +45,22 @@ func verdictLines(page layout.Page, f results.File, settings []answer.Setting) [
 	g.Columns[0].Left, g.Columns[0].Tone = true, ToneOf
 	g.Columns[1].Left, g.Columns[1].Flexible, g.Columns[1].Minimum = true, true, 18
 	g.Columns[4].Left, g.Columns[4].Flexible, g.Columns[4].Minimum = true, true, 19
+	title := Policy(settings[0].Strategies[0].Summary) + " · " + loadText(f, &settings[0])
 	for i := range settings {
 		s := &settings[i]
 		if len(settings) > 1 {
-			g.AddHeading(settingText(f, s), layout.Plain)
+			title = loadText(f, &settings[0])
+			heading := Policy(s.Strategies[0].Summary)
+			if load := loadText(f, s); load != title {
+				heading += " · " + load
+			}
+			g.AddHeading(format.Plain(heading), layout.Plain)
 		}
 		for _, x := range candidates(s) {
 			g.Add(t.row(x)...)
 		}
 	}
-	var out []string
-	if len(settings) == 1 {
-		out = page.Title(settingText(f, &settings[0]))
-	}
-	out = append(out, page.Table(&g)...)
+	out := append(page.Title(format.Plain(title)), page.Table(&g)...)
 	for _, note := range t.notes() {
 		out = append(out, noteLines(page, note)...)
 	}
@@ -93,8 +98,8 @@ func candidates(s *answer.Setting) (out []*answer.Strategy) {
 	return out
 }
 
-// settingText is what the strategies of one setting have in common.
-func settingText(f results.File, s *answer.Setting) string {
+// loadText is what the strategies of one setting have in common, except the policy.
+func loadText(f results.File, s *answer.Setting) string {
 	x := s.Strategies[0].Summary
 	p := x.Params
 	load := format.Plural(int64(p.Workers), "worker", "workers")
@@ -104,8 +109,7 @@ func settingText(f results.File, s *answer.Setting) string {
 			load += " (" + r.RateFrom + ")"
 		}
 	}
-	return format.Plain(format.Join(" · ", Policy(x),
-		x.Workload, load, format.Plural(int64(p.Instances), "instance", "instances"), rounds(f), storesText(f)))
+	return format.Join(" · ", x.Workload, load, format.Plural(int64(p.Instances), "instance", "instances"), rounds(f), storesText(f))
 }
 
 // verdicts makes the rows of one table, and the notes that they need.
