@@ -26,7 +26,7 @@ var redisWaitMeta = strategies.Meta{
 	Doc:    "one script on a Redis, which answers once replicas have the charge",
 	Notes: strategies.Notes{
 		How: []string{
-			"One script compares the window's counter plus the units asked for with the limit, and adds them if they fit.",
+			"One script compares the window's counter plus the request's units with the limit, and adds them if they fit.",
 			"WAIT follows on the same connection, in the same round trip, and blocks until enough replicas have the charge.",
 			"If too few have it in time, the request ends in an error, and the units stay taken.",
 			"A refund is a script that takes the units off again, with its own WAIT.",
