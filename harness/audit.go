@@ -22,14 +22,6 @@ func (j *judgement) note(code, detail string) {
 	j.run.Audit.Strike(code, results.StrikesNote, detail)
 }
 
-// Plural is a count of things, e.g. "1 request" or "2 requests".
-func Plural(n int64, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
 // audit looks for reasons not to believe the figures.
 func (j *judgement) audit() {
 	j.auditCounts()
@@ -37,19 +29,23 @@ func (j *judgement) audit() {
 	j.auditWorkload()
 	j.auditControl()
 	if j.FailedRounds > 0 {
-		j.note("jobs-failed", fmt.Sprintf("%s of background jobs failed, the first: %v", Plural(j.FailedRounds, "round"), j.JobError))
+		j.note("jobs-failed", fmt.Sprintf("%s of background jobs failed, the first: %v", format.Number(j.FailedRounds, "round"), j.JobError))
 		j.run.Audit.Reasons[len(j.run.Audit.Reasons)-1].Stack = guard.Stack(j.JobError)
 	}
 	if j.TiersFolded > 0 {
-		j.note("tiers-folded", fmt.Sprintf("%s of tiers beyond those that a run tells apart; they are counted under no name", Plural(j.TiersFolded, "decision")))
+		j.note("tiers-folded",
+			fmt.Sprintf("%s of tiers beyond those that a run tells apart; they are counted under no name",
+				format.Number(j.TiersFolded, "decision")))
 	}
 }
 
 // auditCounts holds independent counts of the same things against each other.
 func (j *judgement) auditCounts() {
 	r, v := j.run, j.verdict
-	if v.Issued.Requests != r.Issued || v.Admitted.Requests != r.Admitted || v.Rejected.Requests != r.Rejected || v.Failed.Requests != r.Errors || v.Malformed > 0 {
-		j.strike("count-mismatch", "callers counted %d issued, %d admitted, %d rejected, %d errors; the history holds %d, %d, %d, %d and %d malformed",
+	if v.Issued.Requests != r.Issued || v.Admitted.Requests != r.Admitted || v.Rejected.Requests != r.Rejected ||
+		v.Failed.Requests != r.Errors || v.Malformed > 0 {
+		j.strike("count-mismatch", "callers counted %d issued, %d admitted, %d rejected, %d errors; the history holds "+
+			"%d, %d, %d, %d and %d malformed",
 			r.Issued, r.Admitted, r.Rejected, r.Errors, v.Issued.Requests, v.Admitted.Requests, v.Rejected.Requests, v.Failed.Requests, v.Malformed)
 	}
 	if j.Cells != nil {
@@ -74,14 +70,17 @@ func (j *judgement) auditErrors() {
 		j.strike("errors", "%s of requests ended in an error, the first: %s", format.Pct(100*share), first)
 	}
 	if j.planned > 0 {
-		j.note("planned-errors", Plural(j.planned, "request")+" ended in an error during the planned outage")
+		j.note("planned-errors", format.Number(j.planned, "request")+" ended in an error during the planned outage")
 	}
 	switch {
 	case prescribed == 0:
 	case strategies.IsCrossSlot(j.Counts.FirstError):
-		j.note("prescribed-errors", fmt.Sprintf("%s failed: the strategy's source names keys of several slots in one command, which a Redis Cluster refuses: %s", Plural(prescribed, "request"), r.FirstError))
+		j.note("prescribed-errors",
+			fmt.Sprintf("%s failed: the strategy's source names keys of several slots in one command, "+
+				"which a Redis Cluster refuses: %s", format.Number(prescribed, "request"), r.FirstError))
 	default:
-		j.note("prescribed-errors", fmt.Sprintf("%s ended in an error that the strategy's source asks for: %s", Plural(prescribed, "request"), r.FirstError))
+		j.note("prescribed-errors", fmt.Sprintf("%s ended in an error that the strategy's source asks for: %s",
+			format.Number(prescribed, "request"), r.FirstError))
 	}
 }
 
@@ -104,12 +103,16 @@ func (j *judgement) auditWorkload() {
 		switch r := j.run; {
 		case !w.Crosses || j.verdict.Crossings > 0:
 		case r.Issued > 0 && j.Counts.Prescribed.Total() == r.Issued:
-			j.note("nothing-admitted", "every request ended in an error that the strategy's source asks for: nothing was admitted, so that the leak of 0 says nothing")
+			j.note("nothing-admitted", "every request ended in an error that the strategy's source asks for: "+
+				"nothing was admitted, so that the leak of 0 says nothing")
 		case j.asked > j.Policy.Limit && j.results() > 0:
-			j.note("limit-never-crossed", fmt.Sprintf("no subject was asked for more than its limit of %d %s but by requests that ended in an error of the strategy's own, %d in all, so that nothing could leak",
-				j.Policy.Limit, j.Policy.Unit, j.results()))
+			j.note("limit-never-crossed",
+				fmt.Sprintf("no subject was asked for more than its limit of %d %s but by requests that ended in an error of "+
+					"the strategy's own, %d in all, so that nothing could leak",
+					j.Policy.Limit, j.Policy.Unit, j.results()))
 		default:
-			j.strike("limit-never-crossed", "no subject was asked for more than its limit of %d %s, so nothing could leak; give a smaller --limit or a longer --duration",
+			j.strike("limit-never-crossed", "no subject was asked for more than its limit of %d %s, so nothing could leak; "+
+				"give a smaller --limit or a longer --duration",
 				j.Policy.Limit, j.Policy.Unit)
 		}
 		if w.Boundary && !j.leftFirstWindow() {
@@ -136,14 +139,15 @@ func (j *judgement) auditControl() {
 	switch j.Selection.Control {
 	case strategies.ControlExact:
 		if v.LeakUnits > 0 || v.FalseRejects > 0 {
-			j.strike("control-failed", "the exact control leaked %d units and rejected %d requests wrongly: the instrument is wrong", v.LeakUnits, v.FalseRejects)
+			j.strike("control-failed", "the exact control leaked %d units and rejected %d requests wrongly: "+
+				"the instrument is wrong", v.LeakUnits, v.FalseRejects)
 		}
 		if d := j.run.Drift; d != nil && d.Units != 0 {
 			j.strike("control-failed", "the exact control drifted by %d units: the instrument is wrong", d.Units)
 		}
 	case strategies.ControlOpen:
 		if j.run.Rejected > 0 {
-			j.strike("control-failed", "the control that admits everything rejected %s", Plural(j.run.Rejected, "request"))
+			j.strike("control-failed", "the control that admits everything rejected %s", format.Number(j.run.Rejected, "request"))
 		}
 	}
 }

@@ -302,9 +302,3 @@ func TestOutageExplains(t *testing.T) {
 		t.Errorf("an outage from %v to %v", from, to)
 	}
 }
-
-func TestPlural(t *testing.T) {
-	if got := fmt.Sprint(Plural(0, "unit"), Plural(1, "unit"), Plural(2, "unit")); got != "0 units1 unit2 units" {
-		t.Error(got)
-	}
-}

@@ -52,7 +52,8 @@ func (p *Plan) CheckHistory(rate float64, length time.Duration, more float64) er
 	if more > 0 {
 		also = fmt.Sprintf(" and %s more of rushes", format.Count(int64(min(more, 1e18))))
 	}
-	return fmt.Errorf("%g requests per second for %v%s are %s requests, and at most %s of one run can be judged: give a lower rate, less time, or fewer requests",
+	return fmt.Errorf("%g requests per second for %v%s are %s requests, and at most %s of one run can be judged: "+
+		"give a lower rate, less time, or fewer requests",
 		rate, length, also, format.Count(int64(min(requests, 1e18))), format.Count(int64(most)))
 }
 
@@ -67,7 +68,8 @@ func (p *Plan) CheckReplay(info workloads.Info, most time.Duration) (time.Durati
 		length = min(length, float64(p.Duration))
 	}
 	if length > float64(most) {
-		return 0, fmt.Errorf("the trace spans %v, which at %g times the recorded speed takes %.0f hours, and a run at most %v: give a higher speed, or a duration",
+		return 0, fmt.Errorf("the trace spans %v, which at %g times the recorded speed takes %.0f hours, "+
+			"and a run at most %v: give a higher speed, or a duration",
 			info.Trace.Span, p.Stream.Speed, length/float64(time.Hour), most)
 	}
 	return time.Duration(length), nil
@@ -81,7 +83,8 @@ func (p *Plan) checkSizes() error {
 	case p.Policy.Limit > quota.MaxLimit:
 		return fmt.Errorf("a limit of %d: give at most %d", p.Policy.Limit, int64(quota.MaxLimit))
 	case p.Requests > max(MaxRequests, p.HistoryLimit):
-		return fmt.Errorf("%s requests: at most %s of one run can be judged, so give no more", format.Count(p.Requests), format.Count(max(MaxRequests, p.HistoryLimit)))
+		return fmt.Errorf("%s requests: at most %s of one run can be judged, so give no more", format.Count(p.Requests),
+			format.Count(max(MaxRequests, p.HistoryLimit)))
 	case p.Life > MaxLife:
 		return fmt.Errorf("a life of %v: give at most %v", p.Life, MaxLife)
 	case speed != 0 && !(speed >= MinSpeed && speed <= MaxSpeed):

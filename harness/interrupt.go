@@ -74,7 +74,8 @@ func JudgeUnless(ctx context.Context, run *results.Run, f *Facts, visitors ...vi
 		f.Counts.record(run)
 		run.Partial = true
 		run.Audit.Strike("not-judged", results.StrikesCorrectness, fmt.Sprintf(
-			"the run was ended, and its %s requests could not be judged within %v: leak, false rejects and drift are unknown", format.Count(run.Issued), judgeGrace))
+			"the run was ended, and its %s requests could not be judged within %v: leak, false rejects and drift are unknown",
+			format.Count(run.Issued), judgeGrace))
 		return oracle.Verdict{}, ErrNotJudged
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/promise"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -115,7 +116,8 @@ func Judge(run *results.Run, f *Facts, visitors ...visitor) (oracle.Verdict, err
 
 // judge is [Judge], which asks before each subject whether to go on.
 func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (oracle.Verdict, error) {
-	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch, Changes: f.LimitChanges, Brief: f.Cells == nil}
+	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch,
+		Changes: f.LimitChanges, Brief: f.Cells == nil}
 	f.Counts.record(run)
 	run.Partial = f.Partial
 	if err := f.Counts.FirstError; err != nil {
@@ -240,7 +242,7 @@ func (j *judgement) rolling() (*oracle.Verdict, error) {
 		return nil, nil
 	}
 	cfg := j.cfg
-	cfg.Window = RollingWindow(j.cfg.Window, j.Epoch)
+	cfg.Window = promise.RollingWindow(j.cfg.Window, j.Epoch)
 	v, err := j.History.Judge(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("judge the history with rolling windows: %w", err)
@@ -267,8 +269,10 @@ func (j *judgement) ownClocks() (*oracle.Verdict, error) {
 	if err != nil {
 		return nil, fmt.Errorf("judge the history by the instances' clocks: %w", err)
 	}
-	j.note("clocks-differ", fmt.Sprintf("instances' clocks differ by up to %v: by their own clocks, %d units leaked and %d requests were rejected wrongly",
-		skew, own.LeakUnits, own.FalseRejects))
+	j.note("clocks-differ",
+		fmt.Sprintf("instances' clocks differ by up to %v: by their own clocks, %d units leaked and %d requests were "+
+			"rejected wrongly",
+			skew, own.LeakUnits, own.FalseRejects))
 	return &own, nil
 }
 
@@ -278,7 +282,7 @@ func (j *judgement) shifted() iter.Seq2[[]oracle.Event, error] {
 		var out []oracle.Event
 		for events, err := range j.History.Subjects() {
 			out = append(out[:0], events...)
-			ByOwnClocks(out, j.Skews)
+			promise.ByOwnClocks(out, j.Skews)
 			if !yield(out, err) {
 				return
 			}
@@ -287,4 +291,4 @@ func (j *judgement) shifted() iter.Seq2[[]oracle.Event, error] {
 }
 
 // skew is the largest difference between two instances' clocks.
-func (j *judgement) skew() time.Duration { return MaxSkew(j.Skews, j.Instances) }
+func (j *judgement) skew() time.Duration { return promise.MaxSkew(j.Skews, j.Instances) }

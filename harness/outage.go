@@ -31,7 +31,9 @@ type Outage struct {
 // without what it held, and "redis:0.5-0.52:failover" or "redis:0.5-0.52:failover=20ms"
 // for one that comes back as its replica, which got its last write so long before.
 func ParseOutage(text string) (Outage, error) {
-	bad := fmt.Errorf("%q is not of the form redis:0.3-0.6, redis:0.3-0.6:empty or redis:0.5-0.52:failover=20ms: a store's name, from when to when in shares of the duration, and whether it comes back empty or as its replica", text)
+	bad := fmt.Errorf("%q is not of the form redis:0.3-0.6, redis:0.3-0.6:empty or redis:0.5-0.52:failover=20ms: "+
+		"a store's name, from when to when in shares of the duration, and whether it comes back empty "+
+		"or as its replica", text)
 	store, span, ok := strings.Cut(text, ":")
 	span, back, comesBack := strings.Cut(span, ":")
 	from, to, ok2 := strings.Cut(span, "-")

@@ -46,7 +46,9 @@ func (s *Session) Provision(ctx context.Context, p *quota.Policy, grants []strat
 		if pv, ok := s.Instances[i].(strategies.Provisioner); ok {
 			// As long as a call for each subject may take, if a thousand were made at a time.
 			limit := guard.Once(s.Deadline) * time.Duration(1+len(grants)/1000)
-			_, err := guard.Ask(ctx, limit, "setting subjects up", func(ctx context.Context) (any, error) { return nil, pv.Provision(ctx, p, grants) })
+			_, err := guard.Ask(ctx, limit, "setting subjects up", func(ctx context.Context) (any, error) {
+				return nil, pv.Provision(ctx, p, grants)
+			})
 			if err != nil {
 				return fmt.Errorf("provision %d subjects: %w", len(grants), err)
 			}
@@ -104,7 +106,8 @@ const fillRequests = 1 << 12
 // served. If one of those is rejected, smaller ones take the room that is left, so that as much is
 // used in the end as without them. Requests of one subject come one after the
 // other: a strategy that counts wrongly under contention must begin with a right count.
-func (s *Session) fill(ctx context.Context, in strategies.Strategy, p *quota.Policy, g *strategies.Grant, id uint64, filled func(int64)) error {
+func (s *Session) fill(ctx context.Context, in strategies.Strategy, p *quota.Policy, g *strategies.Grant, id uint64,
+	filled func(int64)) error {
 	usual, times, err := s.fillCost(p, g.Used)
 	if err != nil {
 		return fmt.Errorf("fill %s: %w", g.Subject, err)
@@ -157,7 +160,8 @@ func (s *Session) fillCost(p *quota.Policy, used int64) (usual, times int64, err
 		return usual, times, nil
 	}
 	if used/usual>>fillBits > 0 {
-		return 0, 0, fmt.Errorf("%d units would take more than a million requests, and the strategy serves none of %d units: fill less, or give subjects a smaller limit", used, usual*times)
+		return 0, 0, fmt.Errorf("%d units would take more than a million requests, and the strategy serves none of %d "+
+			"units: fill less, or give subjects a smaller limit", used, usual*times)
 	}
 	return usual, 1, nil
 }

@@ -107,7 +107,9 @@ func (s *Session) readOne(ctx context.Context, c ReadConfig, sub Subject) ([]Rea
 			continue
 		}
 		call := c.Now()
-		got, err := guard.Ask(ctx, s.Deadline, "being read", func(ctx context.Context) ([]quota.Reading, error) { return v.Used(ctx, sub.Name, c.Policy) })
+		got, err := guard.Ask(ctx, s.Deadline, "being read", func(ctx context.Context) ([]quota.Reading, error) {
+			return v.Used(ctx, sub.Name, c.Policy)
+		})
 		if err != nil {
 			return nil, fmt.Errorf("read counters: %w", err)
 		}

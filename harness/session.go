@@ -43,7 +43,8 @@ type Session struct {
 // OpenSession opens that many instances, numbered from 0, with that [Session.Deadline].
 // round, counted from 1, tells their random sources apart from those of other rounds.
 // Where it fails, instances that are open already are closed again.
-func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instances, round int, deadline time.Duration, h host) (*Session, error) {
+func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instances, round int, deadline time.Duration,
+	h host) (*Session, error) {
 	s := &Session{Plan: p, Selection: sel, Deadline: deadline}
 	shared := new(strategies.Shared)
 	for i := range instances {
@@ -65,7 +66,9 @@ func (s *Session) open(ctx context.Context, h host, env strategies.Env) (err err
 	if err := h.Furnish(ctx, &env); err != nil {
 		return err
 	}
-	in, err := guard.Ask(ctx, guard.Once(s.Deadline), "being opened", func(ctx context.Context) (strategies.Strategy, error) { return s.Selection.Open(ctx, env) })
+	in, err := guard.Ask(ctx, guard.Once(s.Deadline), "being opened", func(ctx context.Context) (strategies.Strategy, error) {
+		return s.Selection.Open(ctx, env)
+	})
 	if err != nil {
 		return err
 	}

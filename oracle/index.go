@@ -107,7 +107,8 @@ func (x *index) check(limit int64) (most int64, err error) {
 		most = max(most, n)
 		if n > limit {
 			const mib = 1 << 20
-			return most, fmt.Errorf("subject %d has %d events; one subject is judged in memory at up to %d bytes an event, %d MiB for this one, and at most %d events (%d MiB) are allowed",
+			return most, fmt.Errorf("subject %d has %d events; one subject is judged in memory at up to %d bytes an event, "+
+				"%d MiB for this one, and at most %d events (%d MiB) are allowed",
 				x.subject(p), n, judgeBytes, n*judgeBytes/mib, limit, limit*judgeBytes/mib)
 		}
 	}

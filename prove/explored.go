@@ -106,7 +106,8 @@ func wrongIn(r *explore.Result, found map[string]bool, test string) (string, err
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "%s in %d steps, policy %s with a limit of %d: %s\n%s", strings.ToUpper(string(f.Property)), len(f.Steps), r.Policy, r.Limit, f.Detail, steps)
+		fmt.Fprintf(&b, "%s in %d steps, policy %s with a limit of %d: %s\n%s", strings.ToUpper(string(f.Property)),
+			len(f.Steps), r.Policy, r.Limit, f.Detail, steps)
 		if f.Token != "" {
 			fmt.Fprintf(&b, "run it again:\n  %s=%s go test -run '%s'\n\n", replayVariable, f.Token, test)
 		}

@@ -12,7 +12,8 @@ import (
 )
 
 // policyForms shows how to write a policy, for help texts and errors.
-const policyForms = `"20 links per calendar-month", "1000 requests per fixed 1h", "5 attempts per rolling 15m", "5 attempts per first-request 15m", "20 calls refilling 10 per 1s" or "100 sandboxes at a time"`
+const policyForms = `"20 links per calendar-month", "1000 requests per fixed 1h", "5 attempts per rolling 15m", ` +
+	`"5 attempts per first-request 15m", "20 calls refilling 10 per 1s" or "100 sandboxes at a time"`
 
 // policyText splits the text of a policy. Words are separated by a space or by a
 // dash, so that a policy's name can be its text without spaces.
@@ -142,7 +143,8 @@ func (p *Policy) Validate() error {
 	add(!printable(p.Name) || !printable(p.Doc), "its name or its description has characters that cannot be printed")
 	add(len(p.Name) > maxName || len(p.Doc) > maxName, "its name or its description has more than %d bytes", maxName)
 	add(p.Limit < 1 || p.Limit > MaxLimit, "the limit is %d, not from 1 to %d", p.Limit, int64(MaxLimit))
-	add(!policyUnit.MatchString(p.Unit) || reserved(p.Unit) || !printable(p.Unit) || len(p.Unit) > maxUnit, "the unit %q is not one word such as requests", p.Unit)
+	add(!policyUnit.MatchString(p.Unit) || reserved(p.Unit) || !printable(p.Unit) || len(p.Unit) > maxUnit,
+		"the unit %q is not one word such as requests", p.Unit)
 	add(int(w.Kind) >= len(kindNames), "the kind of its window is unknown: %v", w.Kind)
 	if w.Kind.HasLength() {
 		add(w.Length <= 0 || w.Length > MaxLength, "the length of its %v window is %v, not above 0 and at most ten years", w.Kind, w.Length)

@@ -313,7 +313,7 @@ type Step struct {
 	// Column of the actor; -1 for clock, store and instances.
 	Column int `json:"column"`
 	// Event says what happens.
-	Event StepEvent `json:"event" jsonschema:"enum=start,enum=command,enum=reply,enum=resume,enum=round,enum=tick,enum=crash,enum=lost-reply,enum=retry,enum=outage,enum=eviction"`
+	Event StepEvent `json:"event"`
 	// Store that the step is about: "redis", "model" for a database of record that
 	// is a model, "postgres", or empty.
 	Store string `json:"store,omitempty"`

@@ -74,7 +74,7 @@ type Percentile struct {
 	Figure
 	// Status says what Value is: a percentile if it is "pooled" or "per round", else the
 	// largest value of all rounds, or 0 if it is "not measurable".
-	Status Status `json:"status" jsonschema:"enum=pooled,enum=per round,enum=event-driven,enum=too few samples,enum=no samples,enum=not measurable"`
+	Status Status `json:"status"`
 	// Waited counts the rounds in which waiting for a core could be the reason for most
 	// of the moments behind the percentile. It is a mark: no round is left out for it.
 	Waited int `json:"waited_rounds"`

@@ -87,7 +87,8 @@ const (
 )
 
 // WithFull is the [Meta.Elsewhere] of strategies whose clients package full brings in.
-const WithFull = "build with make build-full in a clone, take the archive quotabench-full of a release, or import github.com/quotabench/quotabench/full"
+const WithFull = "build with make build-full in a clone, take the archive quotabench-full of a release, " +
+	"or import github.com/quotabench/quotabench/full"
 
 // Notes are what a strategy's page and the catalogue say about it, in sentences with a
 // full stop.

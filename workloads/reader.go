@@ -116,10 +116,12 @@ func readBounded(r io.Reader, maxRows, maxSubjects int) (*trace, error) {
 	for in.next() {
 		t.add(in.line, numbers)
 		if n := len(t.rows) + t.dropped; n > maxRows {
-			return nil, fmt.Errorf("it has more than %d rows, and a run of more requests cannot be judged: cut it, e.g. with head -n %d", maxRows, maxRows)
+			return nil, fmt.Errorf("it has more than %d rows, and a run of more requests cannot be judged: cut it, e.g. "+
+				"with head -n %d", maxRows, maxRows)
 		}
 		if len(t.names) > maxSubjects {
-			return nil, fmt.Errorf("it names more than %d subjects, which is the most that a run can have: cut it at line %d", maxSubjects, in.number-1)
+			return nil, fmt.Errorf("it names more than %d subjects, which is the most that a run can have: cut it at line %d",
+				maxSubjects, in.number-1)
 		}
 	}
 	if in.err != nil {

@@ -74,8 +74,10 @@ func newUploads(p Params) (Stream, Info, error) {
 	if hold > 0 {
 		deleted = fmt.Sprintf("what they committed is deleted after %v on average", hold)
 	}
-	notes = append(notes, fmt.Sprintf("%.3g %% of the sessions fail and %.3g %% are abandoned; the others commit, %.3g %% of them other units than reserved",
-		100*fail, 100*abandon, 100*misjudge),
+	notes = append(notes,
+		fmt.Sprintf("%.3g %% of the sessions fail and %.3g %% are abandoned; the others commit, %.3g %% of them other "+
+			"units than reserved",
+			100*fail, 100*abandon, 100*misjudge),
 		fmt.Sprintf("sessions settle after %v on average; %s", settle, deleted))
 	return u, Info{Loop: Closed, Notes: notes}, nil
 }

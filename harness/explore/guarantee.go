@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/promise"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -21,17 +21,17 @@ func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []b
 		return out
 	}
 	v := t.Judge()
-	params := harness.Params(t.Policy, &v)
+	params := promise.Params(t.Policy, &v)
 	params.Limit = t.HighestLimit()
 	params.Instances, params.SyncPeriod = int64(s.cfg.Instances), look.SyncPeriod
-	params.Options, params.Skew = s.sel.Options, harness.MaxSkew(s.cfg.Skew, s.cfg.Instances)
+	params.Options, params.Skew = s.sel.Options, promise.MaxSkew(s.cfg.Skew, s.cfg.Instances)
 	own, happened := &v, look.Faults
 	if t.Changed() {
 		happened = append(slices.Clone(happened), quota.FaultLimit)
 	}
 	if params.Skew > 0 {
 		events := t.Events()
-		harness.ByOwnClocks(events, s.cfg.Skew)
+		promise.ByOwnClocks(events, s.cfg.Skew)
 		shifted := oracle.Judge(t.Config(), events)
 		own = &shifted
 		if !slices.Contains(happened, quota.FaultClock) {
@@ -41,11 +41,11 @@ func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []b
 	var asRolling *oracle.Verdict
 	if rolling {
 		cfg := t.Config()
-		cfg.Window = harness.RollingWindow(cfg.Window, cfg.Epoch)
+		cfg.Window = promise.RollingWindow(cfg.Window, cfg.Epoch)
 		r := oracle.Judge(cfg, t.Events())
 		asRolling = &r
 	}
-	for _, c := range harness.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, own, asRolling) {
+	for _, c := range promise.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, own, asRolling) {
 		if c.Verdict == results.Broken {
 			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %d units, and at most %d are declared (%s)", c.Property,
 				c.Certain, c.Bound, c.Formula), c.Certain - c.Bound})

@@ -182,7 +182,8 @@ func drifted(runs []results.Run) {
 			continue
 		}
 		before := 2 * r.ReferencePerS / (1 + r.ReferenceChange)
-		text := fmt.Sprintf("the reference loop went from %.0f to %.0f commands/s while the strategy ran: the machine was not quiet", before, before*r.ReferenceChange)
+		text := fmt.Sprintf("the reference loop went from %.0f to %.0f commands/s while the strategy ran: "+
+			"the machine was not quiet", before, before*r.ReferenceChange)
 		if known {
 			text += fmt.Sprintf("; from one loop to the next it usually changes by %.0f %%", 100*math.Expm1(usual))
 		}

@@ -47,7 +47,8 @@ func (p *pass) auditRecording() {
 			"the run ended after %d requests, when its history was nearly full; a longer one needs fewer --requests or a larger history", r.Issued)
 	}
 	c := p.m.cfg
-	if per := workloads.OpsPerCrossing(d.stream); per > 0 && c.Requests == 0 && d.stream.Len() == 0 && r.Issued >= d.requests && r.ElapsedNS < int64(c.Duration)*9/10 {
+	if per := workloads.OpsPerCrossing(d.stream); per > 0 && c.Requests == 0 && d.stream.Len() == 0 &&
+		r.Issued >= d.requests && r.ElapsedNS < int64(c.Duration)*9/10 {
 		p.strike("ended-early", results.StrikesNote,
 			"the run ended after %v, when the last of the %d trials prepared for it was over: it became much faster than in its warm-up",
 			time.Duration(r.ElapsedNS).Round(time.Millisecond), d.requests/per)
@@ -70,7 +71,8 @@ func (p *pass) auditRecording() {
 // auditStore asks whether a store was ours alone and did as it should.
 func (p *pass) auditStore(st *siteStore) {
 	if st.traffic.Unparsed > 0 {
-		p.strike("meter-lost", results.StrikesNote, "the traffic of %d connections to %s could not be followed: commands and statements are too low", st.traffic.Unparsed, st.name)
+		p.strike("meter-lost", results.StrikesNote, "the traffic of %d connections to %s could not be followed: "+
+			"commands and statements are too low", st.traffic.Unparsed, st.name)
 	}
 	b, a := st.before, st.after
 	if !b.Known || !a.Known || p.s.failedOver(st.name) {
@@ -93,7 +95,8 @@ func (p *pass) auditStore(st *siteStore) {
 		p.strike("store-forked", results.StrikesRound, "%s forked to save during the run", st.name)
 	}
 	if ours := st.traffic.Commands; a.Commands > 0 && a.Commands-b.Commands < ours && !asksSQL(st) {
-		p.strike("store-counts-less", results.StrikesNote, "%s processed %d commands, fewer than the %d that were sent", st.name, a.Commands-b.Commands, ours)
+		p.strike("store-counts-less", results.StrikesNote, "%s processed %d commands, fewer than the %d that were sent",
+			st.name, a.Commands-b.Commands, ours)
 	}
 }
 
@@ -107,7 +110,8 @@ func (p *pass) auditTimings() {
 		p.strike("cpu-steal", results.StrikesRound, "%.1f %% of the processor time went to other machines of the host", 100*s)
 	}
 	if s, ok := p.others(); ok && s > maxOthers {
-		p.strike("machine-busy", results.StrikesRound, "other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*s)
+		p.strike("machine-busy", results.StrikesRound,
+			"other programs used %.0f %% of the processor time during the run: the machine was not quiet", 100*s)
 	}
 	l := r.Lateness
 	if l == nil {
@@ -115,11 +119,13 @@ func (p *pass) auditTimings() {
 	}
 	if limit := float64(r.Latency().P50) * maxPacerShare; float64(l.PacerP50) > limit {
 		p.strike("pacer-late", results.StrikesResponse,
-			"requests were released %d µs late in the median, more than 5 %% of the median response: the response time does not count, the service time does", l.PacerP50/1000)
+			"requests were released %d µs late in the median, more than 5 %% of the median response: the response time "+
+				"does not count, the service time does", l.PacerP50/1000)
 	}
 	if l.Saturated {
 		p.strike("saturated", results.StrikesNote,
-			"the backlog grew from %d to %d requests: the strategy cannot keep up with this rate, and its latency grows with the duration", l.BacklogHalf, l.BacklogEnd)
+			"the backlog grew from %d to %d requests: the strategy cannot keep up with this rate, and its latency grows "+
+				"with the duration", l.BacklogHalf, l.BacklogEnd)
 	}
 }
 

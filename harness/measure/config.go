@@ -132,10 +132,12 @@ func (c *Config) Complete() error {
 		return err
 	}
 	if n := len(c.Strategies) * c.Rounds; n > MaxRuns {
-		return fmt.Errorf("%d strategies in %d rounds are %d runs, and the record of a measurement holds %d: give fewer rounds, or fewer strategies", len(c.Strategies), c.Rounds, n, MaxRuns)
+		return fmt.Errorf("%d strategies in %d rounds are %d runs, and the record of a measurement holds %d: "+
+			"give fewer rounds, or fewer strategies", len(c.Strategies), c.Rounds, n, MaxRuns)
 	}
 	if n := c.Pool * c.Instances; n > maxConnections {
-		return fmt.Errorf("%d connections in each of %d instances are %d to each store: give at most %d in all", c.Pool, c.Instances, n, maxConnections)
+		return fmt.Errorf("%d connections in each of %d instances are %d to each store: give at most %d in all", c.Pool,
+			c.Instances, n, maxConnections)
 	}
 	if err := c.checkRates(); err != nil {
 		return err
@@ -228,7 +230,8 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 		return err // its stores were not opened
 	}
 	if s.Outside && c.Stream.Speed > 0 && c.Stream.Speed != 1 {
-		return fmt.Errorf("%s decides by its own clock, whose windows a replay at %g times the speed does not shorten: give --speed 1", s.Name, c.Stream.Speed)
+		return fmt.Errorf("%s decides by its own clock, whose windows a replay at %g times the speed does not "+
+			"shorten: give --speed 1", s.Name, c.Stream.Speed)
 	}
 	for _, need := range s.Needs {
 		if need == strategies.NeedSource {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/looks"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -141,7 +142,9 @@ func (c *counters) jumps(p *pass, f *harness.Facts) ([]harness.Notice, error) {
 			by[r.Subject] = map[string][]harness.Reading{}
 		}
 		earlier := by[r.Subject][r.Tier]
-		suspect = suspect || slices.ContainsFunc(earlier, func(o harness.Reading) bool { return r.Units < o.Units || r.Units-o.Units > f.Policy.Limit })
+		suspect = suspect || slices.ContainsFunc(earlier, func(o harness.Reading) bool {
+			return r.Units < o.Units || r.Units-o.Units > f.Policy.Limit
+		})
 		by[r.Subject][r.Tier] = append(earlier, r)
 	}
 	if !suspect {
@@ -162,9 +165,10 @@ func (c *counters) jumps(p *pass, f *harness.Facts) ([]harness.Notice, error) {
 	first := slices.MinFunc(all, func(x, y jump) int { return cmp.Compare(x.to, y.to) })
 	more := ""
 	if n := len(all) - 1; n > 0 {
-		more = fmt.Sprintf(", and %s more", harness.Plural(int64(n), "counter"))
+		more = fmt.Sprintf(", and %s more", format.Number(int64(n), "counter"))
 	}
-	detail := fmt.Sprintf("somebody else changed what the strategy counted in %s: the counter of %s went from %d to %d %s, which no decision of the run explains%s; if it was the strategy, a server of the run's own shows it",
+	detail := fmt.Sprintf("somebody else changed what the strategy counted in %s: the counter of %s went from %d to "+
+		"%d %s, which no decision of the run explains%s; if it was the strategy, a server of the run's own shows it",
 		first.b.Tier, p.d.subjects.at(first.b.Subject).name, first.a.Units, first.b.Units, span(first.from, first.to), more)
 	return []harness.Notice{{Code: "store-changed", Detail: detail}}, nil
 }

@@ -157,7 +157,8 @@ func (k *worker) settle(f followUp) {
 func (k *worker) settled(f followUp, reply int64, err error) {
 	committing := f.fate == workloads.FateCommit
 	_, canCommit := k.strategy.(strategies.Committer)
-	e := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance, TakeCall: f.takeCall, TakeReply: f.takeReply}
+	e := oracle.Event{Units: f.units, Subject: f.subject, Kind: oracle.Refund, Instance: k.instance,
+		TakeCall: f.takeCall, TakeReply: f.takeReply}
 	if committing && canCommit {
 		e.Kind, e.Units = oracle.Commit, f.units-f.actual
 	}

@@ -46,7 +46,8 @@ func (m *measurement) ask(ctx context.Context, names ...string) {
 			err = m.answers(ctx, st)
 		}
 		if err != nil && ctx.Err() == nil {
-			m.gone.why[name] = fmt.Sprintf("%s does not answer any more: it was asked %d times, the last time: %s", name, 1+len(gonePauses), format.OneLine(err.Error()))
+			m.gone.why[name] = fmt.Sprintf("%s does not answer any more: it was asked %d times, the last time: %s", name,
+				1+len(gonePauses), format.OneLine(err.Error()))
 		}
 	}
 }
@@ -88,5 +89,7 @@ func (g *gone) skip(sel strategies.Selection, round, rounds int, why string) {
 			return
 		}
 	}
-	g.skipped = append(g.skipped, results.Skipped{Strategy: sel.String(), Reason: fmt.Sprintf("left out from round %d of %d on: %s", round, rounds, why)})
+	g.skipped = append(g.skipped,
+		results.Skipped{Strategy: sel.String(),
+			Reason: fmt.Sprintf("left out from round %d of %d on: %s", round, rounds, why)})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/results"
@@ -127,7 +128,7 @@ func (p *pass) strikeFailed() {
 	}
 	p.run.DidNotReturn = int64(len(p.d.hung))
 	if hung := new(guard.HungError); errors.As(err, &hung) {
-		err = fmt.Errorf("%s did not return: %w; it is not run again", harness.Plural(max(p.run.DidNotReturn, 1), "call"), err)
+		err = fmt.Errorf("%s did not return: %w; it is not run again", format.Number(max(p.run.DidNotReturn, 1), "call"), err)
 	}
 	harness.StrikeFailed(p.run, err)
 }
@@ -169,16 +170,18 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: list})
 	start := p.d.tb.nano()
 	type settled struct{ any, idle bool }
-	jobs, err := guard.Within(ctx, harness.SettleLimit, guard.Grace(p.s.Deadline), "its jobs", func(ctx context.Context) (s settled, err error) {
-		s.any, s.idle = p.s.Settle(ctx)
-		return s, nil
-	})
+	jobs, err := guard.Within(ctx, harness.SettleLimit, guard.Grace(p.s.Deadline), "its jobs",
+		func(ctx context.Context) (s settled, err error) {
+			s.any, s.idle = p.s.Settle(ctx)
+			return s, nil
+		})
 	if err != nil || !jobs.any {
 		return err
 	}
 	took := p.d.tb.nano() - start
 	if !jobs.idle {
-		p.run.Audit.Strike("jobs-not-idle", results.StrikesNote, fmt.Sprintf("background jobs still changed something after %s", harness.SettleLimit))
+		p.run.Audit.Strike("jobs-not-idle", results.StrikesNote,
+			fmt.Sprintf("background jobs still changed something after %s", harness.SettleLimit))
 	}
 	if list, err = p.s.Read(ctx, how, subjects); err != nil {
 		return err
@@ -269,7 +272,8 @@ func (t *tails) look(l *results.Latency, s *slowest, name string) {
 	}
 	if len(waited) > 0 {
 		t.p.strike("waited-for-core", results.StrikesNote,
-			"%s of the %s time may be waiting for a core: in most of the moments behind them a thread of this program or of a server started here was ready to run and had no core, for long enough to explain them",
+			"%s of the %s time may be waiting for a core: in most of the moments behind them a thread of this program or of "+
+				"a server started here was ready to run and had no core, for long enough to explain them",
 			strings.Join(waited, ", "), name)
 	}
 }

@@ -72,9 +72,10 @@ func (o *operator) change(ctx context.Context, limit int64) error {
 	subjects := o.session.LimitedSubjects(d.stream, d.subjects.n)
 	from := d.tb.nano()
 	d.limit.Store(&inForce{&next, least})
-	_, err := guard.Within(ctx, 4*o.session.Deadline, guard.Grace(o.session.Deadline), "changing the limit", func(ctx context.Context) (any, error) {
-		return nil, o.session.SetLimit(ctx, &next, subjects, 0)
-	})
+	_, err := guard.Within(ctx, 4*o.session.Deadline, guard.Grace(o.session.Deadline), "changing the limit",
+		func(ctx context.Context) (any, error) {
+			return nil, o.session.SetLimit(ctx, &next, subjects, 0)
+		})
 	d.limit.Store(&inForce{&next, limit})
 	o.made = append(o.made, oracle.LimitChange{From: from, To: d.tb.nano(), Limit: limit})
 	return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/looks"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores"
@@ -219,11 +220,13 @@ func (o *lookout) back(now int64) {
 func (o *lookout) conclude() {
 	o.back(o.now())
 	if i := o.severed; i.n > 0 {
-		o.notice(quota.FaultOutage, "store-failed", "%s ended or lost %s of the strategy, %s", o.name, harness.Plural(i.n, "connection"), span(i.from, i.to))
+		o.notice(quota.FaultOutage, "store-failed", "%s ended or lost %s of the strategy, %s", o.name,
+			format.Number(i.n, "connection"), span(i.from, i.to))
 	}
 	for _, kind := range refusals {
 		if i := o.refusing[kind]; i != nil {
-			o.notice(quota.FaultOutage, "store-failed", "%s answered %s with the error %s, %s", o.name, harness.Plural(i.n, "command"), kind, span(i.from, i.to))
+			o.notice(quota.FaultOutage, "store-failed", "%s answered %s with the error %s, %s", o.name,
+				format.Number(i.n, "command"), kind, span(i.from, i.to))
 		}
 	}
 }
@@ -242,7 +245,8 @@ func span(from, to int64) string {
 
 // refusals are errors by which a Redis says that it will not do what any client asks
 // of it, whatever the strategy.
-var refusals = []string{"OOM", "LOADING", "READONLY", "NOPERM", "NOAUTH", "WRONGPASS", "MISCONF", "MASTERDOWN", "CLUSTERDOWN", "NOREPLICAS", "ERR"}
+var refusals = []string{"OOM", "LOADING", "READONLY", "NOPERM", "NOAUTH", "WRONGPASS", "MISCONF", "MASTERDOWN",
+	"CLUSTERDOWN", "NOREPLICAS", "ERR"}
 
 // noticed is what happened to the stores.
 func (p *pass) noticed() (out []harness.Notice) {
@@ -259,7 +263,8 @@ func (p *pass) noticed() (out []harness.Notice) {
 		}
 	}
 	if n := p.d.counts.degraded.Load(); n > 0 && len(p.s.outages) == 0 {
-		out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-failed", Detail: "without a store, though no outage was planned: " + harness.Plural(n, "decision")})
+		out = append(out, harness.Notice{Fault: quota.FaultOutage, Code: "store-failed",
+			Detail: "without a store, though no outage was planned: " + format.Number(n, "decision")})
 	}
 	return out
 }

@@ -54,7 +54,8 @@ type measurement struct {
 
 // round runs every strategy once, in an order of the round's own, with a reference
 // loop before and after each.
-func (m *measurement) round(ctx context.Context, round int, selected []strategies.Selection, stream workloads.Stream, info workloads.Info) []results.Run {
+func (m *measurement) round(ctx context.Context, round int, selected []strategies.Selection, stream workloads.Stream,
+	info workloads.Info) []results.Run {
 	rng := rand.New(seed.NewSource(m.cfg.Seed, seed.RoundOrder, uint64(round)))
 	before, refErr := m.reference(ctx)
 	var runs []results.Run
@@ -137,7 +138,8 @@ func (m *measurement) siteName(suffix string) string { return m.id + "_" + suffi
 
 // attempt runs one strategy and turns a failure into a run that says so. begun is false
 // where ctx ended before the first request: there is nothing to report.
-func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, round int, stream workloads.Stream, info workloads.Info) (run results.Run, begun bool) {
+func (m *measurement) attempt(ctx context.Context, sel strategies.Selection, round int, stream workloads.Stream,
+	info workloads.Info) (run results.Run, begun bool) {
 	run = m.cfg.Blank(sel, round, stream, info)
 	run.Params.Pool, run.Params.Retries, run.Params.Point = m.cfg.Pool, m.cfg.ClientRetries, m.cfg.Point
 	begun, err := m.runOne(ctx, sel, stream, info, &run)

@@ -34,11 +34,13 @@ func (m *measurement) paced(load harness.Load) *measurement {
 	cfg.Load, cfg.Load.Loop = load, workloads.Open
 	cfg.Duration = max(cfg.Duration, time.Duration(pacedSamples/load.PerSecond*float64(time.Second)))
 	cfg.Timer, cfg.Archive = nil, ""
-	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(), places: m.places, gone: m.gone, latencyOnly: true}
+	return &measurement{cfg: &cfg, tb: m.tb, obs: m.obs, id: m.id + "_paced", across: newCrossRunAudit(),
+		places: m.places, gone: m.gone, latencyOnly: true}
 }
 
 // atRate gives every run of a round its open loop at the common rate.
-func (m *measurement) atRate(ctx context.Context, round int, selected []strategies.Selection, runs []results.Run, stream workloads.Stream, info workloads.Info) {
+func (m *measurement) atRate(ctx context.Context, round int, selected []strategies.Selection, runs []results.Run,
+	stream workloads.Stream, info workloads.Info) {
 	if m.cfg.Load.Loop != harness.Both || m.cfg.Open(info) || ctx.Err() != nil {
 		return
 	}
@@ -117,7 +119,8 @@ func CommonRate(runs []results.Run, selected []strategies.Selection) (rate float
 // intended start, at the rate of the plan. It is nil where there is no Redis, or
 // where that failed.
 func (m *measurement) openReference(ctx context.Context, round int, stream workloads.Stream, info workloads.Info) *results.Distribution {
-	if _, ok := m.cfg.Stores.Get(string(strategies.NeedRedis)); !ok || m.cfg.NoReference || m.gone.needs(bareClient) != "" || ctx.Err() != nil {
+	if _, ok := m.cfg.Stores.Get(string(strategies.NeedRedis)); !ok || m.cfg.NoReference ||
+		m.gone.needs(bareClient) != "" || ctx.Err() != nil {
 		return nil
 	}
 	m.n++

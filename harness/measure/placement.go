@@ -68,7 +68,8 @@ func (c Cores) place(g *ground) results.Placement {
 	case ours == 0:
 		return g.split(n-1, 0, results.PlacedBeside, loops[false]+" beside a server that was running already: one core is left to it")
 	case parallel == here && n < parallelCores && c.Mode != CoresApart:
-		return g.shared(fmt.Sprintf("%s on PostgreSQL alone, which loses more on half of fewer than %d cores than it gains", loops[false], parallelCores))
+		return g.shared(fmt.Sprintf("%s on PostgreSQL alone, which loses more on half of fewer than %d cores than it gains",
+			loops[false], parallelCores))
 	}
 	return g.split(n-n/2, n/2, results.PlacedApart, loops[false]+" with stores started here: they share half of the cores")
 }

@@ -109,7 +109,8 @@ type point struct {
 func newPoint(cfg Config) *point {
 	// The name is not derived from the seed: two runs of one seed may share a store.
 	id := strings.ToLower(crand.Text()[:12])
-	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(), gone: &gone{why: map[string]string{}, hung: map[string]bool{}}}
+	m := &measurement{cfg: &cfg, tb: cfg.base, obs: cfg.Observer, id: id, across: newCrossRunAudit(),
+		gone: &gone{why: map[string]string{}, hung: map[string]bool{}}}
 	if m.tb == nil {
 		m.tb = wallTime
 	}

@@ -56,7 +56,8 @@ func (p *pass) probe(ctx context.Context) (*results.Probe, error) {
 
 // probeSubject asks for one subject until it has been rejected often enough.
 // admitted is set where its first request was. There is no probe where that one failed.
-func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject quota.Subject, cost int64, id uint64) (out *results.Probe, admitted bool, err error) {
+func (p *pass) probeSubject(ctx context.Context, policy *quota.Policy, subject quota.Subject, cost int64,
+	id uint64) (out *results.Probe, admitted bool, err error) {
 	out = &results.Probe{}
 	var taken, rejected probeSum
 	var failures harness.Failures

@@ -33,7 +33,8 @@ func (c *Config) CheckRoom(ctx context.Context) error {
 			if has == nil || each*c.Instances <= has.left {
 				continue
 			}
-			return fmt.Errorf("strategy %s opens %d connections to %s in each of %d instances, %d in all, and the server has room for %d (%s): give a smaller --pool, fewer --instances, or raise that",
+			return fmt.Errorf("strategy %s opens %d connections to %s in each of %d instances, %d in all, "+
+				"and the server has room for %d (%s): give a smaller --pool, fewer --instances, or raise that",
 				s, each, name, c.Instances, each*c.Instances, has.left, has.setting)
 		}
 	}

@@ -27,7 +27,8 @@ const abortGrace = 500 * time.Millisecond
 // runOne measures one strategy once: set up, warm up, drive, let everything come
 // to rest, read the counters, judge, clean up. begun is false where it ended before
 // the measured pass.
-func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stream workloads.Stream, info workloads.Info, run *results.Run) (begun bool, err error) {
+func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stream workloads.Stream,
+	info workloads.Info, run *results.Run) (begun bool, err error) {
 	defer guard.Caught("being looked at", &err)
 	// Ctrl-C ends the setting up and the pass, leaves little time for the judgement,
 	// and does not end the clean-up.
@@ -112,7 +113,9 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 }
 
 func (m *measurement) catchUp(ctx context.Context, s *site) error {
-	_, err := guard.Within(ctx, harness.SettleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", func(ctx context.Context) (any, error) { return nil, s.CatchUp(ctx) })
+	_, err := guard.Within(ctx, harness.SettleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", func(ctx context.Context) (any, error) {
+		return nil, s.CatchUp(ctx)
+	})
 	return err
 }
 

@@ -189,7 +189,9 @@ func (s *site) close(ctx context.Context) error {
 		deadline = min(deadline, lostDeadline)
 	}
 	for _, c := range s.conns { // a pool waits for connections that are in use
-		_, err := guard.Within(ctx, deadline, guard.Grace(deadline), "its connections being closed", func(context.Context) (any, error) { return nil, c.Close() })
+		_, err := guard.Within(ctx, deadline, guard.Grace(deadline), "its connections being closed", func(context.Context) (any, error) {
+			return nil, c.Close()
+		})
 		ended(err)
 	}
 	for _, st := range s.stores {

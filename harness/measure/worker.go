@@ -43,7 +43,8 @@ type worker struct {
 
 func (d *drive) newWorker(ctx context.Context, id int) *worker {
 	i := id % len(d.instances)
-	k := &worker{d: d, base: ctx, id: id, instance: uint8(i), strategy: d.instances[i], stripe: d.rec.stripe(id), share: 1, t: tally{last: d.epoch}}
+	k := &worker{d: d, base: ctx, id: id, instance: uint8(i), strategy: d.instances[i], stripe: d.rec.stripe(id),
+		share: 1, t: tally{last: d.epoch}}
 	k.renew()
 	return k
 }

@@ -43,7 +43,8 @@ func exploreText(sel strategies.Selection, s *results.Search) string {
 
 // planText is what run and sim take alike.
 func planText(p *harness.Plan) string {
-	text := fmt.Sprintf("--policy %s --limit %d --workload %s --instances %d", policyText(&p.Policy), p.Policy.Limit, p.Workload.Name, p.Instances)
+	text := fmt.Sprintf("--policy %s --limit %d --workload %s --instances %d", policyText(&p.Policy), p.Policy.Limit,
+		p.Workload.Name, p.Instances)
 	for _, o := range p.Workload.Options {
 		if v, ok := p.Stream.Options[o.Name]; ok {
 			text += fmt.Sprintf(" --%s %s", o.Name, v)

@@ -80,7 +80,8 @@ func (c *chooser) promises(_ context.Context, in []*contender) error {
 		case !promised:
 			x.ruleOut(declares("declares no bound on its leak"))
 		case bound > c.cfg.TolerateLeak:
-			x.ruleOut(declares("declares no better bound than %s, which is up to %s over the limit here", formula, format.Units(bound, c.cfg.Policy.Unit)))
+			x.ruleOut(declares("declares no better bound than %s, which is up to %s over the limit here", formula,
+				format.Units(bound, c.cfg.Policy.Unit)))
 		}
 	}
 	return nil

@@ -28,7 +28,8 @@ func holds(s *results.Summary) string {
 	case s.Leak.Trials == 0:
 		return "no request was rejected wrongly, and no limit was passed"
 	case s.Leak.Units > 0:
-		return fmt.Sprintf("over-admits %s at most in %s", format.Units(s.Leak.WorstUnits, s.Params.Unit), format.Plural(s.Leak.Trials, "trial", "trials"))
+		return fmt.Sprintf("over-admits %s at most in %s", format.Units(s.Leak.WorstUnits, s.Params.Unit),
+			format.Plural(s.Leak.Trials, "trial", "trials"))
 	default:
 		return "no leak in " + format.Plural(s.Leak.Trials, "trial", "trials")
 	}

@@ -82,7 +82,8 @@ func (c *chooser) measured(ctx context.Context, name string, cfg measure.Config)
 	if report == nil {
 		return nil, err
 	}
-	c.res.Runs[name] = Record{Runs: report.Runs, Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
+	c.res.Runs[name] = Record{Runs: report.Runs,
+		Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
 	out := map[string]*results.Summary{}
 	all := results.Summarise(report.Runs)
 	for i := range all {
@@ -231,7 +232,9 @@ func (c *chooser) outage(ctx context.Context, in []*contender) error {
 	found, err := c.measured(ctx, stageOutage, cfg)
 	for _, x := range with {
 		alone := cfg
-		alone.Outages = slices.DeleteFunc(slices.Clone(cfg.Outages), func(o harness.Outage) bool { return !slices.Contains(x.usesRedis(), o.Store) })
+		alone.Outages = slices.DeleteFunc(slices.Clone(cfg.Outages), func(o harness.Outage) bool {
+			return !slices.Contains(x.usesRedis(), o.Store)
+		})
 		c.afterOutage(x, found[x.sel.String()], runText(x.sel, &alone))
 	}
 	return err
@@ -278,10 +281,12 @@ const batch = 4
 func (c *chooser) atRate(ctx context.Context, in []*contender) error {
 	subjects := min(c.cfg.Subjects, mostSubjects)
 	if subjects < c.cfg.Subjects {
-		c.remark("measured with %s of %s subjects, so that the time is not spent on setting them up", format.Count(subjects), format.Count(c.cfg.Subjects))
+		c.remark("measured with %s of %s subjects, so that the time is not spent on setting them up",
+			format.Count(subjects), format.Count(c.cfg.Subjects))
 	}
 	if rate := c.rate(); rate < c.cfg.Rate {
-		c.remark("%s requests per second are more than this machine can show: a bare client's INCR loop reaches %s here, beside the harness; measured at %s, and nothing is said of more",
+		c.remark("%s requests per second are more than this machine can show: a bare client's INCR loop reaches %s here, "+
+			"beside the harness; measured at %s, and nothing is said of more",
 			format.Count(int64(c.cfg.Rate)), format.Count(int64(c.referencePerS)), format.Count(int64(rate)))
 	}
 	all := Record{Runs: []results.Run{}}

@@ -90,7 +90,8 @@ func (c *chooser) notSimulated(x *contender, why error) {
 	other := func(n strategies.Need) bool { return !strings.HasPrefix(string(n), string(strategies.NeedPostgres)) }
 	if len(x.sel.Needs) > 0 && !slices.ContainsFunc(x.sel.Needs, other) {
 		x.deployment = sqlInOne
-		x.caveats = append(x.caveats, "not simulated over regions: one PostgreSQL decides, and the way to it from another region is not in its p99")
+		x.caveats = append(x.caveats, "not simulated over regions: one PostgreSQL decides, and the way to it from "+
+			"another region is not in its p99")
 		return
 	}
 	x.leave("over regions: "+why.Error(), "")
@@ -191,7 +192,8 @@ func (c *chooser) simulate(ctx context.Context, name string, cfg sim.Config, in 
 	if report == nil {
 		return out, err
 	}
-	c.res.Simulations[name] = Record{Runs: report.Runs, Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
+	c.res.Simulations[name] = Record{Runs: report.Runs,
+		Workload: results.Workload{Name: cfg.Workload.Name, Notes: append(report.Info.Notes, cfg.Notes()...)}}
 	found := map[string]*results.Summary{}
 	all := results.Summarise(report.Runs)
 	for i := range all {

@@ -42,7 +42,8 @@ func (c *chooser) search(ctx context.Context, in []*contender) error {
 			x.ruleOut(*found.against)
 		case found.failed != nil:
 			x.leave(found.failed.Error(), c.exploreCommand(x.sel, nil))
-			c.res.Exploration.Failed = append(c.res.Exploration.Failed, results.FailedExplore{Strategy: x.sel.String(), Error: format.OneLine(found.failed.Error())})
+			c.res.Exploration.Failed = append(c.res.Exploration.Failed,
+				results.FailedExplore{Strategy: x.sel.String(), Error: format.OneLine(found.failed.Error())})
 		case found.unfit != nil:
 			c.res.Exploration.Skipped = append(c.res.Exploration.Skipped, results.Skipped{Strategy: x.sel.String(), Reason: found.unfit.Error()})
 			x.unsearched = true
@@ -75,7 +76,8 @@ func (x *contender) searched(s *searched, cut bool) {
 	}
 	text := fmt.Sprintf("with %d clients: no order of their commands leaks, in %s", clients, format.Plural(int64(s.states), "state", "states"))
 	if s.last.Store != "" {
-		text = fmt.Sprintf("with %d clients: no order of their statements leaks, in %s on a real PostgreSQL", clients, format.Plural(s.last.Runs, "schedule", "schedules"))
+		text = fmt.Sprintf("with %d clients: no order of their statements leaks, in %s on a real PostgreSQL", clients,
+			format.Plural(s.last.Runs, "schedule", "schedules"))
 	}
 	x.shows(results.Evidence{Kind: results.EvidenceSchedule, Text: text, Command: exploreText(x.sel, s.last)})
 	switch {
@@ -181,7 +183,8 @@ func (c *chooser) against(sel strategies.Selection, res *results.Search) *result
 // happens says in words what goes wrong in a schedule.
 func happens(faults []quota.Fault) string {
 	words := map[quota.Fault]string{
-		quota.FaultClock: "while time passes", quota.FaultCrash: "if a caller or its instance dies", quota.FaultOutage: "where Redis cannot be reached",
+		quota.FaultClock: "while time passes", quota.FaultCrash: "if a caller or its instance dies",
+		quota.FaultOutage: "where Redis cannot be reached",
 	}
 	var out []string
 	for _, f := range faults {

@@ -222,3 +222,11 @@ func Ordinal(n int) string {
 	}
 	return fmt.Sprintf("%d%s", n, suffix)
 }
+
+// Number is a count of things, e.g. "1 request" or "2 requests".
+func Number(n int64, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}

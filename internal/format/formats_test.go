@@ -1,6 +1,9 @@
 package format
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestFormat(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
@@ -30,5 +33,11 @@ func TestUnits(t *testing.T) {
 		if got := Units(c.n, c.name); got != c.want {
 			t.Errorf("%d %s: %q, want %q", c.n, c.name, got, c.want)
 		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	if got := fmt.Sprint(Number(0, "unit"), Number(1, "unit"), Number(2, "unit")); got != "0 units1 unit2 units" {
+		t.Error(got)
 	}
 }

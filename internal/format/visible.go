@@ -35,7 +35,8 @@ func Visible(s string) string {
 // hidden reports whether a character is obeyed and not shown: control characters,
 // and marks that change the direction of a text.
 func hidden(r rune) bool {
-	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == '\ufeff')
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' ||
+		r == '\u2029' || r == '\ufeff')
 }
 
 // VisibleWriter passes what is written to it on as [Visible] texts. A character may

@@ -49,7 +49,8 @@ func init() {
 		{"zrange", -4, zrange(rangeOptions{}, false)}, {"zrevrange", -4, zrange(rangeOptions{reverse: true}, true)},
 		{"zrangebyscore", -4, zrange(rangeOptions{byScore: true}, true)},
 		{"zrevrangebyscore", -4, zrange(rangeOptions{byScore: true, reverse: true}, true)},
-		{"time", 1, timeNow}, {"ping", -1, ping}, {"wait", 3, wait}, {"dbsize", 1, func(t *Table, _ []string) Reply { return intReply(int64(len(t.keys))) }},
+		{"time", 1, timeNow}, {"ping", -1, ping}, {"wait", 3, wait},
+		{"dbsize", 1, func(t *Table, _ []string) Reply { return intReply(int64(len(t.keys))) }},
 		{"flushall", -1, flush}, {"flushdb", -1, flush},
 		{"eval", -3, eval}, {"evalsha", -3, evalSHA}, {"script", -2, scriptCommand},
 	} {

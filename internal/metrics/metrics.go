@@ -81,20 +81,35 @@ func All() (out []Metric) {
 
 func measured() []metric[measure.LiveFigures] {
 	return []metric[measure.LiveFigures]{
-		{Metric{"quota_check_duration_us", "histogram", "Service time of decisions in microseconds, by the layer that decided; the last few of each worker are not counted yet."}, durations},
+		{Metric{"quota_check_duration_us", "histogram", "Service time of decisions in microseconds, by the layer that " +
+			"decided; the last few of each worker are not counted yet."}, durations},
 		{Metric{"quota_cache_hit_rate", "gauge", "Share of all decisions that were made at the layer, 0 to 1."}, hitRates},
 		{Metric{"quota_throughput_checks_per_sec", "gauge", "Decisions per second in the run under way, or the last one."}, throughput},
-		{Metric{"quota_bloom_false_positive_rate", "gauge", "Share of the filter's hits that were wrong in the run under way so far, or in the last one, 0 to 1; absent where there is no filter."}, falsePositives},
-		{Metric{"quota_enforcement_violations", "counter", "Units that were certainly admitted over the limit, of all runs that were judged."}, violations},
-		{Metric{"quota_sync_lag_seconds", "gauge", "How long background work took to bring the layer up to date after the last run; of the layer queue, the longest that a charge waited in it so far in the run under way, or in the last one."}, lag},
-		{Metric{"quota_drift_percentage", "gauge", "Worst counter of the layer at rest in the last run, against what callers were told, in percent of the limit. In mid-run no counter is read."}, drift},
-		{Metric{"quota_cache_unavailable", "counter", "Decisions without the store and requests that failed for lack of it, of all runs that were judged."}, unavailable},
+		{Metric{"quota_bloom_false_positive_rate", "gauge", "Share of the filter's hits that were wrong in the run under " +
+			"way so far, or in the last one, 0 to 1; absent where there is no filter."}, falsePositives},
+		{Metric{"quota_enforcement_violations", "counter",
+			"Units that were certainly admitted over the limit, of all runs that were judged."}, violations},
+		{Metric{"quota_sync_lag_seconds", "gauge",
+			"How long background work took to bring the layer up to date after the last run; of the layer queue, " +
+				"the longest that a charge waited in it so far in the run under way, or in the last one."}, lag},
+		{Metric{"quota_drift_percentage", "gauge", "Worst counter of the layer at rest in the last run, " +
+			"against what callers were told, in percent of the limit. In mid-run no counter is read."}, drift},
+		{Metric{"quota_cache_unavailable", "counter", "Decisions without the store and requests that failed for lack of " +
+			"it, of all runs that were judged."}, unavailable},
 		{Metric{"quota_fallback_count", "counter", "Decisions that one layer left to the next."}, fallbacks},
-		{Metric{"quotabench_certain_leak_units", "gauge", "Units that are certainly over the limit by the answers so far, in the run under way or the last one: at least these. Absent where only the history can tell: where units are given back, the limit changes, or a window is not the same for all subjects."}, certainLeak},
-		{Metric{"quotabench_certain_false_rejects", "gauge", "Requests that were certainly rejected wrongly by the answers so far, in the run under way or the last one: at least these. Absent where the certain leak is."}, certainFalseRejects},
-		{Metric{"quotabench_sync_period_seconds", "gauge", "Longest time so far between two rounds of a background job, in the run under way or the last one; absent without periodic jobs."}, syncPeriod},
+		{Metric{"quotabench_certain_leak_units", "gauge",
+			"Units that are certainly over the limit by the answers so far, in the run under way or the last one: " +
+				"at least these. Absent where only the history can tell: where units are given back, the limit changes, " +
+				"or a window is not the same for all subjects."}, certainLeak},
+		{Metric{"quotabench_certain_false_rejects", "gauge",
+			"Requests that were certainly rejected wrongly by the answers so far, in the run under way or the last one: " +
+				"at least these. Absent where the certain leak is."}, certainFalseRejects},
+		{Metric{"quotabench_sync_period_seconds", "gauge", "Longest time so far between two rounds of a background job, " +
+			"in the run under way or the last one; absent without periodic jobs."}, syncPeriod},
 		{Metric{"quotabench_round", "gauge", "Round that is under way, or the last one."}, round},
-		{Metric{"quotabench_running", "gauge", "1 while the strategy is measured, else 0."}, func(w *writer, f *measure.LiveFigures) { w.is(f.Running) }},
+		{Metric{"quotabench_running", "gauge", "1 while the strategy is measured, else 0."}, func(w *writer, f *measure.LiveFigures) {
+			w.is(f.Running)
+		}},
 	}
 }
 

@@ -100,7 +100,8 @@ func Points(base measure.Config, params []results.Swept) ([]measure.Config, erro
 			return nil, err
 		}
 		if runs += len(c.Strategies) * c.Rounds; runs > measure.MaxRuns {
-			return nil, fmt.Errorf("the sweep has more than %d runs, and a record holds no more: give fewer values, rounds or strategies", measure.MaxRuns)
+			return nil, fmt.Errorf("the sweep has more than %d runs, and a record holds no more: give fewer values, "+
+				"rounds or strategies", measure.MaxRuns)
 		}
 		out = append(out, c)
 	}

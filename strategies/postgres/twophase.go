@@ -42,7 +42,8 @@ func init() {
 		Needs: []strategies.Need{strategies.NeedPostgres, needSecond},
 		Excluded: map[strategies.Mode]string{
 			strategies.ModeSimulate: notSimulated[strategies.ModeSimulate],
-			strategies.ModeExplore:  "what is prepared holds its locks without a connection, on two servers, so that nothing tells who waits for whom",
+			strategies.ModeExplore: "what is prepared holds its locks without a connection, on two servers, " +
+				"so that nothing tells who waits for whom",
 		},
 		Kinds:     kinds,
 		GivesBack: true,

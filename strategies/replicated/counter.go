@@ -163,7 +163,8 @@ func (c *counter) Provision(ctx context.Context, p *quota.Policy, grants []strat
 }
 
 // inBatches adds the commands for each grant to pipelines and runs them.
-func inBatches(ctx context.Context, c redis.UniversalClient, p *quota.Policy, grants []strategies.Grant, add func(redis.Pipeliner, strategies.Grant)) error {
+func inBatches(ctx context.Context, c redis.UniversalClient, p *quota.Policy, grants []strategies.Grant,
+	add func(redis.Pipeliner, strategies.Grant)) error {
 	for batch := range slices.Chunk(grants, provisionBatch) {
 		pipe := c.Pipeline()
 		for _, g := range batch {

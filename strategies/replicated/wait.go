@@ -32,7 +32,8 @@ var redisWaitMeta = strategies.Meta{
 			"A refund is a script that takes the units off again, with its own WAIT.",
 		},
 		Deviations: []string{
-			"The record names no means of strong consistency. WAIT is the strongest of Redis, and not a consensus: a failover to a replica that was not waited for loses charges that others confirmed.",
+			"The record names no means of strong consistency. WAIT is the strongest of Redis, and not a consensus: " +
+					"a failover to a replica that was not waited for loses charges that others confirmed.",
 			"In simulations and searches a replica has each write at once.",
 		},
 		Use:   "Use it if confirmed charges must survive the loss of the master, at the cost of a wait for replicas.",
@@ -73,7 +74,8 @@ var redisWaitMeta = strategies.Meta{
 			return nil, err
 		}
 		if _, ok := c.redis.(*redis.ClusterClient); ok {
-			return nil, errors.New("redis-wait needs one server with replicas: WAIT names no key, so that a cluster does not know which of its servers is meant")
+			return nil, errors.New("redis-wait needs one server with replicas: WAIT names no key, so that a cluster does " +
+				"not know which of its servers is meant")
 		}
 		s := &redisWait{counter: c, replicas: env.Options.Int("replicas"), timeout: env.Options.Duration("timeout"), few: env.Options["few"]}
 		c.call = s.runAndWait
@@ -131,7 +133,8 @@ func (s *redisWait) runAndWait(ctx context.Context, script *redis.Script, key st
 	if s.few == fewAdmit {
 		return res, nil
 	}
-	err = fmt.Errorf("%d of %d replicas have the charge after %v, %w: %w", have, s.replicas, s.timeout, strategies.ErrPrescribed, context.DeadlineExceeded)
+	err = fmt.Errorf("%d of %d replicas have the charge after %v, %w: %w", have, s.replicas, s.timeout,
+		strategies.ErrPrescribed, context.DeadlineExceeded)
 	if s.few == fewUndo {
 		err = errors.Join(err, refundScript.Run(ctx, s.redis, []string{key}, args[0]).Err())
 	}

@@ -123,7 +123,8 @@ func openHardened(ctx context.Context, env strategies.Env) (strategies.Strategy,
 			return nil, fmt.Errorf("loading the scripts: %w", err)
 		}
 	}
-	return &hardened{redis: strategies.Redis(env), keys: ledgerKeys{env.Prefix + "quota:{"}, files: files, urls: newURLs(env), syncs: newSyncs(env)}, nil
+	return &hardened{redis: strategies.Redis(env), keys: ledgerKeys{env.Prefix + "quota:{"}, files: files,
+		urls: newURLs(env), syncs: newSyncs(env)}, nil
 }
 
 // ledgerKeys names a tenant's keys, which share a hash tag: quota:{tenant:ID}:used.

@@ -49,7 +49,8 @@ func (m *modelLedger) provision(ctx context.Context, policy string, grants []str
 	return accounts, err
 }
 
-func (m *modelLedger) setLimit(ctx context.Context, policy string, tenants []quota.Subject, limit int64) (map[quota.Subject]account, error) {
+func (m *modelLedger) setLimit(ctx context.Context, policy string, tenants []quota.Subject,
+	limit int64) (map[quota.Subject]account, error) {
 	accounts := map[quota.Subject]account{}
 	err := m.run.Do(ctx, "UPDATE ledger_tenants", func() error {
 		for _, s := range tenants {

@@ -81,7 +81,8 @@ func collect(rows pgx.Rows, into map[quota.Subject]account) error {
 	return err
 }
 
-func (p *postgresLedger) setLimit(ctx context.Context, policy string, tenants []quota.Subject, limit int64) (map[quota.Subject]account, error) {
+func (p *postgresLedger) setLimit(ctx context.Context, policy string, tenants []quota.Subject,
+	limit int64) (map[quota.Subject]account, error) {
 	rows, err := p.pool.Query(ctx, ledgerSetLimitSQL, policy, strategies.Names(tenants), limit)
 	if err != nil {
 		return nil, err

@@ -70,8 +70,9 @@ func init() {
 				},
 			},
 			{
-				Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay}, Formula: "any, or may-reject",
-				Bound: func(p quota.Params) int64 { return promised(p.Options["may-reject"], quota.Unbounded) },
+				Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay},
+				Formula: "any, or may-reject",
+				Bound:   func(p quota.Params) int64 { return promised(p.Options["may-reject"], quota.Unbounded) },
 			},
 		},
 	})
@@ -155,7 +156,8 @@ func suitsStore(o quota.Options, store any) error {
 	case !ok:
 		return nil
 	case s.Owned() && (o["domain"] != "" || o["descriptors"] != defaultDescriptors):
-		return errors.New("servers that are started have a domain and descriptors of their own: name a service with --ratelimit grpc://HOST:PORT, or leave domain and descriptors out")
+		return errors.New("servers that are started have a domain and descriptors of their own: name a service with " +
+			"--ratelimit grpc://HOST:PORT, or leave domain and descriptors out")
 	case !s.Owned() && o["domain"] == "":
 		return errors.New("needs the domain of the service's configuration: write " + EnvoyRatelimit + ":domain=NAME")
 	case !s.Owned() && (o["servers"] != "1" || o["cache"] != "0"):

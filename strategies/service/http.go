@@ -128,7 +128,8 @@ func apart(o quota.Options) error {
 func namesSubject(o quota.Options, store any) error {
 	s, ok := store.(interface{ URL() string })
 	if ok && !strings.Contains(s.URL(), subject) && o["subject-header"] == "" {
-		return errors.New("every subject would be the same to the service: put {subject} into the URL of --service, e.g. http://localhost:8080/check?user={subject}, or name a header by subject-header")
+		return errors.New("every subject would be the same to the service: put {subject} into the URL of --service, e.g. " +
+			"http://localhost:8080/check?user={subject}, or name a header by subject-header")
 	}
 	return nil
 }

@@ -25,8 +25,9 @@ func init() {
 				"nginx reads its clock once per turn of a worker's event loop, in milliseconds: one request more than the bucket holds may pass.",
 				"A limit that changes during a run is not followed.",
 			},
-			Use:   "Use it if you have nginx anyway, to bound the rate of a client.",
-			Avoid: "Avoid it if a window's limit must hold: the bucket passes in addition to the refill. Also avoid it if the location uses return, for which nginx ignores limit_req without a warning.",
+			Use: "Use it if you have nginx anyway, to bound the rate of a client.",
+			Avoid: "Avoid it if a window's limit must hold: the bucket passes in addition to the refill. " +
+				"Also avoid it if the location uses return, for which nginx ignores limit_req without a warning.",
 		},
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedNginx},
@@ -46,8 +47,9 @@ func init() {
 				Bound: func(p quota.Params) int64 { return max(0, burst(p.Options, p.Limit)+1-p.Limit) + forClock(p) },
 			},
 			{
-				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed, quota.Rolling}, Formula: "L + burst + 1, and 1 + 10 ms of the rate for its clock",
-				Bound: func(p quota.Params) int64 { return burst(p.Options, p.Limit) + 1 + forClock(p) },
+				Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed, quota.Rolling},
+				Formula: "L + burst + 1, and 1 + 10 ms of the rate for its clock",
+				Bound:   func(p quota.Params) int64 { return burst(p.Options, p.Limit) + 1 + forClock(p) },
 			},
 			quota.MayReject(),
 		},

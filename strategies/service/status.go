@@ -34,7 +34,8 @@ func parseStatuses(text string) (*statuses, error) {
 		a, aerr := strconv.Atoi(from)
 		b, berr := strconv.Atoi(to)
 		if aerr != nil || berr != nil || a < 100 || b > 599 || a > b {
-			return nil, fmt.Errorf("%q are no statuses: give codes from 100 to 599, classes or ranges with a plus between them, e.g. 2xx, 429+503 or 500-504, or none", text)
+			return nil, fmt.Errorf("%q are no statuses: give codes from 100 to 599, classes or ranges with a plus between "+
+				"them, e.g. 2xx, 429+503 or 500-504, or none", text)
 		}
 		for code := a; code <= b; code++ {
 			s[code-100] = true

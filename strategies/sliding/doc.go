@@ -100,7 +100,8 @@ const provisionBatch = 1000
 
 // provision sets subjects up; set adds the commands that write the state of one who
 // has used some units.
-func (b *base) provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant, set func(pipe redis.Pipeliner, g strategies.Grant) error) error {
+func (b *base) provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant,
+	set func(pipe redis.Pipeliner, g strategies.Grant) error) error {
 	for len(grants) > 0 {
 		n := min(provisionBatch, len(grants))
 		pipe := b.redis.Pipeline()

@@ -60,9 +60,11 @@ var logMeta = strategies.Meta{
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
-		{Property: quota.PropertyLeak, Clock: byRedis, Tolerates: append(counted[:len(counted):len(counted)], quota.FaultLimit), Formula: "L", Bound: none},
+		{Property: quota.PropertyLeak, Clock: byRedis,
+			Tolerates: append(counted[:len(counted):len(counted)], quota.FaultLimit), Formula: "L", Bound: none},
 		// What a caller was told to have failed may be in the log.
-		{Property: quota.PropertyFalseReject, Clock: byRedis, Tolerates: []quota.Fault{quota.FaultClock, quota.FaultRetry, quota.FaultLimit}, Formula: "0", Bound: none},
+		{Property: quota.PropertyFalseReject, Clock: byRedis,
+			Tolerates: []quota.Fault{quota.FaultClock, quota.FaultRetry, quota.FaultLimit}, Formula: "0", Bound: none},
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		b, err := openBase(ctx, env, logScript, logUsedScript, logFillScript)

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/promise"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -203,11 +203,11 @@ func (b *book) hold(faults ...quota.Fault) {
 	}
 	var rolling *oracle.Verdict
 	if b.policy.Window.Kind == quota.Fixed {
-		v := b.judge(harness.RollingWindow(b.policy.Window, clock.Time(b.epoch)))
+		v := b.judge(promise.RollingWindow(b.policy.Window, clock.Time(b.epoch)))
 		rolling = &v
 	}
 	params := b.params(own)
-	for _, c := range harness.Clauses(b.meta.Guarantee, b.policy.Window.Kind, faults, params, &own, rolling) {
+	for _, c := range promise.Clauses(b.meta.Guarantee, b.policy.Window.Kind, faults, params, &own, rolling) {
 		if c.Verdict == results.Broken {
 			b.Errorf("%s window, limit %d: the worst subject has a %s of %d units; declared is %s, which is %d here (%+v)",
 				b.policy.Window.Kind, b.policy.Limit, c.Property, c.Certain, c.Formula, c.Bound, params)
@@ -255,7 +255,8 @@ func (b *book) bound(property quota.Property, offered, cost int64) (bound int64,
 		if c.Property != property || !c.Applies(b.policy.Window.Kind) {
 			continue
 		}
-		n := c.Bound(quota.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered, Policy: b.policy, Options: b.env.Options})
+		n := c.Bound(quota.Params{Limit: b.policy.Limit, MaxCost: cost, InFlight: 1, Instances: 1, Offered: offered,
+			Policy: b.policy, Options: b.env.Options})
 		if !ok || n < bound {
 			bound, ok = n, true
 		}

@@ -50,11 +50,14 @@ func checkPerProcess(tb testing.TB, m *strategies.Meta, stores Stores) {
 				tb.Fatal(err)
 			}
 			if d.Admitted && !m.PerProcess && exact(m, &p, 2) {
-				tb.Errorf("%s window: the second instance admits a request after the first has admitted the whole limit of %d: each counts for itself. Set PerProcess in its Meta, and see quota.PerInstance for what it can promise", p.Window.Kind, limit)
+				tb.Errorf("%s window: the second instance admits a request after the first has admitted the whole limit of %d: "+
+					"each counts for itself. Set PerProcess in its Meta, and see quota.PerInstance for what it can promise",
+					p.Window.Kind, limit)
 				return
 			}
 			if !d.Admitted && m.PerProcess {
-				tb.Errorf("%s window: the second instance rejects request %d of a limit of %d, after the first has admitted as many: PerProcess is set, but they share a count", p.Window.Kind, i+1, limit)
+				tb.Errorf("%s window: the second instance rejects request %d of a limit of %d, after the first has admitted as "+
+					"many: PerProcess is set, but they share a count", p.Window.Kind, i+1, limit)
 				break
 			}
 		}
@@ -235,7 +238,8 @@ func (f *fixture) returnsOnce(p quota.Policy) (slow bool, late string) {
 	}
 	wait(p.Window.Length + 10*time.Millisecond)
 	if admitted, _ := b.exhaust(s, offered); admitted < least {
-		late = fmt.Sprintf("%s window of %v, after its end: %d of %d units were admitted, not %d", p.Window.Kind, p.Window.Length, admitted, offered, least)
+		late = fmt.Sprintf("%s window of %v, after its end: %d of %d units were admitted, not %d", p.Window.Kind,
+			p.Window.Length, admitted, offered, least)
 	}
 	return false, late
 }

@@ -100,7 +100,8 @@ func checkAtOnce(tb testing.TB, m *strategies.Meta, stores Stores) {
 			}
 		}
 		if several > 0 {
-			tb.Errorf("%s window: two callers that asked for the last unit at the same moment were both admitted, in %d of %d crossings", p.Window.Kind, several, crossings)
+			tb.Errorf("%s window: two callers that asked for the last unit at the same moment were both admitted, "+
+				"in %d of %d crossings", p.Window.Kind, several, crossings)
 		}
 	}
 }

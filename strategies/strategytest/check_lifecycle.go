@@ -127,7 +127,8 @@ func checkOutage(tb testing.TB, m *strategies.Meta, stores Stores) {
 				used++
 			}
 			if err == nil && !d.Degraded && (d.Tier != quota.TierProcess || used > limit) {
-				tb.Errorf("%+v, number %d of a limit of %d, was made while every store was out of order, and is not marked as degraded (or, within the limit, as made in the process)", d, used, limit)
+				tb.Errorf("%+v, number %d of a limit of %d, was made while every store was out of order, and is not marked as "+
+					"degraded (or, within the limit, as made in the process)", d, used, limit)
 			}
 			if clock.Nano()-began > int64(patience) {
 				break // it tries again and again by itself

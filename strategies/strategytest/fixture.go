@@ -75,7 +75,8 @@ func (h *hasty) Sleep(ctx context.Context, d time.Duration) error {
 
 // openBy opens on a clock of the test's own, and looks for timestamps of the wall
 // clock where virtual is that clock's time.
-func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options, c quota.Clock, virtual time.Time) *fixture {
+func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options, c quota.Clock,
+	virtual time.Time) *fixture {
 	tb.Helper()
 	sel, err := meta.Select(given)
 	if err != nil {

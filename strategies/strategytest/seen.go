@@ -177,7 +177,8 @@ func checkClock(tb testing.TB, m *strategies.Meta, stores Stores) {
 		}
 		by.Add(int64(2 * reach(q.Window)))
 		if admitted, _ := b.exhaust(s, offered); admitted == 0 && b.least(offered) > 0 {
-			tb.Errorf("%s window: two windows passed on the strategy's clock and nothing is admitted: it takes the time from elsewhere", p.Window.Kind)
+			tb.Errorf("%s window: two windows passed on the strategy's clock and nothing is admitted: "+
+				"it takes the time from elsewhere", p.Window.Kind)
 		}
 	}
 	if f.witness.Told() {
@@ -288,7 +289,9 @@ func (p pieces) look(ctx context.Context, cmd redis.Cmder) {
 			continue
 		}
 		if strings.Contains(text, p.date) && !p.w.Told() {
-			p.w.Note(witness.WallClock, fmt.Sprintf("%s holds %q, the wall clock's month: the strategy takes the time from elsewhere than its clock", cmd.Name(), text))
+			p.w.Note(witness.WallClock,
+				fmt.Sprintf("%s holds %q, the wall clock's month: the strategy takes the time from elsewhere than its clock",
+					cmd.Name(), text))
 		}
 		var numbers []any
 		for _, n := range strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {

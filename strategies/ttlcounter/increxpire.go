@@ -25,8 +25,9 @@ var incrExpireMeta = strategies.Meta{
 		Deviations: []string{
 			"Other costs and windows than the record's one unit per calendar month are counted in the same way.",
 		},
-		Use:   "Use it if requests cost one unit, a rejected attempt may count, and one command per decision matters.",
-		Avoid: "A caller that dies between the two commands leaves a key that never expires. Requests of several units can be rejected although they fit.",
+		Use: "Use it if requests cost one unit, a rejected attempt may count, and one command per decision matters.",
+		Avoid: "A caller that dies between the two commands leaves a key that never expires. Requests of several units " +
+			"can be rejected although they fit.",
 	},
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},

@@ -40,24 +40,29 @@ func legend() (out []groupView) {
 type answerView struct {
 	// Advice is the answer in sentences.
 	Advice []string
-	// Verdicts is the table of the terminal, with the reason of each verdict.
-	Verdicts *table
+	// Columns after the verdict and the strategy, and a row for each strategy, as the terminal
+	// has them.
+	Columns  []string
+	Rows     []verdictRow
 	Notes    []string
 	Untested []answer.Untested
 }
 
+// verdictRow is a strategy, with the reason for its verdict and its conditions.
+type verdictRow struct {
+	Label, Panel, Verdict, Why string
+	Group                      groupView
+	Cells                      []string
+}
+
 // answered sums the setting up.
 func answered(f *results.File, a *answer.Setting, v *settingView) *answerView {
-	head, rows, notes := text.Verdicts(f, a)
-	for i := range head[2:] {
-		head[i+2] = "#" + head[i+2]
-	}
-	out := &answerView{Advice: text.Advice(v.simulated, a), Untested: a.Untested, Notes: notes}
-	out.Verdicts = newTable(v.Title, append(head[1:], "verdict", "why")...)
+	columns, rows, notes := text.Verdicts(f, a)
+	out := &answerView{Advice: text.Advice(v.simulated, a), Columns: columns[2:], Untested: a.Untested, Notes: notes}
 	for _, r := range rows {
 		i := slices.IndexFunc(v.Rows, func(d decisionRow) bool { return d.Label == r.Label })
-		out.Verdicts.add(append(r.Cells[1:], r.Cells[0], format.Join("; ", append(append([]string{r.Reason}, r.Conditions...), r.Broken)...))...)
-		out.Verdicts.Links = append(out.Verdicts.Links, v.Rows[i].Panel)
+		why := format.Join("; ", append(append([]string{r.Reason}, r.Conditions...), r.Broken)...)
+		out.Rows = append(out.Rows, verdictRow{r.Label, v.Rows[i].Panel, r.Cells[0], why, groupOf(r.Group), r.Cells[2:]})
 	}
 	return out
 }

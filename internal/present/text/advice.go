@@ -86,7 +86,7 @@ func against(s *answer.Setting, x, best *answer.Strategy) string {
 	case x.Group == answer.Fails && x.Judged.Verdict == results.Broken:
 		return "breaks its guarantee"
 	case x.Group == answer.Fails:
-		return "promises too little"
+		return "its declared bound is too large"
 	case x.WithoutFault() != "":
 		return "a search found " + x.WithoutFault() + " without any fault"
 	case x.PerProcess:

@@ -27,7 +27,8 @@ func Ensure(ctx context.Context, pool *pgxpool.Pool, table, script string) error
 		// Looked for in the current schema only: a table of that name further down
 		// the search path belongs to another owner.
 		var exists bool
-		err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1)", table).Scan(&exists)
+		err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() AND "+
+			"tablename = $1)", table).Scan(&exists)
 		if err != nil || exists {
 			return err
 		}

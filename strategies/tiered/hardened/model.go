@@ -50,7 +50,8 @@ type modelSource struct {
 
 func openModel(env strategies.Env) *modelSource {
 	return &modelSource{env.Model, strategies.SharedValue(env.Shared, "escrow", func() *tables {
-		return &tables{limits: map[[2]string]int64{}, usage: map[rowKey]*usage{}, settled: map[requestKey]*hold{}, regions: map[string]bool{}, asked: map[rowKey]*usage{}}
+		return &tables{limits: map[[2]string]int64{}, usage: map[rowKey]*usage{}, settled: map[requestKey]*hold{},
+			regions: map[string]bool{}, asked: map[rowKey]*usage{}}
 	})}
 }
 

@@ -54,6 +54,17 @@ var signed = map[string][]string{
 // leastOf are the numbers whose least value is not 0, by JSON name.
 var leastOf = map[string]string{"stalls_p99": "-1", "stalls_p999": "-1", "repetition": "1", "line": "1", "column": "-1", "number": "1"}
 
+// words are what the texts of a type may say, by type and JSON name, if they are too many for a tag.
+var words = map[string]map[string][]any{
+	"Step": {"event": {
+		results.EventStart, results.EventCommand, results.EventReply, results.EventResume, results.EventRound, results.EventTick,
+		results.EventCrash, results.EventLostReply, results.EventRetry, results.EventOutage, results.EventEviction,
+	}},
+	"Percentile": {"status": {
+		results.Pooled, results.PerRound, results.EventDriven, results.TooFew, results.NoSamples, results.NotMeasurable,
+	}},
+}
+
 func main() {
 	for _, d := range documents {
 		b, err := d.generate()
@@ -120,12 +131,15 @@ func inheritComments(comments map[string]string, t reflect.Type, seen map[reflec
 	}
 }
 
-// bound sets the least value of every number of an object.
+// bound sets the least value of every number of an object, and the words of its texts.
 func bound(name string, s *jsonschema.Schema) {
 	if s.Properties == nil {
 		return
 	}
 	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		if w := words[name][p.Key]; w != nil {
+			p.Value.Enum = w
+		}
 		if (p.Value.Type != "integer" && p.Value.Type != "number") || slices.Contains(signed[name], p.Key) {
 			continue
 		}

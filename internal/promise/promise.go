@@ -1,0 +1,96 @@
+// Package promise holds what a strategy declares against what happened.
+package promise
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quotabench/quotabench/oracle"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results"
+)
+
+// Clauses holds a strategy to clauses, its own or its record's, with parameters that were
+// measured. A clause that does not tolerate each of the faults that happened is
+// left out: it promises nothing then. v is the verdict on the policy's own
+// windows, rolling that on rolling ones of the same length, or nil.
+func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, params quota.Params, v,
+	rolling *oracle.Verdict) []results.Clause {
+	out := []results.Clause{}
+	for _, c := range declared {
+		if slices.ContainsFunc(happened, func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {
+			continue
+		}
+		switch {
+		case c.Applies(kind):
+			out = append(out, decide(c, params, v))
+		case rolling != nil && slices.Contains(c.Kinds, quota.Rolling):
+			out = append(out, decide(c, params, rolling))
+		}
+	}
+	return out
+}
+
+// decide evaluates a clause. Where its bound is all that is asked for, it bounds
+// nothing, and the record says so.
+func decide(c quota.Clause, params quota.Params, v *oracle.Verdict) results.Clause {
+	endless := params
+	endless.Offered = quota.Unbounded
+	r := results.Clause{Property: string(c.Property), Formula: c.Formula, Source: c.Source, Bound: quota.Unbounded}
+	for _, f := range c.Tolerates {
+		r.Tolerates = append(r.Tolerates, string(f))
+	}
+	if c.Bound(endless) != quota.Unbounded {
+		r.Bound = c.Bound(params)
+	}
+	var exercised bool
+	r.Certain, r.Possible, exercised = v.Broken(c.Property)
+	r.Decide(exercised)
+	return r
+}
+
+// Params are what clauses are evaluated with, as far as a verdict tells.
+func Params(policy *quota.Policy, v *oracle.Verdict) quota.Params {
+	return quota.Params{Limit: policy.Limit, MaxCost: v.MaxCost, InFlight: v.MaxInFlight, Offered: v.MaxOffered, Policy: policy}
+}
+
+// RollingWindow is the rolling window of the same length as the tumbling window w
+// has at the moment at.
+func RollingWindow(w quota.Window, at time.Time) quota.Window {
+	span := w.At(at)
+	return quota.Window{Kind: quota.Rolling, Length: span.End.Sub(span.Start)}
+}
+
+// ByOwnClocks shifts events, in place, to the moments that the clocks of their
+// instances showed. skews says how far each instance's clock was ahead; missing
+// ones are 0.
+func ByOwnClocks(events []oracle.Event, skews []time.Duration) {
+	for i := range events {
+		e := &events[i]
+		if int(e.Instance) >= len(skews) {
+			continue
+		}
+		by := int64(skews[e.Instance])
+		e.Call, e.Reply = e.Call+by, e.Reply+by
+		if e.Kind != oracle.Take {
+			e.TakeCall, e.TakeReply = e.TakeCall+by, e.TakeReply+by
+		}
+	}
+}
+
+// MaxSkew is the largest difference between the clocks of two instances. skews
+// says how far each one is ahead; missing ones are 0.
+func MaxSkew(skews []time.Duration, instances int) time.Duration {
+	var lo, hi time.Duration
+	for i := range instances {
+		var s time.Duration
+		if i < len(skews) {
+			s = skews[i]
+		}
+		if i == 0 {
+			lo, hi = s, s
+		}
+		lo, hi = min(lo, s), max(hi, s)
+	}
+	return hi - lo
+}
