@@ -33,7 +33,7 @@ var redisWaitMeta = strategies.Meta{
 		},
 		Deviations: []string{
 			"The record names no means of strong consistency. WAIT is the strongest of Redis, and not a consensus: " +
-					"a failover to a replica that was not waited for loses charges that others confirmed.",
+				"a failover to a replica that was not waited for loses charges that others confirmed.",
 			"In simulations and searches a replica has each write at once.",
 		},
 		Use:   "Use it if confirmed charges must survive the loss of the master, at the cost of a wait for replicas.",
