@@ -22,7 +22,7 @@ func init() {
 		Doc:    "uploads first, checks afterwards, and deletes again what is over the limit",
 		Notes: strategies.Notes{
 			How: []string{
-				"The file is uploaded, whatever is left of the quota.",
+				"The file is uploaded without a check.",
 				"INCRBY adds its size to what the tenant has stored.",
 				"If the sum is over the limit, DECRBY subtracts the size, and the file is deleted.",
 				"A failed upload and a deleted file give their units back by DECRBY.",

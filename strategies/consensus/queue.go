@@ -32,7 +32,7 @@ func init() {
 				"With meanwhile=admit, an instance waits again once it knows that a subject has nothing left.",
 			},
 			Deviations: []string{
-				"The record rejects queues because the client does not know at once; it does not say what the client does meanwhile.",
+				"The record rejects queues because the client does not know at once; what it does meanwhile is an option here.",
 				"A consumer that starts reads the whole stream, which nothing shortens.",
 			},
 			Use:   "Use it if decisions need a log in their order, and requests can wait or be undone.",

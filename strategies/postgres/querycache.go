@@ -28,7 +28,7 @@ func init() {
 		Doc:    "pg-check behind a cache of query results, which any write to the table empties",
 		Notes: strategies.Notes{
 			How: []string{
-				"The SELECT of what remains is answered by the cache if its result is there.",
+				"The SELECT of the remaining units is answered by the cache if its result is there.",
 				"Otherwise PostgreSQL answers, and the result is cached unless a write ended since the SELECT was sent.",
 				"The request is admitted if it fits into that.",
 				"The UPDATE that charges it empties the whole cache.",

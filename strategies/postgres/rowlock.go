@@ -26,7 +26,7 @@ func init() {
 				"COMMIT releases the row.",
 			},
 			Deviations: []string{},
-			Use:        "Use it if the decision needs several conditions on the row, and few callers ask for the same subject at once.",
+			Use:        "Use it if the decision needs several conditions on the row, and few callers use the same subject at once.",
 			Avoid:      "Avoid it on hot subjects: every caller holds the row for three round trips, and a connection while it waits.",
 		},
 		Form:      strategies.Rejected,

@@ -13,7 +13,7 @@ var redisDurableMeta = strategies.Meta{
 	Doc:    "one script on a Redis that writes each command to its log on disk before it answers",
 	Notes: strategies.Notes{
 		How: []string{
-			"One script compares the window's counter plus the units asked for with the limit.",
+			"One script compares the window's counter plus the request's units with the limit.",
 			"If they fit, it adds them and sets the counter's end.",
 			"Redis appends the change to its log and flushes that to disk before it answers.",
 			"A refund is a script that takes the units off again.",

@@ -26,13 +26,14 @@ var redisWaitMeta = strategies.Meta{
 	Doc:    "one script on a Redis, which answers once replicas have the charge",
 	Notes: strategies.Notes{
 		How: []string{
-			"One script compares the window's counter plus the units asked for with the limit, and adds them if they fit.",
+			"One script compares the window's counter plus the request's units with the limit, and adds them if they fit.",
 			"WAIT follows on the same connection, in the same round trip, and blocks until enough replicas have the charge.",
 			"If too few have it in time, the request ends in an error, and the units stay taken.",
 			"A refund is a script that takes the units off again, with its own WAIT.",
 		},
 		Deviations: []string{
-			"The record names no means of strong consistency. WAIT is the strongest of Redis, and not a consensus: a failover to a replica that was not waited for loses charges that others confirmed.",
+			"The record names no means of strong consistency. WAIT is the strongest of Redis, and not a consensus: " +
+				"a failover to a replica that was not waited for loses charges that others confirmed.",
 			"In simulations and searches a replica has each write at once.",
 		},
 		Use:   "Use it if confirmed charges must survive the loss of the master, at the cost of a wait for replicas.",

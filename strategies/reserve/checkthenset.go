@@ -20,7 +20,7 @@ var checkThenSetMeta = strategies.Meta{
 		How: []string{
 			"GET reads what the tenant has used.",
 			"The caller compares that plus its own units with the limit.",
-			"SET writes the sum, whatever others have written meanwhile.",
+			"SET writes the sum, even if others have written meanwhile: a lost update.",
 			"A refund reads, subtracts and writes in the same way, down to zero.",
 		},
 		Deviations: []string{

@@ -42,7 +42,7 @@ var luaReserveMeta = strategies.Meta{
 		Deviations: []string{
 			"The sync sends SET with GET, to know whether a round changed something; the record sends SET.",
 			"Making the URL asks no store; url-fail-share sets how often it fails.",
-			"With demand=rejected, a rejection starts a sync; the record does not say what does.",
+			"With demand=rejected, a rejection starts a sync; the record leaves this open.",
 		},
 		Use:   "Use it if uploads are short, callers do not crash during one, and no upload is in progress when the sync runs.",
 		Avoid: "Avoid it on a Redis Cluster (its two keys are in two slots), or if a sync may run under load: it gives away reservations.",

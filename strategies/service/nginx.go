@@ -19,15 +19,15 @@ func init() {
 				"limit_req_zone has the policy's rate, and a key that is a parameter of the URL.",
 				"Each request adds one to the key's excess, from which the rate has been taken off since the last admitted one.",
 				"A request that would bring the excess above burst is rejected, with status 429 here.",
-				"With nodelay what is admitted is answered at once, and otherwise as late as the rate asks for.",
+				"With nodelay, admitted requests are answered at once, otherwise delayed to the rate.",
 			},
 			Deviations: []string{
 				"nginx reads its clock once per turn of a worker's event loop, in milliseconds: one request more than the bucket holds may pass.",
 				"A limit that changes during a run is not followed.",
 			},
-			Use: "Use it in front of a service that has an nginx anyway, to bound the rate of a client.",
-			Avoid: "Avoid it if a window's limit must hold: the bucket passes on top of what flows in. Also avoid it if the " +
-				"location answers by return: nginx never asks limit_req there, and says nothing.",
+			Use: "Use it if you have nginx anyway, to bound the rate of a client.",
+			Avoid: "Avoid it if a window's limit must hold: the bucket passes in addition to the refill. " +
+				"Also avoid it if the location uses return, for which nginx ignores limit_req without a warning.",
 		},
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedNginx},

@@ -31,7 +31,7 @@ var decrExpireMeta = strategies.Meta{
 			"Without Redis every request is rejected.",
 		},
 		Deviations: []string{
-			"The record does not say how the first access creates the count; SET NX does here.",
+			"SET NX creates the count at the first access; the record leaves this open.",
 			"Requests of several units use DECRBY; the record has requests of one.",
 		},
 		Use:   "Use it if the remaining units matter more than the used ones, and all subjects have one limit.",

@@ -35,7 +35,7 @@ func init() {
 		Notes: strategies.Notes{
 			How: []string{
 				"INCR, or INCRBY for larger costs, counts the request in a key without window or expiry.",
-				"A result above the limit is a rejection, which has counted too.",
+				"A result above the limit is a rejection; it stays counted.",
 				"A job runs when a window begins, or late= after that, and deletes the counters of all subjects.",
 				"With missed=n every nth of these runs does not take place.",
 			},

@@ -15,8 +15,8 @@ var dequeMeta = strategies.Meta{
 		How: []string{
 			"Each process keeps the timestamps of the requests that it admitted, by subject.",
 			"A request first drops the timestamps that are older than the window.",
-			"It is admitted if its units fit next to those that remain.",
-			"A deque that has become empty stays, as the record's do.",
+			"It is admitted if its units fit.",
+			"Empty deques stay, as in the record.",
 		},
 		Use:   "Use it in a single process, or if a limit that grows with the number of processes is good enough.",
 		Avoid: "With several instances each admits the whole limit, and a restart forgets everything.",
