@@ -58,7 +58,7 @@ var questions = []struct{ name, text string }{
 	{"subjects", "Subjects: users, keys or addresses"},
 	{"leak", "Tolerated leak, in units or percent of the limit"},
 	{"p99", "Longest p99 of a decision, e.g. 5ms; 0 for none"},
-	{"outage", "While Redis cannot be reached: any, open (admit), closed (hold the limit), survive (decide and hold)"},
+	{"redis-down", "While Redis cannot be reached: any, open (admit), closed (hold the limit), survive (decide and hold)"},
 	{"uploads", "Are units committed, refunded or abandoned, as by uploads: auto, yes, no"},
 }
 
@@ -88,7 +88,7 @@ func (s *chooseSettings) asked() []settings.Setting {
 			Doc: "regions, 80 to 150 ms apart in the simulation of them"},
 		{Name: "rate", Common: true, Title: settings.Load, Value: settings.Decimal(&s.rate, harness.MaxRate), Doc: "`requests` per second of the " +
 			"whole application"},
-		{Name: "skew", Common: true, Title: settings.Trouble, Value: settings.Span(&s.skew, harness.MaxClockSkew), Computed: true,
+		{Name: "clock-spread", Was: "skew", Common: true, Title: settings.Trouble, Value: settings.Span(&s.skew, harness.MaxClockSkew), Computed: true,
 			Doc: "how far the clocks of instances are apart in the simulation, e.g. 2s (default: they agree)"},
 		{Name: "subjects", Common: true, Title: settings.Workload, Value: settings.Count(&s.subjects, 1, choose.MaxSubjects),
 			Doc: "users, keys or addresses that the requests are for"},
@@ -97,7 +97,7 @@ func (s *chooseSettings) asked() []settings.Setting {
 			Doc:      "`units`, or a share of the limit such as 1%, that one subject may be given over its limit in one window"},
 		{Name: "p99", Common: true, Title: settings.What, Value: settings.Span(&s.p99, measure.MaxDuration), Computed: true,
 			Doc: "longest 99th percentile of a decision, e.g. 5ms (default: none is asked for)"},
-		{Name: "outage", Common: true, Title: settings.Trouble, Value: settings.Text(&s.outage, words...),
+		{Name: "redis-down", Was: "outage", Common: true, Title: settings.Trouble, Value: settings.Text(&s.outage, words...),
 			Doc: "while Redis cannot be reached: open (admit), closed (hold the limit), survive (decide and hold it), or any"},
 		{Name: "uploads", Common: true, Title: settings.What, Value: settings.Text(&s.settles, settles...),
 			Doc: "whether units are committed, refunded or abandoned, as by uploads; auto: where the policy has no window"},
@@ -123,7 +123,7 @@ func chooseCommand() *cobra.Command {
 			"  quotabench choose --yes --policy user-links --regions 3\n" +
 			"  quotabench choose --yes --policy \"5 attempts per rolling 15m\" --rate 500\n" +
 			"  quotabench choose --yes --policy agent-api --rate 50000 --p99 5ms --budget 3m\n" +
-			"  quotabench choose --yes --policy agent-api --outage survive --redis process",
+			"  quotabench choose --yes --policy agent-api --redis-down survive --redis process",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defer session.OutlivePipes()()

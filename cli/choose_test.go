@@ -33,14 +33,14 @@ func TestChooseUsage(t *testing.T) {
 		"--seed 2":                       "no strategy to choose from", // those of this program are baselines
 		"--leak 5%%":                     "--leak: give units such as 5, or a share of the limit such as 1%",
 		"--leak -1":                      "--leak: give units",
-		"--outage shut":                  "give any or open or closed or survive",
+		"--redis-down shut":              "give any or open or closed or survive",
 		"--rate 0":                       "--rate: give the requests per second",
 		"--budget 1ms --strategy honest": "a budget of 1ms: give at least 1s",
 		"--instances 0":                  "0",
 		"--strategy nonsense":            "--strategy: unknown strategy",
-		"--skew 2d":                      "give a time",
+		"--clock-spread 2d":              "give a time",
 		"honest":                         "takes no argument",
-		"--outage redis:0.3-05":          "give any",
+		"--redis-down redis:0.3-05":      "give any",
 	} {
 		o := call(t.Context(), append([]string{"choose", "--yes"}, strings.Fields(args)...)...)
 		if o.code != ExitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {

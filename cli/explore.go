@@ -103,10 +103,10 @@ func (s *exploreSettings) searched() []settings.Setting {
 			Doc: "run and count every schedule instead of searching for the shortest that breaks a property"},
 		{Name: "max-schedules", Title: settings.Search, Value: settings.Count(&c.MaxSchedules, 0, explore.MostSchedules), Computed: true,
 			Doc: "schedules after which --full ends (default 5000000)"},
-		{Name: "on", Common: true, Title: settings.Stores, Value: settings.Text(&s.On), Complete: settings.Words(searches.Embedded, "process", "container"),
+		{Name: "redis", Was: "on", Common: true, Title: settings.Stores, Value: settings.Text(&s.On), Complete: settings.Words(searches.Embedded, "process", "container"),
 			Doc: "repeat what is found on a Redis: process, container or a `URL`; embedded repeats it here"},
 		{Name: "replay", Common: true, Title: settings.Search, Value: settings.Text(&s.Replay), Complete: cobra.NoFileCompletions,
-			Doc: "repeat the schedule of this `token`, on the store of --on"},
+			Doc: "repeat the schedule of this `token`, on the store of --redis"},
 	}
 }
 
@@ -124,8 +124,8 @@ func exploreCommand() *cobra.Command {
 			"  quotabench explore check-then-set --clients 5 --limit 4 --full\n" +
 			"  quotabench explore incr-expire --faults crash --out found\n" +
 			"  quotabench explore decr-expire --limit 2 --script \"take,take;limit=1\" --property leak\n" +
-			"  quotabench explore lua-reserve --script \"take,refund;take\" --property leak --on process\n" +
-			"  quotabench explore --replay TOKEN --on process",
+			"  quotabench explore lua-reserve --script \"take,refund;take\" --property leak --redis process\n" +
+			"  quotabench explore --replay TOKEN --redis process",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.run(cmd, args)
 		},

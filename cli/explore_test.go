@@ -92,12 +92,12 @@ func TestExploreUsage(t *testing.T) {
 		{"honest", "--jobs", "-1"},
 		{"honest", "--property", "beauty"},
 		{"honest", "--full", "--property", "leak"},
-		{"honest", "--full", "--on", "process"},
+		{"honest", "--full", "--redis", "process"},
 		{"honest", "--full", "--first"},
 		{"honest", "--timeout", "-1s"},
 		{"honest", "--max-schedules", "5"},
-		{"honest", "--on", "nonsense"},
-		{"honest", "--on", "redis://user:secret@127.0.0.1:1"},
+		{"honest", "--redis", "nonsense"},
+		{"honest", "--redis", "redis://user:secret@127.0.0.1:1"},
 		{"honest", "--out", "held"},
 		{"honest", "--out", "file"},
 		{"honest", "--out", ""},
@@ -139,7 +139,7 @@ func TestExploreReplay(t *testing.T) {
 	}
 	storetest.Redis(t) // skips where there is none
 	for _, args := range [][]string{{"--replay", token}, {"liar", "--property", "leak"}} {
-		o = call(t.Context(), append([]string{"explore", "--on", "process"}, args...)...)
+		o = call(t.Context(), append([]string{"explore", "--redis", "process"}, args...)...)
 		if o.code != ExitGate || !strings.Contains(o.stdout, "(process): LEAK again") {
 			t.Errorf("%q: exit %d: %s%s", args, o.code, o.stdout, o.stderr)
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -72,6 +73,33 @@ func TestHelpFits(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// A flag has one meaning in all commands. The old name of one that was renamed tells the new one.
+func TestRenamedFlags(t *testing.T) {
+	newPlace(t, nil)
+	for _, x := range [][]string{
+		{"explore", "--on", "--redis"}, {"choose", "--outage", "--redis-down"}, {"choose", "--skew", "--clock-spread"},
+	} {
+		o := call(t.Context(), x[0], x[1], "value")
+		want := fmt.Sprintf("quotabench: %s is called %s now (see quotabench %s --help)\n", x[1], x[2], x[0])
+		if o.code != ExitUsage || o.stderr != want {
+			t.Errorf("%q: exit %d: %s, want %s", x, o.code, o.stderr, want)
+		}
+	}
+	kinds := map[string]string{}
+	everyCommand(Command(io.Discard, io.Discard), func(c *cobra.Command) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name == "out" && f.Shorthand != "o" {
+				t.Errorf("--out of %s is not -o", c.Name())
+			}
+			if got := f.Value.Type(); kinds[f.Name] == "" {
+				kinds[f.Name] = got
+			} else if kinds[f.Name] != got {
+				t.Errorf("--%s of %s is %s, and of another command %s", f.Name, c.Name(), got, kinds[f.Name])
+			}
+		})
 	})
 }
 

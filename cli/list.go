@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results/render"
@@ -264,7 +265,7 @@ func listPolicies() []entry {
 			}
 		}
 		out = append(out, entry{
-			Name: p.Name, Doc: p.Doc, Columns: []string{p.String(), from},
+			Name: p.Name, Doc: p.Doc, Columns: []string{group.PolicyText(&p), from},
 			More: map[string]any{"limit": p.Limit, "unit": p.Unit, "window": p.Window.Kind, "length_ns": p.Window.Length, "record": p.Source,
 				"costs": orEmpty(p.Costs), "served_by": serving},
 		})

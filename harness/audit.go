@@ -106,14 +106,13 @@ func (j *judgement) auditWorkload() {
 			j.note("nothing-admitted", "every request ended in an error that the strategy's source asks for: "+
 				"nothing was admitted, so that the leak of 0 says nothing")
 		case j.asked > j.Policy.Limit && j.results() > 0:
-			j.note("limit-never-crossed",
-				fmt.Sprintf("no subject was asked for more than its limit of %d %s but by requests that ended in an error of "+
-					"the strategy's own, %d in all, so that nothing could leak",
-					j.Policy.Limit, j.Policy.Unit, j.results()))
+			j.note("limit-never-crossed", fmt.Sprintf("no subject was asked for more than its limit of %s except by requests that "+
+				"ended in an error of the strategy, %d in all: nothing could leak",
+				format.Units(j.Policy.Limit, j.Policy.Unit), j.results()))
 		default:
-			j.strike("limit-never-crossed", "no subject was asked for more than its limit of %d %s, so nothing could leak; "+
+			j.strike("limit-never-crossed", "no subject was asked for more than its limit of %s, so nothing could leak; "+
 				"give a smaller --limit or a longer --duration",
-				j.Policy.Limit, j.Policy.Unit)
+				format.Units(j.Policy.Limit, j.Policy.Unit))
 		}
 		if w.Boundary && !j.leftFirstWindow() {
 			j.strike("boundary-missed", "no request came after the window's end, which was to be in mid-run; give a longer --duration")
@@ -139,11 +138,12 @@ func (j *judgement) auditControl() {
 	switch j.Selection.Control {
 	case strategies.ControlExact:
 		if v.LeakUnits > 0 || v.FalseRejects > 0 {
-			j.strike("control-failed", "the exact control leaked %d units and rejected %d requests wrongly: "+
-				"the instrument is wrong", v.LeakUnits, v.FalseRejects)
+			j.strike("control-failed", "the exact control leaked %s and rejected %s wrongly: "+
+				"the instrument is wrong",
+				format.Units(v.LeakUnits, "units"), format.Units(v.FalseRejects, "requests"))
 		}
 		if d := j.run.Drift; d != nil && d.Units != 0 {
-			j.strike("control-failed", "the exact control drifted by %d units: the instrument is wrong", d.Units)
+			j.strike("control-failed", "the exact control drifted by %s: the instrument is wrong", format.Units(d.Units, "units"))
 		}
 	case strategies.ControlOpen:
 		if j.run.Rejected > 0 {

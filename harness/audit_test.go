@@ -59,7 +59,7 @@ func TestAudit(t *testing.T) {
 		{name: "exact and leaking", window: second, events: takes(0, 0, 12, oracle.Admitted), plant: func(f *Facts) { f.Selection.Control = strategies.ControlExact },
 			want: "control-failed the exact control leaked 2 units and rejected 0 requests wrongly: the instrument is wrong"},
 		{name: "exact and rejecting", window: second, events: takes(0, 0, 1, oracle.Rejected), plant: func(f *Facts) { f.Selection.Control = strategies.ControlExact },
-			want: "control-failed the exact control leaked 0 units and rejected 1 requests wrongly: the instrument is wrong"},
+			want: "control-failed the exact control leaked 0 units and rejected 1 request wrongly: the instrument is wrong"},
 		{name: "exact and drifting", window: quota.Window{}, events: ok, plant: func(f *Facts) {
 			f.Selection.Control = strategies.ControlExact
 			f.Readings = []Readings{{At: AtRest, List: []Reading{{Call: 5000, Reply: 5001, Tier: "redis", Units: 7, Known: true}}}}

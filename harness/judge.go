@@ -269,10 +269,9 @@ func (j *judgement) ownClocks() (*oracle.Verdict, error) {
 	if err != nil {
 		return nil, fmt.Errorf("judge the history by the instances' clocks: %w", err)
 	}
-	j.note("clocks-differ",
-		fmt.Sprintf("instances' clocks differ by up to %v: by their own clocks, %d units leaked and %d requests were "+
-			"rejected wrongly",
-			skew, own.LeakUnits, own.FalseRejects))
+	j.note("clocks-differ", fmt.Sprintf("instances' clocks differ by up to %v: "+
+		"by their own clocks, the leak is %s, and false rejects are %d",
+		skew, format.Units(own.LeakUnits, "units"), own.FalseRejects))
 	return &own, nil
 }
 

@@ -151,7 +151,7 @@ func TestOwnClocks(t *testing.T) {
 	}
 	found := results.Reason{
 		Code: "clocks-differ", Strikes: results.StrikesNote,
-		Detail: "instances' clocks differ by up to 600ms: by their own clocks, 4 units leaked and 0 requests were rejected wrongly",
+		Detail: "instances' clocks differ by up to 600ms: by their own clocks, the leak is 4 units, and false rejects are 0",
 	}
 	if len(r.Audit.Reasons) != 1 || r.Audit.Reasons[0] != found || !r.Audit.Valid {
 		t.Errorf("audit %+v", r.Audit)

@@ -181,7 +181,7 @@ func (p *Plan) CheckPolicy() error {
 // Runners add what only they know, such as stores that are not there.
 func (p *Plan) CannotRun(s strategies.Selection, mode strategies.Mode, crossesWindows bool) error {
 	if why, ok := s.Excludes(mode); ok {
-		return fmt.Errorf("cannot be %s: %s", modeParticiple[mode], why)
+		return fmt.Errorf("it cannot be %s: %s", modeParticiple[mode], why)
 	}
 	if err := s.BuiltIn(); err != nil {
 		return err
@@ -191,10 +191,10 @@ func (p *Plan) CannotRun(s strategies.Selection, mode strategies.Mode, crossesWi
 		return err
 	}
 	if p.Workload.GivesBack && !s.GivesBack {
-		return fmt.Errorf("cannot take units back, which the workload %s asks for", p.Workload.Name)
+		return fmt.Errorf("it cannot take units back, which the workload %s asks for", p.Workload.Name)
 	}
 	if s.Reset == strategies.ResetsNever && crossesWindows {
-		return fmt.Errorf("has no reset, and this run crosses %s windows", own.Window.Kind)
+		return fmt.Errorf("it has no reset, and this run crosses %s windows", own.Window.Kind)
 	}
 	return nil
 }

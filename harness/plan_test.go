@@ -87,13 +87,13 @@ func TestCannotRun(t *testing.T) {
 	}{
 		{meta: strategies.Meta{Kinds: kinds}},
 		{meta: strategies.Meta{Kinds: kinds, Excluded: map[strategies.Mode]string{strategies.ModeExplore: "it sleeps"}}},
-		{meta: strategies.Meta{Kinds: kinds, Excluded: map[strategies.Mode]string{strategies.ModeSimulate: "it sleeps"}}, want: "cannot be simulated: it sleeps"},
+		{meta: strategies.Meta{Kinds: kinds, Excluded: map[strategies.Mode]string{strategies.ModeSimulate: "it sleeps"}}, want: "it cannot be simulated: it sleeps"},
 		{meta: strategies.Meta{Name: "a", Kinds: []quota.Kind{quota.Fixed}}, want: "policy  has a standing window; a serves fixed"},
-		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{Name: "uploads", GivesBack: true}, want: "cannot take units back, which the workload uploads asks for"},
+		{meta: strategies.Meta{Kinds: kinds}, workload: workloads.Meta{Name: "uploads", GivesBack: true}, want: "it cannot take units back, which the workload uploads asks for"},
 		{meta: strategies.Meta{Kinds: kinds, GivesBack: true}, workload: workloads.Meta{GivesBack: true}},
 		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}},
 		{meta: strategies.Meta{Kinds: kinds}, crosses: true},
-		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}, crosses: true, want: "has no reset, and this run crosses standing windows"},
+		{meta: strategies.Meta{Kinds: kinds, Reset: strategies.ResetsNever}, crosses: true, want: "it has no reset, and this run crosses standing windows"},
 	} {
 		c.plan.Workload = &c.workload
 		err := c.plan.CannotRun(selected(c.meta), strategies.ModeSimulate, c.crosses)

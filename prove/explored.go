@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/present/text"
 	"github.com/quotabench/quotabench/internal/present/text/layout"
 	"github.com/quotabench/quotabench/quota"
@@ -106,8 +107,8 @@ func wrongIn(r *explore.Result, found map[string]bool, test string) (string, err
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "%s in %d steps, policy %s with a limit of %d: %s\n%s", strings.ToUpper(string(f.Property)),
-			len(f.Steps), r.Policy, r.Limit, f.Detail, steps)
+		fmt.Fprintf(&b, "%s in %s, policy %s with a limit of %d: %s\n%s", strings.ToUpper(string(f.Property)),
+			format.Plural(int64(len(f.Steps)), "step", "steps"), r.Policy, r.Limit, f.Detail, steps)
 		if f.Token != "" {
 			fmt.Fprintf(&b, "run it again:\n  %s=%s go test -run '%s'\n\n", replayVariable, f.Token, test)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
@@ -47,8 +48,9 @@ func (o *Options) simulated(t *testing.T, sel strategies.Selection) {
 	var b strings.Builder
 	for _, c := range r.Guarantee {
 		if c.Verdict == results.Broken {
-			fmt.Fprintf(&b, "%s: %d %s beyond the limit of %d in the worst window, %d promised; %d %s in %d of %d windows of which more was asked\n",
-				strings.ToUpper(c.Property), c.Certain, unit, cfg.Policy.Limit, c.Bound, r.Leak.Units, unit, r.Leak.LeakedTrials, r.Leak.Trials)
+			fmt.Fprintf(&b, "%s: %s beyond the limit of %d in the worst window, %d promised; %s in %d of %d windows of which more was asked\n",
+				strings.ToUpper(c.Property), format.Units(c.Certain, unit), cfg.Policy.Limit, c.Bound, format.Units(r.Leak.Units, unit),
+				r.Leak.LeakedTrials, r.Leak.Trials)
 		}
 	}
 	declared := false

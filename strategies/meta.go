@@ -190,7 +190,7 @@ type Meta struct {
 // to get one that can.
 func (m *Meta) BuiltIn() error {
 	if m.Open == nil && m.Elsewhere != "" {
-		return fmt.Errorf("is not built into this program: %s", m.Elsewhere)
+		return fmt.Errorf("it is not built into this program: %s", m.Elsewhere)
 	}
 	return nil
 }

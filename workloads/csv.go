@@ -9,7 +9,7 @@ import (
 )
 
 // csvFormat recognises a header; nil means that the line is none.
-func csvFormat(header string) *format {
+func csvFormat(header string) *dialect {
 	names, _ := fields(header)
 	column := map[string]int{}
 	for i, n := range names {
@@ -27,12 +27,12 @@ func csvFormat(header string) *format {
 	stamp, in, out := find("timestamp"), find("contexttokens"), find("generatedtokens")
 	if stamp >= 0 && in >= 0 && out >= 0 {
 		t := azure{columns: len(names), time: stamp, in: in, out: out}
-		return &format{label: "Azure LLM CSV", unit: "tokens", costIs: "its context tokens plus its generated tokens",
+		return &dialect{label: "Azure LLM CSV", unit: "tokens", costIs: "its context tokens plus its generated tokens",
 			anonymous: true, header: true, decode: t.decode}
 	}
 	p := plain{columns: len(names), time: find("time"), subject: find("subject"), cost: find("cost")}
 	if p.time >= 0 && p.subject >= 0 {
-		return &format{label: "CSV", header: true, decode: p.decode}
+		return &dialect{label: "CSV", header: true, decode: p.decode}
 	}
 	return nil
 }

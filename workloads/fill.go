@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/seed"
 )
 
@@ -61,7 +62,7 @@ func fillUnits(p Params) (int64, error) {
 	}
 	n := min(int64(math.Round(fill*float64(p.Policy.Limit))), p.Policy.Limit-1)
 	if n == 0 {
-		return 0, fmt.Errorf("a fill of %v is less than a whole unit of the limit of %d %s", fill, p.Policy.Limit, p.Policy.Unit)
+		return 0, fmt.Errorf("a fill of %v is less than a whole unit of the limit of %s", fill, format.Units(p.Policy.Limit, p.Policy.Unit))
 	}
 	return n, nil
 }
@@ -79,7 +80,7 @@ func (f *filled) notes(what, unit string) []string {
 	var notes []string
 	switch {
 	case f.all == f.limit:
-		return []string{fmt.Sprintf("every subject starts with its quota of %d %s used up", f.limit, unit)}
+		return []string{fmt.Sprintf("every subject starts with its quota of %s used up", format.Units(f.limit, unit))}
 	case f.full != nil:
 		count := 0
 		for _, full := range f.full {
@@ -95,7 +96,7 @@ func (f *filled) notes(what, unit string) []string {
 		if f.full != nil {
 			others = "the others start"
 		}
-		notes = append(notes, fmt.Sprintf("%s with %d of %d %s used", others, f.all, f.limit, unit))
+		notes = append(notes, fmt.Sprintf("%s with %d of %s used", others, f.all, format.Units(f.limit, unit)))
 	}
 	return notes
 }

@@ -160,7 +160,7 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"steady", Params{Policy: links, Options: given("fill", 1, "over-quota", 0.05)}, "contradicts"},
 		{"steady", Params{Policy: links, Options: given("fill", 1.5)}, "option fill: 1.5 is not from 0 to 1"},
 		{"steady", Params{Policy: links, Options: given("fill", -0.5)}, "option fill: -0.5"},
-		{"steady", Params{Policy: policy(t, "receipt-email"), Options: given("fill", 0.5)}, "less than a whole unit of the limit of 1 e-mails"},
+		{"steady", Params{Policy: policy(t, "receipt-email"), Options: given("fill", 0.5)}, "less than a whole unit of the limit of 1 e-mail"},
 		{"hot-key", Params{Policy: links, Options: given("fill", 0.01)}, "less than a whole unit"},
 		{"trace", Params{Policy: links, Options: given("trace", tiny, "fill", 0.01)}, "less than a whole unit"},
 		{"trace", Params{Policy: links, Options: given("trace", tiny, "popularity", "uniform")}, "the trace names its subjects"},

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strconv"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/quota"
 )
@@ -87,9 +88,9 @@ func newHotKey(p Params) (Stream, Info, error) {
 	asked := ""
 	switch total := blocks * least; {
 	case s.list == nil:
-		asked = fmt.Sprintf(" for at least %d %s", total, p.Policy.Unit)
+		asked = " for at least " + format.Units(total, p.Policy.Unit)
 	case total != s.perCross:
-		asked = fmt.Sprintf(" for %d %s", total, p.Policy.Unit)
+		asked = " for " + format.Units(total, p.Policy.Unit)
 	}
 	notes := []string{
 		fmt.Sprintf("each trial sends %d requests%s to a fresh key (limit %d)", s.perCross, asked, p.Policy.Limit),

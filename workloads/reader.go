@@ -15,15 +15,15 @@ import (
 
 // trace is what was read from a file.
 type trace struct {
-	*format
+	*dialect
 	rows    []row // in the file's order, with the subjects' numbers
 	names   []string
 	dropped int
 	damaged []damagedRow
 }
 
-// format is a format as it was recognised in one file.
-type format struct {
+// dialect is a format as it was recognised in one file.
+type dialect struct {
 	label string // for people
 	// unit of the costs and a description of them; empty where every row costs 1
 	// or the file does not say.
@@ -105,7 +105,7 @@ func readBounded(r io.Reader, maxRows, maxSubjects int) (*trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trace{format: f}
+	t := &trace{dialect: f}
 	if f.header {
 		head = head[1:]
 	}
@@ -185,7 +185,7 @@ func unfit(subject string) string {
 const gzipMagic = "\x1f\x8b"
 
 // recognise tells the format from the first lines.
-func recognise(head []line) (*format, error) {
+func recognise(head []line) (*dialect, error) {
 	if strings.HasPrefix(head[0].text, gzipMagic) {
 		return nil, errors.New("the file is compressed: unpack it first")
 	}
@@ -194,7 +194,7 @@ func recognise(head []line) (*format, error) {
 	}
 	for _, l := range head {
 		if !decodeApache(l.text).lost {
-			return &format{label: "Apache access log", decode: decodeApache}, nil
+			return &dialect{label: "Apache access log", decode: decodeApache}, nil
 		}
 	}
 	return nil, errors.New("unknown format: neither an Apache access log, nor CSV with the header time,subject,cost, " +

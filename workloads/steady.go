@@ -3,6 +3,7 @@ package workloads
 import (
 	"fmt"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -66,8 +67,8 @@ func (c *crowd) usedUp(p Params, weights []uint64) string {
 	if over <= c.weight+0.005 {
 		return ""
 	}
-	return fmt.Sprintf("popular subjects use up their limit of %d %s within the run: expect about %.0f %% of %d checks over quota",
-		c.limit, p.Policy.Unit, 100*over, p.Requests)
+	return fmt.Sprintf("popular subjects use up their limit of %s within the run: expect about %.0f %% of %d checks over quota",
+		format.Units(c.limit, p.Policy.Unit), 100*over, p.Requests)
 }
 
 // newBoundary notes how long windows have to be, because nothing is shown where

@@ -285,7 +285,7 @@ func shortened(args []string) []string {
 		}
 		return append(args, "--requests", "200")
 	case "explore":
-		if i := slices.Index(args, "--on"); i > 0 {
+		if i := slices.Index(args, "--redis"); i > 0 {
 			args[i+1] = "embedded"
 		}
 		if sql {

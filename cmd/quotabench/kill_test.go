@@ -73,7 +73,7 @@ var toKill = []killed{
 		return []string{"sim", "incr-expire,check-then-set", "--redis", k.redis, "--workload", "steady", "--rate", "5", "--duration", "8s", "--start", "2100-01-01T00:00:00Z"}
 	}, 2 * time.Second, lostSimulations},
 	{"explore", func(k *killing) []string {
-		return []string{"explore", "check-then-set,pg-check,pg-conditional", "--on", k.redis, "--postgres", k.postgres, "--clients", "3"}
+		return []string{"explore", "check-then-set,pg-check,pg-conditional", "--redis", k.redis, "--postgres", k.postgres, "--clients", "3"}
 	}, 2 * time.Second, lostSearches},
 }
 

@@ -52,19 +52,20 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	leak := t.Leak()
 	unit, limit := t.Policy.Unit, t.Policy.Limit
 	if wanted[Leak] && leak > 0 {
-		out = append(out, breach{Leak, fmt.Sprintf("%d %s in use, the limit is %d", t.Peak, unit, limit), leak})
+		out = append(out, breach{Leak, fmt.Sprintf("%s in use, the limit is %d", format.Units(t.Peak, unit), limit), leak})
 		if t.Crossed {
 			out[len(out)-1].detail = fmt.Sprintf("%s over the limit of %d in one window", format.Units(leak, unit), limit)
 		} else if t.Changed() {
-			out[len(out)-1].detail = fmt.Sprintf("%d %s in use, %d more than any limit of that time allowed", t.InUse, unit, leak)
+			out[len(out)-1].detail = fmt.Sprintf("%s in use, %d more than any limit of that time allowed",
+				format.Units(t.InUse, unit), leak)
 		}
 	}
 	if wanted[Stuck] && len(look.Stuck) > 0 {
 		out = append(out, breach{Stuck, strings.Join(look.Stuck, "; "), 0})
 	}
 	if wanted[Forgotten] && !t.Crossed && t.InUse >= limit && len(look.Forgot) > 0 {
-		out = append(out, breach{Forgotten, fmt.Sprintf("instance %d has forgotten that %d of %d %s are in use",
-			look.Forgot[0], t.InUse, limit, unit), 0})
+		out = append(out, breach{Forgotten, fmt.Sprintf("instance %d has forgotten that %d of %s are in use",
+			look.Forgot[0], t.InUse, format.Units(limit, unit)), 0})
 	}
 	if wanted[Guarantee] {
 		out = s.checkGuarantee(out, leak > 0, &look)

@@ -82,7 +82,7 @@ func (c *Config) fitKind(sel strategies.Selection) error {
 		return fmt.Errorf("strategy %s cannot be explored: it needs %d Redis, and a search has one", sel.Name, n)
 	}
 	if err := sel.BuiltIn(); err != nil {
-		return fmt.Errorf("strategy %s %w", sel.Name, err)
+		return fmt.Errorf("strategy %s: %w", sel.Name, err)
 	}
 	if sel.Foreign {
 		if err := c.fitForeign(sel); err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/sched"
 )
 
@@ -328,7 +329,7 @@ func (s *search) count(p *part) error {
 		path = append(path, step)
 		now := s.Run.Truth.Leak()
 		if now > 0 && leak == 0 && (p.shortest == nil || len(path) < len(p.shortest.path)) {
-			detail := fmt.Sprintf("%d units over the limit of %d", now, s.cfg.Policy.Limit)
+			detail := fmt.Sprintf("%s over the limit of %d", format.Units(now, "units"), s.cfg.Policy.Limit)
 			p.shortest = &leakage{append([]engine.Choice(nil), path...), breach{Leak, detail, now}}
 		}
 		leak = max(leak, now)

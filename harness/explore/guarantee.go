@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/promise"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -47,8 +48,8 @@ func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []b
 	}
 	for _, c := range promise.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, own, asRolling) {
 		if c.Verdict == results.Broken {
-			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %d units, and at most %d are declared (%s)", c.Property,
-				c.Certain, c.Bound, c.Formula), c.Certain - c.Bound})
+			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %s, and at most %d are declared (%s)", c.Property,
+				format.Units(c.Certain, "units"), c.Bound, c.Formula), c.Certain - c.Bound})
 		}
 	}
 	return out

@@ -275,7 +275,7 @@ func (c *Config) StoresNeeded() []string {
 // missing is why there is no store of that name.
 func (c *Config) missing(name string) error {
 	if why, ok := c.Stores.Absent(name); ok && why.Kind == stores.KindNone {
-		return fmt.Errorf("needs the store %s: %s", name, why.Detail)
+		return fmt.Errorf("it needs the store %s: %s", name, why.Detail)
 	}
 	return missing(name)
 }
@@ -283,9 +283,9 @@ func (c *Config) missing(name string) error {
 // missing says how to get a store that is not there.
 func missing(name string) error {
 	if d, err := stores.DriverOf(name); err == nil && d.Name == name {
-		return fmt.Errorf("needs %s: %s", d.Title, cmp.Or(d.Get, "give "+d.Forms()+" by --"+name))
+		return fmt.Errorf("it needs %s: %s", d.Title, cmp.Or(d.Get, "give "+d.Forms()+" by --"+name))
 	}
-	return fmt.Errorf("needs the store %s: give it by --store %s=SPEC", name, name)
+	return fmt.Errorf("it needs the store %s: give it by --store %s=SPEC", name, name)
 }
 
 // Split separates the strategies that can take part from those that cannot.

@@ -245,7 +245,7 @@ func setDefault[T comparable](v *T, d T) {
 func (c *Config) CannotRun(s strategies.Selection) error {
 	redis := s.RedisNeeds()
 	if len(redis) > 1 {
-		return errors.New("needs several Redis, and a simulation has one: it is measured on real ones")
+		return errors.New("it needs several Redis, and a simulation has one: it is measured on real ones")
 	}
 	for _, need := range s.Needs {
 		if slices.Contains(redis, need) {
@@ -254,9 +254,9 @@ func (c *Config) CannotRun(s strategies.Selection) error {
 		switch need {
 		case strategies.NeedRedis, strategies.NeedSource, strategies.NeedReplica:
 		case strategies.NeedPostgres:
-			return errors.New("is SQL: it is measured and explored on a real PostgreSQL, which has no virtual time")
+			return errors.New("it is SQL: it is measured and explored on a real PostgreSQL, which has no virtual time")
 		default:
-			return fmt.Errorf("needs %s, which has no virtual time: it is measured on a real one", need)
+			return fmt.Errorf("it needs %s, which has no virtual time: it is measured on a real one", need)
 		}
 	}
 	return c.Plan.CannotRun(s, strategies.ModeSimulate, c.crossesWindows())

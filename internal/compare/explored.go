@@ -119,7 +119,8 @@ func (c *Comparison) search(p *pair, base, head *results.Search, o *Options) {
 			c.unbroken(p, base, head, property)
 		case b == nil:
 			r := count(0, 1)
-			r.Of, r.Verdict, r.Detail = of, Worse, fmt.Sprintf("%s in %d steps: %s", h.Property, len(h.Steps), h.Detail)
+			r.Of, r.Verdict, r.Detail = of, Worse, fmt.Sprintf("%s in %s: %s", h.Property,
+				format.Plural(int64(len(h.Steps)), "step", "steps"), h.Detail)
 			c.add(p, r)
 		case h == nil:
 			r := count(1, 0)

@@ -285,7 +285,7 @@ func (g Gate) search(s *results.Search) Row {
 	}
 	if r = g.decide(r, v, err); r.Verdict == Worse {
 		if f := s.Found(results.Property(g.field)); f != nil {
-			r.Detail = fmt.Sprintf("%s in %d steps", f.Detail, len(f.Steps))
+			r.Detail = f.Detail + " in " + format.Plural(int64(len(f.Steps)), "step", "steps")
 		}
 	}
 	return r

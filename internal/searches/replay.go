@@ -24,7 +24,7 @@ func (s *Options) Repeat(cmd *cobra.Command) error {
 	}
 	for _, x := range s.All() {
 		switch x.Name {
-		case "replay", "on", "postgres", "postgres-image", "json", "out", "exit-zero":
+		case "replay", "redis", "postgres", "postgres-image", "json", "out", "exit-zero":
 		default:
 			if s.Given(x.Name) {
 				return s.Wrong(x.Name, errors.New("a token holds all that its schedule depends on: leave it out with --replay"))
@@ -48,7 +48,7 @@ func (s *Options) Repeat(cmd *cobra.Command) error {
 	return x.end(x.show())
 }
 
-// repeat replays a token on the store of --on.
+// repeat replays a token on the store of --redis.
 func (x *exploration) repeat(token string) error {
 	r, err := x.replay(token)
 	if err != nil {

@@ -46,7 +46,7 @@ type Options struct {
 	Replay                string // a token
 }
 
-// Embedded is the store that searches run on, by the name that --on has for it.
+// Embedded is the store that searches run on, by the name that --redis has for it.
 const Embedded = "embedded"
 
 // exploration is one call of the command: what it writes, and where to.
@@ -57,7 +57,7 @@ type exploration struct {
 	progress       *terminal.Progress
 	page           layout.Page
 	out            *session.Dir      // of --out, or nil
-	server         *redisstore.Store // of --on
+	server         *redisstore.Store // of --redis
 	sql            *pgstore.Store    // of --postgres, once it is needed
 	record         results.Exploration
 	text           bytes.Buffer
@@ -71,7 +71,7 @@ type exploration struct {
 	invalid        string          // the first search that failed, or of which nothing may be claimed
 }
 
-// start opens the store of --on and checks where to write.
+// start opens the store of --redis and checks where to write.
 func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
 	x := &exploration{
 		Options: s, ctx: cmd.Context(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
@@ -101,17 +101,17 @@ func (s *Options) start(cmd *cobra.Command) (_ *exploration, err error) {
 		return x, nil
 	}
 	if s.Full {
-		return nil, s.Wrong("on", errors.New("--full counts schedules here: leave --on out, and give the token that it prints to --replay"))
+		return nil, s.Wrong("redis", errors.New("--full counts schedules here: leave --redis out, and give the token that it prints to --replay"))
 	}
 	server, err := redisstore.Open(x.ctx, s.On, stores.Options{})
 	if err != nil {
 		if x.ctx.Err() != nil {
 			return nil, exit.With(exit.Interrupted, errors.New("interrupted before anything was explored"))
 		}
-		return nil, s.Wrong("on", errors.New(strings.TrimPrefix(strings.ReplaceAll(err.Error(), "--redis", "--on"), "--on ")))
+		return nil, s.Wrong("redis", errors.New(strings.TrimPrefix(err.Error(), "--redis ")))
 	}
 	if server.Admin() == nil {
-		return nil, s.Wrong("on", errors.Join(errors.New("a schedule is repeated on one Redis server, and this is none: leave out "+
+		return nil, s.Wrong("redis", errors.Join(errors.New("a schedule is repeated on one Redis server, and this is none: leave out "+
 			"cluster"), server.Close()))
 	}
 	x.server = server

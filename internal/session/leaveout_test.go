@@ -34,11 +34,11 @@ func TestLeaveOut(t *testing.T) {
 		{policy: "50-requests-per-fixed-1h", all: []strategies.Selection{hourly, bucket}},
 		{policy: "50-requests-per-rolling-1h", all: []strategies.Selection{log, hourly, bucket},
 			left: "hourly: policy 50-requests-per-rolling-1h has a rolling window; hourly serves calendar-hour, fixed; " +
-				"this runs it: quotabench run hourly --policy '50 requests per calendar hour'"},
+				"this runs it: quotabench run hourly --policy agent-api"},
 		{policy: "agent-api", all: []strategies.Selection{hourly, log},
 			left: "log: policy agent-api has a calendar-hour window; log serves rolling; " +
 				"this runs it: quotabench run log --policy '50 requests per rolling 1h'"},
-		{policy: "agent-api", all: []strategies.Selection{hourly, never}, refused: "strategy never: cannot be measured: it is a test"},
+		{policy: "agent-api", all: []strategies.Selection{hourly, never}, refused: "strategy never: it cannot be measured: it is a test"},
 		{flags: "--policy=login --instances=1", policy: "login", all: []strategies.Selection{log, hourly},
 			refused: "strategy hourly: policy login has a rolling window; hourly serves calendar-hour, fixed; " +
 				"this runs it: quotabench run hourly --policy '5 attempts per calendar hour' --instances=1"},

@@ -64,8 +64,8 @@ func unkept(f *results.File) error {
 func broken(r *results.Run) error {
 	for _, c := range r.Guarantee {
 		if c.Verdict == results.Broken {
-			return fmt.Errorf("%s broke its declared guarantee in round %d: %s of at most %s allows %d units, and %d were measured",
-				r.Params.Label, r.Repetition, c.Property, c.Formula, c.Bound, c.Certain)
+			return fmt.Errorf("%s broke its declared guarantee in round %d: %s of at most %s allows %s, and the run had %d",
+				r.Params.Label, r.Repetition, c.Property, c.Formula, format.Units(c.Bound, "units"), c.Certain)
 		}
 	}
 	if r.Paced != nil {

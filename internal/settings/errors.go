@@ -10,6 +10,9 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
+// wasAnnotation of a flag is the name that it had.
+const wasAnnotation = "quotabench_was"
+
 // BadFlag words what pflag finds wrong with a command line.
 func BadFlag(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
@@ -27,8 +30,16 @@ func BadFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		name := unknown.GetSpecifiedName()
+		name, now := unknown.GetSpecifiedName(), ""
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			names = append(names, f.Name)
+			if was := f.Annotations[wasAnnotation]; was != nil && was[0] == name {
+				now = f.Name
+			}
+		})
+		if now != "" {
+			return exit.Usagef("--%s is called --%s now (see %s --help)", name, now, cmd.CommandPath())
+		}
 		return exit.Usagef("unknown flag --%s%s (see %s --help)", name, nearest(name, names, "--"), cmd.CommandPath())
 	}
 	return exit.Usagef("%w (see %s --help)", err, cmd.CommandPath())

@@ -15,6 +15,7 @@ import (
 // Setting is a flag and a key of a configuration file.
 type Setting struct {
 	Name  string
+	Was   string // the name that it had; "" for none
 	Short string // one letter; "" for none
 	// Doc is the help text; a word in back quotes names the value.
 	Doc   string
@@ -68,6 +69,9 @@ func AddFlag(flags *pflag.FlagSet, x Setting) {
 	f.Annotations = map[string][]string{titleAnnotation: {x.Title}}
 	if x.Common {
 		f.Annotations[commonAnnotation] = nil
+	}
+	if x.Was != "" {
+		f.Annotations[wasAnnotation] = []string{x.Was}
 	}
 	if x.Value.kind == "bool" {
 		f.NoOptDefVal = "true"

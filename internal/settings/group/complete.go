@@ -17,7 +17,7 @@ import (
 func CompletePolicies(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var out []cobra.Completion
 	for _, p := range quota.Policies() {
-		out = append(out, cobra.CompletionWithDesc(p.Name, p.String()))
+		out = append(out, cobra.CompletionWithDesc(p.Name, PolicyText(&p)))
 	}
 	return out, settings.NoFiles
 }

@@ -34,6 +34,7 @@ func likely(base quota.Policy, all []strategies.Selection) []quota.Policy {
 // plan, and those that serve none of its kind have it as one of a kind that they serve.
 func (s *Settings) fit(p *harness.Plan) {
 	usual := p.Policy
+	s.usual = usual
 	most := s.running(p, usual, p.Strategies)
 	named := func(word string) bool { return !strategies.IsSet(word) }
 	if most > 0 && !slices.ContainsFunc(Items(s.Strategies), named) {
@@ -95,9 +96,13 @@ func (s *Settings) mode() strategies.Mode {
 // running: this one with others, or "" if those are not the cause. Cannot says why a plan cannot
 // run the strategy.
 func (s *Settings) Instead(p *harness.Plan, sel strategies.Selection, cannot func(*harness.Plan) error) string {
+	base := p.Policy
+	if !s.Given("policy") {
+		base = s.usual
+	}
 	others := slices.DeleteFunc(workloads.All(), func(w *workloads.Meta) bool { return w.NeedsTrace || w == p.Workload })
 	for _, w := range append([]*workloads.Meta{p.Workload}, others...) {
-		for _, policy := range likely(p.Policy, []strategies.Selection{sel}) {
+		for _, policy := range likely(base, []strategies.Selection{sel}) {
 			q := *p
 			q.Policy, q.Workload = policy, w
 			if q.CheckPolicy() == nil && cannot(&q) == nil {

@@ -114,7 +114,7 @@ func (s *Settings) Output() []settings.Setting {
 			Doc: by(s, "write the record to standard output as JSON, in place of tables", texts{
 				Explore: "write JSON instead of tables", Choose: "write JSON instead of text",
 			})},
-		{Name: "out", Common: true, Title: settings.Output, Value: settings.Text(&s.Out), Computed: true,
+		{Name: "out", Short: "o", Common: true, Title: settings.Output, Value: settings.Text(&s.Out), Computed: true,
 			Doc: by(s, "`directory` for results.json and plots "+results, texts{
 				Explore: "`directory` for exploration.json, report.html, report.txt and a sequence chart (SVG) of each finding",
 				Choose:  "`directory` for choice.json, choice.txt and the record of each stage " + results,

@@ -45,6 +45,11 @@ func LookupPolicy(text string) (quota.Policy, error) {
 	return p, nil
 }
 
+// PolicyText is the policy for people, e.g. "1 e-mail per rolling 1h".
+func PolicyText(p *quota.Policy) string {
+	return format.Units(p.Limit, p.Unit) + strings.TrimPrefix(p.String(), fmt.Sprintf("%d %s", p.Limit, p.Unit))
+}
+
 // readPolicy is strict: an unknown key is an error. Without a name the policy is
 // called by its text, as one that is written on the command line.
 func readPolicy(b []byte) (quota.Policy, error) {

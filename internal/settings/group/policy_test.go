@@ -13,6 +13,17 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
+func TestPolicyText(t *testing.T) {
+	for text, want := range map[string]string{
+		"1 e-mails per rolling 1h": "1 e-mail per rolling 1h", "1 boxes at a time": "1 box at a time", "1 MB at a time": "1 MB at a time",
+		"1 entries refilling 1 per 1s": "1 entry refilling 1 per 1s", "2000 hits per calendar day": "2,000 hits per calendar day",
+	} {
+		if p, err := quota.ParsePolicy(text); err != nil || PolicyText(&p) != want {
+			t.Errorf("%q: %q, %v; want %q", text, PolicyText(&p), err, want)
+		}
+	}
+}
+
 func TestReadPolicy(t *testing.T) {
 	got, err := readPolicy([]byte("limit: 500\nunit: tokens\nwindow: rolling\nlength: 7d\ncosts: [1, 5]\ndoc: of a tenant\n"))
 	want := quota.Policy{Name: "500-tokens-per-rolling-168h-costing-1-or-5", Doc: "of a tenant", Limit: 500, Unit: "tokens", Costs: []int64{1, 5},

@@ -19,6 +19,7 @@ import (
 // storeChoice is which stores are used.
 type storeChoice struct {
 	From, Images map[string]*string // by driver
+	kinds        []string           // those that have a flag here
 	Named        []string           // of --store
 }
 
@@ -35,6 +36,7 @@ func (s *Settings) Stores(kinds ...string) []settings.Setting {
 		if kinds != nil && !slices.Contains(kinds, d.Name) {
 			continue
 		}
+		s.kinds = append(s.kinds, d.Name)
 		table = append(table, settings.Setting{Name: d.Name, Title: settings.Stores, Value: settings.Text(&from), Secret: true,
 			Common:       stores.ClassOf(d.Name) != stores.ClassOther,
 			PasswordFrom: d.PasswordEnv,
@@ -67,7 +69,7 @@ func (s *Settings) FromEnvironment() error {
 	for _, d := range stores.Drivers() {
 		name := StoreVariable(d.Name)
 		v := os.Getenv(name)
-		if s.command == Sim || s.Lookup(d.Name) == nil || v == "" || s.Given(d.Name) {
+		if s.command == Sim || !slices.Contains(s.kinds, d.Name) || v == "" || s.Given(d.Name) {
 			continue
 		}
 		if err := s.SetFrom(name, d.Name, v); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
 
@@ -16,7 +17,8 @@ import (
 type subject struct {
 	Strategies []string
 	Policy     string
-	Chose      string // which policy, where nobody did
+	Chose      string       // which policy, where nobody did
+	usual      quota.Policy // that would be it
 	Instances  int
 	Seed       uint64
 }
