@@ -3,6 +3,8 @@ package results
 import (
 	"math"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // round is a valid run with the given leak and throughput.
@@ -290,10 +292,10 @@ func TestSummarisePercentiles(t *testing.T) {
 }
 
 func TestRateBound(t *testing.T) {
-	if got := RateBound(1_000); got != 0.003 {
+	if got := stat.RateBound(1_000); got != 0.003 {
 		t.Errorf("0 of 1000 is compatible with %g", got)
 	}
-	if got := RateBound(2); got != 1 {
+	if got := stat.RateBound(2); got != 1 {
 		t.Errorf("0 of 2 is compatible with %g", got)
 	}
 }

@@ -66,7 +66,7 @@ func (p *pass) judge(ctx context.Context) error {
 	}
 	facts.Noticed = append(facts.Noticed, jumps...)
 	behind, asked, thirds, over := p.tails(), askedHash{}, thirdsOf(r), overTimeOf(r)
-	switch _, err := harness.JudgeUnless(ctx, r, facts, behind.visit, asked.visit, thirds.visit, over.visit); {
+	switch _, err := harness.Judge(ctx, r, facts, behind.visit, asked.visit, thirds.visit, over.visit); {
 	case errors.Is(err, harness.ErrNotJudged):
 		d.abandoned = true
 		r.ThroughputPerS = float64(r.Issued) / time.Duration(max(r.ElapsedNS, 1)).Seconds()
