@@ -327,7 +327,7 @@ func TestSummarisePaced(t *testing.T) {
 		return r
 	}
 	all := Summarise([]Run{with("busy", 9000, 800, false), with("prompt", 3000, 200, false), with("late", 9999, 100, true)})
-	if g := Groups(all); len(g) != 1 || len(g[0]) != 3 {
+	if g := (&File{Summaries: all}).Groups(); len(g) != 1 || len(g[0]) != 3 {
 		t.Fatalf("one setting is %d", len(g))
 	}
 	s := all[1]

@@ -122,7 +122,7 @@ func (p *pass) ready(ctx context.Context, stream workloads.Stream, info workload
 }
 
 func (m *measurement) catchUp(ctx context.Context, s *site) error {
-	_, err := guard.Within(ctx, harness.SettleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", func(ctx context.Context) (any, error) {
+	_, err := guard.Within(ctx, settleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", func(ctx context.Context) (any, error) {
 		return nil, s.CatchUp(ctx)
 	})
 	return err

@@ -10,13 +10,11 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// NeedRatelimit is the store of strategies over Envoy's rate-limit protocol.
-const NeedRatelimit strategies.Need = "ratelimit"
-
-// The names of the strategies whose code is in package ratelimit.
+// The names of the strategies whose code is in package ratelimit, and their store.
 const (
-	EnvoyRatelimit = "envoy-ratelimit"
-	GRPCBare       = "grpc-bare"
+	NeedRatelimit  strategies.Need = "ratelimit"
+	EnvoyRatelimit                 = "envoy-ratelimit"
+	GRPCBare                       = "grpc-bare"
 )
 
 // asWindows is the value of a promise of windows on the clock.
