@@ -26,10 +26,10 @@ import (
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
 	"github.com/quotabench/quotabench/results/render"
-	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
@@ -150,8 +150,8 @@ func stageDir(dir, side string, stage int) string {
 
 // stage measures the strategies in pairs of rounds, and writes a record for each side.
 func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side, err error) {
-	stores.RemoveLeftovers(a.ctx, "")
-	temp, err := stores.NewDir()
+	server.RemoveLeftovers(a.ctx, "")
+	temp, err := server.NewDir("")
 	if err != nil {
 		return out, fail(ExitFailed, err)
 	}
@@ -210,7 +210,7 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 	cmd.WaitDelay = time.Minute // it stops its servers
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &said
-	err := stores.RunWithUs(cmd)
+	err := server.RunWithUs(cmd)
 	if a.ctx.Err() != nil {
 		return nil, fail(ExitInterrupted,
 			errors.New("interrupted: pairs of rounds are compared when all have been made, and nothing was written"))

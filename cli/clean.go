@@ -17,6 +17,7 @@ import (
 	"github.com/quotabench/quotabench/internal/session"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
+	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/internal/terminal"
 	"github.com/quotabench/quotabench/stores"
 )
@@ -105,7 +106,7 @@ func (c *cleaning) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	dirs := stores.Leftovers("")
+	dirs := server.Leftovers("")
 	set, err := stores.OpenSet(ctx, specs)
 	if err != nil {
 		return session.InterruptedOr(ctx, err, ExitUsage)
@@ -210,7 +211,7 @@ func (c *cleaning) remove(ctx context.Context, w io.Writer, all []held, dirs []s
 		}
 		counts[h.in.Driver()] += n
 	}
-	stores.RemoveLeftovers(ctx, "")
+	server.RemoveLeftovers(ctx, "")
 	var removed []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[name]; n > 0 {

@@ -11,11 +11,13 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// HistoryExt ends the name of a history file.
-const HistoryExt = ".history"
-
-// HistoryNotKept is the code of the finding that a history could not be kept.
-const HistoryNotKept = "history-not-kept"
+// What is kept of a history.
+const (
+	// HistoryExt ends the name of a history file.
+	HistoryExt = ".history"
+	// HistoryNotKept is the code of the finding that a history could not be kept.
+	HistoryNotKept = "history-not-kept"
+)
 
 // historyName is the name of the file that keeps the history of one run, without
 // the directory: the strategy's label and the round.

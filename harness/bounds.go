@@ -9,8 +9,15 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// Bounds of what all runners accept.
+// Defaults and bounds of what all runners accept.
 const (
+	// defaultHistoryLimit is the most events of one run where nothing else is said:
+	// about ten minutes of a fast strategy on a real Redis.
+	defaultHistoryLimit = 1 << 27
+	// DefaultLife is the life of a pre-signed URL where nothing else is said.
+	DefaultLife = 15 * time.Minute
+	// MaxInstances is how many instances an event of the oracle can tell apart.
+	MaxInstances = 255
 	// MaxRequests is the most requests of one run: each is at least one event of its
 	// history.
 	MaxRequests = defaultHistoryLimit

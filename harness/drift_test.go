@@ -113,7 +113,7 @@ func TestUndecidedReadings(t *testing.T) {
 	}
 	f.Selection.Counts = "guessed"
 	var run results.Run
-	if _, err := Judge(&run, f); err == nil || !strings.Contains(err.Error(), "hold a counter against the truth: ") {
+	if _, err := judge(&run, f, t.Context().Err, nil); err == nil || !strings.Contains(err.Error(), "hold a counter against the truth: ") {
 		t.Error(err)
 	}
 }

@@ -12,15 +12,14 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// DefaultDecisionTimeout is how long a decision may take where nothing else is said.
-// Clients of stores give up a dial after 5 s and a read after 3: a decision that waits
-// for a store that is away ends with an error of its own before that.
-const DefaultDecisionTimeout = 10 * time.Second
-
-// The bounds of [Plan.DecisionTimeout].
+// The default and the bounds of [Plan.DecisionTimeout].
 const (
-	MinDecisionTimeout = 10 * time.Millisecond
-	MaxDecisionTimeout = time.Hour
+	// DefaultDecisionTimeout is how long a decision may take where nothing else is said.
+	// Clients of stores give up a dial after 5 s and a read after 3: a decision that waits
+	// for a store that is away ends with an error of its own before that.
+	DefaultDecisionTimeout = 10 * time.Second
+	MinDecisionTimeout     = 10 * time.Millisecond
+	MaxDecisionTimeout     = time.Hour
 )
 
 // CheckDecisionTimeout reports a time-out of decisions that is out of bounds.

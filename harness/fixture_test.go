@@ -83,7 +83,7 @@ func planted(t *testing.T, w quota.Window, events ...[]oracle.Event) *Facts {
 func judged(t *testing.T, f *Facts, visitors ...visitor) (results.Run, oracle.Verdict) {
 	t.Helper()
 	run := results.Run{Audit: results.Audit{Valid: true, TimingsValid: true}}
-	v, err := Judge(&run, f, visitors...)
+	v, err := judge(&run, f, t.Context().Err, visitors)
 	if err != nil {
 		t.Fatal(err)
 	}

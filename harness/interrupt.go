@@ -48,10 +48,15 @@ func Judging(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// JudgeUnless is [Judge], given up with [ErrNotJudged] when ctx is done: the run is
+// Judge turns a finished run into its correctness figures: leak, false rejects,
+// drift, guarantees, and the audit's findings on all of them. Timings and costs
+// are the runner's. Visitors see the history in the same pass. An error means that
+// the history could not be read.
+//
+// It is given up with [ErrNotJudged] when ctx is done: the run is
 // then partial, has an audit that says so, and is otherwise as it was. The judgement
 // goes on by itself, with what visitors look at, and closes the history in the end.
-func JudgeUnless(ctx context.Context, run *results.Run, f *Facts, visitors ...visitor) (oracle.Verdict, error) {
+func Judge(ctx context.Context, run *results.Run, f *Facts, visitors ...visitor) (oracle.Verdict, error) {
 	type judged struct {
 		verdict oracle.Verdict
 		run     results.Run

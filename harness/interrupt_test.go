@@ -52,7 +52,7 @@ func TestJudgementIsGivenUp(t *testing.T) {
 	}()
 	run := results.Run{Audit: results.Audit{Valid: true}}
 	policy := quota.Policy{Limit: 5}
-	_, err := harness.JudgeUnless(ctx, &run, &harness.Facts{Plan: &harness.Plan{}, Policy: &policy, History: h, Counts: harness.Counts{Admitted: 3, Rejected: 4}})
+	_, err := harness.Judge(ctx, &run, &harness.Facts{Plan: &harness.Plan{}, Policy: &policy, History: h, Counts: harness.Counts{Admitted: 3, Rejected: 4}})
 	if !errors.Is(err, harness.ErrNotJudged) {
 		t.Fatal(err)
 	}

@@ -101,9 +101,6 @@ func (s *Session) FailedRounds() (n int64, first error) {
 	return n, first
 }
 
-// SettleLimit bounds how long jobs may take to become idle.
-const SettleLimit = 30 * time.Second
-
 // CatchUp runs every job that has work waiting, until none has. No job may be
 // running.
 func (s *Session) CatchUp(ctx context.Context) error {

@@ -106,15 +106,7 @@ const (
 // visitor is shown each subject's events once, ordered by call.
 type visitor func(events []oracle.Event)
 
-// Judge turns a finished run into its correctness figures: leak, false rejects,
-// drift, guarantees, and the audit's findings on all of them. Timings and costs
-// are the runner's. Visitors see the history in the same pass. An error means that
-// the history could not be read.
-func Judge(run *results.Run, f *Facts, visitors ...visitor) (oracle.Verdict, error) {
-	return judge(run, f, func() error { return nil }, visitors)
-}
-
-// judge is [Judge], which asks before each subject whether to go on.
+// judge is what [Judge] does. It asks before each subject whether to go on.
 func judge(run *results.Run, f *Facts, goOn func() error, visitors []visitor) (oracle.Verdict, error) {
 	cfg := oracle.Config{Window: f.Policy.Window, Limit: f.Policy.Limit, Initial: f.Initial, Epoch: f.Epoch,
 		Changes: f.LimitChanges, Brief: f.Cells == nil}

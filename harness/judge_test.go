@@ -69,7 +69,7 @@ func TestPlantedExcursion(t *testing.T) {
 		[]oracle.Event{take(0, 0, 10, oracle.Admitted), over, give(oracle.Refund, over, 11+1500*ms, 2)},
 		[]oracle.Event{overran, give(oracle.Commit, overran, 100, -3)})
 	run := results.Run{Settlement: &results.Settlement{Commits: 1}}
-	if _, err := Judge(&run, f); err != nil {
+	if _, err := judge(&run, f, t.Context().Err, nil); err != nil {
 		t.Fatal(err)
 	}
 	if l := run.Leak; l.Excursions != 1 || !near(l.UnitSeconds, 3) || l.Units != 2 {
@@ -214,7 +214,7 @@ func TestBrokenHistories(t *testing.T) {
 			f.Plan.Workload = &workloads.Meta{Boundary: true}
 			c.b.history, f.History = f.History, &c.b
 			var run results.Run
-			if _, err := Judge(&run, f); !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), c.want) {
+			if _, err := judge(&run, f, t.Context().Err, nil); !errors.Is(err, gone) || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("%v, want %s", err, c.want)
 			}
 		})

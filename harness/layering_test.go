@@ -22,7 +22,7 @@ const module = "github.com/quotabench/quotabench"
 // below it that are not listed themselves. A package may import its own room and
 // lower layers, so that two rooms of one layer know nothing of each other.
 var layers = [][]string{
-	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/exit", "internal/filelock", "internal/format", "internal/looks", "internal/machine", "internal/ordered", "internal/redact", "internal/resp", "internal/seed", "internal/stacks", "internal/testenv", "internal/version", "internal/witness", "results/schema"},
+	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/exit", "internal/filelock", "internal/format", "internal/looks", "internal/machine", "internal/ordered", "internal/redact", "internal/resp", "internal/seed", "internal/stacks", "internal/stat", "internal/testenv", "internal/version", "internal/witness", "results/schema"},
 	{"oracle", "internal/bubble", "internal/clock", "internal/memredis"},
 	{"results", "stores", "strategies", "workloads"},
 	{"internal/fixture", "internal/isolate", "internal/sched", "stores/all", "internal/answer", "internal/figures", "internal/present/text/layout", "results/schema/internal/generate"},
@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"internal/guard", "internal/promise", "results/compare", "results/render"},
 	{"harness"},
 	{"harness/explore/internal/engine", "strategies/strategytest"},
-	{"harness/explore/internal/bubble", "harness/explore/internal/inproc", "harness/explore/internal/postgres"},
+	{"harness/explore/internal/bubble", "harness/explore/internal/inproc", "harness/explore/internal/postgres", "internal/served"},
 	{"harness/explore", "harness/measure", "harness/sim"},
 	{"internal/choose", "internal/metrics", "internal/odds", "internal/sweep", "internal/settings/group"},
 	{"internal/session"},

@@ -92,20 +92,10 @@ func NewPlan(list, policy, workload string) (p Plan, err error) {
 	return p, err
 }
 
-// defaultHistoryLimit is the most events of one run where nothing else is said:
-// about ten minutes of a fast strategy on a real Redis.
-const defaultHistoryLimit = 1 << 27
-
-// DefaultLife is the life of a pre-signed URL where nothing else is said.
-const DefaultLife = 15 * time.Minute
-
 // NewHistory makes the history of a run with that many workers. It must be closed.
 func (p *Plan) NewHistory(workers int) *oracle.History {
 	return oracle.NewHistory(oracle.HistoryOptions{Workers: workers, Limit: p.HistoryLimit, Dir: cmp.Or(p.HistoryDir, os.TempDir())})
 }
-
-// MaxInstances is how many instances an event of the oracle can tell apart.
-const MaxInstances = 255
 
 // Complete fills in the defaults that all runners share and reports the first
 // thing that does not fit.

@@ -34,9 +34,9 @@ type Session struct {
 	Fillers int
 	// Filling is told which share of all units is filled in, by each of the fillers; nil for nobody.
 	Filling func(share float64)
-	// Deadline of a call of the strategy, after which its context is cancelled; one that
-	// does not return within [guard.Grace] of that is given up. See [guard.Once], too. 0 waits
-	// for ever, on the caller's goroutine, which a simulation knows.
+	// Deadline of a call of the strategy, after which its context is cancelled. A call that does
+	// not return within half of it after that is given up. One that is made once has a second at
+	// least. 0 waits for ever, on the caller's goroutine, which a simulation knows.
 	Deadline time.Duration
 }
 

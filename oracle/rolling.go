@@ -76,6 +76,12 @@ func (j *judge) rolling() {
 		j.out.LeakPossible += max(w.Leak, min(j.possibleRolling(r, present), w.Admitted))
 	}
 	j.out.MaxOffered = max(j.out.MaxOffered, total)
+	j.crossings(r, &w, leaks, answered)
+	j.out.Windows = append(j.out.Windows, w)
+}
+
+// crossings counts the stretches in which more was asked for, or answered, than the limit.
+func (j *judge) crossings(r roller, w *windowVerdict, leaks []stretch, answered *curve) {
 	var over []stretch
 	if w.GaveBack {
 		j.out.OverOffered += j.overOffered(w.Leak)
@@ -93,7 +99,6 @@ func (j *judge) rolling() {
 		}
 		j.crossed(leak)
 	}
-	j.out.Windows = append(j.out.Windows, w)
 }
 
 // besides is a lower bound of the refused units that fitted besides all that was admitted. Requests get room in the

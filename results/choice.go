@@ -2,9 +2,6 @@ package results
 
 import "github.com/quotabench/quotabench/quota"
 
-// ChoiceSchema is the version of the JSON form of a [Choice].
-const ChoiceSchema = 1
-
 // Choice is the answer to the question which strategies serve a policy in a given
 // setting: those that do, and what rules out each of the others.
 type Choice struct {

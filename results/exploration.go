@@ -8,9 +8,6 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// ExplorationSchema is the version of the JSON form of an [Exploration].
-const ExplorationSchema = 2
-
 // Exploration is all that one exploration found.
 type Exploration struct {
 	// Schema is the version of this form.

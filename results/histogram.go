@@ -213,21 +213,3 @@ func LatencyOf(parts []Part) (Latency, error) {
 	l.Distribution = all.Distribution()
 	return l, nil
 }
-
-// StallGap is the silence in nanoseconds after which a slow operation belongs to
-// another stall.
-const StallGap = int64(10 * time.Millisecond)
-
-// Stalls counts the separate events behind slow operations that began at the
-// given moments, in nanoseconds and ascending. A thousand slow operations
-// during one pause of the machine are one event, and say nothing of how often
-// such pauses come.
-func Stalls(moments []int64) int {
-	n := 0
-	for i, m := range moments {
-		if i == 0 || m-moments[i-1] > StallGap {
-			n++
-		}
-	}
-	return n
-}

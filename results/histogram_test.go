@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // quantileOf is the definition: the smallest value that a share q of all values
@@ -153,7 +155,7 @@ func TestStalls(t *testing.T) {
 		{[]int64{0, ms, 11*ms + 1}, 2},
 		{[]int64{0, 20 * ms, 40 * ms, 41 * ms}, 3},
 	} {
-		if got := Stalls(c.at); got != c.want {
+		if got := stat.Stalls(c.at); got != c.want {
 			t.Errorf("stalls at %v: %d, want %d", c.at, got, c.want)
 		}
 	}

@@ -8,11 +8,11 @@ import (
 )
 
 // Groups puts together what may stand in one table: summaries of one setting, in
-// order of appearance. Package answer sorts them.
-func Groups(all []Summary) [][]Summary {
+// order of appearance, over the file's own rounds. Package answer sorts them.
+func (f *File) Groups() [][]Summary {
 	var out [][]Summary
 	at := map[string]int{}
-	for _, s := range all {
+	for _, s := range f.Summarised() {
 		i, ok := at[s.setting]
 		if !ok {
 			i = len(out)

@@ -1,8 +1,5 @@
 package results
 
-// OverTimeSlices is into how many slices of one length a run is cut.
-const OverTimeSlices = 60
-
 // OverTime counts what callers were told in equal slices of a run, by when they were
 // told it.
 type OverTime struct {

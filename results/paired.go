@@ -36,16 +36,16 @@ func (d difference) Ordered(level float64) int {
 	return 0
 }
 
-// Compare returns the difference of two strategies in one figure of the rounds behind
+// Compare returns the difference from another strategy in one figure of the rounds behind
 // their timings. Rounds that only one of them has are left out, and strategies that were
 // summarised apart have no rounds in common.
-func Compare(a, b *Summary, figure func(Timing) float64) difference {
-	if a.measured != b.measured {
+func (s *Summary) Compare(other *Summary, figure func(Timing) float64) difference {
+	if s.measured != other.measured {
 		return difference{P: 1}
 	}
 	var logs []float64
-	for n, x := range a.each {
-		if y, ok := b.each[n]; ok && figure(x) > 0 && figure(y) > 0 {
+	for n, x := range s.each {
+		if y, ok := other.each[n]; ok && figure(x) > 0 && figure(y) > 0 {
 			logs = append(logs, math.Log(figure(x)/figure(y)))
 		}
 	}

@@ -62,12 +62,12 @@ func TestComparePairs(t *testing.T) {
 		a, b = b, a
 	}
 	perS := func(t Timing) float64 { return t.PerS }
-	d := Compare(a, b, perS)
-	if math.Abs(d.Ratio-0.5) > 1e-9 || d.Rounds != 9 || d.Ordered(0.02) != -1 || Compare(b, a, perS).Ordered(0.02) != 1 {
+	d := a.Compare(b, perS)
+	if math.Abs(d.Ratio-0.5) > 1e-9 || d.Rounds != 9 || d.Ordered(0.02) != -1 || b.Compare(a, perS).Ordered(0.02) != 1 {
 		t.Errorf("a has half of b in each round: %+v", d)
 	}
 	apart := Summarise(runs)
-	if d := Compare(a, &apart[0], perS); d.Rounds != 0 || d.Ordered(0.02) != 0 {
+	if d := a.Compare(&apart[0], perS); d.Rounds != 0 || d.Ordered(0.02) != 0 {
 		t.Errorf("rounds of two measurements are no pairs: %+v", d)
 	}
 	if d := (difference{Ratio: 0.96, P: 0.001, Rounds: 12}); d.Ordered(0.02) != 0 {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // pool is one distribution over several rounds: the values that occur, in ascending
@@ -80,7 +82,7 @@ func (p *pool) curve() []int64 {
 		return nil
 	}
 	var out []int64
-	for _, q := range CurveQuantiles() {
+	for _, q := range stat.CurveQuantiles() {
 		out = append(out, p.quantile(q, nil))
 	}
 	return out
@@ -138,7 +140,7 @@ func meanOf(values []float64) Figure {
 	if n == 0 {
 		return Figure{}
 	}
-	f := Figure{Value: Mean(values), Lo: slices.Min(values), Hi: slices.Max(values), Rounds: n}
+	f := Figure{Value: stat.Mean(values), Lo: slices.Min(values), Hi: slices.Max(values), Rounds: n}
 	if n >= LeastRounds {
 		f.Coverage = targetCoverage
 		f.Lo, f.Hi = interval(n, f.Value, func(times []int64) (sum float64) {
@@ -161,13 +163,4 @@ func (p *pool) figure(q float64) Figure {
 		f.Lo, f.Hi = interval(n, f.Value, func(times []int64) float64 { return float64(p.quantile(q, times)) })
 	}
 	return f
-}
-
-// Mean of values; 0 for none.
-func Mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(max(len(values), 1))
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // TestPoolIsTheMergedHistogram: each quantile of a pool is that of all samples together,
@@ -25,7 +27,7 @@ func TestPoolIsTheMergedHistogram(t *testing.T) {
 		rounds = append(rounds, &l)
 	}
 	p := newPool(rounds)
-	for _, q := range append(CurveQuantiles(), 0.001, 1) {
+	for _, q := range append(stat.CurveQuantiles(), 0.001, 1) {
 		if got, want := p.quantile(q, nil), merged.Quantile(q); got != want {
 			t.Errorf("quantile %g is %d, want %d", q, got, want)
 		}

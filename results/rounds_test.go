@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // coverageOf counts, over all ways in which n values can fall below or above
@@ -60,7 +62,7 @@ func TestOverRounds(t *testing.T) {
 
 func TestMinSamples(t *testing.T) {
 	for q, want := range map[float64]int64{0.99: 368, 0.999: 3_688, 0.9999: 36_888} {
-		if got := MinSamples(q); got != want {
+		if got := stat.MinSamples(q); got != want {
 			t.Errorf("quantile %g needs %d samples, want %d", q, got, want)
 		}
 	}

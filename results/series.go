@@ -1,8 +1,5 @@
 package results
 
-// SeriesVersion is the version of the JSON form of a [SeriesFile].
-const SeriesVersion = 1
-
 // SeriesFile is one series.json.
 type SeriesFile struct {
 	// Schema is the version of this form.
@@ -10,9 +7,6 @@ type SeriesFile struct {
 	// Series of every run.
 	Series []Series `json:"series"`
 }
-
-// MaxWindowEnds is how many ends of windows a series lists.
-const MaxWindowEnds = 1_000
 
 // Series is how a run develops over virtual time. Counts are totals since the
 // start, as callers were told; leak and false rejects are those that are certain

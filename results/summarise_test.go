@@ -3,6 +3,8 @@ package results
 import (
 	"math"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // round is a valid run with the given leak and throughput.
@@ -290,10 +292,10 @@ func TestSummarisePercentiles(t *testing.T) {
 }
 
 func TestRateBound(t *testing.T) {
-	if got := RateBound(1_000); got != 0.003 {
+	if got := stat.RateBound(1_000); got != 0.003 {
 		t.Errorf("0 of 1000 is compatible with %g", got)
 	}
-	if got := RateBound(2); got != 1 {
+	if got := stat.RateBound(2); got != 1 {
 		t.Errorf("0 of 2 is compatible with %g", got)
 	}
 }
@@ -325,7 +327,7 @@ func TestSummarisePaced(t *testing.T) {
 		return r
 	}
 	all := Summarise([]Run{with("busy", 9000, 800, false), with("prompt", 3000, 200, false), with("late", 9999, 100, true)})
-	if g := Groups(all); len(g) != 1 || len(g[0]) != 3 {
+	if g := (&File{Summaries: all}).Groups(); len(g) != 1 || len(g[0]) != 3 {
 		t.Fatalf("one setting is %d", len(g))
 	}
 	s := all[1]

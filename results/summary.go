@@ -1,10 +1,6 @@
 package results
 
-import (
-	"math"
-
-	"github.com/quotabench/quotabench/internal/format"
-)
+import "github.com/quotabench/quotabench/internal/format"
 
 // Summary is one strategy over all its rounds.
 type Summary struct {
@@ -219,15 +215,6 @@ type LeakSummary struct {
 	PossiblePctOfLimit float64 `json:"possible_pct_of_limit"`
 }
 
-// RateBound is the largest share of trials that may leak, with 95 % confidence,
-// given that none of n did: the rule of three. It is 1 where n is below 3.
-func RateBound(n int64) float64 {
-	if n < 3 {
-		return 1
-	}
-	return 3 / float64(n)
-}
-
 // Counts reports whether any round's correctness figures count.
 func (s *Summary) Counts() bool { return s.Rounds > s.Invalid }
 
@@ -257,6 +244,9 @@ func (s *Summary) worstTier(at string) (worst TierDrift, ok bool) {
 	return worst, ok
 }
 
+// minStalls is how many separate events have to be behind a percentile.
+const minStalls = 5
+
 // Percent is part in percent of whole, and 0 where there is no whole.
 func Percent[T int64 | float64](part, whole T) float64 {
 	if whole == 0 {
@@ -264,10 +254,3 @@ func Percent[T int64 | float64](part, whole T) float64 {
 	}
 	return 100 * float64(part) / float64(whole)
 }
-
-// MinSamples is how many samples it takes for the largest to lie above the
-// quantile q in 97.5 % of cases: 368 for p99, 3,688 for p99.9, 36,888 for p99.99.
-func MinSamples(q float64) int64 { return int64(-math.Log(0.025) / (1 - q)) }
-
-// minStalls is how many separate events have to be behind a percentile.
-const minStalls = 5

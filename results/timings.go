@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // maxDisturbed is the share of a round's measuring time with a finding about the machine
@@ -215,11 +217,11 @@ func percentiles(rounds []*Latency) Percentiles {
 		switch {
 		case total == 0:
 			return Percentile{Status: NoSamples}
-		case total < MinSamples(q):
+		case total < stat.MinSamples(q):
 			out.Status = TooFew
 		case known && stalls < minStalls:
 			out.Status = EventDriven
-		case all == nil && fewest < MinSamples(q):
+		case all == nil && fewest < stat.MinSamples(q):
 			out.Status = TooFew
 		case all == nil:
 			values := make([]float64, len(rounds))

@@ -8,8 +8,17 @@ import (
 	"time"
 )
 
-// SchemaVersion is the version of the JSON form of a [File].
-const SchemaVersion = 3
+// The versions of the JSON forms.
+const (
+	// SchemaVersion is the version of the JSON form of a [File].
+	SchemaVersion = 3
+	// ExplorationSchema is the version of the JSON form of an [Exploration].
+	ExplorationSchema = 2
+	// SeriesVersion is the version of the JSON form of a [SeriesFile].
+	SeriesVersion = 1
+	// ChoiceSchema is the version of the JSON form of a [Choice].
+	ChoiceSchema = 1
+)
 
 // File is one results.json.
 type File struct {

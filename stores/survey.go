@@ -2,8 +2,6 @@ package stores
 
 import (
 	"context"
-	"os/exec"
-	"runtime"
 	"time"
 
 	"github.com/quotabench/quotabench/internal/stores/server"
@@ -45,26 +43,3 @@ func Survey(ctx context.Context) []Finding {
 	}
 	return found
 }
-
-// Dir is a private directory of this process. If it dies without removing that, it is among
-// the [Leftovers].
-type Dir = server.Dir
-
-// NewDir makes a private directory in [os.TempDir].
-func NewDir() (*Dir, error) { return server.NewDir("") }
-
-// RunWithUs runs a command to its end, and has it end when this process dies.
-func RunWithUs(cmd *exec.Cmd) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	server.EndWithUs(cmd)
-	return cmd.Run()
-}
-
-// Leftovers lists the private directories of servers in dir whose processes died
-// without removing them; an empty dir is [os.TempDir].
-func Leftovers(dir string) []string { return server.Leftovers(dir) }
-
-// RemoveLeftovers removes those, and ends what is left of their servers, as every
-// store does that is opened.
-func RemoveLeftovers(ctx context.Context, dir string) { server.RemoveLeftovers(ctx, dir) }

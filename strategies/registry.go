@@ -129,85 +129,98 @@ func members(set string) ([]*Meta, error) {
 // "lua-reserve@autopipeline"; of a set it is that of the strategies that ask a Redis. The
 // same strategy may come twice with different options or clients.
 func Parse(list string) ([]Selection, error) {
-	var out []Selection
-	var meta *Meta
-	var given quota.Options
-	var client Client
-	flush := func() error {
-		if meta == nil {
-			return nil
-		}
-		s, err := meta.Select(given)
-		if err == nil && client != "" {
-			s, err = s.WithClient(client)
-		}
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(out, func(o Selection) bool { return o.String() == s.String() }) {
-			return fmt.Errorf("strategy %s is given twice", s)
-		}
-		out = append(out, s)
-		meta = nil
-		return nil
-	}
+	var p parser
 	for part := range strings.SplitSeq(list, ",") {
-		part = strings.TrimSpace(part)
-		name, opt, hasOpt := strings.Cut(part, ":")
-		if strings.Contains(name, "=") { // an option, whose value may contain a colon
-			if meta == nil {
-				return nil, fmt.Errorf("option %q follows no strategy: write name:option=value", part)
-			}
-			if err := addOption(given, part); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if err := flush(); err != nil {
+		if err := p.add(strings.TrimSpace(part)); err != nil {
 			return nil, err
-		}
-		var err error
-		if name, client, err = cutClient(name); err != nil {
-			return nil, err
-		}
-		if IsSet(part) {
-			set, err := members(name)
-			if err != nil {
-				return nil, err
-			}
-			asked := client
-			for _, m := range set {
-				meta, given = m, quota.Options{}
-				if client = asked; len(m.RedisNeeds()) == 0 {
-					client = ""
-				}
-				if name == coreSet {
-					maps.Copy(given, m.BriskOptions)
-				}
-				if err := flush(); err != nil {
-					return nil, err
-				}
-			}
-			continue
-		}
-		if strings.Contains(name, "*") {
-			return nil, fmt.Errorf("%q: a pattern takes no options: name the strategy", part)
-		}
-		m, err := Lookup(name)
-		if err != nil {
-			return nil, err
-		}
-		meta, given = m, quota.Options{}
-		if hasOpt {
-			if err := addOption(given, opt); err != nil {
-				return nil, err
-			}
 		}
 	}
-	if err := flush(); err != nil {
+	if err := p.flush(); err != nil {
 		return nil, err
 	}
-	return out, nil
+	return p.out, nil
+}
+
+// parser reads a list of strategies part by part.
+type parser struct {
+	out []Selection
+	// meta is the strategy that was named last, with its client and the options so far; nil for none.
+	meta   *Meta
+	given  quota.Options
+	client Client
+}
+
+// add reads one part: an option, a set, or a strategy.
+func (p *parser) add(part string) error {
+	name, opt, hasOpt := strings.Cut(part, ":")
+	if strings.Contains(name, "=") { // an option, whose value may contain a colon
+		if p.meta == nil {
+			return fmt.Errorf("option %q follows no strategy: write name:option=value", part)
+		}
+		return addOption(p.given, part)
+	}
+	if err := p.flush(); err != nil {
+		return err
+	}
+	var err error
+	if name, p.client, err = cutClient(name); err != nil {
+		return err
+	}
+	if IsSet(part) {
+		return p.addSet(name)
+	}
+	if strings.Contains(name, "*") {
+		return fmt.Errorf("%q: a pattern takes no options: name the strategy", part)
+	}
+	if p.meta, err = Lookup(name); err != nil {
+		return err
+	}
+	p.given = quota.Options{}
+	if hasOpt {
+		return addOption(p.given, opt)
+	}
+	return nil
+}
+
+// addSet selects the members of a set.
+func (p *parser) addSet(name string) error {
+	set, err := members(name)
+	if err != nil {
+		return err
+	}
+	asked := p.client
+	for _, m := range set {
+		p.meta, p.given = m, quota.Options{}
+		if p.client = asked; len(m.RedisNeeds()) == 0 {
+			p.client = ""
+		}
+		if name == coreSet {
+			maps.Copy(p.given, m.BriskOptions)
+		}
+		if err := p.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush selects the strategy that was named last.
+func (p *parser) flush() error {
+	if p.meta == nil {
+		return nil
+	}
+	s, err := p.meta.Select(p.given)
+	if err == nil && p.client != "" {
+		s, err = s.WithClient(p.client)
+	}
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(p.out, func(o Selection) bool { return o.String() == s.String() }) {
+		return fmt.Errorf("strategy %s is given twice", s)
+	}
+	p.out, p.meta = append(p.out, s), nil
+	return nil
 }
 
 func addOption(given quota.Options, text string) error {

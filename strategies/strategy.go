@@ -10,15 +10,17 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// ErrPrescribed is wrapped by errors that a strategy's source itself asks for,
-// such as a field that its algorithm expects and does not find. They are counted
-// as errors, and do not make a run suspect as a broken store would.
-var ErrPrescribed = errors.New("an error by its source")
-
-// ErrContention is wrapped by errors that say that a request lost against others, such
-// as a conflict of versions or a lock that could not be had in all tries. That is what
-// a strategy does under load, and a result: it is an [ErrPrescribed], too.
-var ErrContention = fmt.Errorf("lost against others: %w", ErrPrescribed)
+// Errors that are a result of a strategy.
+var (
+	// ErrPrescribed is wrapped by errors that a strategy's source itself asks for,
+	// such as a field that its algorithm expects and does not find. They are counted
+	// as errors, and do not make a run suspect as a broken store would.
+	ErrPrescribed = errors.New("an error by its source")
+	// ErrContention is wrapped by errors that say that a request lost against others, such
+	// as a conflict of versions or a lock that could not be had in all tries. That is what
+	// a strategy does under load, and a result: it is an [ErrPrescribed], too.
+	ErrContention = fmt.Errorf("lost against others: %w", ErrPrescribed)
+)
 
 // crossSlot begins the error of a Redis Cluster for a command whose keys belong to
 // several servers.

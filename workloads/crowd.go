@@ -56,7 +56,7 @@ func newCrowd(p Params) (c *crowd, weights []uint64, notes []string, err error) 
 }
 
 func (c *crowd) At(i int64, op *Op) {
-	*op = Op{Subject: c.table.draw(c.who.at(uint64(i))), Kind: Take, Units: c.draw(c.what.at(uint64(i)))}
+	*op = Op{Subject: c.table.draw(c.who.at(uint64(i))), Units: c.draw(c.what.at(uint64(i)))}
 }
 
 func (c *crowd) Len() int64                 { return c.requests }

@@ -19,7 +19,7 @@ func Fingerprint(s Stream, n int64) string {
 	for i := range n {
 		s.At(i, &op)
 		name := s.Name(op.Subject)
-		buf = append(buf[:0], byte(op.Kind)|byte(op.Fate)<<4)
+		buf = append(buf[:0], byte(op.Fate)<<4)
 		for _, v := range [...]uint64{uint64(op.Units), uint64(op.At), uint64(Initial(s, op.Subject)), uint64(len(name))} {
 			buf = binary.LittleEndian.AppendUint64(buf, v)
 		}

@@ -110,7 +110,7 @@ func (s *crossings) leastOf(n int) int64 {
 }
 
 func (s *crossings) At(i int64, op *Op) {
-	*op = Op{Subject: uint32(i / s.perCross), Kind: Take}
+	*op = Op{Subject: uint32(i / s.perCross)}
 	block, pos := i/s.block, i%s.block
 	switch {
 	case s.list == nil:

@@ -165,7 +165,7 @@ func (s *replay) fill(p Params) (notes []string, err error) {
 
 func (s *replay) At(i int64, op *Op) {
 	r := &s.rows[i]
-	*op = Op{Subject: r.subject, Kind: Take, Units: r.units, At: time.Duration(r.at - s.rows[0].at)}
+	*op = Op{Subject: r.subject, Units: r.units, At: time.Duration(r.at - s.rows[0].at)}
 }
 
 func (s *replay) Len() int64                 { return int64(len(s.rows)) }

@@ -6,13 +6,6 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// OpKind says what an operation asks a strategy to do.
-type OpKind uint8
-
-// Take asks for units, which is what every operation of the built-in workloads
-// does.
-const Take OpKind = iota
-
 // Fate says what becomes of an operation once it is admitted. A rejected one has
 // none.
 type Fate uint8
@@ -34,7 +27,6 @@ const (
 type Op struct {
 	// Subject is a number; [Stream.Name] has the name.
 	Subject uint32
-	Kind    OpKind
 	Fate    Fate
 	// Units asked for, at least 1.
 	Units int64

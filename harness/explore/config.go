@@ -115,14 +115,19 @@ type Config struct {
 	sofar *progress
 }
 
-// DefaultAsks is enough for limits of a few units, and MostAsks the most.
+// The bounds of a search.
 const (
+	// DefaultAsks is enough for limits of a few units, and MostAsks the most.
 	DefaultAsks = 4
 	MostAsks    = engine.MostAsks
+	// DefaultStates bounds a search that is not given a bound.
+	DefaultStates = 200_000
+	// DefaultPreemptions bounds the second part of a search that is not given a bound. Most
+	// races need one or two.
+	DefaultPreemptions = 2
+	// DefaultSamples is how many random schedules say how often what was found is met.
+	DefaultSamples = 1000
 )
-
-// DefaultStates bounds a search that is not given a bound.
-const DefaultStates = 200_000
 
 // Limits of what one exploration accepts: more would never end.
 const (

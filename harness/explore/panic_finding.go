@@ -10,10 +10,6 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// Panicked is not looked for: a goroutine that a strategy has started has panicked, or the
-// Go runtime has ended the program. Only a search with [Config.Isolate] can report it.
-const Panicked Property = "panic"
-
 // panicFinding is the schedule that a child has died of. Its steps are those of another
 // child, which stops before the last of them, and then what ends the process.
 func panicFinding(ctx context.Context, sel strategies.Selection, cfg *Config, died *DiedError) (Finding, error) {

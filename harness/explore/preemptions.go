@@ -7,10 +7,6 @@ import (
 	"github.com/quotabench/quotabench/quota"
 )
 
-// DefaultPreemptions bounds the second part of a search that is not given a bound. Most
-// races need one or two.
-const DefaultPreemptions = 2
-
 // bounds is the number of preemptions up to which a search goes on that a bound has
 // ended, 0 where it does not.
 func (s *search) bounds() int {

@@ -9,9 +9,6 @@ import (
 	"github.com/quotabench/quotabench/internal/seed"
 )
 
-// DefaultSamples is how many random schedules say how often what was found is met.
-const DefaultSamples = 1000
-
 // metEnough ends the random schedules once every finding was met so often: its share is
 // then known to a tenth of itself, and further ones would take longer than most searches.
 const metEnough = 100

@@ -72,13 +72,19 @@ type Timer interface {
 	StopTimer()
 }
 
-// DefaultDuration of a closed loop: eight rounds of the core strategies, with their
-// open loops, take under a minute on a quiet machine.
-const DefaultDuration = 150 * time.Millisecond
-
-// DefaultOutageDuration is that of a run with outages, which are shares of it: clients
-// must have time to notice an outage and to connect again.
-const DefaultOutageDuration = time.Second
+// Lengths where nothing else is said.
+const (
+	// DefaultDuration of a closed loop: eight rounds of the core strategies, with their
+	// open loops, take under a minute on a quiet machine.
+	DefaultDuration = 150 * time.Millisecond
+	// DefaultOutageDuration is that of a run with outages, which are shares of it: clients
+	// must have time to notice an outage and to connect again.
+	DefaultOutageDuration = time.Second
+	// DefaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
+	// speed of a virtual machine wanders from second to second, so that what helps is a
+	// loop right before and right after each strategy.
+	DefaultReferenceLength = 40 * time.Millisecond
+)
 
 // Limits of what one run accepts.
 const (

@@ -15,6 +15,9 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
+// settleLimit bounds how long jobs may take to become idle.
+const settleLimit = 30 * time.Second
+
 // readers is how many counters are read at a time.
 const readers = 8
 
@@ -66,7 +69,7 @@ func (p *pass) judge(ctx context.Context) error {
 	}
 	facts.Noticed = append(facts.Noticed, jumps...)
 	behind, asked, thirds, over := p.tails(), askedHash{}, thirdsOf(r), overTimeOf(r)
-	switch _, err := harness.JudgeUnless(ctx, r, facts, behind.visit, asked.visit, thirds.visit, over.visit); {
+	switch _, err := harness.Judge(ctx, r, facts, behind.visit, asked.visit, thirds.visit, over.visit); {
 	case errors.Is(err, harness.ErrNotJudged):
 		d.abandoned = true
 		r.ThroughputPerS = float64(r.Issued) / time.Duration(max(r.ElapsedNS, 1)).Seconds()
@@ -170,7 +173,7 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 	f.Readings = append(f.Readings, harness.Readings{At: harness.AtRest, List: list})
 	start := p.d.tb.nano()
 	type settled struct{ any, idle bool }
-	jobs, err := guard.Within(ctx, harness.SettleLimit, guard.Grace(p.s.Deadline), "its jobs",
+	jobs, err := guard.Within(ctx, settleLimit, guard.Grace(p.s.Deadline), "its jobs",
 		func(ctx context.Context) (s settled, err error) {
 			s.any, s.idle = p.s.Settle(ctx)
 			return s, nil
@@ -181,7 +184,7 @@ func (p *pass) read(ctx context.Context, f *harness.Facts) error {
 	took := p.d.tb.nano() - start
 	if !jobs.idle {
 		p.run.Audit.Strike("jobs-not-idle", results.StrikesNote,
-			fmt.Sprintf("background jobs still changed something after %s", harness.SettleLimit))
+			fmt.Sprintf("background jobs still changed something after %s", settleLimit))
 	}
 	if list, err = p.s.Read(ctx, how, subjects); err != nil {
 		return err

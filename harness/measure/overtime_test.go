@@ -11,7 +11,7 @@ import (
 // TestOverTime plants amounts in known slices, and requires them back.
 func TestOverTime(t *testing.T) {
 	const slice = 1_000
-	r := results.Run{ElapsedNS: slice*results.OverTimeSlices - 1}
+	r := results.Run{ElapsedNS: slice*overTimeSlices - 1}
 	o := overTimeOf(&r)
 	var events []oracle.Event
 	plant := func(n int, at int64, kind oracle.Kind, out oracle.Outcome) {
@@ -30,7 +30,7 @@ func TestOverTime(t *testing.T) {
 	o.visit(events[:10])
 	o.visit(events[10:])
 	want := func(name string, got []int64, planted map[int]int64) {
-		all := make([]int64, results.OverTimeSlices)
+		all := make([]int64, overTimeSlices)
 		for k, n := range planted {
 			all[k] = n
 		}

@@ -15,11 +15,6 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// DefaultReferenceLength is how long a reference loop runs. Longer ones are no steadier: the
-// speed of a virtual machine wanders from second to second, so that what helps is a
-// loop right before and right after each strategy.
-const DefaultReferenceLength = 40 * time.Millisecond
-
 // reference measures a bare client's INCR loop on the run's Redis; zero where
 // there is none, or none any more.
 func (m *measurement) reference(ctx context.Context) (loop, error) {
@@ -58,36 +53,11 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 	if !ok {
 		return loop{}, fmt.Errorf("reference loop: the client of %s is no Redis client", server.Driver())
 	}
-	key := scope.Prefix() + "reference"
-
-	var n atomic.Int64
-	var failed atomic.Pointer[error]
-	rec := newRecorder(cfg.Workers)
-	pass := func(d int64) {
-		end := tb.nano() + d
-		var wg sync.WaitGroup
-		for w := range cfg.Workers {
-			wg.Go(func() {
-				var own int64
-				stripe := rec.stripe(w)
-				for last := tb.nano(); last < end && ctx.Err() == nil; {
-					if err := c.Incr(ctx, key).Err(); err != nil {
-						failed.Store(&err)
-						return
-					}
-					now := tb.nano()
-					rec.record(stripe, oracle.Admitted, 0, now-last)
-					last = now
-					own++
-				}
-				n.Add(own)
-			})
-		}
-		wg.Wait()
-	}
-	pass(length / 5) // connections
-	n.Store(0)
-	rec = rec.warmed(false)
+	r := incrLoop{client: c, key: scope.Prefix() + "reference", tb: tb, workers: cfg.Workers, rec: newRecorder(cfg.Workers)}
+	r.run(ctx, length/5) // connections
+	r.n.Store(0)
+	rec := r.rec.warmed(false)
+	r.rec = rec
 	defer rec.release()
 	before, err := server.Stats(ctx)
 	if err != nil {
@@ -95,16 +65,16 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 	}
 	sent := meter.Snapshot()
 	start := tb.nano()
-	pass(length)
+	r.run(ctx, length)
 	took := time.Duration(tb.nano() - start)
-	if err := failed.Load(); err != nil && ctx.Err() == nil {
+	if err := r.failed.Load(); err != nil && ctx.Err() == nil {
 		return loop{}, fmt.Errorf("reference loop: %w", *err)
 	}
 	for i := range rec.stripes {
 		rec.stripes[i].flush()
 	}
 	out := loop{
-		perS:    float64(n.Load()) / took.Seconds(),
+		perS:    float64(r.n.Load()) / took.Seconds(),
 		latency: rec.mergeOne(func(s *stripe) *results.Histogram { return s.latency[slot(oracle.Admitted, 0)] }),
 	}
 	if after, err := server.Stats(ctx); err == nil && before.Known {
@@ -113,6 +83,41 @@ func referenceFor(ctx context.Context, cfg *Config, server stores.Store, tb *tim
 		out.foreign = float64(after.Commands-before.Commands-1-ours.Commands-ours.SetupCommands) / float64(max(ours.Commands, 1))
 	}
 	return out, nil
+}
+
+// incrLoop has workers send INCR of one key, each as fast as the answers come.
+type incrLoop struct {
+	client  redis.UniversalClient
+	key     string
+	tb      *timebase
+	workers int
+	rec     *recorder
+	n       atomic.Int64
+	failed  atomic.Pointer[error]
+}
+
+// run goes on for so many nanoseconds.
+func (l *incrLoop) run(ctx context.Context, length int64) {
+	end := l.tb.nano() + length
+	var wg sync.WaitGroup
+	for w := range l.workers {
+		wg.Go(func() {
+			var own int64
+			stripe := l.rec.stripe(w)
+			for last := l.tb.nano(); last < end && ctx.Err() == nil; {
+				if err := l.client.Incr(ctx, l.key).Err(); err != nil {
+					l.failed.Store(&err)
+					return
+				}
+				now := l.tb.nano()
+				l.rec.record(stripe, oracle.Admitted, 0, now-last)
+				last = now
+				own++
+			}
+			l.n.Add(own)
+		})
+	}
+	wg.Wait()
 }
 
 // loop is what a reference loop found.

@@ -52,50 +52,24 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	defer lift()
 	run.Placement = &placement
 	p := &pass{m: m, s: s, run: run, policy: &policy}
-	if err := p.lookouts.mark(work, s); err != nil {
-		return false, err
+	d, err := p.ready(work, stream, info)
+	if d != nil {
+		defer func() {
+			err = errors.Join(err, d.close())
+			if len(d.hung) == 0 {
+				d.rec.release()
+			}
+		}()
 	}
-	warm, err := m.warmUp(work, s, &policy)
 	if err != nil {
-		return false, err
-	}
-	rate := warm.rate()
-	if offered := m.cfg.RateInForce(); m.cfg.Open(info) && offered > 0 {
-		rate = min(rate, offered)
-	}
-	d, err := m.newDrive(s, stream, &policy, rate)
-	if err != nil {
-		return false, err
-	}
-	defer func() {
-		err = errors.Join(err, d.close())
-		if len(d.hung) == 0 {
-			d.rec.release()
-		}
-	}()
-	d.rec = warm.rec.warmed(m.cfg.Open(info))
-	run.Params.Subjects = d.subjects.n
-	if m.cfg.Open(info) {
-		d.perSecond = m.cfg.RateInForce()
-		if d.arrivals, err = m.cfg.NewArrivals(stream, run.Repetition); err != nil {
-			return false, err
-		}
-	}
-	s.Filling = m.obs.Filling
-	if err := d.provision(work, s); err != nil {
-		return false, err
-	}
-	if err := m.catchUp(work, s); err != nil {
 		return false, err
 	}
 	s.jobs.start(work)
 	defer func() { err = errors.Join(err, s.jobs.stop(s.aside())) }()
-	d.begins = func(now time.Time) { m.realign(&policy, info, now, m.expected(rate, d.requests)) }
 
 	if !setUp() { // ctx has ended
 		return false, ctx.Err()
 	}
-	p.d, p.warmed = d, min(warmSubjects, warm.next.Load())
 	if err := p.drive(ctx); err != nil {
 		return true, err
 	}
@@ -112,8 +86,43 @@ func (m *measurement) runOne(ctx context.Context, sel strategies.Selection, stre
 	return true, p.judge(judging)
 }
 
+// ready warms up, and sets subjects up for the pass. The drive is the caller's to close, with an error too.
+func (p *pass) ready(ctx context.Context, stream workloads.Stream, info workloads.Info) (*drive, error) {
+	m, s, run := p.m, p.s, p.run
+	if err := p.lookouts.mark(ctx, s); err != nil {
+		return nil, err
+	}
+	warm, err := m.warmUp(ctx, s, p.policy)
+	if err != nil {
+		return nil, err
+	}
+	rate := warm.rate()
+	if offered := m.cfg.RateInForce(); m.cfg.Open(info) && offered > 0 {
+		rate = min(rate, offered)
+	}
+	d, err := m.newDrive(s, stream, p.policy, rate)
+	if err != nil {
+		return nil, err
+	}
+	p.d, p.warmed = d, min(warmSubjects, warm.next.Load())
+	d.rec = warm.rec.warmed(m.cfg.Open(info))
+	d.begins = func(now time.Time) { m.realign(p.policy, info, now, m.expected(rate, d.requests)) }
+	run.Params.Subjects = d.subjects.n
+	if m.cfg.Open(info) {
+		d.perSecond = m.cfg.RateInForce()
+		if d.arrivals, err = m.cfg.NewArrivals(stream, run.Repetition); err != nil {
+			return d, err
+		}
+	}
+	s.Filling = m.obs.Filling
+	if err := d.provision(ctx, s); err != nil {
+		return d, err
+	}
+	return d, m.catchUp(ctx, s)
+}
+
 func (m *measurement) catchUp(ctx context.Context, s *site) error {
-	_, err := guard.Within(ctx, harness.SettleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", func(ctx context.Context) (any, error) {
+	_, err := guard.Within(ctx, settleLimit, guard.Grace(m.cfg.DecisionTimeout), "its jobs", func(ctx context.Context) (any, error) {
 		return nil, s.CatchUp(ctx)
 	})
 	return err

@@ -71,7 +71,7 @@ func TestJobsSettle(t *testing.T) {
 			t.Errorf("%d rounds: not idle: %t; %+v", rounds, restless, r.Audit.Reasons)
 		}
 		at := slices.IndexFunc(r.Drift.Tiers, func(d results.TierDrift) bool { return d.At == harness.AfterJobs })
-		least := min(time.Duration(rounds)*settlingStep, harness.SettleLimit)
+		least := min(time.Duration(rounds)*settlingStep, settleLimit)
 		if at < 0 || r.Drift.Tiers[at].SettledNS < int64(least) {
 			t.Errorf("%d rounds: %+v, want %v or more", rounds, r.Drift.Tiers, least)
 		}

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quotabench/quotabench/results"
+	"github.com/quotabench/quotabench/internal/stat"
 )
 
 // slowest keeps the longest response of each short stretch of an open loop's
@@ -42,7 +42,7 @@ func (s *slowest) record(due, response int64) {
 // stalls counts the separate events behind responses of at least that length; -1
 // where stretches are too wide to tell events apart.
 func (s *slowest) stalls(least int64) int {
-	if s.width > results.StallGap || least <= 0 {
+	if s.width > stat.StallGap || least <= 0 {
 		return -1
 	}
 	var moments []int64
@@ -51,7 +51,7 @@ func (s *slowest) stalls(least int64) int {
 			moments = append(moments, int64(i)*s.width)
 		}
 	}
-	return results.Stalls(moments)
+	return stat.Stalls(moments)
 }
 
 // scheduleLength is how long an open loop's schedule is expected to be, in

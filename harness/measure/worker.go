@@ -116,24 +116,7 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 	if op.Fate != workloads.FateNone {
 		req.Settles, req.Life = true, d.life
 	}
-	var c *windowCell
-	var mark int64
-	w := d.window(k.t.last)
-	for {
-		if d.online {
-			c = s.cell(w.index)
-			mark = k.begin(c, op.Units)
-		}
-		if call = d.tb.nano(); call < w.end {
-			break
-		}
-		// A window ended since the worker last looked: the request belongs to the next.
-		if d.online {
-			k.withdraw()
-			c.Withdraw(op.Units)
-		}
-		w = d.window(call)
-	}
+	w, c, mark, call := k.enter(s, op.Units)
 	limit := d.limit.Load() // after the clock was read: what is in force now was so then, or later
 	req.Policy = limit.policy
 	if k.call = call; everyCall {
@@ -150,47 +133,14 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 	}
 
 	k.t.last = reply
-	switch {
-	case err != nil:
-		out = oracle.Failed
-		k.t.failures.Count(err)
-		d.errOnce.Do(func() { d.firstError = err })
-	case dec.Admitted:
-		out = oracle.Admitted
-		k.t.admitted++
-	default:
-		out = oracle.Rejected
-		if dec.Degraded {
-			out = oracle.RejectedDegraded
-		}
-		k.t.rejected++
-	}
-	if err == nil {
-		if dec.Tier != k.tier {
-			k.tier, k.tierIndex = dec.Tier, d.rec.tiers.index(dec.Tier)
-		}
-		tier = k.tierIndex
-		if dec.Degraded {
-			k.t.degraded++
-		}
-	}
+	out, tier = k.told(&dec, err)
 	if d.online {
 		if reply >= w.end {
 			for i, last := w.index, d.window(reply).index; i <= last; i++ {
 				s.cell(i).Crossed()
 			}
 		}
-		switch out {
-		case oracle.Admitted:
-			k.admit(c, granted)
-			if granted < op.Units {
-				c.Reject(op.Units-granted, mark, d.heldAgainst(limit))
-			}
-		case oracle.Failed:
-			c.Fail(op.Units)
-		default:
-			c.Reject(op.Units, mark, d.heldAgainst(limit))
-		}
+		k.count(c, out, op.Units, granted, mark, limit)
 	}
 	if d.history != nil {
 		e := oracle.Event{
@@ -207,6 +157,72 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 		k.plan(op, dec, granted, c, call, reply)
 	}
 	return call, reply, out, tier
+}
+
+// enter chooses the window that a request belongs to, and announces its units there. call is
+// the reading of the clock that it is called at.
+func (k *worker) enter(s *subject, units int64) (w *window, c *windowCell, mark, call int64) {
+	d := k.d
+	w = d.window(k.t.last)
+	for {
+		if d.online {
+			c = s.cell(w.index)
+			mark = k.begin(c, units)
+		}
+		if call = d.tb.nano(); call < w.end {
+			return w, c, mark, call
+		}
+		// A window ended since the worker last looked: the request belongs to the next.
+		if d.online {
+			k.withdraw()
+			c.Withdraw(units)
+		}
+		w = d.window(call)
+	}
+}
+
+// told counts what a decision says, or the error in its place.
+func (k *worker) told(dec *quota.Decision, err error) (out oracle.Outcome, tier uint8) {
+	switch {
+	case err != nil:
+		out = oracle.Failed
+		k.t.failures.Count(err)
+		k.d.errOnce.Do(func() { k.d.firstError = err })
+	case dec.Admitted:
+		out = oracle.Admitted
+		k.t.admitted++
+	default:
+		out = oracle.Rejected
+		if dec.Degraded {
+			out = oracle.RejectedDegraded
+		}
+		k.t.rejected++
+	}
+	if err == nil {
+		if dec.Tier != k.tier {
+			k.tier, k.tierIndex = dec.Tier, k.d.rec.tiers.index(dec.Tier)
+		}
+		tier = k.tierIndex
+		if dec.Degraded {
+			k.t.degraded++
+		}
+	}
+	return out, tier
+}
+
+// count has the online oracle count the outcome of a request, of which so many units were granted.
+func (k *worker) count(c *windowCell, out oracle.Outcome, units, granted, mark int64, limit *inForce) {
+	switch out {
+	case oracle.Admitted:
+		k.admit(c, granted)
+		if granted < units {
+			c.Reject(units-granted, mark, k.d.heldAgainst(limit))
+		}
+	case oracle.Failed:
+		c.Fail(units)
+	default:
+		c.Reject(units, mark, k.d.heldAgainst(limit))
+	}
 }
 
 // short records an admitted request that was granted fewer units than it asked for:

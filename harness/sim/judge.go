@@ -34,7 +34,7 @@ func (p *pass) judge(ctx, judging context.Context) error {
 	if err := p.settled(ctx, facts); err != nil {
 		return err
 	}
-	v, err := harness.JudgeUnless(judging, r, facts)
+	v, err := harness.Judge(judging, r, facts)
 	switch {
 	case errors.Is(err, harness.ErrNotJudged):
 		p.abandoned = true

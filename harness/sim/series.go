@@ -10,6 +10,9 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
+// maxWindowEnds is how many ends of windows a series lists.
+const maxWindowEnds = 1_000
+
 // sampler takes the samples.
 type sampler struct {
 	d     *drive
@@ -175,7 +178,7 @@ func (s *sampler) calendar() {
 	}
 	last := start.Add(time.Duration(s.out.Samples[len(s.out.Samples)-1].AtNS))
 	for span := w.At(start); !span.End.After(last); span = w.At(span.End) {
-		if len(s.out.WindowEndsNS) == results.MaxWindowEnds {
+		if len(s.out.WindowEndsNS) == maxWindowEnds {
 			s.out.WindowEndsNS = nil
 			return
 		}

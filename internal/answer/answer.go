@@ -106,7 +106,7 @@ type Answer struct {
 // later: summaries are copied.
 func Of(f results.File) Answer {
 	var a Answer
-	for _, group := range results.Groups(f.Summarised()) {
+	for _, group := range f.Groups() {
 		s := Setting{file: &f, ByTime: ByTime(&f)}
 		for i := range group {
 			s.Strategies = append(s.Strategies, Classify(&group[i], f.MaxBound))

@@ -116,7 +116,7 @@ func speed(s *results.Summary) float64 {
 func slower(s, leader *results.Summary) int {
 	a, b := s.AtRate(), leader.AtRate()
 	if !open(s) || !open(leader) {
-		return max(0, results.Compare(leader, s, func(t results.Timing) float64 { return t.PerS }).Ordered(Level))
+		return max(0, leader.Compare(s, func(t results.Timing) float64 { return t.PerS }).Ordered(Level))
 	}
 	if saturated := min(a.Saturated, 1) - min(b.Saturated, 1); saturated != 0 {
 		return max(0, saturated)
@@ -124,9 +124,9 @@ func slower(s, leader *results.Summary) int {
 	if !a.ResponseCounts || !b.ResponseCounts {
 		return 0
 	}
-	order := results.Compare(a, b, func(t results.Timing) float64 { return t.P99 }).Ordered(Level)
+	order := a.Compare(b, func(t results.Timing) float64 { return t.P99 }).Ordered(Level)
 	if order == 0 {
-		order = results.Compare(a, b, func(t results.Timing) float64 { return t.P50 }).Ordered(Level)
+		order = a.Compare(b, func(t results.Timing) float64 { return t.P50 }).Ordered(Level)
 	}
 	return max(0, order)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/answer"
+	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 )
@@ -68,7 +69,7 @@ func stalls(all []int64, p99 int64) int {
 			moments = append(moments, int64(i)*int64(time.Millisecond))
 		}
 	}
-	return results.Stalls(moments)
+	return stat.Stalls(moments)
 }
 
 // factor is what the machine does to the round, but for what the monitor sees.

@@ -18,9 +18,6 @@ func Nano() int64 { return int64(time.Since(epoch)) }
 // Time converts a [Nano] reading to a moment.
 func Time(nano int64) time.Time { return epoch.Add(time.Duration(nano)) }
 
-// FromTime converts a moment to a [Nano] reading.
-func FromTime(t time.Time) int64 { return int64(t.Sub(epoch)) }
-
 // Wall is the wall clock. It satisfies [quota.Clock].
 type Wall struct{}
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -202,7 +203,7 @@ func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
 	cost := func(r *results.Run) (float64, bool) {
 		r = at(r)
 		l := r.Latency()
-		if !p.kept[r] || l.Samples < results.MinSamples(x.q) || r.Reference == nil || x.at(r.Reference) <= 0 {
+		if !p.kept[r] || l.Samples < stat.MinSamples(x.q) || r.Reference == nil || x.at(r.Reference) <= 0 {
 			return 0, false
 		}
 		return float64(x.at(&l.Distribution)) / float64(x.at(r.Reference)), true

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 )
@@ -267,7 +268,7 @@ func trials(s *results.Summary, _ *Notes) string {
 	case l.Trials == 0:
 		return format.Count(l.LeakedTrials)
 	case l.LeakedTrials == 0:
-		return fmt.Sprintf("0 of %s (≤ %s)", format.Count(l.Trials), format.Pct(100*results.RateBound(l.Trials)))
+		return fmt.Sprintf("0 of %s (≤ %s)", format.Count(l.Trials), format.Pct(100*stat.RateBound(l.Trials)))
 	default:
 		share := format.Pct(results.Percent(l.LeakedTrials, l.Trials))
 		return fmt.Sprintf("%s of %s (%s)", format.Count(l.LeakedTrials), format.Count(l.Trials), share)

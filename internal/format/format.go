@@ -207,22 +207,6 @@ func Magnitude(n int64) uint64 {
 	return uint64(n)
 }
 
-// Ordinal renders a place in an order, e.g. "2nd".
-func Ordinal(n int) string {
-	suffix := "th"
-	if n%100 < 11 || n%100 > 13 {
-		switch n % 10 {
-		case 1:
-			suffix = "st"
-		case 2:
-			suffix = "nd"
-		case 3:
-			suffix = "rd"
-		}
-	}
-	return fmt.Sprintf("%d%s", n, suffix)
-}
-
 // Number is a count of things, e.g. "1 request" or "2 requests".
 func Number(n int64, what string) string {
 	if n != 1 {

@@ -53,7 +53,20 @@ func newMachine(carry func(args []string) Reply, lacks func(library string)) *ma
 		L.SetGlobal(name, lua.LNil)
 		mathTable.RawSetString(name, lua.LNil)
 	}
-	// The library's own reads whole numbers as 64 bits, where Lua has doubles only.
+	wholeNumbers(L)
+	L.SetGlobal("redis", m.library())
+	globals := L.Get(lua.GlobalsIndex).(*lua.LTable)
+	L.SetMetatable(globals, m.lacking())
+	for _, name := range []string{lua.TabLibName, lua.StringLibName, lua.MathLibName, "redis"} {
+		L.SetGlobal(name, m.locked(L.GetGlobal(name)))
+	}
+	L.Env = m.locked(globals)
+	return m
+}
+
+// wholeNumbers replaces tonumber: the library's own reads whole numbers as 64 bits, where Lua has
+// doubles only.
+func wholeNumbers(L *lua.LState) {
 	library := L.GetGlobal("tonumber")
 	L.SetGlobal("tonumber", L.NewFunction(func(L *lua.LState) int {
 		if L.GetTop() == 1 {
@@ -73,6 +86,11 @@ func newMachine(carry func(args []string) Reply, lacks func(library string)) *ma
 		L.Call(n, 1)
 		return 1
 	}))
+}
+
+// library is the table redis.
+func (m *machine) library() *lua.LTable {
+	L := m.lua
 	redis := L.NewTable()
 	redis.RawSetString("call", L.NewFunction(func(L *lua.LState) int { return m.call(L, true) }))
 	redis.RawSetString("pcall", L.NewFunction(func(L *lua.LState) int { return m.call(L, false) }))
@@ -98,9 +116,14 @@ func newMachine(carry func(args []string) Reply, lacks func(library string)) *ma
 	for i, level := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
 		redis.RawSetString(level, lua.LNumber(i))
 	}
-	L.SetGlobal("redis", redis)
-	// A script that needs one of these runs on miniredis, or nowhere: an error of every call
-	// would be taken for the strategy's own.
+	return redis
+}
+
+// lacking is the metatable of the globals, for names that are none of them.
+// A script that needs one of these runs on miniredis, or nowhere: an error of every call
+// would be taken for the strategy's own.
+func (m *machine) lacking() *lua.LTable {
+	L := m.lua
 	meta := L.NewTable()
 	meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int {
 		name := L.CheckString(2)
@@ -111,13 +134,7 @@ func newMachine(carry func(args []string) Reply, lacks func(library string)) *ma
 		L.Push(lua.LNil)
 		return 1
 	}))
-	globals := L.Get(lua.GlobalsIndex).(*lua.LTable)
-	L.SetMetatable(globals, meta)
-	for _, name := range []string{lua.TabLibName, lua.StringLibName, lua.MathLibName, "redis"} {
-		L.SetGlobal(name, m.locked(L.GetGlobal(name)))
-	}
-	L.Env = m.locked(globals)
-	return m
+	return meta
 }
 
 // locked is a table through which another one is read, and not written.

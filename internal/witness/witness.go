@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,15 +51,6 @@ type Reason struct {
 
 // String is the detail with its code.
 func (r Reason) String() string { return fmt.Sprintf("%s (%s)", r.Detail, r.Code) }
-
-// Text lists reasons in one line.
-func Text(reasons []Reason) string {
-	parts := make([]string, len(reasons))
-	for i, r := range reasons {
-		parts[i] = r.String()
-	}
-	return strings.Join(parts, "; ")
-}
 
 // Config of a witness.
 type Config struct {

@@ -113,21 +113,7 @@ func SeriesJSON(series []results.Series) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// ReadSeries loads series that [SeriesJSON] rendered. Everything that is not of this
-// version's form is an error of one line that begins with the path.
-func ReadSeries(path string) ([]results.Series, error) {
-	b, err := readFile(path)
-	if err != nil {
-		return nil, err
-	}
-	s, err := DecodeSeries(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
-}
-
-// DecodeSeries is [ReadSeries] for bytes at hand.
+// DecodeSeries reads series that [SeriesJSON] rendered, all of them of this version's form.
 func DecodeSeries(b []byte) ([]results.Series, error) {
 	if err := checkShape(b); err != nil {
 		return nil, err

@@ -22,14 +22,15 @@ type ComparisonRenderer struct {
 	Render func(page Page, c *compare.Comparison) ([]byte, error)
 }
 
-// GitHub is the format of annotations for GitHub Actions.
-const GitHub = "github"
-
-// JSON is the format of all that was compared.
-const JSON = "json"
-
-// Markdown is the format of tables for pages and job summaries.
-const Markdown = "markdown"
+// Formats of comparisons.
+const (
+	// GitHub is the format of annotations for GitHub Actions.
+	GitHub = "github"
+	// JSON is the format of all that was compared.
+	JSON = "json"
+	// Markdown is the format of tables for pages and job summaries.
+	Markdown = "markdown"
+)
 
 // Comparisons returns all formats of comparisons, the default first.
 func Comparisons() []ComparisonRenderer {

@@ -5,22 +5,25 @@ package schema
 
 import _ "embed"
 
-// Results is the schema of results.json.
-//
-//go:embed results.schema.json
-var Results []byte
+// The schemas, one for each kind of record.
+var (
+	// Results is the schema of results.json.
+	//
+	//go:embed results.schema.json
+	Results []byte
 
-// Series is the schema of series.json.
-//
-//go:embed series.schema.json
-var Series []byte
+	// Series is the schema of series.json.
+	//
+	//go:embed series.schema.json
+	Series []byte
 
-// Exploration is the schema of exploration.json.
-//
-//go:embed exploration.schema.json
-var Exploration []byte
+	// Exploration is the schema of exploration.json.
+	//
+	//go:embed exploration.schema.json
+	Exploration []byte
 
-// Choice is the schema of choice.json.
-//
-//go:embed choice.schema.json
-var Choice []byte
+	// Choice is the schema of choice.json.
+	//
+	//go:embed choice.schema.json
+	Choice []byte
+)

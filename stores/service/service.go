@@ -22,9 +22,6 @@ import (
 	"github.com/quotabench/quotabench/stores"
 )
 
-// Subject stands in a URL for the subject of a request.
-const Subject = "{subject}"
-
 const (
 	urls        = "http:// or https://, with {subject} where the subject belongs"
 	passwordEnv = "QUOTABENCH_SERVICE_PASSWORD"
@@ -116,7 +113,7 @@ func (s *Service) Driver() string { return driver.Name }
 // Info describes the service.
 func (s *Service) Info() stores.Info { return s.info }
 
-// URL of the service, which may have [Subject] in it, and no password.
+// URL of the service, which may have {subject} in it, and no password.
 func (s *Service) URL() string { return s.template }
 
 // Owned is false.
@@ -178,7 +175,7 @@ type Client struct {
 // HTTP sends requests over the connections of the run.
 func (c *Client) HTTP() *http.Client { return c.http }
 
-// URL of the service, which may have [Subject] in it, and no password.
+// URL of the service, which may have {subject} in it, and no password.
 func (c *Client) URL() string { return c.service.template }
 
 // Login adds user and password of the service to a request, where it has them.

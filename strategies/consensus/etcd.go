@@ -5,11 +5,13 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// NeedEtcd is the store of etcd-counter; its client is a *clientv3.Client.
-const NeedEtcd strategies.Need = "etcd"
-
-// EtcdCounter is the name of the strategy whose code is in package etcd.
-const EtcdCounter = "etcd-counter"
+// The store and the name of etcd-counter.
+const (
+	// NeedEtcd is the store of etcd-counter; its client is a *clientv3.Client.
+	NeedEtcd strategies.Need = "etcd"
+	// EtcdCounter is the name of the strategy whose code is in package etcd.
+	EtcdCounter = "etcd-counter"
+)
 
 func init() {
 	strategies.Register(strategies.Meta{

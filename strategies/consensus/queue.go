@@ -5,11 +5,13 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// NeedNATS is the store of queue; its client is a *nats.Conn.
-const NeedNATS strategies.Need = "nats"
-
-// Queue is the name of the strategy whose code is in package jetstream.
-const Queue = "queue"
+// The store and the name of queue.
+const (
+	// NeedNATS is the store of queue; its client is a *nats.Conn.
+	NeedNATS strategies.Need = "nats"
+	// Queue is the name of the strategy whose code is in package jetstream.
+	Queue = "queue"
+)
 
 // The values of the option meanwhile of queue.
 const (

@@ -5,11 +5,13 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// NeedZooKeeper is the store of zookeeper-counter; its client is a *zk.Conn.
-const NeedZooKeeper strategies.Need = "zookeeper"
-
-// ZooKeeperCounter is the name of the strategy whose code is in package zookeeper.
-const ZooKeeperCounter = "zookeeper-counter"
+// The store and the name of zookeeper-counter.
+const (
+	// NeedZooKeeper is the store of zookeeper-counter; its client is a *zk.Conn.
+	NeedZooKeeper strategies.Need = "zookeeper"
+	// ZooKeeperCounter is the name of the strategy whose code is in package zookeeper.
+	ZooKeeperCounter = "zookeeper-counter"
+)
 
 func init() {
 	strategies.Register(strategies.Meta{

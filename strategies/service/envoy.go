@@ -10,13 +10,11 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// NeedRatelimit is the store of strategies over Envoy's rate-limit protocol.
-const NeedRatelimit strategies.Need = "ratelimit"
-
-// The names of the strategies whose code is in package ratelimit.
+// The names of the strategies whose code is in package ratelimit, and their store.
 const (
-	EnvoyRatelimit = "envoy-ratelimit"
-	GRPCBare       = "grpc-bare"
+	NeedRatelimit  strategies.Need = "ratelimit"
+	EnvoyRatelimit                 = "envoy-ratelimit"
+	GRPCBare                       = "grpc-bare"
 )
 
 // asWindows is the value of a promise of windows on the clock.
@@ -50,31 +48,7 @@ func init() {
 		Suits:     suitsStore,
 		Options:   envoyOptions,
 		Elsewhere: strategies.WithFull,
-		Guarantee: []quota.Clause{
-			{
-				Property: quota.PropertyLeak, Formula: "2 L, or L + may-leak",
-				Bound: func(p quota.Params) int64 {
-					if p.Options["may-leak"] == asWindows {
-						return p.Limit
-					}
-					return promised(p.Options["may-leak"], p.Offered)
-				},
-			},
-			{
-				Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Rolling}, Formula: "0 of single units, or may-reject",
-				Bound: func(p quota.Params) int64 {
-					if p.Options["may-reject"] == asWindows && p.MaxCost <= 1 {
-						return 0
-					}
-					return promised(p.Options["may-reject"], quota.Unbounded)
-				},
-			},
-			{
-				Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay},
-				Formula: "any, or may-reject",
-				Bound:   func(p quota.Params) int64 { return promised(p.Options["may-reject"], quota.Unbounded) },
-			},
-		},
+		Guarantee: envoyGuarantee,
 	})
 	strategies.Register(strategies.Meta{
 		Name: GRPCBare,
@@ -96,6 +70,33 @@ func init() {
 		Elsewhere: strategies.WithFull,
 		Guarantee: []quota.Clause{noFalseReject},
 	})
+}
+
+// envoyGuarantee is what fixed windows on the clock promise, or what options say of the service.
+var envoyGuarantee = []quota.Clause{
+	{
+		Property: quota.PropertyLeak, Formula: "2 L, or L + may-leak",
+		Bound: func(p quota.Params) int64 {
+			if p.Options["may-leak"] == asWindows {
+				return p.Limit
+			}
+			return promised(p.Options["may-leak"], p.Offered)
+		},
+	},
+	{
+		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Rolling}, Formula: "0 of single units, or may-reject",
+		Bound: func(p quota.Params) int64 {
+			if p.Options["may-reject"] == asWindows && p.MaxCost <= 1 {
+				return 0
+			}
+			return promised(p.Options["may-reject"], quota.Unbounded)
+		},
+	},
+	{
+		Property: quota.PropertyFalseReject, Kinds: []quota.Kind{quota.Fixed, quota.CalendarHour, quota.CalendarDay},
+		Formula: "any, or may-reject",
+		Bound:   func(p quota.Params) int64 { return promised(p.Options["may-reject"], quota.Unbounded) },
+	},
 }
 
 const defaultDescriptors = "subject={subject}"

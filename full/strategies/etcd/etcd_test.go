@@ -8,19 +8,19 @@ import (
 	_ "github.com/quotabench/quotabench/full/stores/etcd"
 	_ "github.com/quotabench/quotabench/full/strategies/etcd"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/served"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies/consensus"
-	"github.com/quotabench/quotabench/strategies/strategytest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-func TestConformance(t *testing.T) { strategytest.Serve(t, consensus.EtcdCounter).Run(t) }
+func TestConformance(t *testing.T) { served.Start(t, consensus.EtcdCounter).Run(t) }
 
 func TestRetriesAreCounted(t *testing.T) {
-	s, _, _ := strategytest.Serve(t, consensus.EtcdCounter).Open(t, nil)
-	strategytest.CountsRetries(t, s)
+	s, _, _ := served.Start(t, consensus.EtcdCounter).Open(t, nil)
+	served.CountsRetries(t, s)
 }
 
 // TestLeases: keys of a window share one lease that outlives the window; standing
@@ -31,8 +31,8 @@ func TestLeases(t *testing.T) {
 		kind   quota.Kind
 		leased bool
 	}{{"lease", quota.CalendarHour, true}, {"lease", quota.Standing, false}, {"none", quota.CalendarHour, false}} {
-		s, of, prefix := strategytest.Serve(t, consensus.EtcdCounter).Open(t, quota.Options{"ttl": c.ttl})
-		client, p := of.(*clientv3.Client), strategytest.StandingPolicy(5)
+		s, of, prefix := served.Start(t, consensus.EtcdCounter).Open(t, quota.Options{"ttl": c.ttl})
+		client, p := of.(*clientv3.Client), served.StandingPolicy(5)
 		p.Window.Kind = c.kind
 		for _, subject := range []quota.Subject{"a", "b", "a"} {
 			if d, err := s.Take(t.Context(), quota.Request{Subject: subject, Policy: p, Units: 1}); err != nil || !d.Admitted {

@@ -5,16 +5,16 @@ import (
 
 	_ "github.com/quotabench/quotabench/full/stores/nats"
 	_ "github.com/quotabench/quotabench/full/strategies/jetstream"
+	"github.com/quotabench/quotabench/internal/served"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/strategies/consensus"
-	"github.com/quotabench/quotabench/strategies/strategytest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-func TestConformance(t *testing.T) { strategytest.Serve(t, consensus.Queue).Run(t) }
+func TestConformance(t *testing.T) { served.Start(t, consensus.Queue).Run(t) }
 
 func request(id uint64, p *quota.Policy) quota.Request {
 	return quota.Request{ID: id, Subject: "s", Policy: p, Units: 1}
@@ -22,15 +22,15 @@ func request(id uint64, p *quota.Policy) quota.Request {
 
 // TestLag: every decision was in the stream for some time.
 func TestLag(t *testing.T) {
-	s, _, _ := strategytest.Serve(t, consensus.Queue).Open(t, nil)
+	s, _, _ := served.Start(t, consensus.Queue).Open(t, nil)
 	defer func() { _ = s.Close(t.Context()) }()
-	p := strategytest.StandingPolicy(2)
+	p := served.StandingPolicy(2)
 	for i := range uint64(4) {
 		if d, err := s.Take(t.Context(), request(i, p)); err != nil || d.Admitted != (i < 2) || d.Tier != "queue" {
 			t.Errorf("request %d: %+v, %v", i, d, err)
 		}
 	}
-	if m := strategytest.Measures(s); m["messages decided"] != 4 || m["queue lag, most"] <= 0 || m["queue lag, sum"] < m["queue lag, most"] || m["gone ahead"] != 0 {
+	if m := served.Measures(s); m["messages decided"] != 4 || m["queue lag, most"] <= 0 || m["queue lag, sum"] < m["queue lag, most"] || m["gone ahead"] != 0 {
 		t.Errorf("%v, want 4 messages with a lag", m)
 	}
 }
@@ -38,9 +38,9 @@ func TestLag(t *testing.T) {
 // TestMeanwhile: callers that go ahead are admitted over the limit, until the
 // instance has heard that nothing is left.
 func TestMeanwhile(t *testing.T) {
-	s, _, _ := strategytest.Serve(t, consensus.Queue).Open(t, quota.Options{"meanwhile": "admit"})
+	s, _, _ := served.Start(t, consensus.Queue).Open(t, quota.Options{"meanwhile": "admit"})
 	defer func() { _ = s.Close(t.Context()) }()
-	p := strategytest.StandingPolicy(1)
+	p := served.StandingPolicy(1)
 	var admitted int64
 	for id := uint64(1); ; id++ {
 		d, err := s.Take(t.Context(), request(id, p))
@@ -57,7 +57,7 @@ func TestMeanwhile(t *testing.T) {
 			t.Fatal("never rejected")
 		}
 	}
-	m := strategytest.Measures(s)
+	m := served.Measures(s)
 	if m["gone ahead"] != admitted || m["turned down afterwards"] != admitted-1 {
 		t.Errorf("%v, want %d gone ahead and all but the first turned down", m, admitted)
 	}
@@ -79,9 +79,9 @@ func TestMeanwhile(t *testing.T) {
 // TestConsumerReadsItsCountersFromTheStream: a consumer that was lost is replaced by
 // one that knows as much.
 func TestConsumerReadsItsCountersFromTheStream(t *testing.T) {
-	queue := strategytest.Serve(t, consensus.Queue)
+	queue := served.Start(t, consensus.Queue)
 	s, client, prefix := queue.Open(t, nil)
-	p := strategytest.StandingPolicy(3)
+	p := served.StandingPolicy(3)
 	for id := range uint64(2) {
 		if _, err := s.Take(t.Context(), request(id, p)); err != nil {
 			t.Fatal(err)

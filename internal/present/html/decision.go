@@ -7,6 +7,7 @@ import (
 	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -138,7 +139,7 @@ func leakOf(s *results.Summary) string {
 	case l.Possible > 0:
 		return format.Pct(l.PctOfLimit) + " of limit"
 	case l.Trials > 0:
-		return "≤ " + format.Pct(100*results.RateBound(l.Trials)) + " of trials"
+		return "≤ " + format.Pct(100*stat.RateBound(l.Trials)) + " of trials"
 	}
 	return ""
 }

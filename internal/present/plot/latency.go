@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -110,11 +111,11 @@ func latencyPanel(title string, curves []curve, simulated bool, all []curve) pan
 	for _, c := range all {
 		far = max(far, c.q[len(c.q)-1])
 	}
-	p := panel{title: title, x: axis{title: "percentile of requests", lo: results.Nines(0.5),
-		hi: max(results.Nines(far), results.Nines(0.99)) + 0.02}, y: timeAxis(what, lo, hi)}
-	for i, q := range results.NamedQuantiles {
-		if results.Nines(q) <= p.x.hi {
-			p.x.ticks = append(p.x.ticks, tick{results.Nines(q), quantileLabels[i]})
+	p := panel{title: title, x: axis{title: "percentile of requests", lo: stat.Nines(0.5),
+		hi: max(stat.Nines(far), stat.Nines(0.99)) + 0.02}, y: timeAxis(what, lo, hi)}
+	for i, q := range stat.NamedQuantiles {
+		if stat.Nines(q) <= p.x.hi {
+			p.x.ticks = append(p.x.ticks, tick{stat.Nines(q), quantileLabels[i]})
 		}
 	}
 	for n, c := range curves {
@@ -123,7 +124,7 @@ func latencyPanel(title string, curves []curve, simulated bool, all []curve) pan
 			l.style = bareStyle
 		}
 		for i := range c.q {
-			l.x, l.y = append(l.x, results.Nines(c.q[i])), append(l.y, math.Log10(c.ns[i]))
+			l.x, l.y = append(l.x, stat.Nines(c.q[i])), append(l.y, math.Log10(c.ns[i]))
 		}
 		if slices.Max(c.ns) > hi {
 			l.cut(p.y.hi)
@@ -259,15 +260,15 @@ func curveOf(s series) (c curve) {
 	if l.Curve == nil {
 		for i, p := range points[:shown] {
 			c.marks = append(c.marks, i)
-			c.add(results.NamedQuantiles[i], p.Value)
+			c.add(stat.NamedQuantiles[i], p.Value)
 		}
 		return c
 	}
-	for i, q := range results.CurveQuantiles() {
-		if q > results.NamedQuantiles[shown-1] {
+	for i, q := range stat.CurveQuantiles() {
+		if q > stat.NamedQuantiles[shown-1] {
 			break
 		}
-		if slices.Contains(results.NamedQuantiles, q) {
+		if slices.Contains(stat.NamedQuantiles, q) {
 			c.marks = append(c.marks, i)
 		}
 		c.add(q, float64(l.Curve[i]))
@@ -284,7 +285,7 @@ func (c *curve) fade(points []results.Percentile) {
 		}
 		from := 0.0
 		if i > 0 {
-			from = results.NamedQuantiles[i-1]
+			from = stat.NamedQuantiles[i-1]
 		}
 		if at := slices.IndexFunc(c.q, func(q float64) bool { return q > from+1e-9 }); at >= 0 {
 			c.faint = at

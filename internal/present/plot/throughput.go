@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
+	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -121,7 +122,7 @@ func paceOf(runs []results.Run, s series) (pace, bool) {
 		for i, o := range rounds {
 			values[i] = o.DecisionsPerS(k)
 		}
-		p.perS = append(p.perS, results.Mean(values))
+		p.perS = append(p.perS, stat.Mean(values))
 	}
 	return p, true
 }

@@ -217,3 +217,11 @@ var Env = sync.OnceValue(func() []string {
 	}
 	return env
 })
+
+// RunWithUs runs a command to its end, and has it end when this process dies.
+func RunWithUs(cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	endWithUs(cmd)
+	return cmd.Run()
+}

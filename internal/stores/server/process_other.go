@@ -27,7 +27,7 @@ func (a *Account) Chown(string) error { return nil }
 
 func setSysProcAttr(*exec.Cmd, os.Signal, *Account) {}
 
-func EndWithUs(*exec.Cmd) {}
+func endWithUs(*exec.Cmd) {}
 
 func killGroup(p *os.Process) { _ = p.Kill() }
 

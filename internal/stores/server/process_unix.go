@@ -68,9 +68,9 @@ func setSysProcAttr(cmd *exec.Cmd, death os.Signal, a *Account) {
 	cmd.SysProcAttr = attr
 }
 
-// EndWithUs has the kernel ask a command to end when this process dies, however it does, on
+// endWithUs has the kernel ask a command to end when this process dies, however it does, on
 // Linux. The thread that starts it must not end before it does.
-func EndWithUs(cmd *exec.Cmd) {
+func endWithUs(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	setDeathSignal(cmd.SysProcAttr, syscall.SIGTERM)
 }

@@ -28,30 +28,18 @@ type Kept struct {
 func Keeps(t *testing.T, s stores.Keeper, k Kept) {
 	t.Helper()
 	ctx := t.Context()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	dead, far := server.Us(), server.Us()
 	dead.Run, dead.Process = "dead", "0"+dead.Process
 	far.Run, far.Machine, far.Host = "far", "another boot", "far"
-	enter := func(scope stores.Scope, o server.Owner) {
-		done, err := k.Board.Enter(ctx, keep.Entry{Scope: scope}, o.Encode())
-		if err != nil || !done {
-			t.Fatalf("enter %s: %t, %v", scope, done, err)
-		}
-	}
 	if strays, err := s.Prepare(ctx, "mine"); strays != 0 || err != nil {
 		t.Fatalf("%d strays, %v", strays, err)
 	}
-	enter("dead", dead)
-	enter("far", far)
-	must(k.Vouch(ctx, "far", far.Run, true))
+	k.enter(t, "dead", dead)
+	k.enter(t, "far", far)
+	must(t, k.Vouch(ctx, "far", far.Run, true))
 	all := []stores.Scope{"mine", "dead", "far", "unknown"}
 	for _, scope := range all {
-		must(k.Put(ctx, scope))
+		must(t, k.Put(ctx, scope))
 	}
 	if _, err := s.Prepare(ctx, "mine"); err != nil {
 		t.Errorf("a scope of ours a second time: %v", err)
@@ -60,7 +48,7 @@ func Keeps(t *testing.T, s stores.Keeper, k Kept) {
 		t.Errorf("a scope that is in use: %v", err)
 	}
 	requireStates(t, s, "dead left", "far in use", "mine in use", "unknown unknown")
-	must(k.Vouch(ctx, "far", far.Run, false))
+	must(t, k.Vouch(ctx, "far", far.Run, false))
 	requireStates(t, s, "dead left", "far left", "mine in use", "unknown unknown")
 	did, err := stores.RemoveDead(ctx, s)
 	if want := "removed " + stores.Amount(s.Driver(), 2*k.Things) + " that 2 runs left"; err != nil || !strings.HasPrefix(did, want) {
@@ -74,22 +62,44 @@ func Keeps(t *testing.T, s stores.Keeper, k Kept) {
 	requireStates(t, s, "mine in use", "unknown unknown")
 
 	// The server loses the entry, and gets it back.
-	must(k.Board.Leave(ctx, "mine", true))
+	must(t, k.Board.Leave(ctx, "mine", true))
 	requireStates(t, s, "mine unknown", "unknown unknown")
-	must(k.Board.Renew(ctx, []stores.Scope{"mine"}))
+	must(t, k.Board.Renew(ctx, []stores.Scope{"mine"}))
 	requireStates(t, s, "mine in use", "unknown unknown")
 
-	// A scope of the dead is taken over, without what it held.
-	must(s.Wipe(ctx, "mine"))
-	enter("again", dead)
-	must(k.Put(ctx, "again"))
+	k.takesOver(t, s, dead)
+}
+
+// enter has an owner enter a scope.
+func (k Kept) enter(t *testing.T, scope stores.Scope, o server.Owner) {
+	t.Helper()
+	if done, err := k.Board.Enter(t.Context(), keep.Entry{Scope: scope}, o.Encode()); err != nil || !done {
+		t.Fatalf("enter %s: %t, %v", scope, done, err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// takesOver requires that a scope of the dead is taken over, without what it held, and that
+// everything can be discarded.
+func (k Kept) takesOver(t *testing.T, s stores.Keeper, dead server.Owner) {
+	t.Helper()
+	ctx := t.Context()
+	must(t, s.Wipe(ctx, "mine"))
+	k.enter(t, "again", dead)
+	must(t, k.Put(ctx, "again"))
 	if strays, err := s.Prepare(ctx, "again"); strays != 0 || err != nil {
 		t.Errorf("take over: %d strays, %v", strays, err)
 	}
 	requireStates(t, s, "again in use", "unknown unknown")
-	must(s.Wipe(ctx, "again"))
+	must(t, s.Wipe(ctx, "again"))
 	found, err := s.Holdings(ctx, true)
-	must(err)
+	must(t, err)
 	for _, h := range found {
 		if _, err := s.Discard(ctx, h); err != nil {
 			t.Error(err)

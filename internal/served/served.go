@@ -1,4 +1,5 @@
-package strategytest
+// Package served tests strategies that need a single store with a server of its own.
+package served
 
 import (
 	"context"
@@ -12,20 +13,21 @@ import (
 	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/strategytest"
 )
 
-// Served is a strategy that needs a single store, e.g. an etcd, and its server.
-type Served struct {
+// Strategy is a strategy that needs a single store, e.g. an etcd, and its server.
+type Strategy struct {
 	Meta *strategies.Meta
 
 	need   string
 	server stores.Store
 }
 
-// Serve starts the server of a strategy that needs a single store, whose driver must be
+// Start starts the server of a strategy that needs a single store, whose driver must be
 // imported. Tests of a package share the server and stop it by [storetest.Main]. Where
 // it is missing, the test is skipped.
-func Serve(t testing.TB, strategy string) Served {
+func Start(t testing.TB, strategy string) Strategy {
 	t.Helper()
 	meta, err := strategies.Lookup(strategy)
 	if err != nil {
@@ -39,22 +41,22 @@ func Serve(t testing.TB, strategy string) Served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Served{meta, need, storetest.Shared(t, need, func(ctx context.Context) (stores.Store, error) {
+	return Strategy{meta, need, storetest.Shared(t, need, func(ctx context.Context) (stores.Store, error) {
 		return driver.Open(ctx, "process", stores.Options{})
 	})}
 }
 
 // Run is the conformance suite on the server.
-func (s Served) Run(t *testing.T) {
+func (s Strategy) Run(t *testing.T) {
 	var off storetest.Switch
-	Run(t, s.Meta, Stores{
+	strategytest.Run(t, s.Meta, strategytest.Stores{
 		Clients: map[string]func(testing.TB) any{s.need: func(tb testing.TB) any { c, _ := s.connect(tb, &off); return c }},
 		Break:   off.Set,
 	})
 }
 
 // connect returns a client of the test's own, in a scope of the test's own.
-func (s Served) connect(t testing.TB, off *storetest.Switch) (client any, scope stores.Scope) {
+func (s Strategy) connect(t testing.TB, off *storetest.Switch) (client any, scope stores.Scope) {
 	t.Helper()
 	scope = storetest.Scope(t)
 	c, err := s.server.Connect(t.Context(), scope, stores.ConnOptions{Pool: 1, Wrap: off.Wrap})
@@ -73,14 +75,14 @@ func (s Served) connect(t testing.TB, off *storetest.Switch) (client any, scope 
 }
 
 // Open makes an instance. The client and the prefix of keys are the test's own.
-func (s Served) Open(t testing.TB, given quota.Options) (in strategies.Strategy, client any, prefix string) {
+func (s Strategy) Open(t testing.TB, given quota.Options) (in strategies.Strategy, client any, prefix string) {
 	t.Helper()
 	client, scope := s.connect(t, new(storetest.Switch))
 	return s.OpenOn(t, given, client, scope.Prefix()), client, scope.Prefix()
 }
 
 // OpenOn makes an instance with a client and a prefix that there are already.
-func (s Served) OpenOn(t testing.TB, given quota.Options, client any, prefix string) strategies.Strategy {
+func (s Strategy) OpenOn(t testing.TB, given quota.Options, client any, prefix string) strategies.Strategy {
 	t.Helper()
 	sel, err := s.Meta.Select(given)
 	if err != nil {

@@ -1,4 +1,4 @@
-package results
+package stat
 
 import "math"
 
@@ -13,7 +13,7 @@ var NamedQuantiles = []float64{0.5, 0.9, 0.99, 0.999, 0.9999}
 // same room.
 func Nines(q float64) float64 { return -math.Log10(1 - q) }
 
-// CurveQuantiles are the quantiles of [Percentiles.Curve]: those that reports
+// CurveQuantiles are the quantiles of a latency curve: those that reports
 // show, and others between them.
 func CurveQuantiles() []float64 {
 	var out []float64

@@ -1,0 +1,47 @@
+// Package stat holds what figures are computed with, wherever they are computed and shown.
+package stat
+
+import (
+	"math"
+	"time"
+)
+
+// Mean of values; 0 for none.
+func Mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(max(len(values), 1))
+}
+
+// RateBound is the largest share of trials that may leak, with 95 % confidence,
+// given that none of n did: the rule of three. It is 1 where n is below 3.
+func RateBound(n int64) float64 {
+	if n < 3 {
+		return 1
+	}
+	return 3 / float64(n)
+}
+
+// MinSamples is how many samples it takes for the largest to lie above the
+// quantile q in 97.5 % of cases: 368 for p99, 3,688 for p99.9, 36,888 for p99.99.
+func MinSamples(q float64) int64 { return int64(-math.Log(0.025) / (1 - q)) }
+
+// StallGap is the silence in nanoseconds after which a slow operation belongs to
+// another stall.
+const StallGap = int64(10 * time.Millisecond)
+
+// Stalls counts the separate events behind slow operations that began at the
+// given moments, in nanoseconds and ascending. A thousand slow operations
+// during one pause of the machine are one event, and say nothing of how often
+// such pauses come.
+func Stalls(moments []int64) int {
+	n := 0
+	for i, m := range moments {
+		if i == 0 || m-moments[i-1] > StallGap {
+			n++
+		}
+	}
+	return n
+}
