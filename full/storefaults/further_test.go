@@ -71,7 +71,7 @@ func (v *victim) common(own *process, restartedEmpty string, lose func(context.C
 		}
 	}
 	return map[string]act{
-		"data of runs removed":  {inflict: lose},
+		"data of runs removed":    {inflict: lose},
 		"stopped for a while":     {inflict: own.halt},
 		"killed":                  {inflict: func(context.Context) error { own.kill(); return nil }, mend: inTurn(own.start, back)},
 		"restarted with its data": {inflict: again(false)},
