@@ -26,8 +26,9 @@ N             ?= 20
 PACKAGES      ?= ./...
 IN            ?= .
 
-# What runs concurrently, for the race detector: results, quota and workloads share only what is computed once.
-RACE          := . ./cli/... ./cmd/... ./harness/... ./internal/... ./oracle/... ./prove/... ./stores/... ./strategies/...
+# What runs under the race detector: packages of this module that start goroutines or share memory between them.
+RACE           = $$(git grep -lE 'sync\.(Mutex|RWMutex|WaitGroup|Cond|Map)|atomic\.[A-Z]|^[[:space:]]+go ' -- '*.go' ':!*_test.go' \
+                   ':!full' ':!tools' ':!adapters' ':!examples' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 # A test that lacks one of these stores fails instead of being skipped.
 REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres}
@@ -65,7 +66,7 @@ test: deps ## run the tests on embedded and real stores; 3 minutes, 6 with the f
 	@cd full && $(GOTEST) ./...
 	@.ci/deps skipped
 
-test-all: deps-all ## run all tests, long ones too, and those of concurrent code again with the race detector; 15 minutes
+test-all: deps-all ## run all tests, long ones too, and those of concurrent code again with the race detector; 10 minutes
 	@QUOTABENCH_LONG=1 $(GOTEST) ./...
 	@cd full && QUOTABENCH_LONG=1 $(GOTEST) ./...
 	@$(GOTEST) -race $(RACE)

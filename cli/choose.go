@@ -86,9 +86,11 @@ func (s *chooseSettings) asked() []settings.Setting {
 	return []settings.Setting{
 		{Name: "regions", Common: true, Title: settings.What, Value: settings.Whole(&s.regions, 1, choose.MaxRegions),
 			Doc: "regions, 80 to 150 ms apart in the simulation of them"},
-		{Name: "rate", Common: true, Title: settings.Load, Value: settings.Decimal(&s.rate, harness.MaxRate), Doc: "`requests` per second of the " +
-			"whole application"},
-		{Name: "clock-spread", Was: "skew", Common: true, Title: settings.Trouble, Value: settings.Span(&s.skew, harness.MaxClockSkew), Computed: true,
+		{Name: "rate", Common: true, Title: settings.Load, Value: settings.Decimal(&s.rate, harness.MaxRate),
+			Doc: "`requests` per second of the " +
+				"whole application"},
+		{Name: "clock-spread", Was: "skew", Common: true, Title: settings.Trouble, Value: settings.Span(&s.skew,
+			harness.MaxClockSkew), Computed: true,
 			Doc: "how far the clocks of instances are apart in the simulation, e.g. 2s (default: they agree)"},
 		{Name: "subjects", Common: true, Title: settings.Workload, Value: settings.Count(&s.subjects, 1, choose.MaxSubjects),
 			Doc: "users, keys or addresses that the requests are for"},

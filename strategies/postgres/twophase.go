@@ -29,7 +29,8 @@ func init() {
 				"If either does not fit, both are rolled back.",
 				"Both are prepared: each can then be committed even if its connection is lost.",
 				"Both are committed, the first database first.",
-				"After an error, the call, a job or the next start settles prepared transactions: one prepared only in the second database is committed, any other is rolled back.",
+				"After an error, the call, a job or the next start settles prepared transactions: one prepared only in the second " +
+					"database is committed, any other is rolled back.",
 			},
 			Deviations: []string{
 				"The record names no databases: here two hold the same counts.",

@@ -49,7 +49,8 @@ var redisWaitMeta = strategies.Meta{
 		{Name: "timeout", Default: "1s", Type: "duration", Min: "1ms", Max: "4s", Doc: "time to wait for replicas"},
 		{
 			Name: "few", Default: fewError, Values: []string{fewError, fewUndo, fewAdmit},
-			Doc: "if too few replicas have a charge in time: an error, and the units stay taken (error) or are given back (undo), or it is admitted (admit)",
+			Doc: "if too few replicas have a charge in time: an error, and the units stay taken (error) or are given back " +
+				"(undo), or it is admitted (admit)",
 		},
 	},
 	Guarantee: []quota.Clause{

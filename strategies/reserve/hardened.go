@@ -53,10 +53,13 @@ var hardenedMeta = strategies.Meta{
 	Doc:    "as lua-reserve, but repeatable, with reservations that end and a sync that only adds what it missed",
 	Notes: strategies.Notes{
 		How: []string{
-			"One script holds the units under the request's name, with a deadline, if they fit in addition to stored and held ones; a repeated request gets the same answer.",
-			"A commit stores the file as one of the tenant's numbered changes, and a second script ends the reservation and adds the file to what is stored, once per number.",
+			"One script holds the units under the request's name, with a deadline, if they fit in addition to stored and held " +
+				"ones; a repeated request gets the same answer.",
+			"A commit stores the file as one of the tenant's numbered changes, and a second script ends the reservation and " +
+				"adds the file to what is stored, once per number.",
 			"A refund deletes the file in the same way, or records that it will never be stored, and ends the reservation.",
-			"If a request is rejected while reservations are past their deadlines, the database rules out their files, and the request ends them and tries once more.",
+			"If a request is rejected while reservations are past their deadlines, the database rules out their files, and the " +
+				"request ends them and tries once more.",
 			"The sync adds the changes that Redis lacks; it overwrites nothing.",
 		},
 		Deviations: []string{

@@ -36,8 +36,9 @@ func init() {
 				"Windows of ratelimit begin on the clock; a run shifts those of a policy, which then overlap two of ratelimit's.",
 				"A limit that changes during a run is not followed.",
 			},
-			Use:   "Use it behind Envoy, or if several proxies or programs share limits.",
-			Avoid: "Avoid it if a limit must hold over any interval (fixed windows admit twice the limit around their end), or if requests of several units must not be rejected wrongly.",
+			Use: "Use it behind Envoy, or if several proxies or programs share limits.",
+			Avoid: "Avoid it if a limit must hold over any interval (fixed windows admit twice the limit around their end), or " +
+				"if requests of several units must not be rejected wrongly.",
 		},
 		Form:      strategies.Reference,
 		Needs:     []strategies.Need{NeedRatelimit},
@@ -103,9 +104,12 @@ const defaultDescriptors = "subject={subject}"
 
 var envoyOptions = []quota.Option{
 	{Name: "domain", Doc: "domain of the service's configuration"},
-	{Name: "descriptors", Default: defaultDescriptors, Check: checkDescriptors, Doc: "entries joined by +, descriptors by |; {subject} becomes the subject. Started servers have their own"},
-	{Name: "may-leak", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that may be admitted over the limit in any window of a subject: windows (the limit once more, as fixed clock windows allow), a number, or any"},
-	{Name: "may-reject", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that may be rejected wrongly: windows (as fixed clock windows allow, none under rolling policies), a number, or any"},
+	{Name: "descriptors", Default: defaultDescriptors, Check: checkDescriptors, Doc: "entries joined by +, descriptors " +
+		"by |; {subject} becomes the subject. Started servers have their own"},
+	{Name: "may-leak", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that may be admitted over the " +
+		"limit in any window of a subject: windows (the limit once more, as fixed clock windows allow), a number, or any"},
+	{Name: "may-reject", Default: asWindows, Check: checkWindowsPromise, Doc: "requests that may be rejected wrongly: " +
+		"windows (as fixed clock windows allow, none under rolling policies), a number, or any"},
 	{Name: "servers", Default: "1", Type: "int", Min: "1", Max: "8", Doc: "started servers that share one Redis; instances use them in turn"},
 	{Name: "cache", Default: "0", Type: "int", Min: "0", Max: "1000000000", Doc: "bytes of the local cache of each started server"},
 	{Name: "timeout", Default: "0s", Type: "duration", Min: "0s", Doc: "timeout of a call, 20ms in Envoy's filter; 0s: that of the run"},

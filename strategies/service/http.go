@@ -71,9 +71,12 @@ var httpOptions = []quota.Option{
 	{Name: "subject-header", Check: checkSubjectHeader, Doc: "header that carries the subject, e.g. X-Api-Key; otherwise it is in the URL"},
 	{Name: "admitted", Default: "2xx", Check: checkStatuses, Doc: "statuses that mean admitted: codes, classes and ranges, joined by +"},
 	{Name: "rejected", Default: "429", Check: checkStatuses, Doc: "statuses that mean rejected; all others are errors"},
-	{Name: "may-leak", Default: "0", Check: checkPromise, Doc: "requests that may be admitted over the limit in any window of a subject; any: no bound"},
-	{Name: "may-reject", Default: "0", Check: checkPromise, Doc: "requests that may be rejected wrongly in any window of a subject; any: no bound"},
-	{Name: "remaining", Default: "RateLimit-Remaining+X-RateLimit-Remaining", Check: checkNames, Doc: "headers with the remaining units; the first present counts"},
+	{Name: "may-leak", Default: "0", Check: checkPromise, Doc: "requests that may be admitted over the limit in any " +
+		"window of a subject; any: no bound"},
+	{Name: "may-reject", Default: "0", Check: checkPromise, Doc: "requests that may be rejected wrongly in any window of " +
+		"a subject; any: no bound"},
+	{Name: "remaining", Default: "RateLimit-Remaining+X-RateLimit-Remaining", Check: checkNames, Doc: "headers with the " +
+		"remaining units; the first present counts"},
 	{Name: "retry-after", Default: "Retry-After", Check: checkNames, Doc: "headers with the time to wait; the first present counts"},
 	{Name: "keep-alive", Default: "true", Type: "bool", Doc: "false: one connection per request"},
 	{Name: "connections", Default: "0", Type: "int", Min: "0", Max: "10000", Doc: "most connections of an instance; 0: as the run"},

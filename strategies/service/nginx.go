@@ -36,10 +36,12 @@ func init() {
 		Serves:  servesRate,
 		Counts:  quota.CountsAdmitted,
 		Options: []quota.Option{
-			{Name: "burst", Default: burstOfLimit, Check: checkBurst, Doc: "requests that the bucket holds in addition to the current one; limit-1: a bucket of the policy's limit"},
+			{Name: "burst", Default: burstOfLimit, Check: checkBurst, Doc: "requests that the bucket holds in addition to the " +
+				"current one; limit-1: a bucket of the policy's limit"},
 			{Name: "nodelay", Default: "true", Type: "bool", Doc: "false: requests of the burst wait until the rate has room"},
 			{Name: "workers", Default: "2", Type: "int", Min: "1", Max: "64", Doc: "processes of nginx that share the zone"},
-			{Name: "answer", Default: "file", Values: []string{"file", "return"}, Doc: "return: the location uses return, for which nginx ignores limit_req, a common mistake"},
+			{Name: "answer", Default: "file", Values: []string{"file", "return"}, Doc: "return: the location uses return, for " +
+				"which nginx ignores limit_req, a common mistake"},
 		},
 		Guarantee: []quota.Clause{
 			{

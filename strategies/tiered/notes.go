@@ -33,7 +33,8 @@ var threeTierNotes = strategies.Notes{
 		"A Bloom filter in process rejects agents that seem over quota, without asking a store.",
 		"Otherwise the count and the limit come from two Redis hashes, or on a miss from PostgreSQL, whose answer overwrites both.",
 		"It admits if the count is below the limit, for any amount.",
-		"A charge is an HINCRBY afterwards; an agent at its limit enters a shared set, and a queue carries the absolute count to PostgreSQL 5 s later.",
+		"A charge is an HINCRBY afterwards; an agent at its limit enters a shared set, and a queue carries the absolute " +
+			"count to PostgreSQL 5 s later.",
 		"Every 5 minutes each instance rebuilds its filter from the shared set, which nothing ever leaves.",
 	},
 	Deviations: slices.Concat(deviations, []string{

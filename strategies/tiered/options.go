@@ -39,7 +39,8 @@ var optionSync = quota.Option{
 var options = []quota.Option{
 	{
 		Name: "write", Default: writeBackMode, Values: []string{writeBackMode, writeThroughMode, writeLiteralMode},
-		Doc: "a charge goes to Redis, then by a queue to PostgreSQL (back); to PostgreSQL, then Redis forgets (through); or both, as in the listing (literal)",
+		Doc: "a charge goes to Redis, then by a queue to PostgreSQL (back); to PostgreSQL, then Redis forgets (through); or " +
+			"both, as in the listing (literal)",
 	},
 	{
 		Name: "names", Default: "schema", Values: []string{"schema", "literal"},
@@ -51,7 +52,8 @@ var options = []quota.Option{
 	},
 	{
 		Name: "ttl", Default: ttlAccess, Values: []string{ttlAccess, ttlCharge, "literal"},
-		Doc: "the hash's hour to live restarts with every check and charge (access, the prose), with charges (charge), or on a miss (literal, the listing)",
+		Doc: "the hash's hour to live restarts with every check and charge (access, the prose), with charges (charge), or " +
+			"on a miss (literal, the listing)",
 	},
 	{
 		Name: "lag", Type: "duration", Default: "5s", Min: "0s",

@@ -27,7 +27,8 @@ var decrExpireMeta = strategies.Meta{
 			"The key names the link and the month.",
 			"SET NX creates the count at the limit, with an expiry at the month's end; later calls find it there.",
 			"DECR takes one unit, and a result below zero is rejected.",
-			"With init=listing, SET NX is sent once per process and month, without expiry; the caller whose DECR returns the limit minus one sends EXPIRE.",
+			"With init=listing, SET NX is sent once per process and month, without expiry; the caller whose DECR returns the " +
+				"limit minus one sends EXPIRE.",
 			"Without Redis every request is rejected.",
 		},
 		Deviations: []string{

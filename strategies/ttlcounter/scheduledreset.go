@@ -43,8 +43,9 @@ func init() {
 				"The list of subjects, elsewhere a table of users, is in memory.",
 				"The scheduler looks once a minute, and at the first request after a reset is due.",
 			},
-			Use:   "Use it if counters must outlive their window, e.g. to be reported, and a reset is a separate event.",
-			Avoid: "Avoid it if the window's end matters: until the job runs, the new window is charged to the old one, and then its requests are forgotten.",
+			Use: "Use it if counters must outlive their window, e.g. to be reported, and a reset is a separate event.",
+			Avoid: "Avoid it if the window's end matters: until the job runs, the new window is charged to the old one, and " +
+				"then its requests are forgotten.",
 		},
 		Form:   strategies.Rejected,
 		Needs:  []strategies.Need{strategies.NeedRedis},

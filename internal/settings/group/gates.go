@@ -53,7 +53,8 @@ func (s *Settings) IfUndecided() []settings.Setting {
 
 // Other is a program to compare with.
 func (s *Settings) Other() []settings.Setting {
-	return []settings.Setting{{Name: "against", Common: true, Title: settings.Gates, Value: settings.Named(&s.Against, "the path of a program"),
+	return []settings.Setting{{Name: "against", Common: true, Title: settings.Gates, Value: settings.Named(&s.Against,
+		"the path of a program"),
 		Computed: true,
 		Doc: "measure another `program` of quotabench too, in pairs of rounds in random order, and compare: exit with 1 where this " +
 			"one is worse; " +
