@@ -13,8 +13,8 @@ import (
 // The names of the strategies whose code is in package ratelimit, and their store.
 const (
 	NeedRatelimit  strategies.Need = "ratelimit"
-	EnvoyRatelimit                 = "envoy-ratelimit"
-	GRPCBare                       = "grpc-bare"
+	EnvoyRatelimit string          = "envoy-ratelimit"
+	GRPCBare       string          = "grpc-bare"
 )
 
 // asWindows is the value of a promise of windows on the clock.
