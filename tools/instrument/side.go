@@ -79,7 +79,10 @@ func (s *side) build(ctx context.Context, pkg string) error {
 // knows reports whether a command of the side has the flag.
 func (s *side) knows(ctx context.Context, command, flag string) (bool, error) {
 	if _, asked := s.helps[command]; !asked {
-		out, err := exec.CommandContext(ctx, s.built[cli], command, "--help").Output()
+		out, err := exec.CommandContext(ctx, s.built[cli], command, "--help-all").Output()
+		if err != nil { // a build whose --help shows all flags
+			out, err = exec.CommandContext(ctx, s.built[cli], command, "--help").Output()
+		}
 		if err != nil {
 			return false, fmt.Errorf("quotabench %s --help: %w", command, err)
 		}
