@@ -20,7 +20,12 @@ func Advice(simulated bool, s *answer.Setting) (sentences []string) {
 		}
 		return append(sentences, broken(s)...)
 	}
-	sentences = append(sentences, fmt.Sprintf("Use %s: %s, %s.", best.Label, best.Reason, cost(simulated, best.Summary)))
+	use := "Use " + best.Label
+	if found := best.WithoutFault(); found != "" {
+		use = fmt.Sprintf("No strategy without a known defect held the limit. %s held it here, although a search found %s without any fault",
+			best.Label, found)
+	}
+	sentences = append(sentences, fmt.Sprintf("%s: %s, %s.", use, best.Reason, cost(simulated, best.Summary)))
 	if rest := rivals(s, best); rest != "" {
 		sentence := "It was chosen over " + rest + "."
 		if !s.ByTime && !simulated {
@@ -87,11 +92,13 @@ func against(s *answer.Setting, x, best *answer.Strategy) string {
 		return "breaks its guarantee"
 	case x.Group == answer.Fails:
 		return "its declared bound is too large"
-	case x.WithoutFault() != "":
+	case x.WithoutFault() != "" && best.WithoutFault() == "":
 		return "a search found " + x.WithoutFault() + " without any fault"
-	case x.PerProcess:
+	case x.PerProcess && !best.PerProcess:
 		return "counts per process"
-	case !x.Declares:
+	case x.Summary.Cost.PerDecision() == 0 && best.Summary.Cost.PerDecision() > 0:
+		return "sends no command"
+	case !x.Declares && best.Declares:
 		return "promises nothing"
 	case s.ByTime && x.Place > best.Place:
 		return "slower"
