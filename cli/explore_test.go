@@ -27,6 +27,7 @@ import (
 var anyToken = regexp.MustCompile(`qb2\.[\w-]+`)
 
 func TestExploreOutput(t *testing.T) {
+	testenv.Sequential(t)
 	p := newPlace(t, nil)
 	var text strings.Builder
 	for _, c := range []struct {

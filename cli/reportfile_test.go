@@ -7,9 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 func TestReport(t *testing.T) {
+	testenv.Sequential(t)
 	p := newPlace(t, map[string]string{"none/notes.md": "", "bad/results.json": "{"})
 	recorded(t)
 	read := func(path string) []byte {

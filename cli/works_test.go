@@ -6,11 +6,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestRefusalsNameACommandThatWorks runs what is printed where a policy or a workload does not
 // fit, and where nobody chose a policy.
 func TestRefusalsNameACommandThatWorks(t *testing.T) {
+	testenv.Sequential(t)
 	tinySim := func(args ...string) []string { return append([]string{"sim", "--requests", "100"}, args...) }
 	for _, args := range [][]string{
 		tiny("--strategy", "monthly", "--policy", "agent-api"),
@@ -50,6 +53,7 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 // TestSetsHaveTheirOwnPolicies: members of a set that serve no policy of the usual kind have one
 // of the same limit.
 func TestSetsHaveTheirOwnPolicies(t *testing.T) {
+	testenv.Sequential(t)
 	for _, args := range [][]string{tiny("--strategy", "*on*"), {"sim", "*on*", "--requests", "100", "--instances", "1", "--out", "out"}} {
 		newPlace(t, nil)
 		if o := call(t.Context(), args...); o.code != ExitOK {

@@ -294,7 +294,7 @@ func TestSearchesAgreeWithAllSchedules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			schedules, leaking := 0, 0
-			for seed := range testenv.Pick[uint64](6, 150) {
+			for seed := range testenv.Pick[uint64](6, 60) {
 				sel, of := score(rand.New(rand.NewPCG(seed, 28)), c.cfg.Clients, c.commands, c.remembers, nil) //nolint:gosec // has to repeat
 				c.cfg.Scripts = unlike(c.cfg.Clients)
 				n, leaks := sameAsAll(t, sel, of, c.cfg)

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testenv"
 )
 
 // TestLimitThatIsLoweredSlowly: until a store far away has the lower limit either one may
 // be in force, for the series as for the verdict.
 func TestLimitThatIsLoweredSlowly(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := config(t, "three-tier-hardened:recall=0s", "agent-api", "steady")
 	cfg.Topology.Regions, cfg.Topology.Home = []string{"us", "eu", "ap"}, 0.95
 	cfg.Policy.Limit, cfg.Load, cfg.Duration = 300, harness.OpenAt(100), 4*time.Minute

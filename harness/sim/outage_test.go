@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -164,6 +165,7 @@ func TestFailover(t *testing.T) {
 // TestComesBackEmpty: a Redis that has lost its data admits the window's limit once
 // more under one strategy, and nothing at all under one whose limits were there, too.
 func TestComesBackEmpty(t *testing.T) {
+	testenv.Sequential(t)
 	admitted := func(empty bool) map[string]int64 {
 		cfg := config(t, "incr-expire,lua-reserve", "agent-api", "steady")
 		cfg.Policy.Limit, cfg.Load, cfg.Duration = 1_000, harness.OpenAt(500), 60*time.Second

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/results"
 )
 
@@ -38,6 +39,7 @@ func byLabel(t *testing.T, cfg sim.Config) map[string]*results.Run {
 // TestSyncHeals: uploads that are abandoned stay reserved, until the job brings
 // them back. They are over by then, so that healing leaks nothing.
 func TestSyncHeals(t *testing.T) {
+	testenv.Sequential(t)
 	runs := nights(t, "lua-reserve,lua-reserve:sync=0s,lua-reserve-hardened", time.Second, 15*time.Minute, 0.2)
 	nightly, never, hardened := runs["lua-reserve"], runs["lua-reserve:sync=0s"], runs["lua-reserve-hardened"]
 	for label, r := range runs {
@@ -58,6 +60,7 @@ func TestSyncHeals(t *testing.T) {
 // TestSyncErases: no upload is abandoned, so that without the job nothing leaks.
 // The job forgets what is under way when it runs, and others get its units.
 func TestSyncErases(t *testing.T) {
+	testenv.Sequential(t)
 	runs := nights(t, "lua-reserve,lua-reserve:sync=0s,lua-reserve-hardened,lua-reserve-hardened:sync=10m", 20*time.Minute, 12*time.Hour, 0)
 	for label, r := range runs {
 		if leaks := label == "lua-reserve"; (r.Leak.Units > 0) != leaks || !leaks && r.Drift.Units != 0 {

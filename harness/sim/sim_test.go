@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/testenv"
 
 	"github.com/quotabench/quotabench/harness/sim"
 	"github.com/quotabench/quotabench/results"
@@ -41,6 +42,7 @@ func valid(t testing.TB, r *results.Run) {
 }
 
 func TestHotKey(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := config(t, "all", "agent-api", "hot-key")
 	cfg.Policy.Limit, cfg.Requests, cfg.Every = 50, 2_000, time.Millisecond
 	selected, skipped := cfg.Split()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/stores/storetest"
 	"github.com/quotabench/quotabench/strategies"
@@ -393,6 +394,7 @@ func TestRightStrategyPasses(t *testing.T) {
 
 // TestWrongStrategiesFail: every check notices what it is there for.
 func TestWrongStrategiesFail(t *testing.T) {
+	testenv.Sequential(t)
 	s := Stores{Redis: clients(storetest.EmbeddedRedis(t))}
 	// What is wrong stays wrong, however long the suite waits.
 	set(t, &restLimit, 0)
