@@ -166,7 +166,11 @@ func (s *exploreSettings) run(cmd *cobra.Command, args []string) error {
 // configure turns the settings into what to search, and how.
 func (s *exploreSettings) configure() (chosen []strategies.Selection, cfg explore.Config, err error) {
 	cfg = s.search
-	cfg.Instances, cfg.Seed, cfg.DecisionTimeout, cfg.First, cfg.MaxMemory = s.Instances, s.Seed, s.Decision, s.First, s.memory<<20
+	cfg.Instances = s.Instances
+	cfg.Seed = s.Seed
+	cfg.DecisionTimeout = s.Decision
+	cfg.First = s.First
+	cfg.MaxMemory = s.memory << 20
 	for _, none := range []*int{&cfg.Preemptions, &cfg.Asks, &cfg.JobRounds} {
 		if *none == 0 {
 			*none = -1 // which a search takes for none, and 0 for its default

@@ -79,7 +79,10 @@ func JudgeFile(f *oracle.File) (results.Run, error) {
 	if v.Malformed > 0 {
 		return run, fmt.Errorf("judge the history: %d events have no valid form", v.Malformed)
 	}
-	run.Issued, run.Admitted, run.Rejected, run.Errors = v.Issued.Requests, v.Admitted.Requests, v.Rejected.Requests, v.Failed.Requests
+	run.Issued = v.Issued.Requests
+	run.Admitted = v.Admitted.Requests
+	run.Rejected = v.Rejected.Requests
+	run.Errors = v.Failed.Requests
 	correctness(&run, &v, p)
 	return run, nil
 }

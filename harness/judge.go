@@ -84,7 +84,10 @@ type Counts struct {
 
 // record sets the run's counts.
 func (c *Counts) record(run *results.Run) {
-	run.Admitted, run.Rejected, run.Errors, run.Degraded = c.Admitted, c.Rejected, c.Errors.Total(), c.Degraded
+	run.Admitted = c.Admitted
+	run.Rejected = c.Rejected
+	run.Errors = c.Errors.Total()
+	run.Degraded = c.Degraded
 	run.Issued, run.ErrorKinds = c.Admitted+c.Rejected+run.Errors, c.Errors.OrNil()
 }
 

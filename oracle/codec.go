@@ -58,7 +58,10 @@ func (c *codec) append(b []byte, e *Event) []byte {
 		b = binary.AppendVarint(b, e.Call-e.TakeCall)
 		b = binary.AppendVarint(b, e.TakeReply-e.TakeCall)
 	}
-	c.call, c.subject, c.tier, c.instance = e.Call, e.Subject, e.Tier, e.Instance
+	c.call = e.Call
+	c.subject = e.Subject
+	c.tier = e.Tier
+	c.instance = e.Instance
 	return b
 }
 
@@ -109,7 +112,10 @@ func (c *codec) cut(b []byte, e *Event) []byte {
 	if !ok {
 		return nil
 	}
-	c.call, c.subject, c.tier, c.instance = e.Call, e.Subject, e.Tier, e.Instance
+	c.call = e.Call
+	c.subject = e.Subject
+	c.tier = e.Tier
+	c.instance = e.Instance
 	return b
 }
 

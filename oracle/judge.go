@@ -93,7 +93,10 @@ func (j *judge) subject(events []Event) {
 	j.id = events[0].Subject
 	j.initial = j.cfg.initial(j.id)
 	j.takes, j.gives = slices.Grow(j.takes[:0], len(events)), j.gives[:0]
-	j.rejected, j.wrongly, j.overran, j.names = 0, 0, 0, naming{}
+	j.rejected = 0
+	j.wrongly = 0
+	j.overran = 0
+	j.names = naming{}
 	for i := range events {
 		e := &events[i]
 		if !e.wellFormed() {

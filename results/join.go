@@ -16,12 +16,28 @@ func join(shards []*Run) (Run, error) {
 	s := summariseGroup("", shards, shards, nil)
 	p := &out.Params
 	p.Shard, p.Shards = "", len(shards)
-	p.Subjects, p.Workers, p.Instances, p.RatePerS = 0, 0, 0, 0
-	out.Issued, out.Admitted, out.Rejected, out.Errors, out.Degraded, out.DidNotReturn = 0, 0, 0, 0, 0, 0
+	p.Subjects = 0
+	p.Workers = 0
+	p.Instances = 0
+	p.RatePerS = 0
+	out.Issued = 0
+	out.Admitted = 0
+	out.Rejected = 0
+	out.Errors = 0
+	out.Degraded = 0
+	out.DidNotReturn = 0
 	out.ErrorKinds, out.FirstError = nil, ""
-	out.ElapsedNS, out.ThroughputPerS, out.ReferencePerS, out.ReferenceChange = 0, 0, 0, 0
+	out.ElapsedNS = 0
+	out.ThroughputPerS = 0
+	out.ReferencePerS = 0
+	out.ReferenceChange = 0
 	out.Partial = false
-	out.Reference, out.Placement, out.Waiting, out.Lateness, out.OverTime, out.Trace = nil, nil, nil, nil, nil, ""
+	out.Reference = nil
+	out.Placement = nil
+	out.Waiting = nil
+	out.Lateness = nil
+	out.OverTime = nil
+	out.Trace = ""
 	for _, r := range shards {
 		p.Subjects += r.Params.Subjects
 		p.Workers += r.Params.Workers
@@ -76,7 +92,11 @@ func join(shards []*Run) (Run, error) {
 func (r *Run) judged(shards []*Run) {
 	all := Summary{Params: shards[0].Params}
 	all.correctness(shards)
-	r.Leak, r.FalseRejects, r.Rolling, r.Drift, r.Guarantee = all.Leak.Leak, all.FalseRejects, all.Rolling, all.Drift, all.Guarantee
+	r.Leak = all.Leak.Leak
+	r.FalseRejects = all.FalseRejects
+	r.Rolling = all.Rolling
+	r.Drift = all.Drift
+	r.Guarantee = all.Guarantee
 	r.Record, r.NotPromised = all.Record, all.NotPromised
 	for _, x := range shards {
 		r.Leak.MedianUnits = max(r.Leak.MedianUnits, x.Leak.MedianUnits)

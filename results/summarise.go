@@ -221,7 +221,10 @@ func (s *Summary) mergeDrift(d *Drift) {
 		}
 		m := &s.Drift.Tiers[i]
 		if format.Magnitude(t.Units) > format.Magnitude(m.Units) {
-			m.Units, m.PctOfLimit, m.PctOfUsage, m.Width = t.Units, t.PctOfLimit, t.PctOfUsage, t.Width
+			m.Units = t.Units
+			m.PctOfLimit = t.PctOfLimit
+			m.PctOfUsage = t.PctOfUsage
+			m.Width = t.Width
 		}
 		m.Total += t.Total
 		m.Readings += t.Readings

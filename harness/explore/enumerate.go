@@ -66,7 +66,11 @@ func (s *search) everyEnd(ctx context.Context, c *Census, so *progress) (*breaka
 	if err := w.walk(ctx, math.MaxInt, s.cfg.MaxSchedules); err != nil {
 		return nil, err
 	}
-	c.Schedules, c.Leaking, c.Worst, c.Complete, c.Waited = w.runs, w.leaking, w.worstLeak, w.capped == "", w.waiting
+	c.Schedules = w.runs
+	c.Leaking = w.leaking
+	c.Worst = w.worstLeak
+	c.Complete = w.capped == ""
+	c.Waited = w.waiting
 	var err error
 	c.Aborts, err = w.repeatAborts()
 	return w.found[Leak], err

@@ -68,13 +68,22 @@ func lastStep(doing string, path []engine.Choice, clients int) results.Step {
 	}
 	switch c := path[len(path)-1]; {
 	case c.Kind == engine.TickClock:
-		s.Actor, s.Role, s.Event, s.Command = "clock", results.RoleClock, results.EventTick, "time passes"
+		s.Actor = "clock"
+		s.Role = results.RoleClock
+		s.Event = results.EventTick
+		s.Command = "time passes"
 	case c.Kind == engine.EvictKey:
-		s.Actor, s.Role, s.Event, s.Command = "store", results.RoleStore, results.EventEviction, "evicts "+c.Key
+		s.Actor = "store"
+		s.Role = results.RoleStore
+		s.Event = results.EventEviction
+		s.Command = "evicts " + c.Key
 	case c.Kind == engine.CrashHost:
 		s.Event, s.Command = results.EventCrash, "ends and starts anew"
 	case c.ID < clients:
-		s.Actor, s.Role, s.Column, s.Command = engine.ClientName(c.ID), results.RoleClient, c.ID, "goes on"
+		s.Actor = engine.ClientName(c.ID)
+		s.Role = results.RoleClient
+		s.Column = c.ID
+		s.Command = "goes on"
 	default:
 		s.Command = "a goroutine of its own goes on"
 	}

@@ -66,8 +66,14 @@ func (p *progress) searched(res *Result, broken []breakage) {
 func (p *progress) walked(w *statelessSearch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.res.Waited, p.res.States, p.res.Runs, p.res.Depth = w.waiting, w.points+1, w.runs, w.depth
-	p.census.Schedules, p.census.Leaking, p.census.Worst, p.census.Waited = w.runs, w.leaking, w.worstLeak, w.waiting
+	p.res.Waited = w.waiting
+	p.res.States = w.points + 1
+	p.res.Runs = w.runs
+	p.res.Depth = w.depth
+	p.census.Schedules = w.runs
+	p.census.Leaking = w.leaking
+	p.census.Worst = w.worstLeak
+	p.census.Waited = w.waiting
 	p.broken = p.broken[:0]
 	for _, property := range properties {
 		if b := w.found[property]; b != nil {
@@ -167,6 +173,9 @@ func (b breakage) shown(ctx context.Context, sel strategies.Selection, cfg Confi
 // unshown is a finding without its steps.
 func (b breakage) unshown(sel strategies.Selection, cfg *Config) Finding {
 	f := b.Finding
-	f.Strategy, f.Policy, f.Steps, f.Columns = sel.String(), cfg.Policy.Name, []results.Step{}, []results.Column{}
+	f.Strategy = sel.String()
+	f.Policy = cfg.Policy.Name
+	f.Steps = []results.Step{}
+	f.Columns = []results.Column{}
 	return f
 }

@@ -148,7 +148,9 @@ func (s *sleepSets) putToSleep(g *graph, next []open, a, b uint32, afterA, after
 		return // it is left out for another reason, and none stands for the other one
 	}
 	if second < first || second == first && other < one {
-		first, second, one, other, foot = second, first, other, one, afterB.foot
+		first, second = second, first
+		one, other = other, one
+		foot = afterB.foot
 	}
 	later := &next[second]
 	if !later.awake(other) || later.paused < next[first].paused { // a schedule that holds calls up less counts

@@ -81,7 +81,12 @@ func (w *stateSearch) begin() error {
 		root.Num(0)
 	}
 	w.graph = newGraph(root)
-	w.runs, w.pruned, w.left, w.depth, w.capped, w.milder = 0, 0, 0, 0, "", map[Property]int{}
+	w.runs = 0
+	w.pruned = 0
+	w.left = 0
+	w.depth = 0
+	w.capped = ""
+	w.milder = map[Property]int{}
 	w.sleep = w.newSleepSets()
 	w.graph.add(0, 0, open{actor: -1, trail: w.trail()}, w.Enabled(nil, true))
 	return w.End()

@@ -57,7 +57,11 @@ func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) 
 	if err := w.walk(ctx, s.cfg.MaxStates, math.MaxInt64); err != nil {
 		return err
 	}
-	res.Waited, res.States, res.Runs, res.Depth, res.Capped = w.waiting, w.points+1, w.runs, w.depth, w.capped
+	res.Waited = w.waiting
+	res.States = w.points + 1
+	res.Runs = w.runs
+	res.Depth = w.depth
+	res.Capped = w.capped
 	for _, p := range properties {
 		if b := w.found[p]; b != nil {
 			if err := s.repeat(b); err != nil {

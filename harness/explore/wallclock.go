@@ -26,7 +26,12 @@ func (s *search) acquit(ctx context.Context) {
 		return
 	}
 	cfg := s.cfg
-	cfg.rehearses, cfg.Workers, cfg.Samples, cfg.Timeout, cfg.Progress, cfg.sofar = true, 1, 0, 0, nil, nil
+	cfg.rehearses = true
+	cfg.Workers = 1
+	cfg.Samples = 0
+	cfg.Timeout = 0
+	cfg.Progress = nil
+	cfg.sofar = nil
 	cfg.MaxStates, cfg.Preemptions = min(cfg.MaxStates, rehearsalStates), -1
 	innocent := false
 	bubble.Run(func() {

@@ -68,7 +68,10 @@ func (p *pass) judge(ctx context.Context) error {
 		return err
 	}
 	facts.Noticed = append(facts.Noticed, jumps...)
-	behind, asked, thirds, over := p.tails(), askedHash{}, thirdsOf(r), overTimeOf(r)
+	behind := p.tails()
+	asked := askedHash{}
+	thirds := thirdsOf(r)
+	over := overTimeOf(r)
 	switch _, err := harness.Judge(ctx, r, facts, behind.visit, asked.visit, thirds.visit, over.visit); {
 	case errors.Is(err, harness.ErrNotJudged):
 		d.abandoned = true

@@ -146,7 +146,11 @@ func (l *Live) judged(r *results.Run) {
 		return
 	}
 	kept := *r
-	kept.Service, kept.Response, kept.Settlement, kept.Waiting, kept.Paced = results.Latency{}, nil, nil, nil, nil
+	kept.Service = results.Latency{}
+	kept.Response = nil
+	kept.Settlement = nil
+	kept.Waiting = nil
+	kept.Paced = nil
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.of(r.Params.Label, r.Params.Loop)

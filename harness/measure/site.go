@@ -105,7 +105,10 @@ func (s *site) prepare(ctx context.Context) error {
 
 // Furnish implements [harness.Host].
 func (s *site) Furnish(ctx context.Context, env *strategies.Env) error {
-	env.Clock, env.Model, env.Prefix, env.Wake = s.tb.clock, s.model, s.scope.Prefix(), s.jobs.waker(env.Instance)
+	env.Clock = s.tb.clock
+	env.Model = s.model
+	env.Prefix = s.scope.Prefix()
+	env.Wake = s.jobs.waker(env.Instance)
 	env.Clients = map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(s.stores)) {
 		st := s.stores[name]

@@ -66,7 +66,12 @@ func isolated(ctx context.Context, p *pass) {
 	cfg.Live.begin(&p.run)
 	t := task{Workload: cfg.Workload.Name, Config: *cfg, Live: cfg.Live != nil}
 	c := &t.Config
-	c.Isolate, c.Parallel, c.Strategies, c.Workload, c.Stores, c.Stream.Policy = false, 1, nil, nil, nil, nil
+	c.Isolate = false
+	c.Parallel = 1
+	c.Strategies = nil
+	c.Workload = nil
+	c.Stores = nil
+	c.Stream.Policy = nil
 	var err error
 	var report Report
 	if t.Strategy, err = isolate.Told(p.sel, &c.Policy); err == nil {
@@ -87,6 +92,9 @@ func isolated(ctx context.Context, p *pass) {
 	case err != nil:
 		p.strike(err)
 	case len(report.Runs) > 0: // else it was interrupted before it began
-		p.run, p.series, p.trace, p.begun = report.Runs[0], report.Series[0], report.Traces[0], true
+		p.run = report.Runs[0]
+		p.series = report.Series[0]
+		p.trace = report.Traces[0]
+		p.begun = true
 	}
 }

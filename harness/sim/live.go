@@ -90,7 +90,10 @@ func (l *Live) show(d *drive, x results.Sample, sampled bool) {
 	if !sampled {
 		x.Counters, x.Keys = f.Sample.Counters, f.Sample.Keys
 	}
-	f.Sample, f.Latencies, f.Meter, f.Tiers = x, latencies, meter, nil
+	f.Sample = x
+	f.Latencies = latencies
+	f.Meter = meter
+	f.Tiers = nil
 	for _, t := range d.tiers[1:] {
 		f.Tiers = append(f.Tiers, string(t))
 	}

@@ -137,7 +137,10 @@ func driven(ctx context.Context, p *pass, watchdog *guard.Watchdog) *pass {
 	_, err := memredis.WithFallback(func(open func() (memredis.Redis, error)) (struct{}, error) {
 		lacked := last != nil
 		last = newPass(p.cfg, p.sel, p.stream, p.info)
-		last.open, last.beat, last.part, last.real = open, watchdog.Beat, p.part, clock.Wall{}.Now()
+		last.open = open
+		last.beat = watchdog.Beat
+		last.part = p.part
+		last.real = clock.Wall{}.Now()
 		if lacked {
 			last.run.Audit.Strike("miniredis", results.StrikesNote, "its commands are answered by miniredis in this process, since "+
 				"the faster table of keys does not have all of them")

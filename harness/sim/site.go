@@ -114,7 +114,10 @@ func (st *site) Furnish(ctx context.Context, env *strategies.Env) error {
 	toSQL := &route{to: st.postgres, far: t.Distances[0][r] / 2}
 	jobs := st.s.NewJobs(fmt.Sprintf("instance %d ", env.Instance))
 	st.jobs = append(st.jobs, jobs)
-	env.Clock, env.TrueClock, env.Region, env.Wake = st.s.Clock(t.skew(env.Instance)), st.s.Clock(0), t.Regions[r], jobs.Wake
+	env.Clock = st.s.Clock(t.skew(env.Instance))
+	env.TrueClock = st.s.Clock(0)
+	env.Region = t.Regions[r]
+	env.Wake = jobs.Wake
 	env.Prefix = fmt.Sprintf("%sr%d:", scope.Prefix(), n) // regions may share a real server
 	if st.sel.NeedsStore(strategies.NeedSource) {
 		env.Model = strategies.NewModel(st.w.statement(toSQL))

@@ -146,7 +146,13 @@ func (t *truth) touch(s *subject, now int64) {
 
 // renew begins a window at the given moment.
 func (s *subject) renew(index, at int64) {
-	s.window, s.used, s.open, s.loose, s.attempts, s.peak, s.overrun = index, 0, 0, 0, 0, 0, 0
+	s.window = index
+	s.used = 0
+	s.open = 0
+	s.loose = 0
+	s.attempts = 0
+	s.peak = 0
+	s.overrun = 0
 	s.crossed, s.cell = false, oracle.Cell{}
 	if s.track != nil {
 		s.track.note(at, 0, 0)

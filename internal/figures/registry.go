@@ -241,7 +241,10 @@ func latencies() (out []Figure) {
 		}
 		for _, p := range points {
 			f := kind
-			f.Key, f.Name, f.From, f.Doc = kind.Key+p.name, cmp.Or(p.title, p.name), kind.From+p.field, p.doc+kind.Doc
+			f.Key = kind.Key + p.name
+			f.Name = cmp.Or(p.title, p.name)
+			f.From = kind.From + p.field
+			f.Doc = p.doc + kind.Doc
 			f.Unit, f.Better = Nanoseconds, Lower
 			if p.name != "p99" {
 				f.Bench = ""

@@ -87,7 +87,10 @@ func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}
 		case <-t.C:
 		}
 		if now := w.Beat.Count(); now != count {
-			count, looks, same, last = now, 0, 0, ""
+			count = now
+			looks = 0
+			same = 0
+			last = ""
 			continue
 		}
 		patience := w.Patience

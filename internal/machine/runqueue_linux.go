@@ -79,7 +79,10 @@ func (q *RunQueue) Close() error {
 	for _, t := range q.threads {
 		errs = append(errs, unix.Close(t.file))
 	}
-	q.threads, q.known, q.roots, q.processes = nil, map[int]bool{}, nil, nil
+	q.threads = nil
+	q.known = map[int]bool{}
+	q.roots = nil
+	q.processes = nil
 	return errors.Join(errs...)
 }
 

@@ -101,7 +101,12 @@ func (t *Table) runPlain(p *plain, keys, argv []string) Reply {
 // What it changed before an error stays, as in Redis.
 func (t *Table) carryThrough(p *plain, keys, argv []string) (bad Reply, failed bool) {
 	f := &t.frame
-	f.t, f.keys, f.argv, f.args, f.lists, f.result = t, keys, argv, f.args[:0], f.lists[:0], luaValue{}
+	f.t = t
+	f.keys = keys
+	f.argv = argv
+	f.args = f.args[:0]
+	f.lists = f.lists[:0]
+	f.result = luaValue{}
 	for len(f.slots) < p.slots {
 		f.slots = append(f.slots, luaValue{})
 	}

@@ -46,7 +46,10 @@ func (s *Scheduler) Restore(from *Saved, frozen func(*Actor) bool) {
 	s.actors = append(s.actors[:0], from.alive...)
 	for i, a := range s.members {
 		x := &from.actors[i]
-		a.op, a.parks, a.steps, a.done = x.op, x.parks, x.steps, x.done
+		a.op = x.op
+		a.parks = x.parks
+		a.steps = x.steps
+		a.done = x.done
 		if a.job != nil {
 			*a.job = x.job
 		}

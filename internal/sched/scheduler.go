@@ -334,7 +334,11 @@ func (s *Scheduler) runningName() string {
 
 func (s *Scheduler) note(a *Actor, op *Op, o Outcome, err error) {
 	if s.cfg.Observe != nil {
-		s.event.Since, s.event.Actor, s.event.Op, s.event.Outcome, s.event.Err = s.since, a, op, o, err
+		s.event.Since = s.since
+		s.event.Actor = a
+		s.event.Op = op
+		s.event.Outcome = o
+		s.event.Err = err
 		s.cfg.Observe(&s.event)
 	}
 }

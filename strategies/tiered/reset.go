@@ -32,7 +32,10 @@ func (r *resetter) see(u *use, p *quota.Policy, window int64) (ended bool) {
 	defer r.mu.Unlock()
 	k := &r.seen[u.index]
 	if k.policy == nil || k.policy.Name != p.Name {
-		k.policy, k.window, k.latest, k.woken = p, window, window, false
+		k.policy = p
+		k.window = window
+		k.latest = window
+		k.woken = false
 		return false
 	}
 	if window >= k.latest { // a caller that was slow does not bring an older policy back

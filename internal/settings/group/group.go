@@ -46,7 +46,10 @@ type Settings struct {
 // New returns the defaults of a command.
 func New(c Command) *Settings {
 	s := &Settings{command: c}
-	s.Strategies, s.Policy, s.Instances, s.Seed = []string{"core"}, "agent-api", 2, 1
+	s.Strategies = []string{"core"}
+	s.Policy = "agent-api"
+	s.Instances = 2
+	s.Seed = 1
 	s.Workload, s.options = "hot-key", map[string]*string{}
 	s.Arrivals, s.Cores = "poisson", measure.Cores{Mode: measure.CoresAuto}
 	s.Clients = []string{string(strategies.PlainClient)}

@@ -99,7 +99,10 @@ func (s *Settings) Measurement() (c measure.Config, err error) {
 	if err := c.Complete(); err != nil { // the load is known now
 		return c, exit.With(exit.Usage, err)
 	}
-	s.Limit, s.Workers, s.Life, s.Decision = c.Policy.Limit, c.Workers, c.Life, c.DecisionTimeout
+	s.Limit = c.Policy.Limit
+	s.Workers = c.Workers
+	s.Life = c.Life
+	s.Decision = c.DecisionTimeout
 	if !s.Looking { // a duration that is given ends that
 		s.Rounds, s.Duration = c.Rounds, c.Duration
 	}

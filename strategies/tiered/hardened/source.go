@@ -145,7 +145,11 @@ func (p *postgresSource) giveBack(ctx context.Context, region string, list []rec
 	agents, policies := make([]string, len(list)), make([]string, len(list))
 	spans, draws, units := make([]int64, len(list)), make([]int64, len(list)), make([]int64, len(list))
 	for i, r := range list {
-		agents[i], policies[i], spans[i], draws[i], units[i] = string(r.subject), r.policy, r.window, r.draws, r.units
+		agents[i] = string(r.subject)
+		policies[i] = r.policy
+		spans[i] = r.window
+		draws[i] = r.draws
+		units[i] = r.units
 	}
 	_, err := p.pool.Exec(ctx, sqlReturn, region, agents, policies, spans, draws, units)
 	return err

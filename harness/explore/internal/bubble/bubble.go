@@ -191,8 +191,16 @@ func (e *Engine) in(f func()) error {
 func (e *Engine) Begin() error {
 	e.world = newWorld()
 	e.over, e.err = false, nil
-	e.arrived, e.helpers, e.turns, e.frozen, e.stuck, e.names = nil, nil, nil, nil, nil, nil
-	e.Budget, e.active, e.went, e.history = engine.Budget{}, nil, nil, engine.Digest{}
+	e.arrived = nil
+	e.helpers = nil
+	e.turns = nil
+	e.frozen = nil
+	e.stuck = nil
+	e.names = nil
+	e.Budget = engine.Budget{}
+	e.active = nil
+	e.went = nil
+	e.history = engine.Digest{}
 	if e.shared == nil || e.shared.Len() > 0 {
 		e.shared = &strategies.Shared{}
 	}
@@ -211,7 +219,11 @@ func (e *Engine) begin() {
 	e.now = e.clock.Now()
 	e.redis.Reset(e.now.UnixNano())
 	for _, in := range e.instances {
-		in.members, in.lives, in.history, in.earlier, in.clients = 0, 0, engine.Digest{}, nil, nil
+		in.members = 0
+		in.lives = 0
+		in.history = engine.Digest{}
+		in.earlier = nil
+		in.clients = nil
 		if err := e.open(in); err != nil {
 			e.fail(err)
 			return
@@ -226,7 +238,11 @@ func (e *Engine) begin() {
 		if c != e.last {
 			in.members++
 		}
-		c.in, c.goroutine, c.started, c.at, c.Pending = in, 0, false, nil, -1
+		c.in = in
+		c.goroutine = 0
+		c.started = false
+		c.at = nil
+		c.Pending = -1
 		c.done.Store(false)
 		c.dead.Store(false)
 	}

@@ -43,7 +43,10 @@ func (e *Engine) caller(c *client) engine.Actor {
 	case c.at == nil:
 		a.At, a.Sleeps = engine.Waiting, true
 	default:
-		a.At, a.Ready, a.Fails, a.Repeats = c.at.place(), true, true, true
+		a.At = c.at.place()
+		a.Ready = true
+		a.Fails = true
+		a.Repeats = true
 	}
 	return a
 }

@@ -186,7 +186,10 @@ func (e *Engine) named(name string) int {
 // column begins the line of an actor's step.
 func (e *Engine) column(name string, role results.Role, number int) {
 	if l := e.Run.Timeline.Line; l != nil {
-		l.Actor, l.Role, l.Column, l.Event = name, role, number, results.EventCommand
+		l.Actor = name
+		l.Role = role
+		l.Column = number
+		l.Event = results.EventCommand
 	}
 }
 

@@ -217,7 +217,10 @@ func (t *Truth) CopyTo(to *Truth) {
 	limits, events := append(to.limits[:0], t.limits...), append(to.events[:0], t.events...)
 	open, sessions := append(to.open[:0], t.open...), append(to.sessions[:0], t.sessions...)
 	*to = *t
-	to.limits, to.events, to.open, to.sessions = limits, events, open, sessions
+	to.limits = limits
+	to.events = events
+	to.open = open
+	to.sessions = sessions
 }
 
 // Digest folds in what later verdicts depend on. Where they do not depend on the

@@ -69,12 +69,18 @@ func (w *Engine) Trace(on bool) { w.foot.on = on }
 // footBefore notes what is so before a step.
 func (w *Engine) footBefore() {
 	f := &w.foot
-	f.noted, f.due, f.synced, f.asked = f.due, false, false, false
+	f.noted = f.due
+	f.due = false
+	f.synced = false
+	f.asked = false
 	if !f.noted {
 		return
 	}
 	f.of, f.store, f.tables = engine.Footprint{}, memredis.Trace{}, false
-	f.memory, f.rand, f.after, f.own = f.memory[:0], f.rand[:0], f.after[:0], f.own[:0]
+	f.memory = f.memory[:0]
+	f.rand = f.rand[:0]
+	f.after = f.after[:0]
+	f.own = f.own[:0]
 	for i, in := range w.instances {
 		if w.branch.on {
 			f.memory = append(f.memory, w.branch.instance[i].memory)

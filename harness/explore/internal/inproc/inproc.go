@@ -219,7 +219,10 @@ func (w *Engine) Begin() (err error) {
 		w.shared = &strategies.Shared{}
 	}
 	w.actors = w.actors[:0]
-	w.Budget, w.synced, w.Err, w.Run.Paused = engine.Budget{}, 0, nil, 0
+	w.Budget = engine.Budget{}
+	w.synced = 0
+	w.Err = nil
+	w.Run.Paused = 0
 	w.sight, w.history = sight{}, engine.Digest{}
 	w.Run.Timeline.Begin()
 	w.Run.Truth.Begin(w.start)

@@ -11,7 +11,10 @@ import (
 // column begins the line of an actor's step.
 func (w *Engine) column(m *member) {
 	if l := w.Run.Timeline.Line; l != nil {
-		l.Actor, l.Role, l.Column, l.Event = m.Name, m.role(), m.ID, results.EventCommand
+		l.Actor = m.Name
+		l.Role = m.role()
+		l.Column = m.ID
+		l.Event = results.EventCommand
 	}
 }
 

@@ -153,7 +153,10 @@ func (w *Engine) begins(c *client) {
 	w.Run.Truth.At(w.now)
 	w.Run.Timeline.Start()
 	if l := w.Run.Timeline.Line; l != nil {
-		l.Actor, l.Role, l.Column, l.Event = c.Name, results.RoleClient, c.Index, results.EventResume
+		l.Actor = c.Name
+		l.Role = results.RoleClient
+		l.Column = c.Index
+		l.Event = results.EventResume
 	}
 }
 

@@ -87,7 +87,10 @@ func (s *wire) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.in, s.out = stream{}, stream{}
-	s.asked, s.bound, s.rows, s.more = s.asked[:0], s.bound[:0], s.rows[:0], 0
+	s.asked = s.asked[:0]
+	s.bound = s.bound[:0]
+	s.rows = s.rows[:0]
+	s.more = 0
 }
 
 // text is what the statement answered, or empty for no rows.

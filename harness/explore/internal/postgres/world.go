@@ -201,7 +201,10 @@ func (w *Engine) Begin() error {
 	w.Run.Timeline.Begin()
 	w.Run.Waited = false
 	clear(w.Run.Aborts)
-	w.now, w.waited, w.taken, w.panicked = engine.Start, 0, 0, nil
+	w.now = engine.Start
+	w.waited = 0
+	w.taken = 0
+	w.panicked = nil
 	w.Run.Truth.Begin(engine.Start)
 	w.owners.Clear()
 	w.callers = w.callers[:0]

@@ -23,7 +23,10 @@ func Wrap(s string, width int) []string {
 	width = max(width, 2) // a wide character has to fit
 	var out []string
 	for uniseg.StringWidth(s) > width {
-		cut, soft, weak, used := 0, 0, 0, 0
+		cut := 0
+		soft := 0
+		weak := 0
+		used := 0
 		walk(s, func(at, end, w int, place place) bool {
 			if used+w > width {
 				if place == dropped {
@@ -66,7 +69,10 @@ const (
 // walk goes over the characters of a line, with where each begins and ends in bytes,
 // its width in cells, and whether the line can end there, until each returns false.
 func walk(s string, each func(at, end, width int, place place) bool) {
-	state, at, before, length := -1, 0, "", 0 // length of the word so far
+	state := -1
+	at := 0
+	before := ""
+	length := 0 // length of the word so far
 	for rest := s; rest != ""; {
 		var cluster string
 		var w int
