@@ -40,23 +40,21 @@ type Session struct {
 	Deadline time.Duration
 }
 
-// OpenSession opens that many instances, numbered from 0, with that [Session.Deadline].
-// round, counted from 1, tells their random sources apart from those of other rounds.
-// Where it fails, instances that are open already are closed again.
-func OpenSession(ctx context.Context, p *Plan, sel strategies.Selection, instances, round int, deadline time.Duration,
-	h host) (*Session, error) {
-	s := &Session{Plan: p, Selection: sel, Deadline: deadline}
+// OpenSession opens that many instances, numbered from 0, of a session that has its plan,
+// selection and deadline. round, counted from 1, tells their random sources apart from those of
+// other rounds. If it fails, instances that are open already are closed again.
+func OpenSession(ctx context.Context, s *Session, instances, round int, h host) (*Session, error) {
 	shared := new(strategies.Shared)
 	for i := range instances {
 		env := strategies.Env{
-			Rand:   seed.Rand(p.Seed, seed.Instance, uint64(round), uint64(i)),
-			Shared: shared, Instance: i, Instances: instances, Options: sel.Options,
+			Rand:   seed.Rand(s.Plan.Seed, seed.Instance, uint64(round), uint64(i)),
+			Shared: shared, Instance: i, Instances: instances, Options: s.Selection.Options,
 		}
 		if err := s.open(ctx, h, env); err != nil {
 			if hung := new(guard.HungError); errors.As(err, &hung) { // the others may not answer, either
 				s.Deadline = min(s.Deadline, guard.LeastOnce)
 			}
-			return nil, errors.Join(fmt.Errorf("open %s: %w", sel, err), s.Close(context.WithoutCancel(ctx)))
+			return nil, errors.Join(fmt.Errorf("open %s: %w", s.Selection, err), s.Close(context.WithoutCancel(ctx)))
 		}
 	}
 	return s, nil

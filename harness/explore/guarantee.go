@@ -46,7 +46,7 @@ func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []b
 		r := oracle.Judge(cfg, t.Events())
 		asRolling = &r
 	}
-	for _, c := range promise.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, own, asRolling) {
+	for _, c := range promise.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, promise.Verdicts{Own: own, Rolling: asRolling}) {
 		if c.Verdict == results.Broken {
 			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %s, and at most %d are declared (%s)", c.Property,
 				format.Units(c.Certain, "units"), c.Bound, c.Formula), c.Certain - c.Bound})

@@ -102,7 +102,10 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 		here.Store, here.Same = embedded, true
 		return here, nil
 	}
-	there, err := replayLive(ctx, sel, cfg, on, path, t.Property, found)
+	there, err := replayLive(ctx, sel, cfg, on, func(s *search) (*Replayed, error) {
+		s.normal = found
+		return s.replay(path, t.Property)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +118,8 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 	return there, nil
 }
 
-func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Target, path []engine.Choice, p Property,
-	found *normal) (_ *Replayed, err error) {
+func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Target,
+	again func(*search) (*Replayed, error)) (_ *Replayed, err error) {
 	client, ok := on.Redis.(*redis.Client)
 	if !ok {
 		return nil, &UnfitError{Err: fmt.Errorf("a schedule is repeated on one Redis server: give a *redis.Client, not a %T", on.Redis)}
@@ -136,9 +139,7 @@ func replayLive(ctx context.Context, sel strategies.Selection, cfg Config, on Ta
 	}
 	r, err := watched(ctx, &cfg, func(setup *engine.Setup) (*Replayed, error) {
 		e := inproc.Live(ctx, sel, *setup, client, scope.Prefix())
-		s := newSearch(e, sel, cfg)
-		s.normal = found
-		r, err := s.replay(path, p)
+		r, err := again(newSearch(e, sel, cfg))
 		return r, errors.Join(err, e.Close())
 	})
 	if errors.Is(err, engine.ErrMisfit) {

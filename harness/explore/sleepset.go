@@ -132,25 +132,31 @@ func (s *sleepSets) propagate(g *graph, at int, o *open, next []open) (left int6
 			if a.to < 0 || b.to < 0 || !s.feet[a.foot].Apart(&s.feet[b.foot]) {
 				continue
 			}
-			s.putToSleep(g, next, o.next[i], o.next[j], a, b)
+			s.putToSleep(g, next, taken{o.next[i], a}, taken{o.next[j], b})
 		}
 	}
 	return left
 }
 
+// taken is a step, and what it led to.
+type taken struct {
+	step uint32
+	reached
+}
+
 // putToSleep puts the last step of the later of two orders to sleep: of step a and then b, and
 // of b and then a.
-func (s *sleepSets) putToSleep(g *graph, next []open, a, b uint32, afterA, afterB reached) {
+func (s *sleepSets) putToSleep(g *graph, next []open, a, b taken) {
 	// Of the first order it is b that comes last, of the second one a.
-	first, second, foot := afterA.to, afterB.to, afterA.foot
-	one, other := slices.Index(next[first].next, b), slices.Index(next[second].next, a)
+	first, second, foot := a.to, b.to, a.foot
+	one, other := slices.Index(next[first].next, b.step), slices.Index(next[second].next, a.step)
 	if one < 0 || other < 0 {
 		return // it is left out for another reason, and none stands for the other one
 	}
 	if second < first || second == first && other < one {
 		first, second = second, first
 		one, other = other, one
-		foot = afterB.foot
+		foot = b.foot
 	}
 	later := &next[second]
 	if !later.awake(other) || later.paused < next[first].paused { // a schedule that holds calls up less counts

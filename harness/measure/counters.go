@@ -53,7 +53,8 @@ func (c *counters) open(ctx context.Context, p *pass) {
 		c.site.stores[name] = &siteStore{Store: st.Store, name: name}
 	}
 	var err error
-	if c.site.Session, err = harness.OpenSession(ctx, &cfg.Plan, s.sel, 1, p.run.Repetition, looks.Timeout, c.site); err != nil {
+	session := &harness.Session{Plan: &cfg.Plan, Selection: s.sel, Deadline: looks.Timeout}
+	if c.site.Session, err = harness.OpenSession(ctx, session, 1, p.run.Repetition, c.site); err != nil {
 		c.close(ctx)
 	}
 }

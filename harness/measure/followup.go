@@ -63,14 +63,12 @@ func (a *agenda) next() (due int64, ok bool) {
 // settlement counts what became of admitted requests.
 type settlement struct{ commits, refunds, abandoned, failed atomic.Int64 }
 
-// plan notes what the caller will do about a request that was granted so many units.
-// Who was granted fewer than it asked for uses no more than those.
-func (k *worker) plan(op *workloads.Op, dec quota.Decision, granted int64, c *windowCell, call, reply int64) {
-	f := followUp{
-		due: k.t.last + int64(op.Settle), reservation: dec.Reservation, subject: op.Subject, cell: c,
-		fate: op.Fate, units: granted, actual: actual(op, granted), hold: int64(op.Hold),
-		takeCall: call - k.d.epoch, takeReply: reply - k.d.epoch,
-	}
+// plan notes what the caller will do about a request that was granted so many units. f says how
+// it was answered. Who was granted fewer than it asked for uses no more than those.
+func (k *worker) plan(op *workloads.Op, granted int64, f followUp) {
+	f.due = k.t.last + int64(op.Settle)
+	f.subject, f.fate, f.hold = op.Subject, op.Fate, int64(op.Hold)
+	f.units, f.actual = granted, actual(op, granted)
 	if op.Fate == workloads.FateAbandon {
 		k.d.settled.abandoned.Add(1)
 		k.abandon(f)

@@ -78,7 +78,7 @@ func (d *drive) runOpen(ctx context.Context) {
 			k.intended = r.intended
 			k.beat()
 			call, reply, out, tier := k.do(r.index, &k.op)
-			d.rec.recordOpen(k.stripe, out, tier, reply-r.intended, reply-call, call-r.released)
+			d.rec.recordOpen(k.stripe, out, tier, openTimes{reply - r.intended, reply - call, call - r.released})
 			d.slow.record(r.intended-d.epoch, reply-r.intended)
 		}
 	})

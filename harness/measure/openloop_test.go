@@ -157,7 +157,7 @@ func TestOpenLoopIsReadyWhenItBegins(t *testing.T) {
 	for _, outcome := range []oracle.Outcome{oracle.Admitted, oracle.Rejected} {
 		i := slot(outcome, 0)
 		latency, service, wait := s.latency[i], s.service[i], s.wait
-		rec.recordOpen(s, outcome, 0, 3, 2, 1)
+		rec.recordOpen(s, outcome, 0, openTimes{3, 2, 1})
 		if latency != s.latency[i] || service != s.service[i] || wait != s.wait {
 			t.Errorf("histograms are made when the first request is %v", outcome)
 		}

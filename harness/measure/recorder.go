@@ -149,20 +149,23 @@ func (s *stripe) flush() {
 	s.batched = 0
 }
 
-// recordOpen adds one open-loop decision: its response time from the intended
+// openTimes are those of an open-loop decision, in ns: its response time from the intended
 // start, its service time and its wait for a free worker.
-func (r *recorder) recordOpen(s *stripe, out oracle.Outcome, tier uint8, response, service, wait int64) {
+type openTimes struct{ response, service, wait int64 }
+
+// recordOpen adds one open-loop decision.
+func (r *recorder) recordOpen(s *stripe, out oracle.Outcome, tier uint8, t openTimes) {
 	if r.shared {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}
 	i := slot(out, tier)
 	if s.live != nil {
-		s.live.add([]sample{{i, service}})
+		s.live.add([]sample{{i, t.service}})
 	}
-	s.put(&s.latency[i], response)
-	s.put(&s.service[i], service)
-	s.put(&s.wait, wait)
+	s.put(&s.latency[i], t.response)
+	s.put(&s.service[i], t.service)
+	s.put(&s.wait, t.wait)
 }
 
 // recordSettle adds one commit or refund.

@@ -19,7 +19,7 @@ func TestHistogramsServeAgain(t *testing.T) {
 		rec := warm.warmed(true)
 		s := rec.stripe(0)
 		for range 3 {
-			rec.recordOpen(s, oracle.Rejected, 0, 3, 2, 1)
+			rec.recordOpen(s, oracle.Rejected, 0, openTimes{3, 2, 1})
 		}
 		m := rec.merge(func(s *stripe) *[3 * maxTiers]*results.Histogram { return &s.latency })
 		if n := m.all.Count(); n != 3 || m.parts[[2]uint8{1, 0}].Count() != n {

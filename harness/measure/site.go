@@ -61,7 +61,8 @@ func openSite(ctx context.Context, cfg *Config, tb *timebase, sel strategies.Sel
 	}
 	err := s.prepare(ctx)
 	if err == nil {
-		s.Session, err = harness.OpenSession(ctx, &cfg.Plan, sel, cfg.Instances, round, cfg.DecisionTimeout, s)
+		session := &harness.Session{Plan: &cfg.Plan, Selection: sel, Deadline: cfg.DecisionTimeout}
+		s.Session, err = harness.OpenSession(ctx, session, cfg.Instances, round, s)
 	}
 	if err != nil {
 		s.hung(err)

@@ -140,7 +140,7 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 				s.cell(i).Crossed()
 			}
 		}
-		k.count(c, out, op.Units, granted, mark, limit)
+		k.count(c, out, op.Units, granted, begun{mark, limit})
 	}
 	if d.history != nil {
 		e := oracle.Event{
@@ -154,7 +154,7 @@ func (k *worker) do(i int64, op *workloads.Op) (call, reply int64, out oracle.Ou
 		}
 	}
 	if out == oracle.Admitted && op.Fate != workloads.FateNone {
-		k.plan(op, dec, granted, c, call, reply)
+		k.plan(op, granted, followUp{reservation: dec.Reservation, cell: c, takeCall: call - d.epoch, takeReply: reply - d.epoch})
 	}
 	return call, reply, out, tier
 }
@@ -210,18 +210,24 @@ func (k *worker) told(dec *quota.Decision, err error) (out oracle.Outcome, tier 
 	return out, tier
 }
 
+// begun is what a rejection needs of the moment of its request: the mark of its cell, and the limit in force.
+type begun struct {
+	mark  int64
+	limit *inForce
+}
+
 // count has the online oracle count the outcome of a request, of which so many units were granted.
-func (k *worker) count(c *windowCell, out oracle.Outcome, units, granted, mark int64, limit *inForce) {
+func (k *worker) count(c *windowCell, out oracle.Outcome, units, granted int64, b begun) {
 	switch out {
 	case oracle.Admitted:
 		k.admit(c, granted)
 		if granted < units {
-			c.Reject(units-granted, mark, k.d.heldAgainst(limit))
+			c.Reject(units-granted, b.mark, k.d.heldAgainst(b.limit))
 		}
 	case oracle.Failed:
 		c.Fail(units)
 	default:
-		c.Reject(units, mark, k.d.heldAgainst(limit))
+		c.Reject(units, b.mark, k.d.heldAgainst(b.limit))
 	}
 }
 

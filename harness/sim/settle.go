@@ -9,22 +9,25 @@ import (
 	"github.com/quotabench/quotabench/workloads"
 )
 
-// took is when a take was called and answered, since the epoch, and the window in
-// force when it was called.
-type took struct{ call, reply, window int64 }
+// took is when a take was called and answered, since the epoch, the window in force when it
+// was called, and the instance that was asked.
+type took struct {
+	call, reply, window int64
+	instance            int
+}
 
 // settle is the rest of a session: commit or fail, and deletion. Truth is what
 // callers do: a give-back counts from its call even if the strategy answers with
 // an error.
-func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation, instance int, t took) {
-	in := d.st.Instances[instance]
+func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation, t took) {
+	in := d.st.Instances[t.instance]
 	refunder, canRefund := in.(strategies.Refunder)
 	held := op.Units
 	late := int64(op.Settle) >= int64(d.cfg.Life)-(t.reply-t.call) // its life is over by then
 	if op.Fate == workloads.FateAbandon || late {
 		d.abandoned++
 		if d.clock.Sleep(ctx, d.cfg.Life) == nil {
-			d.expire(op.Subject, held, instance, t)
+			d.expire(op.Subject, held, t)
 		}
 		return
 	}
@@ -34,7 +37,7 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 	if op.Fate == workloads.FateCommit {
 		d.commits++
 		if committer, ok := in.(strategies.Committer); ok {
-			d.event(op.Subject, oracle.Commit, held-op.Actual, instance, t, func() error { return committer.Commit(ctx, r, op.Actual) })
+			d.event(op.Subject, oracle.Commit, held-op.Actual, t, func() error { return committer.Commit(ctx, r, op.Actual) })
 			held = op.Actual
 			r.Request.Units = op.Actual
 			r.Committed = true
@@ -45,26 +48,26 @@ func (d *drive) settle(ctx context.Context, op workloads.Op, r quota.Reservation
 	}
 	if canRefund {
 		d.refunds++
-		d.event(op.Subject, oracle.Refund, held, instance, t, func() error { return refunder.Refund(ctx, r) })
+		d.event(op.Subject, oracle.Refund, held, t, func() error { return refunder.Refund(ctx, r) })
 	}
 }
 
 // expire notes that an abandoned request can be completed no longer. The strategy
 // is told nothing.
-func (d *drive) expire(subject uint32, units int64, instance int, t took) {
+func (d *drive) expire(subject uint32, units int64, t took) {
 	now := d.now()
 	d.truth.at(now, d.windowAt)
 	d.truth.giveBack(subject, units, t.window, t.reply+d.epoch, now)
 	reply := now - d.epoch
 	d.history.Append(0, oracle.Event{
 		// The life began at some moment of the take.
-		Call: reply - (t.reply - t.call), Reply: reply, Units: units, Subject: subject, Kind: oracle.Expire, Instance: uint8(instance),
+		Call: reply - (t.reply - t.call), Reply: reply, Units: units, Subject: subject, Kind: oracle.Expire, Instance: uint8(t.instance),
 		TakeCall: t.call, TakeReply: t.reply,
 	})
 }
 
 // event carries a settlement out and records it.
-func (d *drive) event(subject uint32, kind oracle.Kind, units int64, instance int, t took, do func() error) {
+func (d *drive) event(subject uint32, kind oracle.Kind, units int64, t took, do func() error) {
 	call := d.now()
 	d.truth.at(call, d.windowAt)
 	d.truth.giveBack(subject, units, t.window, t.reply+d.epoch, call)
@@ -72,7 +75,7 @@ func (d *drive) event(subject uint32, kind oracle.Kind, units int64, instance in
 	reply := d.now()
 	d.settled.Record(reply - call)
 	e := oracle.Event{Call: call - d.epoch, Reply: reply - d.epoch, Units: units, Subject: subject, Kind: kind,
-		Instance: uint8(instance), TakeCall: t.call, TakeReply: t.reply}
+		Instance: uint8(t.instance), TakeCall: t.call, TakeReply: t.reply}
 	if err != nil {
 		e.Outcome = oracle.Failed
 		d.settleErrors++

@@ -44,7 +44,7 @@ func openSite(ctx context.Context, cfg *Config, sel strategies.Selection, w *net
 	st := &site{cfg: cfg, sel: sel, s: w.s, w: w, open: open, postgres: newServer(*cfg.PostgresNet)}
 	err := st.prepare(ctx)
 	if err == nil {
-		st.Session, err = harness.OpenSession(ctx, &cfg.Plan, sel, cfg.Topology.total(), 1, 0, st)
+		st.Session, err = harness.OpenSession(ctx, &harness.Session{Plan: &cfg.Plan, Selection: sel}, cfg.Topology.total(), 1, st)
 	}
 	if err != nil {
 		return nil, errors.Join(err, st.close(ctx))

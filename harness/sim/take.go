@@ -29,7 +29,7 @@ func (d *drive) do(ctx context.Context, w due) {
 	}
 	answered := false
 	answer := func(dec quota.Decision, err error) {
-		d.answer(w, op, s, asking{call, index, began}, instance, dec, err)
+		d.answer(w, op, asking{s, call, index, instance, began}, dec, err)
 	}
 	defer func() { // where the strategy panics, this one and all others in flight end
 		if !answered && !d.judged {
@@ -53,14 +53,17 @@ func (d *drive) calm() {
 // errUnanswered is the error of a request that has no answer.
 var errUnanswered = errors.New("the strategy panicked before it had answered")
 
-// asking is when a request was made, in which window, and what was known then.
+// asking is whose request it is, when it was made, in which window, of which instance, and
+// what was known then.
 type asking struct {
+	subject      *subject
 	call, window int64
+	instance     int
 	began        asked
 }
 
 // answer records a request's answer.
-func (d *drive) answer(w due, op workloads.Op, s *subject, t asking, instance int, dec quota.Decision, err error) {
+func (d *drive) answer(w due, op workloads.Op, t asking, dec quota.Decision, err error) {
 	reply := d.now()
 	granted := int64(0)
 	if err == nil {
@@ -71,11 +74,11 @@ func (d *drive) answer(w due, op workloads.Op, s *subject, t asking, instance in
 
 	out, tier := d.outcome(dec, err)
 	d.truth.at(reply, d.windowAt)
-	d.truth.end(s, t.began, t.window, op.Units, granted, t.call, reply, out)
+	d.truth.end(t, op.Units, granted, reply, out)
 	d.record(out, tier, reply-w.intended, reply-t.call)
 	e := oracle.Event{
 		Call: t.call - d.epoch, Reply: reply - d.epoch, Units: op.Units, Subject: op.Subject,
-		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(instance),
+		Kind: oracle.Take, Outcome: out, Tier: tier, Instance: uint8(t.instance),
 	}
 	if out == oracle.Admitted && granted < op.Units {
 		short := e
@@ -93,7 +96,7 @@ func (d *drive) answer(w due, op workloads.Op, s *subject, t asking, instance in
 		d.witness.Taken(err)
 	}
 	if out == oracle.Rejected {
-		d.rejectedLast = s.name
+		d.rejectedLast = t.subject.name
 	}
 	if out != oracle.Admitted {
 		return
@@ -101,15 +104,15 @@ func (d *drive) answer(w due, op workloads.Op, s *subject, t asking, instance in
 	if op.Fate == workloads.FateNone {
 		return
 	}
-	d.session(op, dec.Reservation, instance, took{t.call - d.epoch, reply - d.epoch, t.window})
+	d.session(op, dec.Reservation, took{t.call - d.epoch, reply - d.epoch, t.window, t.instance})
 }
 
 // session settles a request later. Its operation is a copy: a closure of answer's own
 // would put that of each request on the heap.
-func (d *drive) session(op workloads.Op, r quota.Reservation, instance int, t took) {
+func (d *drive) session(op workloads.Op, r quota.Reservation, t took) {
 	d.settling++
 	d.s.Go("session", func(ctx context.Context) {
-		d.settle(ctx, op, r, instance, t)
+		d.settle(ctx, op, r, t)
 		d.settling--
 		d.calm()
 	})

@@ -184,12 +184,12 @@ type asked struct {
 	changed int
 }
 
-// end notes an answer to a request that was called at the given moment, in the
-// given window, and was granted that many of its units.
-func (t *truth) end(s *subject, a asked, index, units, granted, call, now int64, out oracle.Outcome) {
+// end notes an answer to a request, which was granted that many of its units.
+func (t *truth) end(of asking, units, granted, now int64, out oracle.Outcome) {
+	s, a := of.subject, of.began
 	t.touch(s, now)
-	s.own.slow = max(s.own.slow, now-call)
-	if index != s.window {
+	s.own.slow = max(s.own.slow, now-of.call)
+	if of.window != s.window {
 		s.crossed = true
 		return
 	}
@@ -197,7 +197,7 @@ func (t *truth) end(s *subject, a asked, index, units, granted, call, now int64,
 	switch out {
 	case oracle.Admitted:
 		if !s.own.open {
-			s.own.open, s.own.begun = true, call
+			s.own.open, s.own.begun = true, of.call
 		}
 		t.use(s, granted, now, now, false)
 		if a.changed != t.changed { // it was right to go by the limit of before

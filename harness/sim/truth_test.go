@@ -33,7 +33,7 @@ func TestTruthExpectsWhatTheOracleDoes(t *testing.T) {
 				inFlight = append(inFlight[:i], inFlight[i+1:]...)
 				o.event.Reply = now
 				o.event.Outcome = []oracle.Outcome{oracle.Admitted, oracle.Rejected, oracle.Failed, oracle.RejectedDegraded}[r.IntN(4)]
-				tr.end(o.s, o.asked, 0, o.event.Units, o.event.Units, o.event.Call, now, o.event.Outcome)
+				tr.end(asking{subject: o.s, call: o.event.Call, began: o.asked}, o.event.Units, o.event.Units, now, o.event.Outcome)
 				events = append(events, o.event)
 			} else {
 				units := 1 + r.Int64N(4)

@@ -10,12 +10,14 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
+// Verdicts are what a clause is held against: the verdict on the policy's own windows, and that
+// on rolling ones of the same length, or nil.
+type Verdicts struct{ Own, Rolling *oracle.Verdict }
+
 // Clauses holds a strategy to clauses, its own or its record's, with parameters that were
 // measured. A clause that does not tolerate each of the faults that happened is
-// left out: it promises nothing then. v is the verdict on the policy's own
-// windows, rolling that on rolling ones of the same length, or nil.
-func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, params quota.Params, v,
-	rolling *oracle.Verdict) []results.Clause {
+// left out: it promises nothing then.
+func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, params quota.Params, v Verdicts) []results.Clause {
 	out := []results.Clause{}
 	for _, c := range declared {
 		if slices.ContainsFunc(happened, func(f quota.Fault) bool { return !slices.Contains(c.Tolerates, f) }) {
@@ -23,9 +25,9 @@ func Clauses(declared []quota.Clause, kind quota.Kind, happened []quota.Fault, p
 		}
 		switch {
 		case c.Applies(kind):
-			out = append(out, decide(c, params, v))
-		case rolling != nil && slices.Contains(c.Kinds, quota.Rolling):
-			out = append(out, decide(c, params, rolling))
+			out = append(out, decide(c, params, v.Own))
+		case v.Rolling != nil && slices.Contains(c.Kinds, quota.Rolling):
+			out = append(out, decide(c, params, v.Rolling))
 		}
 	}
 	return out

@@ -69,17 +69,23 @@ func (v *Value) Items() []string {
 	return *v.items
 }
 
+// form is how a number is read and written.
+type form[T any] struct {
+	parse  func(string) (T, error)
+	format func(T) string
+}
+
 // number is a value with an order and bounds.
-func number[T cmp.Ordered](p *T, low, high T, v Value, parse func(string) (T, error), format func(T) string) *Value {
-	v.text = func() string { return format(*p) }
+func number[T cmp.Ordered](p *T, low, high T, v Value, as form[T]) *Value {
+	v.text = func() string { return as.format(*p) }
 	if v.wants == "" {
-		v.wants = fmt.Sprintf("give a whole number from %s to %s", format(low), format(high))
+		v.wants = fmt.Sprintf("give a whole number from %s to %s", as.format(low), as.format(high))
 	}
 	if v.scalars == nil {
 		v.scalars = []scalar{scalarNumber}
 	}
 	v.parse = func(text string) (func(), error) {
-		x, err := parse(text)
+		x, err := as.parse(text)
 		if within := x >= low && x <= high; err != nil || !within { // which NaN is not
 			return nil, errors.New(v.wants)
 		}
@@ -90,39 +96,41 @@ func number[T cmp.Ordered](p *T, low, high T, v Value, parse func(string) (T, er
 
 // Whole is a whole number.
 func Whole(p *int, low, high int) *Value {
-	return number(p, low, high, Value{kind: "int"}, strconv.Atoi, strconv.Itoa)
+	return number(p, low, high, Value{kind: "int"}, form[int]{strconv.Atoi, strconv.Itoa})
 }
 
 // Count is a whole number that may be large.
 func Count(p *int64, low, high int64) *Value {
-	return number(p, low, high, Value{kind: "int"},
+	return number(p, low, high, Value{kind: "int"}, form[int64]{
 		func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) },
-		func(x int64) string { return strconv.FormatInt(x, 10) })
+		func(x int64) string { return strconv.FormatInt(x, 10) },
+	})
 }
 
 // Seed is any whole number of 64 bits.
 func Seed(p *uint64) *Value {
-	return number(p, 0, math.MaxUint64, Value{kind: "int"},
+	return number(p, 0, math.MaxUint64, Value{kind: "int"}, form[uint64]{
 		func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) },
-		func(x uint64) string { return strconv.FormatUint(x, 10) })
+		func(x uint64) string { return strconv.FormatUint(x, 10) },
+	})
 }
 
 // Decimal is a number from 0 to high.
 func Decimal(p *float64, high float64) *Value {
 	v := Value{kind: "float", wants: "give a number from 0 to " + strconv.FormatFloat(high, 'f', -1, 64)}
-	return number(p, 0, high, v, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, decimalText)
+	return number(p, 0, high, v, form[float64]{func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, decimalText})
 }
 
 // DecimalOrNone is 0, or a number from low to high.
 func DecimalOrNone(p *float64, low, high float64) *Value {
 	v := Value{kind: "float", wants: fmt.Sprintf("give 0, or a number from %v to %.0f", low, high)}
-	return number(p, 0, high, v, func(s string) (float64, error) {
+	return number(p, 0, high, v, form[float64]{func(s string) (float64, error) {
 		x, err := strconv.ParseFloat(s, 64)
 		if x > 0 && x < low {
 			err = strconv.ErrRange
 		}
 		return x, err
-	}, decimalText)
+	}, decimalText})
 }
 
 func decimalText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
@@ -130,7 +138,7 @@ func decimalText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) 
 // Percent is a share from above 0 to 1, given in percent; 0 if none is given.
 func Percent(p *float64) *Value {
 	v := Value{kind: "percent", scalars: []scalar{scalarText}, wants: "give a share such as 10%, more than 0% and at most 100%"}
-	return number(p, math.SmallestNonzeroFloat64, 1, v, func(s string) (float64, error) {
+	return number(p, math.SmallestNonzeroFloat64, 1, v, form[float64]{func(s string) (float64, error) {
 		digits, ok := strings.CutSuffix(s, "%")
 		if !ok {
 			return 0, strconv.ErrSyntax
@@ -142,7 +150,7 @@ func Percent(p *float64) *Value {
 			return "0"
 		}
 		return strconv.FormatFloat(100*x, 'g', 12, 64) + "%"
-	})
+	}})
 }
 
 // Span is a length of time that is not negative.
@@ -151,12 +159,12 @@ func Span(p *time.Duration, high time.Duration) *Value {
 		kind: "duration", scalars: []scalar{scalarText, scalarNumber}, // a bare 0
 		wants: fmt.Sprintf("give a time from 0 to %v with its unit, e.g. 400ms or 1m30s", high),
 	}
-	return number(p, 0, high, v, time.ParseDuration, func(d time.Duration) string {
+	return number(p, 0, high, v, form[time.Duration]{time.ParseDuration, func(d time.Duration) string {
 		if d == 0 {
 			return "0"
 		}
 		return d.String()
-	})
+	}})
 }
 
 // errEmpty is the error of a value that is there and says nothing, as that of a

@@ -207,7 +207,7 @@ func (b *book) hold(faults ...quota.Fault) {
 		rolling = &v
 	}
 	params := b.params(own)
-	for _, c := range promise.Clauses(b.meta.Guarantee, b.policy.Window.Kind, faults, params, &own, rolling) {
+	for _, c := range promise.Clauses(b.meta.Guarantee, b.policy.Window.Kind, faults, params, promise.Verdicts{Own: &own, Rolling: rolling}) {
 		if c.Verdict == results.Broken {
 			b.Errorf("%s window, limit %d: the worst subject has a %s of %d units; declared is %s, which is %d here (%+v)",
 				b.policy.Window.Kind, b.policy.Limit, c.Property, c.Certain, c.Formula, c.Bound, params)

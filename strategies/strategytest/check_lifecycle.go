@@ -15,7 +15,7 @@ import (
 // checkJobs: background work has a name and an occasion, and comes to rest when
 // no request comes.
 func checkJobs(tb testing.TB, m *strategies.Meta, stores Stores) {
-	f := openBy(tb, m, stores, 1, nil, &hasty{Clock: clock.Wall{}}, time.Time{})
+	f := openBy(tb, m, stores, 1, nil, testClock{Clock: &hasty{Clock: clock.Wall{}}})
 	jobber, ok := f.instances[0].(strategies.Jobber)
 	if !ok {
 		tb.Skip("has no jobs")

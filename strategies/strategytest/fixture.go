@@ -52,7 +52,7 @@ func open(tb testing.TB, meta *strategies.Meta, stores Stores, instances int) *f
 
 func openWith(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options) *fixture {
 	tb.Helper()
-	return openBy(tb, meta, stores, instances, given, patient{clock.Wall{}}, time.Time{})
+	return openBy(tb, meta, stores, instances, given, testClock{Clock: patient{clock.Wall{}}})
 }
 
 // patient is a clock that ends no contexts: a strategy's own deadlines would make
@@ -73,28 +73,32 @@ func (h *hasty) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// openBy opens on a clock of the test's own, and looks for timestamps of the wall
-// clock where virtual is that clock's time.
-func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options, c quota.Clock,
-	virtual time.Time) *fixture {
+// testClock is a clock for a test. virtual is its time if timestamps of the wall clock are wrong.
+type testClock struct {
+	quota.Clock
+	virtual time.Time
+}
+
+// openBy opens on a clock for the test.
+func openBy(tb testing.TB, meta *strategies.Meta, stores Stores, instances int, given quota.Options, c testClock) *fixture {
 	tb.Helper()
 	sel, err := meta.Select(given)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return opened(&fixture{TB: tb, meta: sel.Meta, sel: sel}, stores, instances, c, virtual) // with what the options need, too
+	return opened(&fixture{TB: tb, meta: sel.Meta, sel: sel}, stores, instances, c) // with what the options need, too
 }
 
 // opened connects and opens a new fixture.
-func opened(f *fixture, stores Stores, instances int, c quota.Clock, virtual time.Time) *fixture {
+func opened(f *fixture, stores Stores, instances int, c testClock) *fixture {
 	tb := f.TB
 	tb.Helper()
 	f.env = strategies.Env{
-		Clock: c, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
+		Clock: c.Clock, Shared: new(strategies.Shared), Prefix: "conformance:" + rand.Text() + ":",
 		Instances: instances, Options: f.sel.Options, Wake: func(string) {},
 	}
-	f.watch(virtual, stores.Client)
-	f.connect(stores, !virtual.IsZero())
+	f.watch(c.virtual, stores.Client)
+	f.connect(stores, !c.virtual.IsZero())
 	for i := range instances {
 		f.instances = append(f.instances, f.open(i))
 	}

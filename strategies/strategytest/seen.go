@@ -164,7 +164,7 @@ func checkClock(tb testing.TB, m *strategies.Meta, stores Stores) {
 	real := clock.Wall{}.Now().UTC()
 	by.Store(int64(time.Date(real.Year()+4, real.Month(), 3, 2, 3, 0, 0, time.UTC).Sub(real)))
 	c := setClock{patient{clock.Wall{}}, &by}
-	f := openBy(tb, m, stores, 1, nil, c, c.Now())
+	f := openBy(tb, m, stores, 1, nil, testClock{c, c.Now()})
 	const limit, offered = 3, 6
 	for _, p := range served(m) {
 		q := withLimit(p, limit)
@@ -194,7 +194,7 @@ const postponement = 8 * 366 * 24 * time.Hour
 // clock's, so that what is near those is the strategy's own.
 func checkClockApart(tb testing.TB, asked *fixture, stores Stores, c quota.Clock) {
 	tb.Helper()
-	f := opened(&fixture{TB: tb, meta: asked.meta, sel: asked.sel, postponed: true}, stores, 1, c, c.Now())
+	f := opened(&fixture{TB: tb, meta: asked.meta, sel: asked.sel, postponed: true}, stores, 1, testClock{c, c.Now()})
 	const limit, offered = 3, 6
 	for _, p := range served(f.meta) {
 		q := withLimit(p, limit)

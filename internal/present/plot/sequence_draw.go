@@ -75,29 +75,35 @@ func (d *drawing) text(x, y float64, align text.XAlignment, s draw.TextStyle, li
 	d.c.FillText(aligned(s, align, text.YBottom), d.at(x, y), drawable(line))
 }
 
-// over sets a line on a ground of its own, which keeps it readable where it crosses
-// lifelines.
-func (d *drawing) over(x, y float64, align text.XAlignment, s draw.TextStyle, ground color.Color, line string) {
+// point and area are in points of the drawing, from its upper left corner.
+type (
+	point struct{ x, y float64 }
+	area  struct{ x, y, width, height float64 }
+)
+
+// over sets a line on a filled ground, which keeps it readable if it crosses lifelines.
+func (d *drawing) over(p point, align text.XAlignment, s draw.TextStyle, ground color.Color, line string) {
 	e, w := s.FontExtents(), float64(s.Width(drawable(line)))
-	left := x
+	left := p.x
 	switch align {
 	case text.XCenter:
 		left -= w / 2
 	case text.XRight:
 		left -= w
 	}
-	d.box(left-1, y-float64(e.Ascent)+1, w+2, float64(e.Ascent+e.Descent)-1, ground, nil)
-	d.text(x, y, align, s, line)
+	d.box(area{left - 1, p.y - float64(e.Ascent) + 1, w + 2, float64(e.Ascent+e.Descent) - 1}, ground, nil)
+	d.text(p.x, p.y, align, s, line)
 }
 
-func (d *drawing) line(x1, y1, x2, y2 float64, stroke color.Color, width float64, dashes ...vg.Length) {
-	a, b := d.at(x1, y1), d.at(x2, y2)
+func (d *drawing) line(from, to point, stroke color.Color, width float64, dashes ...vg.Length) {
+	a, b := d.at(from.x, from.y), d.at(to.x, to.y)
 	d.c.StrokeLine2(draw.LineStyle{Color: stroke, Width: vg.Length(width), Dashes: dashes}, a.X, a.Y, b.X, b.Y)
 }
 
-// box fills a rectangle, and frames it where a stroke is given.
-func (d *drawing) box(x, y, width, height float64, fill, stroke color.Color) {
-	corners := []vg.Point{d.at(x, y), d.at(x+width, y), d.at(x+width, y+height), d.at(x, y+height)}
+// box fills a rectangle, and frames it if a stroke is given.
+func (d *drawing) box(a area, fill, stroke color.Color) {
+	right, low := a.x+a.width, a.y+a.height
+	corners := []vg.Point{d.at(a.x, a.y), d.at(right, a.y), d.at(right, low), d.at(a.x, low)}
 	d.c.FillPolygon(fill, corners)
 	if stroke != nil {
 		d.c.StrokeLines(draw.LineStyle{Color: stroke, Width: 1}, append(corners, corners[0]))
@@ -154,9 +160,9 @@ func (d *drawing) lifelines(c *chart) {
 		if l.store != "" {
 			fill, stroke, width = storeGround, chartBlue, 3
 		}
-		d.line(l.x, c.top+headHeight, l.x, end, lifelineInk, width)
+		d.line(point{l.x, c.top + headHeight}, point{l.x, end}, lifelineInk, width)
 		half := l.headWidth()
-		d.box(l.x-half, c.top, 2*half, headHeight, fill, stroke)
+		d.box(area{l.x - half, c.top, 2 * half, headHeight}, fill, stroke)
 		y := c.top + headHeight/2 + 4.5 - 7*float64(len(l.head)-1)
 		for i, h := range l.head {
 			s := boldText(ink)
@@ -167,7 +173,7 @@ func (d *drawing) lifelines(c *chart) {
 		}
 	}
 	for _, s := range c.busy {
-		d.box(c.lanes[s.lane].x-4, s.from-4, 8, s.to-s.from+4, white, faint)
+		d.box(area{c.lanes[s.lane].x - 4, s.from - 4, 8, s.to - s.from + 4}, white, faint)
 	}
 }
 
@@ -186,7 +192,7 @@ func (r *row) ground() color.Color {
 func (d *drawing) bands(c *chart) {
 	for _, r := range c.rows {
 		if r.kind == markBand {
-			d.box(leftMargin, r.y+3, c.truth-truthWidth/2-leftMargin, r.height-6, r.ground(), nil)
+			d.box(area{leftMargin, r.y + 3, c.truth - truthWidth/2 - leftMargin, r.height - 6}, r.ground(), nil)
 		}
 	}
 }
@@ -212,25 +218,26 @@ func (d *drawing) row(c *chart, r *row) {
 			colour = chartAmber
 		}
 		for i, l := range r.label {
-			d.over((leftMargin+c.truth-truthWidth/2)/2, r.y+rowGap/2+float64(i+1)*lineHeight+2, text.XCenter, plainText(colour), r.ground(), l)
+			at := point{(leftMargin + c.truth - truthWidth/2) / 2, r.y + rowGap/2 + float64(i+1)*lineHeight + 2}
+			d.over(at, text.XCenter, plainText(colour), r.ground(), l)
 		}
 		return
 	case markNote:
 		d.note(c, r, colour)
 	case markCall, markBoth:
 		d.label(c, r, r.label, r.arrow()-6, colour)
-		d.arrow(c.lanes[r.lane].x, c.lanes[r.store].x, r.arrow(), colour, false, r.broken)
+		d.arrow(c.lanes[r.lane].x, c.lanes[r.store].x, r.arrow(), colour, arrowStyle{broken: r.broken})
 		if r.answer != "" {
 			y := r.arrow() + lineHeight + 6
 			d.label(c, r, []string{r.answer}, y-5, ink)
-			d.arrow(c.lanes[r.store].x, c.lanes[r.lane].x, y, ink, true, false)
+			d.arrow(c.lanes[r.store].x, c.lanes[r.lane].x, y, ink, arrowStyle{dashed: true})
 		}
 	case markReply:
 		if !r.fault {
 			colour = ink
 		}
 		d.label(c, r, r.label, r.arrow()-6, colour)
-		d.arrow(c.lanes[r.store].x, c.lanes[r.lane].x, r.arrow(), colour, true, r.broken)
+		d.arrow(c.lanes[r.store].x, c.lanes[r.lane].x, r.arrow(), colour, arrowStyle{true, r.broken})
 	}
 	if r.step.Outcome != "" {
 		d.verdict(c.lanes[r.lane].x, r.pill(), r.step.Outcome)
@@ -249,8 +256,11 @@ func (d *drawing) label(c *chart, r *row, lines []string, y float64, colour colo
 	}
 }
 
+// arrowStyle says whether an arrow is a reply, and whether it is lost on the way.
+type arrowStyle struct{ dashed, broken bool }
+
 // arrow draws from one lifeline to another, or half the way and a cross.
-func (d *drawing) arrow(from, to, y float64, colour color.Color, dashed, broken bool) {
+func (d *drawing) arrow(from, to, y float64, colour color.Color, s arrowStyle) {
 	dir := 1.0
 	if to < from {
 		dir = -1
@@ -258,22 +268,22 @@ func (d *drawing) arrow(from, to, y float64, colour color.Color, dashed, broken 
 	from += 4 * dir
 	to -= 4 * dir
 	var dashes []vg.Length
-	if dashed {
+	if s.dashed {
 		dashes = []vg.Length{5, 3}
 	}
-	if broken {
+	if s.broken {
 		to = from + (to-from)*0.55
-		d.line(from, y, to, y, colour, 1.3, dashes...)
+		d.line(point{from, y}, point{to, y}, colour, 1.3, dashes...)
 		d.cross(to+5*dir, y, colour)
 		return
 	}
-	d.line(from, y, to-5*dir, y, colour, 1.3, dashes...)
+	d.line(point{from, y}, point{to - 5*dir, y}, colour, 1.3, dashes...)
 	d.c.FillPolygon(colour, []vg.Point{d.at(to, y), d.at(to-8*dir, y-4), d.at(to-8*dir, y+4)})
 }
 
 func (d *drawing) cross(x, y float64, colour color.Color) {
-	d.line(x-5, y-5, x+5, y+5, colour, 2.2)
-	d.line(x-5, y+5, x+5, y-5, colour, 2.2)
+	d.line(point{x - 5, y - 5}, point{x + 5, y + 5}, colour, 2.2)
+	d.line(point{x - 5, y + 5}, point{x + 5, y - 5}, colour, 2.2)
 }
 
 // note marks a step that is no command.
@@ -282,7 +292,7 @@ func (d *drawing) note(c *chart, r *row, colour color.Color) {
 	if r.ends {
 		y = r.y + r.height/2
 		d.cross(x, y, chartRed)
-		d.over(x+14, y+4, text.XLeft, boldText(chartRed), white, r.label[0])
+		d.over(point{x + 14, y + 4}, text.XLeft, boldText(chartRed), white, r.label[0])
 		return
 	}
 	if !r.fault {
@@ -291,7 +301,7 @@ func (d *drawing) note(c *chart, r *row, colour color.Color) {
 		d.c.DrawGlyphNoClip(draw.GlyphStyle{Color: faint, Radius: 3.5, Shape: draw.RingGlyph{}}, d.at(x, y))
 	}
 	for i, l := range r.label {
-		d.over(x+labelRoom, y+4+float64(i)*lineHeight, text.XLeft, plainText(colour), white, l)
+		d.over(point{x + labelRoom, y + 4 + float64(i)*lineHeight}, text.XLeft, plainText(colour), white, l)
 	}
 }
 
