@@ -1,25 +1,9 @@
-# quotabench: make help lists the targets.
+# quotabench: make help lists the targets. tools/Makefile has those for work on the project's own claims.
 
 GO            ?= go
 GOLANGCI      ?= v2.11.4
 ACTIONLINT    ?= v1.7.12
 GORELEASER    ?= v2.12.5
-GREMLINS      ?= v0.6.0
-BENCHSTAT     ?= v0.0.0-20260908200009-22c9c6c9d4da
-
-# What make faster compares with, how often, and which of its probes.
-BASE          ?= 98043b8
-PAIRS         ?= 5
-ONLY          ?=
-# LONG=1 has make faster take the probes of minutes too; COMMIT=1 makes its ratios the committed ones.
-LONG          ?=
-COMMIT        ?=
-
-# Recorded series that make noise studies instead of a generated one.
-SERIES        ?=
-
-# SHORT=1 has make instrument take fewer and shorter pairs.
-SHORT         ?=
 
 # How many rounds make flaky runs, and on which packages of which module.
 N             ?= 20
@@ -33,11 +17,8 @@ RACE           = $$(git grep -lE 'sync\.(Mutex|RWMutex|WaitGroup|Cond|Map)|atomi
 # A test that lacks one of these stores fails instead of being skipped.
 REQUIRE       := QUOTABENCH_REQUIRE=$${QUOTABENCH_REQUIRE:-redis,postgres}
 
-# How long make soak takes.
-MINUTES       ?= 10
-
 .DEFAULT_GOAL := help
-.PHONY: planted help run build build-full deps deps-all test test-all flaky golden lint bench benchstat release publish instrument faster baseline pages track-record noise fuzz mutants kill9 soak man tidy ci clean
+.PHONY: help run build build-full deps deps-all test test-all flaky golden lint bench release publish pages man
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,9 +71,6 @@ lint: ## run the pinned golangci-lint, and actionlint on the workflow and the ac
 bench: ## benchmark every strategy under every workload, on embedded stores
 	$(GO) test -run '^$$' -bench . .
 
-benchstat: ## summarise benchmark output: make benchstat FILES="old.txt new.txt"
-	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) $(FILES)
-
 release: ## build a release to dist/, and publish nothing: archives, checksums, the Homebrew cask, and SBOMs and the image if syft and docker buildx are here
 	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --snapshot --clean \
 	  $$(docker buildx inspect >/dev/null 2>&1 || echo --skip=docker) $$(command -v syft >/dev/null || echo --skip=sbom)
@@ -103,59 +81,10 @@ publish: ## build and publish the release of the tag that is checked out; CI doe
 	  { test -s bin/release-notes.md || { echo "CHANGELOG.md has no section '## $${tag#v}': rename the one on top" >&2; exit 2; }; }
 	$(GO) run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --clean --release-notes bin/release-notes.md
 
-planted: ## have all tools look at limiters with planted defects and at right ones, and write tools/planted/README.md: make planted [ONLY=REGEXP] [TOOLS='run sim explore prove']; an hour
-	@PLANTED="$(or $(ONLY),.)" PLANTED_TOOLS="$(TOOLS)" $(GO) test -C tools ./planted -run 'TestTable|TestSet' -count 1 -v -timeout 3h
-
-instrument: ## what the instrument itself costs, as ratios inside one run
-	$(if $(SHORT),,QUOTABENCH_LONG=1) $(GO) test -run '^$$' -bench . -benchtime 1x ./harness/measure
-	$(GO) test -run '^$$' -bench 'Commands|Schedules|Search' $(if $(SHORT),-benchtime 200ms) ./harness/sim ./harness/explore
-
-faster: ## what got faster since a commit and what it costs by limits, held against committed ratios: make faster [BASE=98043b8] [ONLY=REGEXP] [PAIRS=5] [LONG=1] [COMMIT=1]
-	@$(GO) run -C tools ./instrument -base "$(BASE)" -pairs "$(PAIRS)" -only "$(ONLY)" $(if $(LONG),-long) $(if $(COMMIT),-commit)
-
-baseline: deps-all ## make the reference results and the strategies' pages anew; 9 minutes on a machine that does nothing else
-	@results/baseline/refresh
-	@$(MAKE) --no-print-directory pages
-
 pages: ## write docs/strategies anew, from the reference results
 	$(GO) run -C tools ./pages
-
-track-record: ## write docs/track-record.md anew: what is found in published limiters; some minutes
-	cd adapters && $(GO) run ./cmd/track-record
-
-noise: ## how often compare is wrong about timings: make noise [SERIES="a.csv b.csv"]; two minutes
-	@$(GO) run -C tools ./study $(abspath $(SERIES))
-
-fuzz: ## fuzz every decoder and the oracle, 20 s each
-	@for in in . full; do for pkg in $$($(GO) list -C $$in ./...); do \
-	  for f in $$($(GO) test -C $$in -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-	    echo "== $$pkg $$f"; $(GO) test -C $$in -run '^$$' -fuzz "^$$f$$" -fuzztime 20s -fuzzminimizetime 10x $$pkg || exit 1; \
-	  done; \
-	done; done
-
-mutants: ## what share of changed comparisons and signs the tests of the judge notice; an hour
-	$(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS) unleash --timeout-coefficient 10 ./oracle
-	$(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS) unleash --timeout-coefficient 10 --tags mutants \
-	  -E '(^|/)(doc|jobs|outage|session)\.go$$' -E '(^|/)(explore|measure|sim)/' ./harness
-
-kill9: ## end run, sim and explore at 50 random moments each, on servers of their own, and look what is left; a quarter of an hour
-	QUOTABENCH_KILLS=50 $(GO) test -count 1 -v -timeout 2h -run KilledAtAnyMoment ./cmd/quotabench
-
-soak: ## run, sim and explore on servers that break, in one process: nothing it holds may grow; make soak [MINUTES=10]
-	QUOTABENCH_SOAK=$(MINUTES)m $(GO) test -count 1 -v -timeout 24h -run Soak ./cmd/quotabench
 
 man: ## write the manual pages and the completion files of shells to bin/man1 and bin/completions
 	mkdir -p bin/completions
 	$(GO) run ./cmd/quotabench man --out bin/man1
 	for shell in bash zsh fish powershell; do $(GO) run ./cmd/quotabench completion $$shell > bin/completions/quotabench.$$shell || exit 1; done
-
-tidy: ## format, and bring go.mod up to date
-	gofmt -w $$(git ls-files '*.go')
-	$(GO) mod tidy
-	cd full && $(GO) mod tidy
-
-ci: ## do what CI does
-	.ci/run
-
-clean: ## remove what was built
-	rm -rf bin dist

@@ -28,14 +28,14 @@ func page(t *testing.T) string {
 
 // What was found stays found, in no more steps than the page says.
 func TestStillFound(t *testing.T) {
-	testenv.Long(t) // make track-record makes the same searches
+	testenv.Long(t) // make -C tools track-record makes the same searches
 	text := page(t)
 	for i := range findings {
 		f := &findings[i]
 		t.Run(f.name, func(t *testing.T) {
 			row := regexp.MustCompile(`(?m)^\| \[` + f.name + `\].* \| (\d+|-) \| [^|]* \|$`).FindStringSubmatch(text)
 			if row == nil {
-				t.Fatal("the page has no row: make track-record")
+				t.Fatal("the page has no row: make -C tools track-record")
 			}
 			if f.property == "" {
 				return // a race of a machine: package confirm and TestConformance repeat them
@@ -65,7 +65,7 @@ func TestPageIsUpToDate(t *testing.T) {
 	version := versions(goMod)
 	has := func(part string) {
 		if !strings.Contains(text, part) {
-			t.Errorf("the page lacks %q: make track-record", part)
+			t.Errorf("the page lacks %q: make -C tools track-record", part)
 		}
 	}
 	for i := range findings {

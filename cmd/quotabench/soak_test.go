@@ -36,7 +36,7 @@ import (
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("QUOTABENCH_SOAK"))
 	if err != nil {
-		t.Skip("QUOTABENCH_SOAK says how long it takes, e.g. 10m: make soak sets it")
+		t.Skip("QUOTABENCH_SOAK says how long it takes, e.g. 10m: make -C tools soak sets it")
 	}
 	s := &soak{killing: newKilling(t), pool: storetest.PostgresPool(t), codes: map[string]int{}, made: map[string]int{}}
 	var held [len(holdings)][]float64

@@ -181,7 +181,7 @@ func TestCommittedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(l) == 0 {
-		t.Error("committed.tsv: no ratio is committed: make faster COMMIT=1 on a machine that does nothing else")
+		t.Error("committed.tsv: no ratio is committed: make -C tools faster COMMIT=1 on a machine that does nothing else")
 	}
 	rows := map[[2]string]bool{}
 	for _, p := range probes() {

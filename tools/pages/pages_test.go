@@ -28,7 +28,7 @@ func TestPagesAreCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := write(baseline, out); err != nil {
-		t.Fatalf("%v (make baseline makes the records anew)", err)
+		t.Fatalf("%v (make -C tools baseline makes the records anew)", err)
 	}
 	made, err := os.ReadDir(out)
 	if err != nil {
@@ -53,7 +53,7 @@ func TestPagesAreCurrent(t *testing.T) {
 // TestBaselineHasEveryStrategy: each took part in the committed run, was searched
 // where it can be, or is skipped with the reason.
 func TestBaselineHasEveryStrategy(t *testing.T) {
-	const refresh = "run make baseline, and commit what it writes"
+	const refresh = "run make -C tools baseline, and commit what it writes"
 	var f results.File
 	var x results.Exploration
 	decode(t, filepath.Join(baseline, "run", "results.json"), &f)

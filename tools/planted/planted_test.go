@@ -74,7 +74,7 @@ type row map[string]string
 func TestTable(t *testing.T) {
 	pattern, ok := os.LookupEnv(askedFor)
 	if !ok {
-		t.Skip("it takes most of an hour: make planted")
+		t.Skip("it takes most of an hour: make -C tools planted")
 	}
 	only, tools := regexp.MustCompile(pattern), strings.Fields(cmp.Or(os.Getenv(asking), "run sim explore prove"))
 	for _, l := range planted.All() {
@@ -237,7 +237,7 @@ func TestSet(t *testing.T) {
 			t.Errorf("%s is of the form %s", l.Name, l.Meta.Form)
 		}
 		if rows[l.Name] == nil {
-			t.Errorf("%s has no row: make planted ONLY='^%s$'", l.Name, l.Name)
+			t.Errorf("%s has no row: make -C tools planted ONLY='^%s$'", l.Name, l.Name)
 		}
 	}
 	if of[true] < of[false] || len(names) < 40 || len(rows) != len(names) {
