@@ -87,7 +87,7 @@ func sweepCommand() *cobra.Command {
 		ValidArgsFunction: group.CompleteStrategies,
 	}
 	s.Register(cmd, s.varied(), s.Subject(), s.Stream(), s.Load(), s.Repeated(), s.Seeded(), s.Trouble(), s.Connected(), s.Stores(),
-		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Kept(), s.Verbosity(), s.Output(), s.ConfigFile("measure"))
+		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Kept(), s.Verbosity(), s.Output(), s.ConfigFile(), s.PrintConfig("measure"))
 	return cmd
 }
 
