@@ -29,7 +29,6 @@ type compareSettings struct {
 	*group.Settings
 	tolerances, timings []string
 	strict              bool
-	file                string // of --gates
 }
 
 // judged says what is worse.
@@ -43,8 +42,6 @@ func (s *compareSettings) judged() []settings.Setting {
 		{Name: "strict", Title: settings.Gates, Value: settings.Bool(&s.strict),
 			Doc: "also fail what is no pass: what the rounds cannot tell, timings that do not count, and strategies on one side only"},
 		jsonFlag(&s.JSON, "write JSON"),
-		{Name: "gates", Title: settings.Gates, Value: settings.Named(&s.file, "the name of a file"), FlagOnly: true,
-			Doc: "take settings from a YAML `file`, one key per flag; flags win over it"},
 	}
 }
 
@@ -67,14 +64,12 @@ func compareCommand() *cobra.Command {
 			"something became worse or a gate fails, and with 2 where the two cannot be compared.",
 		Example: "  quotabench compare main/results.json branch/results.json\n" +
 			"  quotabench compare base head --fail-on 'leak>0' --tolerance bytes=5% --format markdown\n" +
-			"  quotabench compare base head --gates gates.yaml --strict --format github",
+			"  quotabench compare base head --config gates.yaml --strict --format github",
 		Args: needs(2, 2, "compare needs two records, first the base and then the head, and got %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := session.Before(cmd.Context(), func() (*compare.Comparison, error) {
-				if s.file != "" {
-					if err := s.ReadFile(s.file); err != nil {
-						return nil, err
-					}
+				if err := s.Read(nil); err != nil {
+					return nil, err
 				}
 				return s.compare(args[0], args[1])
 			})
@@ -88,7 +83,7 @@ func compareCommand() *cobra.Command {
 			return showComparison(cmd, s.Format, c)
 		},
 	}
-	s.Register(cmd, s.Formats(), s.Conditions(), s.IfUndecided(), s.judged())
+	s.Register(cmd, s.Formats(), s.Conditions(), s.IfUndecided(), s.judged(), s.ConfigFile())
 	return cmd
 }
 

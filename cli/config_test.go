@@ -182,3 +182,36 @@ fill: 0.5
 		}
 	}
 }
+
+// TestSections: a file for several commands says what is common once, and what one command needs in its section.
+func TestSections(t *testing.T) {
+	newPlace(t, nil)
+	const common = "policy: 10 searches per fixed 1m\nstrategy: honest\n"
+	for _, c := range []struct {
+		command, file, want string
+	}{
+		{"run", common + "run:\n  workers: 7\nexplore:\n", "\nworkers: 7\n"},
+		{"run", common + "run: {workers: 7}\nexplore:\n  clients: 3\n", "\npolicy: 10 searches per fixed 1m\n"},
+		{"sim", common + "run:\n  workers: 7\n", "\npolicy: 10 searches per fixed 1m\n"},
+		{"sim", "property: leak\nexplore:\n", "\nstrategy:\n  - core\n"},
+		{"explore", common + "explore: {clients: 3}\nrun: {workers: 7}\n", `"clients": 3`},
+		{"sim", "property: leak\n", `bad.yaml:1: unknown key "property"`},
+		{"sim", "polcy: x\nexplore:\nsim:\n", `bad.yaml:1: unknown key "polcy": did you mean policy?`},
+		{"sim", "sim:\n  clients: 3\nexplore:\n", `bad.yaml:2: unknown key "clients"`},
+		{"sim", "sim: 5\n", "bad.yaml:1: not a configuration"},
+		{"sim", "seed: 2\nsim:\n  seed: 3\n", "bad.yaml:3: seed is given twice, first on line 1"},
+		{"sim", "doctor:\n", `bad.yaml:1: unknown key "doctor"`},
+	} {
+		if err := os.WriteFile("bad.yaml", []byte(c.file), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		show := "--print-config"
+		if c.command == "explore" {
+			show = "--json"
+		}
+		o := call(t.Context(), c.command, show, "--config", "bad.yaml")
+		if wrong := strings.HasPrefix(c.want, "bad"); wrong != (o.code == ExitUsage) || !strings.Contains(o.stdout+o.stderr, c.want) {
+			t.Errorf("%s of\n%s\nexit %d, no %q in %s%s", c.command, c.file, o.code, c.want, o.stdout, o.stderr)
+		}
+	}
+}

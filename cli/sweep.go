@@ -87,7 +87,7 @@ func sweepCommand() *cobra.Command {
 		ValidArgsFunction: group.CompleteStrategies,
 	}
 	s.Register(cmd, s.varied(), s.Subject(), s.Stream(), s.Load(), s.Repeated(), s.Seeded(), s.Trouble(), s.Connected(), s.Stores(),
-		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Kept(), s.Verbosity(), s.Output(), s.ConfigFile("measure"))
+		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Kept(), s.Verbosity(), s.Output(), s.ConfigFile(), s.PrintConfig("measure"))
 	return cmd
 }
 
@@ -155,7 +155,7 @@ func (s *sweepSettings) job() (*job, error) {
 	return &job{
 		points: points, sweep: &results.Sweep{Parameters: params, Until: s.until},
 		measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {
-			r, err := sweep.MeasurePoints(ctx, points, params)
+			r, err := sweep.Measure(ctx, points, params)
 			if err != nil {
 				return nil, err
 			}

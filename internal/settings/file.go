@@ -4,18 +4,23 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/internal/exit"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/quota"
 )
+
+// FileFlag is the flag of commands that take settings from a file.
+const FileFlag = "config"
 
 // reader reads one configuration file.
 type reader struct {
@@ -68,24 +73,60 @@ func (r *reader) wrong(t *token.Token, format string, args ...any) error {
 	return exit.Usagef("%s:%d: %w", r.path, line, fmt.Errorf(format, args...))
 }
 
+// document reads the keys at the top, which are for every command that has a section, and the section of this command.
 func (r *reader) document(body ast.Node) error {
-	switch n := body.(type) {
-	case nil, *ast.CommentGroupNode, *ast.NullNode: // nothing is set
-		return nil
-	case *ast.MappingValueNode:
-		return r.pair(n)
-	case *ast.MappingNode:
-		for _, p := range n.Values {
-			if err := r.pair(p); err != nil {
-				return err
+	pairs, err := r.pairs(body)
+	if err != nil {
+		return err
+	}
+	var sections []*cobra.Command
+	for _, p := range pairs {
+		if c := r.section(p); c != nil {
+			sections = append(sections, c)
+		}
+	}
+	for _, p := range pairs {
+		switch r.section(p) {
+		case nil:
+			err = r.pair(p, sections)
+		case r.cmd:
+			var own []*ast.MappingValueNode
+			own, err = r.pairs(p.Value)
+			for i := 0; i < len(own) && err == nil; i++ {
+				err = r.pair(own[i], nil)
 			}
 		}
-		return nil
+		if err != nil {
+			return err
+		}
 	}
-	return r.wrong(body.GetToken(), "not a configuration: write one key: value per line, the keys named like the command's flags")
+	return nil
 }
 
-func (r *reader) pair(p *ast.MappingValueNode) error {
+// section is the command that a key names, if it takes settings from a file.
+func (r *reader) section(p *ast.MappingValueNode) *cobra.Command {
+	for _, c := range r.cmd.Root().Commands() {
+		if c.Name() == p.Key.GetToken().Value && c.Flags().Lookup(FileFlag) != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func (r *reader) pairs(body ast.Node) ([]*ast.MappingValueNode, error) {
+	switch n := body.(type) {
+	case nil, *ast.CommentGroupNode, *ast.NullNode: // nothing is set
+		return nil, nil
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}, nil
+	case *ast.MappingNode:
+		return n.Values, nil
+	}
+	return nil, r.wrong(body.GetToken(), "not a configuration: write one key: value per line, the keys named like the command's flags")
+}
+
+// pair reads one key. What this command does not know may be for another one that has a section.
+func (r *reader) pair(p *ast.MappingValueNode, sections []*cobra.Command) error {
 	at := p.Key.GetToken()
 	key, ok := p.Key.(*ast.StringNode)
 	if !ok {
@@ -93,6 +134,9 @@ func (r *reader) pair(p *ast.MappingValueNode) error {
 	}
 	name := key.Value
 	x := r.Lookup(name)
+	if x == nil && slices.ContainsFunc(sections, func(c *cobra.Command) bool { return c.Flags().Lookup(name) != nil }) {
+		return nil
+	}
 	if x == nil || x.FlagOnly {
 		return r.wrong(at, "unknown key %q%s", name, cmp.Or(nearest(name, r.keys(), ""), ": "+quota.OneOf(name, r.keys())))
 	}

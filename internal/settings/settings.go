@@ -42,6 +42,7 @@ type Setting struct {
 // Set is the settings of one command.
 type Set struct {
 	table []Setting
+	cmd   *cobra.Command
 	flags *pflag.FlagSet
 	// places of the values that did not come from a flag, as "file:line", by name.
 	places map[string]string
@@ -49,7 +50,7 @@ type Set struct {
 
 // New makes the flags of a command.
 func New(cmd *cobra.Command, groups ...[]Setting) *Set {
-	s := &Set{table: slices.Concat(groups...), flags: cmd.Flags(), places: map[string]string{}}
+	s := &Set{table: slices.Concat(groups...), cmd: cmd, flags: cmd.Flags(), places: map[string]string{}}
 	for _, x := range s.table {
 		AddFlag(s.flags, x)
 	}

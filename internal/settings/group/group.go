@@ -133,14 +133,17 @@ func (s *Settings) Verbosity() []settings.Setting {
 		})}}
 }
 
-// ConfigFile takes settings from a file, and writes them.
-func (s *Settings) ConfigFile(nothing string) []settings.Setting {
-	return []settings.Setting{
-		{Name: "config", Title: settings.Output, Value: settings.Named(&s.File, "the name of a file"), FlagOnly: true,
-			Doc: "take settings from a YAML `file`, one key per flag; flags win over it"},
-		{Name: "print-config", Title: settings.Output, Value: settings.Bool(&s.PrintOnly), FlagOnly: true,
-			Doc: "write the configuration in force as YAML and " + nothing + " nothing"},
-	}
+// ConfigFile takes settings from a file.
+func (s *Settings) ConfigFile() []settings.Setting {
+	return []settings.Setting{{Name: settings.FileFlag, Was: by(s, "", texts{Compare: "gates"}), Title: settings.Output,
+		Value: settings.Named(&s.File, "the name of a file"), FlagOnly: true,
+		Doc: "take settings from a YAML `file`, one key per flag, also in a section " + string(s.command) + "; flags win over it"}}
+}
+
+// PrintConfig writes what [Settings.ConfigFile] takes.
+func (s *Settings) PrintConfig(nothing string) []settings.Setting {
+	return []settings.Setting{{Name: "print-config", Title: settings.Output, Value: settings.Bool(&s.PrintOnly), FlagOnly: true,
+		Doc: "write the configuration in force as YAML and " + nothing + " nothing"}}
 }
 
 // Read takes the settings of the file, if there is one, and strategies given as arguments,
