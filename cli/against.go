@@ -21,6 +21,7 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/atomicfile"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/compare"
 	seeds "github.com/quotabench/quotabench/internal/seed"
 	"github.com/quotabench/quotabench/internal/session"
@@ -41,18 +42,38 @@ type against struct {
 	ctx      context.Context //nolint:containedctx // of the one command that it serves
 	cmd      *cobra.Command
 	stderr   io.Writer
-	programs [2]string // the base and the head
-	args     []string  // of each round
-	dir      string    // of --out
-	selected []strategies.Selection
+	programs [2]string              // the base and the head
+	args     []string               // of each round
+	dir      string                 // of --out
+	rateless []strategies.Selection // that would be measured at a rate, if one were given
 }
 
 // sides by the names of their directories.
 var sides = [2]string{"base", "head"}
 
-// compareWith is run --against. Each round of a side is a program of its own, so that
+// runAgainst is run --against.
+func runAgainst(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) error {
+	a := &against{Settings: s, args: []string{"--rounds", "1"}}
+	if cfg.Load == (harness.Load{Loop: harness.Both}) {
+		a.args, a.rateless = append(a.args, "--loop", string(workloads.Closed)), cfg.Strategies
+	}
+	return a.compareWith(cmd, cfg.Rounds)
+}
+
+// withoutOther refuses settings of --against, which is not given.
+func withoutOther(s *group.Settings, names ...string) error {
+	for _, name := range names {
+		if s.Given(name) {
+			return s.Wrong(name, errors.New("it is about what --against finds: give --against PROGRAM too"))
+		}
+	}
+	return nil
+}
+
+// compareWith measures both programs in rounds. Each round of a side is a program of its own, so that
 // neither has what the other left behind.
-func compareWith(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) error {
+func (a *against) compareWith(cmd *cobra.Command, rounds int) error {
+	s := a.Settings
 	base, err := exec.LookPath(s.Against)
 	if err != nil {
 		return s.Wrong("against", fmt.Errorf("%q cannot be run: %w", s.Against, errors.Unwrap(err)))
@@ -78,20 +99,16 @@ func compareWith(cmd *cobra.Command, s *group.Settings, cfg *measure.Config) err
 			}
 		}
 	}
-	a := &against{
-		Settings: s, ctx: cmd.Context(), cmd: cmd, stderr: cmd.ErrOrStderr(),
-		programs: [2]string{base, head}, dir: dir, selected: cfg.Strategies,
-	}
+	a.ctx, a.cmd = cmd.Context(), cmd
+	a.stderr, a.dir = cmd.ErrOrStderr(), dir
+	a.programs = [2]string{base, head}
 	for i := range a.programs {
 		if a.programs[i], err = filepath.Abs(a.programs[i]); err != nil {
 			return fail(ExitFailed, err)
 		}
 	}
-	if cfg.Load == (harness.Load{Loop: harness.Both}) {
-		a.args = append(a.args, "--loop", string(workloads.Closed))
-	}
 	defer session.OutlivePipes()()
-	return a.compare(cfg.Rounds, s.Strategies)
+	return a.compare(rounds, s.Strategies)
 }
 
 // stages of [compare.Screening].
@@ -118,8 +135,8 @@ func (a *against) compare(rounds int, names []string) error {
 		}
 		c.Confirm(again)
 	}
-	if a.args != nil {
-		rate, _ := measure.CommonRate(slices.Concat(first[0].File.Runs, first[1].File.Runs), a.selected)
+	if a.rateless != nil {
+		rate, _ := measure.CommonRate(slices.Concat(first[0].File.Runs, first[1].File.Runs), a.rateless)
 		c.Notes = append(c.Notes, fmt.Sprintf("latency was not measured, since each program would choose a rate of its own: "+
 			"give both one, e.g. --rate %g, which run would choose by these figures", rate))
 	}
@@ -178,7 +195,7 @@ func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side,
 			}
 		}
 	}
-	pairing := fmt.Sprintf("%s, stage %d", files[0].Provenance.Time.Format(time.RFC3339Nano), stage)
+	pairing := fmt.Sprintf("%s, stage %d", clock.Wall{}.Now().UTC().Format(time.RFC3339Nano), stage)
 	for i, f := range files {
 		dir := stageDir(a.dir, sides[i], stage)
 		f.Pairing = pairing
@@ -196,7 +213,7 @@ func (a *against) stage(stage, rounds int, names []string) (out [2]compare.Side,
 
 // round runs one program for one round.
 func (a *against) round(side int, dir string, names []string) (*results.File, error) {
-	args := append([]string{"run"}, a.Flags("against", "format", "out", "rounds", "budget", "quick", "fail-on", "strategy")...)
+	args := append([]string{a.cmd.Name()}, a.Flags("against", "format", "out", "rounds", "budget", "quick", "fail-on", "strategy")...)
 	if a.Quick {
 		args = append(args, "--duration="+a.Duration.String())
 	}
@@ -204,7 +221,7 @@ func (a *against) round(side int, dir string, names []string) (*results.File, er
 		args = append(args, "--policy="+a.Policy)
 	}
 	args = append(args, a.args...)
-	args = append(args, "--rounds", "1", "--out", dir, "--strategy", strings.Join(names, ","))
+	args = append(args, "--out", dir, "--strategy", strings.Join(names, ","))
 	cmd := exec.CommandContext(a.ctx, a.programs[side], args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute // it stops its servers

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/metrics"
 	"github.com/quotabench/quotabench/internal/session"
-	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/internal/settings/group"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/render"
@@ -64,9 +62,10 @@ func measureOrCompare(cmd *cobra.Command, s *group.Settings, args []string) erro
 	case s.PrintOnly:
 		return printConfig(cmd, s, cfg.Policy.Unit)
 	case s.Against != "":
-		return compareWith(cmd, s, &cfg)
-	case s.Rank("format") == settings.ByFlag:
-		return s.Wrong("format", errors.New("it shows what --against finds: give --against PROGRAM too"))
+		return runAgainst(cmd, s, &cfg)
+	}
+	if err := withoutOther(s, "format"); err != nil {
+		return err
 	}
 	return carryOut(cmd, s, &job{points: []measure.Config{cfg},
 		measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {

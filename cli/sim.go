@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/answer"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/compare"
 	"github.com/quotabench/quotabench/internal/format"
@@ -36,6 +39,7 @@ type simSettings struct {
 	every         time.Duration
 	tracked       int
 	parallel      int
+	cpu           bool
 	chose         bool // the preset, since nothing was said of a load
 }
 
@@ -78,6 +82,10 @@ func (s *simSettings) virtual() []settings.Setting {
 			Doc: "subjects whose counters are read at each sample (default 200)"},
 		{Name: "parallel", Title: settings.Search, Value: settings.Whole(&s.parallel, 0, sim.MaxParallel),
 			Doc: "strategies simulated at the same time, each in memory of its own; 0 for one per processor"},
+		{Name: "rounds", Title: settings.Gates, Value: settings.Whole(&s.Rounds, 1, measure.MaxRounds), Computed: true,
+			Doc: fmt.Sprintf("pairs of rounds of --against (default %d)", answer.LastLook)},
+		{Name: "cpu", Title: settings.Output, Value: settings.Bool(&s.cpu),
+			Doc: "record the processor time of a decision: one strategy at a time, on one processor, without the garbage collector"},
 	}
 }
 
@@ -114,6 +122,11 @@ func simCommand() *cobra.Command {
 			case s.PrintOnly:
 				s.adopt(&cfg)
 				return printConfig(cmd, s.Settings, cfg.Policy.Unit)
+			case s.Against != "":
+				return (&against{Settings: s.Settings, args: []string{"--cpu"}}).compareWith(cmd, cmp.Or(s.Rounds, answer.LastLook))
+			}
+			if err := withoutOther(s.Settings, "format", "rounds"); err != nil {
+				return err
 			}
 			return s.simulate(cmd, &cfg)
 		},
@@ -125,7 +138,8 @@ func simCommand() *cobra.Command {
 
 func (s *simSettings) register(cmd *cobra.Command) {
 	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Seeded(), s.Shared(), s.Trouble(),
-		s.Stores(string(strategies.NeedRedis)), s.Enforced(), s.Conditions(), s.IfUndecided(), s.Kept(), s.Verbosity(), s.Output(),
+		s.Stores(string(strategies.NeedRedis)),
+		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Other(), s.Formats(), s.Kept(), s.Verbosity(), s.Output(),
 		s.ConfigFile(), s.PrintConfig("simulate"))
 }
 
@@ -200,7 +214,7 @@ func (s *simSettings) configure() (c sim.Config, err error) {
 			return c, err
 		}
 	}
-	c = sim.Config{Every: s.every, Tracked: s.tracked, Parallel: s.parallel, Topology: sim.Topology{
+	c = sim.Config{Every: s.every, Tracked: s.tracked, Parallel: s.parallel, CPU: s.cpu, Topology: sim.Topology{
 		Regions: group.Items(s.regions), SharedRedis: s.shared, Home: s.home,
 	}}
 	if c.Plan, err = s.Plan(); err != nil {

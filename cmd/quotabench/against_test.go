@@ -93,6 +93,34 @@ func TestAgainst(t *testing.T) {
 	requireTidy(t)
 }
 
+// TestAgainstSimulated compares the processor time of this program's simulations with that of its own.
+func TestAgainstSimulated(t *testing.T) {
+	against(t)
+	var out, errs bytes.Buffer
+	args := []string{"sim", "incr-expire", "exact", "--requests", "300", "--against", "./same", "--rounds", "2", "--out", "out", "--format", "json"}
+	code := cli.Main(args, &out, &errs)
+	var found compare.Comparison
+	if err := json.Unmarshal(out.Bytes(), &found); err != nil || code != cli.ExitOK || found.Pairs != 2 {
+		t.Fatalf("exit %d: %v: %s%s", code, err, &out, &errs)
+	}
+	timed := 0
+	for _, r := range found.Rows {
+		switch {
+		case r.Figure == compare.ClientCPU && *r.Base > 0 && *r.Head > 0 && r.Test.BaseRounds == 2:
+			timed++
+		case r.Kind != compare.Exact || r.Verdict != compare.Same || r.Of != "" && strings.Contains(r.Of, "round "):
+			t.Errorf("%+v", r)
+		}
+	}
+	if timed != 2 && runtime.GOOS == "linux" {
+		t.Errorf("the processor time of %d strategies was compared", timed)
+	}
+	if code := cli.Main([]string{"sim", "exact", "--rounds", "3", "--requests", "9"}, &out, &errs); code != cli.ExitUsage || !strings.Contains(errs.String(), "give --against PROGRAM too") {
+		t.Errorf("exit %d: %s", code, &errs)
+	}
+	requireTidy(t)
+}
+
 // TestAgainstFormats measures this program against itself at a rate, and with a gate that
 // fails.
 func TestAgainstFormats(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quotabench/quotabench/internal/clock"
 )
 
 // ownCPU is what this process has used of the processors.
@@ -18,7 +20,7 @@ type ownCPU struct {
 
 // readOwnCPU reads both. Threads that have ended are missing from waiting.
 func readOwnCPU() ownCPU {
-	c := ownCPU{used: processCPU()}
+	c := ownCPU{used: clock.Processor()}
 	files, err := filepath.Glob("/proc/self/task/*/schedstat")
 	if err != nil {
 		return c

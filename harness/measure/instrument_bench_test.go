@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/testenv"
 	redisstore "github.com/quotabench/quotabench/stores/redis"
 
@@ -49,13 +50,13 @@ func pairs(n int, a, b func() float64) float64 {
 // the processor time per operation in nanoseconds: other programs on the machine
 // do not count.
 func perOp(n int, f func(ops int)) float64 {
-	start := processCPU()
+	start := clock.Processor()
 	var wg sync.WaitGroup
 	for range instrumentWorkers {
 		wg.Go(func() { f(n / instrumentWorkers) })
 	}
 	wg.Wait()
-	return float64(processCPU()-start) / float64(n)
+	return float64(clock.Processor()-start) / float64(n)
 }
 
 var sink atomic.Int64
@@ -98,9 +99,9 @@ func BenchmarkDecision(b *testing.B) {
 	decision := func() float64 {
 		d := newDrive()
 		before := heapAllocs()
-		start := processCPU()
+		start := clock.Processor()
 		d.run(context.Background())
-		took := float64(processCPU()-start) / n
+		took := float64(clock.Processor()-start) / n
 		allocs = heapAllocs() - before
 		return took
 	}
@@ -269,9 +270,9 @@ func BenchmarkPacer(b *testing.B) {
 		ratio = pairs(4, func() float64 {
 			p := newPacer(wallTime.nano, 10_000)
 			defer p.close()
-			before, start := processCPU(), wallTime.nano()
+			before, start := clock.Processor(), wallTime.nano()
 			l := lateness(p.wait)
-			cores = float64(processCPU()-before) / float64(wallTime.nano()-start)
+			cores = float64(clock.Processor()-before) / float64(wallTime.nano()-start)
 			return l
 		}, func() float64 {
 			return lateness(func(at int64) {

@@ -48,6 +48,9 @@ type Config struct {
 	// processor and in memory of its own; 0 means as many as there are processors. The
 	// report is the same. On a real server it is one.
 	Parallel int
+	// CPU has the processor time of a decision recorded: one strategy at a time, on one processor and without the garbage
+	// collector. Records of one seed then differ by it.
+	CPU bool
 	// Isolate has each foreign strategy simulated in a process of its own, which is this
 	// program again: a panic on a goroutine that it has started then ends only its own run,
 	// whose audit says so. Foreign strategies and the workload must be
@@ -109,7 +112,7 @@ func (c *Config) Complete() error {
 			c.Workers = 10_000
 		}
 	}
-	setDefault(&c.Tracked, 200)
+	c.Tracked = cmp.Or(c.Tracked, 200)
 	if c.RedisNet == nil {
 		n := defaultRedis()
 		c.RedisNet = &n
@@ -232,13 +235,6 @@ func (c *Config) length(rate float64) time.Duration {
 		return time.Duration(min(float64(c.Requests)/rate*float64(time.Second), float64(MaxDuration)))
 	}
 	return c.Duration
-}
-
-func setDefault[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
 }
 
 // CannotRun returns why a strategy cannot take part in this simulation, or nil.

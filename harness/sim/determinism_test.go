@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/sim"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/present/plot"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/results/codec"
@@ -39,6 +40,15 @@ func TestOneSeedOneTrace(t *testing.T) {
 	for i, h := range run(t, other).Traces {
 		if h == want[i] {
 			t.Errorf("run %d has the same trace under another seed", i)
+		}
+	}
+	metered := mixed(t)
+	metered.CPU = true
+	timed := run(t, metered)
+	same(t, "while its processor time is measured", timed, want)
+	for i := range timed.Runs {
+		if r := &timed.Runs[i]; (r.Cost.ClientCPU > 0) != (clock.Processor() > 0) {
+			t.Errorf("%s: %g ns of processor time", r.Strategy, r.Cost.ClientCPU)
 		}
 	}
 	shown := mixed(t)

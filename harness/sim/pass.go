@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
+	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/internal/memredis"
@@ -121,7 +124,7 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 		}
 	}()
 	p.d.witness = w.witness
-	if err := p.issue(ctx, w); err != nil {
+	if err := p.metered(func() error { return p.issue(ctx, w) }); err != nil {
 		return err
 	}
 	p.trace = hash.h
@@ -139,6 +142,25 @@ func (p *pass) simulate(ctx context.Context) (err error) {
 	}
 	p.auditUnseen()
 	return nil
+}
+
+// heap is how much memory a simulation takes before garbage is collected all the same.
+const heap = 2 << 30
+
+// metered measures the processor time of all requests, if it is wanted. What a collection would cost depends on what the
+// simulation keeps, so there is none.
+func (p *pass) metered(issue func() error) error {
+	if !p.cfg.CPU {
+		return issue()
+	}
+	runtime.GC()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(heap))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	began := clock.Processor()
+	err := issue()
+	p.run.Cost.ClientCPU = float64(clock.Processor()-began) / float64(max(p.d.issued, 1))
+	return err
 }
 
 // issue has all requests issued, and waits until nothing is in flight.

@@ -89,9 +89,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 }
 
 // parallel is how many strategies are simulated at the same time: on a real server one,
-// since all of them have the same keys there.
+// since all of them have the same keys there, and one if their processor time is told apart.
 func (c *Config) parallel() int {
-	if _, real := c.Stores.Get(string(strategies.NeedRedis)); real {
+	if _, real := c.Stores.Get(string(strategies.NeedRedis)); real || c.CPU {
 		return 1
 	}
 	return cmp.Or(c.Parallel, runtime.GOMAXPROCS(0))

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
@@ -71,7 +72,7 @@ func (p *pass) probe(ctx context.Context) error {
 		if d.clock.Sleep(ctx, wait) != nil {
 			return
 		}
-		req := quota.Request{ID: harness.ProbeID, Subject: d.rejectedLast, Policy: &p.policy, Units: harness.Cost(&p.policy, smallest)}
+		req := quota.Request{ID: harness.ProbeID, Subject: d.rejectedLast, Policy: &p.policy, Units: harness.Cost(&p.policy, slices.Min[[]int64])}
 		dec, err := p.st.Instances[0].Take(ctx, req)
 		admitted, answered = dec.Admitted, err == nil
 	})
@@ -83,14 +84,6 @@ func (p *pass) probe(ctx context.Context) error {
 			"strategy takes the time from elsewhere than its clock, or resets nothing and does not say so")
 	}
 	return nil
-}
-
-func smallest(costs []int64) int64 {
-	least := costs[0]
-	for _, c := range costs[1:] {
-		least = min(least, c)
-	}
-	return least
 }
 
 // auditUnseen strikes the figures of a strategy whose work was not seen.

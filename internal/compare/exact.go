@@ -69,10 +69,10 @@ func (c *Comparison) exact(p *pair, o *Options, measured bool) {
 	}
 	if measured {
 		c.values(p, o, promised(base, head), "")
-		c.violations(p, base, head, "")
+		c.violations(p, o, base, head, "")
 		if b, h := paced(base), paced(head); len(b) > 0 && len(h) > 0 {
 			c.values(p, o, promised(b, h), openLoop)
-			c.violations(p, b, h, openLoop)
+			c.violations(p, o, b, h, openLoop)
 		}
 		c.values(p, o, both{probes(base), probes(head)}, "")
 		return
@@ -91,7 +91,7 @@ func (c *Comparison) exact(p *pair, o *Options, measured bool) {
 		}
 	}
 	c.values(p, o, all, "")
-	c.violations(p, base, head, "")
+	c.violations(p, o, base, head, "")
 }
 
 // openLoop is the part of a measurement at the common rate.
@@ -276,7 +276,7 @@ func simulated(r *results.Run) (out []value) {
 
 // violations adds a row for each property of which the head broke a clause, in any
 // round, or the base.
-func (c *Comparison) violations(p *pair, base, head []*results.Run, of string) {
+func (c *Comparison) violations(p *pair, o *Options, base, head []*results.Run, of string) {
 	b, h := broken(base), broken(head)
 	for _, property := range []string{results.LeakProperty, results.FalseRejectProperty} {
 		was, is := float64(len(b[property])), float64(len(h[property]))
@@ -285,14 +285,9 @@ func (c *Comparison) violations(p *pair, base, head []*results.Run, of string) {
 		}
 		r := Row{
 			Figure: Violations, Of: format.Join(", ", "the "+property+" guarantee", of), Unit: "clauses",
-			Kind: Exact, Base: &was, Head: &is, Verdict: Same,
+			Kind: Exact, Base: &was, Head: &is,
 		}
-		switch {
-		case is < was:
-			r.Verdict = Better
-		case is > was:
-			r.Verdict = Worse
-		}
+		r.Verdict, _ = o.weigh(Violations, was, is-was)
 		if is > 0 {
 			r.Detail = strings.Join(h[property], "; ")
 		}

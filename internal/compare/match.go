@@ -50,6 +50,10 @@ func (c *Comparison) files(b, h *Side, o *Options) error {
 	var samples []*sample
 	for _, p := range pairs {
 		c.validity(p)
+		if !measured && o.Paired { // each round is the same simulation
+			samples = append(samples, processor(p)...)
+			p.base, p.head = p.base[:1], p.head[:1]
+		}
 		c.exact(p, o, measured)
 		if measured && c.TimingsRefused == "" {
 			samples = append(samples, c.samples(p, o)...)

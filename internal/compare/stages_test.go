@@ -94,3 +94,40 @@ func TestConfirmationSharesTheError(t *testing.T) {
 		}
 	}
 }
+
+// TestProcessorTime: rounds of one simulation are compared by their processor time, in pairs alone, and by all else once.
+func TestProcessorTime(t *testing.T) {
+	rounds := func(by float64, leak int64) *results.File {
+		all := simulated()
+		all.Runs = slices.DeleteFunc(all.Runs, func(r results.Run) bool { return r.Strategy != "lua-reserve" })
+		one := all.Runs[0]
+		all.Runs = nil
+		for i := range 12 {
+			one.Repetition, one.Leak.Units = i+1, leak
+			one.Cost.ClientCPU = 5_000 * by * (1 + 0.04*float64(i*5%12)/12)
+			all.Runs = append(all.Runs, one)
+		}
+		return all
+	}
+	o := compare.Options{Paired: true, Rule: compare.Screening}
+	for _, c := range []struct {
+		by   float64
+		leak int64
+		want []string
+	}{
+		{1, 0, nil}, {1.02, 0, nil}, {0.8, 0, nil}, {1.2, 0, []string{"lua-reserve client-cpu"}}, {1, 1, []string{"lua-reserve leak"}},
+	} {
+		got := files(t, rounds(1, 0), rounds(c.by, c.leak), o)
+		if f := failing(got); !slices.Equal(f, c.want) {
+			t.Errorf("by %g, leak %d: %q fails, want %q", c.by, c.leak, f, c.want)
+		}
+		i := slices.IndexFunc(got.Rows, func(r compare.Row) bool { return r.Figure == compare.ClientCPU })
+		if i < 0 || got.Rows[i].Verdict == compare.Inconclusive || *got.Rows[i].Head < 4_900*c.by || *got.Rows[i].Head > 5_300*c.by {
+			t.Fatalf("by %g: %+v", c.by, got.Rows)
+		}
+	}
+	apart := files(t, rounds(1, 0), rounds(2, 0), compare.Options{})
+	if f := failing(apart); len(f) > 0 || slices.ContainsFunc(apart.Rows, func(r compare.Row) bool { return r.Figure == compare.ClientCPU }) {
+		t.Errorf("not in pairs: %q fails", f)
+	}
+}

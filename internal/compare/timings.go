@@ -1,10 +1,12 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/quotabench/quotabench/internal/figures"
 	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/stat"
 	"github.com/quotabench/quotabench/results"
@@ -13,6 +15,9 @@ import (
 // Throughput by that of the reference loop of the same round is the one timing that is
 // always gated.
 const Throughput = "throughput"
+
+// ClientCPU is the processor time of a decision in a simulation, which is compared in pairs of rounds.
+const ClientCPU = "client-cpu"
 
 // OfReference is the unit of a timing that is divided by that of the reference loop.
 const OfReference = "of the reference loop"
@@ -182,12 +187,7 @@ func struck(p *pair) string {
 // latency is a percentile by that of the reference loop. It is taken where callers wait
 // at the common rate, which has to be the same on both sides.
 func (c *Comparison) latency(p *pair, x percentile, gated bool) *sample {
-	at := func(r *results.Run) *results.Run {
-		if r.Paced != nil {
-			return r.Paced
-		}
-		return r
-	}
+	at := func(r *results.Run) *results.Run { return cmp.Or(r.Paced, r) }
 	row := Row{Figure: x.name, Unit: OfReference, Kind: Sample}
 	b := at(p.base[0]).Params.RatePerS
 	if i := slices.IndexFunc(slices.Concat(p.base, p.head), func(r *results.Run) bool { return at(r).Params.RatePerS != b }); i >= 0 {
@@ -246,30 +246,44 @@ func racy(p *pair) (out []*sample) {
 		share                  func(*results.Run) (float64, bool)
 	}{
 		{Leak, results.LeakProperty, "% of the units over quota", false,
-			func(r *results.Run) (float64, bool) { return r.Leak.PctOfOverQuota, r.Audit.Valid && !r.Partial }},
+			func(r *results.Run) (float64, bool) { return r.Leak.PctOfOverQuota, true }},
 		{FalseRejects, results.FalseRejectProperty, "% of valid requests", true,
-			func(r *results.Run) (float64, bool) { return r.FalseRejects.PctOfValid, r.Audit.Valid && !r.Partial }},
+			func(r *results.Run) (float64, bool) { return r.FalseRejects.PctOfValid, true }},
 	} {
 		if exactly(p.base, x.property) || exactly(p.head, x.property) {
 			continue
 		}
 		s := &sample{p: p, middle: Mean, row: Row{Figure: x.figure, Unit: x.unit, Kind: Sample, Advisory: x.advisory}}
-		for _, side := range []struct {
-			runs []*results.Run
-			to   *[]float64
-		}{{p.base, &s.base}, {p.head, &s.head}} {
-			for _, r := range side.runs {
-				if v, ok := x.share(r); ok {
-					*side.to = append(*side.to, v)
-				}
-			}
-		}
-		b, h := Mean(s.base), Mean(s.head)
-		if s.row.Base, s.row.Head = &b, &h; b != 0 || h != 0 {
+		if s.fill(x.share); *s.row.Base != 0 || *s.row.Head != 0 {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// processor is the processor time of a decision in rounds of one simulation, which is all in which they differ.
+func processor(p *pair) []*sample {
+	s := &sample{p: p, middle: Median, row: Row{Figure: ClientCPU, Unit: "ns per decision", Kind: Sample}}
+	s.fill(figures.Of(ClientCPU).Round)
+	if *s.row.Base == 0 || *s.row.Head == 0 {
+		return nil
+	}
+	return []*sample{s}
+}
+
+// fill takes the valid rounds of both sides that have the figure.
+func (s *sample) fill(of func(*results.Run) (float64, bool)) {
+	values := func(runs []*results.Run) (out []float64) {
+		for _, r := range runs {
+			if v, ok := of(r); ok && r.Audit.Valid && !r.Partial {
+				out = append(out, v)
+			}
+		}
+		return out
+	}
+	s.base, s.head = values(s.p.base), values(s.p.head)
+	b, h := s.middle(s.base), s.middle(s.head)
+	s.row.Base, s.row.Head = &b, &h
 }
 
 // judge tests all samples. Those that are gated share the error.

@@ -162,7 +162,7 @@ var Cost = []Figure{
 	{Key: "keys-without-ttl", Name: "keys without\nTTL", From: "cost.keys_without_ttl", Noun: "keys", Unit: Count, Better: Lower,
 		Doc: "keys without a time to live, of all keys that are left", text: keysWithoutTTL},
 	{Key: "client-cpu", Name: "client", Over: cpu, From: "cost.client_cpu_ns", Unit: Nanoseconds, Better: Lower, CSV: "client_cpu_ns",
-		Doc:  "processor time of this process per decision, the load generator included",
+		Doc:  "processor time of this process per decision, the load generator or the simulation included",
 		text: micros(func(c *results.Cost) float64 { return c.ClientCPU })},
 	{Key: "redis-cpu", Name: "Redis", Over: cpu, From: "cost.redis_cpu_ns", Unit: Nanoseconds, Better: Lower, CSV: "redis_cpu_ns",
 		Doc:  "processor time of Redis servers per decision",

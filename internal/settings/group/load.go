@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -97,10 +98,7 @@ func (s *Settings) rateValue() *settings.Value {
 // commonRate is the rate that all open loops of a record had.
 func commonRate(f *results.File) (rate float64, err error) {
 	for i := range f.Runs {
-		r := &f.Runs[i]
-		if r.Paced != nil {
-			r = r.Paced
-		}
+		r := cmp.Or(f.Runs[i].Paced, &f.Runs[i])
 		switch x := r.Params.RatePerS; {
 		case x == 0:
 		case rate != 0 && rate != x:

@@ -1,14 +1,14 @@
 //go:build unix
 
-package measure
+package clock
 
 import (
 	"syscall"
 	"time"
 )
 
-// processCPU is the processor time of this process in user and system mode.
-func processCPU() time.Duration {
+// Processor is the processor time that this process has used, in user and system mode; 0 if it is not known.
+func Processor() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
