@@ -1,10 +1,12 @@
 package results
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -114,6 +116,11 @@ type Search struct {
 
 	// Findings hold the shortest schedule found for each property that breaks.
 	Findings []Finding `json:"findings"`
+	// AllowedUnits are the most that a schedule rejects although there was room, if a declared clause allows it: they are
+	// no finding.
+	AllowedUnits int64 `json:"allowed_units,omitempty"`
+	// AllowedBy is the formula of that clause.
+	AllowedBy string `json:"allowed_by,omitempty"`
 	// States met.
 	States int `json:"states"`
 	// Runs made.
@@ -147,6 +154,14 @@ type Withheld struct {
 	Code string `json:"code"`
 	// Detail is one sentence.
 	Detail string `json:"detail"`
+}
+
+// Allowed says what a declared clause allows; empty for nothing.
+func (s *Search) Allowed() string {
+	if s.AllowedUnits == 0 {
+		return ""
+	}
+	return fmt.Sprintf("rejects up to %s that the limit would admit, as declared (%s)", format.Units(s.AllowedUnits, s.Unit), s.AllowedBy)
 }
 
 // Found returns the finding of a property, or nil.

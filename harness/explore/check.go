@@ -22,6 +22,14 @@ type breach struct {
 	units int64
 }
 
+// declared is the property of a false reject that a clause allows, which is no finding. Its detail is the clause's formula.
+const declared Property = ""
+
+// allowedIn notes it in a result.
+func (b *breach) allowedIn(r *Result) {
+	r.AllowedUnits, r.AllowedBy = max(r.AllowedUnits, b.units), b.detail
+}
+
 func (b *breach) finding() Finding {
 	return Finding{Property: b.property, Detail: b.detail, Units: b.units}
 }
@@ -81,8 +89,11 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	}
 	if wanted[FalseReject] && t.Rejections > 0 {
 		if v := t.Judge(); v.FalseRejects > 0 {
-			out = append(out, breach{FalseReject, count(int(v.FalseRejects), "request") + " rejected although quota was free " +
-				"throughout", v.FalseRejectUnits})
+			b := breach{FalseReject, count(int(v.FalseRejects), "request") + " rejected although quota was free throughout", v.FalseRejectUnits}
+			if formula := s.allows(quota.PropertyFalseReject, leak > 0, &look); formula != "" {
+				b.property, b.detail = declared, formula
+			}
+			out = append(out, b)
 		}
 	}
 	if wanted[Drift] || wanted[Stranded] {
