@@ -116,11 +116,10 @@ type Search struct {
 
 	// Findings hold the shortest schedule found for each property that breaks.
 	Findings []Finding `json:"findings"`
-	// AllowedUnits are the most that a schedule rejects although there was room, if a declared clause allows it: they are
-	// no finding.
-	AllowedUnits int64 `json:"allowed_units,omitempty"`
-	// AllowedBy is the formula of that clause.
+	// AllowedBy is the formula of a declared clause that allows the false rejects of some schedule: they are no finding.
 	AllowedBy string `json:"allowed_by,omitempty"`
+	// AllowedUnits are the most in one schedule, 0 if the clause allows any.
+	AllowedUnits int64 `json:"allowed_units,omitempty"`
 	// States met.
 	States int `json:"states"`
 	// Runs made.
@@ -158,8 +157,11 @@ type Withheld struct {
 
 // Allowed says what a declared clause allows; empty for nothing.
 func (s *Search) Allowed() string {
-	if s.AllowedUnits == 0 {
+	switch {
+	case s.AllowedBy == "":
 		return ""
+	case s.AllowedUnits == 0:
+		return fmt.Sprintf("rejects %s that the limit would admit, as declared (%s)", s.Unit, s.AllowedBy)
 	}
 	return fmt.Sprintf("rejects up to %s that the limit would admit, as declared (%s)", format.Units(s.AllowedUnits, s.Unit), s.AllowedBy)
 }

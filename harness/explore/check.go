@@ -22,12 +22,15 @@ type breach struct {
 	units int64
 }
 
-// declared is the property of a false reject that a clause allows, which is no finding. Its detail is the clause's formula.
+// declared is the property of a false reject that a clause allows, which is no finding. Its detail is the clause's formula. It
+// has no units if the clause allows any: then no further ones are looked for.
 const declared Property = ""
 
-// allowedIn notes it in a result.
-func (b *breach) allowedIn(r *Result) {
-	r.AllowedUnits, r.AllowedBy = max(r.AllowedUnits, b.units), b.detail
+// allow notes a breach that a clause allows.
+func (s *search) allow(b *breach, r *Result) {
+	if r.AllowedUnits, r.AllowedBy = max(r.AllowedUnits, b.units), b.detail; b.units == 0 {
+		delete(s.wanted, FalseReject)
+	}
 }
 
 func (b *breach) finding() Finding {
@@ -90,8 +93,10 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	if wanted[FalseReject] && t.Rejections > 0 {
 		if v := t.Judge(); v.FalseRejects > 0 {
 			b := breach{FalseReject, count(int(v.FalseRejects), "request") + " rejected although quota was free throughout", v.FalseRejectUnits}
-			if formula := s.allows(quota.PropertyFalseReject, leak > 0, &look); formula != "" {
-				b.property, b.detail = declared, formula
+			if c := s.allows(quota.PropertyFalseReject, leak > 0, &look); c != nil {
+				if b.property, b.detail = declared, c.Formula; c.Bound == quota.Unbounded {
+					b.units = 0
+				}
 			}
 			out = append(out, b)
 		}

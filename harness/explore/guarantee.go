@@ -23,17 +23,17 @@ func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []b
 	return out
 }
 
-// allows is the formula of a clause that allows what has happened; empty for none.
-func (s *search) allows(p quota.Property, leaks bool, look *engine.Look) (formula string) {
+// allows is a clause that allows what has happened; nil for none.
+func (s *search) allows(p quota.Property, leaks bool, look *engine.Look) (by *results.Clause) {
 	for _, c := range s.clauses(leaks, look) {
 		if c.Property == string(p) && c.Verdict == results.Broken {
-			return ""
+			return nil
 		}
 		if c.Property == string(p) && c.Bound > 0 {
-			formula = c.Formula
+			by = &c
 		}
 	}
-	return formula
+	return by
 }
 
 // clauses holds the strategy to the clauses that speak about this policy

@@ -240,7 +240,7 @@ func (w *stateSearch) take(e *edge, depth int) error {
 		at, again := w.milder[b.property]
 		switch {
 		case b.property == declared:
-			b.allowedIn(w.res)
+			w.allow(&b, w.res)
 			continue
 		case w.wanted[b.property]:
 			delete(w.wanted, b.property)

@@ -179,7 +179,7 @@ func (w *statelessSearch) schedule(beginning []engine.Choice) error {
 		}
 		for _, b := range breaches {
 			if b.property == declared {
-				b.allowedIn(w.res)
+				w.allow(&b, w.res)
 			} else if !slices.ContainsFunc(found, func(f breakage) bool { return f.Property == b.property }) {
 				found = append(found, breakage{b.finding(), path[:at+1]})
 			}

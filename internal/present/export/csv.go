@@ -217,7 +217,7 @@ func outcome(r sought) string {
 	switch {
 	case r.f != nil:
 		return "broken"
-	case r.p == "false-reject" && r.s.AllowedUnits > 0:
+	case r.p == "false-reject" && r.s.AllowedBy != "":
 		return "as declared"
 	case len(r.s.Withheld) > 0:
 		return "withheld"
