@@ -1,10 +1,12 @@
 package results
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -114,6 +116,10 @@ type Search struct {
 
 	// Findings hold the shortest schedule found for each property that breaks.
 	Findings []Finding `json:"findings"`
+	// AllowedBy is the formula of a declared clause that allows the false rejects of some schedule: they are no finding.
+	AllowedBy string `json:"allowed_by,omitempty"`
+	// AllowedUnits are the most in one schedule, 0 if the clause allows any.
+	AllowedUnits int64 `json:"allowed_units,omitempty"`
 	// States met.
 	States int `json:"states"`
 	// Runs made.
@@ -147,6 +153,17 @@ type Withheld struct {
 	Code string `json:"code"`
 	// Detail is one sentence.
 	Detail string `json:"detail"`
+}
+
+// Allowed says what a declared clause allows; empty for nothing.
+func (s *Search) Allowed() string {
+	switch {
+	case s.AllowedBy == "":
+		return ""
+	case s.AllowedUnits == 0:
+		return fmt.Sprintf("rejects %s that the limit would admit, as declared (%s)", s.Unit, s.AllowedBy)
+	}
+	return fmt.Sprintf("rejects up to %s that the limit would admit, as declared (%s)", format.Units(s.AllowedUnits, s.Unit), s.AllowedBy)
 }
 
 // Found returns the finding of a property, or nil.

@@ -22,6 +22,17 @@ type breach struct {
 	units int64
 }
 
+// declared is the property of a false reject that a clause allows, which is no finding. Its detail is the clause's formula. It
+// has no units if the clause allows any: then no further ones are looked for.
+const declared Property = ""
+
+// allow notes a breach that a clause allows.
+func (s *search) allow(b *breach, r *Result) {
+	if r.AllowedUnits, r.AllowedBy = max(r.AllowedUnits, b.units), b.detail; b.units == 0 {
+		delete(s.wanted, FalseReject)
+	}
+}
+
 func (b *breach) finding() Finding {
 	return Finding{Property: b.property, Detail: b.detail, Units: b.units}
 }
@@ -81,8 +92,13 @@ func (s *search) check(wanted map[Property]bool) ([]breach, error) {
 	}
 	if wanted[FalseReject] && t.Rejections > 0 {
 		if v := t.Judge(); v.FalseRejects > 0 {
-			out = append(out, breach{FalseReject, count(int(v.FalseRejects), "request") + " rejected although quota was free " +
-				"throughout", v.FalseRejectUnits})
+			b := breach{FalseReject, count(int(v.FalseRejects), "request") + " rejected although quota was free throughout", v.FalseRejectUnits}
+			if c := s.allows(quota.PropertyFalseReject, leak > 0, &look); c != nil {
+				if b.property, b.detail = declared, c.Formula; c.Bound == quota.Unbounded {
+					b.units = 0
+				}
+			}
+			out = append(out, b)
 		}
 	}
 	if wanted[Drift] || wanted[Stranded] {

@@ -89,7 +89,7 @@ func unseen(reasons []results.Withheld) error {
 func (s *search) claim(r *Result) string {
 	var clean []string
 	for _, p := range r.Properties {
-		if r.Found(p) == nil && (p != TTL || hasEnd(&s.cfg.Policy)) {
+		if r.Found(p) == nil && (p != FalseReject || r.AllowedBy == "") && (p != TTL || hasEnd(&s.cfg.Policy)) {
 			clean = append(clean, string(p))
 		}
 	}

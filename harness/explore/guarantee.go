@@ -12,14 +12,38 @@ import (
 	"github.com/quotabench/quotabench/results"
 )
 
-// checkGuarantee holds the strategy to the clauses that speak about this policy
-// and about what has happened. leaks says that the policy's limit was exceeded.
+// checkGuarantee finds the clauses that are broken.
 func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []breach {
+	for _, c := range s.clauses(leaks, look) {
+		if c.Verdict == results.Broken {
+			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %s, and at most %d are declared (%s)", c.Property,
+				format.Units(c.Certain, "units"), c.Bound, c.Formula), c.Certain - c.Bound})
+		}
+	}
+	return out
+}
+
+// allows is a clause that allows what has happened; nil for none.
+func (s *search) allows(p quota.Property, leaks bool, look *engine.Look) (by *results.Clause) {
+	for _, c := range s.clauses(leaks, look) {
+		if c.Property == string(p) && c.Verdict == results.Broken {
+			return nil
+		}
+		if c.Property == string(p) && c.Bound > 0 {
+			by = &c
+		}
+	}
+	return by
+}
+
+// clauses holds the strategy to the clauses that speak about this policy
+// and about what has happened. leaks says that the policy's limit was exceeded.
+func (s *search) clauses(leaks bool, look *engine.Look) []results.Clause {
 	t := &s.Run.Truth
 	rolling := t.Crossed && s.promisesRolling()
 	rejected := look.AtRest && t.Rejections > 0
 	if len(s.sel.Guarantee) == 0 || !rolling && !leaks && !rejected {
-		return out
+		return nil
 	}
 	v := t.Judge()
 	params := promise.Params(t.Policy, &v)
@@ -46,13 +70,7 @@ func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []b
 		r := oracle.Judge(cfg, t.Events())
 		asRolling = &r
 	}
-	for _, c := range promise.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, promise.Verdicts{Own: own, Rolling: asRolling}) {
-		if c.Verdict == results.Broken {
-			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %s, and at most %d are declared (%s)", c.Property,
-				format.Units(c.Certain, "units"), c.Bound, c.Formula), c.Certain - c.Bound})
-		}
-	}
-	return out
+	return promise.Clauses(s.sel.Guarantee, s.cfg.Policy.Window.Kind, happened, params, promise.Verdicts{Own: own, Rolling: asRolling})
 }
 
 // promisesRolling reports whether a clause speaks about rolling windows although

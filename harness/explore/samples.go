@@ -70,7 +70,9 @@ func (s *search) wander(r *rand.Rand, wanted map[Property]bool) (map[Property]bo
 			return nil, errors.Join(err, s.End())
 		}
 		for _, b := range found {
-			broken[b.property] = true
+			if wanted[b.property] {
+				broken[b.property] = true
+			}
 		}
 	}
 	return broken, s.End()

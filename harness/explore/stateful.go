@@ -244,6 +244,9 @@ func (w *stateSearch) take(e *edge, depth int) error {
 	for _, b := range e.found {
 		at, again := w.milder[b.property]
 		switch {
+		case b.property == declared:
+			w.allow(&b, w.res)
+			continue
 		case w.wanted[b.property]:
 			delete(w.wanted, b.property)
 			at = len(w.broken)

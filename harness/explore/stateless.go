@@ -18,6 +18,7 @@ import (
 type statelessSearch struct {
 	*search
 	so        *progress
+	res       *Result // nil in an enumeration
 	symmetric bool
 	// all has the walk go on when everything wanted has been found.
 	all bool
@@ -53,7 +54,7 @@ func (s *search) newStatelessSearch(so *progress) *statelessSearch {
 // allToTheirEnds searches an engine that has no state.
 func (s *search) allToTheirEnds(ctx context.Context, res *Result, so *progress) error {
 	w := s.newStatelessSearch(so)
-	w.symmetric = true
+	w.symmetric, w.res = true, res
 	if err := w.walk(ctx, s.cfg.MaxStates, math.MaxInt64); err != nil {
 		return err
 	}
@@ -181,7 +182,9 @@ func (w *statelessSearch) schedule(beginning []engine.Choice) error {
 			return errors.Join(err, w.End())
 		}
 		for _, b := range breaches {
-			if !slices.ContainsFunc(found, func(f breakage) bool { return f.Property == b.property }) {
+			if b.property == declared {
+				w.allow(&b, w.res)
+			} else if !slices.ContainsFunc(found, func(f breakage) bool { return f.Property == b.property }) {
 				found = append(found, breakage{b.finding(), path[:at+1]})
 			}
 		}

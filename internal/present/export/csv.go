@@ -217,6 +217,8 @@ func outcome(r sought) string {
 	switch {
 	case r.f != nil:
 		return "broken"
+	case r.p == "false-reject" && r.s.AllowedBy != "":
+		return "as declared"
 	case len(r.s.Withheld) > 0:
 		return "withheld"
 	case r.s.Capped != "":

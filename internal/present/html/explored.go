@@ -137,6 +137,9 @@ func (p *panels) search(s *results.Search) {
 		add("second part", fmt.Sprintf("%s: %s in %s, at most %s deep", b.Extent(), format.Plural(int64(b.States), "state", "states"),
 			format.Plural(b.Runs, "run", "runs"), format.Plural(int64(b.Depth), "step", "steps")))
 	}
+	if text := s.Allowed(); text != "" {
+		add("declared", text)
+	}
 	for i := range s.Findings {
 		f := &s.Findings[i]
 		x := p.schedule(v, f)

@@ -66,6 +66,10 @@ func Search(w io.Writer, page layout.Page, r *results.Search) error {
 	if err := writeAborts(out, page, r.Aborts); err != nil {
 		return err
 	}
+	if text := r.Allowed(); text != "" {
+		fmt.Fprintln(out)
+		writeText(out, page, text)
+	}
 	if r.Claim != "" {
 		fmt.Fprintln(out)
 		writeText(out, page, r.Claim)
