@@ -11,18 +11,10 @@ import (
 )
 
 var exactMeta = strategies.Meta{
-	Name: "exact",
-	Core: true,
-	Doc:  "one mutex in one process, shared by all instances: the ceiling of correctness",
-	Notes: strategies.Notes{
-		How: []string{
-			"All instances are one value in one process.",
-			"A request takes the mutex, counts the units admitted in its window, and is admitted if it fits.",
-			"Refunds and commits change the count of the window that was charged.",
-		},
-		Use:   "Use it as the control of a measurement: a leak or false reject here is an error of the instrument.",
-		Avoid: "It enforces nothing across processes and forgets everything at a restart.",
-	},
+	Name:      "exact",
+	Core:      true,
+	Doc:       "one mutex in one process, shared by all instances: the ceiling of correctness",
+	Notes:     notes["exact"],
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,
 	GivesBack: true,

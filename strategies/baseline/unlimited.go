@@ -8,14 +8,10 @@ import (
 )
 
 var unlimitedMeta = strategies.Meta{
-	Name: "unlimited",
-	Core: true,
-	Doc:  "admits everything: what the harness itself costs",
-	Notes: strategies.Notes{
-		How:   []string{"It admits every request without looking at anything."},
-		Use:   "Use it as the floor of a measurement.",
-		Avoid: "It enforces no limit.",
-	},
+	Name:      "unlimited",
+	Core:      true,
+	Doc:       "admits everything: what the harness itself costs",
+	Notes:     notes["unlimited"],
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,
 	GivesBack: true,

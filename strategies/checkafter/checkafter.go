@@ -17,24 +17,10 @@ import (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:   "check-after",
-		Source: "ADR-RM-3",
-		Doc:    "uploads first, checks afterwards, and deletes again what is over the limit",
-		Notes: strategies.Notes{
-			How: []string{
-				"The file is uploaded without a check.",
-				"INCRBY adds its size to what the tenant has stored.",
-				"If the sum is over the limit, DECRBY subtracts the size, and the file is deleted.",
-				"A failed upload and a deleted file give their units back by DECRBY.",
-			},
-			Deviations: []string{
-				"The record says only that the check follows the upload.",
-				"A file's size is known when it is checked, so nothing is corrected later.",
-				"No bytes are sent: an upload is a wait of its size (option size) divided by bandwidth.",
-			},
-			Use:   "Use it if files are small, rejections are rare, and clients need not know beforehand.",
-			Avoid: "Avoid it if uploads are large: each rejected one is uploaded in full, and until it is deleted others are rejected wrongly.",
-		},
+		Name:      "check-after",
+		Source:    "ADR-RM-3",
+		Doc:       "uploads first, checks afterwards, and deletes again what is over the limit",
+		Notes:     notes["check-after"],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedRedis},
 		Kinds:     []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},

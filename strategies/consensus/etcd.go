@@ -15,24 +15,10 @@ const (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:   EtcdCounter,
-		Source: "ADR-005",
-		Doc:    "a counter in etcd, changed by compare-and-swap on its revision",
-		Notes: strategies.Notes{
-			How: []string{
-				"A linearizable read returns the counter of the subject and window, and its revision.",
-				"A request that does not fit is rejected.",
-				"Otherwise a transaction writes the new sum if the revision is unchanged.",
-				"A transaction that fails returns the current counter, and the caller retries with it.",
-				"Keys of a window share a lease that ends after it.",
-			},
-			Deviations: []string{
-				"The record names no algorithm: compare-and-swap is that of etcd's documentation.",
-				"A started server has one member: a decision waits for its disk, not for a majority.",
-			},
-			Use:   "Use it for few requests per second and subject without wrong decisions, if you have etcd anyway.",
-			Avoid: "Avoid it on a hot key: each success makes all callers fail that read before it, and they retry.",
-		},
+		Name:      EtcdCounter,
+		Source:    "ADR-005",
+		Doc:       "a counter in etcd, changed by compare-and-swap on its revision",
+		Notes:     notes[EtcdCounter],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{NeedEtcd},
 		Excluded:  notParked("etcd's client"),

@@ -22,24 +22,10 @@ const (
 func init() {
 	admits := func(p quota.Params) bool { return p.Options["meanwhile"] == MeanwhileAdmit }
 	strategies.Register(strategies.Meta{
-		Name:   Queue,
-		Source: "ADR-RM-3",
-		Doc:    "requests go through a JetStream stream, and one consumer decides them in order",
-		Notes: strategies.Notes{
-			How: []string{
-				"A request is appended to a stream in NATS, on disk.",
-				"One consumer, in the first instance, reads the stream in order and keeps the counters in its memory.",
-				"It sends each decision to the instance that asked.",
-				"The caller waits for its decision (meanwhile=wait), or continues as soon as the request is in the stream (meanwhile=admit).",
-				"With meanwhile=admit, an instance waits again once it knows that a subject has nothing left.",
-			},
-			Deviations: []string{
-				"The record rejects queues because the client does not know at once; what it does meanwhile is an option here.",
-				"A consumer that starts reads the whole stream, which nothing shortens.",
-			},
-			Use:   "Use it if decisions need a log in their order, and requests can wait or be undone.",
-			Avoid: "Avoid it if a client needs its answer at once: it waits for the stream and all earlier requests.",
-		},
+		Name:      Queue,
+		Source:    "ADR-RM-3",
+		Doc:       "requests go through a JetStream stream, and one consumer decides them in order",
+		Notes:     notes[Queue],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{NeedNATS},
 		Excluded:  notParked("NATS' client"),

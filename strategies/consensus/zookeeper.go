@@ -15,24 +15,10 @@ const (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:   ZooKeeperCounter,
-		Source: "ADR-005",
-		Doc:    "a counter in a ZooKeeper node, changed on condition of its version",
-		Notes: strategies.Notes{
-			How: []string{
-				"A read gives the node of the subject and window, and its version.",
-				"A request that does not fit is rejected.",
-				"Otherwise setData writes the new sum if the version is unchanged; the first request of a window creates the node.",
-				"If the version has changed, the write fails, and the caller reads again.",
-			},
-			Deviations: []string{
-				"The record names no algorithm: a versioned node is that of ZooKeeper's recipes.",
-				"Nodes of ended windows stay: by default ZooKeeper removes only nodes of a session.",
-				"A started server is alone: a decision waits for its disk, not for a majority.",
-			},
-			Use:   "Use it for few requests per second and subject without wrong decisions, if you have ZooKeeper anyway.",
-			Avoid: "Avoid it on a hot key: every success makes all callers fail that read before it, and each failure costs two round trips.",
-		},
+		Name:      ZooKeeperCounter,
+		Source:    "ADR-005",
+		Doc:       "a counter in a ZooKeeper node, changed on condition of its version",
+		Notes:     notes[ZooKeeperCounter],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{NeedZooKeeper},
 		Excluded:  notParked("ZooKeeper's client"),

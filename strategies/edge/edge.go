@@ -17,23 +17,10 @@ import (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:   "edge-kv",
-		Source: "ADR-005",
-		Doc:    "a model: counts in a replica per region, whose writes are seen elsewhere after 60 s",
-		Notes: strategies.Notes{
-			How: []string{
-				"GET reads the counter from the replica of the caller's region.",
-				"A request that does not fit is rejected.",
-				"PUT writes the sum back; its region sees it at once, others after the lag.",
-				"Of two writes of one key the later wins: a lost update.",
-			},
-			Deviations: []string{
-				"The store is a model in this process.",
-				"An instance without a region is a separate region.",
-			},
-			Use:   "Use it if a limit is advisory and every region needs a fast answer.",
-			Avoid: "Avoid it if the limit matters: each region can spend all of it before it sees the others' writes.",
-		},
+		Name:      "edge-kv",
+		Source:    "ADR-005",
+		Doc:       "a model: counts in a replica per region, whose writes are seen elsewhere after 60 s",
+		Notes:     notes["edge-kv"],
 		Form:      strategies.Rejected,
 		Kinds:     []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
 		GivesBack: true,

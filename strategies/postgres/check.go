@@ -22,27 +22,11 @@ const (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:   "pg-check",
-		Core:   true,
-		Source: "ADR-005, ADR-008",
-		Doc:    "PostgreSQL only: read what remains, then add to what is used",
-		Notes: strategies.Notes{
-			How: []string{
-				"A SELECT reads the subject's remaining units; a subject without a row gets one with the whole limit.",
-				"The request is admitted if it fits; with check=literal, if anything remains.",
-				"An UPDATE adds the units to the used ones.",
-				"Callers that read the same remainder are all admitted; none of their charges is lost.",
-				"A check that exceeds the timeout, with the wait for a connection, is an error.",
-			},
-			Deviations: []string{
-				"The record shows only the SELECT; the table has a row per subject and policy.",
-				"A check that times out closes its connection, as in pgx.",
-				"Each instance has a pool of 100 connections.",
-				"With reset=month, a row belongs to a window of any length.",
-			},
-			Use:   "Use it as a base for comparisons: many systems begin with it.",
-			Avoid: "Avoid it if a limit must be exact, or if one database cannot answer all checks.",
-		},
+		Name:      "pg-check",
+		Core:      true,
+		Source:    "ADR-005, ADR-008",
+		Doc:       "PostgreSQL only: read what remains, then add to what is used",
+		Notes:     notes["pg-check"],
 		Form:      strategies.Documented,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
 		Excluded:  notSimulated,

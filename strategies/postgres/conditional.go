@@ -10,18 +10,10 @@ import (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name: "pg-conditional",
-		Core: true,
-		Doc:  "PostgreSQL only: one UPDATE adds the units if they fit",
-		Notes: strategies.Notes{
-			How: []string{
-				"An UPDATE adds the units to the subject's row of the window if they fit into the limit, and returns the new count.",
-				"If it changed no row, a SELECT tells a full window from one without a row.",
-				"A missing row is inserted, and the UPDATE is sent again.",
-			},
-			Use:   "Use it if PostgreSQL is there already and the count has to be exact.",
-			Avoid: "Avoid it if a hot subject takes thousands of decisions a second: they wait for one row's lock.",
-		},
+		Name:      "pg-conditional",
+		Core:      true,
+		Doc:       "PostgreSQL only: one UPDATE adds the units if they fit",
+		Notes:     notes["pg-conditional"],
 		Form:      strategies.Reference,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
 		Excluded:  notSimulated,

@@ -14,22 +14,10 @@ import (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:   "pg-optimistic",
-		Source: "ADR-RM-3",
-		Doc:    "PostgreSQL only: read count and version, UPDATE if the version is unchanged, else begin again",
-		Notes: strategies.Notes{
-			How: []string{
-				"A SELECT reads what is used and the row's version; if there is no row, one is inserted.",
-				"What does not fit is rejected.",
-				"An UPDATE writes the new count and the next version if the version is unchanged.",
-				"If it changed no row, another caller was first, and the request begins again.",
-			},
-			Deviations: []string{
-				"The record gives no number of attempts: by default there is no last one.",
-			},
-			Use:   "Use it if conflicts are rare and no caller should ever hold a lock.",
-			Avoid: "Avoid it on hot subjects: of all who read one version a single one succeeds, and the others ask again.",
-		},
+		Name:      "pg-optimistic",
+		Source:    "ADR-RM-3",
+		Doc:       "PostgreSQL only: read count and version, UPDATE if the version is unchanged, else begin again",
+		Notes:     notes["pg-optimistic"],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
 		Excluded:  notSimulated,

@@ -23,25 +23,10 @@ const tierCache quota.Tier = "query-cache"
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:   "pg-query-cache",
-		Source: "ADR-005",
-		Doc:    "pg-check behind a cache of query results, which any write to the table empties",
-		Notes: strategies.Notes{
-			How: []string{
-				"The SELECT of the remaining units is answered by the cache if its result is there.",
-				"Otherwise PostgreSQL answers, and the result is cached unless a write ended since the SELECT was sent.",
-				"The request is admitted if it fits into that.",
-				"The UPDATE that charges it empties the whole cache.",
-			},
-			Deviations: []string{
-				"PostgreSQL has no cache of results, as the record assumes: this one is in the memory of the process, and a hit costs no round trip.",
-				"It is emptied after the reply to the UPDATE; a built-in one would be within the transaction.",
-				"With cache=redis, a hit costs a round trip.",
-				"With cache=instance, an instance does not see the writes of others.",
-			},
-			Use:   "Use it if nearly all requests are rejected, so writes are rare.",
-			Avoid: "Avoid it otherwise: each admitted request empties the cache.",
-		},
+		Name:      "pg-query-cache",
+		Source:    "ADR-005",
+		Doc:       "pg-check behind a cache of query results, which any write to the table empties",
+		Notes:     notes["pg-query-cache"],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
 		Excluded:  notSimulated,

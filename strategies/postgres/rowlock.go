@@ -15,20 +15,10 @@ import (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:   "pg-row-lock",
-		Source: "ADR-RM-3",
-		Doc:    "PostgreSQL only: SELECT FOR UPDATE, compare, UPDATE, in one transaction",
-		Notes: strategies.Notes{
-			How: []string{
-				"A transaction selects the subject's row of the window FOR UPDATE, which waits for any other transaction that has it.",
-				"If there is no row it inserts one and selects again.",
-				"It compares what is used with the limit, and updates the row if the request fits.",
-				"COMMIT releases the row.",
-			},
-			Deviations: []string{},
-			Use:        "Use it if the decision needs several conditions on the row, and few callers use the same subject at once.",
-			Avoid:      "Avoid it on hot subjects: every caller holds the row for three round trips, and a connection while it waits.",
-		},
+		Name:      "pg-row-lock",
+		Source:    "ADR-RM-3",
+		Doc:       "PostgreSQL only: SELECT FOR UPDATE, compare, UPDATE, in one transaction",
+		Notes:     notes["pg-row-lock"],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedPostgres},
 		Excluded:  notSimulated,

@@ -23,24 +23,9 @@ func init() {
 		Name:   "pg-two-phase",
 		Source: "ADR-005",
 		Doc:    "two PostgreSQL databases that charge together, by PREPARE TRANSACTION and COMMIT PREPARED",
-		Notes: strategies.Notes{
-			How: []string{
-				"A transaction in each database, always in the same order, adds the units to the subject's row if they fit.",
-				"If either does not fit, both are rolled back.",
-				"Both are prepared: each can then be committed even if its connection is lost.",
-				"Both are committed, the first database first.",
-				"After an error, the call, a job or the next start settles prepared transactions: one prepared only in the second " +
-					"database is committed, any other is rolled back.",
-			},
-			Deviations: []string{
-				"The record names no databases: here two hold the same counts.",
-				"The coordinator keeps no log: the prepared transactions and the order of steps show the decision.",
-			},
-			Use:   "Use it if two databases must never disagree, whatever it costs.",
-			Avoid: "Avoid it nearly always: every admission takes eight round trips, and a coordinator that dies leaves rows locked.",
-		},
-		Form:  strategies.Rejected,
-		Needs: []strategies.Need{strategies.NeedPostgres, needSecond},
+		Notes:  notes["pg-two-phase"],
+		Form:   strategies.Rejected,
+		Needs:  []strategies.Need{strategies.NeedPostgres, needSecond},
 		Excluded: map[strategies.Mode]string{
 			strategies.ModeSimulate: notSimulated[strategies.ModeSimulate],
 			strategies.ModeExplore: "what is prepared holds its locks without a connection, on two servers, " +

@@ -8,23 +8,10 @@ import (
 )
 
 var redisDurableMeta = strategies.Meta{
-	Name:   "redis-durable",
-	Source: "ADR-005",
-	Doc:    "one script on a Redis that writes each command to its log on disk before it answers",
-	Notes: strategies.Notes{
-		How: []string{
-			"One script compares the window's counter plus the request's units with the limit.",
-			"If they fit, it adds them and sets the counter's end.",
-			"Redis appends the change to its log and flushes that to disk before it answers.",
-			"A refund is a script that takes the units off again.",
-		},
-		Deviations: []string{
-			"The record considers a commercial in-memory database; here it is a Redis with appendfsync always.",
-			"In simulations and searches a write costs no flush.",
-		},
-		Use:   "Use it if a count must survive a restart of Redis, at the cost of a disk flush per decision.",
-		Avoid: "Avoid it if counts must survive the loss of the machine: the log is only on its disk.",
-	},
+	Name:      "redis-durable",
+	Source:    "ADR-005",
+	Doc:       "one script on a Redis that writes each command to its log on disk before it answers",
+	Notes:     notes["redis-durable"],
 	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{needDurable},
 	Kinds:     kinds,

@@ -31,23 +31,9 @@ var redlockMeta = strategies.Meta{
 	Name:   "redlock",
 	Source: "ADR-RM-3",
 	Doc:    "GET, compare, SET under a lock that a majority of independent Redis grants",
-	Notes: strategies.Notes{
-		How: []string{
-			"A caller sets a key with its own value and an expiry on each of n independent Redis, and holds the lock if a majority took it in time.",
-			"A caller that did not get it removes its keys and retries after a pause.",
-			"Under the lock it reads the counter in the first Redis, compares, and writes the sum.",
-			"A script on each Redis removes the lock's key if it still has the caller's value.",
-		},
-		Deviations: []string{
-			"The library is redsync 4.18 with its defaults, over five Redis; the record names none.",
-			"Under the lock it reads, checks and writes as check-then-set; the record does not say.",
-			"A request that gets no lock is an error, not a rejection.",
-		},
-		Use:   "Use it if the work under the lock is long, concerns more than Redis, and may be done twice if a holder is late.",
-		Avoid: "Avoid it for a counter: a script does the same in one round trip, and a holder that outlives its lock overwrites others' counts.",
-	},
-	Form:  strategies.Rejected,
-	Needs: []strategies.Need{strategies.NeedRedis},
+	Notes:  notes["redlock"],
+	Form:   strategies.Rejected,
+	Needs:  []strategies.Need{strategies.NeedRedis},
 	NeedsToo: func(o quota.Options) (more []strategies.Need) {
 		return others(o.Int("n"))
 	},

@@ -21,24 +21,10 @@ const (
 )
 
 var redisWaitMeta = strategies.Meta{
-	Name:   "redis-wait",
-	Source: "ADR-005",
-	Doc:    "one script on a Redis, which answers once replicas have the charge",
-	Notes: strategies.Notes{
-		How: []string{
-			"One script compares the window's counter plus the request's units with the limit, and adds them if they fit.",
-			"WAIT follows on the same connection, in the same round trip, and blocks until enough replicas have the charge.",
-			"If too few have it in time, the request ends in an error, and the units stay taken.",
-			"A refund is a script that takes the units off again, with its own WAIT.",
-		},
-		Deviations: []string{
-			"The record names no means of strong consistency. WAIT is the strongest of Redis, and not a consensus: " +
-				"a failover to a replica that was not waited for loses charges that others confirmed.",
-			"In simulations and searches a replica has each write at once.",
-		},
-		Use:   "Use it if confirmed charges must survive the loss of the master, at the cost of a wait for replicas.",
-		Avoid: "Avoid it if requests must continue while replicas are away: they end in errors, or are admitted unconfirmed.",
-	},
+	Name:      "redis-wait",
+	Source:    "ADR-005",
+	Doc:       "one script on a Redis, which answers once replicas have the charge",
+	Notes:     notes["redis-wait"],
 	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{strategies.NeedReplicated},
 	Kinds:     kinds,

@@ -10,21 +10,10 @@ import (
 )
 
 var appLockMeta = strategies.Meta{
-	Name:   "app-lock",
-	Source: "ADR-RM-3",
-	Doc:    "GET, compare, SET under a mutex in each process: right with one instance, not with two",
-	Notes: strategies.Notes{
-		How: []string{
-			"A caller waits for the mutex that its process keeps for the tenant.",
-			"Then it does as check-then-set: GET, compare, SET.",
-			"A refund takes the mutex too.",
-		},
-		Deviations: []string{
-			"The record names no algorithm under the lock; this is its timeline.",
-		},
-		Use:   "Use it on one instance, and only for as long as there is one.",
-		Avoid: "Avoid it on two instances or more: each has its own mutex, and the race is back.",
-	},
+	Name:      "app-lock",
+	Source:    "ADR-RM-3",
+	Doc:       "GET, compare, SET under a mutex in each process: right with one instance, not with two",
+	Notes:     notes["app-lock"],
 	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     kinds,

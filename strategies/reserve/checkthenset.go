@@ -12,24 +12,11 @@ import (
 )
 
 var checkThenSetMeta = strategies.Meta{
-	Name:   "check-then-set",
-	Core:   true,
-	Source: "ADR-RM-3",
-	Doc:    "GET, compare, SET: the race that ADR-RM-3 starts from",
-	Notes: strategies.Notes{
-		How: []string{
-			"GET reads what the tenant has used.",
-			"The caller compares that plus its own units with the limit.",
-			"SET writes the sum, even if others have written meanwhile: a lost update.",
-			"A refund reads, subtracts and writes in the same way, down to zero.",
-		},
-		Deviations: []string{
-			"The whole limit may be used, as in the record's script; its timeline compares strictly.",
-			"A refund uses the same two commands; the record's timeline has none.",
-		},
-		Use:   "Use it to see what a race costs.",
-		Avoid: "Avoid it otherwise: callers that read the same count are all admitted.",
-	},
+	Name:      "check-then-set",
+	Core:      true,
+	Source:    "ADR-RM-3",
+	Doc:       "GET, compare, SET: the race that ADR-RM-3 starts from",
+	Notes:     notes["check-then-set"],
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     kinds,

@@ -48,28 +48,10 @@ var hardenedTolerates = []quota.Fault{
 }
 
 var hardenedMeta = strategies.Meta{
-	Name:   "lua-reserve-hardened",
-	Source: "ADR-RM-3",
-	Doc:    "as lua-reserve, but repeatable, with reservations that end and a sync that only adds what it missed",
-	Notes: strategies.Notes{
-		How: []string{
-			"One script holds the units under the request's name, with a deadline, if they fit in addition to stored and held " +
-				"ones; a repeated request gets the same answer.",
-			"A commit stores the file as one of the tenant's numbered changes, and a second script ends the reservation and " +
-				"adds the file to what is stored, once per number.",
-			"A refund deletes the file in the same way, or records that it will never be stored, and ends the reservation.",
-			"If a request is rejected while reservations are past their deadlines, the database rules out their files, and the " +
-				"request ends them and tries once more.",
-			"The sync adds the changes that Redis lacks; it overwrites nothing.",
-		},
-		Deviations: []string{
-			"All keys of a tenant have its hash tag, and are in one slot of a cluster.",
-			"The limit is also in the database, and comes back if Redis has lost it.",
-			"A command without a reply is sent once more, which changes nothing if it had taken effect.",
-		},
-		Use:   "Use it if a storage quota must hold through retries, crashes, abandoned uploads and syncs under load, or on a cluster.",
-		Avoid: "Avoid it if Redis may evict keys: reservations of uploads in progress are nowhere else.",
-	},
+	Name:      "lua-reserve-hardened",
+	Source:    "ADR-RM-3",
+	Doc:       "as lua-reserve, but repeatable, with reservations that end and a sync that only adds what it missed",
+	Notes:     notes["lua-reserve-hardened"],
 	Form:      strategies.Hardened,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
 	Kinds:     kinds,

@@ -27,26 +27,11 @@ var (
 var ofRecord = []quota.Clause{quota.Exactly(quota.FaultCrash).From("ADR-RM-3: reserved atomically, and always on the safe side")}
 
 var luaReserveMeta = strategies.Meta{
-	Name:   "lua-reserve",
-	Core:   true,
-	Source: "ADR-RM-3",
-	Doc:    "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
-	Notes: strategies.Notes{
-		How: []string{
-			"One script reads what the tenant has used and its limit, and adds the units if they fit.",
-			"The application makes the URL that the client uploads to, and refunds if that fails.",
-			"A finished upload becomes a row of the table of files.",
-			"A second script gives the units of a failed upload or a deleted file back, down to zero.",
-			"Every night a job overwrites each tenant's count with the sum of its available files.",
-		},
-		Deviations: []string{
-			"The sync sends SET with GET, to know whether a round changed something; the record sends SET.",
-			"Making the URL asks no store; url-fail-share sets how often it fails.",
-			"With demand=rejected, a rejection starts a sync; the record leaves this open.",
-		},
-		Use:   "Use it if uploads are short, callers do not crash during one, and no upload is in progress when the sync runs.",
-		Avoid: "Avoid it on a Redis Cluster (its two keys are in two slots), or if a sync may run under load: it gives away reservations.",
-	},
+	Name:      "lua-reserve",
+	Core:      true,
+	Source:    "ADR-RM-3",
+	Doc:       "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
+	Notes:     notes["lua-reserve"],
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
 	Kinds:     kinds,

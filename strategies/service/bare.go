@@ -9,16 +9,9 @@ import (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name: "http-bare",
-		Doc:  "asks a gateway's location without a limit: the cost of a request over HTTP",
-		Notes: strategies.Notes{
-			How: []string{
-				"Each request is sent as in nginx-limit-req and haproxy-req-rate, to a location without a limit.",
-				"The gateway answers all of them.",
-			},
-			Use:   "Use it next to a gateway's limit: the difference is the cost of limiting.",
-			Avoid: "It enforces no limit.",
-		},
+		Name:    "http-bare",
+		Doc:     "asks a gateway's location without a limit: the cost of a request over HTTP",
+		Notes:   notes["http-bare"],
 		Form:    strategies.Baseline,
 		Outside: true,
 		Kinds:   quota.Kinds(),

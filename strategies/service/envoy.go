@@ -22,24 +22,9 @@ const asWindows = "windows"
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name: EnvoyRatelimit,
-		Doc:  "asks a service over Envoy's rate-limit protocol: envoyproxy/ratelimit, started for the run, or yours with --ratelimit",
-		Notes: strategies.Notes{
-			How: []string{
-				"Each request calls ShouldRateLimit over gRPC, with a descriptor of the subject and the units as hits_addend.",
-				"ratelimit adds the units to a key of the descriptor and the clock's window, by INCRBY and EXPIRE in one pipeline to Redis.",
-				"A sum above the limit is OVER_LIMIT; what was added stays.",
-				"With a local cache, a server answers OVER_LIMIT without Redis for keys that were above their limit.",
-				"The answer has the remaining units and the time until the window ends.",
-			},
-			Deviations: []string{
-				"Windows of ratelimit begin on the clock; a run shifts those of a policy, which then overlap two of ratelimit's.",
-				"A limit that changes during a run is not followed.",
-			},
-			Use: "Use it behind Envoy, or if several proxies or programs share limits.",
-			Avoid: "Avoid it if a limit must hold over any interval (fixed windows admit twice the limit around their end), or " +
-				"if requests of several units must not be rejected wrongly.",
-		},
+		Name:      EnvoyRatelimit,
+		Doc:       "asks a service over Envoy's rate-limit protocol: envoyproxy/ratelimit, started for the run, or yours with --ratelimit",
+		Notes:     notes[EnvoyRatelimit],
 		Form:      strategies.Reference,
 		Needs:     []strategies.Need{NeedRatelimit},
 		Outside:   true,
@@ -52,16 +37,9 @@ func init() {
 		Guarantee: envoyGuarantee,
 	})
 	strategies.Register(strategies.Meta{
-		Name: GRPCBare,
-		Doc:  "asks a service over Envoy's rate-limit protocol for a descriptor without a limit: the cost of a call over gRPC",
-		Notes: strategies.Notes{
-			How: []string{
-				"Each request is a call as in envoy-ratelimit, with a descriptor that has no limit.",
-				"ratelimit answers all of them, without asking Redis.",
-			},
-			Use:   "Use it next to envoy-ratelimit: the difference is the cost of limiting.",
-			Avoid: "It enforces no limit.",
-		},
+		Name:      GRPCBare,
+		Doc:       "asks a service over Envoy's rate-limit protocol for a descriptor without a limit: the cost of a call over gRPC",
+		Notes:     notes[GRPCBare],
 		Form:      strategies.Baseline,
 		Needs:     []strategies.Need{NeedRatelimit},
 		Outside:   true,

@@ -12,21 +12,9 @@ import (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name: "haproxy-req-rate",
-		Doc:  "HAProxy with a stick table of http_req_rate: denies keys whose rate is above the limit, rejected requests counted",
-		Notes: strategies.Notes{
-			How: []string{
-				"A stick table keeps a frequency counter for each key, which is a parameter of the URL.",
-				"Every request is counted before the decision.",
-				"The counter is that of the current period, plus that of the previous one by the share that the last period's length still covers.",
-				"A request that finds it above the limit is denied, with status 429 here.",
-			},
-			Deviations: []string{
-				"A limit that changes during a run is not followed.",
-			},
-			Use:   "Use it if you have HAProxy anyway, against clients far above their limit.",
-			Avoid: "Avoid it if clients retry: denied requests count, and a client that never pauses stays locked out.",
-		},
+		Name:    "haproxy-req-rate",
+		Doc:     "HAProxy with a stick table of http_req_rate: denies keys whose rate is above the limit, rejected requests counted",
+		Notes:   notes["haproxy-req-rate"],
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedHAProxy},
 		Outside: true,

@@ -24,22 +24,9 @@ type remote interface {
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name: "http",
-		Doc:  "asks your service over HTTP, a gateway or a limiter in any language; the status is the decision",
-		Notes: strategies.Notes{
-			How: []string{
-				"Each request goes to the URL of --service, with the subject instead of {subject}.",
-				"The status means admitted or rejected; any other is an error.",
-				"The policy and the options may-leak and may-reject are the service's guarantee.",
-				"Headers have the remaining units and the time to wait.",
-			},
-			Deviations: []string{
-				"The subjects of a run begin with its own prefix, so the service has not counted them before.",
-				"Calendar and fixed windows are not served: a run shifts the windows of a policy, and cannot shift those of a service.",
-			},
-			Use:   "Use it if the limiter is another process, to test its guarantee under concurrency and its cost.",
-			Avoid: "Avoid it for Go code, which can also be explored and simulated.",
-		},
+		Name:    "http",
+		Doc:     "asks your service over HTTP, a gateway or a limiter in any language; the status is the decision",
+		Notes:   notes["http"],
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedService},
 		Outside: true,

@@ -12,23 +12,9 @@ import (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name: "nginx-limit-req",
-		Doc:  "nginx with limit_req: a bucket of burst + 1 requests for each key, in memory that its workers share",
-		Notes: strategies.Notes{
-			How: []string{
-				"limit_req_zone has the policy's rate, and a key that is a parameter of the URL.",
-				"Each request adds one to the key's excess, from which the rate has been taken off since the last admitted one.",
-				"A request that would bring the excess above burst is rejected, with status 429 here.",
-				"With nodelay, admitted requests are answered at once, otherwise delayed to the rate.",
-			},
-			Deviations: []string{
-				"nginx reads its clock once per turn of a worker's event loop, in milliseconds: one request more than the bucket holds may pass.",
-				"A limit that changes during a run is not followed.",
-			},
-			Use: "Use it if you have nginx anyway, to bound the rate of a client.",
-			Avoid: "Avoid it if a window's limit must hold: the bucket passes in addition to the refill. " +
-				"Also avoid it if the location uses return, for which nginx ignores limit_req without a warning.",
-		},
+		Name:    "nginx-limit-req",
+		Doc:     "nginx with limit_req: a bucket of burst + 1 requests for each key, in memory that its workers share",
+		Notes:   notes["nginx-limit-req"],
 		Form:    strategies.Reference,
 		Needs:   []strategies.Need{NeedNginx},
 		Outside: true,

@@ -25,20 +25,10 @@ var (
 )
 
 var counterMeta = strategies.Meta{
-	Name:   "sliding-counter",
-	Source: "ProjectEPU",
-	Doc:    "two numbered windows; the previous one is weighted by its share of the last window's length",
-	Notes: strategies.Notes{
-		How: []string{
-			"Windows of the policy's length are numbered by the application's clock.",
-			"One script reads the counters of this window and the previous one.",
-			"It weights the previous one by its share of the rolling window.",
-			"It counts the request in this window if the sum is within the limit.",
-			"A refund lowers the counter that was charged.",
-		},
-		Use:   "Use it if memory is small (two counters per subject) and the limit need only hold on average.",
-		Avoid: "Avoid it if the limit has to be exact: it assumes that the previous window was used evenly.",
-	},
+	Name:      "sliding-counter",
+	Source:    "ProjectEPU",
+	Doc:       "two numbered windows; the previous one is weighted by its share of the last window's length",
+	Notes:     notes["sliding-counter"],
 	Form:      strategies.Future,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     []quota.Kind{quota.Rolling, quota.Fixed},

@@ -21,22 +21,9 @@ var (
 )
 
 var gcraMeta = strategies.Meta{
-	Name: "gcra",
-	Doc:  "generic cell rate algorithm: one key holds the time when the subject's bucket is full again",
-	Notes: strategies.Notes{
-		How: []string{
-			"One script reads the server's clock and the stored time; a past time counts as now.",
-			"Each unit moves that time by the refill time of one unit.",
-			"It rejects a request that would move it beyond the refill time of the whole bucket.",
-			"It stores the time in a key that expires then.",
-		},
-		Deviations: []string{
-			"The time is stored with parts of a microsecond, so rates that do not divide a second are not rounded.",
-			"Nothing can be given back: the time does not tell what a take still holds.",
-		},
-		Use:   "Use it as a token bucket with little memory: one short key per active subject, none per idle one.",
-		Avoid: "Avoid it if a window's limit must hold: up to the bucket's size passes on top of it.",
-	},
+	Name:      "gcra",
+	Doc:       "generic cell rate algorithm: one key holds the time when the subject's bucket is full again",
+	Notes:     notes["gcra"],
 	Form:      strategies.Reference,
 	Core:      true,
 	Needs:     []strategies.Need{strategies.NeedRedis},

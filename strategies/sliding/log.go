@@ -32,24 +32,11 @@ var logMeta = strategies.Meta{
 	Name:   "sliding-log",
 	Source: "ProjectEPU",
 	Doc:    "a sorted set of the times of all units in the last window's length, kept by one script",
-	Notes: strategies.Notes{
-		How: []string{
-			"One script reads the server's clock.",
-			"It drops entries older than the window.",
-			"It counts the rest and rejects a request that does not fit.",
-			"It adds an entry per unit, named after the request, and renews the key's expiry.",
-			"A refund removes the request's entries.",
-		},
-		Deviations: []string{
-			"Requests of more than 64 units are not served.",
-		},
-		Use:   "Use it if a rolling limit has to be exact and is small: logins, e-mails, payments.",
-		Avoid: "Avoid it for large limits: memory grows with every unit in the window.",
-	},
-	Form:  strategies.Future,
-	Core:  true,
-	Needs: []strategies.Need{strategies.NeedRedis},
-	Kinds: []quota.Kind{quota.Rolling},
+	Notes:  notes["sliding-log"],
+	Form:   strategies.Future,
+	Core:   true,
+	Needs:  []strategies.Need{strategies.NeedRedis},
+	Kinds:  []quota.Kind{quota.Rolling},
 	Serves: func(p *quota.Policy) error {
 		for _, c := range p.Costs {
 			if c > mostEntries {

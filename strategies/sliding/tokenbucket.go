@@ -21,23 +21,10 @@ var (
 )
 
 var tokenBucketMeta = strategies.Meta{
-	Name:   "token-bucket",
-	Source: "ProjectEPU",
-	Doc:    "a hash of tokens and the time of that count, refilled by a script at the server's clock",
-	Notes: strategies.Notes{
-		How: []string{
-			"One script reads the server's clock.",
-			"It adds the tokens refilled since the stored time, up to the bucket's size.",
-			"It rejects a request for more tokens than that, and stores nothing.",
-			"Otherwise it stores the remaining tokens and the time.",
-			"The key expires when the bucket would be full.",
-		},
-		Deviations: []string{
-			"Nothing can be given back: the bucket cannot tell what a take still holds.",
-		},
-		Use:   "Use it if short bursts are fine and the long-run rate matters.",
-		Avoid: "Avoid it if a window's limit must hold: up to the bucket's size passes on top of it.",
-	},
+	Name:      "token-bucket",
+	Source:    "ProjectEPU",
+	Doc:       "a hash of tokens and the time of that count, refilled by a script at the server's clock",
+	Notes:     notes["token-bucket"],
 	Form:      strategies.Future,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     bucketKinds,

@@ -30,7 +30,7 @@ func init() {
 	strategies.Register(meta(strategies.Meta{
 		Name:    "redis-hash",
 		Doc:     "counts in a Redis hash, PostgreSQL on a miss, written back by a queue",
-		Notes:   hashNotes,
+		Notes:   notes["redis-hash"],
 		Options: options,
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, nil)
@@ -40,7 +40,7 @@ func init() {
 		Name:    "three-tier",
 		Core:    true,
 		Doc:     "Bloom filter of agents over quota, then a Redis hash, then PostgreSQL",
-		Notes:   threeTierNotes,
+		Notes:   notes["three-tier"],
 		Options: append([]quota.Option{optionFilter, optionSync}, options...),
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			return openInstance(ctx, env, newFilter(shapeFor(env.Options["filter"] == "scalable", env.Subjects)))

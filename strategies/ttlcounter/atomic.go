@@ -33,16 +33,7 @@ var incrExpireAtomicMeta = strategies.Meta{
 	Core:   true,
 	Source: "ADR-008",
 	Doc:    "one script checks, counts and sets the expiry; a rejected attempt costs nothing",
-	Notes: strategies.Notes{
-		How: []string{
-			"One Lua script reads the counter of the subject's window.",
-			"If the units fit, it adds them and sets the expiry of a new counter; otherwise it changes nothing.",
-			"A request after the counter's expiry by Redis' clock is rejected as late.",
-			"Without Redis every request is rejected.",
-		},
-		Use:   "Use it instead of incr-expire: it also costs one round trip, and leaves no key behind.",
-		Avoid: "The count is lost with Redis' memory: after an eviction or a restart the window starts again.",
-	},
+	Notes:  notes["incr-expire-atomic"],
 	Form:   strategies.Hardened,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,

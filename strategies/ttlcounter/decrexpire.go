@@ -22,22 +22,7 @@ var decrExpireMeta = strategies.Meta{
 	Name:   "decr-expire",
 	Source: "ADR-009",
 	Doc:    "SET NX to the limit with an expiry, DECR, reject below zero; rejected attempts count",
-	Notes: strategies.Notes{
-		How: []string{
-			"The key names the link and the month.",
-			"SET NX creates the count at the limit, with an expiry at the month's end; later calls find it there.",
-			"DECR takes one unit, and a result below zero is rejected.",
-			"With init=listing, SET NX is sent once per process and month, without expiry; the caller whose DECR returns the " +
-				"limit minus one sends EXPIRE.",
-			"Without Redis every request is rejected.",
-		},
-		Deviations: []string{
-			"SET NX creates the count at the first access; the record leaves this open.",
-			"Requests of several units use DECRBY; the record has requests of one.",
-		},
-		Use:   "Use it if the remaining units matter more than the used ones, and all subjects have one limit.",
-		Avoid: "Avoid it if limits change within a window: the first access of a window fixes its limit.",
-	},
+	Notes:  notes["decr-expire"],
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,

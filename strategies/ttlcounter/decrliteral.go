@@ -11,18 +11,7 @@ var decrLiteralMeta = strategies.Meta{
 	Name:   "decr-literal",
 	Source: "ADR-009",
 	Doc:    "DECR a count of remaining units that nothing ever sets to the maximum, reject below zero",
-	Notes: strategies.Notes{
-		How: []string{
-			"DECR takes one from the key of the subject and its window.",
-			"If the answer is the limit minus one, EXPIRE ends the key with the window.",
-			"An answer below zero is a rejection.",
-		},
-		Deviations: []string{
-			"Other costs and windows than the record's one unit per calendar month are counted in the same way.",
-		},
-		Use:   "Use it to see what the record's pseudo-code does alone.",
-		Avoid: "Nothing sets the count to the limit, so every request is rejected. decr-expire sets it.",
-	},
+	Notes:  notes["decr-literal"],
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,

@@ -15,20 +15,7 @@ var incrExpireMeta = strategies.Meta{
 	Core:   true,
 	Source: "ADR-008",
 	Doc:    "INCR, EXPIRE by the caller that created the key, reject above the limit; rejected attempts count",
-	Notes: strategies.Notes{
-		How: []string{
-			"INCR counts the attempt in a key of the subject and its window; requests of several units use INCRBY.",
-			"If the answer equals the request's units, the key is new, and EXPIRE ends it with the window.",
-			"An answer above the limit is a rejection; the attempt stays counted.",
-			"Without Redis every request is rejected.",
-		},
-		Deviations: []string{
-			"Other costs and windows than the record's one unit per calendar month are counted in the same way.",
-		},
-		Use: "Use it if requests cost one unit, a rejected attempt may count, and one command per decision matters.",
-		Avoid: "A caller that dies between the two commands leaves a key that never expires. Requests of several units " +
-			"can be rejected although they fit.",
-	},
+	Notes:  notes["incr-expire"],
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,

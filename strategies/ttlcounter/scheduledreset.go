@@ -32,21 +32,7 @@ func init() {
 		Name:   "scheduled-reset",
 		Source: "ADR-008, ADR-009",
 		Doc:    "INCR without an expiry, reject above the limit; a scheduled job deletes all counters when a window begins",
-		Notes: strategies.Notes{
-			How: []string{
-				"INCR, or INCRBY for larger costs, counts the request in a key without window or expiry.",
-				"A result above the limit is a rejection; it stays counted.",
-				"A job runs when a window begins, or late= after that, and deletes the counters of all subjects.",
-				"With missed=n every nth of these runs does not take place.",
-			},
-			Deviations: []string{
-				"The list of subjects, elsewhere a table of users, is in memory.",
-				"The scheduler looks once a minute, and at the first request after a reset is due.",
-			},
-			Use: "Use it if counters must outlive their window, e.g. to be reported, and a reset is a separate event.",
-			Avoid: "Avoid it if the window's end matters: until the job runs, the new window is charged to the old one, and " +
-				"then its requests are forgotten.",
-		},
+		Notes:  notes["scheduled-reset"],
 		Form:   strategies.Rejected,
 		Needs:  []strategies.Need{strategies.NeedRedis},
 		Kinds:  tumbling,

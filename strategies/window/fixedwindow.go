@@ -27,20 +27,7 @@ var fixedMeta = strategies.Meta{
 	Name:   "fixed-window",
 	Source: "ProjectEPU",
 	Doc:    "INCR and EXPIRE of a key per numbered window on every call; a deque per process without Redis",
-	Notes: strategies.Notes{
-		How: []string{
-			"The key contains the window's number: the time since 1970 divided by the window's length.",
-			"On every call one MULTI increments the key and sets its expiry to the window's length plus 5 s.",
-			"A count of at most the limit is admitted, and every attempt stays counted.",
-			"If Redis answers with an error, the process decides by a deque of the timestamps that it admitted.",
-		},
-		Deviations: []string{
-			"Calendar hours and rolling windows are served by numbered windows of their length.",
-			"Requests of several units use INCRBY; the record has requests of one.",
-		},
-		Use:   "Use it for a cheap limit per minute if twice the limit around a window's end does no harm.",
-		Avoid: "Avoid it if the limit must hold over any interval, or if Redis can be away while several processes run.",
-	},
+	Notes:  notes["fixed-window"],
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  kinds,

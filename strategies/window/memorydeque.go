@@ -11,18 +11,9 @@ var dequeMeta = strategies.Meta{
 	Name:   "memory-deque",
 	Source: "ProjectEPU",
 	Doc:    "the timestamps of admitted requests, in the memory of each process, trimmed by time",
-	Notes: strategies.Notes{
-		How: []string{
-			"Each process keeps the timestamps of the requests that it admitted, by subject.",
-			"A request first drops the timestamps that are older than the window.",
-			"It is admitted if its units fit.",
-			"Empty deques stay, as in the record.",
-		},
-		Use:   "Use it in a single process, or if a limit that grows with the number of processes is good enough.",
-		Avoid: "With several instances each admits the whole limit, and a restart forgets everything.",
-	},
-	Form:  strategies.Documented,
-	Kinds: kinds,
+	Notes:  notes["memory-deque"],
+	Form:   strategies.Documented,
+	Kinds:  kinds,
 	// Moments grow old one by one. Nothing happens where a fixed window ends, so
 	// that the next one may begin with less than its limit.
 	Reset:      strategies.ResetsMissing,

@@ -23,19 +23,10 @@ const (
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:   "sql-window-log-atomic",
-		Source: "ProjectEPU, ADR-009",
-		Doc:    "PostgreSQL only: count the window's rows and insert one, in a transaction that excludes others",
-		Notes: strategies.Notes{
-			How: []string{
-				"A transaction takes an advisory lock that is named after subject and policy.",
-				"It reads the clock, counts the rows of the window and inserts one if there is room.",
-				"COMMIT releases the lock.",
-				"With by=serializable, transactions are serializable instead, and are repeated after a conflict.",
-			},
-			Use:   "Use it if you need a log of rows and an exact limit.",
-			Avoid: "Avoid it for large limits: each decision counts up to that many rows.",
-		},
+		Name:     "sql-window-log-atomic",
+		Source:   "ProjectEPU, ADR-009",
+		Doc:      "PostgreSQL only: count the window's rows and insert one, in a transaction that excludes others",
+		Notes:    notes["sql-window-log-atomic"],
 		Form:     strategies.Hardened,
 		Needs:    []strategies.Need{strategies.NeedPostgres},
 		Excluded: notSimulated,

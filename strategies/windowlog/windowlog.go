@@ -13,23 +13,10 @@ var ofRecord = []quota.Clause{quota.Exactly().From("ProjectEPU: one e-mail at mo
 
 func init() {
 	strategies.Register(strategies.Meta{
-		Name:   "sql-window-log",
-		Source: "ProjectEPU, ADR-009",
-		Doc:    "PostgreSQL only: count the rows of the window, then insert one",
-		Notes: strategies.Notes{
-			How: []string{
-				"A SELECT counts the subject's rows that are younger than the window.",
-				"If they are fewer than the limit, an INSERT adds a row with the current time.",
-				"The statements are separate: callers that count the same rows are all admitted.",
-			},
-			Deviations: []string{
-				"The log has its own table; the record counts rows of payments and messages.",
-				"Times are whole nanoseconds, not database timestamps.",
-				"For calendar and fixed windows a row has the window's number, as the monthly hits of ADR-009 would.",
-			},
-			Use:   "Use it if the rows are written anyway, and no subject has two callers at once.",
-			Avoid: "Avoid it if one must mean one: two e-mails are sent if the button is pressed twice.",
-		},
+		Name:     "sql-window-log",
+		Source:   "ProjectEPU, ADR-009",
+		Doc:      "PostgreSQL only: count the rows of the window, then insert one",
+		Notes:    notes["sql-window-log"],
 		Form:     strategies.Documented,
 		Needs:    []strategies.Need{strategies.NeedPostgres},
 		Excluded: notSimulated,

@@ -36,7 +36,7 @@ func init() {
 		Name:   "three-tier-hardened",
 		Source: "ADR-005",
 		Doc:    "PostgreSQL is charged ahead, Redis holds the credit, and a filter of leases rejects in process",
-		Notes:  notes,
+		Notes:  notes["three-tier-hardened"],
 		Form:   strategies.Hardened,
 		Needs:  []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
 		Kinds: []quota.Kind{

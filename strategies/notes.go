@@ -1,0 +1,54 @@
+package strategies
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Notes are what a strategy's page and the catalogue say about it, in sentences with a
+// full stop.
+type Notes struct {
+	// How is the algorithm, a step each, at most five.
+	How []string
+	// Deviations are what differs from the source, one each.
+	Deviations []string
+	// Use and Avoid say when the strategy is the right choice, and when it is not.
+	Use, Avoid string
+}
+
+// ReadNotes reads the notes of strategies from Markdown, a heading "# NAME" each. Below it
+// are "## How" and "## Deviations" with a list, and "## Use" and "## Avoid" with a line. As
+// the text is part of a program, ReadNotes panics if a line is anything else.
+func ReadNotes(markdown string) map[string]Notes {
+	all := map[string]Notes{}
+	name, part := "", ""
+	for line := range strings.Lines(markdown) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if head, ok := strings.CutPrefix(line, "# "); ok {
+			name, part = head, ""
+			continue
+		}
+		if head, ok := strings.CutPrefix(line, "## "); ok {
+			part = head
+			continue
+		}
+		n := all[name]
+		item, isItem := strings.CutPrefix(line, "- ")
+		switch {
+		case part == "How" && isItem:
+			n.How = append(n.How, item)
+		case part == "Deviations" && isItem:
+			n.Deviations = append(n.Deviations, item)
+		case part == "Use" && n.Use == "":
+			n.Use = line
+		case part == "Avoid" && n.Avoid == "":
+			n.Avoid = line
+		default:
+			panic(fmt.Sprintf("notes of strategy %q: unexpected line %q below %q", name, line, part))
+		}
+		all[name] = n
+	}
+	return all
+}
