@@ -23,7 +23,8 @@ import (
 // were asked for. A limiter that is SQL is searched on a PostgreSQL of the test's own, if there is one.
 func (o *Options) searches(t *testing.T, sel strategies.Selection) []explore.Config {
 	t.Helper()
-	all := slices.DeleteFunc(explore.Properties(), func(p explore.Property) bool { return p == explore.Leak }) // clauses say what of it is promised
+	// Clauses say what of a leak is promised.
+	all := slices.DeleteFunc(explore.Properties(), func(p explore.Property) bool { return p == explore.Leak })
 	cfg := explore.Config{Policy: o.Policy, Clients: o.Clients, Seed: o.Seed, Properties: all}
 	if o.Instances > 0 {
 		cfg.Instances = min(o.Instances, o.Clients)

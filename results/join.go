@@ -12,32 +12,9 @@ import (
 // stalls behind its percentiles.
 func join(shards []*Run) (Run, error) {
 	first := shards[0]
-	out := *first
+	out := first.emptied(len(shards))
 	s := summariseGroup("", shards, shards, nil)
 	p := &out.Params
-	p.Shard, p.Shards = "", len(shards)
-	p.Subjects = 0
-	p.Workers = 0
-	p.Instances = 0
-	p.RatePerS = 0
-	out.Issued = 0
-	out.Admitted = 0
-	out.Rejected = 0
-	out.Errors = 0
-	out.Degraded = 0
-	out.DidNotReturn = 0
-	out.ErrorKinds, out.FirstError = nil, ""
-	out.ElapsedNS = 0
-	out.ThroughputPerS = 0
-	out.ReferencePerS = 0
-	out.ReferenceChange = 0
-	out.Partial = false
-	out.Reference = nil
-	out.Placement = nil
-	out.Waiting = nil
-	out.Lateness = nil
-	out.OverTime = nil
-	out.Trace = ""
 	for _, r := range shards {
 		p.Subjects += r.Params.Subjects
 		p.Workers += r.Params.Workers
@@ -85,6 +62,36 @@ func join(shards []*Run) (Run, error) {
 	beside, err := join(paced)
 	out.Paced = &beside
 	return out, err
+}
+
+// emptied is a run like r, of so many shards, in which nothing is counted yet.
+func (r *Run) emptied(shards int) Run {
+	out := *r
+	p := &out.Params
+	p.Shard, p.Shards = "", shards
+	p.Subjects = 0
+	p.Workers = 0
+	p.Instances = 0
+	p.RatePerS = 0
+	out.Issued = 0
+	out.Admitted = 0
+	out.Rejected = 0
+	out.Errors = 0
+	out.Degraded = 0
+	out.DidNotReturn = 0
+	out.ErrorKinds, out.FirstError = nil, ""
+	out.ElapsedNS = 0
+	out.ThroughputPerS = 0
+	out.ReferencePerS = 0
+	out.ReferenceChange = 0
+	out.Partial = false
+	out.Reference = nil
+	out.Placement = nil
+	out.Waiting = nil
+	out.Lateness = nil
+	out.OverTime = nil
+	out.Trace = ""
+	return out
 }
 
 // judged sets what the verdicts of the shards say together. Whether they are valid

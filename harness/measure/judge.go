@@ -26,27 +26,7 @@ func (p *pass) judge(ctx context.Context) error {
 	d, r := p.d, p.run
 	r.ElapsedNS = max(d.end-d.epoch, 0)
 	p.strikeFailed()
-	c := &d.counts
-	facts := &harness.Facts{
-		Plan: &p.m.cfg.Plan, Selection: p.s.sel, Policy: p.policy, Epoch: d.tb.time(d.epoch),
-		Initial: func(s uint32) int64 { return d.subjects.at(s).initial },
-		History: d.history, Cells: p.cells(),
-		Counts: harness.Counts{
-			Admitted: c.admitted.Load(), Rejected: c.rejected.Load(), Failures: d.failures,
-			Degraded: c.degraded.Load(), FirstError: d.firstError,
-		},
-		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
-		SyncPeriod: p.s.AchievedPeriod(), TiersFolded: d.rec.tiers.folded.Load(),
-	}
-	facts.FailedRounds, facts.JobError = p.s.FailedRounds()
-	for _, o := range p.s.outages {
-		if span, ok := o.span(d.epoch); ok {
-			facts.Outages = append(facts.Outages, span)
-		}
-	}
-	facts.Noticed = p.noticed()
-	facts.Unwatched = len(p.lookouts.all) < len(p.s.stores)
-	facts.LimitChanges = p.limits.changes(d.epoch)
+	facts := p.facts()
 	if err := p.latencies(); err != nil {
 		return err
 	}
@@ -93,6 +73,33 @@ func (p *pass) judge(ctx context.Context) error {
 		a.stationary(r, thirds)
 	}
 	return nil
+}
+
+// facts are what the pass knows of its requests and of what happened meanwhile.
+func (p *pass) facts() *harness.Facts {
+	d := p.d
+	c := &d.counts
+	facts := &harness.Facts{
+		Plan: &p.m.cfg.Plan, Selection: p.s.sel, Policy: p.policy, Epoch: d.tb.time(d.epoch),
+		Initial: func(s uint32) int64 { return d.subjects.at(s).initial },
+		History: d.history, Cells: p.cells(),
+		Counts: harness.Counts{
+			Admitted: c.admitted.Load(), Rejected: c.rejected.Load(), Failures: d.failures,
+			Degraded: c.degraded.Load(), FirstError: d.firstError,
+		},
+		Partial: d.stop.Load() && !d.full.Load(), Instances: p.m.cfg.Instances, Grace: reconnectGrace,
+		SyncPeriod: p.s.AchievedPeriod(), TiersFolded: d.rec.tiers.folded.Load(),
+	}
+	facts.FailedRounds, facts.JobError = p.s.FailedRounds()
+	for _, o := range p.s.outages {
+		if span, ok := o.span(d.epoch); ok {
+			facts.Outages = append(facts.Outages, span)
+		}
+	}
+	facts.Noticed = p.noticed()
+	facts.Unwatched = len(p.lookouts.all) < len(p.s.stores)
+	facts.LimitChanges = p.limits.changes(d.epoch)
+	return facts
 }
 
 // answers is an error where a store did not answer when the pass was over: it is not
