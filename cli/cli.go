@@ -49,7 +49,7 @@ var commands = []struct {
 		reportCommand, plotCommand, compareCommand, judgeCommand, mergeCommand, exportCommand,
 	}},
 	{"setup", "Find your way", []func() *cobra.Command{
-		listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
+		initCommand, listCommand, doctorCommand, cleanCommand, versionCommand, manCommand, helpCommand,
 	}},
 }
 

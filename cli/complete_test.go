@@ -51,10 +51,10 @@ func TestCompletion(t *testing.T) {
 		want      []string
 		directive string
 	}{
-		{[]string{""}, []string{"choose", "clean", "compare", "completion", "doctor", "explore", "export", "help", "judge", "list", "man", "merge", "plot", "report", "run", "sim", "sweep", "version"}, noFilesOnly},
+		{[]string{""}, []string{"choose", "clean", "compare", "completion", "doctor", "explore", "export", "help", "init", "judge", "list", "man", "merge", "plot", "report", "run", "sim", "sweep", "version"}, noFilesOnly},
 		{[]string{"list", ""}, []string{"strategies", "workloads", "policies", "stores", "formats"}, noFilesOnly},
 		{[]string{"list", "stores", ""}, nil, noFilesOnly},
-		{[]string{"help", ""}, []string{"choose", "clean", "compare", "completion", "doctor", "explore", "export", "judge", "list", "man", "merge", "plot", "report", "run", "sim", "sweep", "version"}, noFilesOnly},
+		{[]string{"help", ""}, []string{"choose", "clean", "compare", "completion", "doctor", "explore", "export", "init", "judge", "list", "man", "merge", "plot", "report", "run", "sim", "sweep", "version"}, noFilesOnly},
 		{[]string{"run", ""}, []string{"core", "all", "broken", "honest", "liar", "monthly", "sql-only"}, noSpace},
 		{[]string{"run", "--policy", ""}, policies, noFilesOnly},
 		{[]string{"run", "--workload", ""}, streams, noFilesOnly},

@@ -125,8 +125,8 @@ func simCommand() *cobra.Command {
 
 func (s *simSettings) register(cmd *cobra.Command) {
 	s.Register(cmd, s.virtual(), s.Subject(), s.Stream(), s.Load(), s.Seeded(), s.Shared(), s.Trouble(),
-		s.Stores(string(strategies.NeedRedis)),
-		s.Enforced(), s.Conditions(), s.IfUndecided(), s.Kept(), s.Verbosity(), s.Output(), s.ConfigFile(), s.PrintConfig("simulate"))
+		s.Stores(string(strategies.NeedRedis)), s.Enforced(), s.Conditions(), s.IfUndecided(), s.Kept(), s.Verbosity(), s.Output(),
+		s.ConfigFile(), s.PrintConfig("simulate"))
 }
 
 // adopt has the settings that are not given say what a configuration does: that of a preset,

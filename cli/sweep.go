@@ -155,7 +155,7 @@ func (s *sweepSettings) job() (*job, error) {
 	return &job{
 		points: points, sweep: &results.Sweep{Parameters: params, Until: s.until},
 		measure: func(ctx context.Context, points []measure.Config) (*measure.Report, error) {
-			r, err := sweep.MeasurePoints(ctx, points, params)
+			r, err := sweep.Measure(ctx, points, params)
 			if err != nil {
 				return nil, err
 			}

@@ -75,7 +75,7 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 		if wrong != "" {
 			t.Error("\n" + wrong)
 		}
-		if r.Claim != "" {
+		if r.Claim != "" && testing.Verbose() {
 			t.Log("claimed: " + r.Claim)
 		}
 	}

@@ -185,6 +185,7 @@ func readersFiles(t *testing.T, top string) {
 	write("quotabench-main", program)
 	write("../base/quotabench", program)
 	write("access.log", []byte(accessLog))
+	write("go.mod", []byte("module github.com/quotabench/quotabench\n")) // of the clone that readers are in
 	for _, folder := range []string{"results", "examples"} {
 		if err := os.Symlink(filepath.Join(top, folder), folder); err != nil {
 			t.Fatal(err)

@@ -70,15 +70,8 @@ func text[F any](metrics []metric[F], all []F, labels func(*F) []string) []byte 
 	return w.b.Bytes()
 }
 
-// All are the metrics that a measurement serves, in their order. A simulation serves those
+// measured are the metrics that a measurement serves, in their order. A simulation serves those
 // of them that virtual time has, and quotabench_virtual_seconds.
-func All() (out []Metric) {
-	for _, m := range measured() {
-		out = append(out, m.Metric)
-	}
-	return out
-}
-
 func measured() []metric[measure.LiveFigures] {
 	return []metric[measure.LiveFigures]{
 		{Metric{"quota_check_duration_us", "histogram", "Service time of decisions in microseconds, by the layer that " +

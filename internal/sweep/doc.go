@@ -4,8 +4,8 @@
 // point is a measurement like any other, and the rounds of all points are taken in turns.
 //
 //	params, err := sweep.ParseAll([]string{"pool=1..64x2"})
-//	...
-//	report, err := sweep.Measure(ctx, cfg, params)
+//	points, err := sweep.Points(cfg, params)
+//	report, err := sweep.Measure(ctx, points, params)
 //	...
 //	file := results.File{Runs: report.Runs, Sweep: &report.Sweep}
 //	for _, s := range file.SweepSeries() {

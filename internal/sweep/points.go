@@ -31,18 +31,9 @@ type Report struct {
 	Sweep results.Sweep
 }
 
-// Measure measures all combinations of the parameters' values in turns. What
-// [measure.Measure] says of ctx and of errors holds here too.
-func Measure(ctx context.Context, base measure.Config, params []results.Swept) (*Report, error) {
-	points, err := Points(base, params)
-	if err != nil {
-		return nil, err
-	}
-	return MeasurePoints(ctx, points, params)
-}
-
-// MeasurePoints is [Measure] for points at hand, as [Points] makes them.
-func MeasurePoints(ctx context.Context, points []measure.Config, params []results.Swept) (*Report, error) {
+// Measure measures points, as [Points] makes them, in turns. What [measure.Measure] says of ctx and of errors
+// holds here too.
+func Measure(ctx context.Context, points []measure.Config, params []results.Swept) (*Report, error) {
 	reports, err := measure.Points(ctx, points)
 	if err != nil {
 		return nil, err

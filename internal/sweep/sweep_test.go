@@ -181,7 +181,11 @@ func littlesPoints(t *testing.T, takes time.Duration) []results.SweepPoint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := sweep.Measure(t.Context(), c, params)
+	points, err := sweep.Points(c, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := sweep.Measure(t.Context(), points, params)
 	if err != nil || r.Interrupted || len(r.Runs) != 10 || seen.begun != 10 {
 		t.Fatalf("%d runs of %d, %v", len(r.Runs), seen.begun, err)
 	}

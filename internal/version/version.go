@@ -4,7 +4,11 @@ package version
 import (
 	"cmp"
 	"runtime/debug"
+	"strings"
 )
+
+// Module is the path of this module.
+const Module = "github.com/quotabench/quotabench"
 
 // What a release is stamped with by the linker, since its archive of sources may lie
 // outside of a repository; empty in other builds.
@@ -34,6 +38,21 @@ func Build() (version, commit string) {
 		commit += "+changes"
 	}
 	return version, commit
+}
+
+// Published is the version of this module that others can require; "" if the program was built from a clone.
+func Published() string {
+	if releaseVersion != "" && !strings.Contains(releaseVersion, "-snapshot-") {
+		return "v" + releaseVersion
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range append(info.Deps, &info.Main) {
+			if m.Path == Module && m.Replace == nil && m.Sum != "" { // the sum is of a download
+				return m.Version
+			}
+		}
+	}
+	return ""
 }
 
 // Date is when what was built was committed, in RFC 3339; empty where the build does

@@ -12,4 +12,12 @@ func TestOfARelease(t *testing.T) {
 	if Date() != releaseDate || !strings.HasPrefix(Text(), "1.2.3 (0123456789ab") {
 		t.Errorf("%s of %s", Text(), Date())
 	}
+	if v := Published(); v != "v1.2.3" {
+		t.Errorf("others require %q", v)
+	}
+	for _, releaseVersion = range []string{"1.2.4-snapshot-0123456", ""} {
+		if v := Published(); v != "" {
+			t.Errorf("others require %q, which is not published", v)
+		}
+	}
 }

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quotabench/quotabench/internal/settings"
+	"github.com/quotabench/quotabench/internal/start"
+)
+
+func initCommand() *cobra.Command {
+	var clone string
+	cmd := &cobra.Command{
+		Use:   "init directory",
+		Short: "Write a Go module with a limiter to replace by yours, its test and its CI",
+		Long: "Writes a Go module to a new directory: a limiter on Redis with a planted race, a test that\n" +
+			"finds it, a main with all commands, quotabench.yaml for CI, and a workflow of GitHub Actions.",
+		Example: "  quotabench init limits && cd limits && go mod tidy && go test .\n" +
+			"  quotabench init ../limits --replace .   # with quotabench from this clone",
+		Args: needs(1, 1, "init needs one directory, and got %d: give a new one, e.g. quotabench init limits"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			from, err := start.From(clone, args[0])
+			if err != nil {
+				return usagef("%w", err)
+			}
+			names, err := start.Write(args[0], from)
+			if err != nil {
+				return usagef("%w: name another directory", err)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "written to %s: %s\nnext: cd %s && go mod tidy && go test .\n",
+				args[0], strings.Join(names, ", "), settings.Quoted(args[0]))
+			return err
+		},
+	}
+	settings.New(cmd, []settings.Setting{{Name: "replace", Value: settings.Named(&clone, "a directory"),
+		Doc: "take quotabench from the clone in this `directory`, not from a published version"}})
+	return cmd
+}
