@@ -128,6 +128,7 @@ func FuzzConfig(f *testing.F) {
 	for _, c := range configErrors {
 		f.Add([]byte(c))
 	}
+	f.Add([]byte("run: &a {workers: 5}\nrun:\n"))
 	f.Add([]byte("strategy:\n  - honest\nworkers: 5 # five\nduration: 0\ncost: |-\n  policy\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, _ := newRun()

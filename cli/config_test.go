@@ -26,6 +26,7 @@ func planned(t *testing.T, args ...string) (*group.Settings, measure.Config) {
 func newRun() (*group.Settings, *cobra.Command) {
 	s, cmd := group.New(group.Run), &cobra.Command{Use: "run"}
 	registerRun(cmd, s)
+	new(cobra.Command).AddCommand(cmd) // a file may have a section for it
 	return s, cmd
 }
 

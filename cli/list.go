@@ -96,9 +96,6 @@ func writeText(out io.Writer, page layout.Page, names []string) error {
 		if len(names) > 0 && c.name != names[0] {
 			continue
 		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
 		writeEntries(&b, page, c.name, c.list())
 		if c.name == "strategies" {
 			writeOptions(&b, page)
@@ -113,9 +110,15 @@ func writeText(out io.Writer, page layout.Page, names []string) error {
 // widestCell is how far a column is widened for a cell, in cells.
 const widestCell = 26
 
-// writeEntries writes a line for each entry, in columns, with what is said of it behind
+// writeEntries writes a title and a line for each entry, if there is one, in columns, with what is said of it behind
 // them, or below where they take too much room.
 func writeEntries(out *bytes.Buffer, page layout.Page, title string, entries []entry) {
+	if len(entries) == 0 {
+		return
+	}
+	if out.Len() > 0 {
+		out.WriteByte('\n')
+	}
 	fmt.Fprintln(out, page.Paint(layout.Strong, strings.ToUpper(title)))
 	var widths []int
 	for _, e := range entries {
@@ -150,19 +153,13 @@ func writeOptions(out *bytes.Buffer, page layout.Page) {
 	var lines []entry
 	for _, m := range strategies.All() {
 		for _, o := range m.Options {
-			values := strings.Join(o.Values, "|")
-			if values == "" {
-				values = "<" + cmp.Or(o.Type, "text") + ">"
-			}
+			values := cmp.Or(strings.Join(o.Values, "|"), "<"+cmp.Or(o.Type, "text")+">")
 			lines = append(lines, entry{
 				Name: m.Name + ":" + o.Name + "=" + values, Columns: []string{"default " + o.Default}, Doc: o.Doc,
 			})
 		}
 	}
-	if len(lines) > 0 {
-		out.WriteByte('\n')
-		writeEntries(out, page, "options of strategies", lines)
-	}
+	writeEntries(out, page, "options of strategies", lines)
 }
 
 // writeDeviations lists where strategies differ from their sources.
@@ -173,10 +170,7 @@ func writeDeviations(out *bytes.Buffer, page layout.Page) {
 			lines = append(lines, entry{Name: m.Name, Doc: d})
 		}
 	}
-	if len(lines) > 0 {
-		out.WriteByte('\n')
-		writeEntries(out, page, "where strategies differ from their sources", lines)
-	}
+	writeEntries(out, page, "where strategies differ from their sources", lines)
 }
 
 // writeElsewhere lists the strategies that this program cannot run, with how to get
@@ -188,10 +182,7 @@ func writeElsewhere(out *bytes.Buffer, page layout.Page) {
 			lines = append(lines, entry{Name: m.Name, Doc: m.Elsewhere})
 		}
 	}
-	if len(lines) > 0 {
-		out.WriteByte('\n')
-		writeEntries(out, page, "strategies that are not built into this program", lines)
-	}
+	writeEntries(out, page, "strategies that are not built into this program", lines)
 }
 
 func listStrategies() []entry {
@@ -209,7 +200,7 @@ func listStrategies() []entry {
 		}
 		out = append(out, entry{
 			Name: m.Name, Doc: m.Doc,
-			Columns: []string{string(m.Form), orDash(m.Source), orDash(strings.Join(needs, "+"))},
+			Columns: []string{string(m.Form), cmp.Or(m.Source, "-"), cmp.Or(strings.Join(needs, "+"), "-")},
 			More: map[string]any{
 				"form": m.Form, "source": m.Source, "needs": needs, "windows": m.Kinds, "counts": m.Counts,
 				"reset": m.Reset, "options": listOptions(m.Options), "modes": modes, "excluded_modes": m.Excluded,
@@ -254,10 +245,6 @@ func listWorkloads() []entry {
 func listPolicies() []entry {
 	var out []entry
 	for _, p := range quota.Policies() {
-		from := "registered"
-		if p.Source != "" {
-			from = p.Source
-		}
 		serving := []string{}
 		for _, m := range strategies.All() {
 			if m.ServesPolicy(&p) == nil {
@@ -265,7 +252,7 @@ func listPolicies() []entry {
 			}
 		}
 		out = append(out, entry{
-			Name: p.Name, Doc: p.Doc, Columns: []string{group.PolicyText(&p), from},
+			Name: p.Name, Doc: p.Doc, Columns: []string{group.PolicyText(&p), cmp.Or(p.Source, "registered")},
 			More: map[string]any{"limit": p.Limit, "unit": p.Unit, "window": p.Window.Kind, "length_ns": p.Window.Length, "record": p.Source,
 				"costs": orEmpty(p.Costs), "served_by": serving},
 		})
@@ -290,13 +277,6 @@ func listStores() []entry {
 		}
 	}
 	return out
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 // orEmpty makes a list that JSON shows as empty and not as null.

@@ -100,18 +100,8 @@ func (p *Plan) NewHistory(workers int) *oracle.History {
 // Complete fills in the defaults that all runners share and reports the first
 // thing that does not fit.
 func (p *Plan) Complete(maxWorkers int) error {
-	if p.Instances == 0 {
-		p.Instances = 1
-	}
-	if p.HistoryLimit == 0 {
-		p.HistoryLimit = defaultHistoryLimit
-	}
-	if p.Life == 0 {
-		p.Life = DefaultLife
-	}
-	if p.DecisionTimeout == 0 {
-		p.DecisionTimeout = DefaultDecisionTimeout
-	}
+	p.Instances, p.HistoryLimit = cmp.Or(p.Instances, 1), cmp.Or(p.HistoryLimit, defaultHistoryLimit)
+	p.Life, p.DecisionTimeout = cmp.Or(p.Life, DefaultLife), cmp.Or(p.DecisionTimeout, DefaultDecisionTimeout)
 	if err := CheckDecisionTimeout(p.DecisionTimeout); err != nil {
 		return err
 	}

@@ -52,9 +52,7 @@ func summariseGroup(key string, runs, all []*Run, busy map[int]bool) Summary {
 		Policy: first.Policy, Workload: first.Workload, Params: first.Params, setting: first.setting(),
 		Placement: first.Placement, Rounds: len(runs),
 	}
-	if s.Label == "" {
-		s.Label = s.Strategy
-	}
+	s.Label = cmp.Or(s.Label, s.Strategy)
 	s.audit(runs)
 	var valid []*Run
 	for _, r := range runs {
@@ -121,9 +119,7 @@ func (s *Summary) correctness(runs []*Run) {
 		s.Errors += r.Errors
 		s.ErrorKinds = s.ErrorKinds.plus(r.ErrorKinds)
 		s.Degraded += r.Degraded
-		if s.FirstError == "" {
-			s.FirstError = r.FirstError
-		}
+		s.FirstError = cmp.Or(s.FirstError, r.FirstError)
 		add(&l.Leak, &r.Leak)
 		medians = append(medians, r.Leak.MedianUnits)
 		leakPct, overPct = max(leakPct, r.Leak.PctOfLimit), max(overPct, r.Leak.PctOfOverQuota)

@@ -162,11 +162,7 @@ func (c *Config) fitLimits() error {
 	return nil
 }
 
-func setDefault[T int | int64](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
-}
+func setDefault[T int | int64](v *T, d T) { *v = cmp.Or(*v, d) }
 
 // setup is what an engine runs.
 func (c *Config) setup() *engine.Setup {

@@ -180,11 +180,7 @@ func (c *Config) checkRates() error {
 	return nil
 }
 
-func setDefault[T int | time.Duration](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
-}
+func setDefault[T int | time.Duration](v *T, d T) { *v = cmp.Or(*v, d) }
 
 // poolOf is the connections of one instance to a store with that driver.
 func (c *Config) poolOf(driver string) int {

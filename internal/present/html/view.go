@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"slices"
@@ -153,9 +154,7 @@ func view(records []Record, o Options) (*document, error) {
 			}
 		}
 		if r.Exploration != nil {
-			if v.Kind == "" {
-				v.Kind = "explored"
-			}
+			v.Kind = cmp.Or(v.Kind, "explored")
 			v.explored(r.Exploration, &p)
 		}
 		if err := v.drawings(r, &p); err != nil {
@@ -234,9 +233,4 @@ func (v *recordView) figuresOf(name string) (out []*table) {
 }
 
 // label of a strategy, or its public name where it has none.
-func labelOf(s *results.Summary) string {
-	if s.Label == "" {
-		return s.Strategy
-	}
-	return s.Label
-}
+func labelOf(s *results.Summary) string { return cmp.Or(s.Label, s.Strategy) }

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 
@@ -52,12 +53,7 @@ func (p Page) visible(text string) string {
 }
 
 // Cells is the width in cells.
-func (p Page) Cells() int {
-	if p.Width == 0 {
-		return Width
-	}
-	return p.Width
-}
+func (p Page) Cells() int { return cmp.Or(p.Width, Width) }
 
 // Wrap breaks a text into lines; see [Wrap].
 func (p Page) Wrap(text string) []string { return Wrap(p.visible(text), p.Cells()) }
