@@ -36,7 +36,7 @@ func (s *search) newResult() *Result {
 	t := s.Traits
 	c := &s.cfg
 	r := newResult(s.sel, c)
-	r.Store, r.Split = t.Store, t.Splits && c.setup().Split()
+	r.Store, r.Split = t.Store, t.Splits && s.Setup.Split()
 	if !t.Deadlines { // rows have none
 		r.Properties = slices.DeleteFunc(r.Properties, func(p Property) bool { return p == TTL })
 	}

@@ -102,6 +102,8 @@ type Config struct {
 
 	// gaveUp is closed once nobody waits for the search any more, be it that it hangs.
 	gaveUp <-chan struct{}
+	// shares is [engine.Setup.Shares] of the search that a schedule was found by.
+	shares bool
 	// began is the moment from which Timeout counts, in nanoseconds.
 	began int64
 	// enumerates is set where every schedule is run, whatever states it leads to.

@@ -82,7 +82,7 @@ func ReplayOf(ctx context.Context, sel strategies.Selection, token string, on Ta
 				return nil, err
 			}
 		}
-		found = s.normal
+		found, cfg.shares = s.normal, s.Setup.Shares
 		here, err = s.replay(path, t.Property)
 		if errors.Is(err, engine.ErrMisfit) {
 			err = fmt.Errorf("%w: %w", ErrToken, engine.ErrMisfit)

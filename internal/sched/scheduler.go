@@ -124,6 +124,9 @@ func New(cfg Config) *Scheduler {
 	return &Scheduler{cfg: cfg, start: cfg.Start.UnixNano(), goid: stacks.Current()}
 }
 
+// SplitReplies has [Config.SplitReplies] set from the next run on.
+func (s *Scheduler) SplitReplies() { s.cfg.SplitReplies = true }
+
 // OnPass has f called by [Scheduler.Simulate] before virtual time moves on by d, and with
 // 0 after each step: so that goroutines which are no actors live through it.
 func (s *Scheduler) OnPass(f func(d time.Duration)) { s.pass = f }

@@ -30,6 +30,8 @@ const (
 	askedFor = "PLANTED"
 	asking   = "PLANTED_TOOLS"
 	logs     = "PLANTED_LOGS"
+	// longest is how long a processor may be busy with a proof.
+	longest = 30 * time.Second
 	// page has the table.
 	page = "README.md"
 )
@@ -97,8 +99,7 @@ func TestTable(t *testing.T) {
 
 // take has a tool look at a limiter.
 func (r row) take(t *testing.T, tool string, l *planted.Limiter) {
-	began := time.Now()
-	says, text := look(t, tool, l)
+	says, text, took := look(t, tool, l)
 	r[tool] = string(says)
 	if l.Defect == "" && says == found {
 		t.Errorf("%s is right, and is accused by %s:\n%s", l.Name, tool, text)
@@ -106,9 +107,12 @@ func (r row) take(t *testing.T, tool string, l *planted.Limiter) {
 	if tool != "prove" {
 		return
 	}
-	r["prove took"], r["conformance"] = fmt.Sprintf("%.0f s", time.Since(began).Seconds()), string(clean)
+	r["prove took"], r["conformance"] = fmt.Sprintf("%.0f s", took.Seconds()), string(clean)
 	if strings.Contains(text, "--- FAIL: TestProve/conformance ") {
 		r["conformance"] = string(found)
+	}
+	if took > longest {
+		t.Errorf("%s took %v of a processor", l.Name, took)
 	}
 	if l.Defect != "" && says != found {
 		t.Errorf("%s is not found: %s", l.Name, l.Defect)
@@ -177,8 +181,9 @@ func write(t *testing.T, rows map[string]row) {
 	}
 }
 
-// look has a tool look at a limiter, in a process of its own, with no flags but a policy for the tools that make none of their own.
-func look(t *testing.T, tool string, l *planted.Limiter) (says verdict, text string) {
+// look has a tool look at a limiter, in a process of its own, with no flags but a policy for the tools that make none of their
+// own. It took so much of a processor.
+func look(t *testing.T, tool string, l *planted.Limiter) (says verdict, text string, took time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -206,7 +211,8 @@ func look(t *testing.T, tool string, l *planted.Limiter) (says verdict, text str
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return verdictOf(tool, cmd.ProcessState.ExitCode(), string(out)), string(out)
+	s := cmd.ProcessState
+	return verdictOf(tool, s.ExitCode(), string(out)), string(out), s.UserTime() + s.SystemTime()
 }
 
 // verdictOf reads an exit code, and what explore prints of properties that nothing is promised of.

@@ -58,6 +58,7 @@ type Engine struct {
 	whole     bool // a step holds a request as a whole
 	snapshot  engine.Snapshot
 	fused     bool
+	common    bool // instances see memory of each other
 	// stuck says which callers wait for something that no passing of time brings.
 	stuck []string
 	names []string // of goroutines of strategies that have been at the store
@@ -246,7 +247,7 @@ func (e *Engine) begin() {
 		c.done.Store(false)
 		c.dead.Store(false)
 	}
-	e.fused = !e.setup.Ticks() && !e.setup.Has(quota.FaultOutage) && e.shared.Len() == 0
+	e.fused = !e.setup.Ticks() && !e.setup.Has(quota.FaultOutage) && !e.setup.Shares
 	for _, in := range e.instances {
 		e.fused = e.fused && in.members == 1
 	}

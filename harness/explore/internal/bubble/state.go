@@ -8,13 +8,22 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
+	"github.com/quotabench/quotabench/harness/explore/internal/inproc"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
 	"github.com/quotabench/quotabench/strategies"
 )
 
 // Keep implements [engine.Keeper].
-func (e *Engine) Keep() { e.redis.Keep() }
+func (e *Engine) Keep() {
+	e.redis.Keep()
+	var opened []strategies.Strategy
+	for _, in := range e.instances {
+		opened = append(opened, in.strategy)
+	}
+	e.common = e.shared.Len() > 0 || e.Run.Left == 0 && inproc.Common(opened, e.sel.Options)
+	e.setup.Shares = e.setup.Shares || e.Run.Aside || e.common
+}
 
 // State implements [engine.Engine].
 func (e *Engine) State() (engine.Digest, error) {
@@ -40,7 +49,7 @@ func (e *Engine) State() (engine.Digest, error) {
 	}
 	e.Budget.Digest(&d)
 	d.Num(uint64(len(e.stuck)))
-	if e.shared.Len() > 0 { // instances see memory of each other
+	if e.common { // instances see memory of each other
 		d.Fold(e.history)
 	}
 	e.Run.Truth.Digest(&d, e.setup.Ordered)

@@ -49,6 +49,8 @@ type Setup struct {
 	// Stateless is set where neither [Engine.State] nor [Engine.Trail] will be asked for,
 	// so that engines need not keep what these tell.
 	Stateless bool
+	// Shares is set by an engine that has found memory which others than callers share: a job with a caller, or instances.
+	Shares bool
 	// Ordered is set where verdicts depend on the order of events and not only on
 	// their sums.
 	Ordered bool
@@ -79,10 +81,9 @@ func (s *Setup) Members(instance int) int {
 	return (s.Clients - instance + s.Instances - 1) / s.Instances
 }
 
-// Split reports whether effect and reply are two steps: faults may come between, or other callers, where
-// these share an instance.
+// Split reports whether effect and reply are two steps: faults may come between, or others that share memory.
 func (s *Setup) Split() bool {
-	return len(s.Faults) > 0 || s.Instances < s.Clients || slices.ContainsFunc(s.Scripts,
+	return s.Shares || len(s.Faults) > 0 || s.Instances < s.Clients || slices.ContainsFunc(s.Scripts,
 		func(s Script) bool { return len(s) > 1 || s.Operates() })
 }
 

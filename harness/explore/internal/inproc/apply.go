@@ -199,7 +199,7 @@ func (w *Engine) remember(m *member) {
 	if m.Op().Kind == sched.SQL {
 		w.foot.tables = true
 	}
-	if m.in.members > 1 || without == nil && w.shared.Len() > 0 {
+	if m.in.members > 1 || w.setup.Shares || without == nil && w.shared.Len() > 0 {
 		w.memory.hash(&m.history, m.in.strategy, m.client != nil, without)
 		if len(w.memory.hidden) > 0 {
 			m.history.Fold(m.in.history)

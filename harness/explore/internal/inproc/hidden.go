@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"maps"
 	"reflect"
 	"runtime"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/harness/explore/internal/engine"
 	"github.com/quotabench/quotabench/internal/stacks"
+	"github.com/quotabench/quotabench/strategies"
 )
 
 // hiding is what a hash has come to that may have contents which it cannot look at: variables of a closure, what
@@ -142,6 +144,42 @@ func (w *Engine) outlives() {
 		}
 	}
 	w.met = nil
+	var opened []strategies.Strategy
+	for _, in := range w.instances {
+		opened = append(opened, in.strategy)
+	}
+	if !w.known && (w.shared.Len() > 0 || w.memory.common(opened, w.named, w.sel.Options) || slices.ContainsFunc(w.actors, func(m *member) bool { return m.client == nil })) {
+		w.setup.Shares = true
+		w.s.SplitReplies()
+	}
+}
+
+// Common reports whether two of the strategies reach the same memory, except what is hidden, and maps that they were given.
+func Common(of []strategies.Strategy, given ...any) bool { return new(memory).common(of, given...) }
+
+func (m *memory) common(of []strategies.Strategy, given ...any) bool {
+	defer func() { m.seen.all = nil }()
+	met := map[unsafe.Pointer]bool{}
+	for _, s := range of {
+		all := map[unsafe.Pointer]bool{}
+		m.seen.all = all
+		m.digest(s)
+		for _, p := range m.hidden {
+			if m.older != nil { // else it is not known what has outlived a run
+				all[p] = true
+			}
+		}
+		for _, g := range given {
+			delete(all, reflect.ValueOf(g).UnsafePointer())
+		}
+		for p := range all {
+			if met[p] {
+				return true
+			}
+		}
+		maps.Copy(met, all)
+	}
+	return false
 }
 
 // look lists what is hidden in an instance. The list is valid until the next one is asked for.

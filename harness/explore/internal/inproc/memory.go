@@ -94,6 +94,8 @@ type visits struct {
 	list []place
 	// numbers finds places where there are many.
 	numbers map[place]int
+	// all are the addresses of places that can change, also those that a hash has let go of; nil if nobody asks.
+	all map[unsafe.Pointer]bool
 }
 
 type place struct {
@@ -139,6 +141,9 @@ func (s *visits) visit(at unsafe.Pointer, of *plan) (number uint64, old bool) {
 	n := s.find(at, of)
 	switch {
 	case n < 0:
+		if s.all != nil && !of.nothing {
+			s.all[at] = true
+		}
 		s.list = append(s.list, place{at: at, of: of})
 		return 0, false
 	case s.list[n].out:
