@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +33,7 @@ func Serve(ctx context.Context, addr string, from Source) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("give an address such as 127.0.0.1:9464, not %q", addr)
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen at %s: %w", addr, err)
 	}

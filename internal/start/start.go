@@ -21,6 +21,14 @@ var files embed.FS
 // Source is where the module has quotabench from: a published version, or a folder with its sources.
 type Source struct{ Version, Replace string }
 
+// Ref is what the action is taken from: the tag of the version, or main if it is that of a commit.
+func (s Source) Ref() string {
+	if s.Version == "" || strings.Count(s.Version, "-") > 1 {
+		return "main"
+	}
+	return s.Version
+}
+
 // From is the source of a module in dir: the version that this program is, or a clone if one is given.
 func From(clone, dir string) (Source, error) {
 	if clone == "" {

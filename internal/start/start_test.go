@@ -36,6 +36,7 @@ func TestWrite(t *testing.T) {
 		module, flow string
 	}{
 		{Source{Version: "v1.2.3"}, "require github.com/quotabench/quotabench v1.2.3\n", "uses: quotabench/quotabench@v1.2.3 "},
+		{Source{Version: "v0.1.1-0.20261125140000-0123456789ab"}, "v0.1.1-0.20261125140000-0123456789ab\n", "uses: quotabench/quotabench@main "},
 		{Source{Replace: "../q b"}, `replace github.com/quotabench/quotabench => "../q b"` + "\n", "uses: quotabench/quotabench@main "},
 	} {
 		dir := written(t, c.from)
