@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -66,6 +67,7 @@ func shown(ops []operation, at Reading, attempts bool, visit func(m int64, momen
 // TestExpectBucket: a counter that lost nothing shows nothing beyond what is
 // expected, and a reading in the middle of nothing is expected to a unit.
 func TestExpectBucket(t *testing.T) {
+	testenv.Sequential(t)
 	r, seen := seeded(41), tally{}
 	for range 1200 {
 		ops := counted(r, generator{span: 9, length: 2, cost: 2, refunds: true, gap: 1, commits: r.IntN(2) == 0, expiries: r.IntN(2) == 0})
@@ -103,6 +105,7 @@ func TestExpectBucket(t *testing.T) {
 
 // TestExpectOwnWindow is the same for windows that begin with their first request.
 func TestExpectOwnWindow(t *testing.T) {
+	testenv.Sequential(t)
 	r, seen := seeded(42), tally{}
 	for range 1200 {
 		ops := counted(r, generator{span: 16, length: 1, cost: 2, refunds: true, gap: 1, commits: r.IntN(2) == 0, expiries: r.IntN(2) == 0})

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -165,6 +166,7 @@ func TestHistoryFileRoundTrip(t *testing.T) {
 // TestGroups: however few subjects are brought into memory at a time, each comes
 // whole and in order.
 func TestGroups(t *testing.T) {
+	testenv.Sequential(t)
 	h, all := sample(t, HistoryOptions{Workers: 2, Limit: 1 << 20})
 	for _, n := range []int64{1, 400, 401, 5000, 1 << 30} {
 		x, err := h.index()

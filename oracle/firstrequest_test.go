@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -125,6 +126,7 @@ func tryOwn(ops []operation, limit, initial int64) truth {
 // TestFirstRequest holds the figures against every placement of the operations:
 // they are sound, and where requests are short they are nearly always reached.
 func TestFirstRequest(t *testing.T) {
+	testenv.Sequential(t)
 	for _, c := range []struct {
 		name   string
 		g      generator

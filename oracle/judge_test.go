@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -173,6 +174,7 @@ func leastByUnit(ops []operation, limit, initial int64) int64 {
 // its take, no commit goes beyond its reservation and requests are for one unit,
 // both are nearly always reached.
 func TestTumblingWithRefundsIsSound(t *testing.T) {
+	testenv.Sequential(t)
 	r, seen := seeded(3), tally{}
 	missed := tally{}
 	sharp := 0

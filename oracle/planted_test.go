@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 )
 
@@ -252,6 +253,7 @@ func TestPlantedRollingRoom(t *testing.T) {
 
 // TestRollingRoomIsThere: whatever else is admitted, what was never given fits besides it in some order of the requests.
 func TestRollingRoomIsThere(t *testing.T) {
+	testenv.Sequential(t)
 	r := seeded(11)
 	for range 2000 {
 		var history []Event

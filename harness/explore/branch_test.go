@@ -61,6 +61,7 @@ func (t taker) Used(context.Context, quota.Subject, *quota.Policy) ([]quota.Read
 // its own: in strategies without memory and with some, with faults, and where instances
 // have memory or an event in common that the search was not told of.
 func TestBranchesAsAlone(t *testing.T) {
+	testenv.Sequential(t)
 	counts := entwine(func(ctx context.Context, e *entwined) error {
 		for range 2 {
 			if err := strategies.Redis(e.env).Incr(ctx, "n").Err(); err != nil {

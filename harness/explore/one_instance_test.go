@@ -11,6 +11,7 @@ import (
 
 // Every strategy keeps what it declares if its only instance crashes and its store is gone, twice each.
 func TestDeclaredGuaranteesOfOneInstance(t *testing.T) {
+	testenv.Sequential(t)
 	cfg := explore.Config{
 		Clients: 3, Instances: 1, Limit: 1, Times: 2, Faults: []quota.Fault{quota.FaultCrash, quota.FaultOutage},
 		Properties: []explore.Property{explore.Guarantee}, MaxStates: testenv.Pick(300, 20_000), Preemptions: -1,

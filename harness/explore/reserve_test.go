@@ -11,6 +11,7 @@ import (
 // TestLeaksOfLuaReserve: each leak of the documented form has a schedule, and the
 // hardened form has none for it.
 func TestLeaksOfLuaReserve(t *testing.T) {
+	testenv.Sequential(t)
 	for _, c := range []struct {
 		name     string
 		scripts  string

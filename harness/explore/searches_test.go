@@ -96,6 +96,7 @@ func written(what string) strategies.Meta {
 // What shows only when time has passed, or when a search begins within a millisecond, is
 // found without a word about clocks, and is no fault; and if the defect is not there, nothing is.
 func TestSearchesFind(t *testing.T) {
+	testenv.Sequential(t)
 	for what, wrong := range map[string]bool{"capped late": true, "capped": false, "whole milliseconds": true, "fractions": false} {
 		m := written(what)
 		sel, err := m.Select(nil)
@@ -174,6 +175,7 @@ func (l *weighs) Allow(ctx context.Context, key string) (bool, error) {
 
 // A window that others approximate is broken between its ends.
 func TestSearchesFindHalves(t *testing.T) {
+	testenv.Sequential(t)
 	for _, cut := range []bool{false, true} {
 		m := strategies.FromFunc("weighs", []quota.Kind{quota.Rolling}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
 			return &weighs{env, p, cut}, nil
