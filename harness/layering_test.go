@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"quota", "internal/atomicfile", "internal/cancel", "internal/doctest", "internal/exit", "internal/filelock", "internal/format", "internal/looks", "internal/machine", "internal/ordered", "internal/redact", "internal/resp", "internal/seed", "internal/stacks", "internal/stat", "internal/testenv", "internal/version", "internal/witness", "results/schema"},
 	{"oracle", "internal/bubble", "internal/clock", "internal/memredis", "internal/start"},
 	{"results", "stores", "strategies", "workloads"},
-	{"internal/fixture", "internal/isolate", "internal/sched", "stores/all", "internal/answer", "internal/figures", "internal/present/text/layout", "results/schema/internal/generate"},
+	{"internal/fixture", "internal/isolate", "internal/likely", "internal/sched", "stores/all", "internal/answer", "internal/figures", "internal/present/text/layout", "results/schema/internal/generate"},
 	{"internal/compare"},
 	{"internal/terminal", "results/codec", "internal/present/export", "internal/present/plot", "internal/present/text"},
 	{"internal/settings", "internal/present/html"},

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quotabench/quotabench/internal/format"
 )
@@ -154,7 +155,21 @@ type rounds struct {
 // numbered is a run with the file that it is from.
 type numbered struct {
 	Run
-	file string
+	from *Named
+}
+
+// span is when the runs of the file were measured, at least. Simulations have none.
+func (n *Named) span() (began, ended time.Time) {
+	began = n.File.Provenance.Time
+	var took int64
+	for i := range n.File.Runs {
+		r := &n.File.Runs[i]
+		took += r.ElapsedNS
+		if r.Paced != nil {
+			took += r.Paced.ElapsedNS
+		}
+	}
+	return began, began.Add(time.Duration(took))
 }
 
 // add takes the runs of a file, and returns by how much the numbers of its rounds
@@ -174,7 +189,7 @@ func (m *merger) add(n *Named) (later int, err error) {
 		}
 		if len(s.runs) > 0 && (s.runs[0].Params.Shard == "") != (r.Params.Shard == "") {
 			return 0, fmt.Errorf("%s of %s is a shard, and of %s it is not: they share no load", s.label,
-				pick(r.Params.Shard != "", n.Name, s.runs[0].file), pick(r.Params.Shard == "", n.Name, s.runs[0].file))
+				pick(r.Params.Shard != "", n.Name, s.runs[0].from.Name), pick(r.Params.Shard == "", n.Name, s.runs[0].from.Name))
 		}
 	}
 	for _, s := range here {
@@ -199,7 +214,7 @@ func (m *merger) add(n *Named) (later int, err error) {
 				r.Paced = &p
 			}
 		}
-		s.runs = append(s.runs, numbered{r, n.Name})
+		s.runs = append(s.runs, numbered{r, n})
 	}
 	for _, s := range here {
 		for i := range s.runs {
@@ -241,8 +256,8 @@ func (s *rounds) oneHost(n *Named) error {
 func (s *rounds) unseen(n *Named, r *Run) error {
 	for i := range s.runs {
 		x := &s.runs[i]
-		if n.File.Kind == Simulated && x.file != n.Name && x.Params.Stream == r.Params.Stream && x.Trace == r.Trace {
-			return fmt.Errorf("%s and %s hold the same simulation of %s, which would count twice: give another seed", x.file, n.Name, s.label)
+		if n.File.Kind == Simulated && x.from.Name != n.Name && x.Params.Stream == r.Params.Stream && x.Trace == r.Trace {
+			return fmt.Errorf("%s and %s hold the same simulation of %s, which would count twice: give another seed", x.from.Name, n.Name, s.label)
 		}
 	}
 	return nil
@@ -287,14 +302,17 @@ func (s *rounds) joined() (out []Run, err error) {
 			if other, ok := seen[p.Params.Shard]; ok {
 				return nil, fmt.Errorf("round %d of %s is shard %s in %s and in %s: "+
 					"their subjects are the same, and what leaked in both cannot be told",
-					n, s.label, format.Plain(p.Params.Shard), other, p.file)
+					n, s.label, format.Plain(p.Params.Shard), other, p.from.Name)
 			}
-			seen[p.Params.Shard] = p.file
+			seen[p.Params.Shard] = p.from.Name
 			_, of, _ := strings.Cut(p.Params.Shard, "/")
 			if want := fmt.Sprint(len(parts)); of != want {
 				return nil, fmt.Errorf("round %d of %s is shard %s in %s, and there are %s: give all shards of one load", n, s.label,
-					format.Plain(p.Params.Shard), p.file, format.Plural(int64(len(parts)), "shard", "shards"))
+					format.Plain(p.Params.Shard), p.from.Name, format.Plural(int64(len(parts)), "shard", "shards"))
 			}
+		}
+		if err := s.together(parts); err != nil {
+			return nil, err
 		}
 		runs := make([]*Run, len(parts))
 		for i := range parts {
@@ -307,4 +325,26 @@ func (s *rounds) joined() (out []Run, err error) {
 		out = append(out, whole)
 	}
 	return out, nil
+}
+
+// together refuses shards that were not measured at the same time: apart, each has the servers for itself.
+func (s *rounds) together(parts []numbered) error {
+	ends, begins := parts[0].from, parts[0].from // the first that ended, and the last that began
+	for _, p := range parts {
+		began, ended := p.from.span()
+		if _, first := ends.span(); ended.Before(first) {
+			ends = p.from
+		}
+		if last, _ := begins.span(); began.After(last) {
+			begins = p.from
+		}
+	}
+	from, to := ends.span()
+	began, ended := begins.span()
+	if ends.File.Kind != Measured || from.IsZero() || began.IsZero() || began.Before(to) {
+		return nil
+	}
+	const layout = "2006-01-02 15:04:05"
+	return fmt.Errorf("the shards of %s were not measured at the same time: %s from %s to %s UTC, %s from %s to %s: start all shards together",
+		s.label, ends.Name, from.UTC().Format(layout), to.UTC().Format(layout), begins.Name, began.UTC().Format(layout), ended.UTC().Format(layout))
 }

@@ -142,9 +142,11 @@ func TestMergeRefuses(t *testing.T) {
 			t.Errorf("got %v, want one line about %s", err, want)
 		}
 	}
+	took := lasted(shard(t, "1/2", 1))
 	for want, files := range map[string][]results.Named{
 		"their subjects are the same":   {shard(t, "1/2", 1), func() results.Named { s := shard(t, "1/2", 1); s.File.Seed++; return s }()},
 		"give all shards of one load":   {shard(t, "1/3", 1), shard(t, "2/3", 1)},
+		"not measured at the same time": {shard(t, "1/2", 1), begun(shard(t, "2/2", 1), took)},
 		"no histogram":                  {shard(t, "1/2", 1), func() results.Named { s := shard(t, "2/2", 1); s.File.Runs[0].Service.Histogram = ""; return s }()},
 		"merging takes two files or mo": {base},
 	} {
@@ -157,5 +159,44 @@ func TestMergeRefuses(t *testing.T) {
 	again.Name = "b"
 	if _, err := results.Merge([]results.Named{simulated, again}); err == nil || !strings.Contains(err.Error(), "the same simulation") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// lasted is how long the runs of a file took.
+func lasted(n results.Named) (d time.Duration) {
+	for i := range n.File.Runs {
+		if d += time.Duration(n.File.Runs[i].ElapsedNS); n.File.Runs[i].Paced != nil {
+			d += time.Duration(n.File.Runs[i].Paced.ElapsedNS)
+		}
+	}
+	return d
+}
+
+// begun is the file as if it had been measured so much later.
+func begun(n results.Named, later time.Duration) results.Named {
+	n.File.Provenance.Time = n.File.Provenance.Time.Add(later)
+	return n
+}
+
+// TestMergeTogether: shards that share a moment are one load, and others are not.
+func TestMergeTogether(t *testing.T) {
+	took := lasted(shard(t, "1/3", 1))
+	merged(t, shard(t, "1/2", 1), begun(shard(t, "2/2", 1), took-1))
+	merged(t, begun(shard(t, "1/2", 1), took-1), shard(t, "2/2", 1))
+	// The first and the last of three share no moment, though each of them shares one with the second.
+	three := []results.Named{begun(shard(t, "1/3", 1), 3*took/2), begun(shard(t, "2/3", 1), took/2), shard(t, "3/3", 1)}
+	_, err := results.Merge(three)
+	if err == nil || !strings.Contains(err.Error(), "file-3-of-3 from ") || !strings.Contains(err.Error(), "file-1-of-3 from ") ||
+		!strings.Contains(err.Error(), "start all shards together") {
+		t.Errorf("got %v", err)
+	}
+	for i := range three {
+		three[i].File.Kind = results.Simulated
+		for k := range three[i].File.Runs {
+			three[i].File.Runs[k].Placement = nil
+		}
+	}
+	if _, err := results.Merge(three); err != nil {
+		t.Errorf("simulated: %v", err)
 	}
 }

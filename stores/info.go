@@ -1,5 +1,7 @@
 package stores
 
+import "github.com/quotabench/quotabench/internal/format"
+
 // Kind says where a store comes from.
 type Kind string
 
@@ -25,6 +27,11 @@ type Info struct {
 	Durability string
 	// Addr is host:port or the path of a socket; empty where there is none.
 	Addr string
+}
+
+// Text is all but the address in one line.
+func (i Info) Text() string {
+	return format.Join("; ", format.Join(" ", string(i.Kind), i.Version), i.Durability, i.Detail)
 }
 
 // Options are what can be chosen about a store beside its kind. The zero value

@@ -21,16 +21,16 @@ package bench
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"os"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/likely"
 	"github.com/quotabench/quotabench/internal/present/export"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/results"
@@ -43,14 +43,12 @@ import (
 
 // Run measures strategies, or where none are given every registered one, under every
 // generated workload that they can serve: a sub-benchmark each, named
-// strategy=NAME/workload=NAME. Stores are embedded; QUOTABENCH_REDIS and
-// QUOTABENCH_POSTGRES choose others as --redis and --postgres do.
+// strategy=NAME/workload=NAME. Stores are those that quotabench run uses: a server that is
+// installed, or else an embedded one. QUOTABENCH_REDIS and QUOTABENCH_POSTGRES choose
+// others as --redis and --postgres do. A line before the results names each.
 func Run(b *testing.B, metas ...*strategies.Meta) {
 	b.Helper()
-	set, err := stores.OpenSet(b.Context(), []stores.Spec{
-		{Name: "redis", From: env("QUOTABENCH_REDIS", "embedded")},
-		{Name: "postgres", From: env("QUOTABENCH_POSTGRES", "embedded")},
-	})
+	set, said, err := opened(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -65,8 +63,9 @@ func Run(b *testing.B, metas ...*strategies.Meta) {
 	if len(metas) == 0 {
 		b.Fatal("no strategy is registered: import strategies/all, or your own")
 	}
-	// Of all the output only these lines are not results: what benchstat takes for better.
-	if _, err := os.Stdout.WriteString(export.Units); err != nil {
+	// Of all the output only these lines are not results: the stores, by which benchstat tells records apart, and what it
+	// takes for better.
+	if _, err := os.Stdout.WriteString(said + export.Units); err != nil {
 		b.Fatal(err)
 	}
 	for _, meta := range metas {
@@ -83,6 +82,29 @@ func Run(b *testing.B, metas ...*strategies.Meta) {
 		}
 	}
 }
+
+// opened are the stores, and a line about each.
+func opened(ctx context.Context) (set *stores.Set, said string, err error) {
+	names := []string{"redis", "postgres"}
+	var specs []stores.Spec
+	for _, name := range names {
+		specs = append(specs, stores.Spec{Name: name, From: cmp.Or(os.Getenv("QUOTABENCH_"+strings.ToUpper(name)), "auto")})
+	}
+	if set, err = stores.OpenSet(ctx, specs); err != nil {
+		return nil, "", err
+	}
+	for _, name := range names {
+		info, _ := set.Absent(name)
+		if st, ok := set.Get(name); ok {
+			info = st.Info()
+		}
+		said += name + ": " + info.Text() + "\n"
+	}
+	return set, said, nil
+}
+
+// usualPolicy is that of strategies which serve it, so that they are compared under one.
+const usualPolicy = "agent-api"
 
 // maxSubjects keeps setting a benchmark up from taking longer than running it.
 const maxSubjects = 1000
@@ -168,37 +190,27 @@ func (m *measured) measure(b *testing.B, requests int, timer measure.Timer, refe
 	return r
 }
 
-// choosePolicy gives the measurement the first policy under which the strategy can
-// serve the workload: the best known ones before the others. Where crossings are
-// counted, the limit is small enough to be crossed often.
+// choosePolicy gives the measurement the first of the likely policies under which the strategy can serve the workload,
+// with a limit that is crossed often if crossings are counted.
 func choosePolicy(cfg *measure.Config, sel strategies.Selection) (reason error) {
-	all := quota.Policies()
-	known := []string{"agent-api", "agent-sandboxes"}
-	slices.SortStableFunc(all, func(a, b quota.Policy) int {
-		return cmp.Compare(rank(known, a.Name), rank(known, b.Name))
-	})
-	for _, p := range all {
-		if w := cfg.Workload; w.Kinds != nil && !slices.Contains(w.Kinds, p.Window.Kind) {
-			continue
-		}
+	usual, err := quota.LookupPolicy(usualPolicy)
+	if err != nil {
+		return err
+	}
+	for _, cfg.Policy = range likely.Policies(usual, []strategies.Selection{sel}) {
 		if cfg.Workload.Crosses {
-			p.Limit = min(p.Limit, 50)
+			cfg.Policy = likely.Crossed(cfg.Policy)
 		}
-		cfg.Policy = p
-		err := cfg.CannotRun(sel)
+		err := cfg.CheckPolicy()
+		if err == nil {
+			err = cfg.CannotRun(sel)
+		}
 		if err == nil {
 			return nil
 		}
 		reason = cmp.Or(reason, err)
 	}
-	return cmp.Or(reason, errors.New("no policy has a window that the workload makes sense with"))
-}
-
-func rank(known []string, name string) int {
-	if i := slices.Index(known, name); i >= 0 {
-		return i
-	}
-	return len(known)
+	return reason
 }
 
 // benchTime is -benchtime; known is false where that is a number of requests.
@@ -209,11 +221,4 @@ func benchTime() (d time.Duration, known bool) {
 		}
 	}
 	return time.Second, false
-}
-
-func env(name, otherwise string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return otherwise
 }

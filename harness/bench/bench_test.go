@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"flag"
+	"os/exec"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,9 +13,40 @@ import (
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/clock"
 	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/stores"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
+
+// TestOpened: the environment chooses the stores, an installed server is used else, and a line names each.
+func TestOpened(t *testing.T) {
+	t.Setenv("QUOTABENCH_POSTGRES", "embedded")
+	for _, redis := range []string{"embedded", ""} {
+		t.Setenv("QUOTABENCH_REDIS", redis)
+		set, said, err := opened(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, _ := set.Get("redis")
+		want := stores.KindEmbedded
+		if _, err := exec.LookPath("redis-server"); err == nil && redis == "" {
+			want = stores.KindProcess
+		}
+		if redis == "" && want == stores.KindEmbedded {
+			want = st.Info().Kind // perhaps of a container
+		}
+		if st.Info().Kind != want || !strings.HasPrefix(said, "redis: "+string(want)) || !strings.Contains(said, "\npostgres: model") {
+			t.Errorf("%q: %+v, said %q", redis, st.Info(), said)
+		}
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Setenv("QUOTABENCH_REDIS", "nonsense")
+	if _, _, err := opened(t.Context()); err == nil {
+		t.Error("nonsense is taken for a store")
+	}
+}
 
 // A strategy of whatever windows is measured: under the policy that others have where
 // it can serve that, and under another one elsewhere.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net"
+	"reflect"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
@@ -49,7 +50,7 @@ func newNetwork(cfg *Config, hash *traceHash, interrupt func() bool, beat *sched
 	w.outages, w.turns = cfg.outages()
 	w.cold = cfg.Cold
 	w.s = sched.New(sched.Config{Start: cfg.Start, SplitReplies: true, Travel: w.travel, Observe: hash.observe,
-		Interrupt: interrupt, Beat: beat})
+		Interrupt: interrupt, Beat: beat, Within: reflect.ValueOf((*pass).simulate).Pointer()})
 	w.clock = w.s.Clock(0)
 	return w
 }

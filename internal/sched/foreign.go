@@ -23,7 +23,7 @@ func (s *Scheduler) OnScheduler() bool { return s.running == nil && s.goid == st
 
 // OnOwn reports whether it is called on a goroutine that neither made the scheduler nor runs
 // an actor: one that the code under test has started. It reads nothing that is written later.
-func (s *Scheduler) OnOwn() bool { return !onActor() && s.goid != stacks.Current() }
+func (s *Scheduler) OnOwn() bool { return !within(live, s.cfg.Within) && s.goid != stacks.Current() }
 
 // OnActor reports whether it is called on the goroutine of the actor that is
 // being stepped.
@@ -52,12 +52,15 @@ func (a *Actor) astray(known bool) bool {
 
 // onActor reports whether it is called on a goroutine that runs the body of an actor,
 // its own or one that it calls. All but that of the running actor are parked.
-func onActor() bool {
+func onActor() bool { return within(live, live) }
+
+// within reports whether a function that begins at a or b is among the callers.
+func within(a, b uintptr) bool {
 	var calls [64]uintptr
 	for skip := 2; ; skip += len(calls) {
 		n := runtime.Callers(skip, calls[:])
 		for i := n - 1; i >= 0; i-- {
-			if f := runtime.FuncForPC(calls[i] - 1); f != nil && f.Entry() == live {
+			if f := runtime.FuncForPC(calls[i] - 1); f != nil && (f.Entry() == a || f.Entry() == b) {
 				return true
 			}
 		}

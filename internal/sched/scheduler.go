@@ -35,6 +35,8 @@ type Config struct {
 	Workers *Workers
 	// Beat, where not nil, counts whenever an actor goes on.
 	Beat *Beat
+	// Within, where not 0, is where a function begins that is among the callers of [New] until the run ends.
+	Within uintptr
 }
 
 // Beat shows to another goroutine whether actors go on.

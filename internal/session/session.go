@@ -92,7 +92,7 @@ func (x *Session) Begin(notes ...string) (err error) {
 		wide = max(wide, len(storeTitle(name)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(infos)) {
-		fmt.Fprintf(x.Stderr, "%-*s %s\n", wide+1, storeTitle(name)+":", storeLine(infos[name]))
+		fmt.Fprintf(x.Stderr, "%-*s %s\n", wide+1, storeTitle(name)+":", infos[name].Text())
 	}
 	for _, name := range x.Stores.Names() {
 		st, _ := x.Stores.Get(name)
@@ -143,14 +143,6 @@ func storeTitle(name string) string {
 		return d.Title
 	}
 	return name
-}
-
-func storeLine(i stores.Info) string {
-	text := string(i.Kind)
-	if i.Version != "" {
-		text += " " + i.Version
-	}
-	return format.Join("; ", text, i.Durability, i.Detail)
 }
 
 // LeaveOut says of strategies that cannot run, in skipped, which command tries each of them.

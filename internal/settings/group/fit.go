@@ -6,28 +6,13 @@ import (
 
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/likely"
 	"github.com/quotabench/quotabench/internal/redact"
 	"github.com/quotabench/quotabench/internal/settings"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
-
-// likely are policies to try where nobody chose one: base, what it is in each kind that the
-// strategies serve, the first of a strategy's kinds first, and those that are registered.
-func likely(base quota.Policy, all []strategies.Selection) []quota.Policy {
-	out := []quota.Policy{base}
-	for _, sel := range all {
-		for _, kind := range sel.Kinds {
-			p := base.As(kind)
-			known := slices.ContainsFunc(out, func(x quota.Policy) bool { return x.Window.Kind == kind })
-			if !known && p.Validate() == nil {
-				out = append(out, p)
-			}
-		}
-	}
-	return append(out, quota.Policies()...)
-}
 
 // fit chooses the policy of a plan for which nobody did. Of strategies that are named, it is the
 // one of the likely policies under which most can run. The members of a set keep that of the
@@ -41,7 +26,7 @@ func (s *Settings) fit(p *harness.Plan) {
 		s.fitEach(p)
 		return
 	}
-	for _, policy := range likely(usual, p.Strategies) {
+	for _, policy := range likely.Policies(usual, p.Strategies) {
 		if n := s.running(p, policy, p.Strategies); n > most {
 			most, p.Policy = n, policy
 		}
@@ -60,7 +45,7 @@ func (s *Settings) fitEach(p *harness.Plan) {
 	policies := map[string]quota.Policy{}
 	for _, sel := range p.Strategies {
 		one := []strategies.Selection{sel}
-		all := likely(p.Policy, one)
+		all := likely.Policies(p.Policy, one)
 		i := slices.IndexFunc(all, func(x quota.Policy) bool {
 			return x.Limit == p.Policy.Limit && slices.Equal(x.Costs, p.Policy.Costs) && s.running(p, x, one) > 0
 		})
@@ -102,7 +87,7 @@ func (s *Settings) Instead(p *harness.Plan, sel strategies.Selection, cannot fun
 	}
 	others := slices.DeleteFunc(workloads.All(), func(w *workloads.Meta) bool { return w.NeedsTrace || w == p.Workload })
 	for _, w := range append([]*workloads.Meta{p.Workload}, others...) {
-		for _, policy := range likely(base, []strategies.Selection{sel}) {
+		for _, policy := range likely.Policies(base, []strategies.Selection{sel}) {
 			q := *p
 			q.Policy, q.Workload = policy, w
 			if q.CheckPolicy() == nil && cannot(&q) == nil {

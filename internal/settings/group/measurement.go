@@ -9,14 +9,11 @@ import (
 	"github.com/quotabench/quotabench/harness"
 	"github.com/quotabench/quotabench/harness/measure"
 	"github.com/quotabench/quotabench/internal/exit"
+	"github.com/quotabench/quotabench/internal/likely"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 	"github.com/quotabench/quotabench/workloads"
 )
-
-// hotKeyLimit is the limit of workloads that count crossings where --limit does
-// not say: a small one is crossed thousands of times instead of once.
-const hotKeyLimit = 50
 
 // Plan is what a run and a simulation have in common. How requests are issued is not in it.
 func (s *Settings) Plan() (harness.Plan, error) {
@@ -49,7 +46,7 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 	case s.Given("limit"):
 		p.Policy.Limit = s.Limit
 	case p.Workload.Crosses && listed(p.Policy.Name): // an own policy says what it means
-		p.Policy.Limit = min(p.Policy.Limit, hotKeyLimit*largest(p.Policy.Costs))
+		p.Policy = likely.Crossed(p.Policy)
 	}
 	if p.Outages, p.LimitChanges, err = s.planned(); err != nil {
 		return p, err
@@ -71,8 +68,6 @@ func (s *Settings) PlanFor(all []strategies.Selection) (p harness.Plan, err erro
 func listed(name string) bool {
 	return slices.ContainsFunc(quota.Policies(), func(p quota.Policy) bool { return p.Name == name })
 }
-
-func largest(costs []int64) int64 { return slices.Max(append([]int64{1}, costs...)) }
 
 // Measurement turns the settings into a measurement without stores. Afterwards the settings
 // hold what was worked out, so that printing them says what is in force.
