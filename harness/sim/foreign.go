@@ -3,7 +3,8 @@ package sim
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"fmt"
+	"strings"
 	"testing/synctest"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/internal/bubble"
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/guard"
 	"github.com/quotabench/quotabench/internal/isolate"
 	"github.com/quotabench/quotabench/internal/sched"
 	"github.com/quotabench/quotabench/internal/stacks"
@@ -41,15 +43,22 @@ func (c *Config) outOfBubbles(sel strategies.Selection) error {
 
 // inBubble simulates code that goes by package time: in a bubble of testing/synctest whose
 // time is virtual time.
-func (p *pass) inBubble(ctx context.Context, driver *atomic.Uint64) (err error) {
+func (p *pass) inBubble(ctx context.Context, w *guard.Watchdog) (err error) {
 	if err := p.cfg.outOfBubbles(p.sel); err != nil {
 		return err
 	}
 	if p.trail, err = isolate.OpenTrail(); err != nil {
 		return err
 	}
+	defer func() {
+		if x := recover(); x != nil && !strings.HasPrefix(fmt.Sprint(x), "deadlock") {
+			panic(x)
+		} else if x != nil {
+			err = errors.Join(w.Deadlocked(), p.trail.Close())
+		}
+	}()
 	bubble.Run(func() {
-		driver.Store(stacks.Current())
+		w.Driver.Store(stacks.Current())
 		time.Sleep(p.cfg.Start.Sub(clock.Runtime{}.Now()))
 		err = p.simulate(bubble.Asked{Context: ctx})
 	})

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -133,6 +134,7 @@ type inStore struct {
 	rdb  redis.UniversalClient
 	how  string // what it does besides
 	keep time.Duration
+	turn chan struct{}
 }
 
 func (c inStore) Allow(ctx context.Context, key string) (ok bool, err error) {
@@ -145,6 +147,8 @@ func (c inStore) Allow(ctx context.Context, key string) (ok bool, err error) {
 		if err := c.rdb.BLPop(ctx, time.Second, "queue").Err(); err != nil {
 			return false, err
 		}
+	case "turn": // that it does not give back
+		c.turn <- struct{}{}
 	case "sleeps":
 		time.Sleep(time.Millisecond)
 	case "aside":
@@ -190,12 +194,14 @@ func TestForeignStore(t *testing.T) {
 
 // What a simulation cannot drive is named, and the run does not count.
 func TestForeignNamed(t *testing.T) {
-	for how, code := range map[string]string{"sleeps": "waits-in-call", "aside": "own-goroutine", "blpop": "run-failed"} {
+	for how, code := range map[string]string{"sleeps": "waits-in-call", "aside": "own-goroutine", "blpop": "run-failed", "turn": harness.CodeHung} {
 		r := simulateForeign(t, 24, []strategies.Need{strategies.NeedRedis}, 2, func(env strategies.Env, _ *quota.Policy) strategies.Allower {
-			return inStore{rdb: strategies.Redis(env), how: how, keep: time.Hour}
+			return inStore{rdb: strategies.Redis(env), how: how, keep: time.Hour, turn: make(chan struct{}, 1)}
 		})
 		a := &r.Runs[0].Audit
-		named := slices.ContainsFunc(a.Reasons, func(x results.Reason) bool { return x.Code == code })
+		named := slices.ContainsFunc(a.Reasons, func(x results.Reason) bool {
+			return x.Code == code && (how != "turn" || strings.Contains(x.Detail, "inStore.Allow (foreign_test.go"))
+		})
 		if r.Err() == nil || !named {
 			t.Errorf("%s: %+v", how, a)
 		}

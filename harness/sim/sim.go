@@ -146,7 +146,7 @@ func driven(ctx context.Context, p *pass, watchdog *guard.Watchdog) *pass {
 				"the faster table of keys does not have all of them")
 		}
 		if p.sel.Foreign {
-			return struct{}{}, last.inBubble(ctx, watchdog.Driver)
+			return struct{}{}, last.inBubble(ctx, watchdog)
 		}
 		return struct{}{}, last.simulate(ctx)
 	})

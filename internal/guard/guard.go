@@ -58,7 +58,11 @@ type HungError struct {
 
 // Error is one line; the stack is apart.
 func (e *HungError) Error() string {
-	return fmt.Sprintf("the strategy does not return in %s: given up after %v at %s", e.Where, e.After, e.At)
+	after := "everything waits"
+	if e.After > 0 {
+		after = fmt.Sprintf("given up after %v", e.After)
+	}
+	return fmt.Sprintf("the strategy does not return in %s: %s at %s", e.Where, after, e.At)
 }
 
 // DiedError says that code of a strategy has ended the process that it ran in: a panic on a

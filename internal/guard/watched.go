@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -118,6 +119,12 @@ func (w *Watchdog) wait(ctx context.Context, driver uint64, done <-chan struct{}
 	}
 }
 
+// Deadlocked is the error of a world in which everything waits for what cannot come, as a bubble notices by itself.
+func (w *Watchdog) Deadlocked() *HungError {
+	g, calls, _ := w.blocked(w.Driver.Load())
+	return &HungError{Where: "virtual time", At: g.Where(calls), Stack: []byte(g.Text)}
+}
+
 // blocked is the goroutine that keeps the others waiting, with the strategy's calls on
 // its stack. known is set where it is in one step of the world.
 func (w *Watchdog) blocked(driver uint64) (g stacks.Goroutine, calls []stacks.Frame, known bool) {
@@ -138,7 +145,7 @@ func (w *Watchdog) blocked(driver uint64) (g stacks.Goroutine, calls []stacks.Fr
 // parked as coroutines, as the driver is.
 func running(all map[uint64]stacks.Goroutine, driver uint64) stacks.Goroutine {
 	for _, g := range all {
-		if _, actor := g.Called("sched.(*Actor).live"); actor && g.State != "coroutine" && g.Parent == driver {
+		if _, actor := g.Called("sched.(*Actor).live"); actor && !strings.HasPrefix(g.State, "coroutine") && g.Parent == driver {
 			return g
 		}
 	}
@@ -147,5 +154,6 @@ func running(all map[uint64]stacks.Goroutine, driver uint64) stacks.Goroutine {
 
 // waits reports whether a goroutine in that state can only be woken by another one.
 func waits(state string) bool {
+	state, _, _ = strings.Cut(state, " (durable)")
 	return !slices.Contains([]string{"running", "runnable", "syscall", "IO wait", "coroutine", "preempted"}, state)
 }
