@@ -90,6 +90,17 @@ const (
 const WithFull = "build with make build-full in a clone, take the archive quotabench-full of a release, " +
 	"or import github.com/quotabench/quotabench/full"
 
+// Notes are what a strategy's page and the catalogue say about it, in sentences with a
+// full stop.
+type Notes struct {
+	// How is the algorithm, a step each, at most five.
+	How []string
+	// Deviations are what differs from the source, one each.
+	Deviations []string
+	// Use and Avoid say when the strategy is the right choice, and when it is not.
+	Use, Avoid string
+}
+
 // mostSteps is how many steps [Notes] may have.
 const mostSteps = 5
 

@@ -5,17 +5,6 @@ import (
 	"strings"
 )
 
-// Notes are what a strategy's page and the catalogue say about it, in sentences with a
-// full stop.
-type Notes struct {
-	// How is the algorithm, a step each, at most five.
-	How []string
-	// Deviations are what differs from the source, one each.
-	Deviations []string
-	// Use and Avoid say when the strategy is the right choice, and when it is not.
-	Use, Avoid string
-}
-
 // ReadNotes reads the notes of strategies from Markdown, a heading "# NAME" each. Below it
 // are "## How" and "## Deviations" with a list, and "## Use" and "## Avoid" with a line. As
 // the text is part of a program, ReadNotes panics if a line is anything else.

@@ -148,7 +148,8 @@ func (w *Engine) outlives() {
 	for _, in := range w.instances {
 		opened = append(opened, in.strategy)
 	}
-	if !w.known && (w.shared.Len() > 0 || w.memory.common(opened, w.named, w.sel.Options) || slices.ContainsFunc(w.actors, func(m *member) bool { return m.client == nil })) {
+	jobs := slices.ContainsFunc(w.actors, func(m *member) bool { return m.client == nil })
+	if !w.known && (jobs || w.shared.Len() > 0 || w.memory.common(opened, w.named, w.sel.Options)) {
 		w.setup.Shares = true
 		w.s.SplitReplies()
 	}
