@@ -31,8 +31,7 @@ type scorer struct {
 	salt     uint64
 	score    int64
 	// box is where the score is instead; nil for nowhere else.
-	box    box
-	opened *opened
+	box box
 }
 
 // opened are the instances of a run.
@@ -100,16 +99,16 @@ func (s *scorer) does(ctx context.Context, op plantedOp, got int64) (int64, erro
 
 // score makes one: programs of so many commands, and a change of memory after each or now and then.
 func score(r *rand.Rand, clients, commands int, remembers bool, open func() box) (strategies.Selection, *opened) {
-	s := scorer{salt: r.Uint64(), opened: &opened{}}
+	s, of := scorer{salt: r.Uint64()}, &opened{} // which no instance reaches
 	for range clients {
-		var of []plantedOp
+		var ops []plantedOp
 		for range commands {
-			of = append(of, plantedOp{[]int{0, 1, 1, 2, 3, 3, 8}[r.IntN(7)], r.IntN(12)})
+			ops = append(ops, plantedOp{[]int{0, 1, 1, 2, 3, 3, 8}[r.IntN(7)], r.IntN(12)})
 			if remembers && r.IntN(3) > 0 {
-				of = append(of, plantedOp{4 + r.IntN(4), r.IntN(3)})
+				ops = append(ops, plantedOp{4 + r.IntN(4), r.IntN(3)})
 			}
 		}
-		s.programs = append(s.programs, of)
+		s.programs = append(s.programs, ops)
 	}
 	return strategies.Selection{Meta: &strategies.Meta{
 		Name: "scorer", Doc: "decides at random", Form: strategies.Baseline, Counts: quota.CountsNothing,
@@ -117,15 +116,15 @@ func score(r *rand.Rand, clients, commands int, remembers bool, open func() box)
 		Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 			one := s
 			if one.env = env; env.Instance == 0 {
-				s.opened.list = s.opened.list[:0]
+				of.list = of.list[:0]
 			}
-			s.opened.list = append(s.opened.list, &one)
+			of.list = append(of.list, &one)
 			if open != nil {
 				one.box = open()
 			}
 			return &one, nil
 		},
-	}}, s.opened
+	}}, of
 }
 
 // unlike are scripts of so many clients.

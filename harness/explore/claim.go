@@ -98,8 +98,8 @@ func (s *search) claim(r *Result) string {
 	}
 	what := strings.Join(clean, ", ")
 	if r.Capped != "" {
-		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s%s; the search was not complete (%s)", what,
-			r.Runs+r.LeftOut, r.Depth, s.fewText(r), s.missing("did not occur"), r.Capped)
+		return fmt.Sprintf("%s: none found in %d schedules of up to %d steps%s%s%s; the search was not complete (%s)", what,
+			r.Runs+r.LeftOut, r.Depth, s.fewText(r), s.missing("did not occur"), s.wholeCalls(""), r.Capped)
 	}
 	var names []string
 	for _, f := range r.Faults {
@@ -137,8 +137,17 @@ func (s *search) claim(r *Result) string {
 	if s.sel.Foreign {
 		given += " and of the time in its bubble"
 	}
-	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s for a limit of %d with %s, at %s granularity, given %s and %s",
-		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), r.Limit, faults, steps, store, given)
+	return fmt.Sprintf("%s: no violation found in any schedule of %s (%s) on %s for a limit of %d with %s%s, given %s and %s",
+		what, count(r.Clients, "client"), strings.Join(r.Scripts, "; "), count(r.Instances, "instance"), r.Limit, faults,
+		s.wholeCalls(", at "+steps+" granularity"), store, given)
+}
+
+// wholeCalls says what schedules of a strategy without a store lack, and otherwise the text.
+func (s *search) wholeCalls(otherwise string) string {
+	if len(s.sel.Needs) > 0 {
+		return otherwise
+	}
+	return ", where nothing comes between the steps of a call, which sends no store command"
 }
 
 // missing names the faults that were asked for and that no schedule had, e.g. because the

@@ -45,6 +45,9 @@ func (c Config) fit(sel strategies.Selection) (Config, error) {
 		return c, fmt.Errorf("policy %s has a timeline of its own, and time is virtual here: leave it out", c.Policy.Name)
 	}
 	if err := sel.ServesPolicy(&c.Policy); err != nil {
+		if p, none := ExamplePolicy(sel.Meta); none == nil {
+			err = fmt.Errorf("%w; this searches it: quotabench explore %s --policy '%s'", err, sel.Name, p.Text())
+		}
 		return c, err
 	}
 	if len(c.Scripts) == 0 {

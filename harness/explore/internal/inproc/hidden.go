@@ -134,7 +134,7 @@ func (w *Engine) outlives() {
 		}
 	}
 	if w.met == nil {
-		w.met = met
+		w.met, w.aliased = met, w.common()
 		return
 	}
 	w.memory.older = map[unsafe.Pointer]bool{}
@@ -144,23 +144,34 @@ func (w *Engine) outlives() {
 		}
 	}
 	w.met = nil
-	var opened []strategies.Strategy
-	for _, in := range w.instances {
-		opened = append(opened, in.strategy)
+	shares := w.shared.Len() > 0 || slices.ContainsFunc(w.actors, func(m *member) bool { return m.client == nil })
+	for p := range w.common() {
+		shares = shares || !w.aliased[p] // else it has outlived a run, too
 	}
-	jobs := slices.ContainsFunc(w.actors, func(m *member) bool { return m.client == nil })
-	if !w.known && (jobs || w.shared.Len() > 0 || w.memory.common(opened, w.named, w.sel.Options)) {
+	if !w.known && shares {
 		w.setup.Shares = true
 		w.s.SplitReplies()
 	}
 }
 
-// Common reports whether two of the strategies reach the same memory, except what is hidden, and maps that they were given.
-func Common(of []strategies.Strategy, given ...any) bool { return new(memory).common(of, given...) }
+// common is the memory that instances have in common.
+func (w *Engine) common() map[unsafe.Pointer]bool {
+	var opened []strategies.Strategy
+	for _, in := range w.instances {
+		opened = append(opened, in.strategy)
+	}
+	return w.memory.common(opened, w.named, w.sel.Options)
+}
 
-func (m *memory) common(of []strategies.Strategy, given ...any) bool {
+// Common reports whether two of the strategies reach the same memory, except what is hidden, and maps that they were given.
+func Common(of []strategies.Strategy, given ...any) bool {
+	return len(new(memory).common(of, given...)) > 0
+}
+
+func (m *memory) common(of []strategies.Strategy, given ...any) (common map[unsafe.Pointer]bool) {
 	defer func() { m.seen.all = nil }()
 	met := map[unsafe.Pointer]bool{}
+	common = map[unsafe.Pointer]bool{}
 	for _, s := range of {
 		all := map[unsafe.Pointer]bool{}
 		m.seen.all = all
@@ -175,12 +186,12 @@ func (m *memory) common(of []strategies.Strategy, given ...any) bool {
 		}
 		for p := range all {
 			if met[p] {
-				return true
+				common[p] = true
 			}
 		}
 		maps.Copy(met, all)
 	}
-	return false
+	return common
 }
 
 // look lists what is hidden in an instance. The list is valid until the next one is asked for.

@@ -56,8 +56,9 @@ type Engine struct {
 	memory     memory
 	met        map[unsafe.Pointer]bool // hidden at the end of the run of that number
 	metIn      int
-	sight      sight         // of the last state
-	history    engine.Digest // of all that has come to the instances since everything was seen
+	aliased    map[unsafe.Pointer]bool // what instances had in common at the end of the first run
+	sight      sight                   // of the last state
+	history    engine.Digest           // of all that has come to the instances since everything was seen
 	shared     *strategies.Shared
 	model      *strategies.Model
 	instances  []*instance
