@@ -344,7 +344,6 @@ func (s *rounds) together(parts []numbered) error {
 	if ends.File.Kind != Measured || from.IsZero() || began.IsZero() || began.Before(to) {
 		return nil
 	}
-	const layout = "2006-01-02 15:04:05"
 	return fmt.Errorf("the shards of %s were not measured at the same time: %s from %s to %s UTC, %s from %s to %s: start all shards together",
-		s.label, ends.Name, from.UTC().Format(layout), to.UTC().Format(layout), begins.Name, began.UTC().Format(layout), ended.UTC().Format(layout))
+		s.label, ends.Name, from.UTC().Format(time.DateTime), to.UTC().Format(time.DateTime), begins.Name, began.UTC().Format(time.DateTime), ended.UTC().Format(time.DateTime))
 }
