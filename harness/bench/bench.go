@@ -201,10 +201,7 @@ func choosePolicy(cfg *measure.Config, sel strategies.Selection) (reason error) 
 		if cfg.Workload.Crosses {
 			cfg.Policy = likely.Crossed(cfg.Policy)
 		}
-		err := cfg.CheckPolicy()
-		if err == nil {
-			err = cfg.CannotRun(sel)
-		}
+		err := cmp.Or(cfg.CheckPolicy(), cfg.CannotRun(sel))
 		if err == nil {
 			return nil
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // Sweep renders the file of a sweep for a terminal: what it shows, in one line for each
-// strategy, then a table for each strategy with a line per value.
+// strategy, a table for each strategy with a line per value, what was not tested, and the setting.
 func Sweep(w io.Writer, page layout.Page, f results.File) error {
 	series := f.SweepSeries()
 	v, err := newSweepView(page, f.Sweep)
@@ -24,8 +24,6 @@ func Sweep(w io.Writer, page layout.Page, f results.File) error {
 		return err
 	}
 	return write(w, func(section func([]string)) {
-		section(entryLines(page, Head(f)))
-		section(entryLines(page, v.setting(series)))
 		shows := page.Title(v.title())
 		for i := range series {
 			name := "  " + layout.Pad(v.seriesName(&series[i]), v.widest(series)) + "  "
@@ -41,6 +39,8 @@ func Sweep(w io.Writer, page layout.Page, f results.File) error {
 		section(v.below(series))
 		section(skippedLines(page, f))
 		section(findingLines(page, Findings(f.Summarised())))
+		section(entryLines(page, Head(f)))
+		section(entryLines(page, v.setting(series)))
 	})
 }
 

@@ -100,10 +100,14 @@ func (s *Settings) Instead(p *harness.Plan, sel strategies.Selection, cannot fun
 
 // Elsewhere is a command that tries a strategy which cannot be simulated, or "" if there is none.
 func (s *Settings) Elsewhere(sel strategies.Selection) string {
-	if _, not := sel.Excludes(strategies.ModeMeasure); s.command != Sim || not || sel.BuiltIn() != nil {
+	if _, not := sel.Excludes(strategies.ModeMeasure); s.command != Sim || not {
 		return ""
 	}
-	return "quotabench " + string(Run) + " " + settings.Quoted(sel.String())
+	line := "quotabench " + string(Run) + " " + settings.Quoted(sel.String())
+	if sel.BuiltIn() != nil {
+		line += " in a program that has it: " + sel.Elsewhere
+	}
+	return line
 }
 
 // unfit is the error of a plan whose policy does not go with its workload.

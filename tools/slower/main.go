@@ -1,0 +1,209 @@
+// Command slower counts how often sim --against is right on a busy machine: of unchanged code, and of a limiter whose
+// decisions take a share more processor time. It prints a table in Markdown.
+//
+//	go run -C tools ./slower [-n 20] [-busy 2] [-more 20] [-requests 50000]
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/quotabench/quotabench/cli"
+	"github.com/quotabench/quotabench/internal/compare"
+	"github.com/quotabench/quotabench/internal/stores/server"
+	"github.com/quotabench/quotabench/quota"
+	"github.com/quotabench/quotabench/results/codec"
+	"github.com/quotabench/quotabench/strategies"
+	_ "github.com/quotabench/quotabench/strategies/all"
+	"github.com/quotabench/quotabench/tools/program"
+)
+
+// The variables that tell a process of this program what it is.
+const (
+	turns = "SLOWER_TURNS" // quotabench with a limiter that makes so many turns of a loop in each decision
+	busy  = "SLOWER_BUSY"  // a busy loop
+)
+
+// limiter is [planted] with turns of a loop.
+const limiter, planted = "planted", "incr-expire-atomic"
+
+func main() {
+	if os.Getenv(busy) != "" {
+		for {
+			spin(1 << 20)
+		}
+	}
+	if n, err := strconv.Atoi(os.Getenv(turns)); err == nil {
+		known, _ := strategies.Lookup(planted)
+		m := *known
+		open := m.Open
+		m.Name, m.Core = limiter, false
+		m.Open = func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
+			s, err := open(ctx, env)
+			return &slow{s, n}, err
+		}
+		strategies.Register(m)
+		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	program.Main(run)
+}
+
+type slow struct {
+	strategies.Strategy
+	turns int
+}
+
+func (s *slow) Take(ctx context.Context, r quota.Request) (quota.Decision, error) {
+	spin(s.turns)
+	return s.Strategy.Take(ctx, r)
+}
+
+var sink uint64
+
+func spin(turns int) {
+	x := uint64(turns)
+	for range turns {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	sink = x
+}
+
+// study is what is compared how often.
+type study struct {
+	ctx       context.Context
+	dir, self string
+	requests  string
+	out       io.Writer
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	p := program.New("slower", stderr)
+	n := p.Int("n", 20, "comparisons of each kind")
+	loops := p.Int("busy", 2, "busy loops next to them")
+	more := p.Int("more", 20, "percent of processor time that a decision of the changed limiter takes more")
+	requests := p.Int("requests", 50_000, "requests of a simulation")
+	if code, ok := p.Begin(args); !ok {
+		return code
+	}
+	dir, err := os.MkdirTemp("", "slower-")
+	if err != nil {
+		return p.Fail(ctx, program.Failed, err)
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.Executable()
+	if err != nil {
+		return p.Fail(ctx, program.Failed, err)
+	}
+	loopsEnd, end := context.WithCancel(ctx)
+	defer end()
+	for range *loops {
+		c := exec.CommandContext(loopsEnd, self)
+		c.Env = append(os.Environ(), busy+"=1")
+		go server.RunWithUs(c)
+	}
+	s := &study{ctx, dir, self, strconv.Itoa(*requests), stderr}
+	added, err := s.calibrate(float64(*more) / 100)
+	if err != nil {
+		return p.Fail(ctx, program.Failed, err)
+	}
+	heads := []head{{name: "unchanged"}, {name: fmt.Sprintf("%d %% more", *more), turns: added}}
+	for i := range *n {
+		for k := range heads {
+			if err := s.compare(i, &heads[k]); err != nil {
+				return p.Fail(ctx, program.Failed, err)
+			}
+		}
+	}
+	fmt.Fprintln(stdout, "| the head | fails | inconclusive | passes | change, middle and range |\n|---|--:|--:|--:|--:|")
+	for _, h := range heads {
+		fmt.Fprintf(stdout, "| %s | %d | %d | %d | %+.1f %% (%+.1f to %+.1f) |\n", h.name, h.worse, h.unknown, h.fine,
+			compare.Median(h.changes), slices.Min(h.changes), slices.Max(h.changes))
+	}
+	return 0
+}
+
+// head is a limiter, and what comparisons say of it.
+type head struct {
+	name                 string
+	turns                int
+	worse, unknown, fine int
+	changes              []float64 // in percent
+}
+
+// sim runs a simulation of the limiter with that many turns.
+func (s *study) sim(n int, dir string, more ...string) error {
+	args := append([]string{"sim", limiter, "--workload", "steady", "--rate", "2000", "--subjects", "100", "--requests", s.requests, "--out", dir}, more...)
+	c := exec.CommandContext(s.ctx, s.self, args...)
+	c.Env = append(os.Environ(), turns+"="+strconv.Itoa(n))
+	said, err := c.CombinedOutput()
+	if _, failed := err.(*exec.ExitError); failed && c.ProcessState.ExitCode() == cli.ExitGate {
+		return nil
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	return err
+}
+
+// calibrate finds the turns that add a share to the processor time of a decision.
+func (s *study) calibrate(share float64) (int, error) {
+	const some, times = 1000, 7
+	middle := map[int]float64{}
+	for _, n := range []int{0, some} {
+		var all []float64
+		for i := range times {
+			dir := filepath.Join(s.dir, fmt.Sprintf("%d-%d", n, i))
+			if err := s.sim(n, dir, "--cpu"); err != nil {
+				return 0, err
+			}
+			f, err := codec.Read(filepath.Join(dir, "results.json"))
+			if err != nil {
+				return 0, err
+			}
+			all = append(all, f.Runs[0].Cost.ClientCPU)
+		}
+		middle[n] = compare.Median(all)
+	}
+	fmt.Fprintf(s.out, "%.0f ns per decision, %.0f more with %d turns of a loop\n", middle[0], middle[some]-middle[0], some)
+	return int(some * share * middle[0] / (middle[some] - middle[0])), nil
+}
+
+// compare compares one without turns with the head.
+func (s *study) compare(i int, h *head) error {
+	base := filepath.Join(s.dir, "base")
+	if err := os.WriteFile(base, []byte("#!/bin/sh\n"+turns+"=0 exec '"+s.self+"' \"$@\"\n"), 0o755); err != nil {
+		return err
+	}
+	dir := filepath.Join(s.dir, fmt.Sprintf("compared-%d-%d", h.turns, i))
+	if err := s.sim(h.turns, dir, "--against", base); err != nil {
+		return err
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "comparison.json"))
+	var c compare.Comparison
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	for _, r := range c.Rows {
+		if r.Figure != compare.ClientCPU {
+			continue
+		}
+		switch r.Verdict {
+		case compare.Worse:
+			h.worse++
+		case compare.Inconclusive:
+			h.unknown++
+		default:
+			h.fine++
+		}
+		h.changes = append(h.changes, 100*r.Test.Change)
+		fmt.Fprintf(s.out, "%s: %s, %+.1f %%, %.1f %% would have been shown\n", h.name, r.Verdict, 100*r.Test.Change, 100*r.Test.Smallest)
+	}
+	return err
+}
