@@ -150,7 +150,7 @@ func carryOut(cmd *cobra.Command, s *group.Settings, j *job) (err error) {
 	}
 	quick := ""
 	if s.Quick {
-		quick = fmt.Sprintf("--quick: %s of %v, loop %s", format.Plural(int64(s.Rounds), "round", "rounds"), s.Duration, s.Loop)
+		quick = fmt.Sprintf("--quick: %s of %v, %s loop", format.Plural(int64(s.Rounds), "round", "rounds"), s.Duration, s.Loop)
 	}
 	if err := x.Begin(s.Chose, quick); err != nil {
 		return err

@@ -38,11 +38,11 @@ func TestRefusalsNameACommandThatWorks(t *testing.T) {
 		}
 	}
 	newPlace(t, nil)
-	const chose = "no policy is named: this is --policy '50 requests per calendar month'\n"
+	const chose = "no --policy was given: using --policy '50 requests per calendar month'\n"
 	if o := call(t.Context(), tiny("--strategy", "monthly")...); o.code != ExitOK || !strings.Contains(o.stderr, chose) {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
-	if o := call(t.Context(), "sim", "monthly"); o.code != ExitOK || !strings.Contains(o.stderr, "this is --preset "+presetOfItsOwn) {
+	if o := call(t.Context(), "sim", "monthly"); o.code != ExitOK || !strings.Contains(o.stderr, "using --preset "+presetOfItsOwn) {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	if o := call(t.Context(), "sim", "sql-only"); !strings.HasSuffix(o.stderr, "; this runs it: quotabench run sql-only\n") {

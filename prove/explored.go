@@ -55,7 +55,7 @@ func (o *Options) explored(t *testing.T, sel strategies.Selection, test string) 
 		}
 		r, err := explore.Run(t.Context(), sel, cfg)
 		if i == 0 && r == nil && errors.Is(err, explore.ErrNotDeterministic) {
-			t.Skipf("not explored: %v", err)
+			t.Fatalf("%v; if it must, name Exploration in Options.Skip", err)
 		}
 		if err != nil {
 			t.Error(err)

@@ -122,9 +122,6 @@ func gateways(b *bytes.Buffer) error {
 func section(b *bytes.Buffer, f *finding, e evidence, observed, version string) {
 	fmt.Fprintf(b, "\n### %s\n\n%s %s. %s\n\n", f.name, short(f.module), version, f.broken)
 	fmt.Fprintf(b, "- **When.** %s\n- **Consequence.** %s", f.when, e.consequence)
-	if e.steps > 0 {
-		fmt.Fprintf(b, " In %d steps.", e.steps)
-	}
 	if e.odds != "" {
 		fmt.Fprintf(b, "\n- **How often.** %s.", strings.ToUpper(e.odds[:1])+e.odds[1:])
 	}

@@ -35,7 +35,7 @@ var unseen = []struct {
 			l.Client = redis.NewClient(&o)
 			return l
 		}},
-	{"wall-clock", "takes the time from elsewhere than its clock",
+	{"wall-clock", "take the time from Env.Clock",
 		func(_ strategies.Env, l *slidinglog.Limiter) strategies.Allower {
 			l.Now = time.Now
 			return l

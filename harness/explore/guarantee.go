@@ -16,7 +16,7 @@ import (
 func (s *search) checkGuarantee(out []breach, leaks bool, look *engine.Look) []breach {
 	for _, c := range s.clauses(leaks, look) {
 		if c.Verdict == results.Broken {
-			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %s, and at most %d are declared (%s)", c.Property,
+			out = append(out, breach{Guarantee, fmt.Sprintf("%s of %s, and the guarantee allows %d (%s)", c.Property,
 				format.Units(c.Certain, "units"), c.Bound, c.Formula), c.Certain - c.Bound})
 		}
 	}

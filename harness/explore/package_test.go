@@ -3,8 +3,11 @@ package explore_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore"
 	"github.com/quotabench/quotabench/quota"
@@ -30,6 +33,34 @@ func TestStateOfThePackage(t *testing.T) {
 	}
 	res, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "10 requests at a time"), Limit: 2})
 	if !errors.Is(err, explore.ErrNotDeterministic) || res != nil {
-		t.Errorf("error %v beside %+v", err, res)
+		t.Errorf("error %v next to %+v", err, res)
+	}
+}
+
+// A random member of a sorted set, which most sliding logs have, is no reason not to search them.
+func TestRandomMembers(t *testing.T) {
+	for _, foreign := range []bool{false, true} {
+		m := strategies.FromFunc("log", []quota.Kind{quota.Rolling}, func(_ context.Context, env strategies.Env, p *quota.Policy) (strategies.Allower, error) {
+			client := strategies.Redis(env)
+			return strategies.AllowFunc(func(ctx context.Context, key string) (bool, error) {
+				if n, err := client.ZCard(ctx, key).Result(); err != nil || n >= p.Limit {
+					return false, err
+				}
+				return true, client.ZAdd(ctx, key, redis.Z{Member: rand.Int64()}).Err()
+			}), nil
+		})
+		m.Foreign = foreign
+		sel, err := m.Select(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := explore.Run(t.Context(), sel, explore.Config{Policy: policy(t, "10 requests per rolling 1m"), Limit: 1,
+			Properties: []explore.Property{explore.Leak}})
+		if err != nil || len(res.Findings) != 1 || len(res.Findings[0].Steps) != 4 {
+			t.Fatalf("foreign %v: %+v, error %v, not a leak in 4 steps", foreign, res, err)
+		}
+		if r, err := explore.ReplayOf(t.Context(), sel, res.Findings[0].Token, explore.Target{}); err != nil || !r.Broken {
+			t.Errorf("foreign %v: replayed %+v, error %v", foreign, r, err)
+		}
 	}
 }

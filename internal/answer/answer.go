@@ -57,7 +57,7 @@ type Strategy struct {
 	// Survives counts the faults that the strictest bound on its leak tolerates.
 	Survives int
 	// Conditions are what its promise depends on, and what drift was measured, e.g. "while no
-	// sync round has run", "no promise under crash, eviction". They are given for strategies that
+	// sync round has run", "no guarantee under crash, eviction". They are given for strategies that
 	// enforce the policy, with a bound or without, with what searches found of their default
 	// options: "known: without a fault a leak (12 steps)".
 	Conditions []string

@@ -309,7 +309,7 @@ func TestConditions(t *testing.T) {
 		r.Guarantee = []results.Clause{clause(results.LeakProperty, 5, 0, results.Kept), c}
 		r.Drift = &results.Drift{Units: -3, Tiers: []results.TierDrift{{Tier: "redis", At: "rest", Units: -3, Readings: 1}}}
 	})}})
-	want := []string{"while no sync round has run", "no promise under crash, eviction", "drift -3 requests at rest"}
+	want := []string{"while no sync round has run", "no guarantee under crash, eviction", "drift -3 requests at rest"}
 	if got := a.Settings[0].Strategies[0].Conditions; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

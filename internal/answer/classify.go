@@ -144,14 +144,14 @@ func conditions(s *results.Summary, leak bound) (out []string) {
 		var breaks []string
 		for _, f := range quota.Faults() {
 			if !slices.Contains(leak.clause.Tolerates, string(f)) {
-				breaks = append(breaks, string(f))
+				breaks = append(breaks, cmp.Or(map[quota.Fault]string{quota.FaultLimit: "a changed limit"}[f], string(f)))
 			}
 		}
 		switch {
 		case len(breaks) == len(quota.Faults()):
-			out = append(out, "no promise under faults")
+			out = append(out, "no guarantee under faults")
 		case breaks != nil:
-			out = append(out, "no promise under "+strings.Join(breaks, ", "))
+			out = append(out, "no guarantee under "+strings.Join(breaks, ", "))
 		}
 	}
 	if t, ok := s.AtRest(); ok && t.Units != 0 {

@@ -104,8 +104,8 @@ func list() string {
 				continue
 			}
 			prefix := strings.TrimSuffix(f.Key, "p50")
-			name = "`" + prefix + "p50`, `p90`, `p99`, `p99.9`, `p99.99`, `max`"
-			place = strings.TrimSuffix(place, "p50") + "p50, p90, p99, p999, p9999, max"
+			name = "`" + prefix + "p50` to `" + prefix + "max`"
+			place = place + " to max"
 			doc = "latency by percentile" + strings.TrimPrefix(f.Doc, "latency that half of the requests stay within")
 		}
 		if place != "" {

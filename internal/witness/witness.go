@@ -217,8 +217,8 @@ func (w *Witness) look(ctx context.Context, name func() string, args []any) {
 				continue
 			}
 			if unit := w.timestamp(a); unit != "" && !byChance(w.hits.Add(1), looked) {
-				w.Note(WallClock, fmt.Sprintf("%s holds %v, the wall clock's time in %s: the strategy takes the time from "+
-					"elsewhere than its clock", name(), a, unit))
+				w.Note(WallClock, fmt.Sprintf("%s holds %v, the wall clock's time in %s: take the time from Env.Clock, "+
+					"or set Meta.Foreign if it comes from time.Now", name(), a, unit))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quotabench/quotabench/internal/clock"
+	"github.com/quotabench/quotabench/internal/format"
 	"github.com/quotabench/quotabench/internal/promise"
 	"github.com/quotabench/quotabench/oracle"
 	"github.com/quotabench/quotabench/quota"
@@ -209,8 +210,8 @@ func (b *book) hold(faults ...quota.Fault) {
 	params := b.params(own)
 	for _, c := range promise.Clauses(b.meta.Guarantee, b.policy.Window.Kind, faults, params, promise.Verdicts{Own: &own, Rolling: rolling}) {
 		if c.Verdict == results.Broken {
-			b.Errorf("%s window, limit %d: the worst subject has a %s of %d units; declared is %s, which is %d here (%+v)",
-				b.policy.Window.Kind, b.policy.Limit, c.Property, c.Certain, c.Formula, c.Bound, params)
+			b.Errorf("%s window, limit %d: the worst subject has a %s of %s; the guarantee %s allows %d",
+				b.policy.Window.Kind, b.policy.Limit, c.Property, format.Units(c.Certain, "units"), c.Formula, c.Bound)
 		}
 	}
 }

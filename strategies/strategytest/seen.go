@@ -51,7 +51,7 @@ func (f *fixture) report() {
 		if f.postponed && r.Code != witness.WallClock {
 			continue
 		}
-		f.Errorf("the strategy's work was not seen: %v", r)
+		f.Errorf("the test could not follow the strategy: %v", r)
 	}
 }
 

@@ -108,7 +108,7 @@ func completeness(s *results.Search) string {
 }
 
 func leaking(c *results.Census) string {
-	return fmt.Sprintf("%s of %s %s schedules leak (%s, a share and no probability)", format.Count(c.Leaking),
+	return fmt.Sprintf("%s of %s %s schedules leak (%s, not a probability)", format.Count(c.Leaking),
 		pick(c.Complete, "all", "the first"), format.Count(c.Schedules),
 		format.Pct(results.Percent(c.Leaking, c.Schedules)))
 }
@@ -207,7 +207,7 @@ func (p *panels) schedule(v *exploredView, f *results.Finding) *scheduleView {
 	x := &scheduleView{Property: string(f.Property), Detail: f.Detail, Steps: len(f.Steps), Token: f.Token, Table: stepsTable(f),
 		AtRate: f.OddsAtRate()}
 	if f.Sampled > 0 {
-		x.Odds = fmt.Sprintf("in %s of %s at random (a share, and no probability)", format.Count(int64(f.Met)),
+		x.Odds = fmt.Sprintf("in %s of %s at random (not a probability)", format.Count(int64(f.Met)),
 			format.Plural(int64(f.Sampled), "schedule", "schedules"))
 	}
 	if f.Paused > 0 {

@@ -91,7 +91,7 @@ func against(s *answer.Setting, x, best *answer.Strategy) string {
 	case x.Group == answer.Fails && x.Judged.Verdict == results.Broken:
 		return "breaks its guarantee"
 	case x.Group == answer.Fails:
-		return "its declared bound is too large"
+		return "its guarantee allows more than the limit"
 	case x.WithoutFault() != "" && best.WithoutFault() == "":
 		return "a search found " + x.WithoutFault() + " without any fault"
 	case x.PerProcess && !best.PerProcess:

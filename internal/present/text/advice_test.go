@@ -32,7 +32,7 @@ func TestReasonsAgainstTheOthers(t *testing.T) {
 		"over the limit":                                with(&over, func(x *answer.Strategy) { x.Group = answer.Fails }),
 		"rejects valid requests":                        with(&rejects, func(x *answer.Strategy) { x.Group = answer.Fails }),
 		"breaks its guarantee":                          with(&broken, func(x *answer.Strategy) { x.Group = answer.Fails }),
-		"its declared bound is too large":               with(&sends, func(x *answer.Strategy) { x.Group = answer.Fails }),
+		"its guarantee allows more than the limit":      with(&sends, func(x *answer.Strategy) { x.Group = answer.Fails }),
 		"holds the limit only within a bound":           with(&sends, func(x *answer.Strategy) { x.Group = answer.Bounded }),
 		"a search found a race without any fault":       with(&sends, func(x *answer.Strategy) { x.Conditions = []string{"known: without a fault a race"} }),
 		"counts per process":                            with(&sends, func(x *answer.Strategy) { x.PerProcess = true }),

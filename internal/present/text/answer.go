@@ -214,8 +214,8 @@ func (t *verdicts) notes() []string {
 func untestedLines(page layout.Page, settings []answer.Setting) []string {
 	var what []string
 	command := ""
-	for i := range settings {
-		for _, u := range settings[i].Untested {
+	for _, s := range slices.Backward(settings) { // the command is one of the first setting
+		for _, u := range s.Untested {
 			if !slices.Contains(what, u.What) {
 				what = append(what, u.What)
 			}

@@ -111,7 +111,7 @@ func preempted(f *results.Finding) string {
 // writeOdds says how often what was found is met.
 func writeOdds(out *bufio.Writer, page layout.Page, f *results.Finding) {
 	if f.Sampled > 0 {
-		writeText(out, page, fmt.Sprintf("met in %s of %s at random (a share, and no probability)", format.Count(int64(f.Met)),
+		writeText(out, page, fmt.Sprintf("met in %s of %s at random (not a probability)", format.Count(int64(f.Met)),
 			format.Plural(int64(f.Sampled), "schedule", "schedules")))
 	}
 	if odds := f.OddsAtRate(); odds != "" {
@@ -200,7 +200,7 @@ func censusLine(c *results.Census) string {
 	if c.Schedules > 0 {
 		share = 100 * float64(c.Leaking) / float64(c.Schedules)
 	}
-	return fmt.Sprintf("%s of %d clients: %d, of which %d leak (%.2f %%, a share and no probability)", what, c.Clients, c.Schedules,
+	return fmt.Sprintf("%s of %d clients: %d, of which %d leak (%.2f %%, not a probability)", what, c.Clients, c.Schedules,
 		c.Leaking, share)
 }
 

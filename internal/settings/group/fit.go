@@ -32,7 +32,7 @@ func (s *Settings) fit(p *harness.Plan) {
 		}
 	}
 	if s.Policy = p.Policy.Name; s.Policy != usual.Name {
-		s.Chose = "no policy is named: this is --policy " + settings.Quoted(p.Policy.Text())
+		s.Chose = "no --policy was given: using --policy " + settings.Quoted(p.Policy.Text())
 	}
 }
 
