@@ -144,7 +144,7 @@ func TestEachFaultIsFoundAtItsShortest(t *testing.T) {
 		},
 		"job": {
 			plant(once, "sweep"), "",
-			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "0:sweep round, A starts, A SET, 0:sweep DEL, B starts, B SET",
+			explore.Config{Policy: tenants, Limit: 1}, explore.Leak, "0:sweep round, A starts, A SET, 0:sweep DEL, A reply, B starts, B SET, B reply",
 		},
 		"skew": {
 			plant(windowed), "",
