@@ -46,7 +46,7 @@ func TestRandomMembers(t *testing.T) {
 				if n, err := client.ZCard(ctx, key).Result(); err != nil || n >= p.Limit {
 					return false, err
 				}
-				return true, client.ZAdd(ctx, key, redis.Z{Member: rand.Int64()}).Err()
+				return true, client.ZAdd(ctx, key, redis.Z{Member: rand.Int64()}).Err() //nolint:forbidigo // what is tested
 			}), nil
 		})
 		m.Foreign = foreign
