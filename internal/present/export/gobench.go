@@ -24,7 +24,8 @@ func SubName(label, workload string) string {
 // the names and units of go test -bench, so that benchstat compares the two. What runs
 // of a file differ in beside strategy and workload, and a loop that is open, become
 // further keys. Rounds that are not behind the timings of reports have none here, and
-// rounds whose correctness figures do not count are left out with a comment.
+// rounds whose correctness figures do not count are left out with a comment. Stores are named as the
+// benchmark names them, since figures on different ones are not compared.
 func GoBench(f *results.File) []byte {
 	var b bytes.Buffer
 	host := &f.Provenance.Host
@@ -32,6 +33,10 @@ func GoBench(f *results.File) []byte {
 		if x[1] != "" {
 			fmt.Fprintf(&b, "%s: %s\n", x[0], format.Plain(x[1]))
 		}
+	}
+	for _, name := range f.StoreNames() {
+		s := f.Stores[name]
+		fmt.Fprintf(&b, "%s: %s\n", name, format.Plain(format.Join("; ", format.Join(" ", s.Kind, s.Version), s.Durability, s.Detail)))
 	}
 	b.WriteString(Units)
 	groups := grouped(f)
