@@ -38,12 +38,13 @@ func lines(f *results.File) (out []string) {
 
 func TestGoBench(t *testing.T) {
 	f := &results.File{Kind: results.Measured, Provenance: results.Provenance{Host: results.Host{OS: "linux", CPUs: 4, Model: "A\nB"}}, Runs: []results.Run{planted("a:b=c d", 1)}}
+	f.Stores = map[string]results.Store{"redis": {Kind: "process", Version: "7", Detail: "mine"}}
 	want := "BenchmarkStrategies/strategy=a:b=c_d/workload=hot-key-4\t1000\t5000 ns/op\t0.5 decisions/INCR\t777 p99-ns\t0.03 leak-units/op\t1.75 cmds/op\t0 false-rejects-%\t0 drift-%"
 	if got := lines(f); len(got) != 1 || got[0] != want {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
 	head, _, _ := strings.Cut(string(export.GoBench(f)), "Benchmark")
-	if want := "goos: linux\npkg: github.com/quotabench/quotabench\ncpu: A B\nUnit decisions/INCR better=higher\n"; !strings.HasPrefix(head, want) {
+	if want := "goos: linux\npkg: github.com/quotabench/quotabench\ncpu: A B\nredis: process 7; mine\nUnit decisions/INCR better=higher\n"; !strings.HasPrefix(head, want) {
 		t.Errorf("head %q", head)
 	}
 }
