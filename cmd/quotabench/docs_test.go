@@ -194,7 +194,7 @@ func readersFiles(t *testing.T, top string) {
 }
 
 // other is what the second of two processes leaves, of which a page shows the first.
-var other = []string{"run", "incr-expire", "--shard", "2/2", "--out", "b"}
+var other = []string{"sim", "incr-expire", "--shard", "2/2", "--out", "b"}
 
 const accessLog = `192.0.2.1 - - [10/Oct/2025:13:55:36 +0000] "POST /contact HTTP/1.1" 200 512 "-" "-"
 192.0.2.1 - - [10/Oct/2025:13:55:37 +0000] "POST /contact HTTP/1.1" 200 512 "-" "-"
