@@ -293,7 +293,7 @@ func TestSearchesAgreeWithAllSchedules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			schedules, leaking := 0, 0
-			for seed := range testenv.Pick[uint64](6, 60) {
+			for seed := range testenv.Pick[uint64](6, 20) {
 				sel, of := score(rand.New(rand.NewPCG(seed, 28)), c.cfg.Clients, c.commands, c.remembers, nil) //nolint:gosec // has to repeat
 				c.cfg.Scripts = unlike(c.cfg.Clients)
 				n, leaks := sameAsAll(t, sel, of, c.cfg)
@@ -362,7 +362,7 @@ func TestHiddenMemoryAgreesWithAllSchedules(t *testing.T) {
 	for name, open := range boxes {
 		for _, instances := range []int{1, 2} {
 			t.Run(fmt.Sprint(name, instances), func(t *testing.T) {
-				for seed := range testenv.Pick[uint64](8, 100) {
+				for seed := range testenv.Pick[uint64](8, 30) {
 					makes := open
 					if instances > 1 { // made by whoever is opened first in a run
 						var one box

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/harness/explore"
+	"github.com/quotabench/quotabench/internal/testenv"
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
 )
@@ -40,6 +41,7 @@ func (s *stale) Allow(ctx context.Context, key string) (bool, error) {
 // Callers of one instance, or of instances that share memory, go on in another order than that in which their commands had
 // their effects.
 func TestRepliesWhereMemoryIsShared(t *testing.T) {
+	testenv.Sequential(t)
 	for _, abroad := range []bool{false, true} {
 		for _, right := range []bool{false, true} {
 			for _, shares := range []string{"instance", "Env.Shared", "pointer"} {
