@@ -69,28 +69,14 @@ func (r *Run) emptied(shards int) Run {
 	out := *r
 	p := &out.Params
 	p.Shard, p.Shards = "", shards
-	p.Subjects = 0
-	p.Workers = 0
-	p.Instances = 0
-	p.RatePerS = 0
-	out.Issued = 0
-	out.Admitted = 0
-	out.Rejected = 0
-	out.Errors = 0
-	out.Degraded = 0
-	out.DidNotReturn = 0
-	out.ErrorKinds, out.FirstError = nil, ""
-	out.ElapsedNS = 0
-	out.ThroughputPerS = 0
-	out.ReferencePerS = 0
-	out.ReferenceChange = 0
-	out.Partial = false
-	out.Reference = nil
-	out.Placement = nil
-	out.Waiting = nil
-	out.Lateness = nil
-	out.OverTime = nil
-	out.Trace = ""
+	p.Subjects, p.Workers, p.Instances = 0, 0, 0
+	out.Issued, out.Admitted, out.Rejected = 0, 0, 0
+	out.Errors, out.Degraded, out.DidNotReturn = 0, 0, 0
+	out.ErrorKinds, out.FirstError, out.Partial = nil, "", false
+	p.RatePerS, out.ThroughputPerS, out.ElapsedNS = 0, 0, 0
+	out.Reference, out.ReferencePerS, out.ReferenceChange = nil, 0, 0
+	out.Placement, out.Waiting, out.Lateness = nil, nil, nil
+	out.OverTime, out.Trace = nil, ""
 	return out
 }
 

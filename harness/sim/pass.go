@@ -279,7 +279,7 @@ func (p *pass) provision(ctx context.Context) error {
 	}
 	for i, g := range grants {
 		s := &d.truth.subjects[i]
-		*s = subject{name: g.Subject, initial: g.Used, used: g.Used, window: d.truth.first}
+		*s = subject{name: g.Subject, initial: g.Used, inWindow: inWindow{window: d.truth.first, used: g.Used}}
 		s.cell.Fill(g.Used)
 		d.truth.fillOwn(s, d.epoch)
 		d.truth.usage += g.Used

@@ -16,7 +16,18 @@ type subject struct {
 	name    quota.Subject
 	initial int64
 
-	window int64 // index of the window that the rest is about
+	inWindow
+	// allowed is the limit, or what was in use when it was lowered, as far as it still is.
+	allowed int64
+	asked   bool     // by any request
+	recent  []charge // under a rolling policy, what is still in the window; of a bucket, since it was full
+	own     own
+	track   *track
+}
+
+// inWindow is what counts in one window.
+type inWindow struct {
+	window int64 // index of the window
 	used   int64 // units admitted and not given back, the initial ones included
 	open   int64 // units asked for and not answered
 	// loose units may be in a counter or not, for ever: of calls that failed, and
@@ -24,15 +35,9 @@ type subject struct {
 	loose    int64
 	attempts int64 // units of rejections
 	peak     int64 // certain leak so far
-	// allowed is the limit, or what was in use when it was lowered, as far as it still is.
-	allowed int64
-	overrun int64 // units that commits used beyond reservations, which is no leak
-	crossed bool  // a request lies across the window's boundary
-	cell    oracle.Cell
-	asked   bool     // by any request
-	recent  []charge // under a rolling policy, what is still in the window; of a bucket, since it was full
-	own     own
-	track   *track
+	overrun  int64 // units that commits used beyond reservations, which is no leak
+	crossed  bool  // a request lies across the window's boundary
+	cell     oracle.Cell
 }
 
 type charge struct {
@@ -146,14 +151,7 @@ func (t *truth) touch(s *subject, now int64) {
 
 // renew begins a window at the given moment.
 func (s *subject) renew(index, at int64) {
-	s.window = index
-	s.used = 0
-	s.open = 0
-	s.loose = 0
-	s.attempts = 0
-	s.peak = 0
-	s.overrun = 0
-	s.crossed, s.cell = false, oracle.Cell{}
+	s.inWindow = inWindow{window: index}
 	if s.track != nil {
 		s.track.note(at, 0, 0)
 	}

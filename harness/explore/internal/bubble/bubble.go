@@ -51,7 +51,6 @@ type Engine struct {
 	// belongs to a bubble must not be finalized outside of it.
 	abandoned []any
 	shared    *strategies.Shared
-	history   engine.Digest // of the order in which something came to an instance
 	instances []*instance
 	clients   []*client // and the last, which asks when the others have ended
 	last      *client
@@ -59,10 +58,7 @@ type Engine struct {
 	snapshot  engine.Snapshot
 	fused     bool
 	common    bool // instances see memory of each other
-	// stuck says which callers wait for something that no passing of time brings.
-	stuck []string
-	names []string // of goroutines of strategies that have been at the store
-	now   time.Time
+	now       time.Time
 	// own is set where instances have goroutines of their own, once that is counted.
 	own, counted bool
 
@@ -75,17 +71,25 @@ type Engine struct {
 	inside atomic.Uint64
 	news   chan struct{}
 
-	mu      sync.Mutex // over what follows, which goroutines of the strategy reach
+	ended int        // clients when a wait began
+	mu    sync.Mutex // over arrived, over, err and active, which goroutines of the strategy reach
+	inRun
+}
+
+// inRun is what begins anew with each run.
+type inRun struct {
 	arrived []*parked
 	over    bool
 	err     error // of the run itself
-
 	helpers []*parked
 	turns   []*parked
-	frozen  []*parked // of the dead
-	ended   int       // clients when a wait began
-	active  *client   // that the present step has let go on; under mu
-	went    *parked   // what the last step of an actor was taken with; nil where it began
+	frozen  []*parked     // of the dead
+	active  *client       // that the present step has let go on
+	went    *parked       // what the last step of an actor was taken with; nil if it began
+	history engine.Digest // of the order in which something came to an instance
+	// stuck says which callers wait for something that no passing of time brings.
+	stuck []string
+	names []string // of goroutines of strategies that have been at the store
 }
 
 var (
@@ -100,12 +104,17 @@ type instance struct {
 	rand     *rand.Rand
 	source   *seed.Source
 	begin    uint64
-	clients  []redis.UniversalClient // by its lives
 	strategy strategies.Strategy
-	earlier  []strategies.Strategy // of lives that have ended
-	members  int
-	lives    int
-	history  engine.Digest // of all that it has seen
+	past
+}
+
+// past is what an instance has seen in a run.
+type past struct {
+	clients []redis.UniversalClient // by its lives
+	earlier []strategies.Strategy   // of lives that have ended
+	members int
+	lives   int
+	history engine.Digest // of all that it has seen
 }
 
 type client struct {
@@ -191,17 +200,7 @@ func (e *Engine) in(f func()) error {
 // Begin implements [engine.Engine].
 func (e *Engine) Begin() error {
 	e.world = newWorld()
-	e.over, e.err = false, nil
-	e.arrived = nil
-	e.helpers = nil
-	e.turns = nil
-	e.frozen = nil
-	e.stuck = nil
-	e.names = nil
-	e.Budget = engine.Budget{}
-	e.active = nil
-	e.went = nil
-	e.history = engine.Digest{}
+	e.inRun, e.Budget = inRun{}, engine.Budget{}
 	if e.shared == nil || e.shared.Len() > 0 {
 		e.shared = &strategies.Shared{}
 	}
@@ -220,11 +219,7 @@ func (e *Engine) begin() {
 	e.now = e.clock.Now()
 	e.redis.Reset(e.now.UnixNano())
 	for _, in := range e.instances {
-		in.members = 0
-		in.lives = 0
-		in.history = engine.Digest{}
-		in.earlier = nil
-		in.clients = nil
+		in.past = past{}
 		if err := e.open(in); err != nil {
 			e.fail(err)
 			return
