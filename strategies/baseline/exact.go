@@ -14,7 +14,6 @@ var exactMeta = strategies.Meta{
 	Name:      "exact",
 	Core:      true,
 	Doc:       "one mutex in one process, shared by all instances: the ceiling of correctness",
-	Notes:     notes["exact"],
 	Form:      strategies.Baseline,
 	Kinds:     everyKind,
 	GivesBack: true,

@@ -5,6 +5,7 @@ package checkafter
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"time"
@@ -13,17 +14,20 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
+//go:embed notes.md
+var notes string
+
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      "check-after",
 		Source:    "ADR-RM-3",
 		Doc:       "uploads first, checks afterwards, and deletes again what is over the limit",
-		Notes:     notes["check-after"],
 		Form:      strategies.Rejected,
 		Needs:     []strategies.Need{strategies.NeedRedis},
-		Kinds:     []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
+		Kinds:     family.Windowed,
 		Reset:     strategies.ResetsNever,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,

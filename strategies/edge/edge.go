@@ -7,22 +7,26 @@ package edge
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
+//go:embed notes.md
+var notes string
+
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:      "edge-kv",
 		Source:    "ADR-005",
 		Doc:       "a model: counts in a replica per region, whose writes are seen elsewhere after 60 s",
-		Notes:     notes["edge-kv"],
 		Form:      strategies.Rejected,
-		Kinds:     []quota.Kind{quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed},
+		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{

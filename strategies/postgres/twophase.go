@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 	"github.com/quotabench/quotabench/strategies/postgres/schema"
 )
 
@@ -19,19 +20,18 @@ import (
 const needSecond strategies.Need = "postgres.2"
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:   "pg-two-phase",
 		Source: "ADR-005",
 		Doc:    "two PostgreSQL databases that charge together, by PREPARE TRANSACTION and COMMIT PREPARED",
-		Notes:  notes["pg-two-phase"],
 		Form:   strategies.Rejected,
 		Needs:  []strategies.Need{strategies.NeedPostgres, needSecond},
 		Excluded: map[strategies.Mode]string{
-			strategies.ModeSimulate: notSimulated[strategies.ModeSimulate],
+			strategies.ModeSimulate: family.NotSimulated[strategies.ModeSimulate],
 			strategies.ModeExplore: "what is prepared holds its locks without a connection, on two servers, " +
 				"so that nothing tells who waits for whom",
 		},
-		Kinds:     kinds,
+		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Guarantee: exact(),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 	"github.com/quotabench/quotabench/strategies/postgres/schema"
 )
 
@@ -91,12 +92,7 @@ func (w *windows) Close(context.Context) error { return nil }
 func exact() []quota.Clause {
 	return []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
-		{
-			Property:  quota.PropertyFalseReject,
-			Tolerates: []quota.Fault{quota.FaultLimit},
-			Formula:   "0",
-			Bound:     func(quota.Params) int64 { return 0 },
-		},
+		family.NoFalseReject(quota.FaultLimit),
 	}
 }
 

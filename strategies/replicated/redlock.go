@@ -16,6 +16,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // notParked is why a strategy that leaves its locks to redsync is only measured.
@@ -31,7 +32,6 @@ var redlockMeta = strategies.Meta{
 	Name:   "redlock",
 	Source: "ADR-RM-3",
 	Doc:    "GET, compare, SET under a lock that a majority of independent Redis grants",
-	Notes:  notes["redlock"],
 	Form:   strategies.Rejected,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	NeedsToo: func(o quota.Options) (more []strategies.Need) {
@@ -55,7 +55,7 @@ var redlockMeta = strategies.Meta{
 		Property:  quota.PropertyLeak,
 		Tolerates: []quota.Fault{quota.FaultCrash, quota.FaultLimit},
 		Formula:   "L while no holder outlives its lock",
-		Bound:     func(quota.Params) int64 { return 0 },
+		Bound:     family.None,
 	}},
 	Open: openRedlock,
 }

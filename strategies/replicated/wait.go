@@ -24,7 +24,6 @@ var redisWaitMeta = strategies.Meta{
 	Name:      "redis-wait",
 	Source:    "ADR-005",
 	Doc:       "one script on a Redis, which answers once replicas have the charge",
-	Notes:     notes["redis-wait"],
 	Form:      strategies.Rejected,
 	Needs:     []strategies.Need{strategies.NeedReplicated},
 	Kinds:     kinds,

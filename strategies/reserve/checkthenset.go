@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var checkThenSetMeta = strategies.Meta{
@@ -16,10 +17,9 @@ var checkThenSetMeta = strategies.Meta{
 	Core:      true,
 	Source:    "ADR-RM-3",
 	Doc:       "GET, compare, SET: the race that ADR-RM-3 starts from",
-	Notes:     notes["check-then-set"],
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis},
-	Kinds:     kinds,
+	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,

@@ -10,6 +10,7 @@ package reserve
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 
@@ -17,19 +18,14 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
-// kinds: within one window, a count that is never reset serves any limit. A
-// rolling window is always being left behind.
-var kinds = []quota.Kind{
-	quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
-}
+//go:embed notes.md
+var notes string
 
 func init() {
-	strategies.Register(appLockMeta)
-	strategies.Register(checkThenSetMeta)
-	strategies.Register(luaReserveMeta)
-	strategies.Register(hardenedMeta)
+	family.Register(notes, appLockMeta, checkThenSetMeta, luaReserveMeta, hardenedMeta)
 }
 
 // keys names what is stored per subject as the record does: quota:tenant:ID:used.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 //go:embed lua/hold.lua
@@ -51,10 +52,9 @@ var hardenedMeta = strategies.Meta{
 	Name:      "lua-reserve-hardened",
 	Source:    "ADR-RM-3",
 	Doc:       "as lua-reserve, but repeatable, with reservations that end and a sync that only adds what it missed",
-	Notes:     notes["lua-reserve-hardened"],
 	Form:      strategies.Hardened,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-	Kinds:     kinds,
+	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
@@ -62,11 +62,7 @@ var hardenedMeta = strategies.Meta{
 	Record:    ofRecord,
 	Guarantee: []quota.Clause{
 		quota.Exactly(hardenedTolerates...),
-		{
-			Property: quota.PropertyFalseReject,
-			Formula:  "0",
-			Bound:    func(quota.Params) int64 { return 0 },
-		},
+		family.NoFalseReject(),
 	},
 	Open: openHardened,
 }

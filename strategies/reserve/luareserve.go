@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 //go:embed reserve.lua
@@ -31,10 +32,9 @@ var luaReserveMeta = strategies.Meta{
 	Core:      true,
 	Source:    "ADR-RM-3",
 	Doc:       "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
-	Notes:     notes["lua-reserve"],
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-	Kinds:     kinds,
+	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var (
@@ -28,14 +29,13 @@ var counterMeta = strategies.Meta{
 	Name:      "sliding-counter",
 	Source:    "ProjectEPU",
 	Doc:       "two numbered windows; the previous one is weighted by its share of the last window's length",
-	Notes:     notes["sliding-counter"],
 	Form:      strategies.Future,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     []quota.Kind{quota.Rolling, quota.Fixed},
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
-		{Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed}, Tolerates: []quota.Fault{quota.FaultCrash}, Formula: "L", Bound: none},
+		{Property: quota.PropertyLeak, Kinds: []quota.Kind{quota.Fixed}, Tolerates: []quota.Fault{quota.FaultCrash}, Formula: "L", Bound: family.None},
 		quota.Weighted(quota.FaultCrash),
 		// What was weighed may have left the rolling window long ago.
 		quota.MayReject(quota.FaultCrash, quota.FaultClock),

@@ -11,6 +11,7 @@ package sliding
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"time"
 
@@ -18,7 +19,11 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
+
+//go:embed notes.md
+var notes string
 
 func init() {
 	quota.RegisterPolicy(quota.Policy{
@@ -26,10 +31,7 @@ func init() {
 		Window: quota.Window{Kind: quota.Bucket, Length: time.Second, Refill: 10},
 		Doc:    "calls of a client, 20 at once and 10 a second in the long run",
 	})
-	strategies.Register(logMeta)
-	strategies.Register(counterMeta)
-	strategies.Register(tokenBucketMeta)
-	strategies.Register(gcraMeta)
+	family.Register(notes, logMeta, counterMeta, tokenBucketMeta, gcraMeta)
 }
 
 // The faults that leave Redis' own count as high as it should be or higher. A key
@@ -136,6 +138,3 @@ const grace = time.Second
 // lifetime is that of a key which must outlive a length of real time, in whole
 // milliseconds.
 func lifetime(d time.Duration) int64 { return int64((d + grace) / time.Millisecond) }
-
-// none is the bound of what never happens.
-func none(quota.Params) int64 { return 0 }

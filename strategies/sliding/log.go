@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var (
@@ -32,27 +33,21 @@ var logMeta = strategies.Meta{
 	Name:   "sliding-log",
 	Source: "ProjectEPU",
 	Doc:    "a sorted set of the times of all units in the last window's length, kept by one script",
-	Notes:  notes["sliding-log"],
 	Form:   strategies.Future,
 	Core:   true,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  []quota.Kind{quota.Rolling},
 	Serves: func(p *quota.Policy) error {
-		for _, c := range p.Costs {
-			if c > mostEntries {
-				return fmt.Errorf("policy %s has requests of %d %s; at most %d are logged", p.Name, c, p.Unit, mostEntries)
-			}
-		}
-		return nil
+		return family.CostsAtMost(mostEntries, p, fmt.Sprintf("; at most %d are logged", mostEntries))
 	},
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
 	Guarantee: []quota.Clause{
 		{Property: quota.PropertyLeak, Clock: byRedis,
-			Tolerates: append(counted[:len(counted):len(counted)], quota.FaultLimit), Formula: "L", Bound: none},
+			Tolerates: append(counted[:len(counted):len(counted)], quota.FaultLimit), Formula: "L", Bound: family.None},
 		// What a caller was told to have failed may be in the log.
 		{Property: quota.PropertyFalseReject, Clock: byRedis,
-			Tolerates: []quota.Fault{quota.FaultClock, quota.FaultRetry, quota.FaultLimit}, Formula: "0", Bound: none},
+			Tolerates: []quota.Fault{quota.FaultClock, quota.FaultRetry, quota.FaultLimit}, Formula: "0", Bound: family.None},
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		b, err := openBase(ctx, env, logScript, logUsedScript, logFillScript)

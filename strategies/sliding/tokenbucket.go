@@ -24,7 +24,6 @@ var tokenBucketMeta = strategies.Meta{
 	Name:      "token-bucket",
 	Source:    "ProjectEPU",
 	Doc:       "a hash of tokens and the time of that count, refilled by a script at the server's clock",
-	Notes:     notes["token-bucket"],
 	Form:      strategies.Future,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     bucketKinds,

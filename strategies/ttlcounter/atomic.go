@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 //go:embed take.lua
@@ -33,7 +34,6 @@ var incrExpireAtomicMeta = strategies.Meta{
 	Core:   true,
 	Source: "ADR-008",
 	Doc:    "one script checks, counts and sets the expiry; a rejected attempt costs nothing",
-	Notes:  notes["incr-expire-atomic"],
 	Form:   strategies.Hardened,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,
@@ -42,12 +42,7 @@ var incrExpireAtomicMeta = strategies.Meta{
 	Guarantee: []quota.Clause{
 		quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 			quota.FaultClock, quota.FaultOutage, quota.FaultLimit),
-		{
-			Property:  quota.PropertyFalseReject,
-			Tolerates: []quota.Fault{quota.FaultLimit},
-			Formula:   "0",
-			Bound:     func(quota.Params) int64 { return 0 },
-		},
+		family.NoFalseReject(quota.FaultLimit),
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 		if err := takeScript.Load(ctx, strategies.Redis(env)).Err(); err != nil {

@@ -11,7 +11,6 @@ var decrLiteralMeta = strategies.Meta{
 	Name:   "decr-literal",
 	Source: "ADR-009",
 	Doc:    "DECR a count of remaining units that nothing ever sets to the maximum, reject below zero",
-	Notes:  notes["decr-literal"],
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  tumbling,

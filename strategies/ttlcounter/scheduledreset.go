@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // The options of scheduled-reset.
@@ -28,11 +29,10 @@ const (
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:   "scheduled-reset",
 		Source: "ADR-008, ADR-009",
 		Doc:    "INCR without an expiry, reject above the limit; a scheduled job deletes all counters when a window begins",
-		Notes:  notes["scheduled-reset"],
 		Form:   strategies.Rejected,
 		Needs:  []strategies.Need{strategies.NeedRedis},
 		Kinds:  tumbling,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // The faults that leave Redis' own count as high as it should be or higher, and
@@ -27,7 +28,6 @@ var fixedMeta = strategies.Meta{
 	Name:   "fixed-window",
 	Source: "ProjectEPU",
 	Doc:    "INCR and EXPIRE of a key per numbered window on every call; a deque per process without Redis",
-	Notes:  notes["fixed-window"],
 	Form:   strategies.Documented,
 	Needs:  []strategies.Need{strategies.NeedRedis},
 	Kinds:  kinds,
@@ -37,10 +37,10 @@ var fixedMeta = strategies.Meta{
 		Doc: "send the two commands in MULTI/EXEC, as the record's client does",
 	}},
 	Record: []quota.Clause{
-		leak(tumbling, "L", nil, none).From("ProjectEPU: the limit of a fixed window, shared by all instances"),
+		leak(tumbling, "L", nil, family.None).From("ProjectEPU: the limit of a fixed window, shared by all instances"),
 	},
 	Guarantee: []quota.Clause{
-		leak(tumbling, "L", counted, none),
+		leak(tumbling, "L", counted, family.None),
 		leak(rolling, "2 L", counted, func(p quota.Params) int64 { return p.Limit }),
 		// A deque never holds more than L of any one length of time, and there is one
 		// in each process.
@@ -48,19 +48,9 @@ var fixedMeta = strategies.Meta{
 			func(p quota.Params) int64 { return p.Instances * p.Limit }),
 		leak(rolling, "2 L + instances x L", fellBack,
 			func(p quota.Params) int64 { return (1 + p.Instances) * p.Limit }),
-		{
-			// Rejected attempts count: a large one uses up what a small one could have
-			// had. That holds for a rolling window too, which contains all that the
-			// numbered one has admitted so far.
-			Property: quota.PropertyFalseReject,
-			Formula:  "0 while every request asks for one unit",
-			Bound: func(p quota.Params) int64 {
-				if p.MaxCost <= 1 {
-					return 0
-				}
-				return p.Offered
-			},
-		},
+		// That holds for a rolling window too, which contains all that the numbered one
+		// has admitted so far.
+		family.RoomForSingleUnits,
 	},
 	Open: func(_ context.Context, env strategies.Env) (strategies.Strategy, error) {
 		s := &fixedWindow{redis: strategies.Redis(env), clock: env.Clock, prefix: env.Prefix, fallback: newDeques(env.Clock)}
@@ -76,8 +66,6 @@ var (
 	tumbling = []quota.Kind{quota.Fixed, quota.CalendarHour}
 	rolling  = []quota.Kind{quota.Rolling}
 )
-
-func none(quota.Params) int64 { return 0 }
 
 // leak is a clause about windows of some kinds.
 func leak(kinds []quota.Kind, formula string, tolerates []quota.Fault, over func(quota.Params) int64) quota.Clause {

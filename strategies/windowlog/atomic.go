@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 // The option of the atomic form, and its values.
@@ -22,14 +23,13 @@ const (
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
+	family.Register(notes, strategies.Meta{
 		Name:     "sql-window-log-atomic",
 		Source:   "ProjectEPU, ADR-009",
 		Doc:      "PostgreSQL only: count the window's rows and insert one, in a transaction that excludes others",
-		Notes:    notes["sql-window-log-atomic"],
 		Form:     strategies.Hardened,
 		Needs:    []strategies.Need{strategies.NeedPostgres},
-		Excluded: notSimulated,
+		Excluded: family.NotSimulated,
 		Kinds:    kinds,
 		Serves:   unitsOnly,
 		Counts:   quota.CountsAdmitted,
@@ -41,11 +41,7 @@ func init() {
 		Guarantee: []quota.Clause{
 			// A row that its caller never heard of takes the place of one that is heard of.
 			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry, quota.FaultOutage, quota.FaultLimit),
-			{
-				Property: quota.PropertyFalseReject,
-				Formula:  "0",
-				Bound:    func(quota.Params) int64 { return 0 },
-			},
+			family.NoFalseReject(),
 		},
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 			l, err := openLog(ctx, env, "sql-window-log-atomic")

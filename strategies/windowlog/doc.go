@@ -26,8 +26,12 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 	"github.com/quotabench/quotabench/strategies/postgres/schema"
 )
+
+//go:embed notes.md
+var notes string
 
 // table is what sql/schema.sql makes.
 const table = "quota_log"
@@ -47,18 +51,9 @@ var (
 
 var kinds = []quota.Kind{quota.Rolling, quota.Fixed, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour}
 
-var notSimulated = map[strategies.Mode]string{
-	strategies.ModeSimulate: "it is SQL: what its statements do to each other is PostgreSQL's own, and no model stands in for that",
-}
-
 // unitsOnly refuses policies whose requests ask for several units: a row is one.
 func unitsOnly(p *quota.Policy) error {
-	for _, c := range p.Costs {
-		if c != 1 {
-			return fmt.Errorf("policy %s has requests of %d %s, and a row of the log stands for one", p.Name, c, p.Unit)
-		}
-	}
-	return nil
+	return family.CostsAtMost(1, p, ", and a row of the log stands for one")
 }
 
 // log is the table of one run, as both strategies use it.
