@@ -2,12 +2,12 @@ package baseline
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 var exactMeta = strategies.Meta{
@@ -100,7 +100,7 @@ func (e *exact) settle(ctx context.Context, r quota.Reservation, units int64) er
 		return err
 	}
 	if r.Request.Policy == nil {
-		return fmt.Errorf("settling a reservation that no admitted request made")
+		return family.ErrNoReservation
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -166,7 +166,7 @@ func (t *twoPhase) Take(ctx context.Context, req quota.Request) (quota.Decision,
 func (t *twoPhase) Refund(ctx context.Context, r quota.Reservation) error {
 	req := r.Request
 	if req.Policy == nil {
-		return errors.New("refund of a reservation that no admitted request made")
+		return family.ErrNoReservation
 	}
 	_, err := t.transact(ctx, func(ctx context.Context, db *pgxpool.Conn) (bool, error) {
 		_, err := db.Exec(ctx, sqlWindowRefund, string(req.Subject), req.Policy.Name, r.Window, req.Units)

@@ -48,7 +48,7 @@ func (w *windows) firstUse(ctx context.Context, db execer, req quota.Request, wi
 func (w *windows) Refund(ctx context.Context, r quota.Reservation) error {
 	req := r.Request
 	if req.Policy == nil {
-		return errors.New("refund of a reservation that no admitted request made")
+		return family.ErrNoReservation
 	}
 	_, err := w.pool.Exec(ctx, sqlWindowRefund, string(req.Subject), req.Policy.Name, r.Window, req.Units)
 	if err != nil {

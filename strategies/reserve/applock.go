@@ -62,7 +62,7 @@ func (s *appLock) Take(ctx context.Context, req quota.Request) (quota.Decision, 
 // Refund implements [strategies.Refunder].
 func (s *appLock) Refund(ctx context.Context, r quota.Reservation) error {
 	if r.Request.Policy == nil {
-		return errNoReservation
+		return family.ErrNoReservation
 	}
 	unlock, err := s.locks.lock(ctx, tenant{r.Request.Policy.Name, r.Request.Subject})
 	if err != nil {

@@ -9,9 +9,6 @@ import (
 	"github.com/quotabench/quotabench/strategies"
 )
 
-// errNoReservation is what settling the reservation of a rejected request gives.
-var errNoReservation = errors.New("settling a reservation that no admitted request made")
-
 // tenant is a row of the table of tenants. Subjects of different policies are
 // different tenants.
 type tenant struct {

@@ -63,12 +63,11 @@ func (s *gcra) Used(ctx context.Context, subject quota.Subject, p *quota.Policy)
 // Provision implements [strategies.Provisioner].
 func (s *gcra) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	f := newFlow(p, s.burst)
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) error {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		key := s.key(g.Subject, p)
 		pipe.Del(ctx, key)
 		if g.Used > 0 {
 			gcraScript.EvalSha(ctx, pipe, []string{key}, f.size, min(g.Used, f.size), f.refill, micros(f.length))
 		}
-		return nil
 	})
 }

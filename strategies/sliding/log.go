@@ -72,7 +72,7 @@ func (s *slidingLog) Take(ctx context.Context, req quota.Request) (quota.Decisio
 	}
 	p := req.Policy
 	d, err := s.answer(ctx, logScript, []string{s.key(req.Subject, p)},
-		micros(length(&p.Window)), p.Limit, req.Units, req.ID, lifetime(length(&p.Window)))
+		micros(p.Window.RealLength()), p.Limit, req.Units, req.ID, lifetime(p.Window.RealLength()))
 	if d.Admitted {
 		d.Reservation = quota.Reservation{Request: req}
 	}
@@ -82,7 +82,7 @@ func (s *slidingLog) Take(ctx context.Context, req quota.Request) (quota.Decisio
 // Refund implements [strategies.Refunder].
 func (s *slidingLog) Refund(ctx context.Context, r quota.Reservation) error {
 	if r.Request.Policy == nil {
-		return fmt.Errorf("refunding a reservation that no admitted request made")
+		return family.ErrNoReservation
 	}
 	entries := make([]any, r.Request.Units)
 	for i := range entries {
@@ -96,18 +96,17 @@ func (s *slidingLog) Refund(ctx context.Context, r quota.Reservation) error {
 
 // Used implements [strategies.Viewer].
 func (s *slidingLog) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return s.reading(ctx, logUsedScript, []string{s.key(subject, p)}, micros(length(&p.Window)))
+	return s.reading(ctx, logUsedScript, []string{s.key(subject, p)}, micros(p.Window.RealLength()))
 }
 
 // Provision implements [strategies.Provisioner].
 func (s *slidingLog) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) error {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		key := s.key(g.Subject, p)
 		if g.Used == 0 {
 			pipe.Del(ctx, key)
-			return nil
+			return
 		}
-		logFillScript.EvalSha(ctx, pipe, []string{key}, g.Used, lifetime(length(&p.Window)))
-		return nil
+		logFillScript.EvalSha(ctx, pipe, []string{key}, g.Used, lifetime(p.Window.RealLength()))
 	})
 }

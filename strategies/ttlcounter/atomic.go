@@ -45,8 +45,8 @@ var incrExpireAtomicMeta = strategies.Meta{
 		family.NoFalseReject(quota.FaultLimit),
 	},
 	Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-		if err := takeScript.Load(ctx, strategies.Redis(env)).Err(); err != nil {
-			return nil, fmt.Errorf("loading the script: %w", err)
+		if err := family.Load(ctx, strategies.Redis(env), takeScript); err != nil {
+			return nil, err
 		}
 		return &incrExpireAtomic{newCounter(env, userLinks)}, nil
 	},

@@ -2,7 +2,6 @@ package window
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -124,44 +123,15 @@ func increment(ctx context.Context, pipe redis.Pipeliner, key string, units int6
 // Used implements [strategies.Viewer]. It is Redis' count: what a process has
 // admitted by itself is never added to it.
 func (s *fixedWindow) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	r := quota.Reading{Tier: quota.TierRedis, Known: true}
-	var err error
-	r.Units, err = s.redis.Get(ctx, s.key(subject, p, numbered(p.Window).At(s.clock.Now()).Index)).Int64()
-	if errors.Is(err, redis.Nil) {
-		r.Known = false
-	} else if err != nil {
-		return nil, fmt.Errorf("reading the counter of %s: %w", subject, err)
-	}
-	return []quota.Reading{r}, nil
+	return family.Reading(ctx, s.redis, s.key(subject, p, numbered(p.Window).At(s.clock.Now()).Index), subject)
 }
-
-// provisionBatch is how many subjects are set up per round trip.
-const provisionBatch = 1000
 
 // Provision implements [strategies.Provisioner]: it sets the counters of the
 // window in force.
 func (s *fixedWindow) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	index := numbered(p.Window).At(s.clock.Now()).Index
-	for len(grants) > 0 {
-		n := min(provisionBatch, len(grants))
-		pipe := s.redis.Pipeline()
-		for _, g := range grants[:n] {
-			if err := sharesLimit(p, g); err != nil {
-				return err
-			}
-			key := s.key(g.Subject, p, index)
-			if g.Used == 0 {
-				pipe.Del(ctx, key)
-				continue
-			}
-			pipe.Set(ctx, key, g.Used, timeToLive(p.Window))
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("setting up %d subjects: %w", n, err)
-		}
-		grants = grants[n:]
-	}
-	return nil
+	return family.ProvisionCounters(ctx, s.redis, p, grants, func(subject quota.Subject) string { return s.key(subject, p, index) },
+		func(pipe redis.Pipeliner, key string, used int64) { pipe.Set(ctx, key, used, timeToLive(p.Window)) })
 }
 
 // Close implements [strategies.Strategy]. There is nothing to release.
@@ -172,7 +142,7 @@ func (s *fixedWindow) Close(context.Context) error { return nil }
 // that the record does not name, the policy's name stands there. Neither holds a
 // colon, and the index is a number, so keys are unambiguous for any subject.
 func (s *fixedWindow) key(subject quota.Subject, p *quota.Policy, index int64) string {
-	return s.prefix + strategies.KeySegment(p.Name, "contact-form", "contact") + ":" + string(subject) + ":" + strconv.FormatInt(index, 10)
+	return s.prefix + family.KeySegment(p.Name, "contact-form", "contact") + ":" + string(subject) + ":" + strconv.FormatInt(index, 10)
 }
 
 // numbered is the tumbling window of that length; a rolling one is approximated

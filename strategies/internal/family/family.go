@@ -3,6 +3,7 @@
 package family
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/quotabench/quotabench/quota"
@@ -64,4 +65,25 @@ func CostsAtMost(most int64, p *quota.Policy, why string) error {
 		}
 	}
 	return nil
+}
+
+// OneLimit refuses limits of a subject's own.
+func OneLimit(p *quota.Policy, grants []strategies.Grant) error {
+	for _, g := range grants {
+		if g.Limit != p.Limit {
+			return fmt.Errorf("limit %d for %s: all subjects share the limit of policy %s, %d", g.Limit, g.Subject, p.Name, p.Limit)
+		}
+	}
+	return nil
+}
+
+// ErrNoReservation is what settling the reservation of a rejected request gives.
+var ErrNoReservation = errors.New("settling a reservation that no admitted request made")
+
+// Admit completes a decision on a request that is charged to the window with the index.
+func Admit(d quota.Decision, req quota.Request, window int64) quota.Decision {
+	d.Admitted = true
+	d.Remaining -= req.Units
+	d.Reservation = quota.Reservation{Request: req, Window: window}
+	return d
 }

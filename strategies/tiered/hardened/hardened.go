@@ -107,7 +107,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	if err != nil {
 		return nil, fmt.Errorf("open the database of record: %w", err)
 	}
-	if err := loadScripts(ctx, strategies.Redis(env)); err != nil {
+	if err := family.Load(ctx, strategies.Redis(env), takeScript, depositScript, clearScript, forgetScript, reclaimScript); err != nil {
 		return nil, err
 	}
 	span := env.Options.Duration("lease")
