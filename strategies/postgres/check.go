@@ -85,12 +85,9 @@ var (
 )
 
 func openCheck(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	u, err := openUsage(ctx, env, "pg-check")
-	if err != nil {
-		return nil, err
-	}
+	u, err := openUsage(ctx, env)
 	u.resets = env.Options[optionReset] == resetMonth
-	return &check{usage: u, literal: env.Options[optionCheck] == checkLiteral, timeout: env.Options.Duration(optionTimeout)}, nil
+	return &check{usage: u, literal: env.Options[optionCheck] == checkLiteral, timeout: env.Options.Duration(optionTimeout)}, err
 }
 
 // Take implements strategies.Strategy.

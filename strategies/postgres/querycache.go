@@ -79,7 +79,7 @@ var (
 )
 
 func openQueryCache(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-	u, err := openUsage(ctx, env, "pg-query-cache")
+	u, err := openUsage(ctx, env)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package windowlog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -44,15 +43,12 @@ func init() {
 			family.NoFalseReject(),
 		},
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			l, err := openLog(ctx, env, "sql-window-log-atomic")
-			if err != nil {
-				return nil, err
-			}
+			l, err := openLog(ctx, env)
 			a := &atomicLog{log: l}
 			if env.Options[optionBy] == bySerializable {
 				a.isolation.IsoLevel = pgx.Serializable
 			}
-			return a, nil
+			return a, err
 		},
 	})
 }
@@ -105,19 +101,14 @@ func (l *atomicLog) admit(ctx context.Context, tx pgx.Tx, req quota.Request) (qu
 // snapshot, which its first statement does.
 func (l *atomicLog) exclude(ctx context.Context, tx pgx.Tx, req quota.Request) error {
 	if l.isolation.IsoLevel == pgx.Serializable {
-		if _, err := tx.Exec(ctx, "SELECT 1"); err != nil {
-			return fmt.Errorf("take a snapshot: %w", err)
-		}
-		return nil
+		_, err := tx.Exec(ctx, "SELECT 1")
+		return family.Wrapf(err, "take a snapshot")
 	}
 	begun := l.clock.Now()
 	_, err := tx.Exec(ctx, sqlLock, string(req.Subject), req.Policy.Name)
 	l.waited.Add(int64(l.clock.Now().Sub(begun)))
 	l.locked.Add(1)
-	if err != nil {
-		return fmt.Errorf("lock the subject: %w", err)
-	}
-	return nil
+	return family.Wrapf(err, "lock the subject")
 }
 
 // conflict reports whether PostgreSQL has ended a transaction for another one's

@@ -34,11 +34,8 @@ func init() {
 			Bound:     func(p quota.Params) int64 { return max(p.InFlight-1, 0) },
 		}},
 		Open: func(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
-			l, err := openLog(ctx, env, "sql-window-log")
-			if err != nil {
-				return nil, err
-			}
-			return &windowLog{l}, nil
+			l, err := openLog(ctx, env)
+			return &windowLog{l}, err
 		},
 	})
 }

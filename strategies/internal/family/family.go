@@ -87,3 +87,11 @@ func Admit(d quota.Decision, req quota.Request, window int64) quota.Decision {
 	d.Reservation = quota.Reservation{Request: req, Window: window}
 	return d
 }
+
+// Wrapf says what failed with an error; nil stays nil.
+func Wrapf(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}
