@@ -76,13 +76,7 @@ type check struct {
 	timeouts atomic.Int64
 }
 
-var (
-	_ strategies.Strategy    = (*check)(nil)
-	_ strategies.Refunder    = (*check)(nil)
-	_ strategies.Viewer      = (*check)(nil)
-	_ strategies.Provisioner = (*check)(nil)
-	_ strategies.Meter       = (*check)(nil)
-)
+var _ strategies.Meter = (*check)(nil)
 
 func openCheck(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	u, err := openUsage(ctx, env)

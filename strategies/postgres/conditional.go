@@ -31,13 +31,6 @@ func init() {
 // conditional is one instance of pg-conditional.
 type conditional struct{ windows }
 
-var (
-	_ strategies.Strategy    = (*conditional)(nil)
-	_ strategies.Refunder    = (*conditional)(nil)
-	_ strategies.Viewer      = (*conditional)(nil)
-	_ strategies.Provisioner = (*conditional)(nil)
-)
-
 // Take implements strategies.Strategy: one statement where the request is
 // admitted, two where it is rejected, four where it is the first of its window.
 func (c *conditional) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {

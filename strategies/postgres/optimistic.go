@@ -45,13 +45,7 @@ type optimistic struct {
 	charges, retries atomic.Int64
 }
 
-var (
-	_ strategies.Strategy    = (*optimistic)(nil)
-	_ strategies.Refunder    = (*optimistic)(nil)
-	_ strategies.Viewer      = (*optimistic)(nil)
-	_ strategies.Provisioner = (*optimistic)(nil)
-	_ strategies.Meter       = (*optimistic)(nil)
-)
+var _ strategies.Meter = (*optimistic)(nil)
 
 // errConflict is the failure that the record warns of.
 var errConflict = fmt.Errorf("conflict of versions: %w", strategies.ErrContention)

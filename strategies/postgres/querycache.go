@@ -70,13 +70,7 @@ type queryCache struct {
 	hits, misses, emptied atomic.Int64
 }
 
-var (
-	_ strategies.Strategy    = (*queryCache)(nil)
-	_ strategies.Refunder    = (*queryCache)(nil)
-	_ strategies.Viewer      = (*queryCache)(nil)
-	_ strategies.Provisioner = (*queryCache)(nil)
-	_ strategies.Meter       = (*queryCache)(nil)
-)
+var _ strategies.Meter = (*queryCache)(nil)
 
 func openQueryCache(ctx context.Context, env strategies.Env) (strategies.Strategy, error) {
 	u, err := openUsage(ctx, env)

@@ -40,13 +40,7 @@ type rowLock struct {
 	locked, waited atomic.Int64
 }
 
-var (
-	_ strategies.Strategy    = (*rowLock)(nil)
-	_ strategies.Refunder    = (*rowLock)(nil)
-	_ strategies.Viewer      = (*rowLock)(nil)
-	_ strategies.Provisioner = (*rowLock)(nil)
-	_ strategies.Meter       = (*rowLock)(nil)
-)
+var _ strategies.Meter = (*rowLock)(nil)
 
 // Take implements strategies.Strategy: BEGIN, SELECT FOR UPDATE, UPDATE where the
 // request is admitted, and COMMIT. Two more statements make the row of a window.

@@ -67,7 +67,6 @@ type party struct {
 func (p *party) name(number int64) string { return fmt.Sprintf("%s%d", p.prefix, number) }
 
 var (
-	_ strategies.Strategy    = (*twoPhase)(nil)
 	_ strategies.Refunder    = (*twoPhase)(nil)
 	_ strategies.Viewer      = (*twoPhase)(nil)
 	_ strategies.Provisioner = (*twoPhase)(nil)

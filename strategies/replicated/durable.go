@@ -35,9 +35,3 @@ var redisDurableMeta = strategies.Meta{
 // redisDurable is a counter in a store whose every write is on disk before its caller
 // hears of it. The store is what makes it durable: nothing here does.
 type redisDurable struct{ *counter }
-
-var (
-	_ strategies.Refunder    = (*redisDurable)(nil)
-	_ strategies.Viewer      = (*redisDurable)(nil)
-	_ strategies.Provisioner = (*redisDurable)(nil)
-)

@@ -57,10 +57,7 @@ var incrExpireAtomicMeta = strategies.Meta{
 // the same clock: however late a command comes, a window is never counted twice.
 type incrExpireAtomic struct{ counter }
 
-var (
-	_ strategies.Viewer      = (*incrExpireAtomic)(nil)
-	_ strategies.Provisioner = (*incrExpireAtomic)(nil)
-)
+var _ strategies.Provisioner = (*incrExpireAtomic)(nil)
 
 // Take implements [strategies.Strategy].
 func (s *incrExpireAtomic) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {

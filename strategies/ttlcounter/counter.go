@@ -24,6 +24,8 @@ type counter struct {
 	windows *quota.Memo
 }
 
+var _ strategies.Viewer = (*counter)(nil)
+
 // record is how a design record names its keys: what the subjects are, the policy
 // that it is about, and how its keys call what is counted.
 type record struct{ subjects, policy, counted string }

@@ -98,10 +98,7 @@ func (o *once) forget() {
 	o.label, o.keys = "", nil
 }
 
-var (
-	_ strategies.Viewer      = (*decrExpire)(nil)
-	_ strategies.Provisioner = (*decrExpire)(nil)
-)
+var _ strategies.Provisioner = (*decrExpire)(nil)
 
 // Take implements [strategies.Strategy].
 func (s *decrExpire) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {

@@ -35,8 +35,6 @@ var decrLiteralMeta = strategies.Meta{
 // that the pseudo-code leaves out.
 type decrLiteral struct{ countdown }
 
-var _ strategies.Viewer = (*decrLiteral)(nil)
-
 // Take implements [strategies.Strategy].
 func (s *decrLiteral) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	now := s.clock.Now()

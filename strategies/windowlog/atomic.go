@@ -61,12 +61,7 @@ type atomicLog struct {
 	locked, waited, retries atomic.Int64
 }
 
-var (
-	_ strategies.Strategy    = (*atomicLog)(nil)
-	_ strategies.Viewer      = (*atomicLog)(nil)
-	_ strategies.Provisioner = (*atomicLog)(nil)
-	_ strategies.Meter       = (*atomicLog)(nil)
-)
+var _ strategies.Meter = (*atomicLog)(nil)
 
 // Take implements strategies.Strategy: four statements for a rejection and five
 // where the request is admitted, again for each time that the transaction is ended

@@ -43,12 +43,6 @@ func init() {
 // windowLog is one instance of sql-window-log.
 type windowLog struct{ log }
 
-var (
-	_ strategies.Strategy    = (*windowLog)(nil)
-	_ strategies.Viewer      = (*windowLog)(nil)
-	_ strategies.Provisioner = (*windowLog)(nil)
-)
-
 // Take implements strategies.Strategy: one statement for a rejection, two where the
 // request is admitted.
 func (l *windowLog) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {

@@ -93,7 +93,6 @@ type instance struct {
 }
 
 var (
-	_ strategies.Strategy    = (*instance)(nil)
 	_ strategies.Refunder    = (*instance)(nil)
 	_ strategies.Committer   = (*instance)(nil)
 	_ strategies.Viewer      = (*instance)(nil)
