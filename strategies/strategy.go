@@ -100,15 +100,6 @@ type LimitSetter interface {
 	SetLimit(ctx context.Context, p *quota.Policy, subjects []quota.Subject) error
 }
 
-// Names are the subjects as a database driver takes them.
-func Names(subjects []quota.Subject) []string {
-	names := make([]string, len(subjects))
-	for i, s := range subjects {
-		names[i] = string(s)
-	}
-	return names
-}
-
 // Jobber has background work.
 type Jobber interface {
 	Jobs() []Job

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -26,18 +25,10 @@ const oldest = 6
 
 const waysOut = "start one, or use --redis process, or --redis embedded"
 
-// find looks for the server's program on the PATH and where package
-// managers put it, which a PATH without sbin or of a GUI session may not name.
+// find looks for the server's program.
 func find() (string, error) {
-	if p, err := exec.LookPath("redis-server"); err == nil {
-		return filepath.Abs(p)
-	}
-	for _, dir := range []string{
-		"/usr/bin", "/usr/local/bin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin", "/snap/bin",
-	} {
-		if p := filepath.Join(dir, "redis-server"); server.Program(p) {
-			return p, nil
-		}
+	if bin, ok := server.Find("redis-server"); ok {
+		return bin, nil
 	}
 	return "", fmt.Errorf("%w: install it, or use --redis embedded or a URL (%s)", errNoProgram, urls)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
 
 //go:embed reserve.lua
@@ -31,10 +32,9 @@ var luaReserveMeta = strategies.Meta{
 	Core:      true,
 	Source:    "ADR-RM-3",
 	Doc:       "scripts reserve and refund; a nightly job overwrites Redis from the stored files",
-	Notes:     notes["lua-reserve"],
 	Form:      strategies.Documented,
 	Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-	Kinds:     kinds,
+	Kinds:     family.Windowed,
 	Reset:     strategies.ResetsNever,
 	GivesBack: true,
 	Counts:    quota.CountsAdmitted,
@@ -114,11 +114,8 @@ func openLuaReserve(ctx context.Context, env strategies.Env) (strategies.Strateg
 	}
 	if env.Options["call"] == callDigest {
 		s.call = (*redis.Script).Run
-		// Loaded here, so that every instance asks by digest from its first call on.
-		for _, script := range []*redis.Script{reserveScript, refundScript} {
-			if err := script.Load(ctx, strategies.Redis(env)).Err(); err != nil {
-				return nil, fmt.Errorf("loading the scripts: %w", err)
-			}
+		if err := family.Load(ctx, s.redis, reserveScript, refundScript); err != nil {
+			return nil, err
 		}
 	}
 	return s, nil
@@ -131,12 +128,9 @@ type call func(script *redis.Script, ctx context.Context, c redis.Scripter, keys
 func (s *luaReserve) Take(ctx context.Context, req quota.Request) (quota.Decision, error) {
 	policy := req.Policy.Name
 	names := []string{s.keys.used(policy, req.Subject), s.keys.limit(policy, req.Subject)}
-	res, err := s.call(reserveScript, ctx, s.redis, names, req.Units).Int64Slice()
+	res, err := family.Numbers(s.call(reserveScript, ctx, s.redis, names, req.Units), 3)
 	if err != nil {
 		return quota.Decision{}, fmt.Errorf("reserving for %s: %w", req.Subject, err)
-	}
-	if len(res) != 3 {
-		return quota.Decision{}, fmt.Errorf("reserve.lua answered %v", res)
 	}
 	reserved, used, limit := res[0] == 1, res[1], res[2]
 	d := quota.Decision{Admitted: reserved, Tier: quota.TierRedis, Remaining: max(0, limit-used)}
@@ -168,7 +162,7 @@ func (s *luaReserve) refund(ctx context.Context, req quota.Request, units int64)
 // smaller or larger; only the sync job looks at actual sizes.
 func (s *luaReserve) Commit(ctx context.Context, r quota.Reservation, actual int64) error {
 	if r.Request.Policy == nil {
-		return errNoReservation
+		return family.ErrNoReservation
 	}
 	return s.files.add(ctx, fileOf(r), actual)
 }
@@ -179,7 +173,7 @@ func (s *luaReserve) Commit(ctx context.Context, r quota.Reservation, actual int
 // and Redis hears nothing.
 func (s *luaReserve) Refund(ctx context.Context, r quota.Reservation) error {
 	if r.Request.Policy == nil {
-		return errNoReservation
+		return family.ErrNoReservation
 	}
 	units := r.Request.Units
 	size, stored, err := s.files.remove(ctx, fileOf(r))
@@ -197,7 +191,7 @@ func (s *luaReserve) Refund(ctx context.Context, r quota.Reservation) error {
 
 // Used implements [strategies.Viewer].
 func (s *luaReserve) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	return s.keys.reading(ctx, s.redis, subject, p)
+	return family.Reading(ctx, s.redis, s.keys.used(p.Name, subject), subject)
 }
 
 // Provision implements [strategies.Provisioner]. Units used at the start are a
@@ -206,7 +200,7 @@ func (s *luaReserve) Provision(ctx context.Context, p *quota.Policy, grants []st
 	if err := s.files.provision(ctx, p.Name, grants); err != nil {
 		return err
 	}
-	return provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		pipe.Set(ctx, s.keys.limit(p.Name, g.Subject), g.Limit, 0)
 		if g.Used == 0 {
 			pipe.Del(ctx, s.keys.used(p.Name, g.Subject))
@@ -222,7 +216,7 @@ func (s *luaReserve) SetLimit(ctx context.Context, p *quota.Policy, subjects []q
 	for i, subject := range subjects {
 		grants[i].Subject = subject
 	}
-	return provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
+	return family.Provision(ctx, s.redis, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		pipe.Set(ctx, s.keys.limit(p.Name, g.Subject), p.Limit, 0)
 	})
 }

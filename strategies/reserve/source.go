@@ -2,15 +2,12 @@ package reserve
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
-
-// errNoReservation is what settling the reservation of a rejected request gives.
-var errNoReservation = errors.New("settling a reservation that no admitted request made")
 
 // tenant is a row of the table of tenants. Subjects of different policies are
 // different tenants.
@@ -55,12 +52,5 @@ type source interface {
 
 // openSource opens PostgreSQL where there is one, and its model otherwise.
 func openSource(ctx context.Context, env strategies.Env) (source, error) {
-	switch {
-	case strategies.Postgres(env) != nil:
-		return openPostgres(ctx, strategies.Postgres(env))
-	case env.Model != nil:
-		return openModel(env), nil
-	default:
-		return nil, errors.New("neither PostgreSQL nor its model is there to hold the stored files")
-	}
+	return family.OpenSource(ctx, env, openPostgres, openModel)
 }

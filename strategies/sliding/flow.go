@@ -34,7 +34,7 @@ type flow struct {
 }
 
 func newFlow(p *quota.Policy, burst int64) flow {
-	f := flow{size: p.Limit, refill: p.Limit, length: length(&p.Window)}
+	f := flow{size: p.Limit, refill: p.Limit, length: p.Window.RealLength()}
 	if p.Window.Kind == quota.Bucket {
 		f.refill = p.Window.Refill
 	}

@@ -23,7 +23,6 @@ var (
 var gcraMeta = strategies.Meta{
 	Name:      "gcra",
 	Doc:       "generic cell rate algorithm: one key holds the time when the subject's bucket is full again",
-	Notes:     notes["gcra"],
 	Form:      strategies.Reference,
 	Core:      true,
 	Needs:     []strategies.Need{strategies.NeedRedis},
@@ -64,12 +63,11 @@ func (s *gcra) Used(ctx context.Context, subject quota.Subject, p *quota.Policy)
 // Provision implements [strategies.Provisioner].
 func (s *gcra) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	f := newFlow(p, s.burst)
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) error {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		key := s.key(g.Subject, p)
 		pipe.Del(ctx, key)
 		if g.Used > 0 {
 			gcraScript.EvalSha(ctx, pipe, []string{key}, f.size, min(g.Used, f.size), f.refill, micros(f.length))
 		}
-		return nil
 	})
 }

@@ -24,7 +24,6 @@ var tokenBucketMeta = strategies.Meta{
 	Name:      "token-bucket",
 	Source:    "ProjectEPU",
 	Doc:       "a hash of tokens and the time of that count, refilled by a script at the server's clock",
-	Notes:     notes["token-bucket"],
 	Form:      strategies.Future,
 	Needs:     []strategies.Need{strategies.NeedRedis},
 	Kinds:     bucketKinds,
@@ -69,12 +68,11 @@ func (s *tokenBucket) Used(ctx context.Context, subject quota.Subject, p *quota.
 // what was used.
 func (s *tokenBucket) Provision(ctx context.Context, p *quota.Policy, grants []strategies.Grant) error {
 	f := newFlow(p, s.burst)
-	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) error {
+	return s.provision(ctx, p, grants, func(pipe redis.Pipeliner, g strategies.Grant) {
 		key := s.key(g.Subject, p)
 		pipe.Del(ctx, key)
 		if g.Used > 0 {
 			bucketScript.EvalSha(ctx, pipe, []string{key}, s.args(f, min(g.Used, f.size))...)
 		}
-		return nil
 	})
 }

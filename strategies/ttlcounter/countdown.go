@@ -19,13 +19,9 @@ func (c *countdown) decrement(ctx context.Context, key string, units int64) (lef
 
 // Used implements [strategies.Viewer]: what is not left has been used.
 func (c *countdown) Used(ctx context.Context, subject quota.Subject, p *quota.Policy) ([]quota.Reading, error) {
-	left, known, err := c.value(ctx, subject, p)
-	if err != nil {
-		return nil, err
+	readings, err := c.counter.Used(ctx, subject, p)
+	if err == nil && readings[0].Known {
+		readings[0].Units = p.Limit - readings[0].Units
 	}
-	r := quota.Reading{Tier: quota.TierRedis, Known: known}
-	if known {
-		r.Units = p.Limit - left
-	}
-	return []quota.Reading{r}, nil
+	return readings, err
 }

@@ -54,3 +54,36 @@ func parserOf(encrypted bool) stores.Parser {
 	}
 	return &parser{}
 }
+
+// NewConn is a connection of a store for what a strategy is given, which asks by h.
+func NewConn(client any, h *http.Client) stores.Conn { return conn{client, h} }
+
+type conn struct {
+	client any
+	http   *http.Client
+}
+
+func (c conn) Client() any { return c.client }
+
+func (c conn) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// Uncounted has methods of stores in which nothing can be prepared, seen or removed: a
+// scope begins the names of subjects, and what is counted for them ends by itself.
+type Uncounted struct{}
+
+// Prepare does nothing.
+func (Uncounted) Prepare(context.Context, stores.Scope) (int64, error) { return 0, nil }
+
+// Stats are unknown.
+func (Uncounted) Stats(context.Context) (stores.Stats, error) { return stores.Stats{}, nil }
+
+// Usage is nothing that could be seen.
+func (Uncounted) Usage(context.Context, stores.Scope) (stores.Usage, error) {
+	return stores.Usage{}, nil
+}
+
+// Wipe does nothing.
+func (Uncounted) Wipe(context.Context, stores.Scope) error { return nil }

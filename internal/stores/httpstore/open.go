@@ -2,39 +2,45 @@ package httpstore
 
 import (
 	"context"
-	"runtime"
+	"fmt"
 
 	"github.com/quotabench/quotabench/internal/stores/server"
 	"github.com/quotabench/quotabench/stores"
 )
 
-// OpenSpec opens what spec names: "auto" or "process". pack is the program's package
-// in Debian.
-func OpenSpec(ctx context.Context, d *stores.Driver, pack string, p *Program, spec string, o stores.Options) (*Gateway, error) {
-	if spec != "auto" && spec != "process" {
-		return nil, d.Refuse(spec)
+// Driver is the driver of the program.
+func (p *Program) Driver() stores.Driver {
+	return stores.Driver{
+		Name: p.Name, Title: p.Title,
+		Choices: []stores.Choice{
+			{Word: "auto", Doc: "processes if " + p.Title + " is installed, else none; the default"},
+			{Word: "process", Doc: p.Title + " of this machine, started as children and removed afterwards"},
+		},
+		Default: "auto", Open: stores.Opener(p.Open), Survey: p.survey,
 	}
-	bin, err := Find(d, pack)
-	if err != nil && spec == "auto" {
-		return nil, &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return Open(ctx, p, bin, o)
 }
 
-// Survey looks for the program of a driver.
-func Survey(d *stores.Driver, pack string) []stores.Finding {
-	f := stores.Finding{Name: d.Name, Advice: "--" + d.Name + " process"}
-	bin, ok := server.Find(d.Name)
-	switch {
-	case runtime.GOOS == "windows":
-		f.Detail, f.Advice = "servers are not started on this system", "measure one of yours by --service URL"
-	case !ok:
-		f.Detail, f.Advice = "not found on the PATH or in the usual folders", server.Install(pack, d.Name, d.Name, d.Name)
-	default:
-		f.Found, f.Detail = true, bin
+// Open opens what spec names: "auto" or "process". auto is process where the program is
+// found on this machine, and else an [stores.AbsentError].
+func (p *Program) Open(ctx context.Context, spec string, o stores.Options) (*Gateway, error) {
+	if spec != "auto" && spec != "process" {
+		d := p.Driver()
+		return nil, d.Refuse(spec)
 	}
-	return []stores.Finding{f}
+	if bin, ok := server.Find(p.Name); ok {
+		return open(ctx, p, bin, o)
+	}
+	err := fmt.Errorf("no %s found on the PATH or in the usual folders: install it (%s)", p.Name, p.install())
+	if spec == "auto" {
+		err = &stores.AbsentError{Reason: stores.Info{Kind: stores.KindNone, Detail: err.Error()}}
+	}
+	return nil, err
+}
+
+func (p *Program) install() string { return server.Install(p.Package, p.Name, p.Name, p.Name) }
+
+func (p *Program) survey(context.Context) []stores.Finding {
+	bin, _ := server.Find(p.Name)
+	f := server.SurveyProgram(p.Name, bin, "--"+p.Name+" process", "measure one of yours by --service URL", p.install())
+	return []stores.Finding{stores.Finding(f)}
 }

@@ -70,7 +70,7 @@ func Launch[S any](bin string, start func(port int) (S, error)) (s S, err error)
 }
 
 // usual are the folders that package managers use.
-var usual = []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin"}
+var usual = []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/local/bin", "/snap/bin"}
 
 // Find looks for a program on the PATH and in the folders that package managers
 // use, which a user's PATH may not name.

@@ -2,6 +2,7 @@ package hardened
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,8 +11,12 @@ import (
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 	"github.com/quotabench/quotabench/strategies/tiered"
 )
+
+//go:embed notes.md
+var notes string
 
 const (
 	// drawPatience is how long a draw keeps others from drawing: longer than a statement
@@ -32,16 +37,13 @@ const (
 )
 
 func init() {
-	strategies.Register(strategies.Meta{
-		Name:   "three-tier-hardened",
-		Source: "ADR-005",
-		Doc:    "PostgreSQL is charged ahead, Redis holds the credit, and a filter of leases rejects in process",
-		Notes:  notes["three-tier-hardened"],
-		Form:   strategies.Hardened,
-		Needs:  []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
-		Kinds: []quota.Kind{
-			quota.Standing, quota.CalendarMonth, quota.CalendarDay, quota.CalendarHour, quota.Fixed,
-		},
+	family.Register(notes, strategies.Meta{
+		Name:      "three-tier-hardened",
+		Source:    "ADR-005",
+		Doc:       "PostgreSQL is charged ahead, Redis holds the credit, and a filter of leases rejects in process",
+		Form:      strategies.Hardened,
+		Needs:     []strategies.Need{strategies.NeedRedis, strategies.NeedSource},
+		Kinds:     family.Windowed,
 		GivesBack: true,
 		Counts:    quota.CountsAdmitted,
 		Options: []quota.Option{
@@ -62,11 +64,7 @@ func init() {
 		Guarantee: []quota.Clause{
 			quota.Exactly(quota.FaultCrash, quota.FaultLostReply, quota.FaultRetry,
 				quota.FaultClock, quota.FaultEviction, quota.FaultOutage),
-			{
-				Property: quota.PropertyFalseReject,
-				Formula:  "0",
-				Bound:    func(quota.Params) int64 { return 0 },
-			},
+			family.NoFalseReject(),
 		},
 		Open: open,
 	})
@@ -95,7 +93,6 @@ type instance struct {
 }
 
 var (
-	_ strategies.Strategy    = (*instance)(nil)
 	_ strategies.Refunder    = (*instance)(nil)
 	_ strategies.Committer   = (*instance)(nil)
 	_ strategies.Viewer      = (*instance)(nil)
@@ -109,7 +106,7 @@ func open(ctx context.Context, env strategies.Env) (strategies.Strategy, error) 
 	if err != nil {
 		return nil, fmt.Errorf("open the database of record: %w", err)
 	}
-	if err := loadScripts(ctx, strategies.Redis(env)); err != nil {
+	if err := family.Load(ctx, strategies.Redis(env), takeScript, depositScript, clearScript, forgetScript, reclaimScript); err != nil {
 		return nil, err
 	}
 	span := env.Options.Duration("lease")

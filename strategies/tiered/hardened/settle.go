@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quotabench/quotabench/quota"
 	"github.com/quotabench/quotabench/strategies"
+	"github.com/quotabench/quotabench/strategies/internal/family"
 )
-
-var errNoReservation = errors.New("the reservation is of no request")
 
 // Commit implements [strategies.Committer]: the request holds the actual units from
 // now on.
@@ -33,7 +33,7 @@ func (in *instance) Refund(ctx context.Context, r quota.Reservation) error {
 // It answers once no instance rejects others by what was known before.
 func (in *instance) settle(ctx context.Context, r quota.Reservation, held int64, closed bool) error {
 	if r.Request.Policy == nil {
-		return errNoReservation
+		return family.ErrNoReservation
 	}
 	a := reserved(&r)
 	if closed && a.ends.IsZero() {
@@ -108,9 +108,7 @@ func (in *instance) SetLimit(ctx context.Context, p *quota.Policy, subjects []qu
 // says that instances may still reject by what was known before.
 func (in *instance) each(ctx context.Context, script *redis.Script, a account, agents []quota.Subject) error {
 	var longest int64
-	for len(agents) > 0 {
-		batch := agents[:min(len(agents), provisionBatch)]
-		agents = agents[len(batch):]
+	for batch := range slices.Chunk(agents, provisionBatch) {
 		pipe := in.redis.Pipeline()
 		left := make([]*redis.Cmd, len(batch))
 		for i, s := range batch {

@@ -1,15 +1,17 @@
-package strategies
+package family
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/quotabench/quotabench/strategies"
 )
 
-// ReadNotes reads the notes of strategies from Markdown, a heading "# NAME" each. Below it
+// readNotes reads the notes of strategies from Markdown, a heading "# NAME" each. Below it
 // are "## How" and "## Deviations" with a list, and "## Use" and "## Avoid" with a line. As
-// the text is part of a program, ReadNotes panics if a line is anything else.
-func ReadNotes(markdown string) map[string]Notes {
-	all := map[string]Notes{}
+// the text is part of a program, it panics if a line is anything else.
+func readNotes(markdown string) map[string]strategies.Notes {
+	all := map[string]strategies.Notes{}
 	name, part := "", ""
 	for line := range strings.Lines(markdown) {
 		if line = strings.TrimSpace(line); line == "" {

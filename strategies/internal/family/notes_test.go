@@ -1,13 +1,15 @@
-package strategies
+package family
 
 import (
 	"reflect"
 	"testing"
+
+	"github.com/quotabench/quotabench/strategies"
 )
 
 func TestReadNotes(t *testing.T) {
-	got := ReadNotes("# one\n\n## How\n\n- It reads.\n- It writes.\n\n## Use\n\nUse it alone.\n\n# two\n\n## Deviations\n\n- Keys are shorter.\n\n## Avoid\n\nNot with two.\n")
-	want := map[string]Notes{
+	got := readNotes("# one\n\n## How\n\n- It reads.\n- It writes.\n\n## Use\n\nUse it alone.\n\n# two\n\n## Deviations\n\n- Keys are shorter.\n\n## Avoid\n\nNot with two.\n")
+	want := map[string]strategies.Notes{
 		"one": {How: []string{"It reads.", "It writes."}, Use: "Use it alone."},
 		"two": {Deviations: []string{"Keys are shorter."}, Avoid: "Not with two."},
 	}
@@ -21,7 +23,7 @@ func TestReadNotes(t *testing.T) {
 					t.Errorf("%q is read", wrong)
 				}
 			}()
-			ReadNotes(wrong)
+			readNotes(wrong)
 		}()
 	}
 }
